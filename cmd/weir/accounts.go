@@ -15,7 +15,7 @@ import (
 	"weir/internal/llm"
 )
 
-// withData runs do over the data that the command line points to.
+// withData opens the data of the configuration that the flags select, calls do with it, and closes it.
 func (env *environment) withData(cmd *cobra.Command, do func(*app.Data) error) error {
 	cfg, err := env.loadConfig("")
 	if err != nil {
@@ -29,17 +29,17 @@ func (env *environment) withData(cmd *cobra.Command, do func(*app.Data) error) e
 	return do(data)
 }
 
-// runE is what a command does.
+// runE is the function that cobra runs for a command.
 type runE = func(cmd *cobra.Command, args []string) error
 
-// data is a command that works on the data that the command line points to.
+// data returns a command function that opens the data and calls do with it.
 func (env *environment) data(do func(ctx context.Context, d *app.Data, args []string) error) runE {
 	return func(cmd *cobra.Command, args []string) error {
 		return env.withData(cmd, func(d *app.Data) error { return do(cmd.Context(), d, args) })
 	}
 }
 
-// accountView is an account as listings show it.
+// accountView holds an account as listings show it.
 type accountView struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
@@ -47,7 +47,7 @@ type accountView struct {
 	OnHangup  string `json:"on_hangup"`
 	BudgetUSD string `json:"budget_usd,omitempty"`
 	Period    string `json:"budget_period,omitempty"`
-	// Per is what each end user and each value of a tag may use, by "user" and "tag:NAME".
+	// Per holds the limits and the budget of each end user and each tag value, by "user" and "tag:NAME".
 	Per map[string]perView `json:"per,omitempty"`
 	limitsView
 	spendView
@@ -110,33 +110,35 @@ func (env *environment) printAccount(ctx context.Context, d *app.Data, a account
 }
 
 func newAccounts(env *environment) *cobra.Command {
-	return group("accounts", "Accounts: what usage belongs to",
+	return group("accounts", "Manage accounts: their limits, budgets, credit and prices",
 		newAccountsCreate(env), newAccountsList(env),
 		accountChange(env, "show NAME", "Show one account",
 			func(ctx context.Context, d *app.Data, name string) (account.Account, error) {
 				return d.Accounts.Account(ctx, name)
 			}),
-		accountDo(env, "suspend NAME", "Refuse all requests of an account, within a second",
+		accountDo(env, "suspend NAME", "Refuse all requests of an account within a second",
 			(*account.Service).Suspend),
-		accountDo(env, "resume NAME", "Let a suspended account go on", (*account.Service).Resume),
-		newAccountsClose(env), newAccountsHangup(env), newAccountsLimits(env), newAccountsBudget(env), newAccountsCredit(env),
-		newAccountsPrices(env),
+		accountDo(env, "resume NAME", "Accept requests of a suspended account again", (*account.Service).Resume),
+		newAccountsClose(env), newAccountsHangup(env), newAccountsLimits(env), newAccountsBudget(env),
+		newAccountsCredit(env), newAccountsPrices(env),
 	)
 }
 
 func newAccountsClose(env *environment) *cobra.Command {
-	cmd := accountDo(env, "close NAME", "Close an account for good: its keys, members and names go, its sums stay",
+	cmd := accountDo(env, "close NAME", "Close an account for good: delete its keys, members and names, retain "+
+		"its usage",
 		(*account.Service).Close)
-	cmd.Long = "Closes an account for good, which cannot be undone. Its keys are revoked; its members, invitations, webhooks " +
-		"and what is kept for its clients are deleted, and so are its name and the labels and tags of its keys, in the audit " +
-		"log too. What it used, its credit and its statements stay, under the name closed- and its id."
+	cmd.Long = "Close an account for good. This cannot be undone. Weir revokes its keys and deletes its members,\n" +
+		"invitations, webhooks, stored replies and stored responses. It also deletes the account's name and\n" +
+		"the labels and tags of its keys, in the audit log too. Usage, credit and statements remain, under\n" +
+		"the name closed- and the account's id."
 	return cmd
 }
 
-// onAccount is what a command does to the account of that name, or id, and the account as it is then.
+// onAccount runs a command on the account with that name or id, and returns the account afterwards.
 type onAccount = func(ctx context.Context, d *app.Data, name string) (account.Account, error)
 
-// accountDo is a command that needs to know no more than the account's name.
+// accountDo returns a command that needs only the account's name.
 func accountDo(
 	env *environment, use, short string,
 	do func(*account.Service, context.Context, audit.Actor, string) (account.Account, error),
@@ -146,7 +148,7 @@ func accountDo(
 	})
 }
 
-// accountChange is a command that does something to the account it names and shows it as it is then.
+// accountChange returns a command that runs do on the account and prints the account afterwards.
 func accountChange(env *environment, use, short string, do onAccount) *cobra.Command {
 	verb, _, _ := strings.Cut(use, " ")
 	return env.jsonFlag(&cobra.Command{
@@ -176,21 +178,21 @@ func newAccountsList(env *environment) *cobra.Command {
 
 func newAccountsHangup(env *environment) *cobra.Command {
 	var what string
-	cmd := accountChange(env, "hangup NAME", "Say what happens to an answer when its client leaves",
+	cmd := accountChange(env, "hangup NAME", "Set what happens to an answer when its client disconnects",
 		func(ctx context.Context, d *app.Data, name string) (account.Account, error) {
 			return d.Accounts.SetOnDisconnect(ctx, actor(), name, account.OnDisconnect(what))
 		})
-	cmd.Long = "Say what happens to a provider's answer when its client leaves before the end:\n" +
-		"drain reads it to its end, so that the provider's own numbers are known; cancel stops it,\n" +
-		"and budgets count the most that it can have cost; default drains whole answers and\n" +
-		"cancels streams, unless the provider charges for all of a stream anyway."
+	cmd.Long = "Set what happens to a provider's answer when its client disconnects before the end: drain reads it\n" +
+		"to its end, so that the provider's usage is known; cancel aborts it, and budgets count the most that\n" +
+		"it can have cost; default drains whole answers and cancels streams, except where the provider\n" +
+		"charges for the whole stream anyway."
 	cmd.Example = "  weir accounts hangup research --set drain"
 	cmd.Flags().StringVar(&what, "set", "", "default, cancel or drain")
 	_ = cmd.MarkFlagRequired("set") // the flag is defined one line above
 	return cmd
 }
 
-// parseBudget reads the two flags of a budget, which go together.
+// parseBudget parses the amount and the period of a budget; both are empty for no budget.
 func parseBudget(usd, period string) (account.Budget, error) {
 	if usd == "" && period == "" {
 		return account.Budget{}, nil

@@ -13,7 +13,7 @@ import (
 	"weir/internal/people"
 )
 
-// newAccount is what the flags of a new account say.
+// newAccount holds the flags of "weir accounts create".
 type newAccount struct {
 	limits              account.Limits
 	usd, period, credit string
@@ -23,9 +23,9 @@ type newAccount struct {
 func newAccountsCreate(env *environment) *cobra.Command {
 	var n newAccount
 	cmd := env.jsonFlag(&cobra.Command{
-		Use: "create NAME", Short: "Make an account",
-		Long: "Make an account with its limits, budget and credit, and invite its members: all of it or nothing.\n" +
-			"The links of the invitations are printed to stderr, each good once, for 7 days.",
+		Use: "create NAME", Short: "Create an account",
+		Long: "Create an account with its limits, budget and credit, and invite its members: all of it or nothing.\n" +
+			"The links of the invitations are printed to stderr. Each link is valid once, for 7 days.",
 		Example: "  weir accounts create research\n  weir accounts create research --rpm 600 --budget-usd 250 " +
 			"--budget-period month --member ada@example.com=owner",
 		Args: oneArg("the account's name"),
@@ -47,15 +47,15 @@ func newAccountsCreate(env *environment) *cobra.Command {
 	})
 	flags := cmd.Flags()
 	limitFlags(cmd, &n.limits, " (default no limit)")
-	flags.StringVar(&n.usd, "budget-usd", "", "budget in US dollars")
-	flags.StringVar(&n.period, "budget-period", "", "of the budget: day, month or total")
-	flags.StringVar(&n.credit, "credit-usd", "", "credit that it has paid beforehand, in US dollars")
+	flags.StringVar(&n.usd, "budget-usd", "", "budget, in US dollars")
+	flags.StringVar(&n.period, "budget-period", "", "period of the budget: day, month or total")
+	flags.StringVar(&n.credit, "credit-usd", "", "prepaid credit, in US dollars")
 	flags.StringArrayVar(&n.members, "member", nil,
-		"who is invited, EMAIL or EMAIL=ROLE with owner, member (default) or viewer; may be repeated")
+		"person to invite: EMAIL, or EMAIL=ROLE with the role owner, member (default) or viewer; may be repeated")
 	return cmd
 }
 
-// read is the account that the flags describe, and who is invited to it.
+// read builds the account and the invitations from the flags.
 func (n *newAccount) read(accounts *account.Service, name string) (d account.Draft, members []people.Invitation,
 	err error,
 ) {
@@ -71,7 +71,8 @@ func (n *newAccount) read(accounts *account.Service, name string) (d account.Dra
 	}
 	for _, text := range n.members {
 		one := people.Invitation{Email: text, Role: people.Member}
-		if i := strings.LastIndexByte(text, '='); i > strings.LastIndexByte(text, '@') { // an address may have one too
+		// The address may contain "=" too.
+		if i := strings.LastIndexByte(text, '='); i > strings.LastIndexByte(text, '@') {
 			one.Email, one.Role = text[:i], people.Role(text[i+1:])
 		}
 		members = append(members, one)

@@ -8,8 +8,8 @@ import (
 	"weir/internal/audit"
 )
 
-// actor is who runs the command, by the name that the operating system has for
-// them, or by their number there.
+// actor returns the person who runs the command: the user name of the operating system, or the user id if there is no
+// name.
 func actor() audit.Actor {
 	name := strconv.Itoa(os.Getuid())
 	if u, err := user.Current(); err == nil && u.Username != "" {

@@ -7,16 +7,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// aliasView is an alias as listings show it.
+// aliasView holds an alias as listings show it.
 type aliasView struct {
 	Alias string `json:"alias"`
 	Value any    `json:"value"` // as in weir.yaml
-	From  string `json:"from"`  // file and line, managed, environment
+	From  string `json:"from"`  // file and line, "managed" or "environment"
 }
 
 func newAliases(env *environment) *cobra.Command {
 	cmd := env.jsonFlag(&cobra.Command{
-		Use: "aliases", Short: "List aliases with their targets and where each is from",
+		Use: "aliases", Short: "List aliases with their targets and where each is configured",
 		Example: "  weir aliases", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, objects, err := env.managedOptions(cmd)

@@ -16,7 +16,7 @@ import (
 	"weir/internal/managed"
 )
 
-// mostChange is the most that weir apply reads, in bytes; a configuration is no longer.
+// mostChange bounds the bytes that weir apply reads: one more than a configuration may have.
 const mostChange = 1<<20 + 1
 
 func newApply(env *environment) *cobra.Command {
@@ -24,10 +24,10 @@ func newApply(env *environment) *cobra.Command {
 	var o app.ApplyOptions
 	cmd := &cobra.Command{
 		Use: "apply", Short: "Change providers, models, aliases, prices, limits, CORS and retention while gateways run",
-		Long: "Puts the objects of a file into the managed configuration, each in place of the one of its name, and " +
-			"prints what that changes. Every node has it in force within a second. The file has the members " +
-			"providers, models, aliases, prices, limits, cors and retention of weir.yaml. What weir.yaml itself has can be " +
-			"changed there alone.",
+		Long: "Put the objects of a file into the managed configuration. Each replaces the object of the same\n" +
+			"name. Print the changes. They are in force on every node within a second. The file has the members\n" +
+			"providers, models, aliases, prices, limits, cors and retention of weir.yaml. Objects that are in\n" +
+			"weir.yaml can only be changed there.",
 		Example: "  weir apply -f change.yaml --dry-run\n" +
 			"  weir export-config > all.yaml && weir apply -f all.yaml --prune",
 		Args: noArgs,
@@ -48,14 +48,14 @@ func newApply(env *environment) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVarP(&file, "file", "f", "", "the file with the change; - for standard input")
-	cmd.Flags().BoolVar(&o.Prune, "prune", false, "remove what is managed and not in the file")
-	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "print what would change, and change nothing")
+	cmd.Flags().StringVarP(&file, "file", "f", "", "file with the change; - for standard input")
+	cmd.Flags().BoolVar(&o.Prune, "prune", false, "remove managed objects that are not in the file")
+	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "print the changes without making them")
 	_ = cmd.MarkFlagRequired("file") // the flag is defined above
 	return cmd
 }
 
-// readChange reads the file that is applied.
+// readChange reads at most mostChange bytes of a file, or of standard input for "-".
 func readChange(path string) ([]byte, error) {
 	if path == "-" {
 		return io.ReadAll(io.LimitReader(os.Stdin, mostChange))
@@ -68,7 +68,7 @@ func readChange(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, mostChange))
 }
 
-// printChanges prints changes, and what becomes of them.
+// printChanges prints the changes and whether they were made.
 func (env *environment) printChanges(changes []managed.Change, dryRun bool) error {
 	end := fmt.Sprintf("%d changes, in force within a second", len(changes))
 	switch {
@@ -89,7 +89,7 @@ func (env *environment) printLines(lines []string) error {
 	return nil
 }
 
-// changeLines are changes: + for what is new, - for what goes, ~ for what is otherwise.
+// changeLines describes each change in a line: + for an added object, - for a removed one, ~ for a changed one.
 func changeLines(changes []managed.Change) (lines []string) {
 	for _, c := range changes {
 		switch {
@@ -105,7 +105,7 @@ func changeLines(changes []managed.Change) (lines []string) {
 	return lines
 }
 
-// oneLine is a value of a document in JSON, which YAML has too.
+// oneLine formats a value of a document as JSON, which is YAML too.
 func oneLine(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -116,10 +116,10 @@ func oneLine(v any) string {
 
 func newExportConfig(env *environment) *cobra.Command {
 	return &cobra.Command{
-		Use: "export-config", Short: "Print what weir apply can change, as it is in force",
-		Long: "Prints the providers, models, aliases, prices, limits, cors and retention of weir.yaml and of the managed " +
-			"configuration as a file that weir apply takes. Provider keys are printed as \"sealed:\" and a " +
-			"fingerprint, which weir apply takes for unchanged.",
+		Use: "export-config", Short: "Print the configuration in force, as a file for weir apply",
+		Long: "Print the providers, models, aliases, prices, limits, cors and retention of weir.yaml and of the\n" +
+			"managed configuration, as a file that weir apply reads. API keys of providers are printed as\n" +
+			"\"sealed:\" and a fingerprint, and weir apply leaves those keys unchanged.",
 		Example: "  weir export-config > all.yaml", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return env.withData(cmd, func(d *app.Data) error {
@@ -137,7 +137,7 @@ func newExportConfig(env *environment) *cobra.Command {
 	}
 }
 
-// versionView is a version of the managed configuration as listings show it.
+// versionView holds a version of the managed configuration as listings show it.
 type versionView struct {
 	Version int64  `json:"version"`
 	At      string `json:"at"`
@@ -148,7 +148,7 @@ type versionView struct {
 func newConfigVersions(env *environment) *cobra.Command {
 	limit := 50
 	cmd := env.jsonFlag(&cobra.Command{
-		Use: "versions", Short: "List the versions of the managed configuration, the newest first",
+		Use: "versions", Short: "List the versions of the managed configuration, newest first",
 		Example: "  weir config versions", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return env.withData(cmd, func(d *app.Data) error {
@@ -161,7 +161,7 @@ func newConfigVersions(env *environment) *cobra.Command {
 			})
 		},
 	})
-	cmd.Flags().IntVar(&limit, "limit", limit, "at most so many")
+	cmd.Flags().IntVar(&limit, "limit", limit, "maximum number of versions")
 	return cmd
 }
 
@@ -171,7 +171,7 @@ func (v *versionView) row() []string {
 
 func newConfigRestore(env *environment) *cobra.Command {
 	return &cobra.Command{
-		Use: "restore VERSION", Short: "Put an earlier version of the managed configuration in force again",
+		Use: "restore VERSION", Short: "Restore an earlier version of the managed configuration",
 		Example: "  weir config restore 3", Args: oneArg("a version"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			seq, err := strconv.ParseInt(args[0], 10, 64)

@@ -11,24 +11,25 @@ import (
 	"weir/internal/audit"
 )
 
-const mostAudit = 1000 // entries in one listing
+const mostAudit = 1000 // entries of one listing
 
 func newAudit(env *environment) *cobra.Command {
-	return group("audit", "The log of who changed what", newAuditList(env), newAuditExport(env), newAuditVerify(env))
+	return group("audit", "Read and verify the audit log: who changed what",
+		newAuditList(env), newAuditExport(env), newAuditVerify(env))
 }
 
-// auditFlags are the flags that select entries.
+// auditFlags holds the flags that select entries.
 type auditFlags struct {
 	account, actor, action, object, since string
 }
 
 func (f *auditFlags) define(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.account, "account", "", "that concern this account")
-	flags.StringVar(&f.actor, "actor", "", "of this actor: a name or an id")
-	flags.StringVar(&f.action, "action", "", "of this action, or of all that begin so, such as key.")
-	flags.StringVar(&f.object, "object", "", "about what has this id")
-	flags.StringVar(&f.since, "since", "", "from this UTC date or time on, or of so long until now, such as 24h")
+	flags.StringVar(&f.account, "account", "", "only entries of this account")
+	flags.StringVar(&f.actor, "actor", "", "only entries of this actor, a name or an id")
+	flags.StringVar(&f.action, "action", "", "only this action, or all actions with this prefix, such as key.")
+	flags.StringVar(&f.object, "object", "", "only entries about the object with this id")
+	flags.StringVar(&f.since, "since", "", "only entries since a UTC date or time, or of the last duration such as 24h")
 }
 
 func (f *auditFlags) query(now time.Time) (audit.Query, error) {
@@ -38,7 +39,7 @@ func (f *auditFlags) query(now time.Time) (audit.Query, error) {
 	}, err
 }
 
-// parseSince reads a UTC date, a time, or how long ago something was.
+// parseSince parses a UTC date, a time, or a duration that ends now.
 func parseSince(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -52,15 +53,15 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 		}
 	}
 	return time.Time{},
-		usageError{fmt.Errorf("--since is a UTC date such as 2026-01-31, a time such as 2026-01-31T12:00:00Z, or how "+
-			"long until now, such as 24h; got %q", text)}
+		usageError{fmt.Errorf("--since is a UTC date such as 2026-01-31, a time such as 2026-01-31T12:00:00Z, or a "+
+			"duration until now such as 24h; got %q", text)}
 }
 
 func newAuditList(env *environment) *cobra.Command {
 	var f auditFlags
 	var limit int
 	cmd := env.jsonFlag(&cobra.Command{
-		Use: "list", Short: "List what was changed, the newest first",
+		Use: "list", Short: "List the entries, newest first",
 		Example: "  weir audit list --account default --since 24h\n  weir audit list --action key. --limit 10 --json",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -82,11 +83,11 @@ func newAuditList(env *environment) *cobra.Command {
 		},
 	})
 	f.define(cmd)
-	cmd.Flags().IntVar(&limit, "limit", 50, fmt.Sprintf("at most so many entries, 1 to %d", mostAudit))
+	cmd.Flags().IntVar(&limit, "limit", 50, fmt.Sprintf("maximum number of entries, 1 to %d", mostAudit))
 	return cmd
 }
 
-var auditHeads = []string{"N", "TIME", "BY", "FROM", "ACTION", "WHAT", "BEFORE", "AFTER"}
+var auditHeads = []string{"N", "TIME", "BY", "FROM", "ACTION", "OBJECT", "BEFORE", "AFTER"}
 
 func auditRow(e *audit.Entry) []string {
 	return []string{
@@ -110,7 +111,7 @@ func newAuditExport(env *environment) *cobra.Command {
 	var f auditFlags
 	var format string
 	cmd := &cobra.Command{
-		Use: "export", Short: "Print every entry, the oldest first",
+		Use: "export", Short: "Print all entries, oldest first",
 		Example: "  weir audit export --format jsonl > audit.jsonl", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			write, ok := audit.Exporters()[format]
@@ -129,17 +130,18 @@ func newAuditExport(env *environment) *cobra.Command {
 		},
 	}
 	f.define(cmd)
-	cmd.Flags().StringVar(&format, "format", "csv", "csv, or jsonl: a JSON object a line")
+	cmd.Flags().StringVar(&format, "format", "csv", "csv, or jsonl: one JSON object per line")
 	return cmd
 }
 
 func newAuditVerify(env *environment) *cobra.Command {
 	var head string
 	cmd := env.jsonFlag(&cobra.Command{
-		Use: "verify", Short: "Check that no entry was changed or taken out, and print the head of the chain",
-		Long: "Check that each entry follows from the one before it, and print the hash of the last one, the head.\n" +
-			"Keep it where nobody who can write to the database can: with --head, a later check tells whether\n" +
-			"the log goes on from there, or has been cut short or written anew.",
+		Use: "verify", Short: "Check that no entry was changed or removed, and print the head of the chain",
+		Long: "Check that the hash of each entry follows from the entry before it, and print the hash of the last\n" +
+			"one, the head. Store the head where nobody with write access to the database can change it. With\n" +
+			"--head, a later check reports whether the log still contains that entry, or was truncated or\n" +
+			"rewritten.",
 		Example: "  weir audit verify", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var from audit.Hash
@@ -166,7 +168,7 @@ func newAuditVerify(env *environment) *cobra.Command {
 			})
 		},
 	})
-	cmd.Flags().StringVar(&head, "head", "", "hash that an earlier check has printed")
+	cmd.Flags().StringVar(&head, "head", "", "head that an earlier check printed")
 	return cmd
 }
 
@@ -178,11 +180,11 @@ func (env *environment) printAudit(v *audit.Verification) error {
 	}
 	if v.Broken > 0 {
 		fmt.Fprintf(env.stdout,
-			"the chain is broken at entry %d: it was changed, or one before it was changed or taken out\n", v.Broken)
+			"the chain is broken at entry %d: it, or an entry before it, was changed or removed\n", v.Broken)
 	}
 	if !v.GoesOn && v.Broken == 0 {
 		fmt.Fprintln(env.stdout,
-			"no entry has the hash that was given: entries were taken from the end, or the log was written anew")
+			"no entry has the hash of --head: entries were removed from the end, or the log was rewritten")
 	}
 	_, err := fmt.Fprintf(env.stdout, "%d entries, head %s\n", v.Entries, v.Head)
 	return err

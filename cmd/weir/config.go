@@ -12,12 +12,12 @@ import (
 
 func newConfig(env *environment) *cobra.Command {
 	check := &cobra.Command{
-		Use: "check", Short: "Say every mistake in the configuration, with file, line and column",
+		Use: "check", Short: "Print every mistake in the configuration, with file, line and column",
 		Example: "  weir config check --config weir.yaml", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return checkConfig(cmd, env) },
 	}
 	show := &cobra.Command{
-		Use: "show", Short: "Print the configuration in force, secrets hidden",
+		Use: "show", Short: "Print the configuration in force, with secrets hidden",
 		Example: "  weir config show", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			cfg, err := env.loadConfig("")
@@ -28,11 +28,12 @@ func newConfig(env *environment) *cobra.Command {
 			return err
 		},
 	}
-	return group("config", "The configuration", check, show, newConfigVersions(env), newConfigRestore(env))
+	return group("config", "Check and show the configuration, and restore its versions",
+		check, show, newConfigVersions(env), newConfigRestore(env))
 }
 
-// checkConfig reads the configuration and builds what it asks for, so that it
-// finds what serve would find.
+// checkConfig loads the configuration and builds the models from it, so that it finds the mistakes that serve would
+// find.
 func checkConfig(cmd *cobra.Command, env *environment) error {
 	o, err := env.options()
 	if problems, ok := errors.AsType[config.Problems](err); ok {

@@ -12,7 +12,7 @@ import (
 	"weir/internal/llm"
 )
 
-// resolveFlags are those of weir ledger resolve.
+// resolveFlags holds the flags of weir ledger resolve.
 type resolveFlags struct {
 	usd, older, account               string
 	release, atMost, estimate, dryRun bool
@@ -21,10 +21,10 @@ type resolveFlags struct {
 func newLedgerResolve(env *environment) *cobra.Command {
 	var f resolveFlags
 	cmd := env.jsonFlag(&cobra.Command{
-		Use: "resolve [ATTEMPT]", Short: "Decide what attempts cost whose end nobody saw",
-		Long: "Decide what an attempt cost whose end nobody saw, or by a rule what all of them cost\n" +
-			"that are older. Budgets count their upper bounds until then. Each attempt gets a\n" +
-			"correcting row and an entry in the audit log; its own row stays as it is.",
+		Use: "resolve [ATTEMPT]", Short: "Set the cost of attempts with an unknown end",
+		Long: "Set the cost of an attempt whose end is unknown, or by a rule the cost of all such attempts that\n" +
+			"are older than --older. Until then, budgets count their upper bounds. Each attempt gets a\n" +
+			"correction and an entry in the audit log; its own row stays unchanged.",
 		Example: "  weir ledger resolve 0198c2f0-7a54-7c31-9b1e-0242ac120002.1 --usd 0.0123\n" +
 			"  weir ledger resolve --older 7d --account research --at-most --dry-run",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -35,17 +35,17 @@ func newLedgerResolve(env *environment) *cobra.Command {
 		},
 	})
 	flags := cmd.Flags()
-	flags.StringVar(&f.usd, "usd", "", "what the attempt cost, in US dollars")
-	flags.BoolVar(&f.release, "release", false, "it cost nothing; so did each that is older")
-	flags.StringVar(&f.older, "older", "", "all that were opened longer ago, such as 7d or 36h")
-	flags.StringVar(&f.account, "account", "", "with --older: of this account alone")
-	flags.BoolVar(&f.atMost, "at-most", false, "with --older: each cost its upper bound")
-	flags.BoolVar(&f.estimate, "estimate", false, "with --older: each cost its best estimate")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "with --older: print what would be resolved, and change nothing")
+	flags.StringVar(&f.usd, "usd", "", "cost of the attempt, in US dollars")
+	flags.BoolVar(&f.release, "release", false, "set the cost to 0, with --older that of each attempt")
+	flags.StringVar(&f.older, "older", "", "all attempts that were opened longer ago than this, such as 7d or 36h")
+	flags.StringVar(&f.account, "account", "", "with --older: only this account")
+	flags.BoolVar(&f.atMost, "at-most", false, "with --older: set each cost to its upper bound")
+	flags.BoolVar(&f.estimate, "estimate", false, "with --older: set each cost to its best estimate")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "with --older: print what would be resolved, without changing anything")
 	return cmd
 }
 
-// resolveOne decides what one attempt cost.
+// resolveOne sets the cost of one attempt.
 func (env *environment) resolveOne(cmd *cobra.Command, args []string, f *resolveFlags) error {
 	if err := oneArg("the attempt's id, or none with --older")(cmd, args); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (env *environment) resolveOne(cmd *cobra.Command, args []string, f *resolve
 		return usageError{err}
 	}
 	if f.release == (f.usd != "") {
-		return usageError{errors.New("say either --usd AMOUNT or --release")}
+		return usageError{errors.New("give either --usd AMOUNT or --release")}
 	}
 	var cost llm.Money
 	if f.usd != "" {
@@ -71,14 +71,14 @@ func (env *environment) resolveOne(cmd *cobra.Command, args []string, f *resolve
 	})
 }
 
-// resolveOlder resolves by a rule.
+// resolveOlder sets the cost of older attempts by a rule.
 func (env *environment) resolveOlder(cmd *cobra.Command, args []string, f *resolveFlags) error {
 	if err := noArgs(cmd, args); err != nil {
 		return err
 	}
 	if f.usd != "" {
 		return usageError{
-			errors.New("--usd says what one attempt cost; with --older give --at-most, --estimate or --release"),
+			errors.New("--usd is the cost of one attempt; with --older give --at-most, --estimate or --release"),
 		}
 	}
 	rule, err := f.rule()
@@ -87,7 +87,7 @@ func (env *environment) resolveOlder(cmd *cobra.Command, args []string, f *resol
 	}
 	age, ok := config.ParseDuration(f.older)
 	if !ok || age <= 0 {
-		return usageError{fmt.Errorf("--older is how long ago, such as 7d or 36h; got %q", f.older)}
+		return usageError{fmt.Errorf("--older is an age such as 7d or 36h; got %q", f.older)}
 	}
 	return env.withData(cmd, func(d *app.Data) error {
 		bar := newProgress(env.stderr, "attempts")
@@ -113,7 +113,7 @@ func (f *resolveFlags) rule() (rule ledger.Rule, err error) {
 		}
 	}
 	if n != 1 {
-		return "", errors.New("say one of --at-most, --estimate and --release")
+		return "", errors.New("give one of --at-most, --estimate and --release")
 	}
 	return rule, nil
 }
@@ -138,11 +138,11 @@ func newLedgerCorrect(env *environment) *cobra.Command {
 	var usd string
 	c := ledger.Correct{}
 	cmd := &cobra.Command{
-		Use: "correct ATTEMPT", Short: "Correct what an attempt cost by an amount, such as a credit note",
-		Long: "Correct what an attempt cost by an amount, such as a credit note of the provider. Its own\n" +
-			"row stays as it is; the correction counts in budgets, reports and exports, on the\n" +
-			"attempt's day. Several add up, and the cost cannot come to less than 0. Usage without a\n" +
-			"price is unpriced no more: the correction sets its cost, 0 where it was free.",
+		Use: "correct ATTEMPT", Short: "Add an amount, such as a credit note, to the cost of an attempt",
+		Long: "Add an amount, such as a credit note of the provider, to the cost of an attempt. The attempt's own\n" +
+			"row stays unchanged; the correction counts in budgets, reports and exports, on the attempt's day.\n" +
+			"Several corrections add up, and the cost cannot fall below 0. An unpriced attempt becomes priced:\n" +
+			"the correction sets its cost, with 0 if it was free.",
 		Example: "  weir ledger correct 0198c2f0-7a54-7c31-9b1e-0242ac120002.1 --usd -0.12 --reason 'credit note " +
 			"2026-117'",
 		Args: oneArg("the attempt's id"),
@@ -151,7 +151,8 @@ func newLedgerCorrect(env *environment) *cobra.Command {
 				return usageError{err}
 			}
 			if c.Amount, err = llm.ParseMoney(usd); err != nil {
-				return usageError{fmt.Errorf("--usd is what is added to the cost, in US dollars, such as -0.12; got %q",
+				return usageError{fmt.Errorf("--usd is the amount to add to the cost, in US dollars, such as "+
+					"-0.12; got %q",
 					usd)}
 			}
 			return env.withData(cmd, func(d *app.Data) error {
@@ -159,8 +160,9 @@ func newLedgerCorrect(env *environment) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&usd, "usd", "", "what is added to the cost, in US dollars; less than 0 lowers it")
-	cmd.Flags().StringVar(&c.Reason, "reason", "", "why, for the audit log and the request's page")
+	cmd.Flags().StringVar(&usd, "usd", "", "amount to add to the cost, in US dollars; a negative amount lowers "+
+		"the cost")
+	cmd.Flags().StringVar(&c.Reason, "reason", "", "reason, for the audit log and the request's page")
 	for _, name := range []string{"usd", "reason"} {
 		_ = cmd.MarkFlagRequired(name) // the flags are defined above
 	}

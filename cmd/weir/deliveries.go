@@ -17,7 +17,7 @@ import (
 	"weir/internal/webhook"
 )
 
-// deliveryView is a delivery as listings show it.
+// deliveryView holds a delivery as listings show it.
 type deliveryView struct {
 	ID         string `json:"id"`
 	EventID    string `json:"event_id"`
@@ -55,7 +55,7 @@ func (v *deliveryView) row() []string {
 	return []string{v.ID, v.Type, v.Timestamp, state, strconv.Itoa(v.Tries), last}
 }
 
-// outcomeText says what came of a try.
+// outcomeText formats the result of a try.
 func outcomeText(status int, problem string) string {
 	switch {
 	case status == 0:
@@ -66,8 +66,7 @@ func outcomeText(status int, problem string) string {
 	return strconv.Itoa(status) + ": " + visible(problem)
 }
 
-// visible is a text of somebody else's without what would steer a terminal or break
-// a table.
+// visible escapes the characters of a foreign text that would control a terminal or break a table.
 func visible(text string) string {
 	var out strings.Builder
 	for _, r := range text {
@@ -80,7 +79,7 @@ func visible(text string) string {
 	return out.String()
 }
 
-// visibleLines is the same of a text of many lines.
+// visibleLines escapes a text of several lines in the same way.
 func visibleLines(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -93,7 +92,7 @@ func newWebhooksDeliveries(env *environment) *cobra.Command {
 	q := webhook.DeliveryQuery{}
 	var state string
 	cmd := env.jsonFlag(&cobra.Command{
-		Use: "deliveries ID", Short: "List what was sent to an endpoint and what waits, the newest first",
+		Use: "deliveries ID", Short: "List the deliveries of an endpoint, newest first",
 		Example: "  weir webhooks deliveries ID --state failed", Args: oneArg("the endpoint's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if q.Webhook, q.State = args[0], webhook.State(state); state != "" && !slices.Contains(deliveryStates(),
@@ -113,13 +112,13 @@ func newWebhooksDeliveries(env *environment) *cobra.Command {
 		},
 	})
 	cmd.Flags().StringVar(&state, "state", "", strings.Join(deliveryStates(), ", ")+" (default all)")
-	cmd.Flags().IntVar(&q.Limit, "limit", 100, "at most so many, 1 to 1000")
-	cmd.Flags().StringVar(&q.Before, "before", "", "id of a delivery; older ones alone")
+	cmd.Flags().IntVar(&q.Limit, "limit", 100, "maximum number of deliveries, 1 to 1000")
+	cmd.Flags().StringVar(&q.Before, "before", "", "id of a delivery; list only older ones")
 	complete(cmd, "state", deliveryStates()...)
 	return cmd
 }
 
-const maxDeliveries = 1000 // in one listing
+const maxDeliveries = 1000 // deliveries of one listing
 
 func deliveryStates() (all []string) {
 	for _, s := range webhook.States() {
@@ -128,7 +127,7 @@ func deliveryStates() (all []string) {
 	return all
 }
 
-// detailView is a delivery with what was sent and what came back.
+// detailView holds a delivery with its request and its tries.
 type detailView struct {
 	deliveryView
 	WebhookID string      `json:"webhook_id"`
@@ -137,13 +136,13 @@ type detailView struct {
 	History   []tryView   `json:"history"`
 }
 
-// requestView is the request of the last try.
+// requestView holds the request of the last try.
 type requestView struct {
 	Headers map[string]string `json:"headers"`
 	Body    json.RawMessage   `json:"body"`
 }
 
-// tryView is one try.
+// tryView holds one try.
 type tryView struct {
 	N      int    `json:"n"`
 	At     string `json:"at"`
@@ -178,7 +177,7 @@ func viewDetail(d *webhook.Detail) detailView {
 
 func newWebhooksDelivery(env *environment) *cobra.Command {
 	return env.jsonFlag(&cobra.Command{
-		Use: "delivery DELIVERY", Short: "Show a delivery: what is sent, each try, and what the receiver answered",
+		Use: "delivery DELIVERY", Short: "Show a delivery: its request, each try, and the receiver's answers",
 		Example: "  weir webhooks delivery DELIVERY", Args: oneArg("the delivery's id"),
 		RunE: env.webhooks(func(ctx context.Context, _ *app.Data, s *webhook.Service, args []string) error {
 			d, err := s.Delivery(ctx, args[0])
@@ -194,8 +193,7 @@ func newWebhooksDelivery(env *environment) *cobra.Command {
 	})
 }
 
-// printDetail prints a delivery for people: how it stands, the request, and each try
-// with how the answer began.
+// printDetail prints a delivery for people: its state, its request, and each try with the start of the answer.
 func (env *environment) printDetail(v *detailView) error {
 	w := env.stdout
 	if err := printTable(w, deliveryHeads, [][]string{v.row()}); err != nil {
@@ -222,9 +220,10 @@ func (env *environment) printDetail(v *detailView) error {
 
 func newWebhooksTest(env *environment) *cobra.Command {
 	return &cobra.Command{
-		Use: "test ID", Short: "Send an endpoint an event of the type webhook.test and say what came of it",
-		Long: "Send an endpoint an event of the type webhook.test, whatever events it is told of, and wait for up to\n" +
-			"20 seconds for what comes of it. A running gateway sends it, and tries again as with any event.",
+		Use: "test ID", Short: "Send a webhook.test event to an endpoint, and print the result",
+		Long: "Send an event of the type webhook.test to an endpoint, whichever events it receives, and wait up to\n" +
+			"20 seconds for the result. A running gateway sends the event, and retries like with any other\n" +
+			"event.",
 		Example: "  weir webhooks test ID", Args: oneArg("the endpoint's id"),
 		RunE: env.webhooks(func(ctx context.Context, d *app.Data, s *webhook.Service, args []string) error {
 			id, err := s.Test(ctx, args[0])
@@ -240,7 +239,7 @@ func newWebhooksTest(env *environment) *cobra.Command {
 	}
 }
 
-// printOutcome says what came of a delivery's last try; a failure is an error.
+// printOutcome prints the result of a delivery's last try; it returns an error if the try failed.
 func (env *environment) printOutcome(d *webhook.Detail) error {
 	last := outcomeText(d.Last.Status, d.Last.Error)
 	took := d.Last.Took.Round(time.Millisecond).Milliseconds()
@@ -250,14 +249,15 @@ func (env *environment) printOutcome(d *webhook.Detail) error {
 	}
 	again := ""
 	if d.Due != nil {
-		again = "; it is tried again at " + timeText(d.Due)
+		again = "; the next try is at " + timeText(d.Due)
 	}
-	return fmt.Errorf("delivery %s was not taken after %d ms: %s%s", d.ID, took, cmp.Or(last, string(d.State)), again)
+	return fmt.Errorf("the endpoint did not accept delivery %s, after %d ms: %s%s",
+		d.ID, took, cmp.Or(last, string(d.State)), again)
 }
 
 func newWebhooksRedeliver(env *environment) *cobra.Command {
 	return env.jsonFlag(&cobra.Command{
-		Use: "redeliver DELIVERY", Short: "Send an event again, with the id that it has; it is tried as if it were new",
+		Use: "redeliver DELIVERY", Short: "Send an event again with the same id; retries start over",
 		Example: "  weir webhooks redeliver DELIVERY", Args: oneArg("the delivery's id"),
 		RunE: env.webhooks(func(ctx context.Context, _ *app.Data, s *webhook.Service, args []string) error {
 			if err := s.Redeliver(ctx, args[0]); err != nil {
@@ -275,9 +275,10 @@ func newWebhooksRedeliver(env *environment) *cobra.Command {
 func newWebhooksRecover(env *environment) *cobra.Command {
 	var since string
 	cmd := env.jsonFlag(&cobra.Command{
-		Use: "recover ID", Short: "Send an endpoint what it has not taken since a time",
-		Long: "Send an endpoint at once what it has not taken: deliveries that failed or wait for their next try, and\n" +
-			"events that it is told of and was never sent, such as those of while it was disabled. Enable it first.",
+		Use: "recover ID", Short: "Send the events again that an endpoint has missed since a time",
+		Long: "Send at once the events that an endpoint has missed: deliveries that failed or wait for their next\n" +
+			"try, and events that were never sent, such as those from the time when it was disabled. Enable the\n" +
+			"endpoint first.",
 		Example: "  weir webhooks recover ID --since 24h\n  weir webhooks recover ID --since 2026-11-20T08:00:00Z",
 		Args:    oneArg("the endpoint's id"),
 		RunE: env.webhooks(func(ctx context.Context, d *app.Data, s *webhook.Service, args []string) error {
@@ -294,14 +295,14 @@ func newWebhooksRecover(env *environment) *cobra.Command {
 			}
 			more := ""
 			if n >= webhook.MostRecovered {
-				more = "; there may be more: run it once more"
+				more = "; there may be more: run the command again"
 			}
-			_, err = fmt.Fprintf(env.stdout, "deliveries that began anew: %d%s\n", n, more)
+			_, err = fmt.Fprintf(env.stdout, "deliveries started again: %d%s\n", n, more)
 			return err
 		}),
 	})
 	cmd.Flags().StringVar(&since, "since", "",
-		"events from this UTC date or time on, or of so long until now, such as 24h; of the last 28 days at most")
+		"events since a UTC date or time, or of the last duration such as 24h; at most of the last 28 days")
 	_ = cmd.MarkFlagRequired("since") // the flag is defined one line above
 	return cmd
 }

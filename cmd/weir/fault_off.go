@@ -4,5 +4,5 @@ package main
 
 import "weir/internal/ledger"
 
-// faults is nil: only builds for the crash harness break on command.
+// faults returns nil: only builds for the crash harness inject faults.
 func faults() func(*ledger.Options) { return nil }

@@ -12,14 +12,13 @@ import (
 	"weir/internal/ledger"
 )
 
-// skipWrite is not a point to die at: it loses writes of the journal.
+// skipWrite names the fault that loses writes of the journal, instead of killing the process.
 const skipWrite = "journal.skip_write"
 
-// faults breaks the ledger as the environment says. WEIR_FAULT is the name of
-// a point and a number: with "journal.after_write:100" the process dies, as
-// from kill -9, when it comes there for the 100th time; with
-// "journal.skip_write:7" every 7th write of the journal is lost in silence.
-// WEIR_FAULT_SEGMENT is the size of a segment in bytes, so that there are many.
+// faults injects faults into the ledger. WEIR_FAULT is the name of a fault point and a number: with
+// "journal.after_write:100" the process kills itself, like kill -9, when it reaches that point for the 100th time;
+// with "journal.skip_write:7" every 7th write of the journal is silently lost. WEIR_FAULT_SEGMENT is the size of a
+// segment in bytes, so that a test can have many.
 func faults() func(*ledger.Options) {
 	name, nth, _ := strings.Cut(os.Getenv("WEIR_FAULT"), ":")
 	n, err := strconv.ParseInt(nth, 10, 64)
@@ -48,14 +47,14 @@ func dieAt(name string, n int64) func(string) {
 	}
 }
 
-// lossyDisk loses every so-manieth write and says that it has not.
+// lossyDisk loses every nth write and reports success.
 type lossyDisk struct {
 	ledger.Disk
 	every  int64
 	writes *atomic.Int64
 }
 
-// Create makes a file that loses writes.
+// Create creates a file that loses writes.
 func (d lossyDisk) Create(name string, size, keep int64) (ledger.File, error) {
 	f, err := d.Disk.Create(name, size, keep)
 	if err != nil {
@@ -69,7 +68,7 @@ type lossyFile struct {
 	disk lossyDisk
 }
 
-// WriteAt writes, or does not. The header of a segment, at 0, is never lost.
+// WriteAt writes p, or drops it and reports success. It never drops the header of a segment, at offset 0.
 func (f lossyFile) WriteAt(p []byte, off int64) (int, error) {
 	if off > 0 && f.disk.writes.Add(1)%f.disk.every == 0 {
 		return len(p), nil

@@ -21,7 +21,7 @@ func newImport(env *environment) *cobra.Command {
 		newImportBifrost(env))
 }
 
-// importFlags are the flags that all imports have.
+// importFlags holds the flags that all imports have.
 type importFlags struct {
 	app.ImportOptions
 	yes bool
@@ -29,9 +29,9 @@ type importFlags struct {
 
 func (f *importFlags) add(env *environment, cmd *cobra.Command) *cobra.Command {
 	flags := cmd.Flags()
-	flags.BoolVar(&f.yes, "yes", false, "make the changes; without it they are printed, and none is made")
-	flags.BoolVar(&f.DryRun, "dry-run", false, "print the changes, and make none, which is so without --yes too")
-	flags.BoolVar(&f.Invite, "invite", false, "invite the people, and print the links, which are good for 7 days")
+	flags.BoolVar(&f.yes, "yes", false, "make the changes; without it they are only printed")
+	flags.BoolVar(&f.DryRun, "dry-run", false, "print the changes without making them, as without --yes")
+	flags.BoolVar(&f.Invite, "invite", false, "invite the people, and print the links, which are valid for 7 days")
 	return env.jsonFlag(cmd)
 }
 
@@ -40,11 +40,12 @@ func newImportLiteLLM(env *environment) *cobra.Command {
 	var file, database string
 	cmd := &cobra.Command{
 		Use: "litellm", Short: "Take over the configuration and the database of the LiteLLM proxy",
-		Long: "Takes over models, aliases and fallbacks of LiteLLM's config.yaml as managed configuration, and teams, " +
-			"users and keys of its database, with their limits and budgets and what was spent of them. Keys go on to " +
-			"work as they are. Prints what it would change, and each thing that it does not take over, with its path " +
-			"and the reason. Makes the changes with --yes. What was taken over before stays as it is.\n" +
-			"Here --config is LiteLLM's file; Weir's own is weir.yaml in the working directory, or what WEIR_CONFIG names.",
+		Long: "Import models, aliases and fallbacks from LiteLLM's config.yaml into the managed configuration, and\n" +
+			"teams, users and keys from its database, with their limits, budgets and spending. The keys continue\n" +
+			"to work unchanged. Print the changes, and each thing that is not imported, with its path and the\n" +
+			"reason. Make the changes with --yes. Objects of an earlier import stay as they are.\n" +
+			"Here --config is LiteLLM's file. Weir's own is weir.yaml in the working directory, or the file in\n" +
+			"WEIR_CONFIG.",
 		Example: "  weir import litellm --config config.yaml --database-url postgres://litellm@db/litellm\n" +
 			"  weir import litellm --config config.yaml --database-url postgres://litellm@db/litellm --yes",
 		Args: noArgs,
@@ -52,7 +53,7 @@ func newImportLiteLLM(env *environment) *cobra.Command {
 			in := &litellm.Import{Getenv: os.LookupEnv, Now: time.Now()}
 			plan := func() (*imports.Plan, error) { return in.Plan(cmd.Context()) }
 			if file == "" && database == "" {
-				return usageError{errors.New("nothing to import: give --config, --database-url, or both")}
+				return usageError{errors.New("there is nothing to import: give --config, --database-url, or both")}
 			}
 			var err error
 			if in.Config, err = readTree(file); err != nil {
@@ -68,7 +69,7 @@ func newImportLiteLLM(env *environment) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", "", "LiteLLM's config.yaml")
-	cmd.Flags().StringVar(&database, "database-url", "", "LiteLLM's database, as its DATABASE_URL has it")
+	cmd.Flags().StringVar(&database, "database-url", "", "URL of LiteLLM's database, as in its DATABASE_URL")
 	return flags.add(env, cmd)
 }
 
@@ -77,10 +78,12 @@ func newImportBifrost(env *environment) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use: "bifrost", Short: "Take over the configuration file of the Bifrost gateway",
-		Long: "Takes over providers of Bifrost's config.json as managed configuration, and customers, teams and virtual " +
-			"keys, with their limits and budgets. Keys go on to work as they are. Prints what it would change, and " +
-			"each thing that it does not take over, with its path and the reason. Makes the changes with --yes.\n" +
-			"Here --config is Bifrost's file; Weir's own is weir.yaml in the working directory, or what WEIR_CONFIG names.",
+		Long: "Import providers from Bifrost's config.json into the managed configuration, and customers, teams\n" +
+			"and virtual keys, with their limits and budgets. The keys continue to work unchanged. Print the\n" +
+			"changes, and each thing that is not imported, with its path and the reason. Make the changes with\n" +
+			"--yes.\n" +
+			"Here --config is Bifrost's file. Weir's own is weir.yaml in the working directory, or the file in\n" +
+			"WEIR_CONFIG.",
 		Example: "  weir import bifrost --config config.json\n  weir import bifrost --config config.json --yes",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -97,7 +100,7 @@ func newImportBifrost(env *environment) *cobra.Command {
 	return flags.add(env, cmd)
 }
 
-// readTree reads the configuration file of another gateway; none for an empty name.
+// readTree reads the configuration file of another gateway. It returns nil for an empty name.
 func readTree(file string) (map[string]any, error) {
 	if file == "" {
 		return nil, nil
@@ -109,10 +112,10 @@ func readTree(file string) (map[string]any, error) {
 	return config.ParseTree(file, text)
 }
 
-// runImport imports, or shows what that would do.
+// runImport imports, or prints the changes that an import would make.
 func (env *environment) runImport(cmd *cobra.Command, read func() (*imports.Plan, error), flags *importFlags) error {
 	if flags.yes && flags.DryRun {
-		return usageError{errors.New("--yes makes the changes, and --dry-run makes none: give one of them")}
+		return usageError{errors.New("--yes makes the changes and --dry-run makes none: give only one of them")}
 	}
 	plan, err := read()
 	if err != nil {
@@ -129,7 +132,7 @@ func (env *environment) runImport(cmd *cobra.Command, read func() (*imports.Plan
 	})
 }
 
-// importView is an import as --json shows it.
+// importView holds an import as --json shows it.
 type importView struct {
 	DryRun        bool                     `json:"dry_run"`
 	Configuration []changeView             `json:"configuration"`
@@ -138,7 +141,7 @@ type importView struct {
 	NotTakenOver  []imports.Left           `json:"not_taken_over"`
 }
 
-// changeView is a change of the managed configuration.
+// changeView holds a change of the managed configuration.
 type changeView struct {
 	Path   string `json:"path"`
 	Before any    `json:"before"`
@@ -172,7 +175,7 @@ func (env *environment) printImport(done *app.Imported, dryRun bool) error {
 		lines = append(lines, "")
 	}
 	if len(done.Left) > 0 {
-		lines = append(lines, "Not taken over, or not as it was:")
+		lines = append(lines, "Not imported, or imported with changes:")
 		for _, l := range done.Left {
 			lines = append(lines, fmt.Sprintf("! %s: %s", l.From, l.Why))
 		}
@@ -181,7 +184,7 @@ func (env *environment) printImport(done *app.Imported, dryRun bool) error {
 	return env.printLines(append(lines, importEnd(done, dryRun)))
 }
 
-// importEnd says what becomes of the changes.
+// importEnd reports how many changes there are, and whether they were made.
 func importEnd(done *app.Imported, dryRun bool) string {
 	n := len(done.Config) + len(done.Changes) + len(done.Invitations)
 	switch {

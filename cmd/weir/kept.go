@@ -14,9 +14,9 @@ import (
 	"weir/internal/kept"
 )
 
-// keptView is what is kept for an account, as listings show it.
+// keptView holds how much is stored for an account's clients, as listings show it.
 type keptView struct {
-	Account       string `json:"account,omitempty"` // empty for the administration's replies
+	Account       string `json:"account,omitempty"` // empty for the replies of the administration API
 	Replies       int64  `json:"replies"`
 	ReplyBytes    int64  `json:"reply_bytes"`
 	Responses     int64  `json:"responses"`
@@ -34,9 +34,10 @@ func (v *keptView) row() []string {
 
 func newKept(env *environment) *cobra.Command {
 	cmd := env.jsonFlag(&cobra.Command{
-		Use: "kept", Short: "What is kept for clients: replies and responses by account, and deleting them",
-		Long: "List how much is kept for each account: replies for an Idempotency-Key, and what the Responses\n" +
-			"API keeps. The administration's own replies, of no account, stand at \"-\".",
+		Use: "kept", Short: "List or delete the replies and responses that are stored for clients",
+		Long: "List how much is stored for the clients of each account: replies of requests with an\n" +
+			"Idempotency-Key, and responses of the Responses API. Replies of the administration API belong to no\n" +
+			"account and appear under \"-\".",
 		Example: "  weir kept\n  weir kept purge --account research --older 7d", Args: noArgs,
 		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
 			all, err := d.Kept(ctx)
@@ -52,17 +53,17 @@ func newKept(env *environment) *cobra.Command {
 func newKeptPurge(env *environment) *cobra.Command {
 	var name, older string
 	cmd := env.jsonFlag(&cobra.Command{
-		Use: "purge", Short: "Delete what is kept for clients",
-		Long: "Delete what is kept for clients, of an account or of all. A request whose reply is gone is not\n" +
-			"made again with its Idempotency-Key: that gets 409 until the key's 24 hours are over. A response\n" +
-			"that is gone cannot be gone on from.",
+		Use: "purge", Short: "Delete replies and responses that are stored for clients",
+		Long: "Delete the replies and responses that are stored for the clients of one account, or of all. A\n" +
+			"request whose reply is deleted is not sent again: a retry with its Idempotency-Key gets 409 until\n" +
+			"the key's 24 hours are over. A conversation cannot continue from a deleted response.",
 		Example: "  weir kept purge --account research --older 7d", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			age := time.Duration(0)
 			if older != "" {
 				var ok bool
 				if age, ok = config.ParseDuration(older); !ok || age <= 0 {
-					return usageError{fmt.Errorf("--older is how long ago, such as 7d or 36h; got %q", older)}
+					return usageError{fmt.Errorf("--older is an age such as 7d or 36h; got %q", older)}
 				}
 			}
 			return env.withData(cmd, func(d *app.Data) error {
@@ -79,7 +80,7 @@ func newKeptPurge(env *environment) *cobra.Command {
 			})
 		},
 	})
-	cmd.Flags().StringVar(&name, "account", "", "of this account alone")
-	cmd.Flags().StringVar(&older, "older", "", "what was kept longer ago alone, such as 7d or 36h")
+	cmd.Flags().StringVar(&name, "account", "", "only this account")
+	cmd.Flags().StringVar(&older, "older", "", "only what was stored longer ago than this, such as 7d or 36h")
 	return cmd
 }

@@ -14,7 +14,7 @@ import (
 	"weir/internal/llm"
 )
 
-// keyView is a key as listings show it.
+// keyView holds a key as listings show it.
 type keyView struct {
 	ID          string   `json:"id"`
 	Label       string   `json:"label"`
@@ -27,10 +27,10 @@ type keyView struct {
 	Expires     string   `json:"expires,omitempty"`
 	Revoked     string   `json:"revoked,omitempty"`
 	Creator     string   `json:"creator,omitempty"`
-	Service     bool     `json:"service"`        // it belongs to no person
-	Tags        string   `json:"tags,omitempty"` // name=value, with commas
+	Service     bool     `json:"service"`        // whether it belongs to no person
+	Tags        string   `json:"tags,omitempty"` // name=value, separated by commas
 	Required    []string `json:"required_tags,omitempty"`
-	// Per is what each end user and each value of a tag may use, by "user" and "tag:NAME".
+	// Per holds the limits and the budget of each end user and each tag value, by "user" and "tag:NAME".
 	Per map[string]perView `json:"per,omitempty"`
 	limitsView
 	FormerLast4 string `json:"former_last4,omitempty"`
@@ -81,10 +81,12 @@ func (v *keyView) row() []string {
 	}
 }
 
-var keyHeads = []string{"ID", "LABEL", "KEY", "STATUS", "MAY", "MODELS", "LIMITS", "BUDGET", "TAGS", "EXPIRES", "CREATED"}
+var keyHeads = []string{
+	"ID", "LABEL", "KEY", "STATUS", "PERMISSIONS", "MODELS", "LIMITS", "BUDGET", "TAGS", "EXPIRES", "CREATED",
+}
 
 func newKeys(env *environment) *cobra.Command {
-	return group("keys", "API keys of an account", newKeysCreate(env), newKeysList(env), newKeysChange(env),
+	return group("keys", "Manage the API keys of an account", newKeysCreate(env), newKeysList(env), newKeysChange(env),
 		newKeysRotate(env), newKeysRevoke(env))
 }
 
@@ -93,7 +95,7 @@ func newKeysCreate(env *environment) *cobra.Command {
 	var permissions, tags []string
 	var usd, period string
 	cmd := &cobra.Command{
-		Use: "create", Short: "Make a key and print it, this once",
+		Use: "create", Short: "Create a key and print it, only this once",
 		Example: "  weir keys create --account default --label laptop\n" +
 			"  weir keys create --account research --label nightly --permission chat --model 'openai/*' --expires 720h",
 		Args: noArgs,
@@ -121,23 +123,25 @@ func newKeysCreate(env *environment) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.Account, "account", "", "name of the account")
-	flags.StringVar(&o.Label, "label", "", "what the key is for")
+	flags.StringVar(&o.Label, "label", "", "name of the key, such as its purpose")
 	flags.StringSliceVar(&permissions, "permission", nil,
-		"what it may do: chat, uses (default both), admin for the whole installation")
-	flags.StringArrayVar(&o.Models, "model", nil, "pattern of models it may use, may be repeated (default all)")
-	flags.DurationVar(&o.ExpiresIn, "expires", 0, "how long it lives, such as 720h (default for ever)")
+		"permission: chat, uses (default both), or admin for the whole installation")
+	flags.StringArrayVar(&o.Models, "model", nil, "pattern of the models that the key may use; may be repeated "+
+		"(default all)")
+	flags.DurationVar(&o.ExpiresIn, "expires", 0, "lifetime, such as 720h (default unlimited)")
 	limitFlags(cmd, &o.Limits, " (default no limit)")
-	flags.StringArrayVar(&tags, "tag", nil, "tag of requests that have none of that name, NAME=VALUE; may be repeated")
+	flags.StringArrayVar(&tags, "tag", nil, "default tag of requests without a tag of that name, NAME=VALUE; may "+
+		"be repeated")
 	flags.StringArrayVar(&o.Tags.Required, "required-tag", nil,
-		"name of a tag without which a request is refused, may be repeated")
-	flags.StringVar(&usd, "budget-usd", "", "budget in US dollars")
-	flags.StringVar(&period, "budget-period", "", "of the budget: day, month or total")
+		"name of a tag that every request must have; may be repeated")
+	flags.StringVar(&usd, "budget-usd", "", "budget, in US dollars")
+	flags.StringVar(&period, "budget-period", "", "period of the budget: day, month or total")
 	_ = cmd.MarkFlagRequired("account") // the flags are defined above
 	_ = cmd.MarkFlagRequired("label")
 	return cmd
 }
 
-// parseTags reads tags that are given as NAME=VALUE.
+// parseTags parses tags of the form NAME=VALUE.
 func parseTags(list []string) (tags []llm.Tag, err error) {
 	for _, text := range list {
 		name, value, ok := strings.Cut(text, "=")
@@ -181,7 +185,7 @@ func (env *environment) printKeys(ctx context.Context, d *app.Data, account stri
 
 func newKeysRevoke(env *environment) *cobra.Command {
 	return env.jsonFlag(&cobra.Command{
-		Use: "revoke ID", Short: "Revoke a key, within a second and for good",
+		Use: "revoke ID", Short: "Revoke a key for good, within a second",
 		Example: "  weir keys revoke " + "ID", Args: oneArg("the key's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return env.withData(cmd, func(d *app.Data) error {

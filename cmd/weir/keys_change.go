@@ -11,7 +11,7 @@ import (
 	"weir/internal/app"
 )
 
-// keyChange is what the flags of weir keys change say.
+// keyChange holds the flags of weir keys change.
 type keyChange struct {
 	label              string
 	permissions        []string
@@ -28,9 +28,10 @@ type keyChange struct {
 func newKeysChange(env *environment) *cobra.Command {
 	var c keyChange
 	cmd := env.jsonFlag(&cobra.Command{
-		Use: "change ID", Short: "Change a key, within a second; what is not given stays",
-		Long: "Change a key, within a second; what is not given stays. With --per-user or --per-tag, limits and the budget\n" +
-			"are of each end user, or of each value of the tag.",
+		Use: "change ID", Short: "Change a key; the change is in force within a second",
+		Long: "Change a key. The change is in force within a second. Settings without a flag stay unchanged. With\n" +
+			"--per-user or --per-tag, the limits and the budget apply to each end user, or to each value of the\n" +
+			"tag.",
 		Example: "  weir keys change ID --label nightly --rpm 60 --budget-usd 5 --budget-period month\n" +
 			"  weir keys change ID --per-user --rpm 10\n  weir keys change ID --tag team=search --required-tag project",
 		Args: oneArg("the key's id"),
@@ -51,32 +52,32 @@ func newKeysChange(env *environment) *cobra.Command {
 		},
 	})
 	flags := cmd.Flags()
-	flags.StringVar(&c.label, "label", "", "what the key is for")
-	flags.StringSliceVar(&c.permissions, "permission", nil, "what it may do: chat, uses, admin")
-	flags.StringArrayVar(&c.models, "model", nil, "pattern of models it may use, may be repeated")
-	flags.BoolVar(&c.allModels, "all-models", false, "it may use all models")
-	flags.DurationVar(&c.expires, "expires", 0, "how long it lives from now, such as 720h")
-	flags.BoolVar(&c.forever, "no-expiry", false, "it lives for ever")
+	flags.StringVar(&c.label, "label", "", "name of the key, such as its purpose")
+	flags.StringSliceVar(&c.permissions, "permission", nil, "permission: chat, uses or admin")
+	flags.StringArrayVar(&c.models, "model", nil, "pattern of the models that the key may use; may be repeated")
+	flags.BoolVar(&c.allModels, "all-models", false, "the key may use all models")
+	flags.DurationVar(&c.expires, "expires", 0, "lifetime from now, such as 720h")
+	flags.BoolVar(&c.forever, "no-expiry", false, "the key does not expire")
 	limitFlags(cmd, &c.limits, "; 0 for no limit")
-	flags.StringVar(&c.usd, "budget-usd", "", "budget in US dollars; 0 for none")
-	flags.StringVar(&c.period, "budget-period", "", "of the budget: day, month or total")
+	flags.StringVar(&c.usd, "budget-usd", "", "budget, in US dollars; 0 for none")
+	flags.StringVar(&c.period, "budget-period", "", "period of the budget: day, month or total")
 	c.per.define(cmd)
 	flags.StringArrayVar(&c.tags, "tag", nil,
-		"tag of requests that have none of that name, NAME=VALUE, in place of those it has; may be repeated")
-	flags.BoolVar(&c.noTags, "no-tags", false, "it has no tags")
+		"default tag of requests without a tag of that name, NAME=VALUE; replaces the present ones; may be repeated")
+	flags.BoolVar(&c.noTags, "no-tags", false, "remove the default tags")
 	flags.StringArrayVar(&c.required, "required-tag", nil,
-		"name of a tag without which a request is refused, in place of those it has; may be repeated")
-	flags.BoolVar(&c.noRequired, "no-required-tags", false, "it requires no tags")
+		"name of a tag that every request must have; replaces the present ones; may be repeated")
+	flags.BoolVar(&c.noRequired, "no-required-tags", false, "require no tags")
 	cmd.MarkFlagsMutuallyExclusive("tag", "no-tags")
 	cmd.MarkFlagsMutuallyExclusive("required-tag", "no-required-tags")
 	return cmd
 }
 
-// update is what the flags that were given change.
+// update returns the changes that the flags ask for.
 func (c *keyChange) update(cmd *cobra.Command, k *account.Key, now time.Time) (u account.KeyUpdate, err error) {
 	given := cmd.Flags().Changed
 	if given("model") && c.allModels || given("expires") && c.forever {
-		return u, usageError{errors.New("--model and --all-models do not go together, nor do --expires and " +
+		return u, usageError{errors.New("give only one of --model and --all-models, and only one of --expires and " +
 			"--no-expiry")}
 	}
 	if given("label") {
@@ -112,7 +113,7 @@ func (c *keyChange) update(cmd *cobra.Command, k *account.Key, now time.Time) (u
 	return u, err
 }
 
-// updateBounds is what the flags change of limits and a budget, of the key or of each of its parts.
+// updateBounds sets the changed limits and budget, of the key or of each of its end users or tag values.
 func (c *keyChange) updateBounds(cmd *cobra.Command, k *account.Key, u *account.KeyUpdate) error {
 	before := account.Per{Limits: k.Limits, Budget: k.Budget}
 	if c.per.given() {
@@ -131,7 +132,7 @@ func (c *keyChange) updateBounds(cmd *cobra.Command, k *account.Key, u *account.
 	}
 	switch {
 	case c.per.given() && !ofBudget && !limitsGiven(cmd):
-		return usageError{errors.New("say what each of them may use: --rpm, --tpm, --concurrency or --budget-usd")}
+		return usageError{errors.New("give a limit for each of them: --rpm, --tpm, --concurrency or --budget-usd")}
 	case c.per.given():
 		u.Per = new(c.per.changed(k.Per, func(p *account.Per) { *p = after }))
 	default:
@@ -145,7 +146,7 @@ func (c *keyChange) updateBounds(cmd *cobra.Command, k *account.Key, u *account.
 	return nil
 }
 
-// budget is the budget as the flags change it.
+// budget returns the budget with the changes of the flags.
 func (c *keyChange) budget(before *account.Budget) (*account.Budget, error) {
 	usd, period := c.usd, c.period
 	if usd == "" {
@@ -158,7 +159,8 @@ func (c *keyChange) budget(before *account.Budget) (*account.Budget, error) {
 		return &account.Budget{}, nil
 	}
 	if before.Limit == 0 && (c.usd == "" || c.period == "") {
-		return nil, usageError{errors.New("there is no budget yet: give --budget-usd and --budget-period, which is day, month, or, of a whole key, total")}
+		return nil, usageError{errors.New("there is no budget yet: give --budget-usd and --budget-period (day, " +
+			"month or, for a whole key, total)")}
 	}
 	b, err := parseBudget(usd, period)
 	return &b, err
@@ -167,9 +169,9 @@ func (c *keyChange) budget(before *account.Budget) (*account.Budget, error) {
 func newKeysRotate(env *environment) *cobra.Command {
 	overlap := 24 * time.Hour
 	cmd := &cobra.Command{
-		Use: "rotate ID", Short: "Replace the secret of a key, and print the new one, this once",
-		Long: "Limits, budget and usage stay with the key. The former secret stays good for the overlap; one from an " +
-			"earlier rotation does not.",
+		Use: "rotate ID", Short: "Replace the secret of a key, and print the new one, only this once",
+		Long: "Replace the secret of a key, and print the new one. Limits, budget and usage of the key stay. The\n" +
+			"former secret stays valid for the overlap, but a secret from an earlier rotation does not.",
 		Example: "  weir keys rotate ID --overlap 1h", Args: oneArg("the key's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return env.withData(cmd, func(d *app.Data) error {
@@ -182,11 +184,11 @@ func newKeysRotate(env *environment) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&overlap, "overlap", overlap, "how long the former secret stays good, 0 to 720h")
+	cmd.Flags().DurationVar(&overlap, "overlap", overlap, "how long the former secret stays valid, 0 to 720h")
 	return cmd
 }
 
-// showKey prints the key that do gives.
+// showKey calls do and prints the key that it returns.
 func (env *environment) showKey(cmd *cobra.Command, d *app.Data, do func() (account.Key, error)) error {
 	k, err := do()
 	if err != nil {

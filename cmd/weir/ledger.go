@@ -19,20 +19,20 @@ import (
 )
 
 func newLedger(env *environment) *cobra.Command {
-	return group("ledger", "The record of every attempt", newLedgerVerify(env), newLedgerExport(env),
-		newLedgerExplain(env), newLedgerResolve(env), newLedgerCorrect(env))
+	return group("ledger", "Verify, export and correct the ledger: the record of every attempt",
+		newLedgerVerify(env), newLedgerExport(env), newLedgerExplain(env), newLedgerResolve(env), newLedgerCorrect(env))
 }
 
-// verifyWait is how long a running gateway has to project what its journal has.
+// verifyWait bounds how long verify waits for a running gateway to project its journal.
 const verifyWait = 10 * time.Second
 
 func newLedgerVerify(env *environment) *cobra.Command {
 	var projected bool
 	cmd := env.jsonFlag(&cobra.Command{
-		Use: "verify", Short: "Recompute every sum from the rows and print the difference, which is 0",
-		Long: "Recompute every sum from the rows and print the difference, which is 0. A gateway that runs\n" +
-			"on the data directory has 10 seconds to project what its journal has. What is not projected\n" +
-			"then is a failure, unless --projected asks for what is projected alone.",
+		Use: "verify", Short: "Recompute every sum from the rows and print the differences; there should be none",
+		Long: "Recompute every sum from the rows and print the differences. There should be none. A gateway that\n" +
+			"runs on the data directory has 10 seconds to project its journal. The command fails if records are\n" +
+			"not projected by then; with --projected it verifies only the projected ones.",
 		Example: "  weir ledger verify", Args: noArgs,
 		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
 			bar := newProgress(env.stderr, "rows")
@@ -58,11 +58,11 @@ func newLedgerVerify(env *environment) *cobra.Command {
 		}),
 	})
 	cmd.Flags().BoolVar(&projected, "projected", false,
-		"verify what is projected, without waiting, and say what is left out")
+		"verify only projected records, without waiting, and print how many are left out")
 	return cmd
 }
 
-// differenceView is a difference as JSON shows it; a cost is in nano-USD.
+// differenceView holds a difference as JSON shows it; costs are in nano-USD.
 type differenceView struct {
 	Rollup  string `json:"rollup"`
 	Period  string `json:"period"`
@@ -93,19 +93,19 @@ func (env *environment) printVerification(v *report.Verification, left ledger.Ba
 	}
 	if left.Lost > 0 {
 		fmt.Fprintf(env.stdout,
-			"the database is %d bytes behind the oldest journal segment that is kept: what lies between is lost\n",
+			"the database is %d bytes behind the oldest journal segment: the records in between are lost\n",
 			left.Lost)
 	}
 	if left.Records > 0 {
-		fmt.Fprintf(env.stdout, "%d records of the journal are not projected and were left out: start the gateway, "+
-			"which projects them, and verify again\n", left.Records)
+		fmt.Fprintf(env.stdout, "%d records of the journal are not projected and were left out: start the gateway to "+
+			"project them, and verify again\n", left.Records)
 	}
 	_, err := fmt.Fprintf(env.stdout, "%d rows (%d open, %d unknown), %d sums: %d differences\n",
 		v.Rows, v.Open, v.Unknown, v.Rollups, len(v.Differences))
 	return err
 }
 
-// differenceLine is a difference as people read it; a cost is in nano-USD.
+// differenceLine formats a difference for people; costs are in nano-USD.
 func differenceLine(d *report.Difference) string {
 	return fmt.Sprintf("%s %s account=%s model=%s key=%s: %s is %d, the rows say %d",
 		d.Rollup, d.Period, d.Account, d.Model, d.Key, d.What, d.Rolled, d.Rows)
@@ -115,13 +115,15 @@ func newLedgerExport(env *environment) *cobra.Command {
 	var format, focus string
 	var dates exportFlags
 	cmd := &cobra.Command{
-		Use: "export", Short: "Print every attempt, one row each",
+		Use: "export", Short: "Print all attempts, one row each",
 		Example: "  weir ledger export --format csv --start-date 2026-01-01 > attempts.csv\n" +
 			"  weir ledger export --format focus --focus 1.2 --account research > focus.csv", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			versions := report.FOCUSVersions()
 			if focus != "" && !slices.Contains(versions, focus) {
-				return usageError{fmt.Errorf("the version of FOCUS is one of %s; got %q", strings.Join(versions, ", "), focus)}
+				return usageError{
+					fmt.Errorf("the version of FOCUS is one of %s; got %q", strings.Join(versions, ", "), focus),
+				}
 			}
 			write, ok := report.ExportFormats(focus)[format]
 			if !ok {
@@ -136,42 +138,42 @@ func newLedgerExport(env *environment) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "csv", "csv, or focus for the FinOps Open Cost and Usage Specification")
+	cmd.Flags().StringVar(&format, "format", "csv", "csv, or focus (FinOps Open Cost and Usage Specification)")
 	cmd.Flags().StringVar(&focus, "focus", "", "version of FOCUS: "+strings.Join(report.FOCUSVersions(), ", ")+
-		"; the newest if it is not given")
+		" (default the newest)")
 	dates.define(cmd)
 	return cmd
 }
 
-// printOmitted says what an export does not tell all of.
+// printOmitted reports attempts and costs that an export leaves out.
 func (env *environment) printOmitted(o report.Omitted) {
-	const where = "weir ledger export --format csv has them, with the classes that have no price in the column unpriced"
+	const where = "weir ledger export --format csv has them, with the unpriced classes in the column unpriced"
 	if o.Whole > 0 {
 		fmt.Fprintf(env.stderr,
-			"left out, because the price is not known and FOCUS has no cost that is not known: attempts: %d; %s\n",
+			"%d attempts were left out because their cost is unknown, and FOCUS has no unknown costs; %s\n",
 			o.Whole, where)
 	}
 	if o.Part > 0 {
-		fmt.Fprintf(env.stderr, "with the known part of the cost alone: attempts: %d; %s\n", o.Part, where)
+		fmt.Fprintf(env.stderr, "%d attempts have only the known part of their cost; %s\n", o.Part, where)
 	}
 }
 
-// exportFlags say of what rows are printed.
+// exportFlags holds the account and the dates of an export.
 type exportFlags struct{ account, from, to string }
 
 func (f *exportFlags) define(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.account, "account", "", "of this account alone")
-	cmd.Flags().StringVar(&f.from, "start-date", "", "from this UTC date on")
-	cmd.Flags().StringVar(&f.to, "end-date", "", "up to and with this UTC date")
+	cmd.Flags().StringVar(&f.account, "account", "", "only this account")
+	cmd.Flags().StringVar(&f.from, "start-date", "", "first UTC date")
+	cmd.Flags().StringVar(&f.to, "end-date", "", "last UTC date")
 }
 
 func newLedgerExplain(env *environment) *cobra.Command {
 	var dates exportFlags
 	cmd := &cobra.Command{
-		Use: "explain", Short: "Print what the sums of days are made of, by account, model and price",
-		Long: "Print as CSV what the sums of days are made of: usage by class, count and cost for each\n" +
-			"account, model and version of the price, with the price's terms in pico-dollars. Days whose\n" +
-			"request rows are deleted are among them, for as long as retention.explanations says.",
+		Use: "explain", Short: "Print the usage behind each day's sums, by account, model and price",
+		Long: "Print as CSV the usage behind each day's sums: usage by class, count and cost for each account,\n" +
+			"model and version of the price, with the price's terms in pico-dollars. Days with deleted request\n" +
+			"rows are included, for the time of retention.explanations.",
 		Example: "  weir ledger explain --account research --start-date 2025-01-01 --end-date 2025-12-31", Args: noArgs,
 		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
 			out := csv.NewWriter(env.stdout)

@@ -12,15 +12,14 @@ import (
 	"weir/internal/app"
 )
 
-// limitsView are limits as listings show them; what is 0 is no limit and left
-// out.
+// limitsView holds limits as listings show them; 0 means no limit and is left out.
 type limitsView struct {
 	RPM         int64 `json:"rpm,omitempty"`
 	TPM         int64 `json:"tpm,omitempty"`
 	Concurrency int64 `json:"concurrency,omitempty"`
 }
 
-// cell is the limits in a table.
+// cell formats the limits for a table.
 func (v limitsView) cell() string {
 	var all []string
 	for _, l := range []struct {
@@ -40,9 +39,9 @@ func (v limitsView) cell() string {
 // limitFlags defines the flags of limits.
 func limitFlags(cmd *cobra.Command, l *account.Limits, otherwise string) {
 	flags := cmd.Flags()
-	flags.Int64Var(&l.RPM, "rpm", 0, "requests a minute"+otherwise)
-	flags.Int64Var(&l.TPM, "tpm", 0, "tokens a minute, of input and output"+otherwise)
-	flags.Int64Var(&l.Concurrency, "concurrency", 0, "requests at a time"+otherwise)
+	flags.Int64Var(&l.RPM, "rpm", 0, "requests per minute"+otherwise)
+	flags.Int64Var(&l.TPM, "tpm", 0, "input and output tokens per minute"+otherwise)
+	flags.Int64Var(&l.Concurrency, "concurrency", 0, "concurrent requests"+otherwise)
 }
 
 // limitsGiven reports whether a flag of limits was given.
@@ -50,7 +49,7 @@ func limitsGiven(cmd *cobra.Command) bool {
 	return cmd.Flags().Changed("rpm") || cmd.Flags().Changed("tpm") || cmd.Flags().Changed("concurrency")
 }
 
-// keepLimits leaves the limits whose flags were not given as they were.
+// keepLimits copies the limits whose flags were not given from before.
 func keepLimits(cmd *cobra.Command, l, before *account.Limits) {
 	given := cmd.Flags().Changed
 	if !given("rpm") {
@@ -68,7 +67,7 @@ func newAccountsLimits(env *environment) *cobra.Command {
 	var l account.Limits
 	var per perFlags
 	var cmd *cobra.Command
-	cmd = accountChange(env, "limits NAME", "Limit what an account may ask for, within a second",
+	cmd = accountChange(env, "limits NAME", "Set an account's rate limits; they are in force within a second",
 		func(ctx context.Context, d *app.Data, name string) (account.Account, error) {
 			if per.given() {
 				return per.change(ctx, d, name, func(p *account.Per) {
@@ -83,10 +82,10 @@ func newAccountsLimits(env *environment) *cobra.Command {
 			keepLimits(cmd, &l, &a.Limits)
 			return d.Accounts.SetLimits(ctx, actor(), name, l)
 		})
-	cmd.Long = "Limit what all keys of an account together may ask for in any 60 seconds, and at a time.\n" +
-		"0 takes a limit away; what is not named stays. Where an account has no limit of its own,\n" +
-		"limits.per_account of the configuration holds. With --per-user they are limits of each end user,\n" +
-		"and with --per-tag of each value of a tag."
+	cmd.Long = "Limit the requests and tokens of all keys of an account together in any 60 seconds, and their\n" +
+		"concurrent requests. 0 removes a limit; limits without a flag stay unchanged. If an account has no\n" +
+		"limit of its own, limits.per_account of the configuration applies. With --per-user the limits apply\n" +
+		"to each end user, and with --per-tag to each value of a tag."
 	cmd.Example = "  weir accounts limits research --rpm 600 --tpm 200000\n  weir accounts limits research " +
 		"--concurrency 0\n  weir accounts limits research --per-user --rpm 10"
 	per.define(cmd)
@@ -95,7 +94,7 @@ func newAccountsLimits(env *environment) *cobra.Command {
 		if limitsGiven(cmd) {
 			return nil
 		}
-		return usageError{errors.New("say which limit: --rpm, --tpm or --concurrency, and 0 to take it away")}
+		return usageError{errors.New("give a limit: --rpm, --tpm or --concurrency, with 0 to remove it")}
 	}
 	return cmd
 }

@@ -1,5 +1,4 @@
-// Command weir is an AI gateway: it forwards chat to model providers and meters
-// every token of it.
+// Command weir is an AI gateway: it forwards chat to model providers and meters every token.
 package main
 
 import (
@@ -26,8 +25,7 @@ func main() {
 	os.Exit(run())
 }
 
-// run runs the command line. The first signal asks it to stop, the second one
-// ends the process.
+// run runs the command line. The first signal stops it gracefully, the second one kills the process.
 func run() int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -35,7 +33,7 @@ func run() int {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-signals
-		signal.Stop(signals) // before anybody can know of the first one
+		signal.Stop(signals) // before the first signal has any visible effect
 		cancel()
 	}()
 	env := &environment{stdout: os.Stdout, stderr: os.Stderr}

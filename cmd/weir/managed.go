@@ -15,15 +15,15 @@ import (
 	"weir/internal/managed"
 )
 
-// managedSection is a section of the managed configuration as the command line has it.
+// managedSection describes a section of the managed configuration for the commands and their examples.
 type managedSection struct {
 	section, noun string
-	name          string // of one, in examples
-	members       string // of one, in examples
-	change        string // of one, in examples
+	name          string // name of an object, in examples
+	members       string // members of an object, in examples
+	change        string // changed members, in examples
 }
 
-// Sections that the command line changes.
+// Sections that commands can change.
 func providerSection() managedSection {
 	return managedSection{
 		"providers", "provider", "house", "dialect=openai base_url=https://llm.example.com/v1 'api_keys=${HOUSE_KEY}'",
@@ -46,29 +46,29 @@ func priceSection() managedSection {
 	return managedSection{"prices", "price", "house/small", "input=0.15 output=0.60", "output=0.80"}
 }
 
-// objectFlags are those of the commands that change an object.
+// objectFlags holds the flags of the commands that change an object.
 type objectFlags struct {
-	since         string // of prices
-	addKey, noKey string // of providers
+	since         string // for prices
+	addKey, noKey string // for providers
 	dryRun        bool
 }
 
-// managedCommands are those that add, change and remove the objects of a section.
+// managedCommands returns the commands that add, change and remove the objects of a section.
 func managedCommands(env *environment, s managedSection) []*cobra.Command {
-	const values = " KEY=VALUE has a member of weir.yaml: of a list the items with commas between them. " +
-		"An empty value leaves the member out. Every node has the change in force within a second."
+	const values = " Each KEY=VALUE sets a member as in weir.yaml; the items of a list are separated by commas. " +
+		"An empty value removes the member. The change is in force on every node within a second."
 	article := "a"
 	if s.noun == "alias" {
 		article = "an"
 	}
 	add := env.objectCommand(s, &cobra.Command{
 		Use: "add NAME [KEY=VALUE...]", Short: "Add " + article + " " + s.noun + " to the managed configuration",
-		Long:    "Adds " + article + " " + s.noun + " to the managed configuration." + values,
+		Long:    "Add " + article + " " + s.noun + " to the managed configuration." + values,
 		Example: fmt.Sprintf("  weir %s add %s %s", s.section, s.name, s.members),
 	}, app.ObjectChange{New: true})
 	change := env.objectCommand(s, &cobra.Command{
 		Use: "change NAME [KEY=VALUE...]", Short: "Change " + article + " " + s.noun + " of the managed configuration",
-		Long: "Changes " + article + " " + s.noun + " of the managed configuration. What is not named stays." +
+		Long: "Change " + article + " " + s.noun + " of the managed configuration. Other members stay unchanged." +
 			values,
 		Example: fmt.Sprintf("  weir %s change %s %s", s.section, s.name, s.change),
 	}, app.ObjectChange{})
@@ -88,17 +88,17 @@ func managedCommands(env *environment, s managedSection) []*cobra.Command {
 	return []*cobra.Command{add, change, remove}
 }
 
-// commonObjectFlags are those of all three commands.
+// commonObjectFlags defines the flags that all three commands have.
 func (env *environment) commonObjectFlags(s managedSection, cmd *cobra.Command) *objectFlags {
 	f := &objectFlags{}
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what would change, and change nothing")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the changes without making them")
 	if s.section == "prices" {
-		cmd.Flags().StringVar(&f.since, "since", "", "the price that holds from this day on, in UTC: YYYY-MM-DD")
+		cmd.Flags().StringVar(&f.since, "since", "", "the price that is valid from this UTC day on: YYYY-MM-DD")
 	}
 	return f
 }
 
-// ref is the object of that name.
+// ref returns a reference to the object of that name.
 func (s *managedSection) ref(name string, f *objectFlags) managed.Ref {
 	if f.since != "" {
 		name += " since " + f.since
@@ -106,7 +106,7 @@ func (s *managedSection) ref(name string, f *objectFlags) managed.Ref {
 	return managed.Ref{Section: s.section, Name: name}
 }
 
-// objectCommand gives a command that adds or changes an object its flags, and what it does.
+// objectCommand completes a command that adds or changes an object with its flags and its function.
 func (env *environment) objectCommand(s managedSection, cmd *cobra.Command, c app.ObjectChange) *cobra.Command {
 	f := env.commonObjectFlags(s, cmd)
 	if s.section == "providers" {
@@ -117,7 +117,7 @@ func (env *environment) objectCommand(s managedSection, cmd *cobra.Command, c ap
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return usageError{fmt.Errorf("%s takes the name of a %s", cmd.CommandPath(), s.noun)}
+			return usageError{fmt.Errorf("%s needs the name of a %s", cmd.CommandPath(), s.noun)}
 		}
 		return nil
 	}
@@ -138,7 +138,7 @@ func (env *environment) objectCommand(s managedSection, cmd *cobra.Command, c ap
 	return cmd
 }
 
-// membersOf reads arguments of the form KEY=VALUE.
+// membersOf parses arguments of the form KEY=VALUE.
 func membersOf(args []string) (map[string]string, error) {
 	members := map[string]string{}
 	for _, arg := range args {
@@ -151,7 +151,7 @@ func membersOf(args []string) (map[string]string, error) {
 	return members, nil
 }
 
-// keyOf is an API key that a flag gives: - for the first line of standard input.
+// keyOf returns the API key of a flag; for "-" it reads the first line of standard input.
 func keyOf(given string, stdin io.Reader) (llm.Secret, error) {
 	if given != "-" {
 		return llm.NewSecret(given), nil
@@ -161,10 +161,10 @@ func keyOf(given string, stdin io.Reader) (llm.Secret, error) {
 	if key := strings.TrimSpace(line); key != "" {
 		return llm.NewSecret(key), nil
 	}
-	return llm.Secret{}, fmt.Errorf("standard input has no key: %w", err)
+	return llm.Secret{}, fmt.Errorf("read the key from standard input: %w", err)
 }
 
-// applied makes a change, and prints it.
+// applied makes a change and prints it.
 func (env *environment) applied(cmd *cobra.Command, dryRun bool, do func(context.Context, *app.Data, app.ApplyOptions) (
 	[]managed.Change, error),
 ) error {
@@ -179,8 +179,8 @@ func (env *environment) applied(cmd *cobra.Command, dryRun bool, do func(context
 	})
 }
 
-// managedOptions are options with what is managed, and where each object is from. Where that cannot be read, what the
-// file says is told, with a warning.
+// managedOptions returns the options with the managed configuration, and the source of each object. If the managed
+// configuration cannot be read, it prints a warning and returns the options of the file.
 func (env *environment) managedOptions(cmd *cobra.Command) (o app.Options, objects []managed.Object, err error) {
 	if o, err = env.options(); err != nil {
 		return o, nil, err
@@ -191,7 +191,7 @@ func (env *environment) managedOptions(cmd *cobra.Command) (o app.Options, objec
 	return o, objects, nil
 }
 
-// placeOf is where an object is from, in a few words.
+// placeOf returns where an object is configured: its file and line, "managed" or "environment".
 func placeOf(objects []managed.Object, section, name string) string {
 	for i := range objects {
 		o := &objects[i]

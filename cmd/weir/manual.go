@@ -15,19 +15,19 @@ import (
 func newManual(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use: "manual DIRECTORY", Short: "Write the manual pages for man, one for each command",
-		Long: "Write the manual pages for man(1) into a directory, one for each command. It is made where it is\n" +
-			"missing; files of the same names are replaced.",
+		Long: "Write the manual pages for man(1) into a directory, one for each command. The directory is created\n" +
+			"if it is missing; existing files of the same names are replaced.",
 		Example: "  weir manual ~/.local/share/man/man1", Args: oneArg("the directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return fmt.Errorf("make the directory: %w", err)
+				return fmt.Errorf("create the directory: %w", err)
 			}
 			return writeManual(cmd.Root(), args[0], thisBuild())
 		},
 	}
 }
 
-// writeManual writes the page of a command, and those of the commands below it.
+// writeManual writes the pages of a command and of its subcommands.
 func writeManual(c *cobra.Command, dir string, b build) error {
 	if c.Hidden {
 		return nil
@@ -47,7 +47,7 @@ func writeManual(c *cobra.Command, dir string, b build) error {
 
 func pageName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// writePage writes the page of a command in the macros of man(7).
+// writePage writes the page of a command, in the macros of man(7).
 func writePage(w io.Writer, c *cobra.Command, b build) {
 	day := ""
 	if at, err := time.Parse(time.RFC3339, b.date); err == nil {
@@ -65,7 +65,7 @@ func writePage(w io.Writer, c *cobra.Command, b build) {
 	section(w, "OPTIONS", options(c.LocalNonPersistentFlags()))
 	section(w, "OPTIONS OF ALL COMMANDS", options(c.Root().PersistentFlags()))
 	section(w, "EXAMPLES", ".nf\n"+roff(outdented(c.Example))+"\n.fi\n")
-	section(w, "EXIT STATUS", "0 if the command was carried out, 1 if it failed, 2 if the command line is wrong.\n")
+	section(w, "EXIT STATUS", "0 if the command succeeded, 1 if it failed, 2 if the command line is wrong.\n")
 	if c.HasParent() {
 		section(w, "SEE ALSO", ".BR "+roff(pageName(c.Parent()))+" (1)\n")
 	}
@@ -77,7 +77,7 @@ func section(w io.Writer, title, text string) {
 	}
 }
 
-// paragraphs are text with an empty line between each two; indented lines stay as they are.
+// paragraphs separates paragraphs with .PP and leaves indented ones unfilled.
 func paragraphs(text string) string {
 	var out strings.Builder
 	for i, p := range strings.Split(strings.TrimSpace(text), "\n\n") {
@@ -119,13 +119,13 @@ func options(flags *pflag.FlagSet) string {
 	return out.String()
 }
 
-// outdented is an example without the two columns that help puts before it.
+// outdented removes the two columns before each line of an example.
 func outdented(example string) string {
 	return strings.TrimPrefix(strings.ReplaceAll(strings.TrimRight(example, "\n"), "\n  ", "\n"), "  ")
 }
 
-// roff is text as man(7) has to have it to show what it says: a line that begins with a dot or an apostrophe would be
-// a macro, and a plain hyphen need not be one that can be copied.
+// roff escapes text for man(7): a line that begins with a dot or an apostrophe would be a macro, and an unescaped
+// hyphen may not be copyable.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, `"`, `\(dq`, "'", `\(aq`).Replace(text)
 	text = strings.ReplaceAll(text, "\n.", "\n\\&.")

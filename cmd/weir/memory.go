@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// containerShare is how much of a container's memory Go may use: the rest is for what the
-// runtime does not count, such as thread stacks and the kernel's buffers.
+// containerShare is the share of a container's memory that Go may use. The rest is for memory that the runtime does
+// not count, such as thread stacks and the kernel's buffers.
 const containerShare = 0.9
 
-// limitMemory sets GOMEMLIMIT from the container's memory, unless somebody has set it.
+// limitMemory sets Go's memory limit from the container's limit, unless GOMEMLIMIT is set.
 func limitMemory(root fs.FS, getenv func(string) string) {
 	if getenv("GOMEMLIMIT") != "" {
 		return
@@ -27,10 +27,9 @@ func limitMemory(root fs.FS, getenv func(string) string) {
 	}
 }
 
-// containerMemory is the least memory limit of this process' control group and those around
-// it, in bytes; math.MaxInt64 for none. Root is the file system. Both versions of control
-// groups are read: https://docs.kernel.org/admin-guide/cgroup-v2.html,
-// https://docs.kernel.org/admin-guide/cgroup-v1/memory.html.
+// containerMemory returns the smallest memory limit of this process' control group and its parents, in bytes, or
+// math.MaxInt64 if there is none. Root is the file system. It reads both versions of control groups:
+// https://docs.kernel.org/admin-guide/cgroup-v2.html, https://docs.kernel.org/admin-guide/cgroup-v1/memory.html.
 func containerMemory(root fs.FS) int64 {
 	groups, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
@@ -52,13 +51,13 @@ func containerMemory(root fs.FS) int64 {
 	return limit
 }
 
-// leastLimit is the least of the limits of a group and those around it, up to the one at dir.
+// leastLimit returns the smallest limit of a group and its parents, up to the one at dir.
 func leastLimit(root fs.FS, dir, group, file string) int64 {
 	limit := int64(math.MaxInt64)
 	for group = path.Clean("/" + group); ; group = path.Dir(group) {
 		text, err := fs.ReadFile(root, path.Join(dir, group, file))
 		if n, bad := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && bad == nil && n > 0 {
-			limit = min(limit, n) // "max" is no number
+			limit = min(limit, n) // "max" is not a number
 		}
 		if group == "/" {
 			return limit
@@ -66,10 +65,10 @@ func leastLimit(root fs.FS, dir, group, file string) int64 {
 	}
 }
 
-// How much a heap may grow before it is collected: to gcPercent more than what lives, and by
-// mostSpare at most while that is leastPercent or more. Little lives in a gateway that is well,
-// and collecting it costs more than the memory; what lives in one that is given large bodies
-// would be resident five times over.
+// Bounds of the heap's growth before a collection: gcPercent above the live heap, but at most mostSpare bytes as long
+// as that is at least leastPercent. A healthy gateway has a small live heap, and collecting it often costs more than
+// the memory. A gateway that handles large bodies has a large live heap, which would otherwise become five times as
+// large.
 const (
 	gcPercent    = 400
 	leastPercent = 25
@@ -77,8 +76,8 @@ const (
 	lookEvery    = 100 * time.Millisecond
 )
 
-// percentFor is GOGC for a heap of which so many bytes live: gcPercent, or that by as many
-// halves as it takes, so that it seldom changes.
+// percentFor returns GOGC for a live heap of that many bytes: gcPercent, halved as often as needed, so that it seldom
+// changes.
 func percentFor(live uint64) int {
 	percent := gcPercent
 	for percent > leastPercent && live > 100*mostSpare/uint64(percent) {
@@ -87,28 +86,28 @@ func percentFor(live uint64) int {
 	return percent
 }
 
-// When memory is given back to the system: once little was allocated for quietFor, of what has been
-// allocated since it last was at least worthwhile, and no more often than givenBackEvery. Once more
-// where as much more lives then as ever was the least: it may be let go of a little later, without
-// anything being allocated. Each such look that finds the same waits twice as long for the next.
+// Memory is returned to the system after quietFor with few allocations, if at least worthwhile bytes were allocated
+// since the last return, and at most once every givenBackEvery. It is also returned if the live heap is worthwhile
+// bytes above its minimum, because that memory may become free later without any allocation. Each return of the
+// second kind doubles the wait until the next one.
 const (
 	quietFor       = 2 * time.Second
-	littleAtOnce   = 1 << 20 // bytes in lookEvery
+	littleAtOnce   = 1 << 20 // bytes allocated per lookEvery
 	worthwhile     = 16 << 20
 	givenBackEvery = 10 * time.Second
 	mostPatience   = time.Hour
 )
 
-// quiet decides when memory is given back.
+// quiet decides when to return memory to the system.
 type quiet struct {
 	allocated, atGivenBack uint64        // bytes since the start
-	least                  uint64        // bytes that lived after a collection; 0 before the first
-	lasts, since           time.Duration // of the quiet, and since memory was given back
-	again                  time.Duration // from one look at what lives to the next
+	least                  uint64        // smallest live heap after a collection, in bytes; 0 before the first
+	lasts, since           time.Duration // how long few allocations have lasted, and the time since memory was returned
+	again                  time.Duration // wait until the live heap is checked again
 }
 
-// look is told how many bytes have been allocated since the start, and how many lived after the
-// last collection, every lookEvery.
+// look runs every lookEvery, with the bytes that were allocated since the start and the live heap after the last
+// collection. It reports whether to return memory.
 func (q *quiet) look(allocated, live uint64) (giveBack bool) {
 	q.lasts, q.since = q.lasts+lookEvery, q.since+lookEvery
 	if allocated-q.allocated > littleAtOnce {
@@ -133,7 +132,7 @@ func (q *quiet) look(allocated, live uint64) (giveBack bool) {
 	return true
 }
 
-// boundGarbage keeps GOGC to what lives, and gives memory back when there is little to do, until ctx ends.
+// boundGarbage adjusts GOGC to the live heap, and returns memory in quiet times, until ctx ends.
 func boundGarbage(ctx context.Context) {
 	every := time.NewTicker(lookEvery)
 	defer every.Stop()
@@ -151,7 +150,7 @@ func boundGarbage(ctx context.Context) {
 			debug.SetGCPercent(percent)
 		}
 		if q.look(samples[1].Value.Uint64(), samples[0].Value.Uint64()) {
-			runtime.GC() // what pools have they keep for one more
+			runtime.GC() // twice, because pools retain their content for one collection
 			debug.FreeOSMemory()
 		}
 	}

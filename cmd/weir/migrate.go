@@ -11,7 +11,7 @@ import (
 func newMigrate(env *environment) *cobra.Command {
 	var check bool
 	cmd := &cobra.Command{
-		Use: "migrate", Short: "Bring the database's schema up to date, as serve does at its start",
+		Use: "migrate", Short: "Migrate the database's schema, as serve does at its start",
 		Example: "  weir migrate --check", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := env.loadConfig("")
@@ -29,6 +29,6 @@ func newMigrate(env *environment) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&check, "check", false, "change nothing; exit 1 when there is something to do")
+	cmd.Flags().BoolVar(&check, "check", false, "change nothing; exit with 1 if a migration is pending")
 	return cmd
 }

@@ -15,7 +15,7 @@ import (
 	"weir/internal/route"
 )
 
-// modelView is a model as listings show it.
+// modelView holds a model as listings show it.
 type modelView struct {
 	ID        string `json:"id"`
 	Provider  string `json:"provider,omitempty"`
@@ -28,10 +28,11 @@ type modelView struct {
 func newModels(env *environment) *cobra.Command {
 	var provider string
 	cmd := env.jsonFlag(&cobra.Command{
-		Use: "models", Short: "List models with context window, prices and what they can do",
-		Long: "List models with context window, prices (US dollars per million tokens), largest answer, and what " +
-			"they can do:\n" +
-			modelLegend + "\nA model without a price is unpriced, which is not free.",
+		Use: "models", Short: "List models with context window, prices and abilities",
+		Long: "List models with context window, prices (US dollars per million tokens), largest answer, and\n" +
+			"abilities:\n" +
+			modelLegend + "\n" +
+			"A model without a price is unpriced, which is not free.",
 		Example: "  weir models --provider openai", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o, _, err := env.managedOptions(cmd)
@@ -49,7 +50,7 @@ func newModels(env *environment) *cobra.Command {
 			return env.listModels(views)
 		},
 	})
-	cmd.Flags().StringVar(&provider, "provider", "", "of this provider alone, configured or not")
+	cmd.Flags().StringVar(&provider, "provider", "", "only this provider, configured or not")
 	cmd.AddCommand(managedCommands(env, modelSection())...)
 	return cmd
 }
@@ -63,10 +64,10 @@ func viewModel(m *route.Model) modelView {
 
 // modelLegend explains the letters of the column CAN.
 const modelLegend = "i images, d documents, a audio, t tools, s structured answers,\n" +
-	"r reasoning; - no, ? not known"
+	"r reasoning; - no, ? unknown"
 
-// listModels prints JSON, a line a model where a program reads, and where a
-// person does what the terminal has room for, with a legend.
+// listModels prints JSON; or all columns, one line per model, if a program reads the output; or the columns that fit
+// the terminal, with a legend.
 func (env *environment) listModels(views []modelView) error {
 	if env.asJSON {
 		return printJSON(env.stdout, append([]modelView{}, views...))
@@ -102,7 +103,7 @@ func (v *modelView) row() []string {
 	return append(v.columns(), letters(&v.abilities), pricing.SourceName(v.Source), v.Checked, note)
 }
 
-// shortRow is a row without the source of the price.
+// shortRow returns a row without the source of the price.
 func (v *modelView) shortRow() []string {
 	if v.Provider == "" {
 		return []string{v.ID, "", "", "", "", v.aliasOf()}
@@ -116,14 +117,14 @@ func (v *modelView) shortRow() []string {
 
 func (v *modelView) aliasOf() string { return "alias of " + strings.Join(v.Targets, ", ") }
 
-// columns are those that every row begins with.
+// columns returns the first columns of every row.
 func (v *modelView) columns() []string {
 	input, output := v.tokenPrices()
 	return []string{v.ID, sizeOrNone(v.Context), input, output, sizeOrNone(v.MaxOutput)}
 }
 
-// tokenPrices are those of a million tokens, or why there are none: a model
-// that is paid by the second is no more free than one without a price.
+// tokenPrices returns the prices of a million tokens, or the unit of a model that is priced by another one: a model
+// that is paid by the second is not free.
 func (v *modelView) tokenPrices() (input, output string) {
 	if v.Unpriced {
 		return "unpriced", "unpriced"
@@ -144,7 +145,7 @@ func sizeOrNone(tokens int64) string {
 	return count(tokens)
 }
 
-// letters are the abilities, one each, in the order of the legend.
+// letters returns a letter for each ability, in the order of the legend.
 func letters(a *pricing.Abilities) string {
 	var b strings.Builder
 	for _, n := range a.List() {

@@ -15,17 +15,18 @@ func newMove(env *environment) *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
 		Use: "move", Short: "Move the SQLite database of this installation to PostgreSQL",
-		Long: "Copy the SQLite database of this installation into an empty PostgreSQL database, while no gateway " +
+		Long: "Copy the SQLite database of this installation into an empty PostgreSQL database, while no gateway\n" +
 			"runs.\n" +
-			"When it is interrupted, run it again: it goes on where it was. The SQLite file stays as it is.\n" +
-			"To keep the password off the command line, leave --to out and set WEIR_MOVE_TO.",
+			"If the command is interrupted, run it again: it continues where it stopped. The SQLite file stays\n" +
+			"unchanged.\n" +
+			"To keep the password off the command line, set WEIR_MOVE_TO instead of --to.",
 		Example: "  weir move --to postgres://weir:secret@db.example/weir", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if to == "" {
 				to = os.Getenv("WEIR_MOVE_TO")
 			}
 			if to == "" {
-				return usageError{fmt.Errorf("say where to: --to postgres://user:password@host/database")}
+				return usageError{fmt.Errorf("give the target: --to postgres://user:password@host/database")}
 			}
 			return move(cmd, env, llm.NewSecret(to))
 		},
@@ -50,8 +51,8 @@ func move(cmd *cobra.Command, env *environment, to llm.Secret) error {
 		again = fmt.Sprintf(", %d of them by an earlier run", kept)
 	}
 	_, err = fmt.Fprintf(env.stdout, "moved %d rows%s; counts and sums are equal\n"+
-		"now set `database` in weir.yaml to this URL, best as database: \"${WEIR_DATABASE_URL}\" with the variable "+
-		"holding it, and start weir serve\n"+
-		"keep %s: the journal in it goes on; weir.db is not used any more\n", rows, again, filepath.Clean(cfg.Data))
+		"now set `database` in weir.yaml to this URL, preferably as database: \"${WEIR_DATABASE_URL}\" "+
+		"with the URL in that variable, and start weir serve\n"+
+		"keep %s: its journal continues; weir.db is no longer used\n", rows, again, filepath.Clean(cfg.Data))
 	return err
 }

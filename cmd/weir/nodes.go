@@ -12,7 +12,7 @@ import (
 	"weir/internal/budget"
 )
 
-// nodeView is a node as listings show it.
+// nodeView holds a node as listings show it.
 type nodeView struct {
 	ID      string `json:"id"`
 	Host    string `json:"host"`
@@ -35,16 +35,17 @@ func (v *nodeView) row() []string {
 }
 
 func newNodes(env *environment) *cobra.Command {
-	return group("nodes", "The gateways that share a database", newNodesList(env), newNodesForget(env))
+	return group("nodes", "List the nodes that share the database, and forget lost ones",
+		newNodesList(env), newNodesForget(env))
 }
 
 func newNodesList(env *environment) *cobra.Command {
 	return env.jsonFlag(&cobra.Command{
-		Use: "list", Short: "List the nodes, and when each was last heard of", Example: "  weir nodes list --json",
+		Use: "list", Short: "List the nodes, and when each was last seen", Example: "  weir nodes list --json",
 		Args: noArgs,
 		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
 			all, err := d.Nodes(ctx)
-			heads := []string{"ID", "HOST", "ADDRESS", "VERSION", "STATUS", "STARTED", "LAST HEARD OF"}
+			heads := []string{"ID", "HOST", "ADDRESS", "VERSION", "STATUS", "STARTED", "LAST SEEN"}
 			return listViews(env, all, err, viewNode, heads, (*nodeView).row)
 		}),
 	})
@@ -52,10 +53,10 @@ func newNodesList(env *environment) *cobra.Command {
 
 func newNodesForget(env *environment) *cobra.Command {
 	return &cobra.Command{
-		Use: "forget ID", Short: "Give up a node whose disk is lost, and free what it had leased of budgets",
-		Long: "Give up a node that will never come back with its data directory. What it had leased of budgets\n" +
-			"and not reported is free again; what it spent of that and did not report is lost to the ledger.\n" +
-			"A node that starts again with its data directory needs none of this.",
+		Use: "forget ID", Short: "Forget a node with a lost disk, and free its budget leases",
+		Long: "Forget a node that will never come back with its data directory. Its budget leases become free\n" +
+			"again, except for the spending that it reported. Spending that it did not report is missing from\n" +
+			"the ledger. A node that starts again with its data directory need not be forgotten.",
 		Example: "  weir nodes forget 01a2b3c4-0000-7000-8000-000000000000", Args: oneArg("the node's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := uuid.Parse(args[0])

@@ -13,7 +13,7 @@ import (
 	"weir/internal/people"
 )
 
-// memberView is a member as listings show it.
+// memberView holds a member as listings show it.
 type memberView struct {
 	ID      string `json:"id"`
 	Email   string `json:"email"`
@@ -46,11 +46,11 @@ func viewOperator(u *people.User) memberView {
 }
 
 func newMembers(env *environment) *cobra.Command {
-	return group("members", "People who sign in, and their roles in an account", newMembersInvite(env),
+	return group("members", "Manage the people of an account and their roles", newMembersInvite(env),
 		newMembersList(env), newMembersRemove(env))
 }
 
-// accountFlag is the flag that names an account.
+// accountFlag defines the required flag for an account's name.
 func accountFlag(cmd *cobra.Command, name *string) *cobra.Command {
 	cmd.Flags().StringVar(name, "account", "", "name of the account")
 	_ = cmd.MarkFlagRequired("account") // the flag is defined one line above
@@ -60,7 +60,7 @@ func accountFlag(cmd *cobra.Command, name *string) *cobra.Command {
 func newMembersInvite(env *environment) *cobra.Command {
 	var account, role string
 	cmd := &cobra.Command{
-		Use: "invite EMAIL", Short: "Invite somebody to an account and print the link, which is good once, for 7 days",
+		Use: "invite EMAIL", Short: "Invite a person to an account and print the link, which is valid once, for 7 days",
 		Example: "  weir members invite ada@example.com --account default --role owner",
 		Args:    oneArg("the e-mail address"),
 		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
@@ -74,12 +74,12 @@ func newMembersInvite(env *environment) *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVar(&role, "role", string(people.Member),
-		"owner (manages members and keys), member (makes keys) or viewer (sees usage)")
+		"owner (manages members and keys), member (creates keys) or viewer (sees usage)")
 	return accountFlag(cmd, &account)
 }
 
-// invite prints the link of an invitation, alone. That it could not be mailed is
-// said too, and no failure: whoever runs the command has the link.
+// invite prints only the link of an invitation. If the mail failed, it prints a warning and no error, because the
+// caller has the link.
 func (env *environment) invite(ctx context.Context, d *app.Data, i people.Invitation) error {
 	token, _, err := d.People.Invite(ctx, actor(), i)
 	if token.IsZero() {
@@ -112,7 +112,7 @@ func newMembersList(env *environment) *cobra.Command {
 func newMembersRemove(env *environment) *cobra.Command {
 	var account string
 	cmd := &cobra.Command{
-		Use: "remove EMAIL", Short: "Take somebody out of an account, at once",
+		Use: "remove EMAIL", Short: "Remove a person from an account, at once",
 		Example: "  weir members remove ada@example.com --account default", Args: oneArg("the e-mail address"),
 		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
 			a, err := d.Accounts.Account(ctx, account)
@@ -130,18 +130,18 @@ func newMembersRemove(env *environment) *cobra.Command {
 }
 
 func newOperators(env *environment) *cobra.Command {
-	return group("operators", "People who administer the whole installation", newOperatorsAdd(env),
+	return group("operators", "Manage the people who administer the installation", newOperatorsAdd(env),
 		newOperatorsLink(env), newOperatorsList(env), newOperatorsRemove(env))
 }
 
 func newOperatorsAdd(env *environment) *cobra.Command {
 	var invite bool
 	cmd := &cobra.Command{
-		Use: "add EMAIL", Short: "Make somebody an operator; who is no user yet is invited, and the link printed",
-		Long: "Make somebody an operator. Who is no user yet is invited, and the link printed. A user whose address " +
-			"nobody has proven is refused: " +
-			"an account's owner may have invited it and come in their place. With --invite they get a link, whose " +
-			"use proves the address.",
+		Use: "add EMAIL", Short: "Make a person an operator; invite a new person and print the link",
+		Long: "Make a person an operator. A person who is not a user yet is invited, and the link printed. A user\n" +
+			"with an unverified address is refused, because an account's owner may have invited the address and\n" +
+			"accepted the invitation instead of its owner. With --invite such a user gets a link, which verifies\n" +
+			"the address.",
 		Example: "  weir operators add ada@example.com", Args: oneArg("the e-mail address"),
 		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
 			u, err := d.People.User(ctx, args[0])
@@ -154,16 +154,16 @@ func newOperatorsAdd(env *environment) *cobra.Command {
 			return d.People.SetOperator(ctx, actor(), u.ID, true)
 		}),
 	}
-	cmd.Flags().BoolVar(&invite, "invite", false, "print a link even for somebody who is a user already")
+	cmd.Flags().BoolVar(&invite, "invite", false, "print a link even for a person who is a user already")
 	return cmd
 }
 
 func newOperatorsLink(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use: "link EMAIL", Short: "Print a link that signs an operator in, once, within an hour",
-		Long: "Print a link that signs an operator in, once, within an hour, whatever is said of passwords and of " +
-			"groups of single sign-on: " +
-			"the way in when single sign-on fails. The audit log says who made it, and that it was used.",
+		Long: "Print a link that signs an operator in, once, within an hour, regardless of the settings for\n" +
+			"passwords and groups of single sign-on. Use it if single sign-on fails. The audit log records who\n" +
+			"created the link and that it was used.",
 		Example: "  weir operators link ada@example.com", Args: oneArg("the e-mail address"),
 		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
 			u, err := d.People.User(ctx, args[0])
@@ -193,7 +193,7 @@ func newOperatorsList(env *environment) *cobra.Command {
 
 func newOperatorsRemove(env *environment) *cobra.Command {
 	return &cobra.Command{
-		Use: "remove EMAIL", Short: "Take an operator's rights away, at once",
+		Use: "remove EMAIL", Short: "Revoke an operator's rights, at once",
 		Example: "  weir operators remove ada@example.com", Args: oneArg("the e-mail address"),
 		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
 			u, err := d.People.User(ctx, args[0])

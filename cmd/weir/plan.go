@@ -17,11 +17,12 @@ func newPlan(env *environment) *cobra.Command {
 	var days int
 	var each bool
 	cmd := env.jsonFlag(&cobra.Command{
-		Use: "plan", Short: "Tell what a change would have done to the requests of the last days",
-		Long: "Replays the recorded requests of the last days against changed limits, budgets, keys, aliases or prices, " +
-			"and tells how many of whose would have been refused or answered by another model, and what they would " +
-			"have cost. The file has the members of that of weir apply and, beside them, accounts with limits and a " +
-			"budget, by name or id, and keys with limits, a budget and models, by id. Nothing is changed.",
+		Use: "plan", Short: "Show what a change would have done to the requests of the last days",
+		Long: "Replay the recorded requests of the last days against changed limits, budgets, keys, aliases or\n" +
+			"prices. For each account and key, print how many requests would have been refused or answered by\n" +
+			"another model, and their cost. The file has the members of a file for weir apply, and also accounts\n" +
+			"with limits and a budget, by name or id, and keys with limits, a budget and models, by id. Nothing\n" +
+			"is changed.",
 		Example: "  weir plan -f change.yaml --days 30\n" +
 			"  echo '{accounts: {research: {budget: {limit_usd: 50, period: day}}}}' | weir plan -f -",
 		Args: noArgs,
@@ -53,14 +54,15 @@ func newPlan(env *environment) *cobra.Command {
 			})
 		},
 	})
-	cmd.Flags().StringVarP(&file, "file", "f", "", "the file with the change; - for standard input")
-	cmd.Flags().IntVar(&days, "days", 0, "how many UTC days, that of now too (default 7)")
-	cmd.Flags().BoolVar(&each, "requests", false, "list the requests that would have been refused or answered elsewhere")
+	cmd.Flags().StringVarP(&file, "file", "f", "", "file with the change; - for standard input")
+	cmd.Flags().IntVar(&days, "days", 0, "number of UTC days, including today (default 7)")
+	cmd.Flags().BoolVar(&each, "requests", false, "list the requests that would have been refused or answered "+
+		"elsewhere")
 	_ = cmd.MarkFlagRequired("file") // the flag is defined above
 	return cmd
 }
 
-// parsePlan reads the file of a plan: what weir apply takes, accounts and keys.
+// parsePlan parses the file of a plan: a file for weir apply, with accounts and keys.
 func parsePlan(file string, text []byte) (change config.Document, scopes plan.Scopes, err error) {
 	tree, err := config.ParseTree(file, text)
 	if err != nil {
@@ -116,7 +118,8 @@ func (env *environment) printPlan(r *plan.Result, changed []api.PlanDecision) er
 
 func planCells(r *api.PlanRow) []string {
 	refused := fmt.Sprint(r.Refused.Model + r.Refused.Limit + r.Refused.Budget)
-	for what, n := range map[string]int64{"model": r.Refused.Model, "limit": r.Refused.Limit, "budget": r.Refused.Budget} {
+	by := map[string]int64{"model": r.Refused.Model, "limit": r.Refused.Limit, "budget": r.Refused.Budget}
+	for what, n := range by {
 		if n > 0 && refused == fmt.Sprint(n) {
 			refused += " (" + what + ")"
 		}
@@ -136,13 +139,14 @@ func decisionCells(d *api.PlanDecision) []string {
 }
 
 func planNotes(v *api.Plan) []string {
-	notes := []string{"Refused requests are replayed as if nobody asked again. What was refused at the time is in no record."}
+	notes := []string{"The replay assumes that clients do not retry refused requests. Requests that were refused " +
+		"at the time are not recorded."}
 	if v.Total.Estimated > 0 {
-		notes = append(notes, "Estimates: the record does not tell for certain how many tokens were reserved for a "+
-			"request, or what another model would have answered; what follows in the same account depends on it.")
+		notes = append(notes, "Estimates: the record does not show exactly how many tokens a request reserved, or how "+
+			"another model would have answered. Later results of the same account depend on it.")
 	}
 	if v.Cut {
-		notes = append(notes, "There are more requests than are replayed at once: name fewer days.")
+		notes = append(notes, "There are too many requests to replay: choose fewer days.")
 	}
 	return notes
 }

@@ -14,7 +14,7 @@ import (
 	"weir/internal/charge"
 )
 
-// priceListView is a price list as listings show it.
+// priceListView holds a price list as listings show it.
 type priceListView struct {
 	Since  string `json:"since"`
 	Markup string `json:"markup_percent"`
@@ -29,20 +29,22 @@ func (v *priceListView) row() []string {
 func newAccountsPrices(env *environment) *cobra.Command {
 	var markup, file, since string
 	cmd := env.jsonFlag(&cobra.Command{
-		Use: "prices NAME", Short: "Say what an account is charged, or show its price lists",
-		Long: "Charge an account what its requests cost and a markup in percent, or prices of its own, from now or from a\n" +
-			"later moment on. Its budgets, its credit and its usage are in these charges from then on; rows before stay.\n" +
-			"A list replaces those of the same moment or later. --markup 0 charges what requests cost.\n" +
-			"The file has prices by model in JSON, as in the configuration under prices; other models have the markup.\n" +
-			"Without flags the lists are shown.",
-		Example: "  weir accounts prices research --markup 15\n  weir accounts prices research --markup 7.5 --prices own.json " +
+		Use: "prices NAME", Short: "Set an account's price list, or show its price lists",
+		Long: "Charge an account the cost of its requests plus a markup in percent, or its own prices, from now or\n" +
+			"a later time on. From then on its budgets, credit and usage are in these charges; earlier rows stay\n" +
+			"unchanged. A new list replaces the lists of the same or a later time. --markup 0 charges the cost.\n" +
+			"The file has prices by model in JSON, as under prices in the configuration. The markup applies to\n" +
+			"all other models. Without flags the lists are shown.",
+		Example: "  weir accounts prices research --markup 15\n  weir accounts prices research --markup 7.5 " +
+			"--prices own.json " +
 			"--since 2099-01-01T00:00:00Z\n  weir accounts prices research",
 		Args: oneArg("the account's name"),
 	})
 	flags := cmd.Flags()
-	flags.StringVar(&markup, "markup", "", "percent on the cost, such as 15, 7.25 or -5 (default 0 with --prices)")
-	flags.StringVar(&file, "prices", "", "a JSON file with prices of the account's own")
-	flags.StringVar(&since, "since", "", "from when on, an RFC 3339 time (default now)")
+	flags.StringVar(&markup, "markup", "", "percent added to the cost, such as 15, 7.25 or -5 (default 0 with "+
+		"--prices)")
+	flags.StringVar(&file, "prices", "", "JSON file with the account's own prices")
+	flags.StringVar(&since, "since", "", "start, an RFC 3339 time (default now)")
 	cmd.RunE = env.data(func(ctx context.Context, d *app.Data, args []string) error {
 		a, err := d.Accounts.Account(ctx, args[0])
 		if err != nil {
@@ -71,7 +73,7 @@ func readPriceList(markup, file, since string) (l account.PriceList, err error) 
 	}
 	if since != "" {
 		if l.Since, err = time.Parse(time.RFC3339, since); err != nil {
-			return l, usageError{fmt.Errorf("since %q: not an RFC 3339 time such as 2099-01-31T00:00:00Z", since)}
+			return l, usageError{fmt.Errorf("--since is an RFC 3339 time such as 2099-01-31T00:00:00Z; got %q", since)}
 		}
 	}
 	if markup == "" && file == "" {
@@ -88,7 +90,7 @@ func readPriceList(markup, file, since string) (l account.PriceList, err error) 
 		return l, fmt.Errorf("%s: not a JSON object of prices by \"<provider>/<model>\": %w", file, err)
 	}
 	if len(l.Prices) == 0 && markup == "" {
-		return l, usageError{fmt.Errorf("%s has no prices. Give some, or --markup", file)}
+		return l, usageError{fmt.Errorf("%s has no prices: add some, or give --markup", file)}
 	}
 	return l, nil
 }

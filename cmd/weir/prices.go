@@ -15,46 +15,47 @@ import (
 
 func newPrices(env *environment) *cobra.Command {
 	check := &cobra.Command{
-		Use: "check FILE...", Short: "Say every mistake and unknown name in price files, with file, line and column",
+		Use: "check FILE...", Short: "Print every mistake and unknown name in price files, with file, line and column",
 		Example: "  weir prices check prices.json",
 		Args:    someFiles,
 		RunE:    func(cmd *cobra.Command, files []string) error { return checkPrices(cmd, env, files) },
 	}
 	diff := env.jsonFlag(&cobra.Command{
-		Use: "diff FILE...", Short: "List what price files, or lists of others, change of the prices in force",
-		Long: "List what costs otherwise, at this moment, once price files are added to those of the configuration:\n" +
-			"model, class, before and after, in US dollars per million tokens or for one of what is not tokens.\n" +
-			"Of a file that the configuration names already: what it changes of the prices without it.\n" +
-			"A file may be a list that \"weir prices import\" reads, such as a newer copy of what the embedded data is\n" +
-			"made of: models.dev's api.json, or prices/data.json of genai-prices. Models that have a price now, and are\n" +
-			"not in a list that has others of their provider, are \"gone\".",
+		Use: "diff FILE...", Short: "Compare price files or public price lists with the prices in force",
+		Long: "List the prices that change if price files are added to those of the configuration: model, class,\n" +
+			"before and after, in US dollars per million tokens or per unit. A file that the configuration\n" +
+			"already names is compared with the prices without it.\n" +
+			"A file may be a list that \"weir prices import\" reads, such as a newer copy of the sources of the\n" +
+			"embedded data: models.dev's api.json, or prices/data.json of genai-prices. A model is \"gone\" if\n" +
+			"it has a price now, and the list has other models of its provider but not this one.",
 		Example: "  weir prices diff prices.json\n  weir prices diff --json data.json api.json", Args: someFiles,
 		RunE: func(cmd *cobra.Command, files []string) error { return diffPrices(cmd, env, files) },
 	})
 	var seen string
 	var own bool
 	convert := &cobra.Command{
-		Use: "import FROM", Short: "Print a price list of others as a price file",
-		Long: "Print a price file made of LiteLLM's model_prices_and_context_window.json, of what OpenRouter answers\n" +
-			"to GET /api/v1/models, of models.dev's api.json or of prices/data.json of genai-prices, from a file on this\n" +
-			"machine: nothing is fetched. What has no place in a price file is counted on stderr and left out, so that it\n" +
-			"stays unknown. The prices are assumed, since the list is not of who sends the bill. With --own they are exact.",
+		Use: "import FROM", Short: "Convert a public price list to a price file",
+		Long: "Print a price file made from LiteLLM's model_prices_and_context_window.json, OpenRouter's answer to\n" +
+			"GET /api/v1/models, models.dev's api.json or prices/data.json of genai-prices. The list is a file\n" +
+			"on this machine; nothing is downloaded. Data without a place in a price file are counted on stderr\n" +
+			"and left out, so they stay unknown. The prices are assumed, because the list is not from the vendor\n" +
+			"that sends the bill. With --own they are exact.",
 		Example: "  weir prices import model_prices_and_context_window.json > prices.json\n  weir prices import " +
 			"models.json --seen 2026-11-20", Args: oneArg("FROM"),
 		RunE: func(_ *cobra.Command, args []string) error { return importPrices(env, args[0], seen, own) },
 	}
 	convert.Flags().StringVar(&seen, "seen", "",
-		"day of the list, YYYY-MM-DD (default: when the file was last changed)")
+		"day of the list, YYYY-MM-DD (default the day of the file's last change)")
 	convert.Flags().BoolVar(&own, "own", false,
-		"the list is yours, and its prices are what you are charged: exact, not assumed")
-	return group("prices", "Prices: of the managed configuration, and price files",
+		"the list has the prices that you are charged: they are exact, not assumed")
+	return group("prices", "Change managed prices, and check, compare and convert price files",
 		append([]*cobra.Command{check, diff, convert}, managedCommands(env, priceSection())...)...)
 }
 
-// someFiles wants the names of files.
+// someFiles requires the names of files.
 func someFiles(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return usageError{fmt.Errorf("%s takes the names of price files", cmd.CommandPath())}
+		return usageError{fmt.Errorf("%s needs the names of price files", cmd.CommandPath())}
 	}
 	return nil
 }
@@ -92,7 +93,7 @@ func diffPrices(cmd *cobra.Command, env *environment, files []string) error {
 		return err
 	}
 	if len(changes) == 0 && !env.asJSON {
-		_, err := fmt.Fprintln(env.stdout, "no price differs")
+		_, err := fmt.Fprintln(env.stdout, "no price changes")
 		return err
 	}
 	heads := []string{"CHANGE", "MODEL", "CLASS", "BEFORE", "AFTER"}
@@ -114,7 +115,7 @@ func importPrices(env *environment, from, seen string, own bool) error {
 	}
 	fmt.Fprintf(env.stderr, "%d models\n", c.Models)
 	for _, name := range c.Twice {
-		fmt.Fprintf(env.stderr, "twice with other prices, of which the later ones count: %s\n", name)
+		fmt.Fprintf(env.stderr, "listed twice with different prices, the later one is used: %s\n", name)
 	}
 	for _, what := range slices.Sorted(maps.Keys(c.Left)) {
 		fmt.Fprintf(env.stderr, "left out: %s (%d)\n", what, c.Left[what])

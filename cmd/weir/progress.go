@@ -13,8 +13,7 @@ const (
 	barLineEvery = 10 * time.Second       // elsewhere
 )
 
-// progress tells how far a long command is: a bar on a terminal, a line every
-// ten seconds elsewhere.
+// progress shows how far a long command is: a bar on a terminal, a line every ten seconds elsewhere.
 type progress struct {
 	w        io.Writer
 	what     string
@@ -29,7 +28,7 @@ func newProgress(w io.Writer, what string) *progress {
 	return &progress{w: w, what: what, terminal: isTerminal(w), started: now, last: now}
 }
 
-// show tells that done of total are done.
+// show reports that done of total are done.
 func (p *progress) show(done, total int64) {
 	every := barLineEvery
 	if p.terminal {

@@ -9,18 +9,18 @@ import (
 	"weir/internal/route"
 )
 
-// providerView is a provider with where it is from.
+// providerView holds a provider and the place where it is configured.
 type providerView struct {
 	route.ProviderCondition
-	From string `json:"from"` // file and line, managed, environment
+	From string `json:"from"` // file and line, "managed" or "environment"
 }
 
 func newProviders(env *environment) *cobra.Command {
 	cmd := env.jsonFlag(&cobra.Command{
 		Use: "providers", Short: "List providers with their state, last error, resting keys and latency",
-		Long: "List the configured providers. Beside a running gateway their state is what it knows of them:\n" +
-			"ok, failing (the last attempt failed), unavailable (passed over where another target is left)\n" +
-			"or unused. Latency is a moving average of the time to the first token of streams.",
+		Long: "List the configured providers. If a gateway runs, their state is the one that it knows: ok, failing\n" +
+			"(the last attempt failed), unavailable (skipped while another target is available) or unused.\n" +
+			"Latency is a moving average of the time to the first token of streams.",
 		Example: "  weir providers --json", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o, objects, err := env.managedOptions(cmd)
@@ -33,7 +33,7 @@ func newProviders(env *environment) *cobra.Command {
 			}
 			if !running {
 				_, _ = fmt.Fprintln(env.stderr,
-					"No gateway runs on this data directory: nothing is known of the providers' state.")
+					"No gateway runs on this data directory: the state of the providers is unknown.")
 			}
 			views, rows := []providerView{}, [][]string(nil)
 			for i := range all {
@@ -50,11 +50,10 @@ func newProviders(env *environment) *cobra.Command {
 	return cmd
 }
 
-// none stands where there is nothing to say, so that columns stay in line.
+// none fills an empty cell, so that columns stay aligned.
 const none = "-"
 
-// providerRows are the provider's own row, and one for each model of it that
-// was asked.
+// providerRows returns the provider's own row, and one for each of its models that was called.
 func providerRows(p *providerView) [][]string {
 	keys := strconv.Itoa(p.Keys)
 	if p.Resting > 0 {
@@ -72,7 +71,7 @@ func providerRows(p *providerView) [][]string {
 			state += " until " + t.Until.Format("15:04:05Z")
 		}
 		if t.Alone > 0 {
-			state += fmt.Sprintf(" (unavailable to %d accounts alone)", t.Alone)
+			state += fmt.Sprintf(" (unavailable to only %d accounts)", t.Alone)
 		}
 		if t.LastError != "" {
 			failure = t.LastError

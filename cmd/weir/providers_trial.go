@@ -17,9 +17,9 @@ import (
 func newProvidersTest(env *environment) *cobra.Command {
 	var model string
 	cmd := env.jsonFlag(&cobra.Command{
-		Use: "test NAME", Short: "Ask a provider for its models and, with --model, for a few tokens",
-		Long: "Asks a provider for its models, and says what is wrong if it does not list them: its address, with " +
-			"/v1 or without, or its key. With --model it asks for three answers of a few tokens, which show whether " +
+		Use: "test NAME", Short: "Test a provider: list its models and, with --model, send it short requests",
+		Long: "List a provider's models, and print the mistake if that fails: a wrong address, with or without\n" +
+			"/v1, or a wrong key. With --model, request three answers of a few tokens, which show whether\n" +
 			"streaming, tools and images work. They are metered to the account installation.",
 		Example: "  weir providers test house --model small", Args: oneArg("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -37,11 +37,11 @@ func newProvidersTest(env *environment) *cobra.Command {
 			return env.printFinding(&f)
 		},
 	})
-	cmd.Flags().StringVar(&model, "model", "", "the provider's name of a model to ask")
+	cmd.Flags().StringVar(&model, "model", "", "model to call, by the provider's own name")
 	return cmd
 }
 
-// trialOptions are those of a gateway that does not serve.
+// trialOptions returns the options of a gateway that does not serve.
 func (env *environment) trialOptions() (app.Options, error) {
 	o, err := env.options()
 	o.Reload = func(text []byte) (config.Config, error) {
@@ -54,7 +54,7 @@ func (env *environment) trialOptions() (app.Options, error) {
 	return o, err
 }
 
-// printFinding prints what came of a test. What does not work is an error.
+// printFinding prints the result of a test. It returns an error if something does not work.
 func (env *environment) printFinding(f *managed.Finding) error {
 	const shown = 20
 	var errs error

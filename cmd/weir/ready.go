@@ -13,9 +13,9 @@ func newReady(env *environment) *cobra.Command {
 	var listen string
 	var within time.Duration
 	cmd := &cobra.Command{
-		Use: "ready", Short: "Ask the gateway on this machine whether it takes requests",
-		Long: "Ask GET /readyz of the gateway that runs on this machine with the same configuration. The exit code\n" +
-			"is 0 if it takes requests and 1 if it does not: for the health check of a container.",
+		Use: "ready", Short: "Check whether the gateway on this machine accepts requests",
+		Long: "Send GET /readyz to the gateway that runs on this machine with the same configuration. The exit\n" +
+			"code is 0 if it accepts requests and 1 if it does not. For the health check of a container.",
 		Example: "  weir ready\n  weir ready --listen 127.0.0.1:9090 --timeout 2s", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := env.loadConfig(listen)
@@ -28,6 +28,6 @@ func newReady(env *environment) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "", "address that the gateway listens on (default 127.0.0.1:8080)")
-	cmd.Flags().DurationVar(&within, "timeout", 4*time.Second, "how long it may take to answer")
+	cmd.Flags().DurationVar(&within, "timeout", 4*time.Second, "maximum time to wait for the answer")
 	return cmd
 }

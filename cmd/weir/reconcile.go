@@ -22,18 +22,21 @@ func newReconcile(env *environment) *cobra.Command {
 	var files, services []string
 	var all, resolve bool
 	cmd := env.jsonFlag(&cobra.Command{
-		Use: "reconcile PROVIDER", Short: "Compare the ledger with what a provider reports that it charges",
-		Long: "Asks a provider what was used and what it charges, and compares that with the ledger, by UTC day and model. " +
-			"Each difference is named: rounding; midnight (the provider counts some of it on the day before or after); " +
-			"unseen (requests whose end nobody saw, within their bounds); unpriced (the ledger has no price); price; cache; more (others use its keys, or the " +
-			"ledger lacks something); less; mixed. The command fails where a difference is none of the first three. " +
-			"OpenAI and Anthropic report to an admin key of the organization, OpenRouter to a management key: admin_key " +
-			"of the provider in the configuration, or a file. Other clouds export billing files: --file compares one of " +
-			"FOCUS by day (AWS Data Exports, Google Cloud's billing export, Microsoft's Cost Management; CSV or Parquet, as it is or in gzip or zip), " +
-			"of the services that --service names; without it the command says which there are.",
+		Use: "reconcile PROVIDER", Short: "Compare the ledger with a provider's report of usage and charges",
+		Long: "Request a provider's report of usage and charges, and compare it with the ledger, by UTC day and\n" +
+			"model. Each difference gets a finding: rounding; midnight (the provider counts some usage on the\n" +
+			"day before or after); unseen (requests with an unknown end, within their bounds); unpriced (the\n" +
+			"ledger has no price); price; cache; more (the provider reports more: others use its keys, or the\n" +
+			"ledger lacks usage); less; mixed. The command fails if a finding is not one of the first three.\n" +
+			"OpenAI and Anthropic need an admin key of the organization, OpenRouter a management key: set the\n" +
+			"provider's admin_key in the configuration, or give a file. Other clouds export billing files:\n" +
+			"--file compares a file in FOCUS by day (AWS Data Exports, Google Cloud's billing export,\n" +
+			"Microsoft's Cost Management; CSV or Parquet, uncompressed or in gzip or zip), for the services that\n" +
+			"--service names. Without --service the command lists the services in the file.",
 		Example: "  weir reconcile openai --start-date 2026-11-01 --end-date 2026-11-25\n" +
 			"  weir reconcile anthropic --admin-key-file anthropic-admin-key\n" +
-			"  weir reconcile bedrock --file focus-2026-11.parquet --service 'Amazon Bedrock' --service '*(Amazon Bedrock Edition)'",
+			"  weir reconcile bedrock --file focus-2026-11.parquet --service 'Amazon Bedrock' --service " +
+			"'*(Amazon Bedrock Edition)'",
 		Args: oneArg("PROVIDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o := app.ReconcileOptions{Provider: args[0], Resolve: resolve}
@@ -56,21 +59,25 @@ func newReconcile(env *environment) *cobra.Command {
 			return env.withData(cmd, func(d *app.Data) error { return env.reconcile(cmd.Context(), d, o, all) })
 		},
 	})
-	cmd.Flags().StringVar(&keyFile, "admin-key-file", "", "file with the admin key, in place of admin_key in the configuration; - for standard input")
+	cmd.Flags().StringVar(&keyFile, "admin-key-file", "", "file with the admin key, instead of admin_key in the "+
+		"configuration; - for standard input")
 	cmd.Flags().StringVar(&from, "start-date", "", "first UTC day (default seven days ago, or the first of the file)")
 	cmd.Flags().StringVar(&to, "end-date", "", "last UTC day (default yesterday, or the last of the file)")
-	cmd.Flags().StringArrayVar(&files, "file", nil, "billing file in FOCUS to compare with, may be repeated; - for standard input")
-	cmd.Flags().StringArrayVar(&services, "service", nil, "name of a service in it that the provider's models are of, with * for any "+
-		"text, may be repeated")
-	cmd.Flags().BoolVar(&resolve, "resolve", false, "resolve attempts whose end nobody saw, where the provider's figures "+
-		"decide what they used: only where nothing else uses the provider's keys")
+	cmd.Flags().StringArrayVar(&files, "file", nil, "billing file in FOCUS to compare with; may be repeated; - "+
+		"for standard input")
+	cmd.Flags().StringArrayVar(&services, "service", nil, "name of a service in the file that sells the "+
+		"provider's models, "+
+		"with * for any text; may be repeated")
+	cmd.Flags().BoolVar(&resolve, "resolve", false, "resolve attempts with an unknown end from the provider's "+
+		"figures, if "+
+		"these decide their usage; use it only if nothing else uses the provider's keys")
 	cmd.MarkFlagsMutuallyExclusive("file", "admin-key-file")
 	cmd.MarkFlagsMutuallyExclusive("file", "resolve")
-	cmd.Flags().BoolVar(&all, "all", false, "list what agrees too")
+	cmd.Flags().BoolVar(&all, "all", false, "list rows that agree, too")
 	return cmd
 }
 
-// readSecret reads the first line of a file.
+// readSecret reads the first line of a file, or of standard input for "-".
 func readSecret(path string) (llm.Secret, error) {
 	const most = 4096
 	in := io.Reader(os.Stdin)
@@ -85,19 +92,19 @@ func readSecret(path string) (llm.Secret, error) {
 	text, err := io.ReadAll(io.LimitReader(in, most))
 	line, _, _ := strings.Cut(string(text), "\n")
 	if line = strings.TrimSpace(line); err == nil && line == "" {
-		err = errors.New("there is no key in the file")
+		err = errors.New("the file has no key: write it into the first line")
 	}
 	return llm.NewSecret(line), err
 }
 
-// dayOr is a day as people write it, or the one of a moment.
+// dayOr parses a UTC date, or returns the date of a time if the text is empty.
 func dayOr(text string, moment time.Time) (time.Time, error) {
 	if text == "" {
 		text = moment.UTC().Format(time.DateOnly)
 	}
 	at, err := time.Parse(time.DateOnly, text)
 	if err != nil {
-		return at, fmt.Errorf("%q is no day: write one such as 2026-11-30", text)
+		return at, fmt.Errorf("%q is not a date: write one such as 2026-11-30", text)
 	}
 	return at, nil
 }
@@ -115,21 +122,21 @@ func (env *environment) reconcile(ctx context.Context, d *app.Data, o app.Reconc
 		}
 	}
 	if o.Resolve {
-		fmt.Fprintf(env.stderr, "attempts that the provider's figures have resolved: %d\n", r.Resolved)
+		fmt.Fprintf(env.stderr, "attempts resolved from the provider's figures: %d\n", r.Resolved)
 	}
-	heads := []string{"DATE", "MODEL", "TOKENS OURS", "THEIRS", "COST OURS", "THEIRS", "FINDING"}
+	heads := []string{"DATE", "MODEL", "LEDGER TOKENS", "PROVIDER TOKENS", "LEDGER COST", "PROVIDER COST", "FINDING"}
 	if err := list(env, views, heads, reconciledCells); err != nil {
 		return err
 	}
 	if open > 0 {
-		return fmt.Errorf("%d of %d rows differ, and the difference is not explained", open, len(r.Rows))
+		return fmt.Errorf("%d of %d rows have an unexplained difference", open, len(r.Rows))
 	}
 	if env.asJSON {
 		return nil
 	}
-	lines := []string{"Each row agrees, or its difference is explained. Rows: " + count(int64(len(r.Rows)))}
+	lines := []string{"All rows agree, or their differences are explained. Rows: " + count(int64(len(r.Rows)))}
 	if r.Other != 0 {
-		lines = append(lines, "The provider charges $"+r.Other.String()+" for what is of no model.")
+		lines = append(lines, "The provider also charges $"+r.Other.String()+" that belongs to no model.")
 	}
 	return env.printLines(lines)
 }

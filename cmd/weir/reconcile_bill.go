@@ -17,18 +17,18 @@ import (
 	"weir/internal/reconcile"
 )
 
-// billOptions are the flags of a comparison with a billing file.
+// billOptions holds the flags of a comparison with a billing file.
 type billOptions struct {
 	files    []string
 	services []string
-	from, to string // days; empty for those of the file
+	from, to string // days; empty for all days of the file
 	all      bool
 }
 
-// billedDay is a day as JSON shows it.
+// billedDay holds a day as JSON shows it.
 type billedDay struct {
 	Date      string            `json:"date"`
-	Through   string            `json:"through,omitempty"` // the last day, where it is more than one
+	Through   string            `json:"through,omitempty"` // the last day of a period of several days
 	OursUSD   string            `json:"ours_usd"`
 	AtMostUSD string            `json:"ours_at_most_usd"`
 	TheirsUSD string            `json:"theirs_usd"`
@@ -36,7 +36,7 @@ type billedDay struct {
 	Explained bool              `json:"explained"`
 }
 
-// days are the day, or all of a period.
+// days formats the day, or the first and the last day of the period.
 func (v *billedDay) days() string {
 	if v.Through == "" {
 		return v.Date
@@ -56,21 +56,22 @@ func (env *environment) reconcileBill(cmd *cobra.Command, o app.ReconcileOptions
 		}
 	}
 	if len(b.Services) == 0 {
-		return errors.New("there are no rows in what --file names")
+		return errors.New("the files of --file have no rows")
 	}
 	if len(bill.services) == 0 {
-		lines := []string{"Name the services of " + o.Provider + " with --service. The file has:"}
+		lines := []string{"Name the services of " + o.Provider + " with --service. The files contain:"}
 		for _, name := range b.Services {
 			lines = append(lines, strconv.Quote(name))
 		}
 		if err := env.printLines(lines); err != nil {
 			return err
 		}
-		return usageError{errors.New("no service is named, so nothing is compared")}
+		return usageError{errors.New("no service is named: name the provider's services with --service")}
 	}
 	first, last := b.Days()
 	if first == "" {
-		return fmt.Errorf("there is no usage of the services that were named (%s). Name those of %s with --service. There are %s",
+		return fmt.Errorf("the files have no usage of the named services (%s): name the services of %s with "+
+			"--service; the files contain %s",
 			quotedList(bill.services), o.Provider, quotedList(b.Services))
 	}
 	var err error
@@ -89,7 +90,7 @@ func (env *environment) reconcileBill(cmd *cobra.Command, o app.ReconcileOptions
 	})
 }
 
-// read reads a file.
+// read reads one billing file, or standard input for "-".
 func (o *billOptions) read(file string, stdin io.Reader) (b reconcile.Bill, err error) {
 	in := stdin
 	if file != "-" {
@@ -112,30 +113,33 @@ func (env *environment) printBilled(days []reconcile.Day, b *reconcile.Bill, all
 		}
 		if all || env.asJSON || d.Finding != reconcile.Agrees {
 			views = append(views, billedDay{
-				d.Day, d.Through, d.Ours.String(), (d.Ours + d.Uncertain).String(), d.Theirs.String(), d.Finding, d.Finding.Explained(),
+				d.Day, d.Through, d.Ours.String(), (d.Ours + d.Uncertain).String(), d.Theirs.String(), d.Finding,
+				d.Finding.Explained(),
 			})
 		}
 	}
-	err := list(env, views, []string{"DATE", "COST OURS", "AT MOST", "THEIRS", "FINDING"}, func(v *billedDay) []string {
+	heads := []string{"DATE", "LEDGER COST", "AT MOST", "PROVIDER COST", "FINDING"}
+	err := list(env, views, heads, func(v *billedDay) []string {
 		return []string{v.days(), "$" + v.OursUSD, "$" + v.AtMostUSD, "$" + v.TheirsUSD, string(v.Finding)}
 	})
 	if err != nil {
 		return err
 	}
 	if open > 0 {
-		return fmt.Errorf("%d of %d days differ, and the difference is not explained", open, len(days))
+		return fmt.Errorf("%d of %d days have an unexplained difference", open, len(days))
 	}
 	if env.asJSON {
 		return nil
 	}
-	lines := []string{"Each day agrees, or its difference is explained. Days: " + count(int64(len(days)))}
+	lines := []string{"All days agree, or their differences are explained. Days: " + count(int64(len(days)))}
 	if b.Other != 0 {
-		lines = append(lines, "The file has $"+b.Other.String()+" more for these services that is no usage: taxes, credits and the like.")
+		lines = append(lines, "The files also charge $"+b.Other.String()+" for these services that is not usage, "+
+			"such as taxes and credits.")
 	}
 	return env.printLines(lines)
 }
 
-// quotedList are some of the names of a list.
+// quotedList quotes the first names of a list.
 func quotedList(names []string) string {
 	const most = 50
 	var list []string

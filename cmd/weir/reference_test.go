@@ -21,7 +21,7 @@ func TestCommandReference(t *testing.T) {
 	root := newRoot(&environment{})
 	var out strings.Builder
 	out.WriteString("<!-- Written by TestCommandReference in cmd/weir: run make docs. -->\n\n# Commands\n\n" +
-		"`weir COMMAND --help` prints the same. Results go to stdout, the log and progress to stderr. The exit code is 0 if the command was carried out, 1 if it failed, and 2 if the command line is wrong.\n\n" +
+		"`weir COMMAND --help` prints the same. Results go to stdout, the log and progress to stderr. The exit code is 0 if the command succeeded, 1 if it failed, and 2 if the command line is wrong.\n\n" +
 		"All commands have these flags:\n\n")
 	writeFlags(&out, root.PersistentFlags().FlagUsages())
 	for _, c := range root.Commands() {
@@ -82,7 +82,7 @@ func writeFlags(out *strings.Builder, help string) {
 			continue
 		}
 		if !begun {
-			out.WriteString("| flag | what it does |\n|---|---|\n")
+			out.WriteString("| flag | description |\n|---|---|\n")
 			begun = true
 		}
 		fmt.Fprintf(out, "| `%s` | %s |\n", m[1], escape(m[2]))

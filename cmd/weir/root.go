@@ -17,7 +17,7 @@ import (
 	"weir/internal/llm"
 )
 
-// environment is what all commands share.
+// environment holds the output and the global flags that all commands share.
 type environment struct {
 	stdout, stderr io.Writer
 	configFile     string
@@ -25,18 +25,18 @@ type environment struct {
 	asJSON         bool
 }
 
-// errQuiet is a failure that has told its story already.
+// errQuiet makes a command fail without a message, because it has already printed one.
 var errQuiet = errors.New("failed")
 
-// usageError is a command line that cannot be meant.
+// usageError reports a wrong command line.
 type usageError struct{ err error }
 
 func (e usageError) Error() string { return e.err.Error() }
 
-// Unwrap is the mistake.
+// Unwrap returns the mistake.
 func (e usageError) Unwrap() error { return e.err }
 
-// isUsage tells a wrong command line from one that could not be carried out.
+// isUsage reports whether an error is a wrong command line, not a failed command.
 func isUsage(err error) bool {
 	if _, ok := errors.AsType[usageError](err); ok {
 		return true
@@ -50,7 +50,7 @@ func newRoot(env *environment) *cobra.Command {
 		Use:   "weir",
 		Short: "LLM gateway with exact usage metering, budgets and rate limits",
 		Long: "Weir forwards chat to AI model providers and meters every token of it.\n" +
-			"Start it with \"weir serve\"; all other commands work beside a running gateway.",
+			"Start it with \"weir serve\"; all other commands work while the gateway runs.",
 		Example: "  weir serve\n  weir keys create --account default --label laptop\n  weir uses --account " +
 			"default",
 		SilenceErrors: true,
@@ -71,20 +71,22 @@ func newRoot(env *environment) *cobra.Command {
 	root.SetErr(env.stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	flags := root.PersistentFlags()
-	flags.StringVar(&env.configFile, "config", "", "configuration file (default weir.yaml, if it is there)")
+	flags.StringVar(&env.configFile, "config", "", "configuration file (default weir.yaml, if it exists)")
 	flags.StringVar(&env.dataDir, "data", "", "data directory (default ./weir-data)")
 	root.AddCommand(
 		newServe(env), newAccounts(env), newKeys(env), newMembers(env), newOperators(env), newUsers(env),
 		newUses(env), newModels(env), newAliases(env),
-		newPrices(env), newProviders(env), newLedger(env), newStatements(env), newAudit(env), newNodes(env), newKept(env), newWebhooks(env),
-		newSecrets(env), newSimulate(env), newConfig(env), newMigrate(env), newMove(env), newBackup(env),
-		newRestore(env), newApply(env), newPlan(env), newReconcile(env), newExportConfig(env), newImport(env), newVersion(env), newManual(env), newReady(env),
+		newPrices(env), newProviders(env), newLedger(env), newStatements(env), newAudit(env), newNodes(env),
+		newKept(env), newWebhooks(env), newSecrets(env), newSimulate(env), newConfig(env), newMigrate(env), newMove(env),
+		newBackup(env), newRestore(env), newApply(env), newPlan(env), newReconcile(env), newExportConfig(env),
+		newImport(env), newVersion(env), newManual(env), newReady(env),
 	)
 	completeCobra(root)
 	return root
 }
 
-// checkFlagGroups says in plain words what cobra says of flags that exclude each other, or of which one is needed.
+// checkFlagGroups replaces cobra's messages about flags that exclude each other, or that need one of them, by plain
+// ones.
 func checkFlagGroups(cmd *cobra.Command) error {
 	err := cmd.ValidateFlagGroups()
 	if err == nil {
@@ -99,11 +101,11 @@ func checkFlagGroups(cmd *cobra.Command) error {
 	if strings.Contains(err.Error(), "at least one") {
 		return usageError{fmt.Errorf("%s needs one of %s", cmd.CommandPath(), strings.Join(flags, ", "))}
 	}
-	return usageError{fmt.Errorf("%s do not go together. Give one of them", strings.Join(flags, ", "))}
+	return usageError{fmt.Errorf("%s exclude each other: give only one of them", strings.Join(flags, ", "))}
 }
 
-// checkEmptyFlags refuses a flag with an empty value, as of a variable that is not set: weir kept purge --account "" would
-// purge what all accounts have.
+// checkEmptyFlags refuses a flag with an empty value, such as one from an unset variable: weir kept purge --account
+// "" would purge the data of all accounts.
 func checkEmptyFlags(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		isEmpty := f.Value.Type() == "string" && f.Value.String() == ""
@@ -111,14 +113,13 @@ func checkEmptyFlags(cmd *cobra.Command) (err error) {
 			isEmpty = len(list.GetSlice()) == 0 || slices.Contains(list.GetSlice(), "")
 		}
 		if isEmpty && cmd.Root().PersistentFlags().Lookup(f.Name) == nil {
-			err = usageError{fmt.Errorf("--%s is empty. Give it a value, or leave it out", f.Name)}
+			err = usageError{fmt.Errorf("--%s is empty: give it a value, or leave it out", f.Name)}
 		}
 	})
 	return err
 }
 
-// completeCobra brings the commands that cobra adds by itself into line with
-// the others.
+// completeCobra adds examples and checks of arguments to cobra's own commands, so that they behave like the others.
 func completeCobra(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -136,7 +137,7 @@ func completeCobra(root *cobra.Command) {
 	}
 }
 
-// noArgs refuses arguments, and names the nearest command for the first one.
+// noArgs refuses arguments, and suggests the command that is nearest to the first one.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -146,7 +147,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		names = append(names, c.Name())
 	}
 	if len(names) == 0 {
-		return usageError{fmt.Errorf("%s takes no argument, and %q is one", cmd.CommandPath(), args[0])}
+		return usageError{fmt.Errorf("%s takes no arguments; got %q", cmd.CommandPath(), args[0])}
 	}
 	hint := ""
 	if near, ok := config.Nearest(args[0], names); ok {
@@ -155,18 +156,18 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return usageError{fmt.Errorf("%q is not a command of %s%s", args[0], cmd.CommandPath(), hint)}
 }
 
-// oneArg wants exactly one argument, called by its name.
+// oneArg requires exactly one argument, described by name.
 func oneArg(name string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return usageError{fmt.Errorf("%s takes one argument, %s; %d were given", cmd.CommandPath(), name,
+			return usageError{fmt.Errorf("%s needs one argument, %s; got %d", cmd.CommandPath(), name,
 				len(args))}
 		}
 		return nil
 	}
 }
 
-// group is a command that has others below it and does nothing itself.
+// group returns a command that only has subcommands.
 func group(use, short string, below ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: noArgs, RunE: needsMore}
 	var examples []string
@@ -180,16 +181,16 @@ func group(use, short string, below ...*cobra.Command) *cobra.Command {
 }
 
 func needsMore(cmd *cobra.Command, _ []string) error {
-	return usageError{fmt.Errorf("%s needs to be told what to do", cmd.CommandPath())}
+	return usageError{fmt.Errorf("%s needs a command: see the list in its --help", cmd.CommandPath())}
 }
 
-// jsonFlag gives a listing its --json.
+// jsonFlag adds the flag --json to a listing.
 func (env *environment) jsonFlag(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().BoolVar(&env.asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-// loadConfig reads the configuration that the command line points to.
+// loadConfig reads the configuration that the flags select.
 func (env *environment) loadConfig(listen string) (config.Config, error) {
 	return config.Load(env.configOptions(listen))
 }
@@ -198,13 +199,13 @@ func (env *environment) configOptions(listen string) config.Options {
 	return config.Options{File: env.configFile, Data: env.dataDir, Listen: listen}
 }
 
-// options are what commands need that work with the configuration alone.
+// options returns the options of commands that need only the configuration.
 func (env *environment) options() (app.Options, error) {
 	cfg, err := env.loadConfig("")
 	return app.Options{Config: cfg, ConfigFrom: env.configOptions(""), Getenv: os.Getenv, Log: env.logger(&cfg)}, err
 }
 
-// logger writes to stderr as the configuration says.
+// logger returns a logger that writes to stderr, with the configured level and format.
 func (env *environment) logger(cfg *config.Config) *slog.Logger {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(cfg.Log.Level)); err != nil {
@@ -217,7 +218,7 @@ func (env *environment) logger(cfg *config.Config) *slog.Logger {
 	return slog.New(slog.NewTextHandler(env.stderr, options))
 }
 
-// isTerminal reports whether a person reads along.
+// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {

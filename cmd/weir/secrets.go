@@ -11,28 +11,29 @@ import (
 )
 
 func newSecrets(env *environment) *cobra.Command {
-	return group("secrets", "What secrets in the database are sealed with", newSecretsRotate(env), newSecretsList(env))
+	return group("secrets", "Rotate and list the keys that seal the secrets in the database",
+		newSecretsRotate(env), newSecretsList(env))
 }
 
 func newSecretsRotate(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use: "rotate", Short: "Seal all secrets in the database with a new key",
-		Long: "Seal all secrets in the database anew. Where the configuration has no secrets.key, a new key takes\n" +
-			"the place of those in secrets.key of the data directory, and a running gateway finds it by itself.\n" +
-			"Where it has one, that is the key: set secrets.key to a new one and secrets.previous to the one " +
-			"before,\n" +
-			"restart all gateways, then run this, and take secrets.previous out. When it is interrupted, run it " +
-			"again.\n" +
-			"A backup of the database from before opens with the key of then alone.",
+		Long: "Seal all secrets in the database with a new key. Without secrets.key in the configuration, a new\n" +
+			"key replaces the keys in the file secrets.key of the data directory, and a running gateway reads it\n" +
+			"by itself. With secrets.key in the configuration: set secrets.key to a new key and secrets.previous\n" +
+			"to the former one, restart all gateways, run this command, then remove secrets.previous. If it is\n" +
+			"interrupted, run it again.\n" +
+			"A backup of the database from before the rotation can only be read with the former key.",
 		Example: "  weir secrets rotate", Args: noArgs,
 		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
 			r, err := d.RotateSecrets(ctx, actor())
 			if err != nil {
 				return err
 			}
-			where := "secrets.previous can be taken out of the configuration"
+			where := "secrets.previous can be removed from the configuration"
 			if r.File != "" {
-				where = r.File + " holds it alone: keep a copy of it apart from those of the database"
+				where = r.File + " now holds only this key: keep a copy of it, separate from the backups of the " +
+					"database"
 			}
 			_, err = fmt.Fprintf(env.stdout, "secrets sealed with the key %s: %d\n%s\n", r.Key, r.Secrets, where)
 			return err
@@ -40,10 +41,10 @@ func newSecretsRotate(env *environment) *cobra.Command {
 	}
 }
 
-// masterKeyView is a key as listings show it.
+// masterKeyView holds a key as listings show it.
 type masterKeyView struct {
 	Name    string `json:"name"`
-	From    string `json:"from,omitempty"` // left out for one that is not at hand
+	From    string `json:"from,omitempty"` // left out if the key is missing
 	AtHand  bool   `json:"at_hand"`
 	Seals   bool   `json:"seals"`
 	Secrets int    `json:"secrets"`
@@ -52,7 +53,7 @@ type masterKeyView struct {
 func (v *masterKeyView) row() []string {
 	from, seals := v.From, "no"
 	if !v.AtHand {
-		from = "not at hand"
+		from = "missing"
 	}
 	if v.Seals {
 		seals = "yes"
@@ -62,7 +63,7 @@ func (v *masterKeyView) row() []string {
 
 func newSecretsList(env *environment) *cobra.Command {
 	return env.jsonFlag(&cobra.Command{
-		Use: "list", Short: "List the keys by name, and how many secrets are sealed with each",
+		Use: "list", Short: "List the keys by name, with the number of secrets that each seals",
 		Example: "  weir secrets list", Args: noArgs,
 		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
 			keys, err := d.MasterKeys(ctx)

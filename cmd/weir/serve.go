@@ -19,10 +19,10 @@ func newServe(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the gateway",
-		Long: "Run the gateway until SIGTERM, which lets requests in flight finish; a second one stops now.\n" +
-			"SIGHUP reads the configuration again. A socket that systemd passes replaces --listen. The first start\n" +
-			"prints a first API key; on an address that others reach, and where systemd keeps the output, the command\n" +
-			"that makes one.",
+		Long: "Run the gateway until SIGTERM, which lets requests in flight finish; a second one stops it at once.\n" +
+			"SIGHUP reloads the configuration. A socket that systemd passes replaces --listen. The first start\n" +
+			"prints a first API key. If the address is reachable from other machines, or systemd stores the\n" +
+			"output, it prints the command that creates one instead.",
 		Example: "  weir serve\n  weir serve --takeover\n  OPENAI_API_KEY=sk-... weir serve --listen 127.0.0.1:9090",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -30,7 +30,8 @@ func newServe(env *environment) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&takeover, "takeover", false,
-		"take over from the gateway that runs on the same data directory, which then stops; without one, just start")
+		"take over from the gateway that runs on the same data directory, which then stops; start normally if "+
+			"there is none")
 	cmd.Flags().StringVar(&listen, "listen", "", "address to listen on (default 127.0.0.1:8080)")
 	return cmd
 }
@@ -64,7 +65,8 @@ func serve(cmd *cobra.Command, env *environment, listen string, takeover bool) e
 		}
 	}()
 	limitMemory(os.DirFS("/"), os.Getenv)
-	serving, end := context.WithCancel(context.WithoutCancel(cmd.Context())) // a stop takes its time
+	// outlives cmd.Context() while the gateway drains
+	serving, end := context.WithCancel(context.WithoutCancel(cmd.Context()))
 	var bounding sync.WaitGroup
 	defer bounding.Wait()
 	defer end()

@@ -14,11 +14,11 @@ import (
 )
 
 func newStatements(env *environment) *cobra.Command {
-	return group("statements", "Monthly statements: what accounts are charged",
+	return group("statements", "Close, list, print and verify monthly statements of charges",
 		newStatementsClose(env), newStatementsList(env), newStatementsShow(env), newStatementsVerify(env))
 }
 
-// statementView is a statement as listings show it.
+// statementView holds a statement as listings show it.
 type statementView struct {
 	Account     string              `json:"account"` // id
 	Name        string              `json:"account_name"`
@@ -28,7 +28,7 @@ type statementView struct {
 	Charge      string              `json:"charge_usd"`
 	AtMost      string              `json:"charge_at_most_usd"`
 	Unpriced    int64               `json:"unpriced_attempts"`
-	Corrections string              `json:"corrections_usd"` // of the charge, for months before
+	Corrections string              `json:"corrections_usd"` // corrections of earlier months, included in the charge
 	Hash        string              `json:"hash"`
 	Lines       []statementLineView `json:"lines,omitzero"`
 }
@@ -47,7 +47,8 @@ type statementLineView struct {
 func viewStatement(st *app.Statement) statementView {
 	all, corrections := st.Totals()
 	return statementView{
-		Account: st.Account, Name: st.AccountName, Number: st.Number, Month: st.Month, Closed: st.Closed.Format(time.RFC3339Nano), Charge: all.Cost.String(),
+		Account: st.Account, Name: st.AccountName, Number: st.Number, Month: st.Month,
+		Closed: st.Closed.Format(time.RFC3339Nano), Charge: all.Cost.String(),
 		AtMost: all.AtMost().String(), Unpriced: all.Unpriced, Corrections: corrections.Cost.String(), Hash: st.Hash,
 	}
 }
@@ -59,7 +60,8 @@ func viewStatementLine(st *report.Statement, l *report.StatementLine) statementL
 	}
 }
 
-var statementHeads = []string{"ACCOUNT", "NUMBER", "MONTH", "CLOSED", "CHARGE", "OF IT CORRECTIONS", "UNPRICED ATTEMPTS", "HASH"}
+var statementHeads = []string{"ACCOUNT", "NUMBER", "MONTH", "CLOSED", "CHARGE", "CORRECTIONS", "UNPRICED " +
+	"ATTEMPTS", "HASH"}
 
 func (v *statementView) row() []string {
 	charge := "$" + v.Charge
@@ -74,10 +76,11 @@ func newStatementsClose(env *environment) *cobra.Command {
 	var all bool
 	cmd := env.jsonFlag(&cobra.Command{
 		Use: "close NAME | --all", Short: "Close the statement of an account for a month",
-		Long: "Close the statement of an account for a month that is over, by UTC days. It has a number, never changes, and\n" +
-			"its hash is over its lines and the statement before. What comes or is corrected later for its days is in the\n" +
-			"next one. The first one may be of any month from 2025-01 on; each further one is of the month behind it. What was\n" +
-			"used before the first one is in none: --all begins with the month in which the account was made.",
+		Long: "Close the statement of an account for a past month, by UTC days. A statement has a number and never\n" +
+			"changes. Its hash covers its lines and the statement before it. Usage that arrives later for its\n" +
+			"days, and later corrections, go into the next statement. The first statement may be of any month\n" +
+			"since 2025-01; each further one is of the month after it. Usage before the first statement is in no\n" +
+			"statement: --all starts with the month in which the account was created.",
 		Example: "  weir statements close research --month 2026-11\n  weir statements close --all --month 2026-11",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if all {
@@ -88,7 +91,7 @@ func newStatementsClose(env *environment) *cobra.Command {
 		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
 			at, err := time.Parse("2006-01", month)
 			if err != nil {
-				return usageError{fmt.Errorf("the month is %q. Write it as 2026-11", month)}
+				return usageError{fmt.Errorf("--month is a month such as 2026-11; got %q", month)}
 			}
 			number := budget.PeriodMonth.Number(at)
 			var closed []app.Statement
@@ -106,8 +109,9 @@ func newStatementsClose(env *environment) *cobra.Command {
 			return errors.Join(listViews(env, closed, nil, viewStatement, statementHeads, (*statementView).row), err)
 		}),
 	})
-	cmd.Flags().StringVar(&month, "month", "", "the month, such as 2026-11")
-	cmd.Flags().BoolVar(&all, "all", false, "of all accounts, up to that month: those of months before it too")
+	cmd.Flags().StringVar(&month, "month", "", "month, such as 2026-11")
+	cmd.Flags().BoolVar(&all, "all", false, "close the statements of all accounts, for this month and all months "+
+		"before it")
 	_ = cmd.MarkFlagRequired("month") // the flag is defined one line above
 	return cmd
 }
@@ -127,8 +131,9 @@ func newStatementsShow(env *environment) *cobra.Command {
 	var number int64
 	cmd := env.jsonFlag(&cobra.Command{
 		Use: "show NAME", Short: "Print a statement with its lines: CSV, or JSON",
-		Example: "  weir statements show research --number 1 > statement.csv\n  weir statements show research --number 1 --json",
-		Args:    oneArg("the account's name"),
+		Example: "  weir statements show research --number 1 > statement.csv\n  weir statements show research " +
+			"--number 1 --json",
+		Args: oneArg("the account's name"),
 		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
 			st, err := d.Statement(ctx, args[0], number)
 			if err != nil {
@@ -137,7 +142,7 @@ func newStatementsShow(env *environment) *cobra.Command {
 			return env.printStatement(&st)
 		}),
 	})
-	cmd.Flags().Int64Var(&number, "number", 0, "the number of the statement")
+	cmd.Flags().Int64Var(&number, "number", 0, "number of the statement")
 	_ = cmd.MarkFlagRequired("number") // the flag is defined one line above
 	return cmd
 }

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// printTable writes rows under their heads, in columns.
+// printTable writes a header and rows, in columns.
 func printTable(w io.Writer, heads []string, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range append([][]string{heads}, rows...) {
@@ -20,12 +20,11 @@ func printTable(w io.Writer, heads []string, rows [][]string) error {
 	return t.Flush()
 }
 
-// gap is what stands between two columns.
+// gap separates two columns.
 const gap = "  "
 
-// printFolded writes rows under their heads, in columns, to a terminal of that
-// width. A first cell that leaves the others no room gets a line of its own; a
-// row of nothing but its first and its last cell is text, not columns.
+// printFolded writes a header and rows, in columns, to a terminal of that width. A first cell that is too wide gets a
+// line of its own. A row that has only its first and its last cell is printed as text.
 func printFolded(w io.Writer, width int, heads []string, rows [][]string) error {
 	table := append([][]string{heads}, rows...)
 	widths := columnWidths(table)
@@ -56,8 +55,7 @@ func foldRow(out *strings.Builder, widths []int, row []string) {
 	out.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 }
 
-// foldText writes a name and a text behind it, broken between words where the
-// line is full.
+// foldText writes a name and a text, broken between words where the line is full.
 func foldText(out *strings.Builder, width int, name, text string) {
 	at := utf8.RuneCountInString(name)
 	out.WriteString(name)
@@ -82,7 +80,7 @@ func isText(row []string) bool {
 	return strings.Join(row[1:len(row)-1], "") == "" && row[len(row)-1] != ""
 }
 
-// tableWidth is how much room the table needs that nothing is folded in.
+// tableWidth returns the width of the table if no cell is folded.
 func tableWidth(heads []string, rows [][]string) int {
 	sum := -len(gap)
 	for _, n := range columnWidths(append([][]string{heads}, rows...)) {
@@ -91,7 +89,7 @@ func tableWidth(heads []string, rows [][]string) int {
 	return sum
 }
 
-// columnWidths are those of the widest cells.
+// columnWidths returns the widths of the widest cells.
 func columnWidths(table [][]string) []int {
 	widths := make([]int, len(table[0]))
 	for _, row := range table {
@@ -120,7 +118,7 @@ func list[T any](env *environment, items []T, heads []string, row func(*T) []str
 	return printTable(env.stdout, heads, rowsOf(items, row))
 }
 
-// listViews prints a view of each of some items, unless there was an error.
+// listViews prints a view of each item, or returns err if it is set.
 func listViews[T, V any](env *environment, items []T, err error, view func(*T) V, heads []string,
 	row func(*V) []string,
 ) error {

@@ -6,9 +6,8 @@ import (
 	"strconv"
 )
 
-// terminalWidth is how many columns a person's terminal has: those of COLUMNS,
-// as for other programs, else the terminal's own. It is 0 where there is none,
-// and a program reads.
+// terminalWidth returns the columns of the terminal: those of COLUMNS, as for other programs, else the terminal's
+// own. It returns 0 if w is not a terminal.
 func terminalWidth(w io.Writer, getenv func(string) string) int {
 	if n, err := strconv.Atoi(getenv("COLUMNS")); err == nil && n > 0 {
 		return n

@@ -2,5 +2,5 @@
 
 package main
 
-// columnsOf does not know.
+// columnsOf returns 0: the size of the terminal is unknown.
 func columnsOf(uintptr) int { return 0 }

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// columnsOf asks the terminal for its size; 0 where it does not say.
+// columnsOf returns the columns that the terminal reports, or 0.
 func columnsOf(fd uintptr) int {
 	var size struct{ rows, columns, x, y uint16 } // struct winsize, tty_ioctl(4)
 	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCGWINSZ, uintptr(unsafe.Pointer(&size)))

@@ -52,12 +52,12 @@ func newUsers(env *environment) *cobra.Command {
 			return listViews(env, users, err, viewUser, userHeads, (*userView).row)
 		}),
 	})
-	return group("users", "Everybody who signs in", list,
-		env.userCommand("disable", "Let somebody sign in no more, and end their sessions",
+	return group("users", "Manage the people who sign in", list,
+		env.userCommand("disable", "Block a user from signing in, and end their sessions",
 			func(ctx context.Context, d *app.Data, by audit.Actor, id string) error {
 				return d.People.SetDisabled(ctx, by, id, true)
 			}),
-		env.userCommand("enable", "Let somebody sign in again who was disabled",
+		env.userCommand("enable", "Let a disabled user sign in again",
 			func(ctx context.Context, d *app.Data, by audit.Actor, id string) error {
 				return d.People.SetDisabled(ctx, by, id, false)
 			}),
@@ -65,13 +65,13 @@ func newUsers(env *environment) *cobra.Command {
 			func(ctx context.Context, d *app.Data, by audit.Actor, id string) error {
 				return d.People.RemoveUser(ctx, by, id)
 			}),
-		env.userCommand("reset-second-factor", "Take away the second factor of somebody who has lost it",
+		env.userCommand("reset-second-factor", "Remove the second factor of a user who has lost it",
 			func(ctx context.Context, d *app.Data, by audit.Actor, id string) error {
 				return d.People.Factors().Reset(ctx, by, id)
 			}))
 }
 
-// userCommand is a command that does something with one user.
+// userCommand returns a command that changes one user.
 func (env *environment) userCommand(name, short string,
 	do func(ctx context.Context, d *app.Data, by audit.Actor, id string) error,
 ) *cobra.Command {

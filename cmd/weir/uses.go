@@ -18,7 +18,7 @@ func newUses(env *environment) *cobra.Command {
 	var account string
 	var tags []string
 	cmd := env.jsonFlag(&cobra.Command{
-		Use: "uses", Short: "Show what an account used: tokens, requests, cost",
+		Use: "uses", Short: "Show the usage of an account: tokens, requests, cost",
 		Example: "  weir uses --account default\n  weir uses --account default --start-date 2026-01-01 --model " +
 			"openai/gpt-5-mini --json\n  weir uses --account default --group-by month,key\n" +
 			"  weir uses --account default --group-by tag:project --tag team=search",
@@ -46,15 +46,15 @@ func newUses(env *environment) *cobra.Command {
 	})
 	flags := cmd.Flags()
 	flags.StringVar(&account, "account", "", "name of the account")
-	flags.StringVar(&values[0], "start-date", "", "from this UTC date on, such as 2026-01-31")
-	flags.StringVar(&values[1], "end-date", "", "up to and with this UTC date")
-	flags.StringVar(&values[2], "model", "", "of this <provider>/<model-name> alone")
-	flags.StringVar(&values[3], "key", "", "of the API key with this id alone")
+	flags.StringVar(&values[0], "start-date", "", "first UTC date, such as 2026-01-31")
+	flags.StringVar(&values[1], "end-date", "", "last UTC date")
+	flags.StringVar(&values[2], "model", "", "only this model, <provider>/<model-name>")
+	flags.StringVar(&values[3], "key", "", "only the API key with this id")
 	flags.StringVar(&values[4], "group-by", "",
-		"add up by these, with commas: model, provider, key, user, tag:NAME, day, hour, month (default day,model)")
-	flags.StringVar(&values[5], "limit", "", "at most so many entries, 1 to 1000 (default 100)")
-	flags.StringVar(&values[6], "offset", "", "skip so many entries")
-	flags.StringArrayVar(&tags, "tag", nil, "of requests with this tag alone, as NAME=VALUE; may be repeated")
+		"group by a comma-separated list of model, provider, key, user, tag:NAME, day, hour, month (default day,model)")
+	flags.StringVar(&values[5], "limit", "", "maximum number of entries, 1 to 1000 (default 100)")
+	flags.StringVar(&values[6], "offset", "", "number of entries to skip")
+	flags.StringArrayVar(&tags, "tag", nil, "only requests with this tag, NAME=VALUE; may be repeated")
 	_ = cmd.MarkFlagRequired("account") // the flag is defined above
 	return cmd
 }
@@ -87,14 +87,15 @@ func (env *environment) printUses(q report.UsesQuery, page report.UsesPage) erro
 		return err
 	}
 	if end := q.Offset + len(page.Uses); end < page.Count {
-		_, err := fmt.Fprintf(env.stdout, "Up to entry %d of %d; the total is of all. Show more with --offset %d, or a larger --limit.\n",
+		_, err := fmt.Fprintf(env.stdout, "Entries up to %d of %d; the total covers all entries. See more with "+
+			"--offset %d, or a larger --limit.\n",
 			end, page.Count, end)
 		return err
 	}
 	return nil
 }
 
-// usesNames are the first cells of an entry: what it is of.
+// usesNames returns the first cells of an entry: its date and model, or its group.
 func usesNames(u *report.Use) []string {
 	if u.Group == nil {
 		return []string{u.Date, u.Model}
@@ -108,12 +109,12 @@ func usesNames(u *report.Use) []string {
 	return cells
 }
 
-// usesFigures are the cells behind them.
+// usesFigures returns the other cells: requests, tokens and cost.
 func usesFigures(u *report.Use) []string {
 	return []string{count(u.Requests), count(u.Usage.TotalTokens()), usesCost(u)}
 }
 
-// usesCost is what the account is charged and, with a price list, what providers charge.
+// usesCost formats the account's charge and, with a price list, the cost at the providers.
 func usesCost(u *report.Use) string {
 	cost := "$" + u.Cost.String()
 	if u.Unpriced > 0 {

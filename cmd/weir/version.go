@@ -13,20 +13,19 @@ import (
 	"weir/internal/app"
 )
 
-// A release's linker flags set these: its version without the v, the full commit, and the commit's time as in RFC 3339.
+// A release's linker flags set these: the version without the v, the full commit, and the commit's time in RFC 3339.
 var release, revision, committed string
 
-// nextRelease is what a build from a clone is on the way to.
+// nextRelease is the version of a build without a tag.
 const nextRelease = "0.1.0-dev"
 
-// pseudoVersion matches what the go command calls a commit without a tag:
-// https://go.dev/ref/mod#pseudo-versions
+// pseudoVersion matches the go command's version of a commit without a tag: https://go.dev/ref/mod#pseudo-versions
 var pseudoVersion = regexp.MustCompile(`[-.][0-9]{14}-[0-9a-f]{12}(\+|$)`)
 
-// build is what this program was built from.
+// build identifies the source that this program was built from.
 type build struct{ version, commit, date string }
 
-// builtFrom is what the linker was told, or else what the go command noted of the clone.
+// builtFrom returns the values of the linker flags, or else those that the go command recorded from the repository.
 func builtFrom(info *debug.BuildInfo) build {
 	b := build{version: release, commit: revision, date: committed}
 	changed := ""
@@ -55,7 +54,7 @@ func builtFrom(info *debug.BuildInfo) build {
 	return b
 }
 
-// thisBuild is what this program was built from.
+// thisBuild returns the source that this program was built from.
 func thisBuild() build {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -64,12 +63,12 @@ func thisBuild() build {
 	return builtFrom(info)
 }
 
-// version is the release, or what leads to it and the commit that this was built from.
+// version returns the release, or the next release and the commit.
 func version() string { return thisBuild().version }
 
 func newVersion(env *environment) *cobra.Command {
 	return env.jsonFlag(&cobra.Command{
-		Use: "version", Short: "Print the versions of what this is made of",
+		Use: "version", Short: "Print the versions of weir, its libraries and its data",
 		Example: "  weir version", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			b := thisBuild()
@@ -99,7 +98,8 @@ func newVersion(env *environment) *cobra.Command {
 	})
 }
 
-// known is a value that the build noted; unknown where it did not, as without a clone or with -buildvcs=false.
+// known returns a value of the build, or "unknown" if it is empty, as in a build without a repository or with
+// -buildvcs=false.
 func known(value string) string {
 	if value == "" {
 		return "unknown"

@@ -16,17 +16,16 @@ import (
 )
 
 func newWebhooks(env *environment) *cobra.Command {
-	return group("webhooks", "Endpoints that are told of events, and what became of those",
+	return group("webhooks", "Manage webhook endpoints and their deliveries",
 		newWebhooksAdd(env), newWebhooksList(env), newWebhooksChange(env),
-		webhookSwitch(env, "enable", "Send events to an endpoint that was disabled again, what waits first", false),
-		webhookSwitch(env, "disable", "Send an endpoint nothing any more, and forget no event that waits", true),
+		webhookSwitch(env, "enable", "Enable an endpoint again; waiting events are sent first", false),
+		webhookSwitch(env, "disable", "Disable an endpoint; waiting events are retained", true),
 		newWebhooksRemove(env), newWebhooksRotate(env), newWebhooksTest(env),
 		newWebhooksDeliveries(env), newWebhooksDelivery(env), newWebhooksRedeliver(env), newWebhooksRecover(env),
 	)
 }
 
-// withWebhooks runs do over the data that the command line points to, and what
-// people do with endpoints.
+// withWebhooks opens the data, and calls do with it and the webhook service.
 func (env *environment) withWebhooks(cmd *cobra.Command, do func(context.Context, *app.Data, *webhook.Service) error,
 ) error {
 	return env.withData(cmd, func(d *app.Data) error {
@@ -38,7 +37,7 @@ func (env *environment) withWebhooks(cmd *cobra.Command, do func(context.Context
 	})
 }
 
-// webhooks is a command that works on endpoints.
+// webhooks returns a command function that opens the data and calls do with the webhook service.
 func (env *environment) webhooks(
 	do func(ctx context.Context, d *app.Data, s *webhook.Service, args []string) error,
 ) runE {
@@ -49,13 +48,13 @@ func (env *environment) webhooks(
 	}
 }
 
-// webhookView is an endpoint as listings show it.
+// webhookView holds an endpoint as listings show it.
 type webhookView struct {
 	ID                string   `json:"id"`
-	AccountID         *string  `json:"account_id"` // null for the installation's, and so is the name
+	AccountID         *string  `json:"account_id"` // null for an endpoint of the installation, like the name
 	Account           *string  `json:"account"`
 	URL               string   `json:"url"`
-	Events            []string `json:"events"` // empty for all
+	Events            []string `json:"events"` // empty for all events
 	AllowPrivate      bool     `json:"allow_private"`
 	State             string   `json:"state"`
 	FailingSince      string   `json:"failing_since,omitempty"`
@@ -64,11 +63,10 @@ type webhookView struct {
 	FormerSecretUntil string   `json:"former_secret_until,omitempty"`
 	DroppedEvents     int64    `json:"dropped_events,omitempty"`
 	Created           string   `json:"created"`
-	Secret            string   `json:"secret,omitempty"` // once, where it is made
+	Secret            string   `json:"secret,omitempty"` // set only when it is created
 }
 
-// viewWebhook shows an endpoint of the account of that name; it is empty for the
-// installation's.
+// viewWebhook returns the view of an endpoint. The name of the account is empty for an endpoint of the installation.
 func viewWebhook(e *webhook.Endpoint, account string) webhookView {
 	v := webhookView{
 		ID: e.ID, URL: e.URL, Events: []string{}, AllowPrivate: e.AllowPrivate, State: string(e.Health()),
@@ -84,7 +82,7 @@ func viewWebhook(e *webhook.Endpoint, account string) webhookView {
 	return v
 }
 
-// timeText is a time as listings show it; empty for none.
+// timeText formats a time for listings; it is empty for nil.
 func timeText(t *time.Time) string {
 	if t == nil {
 		return ""
@@ -92,7 +90,7 @@ func timeText(t *time.Time) string {
 	return t.Format(time.RFC3339)
 }
 
-var webhookHeads = []string{"ID", "OF", "URL", "EVENTS", "PRIVATE", "STATE", "CREATED"}
+var webhookHeads = []string{"ID", "OWNER", "URL", "EVENTS", "PRIVATE", "STATE", "CREATED"}
 
 func (v *webhookView) row() []string {
 	of, events, private, state := "the installation", allEvents, "no", v.State
@@ -112,12 +110,12 @@ func (v *webhookView) row() []string {
 		state += " since " + v.FailingSince
 	}
 	if v.DroppedEvents > 0 {
-		state += fmt.Sprintf("; %d events not sent, too many waited", v.DroppedEvents)
+		state += fmt.Sprintf("; %d events dropped because too many waited", v.DroppedEvents)
 	}
 	return []string{v.ID, of, v.URL, events, private, state, v.Created}
 }
 
-// viewOf is an endpoint with the name of its account.
+// viewOf returns the view of an endpoint, with the name of its account.
 func viewOf(ctx context.Context, d *app.Data, e *webhook.Endpoint) (webhookView, error) {
 	if e.Account == "" {
 		return viewWebhook(e, ""), nil
@@ -126,14 +124,16 @@ func viewOf(ctx context.Context, d *app.Data, e *webhook.Endpoint) (webhookView,
 	return viewWebhook(e, a.Name), err
 }
 
-// allEvents stands for the choice of every event.
+// allEvents selects every event.
 const allEvents = "all"
 
-// eventTypes reads the events that were chosen; none for all.
+// eventTypes parses the selected events; it returns nil for all.
 func eventTypes(names []string) ([]webhook.Type, error) {
 	if slices.Contains(names, allEvents) {
 		if len(names) > 1 {
-			return nil, usageError{fmt.Errorf("--event %s stands alone; got %s", allEvents, strings.Join(names, ", "))}
+			return nil, usageError{
+				fmt.Errorf("--event %s excludes other events; got %s", allEvents, strings.Join(names, ", ")),
+			}
 		}
 		return nil, nil
 	}
@@ -144,11 +144,11 @@ func eventTypes(names []string) ([]webhook.Type, error) {
 	return types, nil
 }
 
-// endpointFlags are those that an endpoint is made and changed with.
+// endpointFlags defines the flags that create or change an endpoint.
 func endpointFlags(cmd *cobra.Command, events *[]string, private *bool) {
-	cmd.Flags().StringSliceVar(events, "event", nil, "event that it is told of, may be repeated; all for every one")
+	cmd.Flags().StringSliceVar(events, "event", nil, "event to send, or all for every event; may be repeated")
 	cmd.Flags().BoolVar(private, "allow-private", false,
-		"it may be on a loopback or private address, and plain http there")
+		"allow a loopback or private address, and plain http there")
 	var known []cobra.Completion
 	for _, k := range webhook.Kinds() {
 		known = append(known, cobra.CompletionWithDesc(string(k.Type), k.About))
@@ -158,7 +158,7 @@ func endpointFlags(cmd *cobra.Command, events *[]string, private *bool) {
 
 // complete offers words for a flag.
 func complete(cmd *cobra.Command, flag string, words ...cobra.Completion) {
-	// the caller has just defined it
+	// The caller has just defined the flag, so this cannot fail.
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -167,10 +167,10 @@ func newWebhooksAdd(env *environment) *cobra.Command {
 	var events []string
 	var private bool
 	cmd := env.jsonFlag(&cobra.Command{
-		Use: "add URL", Short: "Make an endpoint and print its secret, this once",
-		Long: "Make an endpoint and print the secret that its events are signed with, this once.\n" +
-			"It is https, on a public address, where --allow-private does not say otherwise. Without --account it is\n" +
-			"the installation's, which is told of the events of all accounts and of its own.",
+		Use: "add URL", Short: "Create an endpoint and print its secret, only this once",
+		Long: "Create an endpoint and print the secret that signs its events, only this once. Its URL must be\n" +
+			"https on a public address, unless --allow-private permits another. Without --account the endpoint\n" +
+			"belongs to the installation and receives the events of all accounts and of the installation.",
 		Example: "  weir webhooks add https://example.com/hooks/weir --account research --event budget.exceeded " +
 			"--event key.created\n" +
 			"  weir webhooks add https://example.com/hooks/weir",
@@ -197,13 +197,12 @@ func newWebhooksAdd(env *environment) *cobra.Command {
 			})
 		},
 	})
-	cmd.Flags().StringVar(&account, "account", "", "name of the account whose events it is told of")
+	cmd.Flags().StringVar(&account, "account", "", "name of the account that owns the endpoint")
 	endpointFlags(cmd, &events, &private)
 	return cmd
 }
 
-// printSecret prints the new secret of an endpoint, alone, and on the side which
-// endpoint that is.
+// printSecret prints only the new secret of an endpoint to stdout, and describes the endpoint on stderr.
 func (env *environment) printSecret(ctx context.Context, d *app.Data, e *webhook.Endpoint, secret llm.Secret) error {
 	v, err := viewOf(ctx, d, e)
 	if err != nil {
@@ -216,10 +215,10 @@ func (env *environment) printSecret(ctx context.Context, d *app.Data, e *webhook
 	row := v.row()
 	fmt.Fprintf(env.stderr, "webhook endpoint %s of %s; events: %s\n", row[0], row[1], row[3])
 	if v.FormerSecretUntil != "" {
-		fmt.Fprintf(env.stderr, "until %s the secret before this one signs too\n", v.FormerSecretUntil)
+		fmt.Fprintf(env.stderr, "until %s the former secret signs, too\n", v.FormerSecretUntil)
 	}
 	if strings.HasPrefix(e.URL, "http:") {
-		fmt.Fprintln(env.stderr, "plain http: events are signed, and readable by whoever is on the way")
+		fmt.Fprintln(env.stderr, "plain http: events are signed but not encrypted")
 	}
 	_, err = fmt.Fprintln(env.stdout, secret.Reveal())
 	return err
@@ -245,7 +244,7 @@ func newWebhooksList(env *environment) *cobra.Command {
 			})
 		},
 	})
-	cmd.Flags().StringVar(&account, "account", "", "of this account alone")
+	cmd.Flags().StringVar(&account, "account", "", "only this account")
 	return cmd
 }
 
@@ -257,8 +256,7 @@ func webhooksOf(ctx context.Context, d *app.Data, s *webhook.Service, account st
 	return s.List(ctx, a.ID)
 }
 
-// webhookChange is a command that changes the endpoint it names and shows it as it
-// is then.
+// webhookChange returns a command that changes an endpoint and prints it afterwards.
 func webhookChange(env *environment, use, short string, change func(*cobra.Command) (webhook.Update, error),
 ) *cobra.Command {
 	return env.jsonFlag(&cobra.Command{
@@ -293,7 +291,7 @@ func newWebhooksChange(env *environment) *cobra.Command {
 	var address string
 	var events []string
 	var private bool
-	cmd := webhookChange(env, "change", "Change an endpoint's address or the events that it is told of",
+	cmd := webhookChange(env, "change", "Change an endpoint's address or its events",
 		func(cmd *cobra.Command) (u webhook.Update, err error) {
 			given := cmd.Flags().Changed
 			if given("url") {
@@ -310,15 +308,15 @@ func newWebhooksChange(env *environment) *cobra.Command {
 				u.AllowPrivate = &private
 			}
 			if u == (webhook.Update{}) {
-				return u, usageError{errors.New("say what is to change: --url, --event or --allow-private")}
+				return u, usageError{errors.New("nothing to change: give --url, --event or --allow-private")}
 			}
 			return u, nil
 		})
-	cmd.Long = "Change an endpoint. Its secret stays. The permission to be on a private address is for one address:\n" +
-		"give it again with a new one."
+	cmd.Long = "Change an endpoint. Its secret stays. The permission for a private address applies to one address:\n" +
+		"give --allow-private again with a new one."
 	cmd.Example = "  weir webhooks change ID --url https://example.com/hooks/other\n  weir webhooks change ID " +
 		"--event all"
-	cmd.Flags().StringVar(&address, "url", "", "where events are sent")
+	cmd.Flags().StringVar(&address, "url", "", "URL that receives the events")
 	endpointFlags(cmd, &events, &private)
 	return cmd
 }
@@ -336,7 +334,7 @@ func newWebhooksRemove(env *environment) *cobra.Command {
 func newWebhooksRotate(env *environment) *cobra.Command {
 	return env.jsonFlag(&cobra.Command{
 		Use:     "rotate-secret ID",
-		Short:   "Give an endpoint another secret and print it, this once; for 24 hours both sign",
+		Short:   "Replace an endpoint's secret and print the new one, only this once; for 24 hours both sign",
 		Example: "  weir webhooks rotate-secret ID", Args: oneArg("the endpoint's id"),
 		RunE: env.webhooks(func(ctx context.Context, d *app.Data, s *webhook.Service, args []string) error {
 			e, secret, err := s.RotateSecret(ctx, actor(), args[0])

@@ -31,36 +31,33 @@ import (
 	"weir/internal/webhook"
 )
 
-// AdminOptions is what the administration works with. All are required where its
-// routes are served.
+// AdminOptions holds the services of the administration. All are required where its routes are served.
 type AdminOptions struct {
 	People   *people.Service
 	Records  idempotency.Store
 	Requests RequestReader
 	Webhooks *webhook.Service
-	// KeysUsed is when each key of an account, by id, was used last.
+	// KeysUsed returns when each key of an account was last used, by key id.
 	KeysUsed func(ctx context.Context, accountID string) (map[string]time.Time, error)
-	// Audit is entries of the audit log, the newest first.
+	// Audit returns entries of the audit log, newest first.
 	Audit func(ctx context.Context, q audit.Query) ([]audit.Entry, error)
-	// Unpriced are the models that were used without a price between two dates,
-	// as report.UsesQuery has them.
+	// Unpriced returns the models that were used without a price between two dates, as in report.UsesQuery.
 	Unpriced func(ctx context.Context, q report.UnpricedQuery) ([]report.UnpricedModel, error)
-	// Correct corrects what an attempt cost by an amount.
+	// Correct adds an amount to the cost of an attempt.
 	Correct    func(ctx context.Context, by audit.Actor, c ledger.Correct) error
 	Statements Statements
 	// Export calls fn with every settled attempt that the query selects.
 	Export func(ctx context.Context, q report.ExportQuery, fn func(*report.Exported) error) error
-	// Nodes are the gateways that share the database.
+	// Nodes returns the nodes that share the database.
 	Nodes func(ctx context.Context) ([]budget.KnownNode, error)
-	// PublicURL is the address at which the gateway is reached, without a slash
-	// at its end, for links.
+	// PublicURL returns the address of the gateway for links, without a slash at its end.
 	PublicURL func(*http.Request) string
-	// Config is the managed configuration, and Plan tells what a change would have done.
+	// Config is the managed configuration, and Plan returns what a change would have done.
 	Config managed.Configuration
 	Plan   func(context.Context, plan.Ask) (plan.Result, error)
-	// Reconcile compares the ledger with what a provider reports.
+	// Reconcile compares the ledger with a provider's report.
 	Reconcile func(context.Context, reconcile.Ask) (reconcile.Result, error)
-	// Session is the secret of the browser's session; empty for none.
+	// Session returns the secret of the browser's session, or "".
 	Session func(*http.Request) string
 }
 
@@ -75,23 +72,23 @@ const (
 	adminRoot = "/admin/v1"
 	// maxAdminBody bounds the body of a request to the administration, in bytes.
 	maxAdminBody = 1 << 20
-	// adminWait bounds what a request to the administration waits for the
-	// database, and how long one goes on whose client has left.
+	// adminWait bounds how long a request to the administration waits for the database, and how long it continues
+	// after its client has disconnected.
 	adminWait = 30 * time.Second
 )
 
-// adminRequest is one call of the administration, by somebody who may make it.
+// adminRequest is a request to the administration from a caller with the right for it.
 type adminRequest struct {
 	*http.Request
 	visit *people.Visit
-	body  []byte // valid JSON where the method has one
+	body  []byte // valid JSON if the method has a body
 	query *query
 }
 
-// by is whose change it is, for the audit log.
+// by returns the actor of the change, for the audit log.
 func (r *adminRequest) by() audit.Actor { return r.visit.By }
 
-// account is the id of the account that the path names; empty for none.
+// account returns the id of the account in the path, or "".
 func (r *adminRequest) account() string {
 	if r.visit.Account == nil {
 		return ""
@@ -99,30 +96,29 @@ func (r *adminRequest) account() string {
 	return r.visit.Account.ID
 }
 
-// answer is what a call of the administration answers: JSON, and the path of
-// what was made, if anything was.
+// answer is the answer of the administration: JSON, and the path of a created object.
 type answer struct {
 	Status   int             `json:"status"`
 	Location string          `json:"location,omitempty"`
 	ETag     string          `json:"etag,omitempty"` // with its quotation marks
 	Body     json.RawMessage `json:"body,omitempty"` // nil for none
-	media    string          // of a Body that is not JSON; such an answer is not kept
-	replayed bool            // it is the one to an earlier request
+	media    string          // media type of a Body that is not JSON; such an answer is not stored
+	replayed bool            // it is the stored answer of an earlier request
 }
 
-// adminCall does what a request asks for.
+// adminCall executes a request.
 type adminCall func(r *adminRequest) (answer, error)
 
-// answered is an answer with that status and body, which is marshalled.
+// answered returns an answer with that status and the marshalled body.
 func answered(status int, location string, body any) (answer, error) {
 	text, err := json.Marshal(body)
 	return answer{Status: status, Location: location, Body: text}, err
 }
 
-// found answers with what there is.
+// found answers with status 200 and a body.
 func found(body any) (answer, error) { return answered(http.StatusOK, "", body) }
 
-// shown answers with a view of what there is, unless that could not be had.
+// shown answers with a view of v, or returns err if it is set.
 func shown[T, V any](v T, err error, view func(*T) V) (answer, error) {
 	if err != nil {
 		return answer{}, err
@@ -130,16 +126,16 @@ func shown[T, V any](v T, err error, view func(*T) V) (answer, error) {
 	return found(view(&v))
 }
 
-// created answers with what was made, and is at the path of those steps from now on.
+// created answers with a created object and its path, joined from steps.
 func created(body any, steps ...string) (answer, error) {
 	return answered(http.StatusCreated, adminRoot+"/"+strings.Join(steps, "/"), body)
 }
 
-// gone answers where nothing is left to be told.
+// gone answers with status 204 and no body.
 func gone(err error) (answer, error) { return answer{Status: http.StatusNoContent}, err }
 
-// route is a call without anything to keep of it. Queries are the names of
-// parameters that it takes in the query string.
+// route returns the route of a call whose answer is not stored. Queries are the allowed parameters of the query
+// string.
 func (ad *Admin) route(pattern string, right people.Right, call adminCall, queries ...string) people.Route {
 	method, path, _ := strings.Cut(pattern, " ")
 	return people.Route{Pattern: method + " " + adminRoot + path, Right: right, Serve: func(w http.ResponseWriter,
@@ -156,12 +152,12 @@ func (ad *Admin) route(pattern string, right people.Right, call adminCall, queri
 	}}
 }
 
-// make is a call that makes something, once for each Idempotency-Key.
+// make returns the route of a call that runs once per Idempotency-Key.
 func (ad *Admin) make(pattern string, right people.Right, call adminCall) people.Route {
 	return ad.route(pattern, right, func(r *adminRequest) (answer, error) { return ad.once(r, call) })
 }
 
-// call reads what the request says, and makes the call.
+// call reads the request and executes it.
 func (ad *Admin) call(r *adminRequest, queries []string, call adminCall) (a answer, err error) {
 	if r.query, err = readQuery(r.Request, queries); err != nil {
 		return a, err
@@ -174,8 +170,8 @@ func (ad *Admin) call(r *adminRequest, queries []string, call adminCall) (a answ
 	return call(r)
 }
 
-// readAdminBody reads a JSON object within the bound; what else there may be is
-// refused. A POST or PUT without a body is one that gives nothing.
+// readAdminBody reads a JSON object within the bound, and refuses other bodies. A POST or PUT without a body counts
+// as an empty object.
 func readAdminBody(r *http.Request) ([]byte, error) {
 	if err := checkAdminMedia(r.Header.Get("Content-Type"), r.Method); err != nil {
 		return nil, err
@@ -190,7 +186,7 @@ func readAdminBody(r *http.Request) ([]byte, error) {
 	return body, checkObject(body, "", "Send an object.")
 }
 
-// readBody reads a body of at most so many bytes. The error is a *llm.Error.
+// readBody reads a body of at most that many bytes. The error is a *llm.Error.
 func readBody(r *http.Request, most int) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, int64(most)+1))
 	switch {
@@ -210,7 +206,7 @@ func readBody(r *http.Request, most int) ([]byte, error) {
 	return body, nil
 }
 
-// checkObject refuses a body that is no JSON object. The hints say what to do instead.
+// checkObject refuses a body that is not a JSON object. The hints say what to do instead.
 func checkObject(body []byte, malformed, other string) error {
 	if err := rawjson.Validate(body, maxDepth); err != nil {
 		return llm.Invalidf("", "The body is not valid JSON: %v.%s", err, malformed)
@@ -224,7 +220,7 @@ func checkObject(body []byte, malformed, other string) error {
 // mergePatch is the media type of RFC 7396, which a PATCH may declare.
 const mergePatch = "application/merge-patch+json"
 
-// checkAdminMedia takes JSON, and no header at all.
+// checkAdminMedia accepts JSON, and requests without the header.
 func checkAdminMedia(value, method string) error {
 	media, _, err := mime.ParseMediaType(value)
 	if value == "" || err == nil && (media == "application/json" || media == mergePatch && method == http.MethodPatch) {
@@ -234,7 +230,7 @@ func checkAdminMedia(value, method string) error {
 		value)
 }
 
-// write sends the answer. Nobody on the way keeps it.
+// write sends the answer, and forbids caches to store it.
 func (a *answer) write(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
@@ -256,8 +252,7 @@ func (a *answer) write(w http.ResponseWriter) {
 	dialect.WriteBody(w, a.Body, writeWithin)
 }
 
-// problem is an error in the words of RFC 9457. Its type says no more than the
-// status does; the code does.
+// problem is an error in the format of RFC 9457. Its type only repeats the status; code has the exact error.
 type problem struct {
 	Type      string   `json:"type"`
 	Title     string   `json:"title"`
@@ -268,8 +263,7 @@ type problem struct {
 	RequestID string   `json:"request_id"`
 }
 
-// Refuse answers a call of the administration with an error, as RFC 9457 has
-// it, and logs it. V may be nil.
+// Refuse answers a request to the administration with an error in the format of RFC 9457, and logs it. V may be nil.
 func (ad *Admin) Refuse(w http.ResponseWriter, r *http.Request, v *people.Visit, err error) {
 	e := llm.AsError(err)
 	id := ""
@@ -282,7 +276,7 @@ func (ad *Admin) Refuse(w http.ResponseWriter, r *http.Request, v *people.Visit,
 		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: e.Message,
 		Code: e.Code, Param: orNull(e.Param), RequestID: id,
 	})
-	if err != nil { // texts and a number: this cannot be
+	if err != nil { // cannot happen: it has only texts and a number
 		ad.log.Error("an error response could not be written", "request", id, "err", err)
 	}
 	h := w.Header()
@@ -295,13 +289,12 @@ func (ad *Admin) Refuse(w http.ResponseWriter, r *http.Request, v *people.Visit,
 	dialect.WriteBody(w, body, writeWithin)
 }
 
-// NotFound answers below /admin/v1 where there is nothing.
+// NotFound answers unknown paths below /admin/v1.
 func (ad *Admin) NotFound() http.Handler {
 	return ad.refusing(llm.Errorf(llm.CodeNotFound, "This path does not exist. GET /openapi.json lists all paths."))
 }
 
-// MethodNotAllowed answers at a path of the administration that takes other
-// methods alone.
+// MethodNotAllowed answers a request with a method that its path does not have.
 func (ad *Admin) MethodNotAllowed(allowed ...string) http.Handler {
 	slices.Sort(allowed)
 	list := strings.Join(allowed, ", ")
@@ -312,7 +305,7 @@ func (ad *Admin) MethodNotAllowed(allowed ...string) http.Handler {
 	})
 }
 
-// refusing answers everybody with one error.
+// refusing answers every request with the same error.
 func (ad *Admin) refusing(e *llm.Error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := uuid.Must(uuid.NewV7()).String()
@@ -321,7 +314,7 @@ func (ad *Admin) refusing(e *llm.Error) http.Handler {
 	})
 }
 
-// orNull is a text, or null where it is empty.
+// orNull returns a pointer to the text, or nil if it is empty.
 func orNull[T ~string](text T) *T {
 	if text == "" {
 		return nil

@@ -14,14 +14,13 @@ import (
 	"weir/internal/rawjson"
 )
 
-// adminAccounts are the calls about accounts.
+// adminAccounts implements the calls about accounts.
 type adminAccounts struct {
 	accounts    *account.Service
 	invitations *adminInvitations
 }
 
-// accountView is an account. Amounts are decimals of US dollars, as everywhere
-// in the administration.
+// accountView holds an account. Amounts are decimals of US dollars, as everywhere in the administration.
 type accountView struct {
 	ID           string               `json:"id"`
 	Name         string               `json:"name"`
@@ -31,19 +30,19 @@ type accountView struct {
 	Budget       *budgetView          `json:"budget"`
 	perViews
 	Credit   *creditView `json:"credit"`
-	Goodwill string      `json:"goodwill_usd"` // what an account without credit owes less
+	Goodwill string      `json:"goodwill_usd"` // reduces the amount due of an account without credit
 	Created  time.Time   `json:"created"`
 	Closed   *time.Time  `json:"closed"` // nil while it is open
 }
 
-// newAccountView is an account that was made, and who is invited to it.
+// newAccountView holds a created account and its invitations.
 type newAccountView struct {
 	accountView
 	Invitations []newInvitationView `json:"invitations"`
 }
 
 type limitsView struct {
-	RPM         int64 `json:"rpm"` // 0 for no limit, as all of them
+	RPM         int64 `json:"rpm"` // 0 for no limit, also for the others
 	TPM         int64 `json:"tpm"`
 	Concurrency int64 `json:"concurrency"`
 }
@@ -54,15 +53,16 @@ type budgetView struct {
 }
 
 type creditView struct {
-	PaidUSD string `json:"paid_usd"` // all that was ever paid in
-	FromUSD string `json:"from_usd"` // what the account had spent in all when the first of it came
+	PaidUSD string `json:"paid_usd"` // all that was ever paid
+	FromUSD string `json:"from_usd"` // total spending when the first credit was added
 }
 
 func viewAccount(a *account.Account) accountView {
 	v := accountView{
 		ID: a.ID, Name: a.Name, Suspended: a.Suspended, OnDisconnect: a.OnDisconnect,
-		Limits: limitsView(a.Limits), Budget: viewBudget(a.Budget), perViews: viewPer(a.Per), Goodwill: a.Goodwill.String(), Created: a.Created,
-		Closed: a.Closed,
+		Limits: limitsView(a.Limits), Budget: viewBudget(a.Budget), perViews: viewPer(a.Per),
+		Goodwill: a.Goodwill.String(),
+		Created:  a.Created, Closed: a.Closed,
 	}
 	if c := a.Credit; c != nil {
 		v.Credit = &creditView{PaidUSD: c.Paid.String(), FromUSD: c.From.String()}
@@ -82,7 +82,7 @@ func (h *adminAccounts) list(r *adminRequest) (answer, error) {
 	return listed(r.query, list, err, func(a *account.Account) string { return a.Name }, viewAccount)
 }
 
-// create makes an account whole, or not at all.
+// create creates an account with its invitations: all of it or nothing.
 func (h *adminAccounts) create(r *adminRequest) (answer, error) {
 	var name string
 	var limits account.Limits
@@ -118,7 +118,7 @@ func (h *adminAccounts) create(r *adminRequest) (answer, error) {
 	return created(v, "accounts", a.ID)
 }
 
-// membersField reads a list of people who are to be invited; null is none.
+// membersField reads a list of people to invite; null means none.
 func membersField(dst *[]people.Invitation) func(at string, v []byte) error {
 	return func(at string, v []byte) error {
 		if isNull(v) {
@@ -146,7 +146,7 @@ func (h *adminAccounts) show(r *adminRequest) (answer, error) {
 	return found(viewAccount(r.visit.Account))
 }
 
-// change changes what is given, all of it or nothing (RFC 7396).
+// change changes the given members: all of them or nothing (RFC 7396).
 func (h *adminAccounts) change(r *adminRequest) (answer, error) {
 	a := r.visit.Account
 	var u account.Update
@@ -161,7 +161,7 @@ func (h *adminAccounts) change(r *adminRequest) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	// What stays as it is is not written: somebody else may be changing it.
+	// Unchanged members are not written, because another request may be changing them.
 	if onDisconnect != a.OnDisconnect {
 		u.OnDisconnect = &onDisconnect
 	}
@@ -187,7 +187,7 @@ func (h *adminAccounts) close(r *adminRequest) (answer, error) {
 	return shown(a, err, viewAccount)
 }
 
-// inLimits names a limit at fault as it is called in a body.
+// inLimits replaces the name of a limit in an error by its path in the body.
 func inLimits(err error) error {
 	e, ok := errors.AsType[*llm.Error](err)
 	if ok && (e.Param == "rpm" || e.Param == "tpm" || e.Param == "concurrency") {
@@ -196,8 +196,7 @@ func inLimits(err error) error {
 	return err
 }
 
-// endCreditField reads null, which lets an account spend without paying
-// beforehand.
+// endCreditField reads null, which lets an account spend without paying beforehand.
 func endCreditField(dst *bool) func(at string, v []byte) error {
 	return func(at string, v []byte) error {
 		if !isNull(v) {

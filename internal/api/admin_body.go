@@ -12,16 +12,15 @@ import (
 	"weir/internal/rawjson"
 )
 
-// field is a member of a body, and what reads its value. The value is valid JSON,
-// and at is its path in the body, for errors.
+// field is a member of a body and the function that reads its value. The value is valid JSON; at is its path in the
+// body, for errors.
 type field struct {
 	name string
 	read func(at string, v []byte) error
 }
 
-// readFields reads the members of an object. What is none of the fields is
-// refused, with the name that was most likely meant. At is the object's own path,
-// empty for the whole body. The error is a *llm.Error.
+// readFields reads the members of an object. It refuses unknown members, and suggests the nearest known name. At is
+// the object's own path, empty for the whole body. The error is a *llm.Error.
 func readFields(at string, object []byte, fields ...field) error {
 	names := make(rawjson.Names, len(fields))
 	for i, f := range fields {
@@ -44,7 +43,7 @@ func readFields(at string, object []byte, fields ...field) error {
 	return nil
 }
 
-// unknownName refuses a name that is none of those there are.
+// unknownName refuses an unknown name.
 func unknownName(what, place, name string, names rawjson.Names) error {
 	hint := "Leave it out: no " + what + "s are accepted here."
 	if near, ok := names.Nearest(name); ok {
@@ -59,10 +58,10 @@ func wrongKind(at, want string) error {
 	return llm.Invalidf(at, "%s must be %s.", at, want)
 }
 
-// isNull reports whether somebody takes something away.
+// isNull reports whether the value removes a member.
 func isNull(v []byte) bool { return rawjson.KindOf(v) == rawjson.Null }
 
-// text reads a text.
+// text reads a string.
 func text[T ~string](dst *T) func(at string, v []byte) error {
 	return func(at string, v []byte) error {
 		s, ok := rawjson.AsString(v)
@@ -77,7 +76,7 @@ func text[T ~string](dst *T) func(at string, v []byte) error {
 	}
 }
 
-// flag reads a truth value.
+// flag reads true or false.
 func flag(dst **bool) func(at string, v []byte) error {
 	return func(at string, v []byte) error {
 		b, ok := rawjson.AsBool(v)
@@ -89,7 +88,7 @@ func flag(dst **bool) func(at string, v []byte) error {
 	}
 }
 
-// count reads an integer from 0; null is 0.
+// count reads an integer of at least 0; null is 0.
 func count(dst *int64) func(at string, v []byte) error {
 	return func(at string, v []byte) error {
 		n, ok := rawjson.AsInt(v)
@@ -104,7 +103,7 @@ func count(dst *int64) func(at string, v []byte) error {
 	}
 }
 
-// texts reads a list of texts; null is none.
+// texts reads a list of strings; null is an empty list.
 func texts[T ~string](dst *[]T) func(at string, v []byte) error {
 	return func(at string, v []byte) error {
 		*dst = []T{}
@@ -125,7 +124,7 @@ func texts[T ~string](dst *[]T) func(at string, v []byte) error {
 	}
 }
 
-// tagsField reads an object of names and values of tags.
+// tagsField reads an object of tags.
 func tagsField(dst *[]llm.Tag) func(at string, v []byte) error {
 	return func(at string, v []byte) error {
 		if isNull(v) {
@@ -150,7 +149,7 @@ func tagsField(dst *[]llm.Tag) func(at string, v []byte) error {
 				(*dst)[i] = t
 				continue
 			}
-			if len(*dst) > 2*llm.MaxTags { // some may be taken away below
+			if len(*dst) > 2*llm.MaxTags { // because later members may remove some
 				return llm.Invalidf(at, "A key has at most %d tags. Leave some out.", llm.MaxTags)
 			}
 			*dst = append(*dst, t)
@@ -159,7 +158,7 @@ func tagsField(dst *[]llm.Tag) func(at string, v []byte) error {
 	}
 }
 
-// amount reads US dollars: a text, since many parsers make floats of numbers.
+// amount reads US dollars from a string, because many parsers read numbers as floats.
 func amount(dst *llm.Money) func(at string, v []byte) error {
 	return func(at string, v []byte) error {
 		s, ok := rawjson.AsString(v)
@@ -172,7 +171,7 @@ func amount(dst *llm.Money) func(at string, v []byte) error {
 	}
 }
 
-// instant reads a time of RFC 3339; null is the zero time.
+// instant reads an RFC 3339 time; null is the zero time.
 func instant(dst *time.Time) func(at string, v []byte) error {
 	return func(at string, v []byte) error {
 		if isNull(v) {
@@ -188,8 +187,7 @@ func instant(dst *time.Time) func(at string, v []byte) error {
 	}
 }
 
-// limitsField reads limits: those that are given, where others stay as they are.
-// Null takes all away.
+// limitsField reads limits; missing members stay unchanged. Null removes all limits.
 func limitsField(dst *account.Limits) func(at string, v []byte) error {
 	return func(at string, v []byte) error {
 		if isNull(v) {
@@ -204,8 +202,7 @@ func limitsField(dst *account.Limits) func(at string, v []byte) error {
 	}
 }
 
-// budgetField reads a budget: what is given of it, where the rest stays as it
-// is. Null takes it away.
+// budgetField reads a budget; missing members stay unchanged. Null removes the budget.
 func budgetField(dst *account.Budget) func(at string, v []byte) error {
 	return func(at string, v []byte) error {
 		if isNull(v) {
@@ -223,7 +220,7 @@ func budgetField(dst *account.Budget) func(at string, v []byte) error {
 	}
 }
 
-// checkBudgetFields names the field at fault as it is called here.
+// checkBudgetFields refuses an invalid budget, with the path of the wrong member.
 func checkBudgetFields(at string, b account.Budget) error {
 	switch {
 	case b.Limit <= 0:

@@ -12,10 +12,10 @@ import (
 	"weir/internal/rawjson"
 )
 
-// adminConfig are the calls about the managed configuration.
+// adminConfig implements the calls about the managed configuration.
 type adminConfig struct{ config managed.Configuration }
 
-// configRoutes are those of the managed configuration.
+// configRoutes returns the routes of the managed configuration.
 func (ad *Admin) configRoutes(o *Options) []people.Route {
 	const versions, object = "/config/versions", "/config/{section}/{name}"
 	c := &adminConfig{o.Admin.Config}
@@ -41,15 +41,15 @@ func (ad *Admin) configRoutes(o *Options) []people.Route {
 	return all
 }
 
-// configView is the configuration in force.
+// configView holds the configuration in force.
 type configView struct {
 	Version int64              `json:"version"`          // newest; 0 for none
-	InForce int64              `json:"version_in_force"` // on the node that answers
+	InForce int64              `json:"version_in_force"` // on the answering node
 	Problem *string            `json:"problem"`
 	Objects []configObjectView `json:"objects"`
 }
 
-// configObjectView is an object of the configuration, with where it is from.
+// configObjectView holds an object of the configuration and its source.
 type configObjectView struct {
 	Section   string         `json:"section"`
 	Name      *string        `json:"name"`
@@ -80,13 +80,13 @@ func (h *adminConfig) show(r *adminRequest) (answer, error) {
 
 func etag(version int64) string { return strconv.Quote(strconv.FormatInt(version, 10)) }
 
-// changedView is what a change did, or would do.
+// changedView holds the changes that were made, or would be made.
 type changedView struct {
 	Version int64              `json:"version"`
 	Changes []configChangeView `json:"changes"`
 }
 
-// configChangeView is what becomes of an object: null stands for none.
+// configChangeView holds the change of an object: null if it did not exist, or no longer exists.
 type configChangeView struct {
 	Section string  `json:"section"`
 	Name    *string `json:"name"`
@@ -103,7 +103,7 @@ func viewChanges(list []managed.Change) []configChangeView {
 	return all
 }
 
-// changed answers with what a change did.
+// changed answers with the result of a change.
 func changed(m managed.Result, err error) (answer, error) {
 	if err != nil {
 		return answer{}, err
@@ -113,7 +113,7 @@ func changed(m managed.Result, err error) (answer, error) {
 	return a, err
 }
 
-// expected is the version that the caller has seen, by If-Match; nil for none.
+// expected returns the version in the header If-Match, or nil if there is none.
 func expected(r *adminRequest) (*int64, error) {
 	if err := llm.Once(r.Header, "If-Match"); err != nil {
 		return nil, err
@@ -138,7 +138,8 @@ func (h *adminConfig) apply(r *adminRequest) (answer, error) {
 	err := readFields("", r.body,
 		field{"document", func(at string, v []byte) error {
 			if e.Text = v; rawjson.KindOf(v) != rawjson.Object {
-				return wrongKind(at, "an object with the members providers, models, aliases, prices, limits, cors or retention")
+				return wrongKind(at, "an object with the members providers, models, aliases, prices, limits, "+
+					"cors or retention")
 			}
 			return nil
 		}},
@@ -162,7 +163,7 @@ func (h *adminConfig) apply(r *adminRequest) (answer, error) {
 	return changed(h.config.Edit(r.Context(), r.by(), e))
 }
 
-// put sets the object that a request is about.
+// put returns the call that replaces the object of a request.
 func (h *adminConfig) put(ref func(*http.Request) managed.Ref) adminCall {
 	return func(r *adminRequest) (answer, error) {
 		after, err := expected(r)
@@ -174,7 +175,7 @@ func (h *adminConfig) put(ref func(*http.Request) managed.Ref) adminCall {
 	}
 }
 
-// remove removes it.
+// remove returns the call that removes it.
 func (h *adminConfig) remove(ref func(*http.Request) managed.Ref) adminCall {
 	return func(r *adminRequest) (answer, error) {
 		after, err := expected(r)
@@ -186,7 +187,7 @@ func (h *adminConfig) remove(ref func(*http.Request) managed.Ref) adminCall {
 	}
 }
 
-// versionView is a version of the managed configuration, with what it changed; null where that is not kept.
+// versionView holds a version of the managed configuration and its changes; null if these are no longer stored.
 type versionView struct {
 	Version int64              `json:"version"`
 	At      time.Time          `json:"at"`
@@ -202,7 +203,7 @@ func viewVersion(v *managed.Version) versionView {
 	return view
 }
 
-// mostVersions is how many versions a page has at most: each is opened and compared.
+// mostVersions bounds the versions of a page, because each is unsealed and compared.
 const mostVersions = 100
 
 func (h *adminConfig) versions(r *adminRequest) (answer, error) {
@@ -225,7 +226,7 @@ func (h *adminConfig) versions(r *adminRequest) (answer, error) {
 func (h *adminConfig) restore(r *adminRequest) (answer, error) {
 	seq, err := strconv.ParseInt(r.PathValue("seq"), 10, 64)
 	if err != nil || seq < 1 {
-		return answer{}, llm.Errorf(llm.CodeNotFound, "%.100q is not a version. GET %s/config/versions lists them.",
+		return answer{}, llm.Errorf(llm.CodeNotFound, "%.100q is not a version: GET %s/config/versions lists them.",
 			r.PathValue("seq"), adminRoot)
 	}
 	if err := readFields("", r.body); err != nil {
@@ -238,7 +239,7 @@ func (h *adminConfig) restore(r *adminRequest) (answer, error) {
 	return changed(h.config.Restore(r.Context(), r.by(), seq, after))
 }
 
-// Finding is what came of the test of a provider.
+// Finding holds the result of a provider's test.
 type Finding struct {
 	Provider     string       `json:"provider"`
 	Dialect      string       `json:"dialect"`
@@ -246,12 +247,12 @@ type Finding struct {
 	OK           bool         `json:"ok"`
 	Problem      *string      `json:"problem"`
 	BaseURLFound *string      `json:"base_url_found"`
-	Models       []string     `json:"models"` // null where the provider did not list any
+	Models       []string     `json:"models"` // null if the provider did not list any
 	LatencyMS    *int64       `json:"latency_ms"`
 	Answers      []answerView `json:"answers"`
 }
 
-// answerView is what came of a request for a few tokens.
+// answerView holds the result of a short request to a model.
 type answerView struct {
 	What      string  `json:"what"`
 	Works     bool    `json:"works"`
@@ -265,7 +266,7 @@ func (h *adminConfig) test(r *adminRequest) (answer, error) {
 	err := readFields("", r.body, field{"name", text(&t.Name)}, field{"model", text(&t.Model)},
 		field{"provider", func(at string, v []byte) error {
 			if t.Value = v; rawjson.KindOf(v) != rawjson.Object {
-				return wrongKind(at, "an object as below providers in weir.yaml")
+				return wrongKind(at, "an object as in providers of weir.yaml")
 			}
 			return nil
 		}})
@@ -276,7 +277,7 @@ func (h *adminConfig) test(r *adminRequest) (answer, error) {
 	return shown(f, err, FindingOf)
 }
 
-// FindingOf is what came of a test as the administration tells it.
+// FindingOf returns the result of a test in the administration's format.
 func FindingOf(f *managed.Finding) Finding {
 	v := Finding{
 		Provider: f.Provider, Dialect: f.Dialect, BaseURL: f.BaseURL, OK: f.Problem == "", Problem: orNull(f.Problem),

@@ -10,8 +10,7 @@ import (
 	"weir/internal/report"
 )
 
-// correct corrects what an attempt cost by an amount, and answers with the attempt as it
-// is then.
+// correct adds an amount to the cost of an attempt, and answers with the attempt.
 func (h *adminUsage) correct(r *adminRequest) (answer, error) {
 	c := ledger.Correct{Account: r.visit.Account.ID}
 	var given bool
@@ -23,7 +22,7 @@ func (h *adminUsage) correct(r *adminRequest) (answer, error) {
 		return answer{}, err
 	}
 	if !given {
-		return answer{}, llm.Invalid("amount_usd", "amount_usd is missing. Give what is to be added to the cost.")
+		return answer{}, llm.Invalid("amount_usd", "amount_usd is missing. Give the amount to add to the cost.")
 	}
 	if c.ID, err = ledger.ParseAttemptID(r.PathValue("id") + "." + r.PathValue("n")); err != nil {
 		return answer{}, noRequest("n")
@@ -45,7 +44,7 @@ func (h *adminUsage) correct(r *adminRequest) (answer, error) {
 	return answered(http.StatusCreated, "", viewAttempt(&d.Parts[i]))
 }
 
-// refusedCorrection says why there can be no such correction.
+// refusedCorrection converts an error of a correction to the one that clients see.
 func refusedCorrection(err error) error {
 	switch {
 	case errors.Is(err, ledger.ErrNoAttempt):
@@ -53,11 +52,13 @@ func refusedCorrection(err error) error {
 	case errors.Is(err, ledger.ErrOpen):
 		return llm.Invalid("n", "The attempt is still running. Correct it after it has ended.")
 	case errors.Is(err, ledger.ErrCorrections):
-		return llm.Invalidf("n", "The attempt has %d corrections by an amount, the maximum.", ledger.MaxCorrections)
+		return llm.Invalidf("n", "The attempt already has %d corrections by an amount, the maximum.",
+			ledger.MaxCorrections)
 	case errors.Is(err, ledger.ErrReason):
 		return llm.Invalid("reason", "The reason must have 1 to 500 printable characters.")
 	case errors.Is(err, ledger.ErrAmount):
-		return llm.Invalidf("amount_usd", "The corrected cost must be from $0 to $%s, and the amount must not be 0 unless some of the "+
+		return llm.Invalidf("amount_usd", "The corrected cost must be from $0 to $%s, and the amount must not be "+
+			"0 unless some of the "+
 			"usage has no price.", llm.MaxCost)
 	}
 	return err

@@ -12,10 +12,10 @@ import (
 	"weir/internal/webhook"
 )
 
-// deliveryView is an event on its way to an endpoint.
+// deliveryView holds the delivery of an event to an endpoint.
 type deliveryView struct {
 	ID         string        `json:"id"`
-	EventID    string        `json:"event_id"` // the header webhook-id
+	EventID    string        `json:"event_id"` // value of the header webhook-id
 	Type       webhook.Type  `json:"type"`
 	Timestamp  time.Time     `json:"timestamp"` // of the event
 	State      webhook.State `json:"state"`
@@ -26,29 +26,28 @@ type deliveryView struct {
 	LastError  *string       `json:"last_error"`
 }
 
-// deliveryDetailView is one with what was sent and what came back.
+// deliveryDetailView holds a delivery with its request and its tries.
 type deliveryDetailView struct {
 	deliveryView
 	URL     string      `json:"url"`
 	Request sentView    `json:"request"`
-	History []triedView `json:"history"` // the first try first
+	History []triedView `json:"history"` // in order of time
 }
 
-// sentView is what every try sends, with the time of the last one. Its signature is
-// not kept.
+// sentView holds the request of every try, with the time of the last one. Its signature is not stored.
 type sentView struct {
 	Headers map[string]string `json:"headers"`
 	Body    json.RawMessage   `json:"body"`
 }
 
-// triedView is one try.
+// triedView holds one try.
 type triedView struct {
 	N      int       `json:"n"`
 	At     time.Time `json:"at"`
 	TookMS int64     `json:"took_ms"`
 	Status *int      `json:"status"`
 	Error  *string   `json:"error"`
-	Answer string    `json:"answer"` // how it began, at most 4 KiB
+	Answer string    `json:"answer"` // start of the answer, at most 4 KiB
 }
 
 func viewDelivery(d *webhook.Delivery) deliveryView {

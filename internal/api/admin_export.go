@@ -15,19 +15,19 @@ import (
 	"weir/internal/report"
 )
 
-// adminExport sends attempts as a file, as weir ledger export prints them.
+// adminExport sends attempts as a file, in the format of weir ledger export.
 type adminExport struct {
 	ledger   *ledger.Ledger
 	accounts *account.Service
 	export   func(ctx context.Context, q report.ExportQuery, fn func(*report.Exported) error) error
 	now      func() time.Time
-	running  chan struct{} // has an element for each file that is being sent
+	running  chan struct{} // has an element for each running export
 }
 
-// maxExports is how many files are sent at once: each holds a connection to the database.
+// maxExports bounds the exports at once, because each holds a connection to the database.
 const maxExports = 2
 
-// exportRoute is the one call whose answer is written while it is read.
+// exportRoute returns the only route that streams its answer.
 func (ad *Admin) exportRoute(o *Options) people.Route {
 	h := &adminExport{o.Ledger, o.Accounts, o.Admin.Export, o.Now, make(chan struct{}, maxExports)}
 	return people.Route{
@@ -39,8 +39,9 @@ func (ad *Admin) exportRoute(o *Options) people.Route {
 				return
 			}
 			if out.begun {
-				ad.log.ErrorContext(r.Context(), "export of the ledger was cut short", "request_id", v.Origin.Request, "err", err)
-				panic(http.ErrAbortHandler) // so that nobody takes what came for the whole
+				ad.log.ErrorContext(r.Context(), "export of the ledger was "+
+					"aborted", "request_id", v.Origin.Request, "err", err)
+				panic(http.ErrAbortHandler) // so that clients do not accept a partial file as complete
 			}
 			ad.Refuse(w, r, v, err)
 		},
@@ -89,7 +90,7 @@ func (h *adminExport) send(out *exportFile, r *http.Request) error {
 	return err
 }
 
-// exportFile is a file whose length nobody knows yet. Each piece has its time.
+// exportFile is a response of unknown length. Each piece has its own write deadline.
 type exportFile struct {
 	w     http.ResponseWriter
 	name  string
@@ -105,9 +106,9 @@ func (f *exportFile) Write(p []byte) (int, error) {
 		h.Set("Content-Type", "text/csv; charset=utf-8")
 		h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": f.name}))
 	}
-	_ = http.NewResponseController(f.w).SetWriteDeadline(time.Now().Add(writeWithin)) // not every writer has one
+	_ = http.NewResponseController(f.w).SetWriteDeadline(time.Now().Add(writeWithin)) // not every writer supports it
 	return f.w.Write(p)
 }
 
-// end lets the connection serve what comes next.
+// end removes the deadline, so that the connection can serve the next request.
 func (f *exportFile) end() { _ = http.NewResponseController(f.w).SetWriteDeadline(time.Time{}) }

@@ -16,7 +16,7 @@ import (
 	"weir/internal/route"
 )
 
-// adminInstallation are the calls about the installation as a whole.
+// adminInstallation implements the calls about the whole installation.
 type adminInstallation struct {
 	accounts *account.Service
 	ledger   *ledger.Ledger
@@ -27,7 +27,7 @@ type adminInstallation struct {
 	now      func() time.Time
 }
 
-// auditView is an entry of the audit log.
+// auditView holds an entry of the audit log.
 type auditView struct {
 	Seq       int64           `json:"seq"`
 	At        time.Time       `json:"at"`
@@ -35,7 +35,7 @@ type auditView struct {
 	Action    audit.Action    `json:"action"`
 	Object    objectView      `json:"object"`
 	AccountID *string         `json:"account_id"`
-	Before    json.RawMessage `json:"before"` // an object or null, as after
+	Before    json.RawMessage `json:"before"` // an object or null, like after
 	After     json.RawMessage `json:"after"`
 	Hash      string          `json:"hash"`
 }
@@ -69,7 +69,7 @@ func (h *adminInstallation) listAudit(r *adminRequest) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	q.Limit = r.query.limit + 1 // one more tells whether there is a next page
+	q.Limit = r.query.limit + 1 // one more shows whether there is a next page
 	list, err := h.audit(r.Context(), q)
 	if err != nil {
 		return answer{}, err
@@ -78,7 +78,7 @@ func (h *adminInstallation) listAudit(r *adminRequest) (answer, error) {
 	return found(firstPage(r.query, list, place, viewEntry))
 }
 
-// auditQuery is what the query string asks for of the log.
+// auditQuery builds the query of the log from the query string.
 func (h *adminInstallation) auditQuery(r *adminRequest) (q audit.Query, err error) {
 	q = audit.Query{
 		Actor: r.query.get("actor"), Action: audit.Action(r.query.get("action")), Object: r.query.get("object"),
@@ -108,8 +108,7 @@ func (h *adminInstallation) auditQuery(r *adminRequest) (q audit.Query, err erro
 	return q, nil
 }
 
-// providerView is how a provider fares on the node that answers: as its worst
-// target does.
+// providerView holds the state of a provider on the answering node, which is the state of its worst target.
 type providerView struct {
 	Name        string       `json:"name"`
 	Dialect     string       `json:"dialect"`
@@ -117,14 +116,14 @@ type providerView struct {
 	State       route.State  `json:"state"`
 	Keys        int          `json:"keys"`
 	KeysResting int          `json:"keys_resting"`
-	Targets     []targetView `json:"targets"` // those that were asked
+	Targets     []targetView `json:"targets"` // only targets that were called
 }
 
-// targetView is how a model of a provider fares.
+// targetView holds the state of a provider's model.
 type targetView struct {
 	Model       string      `json:"model"` // "<provider>/<model-name>"
 	State       route.State `json:"state"`
-	Failures    int         `json:"failures"` // in a row
+	Failures    int         `json:"failures"` // consecutive
 	Until       *time.Time  `json:"until"`    // when an open circuit may be probed
 	LatencyMS   *int64      `json:"latency_ms"`
 	LastError   *string     `json:"last_error"`
@@ -150,12 +149,12 @@ func (h *adminInstallation) listProviders(r *adminRequest) (answer, error) {
 	return found(pageOf(r.query, list, func(p *route.ProviderCondition) string { return p.Name }, viewProvider))
 }
 
-// unpricedView is a model that was used without a price.
+// unpricedView holds a model that was used without a price.
 type unpricedView struct {
 	Model     string `json:"model"`
 	Attempts  int64  `json:"attempts"`
 	Accounts  int64  `json:"accounts"`
-	FirstDate string `json:"first_date"` // UTC, as last_date
+	FirstDate string `json:"first_date"` // UTC, like last_date
 	LastDate  string `json:"last_date"`
 }
 
@@ -176,7 +175,7 @@ func (h *adminInstallation) listUnpriced(r *adminRequest) (answer, error) {
 	return listed(r.query, list, err, func(m *report.UnpricedModel) string { return m.Model }, view)
 }
 
-// nodeView is a gateway process that shares the database.
+// nodeView holds a node that shares the database.
 type nodeView struct {
 	ID      string     `json:"id"` // of its journal
 	Name    string     `json:"name"`

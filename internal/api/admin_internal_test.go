@@ -139,8 +139,8 @@ func TestOnceAfterFailure(t *testing.T) {
 	}{
 		{"well", func(*memoryStore) {}, nil, "", "", ""},
 		{"refused", func(*memoryStore) {}, llm.Invalid("name", "no"), llm.CodeInvalidRequest, "", ""},
-		{"failed", func(*memoryStore) {}, broken, llm.CodeInternal, llm.CodeIdempotencyConflict, "failed on our side"},
-		{"busy", func(*memoryStore) {}, &llm.Error{Code: llm.CodeOverloaded}, llm.CodeOverloaded, llm.CodeIdempotencyConflict, "failed on our side"},
+		{"failed", func(*memoryStore) {}, broken, llm.CodeInternal, llm.CodeIdempotencyConflict, "failed in the gateway"},
+		{"busy", func(*memoryStore) {}, &llm.Error{Code: llm.CodeOverloaded}, llm.CodeOverloaded, llm.CodeIdempotencyConflict, "failed in the gateway"},
 		{"done, and not noted", func(c *memoryStore) { c.keepErr = broken }, nil, "", llm.CodeIdempotencyConflict, "still running"},
 		{"no record", func(c *memoryStore) { c.beginErr = broken }, nil, llm.CodeOverloaded, llm.CodeOverloaded, "Try again"},
 	} {

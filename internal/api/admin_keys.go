@@ -12,14 +12,14 @@ import (
 	"weir/internal/rawjson"
 )
 
-// adminKeys are the calls about API keys.
+// adminKeys implements the calls about API keys.
 type adminKeys struct {
 	accounts *account.Service
 	keysUsed func(ctx context.Context, accountID string) (map[string]time.Time, error)
 	now      func() time.Time
 }
 
-// keyView is a key without its secret.
+// keyView holds a key without its secret.
 type keyView struct {
 	ID          string               `json:"id"`
 	AccountID   string               `json:"account_id"`
@@ -31,20 +31,20 @@ type keyView struct {
 	Limits      limitsView           `json:"limits"`
 	Budget      *budgetView          `json:"budget"`
 	perViews
-	Tags      map[string]string `json:"tags"` // of requests that have no tag of that name
+	Tags      map[string]string `json:"tags"` // for requests without a tag of that name
 	Required  []string          `json:"required_tags"`
 	CreatedBy *string           `json:"created_by"` // id of the user
-	Service   bool              `json:"service"`    // it belongs to no person
+	Service   bool              `json:"service"`    // whether it belongs to no person
 	Created   time.Time         `json:"created"`
 	Expires   *time.Time        `json:"expires"`
 	Revoked   *time.Time        `json:"revoked"`
 	LastUsed  *time.Time        `json:"last_used"`
-	// FormerLast4 is of the key before the last rotation, which is good until FormerUntil.
+	// FormerLast4 belongs to the secret before the last rotation, which is valid until FormerUntil.
 	FormerLast4 *string    `json:"former_last4"`
 	FormerUntil *time.Time `json:"former_until"`
 }
 
-// newKeyView is a key with its secret, this once.
+// newKeyView holds a key with its secret, which is returned only once.
 type newKeyView struct {
 	keyView
 	Key string `json:"key"`
@@ -54,8 +54,10 @@ func (h *adminKeys) view(k *account.Key, used map[string]time.Time) keyView {
 	v := keyView{
 		ID: k.ID, AccountID: k.AccountID, Label: k.Label, Last4: k.Last4, State: k.State(h.now()),
 		Permissions: k.Permissions, Models: append([]string{}, k.Models...), Limits: limitsView(k.Limits),
-		Budget: viewBudget(k.Budget), perViews: viewPer(k.Per), Tags: map[string]string{}, Required: append([]string{}, k.Tags.Required...),
-		CreatedBy: orNull(k.Creator), Service: k.Creator == "", Created: k.Created, Expires: k.Expires, Revoked: k.Revoked,
+		Budget: viewBudget(k.Budget), perViews: viewPer(k.Per), Tags: map[string]string{},
+		Required:  append([]string{}, k.Tags.Required...),
+		CreatedBy: orNull(k.Creator), Service: k.Creator == "",
+		Created: k.Created, Expires: k.Expires, Revoked: k.Revoked,
 		FormerLast4: orNull(k.FormerLast4), FormerUntil: k.FormerUntil,
 	}
 	for _, t := range k.Tags.Defaults {
@@ -77,7 +79,7 @@ func (h *adminKeys) list(r *adminRequest) (answer, error) {
 	return listed(r.query, list, err, func(k *account.Key) string { return k.ID }, view)
 }
 
-// find is the key of the visit's account that the path names.
+// find returns the key in the path, if it belongs to the visit's account.
 func (h *adminKeys) find(r *adminRequest) (account.Key, error) {
 	k, err := h.accounts.Key(r.Context(), r.PathValue("key"))
 	if err == nil && k.AccountID != r.visit.Account.ID || err != nil && llm.AsError(err).Code == llm.CodeNotFound {
@@ -86,7 +88,7 @@ func (h *adminKeys) find(r *adminRequest) (account.Key, error) {
 	return k, err
 }
 
-// answer answers with a key as it is now, unless there was an error.
+// answer answers with a key in its present state, or returns err if it is set.
 func (h *adminKeys) answer(r *adminRequest, k *account.Key, err error) (answer, error) {
 	if err != nil {
 		return answer{}, err
@@ -129,7 +131,7 @@ func (h *adminKeys) create(r *adminRequest) (answer, error) {
 		o.Creator = ""
 	} else if u != nil {
 		o.Creator = u.ID
-	} else if with != nil { // whoever made that key made this one, and answers for it
+	} else if with != nil { // the creator of that key is responsible for this one, too
 		o.Creator = with.Creator
 	}
 	k, token, err := h.accounts.CreateKey(r.Context(), r.by(), o)
@@ -139,7 +141,7 @@ func (h *adminKeys) create(r *adminRequest) (answer, error) {
 	return created(newKeyView{h.view(&k, nil), token.Reveal()}, "accounts", k.AccountID, "keys", k.ID)
 }
 
-// change changes what is given, all of it or nothing (RFC 7396).
+// change changes the given members: all of them or nothing (RFC 7396).
 func (h *adminKeys) change(r *adminRequest) (answer, error) {
 	k, err := h.find(r)
 	if err == nil {
@@ -177,7 +179,7 @@ func keyUpdateOf(body []byte, k *account.Key) (account.KeyUpdate, error) {
 		field{"tags", tagsField(&tags.Defaults)},
 		field{"required_tags", texts(&tags.Required)},
 	)...)
-	// What stays as it is is not written: somebody else may be changing it.
+	// Unchanged members are not written, because another request may be changing them.
 	if label != k.Label {
 		u.Label = &label
 	}
@@ -199,10 +201,10 @@ func keyUpdateOf(body []byte, k *account.Key) (account.KeyUpdate, error) {
 	return u, err
 }
 
-// defaultOverlap is how long a rotated key's former token stays good where nobody says so.
+// defaultOverlap is how long a rotated key's former secret stays valid by default.
 const defaultOverlap = 24 * time.Hour
 
-// seconds reads a time in whole seconds, 0 to account.MaxOverlap.
+// seconds reads a duration in whole seconds, 0 to account.MaxOverlap.
 func seconds(dst *time.Duration) func(at string, v []byte) error {
 	return func(at string, v []byte) error {
 		most := int64(account.MaxOverlap / time.Second)
@@ -215,7 +217,7 @@ func seconds(dst *time.Duration) func(at string, v []byte) error {
 	}
 }
 
-// rotate gives a key another token. The former one stays good for a while.
+// rotate replaces the secret of a key. The former secret stays valid for the overlap.
 func (h *adminKeys) rotate(r *adminRequest) (answer, error) {
 	k, err := h.find(r)
 	if err == nil {
@@ -235,7 +237,7 @@ func (h *adminKeys) rotate(r *adminRequest) (answer, error) {
 	return found(newKeyView{h.view(&k, nil), token.Reveal()})
 }
 
-// given notes that a field was there, whatever its value.
+// given wraps a reader so that it also records that the field was present.
 func given[T any](dst **T, value *T, read func(at string, v []byte) error) func(at string, v []byte) error {
 	return func(at string, v []byte) error {
 		*dst = value
@@ -243,7 +245,7 @@ func given[T any](dst **T, value *T, read func(at string, v []byte) error) func(
 	}
 }
 
-// revoke makes a key useless for ever; again, it changes nothing.
+// revoke revokes a key for good. Revoking it again changes nothing.
 func (h *adminKeys) revoke(r *adminRequest) (answer, error) {
 	k, err := h.find(r)
 	if err == nil {

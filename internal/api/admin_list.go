@@ -13,20 +13,20 @@ import (
 	"weir/internal/rawjson"
 )
 
-// query is what a request gives in the query string.
+// query holds the parameters of the query string.
 type query struct {
 	values url.Values
 	limit  int    // 1 to 1000
-	cursor string // where the page before ended; empty for the first
+	cursor string // end of the previous page; empty for the first page
 }
 
-// listing are the parameters that every list takes.
+// listing has the parameters of every list.
 var listing = []string{"limit", "cursor"}
 
 const maxCursor = 1024 // bytes, encoded
 
-// readQuery reads the query string: the parameters of these names, each once,
-// and no other, for a filter that is misspelt would select all.
+// readQuery reads the query string: the named parameters, each once. It refuses others, because a misspelt filter
+// would select everything.
 func readQuery(r *http.Request, names []string) (*query, error) {
 	values, err := parseQuery(r.URL)
 	if err != nil {
@@ -41,8 +41,8 @@ func readQuery(r *http.Request, names []string) (*query, error) {
 		if len(given) > 1 {
 			return nil, givenTwice(name)
 		}
-		if given[0] == "" && !isFilter && !slices.Contains(listing, name) { // as of a variable that is not set
-			return nil, llm.Invalid(name, name+" is empty. Give it a value, or leave it out.")
+		if given[0] == "" && !isFilter && !slices.Contains(listing, name) { // such as an unset variable
+			return nil, llm.Invalid(name, name+" is empty: give it a value, or leave it out.")
 		}
 	}
 	if q.limit, err = parse.QueryInt("limit", values.Get("limit"), defaultLimit, 1, maxLimit); err != nil {
@@ -52,13 +52,13 @@ func readQuery(r *http.Request, names []string) (*query, error) {
 	return q, err
 }
 
-// maxQuery bounds a query string in bytes: all that a call takes fits in.
+// maxQuery bounds a query string in bytes, above the need of every call.
 const maxQuery = 8 << 10
 
-// parseQuery is the query string of an address.
+// parseQuery parses the query string of an address.
 func parseQuery(u *url.URL) (url.Values, error) {
 	if len(u.RawQuery) > maxQuery {
-		return nil, llm.Invalidf("", "The query string has more than %d bytes. Shorten it.", maxQuery)
+		return nil, llm.Invalidf("", "The query string is longer than %d bytes. Shorten it.", maxQuery)
 	}
 	values, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
@@ -71,11 +71,10 @@ func givenTwice(name string) error {
 	return llm.Invalid(name, name+" is given more than once. Give it once.")
 }
 
-// get is a parameter; empty for none.
+// get returns a parameter, or "".
 func (q *query) get(name string) string { return q.values.Get(name) }
 
-// instant is a parameter that is a time of RFC 3339, or a UTC date for its
-// beginning; the zero time for none.
+// instant returns a parameter that is an RFC 3339 time, or a UTC date, which means its start; zero if there is none.
 func (q *query) instant(name string) (time.Time, error) {
 	value := strings.Replace(q.get(name), " ", "+", 1) // an unescaped plus sign reads as a space
 	if value == "" {
@@ -91,8 +90,7 @@ func (q *query) instant(name string) (time.Time, error) {
 	return t.UTC(), nil
 }
 
-// openCursor is what sealCursor was given. Nobody but the lists themselves is
-// to look into one.
+// openCursor decodes a cursor of sealCursor. Only the lists themselves interpret its content.
 func openCursor(cursor string) (string, error) {
 	place, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil || len(cursor) > maxCursor {
@@ -105,24 +103,24 @@ func sealCursor(place string) string { return base64.RawURLEncoding.EncodeToStri
 
 func badCursor() error {
 	return llm.Invalid("cursor",
-		"The cursor does not belong to this list. Use the next_cursor of the page before, or none for the first page.")
+		"The cursor does not belong to this list. Use the next_cursor of the previous page, or no cursor for the "+
+			"first page.")
 }
 
-// listPage is a part of a list, and where the next part begins: null at the end.
+// listPage is a page of a list and the cursor of the next page, which is null at the end.
 type listPage[T any] struct {
 	Data       []T     `json:"data"`
 	NextCursor *string `json:"next_cursor"`
 }
 
-// pageOf is the part of a list that the query asks for, in the order of the keys
-// of its members, of which each has another.
+// pageOf returns the page of a list that the query selects, ordered by the unique keys of its members.
 func pageOf[T, V any](q *query, list []T, key func(*T) string, view func(*T) V) listPage[V] {
 	slices.SortFunc(list, func(a, b T) int { return strings.Compare(key(&a), key(&b)) })
 	list = slices.DeleteFunc(list, func(m T) bool { return q.cursor != "" && key(&m) <= q.cursor })
 	return firstPage(q, list, key, view)
 }
 
-// firstPage is the beginning of a list, which goes on behind it where there are more.
+// firstPage returns the first page of a list, with a cursor if the list has more members.
 func firstPage[T, V any](q *query, list []T, place func(*T) string, view func(*T) V) listPage[V] {
 	p := listPage[V]{Data: []V{}}
 	for i := range list {
@@ -135,7 +133,7 @@ func firstPage[T, V any](q *query, list []T, place func(*T) string, view func(*T
 	return p
 }
 
-// listed answers with a page of a list, unless that could not be had.
+// listed answers with a page of a list, or returns err if it is set.
 func listed[T, V any](q *query, list []T, err error, key func(*T) string, view func(*T) V) (answer, error) {
 	if err != nil {
 		return answer{}, err
@@ -143,5 +141,5 @@ func listed[T, V any](q *query, list []T, err error, key func(*T) string, view f
 	return found(pageOf(q, list, key, view))
 }
 
-// named are the names of parameters of a list, with those that every list takes.
+// named returns names of parameters together with those of every list.
 func named(names ...string) rawjson.Names { return append(names, listing...) }

@@ -9,10 +9,10 @@ import (
 	"weir/internal/people"
 )
 
-// adminMembers are the calls about members of accounts.
+// adminMembers implements the calls about members of accounts.
 type adminMembers struct{ people *people.Service }
 
-// memberView is a user in an account.
+// memberView holds a member of an account.
 type memberView struct {
 	UserID string      `json:"user_id"`
 	Email  string      `json:"email"`
@@ -40,7 +40,7 @@ func (h *adminMembers) change(r *adminRequest) (answer, error) {
 	if err := readFields("", r.body, field{"role", text(&role)}); err != nil {
 		return answer{}, err
 	}
-	if role != "" { // a patch of nothing changes nothing
+	if role != "" { // a patch without members changes nothing
 		if err := h.people.SetRole(r.Context(), r.by(), id, user, role); err != nil {
 			return answer{}, err
 		}
@@ -57,18 +57,18 @@ func (h *adminMembers) change(r *adminRequest) (answer, error) {
 	return answer{}, llm.Errorf(llm.CodeNotFound, "There is no such member in this account.").At("user")
 }
 
-// adminInvitations are the calls about invitations, to an account or of operators.
+// adminInvitations implements the calls about invitations, to an account or of operators.
 type adminInvitations struct {
 	people    *people.Service
 	publicURL func(*http.Request) string
 	log       *slog.Logger
 }
 
-// invitationView is an invitation that nobody took up yet.
+// invitationView holds an invitation that was not accepted yet.
 type invitationView struct {
 	ID        string       `json:"id"`
 	Email     string       `json:"email"`
-	AccountID *string      `json:"account_id"` // null for an operator's
+	AccountID *string      `json:"account_id"` // null for an invitation of an operator
 	Role      *people.Role `json:"role"`
 	Operator  bool         `json:"operator"`
 	InvitedBy string       `json:"invited_by"`
@@ -76,7 +76,7 @@ type invitationView struct {
 	Expires   time.Time    `json:"expires"`
 }
 
-// newInvitationView is an invitation with its link, this once.
+// newInvitationView holds an invitation with its link, which is returned only once.
 type newInvitationView struct {
 	invitationView
 	Link   string `json:"link"`
@@ -111,8 +111,7 @@ func (h *adminInvitations) create(r *adminRequest) (answer, error) {
 	return answered(http.StatusCreated, "", v)
 }
 
-// invite makes an invitation. One whose mail did not go out stands all the same:
-// its link is in the answer.
+// invite creates an invitation. It is valid even if its mail failed, because the answer has its link.
 func (h *adminInvitations) invite(r *adminRequest, i people.Invitation) (v newInvitationView, err error) {
 	token, i, err := h.people.Invite(r.Context(), r.by(), i)
 	if token.IsZero() {

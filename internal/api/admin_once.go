@@ -15,11 +15,11 @@ import (
 	"weir/internal/seal"
 )
 
-// recordWait is how long the database has for each word about an Idempotency-Key.
+// recordWait bounds each access to the record of an Idempotency-Key.
 const recordWait = 5 * time.Second
 
-// once makes the call, once for each Idempotency-Key within 24 hours, and answers
-// the same to it again. It goes on when the client leaves, who asks again.
+// once makes a call once per Idempotency-Key within 24 hours, and repeats the stored answer after that. The call
+// continues after its client has disconnected, because the client will retry.
 func (ad *Admin) once(r *adminRequest, call adminCall) (a answer, err error) {
 	header, err := idempotency.KeyOf(r.Header)
 	if err != nil {
@@ -47,7 +47,7 @@ func (ad *Admin) once(r *adminRequest, call adminCall) (a answer, err error) {
 	return a, err
 }
 
-// newIdempotentRequest is the record of a request with that Idempotency-Key.
+// newIdempotentRequest returns the record of a request with that Idempotency-Key.
 func (ad *Admin) newIdempotentRequest(r *adminRequest, header string) (*idempotentRequest, error) {
 	secret, err := ad.secretOf(r)
 	if err != nil {
@@ -64,8 +64,8 @@ func (ad *Admin) newIdempotentRequest(r *adminRequest, header string) (*idempote
 	return c, err
 }
 
-// scopeOf names the caller: one's keys are not another's. A person is known by
-// the session, with whose secret the answers are sealed.
+// scopeOf identifies the caller, because the keys of different callers are independent. A person is identified by the
+// session, whose secret seals the answers.
 func scopeOf(r *adminRequest) string {
 	if k := r.visit.Key(); k != nil {
 		return "admin/key/" + k.ID
@@ -73,7 +73,7 @@ func scopeOf(r *adminRequest) string {
 	return "admin/session/" + r.visit.Session().ID
 }
 
-// secretOf is what the caller alone has.
+// secretOf returns a secret that only the caller has.
 func (ad *Admin) secretOf(r *adminRequest) (string, error) {
 	secret, err := account.Token(r.Header)
 	if err != nil {
@@ -88,23 +88,22 @@ func (ad *Admin) secretOf(r *adminRequest) (string, error) {
 	return secret, nil
 }
 
-// errNoSecret says that somebody came in without anything that only they have,
-// which is a defect of whoever let them in.
+// errNoSecret reports a caller without any secret, which is a defect of the guard.
 var errNoSecret = errors.New("the caller has no secret to seal an answer with")
 
-// idempotentRequest is a call's record of its Idempotency-Key.
+// idempotentRequest holds the record of a request's Idempotency-Key.
 type idempotentRequest struct {
 	idempotency.Record
 	store idempotency.Store
 	box   cipher.AEAD
 }
 
-// begin makes the record, or gives what was answered to it before.
+// begin creates the record, or returns the stored answer.
 func (c *idempotentRequest) begin(ctx context.Context) (*answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, recordWait)
 	defer cancel()
-	const spent = "The first request with this Idempotency-Key failed on our side, and may have taken effect. " +
-		"Check, then use a new key."
+	const spent = "The first request with this Idempotency-Key failed in the gateway, and may have taken effect. " +
+		"Check its effect, then use a new key."
 	state, sealed, err := idempotency.Begin(ctx, c.store, c.Record, spent)
 	if err != nil || state == idempotency.New {
 		return nil, err
@@ -112,7 +111,7 @@ func (c *idempotentRequest) begin(ctx context.Context) (*answer, error) {
 	return c.open(sealed)
 }
 
-// open is the answer that was kept.
+// open decrypts the stored answer.
 func (c *idempotentRequest) open(sealed []byte) (*answer, error) {
 	text, err := c.box.Open(nil, nil, sealed, []byte(c.Body))
 	if err != nil {
@@ -120,13 +119,13 @@ func (c *idempotentRequest) open(sealed []byte) (*answer, error) {
 	}
 	a := &answer{replayed: true}
 	if err := json.Unmarshal(text, a); err != nil {
-		return nil, fmt.Errorf("read a kept answer: %w", err)
+		return nil, fmt.Errorf("read a stored answer: %w", err)
 	}
 	return a, nil
 }
 
-// endIdempotentRequest keeps the answer. What was refused can be asked for again with the
-// same key; where something failed on our side, nobody knows what was done.
+// endIdempotentRequest stores the answer. A refused request can be repeated with the same key. After an internal
+// error the effect is unknown, so the key is used up.
 func (ad *Admin) endIdempotentRequest(ctx context.Context, c *idempotentRequest, a *answer, failed error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWait)
 	defer cancel()
@@ -139,7 +138,7 @@ func (ad *Admin) endIdempotentRequest(ctx context.Context, c *idempotentRequest,
 	default:
 		err = c.store.Keep(ctx, c.Record, nil)
 	}
-	if err != nil { // the key stays as one whose request runs: nothing is done twice
+	if err != nil { // the record remains as one of a running request, so nothing is done twice
 		ad.log.Error("the end of a request could not be recorded for its Idempotency-Key", "request", c.Request,
 			"err", err)
 	}

@@ -10,24 +10,24 @@ import (
 	"weir/internal/people"
 )
 
-// adminPeople are the calls about whoever signs in.
+// adminPeople implements the calls about people who sign in.
 type adminPeople struct {
 	people      *people.Service
 	invitations *adminInvitations
 }
 
-// meView is whoever asks, and what they may do.
+// meView holds the caller and their rights.
 type meView struct {
 	Kind     string           `json:"kind"` // user or key
 	ID       string           `json:"id"`
-	Name     string           `json:"name"` // of a key its label
+	Name     string           `json:"name"` // of a key: its label
 	Email    *string          `json:"email"`
 	Operator bool             `json:"operator"`
-	Rights   []people.Right   `json:"rights"` // in the installation; an operator's are in every account too
+	Rights   []people.Right   `json:"rights"` // in the installation; an operator's rights hold in every account, too
 	Accounts []membershipView `json:"accounts"`
 }
 
-// membershipView is an account of somebody.
+// membershipView holds an account of a person.
 type membershipView struct {
 	ID     string         `json:"id"`
 	Name   string         `json:"name"`
@@ -60,17 +60,17 @@ func (h *adminPeople) showMe(r *adminRequest) (answer, error) {
 	return found(me)
 }
 
-// userView is a person who signs in.
+// userView holds a person who signs in.
 type userView struct {
 	ID          string `json:"id"`
 	Email       string `json:"email"`
 	Name        string `json:"name"`
 	Operator    bool   `json:"operator"`
 	HasPassword bool   `json:"has_password"`
-	EmailProven bool   `json:"email_proven"` // that the address is theirs
-	// HasSecondFactor says that the password alone does not let them in.
+	EmailProven bool   `json:"email_proven"` // whether the address is verified
+	// HasSecondFactor reports whether the password alone is not enough to sign in.
 	HasSecondFactor bool       `json:"has_second_factor"`
-	DisabledSince   *time.Time `json:"disabled_since"` // null for who may sign in
+	DisabledSince   *time.Time `json:"disabled_since"` // null if the user may sign in
 	Created         time.Time  `json:"created"`
 	LastSeen        *time.Time `json:"last_seen"`
 }
@@ -78,7 +78,8 @@ type userView struct {
 func viewUser(u *people.User) userView {
 	return userView{
 		ID: u.ID, Email: u.Email, Name: u.Name, Operator: u.Operator, HasPassword: u.Password,
-		EmailProven: u.Proven, HasSecondFactor: u.SecondFactor, DisabledSince: u.Disabled, Created: u.Created, LastSeen: u.Seen,
+		EmailProven: u.Proven, HasSecondFactor: u.SecondFactor, DisabledSince: u.Disabled,
+		Created: u.Created, LastSeen: u.Seen,
 	}
 }
 
@@ -89,7 +90,7 @@ func (h *adminPeople) listUsers(r *adminRequest) (answer, error) {
 	return listed(r.query, list, err, emailOf, viewUser)
 }
 
-// changeUser disables a user, or enables them again.
+// changeUser disables or enables a user.
 func (h *adminPeople) changeUser(r *adminRequest) (answer, error) {
 	var disabled *bool
 	if err := readFields("", r.body, field{"disabled", flag(&disabled)}); err != nil {
@@ -116,7 +117,7 @@ func (h *adminPeople) removeUser(r *adminRequest) (answer, error) {
 	return gone(h.people.RemoveUser(r.Context(), r.by(), u.ID))
 }
 
-// removeFactor takes a user's second factor away. Who has none is as good.
+// removeFactor removes a user's second factor. It also succeeds if there is none.
 func (h *adminPeople) removeFactor(r *adminRequest) (answer, error) {
 	u, err := h.people.User(r.Context(), r.PathValue("user"))
 	if err != nil {
@@ -131,14 +132,14 @@ func (h *adminPeople) listOperators(r *adminRequest) (answer, error) {
 	return listed(r.query, list, err, emailOf, viewUser)
 }
 
-// newOperatorView is who became an operator, or is invited to be one.
+// newOperatorView holds a new operator, or the invitation of one.
 type newOperatorView struct {
 	Operator   *userView          `json:"operator"`
 	Invitation *newInvitationView `json:"invitation"`
 }
 
-// makeOperator makes a user an operator at once, and invites who is none. A user
-// whose address is not proven is refused, unless an invitation is asked for.
+// makeOperator makes a user an operator at once, and invites a person who is not a user yet. It refuses a user with
+// an unverified address, unless an invitation is requested.
 func (h *adminPeople) makeOperator(r *adminRequest) (answer, error) {
 	var email string
 	var invite *bool
@@ -146,7 +147,7 @@ func (h *adminPeople) makeOperator(r *adminRequest) (answer, error) {
 		return answer{}, err
 	}
 	u, err := h.people.User(r.Context(), email)
-	if err == nil && !strings.EqualFold(u.Email, strings.TrimSpace(email)) { // it was an id
+	if err == nil && !strings.EqualFold(u.Email, strings.TrimSpace(email)) { // the value was an id
 		return answer{}, wrongKind("email", "an e-mail address such as ada@example.com")
 	}
 	switch {
@@ -172,8 +173,8 @@ func (h *adminPeople) makeOperator(r *adminRequest) (answer, error) {
 	return answered(http.StatusCreated, "", newOperatorView{Operator: &view})
 }
 
-// removeOperator takes the installation out of somebody's hands, who stays a
-// user. Who is no operator is not found.
+// removeOperator revokes the rights of an operator, who remains a user. It answers 404 if the user is not an
+// operator.
 func (h *adminPeople) removeOperator(r *adminRequest) (answer, error) {
 	u, err := h.people.User(r.Context(), r.PathValue("user"))
 	if err == nil && !u.Operator {

@@ -8,17 +8,17 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Plan is what a change would have done, as the administration and weir plan tell it.
+// Plan holds what a change would have done, in the format of the administration and weir plan.
 type Plan struct {
-	From    *time.Time     `json:"from"` // of the first and the last request; null for none
+	From    *time.Time     `json:"from"` // of the first and the last request; null if there are none
 	To      *time.Time     `json:"to"`
 	Rows    []PlanRow      `json:"data"`
 	Total   PlanRow        `json:"total"`
 	Cut     bool           `json:"cut"`               // there are more requests
-	Changed []PlanDecision `json:"changed,omitempty"` // where they were asked for
+	Changed []PlanDecision `json:"changed,omitempty"` // only if requested
 }
 
-// PlanRow is what the requests of a key would have met.
+// PlanRow holds the planned results of a key's requests.
 type PlanRow struct {
 	Account     string      `json:"account_id,omitempty"` // empty in the total
 	AccountName string      `json:"account_name,omitempty"`
@@ -26,21 +26,21 @@ type PlanRow struct {
 	KeyLabel    string      `json:"key_label,omitempty"`
 	Requests    int64       `json:"requests"`
 	Refused     PlanRefused `json:"refused"`
-	RefusedNow  int64       `json:"refused_unchanged"` // that what holds at present would have refused
+	RefusedNow  int64       `json:"refused_unchanged"` // that the unchanged state would have refused
 	Elsewhere   int64       `json:"elsewhere"`
 	Estimated   int64       `json:"estimated"`
 	Charged     string      `json:"charged_usd"`
 	Planned     string      `json:"planned_usd"`
 }
 
-// PlanRefused is how many requests would have been refused, by what.
+// PlanRefused counts the refused requests by reason.
 type PlanRefused struct {
 	Model  int64 `json:"model"`
 	Limit  int64 `json:"limit"`
 	Budget int64 `json:"budget"`
 }
 
-// PlanDecision is what one request would have met.
+// PlanDecision holds the planned result of one request.
 type PlanDecision struct {
 	Request   string       `json:"request_id"`
 	Account   string       `json:"account_id"`
@@ -53,7 +53,7 @@ type PlanDecision struct {
 	Estimated bool         `json:"estimated"`
 }
 
-// PlanOf is a plan as it is told.
+// PlanOf converts a plan to this format.
 func PlanOf(r *plan.Result) Plan {
 	v := Plan{Rows: []PlanRow{}, Total: planRowOf(&r.Total), Cut: r.Cut}
 	if !r.From.IsZero() {
@@ -76,7 +76,7 @@ func planRowOf(r *plan.Row) PlanRow {
 	}
 }
 
-// PlanDecisionOf is what one request would have met, as it is told.
+// PlanDecisionOf converts the planned result of one request to this format.
 func PlanDecisionOf(d *plan.Decision) PlanDecision {
 	return PlanDecision{
 		d.Request, d.Account, d.Key, d.Model, d.Refused, d.Target, d.Cost.String(), d.Planned.String(), d.Estimated,
@@ -100,7 +100,8 @@ func (h *adminPlan) show(r *adminRequest) (answer, error) {
 	err := readFields("", r.body,
 		field{"document", func(at string, v []byte) error {
 			if a.Change.Text = v; rawjson.KindOf(v) != rawjson.Object {
-				return wrongKind(at, "an object with the members providers, models, aliases, prices, limits, cors or retention")
+				return wrongKind(at, "an object with the members providers, models, aliases, prices, limits, "+
+					"cors or retention")
 			}
 			return nil
 		}},

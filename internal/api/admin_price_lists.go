@@ -11,11 +11,11 @@ import (
 	"weir/internal/rawjson"
 )
 
-// priceListView is what an account is charged from a moment on.
+// priceListView holds an account's prices from a time on.
 type priceListView struct {
 	Since  time.Time                        `json:"since"`
 	Markup string                           `json:"markup_percent"`
-	Prices map[string]pricing.PriceOverride `json:"prices"` // as the configuration has them
+	Prices map[string]pricing.PriceOverride `json:"prices"` // as in the configuration
 }
 
 func viewPriceList(l *account.PriceList) priceListView {
@@ -35,13 +35,14 @@ func (h *adminAccounts) addPriceList(r *adminRequest) (answer, error) {
 	var l account.PriceList
 	var markup *charge.Markup
 	err := readFields("", r.body, field{"since", instant(&l.Since)},
-		field{"markup_percent", given(&markup, &l.Markup, markupField(&l.Markup))}, field{"prices", pricesField(&l.Prices)})
+		field{"markup_percent", given(&markup, &l.Markup, markupField(&l.Markup))},
+		field{"prices", pricesField(&l.Prices)})
 	if err != nil {
 		return answer{}, err
 	}
-	if markup == nil && len(l.Prices) == 0 { // it would take away the lists that are there
-		return answer{}, llm.Invalid("markup_percent", `A price list has a markup, prices or both: give markup_percent, `+
-			`which is "0" for what requests cost, or prices.`)
+	if markup == nil && len(l.Prices) == 0 { // it would remove the existing lists
+		return answer{}, llm.Invalid("markup_percent", `A price list has a markup, prices or both: give `+
+			`markup_percent ("0" for the cost of requests) or prices.`)
 	}
 	a, err := h.accounts.SetPriceList(r.Context(), r.by(), r.visit.Account.ID, l)
 	if err != nil {
@@ -50,7 +51,7 @@ func (h *adminAccounts) addPriceList(r *adminRequest) (answer, error) {
 	return answered(http.StatusCreated, "", viewPriceList(&a.PriceLists[len(a.PriceLists)-1]))
 }
 
-// markupField reads percent.
+// markupField reads a percentage.
 func markupField(dst *charge.Markup) func(at string, v []byte) error {
 	return func(at string, v []byte) error {
 		s, ok := rawjson.AsString(v)
@@ -72,7 +73,7 @@ func pricesField(dst *map[string]pricing.PriceOverride) func(at string, v []byte
 		*dst = map[string]pricing.PriceOverride{}
 		for m := range rawjson.Members(v) {
 			if _, twice := (*dst)[m.Name()]; twice {
-				return llm.Invalidf(at, "%.100q stands twice. Name each model once.", m.Name())
+				return llm.Invalidf(at, "%.100q appears twice. Name each model once.", m.Name())
 			}
 			if rawjson.KindOf(m.Value) != rawjson.Object {
 				return wrongKind(at+"."+m.Name(), "an object of strings")

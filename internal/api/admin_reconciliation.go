@@ -8,17 +8,17 @@ import (
 	"weir/internal/reconcile"
 )
 
-// Reconciled is what a provider reports beside what the ledger has, as the administration tells it.
+// Reconciled compares a provider's report with the ledger, in the format of the administration.
 type Reconciled struct {
 	Provider    string          `json:"provider"`
-	From        string          `json:"start_date"` // UTC days, both inclusive
+	From        string          `json:"start_date"` // UTC days, inclusive
 	To          string          `json:"end_date"`
 	Rows        []ReconciledRow `json:"data"`
 	Unexplained int             `json:"unexplained"` // rows
-	OtherUSD    string          `json:"other_usd"`   // what the provider charges for what is of no model
+	OtherUSD    string          `json:"other_usd"`   // charges of the provider that belong to no model
 }
 
-// ReconciledRow is a model on a day, by the ledger and by the provider.
+// ReconciledRow compares a model's usage and cost on a day, by the ledger and by the provider.
 type ReconciledRow struct {
 	Date      string            `json:"date"`
 	Model     string            `json:"model"`
@@ -26,19 +26,19 @@ type ReconciledRow struct {
 	Theirs    ReconciledTokens  `json:"theirs"`
 	OursUSD   string            `json:"ours_usd"`
 	AtMostUSD string            `json:"ours_at_most_usd"`
-	TheirsUSD *string           `json:"theirs_usd"` // null where the provider tells no cost of the model
+	TheirsUSD *string           `json:"theirs_usd"` // null if the provider does not report the cost of the model
 	Finding   reconcile.Finding `json:"finding"`
 	Explained bool              `json:"explained"`
 }
 
-// ReconciledTokens are tokens; input has those that a cache served.
+// ReconciledTokens holds tokens; input includes cached tokens.
 type ReconciledTokens struct {
 	Input  int64 `json:"input"`
 	Cached int64 `json:"cached"`
 	Output int64 `json:"output"`
 }
 
-// ReconciledRowOf is a row as it is told.
+// ReconciledRowOf converts a row to this format.
 func ReconciledRowOf(r *reconcile.Row) ReconciledRow {
 	return ReconciledRow{
 		Date: r.Day, Model: r.Model, Ours: ReconciledTokens(r.Ours.Usage), Theirs: ReconciledTokens(r.Theirs),
@@ -47,25 +47,25 @@ func ReconciledRowOf(r *reconcile.Row) ReconciledRow {
 	}
 }
 
-// adminReconciliation answers whether a provider agrees with the ledger.
+// adminReconciliation answers whether a provider's report agrees with the ledger.
 type adminReconciliation struct {
 	compare func(context.Context, reconcile.Ask) (reconcile.Result, error)
 	now     func() time.Time
 }
 
-// reconciledDays is how many days are compared where nobody says.
+// reconciledDays is the default number of days to compare.
 const reconciledDays = 7
 
 func (h *adminReconciliation) show(r *adminRequest) (answer, error) {
 	a := reconcile.Ask{Provider: r.query.get("provider")}
 	if a.Provider == "" {
-		return answer{}, llm.Invalid("provider", "provider is missing. Name one, as in provider=openai.")
+		return answer{}, llm.Invalid("provider", "provider is missing. Name one, such as provider=openai.")
 	}
 	from, to, err := r.query.dates()
 	if err != nil {
 		return answer{}, err
 	}
-	if a.To, err = time.Parse(time.DateOnly, to); err != nil { // there is none
+	if a.To, err = time.Parse(time.DateOnly, to); err != nil { // no end_date was given
 		a.To = h.now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -1)
 	}
 	if a.From, err = time.Parse(time.DateOnly, from); err != nil {

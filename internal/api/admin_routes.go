@@ -9,8 +9,8 @@ import (
 	"weir/internal/people"
 )
 
-// Admin is the administration, /admin/v1. What its groups of calls share is here: how
-// a call is read, answered once for its Idempotency-Key, and refused.
+// Admin implements the administration, /admin/v1. This file has the parts that its groups of calls share: reading a
+// request, answering it once per Idempotency-Key, and refusing it.
 type Admin struct {
 	records idempotency.Store
 	session func(*http.Request) string
@@ -18,7 +18,7 @@ type Admin struct {
 	routes  []people.Route
 }
 
-// Routes are the calls of the administration, each with the right that it asks.
+// Routes returns the routes of the administration, each with the right that it requires.
 func (ad *Admin) Routes() []people.Route { return ad.routes }
 
 func newAdmin(o *Options) *Admin {
@@ -29,7 +29,7 @@ func newAdmin(o *Options) *Admin {
 	return ad
 }
 
-// accountRoutes are those of accounts and of their API keys.
+// accountRoutes returns the routes of accounts and their API keys.
 func (ad *Admin) accountRoutes(o *Options) []people.Route {
 	accounts := &adminAccounts{o.Accounts, &adminInvitations{o.Admin.People, o.Admin.PublicURL, o.Log}}
 	keys := &adminKeys{o.Accounts, o.Admin.KeysUsed, o.Ledger.Now}
@@ -51,7 +51,7 @@ func (ad *Admin) accountRoutes(o *Options) []people.Route {
 	}
 }
 
-// peopleRoutes are those of members, users, operators and invitations.
+// peopleRoutes returns the routes of members, users, operators and invitations.
 func (ad *Admin) peopleRoutes(o *Options) []people.Route {
 	invitations := &adminInvitations{o.Admin.People, o.Admin.PublicURL, o.Log}
 	users, members := &adminPeople{o.Admin.People, invitations}, &adminMembers{o.Admin.People}
@@ -75,7 +75,7 @@ func (ad *Admin) peopleRoutes(o *Options) []people.Route {
 	}
 }
 
-// usageRoutes are those of what accounts used, and of the installation.
+// usageRoutes returns the routes of accounts' usage and of the installation.
 func (ad *Admin) usageRoutes(o *Options) []people.Route {
 	const requests = "/accounts/{account}/requests"
 	statements := &adminStatements{o.Admin.Statements}
@@ -104,7 +104,7 @@ func (ad *Admin) usageRoutes(o *Options) []people.Route {
 	}
 }
 
-// webhookRoutes are those of the webhook endpoints of accounts, or of the installation.
+// webhookRoutes returns the routes of the webhook endpoints of accounts, or of the installation.
 func (ad *Admin) webhookRoutes(o *Options, list string, right people.Right) []people.Route {
 	hooks, one := &adminWebhooks{o.Admin.Webhooks}, list+"/{webhook}"
 	return []people.Route{

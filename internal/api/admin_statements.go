@@ -14,16 +14,16 @@ import (
 	"weir/internal/report"
 )
 
-// Statements are the monthly statements of accounts.
+// Statements closes and lists the monthly statements of accounts.
 type Statements struct {
 	// Close closes the statement of an account, by its id, for a month, yyyymm. The error is a *llm.Error with
-	// CodeInvalidRequest where that cannot be.
+	// CodeInvalidRequest if that month cannot be closed.
 	Close func(ctx context.Context, by audit.Actor, account string, month int64) (report.Statement, error)
-	// List are those of an account, by number.
+	// List returns the statements of an account, by number.
 	List func(ctx context.Context, account string) ([]report.Statement, error)
 }
 
-// statementView is a statement, without its lines in a list.
+// statementView holds a statement; lists leave out its lines.
 type statementView struct {
 	Account     string              `json:"account"` // id
 	Number      int64               `json:"number"`
@@ -31,8 +31,8 @@ type statementView struct {
 	Closed      time.Time           `json:"closed"`
 	ChargeUSD   string              `json:"charge_usd"`
 	AtMostUSD   string              `json:"charge_at_most_usd"`
-	Unpriced    int64               `json:"unpriced_attempts"` // that add 0 for what has no price
-	Corrections string              `json:"corrections_usd"`   // of the charge, for months before
+	Unpriced    int64               `json:"unpriced_attempts"` // attempts that add 0 for usage without a price
+	Corrections string              `json:"corrections_usd"`   // corrections of earlier months, included in the charge
 	Hash        string              `json:"hash"`
 	Lines       []statementLineView `json:"lines,omitzero"`
 }
@@ -62,13 +62,14 @@ func viewWholeStatement(st *report.Statement) statementView {
 	for i := range st.Lines {
 		l := &st.Lines[i]
 		v.Lines = append(v.Lines, statementLineView{
-			l.Date, l.Model, l.Requests, l.Tokens, l.Charge.String(), l.AtMost().String(), st.IsCorrection(l), l.Unpriced,
+			l.Date, l.Model, l.Requests, l.Tokens, l.Charge.String(), l.AtMost().String(), st.IsCorrection(l),
+			l.Unpriced,
 		})
 	}
 	return v
 }
 
-// adminStatements are the calls about statements.
+// adminStatements implements the calls about statements.
 type adminStatements struct{ statements Statements }
 
 func (h *adminStatements) list(r *adminRequest) (answer, error) {
@@ -84,7 +85,8 @@ func (h *adminStatements) show(r *adminRequest) (answer, error) {
 	}
 	n, err := strconv.Atoi(r.PathValue("number"))
 	if err != nil || n < 1 || n > len(all) {
-		return answer{}, llm.Errorf(llm.CodeNotFound, "The account has no such statement: it has %d.", len(all)).At("number")
+		return answer{}, llm.Errorf(llm.CodeNotFound, "The account has no such statement: it has %d statements.",
+			len(all)).At("number")
 	}
 	if r.Header.Get("Accept") == "text/csv" {
 		var file bytes.Buffer

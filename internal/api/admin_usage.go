@@ -13,7 +13,7 @@ import (
 	"weir/internal/report"
 )
 
-// adminUsage are the calls about what accounts used.
+// adminUsage implements the calls about the usage of accounts.
 type adminUsage struct {
 	ledger     *ledger.Ledger
 	accounts   *account.Service
@@ -22,7 +22,7 @@ type adminUsage struct {
 	correction func(ctx context.Context, by audit.Actor, c ledger.Correct) error
 }
 
-// settled waits until the database has what was answered here.
+// settled waits until the database has the settled attempts of this node.
 func settled(ctx context.Context, l *ledger.Ledger) error {
 	ctx, cancel := context.WithTimeout(ctx, flushWait)
 	defer cancel()
@@ -32,15 +32,15 @@ func settled(ctx context.Context, l *ledger.Ledger) error {
 	return nil
 }
 
-// requestView is a request, with its attempts folded together.
+// requestView holds a request, with its attempts combined.
 type requestView struct {
 	ID               string           `json:"id"`
 	Arrived          time.Time        `json:"arrived"`
 	KeyID            string           `json:"key_id"`
 	RequestedModel   string           `json:"requested_model"`
-	Model            string           `json:"model"` // of the last attempt, as outcome, status and error_code
+	Model            string           `json:"model"` // of the last attempt, like outcome, status and error_code
 	Outcome          ledger.Outcome   `json:"outcome"`
-	Status           *int             `json:"status"` // the provider's HTTP status
+	Status           *int             `json:"status"` // HTTP status of the provider
 	ErrorCode        *llm.Code        `json:"error_code"`
 	Stream           bool             `json:"stream"`
 	AttemptCount     int              `json:"attempt_count"`
@@ -48,8 +48,9 @@ type requestView struct {
 	CompletionTokens int64            `json:"completion_tokens"`
 	Usage            map[string]int64 `json:"usage"` // by class
 	CostUSD          string           `json:"cost_usd"`
-	CostAtMostUSD    string           `json:"cost_at_most_usd"`  // cost_usd where that is known
-	ProviderCostUSD  *string          `json:"provider_cost_usd"` // what the providers say; null where not all did
+	CostAtMostUSD    string           `json:"cost_at_most_usd"` // equal to cost_usd if the cost is known
+	// reported by the providers; null unless all reported it
+	ProviderCostUSD *string `json:"provider_cost_usd"`
 	purchaseView
 	Unpriced        bool               `json:"unpriced"`
 	UnpricedClasses []string           `json:"unpriced_classes"` // of usage
@@ -70,7 +71,7 @@ func viewRequest(r *report.Request) requestView {
 	}
 }
 
-// usd is an amount, or null where there is none.
+// usd formats an amount, or returns nil if there is none.
 func usd(m *llm.Money) *string {
 	if m == nil {
 		return nil
@@ -78,7 +79,7 @@ func usd(m *llm.Money) *string {
 	return new(m.String())
 }
 
-// unlessZero is a number, or null where it is 0 because there was none.
+// unlessZero returns a pointer to the number, or nil for 0, which means unknown.
 func unlessZero[T int | int64](n T) *T {
 	if n == 0 {
 		return nil
@@ -86,7 +87,7 @@ func unlessZero[T int | int64](n T) *T {
 	return &n
 }
 
-// milliseconds is how long something took, or null where it did not come or has not ended.
+// milliseconds converts a duration, or returns nil if it is not known or has not ended.
 func milliseconds(d time.Duration) *int64 {
 	if d == 0 {
 		return nil
@@ -94,7 +95,7 @@ func milliseconds(d time.Duration) *int64 {
 	return new(d.Milliseconds())
 }
 
-// viewUsage is what was counted, by class; classes without a count are left out.
+// viewUsage returns the counts by class, without classes of count 0.
 func viewUsage(u *llm.Usage) map[string]int64 {
 	counts := map[string]int64{}
 	for c, n := range u {
@@ -137,17 +138,17 @@ func (h *adminUsage) listRequests(r *adminRequest) (answer, error) {
 	return found(p)
 }
 
-// requestDetailView is a request with its attempts.
+// requestDetailView holds a request with its attempts.
 type requestDetailView struct {
 	requestView
 	Attempts []attemptView `json:"attempts"`
 }
 
-// attemptView is one call of a provider, and how its cost came about.
+// attemptView holds one attempt and the calculation of its cost.
 type attemptView struct {
 	N            int                `json:"n"`
 	Provider     string             `json:"provider"`
-	Model        string             `json:"model"` // the provider's name of it
+	Model        string             `json:"model"` // the provider's own name
 	Opened       time.Time          `json:"opened"`
 	Outcome      ledger.Outcome     `json:"outcome"`
 	Status       *int               `json:"status"`
@@ -156,11 +157,11 @@ type attemptView struct {
 	ServiceTier  *string            `json:"service_tier"`
 	ReplyID      *string            `json:"provider_reply_id"` // the provider's id of its reply
 	Provenance   *ledger.Provenance `json:"provenance"`
-	Usage        map[string]int64   `json:"usage"` // with corrections, as cost_usd
+	Usage        map[string]int64   `json:"usage"` // including corrections, like cost_usd
 	CostUSD      string             `json:"cost_usd"`
-	AtMostUSD    string             `json:"cost_at_most_usd"` // cost_usd where that is known
+	AtMostUSD    string             `json:"cost_at_most_usd"` // equal to cost_usd if the cost is known
 	purchaseView
-	ProviderUSD  *string          `json:"provider_cost_usd"` // what the provider says, where it does
+	ProviderUSD  *string          `json:"provider_cost_usd"` // reported by the provider, or null
 	Unpriced     []string         `json:"unpriced_classes"`
 	HoldUSD      string           `json:"hold_usd"` // the most that it could have cost
 	PriceVersion *string          `json:"price_version"`
@@ -171,7 +172,7 @@ type attemptView struct {
 	DurationMS   *int64           `json:"duration_ms"`
 }
 
-// costLineView is a line of the arithmetic of a cost: count times rate, of usage.
+// costLineView holds a line of the calculation of a cost: count times rate, for usage.
 type costLineView struct {
 	Kind      report.LineKind `json:"kind"`
 	Class     *string         `json:"class"`
@@ -180,12 +181,12 @@ type costLineView struct {
 	AmountUSD string          `json:"amount_usd"`
 }
 
-// correctionView is what was decided later about an attempt.
+// correctionView holds a correction of an attempt.
 type correctionView struct {
 	Kind    string           `json:"kind"`
-	Usage   map[string]int64 `json:"usage"` // what it adds, as cost_usd
+	Usage   map[string]int64 `json:"usage"` // added usage, like cost_usd
 	CostUSD string           `json:"cost_usd"`
-	Priced  bool             `json:"priced"` // it decides what usage without a price came to
+	Priced  bool             `json:"priced"` // it sets the cost of unpriced usage
 	Reason  *string          `json:"reason"`
 	By      string           `json:"by"`
 	At      time.Time        `json:"at"`
@@ -203,7 +204,7 @@ func (h *adminUsage) showRequest(r *adminRequest) (answer, error) {
 	return found(v)
 }
 
-// findRequest is the request that the path names, with its attempts.
+// findRequest returns the request in the path, with its attempts.
 func (h *adminUsage) findRequest(r *adminRequest) (d report.RequestDetail, err error) {
 	id, err := uuid.Parse(r.PathValue("id"))
 	if err != nil {
@@ -238,13 +239,13 @@ func viewAttempt(a *report.Attempt) attemptView {
 		Outcome: a.Outcome, Status: unlessZero(a.Status), ErrorCode: orNull(a.Code), FinishReason: orNull(a.Finish),
 		ServiceTier: orNull(a.Settlement.Tier), ReplyID: orNull(a.ReplyID), Provenance: orNull(a.Provenance),
 		Usage: viewUsage(&usage), CostUSD: (cost + margin).String(),
-		AtMostUSD: (cost + margin + left + more).String(), ProviderUSD: usd(a.ProviderCost), Unpriced: append([]string{},
-			ofCharge.Names()...),
-		HoldUSD: a.MostCharged().String(), PriceVersion: orNull(a.Price.Version), PriceTier: unlessZero(a.Tier),
+		AtMostUSD: (cost + margin + left + more).String(), ProviderUSD: usd(a.ProviderCost),
+		Unpriced: append([]string{}, ofCharge.Names()...),
+		HoldUSD:  a.MostCharged().String(), PriceVersion: orNull(a.Price.Version), PriceTier: unlessZero(a.Tier),
 		Lines: []costLineView{}, Corrections: []correctionView{},
 		FirstTokenMS: milliseconds(a.FirstToken), DurationMS: milliseconds(a.Duration),
 	}
-	if a.Terms != nil { // an operator asks
+	if a.Terms != nil { // the caller is an operator
 		v.purchaseView = purchaseView{new(cost.String()), new((cost + left).String()), new(ofCost != 0)}
 	}
 	for i := range a.Lines {
@@ -257,7 +258,9 @@ func viewAttempt(a *report.Attempt) attemptView {
 }
 
 func viewCorrection(c *ledger.Correction) correctionView {
-	return correctionView{c.Kind, viewUsage(&c.Usage), (c.Cost + c.Margin).String(), c.Priced, orNull(c.Reason), c.By, c.At}
+	return correctionView{
+		c.Kind, viewUsage(&c.Usage), (c.Cost + c.Margin).String(), c.Priced, orNull(c.Reason), c.By, c.At,
+	}
 }
 
 func viewLine(l *report.CostLine) costLineView {

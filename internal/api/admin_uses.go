@@ -8,7 +8,7 @@ import (
 	"weir/internal/report"
 )
 
-// useView is what an account used on a date, of a model.
+// useView holds the usage of an account on a date, by model.
 type useView struct {
 	ID       string   `json:"id"`
 	Date     *string  `json:"date"` // UTC
@@ -17,9 +17,9 @@ type useView struct {
 	Tokens   int64    `json:"tokens"`
 	Requests int64    `json:"requests"`
 	CostUSD  string   `json:"cost_usd"`
-	AtMost   string   `json:"cost_at_most_usd"` // cost_usd where that is known
+	AtMost   string   `json:"cost_at_most_usd"` // equal to cost_usd if the cost is known
 	purchaseView
-	Unpriced bool `json:"unpriced"` // some of it has no price and adds 0 to the cost
+	Unpriced bool `json:"unpriced"` // some usage has no price and adds 0 to the cost
 }
 
 func viewUse(q *report.UsesQuery, u *report.Use) useView {
@@ -35,7 +35,7 @@ func viewUse(q *report.UsesQuery, u *report.Use) useView {
 	return v
 }
 
-// usesView is a page of usage, with the sums over all that matches.
+// usesView is a page of usage, with the sums over all matching entries.
 type usesView struct {
 	listPage[useView]
 	Total totalView `json:"total"`
@@ -77,30 +77,33 @@ func (h *adminUsage) listUses(r *adminRequest) (answer, error) {
 }
 
 func viewTotal(t *report.Totals) totalView {
-	return totalView{Tokens: t.Tokens, Requests: t.Requests, CostUSD: t.Cost.String(), AtMost: t.AtMost().String(), Unpriced: t.Unpriced > 0}
+	return totalView{
+		Tokens: t.Tokens, Requests: t.Requests, CostUSD: t.Cost.String(), AtMost: t.AtMost().String(),
+		Unpriced: t.Unpriced > 0,
+	}
 }
 
-// groupView is what was used by a group of requests, of one account or of several.
+// groupView holds the usage of a group of requests, of one account or of several.
 type groupView struct {
 	ID          string           `json:"id"`
 	Group       useGroup         `json:"group"`
-	AccountName *string          `json:"account_name"` // null where the group is not of one account
+	AccountName *string          `json:"account_name"` // null if the group is not of one account
 	Tokens      int64            `json:"tokens"`
 	Usage       map[string]int64 `json:"usage"` // by class
 	Requests    int64            `json:"requests"`
 	CostUSD     string           `json:"cost_usd"`
-	AtMost      string           `json:"cost_at_most_usd"` // cost_usd where that is known
+	AtMost      string           `json:"cost_at_most_usd"` // equal to cost_usd if the cost is known
 	purchaseView
-	Unpriced bool `json:"unpriced"` // some of it has no price and adds 0 to the cost
+	Unpriced bool `json:"unpriced"` // some usage has no price and adds 0 to the cost
 }
 
-// groupsView is a page of groups, with the sums over all that matches.
+// groupsView is a page of groups, with the sums over all matching entries.
 type groupsView struct {
 	listPage[groupView]
 	Total totalView `json:"total"`
 }
 
-// listGroups answers what all accounts used, or one of them.
+// listGroups answers the usage of all accounts, or of one of them.
 func (h *adminUsage) listGroups(r *adminRequest) (answer, error) {
 	q := report.UsesQuery{All: true}
 	accounts, err := h.accounts.Accounts(r.Context())
@@ -147,7 +150,7 @@ func viewGroup(q *report.UsesQuery, u *report.Use, names map[string]*string) gro
 	return v
 }
 
-// read reads a page of what the query and the parameters of the request select, and the cursor of the next one.
+// read reads a page of usage for the query and the parameters of the request, and the cursor of the next page.
 func (h *adminUsage) read(r *adminRequest, q *report.UsesQuery) (uses report.UsesPage, next *string, err error) {
 	q.Model, q.Key, q.Limit = r.query.get("model"), r.query.get("key"), r.query.limit
 	if q.Tags, err = r.query.tags(); err != nil {
@@ -156,7 +159,7 @@ func (h *adminUsage) read(r *adminRequest, q *report.UsesQuery) (uses report.Use
 	if q.From, q.To, err = r.query.dates(); err != nil {
 		return uses, nil, err
 	}
-	if r.query.cursor != "" { // it is a place in the list: days that pass add to its front
+	if r.query.cursor != "" { // an offset in the list; passing days add to its front
 		if q.Offset, err = strconv.Atoi(r.query.cursor); err != nil || q.Offset < 1 || q.Offset > maxOffset {
 			return uses, nil, badCursor()
 		}
@@ -173,7 +176,7 @@ func (h *adminUsage) read(r *adminRequest, q *report.UsesQuery) (uses report.Use
 	return uses, next, nil
 }
 
-// tags are the tags to select by.
+// tags returns the tags of the filter.
 func (q *query) tags() ([]llm.Tag, error) {
 	params := map[string]string{}
 	for name := range q.values {
@@ -182,7 +185,7 @@ func (q *query) tags() ([]llm.Tag, error) {
 	return readTags(params)
 }
 
-// dates are start_date and end_date, both inclusive; empty for no bound.
+// dates returns start_date and end_date, both inclusive; empty for no bound.
 func (q *query) dates() (from, to string, err error) {
 	return readDates(q.get("start_date"), q.get("end_date"))
 }

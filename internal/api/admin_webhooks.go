@@ -8,13 +8,13 @@ import (
 	"weir/internal/webhook"
 )
 
-// adminWebhooks are the calls about webhook endpoints and their deliveries.
+// adminWebhooks implements the calls about webhook endpoints and their deliveries.
 type adminWebhooks struct{ webhooks *webhook.Service }
 
-// webhookView is an endpoint without its secret.
+// webhookView holds an endpoint without its secret.
 type webhookView struct {
 	ID                string                 `json:"id"`
-	AccountID         *string                `json:"account_id"` // null for the installation's
+	AccountID         *string                `json:"account_id"` // null for an endpoint of the installation
 	URL               string                 `json:"url"`
 	Events            []webhook.Type         `json:"events"` // empty for all
 	AllowPrivate      bool                   `json:"allow_private"`
@@ -27,7 +27,7 @@ type webhookView struct {
 	Created           time.Time              `json:"created"`
 }
 
-// secretWebhookView is an endpoint with its secret, this once.
+// secretWebhookView holds an endpoint with its secret, which is returned only once.
 type secretWebhookView struct {
 	webhookView
 	Secret string `json:"secret"`
@@ -42,7 +42,7 @@ func viewWebhook(e *webhook.Endpoint) webhookView {
 	}
 }
 
-// webhookPath are the steps to an endpoint, and those behind it.
+// webhookPath returns the segments of an endpoint's path, and further ones.
 func webhookPath(e *webhook.Endpoint, behind ...string) []string {
 	steps := []string{"webhooks", e.ID}
 	if e.Account != "" {
@@ -51,11 +51,11 @@ func webhookPath(e *webhook.Endpoint, behind ...string) []string {
 	return append(steps, behind...)
 }
 
-// endpointCall is a call about the endpoint that its path names.
+// endpointCall executes a request about the endpoint in its path.
 type endpointCall func(r *adminRequest, e *webhook.Endpoint) (answer, error)
 
-// one finds the endpoint first, if it is one of the account's, or of the installation's,
-// that the path names too.
+// one finds the endpoint in the path, if it belongs to the account in the path, or to the installation, and executes
+// the call.
 func (h *adminWebhooks) one(call endpointCall) adminCall {
 	return func(r *adminRequest) (answer, error) {
 		e, err := h.webhooks.EndpointOf(r.Context(), r.account(), r.PathValue("webhook"))
@@ -71,8 +71,7 @@ func (h *adminWebhooks) list(r *adminRequest) (answer, error) {
 	return listed(r.query, list, err, func(e *webhook.Endpoint) string { return e.ID }, viewWebhook)
 }
 
-// webhookUpdate reads what is given of an endpoint. Fields are those that are not
-// for a new one.
+// webhookUpdate reads the given members of an endpoint. Fields are further members that a new endpoint does not have.
 func webhookUpdate(r *adminRequest, fields ...field) (u webhook.Update, err error) {
 	var url string
 	var types []webhook.Type
@@ -143,7 +142,7 @@ func (h *adminWebhooks) test(r *adminRequest, e *webhook.Endpoint) (answer, erro
 	return h.answerDelivery(r, e, id)
 }
 
-// recoveredView says how many deliveries began anew.
+// recoveredView holds the number of deliveries that started again.
 type recoveredView struct {
 	Deliveries int `json:"deliveries"`
 }

@@ -22,17 +22,17 @@ import (
 //go:embed openapi/*.yaml
 var documentFiles embed.FS
 
-// document is the OpenAPI 3.1 document as it is served.
+// document is the OpenAPI 3.1 document in the form that is served.
 type document struct {
 	body []byte
 	etag string
 }
 
-// Document answers GET /openapi.json: what this gateway answers to, in OpenAPI's words
+// Document answers GET /openapi.json with the OpenAPI description of this gateway
 // (https://spec.openapis.org/oas/v3.1.0).
 type Document struct {
 	replies  *replies
-	document func() (*document, error) // made when it is first asked for
+	document func() (*document, error) // built on the first request
 }
 
 func (h *Document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -44,9 +44,9 @@ func (h *Document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
-	header.Set("Cache-Control", "public, no-cache") // to be kept, and asked for again by its ETag
+	header.Set("Cache-Control", "public, no-cache") // may be stored, and must be revalidated by its ETag
 	header.Set("ETag", d.etag)
-	// a list of tags, which are too long to be part of another
+	// The header is a list of tags; one tag cannot be part of another, because all have the same length.
 	if strings.Contains(r.Header.Get("If-None-Match"), d.etag) {
 		w.WriteHeader(http.StatusNotModified)
 		return
@@ -55,7 +55,7 @@ func (h *Document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	dialect.WriteBody(w, d.body, writeWithin)
 }
 
-// newDocument joins the files of the document, which tell of one subject each.
+// newDocument joins the files of the document, each about one subject.
 func newDocument(version string, dialects dialect.Set) (*document, error) {
 	parts, err := documentParts(dialects)
 	if err != nil {
@@ -78,7 +78,7 @@ func newDocument(version string, dialects dialect.Set) (*document, error) {
 	return encodeDocument(setVersion(whole, version))
 }
 
-// documentParts are the service's own files, and between them those of the wire formats.
+// documentParts returns the service's own files, and between them those of the wire formats.
 func documentParts(dialects dialect.Set) (parts []string, err error) {
 	add := func(names ...string) {
 		for _, name := range names {
@@ -94,8 +94,8 @@ func documentParts(dialects dialect.Set) (parts []string, err error) {
 	return parts, err
 }
 
-// joinObjects adds the members of b to those of a, object by object. What
-// begins with "x-" is for the YAML alone.
+// joinObjects adds the members of b to those of a, object by object. Members that begin with "x-" only serve the YAML
+// files and are left out.
 func joinObjects(a, b yaml.MapSlice) (yaml.MapSlice, error) {
 	for _, m := range b {
 		if strings.HasPrefix(fmt.Sprint(m.Key), "x-") {
@@ -109,7 +109,7 @@ func joinObjects(a, b yaml.MapSlice) (yaml.MapSlice, error) {
 		mine, ok := a[i].Value.(yaml.MapSlice)
 		theirs, also := m.Value.(yaml.MapSlice)
 		if !ok || !also {
-			return nil, fmt.Errorf("%v stands twice", m.Key)
+			return nil, fmt.Errorf("%v appears twice", m.Key)
 		}
 		joined, err := joinObjects(mine, theirs)
 		if err != nil {
@@ -141,8 +141,7 @@ func encodeDocument(whole yaml.MapSlice) (*document, error) {
 	return &document{body: b.Bytes(), etag: `"` + hex.EncodeToString(sum[:12]) + `"`}, nil
 }
 
-// writeOrdered writes a value as JSON, with the members of objects in their
-// order.
+// writeOrdered writes a value as JSON, with the members of objects in their order.
 func writeOrdered(b *bytes.Buffer, v any) error {
 	switch v := v.(type) {
 	case yaml.MapSlice:

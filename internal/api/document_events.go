@@ -8,9 +8,8 @@ import (
 	"weir/internal/webhook"
 )
 
-// addEvents adds to the document what endpoints are sent, as
-// https://spec.openapis.org/oas/v3.1.0#oas-webhooks has it: one for each type, with
-// its example. What its data has is in the files, by the type's name.
+// addEvents adds the webhooks to the document (https://spec.openapis.org/oas/v3.1.0#oas-webhooks): one for each type
+// of event, with its example. The schemas of their data are in the files, by the type's name.
 func addEvents(whole yaml.MapSlice) (yaml.MapSlice, error) {
 	var events yaml.MapSlice
 	for _, k := range append(webhook.Kinds(), testKind()) {
@@ -23,7 +22,7 @@ func addEvents(whole yaml.MapSlice) (yaml.MapSlice, error) {
 	return append(whole, yaml.MapItem{Key: "webhooks", Value: events}), nil
 }
 
-// testKind is the type that nobody subscribes to.
+// testKind returns the type of test events, which cannot be subscribed to.
 func testKind() webhook.Kind {
 	e := webhook.Kinds()[0].Example
 	e.Type, e.Data = webhook.Test, webhook.Data{
@@ -33,7 +32,7 @@ func testKind() webhook.Kind {
 	return webhook.Kind{Type: webhook.Test, About: "A test event, sent by hand to check the receiver.", Example: e}
 }
 
-// eventItem is what the document says of a type.
+// eventItem returns the description of a type.
 func eventItem(k *webhook.Kind) (yaml.MapSlice, error) {
 	payload, err := k.Example.Payload()
 	if err != nil {
@@ -65,9 +64,9 @@ func eventItem(k *webhook.Kind) (yaml.MapSlice, error) {
 		}},
 		{Key: "requestBody", Value: yaml.MapSlice{{Key: "required", Value: true}, {Key: "content", Value: media}}},
 		{Key: "responses", Value: yaml.MapSlice{
-			{Key: "2XX", Value: yaml.MapSlice{{Key: "description", Value: "The event has arrived."}}},
+			{Key: "2XX", Value: yaml.MapSlice{{Key: "description", Value: "The event was received."}}},
 			{Key: "410", Value: yaml.MapSlice{
-				{Key: "description", Value: "The receiver wants no more events. The endpoint is disabled."},
+				{Key: "description", Value: "The receiver wants no more events. Weir disables the endpoint."},
 			}},
 			{
 				Key:   "default",

@@ -11,29 +11,28 @@ import (
 	"weir/internal/route"
 )
 
-// Health answers how the gateway does.
+// Health answers the health checks.
 type Health struct {
 	ledger *ledger.Ledger
 	limits *ratelimit.Limiter
 	router *route.Router
-	prices func() (day time.Time, problem string) // nil where nothing is told of them
-	// shortage is why the database gives this node no connection; empty where it does.
+	prices func() (day time.Time, problem string) // nil if prices are not reported
+	// shortage returns why the database gives this node no connection, or "".
 	shortage func() string
-	// managed is what is wrong with the managed configuration; empty for nothing.
+	// managed returns the problem of the managed configuration, or "".
 	managed func() string
 	now     func() time.Time
 }
 
-// Live answers GET /livez: the process runs. It asks nothing else, so that an
-// outage of the database does not make anybody restart a gateway that works.
+// Live answers GET /livez: the process runs. It checks nothing else, so that an outage of the database does not
+// restart a gateway that works.
 func (h *Health) Live() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		plain(w, http.StatusOK, "ok\n")
 	})
 }
 
-// Ready answers GET /readyz: requests can be taken and metered. With ?verbose
-// it says what it looked at.
+// Ready answers GET /readyz: the gateway can accept and meter requests. With ?verbose it lists the checks.
 func (h *Health) Ready(draining func() bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		checks := h.checks(draining())
@@ -56,12 +55,11 @@ func (h *Health) Ready(draining func() bool) http.Handler {
 	})
 }
 
-// check is one thing that readiness depends on. Its problem says nothing that
-// a stranger should not read.
+// check is one condition of readiness. Its problem contains nothing confidential.
 type check struct {
 	name      string
 	problem   string
-	tolerable bool // requests go on all the same
+	tolerable bool // requests are still accepted
 }
 
 func (h *Health) checks(draining bool) []check {
@@ -73,10 +71,10 @@ func (h *Health) checks(draining bool) []check {
 		checks[1].problem = "cannot be written"
 	}
 	if h.ledger.Lost() > 0 {
-		checks[1].problem, checks[1].tolerable = "some records could not be read back; the log says which", true
+		checks[1].problem, checks[1].tolerable = "some records could not be read back; see the log", true
 	}
 	if _, err := h.ledger.Lag(); err != nil {
-		checks[2].problem = "unavailable; usage is kept in the journal"
+		checks[2].problem = "unavailable; the journal stores the usage"
 	}
 	if problem := h.shortage(); problem != "" {
 		checks = append(checks, check{name: "database connections", problem: problem, tolerable: true})
@@ -112,5 +110,5 @@ func (h *Health) checks(draining bool) []check {
 func plain(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(text)) // a client that is gone does not need it
+	_, _ = w.Write([]byte(text)) // a client that has disconnected does not need it
 }

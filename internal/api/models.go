@@ -16,7 +16,7 @@ import (
 	"weir/internal/route"
 )
 
-// Models answers which models there are.
+// Models answers the lists of models.
 type Models struct {
 	replies  *replies
 	router   *route.Router
@@ -24,19 +24,18 @@ type Models struct {
 	lists    *shares
 }
 
-// modelShape is how the clients of one vendor ask for models, and read what
-// they get.
+// modelShape describes how the clients of one vendor request models, and the format of the answer.
 type modelShape struct {
-	// errors is the dialect of its errors, and of where its clients put a key.
+	// errors is the dialect of the errors and of the header of the API key.
 	errors *dialect.Dialect
 	// vendor is the provider whose models may be named without it.
 	vendor string
-	// list is a list of what one has made of each model.
+	// list joins the encoded models into a list.
 	list func(r *request, models []dialect.Model, made [][]byte) ([]byte, error)
 	one  func(m *route.Model) ([]byte, error)
-	// byQuery says that a list depends on the query.
+	// byQuery means that a list depends on the query.
 	byQuery bool
-	// charged is the shape for accounts with a price list, whose prices are not those of others; nil for the same.
+	// charged is the shape for accounts with a price list, which have their own prices; nil for the same.
 	charged *modelShape
 
 	mu   sync.Mutex
@@ -50,7 +49,7 @@ func (h *Models) own() *modelShape {
 	}
 }
 
-// modelsOf is the shape of a wire format with a list of its own.
+// modelsOf returns the shape of a wire format with its own list.
 func modelsOf(d *dialect.Dialect) *modelShape {
 	return &modelShape{
 		errors: d, vendor: d.Vendor, byQuery: true,
@@ -70,18 +69,17 @@ func told(m *route.Model) dialect.Model {
 	}
 }
 
-// ModelList is one of the routes at which clients list models.
+// ModelList is a route at which clients list models.
 type ModelList struct {
 	Pattern string
 	Handler http.Handler
 	Dialect *dialect.Dialect // nil for the service's own
 }
 
-// Lists answer GET /v1/models, with what the caller's key may use in the shape of
-// OpenAI's list (https://platform.openai.com/docs/api-reference/models/list) with more
-// fields beside it, and wherever else the clients of a wire format ask. Below each list is
-// one of its models, by its full name, its alias or, without a slash, as at the vendor's
-// client API.
+// Lists returns the routes of the lists of models. GET /v1/models answers the models that the caller's key may use,
+// in the format of OpenAI's list (https://platform.openai.com/docs/api-reference/models/list) with more fields. Other
+// lists are at the paths of the vendors' client APIs. Below each list is one model, by its full name, its alias or,
+// without a slash, its name at the vendor's client API.
 func (h *Models) Lists(permission account.Permission) []ModelList {
 	own := h.own()
 	all, one := h.list(permission, own), h.one(permission, own)
@@ -105,8 +103,7 @@ func listAt(path string, all, one http.Handler, d *dialect.Dialect) []ModelList 
 	return []ModelList{{"GET " + path, all, d}, {"GET " + path + "/{target...}", one, d}}
 }
 
-// byHeader tells the clients of a wire format from others by the header that each of
-// their requests has.
+// byHeader serves the clients of a wire format, which send that header, with own, and all others with others.
 func byHeader(name string, own, others http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get(name) != "" {
@@ -123,7 +120,7 @@ func (h *Models) list(permission account.Permission, shape *modelShape) http.Han
 		if err != nil {
 			return nil, err
 		}
-		r.done = leave // when the list has been written: it is large
+		r.done = leave // after the list has been written, because it is large
 		shape := shape
 		if shape.charged != nil && r.principal.Charged() {
 			shape = shape.charged
@@ -151,11 +148,12 @@ func (h *Models) one(permission account.Permission, shape *modelShape) http.Hand
 	})
 }
 
-// find finds the model that a request names: one of the list, or one that an alias with an asterisk answers.
+// find finds the model of a request: one of the list, or one that an alias with an asterisk resolves to.
 func (h *Models) find(r *request, vendor string) (*route.Model, error) {
 	now, name := h.replies.now(), r.PathValue("target")
 	all := h.router.Models(now).Models
-	if alias, ok := h.router.Table().Answer(name, now); ok && modelNamed(all, name) == nil && mayUse(r.principal, &alias) {
+	alias, ok := h.router.Table().Answer(name, now)
+	if ok && modelNamed(all, name) == nil && mayUse(r.principal, &alias) {
 		return &alias, nil
 	}
 	return findModel(all, r.principal, name, vendor)
@@ -166,7 +164,7 @@ func mayUse(p *account.Principal, m *route.Model) bool {
 	return p.Uses(m.Name) || !slices.ContainsFunc(m.Targets, func(target string) bool { return !p.Uses(target) })
 }
 
-// findModel finds one of the models by name. What a key may not use is as what does not exist.
+// findModel finds one of the models by name. A model that the key may not use counts as missing.
 func findModel(all []route.Model, p *account.Principal, id, vendor string) (*route.Model, error) {
 	if m := modelNamed(all, id); m != nil && p.Uses(m.Name) {
 		return m, nil
@@ -190,7 +188,7 @@ func modelNamed(sorted []route.Model, name string) *route.Model {
 	return &sorted[i]
 }
 
-// soleModel is the model of that name of the one provider that has it.
+// soleModel returns the model of that name if exactly one provider has it.
 func soleModel(all []route.Model, p *account.Principal, id string) (*route.Model, error) {
 	var found *route.Model
 	var names []string
@@ -211,14 +209,14 @@ func soleModel(all []route.Model, p *account.Principal, id string) (*route.Model
 
 func noModel(id string) error {
 	return llm.Errorf(llm.CodeModelNotFound, "The model %.200q does not exist, or this key may not use it. The same "+
-		"path without the model lists those that it may use.", id).At("model")
+		"path without the model lists the available models.", id).At("model")
 }
 
-// modelEntry is OpenAI's model object, and what this gateway knows besides.
+// modelEntry holds OpenAI's model object, with more fields.
 type modelEntry struct {
 	ID            string `json:"id"`
 	Object        string `json:"object"`
-	Created       int64  `json:"created"` // Unix seconds of the day of the data; 0 where the operator says it all
+	Created       int64  `json:"created"` // Unix seconds of the day of the data; 0 if the operator configured all of it
 	OwnedBy       string `json:"owned_by"`
 	ContextWindow int64  `json:"context_window,omitempty"`    // tokens
 	MaxOutput     int64  `json:"max_output_tokens,omitempty"` // tokens
@@ -231,7 +229,8 @@ func listModels(_ *request, _ []dialect.Model, made [][]byte) ([]byte, error) {
 
 func oneModel(m *route.Model) ([]byte, error) { return json.Marshal(modelEntryOf(m)) }
 
-// withoutPrices is a model in a list for an account with a price list. What it is charged is asked for by model.
+// withoutPrices returns a model of a list for an account with a price list. Its own prices are in the answer for a
+// single model.
 func withoutPrices(m *route.Model) ([]byte, error) {
 	e := modelEntryOf(m)
 	e.Created, e.Prices, e.PriceTiers, e.Unpriced, e.Source, e.Checked = 0, nil, nil, false, "", ""
@@ -249,7 +248,7 @@ func modelEntryOf(m *route.Model) modelEntry {
 	return e
 }
 
-// checkedDay is the day of what is known of the model; zero for none.
+// checkedDay returns the day of the model's data, or zero.
 func checkedDay(m *route.Model) time.Time {
 	day, err := time.Parse(time.DateOnly, m.Checked)
 	if err != nil {

@@ -5,16 +5,16 @@ import (
 	"weir/internal/route"
 )
 
-// made is a listing in a shape, encoded once for everybody: with many providers it is half a
-// megabyte, and tens of milliseconds of work.
+// made is a listing in a shape, encoded once for all callers: with many providers it has half a megabyte and takes
+// tens of milliseconds.
 type made struct {
 	of     *route.Listing
 	models []dialect.Model
-	each   [][]byte // what the shape makes of each
-	whole  []byte   // the list of all, where it does not depend on a query
+	each   [][]byte // the encoded models
+	whole  []byte   // the list of all, if it does not depend on a query
 }
 
-// make is the listing in the shape.
+// make returns the listing in the shape.
 func (s *modelShape) make(of *route.Listing) (*made, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,8 +36,8 @@ func (s *modelShape) make(of *route.Listing) (*made, error) {
 	return m, err
 }
 
-// visible is the list of what the caller may use, nil for everything, as the request asks for it.
-// Nobody changes it.
+// visible returns the list of the models that the caller may use, for the parameters of the request; a nil uses means
+// all. The result must not be changed.
 func (s *modelShape) visible(r *request, m *made, uses func(model string) bool) ([]byte, error) {
 	switch {
 	case uses != nil:
@@ -49,7 +49,7 @@ func (s *modelShape) visible(r *request, m *made, uses func(model string) bool) 
 	return s.list(r, m.models, m.each)
 }
 
-// only are the models that the caller may use, and what was made of them.
+// only returns the models that the caller may use, and their encodings.
 func (m *made) only(uses func(model string) bool) (models []dialect.Model, each [][]byte) {
 	for i := range m.models {
 		if uses(m.models[i].Name) {

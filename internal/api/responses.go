@@ -11,7 +11,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Responses answers what is kept of the Responses API.
+// Responses answers requests for stored responses of the Responses API.
 type Responses struct {
 	replies      *replies
 	dialect      *dialect.Dialect
@@ -19,12 +19,11 @@ type Responses struct {
 	readCapacity func(*http.Request, string) (conversation.Capacity, func())
 }
 
-// Get answers GET /v1/responses/{id} in the shape of
-// https://platform.openai.com/docs/api-reference/responses/get.
+// Get answers GET /v1/responses/{id} in the format of https://platform.openai.com/docs/api-reference/responses/get.
 func (h *Responses) Get(permission account.Permission) http.Handler {
 	return h.replies.guardClientAPI(h.dialect, permission, func(r *request) ([]byte, error) {
 		if stream, _ := rawjson.AsBool([]byte(r.URL.Query().Get("stream"))); stream {
-			return nil, llm.Invalid("stream", "A kept response cannot be streamed. Leave stream out.")
+			return nil, llm.Invalid("stream", "A stored response cannot be streamed. Leave stream out.")
 		}
 		return h.kept.Get(r.Context(), r.owner(), r.PathValue("id"), h.capacityOf(r))
 	})
@@ -55,8 +54,7 @@ func (h *Responses) InputItems(permission account.Permission) http.Handler {
 	})
 }
 
-// How many items a page of input has, where the client does not say, and the
-// most that it may ask for.
+// Default and maximum number of items of a page of input.
 const (
 	defaultItems = 20
 	maxItems     = 100
@@ -76,14 +74,14 @@ func inputPage(param func(string) string) (conversation.Page, error) {
 	return p, err
 }
 
-// owner is to whom the caller's responses belong.
+// owner returns the owner of the caller's responses.
 func (r *request) owner() conversation.Owner {
 	return conversation.Owner{
 		Account: r.principal.Account().ID, Scope: r.principal.Key().ID, Token: llm.NewSecret(r.token),
 	}
 }
 
-// capacityOf is what the caller has to read what is kept, until the reply is written.
+// capacityOf returns the caller's capacity for reading stored responses, until the reply is written.
 func (h *Responses) capacityOf(r *request) (capacity conversation.Capacity) {
 	capacity, r.done = h.readCapacity(r.Request, r.principal.Account().ID)
 	return capacity

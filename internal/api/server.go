@@ -1,5 +1,5 @@
-// Package api is the service's own JSON API around the pipeline: usage,
-// models, administration, health, and what answers where nothing else does.
+// Package api implements the service's own JSON API besides the pipeline: usage, models, administration, health, and
+// the errors of unknown paths.
 package api
 
 import (
@@ -31,36 +31,35 @@ type UsesReader interface {
 	Uses(ctx context.Context, q report.UsesQuery) (report.UsesPage, error)
 }
 
-// Options is what a Server is made of. All are required.
+// Options holds the services that a Server needs. All are required.
 type Options struct {
 	Accounts *account.Service
 	Ledger   *ledger.Ledger
 	Uses     UsesReader
 	Router   *route.Router
-	// Dialects are the wire formats that clients speak.
+	// Dialects holds the wire formats of clients.
 	Dialects dialect.Set
-	// Limits tells callers what they have left.
+	// Limits returns the callers' remaining limits.
 	Limits *ratelimit.Limiter
-	// Kept are the responses of the Responses API.
+	// Kept holds the stored responses of the Responses API.
 	Kept *conversation.Service
-	// ReadCapacity is what an account may hold to read it, and usage.
+	// ReadCapacity returns an account's capacity for reading stored responses and usage.
 	ReadCapacity func(r *http.Request, account string) (capacity conversation.Capacity, done func())
-	// Admin is what Admin works with.
+	// Admin holds the options of Admin.
 	Admin AdminOptions
-	// Prices is of which day the price data is, and what is wrong with the price files;
-	// nil: nothing is told of them.
+	// Prices returns the day of the price data and the problem of the price files; nil if they are not reported.
 	Prices func() (day time.Time, problem string)
-	// Shortage is why the database gives this node no connection although it can be reached; empty where it does.
+	// Shortage returns why the database gives this node no connection although it can be reached, or "".
 	Shortage func() string
-	// Managed is what is wrong with the managed configuration; empty for nothing.
+	// Managed returns the problem of the managed configuration, or "".
 	Managed func() string
-	// Version is that of the program.
+	// Version is the version of the program.
 	Version string
 	Now     func() time.Time
 	Log     *slog.Logger
 }
 
-// Server answers everything that is not a request to a model, by subject.
+// Server answers all requests that do not go to a model, by subject.
 type Server struct {
 	Uses      *Uses
 	Models    *Models
@@ -71,7 +70,7 @@ type Server struct {
 	replies   *replies
 }
 
-// New makes a server.
+// New creates a server.
 func New(o Options) *Server {
 	rp := &replies{o.Accounts, o.Dialects.Own(), o.Limits, o.Now, o.Log}
 	return &Server{
@@ -87,10 +86,10 @@ func New(o Options) *Server {
 	}
 }
 
-// replies lets callers in by their keys, and turns what endpoints answer into replies.
+// replies authenticates callers by their keys, and writes the answers of endpoints.
 type replies struct {
 	accounts *account.Service
-	native   *dialect.Dialect // whose errors the service's own API speaks
+	native   *dialect.Dialect // dialect of the errors of the service's own API
 	limits   *ratelimit.Limiter
 	now      func() time.Time
 	log      *slog.Logger
@@ -100,27 +99,26 @@ type replies struct {
 type request struct {
 	*http.Request
 	id        string
-	principal *account.Principal // nil where anybody may call
+	principal *account.Principal // nil if the route needs no key
 	token     string             // the caller's key
-	reply     http.Header        // its headers
+	reply     http.Header        // headers of the reply
 	status    int                // of an error; 0 for the one of its code
-	done      func()             // to be called when the reply is written; nil for nothing
+	done      func()             // called after the reply is written; nil for nothing
 }
 
-// writeWithin is how long a client may take for 64 KiB of a reply.
+// writeWithin bounds the time in which a client accepts 64 KiB of a reply.
 const writeWithin = 30 * time.Second
 
 // endpoint answers a request with a JSON body, or with an error.
 type endpoint func(r *request) (body []byte, err error)
 
-// guard lets callers through who have the permission. At the service's own
-// client APIs a key travels in the Authorization header alone.
+// guard admits callers with the permission. At the service's own client APIs a key travels only in the Authorization
+// header.
 func (rp *replies) guard(permission account.Permission, next endpoint) http.Handler {
 	return rp.guardClientAPI(rp.native, permission, next)
 }
 
-// guardClientAPI lets callers through who have the permission, at the client API of the
-// dialect d.
+// guardClientAPI admits callers with the permission, at the client API of the dialect d.
 func (rp *replies) guardClientAPI(d *dialect.Dialect, permission account.Permission, next endpoint) http.Handler {
 	return rp.handle(d, func(r *request) ([]byte, error) {
 		token, err := account.Token(r.Header, d.KeyHeaders...)
@@ -142,8 +140,7 @@ func (rp *replies) guardClientAPI(d *dialect.Dialect, permission account.Permiss
 	})
 }
 
-// handle is the one place that turns an error into a reply, in the words of
-// the dialect d, and logs it.
+// handle is the only place that converts an error to a reply, in the format of the dialect d, and logs it.
 func (rp *replies) handle(d *dialect.Dialect, next endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := uuid.Must(uuid.NewV7()).String()
@@ -180,22 +177,23 @@ func logFailure(log *slog.Logger, id string, r *http.Request, e *llm.Error) {
 	say("request failed", "request", id, "path", people.HidePath(r.URL.Path), "code", string(e.Code), "err", e)
 }
 
-// NotFound answers where there is nothing, in the service's own words.
+// NotFound answers unknown paths, in the service's own format.
 func (s *Server) NotFound() http.Handler {
 	return s.nothing(nil, "This path does not exist. The base URL of an OpenAI client ends with /v1, "+
 		"the base URL of an Anthropic or Google client does not. GET /openapi.json lists all paths.")
 }
 
-// NotServed answers where a client API of a vendor's may have something and the gateway has not,
-// with the paths that it serves. The dialect is that of the client API; nil for the service's own.
+// NotServed answers a path that a vendor's client API may have and the gateway does not serve, with the served paths.
+// D is the dialect of the client API; nil for the service's own.
 func (s *Server) NotServed(d *dialect.Dialect, served []string) http.Handler {
-	return s.nothing(d, "This path is not served by this gateway. It serves "+strings.Join(served, ", ")+
-		". GET /openapi.json tells of each.")
+	return s.nothing(d, "This gateway does not serve this path. It serves "+strings.Join(served, ", ")+
+		". GET /openapi.json describes them.")
 }
 
-// NoConversations answers at the paths of OpenAI's conversations, which there are none of.
+// NoConversations answers the paths of OpenAI's conversation objects, which the gateway does not have.
 func (s *Server) NoConversations(d *dialect.Dialect) http.Handler {
-	return s.nothing(d, "There are no conversation objects here. Go on from a response by its id as previous_response_id, "+
+	return s.nothing(d, "This gateway has no conversation objects. Continue from a response with its id as "+
+		"previous_response_id, "+
 		"or send the whole conversation as input.")
 }
 
@@ -208,13 +206,13 @@ func (s *Server) nothing(d *dialect.Dialect, message string) http.Handler {
 	})
 }
 
-// Refuse answers with what the request must not do, in the service's own words.
+// Refuse answers with the error of check, in the service's own format.
 func (s *Server) Refuse(check func(*http.Request) error) http.Handler {
 	return s.replies.handle(s.replies.native, func(r *request) ([]byte, error) { return nil, check(r.Request) })
 }
 
-// MethodNotAllowed answers at a path that takes other methods alone. The
-// dialect is that of the path; nil for the service's own.
+// MethodNotAllowed answers a request with a method that its path does not have. D is the dialect of the path; nil for
+// the service's own.
 func (s *Server) MethodNotAllowed(d *dialect.Dialect, allowed ...string) http.Handler {
 	if d == nil {
 		d = s.replies.native
@@ -222,20 +220,22 @@ func (s *Server) MethodNotAllowed(d *dialect.Dialect, allowed ...string) http.Ha
 	list := strings.Join(allowed, ", ")
 	return s.replies.handle(d, func(r *request) ([]byte, error) {
 		r.reply.Set("Allow", list)
-		if r.Method == http.MethodGet && d.Vendor != "" && httpguts.HeaderValuesContainsToken(r.Header["Upgrade"], "websocket") {
+		upgrades := httpguts.HeaderValuesContainsToken(r.Header["Upgrade"], "websocket")
+		if upgrades && r.Method == http.MethodGet && d.Vendor != "" {
 			return nil, r.refuseUpgrade(list)
 		}
 		return nil, &llm.Error{Code: llm.CodeMethodNotAllowed, Message: "This path accepts only " + list + "."}
 	})
 }
 
-// refuseUpgrade refuses to go on as a WebSocket with 426, by which clients such as Codex know at once that the path is for
-// plain HTTP; a 405 they try again (https://www.rfc-editor.org/rfc/rfc9110#section-15.5.22).
+// refuseUpgrade refuses a WebSocket with 426, which tells clients such as Codex to use plain HTTP; they retry after a
+// 405 (https://www.rfc-editor.org/rfc/rfc9110#section-15.5.22).
 func (r *request) refuseUpgrade(list string) error {
 	r.status = http.StatusUpgradeRequired
 	r.reply.Set("Upgrade", "HTTP/1.1")
 	r.reply.Set("Connection", "Upgrade")
 	return &llm.Error{
-		Code: llm.CodeMethodNotAllowed, Message: "This gateway serves no WebSockets. Send plain HTTP requests: this path accepts " + list + ".",
+		Code: llm.CodeMethodNotAllowed, Message: "This gateway does not support WebSockets. Send plain HTTP " +
+			"requests: this path accepts " + list + ".",
 	}
 }

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// listsAtOnce is how many lists of models an account has at once, from when they are made
-	// until the client has them, mostListsWaiting how many more wait, and listWait for how long.
+	// listsAtOnce bounds the lists of models that an account has at once, from their creation until the client has
+	// received them; mostListsWaiting bounds the waiting requests, and listWait their wait.
 	listsAtOnce      = 8
 	mostListsWaiting = 32
 	listWait         = 5 * time.Second
 )
 
-// shares let each account have a few lists at once.
+// shares bounds the lists that each account has at once.
 type shares struct {
 	mu sync.Mutex
 	of map[string]*share // account id
@@ -24,13 +24,13 @@ type shares struct {
 
 type share struct {
 	places chan struct{}
-	asking int // that have a place, or wait for one
+	asking int // number of requests that have a place or wait for one
 }
 
 func newShares() *shares { return &shares{of: map[string]*share{}} }
 
-// take waits for a place, which is to be left. The error is a *llm.Error with CodeRateLimited
-// where too many wait, or none is left in time.
+// take waits for a place and returns the function that leaves it. The error is a *llm.Error with CodeRateLimited if
+// too many requests wait, or if no place becomes free in time.
 func (s *shares) take(ctx context.Context, account string) (leave func(), err error) {
 	own := s.ask(account)
 	if own == nil {
@@ -53,7 +53,7 @@ func (s *shares) take(ctx context.Context, account string) (leave func(), err er
 	return nil, err
 }
 
-// ask is the account's share, or nil where too many wait.
+// ask returns the account's share, or nil if too many requests wait.
 func (s *shares) ask(account string) *share {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +81,6 @@ func (s *shares) forget(account string) {
 func errTooManyLists() error {
 	return &llm.Error{
 		Code: llm.CodeRateLimited, RetryAfter: time.Second,
-		Message: "Too many lists of models of this account are being read. Read the list once and keep it for a " +
-			"while.",
+		Message: "This account is reading too many lists of models at once. Read the list once and cache it.",
 	}
 }

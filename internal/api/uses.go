@@ -22,13 +22,14 @@ const (
 	maxLimit     = 1000
 	maxOffset    = 1 << 40
 	maxUsesBody  = 64 << 10
-	largeUses    = 128 << 10 // bytes from which on a reply is counted; most pages of defaultLimit have less
-	maxDepth     = 100
-	// flushWait bounds the wait for the database to have what was answered.
+	// replies from this size on count as memory of the account; most pages of defaultLimit are smaller
+	largeUses = 128 << 10
+	maxDepth  = 100
+	// flushWait bounds the wait until the database has the settled attempts.
 	flushWait = 5 * time.Second
 )
 
-// Uses answers what an account used.
+// Uses answers the usage of an account.
 type Uses struct {
 	replies      *replies
 	ledger       *ledger.Ledger
@@ -36,7 +37,7 @@ type Uses struct {
 	readCapacity func(*http.Request, string) (conversation.Capacity, func())
 }
 
-// List answers GET /v1/uses: the usage of the caller's account.
+// List answers GET /v1/uses with the usage of the caller's account.
 func (h *Uses) List(permission account.Permission) http.Handler {
 	return h.replies.guard(permission, h.report)
 }
@@ -61,11 +62,11 @@ func (h *Uses) report(r *request) ([]byte, error) {
 	return EncodeUses(q, page)
 }
 
-// sizeOf is how many bytes a reply has at most.
+// sizeOf returns an upper bound of a reply's bytes.
 func sizeOf(q *report.UsesQuery, page *report.UsesPage) (bytes int) {
 	const (
 		entry   = 400 // without its texts
-		escaped = 6   // bytes of one, at most
+		escaped = 6   // maximum bytes of an escaped byte
 	)
 	for i := range page.Uses {
 		u := &page.Uses[i]
@@ -80,7 +81,7 @@ func sizeOf(q *report.UsesQuery, page *report.UsesPage) (bytes int) {
 	return bytes
 }
 
-// hold counts a large reply among what the account has in memory, until the client has taken it.
+// hold counts a large reply as memory of the account, until the client has received it.
 func (h *Uses) hold(r *request, accountID string, size int) error {
 	if size < largeUses {
 		return nil
@@ -90,7 +91,7 @@ func (h *Uses) hold(r *request, accountID string, size int) error {
 	return capacity.Reserve(int64(size))
 }
 
-// noUsage says that the database does not answer, unless the account itself asks for too much.
+// noUsage reports that the database does not answer, unless the error is about the request itself.
 func noUsage(err error) error {
 	if e, ok := errors.AsType[*llm.Error](err); ok {
 		return e
@@ -125,9 +126,9 @@ type usesTotal struct {
 	uncertainty
 }
 
-// uncertainty is what is not known of a cost.
+// uncertainty holds the uncertain part of a cost.
 type uncertainty struct {
-	// CostAtMost is the upper bound, where some of the cost is not known.
+	// CostAtMost is the upper bound, if some of the cost is unknown.
 	CostAtMost *llm.Money `json:"cost_at_most,omitempty"`
 	Unpriced   bool       `json:"unpriced,omitempty"`
 }
@@ -146,7 +147,7 @@ type pagination struct {
 	Total  int `json:"total"`
 }
 
-// EncodeUses is a page of usage in the shape of GET /v1/uses.
+// EncodeUses encodes a page of usage in the format of GET /v1/uses.
 func EncodeUses(q report.UsesQuery, page report.UsesPage) ([]byte, error) {
 	t := &page.Total
 	reply := usesReply{
@@ -170,8 +171,7 @@ func EncodeUses(q report.UsesQuery, page report.UsesPage) ([]byte, error) {
 	return json.Marshal(reply)
 }
 
-// readUsesQuery reads the parameters from the query string and, where that
-// does not have them, from a JSON body.
+// readUsesQuery reads the parameters from the query string and, if they are missing there, from a JSON body.
 func readUsesQuery(r *request) (report.UsesQuery, error) {
 	params, err := usesParams(r)
 	if err != nil {
@@ -180,8 +180,8 @@ func readUsesQuery(r *request) (report.UsesQuery, error) {
 	return ParseUses(r.principal.Account().ID, params)
 }
 
-// ParseUses makes a query of an account from parameters by their names in
-// GET /v1/uses. The error is a *llm.Error that names the parameter at fault.
+// ParseUses builds an account's query from parameters of GET /v1/uses. The error is a *llm.Error that names the wrong
+// parameter.
 func ParseUses(accountID string, params map[string]string) (q report.UsesQuery, err error) {
 	q = report.UsesQuery{Account: accountID, Model: params["model"], Key: params["key"]}
 	if !llm.IsText(q.Model) {
@@ -206,7 +206,7 @@ func ParseUses(accountID string, params map[string]string) (q report.UsesQuery, 
 	return q, err
 }
 
-// readDates are two dates, both inclusive; empty for no bound.
+// readDates parses two dates, both inclusive; empty for no bound.
 func readDates(start, end string) (from, to string, err error) {
 	if from, err = readDate("start_date", start); err != nil {
 		return "", "", err
@@ -260,13 +260,13 @@ func bodyParams(r *request, params map[string]string) error {
 		if err != nil {
 			return err
 		}
-		if _, there := params[name]; there || !known { // of a name that stands twice, the first counts
+		if _, there := params[name]; there || !known { // of duplicate names the first counts
 			continue
 		}
 		switch rawjson.KindOf(m.Value) {
 		case rawjson.Invalid, rawjson.Null:
-			if isTag(name) { // of a variable that is not set: the answer would be of all requests
-				return llm.Invalid(name, name+" is null. Give it a value, or leave it out.")
+			if isTag(name) { // such as an unset variable: the answer would cover all requests
+				return llm.Invalid(name, name+" is null: give it a value, or leave it out.")
 			}
 		case rawjson.String:
 			params[name] = rawjson.Text(m.Value)
@@ -279,7 +279,7 @@ func bodyParams(r *request, params map[string]string) error {
 	return nil
 }
 
-// readDate reads a calendar date, or a timestamp of which the UTC date counts.
+// readDate parses a calendar date, or a timestamp, which means its UTC date.
 func readDate(name, value string) (string, error) {
 	if value == "" {
 		return "", nil

@@ -9,7 +9,7 @@ import (
 	"weir/internal/report"
 )
 
-// useGroup are the values of the dimensions by which an entry is grouped; null where a request has none.
+// useGroup holds the values of an entry's dimensions; null if a request has none.
 type useGroup map[report.Dimension]*string
 
 func groupOf(by []report.Dimension, values []*string) useGroup {
@@ -20,7 +20,7 @@ func groupOf(by []report.Dimension, values []*string) useGroup {
 	return g
 }
 
-// readGroups reads the parameter group_by. More are names beside those of one account's reports.
+// readGroups parses the parameter group_by. More lists dimensions that reports of one account do not have.
 func readGroups(text string, more ...report.Dimension) ([]report.Dimension, error) {
 	by, err := report.ParseDimensions(text, more...)
 	if err != nil {
@@ -29,11 +29,11 @@ func readGroups(text string, more ...report.Dimension) ([]report.Dimension, erro
 	return by, nil
 }
 
-// tagParameter is what the parameter begins with that selects by a tag, before the tag's name.
+// tagParameter prefixes the parameter that filters by a tag, before the tag's name.
 const tagParameter = "tag."
 
-// isUsesName reports whether a parameter of GET /v1/uses has that name. Others have no meaning; a misspelt name of a tag is
-// refused, for without the filter the answer is of all requests.
+// isUsesName reports whether GET /v1/uses has a parameter of that name. Other parameters are ignored, except misspelt
+// tags: without the filter the answer would cover all requests.
 func isUsesName(name string) (bool, error) {
 	switch {
 	case slices.Contains(usesNames, name) || isTag(name):
@@ -47,10 +47,11 @@ func isUsesName(name string) (bool, error) {
 func isTag(param string) bool { return strings.HasPrefix(param, tagParameter) }
 
 func wrongTag(param string) error {
-	return llm.Invalidf(tagParameter+"NAME", "The parameter %.80q selects by no tag that a request can have. Use tag.NAME=value.", param)
+	return llm.Invalidf(tagParameter+"NAME", "The parameter %.80q is not a valid tag filter. Use tag.NAME=value.",
+		param)
 }
 
-// readTags are the tags that the parameters select by.
+// readTags returns the tags of the filter.
 func readTags(params map[string]string) (tags []llm.Tag, err error) {
 	for _, param := range slices.Sorted(maps.Keys(params)) {
 		name, ok := strings.CutPrefix(param, tagParameter)

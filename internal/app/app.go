@@ -35,57 +35,53 @@ import (
 	"weir/internal/webhook"
 )
 
-// Options is what Run needs beside the configuration.
+// Options holds everything that Run needs, including the configuration.
 type Options struct {
 	Config config.Config
-	// ConfigFrom is where Config was read from. Reload reads it again, with what is managed in the database, and
-	// ReloadSignals says when.
+	// ConfigFrom is the source of Config. Reload reads it again, with the managed configuration of the database, when
+	// ReloadSignals says so.
 	ConfigFrom    config.Options
 	Reload        func(managed []byte) (config.Config, error)
 	ReloadSignals <-chan struct{}
-	// Getenv looks up the environment; os.Getenv.
+	// Getenv looks up an environment variable, like os.Getenv.
 	Getenv func(string) string
-	// Stdout is for the first key and the set-up link, Stderr for the line
-	// that says where the gateway listens.
+	// Stdout receives the first key and the set-up link, Stderr the line with the listening address.
 	Stdout, Stderr io.Writer
 	Log            *slog.Logger
 	Version        string
-	// Dialects is for tests: the wire formats, where they are not those of this build.
+	// Dialects replaces the wire formats of this build, for tests.
 	Dialects dialect.Set
-	// Journal is for tests: it changes what the ledger is made of; nil for
-	// nothing.
+	// Journal changes the options of the ledger, for tests; it may be nil.
 	Journal func(*ledger.Options)
-	// Opened is for tests: it is given the ledger when that is open; nil for nobody.
+	// Opened receives the opened ledger, for tests; it may be nil.
 	Opened func(*ledger.Ledger)
-	// JournalDir is for tests: the directory of the journal, where it is not one of the data directory's.
+	// JournalDir replaces the directory of the journal, for tests.
 	JournalDir string
-	// Limits is for tests, likewise of what holds the limits; nil for nothing.
+	// Limits changes the options of the limiter, for tests; it may be nil.
 	Limits func(*ratelimit.Options)
-	// People is for tests, likewise of what lets people in; nil for nothing.
+	// People changes the options of the sign-in service, for tests; it may be nil.
 	People func(*people.Options)
-	// Takeover takes over the listeners of the gateway that runs on the same data directory, if one does, and has it
-	// stop.
+	// Takeover takes over the listeners of the gateway that runs on the same data directory, if there is one, and
+	// stops that gateway.
 	Takeover bool
-	// Ready is told the address once the gateway answers; nil for nobody.
+	// Ready receives the address once the gateway answers; it may be nil.
 	Ready func(addr string)
-	// Timing and Now are for tests: the pipeline's timers, where they are not
-	// the usual ones, and this machine's clock; nil for time.Now.
+	// Timing replaces the timers of the pipeline, and Now this machine's clock, for tests. A nil Now means time.Now.
 	Timing gateway.Timing
 	Now    func() time.Time
 }
 
-// Timeouts and limits of the HTTP server. There is none for writing: an answer
-// takes as long as its model, and each piece has a deadline of its own.
+// Timeouts and limits of the HTTP server. Writing has no timeout, because an answer takes as long as its model; each
+// piece of it has its own deadline.
 const (
 	headerTimeout  = 10 * time.Second
 	idleTimeout    = 90 * time.Second
 	maxHeaderBytes = 32 << 10
 	closeTimeout   = 15 * time.Second
-	toldTimeout    = time.Second // for telling clients that their requests have ended
+	toldTimeout    = time.Second // to report the end of aborted requests to their clients
 )
 
-// Run serves until ctx ends, then lets requests in flight finish for as long
-// as the configuration says, and settles what is left.
+// Run serves until ctx ends, then lets requests in flight finish within the configured time, and settles the rest.
 func Run(ctx context.Context, o Options) (err error) {
 	passed, err := takePassed(&o)
 	if err != nil {
@@ -105,7 +101,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	return g.serve(ctx, listener)
 }
 
-// instance is one running gateway.
+// instance holds one running gateway.
 type instance struct {
 	options  *Options
 	store    *store.DB
@@ -120,7 +116,7 @@ type instance struct {
 	webhooks  *webhook.Service
 	deliverer *webhook.Deliverer
 	notices   *webhook.Notices
-	shipper   *shipper // nil where nothing is backed up
+	shipper   *shipper // nil without backups
 	journal   string   // directory of the journal
 	handover  handover
 
@@ -133,15 +129,15 @@ type instance struct {
 	dashboard   *dashboard.Server
 	manual      *manual.Server
 	crossing    *http.CrossOriginProtection
-	base        atomic.Pointer[string] // the address by which this machine reaches it, once it listens
+	base        atomic.Pointer[string] // address on this machine, once it listens
 	draining    atomic.Bool
-	reloaded    atomic.Pointer[config.Config] // nil until the configuration was read again
+	reloaded    atomic.Pointer[config.Config] // nil until the first reload
 	managed     *managedConfig
-	cors        atomic.Pointer[corsPolicy] // nil where no other site may use the client APIs
+	cors        atomic.Pointer[corsPolicy] // nil if no other site may use the client APIs
 	closers     []func() error
 }
 
-// build makes all parts, in the order in which they need each other.
+// build builds all parts, in the order of their dependencies.
 func build(ctx context.Context, o *Options) (g *instance, err error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -204,7 +200,7 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 
 func (g *instance) onClose(f func() error) { g.closers = append(g.closers, f) }
 
-// close undoes what was built, the last part first.
+// close closes the parts, the last one first.
 func (g *instance) close() error {
 	var errs error
 	for i := len(g.closers) - 1; i >= 0; i-- {
@@ -230,7 +226,9 @@ func (g *instance) openData(ctx context.Context) error {
 	g.store = db
 	g.onClose(db.Close)
 	g.accounts = account.NewService(db.Accounts.Stores(), db.Now, o.Log)
-	g.kept = conversation.New(conversation.Options{Store: db.Kept, Now: db.Now, TTL: func() time.Duration { return retentionOf(g).Responses }})
+	g.kept = conversation.New(conversation.Options{
+		Store: db.Kept, Now: db.Now, TTL: func() time.Duration { return retentionOf(g).Responses },
+	})
 	if g.journal = o.JournalDir; g.journal == "" {
 		if g.journal, err = awaitJournal(ctx, o.Config.Data, g.handover.taking()); err != nil {
 			return err
@@ -265,7 +263,7 @@ func (g *instance) openData(ctx context.Context) error {
 	return err
 }
 
-// hostname is the machine's name, for people.
+// hostname returns the machine's name, for people.
 func hostname() string {
 	name, err := os.Hostname()
 	if err != nil {
@@ -274,7 +272,7 @@ func hostname() string {
 	return name
 }
 
-// OpenStore opens the database that the configuration names.
+// OpenStore opens the database of the configuration.
 func OpenStore(ctx context.Context, cfg *config.Config, log *slog.Logger) (*store.DB, error) {
 	return store.Open(ctx, storeOptions(cfg, log))
 }
@@ -326,7 +324,7 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	failed := make(chan error, 1)
 	running.Go(func() { failed <- serveOn(server.Serve, listener) })
 	running.Go(func() { keepSecure(background) })
-	// a stop that comes now is for drain
+	// drain handles a stop that arrives now.
 	if err := g.announce(context.WithoutCancel(ctx), listener.Addr()); err != nil {
 		return errors.Join(err, server.Close())
 	}
@@ -341,14 +339,14 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 		g.draining.Store(true)
 		g.manager.Stopping(cfg.DrainDelay + cfg.DrainTimeout + toldTimeout + 2*closeTimeout)
 		g.retire(server, cfg.DrainDelay)
-	case <-g.handover.taken: // which is ready
+	case <-g.handover.taken: // and the new gateway answers already
 		g.options.Log.Info("another gateway has taken over")
 		g.retire(server, handoverDelay)
 	}
 	return g.drain(server)
 }
 
-// runParts starts what works beside requests until ctx ends.
+// runParts starts the background work, which runs until ctx ends.
 func (g *instance) runParts(background context.Context, running *sync.WaitGroup) {
 	cfg := &g.options.Config
 	running.Go(func() { g.logLines.run(background) })
@@ -358,7 +356,9 @@ func (g *instance) runParts(background context.Context, running *sync.WaitGroup)
 	running.Go(func() {
 		g.store.RunRetention(background, func() store.Retention {
 			r := retentionOf(g)
-			return store.Retention{Requests: r.Requests, Explanations: r.Explanations, Attribution: r.Attribution, Tags: r.Tags}
+			return store.Retention{
+				Requests: r.Requests, Explanations: r.Explanations, Attribution: r.Attribution, Tags: r.Tags,
+			}
 		})
 	})
 	running.Go(func() { g.router.Report(background, healthFile(cfg), g.options.Now, g.options.Log) })

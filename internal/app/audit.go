@@ -6,8 +6,7 @@ import (
 	"weir/internal/audit"
 )
 
-// Audit is the entries of the audit log that a query selects, the newest first.
-// The query's account may be a name.
+// Audit returns the entries of the audit log that a query selects, newest first. The query's account may be a name.
 func (d *Data) Audit(ctx context.Context, q audit.Query) ([]audit.Entry, error) {
 	if err := d.findAccount(ctx, &q); err != nil {
 		return nil, err
@@ -15,8 +14,8 @@ func (d *Data) Audit(ctx context.Context, q audit.Query) ([]audit.Entry, error) 
 	return d.store.Audit.Entries(ctx, q)
 }
 
-// ExportAudit calls fn with every entry of the audit log that a query selects, the
-// oldest first. The query's account may be a name; its limit does not count.
+// ExportAudit calls fn with each entry of the audit log that a query selects, oldest first. The query's account may
+// be a name; its limit is ignored.
 func (d *Data) ExportAudit(ctx context.Context, q audit.Query, fn func(*audit.Entry) error) error {
 	if err := d.findAccount(ctx, &q); err != nil {
 		return err
@@ -24,7 +23,7 @@ func (d *Data) ExportAudit(ctx context.Context, q audit.Query, fn func(*audit.En
 	return d.store.Audit.Export(ctx, q, fn)
 }
 
-// findAccount puts the id in the place of an account's name.
+// findAccount replaces an account's name by its id.
 func (d *Data) findAccount(ctx context.Context, q *audit.Query) error {
 	if q.Account == "" {
 		return nil
@@ -34,8 +33,8 @@ func (d *Data) findAccount(ctx context.Context, q *audit.Query) error {
 	return err
 }
 
-// VerifyAudit looks at the whole chain of the audit log, and for the head of an
-// earlier look; zero for none.
+// VerifyAudit verifies the whole chain of the audit log, and searches it for the head of an earlier verification, if
+// from is not zero.
 func (d *Data) VerifyAudit(ctx context.Context, from audit.Hash) (audit.Verification, error) {
 	return d.store.Audit.Verify(ctx, from)
 }

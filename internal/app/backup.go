@@ -19,35 +19,35 @@ import (
 // Names in the data directory and in a backup.
 const (
 	databaseFile = "weir.db"
-	packing      = ".backup-" // begins the name of a directory for the copy of a database
+	packing      = ".backup-" // prefix of the directory for a copy of the database
 )
 
-// BackupOptions say how an installation is backed up.
+// BackupOptions says how to back up an installation.
 type BackupOptions struct {
-	To         string // a file that is not there, or a directory for one that is named by the time
-	SecretsKey bool   // with the key in the data directory that secrets in the database are sealed with
+	To         string // a file that does not exist, or a directory for a file that is named after the time
+	SecretsKey bool   // include the key in the data directory that seals the secrets in the database
 	Version    string // of this program
 	Now        func() time.Time
-	Copied     backup.Progress // of the database, in pages
-	Packed     backup.Progress // in bytes
+	Copied     backup.Progress // pages of the database
+	Packed     backup.Progress // bytes
 	Log        *slog.Logger
 }
 
-// BackedUp is what a backup has.
+// BackedUp describes a backup.
 type BackedUp struct {
 	Path     string
 	Size     int64 // of the file, in bytes
 	Manifest backup.Manifest
-	// Sealed is how many secrets in the database nobody can read who has the backup alone.
+	// Sealed is the number of secrets in the database that cannot be read from the backup alone.
 	Sealed int
 }
 
-// Backup backs up an installation with SQLite, beside a gateway that may run on it. What the backup has is what was in
-// the ledger when it began, and up to all that came while the database was copied.
+// Backup backs up an installation on SQLite, while a gateway may run on it. The backup has the ledger as of its
+// start, and at most the records that arrived while the database was copied.
 func Backup(ctx context.Context, cfg config.Config, o BackupOptions) (done BackedUp, err error) {
 	if !cfg.Database.IsZero() {
-		return done, errors.New("`database` is set, so this installation is on PostgreSQL: back it up with pg_basebackup " +
-			"or pg_dump, and keep the journal directory of each node (docs/backup.md)")
+		return done, errors.New("`database` is set, so this installation is on PostgreSQL: back it up with " +
+			"pg_basebackup or pg_dump, and keep the journal directory of each node (docs/backup.md)")
 	}
 	path, err := backupPath(o.To, o.Now())
 	if err != nil {
@@ -62,12 +62,12 @@ func Backup(ctx context.Context, cfg config.Config, o BackupOptions) (done Backe
 	return done, errors.Join(err, db.Close())
 }
 
-// pack makes the file of a backup.
+// pack writes the file of a backup.
 func (d *Data) pack(ctx context.Context, path string, o *BackupOptions) (done BackedUp, err error) {
 	done.Path = path
 	temp, err := os.MkdirTemp(filepath.Dir(path), packing)
 	if err != nil {
-		return done, fmt.Errorf("make a directory for the copy of the database: %w", err)
+		return done, fmt.Errorf("create a directory for the copy of the database: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	m := backup.Manifest{Created: o.Now().UTC(), Version: o.Version}
@@ -76,7 +76,7 @@ func (d *Data) pack(ctx context.Context, path string, o *BackupOptions) (done Ba
 		return done, err
 	}
 	defer func() { err = errors.Join(err, w.Abandon()) }()
-	// The journal comes first: the database is then at least where the journal's copy begins.
+	// The journal comes first, so that the copy of the database covers the start of the copied journal.
 	if err := d.packJournals(ctx, w, &m, o.Packed); err != nil {
 		return done, err
 	}
@@ -89,7 +89,7 @@ func (d *Data) pack(ctx context.Context, path string, o *BackupOptions) (done Ba
 	if done.Manifest, err = w.Finish(m); err != nil {
 		return done, err
 	}
-	if _, err = backup.Extract(path, "", nil); err != nil { // the disk gives back what was written
+	if _, err = backup.Extract(path, "", nil); err != nil { // check that the disk returns the written bytes
 		return done, err
 	}
 	info, err := os.Stat(path)
@@ -99,7 +99,7 @@ func (d *Data) pack(ctx context.Context, path string, o *BackupOptions) (done Ba
 	return done, err
 }
 
-// backupPath is the file that is written.
+// backupPath returns the path of the file to write.
 func backupPath(to string, now time.Time) (string, error) {
 	info, err := os.Stat(to)
 	switch {
@@ -110,10 +110,10 @@ func backupPath(to string, now time.Time) (string, error) {
 	case info.IsDir():
 		return filepath.Join(to, filepath.Base(backup.FullName(now))), nil
 	}
-	return to, nil // which Create refuses
+	return to, nil // Create refuses an existing file
 }
 
-// packJournals adds what the journals have that the database does not.
+// packJournals adds the records of the journals that the database does not have.
 func (d *Data) packJournals(ctx context.Context, w *backup.Writer, m *backup.Manifest, progress backup.Progress) error {
 	for _, dir := range journalDirs(d.cfg.Data) {
 		id, ok, err := ledger.Identity(dir)
@@ -142,7 +142,7 @@ func (d *Data) packJournals(ctx context.Context, w *backup.Writer, m *backup.Man
 	return nil
 }
 
-// packDatabase adds the database of one moment.
+// packDatabase adds a consistent copy of the database.
 func (d *Data) packDatabase(ctx context.Context, w *backup.Writer, m *backup.Manifest, temp string, o *BackupOptions,
 ) error {
 	path := filepath.Join(temp, databaseFile)
@@ -161,7 +161,7 @@ func (d *Data) packDatabase(ctx context.Context, w *backup.Writer, m *backup.Man
 	return w.Add(databaseFile, path, o.Packed)
 }
 
-// packSecretsKey adds the key file where it is wanted, and tells how many secrets cannot be read without it.
+// packSecretsKey adds the key file if wanted, and returns the number of secrets that cannot be read without it.
 func (d *Data) packSecretsKey(ctx context.Context, w *backup.Writer, wanted bool) (sealed int, err error) {
 	counts, err := d.store.Webhooks.SealedWith(ctx)
 	if err != nil {
@@ -175,11 +175,12 @@ func (d *Data) packSecretsKey(ctx context.Context, w *backup.Writer, wanted bool
 		return sealed, err
 	}
 	if r.path == "" {
-		return sealed, errors.New("the key is in the configuration (secrets.key), not in the data directory: keep a copy " +
+		return sealed, errors.New("the key is in the configuration (secrets.key), not in the data directory: " +
+			"keep a copy " +
 			"of the configuration, and leave out --with-secrets-key")
 	}
 	err = w.Add(secretsFile, r.path, nil)
-	if errors.Is(err, fs.ErrNotExist) { // nothing was sealed yet
+	if errors.Is(err, fs.ErrNotExist) { // no secret has been sealed yet
 		return sealed, nil
 	}
 	return 0, err

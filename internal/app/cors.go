@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// preflightFor is for how many seconds a browser may remember the answer to a preflight.
+	// preflightFor is the number of seconds for which a browser may cache the answer to a preflight.
 	preflightFor = "600"
-	// corsMethods are those that the client APIs take.
+	// corsMethods lists the methods of the client APIs.
 	corsMethods = "GET, HEAD, POST, DELETE"
-	// mostAskedHeaders bounds the names of headers, in bytes, for which a preflight asks.
+	// mostAskedHeaders bounds the bytes of the header names in a preflight.
 	mostAskedHeaders = 4 << 10
 )
 
-// corsPolicy is which browser programs of other sites may use the client APIs, and read their
-// answers (https://fetch.spec.whatwg.org/#http-cors-protocol).
+// corsPolicy holds the origins whose browser programs may use the client APIs and read their answers
+// (https://fetch.spec.whatwg.org/#http-cors-protocol).
 type corsPolicy struct {
 	any     bool
 	origins []string
-	exposed string // headers that a program may read beside those that it always may
+	exposed string // headers that a program may read, besides those that are always readable
 }
 
-// newCORS is nil where no other site may.
+// newCORS returns nil if no other site may use the client APIs.
 func newCORS(cfg *config.Config, dialects dialect.Set) *corsPolicy {
 	if len(cfg.CORS.Origins) == 0 {
 		return nil
@@ -38,7 +38,7 @@ func newCORS(cfg *config.Config, dialects dialect.Set) *corsPolicy {
 	}
 }
 
-// exposedHeaders are what answers of the client APIs tell in headers.
+// exposedHeaders lists the response headers of the client APIs.
 func exposedHeaders(dialects dialect.Set) string {
 	names := []string{
 		"X-Request-Id", "Request-Id", "Retry-After", "X-Should-Retry", "Idempotent-Replayed", "Idempotent-Kept",
@@ -57,8 +57,8 @@ func exposedHeaders(dialects dialect.Set) string {
 	return strings.Join(names, ", ")
 }
 
-// crossOrigin answers preflights of browsers, and lets their programs read the answers of the
-// client APIs, errors too, where the configuration names their origin.
+// crossOrigin answers the preflights of browsers, and lets their programs read the answers of the client APIs,
+// including errors, if the configuration allows their origin.
 func (g *instance) crossOrigin(routes []httpRoute, next http.Handler) http.Handler {
 	g.cors.Store(newCORS(&g.options.Config, g.fleet.dialects))
 	clients := clientSegments(routes)
@@ -80,7 +80,7 @@ func (g *instance) crossOrigin(routes []httpRoute, next http.Handler) http.Handl
 	})
 }
 
-// clientSegments are the first segments of the paths of the client APIs.
+// clientSegments returns the first segments of the paths of the client APIs.
 func clientSegments(routes []httpRoute) map[string]bool {
 	all := map[string]bool{}
 	for _, e := range routes {
@@ -91,8 +91,8 @@ func clientSegments(routes []httpRoute) map[string]bool {
 	return all
 }
 
-// allow sets what lets the origin read an answer, and reports whether it may. All origins never
-// come with credentials; keys travel in headers, which are none.
+// allow sets the headers that let the origin read an answer, and reports whether it may. With all origins it never
+// allows credentials; API keys travel in headers, which do not count as credentials.
 func (p *corsPolicy) allow(h http.Header, sent []string) bool {
 	if !p.any {
 		h["Vary"] = append(h["Vary"], "Origin")
@@ -117,8 +117,8 @@ func isPreflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
 }
 
-// allowAsked sets what the request behind a preflight may be. Any header may be sent: SDKs have
-// many of their own, and "*" does not stand for Authorization.
+// allowAsked sets the methods and headers of the request behind a preflight. It allows every requested header: SDKs
+// have many of their own, and "*" does not include Authorization.
 func allowAsked(h, asked http.Header) {
 	h["Vary"] = append(h["Vary"], "Access-Control-Request-Headers")
 	h["Access-Control-Allow-Methods"] = []string{corsMethods}
@@ -128,7 +128,7 @@ func allowAsked(h, asked http.Header) {
 	}
 }
 
-// isHeaderList reports whether a text is names of headers with commas between.
+// isHeaderList reports whether a text is a comma-separated list of header names.
 func isHeaderList(names string) bool {
 	const others = "!#$%&'*+-.^_`|~, "
 	return len(names) <= mostAskedHeaders && !strings.ContainsFunc(names, func(c rune) bool {

@@ -13,7 +13,7 @@ import (
 	"weir/internal/people"
 )
 
-// openPeople makes the service that lets people in.
+// openPeople creates the sign-in service.
 func (g *instance) openPeople() (err error) {
 	cfg := &g.options.Config
 	var release func()
@@ -27,7 +27,7 @@ func (g *instance) openPeople() (err error) {
 	return err
 }
 
-// openDashboard makes the pages.
+// openDashboard creates the pages.
 func (g *instance) openDashboard() (err error) {
 	from := originOf(&g.options.Config)
 	g.dashboard, err = dashboard.New(dashboard.Options{
@@ -48,7 +48,7 @@ func (g *instance) openDashboard() (err error) {
 	return err
 }
 
-// turnsOf has work done for an account in its turn, as the pipeline does.
+// turnsOf returns a function that runs work when it is the account's turn, as in the pipeline.
 func turnsOf(s *gateway.Server) func(r *http.Request, account string, size int64, work func() error) error {
 	return func(r *http.Request, account string, size int64, work func() error) error {
 		held, done := s.ReadCapacity(r, account)
@@ -57,7 +57,7 @@ func turnsOf(s *gateway.Server) func(r *http.Request, account string, size int64
 	}
 }
 
-// openPages makes the dashboard, and the pages of the documents, which look like its own.
+// openPages creates the dashboard and the pages of the documents, which share its style.
 func (g *instance) openPages() (err error) {
 	if err := g.openDashboard(); err != nil {
 		return err
@@ -69,8 +69,8 @@ func (g *instance) openPages() (err error) {
 	return err
 }
 
-// documents are the routes of the manual. Everybody may read it, from anywhere and while the
-// database is down: no guard stands before it.
+// documents returns the routes of the manual. They have no guard: everyone may read it, from any address, also while
+// the database is down.
 func (g *instance) documents() []httpRoute {
 	from := originOf(&g.options.Config)
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -82,8 +82,7 @@ func (g *instance) documents() []httpRoute {
 	return []httpRoute{{pattern: "GET /docs", handler: handler}, {pattern: "GET /docs/{page...}", handler: handler}}
 }
 
-// address is where the gateway is reached from this machine, for links where
-// there is no public_url.
+// address returns the address of the gateway on this machine, for links without public_url.
 func (g *instance) address() string {
 	if base := g.base.Load(); base != nil {
 		return *base
@@ -97,14 +96,14 @@ func isPlain(g *instance) bool {
 	return !cfg.TLS.On() && !strings.HasPrefix(cfg.PublicURL, "https://") && len(cfg.TrustedProxies) == 0
 }
 
-// chatAs takes a request of the playground through the pipeline, for somebody who
-// is signed in.
+// chatAs returns the handler that sends a request of the playground through the pipeline, for a person who is signed
+// in.
 func (g *instance) chatAs() func(http.ResponseWriter, *http.Request, *account.Principal) {
-	d := g.fleet.dialects.Usual() // which the playground speaks
+	d := g.fleet.dialects.Usual() // the playground's format
 	return g.gateway.HandlerAs("POST /accounts/{account}/playground", d, d.For(llm.OpChat))
 }
 
-// guard is what stands before the pages.
+// guard returns the guard of the pages.
 func (g *instance) guard() *guard {
 	return &guard{
 		origin: originOf(&g.options.Config), tls: &g.options.Config.TLS,
@@ -113,21 +112,20 @@ func (g *instance) guard() *guard {
 	}
 }
 
-// adminGuard stands before the administration, where an operator's key will do in
-// a person's place.
+// adminGuard returns the guard of the administration, which also accepts an operator's API key.
 func (g *instance) adminGuard() *guard {
 	guard := g.guard()
 	guard.keys, guard.refuse = true, g.api.Admin.Refuse
 	return guard
 }
 
-// guarded is a route that people use, and what stands before it.
+// guarded holds a route for people and its guard.
 type guarded struct {
 	route people.Route
 	guard *guard
 }
 
-// userRoutes are all routes that people use.
+// userRoutes returns all routes for people.
 func (g *instance) userRoutes() []guarded {
 	var all []guarded
 	pages, admin := g.guard(), g.adminGuard()
@@ -140,7 +138,7 @@ func (g *instance) userRoutes() []guarded {
 	return all
 }
 
-// pages are their routes.
+// pages returns the routes for people with their guards applied.
 func (g *instance) pages() []httpRoute {
 	var all []httpRoute
 	for _, p := range g.userRoutes() {
@@ -153,8 +151,8 @@ func (g *instance) pages() []httpRoute {
 	return all
 }
 
-// notFound answers where there is nothing: a browser with a page, and programs in
-// the words of the service, with what is served where that may be what they look for.
+// notFound answers unknown paths: a browser gets a page, and a program an error of the service, with the served paths
+// if it may have meant one of them.
 func (g *instance) notFound(served []string) http.Handler {
 	service, unserved := g.api.NotFound(), g.api.NotServed(nil, served)
 	guard := g.guard()

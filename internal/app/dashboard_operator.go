@@ -12,9 +12,9 @@ import (
 	"weir/internal/route"
 )
 
-// installation is what the pages of operators ask. Started is when this node did.
+// installation returns the services of the operators' pages. Started is the start time of this node.
 func (g *instance) installation(started time.Time) *dashboard.Installation {
-	known, _ := provider.LoadCatalogue() // which the fleet has read already
+	known, _ := provider.LoadCatalogue() // the fleet has already loaded it without error
 	return &dashboard.Installation{
 		Spending: g.store.Reports.AccountsOverview, Memberships: g.store.People.Memberships,
 		Providers: func() []route.ProviderCondition { return g.router.Table().Providers(g.options.Now()) },
@@ -31,8 +31,8 @@ func (g *instance) installation(started time.Time) *dashboard.Installation {
 	}
 }
 
-// configInForce is the configuration that counts: what was read again, as far as
-// that can change while the gateway runs, and the rest as it was at the start.
+// configInForce returns the configuration in force: the reloaded values of settings that can change at runtime, and
+// the values from the start for all others.
 func (g *instance) configInForce() *config.Config {
 	cfg := g.options.Config
 	if now := g.reloaded.Load(); now != nil {
@@ -49,7 +49,7 @@ func settingsOf(cfg *config.Config) dashboard.Settings {
 	return s
 }
 
-// system is how the installation does, as this node sees it.
+// system returns the state of the installation, as this node sees it.
 func (g *instance) system(ctx context.Context, started time.Time) (s dashboard.System, err error) {
 	s = dashboard.System{Started: started, Journal: g.journalState(), Versions: []dashboard.Fact{
 		{Label: "Go", Value: runtime.Version()},
@@ -86,7 +86,7 @@ func (g *instance) journalState() dashboard.JournalState {
 	return j
 }
 
-// nodesHere are the gateways that share the database, of which one is this.
+// nodesHere returns the nodes that share the database, with a mark on this one.
 func (g *instance) nodesHere(ctx context.Context) (all []dashboard.Node, err error) {
 	list, err := g.store.Leases.Nodes(ctx)
 	for i := range list {
@@ -95,7 +95,7 @@ func (g *instance) nodesHere(ctx context.Context) (all []dashboard.Node, err err
 	return all, err
 }
 
-// modelsOf are the models that there are, in a list of the caller's own.
+// modelsOf returns a function that returns a copy of the list of all models.
 func modelsOf(r *route.Router, now func() time.Time) func() []route.Model {
 	return func() []route.Model { return slices.Clone(r.Models(now()).All) }
 }

@@ -30,18 +30,16 @@ import (
 	"weir/internal/store"
 )
 
-// Data is the database of an installation, for commands beside a running
-// gateway.
+// Data gives commands access to the database of an installation, also while a gateway runs.
 type Data struct {
 	Accounts *account.Service
 	People   *people.Service
 	store    *store.DB
 	cfg      config.Config
-	release  func() // what People holds
+	release  func() // closes People
 }
 
-// OpenData opens the database that the configuration names, and makes it where
-// there is none.
+// OpenData opens the database of the configuration, and creates it if it does not exist.
 func OpenData(ctx context.Context, cfg config.Config, log *slog.Logger) (*Data, error) {
 	db, err := OpenStore(ctx, &cfg, log)
 	if err != nil {
@@ -60,8 +58,7 @@ func (d *Data) Close() error {
 	return d.store.Close()
 }
 
-// Uses is the usage of the account of that name, by the parameters of
-// GET /v1/uses.
+// Uses returns the usage of the account with that name, for the parameters of GET /v1/uses.
 func (d *Data) Uses(ctx context.Context, accountName string, params map[string]string) (q report.UsesQuery,
 	page report.UsesPage, err error,
 ) {
@@ -76,42 +73,41 @@ func (d *Data) Uses(ctx context.Context, accountName string, params map[string]s
 	return q, page, err
 }
 
-// Now is the time by the clock that all nodes share.
+// Now returns the time of the shared clock.
 func (d *Data) Now() time.Time { return d.store.Now() }
 
-// Spent is what an account or a key has spent in a period.
+// Spent returns the spending of an account or a key in a period.
 func (d *Data) Spent(ctx context.Context, scope string, period int64) (llm.Money, error) {
 	return d.store.Ledger.Spent(ctx, scope, period)
 }
 
-// Nodes are the gateway processes that share the database.
+// Nodes returns the nodes that share the database.
 func (d *Data) Nodes(ctx context.Context) ([]budget.KnownNode, error) {
 	return d.store.Leases.Nodes(ctx)
 }
 
-// ForgetNode gives up a node that will never come back.
+// ForgetNode forgets a node that will never come back.
 func (d *Data) ForgetNode(ctx context.Context, by audit.Actor, journal uuid.UUID) error {
 	err := d.store.Leases.ForgetNode(ctx, by, journal)
 	if errors.Is(err, store.ErrNoNode) {
-		return fmt.Errorf("there is no node %s: weir nodes list shows them", journal)
+		return fmt.Errorf("there is no node %s: weir nodes list shows the nodes", journal)
 	}
 	return err
 }
 
-// verifyPoll is how often it is looked whether the gateway has projected its journal.
+// verifyPoll is the interval for checking whether the gateway has projected its journal.
 const verifyPoll = 100 * time.Millisecond
 
-// VerifyOptions say how Verify goes about it.
+// VerifyOptions holds the options of Verify.
 type VerifyOptions struct {
-	// Wait is how long a gateway on this data directory has at most to project what its
-	// journal has when Verify begins.
+	// Wait bounds how long Verify waits for a gateway on this data directory to project its journal.
 	Wait     time.Duration
-	Waiting  func()                  // called when there is something to wait for; nil for nobody
-	Progress func(done, total int64) // in rows; nil for nobody
+	Waiting  func()                  // called once if Verify has to wait; may be nil
+	Progress func(done, total int64) // in rows; may be nil
 }
 
-// Verify recomputes every sum from the rows. The backlog is what the journal of this
-// data directory had when it began, and the database does not have.
+// Verify recomputes every sum from the rows. The backlog counts the journal records of this data directory, as of the
+// start, that the database does not have.
 func (d *Data) Verify(ctx context.Context, o VerifyOptions) (v report.Verification, left ledger.Backlog, err error) {
 	if left, err = d.backlog(ctx, &o); err != nil {
 		return v, left, fmt.Errorf("read the journal: %w", err)
@@ -120,8 +116,8 @@ func (d *Data) Verify(ctx context.Context, o VerifyOptions) (v report.Verificati
 	return v, left, err
 }
 
-// backlog waits until the database has what the journals have, or no gateway runs that
-// would project them, and tells what the database does not have.
+// backlog waits until the database has all records of the journals, or until no gateway runs that would project them.
+// It returns the records that are still missing.
 func (d *Data) backlog(ctx context.Context, o *VerifyOptions) (left ledger.Backlog, err error) {
 	wait, cancel := context.WithTimeout(ctx, o.Wait)
 	defer cancel()
@@ -148,7 +144,7 @@ func (d *Data) backlogOf(ctx, wait context.Context, dir string, waiting func()) 
 	tick := time.NewTicker(verifyPoll)
 	defer tick.Stop()
 	for waited := false; ; waited = true {
-		held, err := ledger.Held(dir) // before the position, which a gateway that ends may yet change
+		held, err := ledger.Held(dir) // read before the position, which a stopping gateway may still change
 		if err != nil {
 			return left, err
 		}
@@ -169,7 +165,7 @@ func (d *Data) backlogOf(ctx, wait context.Context, dir string, waiting func()) 
 	}
 }
 
-// AccountNames are the names of all accounts, by id.
+// AccountNames returns the names of all accounts, by id.
 func (d *Data) AccountNames(ctx context.Context) (map[string]string, error) {
 	accounts, err := d.Accounts.Accounts(ctx)
 	names := map[string]string{}
@@ -179,13 +175,13 @@ func (d *Data) AccountNames(ctx context.Context) (map[string]string, error) {
 	return names, err
 }
 
-// KeptAccount is what is kept for an account.
+// KeptAccount holds how much is stored for an account's clients.
 type KeptAccount struct {
-	Name string // of the account; empty for the administration's replies
+	Name string // of the account; empty for the replies of the administration API
 	kept.Usage
 }
 
-// Kept is what is kept for each account that has anything.
+// Kept returns the stored amounts of each account that has any.
 func (d *Data) Kept(ctx context.Context) ([]KeptAccount, error) {
 	all, err := d.store.Kept.Usage(ctx)
 	if err != nil {
@@ -202,8 +198,8 @@ func (d *Data) Kept(ctx context.Context) ([]KeptAccount, error) {
 	return list, nil
 }
 
-// PurgeKept deletes what was kept before a moment: see store.Kept.Purge. An empty account
-// name is every account.
+// PurgeKept deletes replies and responses that were stored before a time: see store.Kept.Purge. An empty account name
+// means every account.
 func (d *Data) PurgeKept(ctx context.Context, by audit.Actor, accountName string, before time.Time) (sum kept.Usage,
 	err error,
 ) {
@@ -232,8 +228,8 @@ func (d *Data) PurgeKept(ctx context.Context, by audit.Actor, accountName string
 	return sum, nil
 }
 
-// Export calls fn with every settled attempt of the dates, which are UTC and
-// inclusive; empty for no bound. An empty account name is every account.
+// Export calls fn with every settled attempt of the dates, which are UTC and inclusive; an empty date is no bound. An
+// empty account name means every account.
 func (d *Data) Export(ctx context.Context, accountName, from, to string, fn func(*report.Exported) error) error {
 	q, err := d.exportQuery(ctx, accountName, from, to)
 	if err != nil {
@@ -252,8 +248,7 @@ func (d *Data) exportQuery(ctx context.Context, accountName, from, to string) (r
 	return report.ExportQuery{Account: q.Account, From: q.From, To: q.To}, err
 }
 
-// Explain calls fn with what the sums of days are made of, by price. The bounds are those
-// of Export.
+// Explain calls fn with the usage behind each day's sums, by price. The bounds are those of Export.
 func (d *Data) Explain(ctx context.Context, accountName, from, to string, fn func(*report.Explanation) error) error {
 	q, err := d.exportQuery(ctx, accountName, from, to)
 	if err != nil {
@@ -262,18 +257,18 @@ func (d *Data) Explain(ctx context.Context, accountName, from, to string, fn fun
 	return d.store.Reports.Explain(ctx, q, fn)
 }
 
-// Resolve decides what an attempt of unknown outcome cost.
+// Resolve sets the cost of an attempt with an unknown end.
 func (d *Data) Resolve(ctx context.Context, by audit.Actor, id ledger.AttemptID, cost llm.Money, release bool) error {
 	return d.store.Ledger.Resolve(ctx, by, id, cost, release)
 }
 
-// Correct corrects what an attempt cost by an amount.
+// Correct adds an amount to the cost of an attempt.
 func (d *Data) Correct(ctx context.Context, by audit.Actor, c ledger.Correct) error {
 	return d.store.Ledger.Correct(ctx, by, c)
 }
 
-// ResolveOlder resolves, by a rule, what attempts cost whose end nobody saw. An empty
-// account name is every account.
+// ResolveOlder sets the cost of older attempts with an unknown end, by a rule. An empty account name means every
+// account.
 func (d *Data) ResolveOlder(ctx context.Context, by audit.Actor, accountName string, q ledger.ResolveQuery,
 	progress func(done, total int64),
 ) (ledger.Resolution, error) {
@@ -287,13 +282,13 @@ func (d *Data) ResolveOlder(ctx context.Context, by audit.Actor, accountName str
 	return d.store.Ledger.ResolveOlder(ctx, by, q, progress)
 }
 
-// Migration is where the schema of a database stands.
+// Migration holds the version of a database's schema.
 type Migration struct {
 	Current, Target int64
 	Pending         bool
 }
 
-// Migrate brings the schema up to date, unless only asked to look.
+// Migrate migrates the schema to the newest version, or only reads its version if onlyLook is set.
 func Migrate(ctx context.Context, cfg config.Config, log *slog.Logger, onlyLook bool) (Migration, error) {
 	if onlyLook {
 		m, err := store.CheckMigrations(ctx, storeOptions(&cfg, log))
@@ -307,8 +302,8 @@ func Migrate(ctx context.Context, cfg config.Config, log *slog.Logger, onlyLook 
 	return Migration{m.Current, m.Target, m.Pending()}, errors.Join(err, db.Close())
 }
 
-// Models is what the configuration can route to; or, of a named provider, what
-// the embedded data knows even where it is not configured.
+// Models returns the models that the configuration can route to. For a provider's name it returns that provider's
+// models, from the embedded data if it is not configured.
 func (o *Options) Models(ctx context.Context, providerName string) (models []route.Model, err error) {
 	err = o.withTable(ctx, func(_ *fleet, table *route.Table) error {
 		if models = table.Models(time.Now()); providerName == "" {
@@ -316,7 +311,7 @@ func (o *Options) Models(ctx context.Context, providerName string) (models []rou
 		}
 		models = slices.DeleteFunc(models, func(m route.Model) bool { return m.Provider != providerName })
 		if _, err := table.Targets(nil, providerName+"/any", ""); len(models) > 0 || err == nil {
-			return nil // it is configured, whatever is known of its models
+			return nil // it is configured, even if its models are unknown
 		}
 		models, err = catalogued(providerName)
 		return err
@@ -324,7 +319,7 @@ func (o *Options) Models(ctx context.Context, providerName string) (models []rou
 	return models, err
 }
 
-// catalogued is what the embedded data knows of a provider.
+// catalogued returns the models of a provider from the embedded data.
 func catalogued(providerName string) ([]route.Model, error) {
 	book, err := pricing.NewBook(pricing.Overrides{})
 	if err != nil {
@@ -335,12 +330,13 @@ func catalogued(providerName string) ([]route.Model, error) {
 		models = append(models, route.Listed(providerName, &l))
 	}
 	if len(models) == 0 {
-		return nil, fmt.Errorf("provider %q is not configured, and the model data does not know it", providerName)
+		return nil, fmt.Errorf("provider %q is neither configured nor in the model data: weir models lists the "+
+			"known ones", providerName)
 	}
 	return models, nil
 }
 
-// PriceData is the name, version and day of the embedded price data.
+// PriceData returns the name, version and day of the embedded price data.
 func PriceData() string {
 	book, err := pricing.NewBook(pricing.Overrides{})
 	if err != nil {
@@ -349,7 +345,7 @@ func PriceData() string {
 	return book.Source() + " of " + book.Day()
 }
 
-// AbilityData is the same of the data about what models can do.
+// AbilityData returns the name, version and day of the embedded data about models' abilities.
 func AbilityData() string {
 	book, err := pricing.NewBook(pricing.Overrides{})
 	if err != nil {
@@ -358,18 +354,18 @@ func AbilityData() string {
 	return book.AbilitySource() + " of " + book.AbilityDay()
 }
 
-// SQLiteVersion is the version of the embedded database.
+// SQLiteVersion returns the version of the embedded SQLite.
 func SQLiteVersion() string { return store.SQLiteVersion() }
 
-// SimulateOptions say how the simulator runs as a process of its own.
+// SimulateOptions holds the options of a simulator that runs as its own process.
 type SimulateOptions struct {
 	Listen string
 	Seed   uint64
-	Strict bool // what breaks a rule of the vendor that it plays is refused
+	Strict bool // refuse requests that break a rule of the simulated vendor
 	Stderr io.Writer
 }
 
-// Simulate serves the fake provider until ctx ends.
+// Simulate runs the simulated provider until ctx ends.
 func Simulate(ctx context.Context, o SimulateOptions) error {
 	var lc net.ListenConfig
 	listener, err := lc.Listen(ctx, "tcp", o.Listen)
@@ -381,7 +377,7 @@ func Simulate(ctx context.Context, o SimulateOptions) error {
 	server := &http.Server{Handler: sim, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
 	stop := context.AfterFunc(ctx, func() {
 		sim.Close()
-		_ = server.Close() // ends Serve, which tells
+		_ = server.Close() // Serve returns the error
 	})
 	defer stop()
 	if _, err := fmt.Fprintf(o.Stderr, "simulating on http://%s; use it as base URL http://%s/v1\n", listener.Addr(),

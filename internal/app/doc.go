@@ -1,3 +1,2 @@
-// Package app builds the gateway from its configuration and runs it. It is the
-// only package that knows all the others.
+// Package app builds the gateway from its configuration and runs it. No other package imports all the others.
 package app

@@ -7,7 +7,7 @@ import (
 	"weir/internal/front"
 )
 
-// retire goes on for a while, and has clients make new connections.
+// retire keeps serving for a while, and makes clients open new connections.
 func (g *instance) retire(server *front.Server, delay time.Duration) {
 	if delay == 0 {
 		return
@@ -17,7 +17,7 @@ func (g *instance) retire(server *front.Server, delay time.Duration) {
 	time.Sleep(delay)
 }
 
-// drain takes no more requests and waits for those in flight.
+// drain refuses new requests and waits for those in flight.
 func (g *instance) drain(server *front.Server) error {
 	g.draining.Store(true)
 	g.dashboard.Stop()
@@ -26,13 +26,13 @@ func (g *instance) drain(server *front.Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	err := server.Shutdown(ctx)
-	g.awaitSettled(ctx) // answers are read, too, for which no client waits
+	g.awaitSettled(ctx) // including requests without a waiting client
 	if ctx.Err() != nil {
-		g.options.Log.Warn("requests were cut short", "in_flight", g.gateway.Capacity().InFlight())
+		g.options.Log.Warn("requests were aborted", "in_flight", g.gateway.Capacity().InFlight())
 		g.gateway.Stop()
 		told, cancel := context.WithTimeout(context.Background(), toldTimeout)
 		defer cancel()
-		_ = server.Shutdown(told) // the pipeline is over before its last bytes are written
+		_ = server.Shutdown(told) // the pipeline ends before its last bytes are written
 		err = server.Close()
 		closing, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()

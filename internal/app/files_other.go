@@ -4,5 +4,5 @@ package app
 
 import "math"
 
-// openFiles is how many files the process may open, which is not bounded here.
+// openFiles returns the largest int32, because the number of open files is not bounded here.
 func openFiles() int { return math.MaxInt32 }

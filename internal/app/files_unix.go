@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// openFiles is how many files the process may open: its soft limit, which Go has raised to the hard
-// one.
+// openFiles returns the number of files that the process may open: its soft limit, which Go has raised to the hard
+// limit.
 func openFiles() int {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {

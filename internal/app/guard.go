@@ -19,27 +19,27 @@ import (
 	"weir/internal/people"
 )
 
-// refusal answers whoever may not come in.
+// refusal answers a request that the guard refuses.
 type refusal func(w http.ResponseWriter, r *http.Request, v *people.Visit, err error)
 
-// guard lets in whoever has the right that the route asks. It is the one place
-// that decides so, for pages and for the administration.
+// guard admits requests from people and operators' keys that have the right of the route. It is the only place that
+// decides this, for pages and for the administration.
 type guard struct {
 	origin   origin
 	tls      *config.TLS
-	insecure bool // people and operators' keys may come over plain http from anywhere
+	insecure bool // allow people and operators' keys over plain http from any address
 	accounts *account.Service
 	people   *people.Service
-	session  func(*http.Request) string // the secret of the browser's session; empty for none
-	keys     bool                       // an operator's key will do, too
+	session  func(*http.Request) string // returns the secret of the browser's session, or ""
+	keys     bool                       // also accept an operator's API key
 	crossing *http.CrossOriginProtection
 	refuse   refusal
 }
 
-// strictTransport has browsers come over https for a year (RFC 6797, section 6.1).
+// strictTransport makes browsers use https for a year (RFC 6797, section 6.1).
 const strictTransport = "max-age=31536000"
 
-// handler is the route behind the guard.
+// handler wraps a route with the guard.
 func (g *guard) handler(route people.Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := g.visit(w, r)
@@ -51,7 +51,7 @@ func (g *guard) handler(route people.Route) http.Handler {
 			return
 		}
 		if route.Right != people.Open && awaitBody(r) {
-			if err := g.admit(r, &route, v); err != nil { // roles and keys may have gone meanwhile
+			if err := g.admit(r, &route, v); err != nil { // roles and keys may have changed meanwhile
 				g.refuse(w, r, v, err)
 				return
 			}
@@ -64,7 +64,7 @@ func (g *guard) handler(route people.Route) http.Handler {
 	})
 }
 
-// countChange counts what somebody who is signed in asks to be changed.
+// countChange counts a change that a signed-in person requests.
 func (g *guard) countChange(route *people.Route, r *http.Request, v *people.Visit) error {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead || route.Right == people.Open || route.Ask {
 		return nil
@@ -76,11 +76,11 @@ func (g *guard) countChange(route *people.Route, r *http.Request, v *people.Visi
 	return g.people.CountChange(v.Visitor, account, route.Revokes())
 }
 
-// mostBody is the most that a route behind the guard reads of a body, in bytes.
+// mostBody bounds the bytes of a body behind the guard.
 const mostBody = 1 << 20
 
-// awaitBody waits for the body, so that whoever may do what it asks does it at once. It reports
-// whether there is one. What was wrong with it is found again by who reads it.
+// awaitBody reads the body, so that the rights are checked after the client has sent all of it. It reports whether
+// there is one. The route that reads the body finds any error of it again.
 func awaitBody(r *http.Request) bool {
 	if r.Body == nil || r.Body == http.NoBody {
 		return false
@@ -94,14 +94,14 @@ func awaitBody(r *http.Request) bool {
 	return true
 }
 
-// visit is one of somebody of whom nothing is known yet.
+// visit returns the visit of an unknown client.
 func (g *guard) visit(w http.ResponseWriter, r *http.Request) *people.Visit {
 	id := uuid.Must(uuid.NewV7()).String()
 	w.Header().Set("X-Request-Id", id)
 	return &people.Visit{Origin: people.Origin{Address: g.origin.client(r).String(), Agent: r.UserAgent(), Request: id}}
 }
 
-// admit finds out who comes, to which account, and whether they may.
+// admit determines the visitor and the account, and checks their right.
 func (g *guard) admit(r *http.Request, route *people.Route, v *people.Visit) (err error) {
 	if err := cmp.Or(checkAddress(r.URL), checkCertificate(g.tls, r)); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (g *guard) admit(r *http.Request, route *people.Route, v *people.Visit) (er
 	if name := r.PathValue("account"); name != "" {
 		a, err := g.accounts.Account(r.Context(), name)
 		if e, ok := errors.AsType[*llm.Error](err); ok && e.Code == llm.CodeNotFound {
-			err = cmp.Or(v.May(route.Right, ""), err) // as one that is somebody else's
+			err = cmp.Or(v.May(route.Right, ""), err) // like an account that belongs to another
 		}
 		if err != nil {
 			return err
@@ -134,8 +134,7 @@ func (g *guard) admit(r *http.Request, route *people.Route, v *people.Visit) (er
 	return nil
 }
 
-// checkAddress refuses what is no text: nothing has such a name, and PostgreSQL
-// takes none for a question
+// checkAddress refuses an address that is not text: no object has such a name, and PostgreSQL refuses such parameters
 // (https://www.postgresql.org/docs/current/datatype-character.html).
 func checkAddress(u *url.URL) error {
 	ok := llm.IsText(u.Path)
@@ -143,27 +142,27 @@ func checkAddress(u *url.URL) error {
 		ok = ok && llm.IsText(name) && !slices.ContainsFunc(values, func(v string) bool { return !llm.IsText(v) })
 	}
 	if !ok {
-		return llm.Invalid("", "The address has bytes that are no text in UTF-8, or the character U+0000.")
+		return llm.Invalid("", "The address is not valid UTF-8, or contains the character U+0000.")
 	}
 	return nil
 }
 
-// visitor is who comes: by an operator's key, where one will do, or by a session,
-// of which nothing is believed that another site had a browser send. Where others can
-// read along, neither is looked at.
+// visitor identifies the client by an operator's key, where one is accepted, or by a session. It ignores the session
+// of a request that another site caused in a browser, and reads neither key nor session where others could read them
+// on the way.
 func (g *guard) visitor(r *http.Request, from people.Origin) (*people.Visitor, error) {
 	if !g.insecure && !g.origin.isPrivate(r) {
-		return nil, llm.Errorf(llm.CodeForbidden, "This request came over plain http, where others can read "+
-			"passwords, sessions and keys. Use https: set tls in the configuration or, behind a proxy that has it, "+
-			"trusted_proxies and public_url, and have the proxy send X-Forwarded-Proto. insecure_http: true allows "+
-			"plain http.")
+		return nil, llm.Errorf(llm.CodeForbidden, "This request used plain http, where others can read passwords, "+
+			"sessions and keys. Use https: set tls in the configuration or, behind a proxy with https, "+
+			"trusted_proxies and public_url, and configure the proxy to send X-Forwarded-Proto. insecure_http: true "+
+			"allows plain http.")
 	}
 	if g.keys && strings.Join(r.Header["Authorization"], "") != "" {
 		return g.keyHolder(r)
 	}
-	if g.keys && g.session(r) == "" { // a program that gave nothing away
+	if g.keys && g.session(r) == "" { // a program that sent no credentials
 		return nil, llm.Errorf(llm.CodeAuthentication,
-			"No API key came with this request, and nobody is signed in. Send one with the permission "+
+			"This request has no API key and no session. Send a key with the permission "+
 				`"admin" as "Authorization: Bearer wk_…".`)
 	}
 	reached := *r
@@ -171,15 +170,15 @@ func (g *guard) visitor(r *http.Request, from people.Origin) (*people.Visitor, e
 	if err := g.crossing.Check(&reached); err != nil {
 		return nil, &llm.Error{
 			Code:    llm.CodeForbidden,
-			Message: "This request came from another site. Open the page here and try again.",
+			Message: "This request comes from another site. Open the page on this site and try again.",
 			Err:     fmt.Errorf("cross-origin: %w", err),
 		}
 	}
 	return g.people.Visitor(r.Context(), g.session(r), from)
 }
 
-// keyHolder is an operator's key. A key that is none is refused before anybody
-// learns what there is.
+// keyHolder authenticates an operator's key. An invalid key is refused before the response reveals whether an object
+// exists.
 func (g *guard) keyHolder(r *http.Request) (*people.Visitor, error) {
 	token, err := account.Token(r.Header)
 	if err != nil {
@@ -195,8 +194,8 @@ func (g *guard) keyHolder(r *http.Request) (*people.Visitor, error) {
 	return people.KeyHolder(p.Key()), nil
 }
 
-// newCrossOrigin is the protection against requests that another site has a browser
-// make. Behind a proxy the browser's address of the gateway is the public one.
+// newCrossOrigin creates the protection against requests that another site causes in a browser. Behind a proxy, the
+// browser knows the gateway by its public address.
 func newCrossOrigin(public string) (*http.CrossOriginProtection, error) {
 	crossing := http.NewCrossOriginProtection()
 	if public == "" {

@@ -15,14 +15,14 @@ const (
 	handoverDelay     = time.Second
 )
 
-// handover is nothing where open files cannot be given to another process.
+// handover does nothing on systems without passing of open files.
 type handover struct{ taken chan struct{} }
 
 func (h *handover) taking() bool { return false }
 
 func (h *handover) begin(_ context.Context, o *Options) error {
 	if o.Takeover {
-		return errors.New("--takeover works on Unix systems alone")
+		return errors.New("--takeover only works on Unix systems: stop the other gateway first")
 	}
 	return nil
 }

@@ -16,25 +16,24 @@ import (
 	"time"
 )
 
-// A gateway that runs listens on a socket in its data directory, which only its own user can enter. Another one that is
-// to take over connects there, gets the listeners as open files (unix(7), SCM_RIGHTS), and says when it answers: then
-// the first one stops. If it never says so, the first one goes on.
+// A running gateway listens on a socket in its data directory, which only its own user can access. A gateway that
+// takes over connects there, receives the listeners as open files (unix(7), SCM_RIGHTS), and reports when it answers.
+// Then the first one stops. Without that report the first one keeps running.
 const (
 	handoverSocket = "handover.sock"
 	handoverReady  = "ready\n"
-	handoverWait   = time.Minute // for the other one
-	// handoverDelay is how long clients that keep their connections have to make new ones, which the other gateway
-	// accepts.
+	handoverWait   = time.Minute // for the other gateway
+	// handoverDelay is how long clients with idle connections have to open new ones, which the other gateway accepts.
 	handoverDelay = time.Second
 	maxHandover   = 4 << 10
 	maxListeners  = 2
 )
 
-// handover is what a gateway takes over from another one, and offers to the next one.
+// handover holds the listeners that a gateway takes over from another one, and offers to the next one.
 type handover struct {
-	from      *net.UnixConn // nil where there is nobody to take over from
+	from      *net.UnixConn // nil if there is no gateway to take over from
 	listeners map[string]net.Listener
-	taken     chan struct{} // has one element once the next one answers
+	taken     chan struct{} // receives one element when the next gateway answers
 }
 
 // Names of listeners.
@@ -45,7 +44,7 @@ const (
 
 func (h *handover) taking() bool { return h.from != nil }
 
-// begin asks the gateway on the data directory for its listeners. Where none runs, there is nothing to take over.
+// begin requests the listeners of the gateway on the data directory. If none runs, there is nothing to take over.
 func (h *handover) begin(ctx context.Context, o *Options) error {
 	h.taken = make(chan struct{}, 1)
 	if !o.Takeover {
@@ -54,7 +53,7 @@ func (h *handover) begin(ctx context.Context, o *Options) error {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", filepath.Join(o.Config.Data, handoverSocket))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
-		o.Log.Info("no gateway runs on this data directory: there is nothing to take over", "data", o.Config.Data)
+		o.Log.Info("no gateway runs on this data directory; starting without a takeover", "data", o.Config.Data)
 		return nil
 	}
 	if err != nil {
@@ -111,10 +110,10 @@ func openListeners(names []string, fds []int) (all map[string]net.Listener, err 
 	return all, err
 }
 
-// listener is the one of that name that was taken over; nil for none.
+// listener returns the inherited listener of that name, or nil.
 func (h *handover) listener(name string) net.Listener { return h.listeners[name] }
 
-// finish tells the gateway that was taken over that this one answers.
+// finish tells the other gateway that this one answers.
 func (h *handover) finish() error {
 	if h.from == nil {
 		return nil
@@ -123,17 +122,17 @@ func (h *handover) finish() error {
 	return errors.Join(err, h.from.Close())
 }
 
-// abandon leaves the other gateway as it is.
+// abandon gives up the takeover; the other gateway keeps running.
 func (h *handover) abandon() {
 	if h.from != nil {
-		_ = h.from.Close() // after finish it is closed
+		_ = h.from.Close() // it may already be closed by finish
 	}
 }
 
-// offer gives the listeners to a gateway that asks for them, until ctx ends or one has taken over.
+// offer passes the listeners to a gateway that requests them, until ctx ends or one has taken over.
 func (h *handover) offer(ctx context.Context, o *Options, listeners map[string]net.Listener) {
 	path := filepath.Join(o.Config.Data, handoverSocket)
-	_ = os.Remove(path) // of an earlier process, which holds the journal no more or is taken over
+	_ = os.Remove(path) // left by an earlier process, which has released the journal or is being taken over
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "unix", path)
 	if err != nil { // such as a path that is too long
@@ -141,7 +140,7 @@ func (h *handover) offer(ctx context.Context, o *Options, listeners map[string]n
 		return
 	}
 	socket := l.(*net.UnixListener)
-	socket.SetUnlinkOnClose(false) // by then it may be that of the next one
+	socket.SetUnlinkOnClose(false) // the path may belong to the next gateway by then
 	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
 	for {
 		c, err := socket.AcceptUnix()
@@ -150,7 +149,7 @@ func (h *handover) offer(ctx context.Context, o *Options, listeners map[string]n
 			return
 		}
 		err = give(ctx, c, listeners)
-		_ = c.Close() // it has said what it had to say
+		_ = c.Close() // all its messages have been read
 		if err == nil {
 			_ = l.Close()
 			h.taken <- struct{}{}
@@ -160,7 +159,7 @@ func (h *handover) offer(ctx context.Context, o *Options, listeners map[string]n
 	}
 }
 
-// give is an error unless the other one has taken over.
+// give returns an error unless the other gateway has taken over.
 func give(ctx context.Context, c *net.UnixConn, listeners map[string]net.Listener) error {
 	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
 	if err := c.SetDeadline(time.Now().Add(handoverWait)); err != nil {
@@ -171,13 +170,13 @@ func give(ctx context.Context, c *net.UnixConn, listeners map[string]net.Listene
 	var files []*os.File
 	defer func() {
 		for _, f := range files {
-			_ = f.Close() // they were copies
+			_ = f.Close() // these are duplicates
 		}
 	}()
 	for name, l := range listeners {
 		file, ok := l.(interface{ File() (*os.File, error) })
 		if !ok {
-			return fmt.Errorf("a listener is a %T, which cannot be given away", l)
+			return fmt.Errorf("a %T cannot be passed to another process", l)
 		}
 		f, err := file.File()
 		if err != nil {
@@ -194,7 +193,7 @@ func give(ctx context.Context, c *net.UnixConn, listeners map[string]net.Listene
 	}
 	said, err := bufio.NewReaderSize(c, len(handoverReady)).ReadString('\n')
 	if err == nil && said != handoverReady {
-		err = fmt.Errorf("it said %q", said)
+		err = fmt.Errorf("the other gateway replied %q", said)
 	}
 	return err
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// hostChecked lets requests through for a host that the gateway is known by, and those
-// that need none: at the client APIs a key is asked for, and others learn nothing there.
+// hostChecked passes on requests for a known host name of the gateway, and requests that need no check: those of the
+// client APIs, which require a key, and plain health checks.
 func (g *instance) hostChecked(routes []httpRoute, next http.Handler) http.Handler {
 	from, refuse := originOf(&g.options.Config), g.counted(otherRoute, g.misdirected())
 	clients := clientSegments(routes)
@@ -24,7 +24,7 @@ func firstSegment(path string) string {
 	return segment
 }
 
-// isPlainHealth reports whether the answer is whether the gateway is well, and no more.
+// isPlainHealth reports whether the answer only says if the gateway is healthy.
 func isPlainHealth(r *http.Request) bool {
 	return r.URL.Path == "/livez" || r.URL.Path == "/readyz" && !r.URL.Query().Has("verbose")
 }
@@ -46,7 +46,7 @@ func (g *instance) misdirected() http.Handler {
 	})
 }
 
-// takesPage reports whether a browser asks, not a program.
+// takesPage reports whether a browser requests a page.
 func takesPage(r *http.Request) bool {
 	return r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html")
 }

@@ -10,14 +10,14 @@ import (
 	"weir/internal/store"
 )
 
-// idempotencyStore are the database's, made in the name of this life of this node.
+// idempotencyStore stores idempotency records in the database, marked with this node and this run of it.
 type idempotencyStore struct {
 	store       *store.Kept
 	node, epoch string
 }
 
-// newIdempotencyStore gives up what an earlier life of the node was running when it died, and
-// what has expired.
+// newIdempotencyStore releases the records that an earlier run of this node left unfinished, and deletes expired
+// ones.
 func newIdempotencyStore(ctx context.Context, db *store.Kept, node string) (*idempotencyStore, error) {
 	c := &idempotencyStore{store: db, node: node, epoch: uuid.NewString()}
 	if _, err := db.IdempotencyRelease(ctx, c.node, c.epoch); err != nil {
@@ -31,19 +31,19 @@ func (c *idempotencyStore) of(one idempotency.Record) store.IdempotencyRecord {
 	return store.IdempotencyRecord{Record: one, Node: c.node, Epoch: c.epoch}
 }
 
-// Begin makes the record, unless there is one.
+// Begin creates the record, unless it exists.
 func (c *idempotencyStore) Begin(ctx context.Context, one idempotency.Record, ttl time.Duration) (idempotency.State,
 	[]byte, error,
 ) {
 	return c.store.IdempotencyBegin(ctx, c.of(one), ttl)
 }
 
-// Keep ends a record with its reply; nil where none is kept.
+// Keep finishes a record with its reply; nil if none is stored.
 func (c *idempotencyStore) Keep(ctx context.Context, one idempotency.Record, reply []byte) error {
 	return c.store.IdempotencyFinish(ctx, c.of(one), reply)
 }
 
-// Forget ends a record as if it had never been.
+// Forget deletes a record.
 func (c *idempotencyStore) Forget(ctx context.Context, one idempotency.Record) error {
 	return c.store.IdempotencyForget(ctx, c.of(one))
 }

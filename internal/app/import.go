@@ -16,7 +16,7 @@ import (
 	"weir/internal/store"
 )
 
-// Foreign calls do with what reads the PostgreSQL database of another program.
+// Foreign opens the PostgreSQL database of another program and calls do with its rows.
 func Foreign(ctx context.Context, target llm.Secret, do func(imports.Rows) error) error {
 	f, err := store.OpenForeign(ctx, target)
 	if err != nil {
@@ -25,13 +25,13 @@ func Foreign(ctx context.Context, target llm.Secret, do func(imports.Rows) error
 	return errors.Join(do(f.Rows), f.Close())
 }
 
-// ImportOptions say how Import goes about it.
+// ImportOptions holds the options of Import.
 type ImportOptions struct {
 	ApplyOptions
-	Invite bool // make an invitation for everybody of the plan
+	Invite bool // invite the people of the plan
 }
 
-// Imported is what an import did, or would do.
+// Imported reports the changes of an import, made or planned.
 type Imported struct {
 	Config      []managed.Change
 	Changes     []imports.Change
@@ -39,7 +39,7 @@ type Imported struct {
 	Left        []imports.Left
 }
 
-// ImportedInvitation is an invitation that an import made.
+// ImportedInvitation holds an invitation of an import.
 type ImportedInvitation struct {
 	Email   string      `json:"email"`
 	Account string      `json:"account"`
@@ -47,9 +47,11 @@ type ImportedInvitation struct {
 	Link    string      `json:"link,omitempty"` // empty in a dry run
 }
 
-// Import takes over what another gateway has: the managed configuration first, then account by account with its keys.
-// What is there already stays. After an error it goes on where it was when it is called again.
-func (d *Data) Import(ctx context.Context, by audit.Actor, plan *imports.Plan, o ImportOptions) (all Imported, err error) {
+// Import imports the data of another gateway: first the managed configuration, then each account with its keys.
+// Existing objects stay unchanged. After an error, another call continues where it stopped.
+func (d *Data) Import(ctx context.Context, by audit.Actor, plan *imports.Plan, o ImportOptions) (
+	all Imported, err error,
+) {
 	all.Left = plan.Left
 	doc, err := d.importable(plan, &all, o.File)
 	if err != nil {
@@ -70,7 +72,7 @@ func (d *Data) Import(ctx context.Context, by audit.Actor, plan *imports.Plan, o
 	return all, d.importPeople(ctx, by, plan.People, places, &all, o)
 }
 
-// importPeople invites those who are not there yet, where that is asked for.
+// importPeople invites the people who are not members yet, if invitations are wanted.
 func (d *Data) importPeople(ctx context.Context, by audit.Actor, list []imports.Person, places map[string]imports.Done,
 	all *Imported, o ImportOptions,
 ) error {
@@ -84,13 +86,16 @@ func (d *Data) importPeople(ctx context.Context, by audit.Actor, list []imports.
 			continue
 		case !o.Invite:
 			all.Left = append(all.Left, imports.Left{
-				From: p.From, Why: fmt.Sprintf("%s is not invited to the account %s without --invite", p.Email, place.Name),
+				From: p.From,
+				Why:  fmt.Sprintf("%s is not invited to the account %s without --invite", p.Email, place.Name),
 			})
 			continue
 		}
 		invited := ImportedInvitation{Email: p.Email, Account: place.Name, Role: p.Role}
 		if !o.DryRun {
-			token, _, err := d.People.Invite(ctx, by, people.Invitation{Email: p.Email, AccountID: place.ID, Role: p.Role})
+			token, _, err := d.People.Invite(ctx, by, people.Invitation{
+				Email: p.Email, AccountID: place.ID, Role: p.Role,
+			})
 			if err != nil && token.IsZero() {
 				return fmt.Errorf("%s: %w", p.From, err)
 			}
@@ -101,7 +106,7 @@ func (d *Data) importPeople(ctx context.Context, by audit.Actor, list []imports.
 	return nil
 }
 
-// isExpected reports whether somebody is a member of an account, or invited to it.
+// isExpected reports whether a person is a member of an account, or invited to it.
 func (d *Data) isExpected(ctx context.Context, account, email string) (bool, error) {
 	members, err := d.People.Members(ctx, account)
 	if err != nil {
@@ -112,7 +117,7 @@ func (d *Data) isExpected(ctx context.Context, account, email string) (bool, err
 		slices.ContainsFunc(invited, func(i people.Invitation) bool { return strings.EqualFold(i.Email, email) }), err
 }
 
-// importable is the configuration of a plan without what the configuration file has, which is its own.
+// importable returns the configuration of a plan, without the objects that the configuration file has.
 func (d *Data) importable(plan *imports.Plan, all *Imported, o config.Options) (config.Document, error) {
 	file, err := config.FileDocument(o)
 	if err != nil {
@@ -124,7 +129,7 @@ func (d *Data) importable(plan *imports.Plan, all *Imported, o config.Options) (
 		for name, value := range objects {
 			if file.Has(section, name) {
 				all.Left = append(all.Left, imports.Left{
-					From: section + "." + name, Why: fmt.Sprintf("%s has it, and says what it is", d.cfg.File),
+					From: section + "." + name, Why: fmt.Sprintf("%s already defines it", d.cfg.File),
 				})
 				continue
 			}

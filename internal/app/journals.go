@@ -14,11 +14,11 @@ import (
 	"weir/internal/store"
 )
 
-// A data directory has one journal, or two while a gateway takes over from another one, which still settles what it has
-// begun.
+// journalNames returns the directory names of journals. A data directory has one journal, or two while a gateway
+// takes over from another one, which still settles its requests.
 func journalNames() []string { return []string{"journal", "journal-2"} }
 
-// journalDirs are the directories of the journals that there are.
+// journalDirs returns the directories of the existing journals.
 func journalDirs(data string) (dirs []string) {
 	for _, name := range journalNames() {
 		dir := filepath.Join(data, name)
@@ -30,13 +30,13 @@ func journalDirs(data string) (dirs []string) {
 }
 
 const (
-	// journalWait is how long a gateway that takes over waits for a journal of its own: the one that it takes over from
-	// may still read that of an earlier one.
+	// journalWait bounds how long a gateway that takes over waits for a free journal: the other gateway may still
+	// read the journal of an earlier one.
 	journalWait  = 20 * time.Second
 	journalRetry = 50 * time.Millisecond
 )
 
-// awaitJournal is ownJournal, which is asked again while two gateways are at work and one is to be taken over.
+// awaitJournal calls ownJournal, and repeats the call while a takeover has to wait for a free journal.
 func awaitJournal(ctx context.Context, data string, takeover bool) (dir string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, journalWait)
 	defer cancel()
@@ -54,8 +54,8 @@ func awaitJournal(ctx context.Context, data string, takeover bool) (dir string, 
 	}
 }
 
-// ownJournal is the directory for the journal of a gateway that starts. It is an error where another one runs, but for
-// one that is taken over.
+// ownJournal returns the directory for the journal of a starting gateway. It fails if another gateway runs, except
+// during a takeover.
 func ownJournal(data string, takeover bool) (string, error) {
 	own, running := "", 0
 	for _, name := range journalNames() {
@@ -68,16 +68,17 @@ func ownJournal(data string, takeover bool) (string, error) {
 		switch {
 		case held:
 			running++
-		case own == "", missing == nil && !exists(own): // one that is there before one that is to be made
+		case own == "", missing == nil && !exists(own): // prefer an existing journal to a new one
 			own = dir
 		}
 	}
 	switch {
 	case own == "":
-		return "", fmt.Errorf("two gateways run on %s: one takes over from the other; wait until the first has stopped", data)
+		return "", fmt.Errorf("a takeover on %s is not finished: wait until the first gateway has stopped", data)
 	case running > 0 && !takeover:
-		return "", fmt.Errorf("another weir serve runs on %s: stop it first, take over from it with --takeover, or give this "+
-			"one another data directory", data)
+		return "", fmt.Errorf("another weir serve runs on %s: stop it first, take over from it with --takeover, "+
+			"or use "+
+			"another data directory", data)
 	}
 	return own, nil
 }
@@ -87,11 +88,11 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// adoptEvery is how often it is looked whether the gateway that was taken over has ended.
+// adoptEvery is the interval for checking whether the former gateway has ended.
 const adoptEvery = 2 * time.Second
 
-// adoptOthers settles what an earlier gateway left open in the other journal, once it has ended. The journal stays, for
-// the next one that takes over.
+// adoptOthers settles the open attempts in the journal of a former gateway, once that has ended. The journal remains
+// for the next takeover.
 func (g *instance) adoptOthers(ctx context.Context) {
 	look := time.NewTicker(adoptEvery)
 	defer look.Stop()
@@ -103,7 +104,8 @@ func (g *instance) adoptOthers(ctx context.Context) {
 				done = err == nil
 			}
 			if err != nil && ctx.Err() == nil {
-				g.options.Log.Error("the journal of an earlier gateway could not be read; it is tried again", "journal", dir, "err", err)
+				g.options.Log.Error("the journal of an earlier gateway could not be read; "+
+					"retrying", "journal", dir, "err", err)
 			}
 			select {
 			case <-ctx.Done():
@@ -114,7 +116,7 @@ func (g *instance) adoptOthers(ctx context.Context) {
 	}
 }
 
-// replay writes a journal to the database, and settles what it left open as unknown.
+// replay writes a journal to the database, and settles its open attempts as unknown.
 func replay(ctx context.Context, db *store.DB, dir string, log *slog.Logger) error {
 	id, ok, err := ledger.Identity(dir)
 	if err != nil || !ok {

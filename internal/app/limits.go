@@ -5,7 +5,7 @@ import (
 	"weir/internal/ratelimit"
 )
 
-// openLimits makes what holds requests to their limits.
+// openLimits creates the rate limiter.
 func (g *instance) openLimits() (err error) {
 	o := g.options
 	limits := ratelimit.Options{
@@ -21,7 +21,7 @@ func (g *instance) openLimits() (err error) {
 	return err
 }
 
-// policyOf are the limits that the configuration sets.
+// policyOf returns the limits of the configuration.
 func policyOf(cfg *config.Config) ratelimit.Policy {
 	l := &cfg.Limits
 	return ratelimit.Policy{

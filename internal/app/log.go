@@ -12,25 +12,25 @@ import (
 )
 
 const (
-	logSpan   = time.Minute // of which a kind of lines has few
-	linesTold = 5           // of a kind in a logSpan, before lines are left out
-	// maxLineKinds bounds the kinds that are told apart in a logSpan. Of those beyond it,
-	// lines with one message are one kind.
+	logSpan   = time.Minute // after it, lines of a kind are counted anew
+	linesTold = 5           // lines of a kind that are written per logSpan
+	// maxLineKinds bounds the kinds that are distinguished per logSpan. Beyond it, lines with the same message form
+	// one kind.
 	maxLineKinds = 200
-	maxKindValue = 100 // bytes of an attribute by which kinds are told apart
+	maxKindValue = 100 // bytes of an attribute that distinguish kinds
 	lookAtLog    = time.Second
 )
 
-// boundedLog passes on the first few warnings and errors of a kind in a minute, and then how
-// many it left out. The same holds for all lines about a single request, but for those of
-// level debug. A kind has the same message and the same attributes, whatever the request.
+// boundedLog writes the first few warnings and errors of each kind per minute, and then the number of lines that it
+// left out. The same applies to all lines about a single request, except those of level debug. Lines of one kind have
+// the same message and the same attributes, for any request.
 type boundedLog struct {
 	slog.Handler
 	lines *logLines
-	with  []slog.Attr // of every line
+	with  []slog.Attr // attributes of every line
 }
 
-// logLines counts the lines of the minute.
+// logLines counts the lines of the current minute.
 type logLines struct {
 	handler slog.Handler
 	now     func() time.Time
@@ -40,7 +40,7 @@ type logLines struct {
 	kinds map[string]*lineKind
 }
 
-// lineKind is a kind of lines, and how many there were.
+// lineKind holds a kind of lines and their counts.
 type lineKind struct {
 	level         slog.Level
 	message       string
@@ -52,7 +52,7 @@ func newBoundedLog(to slog.Handler, now func() time.Time) *boundedLog {
 	return &boundedLog{Handler: to, lines: &logLines{handler: to, now: now, kinds: map[string]*lineKind{}}}
 }
 
-// Handle writes the line or counts it.
+// Handle writes the line, or only counts it.
 func (b *boundedLog) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level < slog.LevelInfo {
 		return b.Handler.Handle(ctx, r)
@@ -68,18 +68,18 @@ func (b *boundedLog) Handle(ctx context.Context, r slog.Record) error {
 	return err
 }
 
-// WithAttrs is slog.Handler's.
+// WithAttrs implements slog.Handler.
 func (b *boundedLog) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &boundedLog{b.Handler.WithAttrs(attrs), b.lines, slices.Concat(b.with, attrs)}
 }
 
-// WithGroup is slog.Handler's.
+// WithGroup implements slog.Handler.
 func (b *boundedLog) WithGroup(name string) slog.Handler {
 	return &boundedLog{b.Handler.WithGroup(name), b.lines, b.with}
 }
 
-// kindOf is the kind of a line, and whether it is about a single request. What differs from
-// request to request does not tell kinds apart.
+// kindOf returns the kind of a line, and whether it is about a single request. Attributes that differ from request to
+// request do not distinguish kinds.
 func (b *boundedLog) kindOf(r *slog.Record) (k *lineKind, ofRequest bool) {
 	k = &lineKind{level: r.Level, message: r.Message}
 	add := func(a slog.Attr) bool {
@@ -88,7 +88,7 @@ func (b *boundedLog) kindOf(r *slog.Record) (k *lineKind, ofRequest bool) {
 			ofRequest = true
 		case "path", "model", "session":
 		case "err":
-			if r.Level >= slog.LevelError { // it is ours, and no other line tells of it
+			if r.Level >= slog.LevelError { // our own fault, which no other line reports
 				k.attrs = append(k.attrs, kindAttr(a))
 			}
 		default:
@@ -103,7 +103,7 @@ func (b *boundedLog) kindOf(r *slog.Record) (k *lineKind, ofRequest bool) {
 	return k, ofRequest
 }
 
-// kindAttr is the beginning of the first line of an attribute's value.
+// kindAttr shortens an attribute's value to the start of its first line.
 func kindAttr(a slog.Attr) slog.Attr {
 	text, _, _ := strings.Cut(a.Value.Resolve().String(), "\n")
 	if len(text) > maxKindValue {
@@ -112,7 +112,7 @@ func kindAttr(a slog.Attr) slog.Attr {
 	return slog.String(a.Key, text)
 }
 
-// id tells kinds apart.
+// id identifies the kind.
 func (k *lineKind) id() string {
 	var id strings.Builder
 	id.WriteString(k.level.String() + "\x00" + k.message)
@@ -122,7 +122,7 @@ func (k *lineKind) id() string {
 	return id.String()
 }
 
-// take counts a line of the kind, and reports whether it is to be written.
+// take counts a line of the kind, and reports whether to write it.
 func (l *logLines) take(kind *lineKind) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,8 +147,8 @@ func (l *logLines) take(kind *lineKind) bool {
 	return true
 }
 
-// sumUp writes how many lines of each kind were left out, once their minute is over or at
-// the end: the same message, with left_out.
+// sumUp logs how many lines of each kind were left out, when their minute or the process ends: the same message, with
+// left_out.
 func (l *logLines) sumUp(ctx context.Context, end bool) (err error) {
 	l.mu.Lock()
 	now, since, kinds := l.now(), l.since, l.kinds
@@ -173,14 +173,14 @@ func (l *logLines) sumUp(ctx context.Context, end bool) (err error) {
 	return err
 }
 
-// run sums up after each minute, and when ctx ends.
+// run calls sumUp after each minute, and when ctx ends.
 func (l *logLines) run(ctx context.Context) {
 	every := time.NewTicker(lookAtLog)
 	defer every.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			_ = l.sumUp(ctx, true) // where a log cannot be written, nothing can be told
+			_ = l.sumUp(ctx, true) // an error of the log itself cannot be logged
 			return
 		case <-every.C:
 			_ = l.sumUp(ctx, false)

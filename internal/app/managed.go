@@ -13,22 +13,22 @@ import (
 	"weir/internal/store"
 )
 
-// managedConfig is the configuration in the database, with the keys that it is sealed with.
+// managedConfig reads and changes the managed configuration, which is sealed in the database.
 type managedConfig struct {
 	store *store.Managed
 	ring  *ring
-	// master is the name of the master key; see store.Webhooks.MasterKey.
+	// master returns the name of the master key; see store.Webhooks.MasterKey.
 	master func(ctx context.Context, newest string) (string, error)
-	// options and pipeline are the gateway's; nothing beside one.
+	// options and pipeline belong to the gateway; they are empty in other commands.
 	options  *Options
 	pipeline gateway.Options
-	trials   chan struct{} // tests of providers that run
-	plans    chan struct{} // the plan that is made
-	// comparisons has the comparison with a provider's report that is made.
+	trials   chan struct{} // running tests of providers
+	plans    chan struct{} // the running plan
+	// comparisons holds a place for the one comparison with a provider's report.
 	comparisons chan struct{}
 
-	inForce atomic.Int64 // the version in force on this node; 0 for none
-	refused atomic.Int64 // the version that cannot be used here; 0 for none
+	inForce atomic.Int64 // version in force on this node; 0 for none
+	refused atomic.Int64 // version that this node cannot use; 0 for none
 }
 
 func newManaged(cfg *config.Config, db *store.DB) (*managedConfig, error) {
@@ -42,8 +42,8 @@ func newManaged(cfg *config.Config, db *store.DB) (*managedConfig, error) {
 	}, nil
 }
 
-// document is that of a version, in JSON, and its place; the one in force where seq is 0, and nil and 0 where there is
-// none.
+// document returns the JSON document of a version and the version's number. For seq 0 it returns the version in
+// force, or nil and 0 if there is none.
 func (m *managedConfig) document(ctx context.Context, seq int64) (text []byte, at int64, err error) {
 	v, err := m.store.Version(ctx, seq)
 	if err != nil || v.Seq == 0 {
@@ -56,7 +56,7 @@ func (m *managedConfig) document(ctx context.Context, seq int64) (text []byte, a
 	return text, v.Seq, nil
 }
 
-// parsed is document, read.
+// parsed returns the parsed document of a version.
 func (m *managedConfig) parsed(ctx context.Context, seq int64) (config.Document, int64, error) {
 	text, at, err := m.document(ctx, seq)
 	if err != nil {
@@ -66,7 +66,7 @@ func (m *managedConfig) parsed(ctx context.Context, seq int64) (config.Document,
 	return doc, at, err
 }
 
-// put makes a document the version behind the one at after.
+// put stores a document as the version after the one numbered after.
 func (m *managedConfig) put(ctx context.Context, by audit.Actor, after int64, doc config.Document,
 	changes []managed.Change,
 ) error {
@@ -81,18 +81,18 @@ func (m *managedConfig) put(ctx context.Context, by audit.Actor, after int64, do
 	return m.store.Put(ctx, by, after, sealed, changes)
 }
 
-// ApplyOptions say how Apply goes about it.
+// ApplyOptions holds the options of Apply.
 type ApplyOptions struct {
-	File   config.Options // of the gateway, beside which what is applied has to be without mistakes
+	File   config.Options // the gateway's file; the changed configuration must be valid together with it
 	Getenv func(string) string
 	Remove []managed.Ref
-	Prune  bool   // remove what is managed and not in the change
-	DryRun bool   // change nothing
-	After  *int64 // the version in force; managed.ErrChanged where it is another; nil for whatever it is
+	Prune  bool   // remove managed objects that are not in the change
+	DryRun bool   // only return the changes
+	After  *int64 // expected version in force, else managed.ErrChanged; nil for any
 }
 
-// Apply puts a change to the managed configuration in force, on every node within a second, and tells what it changes.
-// The error is config.Problems where there are mistakes, or where it changes what the configuration file has.
+// Apply puts a change of the managed configuration in force, on every node within a second, and returns what changed.
+// It returns config.Problems for mistakes, and for changes of objects in the configuration file.
 func (d *Data) Apply(ctx context.Context, by audit.Actor, change config.Document, o ApplyOptions) (
 	[]managed.Change, error,
 ) {
@@ -114,12 +114,12 @@ func (d *Data) Restore(ctx context.Context, by audit.Actor, seq int64, o ApplyOp
 	return r.Changes, err
 }
 
-// ManagedVersions are at most so many of the newest versions of the managed configuration, the newest first.
+// ManagedVersions returns at most that many of the newest versions of the managed configuration, newest first.
 func (d *Data) ManagedVersions(ctx context.Context, most int) ([]managed.Version, error) {
 	return d.store.Managed.Versions(ctx, 0, most)
 }
 
-// InForce is what the configuration file and the managed configuration have of what can be managed, without secrets.
+// InForce returns the managed objects, and the manageable objects of the configuration file, without secrets.
 func (d *Data) InForce(ctx context.Context, o config.Options) (config.Document, error) {
 	doc, err := d.managed(ctx)
 	if err != nil {
@@ -132,7 +132,7 @@ func (d *Data) InForce(ctx context.Context, o config.Options) (config.Document, 
 	return doc.With(file.Document, false).Hidden(), nil
 }
 
-// Objects are the objects of the configuration that can be managed, with where each is from.
+// Objects returns the manageable objects of the configuration, with the source of each.
 func (d *Data) Objects(ctx context.Context, o config.Options) ([]managed.Object, error) {
 	doc, err := d.managed(ctx)
 	if err != nil {
@@ -141,7 +141,7 @@ func (d *Data) Objects(ctx context.Context, o config.Options) ([]managed.Object,
 	return config.Objects(o, doc)
 }
 
-// managed is the managed configuration in force.
+// managed returns the managed configuration in force.
 func (d *Data) managed(ctx context.Context) (config.Document, error) {
 	m, err := newManaged(&d.cfg, d.store)
 	if err != nil {
@@ -151,10 +151,10 @@ func (d *Data) managed(ctx context.Context) (config.Document, error) {
 	return doc, err
 }
 
-// managedEvery is how often a node looks for another version: it is in force within a second.
+// managedEvery is the interval for checking for a new version, which is in force within a second.
 const managedEvery = 400 * time.Millisecond
 
-// load reads the configuration with what is managed, and tells which version that is.
+// load reads the configuration with the managed part, and returns the version of that part.
 func (m *managedConfig) load(ctx context.Context, reload func([]byte) (config.Config, error)) (
 	cfg config.Config, seq int64, err error,
 ) {
@@ -165,7 +165,7 @@ func (m *managedConfig) load(ctx context.Context, reload func([]byte) (config.Co
 	return cfg, seq, err
 }
 
-// note notes what came of a version. Where the one in force is read again with an error, that is the file's.
+// note records whether a version could be used. If the version in force fails now, the mistake is in the file.
 func (m *managedConfig) note(seq int64, err error) {
 	if err != nil {
 		if seq != m.inForce.Load() {
@@ -177,23 +177,23 @@ func (m *managedConfig) note(seq int64, err error) {
 	m.refused.Store(0)
 }
 
-// isOther reports whether the database has a version that was not tried yet.
+// isOther reports whether the database has a version that this node has not tried yet.
 func (m *managedConfig) isOther(ctx context.Context) bool {
-	seq, err := m.store.Seq(ctx) // a database that is away is told of elsewhere
+	seq, err := m.store.Seq(ctx) // other code reports an unavailable database
 	return err == nil && seq != m.inForce.Load() && seq != m.refused.Load()
 }
 
-// problem is what is wrong with the version in the database; empty for nothing.
+// problem describes why the version in the database is not in force; it is empty if all is well.
 func (m *managedConfig) problem() string {
 	refused := m.refused.Load()
 	if refused == 0 {
 		return ""
 	}
-	return fmt.Sprintf("version %d cannot be used here; version %d stays in force, the log says why", refused,
-		m.inForce.Load())
+	return fmt.Sprintf("this node cannot use version %d; version %d stays in force, see the log for the reason",
+		refused, m.inForce.Load())
 }
 
-// begin has a gateway begin with what is managed.
+// begin starts a gateway with the managed configuration.
 func (m *managedConfig) begin(ctx context.Context, o *Options) error {
 	m.options = o
 	if o.Reload == nil {
@@ -208,8 +208,9 @@ func (m *managedConfig) begin(ctx context.Context, o *Options) error {
 		cfg, err = o.Reload(text)
 	}
 	if err != nil {
-		return fmt.Errorf("the managed configuration cannot be used (weir config versions and weir config restore go "+
-			"back to another one): %w", err)
+		return fmt.Errorf("the managed configuration cannot be used (list its versions with weir config "+
+			"versions, and go "+
+			"back with weir config restore): %w", err)
 	}
 	o.Config = cfg
 	m.note(seq, nil)

@@ -10,16 +10,16 @@ import (
 	"weir/internal/managed"
 )
 
-// ObjectChange is what becomes of an object of the managed configuration.
+// ObjectChange describes the change of an object of the managed configuration.
 type ObjectChange struct {
 	Ref       managed.Ref
-	New       bool              // it must not be there; else it must
-	Members   map[string]string // as config.Document.Set takes them
-	AddKey    llm.Secret        // of a provider; zero for none
-	RemoveKey string            // as config.Document.SetKeys takes it
+	New       bool              // the object must not exist yet; otherwise it must exist
+	Members   map[string]string // see config.Document.Set
+	AddKey    llm.Secret        // for a provider; zero for none
+	RemoveKey string            // see config.Document.SetKeys
 }
 
-// ChangeObject changes an object, or makes one.
+// ChangeObject changes an object, or creates it.
 func (d *Data) ChangeObject(ctx context.Context, by audit.Actor, c *ObjectChange, o ApplyOptions) (
 	[]managed.Change, error,
 ) {
@@ -38,10 +38,10 @@ func (d *Data) ChangeObject(ctx context.Context, by audit.Actor, c *ObjectChange
 	inForce := doc.With(file.Document, false).Hidden()
 	if _, there := inForce[c.Ref.Section][c.Ref.Name]; there == c.New {
 		if there {
-			return nil, llm.Invalidf(c.Ref.Section, "There is a %s already: change it, or choose another name.",
+			return nil, llm.Invalidf(c.Ref.Section, "%s already exists: change it, or choose another name.",
 				c.Ref.Name)
 		}
-		return nil, llm.Invalidf(c.Ref.Section, "There is no %s in the configuration. Add it first.", c.Ref.Name)
+		return nil, llm.Invalidf(c.Ref.Section, "There is no %s in the configuration: add it first.", c.Ref.Name)
 	}
 	change := inForce.Set(c.Ref, c.Members)
 	if err := change.SetKeys(c.Ref, c.AddKey, c.RemoveKey); err != nil {
@@ -52,8 +52,8 @@ func (d *Data) ChangeObject(ctx context.Context, by audit.Actor, c *ObjectChange
 	return r.Changes, err
 }
 
-// ReadManaged reads what is managed into the configuration, and tells where each object is from. Where there is no
-// database yet, nothing is managed.
+// ReadManaged adds the managed configuration to the options, and returns the source of each object. Without a
+// database there is no managed configuration.
 func (o *Options) ReadManaged(ctx context.Context) ([]managed.Object, error) {
 	doc := config.Document{}
 	if !o.Config.Database.IsZero() || exists(filepath.Join(o.Config.Data, databaseFile)) {
@@ -77,7 +77,7 @@ func (o *Options) ReadManaged(ctx context.Context) ([]managed.Object, error) {
 	return config.Objects(o.ConfigFrom, doc)
 }
 
-// TestProvider asks a provider as a gateway on this data directory does: for answers through a journal beside its own.
+// TestProvider tests a provider like a gateway on this data directory, with a journal of its own.
 func TestProvider(ctx context.Context, o Options, by audit.Actor, t managed.Trial) (f managed.Finding, err error) {
 	if o.JournalDir, err = awaitJournal(ctx, o.Config.Data, true); err != nil {
 		return f, err

@@ -13,7 +13,7 @@ import (
 	"weir/internal/route"
 )
 
-// seen is the version in force. The error is managed.ErrChanged where it is not the one that somebody has seen.
+// seen returns the version in force, or managed.ErrChanged if it is not the one that the caller has seen.
 func (m *managedConfig) seen(ctx context.Context, after *int64) (doc config.Document, seq int64, err error) {
 	doc, seq, err = m.parsed(ctx, 0)
 	if err == nil && after != nil && *after != seq {
@@ -33,7 +33,7 @@ func (m *managedConfig) apply(ctx context.Context, by audit.Actor, change config
 	return m.change(ctx, by, seq, before, after, o)
 }
 
-// changed is what is managed, at that place, and what it is with a change.
+// changed returns the managed configuration before and after a change, and the version before.
 func (m *managedConfig) changed(ctx context.Context, change config.Document, o *ApplyOptions) (
 	before, after config.Document, seq int64, err error,
 ) {
@@ -70,12 +70,12 @@ func (m *managedConfig) restore(ctx context.Context, by audit.Actor, seq int64, 
 	}
 	if at == 0 {
 		return r, llm.Errorf(llm.CodeNotFound, "There is no version %d of the managed configuration: weir config "+
-			"versions lists those that are kept.", seq)
+			"versions lists the stored ones.", seq)
 	}
 	return m.change(ctx, by, now, before, after, o)
 }
 
-// change puts a document in the place of another one, if there are no mistakes in it.
+// change replaces a document by another one, if that has no mistakes.
 func (m *managedConfig) change(ctx context.Context, by audit.Actor, seq int64, before, after config.Document,
 	o ApplyOptions,
 ) (r managed.Result, err error) {
@@ -90,8 +90,8 @@ func (m *managedConfig) change(ctx context.Context, by audit.Actor, seq int64, b
 	return r, m.put(ctx, by, seq, after, r.Changes)
 }
 
-// tryDocument calls do with what a document asks for beside the configuration file. The error is config.Problems where
-// it has mistakes.
+// tryDocument builds the configuration of a document and the configuration file, and calls do with it. It returns
+// config.Problems if the document has mistakes.
 func tryDocument(ctx context.Context, doc config.Document, o ApplyOptions, do func(*fleet, *route.Table) error) error {
 	text, err := doc.JSON()
 	if err != nil {
@@ -114,13 +114,13 @@ func tryDocument(ctx context.Context, doc config.Document, o ApplyOptions, do fu
 	return failed
 }
 
-// mistake is an error of what somebody wrote.
+// mistake wraps an error that the author of a configuration made.
 type mistake struct{ error }
 
-// Unwrap is the error itself.
+// Unwrap returns the wrapped error.
 func (m mistake) Unwrap() error { return m.error }
 
-// State is managed.Configuration's.
+// State implements managed.Configuration.
 func (m *managedConfig) State(ctx context.Context) (s managed.State, err error) {
 	doc, seq, err := m.parsed(ctx, 0)
 	if err != nil {
@@ -133,7 +133,7 @@ func (m *managedConfig) State(ctx context.Context) (s managed.State, err error) 
 	return s, nil
 }
 
-// Edit is managed.Configuration's.
+// Edit implements managed.Configuration.
 func (m *managedConfig) Edit(ctx context.Context, by audit.Actor, e managed.Edit) (managed.Result, error) {
 	change, err := documentOf(&e)
 	if err != nil {
@@ -145,7 +145,7 @@ func (m *managedConfig) Edit(ctx context.Context, by audit.Actor, e managed.Edit
 	return r, refusedEdit(err)
 }
 
-// documentOf is the document of an edit.
+// documentOf returns the document of an edit.
 func documentOf(e *managed.Edit) (config.Document, error) {
 	doc, err := config.ParseDocument("document", e.Text)
 	for _, r := range e.Remove {
@@ -167,7 +167,7 @@ func (m *managedConfig) applyOptions() ApplyOptions {
 	return ApplyOptions{File: m.options.ConfigFrom, Getenv: m.options.Getenv}
 }
 
-// Restore is managed.Configuration's.
+// Restore implements managed.Configuration.
 func (m *managedConfig) Restore(ctx context.Context, by audit.Actor, seq int64, after *int64) (managed.Result, error) {
 	o := m.applyOptions()
 	o.After = after
@@ -175,9 +175,10 @@ func (m *managedConfig) Restore(ctx context.Context, by audit.Actor, seq int64, 
 	return r, refusedEdit(err)
 }
 
-// Versions is managed.Configuration's.
+// Versions implements managed.Configuration.
 func (m *managedConfig) Versions(ctx context.Context, before int64, most int) ([]managed.Version, error) {
-	list, err := m.store.Versions(ctx, before, most+1) // the oldest is compared with the one before it
+	// one more, because the oldest is compared with the version before it
+	list, err := m.store.Versions(ctx, before, most+1)
 	if err != nil || len(list) == 0 {
 		return list, err
 	}
@@ -198,7 +199,7 @@ func (m *managedConfig) Versions(ctx context.Context, before int64, most int) ([
 	return list[:min(len(list), most)], err
 }
 
-// refusedEdit is an error of a change as operators are told it.
+// refusedEdit converts an error of a change to the one that operators see.
 func refusedEdit(err error) error {
 	if problems, ok := errors.AsType[config.Problems](err); ok {
 		lines := make([]string, len(problems))
@@ -212,7 +213,7 @@ func refusedEdit(err error) error {
 	if errors.Is(err, managed.ErrChanged) {
 		return &llm.Error{
 			Code: llm.CodeConflict, Err: err,
-			Message: "The configuration was changed meanwhile. Get it again, and repeat the change.",
+			Message: "The configuration was changed meanwhile. Read it again, then repeat the change.",
 		}
 	}
 	if errors.Is(err, managed.ErrUnknown) {
@@ -228,13 +229,13 @@ func refusedEdit(err error) error {
 	return err
 }
 
-// sentence is an error as people read it.
+// sentence formats an error as a sentence.
 func sentence(err error) string {
 	text := err.Error()
 	return ended(strings.ToUpper(text[:1]) + text[1:])
 }
 
-// ended is a text with a full stop, unless it ends already.
+// ended adds a full stop, unless the text already ends with a full stop or question mark.
 func ended(text string) string {
 	if strings.HasSuffix(text, "?") || strings.HasSuffix(text, ".") {
 		return text

@@ -12,16 +12,15 @@ import (
 	"weir/internal/store"
 )
 
-// MoveOptions say where an installation is moved to.
+// MoveOptions holds the options of Move.
 type MoveOptions struct {
 	To       llm.Secret // a postgres:// URL
 	Progress func(done, total int64)
 	Log      *slog.Logger
 }
 
-// Move copies an installation's SQLite database to PostgreSQL and returns how
-// many rows it has, and how many of them an interrupted move had brought. The
-// journal stays where it is and goes on. No gateway may run meanwhile.
+// Move copies an installation's SQLite database to PostgreSQL. It returns the number of rows, and the number of those
+// that an interrupted move had already copied. The journal stays in its directory. No gateway may run meanwhile.
 func Move(ctx context.Context, cfg config.Config, o MoveOptions) (rows, kept int64, err error) {
 	if !cfg.Database.IsZero() {
 		return 0, 0, errors.New("`database` is set, so this installation is not on SQLite: there is nothing to move")
@@ -29,11 +28,11 @@ func Move(ctx context.Context, cfg config.Config, o MoveOptions) (rows, kept int
 	from := storeOptions(&cfg, o.Log)
 	dir, err := ownJournal(cfg.Data, false)
 	if err != nil {
-		return 0, 0, fmt.Errorf("a move needs the journal for itself: %w", err)
+		return 0, 0, fmt.Errorf("lock the journal: %w", err)
 	}
 	unlock, err := ledger.Lock(ctx, dir)
 	if err != nil {
-		return 0, 0, fmt.Errorf("a move needs the journal for itself: %w", err)
+		return 0, 0, fmt.Errorf("lock the journal: %w", err)
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	id, _, err := ledger.Identity(dir)

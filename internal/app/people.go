@@ -10,9 +10,8 @@ import (
 	"weir/internal/store"
 )
 
-// newPeople makes the service that lets people in, as the configuration says.
-// Base is the address for links where public_url is empty. Demoted is people.Options.Demoted. Change
-// is for tests. Close lets go of what it holds.
+// newPeople creates the sign-in service of the configuration. Base returns the address for links if public_url is
+// empty. Demoted is people.Options.Demoted. Change is for tests. Closer releases the service's resources.
 func newPeople(cfg *config.Config, db *store.DB, log *slog.Logger, base func() string, demoted func(),
 	change func(*people.Options),
 ) (s *people.Service, closer func(), err error) {
@@ -67,17 +66,16 @@ func oidcOptions(cfg *config.Config) people.OIDCOptions {
 	return o
 }
 
-// listened is the address of cfg.Listen, for commands beside a gateway.
+// listened is the address of cfg.Listen, for commands without a listener.
 type listened string
 
-// Network is always TCP.
+// Network returns "tcp".
 func (listened) Network() string { return "tcp" }
 
-// String is host:port.
+// String returns host:port.
 func (l listened) String() string { return string(l) }
 
-// BaseURL is the address that links carry: public_url, or else what the gateway
-// listens on, as it is reached from this machine.
+// BaseURL returns the address for links: public_url, or else the listening address as this machine reaches it.
 func (d *Data) BaseURL() string {
 	if d.cfg.PublicURL != "" {
 		return d.cfg.PublicURL

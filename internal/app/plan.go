@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// planDays is how many days are replayed where nobody says, and mostPlanDays how many at most.
+	// planDays is the default number of days to replay, and mostPlanDays the maximum.
 	planDays, mostPlanDays = 7, 92
-	// mostPlanned is how many attempts are replayed at most.
+	// mostPlanned bounds the attempts of a replay.
 	mostPlanned = 2_000_000
 )
 
-// PlanOptions say what is replayed.
+// PlanOptions says which requests to replay.
 type PlanOptions struct {
 	ApplyOptions
 	Scopes  plan.Scopes
-	Days    int                  // whole UTC days before now, with that of now; 0 for a week
+	Days    int                  // whole UTC days up to now, including today; 0 for a week
 	Decided func(*plan.Decision) // see plan.Options
 }
 
@@ -41,7 +41,7 @@ func newPlanner(m *managedConfig, accounts *account.Service, db *store.DB) *plan
 	return &planner{m, accounts, db}
 }
 
-// Plan tells what a change would have done to the requests of the last days.
+// Plan returns what a change would have done to the requests of the last days.
 func (d *Data) Plan(ctx context.Context, change config.Document, o PlanOptions) (plan.Result, error) {
 	m, err := newManaged(&d.cfg, d.store)
 	if err != nil {
@@ -50,7 +50,7 @@ func (d *Data) Plan(ctx context.Context, change config.Document, o PlanOptions) 
 	return newPlanner(m, d.Accounts, d.store).plan(ctx, change, o)
 }
 
-// Ask is plan, for the administration.
+// Ask replays for the administration.
 func (p *planner) Ask(ctx context.Context, a plan.Ask) (plan.Result, error) {
 	change, err := documentOf(&a.Change)
 	if err != nil {
@@ -65,7 +65,7 @@ func (p *planner) plan(ctx context.Context, change config.Document, o PlanOption
 		o.Days = planDays
 	}
 	if o.Days < 1 || o.Days > mostPlanDays {
-		return r, llm.Invalidf("days", "A plan is of 1 to %d days.", mostPlanDays)
+		return r, llm.Invalidf("days", "A plan covers 1 to %d days.", mostPlanDays)
 	}
 	select {
 	case p.managed.plans <- struct{}{}:
@@ -73,7 +73,7 @@ func (p *planner) plan(ctx context.Context, change config.Document, o PlanOption
 	default:
 		return r, &llm.Error{
 			Code: llm.CodeOverloaded, RetryAfter: time.Second,
-			Message: "Another plan is being made. Try again when it is done.",
+			Message: "Another plan is running. Try again when it is done.",
 		}
 	}
 	before, after, _, err := p.managed.changed(ctx, change, &o.ApplyOptions)
@@ -98,7 +98,7 @@ func (p *planner) plan(ctx context.Context, change config.Document, o PlanOption
 	return r, err
 }
 
-// aliasesOf are the names of aliases that differ.
+// aliasesOf returns the names of the aliases that differ.
 func aliasesOf(before, after config.Document) map[string]bool {
 	names := map[string]bool{}
 	for _, c := range before.Changes(after) {
@@ -109,7 +109,7 @@ func aliasesOf(before, after config.Document) map[string]bool {
 	return names
 }
 
-// state is what holds at present, with that configuration.
+// state returns the present state, with that configuration.
 func (p *planner) state(ctx context.Context, cfg *config.Config, table *route.Table) (s plan.State, err error) {
 	s = plan.State{
 		Accounts: map[string]*account.Account{}, Keys: map[string]*account.Key{}, Policy: policyOf(cfg), Table: table,

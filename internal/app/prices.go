@@ -16,11 +16,10 @@ import (
 	"weir/internal/route"
 )
 
-// priceFilesEvery is how often a running gateway looks whether a price file has changed.
+// priceFilesEvery is the interval at which a running gateway checks the price files for changes.
 const priceFilesEvery = 2 * time.Second
 
-// knownProviders are the names that a price file may have for a provider beside those of
-// the data.
+// knownProviders returns the names of providers that a price file may use, besides those of the data.
 func knownProviders(cfg *config.Config, catalogue provider.Catalogue) (names []string) {
 	for i := range catalogue {
 		names = append(names, catalogue[i].Name)
@@ -32,7 +31,7 @@ func knownProviders(cfg *config.Config, catalogue provider.Catalogue) (names []s
 	return slices.Compact(names)
 }
 
-// priceSources are where the prices in force are from, for the pages of operators.
+// priceSources returns the sources of the prices in force, for the operators' pages.
 func (g *instance) priceSources() dashboard.PriceSources {
 	now := g.fleet.prices.Now()
 	day, _ := g.fleet.prices.Age()
@@ -42,8 +41,8 @@ func (g *instance) priceSources() dashboard.PriceSources {
 	}
 }
 
-// CheckPrices reads price files as a gateway with that configuration would. The error is
-// pricing.Problems where they have mistakes, or name what the data does not know.
+// CheckPrices reads price files like a gateway with that configuration. It returns pricing.Problems for mistakes and
+// for names that the data does not have.
 func (o *Options) CheckPrices(ctx context.Context, paths []string) error {
 	files, err := pricing.ReadFiles(paths)
 	if err != nil {
@@ -56,9 +55,9 @@ func (o *Options) CheckPrices(ctx context.Context, paths []string) error {
 	return err
 }
 
-// DiffPrices is what costs otherwise, now, where price files are added to those of the
-// configuration; of those that it names already, what costs otherwise without them. Lists that ImportPrices reads are
-// taken as what it makes of them, and of these it says, too, which models they do not have.
+// DiffPrices returns the prices that change now if price files are added to those of the configuration. Files that it
+// already names are compared with the prices without them. It converts lists that ImportPrices accepts, and also
+// returns the models that such a list does not have.
 func (o *Options) DiffPrices(ctx context.Context, paths []string) ([]pricing.Change, error) {
 	files, lists, err := readDiffed(paths)
 	if err != nil {
@@ -82,7 +81,7 @@ func (o *Options) DiffPrices(ctx context.Context, paths []string) ([]pricing.Cha
 	return pricing.Diff(before, after, time.Now(), lists...), nil
 }
 
-// readDiffed reads price files, and lists of others as price files, whose paths it names.
+// readDiffed reads price files, and converts other lists to price files. It returns the paths of the converted lists.
 func readDiffed(paths []string) (files []pricing.File, lists []string, err error) {
 	for _, path := range paths {
 		f, err := pricing.ReadFile(path)
@@ -90,7 +89,7 @@ func readDiffed(paths []string) (files []pricing.File, lists []string, err error
 			return nil, nil, err
 		}
 		if !pricing.IsFile(f.Text) {
-			c, err := pricing.Convert(f.Text, "", true) // all that it says
+			c, err := pricing.Convert(f.Text, "", true) // with all data of the list
 			if err != nil {
 				return nil, nil, fmt.Errorf("%s: %w", path, err)
 			}
@@ -101,7 +100,7 @@ func readDiffed(paths []string) (files []pricing.File, lists []string, err error
 	return files, lists, nil
 }
 
-// priceBook is the book of that configuration with these price files in place of its own.
+// priceBook returns the price book of the configuration with these price files instead of its own.
 func (o *Options) priceBook(ctx context.Context, files []pricing.File) (book *pricing.Book, err error) {
 	without := *o
 	without.Config.PricesFile = nil
@@ -114,9 +113,8 @@ func (o *Options) priceBook(ctx context.Context, files []pricing.File) (book *pr
 	return book, err
 }
 
-// ImportPrices makes a price file of a list of others. Day is that of the list,
-// YYYY-MM-DD; empty for the day on which the file was last changed. Own says that the list is the operator's, so that
-// its prices are exact.
+// ImportPrices converts a public price list to a price file. Day is the day of the list, YYYY-MM-DD; empty for the
+// day of the file's last change. Own means that the list is the operator's own, so its prices are exact.
 func ImportPrices(path, day string, own bool) (*pricing.Converted, error) {
 	f, err := pricing.ReadFile(path)
 	if err != nil {
@@ -129,7 +127,7 @@ func ImportPrices(path, day string, own bool) (*pricing.Converted, error) {
 		}
 		day = info.ModTime().UTC().Format(time.DateOnly)
 	} else if _, err := time.Parse(time.DateOnly, day); err != nil {
-		return nil, llm.Invalidf("seen", "%q is not a date such as 2026-12-31", day)
+		return nil, llm.Invalidf("seen", "%q is not a date: write one such as 2026-12-31", day)
 	}
 	c, err := pricing.Convert(f.Text, day, own)
 	if err != nil {

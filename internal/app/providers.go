@@ -26,19 +26,19 @@ const (
 	demoBaseURL = "http://demo.invalid/v1"
 )
 
-// fleet makes providers and routes from the configuration.
+// fleet builds providers and routes from the configuration.
 type fleet struct {
 	options  *Options
 	dialects dialect.Set
 	health   *route.Health
 	demo     *simulator.Server
 	prices   pricing.InForce
-	// files and connections, which counts those to all providers, are of a process that serves.
+	// files and connections, which counts the connections to all providers, are set in a process that serves.
 	files       fileShares
 	connections *provider.Connections
 }
 
-// newFleet makes a fleet. Notify is told how targets fare; nil for nobody.
+// newFleet creates a fleet. Notify receives changes of targets' health; it may be nil.
 func newFleet(o *Options, notify func(route.Event)) *fleet {
 	f := &fleet{options: o, dialects: o.Dialects, health: route.NewHealth(notify)}
 	if f.dialects == nil {
@@ -48,7 +48,7 @@ func newFleet(o *Options, notify func(route.Event)) *fleet {
 	return f
 }
 
-// shareFiles bounds what may be open at once of a process that serves.
+// shareFiles divides the open files of a process that serves.
 func (f *fleet) shareFiles() {
 	files, concurrency := openFiles(), f.options.Config.MaxConcurrency
 	f.files = shareFiles(files, concurrency)
@@ -58,7 +58,7 @@ func (f *fleet) shareFiles() {
 
 func (f *fleet) close() { f.demo.Close() }
 
-// table is the routes that the configuration asks for.
+// table builds the routes of the configuration.
 func (f *fleet) table(ctx context.Context, cfg *config.Config) (*route.Table, error) {
 	catalogue, err := provider.LoadCatalogue()
 	if err != nil {
@@ -96,17 +96,16 @@ func (f *fleet) table(ctx context.Context, cfg *config.Config) (*route.Table, er
 	return table, nil
 }
 
-// lineup is who is there to answer.
+// lineup holds the providers that can answer.
 type lineup struct {
 	options []provider.Options
-	// ambient are the names of those that are there only by what may be set
-	// for other programs. Nobody gets one without asking for it.
+	// ambient has the names of providers that are switched on only by variables that may be set for other programs.
+	// They are used only if a request names them.
 	ambient map[string]bool
 }
 
-// lineup is those of the configuration, then those that the environment
-// switches on, then a server on this machine; and if nobody means any of
-// these, the demo.
+// lineup returns the providers of the configuration, those that the environment switches on, and a server on this
+// machine. If none of them is configured on purpose, it adds the demo.
 func (f *fleet) lineup(ctx context.Context, cfg *config.Config, catalogue provider.Catalogue) (lineup, error) {
 	all, named, ambient := []provider.Options(nil), map[string]bool{}, map[string]bool{}
 	for i := range cfg.Providers {
@@ -125,7 +124,7 @@ func (f *fleet) lineup(ctx context.Context, cfg *config.Config, catalogue provid
 			continue
 		}
 		if len(found.Missing) > 0 {
-			f.options.Log.Info("a provider is not configured: its environment variable is not set",
+			f.options.Log.Info("a provider is not configured: set its environment variable",
 				"provider", e.Name, "missing", found.Missing)
 			continue
 		}
@@ -139,7 +138,7 @@ func (f *fleet) lineup(ctx context.Context, cfg *config.Config, catalogue provid
 		if e.Notice == "" || named[e.Name] || !e.IsHere(ctx, (&net.Dialer{}).DialContext) {
 			continue
 		}
-		//nolint:sloglint // it names what was found, so that nobody has to look for it
+		//nolint:sloglint // the message names the found server
 		f.options.Log.Info(fmt.Sprintf("%s found on this machine; its models are %s/<name>", e.Title, e.Name))
 		all = append(all, e.Options(f.dialects))
 	}
@@ -152,8 +151,7 @@ func (f *fleet) lineup(ctx context.Context, cfg *config.Config, catalogue provid
 	return lineup{all, ambient}, nil
 }
 
-// configured is a provider of the configuration. What it leaves out is the
-// catalogue's, or the environment's.
+// configured returns the options of a configured provider. The catalogue or the environment completes missing values.
 func (f *fleet) configured(p *config.Provider, catalogue provider.Catalogue) (provider.Options, error) {
 	o := provider.Options{Name: p.Name, Retries: provider.DefaultRetries}
 	if e := catalogue.Speaking(p.Name, p.Dialect); e != nil {
@@ -203,13 +201,13 @@ func (f *fleet) configured(p *config.Provider, catalogue provider.Catalogue) (pr
 	return o, nil
 }
 
-// complete adds what holds for every provider.
+// complete adds the options that all providers share.
 func (f *fleet) complete(o *provider.Options, cfg *config.Config) {
 	o.Proxy, o.CAFile = cfg.Outbound.Proxy.Reveal(), cfg.Outbound.CAFile
 	o.UserAgent = "weir/" + cmp.Or(f.options.Version, "dev")
 }
 
-// demoOptions is the simulator, in this process.
+// demoOptions returns the options of the simulator in this process.
 func (f *fleet) demoOptions() provider.Options {
 	return provider.Options{
 		Name: demoName, Dialect: f.dialects.Usual(), BaseURL: demoBaseURL, Also: f.dialects.Below("/v1/"),
@@ -225,8 +223,8 @@ func demoModels() []string {
 	return names
 }
 
-// defaultModel is the first of the shipped order that is usable, else the
-// first that a provider lists, else none.
+// defaultModel returns the first usable model in the shipped order, else the first model that a provider lists, else
+// "".
 func defaultModel(providers []*provider.Provider, catalogue provider.Catalogue, ambient map[string]bool) string {
 	for i := range catalogue {
 		e := &catalogue[i]
@@ -266,7 +264,7 @@ func overrides(cfg *config.Config, providers []*provider.Provider) pricing.Overr
 		Assumed: pricing.Assumed(cfg.Pricing.Assumed), UsualTools: cfg.Pricing.Tools == "usual",
 		Margin: 1000 + 10*cfg.Pricing.Margin, Resellers: map[string]bool{},
 	}
-	// made up, as its answers are
+	// These prices are invented, like the answers.
 	o.Prices[demoName+"/*"] = pricing.PriceOverride{"input": "0.10", "cache_read": "0.01", "output": "0.40"}
 	for name, p := range cfg.Prices {
 		o.Prices[name] = p
@@ -293,10 +291,10 @@ func overrides(cfg *config.Config, providers []*provider.Provider) pricing.Overr
 	return o
 }
 
-// healthFile is where a running gateway says how the providers fare.
+// healthFile returns the path where a running gateway reports the health of its providers.
 func healthFile(cfg *config.Config) string { return filepath.Join(cfg.Data, "providers.json") }
 
-// withTable calls do with what the configuration asks for, in a process that does not serve.
+// withTable builds the configuration and calls do with it, in a process that does not serve.
 func (o *Options) withTable(ctx context.Context, do func(*fleet, *route.Table) error) error {
 	f := newFleet(o, nil)
 	defer f.close()
@@ -308,8 +306,7 @@ func (o *Options) withTable(ctx context.Context, do func(*fleet, *route.Table) e
 	return do(f, table)
 }
 
-// Providers are the configured providers and, where a gateway runs on the data
-// directory, how they fare there.
+// Providers returns the configured providers and, if a gateway runs on the data directory, their health there.
 func (o *Options) Providers(ctx context.Context) (all []route.ProviderCondition, running bool, err error) {
 	if all, running, err = route.Reported(healthFile(&o.Config)); running || err != nil {
 		return all, running, err

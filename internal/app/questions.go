@@ -11,15 +11,15 @@ import (
 	"weir/internal/provider"
 )
 
-// How providers are asked about replies whose end nobody saw: so many at once, which takes
-// as long as the slowest of them, every so often. So a node asks 120 times a minute at most.
+// Providers are queried about replies with an unknown end: questionsAtOnce at once, every questionsEvery, so a node
+// sends at most 120 queries a minute. A batch takes as long as its slowest query.
 const (
 	questionsEvery  = 2 * time.Second
 	questionsAtOnce = 4
 )
 
-// askProviders asks providers what attempts used whose end nobody saw, and resolves the
-// attempts by what they say. Where no provider can be asked, it does nothing.
+// askProviders queries providers about attempts with an unknown end, and resolves the attempts from the answers. It
+// does nothing if no provider can be queried.
 func (g *instance) askProviders(ctx context.Context) {
 	every := time.NewTicker(questionsEvery)
 	defer every.Stop()
@@ -34,7 +34,7 @@ func (g *instance) askProviders(ctx context.Context) {
 			continue
 		}
 		if err := g.askSome(ctx, asking); err != nil && ctx.Err() == nil {
-			g.options.Log.Error("providers could not be asked about replies", "err", err)
+			g.options.Log.Error("providers could not be queried about replies", "err", err)
 		}
 	}
 }
@@ -58,17 +58,17 @@ func (g *instance) askSome(ctx context.Context, asking []*provider.Provider) err
 	return errors.Join(errs...)
 }
 
-// askOne asks a question. Where the provider does not answer it, it is asked again later.
+// askOne queries a provider. If the provider does not answer, the question is asked again later.
 func (g *instance) askOne(ctx context.Context, p *provider.Provider, q *ledger.Question) error {
 	reply, err := p.AskWithAny(ctx, q.ReplyID)
 	log := g.options.Log.With("attempt", q.ID.String(), "provider", p.Name())
 	if err != nil {
-		log.Debug("a provider does not know the reply it was asked about", "err", err)
+		log.Debug("a provider does not know the queried reply", "err", err)
 		return nil
 	}
 	resolved, err := g.store.Ledger.AnswerQuestion(ctx, q.ID, reply, p.BillsItself())
 	if err == nil {
-		log.Debug("a provider was asked about a reply", "resolved", resolved)
+		log.Debug("a provider was queried about a reply", "resolved", resolved)
 	}
 	return err
 }

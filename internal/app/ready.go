@@ -13,15 +13,15 @@ import (
 	"weir/internal/config"
 )
 
-// Bounds of asking a gateway on this machine whether it is ready.
+// Bounds of the readiness check of a gateway on this machine.
 const (
-	mostReadyText = 4 << 10 // bytes of its answer
+	mostReadyText = 4 << 10 // bytes of the answer
 	readyDial     = 2 * time.Second
 )
 
-// Ready asks the gateway on this machine that has the configuration whether it takes requests: nil if it does. Only the
-// status of the answer counts and nothing secret is sent, so that its certificate, which is for the name by which
-// others know the gateway, is not verified.
+// Ready checks whether the gateway on this machine with this configuration accepts requests. It returns nil if so. It
+// sends no secret and uses only the status of the answer. So it does not verify the certificate, which is for the
+// name by which others know the gateway.
 func Ready(ctx context.Context, cfg *config.Config) error {
 	scheme, name := "http", ""
 	if cfg.TLS.On() {
@@ -38,11 +38,11 @@ func Ready(ctx context.Context, cfg *config.Config) error {
 	url := scheme + "://" + localAddress(cfg.Listen) + "/readyz"
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
-		return fmt.Errorf("ask %s: %w", url, err)
+		return fmt.Errorf("request %s: %w", url, err)
 	}
 	answer, err := transport.RoundTrip(r)
 	if err != nil {
-		return fmt.Errorf("no gateway answers at %s; is it running, with the same configuration? %w", url, err)
+		return fmt.Errorf("no gateway answers at %s: start it, or use its configuration: %w", url, err)
 	}
 	defer answer.Body.Close() //nolint:errcheck // it was only read
 	text, err := io.ReadAll(io.LimitReader(answer.Body, mostReadyText))
@@ -50,10 +50,10 @@ func Ready(ctx context.Context, cfg *config.Config) error {
 		return nil
 	}
 	said := strings.TrimSpace(string(text))
-	return fmt.Errorf("%s answers %d, %q; what is wrong is at %s?verbose", url, answer.StatusCode, said, url)
+	return fmt.Errorf("%s answers %d, %q: see %s?verbose for the reason", url, answer.StatusCode, said, url)
 }
 
-// localAddress is where this machine reaches what listens on an address, which may be all addresses.
+// localAddress returns the address by which this machine reaches a listener, which may listen on all addresses.
 func localAddress(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {

@@ -21,33 +21,33 @@ import (
 )
 
 const (
-	// reconcileWait bounds the questions to a provider, and reconcileAsk each of them.
+	// reconcileWait bounds a whole comparison, and reconcileAsk each request to the provider.
 	reconcileWait, reconcileAsk = 5 * time.Minute, time.Minute
-	// reconcileDays is how many days are compared at most.
+	// reconcileDays bounds the days of a comparison.
 	reconcileDays = 366
 	groupsPage    = 1000
-	// driftEvery is how often it is looked whether a day is to be compared, driftAfter how long after its end that is: by
-	// then providers have it, and the whole day after it, on which they may count some of it.
+	// driftEvery is the interval of the check for a new day to compare. A day is compared driftAfter its end, when
+	// providers have reported it and the day after it, to which they may assign some of its usage.
 	driftEvery, driftAfter = time.Hour, 32 * time.Hour
-	// driftBack is how many days before that one are compared too, where no gateway ran in time, and driftKept for how
-	// long it is known that a day was told of.
+	// driftBack is the number of earlier days that are compared again, in case no gateway ran in time. driftKept is
+	// how long a reported day is remembered.
 	driftBack, driftKept = 6, 40 * 24 * time.Hour
-	// driftModels is how many models an event names.
+	// driftModels bounds the models that an event names.
 	driftModels = 20
 )
 
-// ReconcileOptions say what is compared.
+// ReconcileOptions says what to compare.
 type ReconcileOptions struct {
 	ApplyOptions
 	Provider string
-	AdminKey llm.Secret // zero for that of the configuration
-	From, To time.Time  // days, both inclusive
-	// Resolve has attempts resolved whose end nobody saw, where the provider's figures decide what they used. That is so
-	// only where nothing else uses the provider's keys.
+	AdminKey llm.Secret // zero for the one of the configuration
+	From, To time.Time  // days, inclusive
+	// Resolve resolves attempts with an unknown end if the provider's figures decide their usage. Set it only if
+	// nothing else uses the provider's keys.
 	Resolve bool
 }
 
-// Reconcile compares the ledger with what a provider reports.
+// Reconcile compares the ledger with a provider's report.
 func (d *Data) Reconcile(ctx context.Context, o ReconcileOptions) (r reconcile.Result, err error) {
 	doc, err := d.managed(ctx)
 	if err != nil {
@@ -75,8 +75,8 @@ func (b *books) compare(ctx context.Context, o *ReconcileOptions) (reconcile.Res
 	return b.reconcileWith(ctx, o.Provider, o.AdminKey, o.From, o.To)
 }
 
-// resolve resolves attempts whose end nobody saw by what the provider reports, where there is one such attempt of the
-// model on the day. It is how many.
+// resolve resolves an attempt with an unknown end from the provider's report, if it is the only one of its model and
+// day. It returns how many it resolved.
 func (b *books) resolve(ctx context.Context, provider string, rows []reconcile.Row) (n int, err error) {
 	for i := range rows {
 		r := &rows[i]
@@ -104,7 +104,7 @@ func (b *books) resolve(ctx context.Context, provider string, rows []reconcile.R
 	return n, nil
 }
 
-// ReconcileBill compares the ledger with what a provider's billing file charges for days, within those of the options.
+// ReconcileBill compares the ledger with the charges in a provider's billing file, for the days of the options.
 func (d *Data) ReconcileBill(ctx context.Context, o ReconcileOptions, bill *reconcile.Bill) (
 	days []reconcile.Day, err error,
 ) {
@@ -132,15 +132,15 @@ func (d *Data) ReconcileBill(ctx context.Context, o ReconcileOptions, bill *reco
 	return days, err
 }
 
-// checkDays refuses too many days, and those that end before they begin.
+// checkDays refuses too many days, and an end before the start.
 func checkDays(from, to time.Time) error {
 	if days := int(to.Sub(from).Hours()/24) + 1; days < 1 || days > reconcileDays {
-		return llm.Invalidf("start_date", "The days are 1 to %d, the first one not behind the last.", reconcileDays)
+		return llm.Invalidf("start_date", "Choose 1 to %d days, with start_date not after end_date.", reconcileDays)
 	}
 	return nil
 }
 
-// reconcileAsked is what the administration asks for: one comparison at a time, by the admin key of the configuration.
+// reconcileAsked compares for the administration: one comparison at a time, with the admin key of the configuration.
 func reconcileAsked(g *instance) func(context.Context, reconcile.Ask) (reconcile.Result, error) {
 	turns := g.managed.comparisons
 	return func(ctx context.Context, a reconcile.Ask) (reconcile.Result, error) {
@@ -150,7 +150,7 @@ func reconcileAsked(g *instance) func(context.Context, reconcile.Ask) (reconcile
 		default:
 			return reconcile.Result{}, &llm.Error{
 				Code: llm.CodeOverloaded, RetryAfter: time.Second,
-				Message: "Another comparison is being made. Try again when it is done.",
+				Message: "Another comparison is running. Try again when it is done.",
 			}
 		}
 		b := books{g.store, g.configInForce(), g.router.Table()}
@@ -158,14 +158,14 @@ func reconcileAsked(g *instance) func(context.Context, reconcile.Ask) (reconcile
 	}
 }
 
-// books are the ledger, and the providers beside whose reports it is held.
+// books holds the ledger and the providers that it is compared with.
 type books struct {
 	store *store.DB
 	cfg   *config.Config
 	table *route.Table
 }
 
-// reconcile compares by the admin key of the configuration.
+// reconcile compares with the admin key of the configuration.
 func (b *books) reconcile(ctx context.Context, name string, from, to time.Time) (reconcile.Result, error) {
 	if _, _, err := b.reader(name); err != nil {
 		return reconcile.Result{}, err
@@ -178,7 +178,7 @@ func (b *books) reconcile(ctx context.Context, name string, from, to time.Time) 
 	}
 	if key.IsZero() {
 		return reconcile.Result{}, llm.Invalidf("provider", "The provider %q has no admin_key. Set it in the "+
-			"configuration, or name a file with one.", name)
+			"configuration, or name a file with the key.", name)
 	}
 	return b.reconcileWith(ctx, name, key, from, to)
 }
@@ -204,20 +204,20 @@ func (b *books) reconcileWith(ctx context.Context, name string, key llm.Secret, 
 	if err != nil {
 		return r, &llm.Error{
 			Code: llm.CodeProviderError, Err: err,
-			Message: fmt.Sprintf("%s does not tell what it charges: %s.", name, err),
+			Message: fmt.Sprintf("The report of %s cannot be read: %s.", name, err),
 		}
 	}
 	ours, err := b.bought(ctx, p, from, to)
 	return reconcile.Result{Rows: reconcile.Compare(ours, &theirs), Other: theirs.Other}, err
 }
 
-// reportsClient asks providers for reports, at addresses that their requests may go to.
+// reportsClient returns a client for reports, which connects only to addresses that the provider's requests may use.
 func reportsClient(o *config.Outbound, reach outbound.Reach) (*http.Client, error) {
 	transport, err := outbound.Transport(o.Proxy.Reveal(), o.CAFile, reconcileAsk)
 	if err != nil {
 		return nil, err
 	}
-	if o.Proxy.IsZero() { // else the proxy is what is dialled
+	if o.Proxy.IsZero() { // otherwise the gateway dials the proxy
 		transport.DialContext = (&net.Dialer{Timeout: reconcileAsk, Control: reach.Control}).DialContext
 	}
 	return &http.Client{
@@ -229,13 +229,13 @@ func reportsClient(o *config.Outbound, reach outbound.Reach) (*http.Client, erro
 func (b *books) provider(name string) (*provider.Provider, error) {
 	p := b.table.Provider(name)
 	if p == nil {
-		return nil, llm.Errorf(llm.CodeNotFound, "There is no provider %q. weir providers lists those that there are.",
+		return nil, llm.Errorf(llm.CodeNotFound, "There is no provider %q: weir providers lists the configured ones.",
 			name).At("provider")
 	}
 	return p, nil
 }
 
-// reader is the provider, and how it reports.
+// reader returns the provider, and the function that reads its reports.
 func (b *books) reader(name string) (*provider.Provider, reconcile.Read, error) {
 	p, err := b.provider(name)
 	if err != nil {
@@ -243,13 +243,14 @@ func (b *books) reader(name string) (*provider.Provider, reconcile.Read, error) 
 	}
 	read := reconcile.Reader(cmp.Or(p.PriceSource(), name), p.Dialect().Name)
 	if read == nil {
-		return nil, nil, llm.Invalidf("provider", "%s does not report usage and costs in a way that is known here: "+
-			"OpenAI, Anthropic and OpenRouter do. Compare its billing file: weir reconcile %s --file FILE.", name, name)
+		return nil, nil, llm.Invalidf("provider", "Weir cannot read usage and cost reports of %s, only those of "+
+			"OpenAI, "+
+			"Anthropic and OpenRouter. Compare its billing file: weir reconcile %s --file FILE.", name, name)
 	}
 	return p, read, nil
 }
 
-// bought is what the ledger has of a provider, by day and model.
+// bought returns the purchases from a provider in the ledger, by day and model.
 func (b *books) bought(ctx context.Context, p *provider.Provider, from, to time.Time) (
 	map[reconcile.Place]reconcile.Ours, error,
 ) {
@@ -279,8 +280,9 @@ func (b *books) bought(ctx context.Context, p *provider.Provider, from, to time.
 					Input: u.Usage.InputTokens(), Cached: u.Usage[llm.CacheRead] + u.Usage[llm.CacheReadAudio],
 					Output: u.Usage.OutputTokens(),
 				},
-				Cost: bought, Uncertain: most - bought, Unseen: u.Unseen > 0, Unpriced: u.PurchaseUnpriced(u.Unpriced) > 0,
-				Price: b.table.Price(&route.Target{Provider: p, Model: model}, at),
+				Cost: bought, Uncertain: most - bought, Unseen: u.Unseen > 0,
+				Unpriced: u.PurchaseUnpriced(u.Unpriced) > 0,
+				Price:    b.table.Price(&route.Target{Provider: p, Model: model}, at),
 			}
 		}
 		if len(page.Uses) < groupsPage {
@@ -289,12 +291,12 @@ func (b *books) bought(ctx context.Context, p *provider.Provider, from, to time.
 	}
 }
 
-// watchDrift compares each day once it is over with what the providers report that have an admin key, and tells of what
-// differs, until ctx ends.
+// watchDrift compares each finished day with the reports of the providers that have an admin key, and sends an event
+// for unexplained differences, until ctx ends.
 func watchDrift(ctx context.Context, g *instance) {
 	every := time.NewTicker(driftEvery)
 	defer every.Stop()
-	compared := map[string]string{} // the last day, by provider
+	compared := map[string]string{} // last compared day, by provider
 	for {
 		cfg := g.configInForce()
 		b := books{g.store, cfg, g.router.Table()}
@@ -319,7 +321,8 @@ func watchDrift(ctx context.Context, g *instance) {
 	}
 }
 
-// tellDrift compares the days up to one, with those beside them, and tells of what is not explained.
+// tellDrift compares the days up to last, together with the days before and after them, and sends an event for each
+// day with unexplained differences.
 func tellDrift(ctx context.Context, g *instance, b *books, provider string, last time.Time) error {
 	r, err := b.reconcile(ctx, provider, last.AddDate(0, 0, -driftBack-1), last.AddDate(0, 0, 1))
 	if err != nil {
@@ -331,14 +334,15 @@ func tellDrift(ctx context.Context, g *instance, b *books, provider string, last
 	}
 	for back := driftBack; back >= 0; back-- {
 		day := last.AddDate(0, 0, -back)
-		if began == "" || day.Format(time.DateOnly) < began { // what was used then did not come this way
+		if began == "" || day.Format(time.DateOnly) < began { // there was no usage through this gateway yet
 			continue
 		}
 		d := driftOf(provider, day.Format(time.DateOnly), r.Rows)
 		if d.Rows == 0 {
 			continue
 		}
-		g.options.Log.Warn("a provider's report differs from the ledger", "provider", provider, "date", d.Date, "models",
+		g.options.Log.Warn("a provider's report differs from the "+
+			"ledger", "provider", provider, "date", d.Date, "models",
 			d.Rows)
 		e := webhook.NewEvent(webhook.UsageDrift, "", g.store.Now(), webhook.Data{Drift: &d})
 		e.TellOnce(day.Add(driftKept), provider, d.Date)
@@ -349,7 +353,7 @@ func tellDrift(ctx context.Context, g *instance, b *books, provider string, last
 	return nil
 }
 
-// driftOf is what is not explained of a day.
+// driftOf returns the unexplained differences of a day.
 func driftOf(provider, date string, rows []reconcile.Row) webhook.Drift {
 	d := webhook.Drift{Provider: provider, Date: date, Models: []webhook.DriftedOf{}}
 	for i := range rows {

@@ -8,8 +8,8 @@ import (
 	"weir/internal/route"
 )
 
-// reload puts the changed configuration in force, as far as it can change
-// while the gateway runs: providers, models, prices, aliases, limits, origins of CORS, retention.
+// reload puts a changed configuration in force, as far as it can change while the gateway runs: providers, models,
+// prices, aliases, limits, CORS origins, retention.
 func (g *instance) reload(ctx context.Context) {
 	look, lookManaged := time.NewTicker(priceFilesEvery), time.NewTicker(managedEvery)
 	defer look.Stop()
@@ -33,19 +33,20 @@ func (g *instance) reload(ctx context.Context) {
 	}
 }
 
-// reloadLogged reads the configuration again and logs what came of it. What it returns is for the service
-// manager: empty where all is well.
+// reloadLogged reloads the configuration and logs the result. It returns a status for the service manager, which is
+// empty on success.
 func (g *instance) reloadLogged(ctx context.Context) (status string) {
 	if err := g.reloadOnce(ctx); err != nil {
 		g.options.Log.Error("the new configuration is invalid; the running one stays in force", "err", err)
-		return "The new configuration is invalid, and the one before it stays in force: see the log."
+		return "The new configuration is invalid, and the running one stays in force: see the log."
 	}
-	g.options.Log.Info("configuration reloaded: providers, models, prices, aliases, limits, cors and retention are in force; " +
+	g.options.Log.Info("configuration reloaded: providers, models, prices, aliases, limits, cors and retention " +
+		"are in force; " +
 		"the rest needs a restart")
 	return ""
 }
 
-// retentionOf is how long data lives, as the configuration in force says.
+// retentionOf returns the retention of the configuration in force.
 func retentionOf(g *instance) config.Retention {
 	if now := g.reloaded.Load(); now != nil {
 		return now.Retention

@@ -23,14 +23,14 @@ import (
 	"weir/internal/store"
 )
 
-// restoring is the directory, in the data directory, in which a restore works until it is done.
+// restoring names the directory, in the data directory, in which a restore works until it is done.
 const restoring = ".restoring"
 
-// RestoreOptions say how an installation is restored.
+// RestoreOptions says how to restore an installation.
 type RestoreOptions struct {
-	// From is a file that Backup made, or where a gateway backs up to: a directory, or s3://BUCKET/PREFIX.
+	// From is a file from Backup, or a target of automatic backups: a directory, or s3://BUCKET/PREFIX.
 	From string
-	// Until is, for the latter, up to when; the zero time for all that is there.
+	// Until limits the restored records of such a target to those before a time; zero means all.
 	Until    time.Time
 	Unpacked backup.Progress
 	Verified func(done, total int64) // in rows
@@ -38,30 +38,30 @@ type RestoreOptions struct {
 	Log      *slog.Logger
 }
 
-// Restored is what came of a restore.
+// Restored reports the result of a restore.
 type Restored struct {
 	Manifest backup.Manifest
-	// AsOf is the moment of the ledger that was restored.
+	// AsOf is the time of the last restored record of the ledger.
 	AsOf         time.Time
 	Verification report.Verification
-	// SecretsKey says that the backup had the key that secrets in the database are sealed with.
+	// SecretsKey reports whether the backup had the key that seals the secrets in the database.
 	SecretsKey bool
 }
 
-// Restore makes a data directory from a backup, in a directory that is empty or not there. The journal of the backup
-// is written to the database, and attempts that were open are settled as unknown; the next gateway begins a journal of
-// its own. An interrupted restore can be started again.
+// Restore creates a data directory from a backup, in a directory that is empty or missing. It writes the journal of
+// the backup to the database, and settles its open attempts as unknown; the next gateway starts a new journal. An
+// interrupted restore can be started again.
 func Restore(ctx context.Context, cfg config.Config, o RestoreOptions) (done Restored, err error) {
 	if !cfg.Database.IsZero() {
-		return done, errors.New("`database` is set, and a backup is restored to SQLite: leave it out, and move the " +
-			"installation to PostgreSQL afterwards with weir move")
+		return done, errors.New("`database` is set, but a backup can only be restored to SQLite: remove it, and " +
+			"move the installation to PostgreSQL afterwards with weir move")
 	}
 	work := filepath.Join(cfg.Data, restoring)
 	if err := prepareRestore(cfg.Data, work); err != nil {
 		return done, err
 	}
 	defer func() {
-		if err != nil { // nothing of what was refused stays
+		if err != nil { // delete the files of a refused backup
 			err = errors.Join(err, os.RemoveAll(work))
 		}
 	}()
@@ -72,7 +72,8 @@ func Restore(ctx context.Context, cfg config.Config, o RestoreOptions) (done Res
 		return done, err
 	}
 	done.SecretsKey = done.Manifest.Has(secretsFile)
-	for _, name := range []string{secretsFile, databaseFile} { // the database last: with it, the directory is in use
+	// the database last, because it makes the directory valid
+	for _, name := range []string{secretsFile, databaseFile} {
 		if !done.Manifest.Has(name) {
 			continue
 		}
@@ -83,7 +84,7 @@ func Restore(ctx context.Context, cfg config.Config, o RestoreOptions) (done Res
 	return done, os.RemoveAll(work)
 }
 
-// unpack writes the files of a backup to a directory, and what has come to the journal since.
+// unpack writes the files of a backup to a directory, and the journal records since then.
 func unpack(ctx context.Context, cfg *config.Config, dir string, o *RestoreOptions) (m backup.Manifest, asOf time.Time,
 	err error,
 ) {
@@ -119,7 +120,7 @@ func unpack(ctx context.Context, cfg *config.Config, dir string, o *RestoreOptio
 	return m, asOf, os.Remove(path)
 }
 
-// extract unpacks a backup, and refuses one with files or journals that no backup has.
+// extract unpacks a backup, and refuses one with unknown files or journals.
 func extract(path, dir string, o *RestoreOptions) (backup.Manifest, error) {
 	m, err := backup.Extract(path, dir, o.Unpacked)
 	if err != nil {
@@ -130,11 +131,12 @@ func extract(path, dir string, o *RestoreOptions) (backup.Manifest, error) {
 		if inFolder && slices.Contains(journalNames(), folder) || f.Name == databaseFile || f.Name == secretsFile {
 			continue
 		}
-		return m, fmt.Errorf("%s has %q, which is no file of a backup: somebody has changed it", path, f.Name)
+		return m, fmt.Errorf("%s contains the unknown file %q: it was changed, use another backup", path, f.Name)
 	}
 	for _, j := range m.Journals {
 		if !slices.Contains(journalNames(), j.Dir) {
-			return m, fmt.Errorf("%s has a journal in %q, where none is: somebody has changed it", path, j.Dir)
+			return m, fmt.Errorf("%s contains a journal in the unknown directory %q: it was changed, use another "+
+				"backup", path, j.Dir)
 		}
 	}
 	return m, nil
@@ -153,8 +155,9 @@ func fetchFull(ctx context.Context, target backup.Target, path string, o *Restor
 		}
 	}
 	if newest == "" {
-		return fmt.Errorf("%s has no backup of a database (full/weir-*.backup) from before the time that was asked for",
-			o.From)
+		return fmt.Errorf("%s has no backup of a database (full/weir-*.backup) from before the requested time: "+
+			"choose a "+
+			"later time", o.From)
 	}
 	from, err := target.Get(ctx, newest)
 	if err != nil {
@@ -169,8 +172,8 @@ func fetchFull(ctx context.Context, target backup.Target, path string, o *Restor
 	return errors.Join(err, to.Close())
 }
 
-// fetchJournal writes what the target has of a journal behind what a directory has of it, and tells of when the last
-// of it is.
+// fetchJournal appends the target's records of a journal to those in a directory, and returns the time of the last
+// one.
 func fetchJournal(ctx context.Context, target backup.Target, journal, dir string, until time.Time) (asOf time.Time,
 	err error,
 ) {
@@ -189,7 +192,7 @@ func fetchJournal(ctx context.Context, target backup.Target, journal, dir string
 			continue
 		}
 		if c.Segment == at.Segment && c.Offset > at.Offset || c.Segment > at.Segment && c.Offset > 0 {
-			return asOf, fmt.Errorf("a part of the journal is missing before %s: restore with --until and an earlier time",
+			return asOf, fmt.Errorf("journal records are missing before %s: restore with --until and an earlier time",
 				c.Name())
 		}
 		if err := fetchChunk(ctx, target, c, filepath.Join(dir, c.Segment)); err != nil {
@@ -222,7 +225,7 @@ func fetchChunk(ctx context.Context, target backup.Target, c *backup.Chunk, path
 	return errors.Join(err, to.Sync(), to.Close())
 }
 
-// prepareRestore makes the directory to work in, and refuses a data directory that has anything.
+// prepareRestore creates the working directory, and refuses a data directory that is not empty.
 func prepareRestore(data, work string) error {
 	entries, err := os.ReadDir(data)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -230,16 +233,16 @@ func prepareRestore(data, work string) error {
 	}
 	for _, e := range entries {
 		if e.Name() != restoring {
-			return fmt.Errorf("%s is not empty: it has %s; name an empty directory with --data", data, e.Name())
+			return fmt.Errorf("%s is not empty, it contains %s: choose an empty directory with --data", data, e.Name())
 		}
 	}
-	if err := os.RemoveAll(work); err != nil { // of a restore that was interrupted
+	if err := os.RemoveAll(work); err != nil { // left by an interrupted restore
 		return err
 	}
 	return os.MkdirAll(work, 0o700)
 }
 
-// finishBackup writes the journal in a directory to the database there, takes the journal away, and verifies the ledger.
+// finishBackup writes the journals in a directory to the database there, deletes them, and verifies the ledger.
 func finishBackup(ctx context.Context, dir string, o *RestoreOptions) (v report.Verification, err error) {
 	db, err := store.Open(ctx, store.Options{Path: filepath.Join(dir, databaseFile), Log: o.Log})
 	if err != nil {
@@ -254,7 +257,7 @@ func finishBackup(ctx context.Context, dir string, o *RestoreOptions) (v report.
 	return db.Ledger.Verify(ctx, o.Verified)
 }
 
-// endJournal writes a journal to the database, and deletes it and its node.
+// endJournal writes a journal to the database, and deletes the journal and its node.
 func endJournal(ctx context.Context, db *store.DB, dir string, o *RestoreOptions) error {
 	id, ok, err := ledger.Identity(dir)
 	if err == nil && ok {

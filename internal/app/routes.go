@@ -13,20 +13,19 @@ import (
 	"weir/internal/people"
 )
 
-// route is one pattern of the service, with who may come in.
+// httpRoute holds one pattern of the service with the permission or right that it requires.
 type httpRoute struct {
 	pattern    string
-	permission account.Permission // of a key; empty: anybody, or whoever has the right
-	right      people.Right       // of whoever is signed in; empty where people do not come
+	permission account.Permission // permission of an API key; empty for everyone, or for people with the right
+	right      people.Right       // right of a signed-in person; empty if the route is not for people
 	handler    http.Handler
-	dialect    *dialect.Dialect // whose errors are spoken there; nil for the service's own
+	dialect    *dialect.Dialect // the dialect of its errors; nil for the service's own
 }
 
-// routes is every pattern that the service answers to. What is not here
-// does not exist.
+// routes returns every pattern that the service answers. Other paths get 404.
 func (g *instance) routes() []httpRoute {
 	var all []httpRoute
-	seen := map[string]bool{} // OpenAI's two wire formats have routes in common
+	seen := map[string]bool{} // because OpenAI's two wire formats share routes
 	for _, d := range g.fleet.dialects {
 		if !d.ClientAPI {
 			continue
@@ -40,9 +39,9 @@ func (g *instance) routes() []httpRoute {
 				routeOf(route), d, served, account.Chat), dialect: d})
 		}
 	}
-	counting := len(all) // these count their requests themselves
+	counting := len(all) // the routes up to here count their requests themselves
 	responses := g.fleet.dialects.Keeping()
-	// asked is a route that a key with the permission chat may ask for
+	// asked returns a route for keys with the permission chat.
 	asked := func(pattern string, answer func(account.Permission) http.Handler, d *dialect.Dialect) httpRoute {
 		return httpRoute{pattern: pattern, permission: account.Chat, handler: answer(account.Chat), dialect: d}
 	}
@@ -74,9 +73,8 @@ func (g *instance) routes() []httpRoute {
 	return all
 }
 
-// vendorNotFounds are the paths around the vendors' client APIs where nothing is, which
-// is said in the vendor's words: below a client API, and where a version of the path
-// is the vendor's alone, all of that.
+// vendorNotFounds returns the unknown paths near the vendors' client APIs, which get the vendor's error: paths below
+// a client API, and all other paths of a version that only the vendor has.
 func (g *instance) vendorNotFounds() map[string]*dialect.Dialect {
 	all := map[string]*dialect.Dialect{}
 	for _, d := range g.fleet.dialects {
@@ -92,7 +90,7 @@ func (g *instance) vendorNotFounds() map[string]*dialect.Dialect {
 				all["/"+version+"/"] = d
 			case wild && path != chatAPI+"{target...}":
 				all[chatAPI] = d
-			case wild: // the route has all that is there
+			case wild: // the route matches everything below it
 			default:
 				all[path+"/"] = d
 			}
@@ -101,8 +99,7 @@ func (g *instance) vendorNotFounds() map[string]*dialect.Dialect {
 	return all
 }
 
-// handler is the service's router. At a path that is taken, another method
-// gets a 405 that says which are right.
+// handler returns the router of the service. A known path with another method gets a 405 that lists the allowed ones.
 func (g *instance) handler() http.Handler {
 	mux := http.NewServeMux()
 	methods, first := map[string][]string{}, map[string]httpRoute{}
@@ -139,10 +136,10 @@ func (g *instance) handler() http.Handler {
 	noAdmin := g.counted(otherRoute, g.api.Admin.NotFound())
 	mux.Handle("/", nothing)
 	mux.Handle(adminPath, noAdmin)
-	mux.Handle(strings.TrimSuffix(adminPath, "/"), noAdmin) // which the mux would redirect, too
+	mux.Handle(strings.TrimSuffix(adminPath, "/"), noAdmin) // without it, the mux would redirect
 	return g.gateway.Bounded(g.crossOrigin(routes,
 		g.hostChecked(routes, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			// the mux would redirect, in words of its own
+			// Without this check the mux would redirect, with its own body.
 			if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped {
 				if isAdmin(escaped) {
 					noAdmin.ServeHTTP(w, r)
@@ -155,8 +152,8 @@ func (g *instance) handler() http.Handler {
 		}))))
 }
 
-// withCollection is a request in whose path the collection of models stands before the model's name. One that leaves it out
-// posts to a name with a slash and a method.
+// withCollection inserts the collection of models into the path of a request that leaves it out: a POST to a name
+// with a slash and a method.
 func withCollection(r *http.Request, dialects dialect.Set) *http.Request {
 	for _, d := range dialects {
 		whole := d.Collection
@@ -167,7 +164,8 @@ func withCollection(r *http.Request, dialects dialect.Set) *http.Request {
 		if !ok {
 			continue
 		}
-		if provider, method := strings.IndexByte(name, '/'), strings.LastIndexByte(name, ':'); provider > 0 && method > provider {
+		provider, method := strings.IndexByte(name, '/'), strings.LastIndexByte(name, ':')
+		if provider > 0 && method > provider {
 			other := *r
 			address := *r.URL
 			address.Path, address.RawPath, other.URL = whole+name, "", &address
@@ -177,8 +175,8 @@ func withCollection(r *http.Request, dialects dialect.Set) *http.Request {
 	return r
 }
 
-// otherMethods begin the patterns of all methods but those that are allowed: one pattern without a method, or, for
-// paths of which another has some of the requests, as {id} and a word do, one for each method.
+// otherMethods returns prefixes of patterns for all methods that are not allowed: the empty one, or one for each
+// method if another path matches some of the same requests, such as {id} and a word.
 func otherMethods(crossed bool, allowed []string) (begin []string) {
 	if !crossed {
 		return []string{""}
@@ -194,7 +192,7 @@ func otherMethods(crossed bool, allowed []string) (begin []string) {
 	return begin
 }
 
-// crossings are the paths of which another has some of the requests, such as /keys/{id} and /keys/new.
+// crossings returns the paths that match some of the requests of another path, such as /keys/{id} and /keys/new.
 func crossings(paths iter.Seq[string]) map[string]bool {
 	var split [][]string
 	for path := range paths {
@@ -211,7 +209,7 @@ func crossings(paths iter.Seq[string]) map[string]bool {
 	return all
 }
 
-// cross reports whether a request can be for both paths.
+// cross reports whether a request can match both paths.
 func cross(a, b []string) bool {
 	if len(a) != len(b) {
 		return false
@@ -224,5 +222,5 @@ func cross(a, b []string) bool {
 	return true
 }
 
-// wild reports whether a path's segment takes any word.
+// wild reports whether a segment of a path matches any word.
 func wild(segment string) bool { return strings.HasPrefix(segment, "{") && segment != "{$}" }

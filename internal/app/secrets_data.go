@@ -19,18 +19,17 @@ import (
 	"weir/internal/seal"
 )
 
-// MasterKey is a key that secrets in the database are sealed with.
+// MasterKey is a key that seals secrets in the database.
 type MasterKey struct {
 	Name string
-	// From is where it is: a file's path, or a key of the configuration; empty for
-	// one that is not at hand, without which its secrets are lost.
+	// From is the place of the key: a file's path, or a key of the configuration. It is empty for a missing key,
+	// without which its secrets are lost.
 	From    string
 	Seals   bool // new secrets are sealed with it
-	Secrets int  // in the database that are sealed with it
+	Secrets int  // number of secrets in the database that it seals
 }
 
-// MasterKeys are the keys at hand, in the order in which the gateway has them, and
-// then those that secrets are sealed with and that are not at hand.
+// MasterKeys returns the available keys, in the gateway's order, and then missing keys that seal secrets.
 func (d *Data) MasterKeys(ctx context.Context) ([]MasterKey, error) {
 	r, err := newRing(&d.cfg)
 	if err != nil {
@@ -53,7 +52,7 @@ func (d *Data) masterKeys(ctx context.Context, r *ring) ([]MasterKey, error) {
 		return nil, err
 	}
 	if master != "" && counts[master] == 0 {
-		counts[master] = 0 // it is to be in the list
+		counts[master] = 0 // keep it in the list
 	}
 	for i := range all {
 		all[i].Secrets, all[i].Seals = counts[all[i].Name], all[i].Name == master || master == "" && i == 0
@@ -65,7 +64,7 @@ func (d *Data) masterKeys(ctx context.Context, r *ring) ([]MasterKey, error) {
 	return all, nil
 }
 
-// keysAtHand are the keys of the configuration, or of the file, with where they are.
+// keysAtHand returns the keys of the configuration, or of the file, with their places.
 func (d *Data) keysAtHand(r *ring) (all []MasterKey, err error) {
 	from := []string{"secrets.key", "secrets.previous"}
 	keys := []seal.Key(nil)
@@ -81,18 +80,17 @@ func (d *Data) keysAtHand(r *ring) (all []MasterKey, err error) {
 	return all, err
 }
 
-// Rotation is what came of RotateSecrets.
+// Rotation reports the result of RotateSecrets.
 type Rotation struct {
-	Key     string // its name
-	Secrets int    // that are sealed with it now
-	// File is where the key is; empty for the configuration, whose secrets.previous
-	// nothing needs any more.
+	Key     string // name of the key
+	Secrets int    // number of secrets that it seals now
+	// File is the path of the key; empty for the configuration, where secrets.previous is no longer needed.
 	File string
 }
 
-// RotateSecrets seals all secrets in the database anew: with secrets.key of the
-// configuration, or else with a new key, for which all others leave the key file.
-// Whatever ends it halfway, nothing is lost, and running it again finishes it.
+// RotateSecrets seals all secrets in the database again: with secrets.key of the configuration, or else with a new
+// key, which replaces all others in the key file. If it is interrupted, nothing is lost, and another run completes
+// it.
 func (d *Data) RotateSecrets(ctx context.Context, by audit.Actor) (result Rotation, err error) {
 	r, err := newRing(&d.cfg)
 	if err != nil {
@@ -112,11 +110,11 @@ func (d *Data) RotateSecrets(ctx context.Context, by audit.Actor) (result Rotati
 	return d.rotateFile(ctx, by, r, d.awaitSigned)
 }
 
-// signedFor is how long after it was read a secret is in use at most, by far.
+// signedFor is an upper bound of how long a secret is in use after it was read.
 const signedFor = 2 * time.Second
 
-// awaitSigned waits until no running gateway is about to use a secret that it has
-// read before all were sealed anew. It may need a key for that which it never had.
+// awaitSigned waits until no running gateway uses a secret that it read before the rotation. Such a secret may need a
+// key that the gateway never had.
 func (d *Data) awaitSigned(ctx context.Context) error {
 	err := d.checkRunning(ctx)
 	if errors.Is(err, errNoGateway) {
@@ -130,21 +128,21 @@ func (d *Data) awaitSigned(ctx context.Context) error {
 	}
 }
 
-// rotateConfigured seals everything with secrets.key.
+// rotateConfigured seals all secrets with secrets.key.
 func (d *Data) rotateConfigured(ctx context.Context, by audit.Actor, r *ring) (result Rotation, err error) {
 	keys, err := d.checkAtHand(ctx, r)
 	if err != nil {
 		return result, err
 	}
 	if len(keys) == 1 && keys[0].Seals {
-		return result, errors.New("secrets are sealed with secrets.key already: make another one, put this one into " +
-			"secrets.previous, restart all gateways, and run this again")
+		return result, errors.New("all secrets are already sealed with secrets.key: set secrets.key to a new key and " +
+			"secrets.previous to the present one, restart all gateways, and run this command again")
 	}
 	n, err := d.store.Webhooks.Reseal(ctx, by, r.Ring)
 	return Rotation{Key: r.Newest(), Secrets: n}, err
 }
 
-// checkAtHand refuses to seal anew what cannot be opened, before anything is changed.
+// checkAtHand returns an error if a key is missing, before anything is changed.
 func (d *Data) checkAtHand(ctx context.Context, r *ring) ([]MasterKey, error) {
 	keys, err := d.masterKeys(ctx, r)
 	if err != nil {
@@ -152,15 +150,16 @@ func (d *Data) checkAtHand(ctx context.Context, r *ring) ([]MasterKey, error) {
 	}
 	for _, k := range keys {
 		if k.From == "" && k.Secrets > 0 {
-			return nil, fmt.Errorf("the key %s is not at hand, and %d secrets are sealed with it: put it back into "+
-				"%s; if it is lost, so are they: remove their webhook endpoints and add them anew", k.Name, k.Secrets,
-				r.place())
+			return nil, fmt.Errorf("the key %s is missing, and %d secrets are sealed with it: put it back into "+
+				"%s; if the "+
+				"key is lost, so are the secrets: remove their webhook endpoints and create them again",
+				k.Name, k.Secrets, r.place())
 		}
 	}
 	return keys, nil
 }
 
-// place is where people put a key back.
+// place returns the place where people put a missing key back.
 func (r *ring) place() string {
 	if r.path == "" {
 		return "secrets.previous"
@@ -168,15 +167,15 @@ func (r *ring) place() string {
 	return r.path
 }
 
-// rotateFile puts a new key into the file, seals everything with it, and takes the
-// others out, which settle waits for. No other command does so meanwhile.
+// rotateFile adds a new key to the file, seals all secrets with it, waits for settle, and removes the other keys. A
+// lock excludes other rotations meanwhile.
 func (d *Data) rotateFile(ctx context.Context, by audit.Actor, r *ring, settle func(context.Context) error) (
 	result Rotation, err error,
 ) {
 	if _, err := d.checkAtHand(ctx, r); err != nil {
 		return result, err
 	}
-	if err := r.make(); err != nil { // a gateway may be about to make the first one
+	if err := r.make(); err != nil { // a gateway may be about to create the first key
 		return result, err
 	}
 	path, err := filepath.EvalSymlinks(r.path)
@@ -189,32 +188,32 @@ func (d *Data) rotateFile(ctx context.Context, by audit.Actor, r *ring, settle f
 	}
 	next := seal.NewKey()
 	if err := seal.WriteKeys(path, append([]seal.Key{next}, before...), os.Rename); err != nil {
-		return result, fmt.Errorf("put a new key into %s: %w", path, err)
+		return result, fmt.Errorf("write a new key to %s: %w", path, err)
 	}
 	if err := r.Reload(); err != nil {
 		return result, err
 	}
 	n, err := d.store.Webhooks.Reseal(ctx, by, r.Ring)
 	if err != nil {
-		return result, fmt.Errorf("%w: %s holds a new key and the ones before it, so nothing is lost: run this again",
-			err, path)
+		return result, fmt.Errorf("%w: %s has both the new and the former keys, so nothing is lost: run this command "+
+			"again", err, path)
 	}
 	err = settle(ctx)
 	if err == nil {
 		err = seal.WriteKeys(path, []seal.Key{next}, os.Rename)
 	}
 	if err != nil {
-		return result, fmt.Errorf("take the former keys out of %s: %w: everything is sealed with its first key, "+
-			"nothing is lost: run this again", path, err)
+		return result, fmt.Errorf("remove the former keys from %s: %w: its first key seals all secrets, so nothing is "+
+			"lost: run this command again", path, err)
 	}
 	return Rotation{Key: next.Name(), Secrets: n, File: path}, nil
 }
 
-// keysLock is the file that says that the key file is being rotated.
+// keysLock is the lock file of a rotation.
 const keysLock = "secrets.lock"
 
 func (d *Data) lockKeys() (unlock func() error, err error) {
-	// whoever may enter the directory
+	// Every user who may enter the directory can read it.
 	lock := flock.New(filepath.Join(d.cfg.Data, keysLock), flock.SetPermissions(0o644))
 	held, err := lock.TryLock()
 	if err != nil {
@@ -226,8 +225,8 @@ func (d *Data) lockKeys() (unlock func() error, err error) {
 	return lock.Unlock, nil
 }
 
-// checkAlone refuses a new key in a file where gateways run that have a file of their
-// own: they could sign nothing until they had it too.
+// checkAlone refuses a new key in a file if other gateways run with key files of their own: they could not sign
+// events until they had the new key.
 func (d *Data) checkAlone(ctx context.Context) error {
 	own := map[uuid.UUID]bool{}
 	for _, dir := range journalDirs(d.cfg.Data) {
@@ -250,8 +249,8 @@ func (d *Data) checkAlone(ctx context.Context) error {
 	if len(others) == 0 {
 		return nil
 	}
-	return fmt.Errorf("other gateways share the database (%s), and would not have the new key: in the configuration "+
-		"of all, set secrets.key to a new one and secrets.previous to what is in %s here, restart them one after the "+
-		"other, and run this again",
-		strings.Join(others, ", "), secretsFile)
+	return fmt.Errorf("other gateways share the database (%s) and would not have the new key: in the configuration "+
+		"of all gateways, set secrets.key to a new key and secrets.previous to the content of %s on this "+
+		"machine, restart "+
+		"them one after the other, and run this command again", strings.Join(others, ", "), secretsFile)
 }

@@ -152,7 +152,7 @@ func TestRotateAgain(t *testing.T) {
 		},
 		"after everything was sealed anew": func(d *Data, r *ring) error {
 			_, err := d.rotateFile(context.Background(), by, r, func(context.Context) error { return errEnded })
-			if !errors.Is(err, errEnded) || !strings.Contains(err.Error(), "run this again") {
+			if !errors.Is(err, errEnded) || !strings.Contains(err.Error(), "run this command again") {
 				return fmt.Errorf("ended: got %w, want to be told to run it again", err)
 			}
 			return nil

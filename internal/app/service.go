@@ -9,8 +9,8 @@ import (
 	"weir/internal/systemd"
 )
 
-// takePassed takes the listener that a service manager has opened; nil where there is none. What the
-// configuration says of the address is then replaced, since more follows from it than where the gateway listens.
+// takePassed returns the listener that a service manager has opened, or nil. Its address replaces the one of the
+// configuration, from which other settings are derived.
 func takePassed(o *Options) (net.Listener, error) {
 	listener, err := systemd.Listener(o.Getenv)
 	if err != nil {
@@ -29,7 +29,7 @@ func closePassed(listener net.Listener) error {
 	return listener.Close()
 }
 
-// livezOf reports whether the handler answers GET /livez with 200.
+// livezOf returns a function that reports whether the handler answers GET /livez with 200.
 func livezOf(handler http.Handler) func(context.Context) bool {
 	return func(ctx context.Context) bool {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1/livez", http.NoBody)
@@ -42,17 +42,17 @@ func livezOf(handler http.Handler) func(context.Context) bool {
 	}
 }
 
-// statusOnly is an answer of which only the status counts.
+// statusOnly is a response writer that records only the status.
 type statusOnly struct {
 	header http.Header
 	status int
 }
 
-// Header is http.ResponseWriter's.
+// Header implements http.ResponseWriter.
 func (w *statusOnly) Header() http.Header { return w.header }
 
-// WriteHeader is http.ResponseWriter's.
+// WriteHeader implements http.ResponseWriter.
 func (w *statusOnly) WriteHeader(status int) { w.status = status }
 
-// Write is http.ResponseWriter's.
+// Write implements http.ResponseWriter.
 func (w *statusOnly) Write(b []byte) (int, error) { return len(b), nil }

@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	shipLimit = 2 * time.Minute // for a round, but for a backup of the database
-	lastShip  = 5 * time.Second // for the round at a stop
+	shipLimit = 2 * time.Minute // bounds a round, except for a backup of the database
+	lastShip  = 5 * time.Second // bounds the last round, at a stop
 )
 
-// shipper copies the journal to where backups are kept, and now and then the database.
+// shipper copies the journal to the backup target, and regularly the database.
 type shipper struct {
 	instance *instance
 	cfg      *config.Backup
@@ -30,15 +30,15 @@ type shipper struct {
 	data     Data
 	now      func() time.Time
 
-	known    bool   // what the target has
-	segment  string // up to which, and to what offset in it, the target has the journal
+	known    bool   // whether the state of the target is known
+	segment  string // the target has the journal up to this segment and offset
 	offset   int64
 	lastFull time.Time
-	missing  bool // the target misses a part of the journal, so that it needs the database
+	missing  bool // the target lacks some of the journal, so it needs the database
 
 	failed error
-	// shipped is when the target last had all of the journal, full when it last got the database: in Unix time, 0
-	// for not since the start.
+	// shipped is when the target last had the whole journal, and full when it last received the database: in Unix
+	// time, 0 if not since the start.
 	shipped, full atomic.Int64
 }
 
@@ -52,7 +52,7 @@ func (g *instance) openBackup() error {
 		return fmt.Errorf("backup.to: %w", err)
 	}
 	left, err := filepath.Glob(filepath.Join(cfg.Data, packing+"*"))
-	for _, path := range left { // of a process that was killed
+	for _, path := range left { // left by a killed process
 		err = errors.Join(err, os.RemoveAll(path))
 	}
 	g.shipper = &shipper{
@@ -69,7 +69,7 @@ func bucketOptions(cfg *config.Config) backup.BucketOptions {
 	}
 }
 
-// run works until ctx ends, and then once more for what came last.
+// run runs rounds until ctx ends, and then ships the last records.
 func (s *shipper) run(ctx context.Context) {
 	tick := time.NewTicker(s.cfg.Every)
 	defer tick.Stop()
@@ -90,9 +90,9 @@ func (s *shipper) run(ctx context.Context) {
 func (s *shipper) note(ctx context.Context, err error) {
 	log := s.instance.options.Log
 	switch {
-	case err != nil && ctx.Err() != nil: // a stop
+	case err != nil && ctx.Err() != nil: // stopping
 	case err != nil && s.failed == nil:
-		log.Error("the backup failed, and is tried again", "to", s.cfg.To, "err", err)
+		log.Error("the backup failed; retrying", "to", s.cfg.To, "err", err)
 	case err == nil && s.failed != nil:
 		log.Info("the backup works again", "to", s.cfg.To)
 	}
@@ -114,7 +114,7 @@ func (s *shipper) round(ctx context.Context) error {
 	return s.backUp(ctx)
 }
 
-// look finds out what the target has.
+// look reads the state of the target.
 func (s *shipper) look(ctx context.Context) error {
 	if s.known {
 		return nil
@@ -134,7 +134,7 @@ func (s *shipper) look(ctx context.Context) error {
 	return err
 }
 
-// ship copies what has come to the journal.
+// ship copies the new records of the journal.
 func (s *shipper) ship(ctx context.Context) error {
 	if !s.known {
 		return nil
@@ -144,7 +144,8 @@ func (s *shipper) ship(ctx context.Context) error {
 	s.missing = s.missing || !complete
 	for _, e := range extents {
 		c := backup.Chunk{
-			Journal: s.instance.ledger.Journal().String(), Segment: e.Segment, Offset: e.Offset, Length: e.Length, At: began,
+			Journal: s.instance.ledger.Journal().String(), Segment: e.Segment, Offset: e.Offset, Length: e.Length,
+			At: began,
 		}
 		if err := s.put(ctx, &c); err != nil {
 			return err
@@ -176,7 +177,7 @@ func (s *shipper) put(ctx context.Context, c *backup.Chunk) error {
 	return s.target.Put(ctx, c.Name(), &packed, int64(packed.Len()))
 }
 
-// backUp puts a backup of the database into the target, and deletes what nobody needs any more.
+// backUp stores a backup of the database in the target, and deletes files that are no longer needed.
 func (s *shipper) backUp(ctx context.Context) (err error) {
 	temp, err := os.MkdirTemp(s.data.cfg.Data, packing)
 	if err != nil {
@@ -204,7 +205,7 @@ func (s *shipper) backUp(ctx context.Context) (err error) {
 	return s.prune(ctx)
 }
 
-// prune keeps the newest backups of the database, and of the journal what came since the oldest of them.
+// prune retains the newest backups of the database, and the journal since the oldest of them.
 func (s *shipper) prune(ctx context.Context) error {
 	fulls, err := backup.Fulls(ctx, s.target)
 	extra := len(fulls) - s.cfg.Keep

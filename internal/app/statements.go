@@ -12,7 +12,7 @@ import (
 	"weir/internal/store"
 )
 
-// Statement is a statement with the name of its account.
+// Statement holds a statement and the name of its account.
 type Statement struct {
 	AccountName string
 	report.Statement
@@ -31,8 +31,8 @@ func (d *Data) CloseStatement(ctx context.Context, by audit.Actor, nameOrID stri
 	return []Statement{{a.Name, st}}, nil
 }
 
-// CloseStatements closes those of all accounts up to a month, yyyymm: of each the months behind its last statement, or from
-// the one on in which the account was made. What cannot be closed keeps none of the others from it.
+// CloseStatements closes the statements of all accounts up to a month, yyyymm. It starts after each account's last
+// statement, or in the month in which the account was created. A failure does not stop the others.
 func (d *Data) CloseStatements(ctx context.Context, by audit.Actor, month int64) (closed []Statement, errs error) {
 	if err := store.CheckOver(month, d.Now()); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (d *Data) CloseStatements(ctx context.Context, by audit.Actor, month int64)
 	return closed, errs
 }
 
-// Statements are the statements of an account.
+// Statements returns the statements of an account.
 func (d *Data) Statements(ctx context.Context, nameOrID string) (all []Statement, err error) {
 	a, err := d.Accounts.Account(ctx, nameOrID)
 	if err != nil {
@@ -76,14 +76,14 @@ func (d *Data) Statements(ctx context.Context, nameOrID string) (all []Statement
 	return all, err
 }
 
-// Statement is a statement of an account by its number.
+// Statement returns a statement of an account by its number.
 func (d *Data) Statement(ctx context.Context, nameOrID string, number int64) (Statement, error) {
 	list, err := d.Statements(ctx, nameOrID)
 	if err != nil {
 		return Statement{}, err
 	}
 	if number < 1 || number > int64(len(list)) {
-		return Statement{}, fmt.Errorf("the account has no statement %d: it has %d", number, len(list))
+		return Statement{}, fmt.Errorf("the account has no statement %d: it has %d statements", number, len(list))
 	}
 	return list[number-1], nil
 }

@@ -17,30 +17,33 @@ import (
 	"weir/internal/telemetry"
 )
 
-// metricsPattern is where the metrics are.
+// metricsPattern is the pattern of the metrics.
 const metricsPattern = "GET /metrics"
 
-// measure registers what the parts of the gateway tell of themselves.
+// measure registers the metrics of the gateway's parts.
 func (g *instance) measure() {
 	m := g.metrics
 	telemetry.Gauge(m, "weir_requests_in_flight", "Requests in the pipeline.", g.gateway.Capacity().InFlight)
-	telemetry.Gauge(m, "weir_requests_waiting", "Requests that wait to come into the pipeline.", g.gateway.Capacity().Waiting)
+	telemetry.Gauge(m, "weir_requests_waiting", "Requests that wait to enter the pipeline.",
+		g.gateway.Capacity().Waiting)
 	telemetry.Gauge(m, "weir_holds_open", "Attempts that are open in the ledger.", g.ledger.InFlight)
 	telemetry.Gauge(m, "weir_ledger_lag_bytes", "Bytes of the journal that the database does not have yet.",
 		func() int64 { lag, _ := g.ledger.Lag(); return lag })
-	m.Flag("weir_ledger_database_up", "1 while the database takes the journal, else 0.",
+	m.Flag("weir_ledger_database_up", "1 while the database accepts the journal, else 0.",
 		func() bool { _, err := g.ledger.Lag(); return err == nil })
 	telemetry.Counter(m, "weir_ledger_unknown_total",
-		"Attempts that were settled as unknown, for their process had died.", g.ledger.Unknown)
-	telemetry.Counter(m, "weir_attribution_other_total", "Attempts that were added up without their end user, or the value of a tag, "+
-		"for their day has too many.", g.store.Ledger.OtherAttempts)
+		"Attempts that were settled as unknown because their process died.", g.ledger.Unknown)
+	telemetry.Counter(m, "weir_attribution_other_total", "Attempts that were added up without their end user, or "+
+		"the value of "+
+		"a tag, because their day has too many.", g.store.Ledger.OtherAttempts)
 	telemetry.Gauge(m, "weir_journal_lost_bytes",
 		"Bytes of the journal that could not be read back since the start.", g.ledger.Lost)
-	telemetry.Gauge(m, "weir_nodes_alive", "Nodes that share the database, this one too.", g.ledger.Budgets().Alive)
+	telemetry.Gauge(m, "weir_nodes_alive", "Nodes that share the database, including this one.",
+		g.ledger.Budgets().Alive)
 	telemetry.Gauge(m, "weir_clock_offset_seconds",
-		"Seconds that the database's clock is ahead of this machine's; 0 where they agree to one.",
+		"Seconds by which the database's clock is ahead of this machine's; 0 if they differ by at most one.",
 		func() float64 { return g.store.ClockOffset().Seconds() })
-	m.Flag("weir_ratelimit_degraded", "1 while limits are kept in memory because Valkey does not answer, else 0.",
+	m.Flag("weir_ratelimit_degraded", "1 while limits are counted in memory because Valkey does not answer, else 0.",
 		func() bool { return g.limits.Degraded() != nil })
 	telemetry.Counter(m, "weir_ratelimit_refused_total", "Requests that a limit refused.",
 		func() int64 { return g.limits.Stats().Refused })
@@ -50,47 +53,48 @@ func (g *instance) measure() {
 	g.measureOthers()
 	if s := g.shipper; s != nil {
 		telemetry.Gauge(m, "weir_backup_journal_timestamp_seconds",
-			"When the backup last had all of the journal, in Unix time; 0 for not since the start.", s.shipped.Load)
+			"When the backup last had the whole journal, in Unix time; 0 if not since the start.", s.shipped.Load)
 		telemetry.Gauge(m, "weir_backup_full_timestamp_seconds",
-			"When the database was last backed up, in Unix time; 0 for not since the start.", s.full.Load)
+			"When the database was last backed up, in Unix time; 0 if not since the start.", s.full.Load)
 	}
 }
 
-// measureOthers is of what is beside the pipeline.
+// measureOthers registers metrics outside the pipeline.
 func (g *instance) measureOthers() {
 	m := g.metrics
-	telemetry.Counter(m, "weir_webhook_delivered_total", "Deliveries of webhooks that a receiver has taken.",
+	telemetry.Counter(m, "weir_webhook_delivered_total", "Webhook deliveries that a receiver accepted.",
 		func() int64 { return g.deliverer.Stats().Delivered })
-	telemetry.Counter(m, "weir_webhook_failed_tries_total", "Tries to deliver a webhook that have failed.",
+	telemetry.Counter(m, "weir_webhook_failed_tries_total", "Failed tries of webhook deliveries.",
 		func() int64 { return g.deliverer.Stats().Failed })
 	m.GaugeBy("weir_price_data_timestamp_seconds", "source",
-		"The day of the price data, of the embedded (shipped) and of each price file, in Unix time.",
+		"Day of the embedded price data (shipped) and of each price file, in Unix time.",
 		g.fleet.prices.Days)
 	m.Flag("weir_price_files_rejected",
-		"1 while a price file has mistakes, so that the prices before it stay in force, else 0.",
+		"1 while a price file has mistakes and the former prices stay in force, else 0.",
 		func() bool { return g.fleet.prices.Now().Problem() != "" })
 	m.GaugeBy("weir_kept", "kind",
-		"Replies for an Idempotency-Key and responses of the Responses API that are kept, of all nodes.",
+		"Stored replies for an Idempotency-Key and stored responses of the Responses API, on all nodes.",
 		func(tell func(string, float64)) {
 			if u, ok := g.keptInAll(); ok {
 				tell(string(kept.Reply), float64(u.Replies))
 				tell(string(kept.Response), float64(u.Responses))
 			}
 		})
-	m.GaugeBy("weir_kept_bytes", "kind", "Bytes that they take.", func(tell func(string, float64)) {
-		if u, ok := g.keptInAll(); ok {
-			tell(string(kept.Reply), float64(u.ReplyBytes))
-			tell(string(kept.Response), float64(u.ResponseBytes))
-		}
-	})
+	m.GaugeBy("weir_kept_bytes", "kind", "Bytes of the stored replies and responses.",
+		func(tell func(string, float64)) {
+			if u, ok := g.keptInAll(); ok {
+				tell(string(kept.Reply), float64(u.ReplyBytes))
+				tell(string(kept.Response), float64(u.ResponseBytes))
+			}
+		})
 	m.GaugeBy("weir_provider_circuit_open", "provider",
-		"1 while all targets of the provider that were asked are passed over, else 0.", g.circuits)
+		"1 while all called targets of the provider are skipped, else 0.", g.circuits)
 }
 
-// keptWait is how long the database has to say how much is kept.
+// keptWait bounds the query of how much is stored.
 const keptWait = 2 * time.Second
 
-// keptInAll is what is kept of all accounts; false where the database does not say.
+// keptInAll returns how much is stored for all accounts, or false if the database does not answer in time.
 func (g *instance) keptInAll() (sum kept.Usage, ok bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), keptWait)
 	defer cancel()
@@ -111,9 +115,9 @@ func (g *instance) circuits(tell func(provider string, n float64)) {
 	}
 }
 
-// metricsRoute is the metrics on the main listener, which only the machine
-// itself can reach, or clients with a certificate. Elsewhere they would show every account what all others do,
-// and there is none, nor where the metrics have a listener of their own.
+// metricsRoute returns the route of the metrics on the main listener. It exists only if that listens on loopback or
+// requires client certificates, because the metrics show data of all accounts, and only if the metrics have no
+// listener of their own.
 func (g *instance) metricsRoute() []httpRoute {
 	cfg := &g.options.Config
 	if cfg.TLS.ClientCA != "" && cfg.Telemetry.Listen == "" {
@@ -125,7 +129,7 @@ func (g *instance) metricsRoute() []httpRoute {
 	return []httpRoute{{pattern: metricsPattern, handler: g.metrics.Handler()}}
 }
 
-// certifiedAlone answers clients with a certificate alone.
+// certifiedAlone answers only clients with a certificate.
 func certifiedAlone(t *config.TLS, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := checkCertificate(t, r); err != nil {
@@ -136,7 +140,7 @@ func certifiedAlone(t *config.TLS, next http.Handler) http.Handler {
 	})
 }
 
-// onLoopback is whether nobody but this machine can reach the address.
+// onLoopback reports whether only this machine can reach the address.
 func onLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -146,7 +150,7 @@ func onLoopback(address string) bool {
 	return host == "localhost" || err == nil && at.IsLoopback()
 }
 
-// listenTelemetry opens the listener of the metrics; nil without one.
+// listenTelemetry opens the listener of the metrics; it returns nil if there is none.
 func (g *instance) listenTelemetry(ctx context.Context) (net.Listener, error) {
 	address := g.options.Config.Telemetry.Listen
 	if address == "" {
@@ -164,8 +168,7 @@ func (g *instance) listenTelemetry(ctx context.Context) (net.Listener, error) {
 	return listener, nil
 }
 
-// serveTelemetry answers for metrics and health on a listener of their own until
-// ctx ends.
+// serveTelemetry answers requests for metrics and health on their own listener until ctx ends.
 func (g *instance) serveTelemetry(ctx context.Context, listener net.Listener) {
 	mux := http.NewServeMux()
 	mux.Handle(metricsPattern, g.metrics.Handler())
@@ -191,8 +194,7 @@ func (g *instance) serveTelemetry(ctx context.Context, listener net.Listener) {
 	}
 }
 
-// counted counts the requests to a handler for a route of the service. Those to
-// models count themselves.
+// counted counts the requests to a handler under a pattern. Requests to models are counted elsewhere.
 func (g *instance) counted(pattern string, next http.Handler) http.Handler {
 	counters := g.metrics.Route(pattern)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -203,26 +205,26 @@ func (g *instance) counted(pattern string, next http.Handler) http.Handler {
 	})
 }
 
-// witness sees the status of an answer.
+// witness records the status of an answer.
 type witness struct {
 	http.ResponseWriter
 	status int
 }
 
-// WriteHeader is http.ResponseWriter's.
+// WriteHeader implements http.ResponseWriter.
 func (w *witness) WriteHeader(status int) {
 	w.status = status
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (w *witness) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// routeOf is the path of a pattern as the metrics have it.
+// routeOf returns the path of a pattern, as in the metrics.
 func routeOf(pattern string) string {
 	_, path, _ := strings.Cut(pattern, " ")
 	return path
 }
 
-// otherRoute counts whatever is at no pattern.
+// otherRoute counts requests that match no pattern.
 const otherRoute = "other"

@@ -21,35 +21,35 @@ import (
 	"weir/internal/outbound"
 )
 
-// certificateEvery is how often it is looked whether the files of a certificate have changed.
+// certificateEvery is the interval for checking the files of a certificate for changes.
 const certificateEvery = 2 * time.Second
 
-// certificate is that of the files of the configuration, as they are now.
+// certificate loads the certificate files of the configuration, and reloads them when they change.
 type certificate struct {
-	files   [2]string // of the chain and of its key
+	files   [2]string // paths of the chain and of its key
 	log     *slog.Logger
 	stamps  [2]stamp
 	current atomic.Pointer[tls.Certificate]
 }
 
-// stamp changes when a file does.
+// stamp identifies the content of a file by its time and size.
 type stamp struct {
 	changed time.Time
 	size    int64
 }
 
-// secure is how clients are talked to; nil for plain HTTP. What is returned with it keeps the certificate up to date
-// until its context ends.
+// secure returns the TLS configuration, or nil for plain HTTP, and a function that renews the certificate until its
+// context ends.
 func (g *instance) secure() (*tls.Config, func(context.Context), error) {
 	cfg, keep, err := certified(g.options)
 	if path := g.options.Config.TLS.ClientCA; err == nil && path != "" {
-		cfg.ClientAuth = tls.VerifyClientCertIfGiven // programs with API keys have none
+		cfg.ClientAuth = tls.VerifyClientCertIfGiven // because programs with API keys have no certificate
 		cfg.ClientCAs, err = authorities(path)
 	}
 	return cfg, keep, err
 }
 
-// authorities are those of a PEM file.
+// authorities reads the certificates of a PEM file.
 func authorities(path string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -57,21 +57,21 @@ func authorities(path string) (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("tls.client_ca: %s has no certificate in PEM", path)
+		return nil, fmt.Errorf("tls.client_ca: %s has no certificate in PEM format", path)
 	}
 	return pool, nil
 }
 
-// checkCertificate refuses who has no client certificate where the configuration asks for one.
+// checkCertificate refuses a request without a client certificate if the configuration requires one.
 func checkCertificate(t *config.TLS, r *http.Request) error {
 	if t.ClientCA == "" || r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
 		return nil
 	}
-	return llm.Errorf(llm.CodeForbidden, "This needs a client certificate of an authority in tls.client_ca. Install "+
-		"one in the browser or, with curl, name it with --cert and --key.")
+	return llm.Errorf(llm.CodeForbidden, "This address requires a client certificate from an authority in "+
+		"tls.client_ca. Install one in the browser or, with curl, pass it with --cert and --key.")
 }
 
-// certified is secure without certificates of clients.
+// certified returns the configuration without client certificates.
 func certified(o *Options) (*tls.Config, func(context.Context), error) {
 	t := &o.Config.TLS
 	switch {
@@ -95,8 +95,8 @@ func certified(o *Options) (*tls.Config, func(context.Context), error) {
 	return nil, func(context.Context) {}, nil
 }
 
-// suites are those of TLS 1.2 that clients may choose: with forward secrecy and authenticated encryption, none of CBC
-// (RFC 9325, section 4.2).
+// suites returns the cipher suites of TLS 1.2 that clients may choose: only those with forward secrecy and
+// authenticated encryption, not CBC (RFC 9325, section 4.2).
 func suites() []uint16 {
 	return []uint16{
 		tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
@@ -109,7 +109,7 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.current.Load(), nil
 }
 
-// run looks at the files until ctx ends. What is wrong with new ones is logged once, and the certificate before stays.
+// run checks the files until ctx ends. It logs an error of new files once, and the former certificate stays in force.
 func (c *certificate) run(ctx context.Context) {
 	look := time.NewTicker(certificateEvery)
 	defer look.Stop()
@@ -121,18 +121,19 @@ func (c *certificate) run(ctx context.Context) {
 		}
 		switch changed, err := c.load(); {
 		case err != nil:
-			c.log.Error("the new certificate cannot be used; the one before stays in force", "cert", c.files[0], "err", err)
+			c.log.Error("the new certificate cannot be used; the former one stays in force",
+				"cert", c.files[0], "err", err)
 		case changed:
 			c.log.Info("a new certificate is in force", "cert", c.files[0], "until", c.current.Load().Leaf.NotAfter)
 		}
 	}
 }
 
-// load reads the files where they have changed.
+// load reads the files if they have changed.
 func (c *certificate) load() (changed bool, err error) {
 	var now [2]stamp
 	for i, path := range c.files {
-		info, err := os.Stat(path) // follows links, which is how a Kubernetes secret changes
+		info, err := os.Stat(path) // follows links, by which Kubernetes changes secrets
 		if err != nil {
 			return false, err
 		}
@@ -150,7 +151,7 @@ func (c *certificate) load() (changed bool, err error) {
 	return true, nil
 }
 
-// newACME gets certificates by ACME (RFC 8555), for which the authority asks the gateway's own port (TLS-ALPN-01, RFC
+// newACME obtains certificates by ACME (RFC 8555). The authority connects to the gateway's own port (TLS-ALPN-01, RFC
 // 8737).
 func newACME(cfg *config.Config) (*autocert.Manager, error) {
 	transport, err := outbound.Transport(cfg.Outbound.Proxy.Reveal(), cfg.Outbound.CAFile, acmeTimeout)
@@ -172,28 +173,29 @@ func newACME(cfg *config.Config) (*autocert.Manager, error) {
 
 const (
 	acmeTimeout = time.Minute
-	// mostOfAuthority is how many bytes an answer of the authority has.
+	// mostOfAuthority bounds the bytes of an answer of the authority.
 	mostOfAuthority = 1 << 20
-	obtainPause     = 10 * time.Second // after a failure, doubled with each
+	obtainPause     = 10 * time.Second // after the first failure, doubled with each further one
 	obtainMost      = time.Hour
 )
 
-// obtain gets the first certificates before a client waits for one.
+// obtain obtains the first certificates before a client waits for one.
 func obtain(ctx context.Context, m *autocert.Manager, domains []string, log *slog.Logger) {
 	for pause := obtainPause; ; pause = min(2*pause, obtainMost) {
 		var errs error
 		for _, d := range domains {
-			_, err := m.GetCertificate(&tls.ClientHelloInfo{ // of a client that takes ECDSA
+			_, err := m.GetCertificate(&tls.ClientHelloInfo{ // of a client that accepts ECDSA
 				ServerName: d, SignatureSchemes: []tls.SignatureScheme{tls.ECDSAWithP256AndSHA256},
-				SupportedCurves: []tls.CurveID{tls.CurveP256}, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256},
+				SupportedCurves: []tls.CurveID{tls.CurveP256},
+				CipherSuites:    []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256},
 			})
 			errs = errors.Join(errs, err)
 		}
 		if errs == nil {
-			log.Info("certificates are there", "domains", domains)
+			log.Info("certificates are ready", "domains", domains)
 			return
 		}
-		log.Error("no certificate could be obtained; it is tried again", "domains", domains, "pause", pause, "err", errs)
+		log.Error("no certificate could be obtained; retrying", "domains", domains, "pause", pause, "err", errs)
 		select {
 		case <-ctx.Done():
 			return

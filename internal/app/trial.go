@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// trialsWait bounds a test, and mostTrials how many run at once.
+	// trialsWait bounds a test, and mostTrials the tests at once.
 	trialsWait = 30 * time.Second
 	mostTrials = 4
 )
 
-// Test is managed.Configuration's.
+// Test implements managed.Configuration.
 func (m *managedConfig) Test(ctx context.Context, by audit.Actor, t managed.Trial) (f managed.Finding, err error) {
 	select {
 	case m.trials <- struct{}{}:
@@ -29,7 +29,7 @@ func (m *managedConfig) Test(ctx context.Context, by audit.Actor, t managed.Tria
 	default:
 		return f, &llm.Error{
 			Code: llm.CodeRateLimited, RetryAfter: time.Second,
-			Message: fmt.Sprintf("%d providers are tested already. Try again in a moment.", mostTrials),
+			Message: fmt.Sprintf("%d provider tests are running already. Try again in a moment.", mostTrials),
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, trialsWait)
@@ -45,8 +45,9 @@ func (m *managedConfig) Test(ctx context.Context, by audit.Actor, t managed.Tria
 	err = tryDocument(ctx, doc, m.applyOptions(), func(fleet *fleet, table *route.Table) error {
 		p := table.Provider(t.Name)
 		if p == nil {
-			return llm.Errorf(llm.CodeNotFound, "There is no provider %.100q. Give the provider itself, or the name "+
-				"of one that is configured.", t.Name).At("name")
+			return llm.Errorf(llm.CodeNotFound, "There is no provider %.100q: send its configuration, or the "+
+				"name of a "+
+				"configured provider.", t.Name).At("name")
 		}
 		err := m.checkOwn(ctx, saved, doc, p)
 		if err != nil {
@@ -58,15 +59,15 @@ func (m *managedConfig) Test(ctx context.Context, by audit.Actor, t managed.Tria
 		}
 		f.Answers, err = m.tryModel(ctx, by, fleet, table, t.Name+"/"+t.Model)
 		if len(f.Answers) > 0 && f.Answers[0].Works && f.BaseURLFound == "" && !f.Listed {
-			f.Problem = "" // who answers need not list models
+			f.Problem = "" // a provider that answers need not list its models
 		}
 		return err
 	})
 	return f, refusedEdit(err)
 }
 
-// withTried is the document with the provider that is tried. The audit log is told of one that is not saved so, before
-// anything is sent.
+// withTried returns the document with the tested provider. If that differs from the saved one, it adds an entry to
+// the audit log before anything is sent.
 func (m *managedConfig) withTried(ctx context.Context, by audit.Actor, saved config.Document, t *managed.Trial) (
 	config.Document, error,
 ) {
@@ -94,14 +95,14 @@ func (m *managedConfig) withTried(ctx context.Context, by audit.Actor, saved con
 		}
 	}
 	if member := one.NewReference(t.Name, saved, file.Document); member != "" {
-		return nil, llm.Invalidf("provider."+member, "A test replaces no reference that this provider is not saved "+
-			"with: write the value of %s itself for the test, or save the provider first.", member)
+		return nil, llm.Invalidf("provider."+member, "A test cannot use a reference that the saved provider does not "+
+			"have. Write the value of %s itself for the test, or save the provider first.", member)
 	}
 	return doc, nil
 }
 
-// checkOwn refuses to test a provider with credentials that were not typed for it and that it does not have at this
-// host: those of others, and those of the gateway's environment.
+// checkOwn refuses to test a provider with credentials that were neither typed for it nor saved with it for the same
+// host, such as those of other providers or of the gateway's environment.
 func (m *managedConfig) checkOwn(ctx context.Context, saved, doc config.Document, p *provider.Provider) error {
 	if len(saved.Changes(doc)) == 0 {
 		return nil
@@ -110,20 +111,20 @@ func (m *managedConfig) checkOwn(ctx context.Context, saved, doc config.Document
 		if p.Own(table.Provider(p.Name()), doc.Typed(p.Name())) {
 			return nil
 		}
-		return llm.Invalid("provider", "A test sends a key that is typed for it, or one that the provider is saved with "+
-			"at the same host. Type the key, or save the provider first.")
+		return llm.Invalid("provider", "A test only uses a key that is typed for it, or a key that is saved with the "+
+			"provider for the same host. Type the key, or save the provider first.")
 	})
 }
 
-// mostTold is how many models a finding tells.
+// mostTold bounds the models in a finding.
 const mostTold = 1000
 
-// findingOf asks a provider for its models.
+// findingOf lists the provider's models.
 func findingOf(ctx context.Context, p *provider.Provider) managed.Finding {
 	f := managed.Finding{Provider: p.Name(), Dialect: p.Dialect().Name, BaseURL: p.ShownURL(p.BaseURL())}
 	l, key, err := p.ListModels(ctx)
 	if errors.Is(err, provider.ErrNoList) {
-		f.Problem = "Providers of this wire format do not list their models. Name a model to test it."
+		f.Problem = "Providers of this wire format do not list their models. Choose a model to test."
 		return f
 	}
 	if err != nil {
@@ -140,7 +141,7 @@ func findingOf(ctx context.Context, p *provider.Provider) managed.Finding {
 	return f
 }
 
-// problemOf is what is wrong with a provider that does not list its models, and what to set.
+// problemOf describes why a provider does not list its models, and the setting to change.
 func problemOf(p *provider.Provider, key int, err error) string {
 	f, ok := errors.AsType[*provider.Failure](err)
 	if !ok {
@@ -153,7 +154,7 @@ func problemOf(p *provider.Provider, key int, err error) string {
 	switch {
 	case f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden:
 		if p.KeyID(key) == "" {
-			return fmt.Sprintf("The provider asks for a key (status %d).%s Set api_keys.", f.Status, said)
+			return fmt.Sprintf("The provider requires a key (status %d).%s Set api_keys.", f.Status, said)
 		}
 		name := fmt.Sprintf("api_keys[%d]", key)
 		if last := p.LastFour(key); last != "" {
@@ -161,8 +162,9 @@ func problemOf(p *provider.Provider, key int, err error) string {
 		}
 		return fmt.Sprintf("The provider refuses the key %s (status %d).%s Set another key.", name, f.Status, said)
 	case f.Status == http.StatusNotFound || f.Status == http.StatusMethodNotAllowed || f.Kind == provider.KindProtocol:
-		return fmt.Sprintf("No list of models is at %s, with /v1 or without. Check base_url, or name a model to test "+
-			"it.", p.ShownURL(p.BaseURL()))
+		return fmt.Sprintf("There is no list of models at %s, with or without /v1. Check base_url, or choose a "+
+			"model to "+
+			"test.", p.ShownURL(p.BaseURL()))
 	case f.Status == 0:
 		return fmt.Sprintf("%s cannot be reached (%s). Check base_url.", p.ShownURL(p.BaseURL()), f.Kind)
 	}

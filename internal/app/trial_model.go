@@ -23,17 +23,17 @@ import (
 )
 
 const (
-	// trialAccount is the account that tests of providers are metered to.
+	// trialAccount is the account that pays for tests of providers.
 	trialAccount = "installation"
-	// trialWait bounds an answer, and mostTrial its bytes.
+	// trialWait bounds the time of an answer, and mostTrial its bytes.
 	trialWait = 20 * time.Second
 	mostTrial = 256 << 10
-	// trialTokens is the output cap: what the Responses API takes at least
+	// trialTokens is the output cap: the minimum of the Responses API
 	// (https://platform.openai.com/docs/api-reference/responses/create, 2026-11-26).
 	trialTokens = 16
 )
 
-// tryModel asks a model of a table for answers of a few tokens, through the pipeline, so that they are metered.
+// tryModel requests short answers from a model of a table, through the pipeline, so that they are metered.
 func (m *managedConfig) tryModel(ctx context.Context, by audit.Actor, f *fleet, table *route.Table, model string) (
 	[]managed.Answer, error,
 ) {
@@ -62,12 +62,12 @@ func (m *managedConfig) tryModel(ctx context.Context, by audit.Actor, f *fleet, 
 	return answers, nil
 }
 
-// trialCaller is who asks: a key of the account for tests, which is made when it is first needed.
+// trialCaller returns the caller of the tests: a key of the account for tests, which it creates on first use.
 func (m *managedConfig) trialCaller(ctx context.Context, by audit.Actor) (*account.Principal, error) {
 	a, err := m.pipeline.Accounts.Account(ctx, trialAccount)
 	if err != nil && llm.AsError(err).Code == llm.CodeNotFound {
 		if a, err = m.pipeline.Accounts.CreateAccount(ctx, by, trialAccount); err != nil {
-			a, err = m.pipeline.Accounts.Account(ctx, trialAccount) // somebody else was faster
+			a, err = m.pipeline.Accounts.Account(ctx, trialAccount) // another process was faster
 		}
 	}
 	if err != nil {
@@ -76,7 +76,7 @@ func (m *managedConfig) trialCaller(ctx context.Context, by audit.Actor) (*accou
 	return m.pipeline.Accounts.Playground(ctx, by, &a, "")
 }
 
-// trialBody is a request in the words of OpenAI's Chat Completions.
+// trialBody returns a request of OpenAI's Chat Completions.
 func trialBody(what, model string) []byte {
 	type object = map[string]any
 	message := object{"role": "user", "content": "Answer with the word yes."}
@@ -96,19 +96,19 @@ func trialBody(what, model string) []byte {
 			object{"type": "image_url", "image_url": object{"url": trialImage()}},
 		}
 	}
-	text, _ := json.Marshal(body) // texts and numbers
+	text, _ := json.Marshal(body) // cannot fail: it has only texts and numbers
 	return text
 }
 
-// trialImage is a grey picture as a data: address. Some models take none that is smaller.
+// trialImage returns a grey picture as a data: address. Some models refuse smaller ones.
 func trialImage() string {
 	const side = 64
 	var b bytes.Buffer
-	_ = png.Encode(&b, image.NewGray(image.Rect(0, 0, side, side))) // into memory
+	_ = png.Encode(&b, image.NewGray(image.Rect(0, 0, side, side))) // cannot fail: it writes to memory
 	return "data:image/png;base64," + base64.StdEncoding.EncodeToString(b.Bytes())
 }
 
-// tryOnce asks once, and says what was wrong; empty for nothing.
+// tryOnce sends one request and returns the problem, or "" on success.
 func tryOnce(ctx context.Context, a *managed.Answer, body []byte, ask http.HandlerFunc) string {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://127.0.0.1/v1/chat/completions",
 		bytes.NewReader(body))
@@ -121,7 +121,7 @@ func tryOnce(ctx context.Context, a *managed.Answer, body []byte, ask http.Handl
 	last := w.body.Bytes()
 	if a.What == managed.Streaming && w.status == http.StatusOK {
 		if !strings.HasPrefix(w.header.Get("Content-Type"), "text/event-stream") {
-			return "The answer came whole."
+			return "The answer is not a stream."
 		}
 		last = lastEvent(last)
 	}
@@ -137,7 +137,7 @@ func tryOnce(ctx context.Context, a *managed.Answer, body []byte, ask http.Handl
 	return ""
 }
 
-// lastEvent is the data of the last event of a stream that has some in JSON.
+// lastEvent returns the data of the last event of a stream that holds a JSON object.
 func lastEvent(stream []byte) (last []byte) {
 	for line := range bytes.Lines(stream) {
 		data, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data: "))
@@ -150,13 +150,13 @@ func lastEvent(stream []byte) (last []byte) {
 
 const maxTrialDepth = 64
 
-// trialReply is an answer that is kept, as far as it may be long.
+// trialReply stores an answer, up to its bound.
 type trialReply struct {
 	statusOnly
 	body bytes.Buffer
 }
 
-// Write is http.ResponseWriter's.
+// Write implements http.ResponseWriter.
 func (w *trialReply) Write(b []byte) (int, error) {
 	if w.body.Len()+len(b) <= mostTrial {
 		w.body.Write(b)
@@ -164,5 +164,5 @@ func (w *trialReply) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Flush is http.Flusher's.
+// Flush implements http.Flusher.
 func (w *trialReply) Flush() {}

@@ -21,7 +21,7 @@ import (
 	"weir/internal/webhook"
 )
 
-// openWebhooks makes what tells people's programs of events.
+// openWebhooks creates the service that sends events to people's programs.
 func (g *instance) openWebhooks() error {
 	o, cfg := g.options, &g.options.Config
 	ring, err := newRing(cfg)
@@ -54,7 +54,7 @@ func newWebhooks(cfg *config.Config, db *store.DB, ring *ring) *webhook.Service 
 	})
 }
 
-// noticeRefusal is told of requests that a limit or a budget refused.
+// noticeRefusal reports requests that a limit or a budget refused.
 func (g *instance) noticeRefusal(p *account.Principal, e *llm.Error) {
 	if x, ok := errors.AsType[*ratelimit.Exceeded](e); ok {
 		g.notices.RateLimited(p.Account().ID, p.Key().ID, webhook.RateLimit{Of: x.Of, What: x.What, Limit: x.Limit})
@@ -64,8 +64,7 @@ func (g *instance) noticeRefusal(p *account.Principal, e *llm.Error) {
 	}
 }
 
-// tellExceeded tells of a budget that is spent, once all that this node has settled
-// is in the database.
+// tellExceeded sends the event of an exhausted budget, once the database has all settled attempts of this node.
 func (g *instance) tellExceeded(ctx context.Context, x budget.Exceeded) (bool, error) {
 	if err := g.ledger.Flush(ctx); err != nil {
 		return false, err
@@ -73,10 +72,9 @@ func (g *instance) tellExceeded(ctx context.Context, x budget.Exceeded) (bool, e
 	return g.store.Webhooks.TellExceeded(ctx, x)
 }
 
-// noticeHealth is told when a target fails for the fifth time in a row, and when it
-// answers again.
+// noticeHealth reports that a target has failed five times in a row, or that it answers again.
 func (g *instance) noticeHealth(e route.Event) {
-	if e.Account != "" { // what others are not told of: its own requests may have brought it about
+	if e.Account != "" { // not reported to others: the account's own requests may have caused it
 		g.options.Log.Info("a provider's availability changed for one account only", "target", e.Target, "account",
 			e.Account, "available", e.Available, "reason", e.Reason)
 		return
@@ -93,18 +91,16 @@ func (g *instance) noticeHealth(e route.Event) {
 	g.notices.Provider(webhook.ProviderUnavailable, of, public)
 }
 
-// secretsFile holds the master keys where the configuration names none, the newest
-// one first.
+// secretsFile holds the master keys if the configuration has none, the newest one first.
 const secretsFile = "secrets.key"
 
-// ring is the master keys, and where they come from.
+// ring holds the master keys and the path of their file.
 type ring struct {
 	*seal.Ring
-	path string // of the file; empty where the configuration has them
+	path string // empty if the keys are in the configuration
 }
 
-// newRing is the keys of the configuration, or else of the file, which there may not
-// be yet.
+// newRing reads the keys of the configuration, or else of the file, which may not exist yet.
 func newRing(cfg *config.Config) (*ring, error) {
 	r := &ring{}
 	load := func() ([]seal.Key, error) { return configuredKeys(&cfg.Secrets) }
@@ -130,8 +126,8 @@ func configuredKeys(s *config.Secrets) (keys []seal.Key, err error) {
 	return keys, nil
 }
 
-// sealed is a text sealed with the installation's key, which is made where there is none. Master tells which that is:
-// see store.Webhooks.MasterKey.
+// sealed seals a text with the installation's key, and creates the key if there is none. Master returns the key's
+// name: see store.Webhooks.MasterKey.
 func (r *ring) sealed(ctx context.Context, master func(ctx context.Context, newest string) (string, error),
 	text []byte, about string,
 ) (string, error) {
@@ -147,18 +143,18 @@ func (r *ring) sealed(ctx context.Context, master func(ctx context.Context, newe
 	return r.Seal(name, text, about)
 }
 
-// make makes the first key, where the configuration has none and there is no file. Of
-// two processes that do so at once, one succeeds, and the other takes its key.
+// make creates the first key if neither the configuration nor the file has one. If two processes do so at once, one
+// succeeds, and the other uses that key.
 func (r *ring) make() error {
 	if r.path == "" {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(r.path), 0o700); err != nil { // with PostgreSQL, there may be none yet
+	if err := os.MkdirAll(filepath.Dir(r.path), 0o700); err != nil { // with PostgreSQL the directory may not exist yet
 		return err
 	}
 	err := seal.WriteKeys(r.path, []seal.Key{seal.NewKey()}, os.Link)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("make %s: %w", secretsFile, err)
+		return fmt.Errorf("create %s: %w", secretsFile, err)
 	}
 	return r.Reload()
 }

@@ -14,12 +14,11 @@ import (
 const (
 	tryPatience = 20 * time.Second // longer than a try
 	tryEvery    = 100 * time.Millisecond
-	// silentFor is how long a node that has not said that it stops is taken to be
-	// busy, not gone.
+	// silentFor is how long a node without a heartbeat counts as busy, if it has not reported that it stops.
 	silentFor = time.Minute
 )
 
-// Webhooks is what people do with webhook endpoints.
+// Webhooks returns the service that manages webhook endpoints.
 func (d *Data) Webhooks() (*webhook.Service, error) {
 	ring, err := newRing(&d.cfg)
 	if err != nil {
@@ -28,14 +27,14 @@ func (d *Data) Webhooks() (*webhook.Service, error) {
 	return newWebhooks(&d.cfg, d.store, ring), nil
 }
 
-// AllWebhooks are the endpoints of the installation and then those of all accounts, in
-// the order in which they were made.
+// AllWebhooks returns the endpoints of the installation and then those of all accounts, in the order of their
+// creation.
 func (d *Data) AllWebhooks(ctx context.Context) ([]webhook.Endpoint, error) {
 	return d.store.Webhooks.AllWebhooks(ctx)
 }
 
-// AwaitTry waits for at most 20 seconds until a delivery has been tried, and returns
-// it as it is then. An error says why nobody has tried it.
+// AwaitTry waits up to 20 seconds until a delivery has been tried, and returns it. Its error says why it was not
+// tried.
 func (d *Data) AwaitTry(ctx context.Context, delivery string) (webhook.Detail, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, tryPatience, errUntried)
 	defer cancel()
@@ -62,12 +61,12 @@ func (d *Data) AwaitTry(ctx context.Context, delivery string) (webhook.Detail, e
 }
 
 var (
-	errUntried = fmt.Errorf("nobody has tried it within %s: its receiver may want to hear nothing for a while, "+
-		"others may be before it, or the log of the gateway says why", tryPatience)
-	errNoGateway = errors.New("no gateway is running: it is sent when one is")
+	errUntried = fmt.Errorf("it was not tried within %s: its receiver asked for a pause, other deliveries are queued, "+
+		"or the log of the gateway has the reason", tryPatience)
+	errNoGateway = errors.New("no gateway is running: start one to send it")
 )
 
-// checkRunning reports that no gateway runs on the database.
+// checkRunning returns errNoGateway if no gateway runs on the database.
 func (d *Data) checkRunning(ctx context.Context) error {
 	nodes, err := d.store.Leases.Nodes(ctx)
 	if err != nil {

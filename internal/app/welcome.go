@@ -15,15 +15,14 @@ import (
 	"weir/internal/people"
 )
 
-// announce says where the gateway listens and, at the very first start, how to
-// begin.
+// announce prints the listening address and, at the very first start, the first steps.
 func (g *instance) announce(ctx context.Context, addr net.Addr) error {
 	for _, w := range g.options.Config.Warnings {
 		g.options.Log.Warn("configuration", "warning", w)
 	}
 	base := baseURL(&g.options.Config, addr)
 	g.base.Store(&base)
-	acc, first, err := g.accounts.Bootstrap(ctx, audit.Gateway()) // before anybody is told that there is a gateway
+	acc, first, err := g.accounts.Bootstrap(ctx, audit.Gateway()) // before the address is announced
 	if err != nil {
 		return err
 	}
@@ -31,8 +30,8 @@ func (g *instance) announce(ctx context.Context, addr net.Addr) error {
 		return err
 	}
 	if cfg := &g.options.Config; !isLoopback(addr) && !cfg.TLS.On() && len(cfg.TrustedProxies) == 0 {
-		g.options.Log.Warn("other machines reach this address over plain http, where keys and passwords can be read "+
-			"on the way: set tls or, behind a proxy with https, trusted_proxies and public_url", "address",
+		g.options.Log.Warn("other machines can reach this address over plain http, and others can read keys and "+
+			"passwords: set tls or, behind a proxy with https, trusted_proxies and public_url", "address",
 			addr.String())
 	}
 	g.manager.Ready("Listening on " + base)
@@ -45,18 +44,18 @@ func (g *instance) announce(ctx context.Context, addr net.Addr) error {
 	return g.welcome(ctx, acc, base, isLoopback(addr))
 }
 
-// tellHowToBegin says how somebody becomes the operator where nobody is, as of accounts that were made before the first
-// start, or where nobody has followed the set-up link.
+// tellHowToBegin logs how to create the first operator if there is no user yet. This happens if accounts were created
+// before the first start, or if the set-up link was not used.
 func tellHowToBegin(ctx context.Context, p *people.Service, log *slog.Logger) error {
 	users, err := p.Users(ctx)
 	if err == nil && len(users) == 0 {
-		log.Info("nobody can sign in at the dashboard yet: weir operators add EMAIL prints a link for it, and " +
+		log.Info("nobody can sign in to the dashboard yet: weir operators add EMAIL prints a sign-in link, and " +
 			"weir keys create --account NAME --label LABEL an API key")
 	}
 	return err
 }
 
-// baseURL is the address by which the gateway is reached from this machine.
+// baseURL returns the address of the gateway on this machine.
 func baseURL(cfg *config.Config, addr net.Addr) string {
 	scheme := "http"
 	if cfg.TLS.On() {
@@ -74,9 +73,9 @@ func isLoopback(addr net.Addr) bool {
 	return ok && tcp.IP.IsLoopback()
 }
 
-// isKept reports whether a service manager keeps what is printed, for others to read: the
-// journal of systemd, if it is not a terminal (systemd.exec(5), $JOURNAL_STREAM; programs
-// that a service starts inherit the variable, a desktop's terminals too).
+// isKept reports whether a service manager stores the output, for others to read: in systemd's journal, if it is not
+// a terminal (systemd.exec(5), $JOURNAL_STREAM; programs that a service starts inherit the variable, also the
+// terminals of a desktop).
 func (g *instance) isKept() bool {
 	if g.options.Getenv("JOURNAL_STREAM") == "" {
 		return false
@@ -89,7 +88,7 @@ func (g *instance) isKept() bool {
 	return err != nil || info.Mode()&os.ModeCharDevice == 0
 }
 
-// keyCommand is the command that makes a key of the account, in whatever directory.
+// keyCommand returns the command that creates a key of the account, from any directory.
 func (g *instance) keyCommand(name string) string {
 	command := "weir keys create --account " + name + " --label first"
 	cfg := &g.options.Config
@@ -101,8 +100,8 @@ func (g *instance) keyCommand(name string) string {
 	return command
 }
 
-// welcome prints the set-up link and, where nobody else can read along, a first key with
-// a command that uses it, else the command that makes one.
+// welcome prints the set-up link. If only the user can read it, it also prints a first key with a command that uses
+// it, else the command that creates one.
 func (g *instance) welcome(ctx context.Context, acc account.Account, base string, loopback bool) error {
 	setup, err := g.accounts.CreateSetupToken(ctx, audit.Gateway())
 	if err != nil {
@@ -130,8 +129,8 @@ func (g *instance) welcome(ctx context.Context, acc account.Account, base string
 	return err
 }
 
-// firstModel is the member of a first request that names a model, and what to do first where
-// nobody knows one. Both are empty where the default model answers.
+// firstModel returns the JSON member that names a model in a first request, and a note if no model is known. Both are
+// empty if there is a default model.
 func (g *instance) firstModel() (member, note string) {
 	table := g.router.Table()
 	if table.DefaultModel() != "" {
@@ -139,7 +138,7 @@ func (g *instance) firstModel() (member, note string) {
 	}
 	name, known := table.ExampleModel(g.options.Now())
 	if !known {
-		note = "\n(no default_model is configured: put a model of the provider's in the place of <model-name>)"
+		note = "\n(no default_model is configured: replace <model-name> by a model of the provider)"
 	}
 	return fmt.Sprintf(`"model":%q,`, name), note
 }

@@ -91,7 +91,7 @@ func TestManaged(t *testing.T) {
 	_, err = apply(h, provider(`"${ELSEWHERE}"`), there)
 	must.Do(t, err)
 	both("that version 4 cannot be used", func(node *harness.Gateway) bool {
-		return strings.Contains(node.Do(harness.Ask{Path: "/readyz?verbose"}).Body, "version 4 cannot be used here; version 3 stays")
+		return strings.Contains(node.Do(harness.Ask{Path: "/readyz?verbose"}).Body, "cannot use version 4; version 3 stays")
 	})
 	both("what was before", answers("fast"))
 	_, err = apply(h, "aliases: {quick: {targets: [house/echo], strategy: fallback}}\n"+provider("third-key-of-it"), app.ApplyOptions{Prune: true, File: there.File})
@@ -105,7 +105,7 @@ func TestManaged(t *testing.T) {
 	harness.Await(t, "the complaint about the file", func() bool {
 		return strings.Count(h.Log.String(), "the new configuration is invalid") > said
 	})
-	if body := h.Do(harness.Ask{Path: "/readyz?verbose"}).Body; strings.Contains(body, "cannot be used here") {
+	if body := h.Do(harness.Ask{Path: "/readyz?verbose"}).Body; strings.Contains(body, "this node cannot use version") {
 		t.Errorf("a mistake in the file: got %q, want nothing said of the managed configuration", body)
 	}
 	h.Configure("providers: {}\n")

@@ -13,16 +13,16 @@ import (
 	"weir/internal/app"
 )
 
-// perFlags say that a limit is of each end user, or of each value of a tag, and not of all.
+// perFlags holds the flags that make a limit or a budget one of each end user, or of each value of a tag.
 type perFlags struct {
 	user bool
 	tag  string
 }
 
 func (p *perFlags) define(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&p.user, "per-user", false, "of each end user")
-	cmd.Flags().Func("per-tag", "of each value of the tag of that `name`", func(name string) error {
-		if name == "" { // as of a variable that is not set: the limit would be the account's own
+	cmd.Flags().BoolVar(&p.user, "per-user", false, "apply it to each end user separately")
+	cmd.Flags().Func("per-tag", "apply it to each value of the tag `name` separately", func(name string) error {
+		if name == "" { // such as an unset variable: the limit would be the account's own
 			return errors.New("give the name of a tag, such as team")
 		}
 		p.tag = name
@@ -33,15 +33,17 @@ func (p *perFlags) define(cmd *cobra.Command) {
 
 func (p *perFlags) given() bool { return p.user || p.tag != "" }
 
-// changed is a list with what each end user, or each value of the tag, may use changed.
+// changed returns the list with a change of the limits and budget of each end user, or of each value of the tag.
 func (p *perFlags) changed(list []account.Per, change func(*account.Per)) []account.Per {
 	per := account.PerOf(list, p.tag)
 	change(&per)
 	return account.WithPer(list, per)
 }
 
-// change changes what each end user of an account, or each value of a tag, may use.
-func (p *perFlags) change(ctx context.Context, d *app.Data, name string, change func(*account.Per)) (account.Account, error) {
+// change changes the limits and the budget of each end user of an account, or of each value of a tag.
+func (p *perFlags) change(ctx context.Context, d *app.Data, name string, change func(*account.Per)) (
+	account.Account, error,
+) {
 	a, err := d.Accounts.Account(ctx, name)
 	if err != nil {
 		return a, err
@@ -50,14 +52,14 @@ func (p *perFlags) change(ctx context.Context, d *app.Data, name string, change 
 	return d.Accounts.UpdateAccount(ctx, actor(), a.ID, account.Update{Per: &list})
 }
 
-// perView is what each end user, or each value of a tag, may use.
+// perView holds the limits and the budget of each end user, or of each value of a tag.
 type perView struct {
 	BudgetUSD string `json:"budget_usd,omitempty"`
 	Period    string `json:"budget_period,omitempty"`
 	limitsView
 }
 
-// viewPer are those of an account, by "user" and "tag:NAME".
+// viewPer returns the views of a list, by "user" and "tag:NAME".
 func viewPer(list []account.Per) map[string]perView {
 	all := map[string]perView{}
 	for i := range list {
@@ -75,7 +77,7 @@ func viewPer(list []account.Per) map[string]perView {
 	return all
 }
 
-// perCells add to the cells of limits and of a budget what is of each end user and each value of a tag.
+// perCells adds the limits and budgets of each end user and each tag value to the cells of a table.
 func perCells(per map[string]perView, limits, budget string) (limitsCell, budgetCell string) {
 	for _, of := range slices.Sorted(maps.Keys(per)) {
 		p := per[of]
@@ -85,7 +87,7 @@ func perCells(per map[string]perView, limits, budget string) (limitsCell, budget
 	return limits, budget
 }
 
-// perText adds to a cell of a table what is of each end user and each value of a tag.
+// perText adds one of them to a cell.
 func perText(cell string, of string, part string) string {
 	if part == "none" {
 		return cell

@@ -12,13 +12,12 @@ import (
 	"weir/internal/llm"
 )
 
-// origin is from whom requests come and by which address of the gateway, as far as
-// proxies that are trusted say so. Whatever needs a request's scheme, host or client
-// asks here.
+// origin determines the scheme, host and client of a request, with the headers of trusted proxies. All code that
+// needs them uses it.
 type origin struct {
-	public  string   // the configured address of the gateway; empty for none
-	secure  string   // its bare host, where it is https; empty for none
-	hosts   []string // bare names of the gateway
+	public  string   // configured address of the gateway; empty for none
+	secure  string   // its bare host if it is https, else empty
+	hosts   []string // bare host names of the gateway
 	proxies []netip.Prefix
 }
 
@@ -29,7 +28,8 @@ func originOf(cfg *config.Config) origin {
 	if scheme == "https" {
 		o.secure = bareHost(public)
 	}
-	for _, host := range slices.Concat([]string{public, cfg.Listen, cfg.Telemetry.Listen}, cfg.Hosts, cfg.TLS.ACME.Domains) {
+	own := []string{public, cfg.Listen, cfg.Telemetry.Listen}
+	for _, host := range slices.Concat(own, cfg.Hosts, cfg.TLS.ACME.Domains) {
 		if host = bareHost(host); host != "" {
 			o.hosts = append(o.hosts, host)
 		}
@@ -46,7 +46,7 @@ func (o *origin) trusts(addr netip.Addr) bool {
 	return false
 }
 
-// peer is who holds the connection; not valid where that is no IP address.
+// peer returns the address at the other end of the connection; it is not valid if that is not an IP address.
 func peer(r *http.Request) netip.Addr {
 	addr, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -55,14 +55,14 @@ func peer(r *http.Request) netip.Addr {
 	return addr.Addr().Unmap().WithZone("")
 }
 
-// client is the address of the client: the last one that is not a trusted
-// proxy's, of X-Forwarded-For and whoever holds the connection.
+// client returns the address of the client: the last one that is not a trusted proxy, of X-Forwarded-For and the
+// peer.
 func (o *origin) client(r *http.Request) netip.Addr {
 	addr, _ := o.told(r)
 	return addr
 }
 
-// told is client, and whether all that trusted proxies say of it could be read.
+// told returns the address of the client, and whether all addresses from trusted proxies were readable.
 func (o *origin) told(r *http.Request) (addr netip.Addr, readable bool) {
 	addr = peer(r)
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
@@ -76,8 +76,8 @@ func (o *origin) told(r *http.Request) (addr netip.Addr, readable bool) {
 	return addr, true
 }
 
-// hopOf is one address of X-Forwarded-For, which some proxies write with the
-// port, or an IPv6 one in brackets as RFC 7239, section 6, has it.
+// hopOf parses one address of X-Forwarded-For. Some proxies add the port, or write an IPv6 address in brackets as in
+// RFC 7239, section 6.
 func hopOf(text string) (netip.Addr, bool) {
 	addr, err := netip.ParseAddr(text)
 	if err != nil {
@@ -93,10 +93,9 @@ func hopOf(text string) (netip.Addr, bool) {
 	return addr.Unmap().WithZone(""), err == nil
 }
 
-// reached is the scheme and the host, perhaps with a port, by which the client has
-// reached the gateway: what the connection and the request say, or a trusted proxy. Where
-// that has appended to what it got, the last value is its own; where it says nothing of
-// the scheme, it is that of the configured address.
+// reached returns the scheme and the host, with or without a port, by which the client reached the gateway: from the
+// connection and the request, or from a trusted proxy. Of a list of values the last is the proxy's own. If the proxy
+// does not send a scheme, the scheme of the configured address applies.
 func (o *origin) reached(r *http.Request) (scheme, host string) {
 	scheme = "http"
 	if r.TLS != nil {
@@ -115,15 +114,14 @@ func (o *origin) reached(r *http.Request) (scheme, host string) {
 	return scheme, cmp.Or(lastOf(r.Header["X-Forwarded-Host"]), r.Host)
 }
 
-// lastOf is the last one of the values of a header field that is a list.
+// lastOf returns the last value of a header field that is a list.
 func lastOf(values []string) string {
 	all := strings.Join(values, ",")
 	return strings.TrimSpace(all[strings.LastIndexByte(all, ',')+1:])
 }
 
-// base is the address by which the client has reached the gateway, without a
-// slash at its end: the configured one, or what the request and a trusted proxy
-// say.
+// base returns the address by which the client reached the gateway, without a slash at its end: the configured one,
+// or that of the request and a trusted proxy.
 func (o *origin) base(r *http.Request) string {
 	if o.public != "" {
 		return o.public
@@ -132,16 +130,15 @@ func (o *origin) base(r *http.Request) string {
 	return scheme + "://" + host
 }
 
-// isStrict reports whether browsers are to come over https alone: where they have, by a
-// name at which no other programs of theirs answer.
+// isStrict reports whether browsers should use only https from now on: if this request did, by a name at which no
+// other local programs answer.
 func (o *origin) isStrict(r *http.Request) bool {
 	scheme, host := o.reached(r)
 	return scheme == "https" && !config.IsLoopbackHost(bareHost(host))
 }
 
-// isPrivate reports whether nobody on the way can read along: by https, or on this
-// machine. A proxy on this machine that is not named counts as this machine, for the host
-// of an https address too.
+// isPrivate reports whether the connection cannot be read by others, because it uses https or stays on this machine.
+// An unnamed proxy on this machine counts as this machine, also for the host of an https address.
 func (o *origin) isPrivate(r *http.Request) bool {
 	scheme, host := o.reached(r)
 	if scheme == "https" {
@@ -149,27 +146,28 @@ func (o *origin) isPrivate(r *http.Request) bool {
 	}
 	addr, readable := o.told(r)
 	if o.trusts(peer(r)) && r.Header.Get("X-Forwarded-Proto") != "" && !readable {
-		return false // a proxy passes on what came to it over http, and from whom is not known
+		return false // the proxy forwards a request over http from an unknown client
 	}
 	host = bareHost(host)
 	return addr.IsLoopback() && (config.IsLoopbackHost(host) || host != "" && host == o.secure)
 }
 
-// checkHost refuses a request for a host that is not the gateway's. Such a one comes
-// from a browser whose page has its own name lead to the gateway, to read what the
-// gateway tells (DNS rebinding); an address is nobody's name. RFC 9110, section 15.5.20.
+// checkHost refuses a request for a host that is not the gateway's. A browser sends such a request if a page points
+// its own host name at the gateway, to read the gateway's answers (DNS rebinding). Addresses are allowed, because
+// they belong to no name. RFC 9110, section 15.5.20.
 func (o *origin) checkHost(r *http.Request) error {
 	_, host := o.reached(r)
 	host = bareHost(host)
 	if _, err := netip.ParseAddr(host); err == nil || config.IsLoopbackHost(host) || slices.Contains(o.hosts, host) {
 		return nil
 	}
-	return llm.Errorf(llm.CodeMisdirected, "The gateway is not known by the name %.100q. Use its address or, if the "+
-		"name is its own, add it to hosts in the configuration.", host)
+	return llm.Errorf(llm.CodeMisdirected, "The gateway does not know the host name %.100q. Use its address or, "+
+		"if the "+
+		"name belongs to the gateway, add it to hosts in the configuration.", host)
 }
 
-// bareHost is a host, as a Host header field has it (RFC 9110, section 7.2), in lower
-// case, without the port, the brackets of an address or a dot at the end.
+// bareHost returns the host of a Host header field (RFC 9110, section 7.2) in lower case, without the port, the
+// brackets of an address or a final dot.
 func bareHost(host string) string {
 	if name, port, err := net.SplitHostPort(host); err == nil && strings.Trim(port, "0123456789") == "" {
 		host = name

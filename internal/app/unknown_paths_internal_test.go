@@ -12,7 +12,7 @@ func TestUnservedPaths(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
 	handler, key := g.handler(), newKey(t, g, "asks")
-	const unserved, base = "not served by this gateway", "The base URL of an OpenAI client ends with /v1"
+	const unserved, base = "does not serve this path", "The base URL of an OpenAI client ends with /v1"
 	for _, test := range []struct {
 		pattern, want, lists string
 		status               int

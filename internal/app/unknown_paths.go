@@ -9,10 +9,10 @@ import (
 	"weir/internal/dialect"
 )
 
-// keptPath is the path of a response that is kept.
+// keptPath is the path of a stored response.
 const keptPath = "/v1/responses/{id}"
 
-// servedPaths are the paths of the client APIs: of the dialect d, or of all where it is nil.
+// servedPaths returns the paths of the client APIs: those of the dialect d, or all if d is nil.
 func servedPaths(routes []httpRoute, d *dialect.Dialect) []string {
 	var paths []string
 	for _, e := range routes {
@@ -27,8 +27,8 @@ func servedPaths(routes []httpRoute, d *dialect.Dialect) []string {
 	return slices.Compact(paths)
 }
 
-// isVersioned reports whether a path has one version where paths of client APIs have it. With
-// two of them, or none, the base URL of a client is wrong.
+// isVersioned reports whether a path has exactly one version, at the place where the paths of client APIs have it. A
+// path with two versions, or with none, comes from a wrong base URL.
 func isVersioned(path string) bool {
 	segments := strings.SplitN(strings.TrimPrefix(path, "/"), "/", 3)
 	count := 0
@@ -40,8 +40,8 @@ func isVersioned(path string) bool {
 	return count == 1
 }
 
-// refuseKept refuses other methods at the path of a kept response. A plain word in the place of
-// the id, such as compact, is an operation of the vendor's that is not served
+// refuseKept refuses other methods at the path of a stored response. A plain word instead of an id, such as compact,
+// is an operation of the vendor that Weir does not serve
 // (https://platform.openai.com/docs/api-reference/responses/compact).
 func refuseKept(refuse, unserved http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

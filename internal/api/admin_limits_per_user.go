@@ -8,13 +8,13 @@ import (
 	"weir/internal/rawjson"
 )
 
-// perView is what each end user, or each value of a tag, may use.
+// perView holds the limits and the budget of each end user, or of each value of a tag.
 type perView struct {
 	Limits limitsView  `json:"limits"`
 	Budget *budgetView `json:"budget"`
 }
 
-// perViews are those of an account or a key.
+// perViews holds those of an account or a key.
 type perViews struct {
 	User *perView           `json:"per_user"`
 	Tag  map[string]perView `json:"per_tag"` // by the name of the tag
@@ -34,8 +34,8 @@ func viewPer(list []account.Per) perViews {
 	return all
 }
 
-// perFields read what each end user, and each value of a tag, may use: of what is given, where the rest stays as it is.
-// Null takes away.
+// perFields reads the limits and budgets of each end user and each tag value; missing members stay unchanged. Null
+// removes them.
 func perFields(dst *[]account.Per) []field {
 	return []field{
 		{"per_user", func(at string, v []byte) error { return readPer(dst, "", at, v) }},
@@ -50,7 +50,7 @@ func perFields(dst *[]account.Per) []field {
 			for m := range rawjson.Members(v) {
 				name := m.Name()
 				if name == "" || !llm.IsText(name) {
-					return llm.Invalidf(at, "A tag in %s has no name. Give its name.", at)
+					return llm.Invalidf(at, "A tag in %s has no name: give its name.", at)
 				}
 				if err := readPer(dst, name, at+"."+name, m.Value); err != nil {
 					return err
@@ -61,7 +61,7 @@ func perFields(dst *[]account.Per) []field {
 	}
 }
 
-// mostPer bounds what is read before it is checked.
+// mostPer bounds the tags that are read before the check.
 const mostPer = 100
 
 func readPer(dst *[]account.Per, tag, at string, v []byte) error {
@@ -72,7 +72,7 @@ func readPer(dst *[]account.Per, tag, at string, v []byte) error {
 	case rawjson.KindOf(v) != rawjson.Object:
 		return wrongKind(at, "an object with limits and budget, or null")
 	case len(*dst) >= mostPer:
-		return llm.Invalidf(at, "Too many tags are limited. Leave some out.")
+		return llm.Invalidf(at, "Too many tags have limits. Leave some out.")
 	}
 	err := readFields(at, v, field{"limits", limitsField(&p.Limits)}, field{"budget", budgetField(&p.Budget)})
 	*dst = account.WithPer(*dst, p)
