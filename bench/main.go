@@ -1,5 +1,5 @@
-// Command bench measures the gateway next to nginx as a reverse proxy, in one run on one machine: only the gateway on
-// one core, a mock provider and the load on another. See docs/performance.md for the method.
+// Command bench measures the gateway next to nginx as a reverse proxy, in one run on one machine. The gateway has one
+// core to itself; a mock provider and the load share another. See docs/performance.md for the method.
 //
 //	go run ./bench run
 //

@@ -195,7 +195,7 @@ func TestPassedListenerRefused(t *testing.T) {
 		want   string // in what is said; empty where the gateway opens a listener of its own
 	}{
 		"two":                {[]*os.File{tcp, tcp}, "", "passed 2 sockets (weir.socket:weir.socket)"},
-		"unix":               {[]*os.File{unix}, "", `"weir.socket" of the service manager is of network unix`},
+		"unix":               {[]*os.File{unix}, "", `"weir.socket" of the service manager uses the network unix`},
 		"datagram":           {[]*os.File{datagram}, "", `use the socket "weir.socket" of the service manager`},
 		"no number":          {nil, "LISTEN_FDS=many", `LISTEN_FDS is "many"`},
 		"of another process": {[]*os.File{tcp, tcp}, "LISTEN_PID=1", ""},

@@ -207,7 +207,7 @@ func grown(buf []byte, n int) []byte {
 func tooLarge(limit int64) error {
 	return &llm.Error{
 		Code:    llm.CodeRequestTooLarge,
-		Message: fmt.Sprintf("The request body is larger than %d bytes, the limit here.", limit),
+		Message: fmt.Sprintf("The request body is larger than the limit of %d bytes. Send a smaller one.", limit),
 	}
 }
 

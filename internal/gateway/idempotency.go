@@ -91,7 +91,7 @@ func (i *idempotent) replay(sealed []byte) error {
 	head, body, _ := bytes.Cut(opened, []byte{'\n'})
 	var first answered
 	if err := json.Unmarshal(head, &first); err != nil {
-		return fmt.Errorf("read a kept reply: %w", err)
+		return fmt.Errorf("read a stored reply: %w", err)
 	}
 	c.settleLimits()
 	h := c.w.Header()

@@ -259,7 +259,7 @@ func (r *rescue) usageOfAll(u *llm.Usage) *llm.Usage {
 	return &all
 }
 
-// addOutput adds the output classes.
+// addOutput adds the output classes of u to to.
 func addOutput(to, u *llm.Usage) {
 	for c := range llm.Class(llm.NumTokens) {
 		if c.IsOutput() {

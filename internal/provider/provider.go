@@ -207,15 +207,15 @@ func (o *Options) check() error {
 	case !validName(o.Name):
 		return errors.New(`name: use only lower-case letters, digits, "-", "_" and "."`)
 	case o.Dialect == nil:
-		return errors.New("dialect: missing or unknown")
+		return errors.New("dialect: missing or unknown: name a wire format")
 	case o.Dialect.Path == nil:
 		return fmt.Errorf("dialect: %q is not supported for providers", o.Dialect.Name)
 	case o.Retries < 0:
-		return fmt.Errorf("retries: %d is negative", o.Retries)
+		return fmt.Errorf("retries: %d is negative: set 0 or more", o.Retries)
 	case o.MaxReply < 0:
-		return fmt.Errorf("max_reply: %d is negative", o.MaxReply)
+		return fmt.Errorf("max_reply: %d is negative: leave it out for the default", o.MaxReply)
 	case !isFieldValue(o.UserAgent):
-		return fmt.Errorf("user_agent: %q holds %w", o.UserAgent, errValue)
+		return fmt.Errorf("user_agent: %q contains %w", o.UserAgent, errValue)
 	}
 	if err := checkBaseURL(o.BaseURL, o.AllowPrivate); err != nil {
 		if checkBaseURL(o.BaseURL, true) == nil {
@@ -240,7 +240,7 @@ func (t *Timeouts) check() error {
 		value time.Duration
 	}{{"connect", t.Connect}, {"first_byte", t.FirstByte}, {"idle", t.Idle}, {"total", t.Total}} {
 		if limit.value < 0 {
-			return fmt.Errorf("timeouts.%s: %s is negative", limit.name, limit.value)
+			return fmt.Errorf("timeouts.%s: %s is negative: leave it out for the default", limit.name, limit.value)
 		}
 	}
 	return nil
@@ -255,11 +255,11 @@ func checkBaseURL(s string, allowPrivate bool) error {
 	u, err := url.Parse(s)
 	switch {
 	case s == "":
-		return errors.New(`missing; it looks like "https://api.example.com/v1"`)
+		return errors.New(`missing: set a URL such as "https://api.example.com/v1"`)
 	case err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
 		return fmt.Errorf(`%q is not an http or https address such as "https://api.example.com/v1"`, hideUser(s))
 	case u.User != nil:
-		return errors.New("holds a user name or password; credentials belong in api_keys")
+		return errors.New("contains a user name or password: set credentials in api_keys instead")
 	case u.RawQuery != "" || u.Fragment != "":
 		return fmt.Errorf(`%q must end with its path, without "?" or "#"`, s)
 	}

@@ -27,7 +27,7 @@ func TestNewNamesTheKeyAtFault(t *testing.T) {
 		"providers.acme.base_url: missing":   func(o *provider.Options) { o.BaseURL = "" },
 		"base_url: \"api.example.com\"":      func(o *provider.Options) { o.BaseURL = "api.example.com" },
 		"base_url: \"ftp://x\"":              func(o *provider.Options) { o.BaseURL = "ftp://x" },
-		"base_url: holds a user name":        func(o *provider.Options) { o.BaseURL = "http://u:secret@x/v1" },
+		"base_url: contains a user name":     func(o *provider.Options) { o.BaseURL = "http://u:secret@x/v1" },
 		"base_url: \"[redacted]@x\"":         func(o *provider.Options) { o.BaseURL = "ftp://u:secret@x" },
 		"must end with its path":             func(o *provider.Options) { o.BaseURL = "http://x/v1?key=1" },
 		"{acme: {allow_private: true}}":      func(o *provider.Options) { o.BaseURL = "http://127.0.0.1/v1" },

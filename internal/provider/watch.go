@@ -7,7 +7,7 @@ import (
 )
 
 // errGivenUp is the cause when the gateway aborts an exchange that is no longer needed.
-var errGivenUp = errors.New("given up by our side")
+var errGivenUp = errors.New("cancelled by the gateway")
 
 // expiry is the cause when a timer has expired.
 type expiry Kind

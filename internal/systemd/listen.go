@@ -35,8 +35,8 @@ func Listener(getenv func(string) string) (net.Listener, error) {
 	}
 	if _, ok := listener.(*net.TCPListener); !ok {
 		_ = listener.Close()
-		return nil, fmt.Errorf("the socket %q of the service manager is of network %s: set ListenStream=ADDRESS:PORT "+
-			"in the socket unit", name, listener.Addr().Network())
+		return nil, fmt.Errorf("the socket %q of the service manager uses the network %s: set "+
+			"ListenStream=ADDRESS:PORT in the socket unit", name, listener.Addr().Network())
 	}
 	return listener, nil
 }
