@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver named pgx
 
 	"weir/internal/store"
 )

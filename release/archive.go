@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/klauspost/compress/gzip" // in a sixth of the time of the standard library's, and 2 % larger
+	"github.com/klauspost/compress/gzip" // six times as fast as the standard library; files are 2 % larger
 )
 
 // entry is a file or a directory of an archive. Its time is that of the commit.

@@ -24,7 +24,7 @@ import (
 	"weir/internal/telemetry"
 )
 
-// Options configures a Server. All fields except Metrics, Refused and the limits are required.
+// Options configures a Server. Refused, Metrics, the bounds and Timing are optional.
 type Options struct {
 	Accounts    *account.Service
 	Ledger      *ledger.Ledger

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The user of the service, and its unit. It is neither enabled nor started, and after an upgrade the gateway that runs
-# goes on until it is restarted: the new one may change the schema of the database, and when is for the operator to say.
+# Creates the service's user and loads its unit. The service is neither enabled nor started, and after an upgrade the
+# running gateway continues until the operator restarts it, because the new one may migrate the database.
 set -e
 if command -v systemd-sysusers >/dev/null 2>&1; then
   systemd-sysusers /usr/lib/sysusers.d/weir.conf

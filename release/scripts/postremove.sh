@@ -1,5 +1,5 @@
 #!/bin/sh
-# The data directory, /etc/weir and the user stay.
+# Keeps the data directory, /etc/weir and the user.
 set -e
 if [ -d /run/systemd/system ]; then
   systemctl daemon-reload

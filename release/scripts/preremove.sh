@@ -1,5 +1,5 @@
 #!/bin/sh
-# Ends the service where the package is removed. At an upgrade dpkg says "upgrade" here, and rpm 1.
+# Stops the service when the package is removed. During an upgrade dpkg passes "upgrade", and rpm 1.
 set -e
 case "${1:-}" in
   remove | purge | 0)
