@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Source is the file of another gateway that is read.
+// Source is the configuration file of another gateway.
 type Source struct {
-	Plan   *Plan // to which is added what is left
+	Plan   *Plan // receives the unimported parts
 	Getenv func(name string) (value string, set bool)
-	// Reference is what begins a text that stands for a variable of the environment, such as "env.".
+	// Reference is the prefix of a text that refers to an environment variable, such as "env.".
 	Reference string
 }
 
-// Node is an object of the file. It notes what was looked at, so that the rest can be told.
+// Node is an object of the file. It records which members were read, so that the others can be reported.
 type Node struct {
 	Path   string
 	Fields map[string]any
@@ -24,14 +24,14 @@ type Node struct {
 	source *Source
 }
 
-// Root is the whole file.
+// Root returns the whole file.
 func (s *Source) Root(file map[string]any) Node { return newNode("", file, s) }
 
 func newNode(path string, fields map[string]any, source *Source) Node {
 	return Node{Path: path, Fields: fields, seen: map[string]bool{}, source: source}
 }
 
-// At is the path of a member.
+// At returns the path of a member.
 func (n *Node) At(key string) string {
 	if key == "" {
 		key = `""`
@@ -42,22 +42,22 @@ func (n *Node) At(key string) string {
 	return n.Path + "." + key
 }
 
-// Take is a member as it is, which is looked at by that.
+// Take returns a member unchanged and marks it as read.
 func (n *Node) Take(key string) any {
 	n.seen[key] = true
 	return n.Fields[key]
 }
 
-// Has reports whether there is such a member.
+// Has reports whether the member exists.
 func (n *Node) Has(key string) bool { return n.Take(key) != nil }
 
-// Object is a member that is an object, empty where it is none.
+// Object returns a member that is an object; empty if it is not one.
 func (n *Node) Object(key string) Node {
 	fields, _ := n.Take(key).(map[string]any)
 	return newNode(n.At(key), fields, n.source)
 }
 
-// List are the objects of a member that is a list.
+// List returns the objects of a member that is a list.
 func (n *Node) List(key string) []Node {
 	items, _ := n.Take(key).([]any)
 	list := make([]Node, 0, len(items))
@@ -69,7 +69,7 @@ func (n *Node) List(key string) []Node {
 	return list
 }
 
-// Texts are a member that is a text or a list of texts.
+// Texts returns a member that is a text or a list of texts.
 func (n *Node) Texts(key string) []string { return textsOf(n.Take(key)) }
 
 func textsOf(v any) (list []string) {
@@ -86,13 +86,13 @@ func textsOf(v any) (list []string) {
 	return list
 }
 
-// Text is a member as it is written, a variable of the environment replaced; empty for none.
+// Text returns a member as text, with an environment variable replaced; empty for none.
 func (n *Node) Text(key string) string {
 	text, _ := n.Secret(key)
 	return text
 }
 
-// Secret is Text; it reports whether there is one. A variable that is not set is noted.
+// Secret is like Text, and reports whether there is a value. It records an unset variable.
 func (n *Node) Secret(key string) (string, bool) {
 	v := n.Take(key)
 	if v == nil {
@@ -105,15 +105,15 @@ func (n *Node) Secret(key string) (string, bool) {
 	}
 	value, set := n.source.Getenv(name)
 	if !set || value == "" {
-		n.source.Plan.Leave(n.At(key), "the environment variable %s is not set here: set it, here and where the gateway "+
-			"runs, and import again", name)
+		n.source.Plan.Leave(n.At(key), "the environment variable %s is not set: set it here and on the gateway's "+
+			"machine, and import again", name)
 		return "", false
 	}
 	return value, true
 }
 
-// Quoted is a secret as the configuration here has it: a variable stays one. False where there is none, or it is not
-// set, which is noted.
+// Quoted returns a secret in the form of our configuration, where a variable stays a reference. It returns false if
+// there is no value; it records an unset variable.
 func (n *Node) Quoted(key string) (string, bool) {
 	value, ok := n.Secret(key)
 	if !ok {
@@ -125,7 +125,7 @@ func (n *Node) Quoted(key string) (string, bool) {
 	return strings.ReplaceAll(value, "$", "$$"), true
 }
 
-// Number is a member that is a number, also one that is written as a text; 0 for none.
+// Number returns a member that is a number, or a number in a text; 0 for none.
 func (n *Node) Number(key string) float64 {
 	f, err := strconv.ParseFloat(n.Text(key), 64)
 	if err != nil {
@@ -134,7 +134,7 @@ func (n *Node) Number(key string) float64 {
 	return f
 }
 
-// Leave notes members of which nothing is taken over.
+// Leave records members that are not imported.
 func (n *Node) Leave(why string, keys ...string) {
 	for _, key := range keys {
 		if n.Has(key) {
@@ -143,7 +143,7 @@ func (n *Node) Leave(why string, keys ...string) {
 	}
 }
 
-// LeaveRest notes the members that nobody looked at.
+// LeaveRest records the members that were not read.
 func (n *Node) LeaveRest(why string) {
 	for _, key := range slices.Sorted(maps.Keys(n.Fields)) {
 		if !n.seen[key] && n.Fields[key] != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,7 +16,8 @@ import (
 	"weir/internal/budget"
 )
 
-// AccountName makes a name of an account of any text. Where nothing of that can be in one, it begins with what is given.
+// AccountName converts any text to a name of an account. If no character of the text is valid in one, the name begins
+// with begin.
 func AccountName(text, begin string) string {
 	var out strings.Builder
 	for _, r := range text {
@@ -28,14 +30,14 @@ func AccountName(text, begin string) string {
 	}
 	name := strings.Trim(out.String(), "-.")
 	name = strings.TrimRight(name[:min(len(name), account.MaxName)], "-.")
-	if name == "" || account.CheckAccount(&account.Account{Name: name}) != nil { // such as an id alone
+	if name == "" || account.CheckAccount(&account.Account{Name: name}) != nil { // such as only an id
 		sum := sha256.Sum256([]byte(text))
 		return fmt.Sprintf("%s-%x", begin, sum[:4])
 	}
 	return name
 }
 
-// Label makes the label of a key of the first text that is not empty.
+// Label returns the label of a key from the first text that is not empty.
 func Label(texts ...string) string {
 	label := ""
 	for _, text := range texts {
@@ -52,8 +54,8 @@ func Label(texts ...string) string {
 	return string(runes[:min(len(runes), most)])
 }
 
-// Period is the budget period here that a duration of days and months comes to, and whether it is the same. Another
-// duration comes to the next longer period, in which the same amount is never more; none is all time.
+// Period returns the budget period for a duration of days and months, and whether it is the same. Another duration
+// becomes the next longer period, so that the same amount never permits more. An empty duration means all time.
 func Period(duration string) (p budget.Period, same bool) {
 	switch duration {
 	case "":
@@ -80,7 +82,7 @@ func Period(duration string) (p budget.Period, same bool) {
 	return budget.PeriodTotal, false
 }
 
-// Every is a period behind an amount.
+// Every returns the phrase for a period after an amount.
 func Every(p budget.Period) string {
 	if p == budget.PeriodTotal {
 		return "in all"
@@ -88,7 +90,7 @@ func Every(p budget.Period) string {
 	return "a " + string(p)
 }
 
-// IsPrivate reports whether an address is in a private network, as far as it tells.
+// IsPrivate reports whether an address is in a private network, judged by its host.
 func IsPrivate(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -98,16 +100,16 @@ func IsPrivate(address string) bool {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return ip.IsPrivate() || ip.IsLoopback() || ip.IsUnspecified() || ip.IsLinkLocalUnicast()
 	}
-	inside := strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal") || strings.HasSuffix(host, ".svc")
-	return inside || !strings.Contains(host, ".")
+	isInside := func(suffix string) bool { return strings.HasSuffix(host, suffix) }
+	return slices.ContainsFunc([]string{".local", ".internal", ".svc"}, isInside) || !strings.Contains(host, ".")
 }
 
-// BedrockAddress is where Amazon Bedrock is in a region.
+// BedrockAddress returns the address of Amazon Bedrock in a region.
 func BedrockAddress(region string) string {
 	return "https://bedrock-runtime." + region + ".amazonaws.com"
 }
 
-// VertexAddress is where Vertex AI has Google's own models for a project.
+// VertexAddress returns the address of Google's own models on Vertex AI for a project.
 func VertexAddress(project, location string) string {
 	host := location + "-aiplatform.googleapis.com"
 	if location == "global" {

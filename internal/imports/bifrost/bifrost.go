@@ -1,7 +1,7 @@
-// Package bifrost reads what the Bifrost gateway is configured by, its config.json, and says what that comes to here.
+// Package bifrost reads config.json, the configuration of the Bifrost gateway, and converts it to a plan.
 //
-// The file is as https://docs.getbifrost.ai/deployment-guides/config-json/providers and
-// https://docs.getbifrost.ai/deployment-guides/config-json/governance have it (looked at on 2026-11-26).
+// The format of the file is that of https://docs.getbifrost.ai/deployment-guides/config-json/providers and
+// https://docs.getbifrost.ai/deployment-guides/config-json/governance (2026-11-26).
 package bifrost
 
 import (
@@ -15,14 +15,14 @@ import (
 	"weir/internal/imports"
 )
 
-// Import says what is read.
+// Import holds the input.
 type Import struct {
-	Config map[string]any                        // of config.json
-	Getenv func(string) (value string, set bool) // of what the file takes from the environment
+	Config map[string]any                        // contents of config.json
+	Getenv func(string) (value string, set bool) // looks up the environment variables that the file refers to
 	Now    time.Time
 }
 
-// Plan is what Bifrost has, as it is to be here.
+// Plan converts Bifrost's configuration to a plan.
 func (p *Import) Plan() *imports.Plan {
 	plan := &imports.Plan{Config: map[string]map[string]any{"providers": {}}}
 	source := imports.Source{Plan: plan, Getenv: p.Getenv, Reference: "env."}
@@ -39,14 +39,14 @@ func (p *Import) Plan() *imports.Plan {
 	return plan
 }
 
-// vendor says what a provider of Bifrost is here.
+// vendor describes our provider for a provider of Bifrost.
 type vendor struct {
 	name    string
-	suffix  string // stands behind an address here, and Bifrost adds it
-	dialect string // of one of an operator's own; empty for the usual one
+	suffix  string // part of the address here that Bifrost adds itself
+	dialect string // of an operator's own provider; empty for the default
 }
 
-// vendors are Bifrost's providers that are known here, by their names.
+// vendors returns the supported providers by Bifrost's names.
 func vendors() map[string]vendor {
 	all := map[string]vendor{
 		"openai": {suffix: "/v1"}, "anthropic": {suffix: "/v1", dialect: "anthropic"}, "azure": {suffix: "/openai/v1"},
@@ -63,14 +63,14 @@ func vendors() map[string]vendor {
 	return all
 }
 
-// addProvider adds a provider. Its models are called there as they are here: provider/model.
+// addProvider adds a provider. Models have the same names in both gateways: provider/model.
 func addProvider(plan *imports.Plan, name string, n imports.Node) {
 	custom := n.Object("custom_provider_config")
 	base := custom.Text("base_provider_type")
 	v, known := vendors()[cmp.Or(base, name)]
 	if !known {
-		plan.Leave(n.Path, "the provider is none that is known here: where it speaks OpenAI's API, add it as a provider "+
-			"with its base_url")
+		plan.Leave(n.Path, "the provider is unknown here: if it speaks OpenAI's API, add it as a provider with its "+
+			"base_url")
 		return
 	}
 	fields, network := map[string]any{}, n.Object("network_config")
@@ -97,7 +97,8 @@ func addProvider(plan *imports.Plan, name string, n imports.Node) {
 		fields["retries"] = int(min(max(network.Number("max_retries"), 0), most))
 	}
 	if base != "" {
-		plan.Leave(n.Path, "prices of its models are not known: a request under a budget is refused until prices has them")
+		plan.Leave(n.Path, "the prices of its models are unknown: add them to prices, or requests under a budget are "+
+			"refused")
 	}
 	plan.Config["providers"][name] = fields
 	network.LeaveRest("it has no counterpart")
@@ -105,14 +106,15 @@ func addProvider(plan *imports.Plan, name string, n imports.Node) {
 	n.LeaveRest("it has no counterpart")
 }
 
-// addKeys adds the keys of a provider and their models, and gives the address where it is with the keys.
+// addKeys adds the keys of a provider and their models, and returns the provider's address if it is stored with the
+// keys.
 func addKeys(plan *imports.Plan, fields map[string]any, v vendor, address string, list []imports.Node) string {
 	var keys, models []any
 	all := false
 	for i, k := range list {
 		at, own := addressOf(plan, v, k)
 		if own && i > 0 && at != address {
-			plan.Leave(k.Path, "a provider is at one address: add another provider for %s", at)
+			plan.Leave(k.Path, "a provider has one address: add another provider for %s", at)
 			continue
 		}
 		if own {
@@ -126,7 +128,7 @@ func addKeys(plan *imports.Plan, fields map[string]any, v vendor, address string
 				models = append(models, m)
 			}
 		}
-		k.Leave("clients ask for the model's own name, or for an alias without a slash", "aliases")
+		k.Leave("clients must use the model's own name, or an alias without a slash", "aliases")
 		k.Leave("the keys of one provider are used in turn", "weight")
 		k.Take("name")
 		k.LeaveRest("it has no counterpart")
@@ -140,7 +142,7 @@ func addKeys(plan *imports.Plan, fields map[string]any, v vendor, address string
 	return address
 }
 
-// addressOf is the address that a key is for; false for that of its provider.
+// addressOf returns the address of a key; false if the key has no address of its own.
 func addressOf(plan *imports.Plan, v vendor, k imports.Node) (string, bool) {
 	azure, ollama, vllm := k.Object("azure_key_config"), k.Object("ollama_key_config"), k.Object("vllm_key_config")
 	bedrock, vertex := k.Object("bedrock_key_config"), k.Object("vertex_key_config")
@@ -152,7 +154,7 @@ func addressOf(plan *imports.Plan, v vendor, k imports.Node) (string, bool) {
 		address = imports.VertexAddress(project, region)
 	}
 	for _, n := range []imports.Node{azure, ollama, vllm, bedrock, vertex} {
-		n.LeaveRest("it comes from the environment of the gateway, or has no counterpart")
+		n.LeaveRest("the gateway takes it from its environment, or it has no counterpart")
 	}
 	return address, address != ""
 }

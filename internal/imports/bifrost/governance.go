@@ -12,14 +12,14 @@ import (
 	"weir/internal/llm"
 )
 
-// orphans is the account of keys that belong to nobody.
+// orphans is the name of the account for keys without an owner.
 const orphans = "bifrost"
 
-// governance makes accounts of customers and teams, and keys of virtual keys.
+// governance converts customers and teams to accounts, and virtual keys to keys.
 type governance struct {
 	plan    *imports.Plan
 	now     time.Time
-	places  map[string]int // in plan.Accounts, by "team ID" or "customer ID"
+	places  map[string]int // index in plan.Accounts, by "team ID" or "customer ID"
 	budgets []imports.Node
 	limits  map[string]imports.Node
 }
@@ -47,7 +47,7 @@ func (g *governance) account(kind string, n imports.Node) {
 	made.OnDisconnect = account.DisconnectDefault
 	made.Budget = g.budget(kind, id, n)
 	made.Limits = g.limit(n)
-	n.Leave("an account belongs to no other: what its customer may spend is not taken over", "customer_id")
+	n.Leave("accounts cannot be nested: the customer's limits are not imported", "customer_id")
 	n.LeaveRest("it has no counterpart")
 	g.add(n.Path, kind+" "+id, &made)
 }
@@ -61,7 +61,7 @@ func (g *governance) add(at, id string, made *imports.Account) {
 	g.plan.Accounts = append(g.plan.Accounts, *made)
 }
 
-// budget is the first budget that an object has: by its own budget_id, or by the budget's naming it.
+// budget returns the first budget of an object, which either the object's budget_id or the budget itself refers to.
 func (g *governance) budget(kind, id string, n imports.Node) (found account.Budget) {
 	by := n.Text("budget_id")
 	for _, b := range g.budgets {
@@ -69,20 +69,21 @@ func (g *governance) budget(kind, id string, n imports.Node) (found account.Budg
 			continue
 		}
 		if found.Limit > 0 {
-			g.plan.Leave(b.Path, "an account and a key have one budget each, and this is another one of %s", n.Path)
+			g.plan.Leave(b.Path, "an account or a key can have one budget; this is another one of %s", n.Path)
 			continue
 		}
 		amount, err := llm.ParseMoney(strconv.FormatFloat(b.Number("max_limit"), 'f', 9, 64))
 		if err != nil || amount <= 0 {
-			g.plan.Leave(b.At("max_limit"), "a budget is more than 0: it is a billionth of a dollar, which lets through "+
-				"what is free")
+			g.plan.Leave(b.At("max_limit"), "a budget must be more than 0: it becomes a billionth of a dollar, which "+
+				"permits only free requests")
 			amount = 1
 		}
 		duration, same := b.Text("reset_duration"), false
-		// M is a month there, and m a minute.
+		// M means a month there, and m a minute.
 		written := strings.NewReplacer("M", "mo", "Y", "000d").Replace(duration)
 		if found.Period, same = imports.Period(written); !same && duration != "1M" {
-			g.plan.Leave(b.At("reset_duration"), "there is no budget for %s here: it is $%s %s, which is never more",
+			g.plan.Leave(b.At("reset_duration"), "budgets for %s do not exist here: it becomes $%s %s, "+
+				"which never permits more",
 				duration, amount, imports.Every(found.Period))
 		}
 		found.Limit = amount
@@ -90,7 +91,7 @@ func (g *governance) budget(kind, id string, n imports.Node) (found account.Budg
 	return found
 }
 
-// limit are the limits of a minute that an object has; others are noted.
+// limit returns the limits per minute of an object, and records others.
 func (g *governance) limit(n imports.Node) (found account.Limits) {
 	l, ok := g.limits[n.Text("rate_limit_id")]
 	if !ok {
@@ -106,13 +107,14 @@ func (g *governance) limit(n imports.Node) (found account.Limits) {
 		case window == "1m" || window == "60s":
 			*one.into = most
 		default:
-			g.plan.Leave(l.At(one.kind+"_max_limit"), "limits are for a minute: %d in %s is none of %s", most, window, n.Path)
+			g.plan.Leave(l.At(one.kind+"_max_limit"), "limits are per minute here: %d in %s of %s is not imported",
+				most, window, n.Path)
 		}
 	}
 	return found
 }
 
-// key makes an API key of a virtual key.
+// key converts a virtual key to an API key.
 func (g *governance) key(n imports.Node) {
 	value, ok := n.Secret("value")
 	if active, said := n.Take("is_active").(bool); said && !active {
@@ -120,7 +122,7 @@ func (g *governance) key(n imports.Node) {
 		return
 	}
 	if !ok {
-		g.plan.Leave(n.Path, "its value is not in the file: Bifrost made it itself")
+		g.plan.Leave(n.Path, "its value is not in the file, because Bifrost generated it")
 		return
 	}
 	made := imports.Key{From: n.Path, Hash: sha256.Sum256([]byte(value))}
@@ -128,12 +130,12 @@ func (g *governance) key(n imports.Node) {
 	made.Last4 = last4(value)
 	made.Permissions = []account.Permission{account.Chat, account.Uses}
 	if len(value) > account.MaxToken || strings.HasPrefix(value, "wk_") {
-		g.plan.Leave(n.Path, "its value cannot be a key here: it is longer than %d bytes, or begins with wk_",
+		g.plan.Leave(n.Path, "its value is not valid as a key here: it is longer than %d bytes, or begins with wk_",
 			account.MaxToken)
 		return
 	}
 	if made.Models = g.models(n); len(made.Models) == 0 {
-		g.plan.Leave(n.At("provider_configs"), "it may use no model: the key is not taken over")
+		g.plan.Leave(n.At("provider_configs"), "it may use no model: the key is not imported")
 		return
 	}
 	made.Budget, made.Limits = g.budget("virtual_key", n.Text("id"), n), g.limit(n)
@@ -143,14 +145,14 @@ func (g *governance) key(n imports.Node) {
 	}
 	place, ok := g.place(n)
 	if !ok {
-		g.plan.Leave(n.Path, "its team or customer is not there")
+		g.plan.Leave(n.Path, "its team or customer does not exist")
 		return
 	}
 	g.plan.Accounts[place].Keys = append(g.plan.Accounts[place].Keys, made)
 	n.LeaveRest("it has no counterpart")
 }
 
-// last4 are the last characters of a token that is long enough for them to be shown.
+// last4 returns the last characters of a token if it is long enough to show them.
 func last4(token string) string {
 	const shown, long = 4, 16
 	if len(token) < long {
@@ -159,7 +161,7 @@ func last4(token string) string {
 	return token[len(token)-shown:]
 }
 
-// place is the place of the account that a key belongs to.
+// place returns the index of the account that owns a key.
 func (g *governance) place(n imports.Node) (int, bool) {
 	id := "none"
 	switch team, customer := n.Text("team_id"), n.Text("customer_id"); {
@@ -182,14 +184,14 @@ func (g *governance) has(id string) bool {
 	return ok
 }
 
-// models are the patterns of what a key may use.
+// models returns the patterns of a key's permitted models.
 func (g *governance) models(n imports.Node) (patterns []string) {
 	for _, p := range n.List("provider_configs") {
 		for _, m := range p.Texts("allowed_models") {
 			patterns = append(patterns, p.Text("provider")+"/"+m)
 		}
-		p.Leave("every key may use all keys of a provider", "key_ids")
-		p.Leave("routes are the same for everybody", "weight")
+		p.Leave("here every key may use all keys of a provider", "key_ids")
+		p.Leave("here routes are the same for all keys", "weight")
 		p.LeaveRest("it has no counterpart")
 	}
 	return patterns

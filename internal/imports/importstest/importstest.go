@@ -1,4 +1,4 @@
-// Package importstest runs the cases of what is read of another gateway.
+// Package importstest runs test cases of imports from another gateway.
 package importstest
 
 import (
@@ -20,18 +20,18 @@ import (
 
 var update = flag.Bool("update", false, "write what is got into the cases")
 
-// Noon is when all imports are made.
+// Noon returns the time of all imports in test cases.
 func Noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
 
-// Case is what a plan is made of.
+// Case holds the input of a plan.
 type Case struct {
-	Config map[string]any // of the part config.yaml
+	Config map[string]any // of the file config.yaml of the case
 	Getenv func(string) (string, bool)
 	Parts  map[string][]byte
 }
 
-// Run reads the cases of testdata: config.yaml, the environment in env, other parts, and at last the plan that they come
-// to.
+// Run runs the cases in testdata: each has config.yaml, the environment in env, other files, and at the end the
+// expected plan.
 func Run(t *testing.T, plan func(c *Case) (*imports.Plan, error)) {
 	files := must.Get(filepath.Glob("testdata/*.txtar"))(t)
 	if len(files) == 0 {
@@ -53,7 +53,8 @@ func Run(t *testing.T, plan func(c *Case) (*imports.Plan, error)) {
 				got = written(t, made)
 			}
 			if *update {
-				archive.Files = append(archive.Files[:len(archive.Files)-1], txtar.File{Name: "plan", Data: []byte(got)})
+				last := len(archive.Files) - 1
+				archive.Files = append(archive.Files[:last], txtar.File{Name: "plan", Data: []byte(got)})
 				must.Do(t, os.WriteFile(file, txtar.Format(archive), 0o600))
 			}
 			if diff := cmp.Diff(got, string(c.Parts["plan"])); diff != "" && !*update {
@@ -72,7 +73,7 @@ func environment(text []byte) func(string) (string, bool) {
 	return func(name string) (string, bool) { v, ok := all[name]; return v, ok }
 }
 
-// written is a plan as a text.
+// written formats a plan as text.
 func written(t *testing.T, plan *imports.Plan) string {
 	t.Helper()
 	var out strings.Builder
@@ -81,11 +82,11 @@ func written(t *testing.T, plan *imports.Plan) string {
 		out.Write(text)
 	}
 	for _, a := range plan.Accounts {
-		fmt.Fprintf(&out, "account %q from %s, suspended %v, limits %v, budget %v, spent %v\n", a.Name, a.From, a.Suspended,
-			a.Limits, a.Budget, a.Opening)
+		fmt.Fprintf(&out, "account %q from %s, suspended %v, limits %v, budget %v, spent %v\n", a.Name, a.From,
+			a.Suspended, a.Limits, a.Budget, a.Opening)
 		for _, k := range a.Keys {
-			fmt.Fprintf(&out, "  key %q …%s %.8s…, may %v, models %q, expires %v, limits %v, budget %v, spent %v\n", k.Label,
-				k.Last4, k.Hash, k.Permissions, k.Models, k.Expires, k.Limits, k.Budget, k.Opening)
+			fmt.Fprintf(&out, "  key %q …%s %.8s…, may %v, models %q, expires %v, limits %v, budget %v, spent %v\n",
+				k.Label, k.Last4, k.Hash, k.Permissions, k.Models, k.Expires, k.Limits, k.Budget, k.Opening)
 		}
 	}
 	for _, p := range plan.People {

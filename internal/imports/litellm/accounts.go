@@ -16,29 +16,30 @@ import (
 )
 
 const (
-	// dashboardTeam is the team of the keys that LiteLLM's pages make for whoever signs in
-	// (UI_SESSION_TOKEN_TEAM_ID in its litellm/constants.py).
+	// dashboardTeam is the team of the keys that LiteLLM's pages create for signed-in users (UI_SESSION_TOKEN_TEAM_ID
+	// in its litellm/constants.py).
 	dashboardTeam = "litellm-dashboard"
-	// orphans is the account of keys that belong to nobody.
-	orphans = "litellm"
+	// orphans is the name of the account for keys without an owner.
+	orphans   = "litellm"
+	zeroLimit = "a limit of 0 permits no request there but means no limit here: the account is suspended"
 )
 
-// accounts makes the accounts of a plan.
+// accounts builds the accounts of a plan.
 type accounts struct {
 	*database
 	plan    *imports.Plan
 	models  modelNames
 	now     time.Time
 	master  account.Hash   // of LiteLLM's master key
-	byTeam  map[string]int // places in plan.Accounts
+	byTeam  map[string]int // indexes in plan.Accounts
 	byUser  map[string]int
 	userOf  map[string]*userRow
 	teamOf  map[string]*teamRow
 	shared  map[string]*budgetRow
-	orphans int // place of the account of orphans; -1 for none
+	orphans int // index of the account of orphans; -1 for none
 }
 
-// addDatabase adds what the database has to a plan.
+// addDatabase adds the contents of the database to a plan.
 func (p *Import) addDatabase(ctx context.Context, rows imports.Rows) error {
 	d, err := readDatabase(ctx, rows)
 	if err != nil {
@@ -68,7 +69,7 @@ func (p *Import) addDatabase(ctx context.Context, rows imports.Rows) error {
 	return leaveTables(ctx, rows, p.plan)
 }
 
-// leaveTables notes the tables of which nothing is taken over and that have rows.
+// leaveTables records the unsupported tables that have rows.
 func leaveTables(ctx context.Context, rows imports.Rows, plan *imports.Plan) error {
 	for _, t := range tablesLeft() {
 		n := 0
@@ -94,18 +95,18 @@ func (a *accounts) team(t *teamRow) {
 	made.Suspended = t.Blocked
 	if a.limit(at, &t.bounds, &made.Limits) {
 		made.Suspended = true
-		a.plan.Leave(at, "a limit of 0 lets nothing through there and is no limit here: the account is suspended")
+		a.plan.Leave(at, zeroLimit)
 	}
 	made.Budget, made.Opening = a.budget(at, &t.bounds)
 	a.leaveBounds(at, &t.bounds)
 	if t.ModelID != nil {
-		a.plan.Leave(at+".model_id", "aliases of models of one team are not taken over: an alias is there for all")
+		a.plan.Leave(at+".model_id", "aliases of one team are not imported: here aliases apply to all accounts")
 	}
 	a.byTeam[t.ID] = a.add(at, &made)
 	a.teamMembers(at, t, made.From)
 }
 
-// add adds an account, and gives its place.
+// add adds an account, and returns its index; -1 if it is invalid.
 func (a *accounts) add(at string, made *imports.Account) int {
 	made.OnDisconnect = account.DisconnectDefault
 	if err := account.CheckAccount(&made.Account); err != nil {
@@ -116,7 +117,7 @@ func (a *accounts) add(at string, made *imports.Account) int {
 	return len(a.plan.Accounts) - 1
 }
 
-// teamMembers makes people of the members of a team.
+// teamMembers adds the members of a team as people.
 func (a *accounts) teamMembers(at string, t *teamRow, from string) {
 	var members []struct {
 		Role  string `json:"role"`
@@ -128,7 +129,7 @@ func (a *accounts) teamMembers(at string, t *teamRow, from string) {
 	}
 	at += ".members_with_roles"
 	if err := json.Unmarshal(t.Members, &members); err != nil {
-		a.plan.Leave(at, "it cannot be read: %v", err)
+		a.plan.Leave(at, "the list of members cannot be read: %v", err)
 		return
 	}
 	for i, m := range members {
@@ -146,19 +147,19 @@ func (a *accounts) teamMembers(at string, t *teamRow, from string) {
 
 func (a *accounts) person(at, email, from string, role people.Role, user string) {
 	if email == "" {
-		a.plan.Leave(at, "the user %q has no e-mail address, and nobody signs in without one", user)
+		a.plan.Leave(at, "the user %q has no e-mail address, which is needed to sign in", user)
 		return
 	}
 	a.plan.People = append(a.plan.People, imports.Person{From: at, Email: email, Account: from, Role: role})
 }
 
-// accountOf is the place of the account that a key belongs to: its team's, or its user's own, or that of orphans; -1
-// where it has none.
+// accountOf returns the index of the account that owns a key: its team's, its user's own, or that of orphans; -1 if
+// there is none.
 func (a *accounts) accountOf(at string, k *keyRow) int {
 	if k.Team != "" {
 		place, ok := a.byTeam[k.Team]
 		if !ok {
-			a.plan.Leave(at, "its team %q is not there", k.Team)
+			a.plan.Leave(at, "its team %q does not exist", k.Team)
 			return -1
 		}
 		return place
@@ -172,8 +173,8 @@ func (a *accounts) accountOf(at string, k *keyRow) int {
 	return a.orphans
 }
 
-// userAccount is the place of the account of a user's own keys. The user's budget and limits hold for these alone
-// (https://docs.litellm.ai/docs/proxy/users, 2026-10-10).
+// userAccount returns the index of the account for a user's own keys. The user's budget and limits apply only to these
+// keys (https://docs.litellm.ai/docs/proxy/users, 2026-10-10).
 func (a *accounts) userAccount(u *userRow) int {
 	place, ok := a.byUser[u.ID]
 	if ok {
@@ -185,7 +186,7 @@ func (a *accounts) userAccount(u *userRow) int {
 	made.Name = imports.AccountName(cmp.Or(u.Alias, local, u.ID), orphans)
 	if a.limit(at, &u.bounds, &made.Limits) {
 		made.Suspended = true
-		a.plan.Leave(at, "a limit of 0 lets nothing through there and is no limit here: the account is suspended")
+		a.plan.Leave(at, zeroLimit)
 	}
 	made.Budget, made.Opening = a.budget(at, &u.bounds)
 	a.leaveBounds(at, &u.bounds)
@@ -197,7 +198,7 @@ func (a *accounts) userAccount(u *userRow) int {
 	return place
 }
 
-// limit reads limits, and reports whether one lets nothing through.
+// limit reads limits, and reports whether one of them is 0.
 func (a *accounts) limit(at string, b *bounds, into *account.Limits) (none bool) {
 	for _, l := range []struct {
 		from *int64
@@ -219,45 +220,49 @@ func (a *accounts) limit(at string, b *bounds, into *account.Limits) (none bool)
 	return none
 }
 
-// budget is the budget of a row, and what was spent of it in the present period. LiteLLM's days begin at midnight and
-// its months with the first of a month (https://docs.litellm.ai/docs/proxy/budget_reset_and_tz, 2026-10-06).
+// budget returns the budget of a row, and the spending of it in the current period. LiteLLM's days begin at midnight
+// and its months on the first of a month (https://docs.litellm.ai/docs/proxy/budget_reset_and_tz, 2026-10-06).
 func (a *accounts) budget(at string, b *bounds) (account.Budget, llm.Money) {
 	if !b.MaxBudget.set {
 		if b.Spend.Money > 0 {
-			a.plan.Leave(at+".spend", "$%s were spent without a budget, which counts against nothing", b.Spend.Money)
+			a.plan.Leave(at+".spend", "the spending of $%s is not imported, because there is no budget", b.Spend.Money)
 		}
 		return account.Budget{}, 0
 	}
 	limit := account.Budget{Limit: b.MaxBudget.Money}
 	var same bool
 	if limit.Period, same = imports.Period(b.Duration); !same {
-		a.plan.Leave(at+".budget_duration", "there is no budget for %s here: it is $%s %s, which is never more",
+		a.plan.Leave(at+".budget_duration", "budgets for %s do not exist here: it becomes $%s %s, "+
+			"which never permits more",
 			b.Duration, limit.Limit, imports.Every(limit.Period))
 	}
 	if limit.Limit == 0 {
-		a.plan.Leave(at+".max_budget", "a budget of 0 would be none here: it is a billionth of a dollar, which lets "+
-			"through what is free")
+		a.plan.Leave(at+".max_budget", "a budget of 0 means no budget here: it becomes a billionth of a dollar, which "+
+			"permits only free requests")
 		limit.Limit = 1
 	}
-	if b.Duration != "" && !b.ResetAt.IsZero() && !b.ResetAt.After(a.now) { // which LiteLLM was about to begin anew
+	if b.Duration != "" && !b.ResetAt.IsZero() && !b.ResetAt.After(a.now) { // LiteLLM was about to reset it
 		return limit, 0
 	}
 	return limit, b.Spend.Money
 }
 
-// leaveBounds notes what of a row has no place here.
+// leaveBounds records the columns of a row without a counterpart.
 func (a *accounts) leaveBounds(at string, b *bounds) {
 	for _, left := range []struct {
 		there     bool
 		name, why string
 	}{
-		{b.SoftBudget.set, "soft_budget", "an event is told at 50, 80 and 95 % of every budget instead"},
+		{b.SoftBudget.set, "soft_budget", "webhook events are sent at 50, 80 and 95 % of every budget instead"},
 		{len(b.ModelBudget) > 0, "model_max_budget", "there are no budgets for single models"},
 		{!b.BudgetLimits.empty(), "budget_limits", "there is one budget each for an account and a key"},
-		{b.Organization != "", "organization_id", "what its organization may do is not taken over"},
-		{b.Permission != "", "object_permission_id", "there are no permissions for MCP servers, vector stores and agents"},
-		{len(b.Router) > 0, "router_settings", "routes are the same for everybody"},
-		{len(b.AccessGroups) > 0, "access_group_ids", "access groups of the database are not taken over: name the " +
+		{b.Organization != "", "organization_id", "the limits of its organization are not imported"},
+		{
+			b.Permission != "", "object_permission_id",
+			"there are no permissions for MCP servers, vector stores and agents",
+		},
+		{len(b.Router) > 0, "router_settings", "here routes are the same for all keys"},
+		{len(b.AccessGroups) > 0, "access_group_ids", "access groups of the database are not imported: list the " +
 			"models"},
 		{len(b.Policies) > 0, "policies", "there are no guardrails"},
 	} {
@@ -267,31 +272,31 @@ func (a *accounts) leaveBounds(at string, b *bounds) {
 	}
 }
 
-// operators notes who administers LiteLLM: an import makes nobody an operator.
+// operators records LiteLLM's administrators, because an import creates no operators.
 func (a *accounts) operators() {
 	for i := range a.users {
 		if u := &a.users[i]; strings.HasPrefix(u.Role, "proxy_admin") {
-			a.plan.Leave(rowPath(tableUsers, "user_id", u.ID)+".user_role", "nobody is made an operator by an import: "+
+			a.plan.Leave(rowPath(tableUsers, "user_id", u.ID)+".user_role", "an import creates no operators: run "+
 				"weir operators add %s", cmp.Or(u.Email, "EMAIL"))
 		}
 	}
 }
 
-// leaveRows notes rows that are not taken over one by one.
+// leaveRows records rows that are not imported.
 func (a *accounts) leaveRows() {
 	for _, m := range a.database.models {
-		a.plan.Leave(rowPath(tableModels, "model_id", m.ID), "the model %q is not taken over: its values are encrypted "+
-			"with LiteLLM's own key; write it into the config.yaml that is imported", m.Name)
+		a.plan.Leave(rowPath(tableModels, "model_id", m.ID), "the model %q is not imported, because its values are "+
+			"encrypted with LiteLLM's own key: add it to the imported config.yaml", m.Name)
 	}
 	for _, m := range a.members {
 		if m.Budget != "" {
 			a.plan.Leave(rowPath(tableMembers, "user_id", m.User)+".budget_id", "budgets of members of a team are not "+
-				"taken over: give their keys one")
+				"imported: set budgets on their keys")
 		}
 	}
 }
 
-// rowPath is the path of a row.
+// rowPath returns the path of a row.
 func rowPath(table, column, value string) string {
 	return fmt.Sprintf("%s[%s=%s]", table, column, value)
 }

@@ -10,15 +10,15 @@ import (
 	"weir/internal/imports"
 )
 
-// converter makes the managed configuration of the file.
+// converter builds the managed configuration from the file.
 type converter struct {
 	*Import
 	credentials map[string]imports.Node
 	groups      map[string][]*deployment // by model_name
-	order       []string                 // the names of groups, as they come
+	order       []string                 // names of groups, in the order of the file
 	access      []accessGroup
 	servers     map[serverID]*server
-	all         []*server // as they come
+	all         []*server // in the order of the file
 }
 
 // deployment is an entry of model_list: a model at a provider.
@@ -26,19 +26,19 @@ type deployment struct {
 	at     string
 	server *server
 	model  string
-	order  float64 // those of the least come first
+	order  float64 // the lowest comes first
 	weight float64
 }
 
 func (d *deployment) target() string { return d.server.name + "/" + d.model }
 
-// accessGroup is a name for models in lists of what keys may use.
+// accessGroup is a name for a model in the lists of models that keys may use.
 type accessGroup struct{ name, model string }
 
-// serverID tells providers apart.
+// serverID identifies a provider.
 type serverID struct{ prefix, base string }
 
-// server is a provider as it is to be here.
+// server is a provider in the form that it takes here.
 type server struct {
 	serverID
 	vendor
@@ -46,7 +46,7 @@ type server struct {
 	name    string
 	keys    []string
 	models  []string
-	open    bool // every model may be asked for
+	open    bool // all models are permitted
 	seconds float64
 	retries *int
 	prices  map[string]map[string]string // by model
@@ -62,15 +62,15 @@ func (c *converter) deployment(n imports.Node) {
 	v, known := vendors()[prefix]
 	switch {
 	case group == "" || model == "":
-		c.plan.Leave(n.Path, "it has no model_name, or no litellm_params.model")
+		c.plan.Leave(n.Path, "model_name or litellm_params.model is missing")
 		return
 	case model == "*":
-		c.plan.Leave(params.At("model"), "every model of every provider at once has no counterpart: name a provider, "+
+		c.plan.Leave(params.At("model"), "a pattern for all providers has no counterpart: name a provider, "+
 			"as in openai/*")
 		return
 	case !ok || !known:
-		c.plan.Leave(params.At("model"), "the provider of %q is none that is known here: where it speaks OpenAI's API, "+
-			"add it as a provider with its base_url", model)
+		c.plan.Leave(params.At("model"), "the provider of %q is unknown here: if it speaks OpenAI's API, add it as a "+
+			"provider with its base_url", model)
 		return
 	}
 	if shared, ok := c.credentials[params.Text("litellm_credential_name")]; ok {
@@ -84,7 +84,8 @@ func (c *converter) deployment(n imports.Node) {
 	if !c.place(d, v, prefix, params) {
 		return
 	}
-	d.order, d.weight = params.Number("order"), cmp.Or(params.Number("weight"), params.Number("rpm"), params.Number("tpm"))
+	d.order = params.Number("order")
+	d.weight = cmp.Or(params.Number("weight"), params.Number("rpm"), params.Number("tpm"))
 	c.details(d, params, info)
 	if _, there := c.groups[group]; !there {
 		c.order = append(c.order, group)
@@ -96,7 +97,7 @@ func (c *converter) deployment(n imports.Node) {
 	leaveOfDeployment(n, params, info)
 }
 
-// place finds the server of a deployment. It is false where it cannot be had, which is noted.
+// place finds or adds the server of a deployment. It returns false if that is impossible, and records the reason.
 func (c *converter) place(d *deployment, v vendor, prefix string, params imports.Node) bool {
 	base, ok := c.baseOf(d, v, prefix, params)
 	if !ok {
@@ -138,7 +139,7 @@ func (c *converter) place(d *deployment, v vendor, prefix string, params imports
 	return true
 }
 
-// baseOf is the address of a deployment's provider; empty for the vendor's own.
+// baseOf returns the address of a deployment's provider; empty for the vendor's own.
 func (c *converter) baseOf(d *deployment, v vendor, prefix string, params imports.Node) (string, bool) {
 	if prefix == "bedrock" {
 		return bedrockBase(d, params), true
@@ -152,13 +153,13 @@ func (c *converter) baseOf(d *deployment, v vendor, prefix string, params import
 	}
 	if !params.Has(key) {
 		if prefix == "azure" {
-			c.plan.Leave(d.at, "it has no api_base, which says at which resource it is")
+			c.plan.Leave(d.at, "api_base is missing: it names the Azure resource")
 			return "", false
 		}
 		return "", true
 	}
 	base := strings.TrimRight(params.Text(key), "/")
-	if base == "" { // a variable that is not set, which is noted
+	if base == "" { // an unset variable, which is recorded
 		return "", false
 	}
 	if base == v.home {
@@ -168,20 +169,21 @@ func (c *converter) baseOf(d *deployment, v vendor, prefix string, params import
 		base += v.suffix
 	}
 	if !strings.Contains(base, "://") {
-		c.plan.Leave(params.At(key), "%q is no address", base)
+		c.plan.Leave(params.At(key), "%q is not a valid address", base)
 		return "", false
 	}
 	return base, true
 }
 
-// bedrockBase takes the region of a deployment into the address, and the route of LiteLLM's out of the model's name
+// bedrockBase returns the address for a deployment's region, and removes LiteLLM's route from the model's name
 // (https://docs.litellm.ai/docs/providers/bedrock, 2026-10).
 func bedrockBase(d *deployment, params imports.Node) string {
 	for _, route := range []string{"converse/", "invoke/", "converse_like/"} {
 		d.model = strings.TrimPrefix(d.model, route)
 	}
 	region := params.Text("aws_region_name")
-	if first, rest, ok := strings.Cut(d.model, "/"); ok && strings.Count(first, "-") >= 2 && !strings.Contains(first, ":") {
+	first, rest, ok := strings.Cut(d.model, "/")
+	if ok && strings.Count(first, "-") >= 2 && !strings.Contains(first, ":") {
 		region, d.model = cmp.Or(region, first), rest
 	}
 	if region == "" {
@@ -190,10 +192,10 @@ func bedrockBase(d *deployment, params imports.Node) string {
 	return imports.BedrockAddress(region)
 }
 
-// vertexBase makes the address of project and location.
+// vertexBase returns the address for a deployment's project and location.
 func (c *converter) vertexBase(d *deployment, params imports.Node) (string, bool) {
 	if !strings.HasPrefix(d.model, "gemini") && !strings.Contains(d.model, "*") {
-		c.plan.Leave(params.At("model"), "of Vertex AI, Google's own models alone are served here")
+		c.plan.Leave(params.At("model"), "of Vertex AI only Google's own models are supported here")
 		return "", false
 	}
 	project, location := params.Text("vertex_project"), params.Text("vertex_location")
@@ -203,7 +205,7 @@ func (c *converter) vertexBase(d *deployment, params imports.Node) (string, bool
 	return imports.VertexAddress(project, location), true
 }
 
-// details reads what a deployment says of its model: prices and sizes.
+// details reads a deployment's data about its model: prices and sizes.
 func (c *converter) details(d *deployment, params, info imports.Node) {
 	prices, sizes := map[string]string{}, map[string]any{}
 	for class, key := range map[string]string{
@@ -214,7 +216,7 @@ func (c *converter) details(d *deployment, params, info imports.Node) {
 			if price, ok := perMillion(text); ok {
 				prices[class] = price
 			} else {
-				c.plan.Leave(params.At(key), "%q is no price", text)
+				c.plan.Leave(params.At(key), "%q is not a valid price", text)
 			}
 		}
 	}
@@ -231,30 +233,31 @@ func (c *converter) details(d *deployment, params, info imports.Node) {
 	}
 }
 
-// perMillion is a price of a million of what the text is the price of, to the picodollar of one.
+// perMillion converts a price per unit to a price per million units, rounded to a picodollar per unit.
 func perMillion(text string) (string, bool) {
 	f, err := strconv.ParseFloat(text, 64)
-	const most = 1000 // dollars for a token
+	const most = 1000 // dollars per token
 	if err != nil || f < 0 || f > most {
 		return "", false
 	}
-	exact, _ := new(big.Rat).SetString(strconv.FormatFloat(f, 'f', -1, 64)) // a decimal, as FormatFloat writes it
+	exact, _ := new(big.Rat).SetString(strconv.FormatFloat(f, 'f', -1, 64)) // never fails for the output of FormatFloat
 	decimal := new(big.Rat).Mul(exact, big.NewRat(1_000_000, 1)).FloatString(6)
 	return strings.TrimRight(strings.TrimRight(decimal, "0"), "."), true
 }
 
-// leaveOfDeployment notes what of a deployment has no place here.
+// leaveOfDeployment records the members of a deployment without a counterpart.
 func leaveOfDeployment(n, params, info imports.Node) {
-	params.Leave("no limit holds for one model of a provider; it is the weight where there is no other", "rpm", "tpm")
-	params.Leave("its API without versions is used", "api_version")
-	params.Leave("streams have a timeout to their first byte: timeouts.first_byte of the provider", "stream_timeout")
-	params.Leave("it comes from the environment of the gateway", "aws_access_key_id", "aws_secret_access_key",
+	params.Leave("limits of a single model do not exist here; it serves as the weight if there is no other", "rpm",
+		"tpm")
+	params.Leave("the API without versions is used", "api_version")
+	params.Leave("set the provider's timeouts.first_byte instead", "stream_timeout")
+	params.Leave("the gateway takes it from its environment", "aws_access_key_id", "aws_secret_access_key",
 		"aws_session_token", "aws_role_name", "vertex_credentials")
-	params.Leave("headers of one's own are not sent", "extra_headers", "organization")
-	params.LeaveRest("parameters of requests are the client's")
-	info.Leave("the price of this model is not looked up: give prices for this one where it has none", "base_model")
+	params.Leave("custom headers are not sent", "extra_headers", "organization")
+	params.LeaveRest("request parameters are set by the client")
+	info.Leave("the price of this base model is not used: add a price for the model if it has none", "base_model")
 	for _, key := range []string{"id", "mode", "db_model", "created_at", "updated_at", "max_tokens"} {
-		info.Take(key) // which says nothing that is needed
+		info.Take(key) // not needed
 	}
 	info.LeaveRest("it has no counterpart")
 	n.LeaveRest("it has no counterpart")

@@ -13,27 +13,27 @@ import (
 	"weir/internal/llm"
 )
 
-// errEnough ends the reading of a table.
+// errEnough stops the reading of a table.
 var errEnough = errors.New("litellm: enough")
 
 func isNone(err error) bool { return errors.Is(err, errEnough) || errors.Is(err, fs.ErrNotExist) }
 
-// examples are keys that LiteLLM's documentation uses, which somebody may have taken for their own.
+// examples returns the keys of LiteLLM's documentation, which an operator may have copied.
 func examples() []string {
 	return []string{"sk-1234", "sk-12345", "sk-my_special_key", "sk-1234567890"}
 }
 
-// key makes an API key of a row. LiteLLM keeps the SHA-256 of a key in hexadecimal digits (hash_token in its
-// litellm/proxy/_types.py, looked at on 2026-11-26), and so does this gateway.
+// key converts a row to an API key. LiteLLM stores the SHA-256 of a key in hexadecimal (hash_token in its
+// litellm/proxy/_types.py, 2026-11-26), as this gateway does.
 func (a *accounts) key(row *keyRow) {
 	hash, err := account.ParseHash(row.Token)
 	if err != nil {
-		// It may be the key itself, from before LiteLLM kept hashes alone: it is not told.
+		// It may be the key itself, from a version of LiteLLM without hashes, so it is not shown.
 		a.plan.Leave(rowPath(tableKeys, "key_alias", cmp.Or(row.Alias, "null")), "its token is not a SHA-256: "+
-			"rotate the key at LiteLLM, and import again")
+			"rotate the key in LiteLLM, and import again")
 		return
 	}
-	const shown = 12 // of its digits: by all of them a key that is short could be found
+	const shown = 12 // of its digits, because all of them would allow a search for a short key
 	at := rowPath(tableKeys, "token", row.Token[:shown]+"…")
 	if why := a.refused(row, hash); why != "" {
 		a.plan.Leave(at, "%s", why)
@@ -49,7 +49,7 @@ func (a *accounts) key(row *keyRow) {
 		made.Expires = &row.Expires.Time
 	}
 	if a.limit(at, &row.bounds, &made.Limits) {
-		a.plan.Leave(at, "a limit of 0 lets nothing through: the key is not taken over")
+		a.plan.Leave(at, "its limit of 0 permits no request: the key is not imported")
 		return
 	}
 	var some bool
@@ -71,26 +71,27 @@ func (a *accounts) key(row *keyRow) {
 	to.Keys = append(to.Keys, made)
 }
 
-// refused says why a key is not taken over; empty where it is.
+// refused returns the reason why a key is not imported; empty if it is.
 func (a *accounts) refused(row *keyRow, hash account.Hash) string {
 	isExample := slices.ContainsFunc(examples(), func(e string) bool { return sha256.Sum256([]byte(e)) == hash })
 	switch {
 	case row.Team == dashboardTeam:
-		return "it is a session of LiteLLM's pages"
+		return "it is a session of LiteLLM's admin pages"
 	case hash == a.master:
-		return "it is the master key: keys of operators are made by weir keys create --permission admin"
+		return "it is the master key: create operators' keys by weir keys create --permission admin"
 	case isExample:
-		return "everybody knows this key, from LiteLLM's documentation: make another one"
+		return "it is an example key of LiteLLM's documentation, which is public: create another one"
 	case row.Blocked:
-		return "it is blocked: unblock it at LiteLLM and import again, or make another one"
+		return "it is blocked: unblock it in LiteLLM and import again, or create another one"
 	case !row.Expires.IsZero() && !row.Expires.After(a.now):
 		return "it has expired"
 	}
 	return ""
 }
 
-// permissions are what the routes of a key come to; none where it may only manage, which is noted. The names of groups
-// of routes are those of its types (https://docs.litellm.ai/docs/proxy/virtual_keys, 2026-10).
+// permissions converts the routes of a key to permissions. It returns none for a key that may only manage, and records
+// that. The names of groups of routes are those of key types (https://docs.litellm.ai/docs/proxy/virtual_keys,
+// 2026-10).
 func (a *accounts) permissions(at string, routes []string) (list []account.Permission) {
 	if len(routes) == 0 {
 		return []account.Permission{account.Chat, account.Uses}
@@ -110,16 +111,17 @@ func (a *accounts) permissions(at string, routes []string) (list []account.Permi
 	switch {
 	case len(others) > 0 && !slices.Contains(list, account.Chat):
 		list = append(list, account.Chat)
-		a.plan.Leave(at+".allowed_routes", "the key may chat at every client API: there is no permission for %q alone", others)
+		a.plan.Leave(at+".allowed_routes", "the key may chat at every client API: there is no permission for only %q",
+			others)
 	case len(list) == 0:
-		a.plan.Leave(at+".allowed_routes", "it only manages: keys of operators are made by weir keys create "+
+		a.plan.Leave(at+".allowed_routes", "it only manages: create operators' keys by weir keys create "+
 			"--permission admin")
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// share fills in what a key has by a budget that it shares with others.
+// share adds the limits of a budget that the key shares with others.
 func (a *accounts) share(row *keyRow) {
 	b := a.shared[row.Budget]
 	if b == nil {
@@ -131,8 +133,8 @@ func (a *accounts) share(row *keyRow) {
 	row.RPM, row.TPM, row.Parallel = cmp.Or(row.RPM, b.RPM), cmp.Or(row.TPM, b.TPM), cmp.Or(row.Parallel, b.Parallel)
 }
 
-// keyModels are the patterns of the models that a key may use, empty for all; false where it may use none, which is
-// noted.
+// keyModels returns the patterns of the models that a key may use, empty for all; false if it may use none, which is
+// recorded.
 func (a *accounts) keyModels(at string, row *keyRow) (patterns []string, some bool) {
 	all, list := scope(row.Models)
 	if t := a.teamOf[row.Team]; t != nil {
@@ -151,13 +153,13 @@ func (a *accounts) keyModels(at string, row *keyRow) (patterns []string, some bo
 	}
 	patterns = a.models.of(list)
 	if len(patterns) == 0 {
-		a.plan.Leave(at+".models", "there is no model that it may use: the key is not taken over")
+		a.plan.Leave(at+".models", "it may use no existing model: the key is not imported")
 	}
 	return patterns, len(patterns) > 0
 }
 
-// scope is what a list of models says: all of them, or these. Some names are none of models
-// (https://docs.litellm.ai/docs/proxy/key_auth_arch, 2026-10-12).
+// scope reports whether a list of models permits all, and otherwise returns the permitted models. Some special names
+// are not models (https://docs.litellm.ai/docs/proxy/key_auth_arch, 2026-10-12).
 func scope(models []string) (all bool, list []string) {
 	for _, m := range models {
 		switch m {
@@ -171,7 +173,7 @@ func scope(models []string) (all bool, list []string) {
 	return len(models) == 0, list
 }
 
-// both are the models that two lists have in common.
+// both returns the models that both lists permit.
 func both(one, other []string) (list []string) {
 	for _, m := range one {
 		for _, o := range other {
@@ -187,13 +189,13 @@ func both(one, other []string) (list []string) {
 	return slices.Compact(list)
 }
 
-// covers reports whether a name, which may end in an asterisk, is or fits another one.
+// covers reports whether a name, which may end in an asterisk, equals or matches another one.
 func covers(pattern, name string) bool {
 	prefix, open := strings.CutSuffix(pattern, "*")
 	return pattern == name || open && strings.HasPrefix(name, prefix)
 }
 
-// last4 are the last characters of the key, which LiteLLM shows as "sk-...abcd".
+// last4 returns the last characters of the key, which LiteLLM shows as "sk-...abcd".
 func last4(name string) string {
 	_, last, ok := strings.Cut(name, "...")
 	if !ok || len(last) != 4 || strings.ContainsFunc(last, func(r rune) bool { return r > '~' || r < '!' }) {
@@ -202,19 +204,19 @@ func last4(name string) string {
 	return last
 }
 
-// leaveOfKey notes what of a key has no place here.
+// leaveOfKey records the columns of a key without a counterpart.
 func (a *accounts) leaveOfKey(at string, row *keyRow) {
 	for _, left := range []struct {
 		there     bool
 		name, why string
 	}{
-		{len(row.Aliases) > 0, "aliases", "aliases of models of one key are not taken over: an alias is there for all"},
+		{len(row.Aliases) > 0, "aliases", "aliases of one key are not imported: here aliases apply to all accounts"},
 		{len(row.Config) > 0, "config", "a key has no configuration of its own"},
 		{len(row.Granted) > 0, "permissions", "they have no counterpart"},
-		{len(row.Metadata) > 0, "metadata", "tags, guardrails and limits of single models are not taken over"},
+		{len(row.Metadata) > 0, "metadata", "tags, guardrails and limits of single models are not imported"},
 		{row.Project != "", "project_id", "there are no projects"},
 		{row.Agent != "", "agent_id", "there are no agents"},
-		{row.AutoRenew, "auto_rotate", "keys are rotated by weir keys rotate"},
+		{row.AutoRenew, "auto_rotate", "rotate keys by weir keys rotate"},
 	} {
 		if left.there {
 			a.plan.Leave(at+"."+left.name, "%s", left.why)

@@ -9,11 +9,11 @@ import (
 	"weir/internal/imports"
 )
 
-// Import says what is read.
+// Import holds the input.
 type Import struct {
-	Config map[string]any                        // of config.yaml; nil for none
+	Config map[string]any                        // contents of config.yaml; nil for none
 	Rows   imports.Rows                          // of the database; nil for none
-	Getenv func(string) (value string, set bool) // of what the file takes from the environment
+	Getenv func(string) (value string, set bool) // looks up the environment variables that the file refers to
 	Now    time.Time
 
 	plan   *imports.Plan
@@ -21,7 +21,7 @@ type Import struct {
 	master account.Hash
 }
 
-// Plan is what LiteLLM has, as it is to be here.
+// Plan converts LiteLLM's configuration and database to a plan.
 func (p *Import) Plan(ctx context.Context) (*imports.Plan, error) {
 	p.plan = &imports.Plan{Config: map[string]map[string]any{}}
 	p.models = modelNames{groups: map[string][]string{}}
@@ -37,7 +37,7 @@ func (p *Import) Plan(ctx context.Context) (*imports.Plan, error) {
 	return p.plan, nil
 }
 
-// addConfig adds what the file has to the plan.
+// addConfig adds the contents of the file to the plan.
 func (p *Import) addConfig() {
 	// https://docs.litellm.ai/docs/proxy/configs#load-api-keys--config-values-from-environment, 2026-10-13
 	source := imports.Source{Plan: p.plan, Getenv: p.Getenv, Reference: "os.environ/"}
@@ -57,29 +57,30 @@ func (p *Import) addConfig() {
 	c.nameServers(settings)
 	c.aliases(settings)
 	c.masterKey(root)
-	root.Leave("set them where the gateway runs", "environment_variables")
+	root.Leave("set them on the gateway's machine", "environment_variables")
 	root.LeaveRest("it has no counterpart")
 }
 
-// masterKey notes which key is LiteLLM's master key, and all other general settings.
+// masterKey records the hash of LiteLLM's master key, and the unsupported general settings.
 func (c *converter) masterKey(root imports.Node) {
 	general := root.Object("general_settings")
 	if key, ok := general.Secret("master_key"); ok {
 		c.master = sha256.Sum256([]byte(key))
-		c.plan.Leave("general_settings.master_key", "keys of operators are made here: weir keys create --permission admin")
+		c.plan.Leave("general_settings.master_key",
+			"create operators' keys by weir keys create --permission admin")
 	}
 	if general.Has("database_url") {
-		c.plan.Leave("general_settings.database_url", "give it as --database-url to import what is in it")
+		c.plan.Leave("general_settings.database_url", "pass it as --database-url to import the database")
 	}
 	general.LeaveRest("it has no counterpart")
 }
 
-// modelNames are what LiteLLM's names of models come to here.
+// modelNames maps LiteLLM's names of models to ours.
 type modelNames struct {
-	groups map[string][]string // by model_name or access group; none for a name that stays
+	groups map[string][]string // by model_name or access group; absent for an unchanged name
 }
 
-// of are the names here of some there.
+// of returns our names for LiteLLM's names.
 func (m *modelNames) of(names []string) (list []string) {
 	seen := map[string]bool{}
 	for _, name := range names {

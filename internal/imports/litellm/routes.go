@@ -11,20 +11,20 @@ import (
 	"weir/internal/imports"
 )
 
-// settings are those of router_settings and litellm_settings that have a counterpart.
+// settings holds the supported router_settings and litellm_settings.
 type settings struct {
 	strategy  string
 	retries   *int
 	seconds   float64
 	fallbacks map[string][]fallback
-	defaults  []fallback        // of all
+	defaults  []fallback        // of all groups
 	same      map[string]string // model_group_alias
 }
 
-// fallback is a group that is asked behind others.
+// fallback is a group that is tried after another one.
 type fallback struct{ group, at string }
 
-// settings reads what is set for all models. The router's own settings come before those of the library.
+// settings reads the settings for all models. The router's settings override those of the library.
 func (c *converter) settings(root imports.Node) *settings {
 	router, library := root.Object("router_settings"), root.Object("litellm_settings")
 	s := &settings{fallbacks: map[string][]fallback{}, same: map[string]string{}}
@@ -44,15 +44,17 @@ func (c *converter) settings(root imports.Node) *settings {
 			}
 		}
 		s.defaults = append(s.defaults, fallbacks(&n, "default_fallbacks")...)
-		n.Leave("errors of this kind go to the fallbacks of all errors, or to none", "context_window_fallbacks",
+		n.Leave("these errors use the general fallbacks, if there are any", "context_window_fallbacks",
 			"content_policy_fallbacks")
 	}
 	c.sameAs(s, router)
 	if zone := library.Text("timezone"); zone != "" && zone != "UTC" {
-		c.plan.Leave("litellm_settings.timezone", "days and months of budgets begin at midnight of UTC, and not of %s", zone)
+		c.plan.Leave("litellm_settings.timezone", "days and months of budgets begin at midnight UTC, not at that of %s",
+			zone)
 	}
 	if library.Has("max_budget") {
-		c.plan.Leave("litellm_settings.max_budget", "there is no budget of the whole installation: give every account one")
+		c.plan.Leave("litellm_settings.max_budget",
+			"a budget of the whole installation does not exist here: set one on every account")
 	}
 	library.Take("budget_duration")
 	router.LeaveRest("it has no counterpart")
@@ -60,7 +62,7 @@ func (c *converter) settings(root imports.Node) *settings {
 	return s
 }
 
-// fallbacks are a member that names groups.
+// fallbacks returns a member that lists groups.
 func fallbacks(n *imports.Node, key string) (list []fallback) {
 	for _, group := range n.Texts(key) {
 		list = append(list, fallback{group, n.At(key)})
@@ -68,8 +70,8 @@ func fallbacks(n *imports.Node, key string) (list []fallback) {
 	return list
 }
 
-// strategy reads how a deployment of a group is chosen
-// (https://docs.litellm.ai/docs/router/learn/strategies, 2026-11-05).
+// strategy reads how a deployment of a group is chosen (https://docs.litellm.ai/docs/router/learn/strategies,
+// 2026-11-05).
 func (c *converter) strategy(s *settings, router imports.Node) {
 	switch name := router.Text("routing_strategy"); name {
 	case "", "simple-shuffle":
@@ -78,33 +80,34 @@ func (c *converter) strategy(s *settings, router imports.Node) {
 		s.strategy = "latency"
 	default:
 		s.strategy = "weighted"
-		c.plan.Leave("router_settings.routing_strategy", "there is no %q: targets are chosen at random, by weight", name)
+		c.plan.Leave("router_settings.routing_strategy",
+			"the strategy %q does not exist here: targets are chosen at random, by weight", name)
 	}
 }
 
-// sameAs reads further names of groups: {"gpt-4": "gpt-4o"}, or {"gpt-4": {"model": "gpt-4o", "hidden": true}}.
+// sameAs reads additional names of groups: {"gpt-4": "gpt-4o"}, or {"gpt-4": {"model": "gpt-4o", "hidden": true}}.
 func (c *converter) sameAs(s *settings, router imports.Node) {
 	names := router.Object("model_group_alias")
 	for _, name := range slices.Sorted(maps.Keys(names.Fields)) {
 		if to := names.Object(name); to.Fields != nil {
 			s.same[name] = to.Text("model")
-			to.Leave("every alias is listed", "hidden")
+			to.Leave("aliases cannot be hidden", "hidden")
 			continue
 		}
 		s.same[name] = names.Text(name)
 	}
 }
 
-// nameServers gives every provider its name, and puts them into the plan.
+// nameServers names all providers and adds them to the plan.
 func (c *converter) nameServers(s *settings) {
 	taken := map[string]bool{}
-	for _, known := range []bool{true, false} { // the vendors themselves have their names before others of their kind
+	for _, known := range []bool{true, false} { // vendors get their names before other servers of the same kind
 		for _, one := range c.all {
 			if known != (one.base == "") {
 				continue
 			}
 			one.name = one.vendor.name
-			if one.base != "" && one.home != "" { // a server of one's own
+			if one.base != "" && one.home != "" { // an operator's own server
 				one.name = hostName(one.base)
 			}
 			for n := 2; taken[one.name]; n++ {
@@ -116,7 +119,7 @@ func (c *converter) nameServers(s *settings) {
 	}
 }
 
-// provider puts a provider into the plan, with the prices and sizes of its models.
+// provider adds a provider to the plan, with the prices and sizes of its models.
 func (c *converter) provider(one *server, s *settings) {
 	fields := map[string]any{}
 	second := one.name != one.vendor.name
@@ -154,14 +157,14 @@ func (c *converter) provider(one *server, s *settings) {
 	if second {
 		for _, model := range one.models {
 			if one.prices[model] == nil {
-				c.plan.Leave(one.at, "the price of %s/%s is not known: a request under a budget is refused until prices "+
-					"has it", one.name, model)
+				c.plan.Leave(one.at, "the price of %s/%s is unknown: add it to prices, or requests under a budget are "+
+					"refused", one.name, model)
 			}
 		}
 	}
 }
 
-// retriesOf is a number of retries, of which there are at most 10 here.
+// retriesOf returns a number of retries, at most 10.
 func retriesOf(n float64) *int { return new(int(min(max(n, 0), 10))) }
 
 func (c *converter) put(section, name string, value any) {
@@ -171,14 +174,14 @@ func (c *converter) put(section, name string, value any) {
 	c.plan.Config[section][name] = value
 }
 
-// aliases makes an alias of every group of deployments.
+// aliases adds an alias for every group of deployments.
 func (c *converter) aliases(s *settings) {
 	for _, group := range c.order {
 		c.alias(group, group, s)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.same)) {
 		if c.groups[s.same[name]] == nil {
-			c.plan.Leave("router_settings.model_group_alias."+name, "there is no model %q", s.same[name])
+			c.plan.Leave("router_settings.model_group_alias."+name, "the model %q does not exist", s.same[name])
 			continue
 		}
 		c.alias(name, s.same[name], s)
@@ -188,11 +191,11 @@ func (c *converter) aliases(s *settings) {
 	}
 }
 
-// alias makes an alias of a name for a group, and notes what the name comes to here.
+// alias adds an alias with that name for a group, and records our name for it.
 func (c *converter) alias(name, group string, s *settings) {
 	deployments := c.groups[group]
 	first := deployments[0]
-	if name == first.target() && len(deployments) == 1 { // it is the model's own name
+	if name == first.target() && len(deployments) == 1 { // it equals the model's own name
 		return
 	}
 	at := first.at + ".model_name"
@@ -202,13 +205,13 @@ func (c *converter) alias(name, group string, s *settings) {
 			here = append(here, d.target())
 		}
 		c.models.groups[name] = here
-		c.plan.Leave(at, "%q has a slash or an asterisk, and cannot be an alias: clients ask for %s", name,
+		c.plan.Leave(at, "%q has a slash or an asterisk, so it cannot be an alias: clients must use %s", name,
 			strings.Join(here, ", "))
 		return
 	}
 	targets, weights := c.targets(group, s)
 	strategy := s.strategy
-	if sum(weights[1:]) == 0 { // one that is asked, and its fallbacks
+	if sum(weights[1:]) == 0 { // one target with fallbacks
 		strategy = "fallback"
 	}
 	fields := map[string]any{"targets": anys(targets), "strategy": strategy}
@@ -218,7 +221,7 @@ func (c *converter) alias(name, group string, s *settings) {
 	c.put("aliases", name, fields)
 }
 
-// targets are those of a group, the ones of the least order first, then those of its fallbacks, which have no weight.
+// targets returns the targets of a group, lowest order first, then those of its fallbacks with weight 0.
 func (c *converter) targets(group string, s *settings) (targets []string, weights []int) {
 	own := slices.Clone(c.groups[group])
 	slices.SortStableFunc(own, func(a, b *deployment) int { return int(a.order - b.order) })
@@ -240,7 +243,7 @@ func (c *converter) targets(group string, s *settings) (targets []string, weight
 	})
 	for _, f := range append(slices.Clone(s.fallbacks[group]), s.defaults...) {
 		if c.groups[f.group] == nil {
-			c.plan.Leave(f.at, "there is no model %q", f.group)
+			c.plan.Leave(f.at, "the model %q does not exist", f.group)
 		} else if f.group != group {
 			add(c.groups[f.group], func(*deployment) int { return 0 })
 		}
@@ -251,10 +254,10 @@ func (c *converter) targets(group string, s *settings) (targets []string, weight
 	return targets, weights
 }
 
-// mostWeight is the greatest weight that a target may have.
+// mostWeight is the maximum weight of a target.
 const mostWeight = 1000
 
-// scaleOf brings weights between 1 and mostWeight, where they are greater.
+// scaleOf returns the factor that reduces weights to at most mostWeight.
 func scaleOf(list []*deployment) float64 {
 	greatest := 0.0
 	for _, d := range list {

@@ -15,7 +15,7 @@ import (
 	"weir/internal/llm"
 )
 
-// The tables that are read.
+// These are the tables that are read.
 const (
 	tableKeys    = "LiteLLM_VerificationToken"
 	tableTeams   = "LiteLLM_TeamTable"
@@ -25,26 +25,26 @@ const (
 	tableMembers = "LiteLLM_TeamMembership"
 )
 
-// tablesLeft are tables of which nothing is taken over, and why.
+// tablesLeft returns the tables that are not imported, with the reasons.
 func tablesLeft() [][2]string {
 	return [][2]string{
-		{"LiteLLM_OrganizationTable", "an account belongs to no organization here: its budget and its models are not " +
-			"taken over"},
-		{"LiteLLM_ProjectTable", "there is nothing between an account and its keys here: budgets of projects are not " +
-			"taken over"},
-		{"LiteLLM_EndUserTable", "budgets and blocks of end users are not taken over"},
-		{"LiteLLM_TagTable", "budgets of tags are not taken over"},
-		{"LiteLLM_AgentsTable", "agents are not taken over"},
-		{"LiteLLM_MCPServerTable", "MCP servers are not taken over"},
-		{"LiteLLM_CredentialsTable", "its values are encrypted with LiteLLM's own key: give the keys of providers in " +
+		{"LiteLLM_OrganizationTable", "organizations do not exist here: their budgets and models are not " +
+			"imported"},
+		{"LiteLLM_ProjectTable", "projects do not exist here: their budgets are not " +
+			"imported"},
+		{"LiteLLM_EndUserTable", "budgets and blocks of end users are not imported"},
+		{"LiteLLM_TagTable", "budgets of tags are not imported"},
+		{"LiteLLM_AgentsTable", "agents are not imported"},
+		{"LiteLLM_MCPServerTable", "MCP servers are not imported"},
+		{"LiteLLM_CredentialsTable", "its values are encrypted with LiteLLM's own key: set the keys of providers in " +
 			"the configuration"},
-		{"LiteLLM_DeprecatedVerificationToken", "keys that were rotated at LiteLLM and good for a while yet are not " +
-			"taken over"},
-		{"LiteLLM_SpendLogs", "requests of the past are not usage of this gateway: keep LiteLLM's database for them"},
+		{"LiteLLM_DeprecatedVerificationToken", "rotated keys that are still valid in LiteLLM are not " +
+			"imported"},
+		{"LiteLLM_SpendLogs", "past requests are not usage of this gateway: keep LiteLLM's database for them"},
 	}
 }
 
-// bounds are columns that keys, teams and users have in common.
+// bounds holds the columns that keys, teams and users share.
 type bounds struct {
 	Spend        dollars  `json:"spend"`
 	MaxBudget    dollars  `json:"max_budget"`
@@ -120,7 +120,7 @@ type memberRow struct {
 	Budget string `json:"budget_id"`
 }
 
-// database is what of LiteLLM's database is looked at.
+// database holds the rows of LiteLLM's database that are read.
 type database struct {
 	keys    []keyRow
 	teams   []teamRow
@@ -163,10 +163,10 @@ func read[T any](ctx context.Context, rows imports.Rows, table string, into *[]T
 	})
 }
 
-// object is a column of JSON that says something or nothing.
+// object is an optional JSON object column.
 type object map[string]any
 
-// UnmarshalJSON reads an object; what is none says nothing.
+// UnmarshalJSON reads an object; any other value is treated as unset.
 func (o *object) UnmarshalJSON(text []byte) error {
 	var m map[string]any
 	if json.Unmarshal(text, &m) == nil {
@@ -175,16 +175,16 @@ func (o *object) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// anyJSON is a column of JSON of any form.
+// anyJSON is a JSON column of any form.
 type anyJSON json.RawMessage
 
-// UnmarshalJSON keeps the text.
+// UnmarshalJSON stores the text.
 func (a *anyJSON) UnmarshalJSON(text []byte) error {
 	*a = append((*a)[:0], text...)
 	return nil
 }
 
-// empty reports whether it says nothing.
+// empty reports whether the column has no content.
 func (a anyJSON) empty() bool {
 	switch strings.TrimSpace(string(a)) {
 	case "", "null", "{}", "[]":
@@ -193,18 +193,18 @@ func (a anyJSON) empty() bool {
 	return false
 }
 
-// dollars is a column of US dollars, a double there; it may say nothing.
+// dollars is an optional column of US dollars, a double there.
 type dollars struct {
 	llm.Money
 	set bool
 }
 
-// UnmarshalJSON reads a number, to the nearest nano-dollar. What is not finite is no bound, and says nothing; what is
-// beyond account.MaxAmount is that.
+// UnmarshalJSON reads a number, to the nearest nano-dollar. An infinite value means no bound and is treated as unset;
+// values above account.MaxAmount are reduced to it.
 func (d *dollars) UnmarshalJSON(text []byte) error {
 	f, err := strconv.ParseFloat(string(text), 64)
 	if err != nil { // null, or "Infinity"
-		return nil //nolint:nilerr // it says nothing
+		return nil //nolint:nilerr // treated as unset
 	}
 	limit := float64(account.MaxAmount / llm.USD)
 	if f >= limit {
@@ -216,10 +216,10 @@ func (d *dollars) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// stamp is a column of a time; zero where it says nothing.
+// stamp is a timestamp column; zero if unset.
 type stamp struct{ time.Time }
 
-// UnmarshalJSON reads a time as PostgreSQL writes it in JSON. Without a zone it is UTC, as Prisma keeps it.
+// UnmarshalJSON reads a time in PostgreSQL's JSON form. A time without a zone is UTC, because Prisma stores UTC.
 func (s *stamp) UnmarshalJSON(text []byte) error {
 	value := strings.Trim(string(text), `"`)
 	for _, layout := range []string{"2006-01-02T15:04:05", time.RFC3339} {

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// vendor says what a provider of LiteLLM is here.
+// vendor describes our provider for a provider of LiteLLM.
 type vendor struct {
-	name    string // of the provider here
-	home    string // the vendor's own address; empty where every api_base is one of the vendor's
-	suffix  string // stands behind an api_base here, and LiteLLM adds it
-	dialect string // of a second one of its kind; empty for the usual one
-	auth    string // of a second one of its kind; empty for that of its wire format
+	name    string // our name of the provider
+	home    string // the vendor's own address; empty if every api_base belongs to the vendor
+	suffix  string // part of an api_base here that LiteLLM adds itself
+	dialect string // of a second server of this kind; empty for the default
+	auth    string // of a second server of this kind; empty for the wire format's default
 }
 
-// vendors are LiteLLM's providers by the first part of litellm_params.model
+// vendors returns LiteLLM's providers by the first part of litellm_params.model
 // (https://docs.litellm.ai/docs/providers, 2026-10).
 func vendors() map[string]vendor {
 	return map[string]vendor{
@@ -48,7 +48,7 @@ func vendors() map[string]vendor {
 	}
 }
 
-// bareModels are how the names of models begin that LiteLLM knows without their provider.
+// bareModels returns prefixes of model names that LiteLLM knows without a provider.
 func bareModels() [][2]string {
 	return [][2]string{
 		{"gpt-", "openai"},
@@ -66,7 +66,7 @@ func bareModels() [][2]string {
 	}
 }
 
-// vendorOf is the provider of a model, and its name there.
+// vendorOf returns the provider of a model, and its name there.
 func vendorOf(model, custom string) (prefix, name string, ok bool) {
 	prefix, name, found := strings.Cut(model, "/")
 	switch {
@@ -86,7 +86,7 @@ func vendorOf(model, custom string) (prefix, name string, ok bool) {
 	return "", "", false
 }
 
-// hostName is a name for a provider made of the host of its address.
+// hostName derives a provider's name from the host of its address.
 func hostName(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
