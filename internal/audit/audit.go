@@ -1,5 +1,5 @@
-// Package audit says who did what to what: the entries of the audit log, and the
-// chain of hashes that shows whether one was changed or taken out afterwards.
+// Package audit defines the entries of the audit log, which record who did what, and the hash chain that reveals
+// changed or removed entries.
 package audit
 
 import (
@@ -14,59 +14,60 @@ import (
 	"time"
 )
 
-// Kind says what sort of actor somebody is.
+// Kind is the kind of an actor.
 type Kind string
 
-// The kinds.
+// These are the kinds.
 const (
-	User    Kind = "user"    // a person who is signed in
+	User    Kind = "user"    // a signed-in person
 	Key     Kind = "key"     // an API key
-	Command Kind = "command" // somebody at the command line
+	Command Kind = "command" // a person at the command line
 	System  Kind = "system"  // the gateway itself
-	Nobody  Kind = "nobody"  // somebody who is not signed in, yet
+	Nobody  Kind = "nobody"  // a person who is not signed in
 )
 
-// Actor is who does something.
+// Actor is the person or program that performs an action.
 type Actor struct {
 	Kind    Kind   `json:"kind"`
 	ID      string `json:"id,omitempty"`      // of the user or the key
-	Name    string `json:"name,omitempty"`    // e-mail, label of the key, or login name
-	Address string `json:"address,omitempty"` // from which it came: an IP address
+	Name    string `json:"name,omitempty"`    // e-mail address, label of the key, or login name
+	Address string `json:"address,omitempty"` // IP address
 	Request string `json:"request,omitempty"` // id
 }
 
-// String is the actor as one line of text: the kind, and the name or else the id.
+// String returns the actor on one line: the kind, and the name or else the id.
 func (a Actor) String() string {
 	return strings.TrimRight(string(a.Kind)+" "+cmp.Or(a.Name, a.ID), " ")
 }
 
-// ErrNotAllowed says that the actor may not do this, or not any more: since they asked, their role was
-// taken away or their key revoked.
+// ErrNotAllowed is returned if the actor may not perform the action. Their role may have been removed, or their key
+// revoked, after the request arrived.
 var ErrNotAllowed = errors.New("audit: the actor may not do this")
 
-// Gateway is the actor of what nobody asked for.
+// Gateway returns the actor of the gateway's own actions.
 func Gateway() Actor { return Actor{Kind: System, Name: "weir"} }
 
-// Object is what something was done to.
+// Object is the object of an action.
 type Object struct {
 	Kind string `json:"kind"` // account, key, user, member, …
 	ID   string `json:"id,omitempty"`
 	Name string `json:"name,omitempty"`
 }
 
-// Action says what was done: a kind of object and a verb in the past tense.
+// Action names a kind of object and what happened to it: a verb in the past tense.
 type Action string
 
-// The actions.
+// These are the actions.
 const (
-	AccountCreated      Action = "account.created"
-	AccountChanged      Action = "account.changed"
-	AccountSuspended    Action = "account.suspended"
-	AccountResumed      Action = "account.resumed"
-	AccountClosed       Action = "account.closed"
-	AccountCredited     Action = "account.credited"
-	AccountGoodwill     Action = "account.goodwill_given"
-	AccountPriced       Action = "account.price_list_set" // of the installation, for what an account costs is not its own
+	AccountCreated   Action = "account.created"
+	AccountChanged   Action = "account.changed"
+	AccountSuspended Action = "account.suspended"
+	AccountResumed   Action = "account.resumed"
+	AccountClosed    Action = "account.closed"
+	AccountCredited  Action = "account.credited"
+	AccountGoodwill  Action = "account.goodwill_given"
+	// an action of the installation, because an account may not see its cost
+	AccountPriced       Action = "account.price_list_set"
 	KeyCreated          Action = "key.created"
 	KeyChanged          Action = "key.changed"
 	KeyRevoked          Action = "key.revoked"
@@ -109,31 +110,31 @@ const (
 	ConfigTested        Action = "config.tested"
 )
 
-// Entry is one line of the log. Before and After are JSON objects of what was
-// changed; a secret is in them as a fingerprint, never itself.
+// Entry is an entry of the log. Before and After are JSON objects of the changed fields. They contain secrets only as
+// fingerprints.
 type Entry struct {
-	Seq     int64           `json:"seq"` // from 1, without a gap
+	Seq     int64           `json:"seq"` // from 1, without gaps
 	At      time.Time       `json:"at"`  // UTC, whole microseconds
 	Actor   Actor           `json:"actor"`
 	Action  Action          `json:"action"`
 	Object  Object          `json:"object"`
-	Account string          `json:"account,omitempty"` // id of the account that it concerns
+	Account string          `json:"account,omitempty"` // id of the account concerned
 	Before  json.RawMessage `json:"before,omitempty"`
 	After   json.RawMessage `json:"after,omitempty"`
-	Proofs  *Proofs         `json:"proofs,omitempty"` // nil for an older entry, and for one of no person
+	Proofs  *Proofs         `json:"proofs,omitempty"` // nil for an older entry, and for one without a person
 	Hash    Hash            `json:"hash"`
 }
 
-// Hash is a SHA-256 over an entry and the hash of the one before it.
+// Hash is the SHA-256 of an entry and of the previous entry's hash.
 type Hash [sha256.Size]byte
 
-// String is the hash in hexadecimal.
+// String returns the hash in hexadecimal.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
-// MarshalText is String.
+// MarshalText returns the same as String.
 func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
-// UnmarshalText reads what String gives.
+// UnmarshalText parses the result of String.
 func (h *Hash) UnmarshalText(text []byte) error {
 	b, err := hex.DecodeString(string(text))
 	if err != nil || len(b) != len(h) {
@@ -143,12 +144,10 @@ func (h *Hash) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// HashAfter is the hash of the entry where before is that of the one before it;
-// the first one's is zero. It is the SHA-256 of a JSON array: the hash before,
-// the place, the time in microseconds since 1970, the actor, the action, the
-// object, the account, and what there was before and after. Of an entry with
-// proofs these stand in the place of the words of which they are, at the end. An
-// error says that words and proof differ.
+// HashAfter returns the hash of the entry, given the previous entry's hash; zero for the first entry. It is the SHA-256
+// of a JSON array: the previous hash, the sequence number, the time in microseconds since 1970, the actor, the action,
+// the object, the account, and before and after. In an entry with proofs, the hashes at the end of the array replace
+// the texts that they cover. The error reports that a text does not match its hash.
 func (e *Entry) HashAfter(before Hash) (Hash, error) {
 	if e.Proofs != nil {
 		text, err := e.provenText(before)
@@ -160,7 +159,7 @@ func (e *Entry) HashAfter(before Hash) (Hash, error) {
 	return sha256.Sum256(text), err
 }
 
-// orNull is JSON as it was given, as a text: a database may not keep its spaces.
+// orNull returns JSON as a text in its original form, because a database may not preserve its spaces.
 func orNull(raw json.RawMessage) any {
 	if raw == nil {
 		return nil
@@ -168,48 +167,45 @@ func orNull(raw json.RawMessage) any {
 	return string(bytes.TrimSpace(raw))
 }
 
-// Query selects entries, the newest first.
+// Query selects entries, newest first.
 type Query struct {
 	Account string    // id; empty for all
 	Actor   string    // id or name; empty for all
-	Action  Action    // or the beginning of some, as "key."; empty for all
+	Action  Action    // or a prefix of actions, such as "key."; empty for all
 	Object  string    // id; empty for all
 	From    time.Time // zero for no bound
-	To      time.Time // not included; zero for no bound
-	Before  int64     // only places below that; 0 for no bound
-	After   int64     // only places above that, and of these the nearest; 0 for no bound
+	To      time.Time // exclusive; zero for no bound
+	Before  int64     // only lower sequence numbers; 0 for no bound
+	After   int64     // only higher sequence numbers, nearest first; 0 for no bound
 	Limit   int       // at least 1
 }
 
-// Verification is the result of a look at the whole chain.
+// Verification is the result of checking the whole chain.
 type Verification struct {
-	Entries int64 // that follow one from the other, from the first on
-	Head    Hash  // of the last of them: keep it elsewhere, and a later look can tell that the log goes on from it
-	// Broken is the place of the first entry whose hash is not what it should be,
-	// or before which one is missing; 0 for none.
+	Entries int64 // consecutive valid entries from the first one
+	Head    Hash  // hash of the last one; stored elsewhere, it lets a later check prove that the log continues from it
+	// Broken is the sequence number of the first entry with a wrong hash or a missing predecessor; 0 for none.
 	Broken int64
-	// GoesOn says that the head of an earlier look is that of one of these entries;
-	// true where none was given.
+	// GoesOn reports that the head of an earlier check is the hash of one of these entries; true if none was given.
 	GoesOn bool
 }
 
-// Whole reports whether nothing is wrong.
+// Whole reports whether the chain is valid.
 func (v *Verification) Whole() bool { return v.Broken == 0 && v.GoesOn }
 
-// Chain looks at entries in the order of their places.
+// Chain checks entries in the order of their sequence numbers.
 type Chain struct {
 	Verification
 	from Hash
 }
 
-// NewChain looks for entries from the first on, and for the one whose hash was the
-// head of an earlier look; zero for none.
+// NewChain returns a Chain that checks entries from the first one, and searches for the head of an earlier check; zero
+// for none.
 func NewChain(from Hash) *Chain {
 	return &Chain{from: from, Verification: Verification{GoesOn: from == Hash{}}}
 }
 
-// Add looks at the next entry. It reports false where the chain is broken; what
-// comes after that is not looked at.
+// Add checks the next entry. It returns false if the chain is broken; later entries are not checked.
 func (c *Chain) Add(e *Entry) bool {
 	if c.Broken != 0 {
 		return false

@@ -11,11 +11,11 @@ import (
 	"unicode"
 )
 
-// Exporter writes all entries that each yields, in their order.
+// Exporter writes all entries that each yields, in order.
 type Exporter func(w io.Writer, each func(func(*Entry) error) error) error
 
-// Exporters are the formats of an export by name: csv (RFC 4180), and jsonl, a
-// JSON object a line (https://jsonlines.org).
+// Exporters returns the export formats by name: csv (RFC 4180), and jsonl, a JSON object per line
+// (https://jsonlines.org).
 func Exporters() map[string]Exporter {
 	return map[string]Exporter{"csv": exportCSV, "jsonl": exportLines}
 }
@@ -29,7 +29,8 @@ func exportCSV(w io.Writer, each func(func(*Entry) error) error) error {
 	out := csv.NewWriter(w)
 	err := out.Write([]string{
 		"seq", "at", "actor_kind", "actor_id", "actor_name", "address", "request",
-		"action", "object_kind", "object_id", "object_name", "account", "before", "after", "hash", "actor_salt", "actor_proof", "object_salt", "object_proof",
+		"action", "object_kind", "object_id", "object_name", "account", "before", "after", "hash",
+		"actor_salt", "actor_proof", "object_salt", "object_proof",
 	})
 	if err != nil {
 		return err
@@ -50,7 +51,7 @@ func exportCSV(w io.Writer, each func(func(*Entry) error) error) error {
 	return errors.Join(err, out.Error())
 }
 
-// valueOf is a proof, or nothing where there is none.
+// valueOf returns a proof, or the zero value for nil.
 func valueOf(p *Proof) Proof {
 	if p == nil {
 		return Proof{}
@@ -58,10 +59,10 @@ func valueOf(p *Proof) Proof {
 	return *p
 }
 
-// PlainCell keeps a name that somebody has chosen from being a formula where the
-// file is opened as a sheet (https://owasp.org/www-community/attacks/CSV_Injection):
-// one that begins like one, or does behind a semicolon, which parts cells in some countries,
-// gets a quotation mark before it. Control characters, which a terminal obeys, are replaced.
+// PlainCell prevents a name from acting as a formula if the file is opened in a spreadsheet
+// (https://owasp.org/www-community/attacks/CSV_Injection). It adds a quotation mark before a formula character at the
+// start of the name or after a semicolon, which separates cells in some countries. It replaces control characters,
+// which a terminal would execute.
 func PlainCell(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) {

@@ -8,25 +8,25 @@ import (
 	"errors"
 )
 
-// Proof stands in the chain for what an entry says of a person, so that this can be forgotten and the chain still
-// holds. Whoever has the words has the salt too, and can tell that these are the words. Without the salt nobody can
-// guess them.
+// Proof is a salted hash that replaces personal texts of an entry in the chain, so that the texts can be deleted and
+// the chain stays valid. The salt is stored with the texts and lets a reader verify them. Without the salt the texts
+// cannot be guessed.
 type Proof struct {
-	Salt string `json:"salt,omitempty"` // 128 random bits, hexadecimal; empty where the words were forgotten
-	Hash string `json:"hash"`           // SHA-256, hexadecimal, over a JSON array of the salt and the words
+	Salt string `json:"salt,omitempty"` // 128 random bits, hexadecimal; empty if the texts were deleted
+	Hash string `json:"hash"`           // SHA-256, hexadecimal, of a JSON array of the salt and the texts
 }
 
-// Proofs are those of an entry; nil where the chain has the words themselves.
+// Proofs holds the proofs of an entry; nil for texts that the chain contains directly.
 type Proofs struct {
 	Actor  *Proof `json:"actor,omitempty"`  // of the name and the address
-	Object *Proof `json:"object,omitempty"` // of the name; of a user and a session of before and after too
+	Object *Proof `json:"object,omitempty"` // of the name; for a user and a session also of before and after
 }
 
-// errProof says that what an entry says of a person is not what it was.
-var errProof = errors.New("audit: words and proof differ")
+// errProof is returned if the personal texts of an entry have changed.
+var errProof = errors.New("audit: the texts of an entry do not match their hash")
 
-// Prove makes the proofs of an entry that is about to be written: of whoever acts, if that is a person who signs in,
-// or may become one, and of the person, the account or the key to whom something is done.
+// Prove creates the proofs of a new entry: of the actor, if that is a person who signs in or may become one, and of the
+// person, account or key that the action concerns.
 func (e *Entry) Prove() {
 	var p Proofs
 	if e.Actor.Kind == User || e.Actor.Kind == Nobody {
@@ -50,8 +50,8 @@ func (e *Entry) objectWords() []any {
 	return []any{e.Object.Name}
 }
 
-// factsOfPerson reports whether before and after tell of a person: a name, an address, a browser; or may, as the name of
-// an account and the label of a key.
+// factsOfPerson reports whether before and after contain personal data, such as a name, an address or a browser, or may
+// contain some, such as the name of an account and the label of a key.
 func (e *Entry) factsOfPerson() bool {
 	switch e.Object.Kind {
 	case "user", "session", "key":
@@ -68,14 +68,14 @@ func newProof(words []any) *Proof {
 	return p
 }
 
-// of is the hash of words that cannot fail to be JSON: texts and null.
+// of returns the hash of texts. Encoding texts and null as JSON cannot fail.
 func (p *Proof) of(words []any) string {
 	text, _ := json.Marshal(append([]any{p.Salt}, words...))
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
-// holds reports whether the words are those of the proof, or were forgotten with its salt.
+// holds reports whether the texts match the proof, or were deleted with its salt.
 func (p *Proof) holds(words []any) bool {
 	if p.Salt != "" {
 		return p.of(words) == p.Hash
@@ -88,7 +88,7 @@ func (p *Proof) holds(words []any) bool {
 	return true
 }
 
-// provenText is what the hash of an entry with proofs is of.
+// provenText returns the text that the hash of an entry with proofs covers.
 func (e *Entry) provenText(before Hash) ([]byte, error) {
 	actor, object, was, became := e.Actor, e.Object, orNull(e.Before), orNull(e.After)
 	hashes := [2]any{}

@@ -1,5 +1,5 @@
-// Package charge says what an account is charged for an attempt that has a price list: what the attempt costs with a
-// markup, or what it used at prices of the account's own. All of it is integer arithmetic, rounded up once.
+// Package charge computes an account's charge for an attempt by its price list: the attempt's cost with a markup, or
+// its usage at prices of the account's own. It uses integer arithmetic and rounds up once.
 package charge
 
 import (
@@ -14,19 +14,19 @@ import (
 	"weir/internal/llm"
 )
 
-// Markup is what is charged beyond a cost, in basis points of it: 1500 for 15 %. It is below 0 for a discount.
+// Markup is the surcharge on a cost, in basis points of the cost: 1500 for 15 %. It is negative for a discount.
 type Markup int32
 
-// The bounds of a markup, and what is the whole of a cost.
+// These constants bound a markup. Whole is the cost itself in basis points.
 const (
 	MinMarkup Markup = -whole
 	MaxMarkup Markup = 100 * whole
 	whole            = 10_000
 )
 
-var errMarkup = errors.New(`not percent from -100 to 10000 with at most two decimals, such as "15" or "7.25"`)
+var errMarkup = errors.New(`it must be -100 to 10000 percent with at most two decimals, such as "15" or "7.25"`)
 
-// ParseMarkup reads percent as a plain decimal: "15", "7.25", "-5".
+// ParseMarkup parses percent as a plain decimal: "15", "7.25", "-5".
 func ParseMarkup(percent string) (Markup, error) {
 	rest, negative := strings.CutPrefix(percent, "-")
 	units, decimals, dotted := strings.Cut(rest, ".")
@@ -44,7 +44,7 @@ func ParseMarkup(percent string) (Markup, error) {
 	return m, nil
 }
 
-// String is the form that ParseMarkup reads, without trailing zeros.
+// String returns the form that ParseMarkup accepts, without trailing zeros.
 func (m Markup) String() string {
 	const percent = whole / 100
 	sign, n := "", int64(m)
@@ -55,35 +55,36 @@ func (m Markup) String() string {
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-// Of is the charge of a cost from 0, rounded up to the nano-dollar, and llm.MaxCost at most. It never falls as the cost
-// rises, so that the charge of a bound is a bound.
+// Of returns the charge for a non-negative cost, rounded up to the nano-dollar, at most llm.MaxCost. It is monotonic,
+// so the charge for a bound is a bound of the charge.
 func (m Markup) Of(cost llm.Money) llm.Money { return Part(cost, whole+llm.Money(m), whole) }
 
-// Part is amount × of / all, rounded up to the nano-dollar, and llm.MaxCost at most. None is below 0, and all is above it.
+// Part returns amount × of / all, rounded up to the nano-dollar, at most llm.MaxCost. Amount and of must not be
+// negative, and all must be positive.
 func Part(amount, of, all llm.Money) llm.Money {
 	high, low := bits.Mul64(uint64(max(amount, 0)), uint64(max(of, 0)))
 	low, carry := bits.Add64(low, uint64(all-1), 0)
 	high += carry
-	if high >= uint64(all) { // the quotient does not fit
+	if high >= uint64(all) { // the quotient overflows
 		return llm.MaxCost
 	}
 	n, _ := bits.Div64(high, low, uint64(all))
 	return llm.Money(min(n, uint64(llm.MaxCost), math.MaxInt64))
 }
 
-// Terms are what an account is charged for the attempts at a model. Nil says that it is charged what they cost. Many
-// attempts share them: they are read, not changed.
+// Terms determine an account's charges for the attempts at a model. A nil Terms charges the cost. Attempts share Terms,
+// so they must not be changed.
 type Terms struct {
 	Markup Markup
-	// Price is the account's own, which holds whatever service tier served; not Known where the markup alone holds. What
-	// it has no rate for is charged with the markup.
+	// Price is the account's own price for all service tiers; not Known if only the markup applies. Classes without a
+	// rate in it are charged with the markup.
 	Price llm.Price
 }
 
 // Own reports whether the account has a price of its own.
 func (t *Terms) Own() bool { return t != nil && t.Price.Known() }
 
-// Charge is the charge of an attempt that used so much and cost so much, at a price of its provider's, in those modes.
+// Charge returns the charge for an attempt with that cost and usage, at its provider's price in those modes.
 func (t *Terms) Charge(cost llm.Money, price *llm.Price, used *llm.Usage, served string) llm.Money {
 	switch {
 	case t == nil:
@@ -95,8 +96,8 @@ func (t *Terms) Charge(cost llm.Money, price *llm.Price, used *llm.Usage, served
 	return sum(t.Price.Cost(used, ""), t.Markup.Of(price.Cost(&rest, served)))
 }
 
-// Bound is the charge at most of an attempt that uses so much at most, and so costs so much at most, as llm.Price.BoundAsked
-// has it.
+// Bound returns the upper bound of the charge for an attempt with these upper bounds of cost and usage, as
+// llm.Price.BoundAsked computes it.
 func (t *Terms) Bound(cost llm.Money, price *llm.Price, most *llm.Usage, asked string) llm.Money {
 	switch {
 	case t == nil:
@@ -108,29 +109,31 @@ func (t *Terms) Bound(cost llm.Money, price *llm.Price, most *llm.Usage, asked s
 	return sum(t.Price.Bound(most), t.Markup.Of(price.BoundAsked(&rest, asked)))
 }
 
-// Unpriced are the classes that the charge is without, of an attempt that used so much in those modes and whose cost is
-// without some: those for which neither the account's own price nor its provider's has a rate.
+// Unpriced returns the classes that the charge excludes, for an attempt with that usage in those modes and these
+// classes excluded from its cost. These are the classes without a rate in both the account's own price and its
+// provider's.
 func (t *Terms) Unpriced(ofCost llm.Classes, price *llm.Price, used *llm.Usage, served string) llm.Classes {
 	switch {
 	case t == nil:
 		return ofCost
-	case t.Markup == MinMarkup: // nothing is charged of a cost, whatever it is
+	case t.Markup == MinMarkup: // the charge is 0 for any cost
 		return 0
 	case !t.Own():
 		return ofCost
 	}
-	rest := t.rest(used) // of which the cost may be the provider's own figure, and the charge is not
+	rest := t.rest(used) // its cost may be the provider's own figure, but its charge is not
 	ofCost |= price.Unpriced(&rest, served)
 	all := *used
 	for class, n := range all {
 		if n == 0 && ofCost.Has(llm.Class(class)) {
-			all[class] = 1 // what may have been used
+			all[class] = 1 // may have been used
 		}
 	}
 	return ofCost & t.Price.Unpriced(&all, "")
 }
 
-// Unbounded are the classes that Bound is without, and those of others, such as of tokens of sound, that have no rate.
+// Unbounded returns the classes that Bound excludes, and those of the other classes, such as audio tokens, that have no
+// rate.
 func (t *Terms) Unbounded(price *llm.Price, most *llm.Usage, asked string, others llm.Classes) llm.Classes {
 	if !t.Own() {
 		return price.UnboundedAsked(most, asked) | price.Without(others)
@@ -140,8 +143,8 @@ func (t *Terms) Unbounded(price *llm.Price, most *llm.Usage, asked string, other
 		(price.UnboundedAsked(&rest, asked) | price.Without(others))
 }
 
-// Covers reports whether the account has a price of its own that alone decides what it is charged for what was used,
-// whatever the provider charges.
+// Covers reports whether the account's own price alone determines the charge for the usage, independent of the
+// provider's charge.
 func (t *Terms) Covers(price *llm.Price, used *llm.Usage, served string) bool {
 	if !t.Own() || t.Price.Unpriced(used, "") != 0 {
 		return false
@@ -150,8 +153,8 @@ func (t *Terms) Covers(price *llm.Price, used *llm.Usage, served string) bool {
 	return price.Cost(&rest, served) == 0
 }
 
-// Rates is a price as the account pays it: its own, with the markup on what that has no rate for, or all with the markup.
-// It is for people to read; rates are rounded up each.
+// Rates returns the price that the account pays: its own, with the markup on classes without a rate in it, or the
+// provider's with the markup. It is for display: each rate is rounded up.
 func (t *Terms) Rates(p llm.Price) llm.Price {
 	if t == nil || !p.Known() && !t.Own() {
 		return p
@@ -195,7 +198,7 @@ func (m Markup) tiers(tiers []llm.Tier) []llm.Tier {
 	return tiers
 }
 
-// rest is what the account's own price has no rate for.
+// rest returns the usage without a rate in the account's own price.
 func (t *Terms) rest(used *llm.Usage) llm.Usage {
 	u := *used
 	for class, rate := range t.Price.Rates {
@@ -206,5 +209,5 @@ func (t *Terms) rest(used *llm.Usage) llm.Usage {
 	return u
 }
 
-// sum adds two amounts from 0; it is llm.MaxCost at most.
+// sum adds two non-negative amounts, at most llm.MaxCost.
 func sum(a, b llm.Money) llm.Money { return min(min(a, llm.MaxCost)+min(b, llm.MaxCost), llm.MaxCost) }
