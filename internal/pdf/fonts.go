@@ -8,27 +8,27 @@ import (
 )
 
 const (
-	// usual is how many bytes a character has at most of which nothing is known.
+	// usual is the maximum number of bytes that is assumed for a character of an unknown mapping.
 	usual = 3
-	// mostMapped is how many codes are read of all fonts, each as often as it is told.
+	// mostMapped is the maximum number of codes that are read in all fonts, counting repetitions.
 	mostMapped = 1 << 17
-	// mostFonts is how many fonts a file has at most that is read.
+	// mostFonts is the maximum number of fonts in a file that is read.
 	mostFonts = 1000
 )
 
-// fonts say how many bytes of text a code of a string is at most, in whichever of them it is shown.
+// fonts bounds the bytes of text per code of a string, in any of the file's fonts.
 type fonts struct {
-	simple, composite int64 // how many there are whose codes have a byte, and two
-	mapped            int64 // how many of these say which characters their codes are
-	plain             int64 // how many of the simple ones have an encoding that is the same in all files
+	simple, composite int64 // number of fonts with one-byte and with two-byte codes
+	mapped            int64 // number of these with a mapping of codes to characters
+	plain             int64 // number of simple fonts with a standard encoding
 
-	codes int                // that were read
-	one   [256]meaning       // of codes of one byte
-	two   map[uint16]meaning // of codes of two
+	codes int                // number of codes read
+	one   [256]meaning       // meaning of one-byte codes
+	two   map[uint16]meaning // of two-byte codes
 }
 
-// read counts the fonts that objects are, and how these are encoded. It reports false where a code may have another
-// length than that of its kind of font.
+// read counts the fonts among objects, and reads their encodings. It returns false if a code may have another length
+// than its kind of font implies.
 func (f *fonts) read(text []byte) bool {
 	for _, kind := range []string{"/Type1", "/TrueType", "/Type3", "/MMType1"} {
 		f.simple += f.readKind(text, kind)
@@ -44,7 +44,7 @@ func (f *fonts) read(text []byte) bool {
 	return named && (!own || f.composite == 0) && f.simple+f.composite <= mostFonts && !hasLongGlyph(text)
 }
 
-// plainEncodings are those in which a code of ASCII is that character (ISO 32000-1, annex D).
+// plainEncodings returns the encodings that map an ASCII code to that character (ISO 32000-1, annex D).
 func plainEncodings() []string {
 	return []string{"/WinAnsiEncoding", "/MacRomanEncoding", "/StandardEncoding"}
 }
@@ -59,7 +59,7 @@ func isOne(value []byte, names []string) bool {
 	return false
 }
 
-// readKind counts the fonts of a kind. What one says of itself is believed where it stands once, and in no string.
+// readKind counts the fonts of a kind. It believes a font's entry only if it appears once and not in a string.
 func (f *fonts) readKind(text []byte, kind string) (n int64) {
 	for at := 0; f.simple+f.composite+n <= mostFonts; {
 		i := bytes.Index(text[at:], []byte(kind))
@@ -96,8 +96,7 @@ func (f *fonts) readKind(text []byte, kind string) (n int64) {
 	return n
 }
 
-// hasLongGlyph reports whether the name of a glyph stands for several characters by their numbers, as "uni00410042"
-// does.
+// hasLongGlyph reports whether the name of a glyph stands for several characters by number, such as "uni00410042".
 func hasLongGlyph(text []byte) bool {
 	for {
 		_, rest, found := bytes.Cut(text, []byte("uni"))
@@ -115,9 +114,9 @@ func hasLongGlyph(text []byte) bool {
 	}
 }
 
-// textOf is the most bytes of text that content shows, with one for what a reader may put between two strings: a
-// space or the end of a line. Before a letter of ASCII on the same line a space makes no token of its own in any
-// vocabulary, and is left out.
+// textOf returns the maximum number of bytes of text that content shows. It adds one byte per string for a space or
+// line end that a reader may insert between two strings, except before an ASCII letter on the same line, because there
+// a space makes no separate token in any vocabulary.
 func (f *fonts) textOf(content []byte) (n int64) {
 	shown(content, func(before, s []byte) {
 		one, two := int64(0), int64(0)
@@ -144,8 +143,8 @@ func (f *fonts) textOf(content []byte) (n int64) {
 	return n
 }
 
-// ofOne is what a code of one byte stands for. Where each font has an encoding that is the same in all files, a code
-// of ASCII is that character.
+// ofOne returns the meaning of a one-byte code. If all fonts have a standard encoding, an ASCII code means that
+// character.
 func (f *fonts) ofOne(c byte) meaning {
 	known := f.one[c]
 	if f.plain == f.simple && c < utf8.RuneSelf {
@@ -155,7 +154,7 @@ func (f *fonts) ofOne(c byte) meaning {
 	return f.certain(known)
 }
 
-// ofTwo is what a code of two bytes stands for.
+// ofTwo returns the meaning of a two-byte code.
 func (f *fonts) ofTwo(code []byte) (known meaning) {
 	if len(code) == 2 {
 		known = f.two[uint16(code[0])<<8|uint16(code[1])]
@@ -163,8 +162,8 @@ func (f *fonts) ofTwo(code []byte) (known meaning) {
 	return f.certain(known)
 }
 
-// certain is what a code stands for of which that is known: in a font that does not say it, it may be another
-// character.
+// certain returns the meaning of a code with a known mapping, raised to the default, because the code may mean another
+// character in a font without a mapping.
 func (f *fonts) certain(known meaning) meaning {
 	if f.mapped < f.simple+f.composite || known.bytes == 0 {
 		return meaning{bytes: max(usual, known.bytes)}
@@ -172,10 +171,10 @@ func (f *fonts) certain(known meaning) meaning {
 	return known
 }
 
-// meaning is what a code stands for in all fonts.
+// meaning bounds the text of a code in all fonts.
 type meaning struct {
-	bytes  int64 // at most; 0 for unknown
-	letter bool  // a letter of ASCII
+	bytes  int64 // maximum; 0 if unknown
+	letter bool  // an ASCII letter
 }
 
 func (m meaning) or(another meaning) meaning {
@@ -187,8 +186,8 @@ func (m meaning) or(another meaning) meaning {
 
 func isLetter(r rune) bool { return r|0x20 >= 'a' && r|0x20 <= 'z' }
 
-// readMapping reads which characters codes are (Adobe Technical Note 5411). It reports false for one that normal forms
-// lengthen, so that its bytes bound no tokens.
+// readMapping reads the mapping of codes to characters (Adobe Technical Note 5411). It returns false for a character
+// that Unicode normalization lengthens, because its bytes then do not bound its tokens.
 func (f *fonts) readMapping(text []byte) bool {
 	for _, kind := range []string{"bfchar", "bfrange"} {
 		for rest := text; ; {
@@ -207,7 +206,7 @@ func (f *fonts) readMapping(text []byte) bool {
 	return true
 }
 
-// readSection reads lines of a code, or of the first and the last of a range, and what they stand for.
+// readSection reads entries of a code, or of a range with its first and last code, and their text.
 func (f *fonts) readSection(section []byte, ranges bool) bool {
 	for {
 		from, rest, ok := hexString(section)
@@ -234,7 +233,7 @@ func (f *fonts) readSection(section []byte, ranges bool) bool {
 	}
 }
 
-// codesOf is how many codes a range has; 0 for none that is read.
+// codesOf returns the number of codes in a range; 0 for an unsupported range.
 func codesOf(from, to []byte) int {
 	switch {
 	case len(from) != len(to) || len(from) == 0 || len(from) > 2 || len(from) == 2 && from[0] != to[0]:
@@ -244,7 +243,7 @@ func codesOf(from, to []byte) int {
 	}
 }
 
-// meaningOfList is what all texts of a list have in common.
+// meaningOfList returns a meaning that covers all texts of a list.
 func meaningOfList(b []byte) (all meaning, rest []byte) {
 	for {
 		value, after, ok := hexString(b)
@@ -260,7 +259,7 @@ func meaningOfList(b []byte) (all meaning, rest []byte) {
 	}
 }
 
-// hexString reads a string in hexadecimal digits that comes next.
+// hexString reads a hexadecimal string at the start of b.
 func hexString(b []byte) (s, rest []byte, ok bool) {
 	b = trim(b)
 	if len(b) == 0 || b[0] != '<' {
@@ -270,7 +269,7 @@ func hexString(b []byte) (s, rest []byte, ok bool) {
 	return unhexed(digits), rest, ok
 }
 
-// set takes note of what so many codes stand for.
+// set records the meaning of a number of consecutive codes.
 func (f *fonts) set(from []byte, codes int, m meaning) bool {
 	first := int(from[0])
 	if len(from) == 2 {
@@ -289,8 +288,8 @@ func (f *fonts) set(from []byte, codes int, m meaning) bool {
 	return true
 }
 
-// meaningOf is what a text in UTF-16 and so many more whose last units follow one another have in common. It has no
-// bytes for one that normal forms lengthen, or that is none.
+// meaningOf returns a meaning that covers a UTF-16 text and the following texts with consecutive last units. It has 0
+// bytes for an invalid text and for one that Unicode normalization lengthens.
 func meaningOf(b []byte, texts int) (all meaning) {
 	if len(b)%2 == 1 || len(b) == 0 {
 		return meaning{}
@@ -312,8 +311,8 @@ func meaningOf(b []byte, texts int) (all meaning) {
 	return all
 }
 
-// isLengthened reports whether a character is of a block whose compatibility forms are much longer than it: Arabic
-// ligatures, squared words, and musical signs beyond the basic plane.
+// isLengthened reports whether a character's block has compatibility forms that are much longer than the character:
+// Arabic ligatures, squared words, and musical symbols beyond the basic plane.
 func isLengthened(u uint16) bool {
 	return u >= 0xfb13 && u <= 0xfdff || u >= 0xfe70 && u <= 0xfeff || u >= 0x3200 && u <= 0x33ff ||
 		u >= 0xd800 && u <= 0xdfff

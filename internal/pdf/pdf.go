@@ -1,4 +1,4 @@
-// Package pdf reads how many pages a PDF has, and how much text can be taken from it at most.
+// Package pdf reads the number of pages of a PDF, and an upper bound of its extractable text.
 package pdf
 
 import (
@@ -6,29 +6,29 @@ import (
 	"iter"
 )
 
-// Size is how large a PDF is at most.
+// Size bounds the size of a PDF.
 type Size struct {
 	Pages int64
 	Text  int64 // bytes of UTF-8
 }
 
 const (
-	// mostInflated is how many bytes are inflated of the PDFs of one request, beside as many as they have, and
-	// timesInflated how many times as many as they have at most: a page of text has ten.
+	// mostInflated bounds the bytes that are inflated for all PDFs of one request, in addition to their own size.
+	// timesInflated bounds the factor; a page of text has a factor of ten.
 	mostInflated, timesInflated = 8 << 20, 32
-	// mostObjects is how many objects a file has at most that is read.
+	// mostObjects is the maximum number of objects in a file that is read.
 	mostObjects = 200_000
 )
 
-// Room is how many bytes may yet be inflated.
+// Room is the number of bytes that may still be inflated.
 type Room int
 
-// RoomFor is the room for the PDFs of a request of so many bytes.
+// RoomFor returns the room for the PDFs of a request with n bytes.
 func RoomFor(n int) Room { return Room(min(timesInflated*n, mostInflated+n)) }
 
-// Read reads the size of a PDF. It is an upper bound for any reader that follows the standard (ISO 32000-1): what may
-// be read in more than one way, or may repeat text without limit, is not bounded, and it reports false. So it does
-// for what is encrypted, has forms, or content in an unusual filter, and where there is no room left.
+// Read returns the size of a PDF. It is an upper bound for every reader that follows the standard (ISO 32000-1). It
+// returns false for a file with ambiguous constructs or unlimited repetition of text, with encryption, forms, or
+// content in an unsupported filter, and if no room is left.
 func Read(b []byte, room *Room) (Size, bool) {
 	if !bytes.HasPrefix(b, []byte("%PDF-")) {
 		return Size{}, false
@@ -48,28 +48,28 @@ func Read(b []byte, room *Room) (Size, bool) {
 	return f.size()
 }
 
-// file is what is known of a PDF.
+// file holds the contents of a PDF.
 type file struct {
 	left    *Room
-	streams map[int64][]stream // by the number of their objects, each as many as there are
-	defined map[int64]int      // how often each object is defined in the file itself
-	packed  map[int64]bool     // objects within streams of objects
-	objects [][]byte           // the contents of these
+	streams map[int64][]stream // by object number; an object may be defined several times
+	defined map[int64]int      // number of definitions of each object in the file itself
+	packed  map[int64]bool     // objects within object streams
+	objects [][]byte           // contents of the object streams
 
-	pages    int64 // that were found by their type
+	pages    int64 // found by type
 	kids     map[int64]bool
-	contents map[int64]int64 // how often each stream is content
-	mappings map[int64]int64 // of fonts' codes to characters
+	contents map[int64]int64 // number of uses of each stream as content
+	mappings map[int64]int64 // mappings of fonts' codes to characters
 	fonts    fonts
 }
 
-// stream is one that may be content.
+// stream is a stream that may be content.
 type stream struct {
 	dict []byte
 	body []byte
 }
 
-// size is how large the file is, once all of it was read.
+// size returns the size of a file after all of it was read.
 func (f *file) size() (s Size, ok bool) {
 	s.Pages = max(f.pages, int64(len(f.kids)))
 	for n := range f.mappings {
@@ -90,7 +90,8 @@ func (f *file) size() (s Size, ok bool) {
 	return s, s.Pages > 0
 }
 
-// contentOf is what the streams have that an object is; nil for one that cannot be read, and where it may be no stream.
+// contentOf yields the contents of an object's streams; nil for a stream that cannot be read, and for an object that
+// may not be a stream.
 func (f *file) contentOf(n int64) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		if f.packed[n] || len(f.streams[n]) == 0 || len(f.streams[n]) != f.defined[n] {
@@ -108,8 +109,8 @@ func (f *file) contentOf(n int64) iter.Seq[[]byte] {
 	}
 }
 
-// unbounded are names of what may repeat text without limit, or of what is not read here: encryption, forms and what is
-// drawn with them, replacement texts that content names, and filters but for one.
+// unbounded returns the names of constructs that may repeat text without limit or are not supported: encryption, forms,
+// drawings by forms, replacement texts, and all filters except one.
 func unbounded() []string {
 	return []string{
 		"/Encrypt", "/Form", "/AP", "/XFA", "/ActualText", "/LZWDecode", "/LZW", "/ASCII85Decode", "/A85",
@@ -117,7 +118,7 @@ func unbounded() []string {
 	}
 }
 
-// readObjects reads what objects say of pages, content and fonts.
+// readObjects reads the pages, content and fonts of objects.
 func (f *file) readObjects(text []byte) bool {
 	for _, name := range unbounded() {
 		if count(text, name) > 0 {
@@ -132,7 +133,7 @@ func (f *file) readObjects(text []byte) bool {
 	}) && f.readContents(text)
 }
 
-// readKids reads the lists of pages. A page in two of them would be two pages.
+// readKids reads the lists of pages. It refuses a page in two lists, which would count as two pages.
 func (f *file) readKids(text []byte) bool {
 	return each(text, "/Kids", func(value []byte) bool {
 		refs, ok := references(value)
@@ -149,7 +150,7 @@ func (f *file) readKids(text []byte) bool {
 	})
 }
 
-// readContents reads which streams are content. Of an annotation the contents are a text, which is drawn by a form.
+// readContents reads which streams are content. An annotation's contents are a text, which a form draws.
 func (f *file) readContents(text []byte) bool {
 	return each(text, "/Contents", func(value []byte) bool {
 		if len(value) > 0 && (value[0] == '(' || value[0] == '<') {

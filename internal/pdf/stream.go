@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// mostHead is how many bytes the dictionary of a stream or a font has at most that is read.
+	// mostHead is the maximum size in bytes of a dictionary of a stream or a font that is read.
 	mostHead = 4 << 10
-	// mostStreams is how many streams a file has at most that is read.
+	// mostStreams is the maximum number of streams in a file that is read.
 	mostStreams = 20_000
 )
 
-// readStreams finds the streams of a file by their keyword, wherever it stands, since the list of objects may point
+// readStreams finds the streams of a file by their keyword at any place, because the cross-reference table may point
 // anywhere.
 func (f *file) readStreams(b []byte) bool {
 	if !f.readDefinitions(b) {
@@ -44,8 +44,8 @@ func (f *file) readStreams(b []byte) bool {
 	}
 }
 
-// isStream reports whether the word at that place may begin a stream: it stands behind a dictionary, or alone, as behind
-// white space and comments.
+// isStream reports whether the keyword at start may begin a stream: it follows a dictionary, possibly after white space
+// and comments.
 func isStream(b []byte, start int) bool {
 	after := start + len("stream")
 	return bytes.HasSuffix(b[:start], []byte(">>")) ||
@@ -53,8 +53,7 @@ func isStream(b []byte, start int) bool {
 		bytes.HasSuffix(bytes.TrimRight(b[max(0, start-64):start], " \n\r\t\f\x00"), []byte(">>"))
 }
 
-// readDefinitions counts how often each object is defined. It reports false for a definition whose number cannot be
-// read.
+// readDefinitions counts the definitions of each object. It returns false for a definition with an unreadable number.
 func (f *file) readDefinitions(b []byte) bool {
 	f.defined = map[int64]int{}
 	for at := 0; ; {
@@ -77,7 +76,7 @@ func (f *file) readDefinitions(b []byte) bool {
 	}
 }
 
-// numberBefore reads the number of an object before its keyword, and that of its generation.
+// numberBefore reads the object number and the generation before the keyword.
 func numberBefore(b []byte) (n int64, ok bool) {
 	back := func() []byte {
 		b = bytes.TrimRight(b, " \n\r\t\f\x00")
@@ -93,7 +92,7 @@ func numberBefore(b []byte) (n int64, ok bool) {
 	return n, ok && len(generation) > 0 && len(rest) == 0
 }
 
-// headOf is the number of the object that a stream is, and its dictionary.
+// headOf returns the object number and the dictionary of a stream.
 func headOf(b []byte) (n int64, dict []byte, ok bool) {
 	near := b[max(0, len(b)-mostHead):]
 	i := bytes.LastIndex(near, []byte("obj"))
@@ -106,8 +105,8 @@ func headOf(b []byte) (n int64, dict []byte, ok bool) {
 	return n, dict, ok && bytes.IndexByte(line, '%') < 0 && isDictionary(dict)
 }
 
-// isDictionary reports whether a text is one dictionary, with comments behind it at most. It reports false for a part of
-// one, which the end of a string or a comment may make look like a whole.
+// isDictionary reports whether a text is one complete dictionary, optionally followed by comments. It detects a part of
+// a dictionary that looks complete because a string or a comment ends in it.
 func isDictionary(b []byte) bool {
 	for depth := 0; ; {
 		switch {
@@ -134,7 +133,7 @@ func isDictionary(b []byte) bool {
 	}
 }
 
-// isComments reports whether a text has nothing but white space and comments.
+// isComments reports whether a text has only white space and comments.
 func isComments(b []byte) bool {
 	for b = trim(b); len(b) > 0; b = trim(b) {
 		end := bytes.IndexAny(b, "\r\n")
@@ -146,7 +145,7 @@ func isComments(b []byte) bool {
 	return true
 }
 
-// readPacked reads a stream of objects: which ones it has, and what they say.
+// readPacked reads an object stream: the numbers of its objects, and their contents.
 func (f *file) readPacked(s *stream) bool {
 	text, ok := f.inflate(s)
 	if !ok {
@@ -169,7 +168,7 @@ func (f *file) readPacked(s *stream) bool {
 	return true
 }
 
-// inflate is what a stream has. It reports false where that cannot be said for certain, or is too much.
+// inflate returns the content of a stream. It returns false if the content is uncertain or too large.
 func (f *file) inflate(s *stream) ([]byte, bool) {
 	filters := count(s.dict, "/Filter")
 	if count(s.dict, "/DecodeParms")+count(s.dict, "/DP")+count(s.dict, "/F") > 0 {
@@ -188,7 +187,7 @@ func (f *file) inflate(s *stream) ([]byte, bool) {
 		return nil, false
 	}
 	out, err := io.ReadAll(io.LimitReader(z, int64(*f.left)))
-	// A stream may begin within another one, and come to nothing.
+	// A stream may begin within another one and be empty.
 	if more := f.take(max(len(out), len(body)-in.Len())); !more {
 		return nil, false
 	}
@@ -198,13 +197,14 @@ func (f *file) inflate(s *stream) ([]byte, bool) {
 	return out, true
 }
 
-// take takes room for so many bytes, and reports whether there is more.
+// take consumes room for n bytes, and reports whether any is left.
 func (f *file) take(n int) bool {
 	*f.left -= min(*f.left, Room(n))
 	return *f.left > 0
 }
 
-// plain is the content of a stream without a filter: as much as its dictionary says, and on to the word that ends it.
+// plain returns the content of a stream without a filter: the length in its dictionary, extended to the keyword that
+// ends it.
 func (f *file) plain(s *stream) (body []byte, ok bool) {
 	length := int64(-1)
 	direct := each(s.dict, "/Length", func(value []byte) bool {

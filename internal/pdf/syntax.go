@@ -6,17 +6,17 @@ import (
 	"unicode/utf8"
 )
 
-// mostReferences is how many references a list may have before it is not read.
+// mostReferences is the maximum number of references in a list that is read.
 const mostReferences = 100_000
 
 func isSpace(c byte) bool {
 	return c == ' ' || c == '\n' || c == '\r' || c == '\t' || c == '\f' || c == 0
 }
 
-// isRegular reports whether a byte goes on with a name or a number.
+// isRegular reports whether a byte continues a name or a number.
 func isRegular(c byte) bool { return !isSpace(c) && !bytes.ContainsRune([]byte("()<>[]{}/%"), rune(c)) }
 
-// trim is the text without the white space that it begins with.
+// trim removes leading white space.
 func trim(b []byte) []byte {
 	for len(b) > 0 && isSpace(b[0]) {
 		b = b[1:]
@@ -24,7 +24,7 @@ func trim(b []byte) []byte {
 	return b
 }
 
-// each calls fn with what stands behind each name in a text, until it reports false.
+// each calls fn with the text after each occurrence of a name, until fn returns false.
 func each(text []byte, name string, fn func(value []byte) bool) bool {
 	for {
 		i := bytes.Index(text, []byte(name))
@@ -41,13 +41,13 @@ func each(text []byte, name string, fn func(value []byte) bool) bool {
 	}
 }
 
-// count is how often a name stands in a text.
+// count returns the number of occurrences of a name.
 func count(text []byte, name string) (n int64) {
 	each(text, name, func([]byte) bool { n++; return true })
 	return n
 }
 
-// number reads a number, and reports false where there is none.
+// number reads a number; false if there is none.
 func number(b []byte) (n int64, rest []byte, ok bool) {
 	for len(b) > 0 && b[0] >= '0' && b[0] <= '9' && n < 1<<40 {
 		n, b, ok = 10*n+int64(b[0]-'0'), b[1:], true
@@ -69,7 +69,7 @@ func reference(b []byte) (n int64, rest []byte, ok bool) {
 	return n, b[1:], true
 }
 
-// references reads a reference, or a list of nothing else.
+// references reads a reference, or a list of only references.
 func references(b []byte) (all []int64, ok bool) {
 	if len(b) == 0 || b[0] != '[' {
 		n, _, ok := reference(b)
@@ -88,7 +88,7 @@ func references(b []byte) (all []int64, ok bool) {
 	return nil, false
 }
 
-// unescaped is a text whose names have no escapes: each "#41" is an A.
+// unescaped returns a text with unescaped names: each "#41" becomes A.
 func unescaped(b []byte) []byte {
 	if bytes.IndexByte(b, '#') < 0 {
 		return b
@@ -108,8 +108,7 @@ func unescaped(b []byte) []byte {
 	return out
 }
 
-// shown calls fn with each string of content, without its escapes but for the brackets that belong to it, and with what
-// stands before it.
+// shown calls fn with each string of content, unescaped and with its nested parentheses, and with the text before it.
 func shown(content []byte, fn func(before, s []byte)) {
 	for len(content) > 0 {
 		i := bytes.IndexAny(content, "(<")
@@ -136,8 +135,8 @@ func shown(content []byte, fn func(before, s []byte)) {
 	}
 }
 
-// isOneLine reports whether what stands between two strings leaves the second one on the line of the first: numbers,
-// and operators that show a string or move to the side.
+// isOneLine reports whether the text between two strings keeps the second one on the same line: it has only numbers,
+// and operators that show a string or move sideways.
 func isOneLine(between []byte) bool {
 	last := ""
 	isBetween := func(r rune) bool { return r == '[' || r == ']' || r < utf8.RuneSelf && isSpace(byte(r)) }
@@ -152,7 +151,7 @@ func isOneLine(between []byte) bool {
 	return true
 }
 
-// literal reads a string in brackets. An escape counts as the byte behind its backslash, and an octal one as its value.
+// literal reads a string in parentheses. An escape becomes the byte after its backslash, and an octal escape its value.
 func literal(b []byte) (s, rest []byte) {
 	depth := 1
 	for i := 0; i < len(b); i++ {
@@ -182,7 +181,7 @@ func literal(b []byte) (s, rest []byte) {
 	return s, nil
 }
 
-// unhexed reads a string in hexadecimal digits, of which the last may be left out.
+// unhexed reads a string of hexadecimal digits; the last digit may be missing.
 func unhexed(b []byte) []byte {
 	digits := make([]byte, 0, len(b)+1)
 	for _, c := range b {
@@ -194,6 +193,6 @@ func unhexed(b []byte) []byte {
 		digits = append(digits, '0')
 	}
 	s := make([]byte, len(digits)/2)
-	_, _ = hex.Decode(s, digits) // of digits alone
+	_, _ = hex.Decode(s, digits) // never fails for digits
 	return s
 }

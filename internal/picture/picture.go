@@ -1,5 +1,5 @@
-// Package picture reads how large an image is, in pixels, from its first bytes, and says how many tokens a model
-// counts for it at most.
+// Package picture reads the size of an image, in pixels, from its first bytes, and returns the maximum number of tokens
+// that a model counts for it.
 package picture
 
 import (
@@ -7,15 +7,15 @@ import (
 	"encoding/binary"
 )
 
-// headSize is how many bytes of an image are enough for nearly all: a JPEG may have a profile and a preview before
+// headSize is the number of bytes that suffices for nearly all images; a JPEG may have a profile and a preview before
 // its size.
 const headSize = 256 << 10
 
 // Size is the width and height of an image.
 type Size struct{ Width, Height int64 }
 
-// Read reads the size of a PNG, JPEG, GIF or WebP. Of several sizes in one image the largest counts, since decoders
-// differ in which one they take. It reports false for anything else, and where the size does not stand in the bytes.
+// Read reads the size of a PNG, JPEG, GIF or WebP. If an image has several sizes, it returns the largest, because
+// decoders differ. It returns false for other formats, and if the bytes do not include the size.
 func Read(head []byte) (Size, bool) {
 	var s Size
 	switch {
@@ -32,10 +32,10 @@ func Read(head []byte) (Size, bool) {
 	return s, s.Width > 0 && s.Height > 0
 }
 
-// mostSide is more pixels than a side of an image has that anybody takes.
+// mostSide exceeds the side of any image that providers accept.
 const mostSide = 1 << 20
 
-// raise makes the size no smaller than another one.
+// raise enlarges the size to at least the given one.
 func (s *Size) raise(width, height int64) {
 	s.Width, s.Height = max(s.Width, width), max(s.Height, height)
 }
@@ -48,15 +48,16 @@ func readPNG(b []byte) (s Size) {
 	return s
 }
 
-// readJPEG reads the headers of frames before the first scan (ITU T.81, annex B). A size whose lines follow later is 0.
+// readJPEG reads the frame headers before the first scan (ITU T.81, annex B). If the number of lines follows later, the
+// size is 0.
 func readJPEG(b []byte) (s Size) {
 	const startOfScan = 0xda
 	for b = b[2:]; len(b) >= 4; {
 		marker := b[1]
 		switch {
 		case b[0] != 0xff:
-			return Size{} // decoders search for the next marker, each in its way
-		case marker == 0xff: // fill
+			return Size{} // decoders differ in how they search for the next marker
+		case marker == 0xff: // fill byte
 			b = b[1:]
 			continue
 		case marker == 0x01 || marker >= 0xd0 && marker <= 0xd7: // without a length
@@ -77,7 +78,7 @@ func readJPEG(b []byte) (s Size) {
 	return Size{}
 }
 
-// isFrame reports whether a marker begins the header of a frame: SOF0 to SOF15, and DHP of hierarchical images.
+// isFrame reports whether a marker begins a frame header: SOF0 to SOF15, and DHP of hierarchical images.
 func isFrame(marker byte) bool {
 	switch marker {
 	case 0xc4, 0xc8, 0xcc: // tables, reserved, arithmetic coding
@@ -86,7 +87,7 @@ func isFrame(marker byte) bool {
 	return marker >= 0xc0 && marker <= 0xcf || marker == 0xde
 }
 
-// readGIF reads the screen and the first image on it (https://www.w3.org/Graphics/GIF/spec-gif89a.txt).
+// readGIF reads the screen and its first image (https://www.w3.org/Graphics/GIF/spec-gif89a.txt).
 func readGIF(b []byte) (s Size) {
 	if len(b) < 13 {
 		return s
@@ -99,7 +100,7 @@ func readGIF(b []byte) (s Size) {
 	}
 	for len(b) > 0 {
 		switch b[0] {
-		case '!': // an extension: its label, and blocks up to an empty one
+		case '!': // an extension: its label, then blocks up to an empty one
 			b = b[min(len(b), 2):]
 			for len(b) > 0 && b[0] != 0 {
 				b = b[min(len(b), 1+int(b[0])):]
@@ -119,7 +120,7 @@ func readGIF(b []byte) (s Size) {
 	return Size{}
 }
 
-// readWebP reads the canvas and the first image of it (RFC 9649, section 2).
+// readWebP reads the canvas and its first image (RFC 9649, section 2).
 func readWebP(b []byte) (s Size) {
 	for len(b) >= 18 {
 		kind, n := string(b[:4]), int64(binary.LittleEndian.Uint32(b[4:]))
@@ -135,7 +136,7 @@ func readWebP(b []byte) (s Size) {
 			bits := int64(binary.LittleEndian.Uint32(body[1:]))
 			s.raise(1+bits&0x3fff, 1+bits>>14&0x3fff)
 			return s
-		case "ANMF": // within the canvas
+		case "ANMF": // lies within the canvas
 			return s
 		}
 		b = body[min(int64(len(body)), n+n&1):]

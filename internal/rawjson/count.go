@@ -1,24 +1,24 @@
 package rawjson
 
-// Classes is how many classes of arrays Count tells apart.
+// Classes is the number of classes of arrays that Count distinguishes.
 const Classes = 8
 
-// Counts are how many elements the arrays of a text have, and members its objects.
+// Counts holds the number of elements of a text's arrays, and of members of its objects.
 type Counts struct {
-	// Elements are those of arrays, by class.
+	// Elements counts the elements of arrays, by class.
 	Elements [Classes]int64
 	Members  int64
 }
 
-// maxNested is how deep Count looks: deeper values are of the class of those around them.
+// maxNested is the maximum depth that Count tracks. Deeper values have the class of the enclosing ones.
 const maxNested = 128
 
-// looksEvery is after how many tokens Count asks whether that is enough.
+// looksEvery is the number of tokens after which Count calls enough.
 const looksEvery = 4096
 
-// Count counts in one pass over the text b, which passed Validate, until that is enough. The class of an array is
-// what class says of the name of the member that holds it, unescaped; an array in an array
-// is of the class of the outer one.
+// Count counts in one pass over the text b, which must have passed Validate, until enough returns true. The function
+// class maps the unescaped name of an array's member to the array's class; an array in an array has the class of the
+// outer one.
 func Count(b []byte, class func(name []byte) int, enough func(Counts) bool) Counts {
 	c := counter{b: b, class: class}
 	for i, tokens := 0, 1; i < len(b); tokens++ {
@@ -35,9 +35,9 @@ type counter struct {
 	b     []byte
 	class func(name []byte) int
 	stack [maxNested]nested
-	depth int  // of the stack, which has the array or object around at its end
-	named int  // the class of the value that follows its name
-	key   bool // a name comes next
+	depth int  // of the stack; the innermost array or object is at its end
+	named int  // class of the value after a name
+	key   bool // the next string is a name
 }
 
 // nested is an array or object that has begun.
@@ -53,7 +53,7 @@ func (c *counter) top() *nested {
 	return &c.stack[min(c.depth, maxNested)-1]
 }
 
-// step goes over the token at b[i].
+// step processes the token at b[i].
 func (c *counter) step(i int) int {
 	switch c.b[i] {
 	case ' ', '\t', '\r', '\n', ':':
@@ -87,7 +87,7 @@ func (c *counter) name(m Member) {
 	c.named, c.key = c.class(m.Key()), false
 }
 
-// value counts one, if it stands in an array.
+// value counts a value in an array.
 func (c *counter) value() {
 	if t := c.top(); t != nil && !t.object {
 		c.Elements[t.class]++

@@ -1,9 +1,10 @@
 package rawjson
 
-// Verdict says what becomes of a member.
+// Verdict decides about a member.
 type Verdict int
 
-// The verdicts: look into the value, look into it and say so of all within, pass it as it is, drop the member.
+// These are the verdicts: look into the value, look into it and mark everything in it as deep, keep it unchanged, drop
+// the member.
 const (
 	Look Verdict = iota
 	Deep
@@ -11,8 +12,8 @@ const (
 	Drop
 )
 
-// Drops are the edits that drop members of the objects in v, whatever they stand in, each with a comma of its own. v is
-// valid JSON, and is read once. A member is deep that stands in one of which judge has said Deep.
+// Drops returns the edits that drop members of the objects anywhere in v, each with one of its commas. V must be valid
+// JSON, and is read once. A member is deep if judge has returned Deep for an enclosing member.
 func Drops(v []byte, judge func(name []byte, deep bool) Verdict) []Edit {
 	d := dropper{b: v, judge: judge}
 	d.value(0, false)
@@ -25,7 +26,7 @@ type dropper struct {
 	edits []Edit
 }
 
-// value reads a value that begins at i or behind it, and returns its end.
+// value reads the value at or after i, and returns its end.
 func (d *dropper) value(i int, deep bool) int {
 	i = skipSpace(d.b, i)
 	if i >= len(d.b) {
@@ -53,7 +54,7 @@ func (d *dropper) array(i int, deep bool) int {
 }
 
 func (d *dropper) object(i int, deep bool) int {
-	b, kept, from := d.b, false, i+1 // from is behind the brace, or the member before
+	b, kept, from := d.b, false, i+1 // from is after the brace or the previous member
 	for i++; ; i++ {
 		i = skipSpace(b, i)
 		if i >= len(b) || b[i] != '"' {
@@ -61,7 +62,7 @@ func (d *dropper) object(i int, deep bool) int {
 		}
 		end := skipString(b, i)
 		m := Member{name: b[i+1 : max(i+1, end-1)]}
-		i = skipSpace(b, min(skipSpace(b, end)+1, len(b))) // behind the colon
+		i = skipSpace(b, min(skipSpace(b, end)+1, len(b))) // after the colon
 		switch verdict := d.judge(m.Key(), deep); verdict {
 		case Drop:
 			end = skipValue(b, i)

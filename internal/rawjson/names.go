@@ -8,22 +8,21 @@ import (
 	"unicode/utf8"
 )
 
-// Names are the members of an object that somebody acts on. Each may stand
-// once and in this spelling alone: JSON parsers differ in which of two members
-// counts and in whether "Model" is "model", and what one parser checks must be
-// what the next one obeys.
+// Names lists the members of an object that have a meaning. Each may appear once and only in this spelling, because
+// JSON parsers differ in which of two members counts and in whether "Model" is "model". All parsers of a text must see
+// the same members.
 type Names []string
 
-// Seen remembers which of up to 64 Names an object has had so far.
+// Seen is the set of up to 64 Names that an object has had so far.
 type Seen uint64
 
-// NameError says that a name stands twice or in another spelling.
+// NameError is returned for a name that appears twice or in another spelling.
 type NameError struct {
-	Name  string // as it is to be written
-	Given string // as it stands there
+	Name  string // the correct spelling
+	Given string // the spelling in the text
 }
 
-// Error says what to write instead.
+// Error names the correction.
 func (e *NameError) Error() string {
 	if e.Given == e.Name {
 		return fmt.Sprintf("%q stands twice; give it once", e.Name)
@@ -31,8 +30,7 @@ func (e *NameError) Error() string {
 	return fmt.Sprintf("%q is not a field; write %q", e.Given, e.Name)
 }
 
-// Find is the position of m's name among the names, or -1 for a name that is
-// none of them. The error is a *NameError.
+// Find returns the index of m's name in n, or -1 if it is not one of them. The error is a *NameError.
 func (n Names) Find(m Member, seen *Seen) (int, error) {
 	key := m.Key()
 	for i, name := range n {
@@ -48,7 +46,7 @@ func (n Names) Find(m Member, seen *Seen) (int, error) {
 	}
 	varies := mayVary(key)
 	for i, name := range n {
-		// Two names in ASCII that are equal but for their case are equally long.
+		// Two ASCII names that differ only in case have the same length.
 		if (varies || len(key) == len(name)) && strings.EqualFold(string(key), name) {
 			return i, &NameError{Name: name, Given: string(key)}
 		}
@@ -56,8 +54,8 @@ func (n Names) Find(m Member, seen *Seen) (int, error) {
 	return -1, nil
 }
 
-// mayVary reports whether a name has more than lower-case ASCII. Kelvin and
-// long s, which are letters in another case, are why it looks beyond ASCII.
+// mayVary reports whether a name has other characters than lower-case ASCII. It includes non-ASCII characters because
+// of the Kelvin sign and the long s, which are letters in another case.
 func mayVary(key []byte) bool {
 	for _, c := range key {
 		if c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf {
@@ -67,17 +65,17 @@ func mayVary(key []byte) bool {
 	return false
 }
 
-// Has reports whether the name is one of them, in this spelling.
+// Has reports whether n contains the name, in this spelling.
 func (n Names) Has(name string) bool { return slices.Contains(n, name) }
 
-// Repeated is the first name that stands twice in one and the same object of v,
-// however deep, without regard to escapes. V is valid JSON of bounded depth.
+// Repeated returns the first name that appears twice in the same object of v, at any depth, comparing unescaped names.
+// V must be valid JSON of bounded depth.
 func Repeated(v []byte) (name string, twice bool) {
 	_, name, twice = repeated(v, skipSpace(v, 0))
 	return name, twice
 }
 
-// repeated is Repeated of the value that begins at b[i], and the offset behind that.
+// repeated does the same for the value at b[i], and also returns the offset after it.
 func repeated(b []byte, i int) (end int, name string, twice bool) {
 	if i >= len(b) || b[i] != '{' && b[i] != '[' {
 		return skipValue(b, i), "", false
@@ -90,7 +88,7 @@ func repeated(b []byte, i int) (end int, name string, twice bool) {
 			if key := (Member{name: b[i+1 : max(i+1, end-1)]}).Key(); !had.Add(key) {
 				return end, string(key), true
 			}
-			i = skipSpace(b, skipSpace(b, end)+1) // behind the colon
+			i = skipSpace(b, skipSpace(b, end)+1) // after the colon
 		}
 		if end, name, twice = repeated(b, i); twice {
 			return end, name, true
@@ -101,15 +99,14 @@ func repeated(b []byte, i int) (end int, name string, twice bool) {
 	}
 }
 
-// Keys are names of one object. Few are compared each with each. They share
-// memory with the object.
+// Keys is the set of names of one object. Up to 8 names are compared directly. They share memory with the object.
 type Keys struct {
 	few  [8][]byte
 	n    int
 	many map[string]bool
 }
 
-// Add reports whether the name was not there yet.
+// Add adds a name, and reports whether it was new.
 func (k *Keys) Add(key []byte) bool {
 	for _, other := range k.few[:k.n] {
 		if bytes.Equal(key, other) {

@@ -5,13 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxWord bounds the work of Nearest; longer words are no misspelt name.
+// maxWord bounds the work of Nearest. Longer words are not misspelt names.
 const maxWord = 64
 
-// Nearest is the name that word most likely means: the one with the fewest
-// edits (a letter more, less, other, or two swapped; Damerau-Levenshtein over
-// adjacent letters), case apart. It is false when even that one differs in more
-// than a third of its letters. Of equals the first wins.
+// Nearest returns the name that is most similar to word: the one with the fewest edits (insert, delete or replace a
+// letter, or swap adjacent ones: Damerau-Levenshtein), ignoring case. It returns false if more than a third of the
+// letters differ. Of equally similar names the first wins.
 func (n Names) Nearest(word string) (string, bool) {
 	if word == "" || len(word) > maxWord {
 		return "", false
@@ -28,7 +27,7 @@ func (n Names) Nearest(word string) (string, bool) {
 	return best, best != ""
 }
 
-// distance is the optimal string alignment distance of two words.
+// distance returns the optimal string alignment distance of two words.
 func distance(a, b []rune) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

@@ -5,8 +5,8 @@ import (
 	"unicode/utf16"
 )
 
-// AsPiece is AsString of a piece of a text. Half of a surrogate pair with which the piece ends is left out of the text:
-// it is half, to be given as before with the next piece.
+// AsPiece is like AsString for a piece of a text. If the piece ends with the first half of a surrogate pair, the text
+// excludes it, and half returns it, to be passed as before with the next piece.
 func AsPiece(before string, v []byte) (text, half string, ok bool) {
 	raw, ok := inside(v)
 	if !ok {
@@ -29,7 +29,7 @@ func isHigh(escape []byte) bool {
 	return ok && escape[0] == '\\' && escape[1] == 'u' && utf16.IsSurrogate(r) && r < 0xdc00
 }
 
-// isEscaped reports whether a backslash behind the text is the second one of an escape.
+// isEscaped reports whether a backslash after the text would be the second one of an escape.
 func isEscaped(text []byte) (escaped bool) {
 	for i := len(text) - 1; i >= 0 && text[i] == '\\'; i-- {
 		escaped = !escaped

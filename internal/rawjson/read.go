@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is the type of a JSON value, told by its first byte.
+// Kind is the type of a JSON value, determined by its first byte.
 type Kind byte
 
-// The kinds. Invalid is also the kind of an absent (nil) value.
+// These are the kinds. Invalid is also the kind of an absent (nil) value.
 const (
 	Invalid Kind = iota
 	Null
@@ -23,7 +23,7 @@ const (
 	Object
 )
 
-// KindOf is the kind of the value v, which may have white space before it.
+// KindOf returns the kind of the value v, which may have leading white space.
 func KindOf(v []byte) Kind {
 	i := skipSpace(v, 0)
 	if i == len(v) {
@@ -46,8 +46,7 @@ func KindOf(v []byte) Kind {
 	return Invalid
 }
 
-// Present reports whether v is a value other than null. Providers write null
-// for what is absent.
+// Present reports whether v is a value other than null, because providers write null for absent values.
 func Present(v []byte) bool {
 	k := KindOf(v)
 	return k != Invalid && k != Null
@@ -55,16 +54,16 @@ func Present(v []byte) bool {
 
 // Member is one member of an object.
 type Member struct {
-	name  []byte // as it stands between the quotes
+	name  []byte // unescaped, without the quotes
 	Value []byte
 	Start int // offset of Value in the object's text
 }
 
-// Name is the member's name, unescaped.
+// Name returns the member's name, unescaped.
 func (m Member) Name() string { return string(m.Key()) }
 
-// Key is the member's name, unescaped. It shares memory with the object, so
-// that "switch string(m.Key())" allocates nothing.
+// Key returns the member's name, unescaped. It shares memory with the object, so that "switch string(m.Key())" does not
+// allocate.
 func (m Member) Key() []byte {
 	if bytes.IndexByte(m.name, '\\') < 0 {
 		return m.name
@@ -75,8 +74,7 @@ func (m Member) Key() []byte {
 // Is reports whether the member has that name.
 func (m Member) Is(name string) bool { return string(m.Key()) == name }
 
-// Members yields the members of the object obj in order. For anything else
-// than an object it yields nothing.
+// Members yields the members of the object obj in order; nothing for another kind of value.
 func Members(obj []byte) iter.Seq[Member] {
 	return func(yield func(Member) bool) {
 		i := skipSpace(obj, 0)
@@ -107,8 +105,7 @@ func Members(obj []byte) iter.Seq[Member] {
 	}
 }
 
-// Elements yields the elements of the array arr in order. For anything else
-// than an array it yields nothing.
+// Elements yields the elements of the array arr in order; nothing for another kind of value.
 func Elements(arr []byte) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		i := skipSpace(arr, 0)
@@ -129,7 +126,7 @@ func Elements(arr []byte) iter.Seq2[int, []byte] {
 	}
 }
 
-// Len is how many elements the array arr has; 0 for anything else than an array.
+// Len returns the number of elements of the array arr; 0 for another kind of value.
 func Len(arr []byte) (n int) {
 	for range Elements(arr) {
 		n++
@@ -137,9 +134,8 @@ func Len(arr []byte) (n int) {
 	return n
 }
 
-// Scalars are the strings, numbers and literals of a value, whatever they stand in, and its
-// empty arrays and objects, each with the nearest name that it stands under: what holds
-// nothing. It reads v once.
+// Scalars yields the strings, numbers and literals at any depth of a value, and its empty arrays and objects, each with
+// the name of the closest enclosing member. It reads v once.
 func Scalars(v []byte) iter.Seq[Member] {
 	return func(yield func(Member) bool) {
 		var m Member
@@ -150,7 +146,7 @@ func Scalars(v []byte) iter.Seq[Member] {
 				i = end
 				continue
 			case '[', '{':
-				if end = skipSpace(v, end); end == len(v) || v[end] != c+2 { // its closing sign
+				if end = skipSpace(v, end); end == len(v) || v[end] != c+2 { // its closing bracket
 					i++
 					continue
 				}
@@ -172,7 +168,7 @@ func Scalars(v []byte) iter.Seq[Member] {
 	}
 }
 
-// HasElement reports whether v is an array with an element.
+// HasElement reports whether v is an array with at least one element.
 func HasElement(v []byte) bool {
 	i := skipSpace(v, 0)
 	if i >= len(v) || v[i] != '[' {
@@ -182,8 +178,8 @@ func HasElement(v []byte) bool {
 	return i < len(v) && v[i] != ']'
 }
 
-// Get is the value found by walking the names through nested objects, or nil.
-// Of a name that stands twice, the first counts.
+// Get returns the value at the path of names through nested objects, or nil. If a name appears twice, the first one
+// counts.
 func Get(v []byte, names ...string) []byte {
 	for _, name := range names {
 		v = member(v, name)
@@ -203,13 +199,13 @@ func member(obj []byte, name string) []byte {
 	return nil
 }
 
-// Text is the string that v holds; "" when v is not a string.
+// Text returns the string in v; "" if v is not a string.
 func Text(v []byte) string {
 	s, _ := AsString(v)
 	return s
 }
 
-// AsString is the string that v holds, and whether it is a string.
+// AsString returns the string in v, and whether v is a string.
 func AsString(v []byte) (string, bool) {
 	raw, ok := inside(v)
 	if bytes.IndexByte(raw, '\\') < 0 {
@@ -218,7 +214,7 @@ func AsString(v []byte) (string, bool) {
 	return unescape(raw), ok
 }
 
-// inside is what stands between the quotation marks of a string.
+// inside returns the text between the quotation marks of a string.
 func inside(v []byte) (raw []byte, ok bool) {
 	i := skipSpace(v, 0)
 	if i >= len(v) || v[i] != '"' {
@@ -228,8 +224,7 @@ func inside(v []byte) (raw []byte, ok bool) {
 	return v[i+1 : max(i+1, end-1)], true
 }
 
-// AsInt is the integer that v holds, and whether it is one. 12, 12.0 and 1.2e1
-// are the same number.
+// AsInt returns the integer in v, and whether v is one. 12, 12.0 and 1.2e1 are the same number.
 func AsInt(v []byte) (int64, bool) {
 	i := skipSpace(v, 0)
 	v = v[i:skipValue(v, i)]
@@ -263,7 +258,7 @@ func smallInt(v []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// AsBool is the truth value that v holds, and whether it is one.
+// AsBool returns the boolean in v, and whether v is one.
 func AsBool(v []byte) (value, ok bool) {
 	i := skipSpace(v, 0)
 	switch {
@@ -275,10 +270,10 @@ func AsBool(v []byte) (value, ok bool) {
 	return false, false
 }
 
-// shortString is how far a loop finds the end of a string sooner than a call.
+// shortString is the length up to which a loop finds the end of a string faster than a call.
 const shortString = 16
 
-// skipString is the offset behind the string that begins at b[i].
+// skipString returns the offset after the string that begins at b[i].
 func skipString(b []byte, i int) int {
 	i++
 	for near := min(i+shortString, len(b)); i < near; i++ {
@@ -305,8 +300,7 @@ func skipString(b []byte, i int) int {
 	}
 }
 
-// skipValue is the offset behind the value that begins at b[i], or i when
-// there is none.
+// skipValue returns the offset after the value that begins at b[i], or i if there is none.
 func skipValue(b []byte, i int) int {
 	if i >= len(b) {
 		return len(b)
@@ -347,8 +341,8 @@ func skipNested(b []byte, i int) int {
 	return i
 }
 
-// unescape resolves the escapes of a string's inside. Half of a surrogate pair
-// becomes U+FFFD, as in encoding/json.
+// unescape resolves the escapes in the text between a string's quotes. Half of a surrogate pair becomes U+FFFD, as in
+// encoding/json.
 func unescape(raw []byte) string {
 	out := make([]byte, 0, len(raw))
 	for i := 0; i < len(raw); {

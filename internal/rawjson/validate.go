@@ -1,10 +1,8 @@
-// Package rawjson reads and edits JSON text without building a tree, so that
-// bytes which nobody needs to understand pass untouched. Validate comes first;
-// every other function expects text that passed it and never panics on text
-// that did not.
+// Package rawjson reads and edits JSON text without building a tree, so that irrelevant bytes pass through unchanged.
+// Validate must be called first; all other functions expect text that passed it, but never panic on other text.
 //
-// JSON is as RFC 8259 says, and stricter where parsers differ: UTF-8 only, a
-// bounded depth, nothing behind the value.
+// JSON is that of RFC 8259, but stricter where parsers differ: only UTF-8, a bounded depth, and no data after the
+// value.
 package rawjson
 
 import (
@@ -13,23 +11,22 @@ import (
 	"unicode/utf8"
 )
 
-// SyntaxError says where a text stops being JSON, and why.
+// SyntaxError reports the place of a syntax error and its reason.
 type SyntaxError struct {
-	Offset int // bytes before the offending one
+	Offset int // bytes before the error
 	Reason string
 }
 
-// Error is the reason and the place.
+// Error returns the reason and the place.
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s at byte %d", e.Reason, e.Offset)
 }
 
-// MaxMembers is how many members one object may have.
+// MaxMembers is the maximum number of members of an object.
 const MaxMembers = 1 << 16
 
-// Validate reports whether b is exactly one JSON value in UTF-8 whose arrays
-// and objects nest at most maxDepth deep, and whose objects have at most MaxMembers
-// each. The error is a *SyntaxError.
+// Validate returns an error unless b is exactly one JSON value in UTF-8 with arrays and objects nested at most maxDepth
+// deep and at most MaxMembers members per object. The error is a *SyntaxError.
 func Validate(b []byte, maxDepth int) error {
 	v := validator{b: b, maxDepth: maxDepth}
 	v.space()
@@ -205,16 +202,15 @@ func (v *validator) digits() bool {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// plainEnd is the offset of the first byte of s, from i on, that does not stand
-// for itself inside a string: a control character, a quote, a backslash or a
-// byte beyond ASCII. It looks at eight bytes at once.
+// plainEnd returns the offset of the first byte of s, from i on, that needs attention inside a string: a control
+// character, a quote, a backslash or a byte beyond ASCII. It checks eight bytes at once.
 func plainEnd[T string | []byte](s T, i int) int {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(s); i += 8 {
 		x := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
 			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
 		quote, slash := x^(ones*'"'), x^(ones*'\\')
-		// The high bit of a byte tells; a borrow reaches beyond a special byte only.
+		// The high bit of a byte marks it as special; a borrow affects only bytes after a special one.
 		if ((x-ones*' ')&^x|x|(quote-ones)&^quote|(slash-ones)&^slash)&high != 0 {
 			break
 		}
@@ -225,7 +221,7 @@ func plainEnd[T string | []byte](s T, i int) int {
 	return i
 }
 
-// plain marks the ASCII bytes that stand for themselves inside a string.
+// plain marks the ASCII bytes that represent themselves inside a string.
 var plain = func() (t [256]bool) {
 	for c := 0x20; c < utf8.RuneSelf; c++ {
 		t[c] = c != '"' && c != '\\'
@@ -267,7 +263,7 @@ func (v *validator) str() bool {
 	return false
 }
 
-// escapeLen is the length of the escape sequence at the start of b, 0 if none.
+// escapeLen returns the length of the escape sequence at the start of b; 0 if there is none.
 func escapeLen(b []byte) int {
 	if len(b) < 2 {
 		return 0
@@ -310,8 +306,8 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// PlainString returns how many bytes of b stand before the quote that ends a string; -1 where one of them is an escape or
-// no UTF-8, or where no quote follows.
+// PlainString returns the number of bytes of b before the quote that ends a string; -1 if they contain an escape or
+// invalid UTF-8, or if there is no quote.
 func PlainString(b []byte) int {
 	for i := 0; ; {
 		if i = plainEnd(b, i); i == len(b) {

@@ -2,11 +2,11 @@ package rawjson
 
 import "bytes"
 
-// AppendWithoutNull appends text, in which JSON stands, without the members of that name whose value is null. It builds
-// nothing: a quote within a string of JSON stands behind a backslash, so that the name in quotes is a member's where a
-// colon follows it.
+// AppendWithoutNull appends text, which contains JSON, without members of that name with the value null. It does not
+// parse the text: a quote within a JSON string is escaped, so the quoted name belongs to a member if a colon follows
+// it.
 func AppendWithoutNull(dst, text []byte, quoted string) []byte {
-	name := quoted[1:] // which begins with a rarer byte
+	name := quoted[1:] // the rest begins with a rarer byte
 	for {
 		i := bytes.Index(text, []byte(name)) - 1
 		if i < 0 {
@@ -18,8 +18,8 @@ func AppendWithoutNull(dst, text []byte, quoted string) []byte {
 	}
 }
 
-// nullMember is where a member begins and ends, with the comma before it or else behind it, whose name stands at text[i:j]
-// and whose value is null. Of another one it is j twice.
+// nullMember returns the start and end of the member with its name at text[i:j] and the value null, including the comma
+// before or else after it. For another member it returns j twice.
 func nullMember(text []byte, i, j int) (from, to int) {
 	colon := skipSpace(text, j)
 	if text[i] != '"' || colon == len(text) || text[colon] != ':' {

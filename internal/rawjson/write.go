@@ -9,9 +9,8 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// AppendString appends s as a JSON string. Bytes that are not UTF-8 become
-// U+FFFD. Nothing is escaped that JSON does not ask for, but for U+2028 and
-// U+2029, which line readers stumble over.
+// AppendString appends s as a JSON string. Invalid UTF-8 becomes U+FFFD. It escapes only the characters that JSON
+// requires, and U+2028 and U+2029, which some line readers treat as line ends.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	from := 0
@@ -55,15 +54,13 @@ func appendEscape(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xf])
 }
 
-// Edit is one change to a text: the bytes [Start, End) become Text. Start
-// equal to End inserts.
+// Edit is a change to a text: Text replaces the bytes [Start, End). If Start equals End, it is inserted.
 type Edit struct {
 	Start, End int
 	Text       []byte
 }
 
-// Splice appends src to dst with the edits applied. The edits are in order and
-// do not overlap.
+// Splice appends src to dst with the edits applied. The edits must be in order and not overlap.
 func Splice(dst, src []byte, edits ...Edit) []byte {
 	size := len(src)
 	for _, e := range edits {
@@ -78,8 +75,8 @@ func Splice(dst, src []byte, edits ...Edit) []byte {
 	return appendBlocks(dst, src[at:])
 }
 
-// block is how much is copied at a time: a copy cannot be interrupted, and all others wait for
-// it where the garbage collector is about to begin.
+// block is the number of bytes that are copied at once. A copy cannot be interrupted, so a long one delays the start of
+// a garbage collection and with it all goroutines.
 const block = 256 << 10
 
 func appendBlocks(dst, src []byte) []byte {
@@ -89,8 +86,7 @@ func appendBlocks(dst, src []byte) []byte {
 	return append(dst, src...)
 }
 
-// Set is the edit that gives the object obj a member of that name and value:
-// in the place of one that stands there, else as the first.
+// Set returns the edit that sets a member of the object obj: it replaces an existing one, else inserts it first.
 func Set(obj []byte, name string, value []byte) Edit {
 	empty := true
 	for m := range Members(obj) {
@@ -108,8 +104,7 @@ func Set(obj []byte, name string, value []byte) Edit {
 	return Edit{Start: at, End: at, Text: text}
 }
 
-// Rewrite is the object obj written anew, its members called what rename gives
-// for their names; an empty name leaves one out.
+// Rewrite returns the object obj with renamed members. If rename returns an empty name, the member is omitted.
 func Rewrite(obj []byte, rename func(name string) string) []byte {
 	out := append(make([]byte, 0, len(obj)+64), '{')
 	for m := range Members(obj) {
@@ -137,8 +132,7 @@ func AppendStrings(dst []byte, list []string) []byte {
 	return append(dst, ']')
 }
 
-// AppendCount appends n behind the text that stands before it, which is taken
-// as it is: `,"total":`.
+// AppendCount appends the text before unchanged, such as `,"total":`, and then n.
 func AppendCount(dst []byte, before string, n int64) []byte {
 	return strconv.AppendInt(append(dst, before...), n, 10)
 }

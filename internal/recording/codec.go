@@ -5,12 +5,12 @@ import (
 	"encoding/binary"
 )
 
-// codec is what of sound in a container decides how long its frames are.
+// codec holds the properties of a codec that determine the duration of its frames.
 type codec struct {
-	// kind is opus, whose frames tell their length; paced, of whose frames each has so many nanoseconds at most;
-	// lossless, which is FLAC; or foreign, of which nothing is known.
+	// kind is opus, with durations in its frames; paced, with a maximum duration per frame; lossless, which is FLAC; or
+	// foreign, with unknown durations.
 	kind codecKind
-	// each is how many nanoseconds a frame has at most, and least how many it has at least, where that is known.
+	// each and least are the maximum and minimum nanoseconds per frame, if known.
 	each, least uint64
 }
 
@@ -23,11 +23,11 @@ const (
 	lossless
 )
 
-// opusMost is how many nanoseconds a packet of Opus has at most (RFC 6716, section 3.2.5).
+// opusMost is the maximum duration of an Opus packet, in nanoseconds (RFC 6716, section 3.2.5).
 const opusMost = 120e6
 
-// opusPacket is how many nanoseconds a packet of Opus has, by its first bytes (RFC 6716, sections 3.1 and 3.2); 0 for
-// one that decoders refuse.
+// opusPacket returns the nanoseconds of an Opus packet, by its first bytes (RFC 6716, sections 3.1 and 3.2); 0 for an
+// invalid one.
 func opusPacket(b []byte) uint64 {
 	if len(b) == 0 {
 		return 0
@@ -56,8 +56,8 @@ func opusPacket(b []byte) uint64 {
 	return 0
 }
 
-// vorbisCodec reads the identification header that is in the bytes (Vorbis I specification, section 4.2.2). A packet
-// has as many samples as half the larger block at most, and half the smaller one at least.
+// vorbisCodec reads the first identification header in the bytes (Vorbis I specification, section 4.2.2). A packet has
+// at most half the larger block in samples, and at least half the smaller one.
 func vorbisCodec(b []byte) codec {
 	i := bytes.Index(b, []byte("\x01vorbis"))
 	if i < 0 || len(b) < i+29 {
@@ -71,7 +71,7 @@ func vorbisCodec(b []byte) codec {
 	return codec{paced, nanoseconds(large/2, rate), nanoseconds(small/2, rate)}
 }
 
-// aacCodec reads an AudioSpecificConfig (ISO/IEC 14496-3, section 1.6.2.1). A frame has 1,024 samples, of some kinds of
+// aacCodec reads an AudioSpecificConfig (ISO/IEC 14496-3, section 1.6.2.1). A frame has 1,024 samples, in some kinds of
 // AAC up to 4,096.
 func aacCodec(b []byte) codec {
 	const tableless, plain, sbr, ps = 15, 4, 5, 29

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// flac measures a FLAC file (RFC 9639): by its STREAMINFO block, section 8.2, whose count of samples may be 0 for "not
-// known", and by its frames.
+// flac measures a FLAC file (RFC 9639) by its STREAMINFO block, section 8.2, in which a sample count of 0 means
+// unknown, and by its frames.
 func flac(b []byte) Length {
 	rate, samples := flacInfo(b)
 	heard := flacFrames(b, rate)
@@ -17,7 +17,8 @@ func flac(b []byte) Length {
 	return Length{Told: told, Most: told}
 }
 
-// flacInfo is the rate and the number of the samples that the first STREAMINFO block in the bytes tells; 0 for none.
+// flacInfo returns the sample rate and the number of samples in the first STREAMINFO block of the bytes; 0 if there is
+// none.
 func flacInfo(b []byte) (rate, samples uint64) {
 	i := bytes.Index(b, []byte("fLaC"))
 	if i < 0 || len(b) < i+26 || b[i+4]&0x7f != 0 {
@@ -28,9 +29,9 @@ func flacInfo(b []byte) (rate, samples uint64) {
 	return info >> 44, info & (1<<36 - 1)
 }
 
-// flacFrames adds up the frames of FLAC (RFC 9639, section 9) that stand anywhere in the bytes, in milliseconds. Frames
-// do not say how long they are in bytes, so that all places are looked at; the check sum of a header keeps others
-// apart. The rate is that of STREAMINFO, 0 for none.
+// flacFrames adds up the FLAC frames (RFC 9639, section 9) anywhere in the bytes, in milliseconds. Frames do not
+// contain their length in bytes, so it tries every offset; the checksum of the header excludes false matches. Rate is
+// that of STREAMINFO; 0 for none.
 func flacFrames(b []byte, rate uint64) int64 {
 	sums := crc8()
 	micros := uint64(0)
@@ -52,7 +53,7 @@ func flacFrames(b []byte, rate uint64) int64 {
 	}
 }
 
-// slower is the lower of two rates; 0 says nothing.
+// slower returns the lower of two rates; 0 means unknown.
 func slower(a, b uint64) uint64 {
 	if a == 0 || b == 0 {
 		return a + b
@@ -60,16 +61,16 @@ func slower(a, b uint64) uint64 {
 	return min(a, b)
 }
 
-// flacRates are the sample rates that a frame's header has codes for, in Hz (RFC 9639, section 9.1.2).
+// flacRates are the sample rates in Hz with a code in a frame header (RFC 9639, section 9.1.2).
 var flacRates = [12]uint64{0, 88200, 176400, 192000, 8000, 16000, 22050, 24000, 32000, 44100, 48000, 96000}
 
-// flacFrame reads a frame's header: its samples, their rate in a second (0: that of STREAMINFO), and the bytes of the
-// header; 0 where there is none.
+// flacFrame reads a frame header. It returns the samples, their rate per second (0 for that of STREAMINFO), and the
+// size of the header; 0 if there is none.
 func flacFrame(b []byte, sums *[256]byte) (samples, rate uint64, size int) {
 	if len(b) < 6 || b[1]&0xfe != 0xf8 || b[3]&1 != 0 || b[3]>>4 > 10 {
 		return 0, 0, 0
 	}
-	number := bits.LeadingZeros8(^b[4]) // of bytes of the coded number, 0 for one
+	number := bits.LeadingZeros8(^b[4]) // bytes of the coded number; 0 for one byte
 	if number == 1 || number > 7 {
 		return 0, 0, 0
 	}
@@ -106,7 +107,7 @@ func flacFrame(b []byte, sums *[256]byte) (samples, rate uint64, size int) {
 	return samples, rate, size + 1
 }
 
-// crc8 is the table of the check sum of a frame's header (RFC 9639, section 9.1.8).
+// crc8 returns the table of a frame header's checksum (RFC 9639, section 9.1.8).
 func crc8() (sums [256]byte) {
 	for i := range sums {
 		c := byte(i)

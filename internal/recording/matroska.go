@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// The elements of Matroska that are looked at (RFC 9559, section 5.1).
+// These are the Matroska elements that are read (RFC 9559, section 5.1).
 const (
 	idSegment     = 0x18538067
 	idInfo        = 0x1549a966
@@ -38,28 +38,27 @@ type track struct {
 	encoded bool // its blocks are compressed or encrypted
 }
 
-// heardFrames are the frames of the tracks of one number.
+// heardFrames sums up the frames of the tracks with one number.
 type heardFrames struct {
 	count, bytes uint64
-	opus         uint64 // nanoseconds, if they are Opus
+	opus         uint64 // nanoseconds if they are Opus
 }
 
-// segment is what is known of a Matroska file.
+// segment holds the data read from a Matroska file.
 type segment struct {
-	scale    uint64  // nanoseconds of a unit of time
-	duration float64 // in these
-	time     uint64  // of the cluster, in these
-	start    uint64  // of the last block, in these
-	end      uint64  // of the block that ends last, in these
+	scale    uint64  // nanoseconds per time unit
+	duration float64 // in time units
+	time     uint64  // of the cluster, in time units
+	start    uint64  // of the last block, in time units
+	end      uint64  // latest end of a block, in time units
 	clusters int
 	tracks   []track
 	heard    map[uint64]*heardFrames
 	broken   bool
 }
 
-// matroska measures a Matroska or WebM file (RFC 9559; EBML is RFC 8794): by the length that it tells, by the times of
-// its blocks, and by the frames of each track of sound, of which the longest counts. Recordings of browsers tell no
-// length and have no sizes.
+// matroska measures a Matroska or WebM file (RFC 9559; EBML is RFC 8794) by its stated duration, by the times of its
+// blocks, and by the frames of its longest audio track. Recordings of browsers have neither a duration nor sizes.
 func matroska(b []byte) Length {
 	s := segment{scale: 1_000_000, heard: map[uint64]*heardFrames{}}
 	for r := reader(b); len(r) > 0 && !s.broken; {
@@ -68,7 +67,7 @@ func matroska(b []byte) Length {
 	length := mulDiv(max(s.end, uint64(min(max(0, s.duration), 1<<60))), s.scale, 1e6)
 	l := Length{Told: plausible(length, b, leastRate)}
 	sure := !s.broken
-	if s.clusters != bytes.Count(b, []byte("\x1f\x43\xb6\x75")) { // decoders find clusters elsewhere, too
+	if s.clusters != bytes.Count(b, []byte("\x1f\x43\xb6\x75")) { // decoders also find clusters at other offsets
 		l.Told, sure = max(l.Told, lasting(b, usualRate)), false
 	}
 	sounds, hasFLAC, flacRate := false, false, uint64(0)
@@ -96,7 +95,7 @@ func matroska(b []byte) Length {
 	return l
 }
 
-// length is how long the frames of a track are in milliseconds, and whether all of them are known.
+// length returns the duration of a track's frames in milliseconds, and whether all of them are known.
 func (s *segment) length(t *track) (told, most int64, known bool) {
 	h := s.heard[t.number]
 	if h == nil {
@@ -117,7 +116,7 @@ func (s *segment) length(t *track) (told, most int64, known bool) {
 	return frames(h.count, c.least), frames(h.count, c.each), c.kind == paced
 }
 
-// element takes the next element off the reader, of a parent only its head.
+// element reads the next element; of a parent element only its header.
 func (s *segment) element(r *reader) {
 	id, _ := vint(r, true)
 	size, isKnown := vint(r, false)
@@ -136,7 +135,7 @@ func (s *segment) element(r *reader) {
 	s.value(id, r.take(size))
 }
 
-// value takes note of an element that has no others.
+// value records an element without children.
 func (s *segment) value(id uint64, b []byte) {
 	if len(s.tracks) > 0 {
 		s.tracks[len(s.tracks)-1].value(id, b)
@@ -170,8 +169,8 @@ func (t *track) value(id uint64, b []byte) {
 	}
 }
 
-// block takes note of a block (RFC 9559, section 10): the number of its track, its time, and its frames. Of frames that
-// are laced the lengths are not looked at.
+// block records a block (RFC 9559, section 10): its track number, its time and its frames. It does not read the lengths
+// of laced frames.
 func (s *segment) block(b []byte) {
 	r := reader(b)
 	number, _ := vint(&r, false)
@@ -199,8 +198,8 @@ func (s *segment) block(b []byte) {
 	h.opus += laced * opusMost
 }
 
-// vint takes a number of variable size (RFC 8794, section 4), with the bits that mark its size in an id. It is not
-// known where all its bits are ones.
+// vint reads a variable-size integer (RFC 8794, section 4). If marked, the result includes the marker bits, as in an
+// id. It is unknown if all data bits are ones.
 func vint(r *reader, marked bool) (n uint64, isKnown bool) {
 	if len(*r) == 0 || (*r)[0] == 0 {
 		*r = nil
@@ -215,13 +214,13 @@ func vint(r *reader, marked bool) (n uint64, isKnown bool) {
 	return n & mask, n&mask != mask
 }
 
-// unsigned is an unsigned integer's value, at most 2^60.
+// unsigned returns the value of an unsigned integer, at most 2^60.
 func unsigned(b []byte) uint64 {
 	r := reader(b[:min(len(b), 8)])
 	return min(r.number(uint64(len(r))), 1<<60)
 }
 
-// float is a float element's value (RFC 8794, section 7.3); 0 for none that is a number.
+// float returns the value of a float element (RFC 8794, section 7.3); 0 if it is not a number.
 func float(b []byte) float64 {
 	f := 0.0
 	switch len(b) {

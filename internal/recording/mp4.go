@@ -5,37 +5,38 @@ import (
 	"slices"
 )
 
-// maxDepth is how deep the boxes of an MP4 file are read, and maxConfigs how many "esds" boxes of a sample entry.
+// maxDepth is the maximum depth of boxes that is read, and maxConfigs the maximum number of "esds" boxes of a sample
+// entry.
 const (
 	maxDepth   = 10
 	maxConfigs = 16
 )
 
-// trak is a track of an MP4 file, or what fragments say of one.
+// trak holds a track of an MP4 file, or its fragments.
 type trak struct {
-	id, timescale, units uint64 // units is how long it is, in parts of timescale
+	id, timescale, units uint64 // units is the duration in units of timescale
 	samples              uint64
 	codec                codec // the slowest
-	isSilent             bool  // there are pictures or texts in it
+	isSilent             bool  // it contains only pictures or texts
 }
 
-// movie is what is known of an MP4 file.
+// movie holds the data read from an MP4 file.
 type movie struct {
 	b         []byte
 	told      int64
 	timescale uint64
 	traks     []trak
-	fragments map[uint64]*trak // by the id of a track
-	indexed   map[uint64]int64 // milliseconds in segment indexes, by the id of a track
-	fragment  *trak            // the one being read
+	fragments map[uint64]*trak // by track id
+	indexed   map[uint64]int64 // milliseconds in segment indexes, by track id
+	fragment  *trak            // the fragment being read
 	byDefault map[uint64]uint64
-	every     uint64 // units of a sample of the fragment, where it says no other
+	every     uint64 // default units per sample of the fragment
 	broken    bool
 }
 
-// mp4 measures an MP4, M4A or QuickTime file (ISO/IEC 14496-12), with fragments or without: by what the boxes "mvhd",
-// "mdhd", "stts", "mehd", "sidx" and "trun" tell, and by the samples of each track of sound, of which the longest
-// counts. Boxes that are free are read too: some decoders take them for "moov" where there is none.
+// mp4 measures an MP4, M4A or QuickTime file (ISO/IEC 14496-12), with or without fragments, by the boxes "mvhd",
+// "mdhd", "stts", "mehd", "sidx" and "trun", and by the samples of its longest audio track. It also reads free boxes,
+// because some decoders treat them as "moov" if that is missing.
 func mp4(b []byte) Length {
 	m := movie{b: b, fragments: map[uint64]*trak{}, indexed: map[uint64]int64{}, byDefault: map[uint64]uint64{}}
 	m.boxes(b, 0)
@@ -67,7 +68,7 @@ func mp4(b []byte) Length {
 	return l
 }
 
-// boxes reads the boxes that the bytes consist of (ISO/IEC 14496-12, section 4.2).
+// boxes reads consecutive boxes (ISO/IEC 14496-12, section 4.2).
 func (m *movie) boxes(b []byte, depth int) {
 	for len(b) >= 8 {
 		r := reader(b)
@@ -77,7 +78,7 @@ func (m *movie) boxes(b []byte, depth int) {
 		}
 		if head := uint64(len(b) - len(r)); size >= head {
 			m.box(kind, r.take(size-head), depth)
-		} else if size == 0 { // to the end
+		} else if size == 0 { // extends to the end
 			m.box(kind, r, depth)
 			return
 		} else {
@@ -87,7 +88,7 @@ func (m *movie) boxes(b []byte, depth int) {
 	}
 }
 
-// box reads one box, and those in it.
+// box reads one box and its children.
 func (m *movie) box(kind string, b []byte, depth int) {
 	if depth > maxDepth {
 		return
@@ -111,7 +112,7 @@ func (m *movie) box(kind string, b []byte, depth int) {
 	m.boxes(b, depth+1)
 }
 
-// leaf reads a box that is not made of others.
+// leaf reads a box without children.
 func (m *movie) leaf(kind string, b []byte) {
 	r := reader(b)
 	version, flags := r.number(1), r.number(3)
@@ -141,7 +142,7 @@ func (m *movie) leaf(kind string, b []byte) {
 	}
 }
 
-// header is how long something is, in parts of the timescale, as "mvhd" and "mdhd" say; 0 for one that is not known.
+// header returns the duration in units of the timescale from "mvhd" or "mdhd"; 0 if unknown.
 func header(r *reader, version uint64) (units, timescale uint64) {
 	r.wide(version)
 	r.wide(version)
@@ -185,7 +186,7 @@ func (t *trak) leaf(kind string, b []byte) {
 	}
 }
 
-// describe reads the codecs of a track: the sample entries (ISO/IEC 14496-12, section 12.2.3).
+// describe reads the codecs of a track from the sample entries (ISO/IEC 14496-12, section 12.2.3).
 func (t *trak) describe(r *reader) {
 	r.take(4)
 	sounds := false
@@ -208,10 +209,10 @@ func (t *trak) describe(r *reader) {
 	t.isSilent = t.isSilent || !sounds
 }
 
-// textEntries are the formats of sample entries of texts and times, beside sound: chapters, subtitles.
+// textEntries are the formats of sample entries of texts and timecodes, such as chapters and subtitles.
 var textEntries = []string{"text", "tx3g", "tmcd", "mebx", "wvtt", "stpp", "c608"}
 
-// entryCodec is the codec of a sample entry of such a format.
+// entryCodec returns the codec of a sample entry of that format.
 func entryCodec(kind string, b []byte) codec {
 	each := uint64(0)
 	switch kind {
@@ -229,7 +230,7 @@ func entryCodec(kind string, b []byte) codec {
 	case "sowt", "twos", "in24", "in32", "fl32", "fl64", "ulaw", "alaw", "raw ", "ipcm", "fpcm":
 		r := reader(b)
 		r.take(24)
-		each = nanoseconds(1, r.number(2)) // a sample is one of each channel
+		each = nanoseconds(1, r.number(2)) // a sample includes all channels
 	}
 	if each == 0 {
 		return codec{}
@@ -237,9 +238,9 @@ func entryCodec(kind string, b []byte) codec {
 	return codec{paced, each, each}
 }
 
-// esdsCodec is that of an MPEG-4 sample entry, by its "esds" boxes (ISO/IEC 14496-14, section 6.7), which decoders look
-// for in several places: the slowest that any of them says. Of an entry with many nothing is known: each may be as long
-// as all that follows.
+// esdsCodec returns the slowest codec in the "esds" boxes of an MPEG-4 sample entry (ISO/IEC 14496-14, section 6.7),
+// which decoders search for in several places. An entry with more than maxConfigs boxes is unknown, because reading
+// each could take time in proportion to the remaining bytes.
 func esdsCodec(b []byte) (slowest codec) {
 	for range maxConfigs {
 		i := bytes.Index(b, []byte("esds"))
@@ -258,7 +259,7 @@ func esdsCodec(b []byte) (slowest codec) {
 	return codec{}
 }
 
-// descriptors reads those of an "esds" box (ISO/IEC 14496-1, section 7.2.6).
+// descriptors reads the descriptors of an "esds" box (ISO/IEC 14496-1, section 7.2.6).
 func descriptors(b []byte) codec {
 	const stream, config, specific = 3, 4, 5
 	r := reader(b)
@@ -302,7 +303,8 @@ func descriptors(b []byte) codec {
 	return codec{}
 }
 
-// index reads a segment index (ISO/IEC 14496-12, section 8.16.3). What it says of other indexes these say themselves.
+// index reads a segment index (ISO/IEC 14496-12, section 8.16.3). It skips references to other indexes, which are read
+// themselves.
 func (m *movie) index(r *reader, version uint64) {
 	id, timescale := r.number(4), r.number(4)
 	r.wide(version)
@@ -321,7 +323,7 @@ func (m *movie) index(r *reader, version uint64) {
 	}
 }
 
-// fragmentOf reads the head of a track's fragment (ISO/IEC 14496-12, section 8.8.7).
+// fragmentOf reads the header of a track fragment (ISO/IEC 14496-12, section 8.8.7).
 func (m *movie) fragmentOf(r *reader, flags uint64) {
 	id := r.number(4)
 	if m.fragment = m.fragments[id]; m.fragment == nil {

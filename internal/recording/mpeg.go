@@ -4,15 +4,14 @@ import "bytes"
 
 // mpegFrame is a frame of MPEG audio or of AAC in ADTS.
 type mpegFrame struct {
-	size          int // in bytes, the header included; 0 where there is no frame
+	size          int // in bytes, including the header; 0 if there is no frame
 	samples, rate uint64
-	kind          [3]byte // what of the header is the same in all frames of a stream
+	kind          [3]byte // header bits that are equal in all frames of a stream
 }
 
 // mpeg measures MPEG audio of any layer (ISO/IEC 11172-3 and 13818-3) and AAC in ADTS (ISO/IEC 13818-7, section 6.2).
-// Frames that follow one another from the first byte on are what every decoder plays. What stands behind a gap, or
-// behind a frame of another kind, decoders find each in its own way: Most takes it for sound at the lowest bit rate of
-// the codec.
+// Every decoder plays consecutive frames from the first byte on. Decoders differ in how they find frames after a gap or
+// after a frame of another kind, so Most treats the rest as audio at the lowest bit rate of the codec.
 func mpeg(b []byte) (l Length) {
 	first := frameOf(b)
 	chained, rest := uint64(0), b
@@ -32,7 +31,7 @@ func mpeg(b []byte) (l Length) {
 	l.Most = frames(chained, 1) + lasting(rest, least)
 	if first.size > 0 {
 		l.Told = max(l.Told, plausible(vbrLength(b, &first), b, least))
-		even := frames(uint64(len(b)/first.size), nanoseconds(first.samples, first.rate)) // as some compute it
+		even := frames(uint64(len(b)/first.size), nanoseconds(first.samples, first.rate)) // as some decoders compute it
 		l.Most = max(l.Most, plausible(even, b, least))
 	}
 	return l
@@ -55,8 +54,8 @@ func loose(b []byte) (length uint64) {
 	return length
 }
 
-// vbrLength is what a Xing, Info or VBRI header in the first frame says, in milliseconds; 0 without one. These are no
-// standard: https://www.codeproject.com/Articles/8295/MPEG-Audio-Frame-Header.
+// vbrLength returns the duration in a Xing, Info or VBRI header of the first frame, in milliseconds; 0 without one.
+// These headers are not standardized: https://www.codeproject.com/Articles/8295/MPEG-Audio-Frame-Header.
 func vbrLength(b []byte, first *mpegFrame) int64 {
 	b = b[:min(len(b), first.size)]
 	count := uint64(0)
@@ -73,8 +72,8 @@ func vbrLength(b []byte, first *mpegFrame) int64 {
 	return frames(count, nanoseconds(first.samples, first.rate))
 }
 
-// The bit rates of MPEG audio in thousands, by version (1, then 2 and 2.5) and layer (I to III), and its samples a
-// second by the version's bits (ISO/IEC 11172-3, section 2.4.2.3; 13818-3, section 2.4.2.3).
+// These tables hold the bit rates of MPEG audio in thousands, by version (1, then 2 and 2.5) and layer (I to III), and
+// its sample rates by the version's bits (ISO/IEC 11172-3, section 2.4.2.3; 13818-3, section 2.4.2.3).
 var (
 	mpegBits = [2][3][16]int{
 		{
@@ -91,7 +90,7 @@ var (
 	mpegRates = [4][4]uint64{{11025, 12000, 8000}, {}, {22050, 24000, 16000}, {44100, 48000, 32000}}
 )
 
-// frameOf reads the header of the frame that the bytes begin with.
+// frameOf reads the header of the frame at the start of b.
 func frameOf(b []byte) mpegFrame {
 	if len(b) < 4 || b[0] != 0xff || b[1]&0xe0 != 0xe0 {
 		return mpegFrame{}
@@ -123,10 +122,10 @@ func frameOf(b []byte) mpegFrame {
 	return mpegFrame{size, samples, rate, kind}
 }
 
-// aacRates are the sample rates that MPEG-4 audio has codes for, in Hz (ISO/IEC 14496-3, table 1.18).
+// aacRates are the sample rates in Hz with a code in MPEG-4 audio (ISO/IEC 14496-3, table 1.18).
 var aacRates = [13]uint64{96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000, 7350}
 
-// adtsFrame reads an ADTS header, of a frame of up to four blocks of 1,024 samples.
+// adtsFrame reads an ADTS header. A frame has up to four blocks of 1,024 samples.
 func adtsFrame(b []byte) mpegFrame {
 	if len(b) < 7 || b[1]&0xf0 != 0xf0 || int(b[2]>>2&15) >= len(aacRates) {
 		return mpegFrame{}

@@ -8,17 +8,17 @@ import (
 // maxStreams bounds the tracks and streams of a file.
 const maxStreams = 256
 
-// oggStream is a stream in an Ogg file, from its first page on.
+// oggStream is a stream in an Ogg file, beginning with its first page.
 type oggStream struct {
 	codec
-	rate     uint64 // of its positions, in a second
-	position uint64 // the last
+	rate     uint64 // position units per second
+	position uint64 // the last position
 	packets  uint64
 	heard    uint64 // nanoseconds of Opus
 }
 
-// ogg measures an Ogg file (RFC 3533): Opus (RFC 7845), Vorbis and FLAC, by their positions and their packets. Streams
-// follow one another or run side by side; all of them are added up.
+// ogg measures an Ogg file (RFC 3533) with Opus (RFC 7845), Vorbis or FLAC by positions and packets. Streams may be
+// consecutive or parallel; it adds up all of them.
 func ogg(b []byte) (l Length) {
 	streams := map[uint32]*oggStream{}
 	pages, sure := 0, true
@@ -60,7 +60,7 @@ func ogg(b []byte) (l Length) {
 		heard := flacFrames(b, flacRate)
 		l.Told, l.Most, sure = max(l.Told, heard), l.Most+heard, sure && heard > 0
 	}
-	if pages != bytes.Count(b, []byte("OggS")) { // decoders find pages elsewhere, too
+	if pages != bytes.Count(b, []byte("OggS")) { // decoders also find pages at other offsets
 		l.Told, sure = max(l.Told, lasting(b, usualRate)), false
 	}
 	if !sure {
@@ -71,7 +71,7 @@ func ogg(b []byte) (l Length) {
 
 // oggPage is a page (RFC 3533, section 6).
 type oggPage struct {
-	size               int // as far as it is there
+	size               int // available bytes
 	serial             uint32
 	position           uint64
 	isFirst, continued bool
@@ -94,7 +94,7 @@ func oggPageOf(b []byte) oggPage {
 	return p
 }
 
-// oggStreamOf reads what is in a stream off its first page. Pictures are no sound.
+// oggStreamOf reads the type of a stream from its first page. Video is not audio.
 func oggStreamOf(b []byte) *oggStream {
 	is := func(magic string) bool { return bytes.HasPrefix(b, []byte(magic)) }
 	switch {
@@ -117,9 +117,9 @@ func oggStreamOf(b []byte) *oggStream {
 	return &oggStream{}
 }
 
-// add takes note of the packets that begin on a page.
+// add records the packets that begin on a page.
 func (s *oggStream) add(p *oggPage) {
-	if p.position != 1<<64-1 && !p.isFirst { // of no packet that ends here
+	if p.position != 1<<64-1 && !p.isFirst { // -1 if no packet ends here
 		s.position = max(s.position, p.position)
 	}
 	body, begins := reader(p.body), !p.continued
@@ -133,14 +133,14 @@ func (s *oggStream) add(p *oggPage) {
 	}
 }
 
-// length is how long the stream is, in milliseconds.
+// length returns the duration of the stream, in milliseconds.
 func (s *oggStream) length(b []byte) (told, most int64) {
 	told = plausible(scaled(s.position, s.rate), b, leastRate)
 	switch s.kind {
 	case opus:
 		told = max(told, frames(s.heard, 1))
 	case lossless:
-		return told, 0 // all of its frames are added up at once
+		return told, 0 // the caller adds up all FLAC frames at once
 	case paced:
 		told = max(told, frames(s.packets, s.least))
 		most = frames(s.packets, s.each)

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// densest is how many bytes a second of compressed sound has at most: 512 kbit/s.
+// densest is the maximum number of bytes per second of compressed audio: 512 kbit/s.
 const densest = 64_000
 
 func isWAV(b []byte) bool {
@@ -14,9 +14,9 @@ func isWAV(b []byte) bool {
 }
 
 // wav measures a WAVE file: RIFF (Multimedia Programming Interface and Data Specifications 1.0, IBM and Microsoft,
-// 1991; RIFX has its numbers in big-endian order), RF64 (EBU Tech 3306) and BW64 (ITU-R BS.2088). Decoders play all
-// "data" chunks, by one "fmt " chunk, and differ in which. Told is all that is in the former by the slowest of the
-// latter, Most is the whole file by that.
+// 1991; RIFX has big-endian numbers), RF64 (EBU Tech 3306) and BW64 (ITU-R BS.2088). Decoders play all "data" chunks by
+// one "fmt " chunk, but differ in the chunk that they choose. Told is the duration of the "data" chunks by the slowest
+// "fmt " chunk, and Most that of the whole file.
 func wav(b []byte) (l Length) {
 	order := binary.ByteOrder(binary.LittleEndian)
 	if string(b[:4]) == "RIFX" {
@@ -36,8 +36,8 @@ func wav(b []byte) (l Length) {
 	return l
 }
 
-// wavSound is how many bytes are in the "data" chunks, as far as they are there, and how many samples the "fact" chunk
-// says that these are. A "data" chunk without a size is a live recording, which goes on to the end.
+// wavSound returns the available bytes of the "data" chunks, and the number of their samples in the "fact" chunk. A
+// "data" chunk without a size is a live recording, which extends to the end.
 func wavSound(b []byte, order binary.ByteOrder) (sound, samples uint64) {
 	for len(b) >= 8 {
 		size, isData := uint64(order.Uint32(b[4:])), string(b[:4]) == "data"
@@ -57,8 +57,8 @@ func wavSound(b []byte, order binary.ByteOrder) (sound, samples uint64) {
 	return sound, samples
 }
 
-// wavFormat is a "fmt " chunk: what codec there is, channels, samples a second, bytes a second, bytes of a block, and
-// bits of a sample.
+// wavFormat holds a "fmt " chunk: codec, channels, samples per second, bytes per second, bytes per block, and bits per
+// sample.
 type wavFormat struct{ codec, channels, samples, average, block, bits uint64 }
 
 func wavFormatOf(b []byte, order binary.ByteOrder) wavFormat {
@@ -71,7 +71,7 @@ func wavFormatOf(b []byte, order binary.ByteOrder) wavFormat {
 	return f
 }
 
-// exact is how many bytes a second there are of sound that is not compressed, as decoders compute it; 0 of other sound.
+// exact returns the bytes per second of uncompressed audio, as decoders compute them; 0 for other audio.
 func (f *wavFormat) exact() uint64 {
 	const pcm, float, aLaw, muLaw, extensible = 1, 3, 6, 7, 0xfffe
 	switch f.codec {
@@ -83,7 +83,7 @@ func (f *wavFormat) exact() uint64 {
 	return 0
 }
 
-// told is how long n bytes are, of so many samples if they are compressed.
+// told returns the duration of n bytes. Samples is their number if they are compressed.
 func (f *wavFormat) told(n, samples uint64) int64 {
 	if exact := f.exact(); exact > 0 {
 		return scaled(n, exact)
@@ -91,8 +91,8 @@ func (f *wavFormat) told(n, samples uint64) int64 {
 	return min(max(scaled(n, min(f.average, densest)), scaled(samples, f.samples)), f.most(n))
 }
 
-// most is how long n bytes can last at most. Sound that is compressed has a bit for a sample, at least, or the lowest
-// bit rate that is usual.
+// most returns the longest duration of n bytes. Compressed audio has at least one bit per sample, or the usual lowest
+// bit rate.
 func (f *wavFormat) most(n uint64) int64 {
 	if exact := f.exact(); exact > 0 {
 		return max(scaled(n, exact), scaled(n, f.average), scaled(n, f.block*f.samples))
