@@ -65,6 +65,8 @@ type Quirks struct {
 	Prefill string `json:"prefill,omitempty"`
 	// Documents is how it takes documents in a chat where that is not as the wire format's vendor does: DocumentsByURL.
 	Documents string `json:"documents,omitempty"`
+	// PlainSounds says that a sound in a chat is a string, its data in base64 or its address, and no object.
+	PlainSounds bool `json:"plain_sounds,omitempty"`
 	// NoTier says that its answers do not tell the service tier: the one that was asked
 	// for is the one that served.
 	NoTier bool `json:"no_tier,omitempty"`

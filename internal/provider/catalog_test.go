@@ -221,8 +221,9 @@ func TestQuirks(t *testing.T) {
 		Rename: map[string]string{"seed": "random_seed"}, Drop: []string{
 			"logit_bias", "logprobs", "prompt_cache_retention", "safety_identifier", "store", "top_logprobs", "user", "verbosity",
 		},
-		Documents:  llm.DocumentsByURL,
-		SoundApart: true,
+		Documents:   llm.DocumentsByURL,
+		PlainSounds: true,
+		SoundApart:  true,
 	}
 	must.Equal(t, c.Find("mistral").Quirks, mistral, "mistral")
 	for _, e := range c {

@@ -408,6 +408,8 @@ func quirk(key string, raw json.RawMessage) string {
 			"for a fee that no reply reports: it counts as an unpriced `other_tool`, which a budget refuses."
 	case q.Documents == llm.DocumentsByURL:
 		return "A document is sent as a `document_url`, an inline one as a data URL; a text document is sent as text."
+	case q.PlainSounds:
+		return "A sound is sent as a string: its data in base64."
 	case q.BillsFetches:
 		return "It charges for each page that its own web search opens; these count as `other_tool`."
 	case q.IgnoresCallCaps:

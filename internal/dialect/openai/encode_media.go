@@ -1,6 +1,8 @@
 package openai
 
 import (
+	"cmp"
+
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -30,6 +32,10 @@ func (e *requestEncoder) sound(m *llm.Media) bool {
 	format := m.Format
 	if format == "" {
 		format = soundFormat(m.MIME)
+	}
+	if e.Quirks.PlainSounds {
+		e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"input_audio","input_audio":`...), cmp.Or(m.Data, m.URL))
+		return true
 	}
 	e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"input_audio","input_audio":{"data":`...), m.Data)
 	e.Dst = append(rawjson.AppendString(append(e.Dst, `,"format":`...), format), '}')

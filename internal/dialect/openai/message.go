@@ -242,6 +242,9 @@ func filled(p llm.Part, kind string, v []byte) llm.Part {
 			Data:   rawjson.Text(rawjson.Get(v, "data")),
 			Format: rawjson.Text(rawjson.Get(v, "format")),
 		}
+		if plain, ok := rawjson.AsString(v); ok { // as Mistral has it
+			p.Media.Data = plain
+		}
 	case "file":
 		p.Kind, p.Media = llm.PartDocument, decodeFile(v)
 	}

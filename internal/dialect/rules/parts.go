@@ -2,19 +2,21 @@ package rules
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 
 	"weir/internal/llm"
+	"weir/internal/rawjson"
 )
 
-// NoRefusals asks for a history without members that say that the model refused.
+// NoRefusals asks for a history without members that say that the model refused, and without parts that do.
 type NoRefusals struct{}
 
 // Broken is the message that has one, be it null in a body, as answers have it that clients give back.
 func (NoRefusals) Broken(r *llm.Request, body []byte) string {
 	if body != nil {
-		return MessageMembers{Without: "refusal"}.Broken(r, body)
+		return cmp.Or(MessageMembers{Without: refusal}.Broken(r, body), RefusalMembers{}.Broken(r, body))
 	}
 	for i := range r.Messages {
 		if slices.ContainsFunc(r.Messages[i].Parts, func(p llm.Part) bool { return p.Kind == llm.PartRefusal }) {
@@ -46,6 +48,34 @@ func (NoRefusals) Example() *llm.Request {
 }
 
 func (NoRefusals) String() string { return "A refusal in the history is text" }
+
+// RefusalMembers asks that a refusal is a member of its message, and no part of the content. The tree knows no such parts,
+// so a request that is written from it holds this.
+type RefusalMembers struct{}
+
+const refusal = "refusal"
+
+// Broken is the first part in a body.
+func (RefusalMembers) Broken(_ *llm.Request, body []byte) string {
+	for i, m := range rawjson.Elements(rawjson.Get(body, "messages")) {
+		for j, p := range rawjson.Elements(rawjson.Get(m, "content")) {
+			if rawjson.Text(rawjson.Get(p, "type")) == refusal {
+				return fmt.Sprintf("messages.%d.content.%d", i, j)
+			}
+		}
+	}
+	return ""
+}
+
+// Fit changes nothing: the encoder writes what is right.
+func (RefusalMembers) Fit(*Fitting) error { return nil }
+
+// Example is a request of one message. What breaks the rule is the part in its body.
+func (RefusalMembers) Example() *llm.Request { return saying("hello") }
+
+func (RefusalMembers) String() string {
+	return "A refusal in the history is the member `refusal` of its message"
+}
 
 // DocumentURLs asks that a document inline is a data URL in a part of its own. The tree knows no such parts, so a request
 // that is written from it holds this.

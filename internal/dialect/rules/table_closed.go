@@ -5,6 +5,9 @@ package rules
 const (
 	mistralSource = "https://github.com/mistralai/platform-docs-public/blob/222f4ba9114f84ce9f2d718b9a12fbac1e527f4b/public/openapi.yaml"
 	groqSource    = "https://github.com/groq/groq-typescript/blob/v1.6.0/src/resources/chat/completions.ts"
+
+	openRouterSource = "https://openrouter.ai/docs/client-sdks/typescript/models/chatrequest.md"
+	cerebrasSource   = "https://github.com/Cerebras/cerebras-cloud-sdk-node/blob/v1.91.0/src/resources/chat/completions.ts"
 )
 
 // mistralSchema are rules of Mistral's published schema.
@@ -56,6 +59,18 @@ func mistralSchema() []Rule {
 			Source: "https://github.com/BerriAI/litellm/issues/30835", Seen: seen,
 		},
 		{
+			Name: "mistral-sounds", Of: of, Own: true, Word: `"input_audio"`, Ask: PlainSounds{},
+			Says: "body.messages.content.%s: Input should be a valid string", Source: mistralSource, Seen: "2026-11-29",
+		},
+		{
+			Name: "mistral-custom-tools", Of: of, Own: true, Word: `"custom"`, Ask: NoCustomTools{},
+			Says: "body.%s.function: Field required", Source: mistralSource, Seen: "2026-11-29",
+		},
+		{
+			Name: "mistral-functions", Of: of, Own: true, Word: `"functions"`, Ask: NoFunctions{},
+			Says: "body.%s: Extra inputs are not permitted", Source: mistralSource, Seen: "2026-11-29",
+		},
+		{
 			Name: "mistral-allowed-tools", Of: of, Own: true, Word: `"allowed_tools"`, Ask: NoAllowedTools{},
 			Says: "body.%s.function: Field required", Source: mistralSource, Seen: seen,
 		},
@@ -101,6 +116,15 @@ func groq() []Rule {
 			Says: "for 'role:assistant' the following must be satisfied: property '%s' is unsupported", Source: groqSource, Seen: seen,
 		},
 		{
+			Name: "groq-sounds", Of: of, Own: true, Word: `"input_audio"`, Ask: NoSounds{},
+			Says:   "'%s' has a part that is none of `text`, `image_url` and `document`, but a sound",
+			Source: groqSource, Seen: "2026-11-29",
+		},
+		{
+			Name: "groq-custom-tools", Of: of, Own: true, Word: `"custom"`, Ask: NoCustomTools{},
+			Says: "property '%s.custom' is unsupported", Source: groqSource, Seen: "2026-11-29",
+		},
+		{
 			Name: "groq-allowed-tools", Of: of, Own: true, Word: `"allowed_tools"`, Ask: NoAllowedTools{},
 			Says: "'%s' must be a string or a function", Source: groqSource, Seen: seen,
 		},
@@ -109,12 +133,56 @@ func groq() []Rule {
 
 // cerebras are Cerebras'.
 func cerebras() []Rule {
-	return []Rule{{
-		Name: "cerebras-thinking", Of: []Of{{Provider: "cerebras"}}, Own: true, Word: `"reasoning_content"`,
-		Ask:    MessageMembers{Without: reasoningContent},
-		Says:   "property '%s' is unsupported",
-		Source: "https://github.com/Kilo-Org/kilocode/issues/10375", Seen: seen,
-	}}
+	of := []Of{{Provider: "cerebras"}}
+	return []Rule{
+		{
+			Name: "cerebras-thinking", Of: of, Own: true, Word: `"reasoning_content"`,
+			Ask:    MessageMembers{Without: reasoningContent},
+			Says:   "property '%s' is unsupported",
+			Source: "https://github.com/Kilo-Org/kilocode/issues/10375", Seen: seen,
+		},
+		{
+			Name: "cerebras-refusals", Of: of, Own: true, Word: `"refusal"`, Ask: NoRefusals{},
+			Says: "property '%s' is unsupported", Source: cerebrasSource, Seen: "2026-11-29",
+		},
+		{
+			Name: "cerebras-annotations", Of: of, Own: true, Word: `"annotations"`, Ask: MessageMembers{Without: "annotations"},
+			Says: "property '%s' is unsupported", Source: cerebrasSource, Seen: "2026-11-29",
+		},
+		{
+			Name: "cerebras-documents", Of: of, Own: true, Word: `"file"`, Ask: NoDocuments{},
+			Says: "'%s' has a part that is none of `text` and `image_url`", Source: cerebrasSource, Seen: "2026-11-29",
+		},
+		{
+			Name: "cerebras-sounds", Of: of, Own: true, Word: `"input_audio"`, Ask: NoSounds{},
+			Says: "'%s' has a part that is none of `text` and `image_url`, but a sound", Source: cerebrasSource, Seen: "2026-11-29",
+		},
+		{
+			Name: "cerebras-custom-tools", Of: of, Own: true, Word: `"custom"`, Ask: NoCustomTools{},
+			Says: "property '%s.custom' is unsupported", Source: cerebrasSource, Seen: "2026-11-29",
+		},
+		{
+			Name: "cerebras-functions", Of: of, Own: true, Word: `"functions"`, Ask: NoFunctions{},
+			Says: "property '%s' is unsupported", Source: cerebrasSource, Seen: "2026-11-29",
+		},
+		{
+			Name: "cerebras-function-calls", Of: of, Own: true, Word: `"function_call"`,
+			Ask:  MessageMembers{Without: "function_call"},
+			Says: "property '%s' is unsupported", Source: cerebrasSource, Seen: "2026-11-29",
+		},
+		{
+			Name: "cerebras-allowed-tools", Of: of, Own: true, Word: `"allowed_tools"`, Ask: NoAllowedTools{},
+			Says: "property '%s.allowed_tools' is unsupported", Source: cerebrasSource, Seen: "2026-11-29",
+		},
+		{
+			Name: "cerebras-reasoning-effort", Of: of, Own: true, Word: `"reasoning_effort"`,
+			Ask: Words{
+				Field: "reasoning_effort", Words: []string{"none", "low", "medium", "high"},
+				Instead: map[string]string{"minimal": "low", "xhigh": "high", "max": "high"},
+			},
+			Says: "'%s' must be one of `none`, `low`, `medium` or `high`", Source: cerebrasSource, Seen: "2026-11-29",
+		},
+	}
 }
 
 // openRouter are OpenRouter's.
@@ -125,6 +193,23 @@ func openRouter() []Rule {
 			Name: "openrouter-end-user", Of: of, Own: true, Word: `"user":`, Ask: EndUser{Form{Signs: AnySign, Least: 1, Most: 128}},
 			Says:   "user: String must contain at most 128 character(s), not %s",
 			Source: "https://github.com/looplj/axonhub/issues/1669", Seen: seen,
+		},
+		{
+			Name: "openrouter-refusals", Of: of, Own: true, Word: `"refusal"`, Ask: RefusalMembers{},
+			Says: "%s: Invalid discriminator value", Source: openRouterSource, Seen: "2026-11-29",
+		},
+		{
+			Name: "openrouter-custom-tools", Of: of, Own: true, Word: `"custom"`, Ask: NoCustomTools{},
+			Says: "%s.function: Required", Source: openRouterSource, Seen: "2026-11-29",
+		},
+		{
+			Name: "openrouter-functions", Of: of, Own: true, Word: `"functions"`, Ask: NoFunctions{},
+			Says: "%s: Unrecognized key", Source: openRouterSource, Seen: "2026-11-29",
+		},
+		{
+			Name: "openrouter-function-calls", Of: of, Own: true, Word: `"function_call"`,
+			Ask:  MessageMembers{Without: "function_call"},
+			Says: "%s: Unrecognized key", Source: openRouterSource, Seen: "2026-11-29",
 		},
 		{
 			Name: "openrouter-allowed-tools", Of: of, Own: true, Word: `"allowed_tools"`, Ask: NoAllowedTools{},

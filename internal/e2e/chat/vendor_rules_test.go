@@ -108,6 +108,62 @@ func toVendors() []toVendor {
 			sent: []string{`"content":"Hi."`}, unsent: []string{"greet", "refusal", "annotations"},
 		},
 		{
+			name: "a sound", provider: "mistral", path: "/v1beta/models/{model}:generateContent",
+			body: `"contents":[{"parts":[{"inlineData":{"mimeType":"audio/wav","data":"UklGRg=="}}]}]`, sent: []string{`{"type":"input_audio","input_audio":"UklGRg=="}`},
+		},
+		{
+			name: "the same of a client of the same wire format", provider: "mistral", path: "/v1/chat/completions",
+			body: `"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"UklGRg==","format":"wav"}}]}]`,
+			sent: []string{`{"type":"input_audio","input_audio":"UklGRg=="}`},
+		},
+		{
+			name: "the same in the vendor's own form, beside a name", provider: "mistral", path: "/v1/chat/completions",
+			body: `"messages":[{"role":"user","name":"ann","content":[{"type":"input_audio","input_audio":"UklGRg=="}]}]`,
+			sent: []string{`{"type":"input_audio","input_audio":"UklGRg=="}`}, dropped: "name",
+		},
+		{
+			name: "a sound where there are none", provider: "groq", path: "/v1beta/models/{model}:generateContent",
+			body: `"contents":[{"parts":[{"inlineData":{"mimeType":"audio/wav","data":"UklGRg=="}}]}]`, status: 400, says: "takes no sounds",
+		},
+		{
+			name: "a sound that an earlier question was about", provider: "cerebras", path: "/v1/chat/completions",
+			body: `"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"UklGRg==","format":"wav"}}]},{"role":"assistant","content":"Hi."},{"role":"user","content":"And?"}]`,
+			sent: []string{"Hi."}, unsent: []string{"UklGRg=="}, dropped: "sounds",
+		},
+		{
+			name: "a custom tool", provider: "groq", path: "/v1/chat/completions",
+			body: `"tools":[{"type":"custom","custom":{"name":"patch"}}],"messages":[{"role":"user","content":"Hi"}]`, status: 400, says: "takes functions alone",
+		},
+		{
+			name: "a call of a custom tool", provider: "openrouter", path: "/v1/chat/completions",
+			body: `"messages":[{"role":"user","content":"Hi"},{"role":"assistant","tool_calls":[{"id":"c1","type":"custom","custom":{"name":"patch","input":"a b"}}]},{"role":"tool","tool_call_id":"c1","content":"done"}]`,
+			sent: []string{`"function":{"name":"patch","arguments":"{\"input\":\"a b\"}"}`, `"tool_call_id":"c1"`},
+		},
+		{
+			name: "functions of the time before tools", provider: "mistral", path: "/v1/chat/completions",
+			body: `"functions":[{"name":"f","parameters":{"type":"object"}}],"messages":[{"role":"user","content":"Hi"}]`, status: 400, says: "Offer them as tools",
+		},
+		{
+			name: "a call of the time before tools", provider: "openrouter", path: "/v1/chat/completions",
+			body: `"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}},{"role":"function","name":"f","content":"done"}]`,
+			sent: []string{`"tool_calls":[{"id":`, `"role":"tool"`}, unsent: []string{"function_call", `"role":"function"`},
+		},
+		{
+			name: "a refusal as a part", provider: "openrouter", path: "/v1/chat/completions",
+			body: `"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":[{"type":"refusal","refusal":"No."}]},{"role":"user","content":"So?"}]`,
+			sent: []string{`"content":null,"refusal":"No."`},
+		},
+		{
+			name: "the same where refusals are text", provider: "cerebras", path: "/v1/chat/completions",
+			body: `"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":[{"type":"refusal","refusal":"No."}]},{"role":"user","content":"So?"}]`,
+			sent: []string{`"content":"No."`}, unsent: []string{"refusal"},
+		},
+		{
+			name: "what Cerebras does not know", provider: "cerebras", path: "/v1/chat/completions",
+			body: `"reasoning_effort":"xhigh","metadata":{"k":"v"},"messages":[{"role":"user","content":"Hi"}]`,
+			sent: []string{`"reasoning_effort":"high"`}, unsent: []string{"metadata"},
+		},
+		{
 			name: "a long name beside a tool that waits", provider: "deepseek", path: "/v1/messages",
 			body:   `"max_tokens":99,"tools":[{"name":"` + long + `","input_schema":{"type":"object"}},{"name":"late","defer_loading":true,"input_schema":{"type":"object"}}],"messages":[{"role":"user","content":"Hi"}]`,
 			unsent: []string{long, "late"},
@@ -296,7 +352,7 @@ func TestVendorRules(t *testing.T) {
 	}))
 	t.Cleanup(ts.Close)
 	yaml := "providers:"
-	for _, name := range []string{"mistral", "groq", "deepseek", "openrouter", "xai", "openai"} {
+	for _, name := range []string{"mistral", "groq", "deepseek", "openrouter", "xai", "openai", "cerebras"} {
 		yaml += harness.ProviderYAML(name, ts.URL)
 	}
 	yaml = strings.Replace(yaml, "  openai:\n", "  openai:\n    also: [responses]\n", 1)
