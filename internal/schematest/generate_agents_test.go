@@ -31,6 +31,9 @@ func (s *responses) clientCall(id string) (item, output object) {
 		item["type"], item["namespace"], item["name"], item["arguments"] = "function_call", "mcp__tt", "add", g.argumentText()
 		output["type"] = "function_call_output"
 	}
+	if kind == "custom" && g.once(3) {
+		output["output"] = list{s.words(), s.image()}
+	}
 	return item, output
 }
 
@@ -54,18 +57,6 @@ func (s *responses) clientCalls() {
 	}
 }
 
-// ran is what a tool of the vendor's left in an answer.
-func (s *responses) ran() object {
-	s.count++
-	id := fmt.Sprint(s.count)
-	return one(s.generator,
-		object{"type": "web_search_call", "id": "ws_" + id, "status": "completed", "action": object{"type": "search", "query": "x"}},
-		object{"type": "code_interpreter_call", "id": "ci_" + id, "status": "completed", "container_id": "c", "code": "1", "outputs": nil},
-		object{"type": "image_generation_call", "id": "ig_" + id, "status": "completed", "result": "AAAA"},
-		object{"type": "mcp_call", "id": "mcp_" + id, "server_label": "wiki", "name": "ask", "arguments": `{"q":"a"}`, "output": "b"},
-		object{"type": "mcp_list_tools", "id": "mcpl_" + id, "server_label": "wiki", "tools": list{}})
-}
-
 // clientTools are the tools that Codex offers.
 func (s *responses) clientTools() (tools list) {
 	grammar := object{"type": "grammar", "syntax": "lark", "definition": "start: \"x\""}
@@ -85,25 +76,6 @@ func (s *responses) clientTools() (tools list) {
 		}
 	}
 	return tools
-}
-
-// ran is what tools of the vendor's left in an answer.
-func (m *messages) ran() list {
-	m.count++
-	id := fmt.Sprint("srvtoolu_01", m.count)
-	return one(m.generator,
-		list{
-			object{"type": "server_tool_use", "id": id, "name": "web_search", "input": object{"query": "q"}},
-			object{"type": "web_search_tool_result", "tool_use_id": id, "content": list{object{
-				"type": "web_search_result", "url": "https://example.com", "title": "t", "encrypted_content": "RW5j",
-			}}},
-		},
-		list{
-			object{"type": "server_tool_use", "id": id, "name": "code_execution", "input": object{"code": "1"}},
-			object{"type": "code_execution_tool_result", "tool_use_id": id, "content": object{
-				"type": "code_execution_result", "stdout": "1", "stderr": "", "return_code": 0, "content": list{},
-			}},
-		})
 }
 
 // found is the result of a tool that finds others, as Claude Code has it.

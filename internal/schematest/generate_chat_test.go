@@ -32,7 +32,7 @@ func (c *chat) add(m object) { c.messages = append(c.messages, m) }
 
 func (c *chat) user() {
 	if c.once(8) {
-		c.add(object{"role": one(c.generator, "system", "developer"), "content": c.text()})
+		c.add(c.named(object{"role": one(c.generator, "system", "developer"), "content": c.text()}))
 	}
 	if c.once(2) {
 		c.add(object{"role": "user", "content": one(c.generator, c.text(), c.text(), "")})
@@ -40,11 +40,19 @@ func (c *chat) user() {
 	}
 	content := list{object{"type": "text", "text": one(c.generator, c.text(), c.text(), "")}}
 	for range c.IntN(3) {
-		content = append(content, one(c.generator, c.image(), c.image(), c.file()))
+		content = append(content, one(c.generator, c.image, c.image, c.image, c.file, c.file, c.sound)())
 	}
-	m := object{"role": "user", "content": content}
+	c.add(c.named(object{"role": "user", "content": content}))
+}
+
+// named is a message with the name of its speaker, at times.
+func (c *chat) named(m object) object {
 	c.some(m, map[string]func() any{"name": of(c.generator, "Ann", "Ann B. (ü)")})
-	c.add(m)
+	return m
+}
+
+func (c *chat) sound() object {
+	return object{"type": "input_audio", "input_audio": object{"data": "UklGRg==", "format": one(c.generator, "wav", "mp3")}}
 }
 
 func (c *chat) image() object {
@@ -54,11 +62,15 @@ func (c *chat) image() object {
 }
 
 func (c *chat) file() object {
+	if c.once(30) {
+		return object{"type": "file", "file": object{"file_id": "file-1"}}
+	}
 	return object{"type": "file", "file": object{"file_data": "data:application/pdf;base64," + pdf, "filename": one(c.generator, "a.pdf", "Größe (1).pdf")}}
 }
 
 func (c *chat) answer(last bool) bool {
 	m := object{"role": "assistant", "content": one[any](c.generator, c.text(), c.text(), "", list{object{"type": "text", "text": c.text()}})}
+	c.named(m)
 	if c.once(4) { // as SDKs give back what they got
 		c.some(m, map[string]func() any{
 			"refusal": of(c.generator, nil), "annotations": of(c.generator, list{}), "reasoning_content": of(c.generator, c.text(), ""),
@@ -68,6 +80,17 @@ func (c *chat) answer(last bool) bool {
 	case last:
 	case c.once(10):
 		m["content"], m["refusal"] = nil, "No."
+		if c.once(2) {
+			m["content"] = list{object{"type": "refusal", "refusal": "No."}}
+			delete(m, "refusal")
+		}
+	case c.once(30):
+		m["audio"] = object{"id": "audio_1"}
+		if c.once(2) {
+			m["content"] = nil
+		}
+	case c.once(10):
+		return c.legacyCall(m)
 	case c.once(2):
 		c.called = c.calls(c.names, c.former, "functions.f:0", "call_"+strings.Repeat("Z", 80), "call/1+2=", "ü ß")
 		c.former = append(c.former, c.called...)
@@ -75,8 +98,8 @@ func (c *chat) answer(last bool) bool {
 			m["content"] = nil
 		}
 		var calls list
-		for _, one := range c.called {
-			calls = append(calls, object{"id": one.id, "type": "function", "function": object{"name": one.name, "arguments": c.argumentText()}})
+		for _, called := range c.called {
+			calls = append(calls, c.toolCall(called))
 		}
 		m["tool_calls"] = calls
 		c.add(m)
@@ -84,6 +107,23 @@ func (c *chat) answer(last bool) bool {
 	}
 	c.add(m)
 	return false
+}
+
+func (c *chat) toolCall(called call) object {
+	if c.once(12) {
+		return object{"id": called.id, "type": "custom", "custom": object{"name": called.name, "input": one(c.generator, "a\n\"b\"", "", "{}")}}
+	}
+	return object{"id": called.id, "type": "function", "function": object{"name": called.name, "arguments": c.argumentText()}}
+}
+
+// legacyCall is one from before there were tools, with its result.
+func (c *chat) legacyCall(m object) bool {
+	name := one(c.generator, append(c.names, "gone")...)
+	m["content"], m["function_call"] = one[any](c.generator, nil, c.text()), object{"name": name, "arguments": c.argumentText()}
+	c.add(m)
+	c.add(object{"role": "function", "name": name, "content": one(c.generator, c.text(), "", "{}")})
+	c.called = nil
+	return true
 }
 
 func (c *chat) results() {
@@ -96,6 +136,11 @@ func (c *chat) results() {
 }
 
 func (c *chat) offer(r object) {
+	if c.once(10) { // from before there were tools
+		r["functions"] = list{object{"name": c.names[0], "description": "d", "parameters": c.parameters()}}
+		c.some(r, map[string]func() any{"function_call": of(c.generator, "none", "auto", object{"name": c.names[0]})})
+		return
+	}
 	var tools list
 	for _, name := range c.names {
 		f := object{"name": name}
@@ -107,6 +152,10 @@ func (c *chat) offer(r object) {
 			f["description"] = one(c.generator, "d", "", strings.Repeat("d", 2000))
 		}
 		tools = append(tools, object{"type": "function", "function": f})
+	}
+	if c.once(12) {
+		tools = append(tools, object{"type": "custom", "custom": object{"name": "patch", "format": one(c.generator, object{"type": "text"},
+			object{"type": "grammar", "grammar": object{"syntax": "regex", "definition": "a+"}})}})
 	}
 	r["tools"] = tools
 	named := object{"type": "function", "function": object{"name": c.names[0]}}
@@ -132,9 +181,12 @@ func (c *chat) options(r object) {
 		"reasoning_effort": of(g, "none", "minimal", "low", "medium", "high", "xhigh"), "verbosity": of(g, "low", "medium", "high"),
 		"prompt_cache_key": of(g, "k"), "prompt_cache_retention": of(g, "in_memory", "24h"), "modalities": of(g, list{"text"}),
 		"web_search_options": of(g, object{}, object{"search_context_size": "low"}),
-		"prediction":         of(g, object{"type": "content", "content": "x"}),
-		"response_format":    of(g, object{"type": "text"}, object{"type": "json_object"}, object{"type": "json_schema", "json_schema": g.format()}),
+		"prediction":         of(g, object{"type": "content", "content": "x"}), "n": of(g, 1),
+		"response_format": of(g, object{"type": "text"}, object{"type": "json_object"}, object{"type": "json_schema", "json_schema": g.format()}),
 	})
+	if g.once(40) {
+		r["modalities"], r["audio"] = list{"text", "audio"}, object{"voice": "alloy", "format": "wav"}
+	}
 	if r["logprobs"] == true {
 		g.some(r, map[string]func() any{"top_logprobs": g.count(0, 20)})
 	}

@@ -46,6 +46,8 @@ func (c *contents) media() object {
 		object{"inlineData": object{"mimeType": "image/png", "data": png}}, object{"inlineData": object{"mimeType": "application/pdf", "data": pdf}},
 		object{"fileData": object{"mimeType": "image/png", "fileUri": "https://example.com/a.png"}},
 		object{"fileData": object{"mimeType": "application/pdf", "fileUri": "https://example.com/a.pdf"}},
+		object{"fileData": object{"fileUri": "https://example.com/a"}},
+		object{"inlineData": object{"mimeType": "audio/wav", "data": "UklGRg=="}},
 		object{"inlineData": object{"mimeType": "text/plain", "data": "cGxhaW4="}})
 }
 
@@ -53,9 +55,13 @@ func (c *contents) answer(last bool) bool {
 	var parts list
 	if c.once(4) {
 		parts = append(parts, object{"text": one(c.generator, c.text(), ""), "thought": true})
+		parts[0] = c.signed(parts[0].(object))
 	}
 	if c.once(12) && !last {
 		parts = append(parts, c.ran()...)
+	}
+	if c.once(30) && !last { // an image that the model made
+		parts = append(parts, c.signed(object{"inlineData": object{"mimeType": "image/png", "data": png}}))
 	}
 	if c.once(2) && !last {
 		c.called = c.calls(c.names, c.former, "", "functions.f:0", strings.Repeat("Z", 85), "ü ß")
@@ -65,7 +71,10 @@ func (c *contents) answer(last bool) bool {
 		}
 		for i, one := range c.called {
 			p := object{"functionCall": c.identified(one.id, object{"name": one.name, "args": c.arguments()})}
-			if i == 0 && c.once(2) {
+			if c.once(12) {
+				delete(p["functionCall"].(object), "args")
+			}
+			if i == 0 && c.once(2) || c.once(12) {
 				p["thoughtSignature"] = "RXFRQg=="
 			}
 			parts = append(parts, p)
@@ -73,9 +82,16 @@ func (c *contents) answer(last bool) bool {
 		c.add("model", parts...)
 		return true
 	}
-	c.add("model", append(parts, one(c.generator, c.words(), c.words(), object{"text": ""},
-		object{"text": c.text(), "thoughtSignature": "RXFRQg=="}, object{"text": "", "thoughtSignature": "RXFRQg=="}))...)
+	c.add("model", append(parts, c.signed(one(c.generator, c.words(), c.words(), object{"text": ""})))...)
 	return false
+}
+
+// signed is a part with a signature at times, which is no proof of a call.
+func (c *contents) signed(p object) object {
+	if c.once(3) {
+		p["thoughtSignature"] = "RXFRQg=="
+	}
+	return p
 }
 
 func (c *contents) identified(id string, o object) object {
@@ -87,10 +103,15 @@ func (c *contents) identified(id string, o object) object {
 
 func (c *contents) results() {
 	var parts list
-	for _, one := range c.called {
-		parts = append(parts, object{"functionResponse": c.identified(one.id, object{"name": one.name, "response": object{"output": c.text()}})})
+	for _, called := range c.called {
+		r := c.identified(called.id, object{"name": called.name, "response": one(c.generator, object{"output": c.text()}, object{"error": "e"}, object{}, object{"a": list{1, nil}})})
+		c.some(r, map[string]func() any{"parts": of(c.generator, list{object{"inlineData": object{"mimeType": "image/png", "data": png}}})})
+		parts = append(parts, object{"functionResponse": r})
 	}
-	c.add("user", parts...)
+	c.add(one(c.generator, "user", "user", "user", "function"), parts...)
+	if c.once(6) { // beside the results
+		c.all[len(c.all)-1].(object)["parts"] = append(parts, c.words())
+	}
 }
 
 func (c *contents) offer(r object) {

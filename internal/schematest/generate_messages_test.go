@@ -12,6 +12,9 @@ func messagesRequest(g generator) object {
 		m.offer(r)
 	}
 	m.options(r)
+	if g.once(15) {
+		m.onlyVendors(r)
+	}
 	return r
 }
 
@@ -40,6 +43,9 @@ func (m *messages) marked(block object) object {
 func (m *messages) words() object { return m.marked(object{"type": "text", "text": m.text()}) }
 
 func (m *messages) user() {
+	if m.once(16) {
+		m.add("system", one[any](m.generator, m.text(), list{m.words()}))
+	}
 	if m.once(2) {
 		m.add("user", m.text())
 		return
@@ -91,11 +97,8 @@ func (m *messages) cited(block object) object {
 
 func (m *messages) answer(last bool) bool {
 	var content list
-	if m.once(4) {
-		content = append(content, object{"type": "thinking", "thinking": one(m.generator, m.text(), ""), "signature": "EqQBCkYIBRgCKkBs"})
-	}
-	if m.once(16) {
-		content = append(content, object{"type": "redacted_thinking", "data": "EmwKAhgBEgy3"})
+	for m.once(4) { // interleaved with what follows, at times
+		content = append(content, m.thought())
 	}
 	if m.once(12) && !last {
 		content = append(content, m.ran()...)
@@ -107,6 +110,9 @@ func (m *messages) answer(last bool) bool {
 		m.called = m.calls(m.names, m.former, strings.Repeat("Z", 85), "functions_f_0", "a-b_c")
 		m.former = append(m.former, m.called...)
 		for _, c := range m.called {
+			if m.once(8) {
+				content = append(content, m.thought())
+			}
 			content = append(content, m.marked(object{"type": "tool_use", "id": c.id, "name": c.name, "input": m.arguments()}))
 		}
 		m.add("assistant", content)
@@ -164,7 +170,8 @@ func (m *messages) options(r object) {
 		"temperature": g.number(0, 1), "top_p": g.number(0, 1), "top_k": g.count(0, 500),
 		"stop_sequences": of(g, list{"a"}, list{"a", "b", "c", "d", "e"}, list{"a", "b", "c", "d", "e", "f"}, list{}),
 		"metadata":       of(g, object{"user_id": "user_" + strings.Repeat("u", 145)}, object{"user_id": nil}, object{}),
-		"service_tier":   of(g, "auto", "standard_only"), "thinking": of(g, object{"type": "disabled"}, object{"type": "adaptive"},
+		"service_tier":   of(g, "auto", "standard_only"), "cache_control": of(g, object{"type": "ephemeral"}, nil),
+		"speed": of(g, "standard", "fast", nil), "thinking": of(g, object{"type": "disabled"}, object{"type": "adaptive"},
 			object{"type": "enabled", "budget_tokens": 1024}),
 		"output_config": of(g, object{"effort": "low"}, object{"effort": "max"}, object{"format": object{"type": "json_schema", "schema": g.parameters()}}),
 	})

@@ -17,6 +17,7 @@ func responsesRequest(g generator) object {
 		s.offer(r)
 	}
 	s.options(r)
+	s.agentOptions(r)
 	return r
 }
 
@@ -37,23 +38,31 @@ func (s *responses) add(item object) { s.items = append(s.items, item) }
 func (s *responses) message(role string, content any) {
 	m := object{"role": role, "content": content}
 	s.some(m, map[string]func() any{"type": of(s.generator, "message")})
+	if role == "assistant" {
+		s.some(m, map[string]func() any{"phase": of(s.generator, "commentary", "final_answer", nil)})
+	}
 	s.add(m)
 }
 
 func (s *responses) user() {
 	if s.once(8) {
-		s.message(one(s.generator, "system", "developer"), s.text())
+		s.message(one(s.generator, "system", "developer"), one[any](s.generator, s.text(), list{s.words()}))
+	}
+	if s.once(30) {
+		s.onlyVendors()
 	}
 	if s.once(2) {
 		s.message("user", one(s.generator, s.text(), s.text(), ""))
 		return
 	}
-	content := list{object{"type": "input_text", "text": s.text()}}
+	content := list{s.words()}
 	for range s.IntN(3) {
-		content = append(content, one(s.generator, s.image, s.image, s.file)())
+		content = append(content, one(s.generator, s.words, s.image, s.image, s.file)())
 	}
 	s.message("user", content)
 }
+
+func (s *responses) words() object { return object{"type": "input_text", "text": s.text()} }
 
 func (s *responses) image() object {
 	return object{
@@ -70,12 +79,7 @@ func (s *responses) file() object {
 
 func (s *responses) answer(last bool) bool {
 	if s.once(4) {
-		item := object{"type": "reasoning", "id": "rs_1", "summary": list{}}
-		s.some(item, map[string]func() any{"encrypted_content": of(s.generator, "gAAAAABo"), "content": of(s.generator, list{object{"type": "reasoning_text", "text": "t"}})})
-		if s.once(2) {
-			item["summary"] = list{object{"type": "summary_text", "text": s.text()}}
-		}
-		s.add(item)
+		s.add(s.reasoning())
 	}
 	if s.once(12) {
 		s.add(s.ran())
@@ -90,17 +94,16 @@ func (s *responses) answer(last bool) bool {
 			item := object{"type": "function_call", "call_id": c.id, "name": c.name, "arguments": s.argumentText()}
 			s.some(item, map[string]func() any{"id": of(s.generator, "fc_1"), "status": of(s.generator, "completed", "incomplete")})
 			s.add(item)
+			if s.once(8) { // between calls of one turn
+				s.add(s.reasoning())
+			}
 		}
 		s.clientCalls()
 		return true
 	}
 	switch {
 	case s.once(3):
-		s.add(object{
-			"type": "message", "id": "msg_1", "role": "assistant", "status": one(s.generator, "completed", "incomplete"),
-			"content": list{one(s.generator, object{"type": "output_text", "text": one(s.generator, s.text(), ""), "annotations": list{}, "logprobs": list{}},
-				object{"type": "refusal", "refusal": "No."})},
-		})
+		s.add(s.output())
 	default:
 		s.message("assistant", one(s.generator, s.text(), s.text(), ""))
 	}
@@ -114,7 +117,7 @@ func (s *responses) results() {
 	for _, i := range s.Perm(len(s.called)) {
 		s.add(object{
 			"type": "function_call_output", "call_id": s.called[i].id,
-			"output": one[any](s.generator, s.text(), "", `{"a":1}`, list{object{"type": "input_text", "text": s.text()}}, list{s.image()}),
+			"output": one[any](s.generator, s.text(), "", `{"a":1}`, list{s.words()}, list{s.image()}, list{s.words(), s.file()}),
 		})
 	}
 	for _, output := range s.outputs {

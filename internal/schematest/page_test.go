@@ -118,5 +118,6 @@ func short(words string) string {
 	field, message, _ := strings.Cut(words, ": ")
 	message, _, _ = strings.Cut(message, ". ")
 	message, _, _ = strings.Cut(message, ": ")
+	message, _, _ = strings.Cut(message, ", and cannot be carried")
 	return "`" + field + "` (" + strings.TrimSuffix(message, ".") + ")"
 }

@@ -18,10 +18,11 @@ import (
 //go:embed testdata/*.json
 var files embed.FS
 
-// Vendors are those that publish a schema of chat requests, by the names of the files. XAI and DeepSeek publish none.
+// Vendors are those that publish a schema of chat requests, by the names of the files. XAI, DeepSeek and others publish none.
 func Vendors() []string {
 	return []string{
-		"openai", "responses", "anthropic", "gemini", "bedrock", "cohere", "mistral", "groq", "openrouter", "ollama",
+		"openai", "responses", "anthropic", "anthropic-betas", "gemini", "bedrock", "cohere", "mistral", "groq", "openrouter", "ollama",
+		"cerebras",
 	}
 }
 

@@ -97,7 +97,12 @@ func TestVendorsSchemasRefuse(t *testing.T) {
 		"mistral":    {`{"model":"m","messages":[{"role":"tool","content":"x","tool_call_id":"AbCdEfGh9"}]}`, `{"model":"m","messages":[{"role":"tool","content":"x","tool_call_id":"call_1"}]}`, "/messages/*/tool_call_id pattern"},
 		"groq":       {`{"model":"m","messages":[{"role":"user","content":"x"}]}`, `{"model":"m","messages":[{"role":"user","content":"x"}],"store":true,"verbosity":"low"}`, "/verbosity unknown"},
 		"openrouter": {`{"model":"m","messages":[{"role":"user","content":"x"}]}`, `{"model":"m","messages":[{"role":"user","content":"x"}],"n":2}`, "/n unknown"},
-		"ollama":     {`{"model":"m","messages":[{"role":"user","content":"x"}]}`, `{"model":"m","messages":[{"role":"user","content":["x"]}]}`, "/messages/*/content type"},
+		"anthropic-betas": {
+			`{"model":"m","max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"mcp_tool_use","id":"x","name":"f","server_name":"s","input":{}}]}]}`,
+			`{"model":"m","max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"mcp_tool_use","id":"x","name":"f","input":{}}]}]}`, "/messages/*/content/*/server_name missing",
+		},
+		"cerebras": {`{"model":"m","messages":[{"role":"user","content":"x"}]}`, `{"model":"m","messages":[{"role":"user","content":"x"}],"verbosity":"low"}`, "/verbosity unknown"},
+		"ollama":   {`{"model":"m","messages":[{"role":"user","content":"x"}]}`, `{"model":"m","messages":[{"role":"user","content":["x"]}]}`, "/messages/*/content type"},
 	} {
 		if found := all[vendor].Violations([]byte(tt.good)); found != nil {
 			t.Errorf("%s has %v against %s", vendor, found, tt.good)

@@ -21,6 +21,8 @@ const published = {
 
 const typescript = {
   anthropic: ["@anthropic-ai/sdk", "/resources/messages/messages", "MessageCreateParams"],
+  "anthropic-betas": ["@anthropic-ai/sdk", "/resources/beta/messages/messages", "MessageCreateParams"],
+  cerebras: ["@cerebras/cerebras_cloud_sdk", "/resources/chat/completions", "ChatCompletionCreateParams"],
   groq: ["groq-sdk", "/resources/chat/completions", "ChatCompletionCreateParams"],
   openrouter: ["@openrouter/sdk", "/models", "ChatRequest$Outbound"],
   cohere: ["cohere-ai", "", "Cohere.V2ChatRequest"],
