@@ -7,8 +7,10 @@ LINTER = $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)-$(shell $(GO) env GOVERSION)
 KILLS ?= 12
 LOAD ?= 60
 SHIFTS ?= -400d +400d
-# SQLite's translated C takes most of a raced run and has no race of ours. Its driver, in Go, stays instrumented.
-RACE := -race -vet=off -timeout 30m $(foreach c,sqlite/lib libc/... memory,-gcflags=modernc.org/$(c)=-race=false)
+# What only computes takes most of a raced run and has no race of ours: SQLite's translated C, whose driver, in Go, stays
+# instrumented, and ciphers.
+COMPUTES := modernc.org/sqlite/lib modernc.org/libc/... modernc.org/memory crypto/internal/... math/big
+RACE := -race -vet=off -timeout 30m $(foreach c,$(COMPUTES),-gcflags=$(c)=-race=false)
 CHECKS := tidy words lint race sdk deploy-check release-check clocks crash attacks node browser vocabularies
 
 .DEFAULT_GOAL := help
@@ -25,48 +27,30 @@ build: ## Build bin/weir
 test: ## Run the tests, as a newcomer does
 	$(GO) test ./...
 
-# Left to "go test ./...": packages that only start other processes or hold answers to documents, those that start no
-# goroutine and share nothing, those whose code other packages race, and tests that ask one thing after the other for
-# long, or count memory, of which the detector takes some. The store's code is the same on both databases, and starts
-# no goroutine: it is raced on SQLite, by the tests that do.
-UNRACED := audit backup bench browsertest charge cmd/weir config conversation crashtest dashboard dialect(/.*)? \
-	e2e/.* hostiletest imports/.* internal llm loadtest manual outbound pdf people picture plan pricing \
-	quote rawjson reconcile recording report schematest seal sse systemd vocabularytest worktest
-SEQUENTIAL := AdministrationAsksRights AllocationBudget AttributionBounded AttributionRepaired AuditFinds Backfill \
-	BackupIsPutBack BudgetChangesProperty BudgetParts CorrectionsStay CutCommits CutIdempotent \
-	DocumentListsRoutes Documents EveryRouteIsGuarded ExplanationsBegin ExportInPieces ExportLeavesLog \
-	ExportsHoldNothing Failover FileModes Forgotten Histories InvitersKnown KeptCounted Killed Lineup \
-	LogShrinks MakersKnown ManySlices MetricsAreGuarded MigrationKilled Migrations Move MoveBeginsAgain \
-	MoveComparesAndHolds MoveIsTakenUp NoRoomForDeliveries OpeningsModel OverviewHoldsLittle PackedLarge \
-	PackedRepaired PageOverDays PieceAllocations PoolerOfSessions PoolerOfTransactions ReadOnly \
-	RejectedOnAverage Rollups Schemas SecretsStayOutOfEveryField ServerFrozen ServerKilled ServerRestarted \
-	Simulation SimulationCatches StatementsOfYear TagSubsets UsesText VerifyFinds WhoMayDoWhat
-CONFORMANCE := Attribution CorrectRefused Everybody ImportMany RequestsPages RequestsRare ResponsesExpire Retain WebhookRoom
+# The packages whose state many requests share are raced with all their tests, but for those that worktest.NotRaced leaves
+# to "go test ./...".
+RACED := account budget capacity credential fairqueue front gateway ledger lifetime provider ratelimit route simulator telemetry webhook
+# Of the store and from end to end: the tests with many clients or nodes at once, with a client, a provider or a machine that
+# leaves, is slow or fails in the middle, and with changes beside requests. The others ask one thing after the other, by the
+# same goroutines. The store's code is the same on both databases, and starts no goroutine: it is raced on SQLite.
+AT_ONCE := AbortedGenerations AdministrationOnceAtOnce AttributionBeside AttributionOfClosedBeside AuditHeadless BudgetPerTag \
+	BudgetRace CertificateChanges ChangesFromElsewhere ClientLeaves ClientThatTakesNothing ClientsThatDoNotRead \
+	ConcurrencyLimit CorrectionsReachRunningBudgets DisabledInTurn DiskFull Drain DrainsAreBounded Edges FeedIsWhole \
+	FilesAtOnce GracefulStop GreedyStreams HangUpsAtAnyTime IdempotencyConflicts IdempotentReplay IdleBodiesHoldNothing \
+	ImportAtOnce KeepAlive KeepAliveWhileFallingBack KeptOnce KeyRevokedBeforeTheBody LateAnswer LeavesBeforeUsage \
+	LimitsOnValkey Managed ManyClientsLeave OpenAtOnce OverloadOfBatch Overloaded OwnCircuit OwnCounterIsAskedOnce \
+	PackedBeside ProbeThatTakesLong Reload RepeatsOfALateAnswer ReportsLeaveReaders Rescue RetryStorm SlowSenders \
+	Stream StreamFailures Together TwoNodes UnreadBodyIsNotAwaited WebhooksOfABudget Zombie
+CONFORMANCE := AuditWriters Bootstrap KeptTogether Leases RecoverMany SecondFactor Takers Throttle Writers .*AtOnce
 empty :=
 any = ($(subst $(empty) $(empty),|,$(strip $(1))))
-SKIPPED := '^Test$(call any,$(SEQUENTIAL))$$|^Test/^PostgreSQL$$|^TestConformance$$/^SQLite$$/^$(call any,$(CONFORMANCE))$$'
-# Of the tests from end to end: those with many clients at once, with a client, a provider or a machine that leaves, is
-# slow or fails in the middle, and with changes beside requests. The others ask one thing after the other, by the same
-# goroutines, and faults of providers are raced in internal/provider.
-AT_ONCE := ACME AbortedGenerations AdministrationOnceAtOnce BodyThatDoesNotCome BudgetPerTag BudgetPerUser \
-	BudgetRace BudgetRestart CertificateChanges ChangesFromElsewhere Chat ClientLeaves ClientLeavesDemo \
-	ClientThatEndsItsSide ClientThatTakesNothing ClientsThatDoNotRead ConcurrencyLimit Control \
-	CorrectionsReachRunningBudgets DiskFull Drain DrainsAreBounded Edges GracefulStop GreedyStreams HangUpsAtAnyTime \
-	HeaderThatDoesNotEnd HostileProviders IdempotencyConflicts IdempotentReplay IdleBodiesHoldNothing \
-	KeepAlive KeepAliveWhileFallingBack KeptOnce KeyRevokedBeforeTheBody LateAnswer LeavesBeforeUsage \
-	LimitsOnValkey LogIsBounded Managed ManyClientsLeave OverloadOfBatch Overloaded OwnCircuit \
-	OwnCounterIsAskedOnce ProbeThatTakesLong RefusalsReachSenders Reload RepeatsOfALateAnswer Rescue \
-	ResponseRepeatsItsRequest RetryStorm SlowBody SlowSenders StopThatDoesNotWait Stream StreamFailures \
-	TotalTimeout UnreadBodyIsNotAwaited WebSocketIsRefusedAtOnce WebhooksOfABudget WebhooksOfAKey \
-	WebhooksOfAProvider
 
 .PHONY: race
 race: export CGO_ENABLED := 1
-race: ## Run the tests with the race detector, but for those that are one thing after the other
-	$(GO) test $(RACE) -skip $(SKIPPED) $$($(GO) list ./... | grep -vE '/$(call any,$(UNRACED))$$')
-	# What happens in these has its time: they have the processors for themselves.
-	$(GO) test $(RACE) -run '^Test$(call any,$(AT_ONCE))$$' -p 1 -parallel 4 $(addprefix ./internal/e2e/,admin budget chat faults hostile tls)
-	$(GO) test $(RACE) -run AtOnce ./internal/dashboard # of whose pages others are shown one after the other
+race: ## Run the tests of what happens at once with the race detector
+	$(GO) test $(RACE) $(addprefix ./internal/,$(RACED))
+	$(GO) test $(RACE) -parallel 4 -skip '^Test/^PostgreSQL$$' -run '^Test$(call any,$(AT_ONCE))$$|^TestConformance$$/^SQLite$$/^$(call any,$(CONFORMANCE))$$' \
+		$(addprefix ./internal/,store dashboard $(addprefix e2e/,admin budget chat faults hostile tls))
 
 # The linter keeps what it found, apart for packages with and without C. It looks at the format of what is compiled
 # here: these are the files for other systems and tags.

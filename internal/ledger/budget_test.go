@@ -15,6 +15,7 @@ import (
 	"weir/internal/budget"
 	"weir/internal/llm"
 	"weir/internal/must"
+	"weir/internal/worktest"
 )
 
 // alone is a node that has a budget of that limit to itself.
@@ -69,6 +70,7 @@ func TestBudgetChanged(t *testing.T) {
 // TestBudgetParts holds that whoever makes up end users has no more leases made than there may be, and that those who
 // are known go on.
 func TestBudgetParts(t *testing.T) {
+	worktest.NotRaced(t)
 	synctest.Test(t, func(t *testing.T) {
 		l, h, stop := alone(t, 100)
 		defer stop()
@@ -380,6 +382,7 @@ func TestBudgetCountsWhatRunsElsewhere(t *testing.T) {
 // limit, an amount is to be had on any node if and only if it fits beside what was spent and what
 // is under way.
 func TestBudgetChangesProperty(t *testing.T) {
+	worktest.NotRaced(t)
 	for _, nodes := range []int{1, 3} {
 		t.Run(fmt.Sprint(nodes, " nodes"), func(t *testing.T) {
 			for seed := range uint64(40) {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/llm"
+	"weir/internal/worktest"
 )
 
 var (
@@ -25,6 +26,7 @@ var (
 // goroutine over a simulated disk, database, clock and provider. A seed is one
 // history of faults; the same seed gives the same history.
 func TestSimulation(t *testing.T) {
+	worktest.NotRaced(t)
 	t.Parallel()
 	if *simSeed >= 0 {
 		if err := newWorld(uint64(*simSeed), t.Logf).run(); err != nil {
@@ -49,6 +51,7 @@ func TestSimulation(t *testing.T) {
 // TestSimulationCatches is the negative control: a ledger that is broken on
 // purpose must not pass.
 func TestSimulationCatches(t *testing.T) {
+	worktest.NotRaced(t)
 	t.Parallel()
 	for name, sabotage := range map[string]func(*world){
 		"opens are not written":                  func(w *world) { w.disk.dropEvery = 7 },

@@ -16,6 +16,7 @@ import (
 	"weir/internal/must"
 	"weir/internal/provider"
 	"weir/internal/sse"
+	"weir/internal/worktest"
 )
 
 // echoedKey has the form of a vendor's key, and characters that encodings write otherwise.
@@ -94,6 +95,7 @@ func leaked(text, key string) string {
 // TestSecretsStayOutOfEveryField has providers of every wire format repeat their key in
 // every field of an error, under an error status and in place of an answer.
 func TestSecretsStayOutOfEveryField(t *testing.T) {
+	worktest.NotRaced(t)
 	t.Parallel()
 	for _, d := range registry.All() {
 		if d.DecodeError == nil {

@@ -9,11 +9,13 @@ import (
 
 	"weir/internal/ratelimit"
 	"weir/internal/ratelimit/redistest"
+	"weir/internal/worktest"
 )
 
 // TestRejectedOnAverage holds that a key's rejected attempts are on average no more a minute than the limit, beyond
 // those that were in flight at once, however many are let in before the first one is rejected.
 func TestRejectedOnAverage(t *testing.T) {
+	worktest.NotRaced(t)
 	t.Parallel()
 	const most, inFlight, minutes = 10, 50, 120
 	for seed := range uint64(20) {

@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/llm"
 	"weir/internal/ratelimit"
+	"weir/internal/worktest"
 )
 
 const minute = time.Minute
@@ -201,6 +202,7 @@ func (p *play) settle() {
 }
 
 func TestHistories(t *testing.T) {
+	worktest.NotRaced(t)
 	t.Parallel()
 	for name, make := range makers(t) {
 		t.Run(name, func(t *testing.T) {

@@ -1,4 +1,5 @@
-// Package worktest measures the memory and processor time that decoders need per byte of input.
+// Package worktest measures the memory and processor time that decoders need per byte of input, and reports whether the
+// race detector runs.
 package worktest
 
 import (
@@ -53,6 +54,15 @@ func Check(t testing.TB, in []byte, decode func([]byte)) {
 	}
 	if err := exceeds(in, decode); err != nil {
 		t.Errorf("%.2000q: %v", in, err)
+	}
+}
+
+// NotRaced leaves a test that asks one thing after the other to the run without the race detector, which would take it ten
+// times as long and find nothing.
+func NotRaced(t testing.TB) {
+	t.Helper()
+	if raced {
+		t.Skip("asks one thing after the other: nothing races in it")
 	}
 }
 
