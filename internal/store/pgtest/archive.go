@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Archive has the server copy each finished segment of its log to a directory of its own (continuous archiving,
+// Archive makes the server copy each finished segment of its log to a directory of its own (continuous archiving,
 // https://www.postgresql.org/docs/15/continuous-archiving.html), which restarts it, and makes a base backup.
 func (s *Server) Archive(ctx context.Context) error {
 	err := os.Mkdir(s.archive(), 0o700)
@@ -34,11 +34,10 @@ func (s *Server) Archive(ctx context.Context) error {
 	return s.run("pg_basebackup", "-D", s.base(), "--checkpoint=fast", "--no-sync", "-d", s.plainURL("postgres"))
 }
 
-// Lose kills the server and removes its data, as a lost disk does.
+// Lose kills the server and removes its data, like a lost disk.
 func (s *Server) Lose() error { return errors.Join(s.Kill(), os.RemoveAll(s.data())) }
 
-// Restore starts a server that was lost from its base backup and what of its log is in the archive, and
-// waits until it writes.
+// Restore starts a lost server from its base backup and its archived log, and waits until it accepts writes.
 func (s *Server) Restore(ctx context.Context) error {
 	if err := os.Rename(s.base(), s.data()); err != nil {
 		return err

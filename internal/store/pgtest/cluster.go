@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// initialise makes the server's data directory. What initdb made once is kept in the user's cache directory and
-// copied: initdb takes a second of a processor, and CI starts some fifty servers.
+// initialise makes the server's data directory. It copies one that initdb has made before, from the user's cache
+// directory: initdb takes a second of processor time, and CI starts about fifty servers.
 func (s *Server) initialise() error {
 	kept := s.keptCluster()
 	if kept == "" {
@@ -22,22 +22,22 @@ func (s *Server) initialise() error {
 	if err := s.initdb(); err != nil {
 		return err
 	}
-	_ = keep(s.data(), kept) // initdb makes what is not kept again
+	_ = keep(s.data(), kept) // without a copy, initdb runs again
 	return nil
 }
 
-// initdb makes the data directory anew.
+// initdb makes the data directory with initdb.
 func (s *Server) initdb() error {
 	args := []string{"-D", s.data(), "-U", user, "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C.UTF-8"}
-	// A linguistic order of text by default, where the build has one: whoever needs another says so.
+	// A linguistic default collation, if the build has one; tests that need another one set it.
 	if s.run("initdb", append(args, "--locale-provider=icu", "--icu-locale=en")...) == nil {
 		return nil
 	}
 	return s.run("initdb", args...)
 }
 
-// keptCluster is where the data directory that this initdb made is kept; empty for nowhere. Servers whose clock is
-// wrong have an initdb of their own, whose clock is wrong as well.
+// keptCluster returns the directory with the copy of what this initdb made; empty for none. A server with a wrong
+// clock runs initdb itself, with that clock.
 func (s *Server) keptCluster() string {
 	cache, err := os.UserCacheDir()
 	if err != nil || s.clock != nil {
@@ -52,7 +52,7 @@ func (s *Server) keptCluster() string {
 	return filepath.Join(cache, "weir-test", fmt.Sprintf("postgres-%x", id[:8]))
 }
 
-// keep copies a data directory to where all of it is seen at once or nothing.
+// keep copies a data directory atomically.
 func keep(data, kept string) error {
 	if err := os.MkdirAll(filepath.Dir(kept), 0o700); err != nil {
 		return err
@@ -63,12 +63,12 @@ func keep(data, kept string) error {
 	}
 	err = copyTree(data, filepath.Join(dir, "data"), func(string) error { return nil })
 	if err == nil {
-		err = os.Rename(filepath.Join(dir, "data"), kept) // fails where another was faster
+		err = os.Rename(filepath.Join(dir, "data"), kept) // fails if another process was faster
 	}
 	return errors.Join(err, os.RemoveAll(dir))
 }
 
-// copyTree copies directories and files, which are for their owner alone, and gives each to its owner.
+// copyTree copies directories and files, with permissions for their owner only, and sets the owner of each with give.
 func copyTree(from, to string, give func(path string) error) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -5,12 +5,12 @@ import (
 	"syscall"
 )
 
-// roomInMemory is how many bytes have to be free in memory for a server to lie there: it may write
-// 4 GB of logs before it removes any.
+// roomInMemory is the free memory, in bytes, that a server's files need to be in memory: it may write 4 GB of logs
+// before it removes any.
 const roomInMemory = 8 << 30
 
-// directory is where servers lie: in memory, where there is room, as tests make hundreds of
-// databases; TMPDIR says otherwise.
+// directory returns the directory of the servers' files: in memory if there is room, because tests make hundreds of
+// databases. TMPDIR overrides it.
 func directory() string {
 	const memory = "/dev/shm"
 	var of syscall.Statfs_t

@@ -2,5 +2,5 @@
 
 package pgtest
 
-// directory is where servers lie: where all that is temporary does.
+// directory returns the directory of the servers' files: the one for temporary files.
 func directory() string { return "" }

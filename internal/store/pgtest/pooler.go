@@ -14,13 +14,13 @@ import (
 )
 
 // NewPooler starts a PgBouncer in front of a server until the test ends, with that pool_mode ("session",
-// "transaction") and default_pool_size, and returns the URL of a database through it. Where PgBouncer is not
-// installed the test is skipped, or fails where WEIR_TEST_REQUIRE is "all".
+// "transaction") and default_pool_size, and returns the URL of a database through it. If PgBouncer is not installed,
+// it skips the test, or fails it if WEIR_TEST_REQUIRE is "all".
 func NewPooler(t testing.TB, s *Server, database, mode string, size int) string {
 	t.Helper()
 	program, err := exec.LookPath("pgbouncer")
 	if err != nil {
-		program, err = exec.LookPath("/usr/sbin/pgbouncer") // Debian keeps it out of the path of users
+		program, err = exec.LookPath("/usr/sbin/pgbouncer") // Debian does not put it in the PATH of users
 	}
 	if err != nil && os.Getenv("WEIR_TEST_REQUIRE") == "all" {
 		t.Fatal("pgbouncer is not installed, and WEIR_TEST_REQUIRE is all")
@@ -49,7 +49,7 @@ ignore_startup_parameters = extra_float_digits
 	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // how it ended does not matter
+		_ = cmd.Wait() // its exit status does not matter
 		_ = log.Close()
 	})
 	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))

@@ -11,8 +11,8 @@ func giveAway(string) error { return nil }
 
 func attributes() *syscall.SysProcAttr { return nil }
 
-// Freeze is not possible on this system.
+// Freeze returns an error, because this system does not support it.
 func (s *Server) Freeze() error { return errors.ErrUnsupported }
 
-// Thaw has nothing to do on this system.
+// Thaw does nothing on this system.
 func (s *Server) Thaw() error { return nil }

@@ -12,8 +12,7 @@ import (
 	"syscall"
 )
 
-// account is the user as whom the programs run, which refuse root; nil for
-// whoever runs the test.
+// account returns the user that runs the programs, which refuse root; nil for the user of the test.
 func account() *syscall.Credential {
 	if os.Geteuid() != 0 {
 		return nil
@@ -32,7 +31,7 @@ func account() *syscall.Credential {
 	return nil
 }
 
-// giveAway makes a directory that of the programs' user.
+// giveAway gives a directory to the programs' user.
 func giveAway(dir string) error {
 	id := account()
 	if id == nil {
@@ -41,20 +40,20 @@ func giveAway(dir string) error {
 	return os.Chown(dir, int(id.Uid), int(id.Gid))
 }
 
-// attributes are those of the programs' processes: a group of their own, which
-// signals to the test do not reach.
+// attributes returns the attributes of the programs' processes: a process group of their own, so that they do not
+// receive the test's signals.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Credential: account(), Setpgid: true}
 }
 
-// Freeze stops every process of the server, as a machine that hangs does: its
-// connections stay and nothing answers. New ones are taken and hang too.
+// Freeze stops every process of the server, like a machine that hangs: its connections stay open without answers. New
+// connections are accepted and hang too.
 func (s *Server) Freeze() error {
 	if s.cmd == nil {
 		return errors.New("the server does not run")
 	}
 	postmaster := s.cmd.Process.Pid
-	if err := s.stop(postmaster); err != nil { // which starts no more processes then
+	if err := s.stop(postmaster); err != nil { // so that it starts no more processes
 		return err
 	}
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", postmaster, postmaster))
@@ -81,7 +80,7 @@ func (s *Server) stop(pid int) error {
 	return nil
 }
 
-// Thaw lets a frozen server go on.
+// Thaw resumes a frozen server.
 func (s *Server) Thaw() error {
 	var errs []error
 	for i := len(s.stopped) - 1; i >= 0; i-- {

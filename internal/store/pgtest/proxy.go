@@ -15,16 +15,16 @@ import (
 // Cut says when a Proxy cuts a connection that commits.
 type Cut int
 
-// When a connection is cut.
+// Times when a connection is cut.
 const (
 	CutNever    Cut = iota
-	CutBefore       // the server never hears of the commit
-	CutAtCommit     // right behind the commit: the server may hear it, the client never hears of it
-	CutAnswer       // the server has committed, and the client never hears of it
+	CutBefore       // the server does not receive the commit
+	CutAtCommit     // right after the commit: the server may receive it, the client gets no answer
+	CutAnswer       // the server has committed, the client gets no answer
 )
 
-// Proxy stands between clients and a server, and cuts connections at moments
-// that a test picks. It reads the protocol, so clients must not encrypt.
+// Proxy forwards between clients and a server, and cuts connections at times that a test chooses. It reads the
+// protocol, so clients must not encrypt.
 type Proxy struct {
 	listener net.Listener
 	target   string
@@ -34,7 +34,7 @@ type Proxy struct {
 	closed bool
 	refuse bool
 	plan   Cut
-	left   int // connections that are still to be cut
+	left   int // connections still to be cut
 	cuts   int
 	links  map[*link]bool
 }
@@ -42,7 +42,7 @@ type Proxy struct {
 // link is one connection through the proxy.
 type link struct{ client, server net.Conn }
 
-func (l *link) close() { _ = errors.Join(l.client.Close(), l.server.Close()) } // once more does no harm
+func (l *link) close() { _ = errors.Join(l.client.Close(), l.server.Close()) } // it may be closed already
 
 // NewProxy starts a proxy to the server at HOST:PORT, which ends with the test.
 func NewProxy(t testing.TB, target string) *Proxy {
@@ -54,7 +54,7 @@ func NewProxy(t testing.TB, target string) *Proxy {
 	return p
 }
 
-// URL is that of a database of the server, by way of the proxy.
+// URL returns the URL of a database of the server through the proxy.
 func (p *Proxy) URL(database string) string {
 	u := url.URL{
 		Scheme: "postgres", User: url.User(user), Host: p.listener.Addr().String(), Path: "/" + database,
@@ -77,14 +77,14 @@ func (p *Proxy) CutCommits(plan Cut, n int) {
 	p.plan, p.left = plan, n
 }
 
-// Cuts is how many connections CutCommits has cut so far.
+// Cuts returns how many connections CutCommits has cut so far.
 func (p *Proxy) Cuts() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.cuts
 }
 
-// Refuse closes what is open, and all that comes until it is called with false.
+// Refuse closes all connections, and new ones until it is called with false.
 func (p *Proxy) Refuse(refuse bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +94,7 @@ func (p *Proxy) Refuse(refuse bool) {
 	}
 }
 
-// drop closes all connections. The lock is held.
+// drop closes all connections. The lock must be held.
 func (p *Proxy) drop() {
 	for l := range p.links {
 		l.close()
@@ -121,7 +121,7 @@ func (p *Proxy) accept() {
 }
 
 func (p *Proxy) serve(client net.Conn) {
-	defer func() { _ = client.Close() }() // once more does no harm
+	defer func() { _ = client.Close() }() // it may be closed already
 	p.mu.Lock()
 	target, refuse := p.target, p.refuse || p.closed
 	p.mu.Unlock()
@@ -152,15 +152,15 @@ func (p *Proxy) serve(client net.Conn) {
 	both.Wait()
 }
 
-// relay copies until an end closes or look says that it is time to cut: it
-// gives how much still goes on.
+// relay copies until an end closes or look returns that the connection must be cut; look also returns how many bytes
+// are still forwarded.
 func (p *Proxy) relay(l *link, from io.Reader, to io.Writer, look func(b []byte) (pass int, cut bool)) {
 	defer l.close()
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buf)
 		pass, cut := look(buf[:n])
-		if cut { // or an answer that is quick enough would still reach it
+		if cut { // before a quick answer can reach the client
 			_ = l.client.Close()
 		}
 		if pass > 0 {
@@ -174,8 +174,7 @@ func (p *Proxy) relay(l *link, from io.Reader, to io.Writer, look func(b []byte)
 	}
 }
 
-// request looks at what a client says. A transaction's end is a message of its
-// own, which comes in one piece.
+// request checks the messages of a client. The end of a transaction is a message of its own, in one piece.
 func (p *Proxy) request(b []byte) (int, bool) {
 	at := bytes.Index(bytes.ToLower(b), []byte("commit\x00"))
 	if at < 0 {
@@ -190,7 +189,7 @@ func (p *Proxy) request(b []byte) (int, bool) {
 	return len(b), false
 }
 
-// answer looks at what the server says.
+// answer checks the messages of the server.
 func (p *Proxy) answer(b []byte) (int, bool) {
 	if bytes.Contains(b, []byte("COMMIT\x00")) && p.take(CutAnswer) {
 		return 0, true
@@ -198,7 +197,7 @@ func (p *Proxy) answer(b []byte) (int, bool) {
 	return len(b), false
 }
 
-// take reports whether a connection is to be cut at this moment.
+// take reports whether a connection must be cut now.
 func (p *Proxy) take(plan Cut) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,6 +1,5 @@
-// Package pgtest runs PostgreSQL for tests: real servers of their own, which
-// listen on loopback, lie in a temporary directory and end with the test. They
-// can be stopped, killed, frozen and followed by a standby.
+// Package pgtest runs PostgreSQL for tests: real servers that listen on loopback, have a temporary directory and end
+// with the test. They can be stopped, killed, frozen and followed by a standby.
 package pgtest
 
 import (
@@ -28,17 +27,17 @@ const (
 	poll       = 20 * time.Millisecond
 )
 
-// ErrAbsent says that PostgreSQL's programs are not on this machine.
+// ErrAbsent means that PostgreSQL's programs are not on this machine.
 var ErrAbsent = errors.New("PostgreSQL's programs are not installed (Debian: postgresql)")
 
 // Server is one PostgreSQL server. Its methods are for one goroutine at a time.
 type Server struct {
 	bin, dir string
-	clock    []string // what shifts its clock
+	clock    []string // variables that shift its clock
 	port     int
 	cmd      *exec.Cmd
 	gone     chan struct{} // closed when the process has ended
-	stopped  []int         // what Freeze stopped
+	stopped  []int         // processes stopped by Freeze
 }
 
 // Start makes an empty server in a directory of its own and starts it.
@@ -79,15 +78,15 @@ func newServer() (*Server, error) {
 	return s, nil
 }
 
-// programs is the directory of the server's programs: those in the path, or
-// the newest that Debian has installed.
+// programs returns the directory of the server's programs: those in the PATH, or the newest that Debian has
+// installed.
 func programs() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		if path, err = filepath.EvalSymlinks(path); err == nil {
 			return filepath.Dir(path), nil
 		}
 	}
-	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // the pattern is sound
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // the pattern is valid
 	if len(found) == 0 {
 		return "", ErrAbsent
 	}
@@ -96,7 +95,7 @@ func programs() (string, error) {
 }
 
 func version(path string) int {
-	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path)))) // 0 is as good as none
+	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path)))) // 0 if it is not a number
 	return n
 }
 
@@ -114,21 +113,21 @@ func freePort() (int, error) {
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
-// Addr is where the server listens, HOST:PORT.
+// Addr returns the address where the server listens, HOST:PORT.
 func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
-// URL is that of a database of the server.
+// URL returns the URL of a database of the server.
 func (s *Server) URL(database string) string {
 	url := s.plainURL(database)
 	if s.clock != nil {
-		// A signal that interrupts libfaketime sees the true time. Where that is ahead of
-		// the shifted one, any alarm would find all timeouts over.
+		// A signal that interrupts libfaketime reads the true time. If that is ahead of the shifted one, any alarm
+		// would end all timeouts.
 		url += "&statement_timeout=0&lock_timeout=0&idle_in_transaction_session_timeout=0"
 	}
 	return url
 }
 
-// plainURL has nothing that PostgreSQL's own programs refuse.
+// plainURL returns a URL without parameters that PostgreSQL's own programs refuse.
 func (s *Server) plainURL(database string) string {
 	return fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", user, s.Addr(), database)
 }
@@ -143,7 +142,7 @@ func (s *Server) run(program string, args ...string) error {
 	return nil
 }
 
-// command is one of PostgreSQL's programs, as a user that it accepts.
+// command returns the command of one of PostgreSQL's programs, as a user that it accepts.
 func (s *Server) command(program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(s.bin, program), args...)
 	cmd.Dir = s.dir
@@ -152,7 +151,7 @@ func (s *Server) command(program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Up starts the server, after Down and Kill too, and waits until it answers.
+// Up starts the server, also after Down and Kill, and waits until it answers.
 func (s *Server) Up() error {
 	for limit := time.Now().Add(startLimit); ; {
 		if err := s.launch(); err != nil {
@@ -162,7 +161,7 @@ func (s *Server) Up() error {
 		if err == nil || time.Now().After(limit) {
 			return err
 		}
-		time.Sleep(10 * poll) // the processes of a killed server may not be gone yet
+		time.Sleep(10 * poll) // the processes of a killed server may still be running
 	}
 }
 
@@ -171,7 +170,7 @@ func (s *Server) launch() error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = log.Close() }() // the server has its own
+	defer func() { _ = log.Close() }() // the server has its own descriptor
 	args := []string{
 		"-D", s.data(), "-p", strconv.Itoa(s.port), "-h", "127.0.0.1", "-k", s.dir, "-F", "-c", "max_connections=300",
 		"-c", "shared_buffers=64MB", "-c", "log_min_messages=fatal", "-c", "max_wal_size=4GB",
@@ -187,7 +186,7 @@ func (s *Server) launch() error {
 	gone, cmd := make(chan struct{}), s.cmd
 	s.gone = gone
 	go func() {
-		_ = cmd.Wait() // how it ended does not matter
+		_ = cmd.Wait() // its exit status does not matter
 		close(gone)
 	}()
 	return nil
@@ -204,7 +203,7 @@ func (s *Server) await(limit time.Time) error {
 		}
 		select {
 		case <-s.gone:
-			text, _ := os.ReadFile(filepath.Join(s.dir, "log")) // it is told with the error
+			text, _ := os.ReadFile(filepath.Join(s.dir, "log")) // it is part of the error
 			return fmt.Errorf("PostgreSQL has ended: %s", text[max(0, len(text)-2000):])
 		case <-time.After(poll):
 		}
@@ -219,8 +218,8 @@ func (s *Server) Exec(ctx context.Context, database, statement string) error {
 	return execute(ctx, s.URL(database), statement)
 }
 
-// Query runs statements in one of the server's databases and returns the rows of
-// the last one, each value as text; NULL is empty.
+// Query runs statements in one of the server's databases and returns the rows of the last one, each value as text;
+// NULL is empty.
 func (s *Server) Query(ctx context.Context, database, statements string) (rows [][]string, err error) {
 	conn, err := pgx.Connect(ctx, s.URL(database))
 	if err != nil {

@@ -17,40 +17,39 @@ import (
 )
 
 const (
-	// serverVariable names a server to use in place of one that is started: the
-	// URL of a database in which others may be made.
+	// serverVariable names a server to use instead of starting one: the URL of a database that may create others.
 	serverVariable = "WEIR_TEST_POSTGRES"
-	// requireVariable says "all" where the absence of a part is a failure.
+	// requireVariable is "all" if a missing program must fail the test.
 	requireVariable = "WEIR_TEST_REQUIRE"
 	makeLimit       = 30 * time.Second
 )
 
-// Shared is one server for all tests of a binary, started when the first one
-// needs it. Its zero value is ready; Close it when all tests are over.
+// Shared is one server for all tests of a binary, started for the first one that needs it. Its zero value is ready;
+// Close it after all tests.
 type Shared struct {
 	once   sync.Once
 	server *Server
-	base   string // URL of a database in which others are made
+	base   string // URL of the database that creates others
 	err    error
 	count  atomic.Int64
 
 	filling sync.Once
-	filled  error // what came of filling the template
+	filled  error // result of filling the template
 }
 
-// Database is the URL of an empty database, which is gone after the test.
-// Without PostgreSQL the test is skipped, or fails where everything is required.
+// Database returns the URL of an empty database, which is removed after the test. Without PostgreSQL it skips the
+// test, or fails it if everything is required.
 func (s *Shared) Database(t testing.TB) string {
 	t.Helper()
 	s.need(t)
 	return s.database(t, "")
 }
 
-// template is the database that Filled copies, on a server of the tests' own or on another's.
+// template returns the name of the database that Filled copies, on the tests' own server or on another one.
 func template() string { return fmt.Sprintf("weir_template_%d", os.Getpid()) }
 
-// Filled is Database with what fill, which is called once for all tests of the binary, has
-// written to the database of the URL that it was given.
+// Filled returns the URL of a copy of the database that fill has filled. fill is called once for all tests of the
+// binary.
 func (s *Shared) Filled(t testing.TB, fill func(url string) error) string {
 	t.Helper()
 	s.need(t)
@@ -65,8 +64,8 @@ func (s *Shared) Filled(t testing.TB, fill func(url string) error) string {
 	return s.database(t, " TEMPLATE "+template()+s.strategy())
 }
 
-// strategy is how a server of the tests' own copies a template: file by file, which takes half as long as by its log
-// where nothing is synced. Servers before 15 know no other way, and no name for it.
+// strategy returns how a server of the tests' own copies a template: file by file, which takes half the time of
+// copying by its log if nothing is synced. Servers before 15 always do so, and do not know the option.
 func (s *Shared) strategy() string {
 	if s.server == nil || version(filepath.Join(s.server.bin, "initdb")) < 15 {
 		return ""
@@ -86,7 +85,7 @@ func (s *Shared) need(t testing.TB) {
 	}
 }
 
-// database makes a database, which is gone after the test.
+// database makes a database, which is removed after the test.
 func (s *Shared) database(t testing.TB, options string) string {
 	t.Helper()
 	name := fmt.Sprintf("weir_test_%d_%d", os.Getpid(), s.count.Add(1))
@@ -116,7 +115,7 @@ func (s *Shared) exec(statement string) error {
 	return execute(ctx, s.base, statement)
 }
 
-// Close ends the server, if one was started, and leaves no template on another.
+// Close ends the server, if one was started, and removes the template on another one.
 func (s *Shared) Close() error {
 	if s.server == nil {
 		if s.base == "" {
@@ -127,7 +126,7 @@ func (s *Shared) Close() error {
 	return s.server.Close()
 }
 
-// inDatabase is a URL with another database.
+// inDatabase returns a URL with another database.
 func inDatabase(base, name string) string {
 	u, err := url.Parse(base)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// Standby makes and starts a server that follows this one by streaming
-// replication. It answers queries and refuses to write until it is promoted.
+// Standby makes and starts a server that follows this one by streaming replication. It answers queries and refuses
+// writes until it is promoted.
 func (s *Server) Standby() (*Server, error) {
 	follower, err := newServer()
 	if err != nil {
@@ -23,7 +23,7 @@ func (s *Server) Standby() (*Server, error) {
 	return follower, nil
 }
 
-// Promote makes a standby a server of its own that writes, and waits for it.
+// Promote promotes a standby to a server that accepts writes, and waits for it.
 func (s *Server) Promote(ctx context.Context) error {
 	return s.Exec(ctx, "postgres", "SELECT pg_promote()")
 }
