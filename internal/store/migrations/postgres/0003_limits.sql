@@ -1,8 +1,7 @@
 -- +goose Up
 
--- Limits of an account, as keys have them; 0 for none. Credit is what was ever
--- paid in beforehand, NULL for an account that does not pay so; it counts from
--- what was spent when the first of it came.
+-- Limits of an account, like those of keys; 0 for none. credit is the sum of all payments in advance, NULL for an
+-- account without them; it applies to spending since the first payment.
 ALTER TABLE accounts ADD COLUMN rpm BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE accounts ADD COLUMN tpm BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE accounts ADD COLUMN concurrency BIGINT NOT NULL DEFAULT 0;
@@ -20,12 +19,11 @@ CREATE TABLE credits (
 
 CREATE INDEX credits_account ON credits (account, at);
 
--- Which request runs: a node that got no answer to its claim knows it by this.
+-- The running request: a node that got no answer to its insertion recognizes its record by this.
 ALTER TABLE idempotency ADD COLUMN request TEXT COLLATE "C" NOT NULL DEFAULT '';
 
--- What was spent by an account or a key on a day, as each journal has it. The
--- number 0 stands for what no journal has: corrections, and the time before
--- this table.
+-- The spending of an account or a key on a day, by journal. The number 0 stands for spending of no journal:
+-- corrections, and the time before this table.
 CREATE TABLE balances (
     scope   TEXT COLLATE "C" NOT NULL, -- account or key id
     day     BIGINT NOT NULL,
@@ -40,8 +38,7 @@ INSERT INTO balances (scope, day, journal, spent)
     SELECT account, period, 0, sum(cost) FROM rollup_day GROUP BY account, period HAVING sum(cost) <> 0
     UNION ALL SELECT key, period, 0, sum(cost) FROM rollup_day GROUP BY key, period HAVING sum(cost) <> 0;
 
--- Sums of days without keys, a quarter of the rows or less: what reports of usage
--- read.
+-- Sums of days without keys, for reports of usage: a quarter of the rows or less.
 CREATE TABLE rollup_uses (
     period             BIGINT NOT NULL,
     account            TEXT COLLATE "C" NOT NULL,
@@ -71,8 +68,8 @@ CREATE TABLE rollup_uses (
     PRIMARY KEY (period, account, model)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02);
 
--- A year of an account's usage is read from here alone, where vacuum has been:
--- its rows in the table lie one on a page.
+-- Reports of a year of an account's usage read only this index, where vacuum has run: in the table, each of its rows
+-- is on another page.
 CREATE INDEX rollup_uses_account ON rollup_uses (account, period, model) INCLUDE (tokens, requests, cost);
 
 INSERT INTO rollup_uses (period, account, model,
@@ -86,13 +83,12 @@ INSERT INTO rollup_uses (period, account, model,
         sum(use_request), sum(use_search), sum(use_image), sum(use_character), sum(use_millisecond)
     FROM rollup_day GROUP BY period, account, model;
 
--- How much of a budget each journal's node may come to in a period. What all
--- nodes may come to never passes the budget.
+-- How much each journal's node may spend of a budget in a period. The sum over all nodes never exceeds the budget.
 CREATE TABLE slices (
     scope   TEXT COLLATE "C" NOT NULL, -- account or key id
     period  BIGINT NOT NULL, -- yyyymmdd, yyyymm, or 0 for all time
     journal BIGINT NOT NULL,
-    granted BIGINT NOT NULL, -- nano-USD, with what the node has spent in the period
+    granted BIGINT NOT NULL, -- nano-USD, including the node's spending in the period
     wanted  BIGINT NOT NULL, -- when the node last found too little left; 0 for never
     PRIMARY KEY (scope, period, journal)
 );
@@ -100,8 +96,7 @@ CREATE TABLE slices (
 CREATE INDEX slices_wanted ON slices (wanted) WHERE wanted > 0;
 CREATE INDEX slices_journal ON slices (journal);
 
--- The nodes that share this database. A node spends slices only while it is
--- certain that its row says it may.
+-- The nodes that share this database. A node spends slices only while it is certain that its row allows it.
 CREATE TABLE nodes (
     journal BIGINT NOT NULL PRIMARY KEY,
     name    TEXT COLLATE "C" NOT NULL, -- of its host
@@ -109,13 +104,13 @@ CREATE TABLE nodes (
     version TEXT COLLATE "C" NOT NULL,
     started BIGINT NOT NULL,
     seen    BIGINT NOT NULL, -- its last heartbeat
-    until   BIGINT NOT NULL, -- how long it may go on spending slices
-    stopped BIGINT, -- when it said that it stops
-    incarnation TEXT COLLATE "C" NOT NULL -- of the database in which it has told what it holds
+    until   BIGINT NOT NULL, -- end of its right to spend slices
+    stopped BIGINT, -- when it reported that it stops
+    incarnation TEXT COLLATE "C" NOT NULL -- of the database to which it has reported its leases
 );
 
--- What is to be told to whoever asks for it, written with what it tells. An id
--- follows from the event, so that it is there once.
+-- Events for webhooks, written in the transaction of the change. The id of an event is derived from it, so that it
+-- exists once.
 CREATE TABLE events (
     id      TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     type    TEXT COLLATE "C" NOT NULL,

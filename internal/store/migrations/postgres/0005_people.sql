@@ -1,7 +1,7 @@
 -- +goose Up
 
--- Users are people who sign in. Proven says that whoever made the user had the
--- address, or the trust of an operator.
+-- Users are people who sign in. proven means that the user has proven the address, or that an operator vouched for
+-- it.
 CREATE TABLE users (
     id       TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     email    TEXT COLLATE "C" NOT NULL UNIQUE, -- lower case
@@ -13,7 +13,7 @@ CREATE TABLE users (
     seen     BIGINT           -- when a session was last used
 );
 
--- Who a user is for a provider of OpenID Connect.
+-- The ids of users at OpenID Connect providers.
 CREATE TABLE identities (
     issuer  TEXT COLLATE "C" NOT NULL,
     subject TEXT COLLATE "C" NOT NULL,
@@ -55,7 +55,7 @@ CREATE TABLE invitations (
     account  TEXT COLLATE "C" NOT NULL, -- id; '' for an operator's
     role     TEXT COLLATE "C" NOT NULL,
     operator BIGINT NOT NULL,
-    inviter  TEXT COLLATE "C" NOT NULL, -- who invited, for people
+    inviter  TEXT COLLATE "C" NOT NULL, -- the inviting person, for display
     trusted  BIGINT NOT NULL, -- by an operator
     created  BIGINT NOT NULL,
     expires  BIGINT NOT NULL,
@@ -76,11 +76,11 @@ CREATE TABLE resets (
 
 CREATE INDEX resets_who ON resets (who);
 
--- Attempts to sign in, counted by hashes of what they have in common.
+-- Attempts to sign in, counted by hashes of their common properties.
 CREATE TABLE throttles (
     scope    TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     failures BIGINT NOT NULL,
-    until    BIGINT NOT NULL, -- nobody may try before
+    until    BIGINT NOT NULL, -- no attempt is allowed before
     at       BIGINT NOT NULL, -- of the last failure
     known    BIGINT NOT NULL  -- of the last success, 0 for none
 );

@@ -1,8 +1,7 @@
 -- +goose Up
 
--- Times to first token of whole answers, counted: ttft_25 those below 25 ms,
--- ttft_50 those from there to below 50 ms, ttft_more those from 51.2 s. It is no
--- money, and verify does not look at it.
+-- Counts of times to first token of complete answers: ttft_25 counts times below 25 ms, ttft_50 from there to below
+-- 50 ms, ttft_more from 51.2 s on. verify does not check them, because they are not money.
 CREATE TABLE rollup_speed (
     period     BIGINT NOT NULL,
     account    TEXT COLLATE "C" NOT NULL,
@@ -44,7 +43,7 @@ INSERT INTO rollup_speed (period, account, model,
         FROM attempts WHERE outcome = 'ok') AS answers
     WHERE ttft > 0 GROUP BY day, account, model;
 
--- When each key was used last.
+-- The last use of each key.
 CREATE TABLE key_used (
     key TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     at  BIGINT NOT NULL -- when the last attempt with it was opened
@@ -52,8 +51,8 @@ CREATE TABLE key_used (
 
 INSERT INTO key_used (key, at) SELECT key, max(opened) FROM attempts GROUP BY key;
 
--- An account's requests, the newest first.
+-- An account's requests, newest first.
 CREATE INDEX attempts_account ON attempts (account, day, request, n);
 
--- Which models were used without a price.
+-- Models that were used without a price.
 CREATE INDEX rollup_uses_unpriced ON rollup_uses (period) WHERE unpriced > 0;

@@ -1,8 +1,8 @@
 -- +goose Up
 
--- What attempts of which nobody knows the cost may have cost beyond it, in nano-USD:
--- budgets count it until they are resolved. And classes of usage: audio from a cache,
--- pages that a provider found and read, images in tokens, and its tools by type.
+-- The possible excess of uncertain attempts over their cost, in nano-USD, which counts against budgets until they are
+-- resolved; and classes of usage: audio from a cache, pages that a provider found and read, images in tokens, and its
+-- tools by type.
 ALTER TABLE rollup_hour ADD COLUMN uncertain BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE rollup_hour ADD COLUMN use_cache_read_audio BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE rollup_hour ADD COLUMN use_citation BIGINT NOT NULL DEFAULT 0;
@@ -47,11 +47,11 @@ ALTER TABLE checkpoints ADD COLUMN use_code_interpreter BIGINT NOT NULL DEFAULT 
 ALTER TABLE checkpoints ADD COLUMN use_tool_image BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE checkpoints ADD COLUMN use_other_tool BIGINT NOT NULL DEFAULT 0;
 
-ALTER TABLE corrections ADD COLUMN uncertain BIGINT NOT NULL DEFAULT 0; -- what it adds; not positive
+ALTER TABLE corrections ADD COLUMN uncertain BIGINT NOT NULL DEFAULT 0; -- added; not positive
 
--- JSON array of {name, times, rates, tiers}: what the model costs by service tier, region
--- or speed. Null says that it costs the same in all.
+-- JSON array of {name, times, rates, tiers}: the model's prices by service tier, region or speed. Null means that
+-- they are equal.
 ALTER TABLE prices ADD COLUMN modes TEXT COLLATE "C" NOT NULL DEFAULT 'null';
 
--- Cancelling was what everybody had. Now whole answers are read to their end by default.
+-- Cancelling was the default. Now complete answers are read to their end by default.
 UPDATE accounts SET on_hangup = 'default' WHERE on_hangup = 'cancel';

@@ -1,24 +1,24 @@
 -- +goose Up
 
--- Corrections by an amount: an attempt can have several, each with its reason. The kind
--- is resolved, for what the attempt cost in the end, or amount, for what is added to that.
-ALTER TABLE corrections ADD COLUMN seq BIGINT NOT NULL DEFAULT 1; -- among those of its kind, from 1
+-- Corrections by an amount: an attempt can have several, each with its reason. kind is resolved, for the final cost
+-- of the attempt, or amount, for an addition to it.
+ALTER TABLE corrections ADD COLUMN seq BIGINT NOT NULL DEFAULT 1; -- number within its kind, from 1
 ALTER TABLE corrections ADD COLUMN reason TEXT COLLATE "C" NOT NULL DEFAULT '';
 ALTER TABLE corrections DROP CONSTRAINT corrections_pkey;
 ALTER TABLE corrections ADD PRIMARY KEY (day, request, n, kind, seq);
 
--- What an account that does not pay beforehand was given: it owes so much less. Credit
--- that was given, and not paid, is told apart.
+-- The goodwill of an account that does not pay in advance: it owes this much less. Credit that was granted and not
+-- paid is marked.
 ALTER TABLE accounts ADD COLUMN goodwill BIGINT NOT NULL DEFAULT 0;
-ALTER TABLE credits ADD COLUMN goodwill BIGINT NOT NULL DEFAULT 0; -- 1 for what was given
+ALTER TABLE credits ADD COLUMN goodwill BIGINT NOT NULL DEFAULT 0; -- 1 for granted credit
 
--- What retention deleted of a day's attempts, by the version of their price: with the rates
--- of that it explains the sums. They add up to the checkpoints.
+-- Sums of a day's attempts that retention has deleted, by the version of their price, whose rates explain the sums.
+-- They add up to the checkpoints.
 CREATE TABLE explanations (
     period               BIGINT NOT NULL,
     account              TEXT COLLATE "C" NOT NULL,
     model                TEXT COLLATE "C" NOT NULL, -- provider/model
-    price                TEXT COLLATE "C" NOT NULL DEFAULT '-', -- version; empty for none, '-' for one that nobody knows any more
+    price                TEXT COLLATE "C" NOT NULL DEFAULT '-', -- version; empty for none, '-' for a deleted one
     requests             BIGINT NOT NULL DEFAULT 0,
     cost                 BIGINT NOT NULL DEFAULT 0,
     tokens               BIGINT NOT NULL DEFAULT 0,

@@ -1,7 +1,7 @@
 -- +goose Up
 
--- Whose a reply or a response is, and what it takes, so that it can be given back: a
--- response with 256 bytes for each item that it is found by.
+-- The owner of a reply or a response, and its size, for the owner's quota. A response includes 256 bytes for each
+-- item that it is found by.
 ALTER TABLE idempotency ADD COLUMN account TEXT COLLATE "C" NOT NULL DEFAULT '';
 ALTER TABLE idempotency ADD COLUMN size BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE responses ADD COLUMN account TEXT COLLATE "C" NOT NULL DEFAULT '';
@@ -11,13 +11,13 @@ UPDATE idempotency SET account = coalesce((SELECT account FROM keys WHERE keys.i
 UPDATE responses SET account = coalesce((SELECT account FROM keys WHERE keys.id = responses.scope), ''),
     size = length(sealed) + 256 * (SELECT count(*) FROM response_items WHERE response_items.response = responses.id);
 
--- What is deleted by hand, by account.
+-- For deletion by hand, by account.
 CREATE INDEX idempotency_kept ON idempotency (account, expires) WHERE reply IS NOT NULL;
 CREATE INDEX responses_account ON responses (account, created);
 
--- What is kept for each account: the sums of the two tables, changed with them.
+-- Sums of the stored data of each account, changed in the transactions of the two tables.
 CREATE TABLE kept (
-    account        TEXT COLLATE "C" NOT NULL PRIMARY KEY, -- account id; '' for the administration's replies
+    account        TEXT COLLATE "C" NOT NULL PRIMARY KEY, -- account id; '' for replies of the administration API
     replies        BIGINT NOT NULL DEFAULT 0,
     reply_bytes    BIGINT NOT NULL DEFAULT 0,
     responses      BIGINT NOT NULL DEFAULT 0,

@@ -1,6 +1,6 @@
 -- +goose Up
 
--- The token that a key had before the one of hash, good until a moment: its SHA-256, and its last four characters.
+-- The former token of a key, valid until a time: its SHA-256, and its last four characters.
 ALTER TABLE keys ADD COLUMN former TEXT COLLATE "C" NOT NULL DEFAULT '';
 ALTER TABLE keys ADD COLUMN former_last4 TEXT COLLATE "C" NOT NULL DEFAULT '';
 ALTER TABLE keys ADD COLUMN former_until BIGINT;

@@ -1,4 +1,4 @@
 -- +goose Up
 
--- How many events an endpoint was not sent because too many waited for it.
+-- The number of events that were dropped for an endpoint because too many were pending.
 ALTER TABLE webhooks ADD COLUMN dropped BIGINT NOT NULL DEFAULT 0;

@@ -1,4 +1,4 @@
 -- +goose Up
 
--- When an account was closed, for good; NULL while it is open.
+-- When an account was closed permanently; NULL while it is open.
 ALTER TABLE accounts ADD COLUMN closed BIGINT;

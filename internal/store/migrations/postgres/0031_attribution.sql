@@ -1,7 +1,7 @@
 -- +goose Up
 
--- What an account used on a day that is over, by end user and tags: from the rows of attempts, and what of them
--- retention had deleted before. Corrections are not in it.
+-- The usage of an account on a past day, by end user and tags: from the rows of attempts, and the sums of rows that
+-- retention had deleted before. Corrections are not included.
 CREATE TABLE rollup_attribution (
     period               BIGINT NOT NULL,
     account              TEXT COLLATE "C" NOT NULL,
@@ -9,7 +9,7 @@ CREATE TABLE rollup_attribution (
     key                  TEXT COLLATE "C" NOT NULL,
     provider             TEXT COLLATE "C" NOT NULL,
     attribution          TEXT COLLATE "C" NOT NULL, -- JSON: user, tags, other; empty for none
-    digest               TEXT COLLATE "C" NOT NULL, -- of that, which may be long
+    digest               TEXT COLLATE "C" NOT NULL, -- of attribution, which may be long
     requests             BIGINT NOT NULL DEFAULT 0,
     cost                 BIGINT NOT NULL DEFAULT 0,
     tokens               BIGINT NOT NULL DEFAULT 0,
@@ -47,14 +47,14 @@ CREATE TABLE rollup_attribution (
     PRIMARY KEY (period, account, model, key, digest)
 );
 
--- Which days that table has.
+-- The days of that table.
 CREATE TABLE attribution_days (
     day     BIGINT NOT NULL PRIMARY KEY,
-    state   BIGINT NOT NULL, -- 0 not yet, 1 it has all of the day, 2 not any more
-    version BIGINT NOT NULL, -- another one when attempts of the day were settled
-    claim   TEXT COLLATE "C" NOT NULL, -- who adds the day up,
-    claimed BIGINT NOT NULL  -- until then
+    state   BIGINT NOT NULL, -- 0 incomplete, 1 complete, 2 deleted
+    version BIGINT NOT NULL, -- changes when attempts of the day are settled
+    claim   TEXT COLLATE "C" NOT NULL, -- the node that adds the day up,
+    claimed BIGINT NOT NULL  -- until this time
 );
 
--- For whom and for what a corrected attempt was, as that table has it.
+-- The attribution of a corrected attempt, in the form of that table.
 ALTER TABLE corrections ADD COLUMN attribution TEXT COLLATE "C" NOT NULL DEFAULT '';

@@ -1,11 +1,11 @@
 -- +goose Up
 
--- What all accounts used in a day or a month that is over, in one row: a report of all accounts over a year reads twelve.
+-- The usage of all accounts in a past day or month, in one row: a report over all accounts and a year reads twelve.
 CREATE TABLE rollup_packed (
     period     BIGINT NOT NULL PRIMARY KEY, -- yyyymmdd or yyyymm
-    version    BIGINT NOT NULL, -- of a day: another one when something was added to it, or it was packed; 0 of a month, whose version is the sum of its days'
-    packed     BIGINT NOT NULL, -- the version that is packed; another one where it has to be packed again
-    by_model   BYTEA, -- see packSums; NULL where there are too many sums
-    by_key     BYTEA, -- likewise, by account and key
-    by_both    BYTEA  -- likewise, by account, key and model
+    version    BIGINT NOT NULL, -- of a day: changes with additions and packing; 0 for a month: the sum of its days'
+    packed     BIGINT NOT NULL, -- version at the last packing; the row is outdated if it differs
+    by_model   BYTEA, -- see packSums; NULL if there are too many sums
+    by_key     BYTEA, -- by account and key
+    by_both    BYTEA  -- by account, key and model
 );

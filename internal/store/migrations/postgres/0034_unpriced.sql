@@ -1,6 +1,6 @@
 -- +goose Up
 
--- Attempts of which something has no price: the lines of statements tell of them, and so do totals.
+-- The number of unpriced attempts, for the lines of statements and totals.
 ALTER TABLE statement_lines ADD COLUMN unpriced BIGINT NOT NULL DEFAULT 0;
 
 DROP INDEX rollup_uses_account;

@@ -1,14 +1,15 @@
 -- +goose Up
 
--- Attempts of which something has no price in what the account is charged, less those whose cost has none: 0 where both are
--- the same, as in all that is from before.
+-- The number of attempts with an unpriced charge minus that with an unpriced cost: 0 if both are equal, as in all
+-- older rows.
 ALTER TABLE rollup_hour ADD COLUMN margin_unpriced BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE rollup_day ADD COLUMN margin_unpriced BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE rollup_uses ADD COLUMN margin_unpriced BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE checkpoints ADD COLUMN margin_unpriced BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE explanations ADD COLUMN margin_unpriced BIGINT NOT NULL DEFAULT 0;
 
--- What a correction adds to both: it decides what usage without a price came to. Those from before decided nothing.
+-- The changes of both numbers by a correction, which decides the cost of usage without a price. Older corrections did
+-- not.
 ALTER TABLE corrections ADD COLUMN unpriced BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE corrections ADD COLUMN margin_unpriced BIGINT NOT NULL DEFAULT 0;
 

@@ -41,7 +41,7 @@ CREATE TABLE setup_tokens (
     used    INTEGER
 ) WITHOUT ROWID;
 
--- What changed, in the order of commits, for the caches of other processes.
+-- The feed of changes for the caches of other processes, in the order of commits.
 CREATE TABLE changes (
     seq  INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
     kind TEXT    NOT NULL,
@@ -49,32 +49,31 @@ CREATE TABLE changes (
     at   INTEGER NOT NULL
 );
 
--- How far each journal is applied. Rows of attempts name it by its number.
+-- How far each journal is applied. Rows of attempts refer to it by its number.
 CREATE TABLE journals (
     number   INTEGER NOT NULL PRIMARY KEY,
     journal  TEXT    NOT NULL UNIQUE,
     position INTEGER NOT NULL
 );
 
--- One row, which is changed to make everything before it durable.
+-- One row. A change of it makes all earlier commits durable.
 CREATE TABLE durable (
     id    INTEGER NOT NULL PRIMARY KEY,
     times INTEGER NOT NULL
 );
 
--- A price never changes: its version names these rates for ever.
+-- A price never changes: its version identifies these rates for ever.
 CREATE TABLE prices (
     version TEXT NOT NULL PRIMARY KEY,
     rates   TEXT NOT NULL, -- JSON object by class, pico-USD a token or unit
     tiers   TEXT NOT NULL  -- JSON array of {above, rates}
 ) WITHOUT ROWID;
 
--- One row an attempt. The day comes first, so that a day is one stretch of the
--- table: to verify it, to export it, to delete it. No foreign keys: they would
--- cost more than the insertion. What nobody selects by stands in two JSON
--- objects, because each column costs an insertion as much as a short text.
+-- One row for each attempt. The day comes first, so that a day is one range of the table, for verification, export
+-- and deletion. There are no foreign keys, because they would cost more than the insertion. Fields that no query
+-- selects by are in two JSON objects, because each column costs an insertion as much as a short text.
 CREATE TABLE attempts (
-    day        INTEGER NOT NULL, -- on which the request came
+    day        INTEGER NOT NULL, -- of the request's arrival
     request    TEXT    NOT NULL,
     n          INTEGER NOT NULL,
     journal    INTEGER NOT NULL,
@@ -83,7 +82,7 @@ CREATE TABLE attempts (
     model      TEXT    NOT NULL, -- provider/model
     opened     INTEGER NOT NULL,
     opening    TEXT    NOT NULL, -- requested, stream, price, bound, hold, arrived
-    outcome    TEXT    NOT NULL, -- 'open' until it is settled; what follows counts from then
+    outcome    TEXT    NOT NULL, -- 'open' until it is settled; the columns below are valid then
     provenance TEXT    NOT NULL,
     cost       INTEGER NOT NULL,
     settlement TEXT    NOT NULL, -- usage, counts, finish, tier, code, status, first_token, duration
@@ -92,7 +91,7 @@ CREATE TABLE attempts (
 
 CREATE INDEX attempts_open ON attempts (journal) WHERE outcome = 'open';
 
--- What was decided later about a settled attempt. Rows of attempts stay.
+-- Corrections of settled attempts. Rows of attempts remain unchanged.
 CREATE TABLE corrections (
     day      INTEGER NOT NULL, -- of the attempt
     request  TEXT    NOT NULL,
@@ -103,16 +102,15 @@ CREATE TABLE corrections (
     key      TEXT    NOT NULL,
     provider TEXT    NOT NULL,
     model    TEXT    NOT NULL, -- provider/model
-    usage    TEXT    NOT NULL, -- what it adds; may be negative
-    cost     INTEGER NOT NULL, -- what it adds; may be negative
-    unknown  INTEGER NOT NULL, -- what it adds to the number of unknown attempts
+    usage    TEXT    NOT NULL, -- added; may be negative
+    cost     INTEGER NOT NULL, -- added; may be negative
+    unknown  INTEGER NOT NULL, -- added to the number of unknown attempts
     who      TEXT    NOT NULL,
     at       INTEGER NOT NULL,
     PRIMARY KEY (day, request, n, kind)
 ) WITHOUT ROWID;
 
--- Sums of settled attempts. The period comes first, so that the rows of now lie
--- together and a batch writes few pages.
+-- Sums of settled attempts. The period comes first, so that current rows are adjacent and a batch writes few pages.
 CREATE TABLE rollup_hour (
     period             INTEGER NOT NULL,
     account            TEXT    NOT NULL,
@@ -175,7 +173,7 @@ CREATE TABLE rollup_day (
     PRIMARY KEY (period, account, model, key)
 ) WITHOUT ROWID;
 
--- What retention deleted of a day's attempts, added up. verify goes on from it.
+-- Sums of a day's attempts that retention has deleted. verify continues from them.
 CREATE TABLE checkpoints (
     period             INTEGER NOT NULL,
     account            TEXT    NOT NULL,
@@ -207,14 +205,14 @@ CREATE TABLE checkpoints (
     PRIMARY KEY (period, account, model, key)
 ) WITHOUT ROWID;
 
--- Replies kept for the Idempotency-Key header.
+-- Stored replies for the Idempotency-Key header.
 CREATE TABLE idempotency (
     scope   TEXT    NOT NULL, -- API key id
     key     TEXT    NOT NULL, -- hash of the header
     body    TEXT    NOT NULL, -- hash of the request's body
     state   TEXT    NOT NULL, -- running, done, done_stream
-    node    TEXT    NOT NULL, -- who runs it
-    epoch   TEXT    NOT NULL, -- which life of it
+    node    TEXT    NOT NULL, -- the node that runs it
+    epoch   TEXT    NOT NULL, -- the process of the node
     reply   BLOB,             -- encrypted
     expires INTEGER NOT NULL,
     PRIMARY KEY (scope, key)

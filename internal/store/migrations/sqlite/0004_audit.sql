@@ -1,7 +1,7 @@
 -- +goose Up
 
--- Who did what to what, written with what was done. Each row's hash is over it and
--- over the hash of the row before.
+-- The audit log, written in the transaction of each change. Each row's hash covers the row and the hash of the
+-- previous row.
 CREATE TABLE audit (
     seq         INTEGER NOT NULL PRIMARY KEY,
     at          INTEGER NOT NULL,
@@ -23,5 +23,5 @@ CREATE TABLE audit (
 CREATE INDEX audit_account ON audit (account, seq);
 CREATE INDEX audit_object ON audit (object_id, seq);
 
--- Who made a key.
+-- The user who made a key.
 ALTER TABLE keys ADD COLUMN creator TEXT NOT NULL DEFAULT ''; -- user id, '' for none

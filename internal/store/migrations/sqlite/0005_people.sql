@@ -1,7 +1,7 @@
 -- +goose Up
 
--- Users are people who sign in. Proven says that whoever made the user had the
--- address, or the trust of an operator.
+-- Users are people who sign in. proven means that the user has proven the address, or that an operator vouched for
+-- it.
 CREATE TABLE users (
     id       TEXT    NOT NULL PRIMARY KEY,
     email    TEXT    NOT NULL UNIQUE, -- lower case
@@ -13,7 +13,7 @@ CREATE TABLE users (
     seen     INTEGER           -- when a session was last used
 ) WITHOUT ROWID;
 
--- Who a user is for a provider of OpenID Connect.
+-- The ids of users at OpenID Connect providers.
 CREATE TABLE identities (
     issuer  TEXT    NOT NULL,
     subject TEXT    NOT NULL,
@@ -55,7 +55,7 @@ CREATE TABLE invitations (
     account  TEXT    NOT NULL, -- id; '' for an operator's
     role     TEXT    NOT NULL,
     operator INTEGER NOT NULL,
-    inviter  TEXT    NOT NULL, -- who invited, for people
+    inviter  TEXT    NOT NULL, -- the inviting person, for display
     trusted  INTEGER NOT NULL, -- by an operator
     created  INTEGER NOT NULL,
     expires  INTEGER NOT NULL,
@@ -76,11 +76,11 @@ CREATE TABLE resets (
 
 CREATE INDEX resets_who ON resets (who);
 
--- Attempts to sign in, counted by hashes of what they have in common.
+-- Attempts to sign in, counted by hashes of their common properties.
 CREATE TABLE throttles (
     scope    TEXT    NOT NULL PRIMARY KEY,
     failures INTEGER NOT NULL,
-    until    INTEGER NOT NULL, -- nobody may try before
+    until    INTEGER NOT NULL, -- no attempt is allowed before
     at       INTEGER NOT NULL, -- of the last failure
     known    INTEGER NOT NULL  -- of the last success, 0 for none
 ) WITHOUT ROWID;

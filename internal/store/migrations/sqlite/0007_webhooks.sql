@@ -1,35 +1,35 @@
 -- +goose Up
 
--- Addresses that are told of events.
+-- Endpoints that receive events.
 CREATE TABLE webhooks (
     id            TEXT    NOT NULL PRIMARY KEY,
     account       TEXT    NOT NULL, -- account id; '' for the installation's
     url           TEXT    NOT NULL,
     types         TEXT    NOT NULL, -- JSON list; [] for all
     allow_private INTEGER NOT NULL,
-    secret        TEXT    NOT NULL, -- sealed
-    former        TEXT    NOT NULL, -- the secret before it, sealed; '' for none
-    former_until  INTEGER NOT NULL, -- it signs too until then
-    failing       INTEGER,          -- since when every try has failed
-    rests         INTEGER NOT NULL, -- nothing is sent before that
+    secret        TEXT    NOT NULL, -- encrypted
+    former        TEXT    NOT NULL, -- the former secret, encrypted; '' for none
+    former_until  INTEGER NOT NULL, -- end of the former secret's validity
+    failing       INTEGER,          -- start of the current series of failures
+    rests         INTEGER NOT NULL, -- nothing is sent before this time
     disabled      INTEGER,
-    why           TEXT    NOT NULL, -- it is disabled
+    why           TEXT    NOT NULL, -- reason of disabled
     created       INTEGER NOT NULL
 ) WITHOUT ROWID;
 
 CREATE INDEX webhooks_account ON webhooks (account);
 
--- Each event on its way to each endpoint, written with the event. One may outlive its
--- endpoint for a moment: whoever tells of something must not fail because of that.
+-- The deliveries of events to endpoints, written with the event. One may exist shortly after its endpoint is deleted,
+-- because writing an event must not fail for that.
 CREATE TABLE deliveries (
     id      TEXT    NOT NULL PRIMARY KEY,
     webhook TEXT    NOT NULL,
     event   TEXT    NOT NULL REFERENCES events (id),
     state   TEXT    NOT NULL, -- pending, delivered or failed
-    begun   INTEGER NOT NULL, -- when it was due first, in this round of tries
-    due     INTEGER,          -- when anybody may take it; NULL where it has ended
-    takes   INTEGER NOT NULL, -- how often somebody did
-    failed  INTEGER NOT NULL, -- tries that failed, in this round
+    begun   INTEGER NOT NULL, -- first due time of the current series of attempts
+    due     INTEGER,          -- when a node may take it; NULL if it has ended
+    takes   INTEGER NOT NULL, -- how often a node took it
+    failed  INTEGER NOT NULL, -- failed attempts of the current series
     ended   INTEGER
 ) WITHOUT ROWID;
 
@@ -38,7 +38,7 @@ CREATE INDEX deliveries_webhook ON deliveries (webhook, id);
 CREATE INDEX deliveries_event ON deliveries (event);
 CREATE INDEX deliveries_ended ON deliveries (ended) WHERE ended IS NOT NULL;
 
--- Requests to endpoints, and what came back.
+-- Requests to endpoints, with their answers.
 CREATE TABLE tries (
     delivery TEXT    NOT NULL,
     n        INTEGER NOT NULL,
@@ -46,11 +46,11 @@ CREATE TABLE tries (
     took     INTEGER NOT NULL, -- microseconds
     status   INTEGER NOT NULL, -- 0 for no answer
     error    TEXT    NOT NULL,
-    answer   TEXT    NOT NULL, -- how its body began
+    answer   TEXT    NOT NULL, -- start of its body
     PRIMARY KEY (delivery, n)
 ) WITHOUT ROWID;
 
--- What is told once until a time comes, and was.
+-- Events that are written only once until a time.
 CREATE TABLE told (
     name  TEXT    NOT NULL PRIMARY KEY,
     until INTEGER NOT NULL
@@ -58,7 +58,7 @@ CREATE TABLE told (
 
 INSERT INTO told (name, until) SELECT id, 9223372036854775807 FROM events;
 
--- The name of the key that secrets in this database are sealed with.
+-- The name of the master key that encrypts the secrets in this database.
 CREATE TABLE master_key (
     id   INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
     name TEXT    NOT NULL
@@ -66,5 +66,5 @@ CREATE TABLE master_key (
 
 CREATE INDEX keys_expires ON keys (expires) WHERE expires IS NOT NULL;
 
--- What an account's endpoints were not sent is looked for there.
+-- For the search of events that an account's endpoints have not received.
 CREATE INDEX events_account ON events (account, at, id);

@@ -1,6 +1,6 @@
 -- +goose Up
 
--- Who made an invitation: of theirs none is good longer than they may invite.
+-- The creator of an invitation, which is valid only as long as the creator may invite.
 ALTER TABLE invitations ADD COLUMN inviter_id TEXT NOT NULL DEFAULT ''; -- of the user or the key, '' for none
 
 UPDATE invitations SET inviter_id = coalesce((

@@ -1,9 +1,8 @@
 -- +goose Up
 
--- What attempts of which nobody knows the cost may have cost beyond it, in nano-USD:
--- budgets count it until they are resolved. And classes of usage: audio from a cache,
--- pages that a provider found and read, images in tokens, and its tools by type. Tables
--- are made anew: each ALTER TABLE reads the whole schema again.
+-- The possible excess of uncertain attempts over their cost, in nano-USD, which counts against budgets until they are
+-- resolved; and classes of usage: audio from a cache, pages that a provider found and read, images in tokens, and its
+-- tools by type. The tables are created again, because each ALTER TABLE reads the whole schema.
 
 CREATE TEMP TABLE old_rollup_hour AS SELECT * FROM rollup_hour;
 DROP TABLE rollup_hour;
@@ -222,11 +221,11 @@ INSERT INTO checkpoints (
 FROM old_checkpoints;
 DROP TABLE old_checkpoints;
 
-ALTER TABLE corrections ADD COLUMN uncertain INTEGER NOT NULL DEFAULT 0; -- what it adds; not positive
+ALTER TABLE corrections ADD COLUMN uncertain INTEGER NOT NULL DEFAULT 0; -- added; not positive
 
--- JSON array of {name, times, rates, tiers}: what the model costs by service tier, region
--- or speed. Null says that it costs the same in all.
+-- JSON array of {name, times, rates, tiers}: the model's prices by service tier, region or speed. Null means that
+-- they are equal.
 ALTER TABLE prices ADD COLUMN modes TEXT NOT NULL DEFAULT 'null';
 
--- Cancelling was what everybody had. Now whole answers are read to their end by default.
+-- Cancelling was the default. Now complete answers are read to their end by default.
 UPDATE accounts SET on_hangup = 'default' WHERE on_hangup = 'cancel';

@@ -1,26 +1,26 @@
 -- +goose Up
 
--- Corrections by an amount: an attempt can have several, each with its reason. The
--- table is made anew for its primary key.
+-- Corrections by an amount: an attempt can have several, each with its reason. The table is created again for its
+-- primary key.
 CREATE TEMP TABLE old_corrections AS SELECT * FROM corrections;
 DROP TABLE corrections;
 CREATE TABLE corrections (
     day       INTEGER NOT NULL, -- of the attempt
     request   TEXT    NOT NULL,
     n         INTEGER NOT NULL,
-    kind      TEXT    NOT NULL, -- resolved: what it cost in the end; amount: what is added to that
+    kind      TEXT    NOT NULL, -- resolved: the final cost; amount: an addition to it
     hour      INTEGER NOT NULL, -- of the attempt
     account   TEXT    NOT NULL,
     key       TEXT    NOT NULL,
     provider  TEXT    NOT NULL,
     model     TEXT    NOT NULL, -- provider/model
-    usage     TEXT    NOT NULL, -- what it adds; may be negative
-    cost      INTEGER NOT NULL, -- what it adds; may be negative
-    unknown   INTEGER NOT NULL, -- what it adds to the number of unknown attempts
+    usage     TEXT    NOT NULL, -- added; may be negative
+    cost      INTEGER NOT NULL, -- added; may be negative
+    unknown   INTEGER NOT NULL, -- added to the number of unknown attempts
     who       TEXT    NOT NULL,
     at        INTEGER NOT NULL,
-    uncertain INTEGER NOT NULL DEFAULT 0, -- what it adds; not positive
-    seq       INTEGER NOT NULL DEFAULT 1, -- among those of its kind, from 1
+    uncertain INTEGER NOT NULL DEFAULT 0, -- added; not positive
+    seq       INTEGER NOT NULL DEFAULT 1, -- number within its kind, from 1
     reason    TEXT    NOT NULL DEFAULT '',
     PRIMARY KEY (day, request, n, kind, seq)
 ) WITHOUT ROWID;
@@ -28,18 +28,18 @@ INSERT INTO corrections (day, request, n, kind, seq, hour, account, key, provide
     SELECT day, request, n, kind, 1, hour, account, key, provider, model, usage, cost, unknown, uncertain, '', who, at FROM old_corrections;
 DROP TABLE old_corrections;
 
--- What an account that does not pay beforehand was given: it owes so much less. Credit
--- that was given, and not paid, is told apart.
+-- The goodwill of an account that does not pay in advance: it owes this much less. Credit that was granted and not
+-- paid is marked.
 ALTER TABLE accounts ADD COLUMN goodwill INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE credits ADD COLUMN goodwill INTEGER NOT NULL DEFAULT 0; -- 1 for what was given
+ALTER TABLE credits ADD COLUMN goodwill INTEGER NOT NULL DEFAULT 0; -- 1 for granted credit
 
--- What retention deleted of a day's attempts, by the version of their price: with the rates
--- of that it explains the sums. They add up to the checkpoints.
+-- Sums of a day's attempts that retention has deleted, by the version of their price, whose rates explain the sums.
+-- They add up to the checkpoints.
 CREATE TABLE explanations (
     period               INTEGER NOT NULL,
     account              TEXT NOT NULL,
     model                TEXT NOT NULL, -- provider/model
-    price                TEXT NOT NULL DEFAULT '-', -- version; empty for none, '-' for one that nobody knows any more
+    price                TEXT NOT NULL DEFAULT '-', -- version; empty for none, '-' for a deleted one
     requests             INTEGER NOT NULL DEFAULT 0,
     cost                 INTEGER NOT NULL DEFAULT 0,
     tokens               INTEGER NOT NULL DEFAULT 0,

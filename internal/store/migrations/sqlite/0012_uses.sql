@@ -1,4 +1,4 @@
 -- +goose Up
 
--- PostgreSQL alone has the index that changes: rollup_uses_account.
+-- Only PostgreSQL has the index that changes: rollup_uses_account.
 SELECT 1;

@@ -1,7 +1,7 @@
 -- +goose Up
 
--- Who made an endpoint, or gave it its address: an installation's stops when they are no
--- operator any more.
+-- The creator of an endpoint, or of its current address: an endpoint of the installation is disabled when the creator
+-- is no longer an operator.
 ALTER TABLE webhooks ADD COLUMN maker TEXT NOT NULL DEFAULT ''; -- id of the user or the key, '' for none
 
 UPDATE webhooks SET maker = coalesce((

@@ -1,5 +1,5 @@
 -- +goose Up
 
--- The tags that a key's requests have where they say nothing else, and those that they need: JSON object of
--- defaults, an object of names and values, and required, an array of names.
+-- The default tags of a key's requests, and the tags that they must have: a JSON object with defaults, an object of
+-- names and values, and required, an array of names.
 ALTER TABLE keys ADD COLUMN tags TEXT NOT NULL DEFAULT '{}';

@@ -1,18 +1,18 @@
 -- +goose Up
 
--- Since when a user may not sign in; null for one who may.
+-- When a user was disabled; null for an enabled one.
 ALTER TABLE users ADD COLUMN disabled INTEGER;
 
--- The secret of a user's authenticator app, sealed, '' for none; and the last time step whose code was taken.
+-- The encrypted secret of a user's authenticator app, '' for none, and the last time step with an accepted code.
 ALTER TABLE users ADD COLUMN totp TEXT NOT NULL DEFAULT '';
 ALTER TABLE users ADD COLUMN totp_step INTEGER NOT NULL DEFAULT 0;
 
--- What stands in for the app once each.
+-- Recovery codes, each of which replaces the app once.
 CREATE TABLE recovery_codes (
     who  TEXT NOT NULL REFERENCES users (id),
     hash TEXT NOT NULL, -- SHA-256 of the code, hexadecimal
     PRIMARY KEY (who, hash)
 ) WITHOUT ROWID;
 
--- Whether the second factor is still to be given: until then the session is nobody's.
+-- Whether the second factor is missing: until then the session has no rights.
 ALTER TABLE sessions ADD COLUMN pending INTEGER NOT NULL DEFAULT 0;

@@ -1,11 +1,11 @@
 -- +goose Up
 
--- Keys of people's devices, which stand in for the code of their authenticator app.
+-- Passkeys of users, which replace the code of their authenticator app.
 CREATE TABLE passkeys (
     id         TEXT NOT NULL PRIMARY KEY, -- of the credential, base64url
     who        TEXT NOT NULL REFERENCES users (id),
     name       TEXT NOT NULL,
-    credential TEXT NOT NULL, -- JSON: the public key, how often it has signed
+    credential TEXT NOT NULL, -- JSON: the public key and its signature counter
     created    INTEGER NOT NULL,
     used       INTEGER -- null for never
 ) WITHOUT ROWID;

@@ -1,7 +1,7 @@
 -- +goose Up
 
--- What accounts are charged for months, as it was when each statement was closed. Rows are added and never changed; hash
--- is over a statement with its lines and the hash of the account's statement before.
+-- The charges of accounts for months, as of the closing of each statement. Rows are added and never change. hash
+-- covers a statement with its lines and the hash of the account's previous statement.
 CREATE TABLE statements (
     account TEXT NOT NULL,
     number  INTEGER NOT NULL,

@@ -1,4 +1,4 @@
 -- +goose Up
 
--- What the provider of single sign-on calls the session, by which it ends it; '' for none.
+-- The single sign-on provider's id of the session, by which it ends the session; '' for none.
 ALTER TABLE sessions ADD COLUMN sid TEXT NOT NULL DEFAULT '';

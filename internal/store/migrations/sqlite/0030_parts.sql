@@ -1,13 +1,13 @@
 -- +goose Up
 
--- What each end user of an account or a key, and each value of a tag, may use: a JSON array.
+-- The limits of each end user of an account or a key, and of each value of a tag: a JSON array.
 ALTER TABLE accounts ADD COLUMN per TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE keys ADD COLUMN per TEXT NOT NULL DEFAULT '[]';
 
 -- The parts of both that the corrected attempt counts against in budgets: a JSON array of scopes.
 ALTER TABLE corrections ADD COLUMN parts TEXT NOT NULL DEFAULT '[]';
 
--- What deleted rows were charged to parts of accounts and keys, by the part's scope, without corrections.
+-- The charges of deleted rows to parts of accounts and keys, by the part's scope, without corrections.
 CREATE TABLE part_checkpoints (
     scope TEXT    NOT NULL,
     day   INTEGER NOT NULL,

@@ -1,7 +1,7 @@
 -- +goose Up
 
--- What an account used on a day that is over, by end user and tags: from the rows of attempts, and what of them
--- retention had deleted before. Corrections are not in it.
+-- The usage of an account on a past day, by end user and tags: from the rows of attempts, and the sums of rows that
+-- retention had deleted before. Corrections are not included.
 CREATE TABLE rollup_attribution (
     period               INTEGER NOT NULL,
     account              TEXT NOT NULL,
@@ -9,7 +9,7 @@ CREATE TABLE rollup_attribution (
     key                  TEXT NOT NULL,
     provider             TEXT NOT NULL,
     attribution          TEXT NOT NULL, -- JSON: user, tags, other; empty for none
-    digest               TEXT NOT NULL, -- of that, which may be long
+    digest               TEXT NOT NULL, -- of attribution, which may be long
     requests             INTEGER NOT NULL DEFAULT 0,
     cost                 INTEGER NOT NULL DEFAULT 0,
     tokens               INTEGER NOT NULL DEFAULT 0,
@@ -47,14 +47,14 @@ CREATE TABLE rollup_attribution (
     PRIMARY KEY (period, account, model, key, digest)
 ) WITHOUT ROWID;
 
--- Which days that table has.
+-- The days of that table.
 CREATE TABLE attribution_days (
     day     INTEGER NOT NULL PRIMARY KEY,
-    state   INTEGER NOT NULL, -- 0 not yet, 1 it has all of the day, 2 not any more
-    version INTEGER NOT NULL, -- another one when attempts of the day were settled
-    claim   TEXT NOT NULL, -- who adds the day up,
-    claimed INTEGER NOT NULL  -- until then
+    state   INTEGER NOT NULL, -- 0 incomplete, 1 complete, 2 deleted
+    version INTEGER NOT NULL, -- changes when attempts of the day are settled
+    claim   TEXT NOT NULL, -- the node that adds the day up,
+    claimed INTEGER NOT NULL  -- until this time
 ) WITHOUT ROWID;
 
--- For whom and for what a corrected attempt was, as that table has it.
+-- The attribution of a corrected attempt, in the form of that table.
 ALTER TABLE corrections ADD COLUMN attribution TEXT NOT NULL DEFAULT '';

@@ -1,4 +1,4 @@
 -- +goose Up
 
--- Attempts of which something has no price: the lines of statements tell of them.
+-- The number of unpriced attempts, for the lines of statements.
 ALTER TABLE statement_lines ADD COLUMN unpriced INTEGER NOT NULL DEFAULT 0;

@@ -1,9 +1,9 @@
 -- +goose Up
 
--- Logout tokens that ended sessions, until they expire: each counts once, whichever node it comes to.
+-- Logout tokens that ended sessions, until they expire: each is accepted once by all nodes together.
 CREATE TABLE logout_tokens (
     issuer TEXT NOT NULL,
-    token  TEXT NOT NULL, -- the provider's id of it
+    token  TEXT NOT NULL, -- the provider's id of the token
     until  INTEGER NOT NULL,
     PRIMARY KEY (issuer, token)
 ) WITHOUT ROWID;
