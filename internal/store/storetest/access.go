@@ -12,8 +12,8 @@ import (
 	"weir/internal/seal"
 )
 
-// testSecondFactor is that a code lets in one session, whoever else has it at the same time, and that its secret is
-// sealed anew with the others.
+// testSecondFactor checks that a code starts one session only, also concurrently, and that its secret is encrypted
+// again with the others.
 func testSecondFactor(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	ann := admit(t, f, "ann", "acc_a", people.Owner)
@@ -26,10 +26,12 @@ func testSecondFactor(t *testing.T, f *fixture) {
 	if _, err := f.People.VisitorBySession(t.Context(), hashNamed("session_ann")); err != nil {
 		t.Errorf("the session that is to stay: %v", err)
 	}
-	if err := f.People.SetFactor(t.Context(), audit.Actor{Kind: audit.User, ID: "eve"}, ann.ID, people.Factor{}, ""); !errors.Is(err, audit.ErrNotAllowed) {
+	if err := f.People.SetFactor(t.Context(), audit.Actor{Kind: audit.User, ID: "eve"}, ann.ID,
+		people.Factor{}, ""); !errors.Is(err, audit.ErrNotAllowed) {
 		t.Errorf("taken away by somebody else: got %v, want ErrNotAllowed", err)
 	}
-	for what, p := range map[string]people.Passing{"a step": {Step: 8}, "a recovery code": {Recovery: hashNamed("one")}} {
+	for what, p := range map[string]people.Passing{"a step": {Step: 8},
+		"a recovery code": {Recovery: hashNamed("one")}} {
 		let := atomic.Int64{}
 		var all sync.WaitGroup
 		for i := range 4 {
@@ -61,13 +63,14 @@ func testSecondFactor(t *testing.T, f *fixture) {
 	}
 	alone := must.Get(seal.NewRing(func() ([]seal.Key, error) { return []seal.Key{next}, nil }))(t)
 	l := must.Get(f.People.Login(t.Context(), ann.ID))(t)
-	if text, err := alone.Open(l.Factor.Secret, people.FactorOf(ann.ID)); string(text) != "app" || err != nil || l.Factor.Step != 8 {
+	if text, err := alone.Open(l.Factor.Secret, people.FactorOf(ann.ID)); string(text) != "app" || err != nil ||
+		l.Factor.Step != 8 {
 		t.Errorf("with the new key alone: got %q, %v, step %d; want app, 8", text, err, l.Factor.Step)
 	}
 }
 
-// testPasskeys is that a passkey belongs to one user, lets in one session for each that waits, and goes with the second
-// factor.
+// testPasskeys checks that a passkey belongs to one user, starts one session for each pending one, and is removed
+// with the second factor.
 func testPasskeys(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	ann, bob := admit(t, f, "ann", "acc_a", people.Owner), admit(t, f, "bob", "acc_a", people.Owner)
@@ -77,7 +80,8 @@ func testPasskeys(t *testing.T, f *fixture) {
 		t.Errorf("without a second factor: got %v, want ErrNotFound", err)
 	}
 	for _, u := range []people.User{ann, bob} {
-		must.Do(t, f.People.SetFactor(t.Context(), by(u), u.ID, people.Factor{Secret: "sealed", Recovery: []people.Hash{hashNamed(u.ID)}}, ""))
+		must.Do(t, f.People.SetFactor(t.Context(), by(u), u.ID,
+			people.Factor{Secret: "sealed", Recovery: []people.Hash{hashNamed(u.ID)}}, ""))
 	}
 	must.Do(t, f.People.AddPasskey(t.Context(), by(ann), ann.ID, key))
 	if err := f.People.AddPasskey(t.Context(), by(bob), bob.ID, key); !errors.Is(err, people.ErrTaken) {
@@ -99,7 +103,8 @@ func testPasskeys(t *testing.T, f *fixture) {
 	}
 	must.Do(t, pass(ann, "half ann", "whole ann"))
 	all := must.Get(f.People.Passkeys(t.Context(), ann.ID))(t)
-	if len(all) != 1 || string(all[0].Credential) != `{"n":2}` || all[0].Used == nil || all[0].Name != key.Name || !all[0].Created.Equal(key.Created) {
+	if len(all) != 1 || string(all[0].Credential) != `{"n":2}` || all[0].Used == nil ||
+		all[0].Name != key.Name || !all[0].Created.Equal(key.Created) {
 		t.Errorf("got %+v, want the one, used", all)
 	}
 	must.Do(t, f.People.SetFactor(t.Context(), by(ann), ann.ID, people.Factor{}, ""))
@@ -108,8 +113,8 @@ func testPasskeys(t *testing.T, f *fixture) {
 	}
 }
 
-// testDisabledOwner is that a disabled owner manages nothing, counts as no owner, and is forgotten with all that is
-// theirs.
+// testDisabledOwner checks that a disabled owner manages nothing, does not count as an owner, and is deleted with all
+// their data.
 func testDisabledOwner(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	admit(t, f, "boss", "", "")
@@ -122,10 +127,12 @@ func testDisabledOwner(t *testing.T, f *fixture) {
 	if err := f.People.RemoveMember(t.Context(), root, "acc_a", bob.ID); !errors.Is(err, people.ErrLast) {
 		t.Errorf("remove the only owner who may sign in: got %v, want ErrLast", err)
 	}
-	if err := f.People.StartSession(t.Context(), by, newSession(f, "again", ann.ID)); !errors.Is(err, people.ErrDisabled) {
+	if err := f.People.StartSession(t.Context(), by, newSession(f, "again", ann.ID)); !errors.Is(err,
+		people.ErrDisabled) {
 		t.Errorf("sign in: got %v, want ErrDisabled", err)
 	}
-	arrival := people.Arrival{Issuer: "i", Subject: "s", Email: ann.Email, NewID: "other", Session: newSession(f, "sso", ""), By: by}
+	arrival := people.Arrival{Issuer: "i", Subject: "s", Email: ann.Email, NewID: "other",
+		Session: newSession(f, "sso", ""), By: by}
 	if _, err := f.People.Arrive(t.Context(), arrival); !errors.Is(err, people.ErrDisabled) {
 		t.Errorf("single sign-on: got %v, want ErrDisabled", err)
 	}

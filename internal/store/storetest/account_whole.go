@@ -13,7 +13,8 @@ import (
 	"weir/internal/people"
 )
 
-// testAccountWhole makes accounts with credit and invitations in one transaction: whatever fails of it, nothing is there.
+// testAccountWhole checks that an account with credit and invitations is made in one transaction: if any step fails,
+// nothing exists.
 func testAccountWhole(t *testing.T, f *fixture) {
 	draft := func(name string) account.Draft {
 		a := newAccount(name)
@@ -40,7 +41,7 @@ func testAccountWhole(t *testing.T, f *fixture) {
 	}
 	before := lastSeq(t, f)
 	twice := []people.NewInvitation{invited("b", "ann@x.example"), invited("b", "ann@x.example")}
-	twice[1].Email = "bob@x.example" // of the same id
+	twice[1].Email = "bob@x.example" // with the same id
 	nobody := audit.Actor{Kind: audit.User, ID: "nobody"}
 	taken := draft("b")
 	taken.Account.Name = "a"

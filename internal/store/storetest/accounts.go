@@ -93,7 +93,8 @@ func testKeys(t *testing.T, f *fixture) {
 	}
 	must.Do(t, f.Accounts.CreateKey(t.Context(), audit.Gateway(), bare, account.Hash{}))
 	must.Do(t, f.Accounts.CreateKey(t.Context(), audit.Gateway(), full, hash))
-	if err := f.Accounts.CreateKey(t.Context(), audit.Gateway(), newKey("key_3", "nobody"), account.Hash{1}); err == nil {
+	if err := f.Accounts.CreateKey(t.Context(), audit.Gateway(), newKey("key_3", "nobody"),
+		account.Hash{1}); err == nil {
 		t.Error("a key of an account that is not there: got no error, want one")
 	}
 	if got, err := f.Accounts.Keys(t.Context(), "acc_a"); err != nil || !cmp.Equal(got, []account.Key{full, bare}) {
@@ -109,17 +110,20 @@ func testKeys(t *testing.T, f *fixture) {
 	testRotation(t, f, &full, hash)
 	first := time.Date(2026, 5, 5, 5, 5, 5, 0, time.UTC)
 	for _, at := range []time.Time{first, first.Add(time.Hour)} {
-		if got, err := f.Accounts.RevokeKey(t.Context(), audit.Gateway(), "key_1", at); err != nil || got.Revoked == nil ||
+		if got, err := f.Accounts.RevokeKey(t.Context(), audit.Gateway(), "key_1", at); err != nil ||
+			got.Revoked == nil ||
 			!got.Revoked.Equal(first) {
 			t.Errorf("revoke at %v: got %v, %v; want revoked at %v", at, got.Revoked, err, first)
 		}
 	}
-	if _, err := f.Accounts.RevokeKey(t.Context(), audit.Gateway(), "key_9", first); !errors.Is(err, account.ErrNotFound) {
+	if _, err := f.Accounts.RevokeKey(t.Context(), audit.Gateway(), "key_9", first); !errors.Is(err,
+		account.ErrNotFound) {
 		t.Errorf("revoke an unknown key: got %v, want ErrNotFound", err)
 	}
 }
 
-// testRotation gives a key another token, twice: the one before is good until a moment, and one before that is not.
+// testRotation rotates the token of a key twice: the previous token remains valid until a time, the one before it
+// does not.
 func testRotation(t *testing.T, f *fixture, k *account.Key, old account.Hash) {
 	t.Helper()
 	until := time.Date(2026, 4, 4, 4, 4, 4, 0, time.UTC)
@@ -206,7 +210,7 @@ func testChanges(t *testing.T, f *fixture) {
 		{0, account.Changes{List: all, Last: 3}},
 		{2, account.Changes{List: all[2:], Last: 3}},
 		{3, account.Changes{List: []account.Change{}, Last: 3}},
-		{4, account.Changes{Last: 3, Lost: true}}, // as after a backup was restored
+		{4, account.Changes{Last: 3, Lost: true}}, // as after a restored backup
 	} {
 		if got, err := f.Accounts.Changes(t.Context(), test.after); err != nil || !cmp.Equal(got, test.want) {
 			t.Errorf("changes after %d: err %v\n%s", test.after, err, cmp.Diff(got, test.want))

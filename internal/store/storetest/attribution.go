@@ -11,11 +11,11 @@ import (
 	"weir/internal/report"
 )
 
-// testAttribution holds what sums of days by end user and tag are: the dearest told apart and the rest together, in reports
-// also after requests are deleted, with what is settled late.
+// testAttribution checks the sums of days by end user and tag: the values with the highest cost are reported
+// separately and the rest together, also after requests are deleted, including late settlements.
 func testAttribution(t *testing.T, f *fixture) {
 	create(t, f, "a")
-	const users = 2100 // 2,000 sums are told apart
+	const users = 2100 // 2,000 sums are reported separately
 	day := noon.AddDate(0, 0, -3)
 	entryOf := func(n int, user string, tags ...llm.Tag) ledger.Entry {
 		e := entry(n)
@@ -30,8 +30,10 @@ func testAttribution(t *testing.T, f *fixture) {
 	for n := range users {
 		list = append(list, entryOf(n, fmt.Sprint("user ", n)))
 	}
-	for n := range 25 { // names of tags: the 20 whose attempts have cost most are told apart, with the one that all have
-		list = append(list, entryOf(users+n, "tagged", llm.Tag{Name: fmt.Sprint("tag", n), Value: "v"}, llm.Tag{Name: "team", Value: "x"}))
+	// Of the tags, the 20 with the highest cost are reported separately, and the one that all attempts have.
+	for n := range 25 {
+		list = append(list, entryOf(users+n, "tagged", llm.Tag{Name: fmt.Sprint("tag", n), Value: "v"},
+			llm.Tag{Name: "team", Value: "x"}))
 	}
 	apply(t, f, j.next(nil, list...))
 	whole := uses(t, f, report.UsesQuery{Account: "acc_a"}).Total
@@ -56,12 +58,15 @@ func testAttribution(t *testing.T, f *fixture) {
 	}
 	must.Do(t, f.Ledger.Attribute(t.Context(), day, nil))
 	rest := byUser()[report.Other]
-	if got := byUser(); len(got) > 2001 || got["user 2099"].Requests != 1 || got["tagged"].Requests != 25 || got["user 7"].Requests != 0 ||
+	if got := byUser(); len(got) > 2001 || got["user 2099"].Requests != 1 || got["tagged"].Requests != 25 ||
+		got["user 7"].Requests != 0 ||
 		rest.Requests < 100 || rest.Requests > 130 {
-		t.Errorf("added up: %d users, %d requests of others, and %+v of the dearest; want 2,000 sums told apart", len(got), rest.Requests, got["user 2099"])
+		t.Errorf("added up: %d users, %d requests of others, and %+v of the dearest; want 2,000 sums told apart",
+			len(got), rest.Requests, got["user 2099"])
 	}
 	byTag := func(name string) string {
-		page := uses(t, f, report.UsesQuery{Account: "acc_a", By: []report.Dimension{report.ByTag(name)}, Tags: []llm.Tag{{Name: "team", Value: "x"}}})
+		page := uses(t, f, report.UsesQuery{Account: "acc_a", By: []report.Dimension{report.ByTag(name)},
+			Tags: []llm.Tag{{Name: "team", Value: "x"}}})
 		var words string
 		for _, u := range page.Uses {
 			value := "none"
@@ -72,7 +77,8 @@ func testAttribution(t *testing.T, f *fixture) {
 		}
 		return words
 	}
-	if a, b, c := byTag("team"), byTag("tag9"), byTag("tag3"); a != "x 25 " || b != "v 1 none 24 " || c != "(other) 6 none 19 " {
+	if a, b, c := byTag("team"), byTag("tag9"), byTag("tag3"); a != "x 25 " || b != "v 1 none 24 " ||
+		c != "(other) 6 none 19 " {
 		t.Errorf("by tags: got %q, %q and %q, want 20 names told apart", a, b, c)
 	}
 	if n := must.Get(f.Ledger.Retain(t.Context(), noon, noon, nil))(t); n.Rows != users+25 {
@@ -80,8 +86,10 @@ func testAttribution(t *testing.T, f *fixture) {
 	}
 	apply(t, f, j.next(nil, entryOf(5000, "user 2099"), entryOf(5001, "late")))
 	whole = uses(t, f, report.UsesQuery{Account: "acc_a"}).Total
-	if got := byUser(); got["user 2099"].Requests != 2 || got[report.Other].Requests+got["late"].Requests != rest.Requests+1 {
-		t.Errorf("settled late: got %+v, and %d requests of others, %d before; want one more of each", got["user 2099"], got[report.Other].Requests, rest.Requests)
+	if got := byUser(); got["user 2099"].Requests != 2 ||
+		got[report.Other].Requests+got["late"].Requests != rest.Requests+1 {
+		t.Errorf("settled late: got %+v, and %d requests of others, %d before; want one more of each",
+			got["user 2099"], got[report.Other].Requests, rest.Requests)
 	}
 	verified(t, f)
 	again := must.Get(f.Ledger.Verify(t.Context(), nil))(t)
@@ -95,22 +103,24 @@ func testAttribution(t *testing.T, f *fixture) {
 	must.Do(t, f.Ledger.RetainAttribution(t.Context(), day.AddDate(0, 0, 1)))
 	apply(t, f, j.next(nil, entryOf(5002, "")))
 	whole = uses(t, f, report.UsesQuery{Account: "acc_a"}).Total
-	if got := byUser(); got[""].Requests != users+26 || got["user 2099"].Requests != 1 { // one row is there
+	if got := byUser(); got[""].Requests != users+26 || got["user 2099"].Requests != 1 { // one row exists
 		t.Errorf("forgotten: got %d requests of nobody and %+v", got[""].Requests, got["user 2099"])
 	}
 	verified(t, f)
 }
 
-// testAttributionNamed holds that of tags those are told apart that the operator names, however few there are, and that
-// attempts that are not told apart are counted.
+// testAttributionNamed checks that the operator's tags are reported separately, and that attempts under report.Other
+// are counted.
 func testAttributionNamed(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	e := entry(1)
 	e.Account, e.Arrived = "acc_a", noon.AddDate(0, 0, -1)
-	e.Attribution = llm.Attribution{User: "ada", Tags: []llm.Tag{{Name: "team", Value: "x"}, {Name: "session", Value: "7"}}}
+	e.Attribution = llm.Attribution{User: "ada", Tags: []llm.Tag{{Name: "team", Value: "x"},
+		{Name: "session", Value: "7"}}}
 	apply(t, f, newTape().next(nil, e))
 	must.Do(t, f.Ledger.Attribute(t.Context(), noon.AddDate(0, 0, -1), []string{"team"}))
-	q := report.UsesQuery{Account: "acc_a", By: []report.Dimension{report.ByUser, report.ByTag("team"), report.ByTag("session")}}
+	q := report.UsesQuery{Account: "acc_a", By: []report.Dimension{report.ByUser, report.ByTag("team"),
+		report.ByTag("session")}}
 	page := uses(t, f, q)
 	if len(page.Uses) != 1 {
 		t.Fatalf("by user and tags: got %+v, want one group", page.Uses)
@@ -123,7 +133,7 @@ func testAttributionNamed(t *testing.T, f *fixture) {
 	must.Equal(t, f.Ledger.OtherAttempts(), int64(1), "attempts that are not told apart")
 }
 
-// testAttributionOfClosed holds that a closed account's end users and tags are in no sum, and that what was used stays.
+// testAttributionOfClosed checks that no sum has a closed account's end users and tags, and that its usage remains.
 func testAttributionOfClosed(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	j := newTape()

@@ -22,22 +22,22 @@ import (
 	"weir/internal/store"
 )
 
-// ann is somebody with all that an actor can have.
+// ann returns an actor with all fields set.
 func ann() audit.Actor {
 	return audit.Actor{Kind: audit.User, ID: "user_1", Name: "ann@example.com", Address: "192.0.2.7", Request: "req_1"}
 }
 
-// step is one change, and what the audit log is to say of it.
+// step is one change, with the expected audit log entry.
 type step struct {
 	name   string
 	do     func(ctx context.Context, f *fixture) error
-	action audit.Action // empty where nothing changes
+	action audit.Action // empty if nothing changes
 	object audit.Object
 	before string // JSON; empty for none
 	after  string
 }
 
-// second is the error of a change.
+// second returns the error of a change.
 func second[T any](_ T, err error) error { return err }
 
 func updates(u account.Update) func(context.Context, *fixture) error {
@@ -71,7 +71,7 @@ func resolves(n int, release bool) func(context.Context, *fixture) error {
 	}
 }
 
-// accountSteps are changes of an account.
+// accountSteps returns changes of an account.
 func accountSteps() []step {
 	acc := audit.Object{Kind: "account", ID: "acc_a", Name: "a"}
 	budget := account.Budget{Limit: 5*llm.USD + llm.USD/2, Period: budget.PeriodMonth}
@@ -95,7 +95,8 @@ func accountSteps() []step {
 			"", `{"name":"c","on_hangup":"cancel","suspended":false}`,
 		},
 		{
-			"suspend", updates(account.Update{Suspended: new(true)}), audit.AccountSuspended, acc, `{"suspended":false}`,
+			"suspend", updates(account.Update{Suspended: new(true)}), audit.AccountSuspended, acc,
+			`{"suspended":false}`,
 			`{"suspended":true}`,
 		},
 		{"suspend again", updates(account.Update{Suspended: new(true)}), "", acc, "", ""},
@@ -118,7 +119,8 @@ func accountSteps() []step {
 			`{"concurrency":null,"rpm":null}`, `{"concurrency":4,"rpm":600}`,
 		},
 		{
-			"one limit", updates(account.Update{Limits: &account.Limits{RPM: 60, Concurrency: 4}}), audit.AccountChanged,
+			"one limit", updates(account.Update{Limits: &account.Limits{RPM: 60, Concurrency: 4}}),
+			audit.AccountChanged,
 			acc, `{"rpm":600}`, `{"rpm":60}`,
 		},
 		{
@@ -140,7 +142,7 @@ func accountSteps() []step {
 	}
 }
 
-// otherSteps are changes of what is not an account, after those of one.
+// otherSteps returns changes of other objects, to be made after those of an account.
 func otherSteps(e *ledger.Entry) []step {
 	key, renamed := audit.Object{Kind: "key", ID: "key_1", Name: "über label"}, audit.Object{
 		Kind: "key", ID: "key_1",
@@ -157,7 +159,8 @@ func otherSteps(e *ledger.Entry) []step {
 				return f.Accounts.CreateKey(ctx, ann(), k, account.Hash{1})
 			},
 			audit.KeyCreated, key, "",
-			`{"budget_period":"month","budget_usd":"5","concurrency":3,"creator":"user_1","expires":"2027-01-01T00:00:00.000001Z","label":"über label",` +
+			`{"budget_period":"month","budget_usd":"5","concurrency":3,"creator":"user_1",` +
+				`"expires":"2027-01-01T00:00:00.000001Z","label":"über label",` +
 				`"last4":"abcd","models":["openai/*","fast"],"permissions":["chat"],"rpm":1,"tpm":2}`,
 		},
 		{"same label", changesKey(account.KeyUpdate{Label: &k.Label}), "", key, "", ""},
@@ -192,7 +195,8 @@ func otherSteps(e *ledger.Entry) []step {
 		},
 		{
 			"credit note", func(ctx context.Context, f *fixture) error {
-				return f.Ledger.Correct(ctx, ann(), ledger.Correct{ID: attempt(1).ID, Amount: -70, Reason: "credit note"})
+				return f.Ledger.Correct(ctx, ann(), ledger.Correct{ID: attempt(1).ID, Amount: -70,
+					Reason: "credit note"})
 			},
 			audit.AttemptCorrected, resolved(1), `{"cost_usd":"0.000000077"}`,
 			`{"cost_usd":"0.000000007","reason":"credit note"}`,
@@ -208,7 +212,7 @@ func otherSteps(e *ledger.Entry) []step {
 	}
 }
 
-// testAudit makes every change there is, and compares the last entry of the log.
+// testAudit makes every kind of change, and compares the last entry of the log.
 func testAudit(t *testing.T, f *fixture) {
 	e := unknown(1)
 	apply(t, f, newTape().next(nil, e, unknown(2)))
@@ -258,7 +262,7 @@ func logged(t *testing.T, f *fixture, q audit.Query) []audit.Entry {
 	return list
 }
 
-// whole wants so many entries in a whole chain.
+// whole checks that the log has that many entries in an intact chain.
 func whole(t *testing.T, f *fixture, entries int64) (head audit.Hash) {
 	t.Helper()
 	v, err := f.Audit.Verify(t.Context(), audit.Hash{})
@@ -268,7 +272,7 @@ func whole(t *testing.T, f *fixture, entries int64) (head audit.Hash) {
 	return v.Head
 }
 
-// testAuditFailed is that a change that fails leaves no entry.
+// testAuditFailed checks that a failed change leaves no entry.
 func testAuditFailed(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	apply(t, f, newTape().next(nil, entry(1)))
@@ -305,7 +309,7 @@ func testAuditFailed(t *testing.T, f *fixture) {
 	}
 }
 
-// testKeyChanges is what UpdateKey does beside its entries.
+// testKeyChanges checks UpdateKey, except for its entries.
 func testKeyChanges(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	k := newKey("key_1", "acc_a")
@@ -351,7 +355,7 @@ func testKeyChanges(t *testing.T, f *fixture) {
 	}
 }
 
-// testAuditQueries selects entries by all that a query can have.
+// testAuditQueries selects entries by every field of a query.
 func testAuditQueries(t *testing.T, f *fixture) {
 	create(t, f, "a", "b") // 1, 2
 	f.advance(time.Hour)
@@ -406,8 +410,8 @@ func places(list []audit.Entry) string {
 	return strings.Join(all, " ")
 }
 
-// testAuditWriters has many processes change things at once: each entry follows
-// from the one before it.
+// testAuditWriters makes changes in many processes concurrently, and checks that each entry follows from the one
+// before.
 func testAuditWriters(t *testing.T, f *fixture) {
 	const nodes, each = 6, 8
 	create(t, f, "a")
@@ -430,7 +434,7 @@ func testAuditWriters(t *testing.T, f *fixture) {
 	if v, err := f.Audit.Verify(t.Context(), head); err != nil || !v.GoesOn {
 		t.Errorf("after the head of before: got %+v, %v; want that it goes on", v, err)
 	}
-	// What was before is what the entry before it has made.
+	// The value before a change is the value after the previous entry.
 	list, last := logged(t, f, audit.Query{Limit: nodes * each}), ""
 	for i := range list {
 		if last != "" && string(list[i].After) != last {

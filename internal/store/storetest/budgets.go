@@ -22,7 +22,7 @@ import (
 	"weir/internal/store"
 )
 
-// costing is the n-th attempt, settled at a cost.
+// costing returns the n-th attempt, settled at a cost.
 func costing(n int, cost llm.Money) ledger.Entry {
 	e := entry(n)
 	e.Usage = llm.Usage{llm.Output: int64(cost)}
@@ -37,7 +37,7 @@ func (j *tape) costing(settled ...ledger.Entry) *ledger.Batch {
 	return b
 }
 
-// month and day are the numbers of the periods that noon is in.
+// month and day are the numbers of the periods that contain noon.
 const (
 	theMonth = 202611
 	theDay   = 20261121
@@ -111,8 +111,7 @@ func testCredit(t *testing.T, f *fixture) {
 	}
 }
 
-// testGoodwill gives to an account that does not pay beforehand, which goes on so, and to
-// one that does.
+// testGoodwill grants goodwill to an account without credit, which stays without, and to one with credit.
 func testGoodwill(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	apply(t, f, newTape().costing(costing(1, 30)))
@@ -165,8 +164,7 @@ func testGoodwill(t *testing.T, f *fixture) {
 	must.Equal(t, actions[:len(actions)-1], want, "the audit log, the newest first")
 }
 
-// testCreditAtOnce pays in from many places at once: together they come to no more
-// than credit may.
+// testCreditAtOnce adds credit concurrently, and checks that the sum does not exceed the maximum.
 func testCreditAtOnce(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	const payers, fit = 8, 3
@@ -210,7 +208,7 @@ func budgeted(t *testing.T, f *fixture, limit llm.Money, period budget.Period, n
 		account.Update{Budget: &account.Budget{Limit: limit, Period: period}}); err != nil {
 		t.Fatal(err)
 	}
-	f.advance(2 * time.Second) // until all nodes have told what is under way
+	f.advance(2 * time.Second) // until all nodes have reported their attempts in progress
 	for _, n := range nodes {
 		if _, err := f.Leases.Beat(t.Context(), budget.Node{
 			Journal: n, Name: "host", Address: "here", Version: "1",
@@ -269,14 +267,13 @@ func testLease(t *testing.T, f *fixture) {
 	}
 }
 
-// testLeases has many nodes lease and give back at once: what they may come to
-// is never more than the limit.
+// testLeases leases and returns in many nodes concurrently, and checks that the sum never exceeds the limit.
 func testLeases(t *testing.T, f *fixture) {
 	const limit, rounds = 1000, 25
 	nodes := []uuid.UUID{uuid.New(), uuid.New(), uuid.New(), uuid.New()}
 	budgeted(t, f, limit, budget.PeriodTotal, nodes...)
 	id := budget.ID{Scope: "acc_a"}
-	var may atomic.Int64 // what all nodes may come to, at most
+	var may atomic.Int64 // the most that all nodes may spend
 	var all sync.WaitGroup
 	for i, n := range nodes {
 		s := f.open(t)
@@ -289,7 +286,7 @@ func testLeases(t *testing.T, f *fixture) {
 				r.Most = r.Least + llm.Money(rng.IntN(300))
 				if rng.IntN(2) == 0 {
 					r.Least, r.Most = 0, 0
-					may.Add(int64(used - granted)) // before: what is given back is not used any more
+					may.Add(int64(used - granted)) // before the call, because a returned amount is not used any more
 				}
 				l, err := s.Leases.Lease(t.Context(), r)
 				if err != nil {
@@ -317,13 +314,14 @@ func testNodes(t *testing.T, f *fixture) {
 	if err != nil || beat.Alive != 1 || beat.Told != beat.Incarnation {
 		t.Errorf("the first beat: got %+v, %v", beat, err)
 	}
-	if list, err := f.Leases.Nodes(t.Context()); err != nil || len(list) != 1 || !list[0].Alive || list[0].Name != "host-a" ||
+	if list, err := f.Leases.Nodes(t.Context()); err != nil || len(list) != 1 || !list[0].Alive ||
+		list[0].Name != "host-a" ||
 		list[0].Journal != a {
 		t.Errorf("nodes: got %+v, %v", list, err)
 	}
 	shared := beat.For > 0
-	if beat, err := f.Leases.Beat(t.Context(), budget.Node{Journal: b, Name: "host-b", Started: noon}); err != nil || shared &&
-		beat.Alive != 2 {
+	if beat, err := f.Leases.Beat(t.Context(), budget.Node{Journal: b, Name: "host-b", Started: noon}); err != nil ||
+		shared && beat.Alive != 2 {
 		t.Errorf("a second node: got %+v, %v", beat, err)
 	}
 	if err := f.Leases.ForgetNode(t.Context(), audit.Gateway(), a); !errors.Is(err, store.ErrNodeAlive) {
@@ -363,17 +361,17 @@ func testWanted(t *testing.T, f *fixture) {
 	if err != nil || len(beat.Wanted) != 0 {
 		t.Errorf("whoever wants it: got %+v, %v; want nothing", beat, err)
 	}
-	// Of what it has left it gives back all but what it has spent.
+	// It returns everything except what it has spent.
 	apply(t, f, (&tape{journal: a}).costing(costing(1, 30)))
 	lease(t, f.DB, budget.LeaseRequest{Journal: a, Budget: id, Used: 30})
 	lease(t, f.DB, budget.LeaseRequest{Journal: b, Budget: id, Least: 1000, Most: 1000})
-	if beat, err := f.Leases.Beat(t.Context(), budget.Node{Journal: a, Started: noon}); err != nil || len(beat.Wanted) > 0 {
+	if beat, err := f.Leases.Beat(t.Context(), budget.Node{Journal: a, Started: noon}); err != nil ||
+		len(beat.Wanted) > 0 {
 		t.Errorf("a node that has nothing to give: got %v wanted, %v; want nothing", beat.Wanted, err)
 	}
 }
 
-// testPassed holds that the other nodes hear of a budget that is passed, so that
-// they give back what they have of it.
+// testPassed checks that the other nodes learn of a passed budget, so that they return their leases of it.
 func testPassed(t *testing.T, f *fixture) {
 	a, b := uuid.New(), uuid.New()
 	budgeted(t, f, 100, budget.PeriodMonth, a, b)
@@ -394,8 +392,8 @@ func testPassed(t *testing.T, f *fixture) {
 	}
 }
 
-// testLowered holds that a node hears that all may come to more than the limit, and the others
-// that what they do not use is wanted.
+// testLowered checks that a node learns that all leases together exceed the limit, and the others that their unused
+// amounts are wanted.
 func testLowered(t *testing.T, f *fixture) {
 	a, b := uuid.New(), uuid.New()
 	budgeted(t, f, 100, budget.PeriodTotal, a, b)
@@ -412,11 +410,13 @@ func testLowered(t *testing.T, f *fixture) {
 	if err != nil || len(beat.Wanted) != 0 {
 		t.Errorf("a node that has nothing of it: got %+v, %v; want nothing wanted", beat, err)
 	}
-	if l := lease(t, f.DB, budget.LeaseRequest{Journal: b, Budget: id, Used: 1, Least: 1, Most: 1}); l.Excess != 11 || l.Granted != 1 {
+	if l := lease(t, f.DB, budget.LeaseRequest{Journal: b, Budget: id, Used: 1, Least: 1, Most: 1}); l.Excess != 11 ||
+		l.Granted != 1 {
 		t.Errorf("another node: got %+v, want it over, and what it uses counted", l)
 	}
 	lease(t, f.DB, budget.LeaseRequest{Journal: a, Budget: id, Used: 30})
-	if l := lease(t, f.DB, budget.LeaseRequest{Journal: a, Budget: id, Used: 30, Least: 9, Most: 9}); l.Excess != 0 || l.Granted != 39 {
+	if l := lease(t, f.DB, budget.LeaseRequest{Journal: a, Budget: id, Used: 30, Least: 9, Most: 9}); l.Excess != 0 ||
+		l.Granted != 39 {
 		t.Errorf("30 in use of 40: got %+v, want 9 more", l)
 	}
 }

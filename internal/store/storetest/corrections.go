@@ -17,8 +17,7 @@ import (
 	"weir/internal/report"
 )
 
-// bounded is an attempt whose end nobody saw: it may have cost 1000 nano-dollars more
-// than its best estimate.
+// bounded returns an attempt with an unseen end: it may have cost 1000 nano-dollars more than its estimate.
 func bounded(n int) ledger.Entry {
 	e := entry(n)
 	e.Outcome, e.Provenance, e.AtMost = ledger.OutcomeClientGone, ledger.Estimated, e.Cost+1000
@@ -41,8 +40,8 @@ func spentInAll(t *testing.T, f *fixture, scope string) llm.Money {
 	return got
 }
 
-// testCorrect has corrections of exact, bounded and unknown rows count everywhere, before
-// and after what resolves them.
+// testCorrect checks that corrections of exact, bounded and unknown rows count everywhere, before and after their
+// resolution.
 func testCorrect(t *testing.T, f *fixture) {
 	exact, open, lost := entry(1), bounded(2), unknown(3)
 	apply(t, f, newTape().next(nil, exact, open, lost))
@@ -94,7 +93,7 @@ func testCorrect(t *testing.T, f *fixture) {
 	}
 	verified(t, f)
 
-	// What resolves an attempt says what it cost in the end, with the corrections before.
+	// The resolution sets the final cost, including the earlier corrections.
 	for n, cost := range map[int]llm.Money{2: 70, 3: 7} {
 		must.Do(t, f.Ledger.Resolve(t.Context(), ann(), attempt(n).ID, cost, false))
 	}
@@ -112,7 +111,7 @@ func testCorrect(t *testing.T, f *fixture) {
 	}
 }
 
-// testCorrectRefused is what no correction can be.
+// testCorrectRefused checks invalid corrections.
 func testCorrectRefused(t *testing.T, f *fixture) {
 	e := entry(1)
 	apply(t, f, newTape().next([]ledger.Attempt{attempt(2)}, e))
@@ -160,7 +159,7 @@ func testCorrectRefused(t *testing.T, f *fixture) {
 	verified(t, f)
 }
 
-// testCorrectAtOnce has many take from one attempt: together no more than it cost.
+// testCorrectAtOnce subtracts from one attempt concurrently, and checks that the sum does not exceed its cost.
 func testCorrectAtOnce(t *testing.T, f *fixture) {
 	e := entry(1)
 	apply(t, f, newTape().next(nil, e))
@@ -174,7 +173,8 @@ func testCorrectAtOnce(t *testing.T, f *fixture) {
 			if i%2 == 0 {
 				to = other
 			}
-			err := to.Ledger.Correct(t.Context(), ann(), ledger.Correct{ID: e.ID, Amount: -e.Cost / 3, Reason: fmt.Sprint(i)})
+			err := to.Ledger.Correct(t.Context(), ann(), ledger.Correct{ID: e.ID, Amount: -e.Cost / 3,
+				Reason: fmt.Sprint(i)})
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -204,7 +204,7 @@ func older(t *testing.T, f *fixture, q ledger.ResolveQuery) ledger.Resolution {
 	return got
 }
 
-// testResolveOlder resolves by each rule those that are old, of an account, and no others.
+// testResolveOlder resolves by each rule the old attempts of an account, and no others.
 func testResolveOlder(t *testing.T, f *fixture) {
 	j := newTape()
 	exact, first, second, foreign, young, lost := entry(1), bounded(2), bounded(3), bounded(4), bounded(5), unknown(6)
@@ -257,7 +257,7 @@ func testResolveOlder(t *testing.T, f *fixture) {
 	if err != nil || got != want || !cmp.Equal(progress, [][2]int64{{2, 2}}) {
 		t.Errorf("at most: got %+v, %v, progress %v; want %+v", got, err, progress, want)
 	}
-	if got := spentInAll(t, f, "acc_a"); got != all-1000 { // the bounds are what it cost now
+	if got := spentInAll(t, f, "acc_a"); got != all-1000 { // the bounds are the cost now
 		t.Errorf("at the bounds: got %s spent, want %s", got, all-1000)
 	}
 	if got := older(t, f, ledger.ResolveQuery{Rule: ledger.RuleRelease}); got != (ledger.Resolution{}) {
@@ -277,8 +277,8 @@ func testResolveOlder(t *testing.T, f *fixture) {
 	verified(t, f)
 }
 
-// testResolveOlderSeen leaves alone whose end was seen, though its price is not known: no rule
-// may take away what a provider has told. By hand it can be resolved.
+// testResolveOlderSeen checks that no rule changes an attempt with a seen end but without a price, because the
+// provider's numbers remain. It can be resolved by hand.
 func testResolveOlderSeen(t *testing.T, f *fixture) {
 	seen, assumed := entry(1), entry(2)
 	for _, e := range []*ledger.Entry{&seen, &assumed} {
@@ -308,8 +308,8 @@ func testResolveOlderSeen(t *testing.T, f *fixture) {
 	verified(t, f)
 }
 
-// testResolveOlderAtOnce has two resolve what one transaction cannot hold: each attempt
-// is resolved once.
+// testResolveOlderAtOnce resolves more attempts than one transaction in two concurrent calls, and checks that each is
+// resolved once.
 func testResolveOlderAtOnce(t *testing.T, f *fixture) {
 	const many = 250
 	j := newTape()

@@ -35,7 +35,8 @@ func testIdempotency(t *testing.T, f *fixture) {
 	must.Do(t, f.Kept.IdempotencyFinish(t.Context(), record, []byte("reply")))
 	begin(t, f, record, idempotency.Done, "reply")
 	begin(t, f, otherBody, idempotency.Other, "")
-	if err := f.Kept.IdempotencyFinish(t.Context(), record, []byte("again")); !errors.Is(err, store.ErrIdempotencyLost) {
+	if err := f.Kept.IdempotencyFinish(t.Context(), record, []byte("again")); !errors.Is(err,
+		store.ErrIdempotencyLost) {
 		t.Errorf("finish twice: got %v, want ErrIdempotencyLost", err)
 	}
 

@@ -17,7 +17,7 @@ import (
 	"weir/internal/must"
 )
 
-// foreign is an account of another gateway with n keys, each of which has spent 3 of 10 in a month.
+// foreign returns an account of another gateway with n keys, each of which has spent 3 of 10 in a month.
 func foreign(name string, n int) *imports.Account {
 	a := &imports.Account{From: "other team " + name, Opening: 40}
 	a.Name, a.OnDisconnect = name, account.DisconnectDefault
@@ -45,8 +45,8 @@ func entries(t *testing.T, f *fixture, action audit.Action) int {
 	return len(must.Get(f.Audit.Entries(t.Context(), audit.Query{Action: action, Limit: 10_000}))(t))
 }
 
-// testImport takes an account over: its keys are found by their hashes, its budgets have what was spent of them, and
-// neither is usage.
+// testImport imports an account: its keys are found by their hashes, and its budgets have the earlier spending, which
+// is not usage.
 func testImport(t *testing.T, f *fixture) {
 	create(t, f, "team")
 	a := foreign("team", 2)
@@ -65,7 +65,8 @@ func testImport(t *testing.T, f *fixture) {
 	spent(t, f, got.ID, theMonth, 40)
 	spent(t, f, got.ID, theDay, 0)
 	spent(t, f, key.ID, theMonth, 3)
-	for action, want := range map[audit.Action]int{audit.AccountCreated: 2, audit.KeyCreated: 2, audit.BudgetOpened: 3} {
+	for action, want := range map[audit.Action]int{audit.AccountCreated: 2, audit.KeyCreated: 2,
+		audit.BudgetOpened: 3} {
 		if n := entries(t, f, action); n != want {
 			t.Errorf("audit log: got %d of %s, want %d", n, action, want)
 		}
@@ -78,7 +79,7 @@ func testImport(t *testing.T, f *fixture) {
 	}
 }
 
-// testImportMany takes over more keys than one transaction does.
+// testImportMany imports more keys than one transaction does.
 func testImportMany(t *testing.T, f *fixture) {
 	a := foreign("team", 450)
 	done := imported(t, f, a, false)
@@ -90,8 +91,8 @@ func testImportMany(t *testing.T, f *fixture) {
 	}
 }
 
-// testImportAgain changes nothing the second time: what somebody changed here meanwhile stays, a key that was rotated or
-// revoked is not made again, and an opening balance is raised and never lowered.
+// testImportAgain checks that a second import changes nothing: changes made here remain, a rotated or revoked key is
+// not made again, and an opening balance is raised and never lowered.
 func testImportAgain(t *testing.T, f *fixture) {
 	a := foreign("team", 3)
 	done := imported(t, f, a, false)
@@ -122,7 +123,7 @@ func testImportAgain(t *testing.T, f *fixture) {
 
 func keysHash(a *imports.Account, i int) account.Hash { return a.Keys[i].Hash }
 
-// testImportFailed leaves nothing half, and goes on from there.
+// testImportFailed checks that a failed import leaves no partial data, and that the next one continues.
 func testImportFailed(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	taken := newKey("key_taken", "acc_a")
@@ -140,8 +141,8 @@ func testImportFailed(t *testing.T, f *fixture) {
 	}
 }
 
-// testOpenings has an opening balance count against the budget of its period and of all time, on every node, and not in
-// the next period.
+// testOpenings checks that an opening balance counts against the budget of its period and of all time, on every node,
+// and not in the next period.
 func testOpenings(t *testing.T, f *fixture) {
 	a := foreign("team", 1)
 	done := imported(t, f, a, false)

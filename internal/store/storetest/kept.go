@@ -20,7 +20,7 @@ import (
 	"weir/internal/store"
 )
 
-// limited opens the database once more, under a quota.
+// limited opens the database again, with a quota.
 func (f *fixture) limited(t *testing.T, q kept.Quota) *store.DB {
 	t.Helper()
 	f.options.Kept = q
@@ -34,17 +34,18 @@ func recordOf(account, key string) store.IdempotencyRecord {
 	}, Node: "n", Epoch: "1"}
 }
 
-// reply keeps a reply for an account.
+// reply stores a reply for an account.
 func (f *fixture) reply(t *testing.T, s *store.DB, account, key, text string) error {
 	t.Helper()
 	c := recordOf(account, key)
-	if state, _, err := s.Kept.IdempotencyBegin(t.Context(), c, idempotency.TTL); state != idempotency.New || err != nil {
+	if state, _, err := s.Kept.IdempotencyBegin(t.Context(), c, idempotency.TTL); state != idempotency.New ||
+		err != nil {
 		t.Fatalf("begin %s: %s, %v", key, state, err)
 	}
 	return s.Kept.IdempotencyFinish(t.Context(), c, []byte(text))
 }
 
-// respond keeps a response for an account, for a week.
+// respond stores a response for an account, for a week.
 func (f *fixture) respond(t *testing.T, s *store.DB, account, id, text string, items ...string) error {
 	t.Helper()
 	now := f.clock()
@@ -69,7 +70,7 @@ func wantRefusal(t *testing.T, what string, err error, want kept.Refusal) {
 	}
 }
 
-// testKept is what the sums have of everything that is kept, and has it no longer.
+// testKept checks the sums of everything that is stored and deleted.
 func testKept(t *testing.T, f *fixture) {
 	s := f.DB
 	for i := range 3 {
@@ -104,18 +105,19 @@ func testKept(t *testing.T, f *fixture) {
 	wantKept(t, s, "after that of responses", kept.Usage{Account: "a", Replies: 1, ReplyBytes: 5})
 }
 
-// begun is a record that runs.
+// begun returns a record of a running request.
 func begun(t *testing.T, s *store.DB, account, key string) store.IdempotencyRecord {
 	t.Helper()
 	c := recordOf(account, key)
-	if state, _, err := s.Kept.IdempotencyBegin(t.Context(), c, idempotency.TTL); state != idempotency.New || err != nil {
+	if state, _, err := s.Kept.IdempotencyBegin(t.Context(), c, idempotency.TTL); state != idempotency.New ||
+		err != nil {
 		t.Fatalf("begin %s: %s, %v", key, state, err)
 	}
 	return c
 }
 
-// testKeptQuota is that an account has so much kept and no more, of replies and responses
-// together, and that a key is spent whose reply is not kept.
+// testKeptQuota checks that replies and responses together do not exceed an account's quota, and that a key is spent
+// if its reply is not stored.
 func testKeptQuota(t *testing.T, f *fixture) {
 	s := f.limited(t, kept.Quota{Bytes: 10, Number: 3})
 	wantRefusal(t, "larger than all", f.reply(t, s, "a", "large", "eleven char"), kept.OverQuota)
@@ -139,8 +141,7 @@ func testKeptQuota(t *testing.T, f *fixture) {
 	}, kept.Usage{Account: "b", Replies: 1, ReplyBytes: 10})
 }
 
-// testKeptAtOnce is that nodes which keep at once keep what the quota has room for, and
-// that all of it is given back.
+// testKeptAtOnce checks that concurrent nodes do not exceed the quota, and that all of it is released.
 func testKeptAtOnce(t *testing.T, f *fixture) {
 	const nodes, each, room = 3, 20, 30
 	var wg sync.WaitGroup
@@ -186,8 +187,8 @@ func testKeptAtOnce(t *testing.T, f *fixture) {
 	wantKept(t, f.DB, "after sweeps")
 }
 
-// testKeptTogether is that responses which come at the same time are kept, each or none of them, whoever
-// leaves meanwhile, and that their sums are those of what is there.
+// testKeptTogether checks that concurrent responses are each stored completely or not at all, even if clients leave,
+// and that the sums match the stored ones.
 func testKeptTogether(t *testing.T, f *fixture) {
 	const many, room = 120, 25
 	s := f.limited(t, kept.Quota{Bytes: room * 10})
@@ -205,7 +206,8 @@ func testKeptTogether(t *testing.T, f *fixture) {
 				leave()
 			}
 			err := s.Kept.KeepResponse(ctx, &conversation.Record{
-				Account: account, Scope: "key", ID: id, Created: f.clock(), Expires: f.clock().Add(day), Sealed: []byte("0123456789"),
+				Account: account, Scope: "key", ID: id, Created: f.clock(), Expires: f.clock().Add(day),
+				Sealed: []byte("0123456789"),
 			})
 			switch {
 			case errors.Is(err, kept.OverQuota):
@@ -235,8 +237,7 @@ func testKeptTogether(t *testing.T, f *fixture) {
 	}
 }
 
-// testKeptDisk is that nothing is kept while too little of the disk is free, where that is
-// the gateway's.
+// testKeptDisk checks that nothing is stored while the database's disk, if it is local, has too little space.
 func testKeptDisk(t *testing.T, f *fixture) {
 	s := f.limited(t, kept.Quota{FreeDisk: math.MaxInt64})
 	version := must.Get(s.Version(t.Context()))(t)
@@ -253,8 +254,8 @@ func testKeptDisk(t *testing.T, f *fixture) {
 	wantRefusal(t, "with room", f.reply(t, f.limited(t, kept.Quota{FreeDisk: 1}), "a", "2", "x"), "")
 }
 
-// testKeptPurged is that a purge leaves the keys spent whose replies it takes, and says
-// who did it.
+// testKeptPurged checks that a purge leaves the keys of deleted replies spent, and that the audit log names its
+// actor.
 func testKeptPurged(t *testing.T, f *fixture) {
 	const many = 600 // more than one transaction purges
 	s := f.DB

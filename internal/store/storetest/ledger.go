@@ -17,7 +17,7 @@ import (
 	"weir/internal/report"
 )
 
-// noon is when the attempts of these tests are opened, unless they say more.
+// noon is when the attempts of these tests are opened, unless they set another time.
 var noon = time.Date(2026, 11, 21, 12, 34, 56, 789000, time.UTC)
 
 func price() llm.Price {
@@ -33,7 +33,7 @@ func priceRecord() ledger.PriceRecord {
 	return ledger.PriceRecord{Version: p.Version, Rates: p.Rates, Tiers: p.Tiers, Modes: p.Modes}
 }
 
-// attempt is an opened attempt of acc_a, the n-th.
+// attempt returns the n-th opened attempt of acc_a.
 func attempt(n int) ledger.Attempt {
 	return ledger.Attempt{
 		ID:      ledger.AttemptID{Request: uuid.NewSHA1(uuid.Nil, fmt.Append(nil, n)), N: 1},
@@ -43,7 +43,7 @@ func attempt(n int) ledger.Attempt {
 	}
 }
 
-// entry is the same, settled.
+// entry returns the n-th attempt, settled.
 func entry(n int) ledger.Entry {
 	e := ledger.Entry{Attempt: attempt(n), Settlement: ledger.Settlement{
 		Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Usage: llm.Usage{
@@ -57,7 +57,7 @@ func entry(n int) ledger.Entry {
 	return e
 }
 
-// unknown is the same, of unknown outcome.
+// unknown returns the n-th attempt, with unknown outcome.
 func unknown(n int) ledger.Entry {
 	a := attempt(n)
 	return ledger.Entry{Attempt: a, Settlement: ledger.Settlement{
@@ -90,7 +90,7 @@ func apply(t *testing.T, f *fixture, b *ledger.Batch) {
 	}
 }
 
-// verified fails the test when the rollups are not what the rows say.
+// verified fails the test if the rollups differ from the rows.
 func verified(t *testing.T, f *fixture) report.Verification {
 	t.Helper()
 	v, err := f.Ledger.Verify(t.Context(), nil)
@@ -160,7 +160,7 @@ func testOpenAttempts(t *testing.T, f *fixture) {
 	}
 }
 
-// testSettledOnce settles attempts again, which a sound journal never does.
+// testSettledOnce settles attempts again, which an intact journal never does.
 func testSettledOnce(t *testing.T, f *fixture) {
 	j := newTape()
 	apply(t, f, j.next(nil, entry(1)))
@@ -206,8 +206,7 @@ func testEntries(t *testing.T, f *fixture) {
 	}
 }
 
-// testTexts has what a client or a provider may put into a text, which must
-// not hold up the journal.
+// testTexts checks that no text of a client or a provider can block the journal.
 func testTexts(t *testing.T, f *fixture) {
 	e := entry(1)
 	e.Requested, e.Tier = "a\x00b \u2028 'é' ? $1", "\x00\x01\"\\"
@@ -239,7 +238,7 @@ func testMidnight(t *testing.T, f *fixture) {
 	verified(t, f)
 }
 
-// testWriters has two processes write at once for a while.
+// testWriters writes in two processes concurrently for a while.
 func testWriters(t *testing.T, f *fixture) {
 	second := f.open(t)
 	done := make(chan error, 2)
@@ -256,7 +255,8 @@ func testWriters(t *testing.T, f *fixture) {
 	}()
 	go func() {
 		for i := range batches {
-			if err := f.Accounts.CreateAccount(t.Context(), audit.Gateway(), newAccount(fmt.Sprint("n", i))); err != nil {
+			if err := f.Accounts.CreateAccount(t.Context(), audit.Gateway(),
+				newAccount(fmt.Sprint("n", i))); err != nil {
 				done <- fmt.Errorf("create account %d: %w", i, err)
 				return
 			}
@@ -273,7 +273,7 @@ func testWriters(t *testing.T, f *fixture) {
 	}
 }
 
-// testCancelled leaves nothing half done.
+// testCancelled checks that a cancelled call leaves no partial changes.
 func testCancelled(t *testing.T, f *fixture) {
 	j := newTape()
 	batch := j.next(nil, entry(1))

@@ -15,7 +15,7 @@ import (
 	"weir/internal/report"
 )
 
-// sumOfEntry is what one entry adds to an overview.
+// sumOfEntry returns the amounts that an entry adds to an overview.
 func sumOfEntry(e *ledger.Entry) report.Sum {
 	s := report.Sum{Usage: e.Usage, Cost: e.Cost, Attempts: 1}
 	if e.Counts {
@@ -60,7 +60,7 @@ func testOverview(t *testing.T, f *fixture) {
 	before.Opened, before.Arrived = noon.AddDate(0, 0, -4), noon.AddDate(0, 0, -4)
 	apply(t, f, newTape().next([]ledger.Attempt{attempt(9)}, today, slow, old, failed, guessed, lost, foreign, before))
 	must.Do(t, f.Ledger.Resolve(t.Context(), audit.Gateway(), lost.ID, 77, false))
-	lost.Cost, lost.AtMost = 77, 0 // as it is corrected, so that it is not unknown any more
+	lost.Cost, lost.AtMost = 77, 0 // as corrected, so that it is not unknown any more
 
 	failure, guess := sumOfEntry(&failed), sumOfEntry(&guessed)
 	failure.Errors, guess.Estimated = 1, 1
@@ -108,7 +108,8 @@ func testReportRanges(t *testing.T, f *fixture) {
 		{"", "2026-11-21", 0},
 		{"2026-11-21", "today", 0},
 	} {
-		got, err := f.Reports.Overview(t.Context(), report.OverviewQuery{Account: "acc_a", From: test.from, To: test.to})
+		got, err := f.Reports.Overview(t.Context(), report.OverviewQuery{Account: "acc_a",
+			From: test.from, To: test.to})
 		if len(got.Days) != test.days || (err == nil) != (test.days > 0) {
 			t.Errorf("overview of %q to %q: got %d days, %v; want %d", test.from, test.to, len(got.Days), err,
 				test.days)
@@ -144,7 +145,8 @@ func testKeySpend(t *testing.T, f *fixture) {
 
 func createKey(t *testing.T, f *fixture, k account.Key) {
 	t.Helper()
-	if err := f.Accounts.CreateKey(t.Context(), audit.Gateway(), k, account.Hash(sha256.Sum256([]byte(k.ID)))); err != nil {
+	if err := f.Accounts.CreateKey(t.Context(), audit.Gateway(), k,
+		account.Hash(sha256.Sum256([]byte(k.ID)))); err != nil {
 		t.Fatalf("create key %s: %v", k.ID, err)
 	}
 }
@@ -217,7 +219,8 @@ func testUnpriced(t *testing.T, f *fixture) {
 	second := one
 	second.ID, second.Model = entry(6).ID, "other"
 	apply(t, f, newTape().next(nil, priced, one, two, late, entry(5), second))
-	other := report.UnpricedModel{Model: "openai/other", Attempts: 1, Accounts: 1, First: "2026-11-21", Last: "2026-11-21"}
+	other := report.UnpricedModel{Model: "openai/other", Attempts: 1, Accounts: 1, First: "2026-11-21",
+		Last: "2026-11-21"}
 	whole := report.UnpricedModel{
 		Model: "openai/new", Attempts: 3, Accounts: 2, First: "2026-11-21",
 		Last: "2026-11-22",
@@ -235,9 +238,11 @@ func testUnpriced(t *testing.T, f *fixture) {
 		{"2026-11-22", "", "", 3, []report.UnpricedModel{last}},
 		{"", "2026-11-20", "", 3, nil},
 	} {
-		got, err := f.Reports.Unpriced(t.Context(), report.UnpricedQuery{From: test.from, To: test.to, After: test.after, Limit: test.limit})
+		got, err := f.Reports.Unpriced(t.Context(), report.UnpricedQuery{From: test.from, To: test.to,
+			After: test.after, Limit: test.limit})
 		if diff := cmp.Diff(got, test.want); diff != "" || err != nil {
-			t.Errorf("%d from %q to %q after %q: %v (-got +want):\n%s", test.limit, test.from, test.to, test.after, err, diff)
+			t.Errorf("%d from %q to %q after %q: %v (-got +want):\n%s", test.limit, test.from, test.to,
+				test.after, err, diff)
 		}
 	}
 	if _, err := f.Reports.Unpriced(t.Context(), report.UnpricedQuery{From: "soon", Limit: 1}); err == nil {
@@ -245,8 +250,7 @@ func testUnpriced(t *testing.T, f *fixture) {
 	}
 }
 
-// testUnseen counts attempts whose end nobody saw until they are resolved, and adds up
-// what they may have cost.
+// testUnseen counts attempts with an unseen end until they are resolved, and adds up how much they may have cost.
 func testUnseen(t *testing.T, f *fixture) {
 	create(t, f, "a", "b", "c")
 	seen, gone, more, died, late, foreign := entry(1), entry(2), entry(3), unknown(4), entry(5), entry(6)
@@ -255,7 +259,7 @@ func testUnseen(t *testing.T, f *fixture) {
 	}
 	late.Opened, late.Arrived = noon.AddDate(0, 0, 1), noon.AddDate(0, 0, 1)
 	foreign.Account = "acc_b"
-	unpriced := entry(7) // its end was seen, and its price is not known
+	unpriced := entry(7) // its end was seen, and it has no price
 	unpriced.Unpriced, unpriced.AtMost = unpriced.Unpriced.With(llm.Maps), unpriced.Cost+5000
 	apply(t, f, newTape().next(nil, unpriced, seen, gone, more, died, late, foreign))
 	b := report.UnseenSum{Account: "acc_b", Attempts: 1, Uncertain: 1000, First: "2026-11-21"}
@@ -310,7 +314,7 @@ func testUnseen(t *testing.T, f *fixture) {
 	}
 }
 
-// testExportNames has the names of account and key beside their ids, empty where they are gone.
+// testExportNames checks that exports have the names of account and key next to their ids, empty if they are deleted.
 func testExportNames(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	k := newKey("key_a", "acc_a")
@@ -331,7 +335,7 @@ func testExportNames(t *testing.T, f *fixture) {
 	}
 }
 
-// testReplayed has a batch settle what is settled: it is counted once.
+// testReplayed settles an attempt in a batch again, and checks that it counts once.
 func testReplayed(t *testing.T, f *fixture) {
 	j := newTape()
 	batches := []*ledger.Batch{j.next([]ledger.Attempt{attempt(1)}, entry(2)), j.next(nil, entry(1), entry(3))}
@@ -340,7 +344,7 @@ func testReplayed(t *testing.T, f *fixture) {
 	}
 	again := *batches[1]
 	again.From, again.To = batches[1].To, batches[1].To+1
-	apply(t, f, &again) // what is settled already
+	apply(t, f, &again) // it is settled already
 	v := overview(t, f, report.OverviewQuery{Account: "acc_a", From: "2026-11-21", To: "2026-11-21"})
 	if n := v.Total.Speed.Answers(); n != 3 || v.Total.Attempts != 3 {
 		t.Errorf("got %d times of %d attempts, want 3 of 3", n, v.Total.Attempts)

@@ -17,7 +17,7 @@ import (
 	"weir/internal/webhook"
 )
 
-// perMonth are a budget for each end user, and other limits for each value of a tag.
+// perMonth returns a budget for each end user, and other limits for each value of a tag.
 func perMonth(limit llm.Money) []account.Per {
 	return []account.Per{
 		{Budget: account.Budget{Limit: limit, Period: budget.PeriodMonth}},
@@ -30,7 +30,7 @@ func setPer(t *testing.T, f *fixture, list []account.Per) account.Account {
 	return must.Get(f.Accounts.UpdateAccount(t.Context(), ann(), "acc_a", account.Update{Per: &list}))(t)
 }
 
-// testPer keeps what each end user, and each value of a tag, may use, of accounts and keys.
+// testPer stores the limits of each end user, and of each value of a tag, of accounts and keys.
 func testPer(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	if a := setPer(t, f, perMonth(9)); !cmp.Equal(a.Per, perMonth(9)) {
@@ -46,7 +46,8 @@ func testPer(t *testing.T, f *fixture) {
 	one := perMonth(3)[1:]
 	must.Get(f.Accounts.UpdateKey(t.Context(), ann(), "key_1", account.KeyUpdate{Per: &one}))(t)
 	entries := logged(t, f, audit.Query{Object: "key_1", Limit: 1})
-	if len(entries) != 1 || !cmp.Equal(string(entries[0].Before), `{"per_user":{"budget_period":"month","budget_usd":"0.000000003"}}`,
+	if len(entries) != 1 || !cmp.Equal(string(entries[0].Before),
+		`{"per_user":{"budget_period":"month","budget_usd":"0.000000003"}}`,
 		cmp.Transformer("compact", compacted)) {
 		t.Errorf("audit log: got %+v, want what was taken away", entries)
 	}
@@ -56,11 +57,11 @@ func testPer(t *testing.T, f *fixture) {
 }
 
 func compacted(text string) (v any) {
-	_ = json.Unmarshal([]byte(text), &v) // a text that is none compares as nil
+	_ = json.Unmarshal([]byte(text), &v) // an invalid text compares as nil
 	return v
 }
 
-// testParts leases and counts budgets of end users, apart from each other.
+// testParts leases and counts the budgets of end users separately.
 func testParts(t *testing.T, f *fixture) {
 	a, b := uuid.New(), uuid.New()
 	budgeted(t, f, 1000, budget.PeriodMonth, a, b)
@@ -81,12 +82,14 @@ func testParts(t *testing.T, f *fixture) {
 	if first.Limit != 100 || first.Spent != 60 || first.Granted < 80 {
 		t.Errorf("first lease: got %+v, want 60 spent of 100", first)
 	}
-	if l := lease(t, f.DB, budget.LeaseRequest{Journal: b, Budget: ada, Least: 101 - first.Granted, Most: 100}); l.Granted != 0 {
+	if l := lease(t, f.DB, budget.LeaseRequest{Journal: b, Budget: ada, Least: 101 - first.Granted,
+		Most: 100}); l.Granted != 0 {
 		t.Errorf("another node: got %+v, want nothing", l)
 	}
 	day := budget.ID{Scope: ada.Scope, Period: theDay}
 	want := budget.Budget{Scope: ada.Scope, Period: budget.PeriodMonth, Limit: 100}
-	if l := lease(t, f.DB, budget.LeaseRequest{Journal: b, Budget: day, Least: 1, Most: 1}); l.Limit != 0 || l.Beside != want {
+	if l := lease(t, f.DB, budget.LeaseRequest{Journal: b, Budget: day, Least: 1, Most: 1}); l.Limit != 0 ||
+		l.Beside != want {
 		t.Errorf("another period: got %+v, want %+v beside it", l, want)
 	}
 	if got := typesOf(t, f, "w"); len(got) != 0 {
@@ -102,7 +105,8 @@ func testParts(t *testing.T, f *fixture) {
 		Data struct{ Budget webhook.Budget }
 	}
 	must.Do(t, json.Unmarshal(jobs[0].Payload, &event))
-	if g := event.Data.Budget; g.Of != "user" || g.Part == nil || *g.Part != (webhook.Part{Value: "ada"}) || g.SpentUSD != "0.000000101" {
+	if g := event.Data.Budget; g.Of != "user" || g.Part == nil || *g.Part != (webhook.Part{Value: "ada"}) ||
+		g.SpentUSD != "0.000000101" {
 		t.Errorf("told %+v", g)
 	}
 	shorter := perMonth(100)
@@ -112,7 +116,8 @@ func testParts(t *testing.T, f *fixture) {
 	if l := lease(t, f.DB, budget.LeaseRequest{Journal: b, Budget: day, Least: 1, Most: 1}); l.Changing != others {
 		t.Errorf("right after the period was changed: got %+v, want that it is changing where there are others", l)
 	}
-	must.Do(t, f.Ledger.Correct(t.Context(), ann(), ledger.Correct{ID: attempt(3).ID, Amount: -41, Reason: "credit note"}))
+	must.Do(t, f.Ledger.Correct(t.Context(), ann(), ledger.Correct{ID: attempt(3).ID, Amount: -41,
+		Reason: "credit note"}))
 	spent(t, f, ada.Scope, theMonth, 60)
 	old := noon.AddDate(0, 0, 2)
 	must.Get(f.Ledger.Retain(t.Context(), old, old, nil))(t)

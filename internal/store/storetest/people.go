@@ -94,7 +94,8 @@ func testPeople(t *testing.T, f *fixture) {
 	if list, err := f.People.Memberships(t.Context()); err != nil || !cmp.Equal(list, []people.Membership{member}) {
 		t.Errorf("members of all accounts: got %+v, %v, want %+v", list, err, member)
 	}
-	if list, err := f.People.Members(t.Context(), "acc_a"); err != nil || !cmp.Equal(list, []people.Membership{member}) {
+	if list, err := f.People.Members(t.Context(), "acc_a"); err != nil || !cmp.Equal(list,
+		[]people.Membership{member}) {
 		t.Errorf("members: %v\n%s", err, cmp.Diff(list, []people.Membership{member}))
 	}
 	for what, err := range map[string]error{
@@ -122,8 +123,7 @@ func testPeople(t *testing.T, f *fixture) {
 	}
 }
 
-// testProven has an owner invite somebody, who is no operator until their address
-// is proven.
+// testProven checks that a person invited by an owner cannot become an operator until their address is proven.
 func testProven(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	admit(t, f, "boss", "", "")
@@ -174,7 +174,7 @@ func testPeopleAudit(t *testing.T, f *fixture) {
 			t.Error(err)
 		}
 	}
-	_ = f.People.RemoveMember(t.Context(), root, "acc_a", "user_ann") // refused: testPeople sees that
+	_ = f.People.RemoveMember(t.Context(), root, "acc_a", "user_ann") // refused: testPeople checks that
 	if _, err := f.People.EndSessions(t.Context(), root, "user_ann", people.Ending{}); err != nil {
 		t.Error(err)
 	}
@@ -257,7 +257,8 @@ func testPeopleSessions(t *testing.T, f *fixture) {
 	if err := f.People.StartSession(t.Context(), root, newSession(f, "now", ann.ID)); err != nil {
 		t.Error(err)
 	}
-	if err := f.People.SetPassword(t.Context(), root, "now", llm.NewSecret("$new"), newSession(f, "new", ann.ID)); err != nil {
+	if err := f.People.SetPassword(t.Context(), root, "now", llm.NewSecret("$new"), newSession(f, "new",
+		ann.ID)); err != nil {
 		t.Error(err)
 	}
 	if list, err := f.People.Sessions(t.Context(), ann.ID); err != nil || len(list) != 1 || list[0].ID != "new" {
@@ -332,7 +333,8 @@ func testLinks(t *testing.T, f *fixture) {
 	})
 	link("reset", "")
 	signIn := people.NewReset{UserID: "user_ann", SignIn: true, Created: f.now, Expires: f.now.Add(time.Hour)}
-	if err := f.People.CreateReset(t.Context(), root, signIn, hashNamed("sign-in")); !errors.Is(err, people.ErrNoOperator) {
+	if err := f.People.CreateReset(t.Context(), root, signIn, hashNamed("sign-in")); !errors.Is(err,
+		people.ErrNoOperator) {
 		t.Errorf("a link to sign in for no operator: got %v, want ErrNoOperator", err)
 	}
 	must.Do(t, f.People.SetOperator(t.Context(), root, "user_ann", true))
@@ -349,8 +351,7 @@ func testLinks(t *testing.T, f *fixture) {
 	link("sign-in", "")
 }
 
-// oneWins does something many times at once, which succeeds once and is refused
-// otherwise.
+// oneWins calls do many times concurrently, and checks that one call succeeds and the others are refused.
 func oneWins(t *testing.T, what string, do func(i int) error) {
 	t.Helper()
 	var won atomic.Int64
@@ -441,7 +442,7 @@ func testThrottle(t *testing.T, f *fixture) {
 	try(marks, 0)
 	try(marks, 0)
 	try(marks, time.Second)
-	try(marks, time.Second) // what was refused does not count
+	try(marks, time.Second) // refused attempts do not count
 	f.advance(time.Second)
 	try(marks, 0)
 	try(marks, 2*time.Second)

@@ -12,8 +12,8 @@ import (
 	"weir/internal/pricing"
 )
 
-// testPriceLists holds that price lists are kept as they were set, that a further one replaces those that would hold later,
-// and that the account does not see them in the audit log.
+// testPriceLists checks that price lists are stored as they were set, that a new one replaces later ones, and that
+// the account does not see them in the audit log.
 func testPriceLists(t *testing.T, f *fixture) {
 	create(t, f, "a", "b")
 	noon := time.Date(2026, 5, 5, 12, 0, 0, 1000, time.UTC)

@@ -13,7 +13,7 @@ import (
 	"weir/internal/store"
 )
 
-// unseen is an attempt whose end nobody saw, of which the provider can be asked.
+// unseen returns an attempt with an unseen end and a provider that can be queried about it.
 func unseen(n int) ledger.Entry {
 	e := bounded(n)
 	e.ReplyID, e.Ask = "gen-1", true
@@ -26,8 +26,8 @@ func taken(t *testing.T, s *store.DB, providers ...string) []ledger.Question {
 	return list
 }
 
-// testQuestions asks about attempts on the day of their journal alone, three times at most,
-// and those providers alone that can be asked.
+// testQuestions checks that questions are asked only on the day of their journal, at most three times, and only to
+// providers that can be queried.
 func testQuestions(t *testing.T, f *fixture) {
 	f.advance(time.Hour)
 	old := unseen(3)
@@ -67,7 +67,7 @@ func testQuestions(t *testing.T, f *fixture) {
 	}
 }
 
-// testQuestionsAtOnce has each of many questions taken by one of two nodes.
+// testQuestionsAtOnce checks that one of two nodes takes each of many questions.
 func testQuestionsAtOnce(t *testing.T, f *fixture) {
 	const questions = 50
 	var all []ledger.Entry
@@ -108,8 +108,7 @@ func testQuestionsAtOnce(t *testing.T, f *fixture) {
 	}
 }
 
-// testAnswerQuestion resolves attempts by what providers say, once, unless that decides
-// nothing.
+// testAnswerQuestion resolves attempts by providers' answers, once, unless an answer decides nothing.
 func testAnswerQuestion(t *testing.T, f *fixture) {
 	corrected, foreign := unseen(3), unseen(5)
 	foreign.Price.Version = "gone@1"
@@ -172,8 +171,8 @@ func testAnswerQuestion(t *testing.T, f *fixture) {
 	verifiedBut(t, f, "gone@1")
 }
 
-// testProviderTellsMore holds that what a provider says that it charges bounds an attempt whose
-// counts come to less, until somebody resolves it, and that its row has what providers say.
+// testProviderTellsMore checks that the provider's own cost is the upper bound of an attempt with a lower computed
+// cost until it is resolved, and that its row has the provider's cost.
 func testProviderTellsMore(t *testing.T, f *fixture) {
 	f.advance(time.Hour)
 	apply(t, f, newTape().next(nil, unseen(2), unseen(3)))
@@ -194,7 +193,8 @@ func testProviderTellsMore(t *testing.T, f *fixture) {
 		a := &d.Parts[0]
 		if d.Cost != cost || d.AtMost != most || a.ProviderCost == nil || *a.ProviderCost != told ||
 			a.Unresolved() != unresolved || a.Provenance != ledger.Estimated {
-			t.Errorf("%d: got a cost of %s, at most %s, and the provider's %v, unresolved %t; want %s, %s, %s and %t", n,
+			t.Errorf("%d: got a cost of %s, at most %s, and the provider's %v, unresolved %t; want %s, %s, %s and %t",
+				n,
 				d.Cost, d.AtMost, a.ProviderCost, a.Unresolved(), cost, most, told, unresolved)
 		}
 	}
@@ -208,8 +208,7 @@ func testProviderTellsMore(t *testing.T, f *fixture) {
 	verified(t, f)
 }
 
-// verifiedBut fails the test when the rollups are not what the rows say, but for what a
-// price that is missing explains.
+// verifiedBut fails the test if the rollups differ from the rows, except for differences because of a missing price.
 func verifiedBut(t *testing.T, f *fixture, missing string) {
 	t.Helper()
 	v := must.Get(f.Ledger.Verify(t.Context(), nil))(t)

@@ -39,7 +39,7 @@ func testUses(t *testing.T, f *fixture) {
 	unpriced.Unpriced = unpriced.Price.Unpriced(&unpriced.Usage, "")
 	zero.Counts, zero.Usage, zero.Cost, zero.Outcome = false, llm.Usage{}, 0, ledger.OutcomeFailed
 	foreign.Account = "acc_b"
-	// another target stood in for it, or its name is misspelt: nothing was used, and it leaves no entry
+	// another target replaced it, or its name is misspelt: there is no usage, and so no entry
 	rescued := zero
 	rescued.ID, rescued.Model, rescued.Price = entry(7).ID, "ab", llm.Price{}
 	rescued.Unpriced = rescued.Unpriced.With(llm.Input)
@@ -82,13 +82,14 @@ func testUses(t *testing.T, f *fixture) {
 	if err != nil || len(list) != 1 || list[0].Model != "openai/aa" {
 		t.Errorf("without a price: got %+v, %v; want openai/aa alone", list, err)
 	}
-	if _, err := f.Reports.Uses(t.Context(), report.UsesQuery{Account: "acc_a", From: "yesterday", Limit: 1}); err == nil {
+	if _, err := f.Reports.Uses(t.Context(), report.UsesQuery{Account: "acc_a", From: "yesterday",
+		Limit: 1}); err == nil {
 		t.Error("from yesterday: got no error, want one")
 	}
 	verified(t, f)
 }
 
-// pageOf is the page that holds all entries there are.
+// pageOf returns the page that has all entries.
 func pageOf(list []report.Use) report.UsesPage {
 	page := report.UsesPage{Uses: list, Count: len(list)}
 	for i := range list {
@@ -237,7 +238,7 @@ func testRetain(t *testing.T, f *fixture) {
 	settled := entry(0)
 	settled.Opened = open.Opened
 	settled.Arrived = settled.Opened
-	apply(t, f, j.next(nil, settled)) // in a day that is gone
+	apply(t, f, j.next(nil, settled)) // in a deleted day
 	if v := verified(t, f); v.Rows != 651 {
 		t.Errorf("got %d rows, want 651", v.Rows)
 	}
@@ -251,8 +252,8 @@ func testRetain(t *testing.T, f *fixture) {
 	}
 }
 
-// testRetainUnresolved keeps rows of which nobody knows the cost for longer than others,
-// so that they can be resolved, and counts those that go all the same.
+// testRetainUnresolved checks that rows with an uncertain cost are stored for longer than others, so that they can be
+// resolved, and that deleted ones are counted.
 func testRetainUnresolved(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	known, first, second, lost, unpriced := entry(1), bounded(2), bounded(3), unknown(4), entry(5)
@@ -278,7 +279,7 @@ func testRetainUnresolved(t *testing.T, f *fixture) {
 	if got := spentInAll(t, f, "acc_a"); got != all {
 		t.Errorf("with the known one gone: got %s spent, want %s", got, all)
 	}
-	// Kept rows are resolved, by hand and by a rule, and go then.
+	// Stored rows are resolved, by hand and by a rule, and deleted then.
 	if err := f.Ledger.Resolve(t.Context(), ann(), first.ID, first.Cost, false); err != nil {
 		t.Errorf("resolve a row that outlived the others: %v", err)
 	}
@@ -294,14 +295,14 @@ func testRetainUnresolved(t *testing.T, f *fixture) {
 	if got := spentInAll(t, f, "acc_a"); got != all-2000 {
 		t.Errorf("resolved: got %s spent, want %s", got, all-2000)
 	}
-	// The one that nobody resolves goes in the end, and counts at its bound.
+	// The row that is not resolved is deleted in the end, and counts with its upper bound.
 	retain(before, report.Retained{Rows: 1, Unresolved: 1})
 	if got := spentInAll(t, f, "acc_a"); got != all-2000 {
 		t.Errorf("in the end: got %s spent, want %s", got, all-2000)
 	}
 }
 
-// testRetainAtOnce has nodes delete the same rows while another one settles.
+// testRetainAtOnce deletes the same rows in several nodes while another one settles.
 func testRetainAtOnce(t *testing.T, f *fixture) {
 	const old, late = 2300, 40
 	j := newTape()
@@ -337,7 +338,8 @@ func testRetainAtOnce(t *testing.T, f *fixture) {
 		}
 	})
 	nodes.Wait()
-	n := must.Get(f.Ledger.Retain(t.Context(), noon, noon, nil))(t) // of a day that was settled too often to be added up
+	// The day was settled too often to be added up.
+	n := must.Get(f.Ledger.Retain(t.Context(), noon, noon, nil))(t)
 	deleted.Add(n.Rows)
 	v := verified(t, f)
 	if deleted.Load()+v.Rows != old+late || deleted.Load() < old {

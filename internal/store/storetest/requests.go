@@ -16,8 +16,7 @@ import (
 	"weir/internal/report"
 )
 
-// came is an entry of a request that came so long after noon, with an id of that
-// moment.
+// came returns an entry of a request that arrived so long after noon, with an id of that time.
 func came(after time.Duration) ledger.Entry {
 	e := entry(0)
 	e.Arrived = noon.Add(after)
@@ -27,7 +26,7 @@ func came(after time.Duration) ledger.Entry {
 	return e
 }
 
-// then is the next attempt of the same request, opened later at another model.
+// then returns the next attempt of the same request, opened later at another model.
 func then(e ledger.Entry, after time.Duration) ledger.Entry {
 	e.ID.N++
 	e.Opened = e.Opened.Add(after)
@@ -185,8 +184,7 @@ func testRequestsPages(t *testing.T, f *fixture) {
 	}
 }
 
-// testRequestsRare looks for the one request of a key behind so many others that
-// more than one page is needed.
+// testRequestsRare searches for the only request of a key after so many others that more than one page is needed.
 func testRequestsRare(t *testing.T, f *fixture) {
 	const others = 6_000
 	rare := came(0)
@@ -211,7 +209,7 @@ func testRequestsRare(t *testing.T, f *fixture) {
 
 func testRequestsSince(t *testing.T, f *fixture) {
 	var list []ledger.Entry
-	var all []uuid.UUID // the newest first
+	var all []uuid.UUID // newest first
 	for i := range 9 {
 		e := came(time.Duration(i-4) * 6 * time.Hour)
 		list = append(list, e, then(e, time.Second))

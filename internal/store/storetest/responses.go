@@ -14,7 +14,7 @@ import (
 	"weir/internal/must"
 )
 
-// keep keeps a response for a day.
+// keep stores a response for a day.
 func keep(t *testing.T, f *fixture, id, previous, sealed string, items ...string) {
 	t.Helper()
 	now := f.clock()
@@ -27,7 +27,7 @@ func keep(t *testing.T, f *fixture, id, previous, sealed string, items ...string
 	}
 }
 
-// wantResponse checks what is there of a response; empty for nothing.
+// wantResponse checks the stored response; empty for none.
 func wantResponse(t *testing.T, f *fixture, id, want string) {
 	t.Helper()
 	got, err := f.Kept.Response(t.Context(), id)
@@ -36,7 +36,7 @@ func wantResponse(t *testing.T, f *fixture, id, want string) {
 	}
 }
 
-// wantChain checks the ids of a conversation, the newest first.
+// wantChain checks the ids of a conversation, newest first.
 func wantChain(t *testing.T, f *fixture, id string, most int, want ...string) {
 	t.Helper()
 	links, err := f.Kept.ResponseChain(t.Context(), id, most)
@@ -52,7 +52,7 @@ func wantChain(t *testing.T, f *fixture, id string, most int, want ...string) {
 
 func testResponses(t *testing.T, f *fixture) {
 	j := newTape()
-	apply(t, f, j.next([]ledger.Attempt{attempt(1)})) // responses are kept beside attempts
+	apply(t, f, j.next([]ledger.Attempt{attempt(1)})) // responses are stored independently of attempts
 	keep(t, f, "a", "", "first")
 	keep(t, f, "b", "a", "second one")
 	keep(t, f, "c", "b", "third")
@@ -69,7 +69,7 @@ func testResponses(t *testing.T, f *fixture) {
 		t.Errorf("chain of b: %v (-got +want)\n%s", err, diff)
 	}
 
-	keep(t, f, "a", "c", "first again") // a provider whose ids come twice
+	keep(t, f, "a", "c", "first again") // a provider whose ids repeat
 	wantResponse(t, f, "a", "first again")
 	wantChain(t, f, "a", 5, "a", "c", "b", "a", "c")
 
@@ -102,7 +102,7 @@ func wantItem(t *testing.T, f *fixture, item, want string) {
 
 func testResponseItems(t *testing.T, f *fixture) {
 	keep(t, f, "a", "", "first", "x", "y", "x")
-	f.advance(time.Microsecond) // in which a time is stored
+	f.advance(time.Microsecond) // the resolution of stored times
 	keep(t, f, "b", "a", "second", "y", "z")
 	wantItem(t, f, "x", "a")
 	wantItem(t, f, "y", "b")

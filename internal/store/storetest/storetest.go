@@ -1,5 +1,4 @@
-// Package storetest is what every database that a store can be on has to
-// pass. A new engine adds one call of Run.
+// Package storetest has the tests that every database engine must pass. A new engine adds one call of Run.
 package storetest
 
 import (
@@ -13,8 +12,8 @@ import (
 	"weir/internal/store/opentest"
 )
 
-// Run tests the store on databases that backend makes: each call of it gives
-// the Path or URL of an empty one, which is gone after the test.
+// Run tests the store on databases of backend: each call of it returns the Path or URL of an empty one, which is
+// removed after the test.
 func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 	tests := []struct {
 		name string
@@ -156,8 +155,7 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 	}
 }
 
-// fixture is an open store with a clock that stands still and a log that can
-// be read.
+// fixture is an open store with a stopped clock and a readable log.
 type fixture struct {
 	*store.DB
 	options store.Options
@@ -167,7 +165,7 @@ type fixture struct {
 	log strings.Builder
 }
 
-// open opens the database another time, as a second process would.
+// open opens the database again, like a second process.
 func (f *fixture) open(t *testing.T) *store.DB {
 	t.Helper()
 	return opentest.Open(t, f.options)
@@ -185,7 +183,7 @@ func (f *fixture) advance(d time.Duration) {
 	f.now = f.now.Add(d)
 }
 
-// Write takes what is logged.
+// Write appends to the log.
 func (f *fixture) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -198,7 +196,7 @@ func (f *fixture) logged() string {
 	return f.log.String()
 }
 
-// testVersion names the engine and a version of it.
+// testVersion checks the name and the version of the engine.
 func testVersion(t *testing.T, f *fixture) {
 	got, err := f.Version(t.Context())
 	if name, version, _ := strings.Cut(got, " "); err != nil || name != "SQLite" && name != "PostgreSQL" ||

@@ -23,7 +23,7 @@ import (
 	"weir/internal/webhook"
 )
 
-// endpoint adds one of an account, of the installation where it is empty.
+// endpoint adds an endpoint of an account, or of the installation if it is empty.
 func endpoint(t *testing.T, f *fixture, id, accountID string, types ...webhook.Type) webhook.Endpoint {
 	t.Helper()
 	must.Get(f.Webhooks.MasterKey(t.Context(), "k1"))(t)
@@ -39,7 +39,7 @@ func tell(t *testing.T, f *fixture, e webhook.Event) {
 	}
 }
 
-// take takes what is due of an endpoint.
+// take takes the due deliveries of an endpoint.
 func take(t *testing.T, f *fixture, id string, n int) []webhook.Job {
 	t.Helper()
 	jobs := must.Get(f.Webhooks.TakeDeliveries(t.Context(), id, n))(t)
@@ -52,7 +52,7 @@ func deliveries(t *testing.T, f *fixture, q webhook.DeliveryQuery) []webhook.Del
 	return list
 }
 
-// typesOf are the types of the deliveries to an endpoint, the oldest first.
+// typesOf returns the types of the deliveries to an endpoint, oldest first.
 func typesOf(t *testing.T, f *fixture, id string) (types []webhook.Type) {
 	t.Helper()
 	for _, d := range slices.Backward(deliveries(t, f, webhook.DeliveryQuery{Webhook: id, Limit: 100})) {
@@ -89,7 +89,8 @@ func testWebhooks(t *testing.T, f *fixture) {
 			t.Errorf("disabled %t: got %+v, %v", *step.disabled, got, err)
 		}
 	}
-	if _, err := f.Webhooks.UpdateWebhook(t.Context(), root, "w9", webhook.Update{}); !errors.Is(err, webhook.ErrNotFound) {
+	if _, err := f.Webhooks.UpdateWebhook(t.Context(), root, "w9", webhook.Update{}); !errors.Is(err,
+		webhook.ErrNotFound) {
 		t.Errorf("one that is not there: got %v, want ErrNotFound", err)
 	}
 	at := must.Get(f.Time(t.Context()))(t)
@@ -147,7 +148,7 @@ func testWebhookBounds(t *testing.T, f *fixture) {
 	}
 }
 
-// testAudience holds that each endpoint hears of what it may and wants to.
+// testAudience checks that each endpoint receives the events that it may and wants to receive.
 func testAudience(t *testing.T, f *fixture) {
 	create(t, f, "a", "b")
 	endpoint(t, f, "all", "")
@@ -204,7 +205,7 @@ func keyed(t *testing.T, f *fixture, id, accountID string, expires *time.Time) {
 	must.Do(t, f.Accounts.CreateKey(t.Context(), ann(), k, account.Hash([]byte(fmt.Sprintf("%032s", id)))))
 }
 
-// testOnce holds that what has a name is told once until its time comes.
+// testOnce checks that an event with a name is written once until its time.
 func testOnce(t *testing.T, f *fixture) {
 	endpoint(t, f, "w", "")
 	e := webhook.NewEvent(webhook.RateLimitExceeded, "acc_a", noon, webhook.Data{Key: &webhook.Key{ID: "gone"}})
@@ -254,7 +255,8 @@ func testDeliveries(t *testing.T, f *fixture) {
 		webhook.Pending,
 	} {
 		d, err := f.Webhooks.Delivery(t.Context(), jobs[i].ID)
-		if err != nil || d.State != want || (d.Due == nil) != (want != webhook.Pending) || (d.Ended == nil) != (want == webhook.Pending) {
+		if err != nil || d.State != want || (d.Due == nil) != (want != webhook.Pending) ||
+			(d.Ended == nil) != (want == webhook.Pending) {
 			t.Errorf("delivery %d: got %+v, %v; want %s", i, d.Delivery, err, want)
 		}
 		if tries := 1 - i/4; len(d.History) != tries || d.Tries != tries || tries > 0 && *d.Last != d.History[0] {
@@ -265,7 +267,7 @@ func testDeliveries(t *testing.T, f *fixture) {
 			t.Errorf("delivery: got %+v, want the try, the address and the payload", d)
 		}
 	}
-	again := take(t, f, "w", 9) // the one that failed, and the one that was not tried
+	again := take(t, f, "w", 9) // the failed one, and the one that was not tried
 	if len(again) != 2 || again[0].Failed+again[1].Failed != 1 || again[0].Take != 2 {
 		t.Errorf("due again: got %+v, want two, of which one has failed before", again)
 	}
@@ -281,8 +283,8 @@ func testDeliveries(t *testing.T, f *fixture) {
 	}
 }
 
-// testStale holds that whoever comes late says nothing about a delivery that
-// somebody else has taken since, but that it has arrived.
+// testStale checks that a late result of a delivery that another node has taken since is ignored, unless it was
+// delivered.
 func testStale(t *testing.T, f *fixture) {
 	endpoint(t, f, "w", "")
 	for range 2 {
@@ -317,7 +319,7 @@ func testStale(t *testing.T, f *fixture) {
 	}
 }
 
-// testTakers holds that of many who take at once, each delivery goes to one.
+// testTakers takes concurrently, and checks that each delivery is taken once.
 func testTakers(t *testing.T, f *fixture) {
 	endpoint(t, f, "w", "")
 	const events = 200
@@ -403,7 +405,8 @@ func testEndpointFares(t *testing.T, f *fixture) {
 	if err := f.Webhooks.Redeliver(t.Context(), jobs[0].ID); !errors.Is(err, webhook.ErrDisabled) {
 		t.Errorf("redeliver to it: got %v, want ErrDisabled", err)
 	}
-	if _, err := f.Webhooks.TellOne(t.Context(), "w", webhook.NewEvent(webhook.Test, "", noon, webhook.Data{})); !errors.Is(
+	if _, err := f.Webhooks.TellOne(t.Context(), "w", webhook.NewEvent(webhook.Test, "", noon,
+		webhook.Data{})); !errors.Is(
 		err, webhook.ErrDisabled) {
 		t.Errorf("test it: got %v, want ErrDisabled", err)
 	}
@@ -412,7 +415,8 @@ func testEndpointFares(t *testing.T, f *fixture) {
 		e.Disabled != nil || e.Failing != nil {
 		t.Errorf("enabled again: got %+v, %v", e, err)
 	}
-	id, err := f.Webhooks.TellOne(t.Context(), "w", webhook.NewEvent(webhook.Test, "", noon, webhook.Data{WebhookID: "w"}))
+	id, err := f.Webhooks.TellOne(t.Context(), "w", webhook.NewEvent(webhook.Test, "", noon,
+		webhook.Data{WebhookID: "w"}))
 	must.Do(t, err)
 	if waiting, err := f.Webhooks.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 1 {
 		t.Errorf("enabled again: got %+v, %v; want it waiting", waiting, err)
@@ -422,8 +426,7 @@ func testEndpointFares(t *testing.T, f *fixture) {
 	}
 }
 
-// testExceeded holds that a refusal tells of a budget that is spent, once, and not of
-// one that is only held.
+// testExceeded checks that a refusal writes the event of a used up budget, once, and not of one that is only held.
 func testExceeded(t *testing.T, f *fixture) {
 	a := uuid.New()
 	budgeted(t, f, 100, budget.PeriodMonth, a)
@@ -451,7 +454,7 @@ func testExceeded(t *testing.T, f *fixture) {
 		t.Errorf("in the next month: got %t, %v; want it told", told, err)
 	}
 	other := refused
-	other.Budget.Period = budget.PeriodDay // which the account has not any more
+	other.Budget.Period = budget.PeriodDay // which the account no longer has
 	if told, err := f.Webhooks.TellExceeded(t.Context(), other); err != nil || told {
 		t.Errorf("of a budget that is no more: got %t, %v; want nothing told", told, err)
 	}
@@ -521,8 +524,7 @@ func testUsageDaily(t *testing.T, f *fixture) {
 	must.Equal(t, body.Data.Usage, want, "usage")
 }
 
-// testUnpricedEvents holds that a model without a price is told once a day, to
-// operators.
+// testUnpricedEvents checks that operators receive an event of a model without a price once a day.
 func testUnpricedEvents(t *testing.T, f *fixture) {
 	endpoint(t, f, "w", "")
 	j := newTape()
@@ -538,7 +540,8 @@ func testUnpricedEvents(t *testing.T, f *fixture) {
 			f.DB = f.open(t)
 		}
 	}
-	must.Equal(t, typesOf(t, f, "w"), []webhook.Type{webhook.ModelUnpriced, webhook.ModelUnpriced}, "two days without a price")
+	must.Equal(t, typesOf(t, f, "w"), []webhook.Type{webhook.ModelUnpriced, webhook.ModelUnpriced},
+		"two days without a price")
 }
 
 func testRetainEvents(t *testing.T, f *fixture) {

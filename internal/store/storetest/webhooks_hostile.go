@@ -18,8 +18,7 @@ import (
 	"weir/internal/webhook"
 )
 
-// testMovedEndpoint holds that what one address has said, or failed to, does not
-// count against the next one.
+// testMovedEndpoint checks that failures of one address do not count against the next one.
 func testMovedEndpoint(t *testing.T, f *fixture) {
 	endpoint(t, f, "w", "")
 	for range 3 {
@@ -58,8 +57,8 @@ func testMovedEndpoint(t *testing.T, f *fixture) {
 	}
 }
 
-// testTriesKept holds that somebody who sends one delivery again and again fills
-// neither the database nor, where it is looked at, the memory.
+// testTriesKept checks that sending one delivery again and again fills neither the database nor the memory of a
+// reader.
 func testTriesKept(t *testing.T, f *fixture) {
 	endpoint(t, f, "w", "")
 	tell(t, f, webhook.NewEvent(webhook.ModelUnpriced, "", noon, webhook.Data{Model: "x/y"}))
@@ -84,8 +83,8 @@ func testTriesKept(t *testing.T, f *fixture) {
 	}
 }
 
-// testCreditAgain holds that credit which begins anew is told of anew, though it is as
-// much as the one before.
+// testCreditAgain checks that a credit that starts anew causes new events, even with the same amount as the previous
+// one.
 func testCreditAgain(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	endpoint(t, f, "w", "acc_a", webhook.BudgetExceeded)
@@ -111,8 +110,7 @@ func testCreditAgain(t *testing.T, f *fixture) {
 	}
 }
 
-// testRemoved holds that an endpoint which is removed is gone at once, and what it
-// leaves behind later.
+// testRemoved checks that a removed endpoint disappears immediately, and its deliveries later.
 func testRemoved(t *testing.T, f *fixture) {
 	endpoint(t, f, "w", "")
 	for range 3 {
@@ -141,9 +139,9 @@ func testRemoved(t *testing.T, f *fixture) {
 	}
 }
 
-// testUnpricedOrder holds that what is told of many models is told in one order, for
-// another node may tell of the same ones: each would wait for the other. Of a model
-// that does not exist nothing is told, for there are as many as clients make up.
+// testUnpricedOrder checks that events of many models are written in one order, because another node may write the
+// same ones, and they would deadlock. There is no event for a model that does not exist, because clients can invent
+// any number.
 func testUnpricedOrder(t *testing.T, f *fixture) {
 	endpoint(t, f, "w", "")
 	var list []ledger.Entry
@@ -172,7 +170,7 @@ func testUnpricedOrder(t *testing.T, f *fixture) {
 	}
 }
 
-// testEverybody tells more endpoints of one event than one statement does.
+// testEverybody sends one event to more endpoints than one statement writes.
 func testEverybody(t *testing.T, f *fixture) {
 	const accounts, each = 23, 19
 	for i := range accounts {
@@ -190,8 +188,8 @@ func testEverybody(t *testing.T, f *fixture) {
 	}
 }
 
-// testWrongClock has a node whose clock is a month ahead tell of a limit: the others
-// tell of it too, each minute.
+// testWrongClock writes an event of a limit in a node with a clock a month ahead, and checks that the others write it
+// too, each minute.
 func testWrongClock(t *testing.T, f *fixture) {
 	endpoint(t, f, "w", "")
 	for i, step := range []struct {
@@ -207,8 +205,8 @@ func testWrongClock(t *testing.T, f *fixture) {
 	}
 }
 
-// testWebhookMakers is that endpoints of the installation stop whose maker is no operator
-// any more, and that whoever changes the address or enables one answers for it from then on.
+// testWebhookMakers checks that endpoints of the installation are disabled when their maker is no longer an operator,
+// and that a person who changes the address or enables one becomes its maker.
 func testWebhookMakers(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	boss, former := admit(t, f, "boss", "", ""), admit(t, f, "former", "", "")
@@ -258,7 +256,7 @@ func testWebhookMakers(t *testing.T, f *fixture) {
 		!strings.Contains(string(list[0].After), "no longer an operator") {
 		t.Errorf("audit log: got %+v, %v; want that the endpoint was disabled, and why", list, err)
 	}
-	change(hers, "his", webhook.Update{Disabled: new(false)}) // who answers for it now
+	change(hers, "his", webhook.Update{Disabled: new(false)}) // he is its maker now
 	must.Do(t, f.People.SetOperator(t.Context(), hers, former.ID, true))
 	must.Do(t, f.People.SetOperator(t.Context(), hers, former.ID, false))
 	if e, err := f.Webhooks.Webhook(t.Context(), "his"); err != nil || e.Disabled != nil {

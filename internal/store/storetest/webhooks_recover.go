@@ -12,13 +12,13 @@ import (
 	"weir/internal/webhook"
 )
 
-// unpriced tells of a model, which stands for when and why.
+// unpriced writes an event of a model; the model's name describes the case.
 func unpriced(t *testing.T, f *fixture, model string, at time.Time) {
 	t.Helper()
 	tell(t, f, webhook.NewEvent(webhook.ModelUnpriced, "", at, webhook.Data{Model: model}))
 }
 
-// recovers has an endpoint recover, and wants so many deliveries begun anew.
+// recovers recovers an endpoint, and checks how many deliveries restart.
 func recovers(t *testing.T, f *fixture, id string, since time.Time, want int) {
 	t.Helper()
 	if n, err := f.Webhooks.Recover(t.Context(), id, since); n != want || err != nil {
@@ -32,11 +32,10 @@ func able(t *testing.T, f *fixture, id string, on bool) {
 	must.Get(f.Webhooks.UpdateWebhook(t.Context(), root, id, webhook.Update{Disabled: new(!on)}))(t)
 }
 
-// testRecover holds that an endpoint is sent at once what it has not taken, and
-// nothing else.
+// testRecover checks that an endpoint receives immediately the events that it has not received, and no others.
 func testRecover(t *testing.T, f *fixture) {
 	endpoint(t, f, "w", "", webhook.ModelUnpriced, webhook.KeyRevoked)
-	unpriced(t, f, "x/long ago", noon.Add(-time.Hour)) // and before it was made: an event that comes late
+	unpriced(t, f, "x/long ago", noon.Add(-time.Hour)) // before the endpoint was made
 	for i, what := range []string{"delivered", "failed", "retried", "under way", "waiting"} {
 		unpriced(t, f, "x/"+what, noon.Add(time.Duration(i)*time.Minute))
 	}
@@ -71,9 +70,9 @@ func testRecover(t *testing.T, f *fixture) {
 	able(t, f, "w", true)
 
 	recovers(t, f, "w", later.Add(time.Second), 0)
-	recovers(t, f, "w", later, 2) // what was missed
-	recovers(t, f, "w", later, 0) // once
-	// the failed one and the retried one, but not what is from before it was made
+	recovers(t, f, "w", later, 2) // the missed ones
+	recovers(t, f, "w", later, 0) // only once
+	// the failed one and the retried one, but not the one from before the endpoint
 	recovers(t, f, "w", noon.Add(-2*time.Hour), 2)
 	recovers(t, f, "w", noon.Add(-2*time.Hour), 0)
 	var due []string
@@ -94,7 +93,7 @@ func testRecover(t *testing.T, f *fixture) {
 		t.Errorf("one that is not there: got %v, want ErrNotFound", err)
 	}
 
-	// An account's is sent what is the account's.
+	// An account's endpoint receives the account's events.
 	able(t, f, "other", false)
 	created := webhook.NewEvent(webhook.KeyCreated, "acc_a", later,
 		webhook.Data{Key: &webhook.Key{ID: "key_a", Last4: "abcd"}})
@@ -107,8 +106,8 @@ func testRecover(t *testing.T, f *fixture) {
 	must.Equal(t, typesOf(t, f, "other"), []webhook.Type{webhook.Test, webhook.KeyCreated}, "sent to the account")
 }
 
-// testRecoverMany recovers more than one transaction takes, from two places at once:
-// each event is sent once.
+// testRecoverMany recovers more than one transaction does, in two concurrent calls, and checks that each event is
+// sent once.
 func testRecoverMany(t *testing.T, f *fixture) {
 	const many = 450
 	endpoint(t, f, "w", "")
@@ -152,8 +151,7 @@ func testRecoverMany(t *testing.T, f *fixture) {
 	recovers(t, f, "w", noon, many)
 }
 
-// testWoken holds that who wants to hear nothing for a while is sent at once what is
-// sent by hand.
+// testWoken checks that events sent by hand are sent immediately to an endpoint that asked for a pause.
 func testWoken(t *testing.T, f *fixture) {
 	endpoint(t, f, "w", "")
 	unpriced(t, f, "x/y", noon)

@@ -11,7 +11,7 @@ import (
 	"weir/internal/webhook"
 )
 
-// testTriesInFull holds that of many tries the last ones alone have what receivers answered.
+// testTriesInFull checks that of many attempts only the last ones have the receivers' answers.
 func testTriesInFull(t *testing.T, f *fixture) {
 	endpoint(t, f, "w", "")
 	tell(t, f, webhook.NewEvent(webhook.ModelUnpriced, "", noon, webhook.Data{Model: "x/y"}))
@@ -36,7 +36,7 @@ func testTriesInFull(t *testing.T, f *fixture) {
 	}
 }
 
-// waitingFor is how many deliveries of endpoints wait, as far as they are listed.
+// waitingFor returns how many deliveries of endpoints are pending, as far as they are listed.
 func waitingFor(t *testing.T, f *fixture, ids ...string) (n int) {
 	t.Helper()
 	for _, id := range ids {
@@ -45,8 +45,8 @@ func waitingFor(t *testing.T, f *fixture, ids ...string) (n int) {
 	return n
 }
 
-// testWebhookRoom holds that what waits for an endpoint, and for all of an account, is bounded,
-// that what is not sent is counted, and that it can be sent later.
+// testWebhookRoom checks that pending deliveries are bounded for an endpoint and for an account, that dropped ones
+// are counted, and that they can be sent later.
 func testWebhookRoom(t *testing.T, f *fixture) {
 	create(t, f, "a", "b")
 	var ids []string
