@@ -67,7 +67,7 @@ type Store interface {
 	KeepResponse(ctx context.Context, r *Record) error
 	// Response returns the encrypted content of a response, or ErrNotFound.
 	Response(ctx context.Context, id string) ([]byte, error)
-	// ResponseChain returns a response and its predecessors, newest first, at most most of them. It ends at one that
+	// ResponseChain returns a response and its predecessors, newest first, up to most of them. It ends at one that
 	// does not exist.
 	ResponseChain(ctx context.Context, id string, most int) ([]Link, error)
 	// ResponseOfItem returns the newest response with an item, or ErrNotFound.

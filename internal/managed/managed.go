@@ -25,7 +25,7 @@ type Configuration interface {
 	State(ctx context.Context) (State, error)
 	// Edit makes a change, which is in force on every node within a second.
 	Edit(ctx context.Context, by audit.Actor, e Edit) (Result, error)
-	// Versions returns at most most versions with their changes, newest first: those before a number, or all if it is
+	// Versions returns up to most versions with their changes, newest first: those before a number, or all if it is
 	// 0.
 	Versions(ctx context.Context, before int64, most int) ([]Version, error)
 	// Restore puts an earlier version in force again, as a new one. after has the meaning of Edit.After.

@@ -202,7 +202,7 @@ func updateAction(before, after *account.Account) audit.Action {
 
 // AddCredit adds to the credit of an account, or to its goodwill, and returns the account afterwards. If the sum
 // would be too large, it returns account.ErrTooMuch with the unchanged account. The first credit applies to spending
-// from then on. Goodwill for an account without credit does not create a credit.
+// from then on. Goodwill for an account without credit creates no credit.
 func (s *Accounts) AddCredit(ctx context.Context, by audit.Actor, e account.CreditEntry) (a account.Account,
 	err error,
 ) {

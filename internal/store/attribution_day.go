@@ -21,7 +21,7 @@ type attributedDay struct {
 	text    int      // bytes of the texts that name them
 	damaged []string // the account with unreadable sums
 	tags    []string // the tags that are reported separately; if empty, those that most attempts have
-	// mostNamed and mostText bound named and text before the day is shortened.
+	// The day is shortened when named exceeds mostNamed or text exceeds mostText.
 	mostNamed, mostText int
 }
 

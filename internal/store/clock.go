@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// clockTolerance is the difference between the machine's clock and the database's above which shared times are
-// corrected. Clocks that are synchronized with NTP differ by less, and everything stored here lasts longer.
+// clockTolerance is the largest difference between the machine's clock and the database's that is not corrected.
+// Clocks that are synchronized with NTP differ by less, and everything stored here lasts longer.
 const clockTolerance = time.Second
 
 // clock is the clock that all nodes share. Every time in the database is written and compared by it. It is the

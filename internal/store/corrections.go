@@ -264,7 +264,7 @@ func (s *Ledger) noteCorrection(ctx context.Context, tx *sql.Tx, by audit.Actor,
 	return s.changed(ctx, tx, account.ChangedAttempt, a.Account)
 }
 
-// readCorrections reads the corrections of attempts on the days from from to to, of an account; empty for all.
+// readCorrections reads the corrections of attempts between two days, of an account; empty for all.
 func readCorrections(ctx context.Context, q querier, from, to int64, account string) ([]correction, error) {
 	rows, err := q.QueryContext(ctx, "SELECT "+correctionColumns+
 		" FROM corrections WHERE day BETWEEN ? AND ? AND (? = '' OR account = ?)", from, to, account, account)

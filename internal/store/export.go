@@ -37,7 +37,7 @@ type exporter struct {
 	*conn
 	account     string // id; empty for all
 	book        priceBook
-	after, last spot // the remaining attempts are after after, up to and including last
+	after, last spot // the places before the first and of the last remaining attempt
 	ended       bool
 }
 
@@ -118,7 +118,7 @@ func spotOfEntry(e *ledger.Entry) spot {
 	return spot{dayOf(e.Arrived), e.ID.Request.String(), int64(e.ID.N)}
 }
 
-// correctionsBetween returns the sums of corrections by attempt, for the attempts after after up to and including
+// correctionsBetween returns the sums of corrections by attempt, for the attempts between two places, including the
 // last.
 func correctionsBetween(ctx context.Context, q querier, after, last spot) (map[ledger.AttemptID]*correction, error) {
 	rows, err := q.QueryContext(ctx, "SELECT "+correctionColumns+" FROM corrections"+

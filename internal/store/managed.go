@@ -44,7 +44,7 @@ func (s *Managed) Version(ctx context.Context, seq int64) (v managed.Version, er
 	return v, nil
 }
 
-// Versions returns at most most versions, without their documents, newest first: those before a number, or the newest
+// Versions returns up to most versions, without their documents, newest first: those before a number, or the newest
 // of all if it is 0.
 func (s *Managed) Versions(ctx context.Context, before int64, most int) ([]managed.Version, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT seq, at, who, summary FROM managed_versions WHERE seq < ? OR ? = 0"+

@@ -128,7 +128,7 @@ func (t *table) read(ctx context.Context, tx *sql.Tx) error {
 	return tx.QueryRowContext(ctx, "SELECT count(*) FROM "+t.name).Scan(&t.rows)
 }
 
-// after selects at most most rows after a place, which is the values of the primary key.
+// after selects up to most rows after a place. A place is the values of the primary key.
 func (t *table) after(ctx context.Context, tx *sql.Tx, place []any, most int) (*sql.Rows, error) {
 	key, where := strings.Join(t.key, ", "), ""
 	if len(place) > 0 {

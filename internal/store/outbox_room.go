@@ -110,7 +110,7 @@ func waitingForEach(ctx context.Context, tx *sql.Tx, endpoints []webhook.Endpoin
 	return all, nil
 }
 
-// waitingFor returns how many pending deliveries an endpoint has, at most most.
+// waitingFor returns how many pending deliveries an endpoint has, counted up to most.
 func waitingFor(ctx context.Context, q querier, endpoint string, most int) (n int, err error) {
 	err = q.QueryRowContext(ctx, "SELECT "+waiting+" FROM webhooks WHERE id = ?", int64(most), endpoint).Scan(&n)
 	if err != nil {

@@ -172,8 +172,8 @@ func (s *sums) reported() report.Sum {
 	}
 }
 
-// KeySpend returns the usage of each key of an account between two dates, see OverviewQuery, by descending charge, at
-// most most of them. Unused keys are not in it.
+// KeySpend returns the usage of each key of an account between two dates, see OverviewQuery, by descending charge, up
+// to most of them. Unused keys are not in it.
 func (s *Reports) KeySpend(ctx context.Context, account, from, to string, most int) ([]report.KeySum, error) {
 	days, err := daysBetween(from, to)
 	if err != nil {
@@ -262,8 +262,8 @@ func (s *Reports) FirstDay(ctx context.Context, provider string) (string, error)
 	return dateText(days[0]), nil
 }
 
-// UnseenAttempts returns at most most attempts of a model ("<provider>/<model>") on a UTC day that have an unseen
-// end: see ledger.Row.Unseen.
+// UnseenAttempts returns up to most attempts of a model ("<provider>/<model>") on a UTC day that have an unseen end:
+// see ledger.Row.Unseen.
 func (s *Reports) UnseenAttempts(ctx context.Context, date, model string, most int) ([]ledger.Entry, error) {
 	day, err := parseDate(date, lastDay)
 	if err != nil {

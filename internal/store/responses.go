@@ -62,7 +62,7 @@ func (s *Kept) ResponseOfItem(ctx context.Context, item string) (l conversation.
 	return l, missing("find item", err)
 }
 
-// ResponseChain returns a response and its predecessors, newest first, at most most of them. It ends at one that does
+// ResponseChain returns a response and its predecessors, newest first, up to most of them. It ends at one that does
 // not exist.
 func (s *Kept) ResponseChain(ctx context.Context, id string, most int) ([]conversation.Link, error) {
 	now := micros(s.clock.now())

@@ -185,7 +185,7 @@ func packedRowOf(all buckets) (p packedRow, err error) {
 func (b bucket) ofModel() bucket { return bucket{model: b.model, provider: b.provider} }
 func (b bucket) ofKey() bucket   { return bucket{account: b.account, key: b.key} }
 
-// readPeriod adds up a day or a month of rollup_day; nil if there are more than most sums.
+// readPeriod adds up a day or a month of rollup_day; nil if it has too many sums.
 func readPeriod(ctx context.Context, tx *sql.Tx, period int64, most int) (buckets, error) {
 	first, last := period, period
 	if period <= lastMonth {
