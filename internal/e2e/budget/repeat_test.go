@@ -47,7 +47,7 @@ func atOnce(t *testing.T, all []harness.ChatAPI, test func(t *testing.T, i int, 
 func repeatLate(t *testing.T, h *harness.Gateway, up *harness.Upstream, api *harness.ChatAPI, tokens int) {
 	ask, _ := api.Ask("", fmt.Sprintf("house/chat:tokens=%d,ttft=3s", tokens), false)
 	first := h.Do(ask)
-	if first.Status != 504 || !strings.Contains(first.Body, "sent again, gets it") {
+	if first.Status != 504 || !strings.Contains(first.Body, "send the same request again") {
 		t.Fatalf("%d %s, want 504 that says what becomes of a repeat", first.Status, first.Body)
 	}
 	id := first.Header.Get("X-Request-Id")
