@@ -78,7 +78,8 @@ func content(body []byte, formType string) []byte {
 func (i *idempotent) replay(sealed []byte) error {
 	c := i.call
 	if n := int64(len(sealed)); n > capacity.FreeAnswer && !c.held.TryAnswer(capacity.AnswerCopies*n) {
-		return c.held.Refuse(telemetry.AccountBodies) // a request must not wait while it holds the stored reply in memory
+		// A request must not wait while it holds the stored reply in memory.
+		return c.held.Refuse(telemetry.AccountBodies)
 	}
 	box, err := i.sealer()
 	if err != nil {

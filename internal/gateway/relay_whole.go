@@ -90,7 +90,9 @@ func (a *attempt) servedAs(resp *provider.Response) {
 }
 
 // tallyWhole decodes a whole reply and tallies it. Even an invalid reply may carry usage, which is tallied.
-func (a *attempt) tallyWhole(s *Server, held *capacity.Held, resp *provider.Response, body []byte) (reply *llm.Reply, err error) {
+func (a *attempt) tallyWhole(s *Server, held *capacity.Held, resp *provider.Response, body []byte) (
+	reply *llm.Reply, err error,
+) {
 	if err := a.boundAnswer(s, held, body); err != nil {
 		return nil, err
 	}

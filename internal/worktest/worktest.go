@@ -57,12 +57,12 @@ func Check(t testing.TB, in []byte, decode func([]byte)) {
 	}
 }
 
-// NotRaced leaves a test that asks one thing after the other to the run without the race detector, which would take it ten
-// times as long and find nothing.
+// NotRaced skips a sequential test under the race detector, which would slow it down ten times and find nothing. The run
+// without the detector includes the test.
 func NotRaced(t testing.TB) {
 	t.Helper()
 	if raced {
-		t.Skip("asks one thing after the other: nothing races in it")
+		t.Skip("sequential: the race detector would find nothing")
 	}
 }
 
