@@ -16,7 +16,7 @@ type window struct {
 	To   *clock `json:"to"`
 	// Days are the weekdays of its start; none means all.
 	Days weekdays `json:"days"`
-	// Except are dates without it.
+	// Except lists the dates on which it does not begin.
 	Except []day `json:"except"`
 }
 

@@ -114,7 +114,7 @@ func (s *sender) send(ctx context.Context, j *Job, allowPrivate bool, at time.Ti
 	return a, causeOf(ctx, err)
 }
 
-// plain returns foreign text in a form that every database stores: UTF-8 without NUL, of at most most bytes.
+// plain returns foreign text in a form that every database stores: UTF-8 without NUL, of limited length in bytes.
 func plain(text string, most int) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 	return strings.ToValidUTF8(text[:min(len(text), most)], "") // drop a truncated character at the end
