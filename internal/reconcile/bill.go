@@ -262,7 +262,7 @@ func added(sum, cost llm.Money) (llm.Money, error) {
 // because they determine the cost of parsing.
 var amountForm = regexp.MustCompile(`^[+-]?[0-9]{1,20}(\.[0-9]{0,100})?([eE][+-]?[0-9]{1,2})?$`)
 
-// parseAmount parses an amount in a unit of which parts make a dollar, to the nearest nano-dollar. It returns false for
+// parseAmount parses an amount in a unit that is 1/parts of a dollar, to the nearest nano-dollar. It returns false for
 // an invalid number and for amounts beyond maxBilled.
 func parseAmount(text string, parts int64) (llm.Money, bool) {
 	if !amountForm.MatchString(text) {

@@ -147,7 +147,7 @@ func readOpenRouter(ctx context.Context, s *Source, from, to time.Time) (Theirs,
 	return t, nil
 }
 
-// dollarsOf parses an amount in a unit of which parts make a dollar, to the nano-dollar.
+// dollarsOf parses an amount in a unit that is 1/parts of a dollar, to the nano-dollar.
 func dollarsOf(amount, currency string, parts int64) (llm.Money, error) {
 	if !strings.EqualFold(currency, "usd") {
 		return 0, errors.New("a cost is not in US dollars")
