@@ -218,7 +218,7 @@ func TestQuirks(t *testing.T) {
 	c := catalogue(t)
 	mistral := llm.Quirks{
 		MaxOutputField: "max_tokens", NoStreamOptions: true, RequiredToolChoice: "any",
-		Rename: map[string]string{"seed": "random_seed"}, Drop: []string{
+		Rename: map[string]string{"dimensions": "output_dimension", "seed": "random_seed"}, Drop: []string{
 			"logit_bias", "logprobs", "prompt_cache_retention", "safety_identifier", "store", "top_logprobs", "user", "verbosity",
 		},
 		Documents:   llm.DocumentsByURL,

@@ -18,11 +18,11 @@ import (
 //go:embed testdata/*.json
 var files embed.FS
 
-// Vendors are those that publish a schema of chat requests, by the names of the files. XAI, DeepSeek and others publish none.
+// Vendors are those that publish a schema of chat requests, or of texts to embed, by the names of the files. XAI, DeepSeek and others publish none.
 func Vendors() []string {
 	return []string{
 		"openai", "responses", "anthropic", "anthropic-betas", "gemini", "bedrock", "cohere", "mistral", "groq", "openrouter", "ollama",
-		"cerebras",
+		"cerebras", "openai-embed", "gemini-embed", "cohere-embed", "mistral-embed",
 	}
 }
 

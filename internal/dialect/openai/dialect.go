@@ -113,7 +113,7 @@ func operations() []*dialect.Operation {
 		{
 			Op: llm.OpEmbed, Silent: true, Routes: []string{"POST /v1/embeddings"}, Scan: ScanEmbed,
 			DecodeRequest: DecodeEmbed, EncodeReply: EncodeVectors, Path: dialect.At("/embeddings"),
-			EncodeRequest: EncodeEmbed, Splice: compose.SpliceModel, DecodeReply: DecodeVectors, Stamp: Stamp,
+			EncodeRequest: EncodeEmbed, Splice: SpliceEmbed, DecodeReply: DecodeVectors, Stamp: Stamp,
 		},
 		media(llm.OpImage, "/images/generations", dialect.Operation{
 			Scan: ScanImage, Splice: compose.SpliceModel, DecodeReply: DecodeImages,

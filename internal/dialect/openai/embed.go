@@ -116,6 +116,15 @@ func EncodeEmbed(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, 
 	return w.Close()
 }
 
+// SpliceEmbed is Splice for a request for vectors, which has no cap and no stream.
+func SpliceEmbed(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
+	if q != nil && quirky(body, q) {
+		body = requirk(body, q)
+		h = relocate(body)
+	}
+	return compose.SpliceModel(dst, body, h, s, q)
+}
+
 // DecodeVectors is DecodeReply for embeddings. An answer that costs nothing but
 // its input tells no more than that.
 func DecodeVectors(body []byte, q *llm.Quirks) (*llm.Reply, error) {

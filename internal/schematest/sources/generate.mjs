@@ -1,4 +1,4 @@
-// Writes the vendors' published schemas of chat requests as JSON Schema, a file for each vendor and a definition a line, in which objects
+// Writes the vendors' published schemas of chat requests, and of some of texts to embed, as JSON Schema, a file for each vendor and a definition a line, in which objects
 // are closed: a member that the vendor does not publish is an error. "make schemas" runs it in a copy of this folder, with the packages of
 // package.json in it. Arguments: the folder to write to, and one with the documents that no package has: openai.yaml and
 // mistral.yaml (OpenAPI), bedrock.json (botocore's service-2.json). A file whose document is not there stays as it is.
@@ -26,6 +26,7 @@ const typescript = {
   groq: ["groq-sdk", "/resources/chat/completions", "ChatCompletionCreateParams"],
   openrouter: ["@openrouter/sdk", "/models", "ChatRequest$Outbound"],
   cohere: ["cohere-ai", "", "Cohere.V2ChatRequest"],
+  "cohere-embed": ["cohere-ai", "", "Cohere.V2EmbedRequest"],
 };
 
 writeFileSync("tsconfig.json", JSON.stringify({ compilerOptions: { module: "nodenext", strict: true, skipLibCheck: true, types: [] }, include: ["*.ts"] }));
@@ -33,22 +34,26 @@ for (const [vendor, [name, path, type]] of Object.entries(typescript)) {
   writeFileSync(`${vendor}.ts`, `import { type ${type.split(".")[0]} } from "${name}${path}";\nexport type Request = ${type};\n`);
   const generator = createGenerator({ path: `${vendor}.ts`, tsconfig: "tsconfig.json", skipTypeCheck: true, additionalProperties: false, jsDoc: "none" });
   const { definitions } = JSON.parse(JSON.stringify(generator.createSchema("Request")).replaceAll(/(\$|%24)Outbound/g, ""));
-  write(vendor, packaged(name), vendor === "cohere" ? snakeCased(definitions) : definitions);
+  write(vendor, packaged(name), vendor.startsWith("cohere") ? snakeCased(definitions) : definitions);
 }
 
 const google = "@google-ai/generativelanguage";
 const protos = JSON.parse(readFileSync(`node_modules/${google}/build/protos/protos.json`)).nested;
-write("gemini", packaged(google), fromProtobuf(protos.google.nested.ai.nested.generativelanguage.nested.v1beta, "GenerateContentRequest"));
+const beta = protos.google.nested.ai.nested.generativelanguage.nested.v1beta;
+write("gemini", packaged(google), fromProtobuf(beta, "GenerateContentRequest"));
+write("gemini-embed", packaged(google), fromProtobuf(beta, "BatchEmbedContentsRequest"));
 
 document("openai", "openai.yaml", (text) => fromOpenAPI(parse(text), "CreateChatCompletionRequest"));
+document("openai-embed", "openai.yaml", (text) => fromOpenAPI(parse(text), "CreateEmbeddingRequest"));
 document("responses", "openai.yaml", (text) => fromOpenAPI(parse(text), "CreateResponse"));
 document("mistral", "mistral.yaml", (text) => fromOpenAPI(parse(text), "ChatCompletionRequest"));
+document("mistral-embed", "mistral.yaml", (text) => fromOpenAPI(parse(text), "EmbeddingRequest"));
 document("bedrock", "bedrock.json", (text) => fromBotocore(JSON.parse(text), "ConverseRequest"));
 
 function document(vendor, file, convert) {
   const path = `${documents}/${file}`;
   if (!documents || !existsSync(path)) return console.log(`${vendor}: no ${file}: it stays as it is`);
-  const [repository, place, version, license] = published[vendor];
+  const [repository, place, version, license] = published[vendor.replace("-embed", "")];
   write(vendor, { source: `${repository}: ${place}`, version, license }, convert(readFileSync(path, "utf8")));
 }
 
