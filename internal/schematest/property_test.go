@@ -8,7 +8,9 @@ import (
 	"iter"
 	"maps"
 	"net/http/httptest"
+	"os"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"testing"
@@ -24,6 +26,12 @@ var (
 	seeds = flag.Int("seeds", usualSeeds, "conversations for each client API and vendor")
 	seed  = flag.Uint64("seed", 0, "the one conversation to try, or 0")
 )
+
+// TestMain has the collector run less often: the tests make much and hold little.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
 
 // TestGeneratedRequestsAreValid holds what the generator makes against the client API's own schema.
 func TestGeneratedRequestsAreValid(t *testing.T) {
