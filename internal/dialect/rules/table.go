@@ -22,8 +22,8 @@ const seen = "2026-11-28"
 // Table returns all rules: of ids and of order first, on which others stand, and those of one provider before those of a
 // wire format.
 func Table() []Rule {
-	return slices.Concat(callIDs(), orders(), mistral(), mistralSchema(), groq(), cerebras(), openRouter(), xAI(),
-		chatVendors(), openAI(), anthropic(), bedrock(), gemini(), ollama(), logprobs())
+	return slices.Concat(callIDs(), orders(), mistral(), mistralSchema(), mistralMessages(), groq(), cerebras(), openRouter(),
+		xAI(), chatVendors(), openAI(), anthropic(), bedrock(), gemini(), ollama(), logprobs())
 }
 
 // callIDs are what vendors ask of the ids of tool calls.

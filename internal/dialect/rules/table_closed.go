@@ -10,7 +10,7 @@ const (
 	cerebrasSource   = "https://github.com/Cerebras/cerebras-cloud-sdk-node/blob/v1.91.0/src/resources/chat/completions.ts"
 )
 
-// mistralSchema are rules of Mistral's published schema.
+// mistralSchema are rules of the fields of Mistral's published schema.
 func mistralSchema() []Rule {
 	of := []Of{{Provider: "mistral"}}
 	return []Rule{
@@ -36,6 +36,13 @@ func mistralSchema() []Rule {
 			Name: "mistral-modalities", Of: of, Own: true, Word: `"modalities"`, Ask: UsualModalities{},
 			Says: "body.%s: Extra inputs are not permitted", Source: mistralSource, Seen: seen,
 		},
+	}
+}
+
+// mistralMessages are those of its messages and tools.
+func mistralMessages() []Rule {
+	of := []Of{{Provider: "mistral"}}
+	return []Rule{
 		{
 			Name: "mistral-names", Of: of, Own: true, Word: `"name"`, Ask: NoNames{},
 			Says: "body.messages.name: Extra inputs are not permitted: %s", Source: mistralSource, Seen: seen,
