@@ -204,11 +204,25 @@ func ofModels(groups []rules.Of) string {
 		if len(of.Models) == 0 {
 			return "all"
 		}
-		words, except = append(words, of.Models...), append(except, of.Except...)
+		for _, word := range of.Models {
+			words = append(words, "`"+word+"`"+ofVersions(of))
+		}
+		except = append(except, of.Except...)
 	}
-	said := "`" + strings.Join(words, "`, `") + "`"
+	said := strings.Join(words, ", ")
 	if len(except) > 0 {
 		said += ", except `" + strings.Join(except, "`, `") + "`"
+	}
+	return said
+}
+
+// ofVersions says which versions a rule is of.
+func ofVersions(of rules.Of) (said string) {
+	if of.Since > 0 {
+		said = " from " + of.Since.String() + " on"
+	}
+	if of.Before > 0 {
+		said += ", before " + of.Before.String()
 	}
 	return said
 }

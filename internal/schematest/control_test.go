@@ -38,10 +38,11 @@ func TestEachRuleIsNeeded(t *testing.T) {
 
 // isBeyond reports whether no conversation of the generator can break a rule: the simulator and the gateway are held to it
 // by its example and by whole conversations. The encoder signs calls whatever the rules say,
-// results that come twice are valid at no client API, and the encoder of Gemini joins what one speaker says.
+// results that come twice are valid at no client API, someone always speaks, and the encoder of Gemini joins what one
+// speaker says.
 func isBeyond(ask rules.Ask) bool {
 	switch a := ask.(type) {
-	case rules.SignedCalls, rules.OneResult:
+	case rules.SignedCalls, rules.OneResult, rules.SomethingSaid:
 		return true
 	case rules.ResultsNext:
 		return a.Beside
@@ -80,8 +81,8 @@ func targetOf(t *testing.T, of rules.Of) target {
 	}
 	to.provider = cmp.Or(to.provider, of.Format)
 	to.format = cmp.Or(to.format, must.Get(provider.LoadCatalogue())(t).Find(to.provider).Dialect)
-	if len(of.Models) > 0 {
-		to.model = of.Models[0] + "-x"
+	if model := of.Model(); model != "" {
+		to.model = model + "-x"
 	}
 	return to
 }

@@ -154,10 +154,10 @@ func TestDropped(t *testing.T) {
 				{Kind: llm.PartToolCall, Call: &llm.ToolCall{ID: "c_1", Name: "f", Extra: []llm.Field{{Name: "thoughtSignature", Value: json.RawMessage(`"x"`)}}}},
 			}},
 			{Role: llm.RoleUser, Extra: []llm.Field{{Name: "x", Value: json.RawMessage(`1`)}}, Parts: []llm.Part{
-				{Kind: llm.PartText, Text: "And?", Extra: []llm.Field{{Name: "y", Value: json.RawMessage(`1`)}}},
 				{Kind: llm.PartToolResult, Result: &llm.ToolResult{CallID: "c_1", IsError: true, Parts: []llm.Part{
 					{Kind: llm.PartText, Text: "no"}, {Kind: llm.PartImage, Media: &llm.Media{Data: "AAAA"}},
 				}}},
+				{Kind: llm.PartText, Text: "And?", Extra: []llm.Field{{Name: "y", Value: json.RawMessage(`1`)}}},
 			}},
 			{Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartText, Text: "So"}}},
 			{Role: llm.RoleUser, Parts: []llm.Part{{Kind: llm.PartText, Text: "Go on"}}},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"weir/internal/dialect/compose"
+	"weir/internal/dialect/rules"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -17,7 +18,7 @@ import (
 // answer's meaning is an *llm.Error that names it.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
 	r = cited(compose.InWords(Name, compose.Offered(Name, r)))
-	e := requestEncoder{generation: generationOf(r.Model), cites: citesDocuments(r)}
+	e := requestEncoder{version: rules.VersionOf(r.Model, "claude"), cites: citesDocuments(r)}
 	if r.ExtraOf != Name {
 		if err := e.refuse(r); err != nil {
 			return nil, nil, err
@@ -47,8 +48,8 @@ func outputCap(r *llm.Request, how *thought) *int64 {
 
 type requestEncoder struct {
 	compose.Writer
-	generation generation
-	cites      bool // documents of another format's request are to be cited
+	version rules.Version // of a Claude; 0 for another model
+	cites   bool          // documents of another format's request are to be cited
 }
 
 // sampling writes what chooses among the words.
@@ -58,9 +59,7 @@ func (e *requestEncoder) sampling(r *llm.Request, how *thought) {
 		e.Number("top_p", r.TopP)
 		e.Integer("top_k", r.TopK)
 	} else {
-		e.temperature(r.Temperature, how)
-		e.nucleus(r, how)
-		e.topK(r.TopK, how)
+		e.chosen(r, how)
 		e.penalties(r)
 	}
 	if list := e.stops(r.Stop); len(list) > 0 && e.Key("stop_sequences") {
@@ -68,57 +67,32 @@ func (e *requestEncoder) sampling(r *llm.Request, how *thought) {
 	}
 }
 
-// unsampled reports whether the model, or this model while it thinks, takes no
-// parameter of sampling.
-func (e *requestEncoder) unsampled(how *thought) bool {
-	return e.generation >= firstUnsampled || how.on()
-}
-
-// temperature goes to 1 here and to 2 elsewhere. Where the model takes none, 1
-// is what it has.
-func (e *requestEncoder) temperature(n *json.Number, how *thought) {
-	if n == nil {
-		return
-	}
-	switch t, err := n.Float64(); {
-	case e.unsampled(how):
-		if t != 1 || err != nil {
-			e.Drop("temperature")
-		}
-	case t > 1 || err != nil:
-		e.Drop("temperature")
-		e.Raw("temperature", []byte("1"))
-	default:
-		e.Number("temperature", n)
-	}
-}
-
 // leastThinkingTopP is the least top_p of a model that thinks.
 const leastThinkingTopP = 0.95
 
-func (e *requestEncoder) nucleus(r *llm.Request, how *thought) {
-	if r.TopP == nil {
-		return
+// chosen writes the sampling of another format's request, but for what a model has by default. While it thinks it takes
+// next to none (https://platform.claude.com/docs/en/build-with-claude/extended-thinking, "Feature compatibility").
+func (e *requestEncoder) chosen(r *llm.Request, how *thought) {
+	keep := func(name string, n *json.Number, whileThinking float64) {
+		if n == nil {
+			return
+		}
+		switch v, err := n.Float64(); {
+		case v == 1 && err == nil: // the default
+		case err != nil, how.on() && v < whileThinking:
+			e.Drop(name)
+		default:
+			e.Number(name, n)
+		}
 	}
-	p, err := r.TopP.Float64()
-	if p == 1 && err == nil {
-		return // what a model has by default
-	}
-	if e.generation >= firstUnsampled || err != nil || how.on() && p < leastThinkingTopP ||
-		r.Temperature != nil && e.generation >= firstOneSampling {
-		e.Drop("top_p")
-		return
-	}
-	e.Number("top_p", r.TopP)
-}
-
-func (e *requestEncoder) topK(n *int64, how *thought) {
-	switch {
-	case n == nil || *n < 0: // some servers' word for no limit
-	case e.unsampled(how):
+	keep("temperature", r.Temperature, 1)
+	keep("top_p", r.TopP, leastThinkingTopP)
+	switch k := r.TopK; {
+	case k == nil || *k < 0: // some servers' word for no limit
+	case how.on():
 		e.Drop("top_k")
 	default:
-		e.Integer("top_k", n)
+		e.Integer("top_k", k)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"weir/internal/dialect/compose"
 	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -29,7 +28,7 @@ func (e *requestEncoder) messages(list []llm.Message) {
 	case e.Own:
 		turns = e.ownTurns(list)
 	default:
-		system, turns = e.turns(compose.WithoutSpaceAtEnd(list))
+		system, turns = e.turns(list)
 		prompted = len(system) > 0
 	}
 	if prompted && e.Key("system") {
@@ -86,8 +85,7 @@ func (e *requestEncoder) proved(parts []llm.Part) []llm.Part {
 }
 
 // turns gathers all system messages into the prompt, and joins what one side
-// says in several messages: the results of parallel calls have to stand in one,
-// ahead of what else is said there.
+// says in several messages: the results of parallel calls have to stand in one.
 func (e *requestEncoder) turns(list []llm.Message) (system []llm.Part, turns []turn) {
 	for i := range list {
 		m := &list[i]
@@ -115,14 +113,11 @@ func (e *requestEncoder) turns(list []llm.Message) (system []llm.Part, turns []t
 		}
 		turns = append(turns, turn{role: role, parts: parts})
 	}
-	for i := range turns {
-		slices.SortStableFunc(turns[i].parts, resultsFirst)
-	}
 	return system, turns
 }
 
-// carried is the parts that the vendor takes: no empty text, and no thinking
-// without a proof of the vendor's own.
+// carried is the parts that the vendor takes: no thinking without a proof of its
+// own.
 func (e *requestEncoder) carried(parts []llm.Part) []llm.Part {
 	kept := make([]llm.Part, 0, len(parts))
 	for _, p := range parts {
@@ -131,7 +126,7 @@ func (e *requestEncoder) carried(parts []llm.Part) []llm.Part {
 			kept = append(kept, p)
 		case p.Kind == llm.PartReasoning:
 			e.Drop("reasoning")
-		case says(p):
+		default:
 			e.DropProof(&p)
 			kept = append(kept, p)
 		}
@@ -143,17 +138,7 @@ func (e *requestEncoder) carried(parts []llm.Part) []llm.Part {
 // which there is the proof.
 func (e *requestEncoder) recalls(p llm.Part) bool {
 	return p.Kind == llm.PartReasoning && p.Maker == Name && (p.Signature != "" || p.Redacted != "") &&
-		(e.generation >= firstThinking || e.generation == foreign)
-}
-
-func resultsFirst(a, b llm.Part) int {
-	switch {
-	case isResult(a) == isResult(b):
-		return 0
-	case isResult(a):
-		return -1
-	}
-	return 1
+		(e.version >= firstThinking || e.version == foreign)
 }
 
 func isResult(p llm.Part) bool { return p.Kind == llm.PartToolResult }

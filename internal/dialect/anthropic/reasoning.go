@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"weir/internal/dialect/parse"
+	"weir/internal/dialect/rules"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -41,54 +42,14 @@ func decodeThinking(r *llm.Request, v []byte) error {
 	return nil
 }
 
-// generation is a Claude model's version, 407 for 4.7. Which parameters a model
-// takes depends on it:
-// https://platform.claude.com/docs/en/about-claude/models/migration-guide.
-type generation int
-
+// The versions of Claude on which it depends how a model is told to think; 0 is a model of another maker, whose server
+// speaks this format: https://platform.claude.com/docs/en/about-claude/models/migration-guide.
 const (
-	// foreign is a model of another maker, whose server speaks this format.
-	foreign generation = 0
-	// newest is a Claude whose name has no version.
-	newest generation = 99 * 100
-
-	firstThinking    generation = 307 // before it, no model thinks
-	firstOneSampling generation = 401 // takes temperature or top_p, not both
-	// {type: adaptive} and an effort in place of a budget; refuses to go on with an assistant's message
-	firstAdaptive  generation = 406
-	firstUnsampled generation = 407 // refuses temperature, top_p and top_k; knows the effort xhigh
+	foreign       rules.Version = 0
+	firstThinking rules.Version = 307 // before it, no model thinks
+	firstAdaptive rules.Version = 406 // {type: adaptive} and an effort in place of a budget
+	firstXHigh    rules.Version = 407 // knows the effort xhigh
 )
-
-// generationOf reads the version in a model's name, in the forms of all
-// vendors: claude-3-7-sonnet-20250219, claude-opus-4-1@20250805,
-// us.anthropic.claude-haiku-4-5-20251001-v1:0, claude-2.1.
-func generationOf(model string) generation {
-	_, rest, ok := strings.Cut(model, "claude")
-	if !ok {
-		return foreign
-	}
-	words := strings.FieldsFunc(rest, func(r rune) bool { return strings.ContainsRune("-.@:_", r) })
-	for i, w := range words {
-		major, ok := version(w)
-		if !ok {
-			continue
-		}
-		g := generation(major * 100)
-		if i+1 < len(words) {
-			if minor, ok := version(words[i+1]); ok {
-				g += generation(minor)
-			}
-		}
-		return g
-	}
-	return newest
-}
-
-// version is a number of at most two digits; a longer one is a date.
-func version(s string) (int, bool) {
-	n, err := strconv.Atoi(s)
-	return n, err == nil && len(s) <= 2
-}
 
 // alwaysThinks reports whether a model refuses to have its thinking switched off.
 func alwaysThinks(model string) bool {
@@ -137,9 +98,9 @@ func (e *requestEncoder) plan(r *llm.Request) thought {
 		return e.planNone(r.Model)
 	case o.Effort == "" && o.Budget <= 0:
 		return thought{}
-	case e.generation >= firstAdaptive:
+	case e.version >= firstAdaptive:
 		return e.planAdaptive(r, o)
-	case e.generation >= firstThinking || e.generation == foreign:
+	case e.version >= firstThinking || e.version == foreign:
 		return e.planBudget(r, o)
 	}
 	e.Drop("reasoning_effort")
@@ -168,7 +129,7 @@ func (e *requestEncoder) planNone(model string) thought {
 	switch {
 	case alwaysThinks(model):
 		e.Drop("reasoning_effort")
-	case e.generation >= firstAdaptive:
+	case e.version >= firstAdaptive:
 		return thought{kind: "disabled"}
 	}
 	return thought{}
@@ -186,7 +147,7 @@ func (e *requestEncoder) planAdaptive(r *llm.Request, o *llm.ReasoningOptions) t
 	case effortMinimal:
 		t.effort = "low"
 	case effortExtra:
-		if e.generation < firstUnsampled {
+		if e.version < firstXHigh {
 			t.effort = "high"
 		}
 	case "":

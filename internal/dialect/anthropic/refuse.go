@@ -20,37 +20,13 @@ func (e *requestEncoder) refuse(r *llm.Request) error {
 			return compose.ForeignTool(r.Tools[i].Raw, i)
 		}
 	}
-	var last llm.Role // of whoever speaks last
 	for i := range r.Messages {
 		m := &r.Messages[i]
 		if err := refuseParts(m.Role, m.Parts, "messages["+strconv.Itoa(i)+"]"); err != nil {
 			return err
 		}
-		if m.Role != llm.RoleSystem && slices.ContainsFunc(m.Parts, says) {
-			last = m.Role
-		}
-	}
-	switch {
-	case last == llm.RoleAssistant && e.generation >= firstAdaptive:
-		return llm.Invalid("messages",
-			"This model does not go on with what the assistant said. End the messages with one of the user's.")
-	case last == "":
-		return llm.Invalid("messages",
-			"The messages hold nothing that the user or the assistant says. Anthropic needs a message that is not a "+
-				"system one, and not empty.")
 	}
 	return nil
-}
-
-// says reports whether something is left of a part where it is written.
-func says(p llm.Part) bool {
-	switch p.Kind {
-	case llm.PartText, llm.PartRefusal:
-		return strings.TrimSpace(p.Text) != ""
-	case llm.PartReasoning: // what others thought, this vendor does not take
-		return false
-	}
-	return true
 }
 
 func refuseParts(role llm.Role, parts []llm.Part, param string) error {

@@ -3,7 +3,6 @@ package bedrock
 import (
 	"slices"
 
-	"weir/internal/dialect/compose"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -17,7 +16,7 @@ func (e *requestEncoder) said(r *llm.Request) []llm.Message {
 	if e.Own {
 		return r.Messages
 	}
-	messages := compose.WithoutSpaceAtEnd(e.Objects(r.Messages))
+	messages := e.Objects(r.Messages)
 	if r.ToolChoice != nil && r.ToolChoice.Mode == llm.ToolsNone && hasCalls(messages) {
 		e.Drop("tool_choice")
 		messages = append(slices.Clip(messages), llm.Message{
@@ -69,7 +68,7 @@ func isBare(turn []llm.Message) bool {
 		}
 		for j := range turn[i].Parts {
 			p := &turn[i].Parts[j]
-			if p.Kind == llm.PartText && !isBlank(p.Text) {
+			if p.Kind == llm.PartText {
 				return false
 			}
 			document = document || p.Kind == llm.PartDocument

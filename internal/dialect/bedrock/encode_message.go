@@ -41,10 +41,6 @@ func (e *requestEncoder) conversation(list []llm.Message) error {
 		i = last + 1
 	}
 	e.Dst = append(e.Dst, ']')
-	if e.spoke == "" && !e.Own {
-		return llm.Invalid("messages", "The messages hold nothing that the user or the assistant says. Amazon Bedrock needs a "+
-			"message that is not a system one, and not empty.")
-	}
 	return nil
 }
 
@@ -237,7 +233,6 @@ func (e *requestEncoder) exact(p *llm.Part) []byte {
 }
 
 // text writes a text, with its citations where they are this format's own.
-// Converse refuses one that is blank.
 func (e *requestEncoder) text(p *llm.Part) {
 	switch {
 	case e.Own && p.Annotations != nil:
@@ -245,12 +240,10 @@ func (e *requestEncoder) text(p *llm.Part) {
 		e.Dst = append(append(append(e.Dst, `}],"citations":`...), p.Annotations...), "}}"...)
 	case e.carries(p):
 		e.claims(p)
-	case e.Own || !isBlank(p.Text):
+	default:
 		e.Dst = append(rawjson.AppendString(append(e.Dst, `{"text":`...), p.Text), '}')
 	}
 }
-
-func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
 
 // maker is who made the thinking that Converse tells, as far as there is a proof
 // of it: Claude alone signs it, and takes its signatures back wherever it runs.

@@ -31,7 +31,6 @@ type called struct {
 func (e *requestEncoder) contents(messages []llm.Message) {
 	e.Name("contents")
 	e.Dst = append(e.Dst, '[')
-	empty := len(e.Dst)
 	for i := 0; i < len(messages); i++ {
 		m, param := &messages[i], "messages["+strconv.Itoa(i)+"]"
 		if m.Role == llm.RoleSystem {
@@ -43,10 +42,6 @@ func (e *requestEncoder) contents(messages []llm.Message) {
 			i += more
 		}
 		e.content(m, param)
-	}
-	if len(e.Dst) == empty {
-		e.Refuse("messages", "The messages hold nothing that the user or the assistant says. The provider of this model needs a "+
-			"message that is not a system one, and not empty.")
 	}
 	e.Dst = append(e.Dst, ']')
 }
@@ -167,11 +162,6 @@ func (e *requestEncoder) part(p *llm.Part, param string, first bool) {
 	}
 	switch p.Kind {
 	case llm.PartText, llm.PartRefusal:
-		if p.Text == "" && signature == "" && !e.Own { // Vertex AI refuses it, and so does the Gemini API at times
-			e.marks(p)
-			e.Dst = e.Dst[:at]
-			return
-		}
 		e.Dst = rawjson.AppendString(append(e.Dst, `{"text":`...), p.Text)
 	case llm.PartReasoning:
 		if proof.IsForeign(p.Maker, Name) || !e.Own && (p.Maker != Name || signature == "") {

@@ -6,6 +6,7 @@ package rules
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -38,6 +39,19 @@ type Of struct {
 	// Models are words that names of models have, one of which has to be there, and Except such of which none may. A
 	// word begins and ends where letters and digits do.
 	Models, Except []string
+	// Since is the first version, behind one of Models, that it is of, and Before the first behind that which it is not of.
+	Since, Before Version
+}
+
+// Model returns the beginning of a name of a model that it is of; empty where it is of all.
+func (o *Of) Model() string {
+	switch {
+	case len(o.Models) == 0:
+		return ""
+	case o.Since == 0:
+		return o.Models[0]
+	}
+	return fmt.Sprintf("%s-%d-%d", o.Models[0], o.Since/100, o.Since%100)
 }
 
 // Ask is what a rule asks of a request.
@@ -135,7 +149,11 @@ func (s Set) BreaksOwn(model string, r *llm.Request, body []byte) bool {
 
 func (o *Of) has(model string) bool {
 	named := func(word string) bool { return hasWord(model, word) }
-	return (len(o.Models) == 0 || slices.ContainsFunc(o.Models, named)) && !slices.ContainsFunc(o.Except, named)
+	of := func(word string) bool {
+		v := VersionOf(model, word)
+		return named(word) && v >= o.Since && (o.Before == 0 || v < o.Before)
+	}
+	return (len(o.Models) == 0 || slices.ContainsFunc(o.Models, of)) && !slices.ContainsFunc(o.Except, named)
 }
 
 // hasWord reports whether a name has a word, with no letter or digit before or behind it.

@@ -22,8 +22,8 @@ const seen = "2026-11-28"
 // Table returns all rules: of ids and of order first, on which others stand, and those of one provider before those of a
 // wire format.
 func Table() []Rule {
-	return slices.Concat(callIDs(), orders(), mistral(), mistralSchema(), mistralMessages(), groq(), cerebras(), openRouter(),
-		xAI(), chatVendors(), openAI(), anthropic(), bedrock(), gemini(), ollama(), logprobs())
+	return slices.Concat(callIDs(), contents(), orders(), mistral(), mistralSchema(), mistralMessages(), groq(), cerebras(),
+		openRouter(), xAI(), chatVendors(), openAI(), anthropic(), claude(), bedrock(), gemini(), ollama(), logprobs())
 }
 
 // callIDs are what vendors ask of the ids of tool calls.
@@ -218,6 +218,12 @@ func orders() []Rule {
 			Source: "https://github.com/livekit/agents/issues/1977", Seen: seen,
 		},
 		{
+			Name: "anthropic-results-next", Of: []Of{{Format: messages}}, Ask: ResultsNext{},
+			Says: "`tool_use` ids were found without `tool_result` blocks immediately after: %s. Each `tool_use` block must have " +
+				"a corresponding `tool_result` block in the next message.",
+			Source: "https://github.com/anthropics/claude-code/issues/1237", Seen: "2026-11-29",
+		},
+		{
 			Name: "chat-results-shown", Of: []Of{{Format: chat}},
 			Ask:    ResultsShown{},
 			Says:   "Invalid 'messages[%s]'. Image URLs are only allowed for messages with role 'user', but this message with role 'tool' contains an image URL.",
@@ -237,6 +243,42 @@ func orders() []Rule {
 	}
 }
 
+// contents are rules of messages without content.
+func contents() []Rule {
+	return []Rule{
+		{
+			Name: "anthropic-empty-texts", Of: []Of{{Format: messages}}, Ask: NoEmptyTexts{Blank: true},
+			Says:   "messages: text content blocks must contain non-whitespace text: %s",
+			Source: "https://github.com/anthropics/claude-code/issues/23440", Seen: "2026-11-29",
+		},
+		{
+			Name: "bedrock-empty-texts", Of: []Of{{Format: converse}}, Ask: NoEmptyTexts{Blank: true},
+			Says:   "The text field in the ContentBlock object at %s is blank. Add text to the text field, and try again.",
+			Source: "https://github.com/aws/aws-sdk-net/pull/4015", Seen: "2026-11-29",
+		},
+		{
+			Name: "gemini-empty-texts", Of: []Of{{Format: google}}, Ask: NoEmptyTexts{},
+			Says:   "Unable to submit request because it has an empty text parameter. Add a value to the parameter and try again: %s",
+			Source: "https://github.com/google-gemini/deprecated-generative-ai-python/issues/697", Seen: "2026-11-29",
+		},
+		{
+			Name: "anthropic-something-said", Of: []Of{{Format: messages}}, Ask: SomethingSaid{},
+			Says:   "%s: at least one message is required",
+			Source: "https://github.com/langgenius/dify/issues/25953", Seen: "2026-11-29",
+		},
+		{
+			Name: "bedrock-something-said", Of: []Of{{Format: converse}}, Ask: SomethingSaid{},
+			Says:   "A conversation must start with a user message. Try again with a conversation that starts with a user message: %s",
+			Source: "https://github.com/elastic/kibana/pull/246393", Seen: "2026-11-29",
+		},
+		{
+			Name: "gemini-something-said", Of: []Of{{Format: google}}, Ask: SomethingSaid{},
+			Says:   "* GenerateContentRequest.contents: contents is not specified (%s)",
+			Source: "https://github.com/langchain-ai/langchain-google/issues/1393", Seen: "2026-11-29",
+		},
+	}
+}
+
 // anthropic are Anthropic's.
 func anthropic() []Rule {
 	return []Rule{
@@ -251,6 +293,45 @@ func anthropic() []Rule {
 			Ask:    StrictSchema{},
 			Says:   "output_config.format.schema: For this type, property %s is not supported",
 			Source: "https://platform.claude.com/docs/en/build-with-claude/structured-outputs", Seen: seen,
+		},
+	}
+}
+
+// claudes are the targets that run Claude from a version on, up to another; 0 for all later ones.
+func claudes(since, before Version) []Of {
+	return []Of{
+		{Format: messages, Models: []string{"claude"}, Since: since, Before: before},
+		{Format: converse, Models: []string{"anthropic.claude"}, Since: since, Before: before},
+	}
+}
+
+// claude are rules of Claude, by Anthropic and by Amazon.
+func claude() []Rule {
+	return []Rule{
+		{
+			Name: "claude-prefill", Of: claudes(406, 0), Ask: NoPrefill{},
+			Says:   "This model does not support %s message prefill. The conversation must end with a user message.",
+			Source: "https://github.com/NousResearch/hermes-agent/pull/101401", Seen: "2026-11-29",
+		},
+		{
+			Name: "claude-space-at-end", Of: []Of{{Format: messages}, {Format: converse}}, Ask: NoSpaceAtEnd{},
+			Says:   "messages: final %s content cannot end with trailing whitespace",
+			Source: "https://github.com/langchain-ai/langchain-aws/pull/599", Seen: "2026-11-29",
+		},
+		{
+			Name: "claude-sampling", Of: claudes(407, 0), Ask: NoSampling{[]string{"temperature", "top_p", "top_k"}},
+			Says:   "`%s` is deprecated for this model.",
+			Source: "https://github.com/RooCodeInc/Roo-Code/issues/12162", Seen: "2026-11-29",
+		},
+		{
+			Name: "claude-one-sampling", Of: claudes(401, 407), Ask: OneSampling{},
+			Says:   "`temperature` and `%s` cannot both be specified for this model. Please use only one.",
+			Source: "https://github.com/SalesforceAIResearch/MCP-Universe/issues/49", Seen: "2026-11-29",
+		},
+		{
+			Name: "anthropic-temperature", Of: []Of{{Format: messages}}, Ask: AtMost{"temperature", "1"},
+			Says:   "%s: range: 0..1",
+			Source: "https://github.com/anthropics/anthropic-sdk-python/issues/893", Seen: "2026-11-29",
 		},
 	}
 }

@@ -100,27 +100,49 @@ func (s Set) Raised(model string, limit int64) int64 {
 	return limit
 }
 
-// NoSampling asks for requests without these fields, temperature, top_p, a penalty or stop. A temperature of 1 is allowed.
+// NoSampling asks for requests without these fields, temperature, top_p, top_k, a penalty or stop. A temperature of 1 is
+// allowed.
 type NoSampling struct{ Fields []string }
 
 // Broken is the first field that is there.
 func (a NoSampling) Broken(r *llm.Request, _ []byte) string {
-	for _, field := range a.Fields {
-		switch {
-		case field == "stop":
-			if len(r.Stop) > 0 {
-				return field
-			}
-		case *number(r, field) == nil:
-		case field == "temperature" && isOne(r.Temperature):
-		default:
-			return field
-		}
+	i := slices.IndexFunc(a.Fields, func(field string) bool {
+		return has(r, field) && (field != "temperature" || !isOne(r.Temperature))
+	})
+	if i < 0 {
+		return ""
 	}
-	return ""
+	return a.Fields[i]
 }
 
+// has reports whether a field of sampling is there.
+func has(r *llm.Request, field string) bool {
+	switch field {
+	case "stop":
+		return len(r.Stop) > 0
+	case "top_k":
+		return r.TopK != nil
+	}
+	return *number(r, field) != nil
+}
+
+// clear leaves a field of sampling out.
+func (f *Fitting) clear(field string) {
+	switch field {
+	case "stop":
+		f.Stop = nil
+	case "top_k":
+		f.TopK = nil
+	default:
+		*number(f.Request, field) = nil
+	}
+}
+
+// isOne reports whether a number is 1, which samples as if it were not there.
 func isOne(n *json.Number) bool {
+	if n == nil {
+		return false
+	}
 	v, err := n.Float64()
 	return err == nil && v == 1
 }
@@ -128,16 +150,13 @@ func isOne(n *json.Number) bool {
 // Fit leaves them out.
 func (a NoSampling) Fit(f *Fitting) error {
 	for _, field := range a.Fields {
-		only := NoSampling{Fields: []string{field}}
-		switch {
-		case only.Broken(f.Request, nil) == "":
+		if only := (NoSampling{Fields: []string{field}}); only.Broken(f.Request, nil) == "" {
 			continue
-		case field == "stop":
-			f.Stop = nil
-		default:
-			*number(f.Request, field) = nil
 		}
-		f.Drop(field)
+		if field != "top_p" || !isOne(f.TopP) {
+			f.Drop(field)
+		}
+		f.clear(field)
 	}
 	return nil
 }
@@ -146,9 +165,12 @@ func (a NoSampling) Fit(f *Fitting) error {
 func (a NoSampling) Example() *llm.Request {
 	r := saying("hello")
 	for _, field := range a.Fields {
-		if field == "stop" {
+		switch field {
+		case "stop":
 			r.Stop = []string{"END"}
-		} else {
+		case "top_k":
+			r.TopK = new(int64(5))
+		default:
 			*number(r, field) = new(json.Number("0.5"))
 		}
 	}
@@ -162,6 +184,35 @@ func (a NoSampling) String() string {
 	}
 	return said
 }
+
+// OneSampling asks for a temperature or top_p, not both.
+type OneSampling struct{}
+
+// Broken is top_p of a request that has both.
+func (OneSampling) Broken(r *llm.Request, _ []byte) string {
+	if r.Temperature == nil || r.TopP == nil {
+		return ""
+	}
+	return "top_p"
+}
+
+// Fit leaves out the one that changes nothing, else top_p.
+func (OneSampling) Fit(f *Fitting) error {
+	if isOne(f.Temperature) {
+		f.Temperature = nil
+		return nil
+	}
+	return NoSampling{Fields: []string{"top_p"}}.Fit(f)
+}
+
+// Example has both.
+func (OneSampling) Example() *llm.Request {
+	r := saying("hello")
+	r.Temperature, r.TopP = new(json.Number("0.5")), new(json.Number("0.5"))
+	return r
+}
+
+func (OneSampling) String() string { return "No `temperature` and `top_p` at once" }
 
 // MostStops asks for no more stop sequences.
 type MostStops struct{ Most int }

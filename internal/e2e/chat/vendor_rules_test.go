@@ -311,6 +311,38 @@ func toVendors() []toVendor {
 			body: `"temperature":1.5,"messages":[{"role":"user","content":"Hi"}]`, sent: []string{`"temperature":1}`}, dropped: "temperature above 1",
 		},
 		{
+			name: "sampling for a Claude that refuses it", provider: "bedrock", model: "us.anthropic.claude-opus-4-7/echo", path: "/v1/chat/completions",
+			body:   `"temperature":0.5,"top_p":0.9,"messages":[{"role":"user","content":"Hi"}]`,
+			unsent: []string{"temperature", "topP"}, dropped: "temperature, top_p",
+		},
+		{
+			name: "the same by Anthropic", provider: "anthropic", model: "claude-opus-4-7/echo", path: "/v1beta/models/{model}:generateContent",
+			body:   `"contents":[{"parts":[{"text":"Hi"}]}],"generationConfig":{"temperature":0.5,"topP":0.9,"topK":9}`,
+			unsent: []string{"temperature", "top_p", "top_k"}, dropped: "temperature, top_p, top_k",
+		},
+		{
+			name: "both ways to sample for a Claude that takes one", provider: "bedrock", model: "us.anthropic.claude-sonnet-4-5/echo", path: "/v1/messages",
+			body: `"max_tokens":9,"temperature":0.5,"top_p":0.9,"messages":[{"role":"user","content":"Hi"}]`,
+			sent: []string{`"temperature":0.5`}, unsent: []string{"topP"}, dropped: "top_p",
+		},
+		{
+			name: "both ways for one before it", provider: "bedrock", model: "us.anthropic.claude-3-7-sonnet/echo", path: "/v1/messages",
+			body: `"max_tokens":9,"temperature":0.5,"top_p":0.9,"messages":[{"role":"user","content":"Hi"}]`, sent: []string{`"temperature":0.5,"topP":0.9`},
+		},
+		{
+			name: "an answer that is begun, for a Claude that goes on with none", provider: "bedrock", model: "us.anthropic.claude-opus-4-6/echo", path: "/v1/messages",
+			body:   `"max_tokens":9,"messages":[{"role":"user","content":"count"},{"role":"assistant","content":"one,"}]`,
+			status: 400, says: "does not go on with what the assistant said",
+		},
+		{
+			name: "an answer that is begun with white space at its end", provider: "anthropic", model: "claude-sonnet-4-5/echo", path: "/v1/chat/completions",
+			body: `"messages":[{"role":"user","content":"count"},{"role":"assistant","content":"one, "}]`, sent: []string{`"content":"one,"`},
+		},
+		{
+			name: "white space alone before a question", provider: "bedrock", path: "/v1/responses",
+			body: `"input":[{"role":"user","content":" "},{"role":"user","content":"Hi"}]`, sent: []string{`"content":[{"text":"Hi"}]`},
+		},
+		{
 			name: "a long id", provider: "responses", path: "/v1/chat/completions",
 			body: fmt.Sprintf(chatCall, "f", strings.Repeat("call.", 17)), unsent: []string{strings.Repeat("call.", 17)},
 		},
