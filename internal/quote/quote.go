@@ -67,7 +67,7 @@ type Quote struct {
 
 	table        *route.Table
 	fitted       Fitted // the last that Fitted made
-	apart        int64 // as Apart has it, once it was counted
+	apart        int64  // as Apart has it, once it was counted
 	apartCounted bool
 	untold       llm.Usage // as Untold has it, once it was read
 	untoldRead   bool

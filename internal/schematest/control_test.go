@@ -37,12 +37,12 @@ func TestEachRuleIsNeeded(t *testing.T) {
 }
 
 // isBeyond reports whether no conversation of the generator can break a rule: the simulator and the gateway are held to it
-// by its example and by whole conversations. The encoder signs calls whatever the rules say,
-// results that come twice are valid at no client API, someone always speaks, and the encoder of Gemini joins what one
+// by its example and by whole conversations. The encoder signs calls whatever the rules say, results that come twice are
+// valid at no client API, the user always speaks, and does so first, and the encoders of Gemini and Bedrock join what one
 // speaker says.
 func isBeyond(ask rules.Ask) bool {
 	switch a := ask.(type) {
-	case rules.SignedCalls, rules.OneResult, rules.SomethingSaid:
+	case rules.SignedCalls, rules.OneResult, rules.SomethingSaid, rules.UserFirst, rules.Alternation:
 		return true
 	case rules.ResultsNext:
 		return a.Beside

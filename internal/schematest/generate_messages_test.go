@@ -167,7 +167,7 @@ func (m *messages) options(r object) {
 	}
 	g.some(r, map[string]func() any{
 		"system":      of(g, g.text(), list{m.words(), m.words()}),
-		"temperature": g.number(0, 1), "top_p": g.number(0, 1), "top_k": g.count(0, 500),
+		"temperature": g.number(0, 1), "top_p": g.number(0, 1), "top_k": g.count(0, 1000),
 		"stop_sequences": of(g, list{"a"}, list{"a", "b", "c", "d", "e"}, list{"a", "b", "c", "d", "e", "f"}, list{}),
 		"metadata":       of(g, object{"user_id": "user_" + strings.Repeat("u", 145)}, object{"user_id": nil}, object{}),
 		"service_tier":   of(g, "auto", "standard_only"), "cache_control": of(g, object{"type": "ephemeral"}, nil),

@@ -66,7 +66,7 @@ func TestStrictKeepsEveryRule(t *testing.T) {
 // request of the wire format: an empty conversation.
 func isUnwritten(ask rules.Ask) bool {
 	switch ask.(type) {
-	case rules.ThinkingBack, rules.NoDeveloper, rules.DocumentURLs, rules.PlainSounds, rules.RefusalMembers, rules.NoFunctions, rules.SignedCalls, rules.SomethingSaid:
+	case rules.ThinkingBack, rules.NoDeveloper, rules.DocumentURLs, rules.PlainSounds, rules.RefusalMembers, rules.NoFunctions, rules.SignedCalls, rules.SomethingSaid, rules.Alternation:
 		return true
 	}
 	return false

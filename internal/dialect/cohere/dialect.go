@@ -18,8 +18,6 @@ const Name = "cohere"
 const (
 	// maxDepth is how deep the arrays and objects of a body may nest.
 	maxDepth = parse.MaxDepth
-	// maxStops is the documented limit of stop_sequences.
-	maxStops = 5
 
 	outputCap = "max_tokens"
 )

@@ -1,8 +1,6 @@
 package cohere
 
 import (
-	"encoding/json"
-	"fmt"
 	"strconv"
 
 	"weir/internal/dialect/compose"
@@ -41,81 +39,17 @@ func (e *requestEncoder) sampling(r *llm.Request) {
 		e.Name(renamed(outputCap, e.Quirks))
 		e.Dst = strconv.AppendInt(e.Dst, *r.MaxOutput, 10)
 	}
-	e.number("temperature", "temperature", r.Temperature, "0", "1")
-	e.number("p", "top_p", r.TopP, "0.01", "0.99")
-	e.topK(r.TopK)
-	e.number("frequency_penalty", "frequency_penalty", r.FrequencyPenalty, "0", "1")
-	e.number("presence_penalty", "presence_penalty", r.PresencePenalty, "0", "1")
-	switch {
-	case r.Seed == nil:
-	case *r.Seed < 0 && !e.Own:
-		e.Drop("seed") // only from 0 to 2^64-1 here
-	default:
-		e.Integer("seed", r.Seed)
+	e.Number("temperature", r.Temperature)
+	e.Number("p", r.TopP)
+	e.Integer("k", r.TopK)
+	e.Number("frequency_penalty", r.FrequencyPenalty)
+	e.Number("presence_penalty", r.PresencePenalty)
+	e.Integer("seed", r.Seed)
+	if len(r.Stop) > 0 && e.Key("stop_sequences") {
+		e.Dst = rawjson.AppendStrings(e.Dst, r.Stop)
 	}
-	e.stops(r.Stop)
 	if r.Choices != nil && *r.Choices > 1 {
 		e.Refuse("n", "Cohere gives one answer to a request. Ask for one, or ask several times.")
-	}
-}
-
-// number writes a number that Cohere takes within bounds. What another wire
-// format allows beyond them is brought to the nearest bound, which is told as
-// theirs, the name that format has for it.
-func (e *requestEncoder) number(name, theirs string, n *json.Number, least, most string) {
-	if n == nil {
-		return
-	}
-	value := n.String()
-	if !e.Own {
-		value = within(value, least, most)
-	}
-	if value != n.String() {
-		e.Drop(theirs)
-	}
-	if e.Key(name) {
-		e.Dst = append(e.Dst, value...)
-	}
-}
-
-func within(value, least, most string) string {
-	v, low, high := float(value), float(least), float(most)
-	switch {
-	case v < low:
-		return least
-	case v > high:
-		return most
-	}
-	return value
-}
-
-// float is the value of a JSON number; infinite where it is beyond all bounds.
-func float(s string) float64 {
-	v, _ := strconv.ParseFloat(s, 64)
-	return v
-}
-
-// maxTopK is the documented limit of k.
-const maxTopK = 500
-
-func (e *requestEncoder) topK(n *int64) {
-	if n == nil {
-		return
-	}
-	k := *n
-	if !e.Own && (k < 0 || k > maxTopK) {
-		e.Drop("top_k")
-		k = min(max(k, 0), maxTopK)
-	}
-	e.Integer("k", &k)
-}
-
-func (e *requestEncoder) stops(list []string) {
-	if len(list) > maxStops && !e.Own {
-		e.Refuse("stop", fmt.Sprintf("Cohere takes at most %d stop sequences, not %d.", maxStops, len(list)))
-	}
-	if len(list) > 0 && e.Key("stop_sequences") {
-		e.Dst = rawjson.AppendStrings(e.Dst, list)
 	}
 }
 

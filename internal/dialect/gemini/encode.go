@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"encoding/json"
-	"math"
 	"strconv"
 	"strings"
 
@@ -84,11 +83,7 @@ func (e *requestEncoder) sampling(r *llm.Request) {
 	e.number("presencePenalty", "presence_penalty", r.PresencePenalty)
 	e.number("frequencyPenalty", "frequency_penalty", r.FrequencyPenalty)
 	e.integer("candidateCount", "n", r.Choices)
-	if s := r.Seed; s != nil && !e.Own && (*s < math.MinInt32 || *s > math.MaxInt32) {
-		e.Drop("seed") // here it has 32 bits
-	} else {
-		e.integer("seed", "seed", s)
-	}
+	e.integer("seed", "seed", r.Seed)
 	if len(r.Stop) > 0 && e.Takes("stop") {
 		e.Name("stopSequences")
 		e.Dst = rawjson.AppendStrings(e.Dst, r.Stop)

@@ -44,7 +44,7 @@ func fits(t *testing.T, rule *rules.Rule, of rules.Of) {
 	if model := of.Model(); model != "" {
 		r.Model = "vendor/" + model + "-large"
 	}
-	body := []byte(`{"messages":[{"role":"developer","content":[{"type":"file","file":{"file_data":""}},{"type":"input_audio","input_audio":{}},{"type":"refusal","refusal":""}]},{"role":"assistant","tool_calls":[]}],` +
+	body := []byte(`{"messages":[{"role":"developer","content":[{"type":"file","file":{"file_data":""}},{"type":"input_audio","input_audio":{}},{"type":"refusal","refusal":""}]},{"role":"assistant","tool_calls":[]},{"role":"assistant"}],` +
 		`"contents":[{"role":"model","parts":[{"functionCall":{"name":"f"}}]}]}`)
 	if set.Broken(r, nil) == "" && set.Broken(r, body) == "" {
 		t.Fatalf("%+v: its example does not break it", of)

@@ -23,7 +23,8 @@ const seen = "2026-11-28"
 // wire format.
 func Table() []Rule {
 	return slices.Concat(callIDs(), contents(), orders(), mistral(), mistralSchema(), mistralMessages(), groq(), cerebras(),
-		openRouter(), xAI(), chatVendors(), openAI(), anthropic(), claude(), bedrock(), gemini(), ollama(), logprobs())
+		openRouter(), xAI(), chatVendors(), openAI(), anthropic(), claude(), bedrock(), gemini(), cohere(), ollama(),
+		logprobs())
 }
 
 // callIDs are what vendors ask of the ids of tool calls.
@@ -272,114 +273,20 @@ func contents() []Rule {
 			Source: "https://github.com/elastic/kibana/pull/246393", Seen: "2026-11-29",
 		},
 		{
+			Name: "bedrock-user-first", Of: []Of{{Format: converse}}, Ask: UserFirst{},
+			Says:   "A conversation must start with a user message. Try again with a conversation that starts with a user message, not the %s's.",
+			Source: "https://github.com/strands-agents/harness-sdk/issues/2085", Seen: "2026-11-29",
+		},
+		{
+			Name: "bedrock-alternation", Of: []Of{{Format: converse}}, Ask: Alternation{},
+			Says: "A conversation must alternate between user and assistant roles. Make sure the conversation alternates between " +
+				"user and assistant roles and try again: message %s",
+			Source: "https://github.com/langchain-ai/langchain-aws/issues/192", Seen: "2026-11-29",
+		},
+		{
 			Name: "gemini-something-said", Of: []Of{{Format: google}}, Ask: SomethingSaid{},
 			Says:   "* GenerateContentRequest.contents: contents is not specified (%s)",
 			Source: "https://github.com/langchain-ai/langchain-google/issues/1393", Seen: "2026-11-29",
 		},
 	}
-}
-
-// anthropic are Anthropic's.
-func anthropic() []Rule {
-	return []Rule{
-		{
-			Name: "anthropic-tool-names", Of: []Of{{Format: messages}},
-			Ask:    ToolNames{Form{Signs: "_-", Least: 1, Most: 128}},
-			Says:   "tools.0.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$': %s",
-			Source: "https://github.com/apify/tester-mcp-client/issues/11", Seen: seen,
-		},
-		{
-			Name: "anthropic-schemas", Of: []Of{{Format: messages}, {Format: converse, Models: []string{"anthropic", "claude"}}},
-			Ask:    StrictSchema{},
-			Says:   "output_config.format.schema: For this type, property %s is not supported",
-			Source: "https://platform.claude.com/docs/en/build-with-claude/structured-outputs", Seen: seen,
-		},
-	}
-}
-
-// claudes are the targets that run Claude from a version on, up to another; 0 for all later ones.
-func claudes(since, before Version) []Of {
-	return []Of{
-		{Format: messages, Models: []string{"claude"}, Since: since, Before: before},
-		{Format: converse, Models: []string{"anthropic.claude"}, Since: since, Before: before},
-	}
-}
-
-// claude are rules of Claude, by Anthropic and by Amazon.
-func claude() []Rule {
-	return []Rule{
-		{
-			Name: "claude-prefill", Of: claudes(406, 0), Ask: NoPrefill{},
-			Says:   "This model does not support %s message prefill. The conversation must end with a user message.",
-			Source: "https://github.com/NousResearch/hermes-agent/pull/101401", Seen: "2026-11-29",
-		},
-		{
-			Name: "claude-space-at-end", Of: []Of{{Format: messages}, {Format: converse}}, Ask: NoSpaceAtEnd{},
-			Says:   "messages: final %s content cannot end with trailing whitespace",
-			Source: "https://github.com/langchain-ai/langchain-aws/pull/599", Seen: "2026-11-29",
-		},
-		{
-			Name: "claude-sampling", Of: claudes(407, 0), Ask: NoSampling{[]string{"temperature", "top_p", "top_k"}},
-			Says:   "`%s` is deprecated for this model.",
-			Source: "https://github.com/RooCodeInc/Roo-Code/issues/12162", Seen: "2026-11-29",
-		},
-		{
-			Name: "claude-one-sampling", Of: claudes(401, 407), Ask: OneSampling{},
-			Says:   "`temperature` and `%s` cannot both be specified for this model. Please use only one.",
-			Source: "https://github.com/SalesforceAIResearch/MCP-Universe/issues/49", Seen: "2026-11-29",
-		},
-		{
-			Name: "anthropic-temperature", Of: []Of{{Format: messages}}, Ask: AtMost{"temperature", "1"},
-			Says:   "%s: range: 0..1",
-			Source: "https://github.com/anthropics/anthropic-sdk-python/issues/893", Seen: "2026-11-29",
-		},
-	}
-}
-
-// bedrock are those of Amazon Bedrock's Converse.
-func bedrock() []Rule {
-	return []Rule{
-		{
-			Name: "bedrock-tool-names", Of: []Of{{Format: converse}},
-			Ask:    ToolNames{Form{Signs: "_-", Least: 1, Most: 64}},
-			Says:   "Value %s at 'toolConfig.tools.toolSpec.name' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+",
-			Source: "https://github.com/NousResearch/hermes-agent/pull/90016", Seen: seen,
-		},
-		{
-			Name: "bedrock-temperature", Of: []Of{{Format: converse}},
-			Ask:    AtMost{"temperature", "1"},
-			Says:   "Value at 'inferenceConfig.%s' failed to satisfy constraint: Member must have value less than or equal to 1",
-			Source: "https://github.com/boto/botocore/blob/develop/botocore/data/bedrock-runtime/2023-09-30/service-2.json", Seen: seen,
-		},
-	}
-}
-
-// gemini are Google's.
-func gemini() []Rule {
-	return []Rule{
-		{
-			Name: "gemini-thought-signatures", Of: []Of{{Format: google, Models: []string{"gemini-3", "gemini-4"}, Except: []string{"image"}}},
-			Ask: SignedCalls{},
-			Says: "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and " +
-				"missing thought_signature may lead to degraded model performance. Additional data, function call %s",
-			Source: "https://ai.google.dev/gemini-api/docs/thought-signatures", Seen: seen,
-		},
-		{
-			Name: "gemini-tool-names", Of: []Of{{Format: google}},
-			Ask: ToolNames{Form{Signs: "_.:-", NoDigitFirst: true, Least: 1, Most: 64}},
-			Says: "* GenerateContentRequest.tools[0].function_declarations[0].name: Invalid function name. Must start with a letter or an " +
-				"underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 64: %s",
-			Source: "https://github.com/google-gemini/gemini-cli/issues/9535", Seen: seen,
-		},
-	}
-}
-
-// ollama are those of Ollama's own wire format.
-func ollama() []Rule {
-	return []Rule{{
-		Name: "ollama-forced-tools", Of: []Of{{Format: native}},
-		Ask:    NoForcedTools{},
-		Says:   "%s is not supported",
-		Source: "https://docs.ollama.com/api/chat", Seen: seen,
-	}}
 }

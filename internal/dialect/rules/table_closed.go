@@ -1,5 +1,7 @@
 package rules
 
+import "math"
+
 // Vendors that speak Chat Completions and close its objects: what they do not publish is an error.
 
 const (
@@ -15,7 +17,7 @@ func mistralSchema() []Rule {
 	of := []Of{{Provider: "mistral"}}
 	return []Rule{
 		{
-			Name: "mistral-temperature", Of: of, Own: true, Word: `"temperature"`, Ask: AtMost{"temperature", "1.5"},
+			Name: "mistral-temperature", Of: of, Own: true, Word: `"temperature"`, Ask: Within{Field: "temperature", Most: "1.5"},
 			Says: "body.%s: Input should be less than or equal to 1.5", Source: mistralSource, Seen: seen,
 		},
 		{
@@ -23,7 +25,7 @@ func mistralSchema() []Rule {
 			Says: "body.%s: Input should be greater than 0", Source: mistralSource, Seen: seen,
 		},
 		{
-			Name: "mistral-seed", Of: of, Own: true, Word: `seed"`, Ask: LeastSeed{0, "random_seed"},
+			Name: "mistral-seed", Of: of, Own: true, Word: `seed"`, Ask: Seeds{0, math.MaxInt64, "random_seed"},
 			Says:   "body.random_seed: Input should be greater than or equal to 0, not %s",
 			Source: mistralSource, Seen: seen,
 		},

@@ -25,41 +25,90 @@ func number(r *llm.Request, name string) **json.Number {
 	panic("rules: no number is called " + name) // of the table, which a test reads
 }
 
-// AtMost asks that a number is no larger.
-type AtMost struct {
-	Field string // temperature, top_p, frequency_penalty or presence_penalty
-	Most  string
+// Within asks that a number is within bounds.
+type Within struct {
+	Field       string // temperature, top_p, frequency_penalty or presence_penalty
+	Least, Most string // empty for no bound
 }
 
-// Broken is the field of a larger one.
-func (a AtMost) Broken(r *llm.Request, _ []byte) string {
+// Broken is the field of one that is not.
+func (a Within) Broken(r *llm.Request, _ []byte) string {
+	if _, what := a.nearest(r); what != "" {
+		return a.Field
+	}
+	return ""
+}
+
+// nearest returns the bound beyond which a number is, and on which side; empty for one that is within.
+func (a Within) nearest(r *llm.Request) (bound, side string) {
 	n := *number(r, a.Field)
 	if n == nil {
-		return ""
+		return "", ""
 	}
-	v, err := n.Float64()
-	most, _ := strconv.ParseFloat(a.Most, 64)
-	if err != nil || v <= most {
-		return ""
+	v := float(n.String())
+	switch {
+	case a.Least != "" && v < float(a.Least):
+		return a.Least, " below "
+	case a.Most != "" && v > float(a.Most):
+		return a.Most, " above "
 	}
-	return a.Field
+	return "", ""
 }
 
-// Fit sends the largest.
-func (a AtMost) Fit(f *Fitting) error {
-	*number(f.Request, a.Field) = new(json.Number(a.Most))
-	f.Drop(a.Field + " above " + a.Most)
+// float is the value of a JSON number; infinite where it is beyond all bounds.
+func float(s string) float64 {
+	v, _ := strconv.ParseFloat(s, 64)
+	return v
+}
+
+// Fit sends the nearest bound.
+func (a Within) Fit(f *Fitting) error {
+	bound, side := a.nearest(f.Request)
+	*number(f.Request, a.Field) = new(json.Number(bound))
+	f.Drop(a.Field + side + bound)
 	return nil
 }
 
 // Example has a number of 1.9.
-func (a AtMost) Example() *llm.Request {
+func (a Within) Example() *llm.Request {
 	r := saying("hello")
 	*number(r, a.Field) = new(json.Number("1.9"))
 	return r
 }
 
-func (a AtMost) String() string { return "`" + a.Field + "` is at most " + a.Most }
+func (a Within) String() string {
+	if a.Least == "" {
+		return "`" + a.Field + "` is at most " + a.Most
+	}
+	return "`" + a.Field + "` is from " + a.Least + " to " + a.Most
+}
+
+// MostTopK asks for a top_k from 0 to so many.
+type MostTopK struct{ Most int64 }
+
+// Broken is one that is not.
+func (a MostTopK) Broken(r *llm.Request, _ []byte) string {
+	if r.TopK == nil || *r.TopK >= 0 && *r.TopK <= a.Most {
+		return ""
+	}
+	return strconv.FormatInt(*r.TopK, 10)
+}
+
+// Fit sends the nearest.
+func (a MostTopK) Fit(f *Fitting) error {
+	f.TopK = new(min(max(*f.TopK, 0), a.Most))
+	f.Drop("top_k")
+	return nil
+}
+
+// Example has one more.
+func (a MostTopK) Example() *llm.Request {
+	r := saying("hello")
+	r.TopK = new(a.Most + 1)
+	return r
+}
+
+func (a MostTopK) String() string { return fmt.Sprintf("`top_k` is from 0 to %d", a.Most) }
 
 // LeastOutput asks that a cap on the output is at least so many tokens. Quotes count with Raised.
 type LeastOutput struct{ Tokens int64 }

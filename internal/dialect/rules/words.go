@@ -3,6 +3,8 @@ package rules
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,19 +110,21 @@ func (UsualModalities) Example() *llm.Request {
 
 func (UsualModalities) String() string { return "No `modalities`" }
 
-// LeastSeed asks for a seed that is at least so large, in the vendor's own field, too.
-type LeastSeed struct {
-	Least int64
-	Field string
+// Seeds asks for a seed within bounds, in the vendor's own field, too.
+type Seeds struct {
+	Least, Most int64
+	Field       string // empty for none
 }
 
+func (a Seeds) refuses(n int64) bool { return n < a.Least || n > a.Most }
+
 // Broken is one that is not.
-func (a LeastSeed) Broken(r *llm.Request, _ []byte) string {
-	if r.Seed != nil && *r.Seed < a.Least {
+func (a Seeds) Broken(r *llm.Request, _ []byte) string {
+	if r.Seed != nil && a.refuses(*r.Seed) {
 		return strconv.FormatInt(*r.Seed, 10)
 	}
 	if i := extra(r, a.Field); i >= 0 {
-		if n, ok := rawjson.AsInt(r.Extra[i].Value); ok && n < a.Least {
+		if n, ok := rawjson.AsInt(r.Extra[i].Value); ok && a.refuses(n) {
 			return strconv.FormatInt(n, 10)
 		}
 	}
@@ -128,7 +132,7 @@ func (a LeastSeed) Broken(r *llm.Request, _ []byte) string {
 }
 
 // Fit leaves it out.
-func (a LeastSeed) Fit(f *Fitting) error {
+func (a Seeds) Fit(f *Fitting) error {
 	f.Seed = nil
 	if i := extra(f.Request, a.Field); i >= 0 {
 		f.Extra = slices.Delete(slices.Clone(f.Extra), i, i+1)
@@ -138,17 +142,22 @@ func (a LeastSeed) Fit(f *Fitting) error {
 }
 
 // Example has one below.
-func (a LeastSeed) Example() *llm.Request {
+func (a Seeds) Example() *llm.Request {
 	r := saying("hello")
 	r.Seed = new(a.Least - 1)
 	return r
 }
 
-func (a LeastSeed) String() string { return "A seed is at least " + strconv.FormatInt(a.Least, 10) }
+func (a Seeds) String() string {
+	if a.Most == math.MaxInt64 {
+		return "A seed is at least " + strconv.FormatInt(a.Least, 10)
+	}
+	return fmt.Sprintf("A seed is from %d to %d", a.Least, a.Most)
+}
 
 // Positive asks that a number is above 0.
 type Positive struct {
-	Field   string // as of AtMost
+	Field   string // as of Within
 	Instead string // what is sent for 0
 }
 

@@ -339,6 +339,17 @@ func toVendors() []toVendor {
 			body: `"messages":[{"role":"user","content":"count"},{"role":"assistant","content":"one, "}]`, sent: []string{`"content":"one,"`},
 		},
 		{
+			name: "a greeting before the first question", provider: "bedrock", path: "/v1/chat/completions",
+			body: `"messages":[{"role":"system","content":"Be kind."},{"role":"assistant","content":"What can I do?"},{"role":"user","content":"Hi"}]`,
+			sent: []string{`{"role":"user","content":[{"text":"Hello."}]},{"role":"assistant","content":[{"text":"What can I do?"}]}`},
+		},
+		{
+			name: "bounds of another vendor", provider: "cohere", path: "/v1/chat/completions",
+			body:    `"temperature":1.5,"top_p":1,"frequency_penalty":-1,"seed":-1,"messages":[{"role":"user","content":"Hi"}]`,
+			sent:    []string{`"temperature":1,"p":0.99,"frequency_penalty":0`},
+			dropped: "temperature above 1, top_p above 0.99, frequency_penalty below 0, seed",
+		},
+		{
 			name: "white space alone before a question", provider: "bedrock", path: "/v1/responses",
 			body: `"input":[{"role":"user","content":" "},{"role":"user","content":"Hi"}]`, sent: []string{`"content":[{"text":"Hi"}]`},
 		},
@@ -389,7 +400,7 @@ func TestVendorRules(t *testing.T) {
 	}
 	yaml = strings.Replace(yaml, "  openai:\n", "  openai:\n    also: [responses]\n", 1)
 	spoken := harness.Spoken()
-	for _, name := range []string{"responses", "bedrock", "gemini", "anthropic"} {
+	for _, name := range []string{"responses", "bedrock", "gemini", "anthropic", "cohere"} {
 		yaml += harness.SpokenBy(name, name, ts.URL, spoken[name])
 	}
 	h := harness.Open(t, harness.Setup{YAML: yaml})
