@@ -50,7 +50,7 @@ func encrypted(t *testing.T) (up *harness.Upstream, outbound string) {
 
 // slowYAML is a provider whose first byte is late after 300 ms, and another one.
 func slowYAML(url string) string {
-	return "providers:" + harness.Hasty(harness.ProviderYAML("house", url), "300ms", "5s") + harness.ProviderYAML("other", url) + `
+	return "providers:" + harness.Hasty(harness.ProviderYAML("house", url), "300ms", "10s") + harness.ProviderYAML("other", url) + `
 prices:
   house/*: {input: "1", output: "1000"}
   other/*: {input: "1", output: "1000"}

@@ -29,7 +29,8 @@ type parted struct {
 // openParted opens one node on SQLite, or two on PostgreSQL. A request costs a dollar.
 func openParted(t *testing.T, database string) *parted {
 	up := harness.NewUpstream(t)
-	yaml := fmt.Sprintf("database: %q\nproviders:", database) + harness.ProviderYAML("house", up.URL) + harness.PerRequest
+	yaml := fmt.Sprintf("database: %q\nproviders:", database) + harness.ProviderYAML("house", up.URL) +
+		strings.Replace(harness.PerRequest, "prices:\n", "prices:\n  house/dear: {input: \"0\", output: \"0\", request: \"100\"}\n", 1)
 	first := harness.Open(t, harness.Setup{YAML: yaml})
 	e := &parted{t: t, nodes: []*harness.Gateway{first}}
 	if database != "" {
@@ -54,15 +55,29 @@ func (e *parted) patch(path, body string, status int) harness.Reply {
 	return r
 }
 
+// known waits until every node knows a budget: it refuses what costs more than all of it, of somebody else.
+func (e *parted) known(key, user, project string) {
+	e.t.Helper()
+	for node := range e.nodes {
+		harness.Await(e.t, "a budget that every node knows", func() bool {
+			return e.askFor("house/dear", node, key, user, project).Status == http.StatusTooManyRequests
+		})
+	}
+}
+
 // ask asks a node for somebody, and for a project.
 func (e *parted) ask(node int, key, user, project string) harness.Reply {
+	return e.askFor("house/chat", node, key, user, project)
+}
+
+func (e *parted) askFor(model string, node int, key, user, project string) harness.Reply {
 	members := ""
 	if user != "" {
 		members = fmt.Sprintf(`"user":%q,`, user)
 	}
 	a := harness.Ask{
 		Path: "/v1/chat/completions", Key: key,
-		Body: `{"model":"house/chat",` + members + `"messages":[{"role":"user","content":"Hi"}]}`,
+		Body: `{"model":"` + model + `",` + members + `"messages":[{"role":"user","content":"Hi"}]}`,
 	}
 	if project != "" {
 		a.Header = []string{"X-Weir-Tags", "project=" + project}
@@ -112,6 +127,7 @@ func TestBudgetPerUser(t *testing.T) {
 		if !strings.Contains(r.Body, `"per_user":{"limits":{"rpm":0,"tpm":0,"concurrency":0},"budget":{"limit_usd":"3","period":"month"}}`) {
 			t.Errorf("the account: got %s", r.Body)
 		}
+		e.known("", "probe", "")
 		for _, user := range []string{"alice", "bob"} {
 			got := e.served(12, "", user, "")
 			harness.Await(t, "the end of the budget", func() bool {
@@ -159,6 +175,8 @@ func TestBudgetPerTag(t *testing.T) {
 			}
 		}
 		e.patch("default", `{"per_user":{"budget":{"limit_usd":"3","period":"month"}}}`, http.StatusOK)
+		e.known(key, "", "probe")
+		e.known("", "probe", "")
 		for _, tt := range []struct {
 			key, user, project string
 			want               int64

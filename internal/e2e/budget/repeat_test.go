@@ -45,7 +45,7 @@ func atOnce(t *testing.T, all []harness.ChatAPI, test func(t *testing.T, i int, 
 // repeatLate is the test of one client API, with answers of so many tokens, which tell the tests apart in what the
 // provider has served.
 func repeatLate(t *testing.T, h *harness.Gateway, up *harness.Upstream, api *harness.ChatAPI, tokens int) {
-	ask, _ := api.Ask("", fmt.Sprintf("house/chat:tokens=%d,ttft=3s", tokens), false)
+	ask, _ := api.Ask("", fmt.Sprintf("house/chat:tokens=%d,ttft=6s", tokens), false)
 	first := h.Do(ask)
 	if first.Status != 504 || !strings.Contains(first.Body, "send the same request again") {
 		t.Fatalf("%d %s, want 504 that says what becomes of a repeat", first.Status, first.Body)
@@ -179,7 +179,7 @@ func askWithTool(dialect, model string) harness.Ask {
 
 // untilAnswered repeats a request, as SDKs do, until it is answered otherwise than by 504.
 func untilAnswered(h *harness.Gateway, ask harness.Ask) (r harness.Reply) {
-	for range 20 {
+	for range 60 {
 		if r = h.Do(ask); r.Status != 504 {
 			break
 		}

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -221,32 +222,64 @@ func TestLeavesBeforeUsage(t *testing.T) {
 // given back.
 func TestDrainsAreBounded(t *testing.T) {
 	t.Parallel()
-	const least = 16 // of drains, however few requests may be in flight
-	up := harness.NewUpstream(t)
-	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.URL) + "max_concurrency: 40\n"})
-	for round := range 2 {
+	const least, beyond = 16, 8 // of drains there may be so many, however few requests may be in flight
+	up := newHeld(t)
+	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.url) + "max_concurrency: 40\n"})
+	for round := range int64(2) {
 		ctx, leave := context.WithCancel(t.Context())
 		var clients sync.WaitGroup
-		model := fmt.Sprintf("house/chat:ttft=2s,seed=%d", round)
-		for range least + 8 {
+		model := fmt.Sprint("house/chat:seed=", round) // else it repeats one whose answer is there
+		for range least + beyond {
 			clients.Go(func() {
-				r := h.Request(harness.Ask{Path: "/v1/chat", Body: harness.Hello(model)}).WithContext(ctx)
-				if resp, err := h.Client.Do(r); err == nil {
-					_ = resp.Body.Close()
+				for ctx.Err() == nil { // until then only those are answered that find no room
+					r := h.Request(harness.Ask{Path: "/v1/chat", Body: harness.Hello(model)}).WithContext(ctx)
+					if resp, err := h.Client.Do(r); err == nil {
+						_ = resp.Body.Close()
+					}
 				}
 			})
 		}
-		asked := int64((round + 1) * (least + 8))
-		harness.Await(t, "all requests at the provider", func() bool { return up.Ledger().Totals().Requests >= asked })
+		harness.Await(t, "all requests at the provider", func() bool { return up.asked.Load() == (round+1)*(least+beyond) })
 		leave()
 		clients.Wait()
-		want := int64((round + 1) * 8)
-		harness.Await(t, "the provider to see who is cancelled", func() bool { return up.Ledger().Totals().Canceled >= want })
-		harness.Await(t, "the other answers to be read", func() bool { return up.Ledger().Totals().Outcomes["served"] >= int64((round+1)*least) })
-		if got := up.Ledger().Totals().Canceled; got != want {
+		want := (round + 1) * beyond
+		harness.Await(t, "the provider to see who is cancelled", func() bool { return up.canceled.Load() >= want })
+		for range least {
+			up.answers <- struct{}{}
+		}
+		harness.Await(t, "the other answers to be read", func() bool { return up.served.Load() == (round+1)*least })
+		if got := up.canceled.Load(); got != want {
 			t.Errorf("round %d: %d requests cancelled, want the %d beyond the bound", round, got, want)
 		}
 	}
+}
+
+// held is a provider that answers as many requests as it is told to, and counts those that were cancelled before.
+type held struct {
+	url                     string
+	asked, canceled, served atomic.Int64
+	answers                 chan struct{}
+}
+
+func newHeld(t *testing.T) *held {
+	t.Helper()
+	up := &held{answers: make(chan struct{}, 100)}
+	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // the server sees only then who leaves
+		up.asked.Add(1)
+		select {
+		case <-r.Context().Done():
+			up.canceled.Add(1)
+		case <-up.answers:
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"Hello"}}],`+
+				`"usage":{"prompt_tokens":5,"completion_tokens":5}}`)
+			up.served.Add(1)
+		}
+	}))
+	t.Cleanup(ts.Close)
+	up.url = ts.URL
+	return up
 }
 
 // TestClientLeavesDemo is a client that goes away before the demo, which is in the

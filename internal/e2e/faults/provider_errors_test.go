@@ -125,8 +125,8 @@ func TestNoConnection(t *testing.T) {
 func TestTotalTimeout(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
-	h := harness.Open(t, harness.Setup{YAML: harness.Hasty(harness.ProvidersYAML(up.URL), "15s", "700ms")})
-	r := h.Chat("house/chat:tokens=100,pace=50ms", "Accept", "text/event-stream")
+	h := harness.Open(t, harness.Setup{YAML: harness.Hasty(harness.ProvidersYAML(up.URL), "15s", "4s")}) // and the first piece comes before that
+	r := h.Chat("house/chat:tokens=10000,pace=50ms", "Accept", "text/event-stream")
 	_, e := harness.SplitStream(t, r.Body)
 	if e == nil || e.Code != "PROVIDER_TIMEOUT" {
 		t.Errorf("stream ended with %+v, want PROVIDER_TIMEOUT: %s", e, r.Body)
