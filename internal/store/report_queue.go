@@ -31,7 +31,8 @@ func newReportQueue() *fairqueue.Queue {
 // enterReports waits for the account's turn to read a report.
 func (s *conn) enterReports(ctx context.Context, account string) error {
 	err := s.reportQueue.Enter(ctx, account, false)
-	if errors.Is(err, fairqueue.ErrFull) || errors.Is(err, fairqueue.ErrLate) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, fairqueue.ErrFull) || errors.Is(err, fairqueue.ErrLate) ||
+		errors.Is(err, context.DeadlineExceeded) {
 		return &llm.Error{
 			Code: llm.CodeRateLimited, RetryAfter: time.Second,
 			Message: "Too many reports and lists of this account are being read. Wait until they are done, and " +

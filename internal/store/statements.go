@@ -64,7 +64,8 @@ func (s *Ledger) CloseStatement(ctx context.Context, by audit.Actor, account str
 // CheckOver returns an error if a month, yyyymm, is not over.
 func CheckOver(month int64, now time.Time) error {
 	if dayOf(now)/100 <= month {
-		return llm.Invalidf("month", "The month %s is not over. Close its statement after it has ended.", periodText(month))
+		return llm.Invalidf("month", "The month %s is not over. Close its statement after it has ended.",
+			periodText(month))
 	}
 	return nil
 }

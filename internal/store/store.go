@@ -173,7 +173,9 @@ func (o *Options) connect(e *engine) (*DB, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	c := &conn{engine: e, clock: newClock(o, e), log: o.Log, reportQueue: newReportQueue(), writing: make(chan struct{}, 1)}
+	c := &conn{
+		engine: e, clock: newClock(o, e), log: o.Log, reportQueue: newReportQueue(), writing: make(chan struct{}, 1),
+	}
 	var err error
 	if c.pools, err = e.open(); err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
