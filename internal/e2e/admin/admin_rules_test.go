@@ -82,7 +82,7 @@ func TestAdministrationRefuses(t *testing.T) {
 		{400, "POST /accounts/default/keys", `{"label":"x","tags":{"a":""}}`, "tags", "no value"},
 		{400, "POST /accounts/default/keys", `{"label":"x","required_tags":["a","a"]}`, "required_tags", "twice"},
 		{400, "GET /accounts/default/uses?group_by=colour", "", "group_by", "grouped by"},
-		{400, "GET /accounts/default/uses?tag.=x", "", "tag.NAME", "no tag"},
+		{400, "GET /accounts/default/uses?tag.=x", "", "tag.NAME", "not a valid tag filter"},
 		{400, "GET /accounts/default/uses?group_by=account", "", "group_by", "grouped by"},
 		{400, "GET /usage?group_by=colour", "", "group_by", "Use account, model"},
 		{404, "GET /usage?account=nobody", "", "account", "nobody"},
