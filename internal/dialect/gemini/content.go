@@ -51,9 +51,14 @@ func decodeContents(v []byte) ([]llm.Message, error) {
 		if contents[i] > 1 && messages[i].Role == llm.RoleAssistant {
 			messages[i].Parts = joined(messages[i].Parts)
 		}
+		if messages[i].Role == llm.RoleTool && slices.ContainsFunc(messages[i].Parts, isBesideResult) {
+			messages[i].Role = llm.RoleUser // who alone says something beside results
+		}
 	}
 	return slices.DeleteFunc(messages, saysNothing), nil
 }
+
+func isBesideResult(p llm.Part) bool { return !isResult(p) }
 
 func checkContent(v []byte, param string) error {
 	if rawjson.KindOf(v) != rawjson.Object {
