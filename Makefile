@@ -87,8 +87,8 @@ hostile: ## Attack a gateway with hostile clients, providers and requests beside
 	$(GO) test ./internal/hostiletest -count=1 -v -timeout 20m -hostile.long -hostile.strict
 
 .PHONY: attacks
-attacks: ## Make the attacks of hostile, and judge no time
-	$(GO) test ./internal/hostiletest -count=1 -v -timeout 20m -parallel 3 -hostile.long
+attacks: ## Make the attacks of hostile, those without a length of their own shorter, and judge no time
+	$(GO) test ./internal/hostiletest -count=1 -v -timeout 20m -parallel 3 -hostile.long -hostile.time=700ms
 
 # Many rows at once, and what asks no server, are left to the run with right clocks.
 .PHONY: clocks

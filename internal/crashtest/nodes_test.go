@@ -17,6 +17,7 @@ var (
 // form is how long the tests over several nodes take.
 type form struct {
 	races  int           // of each kind
+	racers int           // requests at once in each
 	outage time.Duration // of the database
 	gap    time.Duration // between the end of a primary and its standby's beginning
 	cuts   int           // of connections
@@ -31,13 +32,13 @@ type form struct {
 func theForm() form {
 	if *nodesFlag {
 		return form{ // judges time
-			races: 20, outage: time.Minute, gap: 5 * time.Second, cuts: 200, asking: 190 * time.Second,
+			races: 20, racers: 1000, outage: time.Minute, gap: 5 * time.Second, cuts: 200, asking: 190 * time.Second,
 			before: 10 * time.Second, broken: 20 * time.Second, added: 10 * time.Millisecond,
 			told: toldWithin,
 		}
 	}
 	return form{
-		races: 1, outage: 8 * time.Second, gap: time.Second, cuts: 20, asking: 64 * time.Second,
+		races: 1, racers: 400, outage: 8 * time.Second, gap: time.Second, cuts: 20, asking: 64 * time.Second,
 		before: 4 * time.Second, broken: 4 * time.Second, added: patience, told: patience,
 	}
 }

@@ -46,6 +46,7 @@ func testPeriod(ctx context.Context, t *testing.T, bin string) {
 		time.Sleep(2 * time.Second)
 		stop()
 		clients.Wait()
+		f.settled(&m) // what is held makes a node refuse
 		f.fill(&m, `{"model":"toll/chat","messages":[{"role":"user","content":"Hi"}]}`)
 		f.settled(&m)
 		got := f.spent(&m) // each request costs a dollar, which its row says exactly

@@ -24,7 +24,6 @@ import (
 )
 
 const (
-	racers = 1000
 	// leaves is how long the client waits that does not wait for its answer.
 	leaves = 300 * time.Millisecond
 	// leastAnswer is what is held at the provider words for an answer of the fewest
@@ -90,7 +89,7 @@ func raceYAML(provider string) string {
 	return b.String()
 }
 
-// race is a thousand requests at once to a budget that affords few.
+// race is many requests at once, in the long form a thousand, to a budget that affords few.
 type race struct {
 	name   string
 	limit  llm.Money
@@ -252,7 +251,7 @@ func (f *fleet) hold(r *race, m *member) *racing {
 	f.t.Helper()
 	got := &racing{}
 	var clients sync.WaitGroup
-	for i := range racers {
+	for i := range theForm().racers {
 		base, body := f.nodes[i%len(f.nodes)].base(), r.bodies[i%len(r.bodies)]
 		clients.Go(func() { f.client1(got, base, m, body) })
 	}

@@ -269,7 +269,7 @@ func TestCancelAndReuse(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		u := &upstream{text: ok1 + length2 + "\r\n{}"}
 		p := way.provider(t, provider.Options{BaseURL: u.start(t)})
-		for i := range 300 {
+		for i := range 100 {
 			ctx, cancel := context.WithCancel(t.Context())
 			res, err := p.Do(ctx, chat(false))
 			if err != nil {

@@ -37,10 +37,10 @@ func testRollups(t *testing.T, o store.Options) {
 	backup := newBackup(t, o)
 	runs, failed := 0, false
 	rapid.Check(t, func(rt *rapid.T) {
-		// A third of the runs will do, and a tenth where each step goes to a server: -rapid.checks makes more.
-		some := 3
+		// A tenth of the runs will do, and half of that where each step goes to a server: make soak makes thousands.
+		some := 10
 		if backup.live {
-			some = 10
+			some = 20
 		}
 		if runs++; !failed && runs%some != 0 {
 			return
