@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"weir/internal/dialect"
+	"weir/internal/dialect/compose"
 	"weir/internal/dialect/registry"
 	"weir/internal/dialect/rules"
 	"weir/internal/llm"
@@ -153,7 +154,7 @@ func transcode(from, to *dialect.Dialect, body []byte, q *llm.Quirks) (out []byt
 	if err != nil {
 		return nil, nil, err
 	}
-	if r, _, err = rules.For("", to.Name).Fit(r, from.Name == to.Name); err != nil {
+	if r, _, err = rules.For("", to.Name).Fit(compose.Offered(to.Name, r), from.Name == to.Name); err != nil {
 		return nil, nil, err
 	}
 	return to.EncodeRequest(r, q)
