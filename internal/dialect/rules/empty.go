@@ -78,6 +78,9 @@ type SomethingSaid struct{}
 
 // Broken is the field of the conversation where it has none, but for what was thought.
 func (SomethingSaid) Broken(r *llm.Request, _ []byte) string {
+	if r.Embedding != nil {
+		return "" // its texts are not messages
+	}
 	isSaid := func(p llm.Part) bool { return !isThinking(p) && !NoEmptyTexts{}.isEmpty(p) }
 	for i := range r.Messages {
 		if m := &r.Messages[i]; m.Role != llm.RoleSystem && slices.ContainsFunc(m.Parts, isSaid) {

@@ -26,11 +26,11 @@ func TestGeminiPathWithoutModels(t *testing.T) {
 		{"POST", "/v1beta/house/chat:batchEmbedContents", `{"requests":[{"model":"models/house/chat","content":{"parts":[{"text":"Hi"}]}}]}`, 200, `"values"`},
 		{"POST", "/v1beta/house/chat:other", contents, 404, `:generateContent`},
 		{"POST", "/v1beta/nobody/chat:generateContent", contents, 404, `"error"`},
-		{"POST", "/v1beta/files/abc", contents, 404, "not served"},
+		{"POST", "/v1beta/files/abc", contents, 404, "does not serve"},
 		{"POST", "/v1beta/house%2Fchat:generateContent", contents, 200, `"candidates"`},
-		{"GET", "/v1beta/files/abc", "", 404, "not served"},
-		{"GET", "/v1beta/house/chat:generateContent", "", 404, "not served"},
-		{"POST", "/v1beta/cachedContents", contents, 404, "not served"},
+		{"GET", "/v1beta/files/abc", "", 404, "does not serve"},
+		{"GET", "/v1beta/house/chat:generateContent", "", 404, "does not serve"},
+		{"POST", "/v1beta/cachedContents", contents, 404, "does not serve"},
 	} {
 		got := h.Do(harness.Ask{Method: tt.method, Path: tt.path, Body: tt.body})
 		if got.Status != tt.status || !strings.Contains(got.Body, tt.holds) {

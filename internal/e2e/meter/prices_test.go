@@ -154,7 +154,7 @@ func TestPriceFileOfAnotherRelease(t *testing.T) {
 		t.Errorf("by the file: got $%s, want $1", got)
 	}
 	said := grep(h.Log.String(), "the price files contain unknown names")
-	if !strings.Contains(said, "level=WARN") || !strings.Contains(said, file+":2:14: warning: no provider") || !strings.Contains(said, "(and 1 more)") {
+	if !strings.Contains(said, "level=WARN") || !strings.Contains(said, file+`:2:14: warning: provider \"gone\" is unknown`) || !strings.Contains(said, "(and 1 more)") {
 		t.Errorf("the log: %s", said)
 	}
 	if got := h.Do(harness.Ask{Path: "/metrics", Key: harness.NoKey}).Body; !strings.Contains(got, "weir_price_files_rejected 0") {
