@@ -30,8 +30,10 @@ func testSecondFactor(t *testing.T, f *fixture) {
 		people.Factor{}, ""); !errors.Is(err, audit.ErrNotAllowed) {
 		t.Errorf("taken away by somebody else: got %v, want ErrNotAllowed", err)
 	}
-	for what, p := range map[string]people.Passing{"a step": {Step: 8},
-		"a recovery code": {Recovery: hashNamed("one")}} {
+	for what, p := range map[string]people.Passing{
+		"a step":          {Step: 8},
+		"a recovery code": {Recovery: hashNamed("one")},
+	} {
 		let := atomic.Int64{}
 		var all sync.WaitGroup
 		for i := range 4 {
@@ -131,8 +133,10 @@ func testDisabledOwner(t *testing.T, f *fixture) {
 		people.ErrDisabled) {
 		t.Errorf("sign in: got %v, want ErrDisabled", err)
 	}
-	arrival := people.Arrival{Issuer: "i", Subject: "s", Email: ann.Email, NewID: "other",
-		Session: newSession(f, "sso", ""), By: by}
+	arrival := people.Arrival{
+		Issuer: "i", Subject: "s", Email: ann.Email, NewID: "other",
+		Session: newSession(f, "sso", ""), By: by,
+	}
 	if _, err := f.People.Arrive(t.Context(), arrival); !errors.Is(err, people.ErrDisabled) {
 		t.Errorf("single sign-on: got %v, want ErrDisabled", err)
 	}

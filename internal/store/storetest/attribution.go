@@ -65,8 +65,10 @@ func testAttribution(t *testing.T, f *fixture) {
 			len(got), rest.Requests, got["user 2099"])
 	}
 	byTag := func(name string) string {
-		page := uses(t, f, report.UsesQuery{Account: "acc_a", By: []report.Dimension{report.ByTag(name)},
-			Tags: []llm.Tag{{Name: "team", Value: "x"}}})
+		page := uses(t, f, report.UsesQuery{
+			Account: "acc_a", By: []report.Dimension{report.ByTag(name)},
+			Tags: []llm.Tag{{Name: "team", Value: "x"}},
+		})
 		var words string
 		for _, u := range page.Uses {
 			value := "none"
@@ -115,12 +117,16 @@ func testAttributionNamed(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	e := entry(1)
 	e.Account, e.Arrived = "acc_a", noon.AddDate(0, 0, -1)
-	e.Attribution = llm.Attribution{User: "ada", Tags: []llm.Tag{{Name: "team", Value: "x"},
-		{Name: "session", Value: "7"}}}
+	e.Attribution = llm.Attribution{User: "ada", Tags: []llm.Tag{
+		{Name: "team", Value: "x"},
+		{Name: "session", Value: "7"},
+	}}
 	apply(t, f, newTape().next(nil, e))
 	must.Do(t, f.Ledger.Attribute(t.Context(), noon.AddDate(0, 0, -1), []string{"team"}))
-	q := report.UsesQuery{Account: "acc_a", By: []report.Dimension{report.ByUser, report.ByTag("team"),
-		report.ByTag("session")}}
+	q := report.UsesQuery{Account: "acc_a", By: []report.Dimension{
+		report.ByUser, report.ByTag("team"),
+		report.ByTag("session"),
+	}}
 	page := uses(t, f, q)
 	if len(page.Uses) != 1 {
 		t.Fatalf("by user and tags: got %+v, want one group", page.Uses)

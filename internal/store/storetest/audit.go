@@ -195,8 +195,10 @@ func otherSteps(e *ledger.Entry) []step {
 		},
 		{
 			"credit note", func(ctx context.Context, f *fixture) error {
-				return f.Ledger.Correct(ctx, ann(), ledger.Correct{ID: attempt(1).ID, Amount: -70,
-					Reason: "credit note"})
+				return f.Ledger.Correct(ctx, ann(), ledger.Correct{
+					ID: attempt(1).ID, Amount: -70,
+					Reason: "credit note",
+				})
 			},
 			audit.AttemptCorrected, resolved(1), `{"cost_usd":"0.000000077"}`,
 			`{"cost_usd":"0.000000007","reason":"credit note"}`,

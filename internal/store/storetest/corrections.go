@@ -173,8 +173,10 @@ func testCorrectAtOnce(t *testing.T, f *fixture) {
 			if i%2 == 0 {
 				to = other
 			}
-			err := to.Ledger.Correct(t.Context(), ann(), ledger.Correct{ID: e.ID, Amount: -e.Cost / 3,
-				Reason: fmt.Sprint(i)})
+			err := to.Ledger.Correct(t.Context(), ann(), ledger.Correct{
+				ID: e.ID, Amount: -e.Cost / 3,
+				Reason: fmt.Sprint(i),
+			})
 			mu.Lock()
 			defer mu.Unlock()
 			switch {

@@ -65,8 +65,10 @@ func testImport(t *testing.T, f *fixture) {
 	spent(t, f, got.ID, theMonth, 40)
 	spent(t, f, got.ID, theDay, 0)
 	spent(t, f, key.ID, theMonth, 3)
-	for action, want := range map[audit.Action]int{audit.AccountCreated: 2, audit.KeyCreated: 2,
-		audit.BudgetOpened: 3} {
+	for action, want := range map[audit.Action]int{
+		audit.AccountCreated: 2, audit.KeyCreated: 2,
+		audit.BudgetOpened: 3,
+	} {
 		if n := entries(t, f, action); n != want {
 			t.Errorf("audit log: got %d of %s, want %d", n, action, want)
 		}

@@ -108,8 +108,10 @@ func testReportRanges(t *testing.T, f *fixture) {
 		{"", "2026-11-21", 0},
 		{"2026-11-21", "today", 0},
 	} {
-		got, err := f.Reports.Overview(t.Context(), report.OverviewQuery{Account: "acc_a",
-			From: test.from, To: test.to})
+		got, err := f.Reports.Overview(t.Context(), report.OverviewQuery{
+			Account: "acc_a",
+			From:    test.from, To: test.to,
+		})
 		if len(got.Days) != test.days || (err == nil) != (test.days > 0) {
 			t.Errorf("overview of %q to %q: got %d days, %v; want %d", test.from, test.to, len(got.Days), err,
 				test.days)
@@ -219,8 +221,10 @@ func testUnpriced(t *testing.T, f *fixture) {
 	second := one
 	second.ID, second.Model = entry(6).ID, "other"
 	apply(t, f, newTape().next(nil, priced, one, two, late, entry(5), second))
-	other := report.UnpricedModel{Model: "openai/other", Attempts: 1, Accounts: 1, First: "2026-11-21",
-		Last: "2026-11-21"}
+	other := report.UnpricedModel{
+		Model: "openai/other", Attempts: 1, Accounts: 1, First: "2026-11-21",
+		Last: "2026-11-21",
+	}
 	whole := report.UnpricedModel{
 		Model: "openai/new", Attempts: 3, Accounts: 2, First: "2026-11-21",
 		Last: "2026-11-22",
@@ -238,8 +242,10 @@ func testUnpriced(t *testing.T, f *fixture) {
 		{"2026-11-22", "", "", 3, []report.UnpricedModel{last}},
 		{"", "2026-11-20", "", 3, nil},
 	} {
-		got, err := f.Reports.Unpriced(t.Context(), report.UnpricedQuery{From: test.from, To: test.to,
-			After: test.after, Limit: test.limit})
+		got, err := f.Reports.Unpriced(t.Context(), report.UnpricedQuery{
+			From: test.from, To: test.to,
+			After: test.after, Limit: test.limit,
+		})
 		if diff := cmp.Diff(got, test.want); diff != "" || err != nil {
 			t.Errorf("%d from %q to %q after %q: %v (-got +want):\n%s", test.limit, test.from, test.to,
 				test.after, err, diff)

@@ -82,8 +82,10 @@ func testParts(t *testing.T, f *fixture) {
 	if first.Limit != 100 || first.Spent != 60 || first.Granted < 80 {
 		t.Errorf("first lease: got %+v, want 60 spent of 100", first)
 	}
-	if l := lease(t, f.DB, budget.LeaseRequest{Journal: b, Budget: ada, Least: 101 - first.Granted,
-		Most: 100}); l.Granted != 0 {
+	if l := lease(t, f.DB, budget.LeaseRequest{
+		Journal: b, Budget: ada, Least: 101 - first.Granted,
+		Most: 100,
+	}); l.Granted != 0 {
 		t.Errorf("another node: got %+v, want nothing", l)
 	}
 	day := budget.ID{Scope: ada.Scope, Period: theDay}
@@ -116,8 +118,10 @@ func testParts(t *testing.T, f *fixture) {
 	if l := lease(t, f.DB, budget.LeaseRequest{Journal: b, Budget: day, Least: 1, Most: 1}); l.Changing != others {
 		t.Errorf("right after the period was changed: got %+v, want that it is changing where there are others", l)
 	}
-	must.Do(t, f.Ledger.Correct(t.Context(), ann(), ledger.Correct{ID: attempt(3).ID, Amount: -41,
-		Reason: "credit note"}))
+	must.Do(t, f.Ledger.Correct(t.Context(), ann(), ledger.Correct{
+		ID: attempt(3).ID, Amount: -41,
+		Reason: "credit note",
+	}))
 	spent(t, f, ada.Scope, theMonth, 60)
 	old := noon.AddDate(0, 0, 2)
 	must.Get(f.Ledger.Retain(t.Context(), old, old, nil))(t)

@@ -82,8 +82,10 @@ func testUses(t *testing.T, f *fixture) {
 	if err != nil || len(list) != 1 || list[0].Model != "openai/aa" {
 		t.Errorf("without a price: got %+v, %v; want openai/aa alone", list, err)
 	}
-	if _, err := f.Reports.Uses(t.Context(), report.UsesQuery{Account: "acc_a", From: "yesterday",
-		Limit: 1}); err == nil {
+	if _, err := f.Reports.Uses(t.Context(), report.UsesQuery{
+		Account: "acc_a", From: "yesterday",
+		Limit: 1,
+	}); err == nil {
 		t.Error("from yesterday: got no error, want one")
 	}
 	verified(t, f)
