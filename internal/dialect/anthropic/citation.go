@@ -13,17 +13,17 @@ const (
 	serverToolUse    = "server_tool_use"
 	webSearch        = "web_search"
 	webSearchResult  = "web_search_tool_result"
-	maxSearches      = 1000     // of an answer that are remembered
+	maxSearches      = 1000     // of an answer that are stored
 	maxSearchInput   = 64 << 10 // bytes
 	maxCitations     = 4096     // of a block of a stream
-	maxSourceBytes   = 4 << 20  // of the citations and queries of a stream that are kept
+	maxSourceBytes   = 4 << 20  // of the stored citations and queries of a stream
 	webSearchFailure = "web_search_tool_result_error"
 )
 
-// searches are those of an answer that have begun, by their ids.
+// searches holds the queries of an answer's searches that have begun, by id.
 type searches map[string]string
 
-// begin takes note of the query of a search.
+// begin stores the query of a search.
 func (s *searches) begin(id string, input []byte) {
 	if *s == nil {
 		*s = searches{}
@@ -36,7 +36,7 @@ func (s *searches) begin(id string, input []byte) {
 	}
 }
 
-// block is the search that a block tells of; nil for none.
+// block returns the search that a block reports; nil for none.
 func (s *searches) block(v []byte) *llm.Search {
 	get := func(name string) []byte { return rawjson.Get(v, name) }
 	switch rawjson.Text(get("type")) {
@@ -61,7 +61,7 @@ func (s *searches) block(v []byte) *llm.Search {
 	return nil
 }
 
-// appendSearchUse writes a search with its input; nil for one that follows in pieces.
+// appendSearchUse writes a search with its input; nil if the input follows in pieces.
 func appendSearchUse(dst []byte, id string, input []byte) []byte {
 	dst = rawjson.AppendString(append(dst, `{"type":"server_tool_use","id":`...), id)
 	dst = append(dst, `,"name":"web_search","input":`...)
@@ -76,7 +76,7 @@ func appendQuery(dst []byte, query string) []byte {
 	return append(rawjson.AppendString(append(dst, `{"query":`...), query), '}')
 }
 
-// appendSearchResult writes what a search found.
+// appendSearchResult writes the results of a search.
 func appendSearchResult(dst []byte, id string, s *llm.Search, results []llm.Source) []byte {
 	dst = rawjson.AppendString(append(dst, `{"type":"web_search_tool_result","tool_use_id":`...), id)
 	dst = append(dst, `,"content":`...)
@@ -105,7 +105,7 @@ func appendSearchResult(dst []byte, id string, s *llm.Search, results []llm.Sour
 	return append(dst, "]}"...)
 }
 
-// searchBlocks are the blocks of a search of another vendor: two for each query, the last of them with what was found.
+// searchBlocks returns the blocks of another vendor's search: two for each query; the last block has the results.
 func searchBlocks(s *llm.Search, answer string, number int) (blocks []llm.Part) {
 	for i, query := range queriesOf(s) {
 		id := searchID(answer, number, i)
@@ -115,7 +115,7 @@ func searchBlocks(s *llm.Search, answer string, number int) (blocks []llm.Part) 
 	return blocks
 }
 
-// queriesOf are the queries of a search; an empty one where none is told.
+// queriesOf returns the queries of a search; an empty one if none is reported.
 func queriesOf(s *llm.Search) []string {
 	if len(s.Queries) == 0 {
 		return []string{""}
@@ -123,7 +123,7 @@ func queriesOf(s *llm.Search) []string {
 	return s.Queries
 }
 
-// resultsAt are the results that stand with the query of that number: all with the last one.
+// resultsAt returns the results of a query by its number: the last query has all results.
 func resultsAt(s *llm.Search, query int) []llm.Source {
 	if query == len(queriesOf(s))-1 {
 		return s.Results
@@ -131,7 +131,8 @@ func resultsAt(s *llm.Search, query int) []llm.Source {
 	return nil
 }
 
-// searchID is the id of a query of a search of an answer. The vendor's have letters, digits and underscores alone.
+// searchID returns the id of a query of an answer's search. The vendor's ids consist of letters, digits and
+// underscores.
 func searchID(answer string, search, query int) string {
 	word := func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
@@ -143,7 +144,7 @@ func searchID(answer string, search, query int) string {
 		strconv.Itoa(search) + "_" + strconv.Itoa(query)
 }
 
-// cites takes note of a citation of a block.
+// cites stores a citation of a block.
 func (d *Decoder) cites(b *openBlock, citation []byte) {
 	s := readSource(citation)
 	if size := s.Size(); s != (llm.Source{}) && len(b.sources) < maxCitations && d.kept+size <= maxSourceBytes {
@@ -152,7 +153,7 @@ func (d *Decoder) cites(b *openBlock, citation []byte) {
 	}
 }
 
-// asks takes note of a piece of the input of a search.
+// asks stores a piece of the input of a search.
 func (d *Decoder) asks(b *openBlock, delta []byte) {
 	if b.search == "" {
 		return
@@ -164,10 +165,10 @@ func (d *Decoder) asks(b *openBlock, delta []byte) {
 	}
 }
 
-// Size is how many bytes of citations and queries are kept.
+// Size returns the stored bytes of citations and queries.
 func (d *Decoder) Size() int { return d.kept }
 
-// claims appends the citations of a block that has ended, and takes note of the query of one that is a search.
+// claims appends the citations of a block that has ended; if the block is a search, it stores the query.
 func (d *Decoder) claims(dst []llm.Event, b *openBlock) []llm.Event {
 	if b.search != "" && len(b.input) > 0 {
 		d.searches.begin(b.search, b.input)

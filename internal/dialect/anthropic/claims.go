@@ -2,7 +2,8 @@ package anthropic
 
 import "weir/internal/llm"
 
-// cut cuts a text where claims of another vendor begin and end: in this format a citation is of a whole block.
+// cut splits a text where claims of another vendor begin and end, because a citation of this format covers a whole
+// block.
 func cut(p *llm.Part, known *llm.Called) []llm.Part {
 	pieces := p.Cut()
 	for i := range pieces {
@@ -25,8 +26,7 @@ func appendElement(dst []byte, s *llm.Source) []byte {
 	return appendCitation(append(dst, ','), s)
 }
 
-// claim writes a citation of the text that is open. The text that follows begins a block of its own: it is another
-// claim.
+// claim writes a citation of the open text. The next text begins a block of its own, because it is another claim.
 func (e *Encoder) claim(dst []byte, c *llm.Claim) []byte {
 	dst = e.block(dst, llm.PartText, `{"type":"text","text":""}`)
 	e.cited = true

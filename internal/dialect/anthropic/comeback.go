@@ -7,19 +7,20 @@ import (
 	"weir/internal/rawjson"
 )
 
-// A source that another vendor named has a mark in place of the text that this one alone can read, and the id of a search
-// of another vendor begins with that prefix. What comes back with either is never sent to the vendor.
+// A source from another vendor has a mark in place of the encrypted text that only Anthropic can read, and the id of
+// another vendor's search begins with a prefix. The gateway removes sources and searches with either before it sends a
+// request to Anthropic.
 const (
 	sourceMark   = "weir1.source"
 	searchPrefix = "srvtoolu_weir1_"
 )
 
-// hasSourceMark reports whether a body may have sources that another vendor named.
+// hasSourceMark reports whether a body may have sources from another vendor.
 func hasSourceMark(body []byte) bool {
 	return bytes.Contains(body, []byte(sourceMark)) || bytes.Contains(body, []byte(searchPrefix))
 }
 
-// withoutSources is a block of a message without the sources that another vendor named; nil where nothing is left of it.
+// withoutSources returns a block of a message without sources from another vendor; nil if nothing is left.
 func withoutSources(block []byte) []byte {
 	switch rawjson.Text(rawjson.Get(block, "type")) {
 	case serverToolUse:
@@ -55,7 +56,7 @@ func withoutSources(block []byte) []byte {
 
 func isMadeUp(id []byte) bool { return bytes.HasPrefix(id, []byte(`"`+searchPrefix)) }
 
-// messageWithoutSources is a message without them.
+// messageWithoutSources returns a message without sources from another vendor.
 func messageWithoutSources(message []byte) []byte {
 	return proof.EditMember(message, "content", withoutSources)
 }

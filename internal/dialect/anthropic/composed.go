@@ -8,16 +8,16 @@ import (
 	"weir/internal/rawjson"
 )
 
-// composed is a block with content of its own at that path: a document of texts and images, or what a search of the
-// client's found. Elsewhere it is its title and its address, and then the content, or a document where the answer is to
-// cite it. https://platform.claude.com/docs/en/build-with-claude/search-results,
+// composed reads a block with content of its own at that path: a document of texts and images, or a result of the
+// client's own search. Other formats get its title and URL and then the content, or a document if the answer must cite
+// it. https://platform.claude.com/docs/en/build-with-claude/search-results,
 // https://platform.claude.com/docs/en/build-with-claude/citations.
 func composed(v []byte, path ...string) llm.Part {
 	p := other(v)
 	content := rawjson.Get(v, path...)
 	parts, is := contentOf(content)
 	if !is {
-		return p // other wire formats have no word for it
+		return p // other wire formats cannot express it
 	}
 	if isOn(rawjson.Get(v, "citations")) {
 		parts = toBeCited(v, parts)
@@ -31,7 +31,7 @@ func composed(v []byte, path ...string) llm.Part {
 	return p
 }
 
-// contentOf is the content of such a block; false for none that others have.
+// contentOf reads the content of such a block; it reports false if other formats have no counterpart.
 func contentOf(content []byte) ([]llm.Part, bool) {
 	if text, is := rawjson.AsString(content); is {
 		return []llm.Part{{Kind: llm.PartText, Text: text}}, true
@@ -47,10 +47,11 @@ func contentOf(content []byte) ([]llm.Part, bool) {
 	return parts, rawjson.Present(content)
 }
 
-// imageChunk stands for an image among the texts of a document, behind which it follows: citations count it.
+// imageChunk replaces an image among the texts of a document, so that citations count it; the image follows the
+// document.
 const imageChunk = "[An image, which follows this document.]"
 
-// toBeCited are the document that the block is, and its images.
+// toBeCited returns the block as a document, followed by its images.
 func toBeCited(v []byte, content []llm.Part) []llm.Part {
 	d := &llm.Document{Cited: true, Chunks: []string{}, Context: rawjson.Text(rawjson.Get(v, "context"))}
 	if source, is := rawjson.AsString(rawjson.Get(v, "source")); is {
@@ -76,7 +77,7 @@ func isOn(citations []byte) bool {
 	return on
 }
 
-// headOf is what a block says of its content.
+// headOf returns the title, source and context of a block.
 func headOf(v []byte) string {
 	var lines []string
 	for _, name := range []string{"title", "source", "context"} {
@@ -87,7 +88,7 @@ func headOf(v []byte) string {
 	return strings.Join(lines, "\n")
 }
 
-// composedOf is a text or an image within such a block; the zero part for anything else.
+// composedOf reads a text or an image within such a block; it returns the zero part for anything else.
 func composedOf(v []byte) llm.Part {
 	switch rawjson.Text(rawjson.Get(v, "type")) {
 	case "text":
@@ -100,7 +101,7 @@ func composedOf(v []byte) llm.Part {
 	return llm.Part{}
 }
 
-// described is a document with what its client says of it, for other wire formats.
+// described returns a document with its client's description, for other wire formats.
 func described(p llm.Part) llm.Part {
 	if p.Kind != llm.PartDocument {
 		return p

@@ -7,15 +7,15 @@ import (
 	"weir/internal/rawjson"
 )
 
-// countPath is where tokens are counted.
+// countPath is the path of token counting.
 const countPath = "/messages/count_tokens"
 
-// counted is the member of a reply that is the count.
+// counted is the member of a reply with the count.
 const counted = "input_tokens"
 
 // counter counts the tokens of a chat. It "is free to use" and an estimate, from which the real number "may differ by a
 // small amount" (https://platform.claude.com/docs/en/build-with-claude/token-counting, undated copy that names
-// claude-opus-4-6). It takes what decides the input, and refuses all else, such as max_tokens
+// claude-opus-4-6). It accepts the fields that decide the input, and refuses all others, such as max_tokens
 // (https://platform.claude.com/docs/en/api/messages/count_tokens).
 func counter() *dialect.Counter {
 	return &dialect.Counter{

@@ -7,11 +7,11 @@ import (
 	"weir/internal/rawjson"
 )
 
-// deferLoading is the member of a tool that waits until a result refers to it, as in Claude Code:
+// deferLoading is the member of a tool that is loaded only when a result refers to it, as in Claude Code:
 // https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool (undated copy of 2026).
 const deferLoading = "defer_loading"
 
-// reference is a block by which a tool that waits is found. Elsewhere it is a text.
+// reference reads a block that loads a deferred tool. For other formats it becomes a text.
 func reference(v []byte) llm.Part {
 	p := other(v)
 	p.Elsewhere = &llm.PartElsewhere{Parts: []llm.Part{{
@@ -22,9 +22,9 @@ func reference(v []byte) llm.Part {
 
 func toolReferred(v []byte) string { return rawjson.Text(rawjson.Get(v, "tool_name")) }
 
-// noteDeferred notes that other wire formats get those of the tools alone that wait for nothing, that were referred to
-// or called, or that are to be called. Beside a tool that the vendor runs there is nothing to note: the request is
-// refused elsewhere.
+// noteDeferred notes the tools for other wire formats: those that are not deferred, those that were referred to or
+// called, and the one that must be called. With a tool that the vendor runs it notes nothing, because other formats
+// refuse the request.
 func noteDeferred(r *llm.Request) {
 	waits := func(t llm.Tool) bool { return slices.ContainsFunc(t.Extra, isDeferring) }
 	if !slices.ContainsFunc(r.Tools, waits) || slices.ContainsFunc(r.Tools, func(t llm.Tool) bool { return t.Raw != nil }) {
@@ -53,7 +53,7 @@ func isDeferring(f llm.Field) bool {
 	return f.Name == deferLoading && on
 }
 
-// find takes note of the tools that parts refer to or call.
+// find records the tools that parts refer to or call.
 func find(found map[string]bool, parts []llm.Part) {
 	for i := range parts {
 		switch p := &parts[i]; {

@@ -1,8 +1,8 @@
-// Package anthropic is Anthropic's Messages API, both halves: the format at
+// Package anthropic implements both halves of Anthropic's Messages API:
 // https://platform.claude.com/docs/en/api/messages.
 //
-// Trees share memory with the bytes that they were decoded from where they hold
-// raw JSON, so they live no longer than those bytes.
+// Trees share memory with the bytes that they were decoded from if they hold raw JSON, so they must not outlive those
+// bytes.
 package anthropic
 
 import (
@@ -21,28 +21,26 @@ import (
 var document string
 
 const (
-	// Name is the word for the format in the configuration.
+	// Name names the format in the configuration.
 	Name = "anthropic"
-	// VersionHeader and Version say which version of the API is spoken; the
-	// vendor refuses a request that does not.
+	// VersionHeader and Version name the version of the API; the vendor refuses requests without it.
 	VersionHeader = "Anthropic-Version"
 	Version       = "2023-06-01"
-	// KeepAlive is the vendor's event for silences.
+	// KeepAlive is the vendor's event during pauses.
 	KeepAlive = "event: ping\ndata: {\"type\":\"ping\"}\n\n"
-	// EndMarker ends a whole stream.
+	// EndMarker ends a complete stream.
 	EndMarker = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
 )
 
 const (
-	// maxDepth is how deep the arrays and objects of a body may nest.
+	// maxDepth bounds the nesting of arrays and objects in a body.
 	maxDepth = parse.MaxDepth
-	// defaultOutput is the output cap of a request that has none, for the vendor
-	// demands one. Every model since Claude 3.5 can write that much; what more a
-	// model could write is not known here.
+	// defaultOutput is the output cap of a request that has none, because the vendor requires one. Every model since
+	// Claude 3.5 supports it; higher limits of models are not known here.
 	defaultOutput = 8192
 )
 
-// Dialect is the wire format.
+// Dialect returns the wire format.
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name: Name,
@@ -53,7 +51,7 @@ func Dialect() *dialect.Dialect {
 			// https://platform.claude.com/docs/en/api/rate-limits#response-headers
 			Returned: []string{"Anthropic-Ratelimit-", "Anthropic-Priority-"},
 		},
-		UsageAt: [][]string{{"usage"}, {"message", "usage"}}, // whole, and in message_start
+		UsageAt: [][]string{{"usage"}, {"message", "usage"}}, // of a whole reply and of message_start
 		Vendor:  Name, Auth: "x-api-key",
 		KeyHeaders:  []string{"X-Api-Key"},
 		ClientAPI:   true,
@@ -63,7 +61,7 @@ func Dialect() *dialect.Dialect {
 		EncodeError: EncodeError,
 		Headers:     []dialect.Header{{Name: VersionHeader, Value: Version}},
 		ListPath:    "/models?limit=1000", // https://docs.anthropic.com/en/api/models-list, 2026-11-26
-		// The request's id is where the SDKs read it: https://platform.claude.com/docs/en/api/errors#request-id.
+		// The SDKs read the request's id from this header: https://platform.claude.com/docs/en/api/errors#request-id.
 		ReplyHeaders: func(h http.Header, id string) { h["Request-Id"] = []string{id} },
 		Limits:       limits("Requests", "Tokens", "Input-Tokens", "Output-Tokens"),
 		ResetLayout:  time.RFC3339,
@@ -104,7 +102,7 @@ func Dialect() *dialect.Dialect {
 	}
 }
 
-// inputs are what its requests may have that the tree does not model.
+// inputs lists the fields of requests that the tree does not model.
 func inputs() dialect.Inputs {
 	return dialect.Inputs{
 		Closed: []string{"claude-"},
@@ -122,7 +120,7 @@ func inputs() dialect.Inputs {
 			{Prefix: "deepseek_web_search", Class: llm.Searches, Untold: true},
 			{Prefix: "code_execution", Class: llm.CodeSessions},
 			{Prefix: "advisor", Class: llm.OtherTools},
-			// These cost tokens alone: https://platform.claude.com/docs/en/about-claude/pricing.
+			// These cost only tokens: https://platform.claude.com/docs/en/about-claude/pricing.
 			{Prefix: "web_fetch", Class: llm.Input, Capped: true},
 			{Prefix: "tool_search", Class: llm.Input},
 			{Prefix: "mcp", Class: llm.Output},
@@ -134,13 +132,13 @@ func inputs() dialect.Inputs {
 	}
 }
 
-// longWindow is the context window, in tokens, that a header asks for:
+// longWindow is the context window, in tokens, that a header requests:
 // https://platform.claude.com/docs/en/build-with-claude/context-windows.
 const longWindow = 1_000_000
 
-// limits are the vendor's rate-limit headers
-// (https://platform.claude.com/docs/en/api/rate-limits#response-headers). Tokens of input
-// and output are counted together, so those of each are the same.
+// limits returns the vendor's rate-limit headers
+// (https://platform.claude.com/docs/en/api/rate-limits#response-headers). The gateway counts input and output tokens
+// together, so both headers report the same.
 func limits(of ...string) (all []dialect.LimitHeaders) {
 	for _, what := range of {
 		name := "Anthropic-Ratelimit-" + what

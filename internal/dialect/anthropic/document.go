@@ -9,8 +9,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// cited returns the request of another format with its documents as the vendor takes them. An answer with a schema cites
-// none (https://platform.claude.com/docs/en/build-with-claude/structured-outputs, undated copy).
+// cited returns a request of another format with its documents in the vendor's form. An answer with a schema cannot
+// cite documents (https://platform.claude.com/docs/en/build-with-claude/structured-outputs, undated copy).
 func cited(r *llm.Request) *llm.Request {
 	if r.Format.IsText() {
 		return r
@@ -18,13 +18,14 @@ func cited(r *llm.Request) *llm.Request {
 	return compose.Uncited(r, nil)
 }
 
-// hasCited reports whether a part is to be cited, or one of the result that it is.
+// hasCited reports whether the answer must cite a part or a part of its tool result.
 func hasCited(p llm.Part) bool {
 	return p.IsCited() || p.Result != nil && slices.ContainsFunc(p.Result.Parts, hasCited)
 }
 
-// citesDocuments reports whether a document of a request of another format is to be cited: all of them are then, for
-// the vendor takes no mixture (https://platform.claude.com/docs/en/build-with-claude/citations, undated copy).
+// citesDocuments reports whether the answer must cite a document of another format's request. It then must cite all,
+// because the vendor accepts no mixture (https://platform.claude.com/docs/en/build-with-claude/citations, undated
+// copy).
 func citesDocuments(r *llm.Request) bool {
 	return r.ExtraOf != Name && slices.ContainsFunc(r.Messages, func(m llm.Message) bool {
 		return slices.ContainsFunc(m.Parts, hasCited)

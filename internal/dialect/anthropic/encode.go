@@ -12,10 +12,9 @@ import (
 	"weir/internal/rawjson"
 )
 
-// EncodeRequest writes the body of a request in the words of a provider with
-// these quirks. Dropped names, as OpenAI's Chat Completions calls it, what the
-// format cannot carry and leaves out. What it cannot carry and would change the
-// answer's meaning is an *llm.Error that names it.
+// EncodeRequest writes the body of a request in the form of a provider with these quirks. Dropped names the fields that
+// the format cannot carry, by their names in OpenAI's Chat Completions. EncodeRequest returns an *llm.Error that names
+// a field if dropping it would change the meaning of the answer.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
 	r = cited(compose.InWords(Name, compose.Offered(Name, r)))
 	e := requestEncoder{version: rules.VersionOf(r.Model, "claude"), cites: citesDocuments(r)}
@@ -37,7 +36,7 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 	return e.Close()
 }
 
-// outputCap is the client's, or the default beside what there is to think with.
+// outputCap returns the client's cap, or the default plus the budget for thinking.
 func outputCap(r *llm.Request, how *thought) *int64 {
 	if r.MaxOutput != nil {
 		return r.MaxOutput
@@ -48,11 +47,11 @@ func outputCap(r *llm.Request, how *thought) *int64 {
 
 type requestEncoder struct {
 	compose.Writer
-	version rules.Version // of a Claude; 0 for another model
-	cites   bool          // documents of another format's request are to be cited
+	version rules.Version // of a Claude model; 0 for other models
+	cites   bool          // the answer must cite documents of another format's request
 }
 
-// sampling writes what chooses among the words.
+// sampling writes the sampling parameters.
 func (e *requestEncoder) sampling(r *llm.Request, how *thought) {
 	if e.Own {
 		e.Number("temperature", r.Temperature)
@@ -67,11 +66,11 @@ func (e *requestEncoder) sampling(r *llm.Request, how *thought) {
 	}
 }
 
-// leastThinkingTopP is the least top_p of a model that thinks.
+// leastThinkingTopP is the lowest top_p of a model that thinks.
 const leastThinkingTopP = 0.95
 
-// chosen writes the sampling of another format's request, but for what a model has by default. While it thinks it takes
-// next to none (https://platform.claude.com/docs/en/build-with-claude/extended-thinking, "Feature compatibility").
+// chosen writes the sampling parameters of another format's request, except defaults. With thinking, the vendor accepts
+// hardly any (https://platform.claude.com/docs/en/build-with-claude/extended-thinking, "Feature compatibility").
 func (e *requestEncoder) chosen(r *llm.Request, how *thought) {
 	keep := func(name string, n *json.Number, whileThinking float64) {
 		if n == nil {
@@ -88,7 +87,7 @@ func (e *requestEncoder) chosen(r *llm.Request, how *thought) {
 	keep("temperature", r.Temperature, 1)
 	keep("top_p", r.TopP, leastThinkingTopP)
 	switch k := r.TopK; {
-	case k == nil || *k < 0: // some servers' word for no limit
+	case k == nil || *k < 0: // means no limit on some servers
 	case how.on():
 		e.Drop("top_k")
 	default:
@@ -108,10 +107,10 @@ func (e *requestEncoder) penalties(r *llm.Request) {
 	}
 }
 
-// stops refuses what holds nothing but white space, as the vendor does.
+// stops refuses stop sequences of white space only, as the vendor does.
 func (e *requestEncoder) stops(list []string) []string {
 	if !e.Own && slices.ContainsFunc(list, func(s string) bool { return strings.TrimSpace(s) == "" }) {
-		e.Refuse("stop", "Anthropic takes no stop sequence of white space alone. Leave it out, and cut the answer where it comes.")
+		e.Refuse("stop", "Anthropic accepts no stop sequence of only white space. Leave it out and cut the answer yourself.")
 	}
 	return list
 }
@@ -127,8 +126,7 @@ func (e *requestEncoder) options(r *llm.Request, how *thought) {
 	}
 }
 
-// outputConfig writes the effort and the answer's schema, beside what a client
-// of this format had there that nobody modelled.
+// outputConfig writes the effort and the answer's schema, and the unmodelled members that a client of this format sent.
 func (e *requestEncoder) outputConfig(r *llm.Request, how *thought) {
 	var config []byte
 	if how.effort != "" {
@@ -163,12 +161,11 @@ func orEmpty(schema []byte) []byte {
 	return schema
 }
 
-// extras writes what nobody modelled to a provider of the same format, and
-// drops it otherwise.
+// extras writes unmodelled fields to a provider of the same format, and drops them otherwise.
 func (e *requestEncoder) extras(r *llm.Request) {
 	for _, f := range r.Extra {
 		switch {
-		case !e.Own && f.Name == "modalities": // text alone, else it was refused
+		case !e.Own && f.Name == "modalities": // other modalities than text were refused
 		case !e.Own:
 			e.Drop(f.Name)
 		case f.Name != "output_config":
@@ -217,7 +214,7 @@ func (e *requestEncoder) tool(t *llm.Tool) {
 	e.Dst = append(e.Dst, '}')
 }
 
-// schema is that of a tool's input, which the vendor wants to be an object's.
+// schema returns the schema of a tool's input as one of an object, as the vendor requires.
 func (e *requestEncoder) schema(parameters []byte) []byte {
 	switch {
 	case e.Own && parameters != nil:
@@ -230,8 +227,7 @@ func (e *requestEncoder) schema(parameters []byte) []byte {
 	return rawjson.Splice(nil, parameters, rawjson.Set(parameters, "type", []byte(`"object"`)))
 }
 
-// toolChoice says as well whether several tools may be called at once; that
-// they may is the vendor's default.
+// toolChoice also writes whether the model may call several tools at once; the vendor's default is yes.
 func (e *requestEncoder) toolChoice(r *llm.Request) {
 	single := r.ParallelTools != nil && !*r.ParallelTools
 	c := r.ToolChoice

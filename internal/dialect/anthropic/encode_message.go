@@ -10,7 +10,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// turn is what one side says until the other does.
+// turn holds consecutive messages of one role.
 type turn struct {
 	role  llm.Role
 	parts []llm.Part
@@ -50,8 +50,7 @@ func (e *requestEncoder) messages(list []llm.Message) {
 	e.Dst = append(e.Dst, ']')
 }
 
-// ownTurns takes the messages of a client of this format as they are. A system
-// message behind the first stays where it stands.
+// ownTurns returns the messages of a client of this format unchanged. A system message after the first keeps its place.
 func (e *requestEncoder) ownTurns(list []llm.Message) (turns []turn) {
 	for i := range list {
 		m := &list[i]
@@ -64,8 +63,7 @@ func (e *requestEncoder) ownTurns(list []llm.Message) (turns []turn) {
 	return turns
 }
 
-// proved is the parts of a client of this format without what another vendor's
-// model thought.
+// proved returns the parts of a client of this format without thinking of another vendor's model.
 func (e *requestEncoder) proved(parts []llm.Part) []llm.Part {
 	foreign := false
 	for i := range parts {
@@ -84,8 +82,8 @@ func (e *requestEncoder) proved(parts []llm.Part) []llm.Part {
 	})
 }
 
-// turns gathers all system messages into the prompt, and joins what one side
-// says in several messages: the results of parallel calls have to stand in one.
+// turns moves all system messages into the prompt, and joins consecutive messages of one role: results of parallel
+// calls must be in one message.
 func (e *requestEncoder) turns(list []llm.Message) (system []llm.Part, turns []turn) {
 	for i := range list {
 		m := &list[i]
@@ -116,8 +114,7 @@ func (e *requestEncoder) turns(list []llm.Message) (system []llm.Part, turns []t
 	return system, turns
 }
 
-// carried is the parts that the vendor takes: no thinking without a proof of its
-// own.
+// carried returns the parts that the vendor accepts: no thinking without the vendor's own signature.
 func (e *requestEncoder) carried(parts []llm.Part) []llm.Part {
 	kept := make([]llm.Part, 0, len(parts))
 	for _, p := range parts {
@@ -134,8 +131,7 @@ func (e *requestEncoder) carried(parts []llm.Part) []llm.Part {
 	return kept
 }
 
-// recalls reports whether the model takes a thought back: one of its vendor's, of
-// which there is the proof.
+// recalls reports whether the model accepts thinking of an earlier answer: it must be of this vendor and signed.
 func (e *requestEncoder) recalls(p llm.Part) bool {
 	return p.Kind == llm.PartReasoning && p.Maker == Name && (p.Signature != "" || p.Redacted != "") &&
 		(e.version >= firstThinking || e.version == foreign)
@@ -143,8 +139,7 @@ func (e *requestEncoder) recalls(p llm.Part) bool {
 
 func isResult(p llm.Part) bool { return p.Kind == llm.PartToolResult }
 
-// content writes a content: a string where it is plain text alone, else an
-// array of blocks.
+// content writes a content: a string for plain text, otherwise an array of blocks.
 func (e *requestEncoder) content(parts []llm.Part) {
 	if len(parts) == 0 {
 		e.Dst = append(e.Dst, `""`...)
@@ -167,13 +162,12 @@ func (e *requestEncoder) content(parts []llm.Part) {
 
 func isWords(p *llm.Part) bool { return p.Kind == llm.PartText || p.Kind == llm.PartRefusal }
 
-// marked reports whether there is something to be written beside a text.
+// marked reports whether a text has other members to write.
 func (e *requestEncoder) marked(p *llm.Part) bool {
 	return e.cache(p.CacheControl) != nil || e.Own && (p.Annotations != nil || len(p.Extra) > 0)
 }
 
-// cache is a cache mark, which clients of other formats write in this one's
-// words. What is none is left out.
+// cache returns a cache mark; clients of other formats send this format's marks. It returns nil for an invalid mark.
 func (e *requestEncoder) cache(mark []byte) []byte {
 	if e.Own || rawjson.Text(rawjson.Get(mark, "type")) == "ephemeral" {
 		return mark
@@ -190,7 +184,7 @@ func (e *requestEncoder) mark(mark []byte) {
 	}
 }
 
-// marks writes what stands beside the content of any block.
+// marks writes the cache mark, extra fields and annotations of a block.
 func (e *requestEncoder) marks(p *llm.Part) {
 	e.mark(p.CacheControl)
 	e.InnerExtras(p.Extra, "content fields of another API")
@@ -237,7 +231,7 @@ func appendThinking(dst []byte, p *llm.Part) []byte {
 	return rawjson.AppendString(append(dst, `,"signature":`...), p.Signature)
 }
 
-// source writes where an image or a document is from.
+// source writes the source of an image or a document.
 func (e *requestEncoder) source(p *llm.Part) {
 	m := p.Media
 	e.Dst = append(e.Dst, `,"source":{"type":`...)
@@ -272,8 +266,8 @@ func (e *requestEncoder) source(p *llm.Part) {
 	}
 }
 
-// documentType is the media type of an inline document: as it was given, or as
-// its first bytes say; empty for one that the vendor does not take.
+// documentType returns the media type of an inline document: as given, or by its first bytes; empty for a type that the
+// vendor refuses.
 func documentType(m *llm.Media) string {
 	switch {
 	case m.MIME == "application/pdf", m.MIME == "" && strings.HasPrefix(m.Data, "JVBERi"): // "%PDF-" in base64
@@ -284,7 +278,7 @@ func documentType(m *llm.Media) string {
 	return ""
 }
 
-// plain is the text behind base64. What is not base64 was a text all along.
+// plain returns the text that base64 data contains. Data that is not base64 counts as text.
 func plain(data string) string {
 	b, err := base64.StdEncoding.DecodeString(data)
 	if err != nil {
@@ -300,8 +294,7 @@ func (e *requestEncoder) call(c *llm.ToolCall) {
 	e.InnerExtras(c.Extra, "tool call fields of another API")
 }
 
-// appendInput writes the input of a call. Arguments that are no JSON, which a
-// model may well have written, are there as a text.
+// appendInput writes the input of a call. Arguments that are not JSON, as models sometimes write, become a JSON string.
 func appendInput(dst []byte, arguments string) []byte {
 	switch {
 	case arguments == "":
@@ -329,8 +322,8 @@ func (e *requestEncoder) result(p *llm.Part) {
 	}
 }
 
-// hoisted is the cache mark of a result: its own, or that of a part within it,
-// from which it is taken, for the vendor wants it at the outer block.
+// hoisted returns the cache mark of a result: its own, or one removed from a part of it, because the vendor requires it
+// at the outer block.
 func hoisted(mark []byte, parts []llm.Part) []byte {
 	for i := range parts {
 		if parts[i].CacheControl != nil {

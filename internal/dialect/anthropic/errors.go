@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	invalidRequest = "invalid_request_error" // also for any other status from 400 that has no word of its own
+	invalidRequest = "invalid_request_error" // also for other statuses from 400
 	apiError       = "api_error"
 	overloaded     = "overloaded_error"
 
 	statusOverloaded = 529
 )
 
-// vocabulary is how Anthropic says a code: https://platform.claude.com/docs/en/api/errors.
+// vocabulary maps codes to Anthropic's words: https://platform.claude.com/docs/en/api/errors.
 var vocabulary = dialect.Vocabulary{
 	llm.CodeInvalidRequest:      dialect.Say(http.StatusBadRequest, invalidRequest, ""),
 	llm.CodeAuthentication:      dialect.Say(http.StatusUnauthorized, "authentication_error", ""),
@@ -40,13 +40,12 @@ var vocabulary = dialect.Vocabulary{
 	llm.CodeInternal:            dialect.Say(http.StatusInternalServerError, apiError, ""),
 }
 
-// threadUnsupported is the reason at which the vendor's SDKs leave threads be and
-// send the whole conversation
+// threadUnsupported is the reason that makes the vendor's SDKs give up threads and send the whole conversation
 // (https://platform.claude.com/docs/en/build-with-claude/message-threads).
 const threadUnsupported = "thread_unsupported_request"
 
-// sentences are the vendor's for what does not fit, by which its programs make a conversation shorter, ask for less output
-// or leave thinking out: https://platform.claude.com/docs/en/api/errors,
+// sentences holds the vendor's error messages about size limits, at which its programs shorten the conversation,
+// request less output or drop thinking: https://platform.claude.com/docs/en/api/errors,
 // https://platform.claude.com/docs/en/build-with-claude/extended-thinking.
 var sentences = explain.Sentences{
 	Own: map[llm.MisfitKind][]string{
@@ -58,11 +57,11 @@ var sentences = explain.Sentences{
 	Write: sentence,
 }
 
-// roomToAnswer is how many tokens have to be left beside the input for a request with less output to be of use. Claude Code
-// takes 1,000 off them, and gives up below 3,000.
+// roomToAnswer is the number of tokens that must be left after the input for a request with less output to make sense.
+// Claude Code subtracts 1,000 from it, and gives up below 3,000.
 const roomToAnswer = 4000
 
-// sentence writes the vendor's sentence for what does not fit.
+// sentence writes the vendor's error message about a size limit.
 func sentence(m *llm.Misfit) string {
 	switch {
 	case m.Kind == llm.OutputTooLong && m.Output > 0 && m.Limit > 0:
@@ -86,9 +85,8 @@ func sentence(m *llm.Misfit) string {
 	return "prompt is too long"
 }
 
-// EncodeError appends the body of an error reply to dst. The parameter at fault
-// has no place of its own in it and stands before the message. The word is what
-// the vendor's SDKs choose their exception class by.
+// EncodeError appends the body of an error reply to dst. The parameter at fault has no member; it precedes the message.
+// The vendor's SDKs choose their exception class by the error's type.
 func EncodeError(dst []byte, e *llm.Error, requestID string) []byte {
 	message, fits := sentences.Message(e)
 	if fits && e.Param != "" {
@@ -110,7 +108,7 @@ func EncodeError(dst []byte, e *llm.Error, requestID string) []byte {
 func DecodeError(body []byte) llm.ProviderError {
 	e := explain.Body(body)
 	if e.Code == "" {
-		return e // not JSON, or nobody's error
+		return e // not JSON, or an unknown shape
 	}
 	if reason := rawjson.Text(rawjson.Get(body, "error", "details", "error_code")); isReason(reason) {
 		e.Word = reason
@@ -118,7 +116,7 @@ func DecodeError(body []byte) llm.ProviderError {
 	return e
 }
 
-// isReason tells a word of the vendor's from text that was put in its place.
+// isReason distinguishes the vendor's reason codes from other text.
 func isReason(s string) bool {
 	const longest = 64
 	return len(s) <= longest && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""

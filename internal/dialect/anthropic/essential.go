@@ -10,7 +10,8 @@ import (
 
 const bySchema = `Ask for the format "json_schema"`
 
-// essentials are those of https://platform.claude.com/docs/en/api/beta/messages/create,
+// essentials are the fields that a translation must not drop:
+// https://platform.claude.com/docs/en/api/beta/messages/create,
 // https://platform.claude.com/docs/en/build-with-claude/task-budgets,
 // https://platform.claude.com/docs/en/build-with-claude/compaction-on-demand and
 // https://platform.claude.com/docs/en/manage-claude/data-residency (undated copies of 2026).
@@ -20,17 +21,17 @@ var essentials = parse.Essentials{
 	"inference_geo":             {Instead: "Choose a model that runs there, and leave it out", Usual: []string{"global"}},
 	"mcp_servers":               {Instead: "Offer its tools as functions"},
 	"output_config.format":      {Instead: bySchema},
-	"output_config.task_budget": {Instead: "Leave it out, and give max_tokens"},
+	"output_config.task_budget": {Instead: "Leave it out and set max_tokens"},
 	"output_format":             {Instead: bySchema},
 	"tool_choice":               {Instead: "Name a tool or leave the choice to the model"},
 }
 
-// blockEssentials are types of a block in place of the conversation before it.
+// blockEssentials are the types of blocks that replace the conversation before them.
 var blockEssentials = parse.Essentials{
-	"compaction": {Instead: "Put its words into a text"},
+	"compaction": {Instead: "Put its content into a text"},
 }
 
-// noteContent notes what a block of the messages has that cannot be left out.
+// noteContent notes a block of the messages that a translation must not drop.
 func noteContent(r *llm.Request, messages []llm.Message) {
 	for i := range messages {
 		if d := essentialOf(messages[i].Parts); d != nil && r.Essential == nil {

@@ -6,8 +6,7 @@ import (
 	"weir/internal/sse"
 )
 
-// Follow takes note of an event that went out as its provider wrote it, so that
-// the encoder can go on behind it.
+// Follow records an event that was sent as the provider wrote it, so that the encoder can continue after it.
 func (e *Encoder) Follow(frame sse.Event) {
 	switch rawjson.Text(rawjson.Get(frame.Data, "type")) {
 	case "message_start":

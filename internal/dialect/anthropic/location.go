@@ -10,13 +10,13 @@ import (
 	"weir/internal/rawjson"
 )
 
-// location names the members of a citation of a document that say which document it is of, and which part of it.
+// location names the members of a citation with the cited document and the place in it.
 type location struct {
 	kind                                llm.PlaceKind
 	name, title, document, start, until string
 }
 
-// locations returns the types of citation of the client's own documents, first the one for places of an unknown kind
+// locations returns the types of citations of the client's own documents, first the one for unknown places
 // (https://platform.claude.com/docs/en/build-with-claude/citations, undated copy,
 // https://platform.claude.com/docs/en/build-with-claude/search-results, undated copy).
 func locations() [4]location {
@@ -51,8 +51,8 @@ func readSource(v []byte) llm.Source {
 	return s
 }
 
-// appendCitation writes a citation of an answer of another vendor. It writes one that tells the place in a document as
-// Anthropic itself does, and puts a mark into others.
+// appendCitation writes a citation of another vendor's answer. If the place in a document is known, it writes
+// Anthropic's own form, otherwise one with a mark.
 func appendCitation(dst []byte, s *llm.Source) []byte {
 	if s.URL != "" && s.Place.Kind != llm.PlaceResult {
 		dst = rawjson.AppendString(append(dst, `{"type":"web_search_result_location","url":`...), s.URL)
@@ -88,7 +88,8 @@ func appendCitation(dst []byte, s *llm.Source) []byte {
 	return append(dst, `,"file_id":"`+sourceMark+`"}`...)
 }
 
-// placeOf returns the place of a source in the client's document, and whether the provider told it; else the beginning.
+// placeOf returns the place of a source in the client's document, or else its beginning, and reports whether the
+// provider named the place.
 func placeOf(s *llm.Source) (p llm.Place, known bool) {
 	switch p = s.Place; {
 	case p.To > p.From:
@@ -108,7 +109,7 @@ func appendNumber(dst []byte, name string, n int) []byte {
 	return strconv.AppendInt(dst, int64(n), 10)
 }
 
-// appendTitle writes a title, which is null where the client gave its document none.
+// appendTitle writes a title, or null if the client's document has none.
 func appendTitle(dst []byte, title string) []byte {
 	if title != "" {
 		return rawjson.AppendString(dst, title)

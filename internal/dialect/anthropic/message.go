@@ -10,7 +10,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// decodeMessages builds the messages, the system prompt as the first of them.
+// decodeMessages builds the messages; the system prompt becomes the first.
 func decodeMessages(system, v []byte) (messages []llm.Message, err error) {
 	if system != nil {
 		m := llm.Message{Role: llm.RoleSystem}
@@ -63,8 +63,8 @@ func decodeMessage(v []byte, param string) (out llm.Message, err error) {
 	return out, err
 }
 
-// decodeContent reads a content, a string or an array of blocks, which may be
-// within a tool's result. An empty string is no part.
+// decodeContent reads a content, a string or an array of blocks; within is set inside a tool result. An empty string
+// has no parts.
 func decodeContent(v []byte, param string, within bool) (parts []llm.Part, err error) {
 	if s, ok := rawjson.AsString(v); ok {
 		if s != "" {
@@ -94,7 +94,7 @@ func decodeContent(v []byte, param string, within bool) (parts []llm.Part, err e
 	return parts, nil
 }
 
-// partKinds are the types of block that have a place in the tree.
+// partKinds maps the types of blocks that the tree models.
 var partKinds = map[string]llm.PartKind{
 	"text":              llm.PartText,
 	"thinking":          llm.PartReasoning,
@@ -105,11 +105,9 @@ var partKinds = map[string]llm.PartKind{
 	"tool_result":       llm.PartToolResult,
 }
 
-// decodeBlock reads a content block; one of a type, or from a source, that
-// nobody modelled is kept as it came.
+// decodeBlock reads a content block; a block of an unknown type or source is stored unchanged.
 //
-// Results hold no results: whoever nests them would have them read again and
-// again.
+// Results cannot contain results: nested ones would be read repeatedly.
 func decodeBlock(v []byte, param string, within bool) (llm.Part, error) {
 	kind := rawjson.Text(rawjson.Get(v, "type"))
 	if kind == "" {
@@ -154,7 +152,7 @@ func decodeBlock(v []byte, param string, within bool) (llm.Part, error) {
 
 func other(v []byte) llm.Part { return llm.Part{Kind: llm.PartOther, Raw: v} }
 
-// citeDocuments has the citations of documents in an earlier answer as claims, for formats that have them, too.
+// citeDocuments adds the citations of documents in an earlier answer as claims, for formats that support them.
 func citeDocuments(p *llm.Part) {
 	if p.Kind != llm.PartText || p.Annotations == nil {
 		return
@@ -174,7 +172,7 @@ func citeDocuments(p *llm.Part) {
 	}
 }
 
-// block is a content block while it is read.
+// block holds a content block while it is read.
 type block struct {
 	llm.Part
 	kind, param, title string
@@ -202,7 +200,7 @@ func (b *block) read(m rawjson.Member) error {
 	return err
 }
 
-// fill reads a member that belongs to blocks of this kind.
+// fill reads a member of blocks of this kind.
 func (b *block) fill(key string, v []byte) (known bool, err error) {
 	switch b.kind + "." + key {
 	case "text.text":
@@ -237,8 +235,8 @@ func (b *block) fill(key string, v []byte) (known bool, err error) {
 	return true, err
 }
 
-// arguments are the input of a call as JSON text. One that is itself a text is
-// what EncodeReply makes of arguments that are no JSON.
+// arguments returns the input of a call as JSON text. An input that is a string contains arguments that are not JSON,
+// as EncodeReply writes them.
 func arguments(v []byte) string {
 	if s, ok := rawjson.AsString(v); ok {
 		return s
@@ -246,8 +244,7 @@ func arguments(v []byte) string {
 	return string(v)
 }
 
-// decodeSource reads where an image or a document is from; nil for a source
-// that nobody modelled.
+// decodeSource reads the source of an image or a document; nil for an unknown type of source.
 func decodeSource(v []byte) *llm.Media {
 	get := func(name string) string { return rawjson.Text(rawjson.Get(v, name)) }
 	switch get("type") {

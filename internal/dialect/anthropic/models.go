@@ -18,7 +18,7 @@ const (
 	maxModelPage = 1000
 )
 
-// modelPageEnd is what a page of Anthropic's list of models has behind its "data":
+// modelPageEnd holds the members after "data" of a page of Anthropic's list of models:
 // https://platform.claude.com/docs/en/api/models/list.
 type modelPageEnd struct {
 	HasMore bool    `json:"has_more"` // in the direction of the page
@@ -26,13 +26,13 @@ type modelPageEnd struct {
 	LastID  *string `json:"last_id"`
 }
 
-// model is its model object. Nil stands for what nobody knows, or what
-// this gateway does not say in these words.
+// model is the vendor's model object. Nil stands for unknown data, and for data that the gateway does not report in
+// this form.
 type model struct {
 	Type           string    `json:"type"`
 	ID             string    `json:"id"`
 	DisplayName    string    `json:"display_name"`
-	CreatedAt      time.Time `json:"created_at"` // of the day of the data; the epoch where the operator says it all
+	CreatedAt      time.Time `json:"created_at"` // the day of the data; the epoch if all of it is the operator's
 	MaxInputTokens *int64    `json:"max_input_tokens"`
 	MaxTokens      *int64    `json:"max_tokens"` // of output
 	Lifecycle      string    `json:"lifecycle"`  // active or deprecated
@@ -62,8 +62,7 @@ func listModels(query url.Values, models []dialect.Model, made [][]byte) ([]byte
 	return append(list, end[1:]...), nil
 }
 
-// modelRange is the part of the list that is asked for. An id that is
-// gone, or never was, still has its place in the order of names.
+// modelRange returns the requested range of the list. An unknown id still has its place in the order of names.
 func modelRange(q url.Values, models []dialect.Model) (from, to int, err error) {
 	limit, err := parse.QueryInt("limit", q.Get("limit"), modelPage, 1, maxModelPage)
 	if err != nil {
@@ -72,7 +71,7 @@ func modelRange(q url.Values, models []dialect.Model) (from, to int, err error) 
 	after, before := q.Get("after_id"), q.Get("before_id")
 	switch {
 	case after != "" && before != "":
-		return 0, 0, llm.Invalid("before_id", "Give after_id or before_id, not both.")
+		return 0, 0, llm.Invalid("before_id", "Send only one of after_id and before_id.")
 	case before != "":
 		to = sort.Search(len(models), func(i int) bool { return models[i].Name >= before })
 		return max(0, to-limit), to, nil

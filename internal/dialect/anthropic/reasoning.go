@@ -11,7 +11,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Efforts that have no word of Anthropic's own, or none everywhere.
+// Efforts that Anthropic has no name for, or only at some models.
 const (
 	effortNone    = "none"
 	effortMinimal = "minimal"
@@ -25,8 +25,7 @@ func reasoningOf(r *llm.Request) *llm.ReasoningOptions {
 	return r.Reasoning
 }
 
-// decodeThinking reads how the model is to think. An effort that stands beside
-// it says more than that thinking is off.
+// decodeThinking reads the thinking options. An effort takes precedence over thinking that is off.
 func decodeThinking(r *llm.Request, v []byte) error {
 	if rawjson.KindOf(v) != rawjson.Object {
 		return llm.Invalid("thinking", `The thinking must be an object such as {"type": "adaptive"}.`)
@@ -42,23 +41,22 @@ func decodeThinking(r *llm.Request, v []byte) error {
 	return nil
 }
 
-// The versions of Claude on which it depends how a model is told to think; 0 is a model of another maker, whose server
-// speaks this format: https://platform.claude.com/docs/en/about-claude/models/migration-guide.
+// Versions of Claude that decide the form of the thinking options; 0 is a model of another vendor with a server of this
+// format: https://platform.claude.com/docs/en/about-claude/models/migration-guide.
 const (
 	foreign       rules.Version = 0
 	firstThinking rules.Version = 307 // before it, no model thinks
-	firstAdaptive rules.Version = 406 // {type: adaptive} and an effort in place of a budget
-	firstXHigh    rules.Version = 407 // knows the effort xhigh
+	firstAdaptive rules.Version = 406 // {type: adaptive} and an effort instead of a budget
+	firstXHigh    rules.Version = 407 // supports the effort xhigh
 )
 
-// alwaysThinks reports whether a model refuses to have its thinking switched off.
+// alwaysThinks reports whether a model refuses to switch thinking off.
 func alwaysThinks(model string) bool {
 	return strings.Contains(model, "claude-fable") || strings.Contains(model, "claude-mythos")
 }
 
-// The least that a thinking budget may be, and how many tokens of thinking stand
-// for an effort at models that take a budget. The largest leaves room, with
-// defaultOutput, below the 32,000 tokens that such a model may write.
+// The lowest thinking budget, and the budgets in tokens that stand for an effort at models with budgets. The largest
+// leaves space for defaultOutput within the 32,000 tokens that such a model may write.
 const (
 	minBudget    = 1024
 	lowBudget    = 2048
@@ -67,26 +65,24 @@ const (
 	mostBudget   = 20_480
 )
 
-// Above these many tokens of thinking an effort is the next higher one, as in
-// OpenAI's format.
+// Upper limits of thinking budgets, in tokens, for an effort, as in OpenAI's format.
 const (
 	mediumFrom = 4096
 	highFrom   = 16_384
 )
 
-// thought is how a model is told to think.
+// thought holds the thinking options for a model.
 type thought struct {
-	raw    []byte // the thinking object, as it came
-	kind   string // its type, where it is made here; empty for none
+	raw    []byte // the thinking object, unchanged
+	kind   string // its type, if the gateway writes it; empty for none
 	budget int64
 	effort string
 }
 
-// on reports whether thinking is asked for, which other parameters bear with
-// badly.
+// on reports whether thinking is requested, which restricts other parameters.
 func (t *thought) on() bool { return t.kind == "enabled" || t.kind == "adaptive" }
 
-// plan says how the model is to think, in words that it understands.
+// plan returns the thinking options in the form that the model understands.
 func (e *requestEncoder) plan(r *llm.Request) thought {
 	o := r.Reasoning
 	switch {
@@ -107,8 +103,8 @@ func (e *requestEncoder) plan(r *llm.Request) thought {
 	return thought{}
 }
 
-// ownPlan is that of a request in this format's own words. The effort "none" is
-// what decodeThinking makes of thinking that is off.
+// ownPlan returns the options of a request of this format. The effort "none" stands for thinking that is off
+// (decodeThinking).
 func ownPlan(o *llm.ReasoningOptions) thought {
 	t := thought{raw: o.Raw, budget: o.Budget, effort: o.Effort}
 	if t.effort == effortNone {
@@ -124,7 +120,7 @@ func ownPlan(o *llm.ReasoningOptions) thought {
 	return t
 }
 
-// planNone switches thinking off where it may be on by default.
+// planNone switches thinking off if it may be on by default.
 func (e *requestEncoder) planNone(model string) thought {
 	switch {
 	case alwaysThinks(model):
@@ -135,8 +131,7 @@ func (e *requestEncoder) planNone(model string) thought {
 	return thought{}
 }
 
-// planAdaptive gives the effort, and lets the model think as long as no tool is
-// forced upon it.
+// planAdaptive sets the effort, and adaptive thinking unless a tool call is forced.
 func (e *requestEncoder) planAdaptive(r *llm.Request, o *llm.ReasoningOptions) thought {
 	t := thought{effort: o.Effort, kind: "adaptive"}
 	if forced(r.ToolChoice) {
@@ -170,9 +165,8 @@ func effortOf(budget int64) string {
 	return "high"
 }
 
-// planBudget gives tokens to think with, which must be fewer than the output
-// cap. The models that take a budget refuse to think when a tool is forced upon
-// them, and in the middle of what they did not think about.
+// planBudget sets a thinking budget, which must be below the output cap. Models with budgets refuse to think if a tool
+// call is forced, or in the middle of an answer that began without thinking.
 func (e *requestEncoder) planBudget(r *llm.Request, o *llm.ReasoningOptions) thought {
 	budget, name, share := o.Budget, "reasoning budget", int64(1)
 	if o.Effort != "" {
@@ -191,7 +185,7 @@ func (e *requestEncoder) planBudget(r *llm.Request, o *llm.ReasoningOptions) tho
 	return thought{kind: "enabled", budget: budget}
 }
 
-// budgetOf is 0 for an effort that nobody knows.
+// budgetOf returns the budget of an effort, 0 for an unknown one.
 func budgetOf(effort string) int64 {
 	switch effort {
 	case effortMinimal:
@@ -212,8 +206,8 @@ func forced(c *llm.ToolChoice) bool {
 	return c != nil && (c.Mode == llm.ToolsRequired || c.Mode == llm.ToolsNamed)
 }
 
-// amidTurn reports whether the answer goes on with what the assistant said, or
-// with calls that it made without the thinking before them.
+// amidTurn reports whether the answer continues the assistant's last message, or calls that it made without signed
+// thinking.
 func (e *requestEncoder) amidTurn(list []llm.Message) bool {
 	acted := false
 	for i := len(list) - 1; i >= 0; i-- {
@@ -226,7 +220,7 @@ func (e *requestEncoder) amidTurn(list []llm.Message) bool {
 	return acted
 }
 
-// thinking writes the plan's members.
+// thinking writes the thinking members.
 func (e *requestEncoder) thinking(t *thought) {
 	switch {
 	case t.raw != nil:

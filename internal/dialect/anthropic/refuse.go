@@ -9,11 +9,11 @@ import (
 	"weir/internal/llm"
 )
 
-// refuse says what a request in another format's words asks for that this one
-// cannot carry and that would change the answer's meaning; nil for nothing.
+// refuse returns an error if a request of another format asks for something that this format cannot carry and that
+// would change the meaning of the answer.
 func (e *requestEncoder) refuse(r *llm.Request) error {
 	if r.Choices != nil && *r.Choices > 1 {
-		return llm.Invalid("n", "Anthropic gives one answer to a request. Ask for one, or ask several times.")
+		return llm.Invalid("n", "Anthropic returns one answer per request. Set n to 1 or send several requests.")
 	}
 	for i := range r.Tools {
 		if t := &r.Tools[i]; t.Raw != nil && t.Search == nil {
@@ -34,7 +34,7 @@ func refuseParts(role llm.Role, parts []llm.Part, param string) error {
 		p := &parts[i]
 		if p.Kind == llm.PartToolCall {
 			if p.Call == nil {
-				return llm.Invalid(param+".tool_calls", "A tool call needs a name.")
+				return llm.Invalid(param+".tool_calls", "The tool call has no name. Send one.")
 			}
 			continue
 		}
@@ -50,7 +50,7 @@ func refuseParts(role llm.Role, parts []llm.Part, param string) error {
 	return nil
 }
 
-// refusePart says why a part cannot be carried; empty where it can.
+// refusePart returns the reason why the format cannot carry a part; empty if it can.
 func refusePart(role llm.Role, p *llm.Part) string {
 	switch p.Kind {
 	case llm.PartText, llm.PartRefusal, llm.PartReasoning:
@@ -59,16 +59,16 @@ func refusePart(role llm.Role, p *llm.Part) string {
 		if p.Result != nil && role != llm.RoleSystem && role != llm.RoleAssistant {
 			return ""
 		}
-		return "A tool's result is out of place here."
+		return "A tool result is not allowed here. Put it into a message after the tool call."
 	case llm.PartImage, llm.PartDocument:
 		if role == llm.RoleAssistant || role == llm.RoleSystem {
-			return "Anthropic takes images and documents from the user and from tools alone."
+			return "Anthropic accepts images and documents only from the user and from tools. Put them into a user message."
 		}
 		return refuseMedia(p)
 	case llm.PartAudio:
-		return "Anthropic's Messages API takes no audio. Send a transcript."
+		return "Anthropic's Messages API accepts no audio. Send a transcript."
 	}
-	return "A content part of this type has no counterpart in Anthropic's Messages API."
+	return "Anthropic's Messages API has no counterpart of this type of content part. Leave it out."
 }
 
 func refuseMedia(p *llm.Part) string {
@@ -76,18 +76,18 @@ func refuseMedia(p *llm.Part) string {
 	switch {
 	case m != nil && m.Document != nil && m.Document.Chunks != nil:
 	case m == nil || m.URL == "" && m.Data == "" && m.FileID == "":
-		return "The part holds neither an address nor data."
+		return "The part has neither a URL nor data. Send one of them."
 	case m.Data == "" && m.FileID != "":
-		return "A file that was uploaded elsewhere is not known to Anthropic. Send it inline or by address."
+		return "Anthropic does not have a file that was uploaded to another provider. Send it inline or by its URL."
 	case m.Data == "" && !strings.HasPrefix(m.URL, "https://") && !strings.HasPrefix(m.URL, "http://"):
-		return "The address must begin with https:// or http://."
+		return "The URL must begin with https:// or http://."
 	case p.Kind == llm.PartImage && m.Data != "" && !slices.Contains([]string{
 		"", "image/jpeg", "image/png",
 		"image/gif", "image/webp",
 	}, m.MIME):
-		return "Anthropic takes images of the types image/jpeg, image/png, image/gif and image/webp alone."
+		return "Anthropic accepts only images of the types image/jpeg, image/png, image/gif and image/webp."
 	case p.Kind == llm.PartDocument && m.Data != "" && documentType(m) == "":
-		return "Anthropic takes documents of the types application/pdf and text/plain alone."
+		return "Anthropic accepts only documents of the types application/pdf and text/plain."
 	}
 	return ""
 }

@@ -12,9 +12,8 @@ import (
 
 var errNoContent = errors.New("anthropic: the reply has no content, a list of blocks")
 
-// DecodeReply reads a whole answer. An *llm.Error is one that the provider
-// reported in place of it; any other error says that this is not the protocol.
-// Raw JSON in the reply shares memory with body.
+// DecodeReply reads a whole answer. It returns an *llm.Error if the provider reported an error; any other error means
+// that the reply violates the protocol. Raw JSON in the reply shares memory with body.
 func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	if err := rawjson.Validate(body, maxDepth); err != nil {
 		return nil, fmt.Errorf("anthropic: the reply is not JSON: %w", err)
@@ -26,7 +25,7 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	}
 	a.meter(r)
 	if rawjson.Present(a.failure) {
-		if choice, err := a.choice(); rawjson.KindOf(a.content) == rawjson.Array && err == nil { // beside it
+		if choice, err := a.choice(); rawjson.KindOf(a.content) == rawjson.Array && err == nil { // next to it
 			r.Choices = []llm.Choice{choice}
 		}
 		return r, explain.Reported(body)
@@ -42,7 +41,7 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	return r, nil
 }
 
-// answer is what makes the one choice of a reply.
+// answer collects the members of a reply's only choice.
 type answer struct {
 	content, failure       []byte
 	counts                 counts
@@ -76,7 +75,7 @@ func (a *answer) read(r *llm.Reply, m rawjson.Member) {
 	}
 }
 
-// meter reads what the answer took and how it was served.
+// meter reads the usage of the answer and its service tier.
 func (a *answer) meter(r *llm.Reply) {
 	r.Tier = a.counts.modes()
 	if r.Usage, r.Reported = a.counts.usage(); !r.Reported {
@@ -100,7 +99,7 @@ func (a *answer) choice() (c llm.Choice, err error) {
 	for _, e := range rawjson.Elements(a.content) {
 		p, err := decodeBlock(e, "", false)
 		if err != nil {
-			return c, errNoContent // not the caller's fault, so not the caller's error
+			return c, errNoContent // it is not the client's error
 		}
 		p.Cite(parse.BlockClaims(p.Text, p.Annotations, readSource)...)
 		if p.Kind == llm.PartOther {
@@ -108,8 +107,8 @@ func (a *answer) choice() (c llm.Choice, err error) {
 		}
 		c.Message.Parts = append(c.Message.Parts, p)
 	}
-	c.Finish = parse.Finish(finishOf(a.reason), c.Message.Parts) // servers of other makers may not tell of calls
-	// The words that the vocabulary has no place for, for clients of this format.
+	c.Finish = parse.Finish(finishOf(a.reason), c.Message.Parts) // servers of other vendors may end calls otherwise
+	// For clients of this format, the reasons that the tree does not model.
 	if word := finishWord(c.Finish); word != a.reason && a.reason != "" {
 		c.Extra = append(c.Extra, llm.Field{Name: "stop_reason", Value: rawjson.AppendString(nil, a.reason)})
 	}
@@ -122,10 +121,9 @@ func (a *answer) choice() (c llm.Choice, err error) {
 	return c, nil
 }
 
-// finishOf maps the vendor's words:
-// https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons.
-// An answer that the vendor paused, to be gone on with, is one that a limit cut.
-// A word that nobody listed is taken for a normal end; none at all stays none.
+// finishOf maps the vendor's stop reasons: https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons.
+// An answer that the vendor paused counts as cut by a limit. An unlisted reason counts as a normal end; an empty one
+// stays empty.
 func finishOf(word string) llm.FinishReason {
 	switch word {
 	case "":
@@ -137,14 +135,14 @@ func finishOf(word string) llm.FinishReason {
 	case stopRefused:
 		return llm.FinishContentFilter
 	}
-	if parse.IsAborted(word) { // of servers of other makers
+	if parse.IsAborted(word) { // from servers of other vendors
 		return llm.FinishError
 	}
 	return llm.FinishStop
 }
 
-// finishWord is the vendor's word for a reason. A provider that gave none came
-// to a normal end; an answer that an error ended is at any rate not whole.
+// finishWord returns the vendor's name of a reason. A missing reason becomes a normal end; an answer that an error
+// ended is written as incomplete.
 func finishWord(f llm.FinishReason) string {
 	switch f {
 	case llm.FinishLength, llm.FinishError:

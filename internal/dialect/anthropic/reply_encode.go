@@ -10,8 +10,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// EncodeReply appends a message object to dst. The format has one choice: of
-// several, the first.
+// EncodeReply appends a message object to dst. The format has one choice: the first.
 func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	own := r.ExtraOf == Name
 	r = r.For(Name)
@@ -40,7 +39,7 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	return append(appendFields(dst, r.Extra), '}')
 }
 
-// withSources are the parts of an answer with the sources that another vendor named.
+// withSources returns the parts of an answer with the sources that another vendor named.
 func withSources(parts []llm.Part, r *llm.Reply) []llm.Part {
 	if !slices.ContainsFunc(parts, func(p llm.Part) bool { return hasSources(&p) }) {
 		return parts
@@ -61,13 +60,13 @@ func withSources(parts []llm.Part, r *llm.Reply) []llm.Part {
 	return all
 }
 
-// hasSources reports whether a part has sources that are not in this format's words.
+// hasSources reports whether a part has sources in another format's form.
 func hasSources(p *llm.Part) bool {
 	return p.Search() != nil && p.Raw == nil || len(p.Claims()) > 0 && p.Annotations == nil && p.Text != ""
 }
 
-// answer writes a part of an answer. What another vendor signed of a text or a
-// call stands beside it, as thinking that nobody may read.
+// answer writes a part of an answer. Another vendor's signature of a text or a call becomes a redacted thinking block
+// next to it.
 func (e *requestEncoder) answer(p *llm.Part) {
 	signed := llm.Part{Kind: llm.PartReasoning, Redacted: proof.SealLoose(p)}
 	if p.Kind == llm.PartToolCall && signed.Redacted != "" {
@@ -84,8 +83,7 @@ func (e *requestEncoder) answer(p *llm.Part) {
 	}
 }
 
-// sealed is a thought as this format can have it: with another vendor's proof as
-// one string.
+// sealed returns a thinking part in this format, with another vendor's signature as one string.
 func sealed(p *llm.Part) llm.Part {
 	switch {
 	case !proof.IsForeign(p.Maker, Name):
@@ -106,15 +104,15 @@ func appendOpening(dst []byte, id, model string) []byte {
 	return append(dst, `,"content":`...)
 }
 
-// replyPart is a part as an answer of this format may have it: a sound is its
-// words. Its kind is zero for what has no place in one.
+// replyPart returns a part in the form of an answer of this format: a sound becomes its transcript. The kind is zero if
+// the format has no place for it.
 func replyPart(p *llm.Part) llm.Part {
 	switch p.Kind {
 	case llm.PartText, llm.PartRefusal:
 		if p.Text != "" {
 			return *p
 		}
-		if p.Signature != "" { // of no words
+		if p.Signature != "" { // without text
 			return llm.Part{Kind: llm.PartReasoning, Redacted: proof.SealLoose(p)}
 		}
 	case llm.PartAudio, llm.PartImage, llm.PartDocument:
@@ -140,8 +138,7 @@ func replyPart(p *llm.Part) llm.Part {
 	return llm.Part{}
 }
 
-// appendStop writes why the answer ended: in the words in which it came, where
-// those are this format's.
+// appendStop writes the stop reason, unchanged if it is from a provider of this format.
 func appendStop(dst []byte, c *llm.Choice) []byte {
 	reason := rawjson.AppendString(nil, finishWord(c.Finish))
 	sequence, more := []byte("null"), []byte(nil)
@@ -166,7 +163,7 @@ func appendStop(dst []byte, c *llm.Choice) []byte {
 	return dst
 }
 
-// tierWord is the vendor's word for a service tier; empty where it has none.
+// tierWord returns the vendor's name of a service tier; empty if it has none.
 func tierWord(modes string, own bool) string {
 	tier := llm.ServiceTier(modes)
 	switch {
@@ -178,7 +175,7 @@ func tierWord(modes string, own bool) string {
 	return ""
 }
 
-// written are the members that an encoded message has already.
+// written lists the members that an encoded message has already.
 var written = rawjson.Names{
 	"id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "stop_details", "usage", "error",
 }

@@ -7,9 +7,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// DecodeRequest builds the tree of a body that passed Scan. The system prompt
-// becomes the first message. What nobody modelled goes to the Extra fields; raw
-// JSON shares memory with body. Errors are *llm.Error.
+// DecodeRequest builds the tree of a body that passed Scan. The system prompt becomes the first message. Unmodelled
+// fields go to the Extra fields; raw JSON shares memory with body. Errors are *llm.Error.
 func DecodeRequest(body []byte) (*llm.Request, error) {
 	r := &llm.Request{ExtraOf: Name}
 	var system, messages []byte
@@ -24,11 +23,11 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 		case "messages":
 			messages = m.Value
 			continue
-		case "thread": // what went before is the vendor's alone
+		case "thread": // only the vendor has the earlier messages
 			return nil, &llm.Error{
 				Code: llm.CodeInvalidRequest, Param: "thread", Word: threadUnsupported,
-				Message: "The provider of this model holds no conversation between requests. Send all of its " +
-					"messages, without thread.",
+				Message: "The provider of this model does not store conversations. Send all messages, " +
+					"without thread.",
 			}
 		}
 		known, err := decodeField(r, m)
@@ -58,7 +57,7 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 	return r, nil
 }
 
-// decodeField reads one member and reports whether it has a place in the tree.
+// decodeField reads one member and reports whether the tree models it.
 func decodeField(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	switch string(m.Key()) {
 	case "model":
@@ -88,15 +87,14 @@ func decodeField(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	return true, err
 }
 
-// decodeOutput reads the members that say how to think and in what shape to
-// answer.
+// decodeOutput reads the members that control thinking and the form of the answer.
 func decodeOutput(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	switch string(m.Key()) {
 	case "thinking":
 		return true, decodeThinking(r, m.Value)
 	case "output_config":
 		return true, decodeOutputConfig(r, m.Value)
-	case "output_format": // what output_config.format was called in its beta
+	case "output_format": // the name of output_config.format in its beta
 		if f := decodeFormat(m.Value); f != nil && r.Format == nil {
 			r.Format = f
 			return true, nil
@@ -105,7 +103,7 @@ func decodeOutput(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	return false, nil
 }
 
-// soleUser is the user id of a metadata object that holds nothing else.
+// soleUser returns the user id of a metadata object without other members.
 func soleUser(v []byte) (user string) {
 	for m := range rawjson.Members(v) {
 		if !m.Is("user_id") {
@@ -116,8 +114,8 @@ func soleUser(v []byte) (user string) {
 	return user
 }
 
-// decodeOutputConfig reads the effort and the answer's schema. What else the
-// object holds stays in it, as an extra field of the same name.
+// decodeOutputConfig reads the effort and the answer's schema. Other members stay in the object, as an extra field of
+// the same name.
 func decodeOutputConfig(r *llm.Request, v []byte) error {
 	if rawjson.KindOf(v) != rawjson.Object {
 		return llm.Invalid("output_config", `The output_config must be an object such as {"effort": "low"}.`)
@@ -150,8 +148,7 @@ func decodeOutputConfig(r *llm.Request, v []byte) error {
 	return nil
 }
 
-// appendMember appends a member to an object that is begun with its first one
-// and not closed.
+// appendMember appends a member to an object that stays open; it begins the object at the first member.
 func appendMember(dst []byte, name string, value []byte) []byte {
 	if dst == nil {
 		dst = append(dst, '{')
@@ -161,7 +158,7 @@ func appendMember(dst []byte, name string, value []byte) []byte {
 	return append(append(rawjson.AppendString(dst, name), ':'), value...)
 }
 
-// decodeFormat is nil for a kind that nobody modelled.
+// decodeFormat reads an output format; nil for an unknown type.
 func decodeFormat(v []byte) *llm.Format {
 	schema := rawjson.Get(v, "schema")
 	if rawjson.Text(rawjson.Get(v, "type")) != string(llm.FormatSchema) || !rawjson.Present(schema) {
@@ -172,11 +169,11 @@ func decodeFormat(v []byte) *llm.Format {
 
 func readTool(v []byte, at string) (llm.Tool, error) {
 	if kind := rawjson.Text(rawjson.Get(v, "type")); kind != "" && kind != "custom" {
-		return llm.Tool{Raw: v, Search: readSearch(v, at)}, nil // one that the vendor has a schema for, or runs itself
+		return llm.Tool{Raw: v, Search: readSearch(v, at)}, nil // the vendor defines its schema or runs it
 	}
 	tool := decodeTool(v)
 	if tool.Name == "" {
-		return tool, llm.Invalid(at+".name", "A tool needs a name, a non-empty string.")
+		return tool, llm.Invalid(at+".name", "The tool has no name. Set name to a non-empty string.")
 	}
 	return tool, nil
 }
@@ -204,7 +201,7 @@ func decodeTool(v []byte) (t llm.Tool) {
 	return t
 }
 
-// decodeToolChoice reports false for a choice that nobody modelled.
+// decodeToolChoice reads a tool choice. It reports false for an unknown one.
 func decodeToolChoice(r *llm.Request, v []byte) (known bool, err error) {
 	if rawjson.KindOf(v) != rawjson.Object {
 		return false, llm.Invalid("tool_choice", `The tool_choice must be an object such as {"type": "auto"}.`)

@@ -8,16 +8,15 @@ import (
 	"weir/internal/rawjson"
 )
 
-// fields are the members of a request that are acted on, or decide its price.
+// fields are the members of a request that the gateway reads or that decide its price.
 var fields = rawjson.Names{
 	"model", "messages", "system", "max_tokens", "stream", "tools", "tool_choice", "thinking",
 	"output_config", "output_format", "service_tier", "speed", "inference_geo",
 	"temperature", "top_p", "top_k", "stop_sequences", "thread",
 }
 
-// Scan validates the body as strict JSON and reads its head. A stream always
-// tells its usage. The output cap is required, as the vendor does. Errors are
-// *llm.Error.
+// Scan validates the body as strict JSON and reads its head. A stream always reports its usage. Scan requires the
+// output cap, as the vendor does. Errors are *llm.Error.
 func Scan(body []byte, r *http.Request) (llm.Head, error) {
 	h, err := ScanCount(body, r)
 	if err == nil && h.MaxOutput == 0 && !rawjson.Present(rawjson.Get(body, "max_tokens")) {
@@ -26,8 +25,7 @@ func Scan(body []byte, r *http.Request) (llm.Head, error) {
 	return h, err
 }
 
-// ScanCount is Scan for a request for a count of tokens, which needs no output
-// cap.
+// ScanCount implements Scan for token counting, which needs no output cap.
 func ScanCount(body []byte, _ *http.Request) (llm.Head, error) {
 	h, err := parse.Body(body, "The request body is not valid JSON", "with a model, max_tokens and messages")
 	if err != nil {
@@ -59,13 +57,13 @@ func scanMember(h *llm.Head, m rawjson.Member) (err error) {
 		h.Thinking, _ = rawjson.AsInt(rawjson.Get(m.Value, "budget_tokens"))
 	case "metadata": // https://platform.claude.com/docs/en/api/messages (undated copy of 2026)
 		h.UserSpan = userID(m)
-	case "max_tokens": // a cap of 0 asks for nothing but to fill the prompt cache
+	case "max_tokens": // a cap of 0 only fills the prompt cache
 		h.MaxOutput, err = parse.Int(m.Value, "max_tokens", 0, parse.MaxCount)
 	}
 	return err
 }
 
-// userID is where the metadata of a request names its end user.
+// userID returns the place of the end user in the metadata of a request.
 func userID(metadata rawjson.Member) (at llm.Span) {
 	for m := range rawjson.Members(metadata.Value) {
 		if m.Is("user_id") && rawjson.Present(m.Value) {

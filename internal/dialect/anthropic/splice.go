@@ -11,10 +11,9 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Splice appends to dst a body of this format with the provider's model name,
-// and with an output cap where one is to be put in and there is none. Every other byte stays, but
-// for top-level fields that the provider calls by another name or refuses, and
-// for what other vendors' models thought. The head is that of Scan.
+// Splice appends to dst a body of this format with the provider's model name, and an output cap if s sets one and the
+// body has none. All other bytes stay, except top-level fields that the provider names otherwise or refuses, and
+// thinking of other vendors' models. The head is that of Scan.
 func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	span, open, empty := h.ModelSpan, h.Open, h.Empty
 	stripped := proof.Strip(body, "messages", withoutForeign)
@@ -32,7 +31,7 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 		span, open, empty = compose.Find(body, "model"), 1, len(body) == len("{}")
 	}
 	edits := make([]rawjson.Edit, 0, 3)
-	var front []byte // members that are put in front of the others
+	var front []byte // members written before the others
 	model := rawjson.AppendString(nil, s.Model)
 	if span.Present() {
 		edits = append(edits, compose.Replace(span, model))
@@ -61,7 +60,7 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 // capField is the output cap.
 const capField = "max_tokens"
 
-// withoutForeign is a message without the thoughts of another vendor's model.
+// withoutForeign returns a message without thinking of another vendor's model.
 func withoutForeign(message []byte) []byte {
 	return proof.EditMember(message, "content", func(block []byte) []byte {
 		if proof.IsSealed(rawjson.Text(rawjson.Get(block, "signature"))) ||
@@ -72,7 +71,7 @@ func withoutForeign(message []byte) []byte {
 	})
 }
 
-// quirky reports whether the provider would stumble over the body.
+// quirky reports whether the provider needs another form of the body.
 func quirky(body []byte, q *llm.Quirks) bool {
 	if len(q.Rename) == 0 && len(q.Drop) == 0 {
 		return false

@@ -14,8 +14,7 @@ import (
 
 var errNotObject = errors.New("anthropic: a frame of the stream is not an object")
 
-// maxBlocks bounds the content blocks that a stream may have open at once, and
-// the tool calls that it may make; more are passed over.
+// maxBlocks bounds the open content blocks of a stream, and its tool calls; further ones are ignored.
 const maxBlocks = 1024
 
 // Decoder reads one streamed answer:
@@ -29,10 +28,10 @@ type Decoder struct {
 
 	told     int // bytes of text so far
 	searches searches
-	kept     int // bytes of citations and of queries
+	kept     int // stored bytes of citations and queries
 
-	alike  alike.Shape // of the last frame, if it was a piece of text alone
-	spoken []byte      // the text of a frame as it stands in it; nil for none
+	alike  alike.Shape // of the last frame, if it was only a piece of text
+	spoken []byte      // the frame's text as JSON; nil for none
 }
 
 // openBlock is a content block of the stream that has begun and not ended.
@@ -40,31 +39,29 @@ type openBlock struct {
 	index int64
 	kind  llm.PartKind
 	call  int    // position among the calls
-	said  bool   // some of it came
-	again bool   // a text behind a text
-	half  string // of a character, with which a text ended so far
+	said  bool   // it has content
+	again bool   // a text after a text
+	half  string // an incomplete character at the end of the text so far
 
 	start   int          // bytes of text before it
 	sources []llm.Source // of a text
-	search  string       // the id of the search that it is
-	input   []byte       // of that
+	search  string       // id of the search, if it is one
+	input   []byte       // of the search
 }
 
-// textStart stands for the start of a text that pieces of text would not tell:
-// one behind another text, or one that begins with a citation. Both are what
-// the vendor makes of an answer with citations.
+// textStart represents the start of a text if its pieces do not show it: after another text, or before a citation. The
+// vendor splits answers with citations into such texts.
 var textStart = []byte(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`)
 
-// NewDecoder decodes one streamed answer.
+// NewDecoder returns a decoder of one stream.
 func NewDecoder(q *llm.Quirks) *Decoder { return &Decoder{counts: newCounts(q)} }
 
-// Decode appends the events of one frame to dst. A *llm.Error is an error that
-// the provider reported in the stream; any other error is a frame that is not
-// the protocol. Frames of a type that nobody knows are passed over, as the
-// vendor asks of its clients.
+// Decode appends the events of one frame to dst. It returns an *llm.Error if the provider reported an error in the
+// stream; any other error means that the frame violates the protocol. It ignores frames of unknown types, as the vendor
+// requires of clients.
 func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) {
 	data := bytes.TrimSpace(frame.Data)
-	// the last is what servers of other makers add
+	// servers of other vendors send [DONE]
 	if len(data) == 0 || string(frame.Name) == "ping" || string(data) == "[DONE]" {
 		return dst, nil
 	}
@@ -96,7 +93,7 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 	return dst, err
 }
 
-// again appends the event of a frame that is like the one before but for its text.
+// again appends the event of a frame that differs from the one before only in its text.
 func (d *Decoder) again(dst []llm.Event, text []byte) []llm.Event {
 	if len(text) == 0 {
 		return dst
@@ -126,7 +123,7 @@ func (d *Decoder) frame(dst []llm.Event, name string, f *streamFrame, data []byt
 	return dst, nil
 }
 
-// streamFrame is a frame's object by place.
+// streamFrame holds the members of a frame's object.
 type streamFrame struct {
 	kind                                  string
 	index                                 int64
@@ -155,7 +152,7 @@ func readFrame(data []byte) (f streamFrame) {
 	return f
 }
 
-// typeWord is a type, without allocating for those of nearly every frame.
+// typeWord returns a type, without an allocation for the most frequent ones.
 func typeWord(v []byte) string {
 	switch string(v) {
 	case `"content_block_delta"`:
@@ -170,8 +167,8 @@ func typeWord(v []byte) string {
 	return rawjson.Text(v)
 }
 
-// start tells of the answer what is known before its first word: also what
-// went in, which holds should the stream break off.
+// start reports the data known before the first word, including the input usage, which stays valid if the stream breaks
+// off.
 func (d *Decoder) start(dst []llm.Event, message []byte) []llm.Event {
 	ev := llm.Event{Kind: llm.EventStart}
 	var usage []byte
@@ -194,7 +191,7 @@ func (d *Decoder) start(dst []llm.Event, message []byte) []llm.Event {
 	return d.part(dst)
 }
 
-// part appends what could be read of counts that are not all there.
+// part appends the readable part of incomplete counts.
 func (d *Decoder) part(dst []llm.Event) []llm.Event {
 	if most := d.counts.readable(); most != nil {
 		dst = append(dst, llm.Event{Kind: llm.EventCost, Most: most})
@@ -248,8 +245,8 @@ func (d *Decoder) open(dst []llm.Event, f *streamFrame, data []byte) []llm.Event
 	return dst
 }
 
-// input passes on an input that came whole at the start of its block, as
-// servers of other makers give it. The vendor's own is empty there.
+// input emits an input that arrives whole at the start of its block, as from servers of other vendors. Anthropic's own
+// is empty there.
 func (d *Decoder) input(dst []llm.Event, b *openBlock, v []byte) []llm.Event {
 	for range rawjson.Members(v) {
 		b.said = true
@@ -272,7 +269,7 @@ func signature(dst []llm.Event, v []byte) []llm.Event {
 	return dst
 }
 
-// find is the open block of that index, or nil.
+// find returns the open block of that index, or nil.
 func (d *Decoder) find(index int64) *openBlock {
 	for i := len(d.blocks) - 1; i >= 0; i-- {
 		if d.blocks[i].index == index {
@@ -282,8 +279,7 @@ func (d *Decoder) find(index int64) *openBlock {
 	return nil
 }
 
-// delta reads a piece of a block. Pieces of a block or of a kind that nobody
-// modelled travel as they came.
+// delta reads a piece of a block. Pieces of unknown blocks or kinds pass unchanged.
 func (d *Decoder) delta(dst []llm.Event, f *streamFrame, data []byte) []llm.Event {
 	b := d.find(f.index)
 	kind := typeWord(rawjson.Get(f.delta, "type"))
@@ -313,7 +309,7 @@ func (d *Decoder) delta(dst []llm.Event, f *streamFrame, data []byte) []llm.Even
 	return append(dst, llm.Event{Kind: llm.EventOther, Raw: data, RawOf: Name})
 }
 
-// text passes on a piece of a text.
+// text emits a piece of a text.
 func (b *openBlock) text(dst []llm.Event, v []byte) []llm.Event {
 	s := ""
 	if b != nil {
@@ -328,8 +324,7 @@ func (b *openBlock) text(dst []llm.Event, v []byte) []llm.Event {
 	return append(dst, llm.Event{Kind: llm.EventText, Text: s})
 }
 
-// begin tells of the start of a text before its first piece, where that piece
-// does not.
+// begin reports the start of a text before its first piece if the piece does not show it.
 func (b *openBlock) begin(dst []llm.Event, cited bool) []llm.Event {
 	if b == nil || b.kind != llm.PartText || b.said {
 		return dst
@@ -341,8 +336,7 @@ func (b *openBlock) begin(dst []llm.Event, cited bool) []llm.Event {
 	return append(dst, llm.Event{Kind: llm.EventOther, Raw: textStart, RawOf: Name})
 }
 
-// close ends a block. A call without arguments has sent none, and its input is
-// the empty object all the same.
+// close ends a block. A call without arguments gets the empty object as its input.
 func (d *Decoder) close(dst []llm.Event, index int64) []llm.Event {
 	b := d.find(index)
 	if b == nil {
@@ -357,12 +351,12 @@ func (d *Decoder) close(dst []llm.Event, index int64) []llm.Event {
 	return dst
 }
 
-// end tells why the answer ended and what it took.
+// end reports the finish reason and the usage of the answer.
 func (d *Decoder) end(dst []llm.Event, f *streamFrame) []llm.Event {
 	reason := rawjson.Text(rawjson.Get(f.delta, "stop_reason"))
 	finish := finishOf(reason)
 	if finish == llm.FinishStop && d.calls > 0 {
-		finish = llm.FinishToolCalls // servers of other makers may not tell
+		finish = llm.FinishToolCalls // servers of other vendors may not report it
 	}
 	if finish != "" {
 		dst = append(dst, llm.Event{Kind: llm.EventFinish, Finish: finish})
@@ -383,7 +377,7 @@ func (d *Decoder) end(dst []llm.Event, f *streamFrame) []llm.Event {
 	})
 }
 
-// Idle reports whether an event tells nothing but that the answer begins or waits, or is an error alone.
+// Idle reports whether an event only begins the answer, keeps the connection alive, or only has an error.
 func Idle(frame sse.Event) bool {
 	switch readFrame(frame.Data).kind {
 	case "message_start", "ping", "error", "":

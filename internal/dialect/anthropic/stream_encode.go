@@ -9,21 +9,21 @@ import (
 	"weir/internal/sse"
 )
 
-// Encoder writes one streamed answer: message_start, every content block with
-// its start, pieces and stop, message_delta, message_stop.
+// Encoder writes one streamed answer: message_start, every content block with its start, pieces and stop,
+// message_delta, message_stop.
 type Encoder struct {
 	id, model string
-	start     llm.Usage // what is told at the start
+	start     llm.Usage // usage reported at the start
 	begun     bool
 	open      llm.PartKind // kind of the open block; zero for none
-	signed    bool         // the open block of thinking has its signature
-	maker     string       // of the open block of thinking
-	blocks    int64        // begun so far; the last of them is the open one
+	signed    bool         // the open thinking block has its signature
+	maker     string       // of the open thinking block
+	blocks    int64        // begun so far; the last one is open
 	calls     []call       // by position
-	current   int          // of the calls, the one whose block was opened last
-	held      []*heldBlock // that wait for the end of the open call
-	full      bool         // they are longer than what is kept
-	size      int          // bytes of ids and of what is held
+	current   int          // the call with the block opened last
+	held      []*heldBlock // blocks that wait for the end of the open call
+	full      bool         // the held blocks exceed maxHeld
+	size      int          // bytes of ids and held blocks
 	refused   bool
 	cited     bool // the open text has a citation, and ends with its claim
 	searched  int  // searches so far
@@ -35,23 +35,22 @@ type call struct {
 	begun     bool
 	id        string
 	arguments parse.ObjectEnd
-	held      *heldBlock // where it waits for another one to end
+	held      *heldBlock // set if it waits for another call to end
 }
 
-// NewEncoder encodes one streamed answer. Clients add up what is told at the start, so it is the
-// estimate where the provider tells nothing before its answer.
+// NewEncoder returns an encoder of one stream. Clients add up the usage at the start, so that is the estimate if the
+// provider reports nothing before its answer.
 func NewEncoder(m llm.Meta) *Encoder {
 	e := &Encoder{id: m.ID, model: m.Model, called: m.Called}
 	e.start[llm.Input] = m.Input
 	return e
 }
 
-// Size is how many bytes of ids and of blocks that wait are kept.
+// Size returns the stored bytes of ids and of waiting blocks.
 func (e *Encoder) Size() int { return e.size }
 
-// Append writes a piece of the answer. The first follows message_start; nothing
-// is written before there is a piece. The format has one choice. What comes while a call
-// is open that goes on waits for its end.
+// Append writes a piece of the answer. message_start precedes the first piece; before that it writes nothing. The
+// format has one choice. Other pieces wait for the end of an open call.
 func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	switch {
 	case ev.Choice != 0 || e.full:
@@ -65,7 +64,7 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	return e.release(e.write(dst, ev), false)
 }
 
-// write writes a piece in its block, which begins where it is not the open one.
+// write writes a piece in its block, and begins the block unless it is open.
 func (e *Encoder) write(dst []byte, ev *llm.Event) []byte {
 	switch ev.Kind {
 	case llm.EventStart:
@@ -99,8 +98,7 @@ func (e *Encoder) write(dst []byte, ev *llm.Event) []byte {
 	return dst
 }
 
-// begin writes the event that comes before all others, and behind it a ping, as
-// the vendor does.
+// begin writes the first event of a stream, followed by a ping, as the vendor does.
 func (e *Encoder) begin(dst []byte) []byte {
 	if e.begun {
 		return dst
@@ -113,7 +111,7 @@ func (e *Encoder) begin(dst []byte) []byte {
 	return append(dst, "}}\n\n"+KeepAlive...)
 }
 
-// block opens a block, unless one that may go on is open.
+// block opens a block, unless one of its kind is open.
 func (e *Encoder) block(dst []byte, kind llm.PartKind, opening string) []byte {
 	if e.open == kind {
 		return dst
@@ -138,7 +136,7 @@ func (e *Encoder) stop(dst []byte) []byte {
 		return dst
 	}
 	if e.open == llm.PartReasoning && !e.signed && proof.IsForeign(e.maker, Name) {
-		// so that it is known for what it is when it comes back
+		// the signature identifies the maker in later requests
 		dst = e.sign(dst, proof.Seal(proof.Proof{Maker: e.maker}))
 	}
 	e.open = 0
@@ -168,8 +166,8 @@ func (e *Encoder) text(dst []byte, text string) []byte {
 	return e.piece(dst, e.blocks-1, `{"type":"text_delta","text":`, text)
 }
 
-// thinking writes a piece of thinking or its proof, behind which a block of
-// thinking does not go on. Another vendor's proof is written as one string.
+// thinking writes a piece of thinking, or its signature, which ends the block. Another vendor's signature is written as
+// one string.
 func (e *Encoder) thinking(dst []byte, ev *llm.Event) []byte {
 	if ev.Text != "" {
 		dst = e.openThinking(dst, ev.Maker)
@@ -178,7 +176,7 @@ func (e *Encoder) thinking(dst []byte, ev *llm.Event) []byte {
 	signature, redacted := ev.Signature, ev.Redacted
 	if proof.IsForeign(ev.Maker, Name) && (signature != "" || redacted != "") {
 		signature, redacted = proof.Seal(proof.Proof{Maker: ev.Maker, Signature: signature, Redacted: redacted}), ""
-		if e.open != llm.PartReasoning || e.signed { // it is of no words
+		if e.open != llm.PartReasoning || e.signed { // thinking without text
 			signature, redacted = "", signature
 		}
 	}
@@ -191,7 +189,7 @@ func (e *Encoder) thinking(dst []byte, ev *llm.Event) []byte {
 	return dst
 }
 
-// openThinking opens a block of thinking, unless one that may go on is open.
+// openThinking opens a thinking block, unless an unsigned one is open.
 func (e *Encoder) openThinking(dst []byte, maker string) []byte {
 	if e.signed {
 		dst = e.stop(dst)
@@ -207,7 +205,7 @@ func (e *Encoder) sign(dst []byte, signature string) []byte {
 	return e.piece(dst, e.blocks-1, `{"type":"signature_delta","signature":`, signature)
 }
 
-// redacted writes a block of thinking that nobody may read.
+// redacted writes a redacted thinking block.
 func (e *Encoder) redacted(dst []byte, data string) []byte {
 	dst = e.openBlock(dst, llm.PartReasoning)
 	e.signed = true
@@ -215,7 +213,7 @@ func (e *Encoder) redacted(dst []byte, data string) []byte {
 	return e.stop(append(dst, "}}\n\n"...))
 }
 
-// signature writes what another vendor signed of a text or a call.
+// signature writes another vendor's signature of a text or a call.
 func (e *Encoder) signature(dst []byte, ev *llm.Event, of string) []byte {
 	if ev.Signature == "" {
 		return dst
@@ -223,9 +221,8 @@ func (e *Encoder) signature(dst []byte, ev *llm.Event, of string) []byte {
 	return e.redacted(dst, proof.Seal(proof.Proof{Maker: ev.Maker, Of: of, Signature: ev.Signature}))
 }
 
-// toolCall opens a call or continues one. One that has come to its end is not continued,
-// and arguments that are no object have no pieces. What another vendor signed of a
-// call stands before it, or behind it where it comes later.
+// toolCall opens a call or continues one. It ignores pieces after the end of a call, and after arguments that are not
+// an object. Another vendor's signature of a call precedes it, or follows if it arrives later.
 func (e *Encoder) toolCall(dst []byte, ev *llm.Event) []byte {
 	at := ev.Tool.Index
 	c := e.call(at)
@@ -252,7 +249,7 @@ func (e *Encoder) toolCall(dst []byte, ev *llm.Event) []byte {
 	return e.Append(dst, &llm.Event{Kind: llm.EventReasoning, Redacted: sealed, Maker: Name})
 }
 
-// call is the call at that position.
+// call returns the call at that position.
 func (e *Encoder) call(at int) *call {
 	for len(e.calls) <= at {
 		e.calls = append(e.calls, call{})
@@ -260,8 +257,7 @@ func (e *Encoder) call(at int) *call {
 	return &e.calls[at]
 }
 
-// other writes a frame of this format that nobody modelled, under the number
-// that its block has here.
+// other writes an unmodelled frame of this format with the index of its block in this stream.
 func (e *Encoder) other(dst, raw []byte) []byte {
 	name, member := "content_block_start", "content_block"
 	content := rawjson.Get(raw, member)
@@ -276,7 +272,7 @@ func (e *Encoder) other(dst, raw []byte) []byte {
 	case rawjson.Get(raw, "delta") != nil:
 		name, member = "content_block_delta", "delta"
 		content = rawjson.Get(raw, member)
-		if e.open == 0 { // a citation may be all that there is of a text
+		if e.open == 0 { // a text may consist of only a citation
 			dst = e.block(dst, llm.PartText, `{"type":"text","text":""}`)
 		}
 	default:

@@ -7,31 +7,31 @@ import (
 )
 
 const (
-	// maxHeld bounds, in bytes, the blocks of a stream that wait for the open call to end. An answer with more ends there,
-	// as one that a cap cut.
+	// maxHeld bounds, in bytes, the blocks of a stream that wait for the open call to end. A longer answer ends there
+	// as if cut by a cap.
 	maxHeld = 8 << 20
-	// blockSize is what such a block takes beside its text.
+	// blockSize is the memory of such a block in addition to its text.
 	blockSize = 512
 )
 
-// heldBlock is a block that began while a call was open whose arguments had not come to their end: in this format one
-// block follows another, and providers let calls take turns.
+// heldBlock is a block that began while a call with incomplete arguments was open: blocks of this format follow one
+// another, but providers interleave calls.
 type heldBlock struct {
-	event llm.Event // but its text
+	event llm.Event // without its text
 	text  []byte
 }
 
-// isBusy reports whether the open block is a call whose arguments go on.
+// isBusy reports whether the open block is a call with incomplete arguments.
 func (e *Encoder) isBusy() bool {
 	return e.open == llm.PartToolCall && e.current < len(e.calls) && !e.calls[e.current].arguments.Ended()
 }
 
-// waits reports whether a piece has to wait for the open call.
+// waits reports whether a piece must wait for the open call.
 func (e *Encoder) waits(ev *llm.Event) bool {
 	return ev.Kind.IsPiece() && e.isBusy() && (ev.Kind != llm.EventToolCall || ev.Tool.Index != e.current)
 }
 
-// hold keeps a piece for later, as part of the block to which it belongs.
+// hold stores a piece as part of its block.
 func (e *Encoder) hold(ev *llm.Event) {
 	b := e.heldFor(ev)
 	e.size += len(ev.Text) + len(ev.Signature) + len(ev.Redacted) + len(ev.Raw)
@@ -59,7 +59,7 @@ func (e *Encoder) hold(ev *llm.Event) {
 	b.event.Signature = cmp.Or(ev.Signature, b.event.Signature)
 }
 
-// heldFor is the block that is held which a piece continues; nil for none.
+// heldFor returns the held block that a piece continues, or nil.
 func (e *Encoder) heldFor(ev *llm.Event) *heldBlock {
 	if ev.Kind == llm.EventToolCall {
 		return e.call(ev.Tool.Index).held
@@ -75,7 +75,7 @@ func (e *Encoder) heldFor(ev *llm.Event) *heldBlock {
 	return b
 }
 
-// release writes the blocks that are held, in their order: all of them, or up to the next call that goes on.
+// release writes the held blocks in order: all of them, or up to the next incomplete call.
 func (e *Encoder) release(dst []byte, all bool) []byte {
 	for len(e.held) > 0 && (all || !e.isBusy()) {
 		b := e.held[0]

@@ -9,9 +9,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// counts are what usage objects said so far, by place. A stream tells its usage
-// in several objects, of which a later one overrides what it names: its counts
-// are of the whole answer, never of what was new.
+// counts holds the counts of the usage objects so far. A stream reports its usage in several objects, and later ones
+// override the members that they have: counts are cumulative for the whole answer.
 //
 // https://platform.claude.com/docs/en/build-with-claude/streaming and
 // https://platform.claude.com/docs/en/build-with-claude/prompt-caching.
@@ -21,16 +20,16 @@ type counts struct {
 	input, output, cacheRead, cacheWrite int64
 	cacheWrite5m, cacheWrite1h           int64
 	thinking, searches, fetches          int64
-	beside                               llm.Usage // of iterations, which the totals leave out
-	executor                             llm.Usage // of the model's own iterations, where another advised it
+	beside                               llm.Usage // of iterations outside the totals
+	executor                             llm.Usage // of the model's own iterations, if another model advised it
 	hasInput, hasOutput, hasWrite        bool
-	untimed                              bool // some iteration is
-	timesWrites                          bool // the details of writes to the cache are there
+	untimed                              bool // an iteration is untimed
+	timesWrites                          bool // the details of cache writes are present
 	tier, geo, speed                     string
 }
 
-// add reads a usage object. A count that no request can have makes all of them
-// unbelievable. It reports whether the object tells how much came out.
+// add reads a usage object, and reports whether it has an output count. A count that no request can have invalidates
+// all of them.
 func (c *counts) add(v []byte) (told bool) {
 	before := c.hasOutput
 	c.hasOutput = false
@@ -68,7 +67,7 @@ func (c *counts) read(m rawjson.Member) {
 	}
 }
 
-// readMode reads how the request was served: its tier, its region and its speed.
+// readMode reads the service tier, region and speed of the request.
 //
 // https://platform.claude.com/docs/en/build-with-claude/fast-mode and
 // https://platform.claude.com/docs/en/about-claude/pricing.
@@ -83,7 +82,7 @@ func (c *counts) readMode(m rawjson.Member) {
 	}
 }
 
-// modes are the service tier, and what else changes what the request costs; and the usual speed where it is told, since
+// modes returns the service tier and other modes that change the price; also the standard speed if reported, because
 // the request may have asked for another.
 func (c *counts) modes() string {
 	modes := c.tier
@@ -99,13 +98,11 @@ func (c *counts) modes() string {
 	return modes
 }
 
-// readIterations adds what compactions of the context took
-// (https://platform.claude.com/docs/en/build-with-claude/compaction). What an advisor
-// took is in no total and has the price of another model
-// (https://platform.claude.com/docs/en/agents-and-tools/tool-use/advisor-tool); what a
-// fallback took is in the totals, and has the price of another model, too
-// (https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback). What one of another kind took, nobody
-// knows.
+// readIterations adds the usage of context compactions
+// (https://platform.claude.com/docs/en/build-with-claude/compaction). The usage of an advisor is in no total and has
+// the price of another model (https://platform.claude.com/docs/en/agents-and-tools/tool-use/advisor-tool); that of a
+// fallback is in the totals, also with the price of another model
+// (https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback). The usage of other kinds is unknown.
 func (c *counts) readIterations(v []byte) {
 	c.beside, c.executor = llm.Usage{}, llm.Usage{}
 	advised := false
@@ -118,7 +115,7 @@ func (c *counts) readIterations(v []byte) {
 		case strings.HasPrefix(kind, "advisor"):
 			advised = true
 			c.beside[llm.OtherTools]++
-		default: // a fallback, or of a kind that may be in no total, either
+		default: // a fallback, or a kind that may be in no total
 			c.beside[llm.OtherTools]++
 		}
 	}
@@ -131,7 +128,7 @@ func (c *counts) readIterations(v []byte) {
 func (c *counts) addIteration(to *llm.Usage, v []byte) {
 	var one counts
 	for m := range rawjson.Members(v) {
-		if !m.Is("iterations") { // there are none within one
+		if !m.Is("iterations") { // iterations do not nest
 			one.read(m)
 		}
 	}
@@ -141,7 +138,7 @@ func (c *counts) addIteration(to *llm.Usage, v []byte) {
 	to.Add(&u)
 }
 
-// usage is the counts by class, and whether they are there and can be true.
+// usage returns the counts by class, and reports whether they are present and plausible.
 func (c *counts) usage() (llm.Usage, bool) {
 	if c.Wild || !c.hasInput || !c.hasOutput {
 		return llm.Usage{}, false
@@ -150,7 +147,7 @@ func (c *counts) usage() (llm.Usage, bool) {
 	return u, u.Plausible()
 }
 
-// readable is what could be read of counts that are not all there; nil for nothing.
+// readable returns the readable part of incomplete counts; nil for none.
 func (c *counts) readable() *llm.Usage {
 	u := c.classes()
 	if most := c.most(u); most != nil {
@@ -159,9 +156,8 @@ func (c *counts) readable() *llm.Usage {
 	return parse.Told(u)
 }
 
-// classes parts the totals. A detail larger than its total is cut to it. Input
-// tokens leave out what a cache had or got. Beside an advisor they are those of the
-// first iteration alone, and output tokens those of all.
+// classes splits the totals. A detail that exceeds its total is cut to it. Input tokens exclude cache reads and writes.
+// With an advisor, input tokens count only the first iteration, and output tokens count all.
 func (c *counts) classes() llm.Usage {
 	written := c.cacheWrite
 	if !c.hasWrite {
@@ -183,35 +179,35 @@ func (c *counts) classes() llm.Usage {
 	return u
 }
 
-// most is what the counts come to where they contradict one another, each by itself; nil where they do not.
+// most returns an upper bound if the counts contradict one another: each count separately; otherwise nil.
 func (c *counts) most(u llm.Usage) *llm.Usage {
-	untold := c.cacheWrite - c.cacheWrite5m - c.cacheWrite1h // by the details, of the writes to the cache
+	untold := c.cacheWrite - c.cacheWrite5m - c.cacheWrite1h // missing from the details of cache writes
 	writes := c.hasWrite && (untold < 0 || untold > 0 && c.timesWrites)
 	if !writes && c.thinking <= c.output {
 		return nil
 	}
 	u[llm.CacheWrite], u[llm.CacheWrite1h] = max(u[llm.CacheWrite], c.cacheWrite5m), max(u[llm.CacheWrite1h], c.cacheWrite1h)
-	if writes && untold > 0 { // for the dearer time
+	if writes && untold > 0 { // at the more expensive storage time
 		u[llm.CacheWrite], u[llm.CacheWrite1h] = u[llm.CacheWrite]-untold, u[llm.CacheWrite1h]+untold
 	}
 	u[llm.Output], u[llm.Reasoning] = max(u[llm.Output], c.output), max(u[llm.Reasoning], c.thinking)
 	return &u
 }
 
-// timed reports whether it is told for how long all that was written to the cache is kept.
+// timed reports whether the storage time of all cache writes is known.
 func (c *counts) timed() bool { return !c.untimed && c.cacheWrite <= c.cacheWrite5m+c.cacheWrite1h }
 
-// newCounts are counts of a provider with these quirks.
+// newCounts returns the counts of a provider with these quirks.
 func newCounts(q *llm.Quirks) counts { return counts{billsFetches: q != nil && q.BillsFetches} }
 
-// toolUse is what the blocks of an answer show of the vendor's own tools.
+// toolUse holds the use of the vendor's own tools that the blocks of an answer show.
 type toolUse struct {
 	code, web bool
-	searches  int64 // but for those that failed, which are free
-	found     int64 // results of searches, whose calls may not show
+	searches  int64 // without failed ones, which are free
+	found     int64 // results of searches; their calls may not be shown
 }
 
-// add takes note of a block.
+// add counts a block.
 func (t *toolUse) add(block []byte) {
 	switch rawjson.Text(rawjson.Get(block, "type")) {
 	case "server_tool_use":
@@ -236,10 +232,9 @@ func (t *toolUse) add(block []byte) {
 	}
 }
 
-// addTo counts the searches that usage leaves out and, with them, what the counts come to at most,
-// which is nil while nothing contradicts another; and the container in which code ran. That is free
-// in a request with web_search_20260209 or web_fetch_20260209, which the answer shows by their use
-// (https://platform.claude.com/docs/en/about-claude/pricing).
+// addTo adds searches that the usage omits, also to the upper bound (nil while no counts contradict one another), and
+// the container that ran code. A container is free in a request with web_search_20260209 or web_fetch_20260209, which
+// the answer shows by their use (https://platform.claude.com/docs/en/about-claude/pricing).
 func (t *toolUse) addTo(u, most *llm.Usage, c *counts) *llm.Usage {
 	if t.code && !t.web && c.searches == 0 && c.fetches == 0 {
 		u[llm.CodeSessions] = 1
@@ -257,10 +252,9 @@ func (t *toolUse) addTo(u, most *llm.Usage, c *counts) *llm.Usage {
 	return most
 }
 
-// refused is what a refusal before any output is charged for, though its tokens are counted:
-// nothing, but in some categories, and nobody knows in one that is not told or not known, for
-// which most is what was counted (https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback,
-// 2026-09-26).
+// refused returns the charged usage of a refusal before any output: none, except in some categories. If the category is
+// missing or unknown, so is the charge, and most is the counted usage
+// (https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback, 2026-09-26).
 func refused(details []byte, counted llm.Usage) (u llm.Usage, most *llm.Usage) {
 	category := rawjson.Get(details, "category")
 	switch rawjson.Text(category) {
@@ -277,8 +271,8 @@ func refused(details []byte, counted llm.Usage) (u llm.Usage, most *llm.Usage) {
 
 const stopRefused = "refusal"
 
-// appendUsage writes a usage object, with the cost in US dollars where there is
-// one. What other formats count apart is part of its total here.
+// appendUsage writes a usage object, and the cost in US dollars if it is known. Counts that other formats report
+// separately are part of its totals.
 func appendUsage(dst []byte, u *llm.Usage, tier string, cost *llm.Money) []byte {
 	written := rawjson.AppendCount(make([]byte, 0, 128), `,"cache_creation":{"ephemeral_5m_input_tokens":`, u[llm.CacheWrite])
 	written = rawjson.AppendCount(written, `,"ephemeral_1h_input_tokens":`, u[llm.CacheWrite1h])
@@ -289,12 +283,12 @@ func appendUsage(dst []byte, u *llm.Usage, tier string, cost *llm.Money) []byte 
 	return appendCost(dst, cost)
 }
 
-// appendDeltaUsage writes the usage of a message_delta, whose type has fewer members.
+// appendDeltaUsage writes the usage of a message_delta, which has fewer members.
 func appendDeltaUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 	return appendCost(appendCounts(dst, u, nil), cost)
 }
 
-// appendCounts writes what all usage objects have, with the members about the cache in its place.
+// appendCounts writes the members of all usage objects, and the given members about the cache.
 func appendCounts(dst []byte, u *llm.Usage, cache []byte) []byte {
 	written, read := u[llm.CacheWrite]+u[llm.CacheWrite1h], u[llm.CacheRead]+u[llm.CacheReadAudio]
 	dst = rawjson.AppendCount(dst, `{"input_tokens":`, u.InputTokens()-written-read)
@@ -316,10 +310,9 @@ func appendCost(dst []byte, cost *llm.Money) []byte {
 	return append(dst, '}')
 }
 
-// Stamp appends to dst a reply, or the data of one stream event, with the cost
-// in its usage object and, after more than one attempt, what was tried. Without
-// a usage object the bytes stay as they are.
+// Stamp appends to dst a reply, or the data of one stream event, with the cost in its usage object and, after more than
+// one attempt, the list of attempts. Without a usage object the bytes stay unchanged.
 func Stamp(dst, data []byte, f *llm.Final) []byte { return stamp.Reply(dst, data, "usage", f) }
 
-// HasUsage reports whether there is a usage object that Stamp completes.
+// HasUsage reports whether data has a usage object that Stamp can complete.
 func HasUsage(data []byte) bool { return stamp.Has(data, "usage") }

@@ -10,11 +10,11 @@ import (
 	"weir/internal/rawjson"
 )
 
-// searchKind is the version of the tool that all models with a search take
+// searchKind is the version of the tool that all models with web search support
 // (https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool, undated copy of 2026).
 const searchKind = "web_search_20250305"
 
-// readSearch is the wish of a tool, if it is the search of the web; else nil.
+// readSearch reads the wish of a tool that is a web search; nil for other tools.
 func readSearch(v []byte, at string) *llm.WebSearch {
 	if !strings.HasPrefix(rawjson.Text(rawjson.Get(v, "type")), webSearch) {
 		return nil
@@ -31,8 +31,8 @@ func readSearch(v []byte, at string) *llm.WebSearch {
 	return s
 }
 
-// SearchTool is the tool for a wish of another format's client. The vendor takes domains to search alone or domains to
-// leave out.
+// SearchTool returns the tool for a wish of another format's client. The vendor accepts either a list of the only
+// domains to search, or a list of domains to exclude.
 func SearchTool(s *llm.WebSearch, _ *llm.Quirks) []byte {
 	dst := append([]byte(`{"type":"`+searchKind+`","name":"`+webSearch), '"')
 	if s.MaxUses > 0 {

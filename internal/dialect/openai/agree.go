@@ -2,16 +2,16 @@ package openai
 
 import "weir/internal/llm"
 
-// claims are counts of what other counts have in them, by which these can be checked.
+// claims holds counts that contain other counts, to check these against them.
 type claims struct {
 	hit, miss          int64 // DeepSeek's, of the prompt
 	textIn, textOut    int64
-	accepted, rejected int64 // of a prediction, all in the completion
+	accepted, rejected int64 // of a prediction, both within the completion
 	hasHit, hasMiss    bool
 }
 
-// cacheAgrees reports whether what was found in a cache and what was not add up to the prompt, and
-// are what is cached: https://api-docs.deepseek.com/guides/kv_cache (undated copy).
+// cacheAgrees reports whether cache hits and misses add up to the prompt, and whether the hits equal the cached tokens:
+// https://api-docs.deepseek.com/guides/kv_cache (undated copy).
 func (c *claims) cacheAgrees(prompt, cached int64) bool {
 	if c.hasHit && c.hit != cached {
 		return false
@@ -19,10 +19,10 @@ func (c *claims) cacheAgrees(prompt, cached int64) bool {
 	return !c.hasMiss || c.miss+cached == prompt
 }
 
-// most is what the counts come to where they do not agree, or the total is larger than all its
-// parts, so that nobody knows which of them the provider charges for: each by itself, as if none
-// were part of another. Where it is not told how many of the cached tokens are of sound, it is
-// what the classes say. It is nil where all is known.
+// most returns an upper bound of the usage if the counts contradict one another, or if the total exceeds the sum of its
+// parts: it then adds up all counts as if none contained another, because the charged ones are unknown. If the number
+// of cached audio tokens is unknown, the bound is the classes with the most of them. It returns nil if the usage is
+// certain.
 func (r *rawUsage) most(q *llm.Quirks) *llm.Usage {
 	unknown := r.unknown(q)
 	if unknown <= 0 && r.inputAgrees() && r.outputAgrees(q) {
@@ -36,7 +36,7 @@ func (r *rawUsage) most(q *llm.Quirks) *llm.Usage {
 	return &u
 }
 
-// unknown is how many tokens the total has beyond all its parts.
+// unknown returns the tokens of the total beyond all its parts.
 func (r *rawUsage) unknown(q *llm.Quirks) int64 {
 	unknown := r.total - r.prompt - r.completion - r.found
 	if r.beside(q) {
@@ -45,7 +45,7 @@ func (r *rawUsage) unknown(q *llm.Quirks) int64 {
 	return unknown
 }
 
-// outputAgrees reports whether all parts of the output can be true.
+// outputAgrees reports whether the parts of the output fit into it.
 func (r *rawUsage) outputAgrees(q *llm.Quirks) bool {
 	within := r.audioOut + r.imageOut + r.also.textOut
 	if !r.beside(q) {
@@ -54,7 +54,7 @@ func (r *rawUsage) outputAgrees(q *llm.Quirks) bool {
 	return max(within, r.also.accepted+r.also.rejected) <= r.completion
 }
 
-// apart are the counts each by itself, and so many tokens of which nobody knows what they are.
+// apart returns each count separately, plus the tokens of unknown kind.
 func (r *rawUsage) apart(q *llm.Quirks, unknown int64) llm.Usage {
 	u := r.classes(q)
 	u[llm.Input] = max(r.prompt, r.also.textIn, r.also.miss)
@@ -69,9 +69,9 @@ func (r *rawUsage) apart(q *llm.Quirks, unknown int64) llm.Usage {
 	return u
 }
 
-// inputAgrees reports whether all parts of the input can be true. What a cache had and got has
-// no token twice, nor have sound and images, but what is cached may be of either. Sound has the
-// cached sound in it, and nothing of what is cached otherwise.
+// inputAgrees reports whether the parts of the input fit into it. Tokens read from a cache and written to it do not
+// overlap, nor do audio and images, but cached tokens may be either. Audio contains the cached audio, and no other
+// cached tokens.
 func (r *rawUsage) inputAgrees() bool {
 	heard := r.audioIn
 	if r.hasCachedAudio {

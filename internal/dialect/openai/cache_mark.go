@@ -6,11 +6,11 @@ import (
 	"weir/internal/llm"
 )
 
-// cacheMark is the member of a content part where a prompt cache is to end, as several routers have it.
+// cacheMark is the member of a content part at which a prompt cache ends, as several routers define it.
 const cacheMark = "cache_control"
 
-// marked is the content of a result of another wire format with the cache mark of the result on its last part, unless that
-// has one: providers that take marks take them in content.
+// marked returns the content of a result of another wire format, with the result's cache mark on the last part if that
+// has none. Providers that accept marks accept them in content.
 func (e *requestEncoder) marked(parts []llm.Part, mark []byte) []llm.Part {
 	switch {
 	case mark == nil || e.Own:
@@ -26,7 +26,7 @@ func (e *requestEncoder) marked(parts []llm.Part, mark []byte) []llm.Part {
 	return parts
 }
 
-// isPlain reports whether a part can stand as a string, and notes what is left out beside it then.
+// isPlain reports whether a part can be a plain string. If so, it notes the fields of the part that are dropped.
 func (e *requestEncoder) isPlain(p *llm.Part) bool {
 	if p.Kind != llm.PartText {
 		return false
@@ -41,10 +41,10 @@ func (e *requestEncoder) isPlain(p *llm.Part) bool {
 	return true
 }
 
-// marks writes what stands beside the content of a part.
+// marks writes the cache mark of a part.
 func (e *requestEncoder) marks(p *llm.Part) {
 	rest := *p
-	if p.CacheControl != nil && (e.Own || e.Extends(cacheMark) && p.Kind == llm.PartText) { // others have none there
+	if p.CacheControl != nil && (e.Own || e.Extends(cacheMark) && p.Kind == llm.PartText) { // only texts have one
 		e.InnerRaw(cacheMark, p.CacheControl)
 		rest.CacheControl = nil
 	}

@@ -8,11 +8,11 @@ import (
 	"weir/internal/rawjson"
 )
 
-// typeLegacy marks a call of a function of the time before tools, which has a member of its own:
+// typeLegacy marks a call in the deprecated function_call form, which has a member of its own:
 // https://platform.openai.com/docs/api-reference/chat/object (undated copy of 2026).
 const typeLegacy = "function_call"
 
-// namedBack is the choice with its calls as the client names their tools.
+// namedBack returns the choice with its calls under the client's names of its tools.
 func namedBack(c *llm.Choice, called *llm.Called) *llm.Choice {
 	is := func(p llm.Part) bool {
 		if p.Kind != llm.PartToolCall || p.Call == nil {
@@ -42,16 +42,16 @@ func namedBack(c *llm.Choice, called *llm.Called) *llm.Choice {
 	return &back
 }
 
-// isLegacy reports whether an answer calls a function of the time before tools.
+// isLegacy reports whether an answer uses the deprecated function_call form.
 func isLegacy(calls []*llm.Part) bool { return len(calls) > 0 && typeOf(calls[0].Call) == typeLegacy }
 
-// isLegacyAnswer is isLegacy of a message.
+// isLegacyAnswer reports whether a message uses the deprecated function_call form.
 func isLegacyAnswer(m *llm.Message) bool {
 	i := slices.IndexFunc(m.Parts, func(p llm.Part) bool { return p.Kind == llm.PartToolCall })
 	return i >= 0 && typeOf(m.Parts[i].Call) == typeLegacy
 }
 
-// typeOf is what a call is marked as.
+// typeOf returns the type that marks a call, or "".
 func typeOf(c *llm.ToolCall) string {
 	for _, f := range c.Extra {
 		if f.Name == "type" {
@@ -61,16 +61,16 @@ func typeOf(c *llm.ToolCall) string {
 	return ""
 }
 
-// appendLegacy writes the one call of an answer that has room for one.
+// appendLegacy writes the function_call of an answer, which has at most one.
 func appendLegacy(dst []byte, c *llm.ToolCall) []byte {
 	dst = rawjson.AppendString(append(dst, `,"function_call":{"name":`...), c.Name)
 	return append(rawjson.AppendString(append(dst, `,"arguments":`...), c.Arguments), '}')
 }
 
-// calls are the calls of a stream that have other names or another form for the client.
+// calls holds the calls of a stream that have another name or form for the client.
 type calls struct {
 	custom map[callAt]*clienttool.Reader
-	legacy map[int]int // the index of the one call, by choice
+	legacy map[int]int // index of the only call, by choice
 }
 
 type callAt struct{ choice, index int }
@@ -82,7 +82,7 @@ func (c *calls) size() (n int) {
 	return n
 }
 
-// call writes a piece of a call, as the client names its tool.
+// call writes a piece of a call, with the client's name of its tool.
 func (e *Encoder) call(dst []byte, ev *llm.Event) []byte {
 	at := callAt{ev.Choice, ev.Tool.Index}
 	tool, is := e.called.Of(ev.Tool.Name)
@@ -92,7 +92,7 @@ func (e *Encoder) call(dst []byte, ev *llm.Event) []byte {
 		return e.custom(dst, ev, e.calls.custom[at].Add(ev.Text))
 	case isLegacy:
 		if first != ev.Tool.Index || ev.Text == "" {
-			return dst // of several calls the first has room
+			return dst // only the first call fits
 		}
 		dst = rawjson.AppendString(append(e.open(dst, ev.Choice), `"function_call":{"arguments":`...), ev.Text)
 		return e.closeDelta(append(dst, '}'))
@@ -116,7 +116,7 @@ func (e *Encoder) call(dst []byte, ev *llm.Event) []byte {
 	return e.closeDelta(appendCallDelta(e.open(dst, ev.Choice), ev))
 }
 
-// custom writes a piece of the input of a custom tool, with its name where the call opens.
+// custom writes a piece of the input of a custom tool, and the tool's name when the call opens.
 func (e *Encoder) custom(dst []byte, ev *llm.Event, input string) []byte {
 	if input == "" && ev.Tool.Name == "" {
 		return dst
@@ -136,7 +136,7 @@ func (e *Encoder) custom(dst []byte, ev *llm.Event, input string) []byte {
 	return e.closeDelta(append(dst, "}]"...))
 }
 
-// endCustom writes the inputs whose arguments had another form, in the order of the calls.
+// endCustom writes the inputs of custom calls that had other arguments, in the order of the calls.
 func (e *Encoder) endCustom(dst []byte) []byte {
 	open := make([]callAt, 0, len(e.calls.custom))
 	for at := range e.calls.custom {
@@ -155,7 +155,7 @@ func (e *Encoder) endCustom(dst []byte) []byte {
 	return dst
 }
 
-// finishOf is the reason for which a choice ended, in the words of the calls it made.
+// finishOf returns the finish reason of a choice: function_call if it used that form.
 func (e *Encoder) finishOf(choice int, reason llm.FinishReason) string {
 	if _, is := e.calls.legacy[choice]; is && reason == llm.FinishToolCalls {
 		return typeLegacy

@@ -9,15 +9,16 @@ import (
 	"weir/internal/rawjson"
 )
 
-// The types of annotations that name a source. Those of Responses are flat, those of Chat Completions have an object of
-// that name (https://platform.openai.com/docs/api-reference/responses/object, undated copy).
+// The types of annotations that name a source. Those of Responses are flat, those of Chat Completions have an object
+// under the name of the type (https://platform.openai.com/docs/api-reference/responses/object, undated copy).
 const (
 	urlCitation  = "url_citation"
 	fileCitation = "file_citation"
 )
 
-// ReadCitation reads an annotation of a text of which so much was told. Places count characters from that many on; one
-// that says no place is of all of the text so far. It reports false for what names no source.
+// ReadCitation reads an annotation of a text of which the part up to now is known. Its places count characters from
+// position from; an annotation without a place applies to all of the text so far. It reports false if the annotation
+// names no source.
 func ReadCitation(v []byte, text *position.Text, from int) (c llm.Claim, ok bool) {
 	kind := rawjson.Text(rawjson.Get(v, "type"))
 	if inner := rawjson.Get(v, kind); rawjson.KindOf(inner) == rawjson.Object {
@@ -26,7 +27,7 @@ func ReadCitation(v []byte, text *position.Text, from int) (c llm.Claim, ok bool
 	get := func(name string) string { return rawjson.Text(rawjson.Get(v, name)) }
 	switch kind {
 	case urlCitation:
-		c.Source = llm.Source{URL: get("url"), Title: get("title"), Quote: get("content")} // the last is OpenRouter's
+		c.Source = llm.Source{URL: get("url"), Title: get("title"), Quote: get("content")} // content is OpenRouter's
 		ok = c.Source.URL != "" || c.Source.Title != ""
 	case fileCitation, "container_file_citation":
 		c.Source = llm.Source{File: get("file_id"), Title: get("filename")}
@@ -36,14 +37,14 @@ func ReadCitation(v []byte, text *position.Text, from int) (c llm.Claim, ok bool
 	return c, ok
 }
 
-// placeOf is the part of the text that an annotation is of, in bytes. OpenAI's marks the words in which the answer itself
-// names the source.
+// placeOf returns the place of an annotation in the text, in bytes. OpenAI's annotations mark the words of the answer
+// that name the source.
 func placeOf(v []byte, text *position.Text, before int64) (start, end int) {
 	from, is := rawjson.AsInt(rawjson.Get(v, "start_index"))
 	to, ends := rawjson.AsInt(rawjson.Get(v, "end_index"))
 	if point, isPoint := rawjson.AsInt(rawjson.Get(v, "index")); isPoint && !is && !ends {
 		from, to, is, ends = point, point, true, true
-	} else if to == 0 { // OpenRouter's of no place
+	} else if to == 0 { // OpenRouter's form of no place
 		is = false
 	}
 	if !is || !ends || from < 0 || to < from {
@@ -53,7 +54,7 @@ func placeOf(v []byte, text *position.Text, before int64) (start, end int) {
 	return text.ToBytes(int(min(before+from, most))), text.ToBytes(int(min(before+to, most)))
 }
 
-// cite reads the annotations of a message, and adds them to the parts that they are of.
+// cite reads the annotations of a message and adds them to the parts that they apply to.
 func cite(m *llm.Message, annotations []byte) {
 	var text position.Text
 	for i := range m.Parts {
@@ -70,8 +71,8 @@ func cite(m *llm.Message, annotations []byte) {
 	m.Cite(claims...)
 }
 
-// AppendCitation writes a citation as an annotation, by its place in characters: flat as in Responses, or as in Chat
-// Completions, which has none but of addresses.
+// AppendCitation writes a citation as an annotation with its place in characters: flat as in Responses, or as in Chat
+// Completions, which has annotations for URLs only.
 func AppendCitation(dst []byte, s *llm.Source, start, end int, flat bool) []byte {
 	if flat && s.URL == "" {
 		dst = rawjson.AppendString(append(dst, `{"type":"file_citation","file_id":`...), cmp.Or(s.File, s.Title))
@@ -92,8 +93,7 @@ func AppendCitation(dst []byte, s *llm.Source, start, end int, flat bool) []byte
 	return append(dst, '}')
 }
 
-// appendAnnotations writes the citations of the texts of a message, whose content begins with so many characters before
-// each.
+// appendAnnotations writes the citations of the texts of a message. The places count from the start of the content.
 func appendAnnotations(dst []byte, cited []citedText) []byte {
 	dst = append(dst, `,"annotations":[`...)
 	empty := len(dst)
@@ -113,7 +113,7 @@ func appendAnnotations(dst []byte, cited []citedText) []byte {
 	return append(dst, ']')
 }
 
-// citedText is a text with citations, which so many characters of the content are before.
+// citedText holds a text with citations, and the number of characters of the content before it.
 type citedText struct {
 	part   *llm.Part
 	before int

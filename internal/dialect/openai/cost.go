@@ -7,24 +7,23 @@ import (
 	"weir/internal/rawjson"
 )
 
-// ticksPerNano is how many of xAI's ticks are a nano-dollar: 10^10 are a dollar.
+// ticksPerNano is the number of xAI's ticks in a nano-dollar: 10^10 ticks are a dollar.
 const ticksPerNano = 10
 
-// unbelievable stands for a cost that is told and cannot be true: no number, below 0, or more
-// than any answer costs. With it nobody knows for certain what the answer cost.
+// unbelievable replaces a reported cost that cannot be true: not a number, below 0, or more than any answer costs. The
+// real cost is then unknown.
 const unbelievable = llm.MaxCost + 1
 
-// ProviderCost is what a usage object says that the answer costs; nil where it says
-// nothing, and more than llm.MaxCost where it says what cannot be true.
+// ProviderCost returns the cost that a usage object reports; nil if it reports none, and more than llm.MaxCost if it
+// reports an impossible one.
 //
-// OpenRouter has a number of US dollars
-// (https://openrouter.ai/docs/cookbook/administration/usage-accounting), Perplexity an
-// object (https://docs.perplexity.ai/api-reference/chat-completions-post), xAI ticks
+// OpenRouter reports a number of US dollars (https://openrouter.ai/docs/cookbook/administration/usage-accounting),
+// Perplexity an object (https://docs.perplexity.ai/api-reference/chat-completions-post), xAI ticks
 // (https://docs.x.ai/developers/cost-tracking.md).
 func ProviderCost(usage []byte) *llm.Money {
 	var cost, details, ticks []byte
-	// the customer's key: the maker of the model has a bill of its own. Of replies that do not say so, those are of one
-	// whose cost is below the maker's bill, of which it is a fee.
+	// is_byok reports the customer's own key: the model's vendor then has a bill of its own. A reply without is_byok
+	// counts as one if its cost is below the vendor's bill, because the cost is then only a fee.
 	own, says := false, false
 	for m := range rawjson.Members(usage) {
 		switch string(m.Key()) {
@@ -59,7 +58,7 @@ func ProviderCost(usage []byte) *llm.Money {
 		switch {
 		case ok:
 			n = all
-		case n == 0: // no fee, and a bill that nobody tells
+		case n == 0: // no fee, and no reported bill
 			return nil
 		default:
 			n = unbelievable
@@ -68,8 +67,8 @@ func ProviderCost(usage []byte) *llm.Money {
 	return &n
 }
 
-// ofTicks is a number of xAI's ticks. Azure sells xAI's models, has them say 0 and
-// charges for them, so that 0 is no cost.
+// ofTicks converts xAI's ticks. Azure resells xAI's models, lets them report 0 and charges for them, so 0 counts as no
+// reported cost.
 func ofTicks(v []byte) *llm.Money {
 	n, ok := rawjson.AsInt(v)
 	if ok && n == 0 {
@@ -82,14 +81,14 @@ func ofTicks(v []byte) *llm.Money {
 	return &cost
 }
 
-// isFee reports whether a cost is less than what the maker of the model charges, and so is none that has it within.
+// isFee reports whether a cost is below the bill of the model's vendor, and so cannot include that bill.
 func isFee(cost llm.Money, details []byte) bool {
 	bill, ok := dollars(rawjson.Get(details, "upstream_inference_cost"))
 	return ok && bill > cost
 }
 
-// withUpstream adds what the maker of a model charges the customer's own key: the cost
-// is then OpenRouter's fee alone (https://openrouter.ai/docs/guides/overview/auth/byok).
+// withUpstream adds the amount that the model's vendor charges to the customer's own key: the cost is then only
+// OpenRouter's fee (https://openrouter.ai/docs/guides/overview/auth/byok).
 func withUpstream(fee llm.Money, details []byte) (llm.Money, bool) {
 	if n, ok := dollars(rawjson.Get(details, "upstream_inference_cost")); ok {
 		return fee + n, true
@@ -99,21 +98,21 @@ func withUpstream(fee llm.Money, details []byte) (llm.Money, bool) {
 	return fee + in + out, hasIn && hasOut
 }
 
-// dollars reads a JSON number of US dollars, rounded half up to the nano-dollar. It
-// reports false for what is no number, negative or more than llm.MaxCost.
+// dollars reads a JSON number of US dollars, rounded half up to the nano-dollar. It reports false if the value is not a
+// number, is negative or exceeds llm.MaxCost.
 func dollars(v []byte) (llm.Money, bool) {
 	if rawjson.KindOf(v) != rawjson.Number || v[0] == '-' {
 		return 0, false
 	}
 	mantissa, power := v, 0
 	if i := bytes.IndexAny(v, "eE"); i >= 0 {
-		if i == len(v)-1 { // answers with images are not checked to be JSON
+		if i == len(v)-1 { // answers with images are not validated as JSON
 			return 0, false
 		}
 		mantissa, power = v[:i], exponent(v[i+1:])
 	}
 	whole, fraction, _ := bytes.Cut(mantissa, []byte("."))
-	places := len(whole) + power + 9 // how many digits make the nano-dollars
+	places := len(whole) + power + 9 // digits down to the nano-dollar
 	var n llm.Money
 	for i := range len(whole) + len(fraction) {
 		digit := digitOf(whole, fraction, i)
@@ -142,7 +141,7 @@ func digitOf(whole, fraction []byte, i int) llm.Money {
 	return llm.Money(fraction[i-len(whole)] - '0')
 }
 
-// exponent is the power of ten of a JSON number, at most a large one.
+// exponent returns the power of ten of a JSON number, limited to a large one.
 func exponent(v []byte) (n int) {
 	const large = 1 << 30
 	digits := bytes.TrimLeft(v, "+-")

@@ -7,9 +7,9 @@ import (
 	"weir/internal/rawjson"
 )
 
-// counters count the tokens of a chat on servers of one's own, which charge for nothing. llama.cpp's takes the chat as it
-// is (https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md, 00dc805). vLLM's, beside the API, takes
-// what its template is filled with
+// counters count the tokens of a chat on self-hosted servers, which do not charge. llama.cpp's accepts the chat
+// unchanged (https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md, 00dc805). vLLM's, which is
+// outside the API's path, accepts the inputs of the chat template
 // (https://github.com/vllm-project/vllm/blob/main/vllm/entrypoints/serve/tokenize/protocol.py, 030ea52).
 func counters() []*dialect.Counter {
 	return []*dialect.Counter{{

@@ -9,23 +9,23 @@ import (
 	"weir/internal/rawjson"
 )
 
-// What a tool and a call are that is no function.
+// The type of a custom tool and of its calls.
 const typeCustom = "custom"
 
-// customTools makes functions of the custom tools of a request, for wire formats that have nothing else:
+// customTools turns the custom tools of a request into functions, for wire formats that have only functions:
 // https://platform.openai.com/docs/api-reference/chat/create (undated copy of 2026).
 type customTools struct{ clienttool.Names }
 
 func customTool(name string) llm.ClientTool { return llm.ClientTool{Kind: llm.ToolCustom, Name: name} }
 
-// noteElsewhere notes what other wire formats get of the tools of a request and of the calls in it, whose choice of
-// tools is that. Functions of the time before tools are called one at a time, and by a member of their own.
+// noteElsewhere notes how other wire formats express the request's tools, calls and tool choice. Functions in the
+// deprecated form are called one at a time and have a member of their own.
 func noteElsewhere(r *llm.Request, choice []byte, legacy bool) {
 	noteTools(r, choice, legacy)
 	AddWish(r)
 }
 
-// noteTools is noteElsewhere of the tools of a request.
+// noteTools does the part of noteElsewhere that concerns tools.
 func noteTools(r *llm.Request, choice []byte, legacy bool) {
 	if !hasCustom(r) {
 		if choice != nil {
@@ -67,7 +67,7 @@ func noteTools(r *llm.Request, choice []byte, legacy bool) {
 	r.Elsewhere = e
 }
 
-// hasCustom reports whether a request has custom tools, or calls of them.
+// hasCustom reports whether a request has custom tools or calls of them.
 func hasCustom(r *llm.Request) bool {
 	isCall := func(p llm.Part) bool { return p.Kind == llm.PartToolCall && isCustom(p.Call) }
 	return slices.ContainsFunc(r.Tools, isCustomTool) ||
@@ -87,7 +87,7 @@ func (c *customTools) function(raw []byte) llm.Tool {
 	})
 }
 
-// calls notes what calls of custom tools are elsewhere.
+// calls notes how other wire formats express calls of custom tools.
 func (c *customTools) calls(parts []llm.Part) {
 	for i := range parts {
 		p := &parts[i]
@@ -102,7 +102,7 @@ func (c *customTools) calls(parts []llm.Part) {
 	}
 }
 
-// choice is a choice among tools of which some are no functions; nil for one that names others.
+// choice returns a tool choice where some tools are not functions; nil if it names other tools.
 func (c *customTools) choice(v []byte, tools []llm.Tool) *llm.ToolChoice {
 	if name := c.chosen(v, tools); name != "" {
 		return &llm.ToolChoice{Mode: llm.ToolsNamed, Name: name}
@@ -122,7 +122,7 @@ func (c *customTools) choice(v []byte, tools []llm.Tool) *llm.ToolChoice {
 	return choice
 }
 
-// chosen is the name of the function that a choice names, among those that are offered; empty for none.
+// chosen returns the name of the offered function that a choice names, or "".
 func (c *customTools) chosen(v []byte, tools []llm.Tool) string {
 	name := rawjson.Text(rawjson.Get(v, "function", "name"))
 	if rawjson.Text(rawjson.Get(v, "type")) == typeCustom {

@@ -1,9 +1,9 @@
-// Package openai is OpenAI's Chat Completions, both halves: the format at
-// https://platform.openai.com/docs/api-reference/chat and, with quirks as data,
-// that of the many providers who took it over.
+// Package openai implements both halves of OpenAI's Chat Completions
+// (https://platform.openai.com/docs/api-reference/chat) and, with quirks as data, of the many providers that adopted
+// the format.
 //
-// Trees share memory with the bytes that they were decoded from where they hold
-// raw JSON, so they live no longer than those bytes.
+// Trees share memory with the bytes that they were decoded from if they hold raw JSON, so they must not outlive those
+// bytes.
 package openai
 
 import (
@@ -22,11 +22,11 @@ var document string
 //go:embed openapi_media.yaml
 var mediaDocument string
 
-// Name is the word for the format in the configuration.
+// Name names the format in the configuration.
 const Name = "openai"
 
 const (
-	// maxDepth is how deep the arrays and objects of a body may nest.
+	// maxDepth bounds the nesting of arrays and objects in a body.
 	maxDepth = parse.MaxDepth
 	// maxChoices is the documented limit of n.
 	maxChoices = 128
@@ -35,7 +35,7 @@ const (
 	legacyOutputCap = "max_tokens"
 )
 
-// Dialect is the wire format.
+// Dialect returns the wire format.
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name:        Name,
@@ -80,7 +80,7 @@ func Dialect() *dialect.Dialect {
 	}
 }
 
-// inputs are what its requests may have that the tree does not model.
+// inputs lists the fields of requests that the tree does not model.
 func inputs() dialect.Inputs {
 	return dialect.Inputs{
 		Plain: rawjson.Names{
@@ -92,7 +92,7 @@ func inputs() dialect.Inputs {
 			"promptcachekey", "promptcacheoptions", "promptcacheretention", "verbosity", "modalities", "audio",
 			"responseformat",
 			"toolchoice", "functioncall",
-			// of servers and vendors that speak alike
+			// of servers and vendors that use the same format
 			"repetitionpenalty", "lengthpenalty", "norepeatngramsize", "minp", "topa", "mintokens",
 			"stoptokenids", "ignoreeos", "skipspecialtokens", "badwords", "allowedtokenids", "randomseed",
 			"priority", "safeprompt", "promptmode", "guidedjson", "guidedregex", "guidedchoice", "guidedgrammar",
@@ -103,11 +103,11 @@ func inputs() dialect.Inputs {
 		Functions:   rawjson.Names{"function"},
 		ClientTools: []string{"custom"},
 		Tools:       serverTools(),
-		Told:        rawjson.Names{"compoundcustom"}, // Groq lists what ran
+		Told:        rawjson.Names{"compoundcustom"}, // Groq lists the tools that ran
 	}
 }
 
-// operations are what it can do beside chat.
+// operations returns the operations in addition to chat.
 func operations() []*dialect.Operation {
 	return []*dialect.Operation{
 		{
@@ -135,7 +135,7 @@ func transcription() dialect.Operation {
 	}
 }
 
-// media is an operation of images or sound, which is not translated.
+// media returns an operation of images or sound, which is not translated.
 func media(op llm.Op, path string, o dialect.Operation) *dialect.Operation {
 	o.Op, o.Routes, o.Path = op, []string{"POST /v1" + path}, dialect.At(path)
 	o.Framing, o.KeepAlive = dialect.ServerSent(), dialect.KeepAlive

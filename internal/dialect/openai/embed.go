@@ -10,13 +10,13 @@ import (
 	"weir/internal/rawjson"
 )
 
-// embedFields are the members of a request for embeddings that are acted on.
+// embedFields are the members of an embeddings request that the gateway reads.
 var embedFields = rawjson.Names{"model", "input", "encoding_format", "dimensions"}
 
-// maxDimensions bounds what may be asked for: no model has as many.
+// maxDimensions bounds the requested dimensions; no model has as many.
 const maxDimensions = 1 << 20
 
-// ScanEmbed is Scan for a request for embeddings.
+// ScanEmbed implements Scan for embeddings.
 func ScanEmbed(body []byte, _ *http.Request) (llm.Head, error) {
 	h, err := parse.Scan(body, parse.Complaint, "with a model and input", embedFields,
 		func(h *llm.Head, m rawjson.Member) (err error) {
@@ -33,14 +33,13 @@ func ScanEmbed(body []byte, _ *http.Request) (llm.Head, error) {
 	if !isInput(input) {
 		return llm.Head{},
 			llm.Invalid("input",
-				"The input must be a non-empty string, or a non-empty array of strings, or of the tokens of texts.")
+				"The input must be a non-empty string, a non-empty array of strings, or tokens.")
 	}
 	h.Texts = parse.CountTexts(input)
 	return h, nil
 }
 
-// isInput reports whether there is anything to embed. Tokens are the provider's
-// to judge.
+// isInput reports whether the input has anything to embed. The provider validates tokens.
 func isInput(v []byte) bool {
 	if s, ok := rawjson.AsString(v); ok {
 		return s != ""
@@ -58,8 +57,8 @@ func inBase64(v []byte) (bool, error) {
 	return false, llm.Invalid("encoding_format", `The encoding_format must be "float" or "base64".`)
 }
 
-// DecodeEmbed is DecodeRequest for a request for embeddings. Texts that are
-// given as tokens have no meaning elsewhere, and are refused.
+// DecodeEmbed implements DecodeRequest for embeddings. It refuses texts given as tokens, which have no meaning for
+// other providers.
 func DecodeEmbed(body []byte) (*llm.Request, error) {
 	r := &llm.Request{ExtraOf: Name, Embedding: &llm.Embedding{}}
 	for m := range rawjson.Members(body) {
@@ -92,15 +91,15 @@ func texts(v []byte) ([]string, error) {
 	for _, e := range rawjson.Elements(v) {
 		if k := rawjson.KindOf(e); k == rawjson.Number || k == rawjson.Array {
 			return nil, llm.Invalid("input",
-				"The input is of tokens, which only providers of OpenAI's own models understand. Send the texts "+
-					"themselves for this one.")
+				"The input consists of tokens, which only providers of OpenAI's own models understand. Send the texts "+
+					"instead to use this model.")
 		}
 		break
 	}
 	return parse.Texts(v, "input")
 }
 
-// EncodeEmbed is EncodeRequest for a request for embeddings.
+// EncodeEmbed implements EncodeRequest for embeddings.
 func EncodeEmbed(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
 	w := compose.New(Name, r, q)
 	w.Text("model", r.Model)
@@ -116,7 +115,7 @@ func EncodeEmbed(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, 
 	return w.Close()
 }
 
-// SpliceEmbed is Splice for a request for vectors, which has no cap and no stream.
+// SpliceEmbed implements Splice for embeddings, which have no output cap and no stream.
 func SpliceEmbed(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	if q != nil && quirky(body, q) {
 		body = requirk(body, q)
@@ -125,8 +124,8 @@ func SpliceEmbed(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []b
 	return compose.SpliceModel(dst, body, h, s, q)
 }
 
-// DecodeVectors is DecodeReply for embeddings. An answer that costs nothing but
-// its input tells no more than that.
+// DecodeVectors implements DecodeReply for embeddings. Usage of an answer that is charged by its input only reports
+// only that.
 func DecodeVectors(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	if err := rawjson.Validate(body, maxDepth); err != nil {
 		return nil, fmt.Errorf("openai: the reply is not JSON: %w", err)
@@ -141,7 +140,7 @@ func DecodeVectors(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	return r, nil
 }
 
-// EncodeVectors is EncodeReply for embeddings.
+// EncodeVectors implements EncodeReply for embeddings.
 func EncodeVectors(dst []byte, r *llm.Reply) []byte {
 	dst = append(dst, `{"object":"list","data":[`...)
 	for i := range r.Vectors {
@@ -160,8 +159,7 @@ func EncodeVectors(dst []byte, r *llm.Reply) []byte {
 	return append(dst, "}}"...)
 }
 
-// appendVector writes a vector in the form that is wanted, or as it came where
-// it has no such form.
+// appendVector writes a vector in the requested form, or unchanged if it cannot be converted.
 func appendVector(dst []byte, v *llm.Vector, inBase64 bool) []byte {
 	if inBase64 {
 		if out, err := v.AppendBase64(append(dst, '"')); err == nil {

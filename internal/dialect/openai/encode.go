@@ -10,10 +10,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// EncodeRequest writes the body of a request in the words of a provider with
-// these quirks. A stream always asks for its usage. Dropped names what the
-// format cannot carry; what stood in another wire format's words is dropped,
-// too.
+// EncodeRequest writes the body of a request in the form of a provider with these quirks. A stream always requests its
+// usage. Dropped names the fields that the format cannot carry, and fields of other wire formats.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
 	r = compose.Uncited(compose.Offered(Name, r), nil)
 	e := requestEncoder{Writer: compose.New(Name, r, q), of: r.ExtraOf, wants: r.Wants}
@@ -29,10 +27,10 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 
 type requestEncoder struct {
 	compose.Writer
-	of     string    // in whose words the extras are
-	wants  llm.Wants // what the target asks for beyond the format
-	place  int       // of the message that is being written
-	goesOn bool      // the answer goes on with it
+	of     string    // wire format of the extra fields
+	wants  llm.Wants // requests of the target beyond the format
+	place  int       // of the message in progress
+	goesOn bool      // the answer continues this message
 }
 
 func (e *requestEncoder) sampling(r *llm.Request) {
@@ -76,7 +74,7 @@ func (e *requestEncoder) format(f *llm.Format) {
 		e.Dst = append(e.Dst, `,"json_schema":`...)
 		name := f.Name
 		if name == "" {
-			name = "answer" // the format asks for one
+			name = "answer" // the format requires a name
 		}
 		e.named(name, f.Description, "schema", f.Schema, f.Strict)
 		e.Dst = e.Dst[:len(e.Dst)-1]
@@ -86,7 +84,7 @@ func (e *requestEncoder) format(f *llm.Format) {
 	e.Dst = append(e.Dst, '}')
 }
 
-// named writes what a function and a schema have in common.
+// named writes the members that a function and a schema share.
 func (e *requestEncoder) named(name, description, schemaName string, schema []byte, strict *bool) {
 	e.Dst = rawjson.AppendString(append(e.Dst, `{"name":`...), name)
 	if description != "" {
@@ -102,14 +100,13 @@ func (e *requestEncoder) named(name, description, schemaName string, schema []by
 	e.Dst = append(e.Dst, '}')
 }
 
-// Above these many tokens of thinking an effort is the next higher one.
+// Upper limits of thinking budgets, in tokens, for an effort.
 const (
 	mediumBudget = 4096
 	highBudget   = 16384
 )
 
-// reasoning writes the effort. A budget in tokens has no word here and becomes
-// the effort nearest to it.
+// reasoning writes the effort. The format has no field for a budget in tokens, so that becomes the nearest effort.
 func (e *requestEncoder) reasoning(o *llm.ReasoningOptions) {
 	if o == nil {
 		return
@@ -120,7 +117,7 @@ func (e *requestEncoder) reasoning(o *llm.ReasoningOptions) {
 		e.Drop("reasoning budget")
 		effort = EffortOf(o.Budget)
 	}
-	if effort == "max" && !e.Own { // Anthropic's word; this is the highest that all models know
+	if effort == "max" && !e.Own { // Anthropic's; high is the highest that all models know
 		effort = "high"
 	}
 	if effort != "" {
@@ -128,7 +125,7 @@ func (e *requestEncoder) reasoning(o *llm.ReasoningOptions) {
 	}
 }
 
-// EffortOf is the reasoning effort nearest to a budget in tokens.
+// EffortOf returns the reasoning effort nearest to a budget in tokens.
 func EffortOf(budget int64) string {
 	switch {
 	case budget < mediumBudget:
@@ -143,7 +140,7 @@ func (e *requestEncoder) tools(r *llm.Request) {
 	if !e.Own {
 		r = e.searched(r)
 	}
-	if len(r.Tools) == 0 || !e.Key("tools") { // an empty list is refused, and so is a choice without one
+	if len(r.Tools) == 0 || !e.Key("tools") { // providers refuse an empty list, and a choice without tools
 		return
 	}
 	e.Dst = append(e.Dst, '[')
@@ -158,8 +155,7 @@ func (e *requestEncoder) tools(r *llm.Request) {
 	e.Truth("parallel_tool_calls", r.ParallelTools)
 }
 
-// besideFunction begins the names of the Extra fields of a tool that stand beside
-// its function.
+// besideFunction prefixes the names of the Extra fields of a tool that are next to its function.
 const besideFunction = "tool."
 
 func (e *requestEncoder) tool(t *llm.Tool, place int) {
@@ -223,13 +219,13 @@ func (e *requestEncoder) toolChoice(c *llm.ToolChoice) {
 	}
 }
 
-// appendFunction names a function.
+// appendFunction writes a choice of one function.
 func appendFunction(dst []byte, name string) []byte {
 	dst = rawjson.AppendString(append(dst, `{"type":"function","function":{"name":`...), name)
 	return append(dst, "}}"...)
 }
 
-// AppendAllowed writes the mode of a choice among some of the functions, and their names, each by function.
+// AppendAllowed writes the mode of a choice among some of the functions, and their names by the given function.
 func AppendAllowed(dst []byte, c *llm.ToolChoice, function func(dst []byte, name string) []byte) []byte {
 	dst = append(rawjson.AppendString(dst, string(c.Mode)), `,"tools":[`...)
 	for i, name := range c.Allowed {

@@ -13,7 +13,7 @@ func (e *requestEncoder) image(m *llm.Media) bool {
 		address = DataURL(m.MIME, "image/png", m.Data)
 	}
 	if address == "" && !e.Own {
-		e.refuse("The image is one that another provider keeps. Send it by its address or inline.")
+		e.refuse("The image is stored at another provider. Send it inline or by its URL.")
 		return false
 	}
 	e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"image_url","image_url":{"url":`...), address)
@@ -26,7 +26,7 @@ func (e *requestEncoder) image(m *llm.Media) bool {
 
 func (e *requestEncoder) sound(m *llm.Media) bool {
 	if m.Data == "" && !e.Own {
-		e.refuse("The model's API takes sounds inline alone. Send the data, in base64.")
+		e.refuse("The model's API accepts only inline audio. Send the data in base64.")
 		return false
 	}
 	format := m.Format
@@ -42,7 +42,7 @@ func (e *requestEncoder) sound(m *llm.Media) bool {
 	return true
 }
 
-// soundFormat is OpenAI's word for a sound's media type.
+// soundFormat returns OpenAI's name of an audio media type.
 func soundFormat(mime string) string {
 	switch mime {
 	case "audio/mpeg", "audio/mp3":
@@ -61,13 +61,13 @@ func (e *requestEncoder) document(m *llm.Media) bool {
 		e.documentURL(m)
 		return true
 	case m.Data == "" && m.FileID != "" && e.of != Name && e.of != "responses":
-		e.refuse("The document is one that another provider keeps. Send it inline.")
+		e.refuse("The document is stored at another provider. Send it inline.")
 		return false
 	case m.Data == "" && m.URL != "" && e.Extends("file_url"):
 		e.file(m.Name, m.URL)
 		return true
 	case m.Data == "" && m.FileID == "" && !e.Own:
-		e.refuse("The model's API takes documents inline alone. Send the data, in base64.")
+		e.refuse("The model's API accepts only inline documents. Send the data in base64.")
 		return false
 	}
 	e.Dst = append(e.Dst, `{"type":"file","file":{`...)
@@ -85,7 +85,7 @@ func (e *requestEncoder) document(m *llm.Media) bool {
 	return true
 }
 
-// documentURL writes a document by its address, or by a data URL, in the form that Mistral has.
+// documentURL writes a document by its URL, or by a data URL, in Mistral's form.
 func (e *requestEncoder) documentURL(m *llm.Media) {
 	address := m.URL
 	if m.Data != "" {
@@ -97,19 +97,18 @@ func (e *requestEncoder) documentURL(m *llm.Media) {
 	}
 }
 
-// file writes a document by its address, in place of its data.
+// file writes a document by its URL instead of its data.
 func (e *requestEncoder) file(name, address string) {
 	e.Dst = append(e.Dst, `{"type":"file","file":{`...)
 	if name == "" {
-		name = "document.pdf" // OpenRouter asks for one
+		name = "document.pdf" // OpenRouter requires one
 	}
 	e.Inner("filename", name)
 	e.Inner("file_data", address)
 	e.Dst = append(e.Dst, '}')
 }
 
-// DataURL is the base64 data URL (RFC 2397) of data; of the media type
-// otherwise where none is known.
+// DataURL returns the base64 data URL (RFC 2397) of data; otherwise is the media type if none is known.
 func DataURL(mime, otherwise, data string) string {
 	if mime == "" {
 		mime = otherwise

@@ -20,8 +20,8 @@ func (e *requestEncoder) messages(list []llm.Message) {
 	e.Dst = append(e.Dst, ']')
 }
 
-// message writes one turn. Each tool's result is a message of its own here,
-// ahead of what else the turn holds.
+// message writes one message of the tree. Each tool result becomes a message of its own, ahead of the message's other
+// parts.
 func (e *requestEncoder) message(m *llm.Message) {
 	parts := m.Parts
 	if slices.ContainsFunc(parts, isResult) {
@@ -48,13 +48,13 @@ func (e *requestEncoder) message(m *llm.Message) {
 	case m.Role != llm.RoleAssistant:
 		e.content(parts)
 	case !e.assistant(parts) && len(parts) > 0:
-		e.Dst = e.Dst[:before] // nothing is left of the turn
+		e.Dst = e.Dst[:before] // no part of the message is left
 		return
 	}
 	e.close(m)
 }
 
-// outOfPlace notes parts that stand beside results, where nothing else may.
+// outOfPlace notes the parts next to results, where the format allows no others.
 func (e *requestEncoder) outOfPlace(parts []llm.Part) {
 	for range parts {
 		e.Drop("content parts out of place")
@@ -101,7 +101,7 @@ func (e *requestEncoder) result(p *llm.Part, m *llm.Message) {
 	}
 }
 
-// turn is what an assistant says, by member.
+// turn holds an assistant's message by member.
 type turn struct {
 	words, calls, thoughts, images []*llm.Part
 	refusal                        strings.Builder
@@ -129,7 +129,7 @@ func (e *requestEncoder) readTurn(parts []llm.Part) *turn {
 	return t
 }
 
-// assistant writes the members of an assistant's turn. It reports false where all parts of it were dropped.
+// assistant writes the members of an assistant's message. It reports false if all parts were dropped.
 func (e *requestEncoder) assistant(parts []llm.Part) bool {
 	t := e.readTurn(parts)
 	words := make([]llm.Part, 0, len(t.words))
@@ -155,8 +155,8 @@ func (e *requestEncoder) assistant(parts []llm.Part) bool {
 	return e.Own || len(t.words)+len(t.calls)+len(t.images)+t.refusal.Len() > 0
 }
 
-// thoughts writes the thinking. A provider that does not know the fields refuses them, so only a client of this format's
-// own has them written, and a target that wants the thinking of turns with calls back, which gets it in its one field.
+// thoughts writes the thinking. Providers that do not know the fields refuse them, so they are written only for clients
+// of this format, and, in a single field, for targets that want the thinking of messages with calls back.
 func (e *requestEncoder) thoughts(t *turn) {
 	kept, back := t.thoughts[:0], ""
 	if len(t.calls) > 0 {
@@ -196,12 +196,12 @@ func (e *requestEncoder) imagesOf(t *turn) {
 		e.Dst = appendImages(e.Dst, t.images)
 	default:
 		e.refuse(
-			"The model's API takes no images that the assistant has made. Put the image into a message of the user.")
+			"The model's API accepts no images in assistant messages. Put the image into a user message.")
 	}
 }
 
-// dropOfCall notes what a call has in the words of another API, and what Google signed of it, which no provider whose
-// requests are written anew has made.
+// dropOfCall notes a call's fields of another API and Google's signature, which no provider of a rewritten request can
+// have made.
 func (e *requestEncoder) dropOfCall(p *llm.Part) {
 	e.DropProof(p)
 	if e.Own {
@@ -213,8 +213,7 @@ func (e *requestEncoder) dropOfCall(p *llm.Part) {
 	}
 }
 
-// appendCalls writes tool calls; where they are in this format's own words with
-// their signatures and what nobody modelled.
+// appendCalls writes tool calls; those of this format with their signatures and unmodelled fields.
 func appendCalls(dst []byte, calls []*llm.Part, own bool) []byte {
 	dst = append(dst, '[')
 	for i, p := range calls {
@@ -257,11 +256,11 @@ func appendCallExtra(dst []byte, p *llm.Part) []byte {
 	return dst
 }
 
-// isCustom reports whether a call is of a custom tool, whose input is no JSON.
+// isCustom reports whether a call is of a custom tool, which has an input that is not JSON.
 func isCustom(c *llm.ToolCall) bool { return typeOf(c) == typeCustom }
 
-// content writes the content of a message: a string where it is plain text
-// alone, which every provider takes, else an array of parts.
+// content writes the content of a message: a string for plain text, which every provider accepts, otherwise an array of
+// parts.
 func (e *requestEncoder) content(parts []llm.Part) {
 	if e.Quirks.Documents != "" {
 		parts = llm.Texts(parts)
@@ -297,7 +296,7 @@ func (e *requestEncoder) refuse(message string) {
 	e.Refuse("messages["+strconv.Itoa(e.place)+"].content", message)
 }
 
-// part writes one content part and reports whether the format has a word for it.
+// part writes one content part and reports whether the format can express it.
 func (e *requestEncoder) part(p *llm.Part) bool {
 	ok := true
 	switch p.Kind {
@@ -311,8 +310,8 @@ func (e *requestEncoder) part(p *llm.Part) bool {
 		ok = e.document(p.Media)
 	case llm.PartOther:
 		if !e.Own {
-			e.refuse("This content is in words that the model's API does not have. Leave it out, or choose a model " +
-				"that takes it.")
+			e.refuse("The model's API cannot express this content. Leave it out, or choose a model " +
+				"that accepts it.")
 			return false
 		}
 		e.Dst = append(e.Dst, p.Raw...)

@@ -13,7 +13,7 @@ import (
 
 const invalidRequest = "invalid_request_error"
 
-// vocabulary is how OpenAI says a code: https://platform.openai.com/docs/guides/error-codes.
+// vocabulary maps codes to OpenAI's words: https://platform.openai.com/docs/guides/error-codes.
 var vocabulary = dialect.Vocabulary{
 	llm.CodeInvalidRequest:      dialect.Say(http.StatusBadRequest, invalidRequest, ""),
 	llm.CodeAuthentication:      dialect.Say(http.StatusUnauthorized, invalidRequest, "invalid_api_key"),
@@ -34,7 +34,7 @@ var vocabulary = dialect.Vocabulary{
 	llm.CodeInternal:            dialect.Say(http.StatusInternalServerError, "server_error", "internal_error"),
 }
 
-// sentences are the vendor's for what does not fit, as its servers write them.
+// sentences holds the vendor's error messages about size limits.
 var sentences = explain.Sentences{
 	Own: map[llm.MisfitKind][]string{
 		llm.ContextOverflow:   {"maximum context length is", "exceeds the context window"},
@@ -45,7 +45,7 @@ var sentences = explain.Sentences{
 	Write: sentence,
 }
 
-// sentence writes the vendor's sentence for what does not fit.
+// sentence writes the vendor's error message about a size limit.
 func sentence(m *llm.Misfit) string {
 	switch {
 	case m.Kind == llm.OutputTooLong && m.Output > 0 && m.Limit > 0:
@@ -71,14 +71,13 @@ func sentence(m *llm.Misfit) string {
 	return "Your input exceeds the context window of this model. Please adjust your input and try again."
 }
 
-// misfitCodes are the vendor's codes beside the sentences.
+// misfitCodes holds the vendor's codes that come with these messages.
 var misfitCodes = map[llm.MisfitKind]string{
 	llm.ContextOverflow: explain.Context, llm.OutputTooLong: "invalid_value", llm.ImageTooLarge: "image_too_large",
 	llm.ThinkingSignature: "invalid_encrypted_content",
 }
 
-// EncodeError appends the body of an error reply to dst. The request id has no
-// place in it; the X-Request-Id header carries it.
+// EncodeError appends the body of an error reply to dst. The body has no request id; the X-Request-Id header has it.
 func EncodeError(dst []byte, e *llm.Error, _ string) []byte {
 	w := vocabulary.Of(e.Code)
 	message, _ := sentences.Message(e)
@@ -93,8 +92,8 @@ func EncodeError(dst []byte, e *llm.Error, _ string) []byte {
 	return append(appendFiltered(dst, e.Filtered), "}}"...)
 }
 
-// appendFiltered writes what a content filter found, as Azure does at Chat Completions and at Responses. What it refuses with
-// an error is the request alone.
+// appendFiltered writes the findings of a content filter, as Azure does in Chat Completions and Responses. Azure
+// reports only filtered requests as errors.
 func appendFiltered(dst, found []byte) []byte {
 	if found == nil {
 		return dst
@@ -111,6 +110,6 @@ func appendOrNull(dst []byte, s string) []byte {
 	return rawjson.AppendString(dst, s)
 }
 
-// DecodeError reads the provider's explanation from an error body of any of
-// the shapes that those who took this format over have.
+// DecodeError reads the provider's explanation from an error body, in any of the forms used by providers of this
+// format.
 func DecodeError(body []byte) llm.ProviderError { return explain.Body(body) }

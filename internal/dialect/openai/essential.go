@@ -13,11 +13,11 @@ const (
 	noServer = "Offer its tools as functions"
 )
 
-// essentials are the vendor's fields, and those of servers and vendors that speak alike: vLLM
-// (https://docs.vllm.ai/en/latest/features/structured_outputs/), llama.cpp
+// essentials are the vendor's fields that a translation must not drop, and those of servers and vendors that use the
+// same format: vLLM (https://docs.vllm.ai/en/latest/features/structured_outputs/), llama.cpp
 // (https://github.com/ggml-org/llama.cpp/tree/master/tools/server), OpenRouter
-// (https://openrouter.ai/docs/guides/features/plugins/web-search) and xAI
-// (https://docs.x.ai/docs/guides/live-search; undated copies of 2026).
+// (https://openrouter.ai/docs/guides/features/plugins/web-search) and xAI (https://docs.x.ai/docs/guides/live-search;
+// undated copies of 2026).
 var essentials = parse.Essentials{
 	"audio":           {Instead: "Leave it out"},
 	"modalities":      {Instead: `Ask for the modalities ["text"]`, Usual: []string{"text"}},
@@ -39,7 +39,7 @@ var essentials = parse.Essentials{
 	"structured_outputs": {Instead: bySchema},
 }
 
-// noteSaid notes what an assistant said aloud, if it stands in the request by its id alone.
+// noteSaid notes an assistant's spoken message that the request names only by id.
 func noteSaid(r *llm.Request) {
 	for i := range r.Messages {
 		if m := &r.Messages[i]; r.Essential == nil && len(m.Parts) == 0 && hasField(m.Extra, "audio") {

@@ -7,11 +7,12 @@ import (
 	"weir/internal/rawjson"
 )
 
-// maxExecuted bounds the searches that an answer tells of; further ones are passed over.
+// maxExecuted bounds the searches of an answer; further ones are ignored.
 const maxExecuted = 1000
 
-// executedSearch reads a search of Groq's list of the tools that its models ran; nil for an entry of another kind
-// (https://console.groq.com/docs/compound/built-in-tools, undated copy of 2026; the results are those of groq-sdk 1.6.0).
+// executedSearch reads a search of Groq's list of the tools that its models ran; it returns nil for other entries
+// (https://console.groq.com/docs/compound/built-in-tools, undated copy of 2026; the results are those of groq-sdk
+// 1.6.0).
 func executedSearch(v []byte) *llm.Search {
 	get := func(name string) string { return rawjson.Text(rawjson.Get(v, name)) }
 	kind := get("type")
@@ -41,7 +42,7 @@ func executedSearch(v []byte) *llm.Search {
 	return s
 }
 
-// executedIn puts the searches that a whole message tells of before its text.
+// executedIn puts the searches of a whole message before its text.
 func executedIn(m *llm.Message, list []byte) {
 	var found []llm.Part
 	for _, v := range rawjson.Elements(list) {
@@ -59,14 +60,14 @@ func executedIn(m *llm.Message, list []byte) {
 	m.Parts = slices.Insert(m.Parts, i, found...)
 }
 
-// executed holds the searches of a choice of a stream by their indexes, nil once they were told. A stream tells of a
-// search in several pieces: as it begins, and with the pages that it found.
+// executed holds the searches of a choice of a stream by index; nil after they were reported. A stream reports a search
+// in several pieces: at its start, and with the pages found.
 type executed struct {
 	searches map[int]*llm.Search
 	order    []int
 }
 
-// executedSearches appends the searches of a piece that are done, and keeps those that have begun.
+// executedSearches appends the finished searches of a piece, and stores those that have begun.
 func (d *Decoder) executedSearches(dst []llm.Event, choice int, list []byte) []llm.Event {
 	for i, v := range rawjson.Elements(list) {
 		s := executedSearch(v)
@@ -95,7 +96,7 @@ func (s *sources) of(choice int) *executed {
 	return e
 }
 
-// add takes note of a search, and reports whether it is to be told now, because it has found something.
+// add stores a search and reports whether it has results and must be reported now.
 func (e *executed) add(index int, s *llm.Search) bool {
 	before, had := e.searches[index]
 	switch {

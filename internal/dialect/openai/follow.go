@@ -5,8 +5,7 @@ import (
 	"weir/internal/sse"
 )
 
-// Follow takes note of a chunk that went out as its provider wrote it, so that
-// the encoder can go on behind it under the same id.
+// Follow records a chunk that was sent as the provider wrote it, so that the encoder can continue under the same id.
 func (e *Encoder) Follow(frame sse.Event) {
 	if !e.followed {
 		id, model := rawjson.Text(rawjson.Get(frame.Data, "id")), rawjson.Text(rawjson.Get(frame.Data, "model"))

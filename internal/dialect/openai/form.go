@@ -11,8 +11,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// scanForm reads the head of a form, and hands the other fields and the files
-// on. A field that is acted on may stand only once.
+// scanForm reads the head of a form, and passes other fields and files to read. A field that the gateway reads may
+// occur only once.
 func scanForm(body []byte, r *http.Request, read func(h *llm.Head, p form.Part, content []byte) error) (llm.Head,
 	error,
 ) {
@@ -41,8 +41,8 @@ func scanForm(body []byte, r *http.Request, read func(h *llm.Head, p form.Part, 
 	return h, nil
 }
 
-// formWords are the fields of forms that say how to make images and transcripts, and not of
-// what or how many, and those whose number or length the scan has read.
+// formWords are the fields of forms that control how images and transcripts are made, not their content or number, and
+// fields with a number or length that the scan has read.
 var formWords = rawjson.Names{
 	"model", "prompt", "stream", "size", "resolution", "quality", "seed", "output_compression", "partial_images",
 	"language", "user", "safety_identifier",
@@ -50,26 +50,25 @@ var formWords = rawjson.Names{
 	"known_speaker_references[]",
 }
 
-// formFields are the fields of forms that are acted on, and whether they are
-// files.
+// formFields are the fields of forms that the gateway reads; true for files.
 var formFields = map[string]bool{
 	"model": false, "stream": false, "n": false, "size": false, "quality": false,
 	"resolution": false, "file": true,
 }
 
-// checkField refuses a field that is acted on where it may be taken for another
-// one or another for it: frameworks read "model[]" as a model, too.
+// checkField refuses a field that could be confused with one that the gateway reads: frameworks read "model[]" as a
+// model, too.
 func checkField(p *form.Part, seen map[string]bool) error {
 	name, _, _ := strings.Cut(strings.ToLower(p.Name), "[")
 	isFile, acted := formFields[name]
 	switch {
 	case !acted:
 	case name != p.Name || seen[name]:
-		return llm.Invalid(name, "The field "+name+" stands twice, or in another spelling.")
+		return llm.Invalid(name, "The field "+name+" occurs twice or in another spelling. Send it once.")
 	case isFile && !p.IsFile:
-		return llm.Invalid(name, "The field "+name+" must be a file, with a filename.")
+		return llm.Invalid(name, "The field "+name+" must be a file. Send it with a filename.")
 	case !isFile && p.IsFile:
-		return llm.Invalid(name, "The field "+name+" must be no file: leave the filename out.")
+		return llm.Invalid(name, "The field "+name+" must not be a file. Leave the filename out.")
 	}
 	seen[name] = true
 	return nil
@@ -94,8 +93,8 @@ func scanPart(h *llm.Head, p form.Part, content []byte) (err error) {
 	return err
 }
 
-// SpliceForm is Splice for a form: the model's name alone changes. A form
-// without a model gets one as its first part.
+// SpliceForm implements Splice for a form: it changes only the model's name. A form without a model gets one as its
+// first part.
 func SpliceForm(dst, body []byte, h *llm.Head, s llm.Splice, _ *llm.Quirks) []byte {
 	if h.ModelSpan.Present() {
 		dst = append(append(dst, body[:h.ModelSpan.Start]...), s.Model...)

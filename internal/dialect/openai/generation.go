@@ -9,17 +9,16 @@ import (
 	"weir/internal/rawjson"
 )
 
-// generationPath is of OpenRouter's GET /generation?id=, which is about every answer:
+// generationPath returns the path of OpenRouter's record of an answer, GET /generation?id=:
 // https://openrouter.ai/docs/api-reference/generations/get-generation (2025-11-08).
 func generationPath(id string) string { return "/generation?id=" + url.QueryEscape(id) }
 
-var errNoGeneration = errors.New("openai: no record of a generation")
+var errNoGeneration = errors.New("openai: the reply has no record of the generation")
 
-// DecodeGeneration reads OpenRouter's record of an answer that it gave: its id, service tier,
-// usage in the model's own tokens, and what OpenRouter charges for it
-// (https://openrouter.ai/docs/api-reference/generations/get-generation, 2025-11-08). A record
-// without counts reports no usage. It does not tell what was written to a cache, nor how
-// often the web was searched: that it was is counted as another tool, which has no price.
+// DecodeGeneration reads OpenRouter's record of an answer: its id, service tier, usage in the model's own tokens, and
+// OpenRouter's charge (https://openrouter.ai/docs/api-reference/generations/get-generation, 2025-11-08). A record
+// without counts reports no usage. It contains neither cache writes nor the number of web searches: a search counts as
+// another tool, which has no price.
 func DecodeGeneration(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	if err := rawjson.Validate(body, maxDepth); err != nil {
 		return nil, fmt.Errorf("openai: the generation is not JSON: %w", err)
@@ -33,7 +32,7 @@ func DecodeGeneration(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	if r.Usage, r.Most, r.Reported = DecodeUsage(usage, q); !r.Reported {
 		return r, nil
 	}
-	if own, _ := rawjson.AsBool(rawjson.Get(data, "is_byok")); !own { // else nobody says what total_cost counts
+	if own, _ := rawjson.AsBool(rawjson.Get(data, "is_byok")); !own { // otherwise total_cost is undocumented
 		r.ProviderCost = ProviderCost(usage)
 	}
 	for _, found := range []string{"num_search_results", "num_fetches"} {
@@ -44,8 +43,7 @@ func DecodeGeneration(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	return r, nil
 }
 
-// generationUsage is the usage object of Chat Completions that says what the record does;
-// nil where the record lacks a total.
+// generationUsage returns the record's usage as an object of Chat Completions; nil if the record lacks a total.
 func generationUsage(data []byte) []byte {
 	at := func(name string) []byte {
 		if v := rawjson.Get(data, name); rawjson.Present(v) {

@@ -9,32 +9,32 @@ import (
 )
 
 const (
-	// maxListed bounds the sources that an answer lists, and maxMarkers the places at which it names them. More are
-	// passed over.
+	// maxListed bounds the sources that an answer lists, and maxMarkers the places that name them. Further ones are
+	// ignored.
 	maxListed  = 1000
 	maxMarkers = 4096
 	// maxListedBytes bounds these sources in bytes.
 	maxListedBytes = 4 << 20
 )
 
-// listed are the sources that an answer lists beside its choices, and the places at which its text names one by its
+// listed holds the sources that an answer lists next to its choices, and the places of the text that name one by its
 // number, such as [2], counted from 1: Perplexity's search_results
-// (https://docs.perplexity.ai/api-reference/chat-completions-post, undated copy), and the addresses alone that it and xAI
-// have as citations.
+// (https://docs.perplexity.ai/api-reference/chat-completions-post, undated copy), and the plain URLs in the citations
+// of Perplexity and xAI.
 type listed struct {
 	sources []llm.Source
-	results bool // they are search_results, which say more than citations
-	length  int  // of the list as it came last, in bytes: the next piece has it again
+	results bool // from search_results, which have more details than citations
+	length  int  // of the last list, in bytes: each piece repeats the list
 	markers []marker
-	open    marker // of which the text so far has the beginning; its length is 0 for none
+	open    marker // an incomplete marker at the end of the text so far; length 0 for none
 	read    int    // bytes of text
 }
 
-// marker is a place in a text that names a source by its number.
+// marker is a place of a text that names a source by its number.
 type marker struct{ start, end, number int }
 
-// add reads a member of the answer in which sources are listed. Pieces of a stream list them again and again, later ones
-// with more of them.
+// add reads a member of the answer that lists sources. Pieces of a stream repeat the list, later ones with more
+// sources.
 func (l *listed) add(name string, v []byte) {
 	isResults := name == searchResults
 	if l.results && !isResults || len(v) == l.length {
@@ -57,10 +57,10 @@ func (l *listed) add(name string, v []byte) {
 	}
 }
 
-// searchResults is the member with what was found.
+// searchResults is the member with the search results.
 const searchResults = "search_results"
 
-// listedSource is a source: an object, or its address.
+// listedSource reads a source: an object or a URL.
 func listedSource(v []byte) llm.Source {
 	if url, is := rawjson.AsString(v); is {
 		return llm.Source{URL: url}
@@ -69,7 +69,7 @@ func listedSource(v []byte) llm.Source {
 	return llm.Source{URL: get("url"), Title: get("title"), Quote: get("snippet"), Date: get("date")}
 }
 
-// text looks for markers in a piece of the text.
+// text finds markers in a piece of the text.
 func (l *listed) text(s string) {
 	at := 0
 	for at < len(s) {
@@ -96,13 +96,13 @@ func (l *listed) text(s string) {
 			}
 			l.open = marker{}
 		default:
-			l.open = marker{} // the byte may begin one
+			l.open = marker{} // the byte may begin another marker
 		}
 	}
 	l.read += len(s)
 }
 
-// citations are those of the whole text: where it names sources, and at its end those that it names nowhere.
+// citations returns the citations of the whole text: at the markers, and at its end the sources without a marker.
 func (l *listed) citations() []llm.Claim {
 	if len(l.sources) == 0 {
 		return nil
@@ -123,7 +123,7 @@ func (l *listed) citations() []llm.Claim {
 	return all
 }
 
-// listedIn reads the sources that an answer lists, for its first choice: its texts name them.
+// listedIn adds the sources that an answer lists to its first choice, because its text refers to them.
 func listedIn(r *llm.Reply) {
 	var l listed
 	for _, f := range r.Extra {

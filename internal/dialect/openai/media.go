@@ -14,31 +14,26 @@ import (
 	"weir/internal/recording"
 )
 
-// Images, speech and transcription have one wire format, which nothing is
-// translated to: https://platform.openai.com/docs/api-reference/images and
-// https://platform.openai.com/docs/api-reference/audio.
+// Images, speech and transcription have one wire format, without translation:
+// https://platform.openai.com/docs/api-reference/images and https://platform.openai.com/docs/api-reference/audio.
 
 const (
 	// maxImages is the documented limit of n.
 	maxImages = 10
-	// imageTokens is what a model counts for an image that it is given, as a rule;
-	// mostImageTokens is more than any does.
+	// imageTokens is the usual number of tokens of an input image; mostImageTokens is more than any model counts.
 	imageTokens     = 600
 	mostImageTokens = 16 << 10
-	// tokensPerSecond is what the models that count sound in tokens take a
-	// second of it for, and twice that more than any does.
+	// tokensPerSecond is the usual number of tokens in a second of audio; no model counts twice as many.
 	tokensPerSecond = 10
-	// spokenTokens are those of a thousand characters that are read out: 15 of
-	// them a second, and 21 tokens a second. Nobody takes a second for each of
-	// them, and mostPause for what is around.
+	// spokenTokens are the tokens of a thousand spoken characters, at 15 characters and 21 tokens a second. No voice
+	// takes a second for each character, and mostPause for the silence around.
 	spokenTokens     = 1400
 	mostSpokenTokens = 21_000
 	mostPause        = 420
-	// aroundPrompt is more than any model counts in tokens beside the prompt
-	// itself.
+	// aroundPrompt is more than any model counts in addition to the prompt.
 	aroundPrompt = 100
-	// moreMillis is how much longer a recording may be found than it is: vendors
-	// round up to seconds, and codecs add silence.
+	// moreMillis bounds the excess of a recording's measured length: vendors round up to seconds, and codecs add
+	// silence.
 	moreMillis = 2000
 )
 
@@ -47,7 +42,7 @@ var (
 	speechFields = rawjson.Names{"model", "input", "instructions", "voice", "stream_format", "response_format"}
 )
 
-// ScanImage is Scan for a request for images.
+// ScanImage implements Scan for image generation.
 func ScanImage(body []byte, _ *http.Request) (llm.Head, error) {
 	prompt, size, quality := "", "", ""
 	h, err := parse.Scan(body, parse.Complaint, "with a model and a prompt", imageFields,
@@ -59,7 +54,7 @@ func ScanImage(body []byte, _ *http.Request) (llm.Head, error) {
 				h.Choices, err = parse.Int(m.Value, "n", 1, maxImages)
 			case m.Is("stream"):
 				h.Stream, err = parse.Bool(m.Value, "stream")
-			case m.Is("size"), m.Is("resolution"): // xAI's name for it
+			case m.Is("size"), m.Is("resolution"): // xAI's name
 				size = cmp.Or(size, rawjson.Text(m.Value))
 			case m.Is("quality"):
 				quality = rawjson.Text(m.Value)
@@ -80,7 +75,7 @@ func ScanImage(body []byte, _ *http.Request) (llm.Head, error) {
 	return h, nil
 }
 
-// ScanImageEdit is Scan for a form with images that are to be changed.
+// ScanImageEdit implements Scan for image editing, a form with images.
 func ScanImageEdit(body []byte, r *http.Request) (llm.Head, error) {
 	images, size, quality := 0, "", ""
 	h, err := scanForm(body, r, func(h *llm.Head, p form.Part, content []byte) (err error) {
@@ -103,15 +98,14 @@ func ScanImageEdit(body []byte, r *http.Request) (llm.Head, error) {
 	})
 	h.Asked = llm.ImageMode(size, quality)
 	if err == nil && images == 0 {
-		err = llm.Invalid("image", "The form needs an image, as a file.")
+		err = llm.Invalid("image", "The form has no image. Send one as a file.")
 	}
 	h.Units[llm.Images], h.Most[llm.Images] = h.Choices, h.Choices
 	h.Most[llm.Input] += aroundPrompt
 	return h, err
 }
 
-// ScanSpeech is Scan for a text that is to be read out. What a vendor that
-// counts tokens would count is estimated.
+// ScanSpeech implements Scan for speech. It estimates the tokens for vendors that count them.
 func ScanSpeech(body []byte, _ *http.Request) (llm.Head, error) {
 	h, err := parse.Body(body, parse.Complaint, "with a model, input and voice")
 	if err != nil {
@@ -145,12 +139,11 @@ func ScanSpeech(body []byte, _ *http.Request) (llm.Head, error) {
 	return h, nil
 }
 
-// tokensOf is about how many tokens a text is.
+// tokensOf estimates the tokens of a text.
 func tokensOf(text string) int64 { return int64(utf8.RuneCountInString(text)+3) / 4 }
 
-// ScanTranscription is Scan for a form with a recording that is to be written
-// down. Its units are what its container tells, its bound is what decoders can
-// make of it.
+// ScanTranscription implements Scan for a form with a recording. Its units follow from the container's headers, its
+// bound from the longest audio that decoders can produce.
 func ScanTranscription(body []byte, r *http.Request) (llm.Head, error) {
 	there := false
 	h, err := scanForm(body, r, func(h *llm.Head, p form.Part, content []byte) error {
@@ -166,7 +159,7 @@ func ScanTranscription(body []byte, r *http.Request) (llm.Head, error) {
 		return nil
 	})
 	if err == nil && !there {
-		err = llm.Invalid("file", "The form needs a recording, as its file.")
+		err = llm.Invalid("file", "The form has no recording. Send one as the field file.")
 	}
 	h.Units[llm.AudioIn] = (h.Units[llm.Milliseconds]*tokensPerSecond + 999) / 1000
 	h.Most[llm.AudioIn] = 2 * h.Most[llm.Milliseconds] * tokensPerSecond / 1000
@@ -174,15 +167,14 @@ func ScanTranscription(body []byte, r *http.Request) (llm.Head, error) {
 	return h, err
 }
 
-// Answers that are none. An empty list of images is one.
+// Errors of incomplete replies. An empty list of images is complete.
 var (
 	errNoImages = errors.New("openai: the reply has no list of images")
 	errNoSound  = errors.New("openai: the reply has no sound")
 	errNoText   = errors.New("openai: the reply has no text")
 )
 
-// DecodeImages is DecodeReply for images. They are counted, whatever else is
-// told of them.
+// DecodeImages implements DecodeReply for images. It counts the images themselves in addition to any reported usage.
 func DecodeImages(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	r := &llm.Reply{ExtraOf: Name, Reported: true, Tier: imageModeOf(body)}
 	r.Usage, r.Most, r.ProviderCost = imagesUsage(body, q)
@@ -196,10 +188,9 @@ func DecodeImages(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	return r, nil
 }
 
-// imagesUsage is the usage of an answer with images, the most that it comes to, and what the
-// provider charges, as in llm.Reply. Its output is tokens of images where there are no details
-// of it, and what these leave out may be: ImagesUsage in the API document of
-// https://platform.openai.com/docs/api-reference/images-streaming (undated copy of 2026).
+// imagesUsage returns the usage, its upper bound and the provider's cost of an answer with images, as in llm.Reply.
+// Output without details counts as image tokens, and the part that details leave out may be image tokens: ImagesUsage
+// in the API document of https://platform.openai.com/docs/api-reference/images-streaming (undated copy of 2026).
 func imagesUsage(answer []byte, q *llm.Quirks) (u llm.Usage, most *llm.Usage, cost *llm.Money) {
 	usage := mediaUsage(rawjson.Get(answer, "usage"))
 	u, most, _ = DecodeUsage(usage, q)
@@ -216,8 +207,7 @@ func imagesUsage(answer []byte, q *llm.Quirks) (u llm.Usage, most *llm.Usage, co
 	return u, most, ProviderCost(usage)
 }
 
-// imageModeOf is the mode of the images of an answer that tells their size or quality;
-// empty where it tells neither.
+// imageModeOf returns the mode of an answer's images by their size and quality; "" if it reports neither.
 func imageModeOf(answer []byte) string {
 	size, quality := rawjson.Text(rawjson.Get(answer, "size")), rawjson.Text(rawjson.Get(answer, "quality"))
 	if size == "" && quality == "" {
@@ -226,7 +216,7 @@ func imageModeOf(answer []byte) string {
 	return llm.ImageMode(size, quality)
 }
 
-// DecodeSound is DecodeReply for a text that was read out: it tells nothing.
+// DecodeSound implements DecodeReply for speech, which reports no usage.
 func DecodeSound(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	if len(body) == 0 {
 		return nil, errNoSound
@@ -234,8 +224,8 @@ func DecodeSound(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	return &llm.Reply{ExtraOf: Name}, nil
 }
 
-// DecodeTranscript is DecodeReply for what was written down: the vendor tells
-// tokens, or seconds, or in some formats nothing.
+// DecodeTranscript implements DecodeReply for transcription: vendors report tokens, seconds or, in some formats,
+// nothing.
 func DecodeTranscript(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	r := &llm.Reply{ExtraOf: Name}
 	text := string(body)
@@ -252,9 +242,8 @@ func DecodeTranscript(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	return r, nil
 }
 
-// transcriptUsage reads what was used. A transcript by speakers has a duration
-// beside its tokens, which alone are charged; one that is longer than the seconds that are told
-// is the most.
+// transcriptUsage reads the usage. A transcript by speakers has a duration in addition to its tokens, and only tokens
+// are charged. A duration above the reported seconds is the upper bound.
 func transcriptUsage(body []byte, q *llm.Quirks) (u llm.Usage, most *llm.Usage, reported bool) {
 	usage := rawjson.Get(body, "usage")
 	length, hasLength := millisOf(rawjson.Get(body, "duration"))
@@ -272,8 +261,7 @@ func transcriptUsage(body []byte, q *llm.Quirks) (u llm.Usage, most *llm.Usage, 
 	return u, most, hasLength
 }
 
-// millisOf reads a number of seconds, which may have a fraction and may be a
-// string, as the vendor's own are.
+// millisOf reads a number of seconds, possibly with a fraction, as a number or a string; the vendor's own are strings.
 func millisOf(v []byte) (int64, bool) {
 	s := string(v)
 	if t, ok := rawjson.AsString(v); ok {
@@ -294,8 +282,7 @@ func millisOf(v []byte) (int64, bool) {
 	return n*1000 + ms, true
 }
 
-// mediaUsage is a usage object whose details have the names that they have in
-// chats: for images and sound they are in the singular.
+// mediaUsage returns a usage object with the names of details in chats: images and audio use the singular.
 func mediaUsage(v []byte) []byte {
 	if rawjson.KindOf(v) != rawjson.Object {
 		return v

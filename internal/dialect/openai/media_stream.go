@@ -9,25 +9,23 @@ import (
 	"weir/internal/sse"
 )
 
-// MediaDecoder reads one stream of images, of sound, or of what is written
-// down.
+// MediaDecoder reads one stream of images, speech or transcription.
 type MediaDecoder struct {
 	quirks *llm.Quirks
-	speech bool // it is of a text that is read out
-	// of the images that are done
+	speech bool // the stream is speech
+	// of the finished images
 	images, most llm.Usage
-	unsure       bool // the counts of one contradict one another
+	unsure       bool // the counts of an image contradict one another
 	cost         *llm.Money
 }
 
-// NewMediaDecoder decodes one stream.
+// NewMediaDecoder returns a decoder of one stream.
 func NewMediaDecoder(q *llm.Quirks) *MediaDecoder { return &MediaDecoder{quirks: q} }
 
-// NewSpeechDecoder decodes one stream of a text that is read out.
+// NewSpeechDecoder returns a decoder of one stream of speech.
 func NewSpeechDecoder(q *llm.Quirks) *MediaDecoder { return &MediaDecoder{quirks: q, speech: true} }
 
-// Decode appends the events of one frame: pieces, of which only words are looked
-// into, and at the end what was used.
+// Decode appends the events of one frame: pieces, of which it reads only text, and the usage at the end.
 func (d *MediaDecoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) {
 	if string(frame.Data) == "[DONE]" {
 		return append(dst, llm.Event{Kind: llm.EventDone}), nil
@@ -39,7 +37,7 @@ func (d *MediaDecoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, er
 	if kind == "error" || rawjson.Present(rawjson.Get(frame.Data, "error")) {
 		return dst, explain.Reported(frame.Data)
 	}
-	if kind == "transcript.text.delta" { // its words are counted, should nobody tell what they cost
+	if kind == "transcript.text.delta" { // the text is counted in case no usage is reported
 		return append(dst, llm.Event{Kind: llm.EventText, Text: rawjson.Text(rawjson.Get(frame.Data, "delta"))}), nil
 	}
 	if !strings.HasSuffix(kind, ".completed") && !strings.HasSuffix(kind, ".done") {
@@ -56,8 +54,7 @@ func (d *MediaDecoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, er
 	return append(dst, llm.Event{Kind: llm.EventFinish, Finish: llm.FinishStop}, llm.Event{Kind: llm.EventDone}), nil
 }
 
-// usage is what an answer of words or sound says of its usage. What comes out of a speech is
-// tokens of sound where there are no details of it:
+// usage returns the usage of an answer of text or audio. Output of speech without details is audio tokens:
 // SpeechAudioDoneEvent in https://platform.openai.com/docs/api-reference/audio.
 func (d *MediaDecoder) usage(answer []byte) (u llm.Usage, most *llm.Usage, told bool) {
 	u, most, told = transcriptUsage(answer, d.quirks)
@@ -68,8 +65,7 @@ func (d *MediaDecoder) usage(answer []byte) (u llm.Usage, most *llm.Usage, told 
 	return u, most, told
 }
 
-// allOf makes all that came out tokens of one class, in the most that it comes to, too, where
-// there is one.
+// allOf moves all output to one class, also in the upper bound if there is one.
 func allOf(class llm.Class, u, most *llm.Usage) {
 	u[class], u[llm.Output] = u[class]+u[llm.Output], 0
 	if most != nil {
@@ -77,8 +73,7 @@ func allOf(class llm.Class, u, most *llm.Usage) {
 	}
 }
 
-// image appends what there is to say of an image that is done. Others may
-// follow.
+// image appends the events of a finished image. Others may follow.
 func (d *MediaDecoder) image(dst []llm.Event, answer []byte) []llm.Event {
 	n := int(d.images[llm.Images])
 	u, most, cost := imagesUsage(answer, d.quirks)
@@ -105,11 +100,10 @@ func (d *MediaDecoder) image(dst []llm.Event, answer []byte) []llm.Event {
 	return append(dst, e, llm.Event{Kind: llm.EventFinish, Choice: n, Finish: llm.FinishStop})
 }
 
-// MediaEncoder tells of a stream that broke off. Nothing else is ever written
-// but what a provider wrote.
+// MediaEncoder writes the error of a broken stream. All other bytes are the provider's own.
 type MediaEncoder struct{}
 
-// NewMediaEncoder ends one stream.
+// NewMediaEncoder returns an encoder of one stream.
 func NewMediaEncoder(llm.Meta) *MediaEncoder { return &MediaEncoder{} }
 
 // Append writes nothing.

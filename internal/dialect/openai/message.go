@@ -8,7 +8,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// message is a message or a delta with its members by place.
+// message holds the members of a message or a delta.
 type message struct {
 	role, name, callID                    []byte
 	content, refusal                      []byte
@@ -20,8 +20,8 @@ type message struct {
 	extra                                 []llm.Field
 }
 
-// readMessage takes a message apart. Members that are null count as absent;
-// unknown ones are kept only on request.
+// readMessage splits a message into its members. Members that are null count as absent; unknown ones are stored if
+// keepExtra is set.
 func readMessage(v []byte, keepExtra bool) (m message) {
 	for f := range rawjson.Members(v) {
 		if !rawjson.Present(f.Value) {
@@ -79,8 +79,8 @@ func (m *message) place(key []byte) *[]byte {
 	return nil
 }
 
-// messageDecoder decodes the messages of one request. Calls of the time before
-// tools have no id, so they get one, which the function's answer then names.
+// messageDecoder decodes the messages of one request. Calls in the deprecated form have no id, so they get one, which
+// the function's answer then refers to.
 type messageDecoder struct {
 	legacyID string
 	calls    int
@@ -121,8 +121,8 @@ func (d *messageDecoder) decode(m message, param string) (out llm.Message, err e
 	return marked(out, m.cacheControl), err
 }
 
-// marked is the message with the cache mark that stood beside its content, as
-// several routers have it: on its last part, unless that has one.
+// marked returns the message with the cache mark next to its content, as several routers define it, on the last part if
+// that has none.
 func marked(out llm.Message, mark []byte) llm.Message {
 	last := len(out.Parts) - 1
 	switch {
@@ -135,7 +135,7 @@ func marked(out llm.Message, mark []byte) llm.Message {
 	return out
 }
 
-// assistant decodes an assistant's turn: thinking, words, calls, in this order.
+// assistant decodes an assistant's message: thinking, text, calls, in this order.
 func (d *messageDecoder) assistant(out llm.Message, m message, param string) (llm.Message, error) {
 	parts := reasoningParts(&m)
 	parts, err := decodeContent(parts, m.content, param+".content")
@@ -188,7 +188,7 @@ func decodeResult(out llm.Message, m message, callID, param string) (llm.Message
 	return out, nil
 }
 
-// decodeContent appends the parts of a content, of which there may be none.
+// decodeContent appends the parts of a content, which may be empty.
 func decodeContent(parts []llm.Part, v []byte, param string) ([]llm.Part, error) {
 	if v == nil {
 		return parts, nil
@@ -196,8 +196,8 @@ func decodeContent(parts []llm.Part, v []byte, param string) ([]llm.Part, error)
 	return parse.Content{Piece: "part", Text: "text", Part: decodePart}.Append(parts, v, param)
 }
 
-// decodePart reads a content part; one of a type that nobody modelled is kept
-// as it came. It reports false for what is no part at all.
+// decodePart reads a content part; a part of an unknown type is stored unchanged. It reports false if the value is not
+// a part.
 func decodePart(v []byte) (p llm.Part, ok bool) {
 	kind := rawjson.Text(rawjson.Get(v, "type"))
 	if kind == "" {
@@ -225,7 +225,7 @@ func decodePart(v []byte) (p llm.Part, ok bool) {
 	return p, true
 }
 
-// filled is the part with the member that bears the name of its type.
+// filled returns the part with the member under the name of its type.
 func filled(p llm.Part, kind string, v []byte) llm.Part {
 	switch kind {
 	case "text":
@@ -242,7 +242,7 @@ func filled(p llm.Part, kind string, v []byte) llm.Part {
 			Data:   rawjson.Text(rawjson.Get(v, "data")),
 			Format: rawjson.Text(rawjson.Get(v, "format")),
 		}
-		if plain, ok := rawjson.AsString(v); ok { // as Mistral has it
+		if plain, ok := rawjson.AsString(v); ok { // Mistral's form
 			p.Media.Data = plain
 		}
 	case "file":

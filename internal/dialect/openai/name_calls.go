@@ -5,8 +5,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// NameCalls is a reply, or a chunk of a stream, in which calls without an id have the one that id returns for their
-// choice, their index and the name of their function; empty for none. Data is returned where that changes nothing.
+// NameCalls gives calls without an id in a reply or a chunk of a stream the one that id returns for their choice, index
+// and function name; "" for none. It returns data itself if nothing changes.
 func NameCalls(data []byte, id func(choice, index int, name string) string) []byte {
 	position := -1
 	return proof.EditMember(data, "choices", func(choice []byte) []byte {

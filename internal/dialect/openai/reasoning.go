@@ -6,26 +6,25 @@ import (
 	"weir/internal/rawjson"
 )
 
-// What OpenAI's own format has no word for, thinking with its proof, stands in
-// reasoning_details, as OpenRouter has it and most clients give it back:
-// https://openrouter.ai/docs/guides/best-practices/reasoning-tokens. Each detail
-// is a text, a summary or encrypted data, with the format of its vendor. The text
-// alone stands in reasoning_content, too. LiteLLM's thinking_blocks are read as well.
+// OpenAI's own format cannot express thinking with its signature. It is in reasoning_details, as OpenRouter defines it
+// and most clients return it: https://openrouter.ai/docs/guides/best-practices/reasoning-tokens. Each detail is a text,
+// a summary or encrypted data, with the format of its vendor. The text is in reasoning_content, too. The decoder also
+// reads LiteLLM's thinking_blocks.
 const (
 	detailText      = "reasoning.text"
 	detailSummary   = "reasoning.summary"
 	detailEncrypted = "reasoning.encrypted"
 )
 
-// detailFormats are the words for the makers of a proof.
+// detailFormats maps the maker of a signature to its format.
 var detailFormats = []struct{ maker, format string }{
 	{"anthropic", "anthropic-claude-v1"},
 	{"responses", "openai-responses-v1"},
 	{"gemini", "google-gemini-v1"},
 }
 
-// makerOf is who made a proof of that format. A format that nobody listed is a
-// maker that no other wire format knows.
+// makerOf returns the maker of signatures of that format. An unlisted format is a maker that no other wire format
+// knows.
 func makerOf(format string) string {
 	for _, f := range detailFormats {
 		if f.format == format {
@@ -35,8 +34,7 @@ func makerOf(format string) string {
 	return format
 }
 
-// isKnown reports whether thinking is of a vendor whose own wire format is
-// another one.
+// isKnown reports whether the maker of the thinking has a wire format other than this one.
 func isKnown(maker string) bool {
 	return maker != "" && makerOf(formatOf(maker)) == maker && formatOf(maker) != maker && maker != Name
 }
@@ -47,13 +45,13 @@ func formatOf(maker string) string {
 			return f.format
 		}
 	}
-	if maker == Name { // who it was nobody said
+	if maker == Name { // the detail named no maker
 		return ""
 	}
 	return maker
 }
 
-// detail is one of the reasoning_details.
+// detail is an element of reasoning_details.
 type detail struct {
 	kind, text, summary, data, signature, id, format string
 }
@@ -80,8 +78,7 @@ func readDetail(v []byte) (d detail) {
 	return d
 }
 
-// part is the detail as a thought. Encrypted data may be another vendor's proof,
-// sealed.
+// part returns the detail as thinking. Encrypted data may be another vendor's signature, sealed.
 func (d *detail) part() llm.Part {
 	p := llm.Part{Kind: llm.PartReasoning, Text: d.text + d.summary, Signature: d.signature, Redacted: d.data}
 	if d.data != "" {
@@ -92,9 +89,8 @@ func (d *detail) part() llm.Part {
 	return p
 }
 
-// reasoningParts is the thinking of a message. Providers say the same under
-// several names at once, so the first of them counts, but that the one with a
-// proof counts before those without.
+// reasoningParts returns the thinking of a message. Providers repeat it under several names, so the first name counts,
+// except that a name with a signature precedes those without.
 func reasoningParts(m *message) (parts []llm.Part) {
 	text := reasoningText(m)
 	parts = detailParts(m.thoughts)
@@ -107,7 +103,7 @@ func reasoningParts(m *message) (parts []llm.Part) {
 	case !isProved(parts):
 		return []llm.Part{{Kind: llm.PartReasoning, Text: text}}
 	case len(parts) == 1 && parts[0].Text == "" && parts[0].Signature != "" && parts[0].Redacted == "":
-		parts[0].Text = text // the detail is of its proof alone
+		parts[0].Text = text // the detail only has the signature
 	}
 	return parts
 }
@@ -121,8 +117,7 @@ func isProved(parts []llm.Part) bool {
 	return false
 }
 
-// detailParts reads reasoning_details. Encrypted data behind a summary of the
-// same id is of the same thought.
+// detailParts reads reasoning_details. Encrypted data after a summary of the same id belongs to the same thinking.
 func detailParts(v []byte) (parts []llm.Part) {
 	var before detail
 	for _, e := range rawjson.Elements(v) {
@@ -140,7 +135,7 @@ func detailParts(v []byte) (parts []llm.Part) {
 	return parts
 }
 
-// blockParts reads thinking_blocks, which are Anthropic's.
+// blockParts reads thinking_blocks, which have Anthropic's signatures.
 func blockParts(v []byte) (parts []llm.Part) {
 	for _, e := range rawjson.Elements(v) {
 		p := llm.Part{
@@ -165,7 +160,7 @@ func reasoningText(m *message) string {
 	return text.String()
 }
 
-// plainReasoning is the thinking that is told as a string.
+// plainReasoning returns the thinking that is a plain string.
 func plainReasoning(m *message) string {
 	if s := rawjson.Text(m.reasoningContent); s != "" {
 		return s
@@ -173,8 +168,7 @@ func plainReasoning(m *message) string {
 	return rawjson.Text(m.reasoning)
 }
 
-// appendDetails writes the reasoning_details of thoughts, the first of them under
-// that index.
+// appendDetails writes the reasoning_details of the thinking, starting with the given index.
 func appendDetails(dst []byte, thoughts []*llm.Part, index int64, own bool) []byte {
 	dst = append(dst, `,"reasoning_details":[`...)
 	for i, p := range thoughts {
@@ -186,9 +180,8 @@ func appendDetails(dst []byte, thoughts []*llm.Part, index int64, own bool) []by
 	return append(dst, ']')
 }
 
-// appendThought writes a thought, and is the next index. Its proof is written
-// sealed, unless it is in this format's own words, so that no provider of this
-// format is given it for one of its own.
+// appendThought writes one thinking part and returns the next index. It seals the signature if the part is of another
+// format, so that providers of this format do not take it for their own.
 func appendThought(dst []byte, p *llm.Part, index int64, own bool) ([]byte, int64) {
 	text, signature, redacted := p.Text, p.Signature, p.Redacted
 	switch {

@@ -8,13 +8,14 @@ import (
 	"weir/internal/rawjson"
 )
 
-// maxReferences bounds the sources that the content of an answer names: further ones are passed over.
+// maxReferences bounds the sources that the content of an answer names; further ones are ignored.
 const maxReferences = 4096
 
-// references reads the sources, so many at most, that a part of an answer's content names for the text before it, as
-// Mistral has them: ids that the client's own tool gave its results, or pages; nil for any other part
-// (https://docs.mistral.ai/capabilities/citations, undated copy of 2026; tool_reference is of its OpenAPI document). Mistral
-// has no search of its own in Chat Completions (https://docs.mistral.ai/studio/agents/agent-tools/websearch, undated copy).
+// references reads up to most sources that a part of an answer's content names for the text before it, in Mistral's
+// form: ids that the client's own tool assigned to its results, or pages. It returns nil for other parts
+// (https://docs.mistral.ai/capabilities/citations, undated copy of 2026; tool_reference is in its OpenAPI document).
+// Mistral runs no search in Chat Completions (https://docs.mistral.ai/studio/agents/agent-tools/websearch, undated
+// copy).
 func references(part []byte, most int) (list []llm.Source) {
 	get := func(name string) string { return rawjson.Text(rawjson.Get(part, name)) }
 	switch get("type") {
@@ -55,17 +56,17 @@ func refer(m *llm.Message) {
 	m.Cite(claims...)
 }
 
-// span is the text, in bytes, of the sources that were named last.
+// span is the text, in bytes, that the last named sources apply to.
 type span struct{ begin, end int }
 
-// next goes on to the text up to that many bytes, if there is some behind the last.
+// next moves to the text up to end, if there is any after the last span.
 func (s *span) next(end int) {
 	if end > s.end {
 		s.begin, s.end = s.end, end
 	}
 }
 
-// refer appends the sources that a part of the content of a choice names.
+// refer appends the sources that a part of a choice's content names.
 func (d *Decoder) refer(dst []llm.Event, choice int, part []byte) []llm.Event {
 	list := references(part, maxReferences-d.sources.referred)
 	if len(list) == 0 {

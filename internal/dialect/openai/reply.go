@@ -19,10 +19,8 @@ var (
 	errContent     = errors.New("openai: the reply's content is neither text nor a list of parts")
 )
 
-// DecodeReply reads a whole answer. An *llm.Error is one that the provider
-// reported in place of it, and comes with the usage that stood beside it; any other
-// error says that this is not the protocol.
-// Raw JSON in the reply shares memory with body.
+// DecodeReply reads a whole answer. It returns an *llm.Error if the provider reported an error, with the usage next to
+// it; any other error means that the reply violates the protocol. Raw JSON in the reply shares memory with body.
 func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	if err := rawjson.Validate(body, maxDepth); err != nil {
 		return nil, fmt.Errorf("openai: the reply is not JSON: %w", err)
@@ -61,7 +59,7 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	}
 	broken, err := decodeChoices(r, choices)
 	switch {
-	case failed != nil: // what is no answer beside it is none
+	case failed != nil: // other members next to an error do not matter
 		return r, failed
 	case err != nil:
 		return nil, err
@@ -72,7 +70,7 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	return r, nil
 }
 
-// decodeChoices reads the choices of a reply. Broken is one that an error broke off; nil for none.
+// decodeChoices reads the choices of a reply. It returns the choice that an error interrupted as broken, or nil.
 func decodeChoices(r *llm.Reply, choices []byte) (broken []byte, err error) {
 	var calls ran
 	for _, e := range rawjson.Elements(choices) {
@@ -98,11 +96,10 @@ func decodeChoices(r *llm.Reply, choices []byte) (broken []byte, err error) {
 	return broken, nil
 }
 
-// meter reads what an answer took: what was used, what the provider says that it costs,
-// and how it was served.
+// meter reads the metering data of an answer: usage, the provider's cost and the service tier.
 func meter(r *llm.Reply, usage []byte, q *llm.Quirks) {
 	r.Usage, r.Most, r.Reported = DecodeUsage(usage, q)
-	if cost := ProviderCost(usage); cost != nil { // also where counts are missing
+	if cost := ProviderCost(usage); cost != nil { // also if counts are missing
 		r.ProviderCost = cost
 	}
 	if r.Reported {
@@ -110,7 +107,7 @@ func meter(r *llm.Reply, usage []byte, q *llm.Quirks) {
 	}
 }
 
-// decodeChoice reads one choice of a reply, and says whether an error broke it off.
+// decodeChoice reads one choice of a reply and reports whether an error interrupted it.
 func decodeChoice(v []byte, position int) (c llm.Choice, broken bool, err error) {
 	c = llm.Choice{Index: position}
 	var m []byte
@@ -134,7 +131,7 @@ func decodeChoice(v []byte, position int) (c llm.Choice, broken bool, err error)
 			c.Extra = parse.Extra(c.Extra, f)
 		}
 	}
-	if !rawjson.Present(m) && (c.Finish != "" || broken) { // Azure's, of a choice that its filter has kept back
+	if !rawjson.Present(m) && (c.Finish != "" || broken) { // Azure's, of a choice that its filter withheld
 		c.Message.Role = llm.RoleAssistant
 		return c, broken, nil
 	}
@@ -142,7 +139,7 @@ func decodeChoice(v []byte, position int) (c llm.Choice, broken bool, err error)
 		return c, broken, fmt.Errorf("openai: choice %d of the reply has no message", position)
 	}
 	c.Message, err = decodeAnswer(m)
-	c.Finish = parse.Finish(cmp.Or(c.Finish, llm.FinishStop), c.Message.Parts) // some providers call a forced tool with a plain "stop"
+	c.Finish = parse.Finish(cmp.Or(c.Finish, llm.FinishStop), c.Message.Parts) // some providers end a forced tool call with a plain "stop"
 	return c, broken, err
 }
 
@@ -154,7 +151,7 @@ func decodeAnswer(v []byte) (llm.Message, error) {
 	m.audio, m.annotations = nil, nil
 	out, err := d.assistant(llm.Message{Role: llm.RoleAssistant, Extra: m.extra}, m, "message")
 	if err != nil {
-		return out, errContent // not the caller's fault, so not the caller's error
+		return out, errContent // it is not the client's error
 	}
 	if audio != nil {
 		out.Parts = append(out.Parts, decodeSound(audio))
@@ -176,7 +173,7 @@ func decodeAnswer(v []byte) (llm.Message, error) {
 	return out, nil
 }
 
-// decodeSound reads a spoken answer: its words are the part's text.
+// decodeSound reads a spoken answer; its transcript is the part's text.
 func decodeSound(v []byte) llm.Part {
 	p := llm.Part{Kind: llm.PartAudio, Media: &llm.Media{}}
 	for m := range rawjson.Members(v) {
@@ -194,8 +191,8 @@ func decodeSound(v []byte) llm.Part {
 	return p
 }
 
-// finishOf maps the words of all who speak this format. A word that nobody
-// listed is taken for a normal end; none at all stays none.
+// finishOf maps the finish reasons of all providers of this format. An unlisted reason counts as a normal end; an empty
+// one stays empty.
 func finishOf(word string) llm.FinishReason {
 	switch word {
 	case "":
@@ -237,8 +234,8 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	return append(appendFields(dst, r.Extra), '}')
 }
 
-// TierWord is a service tier in OpenAI's words, of which there are few; empty
-// where none says it. An own one is as OpenAI, or who speaks as it does, said it.
+// TierWord returns a service tier in OpenAI's few words; "" if none fits. A tier of this format's own providers (own)
+// stays unchanged.
 func TierWord(modes string, own bool) string {
 	tier := llm.ServiceTier(modes)
 	switch {
@@ -252,8 +249,8 @@ func TierWord(modes string, own bool) string {
 	return ""
 }
 
-// written are the members that an encoded object has already, and the extras
-// of another wire format must not double.
+// written lists the members that an encoded object has already, so that extras of another wire format do not repeat
+// them.
 var written = rawjson.Names{
 	"id", "object", "created", "model", "choices", "usage", "service_tier", "error",
 	"index", "message", "finish_reason", "logprobs", "role", "content", "refusal", "tool_calls", "audio", "images",
@@ -295,8 +292,7 @@ func appendTokens(dst []byte, tokens []byte) []byte {
 	return append(append(append(dst, `{"content":`...), tokens...), `,"refusal":null}`...)
 }
 
-// finishWord is the reason as it is written. A provider that gave none came to
-// a normal end.
+// finishWord returns the reason as written; a missing one becomes a normal end.
 func finishWord(f llm.FinishReason) string {
 	if f == "" {
 		f = llm.FinishStop
@@ -304,7 +300,7 @@ func finishWord(f llm.FinishReason) string {
 	return string(f)
 }
 
-// answer is an assistant's message by member.
+// answer holds an assistant's message by member.
 type answer struct {
 	text, refusal, reasoning string
 	hasText, proved          bool
@@ -315,7 +311,7 @@ type answer struct {
 	characters               int // of the text
 }
 
-// say adds words to the text.
+// say adds text.
 func (a *answer) say(text *llm.Joined, words string) {
 	text.Add(words)
 	a.hasText = true
@@ -347,7 +343,7 @@ func readAnswer(m *llm.Message) (a answer) {
 				a.sound = p
 				continue
 			}
-			a.say(&text, p.Words()) // there is a place for one
+			a.say(&text, p.Words()) // the format has one place for all text
 		case llm.PartImage:
 			if p.Media != nil {
 				a.images = append(a.images, p)

@@ -7,7 +7,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// appendImages writes the images of an answer, as OpenRouter has them:
+// appendImages writes the images of an answer in OpenRouter's form:
 // https://openrouter.ai/docs/guides/overview/multimodal/image-generation.
 func appendImages(dst []byte, images []*llm.Part) []byte {
 	dst = append(dst, `,"images":[`...)
@@ -29,8 +29,8 @@ func appendImage(dst []byte, m *llm.Media, index int64) []byte {
 	return append(rawjson.AppendCount(dst, `},"index":`, index), '}')
 }
 
-// appendSound writes a spoken answer. One of a provider that keeps none has the answer's id, and has expired: nobody can
-// ask for it again.
+// appendSound writes a spoken answer. If the provider does not store it, it has the answer's id and has already
+// expired, because later requests cannot refer to it.
 func appendSound(dst []byte, p *llm.Part, id string, created int64) []byte {
 	media := p.Media
 	if media == nil {

@@ -6,9 +6,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// DecodeRequest builds the tree of a body that passed Scan. What nobody
-// modelled goes to the Extra fields; raw JSON shares memory with body. Errors
-// are *llm.Error.
+// DecodeRequest builds the tree of a body that passed Scan. Unmodelled fields go to the Extra fields; raw JSON shares
+// memory with body. Errors are *llm.Error.
 func DecodeRequest(body []byte) (*llm.Request, error) {
 	r := &llm.Request{ExtraOf: Name}
 	var choice []byte
@@ -43,7 +42,7 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 	return r, nil
 }
 
-// decodeField reads one member and reports whether it has a place in the tree.
+// decodeField reads one member and reports whether the tree models it.
 func decodeField(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	switch string(m.Key()) {
 	case "model":
@@ -105,7 +104,7 @@ func decodeTools(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	switch string(m.Key()) {
 	case "tools":
 		r.Tools, err = parse.AppendTools(r.Tools, m.Value, "tools", decodeTool)
-	case "functions": // which were there before tools
+	case "functions": // the deprecated form of tools
 		r.Tools, err = parse.AppendTools(r.Tools, m.Value, "functions", func(v []byte, at string) (llm.Tool, error) {
 			return parse.Named(decodeFunction(v), at)
 		})
@@ -131,7 +130,7 @@ func stops(v []byte) ([]string, error) {
 	return parse.Strings(v, "stop")
 }
 
-// decodeFormat is nil without an error for a kind that nobody modelled.
+// decodeFormat reads a response format. It returns nil without an error for an unknown type.
 func decodeFormat(v []byte) (*llm.Format, error) {
 	kind := llm.FormatKind(rawjson.Text(rawjson.Get(v, "type")))
 	switch kind {
@@ -197,7 +196,7 @@ func decodeFunction(v []byte) (t llm.Tool) {
 			}
 		case "strict":
 			t.Strict = parse.OptionalBool(m.Value)
-		case "cache_control": // where some routers have it
+		case "cache_control": // the place of some routers
 			if rawjson.Present(m.Value) {
 				t.CacheControl = m.Value
 			}
@@ -208,7 +207,7 @@ func decodeFunction(v []byte) (t llm.Tool) {
 	return t
 }
 
-// decodeToolChoice is nil for a choice that nobody modelled.
+// decodeToolChoice reads a tool choice. It returns nil for an unknown one.
 func decodeToolChoice(v []byte) *llm.ToolChoice {
 	switch word := rawjson.Text(v); word {
 	case "none", "auto", "required":
@@ -229,8 +228,8 @@ func decodeToolChoice(v []byte) *llm.ToolChoice {
 	return &llm.ToolChoice{Mode: llm.ToolsNamed, Name: name}
 }
 
-// DecodeAllowed reads a choice among some of the functions, whose names are at that path of each; nil for one that
-// nobody modelled: https://platform.openai.com/docs/guides/function-calling#allowed-tools (undated copy of 2026).
+// DecodeAllowed reads a choice among some of the functions, with the path of their names in each; nil for an unknown
+// one: https://platform.openai.com/docs/guides/function-calling#allowed-tools (undated copy of 2026).
 func DecodeAllowed(v []byte, path ...string) *llm.ToolChoice {
 	c := &llm.ToolChoice{Mode: llm.ToolMode(rawjson.Text(rawjson.Get(v, "mode")))}
 	if c.Mode != llm.ToolsAuto && c.Mode != llm.ToolsRequired {

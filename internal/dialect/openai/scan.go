@@ -8,7 +8,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// fields are the members of a request that are acted on, or decide its price.
+// fields are the members of a request that the gateway reads or that decide its price.
 var fields = rawjson.Names{
 	"model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens", "n",
 	"service_tier", "tools", "functions", "web_search_options", "modalities",
@@ -17,9 +17,8 @@ var fields = rawjson.Names{
 
 var streamFields = rawjson.Names{"include_usage"}
 
-// Scan validates the body as strict JSON and reads its head. Of two output
-// caps the larger one counts: providers differ in which they obey. Errors are
-// *llm.Error.
+// Scan validates the body as strict JSON and reads its head. The larger of two output caps counts, because providers
+// differ in the one they obey. Errors are *llm.Error.
 func Scan(body []byte, _ *http.Request) (llm.Head, error) {
 	h, err := parse.Body(body, parse.Complaint, "with a model and messages")
 	if err != nil {
@@ -27,8 +26,8 @@ func Scan(body []byte, _ *http.Request) (llm.Head, error) {
 	}
 	err = parse.Members(body, fields, "", func(m rawjson.Member) error { return scanMember(&h, m) })
 	if err == nil && h.NoCap != "" && h.MaxOutput > 0 {
-		err = llm.Invalid(legacyOutputCap, "One of max_tokens and max_completion_tokens says that there is no limit, the other "+
-			"gives one. Leave one of them out.")
+		err = llm.Invalid(legacyOutputCap, "One of max_tokens and max_completion_tokens means no limit, the other "+
+			"sets one. Leave one of them out.")
 	}
 	if err != nil {
 		return llm.Head{}, err
@@ -71,8 +70,8 @@ func scanMember(h *llm.Head, m rawjson.Member) (err error) {
 	return err
 }
 
-// ScanAttribution notes where a request says for whom and for what it is. Of the two names of the end user
-// OpenAI's newer one counts where it is not empty: https://platform.openai.com/docs/api-reference/chat/create (undated copy of 2026).
+// ScanAttribution records where a request names its end user and its tags. OpenAI's newer name of the end user counts
+// if it is not empty: https://platform.openai.com/docs/api-reference/chat/create (undated copy of 2026).
 func ScanAttribution(h *llm.Head, m rawjson.Member) {
 	switch string(m.Key()) {
 	case "metadata":
@@ -88,26 +87,24 @@ func ScanAttribution(h *llm.Head, m rawjson.Member) {
 	}
 }
 
-// IsLongCache says whether options of the prompt cache ask for longer than the 30 minutes that
-// prices of writes to it are for (https://developers.openai.com/api/docs/guides/prompt-caching,
-// undated copy of 2026).
+// IsLongCache reports whether options of the prompt cache request more than 30 minutes, the time that prices of cache
+// writes cover (https://developers.openai.com/api/docs/guides/prompt-caching, undated copy of 2026).
 func IsLongCache(options []byte) bool {
 	ttl := rawjson.Get(options, "ttl")
 	return rawjson.Present(ttl) && rawjson.Text(ttl) != "30m"
 }
 
-// refuseDeferred refuses xAI's switch that has a chat answered with an id, by which the
-// answer is to be fetched later, where no gateway could meter it:
-// https://docs.x.ai/developers/advanced-api-usage/deferred-chat-completions (undated copy).
+// refuseDeferred refuses xAI's deferred option: the provider returns an id and the client fetches the answer later,
+// which no gateway can meter: https://docs.x.ai/developers/advanced-api-usage/deferred-chat-completions (undated copy).
 func refuseDeferred(v []byte) error {
 	if deferred, err := parse.Bool(v, "deferred"); !deferred {
 		return err
 	}
 	return llm.Invalid("deferred",
-		"Chats are not answered later here. Leave deferred out; an answer that takes long can be streamed.")
+		"Deferred chats are not supported. Leave deferred out, and set \"stream\": true for an answer that takes long.")
 }
 
-// RaiseCap takes note of an output cap of that name.
+// RaiseCap records an output cap of that name.
 func RaiseCap(h *llm.Head, v []byte, name string) error {
 	if isNoCap(v) {
 		h.NoCap = name
@@ -118,15 +115,16 @@ func RaiseCap(h *llm.Head, v []byte, name string) error {
 	return err
 }
 
-// isNoCap reports whether an output cap is one that servers of one's own take for none:
-// https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md (n_predict), https://lmstudio.ai/docs/app/api/endpoints/openai
-// (undated copies). Who takes it for a mistake is not asked.
+// isNoCap reports whether self-hosted servers read an output cap as no limit:
+// https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md (n_predict),
+// https://lmstudio.ai/docs/app/api/endpoints/openai (undated copies). Providers that refuse such a value get no
+// request.
 func isNoCap(v []byte) bool {
 	n, ok := rawjson.AsInt(v)
 	return ok && (n == 0 || n == -1)
 }
 
-// CapOrNone is an output cap; nil for none.
+// CapOrNone reads an output cap; nil for no limit.
 func CapOrNone(v []byte, name string) (*int64, error) {
 	if isNoCap(v) {
 		return nil, nil

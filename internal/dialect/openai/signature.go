@@ -6,17 +6,16 @@ import (
 	"weir/internal/rawjson"
 )
 
-// extraContent is where Gemini's thought signatures stand in this format: on a
-// tool call, or on the message or delta for its text. They have to come back in
-// later turns: https://ai.google.dev/gemini-api/docs/thought-signatures. Those that
-// the gateway writes are sealed, so that no provider of this format is given them.
+// extraContent is the member with Gemini's thought signatures: on a tool call, or on the message or delta of its text.
+// Later requests must return them: https://ai.google.dev/gemini-api/docs/thought-signatures. The gateway seals those
+// that it writes, so that no provider of this format receives them.
 const extraContent = "extra_content"
 
-// google is who makes these signatures: the wire format of the vendor.
+// google is the maker of these signatures: the name of its wire format.
 const google = "gemini"
 
-// googleSignature reads the signature of an extra_content, and whether nothing
-// else stands in it. Vertex AI has been seen to name it after itself.
+// googleSignature reads the signature of an extra_content, and reports whether it is the only member. Vertex AI
+// sometimes uses its own name.
 func googleSignature(v []byte) (signature string, alone bool) {
 	for vendor := range rawjson.Members(v) {
 		if !vendor.Is("google") && !vendor.Is("vertex") {
@@ -36,13 +35,13 @@ func googleSignature(v []byte) (signature string, alone bool) {
 	return signature, alone
 }
 
-// appendSignature writes it, sealed, as the last member of an object that is not closed.
+// appendSignature writes the sealed signature as the last member of an open object.
 func appendSignature(dst []byte, signature string) []byte {
 	dst = append(dst, `,"extra_content":{"google":{"thought_signature":`...)
 	return append(rawjson.AppendString(dst, proof.Seal(proof.Proof{Maker: google, Signature: signature})), "}}"...)
 }
 
-// unsigned is a message, or a tool call, without a signature that is sealed.
+// unsigned returns a message or a tool call without a sealed signature.
 func unsigned(object []byte) []byte {
 	if !proof.Within(rawjson.Get(object, extraContent)) {
 		return object
@@ -55,8 +54,7 @@ func unsigned(object []byte) []byte {
 	})
 }
 
-// signText puts a message's signature on its last text; where it has none, on
-// an empty one.
+// signText puts a message's signature on its last text, or on a new empty one.
 func signText(parts []llm.Part, signature string) []llm.Part {
 	for i := len(parts) - 1; i >= 0; i-- {
 		if parts[i].Kind == llm.PartText {
@@ -67,7 +65,7 @@ func signText(parts []llm.Part, signature string) []llm.Part {
 	return append(parts, llm.Part{Kind: llm.PartText, Signature: signature, Maker: google})
 }
 
-// textSignature is the signature of the last text that has one.
+// textSignature returns the signature of the last text that has one.
 func textSignature(parts []llm.Part) (signature string) {
 	for i := range parts {
 		if p := &parts[i]; p.Kind == llm.PartText && p.Signature != "" {
@@ -77,8 +75,7 @@ func textSignature(parts []llm.Part) (signature string) {
 	return signature
 }
 
-// signEvents puts a delta's signature on the last of its pieces of text; where
-// it has none, on an empty one.
+// signEvents puts a delta's signature on its last piece of text, or on a new empty one.
 func signEvents(dst []llm.Event, from, choice int, extra []byte) []llm.Event {
 	signature, _ := googleSignature(extra)
 	if signature == "" {

@@ -11,11 +11,10 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Splice appends to dst a body of this format with the provider's model name,
-// a request for usage where it is a stream, and an output cap where one is to
-// be put in and the client gave none, null, or one that is none. Every other byte stays, but for top-level fields that the
-// provider calls by another name or refuses, and for the proofs of what other
-// vendors' models thought. The head is that of Scan.
+// Splice appends to dst a body of this format with the provider's model name, a request for usage if it is a stream,
+// and an output cap if s sets one and the client sent none, null, or a value that means no limit. All other bytes stay,
+// except top-level fields that the provider names otherwise or refuses, and signatures of other vendors' thinking. The
+// head is that of Scan.
 func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	if q == nil {
 		q = &llm.Quirks{}
@@ -32,7 +31,7 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 		h = relocate(body)
 	}
 	edits := make([]rawjson.Edit, 0, 3)
-	var front []byte // members that are put in front of the others
+	var front []byte // members written before the others
 	model := rawjson.AppendString(nil, s.Model)
 	if h.ModelSpan.Present() {
 		edits = append(edits, compose.Replace(h.ModelSpan, model))
@@ -65,8 +64,7 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	return rawjson.Splice(dst, body, edits...)
 }
 
-// withoutForeign is a message without the proofs of another vendor, and without
-// the list of them where that has no others.
+// withoutForeign returns a message without other vendors' signatures, and without their list if it is then empty.
 func withoutForeign(message []byte) []byte {
 	message = proof.EditMember(unsigned(message), "tool_calls", unsigned)
 	stripped := proof.EditMember(message, "reasoning_details", func(v []byte) []byte {
@@ -86,8 +84,7 @@ func withoutForeign(message []byte) []byte {
 	})
 }
 
-// askForUsage changes the stream options, which may be null, and keeps what
-// else they hold.
+// askForUsage sets the option for usage; the options may be null, and their other members stay.
 func askForUsage(body []byte, s llm.Span) rawjson.Edit {
 	options := body[s.Start:s.End]
 	if rawjson.KindOf(options) != rawjson.Object {
@@ -106,7 +103,7 @@ func capField(q *llm.Quirks) string {
 	return outputCap
 }
 
-// quirky reports whether the provider would stumble over the body.
+// quirky reports whether the provider needs another form of the body.
 func quirky(body []byte, q *llm.Quirks) bool {
 	if q.MaxOutputField == "" && !q.NoStreamOptions && q.RequiredToolChoice == "" && len(q.Rename) == 0 &&
 		len(q.Drop) == 0 {
@@ -120,8 +117,8 @@ func quirky(body []byte, q *llm.Quirks) bool {
 	return false
 }
 
-// quirkOf is the member in the provider's words; an empty name leaves it out.
-// A cap under the name that the provider ignores would be no cap.
+// quirkOf returns the member in the provider's form; an empty name drops it. A cap under a name that the provider
+// ignores would not limit anything.
 func quirkOf(m rawjson.Member, q *llm.Quirks) (name string, value []byte) {
 	name, value = m.Name(), m.Value
 	switch {
@@ -138,8 +135,8 @@ func quirkOf(m rawjson.Member, q *llm.Quirks) (name string, value []byte) {
 	return name, value
 }
 
-// requirk writes the body anew in the provider's words. Of two output caps
-// that become one, the one that is not deprecated counts, if it has a value.
+// requirk rewrites the body in the provider's form. If two output caps become one, the one that is not deprecated
+// counts, if it has a value.
 func requirk(body []byte, q *llm.Quirks) []byte {
 	out := append(make([]byte, 0, len(body)+64), '{')
 	limit := capOf(body)
@@ -158,7 +155,7 @@ func requirk(body []byte, q *llm.Quirks) []byte {
 
 func isCap(name string) bool { return name == outputCap || name == legacyOutputCap }
 
-// capOf is the name under which the body has its output cap.
+// capOf returns the name of the body's output cap.
 func capOf(body []byte) string {
 	if rawjson.Present(rawjson.Get(body, outputCap)) {
 		return outputCap
@@ -166,7 +163,7 @@ func capOf(body []byte) string {
 	return legacyOutputCap
 }
 
-// relocate finds the places that Splice needs in a body of its own making.
+// relocate finds the places that Splice needs in a rewritten body.
 func relocate(body []byte) *llm.Head {
 	return &llm.Head{
 		Open: 1, Empty: len(body) == 2,

@@ -21,35 +21,34 @@ var errNotObject = errors.New("openai: a frame of the stream is not an object")
 type Decoder struct {
 	q       *llm.Quirks
 	started bool
-	plain   [maxChoices]bool // its thinking is told as a string
-	said    [maxChoices]bool // something came of it
+	plain   [maxChoices]bool // its thinking is a plain string
+	said    [maxChoices]bool // it has content
 	calls   []openCall
-	kept    int // bytes of theirs
+	kept    int // their bytes
 	ran     ran
 	model   string
-	tier    string // the last one that was told
+	tier    string // the last reported tier
 	usages  usages
-	halves  map[int]string // of characters with which the texts of choices ended so far
+	halves  map[int]string // incomplete characters at the end of the choices' texts so far
 	texts   position.Texts
 	listed  listed // of the first choice
-	cited   bool   // it has an annotation
+	cited   bool   // the first choice has an annotation
 	sources sources
 
-	alike  alike.Shape // of the last chunk, if it was a piece of text alone
-	spoken []byte      // the text of a chunk as it stands in it; nil for none
-	of     int         // the choice that it is of
-	beside bool        // the chunk has more, of which something may be kept though it says nothing yet
+	alike  alike.Shape // of the last chunk, if it was only a piece of text
+	spoken []byte      // the chunk's text as JSON; nil for none
+	of     int         // its choice
+	beside bool        // the chunk has other data that the decoder may store without an event
 }
 
-// NewDecoder decodes one streamed answer.
+// NewDecoder returns a decoder of one stream.
 func NewDecoder(q *llm.Quirks) *Decoder { return &Decoder{q: q} }
 
-// Size is how many bytes of calls, searches and citations are kept.
+// Size returns the stored bytes of calls, searches and citations.
 func (d *Decoder) Size() int { return d.kept + d.sources.kept }
 
-// Decode appends the events of one frame to dst. A *llm.Error is an error that
-// the provider reported in the stream, and comes with the events that stood
-// beside it; any other error is a frame that is not the protocol.
+// Decode appends the events of one frame to dst. It returns an *llm.Error if the provider reported an error in the
+// stream, with the events next to it; any other error means that the frame violates the protocol.
 func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) {
 	data := bytes.TrimSpace(frame.Data)
 	switch {
@@ -83,7 +82,7 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 	return dst, nil
 }
 
-// events appends what a chunk says. Broken is a choice that an error broke off; nil for none.
+// events appends the events of a chunk. It returns the choice that an error interrupted as broken, or nil.
 func (d *Decoder) events(dst []llm.Event, c *chunk) (_ []llm.Event, broken []byte) {
 	if !d.started && (rawjson.Text(c.id) != "" || c.hasChoice) {
 		d.started = true
@@ -123,12 +122,12 @@ func (d *Decoder) events(dst []llm.Event, c *chunk) (_ []llm.Event, broken []byt
 	return dst, broken
 }
 
-// chunk is a frame's object by place.
+// chunk holds the members of a frame's object.
 type chunk struct {
 	id, model, created, tier []byte
 	choices, usage, failure  []byte
-	results, citations       []byte // sources that it lists
-	padding                  []byte // which hides the length of the text
+	results, citations       []byte // listed sources
+	padding                  []byte // hides the length of the text
 	hasChoice                bool
 }
 
@@ -216,15 +215,15 @@ func (d *Decoder) end(dst []llm.Event, index int, reason llm.FinishReason) []llm
 	d.usages.end(index)
 	switch called := d.last(index) != nil; {
 	case reason == llm.FinishStop && called:
-		reason = llm.FinishToolCalls // some providers call a forced tool with a plain "stop"
+		reason = llm.FinishToolCalls // some providers end a forced tool call with a plain "stop"
 	case reason == llm.FinishToolCalls && !called:
 		reason = llm.FinishStop
 	}
 	return append(dst, llm.Event{Kind: llm.EventFinish, Choice: index, Finish: reason})
 }
 
-// endAll appends the ends of choices of which none was told before the end marker: some servers tell no finish
-// reasons, and the marker says that the answer is whole.
+// endAll appends the missing ends of choices at the end marker: some servers send no finish reasons, and the marker
+// shows that the answer is complete.
 func (d *Decoder) endAll(dst []llm.Event) []llm.Event {
 	for index := range d.said {
 		if (d.said[index] || d.last(index) != nil) && !d.usages.ended[index] {
@@ -277,8 +276,7 @@ func (d *Decoder) delta(dst []llm.Event, choice int, v []byte) []llm.Event {
 	return dst
 }
 
-// reasoning appends the thinking of a delta, and its proofs. A text that was told
-// as a string stands once more among the details.
+// reasoning appends the thinking of a delta and its signatures. A text sent as a string is repeated in the details.
 func (d *Decoder) reasoning(dst []llm.Event, choice int, m *message) []llm.Event {
 	text := plainReasoning(m)
 	d.plain[choice] = d.plain[choice] || text != ""
@@ -303,8 +301,7 @@ func (d *Decoder) reasoning(dst []llm.Event, choice int, m *message) []llm.Event
 	return dst
 }
 
-// content appends the pieces of a delta's content: a string, or Mistral's
-// array of text and thinking.
+// content appends the pieces of a delta's content: a string, or Mistral's array of text and thinking.
 func (d *Decoder) content(dst []llm.Event, choice int, v []byte) []llm.Event {
 	if s, half, ok := rawjson.AsPiece(d.halves[choice], v); ok {
 		if half != d.halves[choice] {
@@ -339,7 +336,7 @@ func (d *Decoder) content(dst []llm.Event, choice int, v []byte) []llm.Event {
 	return dst
 }
 
-// say is a piece of the text of a choice.
+// say returns the event of a piece of a choice's text.
 func (d *Decoder) say(choice int, text string) llm.Event {
 	d.texts.Of(choice).Add(text)
 	if choice == 0 {
@@ -348,7 +345,7 @@ func (d *Decoder) say(choice int, text string) llm.Event {
 	return llm.Event{Kind: llm.EventText, Choice: choice, Text: text}
 }
 
-// wait keeps half of a character until the rest of it comes.
+// wait stores an incomplete character until the rest arrives.
 func (d *Decoder) wait(choice int, half string) {
 	if d.halves == nil {
 		d.halves = map[int]string{}
@@ -356,7 +353,7 @@ func (d *Decoder) wait(choice int, half string) {
 	d.halves[choice] = half
 }
 
-// Idle reports whether a chunk tells nothing but that the answer begins, or is an error alone.
+// Idle reports whether a chunk only begins the answer or only has an error.
 func Idle(frame sse.Event) bool {
 	for _, choice := range rawjson.Elements(readChunk(frame.Data).choices) {
 		if !isIdle(choice) {
@@ -366,7 +363,7 @@ func Idle(frame sse.Event) bool {
 	return true
 }
 
-// isIdle is Idle of a choice, or of its delta.
+// isIdle does the same for a choice or its delta.
 func isIdle(v []byte) bool {
 	for m := range rawjson.Members(v) {
 		switch string(m.Key()) {

@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	// maxCalls bounds the tool calls that a stream may open; more are passed over.
+	// maxCalls bounds the tool calls of a stream; further ones are ignored.
 	maxCalls = 1024
-	// maxPieced is up to how many bytes a name is put together of pieces.
+	// maxPieced bounds a name that arrives in pieces, in bytes.
 	maxPieced = 1024
-	// maxEarly bounds the arguments of a stream, in bytes, that wait for the names of their calls.
+	// maxEarly bounds the arguments of a stream, in bytes, that arrive before the names of their calls.
 	maxEarly = 1 << 20
 )
 
@@ -19,18 +19,18 @@ const (
 type openCall struct {
 	choice   int
 	position int // among the calls of its choice
-	index    int // as the provider counts
+	index    int // the provider's index
 	id       string
-	given    bool // the id is the provider's
+	given    bool // the provider sent the id
 
 	name, signature string
-	early           []byte // arguments that came before the name
-	told            bool   // the event that opens it is out
+	early           []byte // arguments before the name
+	told            bool   // its opening event was emitted
 }
 
 // callDelta is one tool call of one delta.
 type callDelta struct {
-	index     int // -1 when the provider gave none
+	index     int // -1 if the provider sent none
 	id, name  string
 	arguments string
 	signature string
@@ -59,9 +59,8 @@ func readCall(v []byte) callDelta {
 	return c
 }
 
-// call appends the events of one delta: one that opens the call, with its id
-// and name, and one with a piece of its arguments. A name may come in pieces, or
-// again, until there are arguments; or behind some of these, which wait for it.
+// call appends the events of one delta: the opening of the call with its id and name, and a piece of its arguments. A
+// name may arrive in pieces or repeatedly until arguments arrive; arguments before the name wait for it.
 func (d *Decoder) call(dst []llm.Event, choice int, c callDelta) []llm.Event {
 	open := d.find(choice, c)
 	switch {
@@ -94,7 +93,7 @@ func (d *Decoder) call(dst []llm.Event, choice int, c callDelta) []llm.Event {
 	})
 }
 
-// learn takes note of what a delta says of a call of which nothing was told yet.
+// learn stores a delta's data of a call that was not reported yet.
 func (d *Decoder) learn(open *openCall, c *callDelta) {
 	if c.name != open.name && len(open.name) < maxPieced {
 		open.name += c.name
@@ -110,7 +109,7 @@ func (d *Decoder) learn(open *openCall, c *callDelta) {
 	}
 }
 
-// begin tells of a call with what came of its arguments, unless that was done.
+// begin reports a call with the arguments so far, unless it was reported.
 func (d *Decoder) begin(dst []llm.Event, open *openCall) []llm.Event {
 	if open.told {
 		return dst
@@ -129,7 +128,7 @@ func (d *Decoder) begin(dst []llm.Event, open *openCall) []llm.Event {
 	return dst
 }
 
-// beginAll tells of all calls of a choice that has ended.
+// beginAll reports all calls of a choice that has ended.
 func (d *Decoder) beginAll(dst []llm.Event, choice int) []llm.Event {
 	for i := range d.calls {
 		if d.calls[i].choice == choice {
@@ -139,7 +138,7 @@ func (d *Decoder) beginAll(dst []llm.Event, choice int) []llm.Event {
 	return dst
 }
 
-// makerOfCall is who made the signature of a call; nobody where there is none.
+// makerOfCall returns the maker of a call's signature, or "".
 func makerOfCall(signature string) string {
 	if signature == "" {
 		return ""
@@ -147,7 +146,7 @@ func makerOfCall(signature string) string {
 	return google
 }
 
-// find is the call that a delta continues, or nil.
+// find returns the call that a delta continues, or nil.
 func (d *Decoder) find(choice int, c callDelta) *openCall {
 	for i := len(d.calls) - 1; i >= 0; i-- {
 		if open := &d.calls[i]; open.choice == choice && c.continues(open) {
@@ -157,9 +156,8 @@ func (d *Decoder) find(choice int, c callDelta) *openCall {
 	return nil
 }
 
-// continues reports whether the delta belongs to an open call. Some providers
-// leave the index out, some number every call 0, some repeat id and name on
-// every delta.
+// continues reports whether the delta belongs to an open call. Some providers omit the index, some number every call 0,
+// some repeat id and name on every delta.
 func (c *callDelta) continues(open *openCall) bool {
 	switch {
 	case c.index >= 0 && c.index != open.index:
@@ -189,7 +187,7 @@ func (d *Decoder) open(choice int, c callDelta) *openCall {
 	return &d.calls[len(d.calls)-1]
 }
 
-// last is the newest call of a choice, or nil.
+// last returns the newest call of a choice, or nil.
 func (d *Decoder) last(choice int) *openCall {
 	for i := len(d.calls) - 1; i >= 0; i-- {
 		if d.calls[i].choice == choice {

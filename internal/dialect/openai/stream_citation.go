@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	// maxWaiting bounds the citations of a stream that are kept until their text is there.
+	// maxWaiting bounds the citations of a stream that wait for their text.
 	maxWaiting = 4096
-	// maxSourceBytes bounds the searches and citations of a stream that are kept.
+	// maxSourceBytes bounds the stored searches and citations of a stream.
 	maxSourceBytes = 4 << 20
 )
 
-// sources holds the searches and sources that a stream has named so far, as far as later pieces need them.
+// sources holds the searches and sources of a stream that later pieces need.
 type sources struct {
-	executed map[int]*executed // searches of choices
-	waiting  []llm.Event       // claims that came before there was a text
-	kept     int               // bytes of all that were kept so far
-	spans    map[int]*span     // of the texts of choices, that sources were named for
-	referred int               // sources of these
+	executed map[int]*executed // of the choices
+	waiting  []llm.Event       // claims before any text
+	kept     int               // bytes stored so far
+	spans    map[int]*span     // texts of the choices that have sources
+	referred int               // number of sources
 }
 
-// cite appends the citations of a delta. One that comes before there is a text, as OpenRouter has those of its search, is of
-// the whole text, and told once that is there.
+// cite appends the citations of a delta. A citation before any text, as OpenRouter sends those of its search, applies
+// to the whole text and is reported at its end.
 func (d *Decoder) cite(dst []llm.Event, choice int, annotations []byte) []llm.Event {
 	for i, v := range rawjson.Elements(annotations) {
 		if i == parse.MaxSources {
@@ -47,7 +47,7 @@ func (d *Decoder) cite(dst []llm.Event, choice int, annotations []byte) []llm.Ev
 	return dst
 }
 
-// citeAll appends the citations of a choice, which ends, that came before its text.
+// citeAll appends the citations of an ending choice that arrived before its text.
 func (d *Decoder) citeAll(dst []llm.Event, choice int) []llm.Event {
 	end := d.texts.Of(choice).Bytes()
 	isOf := func(ev llm.Event) bool { return ev.Choice == choice }

@@ -13,36 +13,36 @@ import (
 
 // Encoder writes one stream of chat.completion.chunk objects.
 type Encoder struct {
-	opening []byte // what every event begins with
+	opening []byte // beginning of every event
 	id      string
 	created int64
 	usage   bool // the client asked for usage
 	begun   [maxChoices]bool
 	thought map[int]*openThought // by choice
-	kept    int                  // bytes of all of them
+	kept    int                  // bytes of all thinking
 	notes   map[int][]byte       // annotations, by choice
-	noted   int                  // bytes of all of them
+	noted   int                  // bytes of all annotations
 	images  int64
 
 	called *llm.Called
 	calls  calls
 	texts  position.Texts
 
-	followed bool // the opening is that of another's stream
+	followed bool // the opening is that of a followed stream
 }
 
-// maxThought bounds, in bytes, the thinking of all choices that is kept for its
-// proof, beside which it stands once more. A longer one goes without.
+// maxThought bounds, in bytes, the stored thinking of all choices; it is repeated with its signature. Longer thinking
+// is not repeated.
 const maxThought = 4 << 20
 
-// openThought is the thinking of a choice that has no proof yet.
+// openThought is the thinking of a choice that has no signature yet.
 type openThought struct {
 	text []byte
-	long bool  // it is longer than what is kept
+	long bool  // longer than the bound
 	told int64 // details so far
 }
 
-// NewEncoder encodes one streamed answer.
+// NewEncoder returns an encoder of one stream.
 func NewEncoder(m llm.Meta) *Encoder {
 	return &Encoder{
 		opening: opening(m.ID, m.Model, m.Created), id: m.ID, created: m.Created, usage: m.IncludeUsage, called: m.Called,
@@ -57,8 +57,8 @@ func opening(id, model string, created int64) []byte {
 	return append(o, `,"choices":[`...)
 }
 
-// Append writes a piece of the answer. The first piece of a choice follows a
-// chunk with its role; nothing is written before there is a piece.
+// Append writes a piece of the answer. A chunk with the role precedes the first piece of a choice; before that it
+// writes nothing.
 func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	if ev.Choice < 0 || ev.Choice >= maxChoices {
 		return dst
@@ -84,11 +84,10 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	return dst
 }
 
-// Size is how many bytes of thinking, annotations and calls are kept.
+// Size returns the stored bytes of thinking, annotations and calls.
 func (e *Encoder) Size() int { return e.kept + e.noted + e.calls.size() }
 
-// proof takes note of a piece of thinking, and writes the whole thought with its
-// proof, if this is it.
+// proof stores a piece of thinking, and writes the whole thinking when its signature arrives.
 func (e *Encoder) proof(dst []byte, ev *llm.Event) []byte {
 	t := e.thought[ev.Choice]
 	if t == nil {
@@ -121,7 +120,7 @@ func (e *Encoder) proof(dst []byte, ev *llm.Event) []byte {
 	return e.closeDelta(append(dst, ']'))
 }
 
-// other writes an image, a sound, or in place of what has no word here words.
+// other writes an image, a sound, or text in place of a part that the format cannot express.
 func (e *Encoder) other(dst []byte, ev *llm.Event) []byte {
 	kind := llm.PartKind(0)
 	if ev.Media != nil {
@@ -144,8 +143,8 @@ func (e *Encoder) other(dst []byte, ev *llm.Event) []byte {
 	return dst
 }
 
-// note keeps a citation for the end of its choice. OpenAI's SDK for Node takes the annotations of the last delta that has
-// any for those of the message, and the one for Python fails at a second list of them.
+// note stores a citation until the end of its choice. OpenAI's SDK for Node uses the annotations of the last delta that
+// has any as those of the message, and the one for Python fails at a second list.
 func (e *Encoder) note(ev *llm.Event) {
 	if e.notes == nil {
 		e.notes = map[int][]byte{}
@@ -182,8 +181,8 @@ func (e *Encoder) signedText(dst []byte, ev *llm.Event) []byte {
 	return e.closeText(appendSignature(dst, ev.Signature), ev.Tokens)
 }
 
-// appendCallDelta writes the tool_calls of a delta: with id, type and name
-// where the call opens, with the arguments alone where it goes on.
+// appendCallDelta writes the tool_calls of a delta: with id, type and name if the call opens, otherwise only the
+// arguments.
 func appendCallDelta(dst []byte, ev *llm.Event) []byte {
 	dst = rawjson.AppendCount(dst, `"tool_calls":[{"index":`, int64(ev.Tool.Index))
 	if ev.Tool.ID != "" || ev.Tool.Name != "" {
@@ -200,7 +199,7 @@ func appendCallDelta(dst []byte, ev *llm.Event) []byte {
 	return append(dst, "}]"...)
 }
 
-// open begins a chunk with one delta, after the role where it is the first.
+// open begins a chunk with one delta; before the first delta of a choice it writes the role.
 func (e *Encoder) open(dst []byte, choice int) []byte {
 	if !e.begun[choice] {
 		e.begun[choice] = true
@@ -217,13 +216,13 @@ func (e *Encoder) openDelta(dst []byte, choice int) []byte {
 
 func (e *Encoder) closeDelta(dst []byte) []byte { return e.closeText(dst, nil) }
 
-// closeText ends a chunk with one delta, and with the tokens of its text.
+// closeText ends a chunk with one delta and the log probabilities of its text.
 func (e *Encoder) closeText(dst, tokens []byte) []byte {
 	dst = appendTokens(append(dst, `},"logprobs":`...), tokens)
 	return e.closeChunk(append(dst, `,"finish_reason":null}`...))
 }
 
-// closeChunk ends a chunk. Where usage was asked for, each has a null one.
+// closeChunk ends a chunk, with a null usage if the client requested usage.
 func (e *Encoder) closeChunk(dst []byte) []byte {
 	dst = append(dst, ']')
 	if e.usage {
@@ -232,8 +231,8 @@ func (e *Encoder) closeChunk(dst []byte) []byte {
 	return append(dst, "}\n\n"...)
 }
 
-// Finish writes the finish reason of every choice, the usage in a chunk of its
-// own where it was asked for, and the end marker.
+// Finish writes the finish reason of every choice, the usage in a chunk of its own if the client requested it, and the
+// end marker.
 func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 	dst = e.endCustom(dst)
 	for i, reason := range f.Finish {

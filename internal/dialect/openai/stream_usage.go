@@ -2,18 +2,17 @@ package openai
 
 import "weir/internal/llm"
 
-// usages adds up what a stream tells of its usage. llama.cpp's server ends each of several choices with a usage of that
-// choice's own, alone in a chunk behind the choice's end
-// (https://github.com/ggml-org/llama.cpp/blob/master/tools/server/server-task.cpp). Others tell of all choices: OpenAI
-// and vLLM once, behind the last one's end, and some of all so far, beside the choices.
+// usages adds up the usage of a stream. llama.cpp's server ends each of several choices with the usage of that choice,
+// in a chunk after the choice's end (https://github.com/ggml-org/llama.cpp/blob/master/tools/server/server-task.cpp).
+// Others report all choices: OpenAI and vLLM once after the last end, and some all so far, next to the choices.
 type usages struct {
 	ended [maxChoices]bool
 	ends  int       // choices that have ended
-	told  int       // of these, before the last usage that came alone
-	sum   llm.Usage // of the usages that came alone, each behind the end of another choice
+	told  int       // ended choices before the last usage in a chunk of its own
+	sum   llm.Usage // of usages in chunks of their own, each after the end of another choice
 }
 
-// end takes note that a choice has ended.
+// end records the end of a choice.
 func (s *usages) end(choice int) {
 	if !s.ended[choice] {
 		s.ended[choice] = true
@@ -21,7 +20,7 @@ func (s *usages) end(choice int) {
 	}
 }
 
-// alone is the usage of all choices that have ended where u came alone. What was read counts once.
+// alone returns the usage of all ended choices after u arrived in a chunk of its own. Input counts once.
 func (s *usages) alone(u llm.Usage) llm.Usage {
 	if s.told > 0 && s.ends > s.told {
 		earlier := s.sum.InputTokens() >= u.InputTokens()

@@ -9,11 +9,11 @@ import (
 	"weir/internal/rawjson"
 )
 
-// ToolClass is the class of a tool that a provider runs, by the provider's name for
-// it, and whether a call of it is charged for. A tool that nobody listed is.
+// ToolClass returns the class of a tool that a provider runs, by the provider's name, and reports whether a call is
+// charged. Unlisted tools are.
 //
-// https://developers.openai.com/api/docs/pricing, https://docs.x.ai/developers/pricing,
-// https://groq.com/pricing, https://docs.mistral.ai/inference/pricing.
+// https://developers.openai.com/api/docs/pricing, https://docs.x.ai/developers/pricing, https://groq.com/pricing,
+// https://docs.mistral.ai/inference/pricing.
 func ToolClass(name string) (class llm.Class, charged bool) {
 	switch name {
 	case "web_search", "search", "browser.search", "$web_search":
@@ -32,11 +32,10 @@ func ToolClass(name string) (class llm.Class, charged bool) {
 	return llm.OtherTools, true
 }
 
-// serverTools are those that providers run in chats; OpenAI runs none there. Groq lists those
-// that ran (https://console.groq.com/docs/compound/built-in-tools), and Moonshot has the
-// client send back each call (https://platform.kimi.ai/docs/pricing/chat.md). Of others, such as
-// DeepSeek's (https://api-docs.deepseek.com/guides/web_tools, undated copy), a count may stand in
-// the usage, or none.
+// serverTools returns the tools that providers run in chats; OpenAI runs none there. Groq lists those that ran
+// (https://console.groq.com/docs/compound/built-in-tools), and with Moonshot the client returns each call
+// (https://platform.kimi.ai/docs/pricing/chat.md). For others, such as DeepSeek's
+// (https://api-docs.deepseek.com/guides/web_tools, undated copy), the usage may or may not have a count.
 func serverTools() []dialect.Tool {
 	return []dialect.Tool{
 		{Prefix: "browser_search", Class: llm.Searches},
@@ -51,27 +50,27 @@ func serverTools() []dialect.Tool {
 	}
 }
 
-// MCP is what remote MCP servers are counted as: no vendor charges for them but for their
-// tokens (https://platform.openai.com/docs/guides/tools-remote-mcp).
+// MCP is the class of remote MCP servers: vendors charge only for their tokens
+// (https://platform.openai.com/docs/guides/tools-remote-mcp).
 const MCP = llm.Output
 
 // tools counts the calls of a provider's own tools.
 type tools struct {
 	made llm.Usage
-	// again are the same calls in another member
+	// the same calls in another member
 	again llm.Usage
-	told  bool // xAI says how many there were of each
+	told  bool // xAI reports the number of each
 }
 
-// add counts so many calls of a tool.
+// add counts n calls of a tool.
 func (t *tools) add(name string, n int64) {
 	if class, charged := ToolClass(name); charged {
 		t.made[class] = min(t.made[class]+n, parse.MaxCount)
 	}
 }
 
-// each reads an object of counts by tool. What is no count is passed over: it would
-// take the tokens with it.
+// each reads an object of counts by tool. It skips values that are not counts, because an error would discard the token
+// counts, too.
 func each(v []byte, with func(name string, n int64)) {
 	for m := range rawjson.Members(v) {
 		var c parse.Counter
@@ -82,9 +81,8 @@ func each(v []byte, with func(name string, n int64)) {
 	}
 }
 
-// readServerSide reads how xAI counts what it charges for. A search of X costs nothing
-// where posts and users are told: a post costs as much as a search did before, a user
-// twice as much (https://docs.x.ai/developers/pricing).
+// readServerSide reads the counts that xAI charges for. A search of X costs nothing if posts and users are counted: a
+// post costs as much as a search did before, a user twice as much (https://docs.x.ai/developers/pricing).
 func (t *tools) readServerSide(v []byte) {
 	t.told = rawjson.KindOf(v) == rawjson.Object
 	var found int64
@@ -105,9 +103,9 @@ func (t *tools) readServerSide(v []byte) {
 }
 
 // readServerToolUse reads OpenRouter's count of requests to tools, which is Anthropic's
-// (https://openrouter.ai/docs/guides/features/server-tools/web-search), or stands beside sums of all calls
-// (https://github.com/pydantic/pydantic-ai, tests/models/cassettes/test_openrouter, recorded in August 2026). To search for a
-// tool has no fee, and to fetch a page has one at some providers alone.
+// (https://openrouter.ai/docs/guides/features/server-tools/web-search), or is next to sums of all calls
+// (https://github.com/pydantic/pydantic-ai, tests/models/cassettes/test_openrouter, recorded in August 2026). A tool
+// search is free, and only some providers charge for fetching a page.
 func (t *tools) readServerToolUse(v []byte, q *llm.Quirks) {
 	each(v, func(name string, n int64) {
 		switch {
@@ -120,8 +118,8 @@ func (t *tools) readServerToolUse(v []byte, q *llm.Quirks) {
 
 func billsFetches(q *llm.Quirks) bool { return q != nil && q.BillsFetches }
 
-// readInvocations reads the count of Perplexity's Agent API, of which to search and to
-// fetch are charged for (https://docs.perplexity.ai/docs/getting-started/pricing).
+// readInvocations reads the counts of Perplexity's Agent API, which charges for searches and fetches
+// (https://docs.perplexity.ai/docs/getting-started/pricing).
 func (t *tools) readInvocations(v []byte) {
 	for m := range rawjson.Members(v) {
 		each(m.Value, func(name string, n int64) {
@@ -132,8 +130,7 @@ func (t *tools) readInvocations(v []byte) {
 	}
 }
 
-// ran are the calls that messages tell of, each once, for a stream may tell of one in
-// several pieces.
+// ran holds the calls in messages, each once, because a stream may report one in several pieces.
 type ran struct {
 	made llm.Usage
 	seen map[ranCall]bool
@@ -141,12 +138,11 @@ type ran struct {
 
 type ranCall struct {
 	choice, index int
-	asked         bool // it stands among the calls of tools
+	asked         bool // it is among the tool calls
 }
 
-// executed reads Groq's list of what its models ran
-// (https://console.groq.com/docs/compound/built-in-tools). To open a page in a browser
-// is no search, and has a price of its own.
+// executed reads Groq's list of the tools that its models ran (https://console.groq.com/docs/compound/built-in-tools).
+// Opening a page in a browser is not a search and has a price of its own.
 func (r *ran) executed(choice int, v []byte) {
 	for i, e := range rawjson.Elements(v) {
 		kind := rawjson.Text(rawjson.Get(e, "type"))
@@ -157,15 +153,15 @@ func (r *ran) executed(choice int, v []byte) {
 	}
 }
 
-// builtIn counts calls of Moonshot's own tools. The client sends their results back as
-// they came (https://platform.kimi.ai/docs/pricing/chat.md).
+// builtIn counts calls of Moonshot's own tools. The client returns their results unchanged
+// (https://platform.kimi.ai/docs/pricing/chat.md).
 func (r *ran) builtIn(choice, i int, call []byte) {
 	if string(rawjson.Get(call, "type")) == `"builtin_function"` {
 		r.add(ranCall{choice, indexOf(call, i), true}, rawjson.Text(rawjson.Get(call, "function", "name")))
 	}
 }
 
-// indexOf is the index that a call has, or that at which it stands.
+// indexOf returns the index of a call, or else its position.
 func indexOf(call []byte, position int) int {
 	n, ok := rawjson.AsInt(rawjson.Get(call, "index"))
 	if !ok || n < 0 || n >= maxCalls {
@@ -186,7 +182,7 @@ func (r *ran) add(call ranCall, name string) {
 	r.made[class]++
 }
 
-// message counts what a whole message tells of.
+// message counts the tools that a whole message reports.
 func (r *ran) message(choice int, v []byte) {
 	for m := range rawjson.Members(v) {
 		switch string(m.Key()) {
@@ -200,13 +196,13 @@ func (r *ran) message(choice int, v []byte) {
 	}
 }
 
-// alwaysSearches reports whether a model searches the web once for every request,
-// which its answer does not tell (https://developers.openai.com/api/docs/pricing).
+// alwaysSearches reports whether a model searches the web once for every request without reporting it
+// (https://developers.openai.com/api/docs/pricing).
 func alwaysSearches(model string) bool {
 	return strings.Contains(model, "-search-preview") || strings.Contains(model, "-search-api")
 }
 
-// addTo adds the calls that the messages of an answer tell of to its usage.
+// addTo adds the calls that the messages of an answer report to its usage.
 func (r *ran) addTo(u *llm.Usage, model string) {
 	u.Add(&r.made)
 	if u[llm.Searches] == 0 && alwaysSearches(model) {

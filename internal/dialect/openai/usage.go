@@ -7,45 +7,41 @@ import (
 	"weir/internal/rawjson"
 )
 
-// rawUsage is a usage object as its provider wrote it, its counts by place.
-// Absent ones are zero; prompt and completion say whether they stood there.
+// rawUsage holds the counts of a usage object as the provider wrote it. Absent ones are zero; hasPrompt and
+// hasCompletion report their presence.
 type rawUsage struct {
 	parse.Counter
 	prompt, completion, total            int64
 	cached, cacheWrite, audioIn, imageIn int64
-	cacheWriteLong                       int64 // beside cacheWrite
-	created, created5m, created1h        int64 // LiteLLM's cacheWrite, and for how long it is kept
+	cacheWriteLong                       int64 // in addition to cacheWrite
+	created, created5m, created1h        int64 // LiteLLM's cacheWrite, and its parts by storage time
 	cachedAudio                          int64
 	reasoning, audioOut, imageOut        int64
-	found                                int64 // tokens of what tools found, beside the totals
-	heard                                int64 // milliseconds of sound, which Mistral charges for beside the tokens
+	found                                int64 // tokens of tool results, in addition to the totals
+	heard                                int64 // milliseconds of audio, which Mistral charges in addition to the tokens
 	sources                              int64
 	tools                                tools
 	also                                 claims
 	hasPrompt, hasCompletion, hasCached  bool
 	hasWrite, hasCreated                 bool
-	hasCachedAudio                       bool // it is told how many of the cached tokens are of sound
-	plainCached                          bool // cached stands among the totals, by a name that goes first
-	plainReasoning                       bool // reasoning stands among the totals, not among details
-	searched                             bool // the provider counts what it searched and cited
+	hasCachedAudio                       bool // the number of cached audio tokens is reported
+	plainCached                          bool // cached is next to the totals, under a name that takes precedence
+	plainReasoning                       bool // reasoning is next to the totals, not among details
+	searched                             bool // the provider counts searches and cited tokens
 }
 
-// DecodeUsage reads a usage object of Chat Completions, or else of Responses,
-// into the classes, which add up to the provider's own totals. It reports false
-// for no object, one without counts, or one with a count that no request can have, and
-// the most where the counts contradict one another or cannot all be read, as in llm.Reply.
+// DecodeUsage reads a usage object of Chat Completions, or of Responses, into the classes, which add up to the
+// provider's own totals. It reports false if the value is no object, has no counts, or has a count that no request can
+// have. It returns the upper bound if the counts contradict one another or cannot all be read, as in llm.Reply.
 //
 // https://platform.openai.com/docs/api-reference/chat/object,
-// https://platform.openai.com/docs/api-reference/responses/object, and what others
-// add: prompt_cache_hit_tokens (DeepSeek), citation_tokens and num_search_queries
-// (https://docs.perplexity.ai/api-reference/chat-completions-post), num_sources_used and
-// server_side_tool_usage_details (https://docs.x.ai/developers/pricing),
-// cache_write_tokens (OpenRouter), cache_creation_input_tokens
-// (https://www.alibabacloud.com/help/zh/model-studio/context-cache), connectors
-// (https://docs.mistral.ai/inference/pricing). LiteLLM has cache_read_input_tokens and
-// cache_creation_input_tokens beside the prompt, which holds both, and cache_creation_tokens and
-// cache_creation_token_details in it
-// (https://github.com/BerriAI/litellm/blob/main/litellm/types/utils.py,
+// https://platform.openai.com/docs/api-reference/responses/object, and additions of others: prompt_cache_hit_tokens
+// (DeepSeek), citation_tokens and num_search_queries (https://docs.perplexity.ai/api-reference/chat-completions-post),
+// num_sources_used and server_side_tool_usage_details (https://docs.x.ai/developers/pricing), cache_write_tokens
+// (OpenRouter), cache_creation_input_tokens (https://www.alibabacloud.com/help/zh/model-studio/context-cache),
+// connectors (https://docs.mistral.ai/inference/pricing). LiteLLM has cache_read_input_tokens and
+// cache_creation_input_tokens next to the prompt, which contains both, and cache_creation_tokens and
+// cache_creation_token_details in it (https://github.com/BerriAI/litellm/blob/main/litellm/types/utils.py,
 // https://docs.litellm.ai/docs/completion/prompt_caching). Mistral has prompt_audio_seconds
 // (https://docs.mistral.ai/api/endpoint/chat, undated copy).
 func DecodeUsage(v []byte, q *llm.Quirks) (u llm.Usage, most *llm.Usage, ok bool) {
@@ -57,7 +53,7 @@ func DecodeUsage(v []byte, q *llm.Quirks) (u llm.Usage, most *llm.Usage, ok bool
 		r.read(m, q)
 	}
 	if !r.hasPrompt && !r.hasCompletion {
-		prompt, completion := r.prompt, r.completion // where they are no counts
+		prompt, completion := r.prompt, r.completion // for totals that are missing or no counts
 		for m := range rawjson.Members(v) {
 			r.readResponses(m)
 		}
@@ -109,7 +105,7 @@ func (r *rawUsage) read(m rawjson.Member, q *llm.Quirks) {
 	}
 }
 
-// readTool reads what counts tools that the provider ran, and what they found.
+// readTool reads the counts of tools that the provider ran, and of their results.
 func (r *rawUsage) readTool(m rawjson.Member, q *llm.Quirks) {
 	switch string(m.Key()) {
 	case "num_search_queries":
@@ -137,7 +133,7 @@ func (r *rawUsage) readTool(m rawjson.Member, q *llm.Quirks) {
 	}
 }
 
-// readSeconds reads how long the sound of a prompt is. Some say an empty object where there is none.
+// readSeconds reads the length of the prompt's audio. Some providers send an empty object if there is none.
 func (r *rawUsage) readSeconds(v []byte) {
 	heard, ok := millisOf(v)
 	if r.heard = heard; !ok && rawjson.Present(v) && rawjson.KindOf(v) != rawjson.Object {
@@ -145,8 +141,8 @@ func (r *rawUsage) readSeconds(v []byte) {
 	}
 }
 
-// readResponses reads what Responses calls otherwise. Some providers of Chat
-// Completions have these members, too, and leave them at zero.
+// readResponses reads members that Responses names otherwise. Some providers of Chat Completions have them, too, and
+// leave them at zero.
 func (r *rawUsage) readResponses(m rawjson.Member) {
 	switch string(m.Key()) {
 	case "input_tokens":
@@ -205,7 +201,7 @@ func (r *rawUsage) readCompletionDetail(m rawjson.Member) {
 	}
 }
 
-// settleWrites finds what was written to a cache for however long, by the name that goes first.
+// settleWrites decides the number of cache writes of any storage time, by the name that takes precedence.
 func (r *rawUsage) settleWrites() {
 	switch {
 	case r.hasWrite:
@@ -216,12 +212,12 @@ func (r *rawUsage) settleWrites() {
 	}
 }
 
-// classes parts the totals. A detail larger than what is left of its total is
-// cut to it, so that the sum always holds.
+// classes splits the totals. A detail that exceeds the rest of its total is cut to it, so that the sum always equals
+// the total.
 func (r *rawUsage) classes(q *llm.Quirks) llm.Usage {
 	u := r.tools.made
 	u.Raise(&r.tools.again)
-	if !r.tools.told { // xAI's old search charged for each source, not for a search
+	if !r.tools.told { // xAI's old search charged per source, not per search
 		u[llm.OtherTools] += r.sources
 	}
 	cachedAudio, _ := r.cachedSound()
@@ -258,8 +254,7 @@ func (r *rawUsage) classes(q *llm.Quirks) llm.Usage {
 	return u
 }
 
-// cachedSound is how many of the cached tokens are of sound, at least and at most: the same
-// where the provider tells.
+// cachedSound returns the least and the most cached audio tokens: both equal if the provider reports them.
 func (r *rawUsage) cachedSound() (least, most int64) {
 	if r.hasCachedAudio {
 		told := min(r.cachedAudio, r.cached)
@@ -268,19 +263,17 @@ func (r *rawUsage) cachedSound() (least, most int64) {
 	return parse.CachedSound(r.cached, r.audioIn, r.prompt)
 }
 
-// beside reports whether reasoning is counted beside the completion: by the
-// provider's quirk, because only so the provider's own total comes out, or because it
-// stands beside searches and citations, as Perplexity's does, which is in no total
-// (https://docs.perplexity.ai/getting-started/pricing).
+// beside reports whether reasoning is counted in addition to the completion: by the provider's quirk, because the
+// provider's total is correct only then, or because it is next to searches and citations, as with Perplexity, where no
+// total contains it (https://docs.perplexity.ai/getting-started/pricing).
 func (r *rawUsage) beside(q *llm.Quirks) bool {
 	return q != nil && q.ReasoningBesideOutput || r.plainReasoning && r.searched ||
 		r.reasoning > 0 && r.total == r.prompt+r.completion+r.reasoning
 }
 
-// modesOf are the modes in which an answer was served: its service tier, or that of its
-// usage, where Mistral has it (https://docs.mistral.ai/inference/priority-tier), and how
-// much of the web Perplexity read, which its fee for a request goes by
-// (https://docs.perplexity.ai/getting-started/pricing).
+// modesOf returns the modes of an answer: its service tier, or Mistral's in the usage
+// (https://docs.mistral.ai/inference/priority-tier), and the size of Perplexity's search context, which decides its fee
+// for a request (https://docs.perplexity.ai/getting-started/pricing).
 func modesOf(tier string, usage []byte) string {
 	if tier == "" {
 		tier = rawjson.Text(rawjson.Get(usage, "service_tier"))
@@ -295,8 +288,7 @@ func modesOf(tier string, usage []byte) string {
 	return tier + ",search_context:" + size
 }
 
-// appendUsage writes a usage object with OpenAI's details and the cost in US
-// dollars where there is one.
+// appendUsage writes a usage object with OpenAI's details, and the cost in US dollars if it is known.
 func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 	dst = rawjson.AppendCount(dst, `{"prompt_tokens":`, u.InputTokens())
 	dst = rawjson.AppendCount(dst, `,"completion_tokens":`, u.OutputTokens())
@@ -325,10 +317,9 @@ func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 	return append(dst, '}')
 }
 
-// Stamp appends to dst a reply, or the data of one stream event, with the cost
-// in its usage object and, after more than one attempt, what was tried. Without
-// a usage object the bytes stay as they are.
+// Stamp appends to dst a reply, or the data of one stream event, with the cost in its usage object and, after more than
+// one attempt, the list of attempts. Without a usage object the bytes stay unchanged.
 func Stamp(dst, data []byte, f *llm.Final) []byte { return stamp.Reply(dst, data, "usage", f) }
 
-// HasUsage reports whether there is a usage object that Stamp completes.
+// HasUsage reports whether data has a usage object that Stamp can complete.
 func HasUsage(data []byte) bool { return stamp.Has(data, "usage") }

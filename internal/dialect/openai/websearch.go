@@ -10,20 +10,20 @@ import (
 	"weir/internal/rawjson"
 )
 
-// searching are pieces of the names of models that search the web for each answer.
+// searching are parts of the names of models that search the web for each answer.
 var searching = []string{"search-preview", "search-api", "sonar"}
 
-// searches reports whether a model searches the web, which in this format is for the model to do alone.
+// searches reports whether a model searches the web; in this format only such models do.
 func searches(model string) bool {
 	return slices.ContainsFunc(searching, func(piece string) bool { return strings.Contains(strings.ToLower(model), piece) })
 }
 
-// compound is a piece of the names of Groq's systems, which search by themselves as the models of searching do.
+// compound is a part of the names of Groq's systems, which decide themselves to search, like those in searching.
 const compound = "groq/compound"
 
-// SearchTool writes the tool for a wish of another format's client, at a provider that has one; else it returns nil.
-// OpenRouter's takes options (https://openrouter.ai/docs/guides/features/server-tools/web-search, undated copy of
-// 2026), Groq's none (https://console.groq.com/docs/browser-search, undated copy of 2026).
+// SearchTool writes a provider's search tool for the wish of another format's client; it returns nil if the provider
+// has none. OpenRouter's accepts options (https://openrouter.ai/docs/guides/features/server-tools/web-search, undated
+// copy of 2026), Groq's none (https://console.groq.com/docs/browser-search, undated copy of 2026).
 func SearchTool(s *llm.WebSearch, q *llm.Quirks) []byte {
 	if q.SearchTool == "" {
 		return nil
@@ -49,17 +49,17 @@ func SearchTool(s *llm.WebSearch, q *llm.Quirks) []byte {
 	return append(w.Dst, "}}"...)
 }
 
-// takesOptions reports whether a provider's tool takes the options of a wish: those of routers, whose types begin with the
-// name of the router.
+// takesOptions reports whether a provider's tool accepts the options of a wish: those of routers do, and their types
+// begin with the router's name.
 func takesOptions(q *llm.Quirks) bool { return strings.Contains(q.SearchTool, ":") }
 
-// hasSearchTool reports whether a model has the provider's tool.
+// hasSearchTool reports whether a model supports the provider's search tool.
 func hasSearchTool(model string, q *llm.Quirks) bool {
 	isOf := func(piece string) bool { return strings.Contains(model, piece) }
 	return q.SearchTool != "" && (q.SearchModels == nil || slices.ContainsFunc(q.SearchModels, isOf))
 }
 
-// searched returns the request without the tool that is a search, where the provider has no tool for it.
+// searched returns the request without its search tool if the provider has no tool for it.
 func (e *requestEncoder) searched(r *llm.Request) *llm.Request {
 	isSearch := func(t llm.Tool) bool { return t.Search != nil }
 	i := slices.IndexFunc(r.Tools, isSearch)
@@ -99,13 +99,13 @@ func (e *requestEncoder) searchSettings(s *llm.WebSearch) {
 	}
 }
 
-// searchOptions writes the options for a wish of another format's client.
+// searchOptions writes the search options for a wish of another format's client.
 func (e *requestEncoder) searchOptions(s *llm.WebSearch) {
 	switch {
 	case !slices.Contains(e.Quirks.Takes, domainFilter):
 		e.NoDomains(s, s.Allowed, "allowed")
 		e.NoDomains(s, s.Blocked, "blocked")
-	case len(s.Allowed) > 0 && e.Key(domainFilter): // it takes one of both
+	case len(s.Allowed) > 0 && e.Key(domainFilter): // it accepts one of both
 		e.Dst = rawjson.AppendStrings(e.Dst, compose.Allowed(s))
 	case len(s.Blocked) > 0 && e.Key(domainFilter):
 		var blocked []string

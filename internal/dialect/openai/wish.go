@@ -9,11 +9,12 @@ import (
 	"weir/internal/rawjson"
 )
 
-// The fields by which clients wish for a search of the web: OpenAI's options
+// The fields by which clients request a web search: OpenAI's options
 // (https://platform.openai.com/docs/api-reference/chat/create), OpenRouter's plugin
-// (https://openrouter.ai/docs/guides/features/plugins/web-search), Perplexity's list of domains to search alone, or, each
-// behind a hyphen, to leave out (https://docs.perplexity.ai/guides/search-domain-filters; undated copies of 2026), and xAI's
-// parameters, to which xAI itself answers with 410 by now (https://github.com/vercel/ai/pull/15713, 2026-05-29).
+// (https://openrouter.ai/docs/guides/features/plugins/web-search), Perplexity's list of the only domains to search or,
+// with a hyphen, of domains to exclude (https://docs.perplexity.ai/guides/search-domain-filters; undated copies of
+// 2026), and xAI's parameters, which xAI itself now answers with 410 (https://github.com/vercel/ai/pull/15713,
+// 2026-05-29).
 const (
 	searchOptions    = "web_search_options"
 	domainFilter     = "search_domain_filter"
@@ -21,7 +22,7 @@ const (
 	searchPlugins    = "plugins"
 )
 
-// AsksSearch reports whether a field is about a search of the web and nothing else: that there is to be one, or none.
+// AsksSearch reports whether a field only controls web search: it requests one or switches it off.
 func AsksSearch(name string, v []byte) bool {
 	switch name {
 	case searchOptions:
@@ -52,17 +53,17 @@ func isOn(plugin []byte) bool {
 	return on || !is
 }
 
-// isOff reports whether xAI's parameters say that there is to be no search.
+// isOff reports whether xAI's parameters switch the search off.
 func isOff(parameters []byte) bool { return rawjson.Text(rawjson.Get(parameters, "mode")) == "off" }
 
-// isWebSource reports whether a source of xAI's search is of the web; others are posts and feeds.
+// isWebSource reports whether a source of xAI's search is the web; others are posts and feeds.
 func isWebSource(v []byte) bool {
 	kind := rawjson.Text(rawjson.Get(v, "type"))
 	return kind == "web" || kind == "news"
 }
 
-// AddWish adds the wish for a search of the web that fields of a request say, if any, to what other wire formats get of its
-// tools. A tool that is a search goes first.
+// AddWish adds the web search that fields of a request ask for, if any, to the request's tools for other wire formats.
+// A search tool takes precedence.
 func AddWish(r *llm.Request) {
 	s := wish(r.Extra)
 	if s == nil {
@@ -77,7 +78,7 @@ func AddWish(r *llm.Request) {
 	}
 }
 
-// wish reads the wish for a search of the web that fields of a request say; nil for none.
+// wish reads the web search that fields of a request ask for; nil for none.
 func wish(extra []llm.Field) *llm.WebSearch {
 	s := &llm.WebSearch{}
 	for _, f := range extra {
@@ -95,7 +96,7 @@ func wish(extra []llm.Field) *llm.WebSearch {
 	return s
 }
 
-// addWish adds what a field says to a wish, and reports whether there is to be a search.
+// addWish adds a field to a wish, and reports whether the field requests a search.
 func addWish(s *llm.WebSearch, name string, v []byte) (is bool) {
 	switch name {
 	case searchOptions:
@@ -135,7 +136,7 @@ func addWish(s *llm.WebSearch, name string, v []byte) (is bool) {
 	return true
 }
 
-// leaveOut takes note of members of an object of that name that no other vendor takes.
+// leaveOut records members of an object that other vendors do not accept.
 func leaveOut(s *llm.WebSearch, name string, v []byte, taken ...string) {
 	for m := range rawjson.Members(v) {
 		if rawjson.Present(m.Value) && !slices.Contains(taken, m.Name()) {
@@ -144,7 +145,7 @@ func leaveOut(s *llm.WebSearch, name string, v []byte, taken ...string) {
 	}
 }
 
-// readOptions adds the options of an object to a wish, by the names that vendors have for them.
+// readOptions adds the options of an object to a wish, by all vendors' names.
 func readOptions(s *llm.WebSearch, v []byte) {
 	for m := range rawjson.Members(v) {
 		switch string(m.Key()) {
@@ -170,9 +171,9 @@ func readOptions(s *llm.WebSearch, v []byte) {
 	}
 }
 
-// ToolWish reads the wish of a tool, if it is a search of the web: that of Responses
-// (https://platform.openai.com/docs/guides/tools-web-search, undated copy of 2026), which xAI has, too, OpenRouter's or Groq's;
-// else nil. Their options stand in the tool, or in an object in it.
+// ToolWish reads the wish of a tool that is a web search: that of Responses
+// (https://platform.openai.com/docs/guides/tools-web-search, undated copy of 2026), also xAI's, OpenRouter's or Groq's;
+// otherwise it returns nil. The options are members of the tool, or of an object in it.
 func ToolWish(v []byte, at string) *llm.WebSearch {
 	kind := rawjson.Text(rawjson.Get(v, "type"))
 	if !strings.HasPrefix(kind, "web_search") && kind != "openrouter:web_search" && kind != "browser_search" {

@@ -10,13 +10,13 @@ import (
 	"weir/internal/rawjson"
 )
 
-// The items of searches.
+// Types of items of searches.
 const (
 	itemSearch     = "web_search_call"
 	itemFileSearch = "file_search_call"
 )
 
-// claims are the annotations of a part of the output.
+// claims returns the annotations of a part of the output.
 func claims(text string, annotations []byte) (all []llm.Claim) {
 	if !rawjson.HasElement(annotations) {
 		return nil
@@ -31,7 +31,7 @@ func claims(text string, annotations []byte) (all []llm.Claim) {
 	return all
 }
 
-// search is the search that an item tells of; nil for none
+// search returns the search that an item reports; nil for none
 // (https://platform.openai.com/docs/api-reference/responses/object, undated copy).
 func search(item []byte) *llm.Search {
 	get := func(name string) string { return rawjson.Text(rawjson.Get(item, name)) }
@@ -61,8 +61,8 @@ func search(item []byte) *llm.Search {
 	return s
 }
 
-// argument reads the query of a search that is written as the arguments of a call, as xAI has it
-// (https://github.com/vercel/ai, packages/xai/src/responses/__fixtures__, recorded in November 2025).
+// argument reads the query of a search in the arguments of a call, which is xAI's form (https://github.com/vercel/ai,
+// packages/xai/src/responses/__fixtures__, recorded in November 2025).
 func argument(item []byte) string {
 	arguments := []byte(rawjson.Text(rawjson.Get(item, "arguments")))
 	if rawjson.Validate(arguments, maxDepth) != nil {
@@ -71,7 +71,7 @@ func argument(item []byte) string {
 	return rawjson.Text(rawjson.Get(arguments, "query"))
 }
 
-// annotation is a citation that a stream tells of. Its place counts from the beginning of its part.
+// annotation appends a citation of a stream. Its place counts from the beginning of its part.
 func (d *Decoder) annotation(dst []llm.Event, p place, v []byte) []llm.Event {
 	open := d.piece(p)
 	if open == nil {
@@ -84,7 +84,7 @@ func (d *Decoder) annotation(dst []llm.Event, p place, v []byte) []llm.Event {
 	return dst
 }
 
-// annotations are those of a part that nothing before it told.
+// annotations appends the annotations of a part that no earlier event reported.
 func (d *Decoder) annotations(dst []llm.Event, p place, part []byte) []llm.Event {
 	open := d.piece(p)
 	for i, v := range rawjson.Elements(rawjson.Get(part, "annotations")) {
@@ -109,7 +109,7 @@ func appendAnnotations(dst []byte, text string, claims []llm.Claim) []byte {
 	return dst
 }
 
-// appendSearch writes a search of another vendor.
+// appendSearch writes another vendor's search.
 func appendSearch(dst []byte, s *llm.Search, id, status string) []byte {
 	if s.Failed != "" {
 		status = statusFailed
@@ -135,7 +135,7 @@ func appendSearch(dst []byte, s *llm.Search, id, status string) []byte {
 	return append(dst, "]}}"...)
 }
 
-// claim writes a citation of the text that is open.
+// claim writes a citation of the open text.
 func (e *Encoder) claim(dst []byte, c *llm.Claim) []byte {
 	e.kept += c.Source.Size()
 	dst = e.openPart(e.begin(dst), llm.EventText)
@@ -152,7 +152,7 @@ func (e *Encoder) claim(dst []byte, c *llm.Claim) []byte {
 	return closeEvent(append(append(dst, `,"annotation":`...), note...))
 }
 
-// search writes the item of a search, with its whole life.
+// search writes all events of a search's item.
 func (e *Encoder) search(dst []byte, s *llm.Search) []byte {
 	e.kept += s.Size()
 	it := &item{kind: llm.EventSearch}

@@ -14,25 +14,25 @@ import (
 	"weir/internal/rawjson"
 )
 
-// The items that hold tools, beside the request's list.
+// Types of input items that contain tools.
 const (
 	itemTools = "additional_tools"
 	itemFound = "tool_search_output"
 )
 
-// clientTools are the tools of a request as functions, for wire formats that have nothing else.
+// clientTools holds the tools of a request as functions, for wire formats that have only functions.
 type clientTools struct {
 	clienttool.Names
 	tools   []llm.Tool
 	offered map[llm.ClientTool]bool
-	unlike  bool // they are not the request's list as it came
-	search  bool // the client searches for those that wait
+	unlike  bool // they differ from the request's list
+	search  bool // the client searches for deferred tools
 
-	searches []*llm.WebSearch // that the provider is to make
+	searches []*llm.WebSearch // that the provider must run
 	refused  error
 }
 
-// toolLists are the lists of tools of a request, by where they stand.
+// toolLists returns the lists of tools of a request with their places.
 func toolLists(tools, input []byte) (lists []toolList) {
 	lists = append(lists, toolList{tools: tools, at: "tools"})
 	for i, v := range rawjson.Elements(input) {
@@ -48,10 +48,10 @@ func toolLists(tools, input []byte) (lists []toolList) {
 type toolList struct {
 	tools  []byte
 	at     string
-	loaded bool // what waits to be searched for is found
+	loaded bool // deferred tools that were found
 }
 
-// readTools reads the tools of a request, those of its input too. Plain functions keep their names.
+// readTools reads the tools of a request, including those of its input. Plain functions keep their names.
 func readTools(tools, input []byte) *clientTools {
 	c := &clientTools{offered: map[llm.ClientTool]bool{}}
 	lists := toolLists(tools, input)
@@ -69,7 +69,7 @@ func readTools(tools, input []byte) *clientTools {
 	return c
 }
 
-// hasOthers reports whether some tools are no functions.
+// hasOthers reports whether some tools are not functions.
 func hasOthers(tools []byte) bool {
 	for _, v := range rawjson.Elements(tools) {
 		if rawjson.Text(rawjson.Get(v, "type")) != "function" {
@@ -79,7 +79,7 @@ func hasOthers(tools []byte) bool {
 	return false
 }
 
-// keep takes the names of plain functions, and notes whether there is a search for tools.
+// keep reserves the names of plain functions, and notes a tool search of the client.
 func (c *clientTools) keep(tools []byte) {
 	for _, v := range rawjson.Elements(tools) {
 		switch rawjson.Text(rawjson.Get(v, "type")) {
@@ -91,7 +91,7 @@ func (c *clientTools) keep(tools []byte) {
 	}
 }
 
-// add reads a tool. One that the client does not run is refused.
+// add reads a tool. It refuses tools that the client does not run.
 func (c *clientTools) add(v []byte, at string, loaded bool) {
 	kind := rawjson.Text(rawjson.Get(v, "type"))
 	switch kind {
@@ -132,10 +132,10 @@ func (c *clientTools) add(v []byte, at string, loaded bool) {
 	}
 }
 
-// byClient is said of a search for tools that the client makes.
+// byClient marks a tool search that the client runs.
 const byClient = "client"
 
-// vendorsTool is a tool that its vendor names.
+// vendorsTool returns a tool whose name the vendor defines.
 func vendorsTool(kind llm.ToolKind) llm.ClientTool {
 	return llm.ClientTool{Kind: kind, Name: string(kind)}
 }
@@ -146,7 +146,7 @@ func (c *clientTools) refuse(v []byte, at string) {
 	}
 }
 
-// namespace reads the functions and custom tools of a namespace. What it says of all of them stands with the first.
+// namespace reads the functions and custom tools of a namespace. The first one gets the namespace's description.
 func (c *clientTools) namespace(v []byte, at string, loaded bool) {
 	name, before := rawjson.Text(rawjson.Get(v, "name")), len(c.tools)
 	for i, t := range rawjson.Elements(rawjson.Get(v, "tools")) {
@@ -164,7 +164,7 @@ func (c *clientTools) namespace(v []byte, at string, loaded bool) {
 	}
 }
 
-// named reads a function or a custom tool. One that waits to be searched for is not offered.
+// named reads a function or a custom tool. It does not offer deferred tools.
 func (c *clientTools) named(v []byte, namespace, at string, loaded bool) {
 	if waits, _ := rawjson.AsBool(rawjson.Get(v, "defer_loading")); waits && c.search && !loaded {
 		c.unlike = true
@@ -175,7 +175,7 @@ func (c *clientTools) named(v []byte, namespace, at string, loaded bool) {
 		Namespace: namespace, Name: rawjson.Text(rawjson.Get(v, "name")),
 	}
 	if t.Name == "" {
-		c.refused = cmp.Or[error](c.refused, llm.Invalid(at+".name", "A tool needs a name, a non-empty string."))
+		c.refused = cmp.Or[error](c.refused, llm.Invalid(at+".name", "The tool has no name. Set name to a non-empty string."))
 		return
 	}
 	c.offer(t, func(name string) llm.Tool {
@@ -192,7 +192,7 @@ func (c *clientTools) named(v []byte, namespace, at string, loaded bool) {
 	})
 }
 
-// offer offers a tool as a function, once.
+// offer adds a tool as a function, once.
 func (c *clientTools) offer(t llm.ClientTool, function func(name string) llm.Tool) {
 	c.unlike = c.unlike || t.Kind != llm.ToolFunction
 	if !c.offered[t] {
@@ -201,7 +201,7 @@ func (c *clientTools) offer(t llm.ClientTool, function func(name string) llm.Too
 	}
 }
 
-// function is the name of the function that a tool is.
+// function returns the function name of a tool.
 func (c *clientTools) function(t llm.ClientTool) string {
 	if t.Kind == llm.ToolFunction && t.Namespace == "" {
 		return t.Name
@@ -209,7 +209,7 @@ func (c *clientTools) function(t llm.ClientTool) string {
 	return c.Of(t)
 }
 
-// choice is a choice of tools by their names as functions; nil for one that names others.
+// choice returns a tool choice by function names; nil if it names other tools.
 func (c *clientTools) choice(v []byte) *llm.ToolChoice {
 	if rawjson.Text(rawjson.Get(v, "type")) != "allowed_tools" {
 		if name := c.chosen(v); name != "" {
@@ -231,7 +231,7 @@ func (c *clientTools) choice(v []byte) *llm.ToolChoice {
 	return choice
 }
 
-// chosen is the name of the function that a choice names, among those that are offered; empty for none.
+// chosen returns the name of the offered function that a choice names, or "".
 func (c *clientTools) chosen(v []byte) string {
 	t := llm.ClientTool{
 		Kind:      llm.ToolKind(rawjson.Text(rawjson.Get(v, "type"))),
@@ -247,7 +247,7 @@ func (c *clientTools) chosen(v []byte) string {
 // callCap bounds the calls of tools that the provider runs.
 const callCap = "max_tool_calls"
 
-// bound bounds the searches by the cap on calls, where the provider runs nothing else.
+// bound limits the searches to the cap on calls if the provider runs no other tools.
 func (c *clientTools) bound(r *llm.Request) {
 	if c.refused != nil || len(c.searches) == 0 {
 		return
@@ -271,7 +271,7 @@ func (c *clientTools) bound(r *llm.Request) {
 	}
 }
 
-// elsewhere notes what other wire formats get of the request, whose choice of tools is that.
+// elsewhere notes how other wire formats express the request's tools and tool choice.
 func (c *clientTools) elsewhere(r *llm.Request, choice []byte, effort string) {
 	e := &llm.Elsewhere{
 		Tools: c.tools, ToolChoice: r.ToolChoice, Effort: effort, Called: c.Called, Refused: c.refused,
@@ -281,7 +281,7 @@ func (c *clientTools) elsewhere(r *llm.Request, choice []byte, effort string) {
 	case c.unlike:
 		r.Elsewhere = e
 	case effort != "":
-		e.Tools, e.Refused = r.Tools, nil // the list as it came
+		e.Tools, e.Refused = r.Tools, nil // the unchanged list
 		r.Elsewhere = e
 	}
 	switch {

@@ -8,33 +8,35 @@ import (
 	"weir/internal/rawjson"
 )
 
-// compactPath is where a conversation is compacted.
+// compactPath is the path of compaction.
 const compactPath = "/responses/compact"
 
-// compacting is the compaction of a conversation, which its vendor encrypts, so that it is not translated:
-// https://developers.openai.com/api/reference/resources/responses/methods/compact (undated copy that names gpt-5.6).
+// compacting returns the operation that compacts a conversation. The vendor encrypts the result, so it is not
+// translated: https://developers.openai.com/api/reference/resources/responses/methods/compact (undated copy that names
+// gpt-5.6).
 func compacting() *dialect.Operation {
 	return &dialect.Operation{
 		Op: llm.OpCompact, Routes: []string{"POST /v1" + compactPath}, Scan: ScanCompaction, Kept: notKept,
 		DecodeRequest: DecodeRequest, EncodeReply: EncodeCompaction,
-		Instead: "Ask a model for a summary of the conversation, and go on from that, or choose a model whose provider speaks Responses.",
+		Instead: "Request a summary of the conversation from the model and continue from that, or choose a model whose provider speaks Responses.",
 		Path:    dialect.At(compactPath), Splice: Splice, DecodeReply: DecodeCompaction, Stamp: Stamp,
 	}
 }
 
-// ScanCompaction is Scan for a compaction, of which there is no stream.
+// ScanCompaction implements Scan for a compaction, which has no stream.
 func ScanCompaction(body []byte, r *http.Request) (llm.Head, error) {
 	h, err := Scan(body, r)
 	if err == nil && h.Stream {
-		err = llm.Invalid("stream", "A compaction comes whole. Leave stream out.")
+		err = llm.Invalid("stream", "A compaction cannot be streamed. Leave stream out.")
 	}
 	return h, err
 }
 
-// notKept is the Kept of a compaction: it goes on from what is kept, and a request goes on from its items alone.
+// notKept stores nothing of a compaction: a later request continues from its items, not from a stored response.
 func notKept([]byte) []byte { return nil }
 
-// EncodeCompaction is EncodeReply for a compaction, whose one item has the answer's text in place of what is encrypted.
+// EncodeCompaction implements EncodeReply for a compaction. Its only item has the answer's text instead of encrypted
+// content.
 func EncodeCompaction(dst []byte, r *llm.Reply) []byte {
 	var text []byte
 	for i := range r.Choices {
@@ -48,7 +50,7 @@ func EncodeCompaction(dst []byte, r *llm.Reply) []byte {
 	return append(appendUsage(append(dst, "}]"...), &r.Usage, r.Cost), '}')
 }
 
-// DecodeCompaction is DecodeReply for a compaction, which has no status.
+// DecodeCompaction implements DecodeReply for a compaction, which has no status.
 func DecodeCompaction(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	r, err := DecodeReply(body, q)
 	if err == nil {

@@ -6,7 +6,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// What a text is called, by who says it.
+// The types of texts, by their author.
 const (
 	inputText  = "input_text"
 	outputText = "output_text"
@@ -25,8 +25,8 @@ func decodeContent(v []byte, usual, param string) ([]llm.Part, error) {
 	return parse.Content{Piece: "part", Text: usual, Part: part}.Append(nil, v, param)
 }
 
-// decodePart reads a content part; one of a type that nobody modelled is kept
-// as it came. It reports false for what is no part at all.
+// decodePart reads a content part; a part of an unknown type is stored unchanged. It reports false if the value is not
+// a part.
 func decodePart(v []byte, usual string) (p llm.Part, ok bool) {
 	kind := rawjson.Text(rawjson.Get(v, "type"))
 	switch kind {
@@ -51,7 +51,7 @@ func decodePart(v []byte, usual string) (p llm.Part, ok bool) {
 	return p, true
 }
 
-// decodeWords reads a part whose text is in the member of that name.
+// decodeWords reads a part with its text in the member of that name.
 func decodeWords(v []byte, kind llm.PartKind, name string) (llm.Part, bool) {
 	p, ok := llm.Part{Kind: kind}, false
 	for m := range rawjson.Members(v) {
@@ -70,8 +70,7 @@ func decodeWords(v []byte, kind llm.PartKind, name string) (llm.Part, bool) {
 	return p, ok
 }
 
-// decodeMedia reads an image or a file. It reports false for one that is in
-// another form than the documented ones.
+// decodeMedia reads an image or a file. It reports false for undocumented forms.
 func decodeMedia(v []byte, kind llm.PartKind) (llm.Part, bool) {
 	p, ok := llm.Part{Kind: kind, Media: &llm.Media{}}, true
 	for m := range rawjson.Members(v) {
@@ -87,7 +86,7 @@ func decodeMedia(v []byte, kind llm.PartKind) (llm.Part, bool) {
 		}
 	}
 	inline := &p.Media.Data
-	if kind == llm.PartImage || *inline == "" { // a file's address may be one of data, too
+	if kind == llm.PartImage || *inline == "" { // a file's URL may be a data URL, too
 		inline = &p.Media.URL
 	}
 	if mime, data, is := parse.CutDataURL(*inline); is && data != "" {
@@ -97,7 +96,7 @@ func decodeMedia(v []byte, kind llm.PartKind) (llm.Part, bool) {
 	return p, ok
 }
 
-// mediaField is the place of a member in the tree, or nil.
+// mediaField returns the field of the tree for a member, or nil.
 func mediaField(m *llm.Media, kind llm.PartKind, key []byte) *string {
 	switch string(key) {
 	case "file_id":

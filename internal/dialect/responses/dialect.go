@@ -1,12 +1,12 @@
-// Package responses is OpenAI's Responses API, both halves: the format at
-// https://platform.openai.com/docs/api-reference/responses and that of those
-// who took it over. Errors are those of Chat Completions, in package openai.
+// Package responses implements both halves of OpenAI's Responses API
+// (https://platform.openai.com/docs/api-reference/responses), also for the vendors that adopted it. Errors have the
+// form of Chat Completions, in package openai.
 //
-// A conversation is a list of items here. The assistant's items that follow one
-// another, its messages, its thinking and its calls, are one message of the tree.
+// A conversation of this format is a list of items. Consecutive items of the assistant (messages, thinking and calls)
+// form one message of the tree.
 //
-// Trees share memory with the bytes that they were decoded from where they hold
-// raw JSON, so they live no longer than those bytes.
+// Trees share memory with the bytes that they were decoded from if they hold raw JSON, so they must not outlive those
+// bytes.
 package responses
 
 import (
@@ -23,20 +23,20 @@ import (
 //go:embed openapi.yaml
 var document string
 
-// Name is the word for the format in the configuration.
+// Name names the format in the configuration.
 const Name = "responses"
 
-// IDPrefix is what the ids of answers begin with.
+// IDPrefix begins the ids of answers.
 const IDPrefix = "resp_"
 
 const (
-	// maxDepth is how deep the arrays and objects of a body may nest.
+	// maxDepth bounds the nesting of arrays and objects in a body.
 	maxDepth = parse.MaxDepth
 
 	outputCap = "max_output_tokens"
 )
 
-// The items that are modelled.
+// Types of items that the tree models.
 const (
 	itemMessage   = "message"
 	itemReasoning = "reasoning"
@@ -45,31 +45,29 @@ const (
 	itemImage     = "image_generation_call"
 )
 
-// Names of extra fields of a part that stand in no request: they say what of
-// the list of items the tree would not tell.
+// Names of internal extra fields of a part, which no request contains: they record the structure of the items that the
+// tree does not model.
 const (
-	// markItem is on the first part of an assistant's message: the message's
-	// own fields as an object.
+	// markItem is on the first part of an assistant's message and holds the message's other fields as an object.
 	markItem = "weir:item"
-	// markContent is on a raw part that is content of a message and no item.
+	// markContent is on a raw part that is content of a message, not an item.
 	markContent = "weir:content"
 )
 
-// codexHeaders are what Codex tells its vendor beside the body: that tools stand in the input, betas, and the state of a turn,
-// which a header of the answer begins (codex-rs/core/src/client.rs of 0.171).
+// codexHeaders are headers that Codex sends to its vendor: that tools are in the input, betas, and the state of a turn,
+// which a header of the answer starts (codex-rs/core/src/client.rs of 0.171).
 var codexHeaders = []string{
 	"X-Openai-Internal-Codex-Responses-Lite", "X-Codex-Beta-Features", "X-Codex-Turn-State", "X-Codex-Turn-Metadata",
 	"X-Codex-Window-Id", "X-Codex-Parent-Thread-Id", "X-Openai-Subagent", "X-Responsesapi-Include-Timing-Metrics",
 }
 
-// replyPath is of GET /responses/{id}, of answers that are stored:
-// https://developers.openai.com/api/reference/resources/responses/methods/retrieve
-// (looked up 2026-11-22), https://learn.microsoft.com/azure/ai-services/openai/quickstart
-// (undated copy) and https://docs.x.ai/developers/model-capabilities/text/generate-text
-// (undated copy), which keep them for 30 days.
+// replyPath returns the path of a stored answer, GET /responses/{id}:
+// https://developers.openai.com/api/reference/resources/responses/methods/retrieve (looked up 2026-11-22),
+// https://learn.microsoft.com/azure/ai-services/openai/quickstart (undated copy) and
+// https://docs.x.ai/developers/model-capabilities/text/generate-text (undated copy), which store answers for 30 days.
 func replyPath(id string) string { return "/responses/" + url.PathEscape(id) }
 
-// Dialect is the wire format: OpenAI's other one, with all but the chat of the first.
+// Dialect returns the wire format. It shares all operations except chat with Chat Completions, first.
 func Dialect(first *dialect.Dialect) *dialect.Dialect {
 	d := *first
 	d.Name, d.IDPrefix, d.Usual, d.SearchTool = Name, IDPrefix, false, SearchTool
@@ -99,7 +97,7 @@ func Dialect(first *dialect.Dialect) *dialect.Dialect {
 		MaxCalls:    rawjson.Names{"maxtoolcalls", "maxturns"}, // the turns that some servers count
 	}
 	d.Documents = []string{document}
-	d.UsageAt = [][]string{{"usage"}, {"response", "usage"}} // whole, and in events
+	d.UsageAt = [][]string{{"usage"}, {"response", "usage"}} // of whole replies and of events
 	d.Inquiry = &dialect.Inquiry{Name: Name, Path: replyPath, Decode: DecodeReply}
 	d.Counters = []*dialect.Counter{counter()}
 	d.Operations = append(slices.Clip(first.Operations), counting(), compacting())

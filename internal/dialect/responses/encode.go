@@ -13,11 +13,10 @@ import (
 	"weir/internal/rawjson"
 )
 
-// EncodeRequest writes the body of a request in the words of a provider with
-// these quirks. Of a request in another wire format's words the provider keeps
-// nothing, and gives its thinking in encrypted form, so that it survives in the
-// turns to come. Dropped names what the format cannot carry and leaves out; what
-// would change the meaning is an error, an *llm.Error that names it.
+// EncodeRequest writes the body of a request in the form of a provider with these quirks. For a request of another wire
+// format, it asks the provider to store nothing and to return its thinking encrypted, so that later requests can
+// include it. Dropped names the fields that the format cannot carry; EncodeRequest returns an *llm.Error that names a
+// field if dropping it would change the meaning.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
 	r = compose.Uncited(compose.Offered(Name, r), nil)
 	e := requestEncoder{Writer: compose.New(Name, r, q), of: r.ExtraOf}
@@ -32,7 +31,7 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 
 type requestEncoder struct {
 	compose.Writer
-	of string // in whose words the extras are
+	of string // wire format of the extra fields
 }
 
 func (e *requestEncoder) sampling(r *llm.Request) {
@@ -53,10 +52,10 @@ func (e *requestEncoder) sampling(r *llm.Request) {
 		}
 	}
 	if len(r.Stop) > 0 {
-		e.Refuse("stop", "The model's API has no stop sequences. Leave them out, and cut the answer where one comes.")
+		e.Refuse("stop", "The model's API has no stop sequences. Leave them out and cut the answer yourself.")
 	}
 	if r.Choices != nil && *r.Choices > 1 {
-		e.Refuse("n", "The model's API gives one answer at a time. Ask for one, or ask several times.")
+		e.Refuse("n", "The model's API returns one answer per request. Set n to 1 or send several requests.")
 	}
 }
 
@@ -84,8 +83,7 @@ func (e *requestEncoder) options(r *llm.Request) {
 	e.Raw("include", rawjson.AppendStrings(nil, include))
 }
 
-// object writes an object of the body: what is modelled of it, then the extra
-// fields that belong into it.
+// object writes an object of the body: its modelled members, then its extra fields.
 func (e *requestEncoder) object(name, prefix string, extra []llm.Field, modelled bool, write func()) {
 	if !e.Own {
 		extra = nil
@@ -113,7 +111,7 @@ func (e *requestEncoder) format(f *llm.Format) {
 	if f.Kind == llm.FormatSchema {
 		name, schema := f.Name, f.Schema
 		if name == "" {
-			name = "answer" // the format asks for one
+			name = "answer" // the format requires a name
 		}
 		if schema == nil {
 			schema = json.RawMessage("{}")
@@ -123,7 +121,7 @@ func (e *requestEncoder) format(f *llm.Format) {
 	e.Dst = append(e.Dst, '}')
 }
 
-// function writes what a function and a schema have in common.
+// function writes the members that a function and a schema share.
 func (e *requestEncoder) function(name, description, schemaName string, schema []byte, strict *bool) {
 	e.Inner("name", name)
 	if description != "" {
@@ -138,8 +136,8 @@ func (e *requestEncoder) function(name, description, schemaName string, schema [
 	}
 }
 
-// effort is the word for how much to think. A budget in tokens has no place
-// here and becomes the effort nearest to it.
+// effort returns the reasoning effort. The format has no field for a budget in tokens, so that becomes the nearest
+// effort.
 func (e *requestEncoder) effort(o *llm.ReasoningOptions) string {
 	if o == nil {
 		return ""
@@ -163,7 +161,7 @@ func (e *requestEncoder) tools(r *llm.Request) {
 		}
 		e.Dst = append(e.Dst, ']')
 	}
-	if len(r.Tools) == 0 && !e.Own { // a choice without a list is refused
+	if len(r.Tools) == 0 && !e.Own { // a choice without tools is refused
 		return
 	}
 	e.toolChoice(r.ToolChoice)
@@ -171,7 +169,7 @@ func (e *requestEncoder) tools(r *llm.Request) {
 	e.searchesAtMost(r.Tools)
 }
 
-// noParameters is the schema of a function that takes nothing.
+// noParameters is the schema of a function without parameters.
 var noParameters = json.RawMessage(`{"type":"object","properties":{}}`)
 
 func (e *requestEncoder) tool(t *llm.Tool, place int) {
@@ -191,7 +189,7 @@ func (e *requestEncoder) tool(t *llm.Tool, place int) {
 	}
 	parameters, strict := t.Parameters, t.Strict
 	if !e.Own && strict == nil {
-		strict = new(bool) // left out it would be strict where it can be, unlike elsewhere
+		strict = new(bool) // unlike other formats, the default here is strict
 	}
 	if !e.Own && parameters == nil {
 		parameters = noParameters
@@ -219,13 +217,12 @@ func (e *requestEncoder) toolChoice(c *llm.ToolChoice) {
 	}
 }
 
-// appendFunction names a function.
+// appendFunction writes a choice of one function.
 func appendFunction(dst []byte, name string) []byte {
 	return append(rawjson.AppendString(append(dst, `{"type":"function","name":`...), name), '}')
 }
 
-// inside writes extra members of an object within the body, and drops those of
-// another wire format.
+// inside writes extra members of an object within the body, and drops those of another wire format.
 func (e *requestEncoder) inside(fields []llm.Field, what string) {
 	if len(fields) > 0 && !e.Own {
 		e.Drop(what)
@@ -239,7 +236,7 @@ func (e *requestEncoder) inside(fields []llm.Field, what string) {
 	}
 }
 
-// extra writes the fields that nobody modelled, and drops those of another wire format.
+// extra writes the unmodelled fields, and drops those of another wire format.
 func (e *requestEncoder) extra(fields []llm.Field) {
 	for _, f := range fields {
 		switch {

@@ -9,7 +9,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// calledPrefix is how the id begins of an item that is a call of such a tool.
+// calledPrefix returns the prefix of the ids of items with calls of such a tool.
 func calledPrefix(kind llm.ToolKind) string {
 	switch kind {
 	case llm.ToolCustom:
@@ -26,8 +26,8 @@ func calledPrefix(kind llm.ToolKind) string {
 	return "fc_"
 }
 
-// toolOf is the tool that is called, as the client names it: a plain function of that name where it stands for none, or
-// where its arguments are no object, which only a function may have. An unfinished call has no arguments yet.
+// toolOf returns the called tool as the client names it: a plain function of that name if it stands for no other tool,
+// or if its arguments are not an object, which only a function allows. An unfinished call has no arguments yet.
 func toolOf(called *llm.Called, c *llm.ToolCall, unfinished bool) llm.ClientTool {
 	t, is := called.Of(c.Name)
 	switch {
@@ -43,7 +43,7 @@ func isObject(arguments string) bool {
 	return rawjson.Validate(v, maxDepth) == nil && rawjson.KindOf(v) == rawjson.Object
 }
 
-// appendCalled writes the item of a call of a tool.
+// appendCalled writes the item of a tool call.
 func appendCalled(dst []byte, t llm.ClientTool, c *llm.ToolCall, id, status string) []byte {
 	switch t.Kind {
 	case llm.ToolCustom:
@@ -78,7 +78,7 @@ func appendCalled(dst []byte, t llm.ClientTool, c *llm.ToolCall, id, status stri
 	return append(dst, '}')
 }
 
-// defaults are members that an object of the vendor's always has.
+// defaults are members that an object of the vendor always has.
 type defaults []struct{ name, value string }
 
 var (
@@ -87,8 +87,7 @@ var (
 	patchDefaults      = defaults{{"type", `"update_file"`}, {"path", `""`}}
 )
 
-// withDefaults is an object that begins with a member in place of the one of that name, and has the defaults that it
-// lacks.
+// withDefaults returns an object with first in place of the member named instead, and with the defaults that it lacks.
 func withDefaults(object []byte, first, instead string, more defaults) []byte {
 	dst := append([]byte{'{'}, first...)
 	sep := func() {

@@ -9,8 +9,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// input writes the conversation: a system message that stood apart as the
-// instructions, all else as items.
+// input writes the conversation: a separate system message as the instructions, all other messages as items.
 func (e *requestEncoder) input(list []llm.Message) {
 	if len(list) > 0 && list[0].Apart {
 		e.Text("instructions", list[0].Text())
@@ -26,7 +25,7 @@ func (e *requestEncoder) input(list []llm.Message) {
 	e.Dst = append(e.Dst, ']')
 }
 
-// message writes one turn as the items that it consists of.
+// message writes one message as its items.
 func (e *requestEncoder) message(m *llm.Message, param string) {
 	if m.Name != "" {
 		e.Drop("name")
@@ -57,7 +56,7 @@ func (e *requestEncoder) message(m *llm.Message, param string) {
 	}
 }
 
-// run is how many of the parts are the content of one message.
+// run returns the number of parts that form the content of one message.
 func run(parts []llm.Part) int {
 	for i := range parts {
 		if !isContent(&parts[i]) || i > 0 && field(parts[i].Extra, markItem) != nil {
@@ -73,8 +72,8 @@ func (e *requestEncoder) open() {
 	e.Dst = append(e.Dst, '{')
 }
 
-// said writes a message with its own fields, which an assistant's has on its
-// first part. With such fields it is no short form, and says what it is.
+// said writes a message with its own fields, which are on the first part of an assistant's message. With such fields
+// the message needs the long form with its type.
 func (e *requestEncoder) said(role llm.Role, extra []llm.Field, parts []llm.Part, param string) {
 	var own []byte
 	if e.Own && len(parts) > 0 {
@@ -113,7 +112,7 @@ func (e *requestEncoder) item(p *llm.Part, param string) {
 	}
 }
 
-// other writes an item that nobody modelled.
+// other writes an unmodelled item.
 func (e *requestEncoder) other(p *llm.Part, param string) {
 	if !e.Own {
 		e.foreign(param)
@@ -123,18 +122,17 @@ func (e *requestEncoder) other(p *llm.Part, param string) {
 	e.Dst = append(e.Dst, p.Raw...)
 }
 
-// foreign refuses a part in the words of another wire format.
+// foreign refuses a part of another wire format.
 func (e *requestEncoder) foreign(param string) {
 	e.Refuse(param+".content",
-		"This content is in words that the model's API does not have. Leave it out, or choose a model that takes it.")
+		"The model's API cannot express this content. Leave it out, or choose a model that accepts it.")
 }
 
-// isOurs reports whether thinking that came back through another client API was made
-// by a provider of this format, and has the proof of it.
+// isOurs reports whether a provider of this format made and signed thinking that arrives through another client API.
 func isOurs(p *llm.Part) bool { return p.Maker == Name && p.Redacted != "" }
 
-// reasoning writes a thought. To what no provider of this format made, it
-// would only object.
+// reasoning writes thinking, and drops thinking that no provider of this format made, because the provider would refuse
+// it.
 func (e *requestEncoder) reasoning(p *llm.Part) {
 	if proof.IsForeign(p.Maker, Name) || !e.Own && !isOurs(p) {
 		e.Drop("reasoning")
@@ -197,7 +195,7 @@ func (e *requestEncoder) result(p *llm.Part, param string) {
 	e.Dst = append(e.Dst, '}')
 }
 
-// content says where parts stand.
+// content names the place of parts.
 type content struct {
 	role  llm.Role
 	param string
@@ -215,7 +213,7 @@ func (e *requestEncoder) isPlain(parts []llm.Part) bool {
 	return !e.Own || p.CacheControl == nil && p.Annotations == nil && unmarked(p.Extra) == 0
 }
 
-// unmarked is how many of the fields stood in the part.
+// unmarked returns the number of fields that the part had in its request.
 func unmarked(extra []llm.Field) int {
 	if field(extra, markItem) != nil {
 		return len(extra) - 1
@@ -267,8 +265,8 @@ func (e *requestEncoder) part(p *llm.Part, at content) {
 	case llm.PartDocument:
 		e.document(p.Media, at)
 	default:
-		e.Refuse(at.param, "The model's API takes text, images and documents here. Leave the other content out, or "+
-			"choose a model that takes it.")
+		e.Refuse(at.param, "The model's API accepts text, images and documents here. Leave the other content out, or "+
+			"choose a model that accepts it.")
 	}
 	if e.Own && p.Annotations != nil {
 		e.InnerRaw("annotations", p.Annotations)
@@ -286,9 +284,9 @@ func (e *requestEncoder) image(m *llm.Media, at content) {
 	case e.Own:
 	case at.role == llm.RoleAssistant:
 		e.Refuse(at.param,
-			"The model's API takes no images that the assistant has made. Put the image into a message of the user.")
+			"The model's API accepts no images in assistant messages. Put the image into a user message.")
 	case m.URL == "" && m.Data == "" && e.of != openai.Name:
-		e.Refuse(at.param, "The image is one that another provider keeps. Send it by its address or inline.")
+		e.Refuse(at.param, "The image is stored at another provider. Send it inline or by its URL.")
 	}
 	if m.Data != "" {
 		e.Inner("image_url", openai.DataURL(m.MIME, "image/png", m.Data))
@@ -308,10 +306,10 @@ func (e *requestEncoder) document(m *llm.Media, at content) {
 	switch {
 	case e.Own:
 	case at.role == llm.RoleAssistant:
-		e.Refuse(at.param, "The model's API takes no documents that the assistant has made. Put the document into a "+
-			"message of the user.")
+		e.Refuse(at.param, "The model's API accepts no documents in assistant messages. Put the document into a "+
+			"user message.")
 	case m.URL == "" && m.Data == "" && e.of != openai.Name:
-		e.Refuse(at.param, "The document is one that another provider keeps. Send it by its address or inline.")
+		e.Refuse(at.param, "The document is stored at another provider. Send it inline or by its URL.")
 	}
 	if name := e.fileName(m); name != "" {
 		e.Inner("filename", name)
@@ -333,8 +331,7 @@ func (e *requestEncoder) document(m *llm.Media, at content) {
 	}
 }
 
-// fileName is the document's, or one for a document inline, which may not go
-// without.
+// fileName returns the document's name, or a default for an inline document, which requires one.
 func (e *requestEncoder) fileName(m *llm.Media) string {
 	if m.Name != "" || m.Data == "" || e.Own {
 		return m.Name

@@ -13,8 +13,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// EncodeReply appends a response object to dst. The format has one answer: of
-// several the first is written.
+// EncodeReply appends a response object to dst. The format has one answer: it writes the first choice.
 func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	r = r.For(Name)
 	var c llm.Choice
@@ -50,13 +49,12 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	return append(o.rest(dst), '}')
 }
 
-// isEmpty reports whether a part is a text without words, of which a stream has no item either.
+// isEmpty reports whether a part is an empty text, which has no item in a stream either.
 func isEmpty(p llm.Part) bool {
 	return p.Kind == llm.PartText && p.Text == "" && p.Signature == "" && p.Annotations == nil && p.Raw == nil
 }
 
-// withEcho is what there is of a response beside what every wire format has: of
-// the request what the response repeats, and what its provider said.
+// withEcho returns the extra members of a response: the repeated members of its request, and the provider's.
 func withEcho(r *llm.Reply) []llm.Field {
 	all := slices.Clone(r.Echo)
 	for _, f := range r.Extra {
@@ -67,15 +65,14 @@ func withEcho(r *llm.Reply) []llm.Field {
 	return all
 }
 
-// object is what is the same in every response object of one answer.
+// object holds the members that all response objects of one answer share.
 type object struct {
 	id, model, tier string
 	created         int64
 	extra           []llm.Field
 }
 
-// open writes what a response object begins with: what it is, its state, and
-// why it is incomplete.
+// open writes the beginning of a response object: its type, its status, and why it is incomplete.
 func (o *object) open(dst []byte, status, reason string) []byte {
 	dst = rawjson.AppendString(append(dst, `{"id":`...), o.id)
 	dst = strconv.AppendInt(append(dst, `,"object":"response","created_at":`...), o.created, 10)
@@ -92,8 +89,8 @@ func (o *object) open(dst []byte, status, reason string) []byte {
 	return rawjson.AppendString(append(dst, `,"model":`...), o.model)
 }
 
-// unsaid are the members that every response object has, in the words that say
-// nothing. The answer does not know its request.
+// unsaid are the members that every response object has, with their default values. The answer does not know its
+// request.
 var unsaid = []struct{ name, value string }{
 	{"background", "false"},
 	{"metadata", "{}"},
@@ -105,13 +102,12 @@ var unsaid = []struct{ name, value string }{
 	{"tools", "[]"},
 	{"top_logprobs", "0"},
 	{"truncation", `"disabled"`},
-	// What OpenAI answers where the request says nothing: the objects of
-	// https://platform.openai.com/docs/api-reference/responses/create (undated copy).
+	// OpenAI's defaults: the objects of https://platform.openai.com/docs/api-reference/responses/create (undated copy).
 	{"temperature", "1.0"},
 	{"top_p", "1.0"},
 	{"presence_penalty", "0.0"},
 	{"frequency_penalty", "0.0"},
-	{"completed_at", "null"}, // reading leaves out what is null, so that these come last
+	{"completed_at", "null"}, // nulls are last because readers skip them
 	{"instructions", "null"},
 	{"max_output_tokens", "null"},
 	{"max_tool_calls", "null"},
@@ -120,7 +116,7 @@ var unsaid = []struct{ name, value string }{
 	{"safety_identifier", "null"},
 }
 
-// rest writes the tier, the extra members, and the ones that say nothing.
+// rest writes the tier, the extra members, and the default members.
 func (o *object) rest(dst []byte) []byte {
 	dst = rawjson.AppendString(append(dst, `,"service_tier":`...), cmp.Or(o.tier, "default"))
 	for _, f := range o.extra {
@@ -135,9 +131,9 @@ func (o *object) rest(dst []byte) []byte {
 	return dst
 }
 
-// appendFailure writes the error of a failed response, whose codes are few. The vendor's types list none for a request that
-// is longer than the context window. Codex, which makes the conversation shorter then, knows it by that of Chat Completions
-// alone (is_context_window_error of codex-rs, undated copy).
+// appendFailure writes the error of a failed response. The vendor's types have few codes, and none for a request that
+// exceeds the context window. Codex then shortens the conversation, but only recognizes the code of Chat Completions
+// (is_context_window_error of codex-rs, undated copy).
 func appendFailure(dst []byte, e *llm.Error) []byte {
 	code := "server_error"
 	switch {
@@ -152,8 +148,7 @@ func appendFailure(dst []byte, e *llm.Error) []byte {
 	return append(append(dst, rawjson.Get(openai.EncodeError(nil, e, ""), "error", "message")...), '}')
 }
 
-// appendUsage writes the usage member with the cost in US dollars where there
-// is one.
+// appendUsage writes the usage member, with the cost in US dollars if it is known.
 func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 	dst = rawjson.AppendCount(dst, `,"usage":{"input_tokens":`, u.InputTokens())
 	dst = rawjson.AppendCount(dst, `,"input_tokens_details":{"cached_tokens":`, u[llm.CacheRead]+u[llm.CacheReadAudio])
@@ -167,7 +162,7 @@ func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 	return append(dst, '}')
 }
 
-// itemStatus is the status of the items of a response with that one.
+// itemStatus returns the status of the items of a response with that status.
 func itemStatus(status string) string {
 	if status == statusFailed {
 		return statusIncomplete
@@ -175,7 +170,7 @@ func itemStatus(status string) string {
 	return status
 }
 
-// items are the items of an answer while they are written.
+// items holds the items of an answer while they are written.
 type items struct {
 	dst        []byte
 	id, status string
@@ -183,7 +178,7 @@ type items struct {
 	called     *llm.Called
 }
 
-// next begins an item, and is its id.
+// next begins an item and returns its id.
 func (w *items) next(prefix string) string {
 	if w.count > 0 {
 		w.dst = append(w.dst, ',')
@@ -206,8 +201,8 @@ func (w *items) all(parts []llm.Part) {
 	}
 }
 
-// spoken is how many of the parts are the content of one message. A signed text
-// ends it, so that its proof can follow.
+// spoken returns the number of parts that form the content of one message. A signed text ends the message, so that its
+// signature can follow.
 func spoken(parts []llm.Part) int {
 	n := run(parts)
 	for i := range n {
@@ -221,13 +216,12 @@ func spoken(parts []llm.Part) int {
 	return n
 }
 
-// isPicture reports whether a part is an item of its own: an image that is there
-// itself.
+// isPicture reports whether a part is an item of its own: an inline image.
 func isPicture(p *llm.Part) bool {
 	return p.Kind == llm.PartImage && p.Media != nil && p.Media.Data != ""
 }
 
-// part writes a part that is an item of its own. A call stands behind its proof.
+// part writes a part that is an item of its own. The signature of a call precedes it.
 func (w *items) part(p *llm.Part) {
 	switch {
 	case p.Kind == llm.PartReasoning:
@@ -250,8 +244,7 @@ func (w *items) part(p *llm.Part) {
 	}
 }
 
-// loose writes what another vendor signed of a text or a call, as thinking that
-// nobody may read.
+// loose writes another vendor's signature of a text or a call, as encrypted thinking.
 func (w *items) loose(p *llm.Part) {
 	if sealed := proof.SealLoose(p); sealed != "" {
 		id := w.next("rs_")
@@ -259,7 +252,7 @@ func (w *items) loose(p *llm.Part) {
 	}
 }
 
-// appendPicture writes an image as the tool of this format gives one.
+// appendPicture writes an image as a call of this format's image tool.
 func appendPicture(dst []byte, m *llm.Media, id string) []byte {
 	dst = rawjson.AppendString(append(dst, `{"type":"image_generation_call","id":`...), id)
 	if format, ok := strings.CutPrefix(m.MIME, "image/"); ok {
@@ -268,14 +261,12 @@ func appendPicture(dst []byte, m *llm.Media, id string) []byte {
 	return append(rawjson.AppendString(append(dst, `,"status":"completed","result":`...), m.Data), '}')
 }
 
-// itemID is the id of an item that has none of its own: the answer's id and
-// the item's place in it.
+// itemID returns the id of an item without one of its own: from the answer's id and the item's position.
 func itemID(prefix, id string, place int) string {
 	return prefix + strings.TrimPrefix(id, IDPrefix) + "_" + strconv.Itoa(place)
 }
 
-// appendFields writes an item's own id and status, or these, and what else it
-// has of its own.
+// appendFields writes an item's own id and status, or the given ones, and its other own fields.
 func appendFields(dst []byte, own []llm.Field, id, status string) []byte {
 	for _, f := range []struct{ name, value string }{{"id", id}, {"status", status}} {
 		dst = append(append(append(dst, `,"`...), f.name...), `":`...)

@@ -6,12 +6,13 @@ import (
 
 const (
 	wholeInput = "Send the whole conversation as the input"
-	noLimit    = "Leave it out: what the model calls is run by the client alone"
+	noLimit    = "Leave it out: only the client runs the model's calls"
 )
 
-// essentials are the vendor's fields, and those of others that speak alike, such as max_turns, which bounds what tools
-// do at xAI, and OpenRouter's plugins (https://openrouter.ai/docs/api_reference/responses/web-search, undated copy of
-// 2026). What goes on from a response that is kept here has become part of the input before.
+// essentials are the vendor's fields that a translation must not drop, and those of other vendors of the format, such
+// as xAI's max_turns, which bounds its tools, and OpenRouter's plugins
+// (https://openrouter.ai/docs/api_reference/responses/web-search, undated copy of 2026). A previous response that the
+// gateway stores is part of the input already.
 var essentials = parse.Essentials{
 	"conversation":         {Instead: wholeInput},
 	"max_tool_calls":       {Instead: noLimit},

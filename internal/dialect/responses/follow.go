@@ -8,9 +8,8 @@ import (
 	"weir/internal/sse"
 )
 
-// Follow takes note of an event that went out as its provider wrote it, so that
-// the encoder can go on behind it. Items and parts that nobody modelled count
-// for their places alone.
+// Follow records an event that was sent as the provider wrote it, so that the encoder can continue after it. Unmodelled
+// items and parts only count for their positions.
 func (e *Encoder) Follow(frame sse.Event) {
 	data := frame.Data
 	if n, ok := rawjson.AsInt(rawjson.Get(data, "sequence_number")); ok {

@@ -11,29 +11,28 @@ import (
 	"weir/internal/rawjson"
 )
 
-// turns makes messages of a list of items: of a request's input, or of a
-// reply's output, whose messages are all the assistant's.
+// turns builds messages from a list of items: a request's input, or a reply's output, which consists of assistant
+// messages.
 type turns struct {
 	output   bool
 	messages []llm.Message
 	at       int  // of the item, as in llm.Message
-	open     bool // the last message is the assistant's and takes the items that follow
+	open     bool // the following items belong to the last message, an assistant's
 	calls    int
 	loose    []loose // by message
 
 	tools     *clientTools   // of a request
-	essential *llm.Essential // the first item that other wire formats cannot go without
-	effort    string         // of thinking, as an item changes it; empty for none
+	essential *llm.Essential // the first item that a translation must not drop
+	effort    string         // of thinking, if an item changes it; empty for none
 }
 
-// loose are the proofs that belong to parts of a message, the one of that
-// number.
+// loose holds signatures of parts of a message, by the message's number.
 type loose struct {
 	proofs  []proof.Loose
 	message int
 }
 
-// end is the messages, once all items are read.
+// end returns the messages after all items were read.
 func (t *turns) end() []llm.Message {
 	for _, l := range t.loose {
 		if l.message < len(t.messages) {
@@ -43,8 +42,7 @@ func (t *turns) end() []llm.Message {
 	return t.messages
 }
 
-// thought adds a thought, or takes note of another vendor's proof that stands in
-// place of one.
+// thought adds thinking, or stores another vendor's signature that arrives in its place.
 func (t *turns) thought(p llm.Part) {
 	of, is := proof.Read(&p, Name)
 	if !is {
@@ -63,7 +61,7 @@ func (t *turns) thought(p llm.Part) {
 	last.proofs = append(last.proofs, l)
 }
 
-// add appends parts that are the assistant's.
+// add appends parts of the assistant.
 func (t *turns) add(parts ...llm.Part) {
 	if !t.open {
 		t.messages = append(t.messages, llm.Message{Role: llm.RoleAssistant, At: t.at})
@@ -73,7 +71,7 @@ func (t *turns) add(parts ...llm.Part) {
 	last.Parts = append(last.Parts, parts...)
 }
 
-// message appends a message of its own.
+// message appends a separate message.
 func (t *turns) message(m llm.Message) {
 	m.At = t.at
 	t.messages = append(t.messages, m)
@@ -97,7 +95,7 @@ func (t *turns) item(v []byte, param string) error {
 	case itemCall:
 		call := decodeCall(v, t.calls)
 		if call.Name == "" {
-			return llm.Invalid(param+".name", "A function call needs a name, a non-empty string.")
+			return llm.Invalid(param+".name", "The function call has no name. Set name to a non-empty string.")
 		}
 		t.calls++
 		t.add(t.called(call))
@@ -118,7 +116,7 @@ func (t *turns) item(v []byte, param string) error {
 	return nil
 }
 
-// called is the part of a function call. One within a namespace has another name elsewhere.
+// called returns the part of a function call. A call within a namespace has another name in other formats.
 func (t *turns) called(call *llm.ToolCall) llm.Part {
 	p := llm.Part{Kind: llm.PartToolCall, Call: call}
 	if namespace := rawjson.Text(field(call.Extra, "namespace")); namespace != "" && !t.output {
@@ -130,8 +128,7 @@ func (t *turns) called(call *llm.ToolCall) llm.Part {
 	return p
 }
 
-// picture is the image that an item holds, or nil:
-// https://platform.openai.com/docs/guides/tools-image-generation.
+// picture returns the image of an item, or nil: https://platform.openai.com/docs/guides/tools-image-generation.
 func picture(item []byte) *llm.Media {
 	if rawjson.Text(rawjson.Get(item, "type")) != itemImage {
 		return nil
@@ -143,8 +140,7 @@ func picture(item []byte) *llm.Media {
 	return &llm.Media{MIME: "image/" + cmp.Or(rawjson.Text(rawjson.Get(item, "output_format")), "png"), Data: data}
 }
 
-// other keeps an item that nobody modelled. What answers the model is no turn
-// of the assistant's.
+// other stores an unmodelled item. Results for the model do not belong to the assistant.
 func (t *turns) other(kind string, v []byte, param string) (err error) {
 	p := llm.Part{Kind: llm.PartOther, Raw: v}
 	if t.output {
@@ -212,8 +208,8 @@ func (t *turns) role(v []byte) llm.Role {
 	return ""
 }
 
-// spoke appends a message of the assistant to its turn. Its own fields, and
-// that it is one of several, are marked on its first part.
+// spoke appends a message of the assistant to the open message. Marks on its first part record its own fields, and the
+// boundary between messages.
 func (t *turns) spoke(m llm.Message) {
 	again := false
 	if t.open {
@@ -227,8 +223,7 @@ func (t *turns) spoke(m llm.Message) {
 	t.add(m.Parts...)
 }
 
-// isContent reports whether a part is content of a message and no item of its
-// own.
+// isContent reports whether a part is content of a message, not an item of its own.
 func isContent(p *llm.Part) bool {
 	switch p.Kind {
 	case llm.PartToolCall, llm.PartToolResult, llm.PartReasoning:
@@ -239,7 +234,7 @@ func isContent(p *llm.Part) bool {
 	return true
 }
 
-// field is the value of an extra field, or nil.
+// field returns the value of an extra field, or nil.
 func field(extra []llm.Field, name string) []byte {
 	for _, f := range extra {
 		if f.Name == name {
@@ -249,9 +244,8 @@ func field(extra []llm.Field, name string) []byte {
 	return nil
 }
 
-// decodeReasoning reads a thought: its text is the summary and the content.
-// Where they are more than a summary of one piece they are kept as they came,
-// too.
+// decodeReasoning reads thinking: its text is the summary and the content. It also stores them unchanged if they are
+// more than a summary of one piece.
 func decodeReasoning(v []byte) llm.Part {
 	p := llm.Part{Kind: llm.PartReasoning}
 	var summary, content []byte
@@ -281,7 +275,7 @@ func decodeReasoning(v []byte) llm.Part {
 	return p
 }
 
-// thoughts are the texts of a summary, or of a reasoning item's content.
+// thoughts returns the texts of a summary, or of a reasoning item's content.
 func thoughts(list []string, v []byte) []string {
 	for _, e := range rawjson.Elements(v) {
 		list = append(list, rawjson.Text(rawjson.Get(e, "text")))
@@ -296,7 +290,7 @@ func orEmpty(v []byte) []byte {
 	return []byte("[]")
 }
 
-// decodeCall reads a function call. One without an id gets one by its position.
+// decodeCall reads a function call. A call without an id gets one by its position.
 func decodeCall(v []byte, position int) *llm.ToolCall {
 	c := &llm.ToolCall{}
 	for m := range rawjson.Members(v) {
@@ -321,7 +315,7 @@ func decodeCall(v []byte, position int) *llm.ToolCall {
 	return c
 }
 
-// result reads what a function gave back.
+// result reads the result of a function.
 func (t *turns) result(v []byte, param string) error {
 	p := llm.Part{Kind: llm.PartToolResult, Result: &llm.ToolResult{}}
 	var output []byte

@@ -9,11 +9,11 @@ import (
 	"weir/internal/rawjson"
 )
 
-// elsewhere is an item, as other wire formats have it: a call of a function or its result, or nothing. What of it
-// cannot be left out is noted by its place.
+// elsewhere returns an item for other wire formats: a function call or its result, or nothing. It notes an item that a
+// translation must not drop.
 //
-// The items are those of https://platform.openai.com/docs/api-reference/responses/create, as the package openai 7.59.0
-// for Node has them (2026-11-24). docs/client-apis.md says what becomes of each.
+// The items are those of https://platform.openai.com/docs/api-reference/responses/create, as in the package openai
+// 7.59.0 for Node (2026-11-24). docs/client-apis.md documents their translations.
 func (t *turns) elsewhere(kind string, v []byte, param string) (*llm.PartElsewhere, error) {
 	switch kind {
 	case itemTools:
@@ -45,7 +45,7 @@ func (t *turns) elsewhere(kind string, v []byte, param string) (*llm.PartElsewhe
 
 func parts(list ...llm.Part) *llm.PartElsewhere { return &llm.PartElsewhere{Parts: list} }
 
-// refuse notes an item that other wire formats can neither carry nor go without.
+// refuse notes an item that other wire formats cannot carry and that must not be dropped.
 func (t *turns) refuse(kind, param string) {
 	if t.essential != nil {
 		return
@@ -55,14 +55,14 @@ func (t *turns) refuse(kind, param string) {
 	case kind == "compaction_trigger":
 		instead = "Have the client summarize the conversation itself, as Codex does for a model_provider of its own"
 	case strings.HasPrefix(kind, "compaction"):
-		instead = "Send what it stands for as messages"
+		instead = "Send its content as messages"
 	case kind == "item_reference", kind == "":
 		instead = "Send the item itself"
 	}
 	t.essential = &llm.Essential{Param: param, Instead: instead}
 }
 
-// configured takes note of settings that hold from an item on.
+// configured reads settings that apply from an item on.
 func (t *turns) configured(v []byte) *llm.PartElsewhere {
 	e := &llm.PartElsewhere{}
 	for m := range rawjson.Members(v) {
@@ -78,7 +78,7 @@ func (t *turns) configured(v []byte) *llm.PartElsewhere {
 	return e
 }
 
-// callOf is the call of a tool that is no function, as one of a function; nil for no such call.
+// callOf returns the call of a tool that is not a function, as a function call; nil for other items.
 func (t *turns) callOf(kind string, v []byte) *llm.ToolCall {
 	call := &llm.ToolCall{ID: callID(v)}
 	tool := llm.ClientTool{Kind: llm.ToolKind(strings.TrimSuffix(kind, "_call"))}
@@ -108,7 +108,7 @@ func (t *turns) callOf(kind string, v []byte) *llm.ToolCall {
 	return call
 }
 
-// butType leaves out the member that says what an object is.
+// butType removes the member with an object's type.
 func butType(name string) string {
 	if name == "type" {
 		return ""
@@ -116,12 +116,12 @@ func butType(name string) string {
 	return name
 }
 
-// callID is the id by which a call and its result belong together.
+// callID returns the id that connects a call and its result.
 func callID(v []byte) string {
 	return cmp.Or(rawjson.Text(rawjson.Get(v, "call_id")), rawjson.Text(rawjson.Get(v, "id")))
 }
 
-// resultOf is what a tool that is no function gave back; nil for no such result.
+// resultOf returns the result of a tool that is not a function; nil for other items.
 func (t *turns) resultOf(kind string, v []byte, param string) (*llm.ToolResult, error) {
 	r := &llm.ToolResult{CallID: callID(v)}
 	output := rawjson.Get(v, "output")
@@ -132,7 +132,7 @@ func (t *turns) resultOf(kind string, v []byte, param string) (*llm.ToolResult, 
 		return r, err
 	case "local_shell_call_output":
 		r.Parts = words(cmp.Or(rawjson.Text(output), string(output)))
-	case "shell_call_output": // a list of what each command wrote
+	case "shell_call_output": // a list with the output of each command
 		r.Parts = words(string(output))
 	case "apply_patch_call_output":
 		status := rawjson.Text(rawjson.Get(v, "status"))
@@ -151,7 +151,7 @@ func (t *turns) resultOf(kind string, v []byte, param string) (*llm.ToolResult, 
 
 func words(s string) []llm.Part { return []llm.Part{{Kind: llm.PartText, Text: s}} }
 
-// foundIn are the names, as functions, of the tools that a search has found.
+// foundIn returns the function names of the tools that a search found.
 func (t *turns) foundIn(v []byte) (names []string) {
 	name := func(namespace string, tool []byte) string {
 		return t.tools.function(llm.ClientTool{
@@ -171,7 +171,7 @@ func (t *turns) foundIn(v []byte) (names []string) {
 	return names
 }
 
-// ranByServer is a call that an MCP server has answered, with its answer.
+// ranByServer returns a call that an MCP server answered, with its answer.
 func (t *turns) ranByServer(v []byte) *llm.PartElsewhere {
 	get := func(name string) string { return rawjson.Text(rawjson.Get(v, name)) }
 	call := &llm.ToolCall{ID: callID(v), Arguments: get("arguments")}

@@ -2,8 +2,8 @@ package responses
 
 import "weir/internal/rawjson"
 
-// Kept is the response object in the data of the event with which an answer
-// ends that a later request can go on from; nil for any other event.
+// Kept returns the response object in the final event of an answer that later requests can continue from; nil for other
+// events.
 func Kept(data []byte) []byte {
 	switch rawjson.Text(rawjson.Get(data, "type")) {
 	case "response.completed", "response.incomplete":

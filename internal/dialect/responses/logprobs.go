@@ -9,11 +9,11 @@ import (
 	"weir/internal/rawjson"
 )
 
-// includeLogprobs is the word with which log probabilities are asked for
-// (https://platform.openai.com/docs/api-reference/responses/create, undated copy of 2026).
+// includeLogprobs requests log probabilities (https://platform.openai.com/docs/api-reference/responses/create, undated
+// copy of 2026).
 const includeLogprobs = "message.output_text.logprobs"
 
-// noteLogprobs notes the wish for log probabilities.
+// noteLogprobs notes a request for log probabilities.
 func noteLogprobs(r *llm.Request) {
 	l, wanted := llm.Logprobs{}, false
 	for _, f := range r.Extra {
@@ -45,7 +45,7 @@ func tokensOf(parts []llm.Part) json.RawMessage {
 	return listOf(all)
 }
 
-// listOf makes a list of its elements; nil of none.
+// listOf returns a list of the elements; nil for none.
 func listOf(elements []byte) []byte {
 	if elements == nil {
 		return nil
@@ -74,8 +74,9 @@ func appendLogprobs(dst, tokens []byte) []byte {
 	return append(append(append(dst, `,"logprobs":[`...), tokens...), ']')
 }
 
-// appendBrief writes the member for tokens as events have it, which name no bytes
-// (https://platform.openai.com/docs/api-reference/responses-streaming/response/output_text/delta, undated copy of 2026).
+// appendBrief writes the member for tokens in the form of events, which omits bytes
+// (https://platform.openai.com/docs/api-reference/responses-streaming/response/output_text/delta, undated copy of
+// 2026).
 func appendBrief(dst, tokens []byte) []byte {
 	dst = append(dst, `,"logprobs":[`...)
 	for i, e := range rawjson.Elements(tokens) {
@@ -100,7 +101,7 @@ func appendToken(dst, token []byte) []byte {
 	return append(append(dst, `,"logprob":`...), rawjson.Get(token, "logprob")...)
 }
 
-// withTokens gives each text of an answer its tokens, and the last text all that are left.
+// withTokens assigns each text of an answer its tokens, and the last text all remaining ones.
 func withTokens(parts []llm.Part, tokens []byte) {
 	var texts []*llm.Part
 	for i := range parts {

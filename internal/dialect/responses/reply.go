@@ -14,10 +14,10 @@ import (
 
 var (
 	errNoOutput = errors.New("responses: the reply has no output")
-	errOutput   = errors.New("responses: the reply's output is no list of items")
+	errOutput   = errors.New("responses: the reply's output is not a list of items")
 )
 
-// The states of a response.
+// The statuses of a response.
 const (
 	statusCompleted  = "completed"
 	statusIncomplete = "incomplete"
@@ -27,13 +27,13 @@ const (
 	statusQueued     = "queued"
 )
 
-// Why a response is incomplete.
+// The reasons of an incomplete response.
 const (
 	reasonLength = "max_output_tokens"
 	reasonFilter = "content_filter"
 )
 
-// result is a response object by place.
+// result holds the members of a response object.
 type result struct {
 	id, model, created, status, tier []byte
 	output, usage, failure, details  []byte
@@ -41,8 +41,7 @@ type result struct {
 	extra                            []llm.Field
 }
 
-// readResult takes a response object apart. Unknown members are kept only on
-// request.
+// readResult splits a response object into its members. Unknown ones are stored if keepExtra is set.
 func readResult(v []byte, keepExtra bool) (r result) {
 	for m := range rawjson.Members(v) {
 		if place := r.place(m.Key()); place != nil {
@@ -84,11 +83,9 @@ func (r *result) place(key []byte) *[]byte {
 	return nil
 }
 
-// DecodeReply reads a whole answer. An *llm.Error is one that the provider
-// reported in place of it, and comes with the usage that stood beside it, or else with what was
-// made before it; any
-// other error says that this is not the protocol. An answer that is still being
-// made has no finish reason. Raw JSON in the reply shares memory with body.
+// DecodeReply reads a whole answer. It returns an *llm.Error if the provider reported an error, with the usage next to
+// it, or otherwise with the tool calls before it; any other error means that the reply violates the protocol. An
+// unfinished answer has no finish reason. Raw JSON in the reply shares memory with body.
 func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	if err := rawjson.Validate(body, maxDepth); err != nil {
 		return nil, fmt.Errorf("responses: the reply is not JSON: %w", err)
@@ -124,8 +121,7 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	return r, nil
 }
 
-// failed is the error that a response object holds or is, or nil. The object is
-// the one that v was read from.
+// failed returns the error that a response object holds or is, or nil. object is the source of r.
 func (r *result) failed(object []byte) *llm.Error {
 	status := rawjson.Text(r.status)
 	switch {
@@ -134,7 +130,7 @@ func (r *result) failed(object []byte) *llm.Error {
 	case status == statusFailed:
 		return &llm.Error{
 			Code:    llm.CodeProviderError,
-			Message: "The provider could not complete the answer and did not explain why.",
+			Message: "The provider could not complete the answer and gave no reason. Try again.",
 		}
 	case status == statusCancelled:
 		return &llm.Error{Code: llm.CodeProviderError, Message: "The provider cancelled the answer."}
@@ -144,8 +140,7 @@ func (r *result) failed(object []byte) *llm.Error {
 
 func (r *result) reason() string { return rawjson.Text(rawjson.Get(r.details, "reason")) }
 
-// used reads the usage. Calls of tools are counted as the provider counts them, where it
-// says how many there were, else by the items of the answer.
+// used reads the usage. Tool calls count as the provider reports them, or by the items of the answer if it does not.
 func (r *result) used(q *llm.Quirks) (u llm.Usage, most *llm.Usage, ok bool) {
 	u, most, ok = openai.DecodeUsage(r.usage, q)
 	if ok {
@@ -154,7 +149,7 @@ func (r *result) used(q *llm.Quirks) (u llm.Usage, most *llm.Usage, ok bool) {
 	return u, most, ok
 }
 
-// ran adds the calls of tools that the answer tells of, and gives the most that it is then.
+// ran adds the tool calls in the answer, and returns the new upper bound.
 func (r *result) ran(u, most *llm.Usage, q *llm.Quirks) *llm.Usage {
 	calls := tools{q: q}
 	for _, v := range rawjson.Elements(r.output) {
@@ -163,9 +158,8 @@ func (r *result) ran(u, most *llm.Usage, q *llm.Quirks) *llm.Usage {
 	return r.addTools(u, most, &calls)
 }
 
-// modes are those in which the answer was served: its service tier, that the preview of the
-// tool searched, which has another price, and what containers code may have run in
-// (https://developers.openai.com/api/docs/pricing).
+// modes returns the modes of the answer: its service tier, search by the preview tool, which has another price, and the
+// containers that code may have run in (https://developers.openai.com/api/docs/pricing).
 func (r *result) modes(u *llm.Usage) string {
 	modes := rawjson.Text(r.tier)
 	if by := preview(r.tools); u[llm.Searches] > 0 && by != "" {
@@ -177,8 +171,7 @@ func (r *result) modes(u *llm.Usage) string {
 	return modes
 }
 
-// addTools adds the calls that items stand for to what the usage says of them, and gives the
-// most that it is then, as in llm.Reply.
+// addTools adds the calls in the items to the usage, and returns the new upper bound, as in llm.Reply.
 func (r *result) addTools(u, most *llm.Usage, calls *tools) *llm.Usage {
 	u.Raise(&calls.made)
 	n, is := rawjson.AsInt(rawjson.Get(r.toolUsage, "web_search", "num_requests"))
@@ -202,7 +195,7 @@ func decodeOutput(v []byte) (parts []llm.Part, err error) {
 	t := turns{output: true}
 	for _, item := range rawjson.Elements(v) {
 		if t.item(item, "output") != nil {
-			return nil, errOutput // not the caller's fault, so not the caller's error
+			return nil, errOutput // it is not the client's error
 		}
 	}
 	for _, m := range t.end() {
@@ -214,7 +207,7 @@ func decodeOutput(v []byte) (parts []llm.Part, err error) {
 	return parts, nil
 }
 
-// acts reports whether the output has a call that the client is to answer.
+// acts reports whether the output has a call for the client.
 func acts(output []byte) bool {
 	for _, item := range rawjson.Elements(output) {
 		if isAct(rawjson.Text(rawjson.Get(item, "type"))) {
@@ -233,8 +226,7 @@ func isAct(kind string) bool {
 	return false
 }
 
-// finishOf maps the state of a response. One that is still being made has no
-// finish reason.
+// finishOf maps the status of a response. An unfinished response has no finish reason.
 func finishOf(status, reason string, acts bool) llm.FinishReason {
 	switch {
 	case status == statusQueued || status == statusInProgress:
@@ -249,8 +241,7 @@ func finishOf(status, reason string, acts bool) llm.FinishReason {
 	return llm.FinishStop
 }
 
-// stateOf is the status of a response with that finish reason, and why it is
-// incomplete, if it is.
+// stateOf returns the status of a response with that finish reason, and the reason if it is incomplete.
 func stateOf(f llm.FinishReason) (status, reason string) {
 	switch f {
 	case llm.FinishLength:

@@ -10,16 +10,14 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Objects of the request whose members that nobody modelled go to the Extra
-// fields one by one, under such a name.
+// Prefixes of Extra fields for the unmodelled members of objects in the request.
 const (
 	inText      = "text."
 	inReasoning = "reasoning."
 )
 
-// DecodeRequest builds the tree of a body that passed Scan. What nobody
-// modelled goes to the Extra fields; raw JSON shares memory with body. Errors
-// are *llm.Error.
+// DecodeRequest builds the tree of a body that passed Scan. Unmodelled fields go to the Extra fields; raw JSON shares
+// memory with body. Errors are *llm.Error.
 func DecodeRequest(body []byte) (*llm.Request, error) {
 	r := &llm.Request{ExtraOf: Name, IncludeUsage: true}
 	var input, instructions, tools, choice []byte
@@ -61,7 +59,7 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 	return r, nil
 }
 
-// continues reports whether what is to be answered stands elsewhere.
+// continues reports whether the conversation is stored elsewhere.
 func continues(r *llm.Request) bool {
 	for _, f := range r.Extra {
 		switch f.Name {
@@ -100,8 +98,7 @@ func (t *turns) conversation(instructions, input []byte) ([]llm.Message, error) 
 	return t.end(), nil
 }
 
-// decodeField reads one member; one without a place in the tree is kept as it
-// came.
+// decodeField reads one member; it stores an unmodelled one unchanged.
 func decodeField(r *llm.Request, m rawjson.Member) (err error) {
 	switch name := string(m.Key()); name {
 	case "model":
@@ -132,14 +129,14 @@ func decodeField(r *llm.Request, m rawjson.Member) (err error) {
 		err = decodeEffort(r, m.Value)
 	default:
 		if strings.HasPrefix(name, inText) || strings.HasPrefix(name, inReasoning) {
-			return llm.Invalid(name, "There is no field with a dot in its name; put an object inside of the other.")
+			return llm.Invalid(name, "A field's name contains a dot. Put an object into the other object instead.")
 		}
 		addExtra(r, name, m.Value)
 	}
 	return err
 }
 
-// addExtra keeps a field that nobody modelled.
+// addExtra stores an unmodelled field.
 func addExtra(r *llm.Request, name string, v []byte) {
 	r.Extra = append(r.Extra, llm.Field{Name: name, Value: v})
 	if !openai.AsksSearch(name, v) {
@@ -147,7 +144,7 @@ func addExtra(r *llm.Request, name string, v []byte) {
 	}
 }
 
-// decodeText reads how the answer's text is to look.
+// decodeText reads the format of the answer's text.
 func decodeText(r *llm.Request, v []byte) (err error) {
 	if rawjson.KindOf(v) != rawjson.Object {
 		return llm.Invalid("text", `The text must be an object such as {"format": {"type": "json_object"}}.`)
@@ -169,7 +166,7 @@ func decodeText(r *llm.Request, v []byte) (err error) {
 	return nil
 }
 
-// decodeFormat is nil without an error for a kind that nobody modelled.
+// decodeFormat reads a text format. It returns nil without an error for an unknown type.
 func decodeFormat(v []byte) (*llm.Format, error) {
 	kind := llm.FormatKind(rawjson.Text(rawjson.Get(v, "type")))
 	switch kind {
@@ -248,7 +245,7 @@ func decodeFunction(v []byte) (t llm.Tool) {
 	return t
 }
 
-// namesNamespace reports whether a choice is of tools of a namespace.
+// namesNamespace reports whether a choice refers to tools of a namespace.
 func namesNamespace(choice []byte) bool {
 	for _, t := range rawjson.Elements(rawjson.Get(choice, "tools")) {
 		if rawjson.Present(rawjson.Get(t, "namespace")) {
@@ -258,7 +255,7 @@ func namesNamespace(choice []byte) bool {
 	return rawjson.Present(rawjson.Get(choice, "namespace"))
 }
 
-// decodeToolChoice is nil for a choice that nobody modelled.
+// decodeToolChoice reads a tool choice. It returns nil for an unknown one.
 func decodeToolChoice(v []byte) *llm.ToolChoice {
 	switch word := rawjson.Text(v); word {
 	case "none", "auto", "required":

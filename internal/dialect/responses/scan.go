@@ -10,15 +10,15 @@ import (
 	"weir/internal/rawjson"
 )
 
-// fields are the members of a request that are acted on, or decide its price.
+// fields are the members of a request that the gateway reads or that decide its price.
 var fields = rawjson.Names{
 	"model", "input", "instructions", "stream", outputCap, "service_tier", "tools", "tool_choice",
 	"temperature", "top_p", "text", "reasoning", "previous_response_id", "conversation", "prompt",
 	"background", "store", "max_tool_calls", "prompt_cache_options",
 }
 
-// Scan validates the body as strict JSON and reads its head. A stream always
-// tells its usage here. Errors are *llm.Error.
+// Scan validates the body as strict JSON and reads its head. A stream of this format always reports its usage. Errors
+// are *llm.Error.
 func Scan(body []byte, _ *http.Request) (llm.Head, error) {
 	h, err := parse.Body(body, parse.Complaint, "with a model and input")
 	if err != nil {

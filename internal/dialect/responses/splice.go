@@ -12,26 +12,25 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Splice appends to dst a body of this format with the provider's model name,
-// and an output cap where one is to be put in and the client gave none. Every other byte stays, but for
-// top-level fields that the provider calls by another name or refuses, and for
-// what other vendors' models thought. The head is that of Scan.
+// Splice appends to dst a body of this format with the provider's model name, and an output cap if s sets one and the
+// client sent none. All other bytes stay, except top-level fields that the provider names otherwise or refuses, and
+// thinking of other vendors' models. The head is that of Scan.
 func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	body, h = withoutForeign(body, h)
-	model := llm.Splice{Model: s.Model} // the usage of a stream comes unasked
+	model := llm.Splice{Model: s.Model} // a stream reports its usage without a request
 	if s.MaxOutput <= 0 || h.MaxOutput > 0 {
 		return openai.Splice(dst, body, h, model, renamed(q))
 	}
 	body = openai.Splice(nil, body, h, model, renamed(q))
 	if h.NoCap == "" && rawjson.Present(rawjson.Get(body, capField(q))) {
-		return append(dst, body...) // the provider's own name for it
+		return append(dst, body...) // the provider's own name of the cap
 	}
 	limit := strconv.AppendInt(nil, s.MaxOutput, 10)
 	return rawjson.Splice(dst, body, rawjson.Set(body, capField(q), limit))
 }
 
-// withoutForeign is a body without the thoughts and the searches of another vendor's model, which
-// are those of which the gateway made the item, and the head of it.
+// withoutForeign returns a body without thinking and searches of another vendor's model, that is, without items made by
+// the gateway, and the head of the new body.
 func withoutForeign(body []byte, h *llm.Head) ([]byte, *llm.Head) {
 	if !hasMadeUp(body) {
 		return body, h
@@ -53,7 +52,7 @@ func withoutForeign(body []byte, h *llm.Head) ([]byte, *llm.Head) {
 	return stripped, &other
 }
 
-// hasMadeUp reports whether a body may have such an item.
+// hasMadeUp reports whether a body may have items made by the gateway.
 func hasMadeUp(body []byte) bool {
 	for _, prefix := range []string{`"rs_`, `"ws_`} {
 		for rest := body; ; {
@@ -70,12 +69,11 @@ func hasMadeUp(body []byte) bool {
 	return false
 }
 
-// madeUpLength is that of the beginning of an item's id by which the gateway's
-// own are known.
+// madeUpLength is the length of the prefix that identifies the gateway's own item ids.
 const madeUpLength = len("rs_") + len("00000000-0000-7000-8000-000000000000_")
 
-// isMadeUp reports whether the gateway gave an item its id, in which a UUID of
-// version 7 (RFC 9562) stands. The vendor's own are of hexadecimal digits alone.
+// isMadeUp reports whether the gateway made an item's id, which then contains a UUID of version 7 (RFC 9562). The
+// vendor's own consist of hexadecimal digits.
 func isMadeUp(id string) bool {
 	if len(id) < madeUpLength || id[:3] != "rs_" && id[:3] != "ws_" {
 		return false
@@ -84,8 +82,8 @@ func isMadeUp(id string) bool {
 	return id[8] == '-' && id[13] == '-' && id[14] == '7' && id[18] == '-' && id[23] == '-' && id[36] == '_'
 }
 
-// renamed are the quirks with the output cap's other name among the others,
-// since its usual one is not that of Chat Completions.
+// renamed returns the quirks with the output cap's other name in Rename, because its usual name is not that of Chat
+// Completions.
 func renamed(q *llm.Quirks) *llm.Quirks {
 	if q == nil || q.MaxOutputField == "" {
 		return q
@@ -107,9 +105,8 @@ func capField(q *llm.Quirks) string {
 	return outputCap
 }
 
-// Stamp appends to dst a reply, or the data of one stream event, with the cost
-// in its usage object and, after more than one attempt, what was tried. Without
-// a usage object the bytes stay as they are.
+// Stamp appends to dst a reply, or the data of one stream event, with the cost in its usage object and, after more than
+// one attempt, the list of attempts. Without a usage object the bytes stay unchanged.
 func Stamp(dst, data []byte, f *llm.Final) []byte {
 	start, end := response(data)
 	dst = append(dst, data[:start]...)
@@ -117,13 +114,13 @@ func Stamp(dst, data []byte, f *llm.Final) []byte {
 	return append(dst, data[end:]...)
 }
 
-// HasUsage reports whether there is a usage object that Stamp completes.
+// HasUsage reports whether data has a usage object that Stamp can complete.
 func HasUsage(data []byte) bool {
 	start, end := response(data)
 	return openai.HasUsage(data[start:end])
 }
 
-// response is where the response stands in the data of a stream event; all of a whole one.
+// response returns the place of the response in the data of a stream event; all of a whole reply.
 func response(data []byte) (start, end int) {
 	for m := range rawjson.Members(data) {
 		if m.Is("response") && rawjson.KindOf(m.Value) == rawjson.Object {

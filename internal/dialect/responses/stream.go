@@ -17,40 +17,37 @@ import (
 
 var (
 	errNotObject = errors.New("responses: a frame of the stream is not an object")
-	errNoType    = errors.New("responses: a frame of the stream does not say what it is")
+	errNoType    = errors.New("responses: a frame of the stream has no type")
 )
 
-// Decoder reads one stream of events:
-// https://platform.openai.com/docs/api-reference/responses-streaming. What the
-// deltas told, the events that close a part, an item and the answer say again;
-// of these the decoder takes what no delta told.
+// Decoder reads one stream of events: https://platform.openai.com/docs/api-reference/responses-streaming. The events
+// that close a part, an item and the answer repeat the text of the deltas; the decoder only uses text from them that no
+// delta had.
 type Decoder struct {
 	q       *llm.Quirks
 	started bool
 	pieces  []piece
 	calls   []openCall
-	ids     int            // bytes of theirs
+	ids     int            // bytes of their ids
 	told    [numKinds]told // of the whole answer
-	secrets int            // thoughts told in encrypted form
-	tools   tools          // of the items that are done
-	acts    bool           // an item that is done asks the client to act
+	secrets int            // encrypted thinking parts so far
+	tools   tools          // of the finished items
+	acts    bool           // a finished item requires an action of the client
 	text    position.Text  // of the whole answer
 
-	alike alike.Shape // of the last frame, if it was a piece of text alone
+	alike alike.Shape // of the last frame, if it was only a piece of text
 	place place       // of that text
 }
 
-// NewDecoder decodes one streamed answer.
+// NewDecoder returns a decoder of one stream.
 func NewDecoder(q *llm.Quirks) *Decoder { return &Decoder{q: q, tools: tools{q: q}} }
 
-// Size is how many bytes of ids are kept.
+// Size returns the stored bytes of ids.
 func (d *Decoder) Size() int { return d.ids }
 
-// Decode appends the events of one frame to dst. A *llm.Error is an error that
-// the provider reported in the stream, and comes with the events that stood
-// beside it; any other error is a frame that is not the protocol. The end of
-// the answer, its usage and the end of the stream come in one frame; some
-// providers send an end marker after it.
+// Decode appends the events of one frame to dst. It returns an *llm.Error if the provider reported an error in the
+// stream, with the events next to it; any other error means that the frame violates the protocol. One frame has the end
+// of the answer, its usage and the end of the stream; some providers send an end marker after it.
 func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) {
 	data := bytes.TrimSpace(frame.Data)
 	switch {
@@ -90,14 +87,14 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 	return dst, err
 }
 
-// again appends the event of a frame that is like the one before but for its text.
+// again appends the event of a frame that differs from the one before only in its text.
 func (d *Decoder) again(dst []llm.Event, text []byte) []llm.Event {
 	s := string(text)
 	d.piece(d.place).told.add(s)
 	return d.tell(dst, kindText, s)
 }
 
-// event is a frame's object by place.
+// event holds the members of a frame's object.
 type event struct {
 	kind                            []byte // unquoted
 	delta, text, refusal, arguments []byte
@@ -105,7 +102,7 @@ type event struct {
 	item, part, response, failure   []byte
 	output, content, summary        []byte // indexes
 	annotation, logprobs            []byte
-	sequence, padding               []byte // which differ from event to event
+	sequence, padding               []byte // differ between events
 }
 
 func readEvent(data []byte) (e event) {
@@ -119,7 +116,7 @@ func readEvent(data []byte) (e event) {
 	return e
 }
 
-// word is the text of a string without escapes, in the string's own memory.
+// word returns the text of a string without escapes, in the string's own memory.
 func word(v []byte) []byte {
 	if rawjson.KindOf(v) != rawjson.String || bytes.IndexByte(v, '\\') >= 0 {
 		return nil
@@ -167,8 +164,7 @@ func (e *event) place(key []byte) *[]byte {
 	return nil
 }
 
-// event appends what one event says. One that nobody modelled says nothing that
-// its item will not say again.
+// event appends the events of a frame. It ignores unknown types, because the item repeats their content.
 func (d *Decoder) event(dst []llm.Event, e *event) ([]llm.Event, error) {
 	switch string(e.kind) {
 	case "response.output_text.delta":
@@ -207,7 +203,7 @@ func (d *Decoder) event(dst []llm.Event, e *event) ([]llm.Event, error) {
 	return d.lifecycle(dst, e)
 }
 
-// lifecycle appends what an event about the whole answer says.
+// lifecycle appends the events of a frame about the whole answer.
 func (d *Decoder) lifecycle(dst []llm.Event, e *event) ([]llm.Event, error) {
 	switch string(e.kind) {
 	case "response.created", "response.queued", "response.in_progress":
@@ -218,14 +214,13 @@ func (d *Decoder) lifecycle(dst []llm.Event, e *event) ([]llm.Event, error) {
 		return dst, nil
 	}
 	r := readResult(e.response, false)
-	if r.status == nil { // the event's own name says it
+	if r.status == nil { // the event's name has the status
 		r.status = rawjson.AppendString(nil, string(e.kind[len("response."):]))
 	}
 	return d.end(d.start(dst, &r), e.response, &r)
 }
 
-// start appends the event with which an answer begins. That a tier is left to
-// the provider is none that it served.
+// start appends the event that begins an answer. A tier of "auto" is not the tier that was used.
 func (d *Decoder) start(dst []llm.Event, r *result) []llm.Event {
 	if d.started || r.id == nil && r.model == nil {
 		return dst
@@ -241,8 +236,8 @@ func (d *Decoder) start(dst []llm.Event, r *result) []llm.Event {
 	})
 }
 
-// early appends what an answer is told to have used before its end, should it end in an error, or
-// the tools that it shows. Nothing but zeros is nothing yet.
+// early appends the usage reported before the end of the answer, in case it ends with an error, or the visible tool
+// calls. Usage of only zeros is ignored.
 func (d *Decoder) early(dst []llm.Event, r *result) []llm.Event {
 	usage, most, ok := r.used(d.q)
 	switch {
@@ -266,8 +261,7 @@ func (d *Decoder) early(dst []llm.Event, r *result) []llm.Event {
 	return append(dst, llm.Event{Kind: llm.EventCost, Most: most})
 }
 
-// end appends what the last event of an answer says: what nothing before it
-// told, the usage, the finish reason.
+// end appends the events of an answer's last frame: missing text, the usage, the finish reason.
 func (d *Decoder) end(dst []llm.Event, object []byte, r *result) ([]llm.Event, error) {
 	failure := r.failed(object)
 	if failure == nil {
@@ -296,7 +290,7 @@ func (d *Decoder) end(dst []llm.Event, object []byte, r *result) ([]llm.Event, e
 		llm.Event{Kind: llm.EventDone}), nil
 }
 
-// Idle reports whether an event tells nothing but that the answer begins or waits, or is an error alone.
+// Idle reports whether an event only begins the answer, keeps the connection alive, or only has an error.
 func Idle(frame sse.Event) bool {
 	e := readEvent(frame.Data)
 	if len(e.kind) == 0 {

@@ -8,15 +8,14 @@ import (
 
 // openCall is a function call of the stream.
 type openCall struct {
-	output     int64 // where the events say that it stands
+	output     int64 // position by the events
 	itemID, id string
-	named      bool // its first event went out
-	untold     bool // a delta came before the name, so that the whole is waited for
+	named      bool // its first event was emitted
+	untold     bool // a delta arrived before the name, so the decoder waits for the whole call
 	told       told // of the arguments
 }
 
-// begin appends the event that opens a call. Other items begin with what they
-// say.
+// begin appends the event that opens a call. Other items begin with their content.
 func (d *Decoder) begin(dst []llm.Event, e *event) []llm.Event {
 	if string(word(rawjson.Get(e.item, "type"))) != itemCall {
 		return dst
@@ -53,7 +52,7 @@ func (d *Decoder) arguments(dst []llm.Event, e *event) []llm.Event {
 	return d.say(dst, i, rawjson.Text(e.delta))
 }
 
-// closeArguments appends what the whole arguments say beyond their deltas.
+// closeArguments appends the part of the whole arguments that no delta had.
 func (d *Decoder) closeArguments(dst []llm.Event, e *event) []llm.Event {
 	i := d.find(rawjson.Text(e.itemID), "", index(e.output))
 	if i < 0 || d.calls[i].id == "" {
@@ -63,7 +62,7 @@ func (d *Decoder) closeArguments(dst []llm.Event, e *event) []llm.Event {
 	return d.finish(dst, i, parse.Arguments(e.arguments))
 }
 
-// call appends what a whole item says of a call beyond what was told of it.
+// call appends the part of a whole call that was not reported yet.
 func (d *Decoder) call(dst []llm.Event, output int64, v []byte) []llm.Event {
 	c := decodeCall(v, len(d.calls))
 	itemID := rawjson.Text(field(c.Extra, "id"))
@@ -80,10 +79,9 @@ func (d *Decoder) call(dst []llm.Event, output int64, v []byte) []llm.Event {
 	return d.finish(d.name(dst, i, c.Name), i, c.Arguments)
 }
 
-// find is the place of a call, by the best that tells it: its item, its id and
-// where it stands, its id, where it stands. It is -1 for none. Some providers
-// give an item another id with every event, some count every item 0, some give
-// two calls one id.
+// find returns the position of a call by its best identification: its item, its id and position, its id, its position;
+// -1 for none. Some providers give an item another id with every event, some number every item 0, some give two calls
+// one id.
 func (d *Decoder) find(itemID, id string, output int64) int {
 	for _, is := range []func(c *openCall) bool{
 		func(c *openCall) bool { return itemID != "" && c.itemID == itemID },
@@ -132,7 +130,7 @@ func (d *Decoder) say(dst []llm.Event, i int, s string) []llm.Event {
 	return append(dst, llm.Event{Kind: llm.EventToolCall, Text: s, Tool: llm.ToolDelta{Index: i}})
 }
 
-// finish appends what the whole arguments say beyond what was told.
+// finish appends the part of the whole arguments that was not reported yet.
 func (d *Decoder) finish(dst []llm.Event, i int, whole string) []llm.Event {
 	return d.say(dst, i, d.calls[i].told.rest(whole))
 }

@@ -6,7 +6,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// call opens a call, or writes a piece of its arguments. Calls stay open to the end: their pieces may take turns.
+// call opens a call, or writes a piece of its arguments. Calls stay open to the end, because their pieces may be
+// interleaved.
 func (e *Encoder) call(dst []byte, ev *llm.Event) []byte {
 	dst = e.close(dst, statusCompleted)
 	var it *item
@@ -35,10 +36,10 @@ func (e *Encoder) call(dst []byte, ev *llm.Event) []byte {
 	case llm.ToolCustom:
 		return e.input(dst, it, it.reader.Add(ev.Text))
 	}
-	return dst // the item comes whole
+	return dst // the item is written whole
 }
 
-// input writes a piece of the text for a tool that takes a text.
+// input writes a piece of the input of a custom tool.
 func (e *Encoder) input(dst []byte, it *item, text string) []byte {
 	if text == "" {
 		return dst
@@ -53,7 +54,7 @@ func (e *Encoder) delta(dst []byte, it *item, kind, text string) []byte {
 	return closeEvent(rawjson.AppendString(append(dst, `,"delta":`...), text))
 }
 
-// appendCall writes the item of a call as far as it has come.
+// appendCall writes the item of a call so far.
 func (it *item) appendCall(dst []byte, status string) []byte {
 	call := llm.ToolCall{ID: it.call.ID, Name: it.call.Name, Arguments: string(it.text)}
 	if it.tool.Kind == llm.ToolCustom {
@@ -66,7 +67,7 @@ func (it *item) appendCall(dst []byte, status string) []byte {
 	return appendCalled(dst, it.tool, &call, it.id, status)
 }
 
-// closeArguments ends what a call is made with.
+// closeArguments ends the arguments of a call.
 func (it *item) closeArguments(e *Encoder, dst []byte) []byte {
 	switch it.tool.Kind {
 	case llm.ToolFunction:

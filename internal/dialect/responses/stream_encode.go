@@ -14,36 +14,36 @@ import (
 	"weir/internal/sse"
 )
 
-// maxKept bounds, in bytes, what an Encoder keeps of an answer: its last event
-// repeats the whole of it. A longer answer ends there, as incomplete.
+// maxKept bounds, in bytes, the stored part of an answer, because its last event repeats all of it. A longer answer
+// ends there, as incomplete.
 const maxKept = 16 << 20
 
-// itemSize is what an item takes beside its text.
+// itemSize is the memory of an item in addition to its text.
 const itemSize = 512
 
-// Encoder writes one stream of response events, with the whole life of every
-// item. The format has one answer: of several choices the first is written.
+// Encoder writes one stream of response events, with all events of every item. The format has one answer: it writes the
+// first choice.
 type Encoder struct {
 	object   object
 	called   *llm.Called
 	begun    bool
 	sequence int64
 	items    []*item
-	open     *item // a message or a thought that goes on; calls are open to the end
+	open     *item // an open message or thinking item; calls are open to the end
 	kept     int
 	full     bool
-	answerAt int    // where the answer begins in what Finish writes
-	answer   []byte // once that has written it; nil for one that failed
+	answerAt int    // start of the answer in the output of Finish
+	answer   []byte // set by Finish; nil for a failed answer
 	text     position.Text
 }
 
-// NewEncoder encodes one streamed answer.
+// NewEncoder returns an encoder of one stream.
 func NewEncoder(m llm.Meta) *Encoder {
 	return &Encoder{object: object{id: m.ID, model: m.Model, created: m.Created, extra: m.Echo}, called: m.Called}
 }
 
-// Append writes a piece of the answer. The first piece follows the events that
-// open the answer; nothing is written before there is a piece.
+// Append writes a piece of the answer. The events that open the answer precede the first piece; before that it writes
+// nothing.
 func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	if ev.Choice != 0 || e.full {
 		return dst
@@ -81,7 +81,7 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	return dst
 }
 
-// Size is how many bytes of the answer are kept.
+// Size returns the stored bytes of the answer.
 func (e *Encoder) Size() int { return e.kept }
 
 // event begins an event. Its members follow.
@@ -142,11 +142,11 @@ func (e *Encoder) openPart(dst []byte, kind llm.EventKind) []byte {
 	return dst
 }
 
-// thought writes a piece of the thinking, as its summary, which all clients
-// know; or keeps it in encrypted form for the end of its item.
+// thought writes a piece of the thinking as a summary, which all clients support, or stores encrypted thinking until
+// the end of its item.
 func (e *Encoder) thought(dst []byte, ev *llm.Event) []byte {
 	redacted := ev.Redacted
-	// with the id that it was signed for, which is not the item's here
+	// seal it with its signed id, which differs from the item's id
 	if ev.Signature != "" && (redacted != "" || proof.IsForeign(ev.Maker, Name)) {
 		redacted = proof.Seal(proof.Proof{Maker: ev.Maker, Signature: ev.Signature, Redacted: redacted})
 	} else if redacted != "" && proof.IsForeign(ev.Maker, Name) {
@@ -171,7 +171,7 @@ func (e *Encoder) thought(dst []byte, ev *llm.Event) []byte {
 	return dst
 }
 
-// summary writes a piece of the thinking that is open.
+// summary writes a piece of the open thinking.
 func (e *Encoder) summary(dst []byte, text string) []byte {
 	it := e.open
 	if it.part == 0 {
@@ -182,8 +182,7 @@ func (e *Encoder) summary(dst []byte, text string) []byte {
 	return closeEvent(rawjson.AppendString(append(dst, `,"delta":`...), text))
 }
 
-// loose writes what another vendor signed of a text or a call, as thinking that
-// nobody may read.
+// loose writes another vendor's signature of a text or a call, as encrypted thinking.
 func (e *Encoder) loose(dst []byte, ev *llm.Event, of string) []byte {
 	if ev.Signature == "" {
 		return dst
@@ -196,8 +195,7 @@ func (e *Encoder) loose(dst []byte, ev *llm.Event, of string) []byte {
 	return e.close(e.add(dst, e.open), statusCompleted)
 }
 
-// other writes an item that nobody modelled, an image, or words in place of what
-// has none. It comes whole.
+// other writes an unmodelled item, an image, or text in place of a part without a form. It is written whole.
 func (e *Encoder) other(dst []byte, ev *llm.Event) []byte {
 	it := &item{kind: llm.EventOther}
 	switch own := ev.RawOf == Name; {
@@ -218,7 +216,7 @@ func (e *Encoder) other(dst []byte, ev *llm.Event) []byte {
 	return e.done(e.add(e.close(dst, statusCompleted), it), it)
 }
 
-// kindOf is the kind of a medium in a stream: an image, where nothing says another one.
+// kindOf returns the kind of media in a stream; an image if the type is unknown.
 func kindOf(m *llm.Media) llm.PartKind {
 	if m == nil {
 		return 0
@@ -240,7 +238,7 @@ func (e *Encoder) add(dst []byte, it *item) []byte {
 	return closeEvent(it.append(append(dst, `,"item":`...), statusInProgress))
 }
 
-// close ends the message or the thought that is open.
+// close ends the open message or thinking.
 func (e *Encoder) close(dst []byte, status string) []byte {
 	it := e.open
 	if it == nil {
@@ -292,7 +290,7 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 	return closeEvent(dst)
 }
 
-// Kept is the answer that Finish has written.
+// Kept returns the answer that Finish wrote.
 func (e *Encoder) Kept() []byte { return e.answer }
 
 // last begins the answer's last event, up to its usage.
@@ -317,9 +315,8 @@ func (e *Encoder) last(dst []byte, status, reason string, failure *llm.Error) []
 	return append(dst, ']')
 }
 
-// Fail writes an in-band error, and ends the answer if it has begun. The error
-// stands in the event twice: flat, as it is documented, and in an object, for
-// which the official clients look.
+// Fail writes an in-band error, and ends the answer if it has begun. The event has the error twice: flat, as
+// documented, and in an object, where the official clients read it.
 func (e *Encoder) Fail(dst []byte, err *llm.Error) []byte {
 	body := rawjson.Get(openai.EncodeError(nil, err, ""), "error")
 	data := append([]byte(`{"type":"error","sequence_number":`), strconv.FormatInt(e.sequence, 10)...)

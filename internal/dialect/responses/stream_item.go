@@ -6,7 +6,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// What is told in pieces, and said whole afterwards.
+// Kinds of text that arrives in pieces and is repeated whole.
 const (
 	kindText = iota
 	kindRefusal
@@ -15,23 +15,19 @@ const (
 	numKinds
 )
 
-// eventKinds are the kinds of event in which it is passed on.
+// eventKinds maps these kinds to kinds of events.
 var eventKinds = [numKinds]llm.EventKind{llm.EventText, llm.EventRefusal, llm.EventReasoning, llm.EventReasoning}
 
 const (
-	// maxPieces bounds the parts that a stream may tell in pieces; of more, what
-	// no delta told is passed over.
+	// maxPieces bounds the parts of a stream that arrive in pieces; of further ones, only the deltas are read.
 	maxPieces = 4096
-	// maxCalls bounds the function calls that a stream may open; more are passed
-	// over.
+	// maxCalls bounds the function calls of a stream; further ones are ignored.
 	maxCalls = 1024
-	// maxItemID bounds the id of one, in bytes. Some vendors seal what they know of an item in
-	// its id.
+	// maxItemID bounds an item's id, in bytes. Some vendors encrypt the data of an item into its id.
 	maxItemID = 8 << 10
 )
 
-// told remembers a text by its length and its hash (FNV-1a), so that what
-// follows on it in a longer one can be found without keeping it.
+// told records the length and hash (FNV-1a) of a text, to find the remainder of a longer one without storing it.
 type told struct {
 	length int
 	hash   uint64
@@ -42,8 +38,7 @@ func (t *told) add(s string) {
 	t.length += len(s)
 }
 
-// rest is what the whole text says beyond what was told; nothing where the one
-// does not begin with the other.
+// rest returns the part of the whole text after the recorded one; empty if the recorded text is not its prefix.
 func (t *told) rest(whole string) string {
 	if len(whole) <= t.length || hashOn(0, whole[:t.length]) != t.hash {
 		return ""
@@ -51,7 +46,7 @@ func (t *told) rest(whole string) string {
 	return whole[t.length:]
 }
 
-// hashOn hashes on from h; 0 is the beginning.
+// hashOn continues a hash from h; 0 is the start.
 func hashOn(h uint64, s string) uint64 {
 	const offset, prime = 14695981039346656037, 1099511628211
 	h ^= offset
@@ -61,7 +56,7 @@ func hashOn(h uint64, s string) uint64 {
 	return h ^ offset
 }
 
-// place is where a part stands: in which item, and where in it.
+// place is the position of a part: its item, and the index in it.
 type place struct {
 	kind          uint8
 	output, index int64
@@ -71,23 +66,23 @@ func at(kind uint8, output, within []byte) place {
 	return place{kind: kind, output: index(output), index: index(within)}
 }
 
-// index reads an index; 0 for what is none.
+// index reads an index; 0 for other values.
 func index(v []byte) int64 {
 	n, _ := rawjson.AsInt(v)
 	return n
 }
 
-// piece is a part of which something was told.
+// piece is a part that has begun.
 type piece struct {
 	at   place
 	told told
-	half string // of a character, with which it ended so far
+	half string // an incomplete character at the end of the text so far
 
 	begin int // characters of the answer's text before it
 	cited int // annotations so far
 }
 
-// piece is the part at that place, or nil where there are too many.
+// piece returns the part at that place, or nil if there are too many.
 func (d *Decoder) piece(p place) *piece {
 	for i := len(d.pieces) - 1; i >= 0; i-- {
 		if d.pieces[i].at == p {
@@ -113,7 +108,7 @@ func (d *Decoder) delta(dst []llm.Event, p place, v []byte) []llm.Event {
 	return d.tell(dst, p.kind, s)
 }
 
-// whole appends what a text says beyond its deltas.
+// whole appends the part of a text that no delta had.
 func (d *Decoder) whole(dst []llm.Event, p place, v []byte) []llm.Event {
 	open := d.piece(p)
 	if open == nil {
@@ -139,7 +134,7 @@ func (d *Decoder) tell(dst []llm.Event, kind uint8, s string) []llm.Event {
 	return append(dst, ev)
 }
 
-// part appends what a whole content part says beyond its deltas.
+// part appends the part of a whole content part that no delta had.
 func (d *Decoder) part(dst []llm.Event, output, within int64, v []byte) []llm.Event {
 	kind, text := contentOf(v)
 	if text == nil {
@@ -152,7 +147,7 @@ func (d *Decoder) part(dst []llm.Event, output, within int64, v []byte) []llm.Ev
 	return d.annotations(dst, place{kind, output, within}, v)
 }
 
-// contentOf is the kind and the text of a content part; nil for what has none.
+// contentOf returns the kind and the text of a content part; nil if it has none.
 func contentOf(v []byte) (kind uint8, text []byte) {
 	switch string(word(rawjson.Get(v, "type"))) {
 	case outputText:
@@ -165,7 +160,7 @@ func contentOf(v []byte) (kind uint8, text []byte) {
 	return 0, nil
 }
 
-// item appends what a whole item says beyond what was told of it.
+// item appends the part of a whole item that was not reported yet.
 func (d *Decoder) item(dst []llm.Event, output int64, v []byte) []llm.Event {
 	kind := string(word(rawjson.Get(v, "type")))
 	d.acts = d.acts || isAct(kind)
@@ -205,7 +200,7 @@ func (d *Decoder) thought(dst []llm.Event, output int64, v []byte) []llm.Event {
 
 func secretOf(v []byte) string { return rawjson.Text(rawjson.Get(v, "encrypted_content")) }
 
-// secret appends a thought in encrypted form.
+// secret appends encrypted thinking.
 func (d *Decoder) secret(dst []llm.Event, v []byte, secret string) []llm.Event {
 	d.secrets++
 	ev := llm.Event{
@@ -218,8 +213,8 @@ func (d *Decoder) secret(dst []llm.Event, v []byte, secret string) []llm.Event {
 	return append(dst, ev)
 }
 
-// rest appends what the whole answer says beyond all that was told. By then the
-// items need not stand where the events said.
+// rest appends the part of the whole answer that was not reported yet. Its items may have other positions than in the
+// events.
 func (d *Decoder) rest(dst []llm.Event, output []byte) []llm.Event {
 	var texts [numKinds][]byte
 	secrets, known := 0, d.secrets
@@ -241,7 +236,7 @@ func (d *Decoder) rest(dst []llm.Event, output []byte) []llm.Event {
 	return dst
 }
 
-// collect appends the texts of a message or a thought to those of their kind.
+// collect appends the texts of a message or of thinking to those of their kind.
 func collect(texts *[numKinds][]byte, item []byte) {
 	switch string(word(rawjson.Get(item, "type"))) {
 	case itemMessage, itemReasoning:

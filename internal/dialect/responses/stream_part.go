@@ -10,33 +10,32 @@ import (
 type item struct {
 	kind   llm.EventKind
 	id     string
-	output int // its place in the answer
+	output int // its position in the answer
 
-	part     llm.EventKind // of the part that is open; 0 for none
-	parts    int           // that are closed
-	text     []byte        // of the part that is open, or the arguments
+	part     llm.EventKind // of the open part; 0 for none
+	parts    int           // closed parts
+	text     []byte        // of the open part, or the arguments
 	closed   []byte        // the closed parts
-	redacted string        // thinking in encrypted form
-	begin    int           // characters of the answer's text before the part that is open
-	notes    []byte        // annotations of that
-	noted    int           // how many
-	tokens   []byte        // of the text, the elements of a list
+	redacted string        // encrypted thinking
+	begin    int           // characters of the answer's text before the open part
+	notes    []byte        // annotations of the open part
+	noted    int           // their number
+	tokens   []byte        // of the text, as elements of a list
 	call     llm.ToolDelta
-	tool     llm.ClientTool    // that is called
-	reader   clienttool.Reader // of the text for one that takes a text
-	input    []byte            // that text
+	tool     llm.ClientTool    // the called tool
+	reader   clienttool.Reader // of the input of a custom tool
+	input    []byte            // of a custom tool
 
-	whole []byte // once it is done
+	whole []byte // set when it is done
 }
 
-// prefixes are how the ids of items begin.
+// prefixes begin the ids of items.
 var prefixes = map[llm.EventKind]string{
 	llm.EventText: "msg_", llm.EventReasoning: "rs_", llm.EventToolCall: "fc_", llm.EventOther: "item_",
 	llm.EventSearch: "ws_",
 }
 
-// place writes the members that say where a piece belongs. The name is that of
-// the index within the item; empty for none.
+// place writes the members with the position of a piece. The name is that of the index within the item; empty for none.
 func (it *item) place(dst []byte, name string) []byte {
 	dst = rawjson.AppendString(append(dst, `,"item_id":`...), it.id)
 	dst = rawjson.AppendCount(dst, `,"output_index":`, int64(it.output))
@@ -46,7 +45,7 @@ func (it *item) place(dst []byte, name string) []byte {
 	return rawjson.AppendCount(dst, name, int64(it.parts))
 }
 
-// append writes the item as far as it has come.
+// append writes the item so far.
 func (it *item) append(dst []byte, status string) []byte {
 	if it.kind == llm.EventOther || it.kind == llm.EventSearch {
 		return append(dst, it.whole...)
@@ -67,7 +66,7 @@ func (it *item) append(dst []byte, status string) []byte {
 	return append(dst, "]}"...)
 }
 
-// appendParts writes the parts, the one that is open too.
+// appendParts writes the parts, including the open one.
 func (it *item) appendParts(dst []byte) []byte {
 	dst = append(dst, it.closed...)
 	if it.part == 0 {
@@ -79,7 +78,7 @@ func (it *item) appendParts(dst []byte) []byte {
 	return appendPiece(dst, it.part, string(it.text), it.notes, it.tokens)
 }
 
-// appendPiece writes a part of an item with its text, and that text's annotations and tokens.
+// appendPiece writes a part of an item with its text, annotations and tokens.
 func appendPiece(dst []byte, kind llm.EventKind, text string, notes, tokens []byte) []byte {
 	switch kind {
 	case llm.EventReasoning:
@@ -93,7 +92,7 @@ func appendPiece(dst []byte, kind llm.EventKind, text string, notes, tokens []by
 	return append(rawjson.AppendString(dst, text), '}')
 }
 
-// partEvents are the names of the events around a part, and of its place.
+// partEvents holds the names of the events around a part, and of its index.
 type partEvents struct{ added, textDone, text, done, index string }
 
 func eventsOf(kind llm.EventKind) partEvents {
@@ -123,7 +122,7 @@ func (it *item) openPart(e *Encoder, dst []byte, kind llm.EventKind) []byte {
 	return closeEvent(appendPiece(append(dst, `,"part":`...), kind, "", nil, nil))
 }
 
-// closePart ends the part that is open.
+// closePart ends the open part.
 func (it *item) closePart(e *Encoder, dst []byte) []byte {
 	if it.part == 0 {
 		return dst

@@ -11,16 +11,14 @@ import (
 	"weir/internal/rawjson"
 )
 
-// maxContainers bounds the containers that are told apart; more count as one.
+// maxContainers bounds the containers that are counted separately; further ones count as one.
 const maxContainers = 64
 
-// serverTools are those that providers run, whose calls are items of the answer: OpenAI's
-// (https://developers.openai.com/api/docs/pricing), xAI's
-// (https://docs.x.ai/developers/pricing), Groq's (https://groq.com/pricing), Perplexity's
-// (https://docs.perplexity.ai/docs/getting-started/pricing) and DeepSeek's
-// (https://api-docs.deepseek.com/guides/web_tools, undated copy), of which it is not known
-// whether they are. OpenAI's hosted shell is none: its calls look as those of the client's
-// shell do, and its containers have a price
+// serverTools returns the tools that providers run, with calls as items of the answer: OpenAI's
+// (https://developers.openai.com/api/docs/pricing), xAI's (https://docs.x.ai/developers/pricing), Groq's
+// (https://groq.com/pricing), Perplexity's (https://docs.perplexity.ai/docs/getting-started/pricing) and DeepSeek's
+// (https://api-docs.deepseek.com/guides/web_tools, undated copy), where it is unknown whether they appear. OpenAI's
+// hosted shell is missing: its calls look like those of the client's shell, and its containers have a price
 // (https://developers.openai.com/api/docs/guides/tools-shell.md, undated copy).
 func serverTools() []dialect.Tool {
 	return []dialect.Tool{
@@ -40,16 +38,16 @@ func serverTools() []dialect.Tool {
 	}
 }
 
-// tools are the calls, in the items of an answer, of tools that the provider runs.
+// tools holds the calls of the provider's tools in the items of an answer.
 type tools struct {
 	q          *llm.Quirks
 	made       llm.Usage
-	more       int64    // searches beside these that may be charged for
-	containers []string // in which code ran
+	more       int64    // further searches that may be charged
+	containers []string // containers that ran code
 }
 
-// add counts the call that an item stands for, if it is one. What the client runs, and
-// MCP, has no fee: https://developers.openai.com/api/docs/pricing.
+// add counts the call of an item, if it is one. Tools of the client and MCP have no fee:
+// https://developers.openai.com/api/docs/pricing.
 func (t *tools) add(item []byte) {
 	kind := rawjson.Text(rawjson.Get(item, "type"))
 	name, is := strings.CutSuffix(kind, "_call")
@@ -68,7 +66,7 @@ func (t *tools) add(item []byte) {
 	}
 }
 
-// session counts a container in which code ran once, however often it did.
+// session counts a container that ran code, once.
 func (t *tools) session(container string) {
 	if slices.Contains(t.containers, container) || len(t.containers) == maxContainers {
 		return
@@ -77,9 +75,9 @@ func (t *tools) session(container string) {
 	t.made[llm.CodeSessions]++
 }
 
-// search counts a search of the web. To open a found page is none
-// (https://platform.openai.com/docs/guides/tools-web-search), and is charged for at some
-// providers alone; to look for something on it is nothing that anybody charges for.
+// search counts a web search. Opening a found page is not a search
+// (https://platform.openai.com/docs/guides/tools-web-search), and only some providers charge for it; no provider
+// charges for finding text on a page.
 func (t *tools) search(item []byte) {
 	if rawjson.Text(rawjson.Get(item, "status")) != statusCompleted {
 		return
@@ -99,10 +97,9 @@ func (t *tools) search(item []byte) {
 	}
 }
 
-// queries is how many queries a search had, each of which may be a request of its own to
-// DeepSeek's search, which takes one and is charged for by the request
-// (https://api-docs.deepseek.com/guides/search, undated copy). The last of them is
-// none: it says by which call the results are found again.
+// queries returns the number of queries of a search, each of which may be a separate request to DeepSeek's search,
+// which accepts one query and charges per request (https://api-docs.deepseek.com/guides/search, undated copy). It
+// excludes the entry that names the call to find the results again.
 func queries(action []byte) (n int64) {
 	for _, query := range rawjson.Elements(rawjson.Get(action, "queries")) {
 		if !strings.HasPrefix(rawjson.Text(query), "ws_call_id=") {
@@ -112,10 +109,9 @@ func queries(action []byte) (n int64) {
 	return n
 }
 
-// containers are the modes, with commas, of the containers that tools ask for: each costs
-// what its memory does, 1 GB where nothing else is said. Of one that was made before nobody
-// here knows it: https://developers.openai.com/api/docs/guides/tools-code-interpreter
-// (undated copy).
+// containers returns the modes, with commas, of the containers that tools request: the price depends on the memory, 1
+// GB by default. The memory of an existing container is unknown:
+// https://developers.openai.com/api/docs/guides/tools-code-interpreter (undated copy).
 func containers(tools []byte) string {
 	var modes []string
 	for _, tool := range rawjson.Elements(tools) {
@@ -134,8 +130,8 @@ func containers(tools []byte) string {
 	return strings.Join(modes, ",")
 }
 
-// preview is the mode of a search by the preview of the tool, which has another price, where it is among the tools; else
-// empty (https://developers.openai.com/api/docs/pricing).
+// preview returns the mode of a search by the preview tool, which has another price, if it is among the tools;
+// otherwise "" (https://developers.openai.com/api/docs/pricing).
 func preview(tools []byte) string {
 	for _, tool := range rawjson.Elements(tools) {
 		if strings.HasPrefix(rawjson.Text(rawjson.Get(tool, "type")), "web_search_preview") {
@@ -145,5 +141,5 @@ func preview(tools []byte) string {
 	return ""
 }
 
-// madeBefore stands for the memory of a container that was made before the request.
+// madeBefore stands for the memory of a container that existed before the request.
 const madeBefore = "made-before"

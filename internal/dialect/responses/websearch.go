@@ -9,9 +9,9 @@ import (
 
 const excludedDomains = "excluded_domains"
 
-// SearchTool is the tool for a wish of another format's client. OpenAI leaves domains out by the filter blocked_domains
-// (https://github.com/vercel/ai/pull/18035, 2026-07-28), xAI by excluded_domains, and xAI takes one of both lists
-// (https://docs.x.ai/developers/tools/web-search, undated copy of 2026).
+// SearchTool returns the tool for a wish of another format's client. OpenAI excludes domains by the filter
+// blocked_domains (https://github.com/vercel/ai/pull/18035, 2026-07-28), xAI by excluded_domains, and xAI accepts only
+// one of the lists (https://docs.x.ai/developers/tools/web-search, undated copy of 2026).
 func SearchTool(s *llm.WebSearch, q *llm.Quirks) []byte {
 	w := compose.Writer{Dst: []byte(`{"type":"web_search"`)}
 	if allowed, blocked := lists(s, q); len(allowed)+len(blocked) > 0 {
@@ -29,7 +29,7 @@ func SearchTool(s *llm.WebSearch, q *llm.Quirks) []byte {
 	return append(w.Dst, '}')
 }
 
-// lists returns the domains to search alone and those to leave out, as the provider takes them.
+// lists returns the only domains to search and the domains to exclude, as far as the provider accepts them.
 func lists(s *llm.WebSearch, q *llm.Quirks) (allowed, blocked []string) {
 	if q.SearchBlocks == excludedDomains && len(s.Allowed) > 0 {
 		return compose.Allowed(s), nil
@@ -48,8 +48,8 @@ func (e *requestEncoder) search(s *llm.WebSearch) {
 	e.Dst = append(e.Dst, SearchTool(s, e.Quirks)...)
 }
 
-// searchesAtMost writes how often the provider may search: the field bounds the calls of all its own tools, of which there
-// is no other.
+// searchesAtMost writes the most searches of the provider: the field bounds the calls of all its own tools, and there
+// are no others.
 func (e *requestEncoder) searchesAtMost(tools []llm.Tool) {
 	for i := range tools {
 		if s := tools[i].Search; s != nil && s.MaxUses > 0 && !e.Own {
@@ -59,9 +59,9 @@ func (e *requestEncoder) searchesAtMost(tools []llm.Tool) {
 	}
 }
 
-// included returns the words for what answers to other formats' clients are to have: thinking for the next turn, and
-// the pages that searches found (https://developers.openai.com/api/docs/guides/tools-web-search, undated copy of
-// 2026), for it costs nothing.
+// included returns the values of include for other formats' clients: thinking for later requests, and the pages that
+// searches found (https://developers.openai.com/api/docs/guides/tools-web-search, undated copy of 2026), because they
+// cost nothing.
 func (e *requestEncoder) included(tools []llm.Tool) []string {
 	isSearch := func(t llm.Tool) bool { return t.Search != nil }
 	if e.Quirks.SearchSources && slices.ContainsFunc(tools, isSearch) {
