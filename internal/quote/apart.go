@@ -7,9 +7,9 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Apart is how much of a chat the target's provider charges for apart from tokens, by a fee
-// that neither its price nor a reply tells: documents that it reads into text, as its model is
-// not known to take them, and sound, unless it has a price by the second. A request that nobody here understands counts as one.
+// Apart returns the number of charges of a chat that are separate from tokens, by fees that neither the price nor a
+// reply shows: for documents that the provider converts to text because its model is not known to accept them, and
+// for sound without a price per second. A request that cannot be decoded counts as one.
 func (q *Quote) Apart() int64 {
 	if !q.apartCounted {
 		q.apart, q.apartCounted = q.countApart(), true
@@ -24,8 +24,9 @@ func (q *Quote) countApart() (n int64) {
 	sound := q.Price.Rates[llm.AudioIn]
 	apart := map[llm.PartKind]bool{
 		llm.PartDocument: q.Quirks.ParsesDocuments && !q.table.TakesDocuments(q.Target),
-		// The rate of text stands in for none.
-		llm.PartAudio: q.Quirks.SoundApart && !q.hearsBySecond() && (!sound.Known() || sound == q.Price.Rates[llm.Input]),
+		// A rate equal to that of text is only a default.
+		llm.PartAudio: q.Quirks.SoundApart && !q.hearsBySecond() &&
+			(!sound.Known() || sound == q.Price.Rates[llm.Input]),
 	}
 	if !apart[llm.PartDocument] && !apart[llm.PartAudio] {
 		return 0
@@ -40,8 +41,7 @@ func (q *Quote) countApart() (n int64) {
 	return n
 }
 
-// hasNoMedia says whether there is no file and no sound in a body that goes to the target as
-// it came, which shows without its tree.
+// hasNoMedia reports, without decoding, whether a body that is sent unchanged has no file and no sound.
 func (q *Quote) hasNoMedia() bool {
 	if q.Spoken != q.Op {
 		return false

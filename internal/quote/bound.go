@@ -12,72 +12,64 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Precision is how much work goes into finding what an attempt can cost at most
-// under a budget.
+// Precision is the amount of work to find an upper bound of an attempt's cost under a budget.
 type Precision uint8
 
 const (
-	// Coarse is a true bound: bytes for tokens, and all that the body does not
-	// show at the most that it can be; images by their pixels.
+	// Coarse counts bytes as tokens, images by their pixels, and assumes the maximum for content that the body does
+	// not show. It is a true upper bound.
 	Coarse Precision = iota
-	// Fine is a true bound, too, with text counted in place of its bytes: for what
-	// Coarse would refuse.
+	// Fine counts the tokens of text instead of its bytes. It is a true upper bound too, for requests that Coarse
+	// would refuse.
 	Fine
-	// Counted is what the provider counts, with a margin and never above Fine: for what Fine would refuse. Before it
-	// was asked, it is the least that it may count.
+	// Counted is the provider's own count with a margin, never above Fine, for requests that Fine would refuse.
+	// Before the provider has counted, it is the lowest possible count.
 	Counted
 )
 
 const (
-	// unknownWindow is the context window, in tokens, of a model that nobody
-	// knows: the largest that is usual.
+	// unknownWindow is the context window, in tokens, of an unknown model: the largest common one.
 	unknownWindow = 1 << 20
 
-	// aroundTools are the tokens that a vendor puts in where there are tools, or a form for the answer. Anthropic's,
-	// the longest that is told, has up to 804:
+	// aroundTools is the number of tokens that a vendor adds for tools or for a format of the answer. The largest
+	// published number is Anthropic's, up to 804:
 	// https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview.
 	aroundTools = 1024
-	// aroundVendorTool are those of a tool whose description the vendor writes,
-	// although the client runs it, such as a text editor.
+	// aroundVendorTool is the number for a tool that the client runs and whose description the vendor writes, such as
+	// a text editor.
 	aroundVendorTool = 2048
 
-	// aroundSound is what a recording counts at least.
+	// aroundSound is the minimum number of tokens of a recording.
 	aroundSound = 512
-	// leastSound is how many bytes a second a recording has whose bytes bound its
-	// length, and soundBytes how many bytes of base64 a token of it has at least:
-	// nobody counts more than 40 tokens a second.
+	// leastSound is the number of bytes per second from which the bytes of a recording bound its length, and
+	// soundBytes the least bytes of base64 per token: no provider counts more than 40 tokens a second.
 	leastSound = 1000
 	soundBytes = 32
 
-	// mostMade is more tokens than a model that nobody knows makes of an image, or
-	// writes of a recording: there is no cap to put in. The largest image that is
-	// told of has 6240 (https://platform.openai.com/docs/guides/image-generation).
+	// mostMade exceeds the output tokens of an image or a transcript by an unknown model, whose requests have no cap.
+	// The largest documented image has 6240 (https://platform.openai.com/docs/guides/image-generation).
 	mostMade = 16 << 10
 
-	// endsLate is more than an attempt goes on after its time is up.
+	// endsLate exceeds the time for which an attempt continues after its timeout.
 	endsLate = time.Minute
 
-	// mostQueries is more queries than a model makes for one request of a search that costs its fee
-	// alone. No page says how many it makes at most; a few are usual.
+	// mostQueries exceeds the queries per request of a search that costs only its fee. No page gives a maximum; a few
+	// are usual.
 	mostQueries = 100
 
-	// usualCalls is how often tools of a provider's are called at most where budgets hold their
-	// usual cost; usualReads is how often the model then reads what they found, where no cap on
-	// the calls is put in; and usualFound is how many tokens each call finds.
-	// A search of the web brings 8,000 tokens at OpenAI where it is charged for as so many
-	// (https://developers.openai.com/api/docs/pricing, undated copy).
+	// The usual work of a provider's tools, if budgets hold their usual cost: usualCalls bounds the calls, usualReads
+	// is the number of times that the model then reads the results if no cap on calls is added, and usualFound is the
+	// number of tokens that a call finds. A web search counts as 8,000 tokens at OpenAI if it is charged at a fixed
+	// number (https://developers.openai.com/api/docs/pricing, undated copy).
 	usualCalls, usualReads, usualFound = 5, 2, 10_000
 
-	// mostCalls is how many calls of a tool that it runs itself a provider makes
-	// for one request which says no number. It is Anthropic's own limit
-	// (https://platform.claude.com/docs/en/agents-and-tools/tool-use/server-tools);
-	// OpenAI has none but max_tool_calls.
+	// mostCalls bounds the calls of a provider's own tool for a request without a cap. It is Anthropic's limit
+	// (https://platform.claude.com/docs/en/agents-and-tools/tool-use/server-tools); OpenAI has only max_tool_calls.
 	mostCalls = 10
 )
 
-// BoundBooks is the bound for an account without a budget, for bookkeeping: bytes
-// for tokens and the cap, found without a look into the body. It misses what the
-// body does not show.
+// BoundBooks returns the bound for an account without a budget, for bookkeeping: bytes as tokens and the output cap,
+// found without reading the body. It omits content that the body does not show.
 func (q *Quote) BoundBooks() llm.Usage {
 	u := q.shown()
 	if !q.Op.Silent {
@@ -86,18 +78,18 @@ func (q *Quote) BoundBooks() llm.Usage {
 	return u
 }
 
-// shown is the bound of the input as far as the body shows it.
+// shown returns the bound of the input that the body shows.
 func (q *Quote) shown() llm.Usage {
 	u := q.Head.Most
 	if !q.Op.Free && u.InputTokens() == 0 {
-		u[llm.Input] = int64(len(q.Body)) // a token is at least a byte
+		u[llm.Input] = int64(len(q.Body)) // a token has at least one byte
 	}
 	u[llm.Input] += q.Behind
 	q.bill(&u)
 	return u
 }
 
-// boundBeside is the bound of all but the words of the answers.
+// boundBeside returns the bound of all usage except the text of answers.
 func (q *Quote) boundBeside(how Precision, r *Inputs) llm.Usage {
 	u := q.shown()
 	if q.Op.Op != llm.OpChat {
@@ -119,14 +111,14 @@ func (q *Quote) boundBeside(how Precision, r *Inputs) llm.Usage {
 	return u
 }
 
-// boundReads is the most tokens that a chat can have for the model to read where it calls tools of the provider's so often:
-// after each call it reads all that there is once more. Providers refuse what does not fit into the context window.
+// boundReads returns an upper bound of the input tokens of a chat with that many calls of the provider's tools: after
+// each call the model reads the whole conversation again. Providers refuse input that exceeds the context window.
 func (q *Quote) boundReads(how Precision, r *Inputs, calls int64) int64 {
 	n, window := q.boundShown(how, r), q.window()
 	if q.table.Context(q.Target) == 0 {
 		window = max(n, window)
 	}
-	first, later := window, window // of which tools and what they say may be part from the first read on
+	first, later := window, window // tools and their results may be part of the input from the first read on
 	switch {
 	case r.hidden:
 	case calls == 0:
@@ -143,8 +135,8 @@ func (q *Quote) boundReads(how Precision, r *Inputs, calls int64) int64 {
 	return first + min(times(later, calls), math.MaxInt64-first)
 }
 
-// boundOther completes the bound of what is no chat. Of images, speech and
-// recordings the head says it all. A compaction may be of files and items whose size its body does not show.
+// boundOther completes the bound of operations other than chat. For images, speech and recordings the head has all. A
+// compaction may have files and items whose size its body does not show.
 func (q *Quote) boundOther(how Precision, u *llm.Usage) {
 	switch q.Op.Op {
 	case llm.OpEmbed:
@@ -154,7 +146,7 @@ func (q *Quote) boundOther(how Precision, u *llm.Usage) {
 	default:
 		return
 	}
-	if _, err := q.Source.Tree(); err != nil { // it may be of more than texts
+	if _, err := q.Source.Tree(); err != nil { // it may have more than texts
 		u[llm.Input] = max(u[llm.Input], times(q.window(), inputsOf(q.Body)))
 		return
 	}
@@ -164,9 +156,8 @@ func (q *Quote) boundOther(how Precision, u *llm.Usage) {
 	u[llm.Input] += q.normalized()
 }
 
-// inputsOf is how many inputs a request for embeddings may have, each of which may be as
-// long as the context window: objects, or lists of them. Texts and tokens are no longer
-// than they are.
+// inputsOf returns the number of inputs in a request for embeddings that may be as long as the context window:
+// objects and lists of them. Texts and tokens are bounded by their own length.
 func inputsOf(body []byte) (n int64) {
 	for m := range rawjson.Members(body) {
 		if rawjson.KindOf(m.Value) != rawjson.Array {
@@ -181,7 +172,7 @@ func inputsOf(body []byte) (n int64) {
 	return max(1, n)
 }
 
-// boundShown is the most tokens that the visible input of a chat can be.
+// boundShown returns an upper bound of the tokens of a chat's visible input.
 func (q *Quote) boundShown(how Precision, r *Inputs) int64 {
 	switch how {
 	case Counted:
@@ -199,7 +190,7 @@ func (q *Quote) boundShown(how Precision, r *Inputs) int64 {
 	}
 }
 
-// added is how many tokens a chat can have at most beyond those of its body.
+// added returns an upper bound of a chat's tokens beyond those of its body.
 func (q *Quote) added(r *Inputs) (n int64) {
 	if !q.closed() {
 		n += r.escapes
@@ -207,8 +198,8 @@ func (q *Quote) added(r *Inputs) (n int64) {
 	return n + q.normalized() + q.Behind + dialect.Around(q.Target.Model) + r.around + r.schemas + r.images
 }
 
-// normalized is how many bytes longer the body may be before its tokens are counted. The vocabulary which is here
-// normalizes nothing.
+// normalized returns an upper bound of the bytes that normalization adds to the body before its tokens are counted.
+// The vocabulary of this package does not normalize.
 func (q *Quote) normalized() int64 {
 	if sameVocabulary(q.Target.Model) {
 		return 0
@@ -216,7 +207,7 @@ func (q *Quote) normalized() int64 {
 	return q.lengthened()
 }
 
-// window is the target's context window in tokens.
+// window returns the target's context window in tokens.
 func (q *Quote) window() int64 {
 	n := q.table.Context(q.Target)
 	if n == 0 {
@@ -231,7 +222,7 @@ func (q *Quote) window() int64 {
 	return n
 }
 
-// times is the product of two counts, or the largest one.
+// times multiplies two counts and saturates.
 func times(a, b int64) int64 {
 	if a > 0 && b > math.MaxInt64/a {
 		return math.MaxInt64

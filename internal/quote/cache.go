@@ -8,8 +8,8 @@ import (
 	"weir/internal/llm"
 )
 
-// boundCache adds the most that an answer can have cost whose request may have something kept in
-// the cache for an hour, and whose provider does not tell how much of what it wrote that is.
+// boundCache raises the bound of an answer whose request may store content in a cache for an hour and whose provider
+// does not report how much it did.
 func (a Answer) boundCache(s *ledger.Settlement) {
 	n := s.Usage[llm.CacheWrite]
 	if n == 0 || a.timed || s.ProviderCost != nil || !asksHourCache(a.Body) {
@@ -22,7 +22,7 @@ func (a Answer) boundCache(s *ledger.Settlement) {
 	s.Unpriced |= price.Unpriced(&most, s.Tier)
 }
 
-// asked is what the request says of its units, and that it has nothing kept in a cache for an hour, where it has not.
+// asked returns the modes of the request's units, with llm.ShortCache if it stores nothing in a cache for an hour.
 func (q *Quote) asked() string {
 	switch {
 	case !q.Price.Rates[llm.CacheWrite1h].Known(), asksHourCache(q.Body):
@@ -33,9 +33,9 @@ func (q *Quote) asked() string {
 	return q.Head.Asked + "," + llm.ShortCache
 }
 
-// asksHourCache reports whether a body may ask for something to be kept in a cache for an hour, as
-// Anthropic's wire format and those that carry its marks can. It may say so of a body that has the
-// words elsewhere, never the other way round.
+// asksHourCache reports whether a body may request a cache lifetime of an hour, in Anthropic's wire format and those
+// with its cache marks. It may return true for a body with these words elsewhere, but never false for a body that
+// requests it.
 //
 // https://platform.claude.com/docs/en/build-with-claude/prompt-caching and
 // https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html.
@@ -44,8 +44,8 @@ func asksHourCache(body []byte) bool {
 	return has(`"1h"`) && (has(`"cache_control"`) || has(`"cachePoint"`)) || hasEscapedWord(body)
 }
 
-// hasEscapedWord reports whether there is a letter, a digit or a _ written as \uXXXX, which no
-// encoder does: a name in the body may not look like itself.
+// hasEscapedWord reports whether a letter, a digit or a _ is written as \uXXXX, which no encoder does: a search for a
+// name in the body may then miss it.
 func hasEscapedWord(body []byte) bool {
 	const escape = `\u00`
 	for {
@@ -53,7 +53,7 @@ func hasEscapedWord(body []byte) bool {
 		if !found || len(rest) < 2 {
 			return false
 		}
-		escaped := bytes.HasSuffix(before, []byte(`\`)) // the backslash, which no name here has
+		escaped := bytes.HasSuffix(before, []byte(`\`)) // the backslash is escaped, and no name here contains one
 		if n, err := strconv.ParseUint(string(rest[:2]), 16, 8); err == nil && !escaped && isWord(byte(n)) {
 			return true
 		}

@@ -7,29 +7,29 @@ import (
 	"weir/internal/rawjson"
 )
 
-// maxTurns is the field by which xAI's answers have so many turns at most, in each of which several tools may be called
+// maxTurns is the field that caps the turns of xAI's answers; each turn may call several tools
 // (https://docs.x.ai/developers/tools/tool-usage-details, undated copy of 2026).
 const maxTurns = "maxturns"
 
-// openCalls are the caps on calls of the provider's own tools that are to be put into a request, since nobody gave one:
-// one on all tools, or one on each.
+// openCalls describes the caps on calls of the provider's own tools that the gateway adds because the client set
+// none: one for all tools, or one for each.
 type openCalls struct {
-	caps int64     // how many caps
-	each int64     // calls under each of them
-	of   llm.Usage // what one call under each of them is counted as, together
+	caps int64     // number of caps
+	each int64     // calls under each cap
+	of   llm.Usage // usage of one call under each cap, in total
 }
 
-// openCap takes note of a cap on all tools that is to be put in.
+// openCap records that a cap for all tools must be added.
 func (r *Inputs) openCap() {
 	r.open.caps, r.open.each = 1, mostCalls
 	for class, n := range r.tools {
-		if c := llm.Class(class); n > 0 && c.IsTool() && c != llm.CodeSessions { // a session lasts for many calls
+		if c := llm.Class(class); n > 0 && c.IsTool() && c != llm.CodeSessions { // a session serves many calls
 			r.open.of[c] = 1
 		}
 	}
 }
 
-// openUses takes note of a cap on the uses of a tool that is to be put in.
+// openUses records that a cap on the uses of a tool must be added.
 func (q *Quote) openUses(r *Inputs, raw []byte) {
 	if !q.lacksCap(raw) {
 		return
@@ -43,7 +43,7 @@ func (q *Quote) openUses(r *Inputs, raw []byte) {
 	}
 }
 
-// lacksCap reports whether a cap on its uses is to be put into a tool.
+// lacksCap reports whether a cap on its uses must be added to a tool.
 func (q *Quote) lacksCap(raw []byte) bool {
 	in := &q.Speaks.Inputs
 	if in.MaxUses == "" || q.Quirks.CallCap != in.MaxUses || rawjson.Present(rawjson.Get(raw, in.MaxUses)) {
@@ -57,18 +57,18 @@ func (q *Quote) lacksCap(raw []byte) bool {
 	return true
 }
 
-// boundCall is what each call under each cap that is put in adds to the bound at most.
+// boundCall returns an upper bound of the usage of one more call under each added cap.
 func (q *Quote) boundCall(how Precision, r *Inputs) llm.Usage {
 	u := r.open.of
 	fewer := r.open.caps * (r.open.each - 1)
-	if fewer > 0 && fewer < r.calls { // of reads of which each is longer than the one before it, what one is on average
+	if fewer > 0 && fewer < r.calls { // each read is longer than the one before: take the average
 		u[llm.Input] = (q.boundReads(how, r, r.calls) - q.boundReads(how, r, r.calls-fewer)) / fewer
 	}
 	u[llm.Input] = times(times(u[llm.Input], r.open.caps), max(1, r.reads))
 	return u
 }
 
-// CapCalls puts a cap on the calls of the provider's own tools into a body, where one is to be put in; 0 is none.
+// CapCalls adds the cap on calls of the provider's own tools to a body; calls is 0 for none.
 func (q *Quote) CapCalls(body []byte, calls int64) []byte {
 	switch {
 	case calls == 0:
@@ -89,8 +89,8 @@ func (q *Quote) CapCalls(body []byte, calls int64) []byte {
 	return rawjson.Splice(nil, body, rawjson.Set(body, toolList, append(tools, ']')))
 }
 
-// ToolsNeed explains what an operator can do where a budget has no room for the tools that a provider runs for a request;
-// empty where it runs none, or where budgets hold what these usually cost.
+// ToolsNeed explains how an operator can make room in a budget for tools that a provider runs; empty if the request
+// has none, or budgets hold their usual cost.
 func (q *Quote) ToolsNeed(r *Inputs) string {
 	calls := r.calls
 	for _, n := range r.tools {
@@ -99,6 +99,6 @@ func (q *Quote) ToolsNeed(r *Inputs) string {
 	if calls == 0 || r.usual || worksLong(q.Target.Model) {
 		return ""
 	}
-	return " Most of that is for tools that the provider runs, at the most that they can find and cost. Budgets hold what they " +
-		"usually cost instead where the operator sets pricing.tools to usual."
+	return " Most of that is the highest possible cost of tools that the provider runs. " +
+		"If the operator sets pricing.tools to usual, budgets hold their usual cost instead."
 }

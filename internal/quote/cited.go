@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	// aroundSentence are the tokens at most of the marks around a sentence of a document that is cited.
+	// aroundSentence is the most tokens of the marks around a sentence of a cited document.
 	aroundSentence = 16
-	// shortSentence is how many bytes a sentence has at least that ends without a sign.
+	// shortSentence is the least bytes of a sentence without punctuation at its end.
 	shortSentence = 64
 )
 
-// cites takes note of the tokens that a document of text may have around it where it is cited. Anthropic cuts it into
-// sentences, each with a mark (https://platform.claude.com/docs/en/build-with-claude/citations, undated copy:
-// "Document contents are 'chunked'"); Cohere has the chunks of one that the client cut as documents of their own,
-// each with its title, which a template may write as JSON.
+// cites adds the tokens that marks may add to a cited text document. Anthropic cuts it into sentences, each with a
+// mark (https://platform.claude.com/docs/en/build-with-claude/citations, undated copy: "Document contents are
+// 'chunked'"); at Cohere each chunk of a document that the client cut is a document of its own with its title, which
+// a template may write as JSON.
 func (r *Inputs) cites(kind llm.PartKind, m *llm.Media) {
 	if kind != llm.PartDocument || !r.cited {
 		return
@@ -35,8 +35,9 @@ func (r *Inputs) cites(kind llm.PartKind, m *llm.Media) {
 	}
 }
 
-// marks returns the tokens, at most, of the marks around the sentences of a text: each sentence ends with a sign or is
-// long. They are no more than the text has bytes, as for documents that are read into text.
+// marks returns an upper bound of the tokens of the marks around the sentences of a text: a sentence ends with
+// punctuation or is long. They are at most as many as the text has bytes, as for documents that are converted to
+// text.
 func marks(text string) int64 {
 	sentences := 1 + len(text)/shortSentence
 	for _, c := range text {

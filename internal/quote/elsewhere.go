@@ -5,26 +5,27 @@ import (
 	"weir/internal/llm"
 )
 
-// aroundOwn are the tokens at most of the gateway's own words around a tool of the client's that becomes a function, a
-// call of it or a result, beside its name, and around the words that take the place of a JSON mode.
+// aroundOwn is the most tokens of the gateway's own text around a client's tool that becomes a function, around its
+// calls and results, without its name, and around the instruction that replaces a JSON mode.
 const aroundOwn = 64
 
-// aroundCall are the tokens at most of what is put around arguments that are no JSON object.
+// aroundCall is the most tokens added around arguments that are not a JSON object.
 const aroundCall = 16
 
-// translated takes note of what a request needs beyond its own words in another wire format than the client's.
+// translated adds the tokens that a request may gain in another wire format than the client's.
 func (r *Inputs) translated(tree *llm.Request) {
 	if r.own {
 		return
 	}
 	r.untooled = !tree.HasTools()
-	if c := tree.ToolChoice; c != nil && c.Mode == llm.ToolsNone { // the system may have to say so
+	if c := tree.ToolChoice; c != nil && c.Mode == llm.ToolsNone { // an instruction may have to say so
 		r.schemas += aroundOwn
 	}
 }
 
-// called takes note of what a call is in another wire format than the client's: its arguments within an object, where they
-// are none; and its tool, where the request has no tools and the format wants those of the calls.
+// called adds the tokens that a tool call may gain in another wire format than the client's: an object around
+// arguments that are not one; and its tool, if the request has no tools and the format requires those of earlier
+// calls.
 func (r *Inputs) called(c *llm.ToolCall) {
 	switch {
 	case r.own:
@@ -36,7 +37,7 @@ func (r *Inputs) called(c *llm.ToolCall) {
 	}
 }
 
-// offered takes note of the tools of a request that are functions elsewhere: of what is not in its body.
+// offered adds the parts of tools that become functions in other wire formats and are not in the body.
 func (r *Inputs) offered(e *llm.Elsewhere) {
 	for i := range e.Tools {
 		t := &e.Tools[i]
@@ -54,7 +55,7 @@ func (r *Inputs) offered(e *llm.Elsewhere) {
 	}
 }
 
-// elsewhere takes note of what a part becomes in other wire formats.
+// elsewhere adds the form of a part in other wire formats.
 func (r *Inputs) elsewhere(parts []llm.Part, in *dialect.Inputs) {
 	for i := range parts {
 		r.schemas += aroundOwn

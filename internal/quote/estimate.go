@@ -7,26 +7,24 @@ import (
 )
 
 const (
-	// countAtMost bounds how much text is counted exactly; what lies beyond is
-	// taken to be as dense as what was counted.
+	// countAtMost bounds the text whose tokens are counted exactly; the density of the rest is assumed to be equal.
 	countAtMost = 256 << 10
-	// messageOverhead is what providers add to each message, in tokens, as in
+	// messageOverhead is the number of tokens that providers add to each message, as in
 	// https://github.com/openai/openai-cookbook (how to count tokens).
 	messageOverhead = 4
-	// bytesPerToken is a common ratio, for when nothing better is there.
+	// bytesPerToken is a common ratio, for texts that are not counted.
 	bytesPerToken = 4
-	// mediaTokens stands for an image, a sound or a document: what a small
-	// image costs at the large vendors.
+	// mediaTokens is an estimate for an image, a sound or a document: a small image at the large vendors.
 	mediaTokens = 255
-	// madeTokens stands for an image that was made: a square one of medium quality
+	// madeTokens is an estimate for a generated image: a square one of medium quality
 	// (https://platform.openai.com/docs/guides/image-generation).
 	madeTokens = 1056
-	// CountingWork is how many times the work on a body it is to count the tokens of as much text.
+	// CountingWork is the ratio of the work of counting tokens to other work on a text of the same length.
 	CountingWork = 32
 )
 
-// estimate is the usage of an answer of which the provider did not give the
-// last numbers. Those that it gave are believed, as far as they go.
+// estimate returns the usage of an answer without the provider's final counts. It uses the counts that the provider
+// reported so far.
 func (a Answer) estimate() llm.Usage {
 	u := a.units()
 	if a.believable() && a.inPrice() {
@@ -38,7 +36,7 @@ func (a Answer) estimate() llm.Usage {
 	}
 	for class := range u {
 		if llm.Class(class).IsTool() && !a.Reported {
-			u[class] = a.Usage[class] // what the answer shows of them
+			u[class] = a.Usage[class] // the tools that the answer shows
 		}
 	}
 	if u.InputTokens() == 0 {
@@ -48,11 +46,10 @@ func (a Answer) estimate() llm.Usage {
 	return u
 }
 
-// estimateUnits completes the usage of a request that is not for words by what
-// there is of its answer.
+// estimateUnits completes the usage of an operation without a text answer by the received part of its answer.
 func (a Answer) estimateUnits(u *llm.Usage) {
 	switch {
-	case u.InputTokens() == 0: // nothing of it is charged by tokens
+	case u.InputTokens() == 0: // nothing is charged by tokens
 		u[llm.Images] = min(u[llm.Images], a.Usage[llm.Images])
 	case u[llm.Images] > 0:
 		u[llm.Images] = a.Usage[llm.Images]
@@ -64,7 +61,7 @@ func (a Answer) estimateUnits(u *llm.Usage) {
 	}
 }
 
-// addCounted adds what was counted of the words beyond what was told of them.
+// addCounted adds the counted tokens of text beyond the reported ones.
 func (a Answer) addCounted(u *llm.Usage) {
 	var output, reasoning int64
 	a.Source.Step(CountingWork*a.kept, func() { output, reasoning = a.countOutput() })
@@ -74,9 +71,8 @@ func (a Answer) addCounted(u *llm.Usage) {
 	u[llm.Output] += more - thought
 }
 
-// units is what a request that is not for words is charged for where nobody
-// told: by images, characters or seconds where its model has a price for these,
-// or none at all, else by tokens.
+// units returns the estimated usage of an operation without a text answer if the provider reports none: in images,
+// characters or seconds if its model has a price for these, or no price, and otherwise in tokens.
 func (a Answer) units() llm.Usage {
 	u, price := a.Head.Units, &a.Attempt.Price
 	for _, class := range []llm.Class{llm.Images, llm.Characters, llm.Milliseconds} {
@@ -84,15 +80,15 @@ func (a Answer) units() llm.Usage {
 		case u[class] == 0:
 		case price.Rates[class].Known() || !price.Known():
 			clear(u[:llm.NumTokens])
-		case class != llm.Images: // these are counted all the same
+		case class != llm.Images: // images count in addition to tokens
 			u[class] = 0
 		}
 	}
 	return u
 }
 
-// InputUsage is what an attempt is charged for that may have been served, and
-// of whose answer nothing came.
+// InputUsage returns the charged usage of an attempt that the provider may have served and whose answer was not
+// received.
 func (a Answer) InputUsage() llm.Usage {
 	u := a.units()
 	if a.Head.Units.IsZero() {
@@ -107,9 +103,8 @@ func (a Answer) InputUsage() llm.Usage {
 	return u
 }
 
-// chargedInput is how many tokens of input are charged where nobody told. It is
-// never 0 of what costs anything: a request that reached a provider has been
-// read.
+// chargedInput returns the charged input tokens if the provider reports none. It is never 0 for an operation that
+// costs anything, because a provider has read every request that reached it.
 func (q *Quote) chargedInput() int64 {
 	if q.Op.Free {
 		return 0
@@ -125,14 +120,14 @@ func (r *Request) countInput() int64 {
 	return countTree(request, countAtMost)
 }
 
-// roughText is how much of a request's text is counted for a rough estimate, in bytes.
+// roughText is the number of bytes of text that are counted for a rough estimate.
 const roughText = 4 << 10
 
-// RoughInput estimates the tokens of a request with little work: the beginning of its text is
-// counted, and taken for the rest too.
+// RoughInput estimates the tokens of a request with little work: it counts the beginning of its text and
+// extrapolates.
 func RoughInput(request *llm.Request) int64 { return countTree(request, roughText) }
 
-// countTree counts the tokens of a request, of so many bytes of its text.
+// countTree estimates the tokens of a request, counting at most that many bytes of its text.
 func countTree(request *llm.Request, most int) int64 {
 	var text strings.Builder
 	tokens := int64(0)
@@ -143,7 +138,7 @@ func countTree(request *llm.Request, most int) int64 {
 	if e := request.Embedding; e != nil {
 		counted := 0
 		for _, s := range e.Texts {
-			if counted += len(s); counted > countAtMost { // what is beyond is counted as one text
+			if counted += len(s); counted > countAtMost { // the rest is counted as one text
 				text.WriteString(s)
 				continue
 			}
@@ -162,7 +157,7 @@ func countTree(request *llm.Request, most int) int64 {
 	return max(1, tokens+countText(text.String(), most))
 }
 
-// gather collects the text of parts and counts what is not text.
+// gather collects the text of parts and counts the tokens of other content.
 func gather(text *strings.Builder, parts []llm.Part) (tokens int64) {
 	for i := range parts {
 		p := &parts[i]
@@ -182,11 +177,11 @@ func gather(text *strings.Builder, parts []llm.Part) (tokens int64) {
 	return tokens
 }
 
-// CountTokens estimates the tokens of a text by the o200k vocabulary, the most
-// common one. Other vendors' counts differ by some percent.
+// CountTokens estimates the tokens of a text by the o200k vocabulary, the most common one. Other vendors' counts
+// differ by some percent.
 func CountTokens(text string) int64 { return countText(text, countAtMost) }
 
-// countText is CountTokens by so many bytes of the text, taken for the rest too.
+// countText counts at most that many bytes of the text and extrapolates.
 func countText(text string, most int) int64 {
 	if text == "" {
 		return 0

@@ -7,26 +7,26 @@ import (
 	"weir/internal/llm"
 )
 
-// Fitted holds a request as the target gets it.
+// Fitted holds a request in its form for the target.
 type Fitted struct {
 	Request *llm.Request
-	IDs     []string          // of the calls of its conversation, as the client knows them
-	Names   map[string]string // the client's names of tools, by those that are sent in their place
+	IDs     []string          // the client's ids of tool calls in its conversation
+	Names   map[string]string // the client's names of tools, by the names sent instead
 
 	of       *llm.Request  // the client's request
-	offered  *llm.Request  // before it was fitted
-	messages []llm.Message // likewise, with the client's ids
+	offered  *llm.Request  // before rules changed it
+	messages []llm.Message // its messages with the client's ids
 	err      error
 }
 
-// Fitted returns a client's request in the form that the target's wire format and its vendor take. It is made once for a
-// request, and not to be changed. An error is an *llm.Error, and about the messages of the request that comes with it.
+// Fitted returns a client's request in a form that the target's wire format and vendor accept. It is computed once
+// and must not be changed. The error is an *llm.Error; the returned request is the one that it refers to.
 func (q *Quote) Fitted(tree *llm.Request) (*Fitted, error) {
 	f := &q.fitted
 	if f.of == tree {
 		return f, f.err
 	}
-	offered := *compose.Offered(q.Speaks.Name, tree) // so that all calls and results have the ids that go out
+	offered := *compose.Offered(q.Speaks.Name, tree) // so that all calls and results have the ids for the provider
 	offered.Model, offered.Stream = q.Target.Model, q.Head.Stream
 	*f = Fitted{of: tree, offered: &offered, messages: offered.Messages}
 	offered.Messages, f.IDs = callid.History(offered.Messages, q.Target.Provider.Name())
@@ -34,15 +34,15 @@ func (q *Quote) Fitted(tree *llm.Request) (*Fitted, error) {
 	return f, f.err
 }
 
-// Detached returns the quote without what it holds of its request, to be kept.
+// Detached returns a copy of the quote without its references to the request, for storage.
 func (q *Quote) Detached() Quote {
 	kept := *q
 	kept.Request, kept.fitted = nil, Fitted{}
 	return kept
 }
 
-// growth is how many bytes a request gains at most as it is fitted. One that goes as it came gains none, nor does one that
-// will be refused.
+// growth returns an upper bound of the bytes that fitting adds to a request. An unchanged request and one that will
+// be refused gain none.
 func (q *Quote) growth(tree *llm.Request) int64 {
 	if q.Speaks == q.Dialect && !q.BreaksOwn() {
 		return 0
@@ -56,13 +56,14 @@ func (q *Quote) growth(tree *llm.Request) int64 {
 	return rules.Growth(&before, f.Request)
 }
 
-// MayBreakOwn reports whether what goes as it came is to be decoded, since it may break a rule of the target's vendor.
+// MayBreakOwn reports whether a request that would be sent unchanged must be decoded, because it may break a rule of
+// the target's vendor.
 func (q *Quote) MayBreakOwn() bool {
 	return q.Op.Op == llm.OpChat && q.Rules().MayBreakOwn(q.Target.Model, q.Body)
 }
 
-// BreaksOwn reports whether a request in the target's own wire format breaks a rule of its vendor, so that it cannot go
-// as it came. What nobody here understands goes.
+// BreaksOwn reports whether a request in the target's wire format breaks a rule of its vendor, so that it cannot be
+// sent unchanged. A request that cannot be decoded is sent unchanged.
 func (q *Quote) BreaksOwn() bool {
 	if !q.MayBreakOwn() {
 		return false

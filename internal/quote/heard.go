@@ -10,30 +10,31 @@ import (
 )
 
 const (
-	// millisPerToken is more sound than a token of the context window holds. Voxtral takes 40 minutes in 32k tokens
+	// millisPerToken exceeds the sound in a token of the context window. Voxtral accepts 40 minutes in 32k tokens
 	// (https://mistral.ai/news/voxtral, 2025-07-15), which is 73 milliseconds each.
 	millisPerToken = 80
-	// moreHeard is what a provider that charges by the second may add to each recording: it rounds up, and decoders add
-	// silence.
+	// moreHeard is the time, in milliseconds, that a provider that charges by the second may add to each recording:
+	// it rounds up, and decoders add silence.
 	moreHeard = 2000
-	// samplesPerMilli is how many bytes a millisecond of raw samples of 16 bits has at least, at 8 kHz.
+	// samplesPerMilli is the least bytes of a millisecond of raw 16-bit samples, at 8 kHz.
 	samplesPerMilli = 16
 )
 
-// heard is how long the recordings of a request are.
+// heard holds the length of a request's recordings.
 type heard struct {
-	millis int64 // of those whose length shows, at most
-	tokens int64 // of those whose bytes bound their length, at most
-	hidden bool  // there is one whose length does not show
+	millis int64 // of recordings of known length, at most
+	tokens int64 // of recordings whose bytes bound their length, at most
+	hidden bool  // there is a recording of unknown length
 }
 
-// hearsBySecond says whether the target's provider charges for the sound in a chat by the second, beside its tokens.
+// hearsBySecond reports whether the target's provider charges for sound in a chat by the second, in addition to its
+// tokens.
 func (q *Quote) hearsBySecond() bool {
 	return q.Quirks.SoundApart && q.Price.Rates[llm.Milliseconds].Known()
 }
 
-// mostHeard is how long the recordings of a chat are at most, in milliseconds, where that is charged for: no longer than
-// the window.
+// mostHeard returns an upper bound of the length of a chat's recordings, in milliseconds, if it is charged: at most
+// the context window.
 func (q *Quote) mostHeard(r *Inputs) int64 {
 	if !q.hearsBySecond() || r.heard.millis == 0 && !r.heard.hidden {
 		return 0
@@ -45,9 +46,9 @@ func (q *Quote) mostHeard(r *Inputs) int64 {
 	return min(r.heard.millis, most)
 }
 
-// hear takes note of a recording, and reports whether it has at least so many bytes a second that they bound its length,
-// however a decoder reads it. Raw samples of 16 bits do; of others it is what their container and their frames show. One
-// that decoders may read as longer, or that may be silence in few bytes, is not.
+// hear adds a recording and reports whether it has enough bytes a second for these to bound its length, however a
+// decoder reads it. Raw 16-bit samples do; for other formats the container and the frames decide. It reports false
+// for a recording that a decoder may read as longer, or that may be silence in few bytes.
 func (r *Inputs) hear(m *llm.Media) (measured bool) {
 	if m.Data == "" || m.URL != "" || m.FileID != "" {
 		r.heard.hidden = true
@@ -68,8 +69,8 @@ func (r *Inputs) hear(m *llm.Media) (measured bool) {
 	return most <= int64(len(sound))*1000/leastSound
 }
 
-// boundHeard adds the most that an answer can have cost whose provider charges for sound by the second, and does not say
-// how long it heard that of the request.
+// boundHeard raises the bound of an answer whose provider charges for sound by the second and does not report the
+// length.
 func (a Answer) boundHeard(most *llm.Usage) {
 	if a.hearsBySecond() && most[llm.Milliseconds] == 0 && a.mayHave(llm.AudioIn) {
 		most[llm.Milliseconds] = a.mostUsed()[llm.Milliseconds]

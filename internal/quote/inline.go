@@ -10,22 +10,22 @@ import (
 	"weir/internal/picture"
 )
 
-// enclosed are the images, recordings and documents of a request, and what decides how they are counted.
+// enclosed holds the images, recordings and documents of a request, and the settings for counting them.
 type enclosed struct {
-	model  string // whose rule counts images and documents
-	parsed bool   // the provider reads documents into text itself
+	model  string // selects the rule for images and documents
+	parsed bool   // the provider converts documents to text
 	closer bool   // the request may choose a resolution
-	cited  bool   // it may have documents cut into sentences
+	cited  bool   // documents may be cut into sentences
 
-	room    pdf.Room // for the documents
+	room    pdf.Room // memory for the documents
 	inline  []string // media in base64, in the order of the body
-	images  int64    // tokens of images and documents, and what recordings count at least
-	beyond  int64    // bytes of what of these is counted by what is in it
-	written int64    // bytes of what of these is text
+	images  int64    // tokens of images and documents, and the minimum of recordings
+	beyond  int64    // bytes of media that are counted by their content
+	written int64    // bytes of text in media
 	heard   heard
 }
 
-// enclosed begins to take note of them.
+// enclosed returns the settings for counting media.
 func (q *Quote) enclosed() enclosed {
 	w := q.words()
 	return enclosed{
@@ -34,8 +34,8 @@ func (q *Quote) enclosed() enclosed {
 	}
 }
 
-// media takes note of an image, a sound or a document. Where it is not in the
-// body, and where its bytes say nothing of its length, its size is not shown.
+// media adds an image, a sound or a document. If it is not in the body, or its bytes do not bound its length, its
+// size counts as hidden.
 func (r *Inputs) media(kind llm.PartKind, m *llm.Media) {
 	if m.Data != "" {
 		r.inline = append(r.inline, m.Data)
@@ -47,7 +47,7 @@ func (r *Inputs) media(kind llm.PartKind, m *llm.Media) {
 	}
 	r.cites(kind, m)
 	switch d := m.Document; {
-	case d != nil && d.Chunks != nil: // whose texts are in the body
+	case d != nil && d.Chunks != nil: // its texts are in the body
 	case m.Data == "" || m.URL != "" || m.FileID != "":
 		r.hidden = true
 	case kind == llm.PartImage:
@@ -65,14 +65,14 @@ func (r *Inputs) media(kind llm.PartKind, m *llm.Media) {
 	}
 }
 
-// inlinePDF is what a PDF begins with in base64.
+// inlinePDF is the beginning of a PDF in base64.
 const inlinePDF = "JVBER"
 
-// HasDocument reports whether a body may have a PDF in it, which takes long to read for its length.
+// HasDocument reports whether a body may contain a PDF, whose parsing is slow for its length.
 func HasDocument(body []byte) bool { return bytes.Contains(body, []byte(inlinePDF)) }
 
-// document takes note of a document in the body. One is held by its pages and its text where it is a PDF that shows
-// them, and where it is known what the target makes of one.
+// document adds a document in the body. A PDF counts by its pages and text if it shows them and the target's way of
+// reading PDFs is known; other documents count as hidden.
 func (r *Inputs) document(m *llm.Media) {
 	rule, n := picture.RuleOf(r.model), int64(0)
 	if r.closer {
@@ -96,16 +96,14 @@ func (r *Inputs) document(m *llm.Media) {
 }
 
 const (
-	// leastCut is the shortest medium, in bytes of base64, that is worth taking
-	// out of the text that is counted.
+	// leastCut is the shortest medium, in bytes of base64, that is removed from the text before counting.
 	leastCut = 256
-	// mostMissed is how many media may be written otherwise than they were read,
-	// and so not be found, before no more are looked for.
+	// mostMissed bounds the media that are not found because the body writes them differently, before the search
+	// ends.
 	mostMissed = 16
 )
 
-// without is the body without the media that it holds inline. What is not found
-// in it stays.
+// without returns the body without its inline media. Media that are not found remain.
 func (r *Inputs) without(body []byte) []byte {
 	var out []byte
 	missed := 0

@@ -10,57 +10,57 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Inputs are what of a request decides how much a provider reads and works for
-// it, beside the bytes of its body.
+// Inputs holds the properties of a request that determine how much a provider reads and works for it, in addition to
+// the bytes of its body.
 type Inputs struct {
-	own      bool // what nobody modelled of it reaches the target
+	own      bool // fields without a place in the tree reach the target
 	untooled bool // it has no tools, which its calls may need in another wire format
-	kept     bool // a thought in it may stand for one that the provider has kept
+	kept     bool // a thought in it may refer to one that the provider stores
 
-	hidden bool  // there is input whose size the body does not show
-	reads  int64 // how often a provider may charge for the input, by a field that is not known; 0 for once
-	calls  int64 // of tools that the provider runs itself, at most
+	hidden bool  // the body does not show the size of all input
+	reads  int64 // how often a provider may charge for the input, because of an unknown field; 0 for once
+	calls  int64 // of tools that the provider runs, at most
 	open   openCalls
-	usual  bool        // what tools usually cost is to be held
-	others bool        // some of the calls are of tools without a fee
-	tools  llm.Usage   // what these are, by class; what costs nothing but tokens is in none
-	untold llm.Classes // those of which a reply may not tell
+	usual  bool        // hold the usual cost of tools
+	others bool        // some calls are of tools without a fee
+	tools  llm.Usage   // tool usage by class, without tools that cost only tokens
+	untold llm.Classes // the classes that a reply may not report
 	// uploads says that a file is put into a container.
 	uploads bool
-	// searchInFee says that the fee for a request has its search in it.
+	// searchInFee says that the fee for a request includes its search.
 	searchInFee bool
 
-	// of tokens of sounds and images that it has or asks for, where these have a class of their own
+	// requested and contained kinds of sound and images that may have a class of their own
 	modalities llm.Classes
 
 	answers int64
-	many    string // the field that asks for more answers than can be believed; empty for none
-	limit   int64  // the client's cap on each
-	capped  bool   // it gave one
+	many    string // the field that requests an implausible number of answers; empty for none
+	limit   int64  // the client's cap on each answer
+	capped  bool   // the client set a cap
 
-	reasonsWithin bool // reasoning is switched off, or has a limit of its own
+	reasonsWithin bool // reasoning is switched off or has a cap of its own
 
-	around  int64 // tokens of the vendor's own words
-	schemas int64 // tokens that the JSON of tools and of calls may have beyond its bytes, written anew
-	escapes int64 // likewise, of escapes in it and in results of tools
-	fine    int64 // boundShown as Fine, once it was found
-	counted int64 // tokens that the provider counts, with what it does not count and a margin; 0 where it was not asked
-	beside  int64 // tokens of output beyond the caps on answers: reasoning, and what of a predicted answer is wrong
+	around  int64 // tokens of the vendor's own text
+	schemas int64 // tokens that the JSON of tools and calls may gain when written again
+	escapes int64 // the same for escapes in it and in tool results
+	fine    int64 // the Fine result of boundShown, once computed
+	counted int64 // the provider's count with a margin and the content that it excludes; 0 if it has not counted
+	beside  int64 // output tokens beyond the caps on answers: reasoning, and the wrong part of a predicted answer
 
 	enclosed
 }
 
-// inputs finds what a request is for the target, as budgets hold it.
+// inputs returns the properties of the request at the target, as budgets hold it.
 func (q *Quote) inputs() Inputs {
 	r := q.inputsAtMost()
 	if r.usual = q.table.UsualTools() && !worksLong(q.Target.Model); r.usual {
 		r.holdUsual()
-		r.tools[llm.OtherTools] = max(r.tools[llm.OtherTools], q.Apart()) // which are no calls
+		r.tools[llm.OtherTools] = max(r.tools[llm.OtherTools], q.Apart()) // these are not calls
 	}
 	return r
 }
 
-// holdUsual has tools be called as often as is usual.
+// holdUsual limits tool calls to their usual number.
 func (r *Inputs) holdUsual() {
 	calls := int64(usualCalls)
 	if r.open.caps > 0 {
@@ -74,8 +74,8 @@ func (r *Inputs) holdUsual() {
 	}
 }
 
-// inputsAtMost finds what a request is for the target at most. What is in the words of the
-// client's wire format reaches only a target that speaks it.
+// inputsAtMost returns the upper bounds of the request's properties at the target. Fields of the client's wire format
+// reach only a target that speaks it.
 func (q *Quote) inputsAtMost() Inputs {
 	r := Inputs{
 		answers: max(1, q.Head.Choices), limit: q.askedCap(), capped: q.Head.MaxOutput > 0,
@@ -85,12 +85,12 @@ func (q *Quote) inputsAtMost() Inputs {
 		return r
 	}
 	tree, err := q.Source.Tree()
-	if err != nil { // nobody here understands it, and a provider may
+	if err != nil { // it cannot be decoded, but a provider may accept it
 		r.hidden = true
 		r.run(toolOf(unknownKind, &q.Dialect.Inputs), mostCalls)
 		return r
 	}
-	if tree.MaxOutput != nil && !r.capped { // 0
+	if tree.MaxOutput != nil && !r.capped { // a cap of 0
 		r.limit, r.capped = *tree.MaxOutput, true
 	}
 	r.own, r.kept, r.searchInFee = tree.ExtraOf == q.Speaks.Name, q.Op.Kept != nil, q.hasSearchInFee()
@@ -137,7 +137,7 @@ func (q *Quote) inputsAtMost() Inputs {
 	return r
 }
 
-// format takes note of what the answer must look like. It may become words in other wire formats.
+// format adds the format of the answer, which may become an instruction in other wire formats.
 func (r *Inputs) format(f *llm.Format) {
 	r.schema(f.Schema)
 	r.around += aroundTools
@@ -146,7 +146,7 @@ func (r *Inputs) format(f *llm.Format) {
 	}
 }
 
-// usesOf is how often the provider may use a tool of its own for one request.
+// usesOf returns the most uses of a provider's own tool for one request.
 func (q *Quote) usesOf(raw []byte) int64 {
 	limit := q.Speaks.Inputs.MaxUses
 	if limit == "" || q.Quirks.IgnoresCallCaps {
@@ -158,7 +158,7 @@ func (q *Quote) usesOf(raw []byte) int64 {
 	return mostCalls
 }
 
-// parts takes note of what stands in a message or in the result of a tool.
+// parts adds the parts of a message or of a tool result.
 func (r *Inputs) parts(parts []llm.Part, in *dialect.Inputs) {
 	for i := range parts {
 		p := &parts[i]
@@ -170,7 +170,7 @@ func (r *Inputs) parts(parts []llm.Part, in *dialect.Inputs) {
 			r.other(p.Raw, in)
 		case p.Media != nil:
 			r.media(p.Kind, p.Media)
-			if p.Kind == llm.PartDocument && !r.own { // words may be put before it
+			if p.Kind == llm.PartDocument && !r.own { // a text may be added before it
 				r.schemas += aroundCall
 			}
 		case p.Call != nil:
@@ -180,26 +180,26 @@ func (r *Inputs) parts(parts []llm.Part, in *dialect.Inputs) {
 			r.result(p.Result.Parts)
 			r.parts(p.Result.Parts, in)
 		case p.Kind == llm.PartReasoning && r.kept && p.Signature != "" && p.Redacted == "":
-			r.hidden = true // the provider has kept it, by its id
+			r.hidden = true // the provider stores it under its id
 		}
 	}
 }
 
-// extra takes note of fields of a message or a part that nobody modelled.
+// extra adds the extra fields of a message or a part.
 func (r *Inputs) extra(fields []llm.Field, in *dialect.Inputs) {
 	for _, f := range fields {
 		if name := plain(f.Name); r.own && !shownInside.Has(name) {
 			r.hidden = true
 			r.toolsBy(name, f.Value, in)
-			if name == "audio" { // of an answer before this one, by its id
+			if name == "audio" { // of an earlier answer, by its id
 				r.modalities = r.modalities.With(llm.AudioIn)
 			}
 		}
 	}
 }
 
-// other takes note of a part or an item that nobody modelled. It may be a list of tools,
-// such as OpenAI's additional_tools; one of an MCP server's is what that has told.
+// other adds a part or an item of unknown type. It may be a list of tools, such as OpenAI's additional_tools; a list
+// from an MCP server is only its report.
 func (r *Inputs) other(raw []byte, in *dialect.Inputs) {
 	if isShown(raw, in) {
 		return
@@ -213,7 +213,7 @@ func (r *Inputs) other(raw []byte, in *dialect.Inputs) {
 	}
 }
 
-// members takes note of the top-level fields that nobody modelled.
+// members adds the extra top-level fields.
 func (r *Inputs) members(tree *llm.Request, in *dialect.Inputs, q *llm.Quirks) {
 	total := int64(-1)
 	for _, f := range tree.Extra {
@@ -222,21 +222,21 @@ func (r *Inputs) members(tree *llm.Request, in *dialect.Inputs, q *llm.Quirks) {
 		n, isInt := rawjson.AsInt(f.Value)
 		switch {
 		case q.MaxOutputField != "" && f.Name == q.MaxOutputField:
-			if !isInt || n < 0 { // none that could be trusted
+			if !isInt || n < 0 { // not a reliable number
 				n = maxUnknown
 			}
 			r.limit, r.capped = max(r.limit, n), true
 		case in.MaxCalls.Has(name):
-			if !isInt || n < 0 { // as above
+			if !isInt || n < 0 { // the same
 				n = maxUnknown
 			}
-			if name == maxTurns { // each of which may have several calls
+			if name == maxTurns { // each turn may have several calls
 				n = max(n, mostCalls)
 			}
 			if rawjson.Present(f.Value) {
-				total = max(total, min(n, maxUnknown)) // which of two is obeyed is not known
+				total = max(total, min(n, maxUnknown)) // it is unknown which of two caps is obeyed
 			}
-		case name == "maxtoolcalls": // chats have none
+		case name == "maxtoolcalls": // chats have no such cap
 		case numbersOfAnswers.Has(name):
 			r.answers = max(r.answers, answersAsked(f.Value))
 		case capsBeside.Has(name):
@@ -249,7 +249,7 @@ func (r *Inputs) members(tree *llm.Request, in *dialect.Inputs, q *llm.Quirks) {
 			r.beside += int64(len(f.Value))
 		case name == "contextmanagement" && bytes.Contains(f.Value, []byte("compact")):
 			r.run(dialect.Tool{Class: llm.Input}, mostCalls)
-		case f.Name == capMember && q.CapsPrice: // the highest prices alone, or the request is refused
+		case f.Name == capMember && q.CapsPrice: // only the highest prices; other fields were refused
 		case r.works(name, f.Value, in):
 		case !in.Shown.Has(name):
 			r.hidden = true
@@ -270,7 +270,7 @@ func (r *Inputs) members(tree *llm.Request, in *dialect.Inputs, q *llm.Quirks) {
 	}
 }
 
-// capCalls has all tools be called no more often than that in all.
+// capCalls limits the calls of all tools to that total.
 func (r *Inputs) capCalls(most int64) {
 	r.calls = most
 	for c := range r.tools {
@@ -280,7 +280,7 @@ func (r *Inputs) capCalls(most int64) {
 	}
 }
 
-// searchesAlone reports whether all calls are searches of the web.
+// searchesAlone reports whether all calls are web searches.
 func (r *Inputs) searchesAlone() bool {
 	for c, n := range r.tools {
 		if n > 0 && llm.Class(c) != llm.Searches {
@@ -290,8 +290,8 @@ func (r *Inputs) searchesAlone() bool {
 	return r.tools[llm.Searches] > 0 && !r.others
 }
 
-// Inputs finds what a request is for the target, or why no budget can be kept with it. Its
-// body is one whose elements were counted.
+// Inputs returns the properties of the request at the target, or an error if no budget can bound its cost. The number
+// of elements in its body must have been checked.
 func (q *Quote) Inputs() (Inputs, error) {
 	if err := q.unpriced(); err != nil {
 		return Inputs{}, err
@@ -303,32 +303,32 @@ func (q *Quote) Inputs() (Inputs, error) {
 	return r, nil
 }
 
-// unpriced is the error for a request whose price at the target is not known here,
-// although that of its model is: under a budget it cannot be made.
+// unpriced returns the error for a request under a budget that has an unknown price at the target although its model
+// has a price.
 func (q *Quote) unpriced() error {
 	if q.Price.Rates[llm.CacheWrite].Known() && !q.Price.Rates[llm.CacheWrite1h].Known() && asksHourCache(q.Body) {
 		return llm.Invalid("cache_control",
-			fmt.Sprintf("What the model %q costs with a cache that is kept for an hour is not known here, so that no "+
-				`budget can be kept with it. Leave ttl out, or use "5m".`, q.Target.FullName()))
+			fmt.Sprintf("The price of the model %q for a cache lifetime of one hour is unknown, so a budget cannot "+
+				`bound its cost. Remove ttl, or use "5m".`, q.Target.FullName()))
 	}
 	if q.Speaks != q.Dialect {
-		return nil // no such thing reaches the target
+		return nil // none of these fields reaches the target
 	}
 	if q.Head.Unknown != "" {
 		return unknownField(q.Head.Unknown)
 	}
 	if q.Head.LongCache {
 		return llm.Invalid("prompt_cache_options",
-			fmt.Sprintf("What the model %q costs with this ttl in prompt_cache_options is not known here, so that no "+
-				`budget can be kept with it. Leave ttl out, or use "30m".`, q.Target.FullName()))
+			fmt.Sprintf("The price of the model %q with this ttl in prompt_cache_options is unknown, "+
+				`so a budget cannot bound its cost. Remove ttl, or use "30m".`, q.Target.FullName()))
 	}
 	if q.Op.Multipart {
 		return nil
 	}
 	if name, twice := rawjson.Repeated(q.Body); twice {
 		return llm.Invalid(
-			name, fmt.Sprintf("%q stands twice in one object of the body. Which of the two a provider obeys is not "+
-				"known here, so that no budget can be kept with it. Give it once.", name))
+			name, fmt.Sprintf("The field %q appears twice in one object of the body, and a provider may obey either, "+
+				"so a budget cannot bound its cost. Send it once.", name))
 	}
 	for m := range rawjson.Members(q.Body) {
 		if isMore(q.Op.Op, m) {
@@ -336,7 +336,7 @@ func (q *Quote) unpriced() error {
 		}
 		kind, decides := modeMembers[plain(m.Name())]
 		value := m.Value
-		if kind == "latency:" { // Bedrock has it in an object
+		if kind == "latency:" { // Bedrock puts it into an object
 			value = rawjson.Get(value, "latency")
 		}
 		if !decides || q.isPriceCap(m) || !rawjson.Present(value) || rawjson.KindOf(value) == rawjson.String &&
@@ -344,8 +344,8 @@ func (q *Quote) unpriced() error {
 			continue
 		}
 		return llm.Invalid(m.Name(),
-			fmt.Sprintf("What the model %q costs with this %s is not known here, so that no budget can be kept with "+
-				"it. Leave %s out, or ask the operator to give it a price.", q.Target.FullName(), m.Name(), m.Name()))
+			fmt.Sprintf("The price of the model %q with this %s is unknown, so a budget cannot bound its cost. "+
+				"Remove %s, or ask the operator to set a price.", q.Target.FullName(), m.Name(), m.Name()))
 	}
 	return nil
 }
@@ -353,6 +353,6 @@ func (q *Quote) unpriced() error {
 func unknownField(name string) error {
 	return llm.Invalid(
 		name, fmt.Sprintf(
-			"What %.64s has the provider make is not known here, so that no budget can be kept with it. Leave it out.",
+			"The cost of the field %.64s is unknown, so a budget cannot bound it. Remove the field.",
 			name))
 }

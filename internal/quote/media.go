@@ -7,9 +7,9 @@ import (
 	"weir/internal/llm"
 )
 
-// boundMedia adds the most that an answer can have cost whose request has sound or images in it, and whose provider
-// counts none of the input as such: all of it may be of the class that costs most. A file that is named by its id or its
-// address, and what is kept in a cache, are what the provider says.
+// boundMedia raises the bound of an answer whose request has sound or images that the provider does not count
+// separately: all input may be in the more expensive class. Files named by an id or an address, and cached input,
+// count as the provider reports.
 func (a Answer) boundMedia(s *ledger.Settlement) {
 	price := &a.Attempt.Price
 	if s.ProviderCost != nil || s.Usage[llm.Input]+s.Usage[llm.CacheRead] == 0 {
@@ -42,8 +42,8 @@ func (a Answer) dearer(class llm.Class) bool {
 	return rates[class].Known() && rates[class] != rates[llm.Input]
 }
 
-// mayHave reports whether the request has sound, or images, in it. It may say so of a body that has only the words,
-// never the other way round.
+// mayHave reports whether the request may have sound, or images. It may return true for a body with these words
+// elsewhere, but never false for a body with such media.
 func (a Answer) mayHave(class llm.Class) bool {
 	switch a.Op.Op {
 	case llm.OpTranscription, llm.OpTranslation:

@@ -9,19 +9,17 @@ import (
 	"weir/internal/rawjson"
 )
 
-// What a request may have in the words of its own wire format, that the tree does
-// not model and that goes to a provider as it came. Names are without their
-// underscores and in lower case. Who is not on one of these lists, or of those of the wire
-// format, may carry input
-// that the body does not show, and is held at the context window.
+// The lists below name fields of requests that have no field in the tree and are sent to a provider of the same wire
+// format unchanged. Names are in lower case and without underscores. A field that is neither in one of these lists
+// nor in those of the wire format may carry input that the body does not show, so that the request is held at the
+// context window.
 
-// numbersOfAnswers are the fields beside "n" that say how many answers are made: of servers
-// that speak as OpenAI does or did.
+// numbersOfAnswers are the fields other than "n" that set the number of answers, on servers with OpenAI's current or
+// former formats.
 var numbersOfAnswers = rawjson.Names{"bestof", "numreturnsequences", "numcompletions", "numgenerations"}
 
-// capsBeside are the fields whose numbers a provider may write beside the cap on output: of
-// reasoning, which not everybody counts under that cap, and caps by other names, of which it
-// is not known which one is obeyed.
+// capsBeside are the fields whose numbers a provider may allow in addition to the output cap: reasoning, which not
+// every provider counts under that cap, and caps under other names, because it is unknown which one is obeyed.
 var capsBeside = rawjson.Names{
 	"thinking", "thinkingbudget", "reasoning", "reasoning.maxtokens", "chattemplatekwargs", "maxthinkingtokens",
 	"maxreasoningtokens",
@@ -29,12 +27,11 @@ var capsBeside = rawjson.Names{
 	"numpredict",
 }
 
-// mostAnswers is how many answers a request may ask for in a field that is not known: no
-// more are believed of a provider's reply.
+// mostAnswers bounds the number of answers that an unknown field may request; a provider's reply cannot have more.
 const mostAnswers = 128
 
-// answersAsked is how many answers the value of an unknown field may ask for: the product
-// of its numbers, and of how many values it holds. It is above mostAnswers where that is more.
+// answersAsked returns the number of answers that the value of an unknown field may request: the product of its
+// numbers and of the number of its values. A result above mostAnswers means too many.
 func answersAsked(v []byte) int64 {
 	n, values := int64(1), int64(0)
 	for m := range rawjson.Scalars(v) {
@@ -46,7 +43,7 @@ func answersAsked(v []byte) int64 {
 	return times(n, max(1, values))
 }
 
-// tokensBeside is how many tokens of output the value of a field of capsBeside allows.
+// tokensBeside returns the output tokens that the value of a field in capsBeside allows.
 func tokensBeside(v []byte) (n int64) {
 	for m := range rawjson.Scalars(v) {
 		asked := number(m.Value)
@@ -58,7 +55,7 @@ func tokensBeside(v []byte) (n int64) {
 	return n
 }
 
-// number is a whole number, though it stand in a string; 0 for anything else.
+// number returns a whole number, also from a string; 0 for any other value.
 func number(scalar []byte) int64 {
 	text := string(scalar)
 	if rawjson.KindOf(scalar) == rawjson.String {
@@ -67,8 +64,8 @@ func number(scalar []byte) int64 {
 	return min(parse.Whole(text), maxUnknown)
 }
 
-// modalitiesAsked are the classes of sounds and images that a field asks an answer for: OpenAI's modalities and audio
-// (https://platform.openai.com/docs/api-reference/chat/create), which OpenRouter has, too, and Gemini's
+// modalitiesAsked returns the classes of sound and images that a field requests: OpenAI's modalities and audio
+// (https://platform.openai.com/docs/api-reference/chat/create), also at OpenRouter, and Gemini's
 // (https://ai.google.dev/api/generate-content#generationconfig).
 func modalitiesAsked(name string, v []byte) (asked llm.Classes) {
 	switch name {
@@ -79,7 +76,7 @@ func modalitiesAsked(name string, v []byte) (asked llm.Classes) {
 	case "modalities", "generationconfig.responsemodalities":
 		for m := range rawjson.Scalars(v) {
 			word := strings.ToLower(rawjson.Text(m.Value))
-			// that of a name: https://protobuf.dev/programming-guides/json/
+			// a number stands for an enum's name: https://protobuf.dev/programming-guides/json/
 			isNumber := rawjson.KindOf(m.Value) == rawjson.Number
 			if isNumber || word == "audio" {
 				asked = asked.With(llm.AudioOut)
@@ -92,8 +89,8 @@ func modalitiesAsked(name string, v []byte) (asked llm.Classes) {
 	return asked
 }
 
-// otherMembers are the fields of requests for images, speech, embeddings and compactions that say how to
-// make them, and not how many or how long, and those whose number or length is read otherwise.
+// otherMembers are the fields of requests for images, speech, embeddings and compactions that do not increase the
+// amount of work, and those whose number or length is read elsewhere.
 var otherMembers = map[llm.Op]rawjson.Names{
 	llm.OpEmbed: {
 		"model", "input", "inputs", "texts", "inputtext", "content", "requests", "user", "dimensions",
@@ -106,14 +103,14 @@ var otherMembers = map[llm.Op]rawjson.Names{
 		"seed", "width", "height", "steps", "numinferencesteps", "outputcompression", "partialimages",
 	},
 	llm.OpSpeech: {"model", "input", "instructions", "seed", "samplerate"},
-	llm.OpCompact: { // with those of Codex
+	llm.OpCompact: { // including Codex' own
 		"model", "input", "instructions", "tools", "toolchoice", "paralleltoolcalls", "reasoning", "text", "include",
 		"metadata", "clientmetadata", "promptcachekey", "promptcacheretention", "promptcacheoptions",
 	},
 }
 
-// isMore says whether a field of a request for images, speech, embeddings or a compaction that is not known
-// here may ask for more of them: a number, a list, or a text of some length or an address.
+// isMore reports whether an unknown field of a request for images, speech, embeddings or a compaction may increase
+// the amount of work: a number above 1, a list, a long text or an address.
 func isMore(op llm.Op, m rawjson.Member) bool {
 	known := otherMembers[op]
 	if known == nil || known.Has(plain(m.Name())) {
@@ -130,19 +127,17 @@ func isMore(op llm.Op, m rawjson.Member) bool {
 	return false
 }
 
-// working are the fields that have a provider search or call tools of its own, with the
-// class of what these do: OpenAI's, xAI's, OpenRouter's, Alibaba's, Perplexity's, Groq's
-// and Anthropic's; and its stored prompts, which may have tools.
+// working maps the fields that make a provider search or call tools of its own to the class of that work: OpenAI's,
+// xAI's, OpenRouter's, Alibaba's, Perplexity's, Groq's and Anthropic's; and stored prompts, which may have tools.
 var working = map[string]llm.Class{
 	"websearchoptions": llm.Searches, "searchparameters": llm.Searches, "enablesearch": llm.Searches,
 	"searchoptions": llm.Searches,
 	"websearch":     llm.Searches, "plugins": llm.OtherTools, "compoundcustom": llm.OtherTools,
-	"mcpservers": llm.Output, // which costs tokens alone
+	"mcpservers": llm.Output, // costs only tokens
 	"container":  llm.CodeSessions, "prompt": llm.OtherTools,
 }
 
-// shownInside are the fields of messages and of their parts that add nothing to
-// the input beyond their own bytes.
+// shownInside are the fields of messages and parts whose input is only their own bytes.
 var shownInside = rawjson.Names{
 	"id", "type", "status", "phase", "name", "annotations", "logprobs", "citations", "context", "title", "caller",
 	"detail",
@@ -151,21 +146,20 @@ var shownInside = rawjson.Names{
 	"partmetadata", "thought", "summary", "content", "weir:item", "weir:content",
 }
 
-// modeMembers are the fields that decide in which mode a request is served, with how the
-// names of these modes begin. A list of further models to choose from has none, and neither
-// has a preset, which names a model and its tools (https://openrouter.ai/docs/guides/features/presets.md, undated copy),
-// nor a choice of who serves the model, each at a price of its own
-// (https://openrouter.ai/docs/features/provider-routing.md, undated copy).
+// modeMembers maps the fields that decide in which mode a request is served to the prefix of these modes' names. A
+// list of further models has no modes, and neither has a preset, which names a model and its tools
+// (https://openrouter.ai/docs/guides/features/presets.md, undated copy), nor a choice of the company that serves the
+// model, each at its own price (https://openrouter.ai/docs/features/provider-routing.md, undated copy).
 var modeMembers = map[string]string{
 	"servicetier": "", "inferencegeo": "geo:", "speed": "speed:", "performanceconfig": "latency:", "models": "",
 	"preset": "", "provider": "",
 }
 
-// unasked are pieces of the names of models that search or call tools without being asked, with
-// the class of what these do, such as agents that each read and write beyond the request's cap
-// (https://openrouter.ai/x-ai/grok-4.20-multi-agent/api, stored copy of 2026); and of those that choose who serves the model, at a price that is
-// not known (https://openrouter.ai/docs/guides/routing/model-variants/nitro.md, undated copy). With ":online" OpenRouter searches as by its plugin
-// (https://openrouter.ai/docs/guides/routing/model-variants/online.md, undated copy).
+// unasked maps parts of the names of models that search or call tools by themselves to the class of that work, such
+// as agents that each read and write beyond the request's cap (https://openrouter.ai/x-ai/grok-4.20-multi-agent/api,
+// stored copy of 2026); and of models whose variant selects a company at an unknown price
+// (https://openrouter.ai/docs/guides/routing/model-variants/nitro.md, undated copy). With ":online" OpenRouter
+// searches as with its plugin (https://openrouter.ai/docs/guides/routing/model-variants/online.md, undated copy).
 var unasked = []struct {
 	piece string
 	class llm.Class
@@ -183,7 +177,7 @@ var unasked = []struct {
 	{":floor", llm.OtherTools},
 }
 
-// plain is a field's name without regard to its spelling.
+// plain returns a field's name in lower case and without underscores.
 func plain(name string) string { return string(appendPlain(nil, []byte(name))) }
 
 // appendPlain appends the plain form of a field's name to dst.
@@ -200,8 +194,8 @@ func appendPlain(dst, name []byte) []byte {
 	return dst
 }
 
-// isShown says whether a part that nobody modelled is told in full: of a type
-// that is known to be, and without parts of its own.
+// isShown reports whether the body shows all content of a part of unknown kind: its type is in the list, and it has
+// no parts of its own.
 func isShown(raw []byte, in *dialect.Inputs) bool {
 	members := true
 	for m := range rawjson.Members(raw) {
@@ -213,7 +207,7 @@ func isShown(raw []byte, in *dialect.Inputs) bool {
 	return members || in.ShownParts.Has(rawjson.Text(rawjson.Get(raw, "type")))
 }
 
-// unaskedClass is the class of what a model does by itself without being asked; false for none.
+// unaskedClass returns the class of the tools that a model uses by itself; false for none.
 func unaskedClass(model string) (llm.Class, bool) {
 	model = strings.ToLower(model)
 	for _, u := range unasked {
@@ -224,8 +218,8 @@ func unaskedClass(model string) (llm.Class, bool) {
 	return 0, false
 }
 
-// worksLong reports whether a model calls tools by itself as often as it likes, and thinks beside the cap on its answer: what
-// is usual elsewhere says nothing of it.
+// worksLong reports whether a model calls tools as often as it decides and reasons beyond the output cap: the usual
+// numbers of calls do not apply to it.
 func worksLong(model string) bool {
 	model = strings.ToLower(model)
 	return strings.Contains(model, "deep-research") || strings.Contains(model, "multi-agent")

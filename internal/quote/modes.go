@@ -8,18 +8,18 @@ import (
 	"weir/internal/rawjson"
 )
 
-// maxMode bounds the name of a mode in which a provider says that it served.
+// maxMode bounds the name of a mode that a provider reports.
 const maxMode = 64
 
-// ServedAs takes note of the service tier that a header of the answer names. What the answer itself says replaces it.
+// ServedAs records the service tier in a header of the answer. The tier in the answer itself replaces it.
 func (t *Tally) ServedAs(tier string) {
 	if len(tier) <= maxMode {
 		t.tier = tier
 	}
 }
 
-// boundModes adds the most that an answer can have cost whose request asks for a service tier, a region or a speed, and
-// whose provider does not tell in which it was served.
+// boundModes raises the bound of an answer whose request selects a service tier, a region or a speed, and whose
+// provider does not report which one served it.
 func (a Answer) boundModes(s *ledger.Settlement) {
 	price := &a.Attempt.Price
 	if len(price.Modes) == 0 || s.ProviderCost != nil {
@@ -35,9 +35,11 @@ func (a Answer) boundModes(s *ledger.Settlement) {
 	}
 }
 
-// untoldModes are the modes that a request asks for, with commas, of the kinds of which what was told says nothing.
+// untoldModes returns the modes that a request selects, separated by commas, of the kinds that the answer does not
+// report.
 //
-// https://developers.openai.com/api/docs/guides/priority-processing, https://ai.google.dev/gemini-api/docs/priority-inference,
+// https://developers.openai.com/api/docs/guides/priority-processing,
+// https://ai.google.dev/gemini-api/docs/priority-inference,
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ServiceTier.html,
 // https://docs.aws.amazon.com/bedrock/latest/userguide/latency-optimized-inference.html,
 // https://platform.claude.com/docs/en/build-with-claude/data-residency (undated copies).

@@ -8,23 +8,22 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Vocabularies may have a text normalized before they count its bytes: Qwen's in NFC, the one of Claude that is
-// published in NFKC. What both make of most texts is no longer.
+// A vocabulary may normalize a text before its bytes are counted: Qwen's to NFC, Claude's published one to NFKC. Most
+// texts do not become longer.
 
 const (
-	// mostNormalized is how many characters of a text are looked at to find how long it becomes, of those that
-	// normalizing may change.
+	// mostNormalized bounds the characters of a text that are examined, among those that normalization may change.
 	mostNormalized = 64 << 10
-	// mostLengthened is how many times its length a character has at most: U+FDFA becomes 33 bytes from 3.
+	// mostLengthened is the largest growth factor of a character: U+FDFA grows from 3 to 33 bytes.
 	mostLengthened = 11
-	// escaped is how many bytes \uXXXX has.
+	// escaped is the length of \uXXXX in bytes.
 	escaped = 6
 )
 
-// lengthened is how many bytes a body gains at most when its texts are normalized.
+// lengthened returns an upper bound of the bytes that normalization adds to a body.
 func lengthened(body []byte) int64 { return lengthenedPlain(body) + lengthenedEscapes(body) }
 
-// lengthenedPlain is lengthened of the characters that stand in a body as they are.
+// lengthenedPlain does that for the unescaped characters of a body.
 func lengthenedPlain(body []byte) (n int64) {
 	for left := mostNormalized; left > 0; {
 		body = body[norm.NFKC.QuickSpan(body):]
@@ -44,8 +43,8 @@ func lengthenedPlain(body []byte) (n int64) {
 	return n + (mostLengthened-1)*beyondASCII(body)
 }
 
-// lengthenedEscapes is lengthened of the characters of a body that are escaped. Those of two escapes have more bytes
-// there than they can get.
+// lengthenedEscapes does that for the escaped characters of a body. A character of two escapes does not become longer
+// than these.
 func lengthenedEscapes(body []byte) (n int64) {
 	for {
 		at := bytes.Index(body, []byte(`\u`))
@@ -62,14 +61,14 @@ func lengthenedEscapes(body []byte) (n int64) {
 	}
 }
 
-// decomposed is how many bytes a character has at most when it is normalized, alone or beside others: what normal forms
-// compose is no longer than what they decompose it to.
+// decomposed returns an upper bound of a character's bytes after normalization, also next to others: a composed form
+// is not longer than its decomposition.
 func decomposed(char []byte) int {
 	canonical, compatible := norm.NFD.Properties(char).Decomposition(), norm.NFKD.Properties(char).Decomposition()
 	return max(len(char), len(canonical), len(compatible))
 }
 
-// beyondASCII is how many bytes of a text are no ASCII.
+// beyondASCII returns the number of bytes that are not ASCII.
 func beyondASCII(text []byte) (n int64) {
 	for _, b := range text {
 		if b >= utf8.RuneSelf {

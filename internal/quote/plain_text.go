@@ -5,17 +5,16 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Most requests are texts of roles and numbers. That they are shows without
-// their tree, whose decoding would be most of what a budget costs a request.
+// Most requests have only texts with roles and numbers. The code below recognises them without decoding, which would
+// be most of the work for a request under a budget.
 
 var (
 	usualRoles = rawjson.Names{"system", "developer", "user", "assistant"}
 	capMembers = rawjson.Names{"max_tokens", "max_completion_tokens"}
 )
 
-// PlainText is read for a request of texts alone that goes to the target as it
-// came. It reports false for any other, and for one with a name that stands twice
-// in an object.
+// PlainText returns the Inputs of a request with only texts that is sent to the target unchanged. It reports false
+// for any other, and for one with a repeated name in an object.
 func (q *Quote) PlainText() (r Inputs, ok bool) {
 	names := q.Dialect.Inputs.Plain
 	if names == nil || q.Op.Op != llm.OpChat || q.Op.Multipart || q.Spoken != q.Op {
@@ -46,7 +45,7 @@ func (q *Quote) PlainText() (r Inputs, ok bool) {
 			caps++
 		}
 	}
-	if !messages || caps > 1 || (caps == 1) != (q.Head.MaxOutput > 0) { // a cap of 0, or one that is none
+	if !messages || caps > 1 || (caps == 1) != (q.Head.MaxOutput > 0) { // a cap of 0, or an invalid one
 		return r, false
 	}
 	return Inputs{
@@ -55,8 +54,7 @@ func (q *Quote) PlainText() (r Inputs, ok bool) {
 	}, true
 }
 
-// areTexts says whether messages have roles that everybody knows and texts, and
-// nothing else.
+// areTexts reports whether messages have only known roles and texts.
 func areTexts(messages []byte) bool {
 	if rawjson.KindOf(messages) != rawjson.Array {
 		return false
@@ -70,8 +68,7 @@ func areTexts(messages []byte) bool {
 	return some
 }
 
-// isText says whether a message is one of a usual role with a text, each given at
-// most once.
+// isText reports whether a message has only a usual role and a text, each at most once.
 func isText(message []byte) bool {
 	if rawjson.KindOf(message) != rawjson.Object {
 		return false
@@ -92,5 +89,5 @@ func isText(message []byte) bool {
 	return true
 }
 
-// isRole says whether a string is one of the usual roles, spelt plainly.
+// isRole reports whether a string is one of the usual roles without escapes.
 func isRole(v []byte) bool { return usualRoles.Has(string(v[1 : len(v)-1])) }

@@ -8,18 +8,18 @@ import (
 	"weir/internal/rawjson"
 )
 
-// capMember is the field of a request by which OpenRouter is told who may serve it, and priceCaps the member of it that
-// says the highest prices, in US dollars for a million tokens or for a request
+// capMember is OpenRouter's field that selects the companies that may serve the request, and priceCaps its member
+// with the highest prices, in US dollars for a million tokens or for a request
 // (https://openrouter.ai/docs/guides/routing/provider-selection, undated copy, and
-// https://openrouter.ai/docs/client-sdks/typescript/models/maxprice.md, stored copy of 2026). Where nobody serves the
-// model within them, OpenRouter refuses the request.
+// https://openrouter.ai/docs/client-sdks/typescript/models/maxprice.md, stored copy of 2026). OpenRouter refuses the
+// request if nobody serves the model within them.
 const (
 	capMember = "provider"
 	priceCaps = "max_price"
 )
 
-// CapPrice writes the prices that are held for the target into a body that goes to a reseller, as the highest that it may
-// charge. A lower price of the client's stays.
+// CapPrice adds the held prices of the target to the body for a reseller, as the highest that it may charge. It does
+// not change a client's lower price.
 func (q *Quote) CapPrice(body []byte) []byte {
 	if !q.Quirks.CapsPrice || q.Op.Multipart || !q.Price.Known() || rawjson.KindOf(body) != rawjson.Object {
 		return body
@@ -39,20 +39,19 @@ func (q *Quote) CapPrice(body []byte) []byte {
 		}
 		caps = append(append(rawjson.AppendString(caps, one.name), ':'), value...)
 	}
-	for m := range rawjson.Members(theirs) { // which are not capped here
+	for m := range rawjson.Members(theirs) { // not capped here
 		if !m.Is("prompt") && !m.Is("completion") && !m.Is("request") && len(caps) > 1 {
 			caps = append(append(append(append(caps, ','), rawjson.AppendString(nil, m.Name())...), ':'), m.Value...)
 		}
 	}
-	if len(caps) == 1 { // all is free
+	if len(caps) == 1 { // all classes are free
 		return body
 	}
 	provider := append(append([]byte(`{"`+priceCaps+`":`), caps...), "}}"...)
 	return rawjson.Splice(nil, body, rawjson.Set(body, capMember, provider))
 }
 
-// highest is the price that is held for the class, or the client's where that is lower; nil for one that is free or not
-// known.
+// highest returns the held price of the class, or the client's if that is lower; nil if it is free or unknown.
 func (q *Quote) highest(class llm.Class, theirs []byte) []byte {
 	pico := q.Price.Rates[class].Pico()
 	if pico == 0 {
@@ -70,8 +69,8 @@ func (q *Quote) highest(class llm.Class, theirs []byte) []byte {
 	return []byte(text)
 }
 
-// price is a price that a client gave, as a number or a text of one. What is not above 0 is none: a reseller may take it for
-// no limit.
+// price parses a client's price, a number or a string with one. It reports false for a value that is not above 0,
+// because a reseller may read it as no limit.
 func price(v []byte) (dollars float64, ok bool) {
 	const longest = 32 // bytes
 	text := string(v)
@@ -85,7 +84,7 @@ func price(v []byte) (dollars float64, ok bool) {
 	return dollars, err == nil && dollars > 0
 }
 
-// isPriceCap reports whether a field of a request says nothing but the highest prices, which a reseller obeys.
+// isPriceCap reports whether a field of a request has only highest prices, which a reseller obeys.
 func (q *Quote) isPriceCap(m rawjson.Member) bool {
 	if !q.Quirks.CapsPrice || !m.Is(capMember) || rawjson.KindOf(m.Value) != rawjson.Object {
 		return false

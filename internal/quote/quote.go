@@ -1,5 +1,5 @@
-// Package quote says what a request may cost at a target, and what its answer has cost: pure
-// functions of the request, the target and its price. Nothing here talks to anybody.
+// Package quote computes what a request may cost at a target and what its answer has cost, as pure functions of the
+// request, the target and its price. It does no input or output.
 package quote
 
 import (
@@ -15,10 +15,10 @@ import (
 	"weir/internal/route"
 )
 
-// Request is what of a request decides what it costs, whoever is asked.
+// Request holds the properties of a request that determine its cost at any target.
 type Request struct {
 	Dialect *dialect.Dialect   // the client's
-	Op      *dialect.Operation // what is asked for
+	Op      *dialect.Operation // the requested operation
 	Head    llm.Head
 	Header  http.Header
 	Body    []byte
@@ -27,15 +27,15 @@ type Request struct {
 	walks walks
 }
 
-// Source makes of a request what is made only where it is needed.
+// Source computes expensive properties of a request on demand.
 type Source interface {
-	// Tree decodes the body, once. An error says that nobody here understands it.
+	// Tree decodes the body, once. It returns an error if the body cannot be decoded.
 	Tree() (*llm.Request, error)
-	// Step does work on so many bytes as soon as it is its turn.
+	// Step runs work on that many bytes when the request has its turn.
 	Step(size int, work func())
 }
 
-// PassedHeaders are the client's headers that are for a provider which speaks as it does.
+// PassedHeaders returns the client's headers for a provider of the same wire format.
 func (r *Request) PassedHeaders() (passed []dialect.Header) {
 	for _, name := range r.Dialect.Passed {
 		value := strings.Join(r.Header.Values(name), ",")
@@ -46,34 +46,34 @@ func (r *Request) PassedHeaders() (passed []dialect.Header) {
 	return passed
 }
 
-// InputTokens counts the tokens of the request, by the vocabulary that estimates are made with.
+// InputTokens counts the tokens of the request by the vocabulary for estimates.
 func (r *Request) InputTokens() (n int64) {
 	r.Source.Step(CountingWork*len(r.Body), func() { n = r.countInput() })
 	return n
 }
 
-// Quote is a request at a target.
+// Quote is a request at one target.
 type Quote struct {
 	*Request
-	// Behind is how many bytes of an answer the target is to go on behind.
+	// Behind is the number of bytes of an earlier answer that the target continues.
 	Behind int64
 
 	Target *route.Target
-	Speaks *dialect.Dialect   // the wire format in which the target is asked
-	Spoken *dialect.Operation // what is asked for in it; nil where it has no such thing
-	Quirks *llm.Quirks        // the target's departures from it
-	Price  llm.Price          // at the moment at which the request came
-	Terms  *charge.Terms      // by which the account is charged for it; nil for the cost
+	Speaks *dialect.Dialect   // the wire format of the request to the target
+	Spoken *dialect.Operation // the operation in it; nil if it has none
+	Quirks *llm.Quirks        // the target's quirks in it
+	Price  llm.Price          // when the request arrived
+	Terms  *charge.Terms      // of the account; nil if it is charged the cost
 
 	table        *route.Table
-	fitted       Fitted // the last that Fitted made
-	apart        int64  // as Apart has it, once it was counted
+	fitted       Fitted // the last result of Fitted
+	apart        int64  // the result of Apart
 	apartCounted bool
-	untold       llm.Usage // as Untold has it, once it was read
+	untold       llm.Usage // the result of Untold
 	untoldRead   bool
 }
 
-// New is a request at a target, at the price of the moment at which it came.
+// New returns the quote of a request at a target, at the price of the time at which it arrived.
 func New(r *Request, table *route.Table, target *route.Target, came time.Time) Quote {
 	speaks := target.Provider.Speaking(r.Dialect, target.Model)
 	if (speaks != r.Dialect || r.Head.Searches) && r.searches(target.Model) {
@@ -85,7 +85,7 @@ func New(r *Request, table *route.Table, target *route.Target, came time.Time) Q
 	}
 }
 
-// Passed are the client's headers that go along to the target.
+// Passed returns the client's headers that are sent to the target.
 func (q *Quote) Passed() []dialect.Header {
 	if q.Speaks != q.Dialect {
 		return nil
@@ -93,8 +93,7 @@ func (q *Quote) Passed() []dialect.Header {
 	return q.PassedHeaders()
 }
 
-// RefusedAssumed is the error for an attempt at an assumed price, where the configuration has
-// these refused.
+// RefusedAssumed returns the error for an attempt at an assumed price, if the configuration refuses these.
 func (q *Quote) RefusedAssumed() error {
 	if q.Op.Free || !q.table.RefusesAssumed() || !q.Price.Known() || q.Price.Basis == llm.BasisModel {
 		return nil
@@ -103,12 +102,11 @@ func (q *Quote) RefusedAssumed() error {
 		Code: llm.CodeForbidden, Param: "model",
 		Message: fmt.Sprintf(
 			"The price of the model %q is assumed, and the configuration refuses assumed prices (pricing.assumed). "+
-				"Its operator can give it a price in the configuration, under prices.", q.Target.FullName()),
+				"Ask the operator to set a price in the configuration, under prices.", q.Target.FullName()),
 	}
 }
 
-// MaxOutput is the most output tokens that one choice can have: the client's cap or the
-// model's, whichever is less.
+// MaxOutput returns the most output tokens of one choice: the smaller of the client's cap and the model's.
 func (q *Quote) MaxOutput() int64 {
 	if q.Head.MaxOutput == 0 {
 		most, _ := q.table.MaxOutput(q.Target)
@@ -117,7 +115,7 @@ func (q *Quote) MaxOutput() int64 {
 	return q.capped(q.askedCap())
 }
 
-// askedCap is the client's cap on the output as the target gets it, in tokens; 0 for none.
+// askedCap returns the client's output cap as the target receives it, in tokens; 0 for none.
 func (q *Quote) askedCap() int64 {
 	if q.Head.MaxOutput == 0 || q.Speaks == q.Dialect {
 		return q.Head.MaxOutput
@@ -125,16 +123,14 @@ func (q *Quote) askedCap() int64 {
 	return q.Rules().Raised(q.Target.Model, q.Head.MaxOutput)
 }
 
-// Rules are what the target's vendor asks of requests in its wire format.
+// Rules returns the rules of the target's vendor for its wire format.
 func (q *Quote) Rules() rules.Set { return q.Target.Provider.Rules(q.Speaks) }
 
-// maxUnknown is the most output tokens, of one choice, that a client is
-// believed to get from a model whose size nobody knows.
+// maxUnknown bounds the output tokens of one choice of a model of unknown size.
 const maxUnknown = 1 << 20
 
-// capped is the most output tokens that a choice can have under the client's cap, which a
-// wire format without caps does not carry. Thinking that is asked for beyond it, between calls
-// of tools, has the context window:
+// capped returns the most output tokens of a choice under the client's cap, which wire formats without caps do not
+// carry. Thinking beyond the cap, between tool calls, is bounded by the context window:
 // https://platform.claude.com/docs/en/build-with-claude/extended-thinking#interleaved-thinking.
 func (q *Quote) capped(limit int64) int64 {
 	if q.Head.Thinking >= limit && q.Head.Thinking > 0 && q.Speaks == q.Dialect {

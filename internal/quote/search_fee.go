@@ -9,29 +9,29 @@ import (
 	"weir/internal/rawjson"
 )
 
-// searchContext is the kind of the modes that say how much of the web a request may read.
+// searchContext is the prefix of modes that say how much of the web a request may read.
 const searchContext = "search_context:"
 
-// hasSearchInFee reports whether the price has a fee for a request that goes by how much of the web it reads, and
-// none for a search. Such is Perplexity's of sonar, sonar-pro and sonar-reasoning-pro, whose input tokens are those
-// of the prompt alone: "Total cost per query = Token costs + Request fee (varies by search context size …)"
-// (https://docs.perplexity.ai/getting-started/pricing, undated copy).
+// hasSearchInFee reports whether the price has a fee per request that depends on how much of the web it reads, and no
+// fee per search. Perplexity's prices of sonar, sonar-pro and sonar-reasoning-pro are of this kind, whose input
+// tokens are only those of the prompt: "Total cost per query = Token costs + Request fee (varies by search context
+// size …)" (https://docs.perplexity.ai/getting-started/pricing, undated copy).
 func (q *Quote) hasSearchInFee() bool {
 	return !q.Price.Rates[llm.Searches].Known() && len(sizesOf(&q.Price)) > 0
 }
 
-// isInFee reports whether what the class counts is in the fee for the request.
+// isInFee reports whether the fee for the request includes the class.
 func (r *Inputs) isInFee(class llm.Class) bool { return r.searchInFee && class == llm.Searches }
 
-// searchesOnce reports whether options of a search ask for the usual one, which the fee is for. Pro Search has the
-// model run tools in several steps, at another fee (https://docs.perplexity.ai/guides/pro-search-quickstart, undated
-// copy).
+// searchesOnce reports whether options of a search select the default kind, which the fee covers. Pro Search makes
+// the model run tools in several steps, at another fee (https://docs.perplexity.ai/guides/pro-search-quickstart,
+// undated copy).
 func searchesOnce(options []byte) bool {
 	kind := rawjson.Get(options, "search_type")
 	return !rawjson.Present(kind) || rawjson.Text(kind) == "fast"
 }
 
-// sizesOf are the modes of a price that say how much of the web is read.
+// sizesOf returns the modes of a price that say how much of the web is read.
 func sizesOf(price *llm.Price) (sizes []string) {
 	for i := range price.Modes {
 		if name := price.Modes[i].Name; strings.HasPrefix(name, searchContext) {
@@ -41,8 +41,8 @@ func sizesOf(price *llm.Price) (sizes []string) {
 	return sizes
 }
 
-// boundSearchFee adds the most that an answer can have cost whose fee goes by how much of the web it read, and whose
-// provider does not tell that.
+// boundSearchFee raises the bound of an answer whose fee depends on how much of the web it read, if its provider does
+// not report that.
 func (a Answer) boundSearchFee(s *ledger.Settlement) {
 	price := &a.Attempt.Price
 	if strings.Contains(a.tier, searchContext) || s.ProviderCost != nil || s.Usage[llm.Requests] == 0 {

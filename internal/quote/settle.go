@@ -10,38 +10,36 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Answer is what came of an attempt at a target.
+// Answer is the result of an attempt at a target.
 type Answer struct {
 	*Quote
 	*Tally
 	Attempt *ledger.Attempt
 	Ended   time.Time // by the ledger's clock
-	Gone    bool      // the client has left
+	Gone    bool      // the client has disconnected
 }
 
-// Failed says how an attempt ends that failed, and by what id its provider knows it.
+// Failed returns the settlement of a failed attempt, with the provider's id of its reply.
 func (a Answer) Failed(f *provider.Failure) ledger.Settlement {
 	s := a.failed(f)
 	if a.Gone && (s.Outcome == ledger.OutcomeClientGone || s.Outcome == ledger.OutcomeRefused) {
-		s.Code = ledger.CodeClientGone // no fault of the provider's
+		s.Code = ledger.CodeClientGone // not the provider's fault
 	}
 	a.identify(&s)
 	return s
 }
 
-// identify names the provider's reply, and says whether the provider can be asked about it.
-// Where answers are kept, one to a translated request is not, nor one that its client wants not to be.
+// identify sets the provider's id of the reply, and whether the provider can report on it later. If the provider
+// stores answers, that excludes answers to translated requests and those that the client does not want stored.
 func (a Answer) identify(s *ledger.Settlement) {
 	s.ReplyID = a.id
 	s.Ask = s.Provenance == ledger.Estimated && s.ReplyID != "" && a.Target.Provider.Asks(a.Speaks) &&
 		(a.Speaks.Kept == nil || a.Speaks == a.Dialect && string(rawjson.Get(a.Body, "store")) != "false")
 }
 
-// failed says how an attempt ends that failed: at the provider's numbers, where it gave any; an
-// error status of the provider before any output is free; after anything else, as after a status of
-// somebody between who gave up, the provider may have worked:
-// what was counted is the best estimate, and the most that the request can have cost is the
-// bound.
+// failed returns the settlement of a failed attempt: by the provider's counts, if it reported any. An error status of
+// the provider before any output is free. After any other failure, including a status of a gateway in between that
+// gave up, the provider may have worked: the settlement is then an estimate with an upper bound.
 func (a Answer) failed(f *provider.Failure) ledger.Settlement {
 	s := ledger.Settlement{Outcome: ledger.OutcomeFailed, Provenance: ledger.Exact, Status: f.Status, Code: f.Err.Code}
 	switch {
@@ -64,17 +62,17 @@ func (a Answer) failed(f *provider.Failure) ledger.Settlement {
 	return s
 }
 
-// isUnseen says whether the provider may have worked, and charges for it, though the answer is an error status.
+// isUnseen reports whether the provider may have worked, and charges for it, although the answer is an error status.
 func (a Answer) isUnseen(f *provider.Failure) bool {
 	return f.Unseen() && !a.Op.Free && (!f.Explained() || !a.Target.Provider.FreesFailures())
 }
 
-// cut says how an attempt ends whose answer broke off: at the provider's numbers, where it gave
-// any, else at what was counted.
+// cut returns the settlement of an attempt whose answer broke off: by the provider's counts, if it reported any, and
+// otherwise by Weir's own count.
 func (a Answer) cut(f *provider.Failure) ledger.Settlement {
 	s := ledger.Settlement{
-		Outcome: ledger.OutcomeCut, Provenance: ledger.Exact, Usage: a.Usage, Tier: a.served(), ProviderCost: a.toldCost(),
-		Status: f.Status, Code: f.Err.Code, FirstToken: a.FirstToken,
+		Outcome: ledger.OutcomeCut, Provenance: ledger.Exact, Usage: a.Usage, Tier: a.served(),
+		ProviderCost: a.toldCost(), Status: f.Status, Code: f.Err.Code, FirstToken: a.FirstToken,
 	}
 	if a.Gone {
 		s.Outcome = ledger.OutcomeClientGone
@@ -93,10 +91,10 @@ func (a Answer) cut(f *provider.Failure) ledger.Settlement {
 	return s
 }
 
-// boundUntold adds the most that an answer can have cost whose provider told all but what
-// its units are, such as the size of an image, and how long containers lived, or which of its
-// tokens are of an image or a sound in it, or whose counts contradict one another. What its provider
-// says that it charges, and is the cost, leaves nothing open.
+// boundUntold raises the bound of an otherwise fully reported answer if its cost depends on properties that the
+// provider did not report: of its units, such as the size of an image, the lifetime of containers, or which of its
+// tokens are of an image or a sound, or if its counts contradict one another. A provider's charge that is the cost
+// leaves nothing open.
 func (a Answer) boundUntold(s *ledger.Settlement) {
 	if s.Provenance != ledger.Exact || a.billed() {
 		return
@@ -119,11 +117,11 @@ func (a Answer) boundUntold(s *ledger.Settlement) {
 	a.boundMost(s)
 }
 
-// billed says whether the attempt costs what its provider says that it charges.
+// billed reports whether the attempt's cost is the charge that its provider reported.
 func (a Answer) billed() bool { return a.Attempt.Bills(a.toldCost()) }
 
-// boundTools adds the most that tools of the provider's own can have cost of which the answer
-// says nothing, and names those without a rate. Who tells what it charges tells of all.
+// boundTools raises the bound by the most that the provider's own tools can have cost that the answer does not
+// report, and records those without a rate. A provider's reported charge includes all tools.
 func (a Answer) boundTools(s *ledger.Settlement) {
 	if s.ProviderCost != nil {
 		return
@@ -145,8 +143,8 @@ func (a Answer) boundTools(s *ledger.Settlement) {
 	s.Unpriced |= price.Unpriced(&most, s.Tier)
 }
 
-// Rejected says how an attempt ends that its provider refused: free, but for what some
-// charge for a request that they refuse for what it says: a fee, or for the work on it.
+// Rejected returns the settlement of an attempt that its provider refused: free, except for a fee or for work that
+// some providers charge for refused content.
 func (a Answer) Rejected(f *provider.Failure) ledger.Settlement {
 	s := ledger.Settlement{
 		Outcome: ledger.OutcomeRejected, Provenance: ledger.Exact, Status: f.Status,
@@ -157,26 +155,25 @@ func (a Answer) Rejected(f *provider.Failure) ledger.Settlement {
 		s.Tier, s.Usage[llm.Requests] = mode, a.requests()
 	} else if a.BillsRefusal(f) {
 		s.Provenance, s.Usage = ledger.Estimated, a.InputUsage()
-		if s.AtMost, s.Unpriced = a.atMost(); f.Overflow() { // nothing was made of it
+		if s.AtMost, s.Unpriced = a.atMost(); f.Overflow() { // there was no output
 			s.AtMost, s.Unpriced = a.atMostRead()
 		}
 	}
 	return s
 }
 
-// BillsRefusal says whether the target's provider charges for its refusal.
+// BillsRefusal reports whether the target's provider charges for its refusal.
 func (q *Quote) BillsRefusal(f *provider.Failure) bool {
 	return q.Target.Provider.BillsRefusals() && f.Worked()
 }
 
-// served are the modes in which the answer was served.
+// served returns the modes in which the answer was served.
 func (a Answer) served() string {
 	return a.Attempt.Price.Served(a.Quirks.Served(a.tier, a.Head.Tier), a.Head.Asked)
 }
 
-// bill makes of what an attempt at the target used what it is charged as: a request,
-// what is charged for apart from tokens, a short recording as the shortest, and what was
-// written to a cache as the request asked for it.
+// bill adjusts the usage of an attempt to the amounts that the provider charges: one request, charges separate from
+// tokens, the minimum of a recording, and cache writes in the class that the request selected.
 func (q *Quote) bill(u *llm.Usage) {
 	if q.Head.LongCache && q.Speaks == q.Dialect {
 		u[llm.CacheWrite1h] += u[llm.CacheWrite]
@@ -187,8 +184,7 @@ func (q *Quote) bill(u *llm.Usage) {
 	q.Quirks.Bill(u)
 }
 
-// requests is how many requests an attempt is charged as, where its model has a
-// price for them.
+// requests returns the number of requests that an attempt is charged for, if its model has a price for them.
 func (q *Quote) requests() int64 {
 	if q.Op.Free {
 		return 0
@@ -196,38 +192,37 @@ func (q *Quote) requests() int64 {
 	return 1
 }
 
-// Succeeded says how a whole answer ends.
+// Succeeded returns the settlement of a whole answer.
 func (a Answer) Succeeded() ledger.Settlement {
 	s := ledger.Settlement{
-		Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Usage: a.Usage, Tier: a.served(), ProviderCost: a.toldCost(),
-		Finish: a.finishReason(), Status: a.Status, FirstToken: a.FirstToken,
+		Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Usage: a.Usage, Tier: a.served(),
+		ProviderCost: a.toldCost(), Finish: a.finishReason(), Status: a.Status, FirstToken: a.FirstToken,
 	}
 	if !a.LastWord() {
 		s.Usage = a.estimate()
-		if s.Usage[llm.Characters] == 0 { // these are as many as they are
+		if s.Usage[llm.Characters] == 0 { // the number of characters is exact
 			s.Provenance = ledger.Estimated
 			s.AtMost, s.Unpriced = a.atMost()
 			a.boundTold(&s)
 		}
 	}
 	a.bill(&s.Usage)
-	a.identify(&s) // what is told in full is not asked about
+	a.identify(&s) // it must precede boundUntold: a fully reported answer needs no later report
 	a.boundUntold(&s)
 	return s
 }
 
-// believable says whether the provider gave numbers that can be true.
+// believable reports whether the provider reported plausible counts.
 func (a Answer) believable() bool { return a.Reported && a.Attempt.Believes(&a.Usage) }
 
-// LastWord says whether the provider's numbers are all there, and so no
-// estimate.
+// LastWord reports whether the provider's counts are complete, so that no estimate is needed.
 func (a Answer) LastWord() bool {
 	return a.believable() && a.inPrice() && !a.Partial && !a.halfTold() && !a.firstAlone()
 }
 
-// inPrice says whether the provider's numbers are of something that its model
-// has a price for. Some tell seconds where the price is of tokens, or the other
-// way round, which would be for nothing. No numbers but zeros are its own word.
+// inPrice reports whether the provider's counts are in classes that its model has a price for. Some providers report
+// seconds although the price is per token, or the reverse, which would cost nothing. Counts that are all zero are
+// accepted.
 func (a Answer) inPrice() bool {
 	if a.Head.Units.IsZero() {
 		return true

@@ -6,54 +6,53 @@ import (
 	"weir/internal/llm"
 )
 
-// MostText bounds the text of an answer, in bytes, that is kept for counting, should the
-// provider's numbers never come.
+// MostText bounds the text of an answer, in bytes, that is stored for counting if the provider reports no usage.
 const MostText = 64 << 10
 
-// Tally is what is known of an answer so far.
+// Tally holds the known properties of an answer so far.
 type Tally struct {
-	Choices    int64 // how many were asked for
+	Choices    int64 // the requested number
 	Status     int   // of HTTP
 	Usage      llm.Usage
-	Reported   bool               // the provider told it
-	Partial    bool               // what it told is of an answer that went on, or has gone on since
-	Finish     []llm.FinishReason // by choice; empty for one that goes on
-	Stopped    string             // as llm.Choice has it, of the first choice
-	Begun      bool               // some of the answer came
-	Done       bool               // the end marker came
-	Length     int64              // bytes of text in all
-	Text       int                // how many of them may be kept, of MostText at most
+	Reported   bool               // the provider reported usage
+	Partial    bool               // the reported usage is of an unfinished answer
+	Finish     []llm.FinishReason // by choice; empty for an unfinished one
+	Stopped    string             // as in llm.Choice, of the first choice
+	Begun      bool               // some output was received
+	Done       bool               // the end marker was received
+	Length     int64              // bytes of text in total
+	Text       int                // the bytes of text that may be stored, at most MostText
 	FirstToken time.Duration      // from the opening of the attempt
 
-	most    *llm.Usage // as in llm.Reply, or what was told earlier, where that was more
+	most    *llm.Usage // as in llm.Reply, or an earlier, larger report
 	told    told
-	timed   bool   // likewise
-	id      string // the provider's, of its reply
+	timed   bool   // as in llm.Reply
+	id      string // the provider's id of its reply
 	tier    string
-	charged *llm.Money // what the provider says that it charges
-	early   bool       // it said so of an answer that went on, or has gone on since
-	media   bool       // there is an image or a sound in it
-	said    []said     // by choice
-	thought []said     // likewise, of what is another class of usage
+	charged *llm.Money // the provider's reported charge
+	early   bool       // charged is of an unfinished answer
+	media   bool       // it has an image or a sound
+	said    []said     // text by choice
+	thought []said     // thinking by choice, which is another class of usage
 	kept    int        // bytes of text in said and thought
 }
 
-// Retold is a tally of the same answer, of whose words nothing was counted yet.
+// Retold returns a tally of the same answer without any counted text.
 func (t *Tally) Retold() Tally {
 	return Tally{
 		Choices: t.Choices, Status: t.Status, Usage: t.Usage, Reported: t.Reported, Done: true,
-		Text: t.Text, most: t.most, told: t.told, timed: t.timed, id: t.id, tier: t.tier, charged: t.charged, early: t.early,
+		Text: t.Text, most: t.most, told: t.told, timed: t.timed, id: t.id, tier: t.tier,
+		charged: t.charged, early: t.early,
 	}
 }
 
-// said is what one choice said. Choices take turns in a stream, and their
-// words counted as one text would not be the tokens that they came in.
+// said is the text of one choice. Choices alternate in a stream, and their joined text would have other tokens.
 type said struct {
-	text   []byte // as much as Tally.Text allows to all of them
+	text   []byte // all choices share Tally.Text
 	length int64
 }
 
-// Add takes note of one event.
+// Add adds one event.
 func (t *Tally) Add(e *llm.Event) {
 	if e.Tier != "" {
 		t.tier = e.Tier
@@ -89,7 +88,8 @@ func (t *Tally) Add(e *llm.Event) {
 			t.told = told{}
 		}
 		t.told.all(&e.Usage, e.Most)
-		t.Usage, t.most, t.timed, t.Reported, t.Partial = e.Usage, t.told.most(&e.Usage, e.Most), e.Timed, true, e.Partial
+		t.Usage, t.most, t.timed = e.Usage, t.told.most(&e.Usage, e.Most), e.Timed
+		t.Reported, t.Partial = true, e.Partial
 	case llm.EventDone:
 		t.Done = true
 	}
@@ -97,12 +97,11 @@ func (t *Tally) Add(e *llm.Event) {
 		t.charged, t.early = e.ProviderCost, e.Partial
 	}
 	if t.Length > before {
-		t.Partial, t.early = t.Reported, t.charged != nil // a count is of what came before it
+		t.Partial, t.early = t.Reported, t.charged != nil // the reported values precede this text
 	}
 }
 
-// maxChoices bounds what a hostile provider can make the tally grow to; no
-// vendor gives more choices than this.
+// maxChoices bounds the memory that a hostile provider can claim; no vendor sends more choices.
 const maxChoices = 128
 
 func (t *Tally) seeChoice(n int) {
@@ -126,17 +125,17 @@ func (t *Tally) say(to *[]said, choice int, text string) {
 	t.Length += int64(len(text))
 }
 
-// Kept is how many bytes of text are kept.
+// Kept returns the number of stored bytes of text.
 func (t *Tally) Kept() int { return t.kept }
 
-// AddReply takes note of a whole answer.
+// AddReply adds a whole answer.
 func (t *Tally) AddReply(r *llm.Reply) {
 	t.Usage, t.most, t.timed, t.Reported, t.id, t.charged, t.Done = r.Usage, r.Most, r.Timed, r.Reported, r.ID,
 		r.ProviderCost, true
-	if r.Tier != "" { // else a header may have named one
+	if r.Tier != "" { // otherwise it is the header's
 		t.tier = r.Tier
 	}
-	if len(r.Choices) == 0 { // no chat, so there is nothing that could be cut short
+	if len(r.Choices) == 0 { // not a chat, so it cannot be incomplete
 		t.Finish = append(t.Finish, llm.FinishStop)
 	}
 	if len(r.Choices) > 0 {
@@ -166,8 +165,8 @@ func (t *Tally) addPart(choice int, p *llm.Part) {
 	}
 }
 
-// Whole says whether every choice has come to its end. A provider that gives
-// fewer choices than were asked for has to say that it is done.
+// Whole reports whether every choice has ended. A provider that sends fewer choices than requested must send the end
+// marker.
 func (t *Tally) Whole() bool {
 	if !t.Done && int64(len(t.Finish)) < t.Choices {
 		return false
@@ -180,7 +179,7 @@ func (t *Tally) Whole() bool {
 	return len(t.Finish) > 0
 }
 
-// toldCost is what the provider says that it charges for all of the answer; nil where it says nothing.
+// toldCost returns the provider's charge for the whole answer; nil if it reported none.
 func (t *Tally) toldCost() *llm.Money {
 	if t.early {
 		return nil
@@ -188,7 +187,7 @@ func (t *Tally) toldCost() *llm.Money {
 	return t.charged
 }
 
-// finishReason is that of the first choice.
+// finishReason returns the finish reason of the first choice.
 func (t *Tally) finishReason() llm.FinishReason {
 	if len(t.Finish) == 0 {
 		return ""
@@ -196,15 +195,15 @@ func (t *Tally) finishReason() llm.FinishReason {
 	return t.Finish[0]
 }
 
-// halfTold says whether only one side was counted: nothing went in, or nothing
-// came out though something was said. Nothing at all is a provider's own word.
+// halfTold reports whether the provider counted only one side: no input, or no output although there is some. No
+// counts at all are accepted.
 func (t *Tally) halfTold() bool {
 	in, out := t.Usage.InputTokens(), t.Usage.OutputTokens()
 	return in == 0 && out > 0 || in > 0 && out == 0 && (t.Length > 0 || t.media)
 }
 
-// firstAlone says whether the output that was told is that of the first choice alone, as in whole answers of llama.cpp's
-// server: it is less than the first choice and half of the others have tokens.
+// firstAlone reports whether the reported output covers only the first choice, as in whole answers of llama.cpp's
+// server: it is less than the tokens of the first choice and half of the others'.
 func (t *Tally) firstAlone() bool {
 	if len(t.Finish) < 2 || t.Usage.OutputTokens() == 0 {
 		return false
@@ -218,7 +217,7 @@ func (t *Tally) firstAlone() bool {
 	return all > first && 2*t.Usage.OutputTokens() < first+all
 }
 
-// countOutput counts the tokens of what was said and thought.
+// countOutput counts the tokens of text and thinking.
 func (t *Tally) countOutput() (output, reasoning int64) {
 	return countSaid(t.said), countSaid(t.thought)
 }

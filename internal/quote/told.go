@@ -5,14 +5,14 @@ import (
 	"weir/internal/llm"
 )
 
-// told is the most that a provider told of one answer so far, which may tell its usage several times.
+// told holds the highest reported counts of one answer, whose usage may be reported several times.
 type told struct {
-	counts llm.Usage // of each class
-	max    llm.Usage // likewise, with what the counts come to where they contradict one another
-	tokens int64     // of a usage of which only some counts could be read
+	counts llm.Usage // by class
+	max    llm.Usage // the same, with the upper bounds of contradictory counts
+	tokens int64     // of a usage with some invalid counts
 }
 
-// all takes note of a usage and what it comes to at most; nil where its counts agree.
+// all adds a usage and its upper bound; nil if its counts agree.
 func (t *told) all(u, most *llm.Usage) {
 	sums := sumsOf(u)
 	t.counts.Raise(&sums)
@@ -22,17 +22,17 @@ func (t *told) all(u, most *llm.Usage) {
 	}
 }
 
-// part takes note of the counts that could be read of a usage.
+// part adds the valid counts of a usage.
 func (t *told) part(most *llm.Usage) {
 	t.tokens = max(t.tokens, most.TotalTokens())
 	t.max.Raise(most)
-	apart := *most // whose sums are not known
+	apart := *most // their sums are unknown
 	apart[llm.Input], apart[llm.Output] = 0, 0
 	t.counts.Raise(&apart)
 }
 
-// most is what an answer may have used whose usage is u and comes to so much at most: the largest
-// count of each class, where one of them was told to be larger than u says.
+// most returns the upper bound of an answer with usage u and the reported bound most: the largest count of each class
+// if an earlier report was larger than u.
 func (t *told) most(u, most *llm.Usage) *llm.Usage {
 	sums := sumsOf(u)
 	fell := t.tokens > u.TotalTokens()
@@ -46,9 +46,9 @@ func (t *told) most(u, most *llm.Usage) *llm.Usage {
 	return &all
 }
 
-// sumsOf are the counts that cannot fall while an answer goes on. What was told as plain input or
-// output may be told more closely later, and what is cached and written, of which kind it is: all
-// of either side stands in Input and Output, all that is cached and written in CacheRead and CacheWrite.
+// sumsOf returns the counts that cannot decrease while an answer continues. A later report may split plain input or
+// output, or cached and written tokens, into finer classes. Input and Output therefore hold the totals of their
+// sides, CacheRead and CacheWrite those of the cache.
 func sumsOf(u *llm.Usage) llm.Usage {
 	sums := *u
 	sums[llm.Input], sums[llm.Output] = u.InputTokens(), u.OutputTokens()
@@ -58,22 +58,22 @@ func sumsOf(u *llm.Usage) llm.Usage {
 	return sums
 }
 
-// boundMost makes an answer an estimate whose counts contradict one another, were told to be larger
-// before, or could be read in part alone: each of them counts in its bound.
+// boundMost makes an answer an estimate if its counts contradict one another, decreased, or are partly invalid: the
+// bound then covers all of them.
 func (a Answer) boundMost(s *ledger.Settlement) {
 	if a.most == nil {
 		return
 	}
 	most, price := *a.most, &a.Attempt.Price
 	a.bill(&most)
-	for class, n := range s.Usage { // tools are counted by what there is of the answer
+	for class, n := range s.Usage { // tools count by the answer itself
 		if !llm.Class(class).IsInput() {
 			most[class] = max(most[class], n)
 		}
 	}
-	thought := most // should the rest be thinking, which may be dearer
+	thought := most // the rest may be thinking, at a higher price
 	thought[llm.Reasoning], thought[llm.Output] = most[llm.Reasoning]+most[llm.Output], 0
-	if !price.Rates[llm.Output].Known() { // of embeddings, which have no output
+	if !price.Rates[llm.Output].Known() { // embeddings have no output
 		most[llm.Input] += most[llm.Output]
 		most[llm.Output] = 0
 	}
@@ -82,7 +82,7 @@ func (a Answer) boundMost(s *ledger.Settlement) {
 		price.Cost(&thought, s.Tier))))
 }
 
-// boundTold adds what was told to the bound of an answer whose usage is not all there.
+// boundTold includes the reported counts in the bound of an answer with incomplete usage.
 func (a Answer) boundTold(s *ledger.Settlement) {
 	if s.Provenance == ledger.Estimated && a.most != nil && a.Attempt.Believes(a.most) {
 		a.boundMost(s)

@@ -10,8 +10,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// run takes note of calls of a tool that the provider runs itself; of a class that is
-// no tool's they cost nothing but what they have it read.
+// run adds calls of a tool that the provider runs. A call of a class that is not a tool's costs only the tokens that
+// it adds.
 func (r *Inputs) run(t dialect.Tool, n int64) {
 	if t.Free {
 		n = max(n, mostQueries)
@@ -28,8 +28,7 @@ func (r *Inputs) run(t dialect.Tool, n int64) {
 	}
 }
 
-// tool takes note of a tool of a request: of each kind that it is. The provider may use one
-// that it runs so often.
+// tool adds a tool of a request, under each of its kinds. The provider may run it at most uses times.
 func (r *Inputs) tool(raw []byte, in *dialect.Inputs, uses int64) {
 	clients := false
 	for kind := range kindsOf(raw, in) {
@@ -51,7 +50,7 @@ func (r *Inputs) tool(raw []byte, in *dialect.Inputs, uses int64) {
 	}
 }
 
-// within takes note of a tool of a list that is a tool, in which no other list has a place.
+// within adds a tool from a list inside a tool; lists are not nested further.
 func (r *Inputs) within(raw []byte, in *dialect.Inputs) {
 	isList := rawjson.Present(rawjson.Get(raw, toolList))
 	for kind := range kindsOf(raw, in) {
@@ -61,11 +60,11 @@ func (r *Inputs) within(raw []byte, in *dialect.Inputs) {
 	}
 }
 
-// unknownKind is that of a tool which is no object, or an empty one.
+// unknownKind is the kind of a tool that is not an object, or an empty one.
 const unknownKind = "?"
 
-// kindsOf are the kinds of a tool, as dialect.Tool has them. A type that stands twice is two
-// kinds, as parsers differ in which one counts.
+// kindsOf iterates over the kinds of a tool, as defined in dialect.Tool. A type that appears twice gives two kinds,
+// because parsers differ in which one they read.
 func kindsOf(raw []byte, in *dialect.Inputs) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		place, typed, empty := "", false, true
@@ -74,7 +73,7 @@ func kindsOf(raw []byte, in *dialect.Inputs) iter.Seq[string] {
 			if kind := rawjson.Text(rawjson.Get(m.Value, "type")); m.Is("environment") && kind != "" {
 				place = ":" + kind
 			}
-			if m.Is("systemTool") { // Bedrock's, of which there are several
+			if m.Is("systemTool") { // Bedrock has several of these
 				place = ":" + rawjson.Text(rawjson.Get(m.Value, "name"))
 			}
 		}
@@ -98,13 +97,12 @@ func kindsOf(raw []byte, in *dialect.Inputs) iter.Seq[string] {
 	}
 }
 
-// isClients says whether the client runs a tool of that kind.
+// isClients reports whether the client runs tools of that kind.
 func isClients(kind string, in *dialect.Inputs) bool {
 	return slices.ContainsFunc(in.ClientTools, func(prefix string) bool { return strings.HasPrefix(kind, prefix) })
 }
 
-// toolOf is the tool of the provider's of that kind. One that nobody knows is one that no
-// reply is known to tell of.
+// toolOf returns the provider's tool of that kind. Replies are assumed not to report an unknown tool.
 func toolOf(kind string, in *dialect.Inputs) dialect.Tool {
 	for _, t := range in.Tools {
 		if strings.HasPrefix(kind, t.Prefix) {
@@ -114,8 +112,7 @@ func toolOf(kind string, in *dialect.Inputs) dialect.Tool {
 	return dialect.Tool{Class: llm.OtherTools, Untold: true}
 }
 
-// works takes note of what a field has the provider run, and reports whether it is one of
-// working.
+// works adds the tools that a field makes the provider run, and reports whether the field is in working.
 func (r *Inputs) works(name string, v []byte, in *dialect.Inputs) bool {
 	class, is := working[name]
 	if is && isOn(v) && (!r.isInFee(class) || !searchesOnce(v)) {
@@ -124,8 +121,7 @@ func (r *Inputs) works(name string, v []byte, in *dialect.Inputs) bool {
 	return is
 }
 
-// toolsBy takes note of the tools that a field in an unusual place has the provider run:
-// those of a list of tools by their kinds.
+// toolsBy adds the tools that a field in an unusual position makes the provider run; those of a list by their kinds.
 func (r *Inputs) toolsBy(name string, v []byte, in *dialect.Inputs) {
 	switch {
 	case r.works(name, v, in), !strings.HasSuffix(name, toolList), !isOn(v):
@@ -138,15 +134,14 @@ func (r *Inputs) toolsBy(name string, v []byte, in *dialect.Inputs) {
 	}
 }
 
-// isOn says whether a field asks for anything.
+// isOn reports whether a value requests anything.
 func isOn(v []byte) bool {
 	on, isBool := rawjson.AsBool(v)
 	return rawjson.Present(v) && (on || !isBool)
 }
 
-// toolList is how the names end of fields that are lists of tools.
+// toolList is the suffix of fields that are lists of tools.
 const toolList = "tools"
 
-// isTold says whether an item that nobody modelled is the list of tools that an MCP server
-// has told.
+// isTold reports whether an item is the list of tools that an MCP server has reported.
 func isTold(item []byte) bool { return rawjson.Text(rawjson.Get(item, "type")) == "mcp_list_tools" }

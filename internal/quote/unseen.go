@@ -4,10 +4,9 @@ import (
 	"weir/internal/llm"
 )
 
-// atMost is the most that the attempt under way can have cost, of whose usage its
-// provider did not tell: by the caps of the request, what it may have thought unseen, the
-// provider's own tools, and files by what they can be. It leaves out classes that have no
-// rate, which it names.
+// atMost returns the highest cost of the current attempt if its provider reported no usage: by the request's caps,
+// possible hidden thinking, the provider's own tools, and the largest possible files. It excludes classes without a
+// rate, and returns them.
 func (a Answer) atMost() (llm.Money, llm.Classes) {
 	most, unpriced := a.costAtMost(a.mostUsed())
 	if a.charged != nil && *a.charged <= llm.MaxCost {
@@ -16,7 +15,7 @@ func (a Answer) atMost() (llm.Money, llm.Classes) {
 	return max(most, a.Attempt.Hold), unpriced
 }
 
-// atMostRead is atMost for an input that was read and not answered.
+// atMostRead returns the highest cost of input that was read but not answered.
 func (a Answer) atMostRead() (llm.Money, llm.Classes) {
 	bound := a.mostUsed()
 	for i := range bound {
@@ -32,17 +31,17 @@ func (a Answer) costAtMost(bound llm.Usage) (llm.Money, llm.Classes) {
 	return min(llm.MaxCost, price.BoundAsked(&bound, asked)), price.UnboundedAsked(&bound, asked)
 }
 
-// mostUsed is what the attempt under way can have used at most.
+// mostUsed returns the highest usage of the current attempt.
 func (a Answer) mostUsed() llm.Usage {
 	held := a.Attempt.Reservation != nil && !a.table.UsualTools()
-	if !held && !a.Op.Free { // else the bound is that of its reservation
+	if !held && !a.Op.Free { // otherwise the bound is that of its reservation
 		return a.boundUnseen()
 	}
 	return a.Attempt.Bound
 }
 
-// boundUnseen is what the attempt under way can have used at most, with as much output as
-// its model gives where the client named no cap: without a budget none is put in.
+// boundUnseen returns the highest usage of the current attempt, with the model's maximum output if the client set no
+// cap: without a budget none is added.
 func (a Answer) boundUnseen() llm.Usage {
 	r := a.inputsAtMost()
 	k := a.Demand(&r, Coarse)

@@ -8,9 +8,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Untold is how often the provider may run tools of its own at most, by class, of which its
-// reply may say nothing. It is read from the bytes of a request that goes to the target in its
-// client's words; no other has such tools.
+// Untold returns, by class, the most runs of the provider's own tools that its reply may not report. It reads the
+// bytes of a request in the target's wire format; only such a request has these tools.
 func (q *Quote) Untold() *llm.Usage {
 	if !q.untoldRead && q.Op.Op == llm.OpChat && q.Speaks == q.Dialect {
 		r := Inputs{searchInFee: q.hasSearchInFee()}
@@ -20,8 +19,7 @@ func (q *Quote) Untold() *llm.Usage {
 	return &q.untold
 }
 
-// mostNested is in how many lists, each within an object of another, tools are looked for:
-// the contents of a result of a tool are in three.
+// mostNested bounds the depth of lists in which tools are searched: the contents of a tool result are in three.
 const mostNested = 4
 
 func (r *Inputs) untoldIn(body []byte, in *dialect.Inputs) (most llm.Usage) {
@@ -37,8 +35,7 @@ func (r *Inputs) untoldIn(body []byte, in *dialect.Inputs) (most llm.Usage) {
 	return most
 }
 
-// ranBy takes note of the tools that the fields of an object have the provider run, and those
-// of the objects in its lists.
+// ranBy adds the tools that the fields of an object, and of the objects in its lists, make the provider run.
 func (r *Inputs) ranBy(object []byte, in *dialect.Inputs, lists int) {
 	runs := false
 	for m := range rawjson.Members(object) {
@@ -63,8 +60,7 @@ func (r *Inputs) ranBy(object []byte, in *dialect.Inputs, lists int) {
 	}
 }
 
-// mayRun says whether a field of that name may have a provider run tools, and takes no room
-// from the heap for a short one.
+// mayRun reports whether a field of that name may make a provider run tools. It does not allocate for a short name.
 func mayRun(key []byte) bool {
 	var short [32]byte
 	name := appendPlain(short[:0], key)

@@ -8,12 +8,10 @@ import (
 	"github.com/tiktoken-go/tokenizer/codec"
 )
 
-// sharedVocabulary are how the names of models begin that count by the
-// vocabulary which is here.
+// sharedVocabulary are the prefixes of the names of models that count by the vocabulary of this package.
 var sharedVocabulary = []string{"gpt-4o", "gpt-4.1", "gpt-4.5", "gpt-5", "gpt-oss", "chatgpt-4o", "o1", "o3", "o4"}
 
-// sameVocabulary says whether a model counts by the vocabulary which is here. Its
-// name may have a vendor before it.
+// sameVocabulary reports whether a model counts by the vocabulary of this package. Its name may begin with a vendor.
 func sameVocabulary(model string) bool {
 	name := model[strings.LastIndexByte(model, '/')+1:]
 	for _, prefix := range sharedVocabulary {
@@ -24,15 +22,14 @@ func sameVocabulary(model string) bool {
 	return false
 }
 
-// aroundText are the tokens by which a text can have more without its quotes:
-// those join what they touch.
+// aroundText is the number of tokens that a text can gain without its quotes, because these join adjacent characters.
 const aroundText = 4
 
-// tokensAtMost is the most tokens that a text, as it stands in a body, can be.
+// tokensAtMost returns an upper bound of the tokens of a text in its form in a body.
 //
-// By the vocabulary which is here it is what is counted and an eighth, for what the vendor's own marks move, a few
-// where the text meets its quotes, and what the escapes of JSON join. By another it is the bytes of the text: any word
-// that is one token here may be one for each letter there. What lies beyond countAtMost counts by its bytes, too.
+// With the vocabulary of this package it is the count plus an eighth, for the effect of the vendor's own marks, a few
+// tokens at its quotes, and those that the escapes of JSON join. With another one it is the number of bytes: a word
+// that is one token here may be one per letter there. Text beyond countAtMost counts by its bytes, too.
 func tokensAtMost(text []byte, same bool) int64 {
 	size := int64(len(text))
 	if !same {
@@ -47,8 +44,8 @@ func tokensAtMost(text []byte, same bool) int64 {
 	return min(n, int64(len(head))) + size - int64(len(head))
 }
 
-// joined is how many tokens a text can have more without the escapes of JSON: they end in a character that what stands
-// behind may be joined to, and not to the one that is meant. The ends of lines are joined to nothing.
+// joined returns the number of tokens that a text can gain without the escapes of JSON: an escape ends in a character
+// that can join the text after it, while the character that it stands for cannot. Line ends join nothing.
 func joined(text []byte) (n int64) {
 	for i := 0; i+1 < len(text); i++ {
 		if text[i] != '\\' {
@@ -56,7 +53,7 @@ func joined(text []byte) (n int64) {
 		}
 		i++
 		switch text[i] {
-		case 'n', 'r', 'u': // the last of which is more tokens by itself
+		case 'n', 'r', 'u': // \u itself takes more tokens
 		case 'b':
 			n += 2
 		default:
@@ -66,15 +63,14 @@ func joined(text []byte) (n int64) {
 	return n
 }
 
-// longestBlank is how many characters of white space are counted in one piece. The pattern
-// that parts a text looks through all that follows for each line break in it, in quadratic
-// time; 256 KiB of them would take a minute.
+// longestBlank bounds the characters of white space that are counted in one piece. The pattern that splits a text
+// reads all that follows for each line break, in quadratic time; 256 KiB of them would take a minute.
 const longestBlank = 256
 
-// countTokens counts the tokens of a text by the o200k vocabulary, white space beyond
-// longestBlank as if it were several texts, which may be some tokens more or less. It reports false where that cannot be.
+// countTokens counts the tokens of a text by the o200k vocabulary. It splits white space longer than longestBlank,
+// which changes the count by a few tokens. It reports false if the count fails.
 func countTokens(text string) (tokens int64, ok bool) {
-	vocabulary := codec.NewO200kBase() // not tokenizer.Get, by which the program has three vocabularies more: 5 MB
+	vocabulary := codec.NewO200kBase() // tokenizer.Get would link three more vocabularies: 5 MB
 	for piece := range pieces(text) {
 		n, err := vocabulary.Count(countable(piece))
 		if err != nil {
@@ -85,11 +81,11 @@ func countTokens(text string) (tokens int64, ok bool) {
 	return tokens, true
 }
 
-// countable is a text with another control character for U+007F, which the library's pattern skips, so that it
-// would count as no token. Both are a token of their own, and part of no other.
+// countable replaces U+007F by another control character, because the library's pattern skips it and would count no
+// token. Both are a token of their own and part of no other.
 func countable(text string) string { return strings.ReplaceAll(text, "\x7f", "\x02") }
 
-// pieces cuts a text within long white space, and nowhere else.
+// pieces splits a text only within long white space.
 func pieces(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		from, blank := 0, 0

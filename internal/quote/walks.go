@@ -2,28 +2,28 @@ package quote
 
 import "bytes"
 
-// walks keep what was found by going over the whole body, which is the same for every target.
+// walks caches results of reading the whole body, which are equal for all targets.
 type walks struct {
 	gained   int64 // bytes that normalization may add
-	measured bool  // gained is known
+	measured bool  // gained is set
 
-	searched bool // words is known
+	searched bool // found is set
 	found    words
 }
 
-// words are those that a body may have. It may be said to have one that stands elsewhere in it, never the other way
-// round.
+// words says which words a body may contain. A word elsewhere in the body may give a false positive; there are no
+// false negatives.
 type words struct {
-	escaped bool // a letter of some name or value is written as \uXXXX
-	// closer says that a request may choose at which resolution images and pages are read: Google's mediaResolution, at
-	// whichever client API.
+	escaped bool // a letter of a name or value is written as \uXXXX
+	// closer says that a request may choose the resolution of images and pages: Google's mediaResolution, in any
+	// client API.
 	closer bool
-	// cited says that it may ask for citations, for which documents are cut into sentences, each with a mark
+	// cited says that it may request citations, for which documents are cut into sentences, each with a mark
 	// (https://platform.claude.com/docs/en/build-with-claude/citations, undated copy).
 	cited bool
 }
 
-// lengthened is how many bytes the body gains at most when its texts are normalized.
+// lengthened returns an upper bound of the bytes that normalization adds to the body.
 func (r *Request) lengthened() int64 {
 	if !r.walks.measured {
 		r.walks.gained, r.walks.measured = lengthened(r.Body), true
@@ -31,7 +31,7 @@ func (r *Request) lengthened() int64 {
 	return r.walks.gained
 }
 
-// words finds which words the body may have.
+// words returns the words that the body may contain.
 func (r *Request) words() words {
 	if !r.walks.searched {
 		escaped := hasEscapedWord(r.Body)

@@ -6,7 +6,7 @@ import (
 	"weir/internal/llm"
 )
 
-// searches reports whether a client wishes for a search of the web by a model that does not search by itself.
+// searches reports whether a client requests a web search from a model that does not search by itself.
 func (r *Request) searches(model string) bool {
 	if _, searches := unaskedClass(model); searches || r.Op.DecodeRequest == nil {
 		return false
@@ -18,7 +18,7 @@ func (r *Request) searches(model string) bool {
 	return slices.ContainsFunc(offered(tree), func(t llm.Tool) bool { return t.Search != nil })
 }
 
-// offered are the tools that a wire format other than the client's gets.
+// offered returns the tools in the form for wire formats other than the client's.
 func offered(tree *llm.Request) []llm.Tool {
 	if tree.Elsewhere != nil {
 		return tree.Elsewhere.Tools
@@ -26,8 +26,8 @@ func offered(tree *llm.Request) []llm.Tool {
 	return tree.Tools
 }
 
-// asksSearches takes note of the searches of the web that a client of another wire format asks for: what the provider runs is
-// its own tool. Models that are asked by a field of options search without being asked, too.
+// asksSearches adds the web searches that a client of another wire format requests, as the provider's own tool.
+// Models with a field of search options search by themselves, too.
 func (q *Quote) asksSearches(r *Inputs, tree *llm.Request) {
 	if q.Speaks.SearchTool == nil {
 		return
@@ -43,14 +43,14 @@ func (q *Quote) asksSearches(r *Inputs, tree *llm.Request) {
 		}
 		r.tool(raw, &q.Speaks.Inputs, q.usesOf(raw))
 		q.openUses(r, raw)
-		r.schemas += int64(len(raw)) // which is not in the client's body
+		r.schemas += int64(len(raw)) // it is not in the client's body
 		if r.calls > 0 && q.Speaks.Inputs.MaxCalls.Has(plain(q.Quirks.CallCap)) {
 			q.capSearches(r, s.MaxUses)
 		}
 	}
 }
 
-// capSearches holds the searches to the cap on the calls of all tools, with which a request is sent, or has one put in.
+// capSearches limits the searches by the cap on the calls of all tools, which the request has or the gateway adds.
 func (q *Quote) capSearches(r *Inputs, most int64) {
 	if most == 0 {
 		most = mostCalls

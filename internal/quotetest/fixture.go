@@ -1,4 +1,4 @@
-// Package quotetest has requests and targets for tests of what these cost.
+// Package quotetest creates requests and targets for tests of their cost.
 package quotetest
 
 import (
@@ -19,11 +19,11 @@ import (
 	"weir/internal/route"
 )
 
-// Asked is a request on its way to one target.
+// Asked describes a request for one target.
 type Asked struct {
-	ClientAPI, Target string // wire formats; the target's is the client API's where it is empty
+	ClientAPI, Target string // wire formats; an empty Target is the same as ClientAPI
 	Op                llm.Op // empty for a chat
-	Model             string // the target's; empty for one that nobody knows
+	Model             string // the target's; empty for an unknown one
 	Body              string
 	Header            http.Header
 	Sizes             pricing.ModelOverride
@@ -32,7 +32,7 @@ type Asked struct {
 	UsualTools        bool
 }
 
-// Failer is what a test of any kind can do.
+// Failer is the common part of all kinds of tests.
 type Failer interface {
 	Helper()
 	Fatal(args ...any)
@@ -40,7 +40,7 @@ type Failer interface {
 	Context() context.Context
 }
 
-// Fixture is what a request and its target are made of.
+// Fixture holds a request and its target.
 type Fixture struct {
 	Dialect *dialect.Dialect
 	Op      *dialect.Operation
@@ -52,7 +52,7 @@ type Fixture struct {
 	Now     time.Time
 }
 
-// Dialect is the wire format of that name.
+// Dialect returns the wire format of that name.
 func Dialect(tb Failer, name string) *dialect.Dialect {
 	tb.Helper()
 	if d := registry.All().Named(name); d != nil {
@@ -62,10 +62,10 @@ func Dialect(tb Failer, name string) *dialect.Dialect {
 	return nil
 }
 
-// New makes a request and its target.
+// New creates a request and its target.
 func New(tb Failer, a Asked) *Fixture {
 	tb.Helper()
-	all := registry.All() // one list: wire formats are the same by their address
+	all := registry.All() // one list, because wire formats are compared by address
 	if a.Target == "" {
 		a.Target = a.ClientAPI
 	}
@@ -75,7 +75,9 @@ func New(tb Failer, a Asked) *Fixture {
 	if a.Price == nil {
 		a.Price = pricing.PriceOverride{"input": "1", "output": "2", "search": "0.01"}
 	}
-	p, err := provider.New(provider.Options{Name: "acme", Dialect: all.Named(a.Target), BaseURL: "https://acme.example.com/v1", Quirks: a.Quirks})
+	p, err := provider.New(provider.Options{
+		Name: "acme", Dialect: all.Named(a.Target), BaseURL: "https://acme.example.com/v1", Quirks: a.Quirks,
+	})
 	must.Do(tb, err)
 	tb.Cleanup(p.Close)
 	book, err := pricing.NewBook(pricing.Overrides{
@@ -104,7 +106,7 @@ func New(tb Failer, a Asked) *Fixture {
 	return f
 }
 
-// Texts are what people write, and what they would not.
+// Texts generates texts, both usual and unusual ones.
 func Texts() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.StringN(0, 400, -1),

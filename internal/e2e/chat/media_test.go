@@ -128,7 +128,7 @@ func TestMoreMedia(t *testing.T) {
 		} {
 			s.Last = ""
 			r := ask()
-			refused := r.Status == 400 && s.Last == "" && strings.Contains(r.Body, "no budget can be kept")
+			refused := r.Status == 400 && s.Last == "" && strings.Contains(r.Body, "a budget cannot bound")
 			if refused != (limit > 0) || !refused && r.Status != 200 {
 				t.Errorf("budget %s, %d: %d %s, refused: want %t", limit, i, r.Status, r.Body, limit > 0)
 			}

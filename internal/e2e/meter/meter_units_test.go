@@ -34,7 +34,7 @@ func TestImagesBySize(t *testing.T) {
 		h.SetBudget(llm.USD/2, budget.PeriodTotal)
 		r := h.Do(harness.Ask{Path: "/v1/images/generations", Body: `{"model":"xai/` + tt.model + `","prompt":"A weir","n":2` + tt.members + `}`})
 		if tt.cost == "" {
-			if r.Status != http.StatusForbidden || !strings.Contains(r.Body, "image is not known here") {
+			if r.Status != http.StatusForbidden || !strings.Contains(r.Body, "for image is unknown") {
 				t.Errorf("%s%s: got status %d, want it refused: %s", tt.model, tt.members, r.Status, r.Body)
 			}
 			continue

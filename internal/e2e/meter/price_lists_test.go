@@ -234,7 +234,7 @@ func TestBudgetOfOwnPrice(t *testing.T) {
 	}
 	for _, name := range []string{"partly", "marked"} {
 		r := h.Do(harness.Ask{Path: "/v1/chat/completions", Key: keys[name], Body: `{"model":"house/new","max_tokens":500,"messages":[{"role":"user","content":"Hi"}]}`})
-		if r.Status != http.StatusForbidden || !strings.Contains(r.Body, "has no price here") {
+		if r.Status != http.StatusForbidden || !strings.Contains(r.Body, "is unknown, so a budget cannot bound") {
 			t.Errorf("%s: got %d %s, want a refusal", name, r.Status, r.Body)
 		}
 	}
