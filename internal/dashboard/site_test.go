@@ -98,7 +98,7 @@ func TestRefuse(t *testing.T) {
 		{&llm.Error{Code: llm.CodeNotFound, Message: "There is no such page."}, http.StatusNotFound, "There is no such page."},
 		{&llm.Error{Code: llm.CodeForbidden, Message: "Only operators."}, http.StatusForbidden, "Only operators."},
 		{&llm.Error{Code: llm.CodeRateLimited, Message: "Wait.", RetryAfter: 1500 * time.Millisecond}, http.StatusTooManyRequests, "Wait."},
-		{errors.New("secret of the database"), http.StatusInternalServerError, "The request id finds it in the log."},
+		{errors.New("secret of the database"), http.StatusInternalServerError, "log for the request id."},
 	} {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/x", nil)

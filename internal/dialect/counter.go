@@ -5,29 +5,29 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Counter is a way of asking a provider, by a POST that is charged for nothing, how many tokens its model reads of a
-// chat in a wire format.
+// Counter describes a free request, a POST, by which a provider counts the tokens of a chat in a wire format for its
+// model.
 type Counter struct {
 	Name string // in the catalogue and in the configuration
-	// Path is what follows the base URL; with AtRoot, what follows the base URL without its version.
+	// Path returns the path after the base URL; with AtRoot, after the base URL without its version.
 	Path   func(model string, stream bool) string
 	AtRoot bool
-	// Media is whether images, sounds and documents are counted as the chat reads them.
+	// Media says that images, audio and documents are counted as in the chat.
 	Media bool
-	// Body is the question about the body of a chat to the model. It does not change the chat's.
+	// Body returns the body of the request for a chat to the model. It does not change the chat.
 	Body func(chat []byte, model string) []byte
-	// Decode reads the answer, as DecodeReply does, into llm.Reply.Counted.
+	// Decode decodes the answer into llm.Reply.Counted, as DecodeReply does.
 	Decode func(body []byte, q *llm.Quirks) (*llm.Reply, error)
 }
 
-// EncodeCount is the EncodeReply of a count of tokens, which follows the beginning of its object.
+// EncodeCount returns the EncodeReply of token counting; beginning is the first part of its JSON object.
 func EncodeCount(beginning string) func(dst []byte, r *llm.Reply) []byte {
 	return func(dst []byte, r *llm.Reply) []byte {
 		return append(rawjson.AppendCount(dst, beginning, r.Counted), '}')
 	}
 }
 
-// Counts reports whether chats in the wire format are counted in that way.
+// Counts reports whether the wire format has the counter.
 func (d *Dialect) Counts(way *Counter) bool {
 	for _, c := range d.Counters {
 		if c.Name == way.Name {
@@ -37,7 +37,7 @@ func (d *Dialect) Counts(way *Counter) bool {
 	return false
 }
 
-// Counter is the way of counting of that name; nil for none.
+// Counter returns the counter of that name; nil for none.
 func (s Set) Counter(name string) *Counter {
 	for _, d := range s {
 		for _, c := range d.Counters {
@@ -49,7 +49,7 @@ func (s Set) Counter(name string) *Counter {
 	return nil
 }
 
-// Counters are the names of all ways of counting.
+// Counters returns the names of all counters.
 func (s Set) Counters() (names []string) {
 	for _, d := range s {
 		for _, c := range d.Counters {

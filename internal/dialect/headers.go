@@ -9,27 +9,26 @@ import (
 	"weir/internal/llm"
 )
 
-// LimitHeaders are the names under which a reply tells what is allowed a minute, what is left
-// of that, and when all of it is there again.
+// LimitHeaders names the headers of a limit per minute: the limit, the remaining amount, and the time until it is
+// full again.
 type LimitHeaders struct {
 	Limit, Remaining, Reset string
 	Tokens                  bool // of tokens; else of requests
 }
 
-// UsualLimits are the names that every wire format has.
+// UsualLimits returns the headers that every wire format has.
 func UsualLimits() []LimitHeaders { return usualLimits }
 
-// usualLimits stand on every reply to a caller that has such a limit
+// usualLimits are set on every reply to a client with such a limit
 // (https://platform.openai.com/docs/guides/rate-limits#rate-limits-in-headers).
 var usualLimits = []LimitHeaders{
 	{"X-RateLimit-Limit-Requests", "X-RateLimit-Remaining-Requests", "X-RateLimit-Reset-Requests", false},
 	{"X-RateLimit-Limit-Tokens", "X-RateLimit-Remaining-Tokens", "X-RateLimit-Reset-Tokens", true},
 }
 
-// CommonHeaders sets what every reply has, in whatever wire format, and what its
-// vendor has beside that. The map is written directly: the names are as they are
-// to appear. What the caller has left is all zeros for nobody and for no limit, which has
-// no headers: real clients take 0 that remain for a refusal.
+// CommonHeaders sets the headers of every reply in any wire format and the vendor's own. It writes to the map
+// directly, because the names have their final case. A zero allowance means no limit and sets no headers, because
+// real clients take 0 remaining for a refusal.
 func (d *Dialect) CommonHeaders(h http.Header, requestID string, now time.Time, left *llm.RateLimitStatus) {
 	h["X-Request-Id"] = []string{requestID}
 	d.LimitHeaders(h, now, left)
@@ -38,17 +37,17 @@ func (d *Dialect) CommonHeaders(h http.Header, requestID string, now time.Time, 
 	}
 }
 
-// LimitHeaders sets those of CommonHeaders that tell what the caller has left.
+// LimitHeaders sets the headers for the client's remaining limits.
 func (d *Dialect) LimitHeaders(h http.Header, now time.Time, left *llm.RateLimitStatus) {
 	setLimits(h, usualLimits, left, d.reset)
 	if len(d.Limits) > 0 {
 		setLimits(h, d.Limits, left, func(after time.Duration) string {
-			return now.Add(after + time.Second - 1).UTC().Format(d.ResetLayout) // not before it is true
+			return now.Add(after + time.Second - 1).UTC().Format(d.ResetLayout) // rounded up
 		})
 	}
 }
 
-// Returns reports whether a header of a provider's answer goes to the client.
+// Returns reports whether a header of a provider's answer is passed to the client.
 func (d *Dialect) Returns(name string) bool {
 	for _, begin := range d.Returned {
 		if len(name) > len(begin) && strings.EqualFold(name[:len(begin)], begin) {
@@ -58,7 +57,7 @@ func (d *Dialect) Returns(name string) bool {
 	return false
 }
 
-// setLimits sets the headers of what has a limit.
+// setLimits sets the headers of existing limits.
 func setLimits(h http.Header, all []LimitHeaders, left *llm.RateLimitStatus, reset func(after time.Duration) string) {
 	for i := range all {
 		names, a := &all[i], &left.Requests
@@ -74,8 +73,8 @@ func setLimits(h http.Header, all []LimitHeaders, left *llm.RateLimitStatus, res
 	}
 }
 
-// reset is a duration, rounded up: in seconds at Weir's own client API, and at
-// the vendors' as OpenAI writes it, such as 1s or 6m0s.
+// reset formats a duration, rounded up: in seconds in Weir's own client API, and in OpenAI's form in those of
+// vendors, such as 1s or 6m0s.
 func (d *Dialect) reset(after time.Duration) string {
 	seconds := (after + time.Second - 1) / time.Second
 	if d.Vendor == "" {
@@ -84,7 +83,7 @@ func (d *Dialect) reset(after time.Duration) string {
 	return (seconds * time.Second).String()
 }
 
-// ErrorHeaders sets what belongs to an error, in whatever wire format.
+// ErrorHeaders sets the headers of an error in any wire format.
 func ErrorHeaders(h http.Header, e *llm.Error) {
 	switch e.Code {
 	case llm.CodeAuthentication:
@@ -92,7 +91,7 @@ func ErrorHeaders(h http.Header, e *llm.Error) {
 	case llm.CodeRequestTooLarge:
 		h["Connection"] = []string{"close"} // the rest of the body is not read
 	case llm.CodeBudgetExceeded, llm.CodeProviderError, llm.CodeProviderUnavailable, llm.CodeProviderTimeout:
-		// The official SDKs obey it: what was to be tried again was tried.
+		// The official SDKs obey it: the gateway has already retried.
 		h["X-Should-Retry"] = []string{"false"}
 	}
 	if e.WaitsLong() {
@@ -103,19 +102,18 @@ func ErrorHeaders(h http.Header, e *llm.Error) {
 	}
 }
 
-// writeStep is how much of a body a client has to take within one deadline.
+// writeStep is the number of bytes that a client must accept within one deadline.
 const writeStep = 64 << 10
 
-// WriteBody writes a whole reply. A client that takes none of it for so long
-// loses its connection: nobody else waits for it. The deadline stays, for what
-// net/http still holds; the next request on the connection has its own.
+// WriteBody writes a whole reply. It closes the connection of a client that reads nothing for the given time. The
+// deadline remains set, for data that net/http still holds; the next request on the connection sets its own.
 func WriteBody(w http.ResponseWriter, body []byte, within time.Duration) {
 	control := http.NewResponseController(w)
 	for len(body) > 0 {
 		n := min(len(body), writeStep)
-		_ = control.SetWriteDeadline(time.Now().Add(within)) // not every writer has one
+		_ = control.SetWriteDeadline(time.Now().Add(within)) // not every writer supports it
 		if _, err := w.Write(body[:n]); err != nil {
-			return // a client that is gone learns nothing more
+			return // the client is gone
 		}
 		body = body[n:]
 	}

@@ -5,63 +5,59 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Inputs are what a request for chat may have in the words of its wire format, that the tree
-// does not model and that goes to a provider as it came. Who is not on these lists may
-// carry input that the body does not show. Names are without their underscores and in
-// lower case, but in Plain.
+// Inputs lists the inputs of chat requests in a wire format that have no field in the tree and are sent to a provider
+// unchanged. An input that is not listed may carry tokens that the body does not show. Names are in lower case and
+// without underscores, except in Plain.
 type Inputs struct {
-	// Plain are the top-level fields of a request of texts alone. A value of theirs
-	// holds no input but text: it is none of an array or an object, but for the messages
-	// and the stream's options. Empty where a request has to be decoded to know.
+	// Plain are the top-level fields of a request with only texts. Their values have no input other than text: none
+	// is an array or an object, except the messages and the stream's options. Empty if a request must be decoded to
+	// find out.
 	Plain rawjson.Names
-	// Shown are the top-level fields that add nothing to the input beyond their own
-	// bytes, and have the provider do nothing.
+	// Shown are the top-level fields whose input is only their own bytes and that cause no work at the provider.
 	Shown rawjson.Names
-	// ShownParts are the types of parts and items that are told in full, though the tree
-	// does not model them; and the members, without underscores and in lower case, of such
-	// parts that have no type.
+	// ShownParts are types of parts and items that the body shows completely, although the tree has no fields for
+	// them; ShownMembers are the members that identify such parts without a type, in lower case and without
+	// underscores.
 	ShownParts, ShownMembers rawjson.Names
-	// Windows are the context windows, in tokens, that a client asks for in a header of
-	// Passed, or in a field that stands for it, by a piece of its value.
+	// Windows maps pieces of values of a header in Passed, or of the corresponding field, to the context windows that
+	// they request, in tokens.
 	Windows map[string]int64
-	// Tools are the tools that providers run themselves. Of one that is not here nobody knows
-	// what it costs, nor whether a reply tells of it.
+	// Tools are the tools that providers run themselves. For an unlisted tool, neither the price nor its usage in
+	// replies is known.
 	Tools []Tool
-	// Told are the fields that have a provider run tools of which replies tell how often
-	// they ran.
+	// Told are the fields that make a provider run tools and whose runs replies report.
 	Told rawjson.Names
-	// Upload is the type of a part that puts a file into the container of a tool of the
-	// provider's, which is then charged for whether the tool runs or not; empty for none.
+	// Upload is the type of a part that puts a file into the container of a provider's tool, which is then charged
+	// even if the tool does not run; empty for none.
 	Upload string
-	// Functions are the kinds of the tools that are functions of the client's; the empty
-	// one is that of a tool without a type.
+	// Functions are the types of tools that are functions of the client; the empty one is a tool without a type.
 	Functions rawjson.Names
-	// ClientTools are how the kinds begin of tools that the vendor describes and the
-	// client runs, and of named lists of functions, in lower case.
+	// ClientTools are prefixes, in lower case, of types of tools that the vendor defines and the client runs, and of
+	// named lists of functions.
 	ClientTools []string
-	// MaxUses is the member of a tool of the provider's that caps how often it is used
-	// for one request; empty where what is there is passed over.
+	// MaxUses is the member of a provider's tool that caps its runs for one request; empty if the provider ignores
+	// such a member.
 	MaxUses string
-	// MaxCalls are the top-level fields that say how many calls of its own tools a
-	// provider makes at most.
+	// MaxCalls are the top-level fields that cap a provider's calls of its own tools.
 	MaxCalls rawjson.Names
-	// Closed are how the names of models begin that only their vendor's servers run, whose templates are unpublished.
+	// Closed are prefixes of the names of models that run only on their vendor's servers and have unpublished
+	// templates.
 	Closed []string
 }
 
-// Tool is a tool that a provider runs itself.
+// Tool describes a tool that a provider runs itself.
 type Tool struct {
-	// Prefix is how its kind begins, in lower case. A kind is a type, with a colon and the
-	// type of the environment behind it where there is one; or the name of a member of a
-	// tool without a type, with a colon and the name of Bedrock's system tool.
+	// Prefix is the beginning of its kind, in lower case. A kind is a type, followed by a colon and the type of the
+	// environment, if any; or the name of a member of a tool without a type, followed by a colon and the name of
+	// Bedrock's system tool.
 	Prefix string
-	// Class is what a call of it is counted as; a class of tokens where a call has no fee.
+	// Class is the class of its runs; a class of tokens if a run has no fee.
 	Class llm.Class
-	// Capped is whether MaxUses caps its calls.
+	// Capped says that MaxUses caps its runs.
 	Capped bool
-	// Untold is whether a reply without a count of it says nothing of how often it ran.
+	// Untold says that a reply without a count of it does not mean that it did not run.
 	Untold bool
-	// Free is whether what it finds is not charged for as input, so that each call costs its fee
-	// alone. No field caps its calls.
+	// Free says that its results are not charged as input, so that each run costs only its fee. No field caps its
+	// runs.
 	Free bool
 }

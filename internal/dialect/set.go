@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Set is wire formats, in the order in which they are named to people.
+// Set is a list of wire formats, in the order in which people see them.
 type Set []*Dialect
 
-// NewSet is a set of wire formats. At the vendors' client APIs a key may be in the
-// header of any of them: that is where their SDKs put a key, whichever it is for.
+// NewSet returns a set of wire formats. At the vendors' client APIs a key may be in a header of any of them, because
+// SDKs use their vendor's header for every key.
 func NewSet(all ...*Dialect) Set {
 	var headers []string
 	for _, d := range all {
@@ -27,7 +27,7 @@ func NewSet(all ...*Dialect) Set {
 	return all
 }
 
-// Find is the first for which is holds; nil for none.
+// Find returns the first wire format for which is returns true; nil for none.
 func (s Set) Find(is func(d *Dialect) bool) *Dialect {
 	if i := slices.IndexFunc(s, is); i >= 0 {
 		return s[i]
@@ -35,15 +35,15 @@ func (s Set) Find(is func(d *Dialect) bool) *Dialect {
 	return nil
 }
 
-// Named is the wire format of that name; nil for none.
+// Named returns the wire format of that name; nil for none.
 func (s Set) Named(name string) *Dialect {
 	return s.Find(func(d *Dialect) bool { return d.Name == name })
 }
 
-// Usual is what a provider of which nothing is said speaks.
+// Usual returns the default wire format of a provider.
 func (s Set) Usual() *Dialect { return s.Find(func(d *Dialect) bool { return d.Usual }) }
 
-// OfProviders are the names of those in which a provider can be asked.
+// OfProviders returns the names of wire formats with a client half.
 func (s Set) OfProviders() (names []string) {
 	for _, d := range s {
 		if d.Path != nil {
@@ -53,7 +53,7 @@ func (s Set) OfProviders() (names []string) {
 	return names
 }
 
-// Below are those of providers that clients, too, speak below a path.
+// Below returns the wire formats with both halves whose chat route begins with a path.
 func (s Set) Below(path string) (all []*Dialect) {
 	for _, d := range s {
 		if d.ClientAPI && d.Path != nil && strings.HasPrefix(d.Routes[0], "POST "+path) {
@@ -63,15 +63,15 @@ func (s Set) Below(path string) (all []*Dialect) {
 	return all
 }
 
-// Own is that of Weir's own client API.
+// Own returns the wire format of Weir's own client API.
 func (s Set) Own() *Dialect {
 	return s.Find(func(d *Dialect) bool { return d.ClientAPI && d.Vendor == "" })
 }
 
-// Keeping is the one whose answers are kept for requests to come.
+// Keeping returns the wire format whose answers are stored for later requests.
 func (s Set) Keeping() *Dialect { return s.Find(func(d *Dialect) bool { return d.Kept != nil }) }
 
-// Inquiry is the way of asking of that name; nil for none.
+// Inquiry returns the inquiry of that name; nil for none.
 func (s Set) Inquiry(name string) *Inquiry {
 	if d := s.Find(func(d *Dialect) bool { return d.Inquiry != nil && d.Inquiry.Name == name }); d != nil {
 		return d.Inquiry

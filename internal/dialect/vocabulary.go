@@ -2,20 +2,19 @@ package dialect
 
 import "weir/internal/llm"
 
-// Vocabulary is how a vendor says the codes of errors.
+// Vocabulary maps codes of errors to a vendor's terms.
 type Vocabulary map[llm.Code]Words
 
-// Words are how a vendor says one code: the HTTP status and its own words, so that its SDKs
-// raise their own exception classes.
+// Words holds the HTTP status and a vendor's terms for one code, so that its SDKs raise their own exception classes.
 type Words struct {
 	Status     int
 	Kind, More string
 }
 
-// Say are the words for one code. More may be empty.
+// Say returns the terms for one code. more may be empty.
 func Say(status int, kind, more string) Words { return Words{Status: status, Kind: kind, More: more} }
 
-// Of are the words for a code; those of an internal error for one that nobody listed.
+// Of returns the terms for a code; those of an internal error for an unlisted one.
 func (v Vocabulary) Of(c llm.Code) Words {
 	if w, ok := v[c]; ok {
 		return w
@@ -23,5 +22,5 @@ func (v Vocabulary) Of(c llm.Code) Words {
 	return v[llm.CodeInternal]
 }
 
-// Status is the HTTP status of an error.
+// Status returns the HTTP status of an error.
 func (v Vocabulary) Status(c llm.Code) int { return v.Of(c).Status }

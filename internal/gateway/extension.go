@@ -89,7 +89,7 @@ func (o *ownFields) cut(body []byte) (cut []byte, err error) {
 	for m := range rawjson.Members(body) {
 		i, err := extensions.Find(m, &seen)
 		if e, ok := errors.AsType[*rawjson.NameError](err); ok {
-			return nil, llm.Invalid(e.Name, "A field name is at fault: "+e.Error()+".")
+			return nil, llm.Invalid(e.Name, "The "+e.Error()+".")
 		}
 		if i >= 0 {
 			found = true

@@ -7,25 +7,25 @@ import (
 	"unicode/utf8"
 )
 
-// What a request may have of tags, which is what OpenAI has of metadata:
-// https://platform.openai.com/docs/api-reference/chat/create#chat-create-metadata (of what day is not known).
+// Bounds of a request's tags, as of OpenAI's metadata:
+// https://platform.openai.com/docs/api-reference/chat/create#chat-create-metadata (undated copy).
 const (
 	MaxTags     = 16
 	maxTagName  = 64  // characters
-	maxTagValue = 512 // characters; an end user likewise
+	maxTagValue = 512 // characters, also of an end user
 	usualTags   = 4
 )
 
-// Tag is what a client says of its request, for reports.
+// Tag is a label that a client gives its request, for reports.
 type Tag struct{ Name, Value string }
 
-// Attribution is for whom and for what a request is, as its client says.
+// Attribution names the end user and the tags of a request, as given by its client.
 type Attribution struct {
 	User string // the end user; empty for none
 	Tags []Tag  // of different names, at most MaxTags
 }
 
-// Tag is the value of a tag, and whether there is one.
+// Tag returns the value of a tag and reports whether there is one.
 func (a *Attribution) Tag(name string) (string, bool) {
 	for i := range a.Tags {
 		if a.Tags[i].Name == name {
@@ -35,8 +35,8 @@ func (a *Attribution) Tag(name string) (string, bool) {
 	return "", false
 }
 
-// Put adds what a vendor's member of the body says. It reports false where that is not within the bounds;
-// a tag whose name is there stays as it is.
+// Put adds a tag from a vendor's field of the body. It reports false if the tag is not within the bounds. An existing
+// tag of that name keeps its value.
 func (a *Attribution) Put(t Tag) bool {
 	if !IsTagName(t.Name) || !IsTagValue(t.Value) {
 		return false
@@ -54,13 +54,13 @@ func (a *Attribution) Put(t Tag) bool {
 	return true
 }
 
-// IsTagName reports whether a request may have a tag of that name, and IsTagValue one of that value.
+// IsTagName reports whether a tag may have that name.
 func IsTagName(name string) bool { return name != "" && isWithin(name, maxTagName) }
 
 // IsTagValue reports whether a tag may have that value.
 func IsTagValue(value string) bool { return isWithin(value, maxTagValue) }
 
-// SetUser sets the end user. It reports false where that is not within the bounds.
+// SetUser sets the end user. It reports false if the value is not within the bounds.
 func (a *Attribution) SetUser(user string) bool {
 	if !isWithin(user, maxTagValue) {
 		return false
@@ -69,15 +69,15 @@ func (a *Attribution) SetUser(user string) bool {
 	return true
 }
 
-// isWithin reports whether text is some that every database can keep, of at most so many characters.
+// isWithin reports whether every database can store the text and whether it has at most that many characters.
 func isWithin(text string, most int) bool {
 	return len(text) <= most*utf8.UTFMax && IsText(text) && (len(text) <= most || utf8.RuneCountInString(text) <= most)
 }
 
-// TagsHeader is the header of a request that has its tags: name=value, with commas between them.
+// TagsHeader is the request header with the request's tags: name=value, separated by commas.
 const TagsHeader = "X-Weir-Tags"
 
-// ParseTags reads the lines of a TagsHeader. The error is a *Error.
+// ParseTags parses the lines of a TagsHeader. The error is a *Error.
 func ParseTags(lines []string) ([]Tag, error) {
 	list := make([]Tag, 0, usualTags)
 	for _, line := range lines {
@@ -85,7 +85,7 @@ func ParseTags(lines []string) ([]Tag, error) {
 			name, value, _ := strings.Cut(pair, "=")
 			t := Tag{strings.TrimSpace(name), strings.TrimSpace(value)}
 			if err := t.check(list); err != nil {
-				return nil, Invalidf(TagsHeader, "The header %s is at fault: %s. "+
+				return nil, Invalidf(TagsHeader, "The header %s is invalid: %s. "+
 					"Write it as project=alpha, team=search.", TagsHeader, err)
 			}
 			list = append(list, t)
@@ -94,7 +94,7 @@ func ParseTags(lines []string) ([]Tag, error) {
 	return list, nil
 }
 
-// CheckTags says what is wrong with the first tag that a TagsHeader could not have.
+// CheckTags returns an error for the first tag that a TagsHeader cannot contain.
 func CheckTags(tags []Tag) error {
 	for i := range tags {
 		if err := tags[i].check(tags[:i]); err != nil {
@@ -104,7 +104,7 @@ func CheckTags(tags []Tag) error {
 	return nil
 }
 
-// check says what is wrong with a tag of the header behind others.
+// check validates a tag of the header, which follows others.
 func (t *Tag) check(others []Tag) error {
 	switch {
 	case t.isPlain():
@@ -119,17 +119,17 @@ func (t *Tag) check(others []Tag) error {
 			maxTagValue)
 	}
 	if len(others) == MaxTags {
-		return fmt.Errorf("it has more than %d tags", MaxTags)
+		return fmt.Errorf("there are more than %d tags", MaxTags)
 	}
 	for i := range others {
 		if others[i].Name == t.Name {
-			return fmt.Errorf("it has the tag %q twice", t.Name)
+			return fmt.Errorf("the tag %q appears twice", t.Name)
 		}
 	}
 	return nil
 }
 
-// isPlain reports whether a name and a value are within the bounds, as most are, for they are printable ASCII.
+// isPlain reports whether a tag is printable ASCII within the bounds, as most tags are. It is the fast path of check.
 func (t *Tag) isPlain() bool {
 	if t.Name == "" || t.Value == "" || len(t.Name) > maxTagName || len(t.Value) > maxTagValue {
 		return false
@@ -149,8 +149,8 @@ func (t *Tag) isPlain() bool {
 
 func isUnprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// FormatTags is name=value, with commas between them. A comma in a name or a value is %2C, a percent sign
-// %25, an equals sign in a name %3D.
+// FormatTags formats tags as name=value, separated by commas. It escapes a comma in a name or a value as %2C, a
+// percent sign as %25, an equals sign in a name as %3D.
 func FormatTags(tags []Tag) string {
 	names := strings.NewReplacer(",", "%2C", "%", "%25", "=", "%3D")
 	values := strings.NewReplacer(",", "%2C", "%", "%25")

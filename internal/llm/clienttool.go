@@ -1,37 +1,38 @@
 package llm
 
-// ToolKind is what a tool that the client runs is, in the words of the calls of it.
+// ToolKind is the kind of a tool that the client runs, as tool calls name it.
 type ToolKind string
 
-// The kinds of tool that some wire formats have beside functions.
+// The kinds of tool that some wire formats have in addition to plain functions.
 const (
 	ToolFunction   ToolKind = "function" // within a namespace
-	ToolCustom     ToolKind = "custom"   // takes a text
+	ToolCustom     ToolKind = "custom"   // takes a text as its input
 	ToolLocalShell ToolKind = "local_shell"
 	ToolShell      ToolKind = "shell"
 	ToolApplyPatch ToolKind = "apply_patch"
 	ToolSearch     ToolKind = "tool_search"
-	// ToolLegacy is a function of Chat Completions from the time before tools.
+	// ToolLegacy is a function of Chat Completions' deprecated "functions".
 	ToolLegacy ToolKind = "function_call"
 )
 
-// ClientTool is a tool that the client runs, as the client names it.
+// ClientTool names a tool that the client runs, as the client defined it.
 type ClientTool struct {
 	Kind      ToolKind
 	Namespace string // empty for none
 	Name      string
 }
 
-// Called says what the client calls the tools that functions stand for, and its documents. The zero value has none.
+// Called maps the functions that were sent to the provider back to the client's tools, and holds the client's
+// documents. The zero value maps nothing.
 type Called struct {
 	tools map[string]ClientTool
-	// Legacy is whether all functions are of Chat Completions' time before tools.
+	// Legacy says that all functions are from Chat Completions' deprecated "functions".
 	Legacy bool
-	// Documents are those of the request, which the answer may cite.
+	// Documents are the request's documents, which the answer may cite.
 	Documents Documents
 }
 
-// Of is the tool that the function of that name stands for; false for a plain function.
+// Of returns the tool that the function of that name stands for; false for a plain function.
 func (c *Called) Of(function string) (ClientTool, bool) {
 	switch {
 	case c == nil || function == "":
@@ -43,7 +44,7 @@ func (c *Called) Of(function string) (ClientTool, bool) {
 	return t, is
 }
 
-// Add notes that the function of that name stands for a tool.
+// Add records that the function of that name stands for a tool.
 func (c *Called) Add(function string, t ClientTool) {
 	if c.tools == nil {
 		c.tools = map[string]ClientTool{}
@@ -51,27 +52,27 @@ func (c *Called) Add(function string, t ClientTool) {
 	c.tools[function] = t
 }
 
-// Elsewhere holds what wire formats other than the client's get of a request in another form.
+// Elsewhere holds the parts of a request that have another form in wire formats other than the client's.
 type Elsewhere struct {
 	Tools      []Tool // all of them, in place of the request's
 	ToolChoice *ToolChoice
-	OneCall    bool // an answer has room for one call
-	// Effort replaces that of the request; empty for the request's own.
+	OneCall    bool // an answer may have one tool call only
+	// Effort replaces the request's effort; empty to leave it unchanged.
 	Effort string
-	// Called says how calls are named back.
+	// Called maps tool calls back to the client's tools.
 	Called Called
-	// Refused is the error of a tool that the client does not run; nil for none.
+	// Refused is the error for a tool that the client does not run; nil for none.
 	Refused error
 }
 
-// PartElsewhere is a part in wire formats other than the client's.
+// PartElsewhere is the form of a part in wire formats other than the client's.
 type PartElsewhere struct {
 	Parts []Part
-	// LeftOut names what is left out and told; empty where nothing is.
+	// LeftOut names the omitted content, which is reported to the client; empty for none.
 	LeftOut string
 }
 
-// HasTools reports whether tools may be called.
+// HasTools reports whether the model may call tools.
 func (r *Request) HasTools() bool {
 	return len(r.Tools) > 0 || r.Elsewhere != nil && len(r.Elsewhere.Tools) > 0
 }

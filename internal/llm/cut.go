@@ -6,17 +6,17 @@ import (
 )
 
 const (
-	// maxClaims bounds the claims of a text that is cut.
+	// maxClaims bounds the claims of a text that is cut into pieces.
 	maxClaims = 1024
-	// maxRepeated bounds, in bytes, the claims over several pieces that are repeated with each of them. Further ones
-	// are told with their last piece alone.
+	// maxRepeated bounds, in bytes, the claims that span several pieces and are repeated with each. Further ones go
+	// only with their last piece.
 	maxRepeated = 1 << 20
-	// claimSize is the size of a claim beside its texts, in bytes.
+	// claimSize is the size of a claim without its texts, in bytes.
 	claimSize = 128
 )
 
-// Cut cuts a text where its claims begin and end, for wire formats in which a citation is of a whole block. Each piece
-// has the claims that hold for all of it.
+// Cut cuts a text at the starts and ends of its claims, for wire formats whose citations cover a whole block. Each
+// piece has the claims that cover all of it.
 func (p *Part) Cut() []Part {
 	claims := slices.Clone(p.Claims())
 	claims = claims[:min(len(claims), maxClaims)]
@@ -48,7 +48,7 @@ func (p *Part) Cut() []Part {
 	return pieces
 }
 
-// cuts returns where the pieces of a text of that length end, the last of them at its own end.
+// cuts returns the end of each piece of a text of that length; the last is its length.
 func cuts(claims []Claim, length int) []int {
 	ends := []int{length}
 	for i := range claims {

@@ -6,28 +6,28 @@ import (
 	"strings"
 )
 
-// Document holds what a client says of a document beside its content.
+// Document holds a client's settings for a document, without its content.
 type Document struct {
-	Cited   bool   // the answer is to cite it
-	Context string // what the model is to know of it, and does not cite
-	// Chunks are the texts in which it is cited, where the client cut it; the medium has no content beside them then.
+	Cited   bool   // the answer must cite it
+	Context string // background for the model, which is not cited
+	// Chunks are the citable texts of a document that the client cut; the medium has no content of its own then.
 	Chunks []string
 	// Source is the address, or another name, of a result of the client's own search; empty for a document.
 	Source string
 }
 
-// IsCited reports whether an answer is to cite a part.
+// IsCited reports whether an answer must cite a part.
 func (p *Part) IsCited() bool {
 	return p.Kind == PartDocument && p.Media != nil && p.Media.Document != nil && p.Media.Document.Cited
 }
 
-// Place is a part of a document that a citation names. The zero Place is an unknown one.
+// Place is the range of a document that a citation names. The zero Place is unknown.
 type Place struct {
 	Kind     PlaceKind
-	From, To int // the part begins with From and ends before To
+	From, To int // half-open: From is included, To is not
 }
 
-// PlaceKind says what a place counts.
+// PlaceKind is the unit of a place.
 type PlaceKind uint8
 
 // The kinds of place.
@@ -35,25 +35,25 @@ const (
 	PlaceCharacters PlaceKind = iota + 1 // from 0
 	PlacePages                           // from 1
 	PlaceChunks                          // from 0
-	// PlaceResult counts the chunks, from 0, of a result of the client's own search. The source's Document counts these
-	// results then.
+	// PlaceResult counts the chunks, from 0, of a result of the client's own search. The source's Document then
+	// counts these results.
 	PlaceResult
 )
 
-// CitedDocument holds the names by which a client knows a document of its request.
+// CitedDocument describes a document of the request in the client's terms.
 type CitedDocument struct {
 	Title  string
-	Place  PlaceKind // what places in it count
+	Place  PlaceKind // the unit of places in it
 	Source string    // of a result of the client's own search; empty for a document
 }
 
-// Documents holds the documents of a request, in its order. The zero value has none.
+// Documents holds the documents of a request, in order. The zero value has none.
 type Documents struct {
 	all, results []CitedDocument
-	named        map[string]int // numbers in all, by letters and digits of the title; 0 where several have these
+	named        map[string]int // numbers in all, by letters and digits of the title; 0 if ambiguous
 }
 
-// DocumentsOf returns the documents of messages, if one of them is to be cited; else none.
+// DocumentsOf returns the documents of messages if at least one must be cited, and otherwise the zero value.
 func DocumentsOf(messages []Message) (d Documents) {
 	cited := false
 	for i := range messages {
@@ -116,9 +116,9 @@ func (m *Media) place() PlaceKind {
 	return PlacePages
 }
 
-// Known returns the source as the client of the request knows it: by the title that the client gave the document,
-// with a place of the kind that its documents have. A provider may tell no number, and call the document by a name of
-// its own.
+// Known translates a source into the client's terms: the title that the client gave the document, and a place of the
+// kind that its documents have. It finds a document without a number by its title, because a provider may omit the
+// number and rename the document.
 func (c *Called) Known(s *Source) Source {
 	known := *s
 	if c == nil {
@@ -136,7 +136,7 @@ func (c *Called) Known(s *Source) Source {
 		return known
 	}
 	of := &list[known.Document-1]
-	known.Title, known.File = of.Title, "" // not by a name of the provider's
+	known.Title, known.File = of.Title, "" // drops the provider's own name
 	if of.Place == PlaceResult {
 		known.URL, known.File = Address(of.Source)
 	}
@@ -155,9 +155,9 @@ func alphanumeric(s string) string {
 	}, s)
 }
 
-// Uncited returns the parts of a message with the documents of which their client says something as a model reads them
-// that cites none: the title and the context as texts, and texts in place of chunks. Documents of which keeps holds are
-// left as they are; a nil keeps holds of none. It reports whether one of the others was to be cited.
+// Uncited rewrites documents that have settings of the client for a model that does not cite: it turns title, context
+// and chunks into texts. It leaves documents unchanged for which keeps returns true; nil means for none. cited
+// reports whether a rewritten document had to be cited.
 func Uncited(parts []Part, keeps func(*Part) bool) (plain []Part, cited bool) {
 	changes := func(p *Part) bool { return isDescribed(p) && (keeps == nil || !keeps(p)) }
 	found := false
@@ -180,12 +180,12 @@ func Uncited(parts []Part, keeps func(*Part) bool) (plain []Part, cited bool) {
 	return plain, cited
 }
 
-// isDescribed reports whether a part is a document of which its client says something.
+// isDescribed reports whether a part is a document with settings of the client.
 func isDescribed(p *Part) bool {
 	return p.Kind == PartDocument && p.Media != nil && p.Media.Document != nil
 }
 
-// uncited returns a document as a model reads it that cites none.
+// uncited returns a document in the form for a model that does not cite.
 func (p *Part) uncited() (parts []Part) {
 	d, text := p.Media.Document, func(s string) Part { return Part{Kind: PartText, Text: s, At: p.At} }
 	if d.Chunks == nil {
@@ -216,7 +216,7 @@ func (p *Part) uncited() (parts []Part) {
 	return parts
 }
 
-// Address returns the name of a source as an address, or as another name.
+// Address returns a source either as a URL or, if it is not one, as a name.
 func Address(source string) (url, name string) {
 	if strings.HasPrefix(source, "http://") || strings.HasPrefix(source, "https://") {
 		return source, ""

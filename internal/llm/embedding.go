@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// Embedding is a request for the vectors of texts.
+// Embedding is a request for the embedding vectors of texts.
 type Embedding struct {
 	Texts      []string
-	Dimensions *int64 // of each vector; nil for the model's own
+	Dimensions *int64 // of each vector; nil for the model's default
 	Base64     bool   // the client wants them in base64
 }
 
-// Vector is the embedding of one text: a JSON array of numbers or, if that is
-// nil, the base64 (RFC 4648, section 4) of its little-endian float32s.
+// Vector is the embedding of one text: a JSON array of numbers or, if that is nil, the base64 (RFC 4648, section 4)
+// of its little-endian float32s.
 type Vector struct {
 	Numbers json.RawMessage
 	Base64  string
@@ -26,8 +26,8 @@ type Vector struct {
 
 var errVector = errors.New("llm: a vector is neither numbers nor the base64 of float32s")
 
-// AppendNumbers appends the vector as a JSON array of numbers: the provider's
-// own digits, or the shortest ones that say the same float32.
+// AppendNumbers appends the vector as a JSON array of numbers: with the provider's own digits, or with the shortest
+// that parse to the same float32.
 func (v *Vector) AppendNumbers(dst []byte) ([]byte, error) {
 	if v.Numbers != nil {
 		return append(dst, v.Numbers...), nil
@@ -50,8 +50,8 @@ func (v *Vector) AppendNumbers(dst []byte) ([]byte, error) {
 	return append(dst, ']'), nil
 }
 
-// AppendBase64 appends the vector as base64, without quotes. What a provider
-// called base64 is an error where it could end the string that it is put in.
+// AppendBase64 appends the vector as base64, without quotes. It returns an error if a provider's base64 has other
+// characters, which could end the JSON string around it.
 func (v *Vector) AppendBase64(dst []byte) ([]byte, error) {
 	if v.Numbers == nil {
 		if strings.ContainsFunc(v.Base64, isNotBase64) {
@@ -70,8 +70,7 @@ func (v *Vector) AppendBase64(dst []byte) ([]byte, error) {
 	return base64.StdEncoding.AppendEncode(dst, raw), nil
 }
 
-// isNotBase64 reports whether a character is none of the standard alphabet
-// (RFC 4648, section 4) or its padding.
+// isNotBase64 reports whether a character is neither in the standard alphabet (RFC 4648, section 4) nor its padding.
 func isNotBase64(c rune) bool {
 	return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && c != '+' && c != '/' && c != '='
 }

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Code says what went wrong, in the words of the service's own API. Each wire
-// format maps it to its vendor's status and words in one table.
+// Code is the code of an error in Weir's own API. Each wire format maps it to its vendor's status and type in one
+// table.
 type Code string
 
-// The whole vocabulary of errors.
+// The error codes.
 const (
 	CodeInvalidRequest      Code = "INVALID_REQUEST"
 	CodeAuthentication      Code = "AUTHENTICATION_ERROR"
@@ -35,30 +35,30 @@ const (
 	CodeInternal            Code = "INTERNAL_ERROR"
 )
 
-// Error is the one error type that reaches a client. Message is safe to show:
-// it holds no secret and no provider's raw body. Err is for the log alone.
+// Error is the only error type that reaches a client. Message is safe to show: it holds no secret and no raw body of
+// a provider. Err is only for the log.
 type Error struct {
 	Code       Code
 	Message    string
-	Param      string        // the field or parameter at fault, such as "messages[0].role"; empty for none
-	RetryAfter time.Duration // when to try again; 0 for unknown
-	RetryTold  bool          // RetryAfter is a provider's own word
+	Param      string        // the invalid field or parameter, such as "messages[0].role"; empty for none
+	RetryAfter time.Duration // the time until a retry makes sense; 0 for unknown
+	RetryTold  bool          // RetryAfter is the provider's value
 	Err        error
 
-	// Misfit is what of the request the model does not take; its zero value is nothing, or nothing that programs know.
+	// Misfit describes how the request exceeds the model, if it is of a kind that programs react to; otherwise it is
+	// zero.
 	Misfit Misfit
 
-	// Filtered is what a content filter found of the request, by category, as an object in Azure's words that was written
-	// here; nil for nothing.
+	// Filtered is the result of a content filter on the request, by category: an object in Azure's form, encoded by
+	// the gateway; nil for none.
 	Filtered json.RawMessage
 
-	// Word is the vendor's own word for the cause, such as
-	// "previous_response_not_found" or "thread_not_found", by which its SDKs and
-	// programs know what to do; empty for none.
+	// Word is the vendor's own identifier of the cause, such as "previous_response_not_found" or "thread_not_found",
+	// on which its SDKs and programs branch; empty for none.
 	Word string
 }
 
-// Error is the code and the message, and the cause where there is one.
+// Error returns the code, the message and the cause, if any.
 func (e *Error) Error() string {
 	s := string(e.Code) + ": " + e.Message
 	if e.Err != nil {
@@ -67,8 +67,8 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Placed is the message with the parameter at fault before it, unless it names
-// that itself: for wire formats that have no other place for it.
+// Placed returns the message with the invalid parameter in front, unless the message names it: for wire formats that
+// have no field for the parameter.
 func (e *Error) Placed() string {
 	if e.Param == "" || strings.Contains(e.Message, e.Param) {
 		return e.Message
@@ -76,45 +76,47 @@ func (e *Error) Placed() string {
 	return e.Param + ": " + e.Message
 }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// AsError is the Error in err's chain, or an internal error that wraps err.
+// AsError returns the Error in err's chain, or an internal error that wraps err.
 func AsError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
 	return &Error{
-		Code: CodeInternal, Message: "Something went wrong on our side. The request id finds it in the log.", Err: err,
+		Code:    CodeInternal,
+		Message: "An internal error occurred. Search the gateway's log for the request id.",
+		Err:     err,
 	}
 }
 
-// Once refuses a header that stands more than once: a proxy in front may have read another
-// one of them.
+// Once returns an error if a header appears more than once, because a proxy in front may have read another of its
+// values.
 func Once(h http.Header, name string) error {
 	if len(h.Values(name)) > 1 {
-		return Invalid(name, "The header "+name+" stands more than once. Send it once.")
+		return Invalid(name, "The header "+name+" appears more than once. Send it once.")
 	}
 	return nil
 }
 
-// Errorf is an error with that code. Its message is by a format of fmt.
+// Errorf returns an error with a code and a message formatted by fmt.
 func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// At puts the parameter at fault into the error, and returns it.
+// At sets the invalid parameter of the error and returns the error.
 func (e *Error) At(param string) *Error {
 	e.Param = param
 	return e
 }
 
-// Invalidf is an invalid-request error about one parameter.
+// Invalidf returns an invalid-request error about one parameter, with a formatted message.
 func Invalidf(param, format string, args ...any) *Error {
 	return Errorf(CodeInvalidRequest, format, args...).At(param)
 }
 
-// Invalid is an invalid-request error about one parameter.
+// Invalid returns an invalid-request error about one parameter.
 func Invalid(param, message string) *Error {
 	return &Error{Code: CodeInvalidRequest, Message: message, Param: param}
 }

@@ -2,8 +2,7 @@ package llm
 
 import "strings"
 
-// Joined is a text that comes in pieces. To join them takes as long as they are; a text of
-// one piece is that piece. Its zero value is empty.
+// Joined joins a text from pieces in linear time. A text of one piece is not copied. Its zero value is empty.
 type Joined struct {
 	first string
 	more  strings.Builder
@@ -23,7 +22,7 @@ func (j *Joined) Add(piece string) {
 	}
 }
 
-// String is the text so far.
+// String returns the text so far.
 func (j *Joined) String() string {
 	if j.more.Len() == 0 {
 		return j.first

@@ -5,18 +5,17 @@ import (
 	"strings"
 )
 
-// PriceLine is what the usage of one class costs.
+// PriceLine is the cost of the usage of one class.
 type PriceLine struct {
 	Class  Class
 	Count  int64 // tokens or units, above 0
-	Rate   Rate  // of each; not Known for what nobody knows the price of
+	Rate   Rate  // per token or unit; not Known if the price is unknown
 	Amount Money
 }
 
-// Lines are the arithmetic of Cost: a line for each class that was used, whose
-// amounts add up to it exactly, because each is the difference that it makes to
-// the rounded sum. Above is what the input had to exceed for these rates, 0
-// where no tier holds. An unknown price has no lines.
+// Lines returns the arithmetic of Cost: a line for each used class. The amounts add up exactly to the cost, because
+// each is the increase of the rounded sum. above is the threshold of the tier that applies, in input tokens; 0 for no
+// tier. An unknown price has no lines.
 func (p *Price) Lines(u *Usage, served string) (lines []PriceLine, above int64) {
 	if !p.Known() {
 		return nil, 0
@@ -40,8 +39,8 @@ func (p *Price) Lines(u *Usage, served string) (lines []PriceLine, above int64) 
 	return lines, above
 }
 
-// ServedAs are the modes of the price in which a request was served, and the names of
-// those in which nobody knows what tokens cost.
+// ServedAs returns the modes of the price that apply to an answer, and the names of modes in which the price of
+// tokens is unknown.
 func (p *Price) ServedAs(served string) (modes []Mode, unknown []string) {
 	for name := range strings.SplitSeq(served, ",") {
 		if name = ModeName(name); name == "" || p.Modes == nil {

@@ -8,11 +8,13 @@ import (
 	"strings"
 )
 
-// anySeller names the mode that says how far what is charged may lie above a price: its Times. No reply tells it.
+// anySeller names the mode that holds the margin: its Times is the ratio of the highest charge to the price. No reply
+// names it.
 const anySeller = "seller:any"
 
-// WithMargin is the price of a model that may be charged at up to so many thousandths of it, since another seller, region
-// or list decides. A margin that is not larger than the price's own, and one of an unknown price, change nothing.
+// WithMargin returns the price with a margin in thousandths, for a model that may be charged at up to that many
+// thousandths of it because another seller, region or list applies. A smaller margin than the current one changes
+// nothing; neither does one for an unknown price.
 func (p Price) WithMargin(thousandths int64) Price {
 	if !p.Known() || thousandths <= p.Margin() {
 		return p
@@ -24,7 +26,8 @@ func (p Price) WithMargin(thousandths int64) Price {
 	return p
 }
 
-// Margin is up to how many thousandths of the price are charged; 1000 for a price of exactly this seller.
+// Margin returns the ratio of the highest charge to the price, in thousandths; 1000 for a price of exactly this
+// seller.
 func (p *Price) Margin() int64 {
 	for i := range p.Modes {
 		if p.Modes[i].Name == anySeller {
@@ -34,14 +37,15 @@ func (p *Price) Margin() int64 {
 	return thousand
 }
 
-// MostMargin is the largest margin: that of a price below which a charge was told that is many times as much, or any where
-// the price is 0.
+// MostMargin is the largest margin: that of a price for which a provider reported a charge that many times as high,
+// or any charge if the price is 0.
 const MostMargin = 100_000
 
-// MayBeCharged reports whether what is free by the price may be charged for: the price is another's, or a charge was told.
+// MayBeCharged reports whether the provider may charge for classes that are free by the price, because it is another
+// seller's price or a charge was reported.
 func (p *Price) MayBeCharged() bool { return p.Basis != BasisModel || p.Margin() >= MostMargin }
 
-// Dearest is the most that is charged for what comes to that amount by the price.
+// Dearest returns the highest charge for an amount by the price.
 func (p *Price) Dearest(amount Money) Money {
 	margin := p.Margin()
 	if margin == thousand || amount <= 0 {
@@ -56,5 +60,5 @@ func (p *Price) Dearest(amount Money) Money {
 	return Money(min(most, math.MaxInt64))
 }
 
-// CostAtMost is the most that is charged for the usage: Cost, with the margin.
+// CostAtMost returns the highest charge for the usage: Cost, with the margin.
 func (p *Price) CostAtMost(u *Usage, served string) Money { return p.Dearest(p.Cost(u, served)) }

@@ -1,21 +1,21 @@
 package llm
 
-// Misfit says what of a request a model does not take, where programs know that by their vendor's sentence for it and do
-// something about it: they make the conversation shorter, ask for less output, or leave out thinking of somebody else.
+// Misfit describes how a request exceeds a model. It is set only if programs recognise the vendor's message for it
+// and react: they shorten the conversation, request less output, or omit thinking that another model signed.
 type Misfit struct {
 	Kind MisfitKind
-	// Input and Output are the tokens of the request, Limit those that the model takes; of an image, bytes. 0 is unknown.
-	// Where only their sum is known, Input has it.
+	// Input and Output are the tokens of the request, Limit the most that the model accepts; for an image, in bytes.
+	// 0 is unknown. If only the sum is known, Input holds it.
 	Input, Output, Limit int64
 }
 
-// MisfitKind is what of a request a model does not take; its zero value is nothing.
+// MisfitKind is the kind of a Misfit; its zero value means none.
 type MisfitKind int
 
-// The kinds that programs know.
+// The kinds that programs react to.
 const (
-	ContextOverflow   MisfitKind = iota + 1 // the input, with the output that was asked for, is longer than the context window
-	OutputTooLong                           // more output was asked for than the model gives
+	ContextOverflow   MisfitKind = iota + 1 // input and requested output exceed the context window
+	OutputTooLong                           // the requested output exceeds the model's limit
 	ImageTooLarge                           // in bytes or in pixels
-	ThinkingSignature                       // of thinking that is sent back
+	ThinkingSignature                       // thinking in the conversation has a signature that the model rejects
 )

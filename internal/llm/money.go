@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// Money is an amount of US dollars in nano-dollars (1 USD = 10^9). It is an
-// integer because sums of floats drift; int64 holds 9.2 billion dollars.
+// Money is an amount of US dollars in nano-dollars (1 USD = 10^9). It is an integer because sums of floats drift;
+// int64 holds 9.2 billion dollars.
 type Money int64
 
 // USD is one US dollar.
 const USD Money = 1_000_000_000
 
-// String is the amount as a plain decimal of dollars, without an exponent and
-// without trailing zeros: "0.3", "12", "0.000000001".
+// String formats the amount as a plain decimal of dollars, without an exponent and without trailing zeros: "0.3",
+// "12", "0.000000001".
 func (m Money) String() string {
 	var text [len("-9223372036.854775808")]byte
 	return string(m.AppendText(text[:0]))
@@ -30,8 +30,8 @@ func (m Money) AppendText(dst []byte) []byte {
 	return dst[:from+len(bytes.TrimRight(bytes.TrimRight(dst[from:], "0"), "."))]
 }
 
-// Fixed is the amount with all nine decimals: "0.300000000", "12.000000000". Columns of files have it: programs that
-// guess the type of a column from its first rows take 0 for a whole number, and then read 0.3 as 0.
+// Fixed formats the amount with all nine decimals: "0.300000000", "12.000000000". Columns of files use it, because
+// programs that infer the type of a column from its first rows read 0 as an integer, and then 0.3 as 0.
 func (m Money) Fixed() string {
 	var text [len("-9223372036.854775808")]byte
 	return string(m.appendFixed(text[:0]))
@@ -56,7 +56,7 @@ func (m Money) appendFixed(dst []byte) []byte {
 // MarshalJSON writes the amount as a JSON number with all its digits.
 func (m Money) MarshalJSON() ([]byte, error) { return m.AppendText(nil), nil }
 
-// UnmarshalJSON reads a JSON number of dollars with at most nine decimals.
+// UnmarshalJSON parses a JSON number of dollars with at most nine decimals.
 func (m *Money) UnmarshalJSON(b []byte) error {
 	v, err := ParseMoney(string(b))
 	if err != nil {
@@ -66,8 +66,7 @@ func (m *Money) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// ParseMoney reads a plain decimal of US dollars with at most nine decimals,
-// such as "5", "0.25" or "-1.5".
+// ParseMoney parses a plain decimal of US dollars with at most nine decimals, such as "5", "0.25" or "-1.5".
 func ParseMoney(s string) (Money, error) {
 	v, err := parseDecimal(s, 9)
 	if err != nil {
@@ -81,7 +80,7 @@ var (
 	errDecimalRange = errors.New("too large")
 )
 
-// parseDecimal reads a plain decimal and scales it by 10^places, exactly.
+// parseDecimal parses a plain decimal and scales it by 10^places, exactly.
 func parseDecimal(s string, places int) (int64, error) {
 	rest, negative := strings.CutPrefix(s, "-")
 	whole, frac, dotted := strings.Cut(rest, ".")
@@ -106,6 +105,6 @@ func parseDecimal(s string, places int) (int64, error) {
 	return v, nil
 }
 
-// MaxCost bounds what one attempt can cost: a million dollars. Numbers beyond
-// it are not a provider's, and sums of them would not fit.
+// MaxCost bounds the cost of one attempt: a million dollars. A provider's number above it is an error, and sums of
+// such numbers would overflow.
 const MaxCost = 1_000_000 * USD

@@ -2,9 +2,8 @@ package llm
 
 import "strings"
 
-// Matches reports whether the whole of name fits the pattern, in which each star stands for any characters. Each piece
-// between stars is taken at its first place, which is enough: a later place
-// leaves less for the pieces that follow.
+// Matches reports whether the pattern matches the whole name; a star matches any characters. Matching each piece
+// between stars at its first occurrence suffices, because a later one leaves less for the pieces that follow.
 func Matches(pattern, name string) bool {
 	head, rest, starred := strings.Cut(pattern, "*")
 	if !starred {

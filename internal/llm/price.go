@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// Rate is what one token, or one unit of a class that is not tokens, costs in
-// pico-dollars (10^-12 USD): one dollar per million tokens is 1,000,000. The zero value
-// is a rate that nobody knows.
+// Rate is the price of one token, or of one unit of another class, in pico-dollars (10^-12 USD): one dollar per
+// million tokens is 1,000,000. The zero value is an unknown rate.
 type Rate int64
 
-// Free is the rate of what costs nothing, as its provider says.
+// Free is the rate of a class that the provider does not charge for.
 const Free Rate = -1
 
-// RateOf is the rate of so many pico-dollars, from 0.
+// RateOf returns the rate of a number of pico-dollars, which must not be negative.
 func RateOf(pico int64) Rate {
 	if pico == 0 {
 		return Free
@@ -21,79 +20,75 @@ func RateOf(pico int64) Rate {
 	return Rate(pico)
 }
 
-// Known reports whether anybody knows what the class costs.
+// Known reports whether the rate is known.
 func (r Rate) Known() bool { return r != 0 }
 
-// Pico is the rate in pico-dollars; 0 for one that is free or unknown.
+// Pico returns the rate in pico-dollars; 0 if it is free or unknown.
 func (r Rate) Pico() int64 { return max(0, int64(r)) }
 
-// Rates are prices by class. Rates{} is unknown in every class.
+// Rates are rates by class. Rates{} is unknown in every class.
 type Rates [NumClasses]Rate
 
-// Tier is a set of rates that holds for a whole request once its input tokens
-// exceed Above.
+// Tier is a set of rates that applies to a whole request if its input tokens exceed Above.
 type Tier struct {
 	Above int64 `json:"above"`
 	Rates Rates `json:"rates"`
 }
 
-// Mode is a way of serving that changes what a request costs: a service tier, a region,
-// a speed; or what a unit is, such as the size of an image.
+// Mode is a way of serving that changes the price of a request, such as a service tier, a region or a speed; or a
+// property of a unit, such as the size of an image.
 type Mode struct {
-	// Name is that of ModeName.
+	// Name is in the form that ModeName returns.
 	Name string
-	// Times is what tokens cost in this mode, in thousandths of what they cost without
-	// it. It is 0 where the mode has rates of its own.
+	// Times multiplies the price of tokens, in thousandths. It is 0 if the mode has rates of its own.
 	Times int64
 	Rates Rates
-	Tiers []Tier // ordered by Above, ascending
+	Tiers []Tier // in ascending order of Above
 }
 
-// Basis says how the price of a model was found.
+// Basis is the origin of a model's price.
 type Basis uint8
 
 // The bases.
 const (
-	BasisModel Basis = iota // for exactly that model, by its source or the operator
-	// for the same model, in the list that its provider's catalogue entry names, in another region, in somebody
-	// else's price list, or past the day until which its source promised it
+	BasisModel Basis = iota // a price of exactly that model, by its source or the operator
+	// a price of the same model in the list that its provider's catalogue entry names, in another region, or in
+	// another company's price list, or a price past the last day that its source guaranteed
 	BasisSeller
-	BasisFamily // for models with a name like it
+	BasisFamily // a price of models with a similar name
 )
 
-// Price is what one model of one provider costs at one moment. It is resolved
-// once, when an attempt is opened, and never again.
+// Price is the price of one model at one provider at one moment. It is resolved once, when an attempt is opened, and
+// never again.
 type Price struct {
-	// Version names these exact rates for ever; it stands on every attempt
-	// that was priced with them. Empty when the model is unpriced.
+	// Version identifies these exact rates for ever; it is recorded with every attempt priced with them. Empty if the
+	// model has no price.
 	Version string
 	Basis   Basis
-	// Ceiling is the most that the provider may charge where the basis is not BasisModel, in thousandths of the rates, as
-	// the source of the price says; 0 where it says nothing. WithMargin has it count.
+	// Ceiling is the most that the provider may charge if the basis is not BasisModel, in thousandths of the rates,
+	// by the source of the price; 0 if the source does not say. WithMargin applies it.
 	Ceiling int64
-	// Rates hold where no tier and no mode does.
+	// Rates apply without a tier and a mode.
 	Rates Rates
-	// Tiers are ordered by Above, ascending.
+	// Tiers are in ascending order of Above.
 	Tiers []Tier
-	// Modes are those whose price is known. Nil says that the price is the same in all;
-	// else one that is not among them has no price.
+	// Modes are the modes with a known price. Nil means that the price is the same in all modes; otherwise a mode
+	// that is not listed has an unknown price.
 	Modes []Mode
 }
 
-// Known reports whether the model has a price. Unknown is a state of its own:
-// such a request costs "unpriced", which is not zero.
+// Known reports whether the model has a price. The cost of a request without a price is "unpriced", which differs
+// from zero.
 func (p *Price) Known() bool { return p != nil && p.Version != "" }
 
-// Has reports whether the price of a mode is known, which may be the usual one. A request
-// may leave the mode open.
+// Has reports whether the price of a mode is known. An empty mode is the default one.
 func (p *Price) Has(mode string) bool {
 	name := ModeName(mode)
 	return name == "" || p.Modes == nil || slices.ContainsFunc(p.Modes, func(m Mode) bool { return m.Name == name })
 }
 
-// ModeName is the name, in Modes, of what a provider calls a service tier: in lower
-// case; empty for the usual one. A region or a speed has a name with its kind before
-// it: "geo:us", "speed:fast".
+// ModeName returns the name, in Modes, of a provider's service tier: in lower case; empty for the default one. The
+// name of a region or a speed has its kind in front: "geo:us", "speed:fast".
 func ModeName(tier string) string {
 	name := strings.ToLower(tier)
 	switch strings.TrimPrefix(name, "service_tier_") {
@@ -104,9 +99,8 @@ func ModeName(tier string) string {
 	return strings.TrimPrefix(name, "service_tier_")
 }
 
-// Cost is what the usage costs, rounded once, half up, to the nano-dollar; what has no
-// rate adds nothing. Served are the modes in which the provider says it served the
-// request, with commas. The cost saturates at the largest Money.
+// Cost returns the cost of the usage, rounded once, half up, to the nano-dollar. A class without a rate adds nothing.
+// served lists the modes that the provider reported, separated by commas. The cost saturates at the largest Money.
 func (p *Price) Cost(u *Usage, served string) Money {
 	if !p.Known() {
 		return 0
@@ -115,8 +109,8 @@ func (p *Price) Cost(u *Usage, served string) Money {
 	return r.cost(u)
 }
 
-// MadeAtMost is what the usage costs at most where it is not told which of its output is of
-// an image or a sound: all of it may be of the class that costs most.
+// MadeAtMost returns the highest cost of a usage whose output tokens the provider does not split into text, images
+// and sound: it prices all of them in the most expensive class.
 func (p *Price) MadeAtMost(u *Usage, served string) Money {
 	if !p.Known() {
 		return 0
@@ -128,7 +122,7 @@ func (p *Price) MadeAtMost(u *Usage, served string) Money {
 	return r.cost(&most)
 }
 
-// Unpriced are the classes of a usage that have no rate.
+// Unpriced returns the classes of a usage that have no rate.
 func (p *Price) Unpriced(u *Usage, served string) Classes {
 	var r Rates
 	if p.Known() {
@@ -137,16 +131,16 @@ func (p *Price) Unpriced(u *Usage, served string) Classes {
 	return r.missing(u)
 }
 
-// Bound is an upper bound of what a request can cost that has at most so many tokens of
-// input and of output, whichever class, tier and mode they fall in, and of every other
-// class no more than is given, with the margin. What has no rate adds nothing.
+// Bound returns an upper bound of the cost of a request with at most that many tokens of input and of output, in any
+// class, tier and mode, and at most the given units of each other class, including the margin. A class without a rate
+// adds nothing.
 func (p *Price) Bound(most *Usage) Money { return p.BoundAsked(most, "") }
 
-// ShortCache says, among what BoundAsked is told of a request, that it has nothing kept in a cache for an hour.
+// ShortCache is the mode for BoundAsked of a request that stores nothing in a cache for an hour.
 const ShortCache = "cache:short"
 
-// BoundAsked is Bound for a request that says so much of its units, in modes with commas,
-// as Head.Asked does, or that it has nothing kept in a cache for an hour.
+// BoundAsked is Bound for a request whose units are described by modes separated by commas, as in Head.Asked,
+// including ShortCache.
 func (p *Price) BoundAsked(most *Usage, asked string) (bound Money) {
 	p.reach(most.InputTokens(), asked, func(r Rates) {
 		u := r.dearestOf(most)
@@ -155,7 +149,7 @@ func (p *Price) BoundAsked(most *Usage, asked string) (bound Money) {
 	return p.Dearest(bound)
 }
 
-// UnboundedAsked are the classes for which BoundAsked adds nothing because they have no rate.
+// UnboundedAsked returns the classes for which BoundAsked adds nothing because they have no rate.
 func (p *Price) UnboundedAsked(most *Usage, asked string) (unknown Classes) {
 	if !p.Known() {
 		var none Rates
@@ -168,7 +162,7 @@ func (p *Price) UnboundedAsked(most *Usage, asked string) (unknown Classes) {
 	return unknown
 }
 
-// Without are those of the classes that have no rate where no tier and no mode holds.
+// Without returns the given classes that have no rate when no tier and no mode applies.
 func (p *Price) Without(of Classes) (unknown Classes) {
 	for c, rate := range p.Rates {
 		if of.Has(Class(c)) && !rate.Known() {
@@ -178,14 +172,14 @@ func (p *Price) Without(of Classes) (unknown Classes) {
 	return unknown
 }
 
-// reach calls with all rates that a request may be charged at which has at most so many
-// tokens of input, and says so much of its units.
+// reach calls a function with all rates that may apply to a request with at most that many tokens of input and with
+// those modes of its units.
 func (p *Price) reach(input int64, asked string, with func(Rates)) {
 	if !p.Known() {
 		return
 	}
 	short := false
-	for mode := range strings.SplitSeq(asked, ",") { // without an allocation
+	for mode := range strings.SplitSeq(asked, ",") { // does not allocate
 		short = short || mode == ShortCache
 	}
 	each := func(rates *Rates, tiers []Tier, times int64) {
@@ -217,7 +211,8 @@ func (p *Price) reach(input int64, asked string, with func(Rates)) {
 	}
 }
 
-// mostTimes is what tokens cost at most in modes that may meet, in thousandths. Of one kind, such as the service tiers, no two do.
+// mostTimes returns the largest factor on the price of tokens in modes that can apply together, in thousandths. Two
+// modes of one kind, such as service tiers, cannot.
 func (p *Price) mostTimes() int64 {
 	times := int64(thousand)
 	for i := range p.Modes {
@@ -228,7 +223,7 @@ func (p *Price) mostTimes() int64 {
 				continue
 			}
 			if j < i {
-				most = thousand // its kind was seen
+				most = thousand // this kind was counted already
 				break
 			}
 			most = max(most, m.Times)
@@ -238,7 +233,7 @@ func (p *Price) mostTimes() int64 {
 	return times
 }
 
-// kind is what stands before the colon of the name; empty for a service tier.
+// kind returns the name up to its colon; empty for a service tier.
 func (m *Mode) kind() string {
 	kind, _, of := strings.Cut(m.Name, ":")
 	if !of {
@@ -247,7 +242,7 @@ func (m *Mode) kind() string {
 	return kind
 }
 
-// Multiply has tokens cost so many thousandths, in every tier and mode.
+// Multiply multiplies the price of tokens by a number of thousandths, in every tier and mode.
 func (p *Price) Multiply(times int64) {
 	multiply := func(r *Rates, tiers []Tier) {
 		r.multiply(times)
@@ -256,7 +251,7 @@ func (p *Price) Multiply(times int64) {
 		}
 	}
 	multiply(&p.Rates, p.Tiers)
-	for i := range p.Modes { // those with Times follow
+	for i := range p.Modes { // modes with Times follow the price's own rates
 		multiply(&p.Modes[i].Rates, p.Modes[i].Tiers)
 	}
 }
@@ -266,16 +261,14 @@ func (p *Price) Charges(mode string) bool {
 	return slices.ContainsFunc(p.Modes, func(m Mode) bool { return m.Name == mode })
 }
 
-// Refused is the mode of a request that its provider refused for what it says, by the
-// wire format in which it was asked.
+// Refused returns the mode of a request that its provider refused because of its content, in a wire format.
 func Refused(dialect string) string { return "refused:" + dialect }
 
-// thousand is how many thousandths Mode.Times has to change nothing.
+// thousand is the neutral value of Mode.Times.
 const thousand = 1000
 
-// ratesFor are the rates for a request of so many tokens of input that was served in
-// those modes, and what the input had to exceed for them, 0 where no tier holds. In a
-// mode of which nobody knows the price, tokens have no rate.
+// ratesFor returns the rates for a request with that many tokens of input, served in those modes, and the threshold
+// of the tier that applies, 0 for none. In a mode without a known price, tokens have no rate.
 func (p *Price) ratesFor(input int64, served string) (r Rates, above int64) {
 	rates, tiers, times := p.Rates, p.Tiers, []int64(nil)
 	unknown, search := false, (*Rates)(nil)
@@ -290,7 +283,7 @@ func (p *Price) ratesFor(input int64, served string) (r Rates, above int64) {
 			unknown = true
 		case p.Modes[i].Times > 0:
 			times = append(times, p.Modes[i].Times)
-		case name == SearchPreview: // which goes with any other mode
+		case name == SearchPreview: // applies together with any other mode
 			search = &p.Modes[i].Rates
 		default:
 			rates, tiers = p.Modes[i].Rates, p.Modes[i].Tiers

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// multiply has tokens cost so many thousandths; 0 changes nothing.
+// multiply multiplies the price of tokens by a number of thousandths; 0 changes nothing.
 func (r *Rates) multiply(times int64) {
 	if times == 0 || times == thousand {
 		return
@@ -24,8 +24,8 @@ func (r *Rates) multiply(times int64) {
 	}
 }
 
-// dearestOf is a usage with all tokens of input and all of output in the class of each
-// that costs most.
+// dearestOf returns the usage with all input tokens in the most expensive input class and all output tokens in the
+// most expensive output class.
 func (r *Rates) dearestOf(most *Usage) Usage {
 	u := *most
 	clear(u[:NumTokens])
@@ -44,12 +44,12 @@ func (r *Rates) dearest(from, to Class) Class {
 	return best
 }
 
-// picoPerNano is the one rounding step between rates and Money.
+// picoPerNano is the only conversion between rates and Money.
 const picoPerNano = 1000
 
-// cost is what the usage costs; what has no rate adds nothing.
+// cost returns the cost of the usage; a class without a rate adds nothing.
 func (r *Rates) cost(u *Usage) Money {
-	var hi, lo uint64 // 128 bits, so that no product of a count and a rate overflows
+	var hi, lo uint64 // 128 bits, so that products of counts and rates do not overflow
 	for c, n := range u {
 		if n <= 0 || r[c] <= 0 {
 			continue
@@ -74,7 +74,7 @@ func (r *Rates) cost(u *Usage) Money {
 	return Money(min(q, math.MaxInt64))
 }
 
-// missing are the classes of a usage that have no rate and cost something.
+// missing returns the classes of a usage that have no rate and cost something.
 func (r *Rates) missing(u *Usage) (unknown Classes) {
 	for c, n := range u {
 		if n > 0 && !r[c].Known() && !r.covers(Class(c), u) {
@@ -84,10 +84,8 @@ func (r *Rates) missing(u *Usage) (unknown Classes) {
 	return unknown
 }
 
-// covers reports whether a class without a rate costs nothing beside what else was
-// used: a fee for each request is one that a price names or there is none, and a price
-// by tokens charges for what images, characters and seconds measure too, as one by these
-// does for tokens.
+// covers reports whether a class without a rate costs nothing given the other usage. A request has a fee only if its
+// price names one. A price by tokens also covers images, characters and seconds, and a price by these covers tokens.
 func (r *Rates) covers(c Class, u *Usage) bool {
 	byTokens, byUnits := r.has(u, 0, Class(NumTokens)), r.has(u, Images, Milliseconds+1)
 	switch {
@@ -111,14 +109,14 @@ func (r *Rates) has(u *Usage, from, to Class) bool {
 	return false
 }
 
-// ParseRate reads a price as a plain decimal of US dollars per million tokens
-// and returns pico-dollars a token. At most six decimals are exact.
+// ParseRate parses a price in US dollars per million tokens, a plain decimal, and returns pico-dollars per token. It
+// accepts at most six decimals.
 func ParseRate(perMillion string) (int64, error) {
 	return parseRate(perMillion, 6)
 }
 
-// ParseUnitRate reads a price as a plain decimal of US dollars per unit (a
-// request, a search, an image, a character) and returns pico-dollars a unit.
+// ParseUnitRate parses a price in US dollars per unit (a request, a search, an image, a character), a plain decimal,
+// and returns pico-dollars per unit.
 func ParseUnitRate(perUnit string) (int64, error) {
 	return parseRate(perUnit, 12)
 }
@@ -134,23 +132,20 @@ func parseRate(s string, places int) (int64, error) {
 	return v, nil
 }
 
-// FormatRate writes pico-dollars a token as a plain decimal of US dollars per
-// million tokens: the reverse of ParseRate.
+// FormatRate formats pico-dollars per token as US dollars per million tokens: the reverse of ParseRate.
 func FormatRate(pico int64) string {
 	return Money(pico * 1000).String() // a million tokens at one pico-dollar cost a thousand nano-dollars
 }
 
-// FormatUnitRate writes pico-dollars a unit as a plain decimal of US dollars
-// per unit: the reverse of ParseUnitRate.
+// FormatUnitRate formats pico-dollars per unit as US dollars per unit: the reverse of ParseUnitRate.
 func FormatUnitRate(pico int64) string {
 	const dollar = 1_000_000_000_000
 	s := fmt.Sprintf("%d.%012d", pico/dollar, pico%dollar)
 	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
 }
 
-// Decimals are the rates that are known, as the configuration writes them, by its
-// words: US dollars per million tokens, and of the classes that are not tokens those
-// that cost something, per request, search, image, character, and second of audio.
+// Decimals returns the known rates under the names and in the units of the configuration: US dollars per million
+// tokens, and, for other classes that are not free, per request, search, image, character, and second of audio.
 func (r *Rates) Decimals() map[string]string {
 	m := make(map[string]string, NumTokens)
 	for c, rate := range r {

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// FinishReason says why generation ended. Every provider's own word is mapped
-// to one of these.
+// FinishReason is the reason why generation ended. Each provider's reasons are mapped to these.
 type FinishReason string
 
 // The reasons.
@@ -23,48 +22,42 @@ const (
 // Reply is a whole answer.
 type Reply struct {
 	ID      string
-	Created int64 // Unix seconds; 0 when the provider gave none
+	Created int64 // Unix seconds; 0 if the provider sent none
 	Model   string
 	Choices []Choice
-	// Vectors are the embeddings, by text; nil of a chat.
+	// Vectors are the embeddings, in the order of the texts; nil for a chat.
 	Vectors []Vector
-	// Base64 is whether the client wants them in base64.
+	// Base64 says that the client wants vectors in base64.
 	Base64 bool
-	// Echo are members of the request that the answer repeats, in the words of the
-	// client's wire format.
+	// Echo are request fields that the answer repeats, in the client's wire format.
 	Echo []Field
-	// Called says how the client names the tools that are called.
+	// Called maps tool calls back to the client's tools.
 	Called *Called
-	// Counted is the number of input tokens of a request for just that.
+	// Counted is the number of input tokens, in an answer to token counting.
 	Counted int64
-	// Usage counts only where Reported is true: a provider that reports
-	// nothing is not one that reports zero.
+	// Usage is valid only if Reported is true: no report differs from a report of zero.
 	Usage    Usage
 	Reported bool
-	// Most is what the provider's counts come to at most where they contradict one another, or
-	// some of them cannot be read or are missing; nil where they agree.
+	// Most is the upper bound of the provider's counts if they contradict one another, or some are missing or
+	// invalid; nil if they agree.
 	Most *Usage
-	// Timed says that the provider told for how long it keeps what it wrote to its cache: all
-	// that is not CacheWrite1h is kept for the usual time.
+	// Timed says that the provider reported the lifetime of its cache writes: all except CacheWrite1h have the
+	// default one.
 	Timed bool
-	// Cost is what the gateway charged; nil while it is not known, or for a
-	// model without a price.
+	// Cost is the gateway's charge; nil while unknown and for a model without a price.
 	Cost *Money
-	// ProviderCost is what the provider itself says that the answer costs; nil of one
-	// that says nothing.
+	// ProviderCost is the cost that the provider reported; nil for none.
 	ProviderCost *Money
-	// Tier are the modes in which the provider says it served, with commas between: the
-	// service tier in its own words, then those with a kind, such as "geo:us". ModeName
-	// has the names under which they have prices.
+	// Tier lists the modes that the provider reported, separated by commas: the service tier in its own words, then
+	// modes with a kind, such as "geo:us". ModeName maps them to the names of prices.
 	Tier string
-	// Extra holds top-level fields that nobody modelled. They, and whatever raw
-	// JSON stands deeper, are in the words of the wire format named by ExtraOf; empty for no such JSON.
+	// Extra holds top-level fields without a field here. They, and raw JSON deeper in the reply, are in the wire
+	// format named by ExtraOf; empty if there is none.
 	Extra   []Field
 	ExtraOf string
 }
 
-// For is the reply as the encoder of a wire format may write it: without the
-// raw JSON that is in the words of another.
+// For returns the reply for the encoder of a wire format: without raw JSON of another wire format.
 func (r *Reply) For(dialect string) *Reply {
 	if r.ExtraOf == dialect || r.ExtraOf == "" {
 		return r
@@ -92,7 +85,7 @@ func (r *Reply) For(dialect string) *Reply {
 	return &plain
 }
 
-// ServiceTier is the service tier of a Tier; empty where it names none.
+// ServiceTier returns the service tier of a Tier; empty if it names none.
 func ServiceTier(modes string) string {
 	for name := range strings.SplitSeq(modes, ",") {
 		if !strings.Contains(name, ":") {
@@ -102,41 +95,41 @@ func ServiceTier(modes string) string {
 	return ""
 }
 
-// Choice is one of the answers of a reply.
+// Choice is one answer of a reply.
 type Choice struct {
 	Index   int
 	Message Message
 	Finish  FinishReason
-	Stopped string // the client's stop sequence that ended it, where the provider tells it
-	// Tokens are those of its text with their log probabilities, where they were asked for: a JSON array as
-	// logprobs.content of Chat Completions has it, with every member; nil for none.
+	Stopped string // the client's stop sequence that ended it, if the provider reports it
+	// Tokens are the tokens of its text with their log probabilities, if requested: a JSON array in the form of
+	// logprobs.content of Chat Completions, with every member; nil for none.
 	Tokens   json.RawMessage
-	Logprobs json.RawMessage // the same, and what else stands beside it, in the words of the reply's wire format
+	Logprobs json.RawMessage // the same with all other members, in the reply's wire format
 	Extra    []Field
 }
 
-// EventKind says what an event of a stream carries.
+// EventKind is the kind of a stream's event.
 type EventKind uint8
 
 // The kinds of event.
 const (
-	EventStart     EventKind = iota + 1 // ID, Model, Created; Usage of the input, where it is known so early
-	EventText                           // Text, a piece of the answer; with Signature or Tokens, which may come alone
+	EventStart     EventKind = iota + 1 // ID, Model, Created; Usage of the input, if reported this early
+	EventText                           // Text, a piece of the answer; with Signature or Tokens, also without Text
 	EventReasoning                      // Text, a piece of the thinking; or Signature; or Redacted
 	EventRefusal                        // Text, a piece of a refusal
-	// Tool opens a call (ID, Name; Signature) or continues it (Text: a piece of the arguments)
+	// ToolDelta opens a call (ID, Name; Signature) or continues it (Text: a piece of the arguments)
 	EventToolCall
 	EventFinish // Finish; Text is as Choice.Stopped
-	EventUsage  // Usage so far, the last one counts
-	EventCost   // ProviderCost or Most, where no counts come with it that hold; for the meter alone
-	// a piece that nobody modelled, in Raw; of one that shows or says something, Media or Text has it, too
+	EventUsage  // Usage so far; the last event has the final one
+	EventCost   // ProviderCost or Most without valid counts; only for the meter
+	// a piece of another kind, in Raw; Media or Text hold its image, sound or text, if any
 	EventOther
-	EventClaim  // Claim, of the choice's text (EventText) so far; RawOf is whose EventOther tells it, too
-	EventSearch // Search, once it is done; RawOf as of EventClaim
+	EventClaim  // Claim, of the choice's text (EventText) so far; RawOf is the wire format whose EventOther repeats it
+	EventSearch // Search, when it has ended; RawOf as in EventClaim
 	EventDone   // the wire format's end marker
 )
 
-// IsPiece says whether such an event is of what the model says, thinks or calls.
+// IsPiece reports whether the event carries output of the model: text, thinking or tool calls.
 func (k EventKind) IsPiece() bool {
 	switch k {
 	case EventText, EventReasoning, EventRefusal, EventToolCall, EventOther, EventClaim, EventSearch:
@@ -145,7 +138,7 @@ func (k EventKind) IsPiece() bool {
 	return false
 }
 
-// Event is one piece of a streamed answer. Which fields count depends on Kind.
+// Event is one piece of a streamed answer. Kind decides which fields apply.
 type Event struct {
 	Kind   EventKind
 	Choice int
@@ -154,33 +147,32 @@ type Event struct {
 	ID      string
 	Model   string
 	Created int64
-	Tier    string // as in Reply; a later one replaces it
+	Tier    string // as in Reply; a later one replaces an earlier one
 
 	Signature string
-	Redacted  string // thinking that the provider gave in encrypted form only
-	Maker     string // of thinking and of a Signature: as in Part
+	Redacted  string // thinking that the provider sent only in encrypted form
+	Maker     string // maker of the thinking or of Signature, as in Part
 	Tool      ToolDelta
 	Finish    FinishReason
 	Usage     Usage
-	// Alone belongs to EventUsage: no choice stood beside it.
+	// Alone belongs to EventUsage: the provider's event had no choice.
 	Alone bool
-	// ProviderCost belongs to EventUsage and EventCost: as in Reply.
+	// ProviderCost belongs to EventUsage and EventCost, as in Reply.
 	ProviderCost *Money
-	Most         *Usage // EventUsage and EventCost: as in Reply
-	Timed        bool   // likewise
-	Partial      bool   // EventUsage: counts of an answer that goes on, not yet the provider's last
-	Instead      bool   // EventUsage: what was told before it is not charged
+	Most         *Usage // EventUsage and EventCost, as in Reply
+	Timed        bool   // as Most
+	Partial      bool   // EventUsage: counts of an unfinished answer, not yet the provider's last
+	Instead      bool   // EventUsage: replaces the usage reported before, which is not charged
 	Raw          json.RawMessage
-	RawOf        string // the wire format in whose words Raw is
+	RawOf        string // the wire format of Raw
 	Media        *Media // EventOther: an image or a sound
-	GoesOn       bool   // EventOther: a piece of the sound that the event before it began
+	GoesOn       bool   // EventOther: continues the sound of the event before it
 	Claim        *Claim
 	Search       *Search
-	Tokens       json.RawMessage // EventText: as in Choice, those of the piece
+	Tokens       json.RawMessage // EventText: as in Choice, for this piece
 }
 
-// Words are what an encoder of another wire format can tell of an EventOther that
-// it has no place for; empty for nothing.
+// Words returns a text in place of an EventOther, for encoders of other wire formats; empty for none.
 func (e *Event) Words() string {
 	if e.GoesOn {
 		return ""
@@ -191,57 +183,56 @@ func (e *Event) Words() string {
 	return e.Text
 }
 
-// ToolDelta says which tool call an event belongs to.
+// ToolDelta names the tool call of an event.
 type ToolDelta struct {
 	Index  int    // position among the calls of the choice
-	ID     string // on the first event of a call
-	Name   string // on the first event of a call
-	MadeUp bool   // on the first event of a call: as in ToolCall
+	ID     string // only in the first event of a call
+	Name   string // only in the first event of a call
+	MadeUp bool   // only in the first event of a call, as in ToolCall
 }
 
-// Final is what the end of a streamed answer tells the client, once the
-// attempt is settled.
+// Final holds the values for the end of a streamed answer, after the attempt is settled.
 type Final struct {
 	Finish   []FinishReason // by choice; at least one
-	Stopped  string         // as in Choice, of the first one
+	Stopped  string         // as in Choice, of the first choice
 	Usage    Usage
 	Reported bool
 	Cost     *Money   // nil for a model without a price
-	Attempts int      // how many attempts the answer took
+	Attempts int      // the number of attempts
 	Models   []string // their models, as <provider>/<model-name>
 }
 
-// Meta is what a stream's encoder stamps on every piece.
+// Meta holds the values that a stream's encoder writes into every piece.
 type Meta struct {
 	ID           string  // the request's id
 	Created      int64   // Unix seconds
 	Model        string  // <provider>/<model-name>
 	IncludeUsage bool    // the client asked for usage in the stream
 	Echo         []Field // as in Reply
-	Called       *Called // likewise; it may be filled when the stream has begun
-	Input        int64   // tokens of the request by estimate, for formats that tell them first; 0 for unknown
+	Called       *Called // as in Reply; it may be filled after the stream has begun
+	Input        int64   // estimated tokens of the request, for formats that report them first; 0 for unknown
 }
 
-// Splice says what changes in a body that is otherwise forwarded untouched.
+// Splice holds the changes to a body that is otherwise forwarded unchanged.
 type Splice struct {
 	Model     string // the provider's name of the model
-	Stream    bool   // the request is a stream: ask the provider for its usage
-	MaxOutput int64  // an output cap to put in where there is none; 0 for none
+	Stream    bool   // the request is a stream: request usage from the provider
+	MaxOutput int64  // an output cap to add if the body has none; 0 for none
 }
 
-// ProviderError is what a provider says about its own error.
+// ProviderError is an error as its provider reported it.
 type ProviderError struct {
-	Message string // its explanation, safe to show; empty when it gave none
+	Message string // its explanation, safe to show; empty for none
 	Code    string // its own code or type, such as "context_length_exceeded"
-	Param   string // the parameter it names
-	// for the cause, where it has a finer one than Code: at most 64 letters a to z, digits and underscores
+	Param   string // the parameter that it names
+	// identifies the cause if the provider has a finer identifier than Code: at most 64 letters a to z, digits and
+	// underscores
 	Word string
-	// Filtered is what a content filter found, as in Error.
+	// Filtered is the result of a content filter, as in Error.
 	Filtered json.RawMessage
-	// Status is the HTTP status that the error should have come with, where a
-	// provider has another for it: Gemini says 400 of a wrong key. 0 otherwise.
+	// Status is the HTTP status that fits the error if the provider sends another: Gemini sends 400 for an invalid
+	// key. Otherwise 0.
 	Status int
-	// RetryAfter is when it wants to be asked again, where its body says so; 0
-	// otherwise.
+	// RetryAfter is the time until a retry, if the body contains it; otherwise 0.
 	RetryAfter time.Duration
 }

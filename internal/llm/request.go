@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 )
 
-// Role says who speaks in a message.
+// Role is the role of a message's author.
 type Role string
 
-// The roles that wire formats share. A developer's message is a system one.
+// The roles that wire formats share. A developer message has the role system.
 const (
 	RoleSystem    Role = "system"
 	RoleUser      Role = "user"
@@ -16,18 +16,18 @@ const (
 	RoleTool      Role = "tool"
 )
 
-// Request is a chat request as a tree: what one wire format decodes and
-// another encodes. Absent fields are nil or empty, never a default.
+// Request is the tree of a chat request, which one wire format decodes and another encodes. Absent fields are nil or
+// empty; no defaults are filled in.
 type Request struct {
 	Model    string
 	Messages []Message
 	Tools    []Tool
 	// ToolChoice is nil for the provider's default.
 	ToolChoice *ToolChoice
-	// ParallelTools allows several tool calls in one turn.
+	// ParallelTools allows several tool calls in one answer.
 	ParallelTools *bool
 
-	MaxOutput        *int64       // tokens, reasoning included
+	MaxOutput        *int64       // in tokens, including reasoning
 	Temperature      *json.Number // 0 to 2; the client's own digits
 	TopP             *json.Number // above 0, to 1
 	TopK             *int64
@@ -38,70 +38,69 @@ type Request struct {
 	Choices          *int64
 	Format           *Format
 	Reasoning        *ReasoningOptions
-	Logprobs         *Logprobs // nil for no wish; it stands among Extra as well
+	Logprobs         *Logprobs // nil if not requested; it is also in Extra
 	User             string
 
 	Stream       bool
 	IncludeUsage bool
 
-	// Embedding is what is asked for in place of an answer to Messages; nil of a
-	// chat.
+	// Embedding is set if the request asks for embeddings instead of an answer to Messages; nil for a chat.
 	Embedding *Embedding
 
-	// Extra holds top-level fields that nobody modelled, in their order. They
-	// are in the words of the wire format named by ExtraOf and are given only
-	// to a provider that speaks it.
+	// Extra holds top-level fields without a field here, in order. They are in the wire format named by ExtraOf and
+	// are sent only to providers that speak it.
 	Extra   []Field
 	ExtraOf string
 
-	// Essential is the first field without which the request means something else, and that wire
-	// formats other than ExtraOf have no word for; nil for none.
+	// Essential is the first field that changes the meaning of the request and that only the wire format ExtraOf can
+	// express; nil for none.
 	Essential *Essential
 
-	// Wants is what the target asks of encoders, where its vendor asks for more than its wire format does.
+	// Wants holds the vendor's requirements beyond the wire format, for encoders.
 	Wants Wants
 
-	// Elsewhere is what other wire formats than ExtraOf get in another form; nil for nothing, and once it is in place.
+	// Elsewhere holds the forms for wire formats other than ExtraOf; nil for none, and after they were put in place.
 	Elsewhere *Elsewhere
-	// Unrun is then the error of a tool that the client does not run; nil for none.
+	// Unrun is the error for a tool that the client does not run, set when Elsewhere was put in place; nil for none.
 	Unrun error
-	// LeftOut names what is not in the request any more, and has to be told.
+	// LeftOut names fields that were removed from the request and must be reported.
 	LeftOut []string
 }
 
-// Wants is what a target asks of encoders of Chat Completions.
+// Wants holds a target's requirements for encoders of Chat Completions.
 type Wants struct {
-	Thinking string // the field in which the thinking of a turn that calls tools comes back; empty for none
-	Required bool   // it is there even where nothing was thought
-	Prefix   bool   // a last message of the assistant says that the answer goes on with it
+	Thinking string // the field that carries the thinking of an answer with tool calls; empty for none
+	Required bool   // the field is sent even without thinking
+	Prefix   bool   // a last message of the assistant is marked as a prefix of the answer
 }
 
-// Essential is a field that cannot be left out.
+// Essential is a field that must not be omitted.
 type Essential struct {
 	Param   string // the name of the field in its wire format
-	Instead string // what the client can do without it, a sentence without its full stop
+	Instead string // an alternative for the client: a sentence without its full stop
 }
 
-// Field is a JSON member that travels untouched.
+// Field is a JSON member that is passed on unchanged.
 type Field struct {
 	Name  string
 	Value json.RawMessage
 }
 
-// Message is one turn of the conversation.
+// Message is one message of the conversation.
 type Message struct {
 	Role  Role
-	Name  string // the speaker's name, where the client gave one
+	Name  string // the author's name, if the client set one
 	Parts []Part
 	Extra []Field
-	// Apart is whether a system message, the first, stood beside the
-	// conversation, such as the instructions of OpenAI's Responses.
+	// Apart says that a system message, the first, was outside the conversation, such as the instructions of OpenAI's
+	// Responses.
 	Apart bool
-	// At is the element of the client's conversation with which it begins, counted from 1; 0 for what stands beside that.
+	// At is the position in the client's conversation where the message begins, counted from 1; 0 if it is outside
+	// the conversation.
 	At int
 }
 
-// Text is all text of the message, its parts joined without a separator.
+// Text returns the text of the message: its text parts joined without a separator.
 func (m *Message) Text() string { return joinText(m.Parts, PartText) }
 
 func joinText(parts []Part, kind PartKind) string {
@@ -114,7 +113,7 @@ func joinText(parts []Part, kind PartKind) string {
 	return s.String()
 }
 
-// PartKind says what a part of a message is.
+// PartKind is the kind of a part.
 type PartKind uint8
 
 // The kinds of part.
@@ -127,43 +126,41 @@ const (
 	PartDocument
 	PartToolCall
 	PartToolResult
-	PartOther // a part that nobody modelled; it stands in Raw
+	PartOther // another kind of part, in Raw
 )
 
-// Part is one piece of a message. Which fields count depends on Kind.
+// Part is one piece of a message. Kind decides which fields apply.
 type Part struct {
 	Kind PartKind
-	// At is the element of the message's content that it is of, as the client wrote it, counted from 1; 0 for the one of its
-	// own place.
+	// At is the position of the content element that the part comes from, counted from 1; 0 if it is the part's own
+	// index.
 	At   uint32
 	Text string // text, reasoning, refusal
 
-	// Signature is the provider's proof of its thinking, which it wants back in
-	// later turns on the same part: of reasoning, and with Gemini of a text or a
-	// tool call, too. A text may then be empty.
+	// Signature is the provider's signature of its thinking, which later requests must return on the same part: on
+	// reasoning, and for Gemini also on a text, which may be empty, or a tool call.
 	Signature string
-	Redacted  string // reasoning: thinking that the provider gave in encrypted form only
-	// Maker is the wire format of the vendor whose model thought or signed this,
-	// such as "anthropic": its signature is worth something there alone. Empty for
-	// nobody known.
+	Redacted  string // reasoning that the provider sent only in encrypted form
+	// Maker is the wire format of the vendor whose model produced or signed this, such as "anthropic". Only this
+	// vendor accepts the signature. Empty for unknown.
 	Maker string
 
 	Media *Media    // image, audio, document
 	Call  *ToolCall // tool call
-	// Result answers the call of that id; its content is in Result.Parts.
+	// Result answers a tool call; its content is in Result.Parts.
 	Result *ToolResult
 
-	CacheControl json.RawMessage // where a prompt cache is to end
-	Annotations  json.RawMessage // citations of a text, in the words of its wire format
-	Sources      *Sources        // of an answer's part, in the words of none; nil for none
-	Raw          json.RawMessage // PartOther: the part as it came
+	CacheControl json.RawMessage // marks the end of a prompt cache
+	Annotations  json.RawMessage // citations of a text, in its wire format
+	Sources      *Sources        // sources of an answer's part, in no wire format; nil for none
+	Raw          json.RawMessage // PartOther: the part, unchanged
 	Extra        []Field
 
-	// Elsewhere is the part in other wire formats' words; nil for as it is.
+	// Elsewhere is the form of the part in other wire formats; nil for the same form.
 	Elsewhere *PartElsewhere
 }
 
-// Index is the element of the message's content that a part is of, counted from 0: the i-th part, unless it tells another.
+// Index returns the index of the content element that a part comes from, counted from 0. i is the part's own index.
 func (p *Part) Index(i int) int {
 	if p.At > 0 {
 		return int(p.At) - 1
@@ -171,21 +168,20 @@ func (p *Part) Index(i int) int {
 	return i
 }
 
-// Media is an image, a sound or a document: by address, by the provider's own
-// file id, or inline.
+// Media is an image, a sound or a document: by address, by the provider's file id, or inline.
 type Media struct {
-	URL    string // http or https; empty when inline
+	URL    string // http or https; empty if inline
 	FileID string
-	MIME   string // such as "image/png"; empty when unknown
+	MIME   string // such as "image/png"; empty for unknown
 	Data   string // base64, standard alphabet
-	Format string // a sound's format word where the client gave that, such as "wav"
+	Format string // the name of a sound's format if the client set it, such as "wav"
 	Name   string // a document's file name
 	Detail string // an image's detail: low, high, auto
-	// Document holds what the client says of a document; nil for nothing.
+	// Document holds the client's settings for a document; nil for none.
 	Document *Document
 }
 
-// Unshown are words in place of a medium, for an API that has no place for one.
+// Unshown returns a text in place of a medium, for an API that cannot carry it.
 func (m *Media) Unshown() string {
 	kind := cmp.Or(m.MIME, "unknown type")
 	switch {
@@ -196,8 +192,8 @@ func (m *Media) Unshown() string {
 	}
 }
 
-// Words are what an encoder of a wire format without a place for the part can
-// tell of it: its text, else what it is.
+// Words returns a text in place of the part, for wire formats that cannot carry it: its own text, or a description of
+// its medium.
 func (p *Part) Words() string {
 	if p.Text == "" && p.Media != nil {
 		return p.Media.Unshown()
@@ -205,20 +201,20 @@ func (p *Part) Words() string {
 	return p.Text
 }
 
-// Tool is a function that the model may call, or a server-side tool in Raw.
+// Tool is a function that the model may call, or a tool of the provider in Raw.
 type Tool struct {
 	Name        string
 	Description string
 	Parameters  json.RawMessage // a JSON Schema
 	Strict      *bool
-	Raw         json.RawMessage // a tool that is not a function, as it came
-	Search      *WebSearch      // the wish of one that is the search of the web; Raw may be nil then
-	Extra       []Field         // members of a function that nobody modelled, in the words of the request's ExtraOf
+	Raw         json.RawMessage // a tool that is not a function, unchanged
+	Search      *WebSearch      // set if the tool is a web search; Raw may be nil then
+	Extra       []Field         // members of a function without a field here, in the wire format ExtraOf
 
-	CacheControl json.RawMessage // where a prompt cache is to end
+	CacheControl json.RawMessage // marks the end of a prompt cache
 }
 
-// ToolMode says whether tools are to be called.
+// ToolMode says whether the model may or must call tools.
 type ToolMode string
 
 // The modes that wire formats share.
@@ -229,62 +225,60 @@ const (
 	ToolsNamed    ToolMode = "named" // the tool of that name
 )
 
-// ToolChoice is the client's wish about tools.
+// ToolChoice is the client's setting for tool calls.
 type ToolChoice struct {
 	Mode ToolMode
 	Name string
-	// Allowed are the names of the only functions that may be called, with the modes auto and
-	// required; nil for all tools.
+	// Allowed names the only functions that the model may call, with the modes auto and required; nil for all tools.
 	Allowed []string
 }
 
-// ToolCall is the model's wish to call a function.
+// ToolCall is a model's request to call a function.
 type ToolCall struct {
 	ID        string
 	Name      string
-	Arguments string // JSON text as the model wrote it; may be broken
-	MadeUp    bool   // the provider gave no id: this one is made of the call's position
+	Arguments string // JSON text as the model wrote it; may be invalid
+	MadeUp    bool   // the provider sent no id; this one is derived from the call's position
 	Extra     []Field
 }
 
-// ToolResult is what a called function gave back.
+// ToolResult is the result of a tool call.
 type ToolResult struct {
 	CallID  string
 	Name    string
 	Parts   []Part
 	IsError bool
-	Extra   []Field // members that nobody modelled
+	Extra   []Field // members without a field here
 }
 
-// FormatKind is the shape that the answer must have.
+// FormatKind is the required format of an answer.
 type FormatKind string
 
-// The shapes.
+// The formats.
 const (
 	FormatText   FormatKind = "text"
 	FormatJSON   FormatKind = "json_object"
 	FormatSchema FormatKind = "json_schema"
 )
 
-// Format asks for structured output.
+// Format requests structured output.
 type Format struct {
 	Kind        FormatKind
 	Name        string
 	Description string
 	Schema      json.RawMessage // a JSON Schema
 	Strict      *bool
-	Extra       []Field // members that nobody modelled
+	Extra       []Field // members without a field here
 }
 
-// IsText reports whether the answer may be plain text, as where nothing is asked for.
+// IsText reports whether the answer may be plain text, which is the default.
 func (f *Format) IsText() bool { return f == nil || f.Kind == FormatText }
 
-// ReasoningOptions asks a reasoning model to think more or less.
+// ReasoningOptions sets how much a reasoning model thinks.
 type ReasoningOptions struct {
 	Effort string // none, minimal, low, medium, high, ...; empty for unset
 	Budget int64  // tokens; 0 for unset
-	// Raw is the vendor's own object that says how to think, where it has one,
-	// as it came and in the words of the request's ExtraOf. Effort and Budget
-	// say what others can make of it.
+	// Raw is the vendor's own object for thinking, if it has one, unchanged and in the wire format ExtraOf. Effort
+	// and Budget are its equivalents for other formats.
 	Raw json.RawMessage
 }

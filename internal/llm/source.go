@@ -6,43 +6,44 @@ import (
 	"slices"
 )
 
-// Source is a page or a document on which an answer rests.
+// Source is a page or a document that an answer cites.
 type Source struct {
 	URL   string // http or https; empty for a document that has none
 	Title string
-	Quote string // the words of it that support the answer; empty where the provider tells none
-	Date  string // of the page, in the provider's words
-	File  string // the id of a file that the provider keeps, or of a document of the request
-	// Document counts the documents of the request from 1; 0 for a source that is none of them, or not known to be.
+	Quote string // the quoted text that supports the answer; empty if the provider sends none
+	Date  string // of the page, in the provider's format
+	File  string // the id of a file that the provider stores, or of a document of the request
+	// Document is the number of the request's document, counted from 1; 0 if the source is none of them or its number
+	// is unknown.
 	Document int
 	Place    Place // in the document
 }
 
-// Name is what the source is called: its title, else its file.
+// Name returns the title of the source, or its file if it has no title.
 func (s *Source) Name() string { return cmp.Or(s.Title, s.File) }
 
-// Size is how many bytes of text the source has.
+// Size returns the number of bytes of text in the source.
 func (s *Source) Size() int {
 	return len(s.URL) + len(s.Title) + len(s.Quote) + len(s.Date) + len(s.File)
 }
 
-// Claim is a part of a text that a source supports.
+// Claim is a part of a text with the source that supports it.
 type Claim struct {
-	// Start and End are bytes of the text: the part begins with Start and ends before End. Where they are equal, the
-	// source supports what is before them.
+	// Start and End are byte offsets in the text: Start is included, End is not. If they are equal, the source
+	// supports the text before them.
 	Start, End int
 	Source     Source
 }
 
-// Search is a search that the provider made for an answer.
+// Search is a search that the provider ran for an answer.
 type Search struct {
 	ID      string // the provider's; empty for none
 	Queries []string
-	Results []Source // empty where the provider tells none
-	Failed  string   // the provider's word for a search that failed; empty for one that did not
+	Results []Source // empty if the provider sends none
+	Failed  string   // the provider's reason for a failed search; empty for success
 }
 
-// Size is how many bytes of text the search has.
+// Size returns the number of bytes of text in the search.
 func (s *Search) Size() int {
 	n := len(s.ID) + len(s.Failed)
 	for _, query := range s.Queries {
@@ -54,13 +55,13 @@ func (s *Search) Size() int {
 	return n
 }
 
-// Sources are what a part of an answer rests on.
+// Sources holds the claims and the search of an answer's part.
 type Sources struct {
-	Claims []Claim // of a text, by place
-	Search *Search // that a PartOther tells of, whose Raw may be nil then
+	Claims []Claim // of a text, in order of position
+	Search *Search // of a PartOther, whose Raw may be nil then
 }
 
-// Claims are those of a text.
+// Claims returns the claims of a text.
 func (p *Part) Claims() []Claim {
 	if p.Sources == nil {
 		return nil
@@ -68,7 +69,7 @@ func (p *Part) Claims() []Claim {
 	return p.Sources.Claims
 }
 
-// Search is the search that a part tells of; nil for none.
+// Search returns the search of a part; nil for none.
 func (p *Part) Search() *Search {
 	if p.Sources == nil {
 		return nil
@@ -87,7 +88,7 @@ func (p *Part) Cite(claims ...Claim) {
 	p.Sources.Claims = append(p.Sources.Claims, claims...)
 }
 
-// Searched is the part that tells of a search; raw is the part in the words of its wire format, nil for none.
+// Searched returns the part for a search; raw is the part in its wire format, nil for none.
 func Searched(s *Search, raw json.RawMessage) Part {
 	p := Part{Kind: PartOther, Raw: raw}
 	if s != nil {
@@ -96,12 +97,12 @@ func Searched(s *Search, raw json.RawMessage) Part {
 	return p
 }
 
-// maxSpread is over how many parts a claim goes, in the mean of a message; what is behind them is left out.
+// maxSpread bounds the average number of parts that a message's claims span; further ones are dropped.
 const maxSpread = 4
 
-// Cite adds claims of the text of all parts together to the parts that they are of.
+// Cite distributes claims about the joined text of the message to its parts.
 func (m *Message) Cite(claims ...Claim) {
-	var texts, starts []int // places of the texts among the parts, and in the text of all of them
+	var texts, starts []int // indexes of the text parts, and their offsets in the joined text
 	length := 0
 	for i := range m.Parts {
 		if p := &m.Parts[i]; p.Kind == PartText {
@@ -115,8 +116,8 @@ func (m *Message) Cite(claims ...Claim) {
 	left := maxSpread * len(claims)
 	for _, c := range claims {
 		c.Start, c.End = min(c.Start, length), min(c.End, length)
-		i, _ := slices.BinarySearch(starts, c.Start+1) // behind the last that begins there
-		if c.Start == c.End {                          // of what is before it
+		i, _ := slices.BinarySearch(starts, c.Start+1) // after the last part that starts there
+		if c.Start == c.End {                          // supports the text before it
 			i, _ = slices.BinarySearch(starts, c.Start)
 		}
 		for i = max(i-1, 0); i < len(starts) && left > 0; i++ {

@@ -2,13 +2,12 @@ package llm
 
 import "time"
 
-// Allowance is how much may be asked for in any 60 seconds. Its zero value is
-// no limit.
+// Allowance is the amount allowed in any 60 seconds. Its zero value is no limit.
 type Allowance struct {
 	Limit     int64         // 0 for none
 	Remaining int64         // 0 to Limit
-	Reset     time.Duration // from now until all of Limit is there again
+	Reset     time.Duration // from now until all of Limit is available again
 }
 
-// RateLimitStatus is what a caller has left, at the level of its limits that has least.
+// RateLimitStatus is a client's remaining allowance, at the most restrictive level of its limits.
 type RateLimitStatus struct{ Requests, Tokens Allowance }

@@ -2,7 +2,7 @@ package llm
 
 import "net/http"
 
-// statuses are the HTTP statuses of the codes.
+// statuses maps the codes to HTTP statuses.
 var statuses = map[Code]int{
 	CodeInvalidRequest:      http.StatusBadRequest,
 	CodeAuthentication:      http.StatusUnauthorized,
@@ -24,8 +24,8 @@ var statuses = map[Code]int{
 	CodeInternal:            http.StatusInternalServerError,
 }
 
-// Status is the HTTP status of the code for wire formats whose vendor has none
-// of its own for it; 500 for a code that nobody listed.
+// Status returns the HTTP status of the code for wire formats whose vendor defines none for it; 500 for an unlisted
+// code.
 func (c Code) Status() int {
 	if status, ok := statuses[c]; ok {
 		return status

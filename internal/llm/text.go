@@ -5,11 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// IsText reports whether a string from outside is text that every database can
-// keep and look for: UTF-8, without U+0000.
+// IsText reports whether every database can store and search the string: UTF-8 without U+0000.
 func IsText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
-// Alphanumerics are the digits and letters of ASCII, the digits of base 62.
+// Alphanumerics are the digits of base 62: ASCII digits and letters.
 const Alphanumerics = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 // Base62 returns the last n digits of a number in base 62.

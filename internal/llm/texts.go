@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns the text of a document that is text; false for another, and for what is no UTF-8.
+// Text returns the content of a text document; false for other documents and for invalid UTF-8.
 func (m *Media) Text() (text string, ok bool) {
 	if m == nil || m.Data == "" || !strings.HasPrefix(m.MIME, "text/") {
 		return "", false
@@ -19,7 +19,7 @@ func (m *Media) Text() (text string, ok bool) {
 	return string(data), true
 }
 
-// textOf returns the text of a document, behind its name; false for one of which its client says more.
+// textOf returns the text of a document after its name; false if the client set further options for it.
 func textOf(m *Media) (text string, ok bool) {
 	if m != nil && m.Document != nil {
 		return "", false
@@ -30,7 +30,7 @@ func textOf(m *Media) (text string, ok bool) {
 	return text, ok
 }
 
-// Texts returns the parts with documents that are text as texts.
+// Texts returns the parts with text documents converted to texts.
 func Texts(parts []Part) []Part {
 	changed := false
 	for i := range parts {

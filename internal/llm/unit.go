@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// Some modes say what a unit is, and not how a request was served: an image costs what its
-// size and quality do ("image:2k:low", "image:1024x1024"), a container in which code runs
-// what its memory does ("container:4g"). Such a mode has a rate for the units of its class
-// alone, and goes with any other mode.
+// Some modes describe a unit, and not how a request was served: the price of an image depends on its size and quality
+// ("image:2k:low", "image:1024x1024"), that of a container on its memory ("container:4g"). Such a mode has a rate
+// only for the units of its class, and applies together with any other mode.
 
-// unitKind is a kind of such modes, and the class that they price.
+// unitKind is a kind of such modes, with the class that they price.
 type unitKind struct {
 	name  string
 	class Class
@@ -19,10 +18,10 @@ type unitKind struct {
 
 func unitKinds() [2]unitKind { return [...]unitKind{{"image", Images}, {"container", CodeSessions}} }
 
-// containers is the kind whose units are charged for by the time that they live.
+// containers returns the kind whose units are charged by their lifetime.
 func containers() unitKind { return unitKinds()[1] }
 
-// isUnit reports whether a mode says what a unit is.
+// isUnit reports whether a mode describes a unit.
 func isUnit(mode string) bool {
 	for _, k := range unitKinds() {
 		if k.has(mode) {
@@ -37,7 +36,7 @@ func (k unitKind) has(mode string) bool {
 	return of && kind == k.name
 }
 
-// isSaid reports whether some modes, with commas, say anything of the kind.
+// isSaid reports whether modes, separated by commas, include one of the kind.
 func (k unitKind) isSaid(modes string) bool {
 	for name := range strings.SplitSeq(modes, ",") {
 		if k.has(name) {
@@ -47,17 +46,16 @@ func (k unitKind) isSaid(modes string) bool {
 	return false
 }
 
-// ImageMode is the mode of an image of that size and quality, each of which is empty where
-// nobody said it.
+// ImageMode returns the mode of an image of that size and quality; empty values are unknown.
 func ImageMode(size, quality string) string {
 	return "image:" + unitWord(size) + ":" + unitWord(quality)
 }
 
-// ContainerMode is the mode of a container with so much memory, such as "4g".
+// ContainerMode returns the mode of a container with that memory, such as "4g".
 func ContainerMode(memory string) string { return "container:" + unitWord(memory) }
 
-// unitWord makes a client's or a provider's word one in the name of a mode. What leaves it
-// to the provider is empty, and what no provider has is a word that no mode has.
+// unitWord normalises a value of a client or a provider for the name of a mode. It returns an empty string for
+// "auto", which leaves the choice to the provider, and "unknown", which no mode has, for an invalid value.
 func unitWord(word string) string {
 	const (
 		longest = 16 // bytes
@@ -73,8 +71,8 @@ func unitWord(word string) string {
 	return word
 }
 
-// fits reports whether a unit of which that is said may be one of the mode, and whether it
-// is one for certain.
+// fits compares a mode with a description of a unit: may reports whether they are compatible, is whether the
+// description specifies all of the mode.
 func (m *Mode) fits(said string) (may, is bool) {
 	is = true
 	want, given := m.Name, said
@@ -93,7 +91,7 @@ func (m *Mode) fits(said string) (may, is bool) {
 	return true, is
 }
 
-// goesBy reports whether the price of the kind's units depends on what they are.
+// goesBy reports whether the price of the kind's units depends on their properties.
 func (p *Price) goesBy(k unitKind) bool {
 	for i := range p.Modes {
 		if k.has(p.Modes[i].Name) {
@@ -103,15 +101,15 @@ func (p *Price) goesBy(k unitKind) bool {
 	return false
 }
 
-// unitPrice is what a unit costs: the best estimate and the most, and whether that is open.
+// unitPrice is the price of a unit: the best estimate, the most, and whether the exact price is open.
 type unitPrice struct {
 	rate, most Rate
 	open       bool
 }
 
-// unit is what a unit of the kind costs by what is said of it in modes with commas. Where
-// nobody said enough, the estimate is the rate without a mode. It is unknown for a unit that
-// no mode fits. Of several the dearest counts.
+// unit returns the price of a unit of the kind, described by modes separated by commas. If the description is
+// incomplete, the estimate is the rate without a mode. The price is unknown if no mode fits. Of several descriptions,
+// the highest price counts.
 func (p *Price) unit(k unitKind, said string) (u unitPrice) {
 	if !k.isSaid(said) {
 		return p.unitOf(k, k.name)
@@ -150,7 +148,7 @@ func (p *Price) unitOf(k unitKind, said string) (u unitPrice) {
 	return u
 }
 
-// setUnits sets what units cost by what is said of them, or the most that they can.
+// setUnits sets the rates of units by their description: the estimates, or the highest if worst is set.
 func (p *Price) setUnits(r *Rates, said string, worst bool) {
 	for _, k := range unitKinds() {
 		if !p.goesBy(k) {
@@ -164,13 +162,12 @@ func (p *Price) setUnits(r *Rates, said string, worst bool) {
 	}
 }
 
-// SearchPreview is the mode of searches by the preview of a tool. An answer tells it by the tools that it repeats, which
-// some proxies leave out.
+// SearchPreview is the mode of searches by the preview version of a tool. An answer shows it by the tools that it
+// repeats, which some proxies omit.
 const SearchPreview = "search:preview"
 
-// Served are the modes in which an answer was served, with commas: those that it tells, and
-// what the request says of units and of the tool that searches where the answer does not. What the price does not go by
-// is left out.
+// Served returns the modes in which an answer was served, separated by commas: the reported ones, and the requested
+// units and search tool if the answer does not report them. It omits modes that the price does not depend on.
 func (p *Price) Served(told, asked string) string {
 	modes := told
 	for _, k := range unitKinds() {
@@ -187,7 +184,7 @@ func (p *Price) Served(told, asked string) string {
 	return modes
 }
 
-// of are the modes of the kind alone, without all others.
+// of returns only the modes of the kind.
 func (k unitKind) of(modes string) string { return k.filter(modes, true) }
 
 func (k unitKind) without(modes string) string {
@@ -202,16 +199,14 @@ func (k unitKind) filter(modes string, of bool) string {
 	return strings.Join(slices.DeleteFunc(names, func(name string) bool { return k.has(name) != of }), ",")
 }
 
-// sessionLength is how long a container lives for the price of a session, and after how
-// long one that is not used expires:
+// sessionLength is the lifetime of a container for the price of a session, and the time until an unused one expires:
 // https://developers.openai.com/api/docs/guides/tools-code-interpreter (undated copy).
 const sessionLength = 20 * time.Minute
 
-// Sessions is the most sessions of containers that a request is charged for which took so
-// long, and whose answer shows so many. Where the price goes by what a container is, it goes
-// by the time that it lives, too (https://developers.openai.com/api/docs/pricing): while the
-// request uses it, and until it expires. A request that allows one may have one made which
-// its answer does not show.
+// Sessions returns the most container sessions that a request is charged for, by its duration and the sessions that
+// its answer shows. If the price depends on the container, it also depends on its lifetime
+// (https://developers.openai.com/api/docs/pricing): while the request uses it, and until it expires. If a request
+// allows a container, the provider may create one that the answer does not show.
 func (p *Price) Sessions(shown int64, said string, took time.Duration) int64 {
 	k := containers()
 	if !p.goesBy(k) || shown == 0 && !k.isSaid(said) {
@@ -220,9 +215,9 @@ func (p *Price) Sessions(shown int64, said string, took time.Duration) int64 {
 	return max(1, shown) + int64((max(0, took)+sessionLength-1)/sessionLength)
 }
 
-// AtMost is the most that a usage can cost which was told in full, but for what the units
-// are and how long containers lived, of a request that took so long. Where nothing of that
-// is open it is certain, and is CostAtMost.
+// AtMost returns the highest cost of a fully reported usage in which only the properties of units and the lifetime of
+// containers are open, for a request of that duration. If nothing of that is open, the result is certain and equals
+// CostAtMost.
 func (p *Price) AtMost(u *Usage, served string, took time.Duration) (most Money, certain bool) {
 	if !p.Known() {
 		return 0, true

@@ -2,46 +2,45 @@ package llm
 
 import "math"
 
-// Class is one kind of thing that a provider charges for. The token classes
-// are a partition: every token of a request is in exactly one of them, so a
-// sum over them is the provider's own total.
+// Class is a kind of usage that a provider charges for. The token classes are a partition: every token of a request
+// is in exactly one, so that their sum is the provider's total.
 type Class uint8
 
 // The token classes come first, then the units that are not tokens.
 const (
-	Input          Class = iota // input text that no cache served
+	Input          Class = iota // input text that was not read from a cache
 	CacheRead                   // input read from the provider's prompt cache
 	CacheWrite                  // input written to that cache for five minutes (or the provider's default)
 	CacheWrite1h                // input written to that cache for an hour
 	CacheReadAudio              // audio input read from the prompt cache
 	AudioIn                     // audio input
-	ImageIn                     // image input, where the provider counts it apart
-	Citation                    // pages that the provider found and read, where it counts them apart
+	ImageIn                     // image input, if the provider counts it separately
+	Citation                    // pages that the provider found and read, if it counts them separately
 	Output                      // visible output text, tool calls included
-	Reasoning                   // hidden or shown thinking
+	Reasoning                   // hidden or visible thinking
 	AudioOut                    // audio output
-	ImageOut                    // images made, where the provider counts them in tokens apart
+	ImageOut                    // generated images, if the provider counts them separately in tokens
 
-	Requests     // requests, for providers that charge for each
-	Images       // images made
+	Requests     // requests, for providers with a fee per request
+	Images       // generated images
 	Characters   // characters of speech synthesis
 	Milliseconds // milliseconds of audio
 
-	// What a provider does for a request with tools that it runs itself, by tool.
-	Searches     // searches of the web
+	// Usage of tools that a provider runs itself, by tool.
+	Searches     // web searches
 	Maps         // requests grounded in maps
 	XSearches    // searches of X
 	FileSearches // searches of stored files
 	CodeSessions // containers in which code ran
-	ToolImages   // images that a tool made for a chat
+	ToolImages   // images that a tool generated for a chat
 	OtherTools   // calls of all other tools
 
 	NumClasses   = int(OtherTools) + 1
 	firstTool    = Searches
-	NumTokens    = int(ImageOut) + 1 // how many classes, from the first, are tokens
-	firstOutput  = Output            // token classes before it are input
-	maxCount     = int64(1) << 40    // what a provider says beyond this is not believed
-	unknownClass = Class(NumClasses) // what ParseClass returns for no class
+	NumTokens    = int(ImageOut) + 1 // the number of token classes, which come first
+	firstOutput  = Output            // the first output class; the token classes before it are input
+	maxCount     = int64(1) << 40    // larger counts of a provider are rejected
+	unknownClass = Class(NumClasses) // ParseClass returns it for an unknown name
 )
 
 var classNames = [NumClasses]string{
@@ -51,7 +50,7 @@ var classNames = [NumClasses]string{
 	"search", "maps", "x_search", "file_search", "code_interpreter", "tool_image", "other_tool",
 }
 
-// String is the name of the class in the journal, the database and reports.
+// String returns the name of the class in the journal, the database and reports.
 func (c Class) String() string {
 	if int(c) >= NumClasses {
 		return "unknown"
@@ -59,7 +58,7 @@ func (c Class) String() string {
 	return classNames[c]
 }
 
-// classWords say in words what a class counts and, in the plural, its unit.
+// classWords describe each class and, in the plural, its unit.
 var classWords = [NumClasses]struct{ what, unit string }{
 	{"Input tokens", "Tokens"},
 	{"Cache read tokens", "Tokens"},
@@ -86,22 +85,22 @@ var classWords = [NumClasses]struct{ what, unit string }{
 	{"Other tools", "Calls"},
 }
 
-// What says in words what the class counts, such as "Web search".
+// What returns a description of the class, such as "Web search".
 func (c Class) What() string { return classWords[c].what }
 
-// Unit is what one of the class is, in the plural, such as "Searches".
+// Unit returns the unit of the class in the plural, such as "Searches".
 func (c Class) Unit() string { return classWords[c].unit }
 
-// IsInput reports whether the class counts tokens that went in.
+// IsInput reports whether the class counts input tokens.
 func (c Class) IsInput() bool { return c < firstOutput }
 
-// IsOutput reports whether the class counts tokens that came out.
+// IsOutput reports whether the class counts output tokens.
 func (c Class) IsOutput() bool { return c >= firstOutput && int(c) < NumTokens }
 
-// IsTool reports whether the class counts what tools did that the provider runs.
+// IsTool reports whether the class counts usage of tools that the provider runs.
 func (c Class) IsTool() bool { return c >= firstTool && int(c) < NumClasses }
 
-// ParseClass is the class of that name, and whether there is one.
+// ParseClass returns the class of that name and reports whether there is one.
 func ParseClass(name string) (Class, bool) {
 	for c, n := range classNames {
 		if n == name {
@@ -111,19 +110,19 @@ func ParseClass(name string) (Class, bool) {
 	return unknownClass, false
 }
 
-// Usage counts what one attempt consumed, by class.
+// Usage counts the consumption of one attempt, by class.
 type Usage [NumClasses]int64
 
-// InputTokens is the sum of the input classes: the provider's prompt tokens.
+// InputTokens returns the sum of the input classes: the provider's prompt tokens.
 func (u *Usage) InputTokens() int64 { return u.sum(0, firstOutput) }
 
-// OutputTokens is the sum of the output classes: the completion tokens.
+// OutputTokens returns the sum of the output classes: the completion tokens.
 func (u *Usage) OutputTokens() int64 { return u.sum(firstOutput, Class(NumTokens)) }
 
-// TotalTokens is the sum of all token classes.
+// TotalTokens returns the sum of all token classes.
 func (u *Usage) TotalTokens() int64 { return u.sum(0, Class(NumTokens)) }
 
-// sum saturates: a wrapped sum would choose the wrong price tier.
+// sum saturates, because a wrapped sum would choose the wrong price tier.
 func (u *Usage) sum(from, to Class) (n int64) {
 	for _, v := range u[from:to] {
 		if n > 0 && v > math.MaxInt64-n {
@@ -134,7 +133,7 @@ func (u *Usage) sum(from, to Class) (n int64) {
 	return n
 }
 
-// IsZero reports whether nothing was counted.
+// IsZero reports whether all counts are zero.
 func (u *Usage) IsZero() bool { return *u == Usage{} }
 
 // Add adds v to u, class by class.
@@ -144,15 +143,15 @@ func (u *Usage) Add(v *Usage) {
 	}
 }
 
-// Raise makes of two counts of the same things the larger, class by class.
+// Raise sets each class of u to the larger count of u and v.
 func (u *Usage) Raise(v *Usage) {
 	for c := range u {
 		u[c] = max(u[c], v[c])
 	}
 }
 
-// Plausible reports whether every count is one that a request can have: not
-// negative and at most 2^40. Numbers of a broken provider are not believed.
+// Plausible reports whether every count is possible: not negative and at most 2^40. A provider's other counts are
+// rejected.
 func (u *Usage) Plausible() bool {
 	for _, v := range u {
 		if v < 0 || v > maxCount {
@@ -165,16 +164,16 @@ func (u *Usage) Plausible() bool {
 // Classes is a set of classes. The zero value is empty.
 type Classes uint32
 
-// With is the set with one more class.
+// With returns the set with one more class.
 func (s Classes) With(c Class) Classes { return s | 1<<c }
 
-// Without is the set without a class.
+// Without returns the set without a class.
 func (s Classes) Without(c Class) Classes { return s &^ (1 << c) }
 
 // Has reports whether the class is in the set.
 func (s Classes) Has(c Class) bool { return s&(1<<c) != 0 }
 
-// Names are the classes' names, in the order of the classes; nil for none.
+// Names returns the names of the classes, in order; nil for none.
 func (s Classes) Names() (names []string) {
 	for c := range Class(NumClasses) {
 		if s.Has(c) {
@@ -184,7 +183,7 @@ func (s Classes) Names() (names []string) {
 	return names
 }
 
-// ParseClasses is the set of the classes of those names, and whether all are some.
+// ParseClasses returns the set of the named classes; false if a name is unknown.
 func ParseClasses(names []string) (s Classes, ok bool) {
 	for _, name := range names {
 		c, known := ParseClass(name)

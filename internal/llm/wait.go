@@ -6,18 +6,18 @@ import (
 )
 
 const (
-	// longestRetry is the longest Retry-After that OpenAI's and Vercel's SDKs and LangChain all wait for. Beyond it they
-	// ask again at once or give up, and Anthropic's SDKs sleep for whatever they are told (docs/limits.md).
+	// longestRetry is the longest Retry-After that OpenAI's and Vercel's SDKs and LangChain all wait for. After a
+	// longer one they retry at once or give up; Anthropic's SDKs sleep for any duration (docs/limits.md).
 	longestRetry = 59 * time.Second
-	// limitWindow is the longest wait for a limit of so many a minute: its windows are rounded up to a second.
+	// limitWindow is the longest wait for a limit per minute: its windows are rounded up to a second.
 	limitWindow = 61 * time.Second
 )
 
-// RetrySeconds returns a wait as Retry-After tells it: in seconds, rounded up, and 59 at most.
+// RetrySeconds returns a wait for Retry-After: in seconds, rounded up, at most 59.
 func RetrySeconds(wait time.Duration) int64 { return seconds(min(wait, longestRetry)) }
 
-// RetrySeconds returns RetryAfter as the header of that name tells it. What a provider told of more than a minute stays
-// as it is: WaitsLong keeps SDKs from sleeping through it.
+// RetrySeconds returns RetryAfter for the header of that name. It does not shorten a provider's value of more than a
+// minute: WaitsLong keeps SDKs from sleeping through it.
 func (e *Error) RetrySeconds() int64 {
 	if e.RetryTold && e.WaitsLong() {
 		return seconds(e.RetryAfter)
@@ -25,11 +25,11 @@ func (e *Error) RetrySeconds() int64 {
 	return RetrySeconds(e.RetryAfter)
 }
 
-// WaitsLong reports whether the wait is longer than a request should be held back for: SDKs are told not to repeat it.
+// WaitsLong reports whether the wait is too long to delay a request: SDKs are then told not to retry.
 func (e *Error) WaitsLong() bool { return e.RetryAfter > limitWindow }
 
-// TryAgain returns the sentence that tells a wait. Programs read the seconds behind "Try again in" (LangChain up to 60),
-// so that a wait of a minute, which is told as 59 seconds, stands in a sentence of its own.
+// TryAgain returns a sentence with the wait. Programs parse the seconds after "Try again in" (LangChain up to 60). A
+// wait of a minute has a sentence of its own, because the client is told to try again in 59 seconds.
 func TryAgain(wait time.Duration) string {
 	if wait <= longestRetry || wait > limitWindow {
 		return fmt.Sprintf("Try again in %s.", inSeconds(seconds(wait)))

@@ -25,9 +25,9 @@ type NameError struct {
 // Error names the correction.
 func (e *NameError) Error() string {
 	if e.Given == e.Name {
-		return fmt.Sprintf("%q stands twice; give it once", e.Name)
+		return fmt.Sprintf("field %q appears twice: send it once", e.Name)
 	}
-	return fmt.Sprintf("%q is not a field; write %q", e.Given, e.Name)
+	return fmt.Sprintf("field %q is unknown: write %q", e.Given, e.Name)
 }
 
 // Find returns the index of m's name in n, or -1 if it is not one of them. The error is a *NameError.

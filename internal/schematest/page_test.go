@@ -118,6 +118,6 @@ func short(words string) string {
 	field, message, _ := strings.Cut(words, ": ")
 	message, _, _ = strings.Cut(message, ". ")
 	message, _, _ = strings.Cut(message, ": ")
-	message, _, _ = strings.Cut(message, ", and cannot be carried")
+	message, _, _ = strings.Cut(message, " to the provider of this model")
 	return "`" + field + "` (" + strings.TrimSuffix(message, ".") + ")"
 }

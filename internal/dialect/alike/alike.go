@@ -1,4 +1,4 @@
-// Package alike reads pieces of a stream that are like the one before but for their text, without parsing them.
+// Package alike matches pieces of a stream that differ from the one before only in their text, without parsing them.
 package alike
 
 import (
@@ -9,32 +9,32 @@ import (
 )
 
 const (
-	// maxValues is how many values of a piece may differ.
+	// maxValues bounds the values of a piece that may differ.
 	maxValues = 3
-	// maxShape bounds, in bytes, what is kept of a piece.
+	// maxShape bounds, in bytes, the size of a stored piece.
 	maxShape = 4 << 10
-	// maxTries is how many shapes are kept in a row that the next piece does not have.
+	// maxTries bounds the shapes stored in a row without a match.
 	maxTries = 8
 )
 
-// Shape holds a piece without its text and without other values that differ from piece to piece. The zero Shape matches
+// Shape holds a piece without its text and other values that differ from piece to piece. The zero Shape matches
 // nothing.
 type Shape struct {
 	name  string // of the event
 	data  []byte // the piece
 	parts [maxValues + 1]span
 	count int // of values; 0 for no shape
-	text  int // which of them is the text
-	tries int // shapes in a row that no piece had
+	text  int // the index of the text among the values
+	tries int // shapes stored in a row without a match
 }
 
 type span struct{ start, end int }
 
-// Forget has the shape match nothing.
+// Forget clears the shape.
 func (s *Shape) Forget() { s.count = 0 }
 
-// Keep keeps the shape of a piece, which is JSON. Its text, a string, and the others, strings or numbers or nil, share
-// memory with it. Where a string has escapes, or a number a sign, there is no shape.
+// Keep stores the shape of a piece, which is JSON. Its text, a string, and the other values, strings or numbers or
+// nil, share memory with it. There is no shape if a string has escapes or a number a sign.
 func (s *Shape) Keep(name, data, text []byte, others ...[]byte) {
 	s.count = 0
 	if s.tries++; s.tries > maxTries || len(data) > maxShape || len(others) >= maxValues {
@@ -66,7 +66,7 @@ func (s *Shape) Keep(name, data, text []byte, others ...[]byte) {
 	s.count, s.text = len(values), slices.Index(values, at)
 }
 
-// within finds where a value stands in a piece: a string without its quotes, or a number.
+// within returns the range of a value in a piece: a string without its quotes, or a number.
 func within(data, v []byte) (at span, ok bool) {
 	start := cap(data) - cap(v)
 	if len(v) == 0 || start <= 0 || start+len(v) >= len(data) || &data[start] != &v[0] {
@@ -79,7 +79,7 @@ func within(data, v []byte) (at span, ok bool) {
 	return span{start, start + len(v)}, digits(v) == len(v)
 }
 
-// Match reports whether a piece has the shape, and so is JSON, and returns its text, which shares memory with it.
+// Match reports whether a piece has the shape, and thus is JSON, and returns its text, which shares memory with it.
 func (s *Shape) Match(name, data []byte) (text []byte, ok bool) {
 	if s.count == 0 || string(name) != s.name {
 		return nil, false
@@ -112,7 +112,7 @@ func (s *Shape) Match(name, data []byte) (text []byte, ok bool) {
 	return text, true
 }
 
-// digits counts the digits with which a text begins.
+// digits counts the leading digits of a text.
 func digits(b []byte) (n int) {
 	for n < len(b) && b[n] >= '0' && b[n] <= '9' {
 		n++

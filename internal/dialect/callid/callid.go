@@ -1,10 +1,10 @@
-// Package callid gives tool calls ids that no other call of a conversation has, and finds again in such an id what the
-// provider gave. Agents tell calls apart by their ids: one that comes again is taken for a call that has been
-// run. All that is known of an id stands in it, so any node can read it.
+// Package callid gives tool calls ids that are unique in their conversation, and restores the provider's ids from
+// them. Agents identify calls by their ids, so that they take a repeated id for a call that has already run. An id
+// contains all its information, so any node can read it.
 //
-// An id is "call_w", ten letters and digits of the request's id, "_" and the call's position. Where the provider gave an
-// id that says little more than a position, "_", two letters for the provider and the provider's own id follow. It
-// has letters, digits, "_" and "-" alone and at most 40 characters, which every vendor takes.
+// An id is "call_w", ten letters and digits of the request's id, "_" and the call's position. If the provider's id
+// says little more than a position, "_", two letters for the provider and the provider's own id follow. An id has
+// only letters, digits, "_" and "-" and at most 40 characters, which every vendor accepts.
 package callid
 
 import (
@@ -17,13 +17,13 @@ import (
 
 const (
 	prefix = "call_w"
-	// mostLength is what OpenAI takes in Chat Completions, which is less than others take.
+	// mostLength is the limit of OpenAI's Chat Completions, the lowest of all vendors.
 	mostLength   = 40
 	uniqueLength = 10
 	originLength = 2
 )
 
-// Namer names the calls of one answer.
+// Namer assigns the ids of one answer's tool calls.
 type Namer struct {
 	unique string // of the request
 	origin string // of the provider
@@ -32,18 +32,21 @@ type Namer struct {
 	names  map[string]string
 }
 
-// NewNamer makes the one of an answer that a provider gives to a request. Before are the ids of the calls of its
-// conversation, and names the client's names of functions by those that the provider was sent in their place.
+// NewNamer returns the Namer for a provider's answer to a request. before are the ids of calls in its conversation,
+// and names the client's names of functions by the names sent to the provider.
 func NewNamer(request [16]byte, provider string, before []string, names map[string]string) *Namer {
 	used := make(map[string]bool, len(before))
 	for _, id := range before {
 		used[id] = true
 	}
-	return &Namer{unique: llm.Base62(binary.BigEndian.Uint64(request[8:]), uniqueLength), origin: origin(provider), used: used, names: names}
+	return &Namer{
+		unique: llm.Base62(binary.BigEndian.Uint64(request[8:]), uniqueLength), origin: origin(provider),
+		used: used, names: names,
+	}
 }
 
-// ID returns the id for a call of the function name: the provider's own where it is one of many, else another. MadeUp says
-// that the provider gave none.
+// ID returns the id for a call of the named function: the provider's own if it is unlikely to repeat, and otherwise a
+// new one. madeUp says that the provider gave none.
 func (n *Namer) ID(id, name string, madeUp bool) string {
 	if !madeUp && !n.used[id] && !isCounted(id, name) {
 		n.used[id] = true
@@ -60,7 +63,7 @@ func (n *Namer) ID(id, name string, madeUp bool) string {
 	return own
 }
 
-// Reply names the calls of a whole answer.
+// Reply assigns the ids of the calls in a whole answer.
 func (n *Namer) Reply(r *llm.Reply) {
 	for i := range r.Choices {
 		parts := r.Choices[i].Message.Parts
@@ -73,7 +76,7 @@ func (n *Namer) Reply(r *llm.Reply) {
 	}
 }
 
-// name is the client's name of a function.
+// name returns the client's name of a function.
 func (n *Namer) name(sent string) string {
 	if name, is := n.names[sent]; is {
 		return name
@@ -81,7 +84,7 @@ func (n *Namer) name(sent string) string {
 	return sent
 }
 
-// Event names the call that an event opens, if it does.
+// Event assigns the id of the call that an event opens, if any.
 func (n *Namer) Event(e *llm.Event) {
 	e.Tool.Name = n.name(e.Tool.Name)
 	if e.Tool.ID != "" {
@@ -89,11 +92,11 @@ func (n *Namer) Event(e *llm.Event) {
 	}
 }
 
-// mostDigits are how many digits a number has at most that counts calls. More are taken for a random number.
+// mostDigits is the most digits of a number that counts calls. Longer numbers count as random.
 const mostDigits = 4
 
-// isCounted reports whether an id has nothing in it that sets one answer's call apart from another's: the name of the
-// function, a number, or words and a number behind them, as "call_0" and "functions.get_weather:0" have.
+// isCounted reports whether an id has nothing that distinguishes calls of different answers: only the function's
+// name, a number, or words followed by a number, such as "call_0" and "functions.get_weather:0".
 func isCounted(id, name string) bool {
 	if name != "" {
 		id = strings.ReplaceAll(id, name, "")
@@ -104,15 +107,14 @@ func isCounted(id, name string) bool {
 		return strings.Trim(id, "_-.:") == ""
 	}
 	if rest != "" && strings.IndexByte("_-.:", rest[len(rest)-1]) < 0 {
-		return false // a name of its own, such as "x7"
+		return false // a unique name, such as "x7"
 	}
 	return !strings.ContainsFunc(rest, func(r rune) bool {
 		return r >= '0' && r <= '9' || r >= 'A' && r <= 'Z'
 	}) && longestWord(rest) <= mostWord
 }
 
-// mostWord is how long a word without digits is at most that stands before a number, such as "functions". A longer one
-// may be random.
+// mostWord is the longest word before a number that does not count as random, such as "functions".
 const mostWord = 9
 
 func longestWord(s string) (longest int) {
@@ -122,24 +124,25 @@ func longestWord(s string) (longest int) {
 	return longest
 }
 
-// IsMadeUp reports whether the gateway gave an id to a call that had none.
+// IsMadeUp reports whether the gateway created an id for a call without one.
 func IsMadeUp(id string) bool {
 	o, ok := read(id)
 	return ok && o.provider == "" || IsPosition(id)
 }
 
-// IsPosition reports whether an id is made of the call's position alone.
+// IsPosition reports whether an id consists only of the call's position.
 func IsPosition(id string) bool {
 	rest, ok := strings.CutPrefix(id, "call_")
 	return ok && rest != "" && strings.Trim(rest, "0123456789-") == ""
 }
 
-// own is what an id that the gateway made says.
+// own holds the contents of an id that the gateway created.
 type own struct{ provider, shortened string }
 
 func read(id string) (o own, ok bool) {
 	rest, ok := strings.CutPrefix(id, prefix)
-	if !ok || len(rest) < uniqueLength+2 || rest[uniqueLength] != '_' || strings.Trim(rest[:uniqueLength], llm.Alphanumerics) != "" {
+	if !ok || len(rest) < uniqueLength+2 || rest[uniqueLength] != '_' ||
+		strings.Trim(rest[:uniqueLength], llm.Alphanumerics) != "" {
 		return o, false
 	}
 	position, given, more := strings.Cut(rest[uniqueLength+1:], "_")
@@ -152,7 +155,7 @@ func read(id string) (o own, ok bool) {
 	return o, !more
 }
 
-// given returns the id that the provider gave to a call of the function name, where the gateway made another of it.
+// given returns the provider's id for a call of the named function if the gateway replaced it.
 func given(id, name, provider string) (string, bool) {
 	if o, ok := read(id); ok && o.provider != "" && o.provider == origin(provider) {
 		return lengthened(o.shortened, name)

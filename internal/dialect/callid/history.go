@@ -7,10 +7,8 @@ import (
 	"weir/internal/llm"
 )
 
-// History returns the messages as they go to a provider, and the ids of their calls as the client knows them. Ids
-// that the provider gave stand in place of those that the gateway made of them. Ids that several calls have
-// are told apart, and results without an id get that of the call that they answer. The messages that were given
-// stay as they are.
+// History returns the messages for a provider, and the client's ids of their calls. It restores the provider's ids,
+// makes repeated ids unique, and gives a result without an id the id of its call. It does not change its argument.
 func History(messages []llm.Message, provider string) (sent []llm.Message, ids []string) {
 	if !slices.ContainsFunc(messages, hasCall) {
 		return messages, nil
@@ -32,26 +30,26 @@ func hasCall(m llm.Message) bool {
 	return slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return p.Call != nil || p.Result != nil })
 }
 
-// call is a call of the history.
+// call is a tool call of the history.
 type call struct {
-	id       string // as it goes to the provider
+	id       string // as sent to the provider
 	answered bool
 }
 
-// history walks over the messages of a conversation.
+// history iterates over the messages of a conversation.
 type history struct {
 	provider string
 	ids      []string
-	used     map[string]int   // ids that went to the provider, and in which turn: 1 + its first call
-	counts   map[string]int   // how often an id was told apart
-	calls    []call           // all so far
-	turn     int              // the first call of the turn
-	next     int              // the first one that no result without an id has looked at
-	waiting  map[string][]int // calls by the client's id that have no result
-	spoken   llm.Role         // who spoke last
+	used     map[string]int   // ids sent to the provider, with 1 + the first call of their step
+	counts   map[string]int   // suffixes used for an id
+	calls    []call           // all calls so far
+	turn     int              // the first call of the current step
+	next     int              // the first call that results without an id have not passed
+	waiting  map[string][]int // unanswered calls by the client's id
+	spoken   llm.Role         // the role of the message before
 }
 
-// parts returns the parts of a message, and whether they are others than before.
+// parts returns the parts of a message and reports whether they changed.
 func (h *history) parts(m *llm.Message) (parts []llm.Part, changed bool) {
 	if m.Role == llm.RoleAssistant && h.spoken != llm.RoleAssistant {
 		h.turn = len(h.calls)
@@ -85,7 +83,7 @@ func (h *history) call(c *llm.ToolCall) (*llm.ToolCall, bool) {
 	h.used[id] = h.turn + 1
 	waiting := h.waiting[c.ID]
 	if len(waiting) > 0 && waiting[0] < h.turn {
-		waiting = nil // nobody will answer calls of a former turn
+		waiting = nil // calls of an earlier step will not be answered
 	}
 	h.waiting[c.ID] = append(waiting, len(h.calls))
 	h.calls = append(h.calls, call{id: id})
@@ -97,10 +95,10 @@ func (h *history) call(c *llm.ToolCall) (*llm.ToolCall, bool) {
 	return &other, true
 }
 
-// mostApart is how long the beginning of an id is at most that is told apart by a number behind it.
+// mostApart bounds the beginning of an id to which a number is appended.
 const mostApart = 32
 
-// apart returns the id, with a number behind it where another call has it.
+// apart returns the id, with a number appended if another call has it.
 func (h *history) apart(id string) string {
 	if h.used[id] == 0 {
 		return id
@@ -124,8 +122,8 @@ func (h *history) result(r *llm.ToolResult) (*llm.ToolResult, bool) {
 	return &other, true
 }
 
-// answers returns the call that a result with the client's id answers: the first one that has none; -1 for none. Of
-// several results of one call, all answer it.
+// answers returns the call that a result with the client's id answers: the first unanswered one; -1 for none. Several
+// results may answer one call.
 func (h *history) answers(id string) int {
 	if id == "" {
 		for h.next = max(h.next, h.turn); h.next < len(h.calls); h.next++ {

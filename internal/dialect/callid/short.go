@@ -8,22 +8,22 @@ import (
 	"weir/internal/llm"
 )
 
-// origin returns two letters for a provider, by which most are told apart.
+// origin returns two letters for a provider, which distinguish most providers.
 func origin(provider string) string {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(provider)) // never fails
 	return llm.Base62(h.Sum64(), originLength)
 }
 
-// Marks stand for what ids often have in them; "-" and two hexadecimal digits stand for another byte.
+// Marks replace frequent parts of ids; "-" and two hexadecimal digits replace another byte.
 const (
 	nameMark      = "-n"
 	functionsMark = "-s"
 	dashMark      = "--"
-	functions     = "functions." // Kimi's word before the name
+	functions     = "functions." // Kimi's prefix of the name
 )
 
-// shortened returns a provider's id of a call of the function name in letters, digits, "_" and "-".
+// shortened encodes a provider's id of a call of the named function in letters, digits, "_" and "-".
 func shortened(id, name string) string {
 	var out strings.Builder
 	for id != "" {
@@ -50,7 +50,7 @@ func shortened(id, name string) string {
 
 func isWord(c byte) bool { return c == '_' || strings.IndexByte(llm.Alphanumerics, c) >= 0 }
 
-// lengthened returns what was shortened.
+// lengthened reverses shortened.
 func lengthened(short, name string) (string, bool) {
 	var out strings.Builder
 	for short != "" {

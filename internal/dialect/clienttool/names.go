@@ -1,5 +1,5 @@
-// Package clienttool has the tools that clients run and some wire formats have words of their own for, as
-// functions, which all have: their names, their schemas, and a text in place of arguments.
+// Package clienttool converts tools that clients run, and that only some wire formats know, to functions, which all
+// formats have: it creates their names, their schemas, and their arguments from a text.
 package clienttool
 
 import (
@@ -10,18 +10,18 @@ import (
 	"weir/internal/llm"
 )
 
-// maxName is the longest name of a function that all vendors take, in bytes.
+// maxName is the longest name of a function that all vendors accept, in bytes.
 const maxName = 64
 
-// Names gives the tools of a request names as functions: the same tools get the same names, so that no node has to
-// remember them.
+// Names assigns names of functions to the tools of a request. Equal tools get equal names, so that nodes need not
+// store them.
 type Names struct {
-	plain  map[string]bool // functions
+	plain  map[string]bool // names of functions
 	given  map[llm.ClientTool]string
-	Called llm.Called // by the names that were given
+	Called llm.Called // the tools by assigned name
 }
 
-// Keep takes the name of a plain function, which stays as it is. Plain functions come first.
+// Keep reserves the name of a plain function. Plain functions must be added first.
 func (n *Names) Keep(name string) {
 	if n.plain == nil {
 		n.plain = map[string]bool{}
@@ -29,7 +29,7 @@ func (n *Names) Keep(name string) {
 	n.plain[name] = true
 }
 
-// Of is the name of the function that stands for a tool: 1 to 64 of A-Z, a-z, 0-9, _ and -, and no other's.
+// Of returns the unique name of the function that stands for a tool: 1 to 64 of A-Z, a-z, 0-9, _ and -.
 func (n *Names) Of(t llm.ClientTool) string {
 	if name, is := n.given[t]; is {
 		return name
@@ -51,20 +51,20 @@ func (n *Names) isTaken(name string) bool {
 	return is || n.plain[name]
 }
 
-// joined is the name of a tool behind that of its namespace.
+// joined returns the name of a tool after the name of its namespace.
 func joined(t llm.ClientTool) string {
 	namespace := cleaned(t.Namespace)
 	if namespace != "" && !strings.HasSuffix(namespace, "__") {
 		namespace += "__"
 	}
 	name := namespace + cleaned(t.Name)
-	if name != "" && (name[0] == '-' || '0' <= name[0] && name[0] <= '9') { // Gemini wants a letter or an underscore
+	if name != "" && (name[0] == '-' || '0' <= name[0] && name[0] <= '9') { // Gemini requires a letter or an underscore
 		name = "_" + name
 	}
 	return name
 }
 
-// salted is the name of a tool with its hash.
+// salted returns the name of a tool with a hash.
 func salted(t llm.ClientTool, salt int) string {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%q %q %q %d", t.Kind, t.Namespace, t.Name, salt)
@@ -73,7 +73,7 @@ func salted(t llm.ClientTool, salt int) string {
 	return name[:min(len(name), maxName-len(hash))] + hash
 }
 
-// cleaned is the name with an underscore for each character that not all vendors take.
+// cleaned replaces each character that some vendor refuses by an underscore.
 func cleaned(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

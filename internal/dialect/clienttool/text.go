@@ -7,34 +7,35 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Arguments are those of the function that stands for a tool which takes a text.
+// Arguments returns the arguments of the function for a tool with a text as input.
 func Arguments(text string) string {
 	return string(append(rawjson.AppendString([]byte(`{"`+textMember+`":`), text), '}'))
 }
 
-// Text is the text in the arguments.
+// Text returns the text in such arguments.
 func Text(arguments string) string {
 	var r Reader
 	text := r.Add(arguments)
 	return text + r.End()
 }
 
-// maxUnread is how many bytes of arguments without the text are kept: where none comes they are the text.
+// maxUnread bounds the stored bytes of arguments before their text: if there is no text, they are the text.
 const maxUnread = 1 << 20
 
-// Reader finds the text in arguments that come in pieces. Arguments that are no object are the text themselves.
+// Reader extracts the text from arguments that arrive in pieces. Arguments that are not an object are the text
+// themselves.
 type Reader struct {
 	at      place
-	unread  []byte // while there is no text
-	name    []byte // of the member that is read
-	depth   int    // of the value that is passed over
-	quoted  bool   // within a string of it
-	escaped bool   // behind a backslash
-	rest    []byte // of the text: an escape that is not whole
-	half    string // of a character
+	unread  []byte // all bytes before the text
+	name    []byte // the name of the current member
+	depth   int    // of a skipped value
+	quoted  bool   // within a string of a skipped value
+	escaped bool   // after a backslash
+	rest    []byte // an incomplete escape of the text
+	half    string // an incomplete surrogate pair
 }
 
-// place is where in the arguments a Reader is.
+// place is the state of a Reader.
 type place uint8
 
 const (
@@ -43,16 +44,16 @@ const (
 	atName
 	atColon
 	atValue
-	atOther // a value that is passed over
+	atOther // a skipped value
 	atText
 	atEnd
 	atPlain // the arguments are the text
 )
 
-// Size is how many bytes are kept.
+// Size returns the number of stored bytes.
 func (r *Reader) Size() int { return len(r.unread) + len(r.rest) }
 
-// Add is what a piece says of the text.
+// Add returns the text in a piece.
 func (r *Reader) Add(piece string) string {
 	if r.at < atText && len(r.unread)+len(piece) <= maxUnread {
 		r.unread = append(r.unread, piece...)
@@ -74,7 +75,7 @@ func (r *Reader) Add(piece string) string {
 	return ""
 }
 
-// End is the text where the arguments have none in its place: all of them.
+// End returns the arguments as the text if they had no text.
 func (r *Reader) End() string {
 	if r.at >= atText {
 		return ""
@@ -87,7 +88,7 @@ func (r *Reader) End() string {
 	return unread
 }
 
-// found begins the text.
+// found starts the text.
 func (r *Reader) found(at place) { r.at, r.unread = at, nil }
 
 // step reads one byte before the text.
@@ -145,7 +146,7 @@ func (r *Reader) value(c byte) {
 	r.other(c)
 }
 
-// other passes over a value, up to the comma behind it.
+// other skips a value up to the comma after it.
 func (r *Reader) other(c byte) {
 	switch {
 	case r.escaped:
@@ -164,7 +165,7 @@ func (r *Reader) other(c byte) {
 	}
 }
 
-// text reads on in the text: up to its end, or to an escape that is not whole.
+// text reads text up to its end or to an incomplete escape.
 func (r *Reader) text(piece string) string {
 	raw := append(r.rest, piece...)
 	end, escape := len(raw), -1

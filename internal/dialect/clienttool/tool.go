@@ -7,16 +7,17 @@ import (
 	"weir/internal/llm"
 )
 
-// textMember is the argument that holds the text for a tool which takes one.
+// textMember is the argument with the text.
 const textMember = "input"
 
-// The schemas of functions that stand for tools which their vendors alone know:
+// The schemas of functions for tools that only their vendors know:
 // https://developers.openai.com/api/docs/guides/tools-local-shell,
 // https://developers.openai.com/api/docs/guides/tools-shell and
 // https://developers.openai.com/api/docs/guides/tools-apply-patch (undated copies of 2026).
 const (
-	textSchema = `{"type":"object","properties":{"input":{"type":"string","description":"The whole input of the tool, ` +
-		`as plain text"}},"required":["input"],"additionalProperties":false}`
+	textSchema = `{"type":"object","properties":{"input":{"type":"string",` +
+		`"description":"The whole input of the tool, as plain text"}},` +
+		`"required":["input"],"additionalProperties":false}`
 	localShellSchema = `{"type":"object","properties":{"command":{"type":"array","items":{"type":"string"},` +
 		`"description":"The program and its arguments"},"working_directory":{"type":"string"},` +
 		`"timeout_ms":{"type":"integer"},"env":{"type":"object","additionalProperties":{"type":"string"}}},` +
@@ -31,19 +32,20 @@ const (
 	searchSchema = `{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]}`
 )
 
-// Grammar is what the text for a tool has to obey.
+// Grammar restricts the text for a tool.
 type Grammar struct{ Syntax, Definition string }
 
-// TextTool is the function for a tool that takes a text. A grammar stands in its description, so that the model
-// obeys it.
+// TextTool returns the function for a tool with a text as input. Its description contains the grammar, so that the
+// model obeys it.
 func TextTool(name, description string, g Grammar) llm.Tool {
 	if g.Definition != "" {
-		description = strings.TrimSpace(description + "\n\nThe input must match this grammar (" + g.Syntax + "):\n" + g.Definition)
+		description = strings.TrimSpace(
+			description + "\n\nThe input must match this grammar (" + g.Syntax + "):\n" + g.Definition)
 	}
 	return llm.Tool{Name: name, Description: description, Parameters: json.RawMessage(textSchema)}
 }
 
-// LocalShell is the function for a tool that runs a command on the client's machine.
+// LocalShell returns the function for a tool that runs a command on the client's machine.
 func LocalShell(name string) llm.Tool {
 	return llm.Tool{
 		Name: name, Description: "Runs a command on the user's machine, and gives back what it writes.",
@@ -51,7 +53,7 @@ func LocalShell(name string) llm.Tool {
 	}
 }
 
-// Shell is the function for a tool that runs commands in the client's shell.
+// Shell returns the function for a tool that runs commands in the client's shell.
 func Shell(name string) llm.Tool {
 	return llm.Tool{
 		Name: name, Description: "Runs commands in the user's shell, and gives back what each writes.",
@@ -59,7 +61,7 @@ func Shell(name string) llm.Tool {
 	}
 }
 
-// ApplyPatch is the function for a tool that changes a file of the client's.
+// ApplyPatch returns the function for a tool that changes a file of the client.
 func ApplyPatch(name string) llm.Tool {
 	return llm.Tool{
 		Name: name, Description: "Creates, changes or deletes one file of the user's.",
@@ -67,7 +69,7 @@ func ApplyPatch(name string) llm.Tool {
 	}
 }
 
-// Search is the function for a tool by which the client finds tools. Without a schema it takes a query.
+// Search returns the function for a tool with which the client searches for tools. Its default argument is a query.
 func Search(name, description string, schema json.RawMessage) llm.Tool {
 	if schema == nil {
 		schema = json.RawMessage(searchSchema)

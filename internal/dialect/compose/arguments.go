@@ -8,11 +8,12 @@ import (
 	"weir/internal/rawjson"
 )
 
-// mostArgumentDepth leaves room for what the arguments of a call stand in, in a body of a hundred levels.
+// mostArgumentDepth leaves room for the levels around the arguments of a call, in a body of a hundred levels.
 const mostArgumentDepth = 90
 
-// Objects returns messages for a wire format that takes the arguments of a call as an object alone. Those that a model
-// has broken off or written as something else stand in a member of one, for a conversation must go on behind them; this is named.
+// Objects returns messages for a wire format whose tool calls have only objects as arguments. It wraps invalid
+// arguments, which a model cut off or wrote in another form, in an object, so that the conversation can continue, and
+// reports that.
 func (w *Writer) Objects(messages []llm.Message) []llm.Message {
 	if w.Own {
 		return messages
@@ -37,7 +38,7 @@ func (w *Writer) Objects(messages []llm.Message) []llm.Message {
 	return messages
 }
 
-// isOdd reports whether a part is a call whose arguments are no object.
+// isOdd reports whether a part is a call whose arguments are not an object.
 func isOdd(p llm.Part) bool { return p.Call != nil && !isObject(p.Call.Arguments) }
 
 func isObject(arguments string) bool {

@@ -1,6 +1,5 @@
-// Package compose is what the request encoders of all wire formats stand on: the
-// bytes written so far, the provider's quirks, and the account of what is left
-// out or refused.
+// Package compose provides the base of all request encoders: the bytes written so far, the provider's quirks, and the
+// list of dropped and refused fields.
 package compose
 
 import (
@@ -13,35 +12,35 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Writer writes the body of a request as one JSON object. An encoder embeds it
-// and begins with New, which refuses what the wire format has no word for. One without quirks, of Dst and Own alone, writes parts of
-// messages, as replies have them, too: Takes and what asks it are for New's.
+// Writer writes the body of a request as one JSON object. Encoders embed it and create it with New, which refuses
+// fields that the wire format cannot express. A Writer with only Dst and Own also writes parts of messages for
+// replies; Takes and the methods that call it need New.
 type Writer struct {
 	Dst     []byte      // the body so far
-	Own     bool        // the request's extra fields are in this wire format's words
+	Own     bool        // the request's extra fields are in this wire format
 	Quirks  *llm.Quirks // set by New, then never nil
-	Err     error       // the first thing that can neither be carried nor left out
+	Err     error       // the first field that can be neither sent nor dropped
 	dropped []string
-	carried []string // extra fields of another API that are in the body in other words
+	carried []string // extra fields of another API that the body expresses in another form
 }
 
-// New is a writer for the request r in the wire format of that name, with the
-// body's opening brace written. Nil quirks are none. What is essential in another
-// wire format's words is refused.
+// New returns a writer for the request r in a wire format, with the body's opening brace written. Nil quirks are
+// empty. It refuses a request with an essential field of another wire format.
 func New(format string, r *llm.Request, q *llm.Quirks) Writer {
 	if q == nil {
 		q = &llm.Quirks{}
 	}
 	w := Writer{Dst: append(make([]byte, 0, sizeOf(r)), '{'), Own: r.ExtraOf == format, Quirks: q}
 	if d := r.Essential; d != nil && !w.Own {
-		w.Refuse(d.Param, fmt.Sprintf("The field %s changes the answer, and cannot be carried to the provider of this "+
-			"model, which does not speak %q. %s, or choose a model whose provider does.", d.Param, r.ExtraOf, d.Instead))
+		w.Refuse(d.Param, fmt.Sprintf("The field %s cannot be sent to the provider of this model, "+
+			"which does not speak %q, and the answer would change without it. "+
+			"%s, or choose a model whose provider speaks it.", d.Param, r.ExtraOf, d.Instead))
 	}
 	w.elsewhere(r)
 	return w
 }
 
-// sizeOf guesses the length of the body, in bytes, so that it is allocated once.
+// sizeOf estimates the length of the body, in bytes, so that it is allocated once.
 func sizeOf(r *llm.Request) int {
 	n := 256 + len(r.Model)
 	for i := range r.Messages {
@@ -60,8 +59,7 @@ func sizeOf(r *llm.Request) int {
 	return n
 }
 
-// Close is the whole body and the names of what was left out, or the error of
-// what was refused.
+// Close returns the whole body and the names of dropped fields, or the error of a refused field.
 func (w *Writer) Close() (body []byte, dropped []string, err error) {
 	if w.Err != nil {
 		return nil, nil, w.Err
@@ -69,16 +67,15 @@ func (w *Writer) Close() (body []byte, dropped []string, err error) {
 	return append(w.Dst, '}'), w.dropped, nil
 }
 
-// Refuse notes what cannot be carried and would change the answer if it were
-// left out: an *llm.Error of that parameter, of which the first counts.
+// Refuse records a field that cannot be sent and without which the answer would change. The first refusal becomes the
+// *llm.Error about that parameter.
 func (w *Writer) Refuse(param, message string) {
 	if w.Err == nil {
 		w.Err = llm.Invalid(param, message)
 	}
 }
 
-// Takes reports whether the provider takes the field of that name, and drops it
-// where the quirks say that it does not.
+// Takes reports whether the provider accepts the named field; it drops the field if the quirks exclude it.
 func (w *Writer) Takes(name string) bool {
 	if slices.Contains(w.Quirks.Drop, name) {
 		w.Drop(name)
@@ -87,12 +84,11 @@ func (w *Writer) Takes(name string) bool {
 	return true
 }
 
-// Extends reports whether the provider takes something of that name that its wire format does not have, or the request is
-// in this format's own words.
+// Extends reports whether the provider accepts the named field beyond its wire format, or the request is in this wire
+// format.
 func (w *Writer) Extends(name string) bool { return w.Own || slices.Contains(w.Quirks.Takes, name) }
 
-// Key begins a field of the body by the name that the provider has for it, and
-// reports whether the provider takes it at all.
+// Key begins a field of the body under the provider's name for it, and reports whether the provider accepts it.
 func (w *Writer) Key(name string) bool {
 	if !w.Takes(name) {
 		return false
@@ -111,37 +107,35 @@ func (w *Writer) Text(name, value string) {
 	}
 }
 
-// Raw writes a field of the body whose value is JSON.
+// Raw writes a field of the body with a JSON value.
 func (w *Writer) Raw(name string, value []byte) {
 	if w.Key(name) {
 		w.Dst = append(w.Dst, value...)
 	}
 }
 
-// Integer writes a field of the body, where there is a value.
+// Integer writes a field of the body if it has a value.
 func (w *Writer) Integer(name string, n *int64) {
 	if n != nil && w.Key(name) {
 		w.Dst = strconv.AppendInt(w.Dst, *n, 10)
 	}
 }
 
-// Number writes a field of the body, where there is a value, as the client
-// wrote it.
+// Number writes a field of the body in the client's digits if it has a value.
 func (w *Writer) Number(name string, n *json.Number) {
 	if n != nil && w.Key(name) {
 		w.Dst = append(w.Dst, *n...)
 	}
 }
 
-// Truth writes a field of the body, where there is a value.
+// Truth writes a field of the body if it has a value.
 func (w *Writer) Truth(name string, b *bool) {
 	if b != nil && w.Key(name) {
 		w.Dst = strconv.AppendBool(w.Dst, *b)
 	}
 }
 
-// Extras writes the fields of the body that nobody modelled, and drops each of
-// them where they are in another wire format's words.
+// Extras writes the extra fields of the body, or drops them if they are in another wire format.
 func (w *Writer) Extras(fields []llm.Field) {
 	for _, f := range fields {
 		if w.Own {
@@ -152,15 +146,15 @@ func (w *Writer) Extras(fields []llm.Field) {
 	}
 }
 
-// DropExtra drops a field that nobody modelled, of another API, unless something else carries what it says.
+// DropExtra drops an extra field of another API, unless the body expresses it in another form.
 func (w *Writer) DropExtra(name string) {
 	if !slices.Contains(w.carried, name) {
 		w.Drop(name)
 	}
 }
 
-// Name begins a member of the object that is open, with the comma that it
-// needs. The provider's quirks do not reach here, nor what the next three write.
+// Name begins a member of the open object, with a comma if needed. It and the next three methods ignore the
+// provider's quirks.
 func (w *Writer) Name(name string) {
 	if w.Dst[len(w.Dst)-1] != '{' {
 		w.Dst = append(w.Dst, ',')
@@ -174,14 +168,14 @@ func (w *Writer) Inner(name, value string) {
 	w.Dst = rawjson.AppendString(w.Dst, value)
 }
 
-// InnerRaw writes a member of an object within the body whose value is JSON.
+// InnerRaw writes a member of an object within the body with a JSON value.
 func (w *Writer) InnerRaw(name string, value []byte) {
 	w.Name(name)
 	w.Dst = append(w.Dst, value...)
 }
 
-// InnerExtras writes the members of an object within the body that nobody
-// modelled. In another wire format's words they are dropped, all as what.
+// InnerExtras writes the extra members of an object within the body, or drops them under one name if they are in
+// another wire format.
 func (w *Writer) InnerExtras(fields []llm.Field, what string) {
 	if len(fields) > 0 && !w.Own {
 		w.Drop(what)
@@ -192,8 +186,7 @@ func (w *Writer) InnerExtras(fields []llm.Field, what string) {
 	}
 }
 
-// Element begins an element of the array that is open: with a comma, unless it
-// is the first.
+// Element begins an element of the open array, with a comma unless it is the first.
 func (w *Writer) Element() {
 	if w.Dst[len(w.Dst)-1] != '[' {
 		w.Dst = append(w.Dst, ',')

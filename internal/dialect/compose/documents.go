@@ -6,8 +6,8 @@ import (
 	"weir/internal/llm"
 )
 
-// Uncited returns the request with its documents, unless keeps holds of them, as a model reads them that cites none. New
-// names the citations that were asked for as left out then. A nil keeps holds of no document.
+// Uncited returns the request with its documents in the form for a model that does not cite, except those for which
+// keeps returns true. New then reports requested citations as dropped. A nil keeps excepts no document.
 func Uncited(r *llm.Request, keeps func(*llm.Part) bool) *llm.Request {
 	var messages []llm.Message
 	wished := false
@@ -31,7 +31,7 @@ func Uncited(r *llm.Request, keeps func(*llm.Part) bool) *llm.Request {
 	return &in
 }
 
-// uncited does the same for the parts of a message, and of the results in it.
+// uncited does the same for the parts of a message, including tool results.
 func uncited(parts []llm.Part, keeps func(*llm.Part) bool) (plain []llm.Part, cited, changed bool) {
 	plain, cited = llm.Uncited(parts, keeps)
 	changed = len(plain) != len(parts) || len(parts) > 0 && &plain[0] != &parts[0]

@@ -11,15 +11,14 @@ import (
 	"weir/internal/rawjson"
 )
 
-// A request may have fields without number, of any name. What is told of them
-// fits into a header.
+// A request may have any number of fields with any name. The report about them must fit into a header.
 const (
 	maxDropped     = 100 // names
 	maxDroppedName = 64  // bytes
 )
 
-// Drop notes, once, the name of what is left out: of the first hundred names
-// 64 bytes each, in printable ASCII and without a comma, for they are listed.
+// Drop records, once, the name of a dropped field: the first hundred names, each cut to 64 bytes of printable ASCII
+// without commas, because a header lists them.
 func (w *Writer) Drop(what string) {
 	if len(w.dropped) >= maxDropped {
 		return
@@ -29,8 +28,8 @@ func (w *Writer) Drop(what string) {
 	}
 }
 
-// printable is the beginning of s with a question mark for each comma, and for
-// each character that is not printable ASCII.
+// printable returns the beginning of s with a question mark for each comma and each character that is not printable
+// ASCII.
 func printable(s string) string {
 	if len(s) > maxDroppedName {
 		s = s[:maxDroppedName]
@@ -40,36 +39,34 @@ func printable(s string) string {
 			return '?'
 		}
 		return r
-	}, s) // never longer than s, and s itself where nothing is to be replaced
+	}, s) // never longer than s, and s itself if nothing is replaced
 }
 
-// ForeignTool is the error about a tool of another API that is no function, at
-// that place of the request's tools. It names the tool by what its vendor calls
-// its type.
+// ForeignTool returns the error for a tool of another API that is not a function, at an index of the request's tools.
+// The error names the tool by its vendor's type.
 func ForeignTool(raw []byte, place int) error {
 	return ForeignToolAt(raw, "tools["+strconv.Itoa(place)+"]")
 }
 
-// ForeignToolAt is ForeignTool of a tool that stands elsewhere.
+// ForeignToolAt returns the error of ForeignTool for a tool at another position.
 func ForeignToolAt(raw []byte, at string) error {
 	kind := rawjson.Text(rawjson.Get(raw, "type"))
 	for m := range rawjson.Members(raw) {
-		kind = cmp.Or(kind, m.Name()) // Gemini's is the name of its one member
+		kind = cmp.Or(kind, m.Name()) // Gemini's type is the name of its only member
 	}
 	return llm.Invalid(
 		at, fmt.Sprintf("The tool %s is of the type %q, which the provider of this model does not have. Leave it "+
 			"out, or choose a model that has it.", at, printable(kind)))
 }
 
-// RefuseTool refuses a tool of another API that is no function.
+// RefuseTool refuses a tool of another API that is not a function.
 func (w *Writer) RefuseTool(raw []byte, place int) {
 	if w.Err == nil {
 		w.Err = ForeignTool(raw, place)
 	}
 }
 
-// DropMarks notes what is left out beside a part's content, unless it is in this
-// wire format's words.
+// DropMarks records the dropped members of a part other than its content, unless it is in this wire format.
 func (w *Writer) DropMarks(p *llm.Part) {
 	if w.Own {
 		return
@@ -85,20 +82,20 @@ func (w *Writer) DropMarks(p *llm.Part) {
 	}
 }
 
-// DropThinking notes a wish to think that names neither an effort nor a budget, and so is no word of this wire format.
+// DropThinking records a dropped request for thinking with neither an effort nor a budget, which this wire format
+// cannot express.
 func (w *Writer) DropThinking(o *llm.ReasoningOptions) {
 	if IsOpenThinking(o) && !w.Own {
 		w.Drop("thinking")
 	}
 }
 
-// IsOpenThinking reports whether a wish to think leaves it to the model how much.
+// IsOpenThinking reports whether a request for thinking has neither an effort nor a budget.
 func IsOpenThinking(o *llm.ReasoningOptions) bool {
 	return o != nil && o.Raw != nil && o.Effort == "" && o.Budget <= 0
 }
 
-// DropProof notes what is lost of another vendor's proof of its thinking, which
-// may stand on any part.
+// DropProof records the dropped signature of another vendor, which any part may have.
 func (w *Writer) DropProof(p *llm.Part) {
 	if p.Signature != "" {
 		w.Drop("reasoning signature")

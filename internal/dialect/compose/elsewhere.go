@@ -6,8 +6,8 @@ import (
 	"weir/internal/llm"
 )
 
-// elsewhere is the request as other wire formats than its own get it. New tells what that leaves out, and refuses what
-// cannot be carried.
+// elsewhere returns the form of the request for wire formats other than its own. New reports the omitted parts and
+// refuses parts that cannot be sent.
 func elsewhere(r *llm.Request) *llm.Request {
 	inFields := func(t llm.Tool) bool { return t.Search != nil && len(t.Search.Fields) > 0 }
 	if r.Elsewhere == nil && !slices.ContainsFunc(r.Tools, inFields) && !slices.ContainsFunc(r.Messages, changes) {
@@ -16,7 +16,7 @@ func elsewhere(r *llm.Request) *llm.Request {
 	in := *r
 	if e := r.Elsewhere; e != nil {
 		in.Tools, in.ToolChoice = e.Tools, e.ToolChoice
-		if e.ToolChoice != nil { // in the words of the client's format it may be an extra field
+		if e.ToolChoice != nil { // the client's format may have it as an extra field
 			isChoice := func(f llm.Field) bool { return f.Name == "tool_choice" }
 			in.Extra = slices.DeleteFunc(slices.Clone(r.Extra), isChoice)
 		}
@@ -26,7 +26,7 @@ func elsewhere(r *llm.Request) *llm.Request {
 		if e.Effort != "" {
 			in.Reasoning = &llm.ReasoningOptions{Effort: e.Effort}
 		}
-		in.Elsewhere, in.Unrun = nil, e.Refused // what is in place may be changed
+		in.Elsewhere, in.Unrun = nil, e.Refused // set once, so that later changes stay
 	}
 	for i := range in.Tools {
 		if s := in.Tools[i].Search; s != nil && len(s.Fields) > 0 {
@@ -50,30 +50,30 @@ func elsewhere(r *llm.Request) *llm.Request {
 	return &in
 }
 
-// isElsewhere reports whether a part, or one of the result that it is, is another one in other wire formats.
+// isElsewhere reports whether a part, or a part of its tool result, has another form in other wire formats.
 func isElsewhere(p llm.Part) bool {
 	return p.Elsewhere != nil || p.Result != nil && slices.ContainsFunc(p.Result.Parts, isElsewhere)
 }
 
-// changes reports whether a message is another one in other wire formats.
+// changes reports whether a message has another form in other wire formats.
 func changes(m llm.Message) bool {
 	return slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return isElsewhere(p) || isTrace(m.Role, &p) })
 }
 
-// isTrace reports whether a part is what tools that a vendor runs left in an answer, such as a search and what it found. Of
-// that the next answer does not depend: what the model made of it stands beside it.
+// isTrace reports whether a part is a trace of a vendor's own tool in an answer, such as a search and its results.
+// The next answer does not depend on it, because the model's text is in the message.
 func isTrace(role llm.Role, p *llm.Part) bool {
 	return role == llm.RoleAssistant && p.Kind == llm.PartOther && p.Elsewhere == nil
 }
 
-// turns makes messages of parts.
+// turns collects messages made of parts.
 type turns struct {
 	messages []llm.Message
 	leftOut  []string
-	role     llm.Role // of the message whose parts are read
+	role     llm.Role // the role of the current message
 }
 
-// split writes a message whose parts are others: results as turns of tools, and none where nothing is left.
+// split appends a message whose parts changed: tool results as messages of tools, and no message if no part is left.
 func (t *turns) split(m *llm.Message) {
 	var parts []llm.Part
 	t.role = m.Role
@@ -84,7 +84,7 @@ func (t *turns) split(m *llm.Message) {
 			parts[j].At = uint32(m.Parts[i].Index(i)) + 1
 		}
 	}
-	if hasResult(m) { // as its wire format has it
+	if hasResult(m) { // its wire format puts them into one message
 		next := *m
 		next.Parts = parts
 		t.messages = append(t.messages, next)
@@ -106,10 +106,10 @@ func (t *turns) split(m *llm.Message) {
 
 func isResult(p llm.Part) bool { return p.Kind == llm.PartToolResult }
 
-// hasResult reports whether results have a place in the message as it came.
+// hasResult reports whether the original message has tool results.
 func hasResult(m *llm.Message) bool { return slices.ContainsFunc(m.Parts, isResult) }
 
-// append appends what a part is elsewhere.
+// append appends the form of a part for other wire formats.
 func (t *turns) append(parts []llm.Part, p *llm.Part) []llm.Part {
 	if e := p.Elsewhere; e != nil {
 		if e.LeftOut != "" {
@@ -133,8 +133,8 @@ func (t *turns) append(parts []llm.Part, p *llm.Part) []llm.Part {
 	return append(parts, whole)
 }
 
-// elsewhere tells what is not in the request any more, be it for a rule of a vendor that speaks the client's own wire
-// format, and refuses what the client does not run of another's.
+// elsewhere records the fields that were removed from the request, by rules of vendors too, and refuses a tool of
+// another wire format that the client does not run.
 func (w *Writer) elsewhere(r *llm.Request) {
 	for _, name := range r.LeftOut {
 		w.Drop(name)

@@ -7,9 +7,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Vectors appends vectors of numbers as the elements of an array, each behind
-// and before what it is wrapped in. A vector that is none is written as an
-// empty one.
+// Vectors appends vectors of numbers as the elements of an array, each between before and after. An invalid vector is
+// written as an empty one.
 func Vectors(dst []byte, vectors []llm.Vector, before, after string) []byte {
 	dst = append(dst, '[')
 	for i := range vectors {
@@ -26,8 +25,7 @@ func Vectors(dst []byte, vectors []llm.Vector, before, after string) []byte {
 	return append(dst, ']')
 }
 
-// Dimensions appends the member of that name, where a number of dimensions is
-// asked for.
+// Dimensions appends the named member if a number of dimensions is requested.
 func Dimensions(dst []byte, name string, n *int64) []byte {
 	if n == nil {
 		return dst

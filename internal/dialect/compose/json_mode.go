@@ -6,11 +6,11 @@ import (
 	"weir/internal/llm"
 )
 
-// OnlyJSON asks in words for an answer as a JSON mode gives it.
+// OnlyJSON instructs the model to answer as in a JSON mode.
 const OnlyJSON = "Answer with one JSON object and nothing else: no Markdown, no words around it."
 
-// InWords returns a request in other words than the wire format's own, which has no JSON mode: with OnlyJSON as its last
-// system message in place of the mode, and the mode among what is left out. Requests without it stay as they are.
+// InWords returns a request of another wire format for one without a JSON mode: it replaces the mode by OnlyJSON as
+// the last system message, and reports the mode as dropped. Requests without the mode are unchanged.
 func InWords(format string, r *llm.Request) *llm.Request {
 	if r.ExtraOf == format || r.Format == nil || r.Format.Kind != llm.FormatJSON {
 		return r

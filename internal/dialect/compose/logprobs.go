@@ -6,7 +6,7 @@ import (
 	"weir/internal/llm"
 )
 
-// CarryLogprobs returns the wish of another API's client for log probabilities, which is to be written; nil for none.
+// CarryLogprobs returns the request for log probabilities of another API's client, if it can be sent; nil otherwise.
 func (w *Writer) CarryLogprobs(r *llm.Request) *llm.Logprobs {
 	if w.Own || r.Logprobs == nil || slices.Contains(w.Quirks.Drop, "logprobs") {
 		return nil
@@ -15,7 +15,7 @@ func (w *Writer) CarryLogprobs(r *llm.Request) *llm.Logprobs {
 	return r.Logprobs
 }
 
-// Logprobs writes that wish as Chat Completions and Ollama have it.
+// Logprobs writes such a request in the form of Chat Completions and Ollama.
 func (w *Writer) Logprobs(r *llm.Request) {
 	l := w.CarryLogprobs(r)
 	if l == nil {

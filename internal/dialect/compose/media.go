@@ -1,6 +1,7 @@
 package compose
 
-// Detail returns the detail of an image in the words that OpenAI's chats have, and names one that only its other API has.
+// Detail returns the detail of an image in the values of OpenAI's chats, and drops a value that only its other API
+// has.
 func (w *Writer) Detail(detail string) string {
 	switch detail {
 	case "", "auto", "low", "high":

@@ -6,9 +6,9 @@ import (
 	"weir/internal/llm"
 )
 
-// Offered is the request as a wire format gets it that is not its own: with the functions alone that its tool choice
-// allows, as what is not offered is not called, and with the client's own tools as functions. In its own words it stays
-// as it is.
+// Offered returns the request for a wire format that is not its own: with only the functions that its tool choice
+// allows, because the model cannot call others, and with the client's own tools as functions. In its own format it is
+// unchanged.
 func Offered(format string, r *llm.Request) *llm.Request {
 	if r.ExtraOf == format {
 		return r
@@ -22,7 +22,9 @@ func Offered(format string, r *llm.Request) *llm.Request {
 	for _, name := range r.ToolChoice.Allowed {
 		allowed[name] = true
 	}
-	r.Tools = slices.DeleteFunc(slices.Clone(r.Tools), func(t llm.Tool) bool { return t.Raw != nil || !allowed[t.Name] })
+	r.Tools = slices.DeleteFunc(slices.Clone(r.Tools), func(t llm.Tool) bool {
+		return t.Raw != nil || !allowed[t.Name]
+	})
 	r.Unrun = nil
 	return r
 }

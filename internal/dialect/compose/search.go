@@ -8,21 +8,21 @@ import (
 	"weir/internal/rawjson"
 )
 
-// RefuseSearch refuses the wish for a search of the web that the provider cannot make.
+// RefuseSearch refuses a request for a web search if the provider has none.
 func (w *Writer) RefuseSearch(s *llm.WebSearch) {
-	w.Refuse(s.At, fmt.Sprintf("The provider of this model cannot search the web, as %s asks for. Leave the field out, or "+
-		"choose a model that searches.", s.At))
+	w.Refuse(s.At, fmt.Sprintf("The provider of this model cannot search the web, which %s requests. "+
+		"Remove the field, or choose a model that can search.", s.At))
 }
 
-// NoDomains refuses a search that is held to domains, or keeps from some, where the provider takes no such list.
+// NoDomains refuses a search restricted by allowed or blocked domains if the provider does not accept such a list.
 func (w *Writer) NoDomains(s *llm.WebSearch, domains []string, what string) {
 	if len(domains) > 0 {
-		w.Refuse(s.At, fmt.Sprintf("The provider of this model takes no %s domains for a search. Leave them out of %s, or "+
-			"choose a model whose provider does.", what, s.At))
+		w.Refuse(s.At, fmt.Sprintf("The provider of this model does not accept %s domains for a search. "+
+			"Remove them from %s, or choose a model whose provider accepts them.", what, s.At))
 	}
 }
 
-// NoOptions refuses a search with domains, and names what else of the wish is left out, where the search takes no options.
+// NoOptions refuses a search with domains, and drops its other options, for a search that accepts none.
 func (w *Writer) NoOptions(s *llm.WebSearch) {
 	w.NoDomains(s, s.Allowed, "allowed")
 	w.NoDomains(s, s.Blocked, "blocked")
@@ -31,14 +31,14 @@ func (w *Writer) NoOptions(s *llm.WebSearch) {
 	w.DropIf(s.Context != "", "search_context_size")
 }
 
-// DropIf names what is left out, where there is any.
+// DropIf drops an option that is set.
 func (w *Writer) DropIf(is bool, what string) {
 	if is {
 		w.Drop(what)
 	}
 }
 
-// Domains writes a list of domains as a member of an object within the body, where there are any.
+// Domains writes a list of domains as a member of an object within the body, unless it is empty.
 func (w *Writer) Domains(name string, domains []string) {
 	if len(domains) > 0 {
 		w.Name(name)
@@ -46,7 +46,7 @@ func (w *Writer) Domains(name string, domains []string) {
 	}
 }
 
-// Allowed are the domains to search alone but those to leave out, for a search that takes one of both lists.
+// Allowed returns the allowed domains without the blocked ones, for a search that accepts only one of the lists.
 func Allowed(s *llm.WebSearch) []string {
 	blocked := make(map[string]bool, len(s.Blocked))
 	for _, d := range s.Blocked {
@@ -55,7 +55,7 @@ func Allowed(s *llm.WebSearch) []string {
 	return slices.DeleteFunc(slices.Clone(s.Allowed), func(d string) bool { return blocked[d] })
 }
 
-// Place writes where the user is as an object that Anthropic and OpenAI share.
+// Place appends the user's location as an object that Anthropic and OpenAI share.
 func Place(dst []byte, s *llm.WebSearch) []byte {
 	dst = append(dst, `{"type":"approximate"`...)
 	for _, m := range []struct{ name, value string }{

@@ -5,7 +5,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Find is where the value of a top-level member stands.
+// Find returns the position of a top-level member's value.
 func Find(body []byte, name string) llm.Span {
 	for m := range rawjson.Members(body) {
 		if m.Is(name) {
@@ -15,13 +15,12 @@ func Find(body []byte, name string) llm.Span {
 	return llm.Span{}
 }
 
-// Replace is the edit that puts another text in the place of a span.
+// Replace returns the edit that replaces a span by a text.
 func Replace(s llm.Span, text []byte) rawjson.Edit {
 	return rawjson.Edit{Start: s.Start, End: s.End, Text: text}
 }
 
-// SpliceModel appends to dst a body with the provider's model name, where that
-// stands in the body and nothing else is to change: it puts in no output cap, which
+// SpliceModel appends to dst a body with only the model replaced by the provider's name. It adds no output cap, which
 // a chat needs. The head is that of the body's scan.
 func SpliceModel(dst, body []byte, h *llm.Head, s llm.Splice, _ *llm.Quirks) []byte {
 	model := rawjson.AppendString(nil, s.Model)

@@ -1,6 +1,5 @@
-// Package explain reads what providers say of their own errors. Their words
-// differ less than the rest of their wire formats, and what is fit to be shown
-// is the same for all of them.
+// Package explain reads providers' explanations of their errors. These differ less than the rest of their wire
+// formats, and the rules for showing them are the same for all.
 package explain
 
 import (
@@ -14,7 +13,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// The codes under which all providers' words for these are known.
+// The codes to which all providers' codes for these errors are mapped.
 const (
 	Context = "context_length_exceeded"
 	Policy  = "content_policy_violation"
@@ -23,16 +22,15 @@ const (
 )
 
 const (
-	// MaxMessage bounds, in bytes, what is shown of a provider's explanation.
+	// MaxMessage bounds, in bytes, the part of a provider's explanation that is shown.
 	MaxMessage = 500
-	// maxDepth is how deep the arrays and objects of a body may nest.
+	// maxDepth bounds the nesting of arrays and objects in a body.
 	maxDepth = 100
 )
 
-// Body reads the provider's explanation from an error body: the object under
-// "error" of OpenAI and Anthropic, Mistral's and FastAPI's "detail", a bare
-// "message", or text under "error". What is not JSON is the explanation itself where it is plain text, and else explains
-// nothing.
+// Body reads the provider's explanation from an error body: the object under "error" of OpenAI and Anthropic,
+// Mistral's and FastAPI's "detail", a bare "message", or text under "error". A body of plain text is the explanation
+// itself; any other body that is not JSON has none.
 func Body(body []byte) llm.ProviderError {
 	if rawjson.Validate(body, maxDepth) != nil {
 		e := llm.ProviderError{Message: plainText(body)}
@@ -42,12 +40,12 @@ func Body(body []byte) llm.ProviderError {
 	return explained(body)
 }
 
-// explained reads an explanation in JSON; what is none explains nothing.
+// explained reads an explanation in JSON; it returns an empty one for any other body.
 func explained(body []byte) llm.ProviderError {
 	if rawjson.Validate(body, maxDepth) != nil {
 		return llm.ProviderError{}
 	}
-	for _, first := range rawjson.Elements(body) { // Gemini's client API puts it in an array
+	for _, first := range rawjson.Elements(body) { // Gemini's client API wraps it in an array
 		body = first
 		break
 	}
@@ -58,10 +56,11 @@ func explained(body []byte) llm.ProviderError {
 	return e
 }
 
-// plainText is a body of words alone, fit to be shown; empty for a page, an event, something cut or something binary.
+// plainText returns a body of plain text, safe to show; empty for HTML, an event, cut JSON or binary data.
 func plainText(body []byte) string {
 	text := strings.TrimSpace(string(body[:min(len(body), 2*MaxMessage)]))
-	if text == "" || strings.ContainsAny(text[:1], "<{[\"") || strings.HasPrefix(text, "data:") || strings.HasPrefix(text, "event:") {
+	if text == "" || strings.ContainsAny(text[:1], "<{[\"") ||
+		strings.HasPrefix(text, "data:") || strings.HasPrefix(text, "event:") {
 		return ""
 	}
 	for i, r := range text {
@@ -72,7 +71,7 @@ func plainText(body []byte) string {
 	return Clean(text)
 }
 
-// explainBody finds the object that explains and reads it.
+// explainBody finds the object with the explanation and reads it.
 func explainBody(v []byte) (e llm.ProviderError) {
 	inner := rawjson.Get(v, "error")
 	switch rawjson.KindOf(inner) {
@@ -102,7 +101,7 @@ func explainObject(v []byte) (e llm.ProviderError) {
 			e.Code = word(m.Value)
 		case "param":
 			e.Param = rawjson.Text(m.Value)
-		case "innererror": // Azure says there what its code means
+		case "innererror": // Azure details its code there
 			if s := rawjson.Text(rawjson.Get(m.Value, "code")); s != "" && e.Code == "" {
 				e.Code = s
 			}
@@ -115,8 +114,8 @@ func explainObject(v []byte) (e llm.ProviderError) {
 	return e
 }
 
-// withMessage reads a message: a string, or a list of what FastAPI found wrong
-// with the request, or an object that holds one of these.
+// withMessage reads a message: a string, FastAPI's list of problems with the request, or an object that contains one
+// of these.
 func withMessage(e llm.ProviderError, v []byte) llm.ProviderError {
 	switch rawjson.KindOf(v) {
 	case rawjson.String:
@@ -149,10 +148,10 @@ func withMessage(e llm.ProviderError, v []byte) llm.ProviderError {
 	return e
 }
 
-// maxLocation bounds a location, in bytes, from which nothing is added to it.
+// maxLocation bounds a location, in bytes: nothing is added to a longer one.
 const maxLocation = 256
 
-// location writes FastAPI's ["body", "messages", 0, "role"] as messages[0].role.
+// location formats FastAPI's ["body", "messages", 0, "role"] as messages[0].role.
 func location(v []byte) string {
 	var path string
 	for i, step := range rawjson.Elements(v) {
@@ -176,7 +175,7 @@ func location(v []byte) string {
 	return path
 }
 
-// word is a code, which some providers write as a number.
+// word returns a code, which some providers write as a number.
 func word(v []byte) string {
 	if n, ok := rawjson.AsInt(v); ok {
 		return strconv.FormatInt(n, 10)
@@ -189,8 +188,8 @@ func isNumber(s string) bool {
 	return err == nil
 }
 
-// Code is the provider's word for its error, but one for all providers where each
-// words a refusal its own way: Context, Policy, a balance that is used up.
+// Code returns the provider's code of its error, or a common one for errors that each provider names differently:
+// Context, Policy, and an exhausted balance.
 func Code(code, message string) string {
 	lower := strings.ToLower(message)
 	has := func(phrases ...string) bool {
@@ -215,18 +214,20 @@ func Code(code, message string) string {
 	case has("content management policy", "content policy", "usage policies", "usage guidelines", "safety system",
 		"content filter"):
 		return Policy
-	case has("credit balance is too low"): // Anthropic says so with a 400
+	case has("credit balance is too low"): // Anthropic's, with status 400
 		return codeBilling
 	}
 	return code
 }
 
-// overflows are how providers say that a request is longer than the context window, whatever their code. After each group
-// stands who says so.
+// overflows are parts of providers' messages for a request that exceeds the context window, whatever the code. The
+// comment after each group names its providers.
 var overflows = []string{
 	"context length", "context window", "context_length", "max context", "prompt too long", "prompt is too long",
-	"reduce the length of the messages",                                                                           // OpenAI, Anthropic, vLLM, SGLang, Ollama, LM Studio, DeepSeek, Groq, Cerebras
-	"available context size", "configured context size", "too large to process. increase the physical batch size", // llama.cpp
+	// OpenAI, Anthropic, vLLM, SGLang, Ollama, LM Studio, DeepSeek, Groq, Cerebras
+	"reduce the length of the messages",
+	"available context size", "configured context size",
+	"too large to process. increase the physical batch size", // llama.cpp
 	"maximum model length", "is too long to fit into the model", // vLLM
 	"tokens) exceeds the maximum allowed length", "exceeds the maximum allowed input length", // SGLang
 	"input is too long", "exceed context limit", "input tokens exceeded", // Bedrock: Claude, Nova
@@ -239,10 +240,10 @@ var overflows = []string{
 	"`inputs` tokens + `max_new_tokens` must be", // Text Generation Inference
 }
 
-// Clean makes a provider's text fit to be shown: one line, at most MaxMessage
-// bytes, and without what looks like a key.
+// Clean makes a provider's text safe to show: one line, at most MaxMessage bytes, and without strings that look like
+// keys.
 func Clean(s string) string {
-	if len(s) > 2*MaxMessage { // before the costlier steps
+	if len(s) > 2*MaxMessage { // before the more expensive steps
 		s = cut(s, 2*MaxMessage)
 	}
 	words := strings.FieldsFunc(s, func(r rune) bool {
@@ -266,17 +267,17 @@ func cut(s string, n int) string {
 	return s[:n]
 }
 
-// keyPrefixes are how the keys of providers begin.
+// keyPrefixes are the prefixes of providers' keys.
 var keyPrefixes = []string{
 	"sk-", "sk_", "gsk_", "xai-", "pplx-", "csk-", "AIza", "nvapi-", "hf_", "r8_", "key-", "fw_",
 	"AKIA", "ASIA", "ABSK",
 }
 
-// minKey is the length from which what begins as a key is taken for one.
+// minKey is the shortest length of a string with such a prefix that counts as a key.
 const minKey = 16
 
-// hideKeys takes out of a word what looks like a key: from a prefix that continues no
-// letter, digit, "-" or "_", to the first character that no key has.
+// hideKeys redacts strings that look like keys: from a prefix that does not follow a letter, digit, "-" or "_", to
+// the first character that no key has.
 func hideKeys(w string) string {
 	var out strings.Builder
 	for i := 0; i < len(w); {
@@ -295,7 +296,7 @@ func hideKeys(w string) string {
 	return out.String()
 }
 
-// keyAt is how long the key is that s begins with, in bytes; 0 for none.
+// keyAt returns the length of the key at the start of s, in bytes; 0 for none.
 func keyAt(s string) (n int) {
 	if !slices.ContainsFunc(keyPrefixes, func(p string) bool { return strings.HasPrefix(s, p) }) {
 		return 0
@@ -311,8 +312,8 @@ func continues(c byte, others string) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || strings.IndexByte(others, c) >= 0
 }
 
-// Reported is the error that a provider put into a reply or a stream: an
-// object with it, or the error itself.
+// Reported returns the error that a provider put into a reply or a stream: an object with the error, or the error
+// itself.
 func Reported(body []byte) *llm.Error {
 	e := explained(body)
 	status, err := strconv.Atoi(word(rawjson.Get(body, "error", "code")))
@@ -322,8 +323,8 @@ func Reported(body []byte) *llm.Error {
 	return Error(e, status)
 }
 
-// Error is what a client is told of an error that a provider reported in place
-// of its answer. Status is the HTTP status that it names; 0 for none.
+// Error returns the error for a client when a provider reported one instead of its answer. status is the HTTP status
+// that it names; 0 for none.
 func Error(e llm.ProviderError, status int) *llm.Error {
 	out := &llm.Error{Code: codeOf(status, e.Code), Message: e.Message, Param: e.Param, Filtered: e.Filtered}
 	switch {
@@ -349,8 +350,7 @@ func isOurs(status int, code string) bool {
 	return status == 401 || status == 402 || status == 403
 }
 
-// codeOf maps a status in the body, else the provider's word, as the status of
-// a reply is mapped.
+// codeOf maps the provider's code, or else a status in the body, like the status of a reply.
 func codeOf(status int, code string) llm.Code {
 	switch code {
 	case Context, Policy, "invalid_request_error", "invalid_request", "invalid_prompt", "bio_policy",

@@ -8,12 +8,12 @@ import (
 
 const (
 	maxCategories = 16 // of a content filter
-	maxWord       = 32 // bytes of a category and of a severity
+	maxWord       = 32 // bytes of a category or a severity
 )
 
-// filterResult reads what Azure's content filter found of a request, by category, from an error: in its innererror, or at
-// Responses in the first of its content_filters. It is written anew, of the verdicts alone: details have names of the
-// operator's own lists. Nil is none.
+// filterResult reads the verdicts of Azure's content filter on a request, by category, from an error: from its
+// innererror, or in Responses from the first of its content_filters. It encodes only the verdicts, because details
+// have names of the operator's own lists. It returns nil for none.
 // https://learn.microsoft.com/en-us/azure/ai-foundry/openai/concepts/content-filter (undated copy).
 func filterResult(v []byte) []byte {
 	found := rawjson.Get(v, "innererror", "content_filter_result")
@@ -34,7 +34,7 @@ func filterResult(v []byte) []byte {
 	return closed(out)
 }
 
-// verdictOf reads what a filter says of one category; nil for nothing.
+// verdictOf reads a filter's verdict on one category; nil for none.
 func verdictOf(v []byte) (out []byte) {
 	for m := range rawjson.Members(v) {
 		switch name := m.Name(); name {
@@ -51,7 +51,7 @@ func verdictOf(v []byte) (out []byte) {
 	return closed(out)
 }
 
-// appendMember appends a member to an object that is not closed; nil is one without members.
+// appendMember appends a member to an object that is still open; nil is an object without members.
 func appendMember(object []byte, name string, value []byte) []byte {
 	before := byte(',')
 	if object == nil {
@@ -68,7 +68,7 @@ func closed(object []byte) []byte {
 	return append(object, '}')
 }
 
-// isWord reports whether a text is a short word of small letters and underscores.
+// isWord reports whether a text is a short word of lower-case letters and underscores.
 func isWord(s string) bool {
 	return s != "" && len(s) <= maxWord && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_") == ""
 }

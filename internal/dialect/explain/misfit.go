@@ -6,7 +6,7 @@ import (
 	"weir/internal/llm"
 )
 
-// Misfit reads what of a request does not fit from a provider's code, as Code gives it, and its words.
+// Misfit derives how a request exceeds the model from a provider's code, in the form of Code, and its message.
 func Misfit(code, message string) llm.Misfit {
 	text := strings.ToLower(message)
 	if code == Context {
@@ -33,15 +33,17 @@ func Misfit(code, message string) llm.Misfit {
 	return llm.Misfit{}
 }
 
-// How providers tell the sizes, in small letters: {i} stands for Input, {o} for Output, {l} for Limit, {e} for one more
-// than Limit, {_} for any other number. Behind them stands who says so, where the words do not.
+// The providers' messages with sizes, in lower case: {i} stands for Input, {o} for Output, {l} for Limit, {e} for
+// Limit plus one, {_} for any other number. A comment names the provider if the message does not.
 var (
 	contextSizes = []string{
-		"maximum context length is {l} tokens. however, you requested {_} tokens ({i} in the messages, {o} in the completion", // OpenAI, vLLM
+		"maximum context length is {l} tokens. however, you requested {_} tokens (" +
+			"{i} in the messages, {o} in the completion", // OpenAI, vLLM
 		"maximum context length is {l} tokens. however, your messages resulted in {i} tokens",
-		"you passed {i} input tokens and requested {o} output tokens. however, the model's context length is only {l}", // vLLM
-		"request ({i} tokens) exceeds the available context size ({l} tokens",                                          // llama.cpp
-		"(total length {i}) is too long to fit into the model (context length {l})",                                    // vLLM
+		"you passed {i} input tokens and requested {o} output tokens. however, " +
+			"the model's context length is only {l}", // vLLM
+		"request ({i} tokens) exceeds the available context size ({l} tokens",       // llama.cpp
+		"(total length {i}) is too long to fit into the model (context length {l})", // vLLM
 		"(length {i}) is longer than the maximum model length of {l}",
 		"input length ({i} tokens) exceeds the maximum allowed length ({l} tokens", // SGLang
 		"the input ({i} tokens) is longer than the model's context length ({l} tokens",
@@ -92,7 +94,7 @@ var (
 	}
 )
 
-// readFirst reads the sizes by the first pattern that the text has.
+// readFirst reads the sizes by the first matching pattern.
 func readFirst(m *llm.Misfit, text string, patterns []string) bool {
 	for _, p := range patterns {
 		if read, ok := readSizes(*m, text, p); ok {
@@ -128,8 +130,8 @@ func readSizes(m llm.Misfit, text, pattern string) (llm.Misfit, bool) {
 	return m, found
 }
 
-// number reads the number that a text begins with, which may have commas between its digits; not found is none, or one
-// that no count is.
+// number reads the number at the start of a text, which may have commas between its digits; found is false for none,
+// and for one that is too large for a count.
 func number(text string) (n int64, rest string, found bool) {
 	const most = 1 << 50
 	for text != "" && n < most {
@@ -145,16 +147,16 @@ func number(text string) (n int64, rest string, found bool) {
 	return n, text, found && n < most
 }
 
-// Sentences are a vendor's for what does not fit.
+// Sentences are a vendor's messages for requests that exceed a model.
 type Sentences struct {
-	// Own are parts of these, in small letters, by which a message is told to have one already.
+	// Own are parts of these, in lower case, by which a message is recognised as already in this form.
 	Own map[llm.MisfitKind][]string
-	// Write writes one with the sizes that are known.
+	// Write returns one with the known sizes.
 	Write func(m *llm.Misfit) string
 }
 
-// Message returns what the vendor's programs are told of an error: where something does not fit, the vendor's sentence,
-// and the provider's own words behind it. The parameter at fault stands in neither.
+// Message returns the error message for the vendor's programs: for a Misfit, the vendor's sentence followed by the
+// provider's message. fits is false if the parameter must not be added to the message.
 func (s *Sentences) Message(e *llm.Error) (message string, fits bool) {
 	if e.Misfit.Kind == 0 {
 		return e.Message, true

@@ -8,13 +8,13 @@ import (
 	"weir/internal/rawjson"
 )
 
-// cited are the citations of a message while its content is put together.
+// cited collects the citations of a message while its content is built.
 type cited struct {
 	citations, searches []byte
 	characters          int // of the content so far
 }
 
-// part takes note of a part of the content, which has that text there.
+// part adds a part of the content with its text.
 func (c *cited) part(p *llm.Part, text string) {
 	if claims := p.Claims(); len(claims) > 0 {
 		var at position.Text
@@ -28,7 +28,7 @@ func (c *cited) part(p *llm.Part, text string) {
 	c.characters += utf8.RuneCountInString(text)
 }
 
-// comma writes a comma, unless nothing stands before it in the list or object.
+// comma appends a comma, unless it would be the first element of a list or object.
 func comma(dst []byte) []byte {
 	if n := len(dst); n > 0 && dst[n-1] != '[' && dst[n-1] != '{' {
 		return append(dst, ',')
@@ -36,7 +36,7 @@ func comma(dst []byte) []byte {
 	return dst
 }
 
-// append writes the citations and the searches, if there are any.
+// append appends the citations and the searches, if any.
 func (c *cited) append(dst []byte) []byte {
 	if c.citations != nil {
 		dst = append(append(append(dst, `,"citations":[`...), c.citations...), ']')
@@ -47,7 +47,7 @@ func (c *cited) append(dst []byte) []byte {
 	return dst
 }
 
-// appendCitation writes a source with the characters of the content that it supports.
+// appendCitation appends a source with the range of characters that it supports.
 func appendCitation(dst []byte, s *llm.Source, start, end int) []byte {
 	dst = rawjson.AppendCount(append(dst, '{'), `"start":`, int64(start))
 	dst = rawjson.AppendCount(dst, `,"end":`, int64(end))
@@ -58,7 +58,7 @@ func appendCitation(dst []byte, s *llm.Source, start, end int) []byte {
 	return append(dst, '}')
 }
 
-// appendSource writes what is known of a source, behind another member.
+// appendSource appends the known fields of a source.
 func appendSource(dst []byte, s *llm.Source) []byte {
 	for _, m := range []struct{ name, value string }{
 		{"url", s.URL}, {"title", s.Title}, {"quote", s.Quote}, {"date", s.Date}, {"file", s.File},
@@ -71,7 +71,7 @@ func appendSource(dst []byte, s *llm.Source) []byte {
 	return dst
 }
 
-// appendSearch writes the queries of a search, and what it found, where that is told.
+// appendSearch appends the queries of a search and its results, if known.
 func appendSearch(dst []byte, s *llm.Search) []byte {
 	dst = rawjson.AppendStrings(append(dst, `{"queries":`...), s.Queries)
 	if len(s.Results) > 0 {

@@ -1,6 +1,5 @@
-// Package native is the service's own chat format at /v1/chat: messages with a
-// role and a prompt in, one answer with its usage out. It has a server half
-// alone; no provider speaks it.
+// Package native implements the gateway's own chat format at /v1/chat: messages with a role and a prompt, and one
+// answer with its usage. It has only a server half; no provider speaks it.
 package native
 
 import (
@@ -8,10 +7,10 @@ import (
 	"weir/internal/llm"
 )
 
-// Name is the word for the format.
+// Name is the name of the format.
 const Name = "native"
 
-// Dialect is the wire format.
+// Dialect returns the wire format.
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name:        Name,

@@ -20,8 +20,8 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	return append(appendTokens(dst, &r.Usage), "}}"...)
 }
 
-// appendOpening writes what every object of a reply begins with, up to and
-// with the bracket that opens its choices.
+// appendOpening appends the common beginning of every object of a reply, up to and including the bracket that opens
+// its choices.
 func appendOpening(dst []byte, id string, created int64, model string) []byte {
 	dst = rawjson.AppendString(append(dst, `{"id":`...), id)
 	dst = strconv.AppendInt(append(dst, `,"created":`...), created, 10)
@@ -38,8 +38,8 @@ func appendChoice(dst []byte, c *llm.Choice) []byte {
 	return append(dst, '}')
 }
 
-// content is what the user reads: text, a refusal, the words of a sound, or words
-// that there is an image; and the sources that it names.
+// content returns the text for the user: text, a refusal, the transcript of audio, or a note about an image; and its
+// sources.
 func content(m *llm.Message) (text string, c cited) {
 	var s llm.Joined
 	for i := range m.Parts {
@@ -57,8 +57,7 @@ func content(m *llm.Message) (text string, c cited) {
 	return s.String(), c
 }
 
-// finishWord is the reason as it is written. A provider that gave none came to
-// a normal end.
+// finishWord returns the finish reason; a missing one means a normal end.
 func finishWord(f llm.FinishReason) string {
 	if f == "" {
 		f = llm.FinishStop

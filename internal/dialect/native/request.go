@@ -13,8 +13,8 @@ import (
 
 const maxStops = 4
 
-// DecodeRequest builds the tree of a body that passed Scan. The system
-// messages become one, ahead of all user messages. Errors are *llm.Error.
+// DecodeRequest builds the tree of a body that passed Scan. It joins the system messages into one, before all user
+// messages. Errors are *llm.Error.
 func DecodeRequest(body []byte) (*llm.Request, error) {
 	r := &llm.Request{}
 	var messages []byte
@@ -71,7 +71,7 @@ func maxTokens(v []byte) (int64, error) {
 	return n, nil
 }
 
-// number reads a number in a range and keeps the client's own digits.
+// number reads a number in a range and keeps the client's digits.
 func number(m rawjson.Member, within func(float64) bool, want string) (*json.Number, error) {
 	n := json.Number(m.Value)
 	f, err := strconv.ParseFloat(string(n), 64)
@@ -100,10 +100,10 @@ func stops(v []byte) ([]string, error) {
 	return list, nil
 }
 
-// usualMessages is how many messages a request has room for from the start.
+// usualMessages is the initial capacity for messages.
 const usualMessages = 4
 
-// messageFields are the members of a message that are acted on.
+// messageFields are the members of a message that are read.
 var messageFields = rawjson.Names{"role", "prompt"}
 
 func decodeMessages(v []byte) ([]llm.Message, error) {
@@ -111,7 +111,7 @@ func decodeMessages(v []byte) ([]llm.Message, error) {
 		return nil, llm.Invalid("messages",
 			`The messages must be an array of {"role": "user" or "system", "prompt": "…"} objects.`)
 	}
-	count := 0 // what is usual is made room for at once; a longer list grows as it proves sound
+	count := 0 // the initial capacity is small; a longer list grows as its elements prove valid
 	for range rawjson.Elements(v) {
 		if count++; count == usualMessages {
 			break
@@ -134,7 +134,7 @@ func decodeMessages(v []byte) ([]llm.Message, error) {
 		messages = append(messages, llm.Message{Role: llm.RoleUser, Parts: parts[n-1 : n : n]})
 	}
 	if len(messages) == 0 {
-		return nil, llm.Invalid("messages", `The messages hold none with role "user"; at least one is needed.`)
+		return nil, llm.Invalid("messages", `The messages contain none with the role "user". Add at least one.`)
 	}
 	return prepend(system, messages), nil
 }
@@ -177,7 +177,7 @@ func decodeMessage(i int, v []byte) (role, prompt string, err error) {
 	return role, prompt, nil
 }
 
-// knownRole is the role that v holds, or "" for any other value.
+// knownRole returns the role in v, or "" for any other value.
 func knownRole(v []byte) string {
 	switch string(v) {
 	case `"user"`:

@@ -11,11 +11,11 @@ import (
 	"weir/internal/rawjson"
 )
 
-// fields are the members of a request that are acted on. Others are ignored.
+// fields are the members of a request that are read. Others are ignored.
 var fields = rawjson.Names{"model", "messages", "responsetype", "max_tokens", "temperature", "top_p", "stop"}
 
-// Scan validates the body as strict JSON and reads its head. A stream is
-// wanted when the client accepts text/event-stream. Errors are *llm.Error.
+// Scan validates the body as strict JSON and reads its head. The client requests a stream by accepting
+// text/event-stream. Errors are *llm.Error.
 func Scan(body []byte, r *http.Request) (llm.Head, error) {
 	head, err := parse.Body(body, "The body is not valid JSON",
 		`such as {"messages": [{"role": "user", "prompt": "Hello"}]}`)
@@ -39,7 +39,8 @@ func scanMember(head *llm.Head, m rawjson.Member) error {
 		name, ok := rawjson.AsString(m.Value)
 		if !ok || !wellFormed(name) {
 			return llm.Invalid("model",
-				`The model must be "<provider>/<model-name>", such as "openai/gpt-5-mini", or the name of an alias, without white space.`)
+				`The model must be "<provider>/<model-name>", such as "openai/gpt-5-mini", or the name of an alias, `+
+					`without white space.`)
 		}
 		head.Model = name
 		head.ModelSpan = llm.Span{Start: m.Start, End: m.Start + len(m.Value)}
@@ -53,8 +54,8 @@ func scanMember(head *llm.Head, m rawjson.Member) error {
 	return nil
 }
 
-// wellFormed reports whether a model name could be one: not empty, no white
-// space or control character, and something on both sides of its first slash.
+// wellFormed reports whether a model name is possible: not empty, without white space and control characters, and
+// with text on both sides of its first slash.
 func wellFormed(name string) bool {
 	provider, model, slash := strings.Cut(name, "/")
 	if provider == "" || slash && model == "" {
@@ -65,8 +66,8 @@ func wellFormed(name string) bool {
 	})
 }
 
-// wantsStream reports whether an Accept header names text/event-stream with a
-// weight above zero (RFC 9110, section 12.5.1).
+// wantsStream reports whether an Accept header names text/event-stream with a weight above zero (RFC 9110, section
+// 12.5.1).
 func wantsStream(h http.Header) bool {
 	for _, line := range h["Accept"] {
 		for part := range strings.SplitSeq(line, ",") {
@@ -79,7 +80,7 @@ func wantsStream(h http.Header) bool {
 	return false
 }
 
-// weight is the q among the parameters of a media range; 1 when there is none.
+// weight returns the q parameter of a media range; 1 if there is none.
 func weight(params string) float64 {
 	for p := range strings.SplitSeq(params, ";") {
 		name, value, _ := strings.Cut(p, "=")

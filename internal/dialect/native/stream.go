@@ -9,23 +9,22 @@ import (
 	"weir/internal/sse"
 )
 
-// Encoder writes one streamed answer: an object a piece, a last one with the
-// finish reason and the usage, then the end marker.
+// Encoder encodes one streamed answer: an object per piece, a last one with the finish reason and the usage, then the
+// end marker.
 type Encoder struct {
 	id      string
-	opening []byte // what every event begins with
-	begun   uint64 // the choices below 64 whose first piece went out
+	opening []byte // the common beginning of every event
+	begun   uint64 // the choices below 64 whose first piece was sent
 	texts   position.Texts
 }
 
-// NewEncoder encodes one streamed answer.
+// NewEncoder returns the encoder of one streamed answer.
 func NewEncoder(m llm.Meta) *Encoder {
 	opening := append(make([]byte, 0, 192), "data: "...)
 	return &Encoder{id: m.ID, opening: appendOpening(opening, m.ID, m.Created, m.Model)}
 }
 
-// Append writes a piece of what the user reads. Thinking and tool calls have
-// no place in this format.
+// Append appends a piece of text for the user. This format cannot express thinking and tool calls.
 func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	switch ev.Kind {
 	case llm.EventText:
@@ -67,7 +66,7 @@ func (e *Encoder) piece(dst []byte, choice int, text string) []byte {
 	return closeDelta(rawjson.AppendString(append(e.open(dst, choice), `"content":`...), text))
 }
 
-// begin reports whether a choice had no piece before.
+// begin reports whether it is called for the first piece of a choice.
 func (e *Encoder) begin(choice int) bool {
 	bit := uint64(1) << (choice & 63)
 	first := e.begun&bit == 0
@@ -75,8 +74,8 @@ func (e *Encoder) begin(choice int) bool {
 	return first
 }
 
-// Finish writes the last object and the end marker. An answer without any text
-// still gets its first piece, so that a client learns the role.
+// Finish appends the last object and the end marker. An answer without text gets an empty first piece, so that the
+// client receives the role.
 func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 	if e.begun == 0 {
 		dst = e.piece(dst, 0, "")
@@ -94,7 +93,7 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 	return append(dst, "}\n\ndata: [DONE]\n\n"...)
 }
 
-// Fail writes an in-band error. No end marker follows.
+// Fail appends an in-band error. No end marker follows.
 func (e *Encoder) Fail(dst []byte, err *llm.Error) []byte {
 	return sse.Append(dst, "error", EncodeError(nil, err, e.id))
 }

@@ -7,15 +7,15 @@ import (
 	"weir/internal/llm"
 )
 
-// appendTokens writes the members of the usage object.
+// appendTokens appends the members of the usage object.
 func appendTokens(dst []byte, u *llm.Usage) []byte {
 	dst = strconv.AppendInt(append(dst, `"prompt_tokens":`...), u.InputTokens(), 10)
 	dst = strconv.AppendInt(append(dst, `,"completion_tokens":`...), u.OutputTokens(), 10)
 	return strconv.AppendInt(append(dst, `,"total_tokens":`...), u.TotalTokens(), 10)
 }
 
-// appendFinal writes the usage of a stream's last object, with what it cost in
-// US dollars, and the attempts when there was more than one.
+// appendFinal appends the usage of a stream's last object, with its cost in US dollars, and the attempts if there was
+// more than one.
 func appendFinal(dst []byte, f *llm.Final) []byte {
 	dst = appendTokens(append(dst, `,"usage":{`...), &f.Usage)
 	if f.Cost != nil {

@@ -7,18 +7,17 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Bound is how many elements of a kind a request may have that is decoded, and how much
-// memory each takes at most.
+// Bound limits the number of elements of a kind in a decoded request, and states the memory that each takes at most.
 type Bound struct {
 	What string   // for people
-	Most int64    // in the whole request
-	Size int64    // bytes of the tree
-	In   []string // the members whose arrays hold them, in any case and without underscores
+	Most int64    // elements in the whole request
+	Size int64    // bytes of memory in the tree
+	In   []string // the members whose arrays hold them, in lower case and without underscores
 }
 
-// Bounds are those of the elements that decoders build something of, the first of all others.
-// Anthropic documents 100,000 messages (https://platform.claude.com/docs/en/api/messages,
-// undated copy); other vendors document less, or nothing.
+// Bounds returns the bounds of the elements that decoders allocate memory for; the first covers all other elements.
+// Anthropic documents 100,000 messages (https://platform.claude.com/docs/en/api/messages, undated copy); other
+// vendors document fewer, or no bound.
 func Bounds() []Bound {
 	return []Bound{
 		{"elements of other arrays", 1 << 20, 64, nil},
@@ -33,25 +32,25 @@ func Bounds() []Bound {
 			"reasoningdetails", "thinkingblocks", "thinking", "summary",
 			"reasoning",
 		}},
-		{"images and documents beside the content", 20_000, 1 << 10, []string{"images", "documents"}},
+		{"images and documents outside the content", 20_000, 1 << 10, []string{"images", "documents"}},
 	}
 }
 
-// maxMembers bounds the members of all objects of a request that is decoded, and memberSize
-// is how many bytes of the tree each takes at most.
+// maxMembers bounds the members of all objects of a decoded request; memberSize is the memory that each takes at
+// most, in bytes.
 const (
 	maxMembers = 1 << 19
 	memberSize = 160
 )
 
-// Limiter holds Bounds in a form that is quick to ask.
+// Limiter holds Bounds in a form for fast lookups.
 type Limiter struct {
 	bounds  []Bound
 	classes map[string]int
 	class   func(name []byte) int // classOf, made once
 }
 
-// NewLimiter makes one.
+// NewLimiter returns a Limiter for Bounds.
 func NewLimiter() *Limiter {
 	l := &Limiter{bounds: Bounds(), classes: map[string]int{}}
 	for i, b := range l.bounds {
@@ -63,8 +62,8 @@ func NewLimiter() *Limiter {
 	return l
 }
 
-// Measure is how many bytes the tree of a body takes at most, which passed Scan. The error is
-// an *llm.Error for a body with more elements than there may be.
+// Measure returns an upper bound of the memory for the tree of a body, in bytes. The body must have passed Scan. The
+// error is an *llm.Error for a body with too many elements.
 func (l *Limiter) Measure(body []byte) (size int64, err error) {
 	n := rawjson.Count(body, l.class, func(n rawjson.Counts) bool { return l.check(n) != nil })
 	if err := l.check(n); err != nil {
@@ -89,10 +88,10 @@ func (l *Limiter) check(n rawjson.Counts) error {
 }
 
 func tooMany(what string, n, most int64) error {
-	return llm.Invalid("", fmt.Sprintf("The request has at least %d %s, and may have %d.", n, what, most))
+	return llm.Invalid("", fmt.Sprintf("The request has at least %d %s; the maximum is %d. Send fewer.", n, what, most))
 }
 
-// longestName is longer than every name of Bounds, with underscores.
+// longestName exceeds the length of every name of Bounds, with underscores.
 const longestName = 32
 
 func (l *Limiter) classOf(name []byte) int {

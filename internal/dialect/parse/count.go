@@ -11,11 +11,11 @@ import (
 
 // Counter reads the counts of one usage object.
 type Counter struct {
-	Wild bool // a count that no request can have: nothing of the object is to be believed
+	Wild bool // a count was impossible: nothing of the object is reliable
 }
 
-// Count reads a count, from 0 to MaxCount, into n and reports whether there was
-// one. Of a number that is no count, such as one in a string, n is what it comes to at most.
+// Count reads a count, from 0 to MaxCount, into n and reports whether it was valid. For an invalid count, such as a
+// string, it raises n to the upper bound of the value.
 func (c *Counter) Count(n *int64, v []byte) bool {
 	if !rawjson.Present(v) {
 		return false
@@ -30,7 +30,7 @@ func (c *Counter) Count(n *int64, v []byte) bool {
 	return true
 }
 
-// atMost is what a number with a fraction, or in a string, comes to at most; 0 of what no request can have.
+// atMost returns the upper bound of a number with a fraction or in a string; 0 for impossible values.
 func atMost(v []byte) int64 {
 	s := string(v)
 	if t, ok := rawjson.AsString(v); ok {
@@ -42,7 +42,7 @@ func atMost(v []byte) int64 {
 	return 0
 }
 
-// Told is what could be read of counts that are not all there, as in llm.Reply; nil for nothing.
+// Told returns an incomplete usage for llm.Reply.Most; nil if it has no counts or impossible ones.
 func Told(u llm.Usage) *llm.Usage {
 	if u.IsZero() || !u.Plausible() {
 		return nil
@@ -50,9 +50,8 @@ func Told(u llm.Usage) *llm.Usage {
 	return &u
 }
 
-// CachedSound is how many of the cached tokens of an input are of sound, at least and at most,
-// where nobody tells. The fewer there are, the more the input costs: a cache saves more on
-// sound than on text.
+// CachedSound returns the least and the most cached tokens that can be sound, for providers that do not report it.
+// Fewer cached sound tokens mean a higher cost, because a cache saves more on sound than on text.
 func CachedSound(cached, sound, input int64) (least, most int64) {
 	cached, sound = min(cached, input), min(sound, input)
 	return max(0, cached+sound-input), min(cached, sound)

@@ -10,7 +10,8 @@ import (
 
 var errNoCount = errors.New("the reply has no count of tokens")
 
-// Counted decodes the reply to a request for a count of tokens, which is the member of that name. It costs nothing.
+// Counted returns a decoder for replies to token counting, with the count in the named member. Token counting is
+// free.
 func Counted(member string) func(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	return func(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 		if err := rawjson.Validate(body, MaxDepth); err != nil {

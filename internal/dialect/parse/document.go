@@ -5,10 +5,10 @@ import (
 	"weir/internal/rawjson"
 )
 
-// MaxPlace bounds the numbers of pages, characters and chunks of a document that are believed.
+// MaxPlace bounds the numbers of pages, characters and chunks of a document; larger ones are invalid.
 const MaxPlace = 1 << 30
 
-// Index reads a number from 0 on that is less than most; -1 for anything else.
+// Index reads an integer from 0 to most-1; it returns -1 for any other value.
 func Index(v []byte, most int64) int {
 	n, ok := rawjson.AsInt(v)
 	if !ok || n < 0 || n >= most {
@@ -17,8 +17,8 @@ func Index(v []byte, most int64) int {
 	return int(n)
 }
 
-// DocumentPlace reads a part of a document, which begins with the number from and ends before to; the zero Place where
-// they are none.
+// DocumentPlace reads the half-open range of a document between from and to; it returns the zero Place if they are
+// invalid.
 func DocumentPlace(kind llm.PlaceKind, from, to []byte) llm.Place {
 	p := llm.Place{Kind: kind, From: Index(from, MaxPlace), To: Index(to, MaxPlace)}
 	if p.From < 0 || p.To < p.From {

@@ -8,12 +8,10 @@ import (
 	"weir/internal/rawjson"
 )
 
-// MaxTexts bounds the texts of one request for embeddings: OpenAI's limit, the
-// highest of all vendors.
+// MaxTexts bounds the texts of one request for embeddings: OpenAI's limit, the highest of all vendors.
 const MaxTexts = 2048
 
-// Texts reads a string, or an array of 1 to MaxTexts strings, none of them
-// empty.
+// Texts reads a non-empty string, or an array of 1 to MaxTexts of them.
 func Texts(v []byte, name string) ([]string, error) {
 	if s, ok := rawjson.AsString(v); ok && s != "" {
 		return []string{s}, nil
@@ -34,13 +32,12 @@ func Texts(v []byte, name string) ([]string, error) {
 		}
 	}
 	if len(texts) == 0 {
-		return nil, llm.Invalid(name, "The "+name+" must be a non-empty string or an array of at least one.")
+		return nil, llm.Invalid(name, "The "+name+" must be a non-empty string, or an array of at least one.")
 	}
 	return texts, nil
 }
 
-// Embedding is where the requests for embeddings of a wire format say what, by
-// the names of members beside "model".
+// Embedding describes the requests for embeddings of a wire format by the names of its members.
 type Embedding struct {
 	Format            string // the name of the wire format
 	Texts, Dimensions string
@@ -57,8 +54,8 @@ func (e *Embedding) Scan(body []byte) (llm.Head, error) {
 	})
 }
 
-// CountTexts is how many texts there are in a string, in a list of tokens, or in an array of these; 0
-// for anything else.
+// CountTexts returns the number of texts in a string, in a list of tokens, or in an array of these; 0 for any other
+// value.
 func CountTexts(v []byte) (n int64) {
 	if rawjson.KindOf(v) == rawjson.String {
 		return 1
@@ -92,9 +89,8 @@ func (e *Embedding) Decode(body []byte) (*llm.Request, error) {
 
 var errNoVectors = errors.New("the reply has no vectors")
 
-// Vectors reads an array of vectors of numbers. To read those that are wrapped in objects, name
-// their member; empty for none. Where the objects have an index each, the vectors are in its
-// order.
+// Vectors reads an array of vectors, or of objects with a vector in the named member. If all objects have an index,
+// the result is in its order.
 func Vectors(v []byte, member string) ([]llm.Vector, error) {
 	var all []llm.Vector
 	var at []int // their indexes
@@ -120,19 +116,19 @@ func Vectors(v []byte, member string) ([]llm.Vector, error) {
 	return all, nil
 }
 
-// inOrder puts each vector at its index.
+// inOrder places each vector at its index.
 func inOrder(all []llm.Vector, at []int) ([]llm.Vector, error) {
 	ordered, had := make([]llm.Vector, len(all)), make([]bool, len(all))
 	for i, to := range at {
 		if to < 0 || to >= len(all) || had[to] {
-			return nil, errors.New("the indexes of the reply's vectors are not each from 0 on, once")
+			return nil, errors.New("the indexes of the reply's vectors must be 0, 1, 2 and so on, each once")
 		}
 		ordered[to], had[to] = all[i], true
 	}
 	return ordered, nil
 }
 
-// Vector reads a vector: an array of numbers, or a string of base64.
+// Vector reads a vector: an array of numbers, or a base64 string.
 func Vector(v []byte) (llm.Vector, error) {
 	if s, ok := rawjson.AsString(v); ok {
 		return llm.Vector{Base64: s}, nil
@@ -145,7 +141,7 @@ func Vector(v []byte) (llm.Vector, error) {
 	}
 	for _, e := range rawjson.Elements(v) {
 		if rawjson.KindOf(e) != rawjson.Number {
-			return llm.Vector{}, errors.New("a vector of the reply is not of numbers")
+			return llm.Vector{}, errors.New("a vector of the reply has an element that is not a number")
 		}
 	}
 	return llm.Vector{Numbers: v}, nil

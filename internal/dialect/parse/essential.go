@@ -7,24 +7,24 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Essential is a field without which a request means something else: it adds to what the model sees or may call, says
-// what the answer has to be, or bounds the work.
+// Essential is a field that changes the meaning of a request: it adds to the content or the tools that the model
+// sees, specifies the answer, or bounds the work.
 type Essential struct {
-	Instead string   // what a client can do without the field, a sentence without its full stop
-	Usual   []string // the words that ask for nothing else than leaving it out
+	Instead string   // an alternative for the client: a sentence without its full stop
+	Usual   []string // values with the same effect as no field
 }
 
-// Essentials are such fields of a wire format, by their names.
+// Essentials maps the names of a wire format's fields to such fields.
 type Essentials map[string]Essential
 
-// Note notes in the request the first of its fields that cannot be left out.
+// Note records in the request the first of its essential fields.
 func (e Essentials) Note(r *llm.Request, name string, value []byte) {
 	if r.Essential == nil {
 		r.Essential = e.Of(name, value)
 	}
 }
 
-// Of is the field, if it cannot be left out; else nil.
+// Of returns the field if it is essential and has an effect; else nil.
 func (e Essentials) Of(name string, value []byte) *llm.Essential {
 	if field, is := e[name]; is && field.asks(value) {
 		return &llm.Essential{Param: name, Instead: field.Instead}
@@ -32,7 +32,7 @@ func (e Essentials) Of(name string, value []byte) *llm.Essential {
 	return nil
 }
 
-// asks reports whether a value asks for something: an empty text or list, and false, do not.
+// asks reports whether a value has an effect: empty texts and lists, and false, have none.
 func (f *Essential) asks(v []byte) bool {
 	switch rawjson.KindOf(v) {
 	case rawjson.String:
@@ -52,7 +52,7 @@ func (f *Essential) asks(v []byte) bool {
 	return rawjson.Present(v)
 }
 
-// NoteAllowed notes a choice, in the field of that name, of functions that are not among the tools.
+// NoteAllowed records as essential a choice among functions that are not among the tools.
 func NoteAllowed(r *llm.Request, name string) {
 	if r.Essential != nil || r.ToolChoice == nil || r.ToolChoice.Allowed == nil {
 		return
@@ -62,6 +62,6 @@ func NoteAllowed(r *llm.Request, name string) {
 		there[r.Tools[i].Name] = true
 	}
 	if slices.ContainsFunc(r.ToolChoice.Allowed, func(name string) bool { return !there[name] }) {
-		r.Essential = &llm.Essential{Param: name, Instead: "Allow functions alone that are among the tools"}
+		r.Essential = &llm.Essential{Param: name, Instead: "Allow only functions that are among the tools"}
 	}
 }

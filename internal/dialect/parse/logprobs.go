@@ -10,8 +10,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// NoteLogprobs takes note of the wish for log probabilities that two extra fields say: whether they are asked for, and how
-// many likely tokens at each place.
+// NoteLogprobs reads a request for log probabilities from two extra fields: one that switches them on, and one with
+// the number of likely tokens at each position.
 func NoteLogprobs(r *llm.Request, whether, top string) {
 	l, wanted := llm.Logprobs{}, false
 	for _, f := range r.Extra {
@@ -31,17 +31,18 @@ func NoteLogprobs(r *llm.Request, whether, top string) {
 	}
 }
 
-// unlikely is the log probability of a token for which none is told, as OpenAI has it
+// unlikely is OpenAI's value for a token without a known log probability
 // (https://platform.openai.com/docs/api-reference/chat/object, undated copy of 2026).
 const unlikely = "-9999.0"
 
-// Token holds a token with its log probability, each member as JSON, or nil. One whose text is no string is left out.
+// Token holds a token with its log probability, each member as JSON or nil. A token whose text is not a string is
+// skipped.
 type Token struct{ Text, Logprob, Bytes []byte }
 
-// Tokens gathers the tokens of an answer with their log probabilities.
+// Tokens collects the tokens of an answer with their log probabilities.
 type Tokens struct{ list []byte }
 
-// Add adds the next token, and reports whether it did.
+// Add appends a token and reports whether it did.
 func (s *Tokens) Add(t Token) (added bool) {
 	if rawjson.KindOf(t.Text) != rawjson.String {
 		return false
@@ -55,7 +56,7 @@ func (s *Tokens) Add(t Token) (added bool) {
 	return true
 }
 
-// AddLikely adds a likely token at the place of the last token, which Add has added.
+// AddLikely appends a likely token at the position of the last token of Add.
 func (s *Tokens) AddLikely(t Token) {
 	if rawjson.KindOf(t.Text) != rawjson.String {
 		return
@@ -66,7 +67,7 @@ func (s *Tokens) AddLikely(t Token) {
 	s.list = append(t.append(s.list), '}')
 }
 
-// List returns all of them, as llm.Choice has them; nil for none.
+// List returns the tokens in the form of llm.Choice; nil for none.
 func (s *Tokens) List() json.RawMessage {
 	if s.list == nil {
 		return nil
@@ -74,7 +75,7 @@ func (s *Tokens) List() json.RawMessage {
 	return append(s.list, "]}]"...)
 }
 
-// append appends the token as Chat Completions has it, without its closing brace.
+// append appends the token in the form of Chat Completions, without its closing brace.
 func (t *Token) append(dst []byte) []byte {
 	dst = append(append(append(dst, `{"token":`...), t.Text...), `,"logprob":`...)
 	if rawjson.KindOf(t.Logprob) == rawjson.Number {
@@ -89,8 +90,8 @@ func (t *Token) append(dst []byte) []byte {
 	return appendBytes(dst, rawjson.Text(t.Text))
 }
 
-// appendBytes writes the bytes of a token's text; null where that may be no whole text, such as the piece of a character
-// that OpenAI tells as "\xf0\x9f".
+// appendBytes appends the bytes of a token's text; null if the text may be incomplete, such as a piece of a character
+// that OpenAI writes as "\xf0\x9f".
 func appendBytes(dst []byte, text string) []byte {
 	if strings.ContainsRune(text, utf8.RuneError) || strings.Contains(text, `\x`) {
 		return append(dst, "null"...)
@@ -105,7 +106,7 @@ func appendBytes(dst []byte, text string) []byte {
 	return append(dst, ']')
 }
 
-// ReadTokens reads tokens as Chat Completions, and formats that took its form over, have them; nil for none.
+// ReadTokens reads tokens in the form of Chat Completions, which other formats share; nil for none.
 func ReadTokens(v []byte) json.RawMessage {
 	if rawjson.KindOf(v) != rawjson.Array {
 		return nil
@@ -140,8 +141,8 @@ func readToken(v []byte) (t Token, likely []byte) {
 	return t, likely
 }
 
-// AddTokens adds tokens to the last piece of a choice's text among the events from that index on; where there is none, it
-// appends a piece without a text.
+// AddTokens adds tokens to the last piece of a choice's text in events[from:]. If there is none, it appends an event
+// without text.
 func AddTokens(events []llm.Event, from, choice int, tokens json.RawMessage) []llm.Event {
 	if tokens == nil {
 		return events

@@ -2,8 +2,8 @@ package parse
 
 import "strings"
 
-// mediaTypes are other names of media types, by the registered one
-// (https://www.iana.org/assignments/media-types, and RFC 2046 for the "x-" of types that were not registered).
+// mediaTypes maps aliases of media types to the registered names (https://www.iana.org/assignments/media-types, and
+// RFC 2046 for "x-" of unregistered types).
 var mediaTypes = map[string]string{
 	"image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg", "image/jpe": "image/jpeg", "image/x-jpeg": "image/jpeg",
 	"image/x-png": "image/png", "image/x-webp": "image/webp",
@@ -13,8 +13,8 @@ var mediaTypes = map[string]string{
 	"application/x-pdf": "application/pdf", "text/x-markdown": "text/markdown",
 }
 
-// MediaType is a media type by its registered name, in lower case. Of an image and a PDF the parameters go, which say
-// nothing; those of a text may say its charset, those of a sound its rate.
+// MediaType returns the registered name of a media type, in lower case. It drops the parameters of images and PDFs,
+// which have no meaning; parameters of text may give a charset, those of audio a rate.
 func MediaType(s string) string {
 	kind, parameters, has := strings.Cut(s, ";")
 	kind = strings.ToLower(strings.TrimSpace(kind))

@@ -8,8 +8,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Messages reads an array of messages. To decode one it is given with the name
-// that errors about it are to bear, such as "messages[0]".
+// Messages reads an array of messages. decode receives each with its path for errors, such as "messages[0]".
 func Messages(v []byte, decode func(v []byte, at string) (llm.Message, error)) ([]llm.Message, error) {
 	if rawjson.KindOf(v) != rawjson.Array {
 		return nil, llm.Invalid("messages",
@@ -30,14 +29,14 @@ func Messages(v []byte, decode func(v []byte, at string) (llm.Message, error)) (
 	return messages, nil
 }
 
-// Content is a content that is a string or an array of parts.
+// Content describes a content that is a string or an array of parts.
 type Content struct {
-	Piece string                        // what the vendor calls a part of it, such as "block"
-	Text  string                        // the type of a part that is text
-	Part  func([]byte) (llm.Part, bool) // decodes one; false for what is none
+	Piece string                        // the vendor's term for a part, such as "block"
+	Text  string                        // the type of a text part
+	Part  func([]byte) (llm.Part, bool) // decodes a part; false if it is invalid
 }
 
-// Append appends the parts of v. An empty string is no part.
+// Append appends the parts of v. An empty string adds none.
 func (c Content) Append(parts []llm.Part, v []byte, name string) ([]llm.Part, error) {
 	if s, ok := rawjson.AsString(v); ok {
 		if s != "" {
@@ -59,8 +58,8 @@ func (c Content) Append(parts []llm.Part, v []byte, name string) ([]llm.Part, er
 	return parts, nil
 }
 
-// Image reads OpenAI's image_url, an object with an address, or the address
-// alone, which some clients and vendors know, too.
+// Image reads OpenAI's image_url: an object with an address or, as some clients and vendors write it, only the
+// address.
 func Image(v []byte) *llm.Media {
 	address, ok := rawjson.AsString(v)
 	if !ok {
@@ -73,8 +72,7 @@ func Image(v []byte) *llm.Media {
 	return m
 }
 
-// CutDataURL takes a base64 data URL (RFC 2397) apart. It reports false for
-// what is none.
+// CutDataURL splits a base64 data URL (RFC 2397). It reports false for any other string.
 func CutDataURL(s string) (mime, data string, ok bool) {
 	rest, ok := strings.CutPrefix(s, "data:")
 	if !ok {
@@ -88,9 +86,8 @@ func CutDataURL(s string) (mime, data string, ok bool) {
 	return MediaType(mime), data, true
 }
 
-// Arguments are the arguments of a call as JSON text. Where one format has an
-// object, servers put that into a string, and where another has a string, they
-// leave it out.
+// Arguments returns the arguments of a tool call as JSON text. It accepts an object and a string with JSON, because
+// servers mix the two forms, and nothing.
 func Arguments(v []byte) string {
 	if s, ok := rawjson.AsString(v); ok || !rawjson.Present(v) {
 		return s
@@ -98,26 +95,27 @@ func Arguments(v []byte) string {
 	return string(v)
 }
 
-// CallID is the id of a call that came without one, by its position.
+// CallID returns an id for a tool call without one, by its position.
 func CallID(position int) string { return "call_" + strconv.Itoa(position) }
 
-// IsAborted reports whether a finish reason tells of a failure: the generation was broken off. The words are those of
-// DeepSeek (insufficient_system_resource), Z.ai (network_error), Mistral and OpenRouter (error), watsonx (time_limit,
+// IsAborted reports whether a finish reason means that generation failed. The reasons are those of DeepSeek
+// (insufficient_system_resource), Z.ai (network_error), Mistral and OpenRouter (error), watsonx (time_limit,
 // cancelled, error: https://ibm.github.io/watsonx-ai-node-sdk/interfaces/1_6_x.WatsonXAI.TextChatResultChoice-1.html,
-// 2026-11-28), TensorRT-LLM (timeout, cancelled), vLLM and SGLang (abort), Cohere (ERROR, TIMEOUT, USER_CANCEL), Bedrock
-// (malformed_…), and Google, whose OpenAI-compatible API has its own word behind "function_call_filter: ".
+// 2026-11-28), TensorRT-LLM (timeout, cancelled), vLLM and SGLang (abort), Cohere (ERROR, TIMEOUT, USER_CANCEL),
+// Bedrock (malformed_…), and Google, whose OpenAI-compatible API puts "function_call_filter: " before its own reason.
 func IsAborted(word string) bool {
 	switch strings.ToLower(strings.TrimPrefix(word, "function_call_filter: ")) {
 	case "error", "insufficient_system_resource", "network_error", "abort", "aborted", "timeout", "time_limit",
-		"cancelled", "canceled", "user_cancel", "malformed_function_call", "malformed_response", "malformed_model_output",
-		"malformed_tool_use", "unexpected_tool_call", "too_many_tool_calls", "missing_thought_signature":
+		"cancelled", "canceled", "user_cancel", "malformed_function_call", "malformed_response",
+		"malformed_model_output", "malformed_tool_use", "unexpected_tool_call", "too_many_tool_calls",
+		"missing_thought_signature":
 		return true
 	}
 	return false
 }
 
-// Finish is why an answer ended: a call of a tool where the answer has one,
-// though its provider speaks of a normal end, and a normal end where it has none, though its provider speaks of a call.
+// Finish corrects a finish reason by the parts of the answer: tool calls if it has any, even if the provider reported
+// a normal end, and a normal end if it has none.
 func Finish(said llm.FinishReason, parts []llm.Part) llm.FinishReason {
 	if said != llm.FinishStop && said != llm.FinishToolCalls {
 		return said
@@ -127,7 +125,7 @@ func Finish(said llm.FinishReason, parts []llm.Part) llm.FinishReason {
 		case llm.PartToolCall:
 			return llm.FinishToolCalls
 		case llm.PartOther:
-			return said // which may be one
+			return said // it may be a tool call
 		}
 	}
 	return llm.FinishStop

@@ -7,17 +7,15 @@ import (
 	"weir/internal/rawjson"
 )
 
-// contentTypes are the words for a part's type, in all wire formats: what one of them says
-// for one kind, no other says for another.
+// contentTypes maps the types of parts in all wire formats to kinds. No type means different kinds in two formats.
 var contentTypes = map[string]llm.PartKind{
 	"image_url": llm.PartImage, "input_image": llm.PartImage, "image": llm.PartImage,
 	"file": llm.PartDocument, "input_file": llm.PartDocument, "document": llm.PartDocument,
 	"input_audio": llm.PartAudio,
 }
 
-// Needs is what a request for an answer asks of a model, read from its bytes in one pass. It
-// is a guess, by which targets are passed over that others can stand in for: no more than
-// the words of wire formats are looked at.
+// Needs estimates the abilities that a request requires of a model, in one pass over its body. The result only
+// decides between targets that can replace each other, so it considers only the fields of wire formats.
 func Needs(body []byte) (n llm.Needs) {
 	for m := range rawjson.Members(body) {
 		switch string(m.Key()) {
@@ -32,7 +30,7 @@ func Needs(body []byte) (n llm.Needs) {
 	return n
 }
 
-// addContent adds what the messages of a request need.
+// addContent adds the requirements of a request's messages.
 func addContent(n *llm.Needs, v []byte) {
 	for m := range rawjson.Scalars(v) {
 		if rawjson.KindOf(m.Value) != rawjson.String {
@@ -58,7 +56,7 @@ func addContent(n *llm.Needs, v []byte) {
 	}
 }
 
-// asksSchema says whether the options of an answer have a schema that it is to keep to.
+// asksSchema reports whether the options of an answer have a schema.
 func asksSchema(options []byte) bool {
 	for m := range rawjson.Members(options) {
 		switch name := string(m.Key()); {
@@ -73,8 +71,7 @@ func asksSchema(options []byte) bool {
 	return false
 }
 
-// MediaKind is the kind of a part by its media type; 0 for one that the vocabulary has no
-// word for, such as a video.
+// MediaKind returns the kind of part for a media type; 0 for a type without a kind, such as a video.
 func MediaKind(mime string) llm.PartKind {
 	class, _, _ := strings.Cut(mime, "/")
 	switch class {

@@ -6,8 +6,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Object is the arguments of a call as the object that most wire formats want, and whether they are one. None at all,
-// null and an empty list are an empty object; so is what is none.
+// Object returns the arguments of a tool call as a JSON object, which most wire formats require, and reports whether
+// they are one. Empty arguments, null and an empty list become an empty object; so do invalid arguments.
 func Object(arguments string) (string, bool) {
 	switch arguments = strings.TrimSpace(arguments); {
 	case arguments == "", arguments == "null", arguments == "[]":
@@ -18,13 +18,13 @@ func Object(arguments string) (string, bool) {
 	return arguments, true
 }
 
-// ObjectEnd finds where an object ends that comes in pieces. Its zero value has seen nothing.
+// ObjectEnd finds the end of a JSON object that arrives in pieces. Its zero value is ready.
 type ObjectEnd struct {
 	depth                           int
 	begun, other, inString, escaped bool
 }
 
-// Add takes note of a piece, and reports whether it is one of an object.
+// Add reads a piece and reports whether the text is an object so far.
 func (o *ObjectEnd) Add(text string) bool {
 	for i := range len(text) {
 		switch c := text[i]; {
@@ -47,5 +47,5 @@ func (o *ObjectEnd) Add(text string) bool {
 	return o.begun && !o.other
 }
 
-// Ended reports whether the object has come to its end, or there is none.
+// Ended reports whether the object has ended, or the text is not an object.
 func (o *ObjectEnd) Ended() bool { return o.begun && (o.other || o.depth <= 0 && !o.inString) }

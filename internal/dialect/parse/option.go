@@ -12,7 +12,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Bool reads true or false.
+// Bool reads a boolean.
 func Bool(v []byte, name string) (bool, error) {
 	b, ok := rawjson.AsBool(v)
 	if !ok {
@@ -21,7 +21,7 @@ func Bool(v []byte, name string) (bool, error) {
 	return b, nil
 }
 
-// Int reads an integer from least to most.
+// Int reads an integer between least and most.
 func Int(v []byte, name string, least, most int64) (int64, error) {
 	n, ok := rawjson.AsInt(v)
 	if !ok || n < least || n > most {
@@ -30,7 +30,7 @@ func Int(v []byte, name string, least, most int64) (int64, error) {
 	return n, nil
 }
 
-// Number keeps the client's own digits. Its range is the provider's to judge.
+// Number reads a number and keeps the client's digits. The provider checks its range.
 func Number(v []byte, name string) (*json.Number, error) {
 	if rawjson.KindOf(v) != rawjson.Number {
 		return nil, llm.Invalid(name, "The "+name+" must be a number.")
@@ -64,7 +64,7 @@ func Strings(v []byte, name string) (list []string, err error) {
 	return list, nil
 }
 
-// Pointer is how the tree holds an option that may be absent.
+// Pointer returns a pointer to v, for options that may be absent, or the error.
 func Pointer[T any](v T, err error) (*T, error) {
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func Pointer[T any](v T, err error) (*T, error) {
 	return &v, nil
 }
 
-// Extra appends a member that nobody modelled. Null counts as absent.
+// Extra appends a member without a field in the tree. Null counts as absent.
 func Extra(extra []llm.Field, m rawjson.Member) []llm.Field {
 	if !rawjson.Present(m.Value) {
 		return extra
@@ -80,7 +80,7 @@ func Extra(extra []llm.Field, m rawjson.Member) []llm.Field {
 	return append(extra, llm.Field{Name: m.Name(), Value: m.Value})
 }
 
-// OptionalBool is nil for what is neither true nor false.
+// OptionalBool reads a boolean; it returns nil for any other value.
 func OptionalBool(v []byte) *bool {
 	if b, ok := rawjson.AsBool(v); ok {
 		return &b
@@ -88,8 +88,7 @@ func OptionalBool(v []byte) *bool {
 	return nil
 }
 
-// AppendTools reads an array of tools. To decode one it is given with the name
-// that errors about it are to bear, such as "tools[0]".
+// AppendTools reads an array of tools. decode receives each with its path for errors, such as "tools[0]".
 func AppendTools(tools []llm.Tool, v []byte, name string, decode func(v []byte, at string) (llm.Tool, error)) (
 	[]llm.Tool, error,
 ) {
@@ -110,8 +109,7 @@ func AppendTools(tools []llm.Tool, v []byte, name string, decode func(v []byte, 
 	return tools, nil
 }
 
-// Named is the function, which must have a name. An error about it puts path
-// before that.
+// Named returns the function if it has a name. The error's parameter begins with path.
 func Named(function llm.Tool, path string) (llm.Tool, error) {
 	if function.Name == "" {
 		return function, llm.Invalid(path+".name", "A function needs a name, a non-empty string.")
@@ -119,8 +117,8 @@ func Named(function llm.Tool, path string) (llm.Tool, error) {
 	return function, nil
 }
 
-// CheckChoice refuses what is no wish about tools: neither one of OpenAI's words,
-// which the caller knows, nor an object, which may be one that nobody modelled.
+// CheckChoice refuses an invalid choice of tools: neither one of OpenAI's values, which the caller has handled, nor
+// an object, which may be of another type.
 func CheckChoice(v []byte, name string) error {
 	if rawjson.KindOf(v) == rawjson.Object {
 		return nil
@@ -128,8 +126,7 @@ func CheckChoice(v []byte, name string) error {
 	return llm.Invalid(name, "The "+name+` must be "none", "auto" or "required", or an object that names a tool.`)
 }
 
-// Function reads name, description and parameters of a function. What else
-// there is of it stays in its Extra.
+// Function reads name, description and parameters of a function, and all other members into its Extra.
 func Function(v []byte) (t llm.Tool) {
 	for m := range rawjson.Members(v) {
 		switch string(m.Key()) {
@@ -148,21 +145,19 @@ func Function(v []byte) (t llm.Tool) {
 	return t
 }
 
-// IsMore says whether the text of a field that is not known may ask for more of what is to be
-// made: a number, a list or an object, an address, or a text of some length; or, by the field's
-// name, anything that stands for a file.
+// IsMore reports whether the text of an unknown field of a form may increase the requested work: a number above 1, a
+// list or an object, an address, a long text; or, if the field's name denotes a file, any text.
 func IsMore(name, text string) bool {
 	if text != "" && namesFile(name) {
 		return true
 	}
-	const short = 64 // bytes of a word that says how
+	const short = 64 // bytes of a short option
 	text = strings.TrimSpace(text)
 	return Whole(text) > 1 || len(text) > short || strings.Contains(text, "://") || strings.HasPrefix(text, "[") ||
 		strings.HasPrefix(text, "{")
 }
 
-// Whole is the whole number that a text is, however it is written, between -1 and MaxCount;
-// 0 for anything else.
+// Whole parses a whole number in any notation, limited to -1 to MaxCount; 0 for any other text.
 func Whole(text string) int64 {
 	n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if err != nil && !math.IsInf(n, 0) || n != math.Trunc(n) {
@@ -171,7 +166,7 @@ func Whole(text string) int64 {
 	return int64(max(-1, min(n, MaxCount)))
 }
 
-// namesFile says whether a field is one of files or their addresses, by the words of its name.
+// namesFile reports whether a field's name denotes files or their addresses.
 func namesFile(name string) bool {
 	for word := range strings.FieldsFuncSeq(strings.ToLower(name), func(r rune) bool { return r < 'a' || r > 'z' }) {
 		if strings.HasPrefix(word, "file") || strings.HasSuffix(word, "url") || strings.HasSuffix(word, "uri") {
@@ -181,7 +176,7 @@ func namesFile(name string) bool {
 	return false
 }
 
-// QueryInt reads a whole number of a URL's query. Errors are *llm.Error.
+// QueryInt reads an integer of a URL's query, with a default if it is absent. Errors are *llm.Error.
 func QueryInt(name, value string, absent, least, most int) (int, error) {
 	if value == "" {
 		return absent, nil
@@ -193,7 +188,7 @@ func QueryInt(name, value string, absent, least, most int) (int, error) {
 		}
 	}
 	if err != nil || n < int64(least) || n > int64(most) {
-		return 0, llm.Invalid(name, fmt.Sprintf("%s is %.40q: give an integer from %d to %d.", name, value, least,
+		return 0, llm.Invalid(name, fmt.Sprintf("%s is %.40q: send an integer from %d to %d.", name, value, least,
 			most))
 	}
 	return int(n), nil

@@ -1,7 +1,5 @@
-// Package parse reads what the JSON of several wire formats has in common: the
-// members of a request that every vendor has under one name or another, the
-// parts of a conversation, and counts of tokens. What a vendor says in its own
-// words of a mistake is passed in. Errors are *llm.Error.
+// Package parse reads JSON that several wire formats share: members that every vendor has, the parts of a
+// conversation, and token counts. Callers pass in the vendor's own error texts. Errors are *llm.Error.
 package parse
 
 import (
@@ -13,15 +11,15 @@ import (
 )
 
 const (
-	// MaxDepth is how deep the arrays and objects of a body may nest.
+	// MaxDepth bounds the nesting of arrays and objects in a body.
 	MaxDepth = 100
-	// MaxCount keeps token counts where sums and products of them are exact.
+	// MaxCount bounds token counts so that their sums and products are exact.
 	MaxCount = 1 << 40
 )
 
-// Body begins the scan of a request's body, which must be strict JSON and an
-// object. The error for what is no JSON begins with complaint, and both errors
-// tell what the object is to hold, such as "with a model and messages".
+// Body validates a request's body, which must be strict JSON and an object, and returns its initial head. The error
+// for invalid JSON begins with complaint; both errors end with holding, the expected content, such as "with a model
+// and messages".
 func Body(body []byte, complaint, holding string) (llm.Head, error) {
 	if err := rawjson.Validate(body, MaxDepth); err != nil {
 		return llm.Head{}, llm.Invalid("", complaint+": "+err.Error()+". Send one JSON object "+holding+".")
@@ -37,13 +35,12 @@ func Body(body []byte, complaint, holding string) (llm.Head, error) {
 	return h, nil
 }
 
-// Complaint is what most vendors say of a body that is no JSON.
+// Complaint is the text of most vendors for a body that is not JSON.
 const Complaint = "We could not parse the JSON body of your request"
 
-// Scan reads the head of a request whose body names its model, and hands each
-// other member to read that is neither absent nor null. Complaint and holding are
-// as in Body, names as in Members. It takes room from the heap for the head: the
-// client APIs of chat, which are asked most, do the same on their own.
+// Scan reads the head of a request whose body names its model, and passes each other member that is neither absent
+// nor null to read. complaint and holding are as in Body, names as in Members. It allocates the head; the client APIs
+// of chat, which have the most traffic, do the same without that.
 func Scan(body []byte, complaint, holding string, names rawjson.Names, read func(*llm.Head, rawjson.Member) error) (
 	llm.Head, error,
 ) {
@@ -66,9 +63,8 @@ func Scan(body []byte, complaint, holding string, names rawjson.Names, read func
 	return h, nil
 }
 
-// Members hands each member of an object to read, until that fails. None of the
-// names may stand twice or in another case; an error about one puts path before
-// it.
+// Members passes each member of an object to read until that fails. A name that appears twice or in another case is
+// an error; its parameter begins with path.
 func Members(obj []byte, names rawjson.Names, path string, read func(rawjson.Member) error) error {
 	var seen rawjson.Seen
 	for m := range rawjson.Members(obj) {
@@ -82,17 +78,16 @@ func Members(obj []byte, names rawjson.Names, path string, read func(rawjson.Mem
 	return nil
 }
 
-// Misnamed is what a client is told of a *rawjson.NameError. It puts path before
-// the field's name.
+// Misnamed converts a *rawjson.NameError to a client's error, whose parameter begins with path.
 func Misnamed(path string, err error) error {
 	e, ok := errors.AsType[*rawjson.NameError](err)
 	if !ok {
 		return err
 	}
-	return llm.Invalid(path+e.Name, "A field name is at fault: "+e.Error()+".")
+	return llm.Invalid(path+e.Name, "The "+e.Error()+".")
 }
 
-// Under is an error about a parameter that stands within another one, or nil.
+// Under prefixes the parameter of an error with the path of the enclosing one; nil stays nil.
 func Under(path string, err error) error {
 	if err == nil {
 		return nil
@@ -102,10 +97,10 @@ func Under(path string, err error) error {
 	return e
 }
 
-// SpanOf is where the value of a member stands, in the body of which it is a member.
+// SpanOf returns the position of a member's value in its body.
 func SpanOf(m rawjson.Member) llm.Span { return llm.Span{Start: m.Start, End: m.Start + len(m.Value)} }
 
-// Model reads the model of a request, and where it stands. Null is none.
+// Model reads the model of a request and its position. Null counts as absent.
 func Model(h *llm.Head, m rawjson.Member) error {
 	h.ModelSpan = SpanOf(m)
 	if !rawjson.Present(m.Value) {

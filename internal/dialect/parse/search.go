@@ -5,13 +5,13 @@ import (
 	"weir/internal/rawjson"
 )
 
-// ReadPlace reads where the user is, of an object that Anthropic and OpenAI share.
+// ReadPlace reads the user's location from an object that Anthropic and OpenAI share.
 func ReadPlace(s *llm.WebSearch, v []byte) {
 	s.City, s.Region = rawjson.Text(rawjson.Get(v, "city")), rawjson.Text(rawjson.Get(v, "region"))
 	s.Country, s.Timezone = rawjson.Text(rawjson.Get(v, "country")), rawjson.Text(rawjson.Get(v, "timezone"))
 }
 
-// StringsIn returns the strings of a list, and leaves out empty ones and all else.
+// StringsIn returns the non-empty strings of a list and skips all other elements.
 func StringsIn(v []byte) (list []string) {
 	for _, e := range rawjson.Elements(v) {
 		if s := rawjson.Text(e); s != "" {
@@ -21,11 +21,11 @@ func StringsIn(v []byte) (list []string) {
 	return list
 }
 
-// MaxSources bounds what is read of a list of sources, citations or queries: what is read takes many times the memory of
-// the least element. Further ones are passed over.
+// MaxSources bounds the sources, citations or queries read from a list, because each takes many times the memory of
+// the smallest element. Further ones are skipped.
 const MaxSources = 4096
 
-// Sources are those of a list, so many at most. An element that names nothing is none.
+// Sources reads at most that many sources from a list. It skips empty ones.
 func Sources(list []byte, most int, source func(v []byte) llm.Source) (all []llm.Source) {
 	for _, v := range rawjson.Elements(list) {
 		if len(all) >= most {
@@ -38,7 +38,7 @@ func Sources(list []byte, most int, source func(v []byte) llm.Source) (all []llm
 	return all
 }
 
-// BlockClaims returns the citations of a whole block of text as claims. The function source reads what one names.
+// BlockClaims returns the citations of a whole block of text as claims. source reads one citation.
 func BlockClaims(text string, citations []byte, source func(v []byte) llm.Source) (claims []llm.Claim) {
 	for _, s := range Sources(citations, MaxSources, source) {
 		claims = append(claims, llm.Claim{End: len(text), Source: s})
@@ -46,7 +46,7 @@ func BlockClaims(text string, citations []byte, source func(v []byte) llm.Source
 	return claims
 }
 
-// Queries are those of a search.
+// Queries reads the queries of a search.
 func Queries(list []byte) (all []string) {
 	for _, v := range rawjson.Elements(list) {
 		if query := rawjson.Text(v); query != "" && len(all) < MaxSources {

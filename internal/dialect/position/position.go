@@ -1,8 +1,8 @@
-// Package position converts places in a text that grows between bytes and characters, without keeping the text. Wire
-// formats count differently: Google counts the bytes of UTF-8, OpenAI and Cohere count characters. Recorded answers of
-// OpenAI's with characters of three bytes show that (https://github.com/vercel/ai,
-// packages/openai/src/responses/__fixtures__ at ed857f50). None has a character beyond the BMP; such a character counts
-// once here, as in Python, the language of its examples.
+// Package position converts positions in a growing text between bytes and characters, without storing the text. Wire
+// formats count differently: Google counts bytes of UTF-8, OpenAI and Cohere count characters. Recorded answers of
+// OpenAI with characters of three bytes show that (https://github.com/vercel/ai,
+// packages/openai/src/responses/__fixtures__ at ed857f50). None has a character beyond the BMP; such a character
+// counts as one here, as in Python, the language of its examples.
 package position
 
 import (
@@ -10,23 +10,23 @@ import (
 	"unicode/utf8"
 )
 
-// maxRuns bounds the runs of a text. Places behind more are not known.
+// maxRuns bounds the runs of a text. Positions after more runs are unknown.
 const maxRuns = 1 << 16
 
-// Text is a text by the number of bytes that its characters take. The zero Text is empty. A character is a code point.
+// Text stores the widths of a text's characters, that is, code points, in bytes. The zero Text is empty.
 type Text struct {
 	bytes, characters int
 	width             int // of the characters of the last run, in bytes; 0 before the first
 	runs              []run
-	first             [1]run // the only one of an English text
+	first             [1]run // the only run of an English text
 	full              bool
 }
 
-// run is where characters of another width begin. Characters of no width are in the text that is written and not in the
-// one that places are told of.
+// run is the start of characters of another width. Characters of width 0 are in the written text but not in the one
+// to which positions refer.
 type run struct{ bytes, characters, width int }
 
-// Add adds a piece to the end of the text.
+// Add appends a piece to the text.
 func (t *Text) Add(s string) {
 	for len(s) > 0 {
 		n, width := alike(s)
@@ -37,7 +37,7 @@ func (t *Text) Add(s string) {
 	}
 }
 
-// Insert adds characters of which places know nothing.
+// Insert appends characters that positions do not count.
 func (t *Text) Insert(s string) {
 	if s != "" {
 		t.begin(0)
@@ -46,8 +46,8 @@ func (t *Text) Insert(s string) {
 	}
 }
 
-// alike is the length of the characters of one width with which the text begins, and that width. A byte that is not
-// UTF-8 is a character.
+// alike returns the length and the width of the leading characters of one width. A byte that is not UTF-8 counts as a
+// character.
 func alike(s string) (n, width int) {
 	for n < len(s) {
 		size := 1
@@ -78,13 +78,13 @@ func (t *Text) begin(width int) {
 	t.runs = append(t.runs, run{t.bytes, t.characters, width})
 }
 
-// Bytes is the length of the text in bytes.
+// Bytes returns the length of the text in bytes.
 func (t *Text) Bytes() int { return t.bytes }
 
-// Characters is the length of the text in characters, of those that were inserted too.
+// Characters returns the length of the text in characters, including inserted ones.
 func (t *Text) Characters() int { return t.characters }
 
-// ToCharacters is the number of characters before that many bytes, which are at most those of the text.
+// ToCharacters returns the number of characters in that many bytes, at most all of them.
 func (t *Text) ToCharacters(bytes int) int {
 	i := sort.Search(len(t.runs), func(i int) bool { return t.runs[i].bytes > bytes }) - 1
 	if i < 0 || bytes >= t.bytes {
@@ -94,7 +94,7 @@ func (t *Text) ToCharacters(bytes int) int {
 	return r.characters + (bytes-r.bytes)/max(r.width, 1)
 }
 
-// ToBytes is the number of bytes before that many characters, which are at most those of the text.
+// ToBytes returns the number of bytes in that many characters, at most all of them.
 func (t *Text) ToBytes(characters int) int {
 	i := sort.Search(len(t.runs), func(i int) bool { return t.runs[i].characters > characters }) - 1
 	if i < 0 || characters >= t.characters {
@@ -104,13 +104,13 @@ func (t *Text) ToBytes(characters int) int {
 	return r.bytes + (characters-r.characters)*r.width
 }
 
-// Texts are the texts of an answer's choices. The zero Texts are empty.
+// Texts holds the texts of an answer's choices. The zero Texts are empty.
 type Texts struct {
 	first Text
 	more  map[int]*Text
 }
 
-// Of is the text of a choice, of which there are as many as the wire format bounds them to.
+// Of returns the text of a choice. The wire format bounds the number of choices.
 func (t *Texts) Of(choice int) *Text {
 	if choice == 0 {
 		return &t.first

@@ -1,10 +1,8 @@
-// Package proof carries what a vendor signs of its model's thinking through the
-// wire formats of others, so that it comes back to that vendor in later turns
-// and to nobody else: every vendor refuses what another one has signed.
+// Package proof carries a vendor's signatures of its model's thinking through the wire formats of other vendors, so
+// that they return only to that vendor in later requests: every vendor refuses signatures of another.
 //
-// A sealed proof stands where a format has a place for one of its own. It begins
-// with a mark that no vendor's own proof begins with: those are base64, which
-// has no dot.
+// A sealed signature is in a format's own field for signatures. It begins with a mark that no vendor's own signature
+// has, because those are base64, which has no dot.
 package proof
 
 import (
@@ -16,32 +14,31 @@ import (
 	"weir/internal/llm"
 )
 
-// mark begins a sealed proof. Its six bytes are eight of base64.
+// mark begins a sealed signature. Its six bytes are eight of base64.
 const (
 	mark       = "weir1."
 	markBase64 = "d2VpcjEu"
 )
 
-// What a proof belongs to, where that is not the thinking beside which it stands.
+// The object of a signature if it is not the thinking next to it.
 const (
 	// OfText is the text before it.
 	OfText = "text"
-	// OfCall begins the words for a tool call, which its id ends.
+	// OfCall is followed by the id of a tool call.
 	OfCall = "call:"
 )
 
-// Proof is what a vendor signed.
+// Proof is a signature with its maker.
 type Proof struct {
-	Maker               string // the wire format of the vendor; empty for nobody known
+	Maker               string // the wire format of the vendor; empty for unknown
 	Of                  string // OfText, or OfCall and an id; empty for thinking
 	Signature, Redacted string // as in llm.Part
 }
 
-// IsForeign reports whether the wire format of that name is not the one of whoever
-// made a proof. Nobody known is nobody foreign.
+// IsForeign reports whether a signature is known to be another wire format's than the given one.
 func IsForeign(maker, format string) bool { return maker != "" && maker != format }
 
-// Seal is the proof as one string without white space, if its parts have none.
+// Seal returns the signature as one string, without white space if its fields have none.
 func Seal(p Proof) string {
 	var b strings.Builder
 	for _, s := range []string{
@@ -53,13 +50,13 @@ func Seal(p Proof) string {
 	return b.String()
 }
 
-// SealPart seals what is signed of a part of that kind.
+// SealPart seals the signature of a part of that kind.
 func SealPart(p *llm.Part) string {
 	return Seal(Proof{Maker: p.Maker, Signature: p.Signature, Redacted: p.Redacted})
 }
 
-// SealLoose seals the signature of a text or of a tool call, so that it can stand
-// apart from it; empty for a part without one.
+// SealLoose seals the signature of a text or of a tool call so that it can be separate from it; empty for a part
+// without one.
 func SealLoose(p *llm.Part) string {
 	switch {
 	case p.Signature == "":
@@ -71,10 +68,10 @@ func SealLoose(p *llm.Part) string {
 	return ""
 }
 
-// IsSealed reports whether s may be a sealed proof.
+// IsSealed reports whether s may be a sealed signature.
 func IsSealed(s string) bool { return strings.HasPrefix(s, mark) }
 
-// Open reads a sealed proof. It reports false for what is none.
+// Open reads a sealed signature; false for any other string.
 func Open(s string) (p Proof, ok bool) {
 	rest, ok := strings.CutPrefix(s, mark)
 	if !ok {
@@ -97,10 +94,10 @@ func Open(s string) (p Proof, ok bool) {
 	return p, true
 }
 
-// Base64 is a sealed proof for a format whose proofs are bytes.
+// Base64 encodes a sealed signature for a format whose signatures are bytes.
 func Base64(sealed string) string { return base64.StdEncoding.EncodeToString([]byte(sealed)) }
 
-// OpenBase64 reads a sealed proof in base64, in the standard alphabet.
+// OpenBase64 reads a sealed signature in base64, in the standard alphabet.
 func OpenBase64(s string) (p Proof, ok bool) {
 	if !strings.HasPrefix(s, markBase64) {
 		return p, false
@@ -112,14 +109,13 @@ func OpenBase64(s string) (p Proof, ok bool) {
 	return Open(string(b))
 }
 
-// Within reports whether a body may hold a sealed proof, in base64 or not.
+// Within reports whether a body may contain a sealed signature, in base64 or not.
 func Within(body []byte) bool {
 	return bytes.Contains(body, []byte(mark)) || bytes.Contains(body, []byte(markBase64))
 }
 
-// Read opens what a thought has for its proof: a sealed one, or one of the wire
-// format of that name. A sealed one that belongs to another part is loose, and
-// leaves nothing of the thought.
+// Read opens the signature of thinking: a sealed one, or one of the given wire format. A sealed signature of another
+// part is loose, and the thinking is then empty.
 func Read(p *llm.Part, format string) (of Proof, loose bool) {
 	sealed, ok := Open(p.Redacted)
 	if !ok {
@@ -133,16 +129,14 @@ func Read(p *llm.Part, format string) (of Proof, loose bool) {
 	return sealed, sealed.Of != ""
 }
 
-// Loose is a proof of a part of a message that stood apart from it, behind so
-// many of the parts.
+// Loose is a signature that was separate from its part, after that many parts of the message.
 type Loose struct {
 	Proof
 	Behind int
 }
 
-// Attach gives loose proofs to the parts of the message that they belong to.
-// What belongs to none is left out. It looks at each part once: a client may
-// send a hundred thousand of both.
+// Attach adds loose signatures to their parts in the message, and drops those without a part. It takes linear time,
+// because a client may send a hundred thousand of both.
 func Attach(parts []llm.Part, loose []Loose) {
 	if len(loose) == 0 {
 		return
@@ -155,10 +149,10 @@ func Attach(parts []llm.Part, loose []Loose) {
 	}
 }
 
-// owners are the parts of a message that a proof can belong to.
+// owners indexes the parts of a message that can have a signature.
 type owners struct {
-	calls map[string]*llm.Part // the first of each id
-	texts []*llm.Part          // by the number of parts before: the last text of these
+	calls map[string]*llm.Part // the first part with each id
+	texts []*llm.Part          // the last text among that many leading parts
 }
 
 func ownersIn(parts []llm.Part) owners {
@@ -178,7 +172,7 @@ func ownersIn(parts []llm.Part) owners {
 	return o
 }
 
-// find is the part that a proof belongs to, or nil.
+// find returns the part of a signature, or nil.
 func (o *owners) find(l *Loose) *llm.Part {
 	if id, isCall := strings.CutPrefix(l.Of, OfCall); isCall {
 		return o.calls[id]

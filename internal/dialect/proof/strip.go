@@ -6,8 +6,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Edit is the array arr with each element as change makes it; without those that
-// it makes nil. Where it changes nothing, it is arr itself.
+// Edit returns the array arr with each element changed by a function, which drops elements by returning nil. It
+// returns arr itself if nothing changed.
 func Edit(arr []byte, change func(element []byte) []byte) []byte {
 	out, changed := []byte{'['}, false
 	for _, e := range rawjson.Elements(arr) {
@@ -27,8 +27,7 @@ func Edit(arr []byte, change func(element []byte) []byte) []byte {
 	return append(out, ']')
 }
 
-// EditMember is the object obj with its array of that name edited; nil where
-// nothing is left of that, though there was something.
+// EditMember returns the object obj with the named array edited; nil if the edited array became empty.
 func EditMember(obj []byte, name string, change func(element []byte) []byte) []byte {
 	arr := rawjson.Get(obj, name)
 	if rawjson.KindOf(arr) != rawjson.Array {
@@ -44,9 +43,8 @@ func EditMember(obj []byte, name string, change func(element []byte) []byte) []b
 	return rawjson.Splice(nil, obj, rawjson.Set(obj, name, edited))
 }
 
-// Strip is a body, of which the conversation is the array of that name, with
-// each element of that as change makes it. It is body itself where no proof is
-// sealed within.
+// Strip edits the elements of the conversation in the named array of a body. It returns body itself if it contains no
+// sealed signature.
 func Strip(body []byte, name string, change func(element []byte) []byte) []byte {
 	if !Within(body) {
 		return body

@@ -1,4 +1,4 @@
-// Package registry lists the wire formats that this build speaks.
+// Package registry lists the wire formats of this build.
 package registry
 
 import (
@@ -13,7 +13,7 @@ import (
 	"weir/internal/dialect/responses"
 )
 
-// All are the wire formats, each in one line.
+// All returns the wire formats, each in one line.
 func All() dialect.Set {
 	chat := openai.Dialect()
 	return dialect.NewSet(

@@ -7,7 +7,7 @@ import (
 	"weir/internal/llm"
 )
 
-// UncitedResults asks that no document in a tool's result is to be cited.
+// UncitedResults forbids citations of documents in tool results.
 type UncitedResults struct{}
 
 // Broken returns the first message with such a document.
@@ -24,7 +24,7 @@ func hasCited(p llm.Part) bool {
 	return p.Result != nil && slices.ContainsFunc(p.Result.Parts, isCited)
 }
 
-// isCited reports whether a part is a document that is to be cited, and no result of a search.
+// isCited reports whether a part is a document that must be cited. Search results do not count.
 func isCited(p llm.Part) bool {
 	if e := p.Elsewhere; e != nil {
 		return slices.ContainsFunc(e.Parts, isCited)
@@ -32,7 +32,7 @@ func isCited(p llm.Part) bool {
 	return p.IsCited() && p.Media.Document.Source == ""
 }
 
-// Fit leaves the wish out.
+// Fit removes the request for citations.
 func (UncitedResults) Fit(f *Fitting) error {
 	f.results(func(r *llm.ToolResult) {
 		if !slices.ContainsFunc(r.Parts, isCited) {
@@ -51,7 +51,7 @@ func (UncitedResults) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example has one.
+// Example returns a request with such a document.
 func (UncitedResults) Example() *llm.Request {
 	r := saying("hello")
 	r.Tools = []llm.Tool{{Name: "f", Parameters: []byte(`{"type":"object"}`)}}
@@ -66,4 +66,4 @@ func (UncitedResults) Example() *llm.Request {
 	return r
 }
 
-func (UncitedResults) String() string { return "Documents in results of tools are not to be cited" }
+func (UncitedResults) String() string { return "Documents in tool results are not cited" }

@@ -8,12 +8,12 @@ import (
 	"weir/internal/rawjson"
 )
 
-// NoCustomTools asks for functions alone: no tools of OpenAI's type custom, and no calls of such.
+// NoCustomTools allows only functions: no tools of OpenAI's type custom and no calls of such tools.
 type NoCustomTools struct{}
 
 const custom = "custom"
 
-// Broken is the first tool, or the first message with a call.
+// Broken returns the first such tool, or the first message with such a call.
 func (NoCustomTools) Broken(r *llm.Request, _ []byte) string {
 	if i := slices.IndexFunc(r.Tools, isCustomTool); i >= 0 {
 		return fmt.Sprintf("tools.%d", i)
@@ -36,11 +36,12 @@ func isCustomCall(p llm.Part) bool {
 	})
 }
 
-// Fit writes earlier calls as those of functions. It refuses a tool: the client would be answered with a call of a function.
+// Fit rewrites earlier calls as function calls. It refuses a custom tool, because the client would receive a function
+// call.
 func (NoCustomTools) Fit(f *Fitting) error {
 	if i := slices.IndexFunc(f.Tools, isCustomTool); i >= 0 {
-		return llm.Invalid(fmt.Sprintf("tools[%d]", i), "The model's API takes functions alone. Offer a function with one "+
-			"argument, or choose a model that takes custom tools.")
+		return llm.Invalid(fmt.Sprintf("tools[%d]", i), "The model accepts only functions as tools. "+
+			"Offer a function with one argument, or choose a model that accepts custom tools.")
 	}
 	for i := range f.Messages {
 		for j := range f.Messages[i].Parts {
@@ -54,7 +55,7 @@ func (NoCustomTools) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example has a call.
+// Example returns a request with such a call.
 func (NoCustomTools) Example() *llm.Request {
 	r := saying("patch it")
 	function := llm.ToolCall{ID: "AbCdEfGh9", Name: "patch", Arguments: `{"input":"x"}`}
@@ -64,17 +65,20 @@ func (NoCustomTools) Example() *llm.Request {
 		Kind: llm.PartToolCall, Call: &call,
 		Elsewhere: &llm.PartElsewhere{Parts: []llm.Part{{Kind: llm.PartToolCall, Call: &function}}},
 	}}}, llm.Message{Role: llm.RoleTool, Parts: []llm.Part{{
-		Kind: llm.PartToolResult, Result: &llm.ToolResult{CallID: call.ID, Parts: []llm.Part{{Kind: llm.PartText, Text: "done"}}},
+		Kind:   llm.PartToolResult,
+		Result: &llm.ToolResult{CallID: call.ID, Parts: []llm.Part{{Kind: llm.PartText, Text: "done"}}},
 	}}})
 	return r
 }
 
-func (NoCustomTools) String() string { return "All tools are functions: none is of the type `custom`" }
+func (NoCustomTools) String() string {
+	return "All tools are functions: the type `custom` is not accepted"
+}
 
-// NoFunctions asks that functions are offered as tools, and not in the list from before there were tools.
+// NoFunctions forbids the deprecated list of functions: functions must be in the list of tools.
 type NoFunctions struct{}
 
-// Broken is the list.
+// Broken returns the name of the list.
 func (NoFunctions) Broken(r *llm.Request, _ []byte) string {
 	if r.ExtraOf != chat || r.Elsewhere == nil || !r.Elsewhere.Called.Legacy {
 		return ""
@@ -82,13 +86,13 @@ func (NoFunctions) Broken(r *llm.Request, _ []byte) string {
 	return "functions"
 }
 
-// Fit refuses it: the client would be answered with calls that it does not know.
+// Fit refuses it, because the client would receive calls in a form that it does not know.
 func (NoFunctions) Fit(*Fitting) error {
-	return llm.Invalid("functions", "The model's API takes no functions beside tools. Offer them as tools, or choose "+
-		"a model that takes functions.")
+	return llm.Invalid("functions", "The model does not accept the field functions. Send them as tools, or choose "+
+		"a model that accepts functions.")
 }
 
-// Example has one function.
+// Example returns a request with one function.
 func (NoFunctions) Example() *llm.Request {
 	r := saying("hello")
 	r.ExtraOf, r.Tools = chat, []llm.Tool{{Name: "f", Parameters: []byte(`{"type":"object"}`)}}
@@ -96,4 +100,4 @@ func (NoFunctions) Example() *llm.Request {
 	return r
 }
 
-func (NoFunctions) String() string { return "Functions are offered as `tools`, not as `functions`" }
+func (NoFunctions) String() string { return "Functions are listed in `tools`, not in `functions`" }

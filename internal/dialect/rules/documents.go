@@ -8,10 +8,10 @@ import (
 	"weir/internal/llm"
 )
 
-// NoDocuments asks for messages without documents.
+// NoDocuments forbids documents in messages.
 type NoDocuments struct{}
 
-// Broken returns the first message that has one.
+// Broken returns the first message with a document.
 func (NoDocuments) Broken(r *llm.Request, _ []byte) string {
 	for i := range r.Messages {
 		if slices.ContainsFunc(r.Messages[i].Parts, hasDocument) {
@@ -21,16 +21,16 @@ func (NoDocuments) Broken(r *llm.Request, _ []byte) string {
 	return ""
 }
 
-// hasDocument reports whether a part is a document, or a tool's result that has one. A file in a vendor's own form
-// counts as none: nothing is known of it.
+// hasDocument reports whether a part is a document or a tool result with one. A file in a vendor's own form does not
+// count, because its content is unknown.
 func hasDocument(p llm.Part) bool {
 	m := p.Media
 	return p.Kind == llm.PartDocument && m != nil && (m.Data != "" || m.URL != "" || m.FileID != "") ||
 		p.Result != nil && slices.ContainsFunc(p.Result.Parts, hasDocument)
 }
 
-// Fit writes documents that are text as text. Of others it refuses those that the user's last question is about, and
-// leaves out those before it: the answers about them are in the conversation.
+// Fit converts text documents to text. It refuses other documents from the user's last question on, and replaces
+// earlier ones by a note, because the conversation has the answers about them.
 func (NoDocuments) Fit(f *Fitting) error {
 	texts := func(parts []llm.Part) []llm.Part {
 		plain, cited := llm.Uncited(parts, nil)
@@ -47,8 +47,8 @@ func (NoDocuments) Fit(f *Fitting) error {
 			continue
 		}
 		if i >= asked {
-			return llm.Invalid(fmt.Sprintf("messages[%d].content", i), "The model's API takes no documents. Send the "+
-				"document's text, or choose a model that reads documents.")
+			return llm.Invalid(fmt.Sprintf("messages[%d].content", i), "The model does not accept documents. Send the "+
+				"document's text, or choose a model that accepts documents.")
 		}
 		f.Drop("documents")
 		f.Messages[i].Parts = withoutDocuments(f.Messages[i].Parts)
@@ -56,8 +56,7 @@ func (NoDocuments) Fit(f *Fitting) error {
 	return nil
 }
 
-// lastQuestion returns the index of the last message in which the user says something beside results of tools; 0 for
-// none.
+// lastQuestion returns the index of the user's last message that is not a tool result; 0 for none.
 func lastQuestion(messages []llm.Message) int {
 	for i := len(messages) - 1; i > 0; i-- {
 		m := &messages[i]
@@ -68,7 +67,7 @@ func lastQuestion(messages []llm.Message) int {
 	return 0
 }
 
-// withoutDocuments returns parts with words in place of documents.
+// withoutDocuments returns the parts with a note in place of each document.
 func withoutDocuments(parts []llm.Part) []llm.Part {
 	parts = slices.Clone(parts)
 	for i := range parts {
@@ -88,7 +87,7 @@ func withoutDocuments(parts []llm.Part) []llm.Part {
 	return parts
 }
 
-// Example has one that is text.
+// Example returns a request with a text document.
 func (NoDocuments) Example() *llm.Request {
 	r := saying("hello")
 	r.Messages[0].Parts = append(r.Messages[0].Parts, llm.Part{
@@ -97,4 +96,4 @@ func (NoDocuments) Example() *llm.Request {
 	return r
 }
 
-func (NoDocuments) String() string { return "There are no documents" }
+func (NoDocuments) String() string { return "Messages contain no documents" }

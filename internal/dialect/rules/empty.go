@@ -8,12 +8,12 @@ import (
 	"weir/internal/llm"
 )
 
-// NoEmptyTexts asks that each message has a content, and each text in it some words.
+// NoEmptyTexts forbids messages without content and empty texts.
 type NoEmptyTexts struct {
-	Blank bool // white space alone is no text, nor is it one in a tool's result
+	Blank bool // also forbids texts of only white space, and both in tool results
 }
 
-// Broken is the first text that has none, or message that has nothing.
+// Broken returns the first empty text or empty message.
 func (a NoEmptyTexts) Broken(r *llm.Request, _ []byte) string {
 	for i := range r.Messages {
 		parts := r.Messages[i].Parts
@@ -31,7 +31,7 @@ func (a NoEmptyTexts) isBroken(p llm.Part) bool {
 	return a.isEmpty(p) || a.Blank && p.Result != nil && slices.ContainsFunc(p.Result.Parts, a.isEmpty)
 }
 
-// isEmpty reports whether a part is a text without words. Google takes one that it has signed.
+// isEmpty reports whether a part is an empty text. Google accepts an empty text with its own signature.
 func (a NoEmptyTexts) isEmpty(p llm.Part) bool {
 	if a.Blank {
 		return isWords(&p) && strings.TrimSpace(p.Text) == ""
@@ -40,7 +40,7 @@ func (a NoEmptyTexts) isEmpty(p llm.Part) bool {
 	return isWords(&p) && p.Text == "" && !signed
 }
 
-// Fit leaves them out.
+// Fit removes them.
 func (a NoEmptyTexts) Fit(f *Fitting) error {
 	if a.Blank {
 		f.results(func(r *llm.ToolResult) { r.Parts = slices.DeleteFunc(slices.Clone(r.Parts), a.isEmpty) })
@@ -59,7 +59,7 @@ func (a NoEmptyTexts) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example has an empty text before another.
+// Example returns a request with an empty text before another text.
 func (NoEmptyTexts) Example() *llm.Request {
 	r := saying("")
 	r.Messages[0].Parts = append(r.Messages[0].Parts, llm.Part{Kind: llm.PartText, Text: "hello"})
@@ -68,15 +68,15 @@ func (NoEmptyTexts) Example() *llm.Request {
 
 func (a NoEmptyTexts) String() string {
 	if a.Blank {
-		return "No message and no text is empty, or white space alone"
+		return "No message and no text is empty or only white space"
 	}
 	return "No message and no text is empty"
 }
 
-// SomethingSaid asks for a message that is no system's.
+// SomethingSaid requires a message that is not a system message.
 type SomethingSaid struct{}
 
-// Broken is the field of the conversation where it has none, but for what was thought.
+// Broken returns the messages field if the conversation has no such message with content other than thinking.
 func (SomethingSaid) Broken(r *llm.Request, _ []byte) string {
 	if r.Embedding != nil {
 		return "" // its texts are not messages
@@ -90,15 +90,17 @@ func (SomethingSaid) Broken(r *llm.Request, _ []byte) string {
 	return "messages"
 }
 
-// Fit refuses: there is nothing to answer.
+// Fit refuses the request, because there is nothing to answer.
 func (SomethingSaid) Fit(*Fitting) error {
-	return llm.Invalid("messages", "The messages hold nothing that the user or the assistant says. The provider of this model "+
-		"needs a message that is not a system one, and not empty.")
+	return llm.Invalid("messages", "The messages contain nothing from the user or the assistant. Add a "+
+		"message that is neither a system message nor empty.")
 }
 
-// Example has a message of the system alone.
+// Example returns a request with only a system message.
 func (SomethingSaid) Example() *llm.Request {
 	return &llm.Request{Messages: []llm.Message{says(llm.RoleSystem, "Be brief.")}}
 }
 
-func (SomethingSaid) String() string { return "The user, or the assistant, says something" }
+func (SomethingSaid) String() string {
+	return "At least one message is neither empty nor a system message"
+}

@@ -6,30 +6,30 @@ import (
 	"weir/internal/llm"
 )
 
-// Fitting is a request that is being fitted to its target: a copy, with its messages and tools. What was given stays as it
-// is.
+// Fitting is a copy of a request that is being fitted to its target. Changes do not affect the original.
 type Fitting struct {
 	*llm.Request
-	parts  map[int]bool      // the messages whose parts are copies
-	names  map[string]string // the client's names of tools, by those that are sent
-	called map[string]string // the other way round
+	parts  map[int]bool      // the indexes of messages whose parts are copies
+	names  map[string]string // the client's names of tools, by the names sent to the provider
+	called map[string]string // the reverse of names
 }
 
-// newFitting is a copy of what changes may be written to.
+// newFitting copies the parts of a request that rules may change.
 func newFitting(r *llm.Request) *Fitting {
 	other := *r
-	other.Messages, other.Tools, other.LeftOut = slices.Clone(r.Messages), slices.Clone(r.Tools), slices.Clone(r.LeftOut)
+	other.Messages, other.Tools = slices.Clone(r.Messages), slices.Clone(r.Tools)
+	other.LeftOut = slices.Clone(r.LeftOut)
 	return &Fitting{Request: &other, parts: map[int]bool{}}
 }
 
-// Drop names what was left out or changed.
+// Drop records the name of something that was omitted or changed.
 func (f *Fitting) Drop(what string) {
 	if !slices.Contains(f.LeftOut, what) {
 		f.LeftOut = append(f.LeftOut, what)
 	}
 }
 
-// part is where message i has its part j, to be changed.
+// part returns part j of message i for writing.
 func (f *Fitting) part(i, j int) *llm.Part {
 	m := &f.Messages[i]
 	if !f.parts[i] {
@@ -38,7 +38,7 @@ func (f *Fitting) part(i, j int) *llm.Part {
 	return &m.Parts[j]
 }
 
-// calls replaces tool calls by what change makes of them.
+// calls replaces tool calls by changed copies.
 func (f *Fitting) calls(change func(c *llm.ToolCall)) {
 	for i := range f.Messages {
 		for j := range f.Messages[i].Parts {
@@ -51,7 +51,7 @@ func (f *Fitting) calls(change func(c *llm.ToolCall)) {
 	}
 }
 
-// results replaces results of tools by what change makes of them.
+// results replaces tool results by changed copies.
 func (f *Fitting) results(change func(r *llm.ToolResult)) {
 	for i := range f.Messages {
 		for j := range f.Messages[i].Parts {
@@ -64,7 +64,7 @@ func (f *Fitting) results(change func(r *llm.ToolResult)) {
 	}
 }
 
-// rename has a tool of the client's be called otherwise at the target.
+// rename records the name under which a client's tool is sent to the target.
 func (f *Fitting) rename(name, sent string) {
 	if f.names == nil {
 		f.names, f.called = map[string]string{}, map[string]string{}

@@ -6,10 +6,10 @@ import (
 	"weir/internal/llm"
 )
 
-// NoForcedTools asks for requests that leave it to the model whether it calls a tool, which is all that there is.
+// NoForcedTools forbids forced tool calls: the vendor's API leaves the choice to the model.
 type NoForcedTools struct{}
 
-// Broken is the field of a choice that forces a call of a tool that is offered.
+// Broken returns the field of a choice that forces the call of an offered tool.
 func (NoForcedTools) Broken(r *llm.Request, _ []byte) string {
 	if forced(r) == nil {
 		return ""
@@ -17,7 +17,7 @@ func (NoForcedTools) Broken(r *llm.Request, _ []byte) string {
 	return "tool_choice"
 }
 
-// forced are the tools of which one has to be called.
+// forced returns the tools of which the model must call one.
 func forced(r *llm.Request) []llm.Tool {
 	switch c := r.ToolChoice; {
 	case c == nil:
@@ -33,7 +33,7 @@ func forced(r *llm.Request) []llm.Tool {
 	return nil
 }
 
-// Fit offers these alone, and asks for a call in words.
+// Fit offers only these tools, and instructs the model to call one.
 func (NoForcedTools) Fit(f *Fitting) error {
 	f.Tools = slices.Clone(forced(f.Request))
 	words := "Call one of the tools now, and say nothing else."
@@ -46,7 +46,7 @@ func (NoForcedTools) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example forces a call.
+// Example returns a request that forces a call.
 func (NoForcedTools) Example() *llm.Request {
 	r := saying("call it")
 	r.Tools = []llm.Tool{{Name: "f", Parameters: []byte(`{"type":"object"}`)}}
@@ -55,5 +55,5 @@ func (NoForcedTools) Example() *llm.Request {
 }
 
 func (NoForcedTools) String() string {
-	return "Whether a tool is called is left to the model: a forced call is asked for in words"
+	return "Tool calls cannot be forced: an instruction to the model requests them instead"
 }

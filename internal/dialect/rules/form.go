@@ -11,19 +11,19 @@ import (
 	"weir/internal/llm"
 )
 
-// Form is how a vendor wants an id or a name to look. The zero Form takes none.
+// Form describes the valid form of an id or a name. The zero Form accepts nothing.
 type Form struct {
-	// Signs are the characters that it may have beside letters and digits of ASCII; AnySign for all characters.
+	// Signs are the allowed characters in addition to ASCII letters and digits; AnySign allows all.
 	Signs string
-	// NoDigitFirst is whether its first character is a letter or "_".
+	// NoDigitFirst requires a letter or "_" as the first character.
 	NoDigitFirst bool
 	Least, Most  int // characters
 }
 
-// AnySign stands for all characters.
+// AnySign allows all characters.
 const AnySign = "any"
 
-// Holds reports whether a text looks so.
+// Holds reports whether a text has the form.
 func (f *Form) Holds(s string) bool {
 	n := utf8.RuneCountInString(s)
 	if n < f.Least || n > f.Most || f.NoDigitFirst && !f.begins(s) {
@@ -40,11 +40,11 @@ func (f *Form) begins(s string) bool {
 	return s != "" && (s[0] == '_' || isAlphanumeric(s[0]) && (s[0] < '0' || s[0] > '9'))
 }
 
-// hashed is how many letters and digits tell apart texts that were made to look alike: 65 bits of a hash, cut to 64.
+// hashed is the number of letters and digits in a hash that distinguishes generated texts: 65 bits, cut to 64.
 const hashed = 11
 
-// Make returns a text that looks so for one that does not: the same for the same text, and another for another. Where
-// there is room, it begins as the text does.
+// Make derives a text of the form from one that does not have it: equal texts give equal results, different texts
+// different ones. If the form allows enough characters, the result begins like the text.
 func (f *Form) Make(s string) string {
 	if f.Most <= 2*hashed || f.Signs == "" {
 		return hash(s, min(f.Most, hashed))
@@ -61,15 +61,15 @@ func (f *Form) Make(s string) string {
 	return clean[:min(len(clean), f.Most-hashed-1)] + "_" + hash(s, hashed)
 }
 
-// hash returns n letters and digits of a hash of a text; at most hashed of them differ.
+// hash returns n letters and digits of a text's hash; at most hashed of them vary.
 func hash(s string, n int) string {
 	sum := sha256.Sum256([]byte(s))
 	digits := []byte(llm.Base62(binary.BigEndian.Uint64(sum[:]), n))
-	slices.Reverse(digits) // as former versions have it in conversations
+	slices.Reverse(digits) // the order of former versions, whose ids are in conversations
 	return string(digits)
 }
 
-// String says how it looks.
+// String describes the form in words.
 func (f *Form) String() string {
 	length := fmt.Sprintf("%d to %d characters", f.Least, f.Most)
 	if f.Least == f.Most {

@@ -2,10 +2,10 @@ package rules
 
 import "weir/internal/llm"
 
-// aroundMessage is how many bytes a message has in a body beside its text, at most those that a vendor puts around it.
+// aroundMessage is an upper bound of a message's size in a body without its text, in bytes.
 const aroundMessage = 64
 
-// Growth is how many bytes longer a request may be in a body once it was fitted. A token has a byte or more.
+// Growth returns an upper bound of the bytes that Fit adds to a request's body. A token has at least one byte.
 func Growth(before, after *llm.Request) int64 {
 	if before == after {
 		return 0
@@ -13,7 +13,7 @@ func Growth(before, after *llm.Request) int64 {
 	return max(0, sizeOf(after)-sizeOf(before))
 }
 
-// sizeOf is how many bytes of a request Fit may change.
+// sizeOf returns the number of bytes of a request that Fit may change.
 func sizeOf(r *llm.Request) (n int64) {
 	for name := range toolNames(r) {
 		n += int64(len(name))

@@ -6,12 +6,13 @@ import (
 	"weir/internal/llm"
 )
 
-// logprobs returns the rules of models that tell no log probabilities, and of vendors that refuse the wish for them.
+// logprobs returns the rules of models that report no log probabilities and of vendors that refuse requests for them.
 func logprobs() []Rule {
 	return []Rule{
 		{
 			Name: "openai-logprobs", Of: []Of{
-				{Format: chat, Models: thinkers, Except: []string{"chat"}}, {Format: responses, Models: thinkers, Except: []string{"chat"}},
+				{Format: chat, Models: thinkers, Except: []string{"chat"}}, {Format: responses, Models: thinkers,
+					Except: []string{"chat"}},
 			},
 			Ask: NoLogprobs{}, Says: "%s are not supported with reasoning models.",
 			Source: "https://github.com/vllm-project/vllm/pull/23319", Seen: "2026-11-29",
@@ -22,8 +23,10 @@ func logprobs() []Rule {
 			Source: "https://github.com/BerriAI/litellm/issues/31600", Seen: "2026-11-29",
 		},
 		{
-			Name: "deepseek-logprobs", Of: []Of{{Provider: "deepseek", Format: chat, Models: []string{"deepseek-reasoner"}}},
-			Own: true, Word: `logprobs"`, Ask: NoLogprobs{}, Says: "deepseek-reasoner does not support the parameter %s",
+			Name: "deepseek-logprobs",
+			Of:   []Of{{Provider: "deepseek", Format: chat, Models: []string{"deepseek-reasoner"}}},
+			Own:  true, Word: `logprobs"`, Ask: NoLogprobs{},
+			Says:   "deepseek-reasoner does not support the parameter %s",
 			Source: "https://api-docs.deepseek.com/guides/reasoning_model", Seen: "2026-11-29",
 		},
 		{
@@ -34,10 +37,10 @@ func logprobs() []Rule {
 	}
 }
 
-// NoLogprobs asks for requests that do not wish for log probabilities.
+// NoLogprobs forbids requests for log probabilities.
 type NoLogprobs struct{}
 
-// Broken returns the first field of the wish.
+// Broken returns the first field that requests them.
 func (NoLogprobs) Broken(r *llm.Request, _ []byte) string {
 	if r.Logprobs == nil {
 		return ""
@@ -45,7 +48,7 @@ func (NoLogprobs) Broken(r *llm.Request, _ []byte) string {
 	return slices.Concat(r.Logprobs.Fields, []string{"logprobs"})[0]
 }
 
-// Fit leaves the wish out. Encoders name the fields of other APIs that say it.
+// Fit removes the request. Encoders report the corresponding fields of other APIs.
 func (NoLogprobs) Fit(f *Fitting) error {
 	f.Logprobs = nil
 	f.Extra = slices.DeleteFunc(slices.Clone(f.Extra), func(e llm.Field) bool {
@@ -58,10 +61,10 @@ func (NoLogprobs) Fit(f *Fitting) error {
 	return nil
 }
 
-// logprobFields are the fields of Chat Completions that say the wish.
+// logprobFields are the fields of Chat Completions for log probabilities.
 var logprobFields = []string{"logprobs", "top_logprobs"}
 
-// Example wishes for three likely tokens.
+// Example returns a request for three likely tokens.
 func (NoLogprobs) Example() *llm.Request {
 	r := saying("hello")
 	r.Logprobs = &llm.Logprobs{Top: 3, Fields: logprobFields}

@@ -8,10 +8,10 @@ import (
 	"weir/internal/rawjson"
 )
 
-// MessageMembers asks for messages without others than some members, or without one. What answers have beside these,
-// clients give back as they got it: thinking above all.
+// MessageMembers restricts the members of messages. Clients return all members of an answer's message, above all its
+// thinking.
 type MessageMembers struct {
-	Only    []string // nil for all
+	Only    []string // the allowed members; nil for all
 	Without string
 }
 
@@ -21,7 +21,7 @@ func (a MessageMembers) refuses(name string) bool {
 	return a.Only != nil && !slices.Contains(a.Only, name) || name == a.Without
 }
 
-// Broken is the first member that is refused. In the tree of another wire format nothing stands for one.
+// Broken returns the first refused member. In the tree of another wire format no member corresponds to one.
 func (a MessageMembers) Broken(r *llm.Request, body []byte) string {
 	if body == nil && r.ExtraOf == chat {
 		return a.brokenTree(r)
@@ -51,7 +51,7 @@ func (a MessageMembers) brokenTree(r *llm.Request) string {
 
 func (a MessageMembers) isRefused(f llm.Field) bool { return a.refuses(f.Name) }
 
-// Fit leaves them out.
+// Fit removes them.
 func (a MessageMembers) Fit(f *Fitting) error {
 	for i := range f.Messages {
 		m := &f.Messages[i]
@@ -67,7 +67,7 @@ func (a MessageMembers) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example has a member that no vendor knows, and the one that is named.
+// Example returns a request with the forbidden member, or with one that no vendor accepts.
 func (a MessageMembers) Example() *llm.Request {
 	r := saying("hello")
 	r.ExtraOf = chat
@@ -82,7 +82,7 @@ func (a MessageMembers) Example() *llm.Request {
 
 func (a MessageMembers) String() string {
 	if a.Without != "" {
-		return "Messages have no `" + a.Without + "`"
+		return "Messages do not have `" + a.Without + "`"
 	}
 	return "Messages have no members of other APIs"
 }

@@ -7,21 +7,21 @@ import (
 	"sync/atomic"
 )
 
-// mostModels bounds of how many models a set remembers its rules: clients name models.
+// mostModels bounds the number of models whose rules a set caches, because clients choose the names of models.
 const mostModels = 256
 
 // ofModel holds the rules of one model.
 type ofModel struct {
 	all []*Rule
-	own []*Rule // those that hold for clients of the target's own wire format, too
+	own []*Rule // the rules that also apply to clients of the target's own wire format
 }
 
-// byModel remembers the rules of models. What is lost where two write at once is found again.
+// byModel caches the rules of models. Concurrent writes may lose an entry, which is then computed again.
 type byModel struct {
 	known atomic.Pointer[map[string]ofModel]
 }
 
-// of returns the rules that hold for a model.
+// of returns the rules that apply to a model.
 func (s Set) of(model string) ofModel {
 	if s.models == nil {
 		return ofModel{}
@@ -37,12 +37,12 @@ func (s Set) of(model string) ofModel {
 	if known != nil && len(*known) < mostModels {
 		next = maps.Clone(*known)
 	}
-	next[strings.Clone(model)] = m // the name may be a part of a whole body
+	next[strings.Clone(model)] = m // the name may share the memory of a whole body
 	s.models.known.Store(&next)
 	return m
 }
 
-// find looks for the rules of a model.
+// find computes the rules of a model.
 func (s Set) find(model string) (m ofModel) {
 	for i := range s.rules {
 		rule := &s.rules[i]

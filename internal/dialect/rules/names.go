@@ -6,10 +6,10 @@ import (
 	"weir/internal/llm"
 )
 
-// CallIDs asks that the ids of tool calls, and of what answers them, look so.
+// CallIDs requires a form for the ids of tool calls and of their results.
 type CallIDs struct{ Form Form }
 
-// Broken is the first id that does not.
+// Broken returns the first id without the form.
 func (a CallIDs) Broken(r *llm.Request, _ []byte) string {
 	for i := range r.Messages {
 		for j := range r.Messages[i].Parts {
@@ -25,7 +25,7 @@ func (a CallIDs) Broken(r *llm.Request, _ []byte) string {
 	return ""
 }
 
-// Fit makes others of them, the same of the same.
+// Fit replaces such ids, each by the same id everywhere.
 func (a CallIDs) Fit(f *Fitting) error {
 	f.calls(func(c *llm.ToolCall) { c.ID = a.made(c.ID) })
 	f.results(func(r *llm.ToolResult) { r.CallID = a.made(r.CallID) })
@@ -39,7 +39,7 @@ func (a CallIDs) made(id string) string {
 	return a.Form.Make(id)
 }
 
-// Example has an id of 90 characters with a dot.
+// Example returns a request with an id of 90 characters, one of them a dot.
 func (a CallIDs) Example() *llm.Request {
 	const id = "functions.get_weather:0.a23456789b123456789c123456789d123456789e123456789f123456789g123456"
 	return calling(id, "f")
@@ -47,10 +47,10 @@ func (a CallIDs) Example() *llm.Request {
 
 func (a CallIDs) String() string { return "Ids of tool calls have " + a.Form.String() }
 
-// ToolNames asks that the names of tools look so, wherever they stand.
+// ToolNames requires a form for the names of tools, everywhere in a request.
 type ToolNames struct{ Form Form }
 
-// Broken is the first name that does not.
+// Broken returns the first name without the form.
 func (a ToolNames) Broken(r *llm.Request, _ []byte) string {
 	for name := range toolNames(r) {
 		if !a.Form.Holds(name) {
@@ -60,7 +60,7 @@ func (a ToolNames) Broken(r *llm.Request, _ []byte) string {
 	return ""
 }
 
-// Fit makes others of them, by which answers are told the client's names again.
+// Fit replaces such names and records the client's names for the answer.
 func (a ToolNames) Fit(f *Fitting) error {
 	for name := range toolNames(f.Request) {
 		if !a.Form.Holds(name) {
@@ -89,10 +89,10 @@ func (a ToolNames) Fit(f *Fitting) error {
 	return nil
 }
 
-// isFunction reports whether a tool is a function of the client's, and not one that the vendor runs.
+// isFunction reports whether a tool is a function of the client, and not one that the vendor runs.
 func isFunction(t *llm.Tool) bool { return t.Raw == nil && t.Search == nil }
 
-// toolNames are the names of the functions that a request offers, asks for or has called.
+// toolNames iterates over the names of the functions that a request offers, chooses or has called.
 func toolNames(r *llm.Request) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for i := range r.Tools {
@@ -106,7 +106,8 @@ func toolNames(r *llm.Request) func(yield func(string) bool) {
 		for i := range r.Messages {
 			for j := range r.Messages[i].Parts {
 				p := &r.Messages[i].Parts[j]
-				if p.Call != nil && !yield(p.Call.Name) || p.Result != nil && p.Result.Name != "" && !yield(p.Result.Name) {
+				if p.Call != nil && !yield(p.Call.Name) ||
+					p.Result != nil && p.Result.Name != "" && !yield(p.Result.Name) {
 					return
 				}
 			}
@@ -114,7 +115,7 @@ func toolNames(r *llm.Request) func(yield func(string) bool) {
 	}
 }
 
-// Example has a name of 140 characters, with a dot, that begins with a digit.
+// Example returns a request with a name of 140 characters that has dots and begins with a digit.
 func (a ToolNames) Example() *llm.Request {
 	name := "9"
 	for len(name) < 140 {
@@ -127,10 +128,10 @@ func (a ToolNames) Example() *llm.Request {
 
 func (a ToolNames) String() string { return "Names of tools have " + a.Form.String() }
 
-// EndUser asks that the name of the end user looks so.
+// EndUser requires a form for the id of the end user.
 type EndUser struct{ Form Form }
 
-// Broken is the name that does not.
+// Broken returns an id without the form.
 func (a EndUser) Broken(r *llm.Request, _ []byte) string {
 	if r.User == "" || a.Form.Holds(r.User) {
 		return ""
@@ -138,13 +139,13 @@ func (a EndUser) Broken(r *llm.Request, _ []byte) string {
 	return quoted(r.User)
 }
 
-// Fit puts a hash in its place, which tells end users apart as well.
+// Fit replaces the id by its hash, which distinguishes end users as well.
 func (a EndUser) Fit(f *Fitting) error {
 	f.User = hash(f.User, hashed)
 	return nil
 }
 
-// Example has a name of 150 characters, as Claude Code sends it.
+// Example returns a request with an id of 150 characters, as Claude Code sends it.
 func (a EndUser) Example() *llm.Request {
 	r := saying("hello")
 	for len(r.User) < 150 {
@@ -153,9 +154,9 @@ func (a EndUser) Example() *llm.Request {
 	return r
 }
 
-func (a EndUser) String() string { return "The end user's name has " + a.Form.String() }
+func (a EndUser) String() string { return "The end user's id has " + a.Form.String() }
 
-// quoted is a value as a message names it, the beginning of a long one.
+// quoted formats a value for a message, and shortens a long one.
 func quoted(s string) string {
 	const most = 100
 	if len(s) > most {
@@ -164,7 +165,7 @@ func quoted(s string) string {
 	return "'" + s + "'"
 }
 
-// saying is a request of one message.
+// saying returns a request with one message.
 func saying(text string) *llm.Request {
 	return &llm.Request{Messages: []llm.Message{says(llm.RoleUser, text)}}
 }
@@ -173,7 +174,7 @@ func says(role llm.Role, text string) llm.Message {
 	return llm.Message{Role: role, Parts: []llm.Part{{Kind: llm.PartText, Text: text}}}
 }
 
-// calling is a request in which a tool was called.
+// calling returns a request in which a tool was called.
 func calling(id, name string) *llm.Request {
 	r := saying("call it")
 	r.Tools = []llm.Tool{{Name: name, Parameters: []byte(`{"type":"object"}`)}}
@@ -182,7 +183,8 @@ func calling(id, name string) *llm.Request {
 			Kind: llm.PartToolCall, Call: &llm.ToolCall{ID: id, Name: name, Arguments: "{}"},
 		}}},
 		llm.Message{Role: llm.RoleTool, Parts: []llm.Part{{
-			Kind: llm.PartToolResult, Result: &llm.ToolResult{CallID: id, Parts: []llm.Part{{Kind: llm.PartText, Text: "done"}}},
+			Kind:   llm.PartToolResult,
+			Result: &llm.ToolResult{CallID: id, Parts: []llm.Part{{Kind: llm.PartText, Text: "done"}}},
 		}}},
 	)
 	return r

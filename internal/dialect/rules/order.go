@@ -7,12 +7,12 @@ import (
 	"weir/internal/llm"
 )
 
-// ResultsNext asks that what answers the calls of a turn stands right behind them, ahead of all else.
+// ResultsNext requires tool results directly after the message with their calls, before any other message.
 type ResultsNext struct {
-	Beside bool // something else may stand between results in one message
+	Beside bool // allows other content between the results of one message
 }
 
-// Broken is the id of the first call whose result comes later.
+// Broken returns the id of the first call with a later result.
 func (a ResultsNext) Broken(r *llm.Request, _ []byte) string {
 	for i, end := range turns(r.Messages) {
 		if late := a.late(r.Messages[i:end]); late != "" {
@@ -22,7 +22,7 @@ func (a ResultsNext) Broken(r *llm.Request, _ []byte) string {
 	return ""
 }
 
-// Fit puts them there.
+// Fit moves the results there.
 func (a ResultsNext) Fit(f *Fitting) error {
 	var ordered []llm.Message
 	from := 0
@@ -37,12 +37,12 @@ func (a ResultsNext) Fit(f *Fitting) error {
 		from = end
 	}
 	f.Messages = append(ordered, f.Messages[from:]...)
-	f.parts = map[int]bool{} // messages stand elsewhere
+	f.parts = map[int]bool{} // the indexes of messages changed
 	return nil
 }
 
-// turns are the stretches of a conversation, by their ends, that begin with a message that calls tools and end with the
-// last that has a result for one of its calls.
+// turns iterates over the ranges of a conversation that begin with a message with tool calls and end after the last
+// message with a result for one of them.
 func turns(messages []llm.Message) func(yield func(from, end int) bool) {
 	return func(yield func(from, end int) bool) {
 		for i := 0; i < len(messages); {
@@ -65,7 +65,7 @@ func turns(messages []llm.Message) func(yield func(from, end int) bool) {
 	}
 }
 
-// callsOf are the ids of the calls of a message.
+// callsOf returns the ids of the calls of a message.
 func callsOf(m *llm.Message) map[string]bool {
 	ids := map[string]bool{}
 	for i := range m.Parts {
@@ -84,9 +84,9 @@ func isCall(p llm.Part) bool { return p.Call != nil }
 
 func isResult(p llm.Part) bool { return p.Result != nil }
 
-// late is the id of the first call of a turn whose result stands behind something else; empty for none.
+// late returns the id of the first call whose result follows other content; empty for none.
 func (a ResultsNext) late(turn []llm.Message) string {
-	before, other := false, false // in messages before, and in this one, too
+	before, other := false, false // other content in earlier messages, and up to here
 	for i := 1; i < len(turn); i++ {
 		for j := range turn[i].Parts {
 			r := turn[i].Parts[j].Result
@@ -102,7 +102,8 @@ func (a ResultsNext) late(turn []llm.Message) string {
 	return ""
 }
 
-// inOrder is a turn with its results behind its calls. What the assistant says between them joins the calls.
+// inOrder returns the messages with the results directly after their calls. Content of the assistant between them
+// joins the message with the calls.
 func inOrder(turn []llm.Message) []llm.Message {
 	calls := turn[0]
 	var said []llm.Part
@@ -125,19 +126,19 @@ func inOrder(turn []llm.Message) []llm.Message {
 	return slices.Concat([]llm.Message{calls}, results, rest)
 }
 
-// Example has words between call and result, which the messages of no one speaker take in.
+// Example returns a request with messages of both roles between a call and its result.
 func (ResultsNext) Example() *llm.Request {
 	r := calling("call_a", "f")
 	r.Messages = slices.Insert(r.Messages, 2, says(llm.RoleUser, "and be quick"), says(llm.RoleAssistant, "I am"))
 	return r
 }
 
-func (ResultsNext) String() string { return "Results stand right behind the calls that they answer" }
+func (ResultsNext) String() string { return "Tool results directly follow the calls that they answer" }
 
-// LastPrefix asks that a last message of the assistant, which the answer goes on with, says so in a field prefix.
+// LastPrefix requires the field prefix on a last message of the assistant, which the answer continues.
 type LastPrefix struct{}
 
-// Broken is the role of such a message that does not.
+// Broken returns the role of such a message without the field.
 func (LastPrefix) Broken(r *llm.Request, _ []byte) string {
 	if !endsWithAssistant(r) || r.Wants.Prefix {
 		return ""
@@ -149,7 +150,7 @@ func (LastPrefix) Broken(r *llm.Request, _ []byte) string {
 	return string(last.Role)
 }
 
-// Fit has the encoder say so.
+// Fit makes the encoder set the field.
 func (LastPrefix) Fit(f *Fitting) error {
 	f.Wants.Prefix = true
 	return nil
@@ -160,7 +161,7 @@ func endsWithAssistant(r *llm.Request) bool {
 	return n > 0 && r.Messages[n-1].Role == llm.RoleAssistant && !slices.ContainsFunc(r.Messages[n-1].Parts, isCall)
 }
 
-// Example begins the answer.
+// Example returns a request that ends with the beginning of an answer.
 func (LastPrefix) Example() *llm.Request {
 	r := saying("count to three")
 	r.Messages = append(r.Messages, says(llm.RoleAssistant, "one, two,"))
@@ -168,16 +169,16 @@ func (LastPrefix) Example() *llm.Request {
 }
 
 func (LastPrefix) String() string {
-	return "A last message of the assistant has `prefix`, and is gone on with"
+	return "A last message of the assistant has the field `prefix` and is continued"
 }
 
-// BridgedResults asks that the assistant says something between the results of tools and what the user says next.
+// BridgedResults requires a message of the assistant between tool results and the user's next message.
 type BridgedResults struct{}
 
-// bridge is what it says where it said nothing.
+// bridge is the text of an inserted message.
 const bridge = "OK."
 
-// Broken is the place of the first message in which the user speaks right behind results.
+// Broken returns the index of the first message in which the user's content follows tool results.
 func (BridgedResults) Broken(r *llm.Request, _ []byte) string {
 	answered := false
 	for i := range r.Messages {
@@ -191,19 +192,19 @@ func (BridgedResults) Broken(r *llm.Request, _ []byte) string {
 	return ""
 }
 
-// isUnwritten reports whether nothing of an assistant's message is sent: it thought, and was broken off.
+// isUnwritten reports whether an assistant's message is not sent, because it has only thinking.
 func isUnwritten(m *llm.Message) bool {
 	return m.Role == llm.RoleAssistant && len(m.Parts) > 0 &&
 		!slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return !isThinking(p) })
 }
 
-// speaks reports whether the user says something in a message, beside results.
+// speaks reports whether a message has content of the user other than tool results.
 func speaks(m *llm.Message) bool {
 	return m.Role != llm.RoleAssistant && m.Role != llm.RoleSystem &&
 		slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return !isResult(p) })
 }
 
-// Fit puts a word there.
+// Fit inserts a message of the assistant.
 func (BridgedResults) Fit(f *Fitting) error {
 	var bridged []llm.Message
 	answered := false
@@ -222,7 +223,7 @@ func (BridgedResults) Fit(f *Fitting) error {
 	return nil
 }
 
-// apart is the results of a message, and the rest of it.
+// apart splits a message into its tool results and the rest.
 func apart(m llm.Message) (results, rest llm.Message) {
 	results, rest = m, m
 	results.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p llm.Part) bool { return !isResult(p) })
@@ -230,7 +231,7 @@ func apart(m llm.Message) (results, rest llm.Message) {
 	return results, rest
 }
 
-// Example goes on behind a result.
+// Example returns a request with a user message after a tool result.
 func (BridgedResults) Example() *llm.Request {
 	r := calling("callabcd1", "f")
 	r.Messages = append(r.Messages, says(llm.RoleUser, "and now?"))
@@ -238,5 +239,5 @@ func (BridgedResults) Example() *llm.Request {
 }
 
 func (BridgedResults) String() string {
-	return "The assistant speaks between the results of tools and the user"
+	return "A message of the assistant is between tool results and the user's next message"
 }

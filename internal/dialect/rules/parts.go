@@ -10,10 +10,11 @@ import (
 	"weir/internal/rawjson"
 )
 
-// NoRefusals asks for a history without members that say that the model refused, and without parts that do.
+// NoRefusals forbids refusals of the model in earlier messages, as members and as parts.
 type NoRefusals struct{}
 
-// Broken is the message that has one, be it null in a body, as answers have it that clients give back.
+// Broken returns the first message with a refusal. In a body, a refusal of null counts, because answers have it and
+// clients return it.
 func (NoRefusals) Broken(r *llm.Request, body []byte) string {
 	if body != nil {
 		return cmp.Or(MessageMembers{Without: refusal}.Broken(r, body), RefusalMembers{}.Broken(r, body))
@@ -26,7 +27,7 @@ func (NoRefusals) Broken(r *llm.Request, body []byte) string {
 	return ""
 }
 
-// Fit has the refusal as text.
+// Fit converts refusals to text.
 func (NoRefusals) Fit(f *Fitting) error {
 	for i := range f.Messages {
 		for j := range f.Messages[i].Parts {
@@ -38,7 +39,7 @@ func (NoRefusals) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example has one.
+// Example returns a request with a refusal.
 func (NoRefusals) Example() *llm.Request {
 	r := saying("hello")
 	r.Messages = append(r.Messages, llm.Message{
@@ -47,15 +48,15 @@ func (NoRefusals) Example() *llm.Request {
 	return r
 }
 
-func (NoRefusals) String() string { return "A refusal in the history is text" }
+func (NoRefusals) String() string { return "Refusals in earlier messages are text" }
 
-// RefusalMembers asks that a refusal is a member of its message, and no part of the content. The tree knows no such parts,
-// so a request that is written from it holds this.
+// RefusalMembers requires that a refusal is a member of its message and not a part of its content. Encoders never
+// write such a part, so requests built from a tree keep the rule.
 type RefusalMembers struct{}
 
 const refusal = "refusal"
 
-// Broken is the first part in a body.
+// Broken returns the first such part in a body.
 func (RefusalMembers) Broken(_ *llm.Request, body []byte) string {
 	for i, m := range rawjson.Elements(rawjson.Get(body, "messages")) {
 		for j, p := range rawjson.Elements(rawjson.Get(m, "content")) {
@@ -67,21 +68,21 @@ func (RefusalMembers) Broken(_ *llm.Request, body []byte) string {
 	return ""
 }
 
-// Fit changes nothing: the encoder writes what is right.
+// Fit changes nothing, because encoders keep the rule.
 func (RefusalMembers) Fit(*Fitting) error { return nil }
 
-// Example is a request of one message. What breaks the rule is the part in its body.
+// Example returns a request with one message. Only a part in a body breaks the rule.
 func (RefusalMembers) Example() *llm.Request { return saying("hello") }
 
 func (RefusalMembers) String() string {
-	return "A refusal in the history is the member `refusal` of its message"
+	return "Refusals in earlier messages are in the field `refusal` of the message"
 }
 
-// DocumentURLs asks that a document inline is a data URL in a part of its own. The tree knows no such parts, so a request
-// that is written from it holds this.
+// DocumentURLs requires that an inline document is a data URL in a part of its own type. Encoders write this form, so
+// requests built from a tree keep the rule.
 type DocumentURLs struct{}
 
-// Broken is the member of a document in a body, as OpenAI has it.
+// Broken returns OpenAI's member for a document in a body.
 func (DocumentURLs) Broken(_ *llm.Request, body []byte) string {
 	if !bytes.Contains(body, []byte(`"file_data"`)) {
 		return ""
@@ -89,20 +90,20 @@ func (DocumentURLs) Broken(_ *llm.Request, body []byte) string {
 	return "file"
 }
 
-// Fit changes nothing: the encoder writes what is right.
+// Fit changes nothing, because the encoder keeps the rule.
 func (DocumentURLs) Fit(*Fitting) error { return nil }
 
-// Example is a request of one message. What breaks the rule is the member in its body.
+// Example returns a request with one message. Only a member in a body breaks the rule.
 func (DocumentURLs) Example() *llm.Request { return saying("hello") }
 
 func (DocumentURLs) String() string {
-	return "A document inline is a data URL in a part `document_url`"
+	return "Inline documents are data URLs in parts of the type `document_url`"
 }
 
-// NoNames asks for messages without the names of who speaks.
+// NoNames forbids author names in messages.
 type NoNames struct{}
 
-// Broken is the first name.
+// Broken returns the first name.
 func (NoNames) Broken(r *llm.Request, _ []byte) string {
 	for i := range r.Messages {
 		if name := r.Messages[i].Name; name != "" {
@@ -112,7 +113,7 @@ func (NoNames) Broken(r *llm.Request, _ []byte) string {
 	return ""
 }
 
-// Fit leaves them out.
+// Fit removes the names.
 func (NoNames) Fit(f *Fitting) error {
 	for i := range f.Messages {
 		f.Messages[i].Name = ""
@@ -121,19 +122,19 @@ func (NoNames) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example has one.
+// Example returns a request with a name.
 func (NoNames) Example() *llm.Request {
 	r := saying("hello")
 	r.Messages[0].Name = "ann"
 	return r
 }
 
-func (NoNames) String() string { return "Messages do not name who speaks" }
+func (NoNames) String() string { return "Messages do not name their authors" }
 
-// ToolParameters asks that each function has a schema of its arguments.
+// ToolParameters requires a schema for the arguments of each function.
 type ToolParameters struct{}
 
-// Broken is the first function that has none.
+// Broken returns the first function without a schema.
 func (ToolParameters) Broken(r *llm.Request, _ []byte) string {
 	for i := range r.Tools {
 		if hasNoParameters(&r.Tools[i]) {
@@ -145,7 +146,7 @@ func (ToolParameters) Broken(r *llm.Request, _ []byte) string {
 
 func hasNoParameters(t *llm.Tool) bool { return isFunction(t) && t.Parameters == nil }
 
-// Fit gives it one of no arguments.
+// Fit adds a schema without arguments.
 func (ToolParameters) Fit(f *Fitting) error {
 	for i := range f.Tools {
 		if hasNoParameters(&f.Tools[i]) {
@@ -155,7 +156,7 @@ func (ToolParameters) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example has a function without.
+// Example returns a request with such a function.
 func (ToolParameters) Example() *llm.Request {
 	r := saying("hello")
 	r.Tools = []llm.Tool{{Name: "f"}}
@@ -164,10 +165,10 @@ func (ToolParameters) Example() *llm.Request {
 
 func (ToolParameters) String() string { return "Each function has `parameters`" }
 
-// NoAllowedTools asks for a choice among all tools that are offered.
+// NoAllowedTools forbids restricting the choice to some of the offered tools.
 type NoAllowedTools struct{}
 
-// Broken is the choice among some.
+// Broken returns the field of such a choice.
 func (NoAllowedTools) Broken(r *llm.Request, _ []byte) string {
 	if r.ToolChoice == nil || r.ToolChoice.Allowed == nil {
 		return ""
@@ -175,7 +176,7 @@ func (NoAllowedTools) Broken(r *llm.Request, _ []byte) string {
 	return "tool_choice"
 }
 
-// Fit offers those alone.
+// Fit offers only the allowed tools.
 func (NoAllowedTools) Fit(f *Fitting) error {
 	choice := *f.ToolChoice
 	f.Tools = slices.DeleteFunc(f.Tools, func(t llm.Tool) bool {
@@ -186,7 +187,7 @@ func (NoAllowedTools) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example allows one of two.
+// Example returns a request that allows one of two tools.
 func (NoAllowedTools) Example() *llm.Request {
 	r := saying("hello")
 	schema := []byte(`{"type":"object"}`)
@@ -196,5 +197,5 @@ func (NoAllowedTools) Example() *llm.Request {
 }
 
 func (NoAllowedTools) String() string {
-	return "A choice is among all tools: where it is among some, these alone are offered"
+	return "The choice is among all offered tools: if the client allows only some, only these are offered"
 }

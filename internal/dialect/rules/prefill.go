@@ -7,10 +7,10 @@ import (
 	"weir/internal/llm"
 )
 
-// NoPrefill asks that the user has the last word: the model does not go on with what the assistant said.
+// NoPrefill forbids a last message of the assistant, which the model would not continue.
 type NoPrefill struct{}
 
-// Broken is the role of who else has it.
+// Broken returns the role of such a message.
 func (NoPrefill) Broken(r *llm.Request, _ []byte) string {
 	if i, _ := begun(r); i >= 0 {
 		return string(llm.RoleAssistant)
@@ -18,22 +18,21 @@ func (NoPrefill) Broken(r *llm.Request, _ []byte) string {
 	return ""
 }
 
-// Fit refuses: the answer would be another one.
+// Fit refuses the request, because the answer would be a different one.
 func (NoPrefill) Fit(*Fitting) error {
 	return llm.Invalid("messages",
-		"This model does not go on with what the assistant said. End the messages with one of the user's.")
+		"This model does not continue an assistant message. End the messages with a user message.")
 }
 
-// Example begins the answer.
+// Example returns a request that ends with the beginning of an answer.
 func (NoPrefill) Example() *llm.Request { return LastPrefix{}.Example() }
 
-func (NoPrefill) String() string { return "The user, or a tool, has the last word" }
+func (NoPrefill) String() string { return "The last message is the user's or a tool result" }
 
-// NoSpaceAtEnd asks that the last words of the conversation, where they are the assistant's, have no white space at their
-// end.
+// NoSpaceAtEnd forbids trailing white space in a last message of the assistant.
 type NoSpaceAtEnd struct{}
 
-// Broken is the role of such words that have.
+// Broken returns the role of a message with trailing white space.
 func (NoSpaceAtEnd) Broken(r *llm.Request, _ []byte) string {
 	i, j := begun(r)
 	if i < 0 {
@@ -48,7 +47,7 @@ func (NoSpaceAtEnd) Broken(r *llm.Request, _ []byte) string {
 
 func trimmed(text string) string { return strings.TrimRightFunc(text, unicode.IsSpace) }
 
-// Fit takes it off.
+// Fit removes the white space.
 func (NoSpaceAtEnd) Fit(f *Fitting) error {
 	i, j := begun(f.Request)
 	p := f.part(i, j)
@@ -56,7 +55,7 @@ func (NoSpaceAtEnd) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example begins the answer.
+// Example returns a request that ends with the beginning of an answer and a space.
 func (NoSpaceAtEnd) Example() *llm.Request {
 	r := LastPrefix{}.Example()
 	r.Messages[1].Parts[0].Text += " "
@@ -64,11 +63,11 @@ func (NoSpaceAtEnd) Example() *llm.Request {
 }
 
 func (NoSpaceAtEnd) String() string {
-	return "An answer that is begun has no white space at its end"
+	return "A last message of the assistant has no trailing white space"
 }
 
-// begun returns the message and the part with which the assistant has begun an answer, or made a call; -1 where the user or
-// a tool has the last word.
+// begun returns the indexes of the message and the part with which the assistant has begun an answer or made a call;
+// -1 if the last message is the user's or a tool's.
 func begun(r *llm.Request) (message, part int) {
 	for i := len(r.Messages) - 1; i >= 0; i-- {
 		m := &r.Messages[i]
@@ -77,7 +76,7 @@ func begun(r *llm.Request) (message, part int) {
 			last--
 		}
 		switch {
-		case last < 0, m.Role == llm.RoleSystem: // nothing is left of it, or it stands elsewhere
+		case last < 0, m.Role == llm.RoleSystem: // the message is empty, or not part of the conversation
 		case m.Role == llm.RoleAssistant:
 			return i, last
 		default:
@@ -89,7 +88,8 @@ func begun(r *llm.Request) (message, part int) {
 
 func isWords(p *llm.Part) bool { return p.Kind == llm.PartText || p.Kind == llm.PartRefusal }
 
-// isSilent reports whether a part is no end of what was said: white space alone, or thinking, which stands elsewhere.
+// isSilent reports whether a part does not count as the end of a message: white space, or thinking, which is sent
+// elsewhere.
 func isSilent(p *llm.Part) bool {
 	return p.Kind == llm.PartReasoning || isWords(p) && strings.TrimSpace(p.Text) == ""
 }

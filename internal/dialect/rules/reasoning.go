@@ -9,14 +9,15 @@ import (
 	"weir/internal/rawjson"
 )
 
-// ThinkingBack asks that the thinking of a turn with tool calls comes back in that field.
+// ThinkingBack requires that requests return the thinking before tool calls in a field.
 type ThinkingBack struct {
 	Field string
-	// Required is whether a turn without the field is refused, even where nothing was thought.
+	// Required says that the vendor refuses a message without the field even if there was no thinking.
 	Required bool
 }
 
-// Broken is the place of the first message whose calls come without their thinking, of a request that thinks.
+// Broken returns the index of the first message with tool calls but without their thinking, if the request uses
+// thinking.
 func (a ThinkingBack) Broken(r *llm.Request, body []byte) string {
 	switch {
 	case isOff(r), r.Wants.Thinking != "":
@@ -35,7 +36,7 @@ func (a ThinkingBack) Broken(r *llm.Request, body []byte) string {
 	return ""
 }
 
-// isOff reports whether a request switches thinking off, be it in the words that DeepSeek and Moonshot have for that.
+// isOff reports whether a request switches thinking off, also in the form of DeepSeek and Moonshot.
 func isOff(r *llm.Request) bool {
 	if r.Reasoning != nil && r.Reasoning.Effort == "none" {
 		return true
@@ -46,7 +47,7 @@ func isOff(r *llm.Request) bool {
 
 func isThinking(p llm.Part) bool { return p.Kind == llm.PartReasoning }
 
-// missing is the place of the first message of a chat that calls tools and does not have the field.
+// missing returns the index of the first message of a chat with tool calls and without the field.
 func (a ThinkingBack) missing(body []byte) string {
 	for i, m := range rawjson.Elements(rawjson.Get(body, "messages")) {
 		if rawjson.KindOf(rawjson.Get(m, "tool_calls")) == rawjson.Array && rawjson.Get(m, a.Field) == nil {
@@ -56,13 +57,13 @@ func (a ThinkingBack) missing(body []byte) string {
 	return ""
 }
 
-// Fit has the encoder send it.
+// Fit makes the encoder send the thinking.
 func (a ThinkingBack) Fit(f *Fitting) error {
 	f.Wants.Thinking, f.Wants.Required = a.Field, a.Required
 	return nil
 }
 
-// Example has a turn whose thinking no encoder sends.
+// Example returns a request with thinking before a tool call.
 func (a ThinkingBack) Example() *llm.Request {
 	r := calling("call_a", "f")
 	r.Messages[1].Parts = append(r.Messages[1].Parts, llm.Part{Kind: llm.PartReasoning, Text: "it is to be called"})
@@ -70,13 +71,13 @@ func (a ThinkingBack) Example() *llm.Request {
 }
 
 func (a ThinkingBack) String() string {
-	return "The thinking of a turn that calls tools comes back in `" + a.Field + "`"
+	return "The thinking before tool calls is returned in `" + a.Field + "`"
 }
 
-// ToolsElsewhere asks that requests with tools for models that think come in another wire format.
+// ToolsElsewhere requires another wire format for requests with tools if the model thinks.
 type ToolsElsewhere struct{ Format string }
 
-// Broken is the model of a request with tools that thinks.
+// Broken returns the model of a request with tools and thinking.
 func (a ToolsElsewhere) Broken(r *llm.Request, _ []byte) string {
 	if len(r.Tools) == 0 || r.Reasoning != nil && r.Reasoning.Effort == "none" {
 		return ""
@@ -84,14 +85,14 @@ func (a ToolsElsewhere) Broken(r *llm.Request, _ []byte) string {
 	return r.Model
 }
 
-// Fit switches thinking off, where the target has no other wire format.
+// Fit switches thinking off, for targets without the other wire format.
 func (a ToolsElsewhere) Fit(f *Fitting) error {
 	f.Reasoning = &llm.ReasoningOptions{Effort: "none"}
 	f.Drop("reasoning")
 	return nil
 }
 
-// Example has a tool.
+// Example returns a request with a tool.
 func (a ToolsElsewhere) Example() *llm.Request {
 	r := saying("call it")
 	r.Tools = []llm.Tool{{Name: "f", Parameters: []byte(`{"type":"object"}`)}}
@@ -99,11 +100,10 @@ func (a ToolsElsewhere) Example() *llm.Request {
 }
 
 func (a ToolsElsewhere) String() string {
-	return "Requests with tools come in the wire format `" + a.Format + "`, or do not think"
+	return "Requests with tools use the wire format `" + a.Format + "` or switch reasoning off"
 }
 
-// Format is the wire format in which requests for a model that are translated are to come where the target has it; empty
-// for its usual one.
+// Format returns the preferred wire format of a target for requests that are translated; empty for its default.
 func (s Set) Format(model string) string {
 	for _, rule := range s.of(model).all {
 		if a, ok := rule.Ask.(ToolsElsewhere); ok {
@@ -113,13 +113,13 @@ func (s Set) Format(model string) string {
 	return ""
 }
 
-// NoDeveloper asks that the system speaks as system, never as developer. The tree knows no other role, so a request that
-// is written from it holds this.
+// NoDeveloper requires the role system instead of developer. The tree has no role developer, so requests built from
+// it keep the rule.
 type NoDeveloper struct{}
 
 var developer = []byte(`"developer"`)
 
-// Broken is the role, in a body that has it.
+// Broken returns the role if a body has it.
 func (NoDeveloper) Broken(_ *llm.Request, body []byte) string {
 	if !bytes.Contains(body, developer) {
 		return ""
@@ -127,10 +127,10 @@ func (NoDeveloper) Broken(_ *llm.Request, body []byte) string {
 	return "developer"
 }
 
-// Fit changes nothing: encoders write what is right.
+// Fit changes nothing, because encoders keep the rule.
 func (NoDeveloper) Fit(*Fitting) error { return nil }
 
-// Example is a request of one message. What breaks the rule is the word in its body.
+// Example returns a request with one message. Only the role in a body breaks the rule.
 func (NoDeveloper) Example() *llm.Request { return saying("hello") }
 
-func (NoDeveloper) String() string { return "No message is a developer's: the system says it" }
+func (NoDeveloper) String() string { return "Instructions have the role `system`, not `developer`" }

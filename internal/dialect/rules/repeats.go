@@ -6,12 +6,12 @@ import (
 	"weir/internal/llm"
 )
 
-// OneResult asks that each call has one result.
+// OneResult requires that each tool call has at most one result.
 type OneResult struct {
-	Counted bool // the vendor counts results, which may have no ids
+	Counted bool // the vendor compares the numbers of calls and results, which may have no ids
 }
 
-// Broken is the id of the first result that comes again.
+// Broken returns the id of the first repeated result.
 func (a OneResult) Broken(r *llm.Request, body []byte) string {
 	for i, end := range turns(r.Messages) {
 		left := countCalls(&r.Messages[i])
@@ -34,7 +34,7 @@ func (a OneResult) Broken(r *llm.Request, body []byte) string {
 	return ""
 }
 
-// countCalls is how many calls of a message have each id.
+// countCalls returns the number of calls of a message for each id.
 func countCalls(m *llm.Message) map[string]int {
 	counts := map[string]int{}
 	for i := range m.Parts {
@@ -45,7 +45,8 @@ func countCalls(m *llm.Message) map[string]int {
 	return counts
 }
 
-// repeats reports whether a part is the result of a call that has its result, by how many are left; it takes one away.
+// repeats reports whether a part is the result of a call that already has its result. left holds the open calls by
+// id; repeats decrements it.
 func repeats(p *llm.Part, left map[string]int) bool {
 	if p.Result == nil {
 		return false
@@ -57,7 +58,7 @@ func repeats(p *llm.Part, left map[string]int) bool {
 	return called && n == 0
 }
 
-// Fit keeps the first.
+// Fit keeps only the first result of a call.
 func (OneResult) Fit(f *Fitting) error {
 	emptied := map[*llm.Message]bool{}
 	for i, end := range turns(f.Messages) {
@@ -82,11 +83,11 @@ func (OneResult) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example has a result twice.
+// Example returns a request with a result twice.
 func (OneResult) Example() *llm.Request {
 	r := calling("call_a", "f")
 	r.Messages = append(r.Messages, r.Messages[len(r.Messages)-1])
 	return r
 }
 
-func (OneResult) String() string { return "Each call has one result" }
+func (OneResult) String() string { return "Each tool call has one result" }

@@ -7,10 +7,10 @@ import (
 	"weir/internal/llm"
 )
 
-// ResultsShown asks that results of tools are words. What they show comes from the user.
+// ResultsShown requires that tool results are text. Images and documents must be the user's.
 type ResultsShown struct{}
 
-// Broken is the place of the first message that has a result which shows something.
+// Broken returns the index of the first message with a result that has a medium.
 func (ResultsShown) Broken(r *llm.Request, _ []byte) string {
 	for i := range r.Messages {
 		if slices.ContainsFunc(r.Messages[i].Parts, shows) {
@@ -24,7 +24,7 @@ func shows(p llm.Part) bool { return p.Result != nil && slices.ContainsFunc(p.Re
 
 func isMedium(p llm.Part) bool { return p.Media != nil }
 
-// Fit has the user show it, behind the results. A document that is text stays there, as text.
+// Fit moves media into a user message after the results. A text document stays in its result, as text.
 func (ResultsShown) Fit(f *Fitting) error {
 	var messages []llm.Message
 	var shown []llm.Part
@@ -48,7 +48,7 @@ func (ResultsShown) Fit(f *Fitting) error {
 	return nil
 }
 
-// worded is a message whose results are words. What they show is appended to shown.
+// worded returns the message with results of only text, and appends their media to shown.
 func worded(m llm.Message, shown *[]llm.Part) llm.Message {
 	if !slices.ContainsFunc(m.Parts, shows) {
 		return m
@@ -62,7 +62,9 @@ func worded(m llm.Message, shown *[]llm.Part) llm.Message {
 		result.Parts = llm.Texts(result.Parts)
 		words := slices.DeleteFunc(slices.Clone(result.Parts), isMedium)
 		if len(words) < len(result.Parts) {
-			*shown = append(*shown, llm.Part{Kind: llm.PartText, Text: "What the tool call " + result.CallID + " gave back:"})
+			*shown = append(*shown, llm.Part{
+				Kind: llm.PartText, Text: "What the tool call " + result.CallID + " gave back:",
+			})
 		}
 		for _, p := range result.Parts {
 			if isMedium(p) {
@@ -74,7 +76,7 @@ func worded(m llm.Message, shown *[]llm.Part) llm.Message {
 	return m
 }
 
-// Example has an image in a result.
+// Example returns a request with an image in a tool result.
 func (ResultsShown) Example() *llm.Request {
 	r := calling("call_a", "f")
 	result := r.Messages[2].Parts[0].Result
@@ -85,5 +87,5 @@ func (ResultsShown) Example() *llm.Request {
 }
 
 func (ResultsShown) String() string {
-	return "Results of tools are text: images and documents in them come from the user"
+	return "Tool results are text: their images and documents are sent in a user message"
 }

@@ -8,13 +8,13 @@ import (
 	"weir/internal/rawjson"
 )
 
-// UserFirst asks that the user speaks first.
+// UserFirst requires that the first message is the user's.
 type UserFirst struct{}
 
-// opening is what the user says where the assistant spoke first, as chats do that begin with a greeting.
+// opening is the inserted user message, for chats that begin with a greeting of the assistant.
 const opening = "Hello."
 
-// Broken is the role of who else does.
+// Broken returns the role of another first message.
 func (UserFirst) Broken(r *llm.Request, _ []byte) string {
 	if i := firstSpoken(r.Messages); i >= 0 && r.Messages[i].Role == llm.RoleAssistant {
 		return string(llm.RoleAssistant)
@@ -22,32 +22,33 @@ func (UserFirst) Broken(r *llm.Request, _ []byte) string {
 	return ""
 }
 
-// firstSpoken is the first message that is no system's and is not thought alone; -1 for none.
+// firstSpoken returns the index of the first message that is not a system message and has more than thinking; -1 for
+// none.
 func firstSpoken(messages []llm.Message) int {
 	return slices.IndexFunc(messages, func(m llm.Message) bool { return m.Role != llm.RoleSystem && !isUnwritten(&m) })
 }
 
-// Fit has the user say a word.
+// Fit inserts a user message.
 func (UserFirst) Fit(f *Fitting) error {
 	f.Messages = slices.Insert(f.Messages, firstSpoken(f.Messages), says(llm.RoleUser, opening))
-	f.parts = map[int]bool{} // messages stand elsewhere
+	f.parts = map[int]bool{} // the indexes of messages changed
 	return nil
 }
 
-// Example has a greeting.
+// Example returns a request that begins with a greeting of the assistant.
 func (UserFirst) Example() *llm.Request {
 	r := saying("hello")
 	r.Messages = slices.Insert(r.Messages, 0, says(llm.RoleAssistant, "What can I do for you?"))
 	return r
 }
 
-func (UserFirst) String() string { return "The user speaks first" }
+func (UserFirst) String() string { return "The first message is the user's" }
 
-// Alternation asks that the user and the assistant take turns. The encoder joins what one of them says in a row, once it
-// has left out what the model does not take back, so requests that are written from a tree hold this.
+// Alternation requires alternating messages of user and assistant. The encoder joins consecutive messages of one role
+// after it has omitted content that the model does not accept, so requests built from a tree keep the rule.
 type Alternation struct{}
 
-// Broken is the place of the first message, in a body, whose speaker has spoken right before.
+// Broken returns the index of the first message in a body that has the role of the message before it.
 func (Alternation) Broken(_ *llm.Request, body []byte) string {
 	before := ""
 	for i, m := range rawjson.Elements(rawjson.Get(body, "messages")) {
@@ -60,12 +61,12 @@ func (Alternation) Broken(_ *llm.Request, body []byte) string {
 	return ""
 }
 
-// Fit changes nothing: what is sent is right.
+// Fit changes nothing, because the encoder keeps the rule.
 func (Alternation) Fit(*Fitting) error { return nil }
 
-// Example is a request of one message. What breaks the rule are two in its body.
+// Example returns a request with one message. Only two messages in a body break the rule.
 func (Alternation) Example() *llm.Request { return saying("hello") }
 
 func (Alternation) String() string {
-	return "The user, which a tool's result is of, and the assistant take turns"
+	return "Messages of user and assistant alternate; tool results count as the user's"
 }

@@ -1,7 +1,7 @@
-// Package rules holds what vendors ask of chat requests beyond the types of their wire formats: forms of ids and names,
-// bounds, order, parameters that a family of models refuses. One table says it once: Fit makes a request of it that the
-// vendor takes, Broken finds what the vendor refuses, by which the simulator answers, and the pages about providers list
-// it. CONTRIBUTING.md says how to add a rule.
+// Package rules lists the conditions that vendors put on chat requests beyond the types of their wire formats: forms
+// of ids and names, bounds, order, parameters that a family of models refuses. One table serves three purposes: Fit
+// changes a request so that the vendor accepts it, the simulator refuses requests that Broken finds, and the pages
+// about providers list the rules. CONTRIBUTING.md describes how to add a rule.
 package rules
 
 import (
@@ -13,37 +13,36 @@ import (
 	"weir/internal/llm"
 )
 
-// Rule is one thing that a vendor asks.
+// Rule is one condition of a vendor.
 type Rule struct {
-	// Name says what it is of and what it asks, in letters, digits and dashes. No two rules have the same.
+	// Name identifies the vendor and the condition, in letters, digits and dashes. Names are unique.
 	Name string
-	// Of are the targets that it holds for, any of them.
+	// Of lists the targets of the rule.
 	Of []Of
-	// Own is whether it holds as well for a client that speaks the target's wire format, since the target is not the
-	// vendor of that.
+	// Own says that the rule also applies to clients of the target's wire format, because the target is not that
+	// format's vendor.
 	Own bool
-	// Word is a piece of JSON without which a body breaks none of Own.
+	// Word is a piece of JSON that every body that breaks an Own rule contains.
 	Word string
 	Ask  Ask
-	// Says is the vendor's answer to a request that breaks it: a message of HTTP status 400, in which %s stands for what
-	// broke it.
+	// Says is the vendor's error message, with HTTP status 400; %s stands for the broken value.
 	Says string
-	// Source is a page of the vendor's or a public report, and Seen the day on which it was looked up.
+	// Source is a page of the vendor or a public report, and Seen the day on which it was read.
 	Source, Seen string
 }
 
-// Of is a group of targets. A member that is empty says nothing.
+// Of is a group of targets. An empty field matches all.
 type Of struct {
 	Provider string // a name in the catalogue
 	Format   string // the name of a wire format
-	// Models are words that names of models have, one of which has to be there, and Except such of which none may. A
-	// word begins and ends where letters and digits do.
+	// Models are words in names of models: one of them must appear, and none of Except. Words are delimited by
+	// characters other than letters and digits.
 	Models, Except []string
-	// Since is the first version, behind one of Models, that it is of, and Before the first behind that which it is not of.
+	// Since is the first version after one of Models that matches, and Before the first later one that does not.
 	Since, Before Version
 }
 
-// Model returns the beginning of a name of a model that it is of; empty where it is of all.
+// Model returns a prefix of a matching model's name; empty if all match.
 func (o *Of) Model() string {
 	switch {
 	case len(o.Models) == 0:
@@ -54,28 +53,28 @@ func (o *Of) Model() string {
 	return fmt.Sprintf("%s-%d-%d", o.Models[0], o.Since/100, o.Since%100)
 }
 
-// Ask is what a rule asks of a request.
+// Ask is the condition of a rule.
 type Ask interface {
-	// Broken returns what of a request breaks it, as the vendor's message names it; empty where nothing does. The body
-	// is that of the wire format of the target, and nil where only the tree is known.
+	// Broken returns the value that breaks the rule, in the form for the vendor's message; empty if the request keeps
+	// it. The body is in the target's wire format, or nil if only the tree is known.
 	Broken(r *llm.Request, body []byte) string
-	// Fit changes a request so that nothing of it breaks the rule. The error is an *llm.Error of what can neither be
-	// changed nor left out.
+	// Fit changes a request so that it keeps the rule. It returns an *llm.Error if the broken value can be neither
+	// changed nor omitted.
 	Fit(f *Fitting) error
-	// Example returns a request that breaks it.
+	// Example returns a request that breaks the rule.
 	Example() *llm.Request
-	// String says it in a sentence without its full stop.
+	// String describes the rule in a sentence without its full stop.
 	String() string
 }
 
-// Set is the rules of a provider in one wire format.
+// Set holds the rules of a provider in one wire format.
 type Set struct {
 	rules  []Rule
-	own    bool // some hold for clients of the target's own wire format, too
+	own    bool // some rules also apply to clients of the target's own wire format
 	models *byModel
 }
 
-// For returns the rules of a provider of that name, which may be one that the catalogue does not have, in a wire format.
+// For returns the rules of a provider in a wire format. The provider need not be in the catalogue.
 func For(provider, format string) Set {
 	var of []Rule
 	for _, rule := range Table() {
@@ -89,20 +88,21 @@ func For(provider, format string) Set {
 	return New(of)
 }
 
-// New returns the set of some rules.
+// New returns a set of rules.
 func New(rules []Rule) Set {
 	own := slices.ContainsFunc(rules, func(r Rule) bool { return r.Own })
 	return Set{rules, own, new(byModel)}
 }
 
-// All are the rules, whichever models they are of.
+// All returns the rules for all models.
 func (s Set) All() []Rule { return s.rules }
 
-// Fit returns the request as the target takes it, which is r itself where it needs no change, and the client's names of
-// tools by those that are sent in their place. What was left out or changed is named in LeftOut. Own is whether the client
-// speaks the target's wire format. Errors are *llm.Error, and about the request that comes with them.
+// Fit returns the request in a form that the target accepts, which is r itself if it needs no change, and the
+// client's names of tools by the names sent instead. LeftOut of the result names omitted and changed content. own
+// says that the client speaks the target's wire format. Errors are *llm.Error; the request that is returned with one
+// is the one refused.
 func (s Set) Fit(r *llm.Request, own bool) (fitted *llm.Request, names map[string]string, err error) {
-	var f *Fitting // most requests need none
+	var f *Fitting // most requests need no copy
 	fitted = r
 	held := s.of(r.Model)
 	if own {
@@ -126,7 +126,7 @@ func (s Set) Fit(r *llm.Request, own bool) (fitted *llm.Request, names map[strin
 	return fitted, names, nil
 }
 
-// Broken returns the vendor's message to a request that breaks a rule; empty for one that breaks none.
+// Broken returns the vendor's message for a request that breaks a rule; empty if it breaks none.
 func (s Set) Broken(r *llm.Request, body []byte) string {
 	for _, rule := range s.of(r.Model).all {
 		if what := rule.Ask.Broken(r, body); what != "" {
@@ -136,10 +136,12 @@ func (s Set) Broken(r *llm.Request, body []byte) string {
 	return ""
 }
 
-// MayBreakOwn reports whether a body may break a rule that holds for clients of the same wire format, too: it has the
-// word without which it breaks none.
+// MayBreakOwn reports whether a body may break a rule that also applies to clients of the same wire format, by the
+// rule's Word.
 func (s Set) MayBreakOwn(model string, body []byte) bool {
-	return s.own && slices.ContainsFunc(s.of(model).own, func(r *Rule) bool { return bytes.Contains(body, []byte(r.Word)) })
+	return s.own && slices.ContainsFunc(s.of(model).own, func(r *Rule) bool {
+		return bytes.Contains(body, []byte(r.Word))
+	})
 }
 
 // BreaksOwn reports whether a request for a model breaks such a rule.
@@ -156,7 +158,7 @@ func (o *Of) has(model string) bool {
 	return (len(o.Models) == 0 || slices.ContainsFunc(o.Models, of)) && !slices.ContainsFunc(o.Except, named)
 }
 
-// hasWord reports whether a name has a word, with no letter or digit before or behind it.
+// hasWord reports whether a name contains a word, without a letter or digit next to it.
 func hasWord(name, word string) bool {
 	for from := 0; ; {
 		i := strings.Index(name[from:], word)

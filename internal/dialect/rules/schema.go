@@ -8,17 +8,19 @@ import (
 	"weir/internal/rawjson"
 )
 
-// StrictSchema asks that schemas by which an answer, or a strict tool's arguments, are made have some keywords alone, and
-// that their objects are closed.
+// StrictSchema restricts the keywords of schemas for answers and for arguments of strict tools, and requires closed
+// objects.
 type StrictSchema struct{}
 
-// schemaWords are the keywords that are taken. Those of nested are schemas, or hold them.
+// schemaWords are the accepted keywords without schemas in them, and schemaFormats the accepted values of "format".
 var (
 	schemaWords   = []string{"type", "enum", "const", "required", "title", "default"}
-	schemaFormats = []string{"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"}
+	schemaFormats = []string{
+		"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid",
+	}
 )
 
-// Broken is the first keyword that is not taken.
+// Broken returns the first keyword that is not accepted.
 func (a StrictSchema) Broken(r *llm.Request, _ []byte) string {
 	for schema := range strictSchemas(r) {
 		if word := brokenWord(*schema, 0); word != "" {
@@ -28,7 +30,7 @@ func (a StrictSchema) Broken(r *llm.Request, _ []byte) string {
 	return ""
 }
 
-// Fit says in the description what the schema cannot, as the vendor's own SDKs do.
+// Fit moves refused keywords into the description, as the vendor's own SDKs do.
 func (a StrictSchema) Fit(f *Fitting) error {
 	if f.Format != nil {
 		f.Format = new(*f.Format)
@@ -42,7 +44,7 @@ func (a StrictSchema) Fit(f *Fitting) error {
 	return nil
 }
 
-// strictSchemas are where a request has the schemas that the rule is about.
+// strictSchemas iterates over the schemas of a request to which the rule applies.
 func strictSchemas(r *llm.Request) func(yield func(*[]byte) bool) {
 	return func(yield func(*[]byte) bool) {
 		if f := r.Format; f != nil && len(f.Schema) > 0 && !yield((*[]byte)(&f.Schema)) {
@@ -56,16 +58,16 @@ func strictSchemas(r *llm.Request) func(yield func(*[]byte) bool) {
 	}
 }
 
-// kind is what a keyword of a schema is to the vendor.
+// kind says how the vendor treats a keyword of a schema.
 type kind int
 
 const (
-	refused kind = iota // goes into the description
+	refused kind = iota // moved into the description
 	kept
-	left   // says nothing
+	left   // dropped, or written separately
 	one    // holds a schema
-	listed // a list of schemas
-	named  // schemas by names
+	listed // holds a list of schemas
+	named  // holds schemas by name
 )
 
 func kindOf(word string, value []byte) kind {
@@ -96,10 +98,11 @@ func kindOf(word string, value []byte) kind {
 	return refused
 }
 
-// mostNested is how deep a schema is looked at. What lies deeper is sent as it is.
+// mostNested bounds the depth to which schemas are checked. Deeper schemas are sent unchanged.
 const mostNested = 64
 
-// brokenWord is the first keyword of a schema that is not taken. Where there is none, encoders write that of an open object.
+// brokenWord returns the first keyword of a schema that is not accepted. A missing schema counts as broken, because
+// encoders write an open object for it.
 func brokenWord(schema []byte, depth int) string {
 	switch {
 	case rawjson.KindOf(schema) != rawjson.Object && depth == 0:
@@ -143,7 +146,7 @@ func isObject(schema []byte) bool {
 	return rawjson.Text(rawjson.Get(schema, "type")) == "object" || rawjson.Get(schema, "properties") != nil
 }
 
-// closed appends a schema that holds the rule: of no arguments where there is none.
+// closed appends a schema that keeps the rule; for a missing schema, one without arguments.
 func closed(dst, schema []byte, depth int) []byte {
 	switch {
 	case rawjson.KindOf(schema) != rawjson.Object && depth == 0:
@@ -217,7 +220,7 @@ func closedNames(dst, object []byte, depth int) []byte {
 	return append(dst, '}')
 }
 
-// description is that of a schema, with the keywords that it cannot have.
+// description returns the description of a schema, followed by its refused keywords.
 func description(schema []byte, said []string) string {
 	text := rawjson.Text(rawjson.Get(schema, "description"))
 	if len(said) == 0 {
@@ -229,14 +232,15 @@ func description(schema []byte, said []string) string {
 	return text + "{" + strings.Join(said, ", ") + "}"
 }
 
-// Example has keywords of numbers, texts and lists in an open object.
+// Example returns a request with a schema of an open object with bounds of numbers and texts.
 func (a StrictSchema) Example() *llm.Request {
 	r := saying("give me one")
 	r.Format = &llm.Format{Kind: llm.FormatSchema, Name: "one", Schema: []byte(
-		`{"type":"object","properties":{"n":{"type":"integer","minimum":1},"s":{"type":"string","maxLength":9}},"required":["n"]}`)}
+		`{"type":"object","properties":{"n":{"type":"integer","minimum":1},` +
+			`"s":{"type":"string","maxLength":9}},"required":["n"]}`)}
 	return r
 }
 
 func (a StrictSchema) String() string {
-	return "Schemas of answers and of strict tools have closed objects, and no keywords of ranges or lengths"
+	return "Schemas of answers and of strict tools have closed objects and no keywords for ranges or lengths"
 }

@@ -5,12 +5,12 @@ import (
 	"weir/internal/rawjson"
 )
 
-// SignedCalls asks that the first call of each step since the user last spoke has the signature of the model that made it,
-// or Google's word for a call of another model. Encoders and Splice write that word, so requests that the gateway sends
-// hold this.
+// SignedCalls requires a signature on the first tool call of each step since the user's last message: of the model
+// that made it, or Google's placeholder for calls of other models. Encoders and Splice write the placeholder, so
+// requests of the gateway keep the rule.
 type SignedCalls struct{}
 
-// Broken is the function of the first such call without one, in a body.
+// Broken returns the function of the first such call without a signature in a body.
 func (SignedCalls) Broken(_ *llm.Request, body []byte) string {
 	unsigned := ""
 	for _, content := range rawjson.Elements(rawjson.Get(body, "contents")) {
@@ -24,7 +24,7 @@ func (SignedCalls) Broken(_ *llm.Request, body []byte) string {
 	return unsigned
 }
 
-// beginsTurn reports whether the user says something in a content, beside results.
+// beginsTurn reports whether a content has parts of the user other than tool results.
 func beginsTurn(content []byte) bool {
 	if role := rawjson.Text(rawjson.Get(content, "role")); role != "user" && role != "" {
 		return false
@@ -37,7 +37,7 @@ func beginsTurn(content []byte) bool {
 	return false
 }
 
-// unsignedCall is the function of the first call in a content, where that has no signature.
+// unsignedCall returns the function of the first call in a content if that call has no signature.
 func unsignedCall(content []byte) string {
 	for _, part := range rawjson.Elements(rawjson.Get(content, "parts")) {
 		call := either(part, "functionCall", "function_call")
@@ -52,7 +52,7 @@ func unsignedCall(content []byte) string {
 	return ""
 }
 
-// either is the member of one of two names: Google takes its fields in two spellings.
+// either returns the member with one of two names, because Google accepts two spellings of its fields.
 func either(obj []byte, name, other string) []byte {
 	if v := rawjson.Get(obj, name); v != nil {
 		return v
@@ -60,12 +60,13 @@ func either(obj []byte, name, other string) []byte {
 	return rawjson.Get(obj, other)
 }
 
-// Fit changes nothing: what is sent is right.
+// Fit changes nothing, because encoders keep the rule.
 func (SignedCalls) Fit(*Fitting) error { return nil }
 
-// Example calls a function. What breaks the rule is its body without a signature.
+// Example returns a request with a function call. Only a body without a signature breaks the rule.
 func (SignedCalls) Example() *llm.Request { return calling("call_a", "f") }
 
 func (SignedCalls) String() string {
-	return "The first call of each step has its `thoughtSignature`, or `skip_thought_signature_validator` where another model made it"
+	return "The first call of each step has its `thoughtSignature`, " +
+		"or `skip_thought_signature_validator` if another model made it"
 }

@@ -8,12 +8,12 @@ import (
 	"weir/internal/rawjson"
 )
 
-// NoSounds asks for messages without sounds.
+// NoSounds forbids audio in messages.
 type NoSounds struct{}
 
 func isSound(p llm.Part) bool { return p.Kind == llm.PartAudio }
 
-// Broken returns the first message that has one.
+// Broken returns the first message with audio.
 func (NoSounds) Broken(r *llm.Request, _ []byte) string {
 	for i := range r.Messages {
 		if slices.ContainsFunc(r.Messages[i].Parts, isSound) {
@@ -23,8 +23,8 @@ func (NoSounds) Broken(r *llm.Request, _ []byte) string {
 	return ""
 }
 
-// Fit refuses those that the user's last question has, and leaves out those before it: the answers to them are in the
-// conversation.
+// Fit refuses audio from the user's last question on, and replaces earlier audio by a note, because the conversation
+// has the answers to it.
 func (NoSounds) Fit(f *Fitting) error {
 	asked := lastQuestion(f.Messages)
 	for i := range f.Messages {
@@ -32,8 +32,8 @@ func (NoSounds) Fit(f *Fitting) error {
 			switch {
 			case !isSound(f.Messages[i].Parts[j]):
 			case i >= asked:
-				return llm.Invalid(fmt.Sprintf("messages[%d].content", i), "The model's API takes no sounds. Send a transcript, "+
-					"or choose a model that takes sounds.")
+				return llm.Invalid(fmt.Sprintf("messages[%d].content", i), "The model does not accept audio. "+
+					"Send a transcript, or choose a model that accepts audio.")
 			default:
 				*f.part(i, j) = llm.Part{Kind: llm.PartText, Text: "[A sound, which is not played any more]"}
 				f.Drop("sounds")
@@ -43,7 +43,7 @@ func (NoSounds) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example has one that an earlier question was about.
+// Example returns a request with audio in an earlier question.
 func (NoSounds) Example() *llm.Request {
 	r := saying("hello")
 	r.Messages[0].Parts = append(r.Messages[0].Parts, llm.Part{
@@ -53,13 +53,13 @@ func (NoSounds) Example() *llm.Request {
 	return r
 }
 
-func (NoSounds) String() string { return "There are no sounds" }
+func (NoSounds) String() string { return "Messages contain no audio" }
 
-// PlainSounds asks that a sound is a string: its data in base64, or its address. The tree knows no other form, so a request
-// that is written from it holds this.
+// PlainSounds requires that audio is a string: its data in base64, or its address. Encoders write this form, so
+// requests built from a tree keep the rule.
 type PlainSounds struct{}
 
-// Broken is the member of a sound in a body, as OpenAI has it.
+// Broken returns OpenAI's member for audio in a body.
 func (PlainSounds) Broken(_ *llm.Request, body []byte) string {
 	for _, m := range rawjson.Elements(rawjson.Get(body, "messages")) {
 		for _, p := range rawjson.Elements(rawjson.Get(m, "content")) {
@@ -71,12 +71,12 @@ func (PlainSounds) Broken(_ *llm.Request, body []byte) string {
 	return ""
 }
 
-// Fit changes nothing: the encoder writes what is right.
+// Fit changes nothing, because the encoder keeps the rule.
 func (PlainSounds) Fit(*Fitting) error { return nil }
 
-// Example is a request of one message. What breaks the rule is the member in its body.
+// Example returns a request with one message. Only a member in a body breaks the rule.
 func (PlainSounds) Example() *llm.Request { return saying("hello") }
 
 func (PlainSounds) String() string {
-	return "The `input_audio` of a sound is a string: base64 or an address"
+	return "The `input_audio` of a part is a string: base64 or an address"
 }

@@ -2,7 +2,7 @@ package rules
 
 import "slices"
 
-// Which targets a rule is of.
+// Names of the wire formats.
 const (
 	chat      = "openai"
 	responses = "responses"
@@ -13,21 +13,21 @@ const (
 	native    = "ollama"
 )
 
-// thinkers are the words in the names of OpenAI's models that reason.
+// thinkers are the words in the names of OpenAI's reasoning models.
 var thinkers = []string{"gpt-5", "gpt-6", "o1", "o3", "o4-mini", "codex-mini"}
 
-// seen is the day on which the sources were looked up; stored copies of pages may be older.
+// seen is the day on which the sources were read; stored copies of pages may be older.
 const seen = "2026-11-28"
 
-// Table returns all rules: of ids and of order first, on which others stand, and those of one provider before those of a
-// wire format.
+// Table returns all rules. Rules of ids and order come first, because others depend on them, and rules of a provider
+// before those of a wire format.
 func Table() []Rule {
-	return slices.Concat(callIDs(), contents(), orders(), mistral(), mistralSchema(), mistralMessages(), groq(), cerebras(),
-		openRouter(), xAI(), chatVendors(), openAI(), anthropic(), claude(), bedrock(), gemini(), cohere(), ollama(),
-		logprobs())
+	return slices.Concat(callIDs(), contents(), orders(), mistral(), mistralSchema(), mistralMessages(), groq(),
+		cerebras(), openRouter(), xAI(), chatVendors(), openAI(), anthropic(), claude(), bedrock(), gemini(),
+		cohere(), ollama(), logprobs())
 }
 
-// callIDs are what vendors ask of the ids of tool calls.
+// callIDs returns the rules for ids of tool calls.
 func callIDs() []Rule {
 	return []Rule{
 		{
@@ -38,14 +38,16 @@ func callIDs() []Rule {
 		},
 		{
 			Name: "openai-chat-call-ids", Of: []Of{{Format: chat}},
-			Ask:    CallIDs{Form{Signs: AnySign, Least: 1, Most: 40}},
-			Says:   "Invalid 'messages[].tool_calls[].id': string too long. Expected a string with maximum length 40, but got %s instead.",
+			Ask: CallIDs{Form{Signs: AnySign, Least: 1, Most: 40}},
+			Says: "Invalid 'messages[].tool_calls[].id': string too long. Expected a string with maximum length " +
+				"40, but got %s instead.",
 			Source: "https://github.com/camel-ai/camel/issues/2215", Seen: seen,
 		},
 		{
 			Name: "openai-responses-call-ids", Of: []Of{{Format: responses}},
-			Ask:    CallIDs{Form{Signs: AnySign, Least: 1, Most: 64}},
-			Says:   "Invalid 'input[].call_id': string too long. Expected a string with maximum length 64, but got %s instead.",
+			Ask: CallIDs{Form{Signs: AnySign, Least: 1, Most: 64}},
+			Says: "Invalid 'input[].call_id': string too long. Expected a string with maximum length 64, but got " +
+				"%s instead.",
 			Source: "https://github.com/AnswerDotAI/fastllm/issues/45", Seen: seen,
 		},
 		{
@@ -56,9 +58,11 @@ func callIDs() []Rule {
 		},
 		{
 			Name: "bedrock-call-ids", Of: []Of{{Format: converse}},
-			Ask:    CallIDs{Form{Signs: "_-", Least: 1, Most: 64}},
-			Says:   "Value %s at 'messages.content.toolUse.toolUseId' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+",
-			Source: "https://github.com/boto/botocore/blob/develop/botocore/data/bedrock-runtime/2023-09-30/service-2.json", Seen: seen,
+			Ask: CallIDs{Form{Signs: "_-", Least: 1, Most: 64}},
+			Says: "Value %s at 'messages.content.toolUse.toolUseId' failed to satisfy constraint: Member must " +
+				"satisfy regular expression pattern: [a-zA-Z0-9_-]+",
+			Source: "https://github.com/boto/botocore/blob/develop/botocore/data/bedrock-runtime/2023-09-30/service-2.json",
+			Seen:   seen,
 		},
 		{
 			Name: "bedrock-result-citations", Of: []Of{{Format: converse, Models: []string{"anthropic.claude"}}},
@@ -69,11 +73,12 @@ func callIDs() []Rule {
 	}
 }
 
-// mistral are Mistral's.
+// mistral returns Mistral's rules for the order of messages.
 func mistral() []Rule {
 	return []Rule{
 		{
-			Name: "mistral-bridged-results", Of: []Of{{Provider: "mistral"}, {Format: chat, Models: []string{"mistralai"}}},
+			Name: "mistral-bridged-results", Of: []Of{{Provider: "mistral"},
+				{Format: chat, Models: []string{"mistralai"}}},
 			Own: true, Word: `"tool_call_id"`, Ask: BridgedResults{},
 			Says:   "Unexpected role 'user' after role 'tool' at message %s",
 			Source: "https://github.com/avante-corp/avante.nvim/pull/2695", Seen: seen,
@@ -87,14 +92,15 @@ func mistral() []Rule {
 	}
 }
 
-// kimisThatDoNotThink are the words in the names of Moonshot's models that never do.
+// kimisThatDoNotThink are the words in the names of Moonshot's models that never think.
 var kimisThatDoNotThink = []string{"moonshot-v1", "kimi-k2-0711", "kimi-k2-0905", "kimi-k2-turbo"}
 
-// chatVendors are rules of vendors that speak Chat Completions in a way of their own.
+// chatVendors returns the rules of vendors with their own variants of Chat Completions.
 func chatVendors() []Rule {
 	return []Rule{
 		{
-			Name: "no-developer", Of: []Of{{Provider: "mistral"}, {Provider: "deepseek"}, {Provider: "moonshot"}, {Provider: "perplexity"}},
+			Name: "no-developer", Of: []Of{{Provider: "mistral"}, {Provider: "deepseek"}, {Provider: "moonshot"},
+				{Provider: "perplexity"}},
 			Own: true, Word: `"developer"`, Ask: NoDeveloper{},
 			Says:   "messages[0].role: unknown variant `%s`, expected one of `system`, `user`, `assistant`, `tool`",
 			Source: "https://github.com/earendil-works/pi/issues/1048", Seen: seen,
@@ -102,7 +108,8 @@ func chatVendors() []Rule {
 		{
 			Name: "deepseek-thinking-back", Of: []Of{{Provider: "deepseek", Format: chat}},
 			Own: true, Word: `"tool_calls"`, Ask: ThinkingBack{"reasoning_content", true},
-			Says:   "Missing `reasoning_content` field in the assistant message at message index %s. The reasoning_content in the thinking mode must be passed back to the API.",
+			Says: "Missing `reasoning_content` field in the assistant message at message index %s. The " +
+				"reasoning_content in the thinking mode must be passed back to the API.",
 			Source: "https://api-docs.deepseek.com/guides/thinking_mode", Seen: seen,
 		},
 		{
@@ -118,7 +125,8 @@ func chatVendors() []Rule {
 			Source: "https://github.com/continuedev/continue/issues/11600", Seen: seen,
 		},
 		{
-			Name: "openrouter-thinking-back", Of: []Of{{Provider: "openrouter", Format: chat}, {Provider: "vllm", Format: chat}},
+			Name: "openrouter-thinking-back", Of: []Of{{Provider: "openrouter", Format: chat},
+				{Provider: "vllm", Format: chat}},
 			Ask:    ThinkingBack{"reasoning", false},
 			Says:   "thinking is enabled but reasoning_content is missing in assistant tool call message at index %s",
 			Source: "https://github.com/anomalyco/opencode/issues/23646", Seen: seen,
@@ -126,8 +134,8 @@ func chatVendors() []Rule {
 	}
 }
 
-// xAI are xAI's. Its models that reason refuse all three parameters, and those of the fourth generation that do not reason
-// the penalties alone, also where these are zero, which clients made for OpenAI send.
+// xAI returns xAI's rules. Its reasoning models refuse penalties and stop; other models of the fourth generation
+// refuse only the penalties, even if zero, which clients for OpenAI send.
 func xAI() []Rule {
 	grok := []string{"grok-4", "grok-3-mini", "grok-code-fast", "grok-build", "grok-latest"}
 	return []Rule{
@@ -138,7 +146,8 @@ func xAI() []Rule {
 			Source: "https://github.com/lobehub/lobehub/issues/13332", Seen: seen,
 		},
 		{
-			Name: "xai-stop", Of: []Of{{Provider: "xai", Format: chat, Models: grok, Except: []string{"non-reasoning"}}},
+			Name: "xai-stop", Of: []Of{{Provider: "xai", Format: chat, Models: grok,
+				Except: []string{"non-reasoning"}}},
 			Own: true, Word: `"stop"`, Ask: NoSampling{[]string{"stop"}},
 			Says:   "Argument not supported on this model: %s",
 			Source: "https://docs.x.ai/docs/guides/reasoning", Seen: seen,
@@ -146,7 +155,7 @@ func xAI() []Rule {
 	}
 }
 
-// openAI are OpenAI's, which others that speak its formats are sent to keep as well.
+// openAI returns OpenAI's rules, which also apply to other providers that speak its formats.
 func openAI() []Rule {
 	return []Rule{
 		{
@@ -163,19 +172,22 @@ func openAI() []Rule {
 		},
 		{
 			Name: "openai-stop-sequences", Of: []Of{{Format: chat}},
-			Ask:    MostStops{4},
-			Says:   "Invalid 'stop': array too long. Expected an array with maximum length 4, but got an array with length %s instead.",
+			Ask: MostStops{4},
+			Says: "Invalid 'stop': array too long. Expected an array with maximum length 4, but got an array " +
+				"with length %s instead.",
 			Source: "https://platform.openai.com/docs/api-reference/chat/create", Seen: seen,
 		},
 		{
 			Name: "openai-least-output", Of: []Of{{Format: responses}},
-			Ask:    LeastOutput{16},
-			Says:   "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got %s instead.",
+			Ask: LeastOutput{16},
+			Says: "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got %s " +
+				"instead.",
 			Source: "https://github.com/vectorize-io/hindsight/issues/58", Seen: seen,
 		},
 		{
 			Name: "openai-sampling", Of: []Of{
-				{Format: chat, Models: thinkers, Except: []string{"chat"}}, {Format: responses, Models: thinkers, Except: []string{"chat"}},
+				{Format: chat, Models: thinkers, Except: []string{"chat"}}, {Format: responses, Models: thinkers,
+					Except: []string{"chat"}},
 			},
 			Ask:    NoSampling{[]string{"temperature", "top_p", "frequency_penalty", "presence_penalty", "stop"}},
 			Says:   "Unsupported parameter: '%s' is not supported with this model.",
@@ -183,8 +195,10 @@ func openAI() []Rule {
 		},
 		{
 			Name: "openai-tools-in-responses", Of: []Of{
-				{Provider: "openai", Format: chat, Models: []string{"gpt-5.4", "gpt-5.5", "gpt-5.6", "gpt-6"}, Except: []string{"chat"}},
-				{Provider: "azure", Format: chat, Models: []string{"gpt-5.4", "gpt-5.5", "gpt-5.6", "gpt-6"}, Except: []string{"chat"}},
+				{Provider: "openai", Format: chat, Models: []string{"gpt-5.4", "gpt-5.5", "gpt-5.6", "gpt-6"},
+					Except: []string{"chat"}},
+				{Provider: "azure", Format: chat, Models: []string{"gpt-5.4", "gpt-5.5", "gpt-5.6", "gpt-6"},
+					Except: []string{"chat"}},
 			},
 			Ask: ToolsElsewhere{responses},
 			Says: "Function tools with reasoning_effort are not supported for %s in /v1/chat/completions. " +
@@ -194,7 +208,7 @@ func openAI() []Rule {
 	}
 }
 
-// orders are rules of results and their order.
+// orders returns the rules for tool results and their order.
 func orders() []Rule {
 	return []Rule{
 		{
@@ -204,30 +218,35 @@ func orders() []Rule {
 		},
 		{
 			Name: "bedrock-one-result", Of: []Of{{Format: converse}}, Ask: OneResult{},
-			Says:   "The number of toolResult blocks at messages.content exceeds the number of toolUse blocks of previous turn: %s",
+			Says: "The number of toolResult blocks at messages.content exceeds the number of toolUse blocks of " +
+				"previous turn: %s",
 			Source: "https://github.com/strands-agents/harness-sdk/issues/1435", Seen: "2026-11-29",
 		},
 		{
 			Name: "gemini-one-result", Of: []Of{{Format: google}}, Ask: OneResult{Counted: true},
-			Says:   "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn: %s",
+			Says: "Please ensure that the number of function response parts is equal to the number of function " +
+				"call parts of the function call turn: %s",
 			Source: "https://github.com/google-gemini/gemini-cli/issues/5443", Seen: "2026-11-29",
 		},
 		{
 			Name: "chat-results-next", Of: []Of{{Format: chat}, {Format: converse}}, Ask: ResultsNext{},
-			Says: "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. " +
+			Says: "An assistant message with 'tool_calls' must be followed by tool messages responding to each " +
+				"'tool_call_id'. " +
 				"The following tool_call_ids did not have response messages: %s",
 			Source: "https://github.com/livekit/agents/issues/1977", Seen: seen,
 		},
 		{
 			Name: "anthropic-results-next", Of: []Of{{Format: messages}}, Ask: ResultsNext{},
-			Says: "`tool_use` ids were found without `tool_result` blocks immediately after: %s. Each `tool_use` block must have " +
+			Says: "`tool_use` ids were found without `tool_result` blocks immediately after: %s. Each `tool_use` " +
+				"block must have " +
 				"a corresponding `tool_result` block in the next message.",
 			Source: "https://github.com/anthropics/claude-code/issues/1237", Seen: "2026-11-29",
 		},
 		{
 			Name: "chat-results-shown", Of: []Of{{Format: chat}},
-			Ask:    ResultsShown{},
-			Says:   "Invalid 'messages[%s]'. Image URLs are only allowed for messages with role 'user', but this message with role 'tool' contains an image URL.",
+			Ask: ResultsShown{},
+			Says: "Invalid 'messages[%s]'. Image URLs are only allowed for messages with role 'user', but this " +
+				"message with role 'tool' contains an image URL.",
 			Source: "https://github.com/dreadnode/rigging/issues/41", Seen: seen,
 		},
 		{
@@ -244,7 +263,7 @@ func orders() []Rule {
 	}
 }
 
-// contents are rules of messages without content.
+// contents returns the rules for messages without content.
 func contents() []Rule {
 	return []Rule{
 		{
@@ -254,12 +273,14 @@ func contents() []Rule {
 		},
 		{
 			Name: "bedrock-empty-texts", Of: []Of{{Format: converse}}, Ask: NoEmptyTexts{Blank: true},
-			Says:   "The text field in the ContentBlock object at %s is blank. Add text to the text field, and try again.",
+			Says: "The text field in the ContentBlock object at %s is blank. Add text to the text field, and try " +
+				"again.",
 			Source: "https://github.com/aws/aws-sdk-net/pull/4015", Seen: "2026-11-29",
 		},
 		{
 			Name: "gemini-empty-texts", Of: []Of{{Format: google}}, Ask: NoEmptyTexts{},
-			Says:   "Unable to submit request because it has an empty text parameter. Add a value to the parameter and try again: %s",
+			Says: "Unable to submit request because it has an empty text parameter. Add a value to the parameter " +
+				"and try again: %s",
 			Source: "https://github.com/google-gemini/deprecated-generative-ai-python/issues/697", Seen: "2026-11-29",
 		},
 		{
@@ -269,17 +290,20 @@ func contents() []Rule {
 		},
 		{
 			Name: "bedrock-something-said", Of: []Of{{Format: converse}}, Ask: SomethingSaid{},
-			Says:   "A conversation must start with a user message. Try again with a conversation that starts with a user message: %s",
+			Says: "A conversation must start with a user message. Try again with a conversation that starts with " +
+				"a user message: %s",
 			Source: "https://github.com/elastic/kibana/pull/246393", Seen: "2026-11-29",
 		},
 		{
 			Name: "bedrock-user-first", Of: []Of{{Format: converse}}, Ask: UserFirst{},
-			Says:   "A conversation must start with a user message. Try again with a conversation that starts with a user message, not the %s's.",
+			Says: "A conversation must start with a user message. Try again with a conversation that starts with " +
+				"a user message, not the %s's.",
 			Source: "https://github.com/strands-agents/harness-sdk/issues/2085", Seen: "2026-11-29",
 		},
 		{
 			Name: "bedrock-alternation", Of: []Of{{Format: converse}}, Ask: Alternation{},
-			Says: "A conversation must alternate between user and assistant roles. Make sure the conversation alternates between " +
+			Says: "A conversation must alternate between user and assistant roles. Make sure the conversation " +
+				"alternates between " +
 				"user and assistant roles and try again: message %s",
 			Source: "https://github.com/langchain-ai/langchain-aws/issues/192", Seen: "2026-11-29",
 		},

@@ -2,7 +2,7 @@ package rules
 
 import "math"
 
-// Vendors that speak Chat Completions and close its objects: what they do not publish is an error.
+// This file has the rules of vendors that speak Chat Completions and refuse fields that they do not document.
 
 const (
 	mistralSource = "https://github.com/mistralai/platform-docs-public/blob/222f4ba9114f84ce9f2d718b9a12fbac1e527f4b/public/openapi.yaml"
@@ -12,12 +12,13 @@ const (
 	cerebrasSource   = "https://github.com/Cerebras/cerebras-cloud-sdk-node/blob/v1.91.0/src/resources/chat/completions.ts"
 )
 
-// mistralSchema are rules of the fields of Mistral's published schema.
+// mistralSchema returns the rules for fields of Mistral's published schema.
 func mistralSchema() []Rule {
 	of := []Of{{Provider: "mistral"}}
 	return []Rule{
 		{
-			Name: "mistral-temperature", Of: of, Own: true, Word: `"temperature"`, Ask: Within{Field: "temperature", Most: "1.5"},
+			Name: "mistral-temperature", Of: of, Own: true, Word: `"temperature"`,
+			Ask:  Within{Field: "temperature", Most: "1.5"},
 			Says: "body.%s: Input should be less than or equal to 1.5", Source: mistralSource, Seen: seen,
 		},
 		{
@@ -41,7 +42,7 @@ func mistralSchema() []Rule {
 	}
 }
 
-// mistralMessages are those of its messages and tools.
+// mistralMessages returns the rules for Mistral's messages and tools.
 func mistralMessages() []Rule {
 	of := []Of{{Provider: "mistral"}}
 	return []Rule{
@@ -86,7 +87,7 @@ func mistralMessages() []Rule {
 	}
 }
 
-// groq are Groq's.
+// groq returns Groq's rules.
 func groq() []Rule {
 	of := []Of{{Provider: "groq"}}
 	return []Rule{
@@ -116,13 +117,16 @@ func groq() []Rule {
 			Says: "property '%s' is unsupported", Source: groqSource, Seen: seen,
 		},
 		{
-			Name: "groq-thinking", Of: of, Own: true, Word: `"reasoning_content"`, Ask: MessageMembers{Without: reasoningContent},
+			Name: "groq-thinking", Of: of, Own: true, Word: `"reasoning_content"`,
+			Ask:    MessageMembers{Without: reasoningContent},
 			Says:   "for 'role:assistant' the following must be satisfied: property '%s' is unsupported",
 			Source: "https://github.com/tashfeenahmed/freellmapi/issues/1070", Seen: seen,
 		},
 		{
-			Name: "groq-annotations", Of: of, Own: true, Word: `"annotations"`, Ask: MessageMembers{Without: "annotations"},
-			Says: "for 'role:assistant' the following must be satisfied: property '%s' is unsupported", Source: groqSource, Seen: seen,
+			Name: "groq-annotations", Of: of, Own: true, Word: `"annotations"`,
+			Ask:    MessageMembers{Without: "annotations"},
+			Says:   "for 'role:assistant' the following must be satisfied: property '%s' is unsupported",
+			Source: groqSource, Seen: seen,
 		},
 		{
 			Name: "groq-sounds", Of: of, Own: true, Word: `"input_audio"`, Ask: NoSounds{},
@@ -140,7 +144,7 @@ func groq() []Rule {
 	}
 }
 
-// cerebras are Cerebras'.
+// cerebras returns Cerebras' rules.
 func cerebras() []Rule {
 	of := []Of{{Provider: "cerebras"}}
 	return []Rule{
@@ -155,7 +159,8 @@ func cerebras() []Rule {
 			Says: "property '%s' is unsupported", Source: cerebrasSource, Seen: "2026-11-29",
 		},
 		{
-			Name: "cerebras-annotations", Of: of, Own: true, Word: `"annotations"`, Ask: MessageMembers{Without: "annotations"},
+			Name: "cerebras-annotations", Of: of, Own: true, Word: `"annotations"`,
+			Ask:  MessageMembers{Without: "annotations"},
 			Says: "property '%s' is unsupported", Source: cerebrasSource, Seen: "2026-11-29",
 		},
 		{
@@ -164,7 +169,8 @@ func cerebras() []Rule {
 		},
 		{
 			Name: "cerebras-sounds", Of: of, Own: true, Word: `"input_audio"`, Ask: NoSounds{},
-			Says: "'%s' has a part that is none of `text` and `image_url`, but a sound", Source: cerebrasSource, Seen: "2026-11-29",
+			Says:   "'%s' has a part that is none of `text` and `image_url`, but a sound",
+			Source: cerebrasSource, Seen: "2026-11-29",
 		},
 		{
 			Name: "cerebras-custom-tools", Of: of, Own: true, Word: `"custom"`, Ask: NoCustomTools{},
@@ -194,12 +200,13 @@ func cerebras() []Rule {
 	}
 }
 
-// openRouter are OpenRouter's.
+// openRouter returns OpenRouter's rules.
 func openRouter() []Rule {
 	of := []Of{{Provider: "openrouter"}}
 	return []Rule{
 		{
-			Name: "openrouter-end-user", Of: of, Own: true, Word: `"user":`, Ask: EndUser{Form{Signs: AnySign, Least: 1, Most: 128}},
+			Name: "openrouter-end-user", Of: of, Own: true, Word: `"user":`,
+			Ask:    EndUser{Form{Signs: AnySign, Least: 1, Most: 128}},
 			Says:   "user: String must contain at most 128 character(s), not %s",
 			Source: "https://github.com/looplj/axonhub/issues/1669", Seen: seen,
 		},

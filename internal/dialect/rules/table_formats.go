@@ -2,9 +2,9 @@ package rules
 
 import "math"
 
-// Wire formats that are the own ones of their vendors.
+// This file has the rules of vendors with a wire format of their own.
 
-// anthropic are Anthropic's.
+// anthropic returns the rules of Anthropic's wire format.
 func anthropic() []Rule {
 	return []Rule{
 		{
@@ -14,7 +14,8 @@ func anthropic() []Rule {
 			Source: "https://github.com/apify/tester-mcp-client/issues/11", Seen: seen,
 		},
 		{
-			Name: "anthropic-schemas", Of: []Of{{Format: messages}, {Format: converse, Models: []string{"anthropic", "claude"}}},
+			Name: "anthropic-schemas", Of: []Of{{Format: messages},
+				{Format: converse, Models: []string{"anthropic", "claude"}}},
 			Ask:    StrictSchema{},
 			Says:   "output_config.format.schema: For this type, property %s is not supported",
 			Source: "https://platform.claude.com/docs/en/build-with-claude/structured-outputs", Seen: seen,
@@ -22,7 +23,8 @@ func anthropic() []Rule {
 	}
 }
 
-// claudes are the targets that run Claude from a version on, up to another; 0 for all later ones.
+// claudes returns the targets that run Claude from version since up to, but not including, before; 0 for no upper
+// bound.
 func claudes(since, before Version) []Of {
 	return []Of{
 		{Format: messages, Models: []string{"claude"}, Since: since, Before: before},
@@ -30,7 +32,7 @@ func claudes(since, before Version) []Of {
 	}
 }
 
-// claude are rules of Claude, by Anthropic and by Amazon.
+// claude returns the rules of Claude at Anthropic and Amazon.
 func claude() []Rule {
 	return []Rule{
 		{
@@ -61,31 +63,36 @@ func claude() []Rule {
 	}
 }
 
-// bedrock are those of Amazon Bedrock's Converse.
+// bedrock returns the rules of Amazon Bedrock's Converse.
 func bedrock() []Rule {
 	return []Rule{
 		{
 			Name: "bedrock-tool-names", Of: []Of{{Format: converse}},
-			Ask:    ToolNames{Form{Signs: "_-", Least: 1, Most: 64}},
-			Says:   "Value %s at 'toolConfig.tools.toolSpec.name' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+",
+			Ask: ToolNames{Form{Signs: "_-", Least: 1, Most: 64}},
+			Says: "Value %s at 'toolConfig.tools.toolSpec.name' failed to satisfy constraint: Member must " +
+				"satisfy regular expression pattern: [a-zA-Z0-9_-]+",
 			Source: "https://github.com/NousResearch/hermes-agent/pull/90016", Seen: seen,
 		},
 		{
 			Name: "bedrock-temperature", Of: []Of{{Format: converse}},
-			Ask:    Within{Field: "temperature", Most: "1"},
-			Says:   "Value at 'inferenceConfig.%s' failed to satisfy constraint: Member must have value less than or equal to 1",
-			Source: "https://github.com/boto/botocore/blob/develop/botocore/data/bedrock-runtime/2023-09-30/service-2.json", Seen: seen,
+			Ask: Within{Field: "temperature", Most: "1"},
+			Says: "Value at 'inferenceConfig.%s' failed to satisfy constraint: Member must have value less than " +
+				"or equal to 1",
+			Source: "https://github.com/boto/botocore/blob/develop/botocore/data/bedrock-runtime/2023-09-30/service-2.json",
+			Seen:   seen,
 		},
 	}
 }
 
-// gemini are Google's.
+// gemini returns Google's rules.
 func gemini() []Rule {
 	return []Rule{
 		{
-			Name: "gemini-thought-signatures", Of: []Of{{Format: google, Models: []string{"gemini-3", "gemini-4"}, Except: []string{"image"}}},
+			Name: "gemini-thought-signatures", Of: []Of{{Format: google, Models: []string{"gemini-3", "gemini-4"},
+				Except: []string{"image"}}},
 			Ask: SignedCalls{},
-			Says: "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and " +
+			Says: "Function call is missing a thought_signature in functionCall parts. This is required for tools " +
+				"to work correctly, and " +
 				"missing thought_signature may lead to degraded model performance. Additional data, function call %s",
 			Source: "https://ai.google.dev/gemini-api/docs/thought-signatures", Seen: seen,
 		},
@@ -97,14 +104,16 @@ func gemini() []Rule {
 		{
 			Name: "gemini-tool-names", Of: []Of{{Format: google}},
 			Ask: ToolNames{Form{Signs: "_.:-", NoDigitFirst: true, Least: 1, Most: 64}},
-			Says: "* GenerateContentRequest.tools[0].function_declarations[0].name: Invalid function name. Must start with a letter or an " +
-				"underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 64: %s",
+			Says: "* GenerateContentRequest.tools[0].function_declarations[0].name: Invalid function name. Must " +
+				"start with a letter or an " +
+				"underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes " +
+				"(-), with a maximum length of 64: %s",
 			Source: "https://github.com/google-gemini/gemini-cli/issues/9535", Seen: seen,
 		},
 	}
 }
 
-// cohere are Cohere's.
+// cohere returns Cohere's rules.
 func cohere() []Rule {
 	const source, day = "https://docs.cohere.com/reference/chat", "2026-11-29"
 	of := []Of{{Format: command}}
@@ -134,7 +143,7 @@ func cohere() []Rule {
 	}
 }
 
-// ollama are those of Ollama's own wire format.
+// ollama returns the rules of Ollama's own wire format.
 func ollama() []Rule {
 	return []Rule{{
 		Name: "ollama-forced-tools", Of: []Of{{Format: native}},

@@ -10,7 +10,7 @@ import (
 	"weir/internal/llm"
 )
 
-// number is a request's number of that name; nil where it has none.
+// number returns a pointer to the request's number of that name, which is nil if absent.
 func number(r *llm.Request, name string) **json.Number {
 	switch name {
 	case "temperature":
@@ -22,16 +22,16 @@ func number(r *llm.Request, name string) **json.Number {
 	case "presence_penalty":
 		return &r.PresencePenalty
 	}
-	panic("rules: no number is called " + name) // of the table, which a test reads
+	panic("rules: no number is called " + name) // a test checks the names in the table
 }
 
-// Within asks that a number is within bounds.
+// Within requires that a number is within bounds.
 type Within struct {
 	Field       string // temperature, top_p, frequency_penalty or presence_penalty
 	Least, Most string // empty for no bound
 }
 
-// Broken is the field of one that is not.
+// Broken returns the field of a number outside the bounds.
 func (a Within) Broken(r *llm.Request, _ []byte) string {
 	if _, what := a.nearest(r); what != "" {
 		return a.Field
@@ -39,7 +39,7 @@ func (a Within) Broken(r *llm.Request, _ []byte) string {
 	return ""
 }
 
-// nearest returns the bound beyond which a number is, and on which side; empty for one that is within.
+// nearest returns the bound that a number exceeds, and the side; both are empty for a number within the bounds.
 func (a Within) nearest(r *llm.Request) (bound, side string) {
 	n := *number(r, a.Field)
 	if n == nil {
@@ -55,7 +55,7 @@ func (a Within) nearest(r *llm.Request) (bound, side string) {
 	return "", ""
 }
 
-// float is the value of a JSON number; infinite where it is beyond all bounds.
+// float returns the value of a JSON number; infinity if it is too large.
 func float(s string) float64 {
 	v, _ := strconv.ParseFloat(s, 64)
 	return v
@@ -69,7 +69,7 @@ func (a Within) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example has a number of 1.9.
+// Example returns a request with 1.9.
 func (a Within) Example() *llm.Request {
 	r := saying("hello")
 	*number(r, a.Field) = new(json.Number("1.9"))
@@ -83,10 +83,10 @@ func (a Within) String() string {
 	return "`" + a.Field + "` is from " + a.Least + " to " + a.Most
 }
 
-// MostTopK asks for a top_k from 0 to so many.
+// MostTopK requires a top_k from 0 to a bound.
 type MostTopK struct{ Most int64 }
 
-// Broken is one that is not.
+// Broken returns a value outside the bounds.
 func (a MostTopK) Broken(r *llm.Request, _ []byte) string {
 	if r.TopK == nil || *r.TopK >= 0 && *r.TopK <= a.Most {
 		return ""
@@ -94,14 +94,14 @@ func (a MostTopK) Broken(r *llm.Request, _ []byte) string {
 	return strconv.FormatInt(*r.TopK, 10)
 }
 
-// Fit sends the nearest.
+// Fit sends the nearest bound.
 func (a MostTopK) Fit(f *Fitting) error {
 	f.TopK = new(min(max(*f.TopK, 0), a.Most))
 	f.Drop("top_k")
 	return nil
 }
 
-// Example has one more.
+// Example returns a request with a value above the bound.
 func (a MostTopK) Example() *llm.Request {
 	r := saying("hello")
 	r.TopK = new(a.Most + 1)
@@ -110,10 +110,10 @@ func (a MostTopK) Example() *llm.Request {
 
 func (a MostTopK) String() string { return fmt.Sprintf("`top_k` is from 0 to %d", a.Most) }
 
-// LeastOutput asks that a cap on the output is at least so many tokens. Quotes count with Raised.
+// LeastOutput requires a minimum for the output cap. Quotes apply it by Raised.
 type LeastOutput struct{ Tokens int64 }
 
-// Broken is the cap that is lower.
+// Broken returns a lower cap.
 func (a LeastOutput) Broken(r *llm.Request, _ []byte) string {
 	if r.MaxOutput == nil || *r.MaxOutput >= a.Tokens {
 		return ""
@@ -121,14 +121,14 @@ func (a LeastOutput) Broken(r *llm.Request, _ []byte) string {
 	return strconv.FormatInt(*r.MaxOutput, 10)
 }
 
-// Fit raises it.
+// Fit raises the cap.
 func (a LeastOutput) Fit(f *Fitting) error {
 	f.MaxOutput = new(a.Tokens)
 	f.Drop(fmt.Sprintf("output cap below %d", a.Tokens))
 	return nil
 }
 
-// Example asks for one token.
+// Example returns a request for at most one token.
 func (a LeastOutput) Example() *llm.Request {
 	r := saying("hello")
 	r.MaxOutput = new(int64(1))
@@ -136,10 +136,10 @@ func (a LeastOutput) Example() *llm.Request {
 }
 
 func (a LeastOutput) String() string {
-	return fmt.Sprintf("A cap on the output is at least %d tokens", a.Tokens)
+	return fmt.Sprintf("An output cap is at least %d tokens", a.Tokens)
 }
 
-// Raised is the output cap that goes to a model where a client of another wire format gave that one, in tokens.
+// Raised returns the output cap that a model receives for a cap of a client of another wire format, in tokens.
 func (s Set) Raised(model string, limit int64) int64 {
 	for _, rule := range s.of(model).all {
 		if a, ok := rule.Ask.(LeastOutput); ok {
@@ -149,11 +149,10 @@ func (s Set) Raised(model string, limit int64) int64 {
 	return limit
 }
 
-// NoSampling asks for requests without these fields, temperature, top_p, top_k, a penalty or stop. A temperature of 1 is
-// allowed.
+// NoSampling forbids the given fields: temperature, top_p, top_k, a penalty or stop. A temperature of 1 is accepted.
 type NoSampling struct{ Fields []string }
 
-// Broken is the first field that is there.
+// Broken returns the first field that is present.
 func (a NoSampling) Broken(r *llm.Request, _ []byte) string {
 	i := slices.IndexFunc(a.Fields, func(field string) bool {
 		return has(r, field) && (field != "temperature" || !isOne(r.Temperature))
@@ -164,7 +163,7 @@ func (a NoSampling) Broken(r *llm.Request, _ []byte) string {
 	return a.Fields[i]
 }
 
-// has reports whether a field of sampling is there.
+// has reports whether a sampling field is present.
 func has(r *llm.Request, field string) bool {
 	switch field {
 	case "stop":
@@ -175,7 +174,7 @@ func has(r *llm.Request, field string) bool {
 	return *number(r, field) != nil
 }
 
-// clear leaves a field of sampling out.
+// clear removes a sampling field.
 func (f *Fitting) clear(field string) {
 	switch field {
 	case "stop":
@@ -187,7 +186,7 @@ func (f *Fitting) clear(field string) {
 	}
 }
 
-// isOne reports whether a number is 1, which samples as if it were not there.
+// isOne reports whether a number is 1, which has the same effect as none.
 func isOne(n *json.Number) bool {
 	if n == nil {
 		return false
@@ -196,7 +195,7 @@ func isOne(n *json.Number) bool {
 	return err == nil && v == 1
 }
 
-// Fit leaves them out.
+// Fit removes the fields.
 func (a NoSampling) Fit(f *Fitting) error {
 	for _, field := range a.Fields {
 		if only := (NoSampling{Fields: []string{field}}); only.Broken(f.Request, nil) == "" {
@@ -210,7 +209,7 @@ func (a NoSampling) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example has all of them.
+// Example returns a request with all of them.
 func (a NoSampling) Example() *llm.Request {
 	r := saying("hello")
 	for _, field := range a.Fields {
@@ -229,15 +228,15 @@ func (a NoSampling) Example() *llm.Request {
 func (a NoSampling) String() string {
 	said := "No `" + strings.Join(a.Fields, "`, `") + "`"
 	if slices.Contains(a.Fields, "temperature") {
-		said += ", but for a temperature of 1"
+		said += ", except a temperature of 1"
 	}
 	return said
 }
 
-// OneSampling asks for a temperature or top_p, not both.
+// OneSampling forbids temperature and top_p together.
 type OneSampling struct{}
 
-// Broken is top_p of a request that has both.
+// Broken returns top_p if a request has both.
 func (OneSampling) Broken(r *llm.Request, _ []byte) string {
 	if r.Temperature == nil || r.TopP == nil {
 		return ""
@@ -245,7 +244,7 @@ func (OneSampling) Broken(r *llm.Request, _ []byte) string {
 	return "top_p"
 }
 
-// Fit leaves out the one that changes nothing, else top_p.
+// Fit removes the temperature if it is 1, which has no effect, and otherwise top_p.
 func (OneSampling) Fit(f *Fitting) error {
 	if isOne(f.Temperature) {
 		f.Temperature = nil
@@ -254,19 +253,19 @@ func (OneSampling) Fit(f *Fitting) error {
 	return NoSampling{Fields: []string{"top_p"}}.Fit(f)
 }
 
-// Example has both.
+// Example returns a request with both.
 func (OneSampling) Example() *llm.Request {
 	r := saying("hello")
 	r.Temperature, r.TopP = new(json.Number("0.5")), new(json.Number("0.5"))
 	return r
 }
 
-func (OneSampling) String() string { return "No `temperature` and `top_p` at once" }
+func (OneSampling) String() string { return "No `temperature` together with `top_p`" }
 
-// MostStops asks for no more stop sequences.
+// MostStops bounds the number of stop sequences.
 type MostStops struct{ Most int }
 
-// Broken is how many there are where they are more.
+// Broken returns the number of stop sequences if it exceeds the bound.
 func (a MostStops) Broken(r *llm.Request, _ []byte) string {
 	if len(r.Stop) <= a.Most {
 		return ""
@@ -274,13 +273,13 @@ func (a MostStops) Broken(r *llm.Request, _ []byte) string {
 	return strconv.Itoa(len(r.Stop))
 }
 
-// Fit refuses: an answer would not stop where it is to.
+// Fit refuses the request, because the answer would not stop where the client wants.
 func (a MostStops) Fit(*Fitting) error {
-	return llm.Invalid("stop", fmt.Sprintf("The model's API takes at most %d stop sequences. Send no more than these, or "+
-		"choose a model that takes more.", a.Most))
+	return llm.Invalid("stop", fmt.Sprintf("The model accepts at most %d stop sequences. Send at most that many, or "+
+		"choose a model that accepts more.", a.Most))
 }
 
-// Example has one more.
+// Example returns a request with one too many.
 func (a MostStops) Example() *llm.Request {
 	r := saying("hello")
 	for len(r.Stop) <= a.Most {

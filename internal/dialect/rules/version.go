@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// Version is that of a model, 407 for 4.7. What models of one maker take depends on it.
+// Version is the version of a model, such as 407 for 4.7, on which its rules depend.
 type Version int
 
-// Newest is the version of a model whose name has none.
+// Newest is the version of a model without one in its name.
 const Newest Version = 99 * 100
 
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v/100, v%100) }
 
-// VersionOf returns the version that stands in a model's name behind its maker's word, in the forms of all vendors:
-// claude-3-7-sonnet-20250219, claude-opus-4-1@20250805, us.anthropic.claude-haiku-4-5-20251001-v1:0, claude-2.1; 0 for a
-// name without the word.
+// VersionOf returns the version after the maker's word in a model's name, in the forms of all vendors:
+// claude-3-7-sonnet-20250219, claude-opus-4-1@20250805, us.anthropic.claude-haiku-4-5-20251001-v1:0, claude-2.1; 0
+// for a name without the word.
 func VersionOf(model, word string) Version {
 	_, rest, ok := strings.Cut(model, word)
 	if !ok {
@@ -37,7 +37,7 @@ func VersionOf(model, word string) Version {
 	return Newest
 }
 
-// twoDigits reads a number of at most two digits; a longer one is a date.
+// twoDigits parses a number of at most two digits; a longer one is a date.
 func twoDigits(s string) (n int, ok bool) {
 	n, err := strconv.Atoi(s)
 	if err != nil || len(s) > 2 {

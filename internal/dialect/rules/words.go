@@ -13,14 +13,14 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Words asks that an option has one of these words.
+// Words requires one of several values for an option.
 type Words struct {
-	Field   string // reasoning_effort, or a member that nobody modelled
+	Field   string // reasoning_effort, or a member in Extra
 	Words   []string
-	Instead map[string]string // by other words; a word that has none is left out
+	Instead map[string]string // replacements for other values; a value without one is removed
 }
 
-// Broken is the field that has another word.
+// Broken returns the field if it has another value.
 func (a Words) Broken(r *llm.Request, _ []byte) string {
 	if word := a.of(r); word == "" || slices.Contains(a.Words, word) {
 		return ""
@@ -42,12 +42,12 @@ func (a Words) of(r *llm.Request) string {
 	return rawjson.Text(r.Extra[i].Value)
 }
 
-// extra is where a member stands among those that nobody modelled; -1 for nowhere.
+// extra returns the index of a member in Extra; -1 for none.
 func extra(r *llm.Request, name string) int {
 	return slices.IndexFunc(r.Extra, func(f llm.Field) bool { return f.Name == name })
 }
 
-// Fit sends the nearest word, or none.
+// Fit sends the replacement, or removes the option.
 func (a Words) Fit(f *Fitting) error {
 	word := a.Instead[a.of(f.Request)]
 	f.Drop(a.Field)
@@ -67,7 +67,7 @@ func (a Words) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example has a word that no vendor has.
+// Example returns a request with a value that no vendor accepts.
 func (a Words) Example() *llm.Request {
 	r := saying("hello")
 	if a.Field == "reasoning_effort" {
@@ -82,10 +82,10 @@ func (a Words) String() string {
 	return "`" + a.Field + "` is one of `" + strings.Join(a.Words, "`, `") + "`"
 }
 
-// UsualModalities asks for requests without modalities where these are text alone, which is what there is.
+// UsualModalities forbids the field modalities if it lists only text, the default.
 type UsualModalities struct{}
 
-// Broken is the field.
+// Broken returns the field.
 func (UsualModalities) Broken(r *llm.Request, _ []byte) string {
 	i := extra(r, "modalities")
 	if i < 0 || rawjson.Len(r.Extra[i].Value) > 1 || !bytes.Contains(r.Extra[i].Value, []byte(`"text"`)) {
@@ -94,14 +94,14 @@ func (UsualModalities) Broken(r *llm.Request, _ []byte) string {
 	return "modalities"
 }
 
-// Fit leaves it out.
+// Fit removes it.
 func (UsualModalities) Fit(f *Fitting) error {
 	i := extra(f.Request, "modalities")
 	f.Extra = slices.Delete(slices.Clone(f.Extra), i, i+1)
 	return nil
 }
 
-// Example has it.
+// Example returns a request with it.
 func (UsualModalities) Example() *llm.Request {
 	r := saying("hello")
 	r.Extra = []llm.Field{{Name: "modalities", Value: []byte(`["text"]`)}}
@@ -110,7 +110,7 @@ func (UsualModalities) Example() *llm.Request {
 
 func (UsualModalities) String() string { return "No `modalities`" }
 
-// Seeds asks for a seed within bounds, in the vendor's own field, too.
+// Seeds requires a seed within bounds, also in the vendor's own field.
 type Seeds struct {
 	Least, Most int64
 	Field       string // empty for none
@@ -118,7 +118,7 @@ type Seeds struct {
 
 func (a Seeds) refuses(n int64) bool { return n < a.Least || n > a.Most }
 
-// Broken is one that is not.
+// Broken returns a seed outside the bounds.
 func (a Seeds) Broken(r *llm.Request, _ []byte) string {
 	if r.Seed != nil && a.refuses(*r.Seed) {
 		return strconv.FormatInt(*r.Seed, 10)
@@ -131,7 +131,7 @@ func (a Seeds) Broken(r *llm.Request, _ []byte) string {
 	return ""
 }
 
-// Fit leaves it out.
+// Fit removes the seed.
 func (a Seeds) Fit(f *Fitting) error {
 	f.Seed = nil
 	if i := extra(f.Request, a.Field); i >= 0 {
@@ -141,7 +141,7 @@ func (a Seeds) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example has one below.
+// Example returns a request with a seed below the bound.
 func (a Seeds) Example() *llm.Request {
 	r := saying("hello")
 	r.Seed = new(a.Least - 1)
@@ -155,13 +155,13 @@ func (a Seeds) String() string {
 	return fmt.Sprintf("A seed is from %d to %d", a.Least, a.Most)
 }
 
-// Positive asks that a number is above 0.
+// Positive requires a number above 0.
 type Positive struct {
-	Field   string // as of Within
-	Instead string // what is sent for 0
+	Field   string // as in Within
+	Instead string // sent instead of 0
 }
 
-// Broken is the field of one that is not.
+// Broken returns the field of a number that is not above 0.
 func (a Positive) Broken(r *llm.Request, _ []byte) string {
 	n := *number(r, a.Field)
 	if n == nil {
@@ -173,14 +173,14 @@ func (a Positive) Broken(r *llm.Request, _ []byte) string {
 	return a.Field
 }
 
-// Fit sends the smallest.
+// Fit sends the smallest accepted number.
 func (a Positive) Fit(f *Fitting) error {
 	*number(f.Request, a.Field) = new(json.Number(a.Instead))
 	f.Drop(a.Field + " of 0")
 	return nil
 }
 
-// Example has 0.
+// Example returns a request with 0.
 func (a Positive) Example() *llm.Request {
 	r := saying("hello")
 	*number(r, a.Field) = new(json.Number("0"))

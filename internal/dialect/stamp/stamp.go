@@ -1,8 +1,6 @@
-// Package stamp writes what the gateway adds to an answer in the words of any
-// wire format: the cost, in US dollars, as a member of its usage object, and
-// after more than one attempt a member that tells of them. A provider that has a cost
-// of its own in its usage object keeps it; the gateway's then stands beside the
-// attempts.
+// Package stamp adds the gateway's members to an answer in any wire format: the cost, in US dollars, to its usage
+// object, and after more than one attempt a member about the attempts. If a provider's usage object already has a
+// cost, that stays, and the gateway's cost is next to the attempts.
 package stamp
 
 import (
@@ -10,23 +8,20 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Reply appends to dst a reply, or the data of one stream event, with the cost
-// in its usage object, which is the member of that name, and, after more than
-// one attempt, what was tried. Without a usage object the bytes stay as they
-// are.
+// Reply appends to dst a reply, or the data of one stream event, with the cost in its usage object of that name and,
+// after more than one attempt, the attempts. Without a usage object the bytes are unchanged.
 func Reply(dst, data []byte, name string, f *llm.Final) []byte {
 	usage, last := find(data, name)
 	return At(dst, data, usage, last, f)
 }
 
-// Has reports whether a reply, or the data of one stream event, has the usage object
-// of that name.
+// Has reports whether a reply, or the data of one stream event, has the usage object of that name.
 func Has(data []byte, name string) bool {
 	usage, _ := find(data, name)
 	return usage.Value != nil
 }
 
-// find is the usage object of that name and the place behind the last member.
+// find returns the usage object of that name and the end of the last member.
 func find(data []byte, name string) (usage rawjson.Member, last int) {
 	for m := range rawjson.Members(data) {
 		if m.Is(name) && rawjson.KindOf(m.Value) == rawjson.Object {
@@ -37,9 +32,8 @@ func find(data []byte, name string) (usage rawjson.Member, last int) {
 	return usage, last
 }
 
-// At does the same with a usage object that stands anywhere in data, its place
-// counted from there; last is the place behind the last member. A zero usage
-// leaves the bytes as they are.
+// At does the same as Reply with a usage object anywhere in data, at a position counted from there; last is the end
+// of the last member. If usage is zero, the bytes are unchanged.
 func At(dst, data []byte, usage rawjson.Member, last int, f *llm.Final) []byte {
 	if usage.Value == nil {
 		return append(dst, data...)
@@ -67,15 +61,14 @@ func At(dst, data []byte, usage rawjson.Member, last int, f *llm.Final) []byte {
 	return rawjson.Splice(dst, data, edits...)
 }
 
-// IsCost reports whether a value is what a provider says that an answer costs: a
-// number, or an object with the parts of the cost.
+// IsCost reports whether a value is a provider's cost of an answer: a number, or an object with parts of the cost.
 func IsCost(v []byte) bool {
 	kind := rawjson.KindOf(v)
 	return kind == rawjson.Number || kind == rawjson.Object
 }
 
-// member is the edit that writes the gateway's own member, in the place of one from
-// another gateway, else behind the last member.
+// member returns the edit that writes the gateway's own member, in place of one of another gateway or after the last
+// member.
 func member(data []byte, last int, f *llm.Final, cost bool) rawjson.Edit {
 	for m := range rawjson.Members(data) {
 		if m.Is("weir") {
@@ -85,8 +78,8 @@ func member(data []byte, last int, f *llm.Final, cost bool) rawjson.Edit {
 	return rawjson.Edit{Start: last, End: last, Text: value([]byte(`,"weir":`), f, cost)}
 }
 
-// value appends the gateway's own member: the cost, where the usage object has no place
-// for it, and, after more than one attempt, what was tried.
+// value appends the gateway's own member: the cost, if the usage object has no room for it, and, after more than one
+// attempt, the attempts.
 func value(dst []byte, f *llm.Final, cost bool) []byte {
 	dst = append(dst, '{')
 	if cost {
@@ -102,11 +95,10 @@ func value(dst []byte, f *llm.Final, cost bool) []byte {
 	return append(dst, '}')
 }
 
-// Attempts appends, after more than one attempt, a further member that tells of
-// them.
+// Attempts appends, after more than one attempt, a member about the attempts.
 func Attempts(dst []byte, f *llm.Final) []byte { return Beside(dst, f, false) }
 
-// Beside does the same, with the cost where the provider has one of its own.
+// Beside does the same, with the cost if the usage object has the provider's own.
 func Beside(dst []byte, f *llm.Final, cost bool) []byte {
 	if !cost && f.Attempts <= 1 {
 		return dst

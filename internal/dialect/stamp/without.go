@@ -8,10 +8,10 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Members in which providers say what an answer costs, or what money the gateway has with them, are those whose name has
-// one of moneyWords in it, whatever its case, or one of wholeWords as a word, at any depth: vendors and gateways put them
-// at the top (NanoGPT's x_nanogpt_pricing), into choices (Vercel's provider_metadata) and into usage. Names in own are of
-// the same kind. What of a name is in tokens is of no money.
+// The names of members with a provider's cost of an answer, or with the gateway's balance there, contain one of
+// moneyWords in any case, or one of wholeWords as a word, or are in own. They occur at any depth: vendors and
+// gateways put them at the top (NanoGPT's x_nanogpt_pricing), into choices (Vercel's provider_metadata) and into
+// usage. tokens are exceptions: parts of names that count tokens.
 var (
 	moneyWords = [][]byte{
 		[]byte("cost"), []byte("price"), []byte("pricing"), []byte("spend"), []byte("spent"), []byte("credit"),
@@ -30,19 +30,19 @@ var (
 	tellers = rawjson.Names{"usage", "usageMetadata", "provider_metadata", "providerMetadata"}
 )
 
-// freeForm are members that hold what the model, a tool or the client itself has written, as an object whose names may
-// be anything: arguments of tools, their results, and what a reply repeats of its request. None stands in tellers.
+// freeForm are members with objects of any names, written by the model, a tool or the client: arguments of tools,
+// their results, and the parts of a request that a reply repeats. Within tellers they have no effect.
 var freeForm = rawjson.Names{
 	"arguments", "args", "input", "parameters", "properties", "schema", "json_schema", "input_schema", "json",
 	"tools", "tool_choice", "metadata", "parsed", "attributes", "structured_content", "structuredContent", "text",
 	"functionResponse", "function_response", "toolResult", "variables", "document", "documents", "tool_output",
 }
 
-// maxDepth is how deep a reply may nest, as that of a body.
+// maxDepth bounds the nesting of a reply, as of a body.
 const maxDepth = 100
 
-// WithoutCost is a reply, or the data of one stream event, without what its provider says that it costs. What says
-// nothing of it is given back as it is, and so is what is no JSON.
+// WithoutCost returns a reply, or the data of one stream event, without the provider's cost. It returns data without
+// a cost, or that is not JSON, unchanged.
 func WithoutCost(data []byte) []byte {
 	if rawjson.Validate(data, maxDepth) != nil {
 		return data
@@ -64,7 +64,7 @@ func WithoutCost(data []byte) []byte {
 	return rawjson.Splice(nil, data, edits...)
 }
 
-// isMoney reports whether a name is of an amount of money.
+// isMoney reports whether a name denotes an amount of money.
 func isMoney(name []byte) bool {
 	if own.Has(string(name)) {
 		return true
@@ -83,8 +83,8 @@ func isMoney(name []byte) bool {
 	return hasWholeWord(name)
 }
 
-// hasWholeWord reports whether a name or a text has one of wholeWords: from another kind of character, or where small
-// letters end, to the next.
+// hasWholeWord reports whether a name or a text has one of wholeWords. Words end at a character other than a letter
+// and where a lower-case letter precedes an upper-case one.
 func hasWholeWord(name []byte) bool {
 	start := 0
 	for i := 0; i <= len(name); i++ {
@@ -101,7 +101,7 @@ func hasWholeWord(name []byte) bool {
 	return false
 }
 
-// maxWholeWord is how long the longest of wholeWords is.
+// maxWholeWord is the length of the longest of wholeWords.
 const maxWholeWord = 6
 
 func isLetter(c byte) bool { return isSmall(c | 0x20) }
@@ -111,7 +111,8 @@ func isSmall(c byte) bool { return c >= 'a' && c <= 'z' }
 // maxEventName bounds the name of an event that is passed on.
 const maxEventName = 64
 
-// EventName is the name of an event without what it may say of a cost: wire formats have words there, and nothing else.
+// EventName returns the name of an event; empty if it may contain a cost, because events of wire formats have names
+// of letters and a few signs.
 func EventName(name []byte) string {
 	odd := func(r rune) bool { return !unicode.IsLetter(r) && r != '_' && r != '.' && r != '-' }
 	if len(name) > maxEventName || bytes.ContainsFunc(name, odd) || isMoney(name) {
@@ -120,7 +121,7 @@ func EventName(name []byte) string {
 	return string(name)
 }
 
-// TellsCost reports whether a provider's explanation tells an amount of money. That of thinking is in tokens.
+// TellsCost reports whether a provider's explanation contains an amount of money. A budget of thinking is in tokens.
 func TellsCost(text string) bool {
 	lower := strings.ToLower(text)
 	if strings.ContainsAny(lower, "$€£¥") {
@@ -129,7 +130,7 @@ func TellsCost(text string) bool {
 	return isMoney([]byte(lower)) && hasNumber(lower)
 }
 
-// hasNumber reports whether a text has a number that is no index of a path such as messages[0].
+// hasNumber reports whether a text has a number other than an index of a path such as messages[0].
 func hasNumber(text string) bool {
 	before := ' '
 	for _, r := range text {

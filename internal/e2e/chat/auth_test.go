@@ -123,7 +123,7 @@ func TestHeadersStandOnce(t *testing.T) {
 		r := h.Request(a)
 		r.Header[name] = values
 		got := h.Send(r)
-		if got.Status != http.StatusBadRequest || !strings.Contains(got.Body, name+" stands more than once") {
+		if got.Status != http.StatusBadRequest || !strings.Contains(got.Body, name+" appears more than once") {
 			t.Errorf("%s with %s twice: %d %s, want 400", a.Path, name, got.Status, got.Body)
 		}
 		if want := "INVALID_REQUEST"; !isVendors(a.Path) && !strings.Contains(got.Body, want) {

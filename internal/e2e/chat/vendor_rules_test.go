@@ -123,7 +123,7 @@ func toVendors() []toVendor {
 		},
 		{
 			name: "a sound where there are none", provider: "groq", path: "/v1beta/models/{model}:generateContent",
-			body: `"contents":[{"parts":[{"inlineData":{"mimeType":"audio/wav","data":"UklGRg=="}}]}]`, status: 400, says: "takes no sounds",
+			body: `"contents":[{"parts":[{"inlineData":{"mimeType":"audio/wav","data":"UklGRg=="}}]}]`, status: 400, says: "does not accept audio",
 		},
 		{
 			name: "a sound that an earlier question was about", provider: "cerebras", path: "/v1/chat/completions",
@@ -132,7 +132,7 @@ func toVendors() []toVendor {
 		},
 		{
 			name: "a custom tool", provider: "groq", path: "/v1/chat/completions",
-			body: `"tools":[{"type":"custom","custom":{"name":"patch"}}],"messages":[{"role":"user","content":"Hi"}]`, status: 400, says: "takes functions alone",
+			body: `"tools":[{"type":"custom","custom":{"name":"patch"}}],"messages":[{"role":"user","content":"Hi"}]`, status: 400, says: "accepts only functions as tools",
 		},
 		{
 			name: "a call of a custom tool", provider: "openrouter", path: "/v1/chat/completions",
@@ -141,7 +141,7 @@ func toVendors() []toVendor {
 		},
 		{
 			name: "functions of the time before tools", provider: "mistral", path: "/v1/chat/completions",
-			body: `"functions":[{"name":"f","parameters":{"type":"object"}}],"messages":[{"role":"user","content":"Hi"}]`, status: 400, says: "Offer them as tools",
+			body: `"functions":[{"name":"f","parameters":{"type":"object"}}],"messages":[{"role":"user","content":"Hi"}]`, status: 400, says: "Send them as tools",
 		},
 		{
 			name: "a call of the time before tools", provider: "openrouter", path: "/v1/chat/completions",
@@ -177,12 +177,12 @@ func toVendors() []toVendor {
 			name: "a PDF in a tool's result", provider: "deepseek", path: "/v1/messages",
 			body: strings.Replace(fmt.Sprintf(messagesCall, "f", "call_1aB"), `"content":"done"`,
 				`"content":[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0="}}]`, 1),
-			status: 400, says: "takes no documents",
+			status: 400, says: "does not accept documents",
 		},
 		{
 			name: "the same of a client of the same wire format", provider: "deepseek", path: "/v1/chat/completions",
 			body:   `"messages":[{"role":"user","content":[{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,JVBERi0="}}]}]`,
-			status: 400, says: "takes no documents",
+			status: 400, says: "does not accept documents",
 		},
 		{
 			name: "a PDF that an earlier question was about", provider: "deepseek", path: "/v1/messages",
@@ -199,7 +199,7 @@ func toVendors() []toVendor {
 			name: "a PDF of the last question, behind which a tool is called", provider: "deepseek", path: "/v1/messages",
 			body: `"max_tokens":9,"tools":[{"name":"f","input_schema":{"type":"object"}}],"messages":[{"role":"user","content":[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0="}},{"type":"text","text":"Read it."}]},` +
 				`{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"done"}]}]`,
-			status: 400, says: "takes no documents",
+			status: 400, says: "does not accept documents",
 		},
 		{
 			name: "an image as a file in the vendor's own form", provider: "deepseek", path: "/v1/chat/completions",
@@ -332,7 +332,7 @@ func toVendors() []toVendor {
 		{
 			name: "an answer that is begun, for a Claude that goes on with none", provider: "bedrock", model: "us.anthropic.claude-opus-4-6/echo", path: "/v1/messages",
 			body:   `"max_tokens":9,"messages":[{"role":"user","content":"count"},{"role":"assistant","content":"one,"}]`,
-			status: 400, says: "does not go on with what the assistant said",
+			status: 400, says: "does not continue an assistant message",
 		},
 		{
 			name: "an answer that is begun with white space at its end", provider: "anthropic", model: "claude-sonnet-4-5/echo", path: "/v1/chat/completions",

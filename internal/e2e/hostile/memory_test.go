@@ -124,16 +124,16 @@ func TestMemoryOfRequests(t *testing.T) {
 		name, before, one, after string
 		refused                  string // what the client is told; empty for nothing
 	}{
-		{"tool calls of nothing", called, "0", "]}", "tool calls, and may have 20000"},
-		{"empty tool calls", called, "{}", "]}", "tool calls, and may have 20000"},
-		{"messages", "", user + `"a"}`, "", "messages, and may have 100000"},
+		{"tool calls of nothing", called, "0", "]}", "tool calls; the maximum is 20000"},
+		{"empty tool calls", called, "{}", "]}", "tool calls; the maximum is 20000"},
+		{"messages", "", user + `"a"}`, "", "messages; the maximum is 100000"},
 		{"longer messages", "", user + `"` + strings.Repeat("a", 40) + `"}`, "", ""},
-		{"text parts", user + "[", `{"type":"text","text":"a"}`, "]}", "content parts, and may have 100000"},
+		{"text parts", user + "[", `{"type":"text","text":"a"}`, "]}", "content parts; the maximum is 100000"},
 		{"longer text parts", user + "[", `{"type":"text","text":"` + strings.Repeat("a", 40) + `"}`, "]}", ""},
-		{"thinking", said + `[{"type":"thinking","thinking":[`, `{"text":"a"}`, "]}]}", "pieces of reasoning, and may have 20000"},
-		{"reasoning details", said + `"a","reasoning_details":[`, "0", "]}", "pieces of reasoning, and may have 20000"},
+		{"thinking", said + `[{"type":"thinking","thinking":[`, `{"text":"a"}`, "]}]}", "pieces of reasoning; the maximum is 20000"},
+		{"reasoning details", said + `"a","reasoning_details":[`, "0", "]}", "pieces of reasoning; the maximum is 20000"},
 		{"members", user + `"a",`, `"a":0`, "}", "more than 65536 members"},
-		{"objects of members", "", user + `"a"` + strings.Repeat(`,"a":0`, 200) + "}", "", "members of objects, and may have 524288"},
+		{"objects of members", "", user + `"a"` + strings.Repeat(`,"a":0`, 200) + "}", "", "members of objects; the maximum is 524288"},
 		{"objects of longer members", "", user + `"a"` + strings.Repeat(`,"abcdef":0`, 200) + "}", "", ""},
 	} {
 		body := `{"model":"house/m","max_tokens":9,"messages":[` + test.before + strings.Repeat(test.one+",", size/(len(test.one)+1)) + test.one + test.after + "]}"
@@ -176,7 +176,7 @@ func TestBoundsUnderBudget(t *testing.T) {
 		t.Errorf("without a budget: %d %.200s, want it passed on", r.Status, r.Body)
 	}
 	h.SetBudget(1000*llm.USD, budget.PeriodMonth)
-	if r := h.Do(asked); r.Status != http.StatusBadRequest || !strings.Contains(r.Body, "elements of other arrays, and may have 1048576") {
+	if r := h.Do(asked); r.Status != http.StatusBadRequest || !strings.Contains(r.Body, "elements of other arrays; the maximum is 1048576") {
 		t.Errorf("with a budget: %d %.200s, want it refused", r.Status, r.Body)
 	}
 }
