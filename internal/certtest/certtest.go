@@ -1,4 +1,4 @@
-// Package certtest makes certificates for tests, which sign themselves.
+// Package certtest makes self-signed certificates for tests.
 package certtest
 
 import (
@@ -17,7 +17,7 @@ import (
 	"weir/internal/must"
 )
 
-// Write puts a certificate with that serial number, for loopback and its names, and its key into a directory.
+// Write writes a certificate with that serial number, for loopback addresses and names, and its key into a directory.
 func Write(t testing.TB, dir string, serial int64) (cert, key string) {
 	t.Helper()
 	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
@@ -34,7 +34,7 @@ func Write(t testing.TB, dir string, serial int64) (cert, key string) {
 	return cert, key
 }
 
-// Pool trusts the certificate in a file.
+// Pool returns a pool that trusts the certificate in a file.
 func Pool(t testing.TB, cert string) *x509.CertPool {
 	t.Helper()
 	pool := x509.NewCertPool()
@@ -44,7 +44,7 @@ func Pool(t testing.TB, cert string) *x509.CertPool {
 	return pool
 }
 
-// PEM is a certificate as a file has it.
+// PEM returns a certificate in the form of a file.
 func PEM(c *x509.Certificate) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
 }

@@ -1,6 +1,5 @@
-// Package fixturetest reads exchanges that were recorded with real providers.
-// They are not part of the repository: they stand beside it, in
-// ../shared/fixtures, where they are at all.
+// Package fixturetest reads exchanges recorded with real providers. They are not part of the repository, but next to
+// it, in ../shared/fixtures, if present.
 package fixturetest
 
 import (
@@ -14,7 +13,7 @@ import (
 	"weir/internal/must"
 )
 
-// Exchange is one request of a real client and what a real provider answered.
+// Exchange is one request of a real client with the answer of a real provider.
 type Exchange struct {
 	Name        string // the provider and the case
 	URL         string
@@ -23,10 +22,10 @@ type Exchange struct {
 	ContentType string // of the answer
 	Request     []byte
 	Response    []byte
-	Expected    []byte // what the vendor's SDK made of it, as JSON; nil where nothing was
+	Expected    []byte // the result of the vendor's SDK, as JSON; nil for none
 }
 
-// Find is where they stand; the error is an fs.ErrNotExist where they are not.
+// Find returns the directory of the exchanges; an fs.ErrNotExist if there is none.
 func Find() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -35,7 +34,7 @@ func Find() (string, error) {
 	for !exists(filepath.Join(dir, "go.mod")) {
 		above := filepath.Dir(dir)
 		if above == dir {
-			return "", errors.New("there is no go.mod above the package")
+			return "", errors.New("no directory above the package has a go.mod")
 		}
 		dir = above
 	}
@@ -49,7 +48,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Dir is where they stand. Where they are not, the test is skipped.
+// Dir returns the directory of the exchanges. It skips the test if there is none.
 func Dir(t testing.TB) string {
 	t.Helper()
 	dir, err := Find()
@@ -60,7 +59,7 @@ func Dir(t testing.TB) string {
 	return dir
 }
 
-// Exchanges are those with an address that is fit, and there has to be one.
+// Exchanges returns the exchanges with a URL that fit accepts. It fails the test if there are none.
 func Exchanges(t testing.TB, fit func(url string) bool) (list []Exchange) {
 	t.Helper()
 	dir := Dir(t)

@@ -7,11 +7,11 @@ import (
 	"weir/internal/rawjson"
 )
 
-// notNow is what a model is told that is to call no tool in a conversation with calls: Converse has no such choice, and
-// wants the tools of the calls to be there.
+// notNow tells the model to call no tool in a conversation with calls, because Converse has no such choice and requires
+// the tools of the calls.
 const notNow = "Call no tool now: answer in words."
 
-// said is the conversation as Converse gets it.
+// said returns the conversation for Converse.
 func (e *requestEncoder) said(r *llm.Request) []llm.Message {
 	if e.Own {
 		return r.Messages
@@ -31,9 +31,10 @@ func hasCalls(messages []llm.Message) bool {
 	return slices.ContainsFunc(messages, func(m llm.Message) bool { return slices.ContainsFunc(m.Parts, isCall) })
 }
 
-// appendCalledTools appends the tools that the conversation calls, where the request has none: Converse refuses calls and
-// results without toolConfig (https://docs.aws.amazon.com/bedrock/latest/userguide/tool-use-inference-call.html; the words
-// are in https://github.com/anomalyco/opencode/issues/34089).
+// appendCalledTools appends the tools that the conversation calls if the request has none, because Converse refuses
+// calls and results without toolConfig
+// (https://docs.aws.amazon.com/bedrock/latest/userguide/tool-use-inference-call.html; the error message is in
+// https://github.com/anomalyco/opencode/issues/34089).
 func appendCalledTools(obj []byte, messages []llm.Message) []byte {
 	seen := map[string]bool{}
 	for i := range messages {
@@ -58,12 +59,12 @@ func appendCalledTools(obj []byte, messages []llm.Message) []byte {
 	return obj
 }
 
-// isBare reports whether a turn has a document and no words: Converse wants some beside it
+// isBare reports whether a turn has a document and no text, which Converse requires next to a document
 // (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html, document).
 func isBare(turn []llm.Message) bool {
 	document := false
 	for i := range turn {
-		if turn[i].Role == llm.RoleSystem { // it stands elsewhere
+		if turn[i].Role == llm.RoleSystem { // written elsewhere
 			continue
 		}
 		for j := range turn[i].Parts {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// maxDocuments bounds the number of a document that is believed, and maxSources the sources of a block of a stream.
+	// maxDocuments bounds the number of a document, and maxSources the sources of a block of a stream.
 	maxDocuments = 10_000
 	maxSources   = 4096
 	maxKept      = 4 << 20 // bytes of these
@@ -19,7 +19,7 @@ const (
 
 // location names a member of a citation's location
 // (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_CitationLocation.html, undated copy). Pages
-// are counted from 1, all else from 0, as Claude does; the end is no part of the place.
+// count from 1, all others from 0, as with Claude; the end is exclusive.
 type location struct {
 	kind         llm.PlaceKind
 	name, number string
@@ -57,7 +57,7 @@ func readSource(v []byte) llm.Source {
 	return s
 }
 
-// appendCitation writes a citation of another vendor.
+// appendCitation writes another vendor's citation.
 func appendCitation(dst []byte, s *llm.Source) []byte {
 	dst = rawjson.AppendString(append(dst, `{"title":`...), s.Name())
 	if source := cmp.Or(s.URL, s.File); source != "" {
@@ -88,8 +88,8 @@ func appendCitation(dst []byte, s *llm.Source) []byte {
 	return append(dst, "}}}"...)
 }
 
-// carries reports whether the citations of a text are written: all of it then has words, for Converse refuses what is
-// blank.
+// carries reports whether the citations of a text can be written: all pieces of it must have words, because Converse
+// refuses blank ones.
 func (e *requestEncoder) carries(p *llm.Part) bool {
 	if !e.cites || p.Kind != llm.PartText || len(p.Claims()) == 0 {
 		return false
@@ -120,7 +120,7 @@ func (e *requestEncoder) claims(p *llm.Part) {
 	}
 }
 
-// citeBlock reads the citations of a block: of its text, or, where it has none, of the text before it, as Nova has it.
+// citeBlock reads the citations of a block: of its text, or of the text before it if it has none, as with Nova.
 func citeBlock(before []llm.Part, p *llm.Part) {
 	if p.Text == "" {
 		for i := len(before) - 1; i >= 0; i-- {
@@ -133,15 +133,15 @@ func citeBlock(before []llm.Part, p *llm.Part) {
 	p.Cite(parse.BlockClaims(p.Text, p.Annotations, readSource)...)
 }
 
-// cited is the block of a stream that has citations. They come before its text.
+// cited holds the citations of a block of a stream. They precede its text.
 type cited struct {
 	block   int64
 	begin   int // bytes of text before it
 	sources []llm.Source
-	size    int // bytes of them
+	size    int // bytes of the sources
 }
 
-// cite takes note of a citation of a block.
+// cite stores a citation of a block.
 func (d *Decoder) cite(block int64, v []byte) {
 	if d.cited == nil || d.cited.block != block {
 		d.cited = &cited{block: block, begin: d.before}
@@ -153,7 +153,8 @@ func (d *Decoder) cite(block int64, v []byte) {
 	}
 }
 
-// claims appends the citations of the block that has ended: of its text, or, where it has none, of that of the last block.
+// claims appends the citations of the block that has ended: of its text, or of the text of the last block if it has
+// none.
 func (d *Decoder) claims(dst []llm.Event) []llm.Event {
 	if d.told > d.before {
 		d.spoke = d.before

@@ -10,8 +10,8 @@ import (
 )
 
 // counter counts the tokens of a chat, which "doesn't incur charges", and "will match the token count that would be
-// charged" (https://docs.aws.amazon.com/bedrock/latest/userguide/count-tokens.html, undated copy). It takes some models
-// alone, and no inference profile.
+// charged" (https://docs.aws.amazon.com/bedrock/latest/userguide/count-tokens.html, undated copy). It supports only
+// some models, and no inference profiles.
 func counter() *dialect.Counter {
 	return &dialect.Counter{
 		Name: Name, Media: true, Decode: parse.Counted("inputTokens"),

@@ -1,10 +1,10 @@
-// Package bedrock is Amazon Bedrock's Converse and ConverseStream, both halves:
-// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
-// and API_runtime_ConverseStream.html beside it. The model and whether a stream is wanted stand
-// in the path, and a stream is binary: the frames of application/vnd.amazon.eventstream.
+// Package bedrock implements both halves of Amazon Bedrock's Converse and ConverseStream:
+// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html and API_runtime_ConverseStream.html
+// next to it. The model and the stream flag are in the path, and a stream consists of binary frames:
+// application/vnd.amazon.eventstream.
 //
-// Trees share memory with the bytes that they were decoded from where they hold
-// raw JSON, so they live no longer than those bytes.
+// Trees share memory with the bytes that they were decoded from if they hold raw JSON, so they must not outlive those
+// bytes.
 package bedrock
 
 import (
@@ -15,23 +15,22 @@ import (
 	"weir/internal/llm"
 )
 
-// Name is the word for the format in the configuration.
+// Name names the format in the configuration.
 const Name = "bedrock"
 
 const (
-	// maxDepth is how deep the arrays and objects of a body may nest.
+	// maxDepth bounds the nesting of arrays and objects in a body.
 	maxDepth = parse.MaxDepth
 )
 
-// The operations, as a path ends.
+// The operations at the end of a path.
 const (
 	whole    = "converse"
 	streamed = "converse-stream"
 )
 
-// Path is what follows a provider's base URL, which is the host alone. The
-// model's id is one segment and escaped as the AWS SDKs do, for the signature
-// is over the path as it is sent: ":" is %3A, and the "/" of an ARN is %2F.
+// Path returns the path after a provider's base URL, which has only the host. The model's id is one segment, escaped as
+// the AWS SDKs do, because the signature covers the path as sent: ":" is %3A, and the "/" of an ARN is %2F.
 func Path(model string, stream bool) string {
 	const prefix = "/model/"
 	dst := make([]byte, 0, len(prefix)+3*len(model)+len("/")+len(streamed))
@@ -56,11 +55,11 @@ func appendSegment(dst []byte, s string) []byte {
 	return dst
 }
 
-// Dialect is the wire format.
+// Dialect returns the wire format.
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name:        Name,
-		UsageAt:     [][]string{{"usage"}, {"inputTextTokenCount"}}, // chats, and embeddings
+		UsageAt:     [][]string{{"usage"}, {"inputTextTokenCount"}}, // of chats and embeddings
 		Auth:        "aws",
 		Status:      vocabulary.Status,
 		EncodeError: EncodeError,

@@ -20,14 +20,14 @@ func decodeResult(block, v []byte) llm.Part {
 	}}}}
 }
 
-// cites reports whether the model of a request cites documents: Claude alone does
-// (https://platform.claude.com/docs/en/build-with-claude/citations, undated copy), but for an answer that has a schema
+// cites reports whether the model can cite documents: only Claude can
+// (https://platform.claude.com/docs/en/build-with-claude/citations, undated copy), except in an answer with a schema
 // (https://platform.claude.com/docs/en/build-with-claude/structured-outputs, undated copy).
 func cites(r *llm.Request) bool {
 	return isClaude(r.Model) && r.Format.IsText()
 }
 
-// hasCited reports whether a message has a document that is to be cited.
+// hasCited reports whether a message has a document that the answer must cite.
 func hasCited(m llm.Message) bool {
 	return slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return p.IsCited() })
 }
@@ -55,7 +55,7 @@ func appendChunks(dst []byte, list []string) []byte {
 	return append(dst, ']')
 }
 
-// describe writes what the client says of a document.
+// describe writes the client's description of a document.
 func (e *requestEncoder) describe(d *llm.Document) {
 	if d == nil {
 		return

@@ -11,27 +11,26 @@ import (
 	"weir/internal/rawjson"
 )
 
-// EmbedSuffix is what the path of a request for embeddings ends with.
+// EmbedSuffix ends the path of embeddings.
 const EmbedSuffix = "/invoke"
 
-// EmbedPath is what follows a provider's base URL: Bedrock has no common
-// format for embeddings, so that the model's own is spoken
-// (https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters.html).
+// EmbedPath returns the path after a provider's base URL. Bedrock has no common format for embeddings, so the gateway
+// uses the model's own (https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters.html).
 func EmbedPath(model string, _ bool) string {
 	return string(appendSegment([]byte("/model/"), model)) + EmbedSuffix
 }
 
-// isCohere tells the models of Cohere from those of Amazon.
+// isCohere distinguishes Cohere's models from Amazon's.
 func isCohere(model string) bool { return strings.Contains(model, "cohere.") }
 
-// ScanEmbed is Scan for a request for embeddings.
+// ScanEmbed implements Scan for embeddings.
 func ScanEmbed(body []byte, r *http.Request) (llm.Head, error) {
 	h, err := parse.Body(body, parse.Complaint, "with inputText")
 	h.Model = strings.TrimSuffix(r.PathValue("target"), EmbedSuffix)
 	return h, err
 }
 
-// DecodeEmbed is DecodeRequest for a request for embeddings.
+// DecodeEmbed implements DecodeRequest for embeddings.
 func DecodeEmbed(body []byte) (*llm.Request, error) {
 	r := &llm.Request{ExtraOf: Name, Embedding: &llm.Embedding{}}
 	name := "inputText"
@@ -48,8 +47,7 @@ func DecodeEmbed(body []byte) (*llm.Request, error) {
 	return r, err
 }
 
-// EncodeEmbed is EncodeRequest for a request for embeddings. Amazon's models
-// take one text at a time.
+// EncodeEmbed implements EncodeRequest for embeddings. Amazon's models accept one text at a time.
 func EncodeEmbed(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
 	w := compose.New(Name, r, q)
 	switch {
@@ -58,7 +56,7 @@ func EncodeEmbed(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, 
 		w.Text("input_type", "search_document")
 		w.Integer("output_dimension", r.Embedding.Dimensions)
 	case len(r.Embedding.Texts) > 1:
-		w.Refuse("input", "This model embeds one text a request. Send one text in each.")
+		w.Refuse("input", "This model embeds one text per request. Send each text in a request of its own.")
 	default:
 		w.Text("inputText", r.Embedding.Texts[0])
 		w.Integer("dimensions", r.Embedding.Dimensions)
@@ -70,8 +68,7 @@ func EncodeEmbed(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, 
 	return w.Close()
 }
 
-// DecodeVectors is DecodeReply for embeddings. Cohere's models do not tell what
-// they cost but in a header.
+// DecodeVectors implements DecodeReply for embeddings. Cohere's models report their usage only in a header.
 func DecodeVectors(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	if err := rawjson.Validate(body, maxDepth); err != nil {
 		return nil, fmt.Errorf("bedrock: the reply is not JSON: %w", err)
@@ -98,8 +95,8 @@ func DecodeVectors(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	return r, nil
 }
 
-// EncodeVectors is EncodeReply for embeddings: in the words of Amazon's models
-// for one text, else of Cohere's.
+// EncodeVectors implements EncodeReply for embeddings: in the form of Amazon's models for one text, otherwise of
+// Cohere's.
 func EncodeVectors(dst []byte, r *llm.Reply) []byte {
 	if len(r.Vectors) != 1 {
 		dst = rawjson.AppendString(append(dst, `{"id":`...), r.ID)

@@ -11,10 +11,9 @@ import (
 	"weir/internal/rawjson"
 )
 
-// EncodeRequest writes the body of a request; its model and whether a stream
-// is wanted go into the path. Dropped names what Converse cannot carry and can do
-// without. What it cannot carry and would change the meaning is an error, an
-// *llm.Error that names the parameter.
+// EncodeRequest writes the body of a request; its model and the stream flag are in the path. Dropped names the fields
+// that Converse cannot carry; EncodeRequest returns an *llm.Error that names a field if dropping it would change the
+// meaning.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
 	cites := cites(r)
 	if r = compose.InWords(Name, compose.Offered(Name, r)); !cites {
@@ -50,15 +49,15 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 type requestEncoder struct {
 	compose.Writer
 	model string
-	extra []llm.Field    // those that are not written yet
-	names map[string]int // how often a document's name was asked for
-	spoke string         // the role of the last turn; empty before the first
-	bare  bool           // the turn has a document and no words, which go before it
-	cites bool           // documents are cited
+	extra []llm.Field    // not written yet
+	names map[string]int // how often each document name was used
+	spoke string         // role of the last turn; empty before the first
+	bare  bool           // the turn has a document and no text, which must precede it
+	cites bool           // the model can cite documents
 }
 
-// key writes a top-level member's name, and reports whether the provider takes
-// it at all. Converse has the same names for all models.
+// key writes a top-level member's name, and reports whether the provider accepts it. Converse has the same names for
+// all models.
 func (e *requestEncoder) key(name string) bool {
 	if !e.Takes(name) {
 		return false
@@ -73,8 +72,7 @@ func (e *requestEncoder) raw(name string, value []byte) {
 	}
 }
 
-// object writes a configuration object: what the tree says of it, which is the
-// members in inner without braces, and what nobody modelled.
+// object writes a configuration object: inner, the modelled members with an open brace, and the unmodelled ones.
 func (e *requestEncoder) object(name string, inner []byte) {
 	inner = e.withRest(inner, name)
 	if len(inner) > 1 && e.key(name) {
@@ -82,8 +80,7 @@ func (e *requestEncoder) object(name string, inner []byte) {
 	}
 }
 
-// withRest appends to an object that has not been closed what is left of it
-// among the extras, which then is written.
+// withRest appends the unmodelled members of an object from the extras to an open object, and removes them there.
 func (e *requestEncoder) withRest(obj []byte, name string) []byte {
 	if !e.Own {
 		return obj
@@ -101,25 +98,25 @@ func (e *requestEncoder) withRest(obj []byte, name string) []byte {
 	return obj
 }
 
-// refuse names what Converse has no word for.
+// refuse returns an error for fields that Converse cannot carry.
 func refuse(r *llm.Request, q *llm.Quirks) error {
 	if r.Choices != nil && *r.Choices > 1 {
-		return llm.Invalid("n", "Amazon Bedrock gives one answer to a request. Ask for one, or ask several times.")
+		return llm.Invalid("n", "Amazon Bedrock returns one answer per request. Set n to 1 or send several requests.")
 	}
 	f := r.Format
 	switch {
 	case f.IsText():
 	case len(f.Schema) == 0:
-		return llm.Invalid("response_format", "Amazon Bedrock takes a json_schema with its schema alone. Give one.")
+		return llm.Invalid("response_format", "Amazon Bedrock accepts a json_schema only with its schema. Send one.")
 	case q != nil && slices.Contains(q.Drop, "outputConfig"):
 		return llm.Invalid("response_format",
-			fmt.Sprintf("The model %q takes no schema for its answer. Offer it a tool with that schema, and force it.",
+			fmt.Sprintf("The model %q accepts no schema for its answer. Offer a tool with that schema, and force its call.",
 				r.Model))
 	}
 	return nil
 }
 
-// leaveOut notes the preferences that Converse has no word for.
+// leaveOut notes the preferences that Converse cannot carry.
 func (e *requestEncoder) leaveOut(r *llm.Request) {
 	for _, p := range []struct {
 		name  string
@@ -137,8 +134,7 @@ func (e *requestEncoder) leaveOut(r *llm.Request) {
 	}
 }
 
-// inference writes the cap and the sampling parameters. Claude takes none of
-// these while it thinks.
+// inference writes the cap and the sampling parameters. Claude refuses sampling parameters while it thinks.
 func (e *requestEncoder) inference(r *llm.Request, t *thinking) {
 	obj := []byte{'{'}
 	if r.MaxOutput != nil {
@@ -199,12 +195,12 @@ func (e *requestEncoder) output(r *llm.Request, t *thinking) {
 	e.object("outputConfig", obj)
 }
 
-// tools writes the tools and which of them are to be called.
+// tools writes the tools and the tool choice.
 func (e *requestEncoder) tools(r *llm.Request) error {
 	none := !e.Own && r.ToolChoice != nil && r.ToolChoice.Mode == llm.ToolsNone
 	obj := []byte{'{'}
 	switch {
-	case none && !hasCalls(r.Messages): // no tools come to the same
+	case none && !hasCalls(r.Messages): // no tools have the same effect
 		return nil
 	case len(r.Tools) == 0 && !e.Own:
 		obj = appendCalledTools(obj, r.Messages)
@@ -225,7 +221,7 @@ func (e *requestEncoder) tools(r *llm.Request) error {
 	return nil
 }
 
-// anyObject is the schema of a tool without one, which Converse asks for.
+// anyObject is the schema of a tool without one, because Converse requires a schema.
 const anyObject = `{"type":"object","properties":{}}`
 
 func (e *requestEncoder) tool(dst []byte, t *llm.Tool, i int) ([]byte, error) {

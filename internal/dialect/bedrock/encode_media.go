@@ -9,7 +9,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// address is the S3 address that a medium is at, if it is at one.
+// address returns the S3 address of media, if it has one.
 func address(m *llm.Media) string {
 	for _, s := range []string{m.FileID, m.URL} {
 		if strings.HasPrefix(s, s3Scheme) {
@@ -19,17 +19,16 @@ func address(m *llm.Media) string {
 	return ""
 }
 
-// inline refuses a medium that Converse would have to fetch. It takes bytes, and
-// what is in S3.
+// inline refuses media that Converse would have to fetch. It accepts bytes and S3 addresses.
 func inline(m *llm.Media, what string, at *place) error {
 	if m.Data != "" || address(m) != "" {
 		return nil
 	}
-	return llm.Invalid(at.String(), "Amazon Bedrock does not fetch "+what+"s by address or file id. Send the "+what+
+	return llm.Invalid(at.String(), "Amazon Bedrock does not fetch "+what+"s by URL or file id. Send the "+what+
 		" inline, as base64, or by its s3:// address.")
 }
 
-// source writes where a medium's bytes are, and closes its block.
+// source writes the place of the media's bytes, and closes its block.
 func (e *requestEncoder) source(m *llm.Media) {
 	if m.Data != "" {
 		e.Dst = rawjson.AppendString(append(e.Dst, `,"source":{"bytes":`...), m.Data)
@@ -47,7 +46,7 @@ func (e *requestEncoder) image(m *llm.Media, at *place) error {
 	word := imageWord(m)
 	if word == "" {
 		return llm.Invalid(at.String(),
-			"Amazon Bedrock takes images of the types png, jpeg, gif and webp alone. This one is "+
+			"Amazon Bedrock accepts only images of the types png, jpeg, gif and webp. This one is "+
 				strconv.Quote(cmp.Or(m.MIME, "unknown"))+".")
 	}
 	if m.Detail != "" {
@@ -60,7 +59,7 @@ func (e *requestEncoder) image(m *llm.Media, at *place) error {
 
 func (e *requestEncoder) sound(m *llm.Media, at *place) error {
 	if at.result && !e.Own {
-		return llm.Invalid(at.String(), "Amazon Bedrock takes no audio in a tool's result.")
+		return llm.Invalid(at.String(), "Amazon Bedrock accepts no audio in a tool's result. Leave it out or send a transcript.")
 	}
 	if err := inline(m, "sound", at); err != nil {
 		return err
@@ -68,7 +67,7 @@ func (e *requestEncoder) sound(m *llm.Media, at *place) error {
 	word := audioWord(m)
 	if word == "" {
 		return llm.Invalid(at.String(),
-			"Amazon Bedrock takes audio of types such as mp3, wav, flac, ogg, opus and aac. This one is "+
+			"Amazon Bedrock accepts audio of types such as mp3, wav, flac, ogg, opus and aac. This one is "+
 				strconv.Quote(cmp.Or(m.Format, m.MIME, "unknown"))+".")
 	}
 	e.Dst = rawjson.AppendString(append(e.Dst, `{"audio":{"format":`...), word)
@@ -91,7 +90,7 @@ func (e *requestEncoder) document(m *llm.Media, at *place) error {
 	word := documentWord(m)
 	if word == "" {
 		return llm.Invalid(at.String(),
-			"Amazon Bedrock takes documents of the types pdf, csv, doc, docx, xls, xlsx, html, txt and md alone. "+
+			"Amazon Bedrock accepts only documents of the types pdf, csv, doc, docx, xls, xlsx, html, txt and md. "+
 				"This one is "+strconv.Quote(cmp.Or(m.MIME, "unknown"))+".")
 	}
 	if e.bare && !at.result {
@@ -113,8 +112,8 @@ func (e *requestEncoder) document(m *llm.Media, at *place) error {
 	return nil
 }
 
-// unique is the name, or with a number behind it where the request has another
-// document of that name, which Converse refuses.
+// unique returns the name, followed by a number if the request has another document of that name, which Converse
+// refuses.
 func (e *requestEncoder) unique(name string) string {
 	if e.names == nil {
 		e.names = map[string]int{}
@@ -122,7 +121,7 @@ func (e *requestEncoder) unique(name string) string {
 	key := strings.ToLower(name)
 	e.names[key]++
 	if n := e.names[key]; n > 1 {
-		return e.unique(name + "-" + strconv.Itoa(n)) // which may be one's name, too
+		return e.unique(name + "-" + strconv.Itoa(n)) // another document may have that name, too
 	}
 	return name
 }

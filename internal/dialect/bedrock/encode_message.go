@@ -9,9 +9,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// conversation writes the system prompt and the messages. Another format's
-// system messages all go ahead; its messages in a row of one speaker, of which a
-// tool's result is one of the user's, become one, for the speakers have to alternate.
+// conversation writes the system prompt and the messages. All system messages of another format go first; consecutive
+// messages of one role become one, because roles must alternate, and tool results belong to the user.
 func (e *requestEncoder) conversation(list []llm.Message) error {
 	first := len(list)
 	for i := range list {
@@ -51,8 +50,7 @@ func roleOf(m *llm.Message) string {
 	return string(m.Role)
 }
 
-// system writes the system prompt: of this format's own messages those before
-// all others.
+// system writes the system prompt: for this format's own messages, those before all others.
 func (e *requestEncoder) system(list []llm.Message, first int) error {
 	before := len(e.Dst)
 	e.Name("system")
@@ -75,8 +73,8 @@ func (e *requestEncoder) system(list []llm.Message, first int) error {
 	return nil
 }
 
-// turn writes the messages from first to last, all of one role, as one. What
-// turns out empty is left out: Converse refuses it.
+// turn writes the messages from first to last, all of one role, as one. It omits an empty one, because Converse refuses
+// it.
 func (e *requestEncoder) turn(role string, list []llm.Message, first, last int) error {
 	before, end := len(e.Dst), ""
 	if !e.Own && e.spoke == role { // the turn between was empty
@@ -113,7 +111,7 @@ func (e *requestEncoder) turn(role string, list []llm.Message, first, last int) 
 	return nil
 }
 
-// speaker drops what a message says beside its role and parts.
+// speaker drops a message's fields other than its role and parts.
 func (e *requestEncoder) speaker(m *llm.Message) {
 	if m.Name != "" {
 		e.Drop("name")
@@ -123,7 +121,7 @@ func (e *requestEncoder) speaker(m *llm.Message) {
 	}
 }
 
-// place is where a part stands, for errors.
+// place is the place of a part, for errors.
 type place struct {
 	message, part int
 	system        bool
@@ -134,7 +132,7 @@ func (p *place) String() string {
 	return "messages[" + strconv.Itoa(p.message) + "].content[" + strconv.Itoa(p.part) + "]"
 }
 
-// blocks writes parts, each with the cache point behind it.
+// blocks writes parts, each followed by its cache point.
 func (e *requestEncoder) blocks(parts []llm.Part, at *place) error {
 	for i := range parts {
 		p := &parts[i]
@@ -160,7 +158,7 @@ func (e *requestEncoder) blocks(parts []llm.Part, at *place) error {
 	return nil
 }
 
-// cachePoint writes where a prompt cache is to end: behind a block or a tool.
+// cachePoint writes the end of a prompt cache, after a block or a tool.
 func (e *requestEncoder) cachePoint(dst, control []byte) []byte {
 	if control == nil {
 		return dst
@@ -176,7 +174,7 @@ func (e *requestEncoder) cachePoint(dst, control []byte) []byte {
 	return append(dst, "}}"...)
 }
 
-// block writes one part, nothing for one that can be done without.
+// block writes one part; it writes nothing for a part that can be dropped.
 func (e *requestEncoder) block(p *llm.Part, at *place) error {
 	if raw := e.exact(p); raw != nil {
 		e.Dst = append(e.Dst, raw...)
@@ -187,7 +185,7 @@ func (e *requestEncoder) block(p *llm.Part, at *place) error {
 	}
 	if at.system && !e.Own && p.Kind != llm.PartText && p.Kind != llm.PartOther {
 		return llm.Invalid(at.String(),
-			"Amazon Bedrock takes text alone in system messages. Put the rest into a user's message.")
+			"Amazon Bedrock accepts only text in system messages. Put other parts into a user message.")
 	}
 	if p.Kind != llm.PartReasoning {
 		e.DropProof(p)
@@ -216,8 +214,7 @@ func (e *requestEncoder) block(p *llm.Part, at *place) error {
 	return nil
 }
 
-// exact is a block of this format as it came, where it says more than the tree
-// can.
+// exact returns the original of a block of this format if the tree does not model all of it.
 func (e *requestEncoder) exact(p *llm.Part) []byte {
 	if !e.Own || p.Kind == llm.PartOther {
 		return nil
@@ -232,7 +229,7 @@ func (e *requestEncoder) exact(p *llm.Part) []byte {
 	return nil
 }
 
-// text writes a text, with its citations where they are this format's own.
+// text writes a text, with its citations if they are this format's own.
 func (e *requestEncoder) text(p *llm.Part) {
 	switch {
 	case e.Own && p.Annotations != nil:
@@ -245,13 +242,12 @@ func (e *requestEncoder) text(p *llm.Part) {
 	}
 }
 
-// maker is who made the thinking that Converse tells, as far as there is a proof
-// of it: Claude alone signs it, and takes its signatures back wherever it runs.
-// https://platform.claude.com/docs/en/build-with-claude/extended-thinking.
+// maker is the maker of thinking in Converse, if it is signed: only Claude signs it, and accepts its signatures on any
+// platform. https://platform.claude.com/docs/en/build-with-claude/extended-thinking.
 const maker = "anthropic"
 
-// thought writes a block of thinking. Models take back alone what they can
-// prove to be their own, and of those that others made Claude's alone.
+// thought writes a block of thinking. Models only accept their own signed thinking, and of other formats' clients only
+// Claude's.
 func (e *requestEncoder) thought(p *llm.Part) {
 	if proof.IsForeign(p.Maker, maker) || !e.Own && !e.recalls(p) {
 		e.Drop("reasoning")
@@ -265,10 +261,10 @@ func (e *requestEncoder) thought(p *llm.Part) {
 	e.Dst = appendThought(e.Dst, p)
 }
 
-// recalls reports whether the model takes a thought back.
+// recalls reports whether the model accepts thinking of an earlier answer.
 func (e *requestEncoder) recalls(p *llm.Part) bool { return isProved(p) && isClaude(e.model) }
 
-// isProved reports whether Claude can tell a thought for its own.
+// isProved reports whether thinking has a signature of Claude.
 func isProved(p *llm.Part) bool {
 	return p.Kind == llm.PartReasoning && p.Maker == maker && (p.Signature != "" || p.Redacted != "")
 }
@@ -281,7 +277,7 @@ func appendThought(dst []byte, p *llm.Part) []byte {
 	return append(dst, "}}}"...)
 }
 
-// call writes a tool's call.
+// call writes a tool call.
 func (e *requestEncoder) call(c *llm.ToolCall) {
 	if e.Own {
 		e.Dst = appendCall(e.Dst, c)
@@ -293,11 +289,11 @@ func (e *requestEncoder) call(c *llm.ToolCall) {
 	e.Dst = appendCall(e.Dst, c)
 }
 
-// callDepth is how deep in a body the arguments of a call stand.
+// callDepth is the nesting of a call's arguments in a body.
 const callDepth = 6
 
-// document is the arguments of a call as JSON: as a string where they are none,
-// for models may break off in the middle of them.
+// document returns the arguments of a call as JSON: as a string if they are not JSON, because models may break off
+// within them.
 func document(arguments string) []byte {
 	if strings.TrimSpace(arguments) == "" {
 		return []byte("{}")
@@ -320,7 +316,7 @@ func appendCall(dst []byte, c *llm.ToolCall) []byte {
 	return append(dst, "}}"...)
 }
 
-// result writes what a tool gave back.
+// result writes the result of a tool.
 func (e *requestEncoder) result(p *llm.Part, at *place) error {
 	r := p.Result
 	e.Dst = rawjson.AppendString(append(e.Dst, `{"toolResult":{"toolUseId":`...), r.CallID)

@@ -17,8 +17,7 @@ const (
 	refused   = "validationException"
 )
 
-// vocabulary is how the service says a code, in a reply and in a stream, where there are five
-// exceptions alone:
+// vocabulary maps codes to the service's words, in a reply and in a stream, which has only five exceptions:
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html#API_runtime_Converse_Errors.
 var vocabulary = dialect.Vocabulary{
 	llm.CodeInvalidRequest:      dialect.Say(http.StatusBadRequest, invalid, refused),
@@ -40,10 +39,8 @@ var vocabulary = dialect.Vocabulary{
 	llm.CodeInternal:            dialect.Say(http.StatusInternalServerError, "InternalServerException", broken),
 }
 
-// EncodeError appends the body of an error reply to dst. The exception's name
-// stands in it, where the AWS SDKs look for it when there is no
-// X-Amzn-Errortype header. The parameter at fault has its place in the message
-// alone, and the request id none.
+// EncodeError appends the body of an error reply to dst. The body has the exception's name, where the AWS SDKs read it
+// without an X-Amzn-Errortype header. The parameter at fault is in the message, and the request id is not in the body.
 func EncodeError(dst []byte, e *llm.Error, _ string) []byte {
 	message := e.Message
 	if e.Param != "" {

@@ -7,24 +7,23 @@ import (
 	"strings"
 )
 
-// ContentType is the media type of a stream:
-// https://smithy.io/2.0/aws/amazon-eventstream.html.
+// ContentType is the media type of a stream: https://smithy.io/2.0/aws/amazon-eventstream.html.
 const ContentType = "application/vnd.amazon.eventstream"
 
-// A frame is the prelude (its length, the length of its headers, the checksum
-// of these two), the headers, the payload, and the checksum of all that.
+// A frame consists of the prelude (its length, the length of its headers, the checksum of both), the headers, the
+// payload, and the checksum of all of these.
 const (
 	preludeLen = 12
 	sumLen     = 4
 	minFrame   = preludeLen + sumLen
 )
 
-// What a stream of frames can be broken in.
+// Errors of a stream of frames.
 var (
 	ErrTooLong  = errors.New("bedrock: a frame of the stream is longer than the bound")
-	ErrLength   = errors.New("bedrock: a frame of the stream has a length that cannot be")
+	ErrLength   = errors.New("bedrock: a frame of the stream has an impossible length")
 	ErrChecksum = errors.New("bedrock: a frame of the stream has a wrong checksum")
-	ErrHeaders  = errors.New("bedrock: the headers of a frame of the stream are broken")
+	ErrHeaders  = errors.New("bedrock: the headers of a frame of the stream are invalid")
 )
 
 // The types of a header's value.
@@ -41,7 +40,7 @@ const (
 	headerUUID
 )
 
-// headers are those of a frame that matter here.
+// headers holds the headers of a frame that the reader uses.
 type headers struct {
 	message   []byte // event, exception or error
 	event     []byte
@@ -116,9 +115,9 @@ func (h *headers) place(name []byte) *[]byte {
 }
 
 const (
-	// exceptionSuffix is how the names of all exceptions of the service end.
+	// exceptionSuffix ends the names of all exceptions of the service.
 	exceptionSuffix = "Exception"
-	// errorName is the name of an error that nobody modelled.
+	// errorName is the name of an unmodelled error.
 	errorName = "error"
 )
 
@@ -126,8 +125,7 @@ func isException[T string | []byte](name T) bool {
 	return strings.HasSuffix(string(name), exceptionSuffix)
 }
 
-// AppendFrame writes one event whose payload is JSON. One whose name ends in
-// "Exception" is written as an exception.
+// AppendFrame writes one event with a JSON payload. An event with a name that ends in "Exception" becomes an exception.
 func AppendFrame(dst []byte, name string, data []byte) []byte {
 	start := len(dst)
 	dst = append(dst, make([]byte, preludeLen)...)
@@ -147,7 +145,7 @@ func AppendFrame(dst []byte, name string, data []byte) []byte {
 	return binary.BigEndian.AppendUint32(dst, crc32.ChecksumIEEE(frame))
 }
 
-// maxHeaderValue is the longest value that a header's length can tell.
+// maxHeaderValue is the longest value of a header.
 const maxHeaderValue = 1<<15 - 1
 
 func appendHeader(dst []byte, name, value string) []byte {

@@ -11,31 +11,29 @@ import (
 
 const (
 	firstBuffer   = 4 << 10
-	maxEmptyReads = 100 // reads without a byte in a row before the source is given up
+	maxEmptyReads = 100 // consecutive reads without a byte before the reader gives up
 )
 
-// Reader splits a stream into frames and checks both their sums. It holds one
-// frame at most, and no more room for it than has come of it, twice over.
+// Reader splits a stream into frames and verifies both checksums. It buffers at most one frame, in at most twice the
+// memory that has arrived of it.
 type Reader struct {
 	src   io.Reader
 	max   int
 	buf   []byte
-	start int // where the unread part of buf begins
-	end   int // and ends
+	start int // start of the unread part of buf
+	end   int // end of that part
 	data  []byte
-	err   error // what the stream ended with
+	err   error // the end of the stream
 }
 
-// NewReader reads frames of at most max bytes each, prelude and sums included.
+// NewReader returns a reader of frames of at most max bytes each, including prelude and checksums.
 func NewReader(src io.Reader, max int) *Reader {
 	return &Reader{src: src, max: max}
 }
 
-// Next is the next frame. Its name is the event's type, or that of an
-// exception, which ends in "Exception"; an error that nobody modelled has the
-// name "error" and data such as {"__type":"InternalError","message":"..."}. At the end of the
-// stream it returns io.EOF, in the middle of a frame io.ErrUnexpectedEOF; after
-// any other error nothing more can be read.
+// Next returns the next frame. Its name is the event's type, or that of an exception, which ends in "Exception"; an
+// unmodelled error has the name "error" and data such as {"__type":"InternalError","message":"..."}. At the end of the
+// stream it returns io.EOF, within a frame io.ErrUnexpectedEOF; after any error the stream has ended.
 func (r *Reader) Next() (sse.Event, error) {
 	for r.err == nil {
 		n, err := r.frameLen()
@@ -56,17 +54,17 @@ func (r *Reader) Next() (sse.Event, error) {
 	return sse.Event{}, r.err
 }
 
-// Buffered reports whether another whole frame is there without reading on.
+// Buffered reports whether another whole frame is in the buffer.
 func (r *Reader) Buffered() bool {
 	n, err := r.frameLen()
 	return r.err == nil && err == nil && n > 0 && r.end-r.start >= n
 }
 
-// Rest is what was read behind the last frame that was given.
+// Rest returns the bytes that were read after the last returned frame.
 func (r *Reader) Rest() []byte { return r.buf[r.start:r.end] }
 
-// frameLen is the length of the frame that begins here, 0 while its prelude is
-// not there. A length counts only once its own checksum is right.
+// frameLen returns the length of the frame at start, 0 if its prelude is incomplete. It verifies the checksum of the
+// length first.
 func (r *Reader) frameLen() (int, error) {
 	b := r.buf[r.start:r.end]
 	if len(b) < preludeLen {
@@ -84,7 +82,7 @@ func (r *Reader) frameLen() (int, error) {
 	return int(total), nil
 }
 
-// fill reads more of the stream, moving or growing the buffer.
+// fill reads more of the stream, and moves or grows the buffer.
 func (r *Reader) fill() error {
 	if r.end == len(r.buf) || r.start == r.end || sse.IsOversized(len(r.buf), r.end-r.start) {
 		r.buf, r.end = sse.MoveToFront(r.buf, r.start, r.end)
@@ -100,7 +98,7 @@ func (r *Reader) fill() error {
 		r.end += n
 		switch {
 		case n > 0:
-			return nil // an error comes again with the next read
+			return nil // the next read returns the error again
 		case err == io.EOF && r.end > r.start:
 			return io.ErrUnexpectedEOF
 		case err != nil:

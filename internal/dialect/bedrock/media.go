@@ -9,11 +9,10 @@ import (
 	"weir/internal/rawjson"
 )
 
-// format is Converse's word for a media type.
+// format maps Converse's name to a media type.
 type format struct{ word, mime string }
 
-// The formats of the API reference; of several media types of one format the
-// first is the one it is decoded to.
+// The formats of the API reference; a name decodes to its first media type.
 var (
 	imageFormats = []format{
 		{"png", "image/png"},
@@ -75,15 +74,15 @@ func wordOf(list []format, mime string) string {
 	return ""
 }
 
-// mediaBlock is an image, a sound or a document by member.
+// mediaBlock holds the members of an image, a sound or a document.
 type mediaBlock struct {
 	format, name string
 	data         string // base64
 	uri          string
 	plain        bool // the source is text
-	exact        bool // it has nothing else
+	exact        bool // it has no other members
 	document     llm.Document
-	described    bool // document says something, and nothing else is beyond the tree
+	described    bool // document has a description, and all other members are modelled
 }
 
 func readMedia(v []byte) mediaBlock {
@@ -135,9 +134,8 @@ func (b *mediaBlock) text(s string) {
 	b.plain, b.exact = true, false
 }
 
-// decodeMedia reads an image, a sound or a document; no part for one without
-// content. What has more than the tree can say stays whole beside it, for a
-// provider of this format.
+// decodeMedia reads an image, a sound or a document; it returns no part for one without content. If the tree does not
+// model all of it, the original stays next to it, for a provider of this format.
 func decodeMedia(name string, v []byte) (p llm.Part) {
 	b := readMedia(v)
 	if b.data == "" && b.uri == "" && b.document.Chunks == nil {
@@ -167,7 +165,7 @@ func decodeMedia(name string, v []byte) (p llm.Part) {
 	return p
 }
 
-// chunks are the texts of a list of blocks.
+// chunks returns the texts of a list of blocks.
 func chunks(list []byte) []string {
 	texts := []string{}
 	for _, e := range rawjson.Elements(list) {
@@ -178,8 +176,8 @@ func chunks(list []byte) []string {
 
 const s3Scheme = "s3://"
 
-// imageWord is Converse's word for an image's type, told by how its base64
-// begins where nobody said it; empty for one that it does not take.
+// imageWord returns Converse's name of an image's type, recognized by the start of its base64 data if it is not given;
+// empty for an unsupported one.
 func imageWord(m *llm.Media) string {
 	if m.MIME != "" {
 		return wordOf(imageFormats, m.MIME)
@@ -192,7 +190,7 @@ func imageWord(m *llm.Media) string {
 	return wordOfName(imageFormats, address(m))
 }
 
-// wordOfName tells a format by the ending of a file's name.
+// wordOfName returns a format by the ending of a file's name.
 func wordOfName(list []format, name string) string {
 	ending := strings.TrimPrefix(strings.ToLower(path.Ext(name)), ".")
 	switch ending {
@@ -207,8 +205,7 @@ func wordOfName(list []format, name string) string {
 	return ending
 }
 
-// audioWord is Converse's word for a sound's type; empty for one that it does
-// not take.
+// audioWord returns Converse's name of a sound's type; empty for an unsupported one.
 func audioWord(m *llm.Media) string {
 	if mimeOf(audioFormats, m.Format) != "" {
 		return m.Format
@@ -219,8 +216,7 @@ func audioWord(m *llm.Media) string {
 	return wordOfName(audioFormats, address(m))
 }
 
-// documentWord is Converse's word for a document's type; empty for one that it
-// does not take. Any kind of text is text.
+// documentWord returns Converse's name of a document's type; empty for an unsupported one. All kinds of text are txt.
 func documentWord(m *llm.Media) string {
 	if word := wordOf(documentFormats, m.MIME); word != "" {
 		return word
@@ -240,9 +236,8 @@ func documentWord(m *llm.Media) string {
 // maxName bounds a document's name, in characters.
 const maxName = 200
 
-// documentName is a name as Converse takes it: letters, digits, hyphens,
-// brackets and single spaces. Everything else becomes a hyphen, and the ending
-// goes, for the format says it.
+// documentName returns a name that Converse accepts: letters, digits, hyphens, brackets and single spaces. Other
+// characters become hyphens, and the ending is removed, because the format names it.
 func documentName(name string) string {
 	name = strings.TrimSuffix(name, path.Ext(name))
 	out := make([]rune, 0, len(name))

@@ -9,8 +9,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// decodeConversation puts the system blocks before the messages, as a message
-// of their own.
+// decodeConversation puts the system blocks before the messages, as a message of their own.
 func decodeConversation(r *llm.Request, system, messages []byte) (*llm.Request, error) {
 	if system != nil {
 		parts, err := decodeBlocks(system, true)
@@ -49,7 +48,7 @@ func decodeMessages(v []byte) ([]llm.Message, error) {
 	return messages, nil
 }
 
-// decodeMessage reads a message; its errors name the parameter from there on.
+// decodeMessage reads a message; its errors name the parameter relative to it.
 func decodeMessage(v []byte) (out llm.Message, err error) {
 	var content []byte
 	for m := range rawjson.Members(v) {
@@ -73,9 +72,8 @@ func decodeMessage(v []byte) (out llm.Message, err error) {
 	return out, nil
 }
 
-// decodeBlocks reads the blocks of a message, of the system prompt or of a
-// tool's result. Where cache points may stand, one belongs to the block before
-// it.
+// decodeBlocks reads the blocks of a message, of the system prompt or of a tool's result. If cached is set, a cache
+// point belongs to the block before it.
 func decodeBlocks(v []byte, cached bool) (parts []llm.Part, err error) {
 	if rawjson.KindOf(v) != rawjson.Array {
 		return nil, llm.Invalid("", `The content must be an array of blocks such as {"text": "Hello"}.`)
@@ -101,8 +99,7 @@ func decodeBlocks(v []byte, cached bool) (parts []llm.Part, err error) {
 	return parts, nil
 }
 
-// decodeBlock reads one block. One that nobody modelled, or not all of it, is
-// kept as it came.
+// decodeBlock reads one block. A block that the tree does not fully model is stored unchanged.
 func decodeBlock(block []byte, name string, v []byte) (p llm.Part, err error) {
 	switch name {
 	case "text":
@@ -124,7 +121,7 @@ func decodeBlock(block []byte, name string, v []byte) (p llm.Part, err error) {
 	case "toolUse":
 		p = decodeToolUse(v)
 		if p.Call != nil && p.Call.Extra != nil {
-			p = llm.Part{} // the provider's own tool, called and answered there
+			p = llm.Part{} // the provider's own tool, which it called and answered
 		}
 	case "toolResult":
 		return decodeToolResult(block, v)
@@ -135,7 +132,7 @@ func decodeBlock(block []byte, name string, v []byte) (p llm.Part, err error) {
 	return p, nil
 }
 
-// decodeReasoning reads a block of thinking, in words or encrypted.
+// decodeReasoning reads a block of thinking, plain or encrypted.
 func decodeReasoning(v []byte) (p llm.Part) {
 	name, inner, _ := onlyMember(v)
 	switch name {
@@ -159,8 +156,8 @@ func decodeReasoning(v []byte) (p llm.Part) {
 	return p
 }
 
-// decodeCitations reads a text with its citations, which stay as they are. A
-// text in several pieces is kept whole beside it.
+// decodeCitations reads a text with its citations, which stay unchanged. A text in several pieces also keeps its
+// original.
 func decodeCitations(v []byte) llm.Part {
 	p := llm.Part{Kind: llm.PartText}
 	pieces, exact := 0, true
@@ -187,8 +184,8 @@ func decodeCitations(v []byte) llm.Part {
 	return p
 }
 
-// decodeToolUse reads a tool's call; no part for one without a name. What else
-// it says, such as that the provider itself ran the tool, is the call's extra.
+// decodeToolUse reads a tool call; it returns no part for one without a name. Other members, such as a mark of the
+// provider's own tools, are the call's extras.
 func decodeToolUse(v []byte) llm.Part {
 	c := &llm.ToolCall{}
 	for m := range rawjson.Members(v) {
@@ -209,8 +206,8 @@ func decodeToolUse(v []byte) llm.Part {
 	return llm.Part{Kind: llm.PartToolCall, Call: c}
 }
 
-// decodeToolResult reads what a tool gave back. The result of the provider's
-// own tool has a type and is kept as it came.
+// decodeToolResult reads the result of a tool. The result of the provider's own tool has a type and is stored
+// unchanged.
 func decodeToolResult(block, v []byte) (p llm.Part, err error) {
 	r := &llm.ToolResult{}
 	p = llm.Part{Kind: llm.PartToolResult, Result: r}
@@ -234,7 +231,7 @@ func decodeToolResult(block, v []byte) (p llm.Part, err error) {
 	}
 	if r.CallID == "" {
 		return p, llm.Invalid(".toolResult.toolUseId",
-			"A tool's result needs the toolUseId of the call that it answers.")
+			"The tool result has no toolUseId. Set it to the id of the call that it answers.")
 	}
 	return p, nil
 }
@@ -244,14 +241,14 @@ const (
 	hourTTL     = "1h"
 )
 
-// The marks of a cache point, in the words that other formats use.
+// The marks of a cache point, in the form of other formats.
 const (
 	mark     = `{"type":"ephemeral"}`
 	markHour = `{"type":"ephemeral","ttl":"1h"}`
 	markFive = `{"type":"ephemeral","ttl":"5m"}`
 )
 
-// cacheControl is the mark of a cache point; nil for one that nobody modelled.
+// cacheControl returns the mark of a cache point; nil for an unknown one.
 func cacheControl(v []byte) []byte {
 	var kind, ttl string
 	for m := range rawjson.Members(v) {

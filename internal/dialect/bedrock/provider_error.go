@@ -8,14 +8,13 @@ import (
 	"weir/internal/rawjson"
 )
 
-// DecodeError reads the provider's explanation from an error body: the message,
-// which older services write with a capital, and the exception's name where it
-// stands there and not in a header alone. What is not JSON explains nothing.
+// DecodeError reads the provider's explanation from an error body: the message, which older services capitalize, and
+// the exception's name if the body has it. A body that is not JSON has no explanation.
 func DecodeError(body []byte) (e llm.ProviderError) {
 	if rawjson.Validate(body, maxDepth) != nil {
 		return e
 	}
-	if inner := rawjson.Get(body, "Output"); rawjson.KindOf(inner) == rawjson.Object { // of no operation at all
+	if inner := rawjson.Get(body, "Output"); rawjson.KindOf(inner) == rawjson.Object { // of an unknown operation
 		body = inner
 	}
 	for m := range rawjson.Members(body) {
@@ -34,8 +33,8 @@ func DecodeError(body []byte) (e llm.ProviderError) {
 	return e
 }
 
-// exceptionName is an exception without its name space, such as
-// com.amazon.coral.service#, and without the address behind it.
+// exceptionName returns an exception without its name space, such as com.amazon.coral.service#, and without the URL
+// after it.
 func exceptionName(s string) string {
 	s, _, _ = strings.Cut(s, ":")
 	if _, name, ok := strings.Cut(s, "#"); ok {
@@ -44,12 +43,12 @@ func exceptionName(s string) string {
 	return s
 }
 
-// reportedError is the error that the provider put into a reply or a stream.
+// reportedError returns the error that the provider put into a reply or a stream.
 func reportedError(body []byte) *llm.Error {
 	return exception(DecodeError(body), body)
 }
 
-// exception is the error behind an exception of that name, or one in a body.
+// exception returns the error for an exception of that name, or for one in a body.
 func exception(e llm.ProviderError, body []byte) *llm.Error {
 	out := &llm.Error{Code: codeOf(e.Code), Message: e.Message}
 	if status, ok := rawjson.AsInt(rawjson.Get(body, "originalStatusCode")); ok && out.Code == llm.CodeProviderError {
@@ -59,7 +58,7 @@ func exception(e llm.ProviderError, body []byte) *llm.Error {
 	case isOurs(e.Code):
 		out.Message = "The provider refused the gateway's own credentials."
 	case out.Message == "":
-		out.Message = "The provider reported an error and did not explain it."
+		out.Message = "The provider reported an error without an explanation. Try again."
 	}
 	if out.Code == llm.CodeInvalidRequest {
 		out.Misfit = explain.Misfit(e.Code, e.Message)
@@ -67,8 +66,7 @@ func exception(e llm.ProviderError, body []byte) *llm.Error {
 	return out
 }
 
-// isOurs reports whether an exception is about the operator's account, never
-// the caller's.
+// isOurs reports whether an exception is about the operator's account, not the client.
 func isOurs(name string) bool {
 	switch strings.ToLower(name) {
 	case "accessdeniedexception", "unrecognizedclientexception", "expiredtokenexception", "invalidsignatureexception",
@@ -78,7 +76,7 @@ func isOurs(name string) bool {
 	return false
 }
 
-// codeOf maps an exception, in whichever case its name begins.
+// codeOf maps an exception, with an upper or lower case first letter.
 func codeOf(name string) llm.Code {
 	switch strings.ToLower(name) {
 	case explain.Context, explain.Policy, "validationexception":
@@ -95,7 +93,7 @@ func codeOf(name string) llm.Code {
 	return llm.CodeProviderError
 }
 
-// codeOfStatus maps the status that a model gave the service.
+// codeOfStatus maps the status that a model returned to the service.
 func codeOfStatus(status int64) llm.Code {
 	switch status {
 	case 408, 504:

@@ -12,27 +12,25 @@ import (
 
 const effortNone = "none"
 
-// isEffort reports whether outputConfig takes that word.
+// isEffort reports whether outputConfig accepts that effort.
 func isEffort(word string) bool {
 	return slices.Contains([]string{"low", "medium", "high", "xhigh", "max"}, word)
 }
 
-// thinker is how a model is asked to think. Converse has one word for it at
-// last, outputConfig.effort, which Claude alone obeys so far; what else there is stands among
-// each model's own parameters.
+// thinker is the way to control a model's thinking. Converse has one common field for it, outputConfig.effort, which
+// only Claude supports so far; all others are among each model's own parameters.
 type thinker uint8
 
 const (
-	thinksNot      thinker = iota // or nobody knows how it is asked
+	thinksNot      thinker = iota // or the control is unknown
 	thinksBudget                  // Claude 3.7 to 4.5: thinking, with a budget in tokens
-	thinksAdaptive                // Claude from 4.6 on: thinking as it sees fit, with an effort
+	thinksAdaptive                // Claude from 4.6 on: adaptive thinking, with an effort
 	thinksNova                    // Nova 2: reasoningConfig, with an effort
 	thinksOpenAI                  // gpt-oss and later: reasoning_effort
 )
 
-// thinkers tells it from what a model's id contains; the first that fits
-// counts. An id that hides its model, such as that of an application inference
-// profile, fits none.
+// thinkers maps parts of a model's id to its control; the first match counts. An id without the model's name, such as
+// that of an application inference profile, matches none.
 //
 // https://docs.aws.amazon.com/bedrock/latest/userguide/claude-messages-extended-thinking.html,
 // https://docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html.
@@ -44,7 +42,7 @@ var thinkers = []struct {
 	{"claude-3", thinksNot},
 	{"claude-v", thinksNot},
 	{"claude-instant", thinksNot},
-	{"claude-sonnet-4-2", thinksBudget}, // the date of Claude 4 itself
+	{"claude-sonnet-4-2", thinksBudget}, // Claude 4 itself, with its date
 	{"claude-opus-4-2", thinksBudget},
 	{"claude-opus-4-1", thinksBudget},
 	{"claude-sonnet-4-5", thinksBudget},
@@ -68,9 +66,9 @@ func isClaude(model string) bool { return strings.Contains(model, "anthropic.cla
 
 func isNova(model string) bool { return strings.Contains(model, "amazon.nova-") }
 
-// Budgets in tokens that stand for efforts, and the other way round.
+// Budgets in tokens that stand for efforts, and efforts for budgets.
 const (
-	leastBudget  = 1024 // that Claude takes
+	leastBudget  = 1024 // Claude's minimum
 	lowBudget    = 2048
 	mediumBudget = 8192
 	highBudget   = 16384
@@ -104,15 +102,14 @@ func effortOf(budget int64) string {
 	return "high"
 }
 
-// thinking is what the body says of reasoning: members among the additional
-// fields, and the effort of outputConfig.
+// thinking holds the reasoning members of the body: those of the additional fields, and the effort of outputConfig.
 type thinking struct {
 	fields []llm.Field
 	effort string
-	claude bool // it thinks, so it takes no sampling parameters
+	claude bool // the model thinks, so it accepts no sampling parameters
 }
 
-// think decides what to ask of a model. What it cannot be asked for is dropped.
+// think decides how a model thinks. It drops options that the model does not support.
 func (e *requestEncoder) think(r *llm.Request) thinking {
 	o := r.Reasoning
 	switch {
@@ -135,12 +132,12 @@ func (e *requestEncoder) think(r *llm.Request) thinking {
 		}
 	}
 	if effort == effortNone && (kind == thinksAdaptive || kind == thinksNova) {
-		return thinking{} // they do not think unasked
+		return thinking{} // they do not think by default
 	}
 	return e.effortThinking(r, kind, effort)
 }
 
-// effortThinking asks with an effort.
+// effortThinking requests an effort.
 func (e *requestEncoder) effortThinking(r *llm.Request, kind thinker, effort string) thinking {
 	switch {
 	case kind == thinksAdaptive && !forcesTool(r):
@@ -161,7 +158,7 @@ func (e *requestEncoder) effortThinking(r *llm.Request, kind thinker, effort str
 	return thinking{}
 }
 
-// ownThinking writes back what decodeThinking and decodeOutput read.
+// ownThinking writes the options that decodeThinking and decodeOutput read.
 func ownThinking(o *llm.ReasoningOptions) (t thinking) {
 	switch {
 	case o.Budget > 0:
@@ -179,10 +176,9 @@ func enabled(budget int64) []byte {
 	return append(strconv.AppendInt([]byte(`{"type":"enabled","budget_tokens":`), budget, 10), '}')
 }
 
-// budgetThinking has Claude think within a budget, which is less than its
-// output cap; one that only stands for an effort leaves half of the cap to the
-// answer. It refuses to where a tool is forced on it, or where it has called a
-// tool without the thinking before that.
+// budgetThinking sets a thinking budget below Claude's output cap; a budget that stands for an effort leaves half of
+// the cap to the answer. Claude refuses to think if a tool call is forced, or if it called a tool without thinking
+// first.
 func (e *requestEncoder) budgetThinking(r *llm.Request) thinking {
 	room := int64(parse.MaxCount)
 	if r.MaxOutput != nil {
@@ -206,8 +202,8 @@ func forcesTool(r *llm.Request) bool {
 	return r.ToolChoice != nil && (r.ToolChoice.Mode == llm.ToolsRequired || r.ToolChoice.Mode == llm.ToolsNamed)
 }
 
-// calledWithoutThinking reports whether the last turn of the assistant calls
-// tools, and no thinking that can be proved stands before that.
+// calledWithoutThinking reports whether the last message of the assistant calls tools without signed thinking before
+// the calls.
 func calledWithoutThinking(messages []llm.Message) bool {
 	for i := len(messages) - 1; i >= 0; i-- {
 		if messages[i].Role != llm.RoleAssistant {
@@ -235,8 +231,8 @@ func claudeEffort(effort string) string {
 	return "medium"
 }
 
-// novaEffort is one of Nova's three; with the highest it takes no output cap
-// and no sampling parameters, so it is lowered where there are any.
+// novaEffort returns one of Nova's three efforts. The highest excludes an output cap and sampling parameters, so it is
+// lowered if the request has any.
 func (e *requestEncoder) novaEffort(r *llm.Request, effort string) string {
 	effort = threeEfforts(effort)
 	if effort == "high" && (r.MaxOutput != nil || r.Temperature != nil || r.TopP != nil || r.TopK != nil) {
@@ -246,7 +242,7 @@ func (e *requestEncoder) novaEffort(r *llm.Request, effort string) string {
 	return effort
 }
 
-// threeEfforts is the nearest of low, medium and high.
+// threeEfforts returns the nearest of low, medium and high.
 func threeEfforts(effort string) string {
 	switch effort {
 	case "minimal", "low":

@@ -14,13 +14,12 @@ import (
 
 var (
 	errNoMessage = errors.New("bedrock: the reply has no message")
-	errContent   = errors.New("bedrock: the reply's content is no list of blocks")
+	errContent   = errors.New("bedrock: the reply's content is not a list of blocks")
 )
 
-// DecodeReply reads a whole answer. It says neither its id nor its model. An
-// *llm.Error is one that the provider reported in place of it or beside it; any
-// other error says that this is not the protocol. Raw JSON in the reply shares
-// memory with body.
+// DecodeReply reads a whole answer, which has neither its id nor its model. It returns an *llm.Error if the provider
+// reported an error; any other error means that the reply violates the protocol. Raw JSON in the reply shares memory
+// with body.
 func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	if err := rawjson.Validate(body, maxDepth); err != nil {
 		return nil, fmt.Errorf("bedrock: the reply is not JSON: %w", err)
@@ -81,7 +80,7 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	return r, err
 }
 
-// decodeAnswer decodes the message of a reply, and counts the tools that the provider has run for it.
+// decodeAnswer decodes the message of a reply, and counts the tools that the provider ran.
 func decodeAnswer(v []byte, made *llm.Usage) (llm.Message, error) {
 	out := llm.Message{Role: llm.RoleAssistant}
 	content := rawjson.Get(v, "content")
@@ -108,7 +107,7 @@ func decodeAnswer(v []byte, made *llm.Usage) (llm.Message, error) {
 		default:
 			var err error
 			if p, err = decodeBlock(e, name, value); err != nil {
-				return out, errContent // not the caller's fault, so not the caller's error
+				return out, errContent // it is not the client's error
 			}
 			citeBlock(out.Parts, &p)
 		}
@@ -128,8 +127,8 @@ func countCalls(parts []llm.Part) (n int) {
 
 const guardrailIntervened = "guardrail_intervened"
 
-// stopReason reads why generation ended. A word that another one stands for,
-// too, is kept for whoever speaks this format.
+// stopReason reads the stop reason. If another reason maps to the same one, it also returns the original for clients of
+// this format.
 func stopReason(m rawjson.Member) (llm.FinishReason, []llm.Field) {
 	word := rawjson.Text(m.Value)
 	f := finishOf(word)
@@ -139,8 +138,7 @@ func stopReason(m rawjson.Member) (llm.FinishReason, []llm.Field) {
 	return f, []llm.Field{{Name: m.Name(), Value: m.Value}}
 }
 
-// finishOf maps the words of StopReason. A word that nobody listed is taken
-// for a normal end; none at all stays none.
+// finishOf maps the values of StopReason. An unlisted one counts as a normal end; an empty one stays empty.
 func finishOf(word string) llm.FinishReason {
 	switch word {
 	case "":
@@ -158,8 +156,7 @@ func finishOf(word string) llm.FinishReason {
 	return llm.FinishStop
 }
 
-// stopWord is the reason as it is written. A provider that gave none came to a
-// normal end.
+// stopWord returns the reason as written. A missing reason becomes a normal end.
 func stopWord(f llm.FinishReason) string {
 	switch f {
 	case llm.FinishLength:
@@ -174,11 +171,11 @@ func stopWord(f llm.FinishReason) string {
 	return "end_turn"
 }
 
-// written are the members that an encoded reply has already.
+// written lists the members that an encoded reply has already.
 var written = rawjson.Names{"output", "stopReason", "usage", "serviceTier", "metrics"}
 
-// EncodeReply appends the body of Converse's response to dst. It has one
-// answer, the first, and no place for an id or a model.
+// EncodeReply appends the body of Converse's response to dst. It has one answer, the first, and no place for an id or a
+// model.
 func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	r = r.For(Name)
 	var c llm.Choice
@@ -230,8 +227,7 @@ func appendAnswer(dst []byte, parts []llm.Part) []byte {
 	return dst
 }
 
-// appendAnswerBlock writes one block, nothing for a part that Converse has no
-// word for.
+// appendAnswerBlock writes one block; nothing for a part that Converse cannot carry.
 func appendAnswerBlock(dst []byte, p *llm.Part) []byte {
 	e := requestEncoder{Writer: compose.Writer{Dst: dst, Own: true}, cites: true}
 	if raw := e.exact(p); raw != nil {
@@ -242,7 +238,7 @@ func appendAnswerBlock(dst []byte, p *llm.Part) []byte {
 		e.text(p)
 	case llm.PartReasoning:
 		if proof.IsForeign(p.Maker, maker) {
-			p = &llm.Part{Kind: p.Kind, Text: p.Text} // what others signed is nothing here
+			p = &llm.Part{Kind: p.Kind, Text: p.Text} // other vendors' signatures have no meaning here
 		}
 		if p.Text != "" || p.Redacted != "" || p.Signature != "" {
 			e.thought(p)
@@ -257,8 +253,7 @@ func appendAnswerBlock(dst []byte, p *llm.Part) []byte {
 	return e.Dst
 }
 
-// appendAnswerMedia writes an image, or a sound, or of a sound that Converse
-// cannot carry its words.
+// appendAnswerMedia writes an image or a sound, or the transcript of a sound that Converse cannot carry.
 func appendAnswerMedia(dst []byte, p *llm.Part) []byte {
 	e := requestEncoder{Writer: compose.Writer{Dst: dst, Own: true}}
 	var err error

@@ -8,10 +8,9 @@ import (
 	"weir/internal/rawjson"
 )
 
-// DecodeRequest builds the tree of a body that passed Scan. The model and
-// whether a stream is wanted are not in it but in the head. What nobody
-// modelled goes to the Extra fields, of a configuration object what is left of
-// it; raw JSON shares memory with body. Errors are *llm.Error.
+// DecodeRequest builds the tree of a body that passed Scan. The model and the stream flag are in the head, not in the
+// body. Unmodelled fields go to the Extra fields, those of a configuration object as a smaller object; raw JSON shares
+// memory with body. Errors are *llm.Error.
 func DecodeRequest(body []byte) (*llm.Request, error) {
 	r := &llm.Request{ExtraOf: Name}
 	var system, messages []byte
@@ -48,8 +47,7 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 	return decodeConversation(r, system, messages)
 }
 
-// decodeObject reads the members of a configuration object, and gives the
-// object of those that have no place in the tree, nil for none.
+// decodeObject reads the members of a configuration object, and returns the object of the unmodelled ones, or nil.
 func decodeObject(obj rawjson.Member, r *llm.Request, read func(*llm.Request, rawjson.Member) (known bool, err error)) (
 	rest []byte, err error,
 ) {
@@ -96,8 +94,7 @@ func decodeInference(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	return true, err
 }
 
-// decodeAdditional takes out of a model's own parameters what others have,
-// too: Claude's top_k and thinking.
+// decodeAdditional reads the modelled parameters of a model's own: Claude's top_k and thinking.
 func decodeAdditional(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	switch string(m.Key()) {
 	case "top_k":
@@ -112,8 +109,7 @@ func decodeAdditional(r *llm.Request, m rawjson.Member) (known bool, err error) 
 	return false, nil
 }
 
-// decodeThinking reads {"type":"enabled","budget_tokens":1024} and
-// {"type":"disabled"}; anything else stays as it is.
+// decodeThinking reads {"type":"enabled","budget_tokens":1024} and {"type":"disabled"}; other values stay unchanged.
 func decodeThinking(r *llm.Request, v []byte) (known bool) {
 	var kind string
 	var budget int64
@@ -161,8 +157,8 @@ func decodeOutput(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	return false, nil
 }
 
-// decodeFormat reads an OutputFormat, whose schema is JSON in a string. It is
-// nil without an error for one that nobody modelled.
+// decodeFormat reads an OutputFormat, with a schema as JSON in a string. It returns nil without an error for an unknown
+// one.
 func decodeFormat(v []byte) (*llm.Format, error) {
 	const param = "outputConfig.textFormat.structure.jsonSchema.schema"
 	if rawjson.Text(rawjson.Get(v, "type")) != "json_schema" {
@@ -214,7 +210,7 @@ func decodeToolList(v []byte) (tools []llm.Tool, err error) {
 		case "toolSpec":
 			t := decodeToolSpec(e, inner)
 			if t.Name == "" && t.Raw == nil {
-				return nil, llm.Invalid(param+".toolSpec.name", "A tool needs a name, a non-empty string.")
+				return nil, llm.Invalid(param+".toolSpec.name", "The tool has no name. Set name to a non-empty string.")
 			}
 			tools = append(tools, t)
 		case "cachePoint":
@@ -230,8 +226,7 @@ func decodeToolList(v []byte) (tools []llm.Tool, err error) {
 	return tools, nil
 }
 
-// decodeToolSpec reads a tool; one with members that nobody modelled is kept
-// as it came.
+// decodeToolSpec reads a tool; it also stores the original of one with unmodelled members.
 func decodeToolSpec(tool, v []byte) (t llm.Tool) {
 	for m := range rawjson.Members(v) {
 		switch string(m.Key()) {
@@ -252,7 +247,7 @@ func decodeToolSpec(tool, v []byte) (t llm.Tool) {
 	return t
 }
 
-// decodeToolChoice is nil for a choice that nobody modelled.
+// decodeToolChoice reads a tool choice. It returns nil for an unknown one.
 func decodeToolChoice(v []byte) *llm.ToolChoice {
 	name, inner, _ := onlyMember(v)
 	switch name {
@@ -268,8 +263,7 @@ func decodeToolChoice(v []byte) *llm.ToolChoice {
 	return nil
 }
 
-// onlyMember is the member of an object that has one alone, beside what is
-// null: how Smithy writes a union.
+// onlyMember returns the only member of an object that is not null: Smithy's form of a union.
 func onlyMember(v []byte) (name string, value []byte, ok bool) {
 	n := 0
 	for m := range rawjson.Members(v) {

@@ -9,7 +9,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// fields are the members of a request that are acted on, or decide its price.
+// fields are the members of a request that the gateway reads or that decide its price.
 var fields = rawjson.Names{
 	"messages", "system", "inferenceConfig", "toolConfig", "outputConfig", "additionalModelRequestFields",
 	"guardrailConfig", "performanceConfig", "serviceTier",
@@ -17,14 +17,13 @@ var fields = rawjson.Names{
 
 var inferenceFields = rawjson.Names{"maxTokens", "temperature", "topP", "stopSequences"}
 
-// modelCaps are how models call their own output cap, among the additional
-// fields, which pass to them unread: Claude, OpenAI's, Llama, Nova, Cohere.
+// modelCaps are the names of the models' own output caps among the additional fields, which Converse passes on unread:
+// Claude's, OpenAI's, Llama's, Nova's, Cohere's.
 var modelCaps = rawjson.Names{"max_tokens", "max_completion_tokens", "max_gen_len", "maxTokens", "max_new_tokens"}
 
-// Scan validates the body as strict JSON and reads its head, of which the
-// model and the operation stand in the path: the pattern's {target...}. Of
-// several output caps the largest counts: models differ in which they obey. A
-// stream always tells its usage. Errors are *llm.Error.
+// Scan validates the body as strict JSON and reads its head; the model and the operation are in the path, the pattern's
+// {target...}. The largest of several output caps counts, because models differ in the one they obey. A stream always
+// reports its usage. Errors are *llm.Error.
 func Scan(body []byte, r *http.Request) (llm.Head, error) {
 	model, stream, err := scanTarget(r.PathValue("target"))
 	if err != nil {
@@ -42,14 +41,14 @@ func Scan(body []byte, r *http.Request) (llm.Head, error) {
 	return h, nil
 }
 
-// scanTarget reads the path behind /model/, unescaped: the model, which may
-// have slashes of its own, and behind the last slash the operation.
+// scanTarget reads the path after /model/, unescaped: the model, which may contain slashes, and after the last slash
+// the operation.
 func scanTarget(target string) (model string, stream bool, err error) {
 	at := strings.LastIndexByte(target, '/')
 	if at < 1 || target[at+1:] != whole && target[at+1:] != streamed {
 		return "", false, &llm.Error{
 			Code: llm.CodeNotFound,
-			Message: "There is nothing at this path. Ask at /model/{modelId}/converse or " +
+			Message: "The path does not exist. Send the request to /model/{modelId}/converse or " +
 				"/model/{modelId}/converse-stream.",
 		}
 	}
@@ -84,8 +83,7 @@ func scanInference(h *llm.Head, v []byte) error {
 	})
 }
 
-// scanModelCaps reads what a model may take for its output cap. What is none
-// is the model's to judge.
+// scanModelCaps reads the output caps of models. Invalid values are left to the model.
 func scanModelCaps(h *llm.Head, v []byte) {
 	for m := range rawjson.Members(v) {
 		if n, ok := rawjson.AsInt(m.Value); ok && n > 0 && n <= parse.MaxCount && modelCaps.Has(m.Name()) {

@@ -9,10 +9,9 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Splice appends to dst a body of this format with an output cap where one is
-// to be put in and the client gave none. Every other byte stays, but for top-level fields that the
-// provider refuses: the model and the operation stand in the path. The head is
-// that of Scan.
+// Splice appends to dst a body of this format with an output cap if s sets one and the client sent none. All other
+// bytes stay, except top-level fields that the provider refuses: the model and the operation are in the path. The head
+// is that of Scan.
 func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	given := h.MaxOutput > 0
 	if q != nil && len(q.Drop) > 0 {
@@ -25,7 +24,7 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	return rawjson.Splice(dst, body, capOutput(body, h, s.MaxOutput))
 }
 
-// capOutput is the edit that puts an output cap in.
+// capOutput returns the edit that sets an output cap.
 func capOutput(body []byte, h *llm.Head, n int64) rawjson.Edit {
 	limit := strconv.AppendInt(nil, n, 10)
 	alone := append(append([]byte(`{"maxTokens":`), limit...), '}')
@@ -48,8 +47,7 @@ func capOutput(body []byte, h *llm.Head, n int64) rawjson.Edit {
 	return rawjson.Edit{Start: h.Open, End: h.Open, Text: front}
 }
 
-// without is the body without the members of these names, or itself where it
-// has none of them.
+// without returns the body without the members of these names; the body itself if it has none of them.
 func without(body []byte, names []string) []byte {
 	drop := func(m rawjson.Member) bool { return slices.Contains(names, m.Name()) }
 	some := false
@@ -75,13 +73,12 @@ func isEmpty(obj []byte) bool {
 	return true
 }
 
-// appendMember appends a member to an object that has not been closed.
+// appendMember appends a member to an open object.
 func appendMember(dst []byte, name string, value []byte) []byte {
 	return append(appendName(dst, name), value...)
 }
 
-// appendName appends the name of a member to an object that has not been
-// closed.
+// appendName appends the name of a member to an open object.
 func appendName(dst []byte, name string) []byte {
 	if dst[len(dst)-1] != '{' {
 		dst = append(dst, ',')

@@ -13,11 +13,11 @@ import (
 var (
 	errNotObject = errors.New("bedrock: an event of the stream is not an object")
 	errImage     = fmt.Errorf("bedrock: an image of the stream is not base64, or has more than %d bytes", maxImage)
-	errNotOpen   = errors.New("bedrock: the stream goes on with a tool call that it did not begin")
+	errNotOpen   = errors.New("bedrock: the stream continues a tool call that it did not begin")
 )
 
-// The events of ConverseStream, in the order in which they come: a message has
-// blocks, each of which stops before the next one starts or has its first delta.
+// The events of ConverseStream, in order: a message has blocks, each of which stops before the next one starts or has
+// its first delta.
 const (
 	messageStart = "messageStart"
 	blockStart   = "contentBlockStart"
@@ -31,34 +31,32 @@ const (
 type Decoder struct {
 	calls    []openCall
 	image    *openImage // nil for none
-	finished bool       // messageStop came
-	metered  bool       // so did metadata
-	guarded  bool       // a guardrail looked at it
+	finished bool       // messageStop arrived
+	metered  bool       // metadata arrived
+	guarded  bool       // a guardrail checked it
 	told     int        // bytes of text so far
 	before   int        // bytes of text before the open block
-	spoke    int        // and before the last one that has text
+	spoke    int        // bytes of text before the last block with text
 	cited    *cited     // nil for none
-	ran      *ran       // a tool that the provider runs, of the open block; nil for none
-	made     llm.Usage  // calls of these
+	ran      *ran       // a tool of the provider, of the open block; nil for none
+	made     llm.Usage  // calls of such tools
 }
 
-// openCall is a tool call that has begun; its place in the list is its position
-// among the calls.
+// openCall is a tool call that has begun; its index in the list is its position among the calls.
 type openCall struct {
 	block     int64
-	arguments bool // some of them came
+	arguments bool // it has arguments
 }
 
-// maxCalls bounds the tool calls that a stream may open.
+// maxCalls bounds the tool calls of a stream.
 const maxCalls = 1024
 
-// NewDecoder decodes one streamed answer.
+// NewDecoder returns a decoder of one stream.
 func NewDecoder(*llm.Quirks) *Decoder { return &Decoder{} }
 
-// Decode appends the events of one frame to dst. A *llm.Error is an exception
-// that the provider raised in the stream; any other error is a frame that is
-// not the protocol. The stream is done when both its end and its usage have
-// come. Events that nobody knows are passed over.
+// Decode appends the events of one frame to dst. It returns an *llm.Error if the provider raised an exception in the
+// stream; any other error means that the frame violates the protocol. The stream is done when both its end and its
+// usage have arrived. Decode ignores unknown events.
 func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) {
 	if isException(frame.Name) || string(frame.Name) == errorName {
 		return dst, streamError(frame)
@@ -78,7 +76,7 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 
 type eventReader func(d *Decoder, dst []llm.Event, data []byte) ([]llm.Event, error)
 
-// readerOf is what reads the event of that name; nil for one that says nothing.
+// readerOf returns the reader of an event by its name; nil for an event without content.
 func readerOf(name []byte) eventReader {
 	switch string(name) {
 	case blockDelta:
@@ -97,8 +95,7 @@ func readerOf(name []byte) eventReader {
 	return nil
 }
 
-// streamError is an exception in the stream. Its name is that of the frame, or
-// stands in the data.
+// streamError returns an exception of the stream. Its name is in the frame or in the data.
 func streamError(frame sse.Event) *llm.Error {
 	e := DecodeError(frame.Data)
 	if isException(frame.Name) && codeOf(e.Code) == llm.CodeProviderError {
@@ -111,7 +108,7 @@ func (d *Decoder) begin(dst []llm.Event, _ []byte) ([]llm.Event, error) {
 	return append(dst, llm.Event{Kind: llm.EventStart}), nil
 }
 
-// start opens an image, or a tool call. Blocks of text and thinking have no start.
+// start opens an image or a tool call. Blocks of text and thinking have no start.
 func (d *Decoder) start(dst []llm.Event, data []byte) ([]llm.Event, error) {
 	index, inner := blockOf(data, "start")
 	name, v, _ := onlyMember(inner)
@@ -137,7 +134,7 @@ func (d *Decoder) start(dst []llm.Event, data []byte) ([]llm.Event, error) {
 	return append(dst, llm.Event{Kind: llm.EventToolCall, Tool: tool}), nil
 }
 
-// blockOf is the index of a block, and the member of that name beside it.
+// blockOf returns the index of a block, and the member of that name next to it.
 func blockOf(data []byte, name string) (index int64, v []byte) {
 	for m := range rawjson.Members(data) {
 		switch string(m.Key()) {
@@ -150,8 +147,7 @@ func blockOf(data []byte, name string) (index int64, v []byte) {
 	return index, v
 }
 
-// delta reads a piece of a block. One that nobody modelled, such as a citation,
-// is passed on as it came.
+// delta reads a piece of a block. An unmodelled one passes unchanged.
 func (d *Decoder) delta(dst []llm.Event, data []byte) ([]llm.Event, error) {
 	index, inner := blockOf(data, "delta")
 	for m := range rawjson.Members(inner) {
@@ -184,8 +180,7 @@ func appendPiece(dst []llm.Event, ev llm.Event) []llm.Event {
 	return append(dst, ev)
 }
 
-// appendThoughtPieces reads a piece of thinking, in words or encrypted, or its
-// signature.
+// appendThoughtPieces reads a piece of thinking, plain or encrypted, or its signature.
 func appendThoughtPieces(dst []llm.Event, v []byte) []llm.Event {
 	for m := range rawjson.Members(v) {
 		s := rawjson.Text(m.Value)
@@ -226,7 +221,7 @@ func (d *Decoder) input(dst []llm.Event, block int64, v []byte) ([]llm.Event, er
 	return appendPiece(dst, llm.Event{Kind: llm.EventToolCall, Text: piece, Tool: llm.ToolDelta{Index: i}}), nil
 }
 
-// find is the position of the call that is a block, -1 for none.
+// find returns the position of the call of a block, -1 for none.
 func (d *Decoder) find(block int64) int {
 	for i := len(d.calls) - 1; i >= 0; i-- {
 		if d.calls[i].block == block {
@@ -236,8 +231,7 @@ func (d *Decoder) find(block int64) int {
 	return -1
 }
 
-// end shows an image, and gives a call its arguments that came without any: no pieces at all stand
-// for an empty object.
+// end emits a finished image, and the empty object as the arguments of a call without any.
 func (d *Decoder) end(dst []llm.Event, data []byte) ([]llm.Event, error) {
 	dst = d.endServer(d.claims(d.show(dst)))
 	index, _ := blockOf(data, "")
@@ -301,7 +295,7 @@ func (d *Decoder) done(dst []llm.Event) []llm.Event {
 	return append(dst, llm.Event{Kind: llm.EventDone})
 }
 
-// Idle reports whether an event tells nothing but that the answer begins, or is an exception.
+// Idle reports whether an event only begins the answer, or is an exception.
 func Idle(frame sse.Event) bool {
 	return isException(frame.Name) || string(frame.Name) == errorName || string(frame.Name) == messageStart
 }

@@ -6,7 +6,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// block is what the block under way holds.
+// block is the kind of the open block.
 type block uint8
 
 const (
@@ -20,18 +20,18 @@ const (
 type Encoder struct {
 	begun bool
 	kind  block
-	index int64   // of the block under way, or of the next one
+	index int64   // of the open block, or of the next one
 	calls []int64 // the block of each tool call
-	data  []byte  // the payload that is being written
-	cited bool    // the block under way has a citation, and ends with its claim
+	data  []byte  // the payload in progress
+	cited bool    // the open block has a citation, and ends with its claim
 }
 
-// NewEncoder encodes one streamed answer. It has no place for an id or a
-// model, and always tells its usage.
+// NewEncoder returns an encoder of one stream. The format has no place for an id or a model, and always reports its
+// usage.
 func NewEncoder(llm.Meta) *Encoder { return &Encoder{} }
 
-// Append writes a piece of the answer, of which there is one choice alone. The
-// first piece follows the start of the message; nothing is written before that.
+// Append writes a piece of the answer, which has one choice. The start of the message precedes the first piece; before
+// that it writes nothing.
 func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	if ev.Choice != 0 {
 		return dst
@@ -68,7 +68,7 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	return dst
 }
 
-// open stops the block under way, unless it is of that kind.
+// open stops the open block, unless it is of that kind.
 func (e *Encoder) open(dst []byte, kind block) []byte {
 	if !e.begun {
 		e.begun = true
@@ -81,7 +81,7 @@ func (e *Encoder) open(dst []byte, kind block) []byte {
 	return dst
 }
 
-// close stops the block under way.
+// close stops the open block.
 func (e *Encoder) close(dst []byte) []byte {
 	if e.kind == noBlock {
 		return dst
@@ -107,7 +107,7 @@ func (e *Encoder) closeDelta(dst []byte) []byte {
 	return AppendFrame(dst, blockDelta, e.data)
 }
 
-// piece writes a delta that is one string.
+// piece writes a delta with one string.
 func (e *Encoder) piece(dst []byte, before, text, after string) []byte {
 	dst = e.openDelta(dst)
 	e.data = append(rawjson.AppendString(append(e.data, before...), text), after...)
@@ -128,7 +128,7 @@ func (e *Encoder) thought(dst []byte, ev *llm.Event) []byte {
 	return dst
 }
 
-// call opens a tool call, or goes on with one.
+// call opens a tool call, or continues one.
 func (e *Encoder) call(dst []byte, ev *llm.Event) []byte {
 	if ev.Tool.ID != "" || ev.Tool.Name != "" {
 		if len(e.calls) == maxCalls {
@@ -150,7 +150,7 @@ func (e *Encoder) call(dst []byte, ev *llm.Event) []byte {
 	return e.closeDelta(dst)
 }
 
-// Finish writes the stop reason and, behind it, the usage, which is the end.
+// Finish writes the stop reason and then the usage, which ends the stream.
 func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 	dst = e.close(e.open(dst, e.kind))
 	var reason llm.FinishReason
@@ -167,7 +167,7 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 	return AppendFrame(dst, metadata, append(e.data, '}'))
 }
 
-// Fail writes an exception. Nothing follows.
+// Fail writes an exception. Nothing follows it.
 func (e *Encoder) Fail(dst []byte, err *llm.Error) []byte {
 	e.data = rawjson.AppendString(append(e.data[:0], `{"message":`...), err.Message)
 	return AppendFrame(dst, vocabulary.Of(err.Code).More, append(e.data, '}'))

@@ -7,10 +7,10 @@ import (
 	"weir/internal/rawjson"
 )
 
-// maxImage bounds the bytes of an image that comes in pieces.
+// maxImage bounds the bytes of an image that arrives in pieces.
 const maxImage = 16 << 20
 
-// openImage is an image that has begun, whose bytes come in pieces
+// openImage is an image that has begun, with bytes that arrive in pieces
 // (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ImageBlockDelta.html, 2026-11-28).
 type openImage struct {
 	block  int64
@@ -18,7 +18,7 @@ type openImage struct {
 	data   []byte
 }
 
-// Size is how many bytes of an image are kept.
+// Size returns the stored bytes of an image.
 func (d *Decoder) Size() int {
 	if d.image == nil {
 		return 0
@@ -26,7 +26,7 @@ func (d *Decoder) Size() int {
 	return len(d.image.data)
 }
 
-// piece takes note of a piece of an image.
+// piece stores a piece of an image.
 func (d *Decoder) piece(block int64, v []byte) error {
 	if d.image == nil || d.image.block != block {
 		d.image = &openImage{block: block}
@@ -39,7 +39,7 @@ func (d *Decoder) piece(block int64, v []byte) error {
 	return nil
 }
 
-// show appends the image that has come to its end, if there is one.
+// show appends the finished image, if there is one.
 func (d *Decoder) show(dst []llm.Event) []llm.Event {
 	image := d.image
 	if d.image = nil; image == nil || len(image.data) == 0 {

@@ -7,24 +7,21 @@ import (
 	"weir/internal/rawjson"
 )
 
-// rawUsage is a usage object as its provider wrote it. Absent counts are zero.
+// rawUsage holds the counts of a usage object as the provider wrote it. Absent ones are zero.
 type rawUsage struct {
 	parse.Counter
 	input, output, total  int64
 	cached, written, hour int64
-	detailed              int64 // of written, for how long it is told
+	detailed              int64 // the part of written with a known storage time
 	hasInput, hasOutput   bool
 	hasWritten            bool
 }
 
-// decodeUsage reads a TokenUsage into the classes. What stands under
-// inputTokens is what no cache had to do with:
-// https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html; but OpenAI's
-// models have all input there, which shows in their total
-// (https://github.com/anomalyco/opencode/issues/47296).
-// It reports false for no object, one without counts, one with a count that no request can have,
-// and one that tells of a cache and neither of the input nor of a total.
-// Timed is as in llm.Reply; so is most, where the counts contradict one another.
+// decodeUsage reads a TokenUsage into the classes. inputTokens excludes cached tokens:
+// https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html; but with OpenAI's models it is all input,
+// as their total shows (https://github.com/anomalyco/opencode/issues/47296). It reports false if the value is no
+// object, has no counts, has a count that no request can have, or has cache counts without input and total. Timed is as
+// in llm.Reply; so is most, if the counts contradict one another.
 func decodeUsage(v []byte) (u llm.Usage, most *llm.Usage, timed, ok bool) {
 	if rawjson.KindOf(v) != rawjson.Object {
 		return u, nil, false, false
@@ -47,7 +44,7 @@ func decodeUsage(v []byte) (u llm.Usage, most *llm.Usage, timed, ok bool) {
 		r.input -= cache
 	}
 	most = r.most(unknown)
-	switch { // what the total has more belongs to what is not told
+	switch { // the rest of the total belongs to the missing counts
 	case !r.hasInput:
 		r.input += unknown
 	case !r.hasOutput:
@@ -57,7 +54,7 @@ func decodeUsage(v []byte) (u llm.Usage, most *llm.Usage, timed, ok bool) {
 	return u, most, r.written <= r.detailed, u.Plausible()
 }
 
-// classes parts what was written to a cache.
+// classes splits the cache writes by storage time.
 func (r *rawUsage) classes() (u llm.Usage) {
 	u[llm.Input], u[llm.Output] = r.input, r.output
 	u[llm.CacheRead] = r.cached
@@ -65,9 +62,8 @@ func (r *rawUsage) classes() (u llm.Usage) {
 	return u
 }
 
-// most is what the counts come to where the total is larger than all its parts, by so many tokens,
-// of which nobody knows what they were, or where more was written to a cache for some time than
-// at all. It is nil where the counts agree.
+// most returns an upper bound if the total exceeds the sum of its parts by unknown tokens, or if the cache writes by
+// storage time exceed all cache writes; otherwise nil.
 func (r *rawUsage) most(unknown int64) *llm.Usage {
 	if unknown == 0 && r.detailed <= r.written {
 		return nil
@@ -76,7 +72,7 @@ func (r *rawUsage) most(unknown int64) *llm.Usage {
 	return &u
 }
 
-// apart are the counts each by itself, with so many tokens of which nobody knows what they were as output.
+// apart returns each count separately, with tokens of unknown kind as output.
 func (r *rawUsage) apart(unknown int64) llm.Usage {
 	u := r.classes()
 	u[llm.Output] += unknown
@@ -84,8 +80,7 @@ func (r *rawUsage) apart(unknown int64) llm.Usage {
 	return u
 }
 
-// read reads one member. The names that end in Count are of the time before the
-// others and still stand beside them.
+// read reads one member. The names that end in Count are older and still sent.
 func (r *rawUsage) read(m rawjson.Member) {
 	switch string(m.Key()) {
 	case "inputTokens":
@@ -105,8 +100,7 @@ func (r *rawUsage) read(m rawjson.Member) {
 	}
 }
 
-// readDetail adds up what was written to the cache for an hour. The rest of
-// what was written is for five minutes.
+// readDetail adds up the cache writes for an hour. Others are for five minutes.
 func (r *rawUsage) readDetail(v []byte) {
 	var n int64
 	if !r.count(&n, rawjson.Get(v, "inputTokens")) {
@@ -118,8 +112,7 @@ func (r *rawUsage) readDetail(v []byte) {
 	}
 }
 
-// count reads the larger of two counts of the same thing into n, and reports
-// whether there was one.
+// count reads the larger of two counts of the same amount into n, and reports whether there was one.
 func (r *rawUsage) count(n *int64, v []byte) bool {
 	var c int64
 	told := r.Count(&c, v)
@@ -127,17 +120,15 @@ func (r *rawUsage) count(n *int64, v []byte) bool {
 	return told
 }
 
-// isGuarded reports whether a member of an answer tells of a guardrail, whose checks are
-// charged for by the text and by what they look for: https://aws.amazon.com/bedrock/pricing/.
-// They are counted as one call of a tool without a price.
+// isGuarded reports whether a member of an answer shows a guardrail, whose checks are charged by text length and kind:
+// https://aws.amazon.com/bedrock/pricing/. They count as one call of a tool without a price.
 func isGuarded(m rawjson.Member) bool {
 	return m.Is("trace") && rawjson.Present(rawjson.Get(m.Value, "guardrail")) ||
 		m.Is("stopReason") && rawjson.Text(m.Value) == guardrailIntervened
 }
 
-// modesOf are the modes in which an answer was served: its service tier and its latency, which may
-// be optimized at a price of its own
-// (https://docs.aws.amazon.com/bedrock/latest/userguide/latency-optimized-inference.html, undated copy).
+// modesOf returns the modes of an answer: its service tier and its latency, because optimized latency has a price of
+// its own (https://docs.aws.amazon.com/bedrock/latest/userguide/latency-optimized-inference.html, undated copy).
 func modesOf(tier, latency []byte) string {
 	modes, how := rawjson.Text(tier), rawjson.Text(latency)
 	switch {
@@ -149,7 +140,7 @@ func modesOf(tier, latency []byte) string {
 	return modes + ",latency:" + how
 }
 
-// countGuard adds a guardrail to what was used, and to the most of it where there is one.
+// countGuard adds a guardrail to the usage, and to its upper bound if there is one.
 func countGuard(u, most *llm.Usage) {
 	u[llm.OtherTools] = 1
 	if most != nil {
@@ -157,8 +148,7 @@ func countGuard(u, most *llm.Usage) {
 	}
 }
 
-// appendUsage writes a TokenUsage, with the cost in US dollars where there is
-// one.
+// appendUsage writes a TokenUsage, and the cost in US dollars if it is known.
 func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 	written, read := u[llm.CacheWrite]+u[llm.CacheWrite1h], u[llm.CacheRead]+u[llm.CacheReadAudio]
 	dst = rawjson.AppendCount(dst, `{"inputTokens":`, u.InputTokens()-read-written)
@@ -185,10 +175,9 @@ func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 	return append(dst, '}')
 }
 
-// Stamp appends to dst a reply, or the data of one stream event, with the cost
-// in its usage object and, after more than one attempt, what was tried. Without
-// a usage object the bytes stay as they are.
+// Stamp appends to dst a reply, or the data of one stream event, with the cost in its usage object and, after more than
+// one attempt, the list of attempts. Without a usage object the bytes stay unchanged.
 func Stamp(dst, data []byte, f *llm.Final) []byte { return stamp.Reply(dst, data, "usage", f) }
 
-// HasUsage reports whether there is a usage object that Stamp completes.
+// HasUsage reports whether data has a usage object that Stamp can complete.
 func HasUsage(data []byte) bool { return stamp.Has(data, "usage") }

@@ -10,11 +10,11 @@ import (
 
 const (
 	// grounding is the tool by which Amazon's own models search the web
-	// (https://docs.aws.amazon.com/nova/latest/nova2-userguide/web-grounding.html, undated copy of 2026). An answer tells of
-	// each search as a call of the tool, and of nothing that it found but the pages that it cites.
+	// (https://docs.aws.amazon.com/nova/latest/nova2-userguide/web-grounding.html, undated copy of 2026). An answer
+	// reports each search as a call of the tool, and of its results only the cited pages.
 	grounding = "nova_grounding"
 
-	serverTool     = "server_tool_use" // the type of a call that the provider has run
+	serverTool     = "server_tool_use" // the type of a call that the provider ran
 	maxServerInput = 64 << 10          // bytes of the input of one in a stream
 )
 
@@ -23,7 +23,7 @@ func SearchTool(*llm.WebSearch, *llm.Quirks) []byte {
 	return []byte(`{"systemTool":{"name":"` + grounding + `"}}`)
 }
 
-// search appends the tool for a wish of another format's client to the list dst. The search takes no options.
+// search appends the tool for a wish of another format's client to the list dst. The search has no options.
 func (e *requestEncoder) search(dst []byte, s *llm.WebSearch) []byte {
 	if !grounds(e.model) {
 		e.RefuseSearch(s)
@@ -36,18 +36,18 @@ func (e *requestEncoder) search(dst []byte, s *llm.WebSearch) []byte {
 	return append(dst, SearchTool(s, nil)...)
 }
 
-// grounds reports whether a model has the tool: of the first Nova models Premier alone
+// grounds reports whether a model has the tool: of the first Nova models only Premier
 // (https://docs.aws.amazon.com/nova/latest/userguide/grounding.html, undated copy of 2026).
 func grounds(model string) bool {
 	return strings.Contains(model, "amazon.nova-premier") || strings.Contains(model, "amazon.nova-2-")
 }
 
-// isServerTool reports whether a call is of a tool that the provider has run.
+// isServerTool reports whether the provider ran a call.
 func isServerTool(toolUse []byte) bool {
 	return rawjson.Text(rawjson.Get(toolUse, "type")) == serverTool
 }
 
-// ran holds the call of a tool that the provider has run.
+// ran holds the call of a tool that the provider ran.
 type ran struct {
 	id, name string
 	input    strings.Builder // of a stream
@@ -58,7 +58,7 @@ func serverCall(toolUse []byte) *ran {
 	return &ran{id: rawjson.Text(rawjson.Get(toolUse, "toolUseId")), name: rawjson.Text(rawjson.Get(toolUse, "name"))}
 }
 
-// search returns the search that the call made with that input; nil for a call of another tool.
+// search returns the search of the call with that input; nil for a call of another tool.
 func (r *ran) search(input []byte) *llm.Search {
 	if r.name != grounding {
 		return nil
@@ -72,7 +72,7 @@ func (r *ran) search(input []byte) *llm.Search {
 	return s
 }
 
-// class returns the class that the call is counted as.
+// class returns the class that counts the call.
 func (r *ran) class() llm.Class {
 	if r.name == grounding {
 		return llm.Searches
@@ -87,7 +87,7 @@ func (r *ran) add(piece string) {
 	}
 }
 
-// countRan adds the calls of tools that the provider has run to a usage, and to its upper bound, where there is one.
+// countRan adds the calls of the provider's tools to a usage, and to its upper bound if there is one.
 func countRan(u, most, made *llm.Usage) {
 	u.Add(made)
 	if most != nil {
@@ -95,20 +95,20 @@ func countRan(u, most, made *llm.Usage) {
 	}
 }
 
-// serverBlock returns the part of a whole answer for a call that the provider has run, and counts the call.
+// serverBlock returns the part of a whole answer for a call that the provider ran, and counts the call.
 func serverBlock(block, toolUse []byte, made *llm.Usage) llm.Part {
 	r := serverCall(toolUse)
 	made[r.class()] = min(made[r.class()]+1, parse.MaxCount)
 	return llm.Searched(r.search(rawjson.Get(toolUse, "input")), block)
 }
 
-// openServer takes note of a call that the provider runs, of a block of a stream.
+// openServer records a call of a stream that the provider runs.
 func (d *Decoder) openServer(toolUse []byte) {
 	d.ran = serverCall(toolUse)
 	d.made[d.ran.class()] = min(d.made[d.ran.class()]+1, parse.MaxCount)
 }
 
-// endServer tells of the search that has ended.
+// endServer reports the search that has ended.
 func (d *Decoder) endServer(dst []llm.Event) []llm.Event {
 	if d.ran == nil {
 		return dst

@@ -9,11 +9,12 @@ import (
 	"weir/internal/rawjson"
 )
 
-// maxDocuments bounds the number of a document that is believed.
+// maxDocuments bounds the number of a document.
 const maxDocuments = 10_000
 
-// readClaims are the claims of a citation, one for each source and so many at most, of a text whose characters count from
-// that many on (https://docs.cohere.com/docs/rag-citations.md, undated copy). Citations of thinking and of plans are of no text.
+// readClaims returns the claims of a citation, one for each source and at most as given, of a text with places that
+// count from character from (https://docs.cohere.com/docs/rag-citations.md, undated copy). Citations of thinking and of
+// plans have no text.
 func readClaims(v []byte, text *position.Text, from, most int) (claims []llm.Claim) {
 	switch rawjson.Text(rawjson.Get(v, "type")) {
 	case "", "TEXT_CONTENT":
@@ -31,7 +32,7 @@ func readClaims(v []byte, text *position.Text, from, most int) (claims []llm.Cla
 	return claims
 }
 
-// readSource is a source: a document of the request, or what a tool gave.
+// readSource reads a source: a document of the request, or the result of a tool.
 func readSource(v []byte) llm.Source {
 	document := rawjson.Get(v, "document")
 	if !rawjson.Present(document) {
@@ -46,7 +47,7 @@ func readSource(v []byte) llm.Source {
 	return s
 }
 
-// cite hangs the citations, which name their content themselves, on the first text, and reports whether there was one.
+// cite puts the citations, which name their content themselves, on the first text, and reports whether there was one.
 func cite(parts []llm.Part, citations []byte) bool {
 	first := slices.IndexFunc(parts, isText)
 	if first >= 0 {
@@ -57,7 +58,7 @@ func cite(parts []llm.Part, citations []byte) bool {
 
 func isText(p llm.Part) bool { return p.Kind == llm.PartText }
 
-// claim hangs the claims of an answer on the texts that they are of.
+// claim assigns the claims of an answer to their texts.
 func claim(parts []llm.Part) {
 	first := slices.IndexFunc(parts, isText)
 	if first < 0 {
@@ -81,7 +82,7 @@ func claim(parts []llm.Part) {
 	}
 }
 
-// citation appends a citation of a stream, of the content of that number.
+// citation appends a citation of a stream, with the index of its content.
 func (d *Decoder) citation(dst []llm.Event, v []byte) []llm.Event {
 	if !rawjson.Present(v) {
 		return dst
@@ -94,7 +95,7 @@ func (d *Decoder) citation(dst []llm.Event, v []byte) []llm.Event {
 	return dst
 }
 
-// words takes note of the text of a piece of the content of that number.
+// words records the text of a piece of the content of that index.
 func (d *Decoder) words(events []llm.Event, index int64) {
 	if _, begun := d.begins[index]; !begun && len(d.begins) < maxCalls {
 		if d.begins == nil {

@@ -1,9 +1,8 @@
-// Package cohere is Cohere's Chat API, version 2, both halves: the format at
-// https://docs.cohere.com/v2/reference/chat and
+// Package cohere implements both halves of Cohere's Chat API, version 2: https://docs.cohere.com/v2/reference/chat and
 // https://docs.cohere.com/v2/reference/chat-stream.
 //
-// Trees share memory with the bytes that they were decoded from where they hold
-// raw JSON, so they live no longer than those bytes.
+// Trees share memory with the bytes that they were decoded from if they hold raw JSON, so they must not outlive those
+// bytes.
 package cohere
 
 import (
@@ -12,21 +11,21 @@ import (
 	"weir/internal/llm"
 )
 
-// Name is the word for the format in the configuration.
+// Name names the format in the configuration.
 const Name = "cohere"
 
 const (
-	// maxDepth is how deep the arrays and objects of a body may nest.
+	// maxDepth bounds the nesting of arrays and objects in a body.
 	maxDepth = parse.MaxDepth
 
 	outputCap = "max_tokens"
 )
 
-// Dialect is the wire format.
+// Dialect returns the wire format.
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name:        Name,
-		UsageAt:     [][]string{{"usage"}, {"delta", "usage"}, {"meta", "billed_units"}}, // whole, in message-end, and of embeddings
+		UsageAt:     [][]string{{"usage"}, {"delta", "usage"}, {"meta", "billed_units"}}, // of whole replies, message-end and embeddings
 		Vendor:      Name,
 		Status:      llm.Code.Status, // https://docs.cohere.com/reference/errors
 		EncodeError: EncodeError,

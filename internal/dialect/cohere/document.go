@@ -13,27 +13,27 @@ import (
 	"weir/internal/rawjson"
 )
 
-// The ids of documents that requests are given here. Cohere itself names documents so that have no id
+// Prefixes of the ids that the gateway assigns to documents of requests. Cohere itself names documents without ids so
 // (https://docs.cohere.com/docs/rag-citations.md, undated copy); a chunk's number follows.
 const (
 	documentID = "doc"
 	resultID   = "result"
 )
 
-// cites reports whether a request can have documents beside its messages: with tools or a form of the answer it has
-// none ("not supported when used in combination with the documents or tools parameters",
-// https://docs.cohere.com/reference/chat, undated copy; of tools beside documents it says nothing).
+// cites reports whether a request can have documents next to its messages: not with tools or a response format ("not
+// supported when used in combination with the documents or tools parameters", https://docs.cohere.com/reference/chat,
+// undated copy; the page does not mention tools next to documents).
 func cites(r *llm.Request) bool {
 	return !r.HasTools() && r.Format.IsText()
 }
 
-// uncited returns the request with documents that cannot be cited as Cohere reads them.
+// uncited returns the request with documents that cannot be cited as texts that Cohere reads.
 func uncited(r *llm.Request) *llm.Request {
 	can := cites(r)
 	return compose.Uncited(r, func(p *llm.Part) bool { return can && isCited(p) })
 }
 
-// isCited reports whether a part is a document of text that is to be cited.
+// isCited reports whether a part is a document of text that the answer must cite.
 func isCited(p *llm.Part) bool {
 	if !p.IsCited() {
 		return false
@@ -42,7 +42,7 @@ func isCited(p *llm.Part) bool {
 	return isText || p.Media.Document.Chunks != nil
 }
 
-// gather takes note of the documents of a request that are to be cited. Their ids count documents and results of
+// gather collects the documents of a request that the answer must cite. Their ids count documents and results of
 // searches as llm.DocumentsOf does, which finds the client's names by these numbers.
 func (e *requestEncoder) gather(r *llm.Request) {
 	documents, results := 0, 0
@@ -51,7 +51,7 @@ func (e *requestEncoder) gather(r *llm.Request) {
 	}
 }
 
-// gatherIn takes note of those among parts. What is within a tool's result is counted alone.
+// gatherIn collects those of the parts. It only counts those within a tool's result.
 func (e *requestEncoder) gatherIn(parts []llm.Part, documents, results *int, within bool) {
 	for i := range parts {
 		p := &parts[i]
@@ -69,7 +69,7 @@ func (e *requestEncoder) gatherIn(parts []llm.Part, documents, results *int, wit
 	}
 }
 
-// add takes note of a document, a chunk of which is one of its own.
+// add adds a document, or each of its chunks as one.
 func (e *requestEncoder) add(p *llm.Part, id string, within bool) {
 	if within || !isCited(p) {
 		return
@@ -91,7 +91,7 @@ func (e *requestEncoder) add(p *llm.Part, id string, within bool) {
 	}
 }
 
-// addText appends a document with what the client says of it. Cohere takes none that is empty
+// addText adds a document with the client's description. Cohere refuses empty ones
 // (https://github.com/cohere-ai/cohere-typescript/issues/102, 2023-11-15).
 func (e *requestEncoder) addText(m *llm.Media, id, text, context string) {
 	if strings.TrimSpace(text) == "" {
@@ -114,8 +114,8 @@ func (e *requestEncoder) addText(m *llm.Media, id, text, context string) {
 	e.documents = append(dst, "}}"...)
 }
 
-// besides returns the parts of a message beside its documents that are to be cited. A turn of documents alone names
-// them, for it may not be empty.
+// besides returns the parts of a message other than the documents to cite. A message with only documents names them,
+// because it must not be empty.
 func (e *requestEncoder) besides(parts []llm.Part) []llm.Part {
 	if e.ids == nil {
 		return parts
@@ -164,7 +164,7 @@ func idOf(s *llm.Source) string {
 	return s.File
 }
 
-// identify reads the id of a source: the number of the document, and the place that the id tells.
+// identify reads the id of a source: the number of the document, and the place in the id.
 func identify(s *llm.Source) {
 	kind, numbers, _ := strings.Cut(s.File, ":")
 	number, chunk, chunked := strings.Cut(numbers, ":")
@@ -182,14 +182,14 @@ func identify(s *llm.Source) {
 		s.Place = llm.Place{Kind: llm.PlaceResult, From: at, To: at + 1}
 	case chunked:
 		s.Place = llm.Place{Kind: llm.PlaceChunks, From: at, To: at + 1}
-	case s.Quote != "": // which is all of it
+	case s.Quote != "": // the quote is the whole text
 		s.Place = llm.Place{Kind: llm.PlaceCharacters, To: utf8.RuneCountInString(s.Quote)}
 	}
 	s.Document = n + 1
 }
 
-// appendCitation writes a citation of another vendor, of the content with that index. The text is the part of it that
-// is cited; empty in a stream, which keeps no text.
+// appendCitation writes another vendor's citation, of the content with that index. Text is the cited part; empty in a
+// stream, which stores no text.
 func appendCitation(dst []byte, s *llm.Source, start, end int, index int64, text string) []byte {
 	dst = rawjson.AppendCount(append(dst, '{'), `"start":`, int64(start))
 	dst = rawjson.AppendCount(dst, `,"end":`, int64(end))
@@ -209,7 +209,7 @@ func appendCitation(dst []byte, s *llm.Source, start, end int, index int64, text
 	return append(dst, `,"type":"TEXT_CONTENT"}`...)
 }
 
-// appendClaims appends the citations of a text, which is the content with that index.
+// appendClaims appends the citations of a text, the content with that index.
 func appendClaims(dst []byte, p *llm.Part, index int) []byte {
 	claims := p.Claims()
 	if len(claims) == 0 {

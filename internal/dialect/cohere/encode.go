@@ -8,10 +8,9 @@ import (
 	"weir/internal/rawjson"
 )
 
-// EncodeRequest writes the body of a request in the words of a provider with
-// these quirks. What the format cannot carry and would change the meaning is an
-// *llm.Error that names it; dropped names what is left out, or bent to what
-// Cohere takes, for being a preference or in another wire format's words.
+// EncodeRequest writes the body of a request in the form of a provider with these quirks. It returns an *llm.Error that
+// names a field if the format cannot carry it and dropping it would change the meaning. Dropped names the other fields
+// that are left out or adapted: preferences, and fields of other wire formats.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
 	r = uncited(compose.Offered(Name, r))
 	e := requestEncoder{Writer: compose.New(Name, r, q)}
@@ -30,8 +29,8 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 
 type requestEncoder struct {
 	compose.Writer
-	documents []byte          // that are to be cited
-	ids       map[string]bool // of these
+	documents []byte          // that the answer must cite
+	ids       map[string]bool // of these documents
 }
 
 func (e *requestEncoder) sampling(r *llm.Request) {
@@ -49,7 +48,7 @@ func (e *requestEncoder) sampling(r *llm.Request) {
 		e.Dst = rawjson.AppendStrings(e.Dst, r.Stop)
 	}
 	if r.Choices != nil && *r.Choices > 1 {
-		e.Refuse("n", "Cohere gives one answer to a request. Ask for one, or ask several times.")
+		e.Refuse("n", "Cohere returns one answer per request. Set n to 1 or send several requests.")
 	}
 }
 
@@ -68,8 +67,7 @@ func (e *requestEncoder) options(r *llm.Request) {
 	}
 }
 
-// format writes the shape of the answer. A schema needs no name here, and is
-// always kept to.
+// format writes the form of the answer. A schema needs no name in this format, and is always enforced.
 func (e *requestEncoder) format(f *llm.Format) {
 	kind := f.Kind
 	if kind == llm.FormatSchema {
@@ -91,7 +89,7 @@ func (e *requestEncoder) format(f *llm.Format) {
 	e.Dst = append(e.Dst, '}')
 }
 
-// The efforts that have a word of their own here.
+// The efforts with a separate meaning here.
 const (
 	effortNone = "none"
 	effortHigh = "high"
@@ -103,8 +101,8 @@ const (
 	mediumBudget = 8192
 )
 
-// thinking writes whether to think and for how long. An effort has no word
-// here: the lower ones become a budget, the higher ones are without a limit.
+// thinking writes whether the model thinks, and its budget. The format has no efforts: lower ones become a budget,
+// higher ones have no limit.
 func (e *requestEncoder) thinking(o *llm.ReasoningOptions) {
 	e.DropThinking(o)
 	budget := o.Budget

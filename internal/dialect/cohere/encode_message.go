@@ -18,8 +18,8 @@ func (e *requestEncoder) messages(list []llm.Message) {
 	e.Dst = append(e.Dst, ']')
 }
 
-// message writes one turn. Each tool's result is a message of its own here,
-// ahead of what else the turn holds.
+// message writes one message of the tree. Each tool result becomes a message of its own, ahead of the message's other
+// parts.
 func (e *requestEncoder) message(m *llm.Message, param string) {
 	parts := e.besides(m.Parts)
 	if slices.ContainsFunc(parts, isResult) {
@@ -43,7 +43,7 @@ func (e *requestEncoder) message(m *llm.Message, param string) {
 	case m.Role != llm.RoleAssistant:
 		e.content(parts, m.Role, param)
 	case !e.assistant(parts, param) && len(parts) > 0:
-		e.Dst = e.Dst[:before] // nothing is left of the turn
+		e.Dst = e.Dst[:before] // no part of the message is left
 		return
 	}
 	e.InnerExtras(m.Extra, "message fields of another API")
@@ -78,7 +78,7 @@ func (e *requestEncoder) result(r *llm.ToolResult, m *llm.Message, param string)
 	e.Dst = append(e.Dst, '}')
 }
 
-// assistant writes the members of an assistant's turn. It reports false where all parts of it were dropped.
+// assistant writes the members of an assistant's message. It reports false if all parts were dropped.
 func (e *requestEncoder) assistant(parts []llm.Part, param string) bool {
 	blocks := make([]llm.Part, 0, len(parts))
 	var plan strings.Builder
@@ -90,13 +90,13 @@ func (e *requestEncoder) assistant(parts []llm.Part, param string) bool {
 		switch {
 		case p.Kind == llm.PartToolCall:
 			calls = append(calls, p.Call)
-		case p.Kind == llm.PartReasoning && !e.Own: // it means something only to the model that thought it
+		case p.Kind == llm.PartReasoning && !e.Own: // only the model that made it understands it
 			if p.Text != "" {
 				e.Drop("reasoning")
 			}
 		case p.Kind == llm.PartReasoning && isPlan(p):
 			plan.WriteString(p.Text)
-		case p.Kind == llm.PartText && p.Text == "" && !e.Own: // beside calls, other APIs want it
+		case p.Kind == llm.PartText && p.Text == "" && !e.Own: // other APIs require it next to calls
 		default:
 			blocks = append(blocks, *p)
 		}
@@ -135,11 +135,10 @@ func (e *requestEncoder) calls(calls []*llm.ToolCall) {
 	e.Dst = appendCalls(e.Dst, calls, e.Own)
 }
 
-// noArguments is how a call without any is written.
+// noArguments is the form of missing arguments.
 const noArguments = "{}"
 
-// appendCalls writes tool calls, with what nobody modelled where that is in
-// this format's words.
+// appendCalls writes tool calls, with unmodelled fields if they are of this format.
 func appendCalls(dst []byte, calls []*llm.ToolCall, own bool) []byte {
 	dst = append(dst, '[')
 	for i, c := range calls {
@@ -162,8 +161,7 @@ func appendCalls(dst []byte, calls []*llm.ToolCall, own bool) []byte {
 	return append(dst, ']')
 }
 
-// content writes the content of a message: a string where it is plain text
-// alone, else an array of blocks.
+// content writes the content of a message: a string for plain text, otherwise an array of blocks.
 func (e *requestEncoder) content(parts []llm.Part, role llm.Role, param string) {
 	parts = llm.Texts(parts)
 	e.Name("content")
@@ -186,12 +184,12 @@ func (e *requestEncoder) content(parts []llm.Part, role llm.Role, param string) 
 	e.Dst = append(e.Dst, ']')
 }
 
-// isPlain tells what can be a string. One that is empty would be no block.
+// isPlain reports whether a part can be a string. An empty string would not be a block.
 func (e *requestEncoder) isPlain(p *llm.Part) bool {
 	return p.Kind == llm.PartText && (!e.Own || len(p.Extra) == 0 && p.Text != "")
 }
 
-// dropMarks names what is left out beside a part in another format's words.
+// dropMarks notes the dropped fields of a part of another format.
 func (e *requestEncoder) dropMarks(p *llm.Part) {
 	if p.CacheControl != nil {
 		e.Drop("cache_control")
@@ -204,7 +202,7 @@ func (e *requestEncoder) dropMarks(p *llm.Part) {
 	}
 }
 
-// part writes one content block, and refuses what has none.
+// part writes one content block, and refuses a part without one.
 func (e *requestEncoder) part(p *llm.Part, role llm.Role, param string) {
 	switch {
 	case p.Kind == llm.PartText || p.Kind == llm.PartRefusal:
@@ -227,17 +225,17 @@ func (e *requestEncoder) part(p *llm.Part, role llm.Role, param string) {
 	e.Dst = append(e.Dst, '}')
 }
 
-// refusalOf says what is not taken, and what would be.
+// refusalOf returns the refusal of a kind of part.
 func refusalOf(kind llm.PartKind) string {
 	switch kind {
 	case llm.PartImage:
-		return "Cohere takes no images that the assistant has made."
+		return "Cohere accepts no images in assistant messages. Put the image into a user message."
 	case llm.PartAudio:
-		return "Cohere takes no audio in a chat: send text or images."
+		return "Cohere accepts no audio in a chat. Send text or images."
 	case llm.PartDocument:
-		return "Cohere takes no files in a chat: send the document's text."
+		return "Cohere accepts no files in a chat. Send the document's text."
 	}
-	return "Cohere has no such content: send text or images."
+	return "Cohere does not support this content. Send text or images."
 }
 
 func (e *requestEncoder) image(m *llm.Media, param string) {
@@ -246,7 +244,7 @@ func (e *requestEncoder) image(m *llm.Media, param string) {
 		address = dataURL(m.MIME, m.Data)
 	}
 	if address == "" && !e.Own {
-		e.Refuse(param, "Cohere takes an image by its address or inline, not by a file's id.")
+		e.Refuse(param, "Cohere does not accept an image by a file's id. Send it inline or by its URL.")
 	}
 	e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"image_url","image_url":{"url":`...), address)
 	if detail := e.Detail(m.Detail); detail != "" {

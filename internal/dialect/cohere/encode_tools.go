@@ -7,9 +7,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// tools writes the tools and the choice among them. A choice of one tool has
-// no word here: it becomes the demand to call a tool, with that one alone on
-// offer.
+// tools writes the tools and the tool choice. The format cannot choose one tool: the gateway then requires a call and
+// offers only that tool.
 func (e *requestEncoder) tools(r *llm.Request) {
 	only := ""
 	if r.ToolChoice != nil && r.ToolChoice.Mode == llm.ToolsNamed {
@@ -65,15 +64,15 @@ func (e *requestEncoder) tool(t *llm.Tool) {
 	switch {
 	case t.Parameters != nil:
 		e.Dst = append(append(e.Dst, `,"parameters":`...), t.Parameters...)
-	case !e.Own: // required here
+	case !e.Own: // required in this format
 		e.Dst = append(e.Dst, `,"parameters":{"type":"object","properties":{}}`...)
 	}
 	e.InnerExtras(t.Extra, "tool fields of another API")
 	e.Dst = append(e.Dst, "}}"...)
 }
 
-// strict writes that tool calls keep to their schemas, which is said of all
-// tools at once. Where it is not wanted of all, it is left out.
+// strict writes whether tool calls must follow their schemas, which applies to all tools. It is omitted unless the
+// client wants it for all.
 func (e *requestEncoder) strict(tools []llm.Tool) {
 	wanted, same := false, tools[0].Strict != nil
 	for i := range tools {
@@ -100,7 +99,7 @@ func (e *requestEncoder) choice(c *llm.ToolChoice, tools int) {
 		}
 	case llm.ToolsNamed, llm.ToolsRequired:
 		if tools == 0 && !e.Own {
-			e.Refuse("tool_choice", "The tool_choice asks for a tool that is not among the tools.")
+			e.Refuse("tool_choice", "The tool_choice names a tool that is not among the tools. Add it to tools.")
 		}
 		e.Text("tool_choice", "REQUIRED")
 	}

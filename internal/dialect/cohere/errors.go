@@ -5,8 +5,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// EncodeError appends the body of an error reply to dst: an id and a message
-// are all that it has, so the parameter at fault stands in the message.
+// EncodeError appends the body of an error reply to dst. It only has an id and a message, so the message names the
+// parameter at fault.
 func EncodeError(dst []byte, e *llm.Error, requestID string) []byte {
 	dst = append(dst, '{')
 	if requestID != "" {

@@ -2,7 +2,8 @@ package cohere
 
 import "weir/internal/dialect/parse"
 
-// essentials are those of https://docs.cohere.com/reference/chat (undated copy of 2026).
+// essentials are the fields that a translation must not drop: https://docs.cohere.com/reference/chat (undated copy of
+// 2026).
 var essentials = parse.Essentials{
 	"documents":       {Instead: "Put the documents into the messages"},
 	"raw_prompting":   {Instead: "Leave it out"},

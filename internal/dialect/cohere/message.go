@@ -8,18 +8,18 @@ import (
 	"weir/internal/rawjson"
 )
 
-// planMark is, in the Extra of a thought, how a tool plan is told from other
-// thinking: it goes back where it came from.
+// planMark in the Extra of thinking distinguishes a tool plan from other thinking, so that it is written as a plan
+// again.
 const planMark = "tool_plan"
 
-// message is a message with its members by place.
+// message holds the members of a message.
 type message struct {
 	role, callID, content          []byte
 	toolCalls, toolPlan, citations []byte
 	extra                          []llm.Field
 }
 
-// readMessage takes a message apart. Members that are null count as absent.
+// readMessage splits a message into its members. Members that are null count as absent.
 func readMessage(v []byte) (m message) {
 	for f := range rawjson.Members(v) {
 		if !rawjson.Present(f.Value) {
@@ -81,8 +81,7 @@ func decodeMessage(m message, param string) (out llm.Message, err error) {
 	return out, err
 }
 
-// decodeAssistant decodes an assistant's turn: thinking and words, the plan,
-// calls, in this order.
+// decodeAssistant decodes an assistant's message: thinking and text, the plan, calls, in this order.
 func decodeAssistant(out llm.Message, m message, param string) (llm.Message, error) {
 	parts, err := decodeContent(m.content, param+".content")
 	if err != nil {
@@ -118,7 +117,7 @@ func decodeResult(out llm.Message, m message, param string) (llm.Message, error)
 	return out, nil
 }
 
-// decodeContent is the parts of a content, of which there may be none.
+// decodeContent returns the parts of a content, which may be empty.
 func decodeContent(v []byte, param string) ([]llm.Part, error) {
 	if v == nil {
 		return nil, nil
@@ -126,8 +125,8 @@ func decodeContent(v []byte, param string) ([]llm.Part, error) {
 	return parse.Content{Piece: "block", Text: "text", Part: decodePart}.Append(nil, v, param)
 }
 
-// decodePart reads a content block; one of a type that nobody modelled, such
-// as a document, is kept as it came. It reports false for what is no block.
+// decodePart reads a content block; a block of an unknown type, such as a document, is stored unchanged. It reports
+// false if the value is not a block.
 func decodePart(v []byte) (p llm.Part, ok bool) {
 	kind := rawjson.Text(rawjson.Get(v, "type"))
 	if kind == "" {
@@ -177,7 +176,7 @@ func decodeCall(v []byte, position int) *llm.ToolCall {
 	return c
 }
 
-// isPlan tells a tool plan from other thinking.
+// isPlan distinguishes a tool plan from other thinking.
 func isPlan(p *llm.Part) bool {
 	for _, f := range p.Extra {
 		if f.Name == planMark {

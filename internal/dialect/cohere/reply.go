@@ -15,9 +15,8 @@ var (
 	errContent   = errors.New("cohere: the reply's content is neither text nor a list of blocks")
 )
 
-// DecodeReply reads a whole answer. An *llm.Error is one that the provider
-// reported in place of it; any other error says that this is not the protocol.
-// Raw JSON in the reply shares memory with body.
+// DecodeReply reads a whole answer. It returns an *llm.Error if the provider reported an error; any other error means
+// that the reply violates the protocol. Raw JSON in the reply shares memory with body.
 func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	if err := rawjson.Validate(body, maxDepth); err != nil {
 		return nil, fmt.Errorf("cohere: the reply is not JSON: %w", err)
@@ -69,14 +68,14 @@ func decodeAnswer(v []byte) (llm.Message, error) {
 	m := readMessage(v)
 	out, err := decodeAssistant(llm.Message{Role: llm.RoleAssistant, Extra: m.extra}, m, "message")
 	if err != nil {
-		return out, errContent // not the caller's fault, so not the caller's error
+		return out, errContent // it is not the client's error
 	}
 	claim(out.Parts)
 	return out, nil
 }
 
-// finishOf maps Cohere's words, and those of version 1 that this one lacks. A
-// word that nobody listed is taken for a normal end; none at all stays none.
+// finishOf maps Cohere's finish reasons, also those that only version 1 has. An unlisted reason counts as a normal end;
+// an empty one stays empty.
 func finishOf(word string) llm.FinishReason {
 	switch word {
 	case "":
@@ -94,8 +93,8 @@ func finishOf(word string) llm.FinishReason {
 	return llm.FinishStop // COMPLETE, STOP_SEQUENCE
 }
 
-// finishWord is the reason as it is written. A provider that gave none came to
-// a normal end. Filtered content has a word in version 1 alone.
+// finishWord returns the reason as written. A missing reason becomes a normal end. Only version 1 has a reason for
+// filtered content.
 func finishWord(f llm.FinishReason) string {
 	switch f {
 	case llm.FinishLength:
@@ -110,7 +109,7 @@ func finishWord(f llm.FinishReason) string {
 	return "COMPLETE"
 }
 
-// EncodeReply appends a reply object to dst. It has room for one choice.
+// EncodeReply appends a reply object to dst. It has one choice.
 func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	r = r.For(Name)
 	var c llm.Choice
@@ -129,8 +128,7 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	return append(appendFields(dst, r.Extra), '}')
 }
 
-// written are the members that an encoded object has already, and that an extra
-// one must not double.
+// written lists the members that an encoded object has already, so that extras do not repeat them.
 var written = rawjson.Names{
 	"id", "message", "finish_reason", "usage", "logprobs", "role", "content", "tool_plan", "tool_calls", "type",
 	"function",
@@ -147,16 +145,16 @@ func appendFields(dst []byte, extra []llm.Field) []byte {
 	return dst
 }
 
-// answer is an assistant's message by member.
+// answer holds an assistant's message by member.
 type answer struct {
-	own       bool // in this format's words
+	own       bool // of this format
 	plan      string
 	calls     []*llm.ToolCall
 	citations []byte
 }
 
-// appendAnswer writes thinking and words as blocks in their order. What this
-// format has no word for, such as a refusal, is text.
+// appendAnswer writes thinking and text as blocks in their order. Parts that the format cannot express, such as a
+// refusal, become text.
 func appendAnswer(dst []byte, m *llm.Message, own bool) []byte {
 	a := answer{own: own}
 	dst = append(dst, `{"role":"assistant"`...)
@@ -174,7 +172,7 @@ func appendAnswer(dst []byte, m *llm.Message, own bool) []byte {
 		case p.Kind == llm.PartReasoning && isPlan(p):
 			a.plan += p.Text
 			continue
-		case p.Kind == llm.PartReasoning && p.Text == "": // a signature, or thinking that nobody may read
+		case p.Kind == llm.PartReasoning && p.Text == "": // a signature, or encrypted thinking
 			continue
 		}
 		opening := `,"content":[`

@@ -6,9 +6,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// DecodeRequest builds the tree of a body that passed Scan. What nobody
-// modelled, such as documents and citation_options, goes to the Extra fields;
-// raw JSON shares memory with body. Errors are *llm.Error.
+// DecodeRequest builds the tree of a body that passed Scan. Unmodelled fields, such as documents and citation_options,
+// go to the Extra fields; raw JSON shares memory with body. Errors are *llm.Error.
 func DecodeRequest(body []byte) (*llm.Request, error) {
 	r := &llm.Request{ExtraOf: Name}
 	var strict []byte
@@ -40,7 +39,7 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 	return r, nil
 }
 
-// decodeStrict says of each tool what this format says of all.
+// decodeStrict sets the format's option for all tools on each tool.
 func decodeStrict(r *llm.Request, v []byte) {
 	if len(r.Tools) == 0 {
 		r.Extra = append(r.Extra, llm.Field{Name: "strict_tools", Value: v})
@@ -52,7 +51,7 @@ func decodeStrict(r *llm.Request, v []byte) {
 	}
 }
 
-// decodeField reads one member and reports whether it has a place in the tree.
+// decodeField reads one member and reports whether the tree models it.
 func decodeField(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	switch string(m.Key()) {
 	case "model":
@@ -94,7 +93,7 @@ func decodeSampling(r *llm.Request, m rawjson.Member) (known bool, err error) {
 		r.PresencePenalty, err = parse.Number(m.Value, "presence_penalty")
 	case "seed":
 		n, ok := rawjson.AsInt(m.Value)
-		if !ok { // it may be as large as 2^64-1
+		if !ok { // it may be up to 2^64-1
 			return false, nil
 		}
 		r.Seed = &n
@@ -106,8 +105,8 @@ func decodeSampling(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	return true, err
 }
 
-// decodeFormat is nil without an error for a kind that nobody modelled. A
-// schema stands beside the type; "schema" is what version 1 called it.
+// decodeFormat reads a response format. It returns nil without an error for an unknown type. A schema is next to the
+// type; "schema" is its name in version 1.
 func decodeFormat(v []byte) (*llm.Format, error) {
 	switch kind := llm.FormatKind(rawjson.Text(rawjson.Get(v, "type"))); kind {
 	case llm.FormatText:
@@ -126,9 +125,8 @@ func decodeFormat(v []byte) (*llm.Format, error) {
 	return nil, nil
 }
 
-// decodeThinking is nil for what nobody modelled. Thinking that is enabled
-// without a budget has no limit (https://docs.cohere.com/docs/reasoning), so
-// that a high effort is what it means elsewhere.
+// decodeThinking reads the thinking options. It returns nil for unknown ones. Enabled thinking without a budget has no
+// limit (https://docs.cohere.com/docs/reasoning), so other formats get a high effort.
 func decodeThinking(v []byte) *llm.ReasoningOptions {
 	kind := rawjson.Text(rawjson.Get(v, "type"))
 	budget := rawjson.Get(v, "token_budget")
@@ -151,7 +149,7 @@ func decodeTool(v []byte, at string) (llm.Tool, error) {
 	return parse.Named(parse.Function(rawjson.Get(v, "function")), at+".function")
 }
 
-// decodeToolChoice is nil for a choice that nobody modelled.
+// decodeToolChoice reads a tool choice. It returns nil for an unknown one.
 func decodeToolChoice(v []byte) *llm.ToolChoice {
 	switch rawjson.Text(v) {
 	case "REQUIRED":

@@ -8,14 +8,14 @@ import (
 	"weir/internal/rawjson"
 )
 
-// fields are the members of a request that are acted on, or decide its price.
+// fields are the members of a request that the gateway reads or that decide its price.
 var fields = rawjson.Names{
 	"model", "messages", "stream", outputCap, "tools", "tool_choice", "documents",
 	"response_format", "thinking", "temperature", "p", "k", "stop_sequences",
 }
 
-// Scan validates the body as strict JSON and reads its head. Every stream ends
-// with its usage here, so the client need not ask for it. Errors are *llm.Error.
+// Scan validates the body as strict JSON and reads its head. Every stream of this format ends with its usage, without a
+// request for it. Errors are *llm.Error.
 func Scan(body []byte, _ *http.Request) (llm.Head, error) {
 	h, err := parse.Scan(body, parse.Complaint, "with a model and messages", fields, scanMember)
 	h.IncludeUsage = err == nil

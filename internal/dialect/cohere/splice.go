@@ -8,9 +8,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Splice appends to dst a body of this format with the provider's model name
-// and an output cap where one is to be put in and the client gave none. Every other byte stays, but for
-// top-level fields that the provider calls by another name or refuses.
+// Splice appends to dst a body of this format with the provider's model name, and an output cap if s sets one and the
+// client sent none. All other bytes stay, except top-level fields that the provider names otherwise or refuses.
 func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	if q == nil {
 		q = &llm.Quirks{}
@@ -32,7 +31,7 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	return rawjson.Splice(dst, body, limit)
 }
 
-// renamed is what the provider calls a field.
+// renamed returns the provider's name of a field.
 func renamed(name string, q *llm.Quirks) string {
 	if name == outputCap && q.MaxOutputField != "" {
 		return q.MaxOutputField

@@ -16,26 +16,25 @@ import (
 
 var (
 	errNotObject = errors.New("cohere: an event of the stream is not an object")
-	errNoCall    = errors.New("cohere: a piece of a tool call that has not begun")
+	errNoCall    = errors.New("cohere: a piece of a tool call arrived before the call")
 )
 
-// maxCalls bounds the tool calls that a stream may open; more are passed over.
+// maxCalls bounds the tool calls of a stream; further ones are ignored.
 const maxCalls = 1024
 
-// Decoder reads one stream of chat events. The answer ends with the event
-// message-end; the "[DONE]" that Cohere sends behind it says nothing more.
+// Decoder reads one stream of chat events. The event message-end ends the answer; Cohere's "[DONE]" after it has no
+// content.
 type Decoder struct {
-	calls  []int64 // as the provider counts them, in the order in which they began
+	calls  []int64 // the provider's indexes, in the order of the calls
 	text   position.Text
 	begins map[int64]int // characters of the text before each content
 }
 
-// NewDecoder decodes one streamed answer.
+// NewDecoder returns a decoder of one stream.
 func NewDecoder(*llm.Quirks) *Decoder { return &Decoder{} }
 
-// Decode appends the events of one frame to dst. A *llm.Error is an error that
-// the provider reported in the stream, and comes with the events that stood
-// beside it; any other error is a frame that is not the protocol.
+// Decode appends the events of one frame to dst. It returns an *llm.Error if the provider reported an error in the
+// stream, with the events next to it; any other error means that the frame violates the protocol.
 func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) {
 	data := bytes.TrimSpace(frame.Data)
 	if len(data) == 0 || string(data) == "[DONE]" {
@@ -48,17 +47,17 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 		return dst, errNotObject
 	}
 	e := readEvent(data)
-	if e.kind == nil { // some proxies leave the type to the event's name
+	if e.kind == nil { // some proxies only send the type as the event's name
 		e.kind = rawjson.AppendString(nil, string(frame.Name))
 	}
 	return d.event(dst, &e, data)
 }
 
-// event is an event's object by place.
+// event holds the members of an event's object.
 type event struct {
 	kind, id, delta []byte
 	message         []byte // of the delta
-	failure         []byte // what an object has that is an error and no event
+	failure         []byte // of an object that is an error, not an event
 	index           int64
 }
 
@@ -102,7 +101,7 @@ func (d *Decoder) event(dst []llm.Event, e *event, data []byte) ([]llm.Event, er
 	if rawjson.Present(e.failure) {
 		return dst, explain.Error(DecodeError(data), 0)
 	}
-	return dst, nil // the ends of blocks, calls and citations, and what is yet to come
+	return dst, nil // the ends of blocks, calls and citations, and unknown types
 }
 
 func piece(dst []llm.Event, kind llm.EventKind, v []byte) []llm.Event {
@@ -116,7 +115,7 @@ func piece(dst []llm.Event, kind llm.EventKind, v []byte) []llm.Event {
 	return dst
 }
 
-// content appends a piece of the words or of the thinking.
+// content appends a piece of text or of thinking.
 func content(dst []llm.Event, v []byte) []llm.Event {
 	for m := range rawjson.Members(v) {
 		switch string(m.Key()) {
@@ -129,8 +128,7 @@ func content(dst []llm.Event, v []byte) []llm.Event {
 	return dst
 }
 
-// call appends the events of one piece of a tool call: one that opens it, with
-// its id and name, and one with a piece of its arguments.
+// call appends the events of one piece of a tool call: its opening with its id and name, and a piece of its arguments.
 func (d *Decoder) call(dst []llm.Event, e *event) ([]llm.Event, error) {
 	v := rawjson.Get(e.message, "tool_calls")
 	position := d.find(e.index)
@@ -158,7 +156,7 @@ func (d *Decoder) call(dst []llm.Event, e *event) ([]llm.Event, error) {
 	return append(dst, llm.Event{Kind: llm.EventToolCall, Text: arguments, Tool: llm.ToolDelta{Index: position}}), nil
 }
 
-// find is the position of the newest call of that index, or -1.
+// find returns the position of the newest call of that index, or -1.
 func (d *Decoder) find(index int64) int {
 	for i := len(d.calls) - 1; i >= 0; i-- {
 		if d.calls[i] == index {
@@ -168,8 +166,7 @@ func (d *Decoder) find(index int64) int {
 	return -1
 }
 
-// messageEnd appends the usage and the finish reason. A generation that failed
-// says so there.
+// messageEnd appends the usage and the finish reason. A failed generation reports its error there.
 func (d *Decoder) messageEnd(dst []llm.Event, e *event) ([]llm.Event, error) {
 	if usage, most, ok := decodeUsage(rawjson.Get(e.delta, "usage")); ok {
 		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: usage})
@@ -189,12 +186,12 @@ func (d *Decoder) messageEnd(dst []llm.Event, e *event) ([]llm.Event, error) {
 		reason = llm.FinishToolCalls
 	}
 	if reason == "" {
-		return dst, nil // no end that anybody could believe
+		return dst, nil // not a valid end
 	}
 	return append(dst, llm.Event{Kind: llm.EventFinish, Finish: reason}, llm.Event{Kind: llm.EventDone}), nil
 }
 
-// Idle reports whether an event tells nothing but that the answer begins or ends, or is an error alone.
+// Idle reports whether an event only begins or ends the answer, or only has an error.
 func Idle(frame sse.Event) bool {
 	kind := rawjson.Text(rawjson.Get(frame.Data, "type"))
 	if kind == "" {

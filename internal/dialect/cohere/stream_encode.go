@@ -13,21 +13,20 @@ import (
 type Encoder struct {
 	id        string
 	begun     bool
-	block     llm.EventKind // of the content block that is open; 0 for none
+	block     llm.EventKind // kind of the open content block; 0 for none
 	blocks    int64         // content blocks begun
-	call      int           // the tool call that is open; -1 for none
+	call      int           // the open tool call; -1 for none
 	citations int64
 	told      position.Text
-	texts     int64 // the number of the last content block that is text
+	texts     int64 // index of the last content block of text
 	begin     int   // characters before it
 }
 
-// NewEncoder encodes one streamed answer.
+// NewEncoder returns an encoder of one stream.
 func NewEncoder(m llm.Meta) *Encoder { return &Encoder{id: m.ID, call: -1} }
 
-// Append writes a piece of the answer. The first one follows the message-start;
-// nothing is written before there is a piece. What is not thinking, such as a
-// refusal, is text here, and there is room for one choice.
+// Append writes a piece of the answer. The message-start precedes the first piece; before that it writes nothing.
+// Refusals become text, and the format has one choice.
 func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	if ev.Choice != 0 {
 		return dst
@@ -49,8 +48,7 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	return dst
 }
 
-// open begins an event of that type, after the message-start where it is the
-// first.
+// open begins an event of that type, after the message-start if it is the first.
 func (e *Encoder) open(dst []byte, kind string) []byte {
 	if !e.begun {
 		e.begun = true
@@ -63,7 +61,7 @@ func (e *Encoder) open(dst []byte, kind string) []byte {
 	return append(dst, '"')
 }
 
-// openAt begins an event that has an index.
+// openAt begins an event with an index.
 func (e *Encoder) openAt(dst []byte, kind string, index int64) []byte {
 	return strconv.AppendInt(append(e.open(dst, kind), `,"index":`...), index, 10)
 }
@@ -129,8 +127,7 @@ func (e *Encoder) closeCall(dst []byte) []byte {
 	return append(e.openAt(dst, "tool-call-end", int64(index)), "}\n\n"...)
 }
 
-// citation writes a citation that a decoder of this format gave; of what else
-// there is, the words.
+// citation writes a citation of this format's decoder; for other data it writes the text.
 func (e *Encoder) citation(dst []byte, ev *llm.Event) []byte {
 	if ev.RawOf != Name {
 		return e.text(dst, llm.EventText, ev.Words())
@@ -142,7 +139,7 @@ func (e *Encoder) citation(dst []byte, ev *llm.Event) []byte {
 	return e.endCitation(dst)
 }
 
-// claim writes a citation of another vendor, of the text so far. It begins in the last content at the earliest.
+// claim writes another vendor's citation of the text so far. It begins in the last content at the earliest.
 func (e *Encoder) claim(dst []byte, c *llm.Claim) []byte {
 	start, end := max(e.told.ToCharacters(c.Start)-e.begin, 0), max(e.told.ToCharacters(c.End)-e.begin, 0)
 	return e.endCitation(appendCitation(e.openCitation(dst), &c.Source, start, end, e.texts, ""))
@@ -158,8 +155,7 @@ func (e *Encoder) endCitation(dst []byte) []byte {
 	return append(dst, "}\n\n"...)
 }
 
-// Finish writes the message-end with the finish reason and the usage, then the
-// end marker.
+// Finish writes the message-end with the finish reason and the usage, then the end marker.
 func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 	var reason llm.FinishReason
 	if len(f.Finish) > 0 {
@@ -176,7 +172,7 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 	return append(dst, "}\n\ndata: [DONE]\n\n"...)
 }
 
-// Fail writes a message-end that says what failed. No end marker follows.
+// Fail writes a message-end with the error. No end marker follows.
 func (e *Encoder) Fail(dst []byte, err *llm.Error) []byte {
 	dst = e.open(dst, "message-end")
 	dst = rawjson.AppendString(append(dst, `,"delta":{"finish_reason":"ERROR","error":`...), err.Placed())

@@ -7,39 +7,34 @@ import (
 	"weir/internal/rawjson"
 )
 
-// rawUsage is a usage object as its provider wrote it, its counts by place.
+// rawUsage holds the counts of a usage object as the provider wrote it.
 type rawUsage struct {
 	parse.Counter
 	billed, tokens     counts
 	searches, thinking int64
 }
 
-// counts are one pair of totals, and whether any of the two stood there.
+// counts is a pair of totals; has reports whether either was present.
 type counts struct {
 	input, output int64
-	image         int64 // beside input
+	image         int64 // in addition to input
 	told          bool
 }
 
-// decodeUsage reads a usage object into the classes. It reports false for no
-// object, one without counts, or one with a count that no request can have, and then the most
-// that could be read, as in llm.Reply.
+// decodeUsage reads a usage object into the classes. It reports false if the value is no object, has no counts, or has
+// a count that no request can have, and then returns the most that could be read, as in llm.Reply.
 //
-// Of the two pairs of totals the meter counts billed_units: "the tokens that
-// you're actually billed for". The other pair, tokens, is what the model saw,
-// with what Cohere adds to the prompt and the special tokens that the model
-// writes, for which "you are not charged"
-// (https://docs.cohere.com/v2/docs/how-does-cohere-pricing-work). It counts
-// only where a server, such as one of a private deployment, bills nothing.
+// Of the two pairs of totals the meter counts billed_units: "the tokens that you're actually billed for". The other
+// pair, tokens, is the model's view, with Cohere's additions to the prompt and the special tokens that the model
+// writes, for which "you are not charged" (https://docs.cohere.com/v2/docs/how-does-cohere-pricing-work). It counts
+// only if a server, such as one of a private deployment, bills nothing.
 //
-// cached_tokens, "the number of prompt tokens that hit the inference cache", is
-// a part of tokens.input_tokens, the greater part of which may be Cohere's own
-// addition: it is often more than all billed input. No price or discount is
-// documented for it, so that it is no class of its own here: what is billed as
-// input is counted as input, cached or not.
+// cached_tokens, "the number of prompt tokens that hit the inference cache", is a part of tokens.input_tokens, most of
+// which may be Cohere's own addition: it often exceeds all billed input. Cohere documents no price or discount for it,
+// so that it has no class: billed input counts as input, cached or not.
 //
-// reasoning_tokens, which the reference leaves out and the API sends beside
-// tokens.output_tokens, is a part of the billed output.
+// reasoning_tokens, which the reference omits and the API sends next to tokens.output_tokens, is a part of the billed
+// output.
 func decodeUsage(v []byte) (u llm.Usage, most *llm.Usage, ok bool) {
 	var r rawUsage
 	for m := range rawjson.Members(v) {
@@ -88,8 +83,7 @@ func (r *rawUsage) read(c *counts, v []byte) {
 	}
 }
 
-// appendUsage writes a usage object, all of it billed, and the cost in US
-// dollars where there is one.
+// appendUsage writes a usage object, all of it billed, and the cost in US dollars if it is known.
 func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 	dst = rawjson.AppendCount(dst, `{"billed_units":{"input_tokens":`, u.InputTokens())
 	dst = rawjson.AppendCount(dst, `,"output_tokens":`, u.OutputTokens())
@@ -108,21 +102,20 @@ func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 	return append(dst, '}')
 }
 
-// Stamp appends to dst a reply, or the data of a stream's message-end, with the
-// cost in its usage object and, after more than one attempt, what was tried.
-// Without a usage object the bytes stay as they are.
+// Stamp appends to dst a reply, or the data of a stream's message-end, with the cost in its usage object and, after
+// more than one attempt, the list of attempts. Without a usage object the bytes stay unchanged.
 func Stamp(dst, data []byte, f *llm.Final) []byte {
 	usage, last := findUsage(data)
 	return stamp.At(dst, data, usage, last, f)
 }
 
-// HasUsage reports whether there is a usage object that Stamp completes.
+// HasUsage reports whether data has a usage object that Stamp can complete.
 func HasUsage(data []byte) bool {
 	usage, _ := findUsage(data)
 	return usage.Value != nil
 }
 
-// findUsage is the usage object, and the place behind the last member.
+// findUsage returns the usage object, and the end of its object's last member.
 func findUsage(data []byte) (usage rawjson.Member, last int) {
 	for m := range rawjson.Members(data) {
 		switch {

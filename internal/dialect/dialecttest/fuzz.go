@@ -1,5 +1,5 @@
-// Package dialecttest fuzzes the chat of a wire format: requests, replies and
-// streams, against what all wire formats promise of them.
+// Package dialecttest fuzzes the chat of a wire format: requests, replies and streams, against the guarantees of all
+// wire formats.
 package dialecttest
 
 import (
@@ -26,34 +26,31 @@ type Encoder interface {
 	Finish(dst []byte, f *llm.Final) []byte
 }
 
-// Requests is how a wire format reads and writes requests.
+// Requests holds the functions of a wire format that read and write requests.
 type Requests struct {
 	Scan   func(body []byte, r *http.Request) (llm.Head, error)
 	Splice func(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte
 	Decode func(body []byte) (*llm.Request, error)
 	Encode func(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error)
 
-	At     *http.Request // the request around the body; nil for one that says nothing
+	At     *http.Request // the request around the body; nil for an empty one
 	Quirks *llm.Quirks
-	// NoModel is whether a body without a model may be one that Scan refuses once
-	// it has been spliced.
+	// NoModel allows Scan to refuse a spliced body without a model.
 	NoModel bool
-	// Spliced is whether the head of a body is right after a splice of the model
-	// "m" and a cap of 9, as by Quirks or by none.
+	// Spliced checks the head of a body after a splice of the model "m" and a cap of 9, with Quirks or without.
 	Spliced func(before, after *llm.Head, quirks bool) bool
-	// Refused is whether a request may be refused, by the parameter that is named, when
-	// it is written as it was read; nil for never.
+	// Refused reports whether EncodeRequest may refuse a decoded request because of that parameter; nil for never.
 	Refused func(param string) bool
-	Loses   bool     // the first passage may leave something out
-	Models  []string // as which a request of another wire format is written
+	Loses   bool     // the first translation may drop fields
+	Models  []string // models to encode a request of another wire format for
 }
 
-// Capped is whether the cap of a body is the one that it had, or else the new one.
+// Capped reports whether the cap of a body is the client's, or else the new one.
 func Capped(before, after *llm.Head) bool {
 	return after.MaxOutput == before.MaxOutput || before.MaxOutput == 0 && after.MaxOutput == 9
 }
 
-// Fuzz fuzzes them.
+// Fuzz fuzzes requests.
 func (x *Requests) Fuzz(f *testing.F, seeds ...string) {
 	for _, s := range seeds {
 		f.Add([]byte(s))
@@ -64,7 +61,7 @@ func (x *Requests) Fuzz(f *testing.F, seeds ...string) {
 			if _, ok := errors.AsType[*llm.Error](err); !ok {
 				t.Fatalf("Scan(%q): %v is not for a client", body, err)
 			}
-			_, _ = x.Decode(body) // must not panic all the same
+			_, _ = x.Decode(body) // must not panic
 			return
 		}
 		for _, q := range []*llm.Quirks{nil, x.Quirks} {
@@ -80,7 +77,7 @@ func (x *Requests) Fuzz(f *testing.F, seeds ...string) {
 		r, err := x.Decode(body)
 		if err != nil {
 			if e, ok := errors.AsType[*llm.Error](err); !ok || e.Param == "" {
-				t.Fatalf("DecodeRequest(%q): %v names no parameter", body, err)
+				t.Fatalf("DecodeRequest(%q): %v has no parameter", body, err)
 			}
 			return
 		}
@@ -89,8 +86,7 @@ func (x *Requests) Fuzz(f *testing.F, seeds ...string) {
 	})
 }
 
-// checkStable holds that what was read is written losing nothing, and that it
-// is read again as it was written.
+// checkStable checks that a decoded request is encoded without loss, and is decoded again as it was encoded.
 func (x *Requests) checkStable(t *testing.T, body []byte, r *llm.Request) {
 	t.Helper()
 	first, dropped, err := x.Encode(r, nil)
@@ -109,8 +105,8 @@ func (x *Requests) checkStable(t *testing.T, body []byte, r *llm.Request) {
 	}
 }
 
-// checkForeign holds that a request of another wire format is written as JSON
-// or refused with a parameter that is named.
+// checkForeign checks that a request of another wire format is encoded as JSON, or refused with the name of a
+// parameter.
 func (x *Requests) checkForeign(t *testing.T, body []byte, r *llm.Request) {
 	t.Helper()
 	for _, model := range append(x.Models, r.Model) {
@@ -123,19 +119,19 @@ func (x *Requests) checkForeign(t *testing.T, body []byte, r *llm.Request) {
 	}
 }
 
-// Replies is how a wire format reads and writes whole replies and errors.
+// Replies holds the functions of a wire format that read and write whole replies and errors.
 type Replies struct {
 	Decode      func(body []byte, q *llm.Quirks) (*llm.Reply, error)
 	Encode      func(dst []byte, r *llm.Reply) []byte
 	Stamp       func(dst, data []byte, f *llm.Final) []byte
 	HasUsage    func(data []byte) bool
-	DecodeError func(body []byte) llm.ProviderError // nil for one that is another's
+	DecodeError func(body []byte) llm.ProviderError // nil if another format's is used
 
-	Skip  func(r *llm.Reply) bool // is no reply that an encoder gets; nil for none
-	Loses bool                    // what is written may say less than what was read, but of tokens
+	Skip  func(r *llm.Reply) bool // reports a reply that no encoder receives; nil for none
+	Loses bool                    // an encoded reply may lack parts of the decoded one, but no tokens
 }
 
-// Fuzz fuzzes them.
+// Fuzz fuzzes replies.
 func (x *Replies) Fuzz(f *testing.F, seeds ...string) {
 	for _, s := range seeds {
 		f.Add([]byte(s))
@@ -164,7 +160,7 @@ func (x *Replies) Fuzz(f *testing.F, seeds ...string) {
 	})
 }
 
-// checkStable holds that what is written is read again as it was written.
+// checkStable checks that an encoded reply is decoded again as it was encoded.
 func (x *Replies) checkStable(t *testing.T, body []byte, r *llm.Reply) {
 	t.Helper()
 	first := x.Encode(nil, r)
@@ -174,7 +170,7 @@ func (x *Replies) checkStable(t *testing.T, body []byte, r *llm.Reply) {
 	again, err := x.Decode(first, nil)
 	if err != nil {
 		if strings.Contains(err.Error(), "nested") {
-			return // the own members nest deeper than an odd one did
+			return // the encoded members nest deeper than the original
 		}
 		t.Fatalf("%q became %q: %v", body, first, err)
 	}
@@ -183,7 +179,7 @@ func (x *Replies) checkStable(t *testing.T, body []byte, r *llm.Reply) {
 	}
 }
 
-// checkShown holds that an explanation is fit to be shown.
+// checkShown checks that an explanation is valid to show.
 func checkShown(t *testing.T, body []byte, e llm.ProviderError) {
 	t.Helper()
 	for _, s := range []string{e.Message, e.Code, e.Param} {
@@ -193,15 +189,15 @@ func checkShown(t *testing.T, body []byte, e llm.ProviderError) {
 	}
 }
 
-// Streams is how a wire format reads and writes streams.
+// Streams holds the functions of a wire format that read and write streams.
 type Streams struct {
 	Decoder func() Decoder
 	Encoder func() Encoder
 	Final   llm.Final
-	Check   func(t *testing.T, out []byte) // what was written; nil for CheckFrames
+	Check   func(t *testing.T, out []byte) // checks the output; nil for CheckFrames
 }
 
-// Fuzz fuzzes them by streams of one frame a line: its name, a tab and its data.
+// Fuzz fuzzes streams of one frame a line: its name, a tab and its data.
 func (x *Streams) Fuzz(f *testing.F, seeds ...string) {
 	for _, s := range seeds {
 		f.Add([]byte(s))
@@ -224,7 +220,7 @@ func (x *Streams) Fuzz(f *testing.F, seeds ...string) {
 			}
 			if e, ok := errors.AsType[*llm.Error](err); ok {
 				if e.Message == "" || e.Code == "" {
-					t.Fatalf("%q: %v explains nothing", line, e)
+					t.Fatalf("%q: %v has no explanation", line, e)
 				}
 				out = enc.Fail(out, e)
 			}
@@ -233,8 +229,7 @@ func (x *Streams) Fuzz(f *testing.F, seeds ...string) {
 	})
 }
 
-// CheckFrames holds that what is written is events of JSON, but for OpenAI's
-// end marker.
+// CheckFrames checks that the output consists of events of JSON, except OpenAI's end marker.
 func CheckFrames(t *testing.T, out []byte) {
 	t.Helper()
 	r := sse.NewReader(bytes.NewReader(out), 8<<20)
@@ -248,6 +243,6 @@ func CheckFrames(t *testing.T, out []byte) {
 		}
 	}
 	if len(r.Rest()) > 0 {
-		t.Fatalf("%q is no whole event", r.Rest())
+		t.Fatalf("%q is not a whole event", r.Rest())
 	}
 }

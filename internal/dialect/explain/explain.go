@@ -333,7 +333,7 @@ func Error(e llm.ProviderError, status int) *llm.Error {
 	case e.Code == Context, e.Code == Policy:
 		out.Word = e.Code
 	case out.Message == "":
-		out.Message = "The provider reported an error and did not explain it."
+		out.Message = "The provider reported an error without an explanation. Try again."
 	}
 	if out.Code == llm.CodeInvalidRequest {
 		out.Misfit = Misfit(e.Code, e.Message)

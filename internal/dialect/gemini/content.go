@@ -9,13 +9,12 @@ import (
 	"weir/internal/rawjson"
 )
 
-// contentDecoder decodes the contents of one request. Calls without ids get
-// some, and results without ids those of the calls that they answer: the first
-// of that name that has no result yet.
+// contentDecoder decodes the contents of one request. It gives calls without ids new ones, and results without ids
+// those of the calls that they answer: the first call of that name without a result.
 type contentDecoder struct {
 	calls   int
 	waiting map[string][]string // ids of the calls without a result, by name
-	done    map[string]bool     // ids whose result came by id
+	done    map[string]bool     // ids with a result by id
 }
 
 func newContentDecoder() *contentDecoder {
@@ -52,7 +51,7 @@ func decodeContents(v []byte) ([]llm.Message, error) {
 			messages[i].Parts = joined(messages[i].Parts)
 		}
 		if messages[i].Role == llm.RoleTool && slices.ContainsFunc(messages[i].Parts, isBesideResult) {
-			messages[i].Role = llm.RoleUser // who alone says something beside results
+			messages[i].Role = llm.RoleUser // only the user sends other parts with results
 		}
 	}
 	return slices.DeleteFunc(messages, saysNothing), nil
@@ -67,8 +66,8 @@ func checkContent(v []byte, param string) error {
 	return nil
 }
 
-// content decodes one content of a turn. Google's SDKs keep each piece of a stream as a content of its own: contents of one
-// role that follow one another are one turn.
+// content decodes one content. Google's SDKs store each piece of a stream as a content of its own, so consecutive
+// contents of one role form one message.
 func (d *contentDecoder) content(m *llm.Message, v []byte, param string) (err error) {
 	for f := range rawjson.Members(v) {
 		if !rawjson.Present(f.Value) {
@@ -102,7 +101,7 @@ func roleOf(word, param string) (llm.Role, error) {
 	return "", llm.Invalid(param+".role", `The role must be "user" or "model".`)
 }
 
-// parts appends the parts of a content to those of its turn.
+// parts appends the parts of a content to those of its message.
 func (d *contentDecoder) parts(parts []llm.Part, v []byte, param string) ([]llm.Part, error) {
 	if !isList(v) {
 		return nil, llm.Invalid(param, `The parts must be an array of objects such as {"text": "Hello"}.`)
@@ -130,9 +129,8 @@ func (d *contentDecoder) parts(parts []llm.Part, v []byte, param string) ([]llm.
 	return parts, nil
 }
 
-// appendThought appends a thought that another vendor's model had. Its proof
-// came sealed, in a stream behind the pieces of its text. It reports false for a
-// thought of Google's own.
+// appendThought appends thinking of another vendor's model. Its sealed signature follows the pieces of its text in a
+// stream. It reports false for Google's own thinking.
 func appendThought(parts []llm.Part, p *llm.Part) ([]llm.Part, bool) {
 	s, ok := proof.OpenBase64(standardBase64(p.Signature))
 	if !ok {
@@ -170,7 +168,7 @@ func (d *contentDecoder) result(r *llm.ToolResult) {
 	for len(ids) > 0 && d.done[ids[0]] {
 		ids = ids[1:]
 	}
-	if len(ids) == 0 { // it answers no call; the provider will say so
+	if len(ids) == 0 { // it answers no call; the provider reports that
 		r.CallID = madeUpID(d.calls)
 		d.calls++
 		return

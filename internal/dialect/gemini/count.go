@@ -9,21 +9,19 @@ import (
 	"weir/internal/rawjson"
 )
 
-// CountSuffix is what the path of a request for a count of tokens ends with.
+// CountSuffix ends the path of token counting.
 const CountSuffix = ":countTokens"
 
-// counted is the member of a reply that is the count.
+// counted is the member of a reply with the count.
 const counted = "totalTokens"
 
-// wholeRequest is where a request for a count has the whole of the request that it is
-// about, in place of its contents alone.
+// wholeRequest is the member of a count request with a whole request, instead of only its contents.
 const wholeRequest = "generateContentRequest"
 
-// CountPath is what follows a provider's base URL
-// (https://ai.google.dev/api/tokens).
+// CountPath returns the path after a provider's base URL (https://ai.google.dev/api/tokens).
 func CountPath(model string, _ bool) string { return modelPath(model) + CountSuffix }
 
-// ScanCount is Scan for a request for a count of tokens.
+// ScanCount implements Scan for token counting.
 func ScanCount(body []byte, r *http.Request) (llm.Head, error) {
 	h, err := scanMethod(body, r, CountSuffix, "with contents")
 	if err != nil {
@@ -44,7 +42,7 @@ func ScanCount(body []byte, r *http.Request) (llm.Head, error) {
 	return h, nil
 }
 
-// DecodeCounted is DecodeRequest for a request for a count of tokens.
+// DecodeCounted implements DecodeRequest for token counting.
 func DecodeCounted(body []byte) (*llm.Request, error) {
 	inner := get(body, wholeRequest)
 	if inner == nil {
@@ -62,7 +60,7 @@ func DecodeCounted(body []byte) (*llm.Request, error) {
 	return r, parse.Under(wholeRequest+".", err)
 }
 
-// SpliceCount is Splice for a request for a count of tokens.
+// SpliceCount implements Splice for token counting.
 func SpliceCount(dst, body []byte, _ *llm.Head, s llm.Splice, _ *llm.Quirks) []byte {
 	for m := range rawjson.Members(body) {
 		if string(spelled(m.Key())) != wholeRequest || rawjson.KindOf(m.Value) != rawjson.Object {
@@ -75,13 +73,13 @@ func SpliceCount(dst, body []byte, _ *llm.Head, s llm.Splice, _ *llm.Quirks) []b
 	return append(dst, body...)
 }
 
-// counters count the tokens of a chat. Google's own API takes the whole request in a member
-// (https://ai.google.dev/api/tokens), and counting is free there: the vendor's answer at
-// https://discuss.ai.google.dev/t/189068 (Gemini 3.5 Flash-Lite countTokens, undated copy of 2026). Vertex AI takes what
-// decides the input beside one another
-// (https://cloud.google.com/vertex-ai/docs/reference/rest/v1beta1/publishers.models/countTokens), for which there is no
-// charge (https://firebase.google.com/docs/vertex-ai/count-tokens, undated copy). Whether media are counted at the
-// resolution that is asked for, neither says.
+// counters count the tokens of a chat. Google's own API accepts the whole request in a member
+// (https://ai.google.dev/api/tokens), and its count is free: the vendor's answer at
+// https://discuss.ai.google.dev/t/189068 (Gemini 3.5 Flash-Lite countTokens, undated copy of 2026). Vertex AI accepts
+// the fields that decide the input as members
+// (https://cloud.google.com/vertex-ai/docs/reference/rest/v1beta1/publishers.models/countTokens), free of charge
+// (https://firebase.google.com/docs/vertex-ai/count-tokens, undated copy). Neither documents whether media count at the
+// requested resolution.
 func counters() []*dialect.Counter {
 	own := &dialect.Counter{Name: Name, Path: CountPath, Decode: parse.Counted(counted), Body: wholeBody}
 	vertex := *own
@@ -89,14 +87,14 @@ func counters() []*dialect.Counter {
 	return []*dialect.Counter{own, &vertex}
 }
 
-// wholeBody is a request for a count of a whole chat.
+// wholeBody returns a count request for a whole chat.
 func wholeBody(chat []byte, model string) []byte {
 	name := rawjson.AppendString(nil, modelsPrefix+Canonical(model))
 	whole := rawjson.Splice(nil, chat, rawjson.Set(chat, "model", name))
 	return append(append([]byte(`{"`+wholeRequest+`":`), whole...), '}')
 }
 
-// vertexBody is a request to Vertex AI for a count of a chat.
+// vertexBody returns a count request to Vertex AI for a chat.
 func vertexBody(chat []byte, _ string) []byte {
 	return rawjson.Rewrite(chat, func(name string) string {
 		switch string(spelled([]byte(name))) {

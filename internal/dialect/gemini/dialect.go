@@ -1,12 +1,11 @@
-// Package gemini is Google's generateContent, both halves: the format of the
-// Gemini API (https://ai.google.dev/api/generate-content) and of Vertex AI,
-// which differ in address and credentials alone.
+// Package gemini implements both halves of Google's generateContent: the format of the Gemini API
+// (https://ai.google.dev/api/generate-content) and of Vertex AI, which differ only in URLs and credentials.
 //
-// The names of members are read in both spellings that Google takes, camelCase
-// and the snake_case of its protocol buffers, and written in camelCase.
+// It reads the names of members in both spellings that Google accepts, camelCase and the snake_case of its protocol
+// buffers, and writes them in camelCase.
 //
-// Trees share memory with the bytes that they were decoded from where they hold
-// raw JSON, so they live no longer than those bytes.
+// Trees share memory with the bytes that they were decoded from if they hold raw JSON, so they must not outlive those
+// bytes.
 package gemini
 
 import (
@@ -23,28 +22,27 @@ import (
 //go:embed openapi.yaml
 var document string
 
-// Name is the word for the format in the configuration.
+// Name names the format in the configuration.
 const Name = "gemini"
 
 const (
-	// maxDepth is how deep the arrays and objects of a body may nest.
+	// maxDepth bounds the nesting of arrays and objects in a body.
 	maxDepth = parse.MaxDepth
 	// maxCandidates is the documented limit of candidateCount.
 	maxCandidates = 8
-	// maxChoices bounds the candidates that an answer is believed to have.
+	// maxChoices bounds the candidates of an answer.
 	maxChoices = 128
 	// maxCalls bounds the tool calls of a streamed candidate.
 	maxCalls = 1024
 )
 
-// The methods of a model that are spoken here.
+// The supported methods of a model.
 const (
 	methodWhole  = "generateContent"
 	methodStream = "streamGenerateContent"
 )
 
-// Canonical is a model's name without the collection that it may begin with.
-// Tuned models are another collection.
+// Canonical returns a model's name without the prefix of its collection. Tuned models are in another collection.
 func Canonical(model string) string {
 	for strings.HasPrefix(model, modelsPrefix) {
 		model = strings.TrimPrefix(model, modelsPrefix)
@@ -54,10 +52,10 @@ func Canonical(model string) string {
 
 const modelsPrefix = "models/"
 
-// Path is what follows a provider's base URL, which ends with the version
+// Path returns the path after a provider's base URL, which ends with the version
 // (https://generativelanguage.googleapis.com/v1beta) or the publisher
-// (https://LOCATION-aiplatform.googleapis.com/v1/projects/P/locations/L/publishers/google).
-// A stream without alt=sse would be one JSON array.
+// (https://LOCATION-aiplatform.googleapis.com/v1/projects/P/locations/L/publishers/google). Without alt=sse a stream
+// would be one JSON array.
 func Path(model string, stream bool) string {
 	path := modelPath(model) + ":"
 	if stream {
@@ -66,7 +64,7 @@ func Path(model string, stream bool) string {
 	return path + methodWhole
 }
 
-// modelPath is where a model stands. Tuned models are another collection.
+// modelPath returns the path of a model. Tuned models are in another collection.
 func modelPath(model string) string {
 	collection := modelsPrefix
 	if strings.HasPrefix(model, collection) || strings.HasPrefix(model, "tunedModels/") {
@@ -75,8 +73,8 @@ func modelPath(model string) string {
 	return "/" + collection + escaped(model)
 }
 
-// escaped is a model's name, which a client may have chosen, as segments of a
-// path that mean nothing else.
+// escaped returns a model's name as segments of a path. A client may have chosen it, so it must not change the path
+// otherwise.
 func escaped(model string) string {
 	segments := strings.Split(model, "/")
 	for i, s := range segments {
@@ -89,9 +87,8 @@ func escaped(model string) string {
 	return strings.Join(segments, "/")
 }
 
-// isModern reports whether a model is of the third generation or later, by its
-// name. Those want thinking levels in place of budgets, the ids of tool calls,
-// and a thought signature on the first call of every turn.
+// isModern reports whether a model is of the third generation or later, by its name. Such models require thinking
+// levels instead of budgets, the ids of tool calls, and a thought signature on the first call of every turn.
 func isModern(model string) bool {
 	_, rest, ok := strings.Cut(model, "gemini-")
 	if !ok {
@@ -106,7 +103,7 @@ func isModern(model string) bool {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// Dialect is the wire format.
+// Dialect returns the wire format.
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name: Name,
@@ -118,7 +115,7 @@ func Dialect() *dialect.Dialect {
 				"response_format": "generationConfig.responseMimeType", "tool_choice": "toolConfig.functionCallingConfig",
 			},
 			NoCallIDs:  true,
-			Collection: "/v1beta/models/", // left out by LangChain, the AI SDK and opencode
+			Collection: "/v1beta/models/", // LangChain, the AI SDK and opencode omit it
 		},
 		UsageAt:    [][]string{{"usageMetadata"}},
 		Vendor:     Name,
@@ -143,7 +140,7 @@ func Dialect() *dialect.Dialect {
 			Routes: []string{
 				"POST /v1beta/models/{target...}",
 				"POST /v1/models/{target...}", // the SDK for Node from 3.0 on
-				// Vertex AI's, the last for those who have an API key.
+				// Vertex AI's; the last is for clients with an API key.
 				"POST /v1/projects/{project}/locations/{location}/publishers/{publisher}/models/{target...}",
 				"POST /v1beta1/projects/{project}/locations/{location}/publishers/{publisher}/models/{target...}",
 				"POST /v1beta1/publishers/{publisher}/models/{target...}",
@@ -167,7 +164,7 @@ func Dialect() *dialect.Dialect {
 	}
 }
 
-// operations are what it can do beside chat.
+// operations returns the operations in addition to chat.
 func operations() []*dialect.Operation {
 	return []*dialect.Operation{{
 		Op: llm.OpCountTokens, Silent: true, Free: true,
@@ -180,7 +177,7 @@ func operations() []*dialect.Operation {
 		Routes: []string{"POST /v1beta/models/{target...}", "POST /v1/models/{target...}"}, Suffix: EmbedSuffix,
 		Scan: ScanEmbed, DecodeRequest: DecodeEmbed, EncodeReply: EncodeVectors, Path: EmbedPath,
 		EncodeRequest: EncodeEmbed, Splice: SpliceEmbed, DecodeReply: DecodeVectors, Stamp: Stamp,
-	}, { // one by one, at the client API alone
+	}, { // single ones, only in the client API
 		Op: llm.OpEmbed, Silent: true,
 		Routes: []string{"POST /v1beta/models/{target...}", "POST /v1/models/{target...}"},
 		Suffix: EmbedOneSuffix, Scan: ScanEmbedOne, DecodeRequest: DecodeEmbedOne, EncodeReply: EncodeVector,

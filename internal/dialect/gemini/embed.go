@@ -12,15 +12,14 @@ import (
 	"weir/internal/rawjson"
 )
 
-// EmbedSuffix is what the path of a request for embeddings ends with.
+// EmbedSuffix ends the path of embeddings.
 const EmbedSuffix = ":batchEmbedContents"
 
-// EmbedPath is what follows a provider's base URL
+// EmbedPath returns the path after a provider's base URL
 // (https://ai.google.dev/api/embeddings#method:-models.batchembedcontents).
 func EmbedPath(model string, _ bool) string { return modelPath(model) + EmbedSuffix }
 
-// ScanEmbed is Scan for a request for embeddings. Its requests name a model
-// each, which must be that of the path.
+// ScanEmbed implements Scan for embeddings. Each of its requests names a model, which must be that of the path.
 func ScanEmbed(body []byte, r *http.Request) (llm.Head, error) {
 	h, err := scanMethod(body, r, EmbedSuffix, "with requests")
 	if err != nil {
@@ -47,8 +46,7 @@ func ScanEmbed(body []byte, r *http.Request) (llm.Head, error) {
 	return h, nil
 }
 
-// embedFields are the members of a request for one embedding that decide what
-// is embedded, and by which model.
+// embedFields are the members of an embedding request that decide the embedded content and the model.
 var embedFields = names{"model", "content", "outputDimensionality"}
 
 func scanOne(h *llm.Head, one []byte) error {
@@ -65,8 +63,7 @@ func scanOne(h *llm.Head, one []byte) error {
 	return sameModel(h, one)
 }
 
-// textAlone refuses parts that are anything but text: what an image, a sound or a video costs to
-// embed, a reply does not tell by kind.
+// textAlone refuses parts other than text, because a reply does not report the cost of images, audio or video by kind.
 func textAlone(content []byte) error {
 	for i, p := range rawjson.Elements(get(content, "parts")) {
 		for m := range rawjson.Members(p) {
@@ -79,28 +76,26 @@ func textAlone(content []byte) error {
 }
 
 func notText(part string) error {
-	return llm.Invalid(part, "The "+part+" is no text, and nothing else is embedded here.")
+	return llm.Invalid(part, "The "+part+" is not text. Send only text.")
 }
 
-// sameModel refuses an object that names another model than the address, which
-// alone decides.
+// sameModel refuses an object that names another model than the path, because the path decides.
 func sameModel(h *llm.Head, obj []byte) error {
 	m := rawjson.Get(obj, "model")
 	if rawjson.Present(m) && Canonical(rawjson.Text(m)) != Canonical(h.Model) {
-		return llm.Invalid("model", "The model is not that of the address, which alone decides. Leave it out.")
+		return llm.Invalid("model", "The model is not that of the URL, which decides. Leave it out.")
 	}
 	return nil
 }
 
-// DecodeEmbed is DecodeRequest for a request for embeddings. The options of the
-// first text are those of all.
+// DecodeEmbed implements DecodeRequest for embeddings. The options of the first text apply to all.
 func DecodeEmbed(body []byte) (*llm.Request, error) {
 	r := &llm.Request{ExtraOf: Name, Embedding: &llm.Embedding{}}
 	for i, one := range rawjson.Elements(rawjson.Get(body, "requests")) {
 		at := "requests[" + strconv.Itoa(i) + "]"
 		if i == parse.MaxTexts {
 			return nil, llm.Invalid("requests", "There are more than "+strconv.Itoa(parse.MaxTexts)+
-				" requests. Send them in several.")
+				" requests. Split them into several HTTP requests.")
 		}
 		text, err := contentText(get(one, "content"), at)
 		if err != nil {
@@ -140,12 +135,12 @@ func contentText(content []byte, at string) (string, error) {
 		text.WriteString(s)
 	}
 	if text.Len() == 0 {
-		return "", llm.Invalid(at+".content", "The "+at+".content has no text.")
+		return "", llm.Invalid(at+".content", "The "+at+".content has no text. Send parts with text.")
 	}
 	return text.String(), nil
 }
 
-// EncodeEmbed is EncodeRequest for a request for embeddings.
+// EncodeEmbed implements EncodeRequest for embeddings.
 func EncodeEmbed(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
 	w := compose.New(Name, r, q)
 	w.Name("requests")
@@ -165,8 +160,7 @@ func EncodeEmbed(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, 
 	return w.Close()
 }
 
-// SpliceEmbed is Splice for a request for embeddings: with the model's name in
-// each of its requests.
+// SpliceEmbed implements Splice for embeddings: it sets the model's name in each of the requests.
 func SpliceEmbed(dst, body []byte, _ *llm.Head, s llm.Splice, _ *llm.Quirks) []byte {
 	model := rawjson.AppendString(nil, modelsPrefix+Canonical(s.Model))
 	requests := []byte{'['}
@@ -179,8 +173,7 @@ func SpliceEmbed(dst, body []byte, _ *llm.Head, s llm.Splice, _ *llm.Quirks) []b
 	return rawjson.Splice(dst, body, rawjson.Set(body, "requests", append(requests, ']')))
 }
 
-// DecodeVectors is DecodeReply for embeddings. The Gemini API does not tell
-// what they cost; Vertex AI does.
+// DecodeVectors implements DecodeReply for embeddings. Vertex AI reports their usage, the Gemini API does not.
 func DecodeVectors(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	if err := rawjson.Validate(body, maxDepth); err != nil {
 		return nil, fmt.Errorf("gemini: the reply is not JSON: %w", err)
@@ -195,7 +188,7 @@ func DecodeVectors(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	return r, nil
 }
 
-// EncodeVectors is EncodeReply for embeddings.
+// EncodeVectors implements EncodeReply for embeddings.
 func EncodeVectors(dst []byte, r *llm.Reply) []byte {
 	dst = compose.Vectors(append(dst, `{"embeddings":`...), r.Vectors, `{"values":`, "}")
 	dst = rawjson.AppendCount(dst, `,"usageMetadata":{"promptTokenCount":`, r.Usage.InputTokens())

@@ -9,12 +9,12 @@ import (
 	"weir/internal/rawjson"
 )
 
-// EmbedOneSuffix is what the path of a request for one embedding ends with
-// (https://ai.google.dev/api/embeddings#method:-models.embedcontent). Providers are
-// asked for it by EmbedSuffix.
+// EmbedOneSuffix ends the path of a single embedding
+// (https://ai.google.dev/api/embeddings#method:-models.embedcontent). The gateway requests it from providers by
+// EmbedSuffix.
 const EmbedOneSuffix = ":embedContent"
 
-// ScanEmbedOne is Scan for a request for one embedding.
+// ScanEmbedOne implements Scan for a single embedding.
 func ScanEmbedOne(body []byte, r *http.Request) (llm.Head, error) {
 	h, err := scanMethod(body, r, EmbedOneSuffix, "with content")
 	if err != nil {
@@ -25,10 +25,10 @@ func ScanEmbedOne(body []byte, r *http.Request) (llm.Head, error) {
 	return h, err
 }
 
-// firstRequest is where the one request stands among several.
+// firstRequest is the place of the single request in a batch.
 const firstRequest = "requests[0]."
 
-// DecodeEmbedOne is DecodeRequest for a request for one embedding.
+// DecodeEmbedOne implements DecodeRequest for a single embedding.
 func DecodeEmbedOne(body []byte) (*llm.Request, error) {
 	r, err := DecodeEmbed(append(append([]byte(`{"requests":[`), body...), "]}"...))
 	if err == nil {
@@ -40,7 +40,7 @@ func DecodeEmbedOne(body []byte) (*llm.Request, error) {
 	return nil, &e
 }
 
-// EncodeVector is EncodeReply for one embedding.
+// EncodeVector implements EncodeReply for a single embedding.
 func EncodeVector(dst []byte, r *llm.Reply) []byte {
 	if len(r.Vectors) == 0 {
 		return append(dst, `{"embedding":{}}`...)

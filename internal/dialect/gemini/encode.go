@@ -10,10 +10,9 @@ import (
 	"weir/internal/rawjson"
 )
 
-// EncodeRequest writes the body of a request. Dropped names what the format
-// cannot carry and can do without; what would change the meaning is refused
-// with an *llm.Error instead. Of the quirks, Drop (by OpenAI's names) and
-// NoCallIDs count.
+// EncodeRequest writes the body of a request. Dropped names the fields that the format cannot carry; EncodeRequest
+// returns an *llm.Error if dropping a field would change the meaning. Of the quirks, it uses Drop (by OpenAI's names)
+// and NoCallIDs.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
 	r = compose.Uncited(compose.Offered(Name, r), nil)
 	e := requestEncoder{
@@ -30,14 +29,13 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 
 type requestEncoder struct {
 	compose.Writer
-	model  string            // the provider's name of it
+	model  string            // the provider's name
 	modern bool              // the model is of the third generation or later
 	called map[string]called // the calls so far, by their ids
 	calls  int
 }
 
-// integer writes an option that OpenAI calls otherwise, by whose name the quirks
-// know it.
+// integer writes an option that quirks name by OpenAI's name.
 func (e *requestEncoder) integer(name, openai string, n *int64) {
 	if n != nil && e.Takes(openai) {
 		e.Name(name)
@@ -51,7 +49,7 @@ func (e *requestEncoder) number(name, openai string, n *json.Number) {
 	}
 }
 
-// config writes the generationConfig, where there is anything in it.
+// config writes the generationConfig unless it is empty.
 func (e *requestEncoder) config(r *llm.Request) {
 	before := len(e.Dst)
 	e.Name("generationConfig")
@@ -93,8 +91,7 @@ func (e *requestEncoder) sampling(r *llm.Request) {
 	}
 }
 
-// format asks for structured output. A schema is always kept to here, strict or
-// not.
+// format requests structured output. The provider always enforces a schema, strict or not.
 func (e *requestEncoder) format(f *llm.Format) {
 	if f == nil || f.Kind == llm.FormatText && !e.Own {
 		return
@@ -117,7 +114,7 @@ func (e *requestEncoder) format(f *llm.Format) {
 	}
 }
 
-// Thinking tokens for OpenAI's efforts, as Google's own translation has them:
+// Thinking tokens for OpenAI's efforts, as in Google's own translation:
 // https://ai.google.dev/gemini-api/docs/openai#thinking.
 const (
 	leastBudget  = 128
@@ -126,8 +123,8 @@ const (
 	highBudget   = 24576
 )
 
-// thinking writes the thinkingConfig. Whoever asks for thinking in another
-// format's words gets to see it, as there.
+// thinking writes the thinkingConfig. A request of another format that asks for thinking receives its text, as in that
+// format.
 func (e *requestEncoder) thinking(r *llm.Request) {
 	rest := thinkingRest(r, e.Own)
 	if r.Reasoning == nil && rest == nil || !e.Takes("reasoning_effort") {
@@ -146,7 +143,7 @@ func (e *requestEncoder) thinking(r *llm.Request) {
 	e.Dst = append(e.Dst, '}')
 }
 
-// thinkingRest is what a thinkingConfig had beside level and budget.
+// thinkingRest returns the members of a thinkingConfig other than level and budget.
 func thinkingRest(r *llm.Request, own bool) []byte {
 	for _, f := range r.Extra {
 		if own && f.Name == inConfig+"thinkingConfig" {
@@ -184,8 +181,7 @@ func (e *requestEncoder) effort(o *llm.ReasoningOptions) {
 	}
 }
 
-// budgetOf is the budget for an effort. The larger models cannot be kept from
-// thinking.
+// budgetOf returns the budget for an effort. The larger models cannot switch thinking off.
 func (e *requestEncoder) budgetOf(effort string) int64 {
 	switch effort {
 	case effortNone:
@@ -202,8 +198,7 @@ func (e *requestEncoder) budgetOf(effort string) int64 {
 	return highBudget
 }
 
-// level writes the level for an effort. Below "low" not every model goes, and
-// none can be kept from thinking.
+// level writes the level for an effort. Some models support no level below "low", and none can switch thinking off.
 func (e *requestEncoder) level(effort string) {
 	switch effort {
 	case "":
@@ -219,8 +214,7 @@ func (e *requestEncoder) level(effort string) {
 	}
 }
 
-// extras writes the top-level fields that nobody modelled, and drops those of
-// another API.
+// extras writes the unmodelled top-level fields, and drops those of another API.
 func (e *requestEncoder) extras(extra []llm.Field) {
 	for _, f := range extra {
 		switch {

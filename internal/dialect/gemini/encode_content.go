@@ -15,8 +15,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// noSignature is Google's word for a call that no Gemini model made, and whose
-// signature is therefore not to be asked for:
+// noSignature is Google's placeholder for the signature of a call that no Gemini model made:
 // https://ai.google.dev/gemini-api/docs/thought-signatures#faqs.
 const noSignature = "skip_thought_signature_validator"
 
@@ -26,8 +25,8 @@ type called struct {
 	position int
 }
 
-// contents writes the conversation without what the system says. The results of
-// all calls of a turn stand in one content, as Google asks.
+// contents writes the conversation without system messages. The results of all calls of a turn are in one content, as
+// Google requires.
 func (e *requestEncoder) contents(messages []llm.Message) {
 	e.Name("contents")
 	e.Dst = append(e.Dst, '[')
@@ -46,8 +45,7 @@ func (e *requestEncoder) contents(messages []llm.Message) {
 	e.Dst = append(e.Dst, ']')
 }
 
-// together is the first message with the results of those that follow it, and
-// how many these are.
+// together returns the first message with the results of those that follow it, and their number.
 func together(messages []llm.Message) (m *llm.Message, more int) {
 	first := &messages[0]
 	for more+1 < len(messages) && messages[more+1].Role == llm.RoleTool {
@@ -64,7 +62,7 @@ func together(messages []llm.Message) (m *llm.Message, more int) {
 	return &all, more
 }
 
-// content writes one turn.
+// content writes one message.
 func (e *requestEncoder) content(m *llm.Message, param string) {
 	before := len(e.Dst)
 	e.Element()
@@ -77,7 +75,7 @@ func (e *requestEncoder) content(m *llm.Message, param string) {
 		first = first && p.Kind != llm.PartToolCall
 	}
 	e.mediaBeside(m.Parts, param)
-	if len(e.Dst) == empty && !e.Own { // it says nothing that can be carried
+	if len(e.Dst) == empty && !e.Own { // none of its parts can be carried
 		e.Dst = e.Dst[:before]
 		return
 	}
@@ -89,8 +87,8 @@ func (e *requestEncoder) content(m *llm.Message, param string) {
 	e.Dst = append(e.Dst, '}')
 }
 
-// inOrder is the parts of a turn with the results of calls before the others, in
-// the order of the calls: without ids it says which result is whose.
+// inOrder returns the parts of a message with the results of calls first, in the order of the calls: without ids the
+// order assigns the results.
 func (e *requestEncoder) inOrder(parts []llm.Part) []llm.Part {
 	if e.Own || !slices.ContainsFunc(parts, isResult) {
 		return parts
@@ -118,7 +116,7 @@ func (e *requestEncoder) roleWord(r llm.Role) string {
 	return "user"
 }
 
-// system writes what the system says, wherever it said it, as one instruction.
+// system writes all system messages as one instruction.
 func (e *requestEncoder) system(messages []llm.Message) {
 	before := len(e.Dst)
 	e.Name("systemInstruction")
@@ -132,7 +130,7 @@ func (e *requestEncoder) system(messages []llm.Message) {
 		for j := range m.Parts {
 			if m.Parts[j].Kind != llm.PartText && !e.Own {
 				param := "messages[" + strconv.Itoa(i) + "].content"
-				e.Refuse(param, "The provider of this model takes text alone in a message of the system.")
+				e.Refuse(param, "The provider of this model accepts only text in system messages. Leave other parts out.")
 			}
 			e.part(&m.Parts[j], "messages["+strconv.Itoa(i)+"]", false)
 		}
@@ -150,8 +148,7 @@ func (e *requestEncoder) system(messages []llm.Message) {
 	e.Dst = append(e.Dst, "]}"...)
 }
 
-// part writes one part. First says that the turn has called no function before
-// it.
+// part writes one part. First is set if the turn has called no function before it.
 func (e *requestEncoder) part(p *llm.Part, param string, first bool) {
 	at := len(e.Dst)
 	e.Element()
@@ -183,7 +180,7 @@ func (e *requestEncoder) part(p *llm.Part, param string, first bool) {
 		e.result(p.Result, param)
 	default:
 		if !e.Own {
-			e.Refuse(param+".content", "The provider of this model has no way to carry a content part of this "+
+			e.Refuse(param+".content", "The provider of this model cannot carry a content part of this "+
 				"request. Leave it out or choose another model.")
 		}
 		e.Dst = append(e.Dst, cmp.Or(string(p.Raw), "{}")...)
@@ -206,8 +203,7 @@ func (e *requestEncoder) marks(p *llm.Part) {
 	e.InnerExtras(p.Extra, "content fields of another API")
 }
 
-// dropReasoning leaves out thinking that another model did, or of which the
-// client kept the words alone.
+// dropReasoning drops thinking of another model, or without its signature.
 func (e *requestEncoder) dropReasoning(p *llm.Part) {
 	if p.Text != "" {
 		e.Drop("reasoning")
@@ -215,7 +211,7 @@ func (e *requestEncoder) dropReasoning(p *llm.Part) {
 	e.DropProof(p)
 }
 
-// call writes a function call. Its arguments are an object here, not text.
+// call writes a function call. Its arguments are an object in this format, not text.
 func (e *requestEncoder) call(c *llm.ToolCall) {
 	e.called[c.ID] = called{c.Name, e.calls}
 	e.calls++
@@ -228,20 +224,20 @@ func (e *requestEncoder) call(c *llm.ToolCall) {
 	e.Dst = append(e.Dst, '}')
 }
 
-// id writes the id of a call or a result, where the provider wants it.
+// id writes the id of a call or a result if the provider requires it.
 func (e *requestEncoder) id(id string) {
 	if id != "" && !callid.IsMadeUp(id) && !e.Quirks.NoCallIDs && (e.Own || e.modern) {
 		e.Inner("id", id)
 	}
 }
 
-// result writes what a function gave back.
+// result writes the result of a function.
 func (e *requestEncoder) result(r *llm.ToolResult, param string) {
 	name := cmp.Or(r.Name, e.called[r.CallID].name)
 	if name == "" {
 		e.Refuse(param+".tool_call_id",
-			fmt.Sprintf("No tool call with the id %q comes before this result, and the provider of this model wants "+
-				"the name of its function.", r.CallID))
+			fmt.Sprintf("No tool call with the id %q precedes this result, and the provider of this model requires "+
+				"the name of its function. Send the call first, or the name with the result.", r.CallID))
 	}
 	e.Dst = append(e.Dst, `{"functionResponse":{`...)
 	e.id(r.CallID)
@@ -252,8 +248,8 @@ func (e *requestEncoder) result(r *llm.ToolResult, param string) {
 	e.Dst = append(e.Dst, '}')
 }
 
-// output writes the response object: the original where there is one, else the
-// text under the name that says whether it went well.
+// output writes the response object: the original if there is one, otherwise the text under a name that reports success
+// or failure.
 func (e *requestEncoder) output(r *llm.ToolResult) {
 	var text []string
 	for i := range r.Parts {

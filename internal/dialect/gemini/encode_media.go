@@ -8,8 +8,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// media writes the member of an image, a sound or a document: inline, or by
-// address, which may be any on the web
+// media writes the member of an image, a sound or a document: inline, or by a URL, which may be any on the web
 // (https://ai.google.dev/gemini-api/docs/file-input-methods).
 func (e *requestEncoder) media(p *llm.Part, param string) {
 	m := p.Media
@@ -29,8 +28,8 @@ func (e *requestEncoder) media(p *llm.Part, param string) {
 		}
 		e.Inner("fileUri", cmp.Or(address, m.FileID))
 	default:
-		e.Refuse(param+".content", "A file by its id can be read by the provider alone that gave the id. Send the "+
-			"data or an address instead.")
+		e.Refuse(param+".content", "Only the provider that stored a file can read it by its id. Send the "+
+			"data or a URL instead.")
 		return
 	}
 	if e.Own && m.Name != "" {
@@ -44,13 +43,12 @@ func (e *requestEncoder) media(p *llm.Part, param string) {
 	e.Dst = append(e.Dst, '}')
 }
 
-// isOwnFile reports whether an id is the address of a file that Google keeps.
+// isOwnFile reports whether an id is the URL of a file stored by Google.
 func isOwnFile(id string) bool {
 	return strings.HasPrefix(id, ownFiles) || strings.HasPrefix(id, "gs://")
 }
 
-// mimeOf is the media type of inline data. What no client told is guessed from
-// the kind.
+// mimeOf returns the media type of inline data. It guesses a missing one from the kind.
 func mimeOf(p *llm.Part) string {
 	switch m := p.Media; {
 	case m.MIME != "":
@@ -64,8 +62,7 @@ func mimeOf(p *llm.Part) string {
 	}
 }
 
-// mediaInside writes the images and the like that a function gave back, as
-// models since the third generation take them.
+// mediaInside writes the media of a function's result within it, as models since the third generation support.
 func (e *requestEncoder) mediaInside(r *llm.ToolResult, param string) {
 	if !e.Own && !e.modern {
 		return
@@ -88,7 +85,7 @@ func (e *requestEncoder) mediaInside(r *llm.ToolResult, param string) {
 	}
 }
 
-// mediaBeside writes what results of functions show as parts of the turn, behind the others, for older models.
+// mediaBeside writes the media of functions' results as parts of the message, after the others, for older models.
 func (e *requestEncoder) mediaBeside(parts []llm.Part, param string) {
 	if e.Own || e.modern {
 		return
@@ -116,13 +113,13 @@ func (e *requestEncoder) resultPart(p *llm.Part, param string) {
 	case e.Own && p.Raw != nil:
 		e.Dst = append(e.Dst, p.Raw...)
 	default:
-		e.Refuse(param+".content", "The provider of this model has no way to carry a part of a tool's result. Leave "+
+		e.Refuse(param+".content", "The provider of this model cannot carry a part of a tool's result. Leave "+
 			"it out or choose another model.")
 	}
 }
 
-// appendMedia writes the member of an image, a sound or a document of an
-// answer, and reports whether there is anything to show.
+// appendMedia writes the member of an image, a sound or a document of an answer, and reports whether it has any
+// content.
 func appendMedia(dst []byte, p *llm.Part) ([]byte, bool) {
 	m := p.Media
 	switch {

@@ -51,8 +51,7 @@ func (e *requestEncoder) functions(tools []llm.Tool) {
 	}
 }
 
-// function writes a declaration. Its parameters go as JSON Schema, but for
-// those that came in OpenAPI's words.
+// function writes a declaration. Its parameters are JSON Schema, unless the client sent them as OpenAPI.
 func (e *requestEncoder) function(t *llm.Tool) {
 	if t.CacheControl != nil {
 		e.Drop("cache_control")
@@ -91,8 +90,7 @@ func (e *requestEncoder) serverTool(raw []byte, position int) {
 	e.Dst = append(e.Dst, raw...)
 }
 
-// choice writes the toolConfig. Elsewhere a choice without tools is an error,
-// or says nothing.
+// choice writes the toolConfig. In other formats a choice without tools is an error, or has no effect.
 func (e *requestEncoder) choice(r *llm.Request) {
 	c := r.ToolChoice
 	if c == nil || len(r.Tools) == 0 && !e.Own {

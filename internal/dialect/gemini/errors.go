@@ -22,9 +22,9 @@ const (
 	permissionDenied  = "PERMISSION_DENIED"
 )
 
-// vocabulary is how Google says a code: the HTTP status and the canonical one, as in
-// https://google.aip.dev/193 and https://ai.google.dev/gemini-api/docs/troubleshooting. A budget without room is 402,
-// which Google does not use: clients repeat its 429, and money is to be asked for once.
+// vocabulary maps codes to Google's words: the HTTP status and the canonical one, as in https://google.aip.dev/193 and
+// https://ai.google.dev/gemini-api/docs/troubleshooting. An exceeded budget is 402, which Google does not use: clients
+// retry its 429, and more money has to be requested only once.
 var vocabulary = dialect.Vocabulary{
 	llm.CodeInvalidRequest:      dialect.Say(http.StatusBadRequest, invalidArgument, ""),
 	llm.CodeAuthentication:      dialect.Say(http.StatusUnauthorized, unauthenticated, ""),
@@ -45,7 +45,7 @@ var vocabulary = dialect.Vocabulary{
 	llm.CodeInternal:            dialect.Say(http.StatusInternalServerError, internalError, ""),
 }
 
-// sentences are the vendor's for what does not fit, as its servers write them.
+// sentences holds the vendor's error messages about size limits.
 var sentences = explain.Sentences{
 	Own: map[llm.MisfitKind][]string{
 		llm.ContextOverflow:   {"input token count"},
@@ -56,7 +56,7 @@ var sentences = explain.Sentences{
 	Write: sentence,
 }
 
-// sentence writes the vendor's sentence for what does not fit.
+// sentence writes the vendor's error message about a size limit.
 func sentence(m *llm.Misfit) string {
 	switch {
 	case m.Kind == llm.OutputTooLong && m.Output > 0 && m.Limit > 0:
@@ -80,9 +80,8 @@ func sentence(m *llm.Misfit) string {
 // https://github.com/googleapis/googleapis/blob/master/google/rpc/error_details.proto.
 const typePrefix = "type.googleapis.com/google.rpc."
 
-// EncodeError appends the body of an error reply to dst. Its details name our
-// own code, which says more than Google's, the field at fault, when to try
-// again, and the request.
+// EncodeError appends the body of an error reply to dst. Its details have Weir's own code, which is more precise than
+// Google's, the field at fault, the time to retry, and the request.
 func EncodeError(dst []byte, e *llm.Error, requestID string) []byte {
 	w := vocabulary.Of(e.Code)
 	message, _ := sentences.Message(e)

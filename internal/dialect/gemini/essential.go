@@ -7,13 +7,13 @@ const (
 	asText   = "Leave it out: the answer is text"
 )
 
-// essentials are those of https://ai.google.dev/api/generate-content and of Vertex AI
-// (https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/GenerateContentRequest; undated copies of
-// 2026). An enumeration of texts is not the same as one in a JSON Schema, whose answer has quotation marks.
+// essentials are the fields that a translation must not drop, of https://ai.google.dev/api/generate-content and of
+// Vertex AI (https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/GenerateContentRequest; undated
+// copies of 2026). An enumeration of texts differs from one in a JSON Schema: the latter's answer has quotation marks.
 var essentials = parse.Essentials{
-	"cachedContent":                  {Instead: "Send what is cached in the contents"},
+	"cachedContent":                  {Instead: "Send the cached content in the contents"},
 	"modelArmorConfig":               {Instead: "Leave it out"},
-	"toolConfig":                     {Instead: "Ask for the mode AUTO, ANY or NONE; name allowed functions with ANY alone"},
+	"toolConfig":                     {Instead: "Set the mode to AUTO, ANY or NONE, and name allowed functions only with ANY"},
 	inConfig + "imageConfig":         {Instead: asText},
 	inConfig + "responseMimeType":    {Instead: bySchema, Usual: []string{mimeText}},
 	inConfig + "responseModalities":  {Instead: `Ask for the responseModalities ["TEXT"]`, Usual: []string{"TEXT"}},

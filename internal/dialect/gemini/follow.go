@@ -5,8 +5,7 @@ import (
 	"weir/internal/sse"
 )
 
-// Follow takes note of an object that went out as its provider wrote it, so
-// that the encoder can go on behind it under the same id.
+// Follow records an object that was sent as the provider wrote it, so that the encoder can continue under the same id.
 func (e *Encoder) Follow(frame sse.Event) {
 	id, model := rawjson.Text(get(frame.Data, "responseId")), rawjson.Text(get(frame.Data, "modelVersion"))
 	if !e.followed && id != "" {

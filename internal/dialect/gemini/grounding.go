@@ -11,10 +11,9 @@ import (
 	"weir/internal/rawjson"
 )
 
-// serverTools are those that Google runs, by the names of their members in both spellings. To
-// run code and to read pages costs tokens alone
-// (https://ai.google.dev/gemini-api/docs/code-execution); of the others the answer tells what it is
-// grounded on.
+// serverTools returns the tools that Google runs, by the names of their members in both spellings. Running code and
+// reading pages costs only tokens (https://ai.google.dev/gemini-api/docs/code-execution); the use of the others follows
+// from the grounding of the answer.
 func serverTools() []dialect.Tool {
 	return []dialect.Tool{
 		{Prefix: "googlesearch", Class: llm.Searches, Free: true},
@@ -30,22 +29,22 @@ func serverTools() []dialect.Tool {
 	}
 }
 
-// grounding is what an answer is grounded on, of all pieces of a stream together.
+// grounding holds the grounding of an answer, over all pieces of a stream.
 type grounding struct {
-	queries  map[uint64]bool // searches of the web, by a hash of their words: nil for none
-	searched bool            // the web, as it says
-	pages    bool            // of the web came back
-	places   bool            // on a map did
-	files    bool            // of the customer did
-	mixed    bool            // it read pages or ran code, too
-	byPrompt bool            // searches are charged for by the prompt
+	queries  map[uint64]bool // searches of the web, by a hash of their words; nil for none
+	searched bool            // the answer reports a web search
+	pages    bool            // it cites web pages
+	places   bool            // it cites places on a map
+	files    bool            // it cites files of the customer
+	mixed    bool            // it also read pages or ran code
+	byPrompt bool            // searches are charged per prompt
 	onCloud  bool            // Google Cloud served the request
 }
 
-// maxSearches bounds the searches of an answer that are believed.
+// maxSearches bounds the counted searches of an answer.
 const maxSearches = 1000
 
-// read adds the groundingMetadata of a candidate, and what else it says of tools.
+// read adds the groundingMetadata of a candidate, and its other data about tools.
 func (g *grounding) read(c *candidate) {
 	v := c.grounding
 	g.mixed = g.mixed || rawjson.Present(c.read) || bytes.Contains(c.parts, []byte("executableCode"))
@@ -68,21 +67,21 @@ func (g *grounding) read(c *candidate) {
 	}
 }
 
-// search takes note of a search of the web. Google counts different ones, and no empty one
+// search stores a web search. Google counts distinct searches, and no empty ones
 // (https://ai.google.dev/gemini-api/docs/google-search, 2026-09-23).
 func (g *grounding) search(query string) {
 	if query == "" || len(g.queries) == maxSearches {
 		return
 	}
 	h := fnv.New64a()
-	_, _ = io.WriteString(h, query) // which never fails
+	_, _ = io.WriteString(h, query) // never fails
 	if g.queries == nil {
 		g.queries = map[uint64]bool{}
 	}
 	g.queries[h.Sum64()] = true
 }
 
-// size is how much is told in it: more, once a piece of a stream told more.
+// size returns a measure that grows when a piece of a stream reports more.
 func (g *grounding) size() int {
 	n := len(g.queries)
 	for _, is := range []bool{g.searched, g.pages, g.places, g.files, g.mixed} {
@@ -93,10 +92,9 @@ func (g *grounding) size() int {
 	return n
 }
 
-// served takes note of the model that answered, and of who sold it. Models before
-// Gemini 3 are charged for a prompt that is grounded, later ones for each search
-// (https://ai.google.dev/gemini-api/docs/google-search). Google Cloud says how it served
-// a request, the Gemini API does not.
+// served records the model of the answer and its seller. Models before Gemini 3 are charged per grounded prompt, later
+// ones per search (https://ai.google.dev/gemini-api/docs/google-search). Only Google Cloud reports how it served a
+// request.
 func (g *grounding) served(model, usage []byte) {
 	if name := bytes.Trim(model, `"`); len(name) > 0 {
 		name = name[bytes.LastIndexByte(name, '/')+1:]
@@ -105,16 +103,14 @@ func (g *grounding) served(model, usage []byte) {
 	g.onCloud = g.onCloud || rawjson.Present(get(usage, "trafficType"))
 }
 
-// addTo counts what is charged for. Google Cloud charges for no search without a page of the
-// web that comes back (https://cloud.google.com/vertex-ai/generative-ai/pricing); the Gemini API
-// for each prompt with a search, whether or not its answer names pages
-// (https://ai.google.dev/gemini-api/docs/google-search, 2026-09-23). On Google Cloud what was found in
-// the customer's own data has a fee, which the Gemini API has not
-// (https://ai.google.dev/gemini-api/docs/pricing). How many searches of maps there were
-// nobody tells: they count as one. To run code and to read pages has no fee. The text that
-// a search of the web found is not charged for as input
-// (https://ai.google.dev/gemini-api/docs/pricing), unlike that of other tools; where one
-// count has both, all of it is input.
+// addTo adds the charged tool use. Google Cloud charges for no search without a web page in the answer
+// (https://cloud.google.com/vertex-ai/generative-ai/pricing); the Gemini API charges for each prompt with a search,
+// whether or not its answer names pages (https://ai.google.dev/gemini-api/docs/google-search, 2026-09-23). Grounding on
+// the customer's own data has a fee on Google Cloud, but not in the Gemini API
+// (https://ai.google.dev/gemini-api/docs/pricing). The number of map searches is not reported: they count as one.
+// Running code and reading pages has no fee. The text that a web search found is not charged as input
+// (https://ai.google.dev/gemini-api/docs/pricing), unlike that of other tools; if one count contains both, all of it is
+// input.
 func (g *grounding) addTo(u *llm.Usage, toolUse int64) {
 	switch {
 	case g.byPrompt && (g.pages || g.searched && !g.onCloud):
@@ -134,9 +130,8 @@ func (g *grounding) addTo(u *llm.Usage, toolUse int64) {
 	}
 }
 
-// modesOf are the modes in which an answer was served, by its usage: the service tier of
-// the Gemini API (https://ai.google.dev/gemini-api/docs/pricing) or the kind of traffic of
-// Google Cloud
+// modesOf returns the modes of an answer by its usage: the service tier of the Gemini API
+// (https://ai.google.dev/gemini-api/docs/pricing) or the kind of traffic of Google Cloud
 // (https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/GenerateContentResponse).
 func modesOf(usage []byte) string {
 	switch tier := get(usage, "serviceTier"); string(tier) {

@@ -9,7 +9,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// logprobs writes the wish of another API's client for log probabilities.
+// logprobs writes another API's request for log probabilities.
 func (e *requestEncoder) logprobs(r *llm.Request) {
 	l := e.CarryLogprobs(r)
 	if l == nil {
@@ -21,7 +21,7 @@ func (e *requestEncoder) logprobs(r *llm.Request) {
 	}
 }
 
-// readTokens reads a LogprobsResult: the tokens that were chosen, and the likely ones at each place
+// readTokens reads a LogprobsResult: the chosen tokens, and the likely ones at each position
 // (https://ai.google.dev/api/generate-content#LogprobsResult, undated copy of 2026).
 func readTokens(result []byte) json.RawMessage {
 	if result == nil {
@@ -54,7 +54,7 @@ func readToken(v []byte) parse.Token {
 	return parse.Token{Text: get(v, "token"), Logprob: get(v, "logProbability")}
 }
 
-// appendLogprobs writes the tokens of an answer of another API as a LogprobsResult.
+// appendLogprobs writes the tokens of another API's answer as a LogprobsResult.
 func appendLogprobs(dst, tokens []byte) []byte {
 	if tokens == nil {
 		return dst
@@ -72,7 +72,7 @@ func appendLogprobs(dst, tokens []byte) []byte {
 	return append(dst, "]}"...)
 }
 
-// appendCandidates writes the tokens of a list, but not the likely ones at their places.
+// appendCandidates writes the tokens of a list without the likely ones at their positions.
 func appendCandidates(dst, tokens []byte) []byte {
 	for i, e := range rawjson.Elements(tokens) {
 		if i > 0 {

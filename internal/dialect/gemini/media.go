@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// mimeByName is the media type that the name of a file or an address tells;
-// empty for none: https://ai.google.dev/gemini-api/docs/file-input-methods.
+// mimeByName returns the media type of a file or a URL by its name; empty for an unknown one:
+// https://ai.google.dev/gemini-api/docs/file-input-methods.
 func mimeByName(name string) string {
 	if isWeb(name) {
 		u, err := url.Parse(name)
@@ -49,7 +49,7 @@ func mimeByName(name string) string {
 
 const mimePDF = "application/pdf"
 
-// soundMIME is the media type of a sound by OpenAI's word for its format.
+// soundMIME returns the media type of a sound by OpenAI's name of its format.
 func soundMIME(format string) string {
 	switch format {
 	case "":

@@ -14,7 +14,7 @@ const (
 	maxModelPage = 1000
 )
 
-// model is its model object.
+// model is the vendor's model object.
 type model struct {
 	Name        string   `json:"name"` // "models/" and the model's full name or alias
 	DisplayName string   `json:"displayName"`
@@ -23,9 +23,8 @@ type model struct {
 	Methods     []string `json:"supportedGenerationMethods"`
 }
 
-// listModels answers with a page of Gemini's list of models
-// (https://ai.google.dev/api/models#method:-models.list). The token of the next one is the name
-// behind which it begins.
+// listModels returns a page of Gemini's list of models (https://ai.google.dev/api/models#method:-models.list). The
+// token of the next page is the last name of this one.
 func listModels(q url.Values, models []dialect.Model, made [][]byte) ([]byte, error) {
 	size, err := parse.QueryInt("pageSize", q.Get("pageSize"), modelPage, 0, 1<<40)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// spelled is a member's name in camelCase. It shares memory with a name that is
-// so already, and "switch string(spelled(key))" then allocates nothing.
+// spelled returns a member's name in camelCase. It shares memory with a name in camelCase, so that "switch
+// string(spelled(key))" does not allocate.
 func spelled(key []byte) []byte {
 	at := bytes.IndexByte(key, '_')
 	if at <= 0 {
@@ -33,7 +33,7 @@ func spelled(key []byte) []byte {
 	return out
 }
 
-// get is the member of that camelCase name, or nil.
+// get returns the member of that camelCase name, or nil.
 func get(obj []byte, name string) []byte {
 	for m := range rawjson.Members(obj) {
 		if string(spelled(m.Key())) == name {
@@ -43,8 +43,7 @@ func get(obj []byte, name string) []byte {
 	return nil
 }
 
-// list yields the elements of a repeated field. Google takes one object alone
-// for a list of one.
+// list yields the elements of a repeated field. Google accepts a single object as a list of one.
 func list(v []byte) iter.Seq2[int, []byte] {
 	if rawjson.KindOf(v) != rawjson.Object {
 		return rawjson.Elements(v)
@@ -58,13 +57,11 @@ func isList(v []byte) bool {
 	return k == rawjson.Array || k == rawjson.Object
 }
 
-// names are the members that somebody acts on, in camelCase, at most 64. Each
-// may stand once, in one of its two spellings: parsers differ in which of two
-// members counts and in what else they take for the same name.
+// names holds at most 64 names of members that the gateway reads, in camelCase. Each may occur once, in one of its two
+// spellings, because parsers differ in the member that counts and in other spellings that they accept.
 type names []string
 
-// find is the position of m's name among the names, or -1 for a name that is
-// none of them. The error is a *rawjson.NameError.
+// find returns the position of m's name among the names, or -1. The error is a *rawjson.NameError.
 func (n names) find(m rawjson.Member, seen *uint64) (int, error) {
 	key := m.Key()
 	for i, name := range n {
@@ -83,8 +80,7 @@ func (n names) find(m rawjson.Member, seen *uint64) (int, error) {
 	return -1, nil
 }
 
-// once refuses an object in which one of the names stands twice or in another
-// spelling. An error puts path before the name.
+// once refuses an object with a name that occurs twice or in another spelling. An error has path before the name.
 func (n names) once(obj []byte, path string) error {
 	var seen uint64
 	for m := range rawjson.Members(obj) {
@@ -95,7 +91,7 @@ func (n names) once(obj []byte, path string) error {
 	return nil
 }
 
-// isAlike reports whether a key is the name but for case and underscores.
+// isAlike reports whether a key equals the name except for case and underscores.
 func isAlike(key []byte, name string) bool {
 	at := 0
 	for _, c := range key {

@@ -11,12 +11,12 @@ import (
 	"weir/internal/rawjson"
 )
 
-// part is a part with its members by place.
+// part holds the members of a part.
 type part struct {
 	text, thought, signature []byte
 	inline, file             []byte
 	call, result             []byte
-	other                    bool // it holds what nobody modelled
+	other                    bool // it has unmodelled members
 	extra                    []llm.Field
 }
 
@@ -49,8 +49,8 @@ func readPart(v []byte) (p part) {
 	return p
 }
 
-// decodePart reads a part; one that nobody modelled is kept as it came. It
-// reports false for what is no part at all. Ids of calls are not made up here.
+// decodePart reads a part; an unmodelled one is stored unchanged. It reports false if the value is not a part. It does
+// not create ids of calls.
 func decodePart(v []byte) (llm.Part, bool) {
 	if rawjson.KindOf(v) != rawjson.Object {
 		return llm.Part{}, false
@@ -86,8 +86,7 @@ func decodePart(v []byte) (llm.Part, bool) {
 	return p, true
 }
 
-// media is what is inline or in a file; of kind 0 where the vocabulary has no
-// word for it.
+// media reads inline data or a file; the kind is 0 if the tree does not model it.
 func (p *part) media() (llm.PartKind, *llm.Media) {
 	if p.inline != nil {
 		m := decodeInline(p.inline)
@@ -97,7 +96,7 @@ func (p *part) media() (llm.PartKind, *llm.Media) {
 	return parse.MediaKind(cmp.Or(m.MIME, mimeByName(m.URL))), m
 }
 
-// decodeMedia reads a part of a result, which can be nothing else.
+// decodeMedia reads a part of a result, which has only media.
 func decodeMedia(v []byte) llm.Part {
 	raw := readPart(v)
 	if raw.inline != nil || raw.file != nil {
@@ -130,8 +129,8 @@ func decodeInline(v []byte) *llm.Media {
 	return m
 }
 
-// standardBase64 is the same data in the standard alphabet; protocol buffers
-// take the one for URLs, and text without padding, as well.
+// standardBase64 returns the data in the standard alphabet; protocol buffers also accept the alphabet for URLs and
+// missing padding.
 func standardBase64(s string) string {
 	if strings.ContainsAny(s, "-_") {
 		s = strings.NewReplacer("-", "+", "_", "/").Replace(s)
@@ -142,8 +141,7 @@ func standardBase64(s string) string {
 	return s
 }
 
-// ownFiles begin the addresses of Google's own file store, which nobody else
-// can read: https://ai.google.dev/api/files.
+// ownFiles begins the URLs of Google's own file store, which only Google can read: https://ai.google.dev/api/files.
 const ownFiles = "https://generativelanguage.googleapis.com/"
 
 func decodeFile(v []byte) *llm.Media {
@@ -187,7 +185,7 @@ func decodeCall(v []byte) *llm.ToolCall {
 	return c
 }
 
-// compact is JSON text without the white space that whole replies are full of.
+// compact returns JSON text without white space.
 func compact(v []byte) string {
 	var b bytes.Buffer
 	if json.Compact(&b, v) != nil {
@@ -219,9 +217,8 @@ func decodeResult(v []byte) *llm.ToolResult {
 	return r
 }
 
-// decodeOutput reads what a function gave back: a text under "output" or
-// "error", else the object as a whole, of which the text keeps the original.
-// https://ai.google.dev/api/caching#FunctionResponse.
+// decodeOutput reads the result of a function: a text under "output" or "error", otherwise the whole object, with the
+// original text. https://ai.google.dev/api/caching#FunctionResponse.
 func decodeOutput(v []byte) (parts []llm.Part, isError bool) {
 	members, key, value := 0, "", []byte(nil)
 	for m := range rawjson.Members(v) {

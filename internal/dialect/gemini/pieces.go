@@ -6,8 +6,8 @@ import (
 	"weir/internal/llm"
 )
 
-// joined is a model's turn that came as a content for each piece of a stream: pieces of one text, or of one thought, are
-// one part, and empty ones none. What is signed stays as it was signed.
+// joined joins the parts of a model's message that arrived as one content for each piece of a stream: pieces of one
+// text, or of one thinking part, become one part, and empty ones are removed. Signed parts stay unchanged.
 func joined(parts []llm.Part) []llm.Part {
 	out := parts[:0]
 	for i := 0; i < len(parts); {
@@ -31,13 +31,13 @@ func joined(parts []llm.Part) []llm.Part {
 	return out
 }
 
-// isPiece reports whether a part is nothing but a text, or a thought, without a signature.
+// isPiece reports whether a part is only text or thinking, without a signature.
 func isPiece(p *llm.Part) bool {
 	plain := p.Signature == "" && p.Redacted == "" && p.Extra == nil && p.Annotations == nil && p.CacheControl == nil
 	return plain && (p.Kind == llm.PartText || p.Kind == llm.PartReasoning)
 }
 
-// saysNothing tells a model's turn of which nothing is left.
+// saysNothing reports whether a model's message is empty.
 func saysNothing(m llm.Message) bool {
 	return m.Role == llm.RoleAssistant && len(m.Extra) == 0 &&
 		!slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return !isPiece(&p) || p.Text != "" })

@@ -11,7 +11,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// explanation is what Google says of an error.
+// explanation holds the members of Google's error.
 type explanation struct {
 	message, status string
 	code            int64 // the HTTP status
@@ -19,9 +19,8 @@ type explanation struct {
 	retry           time.Duration
 }
 
-// DecodeError reads Google's explanation from an error body: the object under
-// "error", which may stand in an array of one, or what its token endpoint says.
-// What is not JSON explains nothing.
+// DecodeError reads Google's explanation from an error body: the object under "error", possibly in an array of one, or
+// the error of its token endpoint. A body that is not JSON has no explanation.
 //
 // https://google.aip.dev/193
 func DecodeError(body []byte) llm.ProviderError {
@@ -34,7 +33,7 @@ func DecodeError(body []byte) llm.ProviderError {
 	switch {
 	case x.isKey():
 		e.Code, e.Status = cmp.Or(explain.Clean(x.reason), "API_KEY_INVALID"), http.StatusUnauthorized
-	case x.status == "FAILED_PRECONDITION": // our country, or our billing
+	case x.status == "FAILED_PRECONDITION": // the gateway's country, or its billing
 		e.Status = http.StatusForbidden
 	case isTooLong(e.Message) && x.status != resourceExhausted:
 		e.Code = explain.Context
@@ -42,15 +41,13 @@ func DecodeError(body []byte) llm.ProviderError {
 	return e
 }
 
-// isKey reports whether the error is about the key, which Google says with the
-// status of a bad request.
+// isKey reports whether the error is about the key, for which Google uses the status of a bad request.
 func (x *explanation) isKey() bool {
 	return strings.HasPrefix(x.reason, "API_KEY_") ||
 		strings.Contains(x.message, "API key not valid") || strings.Contains(x.message, "API key expired")
 }
 
-// isTooLong tells Google's sentences about a prompt that does not fit into the
-// model's context.
+// isTooLong recognizes Google's messages about a prompt that exceeds the model's context.
 func isTooLong(message string) bool {
 	return strings.Contains(strings.ToLower(message), "input token count")
 }
@@ -104,7 +101,7 @@ func (x *explanation) detail(v []byte) {
 	}
 }
 
-// duration reads a duration as JSON has it, such as "48.5s"; 0 for what is none.
+// duration reads a duration in JSON form, such as "48.5s"; 0 for other values.
 func duration(v []byte) time.Duration {
 	d, err := time.ParseDuration(rawjson.Text(v))
 	if err != nil {
@@ -113,7 +110,7 @@ func duration(v []byte) time.Duration {
 	return max(0, d)
 }
 
-// reportedError is the error that Google put into a reply or a stream.
+// reportedError returns the error that Google put into a reply or a stream.
 func reportedError(body []byte) *llm.Error {
 	x := explanationOf(body)
 	e := DecodeError(body)
@@ -122,7 +119,7 @@ func reportedError(body []byte) *llm.Error {
 	case isOurs(&x, &e):
 		out.Message, out.Param = "The provider refused the gateway's own credentials.", ""
 	case out.Message == "":
-		out.Message = "The provider reported an error and did not explain it."
+		out.Message = "The provider reported an error without an explanation. Try again."
 	}
 	if out.Code == llm.CodeInvalidRequest {
 		out.Misfit = explain.Misfit(e.Code, e.Message)
@@ -138,8 +135,7 @@ func isOurs(x *explanation, e *llm.ProviderError) bool {
 	return e.Status != 0 || x.code == http.StatusUnauthorized || x.code == http.StatusForbidden
 }
 
-// codeOf maps the canonical status, else the number, as the status of a reply
-// is mapped.
+// codeOf maps the canonical status, or else the number, like the status of a reply.
 func codeOf(x *explanation, e *llm.ProviderError) llm.Code {
 	if isOurs(x, e) {
 		return llm.CodeProviderError

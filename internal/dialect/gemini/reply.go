@@ -11,20 +11,18 @@ import (
 
 var (
 	errNotObject    = errors.New("gemini: the answer is not an object")
-	errNoCandidates = errors.New("gemini: the reply has no candidates and says no reason for it")
+	errNoCandidates = errors.New("gemini: the reply has no candidates and gives no reason")
 	errContent      = errors.New("gemini: the content of the answer is not a list of parts")
 )
 
-// DecodeReply reads a whole answer. An *llm.Error is one that Google reported
-// in place of it, and comes with the usage that stood beside it; any other error
-// says that this is not the protocol. A prompt that was blocked is an answer
-// without words that the content filter ended. Raw JSON in the reply shares
-// memory with body.
+// DecodeReply reads a whole answer. It returns an *llm.Error if Google reported an error, with the usage next to it;
+// any other error means that the reply violates the protocol. For a blocked prompt it returns an empty answer that the
+// content filter ended. Raw JSON in the reply shares memory with body.
 func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	if err := rawjson.Validate(body, maxDepth); err != nil {
 		return nil, fmt.Errorf("gemini: the reply is not JSON: %w", err)
 	}
-	for _, first := range rawjson.Elements(body) { // an error may come as an array of one
+	for _, first := range rawjson.Elements(body) { // an error may be an array of one
 		body = first
 		break
 	}
@@ -48,7 +46,7 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 		}
 		choice, err := decodeCandidate(e, min(position, maxChoices-1), &g)
 		switch {
-		case position == maxChoices, err != nil && failed != nil: // there is no more of an answer beside it
+		case position == maxChoices, err != nil && failed != nil: // the answer next to it is incomplete
 			return r, failed
 		case err != nil:
 			return nil, err
@@ -75,7 +73,7 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	return r, nil
 }
 
-// chunk is an answer, or a piece of one, by place.
+// chunk holds the members of an answer, or of a piece of one.
 type chunk struct {
 	id, model, created, candidates []byte
 	usage, feedback, failure       []byte
@@ -103,8 +101,7 @@ func readChunk(data []byte) (c chunk) {
 	return c
 }
 
-// isChunkField tells the members that the tree has a place for. The feedback on
-// a prompt says more than that it was blocked.
+// isChunkField reports whether the tree models a member. The feedback on a prompt contains more than the block reason.
 func isChunkField(m rawjson.Member) bool {
 	switch string(spelled(m.Key())) {
 	case "responseId", "modelVersion", "createTime", "candidates", "usageMetadata", "error":
@@ -127,20 +124,19 @@ func isBlocked(feedback []byte) bool {
 	return reason != "" && reason != "BLOCK_REASON_UNSPECIFIED"
 }
 
-// candidate is a candidate by place.
+// candidate holds the members of a candidate.
 type candidate struct {
 	index         int
 	parts, finish []byte
 	grounding     []byte
-	read          []byte // what it says of pages that it read
-	recited       []byte // and of text that stands somewhere
+	read          []byte // metadata of the pages it read
+	recited       []byte // and of recited texts
 	logprobs      []byte
-	malformed     bool // its content cannot be
+	malformed     bool // its content is invalid
 	other         []llm.Field
 }
 
-// readCandidate takes a candidate apart. Protocol buffers leave an index of 0
-// out.
+// readCandidate splits a candidate into its members. Protocol buffers omit an index of 0.
 func readCandidate(v []byte, position int, keepOther bool) (c candidate) {
 	c.index = position
 	for m := range rawjson.Members(v) {
@@ -177,7 +173,7 @@ func readCandidate(v []byte, position int, keepOther bool) (c candidate) {
 	return c
 }
 
-// decodeCandidate decodes one answer, and adds to g what it is grounded on.
+// decodeCandidate decodes one answer, and adds its grounding to g.
 func decodeCandidate(v []byte, position int, g *grounding) (llm.Choice, error) {
 	c := readCandidate(v, position, true)
 	out := llm.Choice{Index: c.index, Message: llm.Message{Role: llm.RoleAssistant}, Tokens: readTokens(c.logprobs), Extra: c.other}
@@ -219,13 +215,13 @@ func decodeCandidate(v []byte, position int, g *grounding) (llm.Choice, error) {
 	return out, nil
 }
 
-// isIdle tells a text without words and signature, such as ends a stream.
+// isIdle reports whether a text is empty and unsigned, like one that ends a stream.
 func isIdle(p *llm.Part) bool {
 	return p.Text == "" && p.Signature == "" && (p.Kind == llm.PartText || p.Kind == llm.PartReasoning)
 }
 
-// finishOf maps Google's words. One that is not known is no normal end: all but
-// one say why an answer is not what it should be.
+// finishOf maps Google's finish reasons. An unknown one is not a normal end: all except STOP report a problem of the
+// answer.
 //
 // https://ai.google.dev/api/generate-content#FinishReason
 func finishOf(word string, called bool) llm.FinishReason {
@@ -246,8 +242,7 @@ func finishOf(word string, called bool) llm.FinishReason {
 	return llm.FinishError
 }
 
-// finishWord is the reason in Google's words. A provider that gave none came to
-// a normal end.
+// finishWord returns Google's finish reason. A missing reason becomes a normal end.
 func finishWord(f llm.FinishReason) string {
 	switch f {
 	case llm.FinishLength:

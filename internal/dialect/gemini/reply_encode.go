@@ -11,7 +11,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// finishMalformed is Google's word for a call whose arguments are no object.
+// finishMalformed is Google's reason for a call with arguments that are not an object.
 const finishMalformed = "MALFORMED_FUNCTION_CALL"
 
 // EncodeReply appends a GenerateContentResponse to dst.
@@ -40,8 +40,7 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	return append(appendFields(dst, r.Extra), '}')
 }
 
-// isBlockedReply tells the answer to a prompt that was blocked, which has no
-// candidates.
+// isBlockedReply recognizes the answer to a blocked prompt, which has no candidates.
 func isBlockedReply(r *llm.Reply) bool {
 	if len(r.Choices) != 1 || len(r.Choices[0].Message.Parts) > 0 {
 		return false
@@ -96,8 +95,7 @@ func appendCandidate(dst []byte, c *llm.Choice, own bool) []byte {
 	return append(appendFields(dst, c.Extra), '}')
 }
 
-// appendFinish writes the reason, but one that stands among the extras in
-// Google's own word.
+// appendFinish writes the reason, unless the extras have Google's own.
 func appendFinish(dst []byte, c *llm.Choice, broken string) []byte {
 	for _, f := range c.Extra {
 		if f.Name == "finishReason" {
@@ -115,8 +113,8 @@ func appendMalformed(dst []byte, function string) []byte {
 	return rawjson.AppendString(dst, "The arguments of the call of "+function+" are not a JSON object.")
 }
 
-// appendPart writes a part of an answer, behind a comma where it is not the
-// first. What the format has no word for leaves nothing.
+// appendPart writes a part of an answer, after a comma unless it is the first. It writes nothing for a part that the
+// format cannot express.
 func appendPart(dst []byte, p *llm.Part) []byte {
 	before := len(dst)
 	if dst[before-1] != '[' {
@@ -131,7 +129,7 @@ func appendPart(dst []byte, p *llm.Part) []byte {
 	case llm.PartToolCall:
 		dst = appendCall(dst, p.Call)
 	case llm.PartImage, llm.PartAudio, llm.PartDocument:
-		if dst, ok = appendMedia(append(dst, '{'), p); !ok && p.Text != "" { // the words of a sound
+		if dst, ok = appendMedia(append(dst, '{'), p); !ok && p.Text != "" { // the transcript of a sound
 			dst, ok = appendText(dst[:len(dst)-1], p.Text, false), true
 		}
 	case llm.PartOther:
@@ -169,8 +167,8 @@ func appendCall(dst []byte, c *llm.ToolCall) []byte {
 	return append(appendFields(dst, c.Extra), '}')
 }
 
-// signatureOf is the signature of a part: Google's own if it is what Google's
-// libraries take for one, bytes in base64, and another vendor's proof sealed.
+// signatureOf returns the signature of a part: Google's own if it is base64, as Google's libraries require, and another
+// vendor's sealed.
 func signatureOf(maker, signature, redacted string) string {
 	switch {
 	case proof.IsForeign(maker, Name):

@@ -10,13 +10,11 @@ import (
 	"weir/internal/rawjson"
 )
 
-// inConfig begins the names of the Extra fields that stand in the
-// generationConfig.
+// inConfig prefixes the names of Extra fields in the generationConfig.
 const inConfig = "generationConfig."
 
-// DecodeRequest builds the tree of a body that passed Scan. The model and the
-// wish for a stream are not in the body. What nobody modelled goes to the Extra
-// fields; raw JSON shares memory with body. Errors are *llm.Error.
+// DecodeRequest builds the tree of a body that passed Scan. The model and the stream flag are not in the body.
+// Unmodelled fields go to the Extra fields; raw JSON shares memory with body. Errors are *llm.Error.
 func DecodeRequest(body []byte) (*llm.Request, error) {
 	r := &llm.Request{ExtraOf: Name}
 	var system []llm.Message
@@ -57,12 +55,12 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 	return r, nil
 }
 
-// addExtra keeps a top-level field that nobody modelled. A dot stands in no
-// name of Google's, and here for a field of the generationConfig.
+// addExtra stores an unmodelled top-level field. Google's names have no dot, which marks a field of the
+// generationConfig.
 func addExtra(r *llm.Request, m rawjson.Member) error {
 	name := m.Name()
 	if strings.Contains(name, ".") {
-		return llm.Invalid(name, fmt.Sprintf("There is no field %q.", name))
+		return llm.Invalid(name, fmt.Sprintf("The field %q does not exist. Leave it out.", name))
 	}
 	r.Extra = append(r.Extra, llm.Field{Name: name, Value: m.Value})
 	essentials.Note(r, string(spelled(m.Key())), m.Value)
@@ -102,7 +100,7 @@ func decodeConfig(r *llm.Request, v []byte) error {
 	return nil
 }
 
-// addConfig keeps a field of the generationConfig that nobody modelled.
+// addConfig stores an unmodelled field of the generationConfig.
 func addConfig(r *llm.Request, name string, v []byte) {
 	r.Extra = append(r.Extra, llm.Field{Name: inConfig + name, Value: v})
 	essentials.Note(r, inConfig+name, v)
@@ -119,7 +117,7 @@ func decodeSampling(r *llm.Request, name string, v []byte) (known bool, err erro
 	case "topP":
 		r.TopP, err = number(name, v)
 	case "topK":
-		n, ok := rawjson.AsInt(v) // Vertex AI takes fractions, too
+		n, ok := rawjson.AsInt(v) // Vertex AI accepts fractions, too
 		r.TopK, known = &n, ok
 		if !ok {
 			r.TopK = nil
@@ -157,10 +155,10 @@ func texts(param string, v []byte) ([]string, error) {
 	return parse.Strings(v, param)
 }
 
-// formatFields are the members that together ask for structured output.
+// formatFields holds the members that together request structured output.
 type formatFields struct {
 	mime    []byte
-	schemas []llm.Field // in camelCase, as they came
+	schemas []llm.Field // in camelCase, unchanged
 }
 
 func (f *formatFields) take(name string, v []byte) bool {
@@ -175,8 +173,7 @@ func (f *formatFields) take(name string, v []byte) bool {
 	return true
 }
 
-// decode finds the format that they ask for. The original of a schema in
-// OpenAPI's words stands beside its translation.
+// decode returns the format that the members request. The original of an OpenAPI schema is next to its translation.
 func (f *formatFields) decode(r *llm.Request) {
 	switch mime := rawjson.Text(f.mime); {
 	case mime == mimeText && len(f.schemas) == 0:
@@ -195,7 +192,7 @@ func (f *formatFields) decode(r *llm.Request) {
 		if len(f.schemas) > 1 || f.schemas[0].Name != "responseJsonSchema" {
 			r.Format.Extra = f.schemas
 		}
-	default: // an enumeration, or what makes no sense
+	default: // an enumeration, or an invalid combination
 		if f.mime != nil {
 			addConfig(r, "responseMimeType", f.mime)
 		}
@@ -210,9 +207,8 @@ const (
 	mimeJSON = "application/json"
 )
 
-// decodeThinking reads a thinkingConfig: a level, or a budget of which 0 turns
-// thinking off. What has no place in the tree stays behind in a smaller
-// thinkingConfig.
+// decodeThinking reads a thinkingConfig: a level, or a budget, of which 0 switches thinking off. Unmodelled members
+// stay in a smaller thinkingConfig.
 func decodeThinking(r *llm.Request, v []byte) {
 	o := &llm.ReasoningOptions{}
 	rest := []byte{'{'}

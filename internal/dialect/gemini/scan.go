@@ -9,8 +9,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// fields and configFields are the members of a request, and of its
-// generationConfig, that are acted on or decide its price.
+// fields and configFields are the members of a request, and of its generationConfig, that the gateway reads or that
+// decide its price.
 var (
 	fields = names{
 		"contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "safetySettings",
@@ -23,11 +23,9 @@ var (
 	}
 )
 
-// Scan validates the body as strict JSON and reads its head: the model and
-// whether a stream is wanted from the path, the output cap and the number of
-// candidates from the generationConfig. Whoever could name another model in the
-// body would get round prices and permissions, so nobody can. Errors are
-// *llm.Error.
+// Scan validates the body as strict JSON and reads its head: the model and the stream flag from the path, the output
+// cap and the number of candidates from the generationConfig. It refuses a model in the body, which would bypass prices
+// and permissions. Errors are *llm.Error.
 func Scan(body []byte, r *http.Request) (llm.Head, error) {
 	h, err := parse.Body(body, parse.Complaint, "with contents")
 	if err != nil {
@@ -57,8 +55,8 @@ func Scan(body []byte, r *http.Request) (llm.Head, error) {
 	return h, nil
 }
 
-// scanPath reads models/{model}:{method}, on Vertex AI behind its publisher. A request that came by no route says
-// nothing there.
+// scanPath reads models/{model}:{method}, with Vertex AI's publisher before it. A request without a route has no path
+// values.
 func scanPath(h *llm.Head, r *http.Request) error {
 	if r == nil || r.Pattern == "" {
 		return nil
@@ -70,20 +68,19 @@ func scanPath(h *llm.Head, r *http.Request) error {
 	case model == "" || method != methodWhole && method != methodStream:
 		return noSuchMethod(r)
 	case method == methodStream && !wantsEvents(r):
-		return llm.Invalid("alt", "Without alt=sse this method's answer would be one JSON array, which is not served "+
-			"here. Add ?alt=sse to the address.")
+		return llm.Invalid("alt", "Without alt=sse this method's answer would be one JSON array, which the gateway does not "+
+			"support. Add ?alt=sse to the URL.")
 	}
-	if p := r.PathValue("publisher"); p != "" && p != "google" { // so the SDK writes "anthropic/claude"
+	if p := r.PathValue("publisher"); p != "" && p != "google" { // the SDK writes "anthropic/claude" so
 		model = p + "/" + model
 	}
 	h.Model = model
 	h.Stream = method == methodStream
-	h.IncludeUsage = h.Stream // it always has it
+	h.IncludeUsage = h.Stream // a stream always has it
 	return nil
 }
 
-// noSuchMethod names the methods that the request's path has: Vertex AI's have
-// but two of them.
+// noSuchMethod lists the methods of the request's path: Vertex AI's has only two of them.
 func noSuchMethod(r *http.Request) *llm.Error {
 	rest := ""
 	if r.PathValue("publisher") == "" {
@@ -91,27 +88,26 @@ func noSuchMethod(r *http.Request) *llm.Error {
 	}
 	return &llm.Error{
 		Code: llm.CodeNotFound,
-		Message: "There is no such method. Post to models/{model} with one of these behind it: " +
+		Message: "The method does not exist. Send a POST request to models/{model} followed by one of these: " +
 			":generateContent, :streamGenerateContent?alt=sse" + rest + ".",
 	}
 }
 
-// wantsEvents reports whether the query asks for server-sent events. $alt is
-// the same parameter: https://cloud.google.com/apis/docs/system-parameters.
+// wantsEvents reports whether the query requests server-sent events. $alt is the same parameter:
+// https://cloud.google.com/apis/docs/system-parameters.
 func wantsEvents(r *http.Request) bool {
 	q := r.URL.Query()
 	return q.Get("alt") == "sse" || q.Get("$alt") == "sse"
 }
 
-// scanMethod begins the scan of a request for a method beside chat, whose
-// suffix stands behind the model in the path.
+// scanMethod begins the scan of an operation other than chat, with its suffix after the model in the path.
 func scanMethod(body []byte, r *http.Request, suffix, holding string) (llm.Head, error) {
 	h, err := parse.Body(body, parse.Complaint, holding)
 	if err != nil {
 		return h, err
 	}
 	if h.Model = strings.TrimSuffix(r.PathValue("target"), suffix); h.Model == "" {
-		return llm.Head{}, llm.Invalid("model", "The address names no model: models/{model}"+suffix+".")
+		return llm.Head{}, llm.Invalid("model", "The URL names no model. Send the request to models/{model}"+suffix+".")
 	}
 	return h, nil
 }
@@ -119,7 +115,7 @@ func scanMethod(body []byte, r *http.Request, suffix, holding string) (llm.Head,
 func scanField(h *llm.Head, name string, v []byte) error {
 	switch name {
 	case "model":
-		return llm.Invalid("model", "The model stands in the address of the request. Leave it out of the body.")
+		return llm.Invalid("model", "The model is in the URL of the request. Leave it out of the body.")
 	case "generationConfig":
 		return scanConfig(h, v)
 	}
@@ -147,7 +143,7 @@ func scanConfig(h *llm.Head, v []byte) error {
 			h.Choices, err = integer(name, m.Value, 1, maxCandidates)
 		case "routingConfig", "modelSelectionConfig":
 			err = llm.Invalid("generationConfig."+name,
-				"The model is chosen by its name in the address alone. Leave the "+name+" out.")
+				"Only the URL selects the model. Leave the "+name+" out.")
 		}
 		if err != nil {
 			return err

@@ -7,17 +7,16 @@ import (
 	"weir/internal/rawjson"
 )
 
-// appendJSONSchema writes a schema in the words of OpenAPI 3.0, as Google's
-// Schema object has them (https://ai.google.dev/api/caching#Schema), as JSON
-// Schema: types in lower case, null among them in place of "nullable", and
-// counts as numbers, which protocol buffers write as strings.
+// appendJSONSchema converts an OpenAPI 3.0 schema, as in Google's Schema object
+// (https://ai.google.dev/api/caching#Schema), to JSON Schema: types in lower case, the type null instead of "nullable",
+// and counts as numbers, which protocol buffers write as strings.
 func appendJSONSchema(dst, v []byte) []byte {
 	if rawjson.KindOf(v) != rawjson.Object {
 		return append(dst, v...)
 	}
 	dst = append(dst, '{')
 	nullable := false
-	var kind struct{ from, to int } // where the type was written
+	var kind struct{ from, to int } // place of the type in dst
 	for m := range rawjson.Members(v) {
 		name := string(spelled(m.Key()))
 		if name == "nullable" {
@@ -59,7 +58,7 @@ func appendKeyword(dst []byte, name string, v []byte) []byte {
 	return append(dst, v...)
 }
 
-// typeOf is the type in JSON Schema's words; empty for none.
+// typeOf returns JSON Schema's name of the type; empty for none.
 func typeOf(v []byte) string {
 	s := strings.ToLower(rawjson.Text(v))
 	if s == "type_unspecified" {
@@ -68,8 +67,7 @@ func typeOf(v []byte) string {
 	return s
 }
 
-// appendSchemas writes an object whose members are schemas, by names that are
-// the client's.
+// appendSchemas writes an object of schemas by the client's names.
 func appendSchemas(dst, v []byte) []byte {
 	if rawjson.KindOf(v) != rawjson.Object {
 		return append(dst, v...)
@@ -99,7 +97,7 @@ func appendSchemaList(dst, v []byte) []byte {
 	return append(dst, ']')
 }
 
-// unquoted is the number in a string of digits, else v.
+// unquoted returns the number in a string of digits, otherwise v.
 func unquoted(v []byte) []byte {
 	s := rawjson.Text(v)
 	if s == "" || len(s) > 18 || strings.Trim(s, "0123456789") != "" || s[0] == '0' && s != "0" {

@@ -7,11 +7,11 @@ import (
 	"weir/internal/rawjson"
 )
 
-// noSignatureJSON is noSignature as it stands in a body.
+// noSignatureJSON is noSignature as JSON.
 var noSignatureJSON = []byte(`"` + noSignature + `"`)
 
-// signed is a body in which the first call of each turn has a signature, where the model asks for one: a conversation that
-// another vendor's model began has none. It is body itself where all have.
+// signed returns a body with a signature on the first call of each turn, if the model requires it: calls of another
+// vendor's model have none. It returns body itself if no signature is missing.
 func signed(body []byte, model string) []byte {
 	if !isModern(model) || !bytes.Contains(body, []byte(`functionCall"`)) && !bytes.Contains(body, []byte(`function_call"`)) {
 		return body
@@ -24,7 +24,8 @@ func signed(body []byte, model string) []byte {
 	return body
 }
 
-// firstUnsigned is the place of the first call among the parts of a content, where it has no signature; else -1.
+// firstUnsigned returns the position of the first call among the parts of a content if it has no signature; otherwise
+// -1.
 func firstUnsigned(content []byte) int {
 	for i, part := range rawjson.Elements(rawjson.Get(content, "parts")) {
 		if get(part, "functionCall") == nil {
@@ -38,7 +39,7 @@ func firstUnsigned(content []byte) int {
 	return -1
 }
 
-// sign is a content whose first call has a signature.
+// sign returns a content with a signature on its first call.
 func sign(content []byte) []byte {
 	i, at := -1, firstUnsigned(content)
 	return proof.EditMember(content, "parts", func(part []byte) []byte {

@@ -10,26 +10,26 @@ import (
 )
 
 const (
-	// maxSources bounds the sources of an answer, and maxClaims what they support of it. More are passed over.
+	// maxSources bounds the sources of an answer, and maxClaims its claims. Further ones are ignored.
 	maxSources = 1000
 	maxClaims  = 4096
 	maxKept    = 4 << 20 // bytes of sources and queries
 )
 
-// sources are those of a candidate, of all pieces of a stream together. Places count the bytes of UTF-8
+// sources holds the sources of a candidate, over all pieces of a stream. Places count bytes of UTF-8
 // (https://cloud.google.com/vertex-ai/generative-ai/docs/reference/nodejs/1.4.1/vertexai/groundingsupportsegment,
-// 2025-09-04), from the beginning of a part where they name one.
+// 2025-09-04), from the beginning of a part if they name one.
 type sources struct {
 	all     []llm.Source
 	places  map[llm.Source]int
 	named   []bool // by a claim
 	queries []string
-	claims  []llm.Claim // told so far
+	claims  []llm.Claim // reported so far
 	seen    map[llm.Claim]bool
-	kept    int // bytes
+	kept    int // in bytes
 }
 
-// keeps reports whether there is room for so many bytes, and takes it.
+// keeps reserves space for size bytes, and reports whether it is available.
 func (s *sources) keeps(size int) bool {
 	if s.kept+size > maxKept {
 		return false
@@ -38,8 +38,8 @@ func (s *sources) keeps(size int) bool {
 	return true
 }
 
-// read reads what a candidate says that it rests on, and returns the claims that it did not tell before. Before are the
-// bytes of text that stand before each part; nil for pieces, whose places count from the beginning of the answer.
+// read reads the grounding of a candidate, and returns the claims that it has not returned yet. Before holds the bytes
+// of text before each part; nil for pieces, with places from the beginning of the answer.
 func (s *sources) read(c *candidate, before []int) []llm.Claim {
 	from := len(s.claims)
 	for _, q := range rawjson.Elements(get(c.grounding, "webSearchQueries")) {
@@ -48,7 +48,7 @@ func (s *sources) read(c *candidate, before []int) []llm.Claim {
 			s.queries = append(s.queries, query)
 		}
 	}
-	var chunks []int // of this piece, by their places among all
+	var chunks []int // of this piece, by their positions among all
 	for _, v := range rawjson.Elements(get(c.grounding, "groundingChunks")) {
 		chunks = append(chunks, s.add(chunkSource(v)))
 	}
@@ -72,7 +72,7 @@ func (s *sources) read(c *candidate, before []int) []llm.Claim {
 	return s.claims[from:]
 }
 
-// add is the place of a source among all; -1 for none, or one too many.
+// add returns the position of a source among all; -1 for an empty source or one too many.
 func (s *sources) add(source llm.Source) int {
 	if source == (llm.Source{}) {
 		return -1
@@ -102,8 +102,8 @@ func (s *sources) claim(c llm.Claim) {
 	}
 }
 
-// rest is the search that the candidate tells of, nil for none, and the sources that no claim names: they are of the whole
-// text, which has that many bytes.
+// rest returns the search that the candidate reports, or nil, and the sources without a claim: they apply to the whole
+// text of the given length in bytes.
 func (s *sources) rest(text int) (*llm.Search, []llm.Claim) {
 	var claims []llm.Claim
 	for i, named := range s.named {
@@ -117,7 +117,7 @@ func (s *sources) rest(text int) (*llm.Search, []llm.Claim) {
 	return &llm.Search{Queries: s.queries, Results: s.all}, claims
 }
 
-// chunkSource is the source of a chunk: a page, a file or a place.
+// chunkSource reads the source of a chunk: a page, a file or a place.
 func chunkSource(v []byte) llm.Source {
 	for _, kind := range []string{"web", "retrievedContext", "maps"} {
 		if inner := get(v, kind); rawjson.KindOf(inner) == rawjson.Object {
@@ -130,7 +130,7 @@ func chunkSource(v []byte) llm.Source {
 func chunkOf(v []byte) llm.Source {
 	in := func(name string) string { return rawjson.Text(get(v, name)) }
 	s := llm.Source{Title: in("title"), Quote: in("text")}
-	s.URL, s.File = llm.Address(in("uri")) // of a file in a bucket it is a name
+	s.URL, s.File = llm.Address(in("uri")) // a name for a file in a bucket
 	s.File = cmp.Or(in("documentName"), s.File)
 	if n := parse.Index(get(v, "pageNumber"), parse.MaxPlace); n > 0 {
 		s.Place = llm.Place{Kind: llm.PlacePages, From: n, To: n + 1}
@@ -138,7 +138,7 @@ func chunkOf(v []byte) llm.Source {
 	return s
 }
 
-// segment is a place in the text, in bytes. Protocol buffers leave out what is 0.
+// segment reads a place in the text, in bytes. Protocol buffers omit zeros.
 func segment(v []byte, before []int) (start, end int) {
 	const most = 1 << 30
 	read := func(name string) int {
@@ -152,7 +152,7 @@ func segment(v []byte, before []int) (start, end int) {
 	return start, max(start, end)
 }
 
-// sourced adds the sources of a candidate to its message, whose text has that many bytes.
+// sourced adds the sources of a candidate to its message, with a text of the given length in bytes.
 func (s *sources) sourced(m *llm.Message, claims []llm.Claim, text int) {
 	search, rest := s.rest(text)
 	m.Cite(slices.Concat(claims, rest)...)
@@ -161,32 +161,32 @@ func (s *sources) sourced(m *llm.Message, claims []llm.Claim, text int) {
 	}
 }
 
-// grounded are the sources of an answer of another vendor while they are written.
+// grounded holds the sources of another vendor's answer while they are written.
 type grounded struct {
 	queries []string
 	claims  []placed
 }
 
-// placed is a claim of a part; the first in a stream, whose places count from the beginning of the answer.
+// placed is a claim of a part; in a stream of the first part, with places from the beginning of the answer.
 type placed struct {
 	llm.Claim
 	part int
 	text string // of the claim; empty in a stream
 }
 
-// part takes note of the claims of a part of an answer, the one of that number.
+// part adds the claims of a part of an answer, by its number.
 func (g *grounded) part(p *llm.Part, number int) {
 	for _, c := range p.Claims() {
 		g.claim(placed{Claim: c, part: number, text: p.Text[c.Start:c.End]})
 	}
 }
 
-// search takes note of a search.
+// search adds a search.
 func (g *grounded) search(s *llm.Search) {
 	g.queries = append(g.queries, s.Queries...)
 }
 
-// claim takes note of a claim.
+// claim adds a claim.
 func (g *grounded) claim(c placed) {
 	g.claims = append(g.claims, c)
 }
@@ -214,7 +214,7 @@ func (g *grounded) append(dst []byte) []byte {
 	empty := len(dst)
 	for i := range g.claims {
 		c := &g.claims[i]
-		if c.Start == c.End { // it is of no words, so that the chunk is all there is
+		if c.Start == c.End { // without a text, only the chunk is written
 			continue
 		}
 		if len(dst) > empty {

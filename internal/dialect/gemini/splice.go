@@ -8,10 +8,9 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Splice appends to dst a body of this format with an output cap where one is
-// to be put in and the client gave none. The model and the wish for a stream stand in the path, and every
-// stream has its usage, so nothing else changes, but that what other vendors'
-// models thought is left out, and that calls which they made have Google's word for them. The head is that of Scan.
+// Splice appends to dst a body of this format with an output cap if s sets one and the client sent none. The model and
+// the stream flag are in the path, and every stream reports its usage. Splice also removes thinking of other vendors'
+// models, and marks their calls with Google's placeholder for a signature. The head is that of Scan.
 func Splice(dst, body []byte, h *llm.Head, s llm.Splice, _ *llm.Quirks) []byte {
 	body = signed(proof.Strip(body, "contents", withoutForeign), s.Model)
 	if s.MaxOutput <= 0 || h.MaxOutput > 0 {
@@ -30,7 +29,7 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, _ *llm.Quirks) []byte {
 	return rawjson.Splice(dst, body, rawjson.Edit{Start: h.Open, End: h.Open, Text: text})
 }
 
-// withoutForeign is a content without the thoughts of another vendor's model.
+// withoutForeign returns a content without thinking of another vendor's model.
 func withoutForeign(content []byte) []byte {
 	return proof.EditMember(content, "parts", func(part []byte) []byte {
 		if _, ok := proof.OpenBase64(standardBase64(rawjson.Text(get(part, "thoughtSignature")))); ok {
@@ -40,7 +39,7 @@ func withoutForeign(content []byte) []byte {
 	})
 }
 
-// capConfig puts the cap into a generationConfig, which may be null.
+// capConfig sets the cap in a generationConfig, which may be null.
 func capConfig(config rawjson.Member, limit []byte) rawjson.Edit {
 	if rawjson.KindOf(config.Value) != rawjson.Object {
 		text := append(append([]byte(`{"maxOutputTokens":`), limit...), '}')

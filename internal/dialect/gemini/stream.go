@@ -13,8 +13,8 @@ import (
 // Decoder reads one stream of GenerateContentResponse objects.
 type Decoder struct {
 	started bool
-	calls   [maxChoices]int16 // how many so far, by candidate
-	// What was told so far, for searches may be told after the tokens.
+	calls   [maxChoices]int16 // number so far, by candidate
+	// Usage so far, because searches may be reported after the tokens.
 	usage     llm.Usage
 	toolUse   int64
 	most      *llm.Usage // as in llm.Reply
@@ -22,27 +22,26 @@ type Decoder struct {
 	grounding grounding
 	told      [maxChoices]int // bytes of text so far, by candidate
 	sources   map[int]*sources
-	sound     string // the type of the sound that the last part was a piece of; empty for none
+	sound     string // media type if the last part was a piece of audio; otherwise empty
 }
 
-// NewDecoder decodes one streamed answer.
+// NewDecoder returns a decoder of one stream.
 func NewDecoder(*llm.Quirks) *Decoder { return &Decoder{} }
 
-// Decode appends the events of one frame to dst. A *llm.Error is an error that
-// Google reported in the stream, and comes with the events that stood beside
-// it; any other error is a frame that is not the protocol.
+// Decode appends the events of one frame to dst. It returns an *llm.Error if Google reported an error in the stream,
+// with the events next to it; any other error means that the frame violates the protocol.
 func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) {
 	data := bytes.TrimSpace(frame.Data)
 	switch {
 	case len(data) == 0:
 		return dst, nil
-	case string(data) == "[DONE]": // those who took the format over may end with it
+	case string(data) == "[DONE]": // other vendors of the format may send it
 		return append(dst, llm.Event{Kind: llm.EventDone}), nil
 	}
 	if err := rawjson.Validate(data, maxDepth); err != nil {
 		return dst, fmt.Errorf("gemini: a frame of the stream is not JSON: %w", err)
 	}
-	for _, first := range rawjson.Elements(data) { // an error may come as an array of one
+	for _, first := range rawjson.Elements(data) { // an error may be an array of one
 		data = first
 		break
 	}
@@ -80,7 +79,7 @@ func (d *Decoder) events(dst []llm.Event, c *chunk) (_ []llm.Event, err error) {
 	return d.count(dst, c, d.grounding.size() > before), nil
 }
 
-// count appends what is told of the usage, or what the grounding adds to it.
+// count appends the reported usage, or the grounding's addition to it.
 func (d *Decoder) count(dst []llm.Event, c *chunk, grounded bool) []llm.Event {
 	usage, toolUse, most, ok := decodeUsage(c.usage)
 	if ok {
@@ -127,7 +126,7 @@ func (d *Decoder) candidate(dst []llm.Event, c *candidate, v []byte) ([]llm.Even
 	return dst, nil
 }
 
-// sourced appends what a piece tells of the sources of a candidate.
+// sourced appends the sources of a candidate in a piece.
 func (d *Decoder) sourced(dst []llm.Event, c *candidate) []llm.Event {
 	s := d.sources[c.index]
 	if s == nil {
@@ -148,7 +147,7 @@ func claimed(dst []llm.Event, choice int, claims []llm.Claim) []llm.Event {
 	return dst
 }
 
-// part appends the events of one part. A call comes whole.
+// part appends the events of one part. A call arrives whole.
 func (d *Decoder) part(dst []llm.Event, choice int, p *llm.Part, raw []byte) []llm.Event {
 	ev := llm.Event{Choice: choice, Text: p.Text, Signature: p.Signature, Maker: p.Maker}
 	switch {
@@ -196,17 +195,17 @@ func (d *Decoder) call(dst []llm.Event, choice int, p *llm.Part) []llm.Event {
 	)
 }
 
-// keepAlive is a piece that says nothing, as Google ends some streams with. The vendor's SDKs take a comment for a broken
-// stream, and their chats forget a whole exchange in which a piece had no content (@google/genai 3.3.0, genai 1.77.0).
+// keepAlive is an empty piece, like those at the end of some of Google's streams. The vendor's SDKs fail at a comment,
+// and their chats drop a whole exchange if a piece has no content (@google/genai 3.3.0, genai 1.77.0).
 const keepAlive = `{"candidates":[{"content":{"parts":[{"text":""}],"role":"model"},"index":0}]}`
 
-// Idle reports whether a piece has no candidate, as an error alone, or is another gateway's keep-alive.
+// Idle reports whether a piece has no candidate, such as one with only an error, or is another gateway's keep-alive.
 func Idle(frame sse.Event) bool {
 	data := frame.Data
 	if string(data) == keepAlive {
 		return true
 	}
-	for _, first := range rawjson.Elements(data) { // an error may come as an array of one
+	for _, first := range rawjson.Elements(data) { // an error may be an array of one
 		data = first
 		break
 	}

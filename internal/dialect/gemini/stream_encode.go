@@ -10,32 +10,31 @@ import (
 	"weir/internal/sse"
 )
 
-// maxArguments bounds, in bytes, the arguments of the calls of one stream, which
-// wait for their end.
+// maxArguments bounds, in bytes, the arguments of the calls of one stream, which wait for their end.
 const maxArguments = 8 << 20
 
-// Encoder writes one stream of GenerateContentResponse objects. Calls have no
-// pieces in this format, so they stand in the last object, whole.
+// Encoder writes one stream of GenerateContentResponse objects. Calls cannot be split in this format, so the last
+// object has them, whole.
 type Encoder struct {
-	tail  []byte // what every object ends with
+	tail  []byte // end of every object
 	calls []openCall
-	size  int // bytes of theirs so far
+	size  int // their bytes so far
 
 	sources map[int]*grounded // by choice
 
-	followed bool // the tail is that of another's stream
+	followed bool // the tail is that of a followed stream
 }
 
-// openCall is a call whose arguments still come.
+// openCall is a call with incomplete arguments.
 type openCall struct {
 	choice, index int
 	signature     string
 	call          llm.ToolCall
 	arguments     []byte
-	cut           bool // they are longer than what is kept
+	cut           bool // they exceed the bound
 }
 
-// NewEncoder encodes one streamed answer.
+// NewEncoder returns an encoder of one stream.
 func NewEncoder(m llm.Meta) *Encoder {
 	return &Encoder{tail: tail(m.ID, m.Model)}
 }
@@ -45,11 +44,10 @@ func tail(id, model string) []byte {
 	return rawjson.AppendString(append(t, `,"responseId":`...), id)
 }
 
-// opening is what every event begins with.
+// opening begins every event.
 const opening = `data: {"candidates":[`
 
-// Append writes a piece of the answer. The start has no word here, and calls
-// wait for their end.
+// Append writes a piece of the answer. It ignores the start, and stores calls until their end.
 func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	if ev.Choice < 0 || ev.Choice >= maxChoices {
 		return dst
@@ -93,8 +91,8 @@ func (e *Encoder) text(dst []byte, ev *llm.Event, thought bool) []byte {
 	return e.closeCandidate(appendLogprobs(dst, ev.Tokens), ev.Choice)
 }
 
-// grounded are the sources of a choice, to which so many bytes come. They stand in the last object. Those that are too
-// much are noted in vain.
+// grounded returns the sources of a choice and counts size bytes for a new one. The last object has them. It returns a
+// discarded set if the bound is exceeded.
 func (e *Encoder) grounded(choice, size int) *grounded {
 	g := e.sources[choice]
 	if e.size += size; e.size > maxArguments {
@@ -110,7 +108,7 @@ func (e *Encoder) grounded(choice, size int) *grounded {
 	return g
 }
 
-// Size is how many bytes of calls and sources are kept.
+// Size returns the stored bytes of calls and sources.
 func (e *Encoder) Size() int { return e.size }
 
 // open begins an event with one candidate, up to its first part.
@@ -121,18 +119,18 @@ func open(dst []byte) []byte {
 // endOfParts ends the content of a candidate.
 const endOfParts = `],"role":"model"}`
 
-// close ends an event behind the last part of its candidate.
+// close ends an event after the last part of its candidate.
 func (e *Encoder) close(dst []byte, choice int) []byte {
 	return e.closeCandidate(append(dst, endOfParts...), choice)
 }
 
-// closeCandidate ends an event behind the content of its candidate.
+// closeCandidate ends an event after the content of its candidate.
 func (e *Encoder) closeCandidate(dst []byte, choice int) []byte {
 	dst = rawjson.AppendCount(dst, `,"index":`, int64(choice))
 	return append(append(append(dst, "}],"...), e.tail...), "}\n\n"...)
 }
 
-// call takes note of a piece of a call.
+// call stores a piece of a call.
 func (e *Encoder) call(ev *llm.Event) {
 	c := e.find(ev)
 	if c == nil {
@@ -149,7 +147,7 @@ func (e *Encoder) call(ev *llm.Event) {
 	c.arguments = append(c.arguments, ev.Text...)
 }
 
-// find is the call that an event opens or continues; nil for one too many.
+// find returns the call that an event opens or continues; nil for one too many.
 func (e *Encoder) find(ev *llm.Event) *openCall {
 	for i := len(e.calls) - 1; i >= 0; i-- {
 		if c := &e.calls[i]; c.choice == ev.Choice && c.index == ev.Tool.Index {
@@ -163,8 +161,7 @@ func (e *Encoder) find(ev *llm.Event) *openCall {
 	return &e.calls[len(e.calls)-1]
 }
 
-// Finish writes the last object: the calls and the finish reason of every
-// candidate, and the usage. Nothing follows it.
+// Finish writes the last object: the calls and the finish reason of every candidate, and the usage. Nothing follows it.
 func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 	dst = append(dst, opening...)
 	for i, reason := range f.Finish {
@@ -185,8 +182,8 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 	return append(dst, "}\n\n"...)
 }
 
-// finish writes the last of one candidate. A call whose arguments are no object
-// is left out, and its candidate says so.
+// finish writes the end of one candidate. It omits a call with arguments that are not an object, and reports that in
+// the finish reason.
 func (e *Encoder) finish(dst []byte, choice int, reason llm.FinishReason) []byte {
 	dst = append(dst, `{"content":{"parts":[`...)
 	empty := len(dst)

@@ -7,8 +7,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// decodeTools reads the tools. One object may hold functions and server-side
-// tools at once; each of the latter becomes a tool of its own.
+// decodeTools reads the tools. One object may hold functions and server-side tools; each of the latter becomes a
+// separate tool.
 func decodeTools(v []byte) (tools []llm.Tool, err error) {
 	if !isList(v) {
 		return nil, llm.Invalid("tools", "The tools must be an array of objects.")
@@ -44,15 +44,14 @@ func appendFunctions(tools []llm.Tool, v []byte, param string) ([]llm.Tool, erro
 		t := decodeFunction(e)
 		if t.Name == "" {
 			at := param + "[" + strconv.Itoa(i) + "].name"
-			return nil, llm.Invalid(at, "A function needs a name, a non-empty string.")
+			return nil, llm.Invalid(at, "The function has no name. Set name to a non-empty string.")
 		}
 		tools = append(tools, t)
 	}
 	return tools, nil
 }
 
-// decodeFunction reads a declaration. The original of parameters in OpenAPI's
-// words stands beside their translation.
+// decodeFunction reads a declaration. The original of OpenAPI parameters is next to their translation.
 func decodeFunction(v []byte) (t llm.Tool) {
 	var openAPI []byte
 	for m := range rawjson.Members(v) {
@@ -79,8 +78,7 @@ func decodeFunction(v []byte) (t llm.Tool) {
 	return t
 }
 
-// decodeToolConfig reads the wish about tools. One that the tree expresses in
-// part alone is kept as it came, too.
+// decodeToolConfig reads the tool choice. If the tree models only a part of it, it also stores the original.
 func decodeToolConfig(r *llm.Request, v []byte) {
 	whole := true
 	for m := range rawjson.Members(v) {
@@ -99,8 +97,8 @@ func decodeToolConfig(r *llm.Request, v []byte) {
 	}
 }
 
-// decodeChoice reads a functionCallingConfig: whether the choice is all that it says, and whether all that it says of
-// which functions are called is known.
+// decodeChoice reads a functionCallingConfig. Exact reports whether the choice expresses all of it, and known whether
+// its restriction of functions is understood.
 func decodeChoice(v []byte) (c *llm.ToolChoice, exact, known bool) {
 	var mode string
 	var allowed []string
@@ -120,9 +118,9 @@ func decodeChoice(v []byte) (c *llm.ToolChoice, exact, known bool) {
 	return c, exact && known && mode != modeValidated, known
 }
 
-// choiceOf is the choice that a mode makes; nil for none, or for one that makes no sense: functions are allowed with
-// ANY and VALIDATED alone (https://ai.google.dev/api/caching#FunctionCallingConfig, undated copy of 2026). VALIDATED is
-// AUTO whose calls keep to their schemas.
+// choiceOf returns the choice of a mode; nil for none or an invalid one: only ANY and VALIDATED restrict the functions
+// (https://ai.google.dev/api/caching#FunctionCallingConfig, undated copy of 2026). VALIDATED is AUTO with calls that
+// follow their schemas.
 func choiceOf(mode string, allowed []string) *llm.ToolChoice {
 	switch {
 	case mode == modeAny && len(allowed) == 1:

@@ -7,8 +7,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// rawUsage is a usageMetadata by place. Absent counts are zero; the has fields
-// say what stood there.
+// rawUsage holds the counts of a usageMetadata. Absent ones are zero; the has fields report their presence.
 type rawUsage struct {
 	parse.Counter
 	prompt, toolUse, cached          int64
@@ -17,17 +16,15 @@ type rawUsage struct {
 	audioOut, imageOut               int64
 	cachedAudio, cachedImage         int64
 	hasPrompt, hasCandidates, hasAny bool
-	cachedTold                       int64 // the cached tokens whose modality is told
-	promptTold, candidatesTold       int64 // likewise
-	beside                           int64 // tool use that the input holds
+	cachedTold                       int64 // cached tokens with a known modality
+	promptTold, candidatesTold       int64 // the same for prompt and candidates
+	beside                           int64 // tool use within the input
 }
 
-// decodeUsage reads a usageMetadata into the classes, which add up to Google's
-// own total: prompt, tool use, candidates and thoughts, of which the prompt has
-// what a cache served in it. It reports false for no object, one without
-// counts, or one with a count that no request can have, and the most where the
-// counts contradict one another, as in llm.Reply. Tool use is the part of the input that tools found
-// or read.
+// decodeUsage reads a usageMetadata into the classes, which add up to Google's own total: prompt, tool use, candidates
+// and thoughts; the prompt includes cached tokens. It reports false if the value is no object, has no counts, or has a
+// count that no request can have. It returns the upper bound if the counts contradict one another, as in llm.Reply.
+// Tool use is the part of the input that tools found or read.
 //
 // https://ai.google.dev/api/generate-content#UsageMetadata
 func decodeUsage(v []byte) (u llm.Usage, toolUse int64, most *llm.Usage, ok bool) {
@@ -45,10 +42,10 @@ func decodeUsage(v []byte) (u llm.Usage, toolUse int64, most *llm.Usage, ok bool
 	return u, r.beside, r.most(), u.Plausible()
 }
 
-// most is what the counts come to where they do not agree, or the total is larger than all its
-// parts, so that nobody knows which of them Google charges for: each by itself, as if none were
-// part of another. Where it is not told how many of the cached tokens are of sound, it is what
-// the classes say. It is nil where all is known.
+// most returns an upper bound of the usage if the counts contradict one another, or if the total exceeds the sum of its
+// parts: it then adds up all counts as if none contained another, because the charged ones are unknown. If the number
+// of cached audio tokens is unknown, the bound is the classes with the most of them. It returns nil if the usage is
+// certain.
 func (r *rawUsage) most() *llm.Usage {
 	input, output := r.totals()
 	if (r.unknown() <= 0 || r.hasPrompt != r.hasCandidates) && r.inputAgrees(input) &&
@@ -64,15 +61,15 @@ func (r *rawUsage) most() *llm.Usage {
 	return &u
 }
 
-// unknown is how many tokens the total has beyond all its parts.
+// unknown returns the tokens of the total beyond all its parts.
 func (r *rawUsage) unknown() int64 { return r.total - r.prompt - r.toolUse - r.candidates - r.thoughts }
 
-// apart are the counts each by itself, with all tokens of which nobody knows what they are as output.
+// apart returns each count separately, with tokens of unknown kind as output.
 func (r *rawUsage) apart() llm.Usage {
 	input, output := r.totals()
 	u := r.classes()
 	if !r.hasPrompt && !r.hasCandidates {
-		input = r.toolUse // the rest of the total is what is not known
+		input = r.toolUse // the rest of the total is unknown
 	}
 	input = max(input, r.promptTold-r.audioIn-r.imageIn)
 	output = max(output, r.candidatesTold-r.audioOut-r.imageOut)
@@ -83,9 +80,9 @@ func (r *rawUsage) apart() llm.Usage {
 	return u
 }
 
-// inputAgrees reports whether all parts of the input can be true. Sound and images have no token
-// in common, but what is cached may be of either: of sound and images there are those that are
-// told to be cached, and nothing of what is cached otherwise.
+// inputAgrees reports whether the parts of the input fit into it. Audio and images do not overlap, but cached tokens
+// may be either: if their modality is reported, audio and images contain the cached tokens of their own modality, and
+// no others.
 func (r *rawUsage) inputAgrees(input int64) bool {
 	kinds := r.audioIn + r.imageIn
 	if r.cachedTold > 0 {
@@ -131,8 +128,8 @@ func (r *rawUsage) count(n *int64, v []byte) bool {
 	return told
 }
 
-// modalities adds the tokens of sounds and images, and returns those of all modalities, and of video, which is priced as
-// input where it goes in and as images where it comes out.
+// modalities adds the tokens of audio and images, and returns those of all modalities, and of video, which has the
+// price of text as input and of images as output.
 func (r *rawUsage) modalities(v []byte, audio, image *int64) (all, video int64) {
 	for _, e := range rawjson.Elements(v) {
 		var kind []byte
@@ -158,8 +155,8 @@ func (r *rawUsage) modalities(v []byte, audio, image *int64) (all, video int64) 
 	return all, video
 }
 
-// classes parts the totals. A detail larger than what is left of its total is
-// cut to it, so that the sum always holds.
+// classes splits the totals. A detail that exceeds the rest of its total is cut to it, so that the sum always equals
+// the total.
 func (r *rawUsage) classes() llm.Usage {
 	var u llm.Usage
 	input, output := r.totals()
@@ -182,8 +179,7 @@ func (r *rawUsage) classes() llm.Usage {
 	return u
 }
 
-// cachedSound is how many of the cached tokens are of sound, at least and at most: the same
-// where Google tells.
+// cachedSound returns the least and the most cached audio tokens: both equal if Google reports them.
 func (r *rawUsage) cachedSound() (least, most int64) {
 	input, _ := r.totals()
 	if cached := min(r.cached, input); r.cachedTold >= cached {
@@ -193,9 +189,8 @@ func (r *rawUsage) cachedSound() (least, most int64) {
 	return parse.CachedSound(r.cached, r.audioIn, input)
 }
 
-// totals are all tokens that went in and came out. Tool use and thoughts stand
-// beside prompt and candidates, unless only so Google's own total comes out. What
-// else that total has more belongs to the part that was not told, else to the
+// totals returns all input and output tokens. Tool use and thoughts are in addition to prompt and candidates, unless
+// Google's total is only correct otherwise. A remainder of the total belongs to the missing count, or else to the
 // prompt.
 func (r *rawUsage) totals() (input, output int64) {
 	input, output = r.prompt+r.toolUse, r.candidates+r.thoughts
@@ -218,8 +213,7 @@ func (r *rawUsage) totals() (input, output int64) {
 	return input, output
 }
 
-// appendUsage writes a usageMetadata, with the cost in US dollars where there is
-// one.
+// appendUsage writes a usageMetadata, and the cost in US dollars if it is known.
 func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 	prompt, candidates := u.InputTokens(), u.OutputTokens()-u[llm.Reasoning]
 	dst = rawjson.AppendCount(dst, `{"promptTokenCount":`, prompt)
@@ -246,15 +240,14 @@ func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 	return append(dst, '}')
 }
 
-// appendModalities writes a member that parts a count.
+// appendModalities writes a member that splits a count by modality.
 func appendModalities(dst []byte, member string, text, audio, image int64) []byte {
 	dst = rawjson.AppendCount(append(dst, member...), `[{"modality":"TEXT","tokenCount":`, text)
 	dst = appendModality(dst, `,{"modality":"AUDIO","tokenCount":`, audio)
 	return append(appendModality(dst, `,{"modality":"IMAGE","tokenCount":`, image), "}]"...)
 }
 
-// appendModality closes the element before it and begins the next, if it counts
-// anything.
+// appendModality closes the element before it and begins the next, unless its count is 0.
 func appendModality(dst []byte, opening string, n int64) []byte {
 	if n == 0 {
 		return dst
@@ -262,12 +255,11 @@ func appendModality(dst []byte, opening string, n int64) []byte {
 	return rawjson.AppendCount(append(dst, '}'), opening, n)
 }
 
-// Stamp appends to dst a reply, or the data of one stream event, with the cost
-// in its usageMetadata and, after more than one attempt, what was tried. Without
-// a usageMetadata the bytes stay as they are.
+// Stamp appends to dst a reply, or the data of one stream event, with the cost in its usageMetadata and, after more
+// than one attempt, the list of attempts. Without a usageMetadata the bytes stay unchanged.
 func Stamp(dst, data []byte, f *llm.Final) []byte {
 	return stamp.Reply(dst, data, "usageMetadata", f)
 }
 
-// HasUsage reports whether there is a usage object that Stamp completes.
+// HasUsage reports whether data has a usage object that Stamp can complete.
 func HasUsage(data []byte) bool { return stamp.Has(data, "usageMetadata") }

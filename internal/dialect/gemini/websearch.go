@@ -5,7 +5,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// readSearch is the wish of a member of a tool, if it is the search of the web; else nil
+// readSearch reads the wish of a member of a tool that is a web search; nil for others
 // (https://ai.google.dev/gemini-api/docs/google-search, 2026-09-23; googleSearchRetrieval is that of Gemini 1.5).
 func readSearch(name string, v []byte, at string) *llm.WebSearch {
 	switch name {
@@ -21,10 +21,10 @@ func readSearch(name string, v []byte, at string) *llm.WebSearch {
 	return nil
 }
 
-// SearchTool is the tool for a wish of another format's client.
+// SearchTool returns the tool for a wish of another format's client.
 func SearchTool(*llm.WebSearch, *llm.Quirks) []byte { return []byte(`{"googleSearch":{}}`) }
 
-// search writes the tool for a wish of another format's client. The search takes no options.
+// search writes the tool for a wish of another format's client. The search has no options.
 func (e *requestEncoder) search(s *llm.WebSearch) {
 	e.NoOptions(s)
 	e.Element()

@@ -1,9 +1,8 @@
-// Package ollama is Ollama's own chat API, both halves: the format at
-// https://docs.ollama.com/api/chat. Its base URL is the host alone, such as
-// http://127.0.0.1:11434; the same server speaks OpenAI's format below /v1.
+// Package ollama implements both halves of Ollama's own chat API: https://docs.ollama.com/api/chat. Its base URL has
+// only the host, such as http://127.0.0.1:11434; the same server offers OpenAI's format below /v1.
 //
-// Trees share memory with the bytes that they were decoded from where they hold
-// raw JSON, so they live no longer than those bytes.
+// Trees share memory with the bytes that they were decoded from if they hold raw JSON, so they must not outlive those
+// bytes.
 package ollama
 
 import (
@@ -14,21 +13,21 @@ import (
 	"weir/internal/llm"
 )
 
-// Name is the word for the format in the configuration.
+// Name names the format in the configuration.
 const Name = "ollama"
 
 const (
-	// maxDepth is how deep the arrays and objects of a body may nest.
+	// maxDepth bounds the nesting of arrays and objects in a body.
 	maxDepth = parse.MaxDepth
 
-	// optionsMember is the member that holds a model's parameters. The Extra
-	// field of one of them that nobody modelled is named with this prefix.
+	// optionsMember is the member with a model's parameters. The prefix begins the names of Extra fields for unmodelled
+	// parameters.
 	optionsMember = "options"
 	optionPrefix  = optionsMember + "."
 	outputCap     = "num_predict"
 )
 
-// Dialect is the wire format.
+// Dialect returns the wire format.
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name:        Name,

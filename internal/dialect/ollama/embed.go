@@ -10,16 +10,16 @@ import (
 	"weir/internal/rawjson"
 )
 
-// embedding is where a request for embeddings says what.
+// embedding names the fields of embeddings.
 var embedding = parse.Embedding{Format: Name, Texts: "input", Dimensions: "dimensions"}
 
-// ScanEmbed is Scan for a request for embeddings.
+// ScanEmbed implements Scan for embeddings.
 func ScanEmbed(body []byte, _ *http.Request) (llm.Head, error) { return embedding.Scan(body) }
 
-// DecodeEmbed is DecodeRequest for a request for embeddings.
+// DecodeEmbed implements DecodeRequest for embeddings.
 func DecodeEmbed(body []byte) (*llm.Request, error) { return embedding.Decode(body) }
 
-// EncodeEmbed is EncodeRequest for a request for embeddings.
+// EncodeEmbed implements EncodeRequest for embeddings.
 func EncodeEmbed(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
 	w := compose.New(Name, r, q)
 	w.Text("model", r.Model)
@@ -32,7 +32,7 @@ func EncodeEmbed(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, 
 	return w.Close()
 }
 
-// DecodeVectors is DecodeReply for embeddings.
+// DecodeVectors implements DecodeReply for embeddings.
 func DecodeVectors(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	if err := rawjson.Validate(body, maxDepth); err != nil {
 		return nil, fmt.Errorf("ollama: the reply is not JSON: %w", err)
@@ -51,7 +51,7 @@ func DecodeVectors(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	return r, nil
 }
 
-// EncodeVectors is EncodeReply for embeddings.
+// EncodeVectors implements EncodeReply for embeddings.
 func EncodeVectors(dst []byte, r *llm.Reply) []byte {
 	dst = rawjson.AppendString(append(dst, `{"model":`...), r.Model)
 	dst = compose.Vectors(append(dst, `,"embeddings":`...), r.Vectors, "", "")

@@ -10,10 +10,9 @@ import (
 	"weir/internal/rawjson"
 )
 
-// EncodeRequest writes the body of a request in the words of a provider with
-// these quirks. What the format cannot carry and would change the meaning is an
-// *llm.Error that names it; dropped names what is left out for being a
-// preference or in another wire format's words.
+// EncodeRequest writes the body of a request in the form of a provider with these quirks. It returns an *llm.Error that
+// names a field if the format cannot carry it and dropping it would change the meaning. Dropped names the other fields
+// that are left out: preferences, and fields of other wire formats.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
 	r = compose.Uncited(compose.Offered(Name, r), nil)
 	e := requestEncoder{Writer: compose.New(Name, r, q)}
@@ -27,18 +26,17 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 		switch {
 		case !e.Own:
 			e.DropExtra(f.Name)
-		case !strings.HasPrefix(f.Name, optionPrefix): // else it stands among the options
+		case !strings.HasPrefix(f.Name, optionPrefix): // otherwise it is among the options
 			e.Raw(f.Name, f.Value)
 		}
 	}
-	e.Raw("stream", strconv.AppendBool(nil, r.Stream)) // without it, it would be a stream
+	e.Raw("stream", strconv.AppendBool(nil, r.Stream)) // the default is a stream
 	return e.Close()
 }
 
 type requestEncoder struct {
 	compose.Writer
-	// names are those of the called functions by the id of the call: a result
-	// is told by the name here.
+	// names maps ids of calls to function names, because a result of this format refers to its call by name.
 	names map[string]string
 }
 
@@ -70,7 +68,7 @@ func (e *requestEncoder) options(r *llm.Request) {
 	e.Dst = append(e.Dst, '}')
 }
 
-// option writes an option's name and reports whether the provider takes it.
+// option writes an option's name and reports whether the provider accepts it.
 func (e *requestEncoder) option(name string) bool {
 	if !e.Takes(optionPrefix + name) {
 		return false
@@ -79,7 +77,7 @@ func (e *requestEncoder) option(name string) bool {
 	return true
 }
 
-// integer writes an option, where there is a value, and number likewise.
+// integer writes an option if it has a value; so does number.
 func (e *requestEncoder) integer(name string, n *int64) {
 	if n != nil && e.option(name) {
 		e.Dst = strconv.AppendInt(e.Dst, *n, 10)
@@ -98,8 +96,7 @@ func (e *requestEncoder) stop(list []string) {
 	}
 }
 
-// answer writes what the answer is to be like: its shape, the thinking before
-// it, how many there are.
+// answer writes the form of the answer, the thinking, and the number of answers.
 func (e *requestEncoder) answer(r *llm.Request) {
 	if f := r.Format; f != nil {
 		if f.Description != "" {
@@ -122,20 +119,18 @@ func (e *requestEncoder) answer(r *llm.Request) {
 		e.Drop("user")
 	}
 	if r.Choices != nil && *r.Choices > 1 {
-		e.Refuse("n", "Ollama gives one answer to a request. Ask for one, or ask several times.")
+		e.Refuse("n", "Ollama returns one answer per request. Set n to 1 or send several requests.")
 	}
 }
 
-// Above these many tokens of thinking an effort is the next higher one.
+// Upper limits of thinking budgets, in tokens, for an effort.
 const (
 	mediumBudget = 4096
 	highBudget   = 16384
 )
 
-// think writes whether to think and how much. A budget in tokens has no word
-// here and becomes the level nearest to it, as do the efforts beyond the
-// levels. The middle level is written as a plain true, which models that know
-// no levels take, too.
+// think writes whether the model thinks, and its level. A budget in tokens becomes the nearest level, as do efforts
+// beyond the levels. The middle level is written as true, which models without levels accept, too.
 func (e *requestEncoder) think(o *llm.ReasoningOptions) {
 	e.DropThinking(o)
 	effort := o.Effort
@@ -167,8 +162,7 @@ func (e *requestEncoder) think(o *llm.ReasoningOptions) {
 	}
 }
 
-// tools writes the functions that may be called. A choice among them has no
-// word here: that none may be called is said by leaving them out.
+// tools writes the functions. The format has no tool choice: a choice of none omits the tools.
 func (e *requestEncoder) tools(r *llm.Request) {
 	mode := llm.ToolsAuto
 	if r.ToolChoice != nil {
@@ -220,7 +214,7 @@ func (e *requestEncoder) tool(t *llm.Tool, i int) {
 		e.Dst = append(append(e.Dst, `,"parameters":`...), t.Parameters...)
 	case t.Parameters != nil:
 		e.Dst = appendParameters(append(e.Dst, `,"parameters":`...), t.Parameters)
-	case !e.Own: // required here
+	case !e.Own: // required in this format
 		e.Dst = append(e.Dst, `,"parameters":{"type":"object","properties":{}}`...)
 	}
 	e.InnerExtras(t.Extra, "tool fields of another API")

@@ -17,8 +17,8 @@ func (e *requestEncoder) messages(list []llm.Message) {
 	e.Dst = append(e.Dst, ']')
 }
 
-// message writes one turn. Each tool's result is a message of its own here,
-// ahead of what else the turn holds.
+// message writes one message of the tree. Each tool result becomes a message of its own, ahead of the message's other
+// parts.
 func (e *requestEncoder) message(m *llm.Message, param string) {
 	if m.Name != "" {
 		e.Drop("name")
@@ -37,7 +37,7 @@ func (e *requestEncoder) message(m *llm.Message, param string) {
 	before := len(e.Dst)
 	e.open(m.Role)
 	if !e.parts(m.Parts, m.Role, param) && len(m.Parts) > 0 && m.Role == llm.RoleAssistant && !e.Own {
-		e.Dst = e.Dst[:before] // nothing is left of the turn
+		e.Dst = e.Dst[:before] // no part of the message is left
 		return
 	}
 	e.close(m)
@@ -49,14 +49,13 @@ func (e *requestEncoder) open(role llm.Role) {
 	e.Dst = rawjson.AppendString(e.Dst, string(role))
 }
 
-// close ends a message, after its members in this format's words.
+// close ends a message, after its extra members of this format.
 func (e *requestEncoder) close(m *llm.Message) {
 	e.InnerExtras(m.Extra, "message fields of another API")
 	e.Dst = append(e.Dst, '}')
 }
 
-// result writes what a tool gave back. The function's name is what tells the
-// model which call it answers.
+// result writes the result of a tool. The function's name shows the model the call that it answers.
 func (e *requestEncoder) result(r *llm.ToolResult, m *llm.Message, param string) {
 	e.open(llm.RoleTool)
 	name := r.Name
@@ -83,9 +82,9 @@ func (e *requestEncoder) result(r *llm.ToolResult, m *llm.Message, param string)
 	}
 }
 
-// parts writes the members of a message that its parts fill: one text, one
-// thought, the images, the calls. Texts of one message are joined, an
-// assistant's as they are, for it may have broken off anywhere. It reports false where they say nothing.
+// parts writes the members of a message from its parts: one text, one thinking, the images, the calls. It joins the
+// texts of a message, an assistant's without separators, because they may have broken off anywhere. It reports false if
+// nothing was written.
 func (e *requestEncoder) parts(parts []llm.Part, role llm.Role, param string) bool {
 	var words, thinking []byte
 	var images []*llm.Media
@@ -109,7 +108,7 @@ func (e *requestEncoder) parts(parts []llm.Part, role llm.Role, param string) bo
 			}
 		case llm.PartToolCall:
 			calls = append(calls, p.Call)
-		case llm.PartToolResult: // a message of its own
+		case llm.PartToolResult: // a separate message
 		default:
 			e.Refuse(param+".content["+strconv.Itoa(p.Index(i))+"]", refusalOf(p.Kind))
 		}
@@ -123,7 +122,7 @@ func (e *requestEncoder) parts(parts []llm.Part, role llm.Role, param string) bo
 	return len(words)+len(thinking)+len(images)+len(calls) > 0
 }
 
-// dropMarks names what is left out beside a part in another format's words.
+// dropMarks notes the dropped fields of a part of another format.
 func (e *requestEncoder) dropMarks(p *llm.Part) {
 	if p.CacheControl != nil {
 		e.Drop("cache_control")
@@ -136,21 +135,21 @@ func (e *requestEncoder) dropMarks(p *llm.Part) {
 	}
 }
 
-// refusalOf says what is not taken, and what would be.
+// refusalOf returns the refusal of a kind of part.
 func refusalOf(kind llm.PartKind) string {
 	switch kind {
 	case llm.PartAudio:
-		return "Ollama takes no audio in a chat: send text or images."
+		return "Ollama accepts no audio in a chat. Send text or images."
 	case llm.PartDocument:
-		return "Ollama takes no files in a chat: send the document's text."
+		return "Ollama accepts no files in a chat. Send the document's text."
 	}
-	return "Ollama has no such content: send text or images."
+	return "Ollama does not support this content. Send text or images."
 }
 
-// takesImage refuses an image that is not there itself: Ollama fetches none.
+// takesImage refuses an image that is not inline, because Ollama does not fetch images.
 func (e *requestEncoder) takesImage(m *llm.Media, param string) bool {
 	if m == nil || m.Data == "" {
-		e.Refuse(param, "Ollama takes images inline alone, as base64 in a data URL: it fetches no address.")
+		e.Refuse(param, "Ollama does not fetch images by URL. Send the image inline, as base64 in a data URL.")
 		return false
 	}
 	if m.Detail != "" {
@@ -199,7 +198,7 @@ func (e *requestEncoder) calls(list []*llm.ToolCall) {
 	e.Dst = append(e.Dst, ']')
 }
 
-// callID returns the id of a call where the provider gave it: many versions of Ollama give none.
+// callID returns the id of a call if the provider assigned it: many versions of Ollama assign none.
 func (e *requestEncoder) callID(id string) string {
 	if !e.Own && callid.IsMadeUp(id) {
 		return ""
@@ -207,19 +206,18 @@ func (e *requestEncoder) callID(id string) string {
 	return id
 }
 
-// maxArgumentDepth leaves room for what the arguments stand in.
+// maxArgumentDepth leaves levels for the objects around the arguments.
 const maxArgumentDepth = maxDepth - 10
 
-// isObject reports whether arguments are what the format takes. None at all are
-// an empty object.
+// isObject reports whether the format accepts the arguments. Missing ones are an empty object.
 func isObject(arguments string) bool {
 	return arguments == "" ||
 		rawjson.Validate([]byte(arguments), maxArgumentDepth) == nil &&
 			rawjson.KindOf([]byte(arguments)) == rawjson.Object
 }
 
-// appendCall writes a tool call. Arguments that are no object, which a model
-// may well write, go into a string, so that nobody takes them for any.
+// appendCall writes a tool call. Arguments that are not an object, as models sometimes write, become a string in an
+// object, so that they cannot be mistaken for real ones.
 func appendCall(dst []byte, c *llm.ToolCall, index int, own bool) []byte {
 	dst = append(dst, '{')
 	if c.ID != "" {
@@ -244,8 +242,8 @@ func appendCall(dst []byte, c *llm.ToolCall, index int, own bool) []byte {
 	return append(dst, '}')
 }
 
-// appendOneLine appends JSON text without its line breaks, all of which stand
-// between its tokens: a line is an event here.
+// appendOneLine appends JSON text without its line breaks, all of which are between tokens, because a line of this
+// format is an event.
 func appendOneLine(dst []byte, text string) []byte {
 	for i := range len(text) {
 		if c := text[i]; c != '\n' && c != '\r' {

@@ -6,13 +6,11 @@ import (
 	"weir/internal/rawjson"
 )
 
-// EncodeError appends the body of an error reply to dst. A message is all that
-// it has, and so names the parameter at fault; the X-Request-Id header carries the
-// request id.
+// EncodeError appends the body of an error reply to dst. It only has a message, which names the parameter at fault; the
+// X-Request-Id header has the request id.
 func EncodeError(dst []byte, e *llm.Error, _ string) []byte {
 	return append(rawjson.AppendString(append(dst, `{"error":`...), e.Placed()), '}')
 }
 
-// DecodeError reads the provider's explanation from an error body: text under
-// "error", or what a proxy before it says in its own way.
+// DecodeError reads the provider's explanation from an error body: text under "error", or a proxy's own form.
 func DecodeError(body []byte) llm.ProviderError { return explain.Body(body) }

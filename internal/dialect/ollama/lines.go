@@ -8,34 +8,33 @@ import (
 	"weir/internal/sse"
 )
 
-// errTooLong says that a line is longer than the reader's bound.
+// errTooLong reports a line that exceeds the reader's bound.
 var errTooLong = errors.New("ollama: a line of the stream is longer than the bound")
 
 const (
 	firstBuffer   = 4 << 10
-	maxEmptyReads = 100 // reads without a byte in a row before the source is given up
+	maxEmptyReads = 100 // consecutive reads without a byte before the reader gives up
 	byteOrderMark = "\xef\xbb\xbf"
 )
 
-// Reader splits a stream into lines, each of which is an event without a name
-// (https://docs.ollama.com/api/streaming). Blank lines are passed over.
+// Reader splits a stream into lines, each of which is an event without a name (https://docs.ollama.com/api/streaming).
+// It skips blank lines.
 type Reader struct {
 	src   io.Reader
 	max   int
 	buf   []byte
-	start int // where the unread part of buf begins
-	end   int // and ends
-	seen  int // up to where that part holds no line end
+	start int // start of the unread part of buf
+	end   int // end of that part
+	seen  int // end of the searched bytes without a line end
 	err   error
-	begun bool // a byte-order mark counts only before anything else
+	begun bool // a byte-order mark only counts before all other bytes
 }
 
-// NewReader reads lines of at most max bytes each, the line end included.
+// NewReader returns a reader of lines of at most max bytes each, including the line end.
 func NewReader(src io.Reader, max int) *Reader { return &Reader{src: src, max: max} }
 
-// Next is the next line that is not blank. At the end of the stream it returns
-// io.EOF; what stands behind the last line end counts if it may be a whole
-// object.
+// Next returns the next line that is not blank. At the end of the stream it returns io.EOF; bytes after the last line
+// end count if they may be a whole object.
 func (r *Reader) Next() (sse.Event, error) {
 	for {
 		if end := r.lineEnd(); end > 0 {
@@ -53,7 +52,7 @@ func (r *Reader) Next() (sse.Event, error) {
 	}
 }
 
-// Buffered reports whether another whole line is there without reading on.
+// Buffered reports whether another whole line is in the buffer.
 func (r *Reader) Buffered() bool {
 	for {
 		end := r.lineEnd()
@@ -67,11 +66,11 @@ func (r *Reader) Buffered() bool {
 	}
 }
 
-// Rest is what was read behind the last line that was given.
+// Rest returns the bytes that were read after the last returned line.
 func (r *Reader) Rest() []byte { return r.buf[r.start:r.end] }
 
-// lineEnd is the offset behind the next line end, or 0. It looks at every byte
-// once, however small the pieces in which a stream comes.
+// lineEnd returns the offset after the next line end, or 0. It searches every byte once, however small the pieces of a
+// stream are.
 func (r *Reader) lineEnd() int {
 	from := max(r.seen, r.start)
 	if i := bytes.IndexByte(r.buf[from:r.end], '\n'); i >= 0 {
@@ -81,7 +80,7 @@ func (r *Reader) lineEnd() int {
 	return 0
 }
 
-// take is the line that ends there, unless it is blank.
+// take returns the line that ends there, unless it is blank.
 func (r *Reader) take(end int) (ev sse.Event, ok bool) {
 	ev.Raw = r.buf[r.start:end]
 	ev.Data = ev.Raw
@@ -94,7 +93,7 @@ func (r *Reader) take(end int) (ev sse.Event, ok bool) {
 	return ev, len(ev.Data) > 0
 }
 
-// last is what stands behind the last line end, then the end itself.
+// last returns the bytes after the last line end, then the error at the end.
 func (r *Reader) last() (sse.Event, error) {
 	rest := bytes.TrimSpace(r.buf[r.start:r.end])
 	if errors.Is(r.err, io.EOF) && len(rest) > 0 && rest[len(rest)-1] == '}' {
@@ -104,7 +103,7 @@ func (r *Reader) last() (sse.Event, error) {
 	return sse.Event{}, r.err
 }
 
-// fill reads more of the stream, moving or growing the buffer within the bound.
+// fill reads more of the stream, and moves or grows the buffer within the bound.
 func (r *Reader) fill() error {
 	if r.end == len(r.buf) || r.start == r.end || sse.IsOversized(len(r.buf), r.end-r.start) {
 		r.discard()
@@ -128,15 +127,14 @@ func (r *Reader) fill() error {
 	return io.ErrNoProgress
 }
 
-// discard drops what was read.
+// discard removes the bytes that were read.
 func (r *Reader) discard() {
 	r.seen = max(r.seen-r.start, 0)
 	r.buf, r.end = sse.MoveToFront(r.buf, r.start, r.end)
 	r.start = 0
 }
 
-// AppendLine writes one event: its data, which holds no line break, as a line.
-// Events have no names here.
+// AppendLine writes one event: its data, without line breaks, as a line. Events of this format have no names.
 func AppendLine(dst []byte, _ string, data []byte) []byte {
 	return append(append(dst, data...), '\n')
 }

@@ -9,15 +9,15 @@ import (
 	"weir/internal/rawjson"
 )
 
-// message is a message with its members by place.
+// message holds the members of a message.
 type message struct {
 	role, content, thinking, images []byte
 	toolCalls, toolName, callID     []byte
 	extra                           []llm.Field
 }
 
-// readMessage takes a message apart. Members that are null count as absent;
-// unknown ones are kept only on request.
+// readMessage splits a message into its members. Members that are null count as absent; unknown ones are stored if
+// keepExtra is set.
 func readMessage(v []byte, keepExtra bool) (m message) {
 	for f := range rawjson.Members(v) {
 		if !rawjson.Present(f.Value) {
@@ -52,15 +52,14 @@ func (m *message) place(key []byte) *[]byte {
 	return nil
 }
 
-// openCall is a tool call that no result has answered yet.
+// openCall is a tool call without a result so far.
 type openCall struct{ id, name string }
 
 // maxOpen bounds the calls that wait for their results at one time.
 const maxOpen = 1024
 
-// messageDecoder decodes the messages of one request. Calls and results need no
-// ids here, so that those without get one: a call by its position among all
-// calls of the conversation, a result that of the first open call of its name.
+// messageDecoder decodes the messages of one request. The format does not require ids of calls and results, so missing
+// ones are assigned: a call's by its position in the conversation, a result's by the first open call of its name.
 type messageDecoder struct {
 	calls int
 	open  []openCall
@@ -90,7 +89,7 @@ func (d *messageDecoder) decode(m message, param string) (out llm.Message, err e
 	return out, nil
 }
 
-// parts are thinking, words, images and calls, in this order.
+// parts returns thinking, text, images and calls, in this order.
 func (d *messageDecoder) parts(m message, param string) (parts []llm.Part, err error) {
 	if s := rawjson.Text(m.thinking); s != "" {
 		parts = append(parts, llm.Part{Kind: llm.PartReasoning, Text: s, Maker: Name})
@@ -115,8 +114,8 @@ func (d *messageDecoder) parts(m message, param string) (parts []llm.Part, err e
 	return parts, nil
 }
 
-// imageType tells an image's media type by how its base64 begins, for vendors
-// who want it said; empty for none of the usual ones.
+// imageType recognizes an image's media type by the start of its base64 data, because other vendors require it; empty
+// for an unknown one.
 func imageType(data string) string {
 	for _, t := range [...]struct{ begins, mime string }{
 		{"iVBORw0KGgo", "image/png"}, {"/9j/", "image/jpeg"}, {"R0lGOD", "image/gif"}, {"UklGR", "image/webp"},
@@ -140,8 +139,8 @@ func (d *messageDecoder) call(v []byte) *llm.ToolCall {
 	return c
 }
 
-// answered is the id of the call that a result answers: the one it names, else
-// that of the first open call of that name, else of any.
+// answered returns the id of the call that a result answers: the given one, or that of the first open call of that
+// name, or of any.
 func (d *messageDecoder) answered(id, name string) string {
 	at := -1
 	for i, c := range d.open {
@@ -164,8 +163,8 @@ func (d *messageDecoder) answer(at int, id string) string {
 	return id
 }
 
-// readCall reads a tool call. Its arguments are an object here, and text in the
-// tree. Its index says only where it stands.
+// readCall reads a tool call. Its arguments are an object in this format, and text in the tree. Its index is only its
+// position.
 func readCall(v []byte) *llm.ToolCall {
 	c := &llm.ToolCall{}
 	for m := range rawjson.Members(v) {

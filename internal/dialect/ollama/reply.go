@@ -13,9 +13,8 @@ import (
 
 var errNoMessage = errors.New("ollama: the reply has no message")
 
-// DecodeReply reads a whole answer. An *llm.Error is one that the provider
-// reported in place of it; any other error says that this is not the protocol.
-// Raw JSON in the reply, such as the durations, shares memory with body.
+// DecodeReply reads a whole answer. It returns an *llm.Error if the provider reported an error; any other error means
+// that the reply violates the protocol. Raw JSON in the reply, such as the durations, shares memory with body.
 func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	if err := rawjson.Validate(body, maxDepth); err != nil {
 		return nil, fmt.Errorf("ollama: the reply is not JSON: %w", err)
@@ -25,7 +24,7 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	r.Model, r.Created = rawjson.Text(a.model), a.created()
 	r.Usage, r.Most, r.Reported = a.usage.classes()
 	if rawjson.Present(a.failure) {
-		if rawjson.KindOf(a.message) == rawjson.Object { // beside it
+		if rawjson.KindOf(a.message) == rawjson.Object { // next to it
 			r.Choices = []llm.Choice{{Message: decodeAnswer(a.message)}}
 		}
 		return r, explain.Reported(body)
@@ -40,12 +39,12 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	if a.done {
 		c.Finish = finishOf(rawjson.Text(a.reason))
 	}
-	c.Finish = parse.Finish(c.Finish, c.Message.Parts) // there is no word for calls here
+	c.Finish = parse.Finish(c.Finish, c.Message.Parts) // the format has no reason for calls
 	r.Choices = []llm.Choice{c}
 	return r, nil
 }
 
-// answer is an answer, or a piece of one, by place.
+// answer holds the members of an answer, or of a piece of one.
 type answer struct {
 	model, createdAt, message []byte
 	reason, failure, logprobs []byte
@@ -53,8 +52,7 @@ type answer struct {
 	usage                     usage
 }
 
-// readAnswer takes an answer apart. Members that nobody modelled are kept in
-// extra, where that is not nil.
+// readAnswer splits an answer into its members. It stores unmodelled ones in extra, unless that is nil.
 func readAnswer(data []byte, extra *[]llm.Field) (a answer) {
 	for m := range rawjson.Members(data) {
 		switch string(m.Key()) {
@@ -83,17 +81,16 @@ func readAnswer(data []byte, extra *[]llm.Field) (a answer) {
 	return a
 }
 
-// created is the time of the answer in Unix seconds; 0 for none.
+// created returns the time of the answer in Unix seconds; 0 for none.
 func (a *answer) created() int64 {
 	t, err := time.Parse(time.RFC3339Nano, rawjson.Text(a.createdAt))
 	if err != nil {
 		return 0
 	}
-	return max(t.Unix(), 0) // a Go zero time is long before it
+	return max(t.Unix(), 0) // a zero time in Go is long before it
 }
 
-// decodeAnswer decodes the message of a reply. A call without an id gets one by
-// its position.
+// decodeAnswer decodes the message of a reply. A call without an id gets one by its position.
 func decodeAnswer(v []byte) llm.Message {
 	m := readMessage(v, true)
 	out := llm.Message{Role: llm.RoleAssistant, Extra: m.extra}
@@ -121,9 +118,8 @@ func decodeAnswer(v []byte) llm.Message {
 	return out
 }
 
-// finishOf maps Ollama's words, and those that its encoder here has for what
-// Ollama has none. One that nobody listed, or none, is taken for a normal end,
-// since the answer says beside it that it is done.
+// finishOf maps Ollama's finish reasons, and those that this encoder adds. An unlisted or missing one counts as a
+// normal end, because the answer also reports that it is done.
 func finishOf(word string) llm.FinishReason {
 	switch word {
 	case "length":
@@ -137,7 +133,7 @@ func finishOf(word string) llm.FinishReason {
 	return llm.FinishStop // stop; load and unload, which answer a request without messages
 }
 
-// finishWord is the reason as it is written. A tool call is a normal end.
+// finishWord returns the reason as written. A tool call is a normal end.
 func finishWord(f llm.FinishReason) string {
 	switch f {
 	case llm.FinishLength, llm.FinishContentFilter, llm.FinishError:
@@ -146,7 +142,7 @@ func finishWord(f llm.FinishReason) string {
 	return "stop"
 }
 
-// EncodeReply appends a whole answer to dst. It has room for one choice.
+// EncodeReply appends a whole answer to dst. It has one choice.
 func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	r = r.For(Name)
 	var c llm.Choice
@@ -165,15 +161,14 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	return append(appendFields(dst, r.Extra), '}')
 }
 
-// appendOpening writes what every object of an answer begins with.
+// appendOpening writes the beginning of every object of an answer.
 func appendOpening(dst []byte, model string, created int64) []byte {
 	dst = rawjson.AppendString(append(dst, `{"model":`...), model)
 	dst = time.Unix(created, 0).UTC().AppendFormat(append(dst, `,"created_at":"`...), time.RFC3339Nano)
 	return append(dst, '"')
 }
 
-// written are the members that an encoded object has already, and that an extra
-// one must not double.
+// written lists the members that an encoded object has already, so that extras do not repeat them.
 var written = rawjson.Names{
 	"model", "created_at", "message", "done", "done_reason", "logprobs",
 	"prompt_eval_count", "prompt_eval_cached_count", "eval_count",
@@ -191,8 +186,7 @@ func appendFields(dst []byte, extra []llm.Field) []byte {
 	return dst
 }
 
-// appendAnswer writes an assistant's message. What this format has no word for,
-// such as a refusal, is content.
+// appendAnswer writes an assistant's message. Parts that the format cannot express, such as a refusal, become content.
 func appendAnswer(dst []byte, m *llm.Message) []byte {
 	var content, thinking []byte
 	var images, calls []byte
@@ -223,8 +217,7 @@ func appendAnswer(dst []byte, m *llm.Message) []byte {
 	return append(appendFields(dst, m.Extra), '}')
 }
 
-// appendList writes elements, each with a comma before it, as an array; nothing
-// for none.
+// appendList writes elements, each with a comma before it, as an array; nothing for none.
 func appendList(dst []byte, name string, elements []byte) []byte {
 	if len(elements) == 0 {
 		return dst

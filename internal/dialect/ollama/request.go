@@ -9,9 +9,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// DecodeRequest builds the tree of a body that passed Scan. What nobody
-// modelled goes to the Extra fields, an option under its name behind
-// "options."; raw JSON shares memory with body. Errors are *llm.Error.
+// DecodeRequest builds the tree of a body that passed Scan. Unmodelled fields go to the Extra fields, options with the
+// prefix "options."; raw JSON shares memory with body. Errors are *llm.Error.
 func DecodeRequest(body []byte) (*llm.Request, error) {
 	r := &llm.Request{ExtraOf: Name, Stream: true}
 	for m := range rawjson.Members(body) {
@@ -34,7 +33,7 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 	return r, nil
 }
 
-// decodeField reads one member and reports whether it has a place in the tree.
+// decodeField reads one member and reports whether the tree models it.
 func decodeField(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	switch string(m.Key()) {
 	case "model":
@@ -74,14 +73,14 @@ func decodeOptions(r *llm.Request, v []byte) error {
 	return nil
 }
 
-// decodeOption reads one of the options that other vendors have, too:
+// decodeOption reads an option that other vendors have, too:
 // https://docs.ollama.com/modelfile#valid-parameters-and-values.
 func decodeOption(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	switch string(m.Key()) {
 	case outputCap:
 		n, err := integer(m)
 		if err != nil || *n < 1 {
-			return false, err // without a limit, in one of two ways
+			return false, err // without a limit, in one of two forms
 		}
 		r.MaxOutput = n
 	case "temperature":
@@ -129,8 +128,7 @@ func stops(v []byte) ([]string, error) {
 	return parse.Strings(v, param)
 }
 
-// decodeFormat reads "json" or a schema. An empty string, which the official
-// clients send, is none.
+// decodeFormat reads "json" or a schema. An empty string, which the official clients send, means no format.
 func decodeFormat(v []byte) (*llm.Format, error) {
 	word, isWord := rawjson.AsString(v)
 	switch {
@@ -144,8 +142,7 @@ func decodeFormat(v []byte) (*llm.Format, error) {
 	return nil, llm.Invalid("format", `The format must be "json" or a JSON Schema.`)
 }
 
-// The levels of thinking. One that is only switched on is the middle one:
-// what it is for a model that knows levels.
+// The levels of thinking. Thinking that is only switched on counts as the middle level, as models with levels treat it.
 const (
 	effortNone   = "none"
 	effortLow    = "low"
@@ -154,7 +151,7 @@ const (
 	effortMax    = "max"
 )
 
-// decodeThink is nil for what nobody modelled.
+// decodeThink reads the thinking option. It returns nil for an unknown value.
 func decodeThink(v []byte) *llm.ReasoningOptions {
 	if on, ok := rawjson.AsBool(v); ok {
 		if on {

@@ -8,8 +8,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// fields are the members of a request that are acted on, or decide its price;
-// optionFields those of its options.
+// fields are the members of a request that the gateway reads or that decide its price; optionFields are those of its
+// options.
 var (
 	fields       = rawjson.Names{"model", "messages", "stream", optionsMember, "tools", "format", "think"}
 	optionFields = rawjson.Names{
@@ -17,9 +17,8 @@ var (
 	}
 )
 
-// Scan validates the body as strict JSON and reads its head. A request is for a
-// stream unless it says otherwise, and every stream ends with its usage. Errors
-// are *llm.Error.
+// Scan validates the body as strict JSON and reads its head. The default is a stream, and every stream ends with its
+// usage. Errors are *llm.Error.
 func Scan(body []byte, _ *http.Request) (llm.Head, error) {
 	h, err := parse.Body(body, parse.Complaint, "with a model and messages")
 	if err != nil {
@@ -49,8 +48,8 @@ func scanMember(h *llm.Head, m rawjson.Member) (err error) {
 	return err
 }
 
-// scanOptions reads the output cap, 0 for none. A negative one is none:
-// -1 is without a limit, -2 up to the end of the context.
+// scanOptions reads the output cap, 0 for none. A negative cap means none: -1 no limit, -2 up to the end of the
+// context.
 func scanOptions(v []byte) (limit int64, err error) {
 	if rawjson.KindOf(v) != rawjson.Object {
 		return 0, llm.Invalid(optionsMember, `The options must be an object such as {"temperature": 0}.`)

@@ -2,8 +2,8 @@ package ollama
 
 import "weir/internal/rawjson"
 
-// appendParameters appends the schema of a tool's arguments, without the schemas that are true or false where Ollama
-// reads an object alone: each property, and each alternative of one (api.ToolProperty of github.com/ollama/ollama
+// appendParameters appends the schema of a tool's arguments without schemas that are true or false at places where
+// Ollama only reads objects: each property, and each alternative of one (api.ToolProperty of github.com/ollama/ollama
 // v0.17.4 and of 2026-08-21).
 func appendParameters(dst, schema []byte) []byte {
 	b := booleans{schema: schema}
@@ -17,7 +17,7 @@ type booleans struct {
 	edits  []rawjson.Edit
 }
 
-// within looks at what a schema holds.
+// within searches the members of a schema.
 func (b *booleans) within(schema []byte) {
 	if rawjson.KindOf(schema) != rawjson.Object {
 		return

@@ -7,10 +7,9 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Splice appends to dst a body of this format with the provider's model name
-// and, among its options, an output cap where one is to be put in and the client
-// gave none. Every other byte stays, but for top-level fields that the provider calls by another name
-// or refuses.
+// Splice appends to dst a body of this format with the provider's model name and, among its options, an output cap if s
+// sets one and the client sent none. All other bytes stay, except top-level fields that the provider names otherwise or
+// refuses.
 func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	if q != nil && (len(q.Rename) > 0 || len(q.Drop) > 0) {
 		body = rawjson.Rewrite(body, q.NameOf)
@@ -23,8 +22,7 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	return rawjson.Splice(dst, body, limit(body, s.MaxOutput))
 }
 
-// limit is the edit that puts the output cap into the options, which may be
-// absent or null.
+// limit returns the edit that sets the output cap in the options, which may be absent or null.
 func limit(body []byte, n int64) rawjson.Edit {
 	value := strconv.AppendInt(nil, n, 10)
 	for m := range rawjson.Members(body) {

@@ -14,21 +14,20 @@ import (
 
 var errNotObject = errors.New("ollama: a line of the stream is not an object")
 
-// maxCalls bounds the tool calls that a stream may open; more are passed over.
+// maxCalls bounds the tool calls of a stream; further ones are ignored.
 const maxCalls = 1024
 
-// Decoder reads one stream of answer pieces. The last one says that it is done.
+// Decoder reads one stream of answer pieces. The last one has done set.
 type Decoder struct {
 	started bool
 	calls   int
 }
 
-// NewDecoder decodes one streamed answer.
+// NewDecoder returns a decoder of one stream.
 func NewDecoder(*llm.Quirks) *Decoder { return &Decoder{} }
 
-// Decode appends the events of one line to dst. A *llm.Error is an error that
-// the provider reported in the stream; any other error is a line that is not
-// the protocol.
+// Decode appends the events of one line to dst. It returns an *llm.Error if the provider reported an error in the
+// stream; any other error means that the line violates the protocol.
 func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) {
 	data := bytes.TrimSpace(frame.Data)
 	if len(data) == 0 {
@@ -82,7 +81,7 @@ func (d *Decoder) message(dst []llm.Event, v []byte) []llm.Event {
 	return dst
 }
 
-// call appends a tool call, which comes whole.
+// call appends a tool call, which arrives whole.
 func (d *Decoder) call(dst []llm.Event, c *llm.ToolCall) []llm.Event {
 	if c.ID == "" {
 		c.ID, c.MadeUp = parse.CallID(d.calls), true
@@ -96,7 +95,7 @@ func (d *Decoder) call(dst []llm.Event, c *llm.ToolCall) []llm.Event {
 	return append(dst, llm.Event{Kind: llm.EventToolCall, Text: c.Arguments, Tool: llm.ToolDelta{Index: tool.Index}})
 }
 
-// count appends the usage, which belongs into the last line.
+// count appends the usage, which is in the last line.
 func count(dst []llm.Event, a *answer) []llm.Event {
 	if usage, most, ok := a.usage.classes(); ok {
 		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: usage, Partial: !a.done})
@@ -106,8 +105,7 @@ func count(dst []llm.Event, a *answer) []llm.Event {
 	return dst
 }
 
-// end appends the usage and the finish reason, which is the end of the stream:
-// the format has no marker behind it.
+// end appends the usage and the finish reason, which ends the stream: the format has no end marker.
 func (d *Decoder) end(dst []llm.Event, a *answer) []llm.Event {
 	dst = count(dst, a)
 	reason := finishOf(rawjson.Text(a.reason))
@@ -117,5 +115,5 @@ func (d *Decoder) end(dst []llm.Event, a *answer) []llm.Event {
 	return append(dst, llm.Event{Kind: llm.EventFinish, Finish: reason})
 }
 
-// Idle reports whether a line has no piece of the answer: it is an error alone.
+// Idle reports whether a line has no piece of the answer, such as one with only an error.
 func Idle(frame sse.Event) bool { return !rawjson.Present(rawjson.Get(frame.Data, "message")) }

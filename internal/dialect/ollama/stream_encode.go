@@ -6,14 +6,13 @@ import (
 	"weir/internal/rawjson"
 )
 
-// maxArguments bounds, in bytes, the arguments of all calls of an answer, which
-// are kept until they are whole. What is longer is cut, so that it is no
-// object, and goes out as a string that says so.
+// maxArguments bounds, in bytes, the arguments of all calls of an answer, which are stored until they are complete.
+// Longer ones are cut, so that they are not an object, and are written as a string.
 const maxArguments = 8 << 20
 
-// Encoder writes one stream of answer pieces, a line each.
+// Encoder writes one stream of answer pieces, one in each line.
 type Encoder struct {
-	opening []byte // what every line begins with
+	opening []byte // beginning of every line
 	calls   []keptCall
 	kept    int // bytes of the calls
 }
@@ -23,17 +22,16 @@ type keptCall struct {
 	arguments []byte
 }
 
-// NewEncoder encodes one streamed answer.
+// NewEncoder returns an encoder of one stream.
 func NewEncoder(m llm.Meta) *Encoder {
 	return &Encoder{opening: appendOpening(make([]byte, 0, 128), m.Model, m.Created)}
 }
 
-// Size is how many bytes of calls are kept.
+// Size returns the stored bytes of calls.
 func (e *Encoder) Size() int { return e.kept }
 
-// Append writes a piece of the answer. Tool calls are kept for its end: their
-// arguments are an object here, which has no pieces. What is not thinking, such
-// as a refusal, is content, and there is room for one choice.
+// Append writes a piece of the answer. It stores tool calls until the end, because their arguments are an object in
+// this format. Refusals become content, and the format has one choice.
 func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	if ev.Choice != 0 {
 		return dst
@@ -81,8 +79,7 @@ func (e *Encoder) keep(ev *llm.Event) {
 	e.kept += n
 }
 
-// Finish writes the tool calls, then the last line with the finish reason and
-// the usage. The format has no end marker.
+// Finish writes the tool calls, then the last line with the finish reason and the usage. The format has no end marker.
 func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 	var reason llm.FinishReason
 	if len(f.Finish) > 0 {

@@ -7,16 +7,15 @@ import (
 	"weir/internal/rawjson"
 )
 
-// usage gathers the counts of an answer, which stand beside its message
-// (https://docs.ollama.com/api/usage).
+// usage holds the counts of an answer, which are next to its message (https://docs.ollama.com/api/usage).
 type usage struct {
 	parse.Counter
 	prompt, cached, output int64
-	told                   bool // how many tokens the prompt has
-	found                  bool // some count is there
+	told                   bool // the prompt count is present
+	found                  bool // some count is present
 }
 
-// read takes a member of the answer and reports whether it is a count.
+// read reads a member of the answer and reports whether it is a count.
 func (u *usage) read(m rawjson.Member) bool {
 	switch string(m.Key()) {
 	case "prompt_eval_count":
@@ -32,13 +31,11 @@ func (u *usage) read(m rawjson.Member) bool {
 	return true
 }
 
-// classes are the counts by class. They count as reported only with that of the
-// prompt: servers of 2024 left it out where the prompt was in their cache
-// (https://github.com/ollama/ollama/pull/5371), and a count that is left out is
-// not zero. Without eval_count, on the other hand, nothing was generated: a
-// zero is never written. What newer servers read from their cache
-// (prompt_eval_cached_count) is a part of prompt_eval_count. Thinking is a part
-// of eval_count, and how much of it nobody tells.
+// classes returns the counts by class. They count as reported only with the prompt count: servers of 2024 omitted it if
+// the prompt was in their cache (https://github.com/ollama/ollama/pull/5371), and an omitted count is not zero. Without
+// eval_count, in contrast, nothing was generated, because servers omit a zero. Tokens that newer servers read from
+// their cache (prompt_eval_cached_count) are a part of prompt_eval_count. Thinking is a part of eval_count, and its
+// amount is not reported.
 func (u *usage) classes() (all llm.Usage, most *llm.Usage, ok bool) {
 	if !u.told || u.Wild {
 		apart := llm.Usage{llm.Input: u.prompt, llm.CacheRead: u.cached, llm.Output: u.output}
@@ -48,8 +45,7 @@ func (u *usage) classes() (all llm.Usage, most *llm.Usage, ok bool) {
 	return llm.Usage{llm.Input: u.prompt - cached, llm.CacheRead: cached, llm.Output: u.output}, nil, true
 }
 
-// appendUsage writes the counts as further members of an answer, and the cost
-// in US dollars where there is one.
+// appendUsage writes the counts as further members of an answer, and the cost in US dollars if it is known.
 func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 	dst = rawjson.AppendCount(dst, `,"prompt_eval_count":`, u.InputTokens())
 	if n := u[llm.CacheRead] + u[llm.CacheReadAudio]; n > 0 {
@@ -62,7 +58,7 @@ func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 	return dst
 }
 
-// HasUsage reports whether there are counts that Stamp adds the cost to.
+// HasUsage reports whether data has counts that Stamp can add the cost to.
 func HasUsage(data []byte) bool {
 	var u usage
 	for m := range rawjson.Members(data) {
@@ -73,12 +69,11 @@ func HasUsage(data []byte) bool {
 	return false
 }
 
-// Stamp appends to dst an answer, or the last object of a stream, with the cost
-// and, after more than one attempt, what was tried, behind its last member.
-// Without counts the bytes stay as they are.
+// Stamp appends to dst an answer, or the last object of a stream, with the cost and, after more than one attempt, the
+// list of attempts, after its last member. Without counts the bytes stay unchanged.
 func Stamp(dst, data []byte, f *llm.Final) []byte {
 	var u usage
-	var last int // behind the last member
+	var last int // end of the last member
 	counts := false
 	beside := false // the provider has a cost of its own
 	for m := range rawjson.Members(data) {

@@ -112,7 +112,7 @@ func AppendTools(tools []llm.Tool, v []byte, name string, decode func(v []byte, 
 // Named returns the function if it has a name. The error's parameter begins with path.
 func Named(function llm.Tool, path string) (llm.Tool, error) {
 	if function.Name == "" {
-		return function, llm.Invalid(path+".name", "A function needs a name, a non-empty string.")
+		return function, llm.Invalid(path+".name", "The function has no name. Set name to a non-empty string.")
 	}
 	return function, nil
 }
