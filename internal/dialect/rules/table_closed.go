@@ -8,7 +8,7 @@ const (
 	mistralSource = "https://github.com/mistralai/platform-docs-public/blob/222f4ba9114f84ce9f2d718b9a12fbac1e527f4b/public/openapi.yaml"
 	groqSource    = "https://github.com/groq/groq-typescript/blob/v1.6.0/src/resources/chat/completions.ts"
 
-	openRouterSource = "https://openrouter.ai/docs/client-sdks/typescript/models/chatrequest.md"
+	openRouterSource = "https://github.com/OpenRouterTeam/typescript-sdk"
 	cerebrasSource   = "https://github.com/Cerebras/cerebras-cloud-sdk-node/blob/v1.91.0/src/resources/chat/completions.ts"
 )
 
