@@ -47,7 +47,7 @@ type triedView struct {
 	TookMS int64     `json:"took_ms"`
 	Status *int      `json:"status"`
 	Error  *string   `json:"error"`
-	Answer string    `json:"answer"` // start of the answer, at most 4 KiB
+	Answer string    `json:"answer"` // start of the answer, at most 512 bytes; empty for tries before the last three
 }
 
 func viewDelivery(d *webhook.Delivery) deliveryView {

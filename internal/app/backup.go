@@ -161,7 +161,8 @@ func (d *Data) packDatabase(ctx context.Context, w *backup.Writer, m *backup.Man
 	return w.Add(databaseFile, path, o.Packed)
 }
 
-// packSecretsKey adds the key file if wanted, and returns the number of secrets that cannot be read without it.
+// packSecretsKey adds the key file if wanted. It returns how many secrets the backup cannot decrypt: 0 if it contains the
+// key file.
 func (d *Data) packSecretsKey(ctx context.Context, w *backup.Writer, wanted bool) (sealed int, err error) {
 	counts, err := d.store.Webhooks.SealedWith(ctx)
 	if err != nil {

@@ -53,8 +53,8 @@ func (f *File) owned(section, name string) Problem {
 	}
 }
 
-// Beside returns a change without the objects that are equal in the file. The error is of type Problems, for objects
-// that differ in the file.
+// Beside returns the objects of a change that the file does not have. Objects with the same value in the file are left
+// out; for different values it returns Problems.
 func (f *File) Beside(change Document) (Document, error) {
 	rest, problems := Document{}, Problems(nil)
 	for section, objects := range change {

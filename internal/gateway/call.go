@@ -185,7 +185,7 @@ const oldKey = time.Second
 
 // check removes the targets that cannot serve the request. It decodes the body if a target needs a translation, so that
 // mistakes in it are found before anything is opened in the ledger. It reports whether it has answered the request, by
-// a stored reply or by a local count of tokens.
+// a stored reply, a late answer or a local count of tokens.
 //
 // Stage 7: check.
 func (c *call) check() (answered bool, err error) {

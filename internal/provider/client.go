@@ -145,7 +145,7 @@ func (p *Provider) target(c *Call) (string, error) {
 	}
 	path := o.Path(c.Model, c.Stream)
 	if !strings.HasPrefix(path, "/") { // otherwise it could name another host
-		return "", fmt.Errorf("operation %q: %w", c.Op, errNoPath)
+		return "", fmt.Errorf("operation %q: the path %q does not begin with \"/\"", c.Op, path)
 	}
 	return p.escape(p.prefix + path)
 }

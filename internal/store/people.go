@@ -227,7 +227,8 @@ func (s *People) setOperator(ctx context.Context, tx *sql.Tx, by audit.Actor, us
 }
 
 // revokeAccess removes everything that would let a former operator regain access or learn of changes: their open
-// invitations, reset links, keys that administer the installation, and webhook endpoints.
+// invitations, all reset links that were handed over by hand, their keys that administer the installation, and their
+// webhook endpoints.
 func (s *People) revokeAccess(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string) error {
 	if err := s.withdraw(ctx, tx, by, userID, ""); err != nil {
 		return err

@@ -65,8 +65,7 @@ func used(function, row string) string {
 		column("uncertain") + " OR " + column("margin") + " OR " + column("margin_uncertain") + ")"
 }
 
-// usedUp returns the condition that a row of the rollup contains usage that has a price: tokens, or units of another
-// class.
+// usedUp returns the condition that a row of the rollup has usage of any class, or a cost.
 func usedUp() string {
 	columns := []string{"tokens", "cost", "uncertain"}
 	for c := llm.NumTokens; c < llm.NumClasses; c++ {

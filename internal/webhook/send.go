@@ -122,7 +122,7 @@ func plain(text string, most int) string {
 
 var errLate = fmt.Errorf("no complete answer within %s", tryFor)
 
-// causeOf returns the cause of the context's end if the context has ended, else err.
+// causeOf returns err or, if there is an error and ctx has ended, the cause of that end.
 func causeOf(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
