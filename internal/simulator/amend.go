@@ -6,8 +6,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// set is the object with another value at the path, where there is one; nil
-// leaves the member out.
+// set returns the object with another value at the path, if it exists; nil removes the member.
 func set(data []byte, path []string, value []byte) []byte {
 	if rawjson.KindOf(data) != rawjson.Object {
 		return data
@@ -27,7 +26,7 @@ func set(data []byte, path []string, value []byte) []byte {
 	return append(out, '}')
 }
 
-// appendMember appends a member to an object that has not been closed.
+// appendMember appends a member to an open object.
 func appendMember(dst []byte, name string, value []byte) []byte {
 	if dst[len(dst)-1] != '{' {
 		dst = append(dst, ',')
@@ -35,15 +34,13 @@ func appendMember(dst []byte, name string, value []byte) []byte {
 	return append(append(rawjson.AppendString(dst, name), ':'), value...)
 }
 
-// answerMembers hold the answer, in one wire format or another, in a whole reply
-// or in an event of a stream.
+// answerMembers hold the answer, in any wire format, in a whole reply or in an event of a stream.
 var answerMembers = []string{
 	"choices", "output", "content", "candidates", "message", "delta",
 	"content_block", "start", "item", "part", "text", "arguments",
 }
 
-// withoutAnswer is the object without the answer. The usage that stands within
-// an answer's member stays.
+// withoutAnswer returns the object without the answer. Usage within an answer's member stays.
 func withoutAnswer(data []byte) []byte {
 	if rawjson.KindOf(data) != rawjson.Object {
 		return data
@@ -62,8 +59,7 @@ func withoutAnswer(data []byte) []byte {
 	return append(out, '}')
 }
 
-// replaceCode puts the vendor's word into an error body that has a place for
-// one: error.code, unless it is a number there.
+// replaceCode sets the vendor's code in an error body that has a place for it: error.code, unless that is a number.
 func replaceCode(body []byte, code string) []byte {
 	path := []string{"error", "code"}
 	kind := rawjson.KindOf(rawjson.Get(body, path...))

@@ -8,29 +8,29 @@ import (
 	"weir/internal/llm"
 )
 
-// answer is what a request is told when nothing goes wrong. It is made piece
-// by piece as it is sent, so that its length costs no memory.
+// answer is the answer to a request if nothing goes wrong. It is generated piece by piece while it is sent, so that its
+// length costs no memory.
 type answer struct {
-	hash     uint64 // of the seed, the model and the request: decides every word
+	hash     uint64 // of the seed, the model and the request; decides every word
 	choices  int64
-	prompt   int64 // input tokens, cached ones included
+	prompt   int64 // input tokens, including cached ones
 	cached   int64
 	searches int64 // of the web
-	thinking int64 // tokens of thinking that nobody sees, of each choice
+	thinking int64 // hidden thinking tokens of each choice
 	parts    []part
 	limit    int64 // visible pieces of a choice
 	finish   llm.FinishReason
-	logprobs *llm.Logprobs // as the request has it
+	logprobs *llm.Logprobs // of the request
 }
 
 // part is a run of pieces of one kind. Every piece is one token.
 type part struct {
 	kind  llm.EventKind
 	count int64
-	// at is the text of the i-th piece; h is the hash of the choice.
+	// at returns the text of the i-th piece; h is the hash of the choice.
 	at   func(h uint64, i int64) string
 	tool llm.ToolDelta // kind EventToolCall; the first piece opens the call
-	noID bool          // likewise: the vendor gives calls no ids
+	noID bool          // the same kind; the vendor assigns no ids to calls
 }
 
 const (
@@ -39,8 +39,7 @@ const (
 	defaultThinking = 16
 )
 
-// newAnswer decides what a request is told, with the fault that meets it, or
-// nil. A silent answer has no words.
+// newAnswer decides the answer to a request, with its fault or nil. A silent answer has no words.
 func newAnswer(s *spec, req *llm.Request, h uint64, f *fault, silent bool) *answer {
 	a := &answer{hash: h, choices: choicesOf(s, req), prompt: s.prompt, finish: llm.FinishStop, logprobs: req.Logprobs}
 	if a.prompt == unset {
@@ -50,7 +49,7 @@ func newAnswer(s *spec, req *llm.Request, h uint64, f *fault, silent bool) *answ
 		}
 		a.prompt = promptTokens(req, perMedia)
 	}
-	if silent { // no wire format tells of a cache for these
+	if silent { // no wire format reports a cache for these
 		a.choices = 0
 		return a
 	}
@@ -66,7 +65,7 @@ func newAnswer(s *spec, req *llm.Request, h uint64, f *fault, silent bool) *answ
 	return a
 }
 
-// choicesOf is how many answers there are to be.
+// choicesOf returns the number of answers.
 func choicesOf(s *spec, req *llm.Request) int64 {
 	switch {
 	case s.choices != unset:
@@ -77,7 +76,7 @@ func choicesOf(s *spec, req *llm.Request) int64 {
 	return 1
 }
 
-// think puts the thinking before the answer.
+// think adds the thinking before the answer.
 func (a *answer) think(s *spec) {
 	n := s.reasoning
 	if s.base != baseReason && !s.think {
@@ -90,7 +89,7 @@ func (a *answer) think(s *spec) {
 	a.add(lorem(s, llm.EventReasoning, musing, n))
 }
 
-// speak puts the visible answer.
+// speak adds the visible answer.
 func (a *answer) speak(s *spec, req *llm.Request) {
 	switch s.base {
 	case baseEcho:
@@ -106,7 +105,7 @@ func (a *answer) speak(s *spec, req *llm.Request) {
 	}
 }
 
-// spoken is the whole text of a base model with words of its own.
+// spoken returns the whole text of a base model with words of its own.
 func spoken(s *spec) part {
 	opening, n := greeting, int64(defaultTokens)
 	if s.base == baseStory {
@@ -118,7 +117,7 @@ func spoken(s *spec) part {
 	return lorem(s, llm.EventText, opening, n)
 }
 
-// say puts a text, cut to the length that the model name asks for.
+// say adds a text, cut to the length in the model name.
 func (a *answer) say(s *spec, pieces []string) {
 	if s.tokens != unset && s.tokens < int64(len(pieces)) {
 		pieces = pieces[:s.tokens]
@@ -133,7 +132,7 @@ func (a *answer) add(p part) {
 	}
 }
 
-// truncate ends the answer where the request's cap on output tokens does.
+// truncate ends the answer at the request's cap on output tokens.
 func (a *answer) truncate(s *spec, req *llm.Request) {
 	if req.MaxOutput == nil || s.uncapped {
 		return
@@ -146,8 +145,7 @@ func (a *answer) truncate(s *spec, req *llm.Request) {
 	}
 }
 
-// lorem is a run of made-up words behind an opening. A text ends with a full
-// stop, and may have a variant.
+// lorem returns a run of made-up words after an opening. A text ends with a full stop, and may have a variant.
 func lorem(s *spec, kind llm.EventKind, opening []string, count int64) part {
 	words := plainWords
 	if s.unicode {
@@ -174,13 +172,13 @@ func lorem(s *spec, kind llm.EventKind, opening []string, count int64) part {
 	}}
 }
 
-// fixed is a run of given pieces.
+// fixed returns a run of given pieces.
 func fixed(kind llm.EventKind, pieces []string) part {
 	return part{kind: kind, count: int64(len(pieces)), at: func(_ uint64, i int64) string { return pieces[i] }}
 }
 
-// call puts the tool calls, and reports whether there are any: not when no
-// tool is offered or wanted, and not when the last message is a tool's result.
+// call adds the tool calls, and reports whether there are any: not if the request offers or allows no tool, and not if
+// the last message is a tool's result.
 func (a *answer) call(s *spec, req *llm.Request) bool {
 	tools := callable(req)
 	if len(tools) == 0 || lastIsResult(req) {
@@ -208,7 +206,7 @@ func (a *answer) call(s *spec, req *llm.Request) bool {
 	return true
 }
 
-// reportTools says what the last tool gave back, or why none was called.
+// reportTools adds the last tool result as a text, or the reason why no tool was called.
 func (a *answer) reportTools(s *spec, req *llm.Request) {
 	text := "No tool was called: the request offers none, or wants none."
 	if lastIsResult(req) {
@@ -217,9 +215,8 @@ func (a *answer) reportTools(s *spec, req *llm.Request) {
 	a.say(s, splitWords(text))
 }
 
-// events yields the pieces of all choices in the order in which they are sent:
-// the first of each choice, the second of each, and so on. More than one
-// choice takes turns. Behind thinking that is whole comes its signature.
+// events yields the pieces of all choices in the order of sending: the first piece of each choice, the second of each,
+// and so on. Complete thinking is followed by its signature.
 func (a *answer) events() iter.Seq[llm.Event] {
 	return func(yield func(llm.Event) bool) {
 		var sent int64
@@ -241,8 +238,7 @@ func (a *answer) events() iter.Seq[llm.Event] {
 	}
 }
 
-// sign yields the signature of every choice's thinking, and reports whether to
-// go on.
+// sign yields the signature of every choice's thinking, and reports whether to continue.
 func (a *answer) sign(p *part, yield func(llm.Event) bool) bool {
 	for choice := range a.choices {
 		text := p.whole(a.hashOf(choice), p.count)
@@ -270,10 +266,10 @@ func (a *answer) event(p *part, i, choice int64) llm.Event {
 	return ev
 }
 
-// hashOf decides the words of a choice.
+// hashOf returns the hash that decides the words of a choice.
 func (a *answer) hashOf(choice int64) uint64 { return a.hash + uint64(choice)<<32 }
 
-// open is how the tool call of a choice begins.
+// open returns the beginning of a choice's tool call.
 func (p *part) open(h uint64) llm.ToolDelta {
 	t := p.tool
 	if t.ID == "" && !p.noID {
@@ -282,14 +278,14 @@ func (p *part) open(h uint64) llm.ToolDelta {
 	return t
 }
 
-// leaveIDsOut has calls go without ids, but for those that a fault gave them.
+// leaveIDsOut removes the ids of calls, except those set by a fault.
 func (a *answer) leaveIDsOut() {
 	for i := range a.parts {
 		a.parts[i].noID = true
 	}
 }
 
-// message is the whole of a choice.
+// message returns the whole message of a choice.
 func (a *answer) message(choice int64) llm.Message {
 	m := llm.Message{Role: llm.RoleAssistant}
 	left := a.limit
@@ -304,10 +300,10 @@ func (a *answer) message(choice int64) llm.Message {
 	return m
 }
 
-// usualPiece is the bytes of a piece, a little more than the average.
+// usualPiece is the size of a piece in bytes, slightly above the average.
 const usualPiece = 8
 
-// whole is the first pieces of the part as one.
+// whole returns the first pieces of the part as one.
 func (p *part) whole(h uint64, pieces int64) llm.Part {
 	text := make([]byte, 0, pieces*usualPiece)
 	for i := range pieces {
@@ -331,7 +327,7 @@ func (p *part) whole(h uint64, pieces int64) llm.Part {
 	return out
 }
 
-// made is how many visible pieces all choices have together, by class.
+// made returns the visible pieces of all choices together, by class.
 func (a *answer) made() (output, reasoning int64) {
 	left := a.limit
 	for i := range a.parts {
@@ -346,12 +342,12 @@ func (a *answer) made() (output, reasoning int64) {
 	return output, reasoning
 }
 
-// callID is the id of a tool call.
+// callID returns the id of a tool call.
 func callID(h uint64, index int) string {
 	return fmt.Sprintf("call_%016x", mix(h+uint64(index)+1))
 }
 
-// finishes is the finish reason of every choice.
+// finishes returns the finish reason of every choice.
 func (a *answer) finishes() []llm.FinishReason {
 	f := make([]llm.FinishReason, a.choices)
 	for i := range f {
@@ -360,5 +356,5 @@ func (a *answer) finishes() []llm.FinishReason {
 	return f
 }
 
-// pieces is how many there are, of all choices together.
+// pieces returns the number of pieces of all choices together.
 func (a *answer) pieces() int64 { return a.limit * a.choices }

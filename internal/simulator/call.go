@@ -14,11 +14,11 @@ import (
 	"weir/internal/llm"
 )
 
-// call is one request on its way through.
+// call is one request in progress.
 type call struct {
 	s      *Server
 	d      *dialect.Dialect
-	o      *dialect.Operation // what is asked for
+	o      *dialect.Operation // the requested operation
 	w      wire
 	r      *http.Request
 	key    string // fingerprint
@@ -26,56 +26,56 @@ type call struct {
 	head   llm.Head
 	req    *llm.Request
 	spec   *spec
-	fault  *fault // the one that meets this request, or nil
+	fault  *fault // the fault of this request, or nil
 	hash   uint64 // of the request
-	asked  uint64 // of the request and its path, by which answers are remembered
+	asked  uint64 // of the request and its path; the key of remembered answers
 	answer *answer
 	entry  *entry
-	old    *memorized // the same request was answered before; else nil
+	old    *memorized // the earlier answer to the same request, or nil
 
 	form form
 	changes
 	output
 }
 
-// changes are what a fault changes of an answer.
+// changes holds a fault's changes to an answer.
 type changes struct {
 	stream   bool                                // answer as a stream
-	noEnd    bool                                // leaves the end marker out
+	noEnd    bool                                // omits the end marker
 	compress bool                                // sends gzip
-	mute     bool                                // what the answer says of its usage does not arrive
-	place    int64                               // pieces before the answer breaks off; unset: it does not
-	limit    int64                               // bytes before the answer breaks off; unset: it does not
-	edit     func(data []byte) []byte            // changes the JSON of every event, or of the whole
-	spoil    func(events []byte) []byte          // spoils the events of one piece
+	mute     bool                                // the reported usage does not arrive
+	place    int64                               // pieces before the answer breaks off; unset for never
+	limit    int64                               // bytes before the answer breaks off; unset for never
+	edit     func(data []byte) []byte            // changes the JSON of every event, or of the whole reply
+	spoil    func(events []byte) []byte          // damages the events of one piece
 	drip     time.Duration                       // waits after every write
-	padding  int64                               // bytes put before the answer
-	lie      func(length int64) (declared int64) // what Content-Length says; nil: the truth
+	padding  int64                               // bytes before the answer
+	lie      func(length int64) (declared int64) // changes the Content-Length; nil for the true one
 }
 
-// output is how far an answer has been written.
+// output is the written part of an answer.
 type output struct {
 	enc     dialect.Encoder
 	begun   bool      // the headers are sent
-	lines   int       // line ends replaced
-	out     io.Writer // w, or what compresses into it
+	lines   int       // replaced line ends
+	out     io.Writer // w, or a compressor that writes to it
 	zip     *gzip.Writer
 	written int64
 	timer   *time.Timer
 }
 
-// refusal is an answer that is an error.
+// refusal is an error in place of an answer.
 type refusal struct {
 	err        *llm.Error
 	status     int    // 0: the dialect's own for the error
-	code       string // the vendor's word for it, in the error's code field; empty: the dialect's own
-	retryAfter string // the header as it goes out; empty: none
+	code       string // the vendor's code in the error; empty: the dialect's own
+	retryAfter string // the header's value; empty: none
 }
 
-// errPlace says that the answer has come to where its fault breaks it off.
+// errPlace reports that the answer has reached the place where its fault breaks it off.
 var errPlace = errors.New("the answer breaks off here")
 
-// errGone says that the client left, or that the simulator closes.
+// errGone reports that the client disconnected, or that the simulator closes.
 var errGone = errors.New("the client is gone")
 
 // serve answers one request of a dialect.
@@ -119,7 +119,7 @@ func clip(s string) string {
 	return s
 }
 
-// read authenticates, then reads the request into buf and understands it.
+// read authenticates the request, reads it into buf and decodes it.
 func (c *call) read(buf *[]byte) error {
 	if c.s.keys != nil && !c.s.keys[c.key] {
 		return llm.Errorf(llm.CodeAuthentication, "The API key is missing, or is not one that this simulator was "+
@@ -162,8 +162,7 @@ func (c *call) read(buf *[]byte) error {
 	return c.obey()
 }
 
-// hashOf is the hash of the request with that body: and of the model, where that
-// does not stand in the body.
+// hashOf returns the hash of the request with that body, and of the model if the body does not name it.
 func (c *call) hashOf(body []byte) uint64 {
 	h := hash(c.seed(), body)
 	if !c.head.ModelSpan.Present() {
@@ -193,7 +192,7 @@ func (c *call) readBody(buf *[]byte) error {
 	return nil
 }
 
-// meet decides whether the fault of the model name meets this request.
+// meet decides whether the fault of the model name applies to this request.
 func (c *call) meet() {
 	c.fault = c.spec.fault
 	if c.fault == nil || !c.spec.counted() {
@@ -204,13 +203,13 @@ func (c *call) meet() {
 	}
 }
 
-// spare takes the fault from a request that it has nothing to do with.
+// spare removes the fault from a request that it cannot affect.
 func (c *call) spare() {
 	c.fault = nil
 	c.entry.meet("")
 }
 
-// run gives the answer that the model name asks for.
+// run sends the answer that the model name specifies.
 func (c *call) run() {
 	c.answer = newAnswer(c.spec, c.req, c.words(), c.fault, c.o.Silent)
 	if c.d.NoCallIDs && !c.spec.ids {
@@ -238,7 +237,7 @@ func (c *call) run() {
 	c.play()
 }
 
-// prepare lets the fault change how the answer is given.
+// prepare applies the fault's changes to the way of answering.
 func (c *call) prepare() {
 	if c.fault.prepare != nil {
 		c.fault.prepare(c)
@@ -252,7 +251,7 @@ func (c *call) prepare() {
 	}
 }
 
-// play gives the answer, up to its end or its fault.
+// play sends the answer, up to its end or its fault.
 func (c *call) play() {
 	give := c.playWhole
 	if c.stream {
@@ -263,21 +262,20 @@ func (c *call) play() {
 	case errors.Is(err, errPlace):
 		c.breakOff(c.fault.outcome, c.s.clock())
 		c.fault.breaks(c)
-	case c.lie != nil && c.mute: // the client has all that it was promised
+	case c.lie != nil && c.mute: // the client has all promised bytes
 		c.entry.end(c.fault.outcome, c.s.clock())
 	default:
 		c.gone()
 	}
 }
 
-// breakOff notes an answer that does not come to its end; at is when, zero while that is
-// not known.
+// breakOff records an answer that breaks off; at is the time, zero while it is unknown.
 func (c *call) breakOff(o Outcome, at time.Time) {
 	c.entry.end(o, at)
 	c.goOn()
 }
 
-// goOn charges for the whole of an answer that broke off, where the model goes on with it.
+// goOn charges for the whole of an answer that broke off, if the model name says so.
 func (c *call) goOn() {
 	if c.spec.after == afterBill && !c.o.Free {
 		c.entry.consumeAll(c.answer)
@@ -308,12 +306,11 @@ func (c *call) respond(status int, contentType string, body []byte) {
 	h.Set("X-Request-Id", c.requestID())
 	c.w.WriteHeader(status)
 	if len(body) > 0 {
-		_, _ = c.w.Write(body) // a client that is gone needs no answer
+		_, _ = c.w.Write(body) // the client may be gone
 	}
 }
 
-// gone ends an answer whose client left, or whose simulator closes, before the
-// end.
+// gone ends an answer if the client disconnected or the simulator closes.
 func (c *call) gone() {
 	select {
 	case <-c.s.closed:
@@ -325,7 +322,7 @@ func (c *call) gone() {
 	c.w.hang(hangClose, c.s.closed)
 }
 
-// silent waits, saying nothing more, until the client leaves.
+// silent waits without sending until the client disconnects.
 func (c *call) silent() {
 	c.breakOff(Silent, time.Time{})
 	select {
@@ -335,7 +332,7 @@ func (c *call) silent() {
 	c.gone()
 }
 
-// wait lets time pass, and reports whether the client is still there.
+// wait waits, and reports whether the client is still connected.
 func (c *call) wait(d time.Duration) bool {
 	if d <= 0 {
 		return true
@@ -355,10 +352,10 @@ func (c *call) wait(d time.Duration) bool {
 	return false
 }
 
-// requestID is the id in the header of every answer.
+// requestID returns the id in the header of every answer.
 func (c *call) requestID() string { return "req_" + hex16(c.hash) }
 
-// replyID is the id in the body of an answer.
+// replyID returns the id in the body of an answer.
 func (c *call) replyID() string { return replyID(mix(c.hash)) }
 
 func replyID(n uint64) string { return "sim-" + hex16(n) }

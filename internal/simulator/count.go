@@ -10,13 +10,13 @@ import (
 	"weir/internal/rawjson"
 )
 
-// counting is a way in which servers of open models, and Bedrock, count the tokens of a chat. Those of the client APIs
-// are operations of their wire formats.
+// counting is an API of servers of open models, or of Bedrock, that counts the tokens of a chat. Those of the client
+// APIs are operations of their wire formats.
 type counting struct {
 	route, dialect string
-	suffix, whole  string                    // how the path of a count ends, and that of a chat
-	chat           []string                  // where in the body the chat is; nil for all of it
-	answer         func(tokens int64) []byte // as whole reply
+	suffix, whole  string                    // ends of the paths of a count and of a chat
+	chat           []string                  // path of the chat in the body; nil for all of it
+	answer         func(tokens int64) []byte // returns the whole reply
 }
 
 func countings() []counting {
@@ -39,7 +39,7 @@ func countings() []counting {
 	}
 }
 
-// operation is the count as an operation of the wire format, of which nothing is charged.
+// operation returns the count as an operation of the wire format. It is free of charge.
 func (c *counting) operation(d *dialect.Dialect) *dialect.Operation {
 	inner := func(body []byte) []byte {
 		if c.chat == nil {
@@ -60,7 +60,7 @@ func (c *counting) operation(d *dialect.Dialect) *dialect.Operation {
 	}
 }
 
-// countingsOf are those of a wire format.
+// countingsOf returns the APIs of a wire format.
 func countingsOf(d *dialect.Dialect) map[string][]*dialect.Operation {
 	all := map[string][]*dialect.Operation{}
 	for _, c := range countings() {

@@ -11,7 +11,7 @@ const (
 	maxDimensions   = 4096
 )
 
-// vectors are those of the texts: of equal texts the same, of others others.
+// vectors returns the vectors of the texts: equal ones for equal texts, others for others.
 func vectors(e *llm.Embedding) []llm.Vector {
 	n := int64(usualDimensions)
 	if e.Dimensions != nil {

@@ -8,43 +8,42 @@ import (
 	"weir/internal/llm"
 )
 
-// fault is one way to go wrong. Which of its functions are there says when it
-// acts.
+// fault is one way to fail. Its functions that are set decide when it acts.
 type fault struct {
 	name string
-	// outcome is what the ledger says of an answer that this fault met.
+	// outcome is the ledger's outcome of an answer with this fault.
 	outcome Outcome
-	// help says what the client sees.
+	// help describes the effect for the client.
 	help string
 
 	// alter changes the answer itself.
 	alter func(a *answer, s *spec)
-	// prepare changes how the answer is given.
+	// prepare changes the way of answering.
 	prepare func(c *call)
-	// instead answers in place of the answer; false lets the answer come.
+	// instead replaces the answer; false lets the answer follow.
 	instead func(c *call) bool
-	// breaks ends an answer that has come to the fault's place.
+	// breaks ends an answer at the fault's place.
 	breaks func(c *call)
-	inside bool // the place is in the middle of an event
-	clean  bool // a whole body has the length at which it breaks off
+	inside bool // the place is within an event
+	clean  bool // a whole body declares the length at which it breaks off
 }
 
-// statusFault answers with the status that the model name gives.
+// statusFault answers with the status in the model name.
 var statusFault = fault{name: "status", outcome: Rejected, instead: func(c *call) bool {
 	c.refuse(refusal{err: statusError(c.spec.status), status: c.spec.status, retryAfter: c.retryAfter()})
 	return true
 }}
 
-// faultList is every fault, in the order of the documentation.
+// faultList holds all faults, in the order of the documentation.
 var faultList = []fault{
 	// No answer.
 	{name: "reset", outcome: Cut, help: "the connection is reset before any header", instead: hangs(hangReset)},
 	{name: "close", outcome: Cut, help: "the connection is closed before any header", instead: hangs(hangClose)},
-	{name: "silence", outcome: Silent, help: "the request is taken, and nothing comes", instead: func(c *call) bool {
+	{name: "silence", outcome: Silent, help: "the request is read, and no answer follows", instead: func(c *call) bool {
 		c.silent()
 		return true
 	}},
-	{name: "headers-silence", outcome: Silent, help: "the headers come, and nothing else", instead: headersOnly},
+	{name: "headers-silence", outcome: Silent, help: "the headers are sent, and nothing else", instead: headersOnly},
 
 	// An answer that breaks off.
 	{
@@ -57,40 +56,40 @@ var faultList = []fault{
 	},
 	{
 		name: "half-close", outcome: Cut,
-		help:   "the server closes its sending direction in the middle of an event or body, and keeps the other open",
+		help:   "the server closes its sending direction within an event or body, and keeps the other open",
 		breaks: breaks(hangHalf), inside: true,
 	},
 	{
-		name: "eof", outcome: Cut, help: "the body ends in order, but too early: no finish reason, no end marker",
+		name: "eof", outcome: Cut, help: "the body ends properly, but too early: no finish reason, no end marker",
 		breaks: func(*call) {}, clean: true,
 	},
-	{name: "stall", outcome: Silent, help: "the answer begins, then nothing more comes", breaks: (*call).silent},
+	{name: "stall", outcome: Silent, help: "the answer begins, then stops", breaks: (*call).silent},
 	{
-		name: "slow-loris", outcome: Served, help: "the body comes one byte every pace (10 s if not given)",
+		name: "slow-loris", outcome: Served, help: "the body is sent one byte every pace (10 s if not set)",
 		prepare: slowLoris,
 	},
 	{
-		name: "error-event", outcome: Cut, help: "an error event ends the stream; a 500 where none was asked for",
+		name: "error-event", outcome: Cut, help: "an error event ends the stream; a 500 for a request without a stream",
 		instead: errorUnlessStream, breaks: failStream,
 	},
 	{
-		name: "no-end", outcome: Broken, help: "the stream is whole but for its end marker",
+		name: "no-end", outcome: Broken, help: "the stream is complete except its end marker",
 		prepare: func(c *call) { c.noEnd = true },
 	},
 
-	// An answer that is not one.
+	// An answer that is invalid.
 	{name: "html", outcome: Broken, help: "200 with a page of HTML", instead: html},
 	{name: "json-error", outcome: Broken, help: "200 with an error as its body", instead: jsonError},
 	{name: "empty", outcome: Broken, help: "200 with an empty body", instead: empty},
 	{
-		name: "not-stream", outcome: Broken, help: "200 with a whole JSON reply, though a stream was asked for",
+		name: "not-stream", outcome: Broken, help: "200 with a whole JSON reply to a request for a stream",
 		prepare: func(c *call) { c.stream = false },
 	},
-	{name: "no-choices", outcome: Broken, help: "JSON in which the answer is missing", prepare: noChoices},
+	{name: "no-choices", outcome: Broken, help: "JSON without the answer", prepare: noChoices},
 	{name: "malformed", outcome: Broken, help: "one event, or the body, is JSON cut in half", prepare: malformed},
 	{
 		name: "bad-crc", outcome: Broken,
-		help: "one frame of a binary stream has a wrong checksum; elsewhere as malformed", prepare: badChecksum,
+		help: "one frame of a binary stream has a wrong checksum; in others as malformed", prepare: badChecksum,
 	},
 	{
 		name: "invalid-utf8", outcome: Broken, help: "bytes in the text that are not UTF-8", alter: markPiece,
@@ -98,19 +97,19 @@ var faultList = []fault{
 	},
 	{
 		name: "long-line", outcome: Broken,
-		help:    "a line of 64 MiB (or bytes=K) before the answer; white space where no stream was asked for",
+		help:    "a line of 64 MiB (or bytes=K) before the answer; white space if not a stream",
 		prepare: longLine,
 	},
 	{
-		name: "gzip", outcome: Broken, help: "a compressed body that was not asked for",
+		name: "gzip", outcome: Broken, help: "a compressed body without a request for it",
 		prepare: func(c *call) { c.compress = true },
 	},
 	{name: "length-short", outcome: Broken, help: "a Content-Length shorter than the body", prepare: lie(-1)},
 	{name: "length-long", outcome: Broken, help: "a Content-Length longer than the body", prepare: lie(+1)},
 
-	// Ways round.
+	// A detour.
 	{
-		name: "continue", outcome: Served, help: "100 Continue unasked, then the answer",
+		name: "continue", outcome: Served, help: "an unrequested 100 Continue, then the answer",
 		prepare: inform(http.StatusContinue),
 	},
 	{
@@ -122,13 +121,13 @@ var faultList = []fault{
 		instead: redirect,
 	},
 
-	// An answer that is no good.
+	// An answer with unusable content.
 	{
 		name: "content-filter", outcome: Served, help: "the answer ends with the finish reason content_filter",
 		alter: contentFilter,
 	},
 	{
-		name: "refusal", outcome: Served, help: "the answer is a refusal, where the dialect has such a thing",
+		name: "refusal", outcome: Served, help: "the answer is a refusal, if the dialect has refusals",
 		alter: refusalAnswer,
 	},
 	{name: "duplicate-tool-ids", outcome: Served, help: "two tool calls with one id", alter: duplicateIDs},
@@ -205,7 +204,7 @@ func errorUnlessStream(c *call) bool {
 
 func failStream(c *call) {
 	c.limit = unset
-	// what fails to arrive was an end anyway
+	// the stream ends in any case
 	_ = c.write(c.shape(c.enc.Fail(nil, statusError(http.StatusInternalServerError)), unset))
 }
 
@@ -236,7 +235,7 @@ func redirect(c *call) bool {
 	return true
 }
 
-// odd gives a whole body in place of the answer.
+// odd sends a whole body in place of the answer.
 func (c *call) odd(status int, contentType string, body []byte) {
 	c.entry.begin(status)
 	c.entry.end(c.fault.outcome, c.s.clock())
@@ -262,8 +261,7 @@ func malformed(c *call) {
 
 func firstHalf(data []byte) []byte { return data[:len(data)/2] }
 
-// badChecksum changes the last byte of a frame, which is the last of its
-// checksum.
+// badChecksum changes the last byte of a frame, which is the last of its checksum.
 func badChecksum(c *call) {
 	if !c.stream || c.form != formBinary {
 		malformed(c)
@@ -276,8 +274,7 @@ func badChecksum(c *call) {
 	}
 }
 
-// mark stands in the answer's text for what no JSON encoder writes. It is
-// escaped there, and replaced afterwards.
+// mark in the answer's text stands for bytes that no JSON encoder writes. It is escaped there, and replaced afterwards.
 const (
 	mark        = "\x00"
 	markEscaped = `\u0000`
@@ -314,8 +311,8 @@ func longLine(c *call) {
 	}
 }
 
-// lie declares a length that is off by half of the body, or for a stream, whose
-// length is not known, one that no stream has.
+// lie declares a length that is off by half of the body, or for a stream, which has no known length, one that no stream
+// has.
 func lie(sign int64) func(*call) {
 	return func(c *call) {
 		c.mute = sign < 0
@@ -348,7 +345,7 @@ func refusalAnswer(a *answer, _ *spec) {
 	}
 }
 
-// duplicateIDs gives all tool calls one id, and makes two of a single one.
+// duplicateIDs assigns one id to all tool calls, and makes two of a single one.
 func duplicateIDs(a *answer, _ *spec) {
 	if len(a.parts) == 0 || a.finish != llm.FinishToolCalls {
 		return
@@ -363,7 +360,7 @@ func duplicateIDs(a *answer, _ *spec) {
 	}
 }
 
-// badArguments leaves the last piece of the arguments out.
+// badArguments omits the last piece of the arguments.
 func badArguments(a *answer, _ *spec) {
 	if a.finish != llm.FinishToolCalls {
 		return

@@ -8,17 +8,16 @@ import (
 	"weir/internal/llm"
 )
 
-// form is how the events of a stream are kept apart, as far as the simulator
-// must know to spoil it.
+// form is the separation of a stream's events, as far as faults need to know it.
 type form uint8
 
 const (
 	formEvents form = iota // server-sent events
-	formLines              // a JSON text a line
+	formLines              // a JSON text in each line
 	formBinary             // frames with lengths and checksums; the checksum is last
 )
 
-// formOf tells a framing's form by what it writes.
+// formOf determines a framing's form by its output.
 func formOf(f *dialect.Framing) form {
 	switch string(f.Append(nil, "", []byte("{}"))) {
 	case "data: {}\n\n":
@@ -47,17 +46,17 @@ func (s *spec) suits(f form) error {
 	if option == "" {
 		return nil
 	}
-	return llm.Invalidf("model", "The option %s is not for streams of this wire format: %s.", option, why)
+	return llm.Invalidf("model", "The option %s does not apply to streams of this wire format: %s. Leave it out.", option, why)
 }
 
 // frame is one event of a stream.
 type frame struct {
 	name string
 	data []byte
-	raw  []byte // as it stands in the stream; nil where the framing does not tell
+	raw  []byte // its bytes in the stream; nil if the framing does not provide them
 }
 
-// splitEvents reads what an encoder wrote: whole events.
+// splitEvents reads the whole events that an encoder wrote.
 func splitEvents(f *dialect.Framing, b []byte) []frame {
 	frames := make([]frame, 0, 4)
 	r := f.NewReader(bytes.NewReader(b), len(b)+1)
@@ -70,8 +69,8 @@ func splitEvents(f *dialect.Framing, b []byte) []frame {
 	}
 }
 
-// appendEvent appends the event with other data; untouched where they are the
-// same, for a frame may hold more than a name.
+// appendEvent appends the event with other data, or unchanged if the data are equal, because a frame may have more than
+// a name.
 func appendEvent(dst []byte, f *dialect.Framing, fr *frame, data []byte) []byte {
 	if fr.raw != nil && bytes.Equal(data, fr.data) {
 		return append(dst, fr.raw...)
@@ -89,15 +88,14 @@ func editEvents(f *dialect.Framing, b []byte, edit func(data []byte, last bool) 
 	return out
 }
 
-// pad writes the padding that the fault puts before the answer: an event of one
-// long string, or white space before a whole body.
+// pad writes the fault's padding before the answer: an event of one long string, or white space before a whole body.
 func (c *call) pad() error {
 	switch {
 	case c.padding == 0:
 		return nil
 	case !c.stream:
 		return c.fill(nil, ' ', nil)
-	case c.form == formBinary: // its length and checksum need the whole of it
+	case c.form == formBinary: // its length and checksum need the whole frame
 		text := bytes.Repeat([]byte{'x'}, int(min(c.padding, defaultPadding)))
 		return c.write(c.d.Framing.Append(nil, "", fmt.Appendf(nil, `{"padding":"%s"}`, text)))
 	}
@@ -106,7 +104,7 @@ func (c *call) pad() error {
 	return c.fill(b[:at], 'x', b[at:])
 }
 
-// fill writes as many bytes of one kind as the padding has, between two texts.
+// fill writes the padding's number of bytes of one kind, between two texts.
 func (c *call) fill(before []byte, with byte, after []byte) error {
 	if err := c.write(before); err != nil {
 		return err

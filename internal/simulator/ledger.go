@@ -8,65 +8,62 @@ import (
 	"weir/internal/llm"
 )
 
-// Outcome says how an answer ended.
+// Outcome is the end of an answer.
 type Outcome string
 
 // The outcomes.
 const (
-	Open       Outcome = "open"        // under way
-	Served     Outcome = "served"      // given to its end
+	Open       Outcome = "open"        // in progress
+	Served     Outcome = "served"      // sent to its end
 	Rejected   Outcome = "rejected"    // an error status in place of an answer
 	Cut        Outcome = "cut"         // broken off by a fault
-	Broken     Outcome = "broken"      // given to its end, but not as the protocol says
-	Silent     Outcome = "silent"      // fell silent by a fault
-	ClientGone Outcome = "client_gone" // the client left before the end
+	Broken     Outcome = "broken"      // sent to its end, but in violation of the protocol
+	Silent     Outcome = "silent"      // stopped by a fault with the connection open
+	ClientGone Outcome = "client_gone" // the client disconnected before the end
 )
 
-// Record is what one request truly got.
+// Record is the true result of one request.
 type Record struct {
 	Seq      int64     // from 1, in the order of arrival
 	Reply    string    // the id of the answer; the same for the same request
 	Attempt  string    // the request's X-Client-Request-Id, at most 128 bytes
 	Dialect  string    // by name
-	Model    string    // as asked
+	Model    string    // as requested
 	Key      string    // fingerprint of the key; empty for none
 	Stream   bool      // the client asked for a stream
-	Received time.Time // when the request came
-	Ended    time.Time // when the answer ended or the client was found gone; zero before that
+	Received time.Time // time of the request
+	Ended    time.Time // time of the answer's end or of the client's disconnection; zero before that
 	Outcome  Outcome
-	Fault    string // the fault that met it; empty for none
+	Fault    string // its fault; empty for none
 	Status   int    // HTTP status; 0 if none was sent
-	// Usage is what was truly consumed up to the end: the whole input once an
-	// answer had begun, and one output or reasoning token for every piece that
-	// was handed to the connection; with after=bill the whole answer, however it ended.
+	// Usage is the true usage up to the end: the whole input once an answer had begun, and one output or reasoning
+	// token for every piece that was passed to the connection; with after=bill the whole answer in any case.
 	Usage llm.Usage
-	// Reported is the usage that the client was told; nil when it was told
-	// none, or something that only ReportedRaw can express.
+	// Reported is the usage reported to the client; nil if none was, or one that only ReportedRaw can express.
 	Reported    *llm.Usage
-	Tier        string     // service tier as served; empty for none
-	Cost        *llm.Money // the provider's own figure of what it charges; nil for none
-	ReportedRaw string     // the JSON text of the usage told, where a variant falsified it
-	Pieces      int64      // handed to the connection
+	Tier        string     // service tier of the answer; empty for none
+	Cost        *llm.Money // the provider's own cost figure; nil for none
+	ReportedRaw string     // JSON text of the reported usage, if a variant falsified it
+	Pieces      int64      // passed to the connection
 	EndMarker   bool       // the stream's end marker was sent
-	Canceled    bool       // the client left; Ended says when that was noticed
+	Canceled    bool       // the client disconnected; Ended is the time of detection
 }
 
 // Totals sums up a ledger.
 type Totals struct {
-	Requests int64 // all since the start or the last Reset, dropped ones included
+	Requests int64 // all since the start or the last Reset, including dropped ones
 	Dropped  int64 // records that the ledger no longer holds
 	Canceled int64
 	Outcomes map[Outcome]int64
 	Usage    llm.Usage
-	Reported llm.Usage // what was told and can be summed
+	Reported llm.Usage // reported usage that can be summed
 }
 
-// Ledger holds the records of a simulator, the newest of a bounded number. It
-// is safe for concurrent use.
+// Ledger holds the newest records of a simulator, up to a bound. It is safe for concurrent use.
 type Ledger struct {
 	mu      sync.Mutex
 	most    int
-	ring    []*entry // sequence numbers ascending from start
+	ring    []*entry // sequence numbers ascend from start
 	start   int
 	last    int64 // the newest sequence number
 	dropped Totals
@@ -76,7 +73,7 @@ func newLedger(most int) *Ledger {
 	return &Ledger{most: most, dropped: Totals{Outcomes: map[Outcome]int64{}}}
 }
 
-// open adds the record of a request that has just come.
+// open adds the record of a new request.
 func (l *Ledger) open(r Record) *entry {
 	e := &entry{attempt: r.Attempt, dialect: r.Dialect, key: r.Key, received: r.Received, outcome: Open}
 	l.mu.Lock()
@@ -95,8 +92,7 @@ func (l *Ledger) open(r Record) *entry {
 	return e
 }
 
-// Records yields the records with a sequence number above since, the oldest
-// first. Records that come while it runs are yielded too.
+// Records yields the records with a sequence number above since, the oldest first, including those added meanwhile.
 func (l *Ledger) Records(since int64) iter.Seq[Record] {
 	return func(yield func(Record) bool) {
 		for {
@@ -115,7 +111,7 @@ func (l *Ledger) Records(since int64) iter.Seq[Record] {
 	}
 }
 
-// Attempt is the records of the requests with that X-Client-Request-Id.
+// Attempt returns the records of the requests with that X-Client-Request-Id.
 func (l *Ledger) Attempt(id string) []Record {
 	var found []Record
 	for r := range l.Records(0) {
@@ -128,7 +124,7 @@ func (l *Ledger) Attempt(id string) []Record {
 
 const batchSize = 1024
 
-// batch is the next entries above a sequence number.
+// batch returns the next entries above a sequence number.
 func (l *Ledger) batch(since int64) []*entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,7 +141,7 @@ func (l *Ledger) batch(since int64) []*entry {
 	return batch
 }
 
-// Totals sums up all records, those that were dropped included.
+// Totals sums up all records, including dropped ones.
 func (l *Ledger) Totals() Totals {
 	l.mu.Lock()
 	t := l.dropped
@@ -163,7 +159,7 @@ func (l *Ledger) Totals() Totals {
 	return t
 }
 
-// clear forgets all records. Sequence numbers go on.
+// clear removes all records. Sequence numbers continue.
 func (l *Ledger) clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -183,7 +179,7 @@ func (t *Totals) add(r *Record) {
 	}
 }
 
-// entry is a record in the making, kept small: there may be a million.
+// entry is a record in progress, small because there may be a million.
 type entry struct {
 	seq      int64
 	attempt  string
@@ -198,7 +194,7 @@ type entry struct {
 	ended     time.Time
 	outcome   Outcome
 	raw       string
-	told      *llm.Usage // where it differs from what was consumed
+	told      *llm.Usage // if it differs from the consumed usage
 	status    int32
 	stream    bool
 	reported  bool
@@ -214,29 +210,28 @@ type entry struct {
 	sent      int64
 }
 
-// ask notes what the request asks for.
+// ask records the requested model and stream flag.
 func (e *entry) ask(model string, stream bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.model, e.stream = model, stream
 }
 
-// name notes the id of the answer.
+// name records the id of the answer.
 func (e *entry) name(reply uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.reply = reply
 }
 
-// meet notes the fault that meets the request.
+// meet records the fault of the request.
 func (e *entry) meet(fault string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.fault = fault
 }
 
-// consume notes that the model has read the input and done its hidden
-// thinking.
+// consume records the usage of the input and of the hidden thinking.
 func (e *entry) consume(a *answer) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -246,7 +241,7 @@ func (e *entry) consume(a *answer) {
 	e.reasoning = a.thinking * a.choices
 }
 
-// consumeAll notes that the whole answer is charged for, whatever was sent of it.
+// consumeAll records the usage of the whole answer, however much of it was sent.
 func (e *entry) consumeAll(a *answer) {
 	e.consume(a)
 	output, reasoning := a.made()
@@ -256,21 +251,21 @@ func (e *entry) consumeAll(a *answer) {
 	e.reasoning += reasoning
 }
 
-// charge notes the service tier and the provider's own figure of the cost.
+// charge records the service tier and the provider's own cost figure.
 func (e *entry) charge(s *spec) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.tier, e.cost = s.tier, s.ownCost()
 }
 
-// begin notes the status that is about to be sent.
+// begin records the status, before it is sent.
 func (e *entry) begin(status int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.status = int32(status)
 }
 
-// piece notes a piece that is about to be sent.
+// piece records a piece, before it is sent.
 func (e *entry) piece(kind llm.EventKind) {
 	if kind == llm.EventReasoning {
 		e.pieces(0, 1)
@@ -279,7 +274,7 @@ func (e *entry) piece(kind llm.EventKind) {
 	}
 }
 
-// pieces notes pieces that are about to be sent.
+// pieces records pieces, before they are sent.
 func (e *entry) pieces(output, reasoning int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -288,7 +283,7 @@ func (e *entry) pieces(output, reasoning int64) {
 	e.reasoning += reasoning
 }
 
-// settle notes an answer whose last bytes are about to be sent.
+// settle records the end of an answer, before its last bytes are sent.
 func (e *entry) settle(o Outcome, told *llm.Usage, raw string, marker bool, at time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -299,15 +294,14 @@ func (e *entry) settle(o Outcome, told *llm.Usage, raw string, marker bool, at t
 	}
 }
 
-// end notes the end of an answer that tells no usage.
+// end records the end of an answer that reports no usage.
 func (e *entry) end(o Outcome, at time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.outcome, e.ended = o, at
 }
 
-// cancel notes that the client is gone. An answer that was silent by a fault
-// stays so.
+// cancel records that the client disconnected. An answer that is silent by a fault stays so.
 func (e *entry) cancel(at time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -318,7 +312,7 @@ func (e *entry) cancel(at time.Time) {
 	}
 }
 
-// usage is what has been consumed so far.
+// usage returns the usage so far.
 func (e *entry) usage() llm.Usage {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// serveLedger streams the records as a JSON array, the newest last. The query
-// may give since, a sequence number, and attempt, an X-Client-Request-Id.
+// serveLedger streams the records as a JSON array, the newest last. The query may have since, a sequence number, and
+// attempt, an X-Client-Request-Id.
 func (s *Server) serveLedger(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	since, err := int64(0), error(nil)
@@ -19,7 +19,7 @@ func (s *Server) serveLedger(w http.ResponseWriter, r *http.Request) {
 		since, err = strconv.ParseInt(text, 10, 64)
 	}
 	if err != nil || since < 0 {
-		http.Error(w, "since must be a sequence number, a whole number from 0.", http.StatusBadRequest)
+		http.Error(w, "since must be a sequence number. Send a whole number from 0.", http.StatusBadRequest)
 		return
 	}
 	attempt, chosen := q.Get("attempt"), q.Has("attempt")
@@ -45,14 +45,14 @@ func (s *Server) serveLedger(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(append(b, "\n]\n"...))
 }
 
-// serveTotals sums the ledger up.
+// serveTotals returns the sums of the ledger.
 func (s *Server) serveTotals(w http.ResponseWriter, _ *http.Request) {
 	t := s.ledger.Totals()
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(append(t.append(nil), '\n'))
 }
 
-// serveClear forgets all records, and which requests have met their fault.
+// serveClear removes all records, and the counts of requests with faults.
 func (s *Server) serveClear(w http.ResponseWriter, _ *http.Request) {
 	s.Reset()
 	w.WriteHeader(http.StatusNoContent)
@@ -113,7 +113,7 @@ func (o *object) usage(name string, u *llm.Usage) {
 	o.b = append(o.b, '}')
 }
 
-// append writes the record as the JSON object that /ledger gives.
+// append writes the record as the JSON object of /ledger.
 func (r *Record) append(dst []byte) []byte {
 	o := object{append(dst, '{')}
 	o.number("seq", r.Seq)

@@ -9,7 +9,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// tokens returns the log probabilities of the first pieces of a choice's text; nil where nobody asked for them.
+// tokens returns the log probabilities of the first pieces of a choice's text; nil if they were not requested.
 func (a *answer) tokens(choice int64) json.RawMessage {
 	if a.logprobs == nil {
 		return nil
@@ -27,7 +27,7 @@ func (a *answer) tokens(choice int64) json.RawMessage {
 	return s.List()
 }
 
-// token adds a piece of a text, and other words that could have stood there.
+// token adds a piece of a text, and other likely words at its place.
 func (a *answer) token(s *parse.Tokens, p *part, h uint64, i int64) {
 	if p.kind != llm.EventText {
 		return

@@ -9,20 +9,19 @@ import (
 	"weir/internal/llm"
 )
 
-// memo remembers plain answers, so that the simulator can be the upstream of
-// load tests: they send the same request over and over, and an answer follows
-// from its request.
+// memo remembers plain answers, so that the simulator can be the upstream of load tests: they repeat the same request,
+// and an answer depends only on its request.
 type memo struct {
 	mu      sync.RWMutex
 	answers map[uint64]*memorized
 }
 
-// memorized is one answer and the request to which it belongs.
+// memorized is one answer and its request.
 type memorized struct {
 	dialect           *dialect.Dialect
 	asked             asking
 	request           []byte
-	created           int64 // the second that stands in the answer
+	created           int64 // the second in the answer
 	spec              *spec
 	consumed          *answer
 	output, reasoning int64
@@ -35,8 +34,8 @@ const (
 	maxMemoLen = 8 << 10 // of a request, and of an answer
 )
 
-// asking is what a request says beside its body and its key: some wire formats
-// name the model, or ask for a stream, in the path or in a header.
+// asking holds the parts of a request other than its body and its key: some wire formats have the model or the stream
+// flag in the path or in a header.
 type asking struct{ path, rawPath, query, contentType, accept string }
 
 func askingOf(r *http.Request) asking {
@@ -50,7 +49,7 @@ func first(values []string) string {
 	return values[0]
 }
 
-// find is the answer to the same bytes in the same second, or nil.
+// find returns the answer to the same bytes in the same second, or nil.
 func (m *memo) find(c *call) *memorized {
 	m.mu.RLock()
 	a := m.answers[c.asked]
@@ -62,8 +61,7 @@ func (m *memo) find(c *call) *memorized {
 	return a
 }
 
-// keep remembers the answer if it has nothing but its text: no fault, no wait,
-// no odd form. The memory starts anew when full.
+// keep remembers the answer if it is plain: no fault, no wait, no special form. It clears the memory when it is full.
 func (m *memo) keep(c *call, reply *llm.Reply, body []byte) {
 	s := c.spec
 	plain := s.fault == nil && s.ttft == 0 && s.pace == 0 && s.seed == unset && s.chunk == unset && !s.bom &&
@@ -75,7 +73,7 @@ func (m *memo) keep(c *call, reply *llm.Reply, body []byte) {
 	a := &memorized{
 		dialect: c.d, asked: askingOf(c.r), request: bytes.Clone(c.body),
 		created: reply.Created, spec: s, told: &reply.Usage, body: bytes.Clone(body),
-		// What counts the input, without what holds the words.
+		// The counts, without the words.
 		consumed: &answer{
 			prompt: c.answer.prompt, cached: c.answer.cached, thinking: c.answer.thinking,
 			choices: c.answer.choices, searches: c.answer.searches,
@@ -90,7 +88,7 @@ func (m *memo) keep(c *call, reply *llm.Reply, body []byte) {
 	m.answers[c.asked] = a
 }
 
-// repeat gives an answer that is remembered.
+// repeat sends a remembered answer.
 func (c *call) repeat() {
 	a := c.old
 	c.entry.ask(a.spec.name, false)

@@ -11,11 +11,9 @@ import (
 	"syscall"
 )
 
-// RoundTripper serves requests in this process, without a socket: the body of
-// a response streams as it is made, a reader that is slow slows the answer, and
-// closing the body or ending the request's context cancels it. A connection
-// that would be cut is an io.ErrUnexpectedEOF, one that would be reset a
-// syscall.ECONNRESET.
+// RoundTripper serves requests in this process, without a socket: the body of a response streams while it is generated,
+// a slow reader slows the answer, and closing the body or ending the request's context cancels it. A connection that
+// would be cut is an io.ErrUnexpectedEOF, one that would be reset a syscall.ECONNRESET.
 func (s *Server) RoundTripper() http.RoundTripper { return roundTripper{s} }
 
 type roundTripper struct{ s *Server }
@@ -23,7 +21,7 @@ type roundTripper struct{ s *Server }
 // RoundTrip serves one request. The caller closes the response's body.
 func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil && trace.GotConn != nil {
-		trace.GotConn(httptrace.GotConnInfo{}) // whoever counts what was sent has sent it
+		trace.GotConn(httptrace.GotConnInfo{}) // the request counts as sent
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	inner := r.WithContext(ctx)
@@ -58,12 +56,12 @@ func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	return m.response(r, end), nil
 }
 
-// memory is a wire whose other end is an http.Response.
+// memory is a wire with an http.Response at its other end.
 type memory struct {
 	ctx    context.Context
 	header http.Header
 	status int
-	left   int64 // of the declared length; unset where none is
+	left   int64 // of the declared length; unset without one
 	in     *io.PipeReader
 	out    *io.PipeWriter
 	ready  chan struct{} // closed once status or err is known
@@ -76,11 +74,10 @@ func newMemory(ctx context.Context) *memory {
 	return m
 }
 
-// Header is the header of the response, to be set before the first Write.
+// Header returns the header of the response, to be set before the first Write.
 func (m *memory) Header() http.Header { return m.header }
 
-// WriteHeader sends the headers; an informational status goes to the trace of
-// the request, as net/http's Transport does it.
+// WriteHeader sends the headers; an informational status goes to the request's trace, as in net/http's Transport.
 func (m *memory) WriteHeader(status int) {
 	if m.status != 0 {
 		return
@@ -97,7 +94,7 @@ func (m *memory) WriteHeader(status int) {
 func (m *memory) inform(status int) {
 	trace := httptrace.ContextClientTrace(m.ctx)
 	if trace != nil && trace.Got1xxResponse != nil {
-		// the answer goes on whatever the trace says
+		// the answer continues whatever the trace returns
 		_ = trace.Got1xxResponse(status, textproto.MIMEHeader(m.header.Clone()))
 	}
 }
@@ -108,7 +105,7 @@ func (m *memory) declare(length string) {
 	}
 }
 
-// Write hands a piece of the body to the reader and waits until it is read.
+// Write passes a piece of the body to the reader and waits until it is read.
 func (m *memory) Write(b []byte) (int, error) {
 	m.WriteHeader(http.StatusOK)
 	if m.left == unset {
@@ -116,7 +113,7 @@ func (m *memory) Write(b []byte) (int, error) {
 	}
 	part := b[:min(int64(len(b)), m.left)]
 	if len(part) == 0 {
-		return len(b), nil // nobody reads beyond the declared length
+		return len(b), nil // bytes beyond the declared length are not read
 	}
 	m.left -= int64(len(part))
 	if n, err := m.out.Write(part); err != nil {
@@ -128,7 +125,7 @@ func (m *memory) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Flush sends the headers; pieces of the body never wait.
+// Flush sends the headers; pieces of the body are never buffered.
 func (m *memory) Flush() { m.WriteHeader(http.StatusOK) }
 
 func (m *memory) hang(how hangUp, _ <-chan struct{}) {
@@ -176,14 +173,13 @@ func (m *memory) response(r *http.Request, end func()) *http.Response {
 	}
 }
 
-// memoryBody is a response's body; closing it ends the request and returns when
-// nothing runs for it any more.
+// memoryBody is a response's body; closing it ends the request and waits for all its goroutines.
 type memoryBody struct {
 	*io.PipeReader
 	end func()
 }
 
-// Close cancels what is left of the answer.
+// Close cancels the rest of the answer.
 func (b *memoryBody) Close() error {
 	err := b.PipeReader.Close()
 	b.end()

@@ -7,7 +7,7 @@ import (
 	"weir/internal/llm"
 )
 
-// ruleCache remembers the rules of vendors. It starts anew when full: names of vendors come from clients.
+// ruleCache remembers the rules of vendors. It clears itself when full, because names of vendors come from clients.
 type ruleCache struct {
 	mu   sync.Mutex
 	sets map[[2]string]rules.Set // by the vendor and the wire format
@@ -31,7 +31,7 @@ func (c *ruleCache) get(vendor, format string) rules.Set {
 	return set
 }
 
-// obey refuses a chat that breaks a rule of the vendor, in its words.
+// obey refuses a chat that breaks a rule of the vendor, in the vendor's words.
 func (c *call) obey() error {
 	if !c.s.strict || c.o.Op != llm.OpChat {
 		return nil

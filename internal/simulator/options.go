@@ -11,15 +11,15 @@ import (
 	"weir/internal/llm"
 )
 
-// option is one word of a model name's grammar.
+// option is an option in a model name.
 type option struct {
 	name  string
-	value string // what stands behind the equals sign; empty for an option without a value
+	value string // the value after the equals sign; empty for an option without a value
 	help  string
 	set   func(s *spec, value string) error
 }
 
-// optionList is every option, in the order of the documentation.
+// optionList holds all options, in the order of the documentation.
 var optionList = []option{
 	{
 		"ttft", "DURATION", "waits before the first token; the headers wait too",
@@ -27,23 +27,23 @@ var optionList = []option{
 	},
 	{"pace", "DURATION", "waits between pieces", duration(func(s *spec) *time.Duration { return &s.pace })},
 	{
-		"late", "DURATION", "waits before the end of a stream, which tells the usage",
+		"late", "DURATION", "waits before the end of a stream, which reports the usage",
 		duration(func(s *spec) *time.Duration { return &s.late }),
 	},
 	{
-		"early", "", "sends a stream's headers at once, before the wait of ttft",
+		"early", "", "sends a stream's headers immediately, before the wait of ttft",
 		flag(func(s *spec) *bool { return &s.early }),
 	},
 	{
-		"tokens", "N", "length of the answer in tokens; for echo and json, at most",
+		"tokens", "N", "length of the answer in tokens; for echo and json, its maximum",
 		count(func(s *spec) *int64 { return &s.tokens }),
 	},
 	{
-		"prompt", "N", "input tokens reported, in place of those counted",
+		"prompt", "N", "reported input tokens, in place of the counted ones",
 		count(func(s *spec) *int64 { return &s.prompt }),
 	},
 	{
-		"cached", "N", "of the input tokens, how many a prompt cache served",
+		"cached", "N", "input tokens read from a prompt cache",
 		count(func(s *spec) *int64 { return &s.cached }),
 	},
 	{
@@ -52,20 +52,20 @@ var optionList = []option{
 	},
 	{"think", "", "shows the thinking, as reason does", flag(func(s *spec) *bool { return &s.think })},
 	{
-		"signed", "", "refuses thinking that comes back without the signature it went out with",
+		"signed", "", "refuses thinking that returns without its original signature",
 		flag(func(s *spec) *bool { return &s.signed }),
 	},
 	{
-		"n", "N", "how many answers, whatever the request says; 1 to 128",
+		"n", "N", "number of answers, regardless of the request; 1 to 128",
 		between(1, maxChoices, func(s *spec) *int64 { return &s.choices }),
 	},
 	{
-		"calls", "N", "how many tool calls tools makes; 1 to 128",
+		"calls", "N", "number of tool calls of the model tools; 1 to 128",
 		between(1, maxChoices, func(s *spec) *int64 { return &s.calls }),
 	},
-	{"ids", "", "gives tool calls ids, where the vendor gives none", flag(func(s *spec) *bool { return &s.ids })},
+	{"ids", "", "assigns ids to tool calls, if the vendor does not", flag(func(s *spec) *bool { return &s.ids })},
 	{
-		"vendor", "NAME", "whose rules it keeps with --strict: a provider of the catalogue, such as mistral, in place of the " +
+		"vendor", "NAME", "provider of the catalogue that sets the rules of --strict, such as mistral, in place of the " +
 			"wire format's own vendor",
 		func(s *spec, value string) error {
 			s.vendor = value
@@ -87,47 +87,47 @@ var optionList = []option{
 		count(func(s *spec) *int64 { return &s.files }),
 	},
 	{
-		"search", "N", "searches the web so often, where the request offers a tool for it",
+		"search", "N", "number of web searches, if the request offers a tool for it",
 		count(func(s *spec) *int64 { return &s.searches }),
 	},
-	{"tier", "NAME", "the service tier that the answer names: flex, priority", oneOf([]string{"flex", "priority"},
+	{"tier", "NAME", "the service tier in the answer: flex, priority", oneOf([]string{"flex", "priority"},
 		func(s *spec) *string { return &s.tier })},
-	{"cost", "USD", "what the provider itself says that the answer costs", setCost},
+	{"cost", "USD", "the provider's own cost figure in the answer", setCost},
 	{
 		"after", "KIND",
-		"what is charged when the answer breaks off or its client leaves: stop, what was sent; bill, the whole answer",
+		"charge if the answer breaks off or its client disconnects: stop, the sent part; bill, the whole answer",
 		oneOf([]string{afterStop, afterBill}, func(s *spec) *string { return &s.after }),
 	},
 	{
-		"usage", "VARIANT", "how usage is reported: " + strings.Join(usageVariants, ", "),
+		"usage", "VARIANT", "variant of the reported usage: " + strings.Join(usageVariants, ", "),
 		oneOf(usageVariants, func(s *spec) *string { return &s.usage }),
 	},
-	{"fault", "NAME", "what goes wrong", setFault},
+	{"fault", "NAME", "fault", setFault},
 	{"status", "CODE", "answers with an error of that status, 400 to 599", setStatus},
 	{
 		"retry_after", "SECONDS", "the Retry-After header of an error: a number of seconds, date, garbage or year",
 		setRetryAfter,
 	},
-	{"at", "K", "the fault comes after K pieces (3 if not given)", count(func(s *spec) *int64 { return &s.at })},
+	{"at", "K", "the fault acts after K pieces (3 if not set)", count(func(s *spec) *int64 { return &s.at })},
 	{
-		"bytes", "K", "the fault comes after K bytes of the body; for long-line, how many",
+		"bytes", "K", "the fault acts after K bytes of the body; for long-line, the length",
 		between(0, maxPadding, func(s *spec) *int64 { return &s.bytes }),
 	},
-	{"once", "", "the fault meets the first request of a key and model only", func(s *spec, _ string) error {
+	{"once", "", "the fault affects only the first request of a key and model", func(s *spec, _ string) error {
 		s.times = 1
 		return nil
 	}},
 	{
-		"times", "K", "the fault meets the first K requests of a key and model",
+		"times", "K", "the fault affects the first K requests of a key and model",
 		between(1, maxTokens, func(s *spec) *int64 { return &s.times }),
 	},
 	{
-		"flap", "K", "the fault meets K requests of a key and model, spares K, and so on",
+		"flap", "K", "the fault affects K requests of a key and model, spares K, and so on",
 		between(1, maxTokens, func(s *spec) *int64 { return &s.flap }),
 	},
-	{"rate", "SHARE", "the fault meets that share of the requests, 0 to 1", setRate},
+	{"rate", "SHARE", "the fault affects that share of the requests, 0 to 1", setRate},
 	{
-		"chunk", "N", "bytes a write, so that characters and events are split",
+		"chunk", "N", "bytes in each write, so that characters and events are split",
 		between(1, 1<<20, func(s *spec) *int64 { return &s.chunk }),
 	},
 	{

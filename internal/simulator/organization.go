@@ -14,14 +14,14 @@ import (
 	"weir/internal/llm"
 )
 
-// What the simulator charges, in dollars for a million tokens, in its reports to an organization.
+// The simulator's charges, in dollars for a million tokens, in its reports to an organization.
 const (
 	inputDollars  = 1
 	outputDollars = 2
 )
 
-// organizationRoutes are the reports of OpenAI, Anthropic and OpenRouter to an organization: see package reconcile. They tell what was
-// truly consumed, by UTC day and model, and costs in whole cents.
+// organizationRoutes adds the reports of OpenAI, Anthropic and OpenRouter to an organization: see package reconcile.
+// They report the true usage, by UTC day and model, and costs in whole cents.
 func (s *Server) organizationRoutes() {
 	for path, report := range map[string]func(url.Values) any{
 		"/v1/organization/usage/completions":      s.openAIUsage,
@@ -33,25 +33,25 @@ func (s *Server) organizationRoutes() {
 	} {
 		s.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(report(r.URL.Query())) // a client that left asks again
+			_ = json.NewEncoder(w).Encode(report(r.URL.Query())) // a client that disconnected sends the request again
 		})
 	}
 }
 
-// consumed is what was used of a model on a day.
+// consumed is the usage of a model on a day.
 type consumed struct {
 	day   time.Time
 	model string
 	usage llm.Usage
 }
 
-// cents is what that costs, in whole cents.
+// cents returns its cost, in whole cents.
 func (c *consumed) cents() int64 {
 	const half = 500_000 / 100
 	return ((c.usage.InputTokens()*inputDollars+c.usage.OutputTokens()*outputDollars)*100 + half*100) / 1_000_000
 }
 
-// consumedAt is what was used in these wire formats from a day on until before another, by day and model.
+// consumedAt returns the usage of these wire formats from one day to before another, by day and model.
 func (s *Server) consumedAt(from, until time.Time, dialects ...string) []consumed {
 	type place struct {
 		day   time.Time
@@ -78,7 +78,7 @@ func (s *Server) consumedAt(from, until time.Time, dialects ...string) []consume
 	return all
 }
 
-// bucketPage is a report of one page, with a bucket for each result.
+// bucketPage returns a report of one page, with a bucket for each result.
 func bucketPage(vendor string, results []bucket) map[string]any {
 	data := []any{}
 	for _, b := range results {
@@ -99,7 +99,7 @@ type bucket struct {
 	result map[string]any
 }
 
-// report is a page of what was consumed.
+// report returns a page of the usage.
 func (s *Server) report(vendor string, from, until time.Time, result func(*consumed) map[string]any) any {
 	dialects := []string{"anthropic"}
 	if vendor == "openai" {

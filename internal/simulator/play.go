@@ -12,8 +12,7 @@ import (
 	"weir/internal/sse"
 )
 
-// begin sends the headers of an answer; length is that of its body, unset for
-// a stream.
+// begin sends the headers of an answer; length is that of its body, unset for a stream.
 func (c *call) begin(length int64) {
 	if c.begun {
 		return
@@ -60,7 +59,7 @@ func (c *call) playStream() error {
 		return err
 	}
 	sent := int64(0)
-	var ev llm.Event // one for all: the encoder makes it escape
+	var ev llm.Event // shared, because the encoder makes it escape
 	for ev = range c.answer.events() {
 		if !isPiece(&ev) {
 			if err := c.sendMark(&ev); err != nil {
@@ -87,8 +86,7 @@ func (c *call) playStream() error {
 	return c.end(c.enc.Finish(buf[:0], &final))
 }
 
-// start is the event before the first piece. Some wire formats tell the usage of
-// the input there.
+// start returns the event before the first piece. Some wire formats report the usage of the input in it.
 func (c *call) start(m *llm.Meta) *llm.Event {
 	u := c.told()
 	for class := range u {
@@ -99,8 +97,8 @@ func (c *call) start(m *llm.Meta) *llm.Event {
 	return &llm.Event{Kind: llm.EventStart, ID: m.ID, Model: m.Model, Created: m.Created, Usage: u, Tier: c.spec.tier}
 }
 
-// amendStart makes the usage at the start of a stream what the variant asks
-// for. It stands there once, whatever the variant does at the end.
+// amendStart applies the variant to the usage at the start of a stream. The usage occurs there once, even if the
+// variant repeats it at the end.
 func (c *call) amendStart(b []byte) []byte {
 	switch c.spec.usage {
 	case "", usageTwice, usageDecreasing:
@@ -110,11 +108,10 @@ func (c *call) amendStart(b []byte) []byte {
 	return b
 }
 
-// isPiece reports whether an event is a piece of the answer, and so a token. A
-// signature is none.
+// isPiece reports whether an event is a piece of the answer, and so a token. A signature is not.
 func isPiece(ev *llm.Event) bool { return ev.Signature == "" }
 
-// sendPiece sends one piece, or what its fault leaves of it.
+// sendPiece sends one piece, or the part that its fault leaves.
 func (c *call) sendPiece(b []byte, number int64, kind llm.EventKind) error {
 	b = c.shape(b, number)
 	if number == c.place {
@@ -124,7 +121,7 @@ func (c *call) sendPiece(b []byte, number int64, kind llm.EventKind) error {
 	return c.write(b)
 }
 
-// sendMark sends what is no piece, where the wire format has a place for it.
+// sendMark sends an event that is not a piece, if the wire format has a place for it.
 func (c *call) sendMark(ev *llm.Event) error {
 	b := c.enc.Append(nil, ev)
 	if len(b) == 0 {
@@ -140,8 +137,7 @@ func (c *call) meta() llm.Meta {
 	}
 }
 
-// half writes half of the piece that is no longer finished, where the fault
-// breaks in the middle of one.
+// half writes half of the piece at the fault's place, if the fault breaks within a piece.
 func (c *call) half(piece []byte) error {
 	if c.fault.inside {
 		if err := c.write(piece[:len(piece)/2]); err != nil {
@@ -157,7 +153,7 @@ func (c *call) end(b []byte) error {
 	if c.noEnd {
 		all := b
 		if b = withoutEnd(c.d, b); len(b) == len(all) {
-			c.spare() // there is none in this wire format
+			c.spare() // this wire format has none
 		} else if tellsUsage(c.d, all) && !tellsUsage(c.d, b) {
 			reported, raw = false, ""
 		}
@@ -174,12 +170,11 @@ func (c *call) end(b []byte) error {
 	if err != nil && len(bytes.TrimSpace(b[c.written-before:])) > 0 {
 		return err
 	}
-	return c.closeZip() // a client may leave at the end marker, before its line ends
+	return c.closeZip() // a client may disconnect at the end marker, before its line ends
 }
 
-// withoutEnd is the end of a stream without its end marker: without the events
-// that the client half of the wire format takes for one, where the marker is no
-// fixed text. Some wire formats have none at all.
+// withoutEnd returns the end of a stream without its end marker. If the marker is not a fixed text, it removes the
+// events that the client half of the wire format reads as one. Some wire formats have none.
 func withoutEnd(d *dialect.Dialect, b []byte) []byte {
 	if d.EndMarker != "" || d.NewDecoder == nil {
 		return bytes.TrimSuffix(b, []byte(d.EndMarker))
@@ -187,7 +182,7 @@ func withoutEnd(d *dialect.Dialect, b []byte) []byte {
 	decoder := d.NewDecoder(&llm.Quirks{})
 	var out []byte
 	for _, f := range splitEvents(&d.Framing, b) {
-		// what it does not understand is no end
+		// events that it cannot decode are not the end
 		events, _ := decoder.Decode(nil, sse.Event{Name: []byte(f.name), Data: f.data, Raw: f.raw})
 		if !slices.ContainsFunc(events, func(e llm.Event) bool { return e.Kind == llm.EventDone }) {
 			out = appendEvent(out, &d.Framing, &f, f.data)
@@ -196,8 +191,8 @@ func withoutEnd(d *dialect.Dialect, b []byte) []byte {
 	return out
 }
 
-// settle completes the ledger's record before the last bytes go out, so that
-// whoever has read them finds it complete.
+// settle completes the ledger's record before the last bytes are sent, so that a client that has read them finds it
+// complete.
 func (c *call) settle(reported bool, raw string, marked bool) {
 	outcome := Served
 	if c.fault != nil {
@@ -212,8 +207,7 @@ func (c *call) settle(reported bool, raw string, marked bool) {
 	c.entry.settle(outcome, told, raw, marked, c.s.clock())
 }
 
-// told is the usage that the client is told, where it is one that the
-// vocabulary can express.
+// told returns the reported usage, if llm.Usage can express it.
 func (c *call) told() llm.Usage {
 	u := c.entry.usage()
 	switch c.spec.usage {
@@ -232,7 +226,7 @@ func (c *call) final() llm.Final {
 	}
 }
 
-// playWhole makes the answer piece by piece and sends it as one.
+// playWhole generates the answer piece by piece and sends it as one.
 func (c *call) playWhole() error {
 	if err := c.generate(); err != nil {
 		return err
@@ -253,7 +247,7 @@ func (c *call) playWhole() error {
 	return c.sendWhole(body, reply.Reported, raw)
 }
 
-// generate lets the pieces of the answer come into being, and counts them.
+// generate generates the pieces of the answer, and counts them.
 func (c *call) generate() error {
 	if c.spec.pace == 0 {
 		c.entry.pieces(c.answer.made())
@@ -317,7 +311,7 @@ func (c *call) reply() *llm.Reply {
 	return reply
 }
 
-// write writes b in the asked portions, up to the place of the fault.
+// write writes b in the requested portions, up to the place of the fault.
 func (c *call) write(b []byte) error {
 	for len(b) > 0 {
 		n := int64(len(b))
@@ -340,7 +334,7 @@ func (c *call) write(b []byte) error {
 			c.flush()
 		}
 		if len(b) == 0 && !c.stream {
-			return nil // the client has all of it, and may leave
+			return nil // the client has all of it, and may disconnect
 		}
 		if !c.wait(c.drip) || c.r.Context().Err() != nil {
 			return errGone

@@ -9,8 +9,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// toContinue is what the conversation says in the assistant's name at its end,
-// which a model with words of its own goes on with; empty for nothing.
+// toContinue returns the assistant's text at the end of the conversation that a model with words of its own continues;
+// empty for none.
 func toContinue(s *spec, req *llm.Request) string {
 	n := len(req.Messages)
 	if n == 0 || s.base != baseChat && s.base != baseStory || choicesOf(s, req) > 1 {
@@ -24,9 +24,8 @@ func toContinue(s *spec, req *llm.Request) string {
 	return last.Text()
 }
 
-// words is the hash that decides the words of the answer. A story's are those
-// of its question, whoever asks it of which model. A chat that is to go on with
-// what it said has those of the request to which it said it.
+// words returns the hash that decides the words of the answer. A story depends only on its question. A chat that
+// continues the assistant's text has the words of the request that began the text.
 func (c *call) words() uint64 {
 	begun := toContinue(c.spec, c.req)
 	switch {
@@ -41,8 +40,7 @@ func (c *call) words() uint64 {
 	return c.hash
 }
 
-// resume leaves of the answer what follows a text with which it begins. An
-// answer that begins otherwise stays whole.
+// resume removes the text that the answer repeats at its beginning. An answer that begins otherwise stays whole.
 func (a *answer) resume(begun string) {
 	if begun == "" || len(a.parts) == 0 {
 		return
@@ -55,8 +53,8 @@ func (a *answer) resume(begun string) {
 	a.add(rest)
 }
 
-// behind is what follows text in the part; false where the part does not begin
-// with it. The place may be within a piece.
+// behind returns the remainder after text in the part; false if the part does not begin with it. The place may be
+// within a piece.
 func (p part) behind(h uint64, text string) (rest part, ok bool) {
 	for i := range p.count {
 		piece := p.at(h, i)
@@ -70,7 +68,7 @@ func (p part) behind(h uint64, text string) (rest part, ok bool) {
 	return part{kind: p.kind}, text == ""
 }
 
-// from is the part from a byte of one of its pieces on.
+// from returns the part from a byte of one of its pieces on.
 func (p part) from(first int64, offset int) part {
 	rest := p
 	rest.count -= first
@@ -84,17 +82,16 @@ func (p part) from(first int64, offset int) part {
 	return rest
 }
 
-// conversations are the members of a request that hold its messages, in one
-// wire format or another.
+// conversations are the members of a request that hold its messages, in any wire format.
 var conversations = []string{"messages", "contents", "input"}
 
-// withoutLast is the body as it was before its last message was appended.
+// withoutLast returns the body before its last message was appended.
 func withoutLast(body []byte) []byte {
 	for m := range rawjson.Members(body) {
 		if !slices.Contains(conversations, m.Name()) || rawjson.KindOf(m.Value) != rawjson.Array {
 			continue
 		}
-		start, end := 0, 1 // behind the last message but one, and behind the last
+		start, end := 0, 1 // ends of the last message but one, and of the last
 		for _, message := range rawjson.Elements(m.Value) {
 			start = end
 			end += bytes.Index(m.Value[end:], message) + len(message)

@@ -7,8 +7,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// The rule by which input tokens are counted. It is cheap, and the same for
-// every dialect.
+// The rule that counts input tokens. It is cheap, and the same for every dialect.
 const (
 	tokensPerRequest = 3
 	tokensPerMessage = 4
@@ -17,9 +16,8 @@ const (
 	bytesPerToken    = 4
 )
 
-// promptTokens counts the input tokens of a request: 3, for every message 4
-// and a quarter of the bytes of its text, for every tool 8 and a quarter of the
-// bytes of its name, description and schema, for every image, sound or document
+// promptTokens counts the input tokens of a request: 3, for every message 4 and a quarter of the bytes of its text, for
+// every tool 8 and a quarter of the bytes of its name, description and schema, for every image, sound or document
 // perMedia. Quarters are rounded up.
 func promptTokens(req *llm.Request, perMedia int64) int64 {
 	n := int64(tokensPerRequest)
@@ -43,7 +41,7 @@ func quarter(bytes int) int64 {
 	return int64(bytes+bytesPerToken-1) / bytesPerToken
 }
 
-// weigh is how many bytes of text and how many media the parts hold.
+// weigh returns the bytes of text and the number of media in the parts.
 func weigh(parts []llm.Part) (text int, media int64) {
 	for i := range parts {
 		p := &parts[i]
@@ -63,7 +61,7 @@ func weigh(parts []llm.Part) (text int, media int64) {
 	return text, media
 }
 
-// lastUserText is the text of the last message of the user.
+// lastUserText returns the text of the last user message.
 func lastUserText(req *llm.Request) string {
 	for i := len(req.Messages) - 1; i >= 0; i-- {
 		if req.Messages[i].Role == llm.RoleUser {
@@ -86,7 +84,7 @@ func lastIsResult(req *llm.Request) bool {
 	return false
 }
 
-// lastResult is the text of the last tool result.
+// lastResult returns the text of the last tool result.
 func lastResult(req *llm.Request) string {
 	var text string
 	for _, p := range req.Messages[len(req.Messages)-1].Parts {
@@ -98,8 +96,7 @@ func lastResult(req *llm.Request) string {
 	return text
 }
 
-// callable is the functions that may be called, the wanted one alone where the
-// request names it.
+// callable returns the functions that the model may call: only the named one if the request names one.
 func callable(req *llm.Request) []llm.Tool {
 	choice := req.ToolChoice
 	if choice != nil && choice.Mode == llm.ToolsNone {
@@ -115,8 +112,8 @@ func callable(req *llm.Request) []llm.Tool {
 	return tools
 }
 
-// searchesOf is how many of n searches of the web the tools of the request allow:
-// none where it offers no tool for it, and as many as max_uses says.
+// searchesOf limits n web searches to those that the tools of the request allow: none without a search tool, and at
+// most max_uses.
 func searchesOf(req *llm.Request, n int64) int64 {
 	for i := range req.Tools {
 		raw := req.Tools[i].Raw

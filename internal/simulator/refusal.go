@@ -50,7 +50,7 @@ func noPrefill(c *call) bool {
 	return true
 }
 
-// statusCodes are the errors behind the statuses of a provider.
+// statusCodes maps statuses of a provider to errors.
 var statusCodes = map[int]llm.Code{
 	401: llm.CodeAuthentication, 402: llm.CodeBudgetExceeded, 403: llm.CodeForbidden, 404: llm.CodeModelNotFound,
 	405: llm.CodeMethodNotAllowed, 409: llm.CodeIdempotencyConflict, 413: llm.CodeRequestTooLarge,
@@ -76,7 +76,7 @@ const (
 	retryYear = 365 * 24 * time.Hour
 )
 
-// retryAfter is the header that the model name asks for.
+// retryAfter returns the header in the form that the model name specifies.
 func (c *call) retryAfter() string {
 	switch v := c.spec.retryAfter; v {
 	case "date":

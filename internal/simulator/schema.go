@@ -9,8 +9,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// structured is the answer of the base model "json": what the request's schema
-// asks for, or an object with one member.
+// structured returns the answer of the base model "json": a value of the request's schema, or an object with one
+// member.
 func structured(req *llm.Request, h uint64) string {
 	if req.Format == nil || len(req.Format.Schema) == 0 {
 		return `{"answer":` + string(rawjson.AppendString(nil, strings.TrimSpace(word(plainWords, h, 0)))) + `}`
@@ -18,11 +18,9 @@ func structured(req *llm.Request, h uint64) string {
 	return fromSchema(req.Format.Schema, h)
 }
 
-// fromSchema makes a JSON value that a JSON Schema (draft 2020-12) accepts. It
-// knows type, const, enum, properties, items, minItems, minimum, maximum,
-// multipleOf, minLength, maxLength, format, $ref within the schema, anyOf,
-// oneOf, and of allOf the first; not pattern. Every property is given. A schema
-// that nests without end is cut off.
+// fromSchema makes a JSON value that a JSON Schema (draft 2020-12) accepts. It supports type, const, enum, properties,
+// items, minItems, minimum, maximum, multipleOf, minLength, maxLength, format, $ref within the schema, anyOf, oneOf,
+// and the first of allOf; not pattern. It sets every property. It cuts off a schema that nests without end.
 func fromSchema(schema []byte, h uint64) string {
 	if rawjson.KindOf(schema) != rawjson.Object {
 		return "{}"
@@ -34,8 +32,8 @@ func fromSchema(schema []byte, h uint64) string {
 type schemaWriter struct {
 	root []byte
 	hash uint64
-	n    int64 // words taken
-	left int   // values that may still be made
+	n    int64 // words used
+	left int   // remaining values
 }
 
 const (
@@ -73,8 +71,7 @@ func (w *schemaWriter) value(dst, schema []byte, depth int) []byte {
 	return w.text(dst, schema)
 }
 
-// instead is the schema that stands for this one: of $ref, or the first of a
-// combination that is not null.
+// instead returns the schema in place of this one: of $ref, or the first of a combination that is not null.
 func (w *schemaWriter) instead(schema []byte) []byte {
 	if ref, ok := rawjson.AsString(rawjson.Get(schema, "$ref")); ok {
 		return w.resolve(ref)
@@ -89,8 +86,7 @@ func (w *schemaWriter) instead(schema []byte) []byte {
 	return nil
 }
 
-// resolve follows a JSON Pointer (RFC 6901) into the schema; what leads
-// nowhere is the schema {}.
+// resolve follows a JSON Pointer (RFC 6901) into the schema; a pointer to nothing is the schema {}.
 func (w *schemaWriter) resolve(ref string) []byte {
 	at := w.root
 	path, inside := strings.CutPrefix(ref, "#")
@@ -109,8 +105,7 @@ func (w *schemaWriter) resolve(ref string) []byte {
 	return at
 }
 
-// schemaType is the type that a schema asks for, the first that is not null;
-// told by other words where the schema names none.
+// schemaType returns the type of a schema, the first that is not null; it derives a missing one from other keywords.
 func schemaType(schema []byte) string {
 	t := rawjson.Get(schema, "type")
 	if name, ok := rawjson.AsString(t); ok {
@@ -157,7 +152,7 @@ func (w *schemaWriter) array(dst, schema []byte, depth int) []byte {
 	}
 	items := rawjson.Get(schema, "items")
 	if !given && depth >= maxSchemaDepth/2 {
-		n = 0 // a tree of itself ends here
+		n = 0 // a recursive schema ends here
 	}
 	dst = append(dst, '[')
 	for i := int64(0); i < n && w.left > 0; i++ {
@@ -169,7 +164,7 @@ func (w *schemaWriter) array(dst, schema []byte, depth int) []byte {
 	return append(dst, ']')
 }
 
-// number is 1, or the number nearest to it within the bounds.
+// number writes 1, or the number nearest to it within the bounds.
 func (w *schemaWriter) number(dst, schema []byte) []byte {
 	bound := func(name string) (float64, bool) {
 		v, err := strconv.ParseFloat(string(rawjson.Get(schema, name)), 64)
@@ -194,7 +189,7 @@ func (w *schemaWriter) number(dst, schema []byte) []byte {
 	return strconv.AppendFloat(dst, v, 'f', -1, 64)
 }
 
-// textFormats are the formats of strings that JSON Schema names.
+// textFormats are the formats of strings in JSON Schema.
 var textFormats = map[string]string{
 	"date-time": "2026-01-02T03:04:05Z", "date": "2026-01-02", "time": "03:04:05Z", "duration": "PT1H",
 	"email": "demo@example.com", "hostname": "example.com", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1",

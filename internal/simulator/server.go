@@ -1,8 +1,6 @@
-// Package simulator is a fake provider: the server half of every dialect joined
-// to a script. Which script is chosen by the model name, so that any program
-// that can name a model can be tested against slow, broken and lying providers.
-// It answers the same to the same request, and keeps a ledger of what it truly
-// served, attempt by attempt, against which a meter can be checked.
+// Package simulator is a fake provider: the server half of every dialect with a script that the model name selects, so
+// that any program that can name a model can be tested against slow, broken and lying providers. It returns the same
+// answer to the same request, and records its true usage in a ledger, attempt by attempt, to check a meter against.
 //
 // It runs as a process of its own or, through RoundTripper, inside another.
 package simulator
@@ -21,25 +19,24 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Options say how a simulator behaves. Everything but Dialects may be left out.
+// Options holds the options of a simulator. All except Dialects may be omitted.
 type Options struct {
-	// Dialects are those it speaks, each at its own routes. The native one is
-	// passed over: the simulator is a provider, not a gateway.
+	// Dialects are the dialects to serve, each at its own routes. The native one is skipped, because the simulator is a
+	// provider, not a gateway.
 	Dialects []*dialect.Dialect
 	// Seed decides every word of every answer.
 	Seed uint64
-	// Clock tells the time of answers and of the ledger; nil for time.Now.
+	// Clock returns the time of answers and of the ledger; nil for time.Now.
 	Clock func() time.Time
 	// APIKeys are the accepted keys; empty accepts any key and none.
 	APIKeys []string
-	// MaxRecords bounds the ledger; 0 for 1,000,000. Older records are dropped.
+	// MaxRecords bounds the ledger; 0 for 1,000,000. It drops the oldest records.
 	MaxRecords int
 	// MaxBody bounds a request in bytes; 0 for 32 MiB.
 	MaxBody int64
-	// Strict is whether it refuses chats that break a rule of the vendor whose wire format they are in, or of the one
-	// that the model's name says.
+	// Strict refuses chats that break a rule of the vendor of their wire format, or of the one in the model's name.
 	Strict bool
-	// Log gets one debug line a request; nil for none.
+	// Log gets one debug line for each request; nil for none.
 	Log *slog.Logger
 }
 
@@ -70,7 +67,7 @@ type Server struct {
 	closed    chan struct{}
 }
 
-// New makes a simulator. Close it to end the answers that wait.
+// New returns a simulator. Close ends its waiting answers.
 func New(o Options) *Server {
 	s := &Server{
 		seed: o.Seed, clock: o.Clock, maxBody: o.MaxBody, strict: o.Strict, log: o.Log,
@@ -100,7 +97,7 @@ func New(o Options) *Server {
 }
 
 func (s *Server) route(dialects []*dialect.Dialect) {
-	seen := map[string]bool{} // OpenAI's two wire formats have routes in common
+	seen := map[string]bool{} // OpenAI's two wire formats share routes
 	for _, d := range dialects {
 		if d.Name == nativeDialect {
 			continue
@@ -130,26 +127,25 @@ func (s *Server) route(dialects []*dialect.Dialect) {
 	s.mux.HandleFunc("GET /{$}", s.serveRoot)
 }
 
-// ServeHTTP answers at the routes of every dialect, at /v1/models, at those that tell of an
-// answer by its id, and at /ledger and /ledger/totals.
+// ServeHTTP answers at the routes of every dialect, at /v1/models, at those that report on an answer by its id, and at
+// /ledger and /ledger/totals.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// Ledger is what was served.
+// Ledger returns the ledger.
 func (s *Server) Ledger() *Ledger { return s.ledger }
 
-// Reset forgets all records of the ledger, and which requests have met their
-// fault, as if the simulator had just started. Sequence numbers go on.
+// Reset removes all records of the ledger, and the counts of requests with faults, as after a restart. Sequence numbers
+// continue.
 func (s *Server) Reset() {
 	s.ledger.clear()
 	s.visits.clear()
 }
 
-// Close ends the waiting of all answers under way; it does not wait for them.
-// The simulator must not be used after it.
+// Close ends all waiting answers, without waiting for them. The simulator must not be used after it.
 func (s *Server) Close() { s.closeOnce.Do(func() { close(s.closed) }) }
 
-// fingerprint names a key in the ledger without giving it away: the first
-// twelve hexadecimal digits of its SHA-256, or nothing for no key.
+// fingerprint identifies a key in the ledger without disclosing it: the first twelve hexadecimal digits of its SHA-256,
+// or nothing for no key.
 func fingerprint(key string) string {
 	if key == "" {
 		return ""
@@ -158,8 +154,8 @@ func fingerprint(key string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// keyOf is the key that a request carries, in any of the vendors' ways: of a
-// request that is signed for AWS (Signature Version 4), the key's id.
+// keyOf returns the key of a request, in any vendor's form: for a request signed for AWS (Signature Version 4), the
+// key's id.
 func keyOf(r *http.Request) string {
 	scheme, rest, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	switch {
@@ -181,7 +177,7 @@ func keyOf(r *http.Request) string {
 	return ""
 }
 
-// maxPooled bounds the buffers that are kept for later requests.
+// maxPooled bounds the buffers that are reused for later requests.
 const maxPooled = 1 << 20
 
 func (s *Server) buffer() *[]byte {
@@ -198,9 +194,8 @@ func (s *Server) release(b *[]byte) {
 	}
 }
 
-// serveModels lists the models in OpenAI's shape
-// (https://platform.openai.com/docs/api-reference/models/list), each with a
-// description.
+// serveModels lists the models in OpenAI's form (https://platform.openai.com/docs/api-reference/models/list), each with
+// a description.
 func (s *Server) serveModels(w http.ResponseWriter, _ *http.Request) {
 	b := []byte(`{"object":"list","data":[`)
 	for i, m := range Models() {
@@ -219,36 +214,35 @@ func (s *Server) serveModels(w http.ResponseWriter, _ *http.Request) {
 func (s *Server) serveRoot(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = io.WriteString(
-		w, "This is Weir's simulator, a fake provider. Its models are at /v1/models, what it served is at /ledger.\n")
+		w, "This is Weir's simulator, a fake provider. Its models are at /v1/models, its ledger is at /ledger.\n")
 }
 
-// Model is a name that the simulator answers to.
+// Model is a model name that the simulator serves.
 type Model struct {
 	Name        string
 	Description string // one line
 }
 
-// Models lists the base models, and names that behave as providers do on bad
-// days. Any base model takes any options.
+// Models lists the base models, and names that behave like providers with failures. Any base model accepts any options.
 func Models() []Model {
 	return []Model{
 		{baseChat, "says that it is a demo, then made-up words"},
 		{baseEcho, "repeats the last user message word by word"},
 		{baseTools, "calls the first tool of the request with arguments that fit its schema"},
-		{baseJSON, "answers in the shape that response_format asks for"},
+		{baseJSON, "answers in the form that response_format requests"},
 		{baseReason, "thinks, then answers"},
-		{baseStory, "tells the same story to the same question, and goes on with one that was begun"},
+		{baseStory, "tells the same story to the same question, and continues one that was begun"},
 		{"chat:status=429,retry_after=1,once", "too many requests once, with Retry-After, then fine"},
 		{"chat:status=429", "too many requests, always"},
 		{"chat:status=500,once", "an internal error once, then fine"},
 		{"chat:status=503", "unavailable, always"},
 		{"chat:fault=reset", "resets the connection before any header"},
-		{"chat:fault=silence", "takes the request and never answers"},
+		{"chat:fault=silence", "reads the request and never answers"},
 		{"chat:ttft=10s", "is slow with the first token"},
 		{"chat:fault=cut", "cuts the answer off after three pieces"},
-		{"chat:fault=stall", "falls silent after three pieces"},
+		{"chat:fault=stall", "stops sending after three pieces"},
 		{"chat:fault=malformed", "sends one event that is not JSON"},
-		{"chat:fault=no-end", "ends a stream without its end marker"},
+		{"chat:fault=no-end", "omits the end marker of a stream"},
 		{"chat:fault=context-length", "refuses the request as too long"},
 		{"chat:fault=content-filter", "ends with the finish reason content_filter"},
 		{"chat:fault=no-prefill", "refuses a conversation that ends with the assistant"},
@@ -256,12 +250,12 @@ func Models() []Model {
 	}
 }
 
-// baseNames are the base models.
+// baseNames returns the names of the base models.
 func baseNames() []string {
 	return []string{baseChat, baseEcho, baseTools, baseJSON, baseReason, baseStory}
 }
 
-// visits counts the requests of a key and model, for faults that come and go.
+// visits counts the requests of a key and model, for temporary faults.
 type visits struct {
 	mu     sync.Mutex
 	counts map[string]int64
@@ -269,8 +263,8 @@ type visits struct {
 
 const maxVisits = 1 << 16
 
-// next is how many requests came before with that name; it starts anew when
-// there are more names than it can remember.
+// next returns the number of earlier requests with that name; it restarts when there are more names than it can
+// remember.
 func (v *visits) next(name string) int64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()

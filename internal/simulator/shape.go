@@ -8,9 +8,8 @@ import (
 
 const byteOrderMark = "\xef\xbb\xbf"
 
-// shape gives events the form that the fault and the options ask for; piece is
-// the number of the piece that they are, behind the last one for the end, unset
-// for what is none.
+// shape applies the fault and the options to events; piece is their number, above the last one for the end, unset for
+// an event that is not a piece.
 func (c *call) shape(b []byte, piece int64) []byte {
 	if c.edit != nil {
 		b = editEvents(&c.d.Framing, b, func(data []byte, _ bool) []byte { return c.edit(data) })
@@ -42,9 +41,8 @@ func addComments(b []byte) []byte {
 	return out
 }
 
-// eolKinds are the line ends that take turns. A mixture goes CR, CR LF, LF, so
-// that a CR is never followed by a lone LF, which would make one line end of
-// two.
+// eolKinds are the line ends that alternate. A mixture alternates CR, CR LF, LF, so that no LF follows a CR, which
+// would make them one line end.
 var eolKinds = map[string][]string{"crlf": {"\r\n"}, "cr": {"\r"}, "mixed": {"\r", "\r\n", "\n"}}
 
 // lineEnds replaces every LF.

@@ -9,20 +9,19 @@ import (
 	"weir/internal/llm"
 )
 
-// signatureMark is what every signature begins with: "sim" in base64.
+// signatureMark begins every signature: "sim" in base64.
 var signatureMark = []byte("sim")
 
-// signature is the made-up proof of a text of thinking, the same in every wire
-// format: base64 of a mark, the hash of the text, and a check of that hash.
-// Base64 is what vendors' libraries expect.
+// signature returns the made-up signature of thinking, the same in every wire format: base64 of a mark, the hash of the
+// text, and a check of that hash. Vendors' libraries expect base64.
 func signature(text string) string {
 	h := hash(0, []byte(text))
 	b := binary.BigEndian.AppendUint64(bytes.Clone(signatureMark), h)
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint64(b, mix(h)))
 }
 
-// checkThinking refuses a conversation whose thinking is not what the simulator
-// signed. Wire formats may give a signature back without its text.
+// checkThinking refuses a conversation with thinking that the simulator did not sign. Wire formats may return a
+// signature without its text.
 func checkThinking(req *llm.Request) error {
 	for i := range req.Messages {
 		for j := range req.Messages[i].Parts {
@@ -44,8 +43,7 @@ func checkThinking(req *llm.Request) error {
 	return nil
 }
 
-// ownSignature reports whether the simulator made a signature, of whatever
-// text.
+// ownSignature reports whether the simulator made a signature, of any text.
 func ownSignature(proof string) bool {
 	b, err := base64.StdEncoding.DecodeString(proof)
 	if err != nil || len(b) != len(signatureMark)+16 || !bytes.HasPrefix(b, signatureMark) {

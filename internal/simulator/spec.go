@@ -11,72 +11,72 @@ import (
 	"weir/internal/llm"
 )
 
-// spec is a model name, read: BASE or BASE:OPTION,OPTION=VALUE,… A path may
-// stand before it, as in the names of many vendors' models: us.anthropic.claude/BASE.
+// spec is a parsed model name: BASE or BASE:OPTION,OPTION=VALUE,… A path may precede it, as in the names of many
+// vendors' models: us.anthropic.claude/BASE.
 type spec struct {
-	name string // as it was asked for
+	name string // as requested
 	base string
 
 	ttft, pace time.Duration
-	late       time.Duration // wait before a stream's end, which tells the usage
-	early      bool          // headers go out before the wait for the first token
+	late       time.Duration // wait before a stream's end, which reports the usage
+	early      bool          // headers are sent before the wait for the first token
 
 	tokens    int64 // of the visible answer; unset: the base model's own
 	prompt    int64 // unset: counted
 	cached    int64
 	reasoning int64 // unset: the base model's own
-	choices   int64 // unset: what the request asks for
+	choices   int64 // unset: as requested
 	calls     int64
-	ids       bool // of calls, also where the vendor gives none
+	ids       bool // of calls, also for vendors without ids
 	vendor    string
 	seed      int64
 	variant   int64 // the first piece of another text; unset: none
 	uncapped  bool
 	unicode   bool
-	think     bool  // thinking is shown, whatever the base model
-	signed    bool  // thinking that comes back must be as it went
+	think     bool  // thinking is shown by any base model
+	signed    bool  // returned thinking must be unchanged
 	files     int64 // tokens of each image, sound or document; unset: tokensPerMedia
-	searches  int64 // of the web, where the request offers a tool for it
+	searches  int64 // of the web, if the request offers a tool for it
 
 	usage string
-	tier  string    // service tier that the answer names
-	cost  llm.Money // the provider's own figure; unset: it tells none
-	after string    // what an answer that broke off is charged for; empty: what was sent
+	tier  string    // service tier in the answer
+	cost  llm.Money // the provider's own figure; unset: none
+	after string    // charge for an answer that broke off; empty: the sent part
 
 	trouble
 	format
 }
 
-// trouble is what goes wrong.
+// trouble holds the fault and its place.
 type trouble struct {
 	fault      *fault
 	status     int
 	retryAfter string
 	at         int64 // pieces before the fault
-	bytes      int64 // bytes of the body before the fault, or of padding; unset: at counts
-	times      int64 // the fault meets that many requests, then no more; unset: every one
+	bytes      int64 // bytes of the body before the fault, or of padding; unset: at applies
+	times      int64 // the fault affects the first requests; unset: every one
 	flap       int64
-	rate       float64 // share of the requests that the fault meets
+	rate       float64 // share of the requests with the fault
 }
 
-// format is how an answer is written.
+// format is the written form of an answer.
 type format struct {
-	chunk    int64 // bytes a write; unset: an event or a body a write
+	chunk    int64 // bytes in each write; unset: an event or a body
 	eol      string
 	comments bool
 	bom      bool
 }
 
-// unset marks a number that the model name does not give.
+// unset marks a number that the model name does not set.
 const unset = -1
 
-// maxTokens bounds every count in a model name, and with it memory and time.
+// maxTokens bounds every count in a model name, and so memory and time.
 const maxTokens = 1_000_000
 
 // maxName bounds a model name, which stays in the ledger.
 const maxName = 512
 
-// base models, by what they answer.
+// The base models.
 const (
 	baseChat   = "chat"
 	baseEcho   = "echo"
@@ -86,8 +86,8 @@ const (
 	baseStory  = "story"
 )
 
-// parseSpec reads a model name. Errors are *llm.Error: an unknown base model
-// is a model that is not found, all else an invalid request.
+// parseSpec reads a model name. Errors are *llm.Error: an unknown base model is a model that is not found, any other
+// error an invalid request.
 func parseSpec(name string) (*spec, error) {
 	if name == "" {
 		return nil, llm.Invalid("model", "A model is required: one of "+strings.Join(baseNames(), ", ")+".")
@@ -138,8 +138,7 @@ func (s *spec) readOptions(list string, some bool) error {
 	return s.check(seen)
 }
 
-// check refuses options that would have no effect, so that a slip of the pen
-// is not taken for a test that passed.
+// check refuses options without an effect, so that a mistake does not look like a successful test.
 func (s *spec) check(seen map[string]bool) error {
 	fails := s.fault != nil || s.status != 0
 	switch {
@@ -174,7 +173,7 @@ func (s *spec) check(seen map[string]bool) error {
 	return nil
 }
 
-// ownCost is the provider's own figure; nil for none.
+// ownCost returns the provider's own figure; nil for none.
 func (s *spec) ownCost() *llm.Money {
 	if s.cost == unset {
 		return nil
@@ -182,13 +181,12 @@ func (s *spec) ownCost() *llm.Money {
 	return &s.cost
 }
 
-// counted reports whether the fault depends on how many requests came before.
+// counted reports whether the fault depends on the number of earlier requests.
 func (s *spec) counted() bool {
 	return s.times != unset || s.flap != unset || s.rate != unset
 }
 
-// meets reports whether the fault meets the request before which n others of
-// the same key and model came.
+// meets reports whether the fault affects the request after n others of the same key and model.
 func (s *spec) meets(n int64, seed uint64) bool {
 	switch {
 	case s.times != unset:
@@ -202,8 +200,7 @@ func (s *spec) meets(n int64, seed uint64) bool {
 	return true
 }
 
-// specCache remembers model names that were read. It starts anew when full:
-// names come from clients and are without number.
+// specCache remembers parsed model names. It clears itself when full, because names come from clients without a bound.
 type specCache struct {
 	mu    sync.RWMutex
 	specs map[string]*spec

@@ -6,7 +6,7 @@ import (
 	"weir/internal/llm"
 )
 
-// answered is the record of the answer of that id, the newest where there are several.
+// answered returns the record of the answer of that id, the newest if there are several.
 func (l *Ledger) answered(id string) (found Record, ok bool) {
 	for r := range l.Records(0) {
 		if r.Reply == id && r.Outcome != Rejected {
@@ -16,7 +16,7 @@ func (l *Ledger) answered(id string) (found Record, ok bool) {
 	return found, ok
 }
 
-// tell answers with what it says of the answer of that id, or with 404.
+// tell returns data about the answer of that id, or 404.
 func (s *Server) tell(w http.ResponseWriter, r *http.Request, id string, say func(*object, *Record)) {
 	w.Header().Set("Content-Type", "application/json")
 	rec, ok := s.ledger.answered(id)
@@ -34,9 +34,8 @@ func (s *Server) tell(w http.ResponseWriter, r *http.Request, id string, say fun
 	_, _ = w.Write([]byte(`{"error":{"message":"There is no such answer."}}`))
 }
 
-// serveStored tells of an answer as the Responses API does of one that it keeps, without its
-// output: https://developers.openai.com/api/reference/resources/responses/methods/retrieve
-// (looked up 2026-11-22).
+// serveStored returns an answer like a stored one of the Responses API, without its output:
+// https://developers.openai.com/api/reference/resources/responses/methods/retrieve (looked up 2026-11-22).
 func (s *Server) serveStored(w http.ResponseWriter, r *http.Request) {
 	s.tell(w, r, r.PathValue("id"), func(o *object, rec *Record) {
 		o.text("id", rec.Reply)
@@ -69,7 +68,7 @@ func (s *Server) serveStored(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// serveGeneration tells of an answer as OpenRouter does once it has ended:
+// serveGeneration returns OpenRouter's record of an answer that has ended:
 // https://openrouter.ai/docs/api-reference/generations/get-generation (2025-11-08).
 func (s *Server) serveGeneration(w http.ResponseWriter, r *http.Request) {
 	id := r.URL.Query().Get("id")

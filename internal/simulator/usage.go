@@ -8,15 +8,15 @@ import (
 	"weir/internal/rawjson"
 )
 
-// The ways in which usage can be told wrongly.
+// The variants of wrong usage.
 const (
 	usageMissing    = "missing"    // no usage at all
 	usageNone       = "none"       // usage is null
 	usageZero       = "zero"       // every count is 0
 	usageNoDetails  = "nodetails"  // without the nested objects
-	usageOver       = "over"       // overUsage more output than there was
+	usageOver       = "over"       // overUsage more than the true output
 	usageNegative   = "negative"   // every count negative
-	usageHuge       = "huge"       // every count 2^63, which no int64 holds
+	usageHuge       = "huge"       // every count 2^63, which exceeds an int64
 	usageFloat      = "float"      // every count with a fraction
 	usageTwice      = "twice"      // the same usage in two events of a stream
 	usageDecreasing = "decreasing" // in two events of a stream, the first one higher
@@ -29,9 +29,8 @@ var usageVariants = []string{
 
 const overUsage = 1_000_000
 
-// tellsUsage reports whether the end of a stream, as an encoder of d writes it,
-// tells usage. It need not take the stream apart: text is escaped, so that
-// such a name in it does not look like a member.
+// tellsUsage reports whether the end of a stream, as an encoder of d writes it, has usage. It need not parse the
+// stream: text is escaped, so that such a name in it does not look like a member.
 func tellsUsage(d *dialect.Dialect, b []byte) bool {
 	for _, path := range d.UsageAt {
 		member := []byte(`"` + path[len(path)-1] + `":`)
@@ -49,15 +48,15 @@ func tellsUsage(d *dialect.Dialect, b []byte) bool {
 	return false
 }
 
-// hasUsage reports whether an event, or a whole reply, tells usage.
+// hasUsage reports whether an event, or a whole reply, has usage.
 func hasUsage(d *dialect.Dialect, data []byte) bool {
 	return slices.ContainsFunc(d.UsageAt, func(path []string) bool {
 		return rawjson.Present(rawjson.Get(data, path...))
 	})
 }
 
-// amendUsage gives every usage in data another text; nil leaves it out. Raw is
-// what the last one has become, or the object of all single counts.
+// amendUsage replaces every usage in data; nil removes it. Raw is the last new text, or the object of all single
+// counts.
 func amendUsage(d *dialect.Dialect, data []byte, edit func(v []byte) []byte) (amended, raw []byte) {
 	counts := []byte{'{'}
 	for _, path := range d.UsageAt {
@@ -80,9 +79,8 @@ func amendUsage(d *dialect.Dialect, data []byte, edit func(v []byte) []byte) (am
 	return data, raw
 }
 
-// amendBody makes the usage of a whole reply, or of an event, what the variant
-// asks for. Raw is its text where the variant changed it beyond what the
-// vocabulary expresses.
+// amendBody applies the variant to the usage of a whole reply, or of an event. Raw is its text if llm.Usage cannot
+// express it.
 func amendBody(d *dialect.Dialect, body []byte, variant string) (amended []byte, raw string) {
 	edit := rawUsage(variant)
 	if edit == nil {
@@ -92,8 +90,7 @@ func amendBody(d *dialect.Dialect, body []byte, variant string) (amended []byte,
 	return amended, string(text)
 }
 
-// amendEvents does the same to the last events of a stream, and tells whether
-// any of them still has usage.
+// amendEvents does the same to the last events of a stream, and reports whether any of them still has usage.
 func amendEvents(d *dialect.Dialect, b []byte, variant string) (amended []byte, reported bool, raw string) {
 	if variant == "" {
 		return b, tellsUsage(d, b), ""
@@ -122,8 +119,8 @@ func amendEvents(d *dialect.Dialect, b []byte, variant string) (amended []byte, 
 	return amended, reported, raw
 }
 
-// unfinished is what makes of an event that ends a stream one that may come
-// before the end. An empty now leaves the member out.
+// unfinished holds the changes that turn an event at the end of a stream into an earlier one. An empty now removes the
+// member.
 var unfinished = []struct {
 	path     []string
 	was, now string // was: the only value that changes; empty for any
@@ -138,7 +135,7 @@ var unfinished = []struct {
 	{[]string{"response", "status"}, `"incomplete"`, `"in_progress"`},     // Responses'
 }
 
-// appendEarlier appends an event that tells the usage before the true one does.
+// appendEarlier appends an event that reports the usage before the true one does.
 func appendEarlier(dst []byte, d *dialect.Dialect, fr *frame, edit func(v []byte) []byte) []byte {
 	data, _ := amendUsage(d, fr.data, edit)
 	for _, u := range unfinished {
@@ -159,8 +156,8 @@ func appendEarlier(dst []byte, d *dialect.Dialect, fr *frame, edit func(v []byte
 	return appendEvent(dst, &d.Framing, &early, data)
 }
 
-// rawUsage is how a variant changes the text of a usage object or count, nil to
-// leave it out; no function for a variant that is made before there is text.
+// rawUsage returns the change of a variant to the text of a usage object or count, which returns nil to remove it; it
+// returns nil for a variant that applies before encoding.
 func rawUsage(variant string) func([]byte) []byte {
 	numbers := func(edit func(dst, number []byte) []byte) func([]byte) []byte {
 		return func(v []byte) []byte { return mapNumbers(v, edit) }
@@ -215,8 +212,7 @@ func mapNumbers(v []byte, edit func(dst, number []byte) []byte) []byte {
 	return v
 }
 
-// flatMembers is the object without what is nested in it, but for Cohere's
-// "tokens", which are the counts themselves.
+// flatMembers returns the object without nested objects, except Cohere's "tokens", which are the counts themselves.
 func flatMembers(v []byte) []byte {
 	if rawjson.KindOf(v) != rawjson.Object {
 		return v

@@ -10,17 +10,15 @@ import (
 	"time"
 )
 
-// wire is what an answer is written to: a socket of net/http, or the memory of
-// RoundTripper.
+// wire is the destination of an answer: a socket of net/http, or the memory of RoundTripper.
 type wire interface {
 	http.ResponseWriter
 	http.Flusher
-	// hang ends the connection before the answer is whole. Nothing may be
-	// written after it.
+	// hang ends the connection before the answer is complete. Nothing may be written after it.
 	hang(how hangUp, done <-chan struct{})
-	// lie sends the headers with a Content-Length that the body will not have.
+	// lie sends the headers with a Content-Length that differs from the body's.
 	lie(length int64)
-	// finish ends the answer; it comes last.
+	// finish ends the answer; it is called last.
 	finish()
 }
 
@@ -28,19 +26,19 @@ type wire interface {
 type hangUp uint8
 
 const (
-	hangClose hangUp = iota // both directions, in order (TCP FIN)
-	hangReset               // at once (TCP RST)
-	hangHalf                // the sending direction only; the client must leave
+	hangClose hangUp = iota // both directions, properly (TCP FIN)
+	hangReset               // immediately (TCP RST)
+	hangHalf                // only the sending direction; the client must disconnect
 )
 
 // socket is a wire over a connection of net/http's server.
 type socket struct {
 	http.ResponseWriter
-	conn net.Conn // taken over from the server, for a lie
+	conn net.Conn // hijacked from the server, for a lie
 	raw  *bufio.Writer
 }
 
-// Flush sends what was written.
+// Flush sends the written bytes.
 func (s *socket) Flush() {
 	if s.raw != nil {
 		_ = s.raw.Flush() // a later Write fails too
@@ -59,8 +57,7 @@ func (s *socket) Write(b []byte) (int, error) {
 	return s.ResponseWriter.Write(b)
 }
 
-// take takes the connection over from the server. A connection that cannot be
-// taken (HTTP/2) is aborted instead.
+// take hijacks the connection from the server. It aborts a connection that cannot be hijacked (HTTP/2).
 func (s *socket) take() (net.Conn, *bufio.Writer) {
 	h, ok := s.ResponseWriter.(http.Hijacker)
 	if !ok {
@@ -80,14 +77,14 @@ func (s *socket) hang(how hangUp, done <-chan struct{}) {
 	}
 	s.conn, s.raw = nil, nil
 	defer func() { _ = conn.Close() }()
-	_ = out.Flush() // the connection ends either way
+	_ = out.Flush() // the connection ends in any case
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {
 		return
 	}
 	switch how {
 	case hangReset:
-		_ = tcp.SetLinger(0) // closing sends RST, what is unsent is dropped
+		_ = tcp.SetLinger(0) // closing sends RST and drops unsent bytes
 	case hangHalf:
 		if tcp.CloseWrite() == nil {
 			awaitClose(tcp, done)
@@ -95,10 +92,10 @@ func (s *socket) hang(how hangUp, done <-chan struct{}) {
 	}
 }
 
-// longestHalf bounds how long a half-closed connection waits for its client.
+// longestHalf bounds the wait of a half-closed connection for its client.
 const longestHalf = 10 * time.Minute
 
-// awaitClose returns when the other side has closed the connection too.
+// awaitClose returns when the other side has closed the connection, too.
 func awaitClose(conn net.Conn, done <-chan struct{}) {
 	var buf [512]byte
 	for end := time.Now().Add(longestHalf); time.Now().Before(end); {
@@ -121,7 +118,7 @@ func (s *socket) lie(length int64) {
 	header.Set("Connection", "close")
 	header.Set("Content-Length", fmt.Sprint(length))
 	s.conn, s.raw = s.take()
-	// Errors of a bufio.Writer stay until it is flushed.
+	// A bufio.Writer keeps its error until it is flushed.
 	_, _ = s.raw.WriteString("HTTP/1.1 200 OK\r\n")
 	_ = header.Write(s.raw)
 	_, _ = s.raw.WriteString("\r\n")
@@ -129,7 +126,7 @@ func (s *socket) lie(length int64) {
 
 func (s *socket) finish() {
 	if s.conn != nil {
-		_ = s.raw.Flush() // the connection ends either way
+		_ = s.raw.Flush() // the connection ends in any case
 		_ = s.conn.Close()
 	}
 }

@@ -2,12 +2,10 @@ package simulator
 
 import "strings"
 
-// Every piece that the vocabularies make, a word with the space before it or a
-// mark, is exactly one token of OpenAI's o200k_base vocabulary, and so is it in
-// any order. A test holds that.
+// Every piece of the vocabularies, a word with the space before it or a mark, is exactly one token of OpenAI's
+// o200k_base vocabulary, in any order. A test checks that.
 
-// greeting opens the answer of the base model "chat", so that nobody takes it
-// for the answer of a model.
+// greeting opens the answer of the base model "chat", so that nobody mistakes it for the answer of a real model.
 var greeting = []string{
 	"Hello", "!", " This", " is", " a", " demo", ":", " the", " words", " are",
 	" made", " up", ",", " and", " no", " model", " was", " asked", ".",
@@ -32,14 +30,14 @@ var plainWords = spaced(`river water stone bridge stream lake rain cloud field f
 	dolor sit amet reed willow current bank channel level measure gauge meter drop wave
 	foam mist fog dew moss fern oak pine swallow fish trout`)
 
-// foreignWords take their place with the option "unicode": two to nine bytes
-// outside ASCII each, to be split where a write ends.
+// foreignWords replace them with the option "unicode": each has two to nine bytes outside ASCII, which writes can
+// split.
 var foreignWords = spaced(`für más también été où año está días niño être à após não
 	você então água só früh größer schön später вода после день зимой мост и через город
 	水 河 日 我 时间 中国 日本 の مدينة ماء في من नदी पानी और है café ještě więcej się też
 	będzie için çok güzel που και έχει ở là được không như một người`)
 
-// spaced is the words of the list, each with a space before it.
+// spaced returns the words of the list, each with a space before it.
 func spaced(list string) []string {
 	words := strings.Fields(list)
 	for i, w := range words {
@@ -57,7 +55,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// hash is FNV-1a of the texts, begun from a seed.
+// hash returns the FNV-1a hash of the texts, from a seed.
 func hash(seed uint64, texts ...[]byte) uint64 {
 	h := uint64(0xcbf29ce484222325) ^ mix(seed)
 	for _, text := range texts {
@@ -66,7 +64,7 @@ func hash(seed uint64, texts ...[]byte) uint64 {
 	return h
 }
 
-// hashText goes on with a hash.
+// hashText continues a hash.
 func hashText[T string | []byte](h uint64, text T) uint64 {
 	for i := range len(text) {
 		h = (h ^ uint64(text[i])) * 0x100000001b3
@@ -74,12 +72,12 @@ func hashText[T string | []byte](h uint64, text T) uint64 {
 	return (h ^ 0xff) * 0x100000001b3
 }
 
-// word is the i-th word that a hash chooses.
+// word returns the i-th word that a hash selects.
 func word(words []string, h uint64, i int64) string {
 	return words[mix(h+uint64(i))%uint64(len(words))]
 }
 
-// otherWord is the i-th word that a hash chooses instead of one.
+// otherWord returns the i-th word that a hash selects in place of another word.
 func otherWord(words []string, instead string, h uint64, i int64) string {
 	k := mix(^h+uint64(i)) % uint64(len(words))
 	for words[k] == instead {
@@ -88,8 +86,7 @@ func otherWord(words []string, instead string, h uint64, i int64) string {
 	return words[k]
 }
 
-// splitWords cuts a text into its words, each with the white space before it;
-// joined they are the text again.
+// splitWords splits a text into its words, each with the white space before it; joined they are the text again.
 func splitWords(text string) []string {
 	var pieces []string
 	for text != "" {
@@ -104,11 +101,10 @@ func splitWords(text string) []string {
 	return pieces
 }
 
-// jsonPiece is how many bytes of JSON text count as one token.
+// jsonPiece is the number of bytes of JSON text that count as one token.
 const jsonPiece = 4
 
-// splitJSON cuts JSON text into pieces of about four bytes, never inside a
-// character.
+// splitJSON splits JSON text into pieces of about four bytes, never within a character.
 func splitJSON(text string) []string {
 	var pieces []string
 	for text != "" {
