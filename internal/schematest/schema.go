@@ -1,5 +1,5 @@
-// Package schematest holds requests against the schemas that vendors publish of them. The files in testdata have them
-// as JSON Schema in which objects are closed; sources has how each was made.
+// Package schematest checks requests against the schemas that vendors publish. The files in testdata contain them as
+// JSON Schema with closed objects; sources documents their origin.
 package schematest
 
 import (
@@ -18,7 +18,8 @@ import (
 //go:embed testdata/*.json
 var files embed.FS
 
-// Vendors are those that publish a schema of chat requests, or of texts to embed, by the names of the files. XAI, DeepSeek and others publish none.
+// Vendors returns the vendors that publish a schema of chat requests, or of embedding requests, by the names of the
+// files. XAI, DeepSeek and others publish none.
 func Vendors() []string {
 	return []string{
 		"openai", "responses", "anthropic", "anthropic-betas", "gemini", "bedrock", "cohere", "mistral", "groq", "openrouter", "ollama",
@@ -26,17 +27,17 @@ func Vendors() []string {
 	}
 }
 
-// Schema is what a vendor publishes of a request.
+// Schema is a vendor's published schema of a request.
 type Schema struct{ compiled *jsonschema.Schema }
 
 // Violation is one rule of a schema that a request breaks.
 type Violation struct {
 	Path string // of the value, with an asterisk for each index
 	Rule string // the keyword
-	Text string // what is wrong with the value
+	Text string // the error
 }
 
-// Kind names the rule and its place, without the value.
+// Kind returns the rule and its place, without the value.
 func (v Violation) Kind() string { return v.Path + " " + v.Rule }
 
 func (v Violation) String() string { return v.Path + ": " + v.Rule + ": " + v.Text }
@@ -50,7 +51,7 @@ func Load(vendor string) (*Schema, error) {
 	return New(text, "Request")
 }
 
-// All are the schemas of all vendors, read once.
+// All returns the schemas of all vendors, read once.
 var All = sync.OnceValues(func() (map[string]*Schema, error) {
 	all := map[string]*Schema{}
 	for _, vendor := range Vendors() {
@@ -80,7 +81,7 @@ func New(text []byte, name string) (*Schema, error) {
 	return &Schema{compiled}, err
 }
 
-// Violations are the rules that a request breaks. Of a union they are those of the alternative that was meant.
+// Violations returns the rules that a request breaks; for a union, those of the intended alternative.
 func (s *Schema) Violations(body []byte) []Violation {
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
 	if err != nil {
@@ -93,7 +94,7 @@ func (s *Schema) Violations(body []byte) []Violation {
 	return nil
 }
 
-// broken are the rules at the leaves of an error.
+// broken returns the rules at the leaves of an error.
 func broken(e *jsonschema.ValidationError) (all []Violation) {
 	if _, union := e.ErrorKind.(*kind.AnyOf); union {
 		return meant(e)
@@ -107,7 +108,7 @@ func broken(e *jsonschema.ValidationError) (all []Violation) {
 	return all
 }
 
-// leaf are the rules that one error breaks: one for each member that is missing, or too many.
+// leaf returns the rules that one error breaks: one for each missing or additional member.
 func leaf(e *jsonschema.ValidationError) (all []Violation) {
 	at, rule := place(e.InstanceLocation), strings.Join(e.ErrorKind.KeywordPath(), "/")
 	var members []string
@@ -129,7 +130,8 @@ func leaf(e *jsonschema.ValidationError) (all []Violation) {
 	return all
 }
 
-// place is the path of a value, in which all elements of a list are one, and so is all that lies in a tool's schema.
+// place returns the path of a value, with one asterisk for all elements of a list, and one place for all of a tool's
+// schema.
 func place(steps []string) string {
 	var p strings.Builder
 	for i, s := range steps {
@@ -145,8 +147,8 @@ func place(steps []string) string {
 	return p.String()
 }
 
-// meant are the rules that the alternative of a union breaks that comes closest: the one whose kind, tag and members
-// are those of the value, before the one with the fewest mistakes.
+// meant returns the rules that the closest alternative of a union breaks: first the one with the value's kind, tag and
+// members, then the one with the fewest errors.
 func meant(union *jsonschema.ValidationError) []Violation {
 	var best []Violation
 	least := -1
@@ -164,7 +166,7 @@ func meant(union *jsonschema.ValidationError) []Violation {
 
 const otherKind = 1 << 20
 
-// distance is how far a value is from an alternative at that place.
+// distance returns how far a value is from an alternative at that place.
 func distance(found []Violation, at string) int {
 	n := 0
 	for _, v := range found {

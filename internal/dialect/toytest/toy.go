@@ -1,10 +1,10 @@
-// Package toytest is a made-up wire format, both halves: the smallest that a client can speak
-// to the gateway and the gateway to a provider. It shows what one is made of, and tests show
-// with it that one is added by its package and one line of the list.
+// Package toytest implements both halves of a made-up wire format: the smallest for clients of the gateway and for
+// providers. It is an example of a dialect, and tests use it to show that a dialect needs only its package and one line
+// of the list.
 //
 // A request is {"model":"…","stream":true,"cap":9,"turns":[{"by":"user","say":"…"}]}, a reply
-// {"model":"…","say":"…","why":"stop","used":{"in":1,"out":2}}. A stream is server-sent events:
-// {"say":"…"} for each piece, then one with "why" and "used".
+// {"model":"…","say":"…","why":"stop","used":{"in":1,"out":2}}. A stream is server-sent events: {"say":"…"} for each
+// piece, then one with "why" and "used".
 package toytest
 
 import (
@@ -23,12 +23,12 @@ import (
 	"weir/internal/sse"
 )
 
-// Name is the word for the format in the configuration.
+// Name names the format in the configuration.
 const Name = "toy"
 
 const outputCap = "cap"
 
-// Dialect is the wire format.
+// Dialect returns the wire format.
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name: Name, Vendor: Name, ClientAPI: true, KeyHeaders: []string{"X-Toy-Key"}, Auth: "x-api-key",
@@ -66,8 +66,8 @@ type answer struct {
 	Used  json.RawMessage  `json:"used,omitempty"`
 }
 
-// decodeUsage reads a usage. It reports false for none, and for one with a count that no request
-// can have: the answer is served all the same, and its usage estimated.
+// decodeUsage reads a usage. It reports false if there is none, or one with a count that no request can have: the
+// answer is served in any case, with an estimated usage.
 func decodeUsage(v []byte) (llm.Usage, bool) {
 	var u llm.Usage
 	var c parse.Counter
@@ -105,7 +105,7 @@ func decodeRequest(body []byte) (*llm.Request, error) {
 		return nil, llm.Invalid("turns", "The turns must be objects with by and say.")
 	}
 	r := &llm.Request{ExtraOf: Name, Model: q.Model, Stream: q.Stream, MaxOutput: q.Cap}
-	r.Messages = make([]llm.Message, 0, len(q.Turns)) // at once: what decoding takes is measured
+	r.Messages = make([]llm.Message, 0, len(q.Turns)) // in one allocation, because tests measure decoding
 	for i, t := range q.Turns {
 		if t.By != llm.RoleSystem && t.By != llm.RoleUser && t.By != llm.RoleAssistant {
 			return nil, llm.Invalid(placeOf(i)+".by", "A turn must be by system, user or assistant.")
@@ -120,8 +120,7 @@ func encodeReply(dst []byte, r *llm.Reply) []byte {
 	return appendJSON(dst, answer{Model: r.Model, Say: new(textOf(&c.Message)), Why: c.Finish, Used: encodeUsage(&r.Usage)})
 }
 
-// textOf is what an answer says, and words in place of what this format cannot show, but for
-// its thinking.
+// textOf returns the text of an answer, with text for parts that this format cannot express, except thinking.
 func textOf(m *llm.Message) string {
 	var text llm.Joined // += would copy the text for each part
 	for i := range m.Parts {
@@ -159,7 +158,7 @@ func (encoder) Fail(dst []byte, e *llm.Error) []byte {
 
 // The client half.
 
-// encodeRequest names what is left out, and refuses what would change the answer's meaning.
+// encodeRequest names the dropped fields, and refuses those that would change the meaning of the answer.
 func encodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
 	w := compose.New(Name, r, q)
 	w.Text("model", r.Model)
@@ -195,11 +194,11 @@ func encodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 	}
 	switch {
 	case len(r.Tools) > 0:
-		w.Refuse("tools", "The toy has no tools: leave them out.")
+		w.Refuse("tools", "The toy has no tools. Leave them out.")
 	case !r.Format.IsText():
-		w.Refuse("response_format", "The toy answers in text: leave the response_format out.")
+		w.Refuse("response_format", "The toy answers in text. Leave the response_format out.")
 	case r.Choices != nil && *r.Choices > 1:
-		w.Refuse("n", "The toy gives one answer a request: n must be 1.")
+		w.Refuse("n", "The toy returns one answer per request. Set n to 1.")
 	}
 	return w.Close()
 }
@@ -216,7 +215,7 @@ func writeTurn(w *compose.Writer, m *llm.Message, place string) {
 		case llm.PartReasoning:
 			w.Drop("reasoning")
 		default:
-			w.Refuse(place, "The toy takes text alone: leave out files, tool calls and their results.")
+			w.Refuse(place, "The toy accepts only text. Leave out files, tool calls and their results.")
 		}
 	}
 	if m.Name != "" {
@@ -229,10 +228,10 @@ func writeTurn(w *compose.Writer, m *llm.Message, place string) {
 	w.Dst = append(w.Dst, '}')
 }
 
-// placeOf is the name of a turn in errors.
+// placeOf returns the name of a turn for errors.
 func placeOf(i int) string { return "turns[" + strconv.Itoa(i) + "]" }
 
-// splice puts in the cap, too: without it no budget holds.
+// splice also sets the cap, because no budget would hold without it.
 func splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	body = compose.SpliceModel(nil, body, h, s, q)
 	if s.MaxOutput <= 0 || h.MaxOutput > 0 {
@@ -244,13 +243,13 @@ func splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 func decodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	var a answer
 	if err := json.Unmarshal(body, &a); err != nil {
-		return nil, fmt.Errorf("toy: no reply: %w", err)
+		return nil, fmt.Errorf("toy: not a reply: %w", err)
 	}
 	if rawjson.Present(rawjson.Get(body, "error")) {
 		return nil, explain.Reported(body)
 	}
 	if a.Say == nil {
-		return nil, errors.New("toy: a reply without words")
+		return nil, errors.New("toy: the reply has no text")
 	}
 	message := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartText, Text: *a.Say}}}
 	r := &llm.Reply{ExtraOf: Name, Model: a.Model, Choices: []llm.Choice{{Message: message, Finish: a.Why}}}

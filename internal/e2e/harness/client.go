@@ -14,7 +14,7 @@ import (
 	"weir/internal/must"
 )
 
-// WantNames checks the names of an object's members, all of them and no more.
+// WantNames checks that an object has exactly these members.
 func WantNames(t testing.TB, object, names string) {
 	t.Helper()
 	got := RawMembers(t, object)
@@ -25,7 +25,7 @@ func WantNames(t testing.TB, object, names string) {
 		delete(got, name)
 	}
 	if len(got) > 0 {
-		t.Errorf("members that no specification knows in %s", object)
+		t.Errorf("members that are not in the specification in %s", object)
 	}
 }
 
@@ -39,44 +39,44 @@ func WantHeaders(t testing.TB, got http.Header, want map[string]string) {
 	}
 }
 
-// Ask is a request. Its zero value, but for a path, is a GET with a good key.
+// Ask describes a request. Its zero value with a path is a GET with a valid key.
 type Ask struct {
-	Method string // empty: POST where there is a body, else GET
+	Method string // empty: POST with a body, otherwise GET
 	Path   string
 	Body   string
-	Key    string   // empty for the gateway's; "none" for no header at all
+	Key    string   // empty for the gateway's; "none" for no header
 	Header []string // name, value, name, value
 }
 
-// NoKey leaves the Authorization header out.
+// NoKey omits the Authorization header.
 const NoKey = "none"
 
-// Reply is what came back, read to its end.
+// Reply is a reply, read to its end.
 type Reply struct {
 	Status int
 	Header http.Header
 	Body   string
-	Broken bool // its end is not well formed
+	Broken bool // its end is malformed
 }
 
-// Hello is the body of a request to a model.
+// Hello returns the body of a request to a model.
 func Hello(model string) string {
 	return `{"model":"` + model + `","messages":[{"role":"user","prompt":"Say it again, please"}]}`
 }
 
-// Chat asks a model at the native client API.
+// Chat sends a request to a model at the native client API.
 func (h *Gateway) Chat(model string, header ...string) Reply {
 	h.T.Helper()
 	return h.Do(Ask{Path: "/v1/chat", Body: Hello(model), Header: header})
 }
 
-// Stream asks for a stream at the native client API.
+// Stream requests a stream at the native client API.
 func (h *Gateway) Stream(model string) Reply {
 	h.T.Helper()
 	return h.Chat(model, "Accept", "text/event-stream")
 }
 
-// Request makes a request, which Send sends.
+// Request builds a request for Send.
 func (h *Gateway) Request(a Ask) *http.Request {
 	h.T.Helper()
 	if a.Method == "" {
@@ -113,7 +113,7 @@ func (h *Gateway) Do(a Ask) Reply {
 	return h.Send(h.Request(a))
 }
 
-// Send sends a request that was made by hand.
+// Send sends a prepared request.
 func (h *Gateway) Send(r *http.Request) Reply {
 	h.T.Helper()
 	resp, err := h.Client.Do(r)
@@ -124,13 +124,13 @@ func (h *Gateway) Send(r *http.Request) Reply {
 	body, err := io.ReadAll(resp.Body)
 	got := Reply{Status: resp.StatusCode, Header: resp.Header, Body: string(body), Broken: err != nil}
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) || got.Broken != got.failsInBand() {
-		h.T.Fatalf("%s: read the reply: %v, want an end that is well formed unless an error event is the last:\n%s",
+		h.T.Fatalf("%s: read the reply: %v, want a well-formed end unless an error event is the last:\n%s",
 			r.URL.Path, err, body)
 	}
 	return got
 }
 
-// failsInBand reports whether the reply is a stream whose last event is an error.
+// failsInBand reports whether the reply is a stream with an error as its last event.
 func (r Reply) failsInBand() bool {
 	if !strings.HasPrefix(r.Header.Get("Content-Type"), "text/event-stream") {
 		return false
@@ -140,7 +140,7 @@ func (r Reply) failsInBand() bool {
 		strings.Contains(last, "event: response.failed\n")
 }
 
-// Decode reads JSON and refuses what the target has no place for.
+// Decode reads JSON and refuses members that the target does not have.
 func Decode(t testing.TB, text string, into any) {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(text))
@@ -151,7 +151,7 @@ func Decode(t testing.TB, text string, into any) {
 	}
 }
 
-// ChatReply is the reply of the specification, section 2.3, and no more.
+// ChatReply has exactly the members of a reply in the specification, section 2.3.
 type ChatReply struct {
 	ID           string `json:"id"`
 	Created      int64  `json:"created"`
@@ -175,7 +175,7 @@ type Tokens struct {
 	Total      int64 `json:"total_tokens"`
 }
 
-// MustAnswer is the reply, which has to be a good one.
+// MustAnswer returns the reply, which must be successful.
 func (h *Gateway) MustAnswer(r Reply) ChatReply {
 	h.T.Helper()
 	if r.Status != http.StatusOK {
@@ -197,7 +197,7 @@ type NativeError struct {
 	RequestID string  `json:"request_id"`
 }
 
-// Named is what the error names, empty for nothing.
+// Named returns the parameter that the error names, or "".
 func (e *NativeError) Named() string {
 	if e.Param == nil {
 		return ""
@@ -205,12 +205,12 @@ func (e *NativeError) Named() string {
 	return *e.Param
 }
 
-// ReadError reads an error body, which has to be of the one shape.
+// ReadError reads an error body, which must have the form of the native API.
 func ReadError(t testing.TB, body string) NativeError {
 	t.Helper()
 	var shape map[string]map[string]any
 	if err := json.Unmarshal([]byte(body), &shape); err != nil || len(shape) != 1 {
-		t.Fatalf("error body %s: not the one shape (%v)", body, err)
+		t.Fatalf("error body %s: not the form of the native API (%v)", body, err)
 	}
 	for _, name := range []string{"code", "message", "param", "request_id"} {
 		if _, ok := shape["error"][name]; !ok {
@@ -227,7 +227,7 @@ func ReadError(t testing.TB, body string) NativeError {
 	return e.Error
 }
 
-// WantError checks status, code, shape and headers of an error.
+// WantError checks status, code, form and headers of an error.
 func WantError(t testing.TB, r Reply, status int, code string) NativeError {
 	t.Helper()
 	e := ReadError(t, r.Body)
@@ -244,7 +244,7 @@ func WantError(t testing.TB, r Reply, status int, code string) NativeError {
 	return e
 }
 
-// WantCommonHeaders checks what stands on every reply of the API to a caller without limits.
+// WantCommonHeaders checks the headers of every reply of the API to a client without limits.
 func WantCommonHeaders(t testing.TB, h http.Header) {
 	t.Helper()
 	id, err := uuid.Parse(h.Get("X-Request-Id"))
@@ -253,12 +253,12 @@ func WantCommonHeaders(t testing.TB, h http.Header) {
 	}
 	for name, values := range h {
 		if strings.Contains(strings.ToLower(name), "ratelimit") {
-			t.Errorf("%s is %q, want no such header where there is no limit", name, values)
+			t.Errorf("%s is %q, want no such header without a limit", name, values)
 		}
 	}
 }
 
-// RawMembers are the members of an object as they are written.
+// RawMembers returns the members of an object as written.
 func RawMembers(t testing.TB, text string) map[string]json.RawMessage {
 	t.Helper()
 	m := map[string]json.RawMessage{}
@@ -268,17 +268,16 @@ func RawMembers(t testing.TB, text string) map[string]json.RawMessage {
 	return m
 }
 
-// Embedders are the wire formats in which providers embed, with what stands
-// between the simulator's address and their path.
+// Embedders maps the wire formats of embedding providers to the path between the simulator's URL and theirs.
 var Embedders = map[string]string{"openai": "/v1", "responses": "/v1", "gemini": "/v1beta", "cohere": "/v2", "ollama": "", "bedrock": ""}
 
-// VendorEmbed is a request for vectors.
+// VendorEmbed returns a request for embeddings.
 func VendorEmbed(body string) Ask { return Ask{Path: "/v1/embeddings", Body: body} }
 
-// Messages is a body with these messages.
+// Messages returns a body with these messages.
 func Messages(list string) string { return `{"messages":` + list + `}` }
 
-// Keyed is a request with an Idempotency-Key.
+// Keyed returns a request with an Idempotency-Key.
 func Keyed(path, body, key string, header ...string) Ask {
 	return Ask{Path: path, Body: body, Header: append([]string{"Idempotency-Key", key}, header...)}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ClientAPIs are the protected operations, each with a request that is good.
+// ClientAPIs returns the protected operations, each with a valid request.
 func ClientAPIs() []Ask {
 	return []Ask{
 		{Path: "/v1/chat", Body: Hello("house/echo")},
@@ -18,7 +18,7 @@ func ClientAPIs() []Ask {
 	}
 }
 
-// StrangersKey is of the right form, with the right checksum, and nobody's.
+// StrangersKey returns a key of the right form and checksum that does not exist.
 func StrangersKey() string {
 	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	key := "wk_" + strings.Repeat("Weir", 10)
@@ -29,20 +29,19 @@ func StrangersKey() string {
 	return key + sum
 }
 
-// ChatAPI is a client API at which models are asked, as the document and as its clients
-// name it.
+// ChatAPI is a client API for chat, with its paths in the document and for clients.
 type ChatAPI struct {
 	Path, Streamed string // of the document
-	Wrong          string // the response of a method that the path does not take
+	Wrong          string // response to a method that the path does not support
 	body           func(kind string, model string, stream bool) string
 }
 
 const (
 	cityTool   = `{"type":"object","properties":{"city":{"type":"string"}}}`
-	closedCity = `{"type":"object","properties":{"city":{"type":"string"}},"additionalProperties":false}` // as Anthropic wants it
+	closedCity = `{"type":"object","properties":{"city":{"type":"string"}},"additionalProperties":false}` // Anthropic's requirement
 )
 
-// ChatAPIs are all of them.
+// ChatAPIs returns all of them.
 func ChatAPIs() []ChatAPI {
 	all := []ChatAPI{
 		{Path: "/v1/chat", Wrong: "MethodNotAllowed", body: nativeBody},
@@ -58,7 +57,7 @@ func ChatAPIs() []ChatAPI {
 	} {
 		wrong := "GeminiFailure"
 		if path == "/v1/models/{model}" {
-			wrong = "MethodNotAllowed" // the path is the service's own, too
+			wrong = "MethodNotAllowed" // the path is also the service's own
 		}
 		all = append(all, ChatAPI{Path: path + ":generateContent", Streamed: path + ":streamGenerateContent", Wrong: wrong, body: contentsBody})
 	}
@@ -79,7 +78,7 @@ func completionBody(kind, model string, stream bool) string {
 	return Completion(model, members)
 }
 
-// ResponseBody is a body for OpenAI's Responses API: a question, or one for a tool or a schema.
+// ResponseBody returns a body for OpenAI's Responses API: a question, or one for a tool or a schema.
 func ResponseBody(kind, model string, stream bool) string {
 	members := map[string]string{
 		"tools":  `,"tools":[{"type":"function","name":"weather","parameters":` + cityTool + `}]`,
@@ -104,7 +103,7 @@ func contentsBody(kind, _ string, _ bool) string {
 	return `{"contents":[{"role":"user","parts":[{"text":"Say it again, please"}]}]` + members + `}`
 }
 
-// Ask is a request there, and the path at which the document has it.
+// Ask returns a request, and its path in the document.
 func (f *ChatAPI) Ask(kind, model string, stream bool) (Ask, string) {
 	a, path := Ask{Body: f.body(kind, model, stream)}, f.Path
 	if stream && f.Streamed != "" {
@@ -120,23 +119,23 @@ func (f *ChatAPI) Ask(kind, model string, stream bool) (Ask, string) {
 	return a, path
 }
 
-// Completion is a body for the vendor's client API.
+// Completion returns a body for the vendor's client API.
 func Completion(model, members string) string {
 	return `{"model":"` + model + `","messages":[{"role":"user","content":"Say it again, please"}]` + members + `}`
 }
 
-// AsksUsage are the members of OpenAI's that ask for a stream with usage.
+// AsksUsage are OpenAI's members that request a stream with usage.
 const AsksUsage = `,"stream":true,"stream_options":{"include_usage":true}`
 
-// VendorAPI is a client API of a vendor's, with a request that is good there.
+// VendorAPI is a client API of a vendor, with a valid request.
 type VendorAPI struct {
 	Dialect, Path string
-	// body is a request for a model; where that stands in the path, at takes it.
+	// Body returns a request for a model; if the model is in the path, At has it.
 	Body func(model, members string) string
 	At   func(model string, stream bool) string
 }
 
-// VendorAPIs are all of them.
+// VendorAPIs returns all of them.
 func VendorAPIs() []VendorAPI {
 	fixed := func(path string) func(string, bool) string { return func(string, bool) string { return path } }
 	return []VendorAPI{
@@ -160,7 +159,7 @@ func geminiPath(model string, stream bool) string {
 	return "/v1beta/models/" + model + ":generateContent"
 }
 
-// Ask is a good request for a model.
+// Ask returns a valid request for a model.
 func (d *VendorAPI) Ask(model string, stream bool) Ask {
 	members := ""
 	if stream && d.Dialect != "gemini" {

@@ -17,8 +17,7 @@ import (
 	"weir/internal/must"
 )
 
-// Contract is an OpenAPI 3.1 document, against which replies are held. Its
-// schemas are JSON Schema 2020-12.
+// Contract is an OpenAPI 3.1 document to check replies against. Its schemas are JSON Schema 2020-12.
 type Contract struct {
 	Tree     map[string]any
 	mu       sync.Mutex
@@ -29,7 +28,7 @@ type Contract struct {
 // contractURL is the document's base for references within it.
 const contractURL = "https://weir.test/openapi.json"
 
-// NewContract is the contract of a document that was read.
+// NewContract returns the contract of a parsed document.
 func NewContract(tree map[string]any) (*Contract, error) {
 	c := &Contract{Tree: tree, compiler: jsonschema.NewCompiler(), compiled: map[string]*jsonschema.Schema{}}
 	c.compiler.DefaultDraft(jsonschema.Draft2020)
@@ -39,7 +38,7 @@ func NewContract(tree map[string]any) (*Contract, error) {
 	return c, nil
 }
 
-// Pointer is a JSON pointer in a fragment.
+// Pointer returns a JSON pointer for a fragment.
 func Pointer(steps ...string) string {
 	var p strings.Builder
 	for _, s := range steps {
@@ -48,7 +47,7 @@ func Pointer(steps ...string) string {
 	return p.String()
 }
 
-// Schema is the one at a place of the document, compiled once.
+// Schema returns the schema at a place of the document, compiled once.
 func (c *Contract) Schema(at string) (*jsonschema.Schema, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,8 +62,7 @@ func (c *Contract) Schema(at string) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// Violation is what the JSON text breaks of the schema at that place; nil for
-// nothing.
+// Violation returns the error of the JSON text against the schema at that place, or nil.
 func (c *Contract) Violation(at, text string) error {
 	s, err := c.Schema(at)
 	if err != nil {
@@ -77,8 +75,7 @@ func (c *Contract) Violation(at, text string) error {
 	return s.Validate(v)
 }
 
-// Walk is what stands at a place of the document, and that place, references
-// followed.
+// Walk returns the value at a place of the document, and that place after following references.
 func (c *Contract) Walk(steps ...string) (any, []string) {
 	var at any = c.Tree
 	for i, s := range steps {
@@ -93,16 +90,15 @@ func (c *Contract) Walk(steps ...string) (any, []string) {
 	return at, steps
 }
 
-// promised are the headers of a reply that mean nothing to anybody who does
-// not find them in the document.
+// promised are prefixes of headers that the document must describe.
 var promised = []string{"X-Weir-", "X-Ratelimit-", "X-Request-Id", "X-Should-Retry", "Retry-After", "Www-Authenticate", "Idempotent-"}
 
-// Check holds a reply against what stands at the place of a response object.
+// Check checks a reply against the response object at a place.
 func (c *Contract) Check(r Reply, response ...string) error {
 	found, at := c.Walk(response...)
 	object, ok := found.(map[string]any)
 	if !ok {
-		return fmt.Errorf("nothing is said of status %d", r.Status)
+		return fmt.Errorf("the document does not describe status %d", r.Status)
 	}
 	if err := c.checkHeaders(r.Header, append(slices.Clone(at), "headers")); err != nil {
 		return err
@@ -116,7 +112,7 @@ func (c *Contract) Check(r Reply, response ...string) error {
 		media = kind + "/*"
 	}
 	if _, ok := content[media]; !ok {
-		return fmt.Errorf("nothing is said of the content type %q", media)
+		return fmt.Errorf("the document does not describe the content type %q", media)
 	}
 	place := Pointer(append(slices.Clone(at), "content", media, "schema")...)
 	switch media {
@@ -129,7 +125,7 @@ func (c *Contract) Check(r Reply, response ...string) error {
 	return c.Violation(place, string(text))
 }
 
-// checkEvents holds the data of each event against a schema.
+// checkEvents checks the data of each event against a schema.
 func (c *Contract) checkEvents(place, body string) error {
 	events := 0
 	for data := range EventData(body) {
@@ -144,7 +140,7 @@ func (c *Contract) checkEvents(place, body string) error {
 	return nil
 }
 
-// EventData is the data of each event of a stream, but for OpenAI's end marker.
+// EventData yields the data of each event of a stream, except OpenAI's end marker.
 func EventData(body string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for frame := range strings.SplitSeq(strings.ReplaceAll(body, "\r\n", "\n"), "\n\n") {
@@ -170,7 +166,7 @@ func (c *Contract) checkHeaders(got http.Header, at []string) error {
 	}
 	for name := range got {
 		if slices.ContainsFunc(promised, func(p string) bool { return strings.HasPrefix(name, p) }) && !said[name] {
-			return fmt.Errorf("nothing is said of the header %s", name)
+			return fmt.Errorf("the document does not describe the header %s", name)
 		}
 	}
 	return nil
@@ -181,7 +177,7 @@ func (c *Contract) checkHeader(values, at []string) error {
 	header, ok := found.(map[string]any)
 	switch {
 	case !ok:
-		return fmt.Errorf("nothing stands at %s", Pointer(where...))
+		return fmt.Errorf("the document has nothing at %s", Pointer(where...))
 	case len(values) == 0 && header["required"] == true:
 		return errors.New("it is missing")
 	case len(values) == 0:
@@ -194,7 +190,7 @@ func (c *Contract) checkHeader(values, at []string) error {
 	return c.Violation(Pointer(append(slices.Clone(where), "schema")...), text)
 }
 
-// Document is the OpenAPI document as a program gets it, without a key.
+// Document returns the OpenAPI document as a program reads it, without a key.
 func (h *Gateway) Document() (text string, c *Contract) {
 	h.T.Helper()
 	r := h.Do(Ask{Path: "/openapi.json", Key: NoKey})

@@ -31,24 +31,23 @@ import (
 	"weir/internal/store/opentest"
 )
 
-// Patience is how long a test waits for what has to come.
+// Patience bounds a test's wait for an event.
 const Patience = time.Minute
 
-// Setup says what a gateway is to be. Its zero value, with one provider, will
-// do for most tests.
+// Setup describes a gateway. Its zero value with one provider suits most tests.
 type Setup struct {
-	YAML   string // the configuration, but for listen and data
-	Dir    string // the data directory of an earlier gateway; empty for a new one
-	Key    string // a key that is good there
+	YAML   string // the configuration without listen and data
+	Dir    string // data directory of an earlier gateway; empty for a new one
+	Key    string // a valid key of that gateway
 	Timing gateway.Timing
 	Now    func() time.Time // nil for time.Now
 
 	Journal    func(*ledger.Options)
-	JournalDir string // where it is not the data directory's
+	JournalDir string // if it is not the data directory's
 	Limits     func(*ratelimit.Options)
 }
 
-// Gateway is a gateway that runs, as a program sees it.
+// Gateway is a running gateway with a client.
 type Gateway struct {
 	T       testing.TB
 	URL     string
@@ -62,7 +61,7 @@ type Gateway struct {
 
 	Cancel context.CancelFunc
 	done   chan struct{}
-	err    error // of Run, once done is closed
+	err    error // of Run, set when done is closed
 	reader *reader
 }
 
@@ -78,7 +77,7 @@ func Open(t testing.TB, o Setup) *Gateway {
 	return h
 }
 
-// NewGateway makes a gateway that Start starts.
+// NewGateway makes a gateway for Start.
 func NewGateway(t testing.TB, o Setup) *Gateway {
 	dir := cmp.Or(o.Dir, t.TempDir())
 	if o.Dir == "" {
@@ -113,7 +112,7 @@ func (h *Gateway) load(managed []byte) (config.Config, error) {
 	return config.Load(o)
 }
 
-// from is where the configuration is from.
+// from returns the sources of the configuration.
 func (h *Gateway) from() config.Options {
 	return config.Options{
 		File: h.File, Data: h.Data, Listen: "127.0.0.1:0",
@@ -121,7 +120,7 @@ func (h *Gateway) from() config.Options {
 	}
 }
 
-// Config is the configuration as the gateway reads it.
+// Config returns the configuration as the gateway reads it.
 func (h *Gateway) Config() config.Config {
 	h.T.Helper()
 	cfg, err := h.load(nil)
@@ -165,10 +164,10 @@ func (h *Gateway) Start(s Setup) {
 	}
 }
 
-// Stop ends the gateway in order and waits for it.
+// Stop shuts the gateway down and waits for its end.
 func (h *Gateway) Stop() error {
 	h.reader.close(h.T)
-	h.Client.CloseIdleConnections() // net/http waits 5 s for one that was never used
+	h.Client.CloseIdleConnections() // net/http waits 5 s for an unused one
 	h.Cancel()
 	<-h.done
 	return h.err
@@ -177,8 +176,7 @@ func (h *Gateway) Stop() error {
 // TokenForm finds an API key in a text.
 var TokenForm = regexp.MustCompile(account.TokenPattern)
 
-// Administer does something as a command beside the gateway would: as another
-// user of the same database.
+// Administer runs an administrative operation as a command would: as another user of the same database.
 func (h *Gateway) Administer(do func(ctx context.Context, s *account.Service) error) {
 	h.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
@@ -193,7 +191,7 @@ func (h *Gateway) Administer(do func(ctx context.Context, s *account.Service) er
 	}
 }
 
-// NewKey makes a key.
+// NewKey creates a key.
 func (h *Gateway) NewKey(o account.KeyOptions) (token string) {
 	h.T.Helper()
 	if o.Label == "" {
@@ -207,22 +205,22 @@ func (h *Gateway) NewKey(o account.KeyOptions) (token string) {
 	return token
 }
 
-// Discard is a log that nobody reads.
+// Discard returns a logger that writes nothing.
 func Discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// Await polls until what is waited for has come.
+// Await polls until the condition is true.
 func Await(t testing.TB, what string, come func() bool) {
 	t.Helper()
-	pause := 2 * time.Millisecond // more each time, since to look may take long
+	pause := 2 * time.Millisecond // longer each time, because a check may take long
 	for end := time.Now().Add(Patience); !come(); time.Sleep(pause) {
 		pause = min(pause*3/2, 50*time.Millisecond)
 		if time.Now().After(end) {
-			t.Fatalf("%s did not come within %s", what, Patience)
+			t.Fatalf("%s did not happen within %s", what, Patience)
 		}
 	}
 }
 
-// transcript collects what is written by many at once.
+// transcript collects the output of several goroutines.
 type transcript struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -240,7 +238,7 @@ func (w *transcript) String() string {
 	return w.buf.String()
 }
 
-// told is its end, which leaves what failed in sight; all of it under -v.
+// told returns the end of the output, so that the failure stays visible; all of it with -v.
 func (w *transcript) told() string {
 	const end = 4 << 10
 	text := w.String()
@@ -250,7 +248,7 @@ func (w *transcript) told() string {
 	return ":\n" + text
 }
 
-// Upstream is a simulator behind a socket, with what it wrote.
+// Upstream is a simulator behind a socket.
 type Upstream struct {
 	*simulator.Server
 	URL string
@@ -268,12 +266,10 @@ func NewUpstream(t testing.TB) *Upstream {
 	return &Upstream{Server: s, URL: ts.URL}
 }
 
-// UpstreamKey is the credential that the gateway has for its providers. No
-// client ever sees it.
+// UpstreamKey is the gateway's credential for its providers. Clients never see it.
 const UpstreamKey = "sk-upstream-0123456789"
 
-// ProviderYAML is a provider of the configuration, with timers that only a
-// defect meets.
+// ProviderYAML returns a provider of the configuration, with timeouts that only a defect reaches.
 func ProviderYAML(name, url string) string {
 	return fmt.Sprintf(`
   %s:
@@ -286,19 +282,19 @@ func ProviderYAML(name, url string) string {
 `, name, url, UpstreamKey)
 }
 
-// Hasty is a configuration in which providers have less time.
+// Hasty returns the configuration with shorter timeouts of providers.
 func Hasty(yaml, wait, total string) string {
 	return strings.ReplaceAll(yaml, "first_byte: 15s, idle: 15s, total: 1m", fmt.Sprintf("first_byte: %s, idle: %s, total: %s", wait, wait, total))
 }
 
-// PricesYAML prices whatever the provider house serves.
+// PricesYAML sets prices for all models of the provider house.
 const PricesYAML = `
 prices:
   house/*: {input: "0.15", output: "0.60"}
 default_model: house/chat
 `
 
-// ProvidersYAML is the configuration with one provider, "house".
+// ProvidersYAML returns the configuration with one provider, "house".
 func ProvidersYAML(url string) string { return "providers:" + ProviderYAML("house", url) + PricesYAML }
 
 // OpenSimulated starts a simulator and a gateway before it.
@@ -308,14 +304,14 @@ func OpenSimulated(t testing.TB) (*Gateway, *Upstream) {
 	return Open(t, Setup{YAML: ProvidersYAML(up.URL)}), up
 }
 
-// OpenHasty is OpenSimulated, but that the provider has less time.
+// OpenHasty is like OpenSimulated, with shorter timeouts of the provider.
 func OpenHasty(t testing.TB) (*Gateway, *Upstream) {
 	t.Helper()
 	up := NewUpstream(t)
 	return Open(t, Setup{YAML: Hasty(ProvidersYAML(up.URL), "700ms", "5s")}), up
 }
 
-// Records are what the upstream truly served, once all of it has ended.
+// Records returns the upstream's records after all of its answers have ended.
 func (u *Upstream) Records(t testing.TB) []simulator.Record {
 	t.Helper()
 	var all []simulator.Record
@@ -332,8 +328,8 @@ func (u *Upstream) Records(t testing.TB) []simulator.Record {
 	return all
 }
 
-// Leave sends a request and leaves once it has come so far: after that many
-// lines of the reply, or when the provider has the request. It says when.
+// Leave sends a request and disconnects after that many lines of the reply, or when the provider has the request. It
+// returns the request's id.
 func (h *Gateway) Leave(a Ask, up *Upstream, lines int) (requestID string) {
 	h.T.Helper()
 	before := up.Ledger().Totals().Requests
@@ -365,19 +361,19 @@ func (h *Gateway) Leave(a Ask, up *Upstream, lines int) (requestID string) {
 	return requestID
 }
 
-// Newest is the provider's latest record, once it has ended.
+// Newest returns the provider's latest record after it has ended.
 func (u *Upstream) Newest(t testing.TB) simulator.Record {
 	all := u.Records(t)
 	return all[len(all)-1]
 }
 
-// RequestOf is the id of the client's request in an attempt's id.
+// RequestOf returns the id of the client's request from an attempt's id.
 func RequestOf(r *simulator.Record) string {
 	id, _, _ := strings.Cut(r.Attempt, ".")
 	return id
 }
 
-// SetOnDisconnect says what becomes of the answers of the account default whose clients leave.
+// SetOnDisconnect sets how the account default handles answers of clients that disconnect.
 func (h *Gateway) SetOnDisconnect(way account.OnDisconnect) {
 	h.T.Helper()
 	h.Administer(func(ctx context.Context, s *account.Service) error {
@@ -386,7 +382,7 @@ func (h *Gateway) SetOnDisconnect(way account.OnDisconnect) {
 	})
 }
 
-// KeyOfNew makes an account of that name, and a key of it.
+// KeyOfNew creates an account of that name and a key for it.
 func (h *Gateway) KeyOfNew(name string) string {
 	h.T.Helper()
 	h.Administer(func(ctx context.Context, s *account.Service) error {

@@ -15,7 +15,7 @@ import (
 	"weir/internal/simulator"
 )
 
-// keptGateway is a gateway before a provider of which a test sees what it is asked.
+// keptGateway is a gateway before a provider that records its requests.
 type keptGateway struct {
 	*Gateway
 	yaml string
@@ -24,7 +24,7 @@ type keptGateway struct {
 	Bodies []string
 }
 
-// Last is the body of the provider's last request.
+// Last returns the body of the provider's last request.
 func (k *keptGateway) Last() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -63,13 +63,13 @@ func (k *keptGateway) Another(t *testing.T) *Gateway {
 	return Open(t, Setup{YAML: k.yaml, Dir: k.Data, Key: k.Key, JournalDir: t.TempDir()})
 }
 
-// Respond asks at the client API of the Responses API.
+// Respond sends a request to the Responses API.
 func (h *Gateway) Respond(members string) Reply {
 	h.T.Helper()
 	return h.Do(Ask{Path: "/v1/responses", Body: `{` + members + `}`})
 }
 
-// Responded is the response object of a good reply, whole or streamed.
+// Responded returns the response object of a successful reply, whole or streamed.
 func Responded(t testing.TB, r Reply) (object string, id string) {
 	t.Helper()
 	object = r.Body

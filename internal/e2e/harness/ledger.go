@@ -20,8 +20,7 @@ import (
 	"weir/internal/report"
 )
 
-// PerRequest prices each request of the provider house, and of two more, at a
-// dollar, and nothing else.
+// PerRequest prices each request of the provider house, and of two more, at a dollar, and nothing else.
 const PerRequest = `
 prices:
   house/*: {input: "0", output: "0", request: "1"}
@@ -29,17 +28,17 @@ prices:
 default_model: house/chat
 `
 
-// SetBudget gives the account default a budget.
+// SetBudget sets a budget of the account default.
 func (h *Gateway) SetBudget(usd llm.Money, period budget.Period) {
 	h.T.Helper()
 	h.Administer(func(ctx context.Context, s *account.Service) error {
 		_, err := s.SetBudget(ctx, audit.Gateway(), account.DefaultName, account.Budget{Limit: usd, Period: period})
 		return err
 	})
-	time.Sleep(time.Second) // as long as it may take until a running gateway knows it
+	time.Sleep(time.Second) // a running gateway may read it that late
 }
 
-// Verify holds the sums of the database against its rows.
+// Verify checks the sums of the database against its rows.
 func (h *Gateway) Verify(t *testing.T) {
 	t.Helper()
 	data, err := app.OpenData(t.Context(), h.Config(), Discard())
@@ -53,7 +52,7 @@ func (h *Gateway) Verify(t *testing.T) {
 	}
 }
 
-// Entry is the attempt of a request that counts, or that a provider refused for the client's mistake.
+// Entry returns the attempt of a request that counts, or that a provider refused because of the client's mistake.
 func (h *Gateway) Entry(t *testing.T, requestID string) (found ledger.Entry) {
 	t.Helper()
 	Await(t, "the row of request "+requestID, func() bool {
@@ -67,7 +66,7 @@ func (h *Gateway) Entry(t *testing.T, requestID string) (found ledger.Entry) {
 	return found
 }
 
-// EntryOf is the last attempt of a model, if there is one.
+// EntryOf returns the last attempt of a model, if there is one.
 func (h *Gateway) EntryOf(t *testing.T, model string) (found ledger.Entry) {
 	t.Helper()
 	h.EachEntry(func(e *report.Exported) {
@@ -78,8 +77,7 @@ func (h *Gateway) EntryOf(t *testing.T, model string) (found ledger.Entry) {
 	return found
 }
 
-// UsesPage is the reply of GET /v1/uses, and no more. Its numbers are as they
-// are written.
+// UsesPage has exactly the members of the reply of GET /v1/uses. Its numbers are as written.
 type UsesPage struct {
 	Data []struct {
 		ID       string      `json:"id"`
@@ -105,7 +103,7 @@ type UsesPage struct {
 	} `json:"pagination"`
 }
 
-// Uses asks for usage.
+// Uses requests the usage.
 func (h *Gateway) Uses(query string) UsesPage {
 	h.T.Helper()
 	r := h.Do(Ask{Path: "/v1/uses" + query})
@@ -117,7 +115,7 @@ func (h *Gateway) Uses(query string) UsesPage {
 	return page
 }
 
-// Row is one attempt of the ledger in words.
+// Row is one attempt of the ledger as texts.
 type Row struct {
 	Model, Outcome, Provenance, Cost string
 	Price                            string // its version
@@ -126,14 +124,14 @@ type Row struct {
 	Status                           int
 }
 
-// Row is the last attempt of a request, once it is settled.
+// Row returns the last attempt of a request after it is settled.
 func (h *Gateway) Row(requestID string) Row {
 	h.T.Helper()
 	rows := h.Rows(requestID)
 	return rows[len(rows)-1]
 }
 
-// Rows are the attempts of a request, once they are in the database.
+// Rows returns the attempts of a request once they are in the database.
 func (h *Gateway) Rows(requestID string) (rows []Row) {
 	h.T.Helper()
 	Await(h.T, "the row of request "+requestID, func() bool {
@@ -152,14 +150,13 @@ func (h *Gateway) Rows(requestID string) (rows []Row) {
 	return rows
 }
 
-// Mistaken reports whether an attempt ended so that a client's mistake may be all that it shows:
-// such a request has no attempt that counts.
+// Mistaken reports whether the end of an attempt may be only a client's mistake: such a request has no attempt that
+// counts.
 func Mistaken(outcome string, status int) bool {
 	return outcome == string(ledger.OutcomeRejected) && slices.Contains([]int{400, 404, 413, 422}, status)
 }
 
-// CountedRows are the attempts of a request, once the one that counts is in the database, or all
-// where none does.
+// CountedRows returns the attempts of a request once the one that counts is in the database, or all if none counts.
 func (h *Gateway) CountedRows(t testing.TB, r Reply) (rows []Row) {
 	t.Helper()
 	Await(t, "the row that counts", func() bool {
@@ -192,8 +189,7 @@ type event struct {
 	Weir json.RawMessage `json:"weir"`
 }
 
-// SplitStream reads a stream of the native API to the letter: its objects, and
-// the error at its end if there is one.
+// SplitStream parses a stream of the native API strictly: its objects, and the error at its end if there is one.
 func SplitStream(t testing.TB, body string) (events []event, failure *NativeError) {
 	t.Helper()
 	rest, whole := strings.CutSuffix(body, "data: [DONE]\n\n")
@@ -221,7 +217,7 @@ func SplitStream(t testing.TB, body string) (events []event, failure *NativeErro
 	return events, failure
 }
 
-// Text is what the events of a stream say.
+// Text returns the text of the events of a stream.
 func Text(events []event) string {
 	var s strings.Builder
 	for i := range events {
@@ -234,8 +230,7 @@ func Text(events []event) string {
 	return s.String()
 }
 
-// AttemptsTold is how many attempts the last piece of a stream tells of; 1
-// where it tells nothing.
+// AttemptsTold returns the number of attempts that the last piece of a stream reports; 1 if it reports none.
 func AttemptsTold(last event) int {
 	var told struct{ Attempts int }
 	if json.Unmarshal(last.Weir, &told) != nil {
@@ -244,7 +239,7 @@ func AttemptsTold(last event) int {
 	return told.Attempts
 }
 
-// SumOfCosts is what the attempts of a request cost together.
+// SumOfCosts returns the total cost of a request's attempts.
 func SumOfCosts(t testing.TB, rows []Row) string {
 	t.Helper()
 	var sum llm.Money

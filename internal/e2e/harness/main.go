@@ -1,5 +1,5 @@
-// Package harness runs a whole gateway in the process of a test, with providers
-// behind it, and asks it as a program would.
+// Package harness runs a whole gateway in the process of a test, with providers behind it, and sends requests to it as
+// a program would.
 package harness
 
 import (
@@ -9,15 +9,14 @@ import (
 	"go.uber.org/goleak"
 )
 
-// atOnce is how many tests run at a time where nobody says otherwise: they
-// wait more than they work.
+// atOnce is the default number of parallel tests: they wait more than they work.
 const atOnce = "8"
 
-// Main runs the tests of a package and holds that none leaves a goroutine behind.
+// Main runs the tests of a package and checks that none leaks a goroutine.
 func Main(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f != nil && f.Value.String() == f.DefValue {
-		_ = f.Value.Set(atOnce) // a number, which it takes
+		_ = f.Value.Set(atOnce) // cannot fail with a number
 	}
 	goleak.VerifyTestMain(m)
 }

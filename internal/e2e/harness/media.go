@@ -14,11 +14,10 @@ import (
 	"weir/internal/must"
 )
 
-// MediaProvider is a provider of images and sound in OpenAI's wire format. What it
-// answers is in the model's name.
+// MediaProvider is a provider of images and audio in OpenAI's wire format. The model's name selects the answer.
 type MediaProvider struct {
 	T    *testing.T
-	Last string // the request's body, its boundary left out
+	Last string // the request's body without its boundary
 	Kind string // its content type
 }
 
@@ -70,7 +69,7 @@ prices:
   house/write-text: {second: "0.0001"}
 `
 
-// OpenMediaProvider starts a provider of images, sounds and transcripts, and a gateway before it.
+// OpenMediaProvider starts a provider of images, audio and transcripts, and a gateway before it.
 func OpenMediaProvider(t *testing.T) (*MediaProvider, *Gateway) {
 	s := &MediaProvider{T: t}
 	ts := httptest.NewServer(s)
@@ -79,7 +78,7 @@ func OpenMediaProvider(t *testing.T) (*MediaProvider, *Gateway) {
 	return s, Open(t, Setup{YAML: yaml + mediaYAML})
 }
 
-// WAV is a recording of so many seconds of silence.
+// WAV returns a recording of silence of that many seconds.
 func WAV(seconds int) []byte {
 	const rate = 8000
 	var b bytes.Buffer
@@ -93,20 +92,19 @@ func WAV(seconds int) []byte {
 	return b.Bytes()
 }
 
-// Transcribe is a form with a recording and other fields.
+// Transcribe sends a form with a recording and other fields.
 func (h *Gateway) Transcribe(path string, file []byte, fields ...string) Reply {
 	h.T.Helper()
 	return h.Multipart(path, "file", file, fields...)
 }
 
-// Multipart is a form with a file of that name, unless it is nil, and other
-// fields.
+// Multipart sends a form with a file of that name, unless it is nil, and other fields.
 func (h *Gateway) Multipart(path, name string, file []byte, fields ...string) Reply {
 	h.T.Helper()
 	return h.Send(h.FormRequest(path, name, file, fields...))
 }
 
-// FormRequest is a form with a file and other fields, which Send sends.
+// FormRequest builds a form with a file and other fields, for Send.
 func (h *Gateway) FormRequest(path, name string, file []byte, fields ...string) *http.Request {
 	h.T.Helper()
 	var b bytes.Buffer

@@ -1,7 +1,7 @@
 package harness
 
-// Shelf has models of three vendors' providers and of one more, which shares a
-// name with one of them, and an alias.
+// Shelf has models of three vendors' providers, one more provider that shares a model name with one of them, and an
+// alias.
 const Shelf = `
 providers:
   openai: {api_keys: [x], models: [gpt-5.4, mine, org/deep]}
@@ -14,7 +14,7 @@ aliases:
   fast: {targets: [house/small]}
 `
 
-// WholeShelf is the names of the shelf, in order.
+// WholeShelf lists the names of the shelf, in order.
 var WholeShelf = []string{
 	"anthropic/claude-opus-4-5", "anthropic/o1", "fast", "gemini/gemini-2.5-pro", "house/a//b", "house/mine", "house/o1", "house/small",
 	"openai/gpt-5.4", "openai/mine", "openai/org/deep",

@@ -9,24 +9,24 @@ import (
 	"weir/internal/llm"
 )
 
-// DialectYAML is the provider house, in a wire format other than the client APIs'.
+// DialectYAML returns the provider house with another wire format.
 func DialectYAML(dialect, baseURL string) string {
 	yaml := strings.Replace(ProvidersYAML(baseURL), "dialect: openai", "dialect: "+dialect, 1)
 	return strings.Replace(yaml, baseURL+"/v1", baseURL, 1)
 }
 
-// PricedAt prices tokens, in dollars per million; nothing else has a rate.
+// PricedAt sets prices of tokens, in dollars per million; nothing else has a rate.
 func PricedAt(input, output int64) string {
 	return fmt.Sprintf("prices:\n  house/*: {input: \"%d\", output: \"%d\"}\ndefault_model: house/chat\n", input, output)
 }
 
-// RatesYAML has another price for each class, so that a token in the wrong one
-// shows in the cost; nano are the same, in nano-dollars a token.
+// RatesYAML has a different price for each class, so that a token in the wrong class changes the cost; nano has the
+// same in nano-dollars a token.
 const RatesYAML = `{input: "3", cache_read: "0.7", output: "11", reasoning: "29"}`
 
 var nano = llm.Usage{llm.Input: 3000, llm.CacheRead: 700, llm.CacheWrite: 3000, llm.Output: 11000, llm.Reasoning: 29000}
 
-// CostOf is what a usage costs at the rates of RatesYAML.
+// CostOf returns the cost of a usage at the rates of RatesYAML.
 func CostOf(u *llm.Usage) (cost llm.Money) {
 	for c, n := range u {
 		cost += llm.Money(n * nano[c])
@@ -34,8 +34,7 @@ func CostOf(u *llm.Usage) (cost llm.Money) {
 	return cost
 }
 
-// Fold is a class that a wire format does not report, and the one in which its
-// tokens are then.
+// Fold is a class that a wire format does not report, and the class that contains its tokens instead.
 type Fold struct {
 	Dialect  string
 	From, To llm.Class
@@ -45,11 +44,11 @@ type Fold struct {
 // Folds are those of all wire formats.
 var Folds = []Fold{
 	{"bedrock", llm.Reasoning, llm.Output, "a TokenUsage has outputTokens and no part of them"},
-	{"ollama", llm.Reasoning, llm.Output, "eval_count is all that came out, thinking too"},
-	{"cohere", llm.CacheRead, llm.Input, "cached_tokens is no part of billed_units, and has no price"},
+	{"ollama", llm.Reasoning, llm.Output, "eval_count includes all output, also thinking"},
+	{"cohere", llm.CacheRead, llm.Input, "cached_tokens is not a part of billed_units, and has no price"},
 }
 
-// Folded is a usage as a wire format can tell it.
+// Folded returns a usage as a wire format can report it.
 func Folded(dialect string, u llm.Usage, lists ...[]Fold) llm.Usage {
 	for _, f := range slices.Concat(lists...) {
 		if f.Dialect == dialect {
@@ -60,13 +59,13 @@ func Folded(dialect string, u llm.Usage, lists ...[]Fold) llm.Usage {
 	return u
 }
 
-// SpokenBy is a provider that speaks a dialect.
+// SpokenBy returns a provider that speaks a dialect.
 func SpokenBy(provider, dialect, url, path string) string {
 	return strings.NewReplacer("dialect: openai", "dialect: "+dialect, url+"/v1", url+path).Replace(ProviderYAML(provider, url))
 }
 
-// Spoken are the wire formats in which providers are asked, and the path of
-// the simulator's base URL in each: what of a route stands before the path of a request.
+// Spoken returns the wire formats of providers, and the path of the simulator's base URL in each: the part of a route
+// before the path of a request.
 func Spoken() map[string]string {
 	all := map[string]string{}
 	for _, d := range registry.All() {
@@ -83,7 +82,7 @@ func Spoken() map[string]string {
 	return all
 }
 
-// Answered is a whole reply with members beside its choices.
+// Answered returns a whole reply with members next to its choices.
 func Answered(members string) string {
 	return `{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hello"},"finish_reason":"stop"}]` + members + `}`
 }

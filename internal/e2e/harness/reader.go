@@ -12,12 +12,12 @@ import (
 	"weir/internal/report"
 )
 
-// reader reads the gateway's database as a command beside it does. It stays open until the gateway stops: to open it
-// takes longer than to read it.
+// reader reads the gateway's database as a command would. It stays open until the gateway stops, because opening takes
+// longer than reading.
 type reader struct {
 	mu     sync.Mutex
-	data   *app.Data      // nil until it is needed
-	ledger *ledger.Ledger // nil when the gateway has stopped
+	data   *app.Data      // opened at the first use
+	ledger *ledger.Ledger // nil after the gateway has stopped
 }
 
 func (r *reader) opened(l *ledger.Ledger) {
@@ -41,11 +41,11 @@ func (r *reader) close(t testing.TB) {
 	r.data = nil
 }
 
-// flushed is how long the gateway has to write to the database what has settled. Where a test keeps it from doing so,
-// what is there is read.
+// flushed bounds the wait until the gateway has written settled attempts to the database. If a test prevents that, the
+// reader returns those that are there.
 const flushed = time.Second
 
-// EachEntry calls fn with each attempt that has settled.
+// EachEntry calls fn with each settled attempt.
 func (h *Gateway) EachEntry(fn func(*report.Exported)) {
 	h.T.Helper()
 	r := h.reader

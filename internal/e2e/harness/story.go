@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// storyProvider is a provider that tells one story, word by word. How it does is in
-// the model's name: words that are options, with a dash between them.
+// storyProvider is a provider that tells one story, word by word. The model's name consists of options with dashes
+// between them.
 type storyProvider struct {
 	URL string
 	mu  sync.Mutex
@@ -32,7 +32,7 @@ func NewStoryProvider(t testing.TB) *storyProvider {
 	return s
 }
 
-// Take is what it was asked since the last time, as bodies.
+// Take returns the bodies of the requests since the last call, and removes them.
 func (s *storyProvider) Take() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,11 +41,11 @@ func (s *storyProvider) Take() []string {
 	return got
 }
 
-// tale is how a model tells.
+// tale holds the options of a model name.
 type tale struct {
 	options map[string]bool
 	story   string
-	cut     int // words after which it breaks off; 0 for never
+	cut     int // words before it breaks off; 0 for never
 }
 
 func taleOf(model string) (t tale) {
@@ -98,7 +98,7 @@ func (t *tale) tell(w http.ResponseWriter, story string) {
 	send := func(delta, finish string) {
 		_, _ = fmt.Fprintf(w, `data: {"id":"told","object":"chat.completion.chunk","created":7,"model":"teller","choices":[{"index":0,"delta":{%s},"finish_reason":%s}]}`+"\n\n", delta, finish)
 		_ = http.NewResponseController(w).Flush()
-		time.Sleep(2 * time.Millisecond) // so that the pieces come one by one
+		time.Sleep(2 * time.Millisecond) // separates the pieces
 	}
 	send(`"role":"assistant","content":""`, "null")
 	if t.options["thinks"] {
