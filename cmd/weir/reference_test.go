@@ -21,7 +21,8 @@ func TestCommandReference(t *testing.T) {
 	root := newRoot(&environment{})
 	var out strings.Builder
 	out.WriteString("<!-- Written by TestCommandReference in cmd/weir: run make docs. -->\n\n# Commands\n\n" +
-		"`weir COMMAND --help` prints the same. Results go to stdout, the log and progress to stderr. The exit code is 0 if the command succeeded, 1 if it failed, and 2 if the command line is wrong.\n\n" +
+		"`weir COMMAND --help` prints the same. Results go to stdout, the log and progress to stderr. " +
+		"The exit code is 0 if the command succeeded, 1 if it failed,\nand 2 if the command line is wrong.\n\n" +
 		"All commands have these flags:\n\n")
 	writeFlags(&out, root.PersistentFlags().FlagUsages())
 	for _, c := range root.Commands() {
@@ -50,7 +51,7 @@ func writeCommand(out *strings.Builder, c *cobra.Command, level int) {
 		what = c.Short
 	}
 	what = strings.TrimSuffix(strings.NewReplacer("\n\n", "\n\n", "\n", " ").Replace(strings.TrimSpace(what)), ".")
-	fmt.Fprintf(out, "%s.\n\n", escape(what))
+	fmt.Fprintf(out, "%s\n\n", wrap(escape(what)+"."))
 	if c.Runnable() && !c.HasSubCommands() || c.Name() == "kept" {
 		fmt.Fprintf(out, "```sh\n%s\n```\n\n", outdent(c.Example))
 		fmt.Fprintf(out, "Usage: `%s`\n\n", c.UseLine())
@@ -92,4 +93,21 @@ func writeFlags(out *strings.Builder, help string) {
 // escape keeps what help says as it is in Markdown.
 func escape(text string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`, "[", `\[`).Replace(text)
+}
+
+// wrap breaks each line of a text between words, so that lines have at most 150 bytes.
+func wrap(text string) string {
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		current := ""
+		for word := range strings.FieldsSeq(line) {
+			if current != "" && len(current)+1+len(word) > 150 {
+				lines, current = append(lines, current), word
+				continue
+			}
+			current = strings.TrimPrefix(current+" "+word, " ")
+		}
+		lines = append(lines, current)
+	}
+	return strings.Join(lines, "\n")
 }
