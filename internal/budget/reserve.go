@@ -17,10 +17,8 @@ const (
 	leaseWait  = 5 * time.Second
 	// leaseLimit bounds one lease, with the wait for the projector before it.
 	leaseLimit = 2 * time.Second
-	// refusedFor is how long a budget is assumed to have no more after a refusal.
-	refusedFor = 250 * time.Millisecond
-	// failedFor is how long the database is not queried again after an error.
-	failedFor = 250 * time.Millisecond
+	refusedFor = 250 * time.Millisecond // a budget is assumed to have no more after a refusal
+	failedFor  = 250 * time.Millisecond // the database is not queried again after an error
 	// wantedFor is how long a node waits for others to return unused amounts, and wantedPause the time between two
 	// queries.
 	wantedFor   = 800 * time.Millisecond
@@ -198,8 +196,8 @@ func (l *Service) leaseInTurn(ctx context.Context, p *accountLeases, s *lease, n
 	return l.inTurn(ctx, p, s, func(ctx context.Context) error { return l.leaseMore(ctx, p, s, n) })
 }
 
-// inTurn calls fn, so that one call at a time changes the lease at the database. If one is running, it waits for that one
-// and does not call fn. For failedFor after a failure it returns an error at once.
+// inTurn calls fn, so that one call at a time changes the lease at the database. While one is running, it waits for that
+// one and does not call fn. For failedFor after a failure it returns an error at once.
 func (l *Service) inTurn(ctx context.Context, p *accountLeases, s *lease, fn func(context.Context) error) error {
 	p.mu.Lock()
 	if busy := s.leasing; busy != nil {

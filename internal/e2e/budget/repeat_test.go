@@ -23,7 +23,7 @@ import (
 func TestRepeatsOfALateAnswer(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
-	h := harness.Open(t, harness.Setup{YAML: slowYAML(up.URL)})
+	h := harness.Open(t, harness.Setup{YAML: strings.Replace(slowYAML(up.URL), "300ms", "2s", 1)}) // time to connect in
 	h.SetBudget(1000*llm.USD, budget.PeriodTotal)
 	all := harness.ChatAPIs()
 	atOnce(t, all, func(t *testing.T, i int, api *harness.ChatAPI) { repeatLate(t, h, up, api, 11+i) })
