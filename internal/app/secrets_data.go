@@ -150,9 +150,8 @@ func (d *Data) checkAtHand(ctx context.Context, r *ring) ([]MasterKey, error) {
 	}
 	for _, k := range keys {
 		if k.From == "" && k.Secrets > 0 {
-			return nil, fmt.Errorf("the key %s is missing, and %d secrets are sealed with it: put it back into "+
-				"%s; if the "+
-				"key is lost, so are the secrets: remove their webhook endpoints and create them again",
+			return nil, fmt.Errorf("the key %s is missing, and %d secrets are sealed with it: put it back into %s; "+
+				"if the key is lost, remove the webhook endpoints, run weir secrets rotate, and add them again",
 				k.Name, k.Secrets, r.place())
 		}
 	}

@@ -210,7 +210,8 @@ func told(err error, id string) error {
 		return &llm.Error{
 			Code: llm.CodeInternal,
 			Message: "The secrets in the database are sealed with a key that this gateway does not have. Copy the " +
-				"file secrets.key of the node that created them, or configure the same secrets.key on all nodes.",
+				"file secrets.key of the node that created them, or configure the same secrets.key on all nodes. " +
+				"If the key is lost, remove the endpoints, run weir secrets rotate, and add them again.",
 			Err: err,
 		}
 	}
