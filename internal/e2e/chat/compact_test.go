@@ -92,7 +92,7 @@ func TestCompactionRefused(t *testing.T) {
 		status          int
 		says            string
 	}{
-		{"a provider that speaks otherwise", "", `{"model":"other/m","input":"Hi"}`, 400, "Ask a model for a summary"},
+		{"a provider that speaks otherwise", "", `{"model":"other/m","input":"Hi"}`, 400, "Request a summary"},
 		{"a stream", "", `{"model":"house/m","input":"Hi","stream":true}`, 400, "stream"},
 		{"a key without the permission", uses, `{"model":"house/m","input":"Hi"}`, 403, "permission"},
 		{"a budget without room for the window", poor, `{"model":"house/m","input":"Hi"}`, 429, "insufficient_quota"},

@@ -34,7 +34,7 @@ func TestImagesBySize(t *testing.T) {
 		h.SetBudget(llm.USD/2, budget.PeriodTotal)
 		r := h.Do(harness.Ask{Path: "/v1/images/generations", Body: `{"model":"xai/` + tt.model + `","prompt":"A weir","n":2` + tt.members + `}`})
 		if tt.cost == "" {
-			if r.Status != http.StatusForbidden || !strings.Contains(r.Body, "for image is unknown") {
+			if r.Status != http.StatusForbidden || !strings.Contains(r.Body, "image is unknown") {
 				t.Errorf("%s%s: got status %d, want it refused: %s", tt.model, tt.members, r.Status, r.Body)
 			}
 			continue
@@ -74,7 +74,7 @@ func TestContainers(t *testing.T) {
 		r := h.Do(harness.Ask{Path: "/v1/responses", Body: `{"model":"openai/gpt-4.1","input":"Hi","max_output_tokens":200,"max_tool_calls":2,` +
 			`"tools":[{"type":"code_interpreter","container":` + tt.container + `}]}`})
 		if tt.cost == "" {
-			if r.Status != http.StatusForbidden || !strings.Contains(r.Body, "for code_interpreter is not known") {
+			if r.Status != http.StatusForbidden || !strings.Contains(r.Body, "for code_interpreter is unknown") {
 				t.Errorf("%s: got status %d, want it refused: %s", tt.name, r.Status, r.Body)
 			}
 			continue
