@@ -30,9 +30,9 @@ const leftOut = "left out of the next turn"
 var limits = []limit{
 	{clientAPI: "anthropic", feature: "embeddings", says: "has no embeddings"},
 	{provider: "anthropic", feature: "embeddings", says: "does not offer embeddings"},
-	{provider: "bedrock", feature: "embeddings", says: "embeds one text a request"},
-	{provider: "bedrock", feature: "image by URL", says: "Amazon Bedrock does not fetch images by address"},
-	{provider: "ollama", feature: "image by URL", says: "Ollama takes images inline alone"},
+	{provider: "bedrock", feature: "embeddings", says: "embeds one text per request"},
+	{provider: "bedrock", feature: "image by URL", says: "Amazon Bedrock does not fetch images by URL"},
+	{provider: "ollama", feature: "image by URL", says: "Ollama does not fetch images by URL"},
 	{provider: "openai", feature: "thinking sent back", says: leftOut},
 	{provider: "responses", feature: "thinking sent back", says: leftOut},
 	{provider: "cohere", feature: "thinking sent back", says: leftOut},

@@ -7,18 +7,18 @@ const lacks = [
     providers: ["bedrock"],
     outcome: "no",
     status: 400,
-    message: /Amazon Bedrock does not fetch images by address or file id\./,
+    message: /Amazon Bedrock does not fetch images by URL or file id\./,
   },
   {
     feature: "image by URL",
     providers: ["ollama"],
     outcome: "no",
     status: 400,
-    message: /Ollama takes images inline alone, as base64 in a data URL: it fetches no address\./,
+    message: /Ollama does not fetch images by URL\. Send the image inline, as base64 in a data URL\./,
   },
   { feature: "embedding", providers: ["anthropic"], outcome: "no", status: 400, message: /The provider "anthropic" does not offer embeddings\./ },
   { feature: "embeddings at once", providers: ["anthropic"], outcome: "no", status: 400, message: /The provider "anthropic" does not offer embeddings\./ },
-  { feature: "embeddings at once", providers: ["bedrock"], outcome: "no", status: 400, message: /This model embeds one text a request\./ },
+  { feature: "embeddings at once", providers: ["bedrock"], outcome: "no", status: 400, message: /This model embeds one text per request\./ },
 ];
 
 /** What a cell lacks, undefined where it has to work. */
