@@ -88,7 +88,7 @@ hostile: ## Attack a gateway with hostile clients, providers and requests beside
 
 .PHONY: attacks
 attacks: ## Make the attacks of hostile, those without a length of their own shorter, and judge no time
-	$(GO) test ./internal/hostiletest -count=1 -v -timeout 20m -parallel 3 -hostile.long -hostile.time=700ms
+	$(GO) test ./internal/hostiletest -count=1 -v -timeout 20m -parallel 3 -hostile.long
 
 # Many rows at once, and what asks no server, are left to the run with right clocks.
 .PHONY: clocks

@@ -77,8 +77,10 @@ func callIDs() []Rule {
 func mistral() []Rule {
 	return []Rule{
 		{
-			Name: "mistral-bridged-results", Of: []Of{{Provider: "mistral"},
-				{Format: chat, Models: []string{"mistralai"}}},
+			Name: "mistral-bridged-results", Of: []Of{
+				{Provider: "mistral"},
+				{Format: chat, Models: []string{"mistralai"}},
+			},
 			Own: true, Word: `"tool_call_id"`, Ask: BridgedResults{},
 			Says:   "Unexpected role 'user' after role 'tool' at message %s",
 			Source: "https://github.com/avante-corp/avante.nvim/pull/2695", Seen: seen,
@@ -99,8 +101,12 @@ var kimisThatDoNotThink = []string{"moonshot-v1", "kimi-k2-0711", "kimi-k2-0905"
 func chatVendors() []Rule {
 	return []Rule{
 		{
-			Name: "no-developer", Of: []Of{{Provider: "mistral"}, {Provider: "deepseek"}, {Provider: "moonshot"},
-				{Provider: "perplexity"}},
+			Name: "no-developer", Of: []Of{
+				{Provider: "mistral"},
+				{Provider: "deepseek"},
+				{Provider: "moonshot"},
+				{Provider: "perplexity"},
+			},
 			Own: true, Word: `"developer"`, Ask: NoDeveloper{},
 			Says:   "messages[0].role: unknown variant `%s`, expected one of `system`, `user`, `assistant`, `tool`",
 			Source: "https://github.com/earendil-works/pi/issues/1048", Seen: seen,
@@ -125,8 +131,10 @@ func chatVendors() []Rule {
 			Source: "https://github.com/continuedev/continue/issues/11600", Seen: seen,
 		},
 		{
-			Name: "openrouter-thinking-back", Of: []Of{{Provider: "openrouter", Format: chat},
-				{Provider: "vllm", Format: chat}},
+			Name: "openrouter-thinking-back", Of: []Of{
+				{Provider: "openrouter", Format: chat},
+				{Provider: "vllm", Format: chat},
+			},
 			Ask:    ThinkingBack{"reasoning", false},
 			Says:   "thinking is enabled but reasoning_content is missing in assistant tool call message at index %s",
 			Source: "https://github.com/anomalyco/opencode/issues/23646", Seen: seen,
@@ -146,8 +154,10 @@ func xAI() []Rule {
 			Source: "https://github.com/lobehub/lobehub/issues/13332", Seen: seen,
 		},
 		{
-			Name: "xai-stop", Of: []Of{{Provider: "xai", Format: chat, Models: grok,
-				Except: []string{"non-reasoning"}}},
+			Name: "xai-stop", Of: []Of{{
+				Provider: "xai", Format: chat, Models: grok,
+				Except: []string{"non-reasoning"},
+			}},
 			Own: true, Word: `"stop"`, Ask: NoSampling{[]string{"stop"}},
 			Says:   "Argument not supported on this model: %s",
 			Source: "https://docs.x.ai/docs/guides/reasoning", Seen: seen,
@@ -186,8 +196,10 @@ func openAI() []Rule {
 		},
 		{
 			Name: "openai-sampling", Of: []Of{
-				{Format: chat, Models: thinkers, Except: []string{"chat"}}, {Format: responses, Models: thinkers,
-					Except: []string{"chat"}},
+				{Format: chat, Models: thinkers, Except: []string{"chat"}}, {
+					Format: responses, Models: thinkers,
+					Except: []string{"chat"},
+				},
 			},
 			Ask:    NoSampling{[]string{"temperature", "top_p", "frequency_penalty", "presence_penalty", "stop"}},
 			Says:   "Unsupported parameter: '%s' is not supported with this model.",
@@ -195,10 +207,14 @@ func openAI() []Rule {
 		},
 		{
 			Name: "openai-tools-in-responses", Of: []Of{
-				{Provider: "openai", Format: chat, Models: []string{"gpt-5.4", "gpt-5.5", "gpt-5.6", "gpt-6"},
-					Except: []string{"chat"}},
-				{Provider: "azure", Format: chat, Models: []string{"gpt-5.4", "gpt-5.5", "gpt-5.6", "gpt-6"},
-					Except: []string{"chat"}},
+				{
+					Provider: "openai", Format: chat, Models: []string{"gpt-5.4", "gpt-5.5", "gpt-5.6", "gpt-6"},
+					Except: []string{"chat"},
+				},
+				{
+					Provider: "azure", Format: chat, Models: []string{"gpt-5.4", "gpt-5.5", "gpt-5.6", "gpt-6"},
+					Except: []string{"chat"},
+				},
 			},
 			Ask: ToolsElsewhere{responses},
 			Says: "Function tools with reasoning_effort are not supported for %s in /v1/chat/completions. " +

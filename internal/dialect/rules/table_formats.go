@@ -14,8 +14,10 @@ func anthropic() []Rule {
 			Source: "https://github.com/apify/tester-mcp-client/issues/11", Seen: seen,
 		},
 		{
-			Name: "anthropic-schemas", Of: []Of{{Format: messages},
-				{Format: converse, Models: []string{"anthropic", "claude"}}},
+			Name: "anthropic-schemas", Of: []Of{
+				{Format: messages},
+				{Format: converse, Models: []string{"anthropic", "claude"}},
+			},
 			Ask:    StrictSchema{},
 			Says:   "output_config.format.schema: For this type, property %s is not supported",
 			Source: "https://platform.claude.com/docs/en/build-with-claude/structured-outputs", Seen: seen,
@@ -88,8 +90,10 @@ func bedrock() []Rule {
 func gemini() []Rule {
 	return []Rule{
 		{
-			Name: "gemini-thought-signatures", Of: []Of{{Format: google, Models: []string{"gemini-3", "gemini-4"},
-				Except: []string{"image"}}},
+			Name: "gemini-thought-signatures", Of: []Of{{
+				Format: google, Models: []string{"gemini-3", "gemini-4"},
+				Except: []string{"image"},
+			}},
 			Ask: SignedCalls{},
 			Says: "Function call is missing a thought_signature in functionCall parts. This is required for tools " +
 				"to work correctly, and " +
