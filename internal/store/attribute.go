@@ -109,8 +109,10 @@ func (s *Ledger) attributeTogether(ctx context.Context, tags []string) error {
 	days, err := collect(rows, err, scanOne[int64])
 	for _, day := range days {
 		if err == nil {
-			err = s.attributeSome(ctx, &attributing{day: day, upto: everyRequest, tags: tags,
-				accounts: []string{allAccounts}})
+			err = s.attributeSome(ctx, &attributing{
+				day: day, upto: everyRequest, tags: tags,
+				accounts: []string{allAccounts},
+			})
 		}
 	}
 	return err

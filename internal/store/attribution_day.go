@@ -26,8 +26,10 @@ type attributedDay struct {
 }
 
 func newAttributedDay(tags []string) *attributedDay {
-	return &attributedDay{buckets: buckets{}, tags: tags, mostNamed: 4 * mostAttributed,
-		mostText: 4 * mostAttributedText}
+	return &attributedDay{
+		buckets: buckets{}, tags: tags, mostNamed: 4 * mostAttributed,
+		mostText: 4 * mostAttributedText,
+	}
 }
 
 func (d *attributedDay) addTo(b bucket, s *sums) {

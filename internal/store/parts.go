@@ -185,8 +185,10 @@ func partRows(ctx context.Context, q querier, owner string, scopes []string) (ro
 	for _, scope := range scopes {
 		_, part, _ := budget.PartOf(scope)
 		if b := account.PartBudget(list, part); b.Limit > 0 {
-			rows = append(rows, budgetRow{id: scope, account: id, owner: owner, part: part, limit: b.Limit,
-				period: b.Period})
+			rows = append(rows, budgetRow{
+				id: scope, account: id, owner: owner, part: part, limit: b.Limit,
+				period: b.Period,
+			})
 		}
 	}
 	return rows, err

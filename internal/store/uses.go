@@ -281,6 +281,8 @@ func totalsOrNone(columns []string) string {
 }
 
 func totalsDest(t *report.Totals) []any {
-	return []any{&t.Tokens, &t.Requests, &t.Cost, &t.Uncertain, &t.Margin.Margin, &t.MarginUncertain, &t.Unpriced,
-		&t.MarginUnpriced}
+	return []any{
+		&t.Tokens, &t.Requests, &t.Cost, &t.Uncertain, &t.Margin.Margin, &t.MarginUncertain, &t.Unpriced,
+		&t.MarginUnpriced,
+	}
 }

@@ -85,8 +85,10 @@ func (g *usesGroups) page(ctx context.Context, tx *sql.Tx, limit, offset int) (p
 		return page, err
 	}
 	having := " HAVING " + used("sum", "r.")
-	text, args := g.query([]string{"tokens", "requests", "cost", "uncertain", "margin", "margin_uncertain", "unpriced",
-		"margin_unpriced"})
+	text, args := g.query([]string{
+		"tokens", "requests", "cost", "uncertain", "margin", "margin_uncertain", "unpriced",
+		"margin_unpriced",
+	})
 	err = tx.QueryRowContext(ctx, "SELECT count(*), "+totalsOrNone(totalColumns(""))+" FROM ("+text+having+
 		") AS g", args...).
 		Scan(append([]any{&page.Count}, totalsDest(&page.Total)...)...)
