@@ -62,13 +62,7 @@ func wellFormed(token string) bool {
 }
 
 func checksum(body string) string {
-	sum := crc32.ChecksumIEEE([]byte(body))
-	digits := [sumDigits]byte{}
-	for i := len(digits) - 1; i >= 0; i-- {
-		digits[i] = base62[sum%62]
-		sum /= 62
-	}
-	return string(digits[:])
+	return llm.Base62(uint64(crc32.ChecksumIEEE([]byte(body))), sumDigits)
 }
 
 // hashOf returns the hash of a token of at most MaxToken bytes. It copies into an array because a conversion to a slice
