@@ -24,14 +24,17 @@ var layers = [][]string{
 	{"config", "provider", "account", "reconcile", "report", "telemetry", "webhook"},
 	{"capacity", "people", "route", "ratelimit"},
 	{"plan", "quote", "imports"},
-	{"dashboard", "gateway", "api", "manual", "store", "simulator", "imports/litellm", "imports/bifrost"},
+	{"gateway", "manual", "store", "simulator", "imports/litellm", "imports/bifrost"},
+	{"upstream"},
+	{"admin"},
+	{"dashboard", "api"},
 	{"app"},
 }
 
 // soleImporters names who alone may import a package.
 var soleImporters = map[string][]string{
-	"weir/internal/config": {"weir/internal/app", "weir/cmd/weir"},
-	"weir/internal/store":  {"weir/internal/app"},
+	"weir/internal/config": {"weir/internal/upstream", "weir/internal/admin", "weir/internal/app", "weir/cmd/weir"},
+	"weir/internal/store":  {"weir/internal/admin", "weir/internal/app"},
 
 	"weir/internal/dialect/native":    {"weir/internal/dialect/registry"},
 	"weir/internal/dialect/openai":    {"weir/internal/dialect/registry", "weir/internal/dialect/responses"},

@@ -9,19 +9,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/account"
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/audit"
 	"weir/internal/budget"
 	"weir/internal/llm"
 )
 
 // withData opens the data of the configuration that the flags select, calls do with it, and closes it.
-func (env *environment) withData(cmd *cobra.Command, do func(*app.Data) error) error {
+func (env *environment) withData(cmd *cobra.Command, do func(*admin.Admin) error) error {
 	cfg, err := env.loadConfig("")
 	if err != nil {
 		return err
 	}
-	data, err := app.OpenData(cmd.Context(), cfg, env.logger(&cfg))
+	data, err := admin.Open(cmd.Context(), cfg, env.logger(&cfg))
 	if err != nil {
 		return err
 	}
@@ -33,9 +33,9 @@ func (env *environment) withData(cmd *cobra.Command, do func(*app.Data) error) e
 type runE = func(cmd *cobra.Command, args []string) error
 
 // data returns a command function that opens the data and calls do with it.
-func (env *environment) data(do func(ctx context.Context, d *app.Data, args []string) error) runE {
+func (env *environment) data(do func(ctx context.Context, d *admin.Admin, args []string) error) runE {
 	return func(cmd *cobra.Command, args []string) error {
-		return env.withData(cmd, func(d *app.Data) error { return do(cmd.Context(), d, args) })
+		return env.withData(cmd, func(d *admin.Admin) error { return do(cmd.Context(), d, args) })
 	}
 }
 
@@ -86,10 +86,10 @@ func (v *accountView) row() []string {
 
 var accountHeads = []string{"NAME", "ID", "STATUS", "ON HANG-UP", "LIMITS", "BUDGET", "CREDIT LEFT", "CREATED"}
 
-func (env *environment) printAccounts(ctx context.Context, d *app.Data, all ...account.Account) error {
+func (env *environment) printAccounts(ctx context.Context, d *admin.Admin, all ...account.Account) error {
 	views := make([]accountView, 0, len(all))
 	for i := range all {
-		status, err := all[i].BudgetStatus(ctx, d.Now(), d.Spent)
+		status, err := all[i].BudgetStatus(ctx, d.Now(), d.Ledger.Spent)
 		if err != nil {
 			return err
 		}
@@ -98,11 +98,11 @@ func (env *environment) printAccounts(ctx context.Context, d *app.Data, all ...a
 	return list(env, views, accountHeads, (*accountView).row)
 }
 
-func (env *environment) printAccount(ctx context.Context, d *app.Data, a account.Account) error {
+func (env *environment) printAccount(ctx context.Context, d *admin.Admin, a account.Account) error {
 	if !env.asJSON {
 		return env.printAccounts(ctx, d, a)
 	}
-	status, err := a.BudgetStatus(ctx, d.Now(), d.Spent)
+	status, err := a.BudgetStatus(ctx, d.Now(), d.Ledger.Spent)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func newAccounts(env *environment) *cobra.Command {
 	return group("accounts", "Manage accounts: their limits, budgets, credit and prices",
 		newAccountsCreate(env), newAccountsList(env),
 		accountChange(env, "show NAME", "Show one account",
-			func(ctx context.Context, d *app.Data, name string) (account.Account, error) {
+			func(ctx context.Context, d *admin.Admin, name string) (account.Account, error) {
 				return d.Accounts.Account(ctx, name)
 			}),
 		accountDo(env, "suspend NAME", "Refuse all requests of an account within a second",
@@ -136,14 +136,16 @@ func newAccountsClose(env *environment) *cobra.Command {
 }
 
 // onAccount runs a command on the account with that name or id, and returns the account afterwards.
-type onAccount = func(ctx context.Context, d *app.Data, name string) (account.Account, error)
+type onAccount = func(ctx context.Context, d *admin.Admin, name string) (account.Account, error)
 
 // accountDo returns a command that needs only the account's name.
 func accountDo(
 	env *environment, use, short string,
 	do func(*account.Service, context.Context, audit.Actor, string) (account.Account, error),
 ) *cobra.Command {
-	return accountChange(env, use, short, func(ctx context.Context, d *app.Data, name string) (account.Account, error) {
+	return accountChange(env, use, short, func(ctx context.Context, d *admin.Admin, name string) (account.Account,
+		error,
+	) {
 		return do(d.Accounts, ctx, actor(), name)
 	})
 }
@@ -153,7 +155,7 @@ func accountChange(env *environment, use, short string, do onAccount) *cobra.Com
 	verb, _, _ := strings.Cut(use, " ")
 	return env.jsonFlag(&cobra.Command{
 		Use: use, Short: short, Example: "  weir accounts " + verb + " research", Args: oneArg("the account's name"),
-		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, args []string) error {
 			a, err := do(ctx, d, args[0])
 			if err != nil {
 				return err
@@ -166,7 +168,7 @@ func accountChange(env *environment, use, short string, do onAccount) *cobra.Com
 func newAccountsList(env *environment) *cobra.Command {
 	return env.jsonFlag(&cobra.Command{
 		Use: "list", Short: "List all accounts", Example: "  weir accounts list --json", Args: noArgs,
-		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, _ []string) error {
 			all, err := d.Accounts.Accounts(ctx)
 			if err != nil {
 				return err
@@ -179,7 +181,7 @@ func newAccountsList(env *environment) *cobra.Command {
 func newAccountsHangup(env *environment) *cobra.Command {
 	var what string
 	cmd := accountChange(env, "hangup NAME", "Set what happens to an answer when its client disconnects",
-		func(ctx context.Context, d *app.Data, name string) (account.Account, error) {
+		func(ctx context.Context, d *admin.Admin, name string) (account.Account, error) {
 			return d.Accounts.SetOnDisconnect(ctx, actor(), name, account.OnDisconnect(what))
 		})
 	cmd.Long = "Set what happens to a provider's answer when its client disconnects before the end: drain reads it\n" +

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/account"
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/llm"
 	"weir/internal/people"
 )
@@ -29,7 +29,7 @@ func newAccountsCreate(env *environment) *cobra.Command {
 		Example: "  weir accounts create research\n  weir accounts create research --rpm 600 --budget-usd 250 " +
 			"--budget-period month --member ada@example.com=owner",
 		Args: oneArg("the account's name"),
-		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, args []string) error {
 			draft, members, err := n.read(d.Accounts, args[0])
 			if err != nil {
 				return err

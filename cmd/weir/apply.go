@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/config"
 	"weir/internal/managed"
 )
@@ -21,7 +21,7 @@ const mostChange = 1<<20 + 1
 
 func newApply(env *environment) *cobra.Command {
 	var file string
-	var o app.ApplyOptions
+	var o admin.ApplyOptions
 	cmd := &cobra.Command{
 		Use: "apply", Short: "Change providers, models, aliases, prices, limits, CORS and retention while gateways run",
 		Long: "Put the objects of a file into the managed configuration. Each replaces the object of the same\n" +
@@ -40,11 +40,11 @@ func newApply(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return env.applied(cmd, o.DryRun, func(ctx context.Context, d *app.Data, applied app.ApplyOptions) (
+			return env.applied(cmd, o.DryRun, func(ctx context.Context, d *admin.Admin, applied admin.ApplyOptions) (
 				[]managed.Change, error,
 			) {
 				applied.Prune = o.Prune
-				return d.Apply(ctx, actor(), change, applied)
+				return d.Configuration.Apply(ctx, actor(), change, applied)
 			})
 		},
 	}
@@ -122,8 +122,8 @@ func newExportConfig(env *environment) *cobra.Command {
 			"\"sealed:\" and a fingerprint, and weir apply leaves those keys unchanged.",
 		Example: "  weir export-config > all.yaml", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return env.withData(cmd, func(d *app.Data) error {
-				doc, err := d.InForce(cmd.Context(), env.configOptions(""))
+			return env.withData(cmd, func(d *admin.Admin) error {
+				doc, err := d.Configuration.Document(cmd.Context(), env.configOptions(""))
 				if err != nil {
 					return err
 				}
@@ -151,8 +151,8 @@ func newConfigVersions(env *environment) *cobra.Command {
 		Use: "versions", Short: "List the versions of the managed configuration, newest first",
 		Example: "  weir config versions", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return env.withData(cmd, func(d *app.Data) error {
-				versions, err := d.ManagedVersions(cmd.Context(), limit)
+			return env.withData(cmd, func(d *admin.Admin) error {
+				versions, err := d.Configuration.Listed(cmd.Context(), limit)
 				view := func(v *managed.Version) versionView {
 					return versionView{v.Seq, v.At.Format(time.RFC3339), v.By, v.Summary}
 				}
@@ -178,10 +178,10 @@ func newConfigRestore(env *environment) *cobra.Command {
 			if err != nil || seq < 1 {
 				return fmt.Errorf("%q is not a version: weir config versions lists them", args[0])
 			}
-			return env.applied(cmd, false, func(ctx context.Context, d *app.Data, o app.ApplyOptions) (
+			return env.applied(cmd, false, func(ctx context.Context, d *admin.Admin, o admin.ApplyOptions) (
 				[]managed.Change, error,
 			) {
-				return d.Restore(ctx, actor(), seq, o)
+				return d.Configuration.Revert(ctx, actor(), seq, o)
 			})
 		},
 	}

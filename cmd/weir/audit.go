@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/audit"
 )
 
@@ -68,13 +68,13 @@ func newAuditList(env *environment) *cobra.Command {
 			if limit < 1 || limit > mostAudit {
 				return usageError{fmt.Errorf("--limit is from 1 to %d; got %d", mostAudit, limit)}
 			}
-			return env.withData(cmd, func(d *app.Data) error {
+			return env.withData(cmd, func(d *admin.Admin) error {
 				q, err := f.query(d.Now())
 				if err != nil {
 					return err
 				}
 				q.Limit = limit
-				entries, err := d.Audit(cmd.Context(), q)
+				entries, err := d.Audit.Entries(cmd.Context(), q)
 				if err != nil {
 					return err
 				}
@@ -118,13 +118,13 @@ func newAuditExport(env *environment) *cobra.Command {
 			if !ok {
 				return usageError{fmt.Errorf("the format is csv or jsonl; got %q", format)}
 			}
-			return env.withData(cmd, func(d *app.Data) error {
+			return env.withData(cmd, func(d *admin.Admin) error {
 				q, err := f.query(d.Now())
 				if err != nil {
 					return err
 				}
 				return write(env.stdout, func(fn func(*audit.Entry) error) error {
-					return d.ExportAudit(cmd.Context(), q, fn)
+					return d.Audit.Export(cmd.Context(), q, fn)
 				})
 			})
 		},
@@ -153,8 +153,8 @@ func newAuditVerify(env *environment) *cobra.Command {
 					}
 				}
 			}
-			return env.withData(cmd, func(d *app.Data) error {
-				v, err := d.VerifyAudit(cmd.Context(), from)
+			return env.withData(cmd, func(d *admin.Admin) error {
+				v, err := d.Audit.Verify(cmd.Context(), from)
 				if err != nil {
 					return err
 				}

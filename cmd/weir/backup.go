@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/config"
 	"weir/internal/llm"
 )
@@ -40,7 +40,7 @@ func backUp(cmd *cobra.Command, env *environment, to string, withKey bool) error
 		return err
 	}
 	copied, packed := newProgress(env.stderr, "pages copied"), newProgress(env.stderr, "bytes packed")
-	done, err := app.Backup(cmd.Context(), cfg, app.BackupOptions{
+	done, err := admin.Backup(cmd.Context(), cfg, admin.BackupOptions{
 		To: to, SecretsKey: withKey, Version: version(), Now: time.Now, Copied: copied.show, Packed: packed.show,
 		Log: env.logger(&cfg),
 	})
@@ -75,7 +75,7 @@ func newBackupCheck(env *environment) *cobra.Command {
 			cfg, err := env.loadConfig("")
 			if err == nil {
 				cfg.Data, cfg.Database = filepath.Join(temp, "data"), llm.Secret{}
-				err = restore(cmd, env, cfg, app.RestoreOptions{From: args[0]})
+				err = restore(cmd, env, cfg, admin.RestoreOptions{From: args[0]})
 			}
 			if rest := os.RemoveAll(temp); rest != nil {
 				return fmt.Errorf("delete the restored copy: %w", rest)
@@ -106,7 +106,7 @@ func newRestore(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return restore(cmd, env, cfg, app.RestoreOptions{From: args[0], Until: until.Time})
+			return restore(cmd, env, cfg, admin.RestoreOptions{From: args[0], Until: until.Time})
 		},
 	}
 	cmd.Flags().Var(&until, "until", "restore the state of this time, from a directory or a bucket")
@@ -136,10 +136,10 @@ func (u *restoreUntil) String() string {
 func (u *restoreUntil) Type() string { return "time" }
 
 // restore restores a backup into the data directory. It fails, too, if the restored ledger has differences.
-func restore(cmd *cobra.Command, env *environment, cfg config.Config, o app.RestoreOptions) error {
+func restore(cmd *cobra.Command, env *environment, cfg config.Config, o admin.RestoreOptions) error {
 	unpacked, verified := newProgress(env.stderr, "bytes unpacked"), newProgress(env.stderr, "rows verified")
 	o.Unpacked, o.Verified, o.By, o.Log = unpacked.show, verified.show, actor(), env.logger(&cfg)
-	done, err := app.Restore(cmd.Context(), cfg, o)
+	done, err := admin.Restore(cmd.Context(), cfg, o)
 	unpacked.done()
 	verified.done()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/account"
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/budget"
 	"weir/internal/llm"
 )
@@ -18,7 +18,7 @@ func newAccountsBudget(env *environment) *cobra.Command {
 	var none bool
 	var per perFlags
 	cmd := accountChange(env, "budget NAME", "Set an account's budget, which Weir never exceeds",
-		func(ctx context.Context, d *app.Data, name string) (account.Account, error) {
+		func(ctx context.Context, d *admin.Admin, name string) (account.Account, error) {
 			var b account.Budget
 			if !none && (usd == "" || period == "") {
 				return account.Account{},
@@ -57,7 +57,7 @@ func newAccountsCredit(env *environment) *cobra.Command {
 	var usd string
 	var end, goodwill bool
 	cmd := accountChange(env, "credit NAME", "Add prepaid credit to an account",
-		func(ctx context.Context, d *app.Data, name string) (account.Account, error) {
+		func(ctx context.Context, d *admin.Admin, name string) (account.Account, error) {
 			if end {
 				return d.Accounts.EndCredit(ctx, actor(), name)
 			}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/config"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -66,8 +66,8 @@ func (env *environment) resolveOne(cmd *cobra.Command, args []string, f *resolve
 			return usageError{fmt.Errorf("--usd is an amount of US dollars such as 0.0123; got %q", f.usd)}
 		}
 	}
-	return env.withData(cmd, func(d *app.Data) error {
-		return d.Resolve(cmd.Context(), actor(), id, cost, f.release)
+	return env.withData(cmd, func(d *admin.Admin) error {
+		return d.Ledger.Resolve(cmd.Context(), actor(), id, cost, f.release)
 	})
 }
 
@@ -89,10 +89,10 @@ func (env *environment) resolveOlder(cmd *cobra.Command, args []string, f *resol
 	if !ok || age <= 0 {
 		return usageError{fmt.Errorf("--older is an age such as 7d or 36h; got %q", f.older)}
 	}
-	return env.withData(cmd, func(d *app.Data) error {
+	return env.withData(cmd, func(d *admin.Admin) error {
 		bar := newProgress(env.stderr, "attempts")
 		q := ledger.ResolveQuery{Before: d.Now().Add(-age), Rule: rule, DryRun: f.dryRun}
-		sum, err := d.ResolveOlder(cmd.Context(), actor(), f.account, q, bar.show)
+		sum, err := d.Ledger.ResolveOlder(cmd.Context(), actor(), f.account, q, bar.show)
 		bar.done()
 		if err != nil {
 			return errors.Join(err, env.printResolution(&sum, f.dryRun))
@@ -155,8 +155,8 @@ func newLedgerCorrect(env *environment) *cobra.Command {
 					"-0.12; got %q",
 					usd)}
 			}
-			return env.withData(cmd, func(d *app.Data) error {
-				return d.Correct(cmd.Context(), actor(), c)
+			return env.withData(cmd, func(d *admin.Admin) error {
+				return d.Ledger.Correct(cmd.Context(), actor(), c)
 			})
 		},
 	}

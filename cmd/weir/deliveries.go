@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/webhook"
 )
 
@@ -102,11 +102,12 @@ func newWebhooksDeliveries(env *environment) *cobra.Command {
 			if q.Limit < 1 || q.Limit > maxDeliveries {
 				return usageError{fmt.Errorf("--limit is from 1 to %d; got %d", maxDeliveries, q.Limit)}
 			}
-			return env.withWebhooks(cmd, func(ctx context.Context, _ *app.Data, s *webhook.Service) error {
-				if _, err := s.Endpoint(ctx, q.Webhook); err != nil {
+			return env.withData(cmd, func(w *admin.Admin) error {
+				ctx := cmd.Context()
+				if _, err := w.Webhooks.Endpoint(ctx, q.Webhook); err != nil {
 					return err
 				}
-				all, err := s.Deliveries(ctx, q)
+				all, err := w.Webhooks.Deliveries(ctx, q)
 				return listViews(env, all, err, viewDelivery, deliveryHeads, (*deliveryView).row)
 			})
 		},
@@ -179,8 +180,8 @@ func newWebhooksDelivery(env *environment) *cobra.Command {
 	return env.jsonFlag(&cobra.Command{
 		Use: "delivery DELIVERY", Short: "Show a delivery: its request, each try, and the receiver's answers",
 		Example: "  weir webhooks delivery DELIVERY", Args: oneArg("the delivery's id"),
-		RunE: env.webhooks(func(ctx context.Context, _ *app.Data, s *webhook.Service, args []string) error {
-			d, err := s.Delivery(ctx, args[0])
+		RunE: env.data(func(ctx context.Context, a *admin.Admin, args []string) error {
+			d, err := a.Webhooks.Delivery(ctx, args[0])
 			if err != nil {
 				return err
 			}
@@ -225,12 +226,12 @@ func newWebhooksTest(env *environment) *cobra.Command {
 			"20 seconds for the result. A running gateway sends the event, and retries like with any other\n" +
 			"event.",
 		Example: "  weir webhooks test ID", Args: oneArg("the endpoint's id"),
-		RunE: env.webhooks(func(ctx context.Context, d *app.Data, s *webhook.Service, args []string) error {
-			id, err := s.Test(ctx, args[0])
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, args []string) error {
+			id, err := d.Webhooks.Test(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			sent, err := d.AwaitTry(ctx, id)
+			sent, err := d.Webhooks.AwaitTry(ctx, id)
 			if err != nil {
 				return err
 			}
@@ -259,11 +260,11 @@ func newWebhooksRedeliver(env *environment) *cobra.Command {
 	return env.jsonFlag(&cobra.Command{
 		Use: "redeliver DELIVERY", Short: "Send an event again with the same id; retries start over",
 		Example: "  weir webhooks redeliver DELIVERY", Args: oneArg("the delivery's id"),
-		RunE: env.webhooks(func(ctx context.Context, _ *app.Data, s *webhook.Service, args []string) error {
-			if err := s.Redeliver(ctx, args[0]); err != nil {
+		RunE: env.data(func(ctx context.Context, a *admin.Admin, args []string) error {
+			if err := a.Webhooks.Redeliver(ctx, args[0]); err != nil {
 				return err
 			}
-			d, err := s.Delivery(ctx, args[0])
+			d, err := a.Webhooks.Delivery(ctx, args[0])
 			if err != nil {
 				return err
 			}
@@ -281,12 +282,12 @@ func newWebhooksRecover(env *environment) *cobra.Command {
 			"endpoint first.",
 		Example: "  weir webhooks recover ID --since 24h\n  weir webhooks recover ID --since 2026-11-20T08:00:00Z",
 		Args:    oneArg("the endpoint's id"),
-		RunE: env.webhooks(func(ctx context.Context, d *app.Data, s *webhook.Service, args []string) error {
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, args []string) error {
 			from, err := parseSince(since, d.Now())
 			if err != nil {
 				return err
 			}
-			n, err := s.Recover(ctx, args[0], from)
+			n, err := d.Webhooks.Recover(ctx, args[0], from)
 			if err != nil {
 				return err
 			}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/config"
 	"weir/internal/imports"
 	"weir/internal/imports/bifrost"
@@ -23,7 +23,7 @@ func newImport(env *environment) *cobra.Command {
 
 // importFlags holds the flags that all imports have.
 type importFlags struct {
-	app.ImportOptions
+	admin.ImportOptions
 	yes bool
 }
 
@@ -62,7 +62,7 @@ func newImportLiteLLM(env *environment) *cobra.Command {
 			if database == "" {
 				return env.runImport(cmd, plan, &flags)
 			}
-			return app.Foreign(cmd.Context(), llm.NewSecret(database), func(rows imports.Rows) error {
+			return admin.Foreign(cmd.Context(), llm.NewSecret(database), func(rows imports.Rows) error {
 				in.Rows = rows
 				return env.runImport(cmd, plan, &flags)
 			})
@@ -123,8 +123,8 @@ func (env *environment) runImport(cmd *cobra.Command, read func() (*imports.Plan
 	}
 	flags.DryRun = !flags.yes
 	flags.File, flags.Getenv = env.configOptions(""), os.Getenv
-	return env.withData(cmd, func(d *app.Data) error {
-		done, err := d.Import(cmd.Context(), actor(), plan, flags.ImportOptions)
+	return env.withData(cmd, func(d *admin.Admin) error {
+		done, err := d.Imports.Import(cmd.Context(), actor(), plan, flags.ImportOptions)
 		if printed := env.printImport(&done, flags.DryRun); err == nil {
 			err = printed
 		}
@@ -134,11 +134,11 @@ func (env *environment) runImport(cmd *cobra.Command, read func() (*imports.Plan
 
 // importView holds an import as --json shows it.
 type importView struct {
-	DryRun        bool                     `json:"dry_run"`
-	Configuration []changeView             `json:"configuration"`
-	Changes       []imports.Change         `json:"changes"`
-	Invitations   []app.ImportedInvitation `json:"invitations"`
-	NotTakenOver  []imports.Left           `json:"not_taken_over"`
+	DryRun        bool                       `json:"dry_run"`
+	Configuration []changeView               `json:"configuration"`
+	Changes       []imports.Change           `json:"changes"`
+	Invitations   []admin.ImportedInvitation `json:"invitations"`
+	NotTakenOver  []imports.Left             `json:"not_taken_over"`
 }
 
 // changeView holds a change of the managed configuration.
@@ -148,11 +148,11 @@ type changeView struct {
 	After  any    `json:"after"`
 }
 
-func (env *environment) printImport(done *app.Imported, dryRun bool) error {
+func (env *environment) printImport(done *admin.Imported, dryRun bool) error {
 	if env.asJSON {
 		v := importView{
 			DryRun: dryRun, Configuration: []changeView{}, Changes: append([]imports.Change{}, done.Changes...),
-			Invitations:  append([]app.ImportedInvitation{}, done.Invitations...),
+			Invitations:  append([]admin.ImportedInvitation{}, done.Invitations...),
 			NotTakenOver: append([]imports.Left{}, done.Left...),
 		}
 		for _, c := range done.Config {
@@ -185,7 +185,7 @@ func (env *environment) printImport(done *app.Imported, dryRun bool) error {
 }
 
 // importEnd reports how many changes there are, and whether they were made.
-func importEnd(done *app.Imported, dryRun bool) string {
+func importEnd(done *admin.Imported, dryRun bool) string {
 	n := len(done.Config) + len(done.Changes) + len(done.Invitations)
 	switch {
 	case n == 0:

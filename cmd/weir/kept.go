@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/config"
 	"weir/internal/kept"
 )
@@ -39,9 +39,9 @@ func newKept(env *environment) *cobra.Command {
 			"Idempotency-Key, and responses of the Responses API. Replies of the administration API belong to no\n" +
 			"account and appear under \"-\".",
 		Example: "  weir kept\n  weir kept purge --account research --older 7d", Args: noArgs,
-		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
-			all, err := d.Kept(ctx)
-			view := func(k *app.KeptAccount) keptView { return viewKept(k.Name, &k.Usage) }
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, _ []string) error {
+			all, err := d.Kept.List(ctx)
+			view := func(k *admin.KeptAccount) keptView { return viewKept(k.Name, &k.Usage) }
 			heads := []string{"ACCOUNT", "REPLIES", "BYTES", "RESPONSES", "BYTES"}
 			return listViews(env, all, err, view, heads, (*keptView).row)
 		}),
@@ -66,8 +66,8 @@ func newKeptPurge(env *environment) *cobra.Command {
 					return usageError{fmt.Errorf("--older is an age such as 7d or 36h; got %q", older)}
 				}
 			}
-			return env.withData(cmd, func(d *app.Data) error {
-				gone, err := d.PurgeKept(cmd.Context(), actor(), name, d.Now().Add(-age))
+			return env.withData(cmd, func(d *admin.Admin) error {
+				gone, err := d.Kept.Purge(cmd.Context(), actor(), name, d.Now().Add(-age))
 				if err != nil {
 					return err
 				}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/account"
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/llm"
 )
 
@@ -111,7 +111,7 @@ func newKeysCreate(env *environment) *cobra.Command {
 			if o.Tags.Defaults, err = parseTags(tags); err != nil {
 				return err
 			}
-			return env.withData(cmd, func(d *app.Data) error {
+			return env.withData(cmd, func(d *admin.Admin) error {
 				_, token, err := d.Accounts.CreateKey(cmd.Context(), actor(), o)
 				if err != nil {
 					return err
@@ -158,7 +158,7 @@ func newKeysList(env *environment) *cobra.Command {
 	cmd := env.jsonFlag(&cobra.Command{
 		Use: "list", Short: "List the keys of an account, without their secrets",
 		Example: "  weir keys list --account default", Args: noArgs,
-		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, _ []string) error {
 			keys, err := d.Accounts.Keys(ctx, name)
 			if err != nil {
 				return err
@@ -171,10 +171,10 @@ func newKeysList(env *environment) *cobra.Command {
 	return cmd
 }
 
-func (env *environment) printKeys(ctx context.Context, d *app.Data, account string, keys ...account.Key) error {
+func (env *environment) printKeys(ctx context.Context, d *admin.Admin, account string, keys ...account.Key) error {
 	views := make([]keyView, 0, len(keys))
 	for i := range keys {
-		spent, err := keys[i].BudgetSpent(ctx, d.Now(), d.Spent)
+		spent, err := keys[i].BudgetSpent(ctx, d.Now(), d.Ledger.Spent)
 		if err != nil {
 			return err
 		}
@@ -188,7 +188,7 @@ func newKeysRevoke(env *environment) *cobra.Command {
 		Use: "revoke ID", Short: "Revoke a key for good, within a second",
 		Example: "  weir keys revoke " + "ID", Args: oneArg("the key's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return env.withData(cmd, func(d *app.Data) error {
+			return env.withData(cmd, func(d *admin.Admin) error {
 				return env.showKey(cmd, d, func() (account.Key, error) {
 					return d.Accounts.RevokeKey(cmd.Context(), actor(), args[0])
 				})

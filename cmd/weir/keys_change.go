@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/account"
-	"weir/internal/app"
+	"weir/internal/admin"
 )
 
 // keyChange holds the flags of weir keys change.
@@ -36,7 +36,7 @@ func newKeysChange(env *environment) *cobra.Command {
 			"  weir keys change ID --per-user --rpm 10\n  weir keys change ID --tag team=search --required-tag project",
 		Args: oneArg("the key's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return env.withData(cmd, func(d *app.Data) error {
+			return env.withData(cmd, func(d *admin.Admin) error {
 				k, err := d.Accounts.Key(cmd.Context(), args[0])
 				if err != nil {
 					return err
@@ -174,7 +174,7 @@ func newKeysRotate(env *environment) *cobra.Command {
 			"former secret stays valid for the overlap, but a secret from an earlier rotation does not.",
 		Example: "  weir keys rotate ID --overlap 1h", Args: oneArg("the key's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return env.withData(cmd, func(d *app.Data) error {
+			return env.withData(cmd, func(d *admin.Admin) error {
 				_, token, err := d.Accounts.RotateKey(cmd.Context(), actor(), args[0], overlap)
 				if err != nil {
 					return err
@@ -189,7 +189,7 @@ func newKeysRotate(env *environment) *cobra.Command {
 }
 
 // showKey calls do and prints the key that it returns.
-func (env *environment) showKey(cmd *cobra.Command, d *app.Data, do func() (account.Key, error)) error {
+func (env *environment) showKey(cmd *cobra.Command, d *admin.Admin, do func() (account.Key, error)) error {
 	k, err := do()
 	if err != nil {
 		return err

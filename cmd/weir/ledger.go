@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -34,16 +34,16 @@ func newLedgerVerify(env *environment) *cobra.Command {
 			"runs on the data directory has 10 seconds to project its journal. The command fails if records are\n" +
 			"not projected by then; with --projected it verifies only the projected ones.",
 		Example: "  weir ledger verify", Args: noArgs,
-		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, _ []string) error {
 			bar := newProgress(env.stderr, "rows")
-			o := app.VerifyOptions{Progress: bar.show, Waiting: func() {
+			o := admin.VerifyOptions{Progress: bar.show, Waiting: func() {
 				fmt.Fprintln(env.stderr,
 					"waiting up to 10 s for the gateway to project its journal; --projected does not wait")
 			}}
 			if !projected {
 				o.Wait = verifyWait
 			}
-			v, left, err := d.Verify(ctx, o)
+			v, left, err := d.Ledger.Verify(ctx, o)
 			bar.done()
 			if err != nil {
 				return err
@@ -129,9 +129,9 @@ func newLedgerExport(env *environment) *cobra.Command {
 			if !ok {
 				return usageError{fmt.Errorf("the format is csv or focus; got %q", format)}
 			}
-			return env.withData(cmd, func(d *app.Data) error {
+			return env.withData(cmd, func(d *admin.Admin) error {
 				o, err := write(env.stdout, func(fn func(*report.Exported) error) error {
-					return d.Export(cmd.Context(), dates.account, dates.from, dates.to, fn)
+					return d.Ledger.Export(cmd.Context(), dates.account, dates.from, dates.to, fn)
 				})
 				env.printOmitted(o)
 				return err
@@ -175,12 +175,12 @@ func newLedgerExplain(env *environment) *cobra.Command {
 			"model and version of the price, with the price's terms in pico-dollars. Days with deleted request\n" +
 			"rows are included, for the time of retention.explanations.",
 		Example: "  weir ledger explain --account research --start-date 2025-01-01 --end-date 2025-12-31", Args: noArgs,
-		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, _ []string) error {
 			out := csv.NewWriter(env.stdout)
 			if err := out.Write(explainHeads()); err != nil {
 				return err
 			}
-			err := d.Explain(ctx, dates.account, dates.from, dates.to, func(x *report.Explanation) error {
+			err := d.Ledger.Explain(ctx, dates.account, dates.from, dates.to, func(x *report.Explanation) error {
 				return out.Write(explainRow(x))
 			})
 			out.Flush()

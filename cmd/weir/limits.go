@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/account"
-	"weir/internal/app"
+	"weir/internal/admin"
 )
 
 // limitsView holds limits as listings show them; 0 means no limit and is left out.
@@ -68,7 +68,7 @@ func newAccountsLimits(env *environment) *cobra.Command {
 	var per perFlags
 	var cmd *cobra.Command
 	cmd = accountChange(env, "limits NAME", "Set an account's rate limits; they are in force within a second",
-		func(ctx context.Context, d *app.Data, name string) (account.Account, error) {
+		func(ctx context.Context, d *admin.Admin, name string) (account.Account, error) {
 			if per.given() {
 				return per.change(ctx, d, name, func(p *account.Per) {
 					keepLimits(cmd, &l, &p.Limits)

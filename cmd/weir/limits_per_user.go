@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/account"
-	"weir/internal/app"
+	"weir/internal/admin"
 )
 
 // perFlags holds the flags that make a limit or a budget one of each end user, or of each value of a tag.
@@ -41,7 +41,7 @@ func (p *perFlags) changed(list []account.Per, change func(*account.Per)) []acco
 }
 
 // change changes the limits and the budget of each end user of an account, or of each value of a tag.
-func (p *perFlags) change(ctx context.Context, d *app.Data, name string, change func(*account.Per)) (
+func (p *perFlags) change(ctx context.Context, d *admin.Admin, name string, change func(*account.Per)) (
 	account.Account, error,
 ) {
 	a, err := d.Accounts.Account(ctx, name)

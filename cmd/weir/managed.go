@@ -10,9 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/llm"
 	"weir/internal/managed"
+	"weir/internal/upstream"
 )
 
 // managedSection describes a section of the managed configuration for the commands and their examples.
@@ -65,24 +66,25 @@ func managedCommands(env *environment, s managedSection) []*cobra.Command {
 		Use: "add NAME [KEY=VALUE...]", Short: "Add " + article + " " + s.noun + " to the managed configuration",
 		Long:    "Add " + article + " " + s.noun + " to the managed configuration." + values,
 		Example: fmt.Sprintf("  weir %s add %s %s", s.section, s.name, s.members),
-	}, app.ObjectChange{New: true})
+	}, admin.ObjectChange{New: true})
 	change := env.objectCommand(s, &cobra.Command{
 		Use: "change NAME [KEY=VALUE...]", Short: "Change " + article + " " + s.noun + " of the managed configuration",
 		Long: "Change " + article + " " + s.noun + " of the managed configuration. Other members stay unchanged." +
 			values,
 		Example: fmt.Sprintf("  weir %s change %s %s", s.section, s.name, s.change),
-	}, app.ObjectChange{})
+	}, admin.ObjectChange{})
 	remove := &cobra.Command{
 		Use: "remove NAME", Short: "Remove " + article + " " + s.noun + " from the managed configuration",
 		Example: fmt.Sprintf("  weir %s remove %s", s.section, s.name), Args: oneArg("NAME"),
 	}
 	f := env.commonObjectFlags(s, remove)
 	remove.RunE = func(cmd *cobra.Command, args []string) error {
-		return env.applied(cmd, f.dryRun, func(ctx context.Context, d *app.Data, o app.ApplyOptions) ([]managed.Change,
+		return env.applied(cmd, f.dryRun, func(ctx context.Context, d *admin.Admin, o admin.ApplyOptions) (
+			[]managed.Change,
 			error,
 		) {
 			o.Remove = []managed.Ref{s.ref(args[0], f)}
-			return d.Apply(ctx, actor(), nil, o)
+			return d.Configuration.Apply(ctx, actor(), nil, o)
 		})
 	}
 	return []*cobra.Command{add, change, remove}
@@ -107,7 +109,7 @@ func (s *managedSection) ref(name string, f *objectFlags) managed.Ref {
 }
 
 // objectCommand completes a command that adds or changes an object with its flags and its function.
-func (env *environment) objectCommand(s managedSection, cmd *cobra.Command, c app.ObjectChange) *cobra.Command {
+func (env *environment) objectCommand(s managedSection, cmd *cobra.Command, c admin.ObjectChange) *cobra.Command {
 	f := env.commonObjectFlags(s, cmd)
 	if s.section == "providers" {
 		cmd.Flags().StringVar(&f.addKey, "add-key", "", "add an API key; - reads it from standard input")
@@ -129,10 +131,11 @@ func (env *environment) objectCommand(s managedSection, cmd *cobra.Command, c ap
 		if c.AddKey, err = keyOf(f.addKey, os.Stdin); err != nil {
 			return err
 		}
-		return env.applied(cmd, f.dryRun, func(ctx context.Context, d *app.Data, o app.ApplyOptions) ([]managed.Change,
+		return env.applied(cmd, f.dryRun, func(ctx context.Context, d *admin.Admin, o admin.ApplyOptions) (
+			[]managed.Change,
 			error,
 		) {
-			return d.ChangeObject(ctx, actor(), &c, o)
+			return d.Configuration.Change(ctx, actor(), &c, o)
 		})
 	}
 	return cmd
@@ -165,11 +168,12 @@ func keyOf(given string, stdin io.Reader) (llm.Secret, error) {
 }
 
 // applied makes a change and prints it.
-func (env *environment) applied(cmd *cobra.Command, dryRun bool, do func(context.Context, *app.Data, app.ApplyOptions) (
+func (env *environment) applied(cmd *cobra.Command, dryRun bool, do func(context.Context, *admin.Admin,
+	admin.ApplyOptions) (
 	[]managed.Change, error),
 ) error {
-	return env.withData(cmd, func(d *app.Data) error {
-		changes, err := do(cmd.Context(), d, app.ApplyOptions{
+	return env.withData(cmd, func(d *admin.Admin) error {
+		changes, err := do(cmd.Context(), d, admin.ApplyOptions{
 			File: env.configOptions(""), Getenv: os.Getenv, DryRun: dryRun,
 		})
 		if err != nil {
@@ -181,11 +185,11 @@ func (env *environment) applied(cmd *cobra.Command, dryRun bool, do func(context
 
 // managedOptions returns the options with the managed configuration, and the source of each object. If the managed
 // configuration cannot be read, it prints a warning and returns the options of the file.
-func (env *environment) managedOptions(cmd *cobra.Command) (o app.Options, objects []managed.Object, err error) {
+func (env *environment) managedOptions(cmd *cobra.Command) (o upstream.Options, objects []managed.Object, err error) {
 	if o, err = env.options(); err != nil {
 		return o, nil, err
 	}
-	if objects, err = o.ReadManaged(cmd.Context()); err != nil {
+	if objects, err = admin.ReadManaged(cmd.Context(), env.configOptions(""), &o); err != nil {
 		_, _ = fmt.Fprintln(env.stderr, "warning: the managed configuration cannot be read:", err)
 	}
 	return o, objects, nil

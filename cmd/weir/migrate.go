@@ -3,9 +3,9 @@ package main
 import (
 	"fmt"
 
-	"github.com/spf13/cobra"
+	"weir/internal/admin"
 
-	"weir/internal/app"
+	"github.com/spf13/cobra"
 )
 
 func newMigrate(env *environment) *cobra.Command {
@@ -18,7 +18,7 @@ func newMigrate(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			m, err := app.Migrate(cmd.Context(), cfg, env.logger(&cfg), check)
+			m, err := admin.Migrate(cmd.Context(), cfg, env.logger(&cfg), check)
 			if err != nil {
 				return err
 			}

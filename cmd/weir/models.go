@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/app"
 	"weir/internal/config"
 	"weir/internal/pricing"
 	"weir/internal/route"
+	"weir/internal/upstream"
 )
 
 // modelView holds a model as listings show it.
@@ -87,8 +87,8 @@ func (env *environment) listModels(views []modelView) error {
 	if err := printFolded(env.stdout, width, heads, rows); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(env.stdout, "\nCAN: %s.\nPrices: %s.\nModels: %s.\n", legend, app.PriceData(),
-		app.AbilityData())
+	_, err := fmt.Fprintf(env.stdout, "\nCAN: %s.\nPrices: %s.\nModels: %s.\n", legend, upstream.PriceData(),
+		upstream.AbilityData())
 	return err
 }
 

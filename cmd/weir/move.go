@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/llm"
 )
 
@@ -41,7 +41,9 @@ func move(cmd *cobra.Command, env *environment, to llm.Secret) error {
 		return err
 	}
 	bar := newProgress(env.stderr, "rows")
-	rows, kept, err := app.Move(cmd.Context(), cfg, app.MoveOptions{To: to, Progress: bar.show, Log: env.logger(&cfg)})
+	rows, kept, err := admin.Move(cmd.Context(), cfg, admin.MoveOptions{
+		To: to, Progress: bar.show, Log: env.logger(&cfg),
+	})
 	bar.done()
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/budget"
 )
 
@@ -43,8 +43,8 @@ func newNodesList(env *environment) *cobra.Command {
 	return env.jsonFlag(&cobra.Command{
 		Use: "list", Short: "List the nodes, and when each was last seen", Example: "  weir nodes list --json",
 		Args: noArgs,
-		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
-			all, err := d.Nodes(ctx)
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, _ []string) error {
+			all, err := d.Nodes.List(ctx)
 			heads := []string{"ID", "HOST", "ADDRESS", "VERSION", "STATUS", "STARTED", "LAST SEEN"}
 			return listViews(env, all, err, viewNode, heads, (*nodeView).row)
 		}),
@@ -63,8 +63,8 @@ func newNodesForget(env *environment) *cobra.Command {
 			if err != nil {
 				return usageError{fmt.Errorf("%q is not a node's id: weir nodes list shows them", args[0])}
 			}
-			return env.withData(cmd, func(d *app.Data) error {
-				return d.ForgetNode(cmd.Context(), actor(), id)
+			return env.withData(cmd, func(d *admin.Admin) error {
+				return d.Nodes.Forget(cmd.Context(), actor(), id)
 			})
 		},
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/llm"
 	"weir/internal/people"
 )
@@ -63,7 +63,7 @@ func newMembersInvite(env *environment) *cobra.Command {
 		Use: "invite EMAIL", Short: "Invite a person to an account and print the link, which is valid once, for 7 days",
 		Example: "  weir members invite ada@example.com --account default --role owner",
 		Args:    oneArg("the e-mail address"),
-		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, args []string) error {
 			a, err := d.Accounts.Account(ctx, account)
 			if err != nil {
 				return err
@@ -80,7 +80,7 @@ func newMembersInvite(env *environment) *cobra.Command {
 
 // invite prints only the link of an invitation. If the mail failed, it prints a warning and no error, because the
 // caller has the link.
-func (env *environment) invite(ctx context.Context, d *app.Data, i people.Invitation) error {
+func (env *environment) invite(ctx context.Context, d *admin.Admin, i people.Invitation) error {
 	token, _, err := d.People.Invite(ctx, actor(), i)
 	if token.IsZero() {
 		return err
@@ -97,7 +97,7 @@ func newMembersList(env *environment) *cobra.Command {
 	cmd := env.jsonFlag(&cobra.Command{
 		Use: "list", Short: "List the members of an account", Example: "  weir members list --account default",
 		Args: noArgs,
-		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, _ []string) error {
 			a, err := d.Accounts.Account(ctx, account)
 			if err != nil {
 				return err
@@ -114,7 +114,7 @@ func newMembersRemove(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "remove EMAIL", Short: "Remove a person from an account, at once",
 		Example: "  weir members remove ada@example.com --account default", Args: oneArg("the e-mail address"),
-		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, args []string) error {
 			a, err := d.Accounts.Account(ctx, account)
 			if err != nil {
 				return err
@@ -143,7 +143,7 @@ func newOperatorsAdd(env *environment) *cobra.Command {
 			"accepted the invitation instead of its owner. With --invite such a user gets a link, which verifies\n" +
 			"the address.",
 		Example: "  weir operators add ada@example.com", Args: oneArg("the e-mail address"),
-		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, args []string) error {
 			u, err := d.People.User(ctx, args[0])
 			if invite || err != nil && llm.AsError(err).Code == llm.CodeNotFound {
 				return env.invite(ctx, d, people.Invitation{Email: args[0], Operator: true})
@@ -165,7 +165,7 @@ func newOperatorsLink(env *environment) *cobra.Command {
 			"passwords and groups of single sign-on. Use it if single sign-on fails. The audit log records who\n" +
 			"created the link and that it was used.",
 		Example: "  weir operators link ada@example.com", Args: oneArg("the e-mail address"),
-		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, args []string) error {
 			u, err := d.People.User(ctx, args[0])
 			if err != nil {
 				return err
@@ -183,7 +183,7 @@ func newOperatorsLink(env *environment) *cobra.Command {
 func newOperatorsList(env *environment) *cobra.Command {
 	return env.jsonFlag(&cobra.Command{
 		Use: "list", Short: "List the operators", Example: "  weir operators list", Args: noArgs,
-		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, _ []string) error {
 			users, err := d.People.Users(ctx)
 			users = slices.DeleteFunc(users, func(u people.User) bool { return !u.Operator })
 			return listViews(env, users, err, viewOperator, memberHeads, (*memberView).row)
@@ -195,7 +195,7 @@ func newOperatorsRemove(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use: "remove EMAIL", Short: "Revoke an operator's rights, at once",
 		Example: "  weir operators remove ada@example.com", Args: oneArg("the e-mail address"),
-		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, args []string) error {
 			u, err := d.People.User(ctx, args[0])
 			if err != nil {
 				return err

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/internal/admin"
 	"weir/internal/api"
-	"weir/internal/app"
 	"weir/internal/config"
 	"weir/internal/plan"
 )
@@ -35,7 +35,7 @@ func newPlan(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			o := app.PlanOptions{Scopes: scopes, Days: days}
+			o := admin.PlanOptions{Scopes: scopes, Days: days}
 			o.File, o.Getenv = env.configOptions(""), func(string) string { return "" }
 			var changed []api.PlanDecision
 			if each {
@@ -45,8 +45,8 @@ func newPlan(env *environment) *cobra.Command {
 					}
 				}
 			}
-			return env.withData(cmd, func(d *app.Data) error {
-				r, err := d.Plan(cmd.Context(), change, o)
+			return env.withData(cmd, func(d *admin.Admin) error {
+				r, err := d.Plans.Plan(cmd.Context(), change, o)
 				if err != nil {
 					return err
 				}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/account"
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/charge"
 )
 
@@ -45,7 +45,7 @@ func newAccountsPrices(env *environment) *cobra.Command {
 		"--prices)")
 	flags.StringVar(&file, "prices", "", "JSON file with the account's own prices")
 	flags.StringVar(&since, "since", "", "start, an RFC 3339 time (default now)")
-	cmd.RunE = env.data(func(ctx context.Context, d *app.Data, args []string) error {
+	cmd.RunE = env.data(func(ctx context.Context, d *admin.Admin, args []string) error {
 		a, err := d.Accounts.Account(ctx, args[0])
 		if err != nil {
 			return err

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/app"
 	"weir/internal/pricing"
+	"weir/internal/upstream"
 )
 
 func newPrices(env *environment) *cobra.Command {
@@ -106,7 +106,7 @@ func diffPrices(cmd *cobra.Command, env *environment, files []string) error {
 }
 
 func importPrices(env *environment, from, seen string, own bool) error {
-	c, err := app.ImportPrices(from, seen, own)
+	c, err := upstream.ImportPrices(from, seen, own)
 	if err != nil {
 		return err
 	}

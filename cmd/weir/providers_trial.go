@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -43,7 +44,8 @@ func newProvidersTest(env *environment) *cobra.Command {
 
 // trialOptions returns the options of a gateway that does not serve.
 func (env *environment) trialOptions() (app.Options, error) {
-	o, err := env.options()
+	cfg, err := env.loadConfig("")
+	o := app.Options{Config: cfg, ConfigFrom: env.configOptions(""), Getenv: os.Getenv, Log: env.logger(&cfg)}
 	o.Reload = func(text []byte) (config.Config, error) {
 		from := o.ConfigFrom
 		from.Managed = text

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/internal/admin"
 	"weir/internal/api"
-	"weir/internal/app"
 	"weir/internal/llm"
 	"weir/internal/reconcile"
 )
@@ -39,7 +39,7 @@ func newReconcile(env *environment) *cobra.Command {
 			"'*(Amazon Bedrock Edition)'",
 		Args: oneArg("PROVIDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o := app.ReconcileOptions{Provider: args[0], Resolve: resolve}
+			o := admin.ReconcileOptions{Provider: args[0], Resolve: resolve}
 			var err error
 			if keyFile != "" {
 				if o.AdminKey, err = readSecret(keyFile); err != nil {
@@ -56,7 +56,7 @@ func newReconcile(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return env.withData(cmd, func(d *app.Data) error { return env.reconcile(cmd.Context(), d, o, all) })
+			return env.withData(cmd, func(d *admin.Admin) error { return env.reconcile(cmd.Context(), d, o, all) })
 		},
 	})
 	cmd.Flags().StringVar(&keyFile, "admin-key-file", "", "file with the admin key, instead of admin_key in the "+
@@ -109,8 +109,8 @@ func dayOr(text string, moment time.Time) (time.Time, error) {
 	return at, nil
 }
 
-func (env *environment) reconcile(ctx context.Context, d *app.Data, o app.ReconcileOptions, all bool) error {
-	r, err := d.Reconcile(ctx, o)
+func (env *environment) reconcile(ctx context.Context, d *admin.Admin, o admin.ReconcileOptions, all bool) error {
+	r, err := d.Reconciliation.Compare(ctx, o)
 	if err != nil {
 		return err
 	}

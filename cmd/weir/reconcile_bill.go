@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/llm"
 	"weir/internal/reconcile"
 )
@@ -44,7 +44,7 @@ func (v *billedDay) days() string {
 	return v.Date + " to " + v.Through
 }
 
-func (env *environment) reconcileBill(cmd *cobra.Command, o app.ReconcileOptions, bill billOptions) error {
+func (env *environment) reconcileBill(cmd *cobra.Command, o admin.ReconcileOptions, bill billOptions) error {
 	b := reconcile.Bill{Costs: map[string]llm.Money{}, Periods: map[reconcile.Period]llm.Money{}}
 	for _, file := range bill.files {
 		one, err := bill.read(file, os.Stdin)
@@ -81,8 +81,8 @@ func (env *environment) reconcileBill(cmd *cobra.Command, o app.ReconcileOptions
 	if err != nil {
 		return err
 	}
-	return env.withData(cmd, func(d *app.Data) error {
-		list, err := d.ReconcileBill(cmd.Context(), o, &b)
+	return env.withData(cmd, func(d *admin.Admin) error {
+		list, err := d.Reconciliation.CompareBill(cmd.Context(), o, &b)
 		if err != nil {
 			return err
 		}

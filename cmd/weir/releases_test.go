@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/config"
 	"weir/internal/must"
 )
@@ -21,7 +21,7 @@ func TestEarlierSchemas(t *testing.T) {
 	for _, file := range files {
 		cfg := config.Default()
 		cfg.Data = filepath.Join(t.TempDir(), "data")
-		done, err := app.Restore(t.Context(), cfg, app.RestoreOptions{
+		done, err := admin.Restore(t.Context(), cfg, admin.RestoreOptions{
 			From: file, By: actor(), Log: slog.New(slog.DiscardHandler),
 		})
 		must.Do(t, err)

@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"weir/internal/app"
 	"weir/internal/config"
 	"weir/internal/llm"
+	"weir/internal/upstream"
 )
 
 // environment holds the output and the global flags that all commands share.
@@ -200,9 +200,9 @@ func (env *environment) configOptions(listen string) config.Options {
 }
 
 // options returns the options of commands that need only the configuration.
-func (env *environment) options() (app.Options, error) {
+func (env *environment) options() (upstream.Options, error) {
 	cfg, err := env.loadConfig("")
-	return app.Options{Config: cfg, ConfigFrom: env.configOptions(""), Getenv: os.Getenv, Log: env.logger(&cfg)}, err
+	return upstream.Options{Config: cfg, Getenv: os.Getenv, Log: env.logger(&cfg)}, err
 }
 
 // logger returns a logger that writes to stderr, with the configured level and format.

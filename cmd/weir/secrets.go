@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/spf13/cobra"
+	"weir/internal/admin"
 
-	"weir/internal/app"
+	"github.com/spf13/cobra"
 )
 
 func newSecrets(env *environment) *cobra.Command {
@@ -25,8 +25,8 @@ func newSecretsRotate(env *environment) *cobra.Command {
 			"interrupted, run it again.\n" +
 			"A backup of the database from before the rotation can only be read with the former key.",
 		Example: "  weir secrets rotate", Args: noArgs,
-		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
-			r, err := d.RotateSecrets(ctx, actor())
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, _ []string) error {
+			r, err := d.Secrets.Rotate(ctx, actor())
 			if err != nil {
 				return err
 			}
@@ -65,9 +65,9 @@ func newSecretsList(env *environment) *cobra.Command {
 	return env.jsonFlag(&cobra.Command{
 		Use: "list", Short: "List the keys by name, with the number of secrets that each seals",
 		Example: "  weir secrets list", Args: noArgs,
-		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
-			keys, err := d.MasterKeys(ctx)
-			view := func(k *app.MasterKey) masterKeyView {
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, _ []string) error {
+			keys, err := d.Secrets.Keys(ctx)
+			view := func(k *admin.MasterKey) masterKeyView {
 				return masterKeyView{k.Name, k.From, k.From != "", k.Seals, k.Secrets}
 			}
 			return listViews(env, keys, err, view, []string{"KEY", "FROM", "SEALS", "SECRETS"}, (*masterKeyView).row)

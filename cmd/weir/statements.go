@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/budget"
 	"weir/internal/report"
 )
@@ -44,7 +44,7 @@ type statementLineView struct {
 	Unpriced  int64  `json:"unpriced_attempts"`
 }
 
-func viewStatement(st *app.Statement) statementView {
+func viewStatement(st *admin.Statement) statementView {
 	all, corrections := st.Totals()
 	return statementView{
 		Account: st.Account, Name: st.AccountName, Number: st.Number, Month: st.Month,
@@ -88,17 +88,17 @@ func newStatementsClose(env *environment) *cobra.Command {
 			}
 			return oneArg("the account's name, or --all")(cmd, args)
 		},
-		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, args []string) error {
 			at, err := time.Parse("2006-01", month)
 			if err != nil {
 				return usageError{fmt.Errorf("--month is a month such as 2026-11; got %q", month)}
 			}
 			number := budget.PeriodMonth.Number(at)
-			var closed []app.Statement
+			var closed []admin.Statement
 			if all {
-				closed, err = d.CloseStatements(ctx, actor(), number)
+				closed, err = d.Statements.CloseAll(ctx, actor(), number)
 			} else {
-				closed, err = d.CloseStatement(ctx, actor(), args[0], number)
+				closed, err = d.Statements.Close(ctx, actor(), args[0], number)
 			}
 			if err != nil && len(closed) == 0 {
 				return err
@@ -120,8 +120,8 @@ func newStatementsList(env *environment) *cobra.Command {
 	return env.jsonFlag(&cobra.Command{
 		Use: "list NAME", Short: "List the statements of an account", Example: "  weir statements list research --json",
 		Args: oneArg("the account's name"),
-		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
-			all, err := d.Statements(ctx, args[0])
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, args []string) error {
+			all, err := d.Statements.List(ctx, args[0])
 			return listViews(env, all, err, viewStatement, statementHeads, (*statementView).row)
 		}),
 	})
@@ -134,8 +134,8 @@ func newStatementsShow(env *environment) *cobra.Command {
 		Example: "  weir statements show research --number 1 > statement.csv\n  weir statements show research " +
 			"--number 1 --json",
 		Args: oneArg("the account's name"),
-		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
-			st, err := d.Statement(ctx, args[0], number)
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, args []string) error {
+			st, err := d.Statements.Get(ctx, args[0], number)
 			if err != nil {
 				return err
 			}
@@ -147,7 +147,7 @@ func newStatementsShow(env *environment) *cobra.Command {
 	return cmd
 }
 
-func (env *environment) printStatement(st *app.Statement) error {
+func (env *environment) printStatement(st *admin.Statement) error {
 	if !env.asJSON {
 		return st.WriteCSV(env.stdout)
 	}
@@ -163,8 +163,8 @@ func newStatementsVerify(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use: "verify", Short: "Recompute the hashes of all statements",
 		Example: "  weir statements verify", Args: noArgs,
-		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
-			n, faults, err := d.VerifyStatements(ctx)
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, _ []string) error {
+			n, faults, err := d.Statements.Verify(ctx)
 			if err != nil {
 				return err
 			}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/audit"
 	"weir/internal/people"
 )
@@ -47,38 +47,38 @@ func viewUser(u *people.User) userView {
 func newUsers(env *environment) *cobra.Command {
 	list := env.jsonFlag(&cobra.Command{
 		Use: "list", Short: "List all users", Example: "  weir users list", Args: noArgs,
-		RunE: env.data(func(ctx context.Context, d *app.Data, _ []string) error {
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, _ []string) error {
 			users, err := d.People.Users(ctx)
 			return listViews(env, users, err, viewUser, userHeads, (*userView).row)
 		}),
 	})
 	return group("users", "Manage the people who sign in", list,
 		env.userCommand("disable", "Block a user from signing in, and end their sessions",
-			func(ctx context.Context, d *app.Data, by audit.Actor, id string) error {
+			func(ctx context.Context, d *admin.Admin, by audit.Actor, id string) error {
 				return d.People.SetDisabled(ctx, by, id, true)
 			}),
 		env.userCommand("enable", "Let a disabled user sign in again",
-			func(ctx context.Context, d *app.Data, by audit.Actor, id string) error {
+			func(ctx context.Context, d *admin.Admin, by audit.Actor, id string) error {
 				return d.People.SetDisabled(ctx, by, id, false)
 			}),
 		env.userCommand("remove", "Delete a user: name, address, password and roles; keys of accounts stay",
-			func(ctx context.Context, d *app.Data, by audit.Actor, id string) error {
+			func(ctx context.Context, d *admin.Admin, by audit.Actor, id string) error {
 				return d.People.RemoveUser(ctx, by, id)
 			}),
 		env.userCommand("reset-second-factor", "Remove the second factor of a user who has lost it",
-			func(ctx context.Context, d *app.Data, by audit.Actor, id string) error {
+			func(ctx context.Context, d *admin.Admin, by audit.Actor, id string) error {
 				return d.People.Factors().Reset(ctx, by, id)
 			}))
 }
 
 // userCommand returns a command that changes one user.
 func (env *environment) userCommand(name, short string,
-	do func(ctx context.Context, d *app.Data, by audit.Actor, id string) error,
+	do func(ctx context.Context, d *admin.Admin, by audit.Actor, id string) error,
 ) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " EMAIL", Short: short, Example: "  weir users " + name + " ada@example.com",
 		Args: oneArg("the e-mail address"),
-		RunE: env.data(func(ctx context.Context, d *app.Data, args []string) error {
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, args []string) error {
 			u, err := d.People.User(ctx, args[0])
 			if err != nil {
 				return err

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/internal/admin"
 	"weir/internal/api"
-	"weir/internal/app"
 	"weir/internal/report"
 )
 
@@ -35,8 +35,8 @@ func newUses(env *environment) *cobra.Command {
 			for _, t := range selected {
 				params["tag."+t.Name] = t.Value
 			}
-			return env.withData(cmd, func(d *app.Data) error {
-				q, page, err := d.Uses(cmd.Context(), account, params)
+			return env.withData(cmd, func(d *admin.Admin) error {
+				q, page, err := d.Ledger.Uses(cmd.Context(), account, params)
 				if err != nil {
 					return err
 				}

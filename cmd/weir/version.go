@@ -8,9 +8,10 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/spf13/cobra"
+	"weir/internal/admin"
+	"weir/internal/upstream"
 
-	"weir/internal/app"
+	"github.com/spf13/cobra"
 )
 
 // A release's linker flags set these: the version without the v, the full commit, and the commit's time in RFC 3339.
@@ -77,9 +78,9 @@ func newVersion(env *environment) *cobra.Command {
 				{"commit", known(b.commit)},
 				{"date", known(b.date)},
 				{"go", runtime.Version()},
-				{"sqlite", app.SQLiteVersion()},
-				{"prices", app.PriceData()},
-				{"models", app.AbilityData()},
+				{"sqlite", admin.SQLiteVersion()},
+				{"prices", upstream.PriceData()},
+				{"models", upstream.AbilityData()},
 			}
 			if env.asJSON {
 				all := map[string]string{}

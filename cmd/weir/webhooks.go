@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/llm"
 	"weir/internal/webhook"
 )
@@ -23,29 +23,6 @@ func newWebhooks(env *environment) *cobra.Command {
 		newWebhooksRemove(env), newWebhooksRotate(env), newWebhooksTest(env),
 		newWebhooksDeliveries(env), newWebhooksDelivery(env), newWebhooksRedeliver(env), newWebhooksRecover(env),
 	)
-}
-
-// withWebhooks opens the data, and calls do with it and the webhook service.
-func (env *environment) withWebhooks(cmd *cobra.Command, do func(context.Context, *app.Data, *webhook.Service) error,
-) error {
-	return env.withData(cmd, func(d *app.Data) error {
-		s, err := d.Webhooks()
-		if err != nil {
-			return err
-		}
-		return do(cmd.Context(), d, s)
-	})
-}
-
-// webhooks returns a command function that opens the data and calls do with the webhook service.
-func (env *environment) webhooks(
-	do func(ctx context.Context, d *app.Data, s *webhook.Service, args []string) error,
-) runE {
-	return func(cmd *cobra.Command, args []string) error {
-		return env.withWebhooks(cmd, func(ctx context.Context, d *app.Data, s *webhook.Service) error {
-			return do(ctx, d, s, args)
-		})
-	}
 }
 
 // webhookView holds an endpoint as listings show it.
@@ -116,7 +93,7 @@ func (v *webhookView) row() []string {
 }
 
 // viewOf returns the view of an endpoint, with the name of its account.
-func viewOf(ctx context.Context, d *app.Data, e *webhook.Endpoint) (webhookView, error) {
+func viewOf(ctx context.Context, d *admin.Admin, e *webhook.Endpoint) (webhookView, error) {
 	if e.Account == "" {
 		return viewWebhook(e, ""), nil
 	}
@@ -180,7 +157,8 @@ func newWebhooksAdd(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return env.withWebhooks(cmd, func(ctx context.Context, d *app.Data, s *webhook.Service) error {
+			return env.withData(cmd, func(d *admin.Admin) error {
+				ctx := cmd.Context()
 				e := webhook.Endpoint{URL: args[0], Types: types, AllowPrivate: private}
 				if cmd.Flags().Changed("account") {
 					a, err := d.Accounts.Account(ctx, account)
@@ -189,7 +167,7 @@ func newWebhooksAdd(env *environment) *cobra.Command {
 					}
 					e.Account = a.ID
 				}
-				e, secret, err := s.Add(ctx, actor(), e)
+				e, secret, err := d.Webhooks.Add(ctx, actor(), e)
 				if err != nil {
 					return err
 				}
@@ -203,7 +181,7 @@ func newWebhooksAdd(env *environment) *cobra.Command {
 }
 
 // printSecret prints only the new secret of an endpoint to stdout, and describes the endpoint on stderr.
-func (env *environment) printSecret(ctx context.Context, d *app.Data, e *webhook.Endpoint, secret llm.Secret) error {
+func (env *environment) printSecret(ctx context.Context, d *admin.Admin, e *webhook.Endpoint, secret llm.Secret) error {
 	v, err := viewOf(ctx, d, e)
 	if err != nil {
 		return err
@@ -230,14 +208,15 @@ func newWebhooksList(env *environment) *cobra.Command {
 		Use: "list", Short: "List endpoints, without their secrets: the installation's, then those of all accounts",
 		Example: "  weir webhooks list\n  weir webhooks list --account research --json", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return env.withWebhooks(cmd, func(ctx context.Context, d *app.Data, s *webhook.Service) error {
+			return env.withData(cmd, func(d *admin.Admin) error {
+				ctx := cmd.Context()
 				names, err := d.AccountNames(ctx)
 				if err != nil {
 					return err
 				}
-				all, err := d.AllWebhooks(ctx)
+				all, err := d.Webhooks.All(ctx)
 				if cmd.Flags().Changed("account") {
-					all, err = webhooksOf(ctx, d, s, account)
+					all, err = webhooksOf(ctx, d, account)
 				}
 				view := func(e *webhook.Endpoint) webhookView { return viewWebhook(e, names[e.Account]) }
 				return listViews(env, all, err, view, webhookHeads, (*webhookView).row)
@@ -248,12 +227,12 @@ func newWebhooksList(env *environment) *cobra.Command {
 	return cmd
 }
 
-func webhooksOf(ctx context.Context, d *app.Data, s *webhook.Service, account string) ([]webhook.Endpoint, error) {
+func webhooksOf(ctx context.Context, d *admin.Admin, account string) ([]webhook.Endpoint, error) {
 	a, err := d.Accounts.Account(ctx, account)
 	if err != nil {
 		return nil, err
 	}
-	return s.List(ctx, a.ID)
+	return d.Webhooks.List(ctx, a.ID)
 }
 
 // webhookChange returns a command that changes an endpoint and prints it afterwards.
@@ -266,8 +245,9 @@ func webhookChange(env *environment, use, short string, change func(*cobra.Comma
 			if err != nil {
 				return err
 			}
-			return env.withWebhooks(cmd, func(ctx context.Context, d *app.Data, s *webhook.Service) error {
-				e, err := s.Change(ctx, actor(), args[0], u)
+			return env.withData(cmd, func(d *admin.Admin) error {
+				ctx := cmd.Context()
+				e, err := d.Webhooks.Change(ctx, actor(), args[0], u)
 				if err != nil {
 					return err
 				}
@@ -325,8 +305,8 @@ func newWebhooksRemove(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use: "remove ID", Short: "Remove an endpoint with its deliveries, for good",
 		Example: "  weir webhooks remove ID", Args: oneArg("the endpoint's id"),
-		RunE: env.webhooks(func(ctx context.Context, _ *app.Data, s *webhook.Service, args []string) error {
-			return s.Remove(ctx, actor(), args[0])
+		RunE: env.data(func(ctx context.Context, a *admin.Admin, args []string) error {
+			return a.Webhooks.Remove(ctx, actor(), args[0])
 		}),
 	}
 }
@@ -336,8 +316,8 @@ func newWebhooksRotate(env *environment) *cobra.Command {
 		Use:     "rotate-secret ID",
 		Short:   "Replace an endpoint's secret and print the new one, only this once; for 24 hours both sign",
 		Example: "  weir webhooks rotate-secret ID", Args: oneArg("the endpoint's id"),
-		RunE: env.webhooks(func(ctx context.Context, d *app.Data, s *webhook.Service, args []string) error {
-			e, secret, err := s.RotateSecret(ctx, actor(), args[0])
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, args []string) error {
+			e, secret, err := d.Webhooks.RotateSecret(ctx, actor(), args[0])
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
+	"weir/internal/report"
 )
 
 // query holds the parameters of the query string.
@@ -34,7 +35,7 @@ func readQuery(r *http.Request, names []string) (*query, error) {
 	}
 	q := &query{values: values}
 	for name, given := range values {
-		isFilter := isTag(name) && slices.Contains(names, tagParameter)
+		isFilter := report.IsTagFilter(name) && slices.Contains(names, report.TagParameter)
 		if !isFilter && !slices.Contains(names, name) {
 			return nil, unknownName("parameter", name, name, names)
 		}
@@ -45,7 +46,8 @@ func readQuery(r *http.Request, names []string) (*query, error) {
 			return nil, llm.Invalid(name, name+" is empty: give it a value, or leave it out.")
 		}
 	}
-	if q.limit, err = parse.QueryInt("limit", values.Get("limit"), defaultLimit, 1, maxLimit); err != nil {
+	q.limit, err = parse.QueryInt("limit", values.Get("limit"), report.DefaultLimit, 1, report.MaxLimit)
+	if err != nil {
 		return nil, err
 	}
 	q.cursor, err = openCursor(values.Get("cursor"))

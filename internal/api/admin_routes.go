@@ -7,6 +7,7 @@ import (
 
 	"weir/internal/idempotency"
 	"weir/internal/people"
+	"weir/internal/report"
 )
 
 // Admin implements the administration, /admin/v1. This file has the parts that its groups of calls share: reading a
@@ -83,9 +84,9 @@ func (ad *Admin) usageRoutes(o *Options) []people.Route {
 	whole := &adminInstallation{o.Accounts, o.Ledger, o.Router, o.Admin.Audit, o.Admin.Unpriced, o.Admin.Nodes, o.Now}
 	return []people.Route{
 		ad.route("GET /usage", people.Operate, usage.listGroups,
-			named("account", "start_date", "end_date", "model", "key", "group_by", tagParameter)...),
+			named("account", "start_date", "end_date", "model", "key", "group_by", report.TagParameter)...),
 		ad.route("GET /accounts/{account}/uses", people.Read, usage.listUses,
-			named("start_date", "end_date", "model", "key", "group_by", tagParameter)...),
+			named("start_date", "end_date", "model", "key", "group_by", report.TagParameter)...),
 		ad.route("GET "+requests, people.Read, usage.listRequests,
 			named("start_date", "end_date", "model", "key", "ended")...),
 		ad.route("GET "+requests+"/{id}", people.Read, usage.showRequest),

@@ -53,7 +53,7 @@ type totalView struct {
 func (h *adminUsage) listUses(r *adminRequest) (answer, error) {
 	q := report.UsesQuery{Account: r.visit.Account.ID}
 	var err error
-	if q.By, err = readGroups(r.query.get("group_by")); err != nil {
+	if q.By, err = report.ParseGroups(r.query.get("group_by")); err != nil {
 		return answer{}, err
 	}
 	uses, next, err := h.read(r, &q)
@@ -117,7 +117,8 @@ func (h *adminUsage) listGroups(r *adminRequest) (answer, error) {
 		}
 		q.Account = one.ID
 	}
-	if q.By, err = readGroups(cmp.Or(r.query.get("group_by"), string(report.ByAccount)), report.ByAccount); err != nil {
+	by := cmp.Or(r.query.get("group_by"), string(report.ByAccount))
+	if q.By, err = report.ParseGroups(by, report.ByAccount); err != nil {
 		return answer{}, err
 	}
 	uses, next, err := h.read(r, &q)
@@ -160,7 +161,7 @@ func (h *adminUsage) read(r *adminRequest, q *report.UsesQuery) (uses report.Use
 		return uses, nil, err
 	}
 	if r.query.cursor != "" { // an offset in the list; passing days add to its front
-		if q.Offset, err = strconv.Atoi(r.query.cursor); err != nil || q.Offset < 1 || q.Offset > maxOffset {
+		if q.Offset, err = strconv.Atoi(r.query.cursor); err != nil || q.Offset < 1 || q.Offset > report.MaxOffset {
 			return uses, nil, badCursor()
 		}
 	}
@@ -182,10 +183,10 @@ func (q *query) tags() ([]llm.Tag, error) {
 	for name := range q.values {
 		params[name] = q.get(name)
 	}
-	return readTags(params)
+	return report.ParseTags(params)
 }
 
 // dates returns start_date and end_date, both inclusive; empty for no bound.
 func (q *query) dates() (from, to string, err error) {
-	return readDates(q.get("start_date"), q.get("end_date"))
+	return report.ParseDates(q.get("start_date"), q.get("end_date"))
 }

@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	"weir/internal/account"
 	"weir/internal/conversation"
-	"weir/internal/dialect/parse"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -18,10 +16,7 @@ import (
 )
 
 const (
-	defaultLimit = 100
-	maxLimit     = 1000
-	maxOffset    = 1 << 40
-	maxUsesBody  = 64 << 10
+	maxUsesBody = 64 << 10
 	// replies from this size on count as memory of the account; most pages of defaultLimit are smaller
 	largeUses = 128 << 10
 	maxDepth  = 100
@@ -177,47 +172,7 @@ func readUsesQuery(r *request) (report.UsesQuery, error) {
 	if err != nil {
 		return report.UsesQuery{}, err
 	}
-	return ParseUses(r.principal.Account().ID, params)
-}
-
-// ParseUses builds an account's query from parameters of GET /v1/uses. The error is a *llm.Error that names the wrong
-// parameter.
-func ParseUses(accountID string, params map[string]string) (q report.UsesQuery, err error) {
-	q = report.UsesQuery{Account: accountID, Model: params["model"], Key: params["key"]}
-	if !llm.IsText(q.Model) {
-		return q, llm.Invalid("model", "The model is not valid UTF-8, or contains the character U+0000.")
-	}
-	if !llm.IsText(q.Key) {
-		return q, llm.Invalid("key", "The key is not valid UTF-8, or contains the character U+0000.")
-	}
-	if q.By, err = readGroups(params["group_by"]); err != nil {
-		return q, err
-	}
-	if q.Tags, err = readTags(params); err != nil {
-		return q, err
-	}
-	if q.From, q.To, err = readDates(params["start_date"], params["end_date"]); err != nil {
-		return q, err
-	}
-	if q.Limit, err = parse.QueryInt("limit", params["limit"], defaultLimit, 1, maxLimit); err != nil {
-		return q, err
-	}
-	q.Offset, err = parse.QueryInt("offset", params["offset"], 0, 0, maxOffset)
-	return q, err
-}
-
-// readDates parses two dates, both inclusive; empty for no bound.
-func readDates(start, end string) (from, to string, err error) {
-	if from, err = readDate("start_date", start); err != nil {
-		return "", "", err
-	}
-	if to, err = readDate("end_date", end); err != nil {
-		return "", "", err
-	}
-	if from != "" && to != "" && from > to {
-		return "", "", llm.Invalid("start_date", "start_date is after end_date. Use an earlier start_date.")
-	}
-	return from, to, nil
+	return report.ParseUses(r.principal.Account().ID, params)
 }
 
 var usesNames = []string{"start_date", "end_date", "model", "key", "group_by", "limit", "offset"}
@@ -237,7 +192,7 @@ func usesParams(r *request) (map[string]string, error) {
 			return nil, err
 		case known && len(given) > 1:
 			return nil, givenTwice(name)
-		case known && (given[0] != "" || isTag(name)):
+		case known && (given[0] != "" || report.IsTagFilter(name)):
 			params[name] = given[0]
 		}
 	}
@@ -265,7 +220,7 @@ func bodyParams(r *request, params map[string]string) error {
 		}
 		switch rawjson.KindOf(m.Value) {
 		case rawjson.Invalid, rawjson.Null:
-			if isTag(name) { // such as an unset variable: the answer would cover all requests
+			if report.IsTagFilter(name) { // such as an unset variable: the answer would cover all requests
 				return llm.Invalid(name, name+" is null: give it a value, or leave it out.")
 			}
 		case rawjson.String:
@@ -277,21 +232,4 @@ func bodyParams(r *request, params map[string]string) error {
 		}
 	}
 	return nil
-}
-
-// readDate parses a calendar date, or a timestamp, which means its UTC date.
-func readDate(name, value string) (string, error) {
-	if value == "" {
-		return "", nil
-	}
-	if d, err := time.Parse(time.DateOnly, value); err == nil {
-		return d.Format(time.DateOnly), nil
-	}
-	// An unescaped plus sign in a query string reads as a space.
-	t, err := time.Parse(time.RFC3339, strings.Replace(value, " ", "+", 1))
-	if err != nil {
-		return "", llm.Invalidf(name, `%s is %.40q. Use a date such as "2026-01-31" or an RFC 3339 timestamp.`, name,
-			value)
-	}
-	return t.UTC().Format(time.DateOnly), nil
 }

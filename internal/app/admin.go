@@ -18,14 +18,14 @@ func isAdmin(path string) bool { return strings.HasPrefix(path+"/", adminPath) }
 func (g *instance) adminOptions() api.AdminOptions {
 	from := originOf(&g.options.Config)
 	return api.AdminOptions{
-		People: g.people, Records: g.idempotency, Requests: g.store.Reports, Webhooks: g.webhooks,
+		People: g.admin.People, Records: g.idempotency, Requests: g.store.Reports, Webhooks: g.admin.Webhooks.Service,
 		KeysUsed: g.store.Accounts.KeysUsed, Audit: g.store.Audit.Entries, Unpriced: g.store.Reports.Unpriced,
 		Nodes: g.store.Leases.Nodes, Correct: g.store.Ledger.Correct,
 		Export:     g.store.Reports.Export,
 		Statements: api.Statements{Close: g.store.Ledger.CloseStatement, List: g.store.Reports.Statements},
-		PublicURL:  from.base, Config: g.managed,
-		Plan:      newPlanner(g.managed, g.accounts, g.store).Ask,
-		Reconcile: reconcileAsked(g),
+		PublicURL:  from.base, Config: g.admin.Configuration,
+		Plan:      g.admin.Plans.Ask,
+		Reconcile: g.admin.Reconciliation.Ask,
 		Session:   func(r *http.Request) string { return g.dashboard.Session(r) },
 	}
 }

@@ -32,18 +32,18 @@ func newStaff(t *testing.T) *staff {
 	s := &staff{instance: g, t: t, handler: g.handler(), sessions: map[string]string{"nobody": "", "a bad session": "x"}}
 	ctx := t.Context()
 	for _, name := range []string{account.DefaultName, "acme", "other"} {
-		a := must.Get(g.accounts.CreateAccount(ctx, audit.Gateway(), name))(t)
+		a := must.Get(g.admin.Accounts.CreateAccount(ctx, audit.Gateway(), name))(t)
 		if name == "acme" {
 			s.acme = a
 		}
 	}
-	link := must.Get(g.accounts.CreateSetupToken(ctx, audit.Gateway()))(t)
-	session := must.Get(g.people.SetUp(ctx, link.Reveal(), personOf("operator"), people.Origin{}))(t)
+	link := must.Get(g.admin.Accounts.CreateSetupToken(ctx, audit.Gateway()))(t)
+	session := must.Get(g.admin.People.SetUp(ctx, link.Reveal(), personOf("operator"), people.Origin{}))(t)
 	s.sessions["operator"] = session.Reveal()
 	for who, role := range map[string]people.Role{"owner": people.Owner, "member": people.Member, "mate": people.Member, "viewer": people.Viewer} {
 		s.join(who, s.acme.ID, role)
 	}
-	other := must.Get(g.accounts.Account(ctx, "other"))(t)
+	other := must.Get(g.admin.Accounts.Account(ctx, "other"))(t)
 	s.join("stranger", other.ID, people.Owner)
 	return s
 }
@@ -55,9 +55,9 @@ func personOf(who string) people.Person {
 // join makes a user with that role in an account.
 func (s *staff) join(who, accountID string, role people.Role) {
 	s.t.Helper()
-	link, _, err := s.people.Invite(s.t.Context(), audit.Gateway(), people.Invitation{Email: who + "@example.com", AccountID: accountID, Role: role})
+	link, _, err := s.admin.People.Invite(s.t.Context(), audit.Gateway(), people.Invitation{Email: who + "@example.com", AccountID: accountID, Role: role})
 	must.Do(s.t, err)
-	session := must.Get(s.people.Accept(s.t.Context(), link.Reveal(), personOf(who), people.Origin{}))(s.t)
+	session := must.Get(s.admin.People.Accept(s.t.Context(), link.Reveal(), personOf(who), people.Origin{}))(s.t)
 	s.sessions[who] = session.Reveal()
 }
 

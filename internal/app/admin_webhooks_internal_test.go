@@ -97,7 +97,7 @@ func TestAdministrationOfPrivateWebhooks(t *testing.T) {
 	s.want(403, "owner", "GET /webhooks", "")
 	key := newKey(t, s.instance, "operators", account.Admin)
 	s.want(201, "nobody", "POST /accounts/acme/webhooks", private, "Authorization", "Bearer "+key) // an operator's program
-	if got, err := s.webhooks.List(t.Context(), s.acme.ID); err != nil || len(got) != 2 || !got[1].AllowPrivate {
+	if got, err := s.admin.Webhooks.List(t.Context(), s.acme.ID); err != nil || len(got) != 2 || !got[1].AllowPrivate {
 		t.Errorf("endpoints: got %+v, %v, want two, the second on a private address", got, err)
 	}
 }

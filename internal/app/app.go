@@ -9,12 +9,11 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"weir/internal/account"
+	"weir/internal/admin"
 	"weir/internal/api"
 	"weir/internal/budget"
 	"weir/internal/config"
@@ -27,11 +26,13 @@ import (
 	"weir/internal/ledger"
 	"weir/internal/manual"
 	"weir/internal/people"
+	"weir/internal/provider"
 	"weir/internal/ratelimit"
 	"weir/internal/route"
 	"weir/internal/store"
 	"weir/internal/systemd"
 	"weir/internal/telemetry"
+	"weir/internal/upstream"
 	"weir/internal/webhook"
 )
 
@@ -105,25 +106,27 @@ func Run(ctx context.Context, o Options) (err error) {
 type instance struct {
 	options  *Options
 	store    *store.DB
-	accounts *account.Service
-	people   *people.Service
+	admin    *admin.Admin
 	ledger   *ledger.Ledger
-	fleet    *fleet
-	metrics  *telemetry.Metrics
-	logLines *logLines
-	manager  *systemd.Manager
+	upstream *upstream.Builder
+	// files and connections divide the open files of the process.
+	files       fileShares
+	connections *provider.Connections
+	metrics     *telemetry.Metrics
+	logLines    *logLines
+	manager     *systemd.Manager
 
-	webhooks  *webhook.Service
 	deliverer *webhook.Deliverer
 	notices   *webhook.Notices
-	shipper   *shipper // nil without backups
-	journal   string   // directory of the journal
+	shipper   *admin.Shipper // nil without backups
+	journal   string         // directory of the journal
 	handover  handover
 
 	idempotency *idempotencyStore
 	kept        *conversation.Service
 	limits      *ratelimit.Limiter
 	router      *route.Router
+	pipeline    gateway.Options
 	gateway     *gateway.Server
 	api         *api.Server
 	dashboard   *dashboard.Server
@@ -132,8 +135,7 @@ type instance struct {
 	base        atomic.Pointer[string] // address on this machine, once it listens
 	draining    atomic.Bool
 	reloaded    atomic.Pointer[config.Config] // nil until the first reload
-	managed     *managedConfig
-	cors        atomic.Pointer[corsPolicy] // nil if no other site may use the client APIs
+	cors        atomic.Pointer[corsPolicy]    // nil if no other site may use the client APIs
 	closers     []func() error
 }
 
@@ -161,41 +163,56 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	if err := g.openWebhooks(); err != nil {
 		return g, err
 	}
-	if err := g.openBackup(); err != nil {
+	if g.shipper, err = g.admin.Shipper(admin.ShipOptions{
+		Config: &o.Config, Ledger: g.ledger, Journal: g.journal, Now: o.Now, Log: o.Log, Version: o.Version,
+	}); err != nil {
 		return g, err
 	}
-	g.fleet = newFleet(o, g.noticeHealth)
-	g.fleet.shareFiles()
-	g.onClose(func() error { g.fleet.close(); return nil })
-	table, err := g.fleet.table(ctx, &o.Config)
-	if err != nil {
+	if err := g.openPipeline(ctx); err != nil {
 		return g, err
 	}
-	g.router = route.NewRouter(table)
-	g.onClose(func() error { g.router.Table().Close(); return nil })
-	if err := g.openLimits(); err != nil {
-		return g, err
-	}
-	g.managed.pipeline = gateway.Options{
-		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Kept: g.kept,
-		Limits: g.limits, Refused: g.noticeRefusal, Now: o.Now, Log: o.Log, Metrics: g.metrics,
-		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(g.fleet.files.places), Timing: o.Timing,
-	}
-	g.gateway = gateway.New(g.managed.pipeline)
-	if err := g.openPeople(); err != nil {
+	if g.crossing, err = newCrossOrigin(o.Config.PublicURL); err != nil {
 		return g, err
 	}
 	g.api = api.New(api.Options{
-		Accounts: g.accounts, Ledger: g.ledger, Uses: g.store.Reports, Router: g.router,
-		Dialects: g.fleet.dialects, Kept: g.kept, ReadCapacity: g.gateway.ReadCapacity, Limits: g.limits,
-		Prices: g.fleet.prices.Age, Shortage: g.store.Shortage, Managed: g.managed.problem, Admin: g.adminOptions(),
-		Version: o.Version, Now: o.Now, Log: o.Log,
+		Accounts: g.admin.Accounts, Ledger: g.ledger, Uses: g.store.Reports, Router: g.router,
+		Dialects: g.upstream.Dialects(), Kept: g.kept, ReadCapacity: g.gateway.ReadCapacity, Limits: g.limits,
+		Prices: g.upstream.Prices().Age, Shortage: g.store.Shortage, Managed: g.admin.Configuration.Problem,
+		Admin: g.adminOptions(), Version: o.Version, Now: o.Now, Log: o.Log,
 	})
 	if err := g.openPages(); err != nil {
 		return g, err
 	}
 	g.measure()
 	return g, nil
+}
+
+// openPipeline creates the pipeline of requests.
+func (g *instance) openPipeline(ctx context.Context) error {
+	o := g.options
+	g.files = openShares(o.Log, o.Config.MaxConcurrency)
+	g.connections = provider.NewConnections(g.files.providers)
+	g.upstream = upstream.New(&upstream.Options{
+		Config: o.Config, Getenv: o.Getenv, Log: o.Log, Version: o.Version, Dialects: o.Dialects,
+		Notify: g.noticeHealth, Connections: g.connections,
+	})
+	g.onClose(func() error { g.upstream.Close(); return nil })
+	table, err := g.upstream.Table(ctx, &o.Config)
+	if err != nil {
+		return err
+	}
+	g.router = route.NewRouter(table)
+	g.onClose(func() error { g.router.Table().Close(); return nil })
+	if err := g.openLimits(); err != nil {
+		return err
+	}
+	g.pipeline = gateway.Options{
+		Accounts: g.admin.Accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Kept: g.kept,
+		Limits: g.limits, Refused: g.noticeRefusal, Now: o.Now, Log: o.Log, Metrics: g.metrics,
+		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(g.files.places), Timing: o.Timing,
+	}
+	g.gateway = gateway.New(g.pipeline)
+	return nil
 }
 
 func (g *instance) onClose(f func() error) { g.closers = append(g.closers, f) }
@@ -213,7 +230,7 @@ func (g *instance) close() error {
 // openData opens the database and the journal.
 func (g *instance) openData(ctx context.Context) error {
 	o := g.options
-	where := storeOptions(&o.Config, o.Log)
+	where := admin.StoreOptions(&o.Config, o.Log)
 	where.Machine = o.Now
 	where.Kept = kept.Quota{
 		Bytes: int64(o.Config.Kept.BytesPerAccount), Number: o.Config.Kept.RepliesPerAccount,
@@ -225,12 +242,14 @@ func (g *instance) openData(ctx context.Context) error {
 	}
 	g.store = db
 	g.onClose(db.Close)
-	g.accounts = account.NewService(db.Accounts.Stores(), db.Now, o.Log)
+	if err := g.openAdmin(); err != nil {
+		return err
+	}
 	g.kept = conversation.New(conversation.Options{
 		Store: db.Kept, Now: db.Now, TTL: func() time.Duration { return retentionOf(g).Responses },
 	})
 	if g.journal = o.JournalDir; g.journal == "" {
-		if g.journal, err = awaitJournal(ctx, o.Config.Data, g.handover.taking()); err != nil {
+		if g.journal, err = ledger.AwaitDir(ctx, o.Config.Data, g.handover.taking()); err != nil {
 			return err
 		}
 	}
@@ -253,10 +272,7 @@ func (g *instance) openData(ctx context.Context) error {
 	if o.Opened != nil {
 		o.Opened(g.ledger)
 	}
-	if g.managed, err = newManaged(&o.Config, db); err == nil {
-		err = g.managed.begin(ctx, o)
-	}
-	if err != nil {
+	if err := beginManaged(ctx, o, g.admin.Configuration); err != nil {
 		return err
 	}
 	g.idempotency, err = newIdempotencyStore(ctx, db.Kept, g.ledger.Journal().String())
@@ -270,15 +286,6 @@ func hostname() string {
 		return "unknown"
 	}
 	return name
-}
-
-// OpenStore opens the database of the configuration.
-func OpenStore(ctx context.Context, cfg *config.Config, log *slog.Logger) (*store.DB, error) {
-	return store.Open(ctx, storeOptions(cfg, log))
-}
-
-func storeOptions(cfg *config.Config, log *slog.Logger) store.Options {
-	return store.Options{Path: filepath.Join(cfg.Data, databaseFile), URL: cfg.Database, Log: log}
 }
 
 func (g *instance) listen(ctx context.Context) (net.Listener, error) {
@@ -318,7 +325,7 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 
 	server := front.New(front.Options{
 		Handler: handler, Base: g.gateway.Base(), Secure: secure, Log: g.options.Log,
-		Most: g.fleet.files.clients, Release: g.fleet.connections.Release,
+		Most: g.files.clients, Release: g.connections.Release,
 		MaxHead: maxHeaderBytes, HeadTime: headerTimeout, IdleTime: idleTimeout,
 	})
 	failed := make(chan error, 1)
@@ -350,7 +357,7 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 func (g *instance) runParts(background context.Context, running *sync.WaitGroup) {
 	cfg := &g.options.Config
 	running.Go(func() { g.logLines.run(background) })
-	running.Go(func() { g.accounts.Watch(background, g.ledger.Budgets().Recount, g.ledger.Budgets().Changed) })
+	running.Go(func() { g.admin.Accounts.Watch(background, g.ledger.Budgets().Recount, g.ledger.Budgets().Changed) })
 	running.Go(func() { g.limits.Run(background) })
 	running.Go(func() { g.reload(background) })
 	running.Go(func() {
@@ -361,17 +368,17 @@ func (g *instance) runParts(background context.Context, running *sync.WaitGroup)
 			}
 		})
 	})
-	running.Go(func() { g.router.Report(background, healthFile(cfg), g.options.Now, g.options.Log) })
+	running.Go(func() { g.router.Report(background, upstream.HealthFile(cfg), g.options.Now, g.options.Log) })
 	running.Go(func() { g.gateway.Capacity().Watch(background) })
-	running.Go(func() { g.people.Run(background) })
+	running.Go(func() { g.admin.People.Run(background) })
 	running.Go(func() { g.notices.Run(background) })
 	running.Go(func() { g.store.Webhooks.RunCalendar(background) })
-	running.Go(func() { watchDrift(background, g) })
+	running.Go(func() { g.admin.Reconciliation.WatchDrift(background) })
 	running.Go(func() { g.deliverer.Run(background) })
 	running.Go(func() { g.askProviders(background) })
 	running.Go(func() { g.adoptOthers(background) })
 	if g.shipper != nil {
-		running.Go(func() { g.shipper.run(background) })
+		running.Go(func() { g.shipper.Run(background) })
 	}
 }
 

@@ -93,7 +93,7 @@ func pipelineOf(t testing.TB, c canned, wire string) (g *instance, key string) {
 		}
 	})
 	p, err := provider.New(provider.Options{
-		Name: "house", Dialect: g.fleet.dialects.Named(wire), BaseURL: "http://canned.invalid/v1",
+		Name: "house", Dialect: g.upstream.Dialects().Named(wire), BaseURL: "http://canned.invalid/v1",
 		APIKeys: []llm.Secret{llm.NewSecret("sk-canned")}, Local: c,
 	})
 	must.Do(t, err)
@@ -103,7 +103,7 @@ func pipelineOf(t testing.TB, c canned, wire string) (g *instance, key string) {
 	must.Do(t, err)
 	g.router.Use(table)
 	g.gateway = gateway.New(gateway.Options{
-		Accounts: g.accounts, Ledger: meter, Router: g.router, Idempotency: g.idempotency, Limits: g.limits, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Accounts: g.admin.Accounts, Ledger: meter, Router: g.router, Idempotency: g.idempotency, Limits: g.limits, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	return g, key
 }

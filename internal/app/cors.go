@@ -60,7 +60,7 @@ func exposedHeaders(dialects dialect.Set) string {
 // crossOrigin answers the preflights of browsers, and lets their programs read the answers of the client APIs,
 // including errors, if the configuration allows their origin.
 func (g *instance) crossOrigin(routes []httpRoute, next http.Handler) http.Handler {
-	g.cors.Store(newCORS(&g.options.Config, g.fleet.dialects))
+	g.cors.Store(newCORS(&g.options.Config, g.upstream.Dialects()))
 	clients := clientSegments(routes)
 	preflight := g.counted(otherRoute, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNoContent)

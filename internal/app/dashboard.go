@@ -1,37 +1,64 @@
 package app
 
 import (
+	"context"
+	"log/slog"
 	"net/http"
 	"strings"
 
 	"weir"
 	"weir/internal/account"
+	"weir/internal/admin"
+	"weir/internal/config"
 	"weir/internal/dashboard"
 	"weir/internal/gateway"
 	"weir/internal/llm"
 	"weir/internal/manual"
 	"weir/internal/people"
+	"weir/internal/route"
 )
 
-// openPeople creates the sign-in service.
-func (g *instance) openPeople() (err error) {
-	cfg := &g.options.Config
-	var release func()
-	g.people, release, err = newPeople(cfg, g.store, g.options.Log, g.address, g.accounts.ForgetAdmins,
-		g.options.People)
+// openAdmin creates the operations on the installation.
+func (g *instance) openAdmin() (err error) {
+	o := g.options
+	g.admin, err = admin.New(&admin.Options{
+		Config: &o.Config, Store: g.store, Log: o.Log, Files: o.ConfigFrom, Getenv: o.Getenv, BaseURL: g.address,
+		People: o.People, Pipeline: func(t *route.Table) admin.CallHandler { return handlerOver(g, t) },
+		InForce: func() (*config.Config, *route.Table) { return g.configInForce(), g.router.Table() },
+	})
 	if err != nil {
 		return err
 	}
-	g.onClose(func() error { release(); return nil })
-	g.crossing, err = newCrossOrigin(cfg.PublicURL)
+	g.onClose(func() error { g.admin.Release(); return nil })
+	return nil
+}
+
+// beginManaged adds the managed configuration to the configuration of the options.
+func beginManaged(ctx context.Context, o *Options, c *admin.Configuration) error {
+	if o.Reload == nil {
+		return nil
+	}
+	cfg, err := c.Begin(ctx, o.Reload)
+	if cfg != nil {
+		o.Config = *cfg
+	}
 	return err
+}
+
+// handlerOver returns the handler of the playground's format through a pipeline over other routes. It reports neither
+// metrics nor refusals.
+func handlerOver(g *instance, table *route.Table) admin.CallHandler {
+	o := g.pipeline
+	o.Router, o.Log, o.Metrics, o.Refused = route.NewRouter(table), slog.New(slog.DiscardHandler), nil, nil
+	d := g.upstream.Dialects().Usual()
+	return gateway.New(o).HandlerAs("POST /admin/v1/config/test", d, d.For(llm.OpChat))
 }
 
 // openDashboard creates the pages.
 func (g *instance) openDashboard() (err error) {
 	from := originOf(&g.options.Config)
 	g.dashboard, err = dashboard.New(dashboard.Options{
-		People: g.people, Accounts: g.accounts, KeysUsed: g.store.Accounts.KeysUsed, PublicURL: from.base,
+		People: g.admin.People, Accounts: g.admin.Accounts, KeysUsed: g.store.Accounts.KeysUsed, PublicURL: from.base,
 		Insecure: isPlain(g), DefaultModel: func() string { return g.router.Table().DefaultModel() },
 		ExampleModel: func() string {
 			name, _ := g.router.Table().ExampleModel(g.options.Now())
@@ -42,8 +69,8 @@ func (g *instance) openDashboard() (err error) {
 		Statements: &dashboard.Statements{
 			Close: g.store.Ledger.CloseStatement, List: g.store.Reports.Statements,
 		},
-		Webhooks: g.webhooks, Installation: g.installation(g.store.Now()), Version: g.options.Version, Now: g.store.Now,
-		Log: g.options.Log,
+		Webhooks: g.admin.Webhooks.Service, Installation: g.installation(g.store.Now()), Version: g.options.Version,
+		Now: g.store.Now, Log: g.options.Log,
 	})
 	return err
 }
@@ -87,7 +114,7 @@ func (g *instance) address() string {
 	if base := g.base.Load(); base != nil {
 		return *base
 	}
-	return baseURL(&g.options.Config, listened(g.options.Config.Listen))
+	return admin.BaseURL(&g.options.Config, g.options.Config.Listen)
 }
 
 // isPlain reports whether browsers reach the gateway over plain http.
@@ -99,7 +126,7 @@ func isPlain(g *instance) bool {
 // chatAs returns the handler that sends a request of the playground through the pipeline, for a person who is signed
 // in.
 func (g *instance) chatAs() func(http.ResponseWriter, *http.Request, *account.Principal) {
-	d := g.fleet.dialects.Usual() // the playground's format
+	d := g.upstream.Dialects().Usual() // the playground's format
 	return g.gateway.HandlerAs("POST /accounts/{account}/playground", d, d.For(llm.OpChat))
 }
 
@@ -107,8 +134,8 @@ func (g *instance) chatAs() func(http.ResponseWriter, *http.Request, *account.Pr
 func (g *instance) guard() *guard {
 	return &guard{
 		origin: originOf(&g.options.Config), tls: &g.options.Config.TLS,
-		insecure: g.options.Config.InsecureHTTP, accounts: g.accounts,
-		people: g.people, session: g.dashboard.Session, crossing: g.crossing, refuse: g.dashboard.Refuse,
+		insecure: g.options.Config.InsecureHTTP, accounts: g.admin.Accounts,
+		people: g.admin.People, session: g.dashboard.Session, crossing: g.crossing, refuse: g.dashboard.Refuse,
 	}
 }
 

@@ -10,11 +10,12 @@ import (
 	"weir/internal/dashboard"
 	"weir/internal/provider"
 	"weir/internal/route"
+	"weir/internal/upstream"
 )
 
 // installation returns the services of the operators' pages. Started is the start time of this node.
 func (g *instance) installation(started time.Time) *dashboard.Installation {
-	known, _ := provider.LoadCatalogue() // the fleet has already loaded it without error
+	known, _ := provider.LoadCatalogue() // the builder has already loaded it without error
 	return &dashboard.Installation{
 		Spending: g.store.Reports.AccountsOverview, Memberships: g.store.People.Memberships,
 		Providers: func() []route.ProviderCondition { return g.router.Table().Providers(g.options.Now()) },
@@ -22,10 +23,10 @@ func (g *instance) installation(started time.Time) *dashboard.Installation {
 		Model:     func(name string) (route.Model, bool) { return g.router.Table().Model(name, g.options.Now()) },
 		Unpriced:  g.store.Reports.Unpriced, Unseen: g.store.Reports.Unseen,
 		UnseenDays: func() int { return 2 * int(retentionOf(g).Requests.Hours()/24) }, Audit: g.store.Audit,
-		PriceSources: g.priceSources, Config: g.managed,
-		Plan: newPlanner(g.managed, g.accounts, g.store).Ask, Dialects: g.fleet.dialects.OfProviders(),
-		Reconcile: reconcileAsked(g),
-		Known:     knownProviders(&config.Config{}, known),
+		PriceSources: g.priceSources, Config: g.admin.Configuration,
+		Plan: g.admin.Plans.Ask, Dialects: g.upstream.Dialects().OfProviders(),
+		Reconcile: g.admin.Reconciliation.Ask,
+		Known:     upstream.KnownProviders(&config.Config{}, known),
 		System:    func(ctx context.Context) (dashboard.System, error) { return g.system(ctx, started) },
 		Settings:  func() dashboard.Settings { return settingsOf(g.configInForce()) },
 	}
@@ -54,8 +55,8 @@ func (g *instance) system(ctx context.Context, started time.Time) (s dashboard.S
 	s = dashboard.System{Started: started, Journal: g.journalState(), Versions: []dashboard.Fact{
 		{Label: "Go", Value: runtime.Version()},
 		{Label: "Platform", Value: runtime.GOOS + "/" + runtime.GOARCH},
-		{Label: "Prices", Value: PriceData()},
-		{Label: "Abilities of models", Value: AbilityData()},
+		{Label: "Prices", Value: upstream.PriceData()},
+		{Label: "Abilities of models", Value: upstream.AbilityData()},
 	}}
 	if s.Valkey.Used = g.limits.Shared(); s.Valkey.Used {
 		if err := g.limits.Degraded(); err != nil {
@@ -98,4 +99,14 @@ func (g *instance) nodesHere(ctx context.Context) (all []dashboard.Node, err err
 // modelsOf returns a function that returns a copy of the list of all models.
 func modelsOf(r *route.Router, now func() time.Time) func() []route.Model {
 	return func() []route.Model { return slices.Clone(r.Models(now()).All) }
+}
+
+// priceSources returns the sources of the prices in force, for the operators' pages.
+func (g *instance) priceSources() dashboard.PriceSources {
+	now := g.upstream.Prices().Now()
+	day, _ := g.upstream.Prices().Age()
+	return dashboard.PriceSources{
+		Overrides: g.configInForce().Prices, Data: now.Book.Source(), Day: now.Book.Day(), Files: now.Book.Files(),
+		Problem: now.Problem(), Age: int(g.options.Now().Sub(day).Hours() / 24),
+	}
 }

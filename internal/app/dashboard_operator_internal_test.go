@@ -13,6 +13,7 @@ import (
 	"weir/internal/dashboard"
 	"weir/internal/llm"
 	"weir/internal/must"
+	"weir/internal/upstream"
 )
 
 // TestInstallation asks a gateway all that the pages of operators ask.
@@ -25,11 +26,11 @@ func TestInstallation(t *testing.T) {
 	if sums, err := i.Spending(ctx, budget.PeriodMonth.Number(started)); err != nil || len(sums) != 1 {
 		t.Errorf("spending: got %v, %v, want the one account", sums, err)
 	}
-	if all := i.Providers(); len(all) != 1 || all[0].Name != demoName || len(all[0].Credentials) != 0 {
+	if all := i.Providers(); len(all) != 1 || all[0].Name != upstream.DemoName || len(all[0].Credentials) != 0 {
 		t.Errorf("providers: got %+v, want the demo, which asks for no key", all)
 	}
 	listed := i.Models()
-	for name, known := range map[string]bool{demoName + "/" + demoModel: true, demoName + "/not-listed": true, "nobody/x": false, "chat": false} {
+	for name, known := range map[string]bool{upstream.DemoName + "/" + upstream.DemoModel: true, upstream.DemoName + "/not-listed": true, "nobody/x": false, "chat": false} {
 		m, ok := i.Model(name)
 		if ok != known || ok && (m.Name != name || !m.Price.Known()) {
 			t.Errorf("model %s: got %+v, %v, want %v and a price", name, m, ok, known)
@@ -60,9 +61,9 @@ func TestSettingsInForce(t *testing.T) {
 	g := newInstance(t)
 	next := config.Default()
 	next.Listen, next.Data = "192.0.2.1:1", "/elsewhere"
-	next.Prices = map[string]map[string]string{demoName + "/x": {"input": "0.5"}}
+	next.Prices = map[string]map[string]string{upstream.DemoName + "/x": {"input": "0.5"}}
 	next.Limits.RPM = 77
-	next.Providers = []config.Provider{{Name: demoName, APIKeys: []llm.Secret{llm.NewSecret("canary")}}}
+	next.Providers = []config.Provider{{Name: upstream.DemoName, APIKeys: []llm.Secret{llm.NewSecret("canary")}}}
 	g.options.Reload = func([]byte) (config.Config, error) { return next, nil }
 	before := g.installation(time.Now()).Settings()
 	must.Do(t, g.reloadOnce(context.WithoutCancel(t.Context())))
@@ -76,7 +77,7 @@ func TestSettingsInForce(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", path, got, want)
 		}
 	}
-	if got := i.PriceSources().Overrides[demoName+"/x"]["input"]; got != "0.5" {
+	if got := i.PriceSources().Overrides[upstream.DemoName+"/x"]["input"]; got != "0.5" {
 		t.Errorf("prices of the configuration: got %q, want 0.5", got)
 	}
 }

@@ -1,6 +1,8 @@
 package app
 
-import "log/slog"
+import (
+	"log/slog"
+)
 
 const (
 	usualConnections = 16 << 10 // connections of clients, each with 20 KB while it is idle
@@ -27,6 +29,14 @@ func shareFiles(files, concurrency int) fileShares {
 	providers := min(rest*3/8, places+places/besideShare+besideFiles)
 	clients := min(rest-providers, max(usualConnections, 2*concurrency))
 	return fileShares{clients: clients, providers: rest - clients, places: places}
+}
+
+// openShares divides the open files of the process.
+func openShares(log *slog.Logger, concurrency int) fileShares {
+	files := openFiles()
+	shares := shareFiles(files, concurrency)
+	shares.warn(log, files, concurrency)
+	return shares
 }
 
 // warn logs a warning if fewer requests can be in flight than configured.

@@ -29,9 +29,9 @@ func TestKeyOfFormerOperator(t *testing.T) {
 			key, _ := made["key"].(string)
 			auth := []string{"Authorization", "Bearer " + key}
 			s.want(http.StatusOK, "nobody", "GET /me", "", auth...)
-			remove(s, must.Get(s.people.User(t.Context(), "former@example.com"))(t).ID)
+			remove(s, must.Get(s.admin.People.User(t.Context(), "former@example.com"))(t).ID)
 			s.want(http.StatusUnauthorized, "nobody", "POST /operators", `{"email":"former@example.com"}`, auth...)
-			if u := must.Get(s.people.User(t.Context(), "former@example.com"))(t); u.Operator {
+			if u := must.Get(s.admin.People.User(t.Context(), "former@example.com"))(t); u.Operator {
 				t.Error("the former operator: got an operator again, by the key")
 			}
 		})

@@ -74,13 +74,13 @@ func newHeld(b *testing.B, name, body string, limits ratelimit.Policy, budget ac
 		}
 	})
 	g.gateway = gateway.New(gateway.Options{
-		Accounts: g.accounts, Ledger: meter, Router: g.router, Idempotency: g.idempotency, Limits: g.limits, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Accounts: g.admin.Accounts, Ledger: meter, Router: g.router, Idempotency: g.idempotency, Limits: g.limits, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	g.limits.Use(limits)
 	ctx := b.Context()
-	must.Get(g.accounts.CreateAccount(ctx, audit.Gateway(), "guarded"))(b)
-	must.Get(g.accounts.SetBudget(ctx, audit.Gateway(), "guarded", budget))(b)
-	_, token, err := g.accounts.CreateKey(ctx, audit.Gateway(), account.KeyOptions{Account: "guarded", Label: "test", Budget: budget})
+	must.Get(g.admin.Accounts.CreateAccount(ctx, audit.Gateway(), "guarded"))(b)
+	must.Get(g.admin.Accounts.SetBudget(ctx, audit.Gateway(), "guarded", budget))(b)
+	_, token, err := g.admin.Accounts.CreateKey(ctx, audit.Gateway(), account.KeyOptions{Account: "guarded", Label: "test", Budget: budget})
 	must.Do(b, err)
 	w := (&held{handler: g.handler(), request: &http.Request{
 		Method: http.MethodPost, URL: &url.URL{Path: "/v1/chat/completions"}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,

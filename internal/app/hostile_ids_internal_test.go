@@ -19,14 +19,14 @@ func TestIdsOfOthers(t *testing.T) {
 	t.Parallel()
 	s := newStaff(t)
 	ctx := t.Context()
-	key, _, err := s.accounts.CreateKey(ctx, audit.Gateway(), account.KeyOptions{Account: "acme", Label: "theirs"})
+	key, _, err := s.admin.Accounts.CreateKey(ctx, audit.Gateway(), account.KeyOptions{Account: "acme", Label: "theirs"})
 	must.Do(t, err)
-	link, invitation, err := s.people.Invite(ctx, audit.Gateway(), people.Invitation{Email: "new@example.com", AccountID: s.acme.ID, Role: people.Owner})
+	link, invitation, err := s.admin.People.Invite(ctx, audit.Gateway(), people.Invitation{Email: "new@example.com", AccountID: s.acme.ID, Role: people.Owner})
 	must.Do(t, err)
-	operators, _, err := s.people.Invite(ctx, audit.Gateway(), people.Invitation{Email: "op@example.com", Operator: true})
+	operators, _, err := s.admin.People.Invite(ctx, audit.Gateway(), people.Invitation{Email: "op@example.com", Operator: true})
 	must.Do(t, err)
-	member := must.Get(s.people.User(ctx, "member@example.com"))(t)
-	session := must.Get(s.people.Visitor(ctx, s.sessions["owner"], people.Origin{}))(t)
+	member := must.Get(s.admin.People.User(ctx, "member@example.com"))(t)
+	session := must.Get(s.admin.People.Visitor(ctx, s.sessions["owner"], people.Origin{}))(t)
 	for _, call := range []struct{ what, body string }{
 		{"GET /accounts/other/keys/" + key.ID, ""},
 		{"PATCH /accounts/other/keys/" + key.ID, `{"label":"mine"}`},
@@ -53,19 +53,19 @@ func TestIdsOfOthers(t *testing.T) {
 			t.Errorf("POST %s: got %d, want %d", path, w.Code, want)
 		}
 	}
-	if k, err := s.accounts.Key(ctx, key.ID); err != nil || k.Revoked != nil || k.Label != "theirs" {
+	if k, err := s.admin.Accounts.Key(ctx, key.ID); err != nil || k.Revoked != nil || k.Label != "theirs" {
 		t.Errorf("the key: got %+v, %v; want it as it was", k, err)
 	}
-	list, err := s.people.Members(ctx, s.acme.ID)
+	list, err := s.admin.People.Members(ctx, s.acme.ID)
 	if got := fmt.Sprint(list); err != nil || strings.Count(got, "member@example.com") != 1 || !strings.Contains(got, " member ") {
 		t.Errorf("the members: got %s, %v; want them as they were", got, err)
 	}
 	for _, token := range []string{link.Reveal(), operators.Reveal()} {
-		if _, err := s.people.Link(ctx, token, people.InviteLink); err != nil {
+		if _, err := s.admin.People.Link(ctx, token, people.InviteLink); err != nil {
 			t.Errorf("a link: got %v, want it good", err)
 		}
 	}
-	if v, err := s.people.Visitor(ctx, s.sessions["owner"], people.Origin{}); v.User() == nil || err != nil {
+	if v, err := s.admin.People.Visitor(ctx, s.sessions["owner"], people.Origin{}); v.User() == nil || err != nil {
 		t.Errorf("the owner's session: got %v, %v; want it good", v, err)
 	}
 }

@@ -34,7 +34,7 @@ func TestLinksAreNotLogged(t *testing.T) {
 	t.Parallel()
 	log := &lines{}
 	g := newLogged(t, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
-	token, _, err := g.people.Invite(t.Context(), audit.Gateway(), people.Invitation{Email: "ada@example.com", Operator: true})
+	token, _, err := g.admin.People.Invite(t.Context(), audit.Gateway(), people.Invitation{Email: "ada@example.com", Operator: true})
 	must.Do(t, err)
 	handler := g.handler()
 	left, leave := context.WithCancel(t.Context())

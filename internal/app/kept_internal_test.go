@@ -44,10 +44,10 @@ func TestKeptUnheard(t *testing.T) {
 	g := newInstance(t)
 	key := newKey(t, g, "asks")
 	server := gateway.New(gateway.Options{
-		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: lostRecords{g.idempotency}, Limits: g.limits, Kept: g.kept,
+		Accounts: g.admin.Accounts, Ledger: g.ledger, Router: g.router, Idempotency: lostRecords{g.idempotency}, Limits: g.limits, Kept: g.kept,
 		Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
-	d := g.fleet.dialects.Named("native")
+	d := g.upstream.Dialects().Named("native")
 	handler := server.Handler("POST /v1/chat", d, []*dialect.Operation{&d.Operation}, account.Chat)
 	for _, accept := range []string{"application/json", "text/event-stream"} {
 		for i, want := range []int{200, 409} {
@@ -71,11 +71,11 @@ func TestKeptNowhere(t *testing.T) {
 	key := newKey(t, g, "asks")
 	var log bytes.Buffer
 	server := gateway.New(gateway.Options{
-		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Limits: g.limits,
+		Accounts: g.admin.Accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Limits: g.limits,
 		Kept: conversation.New(conversation.Options{Store: away{g.store.Kept}, Now: time.Now, TTL: func() time.Duration { return time.Hour }}),
 		Now:  time.Now, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
-	d := g.fleet.dialects.Named("responses")
+	d := g.upstream.Dialects().Named("responses")
 	handler := server.Handler("POST /v1/responses", d, []*dialect.Operation{&d.Operation}, account.Chat)
 	for _, test := range []struct {
 		members string
@@ -122,11 +122,11 @@ func (r *reads) Response(ctx context.Context, id string) ([]byte, error) {
 func (g *instance) responder(maxBody int64) (http.Handler, *gateway.Server, *reads) {
 	store := &reads{Store: g.store.Kept}
 	server := gateway.New(gateway.Options{
-		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Limits: g.limits, MaxBody: maxBody,
+		Accounts: g.admin.Accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Limits: g.limits, MaxBody: maxBody,
 		Kept: conversation.New(conversation.Options{Store: store, Now: time.Now, TTL: func() time.Duration { return time.Hour }}),
 		Now:  time.Now, Log: slog.New(slog.DiscardHandler),
 	})
-	d := g.fleet.dialects.Named("responses")
+	d := g.upstream.Dialects().Named("responses")
 	return server.Handler("POST /v1/responses", d, []*dialect.Operation{&d.Operation}, account.Chat), server, store
 }
 
@@ -146,7 +146,7 @@ func TestKeptAfterRefusals(t *testing.T) {
 	newKey(t, g, "asks")
 	make := func(o account.KeyOptions) string {
 		o.Account, o.Label = "asks", "test"
-		_, token, err := g.accounts.CreateKey(t.Context(), audit.Gateway(), o)
+		_, token, err := g.admin.Accounts.CreateKey(t.Context(), audit.Gateway(), o)
 		must.Do(t, err)
 		return token.Reveal()
 	}
@@ -200,7 +200,7 @@ func TestKeptInItsShare(t *testing.T) {
 			t.Errorf("%s: %d %s, %d read; want 503 and none", members, w.Code, w.Body, store.texts)
 		}
 	}
-	p := must.Get(g.accounts.Authenticate(t.Context(), key))(t)
+	p := must.Get(g.admin.Accounts.Authenticate(t.Context(), key))(t)
 	capacity, done := server.ReadCapacity(httptest.NewRequest("GET", "/", nil), p.Account().ID)
 	if err := capacity.Reserve(100 << 10); err != nil {
 		t.Errorf("afterwards: %v", err)

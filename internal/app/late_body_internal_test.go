@@ -31,12 +31,12 @@ func (b *lateBody) Read(p []byte) (int, error) {
 func TestRightsLostBeforeTheBody(t *testing.T) {
 	t.Parallel()
 	viewer := func(s *staff, who string) {
-		id := must.Get(s.people.User(s.t.Context(), who+"@example.com"))(s.t).ID
-		must.Do(s.t, s.people.SetRole(s.t.Context(), audit.Gateway(), s.acme.ID, id, people.Viewer))
+		id := must.Get(s.admin.People.User(s.t.Context(), who+"@example.com"))(s.t).ID
+		must.Do(s.t, s.admin.People.SetRole(s.t.Context(), audit.Gateway(), s.acme.ID, id, people.Viewer))
 	}
 	demoted := func(s *staff, who string) {
-		id := must.Get(s.people.User(s.t.Context(), who+"@example.com"))(s.t).ID
-		must.Do(s.t, s.people.SetOperator(s.t.Context(), audit.Gateway(), id, false))
+		id := must.Get(s.admin.People.User(s.t.Context(), who+"@example.com"))(s.t).ID
+		must.Do(s.t, s.admin.People.SetOperator(s.t.Context(), audit.Gateway(), id, false))
 	}
 	for _, tt := range []struct {
 		name, who, what, body string
@@ -48,8 +48,8 @@ func TestRightsLostBeforeTheBody(t *testing.T) {
 		{"makes an endpoint", "former", "POST /admin/v1/webhooks", `{"url":"https://hooks.example.com/x"}`, demoted},
 		{"invites as operator", "former", "POST /accounts/acme/members/invite", "email=x@example.com&role=owner", demoted},
 		{"signs out", "second", "POST /me/name/change", "name=x", func(s *staff, who string) {
-			v := must.Get(s.people.Visitor(s.t.Context(), s.sessions[who], people.Origin{}))(s.t)
-			must.Do(s.t, s.people.SignOut(s.t.Context(), v, people.Origin{}))
+			v := must.Get(s.admin.People.Visitor(s.t.Context(), s.sessions[who], people.Origin{}))(s.t)
+			must.Do(s.t, s.admin.People.SignOut(s.t.Context(), v, people.Origin{}))
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestRightsLostBeforeTheBody(t *testing.T) {
 			s.join("former", s.acme.ID, people.Viewer)
 			s.want(http.StatusCreated, "operator", "POST /operators", `{"email":"former@example.com"}`)
 			method, path, _ := strings.Cut(tt.what, " ")
-			path = strings.Replace(path, "SELF", must.Get(s.people.User(t.Context(), tt.who+"@example.com"))(t).ID, 1)
+			path = strings.Replace(path, "SELF", must.Get(s.admin.People.User(t.Context(), tt.who+"@example.com"))(t).ID, 1)
 			lost := false
 			r := httptest.NewRequestWithContext(t.Context(), method, "https://gateway.example"+path, &lateBody{strings.NewReader(tt.body), func() {
 				lost = true

@@ -1,7 +1,7 @@
 package app
 
 import (
-	"weir/internal/config"
+	"weir/internal/admin"
 	"weir/internal/ratelimit"
 )
 
@@ -9,7 +9,8 @@ import (
 func (g *instance) openLimits() (err error) {
 	o := g.options
 	limits := ratelimit.Options{
-		Nodes: g.ledger.Budgets().Alive, Policy: policyOf(&o.Config), Valkey: o.Config.Valkey, Now: o.Now, Log: o.Log,
+		Nodes: g.ledger.Budgets().Alive, Policy: admin.PolicyOf(&o.Config), Valkey: o.Config.Valkey, Now: o.Now,
+		Log: o.Log,
 	}
 	if o.Limits != nil {
 		o.Limits(&limits)
@@ -19,15 +20,4 @@ func (g *instance) openLimits() (err error) {
 		g.onClose(g.limits.Close)
 	}
 	return err
-}
-
-// policyOf returns the limits of the configuration.
-func policyOf(cfg *config.Config) ratelimit.Policy {
-	l := &cfg.Limits
-	return ratelimit.Policy{
-		Installation: ratelimit.Limits{RPM: l.RPM, TPM: l.TPM, Concurrency: l.Concurrency},
-		PerKey:       ratelimit.Limits(l.PerKey),
-		PerAccount:   ratelimit.Limits(l.PerAccount),
-		Rejected:     ratelimit.Rejections{PerKey: l.RejectedPerKey, PerAccount: l.RejectedPerAccount},
-	}
 }

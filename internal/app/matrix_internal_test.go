@@ -34,16 +34,16 @@ func newRoleFixture(t *testing.T) *roleFixture {
 	g := newInstance(t)
 	h := &roleFixture{instance: g, sessions: map[string]string{}, keys: map[string]string{}}
 	ctx, gate := t.Context(), audit.Gateway()
-	_, _, err := g.accounts.Bootstrap(ctx, gate)
+	_, _, err := g.admin.Accounts.Bootstrap(ctx, gate)
 	must.Do(t, err)
-	setup, err := g.accounts.CreateSetupToken(ctx, gate)
+	setup, err := g.admin.Accounts.CreateSetupToken(ctx, gate)
 	must.Do(t, err)
 	from := people.Origin{Address: "127.0.0.1"}
-	operator, err := g.people.SetUp(ctx, setup.Reveal(), person("operator"), from)
+	operator, err := g.admin.People.SetUp(ctx, setup.Reveal(), person("operator"), from)
 	must.Do(t, err)
 	h.sessions["operator"] = operator.Reveal()
 	for _, name := range []string{roleAccount, "elsewhere", "asleep"} {
-		_, err := g.accounts.CreateAccount(ctx, gate, name)
+		_, err := g.admin.Accounts.CreateAccount(ctx, gate, name)
 		must.Do(t, err)
 	}
 	for who, in := range map[string]people.Invitation{
@@ -69,11 +69,11 @@ func (h *roleFixture) invite(ctx context.Context, t *testing.T, who string, i pe
 	if name == "" {
 		name = roleAccount
 	}
-	a := must.Get(h.accounts.Account(ctx, name))(t)
+	a := must.Get(h.admin.Accounts.Account(ctx, name))(t)
 	i.AccountID, i.AccountName, i.Email = a.ID, a.Name, person(who).Email
-	link, _, err := h.people.Invite(ctx, audit.Gateway(), i)
+	link, _, err := h.admin.People.Invite(ctx, audit.Gateway(), i)
 	must.Do(t, err)
-	session := must.Get(h.people.Accept(ctx, link.Reveal(), person(who), people.Origin{Address: "127.0.0.1"}))(t)
+	session := must.Get(h.admin.People.Accept(ctx, link.Reveal(), person(who), people.Origin{Address: "127.0.0.1"}))(t)
 	return session.Reveal()
 }
 
@@ -81,14 +81,14 @@ func (h *roleFixture) invite(ctx context.Context, t *testing.T, who string, i pe
 func (h *roleFixture) end(ctx context.Context, t *testing.T) {
 	t.Helper()
 	from := people.Origin{Address: "127.0.0.1"}
-	v, err := h.people.Visitor(ctx, h.sessions["signed out"], from)
+	v, err := h.admin.People.Visitor(ctx, h.sessions["signed out"], from)
 	if err == nil {
-		err = h.people.SignOut(ctx, v, from)
+		err = h.admin.People.SignOut(ctx, v, from)
 	}
 	must.Do(t, err)
-	gone, err := h.people.Visitor(ctx, h.sessions["removed"], from)
+	gone, err := h.admin.People.Visitor(ctx, h.sessions["removed"], from)
 	if err == nil {
-		err = h.people.RemoveMember(ctx, audit.Gateway(), gone.Memberships()[0].AccountID, gone.User().ID)
+		err = h.admin.People.RemoveMember(ctx, audit.Gateway(), gone.Memberships()[0].AccountID, gone.User().ID)
 	}
 	must.Do(t, err)
 	h.sessions["nobody"], h.sessions["made up"] = "", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
@@ -105,14 +105,14 @@ func (h *roleFixture) makeKeys(ctx context.Context, t *testing.T) {
 			o.Account = roleAccount
 		}
 		o.Label = who
-		k, token, err := h.accounts.CreateKey(ctx, audit.Gateway(), o)
+		k, token, err := h.admin.Accounts.CreateKey(ctx, audit.Gateway(), o)
 		if err == nil && who == "revoked" {
-			_, err = h.accounts.RevokeKey(ctx, audit.Gateway(), k.ID)
+			_, err = h.admin.Accounts.RevokeKey(ctx, audit.Gateway(), k.ID)
 		}
 		must.Do(t, err)
 		h.keys[who] = token.Reveal()
 	}
-	must.Get(h.accounts.Suspend(ctx, audit.Gateway(), "asleep"))(t)
+	must.Get(h.admin.Accounts.Suspend(ctx, audit.Gateway(), "asleep"))(t)
 	time.Sleep(2 * time.Millisecond) // until the one is expired
 	h.keys["made up"] = "wk_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 }

@@ -11,7 +11,6 @@ import (
 	"weir/internal/dialect/registry"
 	"weir/internal/llm"
 	"weir/internal/must"
-	"weir/internal/outbound"
 	"weir/internal/simulator"
 )
 
@@ -60,7 +59,7 @@ func reporting(t *testing.T) (s *staff, day time.Time) {
 		cfg.Providers = append(cfg.Providers, p)
 	}
 	old := s.router.Table()
-	s.router.Use(must.Get(s.fleet.table(t.Context(), &cfg))(t))
+	s.router.Use(must.Get(s.upstream.Table(t.Context(), &cfg))(t))
 	s.reloaded.Store(&cfg)
 	old.Close()
 	return s, day
@@ -90,22 +89,4 @@ func TestReconciliationByAPI(t *testing.T) {
 	s.want(404, "operator", "GET /reconciliation?provider=nobody", "")
 	s.want(502, "operator", "GET /reconciliation?provider=wrong", "")
 	s.want(403, "owner", "GET /reconciliation?provider=house", "")
-}
-
-// TestReportsOfPrivateAddresses asks at an address of this machine, which the provider's requests may go to or not.
-func TestReportsOfPrivateAddresses(t *testing.T) {
-	t.Parallel()
-	at := httptest.NewServer(http.NotFoundHandler())
-	t.Cleanup(at.Close)
-	for reach, permitted := range map[outbound.Reach]bool{outbound.Public: false, outbound.Anywhere: true} {
-		client := must.Get(reportsClient(&config.Outbound{}, reach))(t)
-		answer, err := client.Get(at.URL)
-		if err == nil {
-			answer.Body.Close()
-		}
-		if permitted != (err == nil) || !permitted && !outbound.Refused(err) {
-			t.Errorf("reach %d: got %v", reach, err)
-		}
-		client.CloseIdleConnections()
-	}
 }

@@ -17,7 +17,7 @@ import (
 func BenchmarkRefusal(b *testing.B) {
 	g, key := pipeline(b, canned{http.Header{"Content-Type": {"application/json"}}, wholeReply})
 	g.gateway = gateway.New(gateway.Options{
-		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Now: g.options.Now, Log: g.options.Log, MaxConcurrency: 1,
+		Accounts: g.admin.Accounts, Ledger: g.ledger, Router: g.router, Now: g.options.Now, Log: g.options.Log, MaxConcurrency: 1,
 	})
 	handler := g.handler()
 	body, never := io.Pipe() // of the request that takes the only place

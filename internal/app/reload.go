@@ -4,9 +4,16 @@ import (
 	"context"
 	"time"
 
+	"weir/internal/admin"
 	"weir/internal/config"
 	"weir/internal/route"
 )
+
+// priceFilesEvery is the interval at which a running gateway checks the price files for changes.
+const priceFilesEvery = 2 * time.Second
+
+// managedEvery is the interval for checking for a new version, which is in force within a second.
+const managedEvery = 400 * time.Millisecond
 
 // reload puts a changed configuration in force, as far as it can change while the gateway runs: providers, models,
 // prices, aliases, limits, CORS origins, retention.
@@ -19,12 +26,12 @@ func (g *instance) reload(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-look.C:
-			if book := g.fleet.prices.Renew(g.options.Log); book != nil {
+			if book := g.upstream.Prices().Renew(g.options.Log); book != nil {
 				g.router.Use(g.router.Table().Priced(book))
 			}
 			continue
 		case <-lookManaged.C:
-			if g.options.Reload == nil || !g.managed.isOther(ctx) {
+			if g.options.Reload == nil || !g.admin.Configuration.IsOther(ctx) {
 				continue
 			}
 		case <-g.options.ReloadSignals:
@@ -55,18 +62,18 @@ func retentionOf(g *instance) config.Retention {
 }
 
 func (g *instance) reloadOnce(ctx context.Context) error {
-	cfg, seq, err := g.managed.load(ctx, g.options.Reload)
+	cfg, seq, err := g.admin.Configuration.Load(ctx, g.options.Reload)
 	var table *route.Table
 	if err == nil {
-		table, err = g.fleet.table(ctx, &cfg)
+		table, err = g.upstream.Table(ctx, &cfg)
 	}
-	if g.managed.note(seq, err); err != nil {
+	if g.admin.Configuration.Note(seq, err); err != nil {
 		return err
 	}
 	old := g.router.Table()
 	g.router.Use(table)
-	g.limits.Use(policyOf(&cfg))
-	g.cors.Store(newCORS(&cfg, g.fleet.dialects))
+	g.limits.Use(admin.PolicyOf(&cfg))
+	g.cors.Store(newCORS(&cfg, g.upstream.Dialects()))
 	g.reloaded.Store(&cfg)
 	old.Close()
 	return nil

@@ -26,7 +26,7 @@ type httpRoute struct {
 func (g *instance) routes() []httpRoute {
 	var all []httpRoute
 	seen := map[string]bool{} // because OpenAI's two wire formats share routes
-	for _, d := range g.fleet.dialects {
+	for _, d := range g.upstream.Dialects() {
 		if !d.ClientAPI {
 			continue
 		}
@@ -40,7 +40,7 @@ func (g *instance) routes() []httpRoute {
 		}
 	}
 	counting := len(all) // the routes up to here count their requests themselves
-	responses := g.fleet.dialects.Keeping()
+	responses := g.upstream.Dialects().Keeping()
 	// asked returns a route for keys with the permission chat.
 	asked := func(pattern string, answer func(account.Permission) http.Handler, d *dialect.Dialect) httpRoute {
 		return httpRoute{pattern: pattern, permission: account.Chat, handler: answer(account.Chat), dialect: d}
@@ -77,7 +77,7 @@ func (g *instance) routes() []httpRoute {
 // a client API, and all other paths of a version that only the vendor has.
 func (g *instance) vendorNotFounds() map[string]*dialect.Dialect {
 	all := map[string]*dialect.Dialect{}
-	for _, d := range g.fleet.dialects {
+	for _, d := range g.upstream.Dialects() {
 		if !d.ClientAPI || d.Vendor == "" {
 			continue
 		}
@@ -130,7 +130,7 @@ func (g *instance) handler() http.Handler {
 		mux.Handle(around, g.counted(otherRoute, g.api.NotServed(d, servedPaths(routes, d))))
 	}
 	for _, path := range []string{"/v1/conversations", "/v1/conversations/"} {
-		mux.Handle(path, g.counted(otherRoute, g.api.NoConversations(g.fleet.dialects.Keeping())))
+		mux.Handle(path, g.counted(otherRoute, g.api.NoConversations(g.upstream.Dialects().Keeping())))
 	}
 	nothing := g.counted(otherRoute, g.notFound(servedPaths(routes, nil)))
 	noAdmin := g.counted(otherRoute, g.api.Admin.NotFound())
@@ -148,7 +148,7 @@ func (g *instance) handler() http.Handler {
 				}
 				return
 			}
-			mux.ServeHTTP(w, withCollection(r, g.fleet.dialects))
+			mux.ServeHTTP(w, withCollection(r, g.upstream.Dialects()))
 		}))))
 }
 

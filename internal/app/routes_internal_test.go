@@ -61,8 +61,8 @@ func newLogged(t testing.TB, log *slog.Logger) *instance {
 // newKey makes a key of a new account.
 func newKey(t testing.TB, g *instance, name string, permissions ...account.Permission) string {
 	t.Helper()
-	must.Get(g.accounts.CreateAccount(context.Background(), audit.Gateway(), name))(t)
-	_, token, err := g.accounts.CreateKey(context.Background(), audit.Gateway(), account.KeyOptions{Account: name, Label: "test", Permissions: permissions})
+	must.Get(g.admin.Accounts.CreateAccount(context.Background(), audit.Gateway(), name))(t)
+	_, token, err := g.admin.Accounts.CreateKey(context.Background(), audit.Gateway(), account.KeyOptions{Account: name, Label: "test", Permissions: permissions})
 	must.Do(t, err)
 	return token.Reveal()
 }
@@ -141,7 +141,7 @@ func TestDefectInRequest(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
 	key := newKey(t, g, "unlucky")
-	broken := *g.fleet.dialects.Named("native")
+	broken := *g.upstream.Dialects().Named("native")
 	broken.Scan = func([]byte, *http.Request) (llm.Head, error) { panic("the secret of the house") }
 	handler := g.gateway.Handler("POST /v1/chat", &broken, []*dialect.Operation{&broken.Operation}, account.Chat)
 	w := knock(g, handler, "POST /v1/chat", key)

@@ -53,9 +53,9 @@ func (g *instance) measure() {
 	g.measureOthers()
 	if s := g.shipper; s != nil {
 		telemetry.Gauge(m, "weir_backup_journal_timestamp_seconds",
-			"When the backup last had the whole journal, in Unix time; 0 if not since the start.", s.shipped.Load)
+			"When the backup last had the whole journal, in Unix time; 0 if not since the start.", s.Shipped)
 		telemetry.Gauge(m, "weir_backup_full_timestamp_seconds",
-			"When the database was last backed up, in Unix time; 0 if not since the start.", s.full.Load)
+			"When the database was last backed up, in Unix time; 0 if not since the start.", s.Full)
 	}
 }
 
@@ -68,10 +68,10 @@ func (g *instance) measureOthers() {
 		func() int64 { return g.deliverer.Stats().Failed })
 	m.GaugeBy("weir_price_data_timestamp_seconds", "source",
 		"Day of the embedded price data (shipped) and of each price file, in Unix time.",
-		g.fleet.prices.Days)
+		g.upstream.Prices().Days)
 	m.Flag("weir_price_files_rejected",
 		"1 while a price file has mistakes and the former prices stay in force, else 0.",
-		func() bool { return g.fleet.prices.Now().Problem() != "" })
+		func() bool { return g.upstream.Prices().Now().Problem() != "" })
 	m.GaugeBy("weir_kept", "kind",
 		"Stored replies for an Idempotency-Key and stored responses of the Responses API, on all nodes.",
 		func(tell func(string, float64)) {

@@ -15,8 +15,8 @@ import (
 func TestMembersTighten(t *testing.T) {
 	t.Parallel()
 	s := newStaff(t)
-	member := must.Get(s.people.User(t.Context(), "member@example.com"))(t)
-	k, _, err := s.accounts.CreateKey(t.Context(), audit.Gateway(), account.KeyOptions{Account: "acme", Label: "mine", Creator: member.ID})
+	member := must.Get(s.admin.People.User(t.Context(), "member@example.com"))(t)
+	k, _, err := s.admin.Accounts.CreateKey(t.Context(), audit.Gateway(), account.KeyOptions{Account: "acme", Label: "mine", Creator: member.ID})
 	must.Do(t, err)
 	patch := "PATCH /accounts/acme/keys/" + k.ID
 	s.want(http.StatusOK, "member", patch, `{"limits":{"rpm":100}}`)
@@ -50,14 +50,14 @@ func TestPlaygroundKeyExpires(t *testing.T) {
 		}
 	}
 	play(false)
-	keys, err := s.accounts.Keys(t.Context(), "acme")
+	keys, err := s.admin.Accounts.Keys(t.Context(), "acme")
 	if err != nil || len(keys) != 1 {
 		t.Fatalf("keys: got %v, %v, want that of the playground", keys, err)
 	}
 	past := account.KeyUpdate{Expires: new(keys[0].Created)}
 	must.Get(s.store.Accounts.UpdateKey(t.Context(), audit.Gateway(), keys[0].ID, past))(t)
 	play(true)
-	if keys, err = s.accounts.Keys(t.Context(), "acme"); err != nil || len(keys) != 1 {
+	if keys, err = s.admin.Accounts.Keys(t.Context(), "acme"); err != nil || len(keys) != 1 {
 		t.Errorf("keys: got %v, %v, want no other one", keys, err)
 	}
 }

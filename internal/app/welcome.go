@@ -10,9 +10,10 @@ import (
 	"strings"
 
 	"weir/internal/account"
+	"weir/internal/admin"
 	"weir/internal/audit"
-	"weir/internal/config"
 	"weir/internal/people"
+	"weir/internal/upstream"
 )
 
 // announce prints the listening address and, at the very first start, the first steps.
@@ -20,9 +21,9 @@ func (g *instance) announce(ctx context.Context, addr net.Addr) error {
 	for _, w := range g.options.Config.Warnings {
 		g.options.Log.Warn("configuration", "warning", w)
 	}
-	base := baseURL(&g.options.Config, addr)
+	base := admin.BaseURL(&g.options.Config, addr.String())
 	g.base.Store(&base)
-	acc, first, err := g.accounts.Bootstrap(ctx, audit.Gateway()) // before the address is announced
+	acc, first, err := g.admin.Accounts.Bootstrap(ctx, audit.Gateway()) // before the address is announced
 	if err != nil {
 		return err
 	}
@@ -39,7 +40,7 @@ func (g *instance) announce(ctx context.Context, addr net.Addr) error {
 		g.options.Ready(addr.String())
 	}
 	if !first {
-		return tellHowToBegin(ctx, g.people, g.options.Log)
+		return tellHowToBegin(ctx, g.admin.People, g.options.Log)
 	}
 	return g.welcome(ctx, acc, base, isLoopback(addr))
 }
@@ -53,19 +54,6 @@ func tellHowToBegin(ctx context.Context, p *people.Service, log *slog.Logger) er
 			"weir keys create --account NAME --label LABEL an API key")
 	}
 	return err
-}
-
-// baseURL returns the address of the gateway on this machine.
-func baseURL(cfg *config.Config, addr net.Addr) string {
-	scheme := "http"
-	if cfg.TLS.On() {
-		scheme = "https"
-	}
-	host, port, err := net.SplitHostPort(addr.String())
-	if ip := net.ParseIP(host); err == nil && (host == "" || ip != nil && ip.IsUnspecified()) {
-		return scheme + "://" + net.JoinHostPort("localhost", port)
-	}
-	return scheme + "://" + addr.String()
 }
 
 func isLoopback(addr net.Addr) bool {
@@ -103,7 +91,7 @@ func (g *instance) keyCommand(name string) string {
 // welcome prints the set-up link. If only the user can read it, it also prints a first key with a command that uses
 // it, else the command that creates one.
 func (g *instance) welcome(ctx context.Context, acc account.Account, base string, loopback bool) error {
-	setup, err := g.accounts.CreateSetupToken(ctx, audit.Gateway())
+	setup, err := g.admin.Accounts.CreateSetupToken(ctx, audit.Gateway())
 	if err != nil {
 		return err
 	}
@@ -111,7 +99,7 @@ func (g *instance) welcome(ctx context.Context, acc account.Account, base string
 	if !loopback || g.isKept() {
 		text += fmt.Sprintf(keyStep, g.keyCommand(acc.Name))
 	} else {
-		_, token, err := g.accounts.CreateKey(ctx, audit.Gateway(), account.KeyOptions{
+		_, token, err := g.admin.Accounts.CreateKey(ctx, audit.Gateway(), account.KeyOptions{
 			Account: acc.ID,
 			Label:   "first key",
 		})
@@ -122,7 +110,7 @@ func (g *instance) welcome(ctx context.Context, acc account.Account, base string
 		text += fmt.Sprintf(firstSteps, token.Reveal(), note, base, token.Reveal(), model, base, token.Reveal())
 	}
 	text += fmt.Sprintf(readOn, base)
-	if g.router.Table().DefaultModel() == demoName+"/"+demoModel {
+	if g.router.Table().DefaultModel() == upstream.DemoName+"/"+upstream.DemoModel {
 		text += demoNotice
 	}
 	_, err = fmt.Fprintln(g.options.Stdout, text)

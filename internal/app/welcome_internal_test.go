@@ -89,7 +89,7 @@ func TestFirstKeyOnTerminal(t *testing.T) {
 		g := newInstance(t)
 		g.options.Stdout, g.options.Getenv = out, func(string) string { return "8:306630" }
 		must.Do(t, g.announce(t.Context(), net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:8080"))))
-		if keys, err := g.accounts.Keys(t.Context(), account.DefaultName); err != nil || len(keys) != want {
+		if keys, err := g.admin.Accounts.Keys(t.Context(), account.DefaultName); err != nil || len(keys) != want {
 			t.Errorf("printed to %s: got %d keys made, %v, want %d", path, len(keys), err, want)
 		}
 	}
@@ -121,7 +121,7 @@ func TestFirstRequestNamesModel(t *testing.T) {
 		cfg := g.options.Config
 		cfg.Providers = []config.Provider{house}
 		test.change(&cfg)
-		g.router.Use(must.Get(g.fleet.table(t.Context(), &cfg))(t))
+		g.router.Use(must.Get(g.upstream.Table(t.Context(), &cfg))(t))
 		must.Do(t, g.announce(t.Context(), net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:8080"))))
 		if out := printed.String(); !strings.Contains(out, test.want) || strings.Contains(out, "no default_model is configured") != test.replace {
 			t.Errorf("%s: got %s, want %s, what to replace told %t", name, out, test.want, test.replace)
@@ -139,7 +139,7 @@ func TestSecondStartTellsHow(t *testing.T) {
 	}
 	var logged bytes.Buffer
 	g := newLogged(t, slog.New(slog.NewTextHandler(&logged, nil)))
-	must.Get(g.accounts.CreateAccount(t.Context(), audit.Gateway(), "research"))(t)
+	must.Get(g.admin.Accounts.CreateAccount(t.Context(), audit.Gateway(), "research"))(t)
 	must.Do(t, g.announce(t.Context(), net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:8080"))))
 	if !strings.Contains(logged.String(), says) {
 		t.Errorf("with an account: got %s, want %q", logged.String(), says)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"weir/internal/account"
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/audit"
 	"weir/internal/e2e/harness"
 	"weir/internal/llm"
@@ -42,7 +42,7 @@ func openOffice(t *testing.T) *office {
 // found makes the first user, an operator who owns the account default.
 func found(h *harness.Gateway, email string) (id string) {
 	h.T.Helper()
-	withPeople(h, func(ctx context.Context, d *app.Data) error {
+	withPeople(h, func(ctx context.Context, d *admin.Admin) error {
 		link, err := d.Accounts.CreateSetupToken(ctx, audit.Gateway())
 		if err != nil {
 			return err
@@ -64,7 +64,7 @@ func accept(h *harness.Gateway, link string) {
 	if !ok || !strings.HasPrefix(link, h.URL) {
 		h.T.Fatalf("the link %q: got none to %s/invite/", link, h.URL)
 	}
-	withPeople(h, func(ctx context.Context, d *app.Data) error {
+	withPeople(h, func(ctx context.Context, d *admin.Admin) error {
 		_, err := d.People.Accept(ctx, token, people.Person{Name: "Somebody", Password: llm.NewSecret("seven loud rivers part")}, people.Origin{})
 		return err
 	})
@@ -74,7 +74,7 @@ func accept(h *harness.Gateway, link string) {
 // uses the link of somebody whom they invite.
 func squat(h *harness.Gateway, email string) {
 	h.T.Helper()
-	withPeople(h, func(ctx context.Context, d *app.Data) error {
+	withPeople(h, func(ctx context.Context, d *admin.Admin) error {
 		a, err := d.Accounts.Account(ctx, account.DefaultName)
 		if err != nil {
 			return err
@@ -99,11 +99,11 @@ func squat(h *harness.Gateway, email string) {
 	})
 }
 
-func withPeople(h *harness.Gateway, do func(ctx context.Context, d *app.Data) error) {
+func withPeople(h *harness.Gateway, do func(ctx context.Context, d *admin.Admin) error) {
 	h.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), harness.Patience)
 	defer cancel()
-	data := must.Get(app.OpenData(ctx, h.Config(), harness.Discard()))(h.T)
+	data := must.Get(admin.Open(ctx, h.Config(), harness.Discard()))(h.T)
 	defer data.Close()
 	must.Do(h.T, do(ctx, data))
 }
@@ -205,8 +205,10 @@ func (o *office) runExport() {
 		must.Do(o.T, o.contract.Check(r, "paths", path, "get", "responses", "200"))
 		o.answered["get "+path+" 200"] = true
 		var want bytes.Buffer
-		withPeople(o.Gateway, func(ctx context.Context, d *app.Data) error {
-			_, err := write(&want, func(fn func(*report.Exported) error) error { return d.Export(ctx, account.DefaultName, "", "", fn) })
+		withPeople(o.Gateway, func(ctx context.Context, d *admin.Admin) error {
+			_, err := write(&want, func(fn func(*report.Exported) error) error {
+				return d.Ledger.Export(ctx, account.DefaultName, "", "", fn)
+			})
 			return err
 		})
 		if r.Body != want.String() || strings.Count(r.Body, "\n") < 2 {

@@ -15,7 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"weir/internal/account"
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/audit"
 	"weir/internal/config"
 	"weir/internal/e2e/harness"
@@ -57,10 +57,10 @@ func execute(t *testing.T, url, statements string) {
 }
 
 // importLiteLLM imports as weir import litellm does.
-func importLiteLLM(h *harness.Gateway, url, file string, o app.ImportOptions) (done app.Imported) {
+func importLiteLLM(h *harness.Gateway, url, file string, o admin.ImportOptions) (done admin.Imported) {
 	h.T.Helper()
-	withPeople(h, func(ctx context.Context, d *app.Data) error {
-		return app.Foreign(ctx, llm.NewSecret(url), func(rows imports.Rows) error {
+	withPeople(h, func(ctx context.Context, d *admin.Admin) error {
+		return admin.Foreign(ctx, llm.NewSecret(url), func(rows imports.Rows) error {
 			in := &litellm.Import{
 				Config: must.Get(config.ParseTree("config.yaml", []byte(file)))(h.T), Rows: rows, Now: d.Now(),
 				Getenv: func(string) (string, bool) { return "", false },
@@ -68,7 +68,7 @@ func importLiteLLM(h *harness.Gateway, url, file string, o app.ImportOptions) (d
 			plan, err := in.Plan(ctx)
 			must.Do(h.T, err)
 			o.File, o.Getenv = fileOf(h, nil), func(string) string { return "" }
-			done, err = d.Import(ctx, audit.Gateway(), plan, o)
+			done, err = d.Imports.Import(ctx, audit.Gateway(), plan, o)
 			return err
 		})
 	})
@@ -108,7 +108,7 @@ type importedGateway struct {
 }
 
 func (g *importedGateway) check(t *testing.T) {
-	h, none := g.h, app.ImportOptions{ApplyOptions: app.ApplyOptions{DryRun: true}}
+	h, none := g.h, admin.ImportOptions{ApplyOptions: admin.ApplyOptions{DryRun: true}}
 	good, ask := "sk-good-key-of-old", func(key, model string) harness.Reply {
 		body := `{"model":"` + model + `","max_tokens":50,"messages":[{"role":"user","content":"one two three"}]}`
 		return h.Do(harness.Ask{Path: "/v1/chat/completions", Body: body, Key: key})
@@ -117,7 +117,7 @@ func (g *importedGateway) check(t *testing.T) {
 	if r := ask(good, "fast"); r.Status != http.StatusUnauthorized {
 		t.Errorf("before the import: got %d, want 401", r.Status)
 	}
-	done := importLiteLLM(h, g.from, g.file, app.ImportOptions{Invite: true})
+	done := importLiteLLM(h, g.from, g.file, admin.ImportOptions{Invite: true})
 	if len(dry.Config) != len(done.Config) || len(dry.Changes) != len(done.Changes) || len(done.Config) != 4 || len(done.Changes) != 7 {
 		t.Errorf("dry run %+v, then %+v; want the same four objects and seven changes", dry, done)
 	}
@@ -138,7 +138,7 @@ func (g *importedGateway) check(t *testing.T) {
 			t.Errorf("%s: got %d %s, want %d", refused.key, r.Status, r.Body, refused.status)
 		}
 	}
-	again := importLiteLLM(h, g.from, g.file, app.ImportOptions{Invite: true})
+	again := importLiteLLM(h, g.from, g.file, admin.ImportOptions{Invite: true})
 	if len(again.Config)+len(again.Changes)+len(again.Invitations) != 0 {
 		t.Errorf("a second import: got %+v, want no change", again)
 	}
@@ -167,12 +167,12 @@ func (g *importedGateway) spend(t *testing.T, key string) {
 	var spent llm.Money
 	var budget account.Budget
 	read := func() {
-		withPeople(h, func(ctx context.Context, d *app.Data) error {
+		withPeople(h, func(ctx context.Context, d *admin.Admin) error {
 			a, err := d.Accounts.Account(ctx, "Research-Team")
 			if err != nil {
 				return err
 			}
-			status, err := a.BudgetStatus(ctx, d.Now(), d.Spent)
+			status, err := a.BudgetStatus(ctx, d.Now(), d.Ledger.Spent)
 			spent, budget = status.Spent, a.Budget
 			return err
 		})
@@ -205,14 +205,14 @@ func TestImportedConfiguration(t *testing.T) {
 			name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 			variables[name] = value
 		}
-		withPeople(h, func(ctx context.Context, d *app.Data) error {
+		withPeople(h, func(ctx context.Context, d *admin.Admin) error {
 			in := &litellm.Import{Now: d.Now(), Getenv: func(name string) (string, bool) { v, ok := variables[name]; return v, ok }}
 			in.Config = must.Get(config.ParseTree(file, parts["config.yaml"]))(t)
-			o := app.ImportOptions{ApplyOptions: app.ApplyOptions{
+			o := admin.ImportOptions{ApplyOptions: admin.ApplyOptions{
 				File: fileOf(h, variables), Getenv: func(name string) string { return variables[name] },
 			}}
 			plan := must.Get(in.Plan(ctx))(t)
-			done, err := d.Import(ctx, audit.Gateway(), plan, o)
+			done, err := d.Imports.Import(ctx, audit.Gateway(), plan, o)
 			if err != nil {
 				t.Errorf("%s: %v", file, err)
 			}

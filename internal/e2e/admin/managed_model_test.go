@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/audit"
 	"weir/internal/config"
 	"weir/internal/e2e/harness"
@@ -44,8 +44,8 @@ func (m *aliasModel) add(next map[string]int) {
 type managedFixture struct {
 	t        *testing.T
 	database string
-	options  app.ApplyOptions
-	data     *app.Data
+	options  admin.ApplyOptions
+	data     *admin.Admin
 }
 
 // TestManagedModel is that any sequence of changes, by the file, by weir apply and by going back, ends in what the model
@@ -56,7 +56,7 @@ func TestManagedModel(t *testing.T) {
 	for name, database := range map[string]string{"SQLite": "", "PostgreSQL": server.URL("postgres")} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			f := &managedFixture{t: t, database: database, options: app.ApplyOptions{
+			f := &managedFixture{t: t, database: database, options: admin.ApplyOptions{
 				File: config.Options{
 					File: filepath.Join(dir, "weir.yaml"), Data: filepath.Join(dir, "data"), Environ: func() []string { return nil },
 					Getenv: func(string) (string, bool) { return "", false },
@@ -64,7 +64,7 @@ func TestManagedModel(t *testing.T) {
 				Getenv: func(string) string { return "" },
 			}}
 			f.write(nil)
-			f.data = must.Get(app.OpenData(t.Context(), must.Get(config.Load(f.options.File))(t), harness.Discard()))(t)
+			f.data = must.Get(admin.Open(t.Context(), must.Get(config.Load(f.options.File))(t), harness.Discard()))(t)
 			defer f.data.Close()
 			rapid.Check(t, f.check)
 		})
@@ -78,7 +78,7 @@ func (f *managedFixture) write(aliases map[string]int) {
 }
 
 func (f *managedFixture) versions() int64 {
-	list := must.Get(f.data.ManagedVersions(f.t.Context(), 1))(f.t)
+	list := must.Get(f.data.Configuration.Listed(f.t.Context(), 1))(f.t)
 	if len(list) == 0 {
 		return 0
 	}
@@ -89,7 +89,7 @@ func (f *managedFixture) check(r *rapid.T) {
 	f.write(nil)
 	o := f.options
 	o.Prune = true
-	must.Get(f.data.Apply(f.t.Context(), audit.Gateway(), config.Document{}, o))(f.t)
+	must.Get(f.data.Configuration.Apply(f.t.Context(), audit.Gateway(), config.Document{}, o))(f.t)
 	base := f.versions()
 	m := &aliasModel{file: map[string]int{}, versions: []map[string]int{{}}}
 	names := rapid.SampledFrom([]string{"a", "b", "c", "d"})
@@ -102,7 +102,7 @@ func (f *managedFixture) check(r *rapid.T) {
 			m.remove(r, f, names.Draw(r, "name"))
 		case "restore":
 			seq := rapid.IntRange(1, len(m.versions)).Draw(r, "version")
-			_, err := f.data.Restore(f.t.Context(), audit.Gateway(), base+int64(seq), f.options)
+			_, err := f.data.Configuration.Revert(f.t.Context(), audit.Gateway(), base+int64(seq), f.options)
 			if known := seq < len(m.versions); known != (err == nil) {
 				r.Fatalf("restore %d of %d: %v", seq, len(m.versions)-1, err)
 			} else if known {
@@ -126,7 +126,7 @@ func (f *managedFixture) check(r *rapid.T) {
 func (m *aliasModel) remove(r *rapid.T, f *managedFixture, name string) {
 	o := f.options
 	o.Remove = []managed.Ref{{Section: "aliases", Name: name}}
-	_, err := f.data.Apply(f.t.Context(), audit.Gateway(), nil, o)
+	_, err := f.data.Configuration.Apply(f.t.Context(), audit.Gateway(), nil, o)
 	next := maps.Clone(m.managed())
 	if _, there := next[name]; there != (err == nil) {
 		r.Fatalf("remove %s of %v: %v", name, next, err)
@@ -136,9 +136,9 @@ func (m *aliasModel) remove(r *rapid.T, f *managedFixture, name string) {
 }
 
 // apply applies a change, which is refused where the file has something of it otherwise.
-func (m *aliasModel) apply(r *rapid.T, f *managedFixture, change map[string]int, o app.ApplyOptions) {
+func (m *aliasModel) apply(r *rapid.T, f *managedFixture, change map[string]int, o admin.ApplyOptions) {
 	doc := must.Get(config.ParseDocument("change", []byte(aliasesYAML(change))))(f.t)
-	_, err := f.data.Apply(f.t.Context(), audit.Gateway(), doc, o)
+	_, err := f.data.Configuration.Apply(f.t.Context(), audit.Gateway(), doc, o)
 	next := map[string]int{}
 	if !o.Prune {
 		next = maps.Clone(m.managed())
@@ -171,7 +171,7 @@ func aliasesYAML(all map[string]int) string {
 }
 
 func (f *managedFixture) inForce() map[string]int {
-	doc := must.Get(f.data.InForce(f.t.Context(), f.options.File))(f.t)
+	doc := must.Get(f.data.Configuration.Document(f.t.Context(), f.options.File))(f.t)
 	got := map[string]int{}
 	for name, value := range doc["aliases"] {
 		var target int

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/audit"
 	"weir/internal/config"
 	"weir/internal/e2e/harness"
@@ -26,16 +26,16 @@ func fileOf(h *harness.Gateway, variables map[string]string) config.Options {
 }
 
 // apply changes the managed configuration, and returns the paths that changed.
-func apply(h *harness.Gateway, text string, o app.ApplyOptions) (paths []string, err error) {
+func apply(h *harness.Gateway, text string, o admin.ApplyOptions) (paths []string, err error) {
 	h.T.Helper()
 	if o.File.File == "" {
 		o.File = fileOf(h, nil)
 	}
 	o.Getenv = func(string) string { return "" }
 	change := must.Get(config.ParseDocument("change.yaml", []byte(text)))(h.T)
-	withPeople(h, func(ctx context.Context, d *app.Data) error {
+	withPeople(h, func(ctx context.Context, d *admin.Admin) error {
 		var changes []managed.Change
-		changes, err = d.Apply(ctx, audit.Gateway(), change, o)
+		changes, err = d.Configuration.Apply(ctx, audit.Gateway(), change, o)
 		for _, c := range changes {
 			paths = append(paths, c.Path)
 		}
@@ -63,20 +63,20 @@ func TestManaged(t *testing.T) {
 	provider := func(key string) string {
 		return fmt.Sprintf("providers: {house: {dialect: openai, base_url: %q, allow_private: true, api_keys: [%s]}}\n", up.URL+"/v1", key)
 	}
-	_, err := apply(h, provider("one-key-of-the-provider")+"prices: {house/*: {input: \"1\", output: \"1\"}}\naliases: {fast: {targets: [house/echo], strategy: fallback}}", app.ApplyOptions{})
+	_, err := apply(h, provider("one-key-of-the-provider")+"prices: {house/*: {input: \"1\", output: \"1\"}}\naliases: {fast: {targets: [house/echo], strategy: fallback}}", admin.ApplyOptions{})
 	must.Do(t, err)
 	both("the alias answers", answers("fast"))
 	cost := h.Chat("fast").Header.Get("X-Weir-Cost-Usd")
 
 	failed := keepAsking(h, "fast")
-	_, err = apply(h, provider("another-key-of-the-provider")+"prices: {house/*: {input: \"2\", output: \"2\"}}", app.ApplyOptions{})
+	_, err = apply(h, provider("another-key-of-the-provider")+"prices: {house/*: {input: \"2\", output: \"2\"}}", admin.ApplyOptions{})
 	must.Do(t, err)
 	both("the new price", func(node *harness.Gateway) bool { return node.Chat("fast").Header.Get("X-Weir-Cost-Usd") != cost })
 	if n := failed(); n > 0 {
 		t.Errorf("while the key and the price changed, %d requests failed, want none", n)
 	}
-	withPeople(h, func(ctx context.Context, d *app.Data) error {
-		changes, err := d.Restore(ctx, audit.Gateway(), 1, app.ApplyOptions{File: fileOf(h, nil), Getenv: func(string) string { return "" }})
+	withPeople(h, func(ctx context.Context, d *admin.Admin) error {
+		changes, err := d.Configuration.Revert(ctx, audit.Gateway(), 1, admin.ApplyOptions{File: fileOf(h, nil), Getenv: func(string) string { return "" }})
 		if len(changes) != 2 {
 			t.Errorf("restore: got %+v, want the provider and the price", changes)
 		}
@@ -84,17 +84,17 @@ func TestManaged(t *testing.T) {
 	})
 	both("the price of before", func(node *harness.Gateway) bool { return node.Chat("fast").Header.Get("X-Weir-Cost-Usd") == cost })
 
-	if _, err := apply(h, "aliases: {fast: {targets: [nobody/x], strategy: fallback}}", app.ApplyOptions{}); err == nil || !strings.Contains(err.Error(), "nobody") {
+	if _, err := apply(h, "aliases: {fast: {targets: [nobody/x], strategy: fallback}}", admin.ApplyOptions{}); err == nil || !strings.Contains(err.Error(), "nobody") {
 		t.Errorf("an alias to a provider that is not there: got %v, want an error that names it", err)
 	}
-	there := app.ApplyOptions{File: fileOf(h, map[string]string{"ELSEWHERE": "a-key"})}
+	there := admin.ApplyOptions{File: fileOf(h, map[string]string{"ELSEWHERE": "a-key"})}
 	_, err = apply(h, provider(`"${ELSEWHERE}"`), there)
 	must.Do(t, err)
 	both("that version 4 cannot be used", func(node *harness.Gateway) bool {
 		return strings.Contains(node.Do(harness.Ask{Path: "/readyz?verbose"}).Body, "cannot use version 4; version 3 stays")
 	})
 	both("what was before", answers("fast"))
-	_, err = apply(h, "aliases: {quick: {targets: [house/echo], strategy: fallback}}\n"+provider("third-key-of-it"), app.ApplyOptions{Prune: true, File: there.File})
+	_, err = apply(h, "aliases: {quick: {targets: [house/echo], strategy: fallback}}\n"+provider("third-key-of-it"), admin.ApplyOptions{Prune: true, File: there.File})
 	must.Do(t, err)
 	both("what comes after", answers("quick"))
 	both("the alias that was pruned", func(node *harness.Gateway) bool { return node.Chat("fast").Status != http.StatusOK })
@@ -119,8 +119,8 @@ func neverShown(h *harness.Gateway, keys ...string) {
 	if wal, err := os.ReadFile(h.Data + "/weir.db-wal"); err == nil {
 		text += string(wal)
 	}
-	withPeople(h, func(ctx context.Context, d *app.Data) error {
-		doc, err := d.InForce(ctx, fileOf(h, nil))
+	withPeople(h, func(ctx context.Context, d *admin.Admin) error {
+		doc, err := d.Configuration.Document(ctx, fileOf(h, nil))
 		must.Do(h.T, err)
 		text += string(must.Get(doc.YAML())(h.T))
 		return nil
@@ -160,17 +160,17 @@ func keepAsking(h *harness.Gateway, model string) (failed func() int) {
 func TestFileWins(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)
-	if _, err := apply(h, "providers: {house: {dialect: ollama, base_url: \""+up.URL+"\", allow_private: true}}", app.ApplyOptions{}); err == nil || !strings.Contains(err.Error(), "change it there") {
+	if _, err := apply(h, "providers: {house: {dialect: ollama, base_url: \""+up.URL+"\", allow_private: true}}", admin.ApplyOptions{}); err == nil || !strings.Contains(err.Error(), "change it there") {
 		t.Errorf("a provider of the file: got %v, want an error that says so", err)
 	}
 	var export []byte
-	withPeople(h, func(ctx context.Context, d *app.Data) error {
-		doc, err := d.InForce(ctx, fileOf(h, nil))
+	withPeople(h, func(ctx context.Context, d *admin.Admin) error {
+		doc, err := d.Configuration.Document(ctx, fileOf(h, nil))
 		must.Do(t, err)
 		export = must.Get(doc.YAML())(t)
 		return nil
 	})
-	if paths, err := apply(h, string(export), app.ApplyOptions{Prune: true}); err != nil || len(paths) > 0 {
+	if paths, err := apply(h, string(export), admin.ApplyOptions{Prune: true}); err != nil || len(paths) > 0 {
 		t.Errorf("what was exported, applied: got %v, %v, want no change", paths, err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"weir/internal/account"
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/dialect/registry"
 	"weir/internal/e2e/harness"
 	"weir/internal/llm"
@@ -70,9 +70,9 @@ func testReconcile(t *testing.T, vendor string) {
 	want[cut] = reconcile.Unseen
 	resolve := false
 	run := func(key string) (r reconcile.Result, err error) {
-		withPeople(h, func(ctx context.Context, d *app.Data) error {
-			r, err = d.Reconcile(ctx, app.ReconcileOptions{
-				ApplyOptions: app.ApplyOptions{File: fileOf(h, nil), Getenv: func(string) string { return "" }},
+		withPeople(h, func(ctx context.Context, d *admin.Admin) error {
+			r, err = d.Reconciliation.Compare(ctx, admin.ReconcileOptions{
+				ApplyOptions: admin.ApplyOptions{File: fileOf(h, nil), Getenv: func(string) string { return "" }},
 				Provider:     name, Resolve: resolve, AdminKey: llm.NewSecret(key), From: yesterday.UTC().Truncate(24 * time.Hour), To: time.Now().UTC().Truncate(24 * time.Hour),
 			})
 			return nil

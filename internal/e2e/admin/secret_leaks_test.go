@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/audit"
 	"weir/internal/e2e/harness"
 	"weir/internal/must"
@@ -233,11 +233,11 @@ func everything(h *harness.Gateway, ada *browser) map[string]string {
 // audited is the whole audit log, as it is exported.
 func audited(h *harness.Gateway) string {
 	h.T.Helper()
-	data, err := app.OpenData(h.T.Context(), h.Config(), harness.Discard())
+	data, err := admin.Open(h.T.Context(), h.Config(), harness.Discard())
 	must.Do(h.T, err)
 	defer data.Close()
 	var text strings.Builder
-	err = data.ExportAudit(context.Background(), audit.Query{}, func(e *audit.Entry) error {
+	err = data.Audit.Export(context.Background(), audit.Query{}, func(e *audit.Entry) error {
 		text.Write(e.Before)
 		text.Write(e.After)
 		text.WriteString(e.Actor.String() + e.Object.Name + e.Object.ID + "\n")

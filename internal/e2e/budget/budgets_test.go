@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"weir/internal/account"
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/audit"
 	"weir/internal/budget"
 	"weir/internal/e2e/harness"
@@ -78,12 +78,12 @@ func TestBudgetRace(t *testing.T) {
 // spent is what the account default has spent in all.
 func spent(h *harness.Gateway, t *testing.T) (sum llm.Money) {
 	t.Helper()
-	data, err := app.OpenData(t.Context(), h.Config(), harness.Discard())
+	data, err := admin.Open(t.Context(), h.Config(), harness.Discard())
 	if err != nil {
 		t.Fatalf("open data: %v", err)
 	}
 	defer data.Close()
-	_, page, err := data.Uses(t.Context(), account.DefaultName, nil)
+	_, page, err := data.Ledger.Uses(t.Context(), account.DefaultName, nil)
 	if err != nil {
 		t.Fatalf("uses: %v", err)
 	}
@@ -241,14 +241,14 @@ func TestCreditNoteMakesRoom(t *testing.T) {
 // correct corrects what an attempt cost by an amount.
 func correct(h *harness.Gateway, attempt string, amount llm.Money) {
 	h.T.Helper()
-	data, err := app.OpenData(h.T.Context(), h.Config(), harness.Discard())
+	data, err := admin.Open(h.T.Context(), h.Config(), harness.Discard())
 	if err != nil {
 		h.T.Fatalf("open data: %v", err)
 	}
 	defer data.Close()
 	id, err := ledger.ParseAttemptID(attempt)
 	if err == nil {
-		err = data.Correct(h.T.Context(), audit.Gateway(), ledger.Correct{ID: id, Amount: amount, Reason: "credit note"})
+		err = data.Ledger.Correct(h.T.Context(), audit.Gateway(), ledger.Correct{ID: id, Amount: amount, Reason: "credit note"})
 	}
 	if err != nil {
 		h.T.Fatalf("correct %s by %s: %v", attempt, amount, err)

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"weir/internal/app"
 	"weir/internal/config"
 	"weir/internal/must"
+	"weir/internal/upstream"
 )
 
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
@@ -44,7 +44,7 @@ func TestPagesConfigure(t *testing.T) {
 				continue
 			}
 			getenv := func(variable string) string { return env[variable] }
-			o := app.Options{Config: cfg, Getenv: getenv, Log: slog.New(slog.DiscardHandler)}
+			o := upstream.Options{Config: cfg, Getenv: getenv, Log: slog.New(slog.DiscardHandler)}
 			if _, err := o.Models(context.Background(), name); err != nil {
 				t.Errorf("%s: got it not switched on by\n%s\n%v", page, block[1], err)
 			}

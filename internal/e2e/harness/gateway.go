@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/admin"
 	"weir/internal/app"
 	"weir/internal/audit"
 	"weir/internal/config"
@@ -181,7 +182,7 @@ func (h *Gateway) Administer(do func(ctx context.Context, s *account.Service) er
 	h.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
-	data, err := app.OpenData(ctx, h.Config(), Discard())
+	data, err := admin.Open(ctx, h.Config(), Discard())
 	if err != nil {
 		h.T.Fatalf("open data: %v", err)
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"weir/internal/account"
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/audit"
 	"weir/internal/budget"
 	"weir/internal/ledger"
@@ -41,12 +41,12 @@ func (h *Gateway) SetBudget(usd llm.Money, period budget.Period) {
 // Verify checks the sums of the database against its rows.
 func (h *Gateway) Verify(t *testing.T) {
 	t.Helper()
-	data, err := app.OpenData(t.Context(), h.Config(), Discard())
+	data, err := admin.Open(t.Context(), h.Config(), Discard())
 	if err != nil {
 		t.Fatalf("open data: %v", err)
 	}
 	defer data.Close()
-	v, left, err := data.Verify(t.Context(), app.VerifyOptions{Wait: 10 * time.Second})
+	v, left, err := data.Ledger.Verify(t.Context(), admin.VerifyOptions{Wait: 10 * time.Second})
 	if err != nil || len(v.Differences) != 0 || left != (ledger.Backlog{}) {
 		t.Errorf("verified: %+v, not projected %+v, %v", v, left, err)
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/ledger"
 	"weir/internal/must"
 	"weir/internal/report"
@@ -16,7 +16,7 @@ import (
 // longer than reading.
 type reader struct {
 	mu     sync.Mutex
-	data   *app.Data      // opened at the first use
+	data   *admin.Admin   // opened at the first use
 	ledger *ledger.Ledger // nil after the gateway has stopped
 }
 
@@ -57,9 +57,9 @@ func (h *Gateway) EachEntry(fn func(*report.Exported)) {
 		r.flush(ctx)
 	}
 	if r.data == nil {
-		r.data = must.Get(app.OpenData(ctx, h.Config(), Discard()))(h.T)
+		r.data = must.Get(admin.Open(ctx, h.Config(), Discard()))(h.T)
 	}
-	must.Do(h.T, r.data.Export(ctx, "", "", "", func(e *report.Exported) error {
+	must.Do(h.T, r.data.Ledger.Export(ctx, "", "", "", func(e *report.Exported) error {
 		fn(e)
 		return nil
 	}))

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"weir/internal/app"
 	"weir/internal/e2e/harness"
 	"weir/internal/must"
 	"weir/internal/report"
+	"weir/internal/upstream"
 )
 
 // priceFile is the text of a price file that has a million tokens of input of
@@ -133,7 +133,7 @@ func TestPriceFileAtStart(t *testing.T) {
 	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "none.json")
 	h := harness.NewGateway(t, harness.Setup{YAML: "prices_file: [" + missing + "]\nproviders:" + harness.ProviderYAML("house", anyModel(t))})
-	o := app.Options{Config: h.Config(), Getenv: func(string) string { return "" }, Log: harness.Discard()}
+	o := upstream.Options{Config: h.Config(), Getenv: func(string) string { return "" }, Log: harness.Discard()}
 	_, err := o.Models(t.Context(), "")
 	if err == nil || !strings.Contains(err.Error(), missing+": cannot be read: no such file") {
 		t.Errorf("got %v, want that %s cannot be read", err, missing)

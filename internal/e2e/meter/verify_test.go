@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/app"
+	"weir/internal/admin"
 	"weir/internal/e2e/harness"
 	"weir/internal/ledger"
 	"weir/internal/must"
@@ -32,10 +32,10 @@ func TestVerifyWaits(t *testing.T) {
 	slow.Store(true)
 	h.Chat("house/chat")
 
-	data := must.Get(app.OpenData(t.Context(), h.Config(), harness.Discard()))(t)
+	data := must.Get(admin.Open(t.Context(), h.Config(), harness.Discard()))(t)
 	defer data.Close()
 	waited := false
-	v, left, err := data.Verify(t.Context(), app.VerifyOptions{Wait: time.Minute, Waiting: func() {
+	v, left, err := data.Ledger.Verify(t.Context(), admin.VerifyOptions{Wait: time.Minute, Waiting: func() {
 		waited = true
 		release()
 	}})

@@ -1,4 +1,4 @@
-package app
+package admin
 
 import (
 	"context"
@@ -18,12 +18,11 @@ import (
 	"weir/internal/webhook"
 )
 
-func openKeys(t *testing.T, cfg *config.Config) (*Data, *ring, *webhook.Service) {
+func opened(t *testing.T, cfg *config.Config) *Admin {
 	t.Helper()
-	d := must.Get(OpenData(t.Context(), *cfg, slog.New(slog.DiscardHandler)))(t)
-	t.Cleanup(func() { d.Close() })
-	r := must.Get(newRing(&d.cfg))(t)
-	return d, r, newWebhooks(&d.cfg, d.store, r)
+	a := must.Get(Open(t.Context(), *cfg, slog.New(slog.DiscardHandler)))(t)
+	t.Cleanup(func() { a.Close() })
+	return a
 }
 
 // tester is who does all of this.
@@ -31,19 +30,15 @@ func tester() audit.Actor { return audit.Actor{Kind: audit.Command, Name: "test"
 
 // rotation is a gateway with an endpoint, and a command that replaces the key under it.
 type rotation struct {
-	gateway, command *Data
-	ring, own        *ring
-	service          *webhook.Service
+	gateway, command *Admin
 	endpoint         string // id
 }
 
 func newRotation(t *testing.T) *rotation {
 	t.Helper()
 	cfg := config.Config{Data: t.TempDir()}
-	x := &rotation{}
-	x.gateway, x.ring, x.service = openKeys(t, &cfg)
-	x.command, x.own, _ = openKeys(t, &cfg)
-	e, _, err := x.service.Add(t.Context(), tester(), webhook.Endpoint{URL: "https://example.com/hook"})
+	x := &rotation{gateway: opened(t, &cfg), command: opened(t, &cfg)}
+	e, _, err := x.gateway.Webhooks.Add(t.Context(), tester(), webhook.Endpoint{URL: "https://example.com/hook"})
 	must.Do(t, err)
 	x.endpoint = e.ID
 	return x
@@ -60,7 +55,7 @@ func TestRotateBesideGateway(t *testing.T) {
 	running.Go(func() {
 		defer close(turns)
 		for ctx.Err() == nil {
-			if err := useSecrets(t.Context(), x.gateway, x.ring, x.service, x.endpoint); err != nil {
+			if err := useSecrets(t.Context(), x.gateway, x.endpoint); err != nil {
 				t.Error(err)
 				return
 			}
@@ -75,13 +70,13 @@ func TestRotateBesideGateway(t *testing.T) {
 		return nil
 	}
 	for range 30 {
-		if _, err := x.command.rotateFile(t.Context(), tester(), x.own, settle); err != nil {
+		if _, err := x.command.Secrets.rotateFile(t.Context(), tester(), settle); err != nil {
 			t.Errorf("rotate: %v", err)
 		}
 	}
 	stop()
 	running.Wait()
-	keys, err := x.gateway.MasterKeys(t.Context())
+	keys, err := x.gateway.Secrets.Keys(t.Context())
 	if err != nil || len(keys) != 1 || !keys[0].Seals || keys[0].Secrets != 2 {
 		t.Errorf("keys at the end: got %+v, %v; want one that seals 2 secrets", keys, err)
 	}
@@ -89,26 +84,26 @@ func TestRotateBesideGateway(t *testing.T) {
 
 // useSecrets takes deliveries of an endpoint, gives it another secret, and then opens
 // those that it has taken, as a try may that comes late.
-func useSecrets(ctx context.Context, d *Data, r *ring, s *webhook.Service, id string) error {
-	jobs, err := takeTest(ctx, d, s, id)
+func useSecrets(ctx context.Context, a *Admin, id string) error {
+	jobs, err := takeTest(ctx, a, id)
 	if err != nil {
 		return err
 	}
-	if _, _, err := s.RotateSecret(ctx, tester(), id); err != nil {
+	if _, _, err := a.Webhooks.RotateSecret(ctx, tester(), id); err != nil {
 		return err
 	}
-	return openSecrets(r, jobs)
+	return openSecrets(a.Keys, jobs)
 }
 
 // takeTest sends an endpoint a test event, and takes the delivery.
-func takeTest(ctx context.Context, d *Data, s *webhook.Service, id string) ([]webhook.Job, error) {
-	if _, err := s.Test(ctx, id); err != nil {
+func takeTest(ctx context.Context, a *Admin, id string) ([]webhook.Job, error) {
+	if _, err := a.Webhooks.Test(ctx, id); err != nil {
 		return nil, err
 	}
-	return d.store.Webhooks.TakeDeliveries(ctx, id, 1)
+	return a.store.Webhooks.TakeDeliveries(ctx, id, 1)
 }
 
-func openSecrets(r *ring, jobs []webhook.Job) error {
+func openSecrets(r *KeyRing, jobs []webhook.Job) error {
 	for _, j := range jobs {
 		for _, sealed := range j.Secrets {
 			if _, err := r.Open(sealed, webhook.SecretOf(j.Webhook)); err != nil {
@@ -125,14 +120,14 @@ func TestRotateBeforeSigned(t *testing.T) {
 	t.Parallel()
 	x := newRotation(t)
 	for n := range 5 {
-		jobs, err := takeTest(t.Context(), x.gateway, x.service, x.endpoint)
+		jobs, err := takeTest(t.Context(), x.gateway, x.endpoint)
 		if err != nil || len(jobs) != 1 {
 			t.Fatalf("rotation %d: took %d deliveries, %v; want 1", n, len(jobs), err)
 		}
 		waited := false
-		_, err = x.command.rotateFile(t.Context(), tester(), x.own, func(context.Context) error {
+		_, err = x.command.Secrets.rotateFile(t.Context(), tester(), func(context.Context) error {
 			waited = true
-			return openSecrets(x.ring, jobs)
+			return openSecrets(x.gateway.Keys, jobs)
 		})
 		if err != nil || !waited {
 			t.Errorf("rotation %d: waited %v, %v; want it to wait and the secrets read before to open", n, waited, err)
@@ -145,13 +140,14 @@ func TestRotateBeforeSigned(t *testing.T) {
 func TestRotateAgain(t *testing.T) {
 	t.Parallel()
 	by := tester()
-	for name, begin := range map[string]func(*Data, *ring) error{
-		"before everything was sealed anew": func(_ *Data, r *ring) error {
-			keys, err := seal.ReadKeys(r.path)
-			return errors.Join(err, seal.WriteKeys(r.path, append([]seal.Key{seal.NewKey()}, keys...), os.Rename))
+	for name, begin := range map[string]func(*Admin) error{
+		"before everything was sealed anew": func(a *Admin) error {
+			path := a.Keys.path
+			keys, err := seal.ReadKeys(path)
+			return errors.Join(err, seal.WriteKeys(path, append([]seal.Key{seal.NewKey()}, keys...), os.Rename))
 		},
-		"after everything was sealed anew": func(d *Data, r *ring) error {
-			_, err := d.rotateFile(context.Background(), by, r, func(context.Context) error { return errEnded })
+		"after everything was sealed anew": func(a *Admin) error {
+			_, err := a.Secrets.rotateFile(context.Background(), by, func(context.Context) error { return errEnded })
 			if !errors.Is(err, errEnded) || !strings.Contains(err.Error(), "run this command again") {
 				return fmt.Errorf("ended: got %w, want to be told to run it again", err)
 			}
@@ -161,12 +157,12 @@ func TestRotateAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cfg := config.Config{Data: t.TempDir()}
-			command, own, service := openKeys(t, &cfg)
-			e, _, err := service.Add(t.Context(), by, webhook.Endpoint{URL: "https://example.com/hook"})
+			command := opened(t, &cfg)
+			e, _, err := command.Webhooks.Add(t.Context(), by, webhook.Endpoint{URL: "https://example.com/hook"})
 			must.Do(t, err)
-			must.Do(t, begin(command, own))
+			must.Do(t, begin(command))
 			checkKeys(t, &cfg, e.ID, 2)
-			must.Get(command.RotateSecrets(t.Context(), by))(t)
+			must.Get(command.Secrets.Rotate(t.Context(), by))(t)
 			checkKeys(t, &cfg, e.ID, 1)
 		})
 	}
@@ -178,12 +174,12 @@ var errEnded = errors.New("ended")
 // the endpoint's secret.
 func checkKeys(t *testing.T, cfg *config.Config, id string, want int) {
 	t.Helper()
-	d, r, service := openKeys(t, cfg)
-	keys, err := d.MasterKeys(t.Context())
+	a := opened(t, cfg)
+	keys, err := a.Secrets.Keys(t.Context())
 	if err != nil || len(keys) != want {
 		t.Errorf("keys: got %+v, %v; want %d", keys, err, want)
 	}
-	if err := useSecrets(t.Context(), d, r, service, id); err != nil {
+	if err := useSecrets(t.Context(), a, id); err != nil {
 		t.Errorf("use secrets with %+v: %v", keys, err)
 	}
 }
@@ -192,17 +188,17 @@ func checkKeys(t *testing.T, cfg *config.Config, id string, want int) {
 func TestRotateOnceAtATime(t *testing.T) {
 	t.Parallel()
 	cfg := config.Config{Data: t.TempDir()}
-	d, _, _ := openKeys(t, &cfg)
-	unlock := must.Get(d.lockKeys())(t)
+	secrets := opened(t, &cfg).Secrets
+	unlock := must.Get(secrets.lockKeys())(t)
 	by := tester()
-	if r, err := d.RotateSecrets(t.Context(), by); err == nil || !strings.Contains(err.Error(), "another weir secrets rotate is running") {
+	if r, err := secrets.Rotate(t.Context(), by); err == nil || !strings.Contains(err.Error(), "another weir secrets rotate is running") {
 		t.Errorf("beside another one: got %+v, %v; want to be refused", r, err)
 	}
 	if keys, err := seal.ReadKeys(filepath.Join(cfg.Data, secretsFile)); err != nil || len(keys) > 0 {
 		t.Errorf("the file after that: got %d keys, %v; want none", len(keys), err)
 	}
 	must.Do(t, unlock())
-	if r, err := d.RotateSecrets(t.Context(), by); err != nil || r.Secrets != 0 {
+	if r, err := secrets.Rotate(t.Context(), by); err != nil || r.Secrets != 0 {
 		t.Errorf("after the other one: got %+v, %v; want no secret to be sealed", r, err)
 	}
 }

@@ -1,4 +1,4 @@
-package app
+package admin
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 
 	"weir/internal/backup"
 	"weir/internal/config"
+	"weir/internal/ledger"
 )
 
 const (
@@ -22,13 +24,22 @@ const (
 	lastShip  = 5 * time.Second // bounds the last round, at a stop
 )
 
-// shipper copies the journal to the backup target, and regularly the database.
-type shipper struct {
-	instance *instance
-	cfg      *config.Backup
-	target   backup.Target
-	data     Data
-	now      func() time.Time
+// ShipOptions holds the parts of a gateway that a shipper reads.
+type ShipOptions struct {
+	Config  *config.Config
+	Ledger  *ledger.Ledger
+	Journal string // directory of the journal
+	Now     func() time.Time
+	Log     *slog.Logger
+	Version string // of this program
+}
+
+// Shipper copies the journal to the backup target, and regularly the database.
+type Shipper struct {
+	options ShipOptions
+	cfg     *config.Backup
+	target  backup.Target
+	packer  packer
 
 	known    bool   // whether the state of the target is known
 	segment  string // the target has the journal up to this segment and offset
@@ -42,24 +53,28 @@ type shipper struct {
 	shipped, full atomic.Int64
 }
 
-func (g *instance) openBackup() error {
-	cfg := &g.options.Config
+// Shipper returns the shipper of the configuration; nil without a backup target.
+func (a *Admin) Shipper(o ShipOptions) (*Shipper, error) {
+	cfg := o.Config
 	if cfg.Backup.To == "" {
-		return nil
+		return nil, nil //nolint:nilnil // no backups are configured
 	}
 	target, err := backup.OpenTarget(cfg.Backup.To, bucketOptions(cfg))
 	if err != nil {
-		return fmt.Errorf("backup.to: %w", err)
+		return nil, fmt.Errorf("backup.to: %w", err)
 	}
 	left, err := filepath.Glob(filepath.Join(cfg.Data, packing+"*"))
 	for _, path := range left { // left by a killed process
 		err = errors.Join(err, os.RemoveAll(path))
 	}
-	g.shipper = &shipper{
-		instance: g, cfg: &cfg.Backup, target: target, data: Data{cfg: *cfg, store: g.store}, now: g.options.Now,
-	}
-	return err
+	return &Shipper{options: o, cfg: &cfg.Backup, target: target, packer: packer{a.store, a.Keys, cfg.Data}}, err
 }
+
+// Shipped returns when the target last had the whole journal: in Unix time, 0 if not since the start.
+func (s *Shipper) Shipped() int64 { return s.shipped.Load() }
+
+// Full returns when the target last received the database: in Unix time, 0 if not since the start.
+func (s *Shipper) Full() int64 { return s.full.Load() }
 
 func bucketOptions(cfg *config.Config) backup.BucketOptions {
 	s := &cfg.Backup.S3
@@ -69,8 +84,8 @@ func bucketOptions(cfg *config.Config) backup.BucketOptions {
 	}
 }
 
-// run runs rounds until ctx ends, and then ships the last records.
-func (s *shipper) run(ctx context.Context) {
+// Run runs rounds until ctx ends, and then ships the last records.
+func (s *Shipper) Run(ctx context.Context) {
 	tick := time.NewTicker(s.cfg.Every)
 	defer tick.Stop()
 	for {
@@ -87,8 +102,8 @@ func (s *shipper) run(ctx context.Context) {
 }
 
 // note logs the first failure of an outage, and its end.
-func (s *shipper) note(ctx context.Context, err error) {
-	log := s.instance.options.Log
+func (s *Shipper) note(ctx context.Context, err error) {
+	log := s.options.Log
 	switch {
 	case err != nil && ctx.Err() != nil: // stopping
 	case err != nil && s.failed == nil:
@@ -99,7 +114,7 @@ func (s *shipper) note(ctx context.Context, err error) {
 	s.failed = err
 }
 
-func (s *shipper) round(ctx context.Context) error {
+func (s *Shipper) round(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, shipLimit)
 	defer cancel()
 	if err := s.look(limited); err != nil {
@@ -108,18 +123,18 @@ func (s *shipper) round(ctx context.Context) error {
 	if err := s.ship(limited); err != nil {
 		return err
 	}
-	if !s.missing && s.now().Sub(s.lastFull) < s.cfg.Full {
+	if !s.missing && s.options.Now().Sub(s.lastFull) < s.cfg.Full {
 		return nil
 	}
 	return s.backUp(ctx)
 }
 
 // look reads the state of the target.
-func (s *shipper) look(ctx context.Context) error {
+func (s *Shipper) look(ctx context.Context) error {
 	if s.known {
 		return nil
 	}
-	chunks, err := backup.Chunks(ctx, s.target, s.instance.ledger.Journal().String())
+	chunks, err := backup.Chunks(ctx, s.target, s.options.Ledger.Journal().String())
 	if err != nil {
 		return err
 	}
@@ -135,16 +150,16 @@ func (s *shipper) look(ctx context.Context) error {
 }
 
 // ship copies the new records of the journal.
-func (s *shipper) ship(ctx context.Context) error {
+func (s *Shipper) ship(ctx context.Context) error {
 	if !s.known {
 		return nil
 	}
-	began := s.now()
-	extents, complete := s.instance.ledger.SyncedAfter(s.segment, s.offset)
+	began := s.options.Now()
+	extents, complete := s.options.Ledger.SyncedAfter(s.segment, s.offset)
 	s.missing = s.missing || !complete
 	for _, e := range extents {
 		c := backup.Chunk{
-			Journal: s.instance.ledger.Journal().String(), Segment: e.Segment, Offset: e.Offset, Length: e.Length,
+			Journal: s.options.Ledger.Journal().String(), Segment: e.Segment, Offset: e.Offset, Length: e.Length,
 			At: began,
 		}
 		if err := s.put(ctx, &c); err != nil {
@@ -156,8 +171,8 @@ func (s *shipper) ship(ctx context.Context) error {
 	return nil
 }
 
-func (s *shipper) put(ctx context.Context, c *backup.Chunk) error {
-	f, err := os.Open(filepath.Join(s.instance.journal, c.Segment))
+func (s *Shipper) put(ctx context.Context, c *backup.Chunk) error {
+	f, err := os.Open(filepath.Join(s.options.Journal, c.Segment))
 	if err != nil {
 		return err
 	}
@@ -178,15 +193,15 @@ func (s *shipper) put(ctx context.Context, c *backup.Chunk) error {
 }
 
 // backUp stores a backup of the database in the target, and deletes files that are no longer needed.
-func (s *shipper) backUp(ctx context.Context) (err error) {
-	temp, err := os.MkdirTemp(s.data.cfg.Data, packing)
+func (s *Shipper) backUp(ctx context.Context) (err error) {
+	temp, err := os.MkdirTemp(s.packer.data, packing)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	o := s.instance.options
-	done, err := s.data.pack(ctx, filepath.Join(temp, databaseFile), &BackupOptions{
-		Version: o.Version, Now: s.now, Log: o.Log,
+	o := &s.options
+	done, err := s.packer.pack(ctx, filepath.Join(temp, databaseFile), &BackupOptions{
+		Version: o.Version, Now: o.Now, Log: o.Log,
 	})
 	if err != nil {
 		return err
@@ -206,7 +221,7 @@ func (s *shipper) backUp(ctx context.Context) (err error) {
 }
 
 // prune retains the newest backups of the database, and the journal since the oldest of them.
-func (s *shipper) prune(ctx context.Context) error {
+func (s *Shipper) prune(ctx context.Context) error {
 	fulls, err := backup.Fulls(ctx, s.target)
 	extra := len(fulls) - s.cfg.Keep
 	if err != nil || extra <= 0 {

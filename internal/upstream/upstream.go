@@ -1,9 +1,11 @@
-package app
+// Package upstream builds providers, prices and routes from a configuration and the environment.
+package upstream
 
 import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"path/filepath"
 	"slices"
@@ -21,56 +23,71 @@ import (
 )
 
 const (
-	demoName    = "demo"
-	demoModel   = "chat"
+	// DemoName and DemoModel name the simulator in the process, which answers if no provider is configured.
+	DemoName    = "demo"
+	DemoModel   = "chat"
 	demoBaseURL = "http://demo.invalid/v1"
 )
 
-// fleet builds providers and routes from the configuration.
-type fleet struct {
+// Options holds a configuration and the values that complete it.
+type Options struct {
+	Config config.Config
+	// Getenv looks up an environment variable, like os.Getenv.
+	Getenv  func(string) string
+	Log     *slog.Logger
+	Version string
+	// Dialects replaces the wire formats of this build, for tests.
+	Dialects dialect.Set
+	// Notify receives changes of targets' health; it may be nil.
+	Notify func(route.Event)
+	// Connections counts the connections to all providers; nil counts none.
+	Connections *provider.Connections
+}
+
+// Builder builds the routes of configurations, which share prices, health and the demo provider.
+type Builder struct {
 	options  *Options
 	dialects dialect.Set
 	health   *route.Health
 	demo     *simulator.Server
 	prices   pricing.InForce
-	// files and connections, which counts the connections to all providers, are set in a process that serves.
-	files       fileShares
-	connections *provider.Connections
 }
 
-// newFleet creates a fleet. Notify receives changes of targets' health; it may be nil.
-func newFleet(o *Options, notify func(route.Event)) *fleet {
-	f := &fleet{options: o, dialects: o.Dialects, health: route.NewHealth(notify)}
-	if f.dialects == nil {
-		f.dialects = registry.All()
+// New creates a builder.
+func New(o *Options) *Builder {
+	b := &Builder{options: o, dialects: o.Dialects, health: route.NewHealth(o.Notify)}
+	if b.dialects == nil {
+		b.dialects = registry.All()
 	}
-	f.demo = simulator.New(simulator.Options{Dialects: f.dialects, Seed: 1, MaxRecords: 1000})
-	return f
+	b.demo = simulator.New(simulator.Options{Dialects: b.dialects, Seed: 1, MaxRecords: 1000})
+	return b
 }
 
-// shareFiles divides the open files of a process that serves.
-func (f *fleet) shareFiles() {
-	files, concurrency := openFiles(), f.options.Config.MaxConcurrency
-	f.files = shareFiles(files, concurrency)
-	f.files.warn(f.options.Log, files, concurrency)
-	f.connections = provider.NewConnections(f.files.providers)
-}
+// Close stops the demo provider.
+func (b *Builder) Close() { b.demo.Close() }
 
-func (f *fleet) close() { f.demo.Close() }
+// Config returns the configuration of the options.
+func (b *Builder) Config() *config.Config { return &b.options.Config }
 
-// table builds the routes of the configuration.
-func (f *fleet) table(ctx context.Context, cfg *config.Config) (*route.Table, error) {
+// Dialects returns the wire formats of the providers.
+func (b *Builder) Dialects() dialect.Set { return b.dialects }
+
+// Prices returns the prices in force: those of the last table.
+func (b *Builder) Prices() *pricing.InForce { return &b.prices }
+
+// Table builds the routes of a configuration, and puts its prices in force.
+func (b *Builder) Table(ctx context.Context, cfg *config.Config) (*route.Table, error) {
 	catalogue, err := provider.LoadCatalogue()
 	if err != nil {
 		return nil, err
 	}
-	l, err := f.lineup(ctx, cfg, catalogue)
+	l, err := b.lineup(ctx, cfg, catalogue)
 	if err != nil {
 		return nil, err
 	}
 	providers := make([]*provider.Provider, 0, len(l.options))
 	for i := range l.options {
-		l.options[i].Connections = f.connections
+		l.options[i].Connections = b.options.Connections
 		p, err := provider.New(l.options[i])
 		if err != nil {
 			return nil, err
@@ -78,21 +95,21 @@ func (f *fleet) table(ctx context.Context, cfg *config.Config) (*route.Table, er
 		providers = append(providers, p)
 	}
 	o := overrides(cfg, providers)
-	o.Known = knownProviders(cfg, catalogue)
-	prices, err := f.prices.Read(o, cfg.PricesFile)
+	o.Known = KnownProviders(cfg, catalogue)
+	prices, err := b.prices.Read(o, cfg.PricesFile)
 	if err != nil {
 		return nil, err
 	}
 	table, err := route.NewTable(route.Options{
-		Providers: providers, Book: prices.Book, Aliases: aliases(cfg), Health: f.health,
-		Listed:           map[string][]string{demoName: demoModels()},
+		Providers: providers, Book: prices.Book, Aliases: aliases(cfg), Health: b.health,
+		Listed:           map[string][]string{DemoName: demoModels()},
 		DefaultModel:     cmp.Or(cfg.DefaultModel, defaultModel(providers, catalogue, l.ambient)),
 		DefaultMaxOutput: cfg.DefaultMaxOutput,
 	})
 	if err != nil {
 		return nil, err
 	}
-	f.prices.Use(prices, f.options.Log)
+	b.prices.Use(prices, b.options.Log)
 	return table, nil
 }
 
@@ -106,11 +123,11 @@ type lineup struct {
 
 // lineup returns the providers of the configuration, those that the environment switches on, and a server on this
 // machine. If none of them is configured on purpose, it adds the demo.
-func (f *fleet) lineup(ctx context.Context, cfg *config.Config, catalogue provider.Catalogue) (lineup, error) {
+func (b *Builder) lineup(ctx context.Context, cfg *config.Config, catalogue provider.Catalogue) (lineup, error) {
 	all, named, ambient := []provider.Options(nil), map[string]bool{}, map[string]bool{}
 	for i := range cfg.Providers {
 		p := &cfg.Providers[i]
-		o, err := f.configured(p, catalogue)
+		o, err := b.configured(p, catalogue)
 		if err != nil {
 			return lineup{}, err
 		}
@@ -119,16 +136,16 @@ func (f *fleet) lineup(ctx context.Context, cfg *config.Config, catalogue provid
 	}
 	for i := range catalogue {
 		e := &catalogue[i]
-		found := e.FromEnv(f.options.Getenv)
+		found := e.FromEnv(b.options.Getenv)
 		if named[e.Name] || !found.On {
 			continue
 		}
 		if len(found.Missing) > 0 {
-			f.options.Log.Info("a provider is not configured: set its environment variable",
+			b.options.Log.Info("a provider is not configured: set its environment variable",
 				"provider", e.Name, "missing", found.Missing)
 			continue
 		}
-		o := e.Options(f.dialects)
+		o := e.Options(b.dialects)
 		found.Into(&o)
 		named[e.Name], ambient[e.Name] = true, found.Ambient
 		all = append(all, o)
@@ -139,47 +156,47 @@ func (f *fleet) lineup(ctx context.Context, cfg *config.Config, catalogue provid
 			continue
 		}
 		//nolint:sloglint // the message names the found server
-		f.options.Log.Info(fmt.Sprintf("%s found on this machine; its models are %s/<name>", e.Title, e.Name))
-		all = append(all, e.Options(f.dialects))
+		b.options.Log.Info(fmt.Sprintf("%s found on this machine; its models are %s/<name>", e.Title, e.Name))
+		all = append(all, e.Options(b.dialects))
 	}
 	if !slices.ContainsFunc(all, func(o provider.Options) bool { return !ambient[o.Name] }) {
-		all = append(all, f.demoOptions())
+		all = append(all, b.demoOptions())
 	}
 	for i := range all {
-		f.complete(&all[i], cfg)
+		b.complete(&all[i], cfg)
 	}
 	return lineup{all, ambient}, nil
 }
 
 // configured returns the options of a configured provider. The catalogue or the environment completes missing values.
-func (f *fleet) configured(p *config.Provider, catalogue provider.Catalogue) (provider.Options, error) {
+func (b *Builder) configured(p *config.Provider, catalogue provider.Catalogue) (provider.Options, error) {
 	o := provider.Options{Name: p.Name, Retries: provider.DefaultRetries}
 	if e := catalogue.Speaking(p.Name, p.Dialect); e != nil {
-		found := e.FromEnv(f.options.Getenv)
-		o = e.Options(f.dialects)
+		found := e.FromEnv(b.options.Getenv)
+		o = e.Options(b.dialects)
 		found.Into(&o)
 		if o.BaseURL == "" && p.BaseURL == "" {
 			return o, fmt.Errorf("providers.%s.base_url: missing; set it, or %s in the environment", p.Name,
 				strings.Join(found.Missing, " and "))
 		}
 	}
-	if p.Name == demoName && p.BaseURL == "" {
-		o = f.demoOptions()
+	if p.Name == DemoName && p.BaseURL == "" {
+		o = b.demoOptions()
 	}
 	if p.Dialect != "" {
-		o.Dialect = f.dialects.Named(p.Dialect)
+		o.Dialect = b.dialects.Named(p.Dialect)
 	} else if o.Dialect == nil {
-		o.Dialect = f.dialects.Usual()
+		o.Dialect = b.dialects.Usual()
 	}
 	if p.BaseURL != "" {
 		o.Move(p.BaseURL)
 		o.AllowPrivate, o.WrittenURL = false, p.WrittenURL
 	}
 	if p.Counter != "" {
-		o.Counter = f.dialects.Counter(p.Counter)
+		o.Counter = b.dialects.Counter(p.Counter)
 	}
 	for _, name := range p.Also {
-		o.Also = append(o.Also, f.dialects.Named(name))
+		o.Also = append(o.Also, b.dialects.Named(name))
 	}
 	if p.Auth != "" {
 		o.Auth = credential.Scheme(p.Auth)
@@ -202,16 +219,16 @@ func (f *fleet) configured(p *config.Provider, catalogue provider.Catalogue) (pr
 }
 
 // complete adds the options that all providers share.
-func (f *fleet) complete(o *provider.Options, cfg *config.Config) {
+func (b *Builder) complete(o *provider.Options, cfg *config.Config) {
 	o.Proxy, o.CAFile = cfg.Outbound.Proxy.Reveal(), cfg.Outbound.CAFile
-	o.UserAgent = "weir/" + cmp.Or(f.options.Version, "dev")
+	o.UserAgent = "weir/" + cmp.Or(b.options.Version, "dev")
 }
 
 // demoOptions returns the options of the simulator in this process.
-func (f *fleet) demoOptions() provider.Options {
+func (b *Builder) demoOptions() provider.Options {
 	return provider.Options{
-		Name: demoName, Dialect: f.dialects.Usual(), BaseURL: demoBaseURL, Also: f.dialects.Below("/v1/"),
-		Auth: credential.None, Local: f.demo.RoundTripper(), Retries: provider.DefaultRetries,
+		Name: DemoName, Dialect: b.dialects.Usual(), BaseURL: demoBaseURL, Also: b.dialects.Below("/v1/"),
+		Auth: credential.None, Local: b.demo.RoundTripper(), Retries: provider.DefaultRetries,
 	}
 }
 
@@ -238,8 +255,8 @@ func defaultModel(providers []*provider.Provider, catalogue provider.Catalogue, 
 		if models := p.Models(); len(models) > 0 {
 			return p.Name() + "/" + models[0]
 		}
-		if p.Name() == demoName {
-			return demoName + "/" + demoModel
+		if p.Name() == DemoName {
+			return DemoName + "/" + DemoModel
 		}
 	}
 	return ""
@@ -265,7 +282,7 @@ func overrides(cfg *config.Config, providers []*provider.Provider) pricing.Overr
 		Margin: 1000 + 10*cfg.Pricing.Margin, Resellers: map[string]bool{},
 	}
 	// These prices are invented, like the answers.
-	o.Prices[demoName+"/*"] = pricing.PriceOverride{"input": "0.10", "cache_read": "0.01", "output": "0.40"}
+	o.Prices[DemoName+"/*"] = pricing.PriceOverride{"input": "0.10", "cache_read": "0.01", "output": "0.40"}
 	for name, p := range cfg.Prices {
 		o.Prices[name] = p
 	}
@@ -291,27 +308,27 @@ func overrides(cfg *config.Config, providers []*provider.Provider) pricing.Overr
 	return o
 }
 
-// healthFile returns the path where a running gateway reports the health of its providers.
-func healthFile(cfg *config.Config) string { return filepath.Join(cfg.Data, "providers.json") }
+// HealthFile returns the path where a running gateway reports the health of its providers.
+func HealthFile(cfg *config.Config) string { return filepath.Join(cfg.Data, "providers.json") }
 
-// withTable builds the configuration and calls do with it, in a process that does not serve.
-func (o *Options) withTable(ctx context.Context, do func(*fleet, *route.Table) error) error {
-	f := newFleet(o, nil)
-	defer f.close()
-	table, err := f.table(ctx, &o.Config)
+// With builds the routes of the configuration and calls do with them, in a process that does not serve.
+func (o *Options) With(ctx context.Context, do func(*Builder, *route.Table) error) error {
+	b := New(o)
+	defer b.Close()
+	table, err := b.Table(ctx, &o.Config)
 	if err != nil {
 		return err
 	}
 	defer table.Close()
-	return do(f, table)
+	return do(b, table)
 }
 
 // Providers returns the configured providers and, if a gateway runs on the data directory, their health there.
 func (o *Options) Providers(ctx context.Context) (all []route.ProviderCondition, running bool, err error) {
-	if all, running, err = route.Reported(healthFile(&o.Config)); running || err != nil {
+	if all, running, err = route.Reported(HealthFile(&o.Config)); running || err != nil {
 		return all, running, err
 	}
-	err = o.withTable(ctx, func(_ *fleet, table *route.Table) error {
+	err = o.With(ctx, func(_ *Builder, table *route.Table) error {
 		all = table.Providers(time.Now())
 		return nil
 	})

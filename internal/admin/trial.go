@@ -1,4 +1,4 @@
-package app
+package admin
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"weir/internal/managed"
 	"weir/internal/provider"
 	"weir/internal/route"
+	"weir/internal/upstream"
 )
 
 const (
@@ -22,10 +23,10 @@ const (
 )
 
 // Test implements managed.Configuration.
-func (m *managedConfig) Test(ctx context.Context, by audit.Actor, t managed.Trial) (f managed.Finding, err error) {
+func (c *Configuration) Test(ctx context.Context, by audit.Actor, t managed.Trial) (f managed.Finding, err error) {
 	select {
-	case m.trials <- struct{}{}:
-		defer func() { <-m.trials }()
+	case c.trials <- struct{}{}:
+		defer func() { <-c.trials }()
 	default:
 		return f, &llm.Error{
 			Code: llm.CodeRateLimited, RetryAfter: time.Second,
@@ -34,22 +35,22 @@ func (m *managedConfig) Test(ctx context.Context, by audit.Actor, t managed.Tria
 	}
 	ctx, cancel := context.WithTimeout(ctx, trialsWait)
 	defer cancel()
-	saved, _, err := m.parsed(ctx, 0)
+	saved, _, err := c.parsed(ctx, 0)
 	if err != nil {
 		return f, err
 	}
-	doc, err := m.withTried(ctx, by, saved, &t)
+	doc, err := c.withTried(ctx, by, saved, &t)
 	if err != nil {
 		return f, refusedEdit(err)
 	}
-	err = tryDocument(ctx, doc, m.applyOptions(), func(fleet *fleet, table *route.Table) error {
+	err = tryDocument(ctx, doc, c.applyOptions(), func(_ *upstream.Builder, table *route.Table) error {
 		p := table.Provider(t.Name)
 		if p == nil {
 			return llm.Errorf(llm.CodeNotFound, "There is no provider %.100q: send its configuration, or the "+
 				"name of a "+
 				"configured provider.", t.Name).At("name")
 		}
-		err := m.checkOwn(ctx, saved, doc, p)
+		err := c.checkOwn(ctx, saved, doc, p)
 		if err != nil {
 			return err
 		}
@@ -57,7 +58,7 @@ func (m *managedConfig) Test(ctx context.Context, by audit.Actor, t managed.Tria
 		if t.Model == "" {
 			return nil
 		}
-		f.Answers, err = m.tryModel(ctx, by, fleet, table, t.Name+"/"+t.Model)
+		f.Answers, err = c.tryModel(ctx, by, table, t.Name+"/"+t.Model)
 		if len(f.Answers) > 0 && f.Answers[0].Works && f.BaseURLFound == "" && !f.Listed {
 			f.Problem = "" // a provider that answers need not list its models
 		}
@@ -68,13 +69,13 @@ func (m *managedConfig) Test(ctx context.Context, by audit.Actor, t managed.Tria
 
 // withTried returns the document with the tested provider. If that differs from the saved one, it adds an entry to
 // the audit log before anything is sent.
-func (m *managedConfig) withTried(ctx context.Context, by audit.Actor, saved config.Document, t *managed.Trial) (
+func (c *Configuration) withTried(ctx context.Context, by audit.Actor, saved config.Document, t *managed.Trial) (
 	config.Document, error,
 ) {
 	if t.Value == nil {
 		return saved, nil
 	}
-	file, err := config.FileDocument(m.options.ConfigFrom)
+	file, err := config.FileDocument(c.files)
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +90,8 @@ func (m *managedConfig) withTried(ctx context.Context, by audit.Actor, saved con
 		return nil, err
 	}
 	doc := saved.With(one, false)
-	for _, c := range saved.Changes(saved.With(one.Recordable(), false)) {
-		if err := m.store.NoteTest(ctx, by, &c); err != nil {
+	for _, change := range saved.Changes(saved.With(one.Recordable(), false)) {
+		if err := c.store.NoteTest(ctx, by, &change); err != nil {
 			return nil, err
 		}
 	}
@@ -103,11 +104,11 @@ func (m *managedConfig) withTried(ctx context.Context, by audit.Actor, saved con
 
 // checkOwn refuses to test a provider with credentials that were neither typed for it nor saved with it for the same
 // host, such as those of other providers or of the gateway's environment.
-func (m *managedConfig) checkOwn(ctx context.Context, saved, doc config.Document, p *provider.Provider) error {
+func (c *Configuration) checkOwn(ctx context.Context, saved, doc config.Document, p *provider.Provider) error {
 	if len(saved.Changes(doc)) == 0 {
 		return nil
 	}
-	return tryDocument(ctx, saved, m.applyOptions(), func(_ *fleet, table *route.Table) error {
+	return tryDocument(ctx, saved, c.applyOptions(), func(_ *upstream.Builder, table *route.Table) error {
 		if p.Own(table.Provider(p.Name()), doc.Typed(p.Name())) {
 			return nil
 		}

@@ -1,4 +1,4 @@
-package app
+package admin
 
 import (
 	"context"
@@ -25,6 +25,15 @@ func Foreign(ctx context.Context, target llm.Secret, do func(imports.Rows) error
 	return errors.Join(do(f.Rows), f.Close())
 }
 
+// Imports imports the data of other gateways.
+type Imports struct {
+	configuration *Configuration
+	people        *people.Service
+	store         *store.DB
+	file          string // of the configuration
+	baseURL       func() string
+}
+
 // ImportOptions holds the options of Import.
 type ImportOptions struct {
 	ApplyOptions
@@ -49,36 +58,36 @@ type ImportedInvitation struct {
 
 // Import imports the data of another gateway: first the managed configuration, then each account with its keys.
 // Existing objects stay unchanged. After an error, another call continues where it stopped.
-func (d *Data) Import(ctx context.Context, by audit.Actor, plan *imports.Plan, o ImportOptions) (
+func (i *Imports) Import(ctx context.Context, by audit.Actor, plan *imports.Plan, o ImportOptions) (
 	all Imported, err error,
 ) {
 	all.Left = plan.Left
-	doc, err := d.importable(plan, &all, o.File)
+	doc, err := i.importable(plan, &all, o.File)
 	if err != nil {
 		return all, err
 	}
-	if all.Config, err = d.Apply(ctx, by, doc, o.ApplyOptions); err != nil {
+	if all.Config, err = i.configuration.Apply(ctx, by, doc, o.ApplyOptions); err != nil {
 		return all, err
 	}
 	places := map[string]imports.Done{}
-	for i := range plan.Accounts {
-		one, err := d.store.Accounts.Import(ctx, by, &plan.Accounts[i], o.DryRun)
+	for n := range plan.Accounts {
+		one, err := i.store.Accounts.Import(ctx, by, &plan.Accounts[n], o.DryRun)
 		all.Changes = append(all.Changes, one.Changes...)
 		if err != nil {
 			return all, err
 		}
-		places[plan.Accounts[i].From] = one
+		places[plan.Accounts[n].From] = one
 	}
-	return all, d.importPeople(ctx, by, plan.People, places, &all, o)
+	return all, i.importPeople(ctx, by, plan.People, places, &all, o)
 }
 
 // importPeople invites the people who are not members yet, if invitations are wanted.
-func (d *Data) importPeople(ctx context.Context, by audit.Actor, list []imports.Person, places map[string]imports.Done,
-	all *Imported, o ImportOptions,
+func (i *Imports) importPeople(ctx context.Context, by audit.Actor, list []imports.Person,
+	places map[string]imports.Done, all *Imported, o ImportOptions,
 ) error {
-	for i := range list {
-		p, place := &list[i], places[list[i].Account]
-		there, err := d.isExpected(ctx, place.ID, p.Email)
+	for n := range list {
+		p, place := &list[n], places[list[n].Account]
+		there, err := i.isExpected(ctx, place.ID, p.Email)
 		switch {
 		case err != nil:
 			return err
@@ -93,13 +102,13 @@ func (d *Data) importPeople(ctx context.Context, by audit.Actor, list []imports.
 		}
 		invited := ImportedInvitation{Email: p.Email, Account: place.Name, Role: p.Role}
 		if !o.DryRun {
-			token, _, err := d.People.Invite(ctx, by, people.Invitation{
+			token, _, err := i.people.Invite(ctx, by, people.Invitation{
 				Email: p.Email, AccountID: place.ID, Role: p.Role,
 			})
 			if err != nil && token.IsZero() {
 				return fmt.Errorf("%s: %w", p.From, err)
 			}
-			invited.Link = d.BaseURL() + "/invite/" + token.Reveal()
+			invited.Link = i.baseURL() + "/invite/" + token.Reveal()
 		}
 		all.Invitations = append(all.Invitations, invited)
 	}
@@ -107,18 +116,18 @@ func (d *Data) importPeople(ctx context.Context, by audit.Actor, list []imports.
 }
 
 // isExpected reports whether a person is a member of an account, or invited to it.
-func (d *Data) isExpected(ctx context.Context, account, email string) (bool, error) {
-	members, err := d.People.Members(ctx, account)
+func (i *Imports) isExpected(ctx context.Context, account, email string) (bool, error) {
+	members, err := i.people.Members(ctx, account)
 	if err != nil {
 		return false, err
 	}
-	invited, err := d.People.Invitations(ctx, account)
+	invited, err := i.people.Invitations(ctx, account)
 	return slices.ContainsFunc(members, func(m people.Membership) bool { return strings.EqualFold(m.Email, email) }) ||
-		slices.ContainsFunc(invited, func(i people.Invitation) bool { return strings.EqualFold(i.Email, email) }), err
+		slices.ContainsFunc(invited, func(v people.Invitation) bool { return strings.EqualFold(v.Email, email) }), err
 }
 
 // importable returns the configuration of a plan, without the objects that the configuration file has.
-func (d *Data) importable(plan *imports.Plan, all *Imported, o config.Options) (config.Document, error) {
+func (i *Imports) importable(plan *imports.Plan, all *Imported, o config.Options) (config.Document, error) {
 	file, err := config.FileDocument(o)
 	if err != nil {
 		return nil, err
@@ -129,7 +138,7 @@ func (d *Data) importable(plan *imports.Plan, all *Imported, o config.Options) (
 		for name, value := range objects {
 			if file.Has(section, name) {
 				all.Left = append(all.Left, imports.Left{
-					From: section + "." + name, Why: fmt.Sprintf("%s already defines it", d.cfg.File),
+					From: section + "." + name, Why: fmt.Sprintf("%s already defines it", i.file),
 				})
 				continue
 			}

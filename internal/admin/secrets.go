@@ -1,4 +1,4 @@
-package app
+package admin
 
 import (
 	"context"
@@ -15,9 +15,19 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/audit"
+	"weir/internal/config"
 	"weir/internal/ledger"
 	"weir/internal/seal"
+	"weir/internal/store"
 )
+
+// Secrets lists and replaces the master keys, which seal the secrets in the database.
+type Secrets struct {
+	keys  *KeyRing
+	cfg   *config.Config
+	store *store.DB
+	nodes *Nodes
+}
 
 // MasterKey is a key that seals secrets in the database.
 type MasterKey struct {
@@ -29,25 +39,17 @@ type MasterKey struct {
 	Secrets int  // number of secrets in the database that it seals
 }
 
-// MasterKeys returns the available keys, in the gateway's order, and then missing keys that seal secrets.
-func (d *Data) MasterKeys(ctx context.Context) ([]MasterKey, error) {
-	r, err := newRing(&d.cfg)
+// Keys returns the available keys, in the gateway's order, and then missing keys that seal secrets.
+func (s *Secrets) Keys(ctx context.Context) ([]MasterKey, error) {
+	all, err := s.keysAtHand()
 	if err != nil {
 		return nil, err
 	}
-	return d.masterKeys(ctx, r)
-}
-
-func (d *Data) masterKeys(ctx context.Context, r *ring) ([]MasterKey, error) {
-	all, err := d.keysAtHand(r)
+	counts, err := s.store.Webhooks.SealedWith(ctx)
 	if err != nil {
 		return nil, err
 	}
-	counts, err := d.store.Webhooks.SealedWith(ctx)
-	if err != nil {
-		return nil, err
-	}
-	master, err := d.store.Webhooks.MasterKey(ctx, "")
+	master, err := s.store.Webhooks.MasterKey(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -65,14 +67,14 @@ func (d *Data) masterKeys(ctx context.Context, r *ring) ([]MasterKey, error) {
 }
 
 // keysAtHand returns the keys of the configuration, or of the file, with their places.
-func (d *Data) keysAtHand(r *ring) (all []MasterKey, err error) {
+func (s *Secrets) keysAtHand() (all []MasterKey, err error) {
 	from := []string{"secrets.key", "secrets.previous"}
 	keys := []seal.Key(nil)
-	if r.path != "" {
-		from = []string{r.path}
-		keys, err = seal.ReadKeys(r.path)
+	if s.keys.path != "" {
+		from = []string{s.keys.path}
+		keys, err = seal.ReadKeys(s.keys.path)
 	} else {
-		keys, err = configuredKeys(&d.cfg.Secrets)
+		keys, err = configuredKeys(&s.cfg.Secrets)
 	}
 	for i, k := range keys {
 		all = append(all, MasterKey{Name: k.Name(), From: from[min(i, len(from)-1)]})
@@ -80,7 +82,7 @@ func (d *Data) keysAtHand(r *ring) (all []MasterKey, err error) {
 	return all, err
 }
 
-// Rotation reports the result of RotateSecrets.
+// Rotation reports the result of Rotate.
 type Rotation struct {
 	Key     string // name of the key
 	Secrets int    // number of secrets that it seals now
@@ -88,26 +90,22 @@ type Rotation struct {
 	File string
 }
 
-// RotateSecrets seals all secrets in the database again: with secrets.key of the configuration, or else with a new
+// Rotate seals all secrets in the database again: with secrets.key of the configuration, or else with a new
 // key, which replaces all others in the key file. If it is interrupted, nothing is lost, and another run completes
 // it.
-func (d *Data) RotateSecrets(ctx context.Context, by audit.Actor) (result Rotation, err error) {
-	r, err := newRing(&d.cfg)
-	if err != nil {
+func (s *Secrets) Rotate(ctx context.Context, by audit.Actor) (result Rotation, err error) {
+	if s.keys.path == "" {
+		return s.rotateConfigured(ctx, by)
+	}
+	if err := s.checkAlone(ctx); err != nil {
 		return result, err
 	}
-	if r.path == "" {
-		return d.rotateConfigured(ctx, by, r)
-	}
-	if err := d.checkAlone(ctx); err != nil {
-		return result, err
-	}
-	unlock, err := d.lockKeys()
+	unlock, err := s.lockKeys()
 	if err != nil {
 		return result, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	return d.rotateFile(ctx, by, r, d.awaitSigned)
+	return s.rotateFile(ctx, by, s.awaitSigned)
 }
 
 // signedFor is an upper bound of how long a secret is in use after it was read.
@@ -115,8 +113,8 @@ const signedFor = 2 * time.Second
 
 // awaitSigned waits until no running gateway uses a secret that it read before the rotation. Such a secret may need a
 // key that the gateway never had.
-func (d *Data) awaitSigned(ctx context.Context) error {
-	err := d.checkRunning(ctx)
+func (s *Secrets) awaitSigned(ctx context.Context) error {
+	err := s.nodes.checkRunning(ctx)
 	if errors.Is(err, errNoGateway) {
 		return nil
 	}
@@ -129,8 +127,8 @@ func (d *Data) awaitSigned(ctx context.Context) error {
 }
 
 // rotateConfigured seals all secrets with secrets.key.
-func (d *Data) rotateConfigured(ctx context.Context, by audit.Actor, r *ring) (result Rotation, err error) {
-	keys, err := d.checkAtHand(ctx, r)
+func (s *Secrets) rotateConfigured(ctx context.Context, by audit.Actor) (result Rotation, err error) {
+	keys, err := s.checkAtHand(ctx)
 	if err != nil {
 		return result, err
 	}
@@ -138,13 +136,13 @@ func (d *Data) rotateConfigured(ctx context.Context, by audit.Actor, r *ring) (r
 		return result, errors.New("all secrets are already sealed with secrets.key: set secrets.key to a new key and " +
 			"secrets.previous to the present one, restart all gateways, and run this command again")
 	}
-	n, err := d.store.Webhooks.Reseal(ctx, by, r.Ring)
-	return Rotation{Key: r.Newest(), Secrets: n}, err
+	n, err := s.store.Webhooks.Reseal(ctx, by, s.keys.Ring)
+	return Rotation{Key: s.keys.Newest(), Secrets: n}, err
 }
 
 // checkAtHand returns an error if a key is missing, before anything is changed.
-func (d *Data) checkAtHand(ctx context.Context, r *ring) ([]MasterKey, error) {
-	keys, err := d.masterKeys(ctx, r)
+func (s *Secrets) checkAtHand(ctx context.Context) ([]MasterKey, error) {
+	keys, err := s.Keys(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -152,32 +150,32 @@ func (d *Data) checkAtHand(ctx context.Context, r *ring) ([]MasterKey, error) {
 		if k.From == "" && k.Secrets > 0 {
 			return nil, fmt.Errorf("the key %s is missing, and %d secrets are sealed with it: put it back into %s; "+
 				"if the key is lost, remove the webhook endpoints, run weir secrets rotate, and add them again",
-				k.Name, k.Secrets, r.place())
+				k.Name, k.Secrets, s.keys.place())
 		}
 	}
 	return keys, nil
 }
 
 // place returns the place where people put a missing key back.
-func (r *ring) place() string {
-	if r.path == "" {
+func (k *KeyRing) place() string {
+	if k.path == "" {
 		return "secrets.previous"
 	}
-	return r.path
+	return k.path
 }
 
 // rotateFile adds a new key to the file, seals all secrets with it, waits for settle, and removes the other keys. A
 // lock excludes other rotations meanwhile.
-func (d *Data) rotateFile(ctx context.Context, by audit.Actor, r *ring, settle func(context.Context) error) (
+func (s *Secrets) rotateFile(ctx context.Context, by audit.Actor, settle func(context.Context) error) (
 	result Rotation, err error,
 ) {
-	if _, err := d.checkAtHand(ctx, r); err != nil {
+	if _, err := s.checkAtHand(ctx); err != nil {
 		return result, err
 	}
-	if err := r.make(); err != nil { // a gateway may be about to create the first key
+	if err := s.keys.make(); err != nil { // a gateway may be about to create the first key
 		return result, err
 	}
-	path, err := filepath.EvalSymlinks(r.path)
+	path, err := filepath.EvalSymlinks(s.keys.path)
 	if err != nil {
 		return result, err
 	}
@@ -189,10 +187,10 @@ func (d *Data) rotateFile(ctx context.Context, by audit.Actor, r *ring, settle f
 	if err := seal.WriteKeys(path, append([]seal.Key{next}, before...), os.Rename); err != nil {
 		return result, fmt.Errorf("write a new key to %s: %w", path, err)
 	}
-	if err := r.Reload(); err != nil {
+	if err := s.keys.Reload(); err != nil {
 		return result, err
 	}
-	n, err := d.store.Webhooks.Reseal(ctx, by, r.Ring)
+	n, err := s.store.Webhooks.Reseal(ctx, by, s.keys.Ring)
 	if err != nil {
 		return result, fmt.Errorf("%w: %s has both the new and the former keys, so nothing is lost: run this command "+
 			"again", err, path)
@@ -211,9 +209,9 @@ func (d *Data) rotateFile(ctx context.Context, by audit.Actor, r *ring, settle f
 // keysLock is the lock file of a rotation.
 const keysLock = "secrets.lock"
 
-func (d *Data) lockKeys() (unlock func() error, err error) {
+func (s *Secrets) lockKeys() (unlock func() error, err error) {
 	// Every user who may enter the directory can read it.
-	lock := flock.New(filepath.Join(d.cfg.Data, keysLock), flock.SetPermissions(0o644))
+	lock := flock.New(filepath.Join(s.cfg.Data, keysLock), flock.SetPermissions(0o644))
 	held, err := lock.TryLock()
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", secretsFile, err)
@@ -226,16 +224,16 @@ func (d *Data) lockKeys() (unlock func() error, err error) {
 
 // checkAlone refuses a new key in a file if other gateways run with key files of their own: they could not sign
 // events until they had the new key.
-func (d *Data) checkAlone(ctx context.Context) error {
+func (s *Secrets) checkAlone(ctx context.Context) error {
 	own := map[uuid.UUID]bool{}
-	for _, dir := range journalDirs(d.cfg.Data) {
+	for _, dir := range ledger.Dirs(s.cfg.Data) {
 		id, _, err := ledger.Identity(dir)
 		if err != nil {
 			return err
 		}
 		own[id] = true
 	}
-	nodes, err := d.store.Leases.Nodes(ctx)
+	nodes, err := s.store.Leases.Nodes(ctx)
 	if err != nil {
 		return err
 	}

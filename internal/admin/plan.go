@@ -1,4 +1,4 @@
-package app
+package admin
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"weir/internal/report"
 	"weir/internal/route"
 	"weir/internal/store"
+	"weir/internal/upstream"
 )
 
 const (
@@ -30,37 +31,32 @@ type PlanOptions struct {
 	Decided func(*plan.Decision) // see plan.Options
 }
 
-// planner replays recorded requests under changes.
-type planner struct {
-	managed  *managedConfig
-	accounts *account.Service
-	store    *store.DB
+// Plans replays recorded requests under changes.
+type Plans struct {
+	configuration *Configuration
+	accounts      *account.Service
+	store         *store.DB
+	running       chan struct{} // holds the running plan
 }
 
-func newPlanner(m *managedConfig, accounts *account.Service, db *store.DB) *planner {
-	return &planner{m, accounts, db}
-}
-
-// Plan returns what a change would have done to the requests of the last days.
-func (d *Data) Plan(ctx context.Context, change config.Document, o PlanOptions) (plan.Result, error) {
-	m, err := newManaged(&d.cfg, d.store)
-	if err != nil {
-		return plan.Result{}, err
-	}
-	return newPlanner(m, d.Accounts, d.store).plan(ctx, change, o)
+func newPlans(c *Configuration, accounts *account.Service, db *store.DB) *Plans {
+	return &Plans{c, accounts, db, make(chan struct{}, 1)}
 }
 
 // Ask replays for the administration.
-func (p *planner) Ask(ctx context.Context, a plan.Ask) (plan.Result, error) {
+func (p *Plans) Ask(ctx context.Context, a plan.Ask) (plan.Result, error) {
 	change, err := documentOf(&a.Change)
 	if err != nil {
 		return plan.Result{}, refusedEdit(err)
 	}
-	r, err := p.plan(ctx, change, PlanOptions{ApplyOptions: p.managed.applyOptions(), Scopes: a.Scopes, Days: a.Days})
+	r, err := p.Plan(ctx, change, PlanOptions{
+		ApplyOptions: p.configuration.applyOptions(), Scopes: a.Scopes, Days: a.Days,
+	})
 	return r, refusedEdit(err)
 }
 
-func (p *planner) plan(ctx context.Context, change config.Document, o PlanOptions) (r plan.Result, err error) {
+// Plan returns what a change would have done to the requests of the last days.
+func (p *Plans) Plan(ctx context.Context, change config.Document, o PlanOptions) (r plan.Result, err error) {
 	if o.Days == 0 {
 		o.Days = planDays
 	}
@@ -68,29 +64,29 @@ func (p *planner) plan(ctx context.Context, change config.Document, o PlanOption
 		return r, llm.Invalidf("days", "A plan covers 1 to %d days.", mostPlanDays)
 	}
 	select {
-	case p.managed.plans <- struct{}{}:
-		defer func() { <-p.managed.plans }()
+	case p.running <- struct{}{}:
+		defer func() { <-p.running }()
 	default:
 		return r, &llm.Error{
 			Code: llm.CodeOverloaded, RetryAfter: time.Second,
 			Message: "Another plan is running. Try again when it is done.",
 		}
 	}
-	before, after, _, err := p.managed.changed(ctx, change, &o.ApplyOptions)
+	before, after, _, err := p.configuration.changed(ctx, change, &o.ApplyOptions)
 	if err != nil {
 		return r, err
 	}
-	err = tryDocument(ctx, before, o.ApplyOptions, func(f *fleet, now *route.Table) error {
-		state, err := p.state(ctx, &f.options.Config, now)
+	err = tryDocument(ctx, before, o.ApplyOptions, func(b *upstream.Builder, now *route.Table) error {
+		state, err := p.state(ctx, b.Config(), now)
 		if err != nil || len(change) == 0 {
 			if err == nil {
 				r, err = p.replay(ctx, &state, &state, &o)
 			}
 			return err
 		}
-		return tryDocument(ctx, after, o.ApplyOptions, func(f *fleet, then *route.Table) error {
+		return tryDocument(ctx, after, o.ApplyOptions, func(b *upstream.Builder, then *route.Table) error {
 			changed := state
-			changed.Policy, changed.Table, changed.Aliases = policyOf(&f.options.Config), then, aliasesOf(before, after)
+			changed.Policy, changed.Table, changed.Aliases = PolicyOf(b.Config()), then, aliasesOf(before, after)
 			r, err = p.replay(ctx, &state, &changed, &o)
 			return err
 		})
@@ -110,9 +106,9 @@ func aliasesOf(before, after config.Document) map[string]bool {
 }
 
 // state returns the present state, with that configuration.
-func (p *planner) state(ctx context.Context, cfg *config.Config, table *route.Table) (s plan.State, err error) {
+func (p *Plans) state(ctx context.Context, cfg *config.Config, table *route.Table) (s plan.State, err error) {
 	s = plan.State{
-		Accounts: map[string]*account.Account{}, Keys: map[string]*account.Key{}, Policy: policyOf(cfg), Table: table,
+		Accounts: map[string]*account.Account{}, Keys: map[string]*account.Key{}, Policy: PolicyOf(cfg), Table: table,
 	}
 	accounts, err := p.accounts.Accounts(ctx)
 	for i := range accounts {
@@ -130,7 +126,7 @@ func (p *planner) state(ctx context.Context, cfg *config.Config, table *route.Ta
 	return s, err
 }
 
-func (p *planner) replay(ctx context.Context, now, then *plan.State, o *PlanOptions) (plan.Result, error) {
+func (p *Plans) replay(ctx context.Context, now, then *plan.State, o *PlanOptions) (plan.Result, error) {
 	changed, err := then.With(&o.Scopes)
 	if err != nil {
 		return plan.Result{}, err

@@ -1,4 +1,4 @@
-package app
+package admin
 
 import (
 	"context"
@@ -128,13 +128,13 @@ func extract(path, dir string, o *RestoreOptions) (backup.Manifest, error) {
 	}
 	for _, f := range m.Files {
 		folder, _, inFolder := strings.Cut(f.Name, "/")
-		if inFolder && slices.Contains(journalNames(), folder) || f.Name == databaseFile || f.Name == secretsFile {
+		if inFolder && slices.Contains(ledger.DirNames(), folder) || f.Name == databaseFile || f.Name == secretsFile {
 			continue
 		}
 		return m, fmt.Errorf("%s contains the unknown file %q: it was changed, use another backup", path, f.Name)
 	}
 	for _, j := range m.Journals {
-		if !slices.Contains(journalNames(), j.Dir) {
+		if !slices.Contains(ledger.DirNames(), j.Dir) {
 			return m, fmt.Errorf("%s contains a journal in the unknown directory %q: it was changed, use another "+
 				"backup", path, j.Dir)
 		}
@@ -249,7 +249,7 @@ func finishBackup(ctx context.Context, dir string, o *RestoreOptions) (v report.
 		return v, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	for _, journal := range journalDirs(dir) {
+	for _, journal := range ledger.Dirs(dir) {
 		if err := endJournal(ctx, db, journal, o); err != nil {
 			return v, err
 		}
@@ -261,7 +261,7 @@ func finishBackup(ctx context.Context, dir string, o *RestoreOptions) (v report.
 func endJournal(ctx context.Context, db *store.DB, dir string, o *RestoreOptions) error {
 	id, ok, err := ledger.Identity(dir)
 	if err == nil && ok {
-		if err = replay(ctx, db, dir, o.Log); err == nil {
+		if err = Replay(ctx, db, dir, o.Log); err == nil {
 			err = db.Leases.ForgetNode(ctx, o.By, id)
 		}
 	}

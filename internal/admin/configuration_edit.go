@@ -1,4 +1,4 @@
-package app
+package admin
 
 import (
 	"context"
@@ -11,11 +11,12 @@ import (
 	"weir/internal/llm"
 	"weir/internal/managed"
 	"weir/internal/route"
+	"weir/internal/upstream"
 )
 
 // seen returns the version in force, or managed.ErrChanged if it is not the one that the caller has seen.
-func (m *managedConfig) seen(ctx context.Context, after *int64) (doc config.Document, seq int64, err error) {
-	doc, seq, err = m.parsed(ctx, 0)
+func (c *Configuration) seen(ctx context.Context, after *int64) (doc config.Document, seq int64, err error) {
+	doc, seq, err = c.parsed(ctx, 0)
 	if err == nil && after != nil && *after != seq {
 		err = managed.ErrChanged
 	}
@@ -23,21 +24,21 @@ func (m *managedConfig) seen(ctx context.Context, after *int64) (doc config.Docu
 }
 
 // apply makes a change.
-func (m *managedConfig) apply(ctx context.Context, by audit.Actor, change config.Document, o ApplyOptions) (
+func (c *Configuration) apply(ctx context.Context, by audit.Actor, change config.Document, o ApplyOptions) (
 	r managed.Result, err error,
 ) {
-	before, after, seq, err := m.changed(ctx, change, &o)
+	before, after, seq, err := c.changed(ctx, change, &o)
 	if err != nil {
 		return r, err
 	}
-	return m.change(ctx, by, seq, before, after, o)
+	return c.change(ctx, by, seq, before, after, o)
 }
 
 // changed returns the managed configuration before and after a change, and the version before.
-func (m *managedConfig) changed(ctx context.Context, change config.Document, o *ApplyOptions) (
+func (c *Configuration) changed(ctx context.Context, change config.Document, o *ApplyOptions) (
 	before, after config.Document, seq int64, err error,
 ) {
-	if before, seq, err = m.seen(ctx, o.After); err != nil {
+	if before, seq, err = c.seen(ctx, o.After); err != nil {
 		return nil, nil, 0, err
 	}
 	file, err := config.FileDocument(o.File)
@@ -57,14 +58,14 @@ func (m *managedConfig) changed(ctx context.Context, change config.Document, o *
 }
 
 // restore puts an earlier version in force again.
-func (m *managedConfig) restore(ctx context.Context, by audit.Actor, seq int64, o ApplyOptions) (
+func (c *Configuration) restore(ctx context.Context, by audit.Actor, seq int64, o ApplyOptions) (
 	r managed.Result, err error,
 ) {
-	before, now, err := m.seen(ctx, o.After)
+	before, now, err := c.seen(ctx, o.After)
 	if err != nil {
 		return r, err
 	}
-	after, at, err := m.parsed(ctx, seq)
+	after, at, err := c.parsed(ctx, seq)
 	if err != nil {
 		return r, err
 	}
@@ -72,14 +73,14 @@ func (m *managedConfig) restore(ctx context.Context, by audit.Actor, seq int64, 
 		return r, llm.Errorf(llm.CodeNotFound, "There is no version %d of the managed configuration: weir config "+
 			"versions lists the stored ones.", seq)
 	}
-	return m.change(ctx, by, now, before, after, o)
+	return c.change(ctx, by, now, before, after, o)
 }
 
 // change replaces a document by another one, if that has no mistakes.
-func (m *managedConfig) change(ctx context.Context, by audit.Actor, seq int64, before, after config.Document,
+func (c *Configuration) change(ctx context.Context, by audit.Actor, seq int64, before, after config.Document,
 	o ApplyOptions,
 ) (r managed.Result, err error) {
-	if err := tryDocument(ctx, after, o, func(*fleet, *route.Table) error { return nil }); err != nil {
+	if err := tryDocument(ctx, after, o, func(*upstream.Builder, *route.Table) error { return nil }); err != nil {
 		return r, err
 	}
 	r = managed.Result{Version: seq, Changes: before.Changes(after)}
@@ -87,12 +88,14 @@ func (m *managedConfig) change(ctx context.Context, by audit.Actor, seq int64, b
 		return r, nil
 	}
 	r.Version++
-	return r, m.put(ctx, by, seq, after, r.Changes)
+	return r, c.put(ctx, by, seq, after, r.Changes)
 }
 
 // tryDocument builds the configuration of a document and the configuration file, and calls do with it. It returns
 // config.Problems if the document has mistakes.
-func tryDocument(ctx context.Context, doc config.Document, o ApplyOptions, do func(*fleet, *route.Table) error) error {
+func tryDocument(ctx context.Context, doc config.Document, o ApplyOptions,
+	do func(*upstream.Builder, *route.Table) error,
+) error {
 	text, err := doc.JSON()
 	if err != nil {
 		return err
@@ -102,10 +105,10 @@ func tryDocument(ctx context.Context, doc config.Document, o ApplyOptions, do fu
 	if err != nil {
 		return err
 	}
-	gateway := Options{Config: cfg, Getenv: o.Getenv, Log: slog.New(slog.DiscardHandler)}
+	up := upstream.Options{Config: cfg, Getenv: o.Getenv, Log: slog.New(slog.DiscardHandler)}
 	var failed error
-	err = gateway.withTable(ctx, func(f *fleet, t *route.Table) error {
-		failed = do(f, t)
+	err = up.With(ctx, func(b *upstream.Builder, t *route.Table) error {
+		failed = do(b, t)
 		return nil
 	})
 	if err != nil {
@@ -121,27 +124,27 @@ type mistake struct{ error }
 func (m mistake) Unwrap() error { return m.error }
 
 // State implements managed.Configuration.
-func (m *managedConfig) State(ctx context.Context) (s managed.State, err error) {
-	doc, seq, err := m.parsed(ctx, 0)
+func (c *Configuration) State(ctx context.Context) (s managed.State, err error) {
+	doc, seq, err := c.parsed(ctx, 0)
 	if err != nil {
 		return s, err
 	}
-	s = managed.State{Version: seq, InForce: m.inForce.Load(), Problem: m.problem()}
-	if s.Objects, err = config.Objects(m.options.ConfigFrom, doc); err != nil {
+	s = managed.State{Version: seq, InForce: c.inForce.Load(), Problem: c.Problem()}
+	if s.Objects, err = config.Objects(c.files, doc); err != nil {
 		return s, refusedEdit(err)
 	}
 	return s, nil
 }
 
 // Edit implements managed.Configuration.
-func (m *managedConfig) Edit(ctx context.Context, by audit.Actor, e managed.Edit) (managed.Result, error) {
+func (c *Configuration) Edit(ctx context.Context, by audit.Actor, e managed.Edit) (managed.Result, error) {
 	change, err := documentOf(&e)
 	if err != nil {
 		return managed.Result{}, refusedEdit(err)
 	}
-	o := m.applyOptions()
+	o := c.applyOptions()
 	o.Remove, o.Prune, o.DryRun, o.After = e.Remove, e.Prune, e.DryRun, e.After
-	r, err := m.apply(ctx, by, change, o)
+	r, err := c.apply(ctx, by, change, o)
 	return r, refusedEdit(err)
 }
 
@@ -163,33 +166,33 @@ func documentOf(e *managed.Edit) (config.Document, error) {
 	return doc.With(one, false), err
 }
 
-func (m *managedConfig) applyOptions() ApplyOptions {
-	return ApplyOptions{File: m.options.ConfigFrom, Getenv: m.options.Getenv}
+func (c *Configuration) applyOptions() ApplyOptions {
+	return ApplyOptions{File: c.files, Getenv: c.getenv}
 }
 
 // Restore implements managed.Configuration.
-func (m *managedConfig) Restore(ctx context.Context, by audit.Actor, seq int64, after *int64) (managed.Result, error) {
-	o := m.applyOptions()
+func (c *Configuration) Restore(ctx context.Context, by audit.Actor, seq int64, after *int64) (managed.Result, error) {
+	o := c.applyOptions()
 	o.After = after
-	r, err := m.restore(ctx, by, seq, o)
+	r, err := c.restore(ctx, by, seq, o)
 	return r, refusedEdit(err)
 }
 
 // Versions implements managed.Configuration.
-func (m *managedConfig) Versions(ctx context.Context, before int64, most int) ([]managed.Version, error) {
+func (c *Configuration) Versions(ctx context.Context, before int64, most int) ([]managed.Version, error) {
 	// one more, because the oldest is compared with the version before it
-	list, err := m.store.Versions(ctx, before, most+1)
+	list, err := c.store.Versions(ctx, before, most+1)
 	if err != nil || len(list) == 0 {
 		return list, err
 	}
-	doc, _, err := m.parsed(ctx, list[0].Seq)
+	doc, _, err := c.parsed(ctx, list[0].Seq)
 	for i := range list[:min(len(list), most)] {
 		if err != nil {
 			return nil, err
 		}
 		earlier := config.Document{}
 		if i+1 < len(list) {
-			earlier, _, err = m.parsed(ctx, list[i+1].Seq)
+			earlier, _, err = c.parsed(ctx, list[i+1].Seq)
 		}
 		if err == nil && (i+1 < len(list) || list[i].Seq == 1) {
 			list[i].Changes = earlier.Changes(doc)

@@ -1,4 +1,4 @@
-package app
+package admin
 
 import (
 	"bytes"
@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"image"
 	"image/png"
-	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -15,7 +14,6 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
-	"weir/internal/gateway"
 	"weir/internal/llm"
 	"weir/internal/managed"
 	"weir/internal/rawjson"
@@ -34,18 +32,14 @@ const (
 )
 
 // tryModel requests short answers from a model of a table, through the pipeline, so that they are metered.
-func (m *managedConfig) tryModel(ctx context.Context, by audit.Actor, f *fleet, table *route.Table, model string) (
+func (c *Configuration) tryModel(ctx context.Context, by audit.Actor, table *route.Table, model string) (
 	[]managed.Answer, error,
 ) {
-	caller, err := m.trialCaller(ctx, by)
+	caller, err := c.trialCaller(ctx, by)
 	if err != nil {
 		return nil, err
 	}
-	o := m.pipeline
-	o.Router, o.Log, o.Metrics = route.NewRouter(table), slog.New(slog.DiscardHandler), nil
-	o.Refused = nil
-	d := f.dialects.Usual()
-	ask := gateway.New(o).HandlerAs("POST /admin/v1/config/test", d, d.For(llm.OpChat))
+	ask := c.pipeline(table)
 	answers := []managed.Answer{{What: managed.Streaming}, {What: managed.Tools}, {What: managed.Images}}
 	var all sync.WaitGroup
 	for i := range answers {
@@ -63,17 +57,17 @@ func (m *managedConfig) tryModel(ctx context.Context, by audit.Actor, f *fleet, 
 }
 
 // trialCaller returns the caller of the tests: a key of the account for tests, which it creates on first use.
-func (m *managedConfig) trialCaller(ctx context.Context, by audit.Actor) (*account.Principal, error) {
-	a, err := m.pipeline.Accounts.Account(ctx, trialAccount)
+func (c *Configuration) trialCaller(ctx context.Context, by audit.Actor) (*account.Principal, error) {
+	a, err := c.accounts.Account(ctx, trialAccount)
 	if err != nil && llm.AsError(err).Code == llm.CodeNotFound {
-		if a, err = m.pipeline.Accounts.CreateAccount(ctx, by, trialAccount); err != nil {
-			a, err = m.pipeline.Accounts.Account(ctx, trialAccount) // another process was faster
+		if a, err = c.accounts.CreateAccount(ctx, by, trialAccount); err != nil {
+			a, err = c.accounts.Account(ctx, trialAccount) // another process was faster
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return m.pipeline.Accounts.Playground(ctx, by, &a, "")
+	return c.accounts.Playground(ctx, by, &a, "")
 }
 
 // trialBody returns a request of OpenAI's Chat Completions.
@@ -116,7 +110,7 @@ func tryOnce(ctx context.Context, a *managed.Answer, body []byte, ask http.Handl
 		return err.Error()
 	}
 	r.Header.Set("Content-Type", "application/json")
-	w := &trialReply{statusOnly: statusOnly{header: http.Header{}, status: http.StatusOK}}
+	w := &trialReply{header: http.Header{}, status: http.StatusOK}
 	ask(w, r)
 	last := w.body.Bytes()
 	if a.What == managed.Streaming && w.status == http.StatusOK {
@@ -152,9 +146,16 @@ const maxTrialDepth = 64
 
 // trialReply stores an answer, up to its bound.
 type trialReply struct {
-	statusOnly
-	body bytes.Buffer
+	header http.Header
+	status int
+	body   bytes.Buffer
 }
+
+// Header implements http.ResponseWriter.
+func (w *trialReply) Header() http.Header { return w.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *trialReply) WriteHeader(status int) { w.status = status }
 
 // Write implements http.ResponseWriter.
 func (w *trialReply) Write(b []byte) (int, error) {

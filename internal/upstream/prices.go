@@ -1,4 +1,4 @@
-package app
+package upstream
 
 import (
 	"context"
@@ -9,18 +9,14 @@ import (
 	"time"
 
 	"weir/internal/config"
-	"weir/internal/dashboard"
 	"weir/internal/llm"
 	"weir/internal/pricing"
 	"weir/internal/provider"
 	"weir/internal/route"
 )
 
-// priceFilesEvery is the interval at which a running gateway checks the price files for changes.
-const priceFilesEvery = 2 * time.Second
-
-// knownProviders returns the names of providers that a price file may use, besides those of the data.
-func knownProviders(cfg *config.Config, catalogue provider.Catalogue) (names []string) {
+// KnownProviders returns the names of providers that a price file may use, besides those of the data.
+func KnownProviders(cfg *config.Config, catalogue provider.Catalogue) (names []string) {
 	for i := range catalogue {
 		names = append(names, catalogue[i].Name)
 	}
@@ -29,16 +25,6 @@ func knownProviders(cfg *config.Config, catalogue provider.Catalogue) (names []s
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-// priceSources returns the sources of the prices in force, for the operators' pages.
-func (g *instance) priceSources() dashboard.PriceSources {
-	now := g.fleet.prices.Now()
-	day, _ := g.fleet.prices.Age()
-	return dashboard.PriceSources{
-		Overrides: g.configInForce().Prices, Data: now.Book.Source(), Day: now.Book.Day(), Files: now.Book.Files(),
-		Problem: now.Problem(), Age: int(g.options.Now().Sub(day).Hours() / 24),
-	}
 }
 
 // CheckPrices reads price files like a gateway with that configuration. It returns pricing.Problems for mistakes and
@@ -104,8 +90,8 @@ func readDiffed(paths []string) (files []pricing.File, lists []string, err error
 func (o *Options) priceBook(ctx context.Context, files []pricing.File) (book *pricing.Book, err error) {
 	without := *o
 	without.Config.PricesFile = nil
-	err = without.withTable(ctx, func(f *fleet, _ *route.Table) (err error) {
-		overrides := f.prices.Now().Overrides
+	err = without.With(ctx, func(b *Builder, _ *route.Table) (err error) {
+		overrides := b.prices.Now().Overrides
 		overrides.Files = files
 		book, err = pricing.NewBook(overrides)
 		return err

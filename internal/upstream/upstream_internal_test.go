@@ -1,4 +1,4 @@
-package app
+package upstream
 
 import (
 	"bytes"
@@ -30,15 +30,15 @@ func lineupOf(t *testing.T, file, env string) (names []string, model, log string
 	})
 	must.Do(t, err)
 	var logged bytes.Buffer
-	f := newFleet(&Options{Getenv: func(name string) string { return vars[name] }, Log: slog.New(slog.NewTextHandler(&logged, nil))}, nil)
-	defer f.close()
-	table, err := f.table(context.Background(), &cfg)
+	b := New(&Options{Getenv: func(name string) string { return vars[name] }, Log: slog.New(slog.NewTextHandler(&logged, nil))})
+	defer b.Close()
+	table, err := b.Table(context.Background(), &cfg)
 	if err != nil {
 		return nil, "", "", err
 	}
 	defer table.Close()
 	catalogue := must.Get(provider.LoadCatalogue())(t)
-	l, err := f.lineup(context.Background(), &cfg, catalogue)
+	l, err := b.lineup(context.Background(), &cfg, catalogue)
 	for _, o := range l.options {
 		if o.Name != "ollama" { // there may be one on this machine
 			names = append(names, o.Name)
@@ -103,10 +103,10 @@ func TestPricesOfARegion(t *testing.T) {
 	t.Parallel()
 	catalogue, err := provider.LoadCatalogue()
 	must.Do(t, err)
-	f := newFleet(&Options{Getenv: func(string) string { return "" }, Log: slog.New(slog.DiscardHandler)}, nil)
-	defer f.close()
+	b := New(&Options{Getenv: func(string) string { return "" }, Log: slog.New(slog.DiscardHandler)})
+	defer b.Close()
 	for base, want := range map[string]string{"https://api.openai.com/v1": "0.0001", "https://eu.api.openai.com/v1": "0.00011"} {
-		o := must.Get(f.configured(&config.Provider{Name: "openai", BaseURL: base}, catalogue))(t)
+		o := must.Get(b.configured(&config.Provider{Name: "openai", BaseURL: base}, catalogue))(t)
 		p := must.Get(provider.New(o))(t)
 		defer p.Close()
 		book := must.Get(pricing.NewBook(overrides(&config.Config{}, []*provider.Provider{p})))(t)

@@ -1,4 +1,4 @@
-package app
+package admin
 
 import (
 	"context"
@@ -16,11 +16,8 @@ import (
 	"weir/internal/store"
 )
 
-// Names in the data directory and in a backup.
-const (
-	databaseFile = "weir.db"
-	packing      = ".backup-" // prefix of the directory for a copy of the database
-)
+// packing is the prefix of the directory for a copy of the database.
+const packing = ".backup-"
 
 // BackupOptions says how to back up an installation.
 type BackupOptions struct {
@@ -53,17 +50,27 @@ func Backup(ctx context.Context, cfg config.Config, o BackupOptions) (done Backe
 	if err != nil {
 		return done, err
 	}
-	db, err := store.OpenExisting(ctx, storeOptions(&cfg, o.Log))
+	db, err := store.OpenExisting(ctx, StoreOptions(&cfg, o.Log))
 	if err != nil {
 		return done, err
 	}
-	d := Data{cfg: cfg, store: db}
-	done, err = d.pack(ctx, path, &o)
+	keys, err := openKeys(&cfg, db)
+	if err == nil {
+		p := packer{db, keys, cfg.Data}
+		done, err = p.pack(ctx, path, &o)
+	}
 	return done, errors.Join(err, db.Close())
 }
 
+// packer packs an installation into the file of a backup.
+type packer struct {
+	store *store.DB
+	keys  *KeyRing
+	data  string // the data directory
+}
+
 // pack writes the file of a backup.
-func (d *Data) pack(ctx context.Context, path string, o *BackupOptions) (done BackedUp, err error) {
+func (p *packer) pack(ctx context.Context, path string, o *BackupOptions) (done BackedUp, err error) {
 	done.Path = path
 	temp, err := os.MkdirTemp(filepath.Dir(path), packing)
 	if err != nil {
@@ -77,13 +84,13 @@ func (d *Data) pack(ctx context.Context, path string, o *BackupOptions) (done Ba
 	}
 	defer func() { err = errors.Join(err, w.Abandon()) }()
 	// The journal comes first, so that the copy of the database covers the start of the copied journal.
-	if err := d.packJournals(ctx, w, &m, o.Packed); err != nil {
+	if err := p.packJournals(ctx, w, &m, o.Packed); err != nil {
 		return done, err
 	}
-	if err := d.packDatabase(ctx, w, &m, temp, o); err != nil {
+	if err := p.packDatabase(ctx, w, &m, temp, o); err != nil {
 		return done, err
 	}
-	if done.Sealed, err = d.packSecretsKey(ctx, w, o.SecretsKey); err != nil {
+	if done.Sealed, err = p.packSecretsKey(ctx, w, o.SecretsKey); err != nil {
 		return done, err
 	}
 	if done.Manifest, err = w.Finish(m); err != nil {
@@ -114,8 +121,9 @@ func backupPath(to string, now time.Time) (string, error) {
 }
 
 // packJournals adds the records of the journals that the database does not have.
-func (d *Data) packJournals(ctx context.Context, w *backup.Writer, m *backup.Manifest, progress backup.Progress) error {
-	for _, dir := range journalDirs(d.cfg.Data) {
+func (p *packer) packJournals(ctx context.Context, w *backup.Writer, m *backup.Manifest, progress backup.Progress,
+) error {
+	for _, dir := range ledger.Dirs(p.data) {
 		id, ok, err := ledger.Identity(dir)
 		if err != nil {
 			return err
@@ -123,7 +131,7 @@ func (d *Data) packJournals(ctx context.Context, w *backup.Writer, m *backup.Man
 		if !ok { // no gateway has run there yet
 			continue
 		}
-		at, err := d.store.Ledger.Position(ctx, id)
+		at, err := p.store.Ledger.Position(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -143,10 +151,10 @@ func (d *Data) packJournals(ctx context.Context, w *backup.Writer, m *backup.Man
 }
 
 // packDatabase adds a consistent copy of the database.
-func (d *Data) packDatabase(ctx context.Context, w *backup.Writer, m *backup.Manifest, temp string, o *BackupOptions,
+func (p *packer) packDatabase(ctx context.Context, w *backup.Writer, m *backup.Manifest, temp string, o *BackupOptions,
 ) error {
 	path := filepath.Join(temp, databaseFile)
-	if err := d.store.Snapshot(ctx, path, o.Copied); err != nil {
+	if err := p.store.Snapshot(ctx, path, o.Copied); err != nil {
 		return err
 	}
 	copied, err := store.OpenExisting(ctx, store.Options{Path: path, Log: o.Log})
@@ -161,26 +169,25 @@ func (d *Data) packDatabase(ctx context.Context, w *backup.Writer, m *backup.Man
 	return w.Add(databaseFile, path, o.Packed)
 }
 
-// packSecretsKey adds the key file if wanted. It returns how many secrets the backup cannot decrypt: 0 if it contains the
-// key file.
-func (d *Data) packSecretsKey(ctx context.Context, w *backup.Writer, wanted bool) (sealed int, err error) {
-	counts, err := d.store.Webhooks.SealedWith(ctx)
+// packSecretsKey adds the key file if wanted. It returns how many secrets the backup cannot decrypt: 0 if it contains
+// the key file.
+func (p *packer) packSecretsKey(ctx context.Context, w *backup.Writer, wanted bool) (sealed int, err error) {
+	counts, err := p.store.Webhooks.SealedWith(ctx)
 	if err != nil {
 		return 0, err
 	}
 	for _, n := range counts {
 		sealed += n
 	}
-	r, err := newRing(&d.cfg)
-	if err != nil || !wanted {
-		return sealed, err
+	if !wanted {
+		return sealed, nil
 	}
-	if r.path == "" {
+	if p.keys.path == "" {
 		return sealed, errors.New("the key is in the configuration (secrets.key), not in the data directory: " +
 			"keep a copy " +
 			"of the configuration, and leave out --with-secrets-key")
 	}
-	err = w.Add(secretsFile, r.path, nil)
+	err = w.Add(secretsFile, p.keys.path, nil)
 	if errors.Is(err, fs.ErrNotExist) { // no secret has been sealed yet
 		return sealed, nil
 	}

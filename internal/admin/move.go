@@ -1,4 +1,4 @@
-package app
+package admin
 
 import (
 	"context"
@@ -25,8 +25,8 @@ func Move(ctx context.Context, cfg config.Config, o MoveOptions) (rows, kept int
 	if !cfg.Database.IsZero() {
 		return 0, 0, errors.New("`database` is set, so this installation is not on SQLite: there is nothing to move")
 	}
-	from := storeOptions(&cfg, o.Log)
-	dir, err := ownJournal(cfg.Data, false)
+	from := StoreOptions(&cfg, o.Log)
+	dir, err := ledger.OwnDir(cfg.Data, false)
 	if err != nil {
 		return 0, 0, fmt.Errorf("lock the journal: %w", err)
 	}

@@ -1,0 +1,132 @@
+// Package admin holds the operations on an installation: for commands, the administration API and the pages.
+package admin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/config"
+	"weir/internal/people"
+	"weir/internal/route"
+	"weir/internal/store"
+)
+
+// Options holds everything that New needs.
+type Options struct {
+	Config *config.Config
+	Store  *store.DB
+	Log    *slog.Logger
+	// Files is the source of the configuration, and Getenv looks up an environment variable, like os.Getenv.
+	Files  config.Options
+	Getenv func(string) string
+	// BaseURL returns the address for links if public_url is empty.
+	BaseURL func() string
+	// People changes the options of the sign-in service, for tests; it may be nil.
+	People func(*people.Options)
+	// The others belong to a gateway; they are nil in commands. InForce returns the configuration in force and its
+	// routes. Pipeline returns a handler of requests in the usual wire format through a pipeline with other routes.
+	InForce  func() (*config.Config, *route.Table)
+	Pipeline func(*route.Table) CallHandler
+}
+
+// CallHandler answers a request of a known caller.
+type CallHandler func(http.ResponseWriter, *http.Request, *account.Principal)
+
+// Admin holds the operations on an installation, by subject.
+type Admin struct {
+	Accounts       *account.Service
+	People         *people.Service
+	Ledger         *Ledger
+	Statements     *Statements
+	Audit          *Audit
+	Nodes          *Nodes
+	Kept           *Kept
+	Configuration  *Configuration
+	Plans          *Plans
+	Imports        *Imports
+	Secrets        *Secrets
+	Webhooks       *Webhooks
+	Reconciliation *Reconciliation
+	Keys           *KeyRing
+
+	store   *store.DB
+	release func() // releases what People holds
+}
+
+// Open opens the database of the configuration, and creates it if it does not exist.
+func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*Admin, error) {
+	db, err := OpenStore(ctx, &cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	a, err := New(&Options{
+		Config: &cfg, Store: db, Log: log, BaseURL: func() string { return BaseURL(&cfg, cfg.Listen) },
+	})
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return a, nil
+}
+
+// New creates the operations on an open database.
+func New(o *Options) (a *Admin, err error) {
+	db, cfg := o.Store, o.Config
+	a = &Admin{Accounts: account.NewService(db.Accounts.Stores(), db.Now, o.Log), store: db}
+	if a.Keys, err = openKeys(cfg, db); err != nil {
+		return nil, err
+	}
+	if a.People, a.release, err = newPeople(o, a.Keys, a.Accounts.ForgetAdmins); err != nil {
+		return nil, err
+	}
+	a.Ledger = &Ledger{db, a.Accounts, cfg.Data}
+	a.Statements = &Statements{db, a.Accounts}
+	a.Audit = &Audit{db, a.Accounts}
+	a.Nodes = &Nodes{db}
+	a.Kept = &Kept{db, a.Accounts}
+	a.Configuration = newConfiguration(o, a.Keys, a.Accounts)
+	a.Plans = newPlans(a.Configuration, a.Accounts, db)
+	a.Imports = &Imports{a.Configuration, a.People, db, cfg.File, o.linksTo}
+	a.Webhooks = newWebhooks(o, a.Keys, a.Nodes)
+	a.Secrets = &Secrets{a.Keys, cfg, db, a.Nodes}
+	a.Reconciliation = newReconciliation(o, a.Configuration)
+	return a, nil
+}
+
+// linksTo returns the address for links.
+func (o *Options) linksTo() string {
+	return cmp.Or(o.Config.PublicURL, o.BaseURL())
+}
+
+// BaseURL returns the address for links.
+func (a *Admin) BaseURL() string { return a.Imports.baseURL() }
+
+// Release releases the resources of the operations, except for the database.
+func (a *Admin) Release() { a.release() }
+
+// Close closes the database.
+func (a *Admin) Close() error {
+	a.release()
+	return a.store.Close()
+}
+
+// Now returns the time of the shared clock.
+func (a *Admin) Now() time.Time { return a.store.Now() }
+
+// AccountNames returns the names of all accounts, by id.
+func (a *Admin) AccountNames(ctx context.Context) (map[string]string, error) {
+	return namesOf(ctx, a.Accounts)
+}
+
+func namesOf(ctx context.Context, s *account.Service) (map[string]string, error) {
+	accounts, err := s.Accounts(ctx)
+	names := map[string]string{}
+	for i := range accounts {
+		names[accounts[i].ID] = accounts[i].Name
+	}
+	return names, err
+}

@@ -1,0 +1,80 @@
+package admin
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"weir/internal/audit"
+	"weir/internal/config"
+	"weir/internal/llm"
+	"weir/internal/managed"
+	"weir/internal/upstream"
+)
+
+// ObjectChange describes the change of an object of the managed configuration.
+type ObjectChange struct {
+	Ref       managed.Ref
+	New       bool              // the object must not exist yet; otherwise it must exist
+	Members   map[string]string // see config.Document.Set
+	AddKey    llm.Secret        // for a provider; zero for none
+	RemoveKey string            // see config.Document.SetKeys
+}
+
+// Change changes an object, or creates it.
+func (c *Configuration) Change(ctx context.Context, by audit.Actor, x *ObjectChange, o ApplyOptions) (
+	[]managed.Change, error,
+) {
+	doc, seq, err := c.parsed(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	file, err := config.FileDocument(o.File)
+	if err != nil {
+		return nil, err
+	}
+	inForce := doc.With(file.Document, false).Hidden()
+	if _, there := inForce[x.Ref.Section][x.Ref.Name]; there == x.New {
+		if there {
+			return nil, llm.Invalidf(x.Ref.Section, "%s already exists: change it, or choose another name.",
+				x.Ref.Name)
+		}
+		return nil, llm.Invalidf(x.Ref.Section, "There is no %s in the configuration: add it first.", x.Ref.Name)
+	}
+	change := inForce.Set(x.Ref, x.Members)
+	if err := change.SetKeys(x.Ref, x.AddKey, x.RemoveKey); err != nil {
+		return nil, err
+	}
+	o.After = &seq
+	r, err := c.apply(ctx, by, change, o)
+	return r.Changes, err
+}
+
+// ReadManaged adds the managed configuration to the options, and returns the source of each object. Without a
+// database there is no managed configuration.
+func ReadManaged(ctx context.Context, from config.Options, o *upstream.Options) ([]managed.Object, error) {
+	doc := config.Document{}
+	if !o.Config.Database.IsZero() || isThere(filepath.Join(o.Config.Data, databaseFile)) {
+		a, err := Open(ctx, o.Config, o.Log)
+		if err != nil {
+			return nil, err
+		}
+		defer a.Close() //nolint:errcheck // it was only read
+		if doc, _, err = a.Configuration.parsed(ctx, 0); err != nil {
+			return nil, err
+		}
+	}
+	file, err := from, error(nil)
+	if from.Managed, err = doc.JSON(); err != nil {
+		return nil, err
+	}
+	if o.Config, err = config.Load(from); err != nil {
+		return nil, err
+	}
+	return config.Objects(file, doc)
+}
+
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -1,0 +1,82 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"weir/internal/config"
+	"weir/internal/llm"
+	"weir/internal/seal"
+	"weir/internal/store"
+)
+
+// secretsFile holds the master keys if the configuration has none, the newest one first.
+const secretsFile = "secrets.key"
+
+// KeyRing holds the master keys and the path of their file.
+type KeyRing struct {
+	*seal.Ring
+	path string // empty if the keys are in the configuration
+	// master returns the name of the key that seals; see store.Webhooks.MasterKey.
+	master func(ctx context.Context, newest string) (string, error)
+}
+
+// openKeys reads the keys of the configuration, or else of the file, which may not exist yet.
+func openKeys(cfg *config.Config, db *store.DB) (*KeyRing, error) {
+	k := &KeyRing{master: db.Webhooks.MasterKey}
+	load := func() ([]seal.Key, error) { return configuredKeys(&cfg.Secrets) }
+	if cfg.Secrets.Key.IsZero() {
+		k.path = filepath.Join(cfg.Data, secretsFile)
+		load = func() ([]seal.Key, error) { return seal.ReadKeys(k.path) }
+	}
+	var err error
+	if k.Ring, err = seal.NewRing(load); err != nil {
+		return nil, fmt.Errorf("secrets: %w", err)
+	}
+	return k, nil
+}
+
+func configuredKeys(s *config.Secrets) (keys []seal.Key, err error) {
+	for _, secret := range append([]llm.Secret{s.Key}, s.Previous...) {
+		key, err := seal.ParseKey(secret.Reveal())
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+// sealed seals a text with the installation's key, and creates the key if there is none.
+func (k *KeyRing) sealed(ctx context.Context, text []byte, about string) (string, error) {
+	if k.Newest() == "" {
+		if err := k.make(); err != nil {
+			return "", err
+		}
+	}
+	name, err := k.master(ctx, k.Newest())
+	if err != nil {
+		return "", err
+	}
+	return k.Seal(name, text, about)
+}
+
+// make creates the first key if neither the configuration nor the file has one. If two processes do so at once, one
+// succeeds, and the other uses that key.
+func (k *KeyRing) make() error {
+	if k.path == "" {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(k.path), 0o700); err != nil { // with PostgreSQL the directory may not exist yet
+		return err
+	}
+	err := seal.WriteKeys(k.path, []seal.Key{seal.NewKey()}, os.Link)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("create %s: %w", secretsFile, err)
+	}
+	return k.Reload()
+}

@@ -1,0 +1,101 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/audit"
+	"weir/internal/budget"
+	"weir/internal/report"
+	"weir/internal/store"
+)
+
+// Statements lists, closes and verifies statements.
+type Statements struct {
+	store    *store.DB
+	accounts *account.Service
+}
+
+// Statement holds a statement and the name of its account.
+type Statement struct {
+	AccountName string
+	report.Statement
+}
+
+// Close closes the statement of an account for a month, yyyymm.
+func (s *Statements) Close(ctx context.Context, by audit.Actor, nameOrID string, month int64) ([]Statement, error) {
+	a, err := s.accounts.Account(ctx, nameOrID)
+	if err != nil {
+		return nil, err
+	}
+	st, err := s.store.Ledger.CloseStatement(ctx, by, a.ID, month)
+	if err != nil {
+		return nil, err
+	}
+	return []Statement{{a.Name, st}}, nil
+}
+
+// CloseAll closes the statements of all accounts up to a month, yyyymm. It starts after each account's last
+// statement, or in the month in which the account was created. A failure does not stop the others.
+func (s *Statements) CloseAll(ctx context.Context, by audit.Actor, month int64) (closed []Statement, errs error) {
+	if err := store.CheckOver(month, s.store.Now()); err != nil {
+		return nil, err
+	}
+	accounts, err := s.accounts.Accounts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range accounts {
+		a := &accounts[i]
+		have, err := s.store.Reports.Statements(ctx, a.ID)
+		first := budget.PeriodMonth.Starts(a.Created)
+		if n := len(have); n > 0 && err == nil {
+			first, err = time.Parse("2006-01", have[n-1].Month)
+			first = first.AddDate(0, 1, 0)
+		}
+		for ; err == nil && budget.PeriodMonth.Number(first) <= month; first = first.AddDate(0, 1, 0) {
+			var one []Statement
+			if next := budget.PeriodMonth.Number(first); next >= store.OldestStatement {
+				one, err = s.Close(ctx, by, a.ID, next)
+			}
+			closed = append(closed, one...)
+		}
+		if err != nil {
+			errs = errors.Join(errs, fmt.Errorf("account %s: %w", a.Name, err))
+		}
+	}
+	return closed, errs
+}
+
+// List returns the statements of an account.
+func (s *Statements) List(ctx context.Context, nameOrID string) (all []Statement, err error) {
+	a, err := s.accounts.Account(ctx, nameOrID)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.store.Reports.Statements(ctx, a.ID)
+	for i := range list {
+		all = append(all, Statement{a.Name, list[i]})
+	}
+	return all, err
+}
+
+// Get returns a statement of an account by its number.
+func (s *Statements) Get(ctx context.Context, nameOrID string, number int64) (Statement, error) {
+	list, err := s.List(ctx, nameOrID)
+	if err != nil {
+		return Statement{}, err
+	}
+	if number < 1 || number > int64(len(list)) {
+		return Statement{}, fmt.Errorf("the account has no statement %d: it has %d statements", number, len(list))
+	}
+	return list[number-1], nil
+}
+
+// Verify recomputes the hashes of all statements.
+func (s *Statements) Verify(ctx context.Context) (n int, faults []report.StatementFault, err error) {
+	return s.store.Reports.VerifyStatements(ctx)
+}
