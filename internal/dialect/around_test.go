@@ -6,9 +6,9 @@ import (
 	"weir/internal/dialect"
 )
 
-// TestAround holds what is put around requests against what was counted beside their text: by recorded exchanges, and
+// TestTokensAroundRequestsAreBounded holds what is put around requests against what was counted beside their text: by recorded exchanges, and
 // by the templates of models.
-func TestAround(t *testing.T) {
+func TestTokensAroundRequestsAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		model string

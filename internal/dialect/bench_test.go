@@ -91,8 +91,8 @@ func (r *relay) piece(tb testing.TB) {
 	}
 }
 
-// TestAllocations holds the budgets of the hot path.
-func TestAllocations(t *testing.T) {
+// TestHotPathAllocations holds the budgets of the hot path.
+func TestHotPathAllocations(t *testing.T) {
 	buf := make([]byte, 0, 2048)
 	scratch := make([]byte, 0, 2048)
 	stream, google := newRelay(piece, openai.NewDecoder(&llm.Quirks{})), newRelay(geminiPiece, gemini.NewDecoder(nil))

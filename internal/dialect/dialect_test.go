@@ -30,8 +30,8 @@ var codes = []llm.Code{
 // every is the list of wire formats, and the exemplar of one.
 func every() dialect.Set { return append(registry.All(), toytest.Dialect()) }
 
-// TestConformance holds what every wire format keeps to.
-func TestConformance(t *testing.T) {
+// TestWireFormatConformance holds what every wire format keeps to.
+func TestWireFormatConformance(t *testing.T) {
 	t.Parallel()
 	type route struct {
 		pattern   string
@@ -201,8 +201,8 @@ func checkUsage(t *testing.T, d *dialect.Dialect) {
 	}
 }
 
-// TestStatuses holds the tables of the front client APIs, and of what is to be one.
-func TestStatuses(t *testing.T) {
+// TestStatusesOfClientAPIs holds the tables of the front client APIs, and of what is to be one.
+func TestStatusesOfClientAPIs(t *testing.T) {
 	t.Parallel()
 	native := []int{400, 401, 402, 403, 404, 404, 405, 409, 409, 413, 415, 429, 502, 503, 504, 503, 500}
 	openai := []int{400, 401, 429, 403, 404, 404, 405, 409, 409, 413, 415, 429, 502, 503, 504, 503, 500}

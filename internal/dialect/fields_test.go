@@ -381,8 +381,8 @@ func parsed(t *testing.T, d *dialect.Dialect, body map[string]json.RawMessage) *
 	return r
 }
 
-// TestFields holds what becomes of each field of each wire format at the targets that speak another one.
-func TestFields(t *testing.T) {
+// TestFieldsReachOrNameTheirLoss holds what becomes of each field of each wire format at the targets that speak another one.
+func TestFieldsReachOrNameTheirLoss(t *testing.T) {
 	t.Parallel()
 	for api, list := range fields {
 		from := byName(t, api)

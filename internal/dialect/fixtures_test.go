@@ -116,7 +116,7 @@ func marshal(t *testing.T, v any) string {
 	return string(b)
 }
 
-func TestFixtures(t *testing.T) {
+func TestRecordedFixtures(t *testing.T) {
 	t.Parallel()
 	for _, f := range families() {
 		t.Run(f.dialect, func(t *testing.T) {

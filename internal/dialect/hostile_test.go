@@ -200,10 +200,10 @@ func work(t *testing.T, d *dialect.Dialect, body []byte, tries int) effort {
 	return least
 }
 
-// TestLinear holds that sixteen times the bytes are at most a hundred times the work, for each
+// TestDecodersAreLinear holds that sixteen times the bytes are at most a hundred times the work, for each
 // field that can repeat: what is decoded, and what is encoded of it in every wire format. In
 // quadratic time they would be 256 times. The margin is for a machine with other work.
-func TestLinear(t *testing.T) {
+func TestDecodersAreLinear(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // its time is that of all that is alive
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 30))
 	const small, times, most = 32 << 10, 16, 100
@@ -225,8 +225,8 @@ func TestLinear(t *testing.T) {
 	}
 }
 
-// TestMeasure holds that a tree takes no more memory than it is said to before it is built.
-func TestMeasure(t *testing.T) {
+// TestMeasureBoundsTreeMemory holds that a tree takes no more memory than it is said to before it is built.
+func TestMeasureBoundsTreeMemory(t *testing.T) {
 	limiter := parse.NewLimiter()
 	for _, r := range repeats() {
 		t.Run(r.dialect+"/"+r.what, func(t *testing.T) {
@@ -252,8 +252,8 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestBounds holds docs/capacity.md to the bounds.
-func TestBounds(t *testing.T) {
+// TestBoundsMatchCapacityPage holds docs/capacity.md to the bounds.
+func TestBoundsMatchCapacityPage(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/capacity.md")
 	if err != nil {

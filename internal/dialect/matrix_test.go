@@ -15,7 +15,7 @@ import (
 	"weir/internal/llm"
 )
 
-// matrixFile has what TestMatrix saw: for every feature, client API and provider,
+// matrixFile has what TestFeaturesCrossWireFormats saw: for every feature, client API and provider,
 // whether the feature is carried, dropped under a name, or refused.
 const matrixFile = "testdata/matrix.txt"
 
@@ -97,10 +97,10 @@ func loop(shows *llm.Part, fails bool) *llm.Request {
 	return r
 }
 
-// TestMatrix sends each feature, in the words of each client API, to a provider of each
+// TestFeaturesCrossWireFormats sends each feature, in the words of each client API, to a provider of each
 // wire format, and an answer with each reason and class of usage back. Nothing may
 // be lost without a word; what becomes of the rest is in the golden file.
-func TestMatrix(t *testing.T) {
+func TestFeaturesCrossWireFormats(t *testing.T) {
 	t.Parallel()
 	var got bytes.Buffer
 	for _, ask := range asks {

@@ -9,9 +9,9 @@ import (
 	"weir/internal/llm"
 )
 
-// TestSize holds that an encoder tells how much of an answer it keeps: what stays in memory of a
+// TestEncodersReportTheirMemory holds that an encoder tells how much of an answer it keeps: what stays in memory of a
 // long one is no more than four times what it tells, which is what the gateway counts.
-func TestSize(t *testing.T) {
+func TestEncodersReportTheirMemory(t *testing.T) {
 	const (
 		encoders = 16
 		pieces   = 64

@@ -6,7 +6,7 @@ import (
 	"weir/internal/llm"
 )
 
-func TestPlaced(t *testing.T) {
+func TestPlacedNamesParameter(t *testing.T) {
 	t.Parallel()
 	for want, e := range map[string]llm.Error{
 		"Why.":                    {Message: "Why."},

@@ -15,8 +15,8 @@ func sumOf(lines []llm.PriceLine) (sum llm.Money) {
 	return sum
 }
 
-// TestLines has the lines of any usage, at any tier, add up to its cost.
-func TestLines(t *testing.T) {
+// TestLinesSumToCost has the lines of any usage, at any tier, add up to its cost.
+func TestLinesSumToCost(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		p, u := prices(false).Draw(rt, "price"), usages().Draw(rt, "usage")

@@ -8,9 +8,9 @@ import (
 	"weir/internal/llm"
 )
 
-// TestMargin holds that the margin of a price counts in its bounds alone, under a version of its own, and that the larger of
+// TestMarginCountsInBoundsOnly holds that the margin of a price counts in its bounds alone, under a version of its own, and that the larger of
 // two holds.
-func TestMargin(t *testing.T) {
+func TestMarginCountsInBoundsOnly(t *testing.T) {
 	t.Parallel()
 	var list llm.Price
 	list.Version = "list#1"

@@ -9,7 +9,7 @@ import (
 	"weir/internal/llm"
 )
 
-func TestMatches(t *testing.T) {
+func TestMatchesPatterns(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		pattern, name string

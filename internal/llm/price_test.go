@@ -247,7 +247,7 @@ func TestBoundTable(t *testing.T) {
 	}
 }
 
-func TestKnown(t *testing.T) {
+func TestKnownNeedsVersion(t *testing.T) {
 	t.Parallel()
 	var none *llm.Price
 	if none.Known() || (&llm.Price{}).Known() {
@@ -298,7 +298,7 @@ func TestParseRate(t *testing.T) {
 	}
 }
 
-func TestDecimals(t *testing.T) {
+func TestDecimalsParseBack(t *testing.T) {
 	t.Parallel()
 	r := llm.Rates{llm.Input: 150_000, llm.CacheRead: 1, llm.Output: 600_000, llm.Reasoning: llm.Free, llm.Requests: 5_000_000_000, llm.Characters: 1, llm.Milliseconds: 100_000, llm.Images: 2_000_000_000_000}
 	want := map[string]string{
@@ -335,7 +335,7 @@ func served() llm.Price {
 	}
 }
 
-func TestModes(t *testing.T) {
+func TestModesChangeCost(t *testing.T) {
 	t.Parallel()
 	with, without := served(), served()
 	without.Modes = nil
@@ -391,7 +391,7 @@ func TestBoundCoversModes(t *testing.T) {
 	}
 }
 
-func TestUnpriced(t *testing.T) {
+func TestUnpricedClassesAreFound(t *testing.T) {
 	t.Parallel()
 	p := llm.Price{Version: "v", Rates: llm.Rates{llm.Input: 1_000_000, llm.Output: llm.Free}}
 	silent := llm.Price{Version: "v", Rates: llm.Rates{llm.Searches: 1000}}
@@ -465,7 +465,7 @@ func TestBoundTakesOneModeOfAKind(t *testing.T) {
 }
 
 // A price that is multiplied is so in every tier and mode, for tokens alone.
-func TestMultiply(t *testing.T) {
+func TestMultiplyChangesTokenRates(t *testing.T) {
 	t.Parallel()
 	p, before := served(), served()
 	p.Multiply(1100)
@@ -484,7 +484,7 @@ func TestMultiply(t *testing.T) {
 
 // A short recording is charged for as the shortest that the provider knows; what is no
 // recording is not.
-func TestBill(t *testing.T) {
+func TestBillOfShortRecordings(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ least, millis, want int64 }{
 		{10, 2500, 10_000}, {10, 12_000, 12_000}, {10, 0, 0}, {0, 2500, 2500},
@@ -498,7 +498,7 @@ func TestBill(t *testing.T) {
 }
 
 // A provider whose answers tell no service tier served in the one that was asked for.
-func TestServed(t *testing.T) {
+func TestServedTierIsRequestedTier(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		quirks            llm.Quirks

@@ -30,7 +30,7 @@ func byUnits() llm.Price {
 	}
 }
 
-func TestUnits(t *testing.T) {
+func TestUnitsOfUsage(t *testing.T) {
 	t.Parallel()
 	image, session := llm.Usage{llm.Images: 1}, llm.Usage{llm.CodeSessions: 1}
 	mixed := llm.Usage{llm.Input: 1, llm.CodeSessions: 1, llm.Searches: 1}

@@ -78,7 +78,7 @@ func TestUsageArithmetic(t *testing.T) {
 	}
 }
 
-func TestPlausible(t *testing.T) {
+func TestPlausibleUsageIsBounded(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		u    llm.Usage

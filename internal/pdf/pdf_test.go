@@ -101,8 +101,8 @@ func hiding(head string) string {
 		"stream\n" + deflated("20 0 21 17 << /Type /Page >> << /Type /Page >>") + "\nendstream\nendobj\n"
 }
 
-// TestRead holds the pages and the text that are read, and what is not bounded.
-func TestRead(t *testing.T) {
+// TestReadPagesAndText holds the pages and the text that are read, and what is not bounded.
+func TestReadPagesAndText(t *testing.T) {
 	t.Parallel()
 	const hello = "BT /F1 12 Tf (Hello) Tj ET"
 	own := "<< /Type /Font /Subtype /Type1 /FirstChar 0 /ToUnicode 6 0 R >>"

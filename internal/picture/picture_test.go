@@ -32,8 +32,8 @@ func encoded(t *testing.T, format string, width, height int) []byte {
 
 func webp(chunks string) string { return "RIFF\xff\x00\x00\x00WEBP" + chunks }
 
-// TestRead holds the sizes that are read, and what is not read.
-func TestRead(t *testing.T) {
+// TestReadSizes holds the sizes that are read, and what is not read.
+func TestReadSizes(t *testing.T) {
 	t.Parallel()
 	jpg := encoded(t, "jpeg", 640, 480)
 	exif := append([]byte("\xff\xd8\xff\xe1\x00\x0bExif\x00\x00abc"), jpg[2:]...)

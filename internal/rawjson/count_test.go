@@ -29,7 +29,7 @@ func TestCountEnds(t *testing.T) {
 	}
 }
 
-func TestCount(t *testing.T) {
+func TestCountOfElements(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]rawjson.Counts{
 		`1`:                             {Elements: [rawjson.Classes]int64{0, 0, 0}},

@@ -77,8 +77,8 @@ func tree(t *rapid.T, depth int) any {
 	return all
 }
 
-// TestDrops holds that members are dropped as from a tree, however the JSON is written.
-func TestDrops(t *testing.T) {
+// TestDropsMatchTree holds that members are dropped as from a tree, however the JSON is written.
+func TestDropsMatchTree(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		whole := tree(t, 4)

@@ -15,7 +15,7 @@ import (
 	"weir/internal/worktest"
 )
 
-func TestValidate(t *testing.T) {
+func TestValidateFindsOffset(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		in     string
@@ -65,7 +65,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func TestMembers(t *testing.T) {
+func TestMembersInOrder(t *testing.T) {
 	t.Parallel()
 	const obj = ` { "a" : 1 , "b\u0063":"x\"}", "d":{"e":[1,"]"]}, "":null } `
 	var got []string
@@ -84,7 +84,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-func TestElements(t *testing.T) {
+func TestElementsInOrder(t *testing.T) {
 	t.Parallel()
 	var got []string
 	for i, e := range rawjson.Elements([]byte(` [ 1 ,"a,]" , [2,[3]] ,{"b":[]},null] `)) {
@@ -99,7 +99,7 @@ func TestElements(t *testing.T) {
 	}
 }
 
-func TestGet(t *testing.T) {
+func TestGetFollowsPath(t *testing.T) {
 	t.Parallel()
 	const doc = `{"a":{"b":{"c":7}},"n":null,"a":1}`
 	tests := []struct {
@@ -119,7 +119,7 @@ func TestGet(t *testing.T) {
 	}
 }
 
-func TestKinds(t *testing.T) {
+func TestKindsOfValues(t *testing.T) {
 	t.Parallel()
 	tests := map[string]rawjson.Kind{
 		"": rawjson.Invalid, "x": rawjson.Invalid, " null": rawjson.Null, "true": rawjson.Bool, "false": rawjson.Bool,
@@ -245,7 +245,7 @@ func TestSpliceAndSet(t *testing.T) {
 	}
 }
 
-func TestRewrite(t *testing.T) {
+func TestRewriteRenamesMembers(t *testing.T) {
 	t.Parallel()
 	rename := func(name string) string {
 		return map[string]string{"a": "x", "b": "", "c": "c", "d\n": "\""}[name]
@@ -261,7 +261,7 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
+func TestNamesFindDuplicates(t *testing.T) {
 	t.Parallel()
 	names := rawjson.Names{"model", "messages", "max_tokens", "topP"}
 	tests := []struct{ obj, at string }{
@@ -294,7 +294,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestRepeated(t *testing.T) {
+func TestRepeatedFindsDuplicates(t *testing.T) {
 	t.Parallel()
 	long := `"a":0,"b":0,"c":0,"d":0,"e":0,"f":0,"g":0,"h":0,"i":0,"j":0`
 	for in, want := range map[string]string{
@@ -410,7 +410,7 @@ func walk(v []byte, depth int) {
 	}
 }
 
-func TestScalars(t *testing.T) {
+func TestScalarsWithNames(t *testing.T) {
 	t.Parallel()
 	for v, want := range map[string][]string{
 		`7`: {` 7`}, ` "a" `: {` "a"`}, `{}`: {` {}`}, `[ ]`: {` [ ]`}, ``: nil,

@@ -167,8 +167,8 @@ func xing(frames uint32) []byte {
 	return b
 }
 
-// TestMeasure measures what recorders write, and what lies. What decoders can play beyond what is told is in the bound.
-func TestMeasure(t *testing.T) {
+// TestMeasureBoundsRecordings measures what recorders write, and what lies. What decoders can play beyond what is told is in the bound.
+func TestMeasureBoundsRecordings(t *testing.T) {
 	t.Parallel()
 	sound := make([]byte, 12_000)
 	adpcm := format(17, 1, 8000, 4000, 256, 4)

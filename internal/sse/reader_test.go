@@ -35,7 +35,7 @@ func readAll(src io.Reader, bound int) (events []event, rest string, err error) 
 	}
 }
 
-func TestReader(t *testing.T) {
+func TestReaderSplitsEvents(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, in string
@@ -150,7 +150,7 @@ type idle struct{}
 
 func (idle) Read([]byte) (int, error) { return 0, nil }
 
-func TestBuffered(t *testing.T) {
+func TestBufferedReportsWholeEvents(t *testing.T) {
 	t.Parallel()
 	r := sse.NewReader(strings.NewReader("data: a\n\n: c\n\ndata: b\n\n: d\n\ndata: c\n"), 1<<10)
 	for _, want := range []bool{true, false} {
@@ -161,7 +161,7 @@ func TestBuffered(t *testing.T) {
 	}
 }
 
-func TestAppend(t *testing.T) {
+func TestAppendWritesEvents(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, data, want string }{
 		{"", `{"a":1}`, "data: {\"a\":1}\n\n"},

@@ -16,7 +16,7 @@ import (
 	"weir/internal/sse"
 )
 
-func TestScan(t *testing.T) {
+func TestScanReadsHead(t *testing.T) {
 	t.Parallel()
 	body := ` {"stream":true,"model":"claude","max_tokens":5,"n":3,"messages":[]}`
 	got, err := anthropic.Scan([]byte(body), &http.Request{})
@@ -54,9 +54,9 @@ func TestSpliceCap(t *testing.T) {
 	}
 }
 
-// TestThread is a conversation that the vendor holds between requests. Nobody
+// TestThreadIsRefused is a conversation that the vendor holds between requests. Nobody
 // else has it: the SDKs send all of it again when they are told so in these words.
-func TestThread(t *testing.T) {
+func TestThreadIsRefused(t *testing.T) {
 	t.Parallel()
 	const messages = `"model":"claude","max_tokens":5,"messages":[{"role":"user","content":"Hi"}]`
 	for _, thread := range []string{`{"type":"create"}`, `{"type":"continue","previous_message_id":"msg_1"}`} {
@@ -134,9 +134,9 @@ func TestModelNames(t *testing.T) {
 	}
 }
 
-// TestDropped names what a request in another wire format's words loses, and
+// TestDroppedFieldsAreNamed names what a request in another wire format's words loses, and
 // what is made of the rest.
-func TestDropped(t *testing.T) {
+func TestDroppedFieldsAreNamed(t *testing.T) {
 	t.Parallel()
 	k, p := int64(5), json.Number("0.5")
 	r := &llm.Request{
@@ -330,8 +330,8 @@ func checkFrames(t *testing.T, out []byte) {
 	}
 }
 
-// TestSpeed lets the provider say which speeds it has: what they cost is a matter of its price.
-func TestSpeed(t *testing.T) {
+// TestSpeedIsLeftToProvider lets the provider say which speeds it has: what they cost is a matter of its price.
+func TestSpeedIsLeftToProvider(t *testing.T) {
 	t.Parallel()
 	for speed, param := range map[string]string{`"fast"`: "", `"faster"`: "", `5`: "speed", `"standard"`: "", `null`: ""} {
 		_, err := anthropic.Scan([]byte(`{"model":"claude","max_tokens":5,"messages":[],"speed":`+speed+`}`), nil)

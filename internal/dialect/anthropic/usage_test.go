@@ -93,7 +93,7 @@ func costOf(m *llm.Money) string {
 	return m.String()
 }
 
-func TestMetered(t *testing.T) {
+func TestRepliesAreMetered(t *testing.T) {
 	t.Parallel()
 	for _, tt := range metered {
 		body := `{"content":[` + tt.content + `],"stop_reason":"` + tt.reason + `","usage":{` + tt.usage + `}}`
@@ -107,9 +107,9 @@ func TestMetered(t *testing.T) {
 	}
 }
 
-// TestContradictions holds that counts which contradict one another are not the last word: each by itself is
+// TestContradictoryCountsAreBounded holds that counts which contradict one another are not the last word: each by itself is
 // what they come to at most.
-func TestContradictions(t *testing.T) {
+func TestContradictoryCountsAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		usage string
@@ -184,9 +184,9 @@ func TestSearchesThatShow(t *testing.T) {
 	}
 }
 
-// TestRefused is what refusals are charged for: with output all that was counted, before it what
+// TestRefusalsAreMetered is what refusals are charged for: with output all that was counted, before it what
 // their category says, and nobody knows what without one.
-func TestRefused(t *testing.T) {
+func TestRefusalsAreMetered(t *testing.T) {
 	t.Parallel()
 	counted := llm.Usage{llm.Input: 412, llm.Output: 3}
 	for _, tt := range []struct {
@@ -300,8 +300,8 @@ func TestTierWord(t *testing.T) {
 	}
 }
 
-// TestFetches counts the pages that are fetched where the provider charges for them, beside what an advisor is counted as.
-func TestFetches(t *testing.T) {
+// TestFetchesAreCounted counts the pages that are fetched where the provider charges for them, beside what an advisor is counted as.
+func TestFetchesAreCounted(t *testing.T) {
 	t.Parallel()
 	const usage = `"usage":{"input_tokens":5,"output_tokens":2,"server_tool_use":{"web_search_requests":3,"web_fetch_requests":2},` +
 		`"iterations":[{"type":"advisor_message","input_tokens":1,"output_tokens":1}]}`

@@ -22,7 +22,7 @@ func at(target string) *http.Request {
 	return r
 }
 
-func TestScan(t *testing.T) {
+func TestScanReadsHead(t *testing.T) {
 	t.Parallel()
 	const body = ` {"messages":[],"inferenceConfig":{"maxTokens":5,"topP":1},"additionalModelRequestFields":{"max_tokens":9,"inferenceConfig":{"max_new_tokens":7}},"x":1}`
 	got := must.Get(bedrock.Scan([]byte(body), at("anthropic.claude-v2:1/converse-stream")))(t)
@@ -30,8 +30,8 @@ func TestScan(t *testing.T) {
 	must.Equal(t, got, want, "head of %s", body)
 }
 
-// TestTargets goes through the mux, which takes the escapes out.
-func TestTargets(t *testing.T) {
+// TestTargetsInPathAreUnescaped goes through the mux, which takes the escapes out.
+func TestTargetsInPathAreUnescaped(t *testing.T) {
 	t.Parallel()
 	var head llm.Head
 	var err error
@@ -69,7 +69,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-func TestPath(t *testing.T) {
+func TestPathEscapesModel(t *testing.T) {
 	t.Parallel()
 	for model, want := range map[string]string{
 		"anthropic.claude-v2:1":             "/model/anthropic.claude-v2%3A1/converse",
@@ -151,7 +151,7 @@ func frames(t *testing.T, b []byte) (lines []string) {
 	return lines
 }
 
-func TestEncoder(t *testing.T) {
+func TestEncoderWritesStream(t *testing.T) {
 	t.Parallel()
 	e := bedrock.NewEncoder(llm.Meta{ID: "r"})
 	var out []byte
@@ -205,8 +205,8 @@ func TestEncoder(t *testing.T) {
 	must.Equal(t, frames(t, out), want, "the outcome")
 }
 
-// TestEnds holds a stream of nothing, and how each error ends one.
-func TestEnds(t *testing.T) {
+// TestEndsOfStreams holds a stream of nothing, and how each error ends one.
+func TestEndsOfStreams(t *testing.T) {
 	t.Parallel()
 	want := []string{`messageStart {"role":"assistant"}`, `messageStop {"stopReason":"end_turn"}`, `metadata {"metrics":{"latencyMs":0}}`}
 	must.Equal(t, frames(t, bedrock.NewEncoder(llm.Meta{}).Finish(nil, &llm.Final{})), want, "the outcome")
@@ -235,8 +235,8 @@ func TestManyCalls(t *testing.T) {
 	}
 }
 
-// TestAllocations holds the budgets of the hot path.
-func TestAllocations(t *testing.T) { // not parallel: it counts allocations
+// TestHotPathAllocations holds the budgets of the hot path.
+func TestHotPathAllocations(t *testing.T) { // not parallel: it counts allocations
 	piece := sse.Event{Name: []byte("contentBlockDelta"), Data: []byte(`{"contentBlockIndex":0,"delta":{"text":" scattered"},"p":"abcdefghijkl"}`)}
 	stream := bytes.Repeat(bedrock.AppendFrame(nil, string(piece.Name), piece.Data), 1000)
 	d, e := bedrock.NewDecoder(nil), bedrock.NewEncoder(llm.Meta{})

@@ -160,7 +160,7 @@ func TestFramesInPieces(t *testing.T) {
 	}
 }
 
-func TestBuffered(t *testing.T) {
+func TestBufferedReportsWholeFrames(t *testing.T) {
 	t.Parallel()
 	one := bedrock.AppendFrame(nil, "a", []byte(`{}`))
 	src := io.MultiReader(bytes.NewReader(append(append(bytes.Clone(one), one...), one[:20]...)), bytes.NewReader(one[20:]))

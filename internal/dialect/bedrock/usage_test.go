@@ -11,7 +11,7 @@ import (
 	"weir/internal/sse"
 )
 
-func TestUsage(t *testing.T) {
+func TestUsageIsDecoded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, usage string
@@ -81,7 +81,7 @@ func TestUsage(t *testing.T) {
 }
 
 // The latency of an answer is a mode, beside its service tier.
-func TestLatency(t *testing.T) {
+func TestLatencyIsMode(t *testing.T) {
 	t.Parallel()
 	for members, want := range map[string]string{
 		`"performanceConfig":{"latency":"optimized"}`:                                   "latency:optimized",
@@ -119,9 +119,9 @@ func TestGuardrailInStream(t *testing.T) {
 	}
 }
 
-// TestContradictions holds that counts which do not agree are no last word: of a total with more
+// TestContradictoryCountsAreBounded holds that counts which do not agree are no last word: of a total with more
 // than its parts nobody knows which part lacks it.
-func TestContradictions(t *testing.T) {
+func TestContradictoryCountsAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		usage      string

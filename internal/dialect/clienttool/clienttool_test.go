@@ -16,9 +16,9 @@ import (
 
 var goodName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`)
 
-// TestNames holds that every tool has a name of its own that all vendors take, that says its tool again, and that is
+// TestNamesAreUniqueAndStable holds that every tool has a name of its own that all vendors take, that says its tool again, and that is
 // the same in each request.
-func TestNames(t *testing.T) {
+func TestNamesAreUniqueAndStable(t *testing.T) {
 	t.Parallel()
 	tools := []llm.ClientTool{
 		{Kind: llm.ToolFunction, Namespace: "mcp__tt", Name: "add"},
@@ -64,8 +64,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestText holds that a text comes back from arguments that models write, however they are cut.
-func TestText(t *testing.T) {
+// TestTextIsReadFromArguments holds that a text comes back from arguments that models write, however they are cut.
+func TestTextIsReadFromArguments(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ arguments, want string }{
 		{`{"input":"a\nb"}`, "a\nb"},
@@ -127,8 +127,8 @@ func TestTextOfArguments(t *testing.T) {
 	})
 }
 
-// TestGrammar holds that the model is told the grammar that its input has to obey.
-func TestGrammar(t *testing.T) {
+// TestGrammarIsInDescription holds that the model is told the grammar that its input has to obey.
+func TestGrammarIsInDescription(t *testing.T) {
 	t.Parallel()
 	tool := clienttool.TextTool("f", "Edits.", clienttool.Grammar{Syntax: "lark", Definition: "start: /x/"})
 	if want := "Edits.\n\nThe input must match this grammar (lark):\nstart: /x/"; tool.Description != want {

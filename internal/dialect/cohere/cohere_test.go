@@ -14,7 +14,7 @@ import (
 	"weir/internal/sse"
 )
 
-func TestScan(t *testing.T) {
+func TestScanReadsHead(t *testing.T) {
 	t.Parallel()
 	body := `{"stream":true,"model":"command-a","max_tokens":5,"messages":[]}`
 	got := must.Get(cohere.Scan([]byte(body), nil))(t)
@@ -26,8 +26,8 @@ func TestScan(t *testing.T) {
 	must.Equal(t, got, want, "head of %s", body)
 }
 
-// TestDropped names what a request in another wire format's words loses.
-func TestDropped(t *testing.T) {
+// TestDroppedFieldsAreNamed names what a request in another wire format's words loses.
+func TestDroppedFieldsAreNamed(t *testing.T) {
 	t.Parallel()
 	r := &llm.Request{
 		ExtraOf: "anthropic", Extra: []llm.Field{{Name: "container", Value: json.RawMessage(`"c"`)}},
@@ -68,8 +68,8 @@ func TestDropped(t *testing.T) {
 	must.Equal(t, dropped, wantDropped, "dropped")
 }
 
-// TestRefused names what it must not lose.
-func TestRefused(t *testing.T) {
+// TestEssentialPartsAreRefused names what it must not lose.
+func TestEssentialPartsAreRefused(t *testing.T) {
 	t.Parallel()
 	part := func(role llm.Role, p llm.Part) *llm.Request {
 		return &llm.Request{Messages: []llm.Message{{Role: role, Parts: []llm.Part{{Kind: llm.PartText, Text: "a"}, p}}}}
@@ -125,8 +125,8 @@ func TestReplyStays(t *testing.T) {
 	must.Equal(t, string(cohere.EncodeReply(nil, r)), reply, "the outcome")
 }
 
-// TestEncoder writes a stream with each kind of piece.
-func TestEncoder(t *testing.T) {
+// TestEncoderWritesStream writes a stream with each kind of piece.
+func TestEncoderWritesStream(t *testing.T) {
 	t.Parallel()
 	cost := llm.Money(1_000_000)
 	e := cohere.NewEncoder(llm.Meta{ID: "s1"})

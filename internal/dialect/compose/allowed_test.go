@@ -9,9 +9,9 @@ import (
 	"weir/internal/llm"
 )
 
-// TestAllowed holds that the domains which are to be left out are none to search, of however many: 200,000 of each took
+// TestAllowedDomainsAreLinear holds that the domains which are to be left out are none to search, of however many: 200,000 of each took
 // minutes where each was compared with each.
-func TestAllowed(t *testing.T) {
+func TestAllowedDomainsAreLinear(t *testing.T) {
 	t.Parallel()
 	const many = 200_000
 	s := &llm.WebSearch{Allowed: []string{"kept.example"}}

@@ -15,7 +15,7 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-func TestFields(t *testing.T) {
+func TestFieldsAreComposed(t *testing.T) {
 	t.Parallel()
 	r := &llm.Request{ExtraOf: "here"}
 	w := compose.New("here", r, &llm.Quirks{Drop: []string{"seed", "more"}, Rename: map[string]string{"n": "choices"}})
@@ -73,7 +73,7 @@ func TestForeignFields(t *testing.T) {
 	}
 }
 
-func TestRefuse(t *testing.T) {
+func TestFirstRefusalWins(t *testing.T) {
 	t.Parallel()
 	w := compose.New("here", &llm.Request{}, nil)
 	w.Drop("seed")

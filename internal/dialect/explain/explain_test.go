@@ -8,7 +8,7 @@ import (
 	"weir/internal/llm"
 )
 
-func TestClean(t *testing.T) {
+func TestCleanRedactsKeys(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"":                                      "",
@@ -33,9 +33,9 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// TestMisfit holds which sizes are read of what providers say. The texts are those of TestOverflow in package route, and of
+// TestMisfitReadsSizes holds which sizes are read of what providers say. The texts are those of TestOverflowIsRecognized in package route, and of
 // TestWordsThatProgramsKnow in package faults.
-func TestMisfit(t *testing.T) {
+func TestMisfitReadsSizes(t *testing.T) {
 	t.Parallel()
 	window := func(input, output, limit int64) llm.Misfit {
 		return llm.Misfit{Kind: llm.ContextOverflow, Input: input, Output: output, Limit: limit}
@@ -79,7 +79,7 @@ func TestMisfit(t *testing.T) {
 	}
 }
 
-func TestCode(t *testing.T) {
+func TestCodeIsFoundInMessages(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ code, message, want string }{
 		{"", "", ""},

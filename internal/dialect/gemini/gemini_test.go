@@ -25,7 +25,7 @@ func arrived(target, query string) *http.Request {
 
 const hi = `{"contents":[{"parts":[{"text":"Hi"}]}]}`
 
-func TestScan(t *testing.T) {
+func TestScanReadsHead(t *testing.T) {
 	t.Parallel()
 	body := ` {"contents":[],"generation_config":{"max_output_tokens":5,"candidateCount":3}}`
 	got := must.Get(gemini.Scan([]byte(body), arrived("google/gemini-x:1:streamGenerateContent", "alt=sse&key=k")))(t)
@@ -65,7 +65,7 @@ func TestScanPath(t *testing.T) {
 	}
 }
 
-func TestPath(t *testing.T) {
+func TestPathOfModel(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		model  string
@@ -85,9 +85,9 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// TestModern holds which models are spoken to in the newer way, by the budget
+// TestModernModelsGetLevels holds which models are spoken to in the newer way, by the budget
 // or the level that they get.
-func TestModern(t *testing.T) {
+func TestModernModelsGetLevels(t *testing.T) {
 	t.Parallel()
 	for model, want := range map[string]bool{
 		"gemini-2.5-flash": false, "gemini-2.0-flash-001": false, "gemini-flash-1.5": false, "gemini-live-2.5-flash": false,
@@ -198,9 +198,9 @@ func TestForeignReply(t *testing.T) {
 	must.Equal(t, string(gemini.EncodeReply(nil, r)), want, "the outcome")
 }
 
-// TestEncoder holds that calls stand in the last object, whole, and that a
+// TestEncoderWritesCallsLast holds that calls stand in the last object, whole, and that a
 // broken one is said to be broken.
-func TestEncoder(t *testing.T) {
+func TestEncoderWritesCallsLast(t *testing.T) {
 	t.Parallel()
 	e := gemini.NewEncoder(llm.Meta{ID: "r", Model: "m"})
 	var out []byte

@@ -114,7 +114,7 @@ func body(model, grounding, usage string) []byte {
 		`"totalTokenCount":10,` + usage + `}}`)
 }
 
-func TestMetered(t *testing.T) {
+func TestRepliesAreMetered(t *testing.T) {
 	t.Parallel()
 	for _, tt := range metered {
 		want := tt.want
@@ -172,9 +172,9 @@ func TestCachedSound(t *testing.T) {
 	}
 }
 
-// TestContradictions holds that usage is certain only where its counts agree, and has a bound
+// TestContradictoryCountsAreBounded holds that usage is certain only where its counts agree, and has a bound
 // with each count in full where they do not.
-func TestContradictions(t *testing.T) {
+func TestContradictoryCountsAreBounded(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, usage string

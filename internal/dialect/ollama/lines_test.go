@@ -31,7 +31,7 @@ func readAll(src io.Reader, max int) (data []string, raw string, err error) {
 	}
 }
 
-func TestReader(t *testing.T) {
+func TestReaderSplitsLines(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, in string
@@ -99,8 +99,8 @@ type idle struct{}
 
 func (idle) Read([]byte) (int, error) { return 0, nil }
 
-// TestBuffered holds that only a whole line that is there counts.
-func TestBuffered(t *testing.T) {
+// TestBufferedReportsWholeLines holds that only a whole line that is there counts.
+func TestBufferedReportsWholeLines(t *testing.T) {
 	t.Parallel()
 	r := ollama.NewReader(io.MultiReader(strings.NewReader("{}\n\n{\"a\":1}\n\n{\"b\""), strings.NewReader(":2}\n")), 100)
 	want := []bool{false, true, false, false}

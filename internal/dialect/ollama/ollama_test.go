@@ -11,7 +11,7 @@ import (
 	"weir/internal/sse"
 )
 
-func TestScan(t *testing.T) {
+func TestScanReadsHead(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		body string
@@ -35,8 +35,8 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// TestDropped names what a request in another wire format's words loses.
-func TestDropped(t *testing.T) {
+// TestDroppedFieldsAreNamed names what a request in another wire format's words loses.
+func TestDroppedFieldsAreNamed(t *testing.T) {
 	t.Parallel()
 	r := &llm.Request{
 		ExtraOf: "anthropic", Extra: []llm.Field{{Name: "container", Value: json.RawMessage(`"c"`)}, {Name: "options.seed", Value: json.RawMessage(`1`)}},
@@ -121,8 +121,8 @@ func TestReplyStays(t *testing.T) {
 	must.Equal(t, string(ollama.EncodeReply(nil, r)), reply, "the outcome")
 }
 
-// TestEncoder writes a stream with each kind of piece.
-func TestEncoder(t *testing.T) {
+// TestEncoderWritesStream writes a stream with each kind of piece.
+func TestEncoderWritesStream(t *testing.T) {
 	t.Parallel()
 	cost := llm.Money(1_000_000)
 	e := ollama.NewEncoder(llm.Meta{ID: "s1", Model: "m", Created: 1700000000})

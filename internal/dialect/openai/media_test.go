@@ -50,9 +50,9 @@ func little(v any) []byte {
 	return b.Bytes()
 }
 
-// TestRecordings holds that the units of a recording are what it tells, and the bound what decoders can make of it: seconds,
+// TestRecordingsAreMeasured holds that the units of a recording are what it tells, and the bound what decoders can make of it: seconds,
 // and tokens for those.
-func TestRecordings(t *testing.T) {
+func TestRecordingsAreMeasured(t *testing.T) {
 	t.Parallel()
 	sound := make([]byte, 12_000)
 	wave := func(format uint16, average uint32, parts ...any) []byte {
@@ -79,8 +79,8 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// TestForms refuses what is no form.
-func TestForms(t *testing.T) {
+// TestBrokenFormsAreRefused refuses what is no form.
+func TestBrokenFormsAreRefused(t *testing.T) {
 	t.Parallel()
 	good, r := recordingForm(t, []byte("x"))
 	for name, body := range map[string][]byte{

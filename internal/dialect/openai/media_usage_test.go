@@ -51,8 +51,8 @@ func TestImageTokens(t *testing.T) {
 	}
 }
 
-// TestDurations holds that of two lengths of a recording the longer one is the bound. Vendors round seconds up.
-func TestDurations(t *testing.T) {
+// TestLongerDurationIsBound holds that of two lengths of a recording the longer one is the bound. Vendors round seconds up.
+func TestLongerDurationIsBound(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		members    string

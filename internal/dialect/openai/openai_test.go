@@ -11,7 +11,7 @@ import (
 	"weir/internal/must"
 )
 
-func TestScan(t *testing.T) {
+func TestScanReadsHead(t *testing.T) {
 	t.Parallel()
 	body := `{"stream":true,"stream_options":{"include_usage":true},"model":"gpt","n":3,"max_tokens":5,"max_completion_tokens":9,"messages":[]}`
 	got := must.Get(openai.Scan([]byte(body), nil))(t)
@@ -23,8 +23,8 @@ func TestScan(t *testing.T) {
 	must.Equal(t, got, want, "head of %s", body)
 }
 
-// TestDropped names what a request in another wire format's words loses.
-func TestDropped(t *testing.T) {
+// TestDroppedFieldsAreNamed names what a request in another wire format's words loses.
+func TestDroppedFieldsAreNamed(t *testing.T) {
 	t.Parallel()
 	k, n := int64(5), int64(10)
 	r := &llm.Request{
@@ -60,8 +60,8 @@ func TestDropped(t *testing.T) {
 	must.Equal(t, dropped, wantDropped, "dropped")
 }
 
-// TestRefused holds what would change the answer if it were left out.
-func TestRefused(t *testing.T) {
+// TestEssentialPartsAreRefused holds what would change the answer if it were left out.
+func TestEssentialPartsAreRefused(t *testing.T) {
 	t.Parallel()
 	user := func(p llm.Part) *llm.Request {
 		return &llm.Request{ExtraOf: "anthropic", Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{p}}}}

@@ -160,9 +160,9 @@ var contradictions = []struct {
 	},
 }
 
-// TestContradictions holds that usage is certain only where its counts agree, and has a bound
+// TestContradictoryCountsAreBounded holds that usage is certain only where its counts agree, and has a bound
 // with each count in full where they do not.
-func TestContradictions(t *testing.T) {
+func TestContradictoryCountsAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range contradictions {
 		got, most, ok := openai.DecodeUsage([]byte(`{`+tt.usage+`}`), nil)

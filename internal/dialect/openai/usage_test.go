@@ -148,7 +148,7 @@ var answers = []struct {
 	},
 }
 
-func TestMetered(t *testing.T) {
+func TestRepliesAreMetered(t *testing.T) {
 	t.Parallel()
 	for _, tt := range answers {
 		body := `{"choices":[{"index":0,"finish_reason":"stop",` +
@@ -264,8 +264,8 @@ func TestUsageAddsUp(t *testing.T) {
 	}
 }
 
-// TestFetches counts the pages that are fetched where the provider charges for them.
-func TestFetches(t *testing.T) {
+// TestFetchesAreCounted counts the pages that are fetched where the provider charges for them.
+func TestFetchesAreCounted(t *testing.T) {
 	t.Parallel()
 	const usage = `{"prompt_tokens":5,"completion_tokens":2,"server_tool_use":{"web_search_requests":3,"web_fetch_requests":2,"tool_search_requests":1}}`
 	for _, q := range []*llm.Quirks{nil, {}, {BillsFetches: true}} {

@@ -7,7 +7,7 @@ import (
 	"weir/internal/llm"
 )
 
-func TestNeeds(t *testing.T) {
+func TestNeedsOfRequests(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]llm.Needs{
 		`{"messages":[{"role":"narrator","content":"Hi"},{"role":"user","content":[{"type":"text","text":"Hello"}]}],"tools":[]}`:                           {Text: 4 + 7},

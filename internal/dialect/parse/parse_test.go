@@ -12,7 +12,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-func TestBody(t *testing.T) {
+func TestBodyMustBeObject(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		body string
@@ -32,7 +32,7 @@ func TestBody(t *testing.T) {
 	}
 }
 
-func TestMembers(t *testing.T) {
+func TestMembersAreReadOnce(t *testing.T) {
 	t.Parallel()
 	failure := errors.New("failure")
 	for _, tt := range []struct {
@@ -60,7 +60,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-func TestOptions(t *testing.T) {
+func TestOptionsAreChecked(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		v    string
@@ -86,7 +86,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-func TestUnder(t *testing.T) {
+func TestUnderPrefixesParameter(t *testing.T) {
 	t.Parallel()
 	if err := parse.Under("a.", nil); err != nil {
 		t.Errorf("Under of no error is %v, want none", err)
@@ -96,7 +96,7 @@ func TestUnder(t *testing.T) {
 	}
 }
 
-func TestCount(t *testing.T) {
+func TestCountIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		v          string

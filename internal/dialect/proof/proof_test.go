@@ -48,7 +48,7 @@ func TestWhatIsNotSealed(t *testing.T) {
 	}
 }
 
-func TestAttach(t *testing.T) {
+func TestAttachRestoresSignatures(t *testing.T) {
 	t.Parallel()
 	parts := []llm.Part{
 		{Kind: llm.PartText, Text: "a"},
@@ -70,7 +70,7 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-func TestStrip(t *testing.T) {
+func TestStripRemovesSealedMembers(t *testing.T) {
 	t.Parallel()
 	drop := func(message []byte) []byte {
 		return proof.EditMember(message, "content", func(v []byte) []byte {

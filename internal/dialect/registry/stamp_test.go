@@ -17,8 +17,8 @@ func finals() map[string]*llm.Final {
 	}
 }
 
-// TestStamp adds the cost to what tells the usage, and what came of attempts beside it.
-func TestStamp(t *testing.T) {
+// TestStampAddsCostToUsage adds the cost to what tells the usage, and what came of attempts beside it.
+func TestStampAddsCostToUsage(t *testing.T) {
 	t.Parallel()
 	const attempts = `"weir":{"attempts":2,"models":["a/x","b/y"]}`
 	stamps := map[string]func(dst, in []byte, f *llm.Final) []byte{}
@@ -81,8 +81,8 @@ func TestStamp(t *testing.T) {
 	}
 }
 
-// TestPath is where a model is asked that does not stand in the path.
-func TestPath(t *testing.T) {
+// TestPathOfEachWireFormat is where a model is asked that does not stand in the path.
+func TestPathOfEachWireFormat(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{"openai": "/chat/completions", "responses": "/responses", "anthropic": "/messages", "cohere": "/chat", "ollama": "/api/chat"}
 	for _, d := range registry.All() {

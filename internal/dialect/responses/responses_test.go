@@ -12,7 +12,7 @@ import (
 	"weir/internal/sse"
 )
 
-func TestScan(t *testing.T) {
+func TestScanReadsHead(t *testing.T) {
 	t.Parallel()
 	body := `{"stream":true,"model":"gpt","max_output_tokens":9,"input":"x"}`
 	got := must.Get(responses.Scan([]byte(body), nil))(t)
@@ -24,9 +24,9 @@ func TestScan(t *testing.T) {
 	must.Equal(t, got, want, "head of %s", body)
 }
 
-// TestForeign holds what becomes of a request in the words of an API that is
+// TestForeignRequestIsEncoded holds what becomes of a request in the words of an API that is
 // not OpenAI's: results within the user's turn, thinking of two makers.
-func TestForeign(t *testing.T) {
+func TestForeignRequestIsEncoded(t *testing.T) {
 	t.Parallel()
 	k := int64(5)
 	words := []llm.Part{{Kind: llm.PartText, Text: "no"}}
@@ -62,8 +62,8 @@ func TestForeign(t *testing.T) {
 	must.Equal(t, dropped, wantDropped, "dropped")
 }
 
-// TestRefused names what cannot be left out.
-func TestRefused(t *testing.T) {
+// TestEssentialPartsAreRefused names what cannot be left out.
+func TestEssentialPartsAreRefused(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, param string
@@ -162,7 +162,7 @@ func life(t *testing.T, stream []byte) (kinds []string, last []byte) {
 	return kinds, last
 }
 
-func TestEncoder(t *testing.T) {
+func TestEncoderWritesStream(t *testing.T) {
 	t.Parallel()
 	enc := responses.NewEncoder(llm.Meta{ID: "r1", Created: 1700000000, Model: "b/y"})
 	var out []byte
@@ -245,8 +245,8 @@ func TestEncoderBound(t *testing.T) {
 	}
 }
 
-// TestKept finds the answer in the event that ends a stream.
-func TestKept(t *testing.T) {
+// TestStoredAnswerIsInLastEvent finds the answer in the event that ends a stream.
+func TestStoredAnswerIsInLastEvent(t *testing.T) {
 	t.Parallel()
 	for data, want := range map[string]string{
 		`{"type":"response.completed","response":{"id":"resp_1"}}`: `{"id":"resp_1"}`,

@@ -120,9 +120,9 @@ func meteredBy(t *testing.T, items, rest string, stream bool, q *llm.Quirks) (u 
 	return u, most, cost
 }
 
-// TestFetches counts the pages that a search opens at a provider that charges for them, and what a search of several
+// TestFetchesAreCounted counts the pages that a search opens at a provider that charges for them, and what a search of several
 // queries may be charged as.
-func TestFetches(t *testing.T) {
+func TestFetchesAreCounted(t *testing.T) {
 	t.Parallel()
 	const (
 		search = `{"type":"web_search_call","status":"completed","action":{"type":"search","queries":["a","ws_call_id=1"]}}`
@@ -156,7 +156,7 @@ func TestFetches(t *testing.T) {
 	}
 }
 
-func TestTools(t *testing.T) {
+func TestToolsAreMetered(t *testing.T) {
 	t.Parallel()
 	for _, tt := range toolReplies {
 		want := tt.want

@@ -9,8 +9,8 @@ import (
 	"weir/internal/llm"
 )
 
-// TestRules holds of each rule that its example breaks it, that Fit mends that, and that it says where it is from.
-func TestRules(t *testing.T) {
+// TestRulesFitTheirExamples holds of each rule that its example breaks it, that Fit mends that, and that it says where it is from.
+func TestRulesFitTheirExamples(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, rule := range rules.Table() {

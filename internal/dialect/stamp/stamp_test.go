@@ -8,7 +8,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-func TestReply(t *testing.T) {
+func TestReplyIsStamped(t *testing.T) {
 	t.Parallel()
 	cost, small := llm.Money(0), llm.Money(12_300)
 	twice := &llm.Final{Attempts: 2, Models: []string{"a", `b"`}}
@@ -51,7 +51,7 @@ func TestReply(t *testing.T) {
 	}
 }
 
-func TestAt(t *testing.T) {
+func TestAtInsertsCost(t *testing.T) {
 	t.Parallel()
 	cost := llm.Money(0)
 	data := []byte(`{"delta":{"usage":{}}}`)
