@@ -12,8 +12,8 @@ import (
 	"weir/internal/pricing"
 )
 
-// TestTerms holds what a caller's account is charged for a model at a moment, and which lists are refused.
-func TestTerms(t *testing.T) {
+// TestTermsOfPriceLists holds what a caller's account is charged for a model at a moment, and which lists are refused.
+func TestTermsOfPriceLists(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
 	_, token := h.key(t, account.KeyOptions{})

@@ -64,7 +64,7 @@ func check(t *testing.T, s *account.Service, token string, want llm.Code, when s
 	}
 }
 
-func TestAuthenticate(t *testing.T) {
+func TestAuthenticateKnowsKeys(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
 	k, token := h.key(t, account.KeyOptions{})
@@ -170,8 +170,8 @@ func TestStoreAway(t *testing.T) {
 	})
 }
 
-// TestWatch changes things in one process and looks at another one.
-func TestWatch(t *testing.T) {
+// TestChangesReachOtherProcesses changes things in one process and looks at another one.
+func TestChangesReachOtherProcesses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newFixture(t)
@@ -219,7 +219,7 @@ func TestWatch(t *testing.T) {
 	})
 }
 
-func TestPrincipal(t *testing.T) {
+func TestPrincipalPermitsOwnModels(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
 	_, all := h.key(t, account.KeyOptions{})
@@ -269,7 +269,7 @@ func TestZeroPrincipal(t *testing.T) {
 	}
 }
 
-func TestBootstrap(t *testing.T) {
+func TestBootstrapCreatesAccountOnce(t *testing.T) {
 	t.Parallel()
 	s := account.NewService(newMemory().stores(), time.Now, slog.New(slog.DiscardHandler))
 	for _, want := range []bool{true, false} {

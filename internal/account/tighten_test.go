@@ -10,7 +10,7 @@ import (
 	"weir/internal/llm"
 )
 
-func TestLoosened(t *testing.T) {
+func TestLoosenedFindsWiderLimits(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	before := account.Key{

@@ -9,7 +9,7 @@ import (
 	"weir/internal/worktest"
 )
 
-func TestToken(t *testing.T) {
+func TestTokensAreWellFormed(t *testing.T) {
 	t.Parallel()
 	pattern := regexp.MustCompile("^" + TokenPattern + "$")
 	seen := map[string]bool{}
@@ -22,7 +22,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-func TestChecksum(t *testing.T) {
+func TestChecksumIsCRC32(t *testing.T) {
 	t.Parallel()
 	// The CRC-32 (IEEE) of "123456789" is 0xCBF43926, which is 3421780262:
 	// in base 62 with the digits 0-9, A-Z, a-z it is 3jZRME.
@@ -33,7 +33,7 @@ func TestChecksum(t *testing.T) {
 	}
 }
 
-func TestTypos(t *testing.T) {
+func TestTyposAreNotWellFormed(t *testing.T) {
 	t.Parallel()
 	token := newToken().Reveal()
 	for i := range token {

@@ -40,9 +40,9 @@ func verify(list []audit.Entry, from audit.Hash) audit.Verification {
 	return c.Verification
 }
 
-// TestHash holds the hash of an entry: logs that were written verify for ever.
+// TestHashIsStable holds the hash of an entry: logs that were written verify for ever.
 // The text that it is of is in docs/audit.md.
-func TestHash(t *testing.T) {
+func TestHashIsStable(t *testing.T) {
 	t.Parallel()
 	const before = "5feceb66ffc86f38d952786c6d696c79c2dbc239dd4e91b46729d73a27fb57e9"
 	const text = `["` + before + `",1,1795262400000001,` +
@@ -57,7 +57,7 @@ func TestHash(t *testing.T) {
 	}
 }
 
-func TestChain(t *testing.T) {
+func TestChainVerifies(t *testing.T) {
 	t.Parallel()
 	whole := chained(t, 5)
 	want := audit.Verification{Entries: 5, Head: whole[4].Hash, GoesOn: true}
@@ -127,9 +127,9 @@ func proven(t *testing.T) []audit.Entry {
 	return list
 }
 
-// TestProofs forgets what an entry says of a person: the chain holds. It breaks where that is told in other words,
+// TestProofsLetNamesBeDeleted forgets what an entry says of a person: the chain holds. It breaks where that is told in other words,
 // before and afterwards, and where a proof is another one.
-func TestProofs(t *testing.T) {
+func TestProofsLetNamesBeDeleted(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		change func(*audit.Entry)

@@ -10,9 +10,9 @@ import (
 	"weir/internal/must"
 )
 
-// TestExporters writes entries in both formats. A name that would be a formula in
+// TestExportersWriteNoFormula writes entries in both formats. A name that would be a formula in
 // a sheet is none.
-func TestExporters(t *testing.T) {
+func TestExportersWriteNoFormula(t *testing.T) {
 	t.Parallel()
 	list := chained(t, 2)
 	list[1].Proofs = &audit.Proofs{Actor: &audit.Proof{Salt: "5a17", Hash: "f00d"}}

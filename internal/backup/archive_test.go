@@ -35,7 +35,7 @@ func made(t *testing.T) (path string, m backup.Manifest) {
 	return path, m
 }
 
-func TestArchive(t *testing.T) {
+func TestArchiveRestoresFiles(t *testing.T) {
 	t.Parallel()
 	path, m := made(t)
 	info := must.Get(os.Stat(path))(t)

@@ -37,7 +37,7 @@ func targets(t *testing.T) map[string]backup.Target {
 	}
 }
 
-func TestTargets(t *testing.T) {
+func TestTargetsStoreFiles(t *testing.T) {
 	t.Parallel()
 	for name, target := range targets(t) {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestOpenTargetRefuses(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
+func TestNamesParseBack(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 25, 12, 13, 14, 567e6, time.UTC)
 	began, ok := backup.ParseFull(backup.FullName(at))

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestPeriods(t *testing.T) {
+func TestPeriodsAreInUTC(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 12, 31, 23, 59, 59, 0, time.FixedZone("behind", -3600)) // a new year in UTC
 	for period, want := range map[Period]struct {

@@ -67,8 +67,8 @@ func TestReadAtOnce(t *testing.T) {
 	})
 }
 
-// TestTurns is what of an expansion waits for a turn, and how many bytes that is told to be.
-func TestTurns(t *testing.T) {
+// TestTurnsCoverLargeExpansions is what of an expansion waits for a turn, and how many bytes that is told to be.
+func TestTurnsCoverLargeExpansions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.turn(`{"input":"`+strings.Repeat("x", largeResponse)+`"}`, answer("resp_1", says("msg_1", "First")))

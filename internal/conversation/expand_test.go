@@ -28,7 +28,7 @@ func TestNothingToExpand(t *testing.T) {
 	}
 }
 
-func TestChain(t *testing.T) {
+func TestChainExpandsInOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.turn(`{"model":"m","instructions":"Be brief.","input":"One"}`, answer("resp_1", says("msg_1", "First")))
@@ -153,7 +153,7 @@ func TestMostItems(t *testing.T) {
 	}
 }
 
-func TestMistakes(t *testing.T) {
+func TestMistakesNameTheirField(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.turn(`{"input":"One"}`, answer("resp_1", says("msg_1", "First")))
@@ -181,9 +181,9 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestCapacity is that the capacity for a conversation is asked for before it is taken, for the body
+// TestCapacityIsReservedBeforeReading is that the capacity for a conversation is asked for before it is taken, for the body
 // and for what is read, and given back but for the body.
-func TestCapacity(t *testing.T) {
+func TestCapacityIsReservedBeforeReading(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.turn(`{"input":"`+strings.Repeat("x", 1000)+`"}`, answer("resp_1", says("msg_1", "First")))
@@ -218,9 +218,9 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
-// TestLimits is a conversation with more turns, or more bytes, than are gone on
+// TestLimitsOfLongConversations is a conversation with more turns, or more bytes, than are gone on
 // from.
-func TestLimits(t *testing.T) {
+func TestLimitsOfLongConversations(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	const tooLong = "The conversation is longer than 1000 responses or 64 MiB. Begin a new one, with what matters of this one as its input."
@@ -287,7 +287,7 @@ func TestKeepNothing(t *testing.T) {
 	wantError(t, err, gone("resp_1"))
 }
 
-func TestExpiry(t *testing.T) {
+func TestExpiryRemovesResponses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.turn(`{"input":"One"}`, answer("resp_1", says("msg_1", "First")))

@@ -59,8 +59,8 @@ func TestGetAndDelete(t *testing.T) {
 	w.expand(`{` + previous("resp_1") + `"input":"x"}`) // what came before it is there
 }
 
-// TestSecrecy is that the database gives nothing away.
-func TestSecrecy(t *testing.T) {
+// TestDatabaseHoldsNoPlainText is that the database gives nothing away.
+func TestDatabaseHoldsNoPlainText(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.turn(`{"input":"a question of zebras"}`, answer("resp_zebra", says("msg_zebra", "an answer of zebras")))

@@ -14,8 +14,8 @@ import (
 	"weir/internal/worktest"
 )
 
-// TestReplay is what of an answer goes into the next request.
-func TestReplay(t *testing.T) {
+// TestReplayRepeatsAnswerItems is what of an answer goes into the next request.
+func TestReplayRepeatsAnswerItems(t *testing.T) {
 	t.Parallel()
 	const (
 		sealed = `{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"gAAA"}`

@@ -6,8 +6,8 @@ import (
 	"weir/internal/llm"
 )
 
-// TestDifference compares a provider's own cost with that by the price, where both are known.
-func TestDifference(t *testing.T) {
+// TestDifferenceOfProviderCost compares a provider's own cost with that by the price, where both are known.
+func TestDifferenceOfProviderCost(t *testing.T) {
 	t.Parallel()
 	price := llm.Price{Version: "v", Rates: llm.Rates{llm.Input: 2_000}} // 2 nano-dollars a token
 	for _, test := range []struct {

@@ -7,9 +7,9 @@ import (
 	"weir/internal/llm"
 )
 
-// TestTell holds what an attempt costs by its provider's word, and which word decides
+// TestTellSettlesUnknownCosts holds what an attempt costs by its provider's word, and which word decides
 // nothing.
-func TestTell(t *testing.T) {
+func TestTellSettlesUnknownCosts(t *testing.T) {
 	t.Parallel()
 	price := llm.Price{Version: "v", Rates: llm.Rates{llm.Input: 2_000, llm.CacheRead: 1_000, llm.CacheWrite: 3_000, llm.Output: 10_000}}
 	price.Modes = []llm.Mode{{Name: "flex", Times: 500}, {Name: "container:1g", Rates: llm.Rates{llm.CodeSessions: 1000}}}

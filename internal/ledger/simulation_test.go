@@ -22,10 +22,10 @@ var (
 	simSeed  = flag.Int64("sim.seed", -1, "run this one seed, loudly")
 )
 
-// TestSimulation runs the real journal, meter, projector and recovery on one
+// TestSimulationOfFaultHistories runs the real journal, meter, projector and recovery on one
 // goroutine over a simulated disk, database, clock and provider. A seed is one
 // history of faults; the same seed gives the same history.
-func TestSimulation(t *testing.T) {
+func TestSimulationOfFaultHistories(t *testing.T) {
 	worktest.NotRaced(t)
 	t.Parallel()
 	if *simSeed >= 0 {
@@ -38,7 +38,7 @@ func TestSimulation(t *testing.T) {
 	for seed := range uint64(*simSeeds) {
 		w := newWorld(seed, nil)
 		if err := w.run(); err != nil {
-			t.Fatalf("seed %d: %v\nrepeat it with: go test ./internal/ledger -run TestSimulation$ -sim.seed=%d -v", seed, err, seed)
+			t.Fatalf("seed %d: %v\nrepeat it with: go test ./internal/ledger -run TestSimulationOfFaultHistories$ -sim.seed=%d -v", seed, err, seed)
 		}
 		sum.add(&w.stats)
 	}

@@ -11,9 +11,9 @@ import (
 	"weir/internal/must"
 )
 
-// TestUnprojected tells how many records a database does not have, wherever it
+// TestUnprojectedCountsRecords tells how many records a database does not have, wherever it
 // stands, over segments and epochs.
-func TestUnprojected(t *testing.T) {
+func TestUnprojectedCountsRecords(t *testing.T) {
 	t.Parallel()
 	dir, db := t.TempDir(), newLockedDB()
 	for range 2 {
@@ -76,8 +76,8 @@ func TestUnprojectedWhileAway(t *testing.T) {
 	}
 }
 
-// TestHeld tells whether a process has a journal open, and keeps none from opening it.
-func TestHeld(t *testing.T) {
+// TestHeldReportsOpenJournal tells whether a process has a journal open, and keeps none from opening it.
+func TestHeldReportsOpenJournal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	want := func(when string, held bool) {

@@ -30,8 +30,8 @@ func attempt(request, n byte, from, to time.Duration, dollars llm.Money) ledger.
 	return e
 }
 
-// TestMake replays requests that are under way together, and ones with several attempts.
-func TestMake(t *testing.T) {
+// TestMakeReplaysOverlappingRequests replays requests that are under way together, and ones with several attempts.
+func TestMakeReplaysOverlappingRequests(t *testing.T) {
 	t.Parallel()
 	table := must.Get(route.NewTable(route.Options{Book: must.Get(pricing.NewBook(pricing.Overrides{}))(t), Health: route.NewHealth(nil)}))(t)
 	first, second := attempt(2, 1, 2*time.Second, 4*time.Second, 2), attempt(2, 2, 2*time.Second, 9*time.Second, 3)

@@ -25,7 +25,7 @@ func can(a pricing.Abilities) string {
 	return strings.Join(words, " ")
 }
 
-func TestAbilities(t *testing.T) {
+func TestAbilitiesOfModels(t *testing.T) {
 	t.Parallel()
 	b := newBook(t, pricing.Overrides{})
 	const (

@@ -9,7 +9,7 @@ import (
 
 // How a price was found: for exactly that model, in the list of a seller of the same
 // model, or for models with a name like it.
-func TestBasis(t *testing.T) {
+func TestBasisSaysHowPriceWasFound(t *testing.T) {
 	t.Parallel()
 	b := newBook(t, pricing.Overrides{Prices: map[string]pricing.PriceOverride{"house/*": {"input": "1"}}})
 	const unknown = llm.Basis(99) // the model has no price

@@ -192,7 +192,7 @@ func TestListedNamesAreFound(t *testing.T) {
 	}
 }
 
-func TestProvenance(t *testing.T) {
+func TestProvenanceNamesSources(t *testing.T) {
 	t.Parallel()
 	b := newBook(t, pricing.Overrides{})
 	for source, want := range map[string]string{b.Source(): "@pydantic/genai-prices", b.AbilitySource(): "models.dev"} {

@@ -129,7 +129,7 @@ func written(steps map[int64]*big.Rat) string {
 }
 
 // The comparison finds what it is for.
-func TestCompare(t *testing.T) {
+func TestCompareFindsDifferences(t *testing.T) {
 	t.Parallel()
 	tiered := func(above float64, price string) any {
 		return map[string]any{"base": "1", "tiers": []any{map[string]any{"above": above, "price": price}}}

@@ -43,7 +43,7 @@ func TestAbilityDataIsWhole(t *testing.T) {
 	}
 }
 
-func TestSpellings(t *testing.T) {
+func TestSpellingsOfModelNames(t *testing.T) {
 	t.Parallel()
 	tests := map[string][]string{
 		"":                          {""},

@@ -311,9 +311,9 @@ func TestBoundOfOutput(t *testing.T) {
 	}
 }
 
-// TestUncapped holds that no cap, be it the client's, bounds the answers of a wire format
+// TestUncappedFormatsUseLongestAnswer holds that no cap, be it the client's, bounds the answers of a wire format
 // without caps: the model's longest does, and none is put in.
-func TestUncapped(t *testing.T) {
+func TestUncappedFormatsUseLongestAnswer(t *testing.T) {
 	t.Parallel()
 	const hi = `"messages":[{"role":"user","content":"Hi"}]}`
 	for _, body := range []string{`{` + hi, `{"max_tokens":50,` + hi} {
@@ -393,8 +393,8 @@ func TestThinkingBeyondCap(t *testing.T) {
 	}
 }
 
-// TestUnpriced holds what cannot be asked for under a budget.
-func TestUnpriced(t *testing.T) {
+// TestUnpricedRequestsAreRefused holds what cannot be asked for under a budget.
+func TestUnpricedRequestsAreRefused(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ clientAPI, target, members, param string }{
 		{"openai", "openai", ``, ""},

@@ -17,8 +17,8 @@ import (
 
 const billHeads = "BilledCost,BillingCurrency,ChargeCategory,ChargePeriodStart,ServiceName,x_Other\n"
 
-// TestBill reads rows as exports of the clouds write them.
-func TestBill(t *testing.T) {
+// TestBillReadsFOCUS reads rows as exports of the clouds write them.
+func TestBillReadsFOCUS(t *testing.T) {
 	t.Parallel()
 	file := "\ufeffServiceName,x_a,ChargeCategory,BillingCurrency,BilledCost,ChargePeriodStart\n" +
 		"Amazon Bedrock,,Usage,USD,0.0000012,2026-11-01T00:00:00Z\n" +

@@ -7,8 +7,8 @@ import (
 	"weir/internal/reconcile"
 )
 
-// TestCompare names each kind of difference, and nothing else.
-func TestCompare(t *testing.T) {
+// TestCompareNamesEachDifference names each kind of difference, and nothing else.
+func TestCompareNamesEachDifference(t *testing.T) {
 	t.Parallel()
 	type (
 		u = reconcile.Usage

@@ -24,8 +24,8 @@ func read(t *testing.T, vendor string, answer http.HandlerFunc) (reconcile.Their
 	return reconcile.Reader(vendor, vendor)(t.Context(), &s, day, day.AddDate(0, 0, 2))
 }
 
-// TestPages reads reports of several pages.
-func TestPages(t *testing.T) {
+// TestPagesOfReportsAreJoined reads reports of several pages.
+func TestPagesOfReportsAreJoined(t *testing.T) {
 	t.Parallel()
 	got := must.Get(read(t, "openai", func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()

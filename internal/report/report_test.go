@@ -47,7 +47,7 @@ func bucketOf(d time.Duration) (from, to time.Duration) {
 	return from, to
 }
 
-func TestSpeed(t *testing.T) {
+func TestSpeedMedian(t *testing.T) {
 	t.Parallel()
 	var s report.Speed
 	if got := s.Median(); got != 0 {
@@ -97,7 +97,7 @@ func TestRequestCursor(t *testing.T) {
 	}
 }
 
-func TestEnded(t *testing.T) {
+func TestEndedOutcomes(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		outcome     ledger.Outcome
@@ -124,8 +124,8 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// TestExplain has the lines of random attempts add up to what they cost.
-func TestExplain(t *testing.T) {
+// TestExplainSumsToCost has the lines of random attempts add up to what they cost.
+func TestExplainSumsToCost(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		a := drawDetail(rt)

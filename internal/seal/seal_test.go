@@ -8,7 +8,7 @@ import (
 	"weir/internal/seal"
 )
 
-func TestBox(t *testing.T) {
+func TestBoxOpensOwnTextOnly(t *testing.T) {
 	t.Parallel()
 	box := must.Get(seal.New("secret", "salt", "purpose"))(t)
 	text, about := []byte("what nobody is to read"), []byte("row 1")
@@ -32,7 +32,7 @@ func TestBox(t *testing.T) {
 	}
 }
 
-func TestDigest(t *testing.T) {
+func TestDigestSeparatesParts(t *testing.T) {
 	t.Parallel()
 	seen := map[string][]string{}
 	for _, parts := range [][]string{{}, {""}, {"", ""}, {"ab"}, {"a", "b"}, {"1:a"}, {"ab", ""}, {"", "ab"}} {

@@ -16,9 +16,9 @@ import (
 	"weir/internal/store"
 )
 
-// TestThresholds has budgets of accounts and keys, and a credit, reach their
+// TestThresholdsAreReportedOnce has budgets of accounts and keys, and a credit, reach their
 // thresholds: each is told once, whoever applies what comes next.
-func TestThresholds(t *testing.T) {
+func TestThresholdsAreReportedOnce(t *testing.T) {
 	t.Parallel()
 	everywhere(t, testThresholds)
 }

@@ -15,9 +15,9 @@ import (
 	"weir/internal/webhook"
 )
 
-// TestClosed closes an account: what may name somebody is nowhere in the database, nothing in it can be changed, and
+// TestClosedAccountIsAnonymous closes an account: what may name somebody is nowhere in the database, nothing in it can be changed, and
 // the audit log still verifies.
-func TestClosed(t *testing.T) {
+func TestClosedAccountIsAnonymous(t *testing.T) {
 	t.Parallel()
 	everywhere(t, testClosed)
 }

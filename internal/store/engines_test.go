@@ -77,7 +77,7 @@ func batchOf(journal uuid.UUID, from ledger.Position, list ...ledger.Entry) *led
 	}
 }
 
-func TestMigrations(t *testing.T) {
+func TestMigrationsBuildSchema(t *testing.T) {
 	t.Parallel()
 	on(t, withoutSchema(), testMigrations)
 }
@@ -220,9 +220,9 @@ func testVerifyFinds(t *testing.T, o store.Options) {
 	}
 }
 
-// TestKilled kills a process that applies batches, over and over: what it
+// TestKilledProcessLosesNothing kills a process that applies batches, over and over: what it
 // said was applied is there, and the rollups fit the rows.
-func TestKilled(t *testing.T) {
+func TestKilledProcessLosesNothing(t *testing.T) {
 	t.Parallel()
 	everywhere(t, testKilled)
 }
@@ -271,7 +271,7 @@ func applyUntilKilled(t *testing.T, o store.Options, journal uuid.UUID, batches 
 	return told
 }
 
-// applyForever is the process that TestKilled kills.
+// applyForever is the process that TestKilledProcessLosesNothing kills.
 func applyForever(ctx context.Context, o store.Options, journal string) error {
 	s, err := store.Open(ctx, o)
 	if err != nil {

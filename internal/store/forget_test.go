@@ -15,8 +15,8 @@ import (
 	"weir/internal/store"
 )
 
-// TestForgotten looks for a person in all of the database, before they are removed and after that.
-func TestForgotten(t *testing.T) {
+// TestForgottenPersonIsNowhere looks for a person in all of the database, before they are removed and after that.
+func TestForgottenPersonIsNowhere(t *testing.T) {
 	t.Parallel()
 	everywhere(t, testForgotten)
 }

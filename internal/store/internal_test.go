@@ -29,8 +29,8 @@ func TestOlderVersion(t *testing.T) {
 	}
 }
 
-// TestMeasures has each measure in its own column, in the order of the enum.
-func TestMeasures(t *testing.T) {
+// TestMeasuresHaveTheirColumns has each measure in its own column, in the order of the enum.
+func TestMeasuresHaveTheirColumns(t *testing.T) {
 	t.Parallel()
 	columns := measureColumns()
 	if len(columns) != numMeasures {
@@ -53,7 +53,7 @@ func TestMeasures(t *testing.T) {
 	}
 }
 
-func TestPeriods(t *testing.T) {
+func TestPeriodsAreInUTC(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 1, 0, 30, 0, 0, time.FixedZone("", 3600)) // 23:30 UTC of the day before
 	if got, want := dayOf(at), int64(20260228); got != want {
@@ -69,7 +69,7 @@ func TestPeriods(t *testing.T) {
 	}
 }
 
-func TestPrices(t *testing.T) {
+func TestPricesDecodeAsEncoded(t *testing.T) {
 	t.Parallel()
 	want := ledger.PriceRecord{
 		Version: "v", Rates: llm.Rates{llm.Input: 1, llm.Milliseconds: 1 << 62},

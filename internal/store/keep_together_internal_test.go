@@ -33,8 +33,8 @@ func (g *groups) one(ctx context.Context) error {
 	return g.keep(ctx, k, g.write)
 }
 
-// TestTogether is the number of responses that one transaction keeps.
-func TestTogether(t *testing.T) {
+// TestTogetherBatchesWrites is the number of responses that one transaction keeps.
+func TestTogetherBatchesWrites(t *testing.T) {
 	t.Run("one client waits for its own write alone", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			g, began := &groups{}, time.Now()

@@ -23,9 +23,9 @@ import (
 	"weir/internal/store"
 )
 
-// TestBackfill brings a database with attempts from before there were reports of
+// TestBackfillBuildsReports brings a database with attempts from before there were reports of
 // them up to date: the reports are those of a database that always had them.
-func TestBackfill(t *testing.T) {
+func TestBackfillBuildsReports(t *testing.T) {
 	t.Parallel()
 	on(t, withoutSchema(), testBackfill)
 }

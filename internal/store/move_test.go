@@ -119,7 +119,7 @@ func ask(t *testing.T, o store.Options, journal uuid.UUID) (w told) {
 	return w
 }
 
-func TestMove(t *testing.T) {
+func TestMoveToPostgreSQL(t *testing.T) {
 	t.Parallel()
 	from, to := engines()["SQLite"](t), withoutSchema()["PostgreSQL"](t)
 	journal := movable(t, from, 1_200)

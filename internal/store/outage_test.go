@@ -255,8 +255,8 @@ func TestServerFrozen(t *testing.T) {
 	p.exactly(t, s)
 }
 
-// TestFailover kills the primary and promotes its standby.
-func TestFailover(t *testing.T) {
+// TestFailoverToStandby kills the primary and promotes its standby.
+func TestFailoverToStandby(t *testing.T) {
 	t.Parallel()
 	primary := pgtest.New(t)
 	name := serverDatabase(t, primary)

@@ -13,7 +13,7 @@ import (
 	"weir/internal/must"
 )
 
-func TestNumbered(t *testing.T) {
+func TestNumberedPlaceholders(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{
 		"":                                      "",
@@ -29,7 +29,7 @@ func TestNumbered(t *testing.T) {
 	}
 }
 
-func TestKeeps(t *testing.T) {
+func TestKeepsConnectionAfterStatementErrors(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		err  pgconn.PgError

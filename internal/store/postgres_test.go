@@ -21,8 +21,8 @@ import (
 	"weir/internal/store"
 )
 
-// TestSchemas compares the tables of the engines, with their columns in order.
-func TestSchemas(t *testing.T) {
+// TestSchemasOfEnginesAgree compares the tables of the engines, with their columns in order.
+func TestSchemasOfEnginesAgree(t *testing.T) {
 	t.Parallel()
 	types := map[string]string{"bigint": "INTEGER", "text": "TEXT", "bytea": "BLOB"}
 	got := schema(t, withoutSchema()["PostgreSQL"](t), `SELECT c.table_name, c.column_name, c.data_type, c.is_nullable = 'NO',
@@ -181,9 +181,9 @@ func manyKeys(node, batch, size int) []ledger.Entry {
 	return list
 }
 
-// TestZombie has a connection that was given up live on and apply the batch
+// TestZombieConnectionAppliesOnce has a connection that was given up live on and apply the batch
 // that is being applied again: one of the two does.
-func TestZombie(t *testing.T) {
+func TestZombieConnectionAppliesOnce(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name  string
@@ -241,8 +241,8 @@ func awaitWaiting(t *testing.T, db *sql.DB) {
 	}
 }
 
-// TestSecrets has no password of a URL in an error or a log.
-func TestSecrets(t *testing.T) {
+// TestSecretsStayOutOfErrors has no password of a URL in an error or a log.
+func TestSecretsStayOutOfErrors(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{
 		"postgres://me:canary@127.0.0.1:1/weir",

@@ -22,10 +22,10 @@ import (
 	"weir/internal/store"
 )
 
-// TestRollups applies random journals, restores old copies of the database and
+// TestRollupsMatchModel applies random journals, restores old copies of the database and
 // replays, resolves, retains; the reports are always those of a naive model,
 // and verify finds nothing.
-func TestRollups(t *testing.T) {
+func TestRollupsMatchModel(t *testing.T) {
 	t.Parallel()
 	everywhere(t, testRollups)
 }

@@ -31,7 +31,7 @@ func TestFileModes(t *testing.T) {
 	}
 }
 
-func TestOptions(t *testing.T) {
+func TestOptionsHideSecrets(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		options store.Options
