@@ -145,7 +145,7 @@ prices: ## Take the newest prices and abilities of models, and test them
 
 .PHONY: docs
 docs: ## Write the pages about providers and commands, and what crosses between wire formats and what is left out
-	$(GO) test ./internal/provider -count=1 -run TestPages -update
+	$(GO) test ./internal/provider -count=1 -run TestPagesMatchCatalogue -update
 	$(GO) test ./cmd/weir -count=1 -run TestCommandReference -update
 	$(GO) test ./internal/dialect -count=1 -run TestCrossingPage -update
 	$(GO) test ./internal/schematest -count=1 -run TestRequestsKeepToVendorsRules -update

@@ -38,8 +38,8 @@ func fill(t *testing.T, a *admission, n int64) {
 	}
 }
 
-// TestReserve is how many batch requests come in for each limit.
-func TestReserve(t *testing.T) {
+// TestReserveForInteractiveRequests is how many batch requests come in for each limit.
+func TestReserveForInteractiveRequests(t *testing.T) {
 	t.Parallel()
 	for limit, want := range map[int64]int64{1: 1, 2: 1, 8: 6, 64: 56, 4096: 4032} {
 		a := newAdmission(limit, limit, limit)
@@ -54,9 +54,9 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// TestQueue is a request that waits: it gets the place that is left, in the
+// TestQueueIsInOrderAndBounded is a request that waits: it gets the place that is left, in the
 // order of coming, or is refused in time; nobody waits behind a full queue.
-func TestQueue(t *testing.T) {
+func TestQueueIsInOrderAndBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := newAdmission(2, 2, 2)
@@ -100,9 +100,9 @@ func TestQueue(t *testing.T) {
 	})
 }
 
-// TestExpected is that batch requests do not take the places that interactive
+// TestBatchLeavesExpectedSlots is that batch requests do not take the places that interactive
 // ones are likely to want in a moment, and get them back when these stay away.
-func TestExpected(t *testing.T) {
+func TestBatchLeavesExpectedSlots(t *testing.T) {
 	t.Parallel()
 	a := newAdmission(100, 100, 100)
 	fill(t, a, 60)

@@ -32,10 +32,10 @@ func (a *Arriving) readAll() error {
 	return err
 }
 
-// TestArriving is that answers count as they arrive, that one for which there is no memory
+// TestArrivingAnswersWaitForMemory is that answers count as they arrive, that one for which there is no memory
 // waits until another has been taken, that it is given up in the end, and that answers which
 // are too large together are read one after the other.
-func TestArriving(t *testing.T) {
+func TestArrivingAnswersWaitForMemory(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
 	synctest.Test(t, func(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"weir/internal/telemetry"
 )
 
-// TestStrain is the controller: how much it refuses after so many looks.
-func TestStrain(t *testing.T) {
+// TestStrainRefusesMoreOverTime is the controller: how much it refuses after so many looks.
+func TestStrainRefusesMoreOverTime(t *testing.T) {
 	t.Parallel()
 	type looks struct {
 		late time.Duration
@@ -99,8 +99,8 @@ func TestMemoryLevels(t *testing.T) {
 	}
 }
 
-// TestLate is the ninth decile of a histogram since the look before.
-func TestLate(t *testing.T) {
+// TestLateIsNinthDecile is the ninth decile of a histogram since the look before.
+func TestLateIsNinthDecile(t *testing.T) {
 	t.Parallel()
 	h := &metrics.Float64Histogram{Buckets: []float64{0, 0.001, 0.010, 0.100}, Counts: []uint64{0, 0, 0}}
 	var m machine
@@ -123,8 +123,8 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// TestLook is that the runtime still has what is read of it.
-func TestLook(t *testing.T) {
+// TestLookReadsRuntimeMetrics is that the runtime still has what is read of it.
+func TestLookReadsRuntimeMetrics(t *testing.T) {
 	t.Parallel()
 	m := newMachine()
 	for range 2 {
@@ -139,9 +139,9 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// TestTelling is that the log is told of the first refusal at once, and of many
+// TestRefusalsAreLoggedRarely is that the log is told of the first refusal at once, and of many
 // not too often.
-func TestTelling(t *testing.T) {
+func TestRefusalsAreLoggedRarely(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	var told summary

@@ -16,9 +16,9 @@ import (
 	"weir/internal/llm"
 )
 
-// TestShares is what accounts get that take all they can, one after the other, and what is
+// TestSharesOfGreedyAccounts is what accounts get that take all they can, one after the other, and what is
 // left then.
-func TestShares(t *testing.T) {
+func TestSharesOfGreedyAccounts(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		most, factor, alone int64
@@ -111,8 +111,8 @@ func TestSharesEven(t *testing.T) {
 	}
 }
 
-// TestBelow says who holds less than an even part.
-func TestBelow(t *testing.T) {
+// TestBelowFindsSmallHolders says who holds less than an even part.
+func TestBelowFindsSmallHolders(t *testing.T) {
 	t.Parallel()
 	s := newShares(4096, slotFactor)
 	want := func(id string, want bool) {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestHeads feeds heads in pieces of every size.
-func TestHeads(t *testing.T) {
+// TestHeadsInPieces feeds heads in pieces of every size.
+func TestHeadsInPieces(t *testing.T) {
 	t.Parallel()
 	const get, post = "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "POST / HTTP/1.1\r\nHost: x\r\n"
 	for _, tt := range []struct {

@@ -58,8 +58,8 @@ func urlOf(way string) string {
 	return "https://example.com"
 }
 
-// TestConformance holds what RFC 9110 and net/http promise of a request and its answer, over each way.
-func TestConformance(t *testing.T) {
+// TestConformanceWithNetHTTP holds what RFC 9110 and net/http promise of a request and its answer, over each way.
+func TestConformanceWithNetHTTP(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("0123456789abcdef", 64<<10)
 	handler := func(w http.ResponseWriter, r *http.Request) {
@@ -238,8 +238,8 @@ func statuses(t *testing.T, text string) (all []string) {
 	}
 }
 
-// TestConnections holds when a connection is used again, and what is answered on it.
-func TestConnections(t *testing.T) {
+// TestConnectionsAreReused holds when a connection is used again, and what is answered on it.
+func TestConnectionsAreReused(t *testing.T) {
 	t.Parallel()
 	_, address := started(t, front.Options{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -317,9 +317,9 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// TestDeadlines holds that reads and writes end when their deadlines have passed, and that those of one
+// TestDeadlinesEndReadsAndWrites holds that reads and writes end when their deadlines have passed, and that those of one
 // request are not those of the next.
-func TestDeadlines(t *testing.T) {
+func TestDeadlinesEndReadsAndWrites(t *testing.T) {
 	t.Parallel()
 	failed := make(chan error, 1)
 	handler := func(w http.ResponseWriter, r *http.Request) {
@@ -391,9 +391,9 @@ func TestHeadTime(t *testing.T) {
 	want(t, "a request behind a pause", c, http.StatusNotFound)
 }
 
-// TestShutdown holds that a stop waits for requests under way, tells their clients that the connection ends,
+// TestShutdownWaitsForRequests holds that a stop waits for requests under way, tells their clients that the connection ends,
 // and takes no others.
-func TestShutdown(t *testing.T) {
+func TestShutdownWaitsForRequests(t *testing.T) {
 	t.Parallel()
 	arrived, wait := make(chan struct{}), make(chan struct{})
 	s, address := started(t, front.Options{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -429,9 +429,9 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// TestRetire holds that a server which retires goes on, that its answers end their connections, and that a stop then
+// TestRetireEndsConnectionsAfterAnswers holds that a server which retires goes on, that its answers end their connections, and that a stop then
 // takes one more request on connections whose clients cannot know.
-func TestRetire(t *testing.T) {
+func TestRetireEndsConnectionsAfterAnswers(t *testing.T) {
 	t.Parallel()
 	arrived, wait := make(chan struct{}), make(chan struct{})
 	s, address := started(t, front.Options{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -513,9 +513,9 @@ func TestClosedWhileIdle(t *testing.T) {
 	}
 }
 
-// TestClose holds that a server which is closed ends the contexts of its requests, and that one which was
+// TestCloseEndsRequests holds that a server which is closed ends the contexts of its requests, and that one which was
 // closed before it served does not serve.
-func TestClose(t *testing.T) {
+func TestCloseEndsRequests(t *testing.T) {
 	t.Parallel()
 	for name, stop := range map[string]func(*front.Server) error{
 		"closed": (*front.Server).Close, "shut down": func(s *front.Server) error { return s.Shutdown(t.Context()) },

@@ -275,8 +275,8 @@ func TestStreamIsOverWhenTaken(t *testing.T) {
 	}
 }
 
-// TestFrames counts frames in pieces of every size.
-func TestFrames(t *testing.T) {
+// TestFramesInPieces counts frames in pieces of every size.
+func TestFramesInPieces(t *testing.T) {
 	t.Parallel()
 	var in bytes.Buffer
 	in.WriteString(http2.ClientPreface)

@@ -39,9 +39,9 @@ func newAsked(tb quotetest.Failer, of quotetest.Asked) *attempt {
 	return &attempt{call: c, Quote: quote.New(&c.Request, f.Table, f.Target, f.Now)}
 }
 
-// TestInjection holds that the cap reaches each provider in its own field, and
+// TestInjectionOfOutputCap holds that the cap reaches each provider in its own field, and
 // that without one, or beside the client's, nothing is put in.
-func TestInjection(t *testing.T) {
+func TestInjectionOfOutputCap(t *testing.T) {
 	t.Parallel()
 	bodies := map[string]string{
 		"native":    `{"model":"m","messages":[{"role":"user","prompt":"Hi"}]}`,

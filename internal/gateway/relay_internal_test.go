@@ -43,8 +43,8 @@ func TestForwardEnd(t *testing.T) {
 	}
 }
 
-// TestNames holds that names which no provider has are not kept.
-func TestNames(t *testing.T) {
+// TestLongNamesAreNotRetained holds that names which no provider has are not kept.
+func TestLongNamesAreNotRetained(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", mostNames+1)
 	for _, e := range []llm.Event{

@@ -91,9 +91,9 @@ func (d *departing) checkIdle(t *testing.T) {
 // departures returns how many requests may end at a time.
 func departures() int { return 8 * runtime.GOMAXPROCS(0) }
 
-// TestDepartures holds that of many streams whose clients leave at once few end at a time, and the
+// TestDeparturesEndFewAtOnce holds that of many streams whose clients leave at once few end at a time, and the
 // accounts one after the other.
-func TestDepartures(t *testing.T) {
+func TestDeparturesEndFewAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeparting(t)

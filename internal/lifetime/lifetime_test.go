@@ -17,9 +17,9 @@ func (c *counted) Ended() { c.told++ }
 
 type key struct{}
 
-// TestContext holds that a lifetime is what package context says of a context, for whoever waits for it and for
+// TestContextConformance holds that a lifetime is what package context says of a context, for whoever waits for it and for
 // contexts that are made of it.
-func TestContext(t *testing.T) {
+func TestContextConformance(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		cause := errors.New("the reason")
@@ -59,8 +59,8 @@ func TestContext(t *testing.T) {
 	})
 }
 
-// TestFollow holds that followers are told once, of a lifetime as of any other context, unless their link was cut.
-func TestFollow(t *testing.T) {
+// TestFollowersAreNotifiedOnce holds that followers are told once, of a lifetime as of any other context, unless their link was cut.
+func TestFollowersAreNotifiedOnce(t *testing.T) {
 	t.Parallel()
 	for _, own := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -99,8 +99,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestAllocations holds that a lifetime that is followed takes nothing from the heap.
-func TestAllocations(t *testing.T) {
+// TestFollowingDoesNotAllocate holds that a lifetime that is followed takes nothing from the heap.
+func TestFollowingDoesNotAllocate(t *testing.T) {
 	l, f := &lifetime.Lifetime{}, &counted{}
 	if got := testing.AllocsPerRun(100, func() {
 		k := lifetime.Follow(l, f)

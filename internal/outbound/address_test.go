@@ -8,7 +8,7 @@ import (
 	"weir/internal/outbound"
 )
 
-func TestReach(t *testing.T) {
+func TestReachOfAddresses(t *testing.T) {
 	t.Parallel()
 	const public, local, never = "public", "local", "never"
 	for addr, kind := range map[string]string{
@@ -62,7 +62,7 @@ func TestCheckHost(t *testing.T) {
 	}
 }
 
-func TestCertificates(t *testing.T) {
+func TestCertificatesNeedPEM(t *testing.T) {
 	t.Parallel()
 	if pool, err := outbound.Certificates(""); pool != nil || err != nil {
 		t.Errorf("no file: got %v, %v; want the system's alone", pool, err)

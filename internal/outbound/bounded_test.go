@@ -11,8 +11,8 @@ import (
 	"weir/internal/outbound"
 )
 
-// TestBounded is that an answer may have as many bytes as it may, and not one more, unless it is passed on whole.
-func TestBounded(t *testing.T) {
+// TestBoundedAnswers is that an answer may have as many bytes as it may, and not one more, unless it is passed on whole.
+func TestBoundedAnswers(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, strings.Repeat("x", len(r.URL.Path)))

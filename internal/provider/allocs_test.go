@@ -13,9 +13,9 @@ import (
 	"weir/internal/provider"
 )
 
-// TestAllocations holds the budget of a small exchange of an exchange,
+// TestSmallExchangeAllocations holds the budget of a small exchange of an exchange,
 // from the call to the whole reply in memory.
-func TestAllocations(t *testing.T) { // not parallel: it counts the allocations of all that runs
+func TestSmallExchangeAllocations(t *testing.T) { // not parallel: it counts the allocations of all that runs
 	const budget = 25
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	must.Do(t, err)

@@ -17,9 +17,9 @@ import (
 	"weir/internal/provider"
 )
 
-// TestAsk asks about replies in both ways, and takes no answer for one that says nothing of
+// TestAskAboutLateReplies asks about replies in both ways, and takes no answer for one that says nothing of
 // the reply.
-func TestAsk(t *testing.T) {
+func TestAskAboutLateReplies(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		const response = `{"id":"r/1 ?","object":"response","output":[],"error":null,"service_tier":"flex",`
 		const counts = `"usage":{"input_tokens":7,"input_tokens_details":{"cached_tokens":2},"output_tokens":9,"output_tokens_details":{"reasoning_tokens":4}}}`
@@ -94,8 +94,8 @@ func TestAskHangs(t *testing.T) {
 	})
 }
 
-// TestAsks says of which replies a provider can be asked.
-func TestAsks(t *testing.T) {
+// TestAsksWhereProviderAnswers says of which replies a provider can be asked.
+func TestAsksWhereProviderAnswers(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name, dialect string

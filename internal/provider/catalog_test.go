@@ -212,8 +212,8 @@ func TestFromEnv(t *testing.T) {
 	}
 }
 
-// TestQuirks holds the quirks that money or a refusal hangs on.
-func TestQuirks(t *testing.T) {
+// TestQuirksThatCostMoney holds the quirks that money or a refusal hangs on.
+func TestQuirksThatCostMoney(t *testing.T) {
 	t.Parallel()
 	c := catalogue(t)
 	mistral := llm.Quirks{
@@ -289,7 +289,7 @@ func TestServesIn(t *testing.T) {
 }
 
 // Where prices differ by region, the host of the address names it.
-func TestRegion(t *testing.T) {
+func TestRegionIsReadFromHost(t *testing.T) {
 	t.Parallel()
 	c := catalogue(t)
 	for _, tt := range []struct{ provider, base, want string }{

@@ -19,7 +19,7 @@ import (
 	"weir/internal/provider"
 )
 
-func TestRequest(t *testing.T) {
+func TestRequestHasHeadersOfScheme(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		for _, tc := range []struct {
 			auth   credential.Scheme
@@ -277,7 +277,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func TestLocal(t *testing.T) {
+func TestLocalTransportIsUsed(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t, provider.Options{BaseURL: "http://acme.example/v1", Local: roundTripper(
 		func(r *http.Request) (*http.Response, error) {
@@ -289,7 +289,7 @@ func TestLocal(t *testing.T) {
 	}
 }
 
-func TestProxy(t *testing.T) {
+func TestProxyIsUsed(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Value
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

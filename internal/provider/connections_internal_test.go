@@ -14,8 +14,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestShortages tells what this machine lacks from what a provider does.
-func TestShortages(t *testing.T) {
+// TestShortagesOfMachineAreOwn tells what this machine lacks from what a provider does.
+func TestShortagesOfMachineAreOwn(t *testing.T) {
 	t.Parallel()
 	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()

@@ -135,7 +135,7 @@ func runAlone(t *testing.T, value string, own *syscall.SysProcAttr) {
 	cmd.Env, cmd.SysProcAttr = append(os.Environ(), child+"="+value), own
 	out, err := cmd.CombinedOutput()
 	if own != nil && cmd.Process == nil {
-		t.Skipf("this machine lets nobody make a network: %v; TestShortages has the same without one", err)
+		t.Skipf("this machine lets nobody make a network: %v; TestShortagesOfMachineAreOwn has the same without one", err)
 	}
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, out)

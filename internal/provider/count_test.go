@@ -19,8 +19,8 @@ import (
 	"weir/internal/provider"
 )
 
-// TestCount asks for a count in each way, of what is sent and of nothing else, and reads it.
-func TestCount(t *testing.T) {
+// TestCountSendsCountedParts asks for a count in each way, of what is sent and of nothing else, and reads it.
+func TestCountSendsCountedParts(t *testing.T) {
 	const gemini = `{"contents":[{"parts":[{"text":"Hi"}]}],"system_instruction":{"parts":[{"text":"S"}]},"safetySettings":[],"generationConfig":{"maxOutputTokens":5}}`
 	for _, tc := range []struct {
 		way, dialect, base, model, body string
@@ -212,9 +212,9 @@ func TestCountHangs(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestCounts says which providers count, in which wire format: those of the catalogue at their vendors' own addresses,
+// TestCountsOfEachProvider says which providers count, in which wire format: those of the catalogue at their vendors' own addresses,
 // and servers of one's own wherever they are.
-func TestCounts(t *testing.T) {
+func TestCountsOfEachProvider(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name, dialect string

@@ -128,9 +128,9 @@ var framingCases = []struct {
 	{"more than nothing", "HTTP/1.1 204 No Content\r\n\r\n" + ok1, "", false},
 }
 
-// TestFraming holds the body of every answer, and what becomes of its
+// TestFramingOfAnswers holds the body of every answer, and what becomes of its
 // connection, however the network cuts it.
-func TestFraming(t *testing.T) {
+func TestFramingOfAnswers(t *testing.T) {
 	t.Parallel()
 	for _, tc := range framingCases {
 		for _, cut := range []int{0, 1, 3} {

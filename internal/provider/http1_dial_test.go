@@ -98,8 +98,8 @@ func (p *relay) socks(c net.Conn) {
 	p.join(c)
 }
 
-// TestProxies goes to a provider whose name only the proxy knows.
-func TestProxies(t *testing.T) {
+// TestProxiesResolveNames goes to a provider whose name only the proxy knows.
+func TestProxiesResolveNames(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

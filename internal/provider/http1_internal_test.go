@@ -228,8 +228,8 @@ func TestIdleConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAddresses holds what is dialled, and what the head of a request says of it.
-func TestAddresses(t *testing.T) {
+// TestAddressesOfConnections holds what is dialled, and what the head of a request says of it.
+func TestAddressesOfConnections(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		base, proxy            string

@@ -58,9 +58,9 @@ func (th *thinker) begin(ctx context.Context, t *testing.T, p *provider.Provider
 	return f.Late
 }
 
-// TestLate waits for answers whose first byte was late, gives them up, and has them given
+// TestLateAnswersAreAwaited waits for answers whose first byte was late, gives them up, and has them given
 // up.
-func TestLate(t *testing.T) {
+func TestLateAnswersAreAwaited(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		const said = `{"choices":[]}`
 		th := newThinker(t, http.StatusOK, said)

@@ -74,9 +74,9 @@ type tally struct {
 	Yes, No, Unknown int
 }
 
-// TestPages holds docs/providers.md and the pages below it to the catalogue,
+// TestPagesMatchCatalogue holds docs/providers.md and the pages below it to the catalogue,
 // the notes beside it, and the embedded data.
-func TestPages(t *testing.T) {
+func TestPagesMatchCatalogue(t *testing.T) {
 	t.Parallel()
 	all := readPages(t)
 	want := map[string]string{pages + ".md": render(t, "index", all) + "\n" + read(t, "catalog/notes/index.md")}

@@ -10,8 +10,8 @@ import (
 	"weir/internal/provider"
 )
 
-// TestClouds is what switches the big clouds on, and where they are then.
-func TestClouds(t *testing.T) {
+// TestCloudsAreEnabledByVariables is what switches the big clouds on, and where they are then.
+func TestCloudsAreEnabledByVariables(t *testing.T) {
 	t.Parallel()
 	const (
 		us     = "https://bedrock-runtime.us-east-1.amazonaws.com"
@@ -116,8 +116,8 @@ func TestPlaceholdersAreChecked(t *testing.T) {
 	}
 }
 
-// TestForms holds the ways of Vertex AI's host.
-func TestForms(t *testing.T) {
+// TestFormsOfVertexHost holds the ways of Vertex AI's host.
+func TestFormsOfVertexHost(t *testing.T) {
 	t.Parallel()
 	e := catalogue(t).Find("vertex")
 	hosts := map[string]string{

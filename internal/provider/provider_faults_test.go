@@ -241,8 +241,8 @@ func TestClientThatLeaves(t *testing.T) {
 	})
 }
 
-// TestClose holds that an answer nobody wants any more is aborted at once.
-func TestClose(t *testing.T) {
+// TestCloseAbortsAnswer holds that an answer nobody wants any more is aborted at once.
+func TestCloseAbortsAnswer(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		gone := make(chan struct{})
 		base := rawServer(t, func(c *net.TCPConn) {

@@ -54,7 +54,7 @@ func TestNewNamesTheKeyAtFault(t *testing.T) {
 	}
 }
 
-func TestAddresses(t *testing.T) {
+func TestPrivateAddressesAreRefused(t *testing.T) {
 	t.Parallel()
 	refused := []string{
 		"127.0.0.1", "127.8.8.8", "10.1.2.3", "172.16.0.1", "192.168.1.1", "100.64.0.1", "0.0.0.0", "0.1.2.3",
@@ -89,7 +89,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-func TestAccessors(t *testing.T) {
+func TestAccessorsReturnOptions(t *testing.T) {
 	t.Parallel()
 	models := []string{"small", "large"}
 	o := provider.Options{

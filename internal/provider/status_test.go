@@ -46,7 +46,7 @@ func TestNotFound(t *testing.T) {
 	}
 }
 
-func TestStatuses(t *testing.T) {
+func TestStatusesBecomeCodes(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		status  int
@@ -198,8 +198,8 @@ func TestAsFailure(t *testing.T) {
 	}
 }
 
-// TestReason is that a reason reads as a sentence, and names the status once.
-func TestReason(t *testing.T) {
+// TestReasonIsSentence is that a reason reads as a sentence, and names the status once.
+func TestReasonIsSentence(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]string{
 		"The provider a answered with status 500.": "The provider a answered with status 500.",

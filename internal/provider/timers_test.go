@@ -38,8 +38,8 @@ func every(pause time.Duration, n int) []time.Duration {
 	return pauses
 }
 
-// TestTimers runs on a fake clock: each timer expires at its moment exactly.
-func TestTimers(t *testing.T) {
+// TestTimersExpireExactly runs on a fake clock: each timer expires at its moment exactly.
+func TestTimersExpireExactly(t *testing.T) {
 	t.Parallel()
 	const s, m = time.Second, time.Minute
 	for _, tc := range []struct {

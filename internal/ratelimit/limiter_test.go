@@ -83,9 +83,9 @@ func TestRefusedTakesNothing(t *testing.T) {
 	})
 }
 
-// TestStanding is what headers are made of: the level with the least left, with
+// TestStandingIsTightestLevel is what headers are made of: the level with the least left, with
 // what was really used once that is known.
-func TestStanding(t *testing.T) {
+func TestStandingIsTightestLevel(t *testing.T) {
 	each(t, func(t *testing.T, make maker) {
 		r := make(ratelimit.Policy{Installation: ratelimit.Limits{RPM: 10, TPM: 1000}, PerAccount: ratelimit.Limits{RPM: 5}})
 		c := ratelimit.Caller{Key: "k", Account: "a", KeyLimits: ratelimit.Limits{RPM: 7, TPM: 2000}}
@@ -121,9 +121,9 @@ func TestStanding(t *testing.T) {
 	})
 }
 
-// TestLarge is that a request beyond all there is has its turn, and only when
+// TestLargeRequestWaitsForEmptyWindow is that a request beyond all there is has its turn, and only when
 // nothing else was asked.
-func TestLarge(t *testing.T) {
+func TestLargeRequestWaitsForEmptyWindow(t *testing.T) {
 	each(t, func(t *testing.T, make maker) {
 		r := make(ratelimit.Policy{Installation: ratelimit.Limits{TPM: 100}})
 		var large, small ratelimit.Reservation
@@ -143,8 +143,8 @@ func TestLarge(t *testing.T) {
 	})
 }
 
-// TestUnlimited is that nobody is asked where nothing is limited.
-func TestUnlimited(t *testing.T) {
+// TestUnlimitedAsksNobody is that nobody is asked where nothing is limited.
+func TestUnlimitedAsksNobody(t *testing.T) {
 	each(t, func(t *testing.T, make maker) {
 		r := make(ratelimit.Policy{})
 		var one ratelimit.Reservation
@@ -158,9 +158,9 @@ func TestUnlimited(t *testing.T) {
 	})
 }
 
-// TestForgets is that windows which nobody uses are forgotten, and that one in
+// TestForgetsIdleWindows is that windows which nobody uses are forgotten, and that one in
 // use is not.
-func TestForgets(t *testing.T) {
+func TestForgetsIdleWindows(t *testing.T) {
 	t.Parallel()
 	r := inMemory(t)(ratelimit.Policy{PerKey: ratelimit.Limits{RPM: 9, Concurrency: 1}})
 	var held ratelimit.Reservation
@@ -184,9 +184,9 @@ func TestForgets(t *testing.T) {
 	}
 }
 
-// TestAllocations is that a limited request takes nothing from the heap, once
+// TestLimitedRequestDoesNotAllocate is that a limited request takes nothing from the heap, once
 // its windows are there.
-func TestAllocations(t *testing.T) {
+func TestLimitedRequestDoesNotAllocate(t *testing.T) {
 	r := inMemory(t)(ratelimit.Policy{Installation: ratelimit.Limits{RPM: 1 << 40, TPM: 1 << 40, Concurrency: 9}, PerKey: ratelimit.Limits{RPM: 1 << 40}, PerAccount: ratelimit.Limits{TPM: 1 << 40}})
 	var one ratelimit.Reservation
 	if allocs := testing.AllocsPerRun(200, func() {
@@ -197,9 +197,9 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// TestLook is that a look refuses what Reserve would refuse, for as long, and takes nothing:
+// TestLookRefusesLikeReserve is that a look refuses what Reserve would refuse, for as long, and takes nothing:
 // on Valkey once that has told this node so.
-func TestLook(t *testing.T) {
+func TestLookRefusesLikeReserve(t *testing.T) {
 	each(t, func(t *testing.T, make maker) {
 		r := make(ratelimit.Policy{Installation: ratelimit.Limits{RPM: 9}, PerAccount: ratelimit.Limits{RPM: 2}})
 		c := ratelimit.Caller{Key: "k", Account: "a"}

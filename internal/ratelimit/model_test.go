@@ -201,7 +201,7 @@ func (p *play) settle() {
 	}
 }
 
-func TestHistories(t *testing.T) {
+func TestHistoriesMatchModel(t *testing.T) {
 	worktest.NotRaced(t)
 	t.Parallel()
 	for name, make := range makers(t) {

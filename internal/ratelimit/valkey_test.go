@@ -94,10 +94,10 @@ type outage struct {
 	begin, end func()
 }
 
-// TestOutages is that requests go on from memory while Valkey is away, at this
+// TestOutagesFallBackToMemory is that requests go on from memory while Valkey is away, at this
 // node's share, visibly, and that all nodes together give at most one limit too
 // much in the window.
-func TestOutages(t *testing.T) {
+func TestOutagesFallBackToMemory(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"killed", "frozen", "partitioned"} {
 		t.Run(name, func(t *testing.T) {

@@ -15,10 +15,10 @@ import (
 	"weir/internal/route"
 )
 
-// TestOverflow holds that an input beyond the context window is known as such, by type, code or words of whoever serves the
+// TestOverflowIsRecognized holds that an input beyond the context window is known as such, by type, code or words of whoever serves the
 // model, and that other mistakes are not. Each body is quoted: by an issue or a test of a public repository where no
 // other source is named (August to November 2026).
-func TestOverflow(t *testing.T) {
+func TestOverflowIsRecognized(t *testing.T) {
 	t.Parallel()
 	message := func(text string) string { return `{"error":{"message":"` + text + `"}}` }
 	for _, tt := range []struct {

@@ -87,8 +87,8 @@ func (w *world) walk(model string, f *provider.Failure) (asked []string) {
 	}
 }
 
-// TestRules walks every fault over three targets.
-func TestRules(t *testing.T) {
+// TestRulesOfEachFault walks every fault over three targets.
+func TestRulesOfEachFault(t *testing.T) {
 	t.Parallel()
 	overflow := status(400, llm.CodeInvalidRequest)
 	overflow.Upstream.Code = "context_length_exceeded"
@@ -139,9 +139,9 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestPauses holds that a provider's own time is honoured, and another one is
+// TestPausesHonorProvider holds that a provider's own time is honoured, and another one is
 // random within a bound.
-func TestPauses(t *testing.T) {
+func TestPausesHonorProvider(t *testing.T) {
 	t.Parallel()
 	told := status(429, llm.CodeRateLimited)
 	told.RetryAfter = 2 * time.Second
@@ -232,9 +232,9 @@ func TestKeysShown(t *testing.T) {
 	}
 }
 
-// TestCircuit is a target that fails five times in a row: it is passed over for
+// TestCircuitOpensAndProbes is a target that fails five times in a row: it is passed over for
 // half a minute, then one request probes it; each failed probe doubles the time.
-func TestCircuit(t *testing.T) {
+func TestCircuitOpensAndProbes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]route.Alias{"two": {Targets: []string{"a/m", "b/m"}}}, 0)
 	broken := status(500, llm.CodeProviderError)
@@ -360,8 +360,8 @@ func TestRetryStorm(t *testing.T) {
 	}
 }
 
-// TestStrategies counts which target is first.
-func TestStrategies(t *testing.T) {
+// TestStrategiesChooseFirstTarget counts which target is first.
+func TestStrategiesChooseFirstTarget(t *testing.T) {
 	t.Parallel()
 	three := []string{"a/m", "b/m", "c/m"}
 	w := newWorld(t, map[string]route.Alias{

@@ -43,7 +43,7 @@ func newTable(t *testing.T, change func(*route.Options)) (*route.Table, error) {
 	return route.NewTable(o)
 }
 
-func TestTargets(t *testing.T) {
+func TestTargetsOfModelNames(t *testing.T) {
 	t.Parallel()
 	table, err := newTable(t, func(o *route.Options) { o.Providers = append(o.Providers, newProvider(t, "openai", 1)) })
 	must.Do(t, err)
@@ -146,7 +146,7 @@ func TestWrongTables(t *testing.T) {
 	}
 }
 
-func TestModels(t *testing.T) {
+func TestModelsAreListed(t *testing.T) {
 	t.Parallel()
 	table := must.Get(newTable(t, nil))(t)
 	var got []string

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestTraffic is that the last hour counts, and no more, in parts of five minutes.
-func TestTraffic(t *testing.T) {
+// TestTrafficCountsLastHour is that the last hour counts, and no more, in parts of five minutes.
+func TestTrafficCountsLastHour(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 12, 34, 56, 0, time.UTC)
 	var tr traffic

@@ -104,7 +104,7 @@ func both(t *testing.T, model, rest string) map[string]heard {
 	return heards
 }
 
-func TestAnswers(t *testing.T) {
+func TestAnswersOfEachModel(t *testing.T) {
 	t.Parallel()
 	const said = `"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"Yes?"},{"role":"user","content":"a  ü\n水 b"}]`
 	for _, tt := range []struct{ model, rest, text, finish string }{
@@ -131,7 +131,7 @@ func TestAnswers(t *testing.T) {
 
 // Whoever streams and whoever does not get the same text, and who asks again
 // gets the same bytes.
-func TestDeterminism(t *testing.T) {
+func TestAnswersAreDeterministic(t *testing.T) {
 	t.Parallel()
 	const said = `"messages":[{"role":"user","content":"Hi"}]`
 	answers := map[string]bool{}
@@ -155,7 +155,7 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
-func TestChoices(t *testing.T) {
+func TestChoicesDiffer(t *testing.T) {
 	t.Parallel()
 	for name, got := range both(t, "chat:tokens=40", `"n":3,"messages":[{"role":"user","content":"Hi"}]`) {
 		texts := make([]string, 3)
@@ -337,7 +337,7 @@ func TestWireForms(t *testing.T) {
 }
 
 // Writes of one byte split characters; a reader of single pieces sees halves.
-func TestChunk(t *testing.T) {
+func TestChunkSplitsCharacters(t *testing.T) {
 	t.Parallel()
 	s := newSimulator(t, simulator.Options{})
 	req, err := http.NewRequest(http.MethodPost, "http://demo/v1/chat/completions", strings.NewReader(stream("chat:unicode,chunk=1")))
@@ -357,7 +357,7 @@ func TestChunk(t *testing.T) {
 	}
 }
 
-func TestInformational(t *testing.T) {
+func TestInformationalStatusesAreSent(t *testing.T) {
 	t.Parallel()
 	s := newSimulator(t, simulator.Options{})
 	for _, w := range ways(t, s) {

@@ -11,7 +11,7 @@ import (
 )
 
 // What breaks off is charged for as far as it was sent, or whole, as the model name says.
-func TestAfter(t *testing.T) {
+func TestAfterChargesSentPart(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		body              string
@@ -60,7 +60,7 @@ func hidden(body string, got simulator.Record) int64 {
 
 // Files, searches, the tier and the provider's own cost are charged for, and told where the
 // wire format has a place for them.
-func TestCharges(t *testing.T) {
+func TestChargesAreReported(t *testing.T) {
 	t.Parallel()
 	const picture = `{"model":"chat:files=900","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`
 	const searching = `{"model":"chat:search=3","max_tokens":9,"messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"web_search_20250305","name":"web_search","max_uses":2}]}`

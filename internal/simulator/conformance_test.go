@@ -154,9 +154,9 @@ func TestEveryDialect(t *testing.T) {
 	}
 }
 
-// TestExemplar holds the same of the format that others are copied from, which has neither
+// TestExemplarConformance holds the same of the format that others are copied from, which has neither
 // tools nor thinking.
-func TestExemplar(t *testing.T) {
+func TestExemplarConformance(t *testing.T) {
 	t.Parallel()
 	dialects := append(registry.All(), toytest.Dialect())
 	c := client{t: t, d: dialects.Named(toytest.Name), sim: newSimulator(t, simulator.Options{Dialects: dialects})}

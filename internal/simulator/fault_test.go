@@ -131,7 +131,7 @@ func prefilled(model string) string {
 	return `{"model":"` + model + `","messages":[{"role":"user","content":"A"},{"role":"assistant","content":"B"}]}`
 }
 
-func TestFaults(t *testing.T) {
+func TestFaultsOfEachKind(t *testing.T) {
 	t.Parallel()
 	for _, i := range []int{0, 1} {
 		for _, tt := range faultCases {

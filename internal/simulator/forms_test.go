@@ -157,9 +157,9 @@ func TestModelInPath(t *testing.T) {
 	}
 }
 
-// TestKeys holds that keys come in the headers of all vendors, in Gemini's query, and as the id
+// TestKeysOfEachVendor holds that keys come in the headers of all vendors, in Gemini's query, and as the id
 // in a request signed for AWS.
-func TestKeys(t *testing.T) {
+func TestKeysOfEachVendor(t *testing.T) {
 	t.Parallel()
 	w := ways(t, newSimulator(t, simulator.Options{APIKeys: []string{"right"}}))[1]
 	for _, tt := range []struct{ query, header, value string }{

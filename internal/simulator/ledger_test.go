@@ -60,7 +60,7 @@ func readPieces(t *testing.T, r io.Reader, k int) {
 }
 
 // A reader that is slow slows the answer: nothing is made that nobody takes.
-func TestBackpressure(t *testing.T) {
+func TestBackpressureOfSlowReader(t *testing.T) {
 	t.Parallel()
 	s := newSimulator(t, simulator.Options{})
 	req, err := http.NewRequest(http.MethodPost, "http://demo/v1/chat/completions", strings.NewReader(stream("chat:tokens=1000000")))
@@ -75,7 +75,7 @@ func TestBackpressure(t *testing.T) {
 }
 
 // The record is there before the answer, and complete when the answer is.
-func TestRecord(t *testing.T) {
+func TestRecordIsComplete(t *testing.T) {
 	t.Parallel()
 	s := newSimulator(t, simulator.Options{Clock: func() time.Time { return epoch }, APIKeys: []string{"right"}})
 	for _, w := range ways(t, s) {
@@ -225,7 +225,7 @@ func toldOutput(body string) int64 {
 
 // Closing the simulator ends answers that would wait for ever, and not in
 // order.
-func TestClose(t *testing.T) {
+func TestCloseEndsAnswers(t *testing.T) {
 	t.Parallel()
 	for i := range 2 {
 		for _, model := range []string{"chat:fault=silence", "chat:fault=stall", "chat:pace=1h", "chat:fault=half-close"} {

@@ -10,10 +10,10 @@ import (
 	"weir/internal/simulator"
 )
 
-// TestContinues holds that a model which is given the first bytes of its answer as the
+// TestContinuesPrefilledAnswer holds that a model which is given the first bytes of its answer as the
 // assistant's goes on with the rest, wherever it was broken off, in every wire format whose
 // conversations may end with the assistant.
-func TestContinues(t *testing.T) {
+func TestContinuesPrefilledAnswer(t *testing.T) {
 	t.Parallel()
 	for _, c := range clients(t, newSimulator(t, simulator.Options{})) {
 		for _, model := range []string{"story:tokens=30", "story:tokens=30,unicode", "chat:tokens=30,seed=5,think"} {
@@ -64,8 +64,8 @@ func TestContinuationIsCounted(t *testing.T) {
 	}
 }
 
-// TestStory holds that a story depends on its question and the seed alone.
-func TestStory(t *testing.T) {
+// TestStoryDependsOnQuestionAndSeed holds that a story depends on its question and the seed alone.
+func TestStoryDependsOnQuestionAndSeed(t *testing.T) {
 	t.Parallel()
 	s := newSimulator(t, simulator.Options{Seed: 1})
 	one := clientOf(t, s, "ollama")
@@ -91,8 +91,8 @@ func TestStory(t *testing.T) {
 	}
 }
 
-// TestVariant holds that a variant is the same text up to a piece, and another from it on.
-func TestVariant(t *testing.T) {
+// TestVariantSharesBeginning holds that a variant is the same text up to a piece, and another from it on.
+func TestVariantSharesBeginning(t *testing.T) {
 	t.Parallel()
 	c := clientOf(t, newSimulator(t, simulator.Options{}), "bedrock")
 	plain := c.ask("story:tokens=50", true).pieces
@@ -117,9 +117,9 @@ func TestVariant(t *testing.T) {
 	}
 }
 
-// TestSignatures holds that thinking which is cut off has no signature, and that thinking which
+// TestSignaturesOfThinking holds that thinking which is cut off has no signature, and that thinking which
 // has to come back is missed.
-func TestSignatures(t *testing.T) {
+func TestSignaturesOfThinking(t *testing.T) {
 	t.Parallel()
 	w := ways(t, newSimulator(t, simulator.Options{}))[1]
 	ask := func(model, rest string) heard {

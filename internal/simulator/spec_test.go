@@ -63,7 +63,7 @@ func TestNoModel(t *testing.T) {
 	}
 }
 
-func TestModels(t *testing.T) {
+func TestModelsAreListedAndWork(t *testing.T) {
 	t.Parallel()
 	s := newSimulator(t, simulator.Options{})
 	memory := ways(t, s)[1]
@@ -80,7 +80,7 @@ func TestModels(t *testing.T) {
 
 // The documentation is part of the feature: it names every option, fault and
 // variant, and every model name in it is one that works.
-func TestDocumentation(t *testing.T) {
+func TestDocumentationNamesEachOption(t *testing.T) {
 	t.Parallel()
 	text := must.Get(os.ReadFile(filepath.Join("..", "..", "docs", "simulator.md")))(t)
 	doc := string(text)

@@ -36,7 +36,7 @@ func reversed(words []string) []string {
 	return words
 }
 
-func TestSplitting(t *testing.T) {
+func TestSplittingKeepsSpaces(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{
 		"":               nil,
