@@ -18,9 +18,9 @@ func everyCommand(c *cobra.Command, do func(*cobra.Command)) {
 	}
 }
 
-// TestHelp is that every command says in --help what it does, with an example
+// TestEachCommandHasHelp is that every command says in --help what it does, with an example
 // that is one of it.
-func TestHelp(t *testing.T) {
+func TestEachCommandHasHelp(t *testing.T) {
 	t.Parallel()
 	count := 0
 	everyCommand(newRoot(&environment{}), func(c *cobra.Command) {

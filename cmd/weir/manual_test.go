@@ -13,8 +13,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestManual is that each command has a page which says what its help does, and which groff reads without a warning.
-func TestManual(t *testing.T) {
+// TestEachCommandHasManualPage is that each command has a page which says what its help does, and which groff reads without a warning.
+func TestEachCommandHasManualPage(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "man1")
 	must.Do(t, execute(t.TempDir(), "manual", dir))
@@ -40,8 +40,8 @@ func TestManual(t *testing.T) {
 	})
 }
 
-// TestRoff is what man(7) would take for a macro or an escape.
-func TestRoff(t *testing.T) {
+// TestRoffIsEscaped is what man(7) would take for a macro or an escape.
+func TestRoffIsEscaped(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"a-b":          `a\-b`,

@@ -51,9 +51,9 @@ func TestPercentFor(t *testing.T) {
 	}
 }
 
-// TestQuiet holds when memory is given back: not while much is allocated, nor for little, nor again and
+// TestMemoryIsReturnedWhenQuiet holds when memory is given back: not while much is allocated, nor for little, nor again and
 // again; and once more where much still lived then.
-func TestQuiet(t *testing.T) {
+func TestMemoryIsReturnedWhenQuiet(t *testing.T) {
 	t.Parallel()
 	var q quiet
 	const small, large = 20 << 20, 100 << 20

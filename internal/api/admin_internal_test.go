@@ -112,7 +112,7 @@ func timesDone(t *testing.T, c *memoryStore) int64 {
 	return done.Load()
 }
 
-func TestOnce(t *testing.T) {
+func TestOperationRunsOnce(t *testing.T) {
 	t.Parallel()
 	if n := timesDone(t, newRecords()); n != 1 {
 		t.Errorf("16 requests at once: got it done %d times, want 1", n)
@@ -217,9 +217,9 @@ func TestOnceIsSealed(t *testing.T) {
 	}
 }
 
-// TestPages goes through lists that lose members meanwhile, and meets everybody
+// TestPagesSkipNoMember goes through lists that lose members meanwhile, and meets everybody
 // who stays once, in order.
-func TestPages(t *testing.T) {
+func TestPagesSkipNoMember(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		all := rapid.SliceOfDistinct(rapid.StringN(1, 6, -1), rapid.ID[string]).Draw(t, "all")

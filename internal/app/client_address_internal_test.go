@@ -45,9 +45,9 @@ func TestClientAddress(t *testing.T) {
 	}
 }
 
-// TestReached is by which address of the gateway a request comes, and whether the gateway
+// TestReachedByAddress is by which address of the gateway a request comes, and whether the gateway
 // is known by it.
-func TestReached(t *testing.T) {
+func TestReachedByAddress(t *testing.T) {
 	t.Parallel()
 	from := origin{proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, hosts: []string{"weir.example.com"}}
 	for _, test := range []struct {

@@ -16,8 +16,8 @@ import (
 	"weir/internal/upstream"
 )
 
-// TestInstallation asks a gateway all that the pages of operators ask.
-func TestInstallation(t *testing.T) {
+// TestInstallationAnswersOperatorPages asks a gateway all that the pages of operators ask.
+func TestInstallationAnswersOperatorPages(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
 	newKey(t, g, "acme")

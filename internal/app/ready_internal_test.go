@@ -10,8 +10,8 @@ import (
 	"weir/internal/config"
 )
 
-// TestReady is what a gateway over https says, whatever name its certificate is for.
-func TestReady(t *testing.T) {
+// TestReadyOverHTTPS is what a gateway over https says, whatever name its certificate is for.
+func TestReadyOverHTTPS(t *testing.T) {
 	t.Parallel()
 	status := http.StatusOK
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -216,9 +216,9 @@ func TestDocumentListsRoutes(t *testing.T) {
 	}
 }
 
-// TestDocuments is that everybody may read the documents, over plain http from afar and with a
+// TestDocumentsAreOpenToEverybody is that everybody may read the documents, over plain http from afar and with a
 // session that nobody has too, but under no foreign name and by no other method.
-func TestDocuments(t *testing.T) {
+func TestDocumentsAreOpenToEverybody(t *testing.T) {
 	t.Parallel()
 	handler := newInstance(t).handler()
 	for _, test := range []struct {

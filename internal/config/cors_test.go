@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestOrigins is which origins cors takes, and that what browsers never send is refused.
-func TestOrigins(t *testing.T) {
+// TestOriginsOfCORS is which origins cors takes, and that what browsers never send is refused.
+func TestOriginsOfCORS(t *testing.T) {
 	t.Parallel()
 	many := make([]string, 101)
 	for i := range many {

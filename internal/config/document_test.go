@@ -38,8 +38,8 @@ func loadManaged(t *testing.T, file string, doc config.Document) (config.Config,
 	})
 }
 
-// TestManaged is that what is managed is in force as if it stood in the file, which wins where it has the same name.
-func TestManaged(t *testing.T) {
+// TestManagedMergesWithFile is that what is managed is in force as if it stood in the file, which wins where it has the same name.
+func TestManagedMergesWithFile(t *testing.T) {
 	t.Parallel()
 	doc := document(t, managedText)
 	got := must.Get(loadManaged(t, "", doc))(t)
@@ -129,8 +129,8 @@ func TestDocumentChanges(t *testing.T) {
 	}
 }
 
-// TestObjects is where each object is from: the file with its line, the managed configuration, the environment.
-func TestObjects(t *testing.T) {
+// TestObjectsNameTheirOrigin is where each object is from: the file with its line, the managed configuration, the environment.
+func TestObjectsNameTheirOrigin(t *testing.T) {
 	t.Parallel()
 	doc := document(t, managedText)
 	variables := map[string]string{"WEIR_PROVIDERS_EXTRA_BASE_URL": "https://extra.example/v1", "WEIR_PROVIDERS_HOUSE_RETRIES": "1", "SPARE": "x"}

@@ -214,7 +214,7 @@ func TestDefaultWithoutAFile(t *testing.T) {
 	}
 }
 
-func TestPrecedence(t *testing.T) {
+func TestFlagsPrecedeEnvironmentAndFile(t *testing.T) {
 	t.Parallel()
 	file := map[string]string{"weir.yaml": "listen: 127.0.0.1:1\ndata: file\n"}
 	env := map[string]string{"WEIR_LISTEN": "127.0.0.1:2", "WEIR_DATA": "env"}
@@ -282,7 +282,7 @@ func TestRealFileSystem(t *testing.T) {
 	}
 }
 
-func TestReferences(t *testing.T) {
+func TestReferencesAreReplaced(t *testing.T) {
 	t.Parallel()
 	w := world{
 		env:   map[string]string{"NAME": "value", "EMPTY": "", "N": "7", "TRICKY": "${NAME} $$"},
@@ -317,7 +317,7 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-func TestScalars(t *testing.T) {
+func TestScalarsAreParsed(t *testing.T) {
 	t.Parallel()
 	durations := map[string]time.Duration{
 		"5s": 5 * time.Second, "30m": 30 * time.Minute, "720h": 720 * time.Hour, "1d": 24 * time.Hour,

@@ -112,7 +112,7 @@ func mistakes() map[string]struct {
 	}
 }
 
-func TestMistakes(t *testing.T) {
+func TestMistakesAreReportedWithPlace(t *testing.T) {
 	t.Parallel()
 	for name, c := range mistakes() {
 		t.Run(name, func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestManyMistakes(t *testing.T) {
 	}
 }
 
-func TestBounds(t *testing.T) {
+func TestFilesAreBounded(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		strings.Repeat("# long\n", 1<<18):         "weir.yaml: the file is longer than 1024 KiB",
@@ -170,7 +170,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
+func TestNearestWordIsSuggested(t *testing.T) {
 	t.Parallel()
 	words := []string{"providers", "prices", "listen", "limits", "tls", "rpm", "tpm"}
 	cases := []struct {

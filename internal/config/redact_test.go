@@ -38,9 +38,9 @@ providers:
 	}
 }
 
-// TestSettings reads the values by their paths: all that Redacted has, and no
+// TestSettingsHideSecrets reads the values by their paths: all that Redacted has, and no
 // secret.
-func TestSettings(t *testing.T) {
+func TestSettingsHideSecrets(t *testing.T) {
 	t.Parallel()
 	cfg := mustLoad(t, world{files: map[string]string{"weir.yaml": `
 database: postgres://weir:canary@db.example/weir

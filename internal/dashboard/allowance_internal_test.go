@@ -9,8 +9,8 @@ import (
 	"weir/internal/llm"
 )
 
-// TestForecast holds what is said of the end of a budget's period.
-func TestForecast(t *testing.T) {
+// TestForecastOfPeriodBudget holds what is said of the end of a budget's period.
+func TestForecastOfPeriodBudget(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
@@ -37,8 +37,8 @@ func TestForecast(t *testing.T) {
 	}
 }
 
-// TestLasts holds what is said of the end of what has no period.
-func TestLasts(t *testing.T) {
+// TestLastsForecastsWithoutPeriod holds what is said of the end of what has no period.
+func TestLastsForecastsWithoutPeriod(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {
@@ -62,8 +62,8 @@ func TestLasts(t *testing.T) {
 	}
 }
 
-// TestLines holds that lines have gaps where nothing is known, and that a point between two is seen.
-func TestLines(t *testing.T) {
+// TestLinesHaveGaps holds that lines have gaps where nothing is known, and that a point between two is seen.
+func TestLinesHaveGaps(t *testing.T) {
 	t.Parallel()
 	l := lines{label: "<l>", unit: number, series: 1, points: []point{
 		{name: "1"}, {name: "2", values: []int64{2}}, {name: "3"}, {name: "4", values: []int64{0}}, {name: "5", values: []int64{2}},

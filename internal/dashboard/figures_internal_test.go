@@ -21,7 +21,7 @@ import (
 	"weir/internal/report"
 )
 
-func TestAmount(t *testing.T) {
+func TestAmountRoundsMoney(t *testing.T) {
 	t.Parallel()
 	for m, want := range map[llm.Money]string{
 		0: "$0.00", 1: "$0.000000001", 9_999: "$0.000009999", 12_344: "$0.00001234", 12_345: "$0.00001235", 999_999_999: "$1.00", 30_000_000: "$0.03",
@@ -33,7 +33,7 @@ func TestAmount(t *testing.T) {
 	}
 }
 
-func TestCompact(t *testing.T) {
+func TestCompactShortensCounts(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int64]string{
 		0: "0", -3: "-3", 99_999: "99,999", 100_000: "100 k", 999_499: "999 k", 999_500: "1.00 M", 9_995_000: "10.0 M", 48_211_034: "48.2 M", 316_000_000: "316 M", math.MaxInt64: "9223372 T",
@@ -44,7 +44,7 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-func TestTook(t *testing.T) {
+func TestTookFormatsDurations(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
 		0: "0 ms", 1500 * time.Microsecond: "1.5 ms", 412 * time.Millisecond: "412 ms", 1300 * time.Millisecond: "1.30 s", 59_990 * time.Millisecond: "59.99 s",
@@ -82,7 +82,7 @@ func TestPercentText(t *testing.T) {
 	}
 }
 
-func TestPercent(t *testing.T) {
+func TestPercentIsWithinBounds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		part, whole := rapid.Int64().Draw(t, "part"), rapid.Int64().Draw(t, "whole")
@@ -110,9 +110,9 @@ func TestNiceTop(t *testing.T) {
 
 var drawn = regexp.MustCompile(`class="(d[1-6])" d="M([0-9.]+) ([0-9.]+)h([0-9.]+)v([0-9.]+)h-`)
 
-// TestBars draws anything, and measures it: each stack stands on the base, within
+// TestBarsMatchValues draws anything, and measures it: each stack stands on the base, within
 // the picture, as high as its values say.
-func TestBars(t *testing.T) {
+func TestBarsMatchValues(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		b := bars{label: hostile, unit: compact}
@@ -151,7 +151,7 @@ func checkStack(t *rapid.T, values []int64, top float64, boxes [][]string) {
 	}
 }
 
-func TestSpans(t *testing.T) {
+func TestSpansAreUTCDays(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 1, 23, 59, 59, 0, time.FixedZone("", -3600)) // 2 March in UTC
 	for query, want := range map[string]string{

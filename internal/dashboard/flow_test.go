@@ -123,8 +123,8 @@ func TestFirstDay(t *testing.T) {
 	}
 }
 
-// TestPasswords changes, forgets and resets one.
-func TestPasswords(t *testing.T) {
+// TestPasswordsAreChangedAndReset changes, forgets and resets one.
+func TestPasswordsAreChangedAndReset(t *testing.T) {
 	t.Parallel()
 	s := founded(t)
 	first := s.cookie

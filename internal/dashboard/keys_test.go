@@ -166,8 +166,8 @@ func TestServiceKeys(t *testing.T) {
 	}
 }
 
-// TestRevoke says who may revoke which key.
-func TestRevoke(t *testing.T) {
+// TestRevokeNeedsRole says who may revoke which key.
+func TestRevokeNeedsRole(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string

@@ -8,7 +8,7 @@ import (
 	"weir/internal/people"
 )
 
-func TestFormats(t *testing.T) {
+func TestDollarsHaveAllDigits(t *testing.T) {
 	t.Parallel()
 	for m, want := range map[llm.Money]string{
 		0: "$0.00", 5 * llm.USD: "$5.00", llm.USD / 2: "$0.50", 301_030_000: "$0.30103", 1: "$0.000000001",
@@ -33,7 +33,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-func TestBrowser(t *testing.T) {
+func TestBrowserIsNamed(t *testing.T) {
 	t.Parallel()
 	for agent, want := range map[string]string{
 		"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36":                                   "Chrome on Linux",
@@ -48,7 +48,7 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
-func TestOnce(t *testing.T) {
+func TestFormIsFollowedOnce(t *testing.T) {
 	t.Parallel()
 	var o once
 	if !o.first("a", testTime) || o.first("a", testTime.Add(onceFor-1)) || !o.first("a", testTime.Add(onceFor)) {
@@ -66,8 +66,8 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestNavigation shows each what they may see, and where they are.
-func TestNavigation(t *testing.T) {
+// TestNavigationShowsPermittedPages shows each what they may see, and where they are.
+func TestNavigationShowsPermittedPages(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	for _, p := range accountPlaces {

@@ -307,8 +307,8 @@ func systemSamples(s *site) []sample {
 	}
 }
 
-// TestChanges puts what there was beside what there is.
-func TestChanges(t *testing.T) {
+// TestChangesPairBeforeAndAfter puts what there was beside what there is.
+func TestChangesPairBeforeAndAfter(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		before, after string
@@ -329,8 +329,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestCents rounds, and does not show what is less than a cent as nothing.
-func TestCents(t *testing.T) {
+// TestCentsAreRounded rounds, and does not show what is less than a cent as nothing.
+func TestCentsAreRounded(t *testing.T) {
 	t.Parallel()
 	for m, want := range map[llm.Money]string{
 		0: "$0.00", 1: "< $0.01", llm.USD / 100: "$0.01", llm.USD / 200 * 3: "$0.02", 1204*llm.USD + llm.USD/1000*184: "$1,204.18", -llm.USD / 1000 * 15: "-$0.02",
@@ -360,8 +360,8 @@ func TestTrialModel(t *testing.T) {
 	}
 }
 
-// TestYaml writes names that clients made up so that no line is theirs.
-func TestYaml(t *testing.T) {
+// TestYAMLEscapesModelNames writes names that clients made up so that no line is theirs.
+func TestYAMLEscapesModelNames(t *testing.T) {
 	t.Parallel()
 	got := yamlOf([]string{"a/x:free", "a/\"\n  evil: {}"})
 	want := "prices: # US dollars per million tokens; replace each ? by the price of the provider\n" +

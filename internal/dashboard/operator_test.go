@@ -423,8 +423,8 @@ func TestExportCutShort(t *testing.T) {
 	}
 }
 
-// TestInstallation looks at the pages that only show.
-func TestInstallation(t *testing.T) {
+// TestOperatorPagesShowInstallation looks at the pages that only show.
+func TestOperatorPagesShowInstallation(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	s.come("ada", "")

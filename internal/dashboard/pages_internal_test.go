@@ -243,8 +243,8 @@ func meSamples() []sample {
 	}
 }
 
-// TestPages holds every template to the rules, in every state that it has.
-func TestPages(t *testing.T) {
+// TestPagesKeepToRules holds every template to the rules, in every state that it has.
+func TestPagesKeepToRules(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	shown := map[string]bool{}
@@ -325,10 +325,10 @@ func write(t *testing.T, name string, content []byte) {
 	must.Do(t, os.WriteFile(path, content, 0o600))
 }
 
-// TestContrast measures the colours that stand on one another, in light and in
+// TestContrastOfColors measures the colours that stand on one another, in light and in
 // dark: 4.5 for words and 3 for the edges of controls and for data (WCAG 2.2,
 // 1.4.3 and 1.4.11).
-func TestContrast(t *testing.T) {
+func TestContrastOfColors(t *testing.T) {
 	t.Parallel()
 	text := must.Get(files.ReadFile("assets/css/10-tokens.css"))(t)
 	blocks := strings.Split(string(text), ":root")

@@ -8,8 +8,8 @@ import (
 	"weir/internal/people"
 )
 
-// TestReconciliation compares a provider with the ledger, on a page and in a file.
-func TestReconciliation(t *testing.T) {
+// TestReconciliationPageAndFile compares a provider with the ledger, on a page and in a file.
+func TestReconciliationPageAndFile(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	const page = "/operator/providers/house/reconciliation"

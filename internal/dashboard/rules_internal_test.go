@@ -273,8 +273,8 @@ func words(n *html.Node) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// TestRules breaks every rule once, and sees it found.
-func TestRules(t *testing.T) {
+// TestRulesFindEachFault breaks every rule once, and sees it found.
+func TestRulesFindEachFault(t *testing.T) {
 	t.Parallel()
 	const whole = `<!doctype html><html lang="en"><head><title>Keys · Weir</title></head><body><main id="main"><h1>Keys</h1>%s</main><footer></footer></body></html>`
 	if got := Check(fmt.Sprintf(whole, `<p>Nothing wrong.</p>`)); len(got) > 0 {

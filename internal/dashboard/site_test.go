@@ -31,8 +31,8 @@ func TestWhoIsNotSignedInIsSentToSignIn(t *testing.T) {
 	}
 }
 
-// TestHeaders looks at what goes with pages and with assets.
-func TestHeaders(t *testing.T) {
+// TestHeadersOfPagesAndAssets looks at what goes with pages and with assets.
+func TestHeadersOfPagesAndAssets(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	s.come("ada", people.Member)
@@ -62,7 +62,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-func TestTheme(t *testing.T) {
+func TestThemeIsStoredInCookie(t *testing.T) {
 	t.Parallel()
 	for _, insecure := range []bool{false, true} {
 		s := newSite(t, insecure)
@@ -85,8 +85,8 @@ func TestTheme(t *testing.T) {
 	}
 }
 
-// TestRefuse looks at the page of each error, and at what it does not tell.
-func TestRefuse(t *testing.T) {
+// TestRefusalPagesHideDetails looks at the page of each error, and at what it does not tell.
+func TestRefusalPagesHideDetails(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	s.come("ada", people.Member)
@@ -114,8 +114,8 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// TestSession reads the cookie by its name, which over https no other host sets.
-func TestSession(t *testing.T) {
+// TestSessionCookieName reads the cookie by its name, which over https no other host sets.
+func TestSessionCookieName(t *testing.T) {
 	t.Parallel()
 	for _, insecure := range []bool{false, true} {
 		s := newSite(t, insecure)

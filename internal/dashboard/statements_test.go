@@ -11,8 +11,8 @@ import (
 	"weir/internal/people"
 )
 
-// TestStatements has an operator close months, and members read what is charged in them.
-func TestStatements(t *testing.T) {
+// TestStatementsAreClosedAndRead has an operator close months, and members read what is charged in them.
+func TestStatementsAreClosedAndRead(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	const list = "/accounts/acme/statements"

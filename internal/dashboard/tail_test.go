@@ -44,7 +44,7 @@ func next(t *testing.T, events *sse.Reader) (name, data string) {
 	}
 }
 
-func TestTail(t *testing.T) {
+func TestTailStreamsRequests(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	s.come("ada", people.Viewer)

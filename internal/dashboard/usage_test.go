@@ -81,7 +81,7 @@ func ago(days int, more time.Duration) time.Time {
 	return now.AddDate(0, 0, -days).Add(-time.Hour + more)
 }
 
-func TestOverview(t *testing.T) {
+func TestOverviewShowsUsage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	s.come("ada", people.Viewer)
@@ -127,7 +127,7 @@ func TestWhatIsLeft(t *testing.T) {
 	s.see(t, "/accounts/acme", "<strong>$0.007725</strong> left of $0.01; $0.002275 spent", "<strong>$0.99545</strong> left of $1.00; $0.00455 spent", "23 %")
 }
 
-func TestUsage(t *testing.T) {
+func TestUsagePageSumsAttempts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	s.come("ada", people.Viewer)
@@ -186,7 +186,7 @@ func TestUsageCSV(t *testing.T) {
 	}
 }
 
-func TestRequests(t *testing.T) {
+func TestRequestsAreListedAndFiltered(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	s.come("ada", people.Viewer)
@@ -252,7 +252,7 @@ func TestOneRequest(t *testing.T) {
 	}
 }
 
-func TestModels(t *testing.T) {
+func TestModelsAreSearched(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	s.come("ada", people.Viewer)
@@ -299,9 +299,9 @@ func TestPagesWaitForWhatIsSettled(t *testing.T) {
 	s.see(t, "/accounts/acme", "gpt")
 }
 
-// TestUnseen shows the estimate and the upper bound of attempts whose end nobody saw
+// TestUnseenEndsShowBothCosts shows the estimate and the upper bound of attempts whose end nobody saw
 // wherever their cost is, and leads operators to them and to what decides them.
-func TestUnseen(t *testing.T) {
+func TestUnseenEndsShowBothCosts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	k := s.key(t, s.acme, "ada")
@@ -333,8 +333,8 @@ func TestUnseen(t *testing.T) {
 	}
 }
 
-// TestArithmetic has a row for each tool and fee, and the mode and tier of the price.
-func TestArithmetic(t *testing.T) {
+// TestArithmeticShowsEachFee has a row for each tool and fee, and the mode and tier of the price.
+func TestArithmeticShowsEachFee(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	s.come("ada", people.Viewer)

@@ -155,8 +155,8 @@ func TestHookNotices(t *testing.T) {
 	}
 }
 
-// TestCut is that a text is cut between its characters.
-func TestCut(t *testing.T) {
+// TestCutKeepsCharactersWhole is that a text is cut between its characters.
+func TestCutKeepsCharactersWhole(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		text string

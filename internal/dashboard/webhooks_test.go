@@ -219,7 +219,7 @@ func TestWebhooksOfOthersAreNotThere(t *testing.T) {
 	}
 }
 
-func TestDeliveries(t *testing.T) {
+func TestDeliveriesAreShown(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	s.come("ada", people.Owner)

@@ -17,9 +17,9 @@ import (
 // repository is the way to the root of the repository from here.
 const repository = "../.."
 
-// TestLinks is that each link and picture of a document, and of README.md, leads to a file of
+// TestLinksLeadToHeadings is that each link and picture of a document, and of README.md, leads to a file of
 // the repository and, with a fragment, to a heading of it.
-func TestLinks(t *testing.T) {
+func TestLinksLeadToHeadings(t *testing.T) {
 	t.Parallel()
 	trees := map[string]*tree{"README.md": parse(must.Get(os.ReadFile(filepath.Join(repository, "README.md")))(t))}
 	must.Do(t, fs.WalkDir(weir.Documents, ".", func(file string, _ fs.DirEntry, err error) error {
@@ -71,8 +71,8 @@ func checkLink(t *testing.T, trees map[string]*tree, file, to string) {
 	}
 }
 
-// TestSlugs is that headings have the ids that GitHub gives them.
-func TestSlugs(t *testing.T) {
+// TestSlugsMatchGitHub is that headings have the ids that GitHub gives them.
+func TestSlugsMatchGitHub(t *testing.T) {
 	t.Parallel()
 	tr := parse([]byte("# `POST /v1/chat`\n## Übung: a_b – c!\n## Same\n## Same\n## [A *link*](x.md) \\& more\n"))
 	var got []string

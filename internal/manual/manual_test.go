@@ -51,8 +51,8 @@ func small() fs.FS {
 	}
 }
 
-// TestMarkdown is what becomes of a document: links lead to pages, and HTML is left out.
-func TestMarkdown(t *testing.T) {
+// TestMarkdownBecomesSafePages is what becomes of a document: links lead to pages, and HTML is left out.
+func TestMarkdownBecomesSafePages(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, small())
 	body := ask(s, "/docs/one").Body.String()
@@ -75,8 +75,8 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// TestSearch is which sections are found, and in which order.
-func TestSearch(t *testing.T) {
+// TestSearchRanksSections is which sections are found, and in which order.
+func TestSearchRanksSections(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, small())
 	link := regexp.MustCompile(`<li><a href="([^"]*)">[^<]*</a>\n<p>`)
@@ -120,8 +120,8 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// TestHeaders is what keeps a page to itself, and what a browser may keep.
-func TestHeaders(t *testing.T) {
+// TestHeadersIsolatePages is what keeps a page to itself, and what a browser may keep.
+func TestHeadersIsolatePages(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, small())
 	first := ask(s, "/docs/one")

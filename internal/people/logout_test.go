@@ -11,9 +11,9 @@ import (
 	"weir/internal/people/oidctest"
 )
 
-// TestLogout has the provider of single sign-on end sessions: one of its own, or all of somebody, and none that began
+// TestLogoutByProviderEndsSessions has the provider of single sign-on end sessions: one of its own, or all of somebody, and none that began
 // otherwise or is somebody else's.
-func TestLogout(t *testing.T) {
+func TestLogoutByProviderEndsSessions(t *testing.T) {
 	t.Parallel()
 	h, idp := newSSO(t, func(o *people.OIDCOptions) { o.SignUp = true })
 	ada := h.setUp("ada@example.com")

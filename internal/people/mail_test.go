@@ -135,7 +135,7 @@ func withMail(t *testing.T, p *postbox, how string) func(*people.Options) {
 	return func(o *people.Options) { o.Mail = m }
 }
 
-func TestMail(t *testing.T) {
+func TestMailCarriesLinks(t *testing.T) {
 	t.Parallel()
 	post := newPostbox(t)
 	h := newFixture(t, withMail(t, post, people.MailPlain))

@@ -131,7 +131,7 @@ func (h *fixture) ask(session llm.Secret) *people.Challenge {
 	return c
 }
 
-func TestPasskey(t *testing.T) {
+func TestPasskeyIsSecondFactor(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, sealing)
 	v := h.factored()

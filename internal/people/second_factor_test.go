@@ -140,7 +140,7 @@ func TestSecondFactorOfLinks(t *testing.T) {
 	h.visitor(must.Get(h.SignIn(h.ctx, "ada@example.com", secret("another few words"), home))(t))
 }
 
-func TestDisabled(t *testing.T) {
+func TestDisabledUserIsSignedOut(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, sealing)
 	ada := h.setUp("ada@example.com")

@@ -94,8 +94,8 @@ func TestSecretsStayHere(t *testing.T) {
 	}
 }
 
-// TestRehash signs in with a hash of weaker parameters, which is made anew.
-func TestInvitations(t *testing.T) {
+// TestRehashStrengthensWeakHash signs in with a hash of weaker parameters, which is made anew.
+func TestInvitationsAreAcceptedOnce(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
 	ada := h.setUp("ada@example.com")
@@ -191,7 +191,7 @@ func TestLinksExpire(t *testing.T) {
 	wantCode(t, "a link for nobody", err, llm.CodeNotFound)
 }
 
-func TestReset(t *testing.T) {
+func TestResetReplacesPassword(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
 	ada := h.setUp("ada@example.com")
@@ -210,7 +210,7 @@ func TestReset(t *testing.T) {
 	wantCode(t, "the old password", err, llm.CodeAuthentication)
 }
 
-func TestMembers(t *testing.T) {
+func TestLastOwnerAndOperatorStay(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
 	ada := h.setUp("ada@example.com")

@@ -10,7 +10,7 @@ import (
 	"weir/internal/people"
 )
 
-func TestSessions(t *testing.T) {
+func TestSessionsSignInAndOut(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
 	h.setUp("ada@example.com")
@@ -115,7 +115,7 @@ func TestSessionsEnd(t *testing.T) {
 	h.gone(used, "three hours")
 }
 
-func TestSeen(t *testing.T) {
+func TestSeenIsUpdatedEachMinute(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
 	v := h.setUp("ada@example.com")
@@ -164,7 +164,7 @@ func TestPasswordChange(t *testing.T) {
 	}
 }
 
-func TestRehash(t *testing.T) {
+func TestRehashStrengthensWeakHash(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, func(o *people.Options) { o.Light = false })
 	v := h.setUp("ada@example.com")

@@ -13,9 +13,9 @@ import (
 	"weir/internal/systemd"
 )
 
-// TestWatchdog shows that the watchdog is told twice in its time while the service is live, and not at all while it is
+// TestWatchdogWhileLive shows that the watchdog is told twice in its time while the service is live, and not at all while it is
 // not. What else a manager is told is tested with the real program, in cmd/weir.
-func TestWatchdog(t *testing.T) {
+func TestWatchdogWhileLive(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		usec string

@@ -30,8 +30,8 @@ func settlement() *ledger.Settlement {
 	}
 }
 
-// TestCounts is what each call adds, and that two gateways share nothing.
-func TestCounts(t *testing.T) {
+// TestCountsOfEachCall is what each call adds, and that two gateways share nothing.
+func TestCountsOfEachCall(t *testing.T) {
 	t.Parallel()
 	m, other := telemetry.New("1.2.3"), telemetry.New("1.2.3")
 	cost := llm.Money(1_500)

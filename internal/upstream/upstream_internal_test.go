@@ -47,8 +47,8 @@ func lineupOf(t *testing.T, file, env string) (names []string, model, log string
 	return names, table.DefaultModel(), logged.String(), err
 }
 
-// TestLineup holds who answers, and who answers without being asked for.
-func TestLineup(t *testing.T) {
+// TestLineupOfProviders holds who answers, and who answers without being asked for.
+func TestLineupOfProviders(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		file, env string

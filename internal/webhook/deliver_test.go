@@ -16,9 +16,9 @@ import (
 	"weir/internal/webhook"
 )
 
-// TestRetries walks a delivery through its schedule: the id and the body stay, the
+// TestRetriesFollowSchedule walks a delivery through its schedule: the id and the body stay, the
 // time and the signature are each try's own.
-func TestRetries(t *testing.T) {
+func TestRetriesFollowSchedule(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	to := newReceiver(t, func(n int, w http.ResponseWriter, _ *http.Request) {
@@ -119,7 +119,7 @@ func TestFiveDays(t *testing.T) {
 	}
 }
 
-func TestGone(t *testing.T) {
+func TestGoneDisablesEndpoint(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	to := newReceiver(t, func(n int, w http.ResponseWriter, _ *http.Request) {
@@ -212,8 +212,8 @@ func TestSlowReceiver(t *testing.T) {
 	stop() // though the slow one never answers
 }
 
-// TestStopped holds that what a stop cuts short is due at once, for another node.
-func TestStopped(t *testing.T) {
+// TestStoppedDeliveryIsDueAtOnce holds that what a stop cuts short is due at once, for another node.
+func TestStoppedDeliveryIsDueAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	let := make(chan struct{})
@@ -261,8 +261,8 @@ func TestTwoDeliverers(t *testing.T) {
 	}
 }
 
-// TestRotation holds that both secrets sign for a day.
-func TestRotation(t *testing.T) {
+// TestRotationSignsWithBothSecrets holds that both secrets sign for a day.
+func TestRotationSignsWithBothSecrets(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	to := newReceiver(t, nil)

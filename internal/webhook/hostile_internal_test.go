@@ -226,9 +226,9 @@ func TestPlainHTTPStaysHome(t *testing.T) {
 	}
 }
 
-// TestRedirects: a receiver sends the gateway elsewhere, in every way there is; it
+// TestRedirectsAreNotFollowed: a receiver sends the gateway elsewhere, in every way there is; it
 // goes nowhere.
-func TestRedirects(t *testing.T) {
+func TestRedirectsAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	var inside, outside atomic.Int64
 	secret := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { inside.Add(1) }))

@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write the events into docs/webhooks.md")
 
-// TestDocument holds that the page has every event with its example.
-func TestDocument(t *testing.T) {
+// TestDocumentListsEvents holds that the page has every event with its example.
+func TestDocumentListsEvents(t *testing.T) {
 	t.Parallel()
 	const begin, end = "<!-- events: written by go test ./internal/webhook -update -->\n", "<!-- end of events -->"
 	path := filepath.Join("..", "..", "docs", "webhooks.md")
@@ -59,8 +59,8 @@ func document(t *testing.T) string {
 	return b.String()
 }
 
-// TestPayloads holds that examples are what the standard asks for.
-func TestPayloads(t *testing.T) {
+// TestPayloadsFitStandard holds that examples are what the standard asks for.
+func TestPayloadsFitStandard(t *testing.T) {
 	t.Parallel()
 	form := regexp.MustCompile(`^[a-z_]+\.[a-z_]+$`)
 	seen := map[webhook.Type]bool{}

@@ -13,9 +13,9 @@ import (
 	"weir/internal/webhook"
 )
 
-// TestRecover is a receiver that wants no more, whose owner thinks better of it weeks
+// TestRecoverSendsMissedEvents is a receiver that wants no more, whose owner thinks better of it weeks
 // later: everything of the last 28 days comes, once, with the ids that it always had.
-func TestRecover(t *testing.T) {
+func TestRecoverSendsMissedEvents(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var gone atomic.Bool

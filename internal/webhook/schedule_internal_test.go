@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestPauses(t *testing.T) {
+func TestPausesGrow(t *testing.T) {
 	t.Parallel()
 	want := []time.Duration{
 		5 * time.Second, 25 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour, 3 * time.Hour, 8 * time.Hour,
@@ -46,8 +46,8 @@ func TestPauseEnds(t *testing.T) {
 	}
 }
 
-// TestWalk adds up what a delivery goes through that always fails.
-func TestWalk(t *testing.T) {
+// TestWalkOfFailingDelivery adds up what a delivery goes through that always fails.
+func TestWalkOfFailingDelivery(t *testing.T) {
 	t.Parallel()
 	age, tries := time.Duration(0), 1
 	for {

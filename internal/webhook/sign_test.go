@@ -14,7 +14,7 @@ import (
 )
 
 // The library is the other side's: whoever receives a delivery checks it so.
-func TestSignature(t *testing.T) {
+func TestSignatureVerifiesWithLibrary(t *testing.T) {
 	t.Parallel()
 	present := llm.NewSecret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=")
 	former := llm.NewSecret("whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")

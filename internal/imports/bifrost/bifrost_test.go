@@ -13,7 +13,7 @@ import (
 	"weir/internal/must"
 )
 
-func TestPlans(t *testing.T) {
+func TestPlansOfImports(t *testing.T) {
 	t.Parallel()
 	importstest.Run(t, func(c *importstest.Case) (*imports.Plan, error) {
 		in := &bifrost.Import{Config: c.Config, Getenv: c.Getenv, Now: importstest.Noon()}

@@ -19,7 +19,7 @@ import (
 	"weir/internal/must"
 )
 
-func TestPlans(t *testing.T) {
+func TestPlansOfImports(t *testing.T) {
 	t.Parallel()
 	importstest.Run(t, func(c *importstest.Case) (*imports.Plan, error) {
 		in := &litellm.Import{Config: c.Config, Getenv: c.Getenv, Now: importstest.Noon()}
