@@ -35,12 +35,13 @@ RACED := account budget capacity credential fairqueue front gateway ledger lifet
 # same goroutines. The store's code is the same on both databases, and starts no goroutine: it is raced on SQLite.
 AT_ONCE := AbortedGenerations AdministrationOnceAtOnce AttributionBeside AttributionOfClosedBeside AuditHeadless \
 	BudgetPerTag BudgetRace CertificateChanges ChangesFromElsewhere ClientLeaves ClientThatTakesNothing \
-	ClientsThatDoNotRead ConcurrencyLimit CorrectionsReachRunningBudgets DisabledInTurn DiskFull Drain DrainsAreBounded \
-	Edges FeedIsWhole FilesAtOnce GracefulStop GreedyStreams HangUpsAtAnyTime IdempotencyConflicts IdempotentReplay \
-	IdleBodiesHoldNothing ImportAtOnce KeepAlive KeepAliveWhileFallingBack KeptOnce KeyRevokedBeforeTheBody LateAnswer \
-	LeavesBeforeUsage LimitsOnValkey Managed ManyClientsLeave OpenAtOnce OverloadOfBatch Overloaded OwnCircuit \
-	OwnCounterIsAskedOnce PackedBeside ProbeThatTakesLong Reload RepeatsOfALateAnswer ReportsLeaveReaders Rescue \
-	RetryStorm SlowSenders Stream StreamFailures TogetherBatchesWrites TwoNodes UnreadBodyIsNotAwaited WebhooksOfABudget \
+	ClientsThatDoNotRead ConcurrencyLimit CorrectionsReachRunningBudgets DisabledInTurn DiskFull DrainReadsAnswerToItsEnd \
+	DrainsAreBounded EdgesStayWithinBudget FeedIsWhole FilesAtOnce GracefulStop GreedyStreams HangUpsAtAnyTime \
+	IdempotencyConflicts IdempotentReplay IdleBodiesHoldNothing ImportAtOnce KeepAlive KeepAliveWhileFallingBack KeptOnce \
+	KeyRevokedBeforeTheBody LateAnswer LeavesBeforeUsage LimitsOnValkey ManagedConfigurationReachesNodes ManyClientsLeave \
+	OpenAtOnce OverloadOfBatch OverloadedNodeRefuses OwnCircuit OwnCounterIsAskedOnce PackedBeside ProbeThatTakesLong \
+	ReloadWhileRunning RepeatsOfALateAnswer ReportsLeaveReaders RescueContinuesBrokenStream RetryStorm SlowSenders \
+	StreamFailures StreamToTheLetter TogetherBatchesWrites TwoNodes UnreadBodyIsNotAwaited WebhooksOfABudget \
 	ZombieConnectionAppliesOnce
 CONFORMANCE := AuditWriters Bootstrap KeptTogether Leases RecoverMany SecondFactor Takers Throttle Writers .*AtOnce
 empty :=

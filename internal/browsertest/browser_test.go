@@ -36,8 +36,8 @@ const (
 	promptness = 20 * time.Second
 )
 
-// TestDashboard takes a gateway from its set-up link to single sign-on in Chromium.
-func TestDashboard(t *testing.T) {
+// TestDashboardInChromium takes a gateway from its set-up link to single sign-on in Chromium.
+func TestDashboardInChromium(t *testing.T) {
 	if !*browserFlag {
 		t.Skip("make browser drives Chromium")
 	}
@@ -58,9 +58,9 @@ func TestDashboard(t *testing.T) {
 	drive(ctx, t, "suite.mjs", map[string]string{"base": base, "setup": setup, "issuer": identities.URL, "shots": shots})
 }
 
-// TestPictures takes the README's pictures, of a gateway with two months of use
+// TestPicturesOfReadme takes the README's pictures, of a gateway with two months of use
 // behind it.
-func TestPictures(t *testing.T) {
+func TestPicturesOfReadme(t *testing.T) {
 	if *picturesFlag == "" {
 		t.Skip("make screenshots takes pictures")
 	}

@@ -26,9 +26,9 @@ type backedUp struct {
 	rows         map[ledger.AttemptID]row
 }
 
-// TestBackup makes backups beside a gateway under load, which is killed now and then, and restores each. A restored
+// TestBackupUnderLoadRestores makes backups beside a gateway under load, which is killed now and then, and restores each. A restored
 // ledger verifies, has everything that was settled before the backup began, and nothing that the ledger does not have.
-func TestBackup(t *testing.T) {
+func TestBackupUnderLoadRestores(t *testing.T) {
 	seed := seed()
 	ctx, cancel := deadline(t)
 	defer cancel()

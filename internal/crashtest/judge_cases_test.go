@@ -81,8 +81,8 @@ func requestID(at time.Time, n byte) (id uuid.UUID) {
 	return id
 }
 
-// TestJudge breaks sound books in one way at a time, and wants it found.
-func TestJudge(t *testing.T) {
+// TestJudgeFindsBrokenBooks breaks sound books in one way at a time, and wants it found.
+func TestJudgeFindsBrokenBooks(t *testing.T) {
 	t.Parallel()
 	if got := judge(soundBooks()).findings(); len(got) > 0 {
 		t.Fatalf("sound books: got %q, want no findings", got)

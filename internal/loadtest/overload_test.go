@@ -81,9 +81,9 @@ type form struct {
 	conns int // of the closed loop
 }
 
-// TestOverload is a gateway whose limit is its max_concurrency, which is how
+// TestOverloadIsRefused is a gateway whose limit is its max_concurrency, which is how
 // gateways are limited whose providers take their time.
-func TestOverload(t *testing.T) {
+func TestOverloadIsRefused(t *testing.T) {
 	f := form{settings{concurrency: 145}, "w200ms", 128} // 128 are the share of one account alone
 	h := newGateway(t, f.settings)
 	defer h.end()

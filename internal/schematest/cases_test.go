@@ -13,8 +13,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestCases sends single requests that once broke a vendor's schema: a file of testdata/cases each.
-func TestCases(t *testing.T) {
+// TestCasesFitSchemas sends single requests that once broke a vendor's schema: a file of testdata/cases each.
+func TestCasesFitSchemas(t *testing.T) {
 	t.Parallel()
 	for _, path := range must.Get(filepath.Glob("testdata/cases/*.json"))(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".json"), func(t *testing.T) {

@@ -143,9 +143,9 @@ func TestBoundIsAboveEveryTemplate(t *testing.T) {
 	t.Logf("%d requests, %d counts: %d above what is held; the most %.3f of it, %s", len(questions), counts, below, worst.most, worst.of)
 }
 
-// TestControls holds that the two tests above can fail: with U+007F as no token, as the tokenizer library counts it, and
+// TestControlsFindLowBounds holds that the two tests above can fail: with U+007F as no token, as the tokenizer library counts it, and
 // with the arguments of a call held at their bytes, a bound is below what is counted.
-func TestControls(t *testing.T) {
+func TestControlsFindLowBounds(t *testing.T) {
 	node, _ := start(t)
 	deleted := strings.Repeat("\x7f", 3000)
 	call := calling(`{"a":`+repeated(2000, "7")+`}`, "ok")

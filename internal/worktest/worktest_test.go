@@ -8,8 +8,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// TestExceeds holds that each measuring finds what it is there for.
-func TestExceeds(t *testing.T) {
+// TestExceedsFindsWork holds that each measuring finds what it is there for.
+func TestExceedsFindsWork(t *testing.T) {
 	if raced {
 		t.Skip("nothing is measured with the race detector")
 	}
@@ -61,8 +61,8 @@ func concatenate(b []byte) {
 	sink = []byte(text)
 }
 
-// TestGrow holds that every place of a JSON text is grown inside, whatever else the whole.
-func TestGrow(t *testing.T) {
+// TestGrowRepeatsEachPlace holds that every place of a JSON text is grown inside, whatever else the whole.
+func TestGrowRepeatsEachPlace(t *testing.T) {
 	t.Parallel()
 	in := []byte(` {"a":[1, "x y"],"b":{"c":[[]],"d":""},"e":"é\n"}`)
 	places := repeatable(nil, in, in)

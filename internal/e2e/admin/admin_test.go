@@ -164,9 +164,9 @@ func at(v any, names ...string) string {
 	return fmt.Sprint(v)
 }
 
-// TestAdministration makes every call of the administration once with success, as
+// TestAdministrationRunsEachOperation makes every call of the administration once with success, as
 // the document has it, and sees what it did.
-func TestAdministration(t *testing.T) {
+func TestAdministrationRunsEachOperation(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
 	o.runAccounts()

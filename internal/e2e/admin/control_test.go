@@ -116,9 +116,9 @@ func (c *control) load(model string) (end func() (asked, failed int64)) {
 	}
 }
 
-// TestControl runs an installation from the API alone: a provider is added, tested, used by an alias, priced from a day
+// TestControlThroughAPIOnly runs an installation from the API alone: a provider is added, tested, used by an alias, priced from a day
 // on, its key rotated under load, and a change undone. Both nodes follow, the audit log tells each, nothing shows a key.
-func TestControl(t *testing.T) {
+func TestControlThroughAPIOnly(t *testing.T) {
 	t.Parallel()
 	c := openControl(t)
 	up := newKeyedUpstream(t)

@@ -99,9 +99,9 @@ func TestChangesFromElsewhere(t *testing.T) {
 	}
 }
 
-// TestReload is a configuration that changes while the gateway runs. A wrong
+// TestReloadWhileRunning is a configuration that changes while the gateway runs. A wrong
 // one changes nothing; requests under way go on as they began.
-func TestReload(t *testing.T) {
+func TestReloadWhileRunning(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)
 	first := make(chan harness.Reply, 1)

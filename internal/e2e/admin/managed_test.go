@@ -44,9 +44,9 @@ func apply(h *harness.Gateway, text string, o admin.ApplyOptions) (paths []strin
 	return paths, err
 }
 
-// TestManaged changes providers, aliases and prices while two nodes run: both have it in force soon, no request fails, an
+// TestManagedConfigurationReachesNodes changes providers, aliases and prices while two nodes run: both have it in force soon, no request fails, an
 // earlier version comes back, and what a node cannot use it leaves.
-func TestManaged(t *testing.T) {
+func TestManagedConfigurationReachesNodes(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
 	h := harness.Open(t, harness.Setup{YAML: "providers: {}\n"})

@@ -115,9 +115,9 @@ func (w *planWeek) run(t *testing.T, steps []planStep) (all []met, ids map[strin
 	return all, ids
 }
 
-// TestPlan replays a week of traffic by weir plan and, beside that, through a gateway on which the change was made: what
+// TestPlanPredictsReplay replays a week of traffic by weir plan and, beside that, through a gateway on which the change was made: what
 // is called certain is so, request by request.
-func TestPlan(t *testing.T) {
+func TestPlanPredictsReplay(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(2) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

@@ -21,9 +21,9 @@ import (
 	"weir/internal/webhook"
 )
 
-// TestReconcile has a provider report what it truly served, beside differences of every kind, and finds and names each of
+// TestReconcileFindsEachDifference has a provider report what it truly served, beside differences of every kind, and finds and names each of
 // them and nothing else.
-func TestReconcile(t *testing.T) {
+func TestReconcileFindsEachDifference(t *testing.T) {
 	t.Parallel()
 	for _, dialect := range []string{"openai", "anthropic", "openrouter"} {
 		t.Run(dialect, func(t *testing.T) {
@@ -120,9 +120,9 @@ func elsewhere(t *testing.T, url, dialect, model string) {
 	}
 }
 
-// TestDrift has a gateway compare days that are over by itself, and tell the installation once of what is not explained: of
+// TestDriftIsReportedOnce has a gateway compare days that are over by itself, and tell the installation once of what is not explained: of
 // the last one, and of one when no gateway ran. A request that the provider counts on the day after is explained.
-func TestDrift(t *testing.T) {
+func TestDriftIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	for name, days := range map[string]int{"the last day": 0, "six days before": 6} {
 		t.Run(name, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestMetrics is what the metrics tell after some requests, and what not.
-func TestMetrics(t *testing.T) {
+// TestMetricsCountRequests is what the metrics tell after some requests, and what not.
+func TestMetricsCountRequests(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
 	h.MustAnswer(h.Chat("house/echo"))

@@ -173,9 +173,9 @@ func TestBudgetPeriod(t *testing.T) {
 	}
 }
 
-// TestCredit holds that an account spends what it has paid and no more, and
+// TestCreditBoundsSpending holds that an account spends what it has paid and no more, and
 // that what it had spent before does not count.
-func TestCredit(t *testing.T) {
+func TestCreditBoundsSpending(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
 	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", up.URL) + harness.PerRequest})

@@ -134,9 +134,9 @@ func edges() []edge {
 	}
 }
 
-// TestEdges holds that what a provider truly charges stays within a budget where the
+// TestEdgesStayWithinBudget holds that what a provider truly charges stays within a budget where the
 // gateway cannot see all of it: each case passed its budget once.
-func TestEdges(t *testing.T) {
+func TestEdgesStayWithinBudget(t *testing.T) {
 	t.Parallel()
 	for _, e := range edges() {
 		t.Run(e.name, func(t *testing.T) {

@@ -73,9 +73,9 @@ func below(pico int64, body []byte, name string) bool {
 	return err == nil && pico < rate
 }
 
-// TestSellers holds that no budget is passed by what a provider truly charges whose models others serve, each at a price of
+// TestSellersStayWithinBudget holds that no budget is passed by what a provider truly charges whose models others serve, each at a price of
 // its own, or whose price is another seller's.
-func TestSellers(t *testing.T) {
+func TestSellersStayWithinBudget(t *testing.T) {
 	t.Parallel()
 	const deepseek, glm, azure = "openrouter/deepseek/deepseek-v4-pro", "openrouter/z-ai/glm-5.3-flash", "azure/gpt-5.6-sol"
 	peak := []seller{{1_320_000, 3_960_000}}

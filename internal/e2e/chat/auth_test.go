@@ -15,9 +15,9 @@ import (
 // isVendors tells the client APIs that answer in OpenAI's words.
 func isVendors(path string) bool { return path == "/v1/chat/completions" }
 
-// TestUnauthenticated is every way of not being known. All of them look the
+// TestUnauthenticatedLooksTheSame is every way of not being known. All of them look the
 // same from outside.
-func TestUnauthenticated(t *testing.T) {
+func TestUnauthenticatedLooksTheSame(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)
 	expired := h.NewKey(account.KeyOptions{Account: "default", ExpiresIn: time.Microsecond})
@@ -148,8 +148,8 @@ func TestHeadersStandOnce(t *testing.T) {
 	}
 }
 
-// TestForbidden is what a known caller may not do.
-func TestForbidden(t *testing.T) {
+// TestForbiddenRequests is what a known caller may not do.
+func TestForbiddenRequests(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)
 	h.Administer(func(ctx context.Context, s *account.Service) error {

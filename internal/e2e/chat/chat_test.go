@@ -17,8 +17,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestChat is the documented reply, in both forms of the path.
-func TestChat(t *testing.T) {
+// TestChatOnBothPaths is the documented reply, in both forms of the path.
+func TestChatOnBothPaths(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
 	for _, path := range []string{"/v1/chat", "/api/chat"} {
@@ -167,8 +167,8 @@ func TestUpstreamHeaders(t *testing.T) {
 	}
 }
 
-// TestAlias is a name for a target, with and without a key's leave.
-func TestAlias(t *testing.T) {
+// TestAliasNeedsPermission is a name for a target, with and without a key's leave.
+func TestAliasNeedsPermission(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
 	h := harness.Open(t, harness.Setup{YAML: strings.Replace(harness.ProvidersYAML(up.URL), "default_model: house/chat", "default_model: quick", 1) +
@@ -204,9 +204,9 @@ func TestFinishReasons(t *testing.T) {
 	}
 }
 
-// TestUnpriced is a model without a price: it is answered, costs nothing, and
+// TestUnpricedModelIsMarked is a model without a price: it is answered, costs nothing, and
 // says that it is unpriced.
-func TestUnpriced(t *testing.T) {
+func TestUnpricedModelIsMarked(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
 	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", up.URL) + "default_model: house/chat\n"})

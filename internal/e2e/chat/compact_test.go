@@ -46,9 +46,9 @@ prices:
 
 const compactPath = "/v1/responses/compact"
 
-// TestCompaction holds that a conversation is compacted by a provider that speaks Responses, as the client asks for it, from
+// TestCompactionIsMetered holds that a conversation is compacted by a provider that speaks Responses, as the client asks for it, from
 // what is kept too, and that it is metered.
-func TestCompaction(t *testing.T) {
+func TestCompactionIsMetered(t *testing.T) {
 	t.Parallel()
 	h, asked := compacter(t)
 	const items = `[{"role":"user","content":"Hi"},{"type":"compaction","encrypted_content":"old"}]`

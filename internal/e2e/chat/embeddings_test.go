@@ -30,9 +30,9 @@ type embedding struct {
 	}
 }
 
-// TestEmbeddings asks providers of each wire format for vectors, as numbers and
+// TestEmbeddingsOfEachWireFormat asks providers of each wire format for vectors, as numbers and
 // in base64, which must be the same.
-func TestEmbeddings(t *testing.T) {
+func TestEmbeddingsOfEachWireFormat(t *testing.T) {
 	t.Parallel()
 	for name, prefix := range harness.Embedders {
 		t.Run(name, func(t *testing.T) {

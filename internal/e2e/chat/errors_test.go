@@ -108,8 +108,8 @@ func TestValidRequests(t *testing.T) {
 	}
 }
 
-// TestErrors is every other way in which the caller is at fault.
-func TestErrors(t *testing.T) {
+// TestErrorsOfClients is every other way in which the caller is at fault.
+func TestErrorsOfClients(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
 	h := harness.Open(t, harness.Setup{YAML: "max_body: 64KiB\n" + harness.ProvidersYAML(up.URL)})
@@ -193,8 +193,8 @@ func TestContentTypes(t *testing.T) {
 	}
 }
 
-// TestOverloaded is one request more than the node takes.
-func TestOverloaded(t *testing.T) {
+// TestOverloadedNodeRefuses is one request more than the node takes.
+func TestOverloadedNodeRefuses(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
 	h := harness.Open(t, harness.Setup{YAML: "max_concurrency: 1\n" + harness.ProvidersYAML(up.URL)})

@@ -34,9 +34,9 @@ func wantOpenAIError(t testing.TB, r harness.Reply, want string) {
 	harness.WantCommonHeaders(t, r.Header)
 }
 
-// TestKept is a conversation with providers that keep nothing: each request
+// TestStoredConversationReachesProviders is a conversation with providers that keep nothing: each request
 // reaches them with all that was said, and every node has it.
-func TestKept(t *testing.T) {
+func TestStoredConversationReachesProviders(t *testing.T) {
 	t.Parallel()
 	for _, speaks := range []string{"responses", "openai", "anthropic"} {
 		for _, stream := range []bool{false, true} {

@@ -80,10 +80,10 @@ func TestDroppedOfForwardedBodies(t *testing.T) {
 	}
 }
 
-// TestDropped is a request with preferences that its provider's wire format
+// TestDroppedPreferencesAreNamed is a request with preferences that its provider's wire format
 // cannot carry: the reply names them. What would change the meaning is refused
 // before anybody is asked.
-func TestDropped(t *testing.T) {
+func TestDroppedPreferencesAreNamed(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
 	h := harness.Open(t, harness.Setup{YAML: "providers:" + strings.ReplaceAll(harness.ProviderYAML("human", up.URL), "dialect: openai", "dialect: anthropic") + harness.ProviderYAML("house", up.URL) + `

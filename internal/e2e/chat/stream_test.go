@@ -13,8 +13,8 @@ import (
 	"weir/internal/gateway"
 )
 
-// TestStream is a streamed answer to the letter.
-func TestStream(t *testing.T) {
+// TestStreamToTheLetter is a streamed answer to the letter.
+func TestStreamToTheLetter(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
 	r := h.Stream("house/echo")
@@ -45,8 +45,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestAccept is which Accept header asks for a stream.
-func TestAccept(t *testing.T) {
+// TestAcceptAsksForStream is which Accept header asks for a stream.
+func TestAcceptAsksForStream(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
 	for accept, streamed := range map[string]bool{

@@ -117,7 +117,7 @@ func second(i int, stream bool) string { return fmt.Sprintf("second-%d-%t", i, s
 func (q *replyCheck) missed(t *testing.T) {
 	t.Helper()
 	for path, item := range q.Tree["paths"].(map[string]any) {
-		if strings.HasPrefix(path, "/admin/v1/") { // TestAdministration sees to these
+		if strings.HasPrefix(path, "/admin/v1/") { // TestAdministrationRunsEachOperation sees to these
 			continue
 		}
 		for method := range item.(map[string]any) {
@@ -135,7 +135,7 @@ func (q *replyCheck) missed(t *testing.T) {
 // provider, 503 is a database or a journal that is away, and 429 a flood of
 // reports (store.TestReportsLeaveReaders); what is beside chat
 // goes through the same pipeline, with the same errors; and the administration is
-// asked call by call in TestAdministration.
+// asked call by call in TestAdministrationRunsEachOperation.
 func isShut(path, status string) bool {
 	asksModel := slices.ContainsFunc(harness.ChatAPIs(), func(f harness.ChatAPI) bool { return f.Path == path || f.Streamed == path })
 	tried := []string{"200", "400", "401", "403", "404"}

@@ -140,8 +140,8 @@ func TestDefaultOnDisconnect(t *testing.T) {
 	}
 }
 
-// TestDrain is an account that wants its answers read to the end.
-func TestDrain(t *testing.T) {
+// TestDrainReadsAnswerToItsEnd is an account that wants its answers read to the end.
+func TestDrainReadsAnswerToItsEnd(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
 	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.URL), Timing: gateway.Timing{DrainAnswer: 3 * time.Second}})

@@ -133,9 +133,9 @@ func TestTotalTimeout(t *testing.T) {
 	}
 }
 
-// TestFallback is an alias whose first target fails: the next one answers, and
+// TestFallbackAnswersAfterFailure is an alias whose first target fails: the next one answers, and
 // what the first one cost is known.
-func TestFallback(t *testing.T) {
+func TestFallbackAnswersAfterFailure(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
 	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.URL) + `

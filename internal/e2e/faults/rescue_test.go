@@ -12,10 +12,10 @@ import (
 	"weir/internal/sse"
 )
 
-// TestRescue is an answer that breaks off after words of it went out: the
+// TestRescueContinuesBrokenStream is an answer that breaks off after words of it went out: the
 // client gets one whole answer, or one clear error, and every attempt is in the
 // ledger.
-func TestRescue(t *testing.T) {
+func TestRescueContinuesBrokenStream(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name     string
@@ -142,9 +142,9 @@ func readVendorStream(t *testing.T, body string) (v vendorStream) {
 	return v
 }
 
-// TestFallbacks is a request that names further models in its body, at every
+// TestFallbacksNamedByRequest is a request that names further models in its body, at every
 // client API.
-func TestFallbacks(t *testing.T) {
+func TestFallbacksNamedByRequest(t *testing.T) {
 	t.Parallel()
 	s := harness.NewStoryProvider(t)
 	up := harness.NewUpstream(t)

@@ -54,9 +54,9 @@ func TestDroppedNames(t *testing.T) {
 	}
 }
 
-// TestDeferred is a switch of a vendor that has its provider answer with something else than
+// TestDeferredAnswersAreRefused is a switch of a vendor that has its provider answer with something else than
 // an answer: it is refused, so that no circuit opens for it.
-func TestDeferred(t *testing.T) {
+func TestDeferredAnswersAreRefused(t *testing.T) {
 	t.Parallel()
 	s := harness.NewStoryProvider(t)
 	h := harness.Open(t, harness.Setup{YAML: "default_model: one/go\nproviders:" + harness.ProviderYAML("one", s.URL)})

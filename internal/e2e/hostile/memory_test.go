@@ -50,10 +50,10 @@ func peakOf(f func()) uint64 {
 	return max(peak, before) - before
 }
 
-// TestMemory is what a provider without measure can make the gateway hold: a
+// TestMemoryUnderHostileProviders is what a provider without measure can make the gateway hold: a
 // reply's bound and the room to grow to it, an event's bound, or next to
 // nothing. It runs alone, for it looks at the whole process.
-func TestMemory(t *testing.T) {
+func TestMemoryUnderHostileProviders(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	filler := bytes.Repeat([]byte{'x'}, 64<<10)
 	tests := []struct {
@@ -108,7 +108,7 @@ func many(before, one, after string) string {
 }
 
 // TestMemoryOfRequests is what requests of many elements can make the gateway hold that are
-// translated. It runs alone, as TestMemory does.
+// translated. It runs alone, as TestMemoryUnderHostileProviders does.
 func TestMemoryOfRequests(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	const size, most = 4 << 20, 250 << 20

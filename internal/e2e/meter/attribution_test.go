@@ -12,9 +12,9 @@ import (
 	"weir/internal/must"
 )
 
-// TestAttribution has the end user and the tags of a request in its row, from the header and from the
+// TestAttributionIsInRows has the end user and the tags of a request in its row, from the header and from the
 // vendors' own members, which go to the provider as they came.
-func TestAttribution(t *testing.T) {
+func TestAttributionIsInRows(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
 	long := strings.Repeat("x", 513)

@@ -28,9 +28,9 @@ const (
 		`"usage":{"input_tokens":30,"output_tokens":10,"server_tool_use":{"web_search_requests":1,"web_fetch_requests":2}}}`
 )
 
-// TestFetches counts the pages that a provider fetches where it charges for them, in each of its wire formats, and
+// TestFetchesAreCharged counts the pages that a provider fetches where it charges for them, in each of its wire formats, and
 // nowhere else.
-func TestFetches(t *testing.T) {
+func TestFetchesAreCharged(t *testing.T) {
 	t.Parallel()
 	const tokens = 200_000 // nano-dollars of 30 tokens in and 10 out, at $3 and $11 a million
 	for _, c := range []struct {

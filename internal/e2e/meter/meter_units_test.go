@@ -49,10 +49,10 @@ func TestImagesBySize(t *testing.T) {
 	}
 }
 
-// TestContainers holds what OpenAI's code interpreter costs under a budget: a session of its
+// TestContainersUnderBudget holds what OpenAI's code interpreter costs under a budget: a session of its
 // container is the estimate, and with it stands the most that one can have lived for. What
 // nothing bounds is refused.
-func TestContainers(t *testing.T) {
+func TestContainersUnderBudget(t *testing.T) {
 	t.Parallel()
 	const call = `{"type":"code_interpreter_call","id":"ci_1","status":"completed","container_id":"cntr_1","code":"1"},`
 	answer := func(container, calls string) string {

@@ -267,9 +267,9 @@ func TestUsesOfOthers(t *testing.T) {
 	}
 }
 
-// TestMidnight is a request that is opened on one day and ends on the next: it
+// TestMidnightCountsOnDayOfOpening is a request that is opened on one day and ends on the next: it
 // counts on the day on which it was opened.
-func TestMidnight(t *testing.T) {
+func TestMidnightCountsOnDayOfOpening(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
 	c := &clock{}
