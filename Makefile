@@ -216,7 +216,7 @@ screenshots: ## Drive it, and write a picture of every page to SHOTS (default sc
 
 .PHONY: shape
 shape: ## Print how large functions, files, types and interfaces are
-	$(GO) test ./internal -count=1 -v -run TestShape
+	$(GO) test ./internal -count=1 -v -run TestShapeWithinBounds
 
 .PHONY: words
 words: ## Check how plainly comments, documents, test names and commit subjects read; LIST=1 lists what counts

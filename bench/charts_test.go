@@ -10,7 +10,7 @@ import (
 	"weir/internal/must"
 )
 
-func TestDraw(t *testing.T) {
+func TestChartsDrawEachFigure(t *testing.T) {
 	t.Parallel()
 	r := &findings{}
 	s := r.section("throughput", "Throughput")

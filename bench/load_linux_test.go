@@ -234,7 +234,7 @@ func TestReadPieces(t *testing.T) {
 	must.Equal(t, got, []int64{42, 1234567890123456789}, "times")
 }
 
-func TestSpread(t *testing.T) {
+func TestSpreadOfDurations(t *testing.T) {
 	t.Parallel()
 	var d durations
 	must.Equal(t, d.spread(), spread{}, "spread of nothing")

@@ -35,7 +35,7 @@ func sample() *findings {
 	return r
 }
 
-func TestJudge(t *testing.T) {
+func TestTargetsAreJudged(t *testing.T) {
 	t.Parallel()
 	r := sample()
 	r.judge()

@@ -13,9 +13,9 @@ import (
 	"weir/internal/store"
 )
 
-// TestSeed has a small year seeded, by a command that is broken off and run
+// TestSeedContinuesAfterInterruption has a small year seeded, by a command that is broken off and run
 // again: all of it is there, and every sum agrees with the rows.
-func TestSeed(t *testing.T) {
+func TestSeedContinuesAfterInterruption(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	args := []string{"--data", dir, "--requests", "20000", "--rows", "5000", "--days", "8", "--accounts", "20"}

@@ -74,7 +74,7 @@ type goPackage struct {
 	Imports    []string
 }
 
-func TestLayers(t *testing.T) {
+func TestImportsGoDownward(t *testing.T) {
 	t.Parallel()
 	level := map[string]int{"weir/cmd/weir": len(layers), "weir": -1}
 	for i, names := range layers {
@@ -101,7 +101,7 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
+func TestPackageNamesSayTheirContent(t *testing.T) {
 	t.Parallel()
 	for _, p := range goList(t) {
 		for part := range strings.SplitSeq(p.ImportPath, "/") {

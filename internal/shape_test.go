@@ -71,9 +71,9 @@ type length struct {
 
 type goType struct{ fields, methods int }
 
-// TestShape holds the bounds of functions, files and interfaces, and that no vendor is named outside its place. With -v
+// TestShapeWithinBounds holds the bounds of functions, files and interfaces, and that no vendor is named outside its place. With -v
 // it prints the figures of make shape.
-func TestShape(t *testing.T) {
+func TestShapeWithinBounds(t *testing.T) {
 	t.Parallel()
 	vendors := vendorNames(t)
 	s := shape{wide: map[string]int{}, types: map[string]*goType{}, vendors: map[string]int{}, stages: map[int]string{}}

@@ -30,8 +30,8 @@ var (
 // made is a release that was made for the tests.
 type made struct{ release }
 
-// TestRelease makes a release twice, in two places, and looks into its files.
-func TestRelease(t *testing.T) {
+// TestReleaseIsReproducible makes a release twice, in two places, and looks into its files.
+func TestReleaseIsReproducible(t *testing.T) {
 	t.Parallel()
 	root := must(filepath.Abs(".."))(t)
 	s := must(describe(t.Context(), root, true))(t)

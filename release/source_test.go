@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDescribe takes the version of a tag, of either kind, and asks for one where there is none.
-func TestDescribe(t *testing.T) {
+// TestDescribeReadsTagVersion takes the version of a tag, of either kind, and asks for one where there is none.
+func TestDescribeReadsTagVersion(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	run := func(args ...string) {

@@ -31,8 +31,8 @@ SSLSessionCache none
 IncludeOptional "DIR/weir.conf"
 `
 
-// TestApache is apache2 -t, and then chats through Apache as the file sets it up.
-func TestApache(t *testing.T) {
+// TestChatsThroughApache is apache2 -t, and then chats through Apache as the file sets it up.
+func TestChatsThroughApache(t *testing.T) {
 	t.Parallel()
 	apache := standalone{
 		program: "apache2", file: "apache/weir.conf", main: apacheMain,

@@ -29,8 +29,8 @@ func adapt(t *testing.T, text string) []byte {
 	return json
 }
 
-// TestCaddy is caddy adapt, and then chats through Caddy as the file sets it up. There is one Caddy in a process.
-func TestCaddy(t *testing.T) {
+// TestChatsThroughCaddy is caddy adapt, and then chats through Caddy as the file sets it up. There is one Caddy in a process.
+func TestChatsThroughCaddy(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("XDG_DATA_HOME", dir)
 	t.Setenv("XDG_CONFIG_HOME", dir)

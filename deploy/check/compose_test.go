@@ -34,7 +34,7 @@ func compose(env []string, files ...string) (*types.Project, error) {
 	return options.LoadProject(context.Background())
 }
 
-func TestCompose(t *testing.T) {
+func TestComposeFilesAreValid(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		files    []string

@@ -42,8 +42,8 @@ func rules(t *testing.T, text string) []rulefmt.Rule {
 	return all
 }
 
-// TestAlerts shows that the rules are valid, and are those of the documentation.
-func TestAlerts(t *testing.T) {
+// TestAlertsMatchDocumentation shows that the rules are valid, and are those of the documentation.
+func TestAlertsMatchDocumentation(t *testing.T) {
 	t.Parallel()
 	all := rules(t, read(t, "monitoring/alerts.yml"))
 	text := page(t)
@@ -113,8 +113,8 @@ func holdMetrics(t *testing.T, text, expression string) {
 	}
 }
 
-// TestDashboard shows that each panel has a valid expression, and does not lie over another one.
-func TestDashboard(t *testing.T) {
+// TestDashboardPanelsAreValid shows that each panel has a valid expression, and does not lie over another one.
+func TestDashboardPanelsAreValid(t *testing.T) {
 	t.Parallel()
 	var board struct {
 		UID, Title string

@@ -21,8 +21,8 @@ http {
 }
 `
 
-// TestNginx is nginx -t, and then chats through nginx as the file sets it up.
-func TestNginx(t *testing.T) {
+// TestChatsThroughNginx is nginx -t, and then chats through nginx as the file sets it up.
+func TestChatsThroughNginx(t *testing.T) {
 	t.Parallel()
 	nginx := standalone{
 		program: "nginx", file: "nginx/weir.conf", main: nginxMain,

@@ -111,7 +111,7 @@ func find[T any](t *testing.T, o objects, name string) T {
 	return object
 }
 
-func TestManifests(t *testing.T) {
+func TestManifestsAreValid(t *testing.T) {
 	t.Parallel()
 	o := objects{}
 	must.Do(t, o.add(read(t, "kubernetes/weir.yaml")))

@@ -13,8 +13,8 @@ import (
 // mostExposure is what systemd-analyze security may say of the service, from 0 (best) to 10.
 const mostExposure = 2.0
 
-// TestUnits is systemd-analyze verify. The program of the service need not be installed.
-func TestUnits(t *testing.T) {
+// TestUnitsAreValid is systemd-analyze verify. The program of the service need not be installed.
+func TestUnitsAreValid(t *testing.T) {
 	t.Parallel()
 	analyze := program(t, "systemd-analyze")
 	dir := t.TempDir()
@@ -31,8 +31,8 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// TestExposure is systemd-analyze security.
-func TestExposure(t *testing.T) {
+// TestServiceExposureIsLow is systemd-analyze security.
+func TestServiceExposureIsLow(t *testing.T) {
 	t.Parallel()
 	out, err := run(t, program(t, "systemd-analyze"), "security", "--offline=true", "--no-pager",
 		path("systemd/weir.service"))

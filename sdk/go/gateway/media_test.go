@@ -13,10 +13,10 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestMedia asks for images, speech and transcripts by the vendor's SDK, and
+// TestMediaIsMetered asks for images, speech and transcripts by the vendor's SDK, and
 // holds what each is charged: by what the provider told, or by characters and
 // seconds.
-func TestMedia(t *testing.T) {
+func TestMediaIsMetered(t *testing.T) {
 	t.Parallel()
 	mediaProvider, h := harness.OpenMediaProvider(t)
 	sdk := openai.NewClient(option.WithBaseURL(h.URL+"/v1"), option.WithAPIKey(h.Key), option.WithMaxRetries(0))
