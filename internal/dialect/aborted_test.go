@@ -8,7 +8,7 @@ import (
 	"weir/internal/llm"
 )
 
-// TestFinishReasonsOfFailures holds which finish reasons tell of a failure, and that no other does.
+// TestFinishReasonsOfFailures checks which finish reasons report a failure.
 func TestFinishReasonsOfFailures(t *testing.T) {
 	t.Parallel()
 	bodies := map[string]string{

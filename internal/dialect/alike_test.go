@@ -14,8 +14,8 @@ import (
 	"weir/internal/sse"
 )
 
-// shapes are pieces of streams in which %s stands for a text, %t for all texts so far, %n for a number that grows, and %p for
-// padding. Some are no pieces of text alone. A frame may have a name before a bar.
+// shapes lists pieces of streams: %s stands for a text, %t for all texts so far, %n for a growing number, and %p for
+// padding. Some pieces have no text. A frame may have a name before a bar.
 var shapes = map[string][]string{
 	"openai": {
 		`{"id":"c","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{"content":%s},"logprobs":null,"finish_reason":null}]}`,
@@ -49,7 +49,7 @@ var shapes = map[string][]string{
 	},
 }
 
-// streamFrames are frames of a wire format in runs of the same shape, some of which are no JSON.
+// streamFrames generates frames of a wire format in runs of the same shape. Some are not JSON.
 func streamFrames(name string) *rapid.Generator[[]sse.Event] {
 	text := rapid.SampledFrom([]string{
 		`"a"`, `" rain"`, `""`, `"é"`, `"漢字 😀"`, `"\n"`, `"q\"uote"`, `"\ud83d"`, `"\ude00"`, `"[1]"`, `"x","y":"z"`, `"broken`, "\"\xff\"", `null`, `7`, "\"\x01\"",
@@ -79,8 +79,8 @@ func streamFrames(name string) *rapid.Generator[[]sse.Event] {
 	})
 }
 
-// TestPiecesAlikeSayTheSame holds that a decoder says of a piece that is like the one before it what it says of the same
-// piece with white space in it, which is like none.
+// TestPiecesAlikeSayTheSame checks that a decoder returns the same events for a piece that resembles the one before it
+// and for the same piece with extra white space, which resembles none.
 func TestPiecesAlikeSayTheSame(t *testing.T) {
 	t.Parallel()
 	for name := range shapes {
@@ -104,7 +104,7 @@ func TestPiecesAlikeSayTheSame(t *testing.T) {
 	}
 }
 
-// told is what events say, but for raw JSON, which has the white space.
+// told prints events without their raw JSON, which has the white space.
 func told(t *rapid.T, events []llm.Event) string {
 	events = slices.Clone(events)
 	for i := range events {

@@ -15,15 +15,15 @@ import (
 	"weir/internal/llm"
 )
 
-// shows and refuses are the wire formats that have images, or refusals, in
-// answers; streams are those that have images in streams, too.
+// shows and refuses list the wire formats that have images, or refusals, in answers; streams lists those that have
+// images in streams, too.
 var (
 	shows   = []string{"openai", "responses", "gemini", "bedrock", "ollama"}
 	streams = []string{"openai", "responses", "gemini", "ollama"}
 	refuses = []string{"openai", "responses"}
 )
 
-// replies are answers with what else their wire format has.
+// replies generates answers with the features of their wire format.
 func replies(d *dialect.Dialect) *rapid.Generator[llm.Reply] {
 	return rapid.Custom(func(t *rapid.T) llm.Reply {
 		r := llm.Reply{ID: "id-1", Model: "m", ExtraOf: d.Name, Reported: true}
@@ -40,7 +40,7 @@ func replies(d *dialect.Dialect) *rapid.Generator[llm.Reply] {
 			c.Finish = llm.FinishToolCalls
 		case slices.Contains(shows, d.Name) && seldom(t, "shows"):
 			c.Message.Parts = append(c.Message.Parts, llm.Part{Kind: llm.PartImage, Media: &llm.Media{MIME: "image/png", Data: "iVBORw0KGgo="}})
-			if d.Name == "responses" { // where only a tool makes images
+			if d.Name == "responses" { // only a tool makes images
 				r.Usage[llm.ToolImages] = 1
 			}
 		}
@@ -49,8 +49,8 @@ func replies(d *dialect.Dialect) *rapid.Generator[llm.Reply] {
 	})
 }
 
-// TestAnswersRoundTrip holds, for every wire format, that an answer in its own
-// words, whole or streamed, reads back as it was written.
+// TestAnswersRoundTrip checks, for every wire format, that an answer in its own format, whole or streamed, is decoded
+// as it was encoded.
 func TestAnswersRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, d := range providers() {
@@ -79,8 +79,7 @@ func TestAnswersRoundTrip(t *testing.T) {
 	}
 }
 
-// same compares an answer with what was said, but for the fields that some
-// formats always have beside it.
+// same compares an answer with the expected one, except for the fields that some formats always add.
 func same(t *rapid.T, by []byte, got, want *llm.Choice, used, wantUsed *llm.Usage) {
 	t.Helper()
 	for i := range got.Message.Parts {
@@ -101,7 +100,7 @@ func same(t *rapid.T, by []byte, got, want *llm.Choice, used, wantUsed *llm.Usag
 	}
 }
 
-// asStream is a reply as a stream.
+// asStream encodes a reply as a stream.
 func asStream(d *dialect.Dialect, r *llm.Reply) (out []byte) {
 	enc := d.NewEncoder(llm.Meta{ID: r.ID, Model: r.Model, IncludeUsage: true})
 	for _, ev := range eventsOf(r.Choices[0].Message.Parts) {
@@ -110,7 +109,7 @@ func asStream(d *dialect.Dialect, r *llm.Reply) (out []byte) {
 	return enc.Finish(out, &llm.Final{Finish: []llm.FinishReason{r.Choices[0].Finish}, Usage: r.Usage, Reported: true})
 }
 
-// joined is the answer that a stream's events make.
+// joined joins the events of a stream to an answer.
 func joined(t *rapid.T, d *dialect.Dialect, stream []byte) (c llm.Choice, usage llm.Usage) {
 	t.Helper()
 	dec, frames := d.NewDecoder(&llm.Quirks{}), d.Framing.NewReader(bytes.NewReader(stream), 1<<20)
@@ -134,10 +133,10 @@ func joined(t *rapid.T, d *dialect.Dialect, stream []byte) (c llm.Choice, usage 
 	}
 }
 
-// joiner makes parts of events.
+// joiner builds parts from events.
 type joiner struct {
 	parts  []llm.Part
-	calls  []int // where the calls stand
+	calls  []int // the indexes of the calls
 	closed bool  // the last part is a thought that has its proof
 	finish llm.FinishReason
 	usage  llm.Usage

@@ -6,13 +6,13 @@ import (
 	"weir/internal/dialect"
 )
 
-// TestTokensAroundRequestsAreBounded holds what is put around requests against what was counted beside their text: by recorded exchanges, and
-// by the templates of models.
+// TestTokensAroundRequestsAreBounded compares the bound of the tokens around a request's text with the tokens of
+// recorded exchanges and of models' templates.
 func TestTokensAroundRequestsAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		model string
-		least int64 // that was counted beside the words
+		least int64 // counted in addition to the text
 		most  int64
 	}{
 		{"gpt-oss-120b", 70, 128},

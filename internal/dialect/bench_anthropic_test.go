@@ -19,8 +19,7 @@ var (
 		`"cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":0},"output_tokens":4,"service_tier":"standard"}}`)
 )
 
-// claudeRelay decodes and encodes pieces of a stream, as they come from
-// Anthropic and as they go to its clients.
+// claudeRelay decodes pieces of a stream of Anthropic's and encodes them for its clients.
 type claudeRelay struct {
 	dec    *anthropic.Decoder
 	enc    *anthropic.Encoder
@@ -49,7 +48,7 @@ func (r *claudeRelay) pass(tb testing.TB, data []byte) {
 	}
 }
 
-// TestAnthropicAllocations holds the budgets of the hot path.
+// TestAnthropicAllocations checks the allocation budgets of the hot path.
 func TestAnthropicAllocations(t *testing.T) {
 	scratch := make([]byte, 0, 2048)
 	stream := newClaudeRelay(t)

@@ -35,7 +35,7 @@ var geminiPiece = []byte(`{"candidates": [{"content": {"parts": [{"text": " scat
 	`"usageMetadata": {"promptTokenCount": 1117,"candidatesTokenCount": 46,"totalTokenCount": 1297,"promptTokensDetails": [{"modality": "TEXT","tokenCount": 1117}],` +
 	`"thoughtsTokenCount": 134,"serviceTier": "standard"},"modelVersion": "gemini-2.5-flash","responseId": "6r6FarDODNmynsEP8cLCoQk"}`)
 
-// delta is the same piece in the words of Responses.
+// delta is the same piece in the wire format of Responses.
 var delta = []byte(`{"type":"response.output_text.delta","sequence_number":17,"item_id":"msg_0c5c443c5f7b18da016a2b178030e4819f85f0e6c714d12bfc",` +
 	`"output_index":1,"content_index":0,"delta":" scattered","logprobs":[],"obfuscation":"Sd2"}`)
 
@@ -91,7 +91,7 @@ func (r *relay) piece(tb testing.TB) {
 	}
 }
 
-// TestHotPathAllocations holds the budgets of the hot path.
+// TestHotPathAllocations checks the allocation budgets of the hot path.
 func TestHotPathAllocations(t *testing.T) {
 	buf := make([]byte, 0, 2048)
 	scratch := make([]byte, 0, 2048)

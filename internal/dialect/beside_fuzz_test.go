@@ -11,8 +11,7 @@ import (
 	"weir/internal/llm"
 )
 
-// beside are the operations beside chat of that kind, by the name of their wire
-// format.
+// beside returns the operations of a kind other than chat, by the name of their wire format.
 func beside(op llm.Op) map[string]*dialect.Operation {
 	all := map[string]*dialect.Operation{}
 	for _, d := range registry.All() {
@@ -23,8 +22,8 @@ func beside(op llm.Op) map[string]*dialect.Operation {
 	return all
 }
 
-// FuzzVectors holds that whatever a provider sends for embeddings is refused, or
-// becomes JSON for the clients of every wire format, in both forms.
+// FuzzVectors checks that a provider's answer for embeddings is either refused or becomes JSON for the clients of every
+// wire format, in both forms.
 func FuzzVectors(f *testing.F) {
 	for _, seed := range []string{
 		`{"object":"list","data":[{"embedding":[1,-2.5e3],"index":0}],"model":"m","usage":{"prompt_tokens":2,"total_tokens":2}}`,
@@ -55,8 +54,8 @@ func FuzzVectors(f *testing.F) {
 	})
 }
 
-// FuzzBeside holds that whatever a client sends for embeddings or a count is
-// refused with an error for it, or becomes JSON for every provider.
+// FuzzBeside checks that a client's request for embeddings or a token count is either refused with an error for the
+// client or becomes JSON for every provider.
 func FuzzBeside(f *testing.F) {
 	for _, seed := range []string{
 		`{"model":"m","input":["a","b"],"dimensions":3,"encoding_format":"base64","user":"u"}`,

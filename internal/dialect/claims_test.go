@@ -23,7 +23,7 @@ import (
 	"weir/internal/sse"
 )
 
-// citing are the wire formats whose answers name sources in clients' words, and that providers speak.
+// citing lists the wire formats of clients and providers whose answers name sources.
 var citing = []string{"openai", "responses", "anthropic", "gemini"}
 
 // pages are the sources that answers rest on.
@@ -31,7 +31,7 @@ var pages = []llm.Source{
 	{URL: "https://a.example/1", Title: "One"}, {URL: "https://b.example/2", Title: "Zwei – ü"}, {URL: "https://c.example/3", Title: "三"},
 }
 
-// citedParts are texts with claims at the boundaries of characters of one to four bytes, and a search before them.
+// citedParts generates texts with claims at the boundaries of characters of one to four bytes, after a search.
 func citedParts() *rapid.Generator[[]llm.Part] {
 	word := rapid.SampledFrom([]string{"a", "rain ", "é", "漢字", "😀", "\n", "[1]", "\"", "e\u0301", "x😀y"})
 	return rapid.Custom(func(t *rapid.T) (parts []llm.Part) {
@@ -56,7 +56,7 @@ func citedParts() *rapid.Generator[[]llm.Part] {
 	})
 }
 
-// supported says of each byte of an answer's text which pages support it.
+// supported lists, for each byte of an answer's text, the pages that support it.
 func supported(text int, claims []llm.Claim) string {
 	by := make([]map[string]bool, text)
 	for _, c := range claims {
@@ -74,7 +74,7 @@ func supported(text int, claims []llm.Claim) string {
 	return b.String()
 }
 
-// saidBy is the text of parts, their claims on it and the queries of their searches.
+// saidBy returns the text of parts, the claims on it and the queries of the searches.
 func saidBy(parts []llm.Part) (text string, claims []llm.Claim, queries []string) {
 	for _, p := range parts {
 		for _, c := range p.Claims() {
@@ -90,8 +90,8 @@ func saidBy(parts []llm.Part) (text string, claims []llm.Claim, queries []string
 	return text, claims, queries
 }
 
-// TestClaimsCrossFormats holds that an answer's claims are of the same bytes of its text in every wire format, whatever
-// that counts, and through each pair of formats.
+// TestClaimsCrossFormats checks that an answer's claims cover the same bytes of its text in every wire format, in any
+// unit of counting, and through each pair of formats.
 func TestClaimsCrossFormats(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -123,8 +123,8 @@ func TestClaimsCrossFormats(t *testing.T) {
 	})
 }
 
-// TestClaimsCrossStreams holds the same of streams, in which a claim comes once its text has. Where a citation is of a
-// whole block of text, what was said before a claim is in it.
+// TestClaimsCrossStreams checks the same of streams, where a claim follows its text. Where a citation covers a whole
+// block, it includes the text before the claim.
 func TestClaimsCrossStreams(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -152,7 +152,7 @@ func TestClaimsCrossStreams(t *testing.T) {
 	})
 }
 
-// ends says where the claims of each page end.
+// ends lists the ends of each page's claims.
 func ends(claims []llm.Claim) string {
 	all := map[string]bool{}
 	for _, c := range claims {
@@ -161,7 +161,7 @@ func ends(claims []llm.Claim) string {
 	return strings.Join(slices.Sorted(maps.Keys(all)), "\n")
 }
 
-// citedStream is an answer character by character, each claim behind the character with which it ends.
+// citedStream encodes an answer character by character, with each claim after its last character.
 func citedStream(d *dialect.Dialect, text string, claims []llm.Claim, queries []string) (out []byte) {
 	enc := d.NewEncoder(llm.Meta{ID: "id-1", Model: "m"})
 	for _, q := range queries {
@@ -209,8 +209,8 @@ func readClaims(t *rapid.T, d *dialect.Dialect, stream []byte) (text string, cla
 	}
 }
 
-// TestSourcesStayWithTheirVendor holds that nothing that stands for another vendor's sources in an answer goes up again:
-// not where the client's own format is passed on, nor in any other, while the words of the answer do.
+// TestSourcesStayWithTheirVendor checks that no reference to another vendor's sources in an answer is sent to a
+// provider again, neither in the client's own format nor in another, while the answer's text is.
 func TestSourcesStayWithTheirVendor(t *testing.T) {
 	t.Parallel()
 	const id = "0197a0b0-0000-7000-8000-000000000000"
@@ -248,7 +248,8 @@ func TestSourcesStayWithTheirVendor(t *testing.T) {
 	}
 }
 
-// upstream is a client's request as a provider gets it: passed on where both speak alike, else translated.
+// upstream returns a client's request as a provider receives it: unchanged in the same wire format, otherwise
+// translated.
 func upstream(t *testing.T, client, provider *dialect.Dialect, body []byte) []byte {
 	t.Helper()
 	h, err := client.Scan(body, httptest.NewRequest(http.MethodPost, "/", nil))
@@ -269,8 +270,8 @@ func upstream(t *testing.T, client, provider *dialect.Dialect, body []byte) []by
 	return sent
 }
 
-// TestSourcesOfHostileProvidersAreBounded holds that what is kept of a stream's sources, and what is written of an answer's,
-// is bounded however many there are.
+// TestSourcesOfHostileProvidersAreBounded checks that the retained sources of a stream and the written sources of an
+// answer are bounded for any number of them.
 func TestSourcesOfHostileProvidersAreBounded(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 8<<10)
@@ -304,8 +305,8 @@ func TestSourcesOfHostileProvidersAreBounded(t *testing.T) {
 	}
 }
 
-// TestFoundFilesAreNoPages holds that a file which a search found, and which has no address, is no page of a search of the
-// web: the AI SDK takes each for a source.
+// TestFoundFilesAreNoPages checks that a file found by a search, which has no address, is not reported as a page of a
+// web search: the AI SDK would treat it as a source.
 func TestFoundFilesAreNoPages(t *testing.T) {
 	t.Parallel()
 	found := llm.Search{Queries: []string{"rain"}, Results: []llm.Source{{File: "file-77", Title: "rain.pdf"}, pages[0], {Title: "snow.pdf"}}}

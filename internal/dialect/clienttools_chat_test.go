@@ -11,7 +11,7 @@ import (
 	"weir/internal/llm"
 )
 
-// chatCase is a request of Chat Completions, the calls of the answer, and what its client has to get.
+// chatCase holds a request of Chat Completions, the calls of the answer, and the answer that its client must receive.
 type chatCase struct {
 	name, request string
 	calls         []llm.ToolCall
@@ -47,8 +47,8 @@ func chatCases() []chatCase {
 	}
 }
 
-// TestChatToolsNamedBack holds that calls come back to clients of Chat Completions in the form in which they offered
-// their tools, whole and in pieces.
+// TestChatToolsNamedBack checks that clients of Chat Completions receive calls in the form in which they offered their
+// tools, whole and streamed.
 func TestChatToolsNamedBack(t *testing.T) {
 	t.Parallel()
 	client := byName(t, "openai")
@@ -94,7 +94,7 @@ func checkChat(t *testing.T, c chatCase, what string, message map[string]any, fi
 	}
 }
 
-// chatStream is the message that an official SDK puts together of a stream, and why it ended.
+// chatStream joins the pieces of a stream as an official SDK does, and returns the message and its finish reason.
 func chatStream(t *testing.T, d, client *dialect.Dialect, parts []llm.Part, size int, called *llm.Called) (map[string]any, string) {
 	t.Helper()
 	message, finish := map[string]any{}, ""

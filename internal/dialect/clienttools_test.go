@@ -25,7 +25,7 @@ const clientToolsRequest = `{"model":"m","input":[{"type":"additional_tools","ro
 	{"type":"apply_patch"},{"type":"local_shell"},{"type":"shell","environment":{"type":"local"}},
 	{"type":"tool_search","execution":"client","parameters":{"type":"object","properties":{"query":{"type":"string"}}}}]}`
 
-// clientCall is a call in an answer, and what the client has to get of it.
+// clientCall holds a call in an answer, and the item that the client must receive.
 type clientCall struct {
 	tool      llm.ClientTool
 	arguments string
@@ -77,7 +77,7 @@ func clientCalls() []clientCall {
 	}
 }
 
-// standsFor is the name under which a provider gets a tool.
+// standsFor returns the name under which a provider receives a tool.
 func standsFor(t *testing.T, r *llm.Request, tool llm.ClientTool) string {
 	t.Helper()
 	for _, f := range r.Elsewhere.Tools {
@@ -89,8 +89,8 @@ func standsFor(t *testing.T, r *llm.Request, tool llm.ClientTool) string {
 	return ""
 }
 
-// TestClientToolsNamedBack holds that calls of the client's own tools come back as the client names them, from
-// providers of every wire format, whole and in pieces.
+// TestClientToolsNamedBack checks that calls of the client's own tools come back under the client's names, from
+// providers of every wire format, whole and streamed.
 func TestClientToolsNamedBack(t *testing.T) {
 	t.Parallel()
 	client := byName(t, "responses")
@@ -140,7 +140,7 @@ func jsonOf(t *testing.T, text string) (v any) {
 	return v
 }
 
-// calledItems are the items of a response object, without ids and status.
+// calledItems returns the items of a response object, without ids and status.
 func calledItems(t *testing.T, response []byte) (items []any) {
 	t.Helper()
 	var r struct{ Output []map[string]any }
@@ -153,7 +153,7 @@ func calledItems(t *testing.T, response []byte) (items []any) {
 	return items
 }
 
-// bare is an item without what differs in each answer, which has to be there.
+// bare returns an item without the required members that differ in each answer.
 func bare(t *testing.T, item map[string]any) any {
 	t.Helper()
 	for _, name := range []string{"id", "call_id", "status"} {
@@ -165,7 +165,7 @@ func bare(t *testing.T, item map[string]any) any {
 	return any(item)
 }
 
-// wholeThrough is an answer as a provider writes it and the client reads it.
+// wholeThrough encodes an answer as a provider does, and translates it for the client.
 func wholeThrough(t *testing.T, d, client *dialect.Dialect, parts []llm.Part, called *llm.Called) []byte {
 	t.Helper()
 	body := d.EncodeReply(nil, &llm.Reply{ID: "x", Model: "m", Choices: []llm.Choice{{
@@ -179,20 +179,20 @@ func wholeThrough(t *testing.T, d, client *dialect.Dialect, parts []llm.Part, ca
 	return client.EncodeReply(nil, reply)
 }
 
-// heard is what a client takes from a stream.
+// heard holds the content that a client reads from a stream.
 type heard struct {
 	last   []byte   // the whole answer
 	done   []any    // items
 	inputs []string // of custom tools, put together of their pieces
 }
 
-// streamedThrough is the same in pieces of so many bytes.
+// streamedThrough does the same with a stream, in pieces of the given number of bytes.
 func streamedThrough(t *testing.T, d, client *dialect.Dialect, parts []llm.Part, size int, called *llm.Called) heard {
 	t.Helper()
 	return hear(t, throughStream(t, d, client, parts, size, called))
 }
 
-// throughStream is a stream as a provider writes it and the client reads it.
+// throughStream encodes a stream as a provider does, and translates it for the client.
 func throughStream(t *testing.T, d, client *dialect.Dialect, parts []llm.Part, size int, called *llm.Called) []byte {
 	t.Helper()
 	provider := d.NewEncoder(llm.Meta{ID: "x", Model: "m"})
@@ -224,7 +224,7 @@ func throughStream(t *testing.T, d, client *dialect.Dialect, parts []llm.Part, s
 	return encoder.Finish(out, &llm.Final{Finish: []llm.FinishReason{llm.FinishToolCalls}})
 }
 
-// cutInto are the pieces of a text, of so many bytes at least, and of whole characters.
+// cutInto splits a text into pieces of at least the given number of bytes, between characters.
 func cutInto(s string, size int) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		from := 0

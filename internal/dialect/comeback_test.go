@@ -15,8 +15,7 @@ import (
 	"weir/internal/llm"
 )
 
-// answers are what a provider of that wire format says: thinking as its vendor
-// signs it, words, calls.
+// answers generates answers of a provider of a wire format: thinking with its vendor's signature, text, calls.
 func answers(d *dialect.Dialect) *rapid.Generator[[]llm.Part] {
 	return rapid.Custom(func(t *rapid.T) (parts []llm.Part) {
 		maker := d.Name
@@ -48,8 +47,7 @@ func answers(d *dialect.Dialect) *rapid.Generator[[]llm.Part] {
 	})
 }
 
-// eventsOf is an answer as the pieces of a stream, as its vendor's decoder gives
-// them.
+// eventsOf splits an answer into events of a stream, as its vendor's decoder returns them.
 func eventsOf(parts []llm.Part) (events []llm.Event) {
 	calls := 0
 	for i := range parts {
@@ -80,7 +78,7 @@ func eventsOf(parts []llm.Part) (events []llm.Event) {
 	return events
 }
 
-// inPieces is a text in two pieces, of which the second has Google's signature.
+// inPieces splits a text into two pieces. The second one has Google's signature.
 func inPieces(kind llm.EventKind, p *llm.Part, half int) (events []llm.Event) {
 	maker := p.Maker
 	for _, s := range []string{p.Text[:half], p.Text[half:]} {
@@ -94,11 +92,9 @@ func inPieces(kind llm.EventKind, p *llm.Part, half int) (events []llm.Event) {
 	return events
 }
 
-// TestThinkingComesBack holds, for every client API and every provider, that a client
-// that gives the assistant's message back as it got it, whole or streamed, gives
-// the provider its own proofs back, each on the part that it belongs to; that
-// another vendor's provider gets none of them; and that none is left in a body
-// that goes untouched to a provider of the client API's own wire format.
+// TestThinkingComesBack checks, for every client API and every provider, that the provider receives its own signatures
+// on their parts if a client sends an answer back unchanged, whole or streamed. Another vendor's provider receives none
+// of them, nor does a provider of the client's own wire format, to which the body passes unchanged.
 func TestThinkingComesBack(t *testing.T) {
 	t.Parallel()
 	for _, clientAPI := range clientAPIs() {
@@ -123,17 +119,17 @@ func TestThinkingComesBack(t *testing.T) {
 	}
 }
 
-// comeback is a request that a client makes of an answer.
+// comeback holds a request that a client builds from an answer.
 type comeback struct {
 	t         *rapid.T
 	clientAPI *dialect.Dialect
 	body      []byte
 }
 
-// proofs are the thoughts and the signed parts of a message.
+// proofs returns the thoughts and the signed parts of a message.
 func proofs(parts []llm.Part) (list []llm.Part) {
 	for _, p := range parts {
-		const none = "skip_thought_signature_validator" // Google's word for a call that no model of Google's made
+		const none = "skip_thought_signature_validator" // Google's placeholder for a call that no model of Google's made
 		if p.Kind == llm.PartReasoning || p.Signature != "" && p.Signature != none {
 			list = append(list, p)
 		}
@@ -141,7 +137,7 @@ func proofs(parts []llm.Part) (list []llm.Part) {
 	return list
 }
 
-// strongest is the model of a provider that takes most back.
+// strongest returns the model of a provider that accepts the most signatures.
 func strongest(d *dialect.Dialect) string { return modelsOf(d)[0] }
 
 func (c comeback) tree(model string) *llm.Request {
@@ -150,7 +146,7 @@ func (c comeback) tree(model string) *llm.Request {
 	return r
 }
 
-// reaches holds that the provider gets its own proofs back.
+// reaches checks that the provider receives its own signatures.
 func (c comeback) reaches(provider *dialect.Dialect, said []llm.Part) {
 	body, dropped, err := provider.EncodeRequest(c.tree(strongest(provider)), &llm.Quirks{})
 	if err != nil {
@@ -163,15 +159,14 @@ func (c comeback) reaches(provider *dialect.Dialect, said []llm.Part) {
 			got = append(got, proofs(m.Parts)...)
 		}
 	}
-	if want := proofs(said); provider.Name != "openai" && provider.Name != "cohere" { // which take no thinking back
+	if want := proofs(said); provider.Name != "openai" && provider.Name != "cohere" { // these accept no thinking
 		if diff := cmp.Diff(got, want); diff != "" {
 			c.t.Fatalf("%s came as %s, dropped %q (-got +want)\n%s", c.body, body, dropped, diff)
 		}
 	}
 }
 
-// spares holds that another vendor's provider takes the conversation, and gets no
-// proof.
+// spares checks that another vendor's provider accepts the conversation, and receives no signature.
 func (c comeback) spares(other, provider *dialect.Dialect, said []llm.Part) {
 	body, _, err := other.EncodeRequest(c.tree(strongest(other)), &llm.Quirks{})
 	if err != nil {
@@ -193,8 +188,8 @@ func (c comeback) lacks(body []byte, said []llm.Part) {
 	}
 }
 
-// untouched holds that a provider of the client API's own wire format gets no other
-// vendor's proof, though its bytes are the client's.
+// untouched checks that a provider of the client API's own wire format receives no other vendor's signature, although
+// it receives the client's own bytes.
 func (c comeback) untouched(provider *dialect.Dialect, said []llm.Part) {
 	head, err := c.clientAPI.Scan(c.body, arrived(c.clientAPI))
 	if err != nil {
@@ -212,7 +207,7 @@ func (c comeback) untouched(provider *dialect.Dialect, said []llm.Part) {
 // isClaude reports whether a provider signs as Claude does, wherever it runs.
 func isClaude(d *dialect.Dialect) bool { return d.Name == "anthropic" || d.Name == "bedrock" }
 
-// conversationOf is the next request of a client that has got that answer.
+// conversationOf builds the next request of a client that has received an answer.
 func conversationOf(t *rapid.T, clientAPI, provider *dialect.Dialect, said []llm.Part, stream bool) []byte {
 	client := takeBack[clientAPI.Name]
 	const id = "0190f5c8-0000-7000-8000-000000000000"

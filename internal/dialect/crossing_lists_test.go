@@ -5,8 +5,8 @@ var crossingAPIs = []struct{ dialect, title string }{
 	{"openai", "Chat Completions"}, {"responses", "Responses"}, {"anthropic", "Messages"}, {"gemini", "generateContent"}, {"native", "`/v1/chat`"},
 }
 
-// crossingPlaces says where a wish for a search, the search and the sources stand in each wire format. Each name in backticks
-// is held against requests and answers.
+// crossingPlaces names the places of a request for a search, the search and the sources in each wire format. Requests
+// and answers are checked for each name in backticks.
 var crossingPlaces = []struct{ title, dialect, wish, search, sources string }{
 	{"Chat Completions", "openai", "`web_search_options`, of models that search by themselves; Perplexity's `search_domain_filter`", "", "`annotations` of the " +
 		"type `url_citation`, in a stream all in one delta; `search_results` and `citations`, which the text names by number, are read"},
@@ -23,8 +23,8 @@ var crossingPlaces = []struct{ title, dialect, wish, search, sources string }{
 	{"Cohere", "cohere", "", "", "`citations`, `citation-start` in streams"},
 }
 
-// crossingTold are the rows of the table of answers: what an answer of testdata/crossing tells, by a pattern of the
-// provider's words, and one of the client's where it is another.
+// crossingTold lists the rows of the table of answers: a pattern of the provider's text for each piece of information
+// in an answer of testdata/crossing, and a pattern of the client's text if it differs.
 var crossingTold = []struct{ name, told, got string }{
 	{"address of a page", `https://page\.example/1`, ""},
 	{"title", `Page One`, ""},
@@ -44,7 +44,7 @@ var crossingTold = []struct{ name, told, got string }{
 	{"log probabilities of tokens", `"log(prob|Probability)":-0\.31`, ""},
 }
 
-// crossingTarget is a provider of the catalogue, a wire format that it is asked in, and a model.
+// crossingTarget names a provider of the catalogue, a wire format of its API, and a model.
 type crossingTarget struct {
 	title, provider, dialect, model string
 	unasked                         bool // it searches by itself
@@ -70,8 +70,8 @@ var crossingTargets = []crossingTarget{
 	{"Ollama", "ollama", "ollama", "qwen3", false},
 }
 
-// crossingAsked are the columns of the table of requests: members by which clients ask for something, by wire format, and a
-// pattern of what is sent for it.
+// crossingAsked lists the columns of the table of requests: members of clients' requests by wire format, and a pattern
+// of the members sent for them.
 var crossingAsked = []struct {
 	name, sent string
 	by         map[string]string

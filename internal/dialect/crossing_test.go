@@ -24,14 +24,15 @@ import (
 	"weir/internal/must"
 )
 
-// crossingPage has the tables of what crosses between wire formats, between the marks.
+// crossingPage has the tables between the marks.
 const (
 	crossingPage  = "../../docs/client-apis.md"
 	crossingBegin = "<!-- crossing:begin -->\n"
 	crossingEnd   = "<!-- crossing:end -->\n"
 )
 
-// TestCrossingPage holds the tables of docs/client-apis.md against what crosses between wire formats; -update writes them.
+// TestCrossingPage compares the tables of docs/client-apis.md with the translations between wire formats; -update
+// writes them.
 func TestCrossingPage(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
@@ -81,7 +82,8 @@ func writePlaces(t *testing.T, b *strings.Builder, answers []crossingAnswer) {
 	}
 }
 
-// writeRequests writes what clients of a wire format ask for, and what providers are sent in it.
+// writeRequests writes the members of clients' requests in a wire format, and the members that providers receive for
+// them.
 func writeRequests(t *testing.T, b *strings.Builder, format string) {
 	t.Helper()
 	for _, asked := range crossingAsked {
@@ -129,7 +131,7 @@ func writeAsked(t *testing.T, b *strings.Builder) {
 	}
 }
 
-// catalogQuirks are those of a provider of the catalogue.
+// catalogQuirks returns the quirks of a provider of the catalogue.
 func catalogQuirks(t *testing.T, provider string) *llm.Quirks {
 	t.Helper()
 	var entry struct{ Quirks llm.Quirks }
@@ -137,7 +139,7 @@ func catalogQuirks(t *testing.T, provider string) *llm.Quirks {
 	return &entry.Quirks
 }
 
-// becomes says what becomes at a provider of what members of a client's request ask for.
+// becomes describes the translation of a client's members for a provider.
 func becomes(t *testing.T, from *dialect.Dialect, more string, target *crossingTarget, sent string) string {
 	t.Helper()
 	out, dropped, err := send(t, from, more, target)
@@ -154,7 +156,7 @@ func becomes(t *testing.T, from *dialect.Dialect, more string, target *crossingT
 	return "named"
 }
 
-// send returns what a provider is sent of a client's request with these members, and the names of what is left out.
+// send translates a client's request with these members for a provider, and returns the names of the dropped fields.
 func send(t *testing.T, from *dialect.Dialect, more string, target *crossingTarget) (out []byte, dropped []string, err error) {
 	t.Helper()
 	to := byName(t, target.dialect)
@@ -168,7 +170,7 @@ func send(t *testing.T, from *dialect.Dialect, more string, target *crossingTarg
 	return out, slices.AppendSeq(dropped, maps.Keys(unfit)), err
 }
 
-// inWords joins what becomes of something in several cases; own is said where there are none.
+// inWords joins the outcomes of several cases; own replaces an empty list.
 func inWords(became map[string][]string, own string) string {
 	var words []string
 	for _, word := range []string{"yes", "whole", "stream", "named", "400", "no"} {
@@ -185,14 +187,14 @@ func inWords(became map[string][]string, own string) string {
 	return strings.Join(words, "; ")
 }
 
-// crossingAnswer is an answer of testdata/crossing, and what clients get of it, by wire format: whole and as a stream.
+// crossingAnswer holds an answer of testdata/crossing, and its translations by wire format: whole and as a stream.
 type crossingAnswer struct {
 	dialect, title string
 	provider       [2]string
 	client         map[string][2]string
 }
 
-// crossingAnswers are those answers. The comment of a file is its title.
+// crossingAnswers reads the answers. The comment of a file is its title.
 func crossingAnswers(t *testing.T) (all []crossingAnswer) {
 	t.Helper()
 	for _, path := range must.Get(filepath.Glob("testdata/crossing/*.txtar"))(t) {
@@ -246,7 +248,7 @@ func writeTold(t *testing.T, b *strings.Builder, answers []crossingAnswer) {
 	}
 }
 
-// crossed says from which answers clients of a wire format, which is not the provider's, get what a pattern stands for.
+// crossed lists the answers that clients of another wire format than the provider's receive with a match of pattern.
 func crossed(tellers []crossingAnswer, client string, pattern *regexp.Regexp) string {
 	became := map[string][]string{}
 	for i := range tellers {

@@ -27,15 +27,15 @@ var codes = []llm.Code{
 	llm.CodeProviderTimeout, llm.CodeOverloaded, llm.CodeInternal,
 }
 
-// every is the list of wire formats, and the exemplar of one.
+// every returns the wire formats and the exemplar.
 func every() dialect.Set { return append(registry.All(), toytest.Dialect()) }
 
-// TestWireFormatConformance holds what every wire format keeps to.
+// TestWireFormatConformance checks the properties that all wire formats share.
 func TestWireFormatConformance(t *testing.T) {
 	t.Parallel()
 	type route struct {
 		pattern   string
-		clientAPI bool // what no client speaks to the gateway is spoken to the simulator alone
+		clientAPI bool // otherwise only the simulator serves the route
 	}
 	routes := map[route]string{}
 	names := map[string]bool{"": true}
@@ -69,8 +69,7 @@ func isShared(served []*dialect.Operation) bool {
 	return len(served) == 1 && served[0].Op != llm.OpChat
 }
 
-// checkSuffixes holds that one operation of a route has the paths that no other
-// one has.
+// checkSuffixes checks that one operation of a route has the paths that no other operation has.
 func checkSuffixes(t *testing.T, served []*dialect.Operation) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -140,8 +139,7 @@ func checkErrors(t *testing.T, d *dialect.Dialect) {
 	}
 }
 
-// checkEnds holds that a whole stream ends in its marker and a failed one does
-// not.
+// checkEnds checks that a whole stream ends in its marker and a failed one does not.
 func checkEnds(t *testing.T, d *dialect.Dialect) {
 	t.Helper()
 	enc := d.NewEncoder(llm.Meta{ID: "req-1"})
@@ -155,7 +153,7 @@ func checkEnds(t *testing.T, d *dialect.Dialect) {
 	}
 }
 
-// checkTools holds that kinds of tools are written as they are compared.
+// checkTools checks that kinds of tools are encoded as they are compared.
 func checkTools(t *testing.T, d *dialect.Dialect) {
 	t.Helper()
 	kinds := append(slices.Clone(d.Inputs.Functions), d.Inputs.ClientTools...)
@@ -171,8 +169,8 @@ func checkTools(t *testing.T, d *dialect.Dialect) {
 	}
 }
 
-// checkCap holds that a cap is put into a request that has none, where a scan finds it, and
-// that a client's cap stays. A format that is Uncapped has neither.
+// checkCap checks that a cap is inserted into a request without one, where a scan finds it, and that a client's cap
+// stays. An Uncapped format has neither.
 func checkCap(t *testing.T, d *dialect.Dialect) {
 	t.Helper()
 	if d.Splice == nil {
@@ -191,7 +189,7 @@ func checkCap(t *testing.T, d *dialect.Dialect) {
 	}
 }
 
-// checkUsage holds that a reply tells its usage at UsageAt.
+// checkUsage checks that a reply has its usage at UsageAt.
 func checkUsage(t *testing.T, d *dialect.Dialect) {
 	t.Helper()
 	reply := &llm.Reply{Choices: []llm.Choice{{Finish: llm.FinishStop}}, Usage: llm.Usage{llm.Input: 3, llm.Output: 4}, Reported: true}
@@ -201,7 +199,7 @@ func checkUsage(t *testing.T, d *dialect.Dialect) {
 	}
 }
 
-// TestStatusesOfClientAPIs holds the tables of the front client APIs, and of what is to be one.
+// TestStatusesOfClientAPIs checks the tables of statuses of the client APIs, including a future one.
 func TestStatusesOfClientAPIs(t *testing.T) {
 	t.Parallel()
 	native := []int{400, 401, 402, 403, 404, 404, 405, 409, 409, 413, 415, 429, 502, 503, 504, 503, 500}
@@ -216,8 +214,8 @@ func TestStatusesOfClientAPIs(t *testing.T) {
 	}
 }
 
-// TestRetryAfter holds what a wait is told as: of our own 59 s at most, of a provider's as it told it where that is more
-// than a minute, and then as one not to repeat.
+// TestRetryAfter checks the announced wait: at most 59 s for the gateway's own. A provider's wait of over a minute is
+// passed on, with the advice not to retry.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

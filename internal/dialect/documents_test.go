@@ -16,27 +16,27 @@ import (
 	"weir/internal/llm"
 )
 
-// documentary are the wire formats in which a request can have the answer cite its documents.
+// documentary lists the wire formats in which a request can ask for citations of its documents.
 var documentary = []string{"anthropic", "bedrock", "cohere"}
 
 // address is that of all results of searches.
 const address = "https://a.example"
 
-// phrase is a text of characters of one to four bytes, of so many words.
+// phrase generates a text of the given number of words, in characters of one to four bytes.
 func phrase(t *rapid.T, label string, least, most int) string {
 	word := rapid.SampledFrom([]string{"a", "rain ", "é", "漢字", "😀", "\n", "\"", ". ", "x😀y", "e\u0301"})
 	return strings.Join(rapid.SliceOfN(word, least, most).Draw(t, label), "")
 }
 
-// cited is a document of a conversation, with what its client calls it.
+// cited holds a document of a conversation, with its client's names for it.
 type cited struct {
 	kind   llm.PlaceKind
 	title  string
-	chunks []string // one of a text
+	chunks []string // one for a text
 	turn   int
 }
 
-// citedDocuments are documents of several turns.
+// citedDocuments generates documents in several messages.
 func citedDocuments(kinds ...llm.PlaceKind) *rapid.Generator[[]cited] {
 	return rapid.Custom(func(t *rapid.T) (all []cited) {
 		turn := 0
@@ -57,7 +57,7 @@ func citedDocuments(kinds ...llm.PlaceKind) *rapid.Generator[[]cited] {
 	})
 }
 
-// source is a random place in a document, of that number.
+// source picks a random place in a document of the given number.
 func (d *cited) source(t *rapid.T, number int, whole bool) llm.Source {
 	s := llm.Source{Title: d.title, Document: number, Quote: d.chunks[0]}
 	from := rapid.IntRange(0, len(d.chunks)-1).Draw(t, "from")
@@ -85,7 +85,7 @@ func (d *cited) source(t *rapid.T, number int, whole bool) llm.Source {
 	return s
 }
 
-// numbersOf are the numbers of documents as each kind of source counts them.
+// numbersOf returns the numbers of documents, as each kind of source counts them.
 func numbersOf(all []cited) (list []int) {
 	documents, results := 0, 0
 	for _, d := range all {
@@ -100,7 +100,7 @@ func numbersOf(all []cited) (list []int) {
 	return list
 }
 
-// citingAnswer is an answer that cites documents, by whole documents and chunks where these are all that a format can tell.
+// citingAnswer generates an answer that cites documents: by whole documents and chunks if the format has only these.
 func citingAnswer(t *rapid.T, all []cited, whole bool) (parts []llm.Part) {
 	list := numbersOf(all)
 	for range rapid.IntRange(1, 3).Draw(t, "texts") {
@@ -121,12 +121,12 @@ func citingAnswer(t *rapid.T, all []cited, whole bool) (parts []llm.Part) {
 	return parts
 }
 
-// toldOf is what a claim says of its source, but for the provider's names of documents.
+// toldOf prints the source of a claim, without the provider's names of documents.
 func toldOf(s *llm.Source) string {
 	return fmt.Sprintf("%d %v %q %q %s", s.Document, s.Place, s.Title, s.Quote, s.URL)
 }
 
-// upheld says of each byte of a text which places of documents uphold it.
+// upheld lists, for each byte of a text, the places of documents that uphold it.
 func upheld(text int, claims []llm.Claim) string {
 	by := make([]map[string]bool, text)
 	for _, c := range claims {
@@ -144,7 +144,7 @@ func upheld(text int, claims []llm.Claim) string {
 	return b.String()
 }
 
-// calledOf is what a client calls the documents.
+// calledOf returns the client's names of the documents.
 func calledOf(all []cited) *llm.Called {
 	m := llm.Message{}
 	for i := range all {
@@ -166,8 +166,8 @@ func (d *cited) part() llm.Part {
 	return llm.Part{Kind: llm.PartDocument, Media: media}
 }
 
-// TestDocumentClaimsCrossFormats holds that what an answer says of the client's documents, and where in them, is the same
-// through each pair of formats that have such citations.
+// TestDocumentClaimsCrossFormats checks that an answer's claims on the client's documents and their places stay the
+// same through each pair of formats with such citations.
 func TestDocumentClaimsCrossFormats(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -176,7 +176,7 @@ func TestDocumentClaimsCrossFormats(t *testing.T) {
 				kinds := []llm.PlaceKind{llm.PlaceCharacters, llm.PlaceChunks, llm.PlaceResult, llm.PlacePages}
 				whole := first == "cohere" || second == "cohere"
 				if whole {
-					kinds = kinds[:3] // it takes texts alone
+					kinds = kinds[:3] // it accepts only texts
 				}
 				all := citedDocuments(kinds...).Draw(t, "documents")
 				parts := citingAnswer(t, all, whole)
@@ -205,8 +205,8 @@ func TestDocumentClaimsCrossFormats(t *testing.T) {
 	})
 }
 
-// TestDocumentClaimsCrossStreams holds the same of streams. Where a citation is of a whole block, what was said before a
-// claim is in it.
+// TestDocumentClaimsCrossStreams checks the same of streams. Where a citation covers a whole block, it includes the
+// text before the claim.
 func TestDocumentClaimsCrossStreams(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -225,7 +225,7 @@ func TestDocumentClaimsCrossStreams(t *testing.T) {
 				all := map[string]bool{}
 				for _, c := range claims {
 					start := c.Start
-					if name != "cohere" { // which alone tells it
+					if name != "cohere" { // only Cohere reports it
 						start = 0
 					}
 					all[fmt.Sprint(start, " ", c.End, " ", toldOf(&c.Source))] = true
@@ -238,7 +238,7 @@ func TestDocumentClaimsCrossStreams(t *testing.T) {
 			if name != "cohere" {
 				continue
 			}
-			enc := d.NewEncoder(llm.Meta{ID: "id-1", Model: "m"}) // as Google tells sources, behind all of the text
+			enc := d.NewEncoder(llm.Meta{ID: "id-1", Model: "m"}) // as Google sends sources, after all of the text
 			late := enc.Append(nil, &llm.Event{Kind: llm.EventText, Text: text})
 			for i := range claims {
 				late = enc.Append(late, &llm.Event{Kind: llm.EventClaim, Claim: &claims[i]})
@@ -251,7 +251,7 @@ func TestDocumentClaimsCrossStreams(t *testing.T) {
 	})
 }
 
-// asksForCitations is a conversation at /v1/messages, with an answer before each turn but the first.
+// asksForCitations builds a conversation at /v1/messages, with an answer before each user message except the first.
 func asksForCitations(all []cited) []byte {
 	type object = map[string]any
 	on := object{"enabled": true}
@@ -294,8 +294,8 @@ func asksForCitations(all []cited) []byte {
 	return body
 }
 
-// TestDocumentsAreCitedAsTheirClientCountsThem has a provider cite each document of a conversation as it got it, and holds
-// that the client is told of its own document: by its number over all messages, its title and the place that it has.
+// TestDocumentsAreCitedAsTheirClientCountsThem has a provider cite each document of a conversation as received, and
+// checks that the client gets citations of its own documents: the number over all messages, the title and the place.
 func TestDocumentsAreCitedAsTheirClientCountsThem(t *testing.T) {
 	t.Parallel()
 	client := registry.All().Named("anthropic")
@@ -331,13 +331,13 @@ func TestDocumentsAreCitedAsTheirClientCountsThem(t *testing.T) {
 	})
 }
 
-// wantCitations are the citations of all chunks that a provider quoted, in their order, as the vendor writes them.
+// wantCitations returns the citations of all chunks that a provider quoted, in their order, as the vendor writes them.
 func wantCitations(all []cited, quotes []string) (want []string) {
 	list := numbersOf(all)
 	for _, q := range quotes {
 		for i, d := range all {
 			for j, chunk := range d.chunks {
-				if d.kind == llm.PlacePages { // which the provider alone reads
+				if d.kind == llm.PlacePages { // only the provider reads pages
 					chunk = fmt.Sprint("page ", list[i]-1)
 				}
 				if chunk != q {
@@ -364,7 +364,7 @@ func wantCitations(all []cited, quotes []string) (want []string) {
 	return want
 }
 
-// citationsOf are the citations of an answer at /v1/messages, of which none has a mark: they tell places.
+// citationsOf returns the citations of an answer at /v1/messages, and checks that they have places and no marks.
 func citationsOf(t *rapid.T, body []byte) (got []string) {
 	var r struct {
 		Content []struct{ Citations []map[string]any }
@@ -392,7 +392,7 @@ func citationsOf(t *rapid.T, body []byte) (got []string) {
 	return got
 }
 
-// citesByBedrock is an answer of Converse that cites each chunk of each document that it was sent, as Claude numbers them.
+// citesByBedrock writes an answer of Converse that cites each chunk of each received document, in Claude's numbering.
 func citesByBedrock(t *rapid.T, sent []byte) (reply string, quotes []string) {
 	var r struct {
 		Messages []struct {
@@ -453,7 +453,7 @@ func citesByBedrock(t *rapid.T, sent []byte) (reply string, quotes []string) {
 		strings.Join(citations, ",") + `]}}]}},"stopReason":"end_turn","usage":{"inputTokens":1,"outputTokens":1,"totalTokens":2}}`, quotes
 }
 
-// citesByCohere is an answer of Cohere's that cites each document that it was sent.
+// citesByCohere writes an answer of Cohere's that cites each received document.
 func citesByCohere(t *rapid.T, sent []byte) (reply string, quotes []string) {
 	var r struct {
 		Documents []struct {
@@ -475,8 +475,8 @@ func citesByCohere(t *rapid.T, sent []byte) (reply string, quotes []string) {
 		strings.Join(citations, ",") + `]},"finish_reason":"COMPLETE","usage":{"billed_units":{"input_tokens":1,"output_tokens":1}}}`, quotes
 }
 
-// TestImagesOfCitedDocumentsKeepChunksCounted holds that a chunk stands in place of an image within a document, which follows
-// it: the chunks behind it are counted as the client counts them.
+// TestImagesOfCitedDocumentsKeepChunksCounted checks that an empty chunk replaces an image in a document, and the image
+// follows the document, so that the numbers of later chunks are the client's.
 func TestImagesOfCitedDocumentsKeepChunksCounted(t *testing.T) {
 	t.Parallel()
 	body := `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"document","title":"t","citations":{"enabled":true},"source":{"type":"content","content":[` +
@@ -497,8 +497,8 @@ func TestImagesOfCitedDocumentsKeepChunksCounted(t *testing.T) {
 	}
 }
 
-// TestBedrockAsksAnthropicForCitations holds that a wish in the words of Converse is carried to Anthropic, where all documents
-// are to be cited or none.
+// TestBedrockAsksAnthropicForCitations checks that a request for citations at Converse reaches Anthropic, where all
+// documents must be cited or none.
 func TestBedrockAsksAnthropicForCitations(t *testing.T) {
 	t.Parallel()
 	const body = `{"messages":[{"role":"user","content":[{"document":{"format":"txt","name":"facts","context":"of 1999","source":{"bytes":"UmFpbi4="},"citations":{"enabled":true}}},` +

@@ -11,25 +11,25 @@ import (
 	"weir/internal/llm"
 )
 
-// What becomes of a field where the target speaks another wire format.
+// The outcomes of a field at a target with another wire format.
 const (
 	isCarried = "carried" // it is in the request to the provider, which is another one without it
 	isDropped = "dropped" // the request is the same without it, and it is named
-	isUsual   = "usual"   // it asks for what is usual: the request is the same without it
-	isRefused = "refused" // 400, which names it and says what to do
+	isUsual   = "usual"   // it asks for the default: the request means the same without it
+	isRefused = "refused" // 400, which names the field and the remedy
 	isPart    = "part"    // it is carried in part, and named
 )
 
-// field is one field of a client API, in the words of its wire format.
+// field describes one field of a client API in its wire format.
 type field struct {
-	name  string // as the vendor writes it, with the objects that it stands in
-	value string // JSON: the members of the body that set it; @ stands for the name
+	name  string // the vendor's name, with the objects around it
+	value string // JSON: the members of the body that set the field; @ stands for the name
 	fate  string // at all targets
 	but   string // at some: "refused at ollama, dropped at bedrock"
-	other string // what it is called among what is dropped; empty for its name
+	other string // its name among the dropped fields; empty for the same
 }
 
-// bodies are requests with the least that a wire format wants, for the fields to be added to.
+// bodies holds minimal requests of each wire format, to which the fields are added.
 var bodies = map[string]string{
 	"native":    `{"messages":[{"role":"user","prompt":"Hi"}]}`,
 	"openai":    `{"messages":[{"role":"user","content":"Hi"}]}`,
@@ -41,19 +41,19 @@ var bodies = map[string]string{
 	"ollama":    `{"messages":[{"role":"user","content":"Hi"}]}`,
 }
 
-// models are those of targets that take the most: sampling beside thinking.
+// models names the models that accept the most: sampling together with thinking.
 var models = map[string]string{
 	"openai": "gpt-4.1", "responses": "gpt-4.1", "anthropic": "claude-sonnet-4-5", "gemini": "gemini-3-flash",
 	"bedrock": "us.anthropic.claude-sonnet-4-5-v1:0", "cohere": "command-a-03-2025", "ollama": "qwen3",
 }
 
-// fields are all fields of all wire formats that clients, or the simulator's, speak. Sampling, labels, caches, service
-// tiers and what is only told beside the answer are preferences. What adds to the context or the tools that the model
-// sees, says what kind or form the answer has, bounds the work, or forces or forbids tools is not.
+// fields lists all fields of all wire formats of clients or of the simulator. Sampling, labels, caches, service tiers
+// and reports in addition to the answer are preferences. Fields are essential if they add to the context or the tools
+// of the model, state the kind or form of the answer, bound the work, or force or forbid tools.
 //
 // https://platform.openai.com/docs/api-reference/chat/create,
-// https://platform.openai.com/docs/api-reference/responses/create,
-// https://platform.claude.com/docs/en/api/messages, https://ai.google.dev/api/generate-content,
+// https://platform.openai.com/docs/api-reference/responses/create, https://platform.claude.com/docs/en/api/messages,
+// https://ai.google.dev/api/generate-content,
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html,
 // https://docs.cohere.com/reference/chat, https://docs.ollama.com/api/chat (copies of 2026).
 var fields = map[string][]field{
@@ -333,7 +333,7 @@ var fields = map[string][]field{
 	},
 }
 
-// at is what becomes of the field at a target.
+// at returns the expected outcome of the field at a target.
 func (f *field) at(target string) string {
 	for _, rule := range strings.Split(f.but, ", ") {
 		if words := strings.Fields(rule); len(words) > 0 && slices.Contains(words[2:], target) {
@@ -343,7 +343,7 @@ func (f *field) at(target string) string {
 	return f.fate
 }
 
-// with is the body with what the field is set by; without, with all else of that.
+// with decodes the body with the members of the field, and the same body without them.
 func (f *field) with(t *testing.T, d *dialect.Dialect) (with, without *llm.Request) {
 	t.Helper()
 	set, rest := map[string]json.RawMessage{}, map[string]json.RawMessage{}
@@ -381,7 +381,7 @@ func parsed(t *testing.T, d *dialect.Dialect, body map[string]json.RawMessage) *
 	return r
 }
 
-// TestFieldsReachOrNameTheirLoss holds what becomes of each field of each wire format at the targets that speak another one.
+// TestFieldsReachOrNameTheirLoss checks the outcome of each field of each wire format at the targets with another one.
 func TestFieldsReachOrNameTheirLoss(t *testing.T) {
 	t.Parallel()
 	for api, list := range fields {
@@ -403,7 +403,7 @@ func TestFieldsReachOrNameTheirLoss(t *testing.T) {
 	}
 }
 
-// becomes is what becomes of the field, and what shows it.
+// becomes returns the outcome of the field, and its evidence.
 func (f *field) becomes(to *dialect.Dialect, with, without *llm.Request) (fate, why string) {
 	body, names, err := to.EncodeRequest(with, &llm.Quirks{})
 	plain, usually, plainErr := to.EncodeRequest(without, &llm.Quirks{})
@@ -436,7 +436,7 @@ func (f *field) becomes(to *dialect.Dialect, with, without *llm.Request) (fate, 
 	return "lost", why
 }
 
-// TestRefusalsSay holds that a refusal names the field as its own wire format does, and says what to do.
+// TestRefusalsSay checks that a refusal names the field as its own wire format does, and states the remedy.
 func TestRefusalsSay(t *testing.T) {
 	t.Parallel()
 	for api, list := range fields {
@@ -464,7 +464,7 @@ func other(api string) string {
 	return "openai"
 }
 
-// TestRefusedFieldsAreDocumented holds that the page about client APIs names each field that is refused.
+// TestRefusedFieldsAreDocumented checks that the page about client APIs names each refused field.
 func TestRefusedFieldsAreDocumented(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/client-apis.md")

@@ -61,8 +61,7 @@ func expectAnthropic(t *testing.T, want *answer, expected []byte) {
 	}
 }
 
-// normalAnthropic writes every content as an array and leaves out nulls, empty
-// lists and what is the default.
+// normalAnthropic writes every content as an array, and removes nulls, empty lists and defaults.
 func normalAnthropic(t *testing.T, body []byte) map[string]any {
 	t.Helper()
 	var v map[string]any
@@ -127,8 +126,8 @@ func asBlocks(object map[string]any, name string) {
 	}
 }
 
-// TestAnthropicStreams holds that a recorded stream loses nothing on the way
-// through the events: every block has its number, its start and its pieces.
+// TestAnthropicStreams checks that a recorded stream loses nothing through the events: every block has its number, its
+// start and its pieces.
 func TestAnthropicStreams(t *testing.T) {
 	t.Parallel()
 	f, d := anthropicFamily(), byName(t, "anthropic")
@@ -143,8 +142,7 @@ func TestAnthropicStreams(t *testing.T) {
 	}
 }
 
-// outline is the events of a stream between its start and its end, without
-// pings and pieces of nothing.
+// outline returns the events of a stream between its start and its end, without pings and empty pieces.
 func outline(t *testing.T, stream []byte) (list []any) {
 	t.Helper()
 	for r := sse.NewReader(bytes.NewReader(stream), 1<<20); ; {

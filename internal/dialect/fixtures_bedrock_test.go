@@ -11,8 +11,7 @@ import (
 	"weir/internal/llm"
 )
 
-// bedrockFamily leaves the exchanges of InvokeModel out, whose bodies are in
-// the words of each model.
+// bedrockFamily excludes the exchanges of InvokeModel, because their bodies are in the models' own formats.
 func bedrockFamily() family {
 	return family{
 		dialect: "bedrock",
@@ -56,7 +55,7 @@ func expectBedrock(t *testing.T, want *answer, expected []byte) {
 		want.Calls = nil
 	}
 	for i := range want.Calls {
-		if want.Calls[i].Arguments == "" { // the SDK leaves it to its caller what no pieces mean
+		if want.Calls[i].Arguments == "" { // the SDK leaves it to its caller to interpret no pieces
 			want.Calls[i].Arguments = "{}"
 		}
 	}
@@ -71,7 +70,7 @@ func expectBedrock(t *testing.T, want *answer, expected []byte) {
 	}
 }
 
-// normalBedrock is a request without configuration objects that say nothing.
+// normalBedrock removes empty configuration objects from a request.
 func normalBedrock(t *testing.T, body []byte) map[string]any {
 	t.Helper()
 	var v map[string]any

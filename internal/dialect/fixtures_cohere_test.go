@@ -20,8 +20,8 @@ func cohereFamily() family {
 	}
 }
 
-// expectCohere expects what is billed, not what the model saw: see usage.go of
-// the dialect. The official SDK keeps the tool plan apart, which is thinking.
+// expectCohere expects the billed usage, not the usage of the model: see usage.go of the dialect. The official SDK
+// separates the tool plan, which is thinking.
 func expectCohere(t *testing.T, want *answer, expected []byte) {
 	t.Helper()
 	var e struct {
@@ -52,8 +52,7 @@ func expectCohere(t *testing.T, want *answer, expected []byte) {
 	}
 }
 
-// normalCohere says things in one way, and leaves out what is the default or
-// says nothing.
+// normalCohere writes a request in one form, without defaults and empty members.
 func normalCohere(t *testing.T, body []byte) map[string]any {
 	t.Helper()
 	var v map[string]any

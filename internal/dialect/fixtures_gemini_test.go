@@ -103,7 +103,7 @@ var geminiFinishes = map[string]llm.FinishReason{
 	"MALFORMED_FUNCTION_CALL": llm.FinishError, "OTHER": llm.FinishError,
 }
 
-// normalGemini writes names in camelCase, and leaves out what is the default.
+// normalGemini writes names in camelCase, and removes defaults.
 func normalGemini(t *testing.T, body []byte) map[string]any {
 	t.Helper()
 	var v map[string]any
@@ -115,7 +115,7 @@ func normalGemini(t *testing.T, body []byte) map[string]any {
 		delete(v, "generationConfig")
 	}
 	if s, ok := v["systemInstruction"].(map[string]any); ok {
-		delete(s, "role") // it has none
+		delete(s, "role") // it has no role
 	}
 	if contents, ok := v["contents"].([]any); ok {
 		for _, c := range contents {

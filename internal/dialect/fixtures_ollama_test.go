@@ -10,9 +10,8 @@ import (
 	"weir/internal/llm"
 )
 
-// ollamaFamily is the exchanges of Ollama's own chat API. Those of /api/generate
-// are another operation, which the gateway does not have, and those of
-// /v1/chat/completions speak OpenAI's format.
+// ollamaFamily describes the exchanges of Ollama's own chat API. It excludes /api/generate, an operation that the
+// gateway does not have, and /v1/chat/completions, which has OpenAI's format.
 func ollamaFamily() family {
 	return family{
 		dialect: "ollama",
@@ -46,8 +45,7 @@ func expectOllama(t *testing.T, want *answer, expected []byte) {
 	}
 }
 
-// normalOllama leaves out what is the default, says nothing, or was made up for
-// want of an id.
+// normalOllama removes defaults, empty members and ids made up for missing ones.
 func normalOllama(t *testing.T, body []byte) map[string]any {
 	t.Helper()
 	var v map[string]any
@@ -76,7 +74,7 @@ func normalOllama(t *testing.T, body []byte) map[string]any {
 	return v
 }
 
-// saysNothing tells members that are as good as absent.
+// saysNothing reports whether a member means the same as its absence.
 func saysNothing(_ string, member any) bool {
 	switch v := member.(type) {
 	case map[string]any:

@@ -67,7 +67,7 @@ func normalOpenAI(t *testing.T, body []byte) map[string]any {
 	}
 	for _, m := range v["messages"].([]any) {
 		m := m.(map[string]any)
-		delete(m, "reasoning") // beside reasoning_content, and the same
+		delete(m, "reasoning") // the same as reasoning_content
 		if m["content"] == nil {
 			m["content"] = ""
 		}

@@ -97,13 +97,12 @@ func expectResponses(t *testing.T, want *answer, expected []byte) {
 	}
 }
 
-// asksToAct tells the items, beside function calls, that the client answers.
+// asksToAct reports whether the client must answer an item of this kind, other than a function call.
 func asksToAct(kind string) bool {
 	return slices.Contains([]string{"custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call", "mcp_approval_request"}, kind)
 }
 
-// normalResponses writes out what may be left out, and leaves out what says
-// nothing.
+// normalResponses adds omitted defaults, and removes empty members.
 func normalResponses(t *testing.T, body []byte) map[string]any {
 	t.Helper()
 	var v map[string]any

@@ -25,7 +25,7 @@ func byName(t *testing.T, name string) *dialect.Dialect {
 	return nil
 }
 
-// answer is what matters of an exchange.
+// answer holds the parts of an exchange that are compared.
 type answer struct {
 	Text, Reasoning string
 	Calls           []llm.ToolCall
@@ -36,17 +36,15 @@ type answer struct {
 // family is the recorded exchanges that speak one wire format.
 type family struct {
 	dialect string
-	// is says whether an exchange with that address belongs to it.
+	// is reports whether an exchange with that address belongs to the family.
 	is func(url string) bool
-	// expect reads what the official SDK made of an exchange, beyond the text,
-	// the reasoning and the tool calls: the finish reason, the usage. Nothing
-	// was made of some: then want is nil, and that they decode is all.
+	// expect reads the official SDK's reading of an exchange, beyond the text, the reasoning and the tool calls: the
+	// finish reason, the usage. The SDK read some exchanges not at all: then want is nil, and they only have to decode.
 	expect func(t *testing.T, want *answer, expected []byte)
-	// normal is a request without what may be said in several ways; nil where
-	// only a second passage through the tree is held to change nothing.
+	// normal normalizes a request that can be written in several ways; nil if only a second pass through the tree has
+	// to change nothing.
 	normal func(t *testing.T, body []byte) map[string]any
-	// searches counts the searches that a response tells of, which is not in
-	// what the SDK made of it; nil where there is no such thing.
+	// searches counts the searches in a response, which the SDK does not report; nil if there are none.
 	searches func(t *testing.T, response []byte) int64
 }
 
@@ -62,12 +60,11 @@ type exchange struct {
 	sent   []byte // the request
 	body   []byte // the response
 	want   *answer
-	// parsed is whether the SDK made a value of the arguments of tool calls, so
-	// that they are to be compared as one.
+	// parsed reports whether the SDK parsed the arguments of tool calls, so that they are compared as values.
 	parsed bool
 }
 
-// recorded are the exchanges of a family.
+// recorded reads the exchanges of a family.
 func recorded(t *testing.T, f *family) (list []exchange) {
 	t.Helper()
 	for _, x := range fixturetest.Exchanges(t, f.is) {
@@ -83,7 +80,7 @@ func recorded(t *testing.T, f *family) (list []exchange) {
 	return list
 }
 
-// expect reads what the official SDK made of the exchange.
+// expect reads the official SDK's reading of the exchange.
 func (e *exchange) expect(t *testing.T, f *family, expected []byte) {
 	t.Helper()
 	var want struct {
@@ -134,8 +131,7 @@ func TestRecordedFixtures(t *testing.T) {
 	}
 }
 
-// TestFixtureRequests holds that what real clients sent is decoded, and loses
-// nothing on the way through the tree.
+// TestFixtureRequests checks that requests of real clients are decoded, and lose nothing through the tree.
 func TestFixtureRequests(t *testing.T) {
 	t.Parallel()
 	for _, f := range families() {
@@ -237,7 +233,7 @@ func (e *exchange) checkStream(t *testing.T, d *dialect.Dialect) {
 	}
 }
 
-// pieces gives its bytes in pieces of a size.
+// pieces returns its bytes in pieces of one size.
 type pieces struct {
 	b    []byte
 	size int

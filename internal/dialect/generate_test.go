@@ -10,8 +10,7 @@ import (
 	"weir/internal/llm"
 )
 
-// The values that trees are made of. A text begins with a letter: none that is
-// blank is content everywhere.
+// The values of generated trees. A text begins with a letter because some formats refuse blank content.
 var (
 	words   = rapid.StringMatching(`[a-z][a-zA-Z0-9 "\\\n\té日😀/<>{}\[\]]{0,11}[a-z]`)
 	names   = rapid.StringMatching(`[a-z]{3,8}`)
@@ -22,7 +21,7 @@ var (
 	mark    = json.RawMessage(`{"type":"ephemeral"}`)
 )
 
-// maybe is nil, or a pointer to what g gives.
+// maybe generates nil or a pointer to a value of g.
 func maybe[T any](g *rapid.Generator[T]) *rapid.Generator[*T] {
 	return rapid.Custom(func(t *rapid.T) *T {
 		if rapid.Bool().Draw(t, "absent") {
@@ -32,7 +31,7 @@ func maybe[T any](g *rapid.Generator[T]) *rapid.Generator[*T] {
 	})
 }
 
-// few is a slice of up to n, nil when empty.
+// few generates a slice of up to n values, nil if empty.
 func few[T any](g *rapid.Generator[T], least, n int) *rapid.Generator[[]T] {
 	return rapid.Custom(func(t *rapid.T) (list []T) {
 		for range rapid.IntRange(least, n).Draw(t, "length") {
@@ -44,7 +43,7 @@ func few[T any](g *rapid.Generator[T], least, n int) *rapid.Generator[[]T] {
 
 func seldom(t *rapid.T, label string) bool { return rapid.IntRange(0, 7).Draw(t, label) == 0 }
 
-// requests are in the words of no wire format that there is.
+// requests generates requests without members of any single wire format.
 func requests(d *dialect.Dialect) *rapid.Generator[*llm.Request] {
 	return rapid.Custom(func(t *rapid.T) *llm.Request {
 		r := &llm.Request{
@@ -69,7 +68,7 @@ func requests(d *dialect.Dialect) *rapid.Generator[*llm.Request] {
 	})
 }
 
-// modelsOf are names by which the encoders tell what a model takes.
+// modelsOf returns names by which the encoders choose the members that a model accepts.
 func modelsOf(d *dialect.Dialect) []string {
 	switch d.Name {
 	case "anthropic":
@@ -82,7 +81,7 @@ func modelsOf(d *dialect.Dialect) []string {
 	return []string{"m"}
 }
 
-// wishes are what the answer is to be like.
+// wishes sets the wishes for the answer.
 func wishes(t *rapid.T, d *dialect.Dialect, r *llm.Request) {
 	if f := maybe(formats()).Draw(t, "format"); f != nil {
 		r.Format = f
@@ -99,7 +98,7 @@ func wishes(t *rapid.T, d *dialect.Dialect, r *llm.Request) {
 	}
 	r.ToolChoice = rapid.SampledFrom([]*llm.ToolChoice{nil, {Mode: llm.ToolsAuto}, {Mode: llm.ToolsRequired}, {Mode: llm.ToolsNone}, {Mode: llm.ToolsNamed, Name: r.Tools[0].Name}}).Draw(t, "choice")
 	if c := r.ToolChoice; c != nil && c.Mode == llm.ToolsNamed && d.Name == "cohere" {
-		r.Tools = r.Tools[:1] // where it is said by leaving out the others
+		r.Tools = r.Tools[:1] // the request expresses it by leaving out the others
 	}
 	if c := r.ToolChoice; c == nil || c.Mode != llm.ToolsNone {
 		r.ParallelTools = maybe(rapid.Bool()).Draw(t, "parallel")
@@ -164,7 +163,7 @@ func user(t *rapid.T) llm.Message {
 	return m
 }
 
-// assistant is thinking, words, a refusal, calls.
+// assistant generates thinking, text, a refusal, calls.
 func assistant(t *rapid.T, d *dialect.Dialect) llm.Message {
 	m := llm.Message{Role: llm.RoleAssistant}
 	m.Parts = append(m.Parts, few(thoughts(d), 0, 2).Draw(t, "thoughts")...)
@@ -178,14 +177,14 @@ func assistant(t *rapid.T, d *dialect.Dialect) llm.Message {
 	return m
 }
 
-// makers are who may have thought: nobody known, the vendors that sign.
+// thoughts generates thinking of an unknown maker or of the vendors that sign.
 func thoughts(d *dialect.Dialect) *rapid.Generator[llm.Part] {
 	return rapid.Custom(func(t *rapid.T) llm.Part {
 		return thought(t, rapid.SampledFrom([]string{"", d.Name, "anthropic", "gemini", "responses"}).Draw(t, "maker"))
 	})
 }
 
-// thought is one as the vendor gives it.
+// thought generates a thought of a maker, in its vendor's form.
 func thought(t *rapid.T, maker string) llm.Part {
 	p := llm.Part{Kind: llm.PartReasoning, Text: words.Draw(t, "thought"), Maker: maker}
 	switch maker {
@@ -270,11 +269,11 @@ func media() *rapid.Generator[llm.Part] {
 	})
 }
 
-// ownWords are what a wire format alone has: a tool that is no function, and a
-// part of the user's or, where the assistant is said to have it, of the assistant's.
+// ownWords lists the features of only one wire format: a tool that is not a function, and a part of the user's message
+// or, if assistant is set, of the assistant's.
 var ownWords = map[string]struct {
 	tool, part string
-	extras     bool // parts have fields that nobody modelled
+	extras     bool // parts have unknown fields
 	cited      bool // texts have annotations
 }{
 	"openai":    {`{"type":"custom","custom":{"name":"g"}}`, `{"type":"video_url","video_url":{"url":"https://example.com/a.mp4"}}`, true, false},
@@ -286,7 +285,7 @@ var ownWords = map[string]struct {
 	"ollama":    {`{"type":"custom","custom":{"name":"g"}}`, ``, false, false},
 }
 
-// embellish adds to a request in a wire format's own words what it alone has.
+// embellish adds features of only its wire format to a request.
 func embellish(t *rapid.T, d *dialect.Dialect, r *llm.Request) {
 	own := ownWords[d.Name]
 	if rapid.Bool().Draw(t, "extra") {
@@ -294,7 +293,7 @@ func embellish(t *rapid.T, d *dialect.Dialect, r *llm.Request) {
 	}
 	if rapid.Bool().Draw(t, "tool") {
 		tool := llm.Tool{Raw: json.RawMessage(own.tool)}
-		if d.Name == "cohere" && len(r.Tools) > 0 { // where all tools are strict or none
+		if d.Name == "cohere" && len(r.Tools) > 0 { // all tools are strict or none
 			tool.Strict = r.Tools[0].Strict
 		}
 		r.Tools = append(r.Tools, tool)

@@ -32,7 +32,7 @@ type golden struct {
 	archive *txtar.Archive
 }
 
-// input is the file of that name, without the line end that the format adds.
+// input returns the file of that name, without the line end that the format adds.
 func (g *golden) input(name string) []byte {
 	for _, f := range g.archive.Files {
 		if f.Name == name {
@@ -101,8 +101,7 @@ func quirksOf(t *testing.T, b []byte) *llm.Quirks {
 
 func file(name string, data []byte) txtar.File { return txtar.File{Name: name, Data: data} }
 
-// dialect is the wire format that the case is about: named in its file
-// "dialect", OpenAI's where there is none.
+// dialect returns the wire format of the case: named in its file "dialect", by default OpenAI's.
 func (g *golden) dialect(t *testing.T) *dialect.Dialect {
 	t.Helper()
 	if name := g.input("dialect"); name != nil {
@@ -135,15 +134,14 @@ func TestGoldenRequests(t *testing.T) {
 	})
 }
 
-// arrived is a request as it came by a route of the wire format.
+// arrived returns a request that arrived by a route of the wire format.
 func arrived(d *dialect.Dialect) *http.Request {
 	r := &http.Request{}
 	r.SetPathValue("target", targets[d.Name])
 	return r
 }
 
-// targets are what stands for {target...} in a path, where the model stands
-// there.
+// targets replaces {target...} in paths that name the model.
 var targets = map[string]string{"bedrock": "m/converse"}
 
 func transcode(from, to *dialect.Dialect, body []byte, q *llm.Quirks) (out []byte, dropped []string, err error) {
@@ -185,8 +183,8 @@ func clientAPIs() []*dialect.Dialect {
 	return slices.DeleteFunc(registry.All(), func(d *dialect.Dialect) bool { return !d.ClientAPI })
 }
 
-// targets are the wire formats that a case is written in: the one named in its
-// file "to", else those that clients speak.
+// targets returns the wire formats that a case is translated to: the one named in its file "to", by default those of
+// clients.
 func (g *golden) targets(t *testing.T) []*dialect.Dialect {
 	t.Helper()
 	if name := g.input("to"); name != nil {
@@ -247,12 +245,12 @@ func TestGoldenStreams(t *testing.T) {
 	})
 }
 
-// framed makes a stream of lines such as
+// framed encodes lines such as
 //
 //	messageStop {"stopReason":"end_turn"}
 //
-// for a wire format whose frames are not text. The line "!cut" takes the second
-// half of the frame before it away, "!flip" turns one bit of it.
+// as a stream of a wire format with binary frames. The line "!cut" removes the second half of the frame before it,
+// "!flip" inverts one bit of it.
 func framed(t *testing.T, d *dialect.Dialect, events []byte) (stream []byte) {
 	t.Helper()
 	var last int // where the last frame begins

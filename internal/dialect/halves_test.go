@@ -8,8 +8,8 @@ import (
 	"weir/internal/sse"
 )
 
-// TestSurrogatePairInTwoPieces holds that a character whose two halves stand in two pieces of a stream, as of a server
-// that cuts its text between UTF-16 code units, comes whole. A half alone is no character.
+// TestSurrogatePairInTwoPieces checks that a character split over two pieces of a stream, as by a server that cuts its
+// text between UTF-16 code units, is joined. A single half is not a character.
 func TestSurrogatePairInTwoPieces(t *testing.T) {
 	t.Parallel()
 	const high, low = `\ud83d`, `\ude00`
@@ -53,7 +53,7 @@ func TestSurrogatePairInTwoPieces(t *testing.T) {
 	}
 }
 
-// TestHalvesOfTwoChoices holds that what is waited for is of the same choice.
+// TestHalvesOfTwoChoices checks that only a half of the same choice completes a character.
 func TestHalvesOfTwoChoices(t *testing.T) {
 	t.Parallel()
 	decoder := byName(t, "openai").NewDecoder(&llm.Quirks{})

@@ -10,8 +10,8 @@ import (
 	"weir/internal/sse"
 )
 
-// TestSourcesTakeLittleMemory holds that lists of sources, whose elements name nothing or little, take no more memory than
-// so many times their bytes where an answer is read.
+// TestSourcesTakeLittleMemory checks that lists of empty or tiny sources in an answer need at most a fixed multiple of
+// their bytes in memory.
 func TestSourcesTakeLittleMemory(t *testing.T) {
 	const most = 32
 	in := func(d, what, before, one, after string) repeated { return repeated{d, what, before, one, after} }

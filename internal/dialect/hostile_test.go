@@ -18,7 +18,7 @@ import (
 	"weir/internal/worktest"
 )
 
-// repeated is a body in which one element can stand as often as somebody likes.
+// repeated describes a body in which one element can occur any number of times.
 type repeated struct {
 	dialect, what string
 	before, one   string // one may have a %d
@@ -42,7 +42,7 @@ func (r *repeated) body(size int) []byte {
 	return []byte(b.String())
 }
 
-// repeats are the fields of each wire format that can repeat.
+// repeats lists the fields of each wire format that can repeat.
 func repeats() []repeated {
 	const (
 		user = `{"role":"user","content":`
@@ -143,7 +143,7 @@ func repeats() []repeated {
 	return list
 }
 
-// named is the wire format of that name.
+// named returns the wire format of that name.
 func named(t testing.TB, name string) *dialect.Dialect {
 	if d := every().Named(name); d != nil {
 		return d
@@ -152,7 +152,7 @@ func named(t testing.TB, name string) *dialect.Dialect {
 	return nil
 }
 
-// effort is the processor time that functions take, and which of them takes the most.
+// effort holds the processor time of functions, and the name of the slowest.
 type effort struct {
 	total, most time.Duration
 	slowest     string
@@ -167,11 +167,11 @@ func (e *effort) add(name string, call func()) {
 	}
 }
 
-// work is what a decoder, and each encoder behind it, takes for a body: the least of so many
-// tries. A function that takes longer than tooLong ends the test at once.
+// work measures a decoder and each encoder of its result on a body: the minimum of the given number of tries. A
+// function that needs longer than tooLong ends the test at once.
 func work(t *testing.T, d *dialect.Dialect, body []byte, tries int) effort {
 	t.Helper()
-	const tooLong = 5 * time.Second // a linear one takes tens of milliseconds on an idle machine
+	const tooLong = 5 * time.Second // a linear function needs tens of milliseconds on an idle machine
 	least := effort{total: math.MaxInt64}
 	for range tries {
 		runtime.GC()
@@ -200,9 +200,9 @@ func work(t *testing.T, d *dialect.Dialect, body []byte, tries int) effort {
 	return least
 }
 
-// TestDecodersAreLinear holds that sixteen times the bytes are at most a hundred times the work, for each
-// field that can repeat: what is decoded, and what is encoded of it in every wire format. In
-// quadratic time they would be 256 times. The margin is for a machine with other work.
+// TestDecodersAreLinear checks for each field that can repeat that sixteen times the bytes need at most a hundred times
+// the work, in decoding and in encoding to every wire format. Quadratic time would be 256 times. The margin allows for
+// other work on the machine.
 func TestDecodersAreLinear(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // its time is that of all that is alive
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 30))
@@ -225,7 +225,7 @@ func TestDecodersAreLinear(t *testing.T) {
 	}
 }
 
-// TestMeasureBoundsTreeMemory holds that a tree takes no more memory than it is said to before it is built.
+// TestMeasureBoundsTreeMemory checks that a tree needs no more memory than measured before it is built.
 func TestMeasureBoundsTreeMemory(t *testing.T) {
 	limiter := parse.NewLimiter()
 	for _, r := range repeats() {
@@ -252,7 +252,7 @@ func TestMeasureBoundsTreeMemory(t *testing.T) {
 	}
 }
 
-// TestBoundsMatchCapacityPage holds docs/capacity.md to the bounds.
+// TestBoundsMatchCapacityPage compares docs/capacity.md with the bounds.
 func TestBoundsMatchCapacityPage(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/capacity.md")

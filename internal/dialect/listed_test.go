@@ -9,8 +9,8 @@ import (
 	"weir/internal/sse"
 )
 
-// TestListedSourcesAreOfTheirMarkers holds that sources which an answer lists beside its text are of the places at which the
-// text names them, whole and in pieces of each length, and that those which it names nowhere are of the whole text.
+// TestListedSourcesAreOfTheirMarkers checks that listed sources belong to their markers in the text, whole and in
+// pieces of each length, and that sources without a marker belong to the whole text.
 func TestListedSourcesAreOfTheirMarkers(t *testing.T) {
 	t.Parallel()
 	const text = `Wien ist größer[2] als Graz[1][2]. [x] [0] [99] a[3`

@@ -19,10 +19,10 @@ import (
 	"weir/internal/rawjson"
 )
 
-// probable are the wire formats whose answers tell log probabilities in clients' words.
+// probable lists the wire formats of clients whose answers have log probabilities.
 var probable = []string{"openai", "responses", "gemini"}
 
-// token is a token of an answer as Chat Completions tells it.
+// token holds a token of an answer in the form of Chat Completions.
 type token struct {
 	Token   string  `json:"token"`
 	Logprob float64 `json:"logprob"`
@@ -30,7 +30,7 @@ type token struct {
 	Top     []token `json:"top_logprobs,omitempty"`
 }
 
-// likelyTokens are tokens of texts of one to four bytes a character, with up to three likely ones each.
+// likelyTokens generates tokens of texts of one to four bytes a character, with up to three likely ones each.
 func likelyTokens() *rapid.Generator[[]token] {
 	one := rapid.Custom(func(t *rapid.T) token {
 		text := rapid.SampledFrom([]string{"a", " rain", "é", "漢字", "😀", "\n", "\"", "e\u0301", "x😀y"}).Draw(t, "token")
@@ -68,7 +68,7 @@ func tokenJSON(t *rapid.T, tokens []token) json.RawMessage {
 	return body
 }
 
-// readTokens reads what a tree says of its tokens.
+// readTokens reads the tokens of a tree.
 func readTokens(t *rapid.T, raw json.RawMessage) (tokens []token) {
 	if raw == nil {
 		return nil
@@ -85,8 +85,8 @@ func sameTokens(a, b []token) bool {
 	})
 }
 
-// TestLogprobsCrossFormats holds that the log probabilities of an answer's tokens are the same through each pair of the
-// wire formats that have them, whole and streamed.
+// TestLogprobsCrossFormats checks that the log probabilities of an answer's tokens stay the same through each pair of
+// the wire formats that have them, whole and streamed.
 func TestLogprobsCrossFormats(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -121,7 +121,7 @@ func TestLogprobsCrossFormats(t *testing.T) {
 	})
 }
 
-// TestStreamedLogprobsAreRepeated holds that the last event of a response has the tokens of the whole answer.
+// TestStreamedLogprobsAreRepeated checks that the last event of a response has the tokens of the whole answer.
 func TestStreamedLogprobsAreRepeated(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -139,7 +139,7 @@ func TestStreamedLogprobsAreRepeated(t *testing.T) {
 	})
 }
 
-// probableStream is an answer token by token.
+// probableStream encodes an answer token by token.
 func probableStream(t *rapid.T, d *dialect.Dialect, tokens []token) (out []byte) {
 	enc := d.NewEncoder(llm.Meta{ID: "id-1", Model: "m"})
 	for _, one := range tokens {
@@ -172,7 +172,7 @@ func streamedTokens(t *rapid.T, d *dialect.Dialect, stream []byte) (text string,
 	}
 }
 
-// TestLogprobsOfEachPart holds that each text of a response has the tokens that it is made of.
+// TestLogprobsOfEachPart checks that each text of a response has its own tokens.
 func TestLogprobsOfEachPart(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -198,7 +198,7 @@ func TestLogprobsOfEachPart(t *testing.T) {
 	})
 }
 
-// nth is element i of an array, or what is at a path of it.
+// nth returns element i of an array, or a path in it.
 func nth(v []byte, i int, path ...string) []byte {
 	for at, e := range rawjson.Elements(v) {
 		if at == i && len(path) > 0 {
@@ -210,7 +210,7 @@ func nth(v []byte, i int, path ...string) []byte {
 	return nil
 }
 
-// TestOddLogprobs holds what becomes of tokens that vendors tell in part, or oddly.
+// TestOddLogprobs checks the handling of incomplete or odd tokens of vendors.
 func TestOddLogprobs(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, format, body, want string }{
@@ -266,8 +266,8 @@ func geminiTold(result string) string {
 	return `{"candidates":[{"content":{"parts":[{"text":"x"}],"role":"model"},"finishReason":"STOP","logprobsResult":` + result + `}],"modelVersion":"m","responseId":"r"}`
 }
 
-// TestWishesForLogprobsCrossFormats holds that a wish for log probabilities reaches each provider that has them in its own
-// fields, and is named where one has none.
+// TestWishesForLogprobsCrossFormats checks that a request for log probabilities reaches each provider that has them in
+// its own fields, and is reported as dropped by the others.
 func TestWishesForLogprobsCrossFormats(t *testing.T) {
 	t.Parallel()
 	wishes := map[string]func(top int) string{
@@ -318,7 +318,7 @@ func someTop(name string, top int) string {
 	return name + strconv.Itoa(top)
 }
 
-// sentTop is how many likely tokens a body asks for; -1 for one that asks for no probabilities.
+// sentTop returns the number of likely tokens that a body asks for; -1 if it asks for no probabilities.
 func sentTop(body []byte) int {
 	wishes, top := rawjson.Get(body, "logprobs"), rawjson.Get(body, "top_logprobs")
 	if config := rawjson.Get(body, "generationConfig"); config != nil {
@@ -334,8 +334,8 @@ func sentTop(body []byte) int {
 	return int(n)
 }
 
-// TestTokensWithoutText holds that a piece with tokens alone, as of a character that comes in two, is no piece of text at
-// formats that have none.
+// TestTokensWithoutText checks that a piece with only tokens, as of a character in two pieces, is not a piece of text
+// in formats without tokens.
 func TestTokensWithoutText(t *testing.T) {
 	t.Parallel()
 	raw := json.RawMessage(`[{"token":"\\xf0","logprob":-1,"bytes":[240],"top_logprobs":[]}]`)

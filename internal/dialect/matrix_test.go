@@ -15,11 +15,11 @@ import (
 	"weir/internal/llm"
 )
 
-// matrixFile has what TestFeaturesCrossWireFormats saw: for every feature, client API and provider,
-// whether the feature is carried, dropped under a name, or refused.
+// matrixFile has the result of TestFeaturesCrossWireFormats: each feature, client API and provider, and whether the
+// feature is carried, dropped under a name, or refused.
 const matrixFile = "testdata/matrix.txt"
 
-// asks are requests, each with one feature to speak of.
+// asks lists requests with one feature each.
 var asks = []struct {
 	name string
 	make func() *llm.Request
@@ -79,8 +79,7 @@ func showing(kind llm.PartKind, m llm.Media) *llm.Request {
 	return r
 }
 
-// loop is a conversation with two calls at once and what came of them; the first
-// of them showed something, or failed.
+// loop builds a conversation with two calls at once and their results; the first result has an image, or is a failure.
 func loop(shows *llm.Part, fails bool) *llm.Request {
 	r := plain()
 	r.Tools = []llm.Tool{{Name: "f", Parameters: json.RawMessage(`{"type":"object"}`)}}
@@ -97,9 +96,9 @@ func loop(shows *llm.Part, fails bool) *llm.Request {
 	return r
 }
 
-// TestFeaturesCrossWireFormats sends each feature, in the words of each client API, to a provider of each
-// wire format, and an answer with each reason and class of usage back. Nothing may
-// be lost without a word; what becomes of the rest is in the golden file.
+// TestFeaturesCrossWireFormats sends each feature in each client API's format to a provider of each wire format, and
+// returns an answer with each finish reason and class of usage. Nothing may be lost silently; the golden file has the
+// outcomes.
 func TestFeaturesCrossWireFormats(t *testing.T) {
 	t.Parallel()
 	var got bytes.Buffer
@@ -141,8 +140,7 @@ func TestFeaturesCrossWireFormats(t *testing.T) {
 	}
 }
 
-// arriving is a request as it comes to a client API; nil for one that its wire format
-// cannot say.
+// arriving decodes a request as a client API receives it; nil if its wire format cannot express it.
 func arriving(t *testing.T, clientAPI *dialect.Dialect, x *llm.Request) *llm.Request {
 	t.Helper()
 	x.Model, x.ExtraOf, x.MaxOutput = "m", clientAPI.Name, new(int64(4096))
@@ -157,15 +155,14 @@ func arriving(t *testing.T, clientAPI *dialect.Dialect, x *llm.Request) *llm.Req
 	return r
 }
 
-// isSaid reports whether a client API has words for all of a request.
+// isSaid reports whether a client API can express all of a request.
 func isSaid(t *testing.T, clientAPI *dialect.Dialect, x *llm.Request) bool {
 	t.Helper()
 	r := arriving(t, clientAPI, x)
 	return r != nil && !slices.ContainsFunc(features(x), func(f feature) bool { return !f.in(r) })
 }
 
-// carried says what becomes of a request, written in the words of a client API, at a
-// provider.
+// carried returns the outcome of a request of a client API at a provider.
 func carried(t *testing.T, name string, clientAPI, provider *dialect.Dialect, x *llm.Request) string {
 	t.Helper()
 	if clientAPI.Name == provider.Name {
@@ -192,8 +189,7 @@ func carried(t *testing.T, name string, clientAPI, provider *dialect.Dialect, x 
 	return "carried"
 }
 
-// answered says what a client API tells of a provider's reasons and usage: the reasons
-// that came through, then the classes that it tells apart. The sums must hold.
+// answered lists a provider's finish reasons and classes of usage that a client API preserves. The sums must be equal.
 func answered(t *testing.T, clientAPI, provider *dialect.Dialect) string {
 	t.Helper()
 	var told []string
@@ -235,7 +231,7 @@ func endingWith(f llm.FinishReason, parts ...llm.Part) *llm.Reply {
 	}
 }
 
-// reread is a reply as a wire format says it.
+// reread encodes and decodes a reply in a wire format.
 func reread(t *testing.T, d *dialect.Dialect, x *llm.Reply) *llm.Reply {
 	t.Helper()
 	body := d.EncodeReply(nil, x)

@@ -18,14 +18,13 @@ import (
 	"weir/internal/llm"
 )
 
-// providers are the wire formats that have both halves.
+// providers returns the wire formats that have both halves.
 func providers() []*dialect.Dialect {
 	return slices.DeleteFunc(registry.All(), func(d *dialect.Dialect) bool { return d.EncodeRequest == nil })
 }
 
-// TestNothingVanishes holds, for every wire format, that of a request in the words
-// of another each thing comes through, is named among what was dropped, or is
-// refused.
+// TestNothingVanishes checks, for every wire format, that each feature of a request in another one is translated,
+// reported as dropped, or refused.
 func TestNothingVanishes(t *testing.T) {
 	t.Parallel()
 	for _, d := range append(providers(), toytest.Dialect()) {
@@ -56,8 +55,7 @@ func TestNothingVanishes(t *testing.T) {
 	}
 }
 
-// TestRoundTrip holds that nothing of a request in a wire format's own words is
-// lost between a tree and its bytes.
+// TestRoundTrip checks that a request in its own wire format loses nothing between a tree and its bytes.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, d := range providers() {
@@ -71,7 +69,7 @@ func TestRoundTrip(t *testing.T) {
 				if err != nil {
 					return
 				}
-				want := decoded(t, d, body) // in its own words
+				want := decoded(t, d, body) // in its own format
 				embellish(t, d, want)
 				body, dropped, err := d.EncodeRequest(want, &llm.Quirks{})
 				if err != nil || len(dropped) > 0 {
@@ -97,8 +95,7 @@ func decoded(t *rapid.T, d *dialect.Dialect, body []byte) *llm.Request {
 	return r
 }
 
-// feature is something that a request asks for or says, with the names of which
-// one stands for its having been dropped.
+// feature describes a feature of a request, with the names of which one reports that it was dropped.
 type feature struct {
 	name  string
 	drops []string
@@ -140,14 +137,14 @@ func features(x *llm.Request) (list []feature) {
 	return list
 }
 
-// asksInWords reports whether a system message has the words that take the place of a JSON mode.
+// asksInWords reports whether a system message has the text that replaces a JSON mode.
 func asksInWords(r *llm.Request) bool {
 	return slices.ContainsFunc(r.Messages, func(m llm.Message) bool {
 		return m.Role == llm.RoleSystem && slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return p.Text == compose.OnlyJSON })
 	})
 }
 
-// extra reports whether a field that nobody modelled holds the text.
+// extra reports whether an unknown field holds the text.
 func extra(r *llm.Request, text string) bool {
 	return slices.ContainsFunc(r.Extra, func(f llm.Field) bool { return strings.Contains(string(f.Value), text) })
 }
@@ -162,7 +159,7 @@ func toolFeatures(x *llm.Request) (list []feature) {
 		want := &x.Tools[i]
 		find := func(r *llm.Request, same func(t *llm.Tool) bool) bool {
 			if forbidden && len(r.Tools) == 0 {
-				return true // which is how some formats say it
+				return true // some formats express it this way
 			}
 			for j := range r.Tools {
 				if r.Tools[j].Name == want.Name && same(&r.Tools[j]) {
@@ -192,7 +189,7 @@ func toolFeatures(x *llm.Request) (list []feature) {
 	}
 	if c := x.ToolChoice; c != nil && c.Mode != llm.ToolsAuto {
 		var drops []string
-		if forbidden { // in a conversation with calls Bedrock has no such choice, and the system says so
+		if forbidden { // Bedrock has no such choice in a conversation with calls, so the system message expresses it
 			drops = []string{"tool_choice"}
 		}
 		list = append(list, feature{"tool choice", drops, func(r *llm.Request) bool {
@@ -256,8 +253,7 @@ func partFeatures(x *llm.Request, role llm.Role, want *llm.Part) (list []feature
 	return list
 }
 
-// resultFeatures are those of a result, which is to answer a call of the same
-// function as before.
+// resultFeatures returns the features of a result, which must answer a call of the same function as before.
 func resultFeatures(x *llm.Request, want *llm.ToolResult) (list []feature) {
 	function := functionOf(x, want.CallID)
 	list = append(list, feature{"result of " + function, nil, func(r *llm.Request) bool {
@@ -274,7 +270,7 @@ func resultFeatures(x *llm.Request, want *llm.ToolResult) (list []feature) {
 	return list
 }
 
-// functionOf is the function of the call of that id.
+// functionOf returns the function of the call with that id.
 func functionOf(r *llm.Request, id string) (name string) {
 	anyPart(r, func(p *llm.Part) bool {
 		if p.Call != nil && p.Call.ID == id {
@@ -298,7 +294,7 @@ func anyPart(r *llm.Request, is func(p *llm.Part) bool) bool {
 	return false
 }
 
-// said is all that one side says in a request.
+// said joins the text of one role in a request.
 func said(r *llm.Request, role llm.Role) (s string) {
 	for i := range r.Messages {
 		for j := range r.Messages[i].Parts {

@@ -9,13 +9,13 @@ import (
 	"weir/internal/llm"
 )
 
-// TestEncodersReportTheirMemory holds that an encoder tells how much of an answer it keeps: what stays in memory of a
-// long one is no more than four times what it tells, which is what the gateway counts.
+// TestEncodersReportTheirMemory checks that an encoder reports the memory that it retains: for a long answer at most
+// four times the reported bytes, because the gateway counts these.
 func TestEncodersReportTheirMemory(t *testing.T) {
 	const (
 		encoders = 16
 		pieces   = 64
-		free     = 16 << 10 // bytes an encoder that has no need to tell of them
+		free     = 16 << 10 // bytes that an encoder need not report
 	)
 	var encoding []dialect.Encoder
 	for _, d := range every() {
@@ -45,7 +45,7 @@ func TestEncodersReportTheirMemory(t *testing.T) {
 	}
 }
 
-// longPiece is the i-th piece of an answer, of 2 KiB, with a call of its own.
+// longPiece builds the i-th piece of an answer, of 2 KiB, with its own call.
 func longPiece(kind llm.EventKind, i int) *llm.Event {
 	long := strings.Repeat(string(rune('a'+i%26)), 2<<10)
 	e := &llm.Event{Kind: kind, Text: long}
@@ -58,7 +58,7 @@ func longPiece(kind llm.EventKind, i int) *llm.Event {
 	return e
 }
 
-// alive is how many bytes are in use once garbage has been collected.
+// alive returns the number of bytes in use after a garbage collection.
 func alive() int64 {
 	runtime.GC()
 	runtime.GC()

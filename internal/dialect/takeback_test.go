@@ -2,8 +2,7 @@ package dialect_test
 
 import "encoding/json"
 
-// takeBack are the clients of each client API: what they make of an answer, whole or
-// streamed, for the next request.
+// takeBack simulates the clients of each client API: they build the next request from an answer, whole or streamed.
 var takeBack = map[string]*struct {
 	whole  func(reply map[string]any) any
 	stream func(chunks []map[string]any) any

@@ -18,19 +18,19 @@ type vendorAnswer struct {
 	whole         string
 	stream        []string // the data of its frames; with Bedrock behind the name of each and a space
 	text          string
-	claims        []string // each the address or the file of its source, and the words that it is of
+	claims        []string // each with the address or the file of its source, and its text
 	queries       []string
 	results       []string // their addresses
 	searches      int64    // that are charged for
-	end           bool     // claims stand at the end of the text
+	end           bool     // claims are at the end of the text
 }
 
-// said is what is read of an answer.
+// said prints the content of an answer.
 func (a *vendorAnswer) said() string {
 	return fmt.Sprintf("text %q\nclaims %q at the end %t\nqueries %q\nresults %q\nsearches %d\n", a.text, a.claims, a.end, a.queries, a.results, a.searches)
 }
 
-// add takes note of claims on the text, and of a search.
+// add records claims on the text, and a search.
 func (a *vendorAnswer) add(claims []llm.Claim, begin int, s *llm.Search) {
 	for _, c := range claims {
 		name := c.Source.URL + c.Source.File
@@ -46,7 +46,7 @@ func (a *vendorAnswer) add(claims []llm.Claim, begin int, s *llm.Search) {
 	}
 }
 
-// read is what a whole answer says.
+// read decodes a whole answer.
 func (a *vendorAnswer) read(t *testing.T, r *llm.Reply) (got vendorAnswer) {
 	t.Helper()
 	for _, p := range r.Choices[0].Message.Parts {
@@ -63,7 +63,7 @@ func (a *vendorAnswer) read(t *testing.T, r *llm.Reply) (got vendorAnswer) {
 	return got
 }
 
-// frames are the frames of its stream.
+// frames returns the frames of its stream.
 func (a *vendorAnswer) frames() (frames []sse.Event) {
 	for _, data := range a.stream {
 		var f sse.Event
@@ -77,7 +77,7 @@ func (a *vendorAnswer) frames() (frames []sse.Event) {
 	return frames
 }
 
-// events are those of its stream.
+// events decodes its stream.
 func (a *vendorAnswer) events(t *testing.T, d *dialect.Dialect) (events []llm.Event) {
 	t.Helper()
 	dec := d.NewDecoder(&llm.Quirks{})
@@ -90,8 +90,8 @@ func (a *vendorAnswer) events(t *testing.T, d *dialect.Dialect) (events []llm.Ev
 	return events
 }
 
-// TestVendorsSourcesAreRead holds what is read of answers with sources in each vendor's own form, whole and as streams, and
-// that their addresses reach the clients of all APIs.
+// TestVendorsSourcesAreRead checks the sources read from answers in each vendor's form, whole and streamed, and that
+// their addresses reach the clients of all APIs.
 func TestVendorsSourcesAreRead(t *testing.T) {
 	t.Parallel()
 	for _, a := range vendorAnswers() {
@@ -130,7 +130,7 @@ func TestVendorsSourcesAreRead(t *testing.T) {
 	}
 }
 
-// reaches holds that the addresses of the sources are in what clients of other wire formats get.
+// reaches checks that clients of other wire formats receive the addresses of the sources.
 func (a *vendorAnswer) reaches(t *testing.T, reply *llm.Reply, events []llm.Event) {
 	t.Helper()
 	var want []string
@@ -144,7 +144,7 @@ func (a *vendorAnswer) reaches(t *testing.T, reply *llm.Reply, events []llm.Even
 			continue // it gets the provider's bytes
 		}
 		want := want
-		if name != "openai" && name != "gemini" { // which have a place for what supports the answer alone
+		if name != "openai" && name != "gemini" { // these have only a place for the support of the answer
 			want = slices.Concat(want, a.results)
 		}
 		enc := client.NewEncoder(llm.Meta{ID: "id-1", Model: "m"})
@@ -164,8 +164,8 @@ func (a *vendorAnswer) reaches(t *testing.T, reply *llm.Reply, events []llm.Even
 	}
 }
 
-// TestVendorsSourcesAreBounded holds that what is read of an answer that names sources without end is bounded, and what a
-// stream keeps of them.
+// TestVendorsSourcesAreBounded checks that the sources read from an answer with any number of them, and those that a
+// stream retains, are bounded.
 func TestVendorsSourcesAreBounded(t *testing.T) {
 	t.Parallel()
 	d := registry.All().Named("openai")
@@ -204,7 +204,7 @@ func TestVendorsSourcesAreBounded(t *testing.T) {
 	}
 }
 
-// vendorAnswers are answers as their vendors document or give them.
+// vendorAnswers lists answers as vendors document or send them.
 func vendorAnswers() []vendorAnswer {
 	return []vendorAnswer{
 		{
@@ -237,8 +237,8 @@ func vendorAnswers() []vendorAnswer {
 			text: "Ruby 4.0.6 – neu.", claims: []string{"https://www.ruby-lang.org/ Ruby 4.0.6 – neu"}, queries: []string{"latest Ruby"}, searches: 1,
 		},
 		{
-			// https://docs.mistral.ai/capabilities/citations, undated copy of 2026: the ids are those of what the client's tool
-			// gave. Streams of JSON have empty lists, too.
+			// https://docs.mistral.ai/capabilities/citations, undated copy of 2026: the ids are those in the results of
+			// the client's tool. Streams of JSON have empty lists, too.
 			name: "Mistral's references", dialect: "openai",
 			whole: `{"id":"a","model":"mistral-large-latest","choices":[{"index":0,"message":{"role":"assistant","content":[` +
 				`{"type":"reference","reference_ids":[]},{"type":"text","text":"Der Preis geht an 日本被団協"},` +
@@ -310,8 +310,9 @@ func vendorAnswers() []vendorAnswer {
 			queries: []string{"what is xAI"}, searches: 1, end: true,
 		},
 		{
-			// after answers of openrouter.ai of August 2026 (https://github.com/pydantic/pydantic-ai, tests/models/cassettes/test_openrouter
-			// of 2026-08-23, MIT): places of 0 are none, and in a stream what was found comes before the words
+			// after answers of openrouter.ai of August 2026 (https://github.com/pydantic/pydantic-ai,
+			// tests/models/cassettes/test_openrouter of 2026-08-23, MIT): places of 0 are none, and in a stream the
+			// results of the search precede the text
 			name: "OpenRouter's web search", dialect: "openai",
 			whole: `{"id":"gen-1","object":"chat.completion","created":1786680764,"model":"deepseek/deepseek-chat","provider":"OpenAI","choices":[{"index":0,` +
 				`"message":{"role":"assistant","content":"https://github.com/pydantic/pydantic-ai","refusal":null,"reasoning":null,"annotations":[` +

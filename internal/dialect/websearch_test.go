@@ -13,9 +13,9 @@ import (
 	"weir/internal/llm"
 )
 
-// TestSearchIsAskedForInProvidersWords holds what becomes of the wish for a search of the web at each provider: it is asked
-// for in the provider's words, what is lost of it is named, and where it cannot be asked for, the error names the client's
-// field.
+// TestSearchIsAskedForInProvidersWords checks the translation of a wish for a web search for each provider: the request
+// is in the provider's format, lost options are named, and an error names the client's field if the provider has no
+// search.
 func TestSearchIsAskedForInProvidersWords(t *testing.T) {
 	t.Parallel()
 	const (
@@ -47,7 +47,7 @@ func TestSearchIsAskedForInProvidersWords(t *testing.T) {
 	for _, tt := range []struct {
 		client, body, provider, model string
 		quirks                        llm.Quirks
-		want                          string // in what is sent; empty for refused
+		want                          string // expected in the sent request; empty for a refusal
 		dropped                       []string
 		param                         string
 	}{

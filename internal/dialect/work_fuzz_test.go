@@ -23,7 +23,7 @@ type operation struct {
 	at      int // its place in operations
 }
 
-// operations are what all wire formats can do, each under a number that a fuzzer can change.
+// operations lists the operations of all wire formats, each under a number that a fuzzer can change.
 func operations() []operation {
 	var all []operation
 	for _, d := range every() {
@@ -34,10 +34,10 @@ func operations() []operation {
 	return all
 }
 
-// numbered is the operation of that number, of any number.
+// numbered returns the operation of a number, modulo their count.
 func numbered(all []operation, n byte) *operation { return &all[int(n)%len(all)] }
 
-// chatOf is the chat of the wire format of that name.
+// chatOf returns the chat of the wire format of that name.
 func chatOf(all []operation, name string) *operation {
 	for i := range all {
 		if all[i].dialect.Name == name && all[i].Op == llm.OpChat {
@@ -47,7 +47,7 @@ func chatOf(all []operation, name string) *operation {
 	panic("no dialect " + name)
 }
 
-// asked is a request that asks for the operation.
+// asked builds a request for the operation.
 func (o *operation) asked() *http.Request {
 	r := &http.Request{Header: http.Header{}}
 	r.SetPathValue("target", "m"+o.Suffix)
@@ -78,7 +78,7 @@ func (o *operation) decodeRequest(all []operation, body []byte) {
 	}
 	tree, failed := o.DecodeRequest(body)
 	if err != nil || failed != nil {
-		return // a tree is encoded of what passed Scan
+		return // a tree is encoded only if Scan accepted the body
 	}
 	for i := range all {
 		if to := &all[i]; to.Op == o.Op && to.EncodeRequest != nil {
@@ -113,8 +113,7 @@ func (o *operation) decodeReply(all []operation, body []byte) {
 	}
 }
 
-// decodeStream reads a stream to its end, whatever is wrong with it, and writes its events
-// for clients of every wire format.
+// decodeStream reads a stream to its end, despite errors, and writes its events for clients of every wire format.
 func (o *operation) decodeStream(all []operation, stream []byte) {
 	var encoders []dialect.Encoder
 	for i := range all {
@@ -144,7 +143,7 @@ func (o *operation) decodeStream(all []operation, stream []byte) {
 	}
 }
 
-// framesOf is a stream with an event for each line: a name, a space and data.
+// framesOf builds a stream with an event for each line: a name, a space and data.
 func (o *operation) framesOf(lines []byte) (stream []byte) {
 	for line := range bytes.Lines(lines) {
 		name, data, _ := bytes.Cut(bytes.TrimSpace(line), []byte(" "))
@@ -153,8 +152,8 @@ func (o *operation) framesOf(lines []byte) (stream []byte) {
 	return stream
 }
 
-// FuzzRequestWork holds the work and the memory of every request decoder, and of the
-// encoders behind it, to the bytes of the request.
+// FuzzRequestWork bounds the work and the memory of every request decoder, and of the encoders behind it, by the bytes
+// of the request.
 func FuzzRequestWork(f *testing.F) {
 	all := operations()
 	for _, r := range repeats() {
@@ -176,7 +175,7 @@ func FuzzRequestWork(f *testing.F) {
 	})
 }
 
-// FuzzReplyWork holds the same of answers and errors.
+// FuzzReplyWork bounds the same for answers and errors.
 func FuzzReplyWork(f *testing.F) {
 	all := operations()
 	for _, g := range everySixth(f, "reply") {
@@ -195,7 +194,7 @@ func FuzzReplyWork(f *testing.F) {
 	})
 }
 
-// FuzzStreamWork holds the same of streams: of more events, and of longer ones.
+// FuzzStreamWork bounds the same for streams: with more events, and with longer ones.
 func FuzzStreamWork(f *testing.F) {
 	all := operations()
 	for _, g := range everySixth(f, "stream") {
@@ -217,7 +216,7 @@ func FuzzStreamWork(f *testing.F) {
 	})
 }
 
-// everySixth are some golden cases of a kind: all would take long.
+// everySixth adds every sixth golden case of a kind, because all would take long.
 func everySixth(f *testing.F, kind string) (some []golden) {
 	f.Helper()
 	paths, err := filepath.Glob(filepath.Join("testdata", kind, "*.txtar"))
@@ -234,7 +233,7 @@ func everySixth(f *testing.F, kind string) (some []golden) {
 	return some
 }
 
-// named is the name of the wire format that the case is about.
+// named returns the name of the wire format of the case.
 func (g *golden) named() string {
 	if name := g.input("dialect"); name != nil {
 		return string(name)
@@ -242,7 +241,7 @@ func (g *golden) named() string {
 	return "openai"
 }
 
-// lines are the events of the case, one a line.
+// lines returns the events of the case, one a line.
 func (g *golden) lines(o *operation) (lines []byte) {
 	if events := g.input("provider.events"); events != nil {
 		return events
