@@ -36,7 +36,7 @@ const (
 	promptness = 20 * time.Second
 )
 
-// TestDashboardInChromium takes a gateway from its set-up link to single sign-on in Chromium.
+// TestDashboardInChromium drives a gateway from its set-up link to single sign-on in Chromium.
 func TestDashboardInChromium(t *testing.T) {
 	if !*browserFlag {
 		t.Skip("make browser drives Chromium")
@@ -58,8 +58,7 @@ func TestDashboardInChromium(t *testing.T) {
 	drive(ctx, t, "suite.mjs", map[string]string{"base": base, "setup": setup, "issuer": identities.URL, "shots": shots})
 }
 
-// TestPicturesOfReadme takes the README's pictures, of a gateway with two months of use
-// behind it.
+// TestPicturesOfReadme takes the README's pictures, of a gateway with two months of use.
 func TestPicturesOfReadme(t *testing.T) {
 	if *picturesFlag == "" {
 		t.Skip("make screenshots takes pictures")
@@ -80,7 +79,7 @@ func TestPicturesOfReadme(t *testing.T) {
 	drive(ctx, t, "pictures.mjs", map[string]string{"base": base, "link": link[strings.LastIndex(link, "/invite/"):], "to": to})
 }
 
-// run runs a command to its end, and returns what it writes.
+// run runs a command to its end, and returns its output.
 func run(ctx context.Context, t *testing.T, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(ctx, name, args...)
@@ -100,7 +99,7 @@ func build(ctx context.Context, t *testing.T, dir string) (bin string) {
 	return bin
 }
 
-// drive gives the browser its steps.
+// drive runs the browser's steps.
 func drive(ctx context.Context, t *testing.T, steps string, of map[string]string) {
 	t.Helper()
 	told := must.Get(json.Marshal(of))(t)
@@ -142,7 +141,7 @@ oidc:
 func start(ctx context.Context, t *testing.T, bin, file string, setup *string) (base string) {
 	t.Helper()
 	dir := filepath.Dir(file)
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), bin, "serve", "--config", file) // it is asked to stop
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), bin, "serve", "--config", file) // the gateway ends on a signal
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}
 	stdout := must.Get(cmd.StdoutPipe())(t)
 	stderr, err := cmd.StderrPipe()
@@ -161,7 +160,7 @@ func start(ctx context.Context, t *testing.T, bin, file string, setup *string) (
 	return base
 }
 
-// find waits for what a process writes, and reads on so that it can.
+// find waits for a match in a process's output, and reads on so that the process can write.
 func find(t *testing.T, from io.Reader, what *regexp.Regexp) string {
 	t.Helper()
 	found := make(chan string, 1)

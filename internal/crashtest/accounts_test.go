@@ -13,7 +13,7 @@ import (
 	"weir/internal/llm"
 )
 
-// toldWithin is how long a node takes at most to know of a change, on a quiet machine.
+// toldWithin is the longest time until a node knows of a change, on a quiet machine.
 const toldWithin = time.Second
 
 // testAccounts changes accounts and keys while three nodes serve them: each knows
@@ -62,7 +62,7 @@ func testAccounts(ctx context.Context, t *testing.T, bin string) {
 	f.sound()
 }
 
-// spendAll spends what an account may, in requests of a dollar.
+// spendAll spends an account's limit, in requests of a dollar.
 func (f *fleet) spendAll(m *member, body string, limit llm.Money) {
 	f.t.Helper()
 	f.fill(m, body)
@@ -72,7 +72,7 @@ func (f *fleet) spendAll(m *member, body string, limit llm.Money) {
 	}
 }
 
-// toldAll asks all nodes until each of them answers as it should.
+// toldAll asks all nodes until each of them answers as expected.
 func (f *fleet) toldAll(what string, told func(*node) bool) {
 	f.t.Helper()
 	began := time.Now()

@@ -20,14 +20,15 @@ const (
 	backupLag = 50 * time.Millisecond
 )
 
-// backedUp is a backup and what was restored from it.
+// backedUp holds a backup and the data restored from it.
 type backedUp struct {
 	began, ended time.Time
 	rows         map[ledger.AttemptID]row
 }
 
-// TestBackupUnderLoadRestores makes backups beside a gateway under load, which is killed now and then, and restores each. A restored
-// ledger verifies, has everything that was settled before the backup began, and nothing that the ledger does not have.
+// TestBackupUnderLoadRestores makes backups of a gateway under load, which is killed now and then, and restores each. A
+// restored ledger verifies, has all attempts that were settled before the backup began, and none that the ledger does
+// not have.
 func TestBackupUnderLoadRestores(t *testing.T) {
 	seed := seed()
 	ctx, cancel := deadline(t)
@@ -73,7 +74,7 @@ func TestBackupUnderLoadRestores(t *testing.T) {
 			t.Errorf("backup %d: nothing was settled before it began", i)
 		}
 	}
-	// The comparison finds what is missing: the first backup does not have what came after it.
+	// The comparison finds missing rows: the first backup lacks the later ones.
 	late := all[0]
 	late.began = late.began.Add(time.Hour)
 	if _, wrong := late.compare(rows); len(wrong) == 0 {
@@ -81,14 +82,15 @@ func TestBackupUnderLoadRestores(t *testing.T) {
 	}
 }
 
-// shipEvery is how often the journal is copied in TestMachineLost, and shipTime how long that may take here.
+// shipEvery is the interval at which the journal is copied in TestMachineLost, and shipTime the longest duration of a
+// copy here.
 const (
 	shipEvery = time.Second
 	shipTime  = 2 * time.Second
 )
 
-// TestMachineLost kills a gateway that backs up to a directory, and restores what that directory has. No more is lost
-// than what came since the journal was copied last.
+// TestMachineLost kills a gateway that backs up to a directory, and restores from that directory. Only the records
+// since the last copy of the journal may be lost.
 func TestMachineLost(t *testing.T) {
 	seed := seed()
 	ctx, cancel := deadline(t)
@@ -102,7 +104,7 @@ func TestMachineLost(t *testing.T) {
 	load := newLoad(h.members, h.gate)
 	load.begin(working, seed)
 	var all []backedUp
-	for i := range 2 { // the second life goes on where the first one was
+	for i := range 2 { // the second life continues the first one
 		process := h.serve(plan{})
 		ready := h.awaitReady(process, h.gate)
 		if ready.IsZero() {
@@ -168,7 +170,8 @@ func (h *testGateway) restored(b *backedUp, from string, number int) {
 	}
 }
 
-// compare is what is wrong with the backup, and how many rows of the ledger were settled before it began.
+// compare returns the differences between the backup and the ledger, and the number of rows that were settled before it
+// began.
 func (b *backedUp) compare(rows map[ledger.AttemptID]row) (settled int, wrong []string) {
 	for id, want := range rows {
 		before := want.outcome != ledger.OutcomeUnknown && want.opened.Add(want.duration+backupLag).Before(b.began)

@@ -18,13 +18,13 @@ import (
 type books struct {
 	served   []served  // the provider's ledger
 	rows     []row     // the gateway's
-	uses     []use     // what the gateway reports of it
+	uses     []use     // the gateway's reports
 	totals   []int64   // its total of requests, by account
-	receipts []receipt // what the clients were told
+	receipts []receipt // the clients' records
 	lives    []life
 	prices   map[string]llm.Price
 	verified verification
-	logged   []string   // what the gateway itself found to be wrong
+	logged   []string   // the faults that the gateway itself found
 	cut      bool       // the database was cut off now and then
 	outages  []interval // of the provider
 }
@@ -58,7 +58,7 @@ type served struct {
 	Tier     string    `json:"tier"` // as it was served
 }
 
-// truth is what the provider charges: its own figure, or its usage at that price.
+// truth returns the provider's charge: its own figure, or its usage at that price.
 func (s *served) truth(p *llm.Price) llm.Money {
 	if s.Cost > 0 {
 		return s.Cost
@@ -150,8 +150,7 @@ func readRows(from io.Reader) ([]row, error) {
 	}
 }
 
-// set puts a field by the name of its column. Columns that nobody asks for are
-// left out.
+// set sets a field by the name of its column, and ignores unused columns.
 func (r *row) set(name, text string) (err error) {
 	switch name {
 	case "attempt":

@@ -11,8 +11,7 @@ import (
 	"weir/internal/llm"
 )
 
-// The client APIs at which the load asks, by their paths. Gemini's is followed by the
-// model and what is asked of it.
+// The client APIs of the load, by their paths. The model and the operation follow Gemini's.
 const (
 	nativeAPI    = "/v1/chat"
 	openaiAPI    = "/v1/chat/completions"
@@ -23,7 +22,7 @@ const (
 	countAPI     = "/v1/messages/count_tokens"
 )
 
-// chooseAPI is any client API: those of chat more often than what is beside it.
+// chooseAPI picks any client API, those of chat more often than the others.
 func chooseAPI(rng *rand.Rand) string {
 	chat := []string{nativeAPI, openaiAPI, responsesAPI, anthropicAPI, geminiAPI}
 	switch n := rng.IntN(100); {
@@ -36,9 +35,8 @@ func chooseAPI(rng *rand.Rand) string {
 	}
 }
 
-// suit changes what an order asks for where its client API has no such thing.
-// OpenAI's two wire formats have one for embeddings; the books tell them apart
-// by the wire format.
+// suit changes options of an order that its client API does not have. OpenAI's two wire formats share one for
+// embeddings; the books distinguish them by the wire format.
 func (o *order) suit(rng *rand.Rand) {
 	if o.clientAPI == embedAPI && strings.HasPrefix(o.model, clientAPIs()["responses"].provider+"/") {
 		o.clientAPI = openaiAPI
@@ -49,10 +47,10 @@ func (o *order) suit(rng *rand.Rand) {
 	o.stream = o.stream && isChat(o.clientAPI)
 }
 
-// isChat reports whether the client API is one of those at which there are streams.
+// isChat reports whether the client API has streams.
 func isChat(clientAPI string) bool { return clientAPI != embedAPI && clientAPI != countAPI }
 
-// path is where the request goes.
+// path returns the path of the request.
 func (o *order) path() string {
 	switch {
 	case o.clientAPI != geminiAPI:
@@ -63,7 +61,7 @@ func (o *order) path() string {
 	return o.clientAPI + o.model + ":generateContent"
 }
 
-// body is the request in the words of its client API.
+// body encodes the request in the format of its client API.
 func (o *order) body() []byte {
 	body := map[string]any{"model": o.model}
 	if o.stream && o.clientAPI != nativeAPI && o.clientAPI != geminiAPI {
@@ -105,7 +103,7 @@ func (o *order) say(body map[string]any) {
 	case embedAPI:
 		body["input"] = o.prompt
 	case geminiAPI:
-		delete(body, "model") // it stands in the path
+		delete(body, "model") // it is in the path
 		body["contents"] = []any{map[string]any{"role": "user", "parts": []any{map[string]string{"text": o.prompt}}}}
 		if o.maxTokens > 0 {
 			body["generationConfig"] = map[string]int{"maxOutputTokens": o.maxTokens}
@@ -116,7 +114,7 @@ func (o *order) say(body map[string]any) {
 	}
 }
 
-// tellsUsage reports whether an answer tells the usage that its provider told.
+// tellsUsage reports whether an answer includes the usage that its provider reported.
 func (o *order) tellsUsage() bool {
 	return o.clientAPI != countAPI && (!o.stream || o.wantUsage || o.clientAPI != openaiAPI)
 }
@@ -129,7 +127,7 @@ type tokens struct {
 	Cost       *llm.Money `json:"cost"`
 }
 
-// toldTokens is usage in the words of any client API.
+// toldTokens holds usage in the members of any client API.
 type toldTokens struct {
 	tokens
 	Input      int64 `json:"input_tokens"`
@@ -141,7 +139,7 @@ type toldTokens struct {
 	Thoughts   int64 `json:"thoughtsTokenCount"`
 }
 
-// plain is the usage in OpenAI's words.
+// plain converts the usage to OpenAI's members.
 func (u *toldTokens) plain() *tokens {
 	if u == nil {
 		return nil
@@ -180,15 +178,15 @@ type piece struct {
 	Weir *told `json:"weir"`
 }
 
-// told is what the last piece of a stream says of more than one attempt.
+// told holds the report of several attempts in the last piece of a stream.
 type told struct {
 	Attempts int `json:"attempts"`
 }
 
-// used is the usage that it tells, if any.
+// used returns the piece's usage, if any.
 func (p *piece) used() *tokens { return cmp.Or(p.Usage, p.Metadata, p.Response.Usage).plain() }
 
-// last reports whether it is what ends a whole answer.
+// last reports whether the piece ends a whole answer.
 func (p *piece) last() bool {
 	switch p.Type {
 	case "response.completed", "response.incomplete", "message_stop":
@@ -202,7 +200,7 @@ func (p *piece) failed() bool {
 	return len(p.Error) > 0 && string(p.Error) != "null" || p.Type == "response.failed"
 }
 
-// words is how many pieces of text are in it.
+// words returns the number of pieces of text in it.
 func (p *piece) words() (n int64) {
 	for i := range p.Choices {
 		if p.Choices[i].Delta.Content != "" {

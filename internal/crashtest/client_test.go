@@ -18,34 +18,34 @@ import (
 	"weir/internal/llm"
 )
 
-// order is one request as it is to be made.
+// order describes one request before it is made.
 type order struct {
-	gate      *gate // to the gateway that is asked
+	gate      *gate // to its gateway
 	member    *member
 	clientAPI string // the path
 	model     string
 	stream    bool
-	wantUsage bool // asks OpenAI's client API for the usage of a stream
+	wantUsage bool // request the usage of a stream at OpenAI's client API
 	maxTokens int
-	choices   int // answers asked for at OpenAI's client API; 0 is one
+	choices   int // requested answers at OpenAI's client API; 0 for one
 	prompt    string
 	key       string // the Idempotency-Key; empty for none
 
-	leaveAfter  int           // pieces of a stream after which the client hangs up; 0 for never
-	leaveBefore time.Duration // how long it waits for all of the answer; 0 for as long as it takes
-	slow        time.Duration // that it takes for each line of a stream; 0 for none
+	leaveAfter  int           // the client disconnects after this number of pieces of a stream; 0 for never
+	leaveBefore time.Duration // the client disconnects after this wait for the whole answer; 0 for never
+	slow        time.Duration // the time for each line of a stream; 0 for none
 }
 
-// receipt is what the client knows of one request when it is over.
+// receipt holds the client's record of a finished request.
 type receipt struct {
 	order
 	began, ended time.Time
-	request      string // X-Request-Id; empty where no header came
-	status       int    // 0 where no header came
-	attempts     int    // X-Weir-Attempts, or what the last piece of a stream says; 0 where neither did
+	request      string // X-Request-Id; empty without a header
+	status       int    // 0 without a header
+	attempts     int    // X-Weir-Attempts, or the number in the last piece of a stream; 0 without either
 	replayed     bool
-	counted      bool // by the gateway itself: no provider was asked
-	whole        bool // all of the answer came: its end marker, or as many bytes as were promised
+	counted      bool // counted by the gateway itself, without a provider
+	whole        bool // all of the answer arrived: with its end marker, or as many bytes as announced
 	failed       bool // an error event ended the stream
 	left         bool // the client hung up
 	pieces       int64
@@ -64,7 +64,7 @@ func (o *order) header() http.Header {
 	return h
 }
 
-// ask makes the request and writes down what comes of it.
+// ask makes the request and records its result.
 func ask(ctx context.Context, client *http.Client, base string, o order) (got receipt) {
 	got = receipt{order: o, began: time.Now()}
 	defer func() { got.ended = time.Now() }()
@@ -132,7 +132,7 @@ func (got *receipt) readStream(body io.Reader, leave func()) {
 			return
 		}
 	}
-	// It was told so to the end, which is not well formed.
+	// The stream reported the failure up to its end, which is malformed.
 	got.failed = got.failed && errors.Is(lines.Err(), io.ErrUnexpectedEOF)
 }
 
@@ -142,7 +142,7 @@ func (got *receipt) event(data []byte) {
 		return
 	}
 	if weir := cmp.Or(p.Weir, p.Response.Weir); weir != nil {
-		got.attempts = weir.Attempts // the header left before the last of them
+		got.attempts = weir.Attempts // the header preceded the last attempts
 	}
 	got.failed = got.failed || p.failed()
 	got.whole = got.whole || p.last()

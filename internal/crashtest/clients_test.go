@@ -18,10 +18,10 @@ import (
 // longestLeave is how long after its client left an attempt may be open at a kill, on a machine with other work.
 const longestLeave = 10 * time.Second
 
-// clock is a moment as findings show it.
+// clock formats a time for findings.
 func clock(at time.Time) string { return at.UTC().Format("15:04:05.000000") }
 
-// receipt asks whether the ledger says what the client was told.
+// receipt checks that the ledger agrees with the client's record.
 func (v *verdict) receipt(c *receipt) {
 	if c.request == "" {
 		return
@@ -52,8 +52,7 @@ func (v *verdict) receipt(c *receipt) {
 	}
 }
 
-// answered is a client with a whole answer: the attempt that gave it was
-// settled before its last byte, so no kill can have made it unknown.
+// answered checks a whole answer: its attempt was settled before its last byte, so no kill can have made it unknown.
 func (v *verdict) answered(c *receipt, rows []*row) {
 	if len(rows) == 0 || len(rows) != c.attempts {
 		v.add(untrue, "%s: %d rows", c, len(rows))
@@ -76,8 +75,7 @@ func (v *verdict) answered(c *receipt, rows []*row) {
 	v.toldCost(c, rows)
 }
 
-// toldCost compares the cost that the client was told, if any, with that of
-// all attempts.
+// toldCost compares the cost that the client received, if any, with the cost of all attempts.
 func (v *verdict) toldCost(c *receipt, rows []*row) {
 	var sum llm.Money
 	priced := true
@@ -86,7 +84,7 @@ func (v *verdict) toldCost(c *receipt, rows []*row) {
 		priced = priced && r.price != ""
 	}
 	if c.usage == nil && c.cost == nil {
-		return // a stream whose client did not ask
+		return // a stream whose client did not request usage
 	}
 	if c.cost == nil && slices.ContainsFunc(rows[:len(rows)-1], c.readsOn) {
 		return // it was not known yet
@@ -96,8 +94,8 @@ func (v *verdict) toldCost(c *receipt, rows []*row) {
 	}
 }
 
-// leaked is an attempt that was still open at a kill although its client had
-// left long before, and which nobody reads to its end.
+// leaked finds an attempt that was still open at a kill although its client had left long before, and whose answer
+// nobody reads to its end.
 func (v *verdict) leaked(c *receipt, rows []*row) {
 	if drains := c.member.onDisconnect == "drain" || c.member.onDisconnect == "default" && !c.stream; !c.left || drains {
 		return
@@ -110,8 +108,7 @@ func (v *verdict) leaked(c *receipt, rows []*row) {
 	}
 }
 
-// refused is a client that was told of a failure: everything that was tried
-// for it was settled before, but for an answer that was late and is read on.
+// refused checks a failed request: all its attempts were settled before, except for one whose late answer is read on.
 func (v *verdict) refused(c *receipt, rows []*row) {
 	if c.whole && len(rows) != c.attempts {
 		v.add(untrue, "%s: %d rows", c, len(rows))
@@ -123,19 +120,19 @@ func (v *verdict) refused(c *receipt, rows []*row) {
 	}
 }
 
-// readsOn reports whether an attempt may have been read on beside its request: of a whole
-// answer that begins late or never, for an account that does not cancel these.
+// readsOn reports whether an attempt may have continued after its request: of a whole answer that begins late or never,
+// for an account that does not cancel these.
 func (got *receipt) readsOn(r *row) bool {
 	return !got.stream && got.member.onDisconnect != "cancel" && (strings.Contains(r.model, "ttft=") || strings.Contains(r.model, "fault=silence"))
 }
 
-// partly is a client with some of an answer: at least that was served.
+// partly checks a partial answer: at least its pieces were served.
 func (v *verdict) partly(c *receipt, rows []*row) {
 	if len(rows) == 0 {
 		v.add(untrue, "%s: no row", c)
 		return
 	}
-	got := int64(0) // another attempt may have said the pieces that an earlier one gave
+	got := int64(0) // another attempt may have repeated the pieces of an earlier one
 	for _, r := range rows {
 		got += r.usage.OutputTokens()
 	}
@@ -144,9 +141,8 @@ func (v *verdict) partly(c *receipt, rows []*row) {
 	}
 }
 
-// replays asks that an Idempotency-Key whose answer a client has got whole was
-// answered with just that from then on, and that none is taken for one that
-// still runs: its clients ask again only when the first answer is over.
+// replays checks that a completed answer to an Idempotency-Key is replayed from then on, and that none counts as still
+// running: its clients repeat the request only after the end of the first answer.
 func (v *verdict) replays() {
 	first := map[string]*receipt{}
 	for i := range v.books.receipts {
@@ -159,7 +155,7 @@ func (v *verdict) replays() {
 		case before == nil && c.status == http.StatusOK:
 			first[c.key] = c
 		case c.stream && c.status == http.StatusConflict:
-		case v.books.cut && c.status == http.StatusServiceUnavailable: // every try to ask for the key was cut
+		case v.books.cut && c.status == http.StatusServiceUnavailable: // every attempt to look up the key was cut
 		case before == nil && c.status != http.StatusConflict:
 		case before == nil:
 			v.add(rereplied, "%s: nothing runs with this key", c)
@@ -173,14 +169,13 @@ func sameTokens(a, b *tokens) bool {
 	return (a == nil) == (b == nil) && (a == nil || a.Prompt == b.Prompt && a.Completion == b.Completion && a.Total == b.Total)
 }
 
-// uses asks whether the reports are the sums of the rows, by account, date and
-// model.
+// uses checks that the reports equal the sums of the rows, by account, date and model.
 func (v *verdict) uses() {
 	type bucket struct{ account, date, model string }
 	sums := map[bucket]use{}
 	for i := range v.books.rows {
 		r := &v.books.rows[i]
-		arrived := time.Unix(r.id.Request.Time().UnixTime()).UTC() // the date of a request is the one on which it came
+		arrived := time.Unix(r.id.Request.Time().UnixTime()).UTC() // the date of a request is the one of its arrival
 		at := bucket{r.account, arrived.Format(time.DateOnly), r.model}
 		u := sums[at]
 		u.account, u.Date, u.Model = at.account, at.date, at.model
@@ -200,7 +195,7 @@ func (v *verdict) uses() {
 		delete(sums, at)
 	}
 	for _, want := range sums {
-		if want.isNothing() { // what leaves no entry
+		if want.isNothing() { // it leaves no entry
 			continue
 		}
 		v.add(unsummed, "got no entry, want %+v", want)
@@ -210,8 +205,7 @@ func (v *verdict) uses() {
 // isNothing reports whether nothing was used, by no request that counts.
 func (u *use) isNothing() bool { return u.Requests == 0 && u.Tokens == 0 && u.Cost == 0 }
 
-// totals asks whether the reports count every request once, that is every one
-// that the provider saw, or that a kill let nobody say of.
+// totals checks that the reports count every request once, if the provider saw it or a kill leaves that unknown.
 func (v *verdict) totals() {
 	var got, sum int64
 	for i := range v.books.uses {
@@ -226,7 +220,7 @@ func (v *verdict) totals() {
 	}
 }
 
-// rest is what the gateway says of itself.
+// rest checks the faults that the gateway itself reports.
 func (v *verdict) rest() {
 	got := &v.books.verified
 	for _, d := range got.Differences {
@@ -240,7 +234,7 @@ func (v *verdict) rest() {
 	}
 }
 
-// String is the receipt as findings show it.
+// String formats the receipt for findings.
 func (got *receipt) String() string {
 	return fmt.Sprintf("client %s: POST %s %s stream %t key %q at %s: status %d, whole %t, failed %t, left %t, %d pieces, %d attempts",
 		got.request, got.clientAPI, got.model, got.stream, got.key, clock(got.began),

@@ -21,15 +21,14 @@ import (
 	"weir/internal/processtest"
 )
 
-// configKillsFlag is how often each way of changing the configuration is killed, at moments spread over the time that it
-// takes.
+// configKillsFlag is the number of kills for each way of changing the configuration, at times spread over its duration.
 var configKillsFlag = flag.Int("config.kills", 3, "how often each change of the configuration, and an import, is killed")
 
 // configObjects is how many objects each change has.
 const configObjects = 300
 
-// TestConfigKilled kills what changes the managed configuration in the middle: weir apply, weir config restore, and a
-// gateway that is asked to at its API. There is never half a version: all objects are of one change, and the audit log
+// TestConfigKilled kills processes while they change the managed configuration: weir apply, weir config restore, and a
+// gateway with a request at its API. There is never half a version: all objects are of one change, and the audit log
 // has all of each version or nothing.
 func TestConfigKilled(t *testing.T) {
 	t.Parallel()
@@ -42,7 +41,7 @@ func TestConfigKilled(t *testing.T) {
 type configKiller struct {
 	*testGateway
 	token string        // of a key that administers
-	took  time.Duration // by a change that nobody killed
+	took  time.Duration // the duration of a change without a kill
 	made  int           // changes that were begun; each has its own number
 	kills int
 }
@@ -73,8 +72,8 @@ func testConfigKilled(t *testing.T, bin, url string) {
 	}
 }
 
-// TestImportKilled kills weir import in the middle, again and again: in the end the installation has what it has of an
-// import that nobody killed.
+// TestImportKilled kills weir import in the middle, again and again: in the end the installation has the same content
+// as after an import without kills.
 func TestImportKilled(t *testing.T) {
 	t.Parallel()
 	bin := build(t)
@@ -94,7 +93,7 @@ func testImportKilled(t *testing.T, bin, url, whole string) {
 	}
 	args := []string{"import", "bifrost", "--config", k.customers(), "--yes"}
 	of("whole", whole)
-	k.run("accounts", "list") // makes the database
+	k.run("accounts", "list") // creates the database
 	began := time.Now()
 	k.run(args...)
 	took := time.Since(began)
@@ -118,7 +117,7 @@ func testImportKilled(t *testing.T, bin, url, whole string) {
 	}
 }
 
-// importedKeys is how many keys the file of another gateway has: more than a transaction takes.
+// importedKeys is the number of keys in the other gateway's file: more than fit into a transaction.
 const importedKeys = 450
 
 // customers writes a file of another gateway.
@@ -135,7 +134,7 @@ func (k *configKiller) customers() string {
 	return file
 }
 
-// imported is what there is, a line each, without what is made anew each time.
+// imported lists the imported objects, a line each, without values that are new each time.
 func (k *configKiller) imported() (lines []string) {
 	k.t.Helper()
 	lines = append(lines, string(k.run("export-config")))
@@ -152,7 +151,7 @@ func (k *configKiller) imported() (lines []string) {
 	return lines
 }
 
-// change writes a file with the next change, all of whose objects have its number.
+// change writes a file with the next change. All its objects have the number of the change.
 func (k *configKiller) change() string {
 	k.t.Helper()
 	k.made++
@@ -176,7 +175,7 @@ func (k *configKiller) killCommand(after time.Duration, args ...string) {
 	k.ended(p, strings.Join(args, " "))
 }
 
-// killGateway kills a gateway that long after it was asked for a change.
+// killGateway kills a gateway the given time after a request for a change.
 func (k *configKiller) killGateway(after time.Duration) {
 	k.t.Helper()
 	p := processtest.Start(k.t, k.command("serve", "--listen", "127.0.0.1:0"), filepath.Join(k.dir, "gateway.log"), "listening")
@@ -207,7 +206,7 @@ func (k *configKiller) killGateway(after time.Duration) {
 	k.ended(p, "serve")
 }
 
-// ended looks at what is there once a process has ended.
+// ended checks the database after the end of a process.
 func (k *configKiller) ended(p *processtest.Process, what string) {
 	k.t.Helper()
 	switch {
@@ -238,7 +237,7 @@ func (k *configKiller) whole() {
 	k.run("audit", "verify")
 }
 
-// version is the number of the newest version.
+// version returns the number of the newest version.
 func (k *configKiller) version() int64 {
 	k.t.Helper()
 	var all []struct {

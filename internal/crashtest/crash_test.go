@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// quiet is how long the provider may take to end what it has begun.
+	// quiet bounds the time in which the provider ends its requests.
 	quiet = 15 * time.Second
-	// cleanUp is what is left of the test's time when the load has to end.
+	// cleanUp is the rest of the test's time at the end of the load.
 	cleanUp = 30 * time.Second
 )
 
@@ -60,7 +60,7 @@ func TestCrashFindsLoss(t *testing.T) {
 	}
 }
 
-// deadline is a context that leaves the time to clean up.
+// deadline returns a context that leaves the time to clean up.
 func deadline(t *testing.T) (context.Context, context.CancelFunc) {
 	at, ok := t.Deadline()
 	if !ok {
@@ -113,7 +113,7 @@ func (h *testGateway) read() *books {
 	return all
 }
 
-// exported is the gateway's ledger; flags may name another data directory.
+// exported exports the gateway's ledger; flags may name another data directory.
 func (h *testGateway) exported(flags ...string) []row {
 	h.t.Helper()
 	args := append([]string{"ledger", "export", "--format", "csv"}, flags...)
@@ -124,7 +124,7 @@ func (h *testGateway) exported(flags ...string) []row {
 	return rows
 }
 
-// awaitQuiet waits until the provider has nothing under way.
+// awaitQuiet waits until the provider has no requests in flight.
 func (h *testGateway) awaitQuiet() {
 	h.t.Helper()
 	for end := time.Now().Add(quiet); ; time.Sleep(50 * time.Millisecond) {
@@ -139,7 +139,7 @@ func (h *testGateway) awaitQuiet() {
 	}
 }
 
-// readUses asks each account for its usage, over HTTP.
+// readUses requests each account's usage over HTTP.
 func (h *testGateway) readUses(into *books) {
 	h.t.Helper()
 	seen := map[string]bool{}
@@ -162,8 +162,7 @@ func (h *testGateway) readUses(into *books) {
 	}
 }
 
-// verify is what "weir ledger verify" says, whose exit code is 1 where there
-// are differences.
+// verify runs "weir ledger verify", which exits with code 1 if there are differences.
 func (h *testGateway) verify(cmd *exec.Cmd) (v verification) {
 	h.t.Helper()
 	out, err := cmd.Output()
@@ -177,8 +176,7 @@ func (h *testGateway) verify(cmd *exec.Cmd) (v verification) {
 	return v
 }
 
-// complaints are the errors that the gateway logged, but for those of single
-// requests, and every panic.
+// complaints returns the errors in the gateway's log, except for those of single requests, and every panic.
 func (h *testGateway) complaints() (all []string) {
 	h.t.Helper()
 	for _, name := range h.logs {

@@ -45,13 +45,13 @@ type node struct {
 	lives   []life
 }
 
-// founding is what a fleet is made of.
+// founding configures a fleet.
 type founding struct {
 	bin    string
 	seed   uint64
 	nodes  int
 	server *pgtest.Server
-	url    string                       // by which nodes reach the database; empty for the server's own
+	url    string                       // the nodes' URL of the database; empty for the server's own
 	valkey string                       // URL; empty for none
 	yaml   func(provider string) string // all of the configuration but where data is
 }
@@ -75,13 +75,13 @@ func newFleet(ctx context.Context, t *testing.T, o *founding) *fleet {
 	return f
 }
 
-// follow takes another server for the one that has the database.
+// follow makes another server the one with the database.
 func (f *fleet) follow(s *pgtest.Server) {
 	f.server = s
 	f.env = append(f.env, "WEIR_DATABASE="+s.URL(database))
 }
 
-// newServer is a server of the test's own with an empty database.
+// newServer starts a server of the test's own with an empty database.
 func newServer(t *testing.T) *pgtest.Server {
 	t.Helper()
 	s := pgtest.New(t)
@@ -110,13 +110,13 @@ func (n *node) launch(env ...string) {
 	n.process = processtest.Start(f.t, cmd, log, "listening")
 }
 
-// kill is kill -9.
+// kill sends SIGKILL.
 func (n *node) kill() {
 	n.process.Kill()
 	n.over(atMoment)
 }
 
-// stop is SIGTERM.
+// stop sends SIGTERM.
 func (n *node) stop() {
 	n.fleet.t.Helper()
 	n.gate.shut()
@@ -135,7 +135,7 @@ func (n *node) over(how ending) {
 	})
 }
 
-// restart is kill -9, and a new process.
+// restart sends SIGKILL, and starts a new process.
 func (n *node) restart() {
 	n.fleet.t.Helper()
 	n.kill()
@@ -150,7 +150,7 @@ func (f *fleet) stopAll() {
 	}
 }
 
-// verify is what "weir ledger verify" says beside the node's journal.
+// verify runs "weir ledger verify" with the node's journal.
 func (n *node) verify() verification {
 	n.fleet.t.Helper()
 	cmd := n.fleet.command("ledger", "verify", "--json")
@@ -158,10 +158,10 @@ func (n *node) verify() verification {
 	return n.fleet.verify(cmd)
 }
 
-// base is where the node answers, HOST:PORT.
+// base returns the node's address, HOST:PORT.
 func (n *node) base() string { return n.gate.pass(n.fleet.ctx) }
 
-// metric is a figure of the node's own.
+// metric returns a metric of the node.
 func (n *node) metric(name string) float64 {
 	n.fleet.t.Helper()
 	text, err := n.read("/metrics")
@@ -171,7 +171,7 @@ func (n *node) metric(name string) float64 {
 	return figure(n.fleet.t, text, name)
 }
 
-// figure is the metric without labels of that name.
+// figure returns the metric of that name without labels.
 func figure(t *testing.T, metrics, name string) float64 {
 	t.Helper()
 	for line := range strings.Lines(metrics) {
@@ -183,7 +183,7 @@ func figure(t *testing.T, metrics, name string) float64 {
 	return 0
 }
 
-// read is what the node answers to a GET, whatever its status.
+// read returns the node's answer to a GET request, whatever its status.
 func (n *node) read(path string) (string, error) { return n.fleet.readFrom(n.base(), path) }
 
 func (h *testGateway) readFrom(base, path string) (string, error) {
@@ -210,7 +210,7 @@ func (f *fleet) query(statements string) [][]string {
 	return rows
 }
 
-// number is the one value that a query gives.
+// count returns the single number of a query's result.
 func (f *fleet) count(query string) int64 {
 	f.t.Helper()
 	rows := f.query(query)
@@ -224,7 +224,7 @@ func (f *fleet) count(query string) int64 {
 	return n
 }
 
-// journals is the number of each node's journal in the database.
+// journals returns the number of each node's journal in the database.
 func (f *fleet) journals() map[string]int {
 	f.t.Helper()
 	all := map[string]int{}
@@ -240,7 +240,7 @@ func (f *fleet) journals() map[string]int {
 	return all
 }
 
-// allLives are those of all nodes, each node's in their order.
+// allLives returns the lives of all nodes, each node's in their order.
 func (f *fleet) allLives() (all []life) {
 	for _, n := range f.nodes {
 		all = append(all, n.lives...)
@@ -248,7 +248,7 @@ func (f *fleet) allLives() (all []life) {
 	return slices.Clip(all)
 }
 
-// eventually waits until ask says that it is so.
+// eventually waits until ask returns true.
 func (f *fleet) eventually(what string, limit time.Duration, ask func() bool) time.Duration {
 	f.t.Helper()
 	began := time.Now()

@@ -43,10 +43,10 @@ type testGateway struct {
 // member is a key of an account.
 type member struct {
 	name, account, key, token string
-	onDisconnect              string // what becomes of answers whose client leaves
+	onDisconnect              string // the account's treatment of answers whose client leaves
 }
 
-// newGateway builds the binary, starts the provider and makes the accounts.
+// newGateway builds the binary, starts the provider and creates the accounts.
 func newGateway(ctx context.Context, t *testing.T, seed uint64) *testGateway {
 	t.Helper()
 	h := bareGateway(ctx, t, seed, build(t))
@@ -64,7 +64,7 @@ var program struct {
 	path string
 }
 
-// build makes the program, once for all tests: to link it takes longer than most of them work.
+// build builds the program once for all tests, because linking takes longer than most of them.
 func build(t *testing.T) string {
 	t.Helper()
 	program.Do(func() { program.path = processtest.Build(t, programDir, "weir/cmd/weir", "-tags", "faultpoints") })
@@ -74,7 +74,7 @@ func build(t *testing.T) string {
 	return program.path
 }
 
-// bareGateway starts the provider, and nothing else.
+// bareGateway starts only the provider.
 func bareGateway(ctx context.Context, t *testing.T, seed uint64, bin string) *testGateway {
 	t.Helper()
 	h := &testGateway{
@@ -94,20 +94,20 @@ func (h *testGateway) configure(text string) {
 	}
 }
 
-// command is weir with these arguments, in the directory of its configuration.
+// command returns a weir command with these arguments, in the directory of its configuration.
 func (h *testGateway) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(h.ctx, h.bin, args...)
 	cmd.Dir, cmd.Env = h.dir, processtest.Environ(h.env...)
 	return cmd
 }
 
-// run runs a command to its end and returns what it printed.
+// run runs a command to its end and returns its output.
 func (h *testGateway) run(args ...string) []byte {
 	h.t.Helper()
 	return processtest.Run(h.t, h.command(args...))
 }
 
-// join makes a key, and its account where there is none yet.
+// join creates a key, and its account if it is missing.
 func (h *testGateway) join(name, onDisconnect string) {
 	h.t.Helper()
 	m := member{name: name, onDisconnect: onDisconnect}
@@ -131,10 +131,10 @@ func (h *testGateway) join(name, onDisconnect string) {
 	h.members = append(h.members, m)
 }
 
-// listed is what listings have in common.
+// listed holds the fields that all listings share.
 type listed struct{ ID, Label string }
 
-// list is the output of a listing: one object, or an array of them.
+// list parses the output of a listing: one object, or an array of them.
 func (h *testGateway) list(args ...string) []listed {
 	h.t.Helper()
 	out := bytes.TrimSpace(h.run(append(args, "--json")...))

@@ -22,8 +22,7 @@ const (
 	killed
 )
 
-// soundBooks are three requests: one answered, one that broke off, and one
-// that a kill caught.
+// soundBooks returns the books of three requests: a complete one, one that broke off, and one that a kill interrupted.
 func soundBooks() *books {
 	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	at := func(seconds float64) time.Time { return noon.Add(time.Duration(seconds * float64(time.Second))) }
@@ -74,20 +73,20 @@ func soundBooks() *books {
 	return b
 }
 
-// requestID is a UUID of version 7 of that moment (RFC 9562, 5.7).
+// requestID returns a UUID of version 7 of that time (RFC 9562, 5.7).
 func requestID(at time.Time, n byte) (id uuid.UUID) {
 	binary.BigEndian.PutUint64(id[:], uint64(at.UnixMilli())<<16)
 	id[6], id[8], id[15] = 0x70, 0x80, n
 	return id
 }
 
-// TestJudgeFindsBrokenBooks breaks sound books in one way at a time, and wants it found.
+// TestJudgeFindsBrokenBooks breaks sound books in one way at a time, and expects a finding.
 func TestJudgeFindsBrokenBooks(t *testing.T) {
 	t.Parallel()
 	if got := judge(soundBooks()).findings(); len(got) > 0 {
 		t.Fatalf("sound books: got %q, want no findings", got)
 	}
-	unused := soundBooks() // a model without a price of which nothing was used is not unpriced
+	unused := soundBooks() // an unused model without a price is not unpriced
 	unused.rows = append(unused.rows, row{
 		id: ledger.AttemptID{Request: requestID(unused.rows[0].opened, 9), N: 1}, opened: unused.rows[0].opened,
 		account: "a1", key: "k1", requested: unpriced, model: unpriced, outcome: ledger.OutcomeRefused, provenance: ledger.Exact,

@@ -15,7 +15,7 @@ import (
 	"weir/internal/llm"
 )
 
-// fault is one way in which the books can disagree.
+// fault names one way in which the books can disagree.
 type fault string
 
 const (
@@ -39,7 +39,7 @@ const (
 	complained    fault = "error in the gateway's own log"
 )
 
-// faults are all of them, in the order of the report.
+// faults returns all of them, in the order of the report.
 func faults() []fault {
 	return []fault{
 		lost, doubled, resent, phantom, unexplained, belowTruth, inexact, mispriced, emptyEstimate, overEstimate,
@@ -47,31 +47,30 @@ func faults() []fault {
 	}
 }
 
-// slack is by how many tokens an estimate of output may be above the truth: 5 %
-// for a tokenizer that is not the provider's own, or one token for each of up
-// to four answers, whose last word may be cut in two.
+// slack returns the permitted excess of estimated output tokens: 5 % for a tokenizer that is not the provider's own, or
+// one token for each of up to four answers, whose last word may be cut in two.
 func slack(truth int64) int64 { return max(4, truth/20) }
 
-// attempt is what both ledgers know of one attempt.
+// attempt holds the records of one attempt in both ledgers.
 type attempt struct {
 	rows   []*row
 	served []*served
 }
 
-// verdict is what judging the books came to.
+// verdict holds the result of judging the books.
 type verdict struct {
 	books    *books
 	attempts map[ledger.AttemptID]*attempt
 	requests map[uuid.UUID][]*row // in the order of the attempts
 	found    map[fault][]string
-	reached  int     // requests of which the provider saw an attempt
-	unseen   int     // requests of which it may have seen none, because a kill came first
+	reached  int     // requests with an attempt that the provider saw
+	unseen   int     // requests of which the provider may have seen no attempt, because a kill came first
 	streams  []int64 // of each estimate of a stream's output, in tokens: estimate less truth
-	wholes   []int64 // the same of answers that were not streams, of which nothing can be counted before they are whole
+	wholes   []int64 // the same for answers that were not streams, which cannot be counted before they are whole
 	inputs   []int64 // of each estimate of input, in percent of the truth
 }
 
-// judge joins the books by attempt and asks everything that must hold.
+// judge joins the books by attempt and checks all invariants.
 func judge(b *books) *verdict {
 	v := newVerdict(b)
 	v.join()
@@ -157,7 +156,7 @@ func (v *verdict) attempt(id ledger.AttemptID, a *attempt) {
 	switch r.provenance {
 	case ledger.Exact:
 		v.exact(r, s, &truth)
-	case ledger.Assumed: // of the harness's prices, only where the provider says that it charges more
+	case ledger.Assumed: // of the harness's prices only if the provider says that it charges more
 		if v.exact(r, s, &truth); s.Cost <= r.cost {
 			v.add(inexact, "%s: the provider says no more than the price: %+v", r, *s)
 		}
@@ -193,8 +192,7 @@ func (v *verdict) priced(r *row) {
 	}
 }
 
-// charged asks whether budgets count at least what the provider charges, however the
-// attempt ended.
+// charged checks that budgets count at least the provider's charge, for any end of the attempt.
 func (v *verdict) charged(r *row, s *served) {
 	p := v.books.prices[r.model]
 	if truth := s.truth(&p); max(r.cost, r.atMost) < truth {
@@ -202,13 +200,12 @@ func (v *verdict) charged(r *row, s *served) {
 	}
 }
 
-// exact compares with what the provider truly served, which is what it
-// reported wherever it reported anything.
+// exact compares the row with the provider's true usage, which equals its report if there was one.
 func (v *verdict) exact(r *row, s *served, truth *llm.Usage) {
 	got := r.usage
 	got[llm.Requests] = 0
 	told := s.Reported != nil && llm.Usage(*s.Reported) == got
-	if s.Reported == nil { // nothing to take: an error, or a client that left at the end
+	if s.Reported == nil { // without usage: an error, or a client that left at the end
 		told = r.outcome != ledger.OutcomeOK || s.Canceled
 	}
 	if r.outcome == ledger.OutcomeUnknown || got != *truth || !told {
@@ -237,8 +234,7 @@ func (v *verdict) estimated(r *row, s *served, truth *llm.Usage) {
 	}
 }
 
-// unknown asks whether the process that opened the attempt was killed, and the
-// start after that settled it.
+// unknown checks that the process that opened the attempt was killed, and that the next start settled it.
 func (v *verdict) unknown(r *row, truth *llm.Usage) {
 	if why := unexplainedBy(v.books.lives, r); why != "" {
 		v.add(unexplained, "%s: %s", r, why)
@@ -248,9 +244,8 @@ func (v *verdict) unknown(r *row, truth *llm.Usage) {
 	}
 }
 
-// unexplainedBy says why no kill explains the unknown row; empty where one
-// does. The row's duration reaches to the start that found it open, and is cut
-// to milliseconds.
+// unexplainedBy returns the reason why no kill explains the unknown row; empty if one does. The row's duration ends at
+// the start that found it open, cut to milliseconds.
 func unexplainedBy(lives []life, r *row) string {
 	at := lifeOf(lives, r)
 	if at < 0 {
@@ -273,22 +268,21 @@ func unexplainedBy(lives []life, r *row) string {
 			return ""
 		}
 		if !l.ready.IsZero() {
-			break // whatever was open must have been found by now
+			break // all open attempts must have been found by now
 		}
 	}
 	return fmt.Sprintf("the start after process %d did not settle it", at)
 }
 
-// lifeOf is the life in which the row was opened; -1 for none. Those of a node
-// are in their order.
+// lifeOf returns the life in which the row was opened; -1 for none. Those of a node are in their order.
 func lifeOf(lives []life, r *row) int {
 	return slices.IndexFunc(lives, func(l life) bool {
 		return l.node == r.node && !r.opened.Before(l.began) && !r.opened.After(l.ended)
 	})
 }
 
-// counted asks for one row a request that counts: the last one, of a request
-// of which the provider saw anything, or may have seen it.
+// counted checks that one row of a request counts: the last one, if the provider saw any attempt of the request or may
+// have seen one.
 func (v *verdict) counted(rows []*row) {
 	got, want, last := 0, 0, rows[len(rows)-1]
 	reached := false
@@ -312,7 +306,7 @@ func (v *verdict) counted(rows []*row) {
 	}
 }
 
-// String is the row as findings show it.
+// String formats the row for findings.
 func (r *row) String() string {
 	return fmt.Sprintf("%s %s %s/%s opened %s for %s, %d in %d out $%s",
 		r.id, r.model, r.outcome, r.provenance, clock(r.opened), r.duration,

@@ -12,7 +12,7 @@ import (
 	"weir/internal/processtest"
 )
 
-// plan is how a life is to end.
+// plan describes the end of a life.
 type plan struct {
 	kind  ending
 	after time.Duration // since it was ready, or since it was begun
@@ -21,7 +21,7 @@ type plan struct {
 	nth   int
 }
 
-// ending is one of the ways to end a life.
+// ending names one of the ways to end a life.
 type ending string
 
 const (
@@ -47,11 +47,11 @@ var points = []struct {
 	{"project.after_commit", 10},
 }
 
-// stopEvery says after how many kills there is a graceful stop, and one that a
-// kill may interrupt, which counts as no kill of the plan.
+// stopEvery is the number of kills before a graceful stop and one that a kill may interrupt, which does not count as a
+// kill of the plan.
 const stopEvery = 4
 
-// plans are n kills, every other one at a point, and the stops between them.
+// plans returns n kills, every other one at a point, and the stops between them.
 func plans(n int, rng *rand.Rand) []plan {
 	var all []plan
 	next := rng.IntN(len(points))
@@ -131,7 +131,7 @@ func (h *testGateway) serve(p plan) *processtest.Process {
 	return processtest.Start(h.t, cmd, log, "listening")
 }
 
-// patience bounds every wait for a process to do what it was told.
+// patience bounds every wait for a process.
 const patience = processtest.Patience
 
 // wasKilled reports whether the dead process died by SIGKILL.
@@ -140,12 +140,11 @@ func wasKilled(p *processtest.Process) bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// strict is whether the life under way, or else the next one, waits for the
-// disk.
+// strict reports whether the current life, or else the next one, waits for the disk.
 func (h *testGateway) strict() bool { return len(h.lives)%3 == 1 }
 
-// awaitReady is when the gateway first answered; zero when it died before it
-// did. From then on the gate leads there.
+// awaitReady returns the time of the gateway's first answer; zero if it died earlier. From then on the gate leads to
+// it.
 func (h *testGateway) awaitReady(p *processtest.Process, g *gate) (at time.Time) {
 	var base string
 	select {

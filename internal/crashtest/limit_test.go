@@ -18,14 +18,14 @@ const (
 	// sharedRPM is the limit of a key in these tests.
 	sharedRPM = 120
 	window    = time.Minute
-	// askEvery is how often each client asks: far above the limit.
+	// askEvery is the interval of each client's requests: far above the limit.
 	askEvery = 40 * time.Millisecond
 )
 
 // admission is a request that was let in, at some time between.
 type admission struct{ sent, came time.Time }
 
-// newLimited is a fleet over a Valkey that limits share.
+// newLimited starts a fleet over a Valkey with shared limits.
 func newLimited(ctx context.Context, t *testing.T, bin string) (*fleet, *redistest.Server) {
 	t.Helper()
 	valkey := redistest.Start(t)
@@ -33,14 +33,14 @@ func newLimited(ctx context.Context, t *testing.T, bin string) (*fleet, *rediste
 	return f, valkey
 }
 
-// limited is a key of a new account with a limit.
+// limited creates a key of a new account with a limit.
 func (f *fleet) limited(name string, rpm string) member {
 	f.t.Helper()
 	return f.newcomer(name, []string{"limits", "--rpm", rpm})
 }
 
-// ask has a client of each of the nodes ask all the time until stop is closed,
-// and gives what was let in.
+// ask has a client of each of the nodes send requests until stop is closed. The returned function returns the
+// admissions.
 func (f *fleet) ask(m *member, stop <-chan struct{}, nodes ...*node) func() []admission {
 	var (
 		mu  sync.Mutex
@@ -76,7 +76,7 @@ func (f *fleet) ask(m *member, stop <-chan struct{}, nodes ...*node) func() []ad
 	}
 }
 
-// most is how many requests were let in, for certain, within one window.
+// most returns the greatest number of requests that were certainly admitted within one window.
 func most(all []admission) (n int) {
 	slices.SortFunc(all, func(a, b admission) int { return a.sent.Compare(b.sent) })
 	for i := range all {
@@ -91,8 +91,7 @@ func most(all []admission) (n int) {
 	return n
 }
 
-// testLimit holds that one limit is one limit on three nodes: never passed in any
-// minute, and nearly all of it to be used.
+// testLimit checks that three nodes share one limit: never exceeded in any minute, and nearly all of it usable.
 func testLimit(ctx context.Context, t *testing.T, bin string) {
 	f, _ := newLimited(ctx, t, bin)
 	defer f.close()
@@ -120,7 +119,7 @@ func testLimit(ctx context.Context, t *testing.T, bin string) {
 	f.sound()
 }
 
-// alone is how many requests the nodes decided without Valkey.
+// alone returns the number of requests that the nodes decided without Valkey.
 func (f *fleet) alone() (n float64) {
 	f.t.Helper()
 	for _, one := range f.nodes {
@@ -138,7 +137,7 @@ func testValkey(ctx context.Context, t *testing.T, bin string) {
 	for _, c := range []struct {
 		name         string
 		breaks, ends func()
-		silent       bool // nobody can know
+		silent       bool // the outcome is unknown
 	}{
 		{name: "killed", breaks: valkey.Kill, ends: valkey.Run},
 		{name: "frozen", breaks: valkey.Freeze, ends: valkey.Thaw},
@@ -177,7 +176,7 @@ func testValkey(ctx context.Context, t *testing.T, bin string) {
 	f.sound()
 }
 
-// latencies are those of a key that meets no limit, of all nodes in turn.
+// latencies measures requests of a key without a limit, on all nodes in turn.
 func (f *fleet) latencies(m *member, d time.Duration) (all []time.Duration) {
 	f.t.Helper()
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(3 * time.Millisecond) {
@@ -192,14 +191,14 @@ func (f *fleet) latencies(m *member, d time.Duration) (all []time.Duration) {
 	return all
 }
 
-// p99 is what one in a hundred is above.
+// p99 returns the 99th percentile.
 func p99(all []time.Duration) time.Duration {
 	slices.Sort(all)
 	return all[(len(all)-1)*99/100].Round(10 * time.Microsecond)
 }
 
-// valkeyIs waits until every node says that of Valkey. The long form gives them
-// two seconds for it, the short one runs where there may be more to do.
+// valkeyIs waits until every node reports this state of Valkey: two seconds in the long form; the short one may run on
+// a busy machine.
 func (f *fleet) valkeyIs(mark string, degraded float64) {
 	f.t.Helper()
 	within := patience

@@ -14,10 +14,9 @@ import (
 
 const (
 	workers = 28
-	// retries is how often a request with an Idempotency-Key is made again
-	// until its answer has come.
+	// retries bounds the repetitions of a request with an Idempotency-Key until its answer arrives.
 	retries = 6
-	// breath is the pause after a request that met nobody.
+	// breath is the pause after a request that reached no gateway.
 	breath = 50 * time.Millisecond
 )
 
@@ -45,7 +44,7 @@ func (g *gate) shut() {
 	}
 }
 
-// pass is the gateway's address, once there is one; empty when ctx ends first.
+// pass returns the gateway's address as soon as there is one; empty when ctx ends first.
 func (g *gate) pass(ctx context.Context) string {
 	for {
 		g.mu.Lock()
@@ -62,13 +61,13 @@ func (g *gate) pass(ctx context.Context) string {
 	}
 }
 
-// load is workers that keep asking.
+// load runs workers that send requests without a pause.
 type load struct {
-	gates   []*gate // a request goes to any of them
+	gates   []*gate // each request goes to any of them
 	client  *http.Client
 	members []member
 	rest    time.Duration // of each worker between two requests, on average
-	slow    time.Duration // that every eighth client takes for each line of a stream
+	slow    time.Duration // the time that every eighth client needs for each line of a stream
 	running sync.WaitGroup
 
 	mu       sync.Mutex
@@ -81,8 +80,7 @@ func newLoad(members []member, gates ...*gate) *load {
 	}}}
 }
 
-// begin starts the workers. They take on nothing new once ctx ends, and finish
-// what they have begun.
+// begin starts the workers. They begin no new requests once ctx ends, and finish the others.
 func (l *load) begin(ctx context.Context, seed uint64) {
 	for i := range workers {
 		rng := rand.New(rand.NewPCG(seed, uint64(i)+1))
@@ -111,7 +109,7 @@ func (l *load) work(ctx context.Context, rng *rand.Rand) {
 	}
 }
 
-// once makes the request when there is somebody to answer.
+// once makes the request as soon as there is a gateway.
 func (l *load) once(ctx context.Context, o order) (got receipt) {
 	base := o.gate.pass(ctx)
 	if base == "" {
@@ -127,8 +125,8 @@ func (l *load) once(ctx context.Context, o order) (got receipt) {
 	return got
 }
 
-// insist makes a request with an Idempotency-Key until it is answered, over
-// whatever kill comes between, and then once more, for the replay.
+// insist repeats a request with an Idempotency-Key until it is answered, despite kills, and then once more, for the
+// replay.
 func (l *load) insist(ctx context.Context, o order) {
 	for range retries {
 		got := l.once(ctx, o)
@@ -143,8 +141,8 @@ func (l *load) insist(ctx context.Context, o order) {
 	}
 }
 
-// order is the next request: any dish, at any client API, now and then with a client
-// that does not wait for the end.
+// order picks the next request: any model, at any client API, now and then with a client that does not wait for the
+// end.
 func (l *load) order(rng *rand.Rand) order {
 	o := order{
 		gate:   l.gates[rng.IntN(len(l.gates))],
@@ -187,7 +185,7 @@ func choose(rng *rand.Rand) string {
 	panic("crashtest: the weights do not add up")
 }
 
-// prompt is 4 to 60 plain words.
+// prompt generates 4 to 60 plain words.
 func prompt(rng *rand.Rand) string {
 	words := strings.Fields("the river runs slow past an old mill and nobody counts what the water takes along")
 	text := make([]string, 4+rng.IntN(57))

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	}
 	programDir = dir
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		_ = os.RemoveAll(dir) // what stays is a temporary file
+		_ = os.RemoveAll(dir) // the rest are temporary files
 		os.Exit(code)
 	}))
 }

@@ -14,7 +14,7 @@ var (
 	outagesFlag = flag.Bool("nodes.outages", false, "take away what the nodes share, too, which takes a minute or two")
 )
 
-// form is how long the tests over several nodes take.
+// form sets the durations of the tests over several nodes.
 type form struct {
 	races  int           // of each kind
 	racers int           // requests at once in each
@@ -24,11 +24,11 @@ type form struct {
 	asking time.Duration // of a limit's clients
 	before time.Duration // how long Valkey works, each time,
 	broken time.Duration // and how long it does not
-	added  time.Duration // what that may add to an answer's time, at p99
-	told   time.Duration // how long a node may take to know of a change, or of what another has spent
+	added  time.Duration // the longest time that the limit may add to an answer, at p99
+	told   time.Duration // the longest time until a node knows of a change, or of another node's spending
 }
 
-// theForm is the long one, or one for machines that have more to do.
+// theForm returns the long one, or one for busy machines.
 func theForm() form {
 	if *nodesFlag {
 		return form{ // judges time
@@ -43,8 +43,7 @@ func theForm() form {
 	}
 }
 
-// TestNodes runs three gateways over one database, and breaks them and what
-// they share.
+// TestNodes runs three gateways over one database, and breaks them and their shared servers.
 func TestNodes(t *testing.T) {
 	t.Parallel() // with TestWebhooks, which waits more than it works
 	ctx, cancel := deadline(t)
@@ -63,8 +62,7 @@ func TestNodes(t *testing.T) {
 	})
 }
 
-// testRest is one test after the other, each of which has the machine to do its
-// work.
+// testRest runs the tests one after the other, so that each has the whole machine.
 func testRest(ctx context.Context, t *testing.T, bin string) {
 	for _, c := range []struct {
 		name string
@@ -85,7 +83,7 @@ func testRest(ctx context.Context, t *testing.T, bin string) {
 	}
 }
 
-// outages leaves out what takes long where nobody asked for it.
+// outages skips the long tests unless they are requested.
 func outages(t *testing.T) {
 	t.Helper()
 	if !*outagesFlag && !*nodesFlag {

@@ -17,11 +17,10 @@ import (
 	"weir/internal/store/pgtest"
 )
 
-// toll is what the budget of an account affords whose requests all cost a
-// dollar, at a provider that has no other use.
+// toll is the budget of an account whose requests each cost a dollar, at a provider that nobody else uses.
 const toll = 37 * llm.USD
 
-// stormYAML is the configuration of the mixed load, with the provider toll.
+// stormYAML returns the configuration of the mixed load, with the provider toll.
 func stormYAML(provider string) string {
 	text := configuration(provider, "unused")
 	text = strings.Replace(text, "\naliases:\n", fmt.Sprintf(
@@ -29,16 +28,15 @@ func stormYAML(provider string) string {
 	return text + "  toll/*: {input: \"0\", output: \"0\", request: \"1\"}\n"
 }
 
-// storm is a fleet under the mixed load, with accounts of which much is asked
-// while the database is away.
+// storm runs a fleet under the mixed load, with busy accounts while the database is away.
 type storm struct {
 	*fleet
 	load     *load
 	rest     context.CancelFunc
 	known    member // of an account without a budget, known to every node
-	thrifty  member // of an account with a budget, of which every node has a slice
+	thrifty  member // of an account with a budget; every node has a slice of it
 	newcomer member // not known to any node
-	racer    member // of an account whose budget affords 37 requests
+	racer    member // of an account whose budget covers 37 requests
 	away     bool   // the database is not there for longer than a node tries
 }
 
@@ -58,7 +56,7 @@ func newStorm(ctx context.Context, t *testing.T, o *founding) *storm {
 	s.thrifty = s.wealthy("thrifty", 1000*llm.USD)
 	s.join("newcomer", "cancel")
 	s.newcomer = s.members[5]
-	time.Sleep(toldWithin) // a change that a node hears of makes it look the key up again
+	time.Sleep(toldWithin) // after a change, a node looks the key up again
 	for _, n := range s.nodes {
 		for _, m := range []*member{&s.known, &s.thrifty} {
 			if status, answer := s.chat(n.base(), m, plainChat, patience); status != http.StatusOK {
@@ -75,8 +73,7 @@ func newStorm(ctx context.Context, t *testing.T, o *founding) *storm {
 // plainChat is a request that is soon answered.
 const plainChat = `{"model":"house/chat:tokens=3","max_tokens":20,"messages":[{"role":"user","content":"Hi"}]}`
 
-// probe asks every node in turn for so long, and returns how often there was
-// which status.
+// probe sends requests to every node in turn for the given time, and counts the statuses.
 func (s *storm) probe(m *member, d time.Duration) map[int]int {
 	got := map[int]int{}
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(breath) {
@@ -88,8 +85,7 @@ func (s *storm) probe(m *member, d time.Duration) map[int]int {
 	return got
 }
 
-// crowd has clients of the racer ask all nodes for so long, and stops when ctx
-// ends.
+// crowd has clients of the racer send requests to all nodes for the given time, or until ctx ends.
 func (s *storm) crowd(ctx context.Context, clients *sync.WaitGroup, each int) {
 	const body = `{"model":"toll/chat:ttft=30ms,tokens=3","messages":[{"role":"user","content":"Hi"}]}`
 	for i := range each * len(s.nodes) {
@@ -102,7 +98,7 @@ func (s *storm) crowd(ctx context.Context, clients *sync.WaitGroup, each int) {
 	}
 }
 
-// only fails the test where a probe got another status, or none at all.
+// only fails the test if a probe got another status, or none at all.
 func (s *storm) only(what string, got map[int]int, want int) {
 	s.t.Helper()
 	s.t.Logf("%s: got %v", what, got)
@@ -135,7 +131,7 @@ func (s *storm) calm() {
 	s.gather(b)
 	v := judge(b)
 	s.t.Logf("%s", report(b, v))
-	if s.away { // no answer can be kept, nor a claim given up
+	if s.away { // no answer can be stored, nor a claim be released
 		delete(v.found, rereplied)
 	}
 	for _, f := range v.findings() {
@@ -148,7 +144,7 @@ func (s *storm) calm() {
 	}
 }
 
-// settleRace fills up the racer's budget, and asks that it was not passed.
+// settleRace spends the rest of the racer's budget, and checks that it was not exceeded.
 func (s *storm) settleRace() {
 	s.t.Helper()
 	rest := s.fill(&s.racer, `{"model":"toll/chat","messages":[{"role":"user","content":"Hi"}]}`)
@@ -162,7 +158,7 @@ func (s *storm) settleRace() {
 	s.neverOverdrawn(s.t, s.thrifty.account)
 }
 
-// gather reads all books but those of the racer, whose attempts are only joined.
+// gather reads all books except those of the racer, whose attempts are only joined.
 func (s *storm) gather(b *books) {
 	s.t.Helper()
 	var served []served
@@ -286,8 +282,8 @@ func testFailover(ctx context.Context, t *testing.T, bin string) {
 	s.calm()
 }
 
-// testRestored loses the server's disk under load, and restores it from a base backup and its archived log. What the
-// restored database lacks, the nodes write to it again from their journals.
+// testRestored loses the server's disk under load, and restores it from a base backup and its archived log. The nodes
+// write the missing rows to the restored database again, from their journals.
 func testRestored(ctx context.Context, t *testing.T, bin string) {
 	outages(t)
 	server := newServer(t)
@@ -297,7 +293,7 @@ func testRestored(ctx context.Context, t *testing.T, bin string) {
 	defer s.close()
 	time.Sleep(2 * time.Second)
 	must.Do(t, server.Exec(ctx, database, "SELECT pg_switch_wal()"))
-	time.Sleep(2 * time.Second) // what is written now is not archived
+	time.Sleep(2 * time.Second) // writes from now on are not archived
 	before := s.count("SELECT count(*) FROM attempts")
 	must.Do(t, server.Lose())
 	s.only("a key that is known, while the server is lost", s.probe(&s.known, theForm().gap), http.StatusOK)

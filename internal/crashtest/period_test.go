@@ -11,11 +11,11 @@ import (
 	"weir/internal/llm"
 )
 
-// changeLimit is the budget of the account whose budget gets one period after the other.
+// changeLimit is the budget of the account with the changing period.
 const changeLimit = 37 * llm.USD
 
-// testPeriod gives a budget another period while clients on three nodes ask for more than it has: once, several times with
-// pauses, and so often that no node has heard of one change when the next one comes. It is not passed, and in
+// testPeriod changes the period of a budget while clients on three nodes request more than it covers: once, several
+// times with pauses, and so often that no node has read one change before the next. The budget is not exceeded, and in
 // the end all of it can be spent.
 func testPeriod(ctx context.Context, t *testing.T, bin string) {
 	const body = `{"model":"toll/chat:ttft=700ms,tokens=3","messages":[{"role":"user","content":"Hi"}]}`
@@ -46,10 +46,10 @@ func testPeriod(ctx context.Context, t *testing.T, bin string) {
 		time.Sleep(2 * time.Second)
 		stop()
 		clients.Wait()
-		f.settled(&m) // what is held makes a node refuse
+		f.settled(&m) // holds make a node refuse
 		f.fill(&m, `{"model":"toll/chat","messages":[{"role":"user","content":"Hi"}]}`)
 		f.settled(&m)
-		got := f.spent(&m) // each request costs a dollar, which its row says exactly
+		got := f.spent(&m) // each request costs a dollar, exactly as in its row
 		t.Logf("changed %s: spent $%s of $%s", c.name, got, changeLimit)
 		if got != changeLimit {
 			t.Errorf("changed %s: spent $%s, want $%s", c.name, got, changeLimit)

@@ -26,16 +26,14 @@ import (
 const (
 	// leaves is how long the client waits that does not wait for its answer.
 	leaves = 300 * time.Millisecond
-	// leastAnswer is what is held at the provider words for an answer of the fewest
-	// tokens that are worth asking for, of which a dollar is a thousand, and for its
-	// request: 1024 tokens around it and as many as it has bytes, here some hundred.
+	// leastAnswer is the hold at the provider words for the shortest useful answer, at a thousandth of a dollar a
+	// token, and for its request: 1024 tokens around it and one for each of its bytes, here about a hundred.
 	leastAnswer = 256*llm.USD/1000 + 1300*llm.USD/100_000
 )
 
-// racePrices are what the providers of a race charge: house and broken a dollar for each
-// request and nothing else, greedy a millionth for each token of an answer, words and
-// human a thousandth, and 1/100,000 for each token of input; human a cent for a search,
-// too. What own says of a price does not matter: its own figure counts.
+// racePrices lists the prices of the providers of a race: house and broken charge a dollar for each request and nothing
+// else, greedy a millionth for each token of an answer, words and human a thousandth, and 1/100,000 for each token of
+// input; human also a cent for a search. The price of own is irrelevant: its own figure counts.
 func racePrices() map[string]priceList {
 	words := priceList{"input": "10", "output": "1000", "search": "0.01"}
 	request := priceList{"input": "0", "output": "0", "request": "1"}
@@ -45,19 +43,19 @@ func racePrices() map[string]priceList {
 	}
 }
 
-// tieredModel is served in a service tier that nobody asked for.
+// tieredModel is served in a service tier that was not requested.
 const tieredModel = "chat:tokens=200,tier=priority"
 
-// raceFile prices the provider tiered: as words, and twice that in its priority tier.
+// raceFile prices the provider tiered: like words, and twice that in its priority tier.
 const raceFile = `{"about": "Of the races.", "entries": [
 	{"provider": "tiered", "models": ["` + tieredModel + `"], "rates": {"input_mtok": "10", "output_mtok": "1000"}, "source": "the race"},
 	{"provider": "tiered", "models": ["` + tieredModel + `"], "mode": "priority", "times": "2", "source": "the race"}
 ]}`
 
-// raceFileName is where the configuration has it, beside itself.
+// raceFileName is its path, next to the configuration.
 const raceFileName = "race-prices.json"
 
-// raceYAML is the configuration of a race.
+// raceYAML returns the configuration of a race.
 func raceYAML(provider string) string {
 	var b strings.Builder
 	b.WriteString("drain_timeout: 2s\ndefault_model: house/chat\nproviders:\n")
@@ -93,7 +91,7 @@ func raceYAML(provider string) string {
 type race struct {
 	name   string
 	limit  llm.Money
-	most   llm.Money // that may be left when nothing more is admitted
+	most   llm.Money // that may be left when no more requests are admitted
 	kills  int
 	bodies []string
 }
@@ -117,8 +115,8 @@ func races() []race {
 		`{"model":"reworded","messages":[{"role":"user","content":"Hi"}]}`,
 		`{"model":"words/chat:tokens=200,pace=1ms","stream":true,"messages":[{"role":"user","content":"Hi"}]}`,
 		`{"model":"words/chat:ttft=3s","stream":true,"max_tokens":400,"messages":[{"role":"user","content":"Hi"}]}`,
-		// A client leaves while the model thinks, a stream breaks off behind thinking that nobody saw,
-		// the usage comes too late, and the first byte too late, with and without another target.
+		// A client leaves while the model thinks, a stream breaks off after unreported thinking, the usage comes too
+		// late, and the first byte too late, with and without another target.
 		`{"model":"words/chat:ttft=3s,tokens=200,reasoning=300,after=bill","stream":true,"max_tokens":400,"messages":[{"role":"user","content":"Hi"}]}`,
 		`{"model":"words/chat:tokens=90,reasoning=300,fault=cut,at=5,after=bill","stream":true,"max_tokens":400,"messages":[{"role":"user","content":"Hi"}]}`,
 		`{"model":"words/chat:tokens=90,reasoning=200,late=3s,after=bill","stream":true,"max_tokens":300,"messages":[{"role":"user","content":"Hi"}]}`,
@@ -139,7 +137,7 @@ func races() []race {
 	}
 }
 
-// testRaces holds that no budget is passed on three nodes, at any commit.
+// testRaces checks that no budget is exceeded on three nodes, at any commit.
 func testRaces(ctx context.Context, t *testing.T, bin string) {
 	f := newFleet(ctx, t, &founding{bin: bin, seed: seed(), nodes: 3, server: newServer(t), yaml: raceYAML})
 	defer f.close()
@@ -158,8 +156,7 @@ func testRaces(ctx context.Context, t *testing.T, bin string) {
 	f.sound()
 }
 
-// testForgetful lets the database forget what it has dealt out. The race must
-// find that out.
+// testForgetful deletes the granted slices from the database. The race must find that out.
 func testForgetful(ctx context.Context, t *testing.T, bin string) {
 	f := newFleet(ctx, t, &founding{bin: bin, seed: seed(), nodes: 3, server: newServer(t), yaml: raceYAML})
 	defer f.close()
@@ -178,8 +175,8 @@ func testForgetful(ctx context.Context, t *testing.T, bin string) {
 	f.stopAll()
 }
 
-// testBoundless has a provider that thinks far beyond the cap of its requests, whose
-// clients leave: no gateway can know what that costs. The race must find it out.
+// testBoundless has a provider think far beyond the cap of its requests, whose clients leave: no gateway can know the
+// cost. The race must find it out.
 func testBoundless(ctx context.Context, t *testing.T, bin string) {
 	f := newFleet(ctx, t, &founding{bin: bin, seed: seed(), nodes: 3, server: newServer(t), yaml: raceYAML})
 	defer f.close()
@@ -187,7 +184,7 @@ func testBoundless(ctx context.Context, t *testing.T, bin string) {
 		`{"model":"words/chat:ttft=3s,reasoning=30000,uncapped,after=bill","stream":true,"max_tokens":400,"messages":[{"role":"user","content":"Hi"}]}`,
 	}}
 	found := false
-	for n := 0; n < 3 && !found; n++ { // on a busy machine all clients may have left before the provider is asked
+	for n := 0; n < 3 && !found; n++ { // on a busy machine all clients may have left before the provider receives their requests
 		m := f.wealthy(fmt.Sprintf("%s-%d", r.name, n), r.limit)
 		got := f.hold(&r, &m)
 		f.settled(&m)
@@ -204,7 +201,7 @@ func testBoundless(ctx context.Context, t *testing.T, bin string) {
 	f.stopAll()
 }
 
-// racing is what the clients of a race came to.
+// racing holds the results of the clients of a race.
 type racing struct {
 	served, refused, left, away, other atomic.Int64
 }
@@ -214,22 +211,21 @@ func (g *racing) String() string {
 		g.served.Load(), g.refused.Load(), g.left.Load(), g.away.Load(), g.other.Load())
 }
 
-// race runs the race, fills up what is left of its budget, and looks what that
-// came to.
+// race runs the race, spends the rest of its budget, and checks the result.
 func (f *fleet) race(r *race, name string) {
 	f.t.Helper()
 	m := f.wealthy(name, r.limit)
 	got := f.hold(r, &m)
-	f.settled(&m) // answers that are late are read on, and give back what they held
+	f.settled(&m) // late answers are read on, and release their holds
 	rest := f.fill(&m, r.bodies[0])
 	f.settled(&m)
 	spent, peak, truth := f.spent(&m), f.peak(m.account), f.truth(&m)
 	looked := f.neverOverdrawn(f.t, m.account)
 	f.t.Logf("%s: the providers charge $%s, spent $%s of $%s, at most $%s settled and held: %s, %d after it; %d commits looked at",
 		name, truth, spent, r.limit, peak, got, rest, looked)
-	least := r.limit / 2 // what docs/holds-evidence.md promises
+	least := r.limit / 2 // the bound of docs/holds-evidence.md
 	if r.kills > 0 {
-		least = r.limit / 8 // what a node that was killed had under way counts with the most that it can cost
+		least = r.limit / 8 // the attempts of a killed node count at the most that they can cost
 	}
 	if truth > r.limit || truth < least {
 		f.t.Errorf("%s: the providers charge $%s, want $%s to $%s", name, truth, least, r.limit)
@@ -240,7 +236,7 @@ func (f *fleet) race(r *race, name string) {
 	if peak > r.limit {
 		f.t.Errorf("%s: what was settled and held came to $%s, want at most $%s", name, peak, r.limit)
 	}
-	// On a machine with other work the leases of a thousand clients may come later than a request waits for one.
+	// On a busy machine the leases of a thousand clients may arrive after a request's longest wait.
 	if *nodesFlag && r.kills == 0 && got.away.Load() > 0 || got.other.Load() > 0 {
 		f.t.Errorf("%s: got %s, want no others", name, got)
 	}
@@ -263,13 +259,13 @@ func (f *fleet) hold(r *race, m *member) *racing {
 	return got
 }
 
-// spent is what the database has of an account.
+// spent returns the account's spending in the database.
 func (f *fleet) spent(m *member) llm.Money {
 	f.t.Helper()
 	return llm.Money(f.count("SELECT coalesce(sum(spent), 0) FROM balances WHERE scope = '" + m.account + "'"))
 }
 
-// truth is what the providers charge for all that an account asked of them.
+// truth returns the providers' charges for all requests of an account.
 func (f *fleet) truth(m *member) (sum llm.Money) {
 	f.t.Helper()
 	f.awaitQuiet()
@@ -296,9 +292,8 @@ func (f *fleet) truth(m *member) (sum llm.Money) {
 	return sum
 }
 
-// overbilled has a provider bill more than it was asked for while every node has
-// a slice: no more is let in on any of them, and the budget is passed by that one
-// request at most.
+// overbilled has a provider bill more than requested while every node has a slice: then no node admits more, and only
+// that one request exceeds the budget.
 func (f *fleet) overbilled() {
 	f.t.Helper()
 	const limit = llm.USD / 2
@@ -316,7 +311,7 @@ func (f *fleet) overbilled() {
 		}
 	}
 	billed, more := time.Now(), 0
-	for _, n := range slices.Backward(f.nodes) { // who knows of it is asked last
+	for _, n := range slices.Backward(f.nodes) { // the node that knows of it comes last
 		f.eventually(fmt.Sprintf("node %d lets in no more", n.number), patience, func() bool {
 			status, _ := f.chat(n.base(), &m, small, patience)
 			if status == http.StatusOK {
@@ -338,14 +333,13 @@ func (f *fleet) overbilled() {
 	}
 }
 
-// wealthy is a key of a new account with a budget.
+// wealthy creates a key of a new account with a budget.
 func (f *fleet) wealthy(name string, limit llm.Money) member {
 	f.t.Helper()
 	return f.newcomer(name, []string{"budget", "--usd", limit.String(), "--period", "total"})
 }
 
-// newcomer is a key of a new account, for which each of the settings was made,
-// that all nodes know.
+// newcomer creates a key of a new account with the given settings, and waits until all nodes know it.
 func (f *fleet) newcomer(name string, settings ...[]string) member {
 	f.t.Helper()
 	f.join(name, "default")
@@ -361,7 +355,7 @@ func (f *fleet) newcomer(name string, settings ...[]string) member {
 	return m
 }
 
-// client1 is one client of a race.
+// client1 runs one client of a race.
 func (f *fleet) client1(got *racing, base string, m *member, body string) {
 	limit := patience
 	if strings.Contains(body, "ttft=3s") || strings.Contains(body, "late=3s") {
@@ -384,14 +378,13 @@ func (f *fleet) client1(got *racing, base string, m *member, body string) {
 	}
 }
 
-// chat makes a request at OpenAI's client API, and returns its status, or 0 where none
-// came within the limit, and the answer.
+// chat makes a request at OpenAI's client API, and returns its status, or 0 for none within the limit, and the answer.
 func (f *fleet) chat(base string, m *member, body string, limit time.Duration) (status int, answer string) {
 	status, answer, _ = f.converse(base, m, body, limit)
 	return status, answer
 }
 
-// converse is chat with the header of the answer.
+// converse does the same as chat, and also returns the header of the answer.
 func (f *fleet) converse(base string, m *member, body string, limit time.Duration) (status int, answer string, header http.Header) {
 	ctx, cancel := context.WithTimeout(f.ctx, limit)
 	defer cancel()
@@ -412,8 +405,7 @@ func (f *fleet) converse(base string, m *member, body string, limit time.Duratio
 	return resp.StatusCode, string(text), resp.Header
 }
 
-// fill asks node after node until each of them refuses in turn, and returns how
-// many were served.
+// fill sends requests to node after node until each of them refuses in turn, and returns the number of served requests.
 func (f *fleet) fill(m *member, body string) (served int) {
 	f.t.Helper()
 	for i, refusals, end := 0, 0, time.Now().Add(patience); refusals < len(f.nodes); i++ {
@@ -433,8 +425,7 @@ func (f *fleet) fill(m *member, body string) (served int) {
 	return served
 }
 
-// settled waits until no attempt of an account is open and the database has all
-// of them.
+// settled waits until no attempt of an account is open and the database has all of them.
 func (f *fleet) settled(m *member) {
 	f.t.Helper()
 	for _, n := range f.nodes {
@@ -446,10 +437,9 @@ func (f *fleet) settled(m *member) {
 	}
 }
 
-// peak is the most that the attempts of an account came to at any time, those
-// under way at what was held for them. An attempt is over, at the latest, when
-// the next one of its request is opened, since both stand in one record; unless it
-// goes on for a tenth of a second and more: then its answer was late and read on.
+// peak returns the greatest sum of the account's attempts at any time, with those in flight at their holds. An attempt
+// is over, at the latest, when the next one of its request is opened, because both are in one record; unless it
+// continues for at least a tenth of a second: then its answer was late and read on.
 func (f *fleet) peak(account string) llm.Money {
 	f.t.Helper()
 	return llm.Money(f.count(`
@@ -462,8 +452,7 @@ func (f *fleet) peak(account string) llm.Money {
 		SELECT coalesce(max(total), 0)::bigint FROM (SELECT sum(amount) OVER (ORDER BY at, amount ROWS UNBOUNDED PRECEDING) AS total FROM step) AS totals`))
 }
 
-// nothingHeld asks that no slice is above what its node has spent, and no
-// attempt open, once all nodes have stopped.
+// nothingHeld checks that no slice is above its node's spending, and no attempt is open, after all nodes have stopped.
 func (f *fleet) nothingHeld() {
 	f.t.Helper()
 	if open := f.count("SELECT count(*) FROM attempts WHERE outcome = 'open'"); open > 0 {
@@ -476,8 +465,8 @@ func (f *fleet) nothingHeld() {
 	}
 }
 
-// sound asks that the ledger agrees with itself and with the provider: each
-// attempt that the provider saw has one row.
+// sound checks that the ledger agrees with itself and with the provider: each attempt that the provider saw has one
+// row.
 func (f *fleet) sound() {
 	f.t.Helper()
 	b := &books{}

@@ -12,8 +12,8 @@ import (
 	"weir/internal/must"
 )
 
-// relay stands before a server. Its outages are what a client sees of a server that starts again:
-// all connections are reset, and for a moment there are no new ones.
+// relay forwards connections to a server. Its outages look like a restart of the server: all connections are reset, and
+// for a moment there are no new ones.
 type relay struct {
 	to, address string
 	running     sync.WaitGroup
@@ -70,7 +70,7 @@ func (r *relay) accept(listener net.Listener) {
 	}
 }
 
-// keep is false where an outage came first.
+// keep reports whether no outage came first.
 func (r *relay) keep(listener net.Listener, pair ...net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,7 +108,7 @@ func (r *relay) breakOff() {
 	}
 }
 
-// restart is one outage.
+// restart simulates one outage.
 func (r *relay) restart(d time.Duration) error {
 	began := time.Now()
 	r.breakOff()

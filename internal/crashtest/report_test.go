@@ -17,7 +17,7 @@ import (
 // mostShown is how many findings of a kind are shown.
 const mostShown = 8
 
-// findings are what must not be, with the evidence.
+// findings lists the faults, with the evidence.
 func (v *verdict) findings() (all []string) {
 	for _, f := range faults() {
 		list := v.found[f]
@@ -30,7 +30,7 @@ func (v *verdict) findings() (all []string) {
 	return all
 }
 
-// report is the figures as a table.
+// report formats the figures as a table.
 func report(b *books, v *verdict) string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -60,7 +60,7 @@ func report(b *books, v *verdict) string {
 	for _, f := range faults() {
 		line(string(f), "%d", v.count(f))
 	}
-	_ = w.Flush() // a strings.Builder takes everything
+	_ = w.Flush() // a strings.Builder returns no error
 	return text.String()
 }
 
@@ -124,7 +124,7 @@ func endOf(c *receipt) string {
 	return "no answer"
 }
 
-// recovery is how long the starts took that came to an end.
+// recovery returns the durations of the successful starts.
 func recovery(lives []life) (median, longest time.Duration) {
 	var all []time.Duration
 	for i := range lives {
@@ -139,7 +139,7 @@ func recovery(lives []life) (median, longest time.Duration) {
 	return all[len(all)/2], all[len(all)-1]
 }
 
-// spread is the distribution of errors.
+// spread formats the distribution of errors.
 func spread(all []int64) string {
 	if len(all) == 0 {
 		return "none"
@@ -149,8 +149,8 @@ func spread(all []int64) string {
 	return fmt.Sprintf("min %d, p5 %d, p50 %d, p95 %d, max %d (of %d)", all[0], at(5), at(50), at(95), all[len(all)-1], len(all))
 }
 
-// unprovoked is what so many kills under this load must have brought about,
-// and did not: without it the figures would prove nothing.
+// unprovoked lists the effects that n kills under this load must have had and did not have: without them the figures
+// would prove nothing.
 func unprovoked(b *books, v *verdict, n int) (all []string) {
 	for _, want := range []ledger.Outcome{
 		ledger.OutcomeOK, ledger.OutcomeRefused, ledger.OutcomeRejected, ledger.OutcomeFailed, ledger.OutcomeCut,

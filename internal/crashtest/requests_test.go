@@ -11,8 +11,7 @@ import (
 	"weir/internal/llm"
 )
 
-// request is a model that is asked for, and how often. The model's name tells the
-// simulator what to do.
+// request names a requested model, and its frequency. The model's name controls the simulator.
 type request struct {
 	model  string
 	weight int
@@ -32,8 +31,8 @@ func clientAPIs() map[string]struct{ provider, path string } {
 	}
 }
 
-// requests is the mixture of the load. Most answers take their time, so that every
-// kill finds requests at every stage.
+// requests returns the mixture of the load. Most answers are slow, so that every kill interrupts requests at every
+// stage.
 func requests() []request {
 	all := simulatedRequests()
 	for _, clientAPI := range clientAPIs() {
@@ -45,7 +44,7 @@ func requests() []request {
 			)
 		}
 	}
-	slices.SortFunc(all, func(a, b request) int { return strings.Compare(a.model, b.model) }) // a seed makes the same load
+	slices.SortFunc(all, func(a, b request) int { return strings.Compare(a.model, b.model) }) // a seed generates the same load
 	return all
 }
 
@@ -89,8 +88,8 @@ func simulatedRequests() []request {
 	}
 }
 
-// aliases have a second target for when the first one fails: also half-way, where
-// the model echo gives the same answer wherever it is asked, and chat another.
+// aliases returns aliases with a second target for failures of the first: also in mid-stream, where the model echo
+// gives the same answer at each target, and chat a different one.
 func aliases() map[string][]string {
 	good := "house/chat:ttft=30ms,pace=2ms,tokens=30"
 	return map[string][]string{
@@ -104,15 +103,14 @@ func aliases() map[string][]string {
 	}
 }
 
-// counting are the models whose tokens are counted: by their provider, for
-// nothing, and by the gateway, because theirs does not do it in those words.
-// Nothing else is asked of them.
+// counting returns the models for token counts: by their provider, for nothing, and by the gateway, because theirs does
+// not count in that wire format. They receive no other requests.
 func counting() []string { return []string{"human/chat:tokens=2", "twin/chat:tokens=2"} }
 
 // unpriced is the one model that has no price.
 const unpriced = "house/echo:pace=2ms"
 
-// models are all that may be asked for by their full names.
+// models returns all models of the load by their full names.
 func models() []string {
 	all := map[string]bool{}
 	for _, d := range requests() {
@@ -131,12 +129,11 @@ func models() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// priceList is what a model costs in US dollars, by class: per million tokens,
-// and per request.
+// priceList has the rates of a model in US dollars, by class: per million tokens, and per request.
 type priceList map[string]string
 
-// priceOf spreads three lists over the models. Their rates do not come to
-// whole nano-dollars, so that rounding shows; nil is no price.
+// priceOf spreads three lists over the models. Their rates are not whole nano-dollars, so that rounding shows; nil is
+// no price.
 func priceOf(model string) priceList {
 	if model == unpriced {
 		return nil
@@ -147,13 +144,12 @@ func priceOf(model string) priceList {
 		{"input": "0.0799", "output": "0.3201", "request": "0.000013"},
 	}
 	if slices.Contains(counting(), model) {
-		return lists[2] // a count is free, whatever a request costs
+		return lists[2] // a count is free, even if a request costs money
 	}
 	return lists[slices.Index(models(), model)%len(lists)]
 }
 
-// price is the list as the arithmetic knows it: a class that is absent costs
-// what input or output does.
+// price converts the list to a price: an absent class costs the same as input or output.
 func (l priceList) price() (p llm.Price, err error) {
 	for c := range llm.NumClasses {
 		class := llm.Class(c)
@@ -182,7 +178,7 @@ func (l priceList) price() (p llm.Price, err error) {
 	return p, nil
 }
 
-// prices are those of all models that have one.
+// prices returns the prices of all models that have one.
 func prices() (map[string]llm.Price, error) {
 	all := map[string]llm.Price{}
 	for _, model := range models() {
@@ -199,7 +195,7 @@ func prices() (map[string]llm.Price, error) {
 	return all, nil
 }
 
-// configuration is weir.yaml for a simulator at that address.
+// configuration returns weir.yaml for a simulator at that address.
 func configuration(simulator, data string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "data: %q\ndrain_timeout: 500ms\nproviders:\n", data)

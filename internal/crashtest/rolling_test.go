@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// rollingDelay is drain_delay: a few times what the balancer needs to see that a node is not ready.
+	// rollingDelay is drain_delay: several times the period after which the balancer knows that a node is not ready.
 	rollingDelay = time.Second
 	balancerPoll = 100 * time.Millisecond
 )
@@ -66,7 +66,7 @@ func TestRolling(t *testing.T) {
 	noneFailed(t, all)
 }
 
-// stopBehind is SIGTERM to a node whose gate stays open: the balancer finds out for itself.
+// stopBehind sends SIGTERM to a node whose gate stays open: the balancer finds out for itself.
 func (n *node) stopBehind(b *balancer) {
 	n.fleet.t.Helper()
 	if err := n.process.Stop(); err != nil {
@@ -140,7 +140,7 @@ func (b *balancer) forget(n *node) {
 	delete(b.ready, n)
 }
 
-// next is where the next request goes.
+// next returns the address for the next request.
 func (b *balancer) next() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -150,5 +150,5 @@ func (b *balancer) next() string {
 			return base
 		}
 	}
-	return net.JoinHostPort("127.0.0.1", "1") // where nobody answers
+	return net.JoinHostPort("127.0.0.1", "1") // nothing listens there
 }

@@ -18,23 +18,22 @@ import (
 )
 
 const (
-	soakReadings = 60                     // of what the process holds
+	soakReadings = 60                     // of the process's resources
 	soakOutages  = 20                     // of the provider, between the readings
 	soakOutage   = 700 * time.Millisecond // how long one is
 	soakRest     = 100 * time.Millisecond // of each client between two requests, on average
-	slowReader   = 20 * time.Millisecond  // that a slow reader takes for each event
+	slowReader   = 20 * time.Millisecond  // a slow reader's time for each event
 )
 
-// holding is what a process holds at a moment.
+// holding holds a process's resources at one time.
 type holding struct{ memory, descriptors, goroutines int64 }
 
 func (h holding) String() string {
 	return fmt.Sprintf("%d MB resident, %d descriptors, %d goroutines", h.memory>>20, h.descriptors, h.goroutines)
 }
 
-// TestSoak is one life of the gateway under steady load, with clients that leave, clients that
-// read slowly, and a provider that starts again now and then. What the process holds must not
-// grow, and the books must agree.
+// TestSoak runs one life of the gateway under steady load, with clients that leave, clients that read slowly, and a
+// provider that restarts now and then. The process's resources must not grow, and the books must agree.
 func TestSoak(t *testing.T) {
 	if *soakFlag == 0 {
 		t.Skip("finds what grows with time: make soak gives it half an hour")
@@ -76,8 +75,8 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// soak reads what the process holds under load, and breaks the provider in between. It returns the processor
-// time that the process used, too.
+// soak reads the process's resources under load, and breaks the provider in between. It also returns the processor time
+// of the process.
 func (h *testGateway) soak(process *processtest.Process, provider *relay) (held []holding, used time.Duration) {
 	h.t.Helper()
 	for i := range soakReadings {
@@ -98,13 +97,13 @@ func flat(t *testing.T, held []holding) {
 	third := len(held) / 3
 	first, last := median(held[:third]), median(held[len(held)-third:])
 	t.Logf("median of the first third: %s; of the last: %s", first, last)
-	const more = 20 // descriptors and goroutines, which come and go with the load
+	const more = 20 // descriptors and goroutines, which vary with the load
 	if last.memory > first.memory+first.memory/5 || last.descriptors > first.descriptors+more || last.goroutines > first.goroutines+more {
 		t.Errorf("what the gateway holds grows: at first %s, at last %s", first, last)
 	}
 }
 
-// median is that of each figure.
+// median returns the median of each figure.
 func median(held []holding) holding {
 	of := func(figure func(*holding) int64) int64 {
 		var all []int64
@@ -125,14 +124,14 @@ func (h *testGateway) holding(process *processtest.Process) (now holding) {
 	h.t.Helper()
 	proc := fmt.Sprintf("/proc/%d/", process.Cmd.Process.Pid)
 	now.descriptors = int64(len(must.Get(os.ReadDir(proc + "fd"))(h.t)))
-	// https://man7.org/linux/man-pages/man5/proc_pid_statm.5.html: the second is what is resident, in pages
+	// https://man7.org/linux/man-pages/man5/proc_pid_statm.5.html: the second is the resident memory, in pages
 	pages := strings.Fields(string(must.Get(os.ReadFile(proc + "statm"))(h.t)))
 	now.memory = must.Get(strconv.ParseInt(pages[1], 10, 64))(h.t) * int64(os.Getpagesize())
 	now.goroutines = int64(h.metric("go_goroutines"))
 	return now
 }
 
-// metric is a figure of the gateway's own.
+// metric returns a metric of the gateway.
 func (h *testGateway) metric(name string) float64 {
 	h.t.Helper()
 	return figure(h.t, must.Get(h.readFrom(h.gate.pass(h.ctx), "/metrics"))(h.t), name)

@@ -61,7 +61,7 @@ func patientConfiguration(provider, data string) string {
 	return strings.ReplaceAll(configuration(provider, data), "first_byte: 1s, idle: 500ms", "first_byte: 10s, idle: 10s")
 }
 
-// noneFailed judges all books, and fails where an answer did not come whole.
+// noneFailed judges all books, and fails if an answer did not arrive whole.
 func noneFailed(t *testing.T, all *books) {
 	t.Helper()
 	whole, streams, failed := 0, 0, []string{}
@@ -84,7 +84,7 @@ func noneFailed(t *testing.T, all *books) {
 	}
 }
 
-// takeOver starts a gateway that takes over from another one, and waits until that has ended; nil for none.
+// takeOver starts a gateway that replaces another one, or none for nil, and waits until that has ended.
 func (h *testGateway) takeOver(from *processtest.Process) *processtest.Process {
 	h.t.Helper()
 	log := filepath.Join(h.dir, fmt.Sprintf("takeover-%03d.log", len(h.logs)))
@@ -117,7 +117,7 @@ func (h *testGateway) steady(ctx context.Context, seed uint64) *load {
 	return l
 }
 
-// steady asks for whole answers at a rate, and keeps so many streams open, until ctx ends.
+// steady requests whole answers at a rate, and holds the given number of streams open, until ctx ends.
 func (l *load) steady(ctx context.Context, g *gate, seed uint64, streams int) {
 	for i := range streams {
 		rng := rand.New(rand.NewPCG(seed, uint64(i)))

@@ -12,8 +12,8 @@ import (
 // userLimit is the budget of each end user in a race: ten requests.
 const userLimit = 10 * llm.USD
 
-// users races for the budgets of three end users of an account, while nodes are killed. None is passed, by what the
-// providers charge, and all of each can be spent in the end.
+// users races for the budgets of three end users of an account, while nodes are killed. None is exceeded by the
+// providers' charges, and in the end all of each can be spent.
 func (f *fleet) users(name string, kills int) {
 	f.t.Helper()
 	people := []string{"ada", "bob", "eve"}
@@ -46,5 +46,5 @@ func (f *fleet) users(name string, kills int) {
 	}
 }
 
-// ofUser is a body that names an end user.
+// ofUser returns a body that names an end user.
 func ofUser(body, user string) string { return strings.Replace(body, "{", `{"user":"`+user+`",`, 1) }

@@ -4,11 +4,9 @@ package crashtest_test
 
 import "testing"
 
-// watching makes the database look, at every commit that changes a balance or a
-// slice, whether the budget of that scope is passed: by what the nodes may come
-// to, which is of each what it was granted or has spent, whichever is more. It
-// writes down each commit that it looked at, and what it found. Commits wait for
-// each other there, so that none is overlooked for another that is under way.
+// watching has the database check, at every commit that changes a balance or a slice, whether the budget of that scope
+// is exceeded by the nodes' possible spending: the grant or the spending of each node, whichever is greater. It records
+// each checked commit, and the result. Commits wait for each other there, so that concurrent ones are checked, too.
 const watching = `
 CREATE TABLE watched (scope text, reached bigint, allowed bigint);
 CREATE FUNCTION watch() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -31,7 +29,7 @@ CREATE CONSTRAINT TRIGGER watch_slices AFTER INSERT OR UPDATE ON slices
   DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION watch();
 `
 
-// watch begins to look, and makes sure that it sees.
+// watch starts the checks, and verifies that they find a fault.
 func (f *fleet) watch() {
 	f.t.Helper()
 	f.query(watching)
@@ -62,13 +60,13 @@ func (f *fleet) watch() {
 	}
 }
 
-// overdrawn is how often the budget of a scope, in quotes, was found passed.
+// overdrawn returns how often the budget of a scope, in quotes, was found exceeded.
 func (f *fleet) overdrawn(scope string) int64 {
 	f.t.Helper()
 	return f.count("SELECT count(*) FROM watched WHERE reached > allowed AND scope = " + scope)
 }
 
-// neverOverdrawn fails the test where a budget was passed, or nobody looked.
+// neverOverdrawn fails the test if a budget was exceeded, or nothing was checked.
 func (f *fleet) neverOverdrawn(t *testing.T, scope string) (looked int64) {
 	t.Helper()
 	if got := f.overdrawn("'" + scope + "'"); got > 0 {

@@ -30,8 +30,8 @@ import (
 
 var eventsFlag = flag.Int("webhooks.events", 600, "how many events two nodes deliver")
 
-// TestWebhooks makes events while gateways are killed, and holds that every one
-// arrives, with one id, however its receiver behaves.
+// TestWebhooks makes events while gateways are killed, and checks that every one arrives, with one id, for any
+// behaviour of its receiver.
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := deadline(t)
@@ -47,25 +47,25 @@ func TestWebhooks(t *testing.T) {
 	})
 }
 
-// ear is somebody's program that is told of keys.
+// ear receives events of keys.
 type ear struct {
 	t      *testing.T
 	id     string // of its endpoint
 	url    string
 	side   *standardwebhooks.Webhook
 	answer func(e *ear, id string, times int, w http.ResponseWriter)
-	done   chan struct{} // closed when nobody waits any more
-	ahead  time.Duration // by which the clock that the gateways share is ahead of this machine's
+	done   chan struct{} // closed when the test no longer waits
+	ahead  time.Duration // the lead of the gateways' common clock over this machine's
 
 	mu    sync.Mutex
 	came  map[string]int             // by event
-	took  map[string]int             // those that it took
+	took  map[string]int             // the accepted events
 	of    map[string]map[string]bool // events by key
 	gone  int                        // answers 410
 	wrong int
 }
 
-// databaseAhead is by how much the database's clock is ahead of this machine's.
+// databaseAhead returns the lead of the database's clock over this machine's.
 func (f *fleet) databaseAhead() time.Duration {
 	f.t.Helper()
 	rows, err := f.server.Query(f.t.Context(), database, "SELECT floor(extract(epoch FROM clock_timestamp()))")
@@ -74,7 +74,7 @@ func (f *fleet) databaseAhead() time.Duration {
 	return time.Until(time.Unix(sec, 0))
 }
 
-// listen starts a receiver, and makes an endpoint of the installation for it.
+// listen starts a receiver, and creates an endpoint of the installation for it.
 func (f *fleet) listen(name string, answer func(e *ear, id string, times int, w http.ResponseWriter)) *ear {
 	f.t.Helper()
 	e := &ear{t: f.t, answer: answer, done: make(chan struct{}), came: map[string]int{}, took: map[string]int{}, of: map[string]map[string]bool{}}
@@ -166,11 +166,10 @@ func (t *taker) WriteHeader(status int) {
 	t.ResponseWriter.WriteHeader(status)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap serves http.ResponseController.
 func (t *taker) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
-// missing are how many keys nobody was told of, and checks that each was told of
-// with one id.
+// missing returns the number of keys without an event, and checks that the events of each key have one id.
 func (e *ear) missing(keys map[string]bool) (n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -189,7 +188,7 @@ func (e *ear) missing(keys map[string]bool) (n int) {
 	return n
 }
 
-// again is how many deliveries were taken more than once.
+// again returns the number of deliveries that were accepted more than once.
 func (e *ear) again() (n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -209,11 +208,11 @@ func (e *ear) said() string {
 	return fmt.Sprintf("%d requests for %d events, %d taken", requests, len(e.came), len(e.took))
 }
 
-// takes takes everything.
+// takes accepts everything.
 func takes(*ear, string, int, http.ResponseWriter) {}
 
-// moody fails an event once or twice, in ways that follow from its id: with a 500,
-// with a connection that ends, or by saying nothing until the gateway has had enough.
+// moody fails an event once or twice, in ways that depend on its id: with a 500, with a broken connection, or by
+// silence until the gateway's timeout.
 func moody(e *ear, id string, times int, w http.ResponseWriter) {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id))
@@ -234,8 +233,8 @@ func moody(e *ear, id string, times int, w http.ResponseWriter) {
 	}
 }
 
-// leaving takes six events, and then wants no more, and so on. What happens while its
-// endpoint is disabled it does not hear of.
+// leaving accepts six events, then answers that it wants no more, and so on. It receives no events while its endpoint
+// is disabled.
 func leaving(e *ear, _ string, _ int, w http.ResponseWriter) {
 	e.mu.Lock()
 	n := len(e.took) + e.gone
@@ -245,12 +244,12 @@ func leaving(e *ear, _ string, _ int, w http.ResponseWriter) {
 	}
 }
 
-// hookYAML is the configuration; the nodes have one key for secrets.
+// hookYAML returns the configuration; the nodes share one key for secrets.
 func hookYAML(provider string) string {
 	return fmt.Sprintf("drain_timeout: 2s\nsecrets: {key: %q}\n%s", seal.NewKey().Text().Reveal(), strings.TrimPrefix(raceYAML(provider), "drain_timeout: 2s\n"))
 }
 
-// maker makes keys, through any node, and knows those that a node said it made.
+// maker creates keys, through any node, and records those that a node confirmed.
 type maker struct {
 	f     *fleet
 	token string
@@ -264,7 +263,7 @@ func (f *fleet) newMaker() *maker {
 	return &maker{f: f, token: strings.TrimSpace(string(token)), made: map[string]bool{}}
 }
 
-// make makes a key, or not: a node that is killed says nothing.
+// make creates a key, unless the node is killed and confirms nothing.
 func (m *maker) make(n *node) bool {
 	r, err := http.NewRequestWithContext(m.f.ctx, http.MethodPost, "http://"+n.base()+"/admin/v1/accounts/default/keys", bytes.NewReader([]byte(`{"label":"told"}`)))
 	if err != nil {
@@ -287,8 +286,7 @@ func (m *maker) make(n *node) bool {
 	return true
 }
 
-// keys are all keys that were made, also those of which no node could say so, and
-// checks that none is missing of which one did.
+// keys returns all created keys, also the unconfirmed ones, and checks that no confirmed key is missing.
 func (m *maker) keys() map[string]bool {
 	m.f.t.Helper()
 	all := map[string]bool{}
@@ -305,7 +303,7 @@ func (m *maker) keys() map[string]bool {
 	return all
 }
 
-// testHooksKilled makes keys while the only node is killed again and again.
+// testHooksKilled creates keys while the only node is killed again and again.
 func testHooksKilled(ctx context.Context, t *testing.T, bin string) {
 	f := &fleet{testGateway: bareGateway(ctx, t, seed(), bin)}
 	defer f.close()
@@ -342,7 +340,7 @@ func testHooksKilled(ctx context.Context, t *testing.T, bin string) {
 	f.noComplaints()
 }
 
-// keepMaking makes keys at about that rate a second until stop is called.
+// keepMaking creates keys at about that rate a second until stop is called.
 func (m *maker) keepMaking(rate int) (stop func()) {
 	done := make(chan struct{})
 	var making sync.WaitGroup
@@ -365,9 +363,8 @@ func (m *maker) keepMaking(rate int) (stop func()) {
 	return func() { close(done); making.Wait() }
 }
 
-// welcomeBack enables the endpoint of a receiver that wanted no more, and sends it
-// again what it did not take: also where its gateway was killed before it could
-// disable the endpoint.
+// welcomeBack enables the endpoint of a receiver that wanted no more events, and sends it the rejected ones again: also
+// if its gateway was killed before it could disable the endpoint.
 func (f *fleet) welcomeBack(e *ear) {
 	f.t.Helper()
 	for _, h := range f.hooks() {
@@ -381,19 +378,19 @@ func (f *fleet) welcomeBack(e *ear) {
 	}
 }
 
-// deliveries are those to a receiver in a state.
+// deliveries returns the deliveries to a receiver in a state.
 func (f *fleet) deliveries(e *ear, state string) (all []listed) {
 	f.t.Helper()
 	must.Do(f.t, json.Unmarshal(f.run("webhooks", "deliveries", e.id, "--state", state, "--limit", "1000", "--json"), &all))
 	return all
 }
 
-// untaken are how many deliveries a receiver has not taken.
+// untaken returns the number of deliveries that a receiver has not accepted.
 func (f *fleet) untaken(e *ear) int {
 	return len(f.deliveries(e, "pending")) + len(f.deliveries(e, "failed"))
 }
 
-// noComplaints holds that no node logged an error.
+// noComplaints checks that no node logged an error.
 func (f *fleet) noComplaints() {
 	f.t.Helper()
 	for _, line := range f.complaints() {
@@ -401,7 +398,7 @@ func (f *fleet) noComplaints() {
 	}
 }
 
-// testHooksShared has two nodes deliver what both make, and counts what came twice.
+// testHooksShared has two nodes deliver the events of both, and counts the duplicates.
 func testHooksShared(ctx context.Context, t *testing.T, bin string) {
 	f := newFleet(ctx, t, &founding{bin: bin, seed: seed(), nodes: 2, server: newServer(t), yaml: hookYAML})
 	defer f.close()
@@ -421,7 +418,7 @@ func testHooksShared(ctx context.Context, t *testing.T, bin string) {
 	f.noComplaints()
 }
 
-// makeAll makes so many keys through all nodes.
+// makeAll creates the given number of keys through all nodes.
 func (f *fleet) makeAll(m *maker, events int) {
 	f.t.Helper()
 	var making sync.WaitGroup

@@ -69,21 +69,21 @@ func newGateway(t *testing.T, s settings) *testGateway {
 	return h
 }
 
-// command is weir with these arguments. It sees nothing of the environment that
-// could switch on a provider or change a setting.
+// command returns a weir command with these arguments. Its environment has no variables that could enable a provider or
+// change a setting.
 func (h *testGateway) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(h.t.Context(), h.weir, args...)
 	cmd.Dir, cmd.Env = h.dir, processtest.Environ()
 	return cmd
 }
 
-// run runs a command to its end and returns what it printed.
+// run runs a command to its end and returns its output.
 func (h *testGateway) run(cmd *exec.Cmd) string {
 	h.t.Helper()
 	return string(processtest.Run(h.t, cmd))
 }
 
-// load runs the load to its end and reads what it measured into v.
+// load runs the load to its end and decodes its measurements into v.
 func (h *testGateway) load(d time.Duration, v any, args ...string) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), d+patience)
@@ -106,7 +106,7 @@ func (h *testGateway) end() {
 	h.run(h.command("ledger", "verify"))
 }
 
-// freeAddress is a loopback address at which nothing listens.
+// freeAddress returns an unused loopback address.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l := must.Get(net.Listen("tcp4", "127.0.0.1:0"))(t)

@@ -17,7 +17,7 @@ import (
 	"weir/internal/must"
 )
 
-// closed is what a closed loop measured.
+// closed holds the measurements of a closed loop.
 type closed struct {
 	Seconds  float64 `json:"seconds"`
 	Requests int64   `json:"requests"`
@@ -31,7 +31,7 @@ type spread struct {
 	P99 float64 `json:"p99_us"`
 }
 
-// kind is what became of the requests of one priority.
+// kind counts the outcomes of the requests of one priority.
 type kind struct {
 	Sent    int64  `json:"sent"`
 	OK      int64  `json:"ok"`
@@ -40,10 +40,10 @@ type kind struct {
 	Latency spread `json:"latency"`
 }
 
-// success is the share of requests that were answered, in percent.
+// success returns the percentage of answered requests.
 func (k *kind) success() float64 { return 100 * float64(k.OK) / float64(max(k.Sent, 1)) }
 
-// open is what an open loop measured.
+// open holds the measurements of an open loop.
 type open struct {
 	Seconds     float64 `json:"seconds"`
 	Interactive kind    `json:"interactive"`
@@ -54,7 +54,7 @@ type open struct {
 	Failure     string  `json:"failure"`
 }
 
-// goodput is how many requests were answered in a second.
+// goodput returns the number of answered requests a second.
 func (o *open) goodput() float64 { return float64(o.Interactive.OK+o.Batch.OK) / o.Seconds }
 
 // share is the part of the load that interactive requests are in the mixed
@@ -69,22 +69,21 @@ type run struct {
 	peak   float64       // requests a second of the closed loop
 	mixed  open          // three times that, most of it batch
 	one    open          // three times that, all of it interactive
-	after  open          // half of it, from the moment at which the overload ends
-	probes time.Duration // p99 of what the gateway answers for itself in the overload
-	shed   []string      // the metrics of what was refused, and why
+	after  open          // half of it, from the end of the overload
+	probes time.Duration // p99 of the gateway's own endpoints in the overload
+	shed   []string      // the metrics of refusals, by reason
 }
 
-// form is one way to be limited.
+// form describes one way to be limited.
 type form struct {
 	settings
 	model string
 	conns int // of the closed loop
 }
 
-// TestOverloadIsRefused is a gateway whose limit is its max_concurrency, which is how
-// gateways are limited whose providers take their time.
+// TestOverloadIsRefused overloads a gateway that is limited by max_concurrency, as a gateway with slow providers is.
 func TestOverloadIsRefused(t *testing.T) {
-	f := form{settings{concurrency: 145}, "w200ms", 128} // 128 are the share of one account alone
+	f := form{settings{concurrency: 145}, "w200ms", 128} // the share of a single account is 128
 	h := newGateway(t, f.settings)
 	defer h.end()
 	for try := 1; ; try++ {
@@ -105,9 +104,8 @@ func TestOverloadIsRefused(t *testing.T) {
 	}
 }
 
-// TestOverloadCPU is a gateway that has one processor and no other limit in
-// reach. What it still does then depends on what a refusal costs beside an
-// answer, and on the machine; that is told and not judged.
+// TestOverloadCPU overloads a gateway with one processor and no other effective limit. Its throughput then depends on
+// the cost of a refusal compared with an answer, and on the machine; it is reported and not judged.
 func TestOverloadCPU(t *testing.T) {
 	if !*strictFlag {
 		t.Skip("takes half a minute and judges little: make soak runs it")
@@ -125,7 +123,7 @@ func TestOverloadCPU(t *testing.T) {
 	}
 }
 
-// overload finds the capacity, asks for three times as much, and then for half.
+// overload finds the capacity, and sends three times as much, and then half.
 func (h *testGateway) overload(f *form) (r run) {
 	h.t.Helper()
 	var peak closed
@@ -147,8 +145,7 @@ func (h *testGateway) overload(f *form) (r run) {
 	return r
 }
 
-// probing is the p99 of what the gateway answers for itself while something is
-// done.
+// probing returns the p99 of the gateway's own endpoints during do.
 func (h *testGateway) probing(do func()) time.Duration {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(h.t.Context())
@@ -199,7 +196,7 @@ func (h *testGateway) probe(client *http.Client, path string) error {
 	return nil
 }
 
-// shed is what the gateway's metrics say of refusals.
+// shed returns the gateway's metrics of refusals.
 func (h *testGateway) shed() (told []string) {
 	h.t.Helper()
 	resp := must.Get(http.Get("http://" + h.base + "/metrics"))(h.t)
@@ -213,7 +210,7 @@ func (h *testGateway) shed() (told []string) {
 	return told
 }
 
-// failures are what is wrong on any machine.
+// failures lists the faults that count on any machine.
 func (r *run) failures() (wrong []string) {
 	for name, o := range map[string]*open{"mixed": &r.mixed, "all interactive": &r.one, "after": &r.after} {
 		if o.Unsaid > 0 {
@@ -226,7 +223,7 @@ func (r *run) failures() (wrong []string) {
 	return wrong
 }
 
-// disorder is where batch requests were not refused first, or not at all.
+// disorder reports if batch requests were not refused first, or not at all.
 func (r *run) disorder() (wrong []string) {
 	if m := &r.mixed; m.Batch.Refused == 0 || m.Batch.success() > m.Interactive.success() {
 		wrong = append(wrong, fmt.Sprintf("mixed: %.1f %% of interactive and %.1f %% of batch requests were answered, want batch refused first",
@@ -235,7 +232,7 @@ func (r *run) disorder() (wrong []string) {
 	return wrong
 }
 
-// late are what is wrong where the machine has nothing else to do.
+// late lists the faults that count only on an idle machine.
 func (r *run) late() (wrong []string) {
 	expect := func(ok bool, format string, args ...any) {
 		if !ok {
