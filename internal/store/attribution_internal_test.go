@@ -9,7 +9,7 @@ import (
 	"weir/internal/report"
 )
 
-// TestTagNamesInTurn holds that of a tag whose name was left out once nobody says later that there was none.
+// TestTagNamesInTurn checks that a tag whose name was dropped is never reported as absent later.
 func TestTagNamesInTurn(t *testing.T) {
 	t.Parallel()
 	d := newAttributedDay(nil)
@@ -41,7 +41,7 @@ func TestTagNamesInTurn(t *testing.T) {
 	}
 }
 
-// TestFreeTags holds that attempts that cost nothing, however many, displace no tag of those that do.
+// TestFreeTags checks that attempts without a cost, in any number, displace no tag of attempts with one.
 func TestFreeTags(t *testing.T) {
 	t.Parallel()
 	d := newAttributedDay(nil)
@@ -61,7 +61,7 @@ func TestFreeTags(t *testing.T) {
 	}
 }
 
-// TestUsesText holds that the names of groups are bounded in bytes too.
+// TestUsesText checks that the names of groups are bounded in bytes, too.
 func TestUsesText(t *testing.T) {
 	t.Parallel()
 	u := newUsesRows(&usesFilter{}, report.UsesQuery{By: []report.Dimension{report.ByUser}})
@@ -77,7 +77,7 @@ func TestUsesText(t *testing.T) {
 	t.Error("got no error")
 }
 
-// TestLongNames holds that what cannot be shortened is not gone through again for each attempt.
+// TestLongNames checks that names that cannot be shortened are not examined again for each attempt.
 func TestLongNames(t *testing.T) {
 	t.Parallel()
 	d, calls := newAttributedDay(nil), 0
@@ -94,7 +94,7 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// TestTagSubsets holds that requests of which each has other tags are not told apart without bound.
+// TestTagSubsets checks that the groups of requests with different tags are bounded.
 func TestTagSubsets(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{"", "v"} {

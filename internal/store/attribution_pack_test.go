@@ -49,8 +49,8 @@ func drawDay(rt *rapid.T) buckets {
 	return all
 }
 
-// TestPackedSums holds that sums are read as they were written, that the same are written as the same bytes, and that no
-// part of them is taken for the whole.
+// TestPackedSums checks that sums are decoded as they were encoded, that equal sums are encoded as equal bytes, and
+// that a part of them is not accepted as the whole.
 func TestPackedSums(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -74,7 +74,8 @@ func TestPackedSums(t *testing.T) {
 	})
 }
 
-// TestPackedLater holds that sums with measures of a later version are refused: without them the rest would be wrong.
+// TestPackedLater checks that sums with measures of a later version are refused: without these measures the rest would
+// be wrong.
 func TestPackedLater(t *testing.T) {
 	t.Parallel()
 	packed, err := packSums(buckets{bucket{model: "m"}: {measureRequests: 1}})

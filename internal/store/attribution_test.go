@@ -19,8 +19,8 @@ import (
 	"weir/internal/store"
 )
 
-// TestAttributionTakenOver holds that a day which a node was adding up when it died is added up by another one, from the
-// beginning, and not while the first may still be at it.
+// TestAttributionTakenOver checks that a day whose node died while adding it up is added up by another one, from the
+// beginning, and not while the first may still be working.
 func TestAttributionTakenOver(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o store.Options) {
@@ -60,14 +60,14 @@ func TestAttributionTakenOver(t *testing.T) {
 	})
 }
 
-// attributedOn is an attempt of somebody on a day, which costs something.
+// attributedOn builds an attempt of a user on a day, with a cost.
 func attributedOn(at time.Time, n int, user string, tags ...llm.Tag) ledger.Entry {
 	e := settled(at, n)
 	e.Attribution = llm.Attribution{User: user, Tags: tags}
 	return e
 }
 
-// requestsBy are requests by the values of a dimension, "" for none.
+// requestsBy counts requests by the values of a dimension, "" for none.
 func requestsBy(t *testing.T, s *store.DB, d report.Dimension) map[string]int64 {
 	t.Helper()
 	all := map[string]int64{}
@@ -83,8 +83,8 @@ func requestsBy(t *testing.T, s *store.DB, d report.Dimension) map[string]int64 
 	return all
 }
 
-// TestAttributionBounded holds that of many end users, sessions, keys and models the tags of few values stay told apart, and
-// that adding up takes no longer for it.
+// TestAttributionBounded checks that with many end users, sessions, keys and models the tags with few values stay
+// separate, and that adding up is not slower.
 func TestAttributionBounded(t *testing.T) {
 	t.Parallel()
 	now := noonOfOpenings
@@ -109,11 +109,11 @@ func TestAttributionBounded(t *testing.T) {
 		t.Errorf("by user: %d of others and %d of one, want 10,000 and 12,000", got[report.Other], got["one of many keys"])
 	}
 	must.Do(t, s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: list[7].ID, Amount: -1, Reason: "x"}))
-	requestsBy(t, s, report.ByUser) // whose correction is of others, too
+	requestsBy(t, s, report.ByUser) // whose correction includes others, too
 }
 
-// TestAttributionLate holds what is settled late: while a clock that was ahead had the day added up, by a node that did not
-// add to the sums, and after the account was closed.
+// TestAttributionLate checks attempts that are settled late: while a clock that was ahead had the day added up, by a
+// node that did not add to the sums, and after the account was closed.
 func TestAttributionLate(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o store.Options) {
@@ -176,8 +176,8 @@ func TestAttributionLate(t *testing.T) {
 	})
 }
 
-// TestAttributionBeside holds that a day has all attempts, each once, that two nodes add up while others of its attempts are
-// settled and an account is closed.
+// TestAttributionBeside checks that a day has all attempts, each once, if two nodes add it up while others of its
+// attempts are settled and an account is closed.
 func TestAttributionBeside(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o store.Options) {
@@ -236,8 +236,8 @@ func TestAttributionBeside(t *testing.T) {
 	})
 }
 
-// TestAttributionCorrected holds that a correction is of whom the attempt is of, where not all of its tags are told apart,
-// and that what is settled late is, too.
+// TestAttributionCorrected checks that a correction, and a late settlement, belong to the same end user and tags as
+// their attempt, even if not all of its tags are separate.
 func TestAttributionCorrected(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o store.Options) {
@@ -274,7 +274,7 @@ func TestAttributionCorrected(t *testing.T) {
 	})
 }
 
-// TestAttributionDamaged holds that sums that cannot be read stop nobody: they are told of, and added up again when an
+// TestAttributionDamaged checks that unreadable sums block nothing: they are reported, and added up again when an
 // attempt of the day is settled.
 func TestAttributionDamaged(t *testing.T) {
 	t.Parallel()
@@ -300,7 +300,7 @@ func TestAttributionDamaged(t *testing.T) {
 	})
 }
 
-// TestAttributionOfClosedBeside holds that a correction beside a closing leaves no end user.
+// TestAttributionOfClosedBeside checks that a correction during the closing of an account leaves no end user.
 func TestAttributionOfClosedBeside(t *testing.T) {
 	t.Parallel()
 	o := engines()["PostgreSQL"](t)
@@ -315,7 +315,7 @@ func TestAttributionOfClosedBeside(t *testing.T) {
 		e := attributedOn(now.AddDate(0, 0, -1), i, "ada")
 		e.Account = id
 		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, ledger.Position(i), e)))
-		tx := must.Get(db.BeginTx(t.Context(), nil))(t) // another one who writes to the feed of changes, for which both wait
+		tx := must.Get(db.BeginTx(t.Context(), nil))(t) // another transaction that writes to the feed of changes, for which both wait
 		must.Get(tx.ExecContext(t.Context(), "SELECT pg_advisory_xact_lock(2003134834, 2)"))(t)
 		var both sync.WaitGroup
 		both.Go(func() {
@@ -338,8 +338,8 @@ func TestAttributionOfClosedBeside(t *testing.T) {
 	}
 }
 
-// TestAttributionRepaired holds that sums which a node of the version before has not added to are added up again, however
-// old, and that many accounts of which attempts are settled late are.
+// TestAttributionRepaired checks that sums without the attempts of an older version's node are added up again, however
+// old, and also those of many accounts with late settlements.
 func TestAttributionRepaired(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o store.Options) {
@@ -382,8 +382,8 @@ func TestAttributionRepaired(t *testing.T) {
 	})
 }
 
-// TestAttributionSoFar holds that of a day that is not over the requests of which half an hour has passed are read from
-// sums, the others from rows, of one account and of all, whatever comes later.
+// TestAttributionSoFar checks that in a day that is not over, the requests of finished half hours are read from sums
+// and the others from rows, for one account and for all, whatever is settled later.
 func TestAttributionSoFar(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o store.Options) {
@@ -448,8 +448,8 @@ func TestAttributionSoFar(t *testing.T) {
 	})
 }
 
-// TestAttributionOfNewAccount holds that all accounts together have one whose first attempt is settled when a node that adds
-// the day up dies behind the sums of all.
+// TestAttributionOfNewAccount checks that the sums of all accounts include one whose first attempt is settled when a
+// node that adds the day up dies after the sums of all.
 func TestAttributionOfNewAccount(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o store.Options) {

@@ -10,7 +10,7 @@ import (
 	"weir/internal/store"
 )
 
-// audited is a store with four entries in its audit log.
+// audited opens a store with four entries in its audit log.
 func audited(t *testing.T, o store.Options) *store.DB {
 	t.Helper()
 	s := open(t, o)
@@ -79,8 +79,7 @@ func testAuditFinds(t *testing.T, o store.Options) {
 	}
 }
 
-// TestAuditHeadless is what --head is for: without it a log that was cut short
-// looks whole.
+// TestAuditHeadless shows why --head is needed: without it a truncated log looks complete.
 func TestAuditHeadless(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o store.Options) {
@@ -96,7 +95,7 @@ func TestAuditHeadless(t *testing.T) {
 	})
 }
 
-// TestNoChangeWithoutEntry is that what cannot be told of does not happen.
+// TestNoChangeWithoutEntry checks that a change fails if its entry cannot be written.
 func TestNoChangeWithoutEntry(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o store.Options) {

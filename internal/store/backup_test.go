@@ -15,7 +15,7 @@ import (
 // backup empties a database, copies it, and puts the copy back.
 type backup struct {
 	clear, save, restore func(*rapid.T)
-	live                 bool // while somebody has it open
+	live                 bool // while the database is open
 }
 
 func newBackup(t *testing.T, o store.Options) backup {
@@ -46,8 +46,7 @@ func fileBackup(t *testing.T, path string) backup {
 	return backup{clear: cp(empty, path), save: cp(path, saved), restore: cp(saved, path)}
 }
 
-// tableBackup copies tables to a schema of their own: to copy a whole database
-// takes PostgreSQL many times longer.
+// tableBackup copies tables to a schema of their own, because PostgreSQL needs far longer to copy a whole database.
 func tableBackup(t *testing.T, o store.Options) backup {
 	const each = `DO $$ DECLARE t text; BEGIN
 		SET LOCAL session_replication_role = replica; -- no foreign keys meanwhile

@@ -16,8 +16,8 @@ import (
 	"weir/internal/store"
 )
 
-// TestThresholdsAreReportedOnce has budgets of accounts and keys, and a credit, reach their
-// thresholds: each is told once, whoever applies what comes next.
+// TestThresholdsAreReportedOnce has budgets of accounts and keys, and a credit, reach their thresholds: each is
+// reported once, by whichever process applies the next attempts.
 func TestThresholdsAreReportedOnce(t *testing.T) {
 	t.Parallel()
 	everywhere(t, testThresholds)
@@ -59,7 +59,7 @@ func testThresholds(t *testing.T, o store.Options) {
 		}
 		must.Equal(t, toldEvents(t, o), want, "after %d batches", i+1)
 	}
-	// A database that has lost commits is told again.
+	// A database that has lost commits reports again.
 	tamper(t, o, "DELETE FROM events")
 	tamper(t, o, "DELETE FROM told")
 	tamper(t, o, "UPDATE journals SET position = 9")
@@ -71,8 +71,8 @@ func testThresholds(t *testing.T, o store.Options) {
 	}
 }
 
-// makeBudgets makes an account and a key with budgets of 100 nano-USD, one with
-// as much credit, of which 45 are spent, and one with nothing.
+// makeBudgets creates an account and a key with budgets of 100 nano-USD, one with as much credit, of which 45 are
+// spent, and one without either.
 func makeBudgets(t *testing.T, s *store.DB) {
 	t.Helper()
 	budget := account.Budget{Limit: 100, Period: budget.PeriodMonth}
@@ -94,7 +94,7 @@ func makeBudgets(t *testing.T, s *store.DB) {
 	}
 }
 
-// toldEvents are the events, by whose budget it is and the threshold.
+// toldEvents lists the events, by the owner of the budget and the threshold.
 func toldEvents(t *testing.T, o store.Options) (list []string) {
 	t.Helper()
 	db := behind(t, o)

@@ -23,7 +23,7 @@ import (
 	"weir/internal/store"
 )
 
-// cpu is the processor time that this process has used.
+// cpu returns the processor time of this process.
 func cpu(tb testing.TB) time.Duration {
 	tb.Helper()
 	var u syscall.Rusage
@@ -54,8 +54,8 @@ func benchEntry(r *rand.Rand, at time.Time, accounts, models int) ledger.Entry {
 	}
 }
 
-// BenchmarkApply writes batches as the projector makes them under load, and
-// tells what an attempt costs: on PostgreSQL in this process alone.
+// BenchmarkApply writes batches as the projector builds them under load, and reports the cost of an attempt: on
+// PostgreSQL only in this process.
 func BenchmarkApply(b *testing.B) {
 	for name, backend := range engines() {
 		for _, accounts := range []int{1, 20, 200} {
@@ -65,8 +65,8 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// BenchmarkApplyBudgets is BenchmarkApply for 1,000 accounts, of which so many
-// have budgets, as their keys do. Half of them are beyond every threshold.
+// BenchmarkApplyBudgets runs BenchmarkApply for 1,000 accounts, of which the given number and their keys have budgets.
+// Half of them are beyond every threshold.
 func BenchmarkApplyBudgets(b *testing.B) {
 	for name, backend := range engines() {
 		for _, budgets := range []int{0, 100, 1000} {
@@ -122,7 +122,7 @@ func benchmarkApply(b *testing.B, o store.Options, accounts int, before bool) {
 		for range size {
 			at = at.Add(20 * time.Millisecond)
 			e := benchEntry(r, at, accounts, models)
-			if before { // a batch opens what the next one settles
+			if before { // a batch opens the attempts that the next one settles
 				batch.Opened, open = append(batch.Opened, e.Attempt), append(open, e)
 				continue
 			}

@@ -16,9 +16,9 @@ import (
 	"weir/internal/store"
 )
 
-// TestMarksOfCharges holds that an attempt whose charge alone has a price has no mark for its account, that a correction by
-// an amount takes the marks away everywhere, also in the next statement, and that rows from before there were such marks,
-// whose charge was marked as its cost, verify as they are and are corrected likewise.
+// TestMarksOfCharges checks that an attempt with a priced charge and an unpriced cost has no mark for its account, and
+// that a correction by an amount removes the marks everywhere, also in the next statement. Rows from before these
+// marks, whose charge was marked like its cost, verify unchanged and are corrected in the same way.
 func TestMarksOfCharges(t *testing.T) {
 	t.Parallel()
 	everywhere(t, testMarksOfCharges)
@@ -76,7 +76,7 @@ func testMarksOfCharges(t *testing.T, o store.Options) {
 	if entries := must.Get(db.Audit.Entries(t.Context(), audit.Query{Action: audit.AttemptCorrected, Limit: 10}))(t); !strings.Contains(string(entries[0].Before), `"unpriced":true`) {
 		t.Errorf("the audit log: got %s, want the mark", entries[0].Before)
 	}
-	// The charge of the first is said to be without what it has, and with what the last one has not.
+	// Both texts contradict the rows: the first charge is called unpriced, and the last one is not.
 	text := owned.ID.Request.String()
 	tamper(t, o, `UPDATE attempts SET settlement = replace(settlement, '"charge_unpriced":""', '"charge_unpriced":"input"') WHERE request = '`+text+`'`)
 	v := must.Get(db.Ledger.Verify(t.Context(), nil))(t)

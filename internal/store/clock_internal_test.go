@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestClockFollowsDatabase holds that the clock follows the database's, but for what
-// machines set by NTP differ by and for what slow answers leave open.
+// TestClockFollowsDatabase checks that the clock follows the database's, except for differences that are usual between
+// machines with NTP or within the uncertainty of slow answers.
 func TestClockFollowsDatabase(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
@@ -29,7 +29,7 @@ func TestClockFollowsDatabase(t *testing.T) {
 		{400*day + 900*time.Millisecond, 0, 400 * day}, // and it stays, so that durations are true
 		{400*day - 900*time.Millisecond, 0, 400 * day},
 		{400*day + 2*time.Second, 0, 400*day + 2*time.Second},
-		{-time.Minute, 3 * time.Minute, 0}, // an answer that took minutes says no more
+		{-time.Minute, 3 * time.Minute, 0}, // an answer that took minutes shows no more
 		{-40 * day, 0, -40 * day},
 		{-40*day - 30*time.Second, time.Minute, -40 * day},
 		{-time.Second / 2, 0, 0}, // the machine was set

@@ -15,9 +15,8 @@ import (
 	"weir/internal/webhook"
 )
 
-// TestNodeWithWrongClock has a node whose clock is years off work beside one whose
-// clock is right, over one database: nothing expires, is due or is deleted too early
-// or too late for it, and what it writes the other one takes for what it is.
+// TestNodeWithWrongClock runs a node whose clock is years off next to one whose clock is right, over one database:
+// nothing expires, is due or is deleted too early or too late, and the other node reads its rows with the right times.
 func TestNodeWithWrongClock(t *testing.T) {
 	t.Parallel()
 	for name, off := range map[string]time.Duration{"Ahead": 400 * 24 * time.Hour, "Behind": -400 * 24 * time.Hour} {

@@ -15,8 +15,8 @@ import (
 	"weir/internal/webhook"
 )
 
-// TestClosedAccountIsAnonymous closes an account: what may name somebody is nowhere in the database, nothing in it can be changed, and
-// the audit log still verifies.
+// TestClosedAccountIsAnonymous closes an account: the database then has nothing that could name a person, nothing of
+// the account can be changed, and the audit log still verifies.
 func TestClosedAccountIsAnonymous(t *testing.T) {
 	t.Parallel()
 	everywhere(t, testClosed)

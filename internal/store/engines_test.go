@@ -91,7 +91,7 @@ func testMigrations(t *testing.T, o store.Options) {
 		t.Error("check where there is no database: got no error, want one")
 	}
 	must.Do(t, os.MkdirAll(filepath.Dir(o.Path), 0o700))
-	tamper(t, o, "SELECT 1") // it makes SQLite's file
+	tamper(t, o, "SELECT 1") // it creates SQLite's file
 	status, err := store.CheckMigrations(t.Context(), o)
 	if err != nil || !status.Pending() || status.Current != 0 {
 		t.Errorf("check an empty database: got %+v, %v; want all pending", status, err)
@@ -112,7 +112,7 @@ func testMigrations(t *testing.T, o store.Options) {
 	}
 }
 
-// TestOpenAtOnce has many processes start on an empty database.
+// TestOpenAtOnce starts many processes on an empty database.
 func TestOpenAtOnce(t *testing.T) {
 	t.Parallel()
 	on(t, withoutSchema(), testOpenAtOnce)
@@ -220,8 +220,8 @@ func testVerifyFinds(t *testing.T, o store.Options) {
 	}
 }
 
-// TestKilledProcessLosesNothing kills a process that applies batches, over and over: what it
-// said was applied is there, and the rollups fit the rows.
+// TestKilledProcessLosesNothing kills a process that applies batches, over and over: all reported batches are in the
+// database, and the rollups equal the rows.
 func TestKilledProcessLosesNothing(t *testing.T) {
 	t.Parallel()
 	everywhere(t, testKilled)
@@ -264,14 +264,14 @@ func applyUntilKilled(t *testing.T, o store.Options, journal uuid.UUID, batches 
 		}
 	}
 	must.Do(t, cmd.Process.Kill())
-	_ = cmd.Wait() // it says that it was killed
+	_ = cmd.Wait() // it reports the kill
 	if told == 0 {
 		t.Fatal("the child applied nothing")
 	}
 	return told
 }
 
-// applyForever is the process that TestKilledProcessLosesNothing kills.
+// applyForever runs in the process that TestKilledProcessLosesNothing kills.
 func applyForever(ctx context.Context, o store.Options, journal string) error {
 	s, err := store.Open(ctx, o)
 	if err != nil {
@@ -310,7 +310,7 @@ func testTwoNodes(t *testing.T, o store.Options) {
 	defer watching.Wait()
 	defer stop()
 
-	// within waits until what the node says of a token is what is wanted.
+	// within waits until the node's answer about a token is the expected one.
 	within := func(token, want, when string) {
 		t.Helper()
 		got, limit := "", time.Now().Add(time.Second)

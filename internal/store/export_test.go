@@ -20,7 +20,7 @@ import (
 
 var exportNoon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// many are settled attempts of two accounts on three days, every tenth of them the second one of its request.
+// many returns settled attempts of two accounts on three days, every tenth of them the second one of its request.
 func many(n int) (list []ledger.Entry) {
 	for i := range n {
 		e := settled(exportNoon.AddDate(0, 0, i%3), i)
@@ -51,8 +51,8 @@ func exported(t *testing.T, s *store.DB, q report.ExportQuery, during func(n int
 	return costs
 }
 
-// TestExportInPieces has each attempt that was settled at the start once, with what was corrected, whatever is written
-// meanwhile.
+// TestExportInPieces checks that the export has each attempt that was settled at its start once, with its corrections,
+// during any writes.
 func TestExportInPieces(t *testing.T) {
 	t.Parallel()
 	everywhere(t, testExportInPieces)
@@ -99,7 +99,8 @@ func testExportInPieces(t *testing.T, o store.Options) {
 	}
 }
 
-// TestExportsHoldNothing has no transaction open while a reader has a row: no timeout of the server can cut it.
+// TestExportsHoldNothing checks that no transaction is open while a reader has a row, so that no timeout of the server
+// can cut it.
 func TestExportsHoldNothing(t *testing.T) {
 	t.Parallel()
 	o := engines()["PostgreSQL"](t)
@@ -132,7 +133,7 @@ func scalar[T any](t *testing.T, db *sql.DB, query string) (v T, err error) {
 	return v, err
 }
 
-// TestExportLeavesLog has SQLite's log begin anew while a file is read.
+// TestExportLeavesLog checks that SQLite's log restarts while a file is read.
 func TestExportLeavesLog(t *testing.T) {
 	t.Parallel()
 	o := store.Options{Path: t.TempDir() + "/weir.db"}
@@ -147,7 +148,7 @@ func TestExportLeavesLog(t *testing.T) {
 	logWithin(t, o, 16<<20)
 }
 
-// TestLogShrinks has SQLite's log become short again once a long read is over.
+// TestLogShrinks checks that SQLite's log becomes short again after a long read.
 func TestLogShrinks(t *testing.T) {
 	t.Parallel()
 	o := store.Options{Path: t.TempDir() + "/weir.db"}
@@ -156,7 +157,7 @@ func TestLogShrinks(t *testing.T) {
 	defer db.Close()
 	tx := must.Get(db.BeginTx(t.Context(), nil))(t)
 	var accounts int
-	must.Do(t, tx.QueryRowContext(t.Context(), "SELECT count(*) FROM accounts").Scan(&accounts)) // which holds the log
+	must.Do(t, tx.QueryRowContext(t.Context(), "SELECT count(*) FROM accounts").Scan(&accounts)) // this transaction holds the log
 	fill(t, s, journal, 0)
 	if info := must.Get(os.Stat(o.Path + "-wal"))(t); info.Size() < 16<<20 {
 		t.Fatalf("the log has %d bytes while it is held, want more than what follows", info.Size())

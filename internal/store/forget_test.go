@@ -15,7 +15,7 @@ import (
 	"weir/internal/store"
 )
 
-// TestForgottenPersonIsNowhere looks for a person in all of the database, before they are removed and after that.
+// TestForgottenPersonIsNowhere searches the whole database for a person, before and after their removal.
 func TestForgottenPersonIsNowhere(t *testing.T) {
 	t.Parallel()
 	everywhere(t, testForgotten)
@@ -31,7 +31,7 @@ func testForgotten(t *testing.T, o store.Options) {
 	must.Do(t, s.People.CreateReset(t.Context(), audit.Actor{Kind: audit.Nobody, Address: "192.0.2.78"},
 		people.NewReset{UserID: ann, Mailed: true, Created: time.Now(), Expires: time.Now().Add(time.Hour)}, people.Hash{7}))
 	tamper(t, o, "INSERT INTO managed_versions (seq, at, who, summary, document) VALUES (1, 0, 'user ann@x.example', '', '')")
-	must.Get(s.People.Invite(t.Context(), by, people.Invitation{ // whose inviter is an owner who leaves
+	must.Get(s.People.Invite(t.Context(), by, people.Invitation{ // the inviter is an owner who leaves
 		ID: "inv_cy", Email: "cy@x.example", AccountID: "a", Role: people.Viewer, By: by.Name, Created: time.Now(),
 		Expires: time.Now().Add(time.Hour),
 	}, people.Hash{9}))(t)
@@ -58,7 +58,7 @@ func testForgotten(t *testing.T, o store.Options) {
 	if len(list) == 0 || list[0].Actor.ID != ann || list[0].Actor.Name != "" {
 		t.Errorf("what the person did: got %+v, want it under their id", list)
 	}
-	// What was forgotten cannot be told anew, nor what is there in other words.
+	// Deleted values cannot be written again, nor existing ones be changed.
 	for _, statement := range []string{
 		"UPDATE audit SET actor_name = 'eve' WHERE actor_id = '" + ann + "'",
 		"UPDATE audit SET object_name = 'eve@x.example' WHERE object_kind = 'user' AND object_id = '" + bob + "'",
@@ -72,7 +72,7 @@ func testForgotten(t *testing.T, o store.Options) {
 	}
 }
 
-// joined makes a user who owns the account a, which is made with the first of them.
+// joined creates a user who owns the account a. The first call creates the account, too.
 func joined(t *testing.T, s *store.DB, name string) (id string) {
 	t.Helper()
 	ctx, now, by := t.Context(), time.Now(), audit.Actor{Kind: audit.Command, Name: "root"}
@@ -95,7 +95,7 @@ func joined(t *testing.T, s *store.DB, name string) (id string) {
 	return u.ID
 }
 
-// holding are the tables with a row in which a text is, and how many rows.
+// holding lists the tables with a row that contains a text, and the number of these rows.
 func holding(t *testing.T, o store.Options, text string) (found []string) {
 	t.Helper()
 	db := behind(t, o)
@@ -118,7 +118,7 @@ func holding(t *testing.T, o store.Options, text string) (found []string) {
 	return found
 }
 
-// cells are the rows of a query as texts.
+// cells returns the rows of a query as texts.
 func cells(t *testing.T, db *sql.DB, query string) (all [][]string) {
 	t.Helper()
 	rows := must.Get(db.QueryContext(t.Context(), query))(t)

@@ -29,7 +29,7 @@ func TestOlderVersion(t *testing.T) {
 	}
 }
 
-// TestMeasuresHaveTheirColumns has each measure in its own column, in the order of the enum.
+// TestMeasuresHaveTheirColumns checks that each measure has its own column, in the order of the enum.
 func TestMeasuresHaveTheirColumns(t *testing.T) {
 	t.Parallel()
 	columns := measureColumns()

@@ -15,7 +15,7 @@ import (
 	"weir/internal/store"
 )
 
-// TestStricterIsolation has many create accounts at once where the database's own isolation is the strictest.
+// TestStricterIsolation creates many accounts at once in a database with the strictest default isolation.
 func TestStricterIsolation(t *testing.T) {
 	t.Parallel()
 	o := engines()["PostgreSQL"](t)

@@ -12,7 +12,7 @@ import (
 	"weir/internal/conversation"
 )
 
-// groups keeps responses by writes that take a while, and notes how many each wrote and when.
+// groups stores responses by slow writes, and records the size and the time of each.
 type groups struct {
 	together
 	mu    sync.Mutex
@@ -33,7 +33,7 @@ func (g *groups) one(ctx context.Context) error {
 	return g.keep(ctx, k, g.write)
 }
 
-// TestTogetherBatchesWrites is the number of responses that one transaction keeps.
+// TestTogetherBatchesWrites checks the number of responses that one transaction stores.
 func TestTogetherBatchesWrites(t *testing.T) {
 	t.Run("one client waits for its own write alone", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

@@ -21,11 +21,11 @@ import (
 
 var migrateRows = flag.Int("migrate.rows", 20_000, "how many attempts the database has whose migration is killed")
 
-// migrateKills is how often a migration is killed, at moments spread over the time that it takes.
+// migrateKills is the number of kills of a migration, at times spread over its duration.
 const migrateKills = 6
 
-// TestMigrationKilled kills a process that migrates again and again. Each time it goes on, and in the end the database is the one
-// of a migration that nobody killed.
+// TestMigrationKilled kills a migrating process again and again. Each start continues the migration, and in the end the
+// database is the same as without kills.
 func TestMigrationKilled(t *testing.T) {
 	t.Parallel()
 	on(t, withoutSchema(), testMigrationKilled)
@@ -34,7 +34,7 @@ func TestMigrationKilled(t *testing.T) {
 func testMigrationKilled(t *testing.T, killed store.Options) {
 	whole := withoutSchema()[nameOf(killed)](t)
 	for _, o := range []store.Options{killed, whole} {
-		migrateTo(t, o, 5) // what comes then reads every attempt
+		migrateTo(t, o, 5) // the later migrations read every attempt
 		tamper(t, o, fillAttempts(o, *migrateRows))
 	}
 	migrate := func(o store.Options, after time.Duration) (took time.Duration, ok bool) {
@@ -70,7 +70,7 @@ func testMigrationKilled(t *testing.T, killed store.Options) {
 	must.Equal(t, contents(t, killed), contents(t, whole), "tables, rows and their sums (-killed +not killed):")
 }
 
-// fillAttempts is SQL that makes so many settled attempts, in the columns of schema 5.
+// fillAttempts returns SQL that creates n settled attempts, in the columns of schema 5.
 func fillAttempts(o store.Options, n int) string {
 	series := "generate_series(1, " + fmt.Sprint(n) + ") AS s(i)"
 	if o.URL.IsZero() {
@@ -81,7 +81,7 @@ SELECT 20000 + i / 10000, 'request ' || i, 1, 1, 'account ' || i % 50, 'key ' ||
 '{}', 'ok', 'exact', i, '{"first_token":' || i % 60000000 || '}' FROM ` + series
 }
 
-// contents is, for each table of the database, how many rows it has and a sum over them.
+// contents returns, for each table of the database, the number of its rows and a sum over them.
 func contents(t *testing.T, o store.Options) map[string]string {
 	t.Helper()
 	db := behind(t, o)
@@ -120,7 +120,7 @@ func sumOf(t *testing.T, db *sql.DB, table string) string {
 		must.Do(t, rows.Scan(dest...))
 		h := fnv.New64a()
 		fmt.Fprint(h, values)
-		n, sum = n+1, sum+h.Sum64() // in whatever order they come
+		n, sum = n+1, sum+h.Sum64() // in any order
 	}
 	must.Do(t, rows.Err())
 	return fmt.Sprintf("%s: %d rows, %x", strings.Join(columns, ","), n, sum)

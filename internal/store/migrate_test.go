@@ -81,7 +81,7 @@ func reportsOf(t *testing.T, s *store.DB) (b backfilled) {
 	return b
 }
 
-// migrateTo makes a database as an older program left it.
+// migrateTo creates a database as an older program left it.
 func migrateTo(t *testing.T, o store.Options, version int64) {
 	t.Helper()
 	dir, dialect := "migrations/sqlite", goose.DialectSQLite3
@@ -136,8 +136,8 @@ func columnsOf(t *testing.T, o store.Options, table string) []string {
 	return columns
 }
 
-// TestCorrectionsStay brings a database up to date in which attempts were resolved when
-// they could have no other correction: they stay resolved, and can have others.
+// TestCorrectionsStay migrates a database in which attempts were resolved when they could have no other correction:
+// they stay resolved, and can have others.
 func TestCorrectionsStay(t *testing.T) {
 	t.Parallel()
 	on(t, withoutSchema(), func(t *testing.T, o store.Options) {
@@ -160,8 +160,8 @@ func TestCorrectionsStay(t *testing.T) {
 	})
 }
 
-// TestExplanationsBegin brings a database up to date whose retention kept no explanations:
-// its sums are there, by a price that nobody knows any more.
+// TestExplanationsBegin migrates a database whose retention stored no explanations: its sums remain, with an unknown
+// price.
 func TestExplanationsBegin(t *testing.T) {
 	t.Parallel()
 	on(t, withoutSchema(), func(t *testing.T, o store.Options) {
@@ -195,8 +195,7 @@ func TestExplanationsBegin(t *testing.T) {
 	})
 }
 
-// TestInvitersKnown brings a database up to date in which invitations do not say by
-// whose key they were made: the audit log does.
+// TestInvitersKnown migrates a database whose invitations do not name the key that created them: the audit log does.
 func TestInvitersKnown(t *testing.T) {
 	t.Parallel()
 	on(t, withoutSchema(), func(t *testing.T, o store.Options) {
@@ -221,8 +220,8 @@ func TestInvitersKnown(t *testing.T) {
 	})
 }
 
-// TestMakersKnown brings a database up to date in which endpoints do not say who made
-// them, or changed their address: the audit log does.
+// TestMakersKnown migrates a database whose endpoints do not name the person who created them or changed their address:
+// the audit log does.
 func TestMakersKnown(t *testing.T) {
 	t.Parallel()
 	on(t, withoutSchema(), func(t *testing.T, o store.Options) {
@@ -256,7 +255,7 @@ func TestMakersKnown(t *testing.T) {
 	})
 }
 
-// TestKeptCounted brings a database up to date that did not count what it keeps.
+// TestKeptCounted migrates a database that did not count its stored responses.
 func TestKeptCounted(t *testing.T) {
 	t.Parallel()
 	on(t, withoutSchema(), func(t *testing.T, o store.Options) {

@@ -24,11 +24,10 @@ import (
 	"weir/internal/store"
 )
 
-// portionRows is how many rows a transaction of these moves has: each takes several.
+// portionRows is the number of rows in a transaction of these moves: each move needs several.
 const portionRows = 500
 
-// movable is an installation with something in most tables, and how many
-// attempts it has.
+// movable fills an installation with rows in most tables and the given number of attempts.
 func movable(t *testing.T, o store.Options, attempts int) (journal uuid.UUID) {
 	t.Helper()
 	s, err := store.Open(t.Context(), o)
@@ -65,7 +64,7 @@ func movable(t *testing.T, o store.Options, attempts int) (journal uuid.UUID) {
 	return journal
 }
 
-// told is what a database says of an installation.
+// told holds a database's description of an installation.
 type told struct {
 	Accounts []account.Account
 	Keys     []account.Key
@@ -140,7 +139,7 @@ func TestMoveToPostgreSQL(t *testing.T) {
 	if len(got.Audit) != 3 || !got.Chain.Whole() {
 		t.Errorf("the audit log: got %d entries, %+v; want 3 of a whole chain", len(got.Audit), got.Chain)
 	}
-	// It goes on: numbers that the database gives are not those that it has.
+	// It works on: new ids of the database differ from the copied ones.
 	s := open(t, to)
 	if err := s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, settled(time.Now(), -1))); err != nil {
 		t.Errorf("a new journal: %v", err)
@@ -219,8 +218,7 @@ func TestMoveBeginsAgain(t *testing.T) {
 	must.Equal(t, ask(t, to, journal), ask(t, from, journal), "what was moved differs")
 }
 
-// TestMoveComparesAndHolds changes the copy behind the mover's back, and
-// writes to SQLite beside it.
+// TestMoveComparesAndHolds changes the copy during the move, and writes to SQLite at the same time.
 func TestMoveComparesAndHolds(t *testing.T) {
 	t.Parallel()
 	from, to := engines()["SQLite"](t), withoutSchema()["PostgreSQL"](t)
@@ -263,7 +261,7 @@ func moveUntilKilled(t *testing.T, from, to store.Options, portions int) {
 	}
 }
 
-// moveSlowly is the process that moveUntilKilled kills.
+// moveSlowly runs in the process that moveUntilKilled kills.
 func moveSlowly(ctx context.Context, from, to store.Options) error {
 	tell := func(done, total int64) {
 		fmt.Println(done, total)

@@ -19,8 +19,8 @@ import (
 	"weir/internal/store"
 )
 
-// TestOpeningsModel imports amounts that rise and fall, on days that pass, between attempts that cost something: what
-// budgets have spent is always what a model says, no period has what is of another one, usage has none of it, and verify
+// TestOpeningsModel imports rising and falling opening balances on passing days, between attempts with a cost: the
+// budgets' spending always equals a model's, no period has an amount of another one, usage has none of it, and verify
 // finds nothing.
 func TestOpeningsModel(t *testing.T) {
 	t.Parallel()
@@ -30,7 +30,7 @@ func TestOpeningsModel(t *testing.T) {
 		o.Clock = func() time.Time { return now }
 		s := open(t, o)
 		rapid.Check(t, func(rt *rapid.T) {
-			if runs++; runs > 20 && !o.URL.IsZero() { // each step goes to a server
+			if runs++; runs > 20 && !o.URL.IsZero() { // each step is a request to a server
 				return
 			}
 			now = noonOfOpenings
@@ -62,7 +62,7 @@ type openingsModel struct {
 	store   *store.DB
 	name    string
 	period  budget.Period
-	opened  map[int64]llm.Money // by period: the most that an import said
+	opened  map[int64]llm.Money // by period: the greatest imported amount
 	costs   []dated
 	id, key string
 	journal uuid.UUID
@@ -105,7 +105,7 @@ func (m *openingsModel) attempt(rt *rapid.T, now time.Time, cost llm.Money) {
 	m.costs = append(m.costs, dated{now, cost})
 }
 
-// check compares what was spent in the period of now and in all.
+// check compares the spending in the period of now and in total.
 func (m *openingsModel) check(rt *rapid.T, now time.Time) {
 	if m.id == "" {
 		return
@@ -130,7 +130,7 @@ func (m *openingsModel) check(rt *rapid.T, now time.Time) {
 	}
 }
 
-// TestOpeningsAreVerified is that verify finds an opening balance that was changed by hand, or that is not in the
+// TestOpeningsAreVerified checks that verify finds an opening balance that was changed by hand, or that is not in the
 // balances.
 func TestOpeningsAreVerified(t *testing.T) {
 	t.Parallel()
@@ -156,7 +156,7 @@ func TestOpeningsAreVerified(t *testing.T) {
 	})
 }
 
-// TestImportAtOnce has several processes import the same account at once: it is made once.
+// TestImportAtOnce has several processes import the same account at once: it is created once.
 func TestImportAtOnce(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o store.Options) {

@@ -25,7 +25,7 @@ import (
 // batchTime bounds a batch, also while the server does not answer; patience bounds every wait.
 const batchTime, patience = 2 * time.Second, time.Minute
 
-// serverDatabase makes a database of a server of the test's own.
+// serverDatabase creates a database on the test's own server.
 func serverDatabase(t *testing.T, s *pgtest.Server) string {
 	t.Helper()
 	must.Do(t, s.Exec(t.Context(), "postgres", "CREATE DATABASE weir"))
@@ -34,8 +34,8 @@ func serverDatabase(t *testing.T, s *pgtest.Server) string {
 
 func at(url string) store.Options { return store.Options{URL: llm.NewSecret(url)} }
 
-// projector applies a tape of batches of one attempt, as the ledger's does:
-// after an error it asks the database where it is.
+// projector applies a tape of batches of one attempt, like the ledger's: after an error it reads its position from the
+// database.
 type projector struct {
 	store    *store.DB
 	journal  uuid.UUID
@@ -107,9 +107,8 @@ func TestCutCommits(t *testing.T) {
 	p.exactly(t, open(t, at(server.URL(name))))
 }
 
-// TestCutIdempotent cuts connections while the begin of an idempotent request is
-// committed, and its end: the record is made all the same, by one request, and the
-// reply kept or the record given up.
+// TestCutIdempotent cuts connections while the begin of an idempotent request is committed, and its end: the record is
+// still created, by one request, and the reply is stored or the record released.
 func TestCutIdempotent(t *testing.T) {
 	t.Parallel()
 	server := pgtest.New(t)
@@ -174,7 +173,7 @@ func TestServerKilled(t *testing.T) {
 		durable := p.pos
 		must.Do(t, end())
 		err := p.step(t.Context())
-		for end := time.Now().Add(patience); err == nil && time.Now().Before(end); { // those whom a killed server leaves behind go a moment later
+		for end := time.Now().Add(patience); err == nil && time.Now().Before(end); { // the processes that a killed server leaves behind end a moment later
 			err = p.step(t.Context())
 		}
 		if err == nil {
@@ -189,8 +188,7 @@ func TestServerKilled(t *testing.T) {
 	p.exactly(t, s)
 }
 
-// TestServerRestarted restarts the server while nobody uses the store, which
-// then works at once.
+// TestServerRestarted restarts the server while the store is idle. The store then works at once.
 func TestServerRestarted(t *testing.T) {
 	t.Parallel()
 	server := pgtest.New(t)
@@ -212,8 +210,8 @@ func TestServerRestarted(t *testing.T) {
 	p.exactly(t, s)
 }
 
-// TestServerFrozen stops the server's processes: every call ends when its
-// caller says, and works again when the server does.
+// TestServerFrozen stops the server's processes: every call ends with its context, and works again when the server
+// does.
 func TestServerFrozen(t *testing.T) {
 	t.Parallel()
 	server := pgtest.New(t)
@@ -277,8 +275,7 @@ func TestFailoverToStandby(t *testing.T) {
 	p.exactly(t, s)
 }
 
-// TestReadOnly has a server refuse to write on connections that are open, as a
-// primary that was demoted does, and take it up again.
+// TestReadOnly has a server refuse writes on open connections, as a demoted primary does, and later accept them again.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	server := pgtest.New(t)

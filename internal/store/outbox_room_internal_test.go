@@ -13,7 +13,7 @@ import (
 	"weir/internal/webhook"
 )
 
-// TestNoRoomForDeliveries is a disk that is nearly full: no event is kept, and operators can go on.
+// TestNoRoomForDeliveries simulates a nearly full disk: no event is stored, and operators can continue.
 func TestNoRoomForDeliveries(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "weir.db")})

@@ -59,7 +59,7 @@ func TestSettingsOfURL(t *testing.T) {
 	}
 }
 
-// TestPatientConn reads from somebody who says nothing.
+// TestPatientConn reads from a silent server.
 func TestPatientConn(t *testing.T) {
 	t.Parallel()
 	const short, long = 30 * time.Millisecond, time.Hour

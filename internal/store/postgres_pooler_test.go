@@ -13,8 +13,8 @@ import (
 	"weir/internal/store/pgtest"
 )
 
-// TestPoolerOfTransactions holds that a start behind a pooler that pools transactions is refused by name, before a lock
-// is taken that would stay on the server's connection.
+// TestPoolerOfTransactions checks that a start behind a pooler that pools transactions is refused with its name, before
+// it takes a lock that would stay on the server's connection.
 func TestPoolerOfTransactions(t *testing.T) {
 	t.Parallel()
 	server := pgtest.New(t)
@@ -34,8 +34,8 @@ func TestPoolerOfTransactions(t *testing.T) {
 	}
 }
 
-// TestPoolerOfSessions holds that a node works behind a pooler that pools sessions, and that it says so where the
-// pool's connections are all in use.
+// TestPoolerOfSessions checks that a node works behind a pooler that pools sessions, and that its error says so if all
+// connections of the pool are in use.
 func TestPoolerOfSessions(t *testing.T) {
 	t.Parallel()
 	server := pgtest.New(t)

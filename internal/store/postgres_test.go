@@ -67,8 +67,8 @@ func schema(t *testing.T, o store.Options, query string) (list []column) {
 	return list
 }
 
-// TestUsesIndex holds that the sums of an account's days are in an index, and so cost
-// nothing for the accounts and columns between.
+// TestUsesIndex checks that the sums of an account's days are in an index, so that the accounts and columns between
+// them cost nothing.
 func TestUsesIndex(t *testing.T) {
 	t.Parallel()
 	o := engines()["PostgreSQL"](t)
@@ -82,8 +82,8 @@ func TestUsesIndex(t *testing.T) {
 	}
 }
 
-// TestFeedIsWhole has many processes write while another one follows the feed:
-// it sees every change, although those that began first may end last.
+// TestFeedIsWhole has many processes write while another one follows the feed: it sees every change, although those
+// that began first may end last.
 func TestFeedIsWhole(t *testing.T) {
 	t.Parallel()
 	everywhere(t, testFeedIsWhole)
@@ -124,8 +124,8 @@ func testFeedIsWhole(t *testing.T, o store.Options) {
 	}
 }
 
-// TestManyAppliers has nodes apply batches for the same keys at once, in
-// orders of their own, while somebody resolves: none waits for one that waits.
+// TestManyAppliers has nodes apply batches for the same keys at once, each in its own order, during corrections: they
+// do not deadlock.
 func TestManyAppliers(t *testing.T) {
 	t.Parallel()
 	const nodes, batches, size = 3, 25, 60
@@ -161,8 +161,7 @@ func TestManyAppliers(t *testing.T) {
 	}
 }
 
-// manyKeys are settled attempts of many keys; the first is unknown. Some use
-// classes that others do not.
+// manyKeys returns settled attempts of many keys; the first is unknown. Some use classes that others do not.
 func manyKeys(node, batch, size int) []ledger.Entry {
 	var list []ledger.Entry
 	for i := range size {
@@ -181,8 +180,8 @@ func manyKeys(node, batch, size int) []ledger.Entry {
 	return list
 }
 
-// TestZombieConnectionAppliesOnce has a connection that was given up live on and apply the batch
-// that is being applied again: one of the two does.
+// TestZombieConnectionAppliesOnce has an abandoned connection apply the batch that is being applied again: one of the
+// two does.
 func TestZombieConnectionAppliesOnce(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -241,7 +240,7 @@ func awaitWaiting(t *testing.T, db *sql.DB) {
 	}
 }
 
-// TestSecretsStayOutOfErrors has no password of a URL in an error or a log.
+// TestSecretsStayOutOfErrors checks that no error or log has a password of a URL.
 func TestSecretsStayOutOfErrors(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{

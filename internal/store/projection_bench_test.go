@@ -19,7 +19,7 @@ import (
 	"weir/internal/store"
 )
 
-// away is a database that takes nothing.
+// away simulates a database that accepts nothing.
 type away struct{}
 
 var errAway = errors.New("away")
@@ -29,10 +29,9 @@ func (away) OpenAttempts(context.Context, uuid.UUID) ([]ledger.Attempt, error) {
 func (away) Apply(context.Context, *ledger.Batch) error                        { return errAway }
 func (away) Durable(context.Context) error                                     { return errAway }
 
-// BenchmarkProjection has the ledger's projector bring a database up to date
-// with a journal full of requests, each with its two records, as after an
-// outage: the processor time is all that the gateway's process uses, reading
-// the journal included. Of 1,000 accounts so many have budgets, as their keys do.
+// BenchmarkProjection has the ledger's projector apply a journal full of requests to a database, each with its two
+// records, as after an outage. The processor time includes all of the gateway's process, also reading the journal. The
+// given number of 1,000 accounts, and their keys, have budgets.
 func BenchmarkProjection(b *testing.B) {
 	for name, backend := range engines() {
 		for _, budgets := range []int{0, 1000} {
@@ -72,12 +71,12 @@ func openLedger(ctx context.Context, dir string, s ledger.Store) (*ledger.Ledger
 	return ledger.New(ctx, ledger.Options{Dir: dir, Store: s, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 }
 
-// closeLedger closes one whose database is away.
+// closeLedger closes a ledger whose database is away.
 func closeLedger(b *testing.B, l *ledger.Ledger) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.Context(), time.Millisecond)
 	defer cancel()
-	_ = l.Close(ctx) // it says that the database is away
+	_ = l.Close(ctx) // it reports that the database is away
 }
 
 // fillJournal opens and settles requests while the database is away.

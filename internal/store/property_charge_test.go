@@ -11,12 +11,12 @@ import (
 	"weir/internal/report"
 )
 
-// ownPrice is the account's own price in the model, which has no rate for searches.
+// ownPrice returns the account's own price of the model, which has no rate for searches.
 func ownPrice() llm.Price {
 	return llm.Price{Version: "list/p/m#1", Rates: llm.Rates{llm.Input: 90_000, llm.Output: 1_300_000}}
 }
 
-// drawTerms gives an attempt of the account a terms by a random price list; the account b has none.
+// drawTerms sets the terms of an attempt of the account a by a random price list; the account b has none.
 func drawTerms(rt *rapid.T, a *ledger.Attempt) {
 	if a.Account != "a" || rapid.IntRange(0, 3).Draw(rt, "list") == 0 {
 		return
@@ -28,14 +28,14 @@ func drawTerms(rt *rapid.T, a *ledger.Attempt) {
 	a.ChargeHold = a.Terms.Bound(a.Hold, &a.Price, &a.Bound, "")
 }
 
-// made is a correction that the model makes of an attempt, which counts from then on.
+// made returns a correction of an attempt that the model counts from then on.
 func (m *machine) made(e *ledger.Entry, make func(*ledger.Row) ledger.Correction) {
 	row := &ledger.Row{Entry: *e, Corrections: m.corrections[e.ID]}
 	m.corrections[e.ID] = append(m.corrections[e.ID][:len(row.Corrections):len(row.Corrections)], make(row))
 }
 
-// charge is what the account is charged for an attempt, and what that may come to beyond it. With a markup it follows
-// from what the attempt cost in the end; at an own price it is what its corrections add up to.
+// charge returns the account's charge for an attempt, and its uncertainty. With a markup it follows from the attempt's
+// final cost; at an own price it is the sum of its corrections.
 func (m *machine) charge(e *ledger.Entry) (charged, uncertain llm.Money) {
 	delta := m.corrected[e.ID]
 	cost, left := e.Cost+delta.Cost, e.MostCost()-e.Cost+delta.AtMost
@@ -51,8 +51,8 @@ func (m *machine) charge(e *ledger.Entry) (charged, uncertain llm.Money) {
 	return cost + margin, left + more
 }
 
-// marks says whether something of an attempt has no price in what it cost and in what is charged, by classes one by one:
-// of what was used, an own price has all tokens but the rest, and what is charged with a markup is as the cost is.
+// marks reports whether the cost and the charge of an attempt are unpriced, by classes one by one: an own price has all
+// tokens and nothing else, and a charge with a markup is like the cost.
 func (m *machine) marks(e *ledger.Entry) (ofCost, ofCharge bool) {
 	if e.Outcome == "" || m.corrected[e.ID].Counts {
 		return false, false
@@ -87,7 +87,7 @@ func count(b bool) int64 {
 	return 0
 }
 
-// checkKeys has what each key was used for, the account's days and usage marked as the model says.
+// checkKeys compares the marks of each key's usage, the account's days and its usage with the model.
 func (m *machine) checkKeys(rt *rapid.T, account string) {
 	want, all := map[string]int64{}, int64(0)
 	for _, id := range m.settled {
@@ -113,7 +113,7 @@ func (m *machine) checkKeys(rt *rapid.T, account string) {
 	m.checkExport(rt, account)
 }
 
-// checkExport has the exported attempts marked as the model says.
+// checkExport compares the marks of the exported attempts with the model.
 func (m *machine) checkExport(rt *rapid.T, account string) {
 	err := m.store.Reports.Export(rt.Context(), report.ExportQuery{Account: account}, func(x *report.Exported) error {
 		e := m.attempts[x.ID]

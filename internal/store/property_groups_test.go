@@ -15,8 +15,8 @@ import (
 	"weir/internal/report"
 )
 
-// checkGroups has usage by random dimensions be what the model says, page by page, and add up to
-// that without any.
+// checkGroups compares usage by random dimensions, page by page, with the model, and its sum with the usage without
+// dimensions.
 func (m *machine) checkGroups(rt *rapid.T, account string, all *report.UsesPage) {
 	for range 3 {
 		q := report.UsesQuery{Account: account, By: drawDimensions(rt), Key: rapid.SampledFrom([]string{"", "", "k"}).Draw(rt, "key")}
@@ -42,7 +42,7 @@ func (m *machine) checkGroups(rt *rapid.T, account string, all *report.UsesPage)
 			}
 		}
 		total := got.Total
-		total.Unpriced, total.MarginUnpriced = all.Total.Unpriced, all.Total.MarginUnpriced // an attempt of which nothing was used is in it where others of its group used something
+		total.Unpriced, total.MarginUnpriced = all.Total.Unpriced, all.Total.MarginUnpriced // an attempt without usage is included if others of its group have usage
 		if q.Key == "" && q.From == "" && q.To == "" && len(q.Tags) == 0 && q.Account != "" && total != all.Total {
 			rt.Fatalf("by %s: got %+v in all, want %+v", q.By, got.Total, all.Total)
 		}
@@ -52,7 +52,7 @@ func (m *machine) checkGroups(rt *rapid.T, account string, all *report.UsesPage)
 	}
 }
 
-// drawDate is a date of November, its edge or one of three days from another one on; mostly none.
+// drawDate generates a date of November, its edge or one of three days from a given one on; mostly none.
 func drawDate(rt *rapid.T, of string, edge, day int) string {
 	if rapid.IntRange(0, 2).Draw(rt, of) > 0 {
 		return ""
@@ -135,7 +135,7 @@ func compareGroups(by []report.Dimension, a, b []*string) int {
 	return cmp.Or(times, others)
 }
 
-// valuesOf are an attempt's values of dimensions; nil where it has none.
+// valuesOf returns an attempt's values of dimensions; nil where it has none.
 func valuesOf(e *ledger.Entry, by []report.Dimension) (values []*string) {
 	for _, d := range by {
 		value := map[report.Dimension]string{
@@ -154,8 +154,8 @@ func valuesOf(e *ledger.Entry, by []report.Dimension) (values []*string) {
 	return values
 }
 
-// asReported is an attempt as reports by end users and tags have it: these are kept in sums when retention deletes it, and
-// the hour is not. A report by hour reads rows, and has nothing but the day of those that are deleted.
+// asReported returns an attempt as reports by end users and tags show it: retention preserves these in sums, but not
+// the hour. A report by hour reads rows, and has only the day of deleted ones.
 func (m *machine) asReported(rt *rapid.T, e ledger.Entry, by []report.Dimension) (ledger.Entry, []*string) {
 	_, kept, err := m.store.Reports.Attempt(rt.Context(), e.ID)
 	if err != nil {
@@ -172,7 +172,7 @@ func (m *machine) asReported(rt *rapid.T, e ledger.Entry, by []report.Dimension)
 	return e, values
 }
 
-// addTo adds an attempt of the model, with what was corrected of it, to an entry.
+// addTo adds an attempt of the model, with its corrections, to an entry.
 func (m *machine) addTo(u *report.Use, e *ledger.Entry) {
 	if e.Counts {
 		u.Requests++

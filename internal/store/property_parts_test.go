@@ -27,7 +27,7 @@ func drawParts(rt *rapid.T, a *ledger.Attempt) (p budget.Parts) {
 	return p
 }
 
-// checkParts holds what parts have spent against the attempts that count against them.
+// checkParts compares the spending of parts with the attempts that count against them.
 func (m *machine) checkParts(rt *rapid.T) {
 	want := map[string]llm.Money{}
 	for id, e := range m.attempts {
@@ -51,7 +51,7 @@ func (m *machine) checkParts(rt *rapid.T) {
 	}
 }
 
-// checkBeside holds what scopes have spent against the rows that are there and what is beside them.
+// checkBeside compares the spending of scopes with the remaining rows and the amounts stored in addition to them.
 func (m *machine) checkBeside(rt *rapid.T, scopes []string) {
 	rows := map[string]llm.Money{}
 	err := m.store.Reports.Export(rt.Context(), report.ExportQuery{}, func(e *report.Exported) error {

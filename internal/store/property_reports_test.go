@@ -9,7 +9,7 @@ import (
 	"weir/internal/report"
 )
 
-// checkOverview has the sums of an overview and of the keys be those of the uses.
+// checkOverview compares the sums of an overview and of the keys with the uses.
 func (m *machine) checkOverview(rt *rapid.T, account string, uses *report.UsesPage) {
 	q := report.OverviewQuery{Account: account, From: "2026-11-18", To: "2026-11-23", Models: 1000}
 	v, err := m.store.Reports.Overview(rt.Context(), q)
@@ -23,7 +23,7 @@ func (m *machine) checkOverview(rt *rapid.T, account string, uses *report.UsesPa
 	for i := range v.Models {
 		models.Add(&v.Models[i].Sum)
 	}
-	if days != v.Total || usedOf(&models) != usedOf(&v.Total) { // models of which nothing was used are left out
+	if days != v.Total || usedOf(&models) != usedOf(&v.Total) { // unused models are left out
 		rt.Fatalf("overview of %s: got %+v in all, the days %+v, the models %+v", account, v.Total, days, models)
 	}
 	for i := range uses.Uses {
@@ -56,15 +56,15 @@ func (m *machine) checkOverview(rt *rapid.T, account string, uses *report.UsesPa
 	}
 }
 
-// usedOf is what was used of a sum.
+// usedOf returns the usage in a sum.
 func usedOf(s *report.Sum) report.Totals {
 	t := report.Totals{Tokens: s.Usage.TotalTokens(), Requests: s.Requests, Cost: s.Cost, Uncertain: s.Uncertain, Margin: s.Margin}
 	t.MarginUnpriced = 0
 	return t
 }
 
-// checkExplained has what explains the sums of the days of an account be all of them, and
-// nothing else; and without corrections and what is forgotten, each by its own price.
+// checkExplained checks that the explanations of an account's days add up to their sums; and without corrections and
+// deleted explanations, that each follows from its own price.
 func (m *machine) checkExplained(rt *rapid.T, account string, uses *report.UsesPage) {
 	got := map[[2]string]*report.Use{}
 	err := m.store.Reports.Explain(rt.Context(), report.ExportQuery{Account: account}, func(x *report.Explanation) error {
@@ -111,9 +111,8 @@ func (m *machine) speed(account string) (s report.Speed) {
 	return s
 }
 
-// checkRequests has the requests that are kept, read page by page, cost what the
-// model says of each, and the lines of each add up to it. It returns how many
-// attempts they have.
+// checkRequests compares the cost of the stored requests, read page by page, with the model, and with the sum of their
+// lines. It returns the number of their attempts.
 func (m *machine) checkRequests(rt *rapid.T, account string) (attempts int) {
 	q := report.RequestsQuery{Account: account, Limit: 3}
 	for more := true; more; {
@@ -139,7 +138,7 @@ func (m *machine) checkRequest(rt *rapid.T, account string, r *report.Request) {
 		rt.Fatalf("request %s in short (-alone +in the list):\n%s", r.ID, diff)
 	}
 	var lines, want llm.Money
-	var unpriced, bought bool // something has no price in what is charged, and in what it cost
+	var unpriced, bought bool // whether a part of the charge, and of the cost, is unpriced
 	for i := range d.Parts {
 		for _, l := range d.Parts[i].Lines {
 			lines += l.Amount

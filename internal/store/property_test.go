@@ -22,9 +22,8 @@ import (
 	"weir/internal/store"
 )
 
-// TestRollupsMatchModel applies random journals, restores old copies of the database and
-// replays, resolves, retains; the reports are always those of a naive model,
-// and verify finds nothing.
+// TestRollupsMatchModel applies random journals, restores old copies of the database and replays, resolves, retains;
+// the reports always equal those of a naive model, and verify finds nothing.
 func TestRollupsMatchModel(t *testing.T) {
 	t.Parallel()
 	everywhere(t, testRollups)
@@ -37,7 +36,7 @@ func testRollups(t *testing.T, o store.Options) {
 	backup := newBackup(t, o)
 	runs, failed := 0, false
 	rapid.Check(t, func(rt *rapid.T) {
-		// A tenth of the runs will do, and half of that where each step goes to a server: make soak makes thousands.
+		// A tenth of the runs is enough, and half of that on a server: make soak makes thousands.
 		some := 10
 		if backup.live {
 			some = 20
@@ -47,7 +46,7 @@ func testRollups(t *testing.T, o store.Options) {
 		}
 		defer func() { failed = failed || rt.Failed() }()
 		m := &machine{options: o, now: &now, backup: backup, model: newModel()}
-		m.inDecember = func() { // somebody asks something
+		m.inDecember = func() { // a read occurs
 			tamper(t, o, "INSERT INTO attributed_days (day, state, upto, claimed) VALUES (20261201, 0, '', 0) ON CONFLICT (day) DO NOTHING")
 		}
 		now.Store(time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC).UnixMicro())
@@ -73,15 +72,15 @@ func testRollups(t *testing.T, o store.Options) {
 	})
 }
 
-// model is the ledger kept naively.
+// model is a naive ledger.
 type model struct {
 	open     map[ledger.AttemptID]int // to the journal
 	attempts map[ledger.AttemptID]ledger.Entry
 	settled  []ledger.AttemptID
-	// corrected are the deltas of corrected attempts, which no journal has; Outcome is
-	// not empty where somebody decided what the attempt cost, and Counts says the same of what has no price.
+	// corrected holds the deltas of corrected attempts, which no journal has; Outcome is not empty if the cost of the
+	// attempt was decided, and Counts says the same of its unpriced part.
 	corrected map[ledger.AttemptID]ledger.Settlement
-	// corrections are the same as the ledger makes them.
+	// corrections holds the same as the ledger's corrections.
 	corrections map[ledger.AttemptID][]ledger.Correction
 }
 
@@ -259,12 +258,12 @@ func (m *machine) resolve(rt *rapid.T) {
 	m.decided(&e, cost, release, nil)
 }
 
-// isUnresolved reports whether nobody knows what a settled attempt cost, or is charged.
+// isUnresolved reports whether the cost or the charge of a settled attempt is unknown.
 func isUnresolved(e *ledger.Entry) bool {
 	return e.Provenance == ledger.Unknown || e.MostCost() > e.Cost || e.Charged() > e.Charge()
 }
 
-// decided has an attempt cost that much in the end, in the model: by a rule, or by hand where it is nil.
+// decided sets the final cost of an attempt in the model: by a rule, or by hand if it is nil.
 func (m *machine) decided(e *ledger.Entry, cost llm.Money, release bool, rule *ledger.Rule) {
 	delta := ledger.Settlement{Outcome: "resolved", Cost: cost - e.Cost, AtMost: e.Cost - e.MostCost()}
 	delta.Counts = m.corrected[e.ID].Counts || rule == nil || release
@@ -286,7 +285,7 @@ func (m *machine) decided(e *ledger.Entry, cost llm.Money, release bool, rule *l
 	})
 }
 
-// correct adds an amount to what an attempt cost, which it may refuse.
+// correct adds an amount to the cost of an attempt, which the store may refuse.
 func (m *machine) correct(rt *rapid.T) {
 	if len(m.settled) == 0 {
 		return
@@ -357,7 +356,7 @@ func (m *machine) older(rt *rapid.T) {
 }
 
 func (m *machine) retain(rt *rapid.T) {
-	m.now.Store(time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC).UnixMicro()) // when all days are over, as those that are deleted
+	m.now.Store(time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC).UnixMicro()) // when all days are over, like the deleted ones
 	before := time.Date(2026, 11, rapid.IntRange(19, 22).Draw(rt, "day"), 12, 0, 0, 0, time.UTC)
 	last := before.AddDate(0, 0, -rapid.IntRange(0, 2).Draw(rt, "days that unresolved rows are kept for longer"))
 	if _, err := m.store.Ledger.Retain(rt.Context(), before, last, nil); err != nil {
@@ -365,8 +364,7 @@ func (m *machine) retain(rt *rapid.T) {
 	}
 }
 
-// attribute adds up days by end user and tag, the last one as far as it has come, which requests that come later are added
-// to.
+// attribute adds up days by end user and tag, the last one so far. Later requests are added to it.
 func (m *machine) attribute(rt *rapid.T) {
 	m.now.Store(time.Date(2026, 11, rapid.IntRange(18, 33).Draw(rt, "today"), 12, 0, 0, 0, time.UTC).UnixMicro())
 	from := time.Date(2026, 11, rapid.IntRange(18, 22).Draw(rt, "day"), 0, 0, 0, 0, time.UTC)
@@ -381,7 +379,7 @@ func (m *machine) attribute(rt *rapid.T) {
 	}
 }
 
-// forget forgets by which prices days before one came about.
+// forget deletes the prices that explain the days before one.
 func (m *machine) forget(rt *rapid.T) {
 	before := time.Date(2026, 11, rapid.IntRange(19, 22).Draw(rt, "day"), 12, 0, 0, 0, time.UTC)
 	if err := m.store.Ledger.RetainExplanations(rt.Context(), before); err != nil {
@@ -396,7 +394,7 @@ func (m *machine) snapshot(rt *rapid.T) {
 	m.savedMade = maps.Clone(m.corrections)
 }
 
-// beside runs something that wants the database for itself, where it does.
+// beside runs an operation that needs the database for itself, on engines that require it.
 func (m *machine) beside(rt *rapid.T, do func(*rapid.T)) {
 	if m.backup.live {
 		do(rt)
@@ -407,7 +405,7 @@ func (m *machine) beside(rt *rapid.T, do func(*rapid.T)) {
 	m.open(rt)
 }
 
-// restore puts the copy back, and applies the journals from where it stands.
+// restore restores the copy, and applies the journals from its position.
 func (m *machine) restore(rt *rapid.T) {
 	if !m.saved {
 		return
@@ -475,7 +473,7 @@ func (m *machine) check(rt *rapid.T) {
 	}
 }
 
-// withUse leaves out the entries of which nothing was used.
+// withUse removes the entries without usage.
 func withUse(page report.UsesPage) report.UsesPage {
 	all := page.Uses
 	page.Uses = nil

@@ -18,7 +18,7 @@ import (
 	"weir/internal/report"
 )
 
-// watchedReads is a database that calls read for each row of the rollup of uses that is read.
+// watchedReads returns a database that calls read for each row that is read from the rollup of uses.
 func watchedReads(t *testing.T, rows string, read func()) *DB {
 	t.Helper()
 	name := fmt.Sprint("watched_", time.Now().UnixNano()) // of this process
@@ -40,9 +40,8 @@ func watchedReads(t *testing.T, rows string, read func()) *DB {
 	return s
 }
 
-// TestReportsLeaveReaders is an account that asks for many reports at once, of which each takes
-// long: one is read at a time, so many wait, and the others are refused. A key is looked up and
-// another account's report is read meanwhile.
+// TestReportsLeaveReaders has an account request many slow reports at once: one is read at a time, a bounded number
+// waits, and the others are refused. A key is looked up and another account's report is read meanwhile.
 func TestReportsLeaveReaders(t *testing.T) {
 	t.Parallel()
 	var inside atomic.Int64
@@ -84,7 +83,7 @@ func TestReportsLeaveReaders(t *testing.T) {
 	}
 }
 
-// TestListsTakeTurns has whatever lists all that an account has wait for the account's turn.
+// TestListsTakeTurns checks that every list of an account's objects waits for the account's turn.
 func TestListsTakeTurns(t *testing.T) {
 	t.Parallel()
 	s := must.Get(Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "weir.db")}))(t)
@@ -113,8 +112,8 @@ func TestListsTakeTurns(t *testing.T) {
 	}
 }
 
-// TestPageOverDays is a page that begins on one day with many entries and ends on another: but for
-// the sums of the days, rows are read up to the end of the page, and no day is read to its end.
+// TestPageOverDays reads a page that begins on one day with many entries and ends on another: except for the sums of
+// the days, rows are read up to the end of the page, and no day is read to its end.
 func TestPageOverDays(t *testing.T) {
 	t.Parallel()
 	const perDay = 1000

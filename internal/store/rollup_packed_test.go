@@ -19,7 +19,7 @@ import (
 	"weir/internal/store"
 )
 
-// countPacked is how many periods have packed sums.
+// countPacked returns the number of periods with packed sums.
 func countPacked(t *testing.T, db *sql.DB) (n int) {
 	t.Helper()
 	must.Do(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM rollup_packed p WHERE by_both IS NOT NULL AND packed ="+
@@ -27,8 +27,8 @@ func countPacked(t *testing.T, db *sql.DB) (n int) {
 	return n
 }
 
-// monthOver is a database with two days that are added up, of which the first is of a month that is over, what one journal
-// has applied to it, and a connection behind it.
+// monthOver returns a database with two days that are added up, the first one of a finished month, the journal applied
+// to it, and a connection to it.
 func monthOver(t *testing.T, o store.Options) (s *store.DB, journal uuid.UUID, db *sql.DB) {
 	t.Helper()
 	now := noonOfOpenings.AddDate(0, 1, 0)
@@ -40,7 +40,7 @@ func monthOver(t *testing.T, o store.Options) (s *store.DB, journal uuid.UUID, d
 	return s, journal, db
 }
 
-// noDifference holds that everything adds up.
+// noDifference checks that everything adds up.
 func noDifference(t *testing.T, s *store.DB) {
 	t.Helper()
 	if v := must.Get(s.Ledger.Verify(t.Context(), nil))(t); len(v.Differences) > 0 {
@@ -48,7 +48,7 @@ func noDifference(t *testing.T, s *store.DB) {
 	}
 }
 
-// TestPackedBeside packs what attempts are settled and corrected of meanwhile, by two nodes.
+// TestPackedBeside packs sums while two nodes settle and correct their attempts.
 func TestPackedBeside(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o store.Options) {
@@ -66,7 +66,7 @@ func TestPackedBeside(t *testing.T) {
 			list = append(list, entryOf(n+1))
 		}
 		last := entryOf(999)
-		last.Arrived = now.AddDate(0, 0, -1) // by which the month before is over for every node
+		last.Arrived = now.AddDate(0, 0, -1) // from then on the month before is over for every node
 		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, 0, append(list, last)...)))
 		must.Do(t, s.Ledger.Attribute(t.Context(), noonOfOpenings.AddDate(0, 0, -9), nil))
 		var nodes sync.WaitGroup
@@ -103,7 +103,7 @@ func TestPackedBeside(t *testing.T) {
 	})
 }
 
-// TestPackedRepaired has sums packed again that somebody else has added to, or that cannot be read.
+// TestPackedRepaired checks that sums are packed again if another node has added to them, or if they cannot be read.
 func TestPackedRepaired(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o store.Options) {
@@ -157,7 +157,7 @@ func TestPackedRepaired(t *testing.T) {
 	})
 }
 
-// TestPackedMonth has those who add something to a day wait for nobody who packs its month.
+// TestPackedMonth checks that additions to a day do not wait for a node that packs its month.
 func TestPackedMonth(t *testing.T) {
 	t.Parallel()
 	on(t, map[string]func(testing.TB) store.Options{"PostgreSQL": engines()["PostgreSQL"]}, func(t *testing.T, o store.Options) {
@@ -176,7 +176,7 @@ func TestPackedMonth(t *testing.T) {
 	})
 }
 
-// TestPackedLarge packs nothing of a day that has too much for one row, and tries again when there is more.
+// TestPackedLarge checks that a day with too much for one row is not packed, and is tried again when there is more.
 func TestPackedLarge(t *testing.T) {
 	t.Parallel()
 	const most = 1000
@@ -206,7 +206,7 @@ func TestPackedLarge(t *testing.T) {
 	})
 }
 
-// TestPackedInTurn finds within 24 times what somebody else has added to a day long ago, whatever the hour is each time.
+// TestPackedInTurn checks that 24 runs find an addition of another node to a day long ago, at whatever hour each runs.
 func TestPackedInTurn(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o store.Options) {

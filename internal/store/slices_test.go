@@ -18,8 +18,8 @@ import (
 	"weir/internal/store"
 )
 
-// TestSlicesThatTellNothing holds that no more rows of leases stay than there are amounts that a node may still spend:
-// who names end users, and so makes leases, is the client.
+// TestSlicesThatTellNothing checks that the rows of leases are at most the amounts that a node may still spend, because
+// the client chooses end users and thus creates leases.
 func TestSlicesThatTellNothing(t *testing.T) {
 	t.Parallel()
 	everywhere(t, testSlicesThatTellNothing)
@@ -32,7 +32,7 @@ func testSlicesThatTellNothing(t *testing.T, o store.Options) {
 	must.Do(t, s.Accounts.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: "acc_a", Name: "a", Created: now}))
 	perUser := []account.Per{{Budget: account.Budget{Limit: 100, Period: budget.PeriodMonth}}}
 	must.Get(s.Accounts.UpdateAccount(t.Context(), audit.Gateway(), "acc_a", account.Update{Per: &perUser}))(t)
-	now = now.Add(2 * time.Second) // until all nodes have told what is under way
+	now = now.Add(2 * time.Second) // until all nodes have reported their attempts in flight
 	a, b := uuid.New(), uuid.New()
 	for _, n := range []uuid.UUID{a, b} {
 		must.Get(s.Leases.Beat(t.Context(), budget.Node{Journal: n, Started: now}))(t)
@@ -86,8 +86,8 @@ func testSlicesThatTellNothing(t *testing.T, o store.Options) {
 	}
 }
 
-// TestManySlices holds that many leases of an earlier life are given back in portions: whoever waits no longer than for
-// one of them comes further each time, and meanwhile others have leases.
+// TestManySlices checks that many leases of an earlier life are returned in portions: a request that waits no longer
+// than for one of them advances each time, and meanwhile others get leases.
 func TestManySlices(t *testing.T) {
 	t.Parallel()
 	everywhere(t, testManySlices)
@@ -114,7 +114,7 @@ func testManySlices(t *testing.T, o store.Options) {
 		must.Get(db.ExecContext(t.Context(), fmt.Sprintf("WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 7000) "+
 			"INSERT INTO slices (scope, period, journal, granted, wanted) SELECT 'acc_a/user=' || i, %d, %d, (i %% 3) * 5, 0 FROM c", x.period, journal)))(t)
 		var beside sync.WaitGroup
-		beside.Go(func() { // another node, whose sweep takes those of which all is spent
+		beside.Go(func() { // another node, whose sweep removes the spent ones
 			if err := s.Leases.RetainBudgets(context.WithoutCancel(t.Context())); err != nil {
 				t.Error(err)
 			}

@@ -16,8 +16,8 @@ import (
 	"weir/internal/store"
 )
 
-// TestStatementsOfYear closes the statements of a simulated year, with traffic that comes late and corrections of earlier
-// months: they verify, add up to what the account was charged, and never change; one that was changed is found.
+// TestStatementsOfYear closes the statements of a simulated year, with late traffic and corrections of earlier months:
+// they verify, equal the sum of the account's charges, and never change; a changed one is found.
 func TestStatementsOfYear(t *testing.T) {
 	t.Parallel()
 	everywhere(t, testStatementsOfYear)
@@ -88,7 +88,7 @@ type year struct {
 // book applies an attempt of some day up to the end of a month, from 0: most are of the month itself.
 func (y *year) book(month int) {
 	if y.r.IntN(4) == 0 {
-		month = y.r.IntN(month + 1) // it comes late
+		month = y.r.IntN(month + 1) // it arrives late
 	}
 	at := time.Date(2025, time.Month(month+1), 1+y.r.IntN(28), y.r.IntN(24), 0, 0, 0, time.UTC)
 	e := settled(at, len(y.booked)+1)
@@ -110,13 +110,13 @@ func (y *year) book(month int) {
 	y.at, y.booked = b.To, append(y.booked, e.ID)
 }
 
-// correct corrects some attempt, of whatever month.
+// correct corrects an attempt of any month.
 func (y *year) correct() {
 	id := y.booked[y.r.IntN(len(y.booked))]
 	must.Do(y.t, y.db.Ledger.Correct(y.t.Context(), audit.Gateway(), ledger.Correct{ID: id, Amount: llm.Money(1 + y.r.IntN(1000)), Reason: "x"}))
 }
 
-// check holds the statements closed so far against one another and, where nothing has come since, the sums.
+// check compares the statements closed so far with each other and, if nothing arrived since, with the sums.
 func (y *year) check(month int) {
 	y.t.Helper()
 	n, faults, err := y.db.Reports.VerifyStatements(y.t.Context())

@@ -19,7 +19,7 @@ import (
 // postgres is the server of the tests in this package.
 var postgres pgtest.Shared
 
-// TestMain is also the main of the processes that tests kill.
+// TestMain also runs the processes that tests kill.
 func TestMain(m *testing.M) {
 	url := llm.NewSecret(os.Getenv("WEIR_TEST_URL"))
 	if path := os.Getenv("WEIR_TEST_MOVE"); path != "" {
@@ -54,8 +54,8 @@ func (t tests) Run() int {
 	return code
 }
 
-// engines are the databases that a store can be on. Each call of one gives an
-// empty one with the newest schema, which is gone after the test.
+// engines returns the databases of a store. Each call of one returns an empty one with the newest schema, which is
+// removed after the test.
 func engines() map[string]func(testing.TB) store.Options {
 	return map[string]func(testing.TB) store.Options{
 		"SQLite": func(t testing.TB) store.Options {
@@ -75,7 +75,7 @@ func engines() map[string]func(testing.TB) store.Options {
 	}
 }
 
-// withoutSchema are engines that have not even a schema.
+// withoutSchema returns engines without a schema.
 func withoutSchema() map[string]func(testing.TB) store.Options {
 	return map[string]func(testing.TB) store.Options{
 		"SQLite": func(t testing.TB) store.Options {
@@ -87,12 +87,12 @@ func withoutSchema() map[string]func(testing.TB) store.Options {
 	}
 }
 
-// engineOf are the options' engine.
+// engineOf returns the options' engine.
 func engineOf(o store.Options) func(testing.TB) store.Options {
 	return engines()[nameOf(o)]
 }
 
-// nameOf is the name of the options' engine.
+// nameOf returns the name of the options' engine.
 func nameOf(o store.Options) string {
 	if o.URL.IsZero() {
 		return "SQLite"

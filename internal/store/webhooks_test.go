@@ -11,8 +11,8 @@ import (
 	"weir/internal/webhook"
 )
 
-// TestDisabledInTurn: while somebody waits for the turn to change endpoints, nobody who
-// writes how tries ended keeps them locked, for whoever has the turn wants them.
+// TestDisabledInTurn checks that no writer of results of tries keeps endpoints locked while another waits for the turn
+// to change them, because the owner of the turn needs them.
 func TestDisabledInTurn(t *testing.T) {
 	t.Parallel()
 	o := engines()["PostgreSQL"](t)
@@ -46,8 +46,8 @@ func TestDisabledInTurn(t *testing.T) {
 	}
 }
 
-// TestShareOfEndpoint holds that of what waits for an endpoint of the installation no account has more than leaves as
-// much room for others.
+// TestShareOfEndpoint checks that no account fills the queue of an installation's endpoint: as much room as its own
+// deliveries need stays free for others.
 func TestShareOfEndpoint(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o store.Options) {
