@@ -13,13 +13,13 @@ import (
 	"weir/internal/rawjson"
 )
 
-// message is a request at Anthropic's client API.
+// message builds a request at Anthropic's client API.
 func message(model, members string) harness.Ask {
 	return harness.Ask{Path: "/v1/messages", Body: `{"model":"house/` + model + `","max_tokens":9,"messages":[{"role":"user","content":"Hi"}]` + members + "}"}
 }
 
-// refusing is a provider of Anthropic's wire format that answers with the status
-// for which the model is named, and says why.
+// refusing starts a provider of Anthropic's wire format that answers with the status in the model's name, and the
+// reason.
 func refusing(t *testing.T) string {
 	t.Helper()
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -33,8 +33,8 @@ func refusing(t *testing.T) string {
 	return ts.URL
 }
 
-// TestAnthropicReason holds that the word by which Anthropic's SDKs choose an
-// exception class reaches them, but for what is between the provider and us.
+// TestAnthropicReason checks that Anthropic's SDKs receive the error type by which they choose an exception class,
+// except for errors between the provider and the gateway.
 func TestAnthropicReason(t *testing.T) {
 	t.Parallel()
 	h := harness.Open(t, harness.Setup{YAML: harness.DialectYAML("anthropic", refusing(t)+"/v1")})
@@ -49,8 +49,7 @@ func TestAnthropicReason(t *testing.T) {
 	}
 }
 
-// TestAnthropicThread asks a provider that holds no conversations to hold one:
-// the SDKs then send all of it.
+// TestAnthropicThread asks a provider that stores no conversations to store one: the SDKs then send all of it.
 func TestAnthropicThread(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -63,7 +62,7 @@ func TestAnthropicThread(t *testing.T) {
 	}
 }
 
-// TestAnthropicRequestID is the header in which Anthropic's SDKs look.
+// TestAnthropicRequestID checks the header that Anthropic's SDKs read.
 func TestAnthropicRequestID(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)

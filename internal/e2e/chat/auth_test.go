@@ -12,11 +12,11 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// isVendors tells the client APIs that answer in OpenAI's words.
+// isVendors reports whether a client API answers in OpenAI's format.
 func isVendors(path string) bool { return path == "/v1/chat/completions" }
 
-// TestUnauthenticatedLooksTheSame is every way of not being known. All of them look the
-// same from outside.
+// TestUnauthenticatedLooksTheSame sends missing, malformed, unknown, revoked and expired keys. All answers look the
+// same.
 func TestUnauthenticatedLooksTheSame(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)
@@ -81,8 +81,8 @@ func TestUnauthenticatedLooksTheSame(t *testing.T) {
 	}
 }
 
-// TestWhereKeysTravel is the header in which a key counts: the vendors' own at
-// the vendors' client APIs alone, in the query nowhere.
+// TestWhereKeysTravel checks the headers in which a key counts: the vendors' own only at the vendors' client APIs, and
+// never the query.
 func TestWhereKeysTravel(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
@@ -112,8 +112,8 @@ func TestWhereKeysTravel(t *testing.T) {
 	}
 }
 
-// TestHeadersStandOnce refuses a request in which a header stands twice that says who asks,
-// or what is replayed: a proxy may have read the other one.
+// TestHeadersStandOnce checks that a request is refused if a header that identifies the client or the replay appears
+// twice: a proxy may have read the other one.
 func TestHeadersStandOnce(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)
@@ -148,7 +148,7 @@ func TestHeadersStandOnce(t *testing.T) {
 	}
 }
 
-// TestForbiddenRequests is what a known caller may not do.
+// TestForbiddenRequests sends requests that the key does not permit.
 func TestForbiddenRequests(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)
@@ -184,7 +184,7 @@ func TestForbiddenRequests(t *testing.T) {
 		{"unknown model not allowed", harness.Ask{Path: "/v1/chat", Body: harness.Hello("nobody/x"), Key: onlyEcho}, 403},
 		{"unknown model that is allowed", harness.Ask{Path: "/v1/chat", Body: harness.Hello("other/x"), Key: onlyEcho}, 404},
 
-		// Who you are comes before what you may do, and that before what you ask.
+		// Authentication precedes permission, and permission precedes the check of the body.
 		{"nobody, nonsense", harness.Ask{Path: "/v1/chat", Body: "nonsense", Key: "wk_no"}, 401},
 		{"nobody, wrong type", harness.Ask{Path: "/v1/chat", Body: "a=b", Key: "wk_no", Header: []string{"Content-Type", "text/plain"}}, 401},
 		{"suspended, nonsense", harness.Ask{Path: "/v1/chat", Body: "nonsense", Key: stopped}, 403},
@@ -221,7 +221,7 @@ func TestForbiddenRequests(t *testing.T) {
 	}
 }
 
-// TestModelsOfKey is the list of models, which holds what the key may use.
+// TestModelsOfKey checks that the list of models has only those of the key.
 func TestModelsOfKey(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)

@@ -9,7 +9,7 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// vendorError is an error as a vendor tells it, read from its own shape.
+// vendorError holds an error in a vendor's terms, read from its own form.
 type vendorError struct{ kind, code, param, message string }
 
 // readVendorError reads an error of a client API, which has to be of the vendor's
@@ -82,7 +82,7 @@ func readGoogleError(t *testing.T, r harness.Reply) (e vendorError) {
 	return e
 }
 
-// mistake is a body that is wrong at a client API. MODEL stands for a model's name.
+// mistake describes a body that is invalid at a client API. MODEL stands for a model's name.
 type mistake struct {
 	body  string
 	param string
@@ -91,7 +91,7 @@ type mistake struct {
 	left bool
 }
 
-// wrongBodies are what is wrong with any body at any client API.
+// wrongBodies lists bodies that are invalid at every client API.
 func wrongBodies(good string) map[string]string {
 	return map[string]string{
 		"not JSON": "hello", "array": "[]", "null": "null", "half": good[:len(good)-2], "trailing": good + "{}",
@@ -100,8 +100,8 @@ func wrongBodies(good string) map[string]string {
 	}
 }
 
-// mistakes are what can be wrong at each client API, with the parameter that is
-// named. Ranges that are a vendor's own, such as temperature's, are left to it.
+// mistakes lists invalid bodies of each client API, with the named parameter. The gateway leaves a vendor's own ranges,
+// such as temperature's, to the vendor.
 func mistakes() map[string][]mistake {
 	const (
 		message = `,"messages":[{"role":"user","content":"Hi"}]}`
@@ -234,13 +234,13 @@ func mistakes() map[string][]mistake {
 	}
 }
 
-// with is the body for a model.
+// with returns the body for a model.
 func (m *mistake) with(model string) string {
 	return strings.ReplaceAll(m.body, "MODEL", model)
 }
 
-// badGateway is a gateway whose providers nobody listens for: one that speaks
-// what no client API does, and one for each client API that speaks the same.
+// badGateway opens a gateway whose providers are unreachable: one with a wire format of no client API, and one for each
+// client API with the same format.
 func badGateway(t *testing.T) *harness.Gateway {
 	t.Helper()
 	yaml := "max_body: 64KiB\nproviders:" + harness.SpokenBy("other", "cohere", "http://127.0.0.1:1", "/v2")
@@ -250,7 +250,7 @@ func badGateway(t *testing.T) *harness.Gateway {
 	return harness.Open(t, harness.Setup{YAML: yaml})
 }
 
-// invalid is how a client API says that a request is wrong.
+// invalid returns the client API's type of invalid requests.
 func invalid(clientAPI string) string {
 	if clientAPI == "gemini" {
 		return "INVALID_ARGUMENT"
@@ -258,9 +258,8 @@ func invalid(clientAPI string) string {
 	return "invalid_request_error"
 }
 
-// TestBadInput is what is wrong in a body at each vendor's client API: its own 400,
-// which names the parameter. What only the provider can judge goes to it, where
-// it speaks the same.
+// TestBadInput checks invalid bodies at each vendor's client API: the answer is its own 400, which names the parameter.
+// Values that only the provider can judge are forwarded to it if it has the same wire format.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	h := badGateway(t)
@@ -271,7 +270,7 @@ func TestBadInput(t *testing.T) {
 				r := h.Do(harness.Ask{Path: clientAPI.At(model, false), Body: m.with(model)})
 				e := readVendorError(t, clientAPI.Dialect, r)
 				if m.left && provider != "other" {
-					if r.Status < 500 { // whom nobody could ask
+					if r.Status < 500 { // the provider is unreachable
 						t.Errorf("%s, %s at %s: %d %s; want it to be the provider's to judge", clientAPI.Path, m.body, provider, r.Status, r.Body)
 					}
 					continue

@@ -8,7 +8,7 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestBadRequests is what is wrong beside the body, in the vendor's words.
+// TestBadRequests checks mistakes outside the body, which are reported in the vendor's format.
 func TestBadRequests(t *testing.T) {
 	t.Parallel()
 	h := badGateway(t)
@@ -23,7 +23,7 @@ func TestBadRequests(t *testing.T) {
 		for name, test := range map[string]struct {
 			ask    harness.Ask
 			status int
-			kinds  map[string]string // by client API, where it is not the word for an invalid request
+			kinds  map[string]string // by client API, if it is not the type of an invalid request
 			code   string            // at OpenAI's
 		}{
 			"another method":     {harness.Ask{Path: path, Method: http.MethodPut, Body: good}, 405, methods, "method_not_supported"},

@@ -13,7 +13,7 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// callProvider answers every chat with two calls of the function f, whose ids are those that it was made with.
+// callProvider answers every chat with two calls of the function f, with the given ids.
 type callProvider struct {
 	wire string
 	ids  [2]string // members of the calls' objects with their commas, as `"id":"call_0",`
@@ -49,7 +49,7 @@ func (p *callProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// callAPI is a client API: how a model is asked there with a history of calls, and where an answer has their ids.
+// callAPI describes a client API: its requests with a history of calls, and the place of the ids in an answer.
 type callAPI struct {
 	path, body string
 	turn       func(calls []string) string // a turn of the assistant with these calls, and their results
@@ -114,8 +114,8 @@ func (a *callAPI) ask(h *harness.Gateway, stream bool, turns string) harness.Rep
 	return h.Do(ask)
 }
 
-// TestCallIDsAreUniqueInAConversation asks three times, each time with the calls so far: no two calls have one id, every
-// vendor takes the ids, and the provider is sent what it gave.
+// TestCallIDsAreUniqueInAConversation sends three requests, each with the calls so far: all ids of calls are different,
+// every vendor accepts the ids, and the provider receives its own.
 func TestCallIDsAreUniqueInAConversation(t *testing.T) {
 	t.Parallel()
 	valid := regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
@@ -167,7 +167,7 @@ func TestCallIDsAreUniqueInAConversation(t *testing.T) {
 	}
 }
 
-// wantOwnIDs holds that a request has no ids of calls but those that the provider gave, where it gave some that repeat.
+// wantOwnIDs checks that a request has only the provider's own ids of calls, if some of these repeat.
 func (p *callProvider) wantOwnIDs(t *testing.T, body string) {
 	t.Helper()
 	if !json.Valid([]byte(body)) {
@@ -176,7 +176,7 @@ func (p *callProvider) wantOwnIDs(t *testing.T, body string) {
 	for _, m := range regexp.MustCompile(`"(?:id|tool_call_id)":\s*"([^"]*)"`).FindAllStringSubmatch(body, -1) {
 		given := p.ids[0] + p.ids[1]
 		if strings.Contains(given, `"`+m[1]+`"`) || p.wire == "openai" && !strings.ContainsAny(given, "01") {
-			continue // of an answer's two equal ids, one goes up as the client has it
+			continue // the client's form of one of an answer's two equal ids is forwarded
 		}
 		if p.ids[0] == `"id":"call_abc",` && strings.HasPrefix(m[1], "call_w") {
 			continue // Gemini before 3 is sent no ids, and of equal ones as the client has them

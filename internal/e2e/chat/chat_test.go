@@ -17,7 +17,7 @@ import (
 	"weir/internal/must"
 )
 
-// TestChatOnBothPaths is the documented reply, in both forms of the path.
+// TestChatOnBothPaths checks the documented reply, in both forms of the path.
 func TestChatOnBothPaths(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
@@ -50,7 +50,7 @@ func TestChatOnBothPaths(t *testing.T) {
 	}
 }
 
-// spy is a provider that remembers what it was asked, and answers shortly.
+// spy is a provider that records its requests, and answers shortly.
 type spy struct {
 	url     string
 	mu      sync.Mutex
@@ -75,14 +75,14 @@ func (s *spy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}`)
 }
 
-// last is the latest request.
+// last returns the latest request.
 func (s *spy) last() (body string, header http.Header) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.bodies[len(s.bodies)-1], s.headers[len(s.headers)-1]
 }
 
-// TestUpstreamRequest is what a provider gets for what a client sends.
+// TestUpstreamRequest checks the provider's request for a client's request.
 func TestUpstreamRequest(t *testing.T) {
 	t.Parallel()
 	s := newSpy(t)
@@ -145,8 +145,7 @@ func TestUpstreamRequest(t *testing.T) {
 	}
 }
 
-// TestUpstreamHeaders is what of a client's headers goes on to a provider:
-// nothing that would tell it about the client.
+// TestUpstreamHeaders checks that no header that identifies the client is forwarded to a provider.
 func TestUpstreamHeaders(t *testing.T) {
 	t.Parallel()
 	s := newSpy(t)
@@ -167,7 +166,7 @@ func TestUpstreamHeaders(t *testing.T) {
 	}
 }
 
-// TestAliasNeedsPermission is a name for a target, with and without a key's leave.
+// TestAliasNeedsPermission sends a request for an alias, with and without a key's permission.
 func TestAliasNeedsPermission(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -182,7 +181,7 @@ func TestAliasNeedsPermission(t *testing.T) {
 	}
 }
 
-// TestFinishReasons are the words for the end of an answer.
+// TestFinishReasons checks the finish reasons of answers.
 func TestFinishReasons(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
@@ -204,8 +203,7 @@ func TestFinishReasons(t *testing.T) {
 	}
 }
 
-// TestUnpricedModelIsMarked is a model without a price: it is answered, costs nothing, and
-// says that it is unpriced.
+// TestUnpricedModelIsMarked uses a model without a price: it is answered, costs nothing, and is marked as unpriced.
 func TestUnpricedModelIsMarked(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)

@@ -10,9 +10,9 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestClientTools goes through two turns with a tool that a client of the Responses API runs and that providers have
-// as a function alone: the call is named back, and its result goes up. Whole and streamed, and on from a response that
-// is kept.
+// TestClientTools sends two requests with a tool that a client of the Responses API runs and that providers have only
+// as a function: the client receives the call under its own name, and the provider its result. Whole and streamed, and
+// continued from a stored response.
 func TestClientTools(t *testing.T) {
 	t.Parallel()
 	tools := map[string]string{
@@ -43,7 +43,7 @@ func TestClientTools(t *testing.T) {
 	}
 }
 
-// callTool asks for a call, and gives its result back: with the whole conversation, and on from the response.
+// callTool requests a call, and returns its result: with the whole conversation, and continued from the response.
 func callTool(t *testing.T, h *harness.Gateway, what, tool, want string, stream, item bool) {
 	t.Helper()
 	user, more := `{"role":"user","content":"Hi"}`, fmt.Sprintf(`"model":"house/tools","stream":%v,`, stream)
@@ -78,8 +78,8 @@ func callTool(t *testing.T, h *harness.Gateway, what, tool, want string, stream,
 	}
 }
 
-// TestClientToolsKeepIDsApart holds that calls of the client's own tools and their results still belong together where
-// an older history has one id for several calls.
+// TestClientToolsKeepIDsApart checks that calls of the client's own tools match their results even if an older history
+// has one id for several calls.
 func TestClientToolsKeepIDsApart(t *testing.T) {
 	t.Parallel()
 	k := harness.OpenKept(t, "openai", "", nil)

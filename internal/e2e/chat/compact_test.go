@@ -14,7 +14,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// compacter is a provider that speaks Responses, and the requests for compactions that it got, by path and body.
+// compacter opens a gateway with a provider of the Responses API, which records its requests for compactions, by path
+// and body.
 func compacter(t *testing.T) (h *harness.Gateway, asked chan [2]string) {
 	t.Helper()
 	asked = make(chan [2]string, 10)
@@ -46,8 +47,8 @@ prices:
 
 const compactPath = "/v1/responses/compact"
 
-// TestCompactionIsMetered holds that a conversation is compacted by a provider that speaks Responses, as the client asks for it, from
-// what is kept too, and that it is metered.
+// TestCompactionIsMetered checks that a provider of the Responses API compacts a conversation as the client requests
+// it, also from a stored one, and that the compaction is metered.
 func TestCompactionIsMetered(t *testing.T) {
 	t.Parallel()
 	h, asked := compacter(t)
@@ -80,7 +81,8 @@ func TestCompactionIsMetered(t *testing.T) {
 	}
 }
 
-// TestCompactionRefused holds what is said where a conversation cannot be compacted, and that nothing is asked then.
+// TestCompactionRefused checks the errors for conversations that cannot be compacted, and that no provider is called
+// then.
 func TestCompactionRefused(t *testing.T) {
 	t.Parallel()
 	h, asked := compacter(t)
@@ -109,7 +111,8 @@ func TestCompactionRefused(t *testing.T) {
 	}
 }
 
-// TestConversationsAreNotServed holds that OpenAI's clients are told, in its shape, what there is in place of conversations.
+// TestConversationsAreNotServed checks that OpenAI's clients receive an error in its format that names the alternative
+// to conversations.
 func TestConversationsAreNotServed(t *testing.T) {
 	t.Parallel()
 	h, _ := compacter(t)

@@ -15,7 +15,7 @@ import (
 	"weir/internal/simulator"
 )
 
-// recorder is a provider that keeps what it sent, byte for byte.
+// recorder is a provider that records its answers, byte for byte.
 type recorder struct {
 	http.Handler
 	url string
@@ -37,7 +37,7 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r.Handler.ServeHTTP(&recording{w, r}, q)
 }
 
-// take is what was sent since the last call.
+// take returns the bytes sent since the last call.
 func (r *recorder) take() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,9 +59,8 @@ func (w *recording) Write(b []byte) (int, error) {
 
 func (w *recording) Flush() { w.ResponseWriter.(http.Flusher).Flush() }
 
-// TestStreamBytes is a stream at the vendor's client API: what the provider sent,
-// byte for byte, but for the cost in its usage; and without the usage where
-// only the gateway asked for it.
+// TestStreamBytes checks a stream at the vendor's client API: it equals the provider's, byte for byte, except for the
+// cost in its usage; and it has no usage if only the gateway requested it.
 func TestStreamBytes(t *testing.T) {
 	t.Parallel()
 	up := newRecorder(t)
@@ -93,7 +92,7 @@ func TestStreamBytes(t *testing.T) {
 
 var costForm = regexp.MustCompile(`"cost":[0-9.]+,`)
 
-// unspliced takes the cost out again.
+// unspliced removes the cost again.
 func unspliced(body string) string { return costForm.ReplaceAllString(body, "") }
 
 // wantSame compares two texts and shows where they part.
@@ -110,8 +109,8 @@ func wantSame(t testing.TB, what, got, want string) {
 	t.Errorf("%s: at byte %d of %d\ngot  …%q\nwant …%q", what, at, len(want), cut(got), cut(want))
 }
 
-// withoutUsage is a stream as the provider sent it, without usage that is null and the event that has
-// nothing but usage if nobody but the gateway asked for it.
+// withoutUsage returns a provider's stream without null usage. If drop is set, because only the gateway requested
+// usage, it also removes the event with only usage.
 func withoutUsage(stream string, drop bool) string {
 	if stream = plainEnd(stream); !drop {
 		return stream
@@ -144,7 +143,7 @@ func plainEnd(stream string) string {
 	return chatAPI + end.String()
 }
 
-// TestWholeBytes is a whole reply at the vendor's client API.
+// TestWholeBytes checks a whole reply at the vendor's client API.
 func TestWholeBytes(t *testing.T) {
 	t.Parallel()
 	up := newRecorder(t)
@@ -159,8 +158,8 @@ func TestWholeBytes(t *testing.T) {
 	}
 }
 
-// TestRequestBytes is what a provider gets of a request at the vendor's client API:
-// the client's bytes, but for the model's name and the question for usage.
+// TestRequestBytes checks that a provider receives the client's bytes at the vendor's client API, except for the
+// model's name and the request for usage.
 func TestRequestBytes(t *testing.T) {
 	t.Parallel()
 	s := newSpy(t)

@@ -8,8 +8,8 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestCountTokens asks at each vendor's client API how long a request is: its own
-// provider, and one that does not count in its words.
+// TestCountTokens counts the tokens of a request at each vendor's client API: with its own provider, and with one that
+// does not count in its wire format.
 func TestCountTokens(t *testing.T) {
 	t.Parallel()
 	clientAPIs := map[string]struct{ path, body, answer string }{

@@ -14,8 +14,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// citing answers as Converse and as Cohere do, with a citation of the second document of a conversation. Of that it tells
-// the name alone where unplaced is set, as Converse did for a while
+// citing answers like Converse and Cohere, with a citation of the second document of a conversation. If unplaced is
+// set, the citation has only the document's name, as at Converse for a while
 // (https://github.com/aws/aws-sdk-js-v3/issues/7497, 2025-11-12).
 func citing(t *testing.T, unplaced bool, seen func(body []byte)) string {
 	t.Helper()
@@ -79,8 +79,9 @@ const twoDocuments = `"max_tokens":99,"messages":[{"role":"user","content":[{"ty
 	`{"type":"text","text":"What color?"}]},{"role":"assistant","content":"Which?"},{"role":"user","content":[{"type":"document","title":"The sky.txt","context":"by Ann",` +
 	`"source":{"type":"text","media_type":"text/plain","data":"Is Blue 😀."},"citations":{"enabled":true}},{"type":"text","text":"The sky."}]}]`
 
-// TestDocumentsAreCited holds that a client of Messages is told where in its own documents an answer of Converse's or
-// Cohere's is from, whole and streamed, and that a provider that cites none reads the documents, without the wish.
+// TestDocumentsAreCited checks that a client of Messages receives citations of its own documents in an answer of
+// Converse's or Cohere's, whole and streamed, and that a provider without citations receives the documents without the
+// request for citations.
 func TestDocumentsAreCited(t *testing.T) {
 	t.Parallel()
 	unseen := func([]byte) {}
@@ -119,8 +120,9 @@ func TestDocumentsAreCited(t *testing.T) {
 	}
 }
 
-// TestDocumentsMoveBetweenVendors holds that a conversation of ten turns with documents moves between the three vendors that
-// cite them: each answer cites, each vendor gets the earlier citations in its own form and no mark, and the ledger adds up.
+// TestDocumentsMoveBetweenVendors checks that a conversation of ten messages with documents moves between the three
+// vendors that cite them: each answer cites, each vendor receives the earlier citations in its own form and no mark,
+// and the ledger adds up.
 func TestDocumentsMoveBetweenVendors(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -8,8 +8,8 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestResponseRepeatsItsRequest holds what an answer of the Responses API says
-// of its request, whole and streamed, though its provider speaks something else.
+// TestResponseRepeatsItsRequest checks the members that an answer of the Responses API repeats from its request, whole
+// and streamed, although its provider has another wire format.
 func TestResponseRepeatsItsRequest(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)

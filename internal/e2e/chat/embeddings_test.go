@@ -30,8 +30,8 @@ type embedding struct {
 	}
 }
 
-// TestEmbeddingsOfEachWireFormat asks providers of each wire format for vectors, as numbers and
-// in base64, which must be the same.
+// TestEmbeddingsOfEachWireFormat requests vectors from providers of each wire format, as numbers and in base64, which
+// must be equal.
 func TestEmbeddingsOfEachWireFormat(t *testing.T) {
 	t.Parallel()
 	for name, prefix := range harness.Embedders {
@@ -62,7 +62,7 @@ func TestEmbeddingsOfEachWireFormat(t *testing.T) {
 	}
 }
 
-// littleEndian is the bytes of numbers, as they stand in base64.
+// littleEndian returns the bytes of numbers, in the order of base64.
 func littleEndian(numbers []float32) (b []byte) {
 	for _, n := range numbers {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(n))
@@ -70,7 +70,7 @@ func littleEndian(numbers []float32) (b []byte) {
 	return b
 }
 
-// TestEmbeddingsRefused holds what is told of requests that nobody can serve.
+// TestEmbeddingsRefused checks the errors for requests that no provider can serve.
 func TestEmbeddingsRefused(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -98,7 +98,7 @@ func TestEmbeddingsRefused(t *testing.T) {
 	}
 }
 
-// TestNoEmbeddings asks for what the provider's wire format does not have.
+// TestNoEmbeddings requests features that the provider's wire format lacks.
 func TestNoEmbeddings(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -109,8 +109,7 @@ func TestNoEmbeddings(t *testing.T) {
 	}
 }
 
-// TestEmbedContent asks at Gemini's client API for one vector, which is the same as
-// that of several.
+// TestEmbedContent requests one vector at Gemini's client API, which equals that of a batch.
 func TestEmbedContent(t *testing.T) {
 	t.Parallel()
 	for name, prefix := range harness.Embedders {

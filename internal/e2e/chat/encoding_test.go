@@ -16,7 +16,7 @@ import (
 	"weir/internal/must"
 )
 
-// encoded is a text in an encoding.
+// encoded encodes a text.
 func encoded(t *testing.T, encoding, text string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -36,7 +36,7 @@ func encoded(t *testing.T, encoding, text string) string {
 	return b.String()
 }
 
-// TestCompressedBodies sends what clients compress: it is read at every client API, within the bound of a body.
+// TestCompressedBodies sends compressed bodies: they are read at every client API, within the bound of a body.
 func TestCompressedBodies(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -58,7 +58,7 @@ func TestCompressedBodies(t *testing.T) {
 	}
 }
 
-// TestBodiesThatExpandAreRefused holds that a body may be a hundred times as long as it came, and 1 MiB in any case.
+// TestBodiesThatExpandAreRefused checks that a body may expand to a hundred times its size, and always to 1 MiB.
 func TestBodiesThatExpandAreRefused(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)

@@ -9,13 +9,12 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// user is a body with these extra members beside one good message.
+// user builds a body with these extra members and one valid message.
 func user(members string) string {
 	return `{"messages":[{"role":"user","prompt":"Hi"}],` + members + `}`
 }
 
-// TestInvalidRequests is what a caller can get wrong in a body, each named by
-// its param, at both forms of the path.
+// TestInvalidRequests checks mistakes in a body, each with its param, at both forms of the path.
 func TestInvalidRequests(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)
@@ -89,7 +88,7 @@ func TestInvalidRequests(t *testing.T) {
 	}
 }
 
-// TestValidRequests is what is at the edge of being wrong, and is not.
+// TestValidRequests checks bodies that are just valid.
 func TestValidRequests(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
@@ -108,7 +107,7 @@ func TestValidRequests(t *testing.T) {
 	}
 }
 
-// TestErrorsOfClients is every other way in which the caller is at fault.
+// TestErrorsOfClients checks every other mistake of a client.
 func TestErrorsOfClients(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -154,8 +153,7 @@ func TestErrorsOfClients(t *testing.T) {
 	}
 }
 
-// TestLargeBodyOfUnknownLength is a body that says nothing of its length and
-// passes the bound.
+// TestLargeBodyOfUnknownLength sends a body of undeclared length that exceeds the bound.
 func TestLargeBodyOfUnknownLength(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -173,7 +171,7 @@ func TestLargeBodyOfUnknownLength(t *testing.T) {
 	}
 }
 
-// TestContentTypes are the declared types that are read as JSON.
+// TestContentTypes checks the declared types that are read as JSON.
 func TestContentTypes(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
@@ -193,7 +191,7 @@ func TestContentTypes(t *testing.T) {
 	}
 }
 
-// TestOverloadedNodeRefuses is one request more than the node takes.
+// TestOverloadedNodeRefuses sends one request more than the node accepts.
 func TestOverloadedNodeRefuses(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)

@@ -9,8 +9,7 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// future is an exchange in a wire format to which its vendor has added fields,
-// kinds of content and events of which nobody knows yet.
+// future holds an exchange in a wire format with unknown new fields, kinds of content and events of its vendor.
 type future struct {
 	clientAPI string
 	request   string // with the model's name as MODEL
@@ -18,7 +17,7 @@ type future struct {
 	stream    string
 }
 
-// futures have "next" wherever there is an object.
+// futures returns exchanges with a member "next" in every object.
 func futures() []future {
 	return []future{
 		{
@@ -111,8 +110,7 @@ data: {"next":1,"candidates":[{"next":1,"content":{"role":"model","next":1,"part
 	}
 }
 
-// TestFutureFieldsPass holds that what a vendor adds next year passes at its client API on the
-// day on which it comes.
+// TestFutureFieldsPass checks that a vendor's new features pass at its client API at once.
 func TestFutureFieldsPass(t *testing.T) {
 	t.Parallel()
 	for _, f := range futures() {
@@ -140,7 +138,7 @@ func TestFutureFieldsPass(t *testing.T) {
 	}
 }
 
-// asked is the request at the client API, and as it has to reach the provider.
+// asked returns the request at the client API, and the expected request to the provider.
 func (f *future) asked(stream bool) (a harness.Ask, want string) {
 	for _, clientAPI := range harness.VendorAPIs() {
 		if clientAPI.Dialect == f.clientAPI {

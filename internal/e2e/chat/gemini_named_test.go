@@ -8,8 +8,8 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestGeminiPathWithoutModels asks for a provider's model without "models/" before its name, as LangChain, the AI SDK and
-// opencode do.
+// TestGeminiPathWithoutModels requests a provider's model without "models/" before its name, as LangChain, the AI SDK
+// and opencode do.
 func TestGeminiPathWithoutModels(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)

@@ -8,8 +8,8 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestGeminiPaths asks at the paths of both versions of Gemini's API: the SDK for
-// Node has gone over to v1 with its version 3, the others are at v1beta.
+// TestGeminiPaths sends requests to the paths of both versions of Gemini's API: the SDK for Node uses v1 since its
+// version 3, the others v1beta.
 func TestGeminiPaths(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
@@ -30,7 +30,7 @@ func TestGeminiPaths(t *testing.T) {
 	}
 }
 
-// TestGeminiMethods asks for methods that are not served, and is told which are.
+// TestGeminiMethods requests methods that are not served: the error lists the served ones.
 func TestGeminiMethods(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)

@@ -11,8 +11,8 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestPiecesOfAStreamAreOneMessage sends a conversation as Google's SDKs keep it, each piece of a streamed answer a content of
-// its own: every provider is sent one message of the assistant, in order and without its empty pieces.
+// TestPiecesOfAStreamAreOneMessage sends a conversation as Google's SDKs store it, with a content for each piece of a
+// streamed answer: every provider receives one message of the assistant, in order and without its empty pieces.
 func TestPiecesOfAStreamAreOneMessage(t *testing.T) {
 	t.Parallel()
 	const contents = `{"contents":[{"role":"user","parts":[{"text":"one"}]},{"role":"model","parts":[{"text":"Th","thought":true}]},{"role":"model","parts":[{"text":"ink","thought":true}]},` +

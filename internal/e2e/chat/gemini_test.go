@@ -11,7 +11,7 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// signer is a provider that wants its thought signature back.
+// signer is a provider that requires its thought signature in the next request.
 type signer struct {
 	mu   sync.Mutex
 	sent []string
@@ -33,8 +33,8 @@ func (s *signer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, answer)
 }
 
-// TestThoughtSignatures holds that a client of OpenAI's format gets the thought
-// signatures, and that they come back to where they were.
+// TestThoughtSignatures checks that a client of OpenAI's format receives the thought signatures, and that they return
+// to their places.
 func TestThoughtSignatures(t *testing.T) {
 	t.Parallel()
 	up := &signer{}

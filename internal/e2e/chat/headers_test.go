@@ -7,8 +7,7 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestVendorHeaders is what stands on every reply of a vendor's client API, whatever
-// became of the request.
+// TestVendorHeaders checks the headers on every reply of a vendor's client API, for any outcome of the request.
 func TestVendorHeaders(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)

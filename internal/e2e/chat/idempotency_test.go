@@ -16,8 +16,7 @@ import (
 	"weir/internal/must"
 )
 
-// TestIdempotentReplay is a reply that is given a second time, in every part
-// the same, and charged once.
+// TestIdempotentReplay checks that a reply is repeated, equal in every part, and charged once.
 func TestIdempotentReplay(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)
@@ -48,7 +47,7 @@ func TestIdempotentReplay(t *testing.T) {
 	}
 }
 
-// TestIdempotencyConflicts is a key that cannot be used for this request.
+// TestIdempotencyConflicts uses keys that another request occupies.
 func TestIdempotencyConflicts(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)
@@ -84,8 +83,7 @@ func TestIdempotencyConflicts(t *testing.T) {
 	}
 }
 
-// TestIdempotencyAfterFailure is a first request that came to nothing: the key
-// is free again.
+// TestIdempotencyAfterFailure checks that a failed first request leaves the key free.
 func TestIdempotencyAfterFailure(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)
@@ -126,7 +124,7 @@ func TestIdempotencyAfterFailure(t *testing.T) {
 	h.MustAnswer(h.Do(harness.Keyed("/v1/chat", harness.Hello("house/echo"), "wrong")))
 }
 
-// TestIdempotencyOfKeys is one Idempotency-Key from two API keys.
+// TestIdempotencyOfKeys sends one Idempotency-Key with two API keys.
 func TestIdempotencyOfKeys(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
@@ -140,8 +138,7 @@ func TestIdempotencyOfKeys(t *testing.T) {
 	}
 }
 
-// TestIdempotencyRestart is a reply that outlives the process, and is kept so
-// that the database alone does not give it away.
+// TestIdempotencyRestart checks that a reply outlives the process, and is stored encrypted.
 func TestIdempotencyRestart(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -161,13 +158,13 @@ func TestIdempotencyRestart(t *testing.T) {
 	}
 }
 
-// wantNowhere looks for texts in every file of a directory.
+// wantNowhere searches every file of a directory for texts.
 func wantNowhere(t *testing.T, dir string, texts ...string) {
 	t.Helper()
 	files := 0
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // the gateway renames what it writes
+			return nil // the gateway may have renamed a file
 		}
 		if err != nil || !d.Type().IsRegular() {
 			return err

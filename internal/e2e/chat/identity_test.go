@@ -8,9 +8,8 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestNoCredentials is a provider to whom the gateway cannot show who it is:
-// nothing is sent, the fallback answers, and the caller is told no more than
-// that. It is not parallel, as it needs an environment.
+// TestNoCredentials uses a provider for which the gateway has no valid credentials: nothing is sent, the fallback
+// answers, and the client learns nothing more. It is not parallel, because it sets the environment.
 func TestNoCredentials(t *testing.T) {
 	const leak = "canary-client-secret-0123456789"
 	t.Setenv("AZURE_TOKEN_CREDENTIALS", "EnvironmentCredential")

@@ -8,8 +8,8 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestKeptQuota is an account that has as much kept as it may: it gets its answers, is
-// told what is not kept, and is charged for nothing twice. Others keep theirs.
+// TestKeptQuota fills an account's quota of stored responses: it still gets answers, is notified that they are not
+// stored, and is charged only once for each. Other accounts' responses stay stored.
 func TestKeptQuota(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -62,7 +62,7 @@ func TestKeptQuota(t *testing.T) {
 	}
 }
 
-// TestKeptDisk is a disk without room to keep anything: answers are given all the same.
+// TestKeptDisk simulates a full disk: answers are returned nevertheless.
 func TestKeptDisk(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)

@@ -15,7 +15,7 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// openaiError is an error at OpenAI's client APIs, but for its message.
+// openaiError returns an error of OpenAI's client APIs, without its message.
 func openaiError(status int, param, code string) string {
 	return fmt.Sprintf("%d invalid_request_error %s %s", status, param, code)
 }
@@ -34,8 +34,8 @@ func wantOpenAIError(t testing.TB, r harness.Reply, want string) {
 	harness.WantCommonHeaders(t, r.Header)
 }
 
-// TestStoredConversationReachesProviders is a conversation with providers that keep nothing: each request
-// reaches them with all that was said, and every node has it.
+// TestStoredConversationReachesProviders continues a conversation with providers that store nothing: each request has
+// all earlier messages, and every node can serve it.
 func TestStoredConversationReachesProviders(t *testing.T) {
 	t.Parallel()
 	for _, speaks := range []string{"responses", "openai", "anthropic"} {
@@ -71,8 +71,8 @@ func TestStoredConversationReachesProviders(t *testing.T) {
 	}
 }
 
-// TestKeptEnds is that an answer is kept in whatever way it ends, and before its
-// end is out; one that breaks off is not.
+// TestKeptEnds checks that an answer is stored for every kind of ending, and before its end is sent; one that breaks
+// off is not stored.
 func TestKeptEnds(t *testing.T) {
 	t.Parallel()
 	for _, speaks := range []string{"responses", "openai"} {
@@ -99,7 +99,7 @@ func TestKeptEnds(t *testing.T) {
 	}
 }
 
-// TestKeptNotFailed is that an answer which its provider gave up on is not kept, whole or streamed.
+// TestKeptNotFailed checks that an answer that its provider abandoned is not stored, whole or streamed.
 func TestKeptNotFailed(t *testing.T) {
 	t.Parallel()
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -118,7 +118,7 @@ func TestKeptNotFailed(t *testing.T) {
 	}
 }
 
-// checkKept holds what is kept of a response against what was answered.
+// checkKept compares a stored response with the answer.
 func checkKept(t *testing.T, h *harness.Gateway, want, id, previous string) {
 	t.Helper()
 	r := h.Do(harness.Ask{Path: "/v1/responses/" + id})
@@ -137,7 +137,7 @@ func checkKept(t *testing.T, h *harness.Gateway, want, id, previous string) {
 	harness.WantCommonHeaders(t, r.Header)
 }
 
-// TestKeptByKey is that what one API key asked no other one sees.
+// TestKeptByKey checks that one API key cannot read another's stored responses.
 func TestKeptByKey(t *testing.T) {
 	t.Parallel()
 	k := harness.OpenKept(t, "responses", "", nil)
@@ -172,7 +172,7 @@ func TestKeptByKey(t *testing.T) {
 	}
 }
 
-// TestKeptMistakes is what the client APIs to what is kept refuse.
+// TestKeptMistakes checks the refusals of the client APIs of stored responses.
 func TestKeptMistakes(t *testing.T) {
 	t.Parallel()
 	k := harness.OpenKept(t, "responses", "", nil)
@@ -202,7 +202,7 @@ func TestKeptMistakes(t *testing.T) {
 	}
 }
 
-// TestKeptFor is how long a response is kept.
+// TestKeptFor checks the retention of a response.
 func TestKeptFor(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -228,8 +228,8 @@ func TestKeptFor(t *testing.T) {
 	wantOpenAIError(t, none.Do(harness.Ask{Path: "/v1/responses/" + id}), openaiError(404, "", "response_not_found"))
 }
 
-// TestKeptOnce is a request with an Idempotency-Key that goes on from another
-// one: it is replayed, and can itself be gone on from.
+// TestKeptOnce sends a request with an Idempotency-Key that continues another one: it is replayed, and can be continued
+// itself.
 func TestKeptOnce(t *testing.T) {
 	t.Parallel()
 	k := harness.OpenKept(t, "openai", "", nil)

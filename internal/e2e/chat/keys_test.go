@@ -10,7 +10,7 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// keyring is a key for each thing that can be said of one.
+// keyring has a key for each state of a key.
 type keyring map[string]string
 
 func newKeyring(h *harness.Gateway) keyring {
@@ -41,20 +41,18 @@ func newKeyring(h *harness.Gateway) keyring {
 	return k
 }
 
-// keyOutcomes are what becomes of a request with each key of a keyring; empty
-// for an answer.
+// keyOutcomes has the outcome of a request with each key of a keyring; empty for an answer.
 var keyOutcomes = map[string]string{
 	"good": "", "none": "bad key", "malformed": "bad key", "unknown": "bad key", "revoked": "bad key",
 	"suspended": "no permission", "no permission": "no permission", "model not allowed": "no permission",
 }
 
-// keyCarriers are the headers in which the vendors' SDKs send a key.
+// keyCarriers lists the headers in which the vendors' SDKs send a key.
 var keyCarriers = []struct{ name, before string }{
 	{"Authorization", "Bearer "}, {"X-Api-Key", ""}, {"Api-Key", ""}, {"X-Goog-Api-Key", ""},
 }
 
-// keyErrors are the vendors' words for what becomes of a request with a key that
-// is not good.
+// keyErrors has the vendors' errors for requests with an invalid key.
 var keyErrors = map[string]map[string]vendorError{
 	"openai": {
 		"bad key":       {kind: "invalid_request_error", code: "invalid_api_key"},
@@ -68,8 +66,8 @@ var keyErrors = map[string]map[string]vendorError{
 	"gemini":    {"bad key": {kind: "UNAUTHENTICATED"}, "no permission": {kind: "PERMISSION_DENIED"}},
 }
 
-// TestKeysAtVendorAPIs is every key in every header at every vendor's client API:
-// one policy for all, told in the vendor's words.
+// TestKeysAtVendorAPIs sends every key in every header to every vendor's client API: all have one policy, reported in
+// the vendor's format.
 func TestKeysAtVendorAPIs(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)
@@ -106,8 +104,7 @@ func TestKeysAtVendorAPIs(t *testing.T) {
 	}
 }
 
-// TestTwoKeys is a request with a key in two headers, as some programs send it:
-// the Authorization header counts, where there is a key in it.
+// TestTwoKeys sends a key in two headers, as some programs do: the Authorization header counts if it has a key.
 func TestTwoKeys(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)

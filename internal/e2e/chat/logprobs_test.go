@@ -8,8 +8,8 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestLogprobsThroughGateway holds that clients of three APIs get the log probabilities that providers of other wire formats
-// tell, whole and streamed, and hear of it where a provider has none.
+// TestLogprobsThroughGateway checks that clients of three APIs receive the log probabilities of providers with other
+// wire formats, whole and streamed, and are notified if a provider has none.
 func TestLogprobsThroughGateway(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)

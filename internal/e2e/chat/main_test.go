@@ -1,4 +1,4 @@
-// Package chat_test holds what each client API answers.
+// Package chat_test tests the answers of each client API.
 package chat_test
 
 import (

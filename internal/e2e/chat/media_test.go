@@ -11,8 +11,7 @@ import (
 	"weir/internal/llm"
 )
 
-// TestTranscriptAsText is an answer that tells nothing of what it cost: the
-// recording does.
+// TestTranscriptAsText transcribes as text, without usage in the answer: the recording determines the cost.
 func TestTranscriptAsText(t *testing.T) {
 	t.Parallel()
 	_, h := harness.OpenMediaProvider(t)
@@ -22,8 +21,7 @@ func TestTranscriptAsText(t *testing.T) {
 	}
 }
 
-// TestFormType tells the provider of the boundary alone, whatever the client says
-// beside it.
+// TestFormType sends only the form's type and boundary to the provider, without other parameters of the client.
 func TestFormType(t *testing.T) {
 	t.Parallel()
 	mediaProvider, h := harness.OpenMediaProvider(t)
@@ -38,7 +36,7 @@ func TestFormType(t *testing.T) {
 	}
 }
 
-// TestImageStream relays the events as they came, but for the cost.
+// TestImageStream relays the events unchanged, except for the cost.
 func TestImageStream(t *testing.T) {
 	t.Parallel()
 	_, h := harness.OpenMediaProvider(t)
@@ -48,7 +46,7 @@ func TestImageStream(t *testing.T) {
 	}
 }
 
-// TestMediaRefused holds what is told of requests that cannot be served.
+// TestMediaRefused checks the errors for requests that cannot be served.
 func TestMediaRefused(t *testing.T) {
 	t.Parallel()
 	_, h := harness.OpenMediaProvider(t)
@@ -71,8 +69,8 @@ func TestMediaRefused(t *testing.T) {
 	want("a model that the key may not use", r, 403, "insufficient_permissions")
 }
 
-// TestMoreMedia is that a field which nobody knows, and which may ask for more images, a
-// longer text or more vectors, is refused where a budget is to be kept, and no other.
+// TestMoreMedia checks that an unknown field, which may request more images, a longer text or more vectors, is refused
+// under a budget, and accepted otherwise.
 func TestMoreMedia(t *testing.T) {
 	t.Parallel()
 	s, h := harness.OpenMediaProvider(t)

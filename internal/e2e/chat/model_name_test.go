@@ -10,9 +10,8 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestModelIsNoWay refuses names that would lead out of where a provider has
-// its models, where the name stands in the address: "%2E%2E" is ".." to many
-// servers.
+// TestModelIsNoWay checks that names that would leave the provider's path of models are refused if the name is a part
+// of the address: "%2E%2E" is ".." to many servers.
 func TestModelIsNoWay(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64

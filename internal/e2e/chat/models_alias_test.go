@@ -9,8 +9,8 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestModelsOfAliasesWithAnAsterisk holds that a name which such an alias answers is a model in all three shapes, that the
-// list has names that can be asked for alone, and that an alias can do what all its targets can.
+// TestModelsOfAliasesWithAnAsterisk checks that a name that matches such an alias is a model in all three formats, that
+// the list has only names that can be requested, and that an alias has the abilities that all its targets share.
 func TestModelsOfAliasesWithAnAsterisk(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)

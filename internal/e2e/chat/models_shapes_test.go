@@ -11,7 +11,7 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestModelRefused is what is no model, or none for that key.
+// TestModelRefused requests an unknown model, and one that the key may not use.
 func TestModelRefused(t *testing.T) {
 	t.Parallel()
 	h := harness.Open(t, harness.Setup{YAML: harness.Shelf})
@@ -43,7 +43,7 @@ func TestModelRefused(t *testing.T) {
 	harness.WantError(t, h.Do(harness.Ask{Path: "/v1/models/fast", Method: http.MethodDelete}), http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED")
 }
 
-// TestAnthropicPages is what a page of Anthropic's list tells.
+// TestAnthropicPages checks a page of Anthropic's list.
 func TestAnthropicPages(t *testing.T) {
 	t.Parallel()
 	h := harness.Open(t, harness.Setup{YAML: harness.Shelf})

@@ -9,8 +9,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestModelsSayWhatIsKnown is the list of models with sizes, abilities and
-// prices: what nobody knows is left out, and no price is not a price of 0.
+// TestModelsSayWhatIsKnown checks the list of models with sizes, abilities and prices: unknown values are left out, and
+// an unknown price is not a price of 0.
 func TestModelsSayWhatIsKnown(t *testing.T) {
 	t.Parallel()
 	h := harness.Open(t, harness.Setup{YAML: `

@@ -8,9 +8,8 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestMultiDialectProvider asks a provider that speaks several wire formats at one address:
-// each client API's own where it can, so that nothing is translated, else its usual
-// one.
+// TestMultiDialectProvider uses a provider with several wire formats at one address: the client API's own if it has it,
+// so that nothing is translated, otherwise its default.
 func TestMultiDialectProvider(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)

@@ -7,9 +7,8 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestDoubleNames is a body in which a field that is acted on stands twice, or
-// in another spelling that some parser takes for the same. The provider might
-// read it otherwise than the gateway, and so get round price and permission.
+// TestDoubleNames sends a body in which a field that the gateway reads appears twice, or in another spelling that some
+// parser accepts. The provider might read another value than the gateway, and so avoid price and permission.
 func TestDoubleNames(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)
@@ -61,8 +60,7 @@ func TestDoubleNames(t *testing.T) {
 	}
 }
 
-// TestNamesThatAreFree is what stands twice, or in capitals, and is nothing
-// that anybody acts on.
+// TestNamesThatAreFree repeats or capitalizes fields that the gateway does not read.
 func TestNamesThatAreFree(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)

@@ -11,8 +11,7 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestTargetsThatCannot holds that a target which cannot take a request is
-// passed over, where another one can.
+// TestTargetsThatCannot checks that a target that cannot serve a request is skipped if another one can.
 func TestTargetsThatCannot(t *testing.T) {
 	t.Parallel()
 	s := harness.NewStoryProvider(t)
@@ -46,8 +45,8 @@ aliases:
 	}
 }
 
-// TestUnknownRoleOfTwoTargets holds that what one target of the client's own wire format
-// takes is taken where there are two: nobody here has to understand it.
+// TestUnknownRoleOfTwoTargets checks that a value that one target of the client's own wire format accepts is accepted
+// with two targets: the gateway need not understand it.
 func TestUnknownRoleOfTwoTargets(t *testing.T) {
 	t.Parallel()
 	s := harness.NewStoryProvider(t)
@@ -63,7 +62,7 @@ aliases:
 	}
 }
 
-// TestDroppedOfForwardedBodies forwards a body to a provider that has no word for some of its fields: the reply names those.
+// TestDroppedOfForwardedBodies forwards a body to a provider that lacks some of its fields: the reply names those.
 func TestDroppedOfForwardedBodies(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -80,9 +79,8 @@ func TestDroppedOfForwardedBodies(t *testing.T) {
 	}
 }
 
-// TestDroppedPreferencesAreNamed is a request with preferences that its provider's wire format
-// cannot carry: the reply names them. What would change the meaning is refused
-// before anybody is asked.
+// TestDroppedPreferencesAreNamed sends preferences that the provider's wire format lacks: the reply names them. A field
+// that would change the meaning is refused before any provider is called.
 func TestDroppedPreferencesAreNamed(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -120,8 +118,8 @@ prices:
 	}
 }
 
-// TestEssentialFields is a request with a field that changes the answer and that only the wire format of its client API has: it
-// is refused before anybody is asked, and goes to the target of an alias that speaks the same.
+// TestEssentialFields sends a field that changes the answer and that only the wire format of its client API has: it is
+// refused before any provider is called, and goes to a target of the same format in an alias.
 func TestEssentialFields(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -161,7 +159,7 @@ prices:
 	}
 }
 
-// TestFewerAnswers is a provider that takes n and gives one answer all the same: the client is told.
+// TestFewerAnswers uses a provider that accepts n and returns one answer nevertheless: the client is notified.
 func TestFewerAnswers(t *testing.T) {
 	t.Parallel()
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -11,7 +11,7 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// chunks is a stream of chat completions with these choices[0], the usage, and [DONE].
+// chunks builds a stream of chat completions with these choices[0], the usage, and [DONE].
 func chunks(choices ...string) string {
 	var b strings.Builder
 	const head = `data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[`
@@ -25,7 +25,7 @@ func callPiece(members string) string {
 	return `"delta":{"tool_calls":[{` + members + `}]},"finish_reason":null`
 }
 
-// oddAnswers are answers in forms that some servers give, by the model's name.
+// oddAnswers has answers in forms of some servers, by the model's name.
 var oddAnswers = map[string]string{
 	"turns": chunks(
 		callPiece(`"index":0,"id":"t0","type":"function","function":{"name":"f","arguments":"{\"a\""}`),
@@ -65,7 +65,7 @@ func wholeCall(arguments string) string {
 		arguments + `"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`
 }
 
-// TestOddAnswers holds what clients of each API get of answers in odd forms, and what the ledger has of them.
+// TestOddAnswers checks the answers that clients of each API receive for odd ones, and their rows in the ledger.
 func TestOddAnswers(t *testing.T) {
 	t.Parallel()
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -125,7 +125,7 @@ func TestOddAnswers(t *testing.T) {
 	}
 }
 
-// inOrder holds that of two blocks the first is stopped before the second begins, with no delta behind its stop.
+// inOrder checks that the first of two blocks is stopped before the second begins, and that no delta follows its stop.
 func inOrder(t *testing.T, stream string) {
 	t.Helper()
 	var got []string
@@ -141,8 +141,8 @@ func inOrder(t *testing.T, stream string) {
 	}
 }
 
-// TestUsageOfNone holds that a client which does not ask for the usage of a stream gets none that is null, and one that asks
-// gets the bytes as they came.
+// TestUsageOfNone checks that a client that does not request the usage of a stream gets no null usage, and that another
+// one gets the provider's bytes.
 func TestUsageOfNone(t *testing.T) {
 	t.Parallel()
 	const piece = `data: {"id":"c1", "choices": [{"index": 0, "delta": {"content": "\"usage\": null,"}, "finish_reason": null}], "usage": null}` + "\n\n"

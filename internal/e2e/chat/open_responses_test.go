@@ -10,8 +10,8 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// responseMembers are the members that the schema ResponseResource of Open Responses asks of every response, and of which
-// kinds their values may be: o(bject), a(rray), s(tring), n(umber), b(oolean), - for null
+// responseMembers lists the members that the schema ResponseResource of Open Responses requires of every response, and
+// the permitted kinds of their values: o(bject), a(rray), s(tring), n(umber), b(oolean), - for null
 // (https://github.com/openresponses/openresponses, public/openapi/openapi.json of 2026).
 var responseMembers = map[string]string{
 	"id": "s", "object": "s", "created_at": "n", "completed_at": "n-", "status": "s", "incomplete_details": "o-", "model": "s",
@@ -37,7 +37,7 @@ func kindOf(v any) string {
 	return "-"
 }
 
-// wantResource holds that an object is a response of Open Responses.
+// wantResource checks that an object is a response of Open Responses.
 func wantResource(t *testing.T, object map[string]any) {
 	t.Helper()
 	for name, kinds := range responseMembers {
@@ -52,8 +52,8 @@ func wantResource(t *testing.T, object map[string]any) {
 	}
 }
 
-// openResponses are the cases of the compliance suite that are plain HTTP, in our own words; the seventh, of a response's own
-// phases, asks nothing of a server.
+// openResponses has the cases of the compliance suite over plain HTTP, in our own words; the seventh, of a response's
+// own phases, requires nothing of a server.
 var openResponses = map[string]struct{ model, members, output string }{
 	"text":        {"chat", `"input":[{"type":"message","role":"user","content":"Greet me in three words."}]`, `"output_text"`},
 	"stream":      {"chat", `"stream":true,"input":[{"type":"message","role":"user","content":"Count to five."}]`, ""},
@@ -65,7 +65,7 @@ var openResponses = map[string]struct{ model, members, output string }{
 	"what I sent": {"chat", `"temperature":0.25,"top_p":0.5,"input":"Hi"`, `"temperature":0.25`},
 }
 
-// TestOpenResponses asks as the compliance suite does, with a provider of each wire format behind.
+// TestOpenResponses sends the compliance suite's requests, with a provider of each wire format.
 func TestOpenResponses(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -89,7 +89,8 @@ func TestOpenResponses(t *testing.T) {
 	}
 }
 
-// streamedResource holds that events are numbered in turn and named as their types, and returns the last one's response.
+// streamedResource checks that events are numbered in order and named by their types, and returns the last one's
+// response.
 func streamedResource(t *testing.T, body string) (object map[string]any) {
 	t.Helper()
 	number := 0

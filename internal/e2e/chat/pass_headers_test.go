@@ -12,8 +12,8 @@ import (
 
 const responsesAnswer = `{"id":"r","object":"response","status":"completed","model":"m","output":[{"type":"message","id":"m1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Hi","annotations":[]}]}],"usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2}}`
 
-// TestHeadersOfAgentsAndTraces sends what agents say in headers: the vendor's words go to providers that speak as the client
-// does, the trace to every provider.
+// TestHeadersOfAgentsAndTraces sends agents' headers: the vendor's own go to providers with the client's wire format,
+// the trace to every provider.
 func TestHeadersOfAgentsAndTraces(t *testing.T) {
 	t.Parallel()
 	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -47,8 +47,8 @@ func TestHeadersOfAgentsAndTraces(t *testing.T) {
 	}
 }
 
-// TestRateLimitHeadersOfTheVendor holds that a client of the same wire format gets what the vendor says of its limits, within
-// bounds, and nothing else of the provider's headers.
+// TestRateLimitHeadersOfTheVendor checks that a client of the same wire format receives the vendor's rate-limit
+// headers, within bounds, and no other headers of the provider.
 func TestRateLimitHeadersOfTheVendor(t *testing.T) {
 	t.Parallel()
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -90,7 +90,8 @@ func TestRateLimitHeadersOfTheVendor(t *testing.T) {
 	}
 }
 
-// TestWebSocketIsRefusedAtOnce holds that a client that wants a WebSocket learns by 426 to go on with plain HTTP.
+// TestWebSocketIsRefusedAtOnce checks that a client that requests a WebSocket receives 426, and continues with plain
+// HTTP.
 func TestWebSocketIsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)

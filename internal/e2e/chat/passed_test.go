@@ -9,8 +9,8 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestPassedHeaders sends what turns a vendor's betas on: it goes to that
-// vendor's kind of provider, and nothing else of the client's does.
+// TestPassedHeaders sends the headers of a vendor's betas: they go only to providers of that vendor's kind, and no
+// other header of the client does.
 func TestPassedHeaders(t *testing.T) {
 	t.Parallel()
 	got := make(chan http.Header, 2)

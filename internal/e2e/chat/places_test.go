@@ -9,8 +9,8 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestErrorsNameWhatTheClientWrote sends what the provider's format cannot carry: the error names its place as the client
-// wrote it, without what the gateway puts before it or joins.
+// TestErrorsNameWhatTheClientWrote sends fields that the provider's format lacks: the error names the place in the
+// client's own body, without messages that the gateway adds or joins.
 func TestErrorsNameWhatTheClientWrote(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)

@@ -22,8 +22,7 @@ type recorded struct {
 	contentType, request, response string
 }
 
-// recordedOf are the recorded exchanges that were made in the wire format of a
-// client API.
+// recordedOf reads the recorded exchanges in the wire format of a client API.
 func recordedOf(t *testing.T, is func(path string) bool) (list []recorded) {
 	t.Helper()
 	fit := func(url string) bool {
@@ -36,7 +35,7 @@ func recordedOf(t *testing.T, is func(path string) bool) (list []recorded) {
 	return list
 }
 
-// replayer is a provider that answers with what was recorded.
+// replayer is a provider that answers with a recording.
 type replayer struct {
 	mu     sync.Mutex
 	answer recorded
@@ -46,7 +45,7 @@ type replayer struct {
 }
 
 func (s *replayer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body) // what is missing of it shows
+	body, _ := io.ReadAll(r.Body) // missing bytes show in the comparison
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.got, s.path = string(body), r.URL.Path
@@ -56,9 +55,8 @@ func (s *replayer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, s.answer.response)
 }
 
-// TestRecordedExchanges sends what real clients sent through a gateway that
-// speaks the same on both sides, and answers what real providers answered: all
-// bytes pass but for the fields that the gateway has to change.
+// TestRecordedExchanges sends requests of real clients through a gateway with the same format on both sides, and
+// returns answers of real providers: all bytes pass except for the fields that the gateway must change.
 func TestRecordedExchanges(t *testing.T) {
 	t.Parallel()
 	for clientAPI, is := range map[string]func(string) bool{
@@ -113,8 +111,7 @@ func (s *replayer) exchange(t *testing.T, h *harness.Gateway, clientAPI string, 
 	}
 }
 
-// asked is the request as a client of the gateway sends it, and as it has to
-// reach the provider.
+// asked returns the request of a client of the gateway, and the expected request to the provider.
 func (x *recorded) asked(clientAPI string) (a harness.Ask, want string) {
 	if clientAPI == "gemini" {
 		_, model, _ := strings.Cut(x.url, "/models/")
@@ -137,17 +134,17 @@ func (x *recorded) asked(clientAPI string) (a harness.Ask, want string) {
 	return harness.Ask{Path: path, Body: sent}, want
 }
 
-// ownCost is a cost that the provider tells itself, or the gateway's.
+// ownCost matches a cost of the provider itself, or of the gateway.
 var ownCost = regexp.MustCompile(`"cost":\s*([0-9.eE-]+|\{[^{}]*\})\s*,?`)
 
-// besideCost is the gateway's cost where the provider tells one of its own.
+// besideCost matches the gateway's cost next to one of the provider's own.
 var besideCost = regexp.MustCompile(`,"weir":\{"cost_usd":"[0-9.]+"\}`)
 
 func uncosted(text string) string {
 	return ownCost.ReplaceAllString(besideCost.ReplaceAllString(text, ""), "")
 }
 
-// wantCost holds that a text that tells a usage tells what that costs.
+// wantCost checks that a text with usage also has its cost.
 func wantCost(t *testing.T, text string, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -157,9 +154,8 @@ func wantCost(t *testing.T, text string, names ...string) {
 	}
 }
 
-// wantStream compares a stream. Up to the event whose usage the gateway
-// completes, all bytes are the provider's; what follows, the gateway writes
-// itself, without carriage returns and comments.
+// wantStream compares a stream. Up to the event whose usage the gateway completes, all bytes are the provider's; the
+// gateway writes the rest itself, without carriage returns and comments.
 func (x *recorded) wantStream(t *testing.T, r harness.Reply, unasked bool) {
 	t.Helper()
 	want, got := x.response, r.Body
@@ -179,12 +175,12 @@ func (x *recorded) wantStream(t *testing.T, r harness.Reply, unasked bool) {
 	wantSame(t, "the end of the stream", strings.Join(events(uncosted(got[at:])), "\n\n"), strings.Join(events(uncosted(want[at:])), "\n\n"))
 }
 
-// usageOnly is a chunk of OpenAI's that has nothing but the usage.
+// usageOnly matches a chunk of OpenAI's with only usage.
 var usageOnly = regexp.MustCompile(`data: [^\n]*"choices":\s*\[\][^\n]*"usage":\s*\{[^\n]*\r?\n\r?\n`)
 
 func withoutUsageOnly(stream string) string { return usageOnly.ReplaceAllString(stream, "") }
 
-// events are the events of a stream without line ends and comments.
+// events returns the events of a stream without line ends and comments.
 func events(text string) (list []string) {
 	for event := range strings.SplitSeq(strings.ReplaceAll(text, "\r\n", "\n"), "\n\n") {
 		var lines []string
@@ -194,17 +190,17 @@ func events(text string) (list []string) {
 			}
 		}
 		if lines != nil {
-			slices.Sort(lines) // a field's place in its event says nothing
+			slices.Sort(lines) // the order of an event's fields is irrelevant
 			list = append(list, strings.Join(lines, "\n"))
 		}
 	}
 	return list
 }
 
-// toldAs are the statuses of a provider and what the client is told.
+// toldAs maps the statuses of a provider to those of the client.
 var toldAs = map[int]int{400: 400, 401: 502, 404: 404, 429: 429}
 
-// wantError holds that the provider's error is told again in the client API's words.
+// wantError checks that the provider's error is repeated in the client API's format.
 func (x *recorded) wantError(t *testing.T, r harness.Reply) {
 	t.Helper()
 	if r.Status != toldAs[x.status] {
@@ -220,10 +216,10 @@ func (x *recorded) wantError(t *testing.T, r harness.Reply) {
 	}
 }
 
-// explanation is the longest text of a provider's error: what it says is wrong.
+// explanation returns the longest text of a provider's error, which explains it.
 func explanation(body []byte) (longest string) {
 	var v any
-	_ = json.Unmarshal(body, &v) // what is none has none
+	_ = json.Unmarshal(body, &v) // an invalid body has no text
 	var walk func(v any)
 	walk = func(v any) {
 		switch v := v.(type) {

@@ -22,7 +22,7 @@ type searcher struct {
 	sent  string // the last request
 }
 
-// page is the source of an answer.
+// page returns the source of an answer.
 func page(answer int) string { return fmt.Sprintf("https://pages.example/%d", answer) }
 
 func (s *searcher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -57,11 +57,11 @@ func (s *searcher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// searchClient is a client API whose conversations have searches.
+// searchClient describes a client API whose conversations have searches.
 type searchClient struct {
 	path, body string                                        // with MODEL and HISTORY
-	said       string                                        // what a user's turn is, with %q
-	answer     func(reply json.RawMessage) []json.RawMessage // what of a reply its SDKs give back
+	said       string                                        // the user's message, with %q
+	answer     func(reply json.RawMessage) []json.RawMessage // the parts of a reply that its SDKs send back
 }
 
 func searchClients() map[string]searchClient {
@@ -105,8 +105,8 @@ func searchClients() map[string]searchClient {
 	}
 }
 
-// TestSearchesMoveBetweenVendors holds that a conversation with a search in each turn moves over four vendors: each answer
-// names its source, no vendor gets what stands for another's, and the ledger has each search.
+// TestSearchesMoveBetweenVendors checks that a conversation with a search in each answer moves over four vendors: each
+// answer names its source, no vendor receives the search data of another, and the ledger has each search.
 func TestSearchesMoveBetweenVendors(t *testing.T) {
 	t.Parallel()
 	for name, client := range searchClients() {

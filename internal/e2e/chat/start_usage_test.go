@@ -12,8 +12,8 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestInputAtTheStart is that a translated stream to Anthropic's client API tells the tokens of
-// the request at its start, by estimate, and the provider's figures at its end.
+// TestInputAtTheStart checks that a translated stream to Anthropic's client API has an estimate of the request's tokens
+// at its start, and the provider's figures at its end.
 func TestInputAtTheStart(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)

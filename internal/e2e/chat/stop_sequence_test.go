@@ -12,8 +12,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// TestStopSequenceOfBedrock holds that Claude at Bedrock is asked which stop sequence ended its answer, by the path that
-// stands in the whole answer or in the stream, and that a client of Messages is told it.
+// TestStopSequenceOfBedrock checks that the gateway asks Claude at Bedrock for the stop sequence that ended its answer,
+// by its path in the whole answer or in the stream, and that a client of Messages receives it.
 func TestStopSequenceOfBedrock(t *testing.T) {
 	t.Parallel()
 	asked := make(chan string, 10)

@@ -13,7 +13,7 @@ import (
 	"weir/internal/gateway"
 )
 
-// TestStreamToTheLetter is a streamed answer to the letter.
+// TestStreamToTheLetter compares a streamed answer, byte for byte.
 func TestStreamToTheLetter(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
@@ -45,7 +45,7 @@ func TestStreamToTheLetter(t *testing.T) {
 	}
 }
 
-// TestAcceptAsksForStream is which Accept header asks for a stream.
+// TestAcceptAsksForStream checks which Accept headers request a stream.
 func TestAcceptAsksForStream(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
@@ -65,8 +65,7 @@ func TestAcceptAsksForStream(t *testing.T) {
 	}
 }
 
-// TestKeepAlive is the comment in a silence, before the first piece and
-// between pieces.
+// TestKeepAlive checks the comment in a silence, before the first piece and between pieces.
 func TestKeepAlive(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -95,9 +94,8 @@ func TestKeepAlive(t *testing.T) {
 	}
 }
 
-// TestStreamFailures is an answer that fails after its first piece: what came
-// is kept, the error is in the stream, no end marker follows, and the row is
-// settled at what was counted.
+// TestStreamFailures breaks answers off after their first piece: the client keeps the pieces, the error is in the
+// stream, no end marker follows, and the row is settled at the counted usage.
 func TestStreamFailures(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenHasty(t)
@@ -133,7 +131,7 @@ func TestStreamFailures(t *testing.T) {
 	}
 }
 
-// TestStreamsOddButWhole is an answer that is complete, however it came.
+// TestStreamsOddButWhole checks that an answer in an odd form is complete.
 func TestStreamsOddButWhole(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
@@ -153,7 +151,7 @@ func TestStreamsOddButWhole(t *testing.T) {
 	}
 }
 
-// TestLargeEvents holds that events larger than the buffers that are kept come through whole and in order, as they came and
+// TestLargeEvents checks that events larger than the retained buffers arrive whole and in order, unchanged and
 // translated, between small ones that arrive together with them.
 func TestLargeEvents(t *testing.T) {
 	t.Parallel()

@@ -13,8 +13,8 @@ import (
 	"weir/internal/llm"
 )
 
-// TestFallbacksOfTheVendor sends Anthropic's own field, a word or a list of objects: it goes to Anthropic where nothing is
-// against it, and is named where it is left out. A list of names is the gateway's.
+// TestFallbacksOfTheVendor sends Anthropic's own field, a word or a list of objects: it goes to Anthropic unless
+// something forbids it, and is reported if it is dropped. A list of names is the gateway's.
 func TestFallbacksOfTheVendor(t *testing.T) {
 	t.Parallel()
 	got := make(chan string, 1)

@@ -13,15 +13,15 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// toVendor is a request that is valid at its client API, and what its vendor asks of it.
+// toVendor holds a request that is valid at its client API, and the vendor's requirements for it.
 type toVendor struct {
 	name, provider, model, path, body string
 
-	sent    []string // what the provider gets
-	unsent  []string // what it does not
-	dropped string   // what X-Weir-Dropped names, if it is looked at
+	sent    []string // parts of the provider's request
+	unsent  []string // texts that the provider must not receive
+	dropped string   // the names in X-Weir-Dropped; not checked if empty
 	status  int      // 0 for 200
-	says    string   // what the answer says
+	says    string   // text of the answer
 }
 
 // The conversations that most cases are about.
@@ -376,8 +376,8 @@ func toVendors() []toVendor {
 	}
 }
 
-// TestVendorRules holds that requests which are valid at a client API reach a vendor that refuses what breaks its rules,
-// whole and streamed, and that answers name the client's own tools.
+// TestVendorRules checks that requests that are valid at a client API reach a vendor that refuses violations of its
+// rules, whole and streamed, and that answers name the client's own tools.
 func TestVendorRules(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)

@@ -11,16 +11,16 @@ import (
 // object is a JSON object that was read.
 type object = map[string]any
 
-// said is what an answer says, in no vendor's words.
+// said holds the content of an answer, independently of vendors.
 type said struct {
 	Text, Thought, Refusal, Finish string
 	Calls                          []string // name and arguments
-	Media                          []string // types of what is shown
+	Media                          []string // types of the media
 	In, Out                        float64
 	IDs                            []string // of the calls
 	Sources                        []string // that it names, sorted
 	Tokens                         []string // with their log probabilities, the likely ones behind each
-	Wrong                          string   // what no type tells of
+	Wrong                          string   // violations that the types do not cover
 }
 
 // likely adds tokens, each with the number of that name, and the likely ones behind it.
@@ -33,7 +33,8 @@ func (s *said) likely(tokens []any, number string) {
 	}
 }
 
-// cite adds the sources of a list, each of which is an object or has one of that name, with its name in one of these members.
+// cite adds the sources of a list. Each is an object, or contains one of that name, with its name in one of these
+// members.
 func (s *said) cite(citations []any, inner string, names ...string) {
 	for _, c := range citations {
 		if o := at(c, inner); o != nil {
@@ -76,7 +77,7 @@ func (s *said) add(id, name string, arguments any) {
 	s.Calls = append(s.Calls, name+" "+string(again))
 }
 
-// at walks to a member; nil where there is none.
+// at follows a path to a member; nil if there is none.
 func at(v any, steps ...any) any {
 	for _, s := range steps {
 		switch s := s.(type) {
@@ -184,8 +185,8 @@ func readResponse(v any) said {
 	return s
 }
 
-// sum adds up the events of a stream to what a whole answer would be, and holds them to the order that the vendor's
-// page on streaming promises.
+// sum joins the events of a stream to the equivalent whole answer, and checks the order that the vendor's page on
+// streaming promises.
 var sum = map[string]func(events []any) (whole any, err error){
 	"openai": sumChunks, "responses": sumResponse, "anthropic": sumMessage, "gemini": sumContents,
 }

@@ -17,15 +17,15 @@ import (
 	"weir/internal/must"
 )
 
-// answerTypes are a vendor's published types of what its API answers, as JSON Schema: "make answers" writes them.
-// Their objects are closed.
+// answerTypes holds a vendor's published types of its API's answers, as JSON Schema: "make answers" writes them. Their
+// objects are closed.
 type answerTypes struct {
 	whole, event string // the definitions of a whole answer and of an event of a stream
 	contract     *harness.Contract
 }
 
-// Fields of the gateway's own, which docs/client-apis.md and docs/observability.md tell of, and those that
-// everybody but the vendor has in Chat Completions: thinking and images.
+// ownFields lists fields of the gateway's own, described in docs/client-apis.md and docs/observability.md, and those of
+// Chat Completions that all servers except the vendor's have: thinking and images.
 var ownFields = map[string][]string{
 	"openai":    {"usage/cost", "weir", "message/reasoning_content", "delta/reasoning_content", "delta/annotations", "message/reasoning_details", "delta/reasoning_details", "message/images", "delta/images", "tool_calls/extra_content"},
 	"responses": {"usage/cost", "weir"},
@@ -33,8 +33,8 @@ var ownFields = map[string][]string{
 	"gemini":    {"usageMetadata/cost", "weir"},
 }
 
-// relaxed is a schema to which null and absence are one, as they are to the vendors: what their recorded answers lack, newer
-// ones have as null, and what the types have as optional, some have as null.
+// relaxed returns a schema in which null equals absence, as for the vendors: newer answers have null for members that
+// recorded ones lack, and some have null for optional members of the types.
 func relaxed(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -70,7 +70,7 @@ func takesNull(schema any) bool {
 	return s["type"] == "null"
 }
 
-// freeMember is a member of a definition about which the vendor's own answers say something else than its type.
+// freeMember names a member of a definition in which the vendor's own answers differ from its type.
 type freeMember struct{ definition, name string }
 
 func freeMembers() []freeMember {
@@ -138,7 +138,7 @@ func vendorTypes(t *testing.T) map[string]*answerTypes {
 	return must.Get(readAnswerTypes())(t)
 }
 
-// refusal says what the vendor's type has against an object; nil for nothing.
+// refusal returns the violation of the vendor's type; nil for none.
 func (a *answerTypes) refusal(api, definition string, object any) error {
 	for _, own := range ownFields[api] {
 		above, name, found := strings.Cut(own, "/")
@@ -159,7 +159,8 @@ func (a *answerTypes) refusal(api, definition string, object any) error {
 	return err
 }
 
-// without is a JSON value without the members of that name in members named above; of any where above is empty.
+// without returns a JSON value without the members of that name in members named above; in any member if above is
+// empty.
 func without(v any, in, above, name string) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -180,7 +181,7 @@ func without(v any, in, above, name string) any {
 	return v
 }
 
-// deepest is the complaint that lies deepest: of a union, that of the type which was meant.
+// deepest returns the deepest complaint: of a union, the one of the intended type.
 func deepest(err *jsonschema.ValidationError) string {
 	best, depth := fmt.Sprintf("at /%s: %v", strings.Join(err.InstanceLocation, "/"), err.ErrorKind), len(err.InstanceLocation)
 	var walk func(e *jsonschema.ValidationError)
@@ -202,7 +203,7 @@ func deepest(err *jsonschema.ValidationError) string {
 	return best
 }
 
-// tellsKind are the alternatives of a union whose "type" is that of the value.
+// tellsKind returns the alternatives of a union that have the value's "type".
 func tellsKind(e *jsonschema.ValidationError) (kinds []*jsonschema.ValidationError, ok bool) {
 	for _, c := range e.Causes {
 		if !strings.Contains(c.Error(), "/type': value must be") {

@@ -17,14 +17,14 @@ import (
 	"weir/internal/must"
 )
 
-// given is one answer of a provider, whole and streamed; nil where it is known in the other form alone.
+// given holds one answer of a provider, whole and streamed; one is nil if only the other form is known.
 type given struct {
 	name, dialect string
 	form          [2][]byte // whole, streamed
 }
 
-// seededAnswers are n answers of each wire format in its own words: thinking, texts, calls with and without ids, images,
-// every end, usage. The same numbers give the same answers.
+// seededAnswers generates n answers of each wire format in its own form: thinking, texts, calls with and without ids,
+// images, every end, usage. The same numbers generate the same answers.
 func seededAnswers(n uint64) (all []given) {
 	for _, d := range registry.All() {
 		if d.Path == nil {
@@ -77,7 +77,7 @@ func signature(vendor string) string {
 	return ""
 }
 
-// streamedAnswer is the reply as its vendor streams it, each text and each call's arguments in two pieces.
+// streamedAnswer encodes the reply as its vendor streams it, each text and each call's arguments in two pieces.
 func streamedAnswer(d *dialect.Dialect, r *llm.Reply) (out []byte) {
 	enc := d.NewEncoder(llm.Meta{ID: r.ID, Model: r.Model, Created: r.Created, IncludeUsage: true})
 	emit := func(ev llm.Event) { out = enc.Append(out, &ev) }
@@ -107,7 +107,7 @@ func streamedAnswer(d *dialect.Dialect, r *llm.Reply) (out []byte) {
 	return enc.Finish(out, &llm.Final{Finish: []llm.FinishReason{r.Choices[0].Finish}, Usage: r.Usage, Reported: true})
 }
 
-// oddAnswers are those that were seen of vendors and are hard to translate: the files of testdata/answers, each named
+// oddAnswers reads vendors' observed answers that are hard to translate: the files of testdata/answers, each named
 // after its wire format, with the answer whole, streamed, or both.
 func oddAnswers(t *testing.T) (all []given) {
 	t.Helper()
@@ -137,7 +137,7 @@ func framed(d *dialect.Dialect, lines []byte) (out []byte) {
 	return out
 }
 
-// recordedGiven are the recorded answers of real providers.
+// recordedGiven reads the recorded answers of real providers.
 func recordedGiven(t *testing.T) (all []given) {
 	t.Helper()
 	for name, list := range recordedAnswers(t) {

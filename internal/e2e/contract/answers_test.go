@@ -21,7 +21,7 @@ import (
 	"weir/internal/must"
 )
 
-// teller is a provider of every wire format that gives the answers of a list: the model's name says which.
+// teller is a provider of every wire format that sends the answers of a list: the model's name is the index.
 type teller struct {
 	answers []given
 	URL     string
@@ -38,7 +38,7 @@ func newTeller(t *testing.T, answers []given) *teller {
 }
 
 func (s *teller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body) // what is missing of it has no number
+	body, _ := io.ReadAll(r.Body) // a broken body has no number
 	found := answerNumber.FindStringSubmatch(r.URL.Path + string(body))
 	if found == nil {
 		http.Error(w, "no such answer", http.StatusNotFound)
@@ -54,8 +54,9 @@ func (s *teller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(s.answers[n].form[form])
 }
 
-// TestAnswersKeepToVendorsTypes holds what clients get of every provider's answers against the vendors' own published
-// types: whole replies, events and errors, the order of streams, and that a stream adds up to the whole reply.
+// TestAnswersKeepToVendorsTypes compares the answers that clients receive from every provider with the vendors' own
+// published types: whole replies, events and errors, the order of streams, and the equality of a joined stream and the
+// whole reply.
 func TestAnswersKeepToVendorsTypes(t *testing.T) {
 	t.Parallel()
 	sets := map[string]func(t *testing.T) []given{
@@ -124,7 +125,7 @@ func (q *answerCheck) faulty(t *testing.T, api, answer, form, fault string) {
 	t.Errorf("%s of %s, %s: %s", api, answer, form, fault)
 }
 
-// hold asks, and says what the answer says, nil for nothing, and what is wrong with it.
+// hold sends a request, and returns the content of the answer, nil for none, and its faults.
 func (q *answerCheck) hold(api string, ask harness.Ask, stream bool) (*said, []error) {
 	status, body, err := q.read(ask)
 	switch {
@@ -156,7 +157,7 @@ func (q *answerCheck) holdStream(api, body string) (*said, []error) {
 	return &s, append(faults, s.wrong())
 }
 
-// events reads a stream and holds each event; failed is whether it ended with an error.
+// events reads a stream and checks each event; failed reports whether it ended with an error.
 func (q *answerCheck) events(api, body string) (events []any, failed bool, faults []error) {
 	types := q.types[api]
 	for data := range harness.EventData(body) {
@@ -187,7 +188,7 @@ func (q *answerCheck) holdError(api, body string) error {
 	if err := json.Unmarshal([]byte(body), &e); err != nil {
 		return fmt.Errorf("%s: %w", body, err)
 	}
-	if api == "gemini" { // whose errors are google.rpc.Status, of no package of types
+	if api == "gemini" { // its errors are google.rpc.Status, which no package of types has
 		if number(e, "error", "code") < http.StatusBadRequest || text(e, "error", "message") == "" || !slices.Contains(googleCodes, text(e, "error", "status")) {
 			return fmt.Errorf("no google.rpc.Status: %s", body)
 		}
@@ -203,7 +204,7 @@ func (q *answerCheck) holdError(api, body string) error {
 var googleCodes = strings.Fields("CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED UNAUTHENTICATED " +
 	"RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE DATA_LOSS")
 
-// read is the reply as far as it came: a stream that fails has no end.
+// read returns the received part of a reply: a failed stream has no end.
 func (q *answerCheck) read(a harness.Ask) (status int, body string, err error) {
 	resp, err := q.h.Client.Do(q.h.Request(a))
 	if err != nil {
@@ -214,7 +215,7 @@ func (q *answerCheck) read(a harness.Ask) (status int, body string, err error) {
 	return resp.StatusCode, string(all), err
 }
 
-// TestErrorsKeepToVendorsTypes does it with what is refused.
+// TestErrorsKeepToVendorsTypes does the same for refusals.
 func TestErrorsKeepToVendorsTypes(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t, nil)
@@ -240,8 +241,8 @@ func TestErrorsKeepToVendorsTypes(t *testing.T) {
 	}
 }
 
-// TestTypesTakeVendorsOwnAnswers holds what the vendors themselves have answered against their types, which are of no
-// use where they refuse it.
+// TestTypesTakeVendorsOwnAnswers checks that the types accept the vendors' own answers: otherwise they would be
+// useless.
 func TestTypesTakeVendorsOwnAnswers(t *testing.T) {
 	t.Parallel()
 	q := &answerCheck{types: vendorTypes(t)}

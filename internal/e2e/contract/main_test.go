@@ -1,4 +1,4 @@
-// Package contract_test holds answers to the documents that promise them: the OpenAPI documents of the gateway and of OpenAI.
+// Package contract_test compares answers with their documents: the OpenAPI documents of the gateway and of OpenAI.
 package contract_test
 
 import (

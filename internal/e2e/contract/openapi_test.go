@@ -13,8 +13,8 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestDocumentIsOpenAPI holds the document against OpenAPI 3.1, with its
-// examples, and sees that what is none is refused.
+// TestDocumentIsOpenAPI checks the document and its examples against OpenAPI 3.1, and that invalid documents are
+// refused.
 func TestDocumentIsOpenAPI(t *testing.T) {
 	t.Parallel()
 	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML("http://127.0.0.1:1")})
@@ -56,7 +56,7 @@ func validOpenAPI(t *testing.T, text string) error {
 	return document.Validate(t.Context())
 }
 
-// TestDocumentIsKept is a program that asks again for what it has.
+// TestDocumentIsKept requests the document again with its ETag, as programs do.
 func TestDocumentIsKept(t *testing.T) {
 	t.Parallel()
 	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML("http://127.0.0.1:1")})
@@ -77,8 +77,7 @@ func TestDocumentIsKept(t *testing.T) {
 	}
 }
 
-// TestContractRefuses is the negative control: a reply that is not what the
-// document says is found out, whatever is wrong with it.
+// TestContractRefuses is the negative control: a reply that differs from the document in any way is found.
 func TestContractRefuses(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
@@ -126,7 +125,7 @@ func TestContractRefuses(t *testing.T) {
 	}
 }
 
-// TestDocumentIsOrdered is that the document reads as it was written.
+// TestDocumentIsOrdered checks that the document has the order of its source.
 func TestDocumentIsOrdered(t *testing.T) {
 	t.Parallel()
 	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML("http://127.0.0.1:1")})

@@ -14,8 +14,7 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// beside is a path of something other than chat: what is asked there, and what
-// is refused.
+// beside describes a path of an operation other than chat: its requests, and its refusals.
 type beside struct {
 	path, good, bad string
 	models          []string
@@ -57,17 +56,17 @@ func isBesideChat(path string) bool {
 	return slices.ContainsFunc(besides(), func(b beside) bool { return b.path == path }) || strings.HasPrefix(path, "/v1/responses/")
 }
 
-// mediaProviderYAML is a provider of images and sound.
+// mediaProviderYAML configures a provider of images and sound.
 func mediaProviderYAML(t *testing.T) string {
 	ts := httptest.NewServer(&harness.MediaProvider{T: t})
 	t.Cleanup(ts.Close)
 	return harness.ProviderYAML("studio", ts.URL)
 }
 
-// besideChat asks for vectors and counts of tokens.
+// besideChat requests vectors and token counts.
 func (q *replyCheck) besideChat(t *testing.T) { q.ask(t, false) }
 
-// media asks for images and sound.
+// media requests images and sound.
 func (q *replyCheck) media(t *testing.T) { q.ask(t, true) }
 
 func (q *replyCheck) ask(t *testing.T, ofMediaProvider bool) {
@@ -117,7 +116,7 @@ func (b *beside) ask(model string) harness.Ask {
 	return a
 }
 
-// kept asks for responses that are kept.
+// kept requests stored responses.
 func (q *replyCheck) kept(t *testing.T) {
 	onlyUses := q.h.NewKey(account.KeyOptions{Account: "default", Permissions: []account.Permission{account.Uses}})
 	const at = "/v1/responses/{id}"

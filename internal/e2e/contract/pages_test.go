@@ -17,8 +17,8 @@ import (
 
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
-// TestPagesConfigure holds docs/providers to what it shows: the first block of
-// each page switches its provider on, and the others are no mistake.
+// TestPagesConfigure checks the examples of docs/providers: the first block of each page enables its provider, and the
+// others are valid.
 func TestPagesConfigure(t *testing.T) {
 	t.Parallel()
 	pages, err := filepath.Glob("../../../docs/providers/*.md")
@@ -52,8 +52,7 @@ func TestPagesConfigure(t *testing.T) {
 	}
 }
 
-// environmentOf is what a provider's file of the catalogue waits for, with the
-// values of its examples.
+// environmentOf returns the variables in a provider's file of the catalogue, with the values of its examples.
 func environmentOf(t *testing.T, name string) map[string]string {
 	t.Helper()
 	text := must.Get(os.ReadFile("../../provider/catalog/" + name + ".json"))(t)

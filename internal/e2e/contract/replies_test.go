@@ -13,7 +13,7 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// replyCheck holds replies against the document, and notes of what.
+// replyCheck compares replies with the document, and records the compared ones.
 type replyCheck struct {
 	*harness.Contract
 	h    *harness.Gateway
@@ -55,9 +55,8 @@ var unreachable = map[string]string{
 	"500": "no defect is known",
 }
 
-// TestRepliesKeepToDocument holds live replies of every path and status against
-// the document: every kind of answer of every provider's wire format, and every
-// error.
+// TestRepliesKeepToDocument compares live replies of every path and status with the document: every kind of answer of
+// every provider's wire format, and every error.
 func TestRepliesKeepToDocument(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -85,9 +84,8 @@ func TestRepliesKeepToDocument(t *testing.T) {
 	q.missed(t)
 }
 
-// everyDialect is a configuration with a provider of each wire format; for each
-// front two whose failures are nobody else's matter, and an alias of which the
-// first target fails; and two providers of one model.
+// everyDialect returns a configuration with a provider of each wire format; for each client API two whose failures
+// affect no other, and an alias with a failing first target; and two providers of one model.
 func everyDialect(url string) string {
 	yaml, prices, aliases := "providers:", "prices:\n", "aliases:\n"
 	for name, path := range harness.Spoken() {
@@ -106,14 +104,14 @@ func everyDialect(url string) string {
 	return yaml + prices + aliases
 }
 
-// bad is the provider whose failures a front may have.
+// bad names the provider whose failures affect only one client API.
 func bad(i int, stream bool) string { return fmt.Sprintf("bad-%d-%t", i, stream) }
 
-// second is an alias whose second target answers. Each has a first one of its
-// own, since one that has failed is not asked again for a while.
+// second names an alias whose second target answers. Each has its own first one, because a failed one is not called
+// again for a while.
 func second(i int, stream bool) string { return fmt.Sprintf("second-%d-%t", i, stream) }
 
-// missed tells of statuses in the document that no reply had.
+// missed reports statuses in the document that no reply had.
 func (q *replyCheck) missed(t *testing.T) {
 	t.Helper()
 	for path, item := range q.Tree["paths"].(map[string]any) {
@@ -131,11 +129,9 @@ func (q *replyCheck) missed(t *testing.T) {
 	}
 }
 
-// isShut is a status of which other tests see to: where nothing is asked of a
-// provider, 503 is a database or a journal that is away, and 429 a flood of
-// reports (store.TestReportsLeaveReaders); what is beside chat
-// goes through the same pipeline, with the same errors; and the administration is
-// asked call by call in TestAdministrationRunsEachOperation.
+// isShut reports whether other tests cover a status: on paths without a provider, 503 is a database or a journal that
+// is away, and 429 a flood of reports (store.TestReportsLeaveReaders); operations other than chat use the same
+// pipeline, with the same errors; and TestAdministrationRunsEachOperation covers the administration.
 func isShut(path, status string) bool {
 	asksModel := slices.ContainsFunc(harness.ChatAPIs(), func(f harness.ChatAPI) bool { return f.Path == path || f.Streamed == path })
 	tried := []string{"200", "400", "401", "403", "404"}
@@ -143,7 +139,7 @@ func isShut(path, status string) bool {
 		isBesideChat(path) && !slices.Contains(tried, status)
 }
 
-// answers asks for whole answers and streams of every kind.
+// answers requests whole answers and streams of every kind.
 func (q *replyCheck) answers(t *testing.T, f *harness.ChatAPI) {
 	for _, dialect := range slices.Sorted(maps.Keys(harness.Spoken())) {
 		for _, tt := range []struct{ kind, model string }{
@@ -168,8 +164,7 @@ func (q *replyCheck) answers(t *testing.T, f *harness.ChatAPI) {
 	}
 }
 
-// again asks with a fallback, twice with one Idempotency-Key, and for streams
-// that break off.
+// again sends requests with a fallback, twice with one Idempotency-Key, and for streams that break off.
 func (q *replyCheck) again(t *testing.T, f *harness.ChatAPI, i int) {
 	for _, stream := range []bool{false, true} {
 		a, path := f.Ask("plain", second(i, stream), stream)
@@ -195,7 +190,7 @@ func (q *replyCheck) again(t *testing.T, f *harness.ChatAPI, i int) {
 	}
 }
 
-// failures asks for what is refused, and of providers that fail.
+// failures sends requests that are refused, and requests to failing providers.
 func (q *replyCheck) failures(t *testing.T, f *harness.ChatAPI, i int) {
 	onlyUses := q.h.NewKey(account.KeyOptions{Account: "default", Permissions: []account.Permission{account.Uses}})
 	for _, stream := range []bool{false, true} {
@@ -233,7 +228,7 @@ func (q *replyCheck) failures(t *testing.T, f *harness.ChatAPI, i int) {
 	}
 }
 
-// own asks at the service's own paths, but for chat.
+// own sends requests to the service's own paths, except for chat.
 func (q *replyCheck) own(t *testing.T) {
 	onlyChat := q.h.NewKey(account.KeyOptions{Account: "default", Permissions: []account.Permission{account.Chat}})
 	q.h.Chat("openai-house/echo")
@@ -268,7 +263,7 @@ func (q *replyCheck) own(t *testing.T) {
 	}
 }
 
-// models lists and asks for models in each shape.
+// models lists and requests models in each format.
 func (q *replyCheck) models(t *testing.T) {
 	onlyUses := q.h.NewKey(account.KeyOptions{Account: "default", Permissions: []account.Permission{account.Uses}})
 	anthropics := []string{"Anthropic-Version", "2023-06-01"}

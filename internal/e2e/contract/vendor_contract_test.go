@@ -42,25 +42,25 @@ var vendorText = sync.OnceValues(func() ([]byte, error) {
 	return json.Marshal(tree)
 })
 
-// exception is something that OpenAI's document refuses, and that stands.
+// exception is a permitted violation of OpenAI's document.
 type exception struct {
 	schema   string         // of components/schemas
 	steps    []string       // to the value
-	allowed  map[string]any // what else it may be
+	allowed  map[string]any // the additional permitted schema
 	recorded string         // a recorded exchange with OpenAI that has it so, where there is one
-	shown    string         // what is said of that without the exception
+	shown    string         // the refusal without the exception
 }
 
 func exceptions() []exception {
 	failed := map[string]any{"const": "error"}
 	finish := []string{"properties", "choices", "items", "properties", "finish_reason"}
 	return []exception{
-		{ // OpenAI writes null for what is not there yet
+		{ // OpenAI writes null for values that do not exist yet
 			schema: "Response", steps: []string{"allOf", "2", "properties", "usage"}, allowed: map[string]any{"type": "null"},
 			recorded: "openai/24-responses-stream-tool", shown: "at '/response/usage': got null, want object",
 		},
-		// OpenAI has no word for an answer that its provider gave up on, and "stop"
-		// would pass half an answer for a whole one.
+		// OpenAI has no finish reason for an answer that its provider abandoned, and "stop" would report half an answer
+		// as whole.
 		{schema: "CreateChatCompletionResponse", steps: finish, allowed: failed},
 		{schema: "CreateChatCompletionStreamResponse", steps: finish, allowed: failed},
 	}
@@ -76,7 +76,7 @@ type vendorContract struct {
 // usualVendorContract is the document with all exceptions, which tests share.
 var usualVendorContract = sync.OnceValues(func() (*vendorContract, error) { return newVendorContract(exceptions()) })
 
-// openVendorContract is the document with all exceptions.
+// openVendorContract reads the document with all exceptions.
 func openVendorContract(t *testing.T) *vendorContract {
 	t.Helper()
 	fixturetest.Dir(t)
@@ -87,9 +87,8 @@ func openVendorContract(t *testing.T) *vendorContract {
 	return c
 }
 
-// newVendorContract reads the document, and mends what makes it no OpenAPI 3.1:
-// "nullable", which is of OpenAPI 3.0, and "$recursiveRef", which is of an
-// earlier JSON Schema.
+// newVendorContract reads the document, and corrects its violations of OpenAPI 3.1: "nullable", which is of OpenAPI
+// 3.0, and "$recursiveRef", which is of an earlier JSON Schema.
 func newVendorContract(excepted []exception) (*vendorContract, error) {
 	text, err := vendorText()
 	if err != nil {
@@ -116,7 +115,7 @@ func newVendorContract(excepted []exception) (*vendorContract, error) {
 	return &vendorContract{Contract: c, events: eventSchemas(schemas)}, nil
 }
 
-// eventSchemas are the schemas of stream events by their type.
+// eventSchemas returns the schemas of stream events by their type.
 func eventSchemas(schemas map[string]any) map[string]string {
 	events := map[string]string{}
 	for _, one := range schemas["ResponseStreamEvent"].(map[string]any)["anyOf"].([]any) {
@@ -128,7 +127,7 @@ func eventSchemas(schemas map[string]any) map[string]string {
 	return events
 }
 
-// mended is a schema as its authors mean it. Root is the one that it is part of.
+// mended returns a schema as its authors mean it. Root is the schema that contains it.
 func mended(v any, root string) any {
 	switch v := v.(type) {
 	case []any:
@@ -156,7 +155,7 @@ func orElse(schema any, other map[string]any) any {
 	return map[string]any{"anyOf": []any{schema, other}}
 }
 
-// apply lets the exception stand in its schema.
+// apply permits the exception in its schema.
 func (e *exception) apply(at any) error {
 	last := len(e.steps) - 1
 	for _, step := range e.steps[:last] {
@@ -179,8 +178,7 @@ func (e *exception) apply(at any) error {
 	return nil
 }
 
-// refusal is what OpenAI's document says against a reply at that path; nil for
-// nothing.
+// refusal returns the violation of OpenAI's document by a reply at that path; nil for none.
 func (c *vendorContract) refusal(path string, r harness.Reply) error {
 	kind := path
 	stream := strings.HasPrefix(r.Header.Get("Content-Type"), "text/event-stream")
@@ -205,7 +203,7 @@ func (c *vendorContract) refusal(path string, r harness.Reply) error {
 	return nil
 }
 
-// vendorSchemas are the schemas of what OpenAI answers.
+// vendorSchemas returns the schemas of OpenAI's answers.
 func vendorSchemas() map[string]string {
 	return map[string]string{
 		"/v1/chat/completions": "CreateChatCompletionResponse", "/v1/chat/completions stream": "CreateChatCompletionStreamResponse",
@@ -219,7 +217,7 @@ func (c *vendorContract) refusalOf(kind, text string) error {
 		Type  string
 		Error any
 	}
-	_ = json.Unmarshal([]byte(text), &told) // what is no object has no schema that takes it
+	_ = json.Unmarshal([]byte(text), &told) // no schema accepts a value that is not an object
 	switch {
 	case kind == "/v1/responses stream":
 		name = c.events[told.Type]

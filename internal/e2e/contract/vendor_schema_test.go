@@ -19,14 +19,13 @@ import (
 	"weir/internal/must"
 )
 
-// vendorChatAPIs are the fronts that OpenAI's document tells of.
+// vendorChatAPIs returns the client APIs in OpenAI's document.
 func vendorChatAPIs() []harness.ChatAPI {
 	return slices.DeleteFunc(harness.ChatAPIs(), func(f harness.ChatAPI) bool { return f.Wrong != "OpenAIFailure" })
 }
 
-// TestRepliesKeepToVendorsDocument holds what OpenAI's clients get against
-// OpenAI's own OpenAPI document: every kind of answer, whole and streamed,
-// of a provider of every wire format.
+// TestRepliesKeepToVendorsDocument compares the replies to OpenAI's clients with OpenAI's own OpenAPI document: every
+// kind of answer, whole and streamed, of a provider of every wire format.
 func TestRepliesKeepToVendorsDocument(t *testing.T) {
 	t.Parallel()
 	c := openVendorContract(t)
@@ -138,8 +137,7 @@ func TestEmbeddingsKeepToVendorsDocument(t *testing.T) {
 	}
 }
 
-// recordedAnswers are exchanges with real providers, by the wire format in
-// which they came.
+// recordedAnswers reads exchanges with real providers, by their wire format.
 func recordedAnswers(t *testing.T) map[string][]recordedAnswer {
 	t.Helper()
 	all := map[string][]recordedAnswer{}
@@ -158,8 +156,7 @@ type recordedAnswer struct {
 	body   []byte
 }
 
-// dialectOf is the wire format of what is asked at an address; empty for none
-// of chat.
+// dialectOf returns the wire format of requests to an address; empty for operations other than chat.
 func dialectOf(url string) string {
 	for part, name := range map[string]string{
 		"/chat/completions": "openai", "/responses": "responses", "/v1/messages": "anthropic", "enerateContent": "gemini",
@@ -172,8 +169,8 @@ func dialectOf(url string) string {
 	return ""
 }
 
-// TestRecordedAnswersKeepToVendorsDocument translates what real providers have
-// answered for OpenAI's clients: citations, thoughts, tools of the vendor's own.
+// TestRecordedAnswersKeepToVendorsDocument translates real providers' answers for OpenAI's clients: citations,
+// thoughts, tools of the vendor's own.
 func TestRecordedAnswersKeepToVendorsDocument(t *testing.T) {
 	t.Parallel()
 	c := openVendorContract(t)
@@ -215,8 +212,7 @@ func wireFormat(t *testing.T, name string) *dialect.Dialect {
 	return nil
 }
 
-// translate is the answer as the gateway would give it to a client of another
-// wire format.
+// translate returns the answer as the gateway sends it to a client of another wire format.
 func (a *recordedAnswer) translate(from, to *dialect.Dialect) (harness.Reply, error) {
 	meta := llm.Meta{ID: to.IDPrefix + "1", Created: 1775000000, Model: "house/recorded", IncludeUsage: true}
 	cost := llm.USD / 1000
@@ -250,8 +246,8 @@ func (a *recordedAnswer) translate(from, to *dialect.Dialect) (harness.Reply, er
 	return harness.Reply{Status: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: string(encoder.Finish(out, &final))}, nil
 }
 
-// TestVendorsDocumentRefuses is the negative control: what OpenAI's document
-// does not allow is found out; and an exception is one that OpenAI itself takes.
+// TestVendorsDocumentRefuses is the negative control: violations of OpenAI's document are found; and an exception is
+// one that OpenAI itself needs.
 func TestVendorsDocumentRefuses(t *testing.T) {
 	t.Parallel()
 	c := openVendorContract(t)
@@ -301,8 +297,7 @@ func recordedBody(t *testing.T, name string) harness.Reply {
 	return harness.Reply{}
 }
 
-// TestGoldenAnswersKeepToVendorsDocument holds the golden cases against it, of
-// what was answered in another wire format than OpenAI's own.
+// TestGoldenAnswersKeepToVendorsDocument compares the golden answers in other wire formats than OpenAI's own with it.
 func TestGoldenAnswersKeepToVendorsDocument(t *testing.T) {
 	t.Parallel()
 	c := openVendorContract(t)
@@ -325,7 +320,7 @@ func TestGoldenAnswersKeepToVendorsDocument(t *testing.T) {
 			if where == "" || name == from || len(f.Data) == 0 {
 				continue
 			}
-			// The vendor's document has no code for it, and Codex knows this one alone.
+			// The vendor's document has no code for it, and Codex knows only this one.
 			body := strings.ReplaceAll(string(f.Data), `"error":{"code":"context_length_exceeded"`, `"error":{"code":"invalid_prompt"`)
 			r := harness.Reply{Status: http.StatusOK, Header: http.Header{"Content-Type": {map[bool]string{true: "text/event-stream"}[end == "sse"]}}, Body: body}
 			if err := c.refusal(where, r); err != nil {
