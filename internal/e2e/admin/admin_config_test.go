@@ -10,7 +10,7 @@ import (
 	"weir/internal/reconcile"
 )
 
-// runConfig changes the managed configuration by every call, with what is wrong with each.
+// runConfig changes the managed configuration by every operation, with the mistakes of each.
 func (o *office) runConfig() {
 	t := o.T
 	const document = `{"document":{"aliases":{"fast":{"targets":["house/echo"]}}},"dry_run":%t}`

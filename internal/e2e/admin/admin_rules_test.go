@@ -21,7 +21,7 @@ import (
 	"weir/internal/must"
 )
 
-// TestAdministrationRefuses is what comes back for what is not right.
+// TestAdministrationRefuses checks the answers to invalid requests.
 func TestAdministrationRefuses(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
@@ -125,7 +125,7 @@ func TestAdministrationRefuses(t *testing.T) {
 	o.wantProblem("a key without the permission", o.Do(harness.Ask{Path: "/admin/v1/accounts"}), http.StatusForbidden, "", "admin")
 }
 
-// wantProblem holds a refusal against the document, and what it says.
+// wantProblem compares a refusal with the document, and checks its text.
 func (o *office) wantProblem(what string, r harness.Reply, status int, param, says string) {
 	o.T.Helper()
 	if r.Status != status || !strings.Contains(r.Body, says) {
@@ -146,7 +146,7 @@ func (o *office) wantProblem(what string, r harness.Reply, status int, param, sa
 	}
 }
 
-// TestAdministrationOnce is what an Idempotency-Key does.
+// TestAdministrationOnce checks the effect of an Idempotency-Key.
 func TestAdministrationOnce(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
@@ -177,7 +177,7 @@ func TestAdministrationOnce(t *testing.T) {
 	if r := post(path, body, "k1", other); r.Status != http.StatusCreated || r.Body == first.Body || r.Header.Get("Idempotent-Replayed") != "" {
 		t.Errorf("somebody else's request with the same key: got %d %s, want a key of its own", r.Status, r.Body)
 	}
-	for range 2 { // what was refused was not done, and is asked again
+	for range 2 { // a refused request had no effect, and is sent again
 		o.wantProblem("refused", post("/accounts", `{"name":"default"}`, "k2", o.admin), http.StatusBadRequest, "name", "already exists")
 	}
 	if r := post("/accounts", `{"name":"fine"}`, "k2", o.admin); r.Status != http.StatusCreated {
@@ -185,7 +185,7 @@ func TestAdministrationOnce(t *testing.T) {
 	}
 }
 
-// wantSecretNowhere looks for a secret in the database's files and the log.
+// wantSecretNowhere searches the database's files and the log for a secret.
 func (o *office) wantSecretNowhere(secret string) {
 	o.T.Helper()
 	if len(secret) != 49 {
@@ -206,8 +206,7 @@ func (o *office) wantSecretNowhere(secret string) {
 	}
 }
 
-// TestAdministrationOnceAtOnce is many of the same request at once: one account
-// is paid for once.
+// TestAdministrationOnceAtOnce sends many equal requests at once: one account is credited once.
 func TestAdministrationOnceAtOnce(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
@@ -234,8 +233,7 @@ func TestAdministrationOnceAtOnce(t *testing.T) {
 	}
 }
 
-// TestAdministrationPages goes through lists in pages of every size, and finds
-// everything once.
+// TestAdministrationPages reads lists in pages of every size, and finds each member once.
 func TestAdministrationPages(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
@@ -265,7 +263,7 @@ func TestAdministrationPages(t *testing.T) {
 	}
 }
 
-// pages is the ids of all of a list, read in pages of that size.
+// pages returns the ids of a list, read in pages of that size.
 func (o *office) pages(path string, size int) (all []string) {
 	o.T.Helper()
 	mark := "?"
@@ -338,8 +336,7 @@ func TestAdministrationExamples(t *testing.T) {
 // exampleForm is a command of the page, on one line.
 var exampleForm = regexp.MustCompile(`(?m)^(curl .*)$`)
 
-// remember keeps the ids that later examples name: of the last key, invitation,
-// endpoint, delivery and request.
+// remember stores the ids that later examples name: of the last key, invitation, endpoint, delivery and request.
 func remember(known map[string]string, path, body string) {
 	var v map[string]any
 	_ = json.Unmarshal([]byte(body), &v)

@@ -18,8 +18,7 @@ import (
 	"weir/internal/report"
 )
 
-// office is a gateway as a program with an operator's key sees it. Every reply
-// is held against the document.
+// office is a gateway as a program with an operator's key sees it. Every reply is compared with the document.
 type office struct {
 	*harness.Gateway
 	upstream string // address of its provider
@@ -39,7 +38,7 @@ func openOffice(t *testing.T) *office {
 	return o
 }
 
-// found makes the first user, an operator who owns the account default.
+// found creates the first user, an operator who owns the account default.
 func found(h *harness.Gateway, email string) (id string) {
 	h.T.Helper()
 	withPeople(h, func(ctx context.Context, d *admin.Admin) error {
@@ -57,7 +56,7 @@ func found(h *harness.Gateway, email string) (id string) {
 	return id
 }
 
-// accept takes up the invitation of a link, as a new user.
+// accept accepts the invitation of a link, as a new user.
 func accept(h *harness.Gateway, link string) {
 	h.T.Helper()
 	_, token, ok := strings.Cut(link, "/invite/")
@@ -70,8 +69,7 @@ func accept(h *harness.Gateway, link string) {
 	})
 }
 
-// squat makes a user of an address that nobody has proven, as an owner can who
-// uses the link of somebody whom they invite.
+// squat creates a user with an unproven address, as an owner can who uses the link of a person whom they invite.
 func squat(h *harness.Gateway, email string) {
 	h.T.Helper()
 	withPeople(h, func(ctx context.Context, d *admin.Admin) error {
@@ -108,7 +106,7 @@ func withPeople(h *harness.Gateway, do func(ctx context.Context, d *admin.Admin)
 	must.Do(h.T, do(ctx, data))
 }
 
-// filled is a path of the document with values in place of its parameters.
+// filled returns a path of the document with values in place of its parameters.
 func filled(path string, values []string) string {
 	for _, v := range values {
 		from, to := strings.IndexByte(path, '{'), strings.IndexByte(path, '}')
@@ -117,8 +115,8 @@ func filled(path string, values []string) string {
 	return path
 }
 
-// call makes a call "METHOD /path" of the administration, with a query behind it
-// if need be, and holds the answer against the document.
+// call sends a request "METHOD /path" of the administration, with an optional query, and compares the answer with the
+// document.
 func (o *office) call(status int, what, body string, values ...string) map[string]any {
 	o.T.Helper()
 	return o.callAs(o.admin, status, what, body, nil, values...)
@@ -147,7 +145,7 @@ func (o *office) callAs(key string, status int, what, body string, header []stri
 	return out
 }
 
-// at is a member of an answer, down the names.
+// at returns a member of an answer, by a path of names.
 func at(v any, names ...string) string {
 	for _, n := range names {
 		switch x := v.(type) {
@@ -164,8 +162,8 @@ func at(v any, names ...string) string {
 	return fmt.Sprint(v)
 }
 
-// TestAdministrationRunsEachOperation makes every call of the administration once with success, as
-// the document has it, and sees what it did.
+// TestAdministrationRunsEachOperation runs every operation of the administration once with success, as documented, and
+// checks its effect.
 func TestAdministrationRunsEachOperation(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
@@ -257,8 +255,7 @@ func (o *office) runFailures() {
 	o.call(404, "GET /audit?account=nothing", "")
 }
 
-// fit is values for a path, of which the first is an account's where the path
-// names one.
+// fit returns values for a path. The first one is an account's if the path names one.
 func fit(path string, values []string) []string {
 	if !strings.Contains(path, "{account}") && len(values) > 0 {
 		return []string{"nothing", "nothing"}[:min(len(values), 2)]
@@ -386,7 +383,7 @@ func (o *office) runKeys() {
 		t.Errorf("the keys: got %s, want the new one without its secret", list.Body)
 	}
 	o.call(200, "GET /accounts/{account}/keys", "", "default")
-	for range 2 { // again it changes nothing
+	for range 2 { // a repetition changes nothing
 		if got := at(o.call(200, "DELETE /accounts/{account}/keys/{key}", "", "default", id), "state"); got != "revoked" {
 			t.Errorf("the revoked key: got %s", got)
 		}

@@ -21,7 +21,7 @@ import (
 	"weir/internal/webhook"
 )
 
-// hookServer is a receiver of events that keeps them, and answers a status.
+// hookServer is a receiver of events that stores them, and answers with a status.
 type hookServer struct {
 	url    string
 	status atomic.Int64
@@ -42,8 +42,7 @@ func newHookServer(t testing.TB) *hookServer {
 	return h
 }
 
-// runWebhooks does what there is to do with endpoints of an account, and with those
-// of the installation.
+// runWebhooks runs all operations on endpoints of an account, and of the installation.
 func (o *office) runWebhooks() {
 	receiver := newHookServer(o.T)
 	o.runWebhooksAt(receiver, "/accounts/{account}/webhooks", "default")
@@ -109,7 +108,7 @@ func (o *office) runWebhooksAt(receiver *hookServer, base string, account ...str
 	o.call(404, "DELETE "+one, "", of(id)...)
 }
 
-// TestWebhooksOnce is that nothing is made twice with one Idempotency-Key.
+// TestWebhooksOnce checks that nothing is created twice with one Idempotency-Key.
 func TestWebhooksOnce(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
@@ -125,7 +124,7 @@ func TestWebhooksOnce(t *testing.T) {
 	}
 }
 
-// TestWebhooksRefuse is what comes back for what no endpoint can have.
+// TestWebhooksRefuse checks the answers to invalid endpoints.
 func TestWebhooksRefuse(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
@@ -147,8 +146,7 @@ func TestWebhooksRefuse(t *testing.T) {
 	}
 }
 
-// TestDocumentHasEvents is that the document tells of every event that there is, of
-// all that it has, and with an example that is as it says.
+// TestDocumentHasEvents checks that the document describes every event, with all members, and with a matching example.
 func TestDocumentHasEvents(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
@@ -199,7 +197,7 @@ func TestDocumentHasEvents(t *testing.T) {
 	must.Equal(t, slices.Sorted(maps.Keys(parts)), membersOf(webhook.Data{}), "parts of data")
 }
 
-// plain is a value as encoding/json has it.
+// plain converts a value to its JSON form.
 func plain(t *testing.T, v any) (out any) {
 	t.Helper()
 	text := must.Get(json.Marshal(v))(t)
@@ -207,7 +205,7 @@ func plain(t *testing.T, v any) (out any) {
 	return out
 }
 
-// membersOf are the names of a struct's members in JSON.
+// membersOf returns the names of a struct's members in JSON.
 func membersOf(v any) (names []string) {
 	of := reflect.TypeOf(v)
 	for i := range of.NumField() {

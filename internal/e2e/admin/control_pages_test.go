@@ -15,8 +15,9 @@ var (
 	removeKey    = regexp.MustCompile(`action="(/operator/providers/house/keys/0/remove)"[^>]*><input type="hidden" name="once" value="([^"]+)"`)
 )
 
-// TestControlPages does on the pages, by forms alone, what operators do: a provider is added with a wrong address and then
-// the right one, tested, its key rotated; an alias and a price are made, a change is undone, and the provider removed.
+// TestControlPages does an operator's work on the pages, only by forms: a provider is added with a wrong address and
+// then the right one, tested, its key rotated; an alias and a price are added, a change is undone, and the provider
+// removed.
 func TestControlPages(t *testing.T) {
 	t.Parallel()
 	h := harness.Open(t, harness.Setup{YAML: "providers: {}\n"})

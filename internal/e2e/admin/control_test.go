@@ -17,7 +17,7 @@ import (
 	"weir/internal/store/pgtest"
 )
 
-// keyedUpstream is a provider that takes certain keys alone.
+// keyedUpstream is a provider that accepts only certain keys.
 type keyedUpstream struct {
 	url   string
 	taken sync.Map // of string
@@ -57,7 +57,7 @@ func openControl(t *testing.T) *control {
 	return c
 }
 
-// call asks the administration of a node.
+// call sends a request to the administration of a node.
 func (c *control) call(node int, method, path, body string) map[string]any {
 	c.t.Helper()
 	r := c.nodes[node].Do(harness.Ask{Method: method, Path: "/admin/v1" + path, Body: body, Key: c.admin})
@@ -70,7 +70,7 @@ func (c *control) call(node int, method, path, body string) map[string]any {
 	return out
 }
 
-// both waits until something holds on both nodes, and logs how long that took.
+// both waits until a condition is true on both nodes, and logs the duration.
 func (c *control) both(what string, holds func(*harness.Gateway) bool) {
 	c.t.Helper()
 	began := time.Now()
@@ -87,7 +87,8 @@ func (c *control) inForce(version string) {
 	}
 }
 
-// load asks both nodes 50 times a second in all until it is ended, which tells how many requests were asked and failed.
+// load sends 50 requests a second to both nodes together until end is called, which returns the numbers of requests and
+// failures.
 func (c *control) load(model string) (end func() (asked, failed int64)) {
 	ctx, stop := context.WithCancel(c.t.Context())
 	var running sync.WaitGroup
@@ -116,8 +117,9 @@ func (c *control) load(model string) (end func() (asked, failed int64)) {
 	}
 }
 
-// TestControlThroughAPIOnly runs an installation from the API alone: a provider is added, tested, used by an alias, priced from a day
-// on, its key rotated under load, and a change undone. Both nodes follow, the audit log tells each, nothing shows a key.
+// TestControlThroughAPIOnly runs an installation only through the API: a provider is added, tested, used by an alias,
+// priced from a day on, its key rotated under load, and a change undone. Both nodes follow, the audit log has each
+// change, nothing shows a key.
 func TestControlThroughAPIOnly(t *testing.T) {
 	t.Parallel()
 	c := openControl(t)
@@ -168,7 +170,7 @@ func TestControlThroughAPIOnly(t *testing.T) {
 	time.Sleep(time.Second)
 	c.call(0, "PUT", "/config/providers/house", provider(next))
 	c.inForce("7")
-	time.Sleep(200 * time.Millisecond) // until those that began with it have ended
+	time.Sleep(200 * time.Millisecond) // until the requests with the old key have ended
 	up.taken.Delete(old)
 	time.Sleep(time.Second)
 	asked, failed := end()

@@ -11,16 +11,15 @@ import (
 	"weir/internal/must"
 )
 
-// at asks at a path under another name of the gateway.
+// askAt sends a request to a path under another name of the gateway.
 func askAt(h *harness.Gateway, host string, a harness.Ask) harness.Reply {
 	h.T.Helper()
 	a.Header = append(a.Header, "Host", host)
 	return h.Do(a)
 }
 
-// TestForeignHostRefused is what a page gets that has its own name lead to this machine
-// (DNS rebinding): nothing but the client APIs and health, which ask for a key or tell
-// nothing.
+// TestForeignHostRefused sends requests like those of a page whose own name leads to this machine (DNS rebinding): it
+// reaches only the client APIs and health, which require a key or reveal nothing.
 func TestForeignHostRefused(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -62,8 +61,8 @@ func TestForeignHostRefused(t *testing.T) {
 	harness.WantError(t, askAt(h, "evil.example", harness.Ask{Path: "/openapi.json"}), 421, "MISDIRECTED_REQUEST")
 }
 
-// TestForeignHostRefusedInItsWords is that a browser gets a page, and a program of the
-// administration a problem.
+// TestForeignHostRefusedInItsWords checks that a browser receives a page, and a program of the administration a
+// problem.
 func TestForeignHostRefusedInItsWords(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
@@ -75,8 +74,8 @@ func TestForeignHostRefusedInItsWords(t *testing.T) {
 	}
 }
 
-// TestForeignHostOfMetrics is the listener of the metrics: scrapers come by its address
-// or its name, load balancers by the address.
+// TestForeignHostOfMetrics checks the listener of the metrics: scrapers use its address or its name, load balancers the
+// address.
 func TestForeignHostOfMetrics(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -97,8 +96,8 @@ func TestForeignHostOfMetrics(t *testing.T) {
 	}
 }
 
-// TestDashboardOfThisMachine is that people sign in by the address and by the name of
-// their own machine, in browsers that say the origin of a form.
+// TestDashboardOfThisMachine checks that people sign in by the address and by the name of their own machine, in
+// browsers that send the origin of a form.
 func TestDashboardOfThisMachine(t *testing.T) {
 	t.Parallel()
 	h, _ := newcomers(t)

@@ -26,7 +26,7 @@ import (
 	"weir/internal/store/pgtest"
 )
 
-// litellmTables are the tables of LiteLLM that an import reads, with columns of the types that Prisma gives them.
+// litellmTables creates the tables of LiteLLM that an import reads, with Prisma's types of columns.
 const litellmTables = `
 CREATE TABLE "LiteLLM_VerificationToken" (token TEXT PRIMARY KEY, key_name TEXT, key_alias TEXT,
 	spend DOUBLE PRECISION NOT NULL DEFAULT 0, expires TIMESTAMP(3), models TEXT[], aliases JSONB NOT NULL DEFAULT '{}',
@@ -75,8 +75,8 @@ func importLiteLLM(h *harness.Gateway, url, file string, o admin.ImportOptions) 
 	return done
 }
 
-// TestImportLiteLLM takes LiteLLM's configuration and database over, beside a gateway that runs: an existing key works
-// unchanged, budgets and what was spent of them match, the ledger has what was served here alone, and a second import
+// TestImportLiteLLM imports LiteLLM's configuration and database into a running gateway: an existing key works
+// unchanged, budgets and their spending match, the ledger has only attempts of this gateway, and a second import
 // changes nothing.
 func TestImportLiteLLM(t *testing.T) {
 	t.Parallel()
@@ -101,7 +101,7 @@ func TestImportLiteLLM(t *testing.T) {
 	}
 }
 
-// importedGateway is a gateway with what it imports.
+// importedGateway is a gateway with its imported objects.
 type importedGateway struct {
 	h          *harness.Gateway
 	from, file string
@@ -145,7 +145,7 @@ func (g *importedGateway) check(t *testing.T) {
 	g.spend(t, good)
 }
 
-// everywhere asks with the key at the client APIs of all vendors, as their clients send it.
+// everywhere sends requests with the key to the client APIs of all vendors, as their clients do.
 func (g *importedGateway) everywhere(t *testing.T, key string) {
 	for _, a := range []harness.Ask{
 		{Path: "/v1/messages", Body: `{"model":"fast","max_tokens":50,"messages":[{"role":"user","content":"Hi"}]}`, Header: []string{"x-api-key", key}},
@@ -161,7 +161,7 @@ func (g *importedGateway) everywhere(t *testing.T, key string) {
 	}
 }
 
-// spend holds that budgets count what was spent before and here, and usage what was served here alone.
+// spend checks that budgets count the spending before and after the import, and usage only the later one.
 func (g *importedGateway) spend(t *testing.T, key string) {
 	h := g.h
 	var spent llm.Money
@@ -190,8 +190,8 @@ func (g *importedGateway) spend(t *testing.T, key string) {
 	}
 }
 
-// TestImportedConfiguration has the configurations that are read from LiteLLM's files be ones without mistakes here, and
-// leaves to weir.yaml what it has.
+// TestImportedConfiguration checks that the configurations imported from LiteLLM's files are valid, and that the
+// content of weir.yaml precedes them.
 func TestImportedConfiguration(t *testing.T) {
 	t.Parallel()
 	for _, file := range must.Get(filepath.Glob("../../imports/litellm/testdata/*.txtar"))(t) {

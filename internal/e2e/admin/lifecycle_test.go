@@ -16,8 +16,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestSecondServe is a data directory that is in use: the second gateway says
-// why it does not start, and the first one does not notice.
+// TestSecondServe starts a gateway on a data directory in use: the second gateway reports the reason, and the first one
+// is undisturbed.
 func TestSecondServe(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
@@ -34,7 +34,7 @@ func TestSecondServe(t *testing.T) {
 	h.MustAnswer(h.Chat("house/echo"))
 }
 
-// TestPortInUse is an address that somebody else has.
+// TestPortInUse starts a gateway on an address in use.
 func TestPortInUse(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
@@ -49,8 +49,7 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
-// TestChangesFromElsewhere is what another process changes: the gateway knows
-// it within a second.
+// TestChangesFromElsewhere changes objects in another process: the gateway knows the change within a second.
 func TestChangesFromElsewhere(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
@@ -99,8 +98,8 @@ func TestChangesFromElsewhere(t *testing.T) {
 	}
 }
 
-// TestReloadWhileRunning is a configuration that changes while the gateway runs. A wrong
-// one changes nothing; requests under way go on as they began.
+// TestReloadWhileRunning changes the configuration while the gateway runs. A wrong one changes nothing; requests in
+// flight continue with the earlier one.
 func TestReloadWhileRunning(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)
@@ -136,8 +135,7 @@ func TestReloadWhileRunning(t *testing.T) {
 	}
 }
 
-// TestGracefulStop is a gateway that is told to stop: it takes no more, and
-// what is in flight comes to its end.
+// TestGracefulStop stops a gateway: it accepts no more requests, and those in flight complete.
 func TestGracefulStop(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)
@@ -169,8 +167,8 @@ func TestGracefulStop(t *testing.T) {
 	}
 }
 
-// TestStopThatDoesNotWait is requests that last longer than the stop: they are cut short, their
-// clients are told so, and they are settled at what was counted.
+// TestStopThatDoesNotWait has requests outlast the stop: they are cut, their clients are notified, and they are settled
+// at the counted usage.
 func TestStopThatDoesNotWait(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -210,7 +208,7 @@ func TestStopThatDoesNotWait(t *testing.T) {
 	}
 }
 
-// TestPlainPages are what needs no key.
+// TestPlainPages checks the pages that need no key.
 func TestPlainPages(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)

@@ -1,4 +1,4 @@
-// Package admin_test holds administration, sign-in, webhooks, and the life of a gateway from its first start.
+// Package admin_test tests administration, sign-in, webhooks, and the life of a gateway from its first start.
 package admin_test
 
 import (

@@ -19,10 +19,11 @@ import (
 	"weir/internal/store/pgtest"
 )
 
-// aliasModel predicts what is in force: the aliases of the file and of each version, each the number of its target.
+// aliasModel predicts the configuration in force: the aliases of the file and of each version, each the number of its
+// target.
 type aliasModel struct {
 	file     map[string]int
-	versions []map[string]int // the first is none
+	versions []map[string]int // the first is empty
 }
 
 func (m *aliasModel) managed() map[string]int { return m.versions[len(m.versions)-1] }
@@ -33,7 +34,7 @@ func (m *aliasModel) inForce() map[string]int {
 	return all
 }
 
-// add makes a version, unless nothing changes.
+// add adds a version, unless nothing changes.
 func (m *aliasModel) add(next map[string]int) {
 	if !maps.Equal(next, m.managed()) {
 		m.versions = append(m.versions, next)
@@ -48,8 +49,8 @@ type managedFixture struct {
 	data     *admin.Admin
 }
 
-// TestManagedModel is that any sequence of changes, by the file, by weir apply and by going back, ends in what the model
-// predicts, on both engines.
+// TestManagedModel checks that any sequence of changes, by the file, by weir apply and by restoring versions, ends in
+// the model's prediction, on both engines.
 func TestManagedModel(t *testing.T) {
 	t.Parallel()
 	server := pgtest.New(t)
@@ -161,7 +162,7 @@ func (m *aliasModel) apply(r *rapid.T, f *managedFixture, change map[string]int,
 	m.add(next)
 }
 
-// aliasesYAML are aliases as the file has them.
+// aliasesYAML formats aliases for the file.
 func aliasesYAML(all map[string]int) string {
 	text := "aliases:\n"
 	for _, name := range slices.Sorted(maps.Keys(all)) {

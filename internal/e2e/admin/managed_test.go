@@ -17,7 +17,7 @@ import (
 	"weir/internal/must"
 )
 
-// fileOf is where a gateway's configuration comes from; variables are those of whoever applies a change.
+// fileOf returns the source of a gateway's configuration, with the variables of the process that applies a change.
 func fileOf(h *harness.Gateway, variables map[string]string) config.Options {
 	return config.Options{
 		File: h.File, Data: h.Data, Environ: func() []string { return nil },
@@ -44,8 +44,8 @@ func apply(h *harness.Gateway, text string, o admin.ApplyOptions) (paths []strin
 	return paths, err
 }
 
-// TestManagedConfigurationReachesNodes changes providers, aliases and prices while two nodes run: both have it in force soon, no request fails, an
-// earlier version comes back, and what a node cannot use it leaves.
+// TestManagedConfigurationReachesNodes changes providers, aliases and prices while two nodes run: both soon have them
+// in force, no request fails, an earlier version is restored, and a node leaves out a part that it cannot use.
 func TestManagedConfigurationReachesNodes(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -112,7 +112,7 @@ func TestManagedConfigurationReachesNodes(t *testing.T) {
 	neverShown(h, "one-key-of-the-provider", "another-key-of-the-provider", "third-key-of-it")
 }
 
-// neverShown fails where a key stands in the database, the log, or what is exported.
+// neverShown fails if a key appears in the database, the log, or an export.
 func neverShown(h *harness.Gateway, keys ...string) {
 	h.T.Helper()
 	text := h.Log.String() + string(must.Get(os.ReadFile(h.Data+"/weir.db"))(h.T))
@@ -132,7 +132,7 @@ func neverShown(h *harness.Gateway, keys ...string) {
 	}
 }
 
-// keepAsking asks until the function is called that it returns, which tells how many requests failed.
+// keepAsking sends requests until the returned function is called, which returns the number of failures.
 func keepAsking(h *harness.Gateway, model string) (failed func() int) {
 	ctx, stop := context.WithCancel(h.T.Context())
 	var asking sync.WaitGroup
@@ -156,7 +156,7 @@ func keepAsking(h *harness.Gateway, model string) (failed func() int) {
 	}
 }
 
-// TestFileWins is that what the configuration file has is changed there alone.
+// TestFileWins checks that an object of the configuration file can only be changed there.
 func TestFileWins(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)

@@ -85,13 +85,13 @@ func planTraffic(r *rand.Rand, start time.Time) (steps []planStep) {
 	return steps
 }
 
-// met is what a request met.
+// met holds the outcome of a request.
 type met struct {
 	refused plan.Refusal
 	cost    llm.Money
 }
 
-// run sends the traffic, and returns what each request met, and its id.
+// run sends the traffic, and returns the outcome of each request, and its id.
 func (w *planWeek) run(t *testing.T, steps []planStep) (all []met, ids map[string]int) {
 	ids = map[string]int{}
 	for i, s := range steps {
@@ -115,8 +115,8 @@ func (w *planWeek) run(t *testing.T, steps []planStep) (all []met, ids map[strin
 	return all, ids
 }
 
-// TestPlanPredictsReplay replays a week of traffic by weir plan and, beside that, through a gateway on which the change was made: what
-// is called certain is so, request by request.
+// TestPlanPredictsReplay replays a week of traffic by weir plan and through a gateway with the same change: certain
+// predictions are right, request by request.
 func TestPlanPredictsReplay(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(2) {
@@ -134,7 +134,7 @@ func testPlan(t *testing.T, seed uint64) {
 	start := time.Date(year, month, day-6, 0, 0, 1, 0, time.UTC)
 	steps := planTraffic(r, start)
 	before, after := newPlanWeek(t, up.URL, start), newPlanWeek(t, up.URL, start)
-	before.Administer(func(ctx context.Context, s *account.Service) error { // so that what is asked of budgets is recorded
+	before.Administer(func(ctx context.Context, s *account.Service) error { // so that the decisions of budgets are recorded
 		_, err := s.SetBudget(ctx, audit.Gateway(), "c", account.Budget{Limit: 1000 * llm.USD, Period: budget.PeriodTotal})
 		return err
 	})

@@ -21,8 +21,8 @@ import (
 	"weir/internal/webhook"
 )
 
-// TestReconcileFindsEachDifference has a provider report what it truly served, beside differences of every kind, and finds and names each of
-// them and nothing else.
+// TestReconcileFindsEachDifference has a provider report its true usage, and differences of every kind, and checks that
+// each of them, and nothing else, is found and named.
 func TestReconcileFindsEachDifference(t *testing.T) {
 	t.Parallel()
 	for _, dialect := range []string{"openai", "anthropic", "openrouter"} {
@@ -88,7 +88,7 @@ func testReconcile(t *testing.T, vendor string) {
 		return got[cut] == reconcile.Unseen && len(got) == len(want)
 	})
 	must.Equal(t, got, want, "findings")
-	// What the provider says decides what the one attempt used that was cut, where it says what caches served.
+	// The provider's report decides the usage of the one cut attempt, if it includes cached tokens.
 	resolve = true
 	decided := must.Get(run("admin"))(t)
 	resolve = false
@@ -105,7 +105,7 @@ func testReconcile(t *testing.T, vendor string) {
 	h.Verify(t)
 }
 
-// elsewhere asks the provider past the gateway.
+// elsewhere sends a request to the provider without the gateway.
 func elsewhere(t *testing.T, url, dialect, model string) {
 	t.Helper()
 	path := map[string]string{"openai": "/v1/chat/completions", "anthropic": "/v1/messages"}[dialect]
@@ -120,8 +120,9 @@ func elsewhere(t *testing.T, url, dialect, model string) {
 	}
 }
 
-// TestDriftIsReportedOnce has a gateway compare days that are over by itself, and tell the installation once of what is not explained: of
-// the last one, and of one when no gateway ran. A request that the provider counts on the day after is explained.
+// TestDriftIsReportedOnce has a gateway compare finished days by itself, and report each unexplained one to the
+// installation once: the last one, and one without a running gateway. A request that the provider counts on the day
+// after is explained.
 func TestDriftIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	for name, days := range map[string]int{"the last day": 0, "six days before": 6} {
@@ -145,7 +146,7 @@ func testDrift(t *testing.T, back int) {
 	t.Cleanup(func() { s.Close(); up.Close() })
 	yaml := fmt.Sprintf("providers:\n  house: {dialect: openai, base_url: %q, allow_private: true, api_keys: [k], admin_key: the-admin-key}\n", up.URL+"/v1") +
 		"prices:\n  house/*: {input: \"1\", output: \"2\"}\n"
-	elsewhere(t, up.URL, "openai", "chat:tokens=20") // when there was no gateway yet, which is not told of
+	elsewhere(t, up.URL, "openai", "chat:tokens=20") // before the first gateway, which is not reported
 	days.Store(0)
 	first := harness.Open(t, harness.Setup{YAML: yaml, Now: then})
 	for _, model := range []string{"chat:tokens=20", "chat:tokens=22,prompt=5000"} {

@@ -8,8 +8,8 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestKeptBeforeRotation rotates a key: what was kept with its former token is not there for the new one, and is said to
-// be so; the former token still finds it.
+// TestKeptBeforeRotation rotates a key: responses stored with its former token are reported as not found with the new
+// one; the former token still finds them.
 func TestKeptBeforeRotation(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)

@@ -32,7 +32,7 @@ const (
 	leakedPrompt   = "canary-prompt-0123456789"
 )
 
-// browser is somebody's browser.
+// browser simulates a person's browser.
 type browser struct {
 	h      *harness.Gateway
 	client *http.Client
@@ -73,7 +73,7 @@ func (b *browser) post(path string, fields ...string) harness.Reply {
 	return b.do(r, err)
 }
 
-// session is the secret of the browser's session.
+// session returns the secret of the browser's session.
 func (b *browser) session() string {
 	u, _ := url.Parse(b.h.URL)
 	for _, c := range b.client.Jar.Cookies(u) {
@@ -90,9 +90,8 @@ var (
 	pageLink   = regexp.MustCompile(`href="(/[^"#]*)`)
 )
 
-// TestSecretLeaks puts a secret into every place that may have one, lets people and
-// programs do what they do, well and badly, and looks for the secrets in all that
-// the gateway shows, tells and keeps.
+// TestSecretLeaks puts a secret into every place that may have one, simulates people and programs, with and without
+// mistakes, and searches the gateway's output and storage for the secrets.
 func TestSecretLeaks(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -128,7 +127,7 @@ func TestSecretLeaks(t *testing.T) {
 	}
 }
 
-// strangers is what people do, and do wrong.
+// strangers simulates the actions and mistakes of people.
 func strangers(h *harness.Gateway, ada *browser, secrets map[string]string) {
 	h.T.Helper()
 	stranger := newBrowser(h)
@@ -149,7 +148,7 @@ func strangers(h *harness.Gateway, ada *browser, secrets map[string]string) {
 	}
 }
 
-// programs is what programs do, and do wrong.
+// programs simulates the requests and mistakes of programs.
 func programs(h *harness.Gateway, ada *browser, secrets map[string]string) {
 	h.T.Helper()
 	once := onceField.FindStringSubmatch(ada.get("/accounts/default/keys/new").Body)
@@ -175,14 +174,14 @@ func programs(h *harness.Gateway, ada *browser, secrets map[string]string) {
 	} {
 		r := h.Do(a)
 		for name, secret := range secrets {
-			if name != "a prompt" && strings.Contains(r.Body, secret) { // a model may say again what it is told
+			if name != "a prompt" && strings.Contains(r.Body, secret) { // a model may repeat its input
 				h.T.Errorf("%s answers with %s", a.Path, name)
 			}
 		}
 	}
 }
 
-// everything is all that the gateway shows, tells and keeps, by where that is.
+// everything returns all output and storage of the gateway, by its place.
 func everything(h *harness.Gateway, ada *browser) map[string]string {
 	h.T.Helper()
 	all := map[string]string{}
@@ -230,7 +229,7 @@ func everything(h *harness.Gateway, ada *browser) map[string]string {
 	return all
 }
 
-// audited is the whole audit log, as it is exported.
+// audited exports the whole audit log.
 func audited(h *harness.Gateway) string {
 	h.T.Helper()
 	data, err := admin.Open(h.T.Context(), h.Config(), harness.Discard())

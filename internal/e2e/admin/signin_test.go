@@ -10,7 +10,7 @@ import (
 	"weir/internal/must"
 )
 
-// newcomers is a gateway with somebody who has just set it up, in their browser.
+// newcomers opens a gateway with a person who has just set it up, in their browser.
 func newcomers(t *testing.T) (*harness.Gateway, *browser) {
 	t.Helper()
 	h := harness.Open(t, harness.Setup{})
@@ -22,7 +22,7 @@ func newcomers(t *testing.T) (*harness.Gateway, *browser) {
 	return h, ada
 }
 
-// take puts a session into the browser, as somebody who has stolen or planted it.
+// take puts a session into the browser, like a thief or an attacker.
 func (b *browser) take(session string) {
 	u, _ := url.Parse(b.h.URL)
 	b.client.Jar.SetCookies(u, []*http.Cookie{{Name: "weir", Value: session, Path: "/"}})
@@ -39,14 +39,14 @@ func (b *browser) signIn(password string) harness.Reply {
 	return b.post("/sign-in", "email", "ada@example.com", "password", password)
 }
 
-// TestSessionIsNotFixed is that whoever plants a session in a browser has none of
-// what the person does who signs in there.
+// TestSessionIsNotFixed checks that an attacker who plants a session in a browser has no access to the session of the
+// person who signs in there.
 func TestSessionIsNotFixed(t *testing.T) {
 	t.Parallel()
 	h, ada := newcomers(t)
 	planted := "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 	victim, attacker := newBrowser(h), newBrowser(h)
-	for _, session := range []string{planted, ada.session()} { // one that is none, and the attacker's own
+	for _, session := range []string{planted, ada.session()} { // an invalid one, and the attacker's own
 		victim.take(session)
 		if victim.signIn(leakedPassword); !victim.isIn() {
 			t.Fatal("the victim cannot sign in")
@@ -61,8 +61,7 @@ func TestSessionIsNotFixed(t *testing.T) {
 	}
 }
 
-// TestSessionIsOver is that a copy of a session is worth nothing once its owner has
-// signed out, or has another password.
+// TestSessionIsOver checks that a copy of a session is useless once its owner has signed out, or has another password.
 func TestSessionIsOver(t *testing.T) {
 	t.Parallel()
 	h, ada := newcomers(t)
@@ -97,8 +96,7 @@ func TestSessionIsOver(t *testing.T) {
 	}
 }
 
-// TestForeignForms is that a form on another site does nothing here: it neither
-// signs in, nor out, nor makes a key.
+// TestForeignForms checks that a form on another site has no effect: it neither signs in, nor out, nor creates a key.
 func TestForeignForms(t *testing.T) {
 	t.Parallel()
 	h, ada := newcomers(t)

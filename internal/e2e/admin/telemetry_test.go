@@ -10,7 +10,7 @@ import (
 	"weir/internal/must"
 )
 
-// TestMetricsCountRequests is what the metrics tell after some requests, and what not.
+// TestMetricsCountRequests checks the metrics after some requests.
 func TestMetricsCountRequests(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
@@ -52,7 +52,7 @@ func TestMetricsCountRequests(t *testing.T) {
 	}
 }
 
-// TestMetricsElsewhere is a listener of their own.
+// TestMetricsElsewhere serves metrics on a listener of their own.
 func TestMetricsElsewhere(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -73,8 +73,7 @@ func TestMetricsElsewhere(t *testing.T) {
 	}
 }
 
-// TestOverloadOfBatch is that a full gateway still answers for itself, and what
-// it tells those whom it refuses.
+// TestOverloadOfBatch checks that a full gateway still serves its own endpoints, and its answers to refused requests.
 func TestOverloadOfBatch(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)

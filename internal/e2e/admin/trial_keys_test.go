@@ -15,7 +15,7 @@ import (
 	"weir/internal/must"
 )
 
-// listener is a server that keeps what it was sent.
+// listener is a server that records its requests.
 type listener struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -42,7 +42,7 @@ func (l *listener) all() string {
 	return strings.Join(l.seen, "\n")
 }
 
-// sealedOf is what stands for a secret of a provider in GET /config.
+// sealedOf returns the placeholder of a provider's secret in GET /config.
 func (o *office) sealedOf(member string) string {
 	o.T.Helper()
 	shown := o.Do(harness.Ask{Path: "/admin/v1/config", Key: o.admin}).Body
@@ -55,8 +55,8 @@ func (o *office) sealedOf(member string) string {
 	return sealed
 }
 
-// TestTrialSendsNoKeyOfOthers has an operator, or whoever has one's key, ask the gateway to test providers with the keys
-// of others, with their own elsewhere, and with what the gateway's machine has in files.
+// TestTrialSendsNoKeyOfOthers has an operator, or the holder of an operator's key, ask the gateway to test providers
+// with the keys of others, with their own at another host, and with files of the gateway's machine.
 func TestTrialSendsNoKeyOfOthers(t *testing.T) {
 	t.Parallel()
 	const own, adminKey, stored = "canary-key-of-house-1234", "canary-admin-key-of-house-5678", "canary-in-a-file-9012"
@@ -99,7 +99,7 @@ func TestTrialSendsNoKeyOfOthers(t *testing.T) {
 			o.put(400, test.provider, value)
 		}
 	}
-	// A secret in the wrong place does not stay in the audit log: entries looks for it.
+	// A secret in the wrong member does not stay in the audit log: entries searches it.
 	for name, wrong := range map[string]string{
 		"a mistyped member": `"base_url":"http://127.0.0.1:1","api_key":"canary-mistyped","headers":{"Authorization":"canary-mistyped"}`,
 		"an address":        `"base_url":"http://user:canary-mistyped@127.0.0.1:1/?key=canary-mistyped","api_keys":["k"]`,
@@ -114,7 +114,8 @@ func TestTrialSendsNoKeyOfOthers(t *testing.T) {
 	away.seen = nil
 	away.mu.Unlock()
 
-	// What may be: the key that is typed, wherever; its own, sealed, at its host; both are in the audit log.
+	// Permitted trials: with the typed key, at any host; with the provider's own sealed key, at its host. Both are in
+	// the audit log.
 	before := o.entries("config.tested")
 	typed := fmt.Sprintf(`{"dialect":"openai","base_url":%q,"allow_private":true,"api_keys":["typed"]}`, away.URL)
 	if got := o.call(200, "POST /config/test", `{"name":"new","provider":`+typed+`}`); at(got, "ok") != "true" || !strings.Contains(away.all(), "Bearer typed") {
@@ -135,7 +136,7 @@ func TestTrialSendsNoKeyOfOthers(t *testing.T) {
 	}
 }
 
-// sealedMine is what stands for the key of the managed provider mine.
+// sealedMine returns the placeholder for the key of the managed provider mine.
 func (o *office) sealedMine() string {
 	o.T.Helper()
 	_, rest, _ := strings.Cut(o.Do(harness.Ask{Path: "/admin/v1/config", Key: o.admin}).Body, `"name":"mine"`)
@@ -166,7 +167,7 @@ func (o *office) entries(action string) int {
 	return strings.Count(r.Body, `"action":"`+action+`"`)
 }
 
-// TestAnswersShowReferences saves a provider whose address is in a file: no answer shows what is in there.
+// TestAnswersShowReferences saves a provider whose address is in a file: no answer shows the file's content.
 func TestAnswersShowReferences(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)

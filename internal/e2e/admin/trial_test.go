@@ -12,7 +12,7 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestProviderTrial asks providers that are not saved yet: what is wrong with each is named, and what to set.
+// TestProviderTrial tests providers before they are saved: each mistake is named, with the remedy.
 func TestProviderTrial(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
@@ -45,7 +45,7 @@ func TestProviderTrial(t *testing.T) {
 		"a wrong key":   {refusing + "/v1", "refuses the key api_keys[0] (…wxyz) (status 401)", "<nil>", "<nil>"},
 		"another site":  {shop + "/v1", "Check base_url", "<nil>", "<nil>"},
 		"nobody there":  {nobody.URL, "cannot be reached (refused). Check base_url.", "<nil>", "<nil>"},
-		"too much path": {bare + "/v1/v1", "<nil>", "<nil>", "[a b c]"}, // who answers everywhere is right
+		"too much path": {bare + "/v1/v1", "<nil>", "<nil>", "[a b c]"}, // the server answers at every path
 	} {
 		body := fmt.Sprintf(`{"name":"new","provider":{"dialect":"openai","base_url":%q,"allow_private":true,"api_keys":[%q]}}`, test.url, key)
 		got := o.call(200, "POST /config/test", body)
@@ -60,7 +60,8 @@ func TestProviderTrial(t *testing.T) {
 	o.call(400, "POST /config/test", `{"name":"new","provider":{"dialect":"nothing"}}`)
 }
 
-// TestProviderTrialOfModel asks a model for answers: what works is told, and it is metered to an account of its own.
+// TestProviderTrialOfModel requests answers of a model: the working features are reported, and metered to an account of
+// their own.
 func TestProviderTrialOfModel(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)

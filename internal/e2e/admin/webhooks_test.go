@@ -28,7 +28,7 @@ import (
 	"weir/internal/webhook"
 )
 
-// hooked is somebody's program that is told of events.
+// hooked is a receiver of events.
 type hooked struct {
 	t      *testing.T
 	side   *standardwebhooks.Webhook
@@ -45,8 +45,7 @@ type hookEvent struct {
 	Data      webhook.Data `json:"data"`
 }
 
-// hook makes an endpoint of an account, of the installation where it is empty, at a
-// receiver.
+// hook creates an endpoint of an account, or of the installation if it is empty, at a receiver.
 func hook(h *harness.Gateway, t *testing.T, accountName string, types ...webhook.Type) *hooked {
 	t.Helper()
 	x := &hooked{t: t}
@@ -72,7 +71,7 @@ func hook(h *harness.Gateway, t *testing.T, accountName string, types ...webhook
 	return x
 }
 
-// webhooks is the service of a process beside the gateway.
+// webhooks opens the service of a process other than the gateway.
 func webhooks(h *harness.Gateway, t testing.TB, db *store.DB) *webhook.Service {
 	t.Helper()
 	file := filepath.Join(h.Data, "secrets.key")
@@ -116,7 +115,7 @@ func (x *hooked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// of are the events of a type that came.
+// of returns the received events of a type.
 func (x *hooked) of(types ...webhook.Type) (list []hookEvent) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -202,7 +201,7 @@ func TestWebhooksOfABudget(t *testing.T) {
 	}
 }
 
-// TestWebhooksOfARefusal: what is left has no room for a request.
+// TestWebhooksOfARefusal checks the event of a budget whose rest does not cover a request.
 func TestWebhooksOfARefusal(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -244,7 +243,7 @@ func TestWebhooksOfAProvider(t *testing.T) {
 	up := harness.NewUpstream(t)
 	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", up.URL) + harness.PricesYAML + "aliases:\n  broken: {targets: [\"house/chat:status=500\"]}\n"})
 	mine, all := hook(h, t, "default"), hook(h, t, "")
-	for _, model := range []string{"house/chat:status=503", "house/chat:status=500"} { // the first of which nobody lists
+	for _, model := range []string{"house/chat:status=503", "house/chat:status=500"} { // the first of them is not listed
 		for range 6 {
 			h.Chat(model)
 		}
@@ -277,8 +276,8 @@ func TestWebhooksOfAnUnpricedModel(t *testing.T) {
 	}
 }
 
-// TestWebhooksWhereTheKeyIsMissing: a node that cannot read the secrets sends
-// nothing, loses nothing, and says so; once it has the key it goes on.
+// TestWebhooksWhereTheKeyIsMissing checks that a node that cannot decrypt the secrets sends nothing, loses nothing, and
+// logs that; once it has the key it continues.
 func TestWebhooksWhereTheKeyIsMissing(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)

@@ -17,8 +17,7 @@ var (
 	setupForm = regexp.MustCompile(`http://[^ \n]+/setup/[^ \n]+`)
 )
 
-// TestFreshMachine is the first start with nothing configured: what is printed
-// works as it stands, and is printed once.
+// TestFreshMachine starts without any configuration: the printed commands work unchanged, and are printed once.
 func TestFreshMachine(t *testing.T) {
 	t.Parallel()
 	h := harness.Open(t, harness.Setup{})
@@ -62,7 +61,7 @@ func jsonText(t *testing.T, v any) string {
 	return string(b)
 }
 
-// runShell runs a line that was printed, as it stands.
+// runShell runs a printed line unchanged.
 func runShell(t *testing.T, h *harness.Gateway, line string) string {
 	t.Helper()
 	if _, err := exec.LookPath("curl"); err != nil {
@@ -80,7 +79,7 @@ var (
 	target = regexp.MustCompile(`http://[^ /]+(/[^ ]*)`)
 )
 
-// asCurl does what the line says where there is no curl.
+// asCurl sends the request of the line if there is no curl.
 func asCurl(t *testing.T, h *harness.Gateway, line string) string {
 	a := harness.Ask{Path: target.FindStringSubmatch(line)[1], Key: harness.NoKey}
 	for _, word := range quoted.FindAllStringSubmatch(line, -1) {

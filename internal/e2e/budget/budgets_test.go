@@ -19,9 +19,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestBudgetRace sends a thousand requests at once to a budget that affords
-// exactly 37 of them: with and without caps and streams, with a first target
-// that fails, and with clients that leave.
+// TestBudgetRace sends a thousand requests at once to a budget that covers exactly 37 of them: with and without caps
+// and streams, with a first target that fails, and with clients that leave.
 func TestBudgetRace(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -33,7 +32,7 @@ func TestBudgetRace(t *testing.T) {
 		`{"model":"house/chat","max_tokens":10,"messages":[{"role":"user","content":"Hi"}]}`,
 		`{"model":"second","messages":[{"role":"user","content":"Hi"}]}`,
 		`{"model":"house/chat","stream":true,"messages":[{"role":"user","content":"Hi"}]}`,
-		`{"model":"house/chat:ttft=3s","stream":true,"messages":[{"role":"user","content":"Hi"}]}`, // whose client leaves
+		`{"model":"house/chat:ttft=3s","stream":true,"messages":[{"role":"user","content":"Hi"}]}`, // its client leaves
 	}
 	var served, refused, busy, left, other atomic.Int64
 	var clients sync.WaitGroup
@@ -65,8 +64,8 @@ func TestBudgetRace(t *testing.T) {
 		})
 	}
 	clients.Wait()
-	// Whoever left before its provider was reached had held room that others were
-	// refused meanwhile: it is all there again.
+	// Clients that left before their provider was reached had held room, for which others were refused meanwhile: it is
+	// all free again.
 	harness.Await(t, "the end of the budget", func() bool { return h.Chat("house/chat").Status == 402 })
 	must.Do(t, h.Stop())
 	h.Verify(t)
@@ -75,7 +74,7 @@ func TestBudgetRace(t *testing.T) {
 	}
 }
 
-// spent is what the account default has spent in all.
+// spent returns the total spending of the account default.
 func spent(h *harness.Gateway, t *testing.T) (sum llm.Money) {
 	t.Helper()
 	data, err := admin.Open(t.Context(), h.Config(), harness.Discard())
@@ -90,7 +89,7 @@ func spent(h *harness.Gateway, t *testing.T) (sum llm.Money) {
 	return page.Total.Cost
 }
 
-// settled is what the account has spent, once so many requests are booked.
+// settled returns the account's spending after the given number of requests is booked.
 func settled(h *harness.Gateway, t *testing.T, requests int64) (sum llm.Money) {
 	t.Helper()
 	harness.Await(t, "the requests' rows", func() bool {
@@ -100,8 +99,8 @@ func settled(h *harness.Gateway, t *testing.T, requests int64) (sum llm.Money) {
 	return spent(h, t)
 }
 
-// TestBudgetRefusals holds what a client is told whose budget has no room, at
-// each client API, and that its provider hears nothing.
+// TestBudgetRefusals checks the error of a budget without room, at each client API, and that the provider receives
+// nothing.
 func TestBudgetRefusals(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -146,8 +145,7 @@ func TestBudgetRefusals(t *testing.T) {
 	harness.Await(t, "a request without a budget", func() bool { return h.Chat("house/chat").Status == 200 })
 }
 
-// TestBudgetPeriod holds that a new day has a budget of its own, by the clock of
-// UTC.
+// TestBudgetPeriod checks that a new day has a budget of its own, by the clock of UTC.
 func TestBudgetPeriod(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -173,8 +171,8 @@ func TestBudgetPeriod(t *testing.T) {
 	}
 }
 
-// TestCreditBoundsSpending holds that an account spends what it has paid and no more, and
-// that what it had spent before does not count.
+// TestCreditBoundsSpending checks that an account spends its paid credit and no more, and that its earlier spending
+// does not count.
 func TestCreditBoundsSpending(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -206,8 +204,8 @@ func TestCreditBoundsSpending(t *testing.T) {
 	}
 }
 
-// TestCreditNoteMakesRoom holds that a credit note gives room back to a budget that was
-// spent, and that what corrects a cost upwards takes it.
+// TestCreditNoteMakesRoom checks that a credit note returns room to a spent budget, and that an upward correction of a
+// cost takes it.
 func TestCreditNoteMakesRoom(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -238,7 +236,7 @@ func TestCreditNoteMakesRoom(t *testing.T) {
 	h.Verify(t)
 }
 
-// correct corrects what an attempt cost by an amount.
+// correct corrects the cost of an attempt by an amount.
 func correct(h *harness.Gateway, attempt string, amount llm.Money) {
 	h.T.Helper()
 	data, err := admin.Open(h.T.Context(), h.Config(), harness.Discard())
@@ -264,8 +262,7 @@ func credit(h *harness.Gateway, usd llm.Money) {
 	time.Sleep(time.Second)
 }
 
-// TestBudgetOfKey holds that the budgets of a key and of its account count
-// side by side.
+// TestBudgetOfKey checks that the budgets of a key and of its account both count.
 func TestBudgetOfKey(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -290,9 +287,8 @@ func TestBudgetOfKey(t *testing.T) {
 	}
 }
 
-// TestBudgetCap holds that a cap is put in where a budget affords less than the
-// model could say, in the words of the provider; that a client's own cap is
-// left alone; and that the answer costs no more than the budget.
+// TestBudgetCap checks that a cap is inserted, in the provider's own member, if a budget covers less than the model's
+// longest answer; that a client's own cap stays; and that the answer costs no more than the budget.
 func TestBudgetCap(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -316,8 +312,8 @@ func TestBudgetCap(t *testing.T) {
 	}
 }
 
-// TestBudgetOverage holds that a provider which bills more than it was asked for
-// stops the account, and that what it billed is booked.
+// TestBudgetOverage checks that a provider that bills more than requested stops the account, and that its bill is
+// booked.
 func TestBudgetOverage(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -335,8 +331,8 @@ func TestBudgetOverage(t *testing.T) {
 	}
 }
 
-// TestBudgetUnpriced holds that what has no price is refused under a budget, at every client API, as what the key may not
-// use: no SDK takes it for a quota that is used up, or repeats it. It says how to give it a price.
+// TestBudgetUnpriced checks that a model without a price is refused under a budget, at every client API, like one that
+// the key may not use: no SDK treats it as an exhausted quota, or retries it. The error says how to set a price.
 func TestBudgetUnpriced(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -354,8 +350,7 @@ func TestBudgetUnpriced(t *testing.T) {
 	}
 }
 
-// TestBudgetRestart holds that what was spent counts after a restart, and that
-// nothing is held any more.
+// TestBudgetRestart checks that spending counts after a restart, and that nothing is held any more.
 func TestBudgetRestart(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -374,8 +369,7 @@ func TestBudgetRestart(t *testing.T) {
 	}
 }
 
-// TestBudgetEvents holds that a budget tells when it has reached a threshold,
-// once.
+// TestBudgetEvents checks that a budget reports a reached threshold once.
 func TestBudgetEvents(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -392,7 +386,7 @@ func TestBudgetEvents(t *testing.T) {
 	}
 }
 
-// TestCorrectionsReachRunningBudgets holds that what corrections add counts in the budgets of a running gateway within a second.
+// TestCorrectionsReachRunningBudgets checks that corrections count in the budgets of a running gateway within a second.
 func TestCorrectionsReachRunningBudgets(t *testing.T) {
 	t.Parallel()
 	for name, limit := range map[string]func(context.Context, *account.Service) error{
@@ -414,7 +408,7 @@ func TestCorrectionsReachRunningBudgets(t *testing.T) {
 			up := harness.NewUpstream(t)
 			h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", up.URL) + harness.PerRequest})
 			h.Administer(func(ctx context.Context, s *account.Service) error { return limit(ctx, s) })
-			time.Sleep(time.Second) // as long as it may take until a running gateway knows it
+			time.Sleep(time.Second) // the longest time until a running gateway knows it
 			r := h.Chat("house/chat")
 			if r.Status != 200 {
 				t.Fatalf("the first request: %d %s", r.Status, r.Body)

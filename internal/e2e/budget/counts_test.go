@@ -16,9 +16,9 @@ import (
 	"weir/internal/must"
 )
 
-// TestCountsStayInBudget is a provider that counts more tokens than a glance at the body shows: each U+007F for one, as
-// OpenAI's vocabulary does, and the arguments of a call after it has written them anew, as vLLM does with Qwen's. What it
-// charges for is within a budget that is a little too small, and one that is large enough lets it be asked.
+// TestCountsStayInBudget uses a provider that counts more tokens than a rough look at the body shows: each U+007F as
+// one, as OpenAI's vocabulary does, and the arguments of a call after rewriting them, as vLLM does with Qwen's. Its
+// charge stays within a budget that is a little too small, and a large enough one permits the request.
 func TestCountsStayInBudget(t *testing.T) {
 	t.Parallel()
 	numbers := "[" + strings.TrimSuffix(strings.Repeat("7,", 10_000), ",") + "]"
@@ -26,7 +26,7 @@ func TestCountsStayInBudget(t *testing.T) {
 	for _, tt := range []struct {
 		name, model, messages string
 		counted               int64
-		enough                int64 // times what is counted
+		enough                int64 // times the count
 	}{
 		{"U+007F", "gpt-4o", `[{"role":"user","content":"` + strings.Repeat("\x7f", 260_000) + `"}]`, 260_000 + 10, 2},
 		{"arguments", "qwen3", `[{"role":"assistant","content":"","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":` + arguments + `}}]},` +

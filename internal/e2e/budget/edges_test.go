@@ -18,7 +18,7 @@ import (
 	"weir/internal/report"
 )
 
-// edge is a way to be charged for what a gateway does not see, or knows no price of.
+// edge describes a charge that the gateway does not see, or has no price for.
 type edge struct {
 	name    string
 	as      string // the provider's name, as in the catalogue; empty for house
@@ -26,8 +26,8 @@ type edge struct {
 	path    string // of the wire format
 	budget  llm.Money
 	ask     harness.Ask
-	leaves  time.Duration // how long the client waits; 0 for as long as it takes
-	refused bool          // the provider is not to be asked at all
+	leaves  time.Duration // the client's longest wait; 0 for none
+	refused bool          // the provider must receive no request
 	alone   bool          // one client after the other
 
 	input, output int64 // prices in dollars per million tokens; 0 is 10 and 1000
@@ -134,8 +134,8 @@ func edges() []edge {
 	}
 }
 
-// TestEdgesStayWithinBudget holds that what a provider truly charges stays within a budget where the
-// gateway cannot see all of it: each case passed its budget once.
+// TestEdgesStayWithinBudget checks that a provider's true charge stays within a budget even if the gateway cannot see
+// all of it: each case once exceeded its budget.
 func TestEdgesStayWithinBudget(t *testing.T) {
 	t.Parallel()
 	for _, e := range edges() {
@@ -174,7 +174,7 @@ func TestEdgesStayWithinBudget(t *testing.T) {
 	}
 }
 
-// named is a configuration in which the provider has the edge's name.
+// named returns a configuration in which the provider has the edge's name.
 func (e *edge) named(yaml string) string {
 	if e.as == "" {
 		return yaml
@@ -182,7 +182,7 @@ func (e *edge) named(yaml string) string {
 	return strings.NewReplacer("\n  house:", "\n  "+e.as+":", " house/", " "+e.as+"/").Replace(yaml)
 }
 
-// provider is the configuration of the one that the edge is about.
+// provider returns the configuration of the edge's provider.
 func (e *edge) provider(url string) string {
 	yaml := harness.Hasty(harness.ProviderYAML("house", url), "700ms", "5s")
 	if e.dialect != "" {
@@ -192,7 +192,7 @@ func (e *edge) provider(url string) string {
 	return yaml
 }
 
-// try makes a request for so long, whatever comes of it.
+// try makes a request with a time limit, and ignores the result.
 func try(h *harness.Gateway, a harness.Ask, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(h.T.Context(), harness.Patience)
 	if limit > 0 {
@@ -207,8 +207,7 @@ func try(h *harness.Gateway, a harness.Ask, limit time.Duration) {
 	_, _ = io.Copy(io.Discard, resp.Body) // a client that leaves has no answer
 }
 
-// TestRescuesThatRefuse holds that providers which were asked to go on with a broken answer
-// and refused cost nothing.
+// TestRescuesThatRefuse checks that providers that refused to continue a broken answer cost nothing.
 func TestRescuesThatRefuse(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)

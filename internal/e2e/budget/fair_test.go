@@ -15,8 +15,8 @@ import (
 
 const ownShare = "more than its share of the requests in flight"
 
-// TestSlowSenders holds that an account which sends as slowly as it can takes no
-// more than its share of the places, and another one is served meanwhile.
+// TestSlowSenders checks that an account that sends as slowly as possible occupies no more than its share of the slots,
+// and another one is served meanwhile.
 func TestSlowSenders(t *testing.T) {
 	t.Parallel()
 	const places = 40
@@ -34,7 +34,7 @@ func TestSlowSenders(t *testing.T) {
 		r := h.Do(ask)
 		return r.Status == 503 && strings.Contains(r.Body, ownShare)
 	})
-	// Those that are refused hold a place until they are: for milliseconds, or longer on a busy machine.
+	// Refused requests hold a slot until their refusal: for milliseconds, or longer on a busy machine.
 	harness.Await(t, "the senders beyond the share to be refused", func() bool { return h.Chat("house/chat").Status == 200 })
 	for range 5 {
 		if r := h.Chat("house/chat"); r.Status != 200 {
@@ -43,8 +43,8 @@ func TestSlowSenders(t *testing.T) {
 	}
 }
 
-// TestGreedyStreams holds that accounts which want all places for streams that take long
-// leave room for another one, and that all they had is given back.
+// TestGreedyStreams checks that accounts that request all slots for long streams leave room for another one, and that
+// all their slots are released.
 func TestGreedyStreams(t *testing.T) {
 	t.Parallel()
 	const places = 40

@@ -14,8 +14,8 @@ import (
 	"weir/internal/llm"
 )
 
-// TestFetchesStayInBudget is a provider that charges for each page that its search opens, and obeys no cap on calls:
-// what it charges stays within the budget.
+// TestFetchesStayInBudget uses a provider that charges for each page that its search opens, and ignores caps on calls:
+// its charge stays within the budget.
 func TestFetchesStayInBudget(t *testing.T) {
 	t.Parallel()
 	const calls = 10 // of searches, and as many pages; at $0.01 and $0.02

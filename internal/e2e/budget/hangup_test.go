@@ -17,8 +17,8 @@ import (
 	"weir/internal/llm"
 )
 
-// TestRepeatsAfterHangUp has clients hang up by a timeout of their own while a whole answer is made, and ask again, at every
-// client API: the repeat gets the answer that the provider is at, which is charged once.
+// TestRepeatsAfterHangUp has clients disconnect by a timeout of their own while a whole answer is generated, and repeat
+// the request, at every client API: the repetition gets the same answer, which is charged once.
 func TestRepeatsAfterHangUp(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -62,7 +62,7 @@ func awaitNotice(t *testing.T, h *harness.Gateway, id string) {
 	})
 }
 
-// patientYAML is a provider that may take long.
+// patientYAML configures a provider that may take long.
 func patientYAML(url string) string {
 	return "log: {level: debug, format: text}\nproviders:" + harness.ProviderYAML("house", url) + `
 prices:
@@ -70,7 +70,8 @@ prices:
 `
 }
 
-// hangUp sends a request whose answer has so many tokens, leaves once the provider is at it, and returns the request's id.
+// hangUp sends a request for an answer with the given number of tokens, disconnects once the provider has it, and
+// returns the request's id.
 func hangUp(t *testing.T, h *harness.Gateway, up *harness.Upstream, ask harness.Ask, tokens int) (id string) {
 	t.Helper()
 	ctx, leave := context.WithCancel(t.Context())
@@ -96,7 +97,7 @@ func hangUp(t *testing.T, h *harness.Gateway, up *harness.Upstream, ask harness.
 	return id
 }
 
-// TestNoRepeatAfterHangUp holds which requests do not get the answer of a client that hung up.
+// TestNoRepeatAfterHangUp checks which requests do not get the answer of a disconnected client.
 func TestNoRepeatAfterHangUp(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -148,9 +149,9 @@ func TestNoRepeatAfterHangUp(t *testing.T) {
 	})
 }
 
-// TestHangUpsAtAnyTime has clients hang up at any time of an answer and ask again at once: whatever comes first, each repeat
-// is answered, one that got the answer of the first request cost none of its own, and the ledger has each request that the
-// provider got, once.
+// TestHangUpsAtAnyTime has clients disconnect at any time of an answer and repeat at once: in every order of events,
+// each repetition is answered, one with the answer of the first request has no cost of its own, and the ledger has each
+// request that the provider received, once.
 func TestHangUpsAtAnyTime(t *testing.T) {
 	t.Parallel()
 	const clients = 40
@@ -158,7 +159,7 @@ func TestHangUpsAtAnyTime(t *testing.T) {
 	h := harness.Open(t, harness.Setup{YAML: patientYAML(up.URL)})
 	h.SetBudget(1000*llm.USD, budget.PeriodTotal)
 	var all sync.WaitGroup
-	given := make([]string, clients) // the request whose answer a repeat got
+	given := make([]string, clients) // the request whose answer a repetition received
 	for i := range clients {
 		all.Go(func() {
 			tokens := 100 + i

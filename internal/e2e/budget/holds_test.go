@@ -16,8 +16,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// TestFreeModelNeedsNoRoom holds that a model which costs nothing works when the budget is spent, and that one of which a
-// class has a price, or none that is known, does not.
+// TestFreeModelNeedsNoRoom checks that a free model works when the budget is spent, and that one with a price for a
+// class, or an unknown one, does not.
 func TestFreeModelNeedsNoRoom(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -58,9 +58,9 @@ default_model: house/chat
 	}
 }
 
-// TestSonarInBudget holds that Perplexity's models whose fee for a request has its search in it are served under a budget,
-// whatever they read of the web, and that the provider's charge stays within it; and that one which charges for each search
-// is held for these.
+// TestSonarInBudget checks that Perplexity's models with a fee for each request that includes its search are served
+// under a budget, for any amount of web pages, and that the provider's charge stays within it; and that searches with
+// separate charges are held.
 func TestSonarInBudget(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -133,8 +133,8 @@ func (s *searcher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		`"usage":{"input_tokens":%d,"output_tokens":10,"total_tokens":%d}}`, strings.Repeat(call, int(calls)), input, input+10)
 }
 
-// TestSearchesInBudget holds that web searches whose usual cost is below a tenth of the budget are served, and that what the
-// provider charges stays within it: with a cap of the gateway's own where the client gave none.
+// TestSearchesInBudget checks that web searches with a usual cost below a tenth of the budget are served, and that the
+// provider's charge stays within it: with a cap of the gateway's own if the client set none.
 func TestSearchesInBudget(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

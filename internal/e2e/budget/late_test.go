@@ -20,7 +20,7 @@ import (
 	"weir/internal/simulator"
 )
 
-// attempts are those of a request, by their numbers, once all of them are settled.
+// attempts returns a request's attempts by their numbers, after n are settled.
 func attempts(h *harness.Gateway, r harness.Reply, n int) (rows []harness.Row) {
 	h.T.Helper()
 	harness.Await(h.T, fmt.Sprintf("%d settled attempts", n), func() bool {
@@ -30,8 +30,8 @@ func attempts(h *harness.Gateway, r harness.Reply, n int) (rows []harness.Row) {
 	return rows
 }
 
-// encrypted is a provider with TLS, and HTTP/2 where the client wants it, and the
-// configuration that trusts it.
+// encrypted starts a provider with TLS, and HTTP/2 if the client offers it, and returns the configuration that trusts
+// it.
 func encrypted(t *testing.T) (up *harness.Upstream, outbound string) {
 	s := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1, Strict: true})
 	ts := httptest.NewUnstartedServer(s)
@@ -48,7 +48,7 @@ func encrypted(t *testing.T) (up *harness.Upstream, outbound string) {
 	return &harness.Upstream{Server: s, URL: ts.URL}, "outbound: {ca_file: " + file + "}\n"
 }
 
-// slowYAML is a provider whose first byte is late after 300 ms, and another one.
+// slowYAML configures a provider whose first byte is late after 300 ms, and another one.
 func slowYAML(url string) string {
 	return "providers:" + harness.Hasty(harness.ProviderYAML("house", url), "300ms", "10s") + harness.ProviderYAML("other", url) + `
 prices:
@@ -59,8 +59,8 @@ aliases:
 `
 }
 
-// TestLateAnswer is a whole answer that begins too late: the request goes on without it,
-// and it is charged as its provider tells.
+// TestLateAnswer uses a whole answer that begins too late: the request continues without it, and it is charged as its
+// provider reports.
 func TestLateAnswer(t *testing.T) {
 	t.Parallel()
 	plain := harness.NewUpstream(t)
@@ -69,7 +69,8 @@ func TestLateAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := harness.Open(t, harness.Setup{YAML: yaml})
-			// The connection is there before it matters: on a busy machine TLS may take longer than the first byte may.
+			// The connection is established in advance: on a busy machine TLS may take longer than the permitted wait
+			// for the first byte.
 			harness.Await(t, "a connection to the provider", func() bool { return h.Chat("house/chat:tokens=1").Status == 200 })
 			r := h.Chat("both")
 			h.MustAnswer(r)
@@ -101,7 +102,7 @@ func TestLateAnswer(t *testing.T) {
 	}
 }
 
-// TestLateAnswerGivenUp is one that is not waited for: at its upper bound.
+// TestLateAnswerGivenUp settles a late answer without waiting for it: at its upper bound.
 func TestLateAnswerGivenUp(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -127,8 +128,8 @@ func TestLateAnswerGivenUp(t *testing.T) {
 	}
 }
 
-// TestLateAnswerHolds has a late answer keep its place among the requests at a time, and
-// what it holds of a budget.
+// TestLateAnswerHolds checks that a late answer keeps its place among the concurrent requests, and its hold on a
+// budget.
 func TestLateAnswerHolds(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)

@@ -18,7 +18,7 @@ import (
 	"weir/internal/ratelimit/redistest"
 )
 
-// handClock is a clock that stands still until it is moved.
+// handClock is a clock that is advanced by hand.
 type handClock struct{ nanos atomic.Int64 }
 
 func newHandClock() *handClock {
@@ -31,8 +31,7 @@ func (c *handClock) now() time.Time { return time.Unix(0, c.nanos.Load()) }
 
 func (c *handClock) advance(d time.Duration) { c.nanos.Add(int64(d)) }
 
-// limitHeaders are what a reply says of limits, by what stands behind the
-// names' first part.
+// limitHeaders returns a reply's rate-limit headers, by their names without the prefix.
 func limitHeaders(h http.Header, prefix string) map[string]string {
 	got := map[string]string{}
 	for name, values := range h {
@@ -43,8 +42,8 @@ func limitHeaders(h http.Header, prefix string) map[string]string {
 	return got
 }
 
-// TestRequestLimit is that a key with three requests a minute gets three, at
-// once, and then one when it is told so and not before.
+// TestRequestLimit checks that a key with three requests a minute gets three, at once, and the next one at the
+// announced time and not before.
 func TestRequestLimit(t *testing.T) {
 	t.Parallel()
 	up, clock := harness.NewUpstream(t), newHandClock()
@@ -91,8 +90,8 @@ func TestRequestLimit(t *testing.T) {
 	}
 }
 
-// TestTokenLimit is that what was reserved is settled to what was used, in the
-// headers of a whole reply, of a stream's and of an error's.
+// TestTokenLimit checks that a reservation is settled to the usage, in the headers of a whole reply, of a stream and of
+// an error.
 func TestTokenLimit(t *testing.T) {
 	t.Parallel()
 	up, clock := harness.NewUpstream(t), newHandClock()
@@ -129,8 +128,7 @@ func wantRefused(t *testing.T, r harness.Reply) harness.NativeError {
 	return e
 }
 
-// TestConcurrencyLimit is that so many requests run at a time, whatever becomes
-// of them.
+// TestConcurrencyLimit checks the number of concurrent requests, for any outcome of them.
 func TestConcurrencyLimit(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)
@@ -169,8 +167,7 @@ func TestConcurrencyLimit(t *testing.T) {
 	}
 }
 
-// TestLimitAtEveryClientAPI is that a refusal has the vendor's shape and headers, and
-// costs nothing.
+// TestLimitAtEveryClientAPI checks that a refusal has the vendor's form and headers, and costs nothing.
 func TestLimitAtEveryClientAPI(t *testing.T) {
 	t.Parallel()
 	up, clock := harness.NewUpstream(t), newHandClock()
@@ -216,8 +213,7 @@ func wantAnthropicLimits(t *testing.T, h http.Header, now time.Time) {
 	must.Equal(t, got, want, "Anthropic's headers")
 }
 
-// TestLimitsChange is that limits count within a second of being changed, by a
-// command or by a reload.
+// TestLimitsChange checks that limits count within a second after a change, by a command or by a reload.
 func TestLimitsChange(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -236,8 +232,7 @@ func TestLimitsChange(t *testing.T) {
 	harness.Await(t, "the account's limit", func() bool { return limit() == "700" })
 }
 
-// TestLimitsOnValkey is one limit over two gateways, and what they say when the
-// server is gone.
+// TestLimitsOnValkey shares one limit between two gateways, and checks their reports when the server is gone.
 func TestLimitsOnValkey(t *testing.T) {
 	t.Parallel()
 	server, up := redistest.Start(t), harness.NewUpstream(t)

@@ -1,4 +1,4 @@
-// Package budget_test holds budgets and limits to what accounts spend.
+// Package budget_test checks budgets and limits against the spending of accounts.
 package budget_test
 
 import (

@@ -15,8 +15,8 @@ import (
 	"weir/internal/rawjson"
 )
 
-// TestNoCap holds that an output cap of -1 or 0 is none at servers of one's own: it goes up as it came, under a budget one is put
-// in its place, and everybody else has it refused.
+// TestNoCap checks that an output cap of -1 or 0 means no cap at servers of one's own: it is forwarded unchanged,
+// replaced by a cap under a budget, and refused for all other providers.
 func TestNoCap(t *testing.T) {
 	t.Parallel()
 	var last atomic.Pointer[[]byte]
@@ -47,7 +47,7 @@ func TestNoCap(t *testing.T) {
 			{"llamacpp/m", `"max_tokens":-1`, false},
 			{"llamacpp/m", `"max_tokens":0`, false},
 			{"llamacpp/m", `"max_completion_tokens":-1`, false},
-			{"any", `"max_tokens":-1`, false}, // by the target that takes it
+			{"any", `"max_tokens":-1`, false}, // by the target that accepts it
 			{"llamacpp/m", `"max_tokens":-2`, true},
 			{"llamacpp/m", `"max_tokens":-1,"max_completion_tokens":5`, true},
 			{"house/m", `"max_tokens":-1`, true},

@@ -14,8 +14,9 @@ import (
 	"weir/internal/must"
 )
 
-// TestNotFree holds that a model which is free by its price alone, and not by what its provider charges, needs room in a
-// budget as others do: from the beginning where the price is another's list, else once the provider has told a charge.
+// TestNotFree checks that a model that is free only by its price, and not by its provider's charge, needs room in a
+// budget like others: from the beginning if the price is from another's list, otherwise once the provider has reported
+// a charge.
 func TestNotFree(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -16,9 +16,9 @@ import (
 	"weir/internal/rawjson"
 )
 
-// counter stands before a simulator and notes the requests for counts, which it may answer itself.
+// counter forwards to a simulator, and records the requests for token counts, which it can answer itself.
 type counter struct {
-	path    string // what the path of such a request ends with
+	path    string // the end of the path of such a request
 	instead http.HandlerFunc
 	up      *harness.Upstream
 
@@ -58,14 +58,15 @@ func (c *counter) leave() {
 	c.atOnce--
 }
 
-// asked is how often a count was asked for.
+// asked returns the number of requests for a count.
 func (c *counter) asked() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.bodies)
 }
 
-// passages are 8 KB that the simulator takes for 2048 tokens and the question around it, and the fine bound for some 5000.
+// passages are 8 KB that the simulator counts, with the question around it, as 2048 tokens, and the fine bound as about
+// 5000.
 var passages = strings.Repeat(`Retrieval finds passages that answer a question. `, 8192/49)
 
 const (
@@ -74,7 +75,7 @@ const (
 	truly           = 2049              // tokens of input of passages
 )
 
-// counted is a gateway with a budget before a provider that counts, and the provider.
+// counted opens a gateway with a budget and a provider that counts.
 func counted(t *testing.T, c *counter, yaml string, tokens int64) *harness.Gateway {
 	t.Helper()
 	c.up = harness.NewUpstream(t)
@@ -88,7 +89,7 @@ func counted(t *testing.T, c *counter, yaml string, tokens int64) *harness.Gatew
 	return h
 }
 
-// counting is a provider that speaks a wire format below a path, and counts in a way.
+// counting configures a provider with a wire format below a path, and an operation that counts.
 func counting(name, dialect, prefix, way string) string {
 	yaml := strings.NewReplacer("dialect: openai", "dialect: "+dialect, "UPSTREAM/v1", "UPSTREAM"+prefix).Replace(harness.ProviderYAML(name, "UPSTREAM"))
 	return yaml + "    counter: " + way + "\n    also: [responses]\n"
@@ -107,15 +108,15 @@ func asking(model string) harness.Ask {
 		`"tools":[{"type":"function","function":{"name":"read","description":"Reads a file.","parameters":{"type":"object"}}}]}`}
 }
 
-// TestOwnCounter holds that a request whose bound does not fit into the budget is served where the provider counts that
-// it does, that the count is of what is sent, and that what it truly costs is booked.
+// TestOwnCounter checks that a request whose bound does not fit into the budget is served if the provider's count fits,
+// that the count is of the sent request, and that its true cost is booked.
 func TestOwnCounter(t *testing.T) {
 	t.Parallel()
 	responses := harness.Ask{Path: "/v1/responses", Body: `{"model":"house/chat:tokens=5","max_output_tokens":16,"instructions":"Be brief.","input":"` + passages + `"}`}
 	for _, tt := range []struct {
 		way, dialect, prefix, path string
 		ask                        harness.Ask
-		sent, left                 []string // members of the question, and what is none
+		sent, left                 []string // members of the question, and texts that it lacks
 	}{
 		{"anthropic", "anthropic", "/v1", countTokensPath, asking("house/chat:tokens=5"), []string{"messages", "system", "tools", "model"}, []string{"max_tokens", "stream"}},
 		{"gemini", "gemini", "/v1beta", ":countTokens", asking("house/chat:tokens=5"), []string{"generateContentRequest"}, []string{"contents"}},
@@ -159,8 +160,8 @@ func TestOwnCounter(t *testing.T) {
 	}
 }
 
-// TestOwnCounterFails holds that a request is refused, as without a counter, where none is configured and where it gives
-// no figure that could be used; and that a figure above the bound does not count.
+// TestOwnCounterFails checks that a request is refused, as without a counter, if none is configured or if it returns no
+// usable figure; and that a figure above the bound does not count.
 func TestOwnCounterFails(t *testing.T) {
 	t.Parallel()
 	say := func(status int, body string) http.HandlerFunc {
@@ -204,8 +205,8 @@ func TestOwnCounterFails(t *testing.T) {
 	}
 }
 
-// TestOwnCounterIsAskedNearRefusals holds that nothing is counted where the bound fits, where even the least count would
-// not, where the budget is spent and where there is none.
+// TestOwnCounterIsAskedNearRefusals checks that nothing is counted if the bound fits, if even the smallest count would
+// not fit, if the budget is spent, or without a budget.
 func TestOwnCounterIsAskedNearRefusals(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -229,7 +230,7 @@ func TestOwnCounterIsAskedNearRefusals(t *testing.T) {
 			if r := h.Do(tt.ask); r.Status != tt.status || c.asked() != tt.counts {
 				t.Errorf("got %d %s after %d counts, want %d after %d", r.Status, r.Body, c.asked(), tt.status, tt.counts)
 			}
-			if tt.tokens == 3000 && tt.counts == 1 { // what is left fits no more
+			if tt.tokens == 3000 && tt.counts == 1 { // the rest covers no more
 				for range 20 {
 					if r := h.Do(tt.ask); r.Status != 429 {
 						t.Errorf("got %d %s where the budget is spent", r.Status, r.Body)
@@ -243,8 +244,8 @@ func TestOwnCounterIsAskedNearRefusals(t *testing.T) {
 	}
 }
 
-// TestOwnCounterIsAskedOnce holds that a request is counted at one of its targets at most, and that a key has one count
-// at a time: whoever asks a hundred times at once does not have a provider count a hundred times.
+// TestOwnCounterIsAskedOnce checks that a request is counted at one of its targets at most, and that a key has one
+// count at a time: a hundred concurrent requests do not cause a hundred counts.
 func TestOwnCounterIsAskedOnce(t *testing.T) {
 	t.Parallel()
 	all := make(chan struct{})
@@ -279,8 +280,8 @@ func TestOwnCounterIsAskedOnce(t *testing.T) {
 	}
 }
 
-// TestOwnCounterLies holds that a counter which tells too little has a request served, that what it truly costs is booked
-// as it is and the next one refused: at least a quarter of the bound is held.
+// TestOwnCounterLies checks that a counter that reports too little has a request served, that its true cost is booked
+// and the next one refused: at least a quarter of the bound is held.
 func TestOwnCounterLies(t *testing.T) {
 	t.Parallel()
 	c := &counter{path: countTokensPath, instead: func(w http.ResponseWriter, _ *http.Request) {

@@ -19,7 +19,7 @@ import (
 	"weir/internal/store/pgtest"
 )
 
-// parted is an installation in which end users and values of tags have budgets.
+// parted runs an installation in which end users and values of tags have budgets.
 type parted struct {
 	t     *testing.T
 	nodes []*harness.Gateway
@@ -55,7 +55,7 @@ func (e *parted) patch(path, body string, status int) harness.Reply {
 	return r
 }
 
-// known waits until every node knows a budget: it refuses what costs more than all of it, of somebody else.
+// known waits until every node knows a budget: it refuses a request of another user that costs more than all of it.
 func (e *parted) known(key, user, project string) {
 	e.t.Helper()
 	for node := range e.nodes {
@@ -65,7 +65,7 @@ func (e *parted) known(key, user, project string) {
 	}
 }
 
-// ask asks a node for somebody, and for a project.
+// ask sends a request to a node for an end user, and for a project.
 func (e *parted) ask(node int, key, user, project string) harness.Reply {
 	return e.askFor("house/chat", node, key, user, project)
 }
@@ -85,7 +85,7 @@ func (e *parted) askFor(model string, node int, key, user, project string) harne
 	return e.nodes[node%len(e.nodes)].Do(a)
 }
 
-// served is how many of so many requests at once are, at all nodes.
+// served returns how many of the given number of concurrent requests are served, at all nodes.
 func (e *parted) served(requests int, key, user, project string) int64 {
 	var served atomic.Int64
 	var clients sync.WaitGroup
@@ -117,7 +117,7 @@ func onEngines(t *testing.T, run func(t *testing.T, e *parted)) {
 	}
 }
 
-// TestBudgetPerUser holds that each end user of an account, on all nodes together, spends its own budget and no more.
+// TestBudgetPerUser checks that each end user of an account, on all nodes together, spends its own budget and no more.
 func TestBudgetPerUser(t *testing.T) {
 	onEngines(t, func(t *testing.T, e *parted) {
 		if got := e.served(4, "", "alice", ""); got != 4 {
@@ -156,8 +156,8 @@ func TestBudgetPerUser(t *testing.T) {
 	})
 }
 
-// TestBudgetPerTag holds that each value of a tag of a key has its own budget beside that of the account's users, and
-// that another key has none.
+// TestBudgetPerTag checks that each value of a tag of a key has its own budget in addition to that of the account's
+// users, and that another key has none.
 func TestBudgetPerTag(t *testing.T) {
 	onEngines(t, func(t *testing.T, e *parted) {
 		key := e.nodes[0].NewKey(account.KeyOptions{Account: account.DefaultName, Label: "tagged"})
@@ -205,7 +205,7 @@ func TestBudgetPerTag(t *testing.T) {
 	})
 }
 
-// TestLimitPerUser holds that an end user who is over a limit uses up nothing of the key's.
+// TestLimitPerUser checks that an end user over a limit uses up nothing of the key's.
 func TestLimitPerUser(t *testing.T) {
 	t.Parallel()
 	e := openParted(t, "")
@@ -236,7 +236,7 @@ func TestLimitPerUser(t *testing.T) {
 	}
 }
 
-// TestPerMalformed holds that an end user, or the value of a tag, that cannot be counted is refused where it is limited.
+// TestPerMalformed checks that an end user, or the value of a tag, that cannot be counted is refused if it is limited.
 func TestPerMalformed(t *testing.T) {
 	t.Parallel()
 	e := openParted(t, "")
@@ -271,7 +271,7 @@ func TestPerMalformed(t *testing.T) {
 	}
 }
 
-// TestTagOfKeyStays holds that a client's own tags take no room of those that its key has.
+// TestTagOfKeyStays checks that a client's own tags displace none of its key's.
 func TestTagOfKeyStays(t *testing.T) {
 	t.Parallel()
 	e := openParted(t, "")
@@ -308,7 +308,7 @@ func TestTagOfKeyStays(t *testing.T) {
 	}
 }
 
-// TestPerUserOfForm holds that the end user of a form is limited, too.
+// TestPerUserOfForm checks that the end user of a form is limited, too.
 func TestPerUserOfForm(t *testing.T) {
 	t.Parallel()
 	_, h := harness.OpenMediaProvider(t)
@@ -339,7 +339,7 @@ func TestPerUserOfForm(t *testing.T) {
 	}
 }
 
-// TestPerRefused holds which limits of end users and tags are refused.
+// TestPerRefused checks which limits of end users and tags are refused.
 func TestPerRefused(t *testing.T) {
 	t.Parallel()
 	e := openParted(t, "")

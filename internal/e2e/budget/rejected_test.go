@@ -14,8 +14,8 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestRejectedRequestsAreBounded holds that a key leaves so many rows of requests that a provider rejects for nothing,
-// and no more, by whatever mistake; and that its account's other key is asked for as before.
+// TestRejectedRequestsAreBounded checks that a key leaves a bounded number of rows of requests that a provider rejects
+// for nothing, for every mistake; and that its account's other key is served as before.
 func TestRejectedRequestsAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{400, 403, 404, 413, 422} {
@@ -51,7 +51,7 @@ func TestRejectedRequestsAreBounded(t *testing.T) {
 	}
 }
 
-// TestWhichRequestsCountAsRejected holds that only those count which left rows for nothing, by the fault of whoever asked.
+// TestWhichRequestsCountAsRejected checks that only requests with a free row and a mistake of their client count.
 func TestWhichRequestsCountAsRejected(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -84,7 +84,7 @@ func TestWhichRequestsCountAsRejected(t *testing.T) {
 	}
 }
 
-// TestRejectedRequestsOfAnAccount holds that an account's keys together leave no more rows than an account may.
+// TestRejectedRequestsOfAnAccount checks that an account's keys together leave no more rows than an account may.
 func TestRejectedRequestsOfAnAccount(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -101,8 +101,8 @@ func TestRejectedRequestsOfAnAccount(t *testing.T) {
 	h.MustAnswer(h.Do(harness.Ask{Path: "/v1/chat", Body: harness.Hello("house/echo"), Key: other}))
 }
 
-// TestLimpingProviderIsAsked holds that requests go on to a provider that refuses every second one, by its own limit or
-// because it fails: it serves as many as it can.
+// TestLimpingProviderIsAsked checks that requests still go to a provider that refuses every second one, by its own
+// limit or because it fails: it serves as many as it can.
 func TestLimpingProviderIsAsked(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusTooManyRequests, http.StatusInternalServerError} {
@@ -136,9 +136,9 @@ func TestLimpingProviderIsAsked(t *testing.T) {
 const answerOfHi = `{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant",` +
 	`"content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`
 
-// TestOutageLeavesFewRows holds that requests to a provider that is out of service leave a bounded number of rows, that
-// clients are told to come again and are not told that they did wrong, and that one a second is sent, so that the first
-// one after the outage is noticed.
+// TestOutageLeavesFewRows checks that requests to a provider that is out of service leave a bounded number of rows,
+// that clients receive a retryable error and not one of their own, and that one request a second is sent, so that the
+// first one after the outage succeeds.
 func TestOutageLeavesFewRows(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64

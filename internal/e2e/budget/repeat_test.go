@@ -18,8 +18,8 @@ import (
 	"weir/internal/llm"
 )
 
-// TestRepeatsOfALateAnswer sends a request whose answer is late again and again, by several clients in any order, at every
-// client API: all of them get the one answer that the provider served, and it is charged once.
+// TestRepeatsOfALateAnswer repeats a request with a late answer again and again, by several clients in any order, at
+// every client API: all of them receive the one answer of the provider, and it is charged once.
 func TestRepeatsOfALateAnswer(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -27,7 +27,7 @@ func TestRepeatsOfALateAnswer(t *testing.T) {
 	h.SetBudget(1000*llm.USD, budget.PeriodTotal)
 	all := harness.ChatAPIs()
 	atOnce(t, all, func(t *testing.T, i int, api *harness.ChatAPI) { repeatLate(t, h, up, api, 11+i) })
-	want := fmt.Sprint(2 * len(all)) // the first ones, and those that came once all repeats had their answer
+	want := fmt.Sprint(2 * len(all)) // the first ones, and those after all repetitions had their answer
 	harness.Await(t, want+" requests in the ledger", func() bool { return h.Uses("").Total.Requests.String() == want })
 	h.Verify(t)
 }
@@ -42,8 +42,8 @@ func atOnce(t *testing.T, all []harness.ChatAPI, test func(t *testing.T, i int, 
 	tests.Wait()
 }
 
-// repeatLate is the test of one client API, with answers of so many tokens, which tell the tests apart in what the
-// provider has served.
+// repeatLate tests one client API. The answers have the given number of tokens, which identifies the test in the
+// provider's records.
 func repeatLate(t *testing.T, h *harness.Gateway, up *harness.Upstream, api *harness.ChatAPI, tokens int) {
 	ask, _ := api.Ask("", fmt.Sprintf("house/chat:tokens=%d,ttft=6s", tokens), false)
 	first := h.Do(ask)
@@ -71,7 +71,8 @@ func repeatLate(t *testing.T, h *harness.Gateway, up *harness.Upstream, api *har
 	}
 }
 
-// wantLateAnswer repeats a request until it is answered, as SDKs do, and holds that it is the answer to the one with the id.
+// wantLateAnswer repeats a request until it is answered, as SDKs do, and checks that the answer is of the request with
+// the id.
 func wantLateAnswer(t *testing.T, h *harness.Gateway, ask harness.Ask, id string) {
 	r := untilAnswered(h, ask)
 	if of, cost := r.Header.Get("X-Weir-Answer-Of"), r.Header.Get("X-Weir-Cost-USD"); r.Status != 200 || of != id || cost == "" {
@@ -79,7 +80,7 @@ func wantLateAnswer(t *testing.T, h *harness.Gateway, ask harness.Ask, id string
 	}
 }
 
-// servedWith is how many answers of so many tokens the provider was asked for.
+// servedWith returns the number of requests to the provider for answers of the given number of tokens.
 func servedWith(t *testing.T, up *harness.Upstream, tokens int) (n int) {
 	for _, r := range up.Records(t) {
 		if strings.Contains(r.Model, fmt.Sprintf("tokens=%d,", tokens)) {
@@ -89,7 +90,7 @@ func servedWith(t *testing.T, up *harness.Upstream, tokens int) (n int) {
 	return n
 }
 
-// TestNoRepeatOfALateAnswer holds which requests do not get the late answer of another one.
+// TestNoRepeatOfALateAnswer checks which requests do not get the late answer of another one.
 func TestNoRepeatOfALateAnswer(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -133,8 +134,8 @@ func TestNoRepeatOfALateAnswer(t *testing.T) {
 	}
 }
 
-// TestRepeatOfALateCall holds that the calls of a late answer, to which the provider gave no ids, have ids that never come
-// again, as those of any other answer, and that a tool of the client's own is named back as what it is.
+// TestRepeatOfALateCall checks that the calls of a late answer without ids of the provider's get unique ids, like those
+// of any other answer, and that a tool of the client's own keeps its name and kind.
 func TestRepeatOfALateCall(t *testing.T) {
 	t.Parallel()
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -163,7 +164,7 @@ func TestRepeatOfALateCall(t *testing.T) {
 	}
 }
 
-// askWithTool is a request of a client API; at the Responses API with a tool that other wire formats do not have.
+// askWithTool builds a request of a client API; at the Responses API with a tool that other wire formats lack.
 func askWithTool(dialect, model string) harness.Ask {
 	for _, api := range harness.VendorAPIs() {
 		if api.Dialect == dialect {

@@ -19,12 +19,12 @@ import (
 // seller serves a model at a price of its own, in pico-dollars a token.
 type seller struct{ input, output int64 }
 
-// market is a provider whose models others serve. It has the dearest of them serve a request that is within the request's
-// highest price, if it obeys that, and knows what it charged for all.
+// market is a provider whose models others serve. It has the dearest of them serve a request within the request's
+// highest price, if it obeys that, and records its total charge.
 type market struct {
 	sellers []seller
 	obeys   bool // provider.max_price, as OpenRouter does
-	tells   bool // what it charges
+	tells   bool // reports its charge
 	used    llm.Usage
 
 	mu     sync.Mutex
@@ -73,8 +73,8 @@ func below(pico int64, body []byte, name string) bool {
 	return err == nil && pico < rate
 }
 
-// TestSellersStayWithinBudget holds that no budget is passed by what a provider truly charges whose models others serve, each at a price of
-// its own, or whose price is another seller's.
+// TestSellersStayWithinBudget checks that no budget is exceeded by the true charge of a provider whose models others
+// serve, each at a price of its own, or whose price is another seller's.
 func TestSellersStayWithinBudget(t *testing.T) {
 	t.Parallel()
 	const deepseek, glm, azure = "openrouter/deepseek/deepseek-v4-pro", "openrouter/z-ai/glm-5.3-flash", "azure/gpt-5.6-sol"
@@ -87,9 +87,9 @@ func TestSellersStayWithinBudget(t *testing.T) {
 		parallel    int
 		each        int
 		members     string // of the request
-		asks        int    // how often the provider is asked; 0 for any
-		messages    bool   // asked in Anthropic's format
-		resells     bool   // as the configuration says
+		asks        int    // the number of requests to the provider; 0 for any
+		messages    bool   // uses Anthropic's format
+		resells     bool   // is configured to resell
 		serves      bool   // some requests are let through
 	}{
 		{
@@ -177,7 +177,7 @@ func TestSellersStayWithinBudget(t *testing.T) {
 			h := harness.Open(t, harness.Setup{YAML: yaml})
 			a := chatOf(tt.model, tt.messages)
 			a.Body = "{" + tt.members + a.Body[1:]
-			if provider == "house" && !tt.resells { // whose first charge nothing bounds
+			if provider == "house" && !tt.resells { // its first charge is unbounded
 				h.Do(a)
 			}
 			h.SetBudget(tt.budget, budget.PeriodTotal)
@@ -219,7 +219,7 @@ func TestSellersStayWithinBudget(t *testing.T) {
 	}
 }
 
-// chatOf asks a model for up to 2,000 tokens about 800 bytes of text.
+// chatOf requests up to 2,000 tokens about 800 bytes of text.
 func chatOf(model string, messages bool) harness.Ask {
 	text := strings.Repeat("budget ", 150)
 	if messages {
@@ -228,8 +228,8 @@ func chatOf(model string, messages bool) harness.Ask {
 	return harness.Ask{Path: "/v1/chat/completions", Body: `{"model":"` + model + `","max_completion_tokens":2000,"messages":[{"role":"user","content":"` + text + `"}]}`}
 }
 
-// TestHighestPriceOfTheClient holds which highest price a reseller is told under a budget: the one that is held, or the
-// client's where that is lower; and none without a budget, where the client's goes as it came.
+// TestHighestPriceOfTheClient checks the highest price that a reseller receives under a budget: the held one, or the
+// client's if that is lower; without a budget the client's unchanged, or none.
 func TestHighestPriceOfTheClient(t *testing.T) {
 	t.Parallel()
 	var last []byte
@@ -283,8 +283,8 @@ func TestHighestPriceOfTheClient(t *testing.T) {
 	}
 }
 
-// TestRowsSayMargin holds that the row of each attempt at a reseller says up to how much it might charge, and that those
-// which nobody served cost nothing.
+// TestRowsSayMargin checks that the row of each attempt at a reseller has its possible charge, and that those that
+// nobody served cost nothing.
 func TestRowsSayMargin(t *testing.T) {
 	t.Parallel()
 	up := httptest.NewServer(&market{

@@ -15,16 +15,16 @@ import (
 	"weir/internal/rawjson"
 )
 
-// charges are what a provider charges for a request whose model searches by itself, by its price page.
+// charges holds a provider's charge for a request whose model searches by itself, by its price page.
 type charges struct {
 	input, output int64     // nano-dollars a token
 	fee           llm.Money // for a search
 	searches      int64     // where the request has no cap
 	found         int64     // tokens that each search brings, which are charged for as input
-	reasoned      llm.Money // for what it thinks unseen
+	reasoned      llm.Money // for unreported thinking
 }
 
-// of is what a request with that cap on its searches costs, and the tokens that it reads.
+// of returns the cost of a request with that cap on its searches, and its input tokens.
 func (c *charges) of(searches int64) (cost llm.Money, input int64) {
 	for i := range searches + 1 { // after each it reads all that there is
 		input += 100 + i*c.found
@@ -32,7 +32,7 @@ func (c *charges) of(searches int64) (cost llm.Money, input int64) {
 	return llm.Money(input*c.input+300*c.output) + llm.Money(searches)*c.fee + c.reasoned, input
 }
 
-// searches is a provider that keeps account of what it charges. It obeys the caps that its vendor documents.
+// searches is a provider that records its charges. It obeys the caps that its vendor documents.
 type searches struct {
 	charges
 
@@ -93,8 +93,8 @@ var bodies = map[string]string{
 	"openai":    `{"model":"MODEL",%s"max_tokens":500,"messages":[{"role":"user","content":"Hi"}]}`,
 }
 
-// TestSearchesOfVendors holds, with the provider's charge as the judge, that no budget is passed by models that search the
-// web, and which budgets let such a request through: with pricing.tools: usual all of ten times its usual cost do, and a
+// TestSearchesOfVendors checks by the provider's charge that no budget is exceeded by models that search the web, and
+// which budgets permit such a request: with pricing.tools: usual all those of ten times its usual cost do, and a
 // refusal without it says so. The rows are those of the table in docs/holds-evidence.md.
 func TestSearchesOfVendors(t *testing.T) {
 	t.Parallel()
@@ -167,7 +167,8 @@ func TestSearchesOfVendors(t *testing.T) {
 	}
 }
 
-// TestSearchesAcrossFormats holds the same of searches that clients ask for in the words of another API than the provider's.
+// TestSearchesAcrossFormats checks the same for searches that clients request in another wire format than the
+// provider's.
 func TestSearchesAcrossFormats(t *testing.T) {
 	t.Parallel()
 	openai := charges{input: 2000, output: 10_000, fee: 10_000_000, searches: 4, found: 8000}
@@ -183,14 +184,14 @@ func TestSearchesAcrossFormats(t *testing.T) {
 		{"anthropic", ``, "openai/gpt-6.1-sol", "responses", openai},
 		{"anthropic", `"max_uses":2,`, "openai/gpt-6.1-sol", "responses", openai},
 		{"gemini", ``, "openai/gpt-6.1-sol", "responses", openai},
-		{"anthropic", ``, "openai/gpt-4.1", "responses", openai}, // which is asked in Chat Completions for all else
+		{"anthropic", ``, "openai/gpt-4.1", "responses", openai}, // all other requests use Chat Completions
 		{"gemini", ``, "xai/grok-4.7", "responses", grok},
 		{"responses", ``, "anthropic/claude-haiku-4-5", "anthropic", haiku},
 		{"responses", `"max_tool_calls":1,`, "anthropic/claude-haiku-4-5", "anthropic", haiku},
 		{"gemini", ``, "anthropic/claude-haiku-4-5", "anthropic", haiku},
 		{"openai", `"web_search_options":{},`, "anthropic/claude-haiku-4-5", "anthropic", haiku},
 		{"openai", `"web_search_options":{},`, "gemini/gemini-3.8-flash", "gemini", gemini},
-		{"openai", `"web_search_options":{},`, "openai/gpt-6.1-sol", "responses", openai}, // whose chats search by models of their own alone
+		{"openai", `"web_search_options":{},`, "openai/gpt-6.1-sol", "responses", openai}, // its chats search only with models of their own
 		{"openai", `"search_domain_filter":["-b.example"],`, "openai/gpt-6.1-sol", "responses", openai},
 		{"openai", `"search_parameters":{"sources":[{"type":"web","excluded_websites":["b.example"]}]},`, "xai/grok-4.7", "responses", grok},
 		{"openai", `"plugins":[{"id":"web","include_domains":["a.example"]}],`, "anthropic/claude-haiku-4-5", "anthropic", haiku},
@@ -227,8 +228,8 @@ func TestSearchesAcrossFormats(t *testing.T) {
 	}
 }
 
-// TestSearchesOfRouterNeedPrice holds that a search at OpenRouter, of which no list has the price, is made without a budget,
-// refused under one, and let through where the operator gives it a price, by which the budget holds.
+// TestSearchesOfRouterNeedPrice checks that a search at OpenRouter, which no list prices, is made without a budget,
+// refused under one, and permitted if the operator sets a price, which then bounds the budget.
 func TestSearchesOfRouterNeedPrice(t *testing.T) {
 	t.Parallel()
 	router := charges{input: 250, output: 2000, fee: 7_000_000, searches: 2}

@@ -8,8 +8,8 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestWaitsThatClientsUnderstand holds what clients are told of waits: 59 s at most of our own, which OpenAI's and Vercel's
-// SDKs and LangChain all wait for, the whole wait in the message, and no repetition above a minute.
+// TestWaitsThatClientsUnderstand checks the waits that clients receive: the gateway's own at most 59 s, which OpenAI's
+// and Vercel's SDKs and LangChain all obey, the whole wait in the message, and no retry above a minute.
 func TestWaitsThatClientsUnderstand(t *testing.T) {
 	t.Parallel()
 	up, clock := harness.NewUpstream(t), newHandClock()

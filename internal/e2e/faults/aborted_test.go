@@ -11,8 +11,8 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// aborting is a provider of OpenAI's format, or of Google's, whose answers end with a finish reason. It stands in the
-// model's name behind a dash, with dots for underscores.
+// aborting is a provider of OpenAI's format, or of Google's, whose answers end with a finish reason: the model's name
+// after a dash, with dots for underscores.
 func aborting(google bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -47,9 +47,9 @@ func aborting(google bool) http.Handler {
 	})
 }
 
-// TestAbortedGenerations holds that an answer whose finish reason tells of a failure is a failure at every client API, whole
-// and streamed, translated and passed through: an error, another target where there is one, and in the ledger no success, at
-// what its provider told.
+// TestAbortedGenerations checks that an answer whose finish reason reports a failure is a failure at every client API,
+// whole and streamed, translated and passed through: an error, another target if there is one, and in the ledger no
+// success, at the provider's usage.
 func TestAbortedGenerations(t *testing.T) {
 	t.Parallel()
 	open, google, spare := httptest.NewServer(aborting(false)), httptest.NewServer(aborting(true)), harness.NewUpstream(t)
@@ -62,7 +62,7 @@ func TestAbortedGenerations(t *testing.T) {
 		if strings.ToUpper(word) == word {
 			url, dialect, path = google.URL, "gemini", ""
 		}
-		name := strings.ToLower(strings.ReplaceAll(word, "_", "")) // none shares its health with another
+		name := strings.ToLower(strings.ReplaceAll(word, "_", "")) // targets share no health
 		providers += harness.SpokenBy(name, dialect, url, path)
 		model := name + "/end-" + strings.ReplaceAll(word, "_", ".")
 		models = append(models, model)

@@ -10,8 +10,8 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestErrorsBesideVectorsAndImages holds that answers of operations beside chats cost something, too, where
-// an error stands beside what was made.
+// TestErrorsBesideVectorsAndImages checks that answers of operations other than chat also cost something if they have
+// an error and a result.
 func TestErrorsBesideVectorsAndImages(t *testing.T) {
 	t.Parallel()
 	const embed, image = "/v1/embeddings", "/v1/images/generations"

@@ -11,8 +11,7 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// besideErrors are answers with status 200 that have an error, and beside it what the provider made or
-// charges: they are not free.
+// besideErrors lists answers with status 200 that have an error, and also output or a charge: they are not free.
 var besideErrors = []struct {
 	name, dialect, body string
 	want                string // outcome and provenance of the row
@@ -66,7 +65,7 @@ var besideErrors = []struct {
 	{"Bedrock's usage in a stream", "bedrock", frame("metadata", `{"usage":{"inputTokens":7,"outputTokens":9,"totalTokens":16}}`) + frame("internalServerException", `{"message":"no"}`), "cut estimated"},
 }
 
-// frame is one frame of Bedrock's streams.
+// frame encodes one frame of Bedrock's streams.
 func frame(name, data string) string { return string(bedrock.AppendFrame(nil, name, []byte(data))) }
 
 // Events of a stream: an error behind another event, and how a response begins.
@@ -79,7 +78,7 @@ const (
 // streamed reports whether an answer is a stream.
 func streamed(body string) bool { return body[0] != '{' }
 
-// TestBesideErrors is an error that is not alone.
+// TestBesideErrors checks the cost of answers with an error and output.
 func TestBesideErrors(t *testing.T) {
 	t.Parallel()
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

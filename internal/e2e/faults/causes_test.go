@@ -15,8 +15,8 @@ import (
 	"weir/internal/llm"
 )
 
-// vendors are two providers of different wire formats: the first one refuses by its content policy whatever it is asked, the
-// second one answers, and keeps what it was asked.
+// vendors simulates two providers of different wire formats: the first one refuses every request by its content policy,
+// the second one answers, and records its requests.
 type vendors struct {
 	refusing, answering *httptest.Server
 	mu                  sync.Mutex
@@ -79,7 +79,7 @@ func (v *vendors) open(t *testing.T, members string) *harness.Gateway {
 		"aliases: {any: {targets: [gpt/m, claude/m]" + members + "}}\nprices:\n  gpt/*: {input: \"1\", output: \"2\"}\n  claude/*: {input: \"3\", output: \"4\"}\n"})
 }
 
-// takeBodies are what the second vendor was asked since, and how often the first one was.
+// takeBodies returns the second vendor's requests since the last call, and the number of the first one's.
 func (v *vendors) takeBodies() (refused int, bodies []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -88,20 +88,21 @@ func (v *vendors) takeBodies() (refused int, bodies []string) {
 	return refused, bodies
 }
 
-// longName is a tool's name that has more characters than the second vendor takes.
+// longName is a tool's name that is longer than the second vendor permits.
 var longName = strings.Repeat("n", 140)
 
-// anthropicIDs finds the ids of a call and of its result in the letters that the second vendor takes.
+// anthropicIDs matches the ids of a call and of its result in the second vendor's permitted letters.
 var anthropicIDs = regexp.MustCompile(`"type":"tool_use","id":"(functions_f_0\w*)".*"tool_use_id":"(functions_f_0\w*)"`)
 
-// called is a conversation with a call whose id the first vendor takes and the second one does not, at each client API.
+// called has a conversation for each client API with a call whose id the first vendor accepts and the second one does
+// not.
 var called = map[string]string{
 	"/v1/chat/completions": `{"model":"any","stream":%v,"max_tokens":50,"messages":[{"role":"user","content":"Go"},{"role":"assistant","tool_calls":[{"id":"functions.f:0","type":"function","function":{"name":"` + longName + `","arguments":"{}"}}]},{"role":"tool","tool_call_id":"functions.f:0","content":"1"}]}`,
 	"/v1/responses":        `{"model":"any","stream":%v,"max_output_tokens":50,"input":[{"role":"user","content":"Go"},{"type":"function_call","call_id":"functions.f:0","name":"` + longName + `","arguments":"{}"},{"type":"function_call_output","call_id":"functions.f:0","output":"1"}]}`,
 }
 
-// TestFallbackIsFittedToItsVendor holds that a fallback to another vendor has a request by that vendor's own rules, that the client
-// gets its answer, and that each attempt is in the ledger.
+// TestFallbackIsFittedToItsVendor checks that a fallback to another vendor has a request by that vendor's own rules,
+// that the client gets its answer, and that each attempt is in the ledger.
 func TestFallbackIsFittedToItsVendor(t *testing.T) {
 	t.Parallel()
 	v := newVendors(t)
@@ -126,7 +127,8 @@ func TestFallbackIsFittedToItsVendor(t *testing.T) {
 	}
 }
 
-// TestPolicyEndsWhereItIsNoCause holds that a refusal by policy reaches the client where the alias does not name it.
+// TestPolicyEndsWhereItIsNoCause checks that a refusal by policy reaches the client if the alias does not name it as a
+// cause.
 func TestPolicyEndsWhereItIsNoCause(t *testing.T) {
 	t.Parallel()
 	for _, members := range []string{"", ", on: [overloaded, invalid_request]", ", on: []"} {
@@ -139,8 +141,8 @@ func TestPolicyEndsWhereItIsNoCause(t *testing.T) {
 	}
 }
 
-// TestCausesPassNoBudget holds that no cause has a request fall back to what the budget has no room for: neither the first
-// target's refusal by the budget nor the second one's is a failure of a provider.
+// TestCausesPassNoBudget checks that no cause has a request fall back to a target without room in the budget: a refusal
+// by the budget is not a failure of a provider, at the first target or the second.
 func TestCausesPassNoBudget(t *testing.T) {
 	t.Parallel()
 	v := newVendors(t)

@@ -10,9 +10,9 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestChoiceErrors is an error that a provider reports inside a choice, as OpenRouter does
-// (https://openrouter.ai/docs/api-reference/overview, 2026-11-25), and that tells the credential
-// it was asked with: clients of either format are told of it without that.
+// TestChoiceErrors uses errors that a provider reports inside a choice, as OpenRouter does
+// (https://openrouter.ai/docs/api-reference/overview, 2026-11-25), with the gateway's credential in their text: clients
+// of either format receive the error without the credential.
 func TestChoiceErrors(t *testing.T) {
 	t.Parallel()
 	failure := fmt.Sprintf(`"error":{"code":502,"message":"no: Bearer %s","metadata":{"raw":"%s"}}`,

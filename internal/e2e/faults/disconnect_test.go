@@ -21,9 +21,8 @@ import (
 	"weir/internal/simulator"
 )
 
-// TestClientLeaves is a client that goes away before the end, of an account that cancels
-// everything: its provider is told at once, what it did is charged as it was counted, and
-// the most that it can have done stands beside that.
+// TestClientLeaves has clients of an account that cancels everything disconnect before the end: the provider's request
+// is cancelled at once, the counted part is charged, and the most that it can have cost is the bound.
 func TestClientLeaves(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -33,7 +32,7 @@ func TestClientLeaves(t *testing.T) {
 	tests := []struct {
 		name, path, body, accept string
 		lines                    int
-		output                   bool // some of the answer had come
+		output                   bool // some of the answer had arrived
 	}{
 		{"whole, before the first byte", "/v1/chat", harness.Hello("house/chat:ttft=1m"), "", 0, false},
 		{"whole, in the middle", "/v1/chat", harness.Hello("house/chat:fault=stall"), "", 0, false},
@@ -68,8 +67,8 @@ func TestClientLeaves(t *testing.T) {
 	}
 }
 
-// TestManyClientsLeave is many more clients that go away in one moment than are settled at a time:
-// each stream is cancelled, and has one row with what its provider gave.
+// TestManyClientsLeave has many more clients disconnect at once than are settled at a time: each stream is cancelled,
+// and has one row with its provider's output.
 func TestManyClientsLeave(t *testing.T) {
 	t.Parallel()
 	const clients = 100
@@ -115,9 +114,8 @@ func TestManyClientsLeave(t *testing.T) {
 	}
 }
 
-// TestDefaultOnDisconnect is a client that goes away, of an account that says nothing of that:
-// a whole answer is read to its end, a stream is cancelled, unless its provider charges
-// for all of it.
+// TestDefaultOnDisconnect has clients of an account with the default setting disconnect: a whole answer is read to its
+// end, a stream is cancelled, unless its provider charges for all of it.
 func TestDefaultOnDisconnect(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -140,7 +138,7 @@ func TestDefaultOnDisconnect(t *testing.T) {
 	}
 }
 
-// TestDrainReadsAnswerToItsEnd is an account that wants its answers read to the end.
+// TestDrainReadsAnswerToItsEnd uses an account whose answers are read to the end.
 func TestDrainReadsAnswerToItsEnd(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -171,8 +169,7 @@ func TestDrainReadsAnswerToItsEnd(t *testing.T) {
 	}
 }
 
-// TestLeavesBeforeUsage is a client that goes away when it has all the words:
-// the usage is waited for, but not for long.
+// TestLeavesBeforeUsage has a client disconnect after all text: the gateway waits for the usage, but not for long.
 func TestLeavesBeforeUsage(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -217,9 +214,8 @@ func TestLeavesBeforeUsage(t *testing.T) {
 	}
 }
 
-// TestDrainsAreBounded is more clients that leave than answers are read for: those beyond
-// the bound are cancelled, count the most that they can have cost, and every place is
-// given back.
+// TestDrainsAreBounded has more clients disconnect than answers are drained: those beyond the bound are cancelled,
+// count the most that they can have cost, and every slot is released.
 func TestDrainsAreBounded(t *testing.T) {
 	t.Parallel()
 	const least, beyond = 16, 8 // of drains there may be so many, however few requests may be in flight
@@ -228,7 +224,7 @@ func TestDrainsAreBounded(t *testing.T) {
 	for round := range int64(2) {
 		ctx, leave := context.WithCancel(t.Context())
 		var clients sync.WaitGroup
-		model := fmt.Sprint("house/chat:seed=", round) // else it repeats one whose answer is there
+		model := fmt.Sprint("house/chat:seed=", round) // a request with the same seed would repeat a finished answer
 		for range least + beyond {
 			clients.Go(func() {
 				for ctx.Err() == nil { // until then only those are answered that find no room
@@ -254,7 +250,7 @@ func TestDrainsAreBounded(t *testing.T) {
 	}
 }
 
-// held is a provider that answers as many requests as it is told to, and counts those that were cancelled before.
+// held is a provider that answers when it is released, and counts the requests that were cancelled before.
 type held struct {
 	url                     string
 	asked, canceled, served atomic.Int64
@@ -282,8 +278,8 @@ func newHeld(t *testing.T) *held {
 	return up
 }
 
-// TestClientLeavesDemo is a client that goes away before the demo, which is in the
-// gateway's own process, has begun to answer: it was asked, so that it counts.
+// TestClientLeavesDemo has a client disconnect before the demo, in the gateway's own process, has begun to answer: the
+// attempt was made, so it counts.
 func TestClientLeavesDemo(t *testing.T) {
 	t.Parallel()
 	h := harness.Open(t, harness.Setup{})

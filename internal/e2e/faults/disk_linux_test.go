@@ -14,11 +14,11 @@ import (
 	"weir/internal/must"
 )
 
-// smallDisk is a file system of its own, of that many MiB.
+// smallDisk mounts a file system of that many MiB.
 func smallDisk(t *testing.T, size int) string {
 	dir := t.TempDir()
 	err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%dm", size))
-	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) { // a right of the machine's, which nothing installs
+	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) { // mounting needs a right of the machine, which no package grants
 		t.Skipf("needs the right to mount a file system: %v", err)
 	}
 	if err != nil {
@@ -32,7 +32,7 @@ func smallDisk(t *testing.T, size int) string {
 	return dir
 }
 
-// fill takes all room that a file system has.
+// fill fills all free space of a file system.
 func fill(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -48,9 +48,8 @@ func fill(t *testing.T, path string) {
 	}
 }
 
-// TestDiskFull is a data directory without room: new requests are refused with
-// 503, what is in flight is answered and settled, and when there is room again
-// the gateway goes on by itself, with nothing lost.
+// TestDiskFull fills the data directory's disk: new requests are refused with 503, those in flight are answered and
+// settled, and when there is space again the gateway continues by itself, with nothing lost.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	dir := smallDisk(t, 8)
@@ -100,8 +99,8 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// askUntilRefused asks until the gateway refuses, which it does at the latest when
-// the room that its journal has reserved is taken.
+// askUntilRefused sends requests until the gateway refuses one, at the latest when the reserved space of its journal is
+// full.
 func askUntilRefused(h *harness.Gateway, t *testing.T) (answered int, refused harness.Reply) {
 	for ; answered < 1000; answered++ {
 		if r := h.Chat("house/echo"); r.Status != http.StatusOK {

@@ -51,8 +51,8 @@ var pieces = map[string]struct{ half, whole, failure, refusal string }{
 // lateRefusal is the name of a model that refuses once its client has the head of its answer.
 var lateRefusal = regexp.MustCompile(`late-refusal-\w+-\w+`)
 
-// ends is a provider in a wire format whose answers end as their model's name says. Of those that are refused late, begun
-// has a channel for each model, which is closed when the client has the head of its answer.
+// ends is a provider in a wire format whose answers end as their model's name says. For late refusals, begun has a
+// channel for each model, which is closed when the client has the head of its answer.
 func ends(dialect string, begun map[string]chan struct{}) http.Handler {
 	p := pieces[dialect]
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -85,8 +85,8 @@ func ends(dialect string, begun map[string]chan struct{}) http.Handler {
 	})
 }
 
-// TestStreamsThatEndBadly holds that a stream which does not end well has its vendor's error event and then no well-formed
-// end of its body, at every client API, translated and passed through; and that one which ends well has none of both.
+// TestStreamsThatEndBadly checks that a failed stream has its vendor's error event and then no well-formed end of its
+// body, at every client API, translated and passed through; and that a complete one has neither.
 func TestStreamsThatEndBadly(t *testing.T) {
 	t.Parallel()
 	yaml, begun := "providers:", map[string]chan struct{}{}
@@ -118,7 +118,7 @@ func TestStreamsThatEndBadly(t *testing.T) {
 							close(head)
 						}
 					}})
-					// It holds that an error event is last where the body is broken.
+					// The error event must be the last one if the body is broken.
 					r := h.Send(h.Request(ask).WithContext(ctx))
 					if want := end != "whole"; r.Status != http.StatusOK || r.Broken != want {
 						t.Errorf("got %d, a broken end %v, want 200 and %v:\n%s", r.Status, r.Broken, want, r.Body)

@@ -15,8 +15,7 @@ import (
 	"weir/internal/route"
 )
 
-// fault is one of the sixteen faults of a provider: what the first target
-// of an alias does, and what its fallback is.
+// fault is one of the sixteen faults of a provider: the behaviour of the first target of an alias, and of its fallback.
 type fault struct {
 	name, fault, spare string
 	refused            bool // the client gets an error: that of the fault
@@ -46,16 +45,15 @@ func faultCatalogue() []fault {
 	}
 }
 
-// TestFaultCatalogue is a public benchmark's sixteen faults, streaming, with one
-// fallback: each ends with the whole answer or its own error, and the provider
-// is not hammered. The table goes to docs/reliability.md.
+// TestFaultCatalogue runs a public benchmark's sixteen faults, streaming, with one fallback: each ends with the whole
+// answer or its own error, and the number of attempts is bounded. The table goes to docs/reliability.md.
 func TestFaultCatalogue(t *testing.T) {
 	t.Parallel()
 	up, spare := harness.NewUpstream(t), harness.NewUpstream(t)
 	providers, aliases, prices := "", "", ""
 	all := faultCatalogue()
 	for i, a := range all {
-		first, second := fmt.Sprintf("first%d", i), fmt.Sprintf("second%d", i) // none shares its health with another
+		first, second := fmt.Sprintf("first%d", i), fmt.Sprintf("second%d", i) // targets share no health
 		wait, total := "1m", "5m"
 		if a.waits {
 			wait, total = "1s", "5s"
@@ -87,7 +85,7 @@ func TestFaultCatalogue(t *testing.T) {
 	document(t, "sixteen", text)
 }
 
-// check is one line of the table, once it holds.
+// check runs a fault and returns its line of the table.
 func (a *fault) check(t *testing.T, h *harness.Gateway, up *harness.Upstream, i int) string {
 	model := fmt.Sprintf("case%d", i)
 	var line string
@@ -119,8 +117,7 @@ func (a *fault) check(t *testing.T, h *harness.Gateway, up *harness.Upstream, i 
 	return line
 }
 
-// whole holds that the client got one whole answer, and that all attempts are
-// in the ledger at what they cost.
+// whole checks that the client got one whole answer, and that all attempts are in the ledger at their cost.
 func (a *fault) whole(t *testing.T, h *harness.Gateway, r harness.Reply, rows []harness.Row) {
 	t.Helper()
 	if r.Status != http.StatusOK {
@@ -150,8 +147,7 @@ func (a *fault) whole(t *testing.T, h *harness.Gateway, r harness.Reply, rows []
 	}
 }
 
-// document holds that a marked section of docs/reliability.md is current, or
-// writes it.
+// document checks that a marked section of docs/reliability.md is current, or writes it.
 func document(t *testing.T, section, text string) {
 	t.Helper()
 	path := filepath.Join("..", "..", "..", "docs", "reliability.md")
@@ -173,7 +169,7 @@ func document(t *testing.T, section, text string) {
 	must.Do(t, os.WriteFile(path, want, 0o644))
 }
 
-// TestRuleTable holds that the rules in the documentation are those in force.
+// TestRuleTable checks that the rules in the documentation are those in force.
 func TestRuleTable(t *testing.T) {
 	t.Parallel()
 	mark := map[bool]string{true: "yes", false: "–"}

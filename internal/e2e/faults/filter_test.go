@@ -10,8 +10,8 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestFilterDetailsOfAzure holds that a client of OpenAI's APIs is told what Azure's content filter found, in Azure's words
-// and by category, and nothing of the operator's own lists: in place of a whole answer, and in a stream.
+// TestFilterDetailsOfAzure checks that a client of OpenAI's APIs receives the findings of Azure's content filter, in
+// Azure's text and by category, and nothing of the operator's own lists: instead of a whole answer, and in a stream.
 func TestFilterDetailsOfAzure(t *testing.T) {
 	t.Parallel()
 	const (

@@ -12,9 +12,8 @@ import (
 	"weir/internal/gateway"
 )
 
-// TestKeepAliveWhileFallingBack is a comment that is due just as a request goes
-// on from one target to the next. Its headers are made from what the request
-// changes at that moment, which the race detector sees.
+// TestKeepAliveWhileFallingBack sends a comment exactly when a request moves from one target to the next. The request
+// changes the data of its headers at that time, which the race detector sees.
 func TestKeepAliveWhileFallingBack(t *testing.T) {
 	t.Parallel()
 	dead := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

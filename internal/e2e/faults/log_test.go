@@ -10,8 +10,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestLogIsBounded has one key's requests fail again and again: the log has the first
-// few, and how many more there were.
+// TestLogIsBounded has one key's requests fail again and again: the log has the first few, and the number of the
+// others.
 func TestLogIsBounded(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)

@@ -1,4 +1,4 @@
-// Package faults_test holds the gateway to its promises where providers fail and clients leave.
+// Package faults_test tests the gateway when providers fail and clients leave.
 package faults_test
 
 import (

@@ -11,25 +11,25 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// misfits are what providers say of requests that their models do not take, and the sentences and codes that the programs of
-// each client API's vendor know. The sentence of the provider's own vendor stands once.
+// misfits lists providers' errors for requests that their models do not accept, and the sentences and codes that the
+// programs of each client API's vendor recognize. The sentence of the provider's own vendor appears once.
 var misfits = map[string]struct {
 	status                                int
 	said                                  string // by the provider
 	openai, openaiCode, anthropic, gemini string
 }{
-	"input-and-output": { // Claude Code asks for less output
+	"input-and-output": { // Claude Code requests less output
 		400, "This model's maximum context length is 131072 tokens. However, you requested 140100 tokens (108100 in the messages, 32000 in the completion).",
 		"This model's maximum context length is 131072 tokens. However, you requested", "context_length_exceeded",
 		"input length and `max_tokens` exceed context limit: 108100 + 32000 > 131072, decrease input length",
 		"The input token count (140100) exceeds the maximum number of tokens allowed (131072)",
 	},
-	"input": { // Claude Code makes the conversation shorter
+	"input": { // Claude Code shortens the conversation
 		400, "Input length (160062 tokens) exceeds the maximum allowed length (59862 tokens).",
 		"This model's maximum context length is 59862 tokens. However, your messages resulted in 160062 tokens. Please", "context_length_exceeded",
 		"prompt is too long: 160062 tokens > 59862 maximum", "The input token count (160062) exceeds the maximum number of tokens allowed (59862)",
 	},
-	"no-room-for-output": { // beside the input: less output would be of no use
+	"no-room-for-output": { // next to the input: less output would not help
 		400, "input length and `max_tokens` exceed context limit: 199846 + 8192 > 200000, decrease input length or `max_tokens` and try again",
 		"This model's maximum context length is 200000 tokens. However, you requested 208038 tokens (199846 in the messages, 8192 in", "context_length_exceeded",
 		"input length and `max_tokens` exceed context limit: 199846 + 8192 > 200000, decrease", "The input token count (208038) exceeds the maximum number of tokens allowed (200000)",
@@ -39,7 +39,7 @@ var misfits = map[string]struct {
 		"This model's maximum context length is 200000 tokens. However, you requested 208038 tokens (199846 in the messages, 8192 in", "context_length_exceeded",
 		"prompt is too long: 208038 tokens > 200000 maximum", "The input token count (208038) exceeds the maximum number of tokens allowed (200000)",
 	},
-	"window": { // of which the model is known to have 4096 tokens, and nobody says how many were sent
+	"window": { // the model is known to have 4096 tokens, and the number of sent ones is unknown
 		400, "the request exceeds the available context size, try increasing it",
 		"This model's maximum context length is 4096 tokens. Please reduce the length of the messages", "context_length_exceeded",
 		"prompt is too long", "The input token count exceeds the maximum number of tokens allowed (4096)",
@@ -91,8 +91,8 @@ var misfits = map[string]struct {
 	"another": {400, "The value of x is not good.", "The value of x is not good.", "", "The value of x is not good.", "The value of x is not good."},
 }
 
-// TestWordsThatProgramsKnow holds that each client API says in its vendor's sentence, with its code and status, what of a
-// request a model does not take, and in the provider's words behind it: whole answers and streams.
+// TestWordsThatProgramsKnow checks that each client API reports a request that does not fit in its vendor's sentence,
+// with its code and status, followed by the provider's text: whole answers and streams.
 func TestWordsThatProgramsKnow(t *testing.T) {
 	t.Parallel()
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

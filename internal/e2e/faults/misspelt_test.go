@@ -8,9 +8,9 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestMisspeltModel is that models which only requests name, and a provider answers with 404,
-// are the client's mistake: nobody is told of the provider, and nothing was used. The same of a
-// model that the configuration names is a failure of the provider.
+// TestMisspeltModel checks that models that only requests name, and a provider answers with 404, are the client's
+// mistake: the provider's health does not change, and nothing was used. For a model that the configuration names it is
+// a failure of the provider.
 func TestMisspeltModel(t *testing.T) {
 	t.Parallel()
 	const missing = "house/chat:status=404"

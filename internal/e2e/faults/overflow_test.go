@@ -10,8 +10,8 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestOverflowOfAServerOfOnesOwn holds that an alias goes on to a larger window where llama.cpp's server, or Ollama's, says that
-// a request is too long, and that each client API says it in the words by which its programs know it.
+// TestOverflowOfAServerOfOnesOwn checks that an alias falls back to a larger window if llama.cpp's server, or Ollama's,
+// reports that a request is too long, and that each client API reports it in the text that its programs recognize.
 func TestOverflowOfAServerOfOnesOwn(t *testing.T) {
 	t.Parallel()
 	const words = "request (1222 tokens) exceeds the available context size (512 tokens), try increasing it"

@@ -13,8 +13,8 @@ import (
 	"weir/internal/simulator"
 )
 
-// TestOwnCircuit is a client that has a provider answer in another shape, by a
-// field that the gateway does not know: the provider is passed over for that account alone.
+// TestOwnCircuit has a client cause an answer in another form, by a field that the gateway does not know: the provider
+// is skipped only for that account.
 func TestOwnCircuit(t *testing.T) {
 	t.Parallel()
 	sim := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1, Strict: true})

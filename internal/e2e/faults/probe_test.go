@@ -13,9 +13,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestProbeThatTakesLong is a target that is asked again after an outage, and
-// answers, to a client that takes very long: others are let through as soon as
-// it is seen to answer.
+// TestProbeThatTakesLong probes a target after an outage with a very slow client's request: others are admitted as soon
+// as the target begins to answer.
 func TestProbeThatTakesLong(t *testing.T) {
 	t.Parallel()
 	var up atomic.Bool

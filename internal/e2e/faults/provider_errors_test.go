@@ -9,8 +9,7 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// providerErrors are what a provider can do wrong before any of its answer has
-// come, and what the caller is told.
+// providerErrors lists failures of a provider before the first byte of its answer, and the client's errors.
 var providerErrors = []struct {
 	model   string // at the provider
 	status  int
@@ -18,7 +17,7 @@ var providerErrors = []struct {
 	message string // a part of it, where it matters
 	retry   string // Retry-After
 	ledger  string // outcome and provenance of the row
-	whole   bool   // only where no stream is asked for
+	whole   bool   // only for whole answers
 }{
 	// Its statuses: the caller's, ours, its own.
 	{model: "chat:status=400", status: 400, code: "INVALID_REQUEST", ledger: "rejected exact"},
@@ -68,8 +67,8 @@ var providerErrors = []struct {
 	{model: "chat:fault=length-short", status: 502, code: "PROVIDER_ERROR", whole: true, ledger: "failed estimated"},
 }
 
-// TestProviderErrors is a provider that fails, asked for a whole reply and for
-// a stream: as long as nothing of an answer has gone out, both are told alike.
+// TestProviderErrors uses a failing provider, for a whole reply and for a stream: before the first byte of an answer,
+// both have the same error.
 func TestProviderErrors(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenHasty(t)
@@ -103,10 +102,10 @@ func TestProviderErrors(t *testing.T) {
 	}
 }
 
-// TestNoConnection is a provider that nobody listens for.
+// TestNoConnection uses an unreachable provider.
 func TestNoConnection(t *testing.T) {
 	t.Parallel()
-	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML("http://127.0.0.1:1")}) // a port of the system's: one that was free a moment ago is soon somebody's
+	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML("http://127.0.0.1:1")}) // a port of the system's: a recently free one could be taken soon
 	for _, accept := range []string{"application/json", "text/event-stream"} {
 		r := h.Chat("house/echo", "Accept", accept)
 		e := harness.WantError(t, r, 502, "PROVIDER_ERROR")
@@ -120,12 +119,11 @@ func TestNoConnection(t *testing.T) {
 	}
 }
 
-// TestTotalTimeout is an answer that goes on for longer than its provider is
-// allowed to take.
+// TestTotalTimeout uses an answer that lasts longer than its provider may take.
 func TestTotalTimeout(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
-	h := harness.Open(t, harness.Setup{YAML: harness.Hasty(harness.ProvidersYAML(up.URL), "15s", "4s")}) // and the first piece comes before that
+	h := harness.Open(t, harness.Setup{YAML: harness.Hasty(harness.ProvidersYAML(up.URL), "15s", "4s")}) // the first piece arrives before that
 	r := h.Chat("house/chat:tokens=10000,pace=50ms", "Accept", "text/event-stream")
 	_, e := harness.SplitStream(t, r.Body)
 	if e == nil || e.Code != "PROVIDER_TIMEOUT" {
@@ -133,8 +131,8 @@ func TestTotalTimeout(t *testing.T) {
 	}
 }
 
-// TestFallbackAnswersAfterFailure is an alias whose first target fails: the next one answers, and
-// what the first one cost is known.
+// TestFallbackAnswersAfterFailure uses an alias whose first target fails: the next one answers, and the cost of the
+// first one is known.
 func TestFallbackAnswersAfterFailure(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -172,7 +170,7 @@ aliases:
 	}
 	want := map[string]string{
 		"house/echo": "2", "house/chat:status=503": "1", "house/chat:fault=reset": "0",
-		// what nothing was used of has no entry: the client's own mistake, and who others stood in for
+		// attempts without usage have no entry: the client's own mistake, and a target that others replaced
 		"house/chat:status=400": "", "house/chat:status=500": "",
 	}
 	for model, n := range want {

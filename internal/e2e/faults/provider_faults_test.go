@@ -20,15 +20,15 @@ const (
 	either                 // with one of these
 )
 
-// faultCase is one way in which providers misbehave.
+// faultCase describes one misbehaviour of providers.
 type faultCase struct {
 	model         string // of the simulator
 	whole, stream end
-	text          bool // only for wire formats of text, of which line ends and the like can be bent
+	text          bool // only for wire formats of text, which have line ends and the like
 	waits         bool // ends when a timer of the gateway's runs out
 }
 
-// faultCases is how providers misbehave, whatever wire format they speak.
+// faultCases lists the misbehaviours, for any wire format.
 func faultCases() []faultCase {
 	all := []faultCase{
 		{model: "chat:fault=silence", whole: fails, stream: fails, waits: true},
@@ -86,9 +86,8 @@ func faultCases() []faultCase {
 	return all
 }
 
-// TestProviderFaults asks a provider that misbehaves, in each way and each wire format, for a
-// whole answer and for a stream: each request ends, at the latest by a timer of the gateway's,
-// and no answer that was cut short is told as whole.
+// TestProviderFaults sends requests for a whole answer and for a stream to a misbehaving provider, in each way and each
+// wire format: each request ends, at the latest by a timer of the gateway, and no cut answer is reported as whole.
 func TestProviderFaults(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)

@@ -12,9 +12,8 @@ import (
 	"weir/internal/sse"
 )
 
-// TestRescueContinuesBrokenStream is an answer that breaks off after words of it went out: the
-// client gets one whole answer, or one clear error, and every attempt is in the
-// ledger.
+// TestRescueContinuesBrokenStream breaks an answer off after its first text: the client gets one whole answer, or one
+// clear error, and every attempt is in the ledger.
 func TestRescueContinuesBrokenStream(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -24,7 +23,7 @@ func TestRescueContinuesBrokenStream(t *testing.T) {
 		members  string // of the request
 		alias    string // further options of it
 		models   []string
-		prefills string // what the last attempt was asked to go on behind
+		prefills string // the text that the last attempt had to continue
 		fails    bool
 	}{
 		{name: "prefill", targets: `"two/go"`, models: []string{"one/cut-5", "two/go"}, prefills: "a weir is the low"},
@@ -55,7 +54,7 @@ func TestRescueContinuesBrokenStream(t *testing.T) {
 		if test.first != "" {
 			first = test.first
 		}
-		aliases += fmt.Sprintf("  case%d: {targets: [\"%s-case%d\", %s]%s}\n", i, first, i, test.targets, test.alias) // none opens another's circuit
+		aliases += fmt.Sprintf("  case%d: {targets: [\"%s-case%d\", %s]%s}\n", i, first, i, test.targets, test.alias) // cases share no circuit
 	}
 	h := harness.Open(t, harness.Setup{YAML: yaml + prices + aliases})
 	for i, test := range tests {
@@ -94,7 +93,7 @@ func TestRescueContinuesBrokenStream(t *testing.T) {
 	}
 }
 
-// vendorStream is what a client of OpenAI's stream learns.
+// vendorStream holds the content that a client of OpenAI's stream reads.
 type vendorStream struct {
 	text, finish, cost string
 	failed             bool
@@ -142,8 +141,7 @@ func readVendorStream(t *testing.T, body string) (v vendorStream) {
 	return v
 }
 
-// TestFallbacksNamedByRequest is a request that names further models in its body, at every
-// client API.
+// TestFallbacksNamedByRequest sends a request that names further models in its body, at every client API.
 func TestFallbacksNamedByRequest(t *testing.T) {
 	t.Parallel()
 	s := harness.NewStoryProvider(t)

@@ -15,7 +15,7 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// outage is a provider that answers with an error for as long as it is told to.
+// outage is a provider that answers with an error while its status is set.
 type outage struct {
 	status     atomic.Int64 // 0 for none
 	retryAfter atomic.Int64 // seconds; 0 for no header
@@ -38,9 +38,8 @@ func (o *outage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 var stormSpeed = flag.Int("storm.speed", 30, "how many times as fast the gateway's clock runs")
 
-// TestRetryStorm is a provider that fails for a minute of the gateway's clock, which
-// goes on with the requests: retries are at most a tenth of the requests, and once it
-// is well again all of its traffic is back within half a minute.
+// TestRetryStorm has a provider fail for a minute of the gateway's clock, which advances with the requests: retries are
+// at most a tenth of the requests, and all traffic is back within half a minute after the recovery.
 func TestRetryStorm(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -83,7 +82,7 @@ func TestRetryStorm(t *testing.T) {
 			}
 			sick.status.Store(0)
 			clock.pass(time.Minute / 2)
-			flood(h, clock, time.Minute/30) // whoever probes
+			flood(h, clock, time.Minute/30) // by any request that probes
 			before, tolerated := sick.attempts.Load(), int64(0)
 			requests = flood(h, clock, time.Minute/4)
 			if *stormSpeed > 1 {
@@ -96,7 +95,7 @@ func TestRetryStorm(t *testing.T) {
 	}
 }
 
-// stormClock goes on when it is told to, so that on a slow machine no minute is shorter.
+// stormClock is advanced by the test, so that no minute is shorter on a slow machine.
 type stormClock struct {
 	began  time.Time
 	passed atomic.Int64 // nanoseconds
@@ -106,8 +105,8 @@ func (c *stormClock) now() time.Time { return c.began.Add(time.Duration(c.passed
 
 func (c *stormClock) pass(d time.Duration) { c.passed.Add(int64(d)) }
 
-// flood asks steadily for so long by that clock, and returns how many requests that
-// were. The clock waits where many of them are under way.
+// flood sends requests steadily for a duration of that clock, and returns their number. The clock waits while many of
+// them are in flight.
 func flood(h *harness.Gateway, clock *stormClock, d time.Duration) (requests int64) {
 	const tick = 5 * time.Millisecond
 	step := tick * time.Duration(*stormSpeed)

@@ -10,8 +10,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestDoubtfulFraming is a request whose end others may see elsewhere, with a second one behind
-// it or inside: one answer at most, and the connection is closed.
+// TestDoubtfulFraming sends requests with ambiguous ends, with a second one after or inside them: there is one answer
+// at most, and the connection is closed.
 func TestDoubtfulFraming(t *testing.T) {
 	t.Parallel()
 	h := harness.Open(t, harness.Setup{})

@@ -8,8 +8,8 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestOwnFieldsInDisguise is a field of the gateway's own whose name is spelt
-// with escapes: it counts all the same, and no provider gets to see it.
+// TestOwnFieldsInDisguise sends a field of the gateway's own whose name is spelt with escapes: it still counts, and no
+// provider receives it.
 func TestOwnFieldsInDisguise(t *testing.T) {
 	t.Parallel()
 	s := harness.NewStoryProvider(t)
@@ -27,8 +27,8 @@ func TestOwnFieldsInDisguise(t *testing.T) {
 	}
 }
 
-// TestSameFallbackOnce is a request that names one model over and over: it is
-// asked once, so that no single request opens its circuit for everybody.
+// TestSameFallbackOnce sends a request that names one model many times: it is called once, so that no single request
+// opens its circuit for all clients.
 func TestSameFallbackOnce(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -39,8 +39,7 @@ func TestSameFallbackOnce(t *testing.T) {
 	}
 }
 
-// TestDroppedNames is a request whose unknown fields have names that no header
-// can carry, or too many of them.
+// TestDroppedNames sends a request whose unknown fields have names that are invalid in headers, or too many.
 func TestDroppedNames(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -54,8 +53,8 @@ func TestDroppedNames(t *testing.T) {
 	}
 }
 
-// TestDeferredAnswersAreRefused is a switch of a vendor that has its provider answer with something else than
-// an answer: it is refused, so that no circuit opens for it.
+// TestDeferredAnswersAreRefused sends a vendor's option that has its provider answer without an answer: it is refused,
+// so that no circuit opens for it.
 func TestDeferredAnswersAreRefused(t *testing.T) {
 	t.Parallel()
 	s := harness.NewStoryProvider(t)

@@ -18,8 +18,7 @@ import (
 	"weir/internal/must"
 )
 
-// rawProvider is a provider that speaks HTTP badly: the script has the
-// connection once a request has been read from it.
+// rawProvider starts a provider with invalid HTTP: the script gets the connection after one request has been read.
 func rawProvider(t testing.TB, script func(conn *net.TCPConn)) (url string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must.Do(t, err)
@@ -58,16 +57,16 @@ func rawProvider(t testing.TB, script func(conn *net.TCPConn)) (url string) {
 	return "http://" + l.Addr().String()
 }
 
-// say writes, and says whether somebody took it.
+// say writes, and reports whether the connection still accepts data.
 func say(conn net.Conn, format string, args ...any) bool {
 	_, err := fmt.Fprintf(conn, format, args...)
 	return err == nil
 }
 
-// hold keeps the connection until the gateway gives it up.
+// hold holds the connection until the gateway closes it.
 func hold(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
 
-// repeat writes the same for as long as somebody takes it.
+// repeat writes the same bytes as long as the connection accepts them.
 func repeat(conn net.Conn, b []byte) {
 	for {
 		if _, err := conn.Write(b); err != nil {
@@ -94,7 +93,7 @@ const (
 	goodReply  = `{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`
 )
 
-// zipped is a good reply, compressed.
+// zipped returns a valid reply, compressed.
 func zipped() []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
@@ -103,17 +102,17 @@ func zipped() []byte {
 	return b.Bytes()
 }
 
-// hostility is a provider that breaks the protocol and what the caller gets.
+// hostility describes a provider that breaks the protocol and the client's expected error.
 type hostility struct {
 	name   string
 	script func(conn *net.TCPConn)
 	status int
 	code   string
 	begun  bool // a stream has begun when it fails
-	stream bool // only where a stream is asked for
-	whole  bool // only where none is
-	waits  bool // a timer ends it, though it is not that which the caller is told
-	goesOn bool // nothing but the total timer ends it
+	stream bool // only for streams
+	whole  bool // only for whole answers
+	waits  bool // a timer ends it, although the client receives another error
+	goesOn bool // only the total timer ends it
 }
 
 func hostilities() []hostility {
@@ -175,9 +174,8 @@ func hostilities() []hostility {
 	}
 }
 
-// TestHostileProviders is that each of them ends in the error of its kind,
-// within its timer, while healthy requests beside them go on as if nothing
-// were.
+// TestHostileProviders checks that each of them ends in the error of its kind, within its timer, while healthy requests
+// continue undisturbed.
 func TestHostileProviders(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -238,7 +236,7 @@ func (bad *hostility) check(t *testing.T, h *harness.Gateway, model string, stre
 	}
 }
 
-// healthyUntil asks a good provider over and over, and says what went wrong.
+// healthyUntil sends requests to a healthy provider until ctx ends, and returns the first problem.
 func healthyUntil(h *harness.Gateway, ctx context.Context) (problem string) {
 	for n := 1; ctx.Err() == nil; n++ {
 		if r := h.Chat("house/echo"); r.Status != http.StatusOK {

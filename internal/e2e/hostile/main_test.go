@@ -1,4 +1,4 @@
-// Package hostile_test holds the gateway against clients and providers that mean harm.
+// Package hostile_test tests the gateway against malicious clients and providers.
 package hostile_test
 
 import (

@@ -20,14 +20,14 @@ import (
 	"weir/internal/llm"
 )
 
-// heap is how many bytes the objects of the heap take.
+// heap returns the bytes of the heap's objects.
 func heap() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()
 }
 
-// peakOf is how far the heap grows while f runs.
+// peakOf returns the growth of the heap while f runs.
 func peakOf(f func()) uint64 {
 	runtime.GC()
 	before, peak := heap(), uint64(0)
@@ -50,9 +50,8 @@ func peakOf(f func()) uint64 {
 	return max(peak, before) - before
 }
 
-// TestMemoryUnderHostileProviders is what a provider without measure can make the gateway hold: a
-// reply's bound and the room to grow to it, an event's bound, or next to
-// nothing. It runs alone, for it looks at the whole process.
+// TestMemoryUnderHostileProviders bounds the memory that a provider can make the gateway use: a reply's bound and its
+// growth, an event's bound, or almost nothing. It is not parallel, because it measures the whole process.
 func TestMemoryUnderHostileProviders(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	filler := bytes.Repeat([]byte{'x'}, 64<<10)
@@ -101,14 +100,14 @@ func TestMemoryUnderHostileProviders(t *testing.T) {
 	}
 }
 
-// many is the head and the body of a whole answer of 30 MiB.
+// many builds the head and the body of a whole answer of 30 MiB.
 func many(before, one, after string) string {
 	body := before + strings.Repeat(one+",", (30<<20)/(len(one)+1)) + one + after
 	return fmt.Sprintf(jsonHead+"Content-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-// TestMemoryOfRequests is what requests of many elements can make the gateway hold that are
-// translated. It runs alone, as TestMemoryUnderHostileProviders does.
+// TestMemoryOfRequests bounds the memory that translated requests of many elements can make the gateway use. It is not
+// parallel, like TestMemoryUnderHostileProviders.
 func TestMemoryOfRequests(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	const size, most = 4 << 20, 250 << 20
@@ -122,7 +121,7 @@ func TestMemoryOfRequests(t *testing.T) {
 	const user, called, said = `{"role":"user","content":`, `{"role":"assistant","tool_calls":[`, `{"role":"assistant","content":`
 	for _, test := range []struct {
 		name, before, one, after string
-		refused                  string // what the client is told; empty for nothing
+		refused                  string // the client's error; empty for none
 	}{
 		{"tool calls of nothing", called, "0", "]}", "tool calls; the maximum is 20000"},
 		{"empty tool calls", called, "{}", "]}", "tool calls; the maximum is 20000"},
@@ -149,7 +148,7 @@ func TestMemoryOfRequests(t *testing.T) {
 	}
 }
 
-// TestLimitsBeforeDecoding refuses a key over its limit whatever its body holds.
+// TestLimitsBeforeDecoding refuses a key over its limit before the body is decoded.
 func TestLimitsBeforeDecoding(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -164,8 +163,7 @@ func TestLimitsBeforeDecoding(t *testing.T) {
 	}
 }
 
-// TestBoundsUnderBudget is a body that goes to its provider as it came, and has more elements
-// than may be looked at where a budget is to be kept.
+// TestBoundsUnderBudget forwards a body unchanged that has more elements than the gateway examines under a budget.
 func TestBoundsUnderBudget(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)

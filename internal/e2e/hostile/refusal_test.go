@@ -15,8 +15,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestRefusalsReachSenders holds that every refusal of a large request reaches a client that sends all of it before it
-// reads, as Python's http.client does and Apache in front of a gateway.
+// TestRefusalsReachSenders checks that every refusal of a large request reaches a client that sends all of it before it
+// reads, like Python's http.client and Apache in front of a gateway.
 func TestRefusalsReachSenders(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)

@@ -16,7 +16,7 @@ import (
 	"weir/internal/report"
 )
 
-// says is a provider that answers every request with these bytes.
+// says starts a provider that answers every request with these bytes.
 func says(t testing.TB, contentType, body string) (url string) {
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -27,8 +27,8 @@ func says(t testing.TB, contentType, body string) (url string) {
 	return ts.URL
 }
 
-// TestLongNames holds that neither a client's model name nor a provider's
-// service tier can hide other requests' records from the ledger.
+// TestLongNames checks that neither a client's model name nor a provider's service tier can hide other requests'
+// records from the ledger.
 func TestLongNames(t *testing.T) {
 	t.Parallel()
 	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(says(t, "application/json", harness.Answered(harness.Thousand+`,"service_tier":"`+strings.Repeat("x", 70_000)+`"`)))})
@@ -49,8 +49,7 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// TestWordsBesideUsage holds that a stream with usage on every piece loses none
-// of its words.
+// TestWordsBesideUsage checks that a stream with usage on every piece loses no text.
 func TestWordsBesideUsage(t *testing.T) {
 	t.Parallel()
 	usage := `"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}`
@@ -70,8 +69,8 @@ func TestWordsBesideUsage(t *testing.T) {
 	}
 }
 
-// TestReportedUsageIsKept holds that the provider's own numbers count, however
-// its answer fails, and that numbers which cannot be true do not.
+// TestReportedUsageIsKept checks that the provider's own numbers count, for any failure of its answer, unless they are
+// impossible.
 func TestReportedUsageIsKept(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -104,8 +103,7 @@ func TestReportedUsageIsKept(t *testing.T) {
 	}
 }
 
-// TestIdleBodiesHoldNothing holds that clients which announce bodies, and do
-// not send them, keep nobody else out.
+// TestIdleBodiesHoldNothing checks that clients that announce bodies, and do not send them, block no others.
 func TestIdleBodiesHoldNothing(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
@@ -119,8 +117,7 @@ func TestIdleBodiesHoldNothing(t *testing.T) {
 	h.MustAnswer(h.Chat("house/chat"))
 }
 
-// TestClientsThatDoNotRead holds that a client which takes no reply loses its
-// connection.
+// TestClientsThatDoNotRead checks that a client that reads no reply loses its connection.
 func TestClientsThatDoNotRead(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -128,7 +125,7 @@ func TestClientsThatDoNotRead(t *testing.T) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(h.URL, "http://"))
 	must.Do(t, err)
 	defer conn.Close()
-	body := harness.Hello("house/chat:tokens=50000") // long replies fill what the kernel holds soon
+	body := harness.Hello("house/chat:tokens=50000") // long replies soon fill the kernel's buffers
 	request := fmt.Sprintf("POST /v1/chat HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", h.Key, len(body), body)
 	must.Do(t, conn.SetWriteDeadline(time.Now().Add(harness.Patience)))
 	for range 200_000 { // until the gateway, which can write no more, reads no more
@@ -142,7 +139,7 @@ func TestClientsThatDoNotRead(t *testing.T) {
 	t.Error("200,000 replies that nobody read were written")
 }
 
-// TestOddPaths holds that a path is answered as it stands or not at all.
+// TestOddPaths checks that a path is either served literally or not at all.
 func TestOddPaths(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
@@ -152,8 +149,8 @@ func TestOddPaths(t *testing.T) {
 	}
 }
 
-// TestBoundOfCost holds that what an attempt is charged whose end nobody sees
-// is bounded by the model, not by whatever its client wrote.
+// TestBoundOfCost checks that the charge of an attempt with an unseen end is bounded by the model, not by its client's
+// request.
 func TestBoundOfCost(t *testing.T) {
 	t.Parallel()
 	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(says(t, "application/json", harness.Answered(harness.Thousand))) + "models:\n  house/m: {context: 1000, max_output: 100}\n"})

@@ -28,8 +28,7 @@ func dial(h *harness.Gateway) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// TestClientThatTakesNothing is a client that sends its request and reads no
-// reply: it is taken to have left.
+// TestClientThatTakesNothing sends a request and reads no reply: the gateway treats the client as disconnected.
 func TestClientThatTakesNothing(t *testing.T) {
 	t.Parallel()
 	piece := `data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"` + strings.Repeat("x", 60<<10) + `"},"finish_reason":null}]}` + "\n\n"
@@ -60,9 +59,8 @@ func TestClientThatTakesNothing(t *testing.T) {
 	}
 }
 
-// TestBodyThatDoesNotCome is a client that announces a body and does not send
-// it, to a client API that would read it and to client APIs that would not: it gets its
-// answer, and does not hold the connection.
+// TestBodyThatDoesNotCome announces a body and does not send it, at a client API that would read it and at ones that
+// would not: the client gets its answer, and does not block the connection.
 func TestBodyThatDoesNotCome(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -101,7 +99,7 @@ func TestBodyThatDoesNotCome(t *testing.T) {
 	}
 }
 
-// TestSlowBody is a large body over a slow line: it has more time the more of it has come.
+// TestSlowBody sends a large body over a slow line: the permitted time grows with the received bytes.
 func TestSlowBody(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -128,8 +126,7 @@ func TestSlowBody(t *testing.T) {
 	}
 }
 
-// TestHeaderThatDoesNotEnd is a client that sends more header than a header
-// may have.
+// TestHeaderThatDoesNotEnd sends more header than permitted.
 func TestHeaderThatDoesNotEnd(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
@@ -148,8 +145,8 @@ func TestHeaderThatDoesNotEnd(t *testing.T) {
 	}
 }
 
-// TestUnreadBodyIsNotAwaited holds that who is refused has the answer soon, though the rest of the
-// request's body never comes.
+// TestUnreadBodyIsNotAwaited checks that a refused client soon has the answer, although the rest of the request's body
+// never arrives.
 func TestUnreadBodyIsNotAwaited(t *testing.T) {
 	t.Parallel()
 	h := harness.Open(t, harness.Setup{})
@@ -172,8 +169,8 @@ func post(conn net.Conn, key string, length int, body string) {
 	fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", key, length, body)
 }
 
-// TestClientThatEndsItsSide is a client that closes its half of the connection: it counts as one that has
-// left, and what it still reads is no whole answer.
+// TestClientThatEndsItsSide half-closes the connection: the client counts as disconnected, and the rest that it still
+// reads is not a whole answer.
 func TestClientThatEndsItsSide(t *testing.T) {
 	t.Parallel()
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -203,7 +200,7 @@ func TestClientThatEndsItsSide(t *testing.T) {
 	}
 }
 
-// TestKeyRevokedBeforeTheBody is a key that is revoked while the body of its request comes.
+// TestKeyRevokedBeforeTheBody revokes a key while the body of its request arrives.
 func TestKeyRevokedBeforeTheBody(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -220,7 +217,7 @@ func TestKeyRevokedBeforeTheBody(t *testing.T) {
 		}
 		return nil
 	})
-	time.Sleep(1200 * time.Millisecond) // what another process changed is known within a second
+	time.Sleep(1200 * time.Millisecond) // changes of another process are known within a second
 	_, _ = io.WriteString(conn, body[len(body)-1:])
 	resp := must.Get(http.ReadResponse(bufio.NewReader(conn), nil))(t)
 	defer resp.Body.Close()

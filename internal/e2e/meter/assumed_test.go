@@ -13,8 +13,7 @@ import (
 	"weir/internal/llm"
 )
 
-// anyModel is the address of a provider that has every model, and says the same of each:
-// 100 tokens in and 10 out.
+// anyModel starts a provider that has every model and always reports 100 tokens in and 10 out. It returns its address.
 func anyModel(t *testing.T) string {
 	t.Helper()
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -26,9 +25,9 @@ func anyModel(t *testing.T) string {
 	return up.URL
 }
 
-// TestAssumedPrices holds what the configuration makes of prices that are not of exactly
-// the model asked for: Azure's gpt-5-mini, whose price is OpenAI's, o3 of its own list, which costs more in a
-// deployment of another type, and gpt-5-nano-turbo, of which only the name is like that of a known model.
+// TestAssumedPrices checks the prices that are not of exactly the requested model: Azure's gpt-5-mini, with OpenAI's
+// price, o3 in its own list, which costs more in a deployment of another type, and gpt-5-nano-turbo, which only has a
+// name like that of a known model.
 func TestAssumedPrices(t *testing.T) {
 	t.Parallel()
 	const seller, family, own = "azure/gpt-5-mini", "azure/gpt-5-nano-turbo", "groq/llama-3.1-8b-instant"
@@ -36,7 +35,7 @@ func TestAssumedPrices(t *testing.T) {
 		model      string
 		status     int
 		message    string
-		provenance string // of the row; empty: there is none
+		provenance string // of the row; empty for no row
 		priced     bool
 	}
 	const listed = "azure/o3"
@@ -83,8 +82,7 @@ func TestAssumedPrices(t *testing.T) {
 	}
 }
 
-// TestRefusedAssumedPriceFallsBack holds that a target whose assumed price is refused is
-// passed over for the next one.
+// TestRefusedAssumedPriceFallsBack checks that a target whose assumed price is refused is skipped.
 func TestRefusedAssumedPriceFallsBack(t *testing.T) {
 	t.Parallel()
 	h := harness.Open(t, harness.Setup{YAML: "pricing: {assumed: refuse}\naliases: {any: {targets: [azure/gpt-5-mini, groq/llama-3.1-8b-instant]}}\nproviders:" +
@@ -94,8 +92,8 @@ func TestRefusedAssumedPriceFallsBack(t *testing.T) {
 	}
 }
 
-// TestAssumedPriceHasItsBound holds the row of an attempt at Azure to what the same model costs at most in a deployment of
-// another type, and a budget to that bound.
+// TestAssumedPriceHasItsBound checks that the row of an attempt at Azure has the highest cost of the same model in a
+// deployment of another type as its bound, and that a budget counts that bound.
 func TestAssumedPriceHasItsBound(t *testing.T) {
 	t.Parallel()
 	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("azure", anyModel(t)) + harness.ProviderYAML("groq", anyModel(t))})
@@ -106,7 +104,7 @@ func TestAssumedPriceHasItsBound(t *testing.T) {
 		cost, most string
 	}{
 		{"azure/o3", ledger.Assumed, "0.00028", "0.0003136"},    // 0.000308 in a Data Zone
-		{"azure/gpt-4.1", ledger.Assumed, "0.00028", "0.00042"}, // OpenAI's price: nobody knows what Azure's own is
+		{"azure/gpt-4.1", ledger.Assumed, "0.00028", "0.00042"}, // OpenAI's price: Azure's own is unknown
 		{"groq/llama-3.1-8b-instant", ledger.Exact, "0.0000058", "0"},
 	} {
 		r := h.Chat(tt.model)

@@ -12,8 +12,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestAttributionIsInRows has the end user and the tags of a request in its row, from the header and from the
-// vendors' own members, which go to the provider as they came.
+// TestAttributionIsInRows checks that a request's row has its end user and tags, from the header and from the vendors'
+// own members, which go to the provider unchanged.
 func TestAttributionIsInRows(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
@@ -70,7 +70,7 @@ func TestAttributionIsInRows(t *testing.T) {
 	}
 }
 
-// TestTagsHeaderMistakes refuses a header that is at fault, in the client API's own words.
+// TestTagsHeaderMistakes checks that an invalid header is refused in the client API's format.
 func TestTagsHeaderMistakes(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)
@@ -83,8 +83,8 @@ func TestTagsHeaderMistakes(t *testing.T) {
 	must.Equal(t, len(up.Records(t)), 0, "requests at the provider")
 }
 
-// TestTagsOfKeys has requests the tags of their key where they say nothing else, and refuses those without
-// a tag that their key requires.
+// TestTagsOfKeys checks that requests inherit the tags of their key unless they have others, and are refused without a
+// tag that their key requires.
 func TestTagsOfKeys(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)

@@ -13,8 +13,8 @@ import (
 	"weir/internal/llm"
 )
 
-// TestSeveralChoices holds what several choices cost where a server tells the usage of each, or of the first alone, as
-// llama.cpp's does, and where it tells one for all; and that no client sees a usage that it did not ask for.
+// TestSeveralChoices checks the cost of several choices if a server reports the usage of each, or only of the first, as
+// llama.cpp does, and if it reports one for all; and that no client receives usage that it did not request.
 func TestSeveralChoices(t *testing.T) {
 	t.Parallel()
 	words := [3]string{strings.Repeat("one two ", 10), strings.Repeat("three four ", 10), strings.Repeat("five six ", 9) + "seven"}
@@ -50,8 +50,8 @@ func TestSeveralChoices(t *testing.T) {
 	for _, c := range []struct {
 		name, body, members string
 		provenance          ledger.Provenance
-		least, most         int64 // of tokens that came out
-		usages              int   // chunks with a usage alone that the client sees
+		least, most         int64 // of output tokens
+		usages              int   // chunks with only usage that the client receives
 	}{
 		{"llama.cpp, whole", whole(20), "", ledger.Estimated, 50, 70, 0},
 		{"OpenAI, whole", whole(59), "", ledger.Exact, 59, 59, 0},

@@ -12,8 +12,8 @@ import (
 	"weir/internal/llm"
 )
 
-// TestContradictingUsage is a provider whose counts contradict one another: the row has them
-// as an estimate, and what they come to at most counts against budgets.
+// TestContradictingUsage uses a provider whose counts contradict each other: the row has them as an estimate, and
+// budgets count their upper bound.
 func TestContradictingUsage(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -11,7 +11,7 @@ import (
 	"weir/internal/llm"
 )
 
-// Replies of a model that searched once and opened two pages. A page that did not open and a word looked for on a page
+// Replies of a model that searched once and opened two pages. A page that failed to open and a text search in a page
 // are no fetches.
 const (
 	chatFetched = `{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],` +
@@ -73,7 +73,7 @@ func TestFetchesAreCharged(t *testing.T) {
 	}
 }
 
-// fetching is a request whose provider may search the web.
+// fetching builds a request whose provider may search the web.
 func fetching(model, path string) string {
 	switch path {
 	case "/v1/responses":

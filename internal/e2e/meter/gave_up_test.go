@@ -14,8 +14,8 @@ import (
 	"weir/internal/llm"
 )
 
-// TestGivenUpBetween holds what an attempt costs whose status is of somebody between who gave up on the provider or lost it,
-// and how often it is made; statuses of the provider itself are free, where it says so or did not work.
+// TestGivenUpBetween checks the cost and the number of the attempts whose status is of a proxy that lost the provider
+// or stopped waiting for it; statuses of the provider itself are free if it says so or did no work.
 func TestGivenUpBetween(t *testing.T) {
 	t.Parallel()
 	const (

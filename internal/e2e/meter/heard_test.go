@@ -12,9 +12,10 @@ import (
 	"weir/internal/llm"
 )
 
-// TestSoundBySecond holds what a chat costs whose provider charges for sound by the second beside its tokens
-// (https://docs.mistral.ai/models/voxtral-small-25-07, 2026-08-21: 0.004 a minute, 0.1 / 0.4): what the reply tells, and
-// where it does not, at most what the request has. A budget holds as much. A rate is of whole pico-dollars a millisecond.
+// TestSoundBySecond checks the cost of a chat whose provider charges for sound by the second in addition to tokens
+// (https://docs.mistral.ai/models/voxtral-small-25-07, 2026-08-21: 0.004 a minute, 0.1 / 0.4): the usage in the reply,
+// or without it at most the sound of the request. A budget holds as much. A rate is in whole pico-dollars a
+// millisecond.
 func TestSoundBySecond(t *testing.T) {
 	t.Parallel()
 	const words = `"messages":[{"role":"user","content":"Hi"}]`
@@ -26,7 +27,7 @@ func TestSoundBySecond(t *testing.T) {
 		budget           bool
 		provenance       ledger.Provenance
 		cost             string
-		least, most      string // of the bound; empty: there is none
+		least, most      string // of the bound; empty for none
 	}{
 		{"told", sound, `,"prompt_audio_seconds":60`, false, ledger.Exact, "0.00408002", "", ""},
 		{"told under a budget", sound, `,"prompt_audio_seconds":60`, true, ledger.Exact, "0.00408002", "", ""},

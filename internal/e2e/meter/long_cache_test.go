@@ -10,8 +10,8 @@ import (
 	"weir/internal/llm"
 )
 
-// TestLongCache holds that what a cache keeps for longer than the prices are for has no price: it
-// is refused under a budget, and marked without one.
+// TestLongCache checks that cache writes for longer than the prices cover have no price: they are refused under a
+// budget, and marked without one.
 func TestLongCache(t *testing.T) {
 	t.Parallel()
 	const answer = `{"id":"1","object":"chat.completion","created":1,"model":"gpt-6.1-sol","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],` +
@@ -44,8 +44,8 @@ func TestLongCache(t *testing.T) {
 	}
 }
 
-// TestVectorsForAll holds that a reply with fewer or more vectors than texts is none, whoever
-// speaks to whom, and that its usage counts.
+// TestVectorsForAll checks that a reply with fewer or more vectors than texts is refused, in every wire format of
+// client and provider, and that its usage counts.
 func TestVectorsForAll(t *testing.T) {
 	t.Parallel()
 	up := answering(t, http.StatusOK, `{"object":"list","model":"m","data":[{"object":"embedding","index":0,"embedding":[0.1,0.2]}],"usage":{"prompt_tokens":9,"total_tokens":9}}`)
@@ -69,9 +69,8 @@ func TestVectorsForAll(t *testing.T) {
 	}
 }
 
-// TestHourCacheUntold holds that what a provider does not tell apart of writes to its cache may all
-// be those for an hour, where the request asks for one, and that under a budget such a request is
-// refused where nobody knows what they cost.
+// TestHourCacheUntold checks that cache writes of unknown duration may all be for an hour if the request asks for one,
+// and that such a request is refused under a budget if their price is unknown.
 func TestHourCacheUntold(t *testing.T) {
 	t.Parallel()
 	const (
@@ -79,7 +78,7 @@ func TestHourCacheUntold(t *testing.T) {
 			`"usage":{"input_tokens":10,"output_tokens":10,"cache_read_input_tokens":0,"cache_creation_input_tokens":1000`
 		hour, five = `,"cache_control":{"type":"ephemeral","ttl":"1h"}`, `,"cache_control":{"type":"ephemeral"}`
 		prices     = "\nprices:\n  bedrock/dear: {input: \"1\", output: \"1\", cache_write: \"1\", cache_write_1h: \"2\"}\n"
-		open       = "anthropic.claude-sonnet-4-6-v1:0" // of which the price data has no rate for an hour
+		open       = "anthropic.claude-sonnet-4-6-v1:0" // the price data has no rate of it for an hour
 	)
 	for _, c := range []struct {
 		told, mark  string

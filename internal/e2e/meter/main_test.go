@@ -1,4 +1,4 @@
-// Package meter_test holds what the ledger says an answer used and cost to what its provider served.
+// Package meter_test compares the ledger's usage and cost of an answer with those that its provider served.
 package meter_test
 
 import (

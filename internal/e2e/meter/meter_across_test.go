@@ -12,9 +12,8 @@ import (
 	"weir/internal/llm"
 )
 
-// TestMeterAcrossDialects is an answer that one provider begins and another, of
-// another wire format, brings to its end, or gives in its place: all attempts
-// are in the books, and the told cost is theirs together.
+// TestMeterAcrossDialects begins an answer at one provider and continues or replaces it at another one of another wire
+// format: the books have all attempts, and the reported cost is their sum.
 func TestMeterAcrossDialects(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -72,7 +71,7 @@ func (x *exchange) checkRescued(t *testing.T, prefills bool) {
 		t.Errorf("%s: %+v, then %+v", x, first.Settlement, last.Settlement)
 	}
 	told, u := x.told(t), last.Usage
-	if x.stream && prefills { // the input of the first, the words of both
+	if x.stream && prefills { // the input of the first, the text of both
 		u = first.Usage
 		u[llm.Output] += last.Usage[llm.Output]
 	}

@@ -12,13 +12,11 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// usageAPIs are the client APIs at which usage is told in a vendor's own words: the
-// wire format of each, by the path of its front.
+// usageAPIs has the client APIs with usage in a vendor's own members: the wire format of each, by its path.
 var usageAPIs = map[string]string{"/v1/responses": "responses", "/v1/messages": "anthropic", "/v1beta/models/{model}:generateContent": "gemini"}
 
-// TestMeterAtVendorAPIs holds the books against what providers of each wire
-// format truly served, and what clients of the vendors' client APIs are told of it
-// against the books.
+// TestMeterAtVendorAPIs compares the books with the true usage of providers of each wire format, and the usage that
+// clients of the vendors' client APIs receive with the books.
 func TestMeterAtVendorAPIs(t *testing.T) {
 	t.Parallel()
 	for name, path := range harness.Spoken() {
@@ -57,7 +55,7 @@ func meterAPI(h *harness.Gateway, dialect string, f *harness.ChatAPI, seed int) 
 		case weather:
 			kind = "tools"
 		default:
-			continue // said otherwise at each client API
+			continue // its form differs between client APIs
 		}
 		for _, stream := range []bool{false, true} {
 			if m.broken && !stream && strings.Contains(m.model, "error-event") {
@@ -116,8 +114,7 @@ type vendorUsage struct {
 	Cost json.Number `json:"cost"`
 }
 
-// vendorTold is what was told last at a vendor's client API, in the words of OpenAI;
-// nil for nothing.
+// vendorTold reads the last usage in an answer of a vendor's client API, in OpenAI's form; nil without usage.
 func vendorTold(dialect, body string) *toldUsage {
 	var last *vendorUsage
 	for line := range strings.SplitSeq(body, "\n") {

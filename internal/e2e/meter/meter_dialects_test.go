@@ -25,8 +25,8 @@ var foldsOfTotals = []harness.Fold{
 	{Dialect: "anthropic", From: llm.Reasoning, To: llm.Output, Reason: "in output_tokens_details"},
 }
 
-// oddEnd is a stream whose end is another than in the other wire formats, for
-// what the answer's option takes away is another thing there.
+// oddEnd describes a stream whose end differs from the other wire formats, because its answer's option removes
+// something else there.
 type oddEnd struct {
 	dialect, option string
 	outcome         ledger.Outcome
@@ -40,7 +40,7 @@ var oddEnds = []oddEnd{
 	{"bedrock", "usage=decreasing", ledger.OutcomeOK, ledger.Estimated, "there is one metadata event in a stream: it is over with the first, which here tells a total of more than its parts"},
 }
 
-// oddEnd is that of the exchange, nil for one that ends as all do.
+// oddEnd returns that of the exchange, nil for one with the usual end.
 func (x *exchange) oddEnd() *oddEnd {
 	i := slices.IndexFunc(oddEnds, func(o oddEnd) bool {
 		return x.stream && o.dialect == x.dialect && strings.Contains(x.model, o.option)
@@ -51,10 +51,10 @@ func (x *exchange) oddEnd() *oddEnd {
 	return &oddEnds[i]
 }
 
-// metered is one way in which an answer and its usage come.
+// metered describes an answer and its usage.
 type metered struct {
 	model     string // of the simulator
-	members   string // of the request; with some, only OpenAI's client API is asked
+	members   string // of the request; with some, only OpenAI's client API is used
 	only      string // the dialects that can carry it; empty for all
 	estimated bool
 	broken    bool // it breaks off
@@ -78,7 +78,7 @@ func meteredAnswers() []metered {
 		{model: "chat:usage=decreasing,prompt=90,cached=40,reasoning=7"},
 		{model: "chat:usage=nodetails,prompt=90,cached=40,reasoning=7", totals: true},
 		{model: "chat:usage=over"},
-		{model: "chat:usage=zero"}, // what a provider says outright is believed
+		{model: "chat:usage=zero"}, // an explicit report of the provider is accepted
 		{model: "chat:fault=no-end,prompt=90,cached=40"},
 		{model: "chat:fault=not-stream,prompt=90,cached=40,reasoning=7"},
 		{model: "chat:fault=content-filter"},
@@ -111,7 +111,7 @@ func (x *exchange) String() string {
 	return fmt.Sprintf("%s: %s%s at %s, stream %t", x.dialect, x.model, x.members, x.path, x.stream)
 }
 
-// meterAsk is a request for a model at a client API.
+// meterAsk builds a request for a model at a client API.
 func meterAsk(path, model, members string, stream bool) harness.Ask {
 	if all := harness.ChatAPIs(); usageAPIs[path] != "" {
 		f := &all[slices.IndexFunc(all, func(f harness.ChatAPI) bool { return f.Path == path })]
@@ -135,9 +135,8 @@ func meterAsk(path, model, members string, stream bool) harness.Ask {
 
 var meterAPIs = []string{"/v1/chat", "/v1/chat/completions"}
 
-// TestMeterOfDialects holds the books against what providers of each wire
-// format truly served and said, class by class, and what clients are told
-// against the books.
+// TestMeterOfDialects compares the books with the true and the reported usage of providers of each wire format, class
+// by class, and the usage that clients receive with the books.
 func TestMeterOfDialects(t *testing.T) {
 	t.Parallel()
 	for name, path := range harness.Spoken() {
@@ -182,7 +181,7 @@ func meterAll(h *harness.Gateway, t *testing.T, dialect string) (all []*exchange
 	return all
 }
 
-// leaveAll are clients that leave in the middle of an answer.
+// leaveAll has clients leave in the middle of an answer.
 func leaveAll(h *harness.Gateway, t *testing.T, up *harness.Upstream, dialect string) (all []*exchange) {
 	t.Helper()
 	for i, path := range meterAPIs {
@@ -202,7 +201,7 @@ func leaveAll(h *harness.Gateway, t *testing.T, up *harness.Upstream, dialect st
 	return all
 }
 
-// enter looks up what the ledger and the provider say of each exchange.
+// enter reads the ledger's and the provider's records of each exchange.
 func enter(h *harness.Gateway, t *testing.T, up *harness.Upstream, all []*exchange) {
 	t.Helper()
 	rows := map[string][]ledger.Entry{}
@@ -228,7 +227,7 @@ func enter(h *harness.Gateway, t *testing.T, up *harness.Upstream, all []*exchan
 
 func (x *exchange) last() *ledger.Entry { return &x.rows[len(x.rows)-1] }
 
-// total is the cost of all attempts.
+// total returns the cost of all attempts.
 func (x *exchange) total() (cost llm.Money) {
 	for i := range x.rows {
 		cost += x.rows[i].Cost

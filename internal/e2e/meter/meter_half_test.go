@@ -12,8 +12,8 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestUsageThatIsStale is a stream that tells its usage on the way and not at
-// its end: what it told is not of all that it said.
+// TestUsageThatIsStale uses a stream that reports its usage in the middle and not at its end: the report does not cover
+// the whole answer.
 func TestUsageThatIsStale(t *testing.T) {
 	t.Parallel()
 	story := strings.Repeat(harness.Words+" ", 3)
@@ -40,8 +40,7 @@ func TestUsageThatIsStale(t *testing.T) {
 	}
 }
 
-// TestUsageHalfTold is a reply whose usage has one side only. The other is
-// counted: nothing is not what was told of it.
+// TestUsageHalfTold uses a reply whose usage has only one side. The gateway counts the other: it is not zero.
 func TestUsageHalfTold(t *testing.T) {
 	t.Parallel()
 	const said = "one two three four five six seven eight nine ten"
@@ -80,7 +79,7 @@ func TestUsageHalfTold(t *testing.T) {
 	}
 }
 
-// openCanned is a gateway before a provider that says one thing, priced.
+// openCanned opens a gateway with a priced provider that always sends the same answer.
 func openCanned(t *testing.T, dialect, contentType, body string) *harness.Gateway {
 	t.Helper()
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

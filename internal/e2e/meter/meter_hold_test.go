@@ -9,8 +9,8 @@ import (
 	"weir/internal/ledger"
 )
 
-// TestHoldOfCaps holds what is held of the output at every client API: the cap of the
-// request in the client API's own words, for each answer that is asked for.
+// TestHoldOfCaps checks the held output at every client API: the request's cap in the client API's own member, for each
+// requested answer.
 func TestHoldOfCaps(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
@@ -46,8 +46,8 @@ func TestHoldOfCaps(t *testing.T) {
 	}
 }
 
-// TestMeterOfFollowUps holds that what a request goes on from is metered and held
-// as its input, and that a response which is kept tells the cost that was told.
+// TestMeterOfFollowUps checks that the conversation that a request continues is metered and held as its input, and that
+// a stored response has the reported cost.
 func TestMeterOfFollowUps(t *testing.T) {
 	t.Parallel()
 	for _, speaks := range []string{"responses", "openai", "anthropic"} {

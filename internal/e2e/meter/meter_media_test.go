@@ -16,10 +16,10 @@ import (
 	"weir/internal/must"
 )
 
-// servedMedia is what a provider of images and sound answers to a model.
+// servedMedia describes the answer of a provider of images and sound to a model.
 type servedMedia struct {
 	price string // of the model, as the configuration has it
-	body  string // what stands before an ellipsis is sent before the connection breaks
+	body  string // the part before an ellipsis is sent before the connection breaks
 }
 
 const (
@@ -30,7 +30,7 @@ const (
 	painted       = `"usage":{"total_tokens":150,"input_tokens":50,"output_tokens":100,"input_tokens_details":{"text_tokens":50,"image_tokens":0}}`
 )
 
-// mediaServed are the answers, by model.
+// mediaServed returns the answers, by model.
 func mediaServed() map[string]servedMedia {
 	done := "data: {\"type\":\"image_generation.completed\",\"b64_json\":\"AA==\"," + painted + "}\n\n"
 	partial := "data: {\"type\":\"image_generation.partial_image\",\"b64_json\":\"AA==\"}\n\n"
@@ -59,7 +59,7 @@ func mediaServed() map[string]servedMedia {
 	}
 }
 
-// openMedia is a gateway before a provider that answers so.
+// openMedia opens a gateway with a provider of these answers.
 func openMedia(t *testing.T) *harness.Gateway {
 	t.Helper()
 	all := mediaServed()
@@ -95,8 +95,8 @@ func openMedia(t *testing.T) *harness.Gateway {
 	return harness.Open(t, harness.Setup{YAML: yaml + "aliases:\n  heard: {targets: [house/sound-lost, house/rounded]}\n"})
 }
 
-// TestMeterOfMedia holds what images, speech and transcripts are charged against
-// what was served, in whichever unit it was told, and the hold against both.
+// TestMeterOfMedia compares the charge of images, speech and transcripts with the served amounts, in every unit of
+// usage, and the hold with both.
 func TestMeterOfMedia(t *testing.T) {
 	t.Parallel()
 	h := openMedia(t)
@@ -121,8 +121,8 @@ func TestMeterOfMedia(t *testing.T) {
 		outcome     ledger.Outcome
 		provenance  ledger.Provenance
 		cost        string
-		said        string // stands in the reply
-		unannounced bool   // the client is told no cost
+		said        string // is in the reply
+		unannounced bool   // the client receives no cost
 	}{
 		{"tokens beside a duration", write("diarized", 2000), ledger.OutcomeOK, ledger.Exact, "0.00009", `"duration":2.3`, false},
 		{"seconds where tokens have a price", write("told-seconds", 2000), ledger.OutcomeOK, ledger.Estimated, "0.00014", `"seconds":2`, false},
@@ -157,8 +157,7 @@ func TestMeterOfMedia(t *testing.T) {
 	h.Verify(t)
 }
 
-// TestMeterOfUntoldImages holds estimates: an image is something, and never
-// what the largest would be.
+// TestMeterOfUntoldImages checks estimates: an image costs something, and never as much as the largest.
 func TestMeterOfUntoldImages(t *testing.T) {
 	t.Parallel()
 	h := openMedia(t)
@@ -174,8 +173,8 @@ func TestMeterOfUntoldImages(t *testing.T) {
 	}
 }
 
-// TestNoStreamBehindComments asks for streams of models that give none, and take
-// so long that comments have gone out: the answer is still there, if it is text.
+// TestNoStreamBehindComments requests streams of models that do not stream, and are so slow that comments have been
+// sent: a text answer still arrives.
 func TestNoStreamBehindComments(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ contentType, body, want string }{
@@ -204,8 +203,8 @@ func TestNoStreamBehindComments(t *testing.T) {
 	}
 }
 
-// TestMediaLeft lets clients hang up when their provider has all of a request: the
-// recording may have been heard, and the text read; no image or sound has come.
+// TestMediaLeft lets clients disconnect after their provider has all of a request: the recording may have been heard,
+// and the text read; no image or sound has arrived.
 func TestMediaLeft(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{})

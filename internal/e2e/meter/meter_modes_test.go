@@ -14,8 +14,7 @@ import (
 	"weir/internal/llm"
 )
 
-// openVendor is a gateway before a provider of the catalogue that says one thing, at its
-// own price.
+// openVendor opens a gateway with a provider of the catalogue that always sends the same answer, at its own price.
 func openVendor(t *testing.T, name, dialect, contentType string, status int, body string) *harness.Gateway {
 	t.Helper()
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -27,8 +26,8 @@ func openVendor(t *testing.T, name, dialect, contentType string, status int, bod
 	return harness.Open(t, harness.Setup{YAML: "providers:" + harness.SpokenBy(name, dialect, ts.URL, "/v1")})
 }
 
-// TestTierThatIsNotTold holds that a service tier is charged for at a provider whose
-// answers do not tell it, by the request that asked for it, and is a bound elsewhere.
+// TestTierThatIsNotTold checks that a service tier is charged as requested at a provider whose answers do not report
+// it, and is a bound elsewhere.
 func TestTierThatIsNotTold(t *testing.T) {
 	t.Parallel()
 	const (
@@ -42,7 +41,7 @@ func TestTierThatIsNotTold(t *testing.T) {
 		{"fireworks", kimi, `,"service_tier":"priority"`, "0.049125", "0"},
 		{"fireworks", kimi, `,"service_tier":"auto"`, "0.0393", "0"},
 		{"fireworks", kimi, "", "0.0393", "0"},
-		{"openai", "gpt-5-mini", `,"service_tier":"priority"`, "0.0044", "0.00792"}, // which would tell, and did not
+		{"openai", "gpt-5-mini", `,"service_tier":"priority"`, "0.0044", "0.00792"}, // it reports tiers, and did not
 	} {
 		for _, streamed := range []bool{false, true} {
 			contentType, body, member := "application/json", whole, tt.member
@@ -60,8 +59,8 @@ func TestTierThatIsNotTold(t *testing.T) {
 	}
 }
 
-// TestFeeOfRefusal holds that a request which xAI refuses for what it says costs xAI's
-// fee where it has one, and that it is the caller's to put right.
+// TestFeeOfRefusal checks that a request that xAI refuses for its content costs xAI's fee if it has one, and that the
+// client gets the error as its own mistake.
 func TestFeeOfRefusal(t *testing.T) {
 	t.Parallel()
 	const refusal = `{"code":"The caller does not have permission to execute the specified operation","error":"Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO"}`
@@ -87,9 +86,9 @@ func TestFeeOfRefusal(t *testing.T) {
 	}
 }
 
-// TestShortRecording holds that Groq charges for ten seconds of a recording at least
-// (https://console.groq.com/docs/speech-to-text), told or not, and held for that. A rate is
-// of whole pico-dollars a millisecond.
+// TestShortRecording checks that Groq charges for at least ten seconds of a recording
+// (https://console.groq.com/docs/speech-to-text), reported or not, and that as much is held. A rate is in whole
+// pico-dollars a millisecond.
 func TestShortRecording(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -112,8 +111,8 @@ func TestShortRecording(t *testing.T) {
 	}
 }
 
-// TestFastMode holds that Anthropic's fast mode is passed on, booked at its price where the reply says that it served, and
-// refused under a budget where no price of it is known (https://platform.claude.com/docs/build-with-claude/fast-mode,
+// TestFastMode checks that Anthropic's fast mode is passed on, charged at its price if the reply says that it served,
+// and refused under a budget if its price is unknown (https://platform.claude.com/docs/build-with-claude/fast-mode,
 // 2026-09-30: 8 / 40 for Opus 5.5, with the multiples for caching on top).
 func TestFastMode(t *testing.T) {
 	t.Parallel()
@@ -164,7 +163,7 @@ func TestFastMode(t *testing.T) {
 	}
 }
 
-// openAnthropic is a gateway before Anthropic, which says one thing, and what it was sent last.
+// openAnthropic opens a gateway with an Anthropic that always sends the same answer, and returns its last request.
 func openAnthropic(t *testing.T, body string) (h *harness.Gateway, seen func() string) {
 	t.Helper()
 	var last atomic.Pointer[string]

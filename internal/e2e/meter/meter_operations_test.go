@@ -10,8 +10,8 @@ import (
 	"weir/internal/simulator"
 )
 
-// TestMeterOfEmbeddings holds what vectors are charged against what providers of
-// each wire format served and told, and who reached none is not charged.
+// TestMeterOfEmbeddings compares the charge of vectors with the served and reported usage of providers of each wire
+// format. A request that reached none is free.
 func TestMeterOfEmbeddings(t *testing.T) {
 	t.Parallel()
 	for name, prefix := range harness.Embedders {
@@ -72,7 +72,7 @@ func TestFallbackBesideChat(t *testing.T) {
 	h.Verify(t)
 }
 
-// TestReplayBesideChat replays what is not chat, byte for byte and once charged.
+// TestReplayBesideChat replays answers of operations other than chat, byte for byte and charged once.
 func TestReplayBesideChat(t *testing.T) {
 	t.Parallel()
 	h := openMedia(t)
@@ -109,8 +109,7 @@ func TestReplayBesideChat(t *testing.T) {
 	}
 }
 
-// TestHoldOfRescue holds the hold of an attempt that goes on behind the words of
-// another against what it costs: they are its input.
+// TestHoldOfRescue compares the hold of an attempt that continues another's text with its cost: that text is its input.
 func TestHoldOfRescue(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)

@@ -17,13 +17,13 @@ import (
 	"weir/internal/llm"
 )
 
-// mp4Box is a box of an MP4 file.
+// mp4Box builds a box of an MP4 file.
 func mp4Box(kind string, parts ...[]byte) []byte {
 	body := slices.Concat(parts...)
 	return append(append(binary.BigEndian.AppendUint32(nil, uint32(len(body)+8)), kind...), body...)
 }
 
-// bigEndian are numbers of four bytes.
+// bigEndian encodes numbers of four bytes.
 func bigEndian(all ...uint32) (b []byte) {
 	for _, n := range all {
 		b = binary.BigEndian.AppendUint32(b, n)
@@ -31,8 +31,8 @@ func bigEndian(all ...uint32) (b []byte) {
 	return b
 }
 
-// lyingM4A is a recording of 27,129 frames of AAC at 22.05 kHz, 21 minutes. Its headers say told milliseconds, and the
-// one in the box before the real one says one.
+// lyingM4A builds a recording of 27,129 frames of AAC at 22.05 kHz, 21 minutes. Its headers claim told milliseconds,
+// and the one in the box before the real one claims one.
 func lyingM4A(told uint32) []byte {
 	header := func(kind string, ms uint32) []byte {
 		return mp4Box(kind, bigEndian(0, 0, 0, 1000, ms), make([]byte, 76))
@@ -43,7 +43,7 @@ func lyingM4A(told uint32) []byte {
 	return slices.Concat(mp4Box("ftyp", []byte("M4A ")), mp4Box("free", header("mvhd", 1)), mp4Box("moov", header("mvhd", told), track), mp4Box("mdat", make([]byte, 4*27_129)))
 }
 
-// lyingWAV is a recording of 21 minutes whose first chunk of data has one byte.
+// lyingWAV builds a recording of 21 minutes whose first chunk of data has one byte.
 func lyingWAV() []byte {
 	b := harness.WAV(0)
 	binary.LittleEndian.PutUint32(b[24:], 1000) // samples a second
@@ -53,7 +53,7 @@ func lyingWAV() []byte {
 	return append(binary.LittleEndian.AppendUint32(b, 1_260_000), make([]byte, 1_260_000)...)
 }
 
-// lyingOgg is a recording of 21,000 packets of Opus of 60 ms, the last of which says that it ends at the first
+// lyingOgg builds a recording of 21,000 packets of Opus of 60 ms. The last one claims that it ends at the first
 // millisecond.
 func lyingOgg() []byte {
 	page := func(flags byte, position byte, packets int, packet string) []byte {
@@ -63,7 +63,7 @@ func lyingOgg() []byte {
 	return append(page(2, 0, 1, "OpusHead"), bytes.Repeat(page(0, 48, 210, "\x18abcd"), 100)...)
 }
 
-// lyingMP3 is a recording of 17,500 frames of 8 kbit/s, of 72 ms, the first of which says that there is one.
+// lyingMP3 builds a recording of 17,500 frames of 8 kbit/s, of 72 ms. The first one claims to be the only one.
 func lyingMP3() []byte {
 	frame := append([]byte{0xff, 0xe3, 0x18, 0xc4}, make([]byte, 68)...)
 	first := slices.Clone(frame)
@@ -71,9 +71,9 @@ func lyingMP3() []byte {
 	return append(first, bytes.Repeat(frame, 17_499)...)
 }
 
-// TestLyingRecordings sends recordings of 21 minutes whose containers say less to a provider that charges for all of
-// them, 1.26 dollars: none passes a budget of half of that, and where there is room, what the provider says counts, or,
-// where it says nothing, no less than that.
+// TestLyingRecordings sends recordings of 21 minutes whose containers claim less to a provider that charges for all of
+// them, 1.26 dollars: none exceeds a budget of half of that, and under a large one the provider's report counts, or
+// without a report no less than that.
 func TestLyingRecordings(t *testing.T) {
 	t.Parallel()
 	const cost = 1_260_000_000
@@ -123,7 +123,8 @@ func TestLyingRecordings(t *testing.T) {
 	h.Verify(t)
 }
 
-// TestProviderBeatsRecording holds that the provider's seconds count where a recording says, and seems to be, far less.
+// TestProviderBeatsRecording checks that the provider's seconds count if a recording claims, and seems, to be far
+// shorter.
 func TestProviderBeatsRecording(t *testing.T) {
 	t.Parallel()
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -50,7 +50,7 @@ func (x *exchange) check(t *testing.T) {
 	x.checkTold(t)
 }
 
-// truth is what the books have to say of an answer whose usage was told.
+// truth returns the usage that the books must have for an answer with reported usage.
 func (x *exchange) truth() llm.Usage {
 	u := x.record.Usage
 	if x.record.Reported != nil {
@@ -64,14 +64,13 @@ func (x *exchange) truth() llm.Usage {
 	return u
 }
 
-// checkEstimate holds an estimate against what was truly served: nothing but
-// words that were seen, in their class, and an input. What a provider said of
-// its input before it broke off is believed.
+// checkEstimate compares an estimate with the true usage: it has only text that was seen, in its class, and an input. A
+// provider's report of its input before a break is accepted.
 func (x *exchange) checkEstimate(t *testing.T) {
 	t.Helper()
 	u, served := x.last().Usage, x.record.Usage
 	if x.broken && !x.stream {
-		served[llm.Output], served[llm.Reasoning] = 0, 0 // nothing of it was read
+		served[llm.Output], served[llm.Reasoning] = 0, 0 // none of it was read
 	}
 	for _, c := range []llm.Class{llm.Output, llm.Reasoning} {
 		if off := u[c] - served[c]; max(off, -off) > 3+served[c]/2 || served[c] == 0 && u[c] != 0 {
@@ -99,7 +98,7 @@ type toldUsage struct {
 	Cost json.Number `json:"cost"`
 }
 
-// usageTold is the last usage in a reply; nil where there is none.
+// usageTold returns the last usage in a reply; nil without one.
 func usageTold(t *testing.T, body string, stream bool) (u *toldUsage) {
 	t.Helper()
 	for line := range strings.SplitSeq(body, "\n") {
@@ -115,7 +114,7 @@ func usageTold(t *testing.T, body string, stream bool) (u *toldUsage) {
 	return u
 }
 
-// told is the usage that the client was told last; nil for none.
+// told returns the last usage that the client received; nil without one.
 func (x *exchange) told(t *testing.T) *toldUsage {
 	t.Helper()
 	if dialect := usageAPIs[x.path]; dialect != "" {
@@ -124,9 +123,8 @@ func (x *exchange) told(t *testing.T) *toldUsage {
 	return usageTold(t, x.reply.Body, x.stream)
 }
 
-// checkTold holds what the client was told against the books. Between ends that
-// speak the same, usage goes through as its provider wrote it: where that is
-// not believed, only the cost is of the books.
+// checkTold compares the client's usage with the books. Between equal wire formats, the provider's usage passes
+// unchanged: if it is implausible, only the cost is from the books.
 func (x *exchange) checkTold(t *testing.T) {
 	t.Helper()
 	same := x.dialect == "openai" && x.path == "/v1/chat/completions" || x.dialect == usageAPIs[x.path]
@@ -158,8 +156,8 @@ func (x *exchange) checkTold(t *testing.T) {
 	}
 }
 
-// checkGone is a client that left in the middle: the books have what had come,
-// and not what the provider may have gone on to make.
+// checkGone checks an answer whose client left in the middle: the books have the part that had arrived, and not the
+// part that the provider may have generated later.
 func (x *exchange) checkGone(t *testing.T) {
 	t.Helper()
 	row, served := x.last(), x.record.Usage
@@ -174,7 +172,7 @@ func (x *exchange) checkGone(t *testing.T) {
 	}
 }
 
-// checkUses holds the sums against the rows.
+// checkUses compares the sums with the rows.
 func checkUses(h *harness.Gateway, t *testing.T, all []*exchange) {
 	t.Helper()
 	var tokens, requests int64

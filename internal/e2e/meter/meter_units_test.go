@@ -11,9 +11,8 @@ import (
 	"weir/internal/llm"
 )
 
-// TestImagesBySize holds what images of xAI cost by size and quality, under a budget: what
-// the request says decides, what it leaves open costs the dearest at most, and what the
-// price page does not have is refused.
+// TestImagesBySize checks the cost of xAI's images by size and quality, under a budget: the request decides, open
+// choices have the dearest as their bound, and sizes without a price are refused.
 func TestImagesBySize(t *testing.T) {
 	t.Parallel()
 	const made = `{"created":1,"data":[{"url":"https://imgen.x.ai/1.jpg"},{"url":"https://imgen.x.ai/2.jpg"}]}`
@@ -49,9 +48,8 @@ func TestImagesBySize(t *testing.T) {
 	}
 }
 
-// TestContainersUnderBudget holds what OpenAI's code interpreter costs under a budget: a session of its
-// container is the estimate, and with it stands the most that one can have lived for. What
-// nothing bounds is refused.
+// TestContainersUnderBudget checks the cost of OpenAI's code interpreter under a budget: one session of its container
+// is the estimate, and the longest possible life of one is the bound. Unbounded requests are refused.
 func TestContainersUnderBudget(t *testing.T) {
 	t.Parallel()
 	const call = `{"type":"code_interpreter_call","id":"ci_1","status":"completed","container_id":"cntr_1","code":"1"},`

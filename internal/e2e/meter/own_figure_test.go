@@ -11,8 +11,8 @@ import (
 	"weir/internal/ledger"
 )
 
-// TestOwnFigure holds that what a provider says that it charges is the cost, higher or lower or nothing, in whole answers and
-// in streams; that bill_by: computed has the price count; and that a key of the customer's own adds the maker's bill.
+// TestOwnFigure checks that the provider's own figure is the cost, higher or lower or zero, in whole answers and in
+// streams; that bill_by: computed uses the price instead; and that a key of the customer's own adds the maker's bill.
 func TestOwnFigure(t *testing.T) {
 	t.Parallel()
 	const whole, stream = false, true

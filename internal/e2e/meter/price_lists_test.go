@@ -18,8 +18,8 @@ import (
 	"weir/internal/pricing"
 )
 
-// costlyProvider answers with 1000 tokens in and 500 out, at $2 and $4 a million $0.004, and tells that cost of its own
-// wherever providers do: in whole answers, in every event of a stream, and beside them.
+// costlyProvider answers with 1000 tokens in and 500 out, at $2 and $4 a million $0.004, and reports that cost in all
+// places where providers do: in whole answers, in every event of a stream, and next to them.
 func costlyProvider(t *testing.T) string {
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		const usage = `"usage":{"cost":0.004,"prompt_tokens":1000,"completion_tokens":500,"total_tokens":1500,"cost_details":{"upstream_inference_cost":0.004}}`
@@ -47,8 +47,9 @@ func setPriceList(h *harness.Gateway, name string, l account.PriceList) {
 	})
 }
 
-// TestPriceLists holds that an account with a price list is told, shown and budgeted what it is charged, with a markup and
-// at a price of its own, that nothing tells it the cost, that operators see both, and that another account is as before.
+// TestPriceLists checks that an account with a price list sees its charge everywhere, with a markup and at a price of
+// its own, that budgets count the charge, that no place shows the cost, that operators see both, and that other
+// accounts are unchanged.
 func TestPriceLists(t *testing.T) {
 	t.Parallel()
 	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", costlyProvider(t)) + "prices:\n  house/m: {input: \"2\", output: \"4\"}\n  house/own: {input: \"2\", output: \"4\"}\n"})
@@ -109,8 +110,8 @@ func TestPriceLists(t *testing.T) {
 	h.Verify(t)
 }
 
-// TestBudgetOfCharges holds that a budget of an account with a price list is one of what it is charged: it is never passed
-// and used up by the charge.
+// TestBudgetOfCharges checks that a budget of an account with a price list counts the charge: it is never exceeded, and
+// can be spent.
 func TestBudgetOfCharges(t *testing.T) {
 	t.Parallel()
 	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", costlyProvider(t)) + "prices:\n  house/*: {input: \"2\", output: \"4\"}\n"})
@@ -127,7 +128,7 @@ func TestBudgetOfCharges(t *testing.T) {
 			t.Fatalf("got %d %s", r.Status, r.Body)
 		}
 	}
-	// Each is charged $0.04; the last ones find no room for what they may cost.
+	// Each is charged $0.04; the last ones do not fit with their holds.
 	if answered < 3 || answered > 6 {
 		t.Errorf("%d requests of $0.04 were answered under a budget of $0.25", answered)
 	}
@@ -138,9 +139,9 @@ func TestBudgetOfCharges(t *testing.T) {
 	h.Verify(t)
 }
 
-// TestOwnPriceAlone holds that an account with a price of its own for a model without a purchase price is told an exact
-// charge, without a mark; that one with a markup is told that the same model has no price, in totals too, until an
-// operator corrects it by an amount; and that operators are told of both.
+// TestOwnPriceAlone checks that an account with its own price for a model without a purchase price gets an exact
+// charge, without a mark; that one with a markup gets the mark of an unpriced model, in totals too, until an operator
+// corrects it by an amount; and that operators see both.
 func TestOwnPriceAlone(t *testing.T) {
 	t.Parallel()
 	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", costlyProvider(t)) + "    bill_by: computed\n    models: [new]\n"})
@@ -197,8 +198,8 @@ func TestOwnPriceAlone(t *testing.T) {
 	h.Verify(t)
 }
 
-// TestBudgetOfOwnPrice holds that a budget is kept by a price of the account's own where there is no purchase price, and
-// that without one the model is refused.
+// TestBudgetOfOwnPrice checks that the account's own price bounds a budget if there is no purchase price, and that
+// without one the model is refused.
 func TestBudgetOfOwnPrice(t *testing.T) {
 	t.Parallel()
 	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", costlyProvider(t))})

@@ -14,15 +14,14 @@ import (
 	"weir/internal/upstream"
 )
 
-// priceFile is the text of a price file that has a million tokens of input of
-// house/small cost so much, and ten of output nothing.
+// priceFile returns the text of a price file in which a million input tokens of house/small have the given price, and
+// output tokens are free.
 func priceFile(input string) string {
 	return fmt.Sprintf(`{"entries": [{"provider": "house", "models": ["small"], "rates": {"input_mtok": %q, "output_mtok": "0"}, "source": "contract", "seen": "2026-11-20"}]}`, input)
 }
 
-// TestPriceFilesReload holds that a price file counts, beats nothing of the configuration,
-// is read again when it changes and at SIGHUP, and with a mistake leaves in force what was
-// there. Rows keep the price that they were booked by.
+// TestPriceFilesReload checks that a price file counts, that the configuration precedes it, that it is read again after
+// a change and at SIGHUP, and that a mistake in it leaves the earlier prices in force. Rows keep their prices.
 func TestPriceFilesReload(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "prices.json")
@@ -70,7 +69,7 @@ func TestPriceFilesReload(t *testing.T) {
 		t.Errorf("readyz: %d %s", r.Status, r.Body)
 	}
 
-	// What else the configuration says comes in force beside a wrong file.
+	// The rest of the configuration comes into force despite a wrong file.
 	h.Configure(strings.Replace(yaml, "20000", "40000", 1))
 	h.Reloads <- struct{}{}
 	want("house/own", "4")
@@ -104,8 +103,8 @@ func TestPriceFilesReload(t *testing.T) {
 	}
 }
 
-// TestPriceFileMetrics holds that metrics name price files without their directories, and
-// tell those apart that have the same name.
+// TestPriceFileMetrics checks that metrics name price files without their directories, and distinguish files of the
+// same name.
 func TestPriceFileMetrics(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -128,7 +127,7 @@ func TestPriceFileMetrics(t *testing.T) {
 	}
 }
 
-// TestPriceFileAtStart holds that a gateway does not start with a wrong price file.
+// TestPriceFileAtStart checks that a gateway does not start with a wrong price file.
 func TestPriceFileAtStart(t *testing.T) {
 	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "none.json")
@@ -140,8 +139,8 @@ func TestPriceFileAtStart(t *testing.T) {
 	}
 }
 
-// TestPriceFileOfAnotherRelease holds that a gateway starts where a price file names what
-// its data does not know, says so, and has the other prices in force.
+// TestPriceFileOfAnotherRelease checks that a gateway starts if a price file names something that its data does not
+// know, logs that, and has the other prices in force.
 func TestPriceFileOfAnotherRelease(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "prices.json")
@@ -162,7 +161,7 @@ func TestPriceFileOfAnotherRelease(t *testing.T) {
 	}
 }
 
-// grep is the lines of a text that hold a word.
+// grep returns the lines of a text that contain a word.
 func grep(text, word string) (lines string) {
 	for line := range strings.Lines(text) {
 		if strings.Contains(line, word) {

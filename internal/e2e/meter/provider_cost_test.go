@@ -44,8 +44,8 @@ func TestProviderCostDiffers(t *testing.T) {
 	}
 }
 
-// TestUsesHaveBound shows the upper bound in the entry of what nobody saw the end of, and in the total, and
-// in no other entry.
+// TestUsesHaveBound checks that the entry of an attempt with an unseen end has the upper bound, and the total, and no
+// other entry.
 func TestUsesHaveBound(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
@@ -61,8 +61,8 @@ func TestUsesHaveBound(t *testing.T) {
 	}
 }
 
-// TestDearerThanThePrice has budgets count what a provider says that it charges where that
-// is above what the price comes to, which is the cost all the same.
+// TestDearerThanThePrice checks that budgets count a provider's own figure if it is above the cost by the price, which
+// stays the cost.
 func TestDearerThanThePrice(t *testing.T) {
 	t.Parallel()
 	var told atomic.Pointer[string]
@@ -73,7 +73,7 @@ func TestDearerThanThePrice(t *testing.T) {
 	}))
 	defer up.Close()
 	for _, c := range []struct {
-		told, atMost string // what it costs by its price is 0.0002
+		told, atMost string // its cost by price is 0.0002
 		provenance   ledger.Provenance
 	}{
 		{"0.00015", "0", ledger.Exact},
@@ -109,8 +109,8 @@ func TestDearerThanThePrice(t *testing.T) {
 	}
 }
 
-// TestParsedDocuments marks what a provider may charge for reading documents to a model
-// that takes none, and for sound that its price has no rate for.
+// TestParsedDocuments checks the marks of charges that a provider may add: for reading documents to a model that
+// accepts none, and for sound without a rate in its price.
 func TestParsedDocuments(t *testing.T) {
 	t.Parallel()
 	up := answering(t, http.StatusOK, `{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],`+
@@ -148,8 +148,8 @@ func TestParsedDocuments(t *testing.T) {
 	}
 }
 
-// TestModalitiesWithoutARate holds that sound and images which a request has or asks for are refused under a budget where
-// the model's price has no rate for them: the rate of text stands in for none.
+// TestModalitiesWithoutARate checks that sound and images in a request or its answer are refused under a budget if the
+// model's price has no rate for them: the rate of text does not replace it.
 func TestModalitiesWithoutARate(t *testing.T) {
 	t.Parallel()
 	up := answering(t, http.StatusOK, `{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],`+
@@ -204,7 +204,7 @@ func TestModalitiesWithoutARate(t *testing.T) {
 	}
 }
 
-// TestModalitiesUntold holds that an answer with an image, of which no detail of its usage tells, has the cost of an image as
+// TestModalitiesUntold checks that an answer with an image that its usage does not mention has the cost of an image as
 // its upper bound.
 func TestModalitiesUntold(t *testing.T) {
 	t.Parallel()

@@ -12,12 +12,12 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// told is what a provider tells of a cost, wherever it tells it: a figure that the account must not see. It is long: ids
-// of requests have any four digits.
+// told is a provider's cost, in every place of an answer: a figure that the account must not see. It is long because
+// ids of requests can have any four digits.
 const told = "0.42424242"
 
-// shapes are members of answers in which vendors and gateways tell a cost, at the top, in a choice or block, and in the
-// message of a choice.
+// shapes lists members of answers in which vendors and gateways report a cost, at the top, in a choice or block, and in
+// the message of a choice.
 var shapes = map[string][3]string{
 	"NanoGPT":                  {`"x_nanogpt_pricing":{"amount":0.42424242,"currency":"USD","cost":0.42424242,"costUsd":0.42424242},`},
 	"Vercel AI Gateway":        {2: `"provider_metadata":{"gateway":{"cost":"0.42424242","marketCost":"0.42424242"}},`},
@@ -33,7 +33,7 @@ var shapes = map[string][3]string{
 	"behind the end of stream": {},
 }
 
-// teller answers in the wire formats of OpenAI and Anthropic, and tells a cost in the shape that the model names.
+// teller answers in the wire formats of OpenAI and Anthropic, and reports a cost in the shape that the model names.
 func teller(t *testing.T) string {
 	t.Helper()
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -112,8 +112,8 @@ func anthropicAnswer(s [3]string) (whole string, events []string) {
 	}
 }
 
-// TestPurchaseCostIsNotTold has providers tell a cost in all shapes: an account with a price list sees none of it, in any
-// client API, and what the model and tools say reaches it as it was.
+// TestPurchaseCostIsNotTold has providers report a cost in all shapes: an account with a price list sees none of it, in
+// any client API, and receives the text of the model and tools unchanged.
 func TestPurchaseCostIsNotTold(t *testing.T) {
 	t.Parallel()
 	up := teller(t)
@@ -154,7 +154,7 @@ func TestPurchaseCostIsNotTold(t *testing.T) {
 	}
 }
 
-// checkUntold holds that an answer tells no cost of the provider's, and all that the model has said.
+// checkUntold checks that an answer has no cost of the provider's, and all of the model's text.
 func checkUntold(t *testing.T, what string, r *harness.Reply) {
 	t.Helper()
 	all := fmt.Sprint(r.Header, r.Body)

@@ -21,7 +21,7 @@ import (
 	"weir/internal/must"
 )
 
-// inquiry is an attempt whose end nobody saw, at a provider that can be asked.
+// inquiry describes an attempt with an unseen end, at a provider that can be asked about it.
 type inquiry struct {
 	name   string
 	path   string // of the gateway
@@ -60,7 +60,7 @@ type askedRow struct {
 	} `json:"corrections"`
 }
 
-// asked is the one attempt of a request.
+// rowOf returns the only attempt of a request.
 func rowOf(h *harness.Gateway, t *testing.T, id, admin string) (row askedRow) {
 	t.Helper()
 	var d struct {
@@ -73,8 +73,8 @@ func rowOf(h *harness.Gateway, t *testing.T, id, admin string) (row askedRow) {
 	return d.Attempts[0]
 }
 
-// TestProvidersAreAsked holds that an attempt whose end nobody saw costs in the end what the
-// provider says of it, everywhere, over a restart of the gateway too.
+// TestProvidersAreAsked checks that an attempt with an unseen end finally has the cost that the provider reports on
+// request, everywhere, also after a restart of the gateway.
 func TestProvidersAreAsked(t *testing.T) {
 	t.Parallel()
 	for i, q := range inquiries() {
@@ -123,8 +123,8 @@ func TestProvidersAreAsked(t *testing.T) {
 	}
 }
 
-// TestProvidersWithoutAWord holds that a provider which says nothing of use is asked three
-// times at most, whatever it does, and that the bound stays.
+// TestProvidersWithoutAWord checks that a provider without a useful answer is asked at most three times, for any
+// behaviour, and that the bound stays.
 func TestProvidersWithoutAWord(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]http.HandlerFunc{
@@ -182,8 +182,8 @@ func TestProvidersWithoutAWord(t *testing.T) {
 	}
 }
 
-// TestProvidersThatAreNotAsked holds that nobody asks about what a provider does not store,
-// nor where its entry names no way.
+// TestProvidersThatAreNotAsked checks that no request is sent about attempts that a provider does not store, or if its
+// entry has no such operation.
 func TestProvidersThatAreNotAsked(t *testing.T) {
 	t.Parallel()
 	q := inquiries()[0]

@@ -14,7 +14,7 @@ import (
 	"weir/internal/llm"
 )
 
-// answering is a provider that answers every request with the same.
+// answering starts a provider that answers every request with the same.
 func answering(t *testing.T, status int, body string) *httptest.Server {
 	t.Helper()
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -27,8 +27,8 @@ func answering(t *testing.T, status int, body string) *httptest.Server {
 	return up
 }
 
-// TestRefusalsThatCost books what a provider that charges for some error statuses may have
-// charged, and lets budgets count it; what others refuse costs nothing.
+// TestRefusalsThatCost checks the possible charge of a provider that charges for some error statuses, also in budgets;
+// refusals of others are free.
 func TestRefusalsThatCost(t *testing.T) {
 	t.Parallel()
 	fault := func(code string) string {

@@ -11,7 +11,7 @@ import (
 	"weir/internal/llm"
 )
 
-// toldRates are the prices at which what was told early counts, in micro-dollars a token: 1, 10, 0.1, 2, and 10,000 a search.
+// toldRates are the prices of the early usage, in micro-dollars a token: 1, 10, 0.1, 2, and 10,000 a search.
 const toldRates = "prices:\n  house/*: {input: \"1\", output: \"10\", reasoning: \"10\", cache_read: \"0.1\", cache_write: \"2\", cache_write_1h: \"2\", search: \"0.01\"}\n"
 
 // telling is a gateway before a provider that answers with the frames that are set.
@@ -37,15 +37,15 @@ func openTelling(t *testing.T, dialect string) *telling {
 	return g
 }
 
-// entry is the settled attempt of a request that is answered with these frames, or with one object.
+// entry returns the settled attempt of a request that is answered with these frames, or with one object.
 func (g *telling) entry(t *testing.T, stream bool, frames string) ledger.Entry {
 	t.Helper()
 	g.frames = frames
 	return g.Entry(t, g.Do(meterAsk("/v1/chat/completions", "house/m", `,"max_tokens":100`, stream)).Header.Get("X-Request-Id"))
 }
 
-// TestToldBeforeTheEnd is a stream of the Responses API that tells its usage, or has items, as it begins, and then fails
-// or breaks off: what it told early is the least of the bound.
+// TestToldBeforeTheEnd uses a stream of the Responses API that reports its usage, or has items, at its beginning, and
+// then fails or breaks off: the early report is the minimum of the bound.
 func TestToldBeforeTheEnd(t *testing.T) {
 	t.Parallel()
 	const (
@@ -92,8 +92,8 @@ func TestToldBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// TestToldToBeMoreBefore is a stream whose counts fall: the row is an estimate, and the largest count of each class is
-// its bound. Counts that grow, or are told more closely, are exact.
+// TestToldToBeMoreBefore uses a stream with falling counts: the row is an estimate, and the largest count of each class
+// is its bound. Growing or refined counts are exact.
 func TestToldToBeMoreBefore(t *testing.T) {
 	t.Parallel()
 	const (
@@ -134,8 +134,7 @@ func TestToldToBeMoreBefore(t *testing.T) {
 	}
 }
 
-// TestToldInPart is an answer of whose usage some counts are missing or cannot be read: those that can are the least of
-// its bound.
+// TestToldInPart uses answers with missing or unreadable counts: the readable ones are the minimum of its bound.
 func TestToldInPart(t *testing.T) {
 	t.Parallel()
 	replies := map[string]string{

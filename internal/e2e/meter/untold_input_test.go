@@ -11,7 +11,8 @@ import (
 	"weir/internal/llm"
 )
 
-// TestMediaUntold holds that sound and images in a request, of which the usage has no tokens, may be all of the input.
+// TestMediaUntold checks that sound and images in a request may be all of the input if the usage does not count their
+// tokens.
 func TestMediaUntold(t *testing.T) {
 	t.Parallel()
 	const (
@@ -43,8 +44,8 @@ func TestMediaUntold(t *testing.T) {
 	}
 }
 
-// TestTierUntold holds that a service tier that was asked for is the bound where the answer does not tell in which it
-// was served, and that a header of Google's tells.
+// TestTierUntold checks that a requested service tier is the bound if the answer does not report the tier that served,
+// and that a header of Google's reports it.
 func TestTierUntold(t *testing.T) {
 	t.Parallel()
 	const (

@@ -17,10 +17,10 @@ import (
 
 // untoldCase is a request that may have its provider run tools, and the reply to it.
 type untoldCase struct {
-	name, api, request, reply string // request: what stands in it beside the model and "Hi"; reply: beside the usage
+	name, api, request, reply string // request: members in addition to the model and "Hi"; reply: members in addition to the usage
 	untold                    llm.Class
 	marked                    bool
-	refused                   bool // under a budget, whatever it costs
+	refused                   bool // under a budget, at any cost
 }
 
 func untoldCases() []untoldCase {
@@ -77,7 +77,7 @@ func untoldCases() []untoldCase {
 	}
 }
 
-// body is the whole request.
+// body returns the whole request.
 func (c *untoldCase) body(stream bool) string {
 	members := strings.Trim(c.request+fmt.Sprintf(`,"stream":%t`, stream), ",")
 	switch {
@@ -98,7 +98,7 @@ func (c *untoldCase) body(stream bool) string {
 	return `{"model":"` + model + `",` + members + `}`
 }
 
-// answer is the provider's reply, of 30 tokens in and 10 out.
+// answer writes the provider's reply, of 30 tokens in and 10 out.
 func (c *untoldCase) answer(w http.ResponseWriter, stream bool) {
 	reply := ""
 	switch {
@@ -131,8 +131,8 @@ func (c *untoldCase) answer(w http.ResponseWriter, stream bool) {
 	_, _ = io.WriteString(w, reply)
 }
 
-// TestToolsThatNoReplyTells marks an answer whose provider may have run tools of which the reply says nothing: without
-// a price it is unpriced in their class, else it may have cost ten calls more. Under a budget it is refused, or bounded.
+// TestToolsThatNoReplyTells checks the mark of an answer whose provider may have run unreported tools: without a price
+// it is unpriced in their class, otherwise it may have cost ten calls more. Under a budget it is refused, or bounded.
 func TestToolsThatNoReplyTells(t *testing.T) {
 	t.Parallel()
 	for _, tools := range []string{"", `, search: "0.01", other_tool: "0.01", code_interpreter: "0.01", file_search: "0.01"`} {
@@ -171,7 +171,7 @@ func TestToolsThatNoReplyTells(t *testing.T) {
 	}
 }
 
-// hold asks, and holds the row to what the case says.
+// hold sends a request, and compares the row with the case.
 func (c *untoldCase) hold(t *testing.T, h *harness.Gateway, stream, priced bool) {
 	t.Helper()
 	r := h.Do(harness.Ask{Path: c.api, Body: c.body(stream)})

@@ -26,7 +26,7 @@ type groupedPage struct {
 	Total, Pagination map[string]json.Number
 }
 
-// words are the groups in words: name=value, a dash for null, by name.
+// words formats the groups: name=value, a dash for null, by name.
 func (p *groupedPage) words() []string {
 	list := []string{}
 	for _, e := range p.Data {

@@ -26,15 +26,15 @@ func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Lo
 // to sets the clock forward to that moment.
 func (c *clock) to(at time.Time) { c.ahead.Store(int64(time.Until(at))) }
 
-// midnight is the beginning of a UTC day well ahead, that many days later.
+// midnight returns the beginning of a UTC day in the future, the given number of days later.
 func midnight(days int) time.Time {
 	return time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 10+days)
 }
 
 func day(days int) string { return midnight(days).Format("2006-01-02") }
 
-// openThreeDays is a gateway that on each of three days, 0 to 2, answered for
-// three models: on day d it was asked d+1 times for each.
+// openThreeDays opens a gateway that on each of three days, 0 to 2, answered for three models: on day d, d+1 requests
+// for each.
 func openThreeDays(t *testing.T) *harness.Gateway {
 	up := harness.NewUpstream(t)
 	c := &clock{}
@@ -51,7 +51,7 @@ func openThreeDays(t *testing.T) *harness.Gateway {
 	return h
 }
 
-// entries are a page's entries in a word each.
+// entries formats a page's entries, a word each.
 func entries(u harness.UsesPage) []string {
 	words := make([]string, 0, len(u.Data))
 	for _, e := range u.Data {
@@ -60,7 +60,7 @@ func entries(u harness.UsesPage) []string {
 	return words
 }
 
-// grid is all entries of the three days in their order.
+// grid returns all entries of the three days in their order.
 func grid() (all []string) {
 	for d := 2; d >= 0; d-- {
 		for _, model := range []string{"chat", "echo", "reason"} {
@@ -120,8 +120,7 @@ func TestUsesSelection(t *testing.T) {
 	}
 }
 
-// TestUsesTotals is the sum, which is of all matching entries and not of the
-// page.
+// TestUsesTotals checks the sum, which covers all matching entries and not only the page.
 func TestUsesTotals(t *testing.T) {
 	t.Parallel()
 	h := openThreeDays(t)
@@ -147,7 +146,7 @@ func TestUsesTotals(t *testing.T) {
 	}
 }
 
-// TestUsesMistakes is a parameter that cannot be meant.
+// TestUsesMistakes sends invalid parameters.
 func TestUsesMistakes(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
@@ -203,7 +202,7 @@ func TestUsesMistakes(t *testing.T) {
 	}
 }
 
-// TestUsesIsFresh is usage that is there as soon as the reply is.
+// TestUsesIsFresh checks that usage is visible as soon as the reply is.
 func TestUsesIsFresh(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
@@ -228,7 +227,7 @@ func TestUsesIsFresh(t *testing.T) {
 	}
 }
 
-// TestUsesCost is money to the last digit, as it is written.
+// TestUsesCost checks the text of amounts, to the last digit.
 func TestUsesCost(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
@@ -246,7 +245,7 @@ func TestUsesCost(t *testing.T) {
 	}
 }
 
-// TestUsesOfOthers is what an account does not see.
+// TestUsesOfOthers checks that an account does not see the usage of others.
 func TestUsesOfOthers(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
@@ -267,8 +266,8 @@ func TestUsesOfOthers(t *testing.T) {
 	}
 }
 
-// TestMidnightCountsOnDayOfOpening is a request that is opened on one day and ends on the next: it
-// counts on the day on which it was opened.
+// TestMidnightCountsOnDayOfOpening opens a request on one day and ends it on the next: it counts on the day on which it
+// was opened.
 func TestMidnightCountsOnDayOfOpening(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)

@@ -21,12 +21,11 @@ import (
 	"weir/internal/rawjson"
 )
 
-// vendorCase is a vendor's reply, written from its documentation, and what the vendor's
-// own price page says that it costs.
+// vendorCase holds a vendor's reply, written from its documentation, and its cost by the vendor's own price page.
 type vendorCase struct {
 	Name, Vendor, Wire, Operation, Model string
 
-	Endpoint string // the address that was asked, where it names a region
+	Endpoint string // the address of the request, if it names a region
 	Region   string // in that of Bedrock
 	Request  json.RawMessage
 	At       string          // when it was served; empty for vendorDay
@@ -36,17 +35,16 @@ type vendorCase struct {
 	Want     struct {
 		CostUSD  string   `json:"cost_usd"`
 		AtMost   string   `json:"at_most_usd"` // the least that an upper bound has to be
-		Unpriced []string // classes of which nobody knows the price
+		Unpriced []string // classes with an unknown price
 	}
 	AlsoAllowed []string `json:"also_allowed"` // costs that the vendor's pages support, too
 }
 
-// vendorDay is the day of the prices where a case names none.
+// vendorDay is the day of the prices if a case names none.
 const vendorDay = "2026-11-22T12:00:00Z"
 
-// TestVendorCosts holds the meter against the vendors' own price pages: what a reply costs
-// is equal to the nano-dollar, or marked as what nobody knows for certain. None is wrong
-// without saying so.
+// TestVendorCosts compares the meter with the vendors' own price pages: the cost of a reply is equal to the
+// nano-dollar, or marked as uncertain. None is wrong without a mark.
 func TestVendorCosts(t *testing.T) {
 	t.Parallel()
 	m := newVendorMeter(t)
@@ -88,7 +86,7 @@ func vendorCases(t *testing.T) (all []vendorCase) {
 	return all
 }
 
-// vendorMeter is what the gateway has of the way from a reply to its cost.
+// vendorMeter holds the gateway's parts from a reply to its cost.
 type vendorMeter struct {
 	sources   map[string]string
 	books     map[string]*pricing.Book // by region
@@ -107,7 +105,7 @@ func newVendorMeter(t *testing.T) *vendorMeter {
 	return &vendorMeter{sources, map[string]*pricing.Book{}, catalogue}
 }
 
-// price is what the model of a case costs where and when it was asked.
+// price returns the price of a case's model at its place and time.
 func (m *vendorMeter) price(t *testing.T, c *vendorCase) llm.Price {
 	t.Helper()
 	region := ""
@@ -131,7 +129,7 @@ func (m *vendorMeter) price(t *testing.T, c *vendorCase) llm.Price {
 	return m.books[region].Price(c.Vendor, c.Model, at)
 }
 
-// judge is "equal", "marked", or silentlyWrong.
+// judge returns "equal", "marked", or silentlyWrong.
 func (m *vendorMeter) judge(t *testing.T, c *vendorCase) string {
 	t.Helper()
 	want := append([]string{c.Want.CostUSD}, c.AlsoAllowed...)
@@ -141,7 +139,7 @@ func (m *vendorMeter) judge(t *testing.T, c *vendorCase) string {
 	case c.Status == 200:
 		reply = m.reply(t, c)
 	case m.dialect(t, c).DecodeError(c.Reply).Code != explain.Policy || !price.Charges(reply.Tier):
-		// An error before any output costs nothing, but what its price says of it.
+		// An error before any output costs nothing, except for the charge that its price names.
 		price = llm.Price{Version: "free", Rates: llm.Rates{llm.Requests: llm.Free}}
 	}
 	if reply == nil {
@@ -167,14 +165,14 @@ func (m *vendorMeter) judge(t *testing.T, c *vendorCase) string {
 	return silentlyWrong
 }
 
-// bounds reports whether a bound is what it has to be at least.
+// bounds reports whether a bound is at least the required one.
 func bounds(t *testing.T, most llm.Money, least string) bool {
 	t.Helper()
 	want, err := llm.ParseMoney(least)
 	return err == nil && most >= want
 }
 
-// reply is a reply as the gateway reads it; nil for one without a usage that it believes.
+// reply decodes a reply as the gateway does; nil for one without plausible usage.
 func (m *vendorMeter) reply(t *testing.T, c *vendorCase) *llm.Reply {
 	t.Helper()
 	op := m.dialect(t, c).For(map[string]llm.Op{"chat": llm.OpChat, "embeddings": llm.OpEmbed, "images": llm.OpImage, "transcriptions": llm.OpTranscription}[c.Operation])
@@ -198,8 +196,7 @@ func (m *vendorMeter) reply(t *testing.T, c *vendorCase) *llm.Reply {
 	return reply
 }
 
-// head is what the gateway reads of the request; of one of which the case has a member
-// alone, its service tier.
+// head scans the request; from a case with only one member, its service tier.
 func (c *vendorCase) head(t *testing.T, op *dialect.Operation) (h llm.Head) {
 	t.Helper()
 	if c.Operation != "images" && rawjson.Get(c.Request, "model") == nil || c.Request == nil {

@@ -12,8 +12,7 @@ import (
 	"weir/internal/must"
 )
 
-// TestVerifyWaits holds that a gateway that runs has time to project what its journal
-// has.
+// TestVerifyWaits checks that verify gives a running gateway time to project its journal.
 func TestVerifyWaits(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)

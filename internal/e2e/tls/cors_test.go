@@ -12,8 +12,7 @@ import (
 	"weir/internal/must"
 )
 
-// TestCrossOrigin is that a browser's preflight and an error that it may read come over HTTP/1.1
-// and HTTP/2 alike.
+// TestCrossOrigin checks that a browser's preflight and a readable error are the same over HTTP/1.1 and HTTP/2.
 func TestCrossOrigin(t *testing.T) {
 	t.Parallel()
 	const origin = "https://app.example.com"

@@ -1,4 +1,4 @@
-// Package tls_test holds the gateway's own TLS: certificates from files that change, and by ACME.
+// Package tls_test tests the gateway's own TLS: certificates from files that change, and by ACME.
 package tls_test
 
 import (
@@ -59,7 +59,7 @@ func serve(t *testing.T, listen, lines string) (address string) {
 	return address
 }
 
-// serial is the number of the certificate that the gateway shows.
+// serial returns the number of the gateway's certificate.
 func serial(t *testing.T, address string) int64 {
 	t.Helper()
 	c, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // only its number is looked at
@@ -108,8 +108,8 @@ func TestCertificateChanges(t *testing.T) {
 	}
 }
 
-// TestClientCertificates is that the pages, the administration and the metrics are for clients with a certificate of the
-// authority in the configuration alone, and client APIs for all.
+// TestClientCertificates checks that the pages, the administration and the metrics are only for clients with a
+// certificate of the authority in the configuration, and client APIs for all.
 func TestClientCertificates(t *testing.T) {
 	t.Parallel()
 	cert, key := certtest.Write(t, t.TempDir(), 1)
@@ -190,7 +190,7 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// resolver is a server of DNS for which every name is this machine's.
+// resolver starts a DNS server that resolves every name to this machine.
 func resolver(t *testing.T) (address string) {
 	t.Helper()
 	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
