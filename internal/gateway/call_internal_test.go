@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestCheckModel is which names of models are taken.
+// TestCheckModel checks which names of models are accepted.
 func TestCheckModel(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{

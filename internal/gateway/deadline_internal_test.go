@@ -20,10 +20,10 @@ type deadlines struct {
 func (d *deadlines) SetReadDeadline(t time.Time) error  { d.read = t; return nil }
 func (d *deadlines) SetWriteDeadline(t time.Time) error { d.write = t; return nil }
 
-// TestBodiesAndAnswersHaveDeadlines holds that a body has a deadline until its end was read, or net/http would take the
-// deadline for a client that has left, that the end of every answer has one, and that nothing of a
-// stream of HTTP/2 waits for one that its client has reset. What of a body was not read net/http
-// reads on HTTP/1.
+// TestBodiesAndAnswersHaveDeadlines checks that a body has a deadline until it was read to its end, because net/http
+// would otherwise treat the deadline as a disconnected client; that the end of every answer has one; and that no
+// operation on a stream of HTTP/2 waits for one that its client has reset. On HTTP/1, net/http reads the rest of a
+// body.
 func TestBodiesAndAnswersHaveDeadlines(t *testing.T) {
 	t.Parallel()
 	s := &Server{now: time.Now, timing: Timing{}.withDefaults()}

@@ -48,8 +48,7 @@ func occupy(n *capacity.Node) (release func()) {
 	return func() { close(done) }
 }
 
-// TestLeftInBetween is a client that leaves during a step of the work on its large body: the
-// next one is not begun.
+// TestLeftInBetween has a client disconnect during a step of the work on its large body: the next step does not begin.
 func TestLeftInBetween(t *testing.T) {
 	t.Parallel()
 	ctx, leave := context.WithCancel(t.Context())
@@ -67,8 +66,8 @@ func TestLeftInBetween(t *testing.T) {
 	}
 }
 
-// TestDenseBodies holds that a body which is much work for its length takes turns in every step
-// that decodes or translates it, and one of plain text does not, nor one that goes as it came.
+// TestDenseBodies checks that a body that needs much work for its length takes a turn for every step that decodes or
+// translates it, and that one of plain text does not, nor an unchanged one.
 func TestDenseBodies(t *testing.T) {
 	t.Parallel()
 	const message = `{"role":"user","content":"a"}`

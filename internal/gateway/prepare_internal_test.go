@@ -26,7 +26,7 @@ import (
 	"weir/internal/simulator"
 )
 
-// newAsked is the first attempt of a request, as it stands before it is prepared.
+// newAsked builds the first attempt of a request, before it is prepared.
 func newAsked(tb quotetest.Failer, of quotetest.Asked) *attempt {
 	tb.Helper()
 	f := quotetest.New(tb, of)
@@ -39,8 +39,8 @@ func newAsked(tb quotetest.Failer, of quotetest.Asked) *attempt {
 	return &attempt{call: c, Quote: quote.New(&c.Request, f.Table, f.Target, f.Now)}
 }
 
-// TestInjectionOfOutputCap holds that the cap reaches each provider in its own field, and
-// that without one, or beside the client's, nothing is put in.
+// TestInjectionOfOutputCap checks that the cap reaches each provider in its own field, and that nothing is inserted
+// without a cap, or next to the client's.
 func TestInjectionOfOutputCap(t *testing.T) {
 	t.Parallel()
 	bodies := map[string]string{
@@ -92,13 +92,12 @@ func sentCap(t *testing.T, clientAPI, target, body string, limit int64, path []s
 	return string(rawjson.Get(a.body, path...))
 }
 
-// TestInjectionOnRescue holds that an answer which goes on elsewhere is capped,
-// too.
+// TestInjectionOnRescue checks that a continued answer is capped, too.
 func TestInjectionOnRescue(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ body, want string }{
 		{`{"messages":[{"role":"user","content":"Hi"}]}`, "77"},
-		{`{"max_tokens":50,"messages":[{"role":"user","content":"Hi"}]}`, "48"}, // of which two are written
+		{`{"max_tokens":50,"messages":[{"role":"user","content":"Hi"}]}`, "48"}, // two of them are written
 	} {
 		a := newAsked(t, quotetest.Asked{ClientAPI: "openai", Target: "anthropic", Body: tt.body})
 		before := a.BoundBooks()
@@ -114,7 +113,7 @@ func TestInjectionOnRescue(t *testing.T) {
 	}
 }
 
-// generated is a request at a client API.
+// generated returns a request at a client API.
 func generated(t *rapid.T, clientAPI *dialect.Dialect) []byte {
 	part := rapid.Custom(func(t *rapid.T) llm.Part {
 		if rapid.IntRange(0, 5).Draw(t, "image") == 0 {
@@ -149,9 +148,8 @@ func generated(t *rapid.T, clientAPI *dialect.Dialect) []byte {
 	return body
 }
 
-// TestBoundCoversServed holds generated requests, with whatever cap an amount
-// affords, against what a provider serves that writes as much as it may, at
-// prices of any kind.
+// TestBoundCoversServed compares the bound of generated requests, with the cap that an amount covers, with the usage of
+// a provider that writes as much as permitted, at prices of any kind.
 func TestBoundCoversServed(t *testing.T) {
 	t.Parallel()
 	sim := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1, Strict: true})
@@ -177,8 +175,7 @@ func TestBoundCoversServed(t *testing.T) {
 	})
 }
 
-// TestBoundCoversServedChecked is the negative control: a cap that is sent beyond
-// what was reserved is found, and a second answer.
+// TestBoundCoversServedChecked is the negative control: a cap above the reserved one is found, and a second answer.
 func TestBoundCoversServedChecked(t *testing.T) {
 	t.Parallel()
 	sim := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1, Strict: true})
@@ -196,12 +193,11 @@ func TestBoundCoversServedChecked(t *testing.T) {
 	}
 }
 
-// errNotAsked is a request that its target cannot be asked.
+// errNotAsked is returned for a request that its target cannot serve.
 var errNotAsked = errors.New("the target cannot be asked for that")
 
-// checkServed holds one request, with a cap for that share in a hundred of what
-// it reserves beyond the least, against what is served for it once spoil has had
-// its way with the attempt.
+// checkServed compares one request, with a cap for share percent of its reservation above the minimum, with the usage
+// served for it, after spoil has changed the attempt.
 func checkServed(tb quotetest.Failer, sim *simulator.Server, of quotetest.Asked, how quote.Precision, share int64,
 	spoil func(*attempt),
 ) error {
@@ -233,7 +229,7 @@ func checkServed(tb quotetest.Failer, sim *simulator.Server, of quotetest.Asked,
 	return nil
 }
 
-// serve is what the simulator serves for a body.
+// serve returns the simulator's usage for a body.
 func serve(sim *simulator.Server, d *dialect.Dialect, model string, body []byte) (llm.Usage, error) {
 	path := d.Path(model, false)
 	for _, route := range d.Routes { // which begin as providers' base addresses end

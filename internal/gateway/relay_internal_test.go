@@ -11,8 +11,8 @@ import (
 	"weir/internal/sse"
 )
 
-// TestForwardEnd holds that a frame which ends the stream reaches the client,
-// stamped, where it has more in it than that.
+// TestForwardEnd checks that a frame that ends the stream reaches the client, stamped, if it has more content than
+// that.
 func TestForwardEnd(t *testing.T) {
 	t.Parallel()
 	d := registry.All().Named("bedrock")
@@ -43,7 +43,7 @@ func TestForwardEnd(t *testing.T) {
 	}
 }
 
-// TestLongNamesAreNotRetained holds that names which no provider has are not kept.
+// TestLongNamesAreNotRetained checks that names that are longer than any provider's are not retained.
 func TestLongNamesAreNotRetained(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", mostNames+1)

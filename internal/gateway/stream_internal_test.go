@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestCommentsTellOfGoneClients holds that two comments go out within 10 s of silence: proxies such as HAProxy and Apache
-// tell of a client that has left at the second write.
+// TestCommentsTellOfGoneClients checks that two comments are sent within 10 s of silence: proxies such as HAProxy and
+// Apache report a disconnected client at the second write.
 func TestCommentsTellOfGoneClients(t *testing.T) {
 	t.Parallel()
 	const writes, most = 2, 10 * time.Second

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// departing are streams whose clients leave in one moment.
+// departing simulates streams whose clients disconnect at once.
 type departing struct {
 	server *Server
 	client context.Context
@@ -18,7 +18,7 @@ type departing struct {
 	all    sync.WaitGroup
 
 	mu      sync.Mutex
-	order   []string // accounts of those that have left
+	order   []string // accounts of the ended streams
 	working int
 	most    int // that worked at once
 }
@@ -32,7 +32,7 @@ func newDeparting(t *testing.T) *departing {
 	return d
 }
 
-// stream is one until its answer ends, and then works for so long until it is settled.
+// stream runs a stream until its answer ends, and then works for the given time until it is settled.
 func (d *departing) stream(of string, works time.Duration) {
 	var u reading
 	ctx, cancel := context.WithCancel(context.WithoutCancel(d.client))
@@ -51,14 +51,14 @@ func (d *departing) stream(of string, works time.Duration) {
 	})
 }
 
-// place is how many ended before the first one of an account; -1 where none of it has.
+// place returns the number of streams that ended before the first one of an account; -1 if none of it has.
 func (d *departing) place(of string) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Index(d.order, of)
 }
 
-// end has all clients leave, and waits until their streams have ended.
+// end has all clients disconnect, and waits until their streams have ended.
 func (d *departing) end(t *testing.T) time.Duration {
 	t.Helper()
 	synctest.Wait()
@@ -91,8 +91,8 @@ func (d *departing) checkIdle(t *testing.T) {
 // departures returns how many requests may end at a time.
 func departures() int { return 8 * runtime.GOMAXPROCS(0) }
 
-// TestDeparturesEndFewAtOnce holds that of many streams whose clients leave at once few end at a time, and the
-// accounts one after the other.
+// TestDeparturesEndFewAtOnce checks that few of many streams whose clients disconnect at once end at a time, and that
+// the accounts alternate.
 func TestDeparturesEndFewAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -105,15 +105,15 @@ func TestDeparturesEndFewAtOnce(t *testing.T) {
 		if d.most != departures() || len(d.order) != 201 {
 			t.Errorf("%d streams ended, %d at once; want 201, %d at once", len(d.order), d.most, departures())
 		}
-		// It is one of those that have the second turns, which are given at the same time.
+		// It is one of those that have the second turns, which are granted at the same time.
 		if at := d.place("modest"); at >= 2*departures() {
 			t.Errorf("%d streams ended before the one of another account, want fewer than %d", at, 2*departures())
 		}
 	})
 }
 
-// TestBlockedDepartures is more clients than have a turn at once that leave, and of whose requests
-// none ends: others are not kept for longer than departureTime.
+// TestBlockedDepartures has more clients disconnect than have a turn at once, and none of their requests ends: others
+// do not wait longer than departureTime.
 func TestBlockedDepartures(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestBlockedDepartures(t *testing.T) {
 	})
 }
 
-// TestDeparturesAtStop holds that no stream waits for its turn when the gateway stops.
+// TestDeparturesAtStop checks that no stream waits for its turn when the gateway stops.
 func TestDeparturesAtStop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

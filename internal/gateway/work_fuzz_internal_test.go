@@ -7,8 +7,7 @@ import (
 	"weir/internal/worktest"
 )
 
-// FuzzExtensions holds that whatever stands in the fields of the service's own is taken or
-// refused, and that what remains is JSON.
+// FuzzExtensions checks that any value of the gateway's own fields is accepted or refused, and that the rest is JSON.
 func FuzzExtensions(f *testing.F) {
 	for _, body := range []string{
 		`{"model":"a","fallbacks":["b","c"],"rescue":"off","x":[1]}`, `{"fall\u0062acks":["b"]}`, `{"fallbacks":"a"}`,

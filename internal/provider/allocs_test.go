@@ -13,8 +13,8 @@ import (
 	"weir/internal/provider"
 )
 
-// TestSmallExchangeAllocations holds the budget of a small exchange of an exchange,
-// from the call to the whole reply in memory.
+// TestSmallExchangeAllocations checks the allocation budget of a small exchange, from the call to the whole reply in
+// memory.
 func TestSmallExchangeAllocations(t *testing.T) { // not parallel: it counts the allocations of all that runs
 	const budget = 25
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -27,7 +27,7 @@ func TestSmallExchangeAllocations(t *testing.T) { // not parallel: it counts the
 		}
 		defer func() { _ = c.Close() }()
 		reply, buf := []byte(smallReply()), make([]byte, 4<<10)
-		for err == nil { // every request comes in one write
+		for err == nil { // every request arrives in one write
 			if _, err = c.Read(buf); err == nil {
 				_, err = c.Write(reply)
 			}
@@ -53,7 +53,7 @@ func TestSmallExchangeAllocations(t *testing.T) { // not parallel: it counts the
 	}
 }
 
-// smallReply is what a small chat answers.
+// smallReply returns the answer of a small chat.
 func smallReply() string {
 	body := `{"id":"chatcmpl-1","object":"chat.completion","created":1763640000,"model":"small","choices":[{"index":0,` +
 		`"message":{"role":"assistant","content":"` + strings.Repeat("some words ", 30) + `"},"finish_reason":"stop"}],` +

@@ -17,8 +17,7 @@ import (
 	"weir/internal/provider"
 )
 
-// TestAskAboutLateReplies asks about replies in both ways, and takes no answer for one that says nothing of
-// the reply.
+// TestAskAboutLateReplies asks for the usage of replies in both ways, and refuses an answer without it.
 func TestAskAboutLateReplies(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		const response = `{"id":"r/1 ?","object":"response","output":[],"error":null,"service_tier":"flex",`
@@ -80,7 +79,7 @@ func TestAskAboutLateReplies(t *testing.T) {
 	})
 }
 
-// TestAskHangs gives up a question whose provider says nothing.
+// TestAskHangs ends a question to a silent provider.
 func TestAskHangs(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		address := rawServer(t, sayAndHang("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"))
@@ -94,7 +93,7 @@ func TestAskHangs(t *testing.T) {
 	})
 }
 
-// TestAsksWhereProviderAnswers says of which replies a provider can be asked.
+// TestAsksWhereProviderAnswers checks which replies a provider can be asked about.
 func TestAsksWhereProviderAnswers(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

@@ -22,8 +22,8 @@ import (
 	"weir/internal/provider"
 )
 
-// TestAWSSignature compares what goes out with what AWS's own signer makes of
-// it, and with what a server that knows only the specification does.
+// TestAWSSignature compares the sent signature with that of AWS's own signer, and with that of a server written from
+// the specification.
 func TestAWSSignature(t *testing.T) {
 	inAnEmptyCloud(t, map[string]string{
 		"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": canary, "AWS_SESSION_TOKEN": "session", "AWS_REGION": "eu-west-1",
@@ -56,7 +56,7 @@ func TestAWSSignature(t *testing.T) {
 	}
 }
 
-// bySDK signs the request as it came, again.
+// bySDK signs the received request again.
 func bySDK(t *testing.T, r seen, session string) string {
 	t.Helper()
 	at := must.Get(time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date")))(t)
@@ -68,9 +68,8 @@ func bySDK(t *testing.T, r seen, session string) string {
 	return again.Header.Get("Authorization")
 }
 
-// bySpecification is the signature by
-// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
-// of the request as it came.
+// bySpecification returns the signature of the received request by
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html.
 func bySpecification(r seen, secret string) string {
 	auth := r.Header.Get("Authorization")
 	field := func(name string) string {
@@ -104,7 +103,7 @@ func bySpecification(r seen, secret string) string {
 	return hex.EncodeToString(mac(key, "AWS4-HMAC-SHA256\n"+r.Header.Get("X-Amz-Date")+"\n"+scope+"\n"+sum(canonical)))
 }
 
-// escapeAgain escapes all of a path but its slashes and what needs none.
+// escapeAgain escapes a path except for its slashes and unreserved characters.
 func escapeAgain(path string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/"
 	var out strings.Builder
@@ -118,7 +117,7 @@ func escapeAgain(path string) string {
 	return out.String()
 }
 
-// awsContainer is the credentials' endpoint of a container.
+// awsContainer simulates the credentials' endpoint of a container.
 func awsContainer(end time.Time) http.HandlerFunc {
 	return answer(http.StatusOK, awsJSON("AKIACONTAINER", end))
 }
@@ -128,7 +127,7 @@ func awsJSON(id string, end time.Time) string {
 		id, canary, end.UTC().Format(time.RFC3339))
 }
 
-// awsMetadata is the service of a machine that has a role.
+// awsMetadata simulates the metadata service of a machine with a role.
 func awsMetadata(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/latest/api/token":
@@ -141,7 +140,7 @@ func awsMetadata(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// awsSTS takes a web identity.
+// awsSTS accepts a web identity.
 func awsSTS(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/xml")
 	_, _ = fmt.Fprintf(w, `<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleWithWebIdentityResult>
@@ -231,8 +230,8 @@ func TestAWSFails(t *testing.T) {
 	}
 }
 
-// TestAWSRefresh holds that the credentials of a container are fetched once for
-// all, again before they end, and still used while a renewal fails.
+// TestAWSRefresh checks that the credentials of a container are fetched once for all requests, again before they
+// expire, and still used while a renewal fails.
 func TestAWSRefresh(t *testing.T) {
 	now := newHandClock()
 	var g *granter
@@ -254,7 +253,7 @@ func TestAWSRefresh(t *testing.T) {
 		}
 		return u.last(t).Header.Get("Authorization")
 	}
-	// all asks for many at once, after which there have been so many fetches.
+	// all sends many concurrent requests, and checks the number of fetches.
 	all := func(fetches int32) {
 		t.Helper()
 		var wg sync.WaitGroup
@@ -267,7 +266,7 @@ func TestAWSRefresh(t *testing.T) {
 		}
 		wg.Wait()
 		id := fmt.Sprintf("Credential=AKIA%d/", fetches)
-		for end := time.Now().Add(patience); !strings.Contains(ask(), id); { // a renewal comes beside
+		for end := time.Now().Add(patience); !strings.Contains(ask(), id); { // the renewal runs in the background
 			if time.Now().After(end) {
 				t.Fatalf("got %q, want %q in it", ask(), id)
 			}
@@ -295,8 +294,7 @@ func TestAWSRefresh(t *testing.T) {
 	wantNoCredential(t, f, "Away")
 }
 
-// TestAWSSecretsStayOut holds that a provider that tells what it was sent tells
-// nobody a secret.
+// TestAWSSecretsStayOut checks that no secret appears in the errors of a provider that repeats its request.
 func TestAWSSecretsStayOut(t *testing.T) {
 	const token = "ABSK-canary-0123456789"
 	inAnEmptyCloud(t, map[string]string{"AWS_BEARER_TOKEN_BEDROCK": token, "AWS_REGION": "us-east-1"})

@@ -16,8 +16,8 @@ import (
 	"weir/internal/provider"
 )
 
-// BenchmarkExchange has a small exchange by the client, and by net/http's, over plain HTTP and TLS.
-// The server, in the same process, does the same for all but HTTP/2.
+// BenchmarkExchange compares a small exchange by the client and by net/http's, over plain HTTP and TLS. The server, in
+// the same process, does the same for all except HTTP/2.
 func BenchmarkExchange(b *testing.B) {
 	for _, secure := range []bool{false, true} {
 		name := "plain"
@@ -54,7 +54,7 @@ func exchanges(b *testing.B, o provider.Options, by http.RoundTripper) {
 	}
 }
 
-// standard is net/http's client.
+// standard returns net/http's client.
 func standard(b *testing.B, authority string, http2 bool) http.RoundTripper {
 	roots := x509.NewCertPool()
 	if authority != "" {
@@ -71,7 +71,7 @@ func certificateOf(b *testing.B, s *httptest.Server) (file string) {
 	return file
 }
 
-// repeating is a server that answers every request, which comes in one write, with the same bytes.
+// repeating starts a server that answers every request, which arrives in one write, with the same bytes.
 func repeating(b *testing.B, secure bool) provider.Options {
 	example := httptest.NewTLSServer(nil)
 	example.Close()

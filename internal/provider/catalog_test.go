@@ -25,7 +25,7 @@ func catalogue(t *testing.T) provider.Catalogue {
 
 func dialects(name string) *dialect.Dialect { return registry.All().Named(name) }
 
-// examples is an environment with an example for every placeholder.
+// examples returns an environment with an example for every placeholder.
 func examples(e *provider.Entry) func(string) string {
 	vars := map[string]string{}
 	for _, p := range e.Placeholders {
@@ -34,12 +34,12 @@ func examples(e *provider.Entry) func(string) string {
 	return environment(vars)
 }
 
-// environment is a getenv over a map.
+// environment returns a getenv over a map.
 func environment(vars map[string]string) func(string) string {
 	return func(name string) string { return vars[name] }
 }
 
-// wrongEntry reports what is wrong with an entry of the catalogue, and where it says how to write one.
+// wrongEntry reports a mistake in an entry of the catalogue, and where the format is explained.
 func wrongEntry(t *testing.T, format string, args ...any) {
 	t.Helper()
 	t.Errorf(format+`; see CONTRIBUTING.md, "Adding a provider"`, args...)
@@ -93,7 +93,7 @@ func TestCatalogueConforms(t *testing.T) {
 	}
 }
 
-// ranks are those of the entries, in order, each once.
+// ranks returns the ranks of the entries, in order, without duplicates.
 func ranks(c provider.Catalogue) (all []int) {
 	for i := range c {
 		all = append(all, c[i].Rank)
@@ -101,7 +101,7 @@ func ranks(c provider.Catalogue) (all []int) {
 	return slices.Compact(all)
 }
 
-// variables are all that the entry looks for in the environment.
+// variables returns the entry's environment variables.
 func variables(e *provider.Entry) map[string]bool {
 	all := map[string]bool{}
 	for _, v := range slices.Concat(e.KeyEnv, e.SwitchEnv, e.AmbientEnv, []string{e.BaseURLEnv, e.HostEnv}) {
@@ -116,8 +116,8 @@ func variables(e *provider.Entry) map[string]bool {
 	return all
 }
 
-// TestCatalogueFilesAreTidy holds that each file says what was read of it: no
-// field twice or in another case, and none that says nothing.
+// TestCatalogueFilesAreTidy checks that each file equals its decoded content: no field twice or in another case, and
+// none without effect.
 func TestCatalogueFilesAreTidy(t *testing.T) {
 	t.Parallel()
 	for _, e := range catalogue(t) {
@@ -148,7 +148,7 @@ func TestCatalogueSwitches(t *testing.T) {
 		"VLLM_BASE_URL": "vllm", "LMSTUDIO_BASE_URL": "lmstudio", "LLAMACPP_BASE_URL": "llamacpp",
 		"OLLAMA_BASE_URL": "ollama", "OLLAMA_HOST": "ollama",
 		"AZURE_OPENAI_BASE_URL": "azure",
-		"OPENAI_BASE_URL":       "", "ANTHROPIC_BASE_URL": "", "VLLM_API_KEY": "", // alone, neither says that there is a provider to use
+		"OPENAI_BASE_URL":       "", "ANTHROPIC_BASE_URL": "", "VLLM_API_KEY": "", // alone, neither enables a provider
 		"AWS_REGION": "", "GOOGLE_CLOUD_PROJECT": "", "GOOGLE_CLOUD_LOCATION": "", "VERTEX_BASE_URL": "",
 	} {
 		var on []string
@@ -212,7 +212,7 @@ func TestFromEnv(t *testing.T) {
 	}
 }
 
-// TestQuirksThatCostMoney holds the quirks that money or a refusal hangs on.
+// TestQuirksThatCostMoney checks the quirks that affect money or refusals.
 func TestQuirksThatCostMoney(t *testing.T) {
 	t.Parallel()
 	c := catalogue(t)

@@ -89,8 +89,8 @@ func TestRequestLeavesInOneWrite(t *testing.T) {
 	})
 }
 
-// TestConnectionsAreKept holds that a reply read to its end, or refused with
-// its whole text, leaves its connection to the next request.
+// TestConnectionsAreKept checks that a reply read to its end, or a refusal read whole, leaves its connection to the
+// next request.
 func TestConnectionsAreKept(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		var conns atomic.Int32
@@ -165,7 +165,7 @@ func TestNothingGoesOutWithoutAHold(t *testing.T) {
 
 func TestNoConnection(t *testing.T) {
 	t.Parallel()
-	const closed = "http://127.0.0.1:1"             // a port of the system's: one that was free a moment ago is soon somebody's
+	const closed = "http://127.0.0.1:1"             // a port of the system's: a recently free one could be taken soon
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // completes TCP's handshake and never TLS's
 	must.Do(t, err)
 	t.Cleanup(func() { _ = silent.Close() })

@@ -14,7 +14,7 @@ import (
 	"weir/internal/must"
 )
 
-// TestShortagesOfMachineAreOwn tells what this machine lacks from what a provider does.
+// TestShortagesOfMachineAreOwn distinguishes shortages of this machine from failures of a provider.
 func TestShortagesOfMachineAreOwn(t *testing.T) {
 	t.Parallel()
 	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
@@ -22,7 +22,7 @@ func TestShortagesOfMachineAreOwn(t *testing.T) {
 	dialled := func(e error, to net.Addr) error {
 		return fmt.Errorf("dial: %w", &net.OpError{Op: "dial", Net: "tcp", Addr: to, Err: os.NewSyscallError("connect", e)})
 	}
-	nowhere := &net.TCPAddr{IP: net.ParseIP("fe80::1"), Port: 8000} // without a zone, to which no socket connects
+	nowhere := &net.TCPAddr{IP: net.ParseIP("fe80::1"), Port: 8000} // without a zone, no socket connects to it
 	for name, c := range map[string]struct {
 		err  error
 		want bool
@@ -51,8 +51,8 @@ func TestShortagesOfMachineAreOwn(t *testing.T) {
 	}
 }
 
-// TestIdleGiveWay holds that as many connections can be opened as are idle, by however many at once: one whose place
-// another has taken gets the next.
+// TestIdleGiveWay checks that idle connections make room for as many new ones, also for concurrent callers: one whose
+// place another has taken gets the next.
 func TestIdleGiveWay(t *testing.T) {
 	t.Parallel()
 	const most, rounds = 64, 200

@@ -26,7 +26,7 @@ var ok = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "{}")
 })
 
-// wantShortage checks that a failure is the machine's own, of which nothing was sent and no provider is at fault.
+// wantShortage checks that a failure is the machine's own: nothing was sent, and no provider is at fault.
 func wantShortage(t *testing.T, what string, f *provider.Failure) {
 	t.Helper()
 	if f == nil || f.Kind != provider.KindShortage || f.Sent() || f.Err.Code != llm.CodeOverloaded || f.Err.RetryAfter <= 0 {
@@ -34,8 +34,8 @@ func wantShortage(t *testing.T, what string, f *provider.Failure) {
 	}
 }
 
-// TestConnectionsBounded holds that there are no more connections to all providers together than there may be, that
-// idle ones of one provider give way to those of another, and that none is a failure of the provider.
+// TestConnectionsBounded checks that the connections to all providers together are bounded, that idle ones of one
+// provider make room for those of another, and that a shortage is not a failure of the provider.
 func TestConnectionsBounded(t *testing.T) {
 	t.Parallel()
 	arrived, wait := make(chan struct{}), make(chan struct{})
@@ -77,14 +77,14 @@ func TestConnectionsBounded(t *testing.T) {
 		t.Error("there are no idle connections to be closed, or more than once")
 	}
 	dead := newProvider(t, provider.Options{BaseURL: "http://" + closedPort(t), Connections: all})
-	for range 2 * most { // who is not there holds no place
+	for range 2 * most { // an unreachable provider occupies no place
 		if _, f := exchange(t.Context(), dead, chat(false)); f == nil || f.Kind != provider.KindRefused {
 			t.Fatalf("nobody listens: got %v, want %s", f, provider.KindRefused)
 		}
 	}
 }
 
-// closedPort is an address at which nobody listens.
+// closedPort returns an address at which nothing listens.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
@@ -92,11 +92,11 @@ func closedPort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// child names the variable by which this program, run anew, knows that it may use up its own files.
+// child names the variable that tells the child process to use up its own files.
 const child = "WEIR_TEST_SHORTAGE"
 
-// TestOutOfFiles holds, in a process of its own, that a connection for which there is no file is a shortage, that idle
-// connections give way first, and that a name that cannot be looked up for it is one, too.
+// TestOutOfFiles checks, in a process of its own, that a connection without a free file is a shortage, that idle
+// connections are closed first, and that a failed name lookup for the same reason is one, too.
 func TestOutOfFiles(t *testing.T) {
 	if os.Getenv(child) == "" {
 		t.Parallel()
@@ -142,14 +142,13 @@ func runAlone(t *testing.T, value string, own *syscall.SysProcAttr) {
 	}
 }
 
-// useUpFiles opens files until there is none left. What it returns closes some of these, or opens what has become free
-// since.
+// useUpFiles opens files until none is left. The returned function closes n of these, or opens files freed since.
 func useUpFiles(t *testing.T) (free func(n int)) {
 	t.Helper()
 	must.Do(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 64, Max: 64}))
 	var all []*os.File
 	open := func() {
-		for quiet := 0; quiet < 20; time.Sleep(5 * time.Millisecond) { // a file is free when whoever reads it has let go of it
+		for quiet := 0; quiet < 20; time.Sleep(5 * time.Millisecond) { // a file is free as soon as its reader has closed it
 			f, err := os.Open(os.DevNull)
 			if errors.Is(err, syscall.EMFILE) {
 				quiet++
@@ -172,8 +171,8 @@ func useUpFiles(t *testing.T) (free func(n int)) {
 	}
 }
 
-// TestOutOfPorts holds, in a process with a network of its own, that a machine without a free local port is short of
-// something itself, and that one without any way to an address is not.
+// TestOutOfPorts checks, in a process with a network of its own, that a machine without a free local port has a
+// shortage, and that one without a route to an address has not.
 func TestOutOfPorts(t *testing.T) {
 	if os.Getenv(child) == "" {
 		t.Parallel()

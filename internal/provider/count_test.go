@@ -19,7 +19,7 @@ import (
 	"weir/internal/provider"
 )
 
-// TestCountSendsCountedParts asks for a count in each way, of what is sent and of nothing else, and reads it.
+// TestCountSendsCountedParts requests counts in each way, with only the counted parts of a request, and reads them.
 func TestCountSendsCountedParts(t *testing.T) {
 	const gemini = `{"contents":[{"parts":[{"text":"Hi"}]}],"system_instruction":{"parts":[{"text":"S"}]},"safetySettings":[],"generationConfig":{"maxOutputTokens":5}}`
 	for _, tc := range []struct {
@@ -87,7 +87,7 @@ func TestCountSendsCountedParts(t *testing.T) {
 	}
 }
 
-// counter is a provider that says how it answers requests for a count.
+// counter is a provider with a handler for requests for a count.
 func counter(t *testing.T, now func() time.Time, answer http.HandlerFunc) *provider.Provider {
 	t.Helper()
 	server := httptest.NewServer(answer)
@@ -104,8 +104,8 @@ func count(t *testing.T, p *provider.Provider, caller string) (int64, error) {
 	return p.Count(t.Context(), provider.Call{Dialect: p.Dialect(), Model: "m", Body: []byte(`{"messages":[]}`)}, caller)
 }
 
-// TestCountRests holds that a provider which could not count is asked again after some seconds alone, unless it was the
-// fault of what it was asked.
+// TestCountRests checks that a provider that could not count is asked again only after some seconds, unless the request
+// was at fault.
 func TestCountRests(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -147,8 +147,8 @@ func TestCountRests(t *testing.T) {
 	}
 }
 
-// TestCountsAtOnce holds that a provider is asked for four counts at a time, one for each caller, and that a caller who
-// leaves ends its own.
+// TestCountsAtOnce checks that a provider gets four requests for counts at a time, one for each caller, and that a
+// caller who leaves ends its own.
 func TestCountsAtOnce(t *testing.T) {
 	t.Parallel()
 	came, answer := make(chan struct{}, 8), make(chan struct{})
@@ -195,7 +195,7 @@ func TestCountsAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// TestCountHangs gives up a count whose provider says nothing.
+// TestCountHangs ends a count of a silent provider.
 func TestCountHangs(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		address := rawServer(t, sayAndHang("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"))
@@ -212,8 +212,8 @@ func TestCountHangs(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestCountsOfEachProvider says which providers count, in which wire format: those of the catalogue at their vendors' own addresses,
-// and servers of one's own wherever they are.
+// TestCountsOfEachProvider checks which providers count, in which wire format: those of the catalogue at their vendors'
+// own addresses, and servers of one's own at any address.
 func TestCountsOfEachProvider(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

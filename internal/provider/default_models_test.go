@@ -9,8 +9,8 @@ import (
 	"weir/internal/provider"
 )
 
-// A default model is one that the embedded data knows: how large it is, and what it costs
-// where the data has prices of the provider.
+// TestDefaultModelsAreKnown checks that the embedded data has the size of each default model, and its price if the data
+// has prices of the provider.
 func TestDefaultModelsAreKnown(t *testing.T) {
 	t.Parallel()
 	catalogue := must.Get(provider.LoadCatalogue())(t)

@@ -12,9 +12,8 @@ import (
 	"weir/internal/provider"
 )
 
-// managedIdentity is the service of a machine in Azure (App Service), which
-// gives numbered tokens. A library remembers them by the client's id for as
-// long as they are good for 5 minutes.
+// managedIdentity simulates the service of a machine in Azure (App Service), which issues numbered tokens. A library
+// caches them by the client's id while they are valid for 5 more minutes.
 func managedIdentity(t *testing.T, client string, life time.Duration) *granter {
 	t.Helper()
 	var g *granter
@@ -52,7 +51,7 @@ func TestEntraManagedIdentity(t *testing.T) {
 	if got := u.last(t).Header; got.Get("Authorization") != "Bearer entra-token-1" || got.Get("Api-Key") != "" {
 		t.Errorf("got %v", got)
 	}
-	now.advance(time.Minute) // and the next one is fetched beside
+	now.advance(time.Minute) // and the next one is fetched in the background
 	for end := time.Now().Add(patience); u.last(t).Header.Get("Authorization") != "Bearer entra-token-2"; {
 		if _, f := exchange(t.Context(), p, chat(false)); f != nil || time.Now().After(end) {
 			t.Fatalf("got %v and %q", f, u.last(t).Header.Get("Authorization"))

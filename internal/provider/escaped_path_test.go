@@ -14,8 +14,7 @@ import (
 	"weir/internal/provider"
 )
 
-// TestEscapedPath holds that a path which a wire format has escaped goes out as
-// it is: Amazon's signature is over these very bytes.
+// TestEscapedPath checks that a path escaped by a wire format is sent unchanged: Amazon's signature covers these bytes.
 func TestEscapedPath(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		var asked, accepts atomic.Value

@@ -3,7 +3,7 @@ package provider
 // ParseEntry reads a file of the catalogue.
 func ParseEntry(text []byte) (Entry, error) { return parseEntry(text) }
 
-// Quiet counts the idle connections to a provider of HTTP/1.1 that nobody has closed or written to.
+// Quiet counts the idle connections to a provider of HTTP/1.1 that are neither closed nor written to.
 func (p *Provider) Quiet() (n int) {
 	idle := &p.wire.(*http1).idle
 	idle.mu.Lock()

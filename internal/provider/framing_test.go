@@ -27,7 +27,7 @@ type upstream struct {
 	conns, requests atomic.Int32
 }
 
-// start gives the base URL.
+// start starts the server and returns its base URL.
 func (u *upstream) start(t testing.TB) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -128,8 +128,8 @@ var framingCases = []struct {
 	{"more than nothing", "HTTP/1.1 204 No Content\r\n\r\n" + ok1, "", false},
 }
 
-// TestFramingOfAnswers holds the body of every answer, and what becomes of its
-// connection, however the network cuts it.
+// TestFramingOfAnswers checks the body of every answer, and the reuse of its connection, for all ways in which the
+// network cuts it.
 func TestFramingOfAnswers(t *testing.T) {
 	t.Parallel()
 	for _, tc := range framingCases {
@@ -142,7 +142,7 @@ func TestFramingOfAnswers(t *testing.T) {
 					if nothing := f != nil && f.Status == 204; !nothing && (f != nil || string(got) != tc.body) {
 						t.Fatalf("%q in pieces of %d: got %q, %v; want %q", tc.text, cut, got, f, tc.body)
 					}
-					time.Sleep(5 * time.Millisecond) // until what is too much has come
+					time.Sleep(5 * time.Millisecond) // until the surplus has arrived
 				}
 				if kept := u.conns.Load() == 1; kept != tc.kept {
 					t.Errorf("%q in pieces of %d: got %d connections, want kept %t", tc.text, cut, u.conns.Load(), tc.kept)
@@ -152,7 +152,7 @@ func TestFramingOfAnswers(t *testing.T) {
 	}
 }
 
-// TestUntilClose holds bodies that end with their connection.
+// TestUntilClose checks bodies that end with their connection.
 func TestUntilClose(t *testing.T) {
 	t.Parallel()
 	for name, head := range map[string]string{"HTTP/1.1": ok1, "HTTP/1.0": ok0} {
@@ -170,9 +170,8 @@ func TestUntilClose(t *testing.T) {
 	}
 }
 
-// TestBadFraming holds that nothing is taken for an answer which two readers
-// could understand differently. These servers do not hang up: the failure must
-// not wait for that.
+// TestBadFraming checks that an answer that two readers could interpret differently is refused. These servers do not
+// close the connection: the failure must not wait for that.
 func TestBadFraming(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -246,8 +245,7 @@ func TestBadFraming(t *testing.T) {
 	}
 }
 
-// TestCutShort cuts whole answers at every byte: none of what is left counts
-// as an answer.
+// TestCutShort cuts whole answers at every byte: no part counts as an answer.
 func TestCutShort(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -271,8 +269,7 @@ func TestCutShort(t *testing.T) {
 	}
 }
 
-// TestPiecesDoNotWait holds that what came of a chunk is handed on before the
-// chunk is whole.
+// TestPiecesDoNotWait checks that the received part of a chunk is passed on before the chunk is whole.
 func TestPiecesDoNotWait(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		p := way.provider(t, provider.Options{BaseURL: rawServer(t, sayAndHang(chunkHead+"ff\r\n"+piece))})

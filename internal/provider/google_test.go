@@ -18,7 +18,7 @@ import (
 	"weir/internal/provider"
 )
 
-// serviceAccount is the file of one whose tokens come from that address.
+// serviceAccount writes the file of a service account that fetches its tokens from that address.
 func serviceAccount(t *testing.T, tokens string) string {
 	t.Helper()
 	key := must.Get(rsa.GenerateKey(rand.Reader, 2048))(t)
@@ -31,7 +31,7 @@ func serviceAccount(t *testing.T, tokens string) string {
 	return file(t, string(text))
 }
 
-// tokens gives numbered access tokens (RFC 6749, section 5.1).
+// tokens issues numbered access tokens (RFC 6749, section 5.1).
 func tokens(t *testing.T, life time.Duration) *granter {
 	t.Helper()
 	var g *granter
@@ -65,7 +65,7 @@ func TestGoogleServiceAccount(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	now.advance(2 * time.Hour)
-	g.Close() // a token that has ended is of no use, whoever is away
+	g.Close() // an expired token is useless, even if the service is away
 	_, f := exchange(t.Context(), p, chat(false))
 	wantNoCredential(t, f, "connection refused")
 }

@@ -20,11 +20,11 @@ import (
 	"weir/internal/provider"
 )
 
-// relay is a proxy, of HTTP or SOCKS5, which asks for the name "weir" and the password "p w:d".
-// Whatever it is asked to connect to is the one server that it knows.
+// relay is a proxy, of HTTP or SOCKS5, which requires the name "weir" and the password "p w:d". It connects every
+// request to the one server that it knows.
 type relay struct {
 	server string
-	asked  atomic.Value   // what it was asked to connect to, or to fetch
+	asked  atomic.Value   // the requested address, or URL
 	open   sync.WaitGroup // connections of SOCKS5
 }
 
@@ -50,7 +50,7 @@ func (p *relay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.join(c)
 }
 
-// join passes on what comes from either side.
+// join forwards the bytes of both sides.
 func (p *relay) join(c net.Conn) {
 	defer func() { _ = c.Close() }()
 	server, err := net.Dial("tcp", p.server)
@@ -89,7 +89,7 @@ func (p *relay) socks(c net.Conn) {
 		return
 	}
 	_, _ = c.Write([]byte{1, 0})
-	if kind := read(4)[3]; kind != 3 { // a name that goes unresolved
+	if kind := read(4)[3]; kind != 3 { // an unresolved name
 		return
 	}
 	p.asked.Store(string(read(int(read(1)[0]))))
@@ -98,7 +98,7 @@ func (p *relay) socks(c net.Conn) {
 	p.join(c)
 }
 
-// TestProxiesResolveNames goes to a provider whose name only the proxy knows.
+// TestProxiesResolveNames connects to a provider whose name only the proxy knows.
 func TestProxiesResolveNames(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -185,7 +185,7 @@ func (p *relay) start(t *testing.T, scheme string) (address string) {
 	return ln.Addr().String()
 }
 
-// TestSessionsAreResumed holds that the second connection of TLS takes up the session of the first.
+// TestSessionsAreResumed checks that the second TLS connection resumes the session of the first.
 func TestSessionsAreResumed(t *testing.T) {
 	t.Parallel()
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
@@ -198,7 +198,7 @@ func TestSessionsAreResumed(t *testing.T) {
 			_, _ = io.WriteString(w, "{}")
 		}))
 		server.TLS = &tls.Config{MaxVersion: version}
-		server.EnableHTTP2 = true // is not taken
+		server.EnableHTTP2 = true // is not used
 		server.StartTLS()
 		t.Cleanup(server.Close)
 		authority := filepath.Join(t.TempDir(), "ca.pem")
@@ -216,7 +216,7 @@ func TestSessionsAreResumed(t *testing.T) {
 	}
 }
 
-// TestUnknownCertificate holds that nothing is sent to who cannot show that it is the provider.
+// TestUnknownCertificate checks that nothing is sent to a server without a trusted certificate of the provider.
 func TestUnknownCertificate(t *testing.T) {
 	t.Parallel()
 	var hits atomic.Int32

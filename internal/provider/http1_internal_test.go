@@ -24,7 +24,7 @@ import (
 	"weir/internal/worktest"
 )
 
-// reading is a connection that gives bytes, at most cut at a time.
+// reading is a connection that returns its bytes in pieces of at most cut.
 type reading struct {
 	net.Conn
 	data []byte
@@ -42,20 +42,19 @@ func (r *reading) Read(p []byte) (int, error) {
 
 func (r *reading) Close() error { return nil }
 
-// over is a connection without TLS.
+// over returns a connection without TLS.
 func over(s *socket) *conn { return newConn(s, s) }
 
-// result is what an answer was read as.
+// result holds an answer as it was read.
 type result struct {
 	head head
 	body []byte
 	err  error
-	kept bool   // the connection goes to the next exchange,
+	kept bool   // the connection is reused
 	rest []byte // which would read this
 }
 
-// readAnswer reads an answer as an exchange does, into memory of the given
-// size.
+// readAnswer reads an answer as an exchange does, into memory of the given size.
 func readAnswer(data []byte, cut, size int) (got result) {
 	w, _ := newHTTP1(&Options{BaseURL: "http://acme.example"})
 	defer w.close()
@@ -76,9 +75,8 @@ func readAnswer(data []byte, cut, size int) (got result) {
 	return got
 }
 
-// FuzzHTTP1Answer holds the client against net/http: what both take for
-// an answer has the same status, header and body, and ends at the same byte.
-// How the network cuts it makes no difference.
+// FuzzHTTP1Answer compares the client with net/http: an answer that both accept has the same status, header and body,
+// and ends at the same byte, for all ways in which the network cuts it.
 func FuzzHTTP1Answer(f *testing.F) {
 	for _, seed := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
@@ -109,8 +107,7 @@ func compareAnswer(t *testing.T, data []byte, cut, size int) {
 	}
 }
 
-// compareStandard passes over what net/http refuses: it is stricter in what
-// matters to nobody.
+// compareStandard skips answers that net/http refuses: it is stricter in irrelevant points.
 func compareStandard(t *testing.T, data []byte, got *result) {
 	src := bufio.NewReader(bytes.NewReader(data))
 	res, err := http.ReadResponse(src, &http.Request{Method: http.MethodPost})
@@ -138,7 +135,7 @@ func compareStandard(t *testing.T, data []byte, got *result) {
 	}
 }
 
-// FuzzHTTP1Chunks holds the decoder of chunks alone, on bytes that need no head.
+// FuzzHTTP1Chunks checks the decoder of chunks, on bytes that need no head.
 func FuzzHTTP1Chunks(f *testing.F) {
 	f.Add([]byte("2;x\r\n{}\r\n0\r\nX: y\r\n\r\n"), 1)
 	f.Add([]byte("00A \r\n0123456789\r\n1\r\n\n\r\n0\r\n\r\nrest"), 4)
@@ -192,7 +189,7 @@ func TestIdleConnectionsGrowOld(t *testing.T) {
 		at(time.Second, 3)
 		old := counted(&closed)
 		old.opened = time.Now().Add(-maxConnAge - 1)
-		p.put(old) // is not kept at all
+		p.put(old) // is not reused
 		at(0, 4)
 	})
 }
@@ -228,7 +225,7 @@ func TestIdleConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAddressesOfConnections holds what is dialled, and what the head of a request says of it.
+// TestAddressesOfConnections checks the dialled address, and the address in the head of a request.
 func TestAddressesOfConnections(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -273,8 +270,8 @@ type leave struct{}
 
 func (leave) Use() error { return nil }
 
-// TestDialIsAborted holds every end of an exchange whose connection is still
-// being opened: here by a name server that does not answer.
+// TestDialIsAborted checks every end of an exchange whose connection is still being opened: here by a name server that
+// does not answer.
 func TestDialIsAborted(t *testing.T) {
 	t.Parallel()
 	const soon, late = 50 * time.Millisecond, time.Hour
@@ -306,7 +303,7 @@ func TestDialIsAborted(t *testing.T) {
 	}
 }
 
-// broken is a connection that takes so many bytes, and gives others.
+// broken is a connection that accepts a number of bytes, and returns others.
 type broken struct {
 	reading
 	takes int
@@ -316,13 +313,13 @@ func (c *broken) Write(p []byte) (int, error) {
 	return min(c.takes, len(p)), syscall.EPIPE
 }
 
-// quiet is a connection on which nothing has arrived.
+// quiet is a connection without received data.
 type quiet struct{ syscall.RawConn }
 
 func (quiet) Read(func(uintptr) bool) error { return nil }
 
-// TestBrokenWrite holds that a request is sent again only where not a byte of
-// it went out, and that an answer counts which came before the write broke.
+// TestBrokenWrite checks that a request is sent again only if no byte of it was sent, and that an answer received
+// before the write broke counts.
 func TestBrokenWrite(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

@@ -20,8 +20,8 @@ import (
 	"weir/internal/provider"
 )
 
-// TestStaleConnections holds that a connection which the provider closed, or
-// spoke on, while it was idle costs a new one and nothing else.
+// TestStaleConnections checks that a connection that the provider closed, or wrote to, while it was idle costs a new
+// one and nothing else.
 func TestStaleConnections(t *testing.T) {
 	t.Parallel()
 	const answer = ok1 + length2 + "\r\n{}"
@@ -94,8 +94,8 @@ func TestStaleConnections(t *testing.T) {
 	}
 }
 
-// TestNothingIsSentTwice holds that a request which went out on a kept
-// connection is not sent again when that breaks: the provider may be at work.
+// TestNothingIsSentTwice checks that a request that was sent on a reused connection is not sent again when that breaks:
+// the provider may be processing it.
 func TestNothingIsSentTwice(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		u := &upstream{text: ok1 + length2 + "\r\n{}", diesAt: 2}
@@ -114,8 +114,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 	})
 }
 
-// TestBodiesOfAllSizes holds that every request arrives whole, and that
-// connections are kept.
+// TestBodiesOfAllSizes checks that every request arrives whole, and that connections are reused.
 func TestBodiesOfAllSizes(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		var conns atomic.Int32
@@ -140,8 +139,8 @@ func TestBodiesOfAllSizes(t *testing.T) {
 				t.Errorf("%d bytes: got %d bytes, equal %t, %v", size, len(got), bytes.Equal(got, c.Body), f)
 			}
 		}
-		// The answer to a body that is written beside may be read before the
-		// writer knows that it is done; then the connection is not kept.
+		// The answer to a body that is written concurrently may be read before the writer knows that it is done; then
+		// the connection is not reused.
 		const beside = 3
 		if n := conns.Load(); n > 1+beside {
 			t.Errorf("got %d connections, want 1, and at most one more for each of %d large bodies", n, beside)
@@ -149,8 +148,8 @@ func TestBodiesOfAllSizes(t *testing.T) {
 	})
 }
 
-// TestEarlyRefusal holds that an answer counts which comes while the request
-// is still on its way to a provider that reads no further.
+// TestEarlyRefusal checks that an answer counts that arrives while the request is still being sent to a provider that
+// stopped reading.
 func TestEarlyRefusal(t *testing.T) {
 	t.Parallel()
 	refusal := whole("413 Content Too Large", "Connection: close\r\n", errorText)
@@ -186,7 +185,7 @@ func TestEarlyRefusal(t *testing.T) {
 	}
 }
 
-// TestLeavingAProviderThatDoesNotRead holds that a write is aborted, too.
+// TestLeavingAProviderThatDoesNotRead checks that a write is aborted, too.
 func TestLeavingAProviderThatDoesNotRead(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -218,8 +217,8 @@ func TestLeavingAProviderThatDoesNotRead(t *testing.T) {
 	})
 }
 
-// TestManyAtOnce holds that no exchange gets another's answer, nor ends
-// another's, while some leave and others are refused.
+// TestManyAtOnce checks that no exchange gets another's answer, nor ends another's, while some leave and others are
+// refused.
 func TestManyAtOnce(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -263,8 +262,7 @@ func TestManyAtOnce(t *testing.T) {
 	})
 }
 
-// TestCancelAndReuse holds that leaving one exchange late never ends the next
-// one on its connection.
+// TestCancelAndReuse checks that a late cancellation of one exchange never ends the next one on its connection.
 func TestCancelAndReuse(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		u := &upstream{text: ok1 + length2 + "\r\n{}"}
@@ -284,8 +282,8 @@ func TestCancelAndReuse(t *testing.T) {
 	})
 }
 
-// TestEndMarkerIsTheEnd holds that the connection of a stream is kept whose
-// reader stops at the last event, before the framing has ended.
+// TestEndMarkerIsTheEnd checks that the connection of a stream is reused if its reader stops at the last event, before
+// the framing has ended.
 func TestEndMarkerIsTheEnd(t *testing.T) {
 	t.Parallel()
 	const done = "data: [DONE]\n\n"
@@ -310,8 +308,7 @@ func TestEndMarkerIsTheEnd(t *testing.T) {
 	}
 }
 
-// TestCloseOfAProvider holds that exchanges under way go on, and that their
-// connections are not kept.
+// TestCloseOfAProvider checks that exchanges in flight continue, and that their connections are not reused.
 func TestCloseOfAProvider(t *testing.T) {
 	t.Parallel()
 	u := &upstream{text: ok1 + length2 + "\r\n{}"}
@@ -329,7 +326,7 @@ func TestCloseOfAProvider(t *testing.T) {
 	}
 }
 
-// TestNoInjection holds that no text of a caller ends a line of the request.
+// TestNoInjection checks that no text of a caller ends a line of the request.
 func TestNoInjection(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		lines := make(chan string, 1)

@@ -22,14 +22,12 @@ import (
 	"weir/internal/provider"
 )
 
-// Nothing here is parallel: what is tested reads the environment.
+// These tests are not parallel, because they read the environment.
 
-// canary stands for each secret of these tests, none of which may be read
-// anywhere. It is long and mixed, as secrets are.
+// canary stands for each secret of these tests, which must not appear anywhere. It is long and mixed, as secrets are.
 const canary = "Canary0123456789+abcdefghijklmnopqrstuvwxyz/ABC"
 
-// inAnEmptyCloud takes all that the machine says about clouds out of the
-// environment, and sets the variables.
+// inAnEmptyCloud removes the machine's cloud variables from the environment, and sets the given ones.
 func inAnEmptyCloud(t *testing.T, vars map[string]string) {
 	t.Helper()
 	for _, v := range os.Environ() {
@@ -37,7 +35,7 @@ func inAnEmptyCloud(t *testing.T, vars map[string]string) {
 		for _, prefix := range []string{"AWS_", "AZURE_", "GOOGLE_", "GCE_", "IDENTITY_", "MSI_", "CLOUDSDK_"} {
 			if strings.HasPrefix(name, prefix) {
 				t.Setenv(name, "")
-				if err := os.Unsetenv(name); err != nil { // the former value comes back after the test
+				if err := os.Unsetenv(name); err != nil { // the former value is restored after the test
 					t.Fatal(err)
 				}
 			}
@@ -51,14 +49,14 @@ func inAnEmptyCloud(t *testing.T, vars map[string]string) {
 	}
 }
 
-// bedrockLike has the model in its path, escaped as in the real one.
+// bedrockLike returns a wire format with the model in its path, escaped as in the real one.
 func bedrockLike() *dialect.Dialect {
 	d := openaiLike()
 	d.Name, d.Path, d.Auth = "bedrock", dialects("bedrock").Path, dialects("bedrock").Auth
 	return d
 }
 
-// identified makes a provider without a key.
+// identified builds a provider without a key.
 func identified(t *testing.T, o provider.Options) *provider.Provider {
 	t.Helper()
 	o.Name, o.AllowPrivate = "acme", true
@@ -70,18 +68,18 @@ func identified(t *testing.T, o provider.Options) *provider.Provider {
 	return p
 }
 
-// seen is a request as it came.
+// seen holds a received request.
 type seen struct {
 	*http.Request
 	body []byte
 }
 
-// listener is a provider that keeps what it was sent.
+// listener is a provider that records its requests.
 type listener struct {
 	*httptest.Server
 	mu   sync.Mutex
 	got  []seen
-	echo bool // refuses, and says what it was sent
+	echo bool // refuses, and repeats its request
 }
 
 func newListener(t *testing.T) *listener {
@@ -104,7 +102,7 @@ func newListener(t *testing.T) *listener {
 	return u
 }
 
-// last is the request that came last.
+// last returns the latest request.
 func (u *listener) last(t *testing.T) seen {
 	t.Helper()
 	u.mu.Lock()
@@ -121,7 +119,7 @@ func (u *listener) count() int {
 	return len(u.got)
 }
 
-// granter is a service that gives credentials.
+// granter is a service that issues credentials.
 type granter struct {
 	*httptest.Server
 	hits atomic.Int32
@@ -138,7 +136,7 @@ func newGranter(t *testing.T, handle http.HandlerFunc) *granter {
 	return g
 }
 
-// answer gives one text.
+// answer returns a handler with one text.
 func answer(status int, text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -147,7 +145,7 @@ func answer(status int, text string) http.HandlerFunc {
 	}
 }
 
-// file is a file of that content.
+// file writes a file with that content.
 func file(t *testing.T, content string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "file")
@@ -167,9 +165,8 @@ func newHandClock() *handClock {
 func (c *handClock) now() time.Time          { return time.Unix(0, c.at.Load()) }
 func (c *handClock) advance(d time.Duration) { c.at.Add(int64(d)) }
 
-// wantNoCredential holds what it means that there is no credential: nothing
-// was sent, another provider is tried and this one is not, and no secret is
-// told.
+// wantNoCredential checks the failure of a missing credential: nothing was sent, another provider is tried and this one
+// is not, and no secret is in its text.
 func wantNoCredential(t *testing.T, f *provider.Failure, because string) {
 	t.Helper()
 	if f == nil {
@@ -195,7 +192,7 @@ func wantNoCredential(t *testing.T, f *provider.Failure, because string) {
 	}
 }
 
-// TestIdentitiesAreLazy holds that nobody is asked before the first request.
+// TestIdentitiesAreLazy checks that no credential is fetched before the first request.
 func TestIdentitiesAreLazy(t *testing.T) {
 	g := newGranter(t, answer(http.StatusInternalServerError, ""))
 	inAnEmptyCloud(t, map[string]string{
@@ -216,7 +213,7 @@ func TestIdentitiesAreLazy(t *testing.T) {
 	}
 }
 
-// TestKeyWins holds how a key travels in place of an identity.
+// TestKeyWins checks the use of a key instead of an identity.
 func TestKeyWins(t *testing.T) {
 	inAnEmptyCloud(t, map[string]string{"AWS_ACCESS_KEY_ID": "AKIA1", "AWS_SECRET_ACCESS_KEY": canary})
 	u := newListener(t)
@@ -235,8 +232,7 @@ func TestKeyWins(t *testing.T) {
 	}
 }
 
-// TestUsualAuth holds the scheme of a provider of which only the wire format
-// is known.
+// TestUsualAuth checks the scheme of a provider with only a known wire format.
 func TestUsualAuth(t *testing.T) {
 	inAnEmptyCloud(t, nil)
 	u := newListener(t)
@@ -258,8 +254,7 @@ func TestUsualAuth(t *testing.T) {
 	wantNoCredential(t, f, "")
 }
 
-// TestIdentityWaitIsCanceled holds that a client who leaves waits for no
-// credential, and takes it from nobody.
+// TestIdentityWaitIsCanceled checks that a client who leaves no longer waits for a credential, and blocks no other.
 func TestIdentityWaitIsCanceled(t *testing.T) {
 	asked, release := make(chan struct{}), make(chan struct{})
 	g := newGranter(t, func(w http.ResponseWriter, r *http.Request) {
@@ -294,8 +289,7 @@ func TestIdentityWaitIsCanceled(t *testing.T) {
 	}
 }
 
-// TestIdentityTimers holds that the timers of the exchange bound the wait for
-// its credential.
+// TestIdentityTimers checks that the timers of the exchange bound the wait for its credential.
 func TestIdentityTimers(t *testing.T) {
 	release := make(chan struct{})
 	g := newGranter(t, func(http.ResponseWriter, *http.Request) { <-release })

@@ -13,8 +13,7 @@ import (
 	"weir/internal/provider"
 )
 
-// thinker is a provider that answers whole, after it was told to, and that counts its
-// connections.
+// thinker is a provider that sends a whole answer on a signal, and counts its connections.
 type thinker struct {
 	url         string
 	think       chan struct{} // a value lets one answer begin
@@ -58,8 +57,7 @@ func (th *thinker) begin(ctx context.Context, t *testing.T, p *provider.Provider
 	return f.Late
 }
 
-// TestLateAnswersAreAwaited waits for answers whose first byte was late, gives them up, and has them given
-// up.
+// TestLateAnswersAreAwaited waits for answers with a late first byte, and ends the wait from both sides.
 func TestLateAnswersAreAwaited(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		const said = `{"choices":[]}`
@@ -92,7 +90,7 @@ func TestLateAnswersAreAwaited(t *testing.T) {
 	})
 }
 
-// TestLateAnswers are answers that come late and are none, or too long.
+// TestLateAnswers checks late answers that are invalid or too long.
 func TestLateAnswers(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		for _, test := range []struct {

@@ -32,13 +32,13 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// transport is a way to a provider without a proxy.
+// transport is a connection to a provider without a proxy.
 type transport struct {
 	name   string
 	secure bool
 }
 
-// transports must not differ in anything but what they cost.
+// transports must differ only in their cost.
 var transports = []transport{{name: "plain"}, {name: "TLS", secure: true}}
 
 func (way transport) provider(t testing.TB, o provider.Options) *provider.Provider {
@@ -47,15 +47,14 @@ func (way transport) provider(t testing.TB, o provider.Options) *provider.Provid
 	return newProvider(t, o)
 }
 
-// reach has the options name a server of plain HTTP by this way.
+// reach sets the options for a server of plain HTTP on this transport.
 func (way transport) reach(t testing.TB, o *provider.Options) {
 	if way.secure {
 		o.BaseURL, o.CAFile = encrypted(t, o.BaseURL)
 	}
 }
 
-// encrypted puts TLS before a server of plain HTTP, whose address it returns with the file of its
-// certificate.
+// encrypted puts TLS before a server of plain HTTP, and returns its address and the file of its certificate.
 func encrypted(t testing.TB, base string) (secured, authority string) {
 	t.Helper()
 	example := httptest.NewTLSServer(nil)
@@ -85,7 +84,7 @@ func encrypted(t testing.TB, base string) (secured, authority string) {
 	return u.String(), authority
 }
 
-// decrypt passes on what comes and goes, and how it ends.
+// decrypt forwards the bytes of both sides, and their end.
 func decrypt(c *tls.Conn, to string) {
 	defer func() { _ = c.NetConn().Close() }()
 	_ = c.SetDeadline(time.Now().Add(patience))
@@ -109,7 +108,7 @@ func decrypt(c *tls.Conn, to string) {
 	there.Wait()
 }
 
-// overTransports runs a test for every way.
+// overTransports runs a test for every transport.
 func overTransports(t *testing.T, test func(t *testing.T, way transport)) {
 	t.Helper()
 	t.Parallel()
@@ -126,13 +125,13 @@ func overTransportsNamed(t *testing.T, name string, test func(t *testing.T, way 
 	}
 }
 
-// testKey stands for a credential; no text may ever hold it.
+// testKey stands for a credential; no text may ever contain it.
 const testKey = "sk-canary-0123456789"
 
-// patience is what no exchange of these tests may reach: it stands for "hangs".
+// patience is longer than any exchange of these tests: reaching it means "hangs".
 const patience = time.Minute
 
-// openaiLike is as much of a wire format as the client needs.
+// openaiLike returns the parts of a wire format that the client needs.
 func openaiLike() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name: "openai",
@@ -152,7 +151,7 @@ func openaiLike() *dialect.Dialect {
 	}
 }
 
-// permit is leave that counts how often it was taken.
+// permit counts its acquisitions.
 type permit struct {
 	err  error
 	used int
@@ -215,10 +214,10 @@ func failureOf(err error) *provider.Failure {
 	return f
 }
 
-// script plays a provider on one connection whose request has been read.
+// script simulates a provider on one connection whose request has been read.
 type script func(c *net.TCPConn)
 
-// rawServer answers every connection with the script and gives the base URL.
+// rawServer answers every connection with the script and returns the base URL.
 func rawServer(t testing.TB, play script) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -25,12 +25,11 @@ var update = flag.Bool("update", false, "write docs/providers.md and docs/provid
 
 const pages = "../../docs/providers"
 
-// written stands at the beginning of every page; one without it is somebody's
-// own, and is not overwritten.
+// written is the beginning of every generated page; a page without it is written by hand, and is not overwritten.
 const written = "<!-- Written by "
 
-// page is what the templates in testdata know of a provider. It reads the
-// catalogue's files by itself, and takes what it does not know as it is.
+// page holds the data of a provider for the templates in testdata. It reads the catalogue's files by itself, and
+// preserves unknown members.
 type page struct {
 	Name         string                     `json:"name"`
 	Title        string                     `json:"title"`
@@ -53,13 +52,13 @@ type page struct {
 	Notes                        string
 	Filled                       string `json:"-"` // the base URL with its examples
 	PriceURL                     string
-	Default                      string // what the default model can do
+	Default                      string // the abilities of the default model
 	Listed, Unpriced, Deprecated int
 	Abilities                    []tally
 	Rules                        []asked
 }
 
-// asked is a rule of the vendor's.
+// asked describes a rule of the vendor's.
 type asked struct{ Says, Of, Source, Seen string }
 
 // placeholder is a part of an address that the environment fills in.
@@ -74,8 +73,8 @@ type tally struct {
 	Yes, No, Unknown int
 }
 
-// TestPagesMatchCatalogue holds docs/providers.md and the pages below it to the catalogue,
-// the notes beside it, and the embedded data.
+// TestPagesMatchCatalogue compares docs/providers.md and the pages below it with the catalogue, its notes, and the
+// embedded data.
 func TestPagesMatchCatalogue(t *testing.T) {
 	t.Parallel()
 	all := readPages(t)
@@ -147,7 +146,7 @@ func readPages(t *testing.T) []page {
 	return all
 }
 
-// read is a file's text, empty for notes that are not there.
+// read returns a file's text, empty for missing notes.
 func read(t *testing.T, file string) string {
 	t.Helper()
 	b, err := os.ReadFile(file)
@@ -165,7 +164,7 @@ func render(t *testing.T, name string, data any) string {
 	return strings.TrimRight(out.String(), "\n") + "\n"
 }
 
-// describe adds what the data and the notes know.
+// describe adds the facts of the data and the notes.
 func (p *page) describe(t *testing.T, book *pricing.Book) {
 	t.Helper()
 	p.Notes = read(t, "catalog/notes/"+p.Name+".md")
@@ -182,8 +181,7 @@ func (p *page) describe(t *testing.T, book *pricing.Book) {
 	for _, name := range pricing.AbilityNames() {
 		p.Abilities = append(p.Abilities, tally{Does: does[name]})
 	}
-	// A day on which all prices of the data hold, so that a page changes only
-	// with the data.
+	// A day on which all prices of the data are valid, so that a page changes only with the data.
 	day := must.Get(time.Parse(time.DateOnly, book.Day()))(t)
 	for _, l := range book.Models(p.Name, day.Add(12*time.Hour)) {
 		p.count(&l)
@@ -197,7 +195,7 @@ func (p *page) describe(t *testing.T, book *pricing.Book) {
 	}
 }
 
-// ofModels says which models a rule is of.
+// ofModels names the models of a rule.
 func ofModels(groups []rules.Of) string {
 	var words, except []string
 	for _, of := range groups {
@@ -216,7 +214,7 @@ func ofModels(groups []rules.Of) string {
 	return said
 }
 
-// ofVersions says which versions a rule is of.
+// ofVersions names the versions of a rule.
 func ofVersions(of rules.Of) (said string) {
 	if of.Since > 0 {
 		said = " from " + of.Since.String() + " on"
@@ -247,7 +245,7 @@ func (p *page) count(l *pricing.Listing) {
 	}
 }
 
-// sentence is what one model can do.
+// sentence describes the abilities of one model.
 func sentence(l *pricing.Listing) string {
 	parts := []string{"a context of " + thousands(l.Context) + " tokens"}
 	if l.MaxOutput > 0 {
@@ -266,7 +264,7 @@ func sentence(l *pricing.Listing) string {
 	return strings.Join(parts, ", ") + "; " + price + "."
 }
 
-// dollars is a rate for a million tokens.
+// dollars formats a rate for a million tokens.
 func dollars(r llm.Rate) string {
 	if !r.Known() {
 		return "unknown"
@@ -282,7 +280,7 @@ func thousands(n int64) string {
 	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
 }
 
-// Switch says how the provider is switched on.
+// Switch describes how the provider is enabled.
 func (p *page) Switch() string {
 	switch {
 	case p.Name == "ollama":
@@ -294,7 +292,7 @@ func (p *page) Switch() string {
 	return "Enabled by " + p.SwitchShort() + ", or in `weir.yaml`:"
 }
 
-// SwitchShort is the variables that do it.
+// SwitchShort lists the variables that enable it.
 func (p *page) SwitchShort() string {
 	names := slices.Concat(p.KeyEnv, p.SwitchEnv, p.AmbientEnv)
 	if p.Local {
@@ -306,7 +304,7 @@ func (p *page) SwitchShort() string {
 	return either(names)
 }
 
-// needs are the variables without which nobody knows the address.
+// needs lists the variables without which the address is unknown.
 func (p *page) needs() (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(p.Placeholders)) {
 		h := p.Placeholders[name]
@@ -317,7 +315,7 @@ func (p *page) needs() (names []string) {
 	return names
 }
 
-// Snippet is the configuration that switches it on.
+// Snippet returns the configuration that enables it.
 func (p *page) Snippet() string {
 	setting := ""
 	switch {
@@ -332,7 +330,7 @@ func (p *page) Snippet() string {
 	return "providers:\n  " + p.Name + ":" + cmp.Or(setting, " {}")
 }
 
-// Format is the wire format by its vendor's name.
+// Format returns the wire format by its vendor's name.
 func (p *page) Format() string {
 	titles := map[string]string{
 		"openai": "OpenAI's Chat Completions", "responses": "OpenAI's Responses", "anthropic": "Anthropic's Messages",
@@ -341,7 +339,7 @@ func (p *page) Format() string {
 	return strings.TrimSuffix(fmt.Sprintf("`%s`: %s", p.Dialect, titles[p.Dialect]), ": ")
 }
 
-// Address says where it is, and what fills its gaps.
+// Address describes the address, and the values of its placeholders.
 func (p *page) Address() string {
 	s := fmt.Sprintf("`%s`; set another in `%s`", p.BaseURL, p.BaseURLEnv)
 	if p.HostEnv != "" {
@@ -358,7 +356,7 @@ func (p *page) Address() string {
 	return s
 }
 
-// Credentials say what shows who asks.
+// Credentials describes how requests are authenticated.
 func (p *page) Credentials() string {
 	ways := map[string]string{
 		"bearer": "a key in `Authorization: Bearer`", "api-key": "a key in `api-key`", "x-api-key": "a key in `x-api-key`",
@@ -377,7 +375,7 @@ func (p *page) Credentials() string {
 	return s
 }
 
-// Prices say where they are from.
+// Prices describes the source of the prices.
 func (p *page) Prices() string {
 	if p.PriceURL == "" {
 		return "none embedded: models are *unpriced* until you set `prices`"
@@ -385,7 +383,7 @@ func (p *page) Prices() string {
 	return "embedded; your `prices` take precedence"
 }
 
-// Quirks are the departures in sentences; one that has none stands as it is.
+// Quirks describes the quirks in sentences; one without a sentence is printed as it is.
 func (p *page) Quirks() (all []string) {
 	for _, key := range slices.Sorted(maps.Keys(p.RawQuirks)) {
 		all = append(all, quirk(key, p.RawQuirks[key]))
@@ -395,7 +393,7 @@ func (p *page) Quirks() (all []string) {
 
 func quirk(key string, raw json.RawMessage) string {
 	var q llm.Quirks
-	_ = json.Unmarshal([]byte(fmt.Sprintf("{%q:%s}", key, raw)), &q) // an unknown key stands as it is
+	_ = json.Unmarshal([]byte(fmt.Sprintf("{%q:%s}", key, raw)), &q) // an unknown key is printed as it is
 	switch {
 	case q.MaxOutputField != "":
 		return fmt.Sprintf("The output cap is sent as `%s`.", q.MaxOutputField)
@@ -446,10 +444,10 @@ func quirk(key string, raw json.RawMessage) string {
 	return fmt.Sprintf("`%s`: `%s`", key, raw)
 }
 
-// code is a list of names as they stand in code.
+// code formats a list of names as code.
 func code(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
 
-// either is the same of names of which one will do.
+// either does the same for alternatives.
 func either(names []string) string {
 	last := len(names) - 1
 	switch {

@@ -10,7 +10,7 @@ import (
 	"weir/internal/provider"
 )
 
-// TestCloudsAreEnabledByVariables is what switches the big clouds on, and where they are then.
+// TestCloudsAreEnabledByVariables checks the variables that enable the big clouds, and the clouds' addresses.
 func TestCloudsAreEnabledByVariables(t *testing.T) {
 	t.Parallel()
 	const (
@@ -79,8 +79,8 @@ func TestCloudsAreEnabledByVariables(t *testing.T) {
 	}
 }
 
-// TestCloudsAreNobodysDefault holds that what may be set for other programs
-// stands behind all that is meant, and that no key reads like another's.
+// TestCloudsAreNobodysDefault checks that providers that other programs' variables may enable rank after all that only
+// a key enables.
 func TestCloudsAreNobodysDefault(t *testing.T) {
 	t.Parallel()
 	all := catalogue(t)
@@ -116,7 +116,7 @@ func TestPlaceholdersAreChecked(t *testing.T) {
 	}
 }
 
-// TestFormsOfVertexHost holds the ways of Vertex AI's host.
+// TestFormsOfVertexHost checks the forms of Vertex AI's host.
 func TestFormsOfVertexHost(t *testing.T) {
 	t.Parallel()
 	e := catalogue(t).Find("vertex")

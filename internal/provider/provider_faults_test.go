@@ -30,7 +30,7 @@ func jsonReply(body string) string {
 	return whole("200 OK", "Content-Type: application/json; charset=utf-8\r\n", body)
 }
 
-// brief are timers that are waited for; the others are longer than any test.
+// brief returns short timers that a test waits for; the others are longer than any test.
 func brief(set func(*provider.Timeouts)) provider.Timeouts {
 	t := provider.Timeouts{Connect: patience, FirstByte: patience, Idle: patience, Total: patience}
 	set(&t)
@@ -105,7 +105,7 @@ func TestProviderFaults(t *testing.T) {
 				o := provider.Options{BaseURL: rawServer(t, tc.play), MaxReply: 1 << 20}
 				var text []byte
 				var f *provider.Failure
-				// On a busy machine it may take longer than that to connect: then there is more time.
+				// On a busy machine connecting may take longer than that: then there is more time.
 				for d := soon; d < patience && (d == soon || f != nil && !f.Sent()); d *= 2 {
 					o.Timeouts = tc.timeouts(d)
 					text, f = exchange(t.Context(), way.provider(t, o), chat(tc.stream))
@@ -162,7 +162,7 @@ func halfClose(text string) script {
 func reset(text string) script {
 	return func(c *net.TCPConn) {
 		_, _ = io.WriteString(c, text)
-		time.Sleep(20 * time.Millisecond) // a reset overtakes what was not yet read
+		time.Sleep(20 * time.Millisecond) // a reset overtakes unread data
 		_ = c.SetLinger(0)
 	}
 }
@@ -180,7 +180,7 @@ func TestEndlessLineIsBoundedByTheReader(t *testing.T) {
 	})
 }
 
-// TestStreamSurvivesTheReader holds a Failure through a reader of events.
+// TestStreamSurvivesTheReader checks that a Failure passes through a reader of events.
 func TestStreamSurvivesTheReader(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		read := make(chan struct{})
@@ -241,7 +241,7 @@ func TestClientThatLeaves(t *testing.T) {
 	})
 }
 
-// TestCloseAbortsAnswer holds that an answer nobody wants any more is aborted at once.
+// TestCloseAbortsAnswer checks that closing an answer aborts it at once.
 func TestCloseAbortsAnswer(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		gone := make(chan struct{})

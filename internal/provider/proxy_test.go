@@ -25,8 +25,7 @@ import (
 	"weir/internal/provider"
 )
 
-// proxy is an HTTP proxy that answers in place of everybody, over TLS with
-// certificates of its own authority.
+// proxy is an HTTP proxy that answers for all servers, over TLS with certificates of its own authority.
 type proxy struct {
 	*httptest.Server
 	authority string // a PEM file
@@ -84,14 +83,13 @@ func (p *proxy) serve(w http.ResponseWriter, r *http.Request) {
 	_ = res.Write(secured)
 }
 
-// TestIdentitiesGoByTheProxy holds that credentials are fetched by
-// outbound.proxy, with outbound.ca_file trusted.
+// TestIdentitiesGoByTheProxy checks that credentials are fetched through outbound.proxy, with outbound.ca_file trusted.
 func TestIdentitiesGoByTheProxy(t *testing.T) {
 	for _, tc := range []struct {
 		auth credential.Scheme
 		env  map[string]string
-		from string // the host that gives the credential
-		want string // what the provider gets
+		from string // the host that issues the credential
+		want string // the credential that the provider receives
 	}{
 		{credential.AWS, map[string]string{
 			"AWS_WEB_IDENTITY_TOKEN_FILE": file(t, "token"), "AWS_ROLE_ARN": "arn:aws:iam::1:role/r", "AWS_REGION": "eu-west-1",
@@ -129,7 +127,7 @@ func TestIdentitiesGoByTheProxy(t *testing.T) {
 	}
 }
 
-// cloud is every service that the proxy stands for.
+// cloud simulates all services behind the proxy.
 func cloud(w http.ResponseWriter, r *http.Request) {
 	switch host := r.URL.Hostname(); {
 	case strings.HasPrefix(host, "sts."):
@@ -148,7 +146,7 @@ func cloud(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestMachineIsAskedWithoutAProxy holds that the machine's own services are.
+// TestMachineIsAskedWithoutAProxy checks that the machine's own services are called directly.
 func TestMachineIsAskedWithoutAProxy(t *testing.T) {
 	g := newGranter(t, awsContainer(time.Now().Add(time.Hour)))
 	inAnEmptyCloud(t, map[string]string{"AWS_CONTAINER_CREDENTIALS_FULL_URI": g.URL, "AWS_REGION": "us-east-1"})

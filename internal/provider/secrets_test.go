@@ -28,7 +28,7 @@ const (
 	shortKey = "Zk4-qW9x"
 )
 
-// echoes are texts in which a provider repeats a key.
+// echoes returns texts in which a provider repeats a key.
 func echoes(key string) map[string]string {
 	return map[string]string{
 		"alone":        key,
@@ -55,7 +55,7 @@ func percented(text, as string) string {
 	return all.String()
 }
 
-// bodies are errors with the text in every field in which a provider may have it.
+// bodies returns errors with the text in every field in which a provider may have it.
 func bodies(text string) []string {
 	q := strconv.Quote(text) // of plain characters, which is JSON
 	return []string{
@@ -73,8 +73,8 @@ func bodies(text string) []string {
 	}
 }
 
-// leaked is a part of the text, as it was echoed, that gives the key away: 16 bytes of the
-// key or of what it was encoded as; empty for none.
+// leaked returns a part of the echoed text that reveals the key: 16 bytes of the key or of its encoding; empty for
+// none.
 func leaked(text, key string) string {
 	forms := []string{key, url.QueryEscape(key), percented(key, "%%%02x"), percented(key, "%%%02X")}
 	for i := range 3 {
@@ -92,14 +92,14 @@ func leaked(text, key string) string {
 	return ""
 }
 
-// TestSecretsStayOutOfEveryField has providers of every wire format repeat their key in
-// every field of an error, under an error status and in place of an answer.
+// TestSecretsStayOutOfEveryField has providers of every wire format repeat their key in every field of an error, with
+// an error status and in an answer.
 func TestSecretsStayOutOfEveryField(t *testing.T) {
 	worktest.NotRaced(t)
 	t.Parallel()
 	for _, d := range registry.All() {
 		if d.DecodeError == nil {
-			continue // nobody is asked in it
+			continue // no provider has it
 		}
 		for _, key := range []string{echoedKey, plainKey, shortKey} {
 			t.Run(d.Name+"/"+key[:4], func(t *testing.T) {
@@ -148,8 +148,8 @@ func TestSecretsStayOutOfEveryField(t *testing.T) {
 	}
 }
 
-// checkShown holds that nothing that anybody sees of a failure has the key, and returns 1
-// where a client gets the provider's words.
+// checkShown checks that no visible text of a failure has the key, and returns 1 if a client receives the provider's
+// text.
 func checkShown(t *testing.T, d *dialect.Dialect, f *provider.Failure, name, key string) int {
 	t.Helper()
 	body := string(d.EncodeError(nil, f.Err, "id"))
@@ -167,8 +167,7 @@ func checkShown(t *testing.T, d *dialect.Dialect, f *provider.Failure, name, key
 	return 0
 }
 
-// TestMasksStay is that what vendors themselves print of a key, and what is like a key only
-// in its beginning, is left for whoever reads it.
+// TestMasksStay checks that masked keys of vendors, and texts that only begin like a key, are preserved.
 func TestMasksStay(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t, provider.Options{BaseURL: "http://127.0.0.1:1/v1", APIKeys: []llm.Secret{llm.NewSecret(echoedKey)}})
@@ -180,7 +179,7 @@ func TestMasksStay(t *testing.T) {
 	}
 }
 
-// TestSecretsStayOutOfCauses is what a decoder or the network says of a provider's bytes.
+// TestSecretsStayOutOfCauses checks the errors of decoders and the network about a provider's bytes.
 func TestSecretsStayOutOfCauses(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

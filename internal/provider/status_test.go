@@ -15,7 +15,7 @@ import (
 	"weir/internal/provider"
 )
 
-// answering is a provider that answers everything the same.
+// answering is a provider that answers every request with the same.
 func answering(t testing.TB, status int, h http.Header, body string) *provider.Provider {
 	now := func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -28,7 +28,7 @@ func answering(t testing.TB, status int, h http.Header, body string) *provider.P
 	return newProvider(t, provider.Options{BaseURL: server.URL + "/v1", Now: now})
 }
 
-// TestNotFound holds that a 404 which does not speak of a model says that the address may be wrong.
+// TestNotFound checks that the error of a 404 that does not mention a model says that the address may be wrong.
 func TestNotFound(t *testing.T) {
 	t.Parallel()
 	const wrong = `The provider acme has no model "small", or its base_url in the configuration is wrong`
@@ -51,7 +51,7 @@ func TestStatusesBecomeCodes(t *testing.T) {
 	for _, tc := range []struct {
 		status  int
 		code    llm.Code
-		own     bool // the caller's to put right: told in the provider's words
+		own     bool // the client's mistake: reported in the provider's text
 		message string
 	}{
 		{400, llm.CodeInvalidRequest, true, "too long"},
@@ -103,8 +103,8 @@ func TestNoExplanation(t *testing.T) {
 	}
 }
 
-// An account without money is not what the caller can put right, whatever the
-// status with which the provider says so: Anthropic's is 400.
+// TestCreditIsOurs checks that an account without money is not the client's mistake, for all statuses by which
+// providers report it: Anthropic's is 400.
 func TestCreditIsOurs(t *testing.T) {
 	t.Parallel()
 	p := answering(t, 400, http.Header{}, `{"type":"error","error":{"type":"billing_error","message":"Your credit balance is too low."}}`)
@@ -146,7 +146,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestBodySaysMore holds what an error's body can say better than its headers.
+// TestBodySaysMore checks the facts for which an error's body precedes its headers.
 func TestBodySaysMore(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -198,7 +198,7 @@ func TestAsFailure(t *testing.T) {
 	}
 }
 
-// TestReasonIsSentence is that a reason reads as a sentence, and names the status once.
+// TestReasonIsSentence checks that a reason is a sentence, and names the status once.
 func TestReasonIsSentence(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]string{

@@ -45,7 +45,7 @@ func TestTimersExpireExactly(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		pauses []time.Duration
-		reader time.Duration // how long the client takes for every byte
+		reader time.Duration // the client's time for every byte
 		kind   Kind
 		after  time.Duration
 	}{
