@@ -9,7 +9,7 @@ import (
 	"weir/internal/must"
 )
 
-// TestRestoreRefusesOtherFiles is that a backup with files, or journals, that no backup has is refused.
+// TestRestoreRefusesOtherFiles checks that a backup with foreign files or journals is refused.
 func TestRestoreRefusesOtherFiles(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

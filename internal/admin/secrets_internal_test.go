@@ -25,7 +25,7 @@ func opened(t *testing.T, cfg *config.Config) *Admin {
 	return a
 }
 
-// tester is who does all of this.
+// tester returns the actor of these tests.
 func tester() audit.Actor { return audit.Actor{Kind: audit.Command, Name: "test"} }
 
 // rotation is a gateway with an endpoint, and a command that replaces the key under it.
@@ -44,14 +44,14 @@ func newRotation(t *testing.T) *rotation {
 	return x
 }
 
-// TestRotateBesideGateway is that a gateway opens every secret that it reads, and
-// makes and rotates others, while the key is replaced under it time and again.
+// TestRotateBesideGateway checks that a gateway decrypts every secret that it reads, and creates and rotates others,
+// while the key is replaced again and again.
 func TestRotateBesideGateway(t *testing.T) {
 	t.Parallel()
 	x := newRotation(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	turns := make(chan struct{}) // the gateway has used what it has read
+	turns := make(chan struct{}) // signals that the gateway has used the secrets that it read
 	running.Go(func() {
 		defer close(turns)
 		for ctx.Err() == nil {
@@ -82,8 +82,8 @@ func TestRotateBesideGateway(t *testing.T) {
 	}
 }
 
-// useSecrets takes deliveries of an endpoint, gives it another secret, and then opens
-// those that it has taken, as a try may that comes late.
+// useSecrets takes deliveries of an endpoint, changes its secret, and then decrypts the taken deliveries, like a late
+// try.
 func useSecrets(ctx context.Context, a *Admin, id string) error {
 	jobs, err := takeTest(ctx, a, id)
 	if err != nil {
@@ -114,8 +114,8 @@ func openSecrets(r *KeyRing, jobs []webhook.Job) error {
 	return nil
 }
 
-// TestRotateBeforeSigned is that what a gateway has read before a rotation opens for as
-// long as the rotation waits for it, with a key that the gateway never had before.
+// TestRotateBeforeSigned checks that secrets read before a rotation can be decrypted as long as the rotation waits for
+// the gateway, with a key that the gateway did not have before.
 func TestRotateBeforeSigned(t *testing.T) {
 	t.Parallel()
 	x := newRotation(t)
@@ -135,8 +135,7 @@ func TestRotateBeforeSigned(t *testing.T) {
 	}
 }
 
-// TestRotateAgain is that a rotation that was ended halfway has lost nothing, and that
-// another one finishes it.
+// TestRotateAgain checks that an interrupted rotation has lost nothing, and that another one finishes it.
 func TestRotateAgain(t *testing.T) {
 	t.Parallel()
 	by := tester()
@@ -170,8 +169,7 @@ func TestRotateAgain(t *testing.T) {
 
 var errEnded = errors.New("ended")
 
-// checkKeys wants so many keys in the file, and that a gateway that starts now can use
-// the endpoint's secret.
+// checkKeys checks the number of keys in the file, and that a starting gateway can use the endpoint's secret.
 func checkKeys(t *testing.T, cfg *config.Config, id string, want int) {
 	t.Helper()
 	a := opened(t, cfg)
@@ -184,7 +182,7 @@ func checkKeys(t *testing.T, cfg *config.Config, id string, want int) {
 	}
 }
 
-// TestRotateOnceAtATime is that a second command refuses while one runs.
+// TestRotateOnceAtATime checks that a second command refuses while one runs.
 func TestRotateOnceAtATime(t *testing.T) {
 	t.Parallel()
 	cfg := config.Config{Data: t.TempDir()}

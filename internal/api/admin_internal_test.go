@@ -27,14 +27,14 @@ import (
 	"weir/internal/worktest"
 )
 
-// records keeps records in memory.
+// memoryStore stores records in memory.
 type memoryStore struct {
 	mu       sync.Mutex
 	states   map[string]idempotency.State
 	kept     map[string][]byte
 	body     map[string]string
-	beginErr error // what Begin answers
-	keepErr  error // what Keep answers
+	beginErr error // the error of Begin
+	keepErr  error // the error of Keep
 	blind    bool  // the negative control: it finds every record new
 }
 
@@ -80,7 +80,7 @@ func (c *memoryStore) Forget(_ context.Context, record idempotency.Record) error
 	return nil
 }
 
-// newOnce is an administration over records, and requests to it with one Idempotency-Key.
+// newOnce returns an administration over records, and requests to it with one Idempotency-Key.
 func newOnce(c *memoryStore) (*Admin, func(ctx context.Context) *adminRequest) {
 	s := &Admin{records: c, log: slog.New(slog.DiscardHandler)}
 	visitor := people.KeyHolder(&account.Key{ID: "key", Permissions: []account.Permission{account.Admin}})
@@ -92,7 +92,7 @@ func newOnce(c *memoryStore) (*Admin, func(ctx context.Context) *adminRequest) {
 	}
 }
 
-// timesDone is how often many of the same request at once are done.
+// timesDone returns how often many concurrent equal requests are carried out.
 func timesDone(t *testing.T, c *memoryStore) int64 {
 	s, request := newOnce(c)
 	var done atomic.Int64
@@ -124,8 +124,7 @@ func TestOperationRunsOnce(t *testing.T) {
 	}
 }
 
-// TestOnceAfterFailure is what an Idempotency-Key is good for when something
-// went wrong.
+// TestOnceAfterFailure checks the effect of an Idempotency-Key after a failure.
 func TestOnceAfterFailure(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the disk of the database is gone")
@@ -133,7 +132,7 @@ func TestOnceAfterFailure(t *testing.T) {
 		name  string
 		setup func(*memoryStore)
 		fails error    // of the first call
-		first llm.Code // what it gets; empty for its answer
+		first llm.Code // of the first request; empty for success
 		next  llm.Code
 		says  string // of the next one
 	}{
@@ -174,8 +173,7 @@ func codeOf(err error) llm.Code {
 	return llm.AsError(err).Code
 }
 
-// TestOnceGoesOn is a client who leaves: what was begun is ended, for when they
-// ask again.
+// TestOnceGoesOn has a client disconnect: the operation still completes, for the repeated request.
 func TestOnceGoesOn(t *testing.T) {
 	t.Parallel()
 	s, request := newOnce(newRecords())
@@ -195,7 +193,7 @@ func TestOnceGoesOn(t *testing.T) {
 	}
 }
 
-// TestOnceIsSealed is that what is kept opens for nobody else.
+// TestOnceIsSealed checks that a stored answer can be decrypted only with its own key.
 func TestOnceIsSealed(t *testing.T) {
 	t.Parallel()
 	c := newRecords()
@@ -206,7 +204,7 @@ func TestOnceIsSealed(t *testing.T) {
 			t.Errorf("%s: got %q, want it sealed", name, kept)
 		}
 	}
-	thief := request(t.Context()) // who has the database and the id of the key, and not the key
+	thief := request(t.Context()) // with the database and the key's id, and without the key
 	thief.Header.Set("Authorization", "Bearer wk_other")
 	if a, err := s.once(thief, nil); err == nil || a.Body != nil {
 		t.Errorf("another secret: got %s, want nothing", a.Body)
@@ -217,8 +215,7 @@ func TestOnceIsSealed(t *testing.T) {
 	}
 }
 
-// TestPagesSkipNoMember goes through lists that lose members meanwhile, and meets everybody
-// who stays once, in order.
+// TestPagesSkipNoMember reads lists that lose members meanwhile, and gets every remaining one once, in order.
 func TestPagesSkipNoMember(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -253,7 +250,7 @@ func TestPagesSkipNoMember(t *testing.T) {
 	})
 }
 
-// FuzzFields reads whatever comes: it is taken, or refused in words for people.
+// FuzzFields reads any input: it is accepted, or refused with a readable error.
 func FuzzFields(f *testing.F) {
 	for _, body := range []string{
 		`{"label":"x","models":["a"],"expires":"2027-01-31T00:00:00Z","limits":{"rpm":1},"budget":{"limit_usd":"1","period":"day"}}`,

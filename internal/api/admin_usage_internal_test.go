@@ -9,7 +9,7 @@ import (
 	"weir/internal/report"
 )
 
-// TestShortTimes is that what took less than a millisecond took 0, and what has not come is null.
+// TestShortTimes checks that less than a millisecond is reported as 0, and a missing time as null.
 func TestShortTimes(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

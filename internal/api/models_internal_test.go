@@ -24,8 +24,8 @@ func someModels(n int) *route.Listing {
 	return l
 }
 
-// TestModelsAreMadeOnce is that a list is encoded once for each listing, whoever asks, and that a key with patterns
-// gets a part of what was made.
+// TestModelsAreMadeOnce checks that a list is encoded once for each listing, for all clients, and that a key with
+// patterns gets parts of the encoded list.
 func TestModelsAreMadeOnce(t *testing.T) {
 	t.Parallel()
 	listing := someModels(1000)
@@ -62,8 +62,8 @@ func TestModelsAreMadeOnce(t *testing.T) {
 	}
 }
 
-// TestListsOfAnAccount is that an account has a few lists at once, that some more wait and others are refused, and
-// that nobody else waits for it.
+// TestListsOfAnAccount checks that an account has a few lists at once, that some more wait and others are refused, and
+// that no other account waits for it.
 func TestListsOfAnAccount(t *testing.T) {
 	t.Parallel()
 	s := newShares()

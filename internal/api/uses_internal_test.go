@@ -17,8 +17,8 @@ import (
 	"weir/internal/report"
 )
 
-// TestLargeUsesAreHeld counts a large page of usage among what its account has in memory until it
-// is taken, and lets a small one go without, which is answered whatever memory is free.
+// TestLargeUsesAreHeld checks that a large page of usage counts in its account's memory until it is sent, and that a
+// small one does not, and is served whatever memory is free.
 func TestLargeUsesAreHeld(t *testing.T) {
 	t.Parallel()
 	var held int64
@@ -40,7 +40,7 @@ func TestLargeUsesAreHeld(t *testing.T) {
 	}
 }
 
-// TestSizeOfUses holds that a page has no more bytes than are counted before it is encoded.
+// TestSizeOfUses checks that a page is no larger than counted before it is encoded.
 func TestSizeOfUses(t *testing.T) {
 	t.Parallel()
 	long, plain := strings.Repeat("<", 512), "a"
@@ -64,7 +64,8 @@ func TestSizeOfUses(t *testing.T) {
 	}
 }
 
-// TestTotalOfUses holds that a total has marks where, and only where, one of its entries has them, and a bound of them all.
+// TestTotalOfUses checks that a total has marks if, and only if, one of its entries has them, and a bound over them
+// all.
 func TestTotalOfUses(t *testing.T) {
 	t.Parallel()
 	const seed = 41

@@ -20,12 +20,12 @@ type staff struct {
 	*instance
 	t        *testing.T
 	handler  http.Handler
-	sessions map[string]string // secret, by who it is
+	sessions map[string]string // secret, by the person's name
 	acme     account.Account
 }
 
-// newStaff has an operator, and of the account acme an owner, two members and a
-// viewer, and an owner of another one.
+// newStaff creates an operator, and in the account acme an owner, two members and a viewer, and an owner of another
+// one.
 func newStaff(t *testing.T) *staff {
 	t.Helper()
 	g := newInstance(t)
@@ -52,7 +52,7 @@ func personOf(who string) people.Person {
 	return people.Person{Email: who + "@example.com", Name: who, Password: llm.NewSecret("four quiet rivers meet")}
 }
 
-// join makes a user with that role in an account.
+// join creates a user with that role in an account.
 func (s *staff) join(who, accountID string, role people.Role) {
 	s.t.Helper()
 	link, _, err := s.admin.People.Invite(s.t.Context(), audit.Gateway(), people.Invitation{Email: who + "@example.com", AccountID: accountID, Role: role})
@@ -61,7 +61,7 @@ func (s *staff) join(who, accountID string, role people.Role) {
 	s.sessions[who] = session.Reveal()
 }
 
-// do makes a call as somebody who is signed in.
+// do sends a request as a signed-in person.
 func (s *staff) do(who, what, body string, header ...string) *httptest.ResponseRecorder {
 	s.t.Helper()
 	method, path, _ := strings.Cut(what, " ")
@@ -77,7 +77,7 @@ func (s *staff) do(who, what, body string, header ...string) *httptest.ResponseR
 	return w
 }
 
-// want makes a call that is to end with that status.
+// want sends a request and checks its status.
 func (s *staff) want(status int, who, what, body string, header ...string) map[string]any {
 	s.t.Helper()
 	w := s.do(who, what, body, header...)
@@ -91,8 +91,7 @@ func (s *staff) want(status int, who, what, body string, header ...string) map[s
 	return v
 }
 
-// TestAdministrationAsksRights is every call by everybody: who lacks its right is
-// refused before it is read.
+// TestAdministrationAsksRights sends every request as every person: without the right it is refused before it is read.
 func TestAdministrationAsksRights(t *testing.T) {
 	t.Parallel()
 	s := newStaff(t)
@@ -121,14 +120,14 @@ func TestAdministrationAsksRights(t *testing.T) {
 			}
 		}
 	}
-	for _, account := range []string{"acme", "nothing"} { // nobody learns what there is
+	for _, account := range []string{"acme", "nothing"} { // the answer does not reveal which account exists
 		if got := s.want(404, "stranger", "GET /accounts/"+account, "")["detail"]; got != "There is no such account, or you are not a member of it." {
 			t.Errorf("%s by a stranger: got %v", account, got)
 		}
 	}
 }
 
-// TestAdministrationOfKeys is who makes, changes and revokes whose keys.
+// TestAdministrationOfKeys checks who may create, change and revoke whose keys.
 func TestAdministrationOfKeys(t *testing.T) {
 	t.Parallel()
 	s := newStaff(t)
@@ -163,8 +162,7 @@ func TestAdministrationOfKeys(t *testing.T) {
 	s.want(404, "stranger", "DELETE "+strings.Replace(mine, "acme", "other", 1), "")
 }
 
-// TestAdministrationFromElsewhere is a browser that another site sends here with
-// somebody's cookie.
+// TestAdministrationFromElsewhere sends requests of a browser that another site directs here, with a person's cookie.
 func TestAdministrationFromElsewhere(t *testing.T) {
 	t.Parallel()
 	s := newStaff(t)
@@ -173,7 +171,7 @@ func TestAdministrationFromElsewhere(t *testing.T) {
 	s.want(201, "operator", "POST /accounts", `{"name":"ours"}`, "Sec-Fetch-Site", "same-origin")
 }
 
-// TestAdministrationOnceInASession is what an Idempotency-Key does for people.
+// TestAdministrationOnceInASession checks the effect of an Idempotency-Key for people.
 func TestAdministrationOnceInASession(t *testing.T) {
 	t.Parallel()
 	s := newStaff(t)

@@ -8,8 +8,7 @@ import (
 	"weir/internal/account"
 )
 
-// hooked is a staff with an endpoint of each account and one of the installation,
-// each with a delivery.
+// hooked returns a staff with an endpoint of each account and one of the installation, each with a delivery.
 func hooked(t *testing.T) (s *staff, ids, deliveries map[string]string) {
 	t.Helper()
 	s = newStaff(t)
@@ -21,8 +20,8 @@ func hooked(t *testing.T) (s *staff, ids, deliveries map[string]string) {
 	return s, ids, deliveries
 }
 
-// TestAdministrationOfOthersWebhooks makes every call about an endpoint at paths that
-// are not its own: there it does not exist, for nobody.
+// TestAdministrationOfOthersWebhooks sends every request about an endpoint to paths of others: there it does not exist,
+// for any person.
 func TestAdministrationOfOthersWebhooks(t *testing.T) {
 	t.Parallel()
 	s, ids, deliveries := hooked(t)
@@ -74,8 +73,7 @@ func TestAdministrationOfOthersWebhooks(t *testing.T) {
 	}
 }
 
-// TestAdministrationOfPrivateWebhooks is who may let an endpoint be on a private
-// address.
+// TestAdministrationOfPrivateWebhooks checks who may set an endpoint to a private address.
 func TestAdministrationOfPrivateWebhooks(t *testing.T) {
 	t.Parallel()
 	s, ids, _ := hooked(t)

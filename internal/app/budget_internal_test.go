@@ -24,7 +24,7 @@ import (
 	"weir/internal/route"
 )
 
-// canned is a provider in memory that always says the same.
+// canned is a provider in memory that always sends the same answer.
 type canned struct {
 	header http.Header
 	body   string
@@ -42,8 +42,8 @@ func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// deafStore is a database that takes nothing until it is closed, so that what
-// is off the path of a request costs the measurement nothing.
+// deafStore is a database that accepts nothing until it is closed, so that work outside the path of a request does not
+// count in the measurement.
 type deafStore struct{ closed chan struct{} }
 
 func (s deafStore) Position(context.Context, uuid.UUID) (ledger.Position, error) { return 0, nil }
@@ -53,7 +53,7 @@ func (s deafStore) OpenAttempts(context.Context, uuid.UUID) ([]ledger.Attempt, e
 func (s deafStore) Apply(context.Context, *ledger.Batch) error { <-s.closed; return nil }
 func (s deafStore) Durable(context.Context) error              { return nil }
 
-// sink is a client that takes everything and keeps nothing.
+// sink is a client that reads and discards everything.
 type sink struct {
 	header http.Header
 	status int
@@ -74,10 +74,10 @@ func (s *sink) isWhole(t testing.TB, name string) {
 	}
 }
 
-// pipeline is a gateway before a canned provider.
+// pipeline builds a gateway with a canned provider.
 func pipeline(t testing.TB, c canned) (g *instance, key string) { return pipelineOf(t, c, "openai") }
 
-// pipelineOf is a gateway before a canned provider of that wire format.
+// pipelineOf builds a gateway with a canned provider of that wire format.
 func pipelineOf(t testing.TB, c canned, wire string) (g *instance, key string) {
 	g = newInstance(t)
 	key = newKey(t, g, "hot")
@@ -115,11 +115,9 @@ const (
 		`data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[],"usage":{"prompt_tokens":9,"completion_tokens":100,"total_tokens":109}}` + "\n\ndata: [DONE]\n\n"
 )
 
-// TestAllocationBudget is how many objects one request may take from the heap,
-// all in all, on its way through the pipeline: of a stream, one for the text of
-// each piece, and next to nothing else that grows with it. The figures are a
-// little above what was measured. It runs alone, for it counts for the whole
-// process.
+// TestAllocationBudget bounds the allocations of one request through the pipeline: of a stream, one for the text of
+// each piece, and almost nothing else that grows with it. The bounds are a little above the measured numbers. It is not
+// parallel, because it counts for the whole process.
 func TestAllocationBudget(t *testing.T) {
 	jsonHeader := http.Header{"Content-Type": {"application/json"}}
 	sseHeader := http.Header{"Content-Type": {"text/event-stream"}}

@@ -9,8 +9,8 @@ import (
 	"weir/internal/worktest"
 )
 
-// TestClientAddress is whom a request comes from, as far as proxies that are trusted
-// say so, in every form that they write an address.
+// TestClientAddress checks the client's address of a request, as far as trusted proxies report it, in every form that
+// they write.
 func TestClientAddress(t *testing.T) {
 	t.Parallel()
 	from := origin{proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}}
@@ -20,17 +20,17 @@ func TestClientAddress(t *testing.T) {
 		want string
 	}{
 		{"10.0.0.1:4000", nil, "10.0.0.1"},
-		{"203.0.113.9:4000", []string{"198.51.100.1"}, "203.0.113.9"}, // nobody believes a stranger
+		{"203.0.113.9:4000", []string{"198.51.100.1"}, "203.0.113.9"}, // a stranger is not trusted
 		{"10.0.0.1:4000", []string{"203.0.113.7"}, "203.0.113.7"},
 		{"10.0.0.1:4000", []string{"203.0.113.7:4711"}, "203.0.113.7"},
 		{"10.0.0.1:4000", []string{" 203.0.113.7:4711 , 10.1.2.3:80"}, "203.0.113.7"},
-		{"10.0.0.1:4000", []string{"198.51.100.1:1", "203.0.113.7:2"}, "203.0.113.7"}, // what the client wrote itself
+		{"10.0.0.1:4000", []string{"198.51.100.1:1", "203.0.113.7:2"}, "203.0.113.7"}, // written by the client itself
 		{"10.0.0.1:4000", []string{"2001:db8::1"}, "2001:db8::1"},
 		{"10.0.0.1:4000", []string{"[2001:db8::1]:443"}, "2001:db8::1"},
 		{"10.0.0.1:4000", []string{"[2001:db8::1]"}, "2001:db8::1"},
 		{"[fd00::1]:4000", []string{"[2001:db8::1%eth0]:443,[fd00::2]:80"}, "2001:db8::1"},
 		{"10.0.0.1:4000", []string{"[::ffff:203.0.113.7]:443"}, "203.0.113.7"},
-		{"10.0.0.1:4000", []string{"203.0.113.7, unknown"}, "10.0.0.1"}, // no address stands there
+		{"10.0.0.1:4000", []string{"203.0.113.7, unknown"}, "10.0.0.1"}, // not an address
 		{"10.0.0.1:4000", []string{"203.0.113.7, 203.0.113.8:port"}, "10.0.0.1"},
 		{"10.0.0.1:4000", []string{"203.0.113.7, [2001:db8::1"}, "10.0.0.1"},
 		{"10.0.0.1:4000", []string{"203.0.113.7, []"}, "10.0.0.1"},
@@ -45,8 +45,7 @@ func TestClientAddress(t *testing.T) {
 	}
 }
 
-// TestReachedByAddress is by which address of the gateway a request comes, and whether the gateway
-// is known by it.
+// TestReachedByAddress checks the address by which a request reaches the gateway, and whether it is the gateway's own.
 func TestReachedByAddress(t *testing.T) {
 	t.Parallel()
 	from := origin{proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, hosts: []string{"weir.example.com"}}
@@ -63,9 +62,9 @@ func TestReachedByAddress(t *testing.T) {
 		{"10.0.0.1:1", "weir.example.com", false, nil, nil, "http://weir.example.com", true},
 		{"10.0.0.1:1", "weir.example.com", true, []string{"gopher"}, nil, "https://weir.example.com", true},
 		{"10.0.0.1:1", "127.0.0.1:8080", false, nil, []string{"evil.example"}, "http://evil.example", false},
-		{"10.0.0.1:1", "127.0.0.1:8080", false, []string{"http, https"}, []string{"evil.example, weir.example.com"}, "https://weir.example.com", true}, // what the client wrote itself stands before
+		{"10.0.0.1:1", "127.0.0.1:8080", false, []string{"http, https"}, []string{"evil.example, weir.example.com"}, "https://weir.example.com", true}, // the value before it is written by the client itself
 		{"10.0.0.1:1", "127.0.0.1:8080", false, []string{"http", "https"}, []string{"weir.example.com", "evil.example"}, "https://evil.example", false},
-		{"203.0.113.9:1", "evil.example", false, []string{"https"}, []string{"weir.example.com"}, "http://evil.example", false}, // nobody believes a stranger
+		{"203.0.113.9:1", "evil.example", false, []string{"https"}, []string{"weir.example.com"}, "http://evil.example", false}, // a stranger is not trusted
 		{"203.0.113.9:1", "weir.example.com", true, []string{"http"}, []string{"evil.example"}, "https://weir.example.com", true},
 		{"203.0.113.9:1", "", false, nil, nil, "http://", false},
 		{"203.0.113.9:1", "[2001:db8::1]:8080", false, nil, nil, "http://[2001:db8::1]:8080", true},
@@ -84,8 +83,8 @@ func TestReachedByAddress(t *testing.T) {
 	}
 }
 
-// FuzzOrigin holds that what a client says of its address, scheme and host counts for
-// nothing where no proxy is trusted, and that reading it takes no more than its bytes.
+// FuzzOrigin checks that the address, scheme and host that a client claims are ignored without a trusted proxy, and
+// that reading them needs linear work.
 func FuzzOrigin(f *testing.F) {
 	f.Add("203.0.113.7:1, [2001:db8::1]", "https", "weir.example, x", "evil.example:80")
 	f.Add("[", ",", "[::1", "[::1]")
@@ -109,8 +108,8 @@ func FuzzOrigin(f *testing.F) {
 	})
 }
 
-// TestIsPrivate is who counts as somebody on this machine, beside and behind a trusted proxy
-// there: nobody of whom the proxy says nothing that can be read.
+// TestIsPrivate checks which clients count as being on this machine, directly and behind a trusted proxy there: never
+// one for which the proxy reports nothing readable.
 func TestIsPrivate(t *testing.T) {
 	t.Parallel()
 	o := origin{proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}

@@ -24,8 +24,7 @@ var clientAsks = map[string]struct{ path, body string }{
 	"gemini":    {"/v1beta/models/house/m:streamGenerateContent?alt=sse", `{"contents":[{"role":"user","parts":[{"text":"Hello!"}]}]}`},
 }
 
-// told is a stream of so many pieces as a provider of the wire format writes
-// it, each piece in an event of its own.
+// told encodes a stream of n pieces as a provider of the wire format does, each piece in an event of its own.
 func told(d *dialect.Dialect, pieces int) canned {
 	e := d.NewEncoder(llm.Meta{ID: d.IDPrefix + "0123456789", Created: 1_700_000_000, Model: "m", IncludeUsage: true})
 	var body []byte
@@ -78,8 +77,8 @@ func (c *crossing) cross() {
 // providersSpeak are the wire formats of providers.
 var providersSpeak = []string{"openai", "responses", "anthropic", "gemini", "bedrock", "cohere", "ollama"}
 
-// TestPieceAllocations is what a piece of a stream may take from the heap at
-// each client API, whoever wrote it: its text, and next to nothing else.
+// TestPieceAllocations bounds the allocations of a piece of a stream at each client API, of any provider's wire format:
+// its text, and almost nothing else.
 func TestPieceAllocations(t *testing.T) {
 	const few, many = 10, 1010
 	for clientAPI := range clientAsks {
@@ -94,10 +93,9 @@ func TestPieceAllocations(t *testing.T) {
 	}
 }
 
-// BenchmarkCrossing is the CPU of a piece at each client API, of a provider of each
-// wire format: where both are the same it passes as it is. Where clients can have
-// it so, it takes turns with a piece that passes, so that the ratio holds on a
-// busy machine.
+// BenchmarkCrossing measures the CPU time of a piece at each client API, from a provider of each wire format; in the
+// same format it passes unchanged. If clients can use that format, it alternates with a passed piece, so that the ratio
+// is valid on a busy machine.
 func BenchmarkCrossing(b *testing.B) {
 	const pieces = 1000
 	for _, clientAPI := range []string{"native", "openai", "responses", "anthropic", "gemini"} {

@@ -9,7 +9,7 @@ import (
 	"weir/internal/config"
 )
 
-// corsHeaders are the headers of CORS that an answer has, by what stands behind the names' first part.
+// corsHeaders returns an answer's headers of CORS, by their names without the prefix.
 func corsHeaders(h http.Header) map[string]string {
 	got := map[string]string{}
 	for name, values := range h {
@@ -20,7 +20,7 @@ func corsHeaders(h http.Header) map[string]string {
 	return got
 }
 
-// fromOrigin asks as a browser program of that origin does.
+// fromOrigin sends a request as a browser program of that origin does.
 func fromOrigin(handler http.Handler, method, path, origin string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, strings.NewReader(`{"messages":[{"role":"user","prompt":"Hi"}]}`))
 	r.Host, r.RemoteAddr = "localhost", "127.0.0.1:5000"
@@ -36,8 +36,8 @@ func fromOrigin(handler http.Handler, method, path, origin string, headers ...st
 	return w
 }
 
-// TestCrossOrigin is which browser programs may read the answers of the client APIs, errors too,
-// and that nothing else has headers of CORS.
+// TestCrossOrigin checks which browser programs may read the answers of the client APIs, errors too, and that other
+// paths have no headers of CORS.
 func TestCrossOrigin(t *testing.T) {
 	t.Parallel()
 	const app, other = "https://app.example.com", "https://other.example.com"
@@ -104,7 +104,7 @@ func TestCrossOrigin(t *testing.T) {
 	}
 }
 
-// TestPreflightHeaders is that a preflight repeats names of headers alone, and not many of them.
+// TestPreflightHeaders checks that a preflight repeats only names of headers, and few of them.
 func TestPreflightHeaders(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
@@ -129,7 +129,7 @@ func TestPreflightHeaders(t *testing.T) {
 	}
 }
 
-// TestCrossOriginReload is that a reload puts other origins in force.
+// TestCrossOriginReload checks that a reload applies other origins.
 func TestCrossOriginReload(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)

@@ -16,7 +16,7 @@ import (
 	"weir/internal/upstream"
 )
 
-// TestInstallationAnswersOperatorPages asks a gateway all that the pages of operators ask.
+// TestInstallationAnswersOperatorPages calls all functions of a gateway that the operators' pages use.
 func TestInstallationAnswersOperatorPages(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
@@ -54,8 +54,8 @@ func TestInstallationAnswersOperatorPages(t *testing.T) {
 	}
 }
 
-// TestSettingsInForce is that the settings are those that count: what a reload
-// cannot change stays as it was, and no secret is among them.
+// TestSettingsInForce checks that the settings are those in force: a setting that a reload cannot change is unchanged,
+// and no secret is among them.
 func TestSettingsInForce(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
@@ -82,7 +82,7 @@ func TestSettingsInForce(t *testing.T) {
 	}
 }
 
-// value is the setting of that path; empty for none.
+// value returns the setting of that path; empty for none.
 func value(s dashboard.Settings, path string) string {
 	at := slices.IndexFunc(s.Values, func(v dashboard.Setting) bool { return v.Path == path })
 	if at < 0 {

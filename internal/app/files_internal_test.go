@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestFilesAreShared holds for every limit that what may be taken leaves files for all else, that all requests in
-// flight may have a client and a provider, and that clients come in beside them.
+// TestFilesAreShared checks for every limit that connections leave files for all other uses, that all requests in
+// flight may have a client and a provider, and that further clients can connect.
 func TestFilesAreShared(t *testing.T) {
 	t.Parallel()
 	for _, concurrency := range []int{1, 100, 4096, 100_000} {
@@ -40,7 +40,8 @@ func TestFilesAreShared(t *testing.T) {
 	}
 }
 
-// TestTooFewFilesAreTold holds that a start says that max_concurrency cannot be reached, and how many files it needs.
+// TestTooFewFilesAreTold checks that a start logs that max_concurrency cannot be reached, and the number of files that
+// it needs.
 func TestTooFewFilesAreTold(t *testing.T) {
 	t.Parallel()
 	for files, want := range map[int]string{4096: "in_flight=1301 max_concurrency=4096 needed=12800", 12_800: "", 65_536: ""} {

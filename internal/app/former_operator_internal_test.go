@@ -8,9 +8,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestKeyOfFormerOperator removes an operator of whom a key was used a moment before: the
-// answer to the removal comes when the key is no good any more. Nothing reads the feed of
-// changes here, which would end the key later.
+// TestKeyOfFormerOperator removes an operator whose key has just been used: the answer to the removal arrives after the
+// key is invalid. No process follows the feed of changes here, which would end the key later.
 func TestKeyOfFormerOperator(t *testing.T) {
 	t.Parallel()
 	for name, remove := range map[string]func(s *staff, id string){

@@ -26,8 +26,7 @@ import (
 	"weir/internal/ratelimit"
 )
 
-// lender is a database that takes what comes until it is deaf, and lends
-// whatever a budget has.
+// lender is a database that accepts writes until it is deaf, and leases whole budgets.
 type lender struct {
 	deafStore
 	refuses *atomic.Bool
@@ -49,7 +48,7 @@ func (lender) Beat(context.Context, budget.Node) (budget.Beat, error) {
 }
 func (lender) Leave(context.Context, uuid.UUID) error { return nil }
 
-// held is a gateway that holds its caller to something.
+// held is a gateway with limits for its client.
 type held struct {
 	name    string
 	handler http.Handler
@@ -93,7 +92,7 @@ func newHeld(b *testing.B, name, body string, limits ratelimit.Policy, budget ac
 	return w
 }
 
-// with is the same gateway and caller, asked with another body.
+// with returns the same gateway and client, with another body.
 func (w *held) with(name, body string) *held {
 	next := &held{name: name, handler: w.handler, out: &sink{header: http.Header{}}, body: strings.NewReader(body), text: body}
 	next.request = w.request.Clone(context.Background())
@@ -108,11 +107,10 @@ func (w *held) ask() {
 	w.handler.ServeHTTP(w.out, w.request)
 }
 
-// BenchmarkHolds is what limits and budgets add to the CPU of a request, from
-// the router to the last write without sockets: with limits of the
-// installation, the account and the key, with budgets of account and key, and
-// with all of them. They take turns with a request that nothing holds back, so
-// that the difference holds on a busy machine: it is the median of the rounds.
+// BenchmarkHolds measures the CPU time that limits and budgets add to a request, from the router to the last write
+// without sockets: with limits of the installation, the account and the key, with budgets of account and key, and with
+// all of them. They alternate with an unlimited request, so that the difference is valid on a busy machine: it is the
+// median of the rounds.
 func BenchmarkHolds(b *testing.B) {
 	many := ratelimit.Limits{RPM: 1 << 40, TPM: 1 << 40, Concurrency: 1 << 40}
 	limits := ratelimit.Policy{Installation: many, PerKey: many, PerAccount: many}
@@ -134,10 +132,9 @@ func BenchmarkHolds(b *testing.B) {
 	}
 }
 
-// BenchmarkAttribution is likewise what it takes to read and to keep tags and
-// an end user: of a header, of members of the body, and of both. All bodies
-// are of one length, so that nobody pays for more bytes to relay. One gateway
-// answers them all: two of the same kind differ by more than that.
+// BenchmarkAttribution measures the same for reading and storing tags and an end user: of a header, of members of the
+// body, and of both. All bodies have one length, so that the relayed bytes are equal. One gateway serves them all: two
+// of the same kind differ by more than that.
 func BenchmarkAttribution(b *testing.B) {
 	const (
 		request    = `{"model":"house/m","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Hello!"}],`
@@ -160,13 +157,14 @@ func BenchmarkAttribution(b *testing.B) {
 	inTurns(b, all)
 }
 
-// inTurns reports the CPU of a request of the first, and the median of how much more the others take in the same round.
+// inTurns reports the CPU time of a request of the first, and the median of the others' additional time in the same
+// round.
 func inTurns(b *testing.B, all []*held) {
 	b.Helper()
 	took := make([][]float64, len(all))
 	for turn := 0; b.Loop(); turn++ {
 		for n := range all {
-			i := (turn + n) % len(all) // what one leaves behind, the next pays for
+			i := (turn + n) % len(all) // garbage of one is collected during the next
 			took[i] = append(took[i], all[i].round(b))
 		}
 	}
@@ -183,7 +181,7 @@ func inTurns(b *testing.B, all []*held) {
 	}
 }
 
-// round is the CPU in nanoseconds of one of many requests.
+// round returns the CPU time in nanoseconds of one of many requests.
 func (w *held) round(b *testing.B) float64 {
 	const requests = 200
 	before := cpuNanos(b)

@@ -12,9 +12,8 @@ import (
 	"weir/internal/people"
 )
 
-// TestIdsOfOthers has the owner of an account name what is another one's, by its
-// true id, below the path of their own account: there is nothing, and nothing
-// changes.
+// TestIdsOfOthers has the owner of an account use another account's true ids below the path of their own account: they
+// are not found, and nothing changes.
 func TestIdsOfOthers(t *testing.T) {
 	t.Parallel()
 	s := newStaff(t)

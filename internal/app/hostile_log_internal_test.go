@@ -21,15 +21,14 @@ type lines struct {
 	buf bytes.Buffer
 }
 
-// Write takes a line.
+// Write records a line.
 func (l *lines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.buf.Write(p)
 }
 
-// TestLinksAreNotLogged uses a link in every way that fails and leaves it good: the
-// log does not have it.
+// TestLinksAreNotLogged uses a link in every way that fails and leaves it valid: the log does not have it.
 func TestLinksAreNotLogged(t *testing.T) {
 	t.Parallel()
 	log := &lines{}

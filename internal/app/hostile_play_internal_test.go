@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestPlaygroundAnswersArePrivate is that an answer of the playground, which a model
-// wrote, is nothing that a browser shows as a page of this site or keeps.
+// TestPlaygroundAnswersArePrivate checks that an answer of the playground, which a model wrote, is never shown as a
+// page of this site nor stored by a browser.
 func TestPlaygroundAnswersArePrivate(t *testing.T) {
 	t.Parallel()
 	s := newStaff(t)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestAddressesAreText asks for names that are no text: they are refused before
-// the database is asked, which would fail.
+// TestAddressesAreText requests names that are not text: they are refused before the database, which would fail, is
+// queried.
 func TestAddressesAreText(t *testing.T) {
 	t.Parallel()
 	s := newStaff(t)
@@ -33,7 +33,7 @@ func TestAddressesAreText(t *testing.T) {
 	s.want(http.StatusBadRequest, "operator", "POST /operators", `{"email":"\u0000"}`)
 }
 
-// visit asks for a page as somebody who is signed in, with a form if it is one.
+// visit requests a page as a signed-in person, or sends a form.
 func (s *staff) visit(who, method, path, form string) *httptest.ResponseRecorder {
 	s.t.Helper()
 	r := httptest.NewRequestWithContext(s.t.Context(), method, "https://gateway.example"+path, strings.NewReader(form))

@@ -37,8 +37,7 @@ type lostRecords struct{ idempotency.Store }
 
 func (lostRecords) Keep(context.Context, idempotency.Record, []byte) error { return errAway }
 
-// TestKeptUnheard is that a request which was answered is not made again, though nobody
-// could note its end.
+// TestKeptUnheard checks that an answered request is not made again although its end could not be stored.
 func TestKeptUnheard(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
@@ -63,8 +62,8 @@ func TestKeptUnheard(t *testing.T) {
 	}
 }
 
-// TestKeptNowhere is that who asks gets an answer, whole or streamed, though it
-// cannot be kept; but none without what it is to go on from.
+// TestKeptNowhere checks that the client gets an answer, whole or streamed, although it cannot be stored; but none
+// without the response that it continues.
 func TestKeptNowhere(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
@@ -102,7 +101,7 @@ func TestKeptNowhere(t *testing.T) {
 	}
 }
 
-// reads is a database that counts what is looked for of responses, and read of them.
+// reads is a database that counts lookups and reads of responses.
 type reads struct {
 	conversation.Store
 	chains, texts int
@@ -118,7 +117,7 @@ func (r *reads) Response(ctx context.Context, id string) ([]byte, error) {
 	return r.Store.Response(ctx, id)
 }
 
-// responder answers POST /v1/responses, and counts what it reads.
+// responder serves POST /v1/responses, and counts its reads.
 func (g *instance) responder(maxBody int64) (http.Handler, *gateway.Server, *reads) {
 	store := &reads{Store: g.store.Kept}
 	server := gateway.New(gateway.Options{
@@ -138,8 +137,8 @@ func respond(handler http.Handler, key, members string) *httptest.ResponseRecord
 	return w
 }
 
-// TestKeptAfterRefusals is that nothing is read of what is kept for a request that is
-// refused by its model, or whose key has nothing left of its limits.
+// TestKeptAfterRefusals checks that no stored response is read for a request that is refused by its model, or whose key
+// has reached its limits.
 func TestKeptAfterRefusals(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
@@ -178,8 +177,8 @@ func TestKeptAfterRefusals(t *testing.T) {
 	}
 }
 
-// TestKeptInItsShare is that what is kept counts among the bodies in flight of its account
-// before it is read, and no longer than it is needed.
+// TestKeptInItsShare checks that a stored response counts among the bodies in flight of its account before it is read,
+// and only as long as it is needed.
 func TestKeptInItsShare(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)

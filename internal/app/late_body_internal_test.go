@@ -12,7 +12,7 @@ import (
 	"weir/internal/people"
 )
 
-// lateBody is a body that comes once something else has happened.
+// lateBody is a body that arrives after another event.
 type lateBody struct {
 	io.Reader
 	before func()
@@ -26,8 +26,8 @@ func (b *lateBody) Read(p []byte) (int, error) {
 	return b.Reader.Read(p)
 }
 
-// TestRightsLostBeforeTheBody is requests whose bodies come when whoever sent the head has lost the
-// right to what they ask, by calls and by pages.
+// TestRightsLostBeforeTheBody sends requests whose bodies arrive after the sender of the head has lost the right, by
+// the API and by pages.
 func TestRightsLostBeforeTheBody(t *testing.T) {
 	t.Parallel()
 	viewer := func(s *staff, who string) {

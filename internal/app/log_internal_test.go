@@ -17,7 +17,7 @@ import (
 	"weir/internal/must"
 )
 
-// logRig is a bounded log on a clock that stands.
+// logRig is a bounded log with a manual clock.
 type logRig struct {
 	*slog.Logger
 	t     *testing.T
@@ -40,19 +40,19 @@ func newLogRig(t *testing.T) *logRig {
 	return r
 }
 
-// fail is the line of a request of the account that failed.
+// fail logs a failed request of the account.
 func (r *logRig) fail(request int, account string) {
 	r.Warn("request failed", "request", request, "path", "/v1/chat", "code", "PROVIDER_ERROR", "account", account,
 		"model", fmt.Sprint("m", request), "provider", "house", "status", 500, "err", fmt.Errorf("attempt %d failed", request))
 }
 
-// take is what was written since the last time.
+// take returns the lines written since the last call.
 func (r *logRig) take() []string {
 	defer r.buf.Reset()
 	return strings.Split(strings.TrimSuffix(r.buf.String(), "\n"), "\n")
 }
 
-// leftOut is how many lines a sum says were left out.
+// leftOut returns the number of omitted lines in a summary.
 func leftOut(t *testing.T, line string) int {
 	t.Helper()
 	n := regexp.MustCompile(`left_out=(\d+)`).FindStringSubmatch(line)
@@ -62,7 +62,7 @@ func leftOut(t *testing.T, line string) int {
 	return must.Get(strconv.Atoi(n[1]))(t)
 }
 
-// TestRepeatedLinesAreSummedUp is 12,044 failures within 8 seconds, and one a minute later.
+// TestRepeatedLinesAreSummedUp logs 12,044 failures within 8 seconds, and one a minute later.
 func TestRepeatedLinesAreSummedUp(t *testing.T) {
 	t.Parallel()
 	r := newLogRig(t)
@@ -87,7 +87,7 @@ func TestRepeatedLinesAreSummedUp(t *testing.T) {
 	must.Equal(t, r.take(), []string{""}, "lines at the end")
 }
 
-// TestLinesOnTheirOwn are not bounded, or not together.
+// TestLinesOnTheirOwn checks lines that are not bounded, or not together.
 func TestLinesOnTheirOwn(t *testing.T) {
 	t.Parallel()
 	for name, say := range map[string]func(r *logRig, i int){
@@ -114,7 +114,7 @@ func TestLinesOnTheirOwn(t *testing.T) {
 	}
 }
 
-// TestLinesAlike are of one kind.
+// TestLinesAlike checks lines of one kind.
 func TestLinesAlike(t *testing.T) {
 	t.Parallel()
 	for name, say := range map[string]func(r *logRig, i int){
@@ -136,8 +136,8 @@ func TestLinesAlike(t *testing.T) {
 	}
 }
 
-// TestLineKindsAreBounded has 5,000 accounts fail: what is told apart is bounded, and
-// every line is written or counted.
+// TestLineKindsAreBounded has 5,000 accounts fail: the separate kinds are bounded, and every line is written or
+// counted.
 func TestLineKindsAreBounded(t *testing.T) {
 	t.Parallel()
 	r := newLogRig(t)
@@ -166,7 +166,7 @@ func TestLineKindsAreBounded(t *testing.T) {
 	}
 }
 
-// TestLogIsSummedUpInTime is that a sum waits for no further line.
+// TestLogIsSummedUpInTime checks that a summary does not wait for another line.
 func TestLogIsSummedUpInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 // roleFixture is a gateway with people and keys of every kind, in the account acme.
 type roleFixture struct {
 	*instance
-	sessions map[string]string // by who has it
+	sessions map[string]string // by the person's name
 	keys     map[string]string
 }
 
@@ -62,7 +62,7 @@ func person(who string) people.Person {
 	return people.Person{Email: strings.ReplaceAll(who, " ", ".") + "@example.com", Name: who, Password: llm.NewSecret("a long pass phrase of " + who)}
 }
 
-// invite lets somebody in, and returns their session.
+// invite adds a person to the fixture, and returns their session.
 func (h *roleFixture) invite(ctx context.Context, t *testing.T, who string, i people.Invitation) string {
 	t.Helper()
 	name := i.AccountName
@@ -77,7 +77,7 @@ func (h *roleFixture) invite(ctx context.Context, t *testing.T, who string, i pe
 	return session.Reveal()
 }
 
-// end makes bad what is to be bad of the sessions.
+// end invalidates the sessions that must be invalid.
 func (h *roleFixture) end(ctx context.Context, t *testing.T) {
 	t.Helper()
 	from := people.Origin{Address: "127.0.0.1"}
@@ -119,7 +119,7 @@ func (h *roleFixture) makeKeys(ctx context.Context, t *testing.T) {
 
 var wildcard = regexp.MustCompile(`\{[^}]*\}`)
 
-// request is one to a pattern, from this machine.
+// roleRequest builds a request for a pattern, from this machine.
 func roleRequest(pattern string) *http.Request {
 	method, path, _ := strings.Cut(pattern, " ")
 	path = strings.NewReplacer("{account}", roleAccount, "{$}", "").Replace(path)
@@ -128,9 +128,9 @@ func roleRequest(pattern string) *http.Request {
 	return r
 }
 
-// mayPages says, by itself, who has which right.
+// mayPages lists independently the people with each right.
 var mayPages = map[people.Right][]string{
-	people.Open:     nil, // everybody
+	people.Open:     nil, // all people
 	people.SignedIn: {"viewer", "member", "owner", "operator", "owner of another account", "removed"},
 	people.Read:     {"viewer", "member", "owner", "operator"},
 	people.Use:      {"member", "owner", "operator"},
@@ -138,9 +138,8 @@ var mayPages = map[people.Right][]string{
 	people.Operate:  {"operator"},
 }
 
-// TestWhoMayDoWhat asks for every route that people use as everybody: with each
-// session, and with each key in each place where a key or a session may stand. Who
-// comes in is told by a mark in place of the page.
+// TestWhoMayDoWhat sends a request to every route of people as everybody: with each session, and with each key in each
+// place of a key or a session. A mark in place of the page shows the permitted ones.
 func TestWhoMayDoWhat(t *testing.T) {
 	t.Parallel()
 	h := newRoleFixture(t)
@@ -183,7 +182,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 				r := roleRequest(route.Pattern)
 				put(r, key)
 				admin := of.guard.keys && place == "Authorization" && who == "admin"
-				bad := of.guard.keys && place == "Authorization" && !admin // a key that is none is refused, whatever the right
+				bad := of.guard.keys && place == "Authorization" && !admin // an invalid key is refused, whatever the right
 				ask("the key "+who+" in "+place, r, admin || route.Right == people.Open && !bad)
 			}
 		}
@@ -194,7 +193,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	t.Logf("%d requests", count)
 }
 
-// keyPlaces are where somebody may try to put a key.
+// keyPlaces lists the places in which a client may try to put a key.
 func keyPlaces(h *roleFixture) map[string]func(*http.Request, string) {
 	places := map[string]func(*http.Request, string){
 		"Authorization": func(r *http.Request, key string) { r.Header.Set("Authorization", "Bearer "+key) },
@@ -207,7 +206,7 @@ func keyPlaces(h *roleFixture) map[string]func(*http.Request, string) {
 	return places
 }
 
-// signIn gives the request the cookie of a session.
+// signIn adds the cookie of a session to the request.
 func (h *roleFixture) signIn(r *http.Request, session string) {
 	if session == "" {
 		return
@@ -217,8 +216,8 @@ func (h *roleFixture) signIn(r *http.Request, session string) {
 	}
 }
 
-// TestKeysAtClientAPIs asks at every client API for programs as everybody: with each key in
-// each place, and with sessions, which count nowhere there.
+// TestKeysAtClientAPIs sends a request to every client API of programs as everybody: with each key in each place, and
+// with sessions, which count nowhere there.
 func TestKeysAtClientAPIs(t *testing.T) {
 	t.Parallel()
 	h := newRoleFixture(t)
@@ -258,8 +257,7 @@ func TestKeysAtClientAPIs(t *testing.T) {
 	}
 }
 
-// TestPagesAreGuarded is that nobody sees a page of the running router that is not
-// open to everybody.
+// TestPagesAreGuarded checks that every page of the running router that is not open is refused without a session.
 func TestPagesAreGuarded(t *testing.T) {
 	t.Parallel()
 	h := newRoleFixture(t)
@@ -278,7 +276,7 @@ func TestPagesAreGuarded(t *testing.T) {
 	}
 }
 
-// way is how a request comes to the gateway. Its zero value is plain http on this machine.
+// way describes how a request reaches the gateway. Its zero value is plain http on this machine.
 type way struct {
 	peer, host             string // empty: 127.0.0.1 and localhost
 	tls                    bool
@@ -297,8 +295,7 @@ func (h way) take(r *http.Request) {
 	}
 }
 
-// TestPlainHTTP is that nobody signs in, and no key of an operator is taken, where others
-// could read along.
+// TestPlainHTTP checks that neither sign-in nor an operator's key is accepted on a connection that others could read.
 func TestPlainHTTP(t *testing.T) {
 	t.Parallel()
 	h := newRoleFixture(t)
@@ -359,8 +356,7 @@ func TestPlainHTTP(t *testing.T) {
 	}
 }
 
-// TestBadKeyOverPlainHTTP is that a key is not looked at that came over plain http, nor
-// asked for there.
+// TestBadKeyOverPlainHTTP checks that a key over plain http is neither examined nor requested.
 func TestBadKeyOverPlainHTTP(t *testing.T) {
 	t.Parallel()
 	h := newRoleFixture(t)
@@ -378,8 +374,8 @@ func TestBadKeyOverPlainHTTP(t *testing.T) {
 	}
 }
 
-// TestStrictTransport is that browsers are told to come back over https where they have
-// come over https (RFC 6797), but for loopback names, at which other programs answer too.
+// TestStrictTransport checks that browsers are directed to https after a request over https (RFC 6797), except for
+// loopback names, which other programs share.
 func TestStrictTransport(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
@@ -410,9 +406,8 @@ func TestStrictTransport(t *testing.T) {
 	}
 }
 
-// TestHostOfEveryRoute asks at every route by a name that is not the gateway's:
-// where no key is asked for, and at the administration, it is refused before anything
-// else.
+// TestHostOfEveryRoute sends a request to every route under a foreign name: without a required key, and at the
+// administration, it is refused before all other checks.
 func TestHostOfEveryRoute(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
@@ -430,8 +425,8 @@ func TestHostOfEveryRoute(t *testing.T) {
 	}
 }
 
-// TestFormsBehindProxyByItsWord is that a form of this site is taken where the public
-// address is known from a trusted proxy alone.
+// TestFormsBehindProxyByItsWord checks that a form of this site is accepted if the public address is known only from a
+// trusted proxy.
 func TestFormsBehindProxyByItsWord(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
@@ -453,9 +448,8 @@ func TestFormsBehindProxyByItsWord(t *testing.T) {
 	}
 }
 
-// TestFormsBehindProxy is that a form of this site is taken behind a proxy that
-// gives the gateway another Host, from a browser that says its origin alone, and
-// that a foreign one is not.
+// TestFormsBehindProxy checks that a form of this site is accepted behind a proxy that sends the gateway another Host,
+// from a browser that sends only its origin, and that a foreign one is not.
 func TestFormsBehindProxy(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)

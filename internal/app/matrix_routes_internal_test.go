@@ -6,8 +6,8 @@ import (
 	"weir/internal/people"
 )
 
-// knownRoutes are the routes that people use, by the right that each is to ask. A
-// new one has to be put here, by hand, by somebody who has thought of who may.
+// knownRoutes lists the routes of people by their required right. A new one must be added by hand, after deciding who
+// may use it.
 var knownRoutes = map[people.Right][]string{
 	people.Open: {
 		"GET /assets/{hash}/{name}",
@@ -235,7 +235,7 @@ var knownRoutes = map[people.Right][]string{
 	},
 }
 
-// TestWhoMayDoWhatIsKnown is that every route asks for the right that it is known to ask.
+// TestWhoMayDoWhatIsKnown checks that every route requires its listed right.
 func TestWhoMayDoWhatIsKnown(t *testing.T) {
 	t.Parallel()
 	known := map[string]people.Right{}

@@ -10,7 +10,7 @@ import (
 	"weir/internal/config"
 )
 
-// TestReadyOverHTTPS is what a gateway over https says, whatever name its certificate is for.
+// TestReadyOverHTTPS checks the readiness of a gateway over https, for any name in its certificate.
 func TestReadyOverHTTPS(t *testing.T) {
 	t.Parallel()
 	status := http.StatusOK
@@ -33,7 +33,7 @@ func TestReadyOverHTTPS(t *testing.T) {
 	}
 }
 
-// TestLocalAddress is where what listens on all addresses is asked.
+// TestLocalAddress checks the address for requests to a listener on all addresses.
 func TestLocalAddress(t *testing.T) {
 	t.Parallel()
 	for listen, want := range map[string]string{

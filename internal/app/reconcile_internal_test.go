@@ -19,8 +19,8 @@ const (
 	pastModel = "chat:tokens=24"
 )
 
-// reporting is a staff whose gateway has three providers: house was used past the gateway three days ago and yesterday,
-// quiet was not used at all, and silent has no admin key.
+// reporting returns a staff whose gateway has three providers: house was used without the gateway three days ago and
+// yesterday, quiet was not used at all, and silent has no admin key.
 func reporting(t *testing.T) (s *staff, day time.Time) {
 	t.Helper()
 	s = newStaff(t)
@@ -65,7 +65,7 @@ func reporting(t *testing.T) (s *staff, day time.Time) {
 	return s, day
 }
 
-// TestReconciliationByAPI asks for a comparison, with mistakes of every kind.
+// TestReconciliationByAPI requests a comparison, with mistakes of every kind.
 func TestReconciliationByAPI(t *testing.T) {
 	t.Parallel()
 	s, day := reporting(t)

@@ -12,15 +12,15 @@ import (
 	"weir/internal/must"
 )
 
-// BenchmarkRefusal is the CPU of one request that is refused because the
-// gateway is full, from the router to the last write, without sockets.
+// BenchmarkRefusal measures the CPU time of one refused request of a full gateway, from the router to the last write,
+// without sockets.
 func BenchmarkRefusal(b *testing.B) {
 	g, key := pipeline(b, canned{http.Header{"Content-Type": {"application/json"}}, wholeReply})
 	g.gateway = gateway.New(gateway.Options{
 		Accounts: g.admin.Accounts, Ledger: g.ledger, Router: g.router, Now: g.options.Now, Log: g.options.Log, MaxConcurrency: 1,
 	})
 	handler := g.handler()
-	body, never := io.Pipe() // of the request that takes the only place
+	body, never := io.Pipe() // of the request that occupies the only slot
 	served := make(chan struct{})
 	go func() {
 		defer close(served)

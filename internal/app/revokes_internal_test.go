@@ -7,7 +7,7 @@ import (
 	"weir/internal/must"
 )
 
-// TestRoutesThatRevoke is which changes are let through when somebody has made too many others.
+// TestRoutesThatRevoke checks which changes are permitted after a person has made too many others.
 func TestRoutesThatRevoke(t *testing.T) {
 	t.Parallel()
 	var got []string

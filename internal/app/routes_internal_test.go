@@ -25,8 +25,7 @@ import (
 	"weir/internal/store/opentest"
 )
 
-// public is every pattern that asks for no key. A new one has to be put here,
-// by hand.
+// public lists the patterns that need no key. A new one must be added by hand.
 var public = []string{
 	"GET /livez", "GET /readyz", "GET /openapi.json", "GET /metrics", "GET /docs", "GET /docs/{page...}",
 }
@@ -37,7 +36,7 @@ func newInstance(t testing.TB) *instance {
 	return newLogged(t, slog.New(slog.DiscardHandler))
 }
 
-// newLogged is a gateway that does not listen, with a log.
+// newLogged builds a gateway that does not listen, with a log.
 func newLogged(t testing.TB, log *slog.Logger) *instance {
 	t.Helper()
 	cfg := config.Default()
@@ -58,7 +57,7 @@ func newLogged(t testing.TB, log *slog.Logger) *instance {
 	return g
 }
 
-// newKey makes a key of a new account.
+// newKey creates a key of a new account.
 func newKey(t testing.TB, g *instance, name string, permissions ...account.Permission) string {
 	t.Helper()
 	must.Get(g.admin.Accounts.CreateAccount(context.Background(), audit.Gateway(), name))(t)
@@ -67,7 +66,7 @@ func newKey(t testing.TB, g *instance, name string, permissions ...account.Permi
 	return token.Reveal()
 }
 
-// knock asks at a pattern, with a key or without.
+// knock sends a request for a pattern, with a key or without.
 func knock(g *instance, handler http.Handler, pattern, key string) *httptest.ResponseRecorder {
 	method, path, _ := strings.Cut(pattern, " ")
 	r := httptest.NewRequest(method, strings.NewReplacer("{token}", "x", "{$}", "", "{page...}", "search").Replace(path), strings.NewReader(""))
@@ -80,9 +79,8 @@ func knock(g *instance, handler http.Handler, pattern, key string) *httptest.Res
 	return w
 }
 
-// TestEveryRouteIsGuarded is that a pattern either stands in the list of
-// what is public, or refuses nobody, a bad key, and a key that lacks its
-// permission.
+// TestEveryRouteIsGuarded checks that a pattern either is in the list of public ones, or refuses requests without a
+// key, with an invalid key, and with a key without its permission.
 func TestEveryRouteIsGuarded(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
@@ -135,8 +133,8 @@ func TestEveryRouteIsGuarded(t *testing.T) {
 	}
 }
 
-// TestDefectInRequest is a defect of ours, met in the middle of a request: one
-// 500 that tells nothing, and a log that tells all.
+// TestDefectInRequest causes a panic in the middle of a request: the answer is one 500 without details, and the log has
+// them.
 func TestDefectInRequest(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
@@ -153,14 +151,14 @@ func TestDefectInRequest(t *testing.T) {
 	}
 }
 
-// documented are the paths at which the OpenAPI document has a pattern.
+// documented returns the paths of a pattern in the OpenAPI document.
 func documented(pattern string) []string {
 	method, path, _ := strings.Cut(pattern, " ")
 	path = strings.NewReplacer("{$}", "", "{target...}", "{model}", "...}", "}").Replace(path)
 	method = strings.ToLower(method)
-	if method == "post" && strings.HasSuffix(path, "/{model}") { // Google's methods stand behind the model's name
+	if method == "post" && strings.HasSuffix(path, "/{model}") { // Google's methods follow the model's name
 		methods := []string{":generateContent", ":streamGenerateContent"}
-		if !strings.Contains(path, "/publishers/") { // Vertex AI's paths take chat alone
+		if !strings.Contains(path, "/publishers/") { // Vertex AI's paths serve only chat
 			methods = append(methods, gemini.CountSuffix, gemini.EmbedOneSuffix, gemini.EmbedSuffix)
 		}
 		for i := range methods {
@@ -171,8 +169,7 @@ func documented(pattern string) []string {
 	return []string{method + " " + path}
 }
 
-// TestDocumentListsRoutes is that the OpenAPI document lists what there is,
-// and nothing else, and asks for a key where one is asked for.
+// TestDocumentListsRoutes checks that the OpenAPI document lists exactly the routes, and requires a key where they do.
 func TestDocumentListsRoutes(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
@@ -199,7 +196,7 @@ func TestDocumentListsRoutes(t *testing.T) {
 			}
 			delete(said, place)
 			method, path, _ := strings.Cut(place, " ")
-			keys := 1 // Bearer, where the document says nothing
+			keys := 1 // Bearer, by default
 			if security := document.Paths[path][method].Security; security != nil {
 				keys = len(*security)
 			}
@@ -216,8 +213,8 @@ func TestDocumentListsRoutes(t *testing.T) {
 	}
 }
 
-// TestDocumentsAreOpenToEverybody is that everybody may read the documents, over plain http from afar and with a
-// session that nobody has too, but under no foreign name and by no other method.
+// TestDocumentsAreOpenToEverybody checks that the documents are readable without a key, over plain http from other
+// machines and with an invalid session, but not under a foreign name or by another method.
 func TestDocumentsAreOpenToEverybody(t *testing.T) {
 	t.Parallel()
 	handler := newInstance(t).handler()
@@ -255,8 +252,8 @@ func TestDocumentsAreOpenToEverybody(t *testing.T) {
 	}
 }
 
-// TestMetricsAreGuarded is that the metrics are on the main listener only where
-// nobody but the machine itself can ask for them.
+// TestMetricsAreGuarded checks that the metrics are on the main listener only if only the machine itself can request
+// them.
 func TestMetricsAreGuarded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -283,8 +280,8 @@ func TestMetricsAreGuarded(t *testing.T) {
 	}
 }
 
-// TestOtherMethodsAreRefused holds that each path refuses every method that it has no pattern for, those side by side
-// with another one (/keys/{id}, /keys/new) too, and lists all that it has.
+// TestOtherMethodsAreRefused checks that each path refuses every method without a pattern, also paths that two patterns
+// match (/keys/{id}, /keys/new), and lists all its methods.
 func TestOtherMethodsAreRefused(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)

@@ -10,8 +10,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestMembersTighten is that a member takes nothing back of what an owner or an operator
-// set on the member's key.
+// TestMembersTighten checks that a member cannot loosen the limits that an owner or an operator set on the member's
+// key.
 func TestMembersTighten(t *testing.T) {
 	t.Parallel()
 	s := newStaff(t)
@@ -38,7 +38,7 @@ func TestMembersTighten(t *testing.T) {
 	s.want(http.StatusOK, "owner", patch, `{"limits":null,"budget":null,"models":null,"expires":null}`)
 }
 
-// TestPlaygroundKeyExpires is that an expired key is expired at the playground.
+// TestPlaygroundKeyExpires checks that an expired key is invalid at the playground, too.
 func TestPlaygroundKeyExpires(t *testing.T) {
 	t.Parallel()
 	s := newStaff(t)

@@ -24,12 +24,11 @@ import (
 	"weir/internal/simulator"
 )
 
-// withToy is the list of wire formats with one line more.
+// withToy returns the list of wire formats with one more line.
 func withToy() dialect.Set { return dialect.NewSet(append(registry.All(), toytest.Dialect())...) }
 
-// TestWireFormatAddedByOneLine chats through a gateway with one wire format more, which stands
-// in a package of its own and in one line of the list: as the client's, as the provider's, as
-// both, in whole replies and in streams. What was used is metered.
+// TestWireFormatAddedByOneLine chats through a gateway with one more wire format, in a package of its own and one line
+// of the list: as the client's, as the provider's, as both, in whole replies and in streams. Its usage is metered.
 func TestWireFormatAddedByOneLine(t *testing.T) {
 	t.Parallel()
 	sim := simulator.New(simulator.Options{Dialects: withToy(), Seed: 1})
@@ -58,7 +57,7 @@ func TestWireFormatAddedByOneLine(t *testing.T) {
 
 var texts = regexp.MustCompile(`"(?:say|content)":"[^"]*"`)
 
-// runWithToy runs a gateway with two providers at one address, one of which speaks the toy. It gives the
+// runWithToy runs a gateway with two providers at one address, one of them with the toy's format. It returns the
 // gateway's address and a key.
 func runWithToy(t *testing.T, upstream string) (base, key string) {
 	t.Helper()
@@ -74,7 +73,7 @@ func runWithToy(t *testing.T, upstream string) (base, key string) {
 	must.Do(t, err)
 	for i := range cfg.Providers {
 		if p := &cfg.Providers[i]; p.Name == "toybox" {
-			p.Dialect = toytest.Name // a word of the configuration as soon as the list has it
+			p.Dialect = toytest.Name // valid in the configuration as soon as the list has it
 		}
 	}
 	said, out := io.Pipe()

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestUnservedPaths is that a path of a vendor's which the gateway has not gets a 404 that says
-// so, with what is served; and that a wrong base URL is named as such.
+// TestUnservedPaths checks that an unserved path of a vendor's gets a 404 that lists the served ones; and that a wrong
+// base URL is reported as such.
 func TestUnservedPaths(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)

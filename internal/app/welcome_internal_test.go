@@ -16,7 +16,7 @@ import (
 	"weir/internal/must"
 )
 
-// started is what a gateway that listens there prints and logs at its first start.
+// started returns the output and the log of a gateway's first start on that address.
 func started(t *testing.T, addr string, change func(*Options)) (out, log string) {
 	t.Helper()
 	var logged, printed bytes.Buffer
@@ -27,8 +27,7 @@ func started(t *testing.T, addr string, change func(*Options)) (out, log string)
 	return printed.String(), logged.String()
 }
 
-// TestPlainListenerIsTold is that a start on an address that others reach, without TLS,
-// is told in one line.
+// TestPlainListenerIsTold checks that a start on a reachable address without TLS logs one line about it.
 func TestPlainListenerIsTold(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -57,8 +56,7 @@ func TestPlainListenerIsTold(t *testing.T) {
 	}
 }
 
-// TestFirstKeyIsNotKept is that a service manager that keeps the output has no key in it,
-// but the command that makes one.
+// TestFirstKeyIsNotKept checks that a service manager's log has no key, but the command that creates one.
 func TestFirstKeyIsNotKept(t *testing.T) {
 	t.Parallel()
 	for stream, want := range map[string]bool{"": true, "8:306630": false} {
@@ -79,8 +77,8 @@ func TestFirstKeyIsNotKept(t *testing.T) {
 	}
 }
 
-// TestFirstKeyOnTerminal is that the variable alone, which a desktop's terminals inherit,
-// takes the key from nobody who reads along.
+// TestFirstKeyOnTerminal checks that the key is still printed on a terminal with the service manager's variable, which
+// desktop terminals inherit.
 func TestFirstKeyOnTerminal(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]int{os.DevNull: 1, filepath.Join(t.TempDir(), "log"): 0} { // a terminal is a device as well
@@ -95,8 +93,8 @@ func TestFirstKeyOnTerminal(t *testing.T) {
 	}
 }
 
-// TestFirstRequestNamesModel is that the first request that is printed names a model where no
-// default answers, or says what to put there.
+// TestFirstRequestNamesModel checks that the printed first request names a model if there is no default, or a
+// placeholder with an explanation.
 func TestFirstRequestNamesModel(t *testing.T) {
 	t.Parallel()
 	house := config.Provider{Name: "house", Dialect: "openai", BaseURL: "http://127.0.0.1:9/v1", AllowPrivate: true}
@@ -129,7 +127,8 @@ func TestFirstRequestNamesModel(t *testing.T) {
 	}
 }
 
-// TestSecondStartTellsHow is that a start on a database with accounts, and nobody who can sign in, says how to begin.
+// TestSecondStartTellsHow checks that a start on a database with accounts, and without a user who can sign in, prints
+// how to begin.
 func TestSecondStartTellsHow(t *testing.T) {
 	t.Parallel()
 	const says = "weir operators add"

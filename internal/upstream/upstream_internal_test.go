@@ -15,8 +15,7 @@ import (
 	"weir/internal/provider"
 )
 
-// lineupOf is who is there with that configuration and environment, and the
-// default model.
+// lineupOf returns the providers with that configuration and environment, and the default model.
 func lineupOf(t *testing.T, file, env string) (names []string, model, log string, err error) {
 	t.Helper()
 	vars := map[string]string{}
@@ -47,7 +46,7 @@ func lineupOf(t *testing.T, file, env string) (names []string, model, log string
 	return names, table.DefaultModel(), logged.String(), err
 }
 
-// TestLineupOfProviders holds who answers, and who answers without being asked for.
+// TestLineupOfProviders checks which providers serve requests, and which one serves those without a model.
 func TestLineupOfProviders(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
