@@ -19,34 +19,33 @@ const (
 	slowestGood = 250 * time.Millisecond
 	noise       = 3
 	mostMemory  = 512 << 20 // resident, in an attack
-	// What a gateway may hold beyond a tenth more than before, once all is over. Of descriptors:
-	// connections to providers that wait for the next request. Of memory: the heap may grow to five
-	// times what lives on it, and what is free of it goes back to the system slowly, when the machine
-	// has nothing else to do.
+	// The resources that a gateway may hold after an attack, beyond a tenth more than before. Descriptors: connections
+	// to providers that wait for the next request. Memory: the heap may grow to five times the live objects, and its
+	// free part returns to the system slowly, on an idle machine.
 	moreDescriptors = 32
 	moreGoroutines  = 16
 	moreHeap        = 64 << 20
 	usualHeap       = 80 << 20 // after litter
 	moreResident    = 96 << 20
-	// recovery is how long it may take to let go of what it held, on a machine that has other work where no time is judged.
+	// recovery is the longest time until the resources are released, on a busy machine where no time is judged.
 	recovery, slowRecovery = 20 * time.Second, 2 * time.Minute
-	// tries is how often an attack is made whose good clients were late, or whose hostile clients met nothing: the machine
-	// may have had something else to do.
+	// tries is the number of times that an attack is made if its good clients were late, or its hostile clients met
+	// nothing: the machine may have been busy.
 	tries = 3
 )
 
-// attack is one, by four clients at a time.
+// attack describes an attack by four concurrent clients.
 type attack struct {
 	name    string
-	held    string                          // what the gateway holds against it
-	model   string                          // that good clients ask for; empty for goodModel
-	secure  bool                            // over TLS
-	files   int                             // that the gateway may open; 0 for as many as the test may
-	kept    int                             // connections to providers that are idle for a while afterwards, beyond moreDescriptors
+	held    string                          // the gateway's defence
+	model   string                          // the model of the good clients; empty for goodModel
+	secure  bool                            // use TLS
+	files   int                             // files that the gateway may open; 0 for the test's own limit
+	kept    int                             // connections to providers that stay idle for a while afterwards, beyond moreDescriptors
 	lasts   time.Duration                   // with -hostile.long; 0 for attackTime
-	alone   func(t *testing.T, a *attacker) // by one client before all others; nil for nothing
+	alone   func(t *testing.T, a *attacker) // run by one client before all others; nil for none
 	hostile func(a *attacker)
-	check   func(t *testing.T, r *result) // of what is more than of all attacks; nil for nothing
+	check   func(t *testing.T, r *result) // checks more than those of all attacks; nil for none
 }
 
 // attacker is one hostile client. Its work ends when ctx does.
@@ -60,7 +59,7 @@ type attacker struct {
 	transport *http.Transport
 }
 
-// result is what came of an attack.
+// result holds the result of an attack.
 type result struct {
 	testGateway   *testGateway
 	kept          int // as in attack
@@ -70,8 +69,8 @@ type result struct {
 	peak          int64         // bytes resident
 
 	mu       sync.Mutex
-	counted  map[string]int    // what hostile clients met
-	wrong    []string          // what they should not have met
+	counted  map[string]int    // the outcomes of hostile clients
+	wrong    []string          // the outcomes that they should not have met
 	sessions map[string]string // by invitation
 }
 
@@ -82,7 +81,7 @@ func (a *attacker) count(what any) {
 	a.result.counted[fmt.Sprint(what)]++
 }
 
-// wrong notes what no hostile client should meet.
+// wrong records an outcome that no hostile client should meet.
 func (a *attacker) wrong(format string, args ...any) {
 	a.result.mu.Lock()
 	defer a.result.mu.Unlock()
@@ -91,7 +90,7 @@ func (a *attacker) wrong(format string, args ...any) {
 	}
 }
 
-// pause waits, and reports whether the attack goes on.
+// pause waits, and reports whether the attack continues.
 func (a *attacker) pause(d time.Duration) bool {
 	select {
 	case <-a.ctx.Done():
@@ -117,7 +116,7 @@ func (a *attacker) many(n int, pause time.Duration, do func(i int)) {
 	all.Wait()
 }
 
-// only is a check that hostile clients met something, and nothing but this.
+// only returns a check that hostile clients met all these outcomes, and no others.
 func only(want ...string) func(*testing.T, *result) {
 	return func(t *testing.T, r *result) {
 		for what, n := range r.counted {
@@ -160,7 +159,7 @@ func TestHostile(t *testing.T) {
 		strings.Join(rows, "\n"))
 }
 
-// repeat makes the attack, again where good clients were late, and gives its row of the table.
+// repeat makes the attack, again if good clients were late, and returns its row of the table.
 func (a *attack) repeat(t *testing.T, g *testbed) string {
 	t.Helper()
 	for try := 1; ; try++ {
@@ -180,7 +179,7 @@ func (a *attack) repeat(t *testing.T, g *testbed) string {
 	}
 }
 
-// run makes the attack and judges all that does not depend on the clock.
+// run makes the attack and judges everything that does not depend on the clock.
 func (a *attack) run(t *testing.T, g *testbed) *result {
 	t.Helper()
 	h := g.open(t, a)
@@ -220,7 +219,7 @@ func (a *attack) run(t *testing.T, g *testbed) *result {
 	return r
 }
 
-// side has good clients and, where there are to be any, hostile ones work side by side.
+// side runs good clients and, if hostile is set, hostile ones at the same time.
 func (a *attack) side(t *testing.T, r *result, lasts time.Duration, hostile bool) {
 	ctx, cancel := context.WithTimeout(t.Context(), lasts)
 	defer cancel()
@@ -242,9 +241,8 @@ func (a *attack) side(t *testing.T, r *result, lasts time.Duration, hostile bool
 	all.Wait()
 }
 
-// recover waits until the gateway holds no more than before, or for as long as it may take. It asks
-// seldom: a gateway that has little to do gives memory back by itself. Where no time is judged, it has
-// the gateway collect garbage, which comes sooner.
+// recover waits until the gateway holds no more than before, or for the longest recovery. It polls rarely: an idle
+// gateway returns memory by itself. If no time is judged, it has the gateway collect garbage, which is faster.
 func (r *result) recover(t *testing.T) {
 	t.Helper()
 	began, most := time.Now(), strict(recovery, slowRecovery)
@@ -257,9 +255,9 @@ func (r *result) recover(t *testing.T) {
 	}
 }
 
-// litter has the gateway collect garbage: twice that of bodies which it reads and refuses, and
-// then, so that none of these is alive, once its own. That takes seconds: without -hostile.strict it does nothing, and
-// the heap counts as usualHeap before the attack.
+// litter has the gateway collect garbage: twice that of bodies which it reads and refuses, and then, so that none of
+// these is live, once its own. That takes seconds: without -hostile.strict it does nothing, and the heap counts as
+// usualHeap before the attack.
 func (h *testGateway) litter(t *testing.T) {
 	t.Helper()
 	if !*strictFlag {
@@ -279,9 +277,9 @@ func (h *testGateway) litter(t *testing.T) {
 	}
 }
 
-// leftovers is what the gateway still holds. The heap is judged with -hostile.long alone: it needs
-// collections of garbage, and these need time; resident memory with -hostile.strict alone: how
-// fast the rest goes back to the system depends on the machine.
+// leftovers lists the resources that the gateway still holds. The heap is judged only with -hostile.long, because it
+// needs collections of garbage, which need time; resident memory only with -hostile.strict, because its return to the
+// system depends on the machine.
 func (r *result) leftovers() (all []string) {
 	b, n := &r.before, &r.after
 	more := func(what string, before, now, above int64) {
@@ -317,7 +315,7 @@ func (r *result) judge(t *testing.T) {
 	}
 }
 
-// row is the attack's line of the table in docs/security-evidence.md.
+// row returns the attack's line of the table in docs/security-evidence.md.
 func (r *result) row(a *attack) string {
 	n := len(r.good.took)
 	return fmt.Sprintf("| %s | %s | %d of %d | %d ms | %d MB |", a.name, a.held, n-len(r.good.failed), n, r.good.p99().Milliseconds(), r.peak>>20)

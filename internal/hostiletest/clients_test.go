@@ -28,7 +28,7 @@ const (
 	countPath     = "/v1/messages/count_tokens"
 )
 
-// connections is how many each hostile client opens where an attack is about 5,000 of them.
+// connections returns the number that each hostile client opens in an attack with about 5,000 of them.
 func connections() int { return long(1250, 100) }
 
 func clientAttacks() []attack {
@@ -71,7 +71,7 @@ func clientAttacks() []attack {
 	}
 }
 
-// dial opens a connection, whatever becomes of it; nil where there is none to be had.
+// dial opens a connection; nil if that fails.
 func (a *attacker) dial() net.Conn {
 	conn, err := net.DialTimeout("tcp4", a.address, patience)
 	if err != nil {
@@ -86,7 +86,7 @@ func (a *attacker) post(path string, body io.Reader, header ...string) {
 	a.ask(http.MethodPost, path, body, header...)
 }
 
-// ask is post by any method. It returns the status; 0 for none.
+// ask sends a request by any method, like post. It returns the status; 0 for none.
 func (a *attacker) ask(method, path string, body io.Reader, header ...string) int {
 	resp, err := a.begin(method, path, body, header...)
 	if err == nil {
@@ -106,7 +106,7 @@ func (a *attacker) ask(method, path string, body io.Reader, header ...string) in
 	return 0
 }
 
-// begin sends a request with these headers, as name, value, name, value, and returns the answer with its body to come.
+// begin sends a request with these headers, as name, value, name, value, and returns the answer before its body.
 func (a *attacker) begin(method, path string, body io.Reader, header ...string) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(a.ctx, method, a.url(path), body)
 	if err != nil {
@@ -118,12 +118,12 @@ func (a *attacker) begin(method, path string, body io.Reader, header ...string) 
 		r.Header.Set(header[i], header[i+1])
 	}
 	if r.Header.Get("Cookie") != "" || method == http.MethodPost && r.Header.Get("Content-Type") != "application/json" {
-		r.Header.Del("Authorization") // a browser has none
+		r.Header.Del("Authorization") // a browser sends none
 	}
 	return a.transport.RoundTrip(r)
 }
 
-// read is ask for whoever looks at the answer. It counts nothing, and returns the status 0 where there was none.
+// read does the same as ask, and returns the answer. It counts nothing, and returns the status 0 without an answer.
 func (a *attacker) read(method, path string, body io.Reader) (status int, text string) {
 	resp, err := a.begin(method, path, body)
 	if err != nil {
@@ -137,7 +137,7 @@ func (a *attacker) read(method, path string, body io.Reader) (status int, text s
 	return resp.StatusCode, string(all)
 }
 
-// head is the head of a request for chat, without its empty line.
+// head returns the head of a request for chat, without its empty line.
 func (a *attacker) head(more string) string {
 	return "POST " + chatPath + " HTTP/1.1\r\nHost: " + a.address + "\r\nContent-Type: application/json\r\nAuthorization: Bearer " + a.key + "\r\n" + more
 }
@@ -172,7 +172,7 @@ func (a *attacker) slowly(begin string) {
 // slowHeads never end, without a key.
 func slowHeads(a *attacker) { a.slowly("POST " + chatPath + " HTTP/1.1\r\nHost: x\r\nX-Slow: ") }
 
-// largeHead has as much in it as a head may have.
+// largeHead fills a head to its limit.
 func largeHead() string {
 	return "POST " + chatPath + " HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n" + strings.Repeat("X: "+strings.Repeat("y", 300)+"\r\n", 95)
 }
@@ -186,8 +186,8 @@ func refusedHeads(a *attacker) { a.slowly(largeHead() + "\r\n{") }
 // slowBodies never end, with a key that is good.
 func slowBodies(a *attacker) { a.slowly(a.head("Content-Length: 1000\r\n\r\n")) }
 
-// slowReaders ask for streams of large pieces, and take nothing of them: what the gateway has sent
-// fills the buffers of its connection, and it has to wait.
+// slowReaders requests streams of large pieces, and reads nothing of them: the sent data fills the buffers of the
+// gateway's connection, and it has to wait.
 func slowReaders(a *attacker) {
 	const body = `{"model":"wide/wide","stream":true,"messages":[{"role":"user","content":"x"}]}`
 	for range long(20, 5) {
@@ -204,8 +204,7 @@ func slowReaders(a *attacker) {
 	<-a.ctx.Done()
 }
 
-// manyStreams ask for streams that do not end, 2,000 a second of all clients, and take all that
-// comes of them.
+// manyStreams requests streams that do not end, 2,000 a second of all clients, and reads them.
 func manyStreams(path, model string, most int) func(a *attacker) {
 	body := fmt.Sprintf(`{"model":"wide/%s","stream":true,"input":"x","messages":[{"role":"user","content":"x"}]}`, model)
 	return func(a *attacker) {
@@ -218,7 +217,7 @@ func manyStreams(path, model string, most int) func(a *attacker) {
 	}
 }
 
-// askSlowly sends a chat from a connection with a small buffer; nil where there is none to be had.
+// askSlowly sends a chat on a connection with a small buffer; nil if that fails.
 func (a *attacker) askSlowly(body string) net.Conn {
 	small := net.Dialer{Control: func(_, _ string, c syscall.RawConn) (err error) {
 		failed := c.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096) })
@@ -233,7 +232,7 @@ func (a *attacker) askSlowly(body string) net.Conn {
 	return conn
 }
 
-// slowTakers ask for large answers, take the beginning, leave after some seconds, and come again.
+// slowTakers requests large answers, reads the beginning, disconnects after some seconds, and repeats that.
 func slowTakers(a *attacker) {
 	const body = `{"model":"bad/announced","messages":[{"role":"user","content":"x"}]}`
 	for a.ctx.Err() == nil {
@@ -251,7 +250,7 @@ func slowTakers(a *attacker) {
 	}
 }
 
-// headerFloods are many headers, a large one, and headers without end.
+// headerFloods sends many headers, a large one, and headers without end.
 func headerFloods(a *attacker) {
 	many := strings.Repeat("X-Y: z\r\n", 5000) + "\r\n"
 	large := "X: " + strings.Repeat("x", 1<<20) + "\r\n\r\n"
@@ -270,8 +269,8 @@ func headerFloods(a *attacker) {
 	})
 }
 
-// countAnswer counts the status that comes on the connection, or that it was closed: what is said
-// to a client that still writes need not arrive.
+// countAnswer counts the status received on the connection, or that it was closed: an answer to a client that still
+// writes may not arrive.
 func (a *attacker) countAnswer(conn net.Conn) {
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
@@ -315,8 +314,8 @@ func longBodies(a *attacker) {
 	})
 }
 
-// badKeys asks with a key of the right form that nobody has, each time with another. The requests
-// come in batches, 5,000 a second from each client at most.
+// badKeys sends unknown keys of the right form, each time another. The requests are sent in batches, 5,000 a second
+// from each client at most.
 func badKeys(a *attacker) {
 	conn := a.dial()
 	if conn == nil {
@@ -330,7 +329,7 @@ func badKeys(a *attacker) {
 			fmt.Fprintf(&batch, "GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", badKey(a.number, n*50+i))
 		}
 		_ = conn.SetDeadline(time.Now().Add(patience))
-		_, _ = conn.Write(batch.Bytes()) // what is wrong with it shows below
+		_, _ = conn.Write(batch.Bytes()) // a failure shows below
 		for range 50 {
 			resp, err := http.ReadResponse(replies, nil)
 			if err != nil {
@@ -343,7 +342,7 @@ func badKeys(a *attacker) {
 	}
 }
 
-// badKey has the form and the checksum of a key (account.TokenPattern).
+// badKey returns a key with a valid form and checksum (account.TokenPattern).
 func badKey(client, n int) string {
 	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	body := fmt.Sprintf("wk_%040d", client*1_000_000_000+n)
@@ -372,7 +371,7 @@ func compressedBodies(a *attacker) {
 	})
 }
 
-// idle opens connections on which nothing comes any more, half of them after an answer.
+// idle opens connections on which nothing is sent any more, half of them after an answer.
 func idle(a *attacker) {
 	for i := range 2 * connections() {
 		conn := a.dial()

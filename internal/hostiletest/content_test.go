@@ -19,14 +19,14 @@ const (
 	overLimit    = 100 * time.Millisecond
 )
 
-// filled is a request with one element over and over, where %s stands, until it has 4 MB.
+// filled returns a request of 4 MB that repeats one element in place of %s.
 func filled(form, element string) string {
 	list := strings.Repeat(element+",", oneBody/(len(element)+1)-1) + element
 	return strings.Replace(strings.Replace(form, "%s", list, 1), "MODEL", "foreign/chat:tokens=4", 1)
 }
 
-// elements are requests of 4 MB of one kind of element. The provider has another wire format, so
-// that they have to be decoded.
+// elements returns requests of 4 MB of one kind of element. The provider has another wire format, so that they have to
+// be decoded.
 func elements() map[string]string {
 	const text = `{"type":"text","text":"x"}`
 	of := func(message string) string { return `{"model":"MODEL","messages":[` + message + `]}` }
@@ -102,7 +102,7 @@ func contentAttacks() []attack {
 				t.Error("no report was refused, of 66 at a time")
 			}
 		}, hostile: func(a *attacker) {
-			if a.number == 0 { // a neighbour, whose key the gateway has not seen
+			if a.number == 0 { // another account, whose key the gateway has not seen
 				a.many(1, 20*time.Millisecond, func(int) {
 					if status := a.ask(http.MethodGet, "/v1/uses?limit=1", http.NoBody); status != http.StatusOK && status != 0 {
 						a.wrong("a report of another account: status %d, want 200", status)
@@ -133,7 +133,7 @@ func contentAttacks() []attack {
 			})
 		}, check: only("400")},
 		{name: "failures that a request brings about", held: "502; a circuit opens for that account alone", model: "shared", hostile: func(a *attacker) {
-			a.key = a.bad[0] // what two accounts meet is the provider's failure
+			a.key = a.bad[0] // a failure that two accounts meet counts as the provider's
 			a.many(4, time.Millisecond, func(i int) {
 				a.post(chatPath, strings.NewReader(`{"model":"bad/shared","messages":[{"role":"user","content":"`+oddly+`"}]}`))
 			})
@@ -155,7 +155,7 @@ func contentAttacks() []attack {
 	}
 }
 
-// modelsUsed is how many models an account uses that then asks for reports.
+// modelsUsed returns the number of models that an account uses before it requests reports.
 func modelsUsed() int { return long(10_000, 100) }
 
 // useModels uses that many, each once.
@@ -176,7 +176,7 @@ func useModels(t *testing.T, a *attacker) {
 	all.Wait()
 }
 
-// costs sends a request while the gateway does nothing else, and holds what that costs it.
+// costs sends a request to an idle gateway, and bounds its memory and processor time.
 func (a *attacker) costs(t *testing.T, body io.Reader, what string, bytes int64, processor time.Duration) {
 	t.Helper()
 	a.resetPeak(t)

@@ -13,7 +13,7 @@ import (
 
 const messagesPath = "/v1/messages"
 
-// fairnessAttacks take the processor from others with what is small, or cheap, each by itself.
+// fairnessAttacks takes processor time from others with small or cheap requests.
 func fairnessAttacks() []attack {
 	return []attack{
 		{
@@ -27,7 +27,7 @@ func fairnessAttacks() []attack {
 	}
 }
 
-// denseBodies are just below 64 KiB, and much work to translate.
+// denseBodies sends bodies just below 64 KiB that need much work to translate.
 func denseBodies(a *attacker) {
 	a.key = a.bad[0] // of one account
 	const message = `{"role":"user","content":"a"}`
@@ -35,12 +35,12 @@ func denseBodies(a *attacker) {
 	a.many(long(200, 5), time.Millisecond, func(int) { a.post(messagesPath, strings.NewReader(body)) })
 }
 
-// hangUps are streams that all clients leave in one moment, to begin others. Around that moment
-// good clients come at a fixed rate: those who wait for one answer after the other hardly meet it.
+// hangUps has all clients leave their streams at once, and begin others. Around that time good clients arrive at a
+// fixed rate, because those that wait for one answer after the other would hardly notice it.
 func hangUps(a *attacker) {
 	const (
 		opening = 4 * time.Second
-		ahead   = 500 * time.Millisecond // the others come so long before
+		ahead   = 500 * time.Millisecond // the others arrive this much earlier
 		probes  = 200
 		rate    = 10 * time.Millisecond
 	)
@@ -71,7 +71,7 @@ func hangUps(a *attacker) {
 	}
 }
 
-// probe has good clients ask, one after each pause, whatever becomes of those before.
+// probe has good clients send requests, one after each pause, without waiting for the earlier ones.
 func (a *attacker) probe(n int, pause time.Duration) {
 	var all sync.WaitGroup
 	defer all.Wait()

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// filesAttacks are on gateways that may open few files, as `ulimit -n` has it on many machines, and on what is
-// discarded of refused requests.
+// filesAttacks runs attacks on gateways that may open few files, as `ulimit -n` limits on many machines, and on the
+// discarded parts of refused requests.
 func filesAttacks() []attack {
 	return []attack{
 		{
@@ -34,12 +34,12 @@ func filesAttacks() []attack {
 	}
 }
 
-// limited is a program and its arguments that may open so many files.
+// limited returns a program and its arguments with a limit on its open files.
 func limited(files string, program ...string) []string {
 	return append([]string{"sh", "-c", `ulimit -n "$0" && exec "$@"`, files}, program...)
 }
 
-// oneByte are 250 connections of each client that send one byte each, and come again when they are closed.
+// oneByte opens 250 connections of each client that send one byte each, and opens them again when they are closed.
 func oneByte(a *attacker) { a.staggered(250, a.sendByte) }
 
 // sendByte sends a byte, and waits until the gateway has had enough or the attack is over.
@@ -56,7 +56,7 @@ func (a *attacker) sendByte() {
 	}
 }
 
-// manyOfOneKey are streams that do not end, each on a connection of its own.
+// manyOfOneKey requests streams that do not end, each on a connection of its own.
 func manyOfOneKey(a *attacker) {
 	a.key, a.transport.DisableKeepAlives = a.bad[0], true
 	const body = `{"model":"wide/steady","stream":true,"messages":[{"role":"user","content":"x"}]}`
@@ -75,14 +75,15 @@ func (a *attacker) staggered(n int, do func()) {
 	}
 }
 
-// idleAfterBurst has the gateway open connections to a provider, which are idle then, and opens others that stay so: more
-// slowly where no time is judged, or good clients who are late on a busy machine find their own idle connections closed.
+// idleAfterBurst has the gateway open connections to a provider, which are idle then, and opens others that stay so:
+// more slowly if no time is judged, because late good clients on a busy machine would find their own idle connections
+// closed.
 func idleAfterBurst(a *attacker) {
 	own := a.key
 	a.key = a.bad[0]
 	const body = `{"model":"house/chat:tokens=20","stream":true,"messages":[{"role":"user","content":"x"}]}`
 	var burst sync.WaitGroup
-	for range strict(38, 16) { // all of which a busy machine has in flight at once
+	for range strict(38, 16) { // a busy machine has all of them in flight at once
 		burst.Go(func() { a.post(chatPath, strings.NewReader(body)) })
 	}
 	burst.Wait()
@@ -102,7 +103,8 @@ func idleAfterBurst(a *attacker) {
 	<-a.ctx.Done()
 }
 
-// blamesNobody is a check that the gateway takes its own lack of files for no fault of a provider, and says nothing of it.
+// blamesNobody returns a check that the gateway does not count its own lack of files as a provider's failure, and does
+// not report one.
 func blamesNobody(t *testing.T, r *result) {
 	said := r.testGateway.process.Said()
 	for _, word := range []string{"too many open files", "unavailable"} {
@@ -112,7 +114,7 @@ func blamesNobody(t *testing.T, r *result) {
 	}
 }
 
-// endlessRefused sends as much as is taken behind a head that is refused.
+// endlessRefused sends as much as is accepted after a refused head.
 func endlessRefused(a *attacker) {
 	a.many(8, 20*time.Millisecond, func(i int) {
 		a.key = badKey(a.number, i)

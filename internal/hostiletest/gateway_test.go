@@ -30,7 +30,7 @@ import (
 // sides is how many good clients there are, and how many hostile ones. Each has an account.
 const sides = 4
 
-// providerKey is what the hostile provider gets, and nobody else may.
+// providerKey is the key of the hostile provider, and no other server may receive it.
 const providerKey = "only-for-this-provider"
 
 const configuration = `
@@ -58,8 +58,8 @@ prices:
 limits: {rejected_per_key: %[5]d}
 `
 
-// testbed is what all attacks stand on: the program, a data directory with accounts and keys
-// that no gateway has run on, and both providers.
+// testbed holds the common parts of all attacks: the program, an unused data directory with accounts and keys, and both
+// providers.
 type testbed struct {
 	dir, bin  string
 	good, bad [sides]string // keys
@@ -92,14 +92,14 @@ func newGround(t *testing.T) *testbed {
 	return g
 }
 
-// command is weir with these arguments, in the directory of its configuration.
+// command returns a weir command with these arguments, in the directory of its configuration.
 func (g *testbed) command(t *testing.T, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), g.bin, args...)
 	cmd.Dir, cmd.Env = g.dir, processtest.Environ()
 	return cmd
 }
 
-// key makes a key, and its account where there is none yet.
+// key creates a key, and its account if it is missing.
 func (g *testbed) key(t *testing.T, account string, more ...string) string {
 	t.Helper()
 	if len(more) == 0 {
@@ -114,7 +114,7 @@ type testGateway struct {
 	*testbed
 	process *processtest.Process
 	address string      // host and port
-	roots   *tls.Config // with which clients come; nil for plain http
+	roots   *tls.Config // of the clients; nil for plain http
 }
 
 // open starts a gateway of its own for one attack, on a copy of the data.
@@ -151,7 +151,7 @@ func (h *testGateway) transport(keep bool) *http.Transport {
 	return &http.Transport{TLSClientConfig: h.roots.Clone(), DisableKeepAlives: !keep, ForceAttemptHTTP2: keep}
 }
 
-// certificate makes one for 127.0.0.1, in files, and the settings of clients that trust it.
+// certificate creates one for 127.0.0.1, in files, and the settings of clients that trust it.
 func certificate(t *testing.T) (certFile, keyFile string, config *tls.Config) {
 	t.Helper()
 	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)

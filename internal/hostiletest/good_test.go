@@ -14,21 +14,21 @@ import (
 	"time"
 )
 
-// goodModel is what good clients ask for, but where an attack is on one model.
+// goodModel is the model of good clients, unless an attack is on one model.
 const goodModel = "house/chat:tokens=4"
 
 // goodPause is how long a good client thinks between two requests.
 const goodPause = 15 * time.Millisecond
 
-// patience and slowPatience are how long a good client waits for an answer before it counts as none; the second on a
-// machine that has other work, where no time is judged.
+// patience and slowPatience are the longest waits of a good client for an answer; the second one on a busy machine,
+// where no time is judged.
 const patience, slowPatience = 10 * time.Second, time.Minute
 
-// answers are what good clients got.
+// answers holds the answers to good clients.
 type answers struct {
 	mu     sync.Mutex
 	took   []time.Duration
-	failed []string // what became of the others
+	failed []string // the failures
 }
 
 func (a *answers) add(took time.Duration, err error) {
@@ -40,7 +40,7 @@ func (a *answers) add(took time.Duration, err error) {
 	}
 }
 
-// p99 is the 99th percentile of all, those without an answer too.
+// p99 returns the 99th percentile of all, including those without an answer.
 func (a *answers) p99() time.Duration {
 	if len(a.took) == 0 {
 		return 0
@@ -49,8 +49,8 @@ func (a *answers) p99() time.Duration {
 	return a.took[len(a.took)*99/100]
 }
 
-// converse is one good client until ctx ends: whole answers and streams in turn, each on
-// connections that it keeps and on fresh ones.
+// converse simulates one good client until ctx ends: whole answers and streams in turn, each on reused connections and
+// on fresh ones.
 func (h *testGateway) converse(ctx context.Context, key, model string, a *answers) {
 	kept, fresh := h.transport(true), h.transport(false)
 	defer kept.CloseIdleConnections()
@@ -69,7 +69,7 @@ func (h *testGateway) converse(ctx context.Context, key, model string, a *answer
 	}
 }
 
-// chat is an error unless all of an answer comes.
+// chat returns an error unless the whole answer arrives.
 func (h *testGateway) chat(transport *http.Transport, key, model string, stream bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), strict(patience, slowPatience))
 	defer cancel()

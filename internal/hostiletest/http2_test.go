@@ -108,8 +108,7 @@ func (a *attacker) fillStreams() {
 	}
 }
 
-// takeNothing opens 100 streams, takes no byte of their answers and stays until the gateway closes
-// the connection.
+// takeNothing opens 100 streams, reads no byte of their answers and stays until the gateway closes the connection.
 func (a *attacker) takeNothing() {
 	conn, f := a.frames(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
 	if conn == nil {
@@ -136,7 +135,7 @@ func (a *attacker) takeNothing() {
 	}
 }
 
-// frames is a connection over which frames go, with what reads the answers; nil for none.
+// frames opens a connection for frames, and reads the answers; nil if that fails.
 func (a *attacker) frames(settings ...http2.Setting) (net.Conn, *http2.Framer) {
 	config := a.roots.Clone()
 	config.NextProtos = []string{"h2"}
@@ -146,14 +145,14 @@ func (a *attacker) frames(settings ...http2.Setting) (net.Conn, *http2.Framer) {
 		return nil, nil
 	}
 	_ = conn.SetDeadline(time.Now().Add(patience))
-	_, _ = io.WriteString(conn, http2.ClientPreface) // what is wrong with it shows in the next frame
+	_, _ = io.WriteString(conn, http2.ClientPreface) // a failure shows in the next frame
 	f := http2.NewFramer(conn, conn)
 	_ = f.WriteSettings(settings...)
 	a.count("connections")
 	return conn, f
 }
 
-// fields are the head of a request for chat.
+// fields returns the head of a request for chat.
 func (a *attacker) fields() []byte {
 	var b bytes.Buffer
 	e := hpack.NewEncoder(&b)
@@ -196,8 +195,8 @@ func rapidReset(a *attacker) {
 	}
 }
 
-// frameFlood sends what a peer may send at any time and has to be read, a kind on each connection, as
-// fast as they are taken.
+// frameFlood sends frames that a peer may send at any time and that must be read, a kind on each connection, as fast as
+// they are accepted.
 func frameFlood(kinds ...func(*http2.Framer) error) func(a *attacker) {
 	return func(a *attacker) {
 		a.many(25, 100*time.Millisecond, func(int) {

@@ -19,7 +19,7 @@ var (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// long is the first of two values with -hostile.long, else the second.
+// long returns the first of two values with -hostile.long, otherwise the second.
 func long[T any](at, otherwise T) T {
 	if *longFlag {
 		return at
@@ -27,7 +27,7 @@ func long[T any](at, otherwise T) T {
 	return otherwise
 }
 
-// strict is likewise the first with -hostile.strict.
+// strict does the same with -hostile.strict.
 func strict[T any](at, otherwise T) T {
 	if *strictFlag {
 		return at
@@ -35,5 +35,5 @@ func strict[T any](at, otherwise T) T {
 	return otherwise
 }
 
-// attackTime is how long an attack lasts that does not say otherwise.
+// attackTime returns the default duration of an attack.
 func attackTime() time.Duration { return long(*timeFlag, 100*time.Millisecond) }

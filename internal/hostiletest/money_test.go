@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// told is the figure by which a cost of the hostile provider is known. It is long: ids of requests have any four digits.
+// told identifies a cost of the hostile provider. It is long because ids of requests can have any four digits.
 const told = "42424242"
 
-// costs are places of an answer where vendors and gateways tell what it costs: what stands at the top of each object,
-// within a choice, and before the events of a stream.
+// costs lists places of an answer in which vendors and gateways report its cost: at the top of each object, within a
+// choice, and before the events of a stream.
 var costs = [][3]string{
 	{`"x_nanogpt_pricing":{"amount":0.42424242,"costUsd":0.42424242},`, "", ""},
 	{"", `"provider_metadata":{"gateway":{"cost":"0.42424242"}},"usage":{"cost":0.42424242},`, ""},
@@ -34,7 +34,7 @@ var costs = [][3]string{
 func costly(c *net.TCPConn, q *question) {
 	shape := len(costs)
 	if len(q.Messages) > 0 {
-		shape, _ = strconv.Atoi(q.Messages[0].Content) // what is no number is the first
+		shape, _ = strconv.Atoi(q.Messages[0].Content) // anything but a number is the first
 	}
 	if shape >= len(costs) {
 		body := `{"error":{"message":"Budget has been exceeded! Current cost: 0.42424242, Max budget: 1","type":"budget_exceeded","param":"cost 0.42424242"}}`
@@ -54,7 +54,7 @@ func costly(c *net.TCPConn, q *question) {
 	say(c, jsonHead+"X-Litellm-Response-Cost: 0.42424242\r\nContent-Length: %d\r\n\r\n%s", len(reply), reply)
 }
 
-// moneyAttacks are on what an account learns of costs, and on the ledger.
+// moneyAttacks returns attacks on the secrecy of costs, and on the ledger.
 func moneyAttacks() []attack {
 	return []attack{
 		{
@@ -68,7 +68,7 @@ func moneyAttacks() []attack {
 	}
 }
 
-// stampedCosts ask for answers in all shapes, and look for the cost in what comes.
+// stampedCosts requests answers in all shapes, and searches them for the cost.
 func stampedCosts(a *attacker) {
 	a.key = a.charged
 	a.many(4, 5*time.Millisecond, func(i int) {
@@ -95,7 +95,7 @@ const rejected = 100
 // inFlight is how many requests of a hostile client are at the provider at a time in a flood.
 const inFlight = 16
 
-// rejections ask for models that the provider does not have, all with one key.
+// rejections requests models that the provider does not have, all with one key.
 func rejections(a *attacker) {
 	a.key = a.bad[0]
 	a.many(inFlight, time.Millisecond, func(i int) {
@@ -104,7 +104,7 @@ func rejections(a *attacker) {
 	})
 }
 
-// fewRows is a check that the key had no more rejected than it may, and that it would have.
+// fewRows returns a check that the key's rejected requests were bounded, and would have exceeded the bound.
 func fewRows(t *testing.T, r *result) {
 	only("404", "429")(t, r)
 	if got, most := r.counted["404"], rejected+sides*inFlight; got > most {

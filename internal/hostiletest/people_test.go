@@ -19,19 +19,20 @@ import (
 )
 
 const (
-	// houseKey is what the good provider gets, and variable stands in the gateway's environment. Nobody else may see them.
+	// houseKey is the key of the good provider, and variable is in the gateway's environment. No other server may
+	// receive them.
 	houseKey = "only-for-the-house-8214"
 	variable = "only-for-the-gateway-5530"
 	password = "seven loud rivers part"
 )
 
-// guests are invitations, as paths: four people of a hostile account, and one of a good account.
+// guests holds invitations, as paths: four people of a hostile account, and one of a good account.
 type guests struct {
 	bad  [sides]string
 	good string
 }
 
-// invite invites the guests. The first of the bad ones, who all may look, may look for models, too.
+// invite invites the guests. The first of the hostile ones may search for models, too; all are viewers.
 func (g *testbed) invite(t *testing.T) (all guests) {
 	t.Helper()
 	link := func(email, account string) string {
@@ -45,7 +46,7 @@ func (g *testbed) invite(t *testing.T) (all guests) {
 	return all
 }
 
-// peopleAttacks are by people who have signed in, and by an operator's key that was stolen.
+// peopleAttacks returns attacks by people who have signed in, and by an operator's stolen key.
 func peopleAttacks() []attack {
 	return []attack{
 		{
@@ -93,7 +94,7 @@ func (a *attacker) signIn(invitation string) (session string) {
 	return ""
 }
 
-// longSearches look for as many words as fit into an address, and for as many as are let through.
+// longSearches searches for as many words as fit into an address, and for as many as are accepted.
 func longSearches(a *attacker) {
 	if a.number > 0 {
 		return // one viewer
@@ -109,7 +110,8 @@ func longSearches(a *attacker) {
 	})
 }
 
-// manyTails follow requests in as many windows as they get, while somebody of another account opens one again and again.
+// manyTails follows requests in as many windows as possible, while a person of another account opens one again and
+// again.
 func manyTails(a *attacker) {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -120,7 +122,7 @@ func manyTails(a *attacker) {
 	a.many(12, 200*time.Millisecond, func(int) { a.follow("bad-0", session, true) })
 }
 
-// followToo has somebody of another account open a live tail, again and again.
+// followToo has a person of another account open a live tail, again and again.
 func (a *attacker) followToo() {
 	session := a.signIn(a.guests.good)
 	a.many(1, 100*time.Millisecond, func(int) {
@@ -130,7 +132,7 @@ func (a *attacker) followToo() {
 	})
 }
 
-// follow opens a live tail, and keeps it to the end of the attack or closes it after its first line.
+// follow opens a live tail, and holds it to the end of the attack or closes it after its first line.
 func (a *attacker) follow(account, session string, keep bool) (status int) {
 	resp, err := a.begin(http.MethodGet, "/accounts/"+account+"/requests/tail", http.NoBody, "Cookie", session)
 	if err != nil {
@@ -146,8 +148,8 @@ func (a *attacker) follow(account, session string, keep bool) (status int) {
 
 var sealedText = regexp.MustCompile(`sealed:[0-9a-z:]+`)
 
-// stolenKeys ask for tests of a provider at the hostile one's address: with the keys of the good one, as the gateway
-// shows them, and with what its environment and its files hold.
+// stolenKeys requests tests of a provider at the hostile one's address: with the keys of the good one, as the gateway
+// shows them, and with the content of its environment and its files.
 func stolenKeys(a *attacker) {
 	a.key = a.admin
 	_, shown := a.read(http.MethodGet, "/admin/v1/config", http.NoBody)
@@ -184,7 +186,7 @@ func stolenKeys(a *attacker) {
 	})
 }
 
-// keepsSecrets is a check that the hostile provider got nobody else's key.
+// keepsSecrets returns a check that the hostile provider received no other provider's key.
 func keepsSecrets(t *testing.T, r *result) {
 	only("400", "409", "429")(t, r)
 	for _, got := range r.testGateway.provider.stolen.all() {

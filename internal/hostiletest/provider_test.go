@@ -18,7 +18,7 @@ import (
 	"weir/internal/must"
 )
 
-// hostileProvider speaks HTTP badly, by the model that it is asked for.
+// hostileProvider speaks HTTP badly, depending on the requested model.
 type hostileProvider struct {
 	listener net.Listener
 	running  sync.WaitGroup
@@ -26,13 +26,13 @@ type hostileProvider struct {
 	stolen   stolen
 }
 
-// stolen are requests that have what the provider should not get.
+// stolen holds requests with secrets that the provider should not receive.
 type stolen struct {
 	mu   sync.Mutex
 	some []string
 }
 
-// look takes note of a request with a secret that is not the provider's.
+// look records a request with a secret that is not the provider's.
 func (s *stolen) look(r *http.Request) {
 	text := fmt.Sprint(r.URL, r.Header)
 	if !strings.Contains(text, houseKey) && !strings.Contains(text, variable) {
@@ -113,8 +113,7 @@ const (
 	goodReply  = `{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`
 )
 
-// repeat writes the same until nobody takes it any more, or n times. The pauses leave something of
-// the machine to the gateway.
+// repeat writes the same until the connection closes, or n times. The pauses leave processor time to the gateway.
 func repeat(conn net.Conn, text string, n int, every time.Duration) {
 	for range n {
 		if _, err := io.WriteString(conn, text); err != nil {
@@ -124,19 +123,19 @@ func repeat(conn net.Conn, text string, n int, every time.Duration) {
 	}
 }
 
-// await waits until nobody takes anything any more.
+// await waits until the connection closes.
 func await(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
 
-// say writes: who takes nothing any more is met by the next write, or by nobody.
+// say writes, and leaves errors to the next write.
 func say(conn net.Conn, format string, args ...any) { _, _ = fmt.Fprintf(conn, format, args...) }
 
 const forever = 1 << 40 // until the gateway has had enough
 
-// script is what the provider does for the model of its name.
+// script describes the provider's behaviour for the model of its name.
 type script struct {
 	model, name, held string
 	answer            func(*net.TCPConn, *question)
-	met               []string // what clients may get
+	met               []string // the possible outcomes of clients
 }
 
 var scripts = []script{
@@ -219,7 +218,7 @@ var scripts = []script{
 	}, nil},
 }
 
-// shared is a provider that answers well, but for what a request brings about.
+// shared is a provider that answers correctly unless a request causes a failure.
 func shared(c *net.TCPConn, q *question) {
 	odd := len(q.Messages) > 0 && q.Messages[0].Content == oddly
 	switch {
@@ -235,7 +234,7 @@ func shared(c *net.TCPConn, q *question) {
 // oddly is a message that brings about an answer of an unexpected shape.
 const oddly = "Answer oddly."
 
-// providerAttacks ask a provider that has turned hostile, while good clients ask another.
+// providerAttacks sends requests to a hostile provider, while good clients use another.
 func providerAttacks() (all []attack) {
 	for _, s := range scripts {
 		if s.name == "" {

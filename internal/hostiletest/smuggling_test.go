@@ -16,8 +16,8 @@ import (
 // inside is the request that is hidden in another.
 const inside = "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
 
-// smuggled are requests whose ends a proxy in front may see elsewhere: what stands behind the first
-// line, with LENGTH and HEX for the length of inside.
+// smuggled lists requests with ends that a proxy in front may see elsewhere: the text after the first line, with LENGTH
+// and HEX for the length of inside.
 var smuggled = map[string]string{
 	"CL.TE":                       "Content-Length: LENGTH\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + inside,
 	"TE.CL":                       "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\nHEX\r\n" + inside + "\r\n0\r\n\r\n",
@@ -58,7 +58,7 @@ func smugglingAttacks() []attack {
 	}}}
 }
 
-// smuggle holds that one answer comes at most, and that the connection is closed then.
+// smuggle checks that there is one answer at most, and that the connection is closed then.
 func (a *attacker) smuggle(name, text string) {
 	conn := a.dial()
 	if conn == nil {

@@ -15,16 +15,16 @@ import (
 	"weir/internal/must"
 )
 
-// reading is what the gateway holds at a moment.
+// reading holds the gateway's resources at one time.
 type reading struct {
 	descriptors, goroutines int
 	resident, peak          int64         // bytes; the peak since the last resetPeak
-	heap                    int64         // bytes: how large it may grow, five times what was alive when garbage was last collected
+	heap                    int64         // bytes: the limit of the heap's growth, five times the live bytes at the last garbage collection
 	processor               time.Duration // that it has used since its start
 	open                    int           // requests in flight and attempts open in the ledger
 }
 
-// read looks at the gateway from outside, and at what it tells of itself.
+// read reads the gateway's resources from outside, and from its metrics.
 func (h *testGateway) read(t *testing.T) (r reading) {
 	t.Helper()
 	metrics := h.metrics(t)
@@ -41,7 +41,7 @@ func (h *testGateway) proc(name string) string {
 	return fmt.Sprintf("/proc/%d/%s", h.process.Cmd.Process.Pid, name)
 }
 
-// memory is VmRSS and VmHWM (https://man7.org/linux/man-pages/man5/proc_pid_status.5.html).
+// memory reads VmRSS and VmHWM (https://man7.org/linux/man-pages/man5/proc_pid_status.5.html).
 func (h *testGateway) memory(t *testing.T) (resident, peak int64) {
 	t.Helper()
 	text := must.Get(os.ReadFile(h.proc("status")))(t)
@@ -61,7 +61,7 @@ func (h *testGateway) memory(t *testing.T) (resident, peak int64) {
 	return resident, peak
 }
 
-// processor is user and system time, in hundredths of a second
+// processor reads user and system time, in hundredths of a second
 // (https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html, fields 14 and 15).
 func (h *testGateway) processor(t *testing.T) time.Duration {
 	t.Helper()
@@ -73,14 +73,13 @@ func (h *testGateway) processor(t *testing.T) time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// resetPeak makes VmHWM what is resident now
-// (https://man7.org/linux/man-pages/man5/proc_pid_clear_refs.5.html).
+// resetPeak sets VmHWM to the resident memory (https://man7.org/linux/man-pages/man5/proc_pid_clear_refs.5.html).
 func (h *testGateway) resetPeak(t *testing.T) {
 	t.Helper()
 	must.Do(t, os.WriteFile(h.proc("clear_refs"), []byte("5"), 0))
 }
 
-// metrics are those of the gateway that have no labels.
+// metrics returns the gateway's metrics without labels.
 func (h *testGateway) metrics(t *testing.T) map[string]float64 {
 	t.Helper()
 	client := http.Client{Transport: h.transport(false), Timeout: strict(20*time.Second, slowPatience)}

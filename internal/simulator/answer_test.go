@@ -23,7 +23,7 @@ import (
 	"weir/internal/sse"
 )
 
-// chunk is what the tests read of a reply or of an event of a stream.
+// chunk holds the parts of a reply or of an event of a stream that the tests read.
 type chunk struct {
 	ID      string
 	Model   string
@@ -70,7 +70,7 @@ func decode(t *testing.T, data []byte) (c chunk) {
 	return c
 }
 
-// content is the text of the first choice.
+// content returns the text of the first choice.
 func content(chunks []chunk) string {
 	var b strings.Builder
 	for _, c := range chunks {
@@ -129,7 +129,7 @@ func TestAnswersOfEachModel(t *testing.T) {
 	}
 }
 
-// Whoever streams and whoever does not get the same text, and who asks again
+// TestAnswersAreDeterministic checks that whole and streamed answers have the same text, and that a repeated request
 // gets the same bytes.
 func TestAnswersAreDeterministic(t *testing.T) {
 	t.Parallel()
@@ -208,7 +208,7 @@ func TestToolCalls(t *testing.T) {
 	}
 }
 
-// TestCallsWithoutIDs holds that calls have no ids where the vendor gives none, unless the model's name asks for them.
+// TestCallsWithoutIDs checks that calls have no ids if the vendor sends none, unless the model's name asks for them.
 func TestCallsWithoutIDs(t *testing.T) {
 	t.Parallel()
 	const contents = `{"contents":[{"parts":[{"text":"Hi"}]}],"tools":[{"functionDeclarations":[{"name":"one","parametersJsonSchema":{"type":"object"}}]}]}`

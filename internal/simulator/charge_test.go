@@ -10,7 +10,8 @@ import (
 	"weir/internal/simulator"
 )
 
-// What breaks off is charged for as far as it was sent, or whole, as the model name says.
+// TestAfterChargesSentPart checks that a broken answer is charged up to the sent part, or whole, depending on the model
+// name.
 func TestAfterChargesSentPart(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -50,7 +51,7 @@ func TestAfterChargesSentPart(t *testing.T) {
 	}
 }
 
-// hidden is the thinking that an answer began with and nobody saw.
+// hidden returns the unreported thinking at the beginning of an answer.
 func hidden(body string, got simulator.Record) int64 {
 	if strings.Contains(body, "reasoning=9,") && got.Usage[llm.Input] > 0 {
 		return 9
@@ -58,8 +59,8 @@ func hidden(body string, got simulator.Record) int64 {
 	return 0
 }
 
-// Files, searches, the tier and the provider's own cost are charged for, and told where the
-// wire format has a place for them.
+// TestChargesAreReported checks that files, searches, the tier and the provider's own cost are charged, and reported if
+// the wire format has a place for them.
 func TestChargesAreReported(t *testing.T) {
 	t.Parallel()
 	const picture = `{"model":"chat:files=900","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`

@@ -16,8 +16,7 @@ import (
 	"weir/internal/simulator"
 )
 
-// client asks the simulator in a wire format's own words, and reads what comes
-// back with the format's own client half.
+// client sends requests to the simulator in a wire format, and decodes the answers with the format's own client half.
 type client struct {
 	t   *testing.T
 	d   *dialect.Dialect
@@ -26,7 +25,7 @@ type client struct {
 	tools []llm.Tool
 }
 
-// said is an answer as the client half reads it.
+// said holds an answer as the client half decodes it.
 type said struct {
 	status   int
 	body     string
@@ -39,7 +38,7 @@ type said struct {
 	err      error // of the reading
 }
 
-// String has the text of the error, in place of which a struct has its address.
+// String prints the text of the error, because a struct would print its address.
 func (s said) String() string {
 	type fields said
 	return fmt.Sprintf("%+v, error %v", fields(s), s.err)
@@ -67,8 +66,7 @@ func (c client) ask(model string, stream bool, more ...llm.Message) said {
 	return c.whole(h)
 }
 
-// path is that of the route which what the client half calls belongs to: a base
-// URL may stand before it.
+// path returns the route of a path that the client half calls: a base URL may precede it.
 func (c client) path(model string, stream bool) string {
 	path := c.d.Path(model, stream)
 	first, _, _ := strings.Cut(path[1:], "/")
@@ -134,9 +132,8 @@ func (s *said) thought(e *llm.Event) {
 	s.message.Parts[0].Signature += e.Signature
 }
 
-// TestEveryDialect holds, for each wire format there is, that its own client
-// half reads what the simulator serves: right where nothing is wrong, and wrong
-// where something is.
+// TestEveryDialect checks, for each wire format, that its own client half decodes the simulator's answers, and finds
+// the faulty ones.
 func TestEveryDialect(t *testing.T) {
 	t.Parallel()
 	for _, c := range clients(t, nil) {
@@ -154,8 +151,7 @@ func TestEveryDialect(t *testing.T) {
 	}
 }
 
-// TestExemplarConformance holds the same of the format that others are copied from, which has neither
-// tools nor thinking.
+// TestExemplarConformance checks the same for the exemplar, which has neither tools nor thinking.
 func TestExemplarConformance(t *testing.T) {
 	t.Parallel()
 	dialects := append(registry.All(), toytest.Dialect())
@@ -195,8 +191,7 @@ func (c client) answers(stream bool) {
 	}
 }
 
-// usages holds that every falsification arrives: what is told is not the truth,
-// or is not believed.
+// usages checks that every falsification arrives: the decoded usage is false, or rejected.
 func (c client) usages(stream bool) {
 	c.t.Helper()
 	var truth llm.Usage
@@ -220,7 +215,7 @@ func (c client) usages(stream bool) {
 	}
 }
 
-// fails holds that what is broken is not read as a whole answer.
+// fails checks that a broken answer is not decoded as a whole one.
 func (c client) fails(stream bool) {
 	c.t.Helper()
 	models := []string{"chat:fault=html", "chat:fault=json-error", "chat:fault=empty", "chat:fault=malformed", "chat:fault=bad-crc", "chat:fault=no-choices", "chat:fault=length-long", "chat:fault=cut"}
@@ -246,8 +241,8 @@ func (c client) fails(stream bool) {
 	}
 }
 
-// signs holds that thinking comes back as it went, where the wire format has a
-// place for its signature, and that it is looked at.
+// signs checks that thinking returns unchanged, if the wire format has a place for its signature, and that the
+// signature is checked.
 func (c client) signs(stream bool) {
 	c.t.Helper()
 	m := c.ask("reason", stream).message
@@ -274,7 +269,7 @@ func (c client) signs(stream bool) {
 	c.t.Logf("stream %t: no signatures", stream)
 }
 
-// calls holds that tools are called as their schema says, and that what they gave back is read.
+// calls checks that tools are called by their schema, and that their results are read.
 func (c client) calls() {
 	c.t.Helper()
 	c.tools = []llm.Tool{{Name: "weather", Parameters: []byte(`{"type":"object","required":["city"],"properties":{"city":{"type":"string"}}}`)}}

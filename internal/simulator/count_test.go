@@ -14,7 +14,7 @@ import (
 	"weir/internal/simulator"
 )
 
-// TestCountsAreTrue holds that each count of a chat's tokens is what the chat is charged for, and that counts are free.
+// TestCountsAreTrue checks that each count of a chat's tokens equals the chat's charge, and that counts are free.
 func TestCountsAreTrue(t *testing.T) {
 	t.Parallel()
 	s := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1})

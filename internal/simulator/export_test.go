@@ -1,6 +1,6 @@
 package simulator
 
-// Vocabulary is every word of the grammar as the documentation writes it.
+// Vocabulary returns every word of the grammar in the documentation's form.
 func Vocabulary() []string {
 	var words []string
 	for _, name := range append(baseNames(), optionNames()...) {

@@ -35,7 +35,7 @@ func (h heard) ending() string {
 
 const marker = "data: [DONE]\n\n"
 
-// faultCase is what a client and the ledger see of a model name.
+// faultCase holds the outcomes of a model name for a client and in the ledger.
 type faultCase struct {
 	body    string
 	status  int // 0: no answer

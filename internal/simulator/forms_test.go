@@ -14,7 +14,7 @@ import (
 
 const greeted = "Hello! This is a demo: the words are made up, and no model was asked."
 
-// clients are one of each wire format that has a client half, at the same simulator.
+// clients returns one of each wire format with a client half, at the same simulator.
 func clients(t *testing.T, s *simulator.Server) (all []client) {
 	t.Helper()
 	for _, d := range registry.All() {
@@ -25,7 +25,7 @@ func clients(t *testing.T, s *simulator.Server) (all []client) {
 	return all
 }
 
-// clientOf is the one of that wire format.
+// clientOf returns the one of that wire format.
 func clientOf(t *testing.T, s *simulator.Server, name string) client {
 	t.Helper()
 	for _, c := range clients(t, s) {
@@ -37,7 +37,7 @@ func clientOf(t *testing.T, s *simulator.Server, name string) client {
 	return client{}
 }
 
-// TestFaultsOfEveryForm holds what the ledger says of a fault, in every wire format.
+// TestFaultsOfEveryForm checks the ledger's record of a fault, in every wire format.
 func TestFaultsOfEveryForm(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -76,7 +76,7 @@ func TestFaultsOfEveryForm(t *testing.T) {
 	}
 }
 
-// TestOneSpoiledEvent holds that of all events one is spoiled, and its frame is as it should be.
+// TestOneSpoiledEvent checks that one of all events is spoiled, with a valid frame.
 func TestOneSpoiledEvent(t *testing.T) {
 	t.Parallel()
 	for _, c := range clients(t, newSimulator(t, simulator.Options{})) {
@@ -98,7 +98,7 @@ func TestOneSpoiledEvent(t *testing.T) {
 	}
 }
 
-// TestOptionsOfEveryForm holds that what a wire format cannot have is refused; the rest it has.
+// TestOptionsOfEveryForm checks that options that a wire format cannot have are refused, and the rest work.
 func TestOptionsOfEveryForm(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ option, lines, binary string }{
@@ -128,8 +128,8 @@ func TestOptionsOfEveryForm(t *testing.T) {
 	}
 }
 
-// TestModelInPath holds that a model name in the path survives its encoding, and that answers of
-// two models to the same body are two.
+// TestModelInPath checks that a model name in the path survives its encoding, and that two models answer the same body
+// differently.
 func TestModelInPath(t *testing.T) {
 	t.Parallel()
 	s := newSimulator(t, simulator.Options{Clock: func() time.Time { return epoch }})
@@ -157,8 +157,8 @@ func TestModelInPath(t *testing.T) {
 	}
 }
 
-// TestKeysOfEachVendor holds that keys come in the headers of all vendors, in Gemini's query, and as the id
-// in a request signed for AWS.
+// TestKeysOfEachVendor checks that keys are accepted in the headers of all vendors, in Gemini's query, and as the id in
+// a request signed for AWS.
 func TestKeysOfEachVendor(t *testing.T) {
 	t.Parallel()
 	w := ways(t, newSimulator(t, simulator.Options{APIKeys: []string{"right"}}))[1]

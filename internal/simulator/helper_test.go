@@ -32,14 +32,14 @@ func newSimulator(t *testing.T, o simulator.Options) *simulator.Server {
 	return s
 }
 
-// a way is one of the two ways to reach a simulator.
+// way describes one of the two ways to reach a simulator.
 type way struct {
 	name string
 	base string
 	rt   http.RoundTripper
 }
 
-// ways are a socket and the memory, to the same simulator.
+// ways returns a socket and the memory, to the same simulator.
 func ways(t *testing.T, s *simulator.Server) []way {
 	t.Helper()
 	ts := httptest.NewServer(s)
@@ -52,7 +52,7 @@ func ways(t *testing.T, s *simulator.Server) []way {
 	return []way{{"socket", ts.URL, tr}, {"memory", "http://demo", s.RoundTripper()}}
 }
 
-// heard is what a client got.
+// heard holds a client's answer.
 type heard struct {
 	status int
 	header http.Header
@@ -61,13 +61,13 @@ type heard struct {
 	slow   bool  // the client's patience ended
 }
 
-// How long clients wait: briefly where they are to wait in vain.
+// The longest waits of clients: short if the wait is in vain.
 const (
 	patience   = time.Minute
 	impatience = 250 * time.Millisecond
 )
 
-// ask posts a chat request and reads all that comes.
+// ask posts a chat request and reads the whole answer.
 func (w way) ask(body string, header ...string) heard {
 	return w.askFor(patience, body, header...)
 }
@@ -122,7 +122,7 @@ func stream(model string) string {
 	return `{"model":"` + model + `","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"Say it again, please"}]}`
 }
 
-// settled is the newest record of the ledger, once it is no longer under way.
+// settled returns the newest record of the ledger, once it has ended.
 func settled(t *testing.T, s *simulator.Server) simulator.Record {
 	t.Helper()
 	var last simulator.Record

@@ -17,8 +17,8 @@ import (
 	"weir/internal/simulator"
 )
 
-// A client that reads k pieces and leaves finds itself in the ledger with what
-// was made until then. Over a socket some pieces are on their way.
+// TestHangUp has a client read k pieces and disconnect: the ledger has the output generated until then. Over a socket
+// some more pieces are in flight.
 func TestHangUp(t *testing.T) {
 	t.Parallel()
 	for i, most := range []int64{4, 2} {
@@ -59,7 +59,7 @@ func readPieces(t *testing.T, r io.Reader, k int) {
 	}
 }
 
-// A reader that is slow slows the answer: nothing is made that nobody takes.
+// TestBackpressureOfSlowReader checks that a slow reader slows the answer: nothing is generated in advance.
 func TestBackpressureOfSlowReader(t *testing.T) {
 	t.Parallel()
 	s := newSimulator(t, simulator.Options{})
@@ -160,7 +160,7 @@ func clearLedger(t *testing.T, w way) {
 	}
 }
 
-// What the ledger drops is still in its totals.
+// TestLedgerIsBounded checks that dropped records still count in the totals.
 func TestLedgerIsBounded(t *testing.T) {
 	t.Parallel()
 	s := newSimulator(t, simulator.Options{MaxRecords: 3})
@@ -180,8 +180,8 @@ func TestLedgerIsBounded(t *testing.T) {
 	}
 }
 
-// Under load the ledger loses nothing, and what clients were told adds up to
-// what it says they were.
+// TestManyClients checks that the ledger loses nothing under load, and that its usage equals the sum of the reported
+// usage.
 func TestManyClients(t *testing.T) {
 	t.Parallel()
 	s := newSimulator(t, simulator.Options{})

@@ -10,9 +10,8 @@ import (
 	"weir/internal/simulator"
 )
 
-// TestContinuesPrefilledAnswer holds that a model which is given the first bytes of its answer as the
-// assistant's goes on with the rest, wherever it was broken off, in every wire format whose
-// conversations may end with the assistant.
+// TestContinuesPrefilledAnswer checks that a model continues the first bytes of its answer, sent as the assistant's,
+// wherever it was broken off, in every wire format whose conversations may end with the assistant.
 func TestContinuesPrefilledAnswer(t *testing.T) {
 	t.Parallel()
 	for _, c := range clients(t, newSimulator(t, simulator.Options{})) {
@@ -25,7 +24,7 @@ func TestContinuesPrefilledAnswer(t *testing.T) {
 				if cut == 0 || c.d.Name != "ollama" && cut%17 != 1 || strings.ToValidUTF8(whole[:cut], "") != whole[:cut] {
 					continue
 				}
-				// The words of a chat are those of its body, which may say that it is a stream.
+				// The words of a chat depend on its body, which may request a stream.
 				rest := c.ask(model, cut%2 == 0 || strings.HasPrefix(model, "chat"), begun(whole[:cut]))
 				if e, refused := errors.AsType[*llm.Error](rest.err); refused && e.Code == llm.CodeInvalidRequest {
 					break // its encoder refuses such a conversation
@@ -39,8 +38,7 @@ func TestContinuesPrefilledAnswer(t *testing.T) {
 	}
 }
 
-// TestContinuationIsCounted holds that the tokens of the rest are those of the rest, and that its
-// cap is its own.
+// TestContinuationIsCounted checks that only the tokens of the rest are counted, and that its cap is its own.
 func TestContinuationIsCounted(t *testing.T) {
 	t.Parallel()
 	c := clientOf(t, newSimulator(t, simulator.Options{}), "ollama")
@@ -64,7 +62,7 @@ func TestContinuationIsCounted(t *testing.T) {
 	}
 }
 
-// TestStoryDependsOnQuestionAndSeed holds that a story depends on its question and the seed alone.
+// TestStoryDependsOnQuestionAndSeed checks that a story depends only on its question and the seed.
 func TestStoryDependsOnQuestionAndSeed(t *testing.T) {
 	t.Parallel()
 	s := newSimulator(t, simulator.Options{Seed: 1})
@@ -91,7 +89,7 @@ func TestStoryDependsOnQuestionAndSeed(t *testing.T) {
 	}
 }
 
-// TestVariantSharesBeginning holds that a variant is the same text up to a piece, and another from it on.
+// TestVariantSharesBeginning checks that a variant has the same text up to a piece, and a different one from there.
 func TestVariantSharesBeginning(t *testing.T) {
 	t.Parallel()
 	c := clientOf(t, newSimulator(t, simulator.Options{}), "bedrock")
@@ -107,7 +105,7 @@ func TestVariantSharesBeginning(t *testing.T) {
 			}
 		}
 	}
-	c = clientOf(t, c.sim, "ollama") // whose conversations may end with the assistant
+	c = clientOf(t, c.sim, "ollama") // its conversations may end with the assistant
 	agreed, strayed := strings.Join(plain[:20], ""), strings.Join(plain[:21], "")
 	if got := c.ask("story:tokens=50,variant=20", true, begun(agreed)).text; agreed+got == strings.Join(plain, "") || strings.HasPrefix(got, "Once") {
 		t.Errorf("a variant that is to go on from where both agree: got %q", got)
@@ -117,8 +115,8 @@ func TestVariantSharesBeginning(t *testing.T) {
 	}
 }
 
-// TestSignaturesOfThinking holds that thinking which is cut off has no signature, and that thinking which
-// has to come back is missed.
+// TestSignaturesOfThinking checks that interrupted thinking has no signature, and that a request without required
+// thinking is refused.
 func TestSignaturesOfThinking(t *testing.T) {
 	t.Parallel()
 	w := ways(t, newSimulator(t, simulator.Options{}))[1]

@@ -37,7 +37,7 @@ func TestFromSchema(t *testing.T) {
 	}
 }
 
-// Whatever a client sends as a schema, the answer is JSON of a bounded size.
+// FuzzFromSchema checks that the answer to any schema of a client is JSON of a bounded size.
 func FuzzFromSchema(f *testing.F) {
 	f.Add(`{"type":"object","properties":{"a":{"type":"string","minLength":3}}}`)
 	f.Add(`{"$ref":"#/$defs/a","$defs":{"a":{"anyOf":[{"$ref":"#"}]}}}`)

@@ -12,9 +12,9 @@ import (
 	"weir/internal/simulator"
 )
 
-// TestStrictKeepsEveryRule holds that the simulator refuses what breaks a rule in the vendor's words, and takes the same
-// request once it is fitted: what encoders do and what is refused are one entry of the table. Without Fit each of them
-// fails, which is the control.
+// TestStrictKeepsEveryRule checks that the simulator refuses a violation of a rule with the vendor's message, and
+// accepts the same request once it is fitted: encoders and refusals share one entry of the table. Without Fit each of
+// them fails, which is the control.
 func TestStrictKeepsEveryRule(t *testing.T) {
 	t.Parallel()
 	s := newSimulator(t, simulator.Options{Strict: true})
@@ -36,7 +36,7 @@ func TestStrictKeepsEveryRule(t *testing.T) {
 					}
 					r := rule.Ask.Example()
 					r.Model = model
-					if rule.Own { // what nobody modelled is in the words of the client's wire format
+					if rule.Own { // unknown fields are in the client's wire format
 						r.ExtraOf = d.Name
 					}
 					fitted, _, err := rules.For(of.Provider, d.Name).Fit(r, rule.Own)
@@ -51,7 +51,7 @@ func TestStrictKeepsEveryRule(t *testing.T) {
 						}
 					}
 					if err != nil {
-						return // what is refused before it is sent
+						return // it is refused before it is sent
 					}
 					if got := send(&c, fitted, model); got.status != http.StatusOK {
 						t.Errorf("what is fitted got %d %s, want 200", got.status, got.body)
@@ -62,8 +62,8 @@ func TestStrictKeepsEveryRule(t *testing.T) {
 	}
 }
 
-// isUnwritten reports whether no encoder writes what breaks a rule, which bodies of clients alone have, or which is no
-// request of the wire format: an empty conversation.
+// isUnwritten reports whether no encoder writes a violation: only bodies of clients have it, or it is not a request of
+// the wire format, such as an empty conversation.
 func isUnwritten(ask rules.Ask) bool {
 	switch ask.(type) {
 	case rules.ThinkingBack, rules.NoDeveloper, rules.DocumentURLs, rules.PlainSounds, rules.RefusalMembers, rules.NoFunctions, rules.SignedCalls, rules.SomethingSaid, rules.Alternation:
@@ -72,7 +72,7 @@ func isUnwritten(ask rules.Ask) bool {
 	return false
 }
 
-// someWords are those of a refusal before what it names.
+// someWords returns the words of a refusal before the field's name.
 func someWords(says string) string {
 	words, rest, _ := strings.Cut(says, "%s")
 	if len(words) < 8 {
