@@ -14,8 +14,8 @@ import (
 	"weir/internal/worktest"
 )
 
-// TestLayoutOfAnyDepth holds what the white space of JSON may be at any depth against JSON that is written anew: a token
-// for each end of a line, and one for each 16 spaces.
+// TestLayoutOfAnyDepth compares the bound of JSON's white space at any depth with rewritten JSON: a token for each end
+// of a line, and one for each 16 spaces.
 func TestLayoutOfAnyDepth(t *testing.T) {
 	t.Parallel()
 	for _, depth := range []int{1, 4, 17, 85, 99} {
@@ -43,7 +43,7 @@ func TestLayoutOfAnyDepth(t *testing.T) {
 	}
 }
 
-// TestNumbersAreWrittenOut holds what a number with an exponent may become.
+// TestNumbersAreWrittenOut checks the longest form of a number with an exponent.
 func TestNumbersAreWrittenOut(t *testing.T) {
 	t.Parallel()
 	for number, longest := range map[string]string{
@@ -56,7 +56,7 @@ func TestNumbersAreWrittenOut(t *testing.T) {
 	}
 }
 
-// TestEscapesAreLonger holds what escapes a text against those that servers write.
+// TestEscapesAreLonger compares the bound of a text's escapes with those that servers write.
 func TestEscapesAreLonger(t *testing.T) {
 	t.Parallel()
 	for _, r := range "<>&'\x7fé\u00ad\u200b中\ufdfa\U0001f600\U000e0041a\"" {
@@ -77,8 +77,8 @@ func TestEscapesAreLonger(t *testing.T) {
 	}
 }
 
-// TestLengthenedIsEnough holds that no text is longer when it is normalized than it came and gains: each code point,
-// alone and with marks behind it, as it is and escaped.
+// TestLengthenedIsEnough checks that no normalized text is longer than its bytes and the bound of its growth: each code
+// point, alone and followed by marks, plain and escaped.
 func TestLengthenedIsEnough(t *testing.T) {
 	t.Parallel()
 	check := func(text, body string) {
@@ -94,7 +94,7 @@ func TestLengthenedIsEnough(t *testing.T) {
 		}
 		check(string(r), string(r))
 		if norm.NFKD.IsNormalString(string(r)) {
-			continue // it has no parts that marks could come between
+			continue // it has no parts that marks could separate
 		}
 		for _, m := range marks {
 			check(string(r)+m, string(r)+m)
@@ -117,7 +117,7 @@ func TestLengthenedIsEnough(t *testing.T) {
 	}
 }
 
-// TestLengthenedAllocates holds that nothing is normalized, and nothing allocated, to find how long a body becomes.
+// TestLengthenedAllocates checks that the growth of a body is bounded without normalizing or allocating.
 func TestLengthenedAllocates(t *testing.T) {
 	for _, text := range []string{`\uzzzz`, `\ufdfa`, "\u0301", "\u1161", "\ufdfa", "a\u0301\u0323"} {
 		body := []byte(strings.Repeat(text, 1000))
@@ -127,7 +127,7 @@ func TestLengthenedAllocates(t *testing.T) {
 	}
 }
 
-// TestClosedModels holds which models only their vendor's servers run: what these read is not escaped.
+// TestClosedModels checks which models only their vendor's servers run: their input is not escaped.
 func TestClosedModels(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -150,7 +150,7 @@ func TestClosedModels(t *testing.T) {
 	}
 }
 
-// FuzzWrittenAnew holds that what servers write anew of any bytes is found in the bytes' time.
+// FuzzWrittenAnew checks that the growth of any bytes by servers' rewriting is bounded in linear time.
 func FuzzWrittenAnew(f *testing.F) {
 	for _, text := range []string{`{"a":[1,2e3,{"b":"\u003c"}]}`, "]]}}", `"\`, `\ufdfa\u`, "\ufdfa", "\U0001d160", "\u01df\u0323", "\xff\xfe", "1e", `{"a":{"b":{}}}`, "\u0e33\u0e33", "\u0308"} {
 		f.Add([]byte(text))

@@ -26,7 +26,7 @@ func (d decoded) Tree() (*llm.Request, error) {
 
 func (d decoded) Step(_ int, work func()) { work() }
 
-// newAsked is a request at its target.
+// newAsked builds a quote of a request at its target.
 func newAsked(tb quotetest.Failer, a quotetest.Asked) *Quote {
 	tb.Helper()
 	f := quotetest.New(tb, a)
@@ -36,7 +36,7 @@ func newAsked(tb quotetest.Failer, a quotetest.Asked) *Quote {
 	return &q
 }
 
-// demandOf is what an attempt needs.
+// demandOf returns the demand of an attempt.
 func (q *Quote) demandOf(how Precision) Demand {
 	r, plain := q.PlainText()
 	if !plain {
@@ -48,7 +48,7 @@ func (q *Quote) demandOf(how Precision) Demand {
 const (
 	window   = 100_000
 	mostText = 1000
-	// aroundRequest are the tokens around a request to a model that nobody knows.
+	// aroundRequest is the number of tokens around a request to an unknown model.
 	aroundRequest = 1024
 )
 
@@ -56,7 +56,7 @@ func sized() pricing.ModelOverride {
 	return pricing.ModelOverride{Context: window, MaxOutput: mostText}
 }
 
-// wave is a recording of that many samples a second, and others in it.
+// wave builds a recording of that many samples a second, with others in it.
 func wave(rate uint16, others ...string) string {
 	b := append([]byte("RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00"), byte(rate), byte(rate>>8), 0, 0)
 	b = append(b, "\x00\x00\x00\x00\x02\x00\x10\x00data\x80\x0c\x00\x00"...)
@@ -68,28 +68,26 @@ func wave(rate uint16, others ...string) string {
 	return base64.StdEncoding.EncodeToString(b)
 }
 
-// mp3 is a recording of so many frames of 417 bytes.
+// mp3 builds a recording of frames of 417 bytes.
 func mp3(frames int) string {
 	frame := append([]byte{0xff, 0xfb, 0x90, 0xc4}, make([]byte, 413)...)
 	return base64.StdEncoding.EncodeToString(bytes.Repeat(frame, frames))
 }
 
-// TestBoundOfInput holds what is held of the input: bytes for what the body
-// shows, with the vendors' own words around it, and the context window for what
-// it does not show, once and again for each call of a tool that the provider
-// runs.
+// TestBoundOfInput checks the held input: bytes for the visible parts of the body, with the vendors' own text around
+// it, and the context window for the others, once and again for each call of a tool that the provider runs.
 func TestBoundOfInput(t *testing.T) {
 	t.Parallel()
 	png := strings.Repeat("iVBORw0K", 100)
 	const (
-		shown    = -1                          // the bytes of the body, and what is around
-		working  = window * (1 + 10)           // with tools that say no number
+		shown    = -1                          // the bytes of the body, and the text around it
+		working  = window * (1 + 10)           // with tools without a number
 		oneImage = shown - (73_800 + 64) + 800 // without the bytes of png
 		tools    = shown - aroundTools
 	)
 	tests := []struct {
 		name, clientAPI, body string
-		want                  int64 // of input tokens; negative for so many less one beyond those that are shown
+		want                  int64 // of input tokens; negative for that many less one beyond the visible ones
 		calls                 int64
 	}{
 		{"text", "openai", `{"messages":[{"role":"user","content":"Hi"}]}`, shown, 0},
@@ -195,7 +193,7 @@ func TestBoundOfInput(t *testing.T) {
 	}
 }
 
-// toolCalls are the calls of tools that a provider charges for.
+// toolCalls returns the number of calls of tools that a provider charges for.
 func toolCalls(u *llm.Usage) (n int64) {
 	for c := range u {
 		if llm.Class(c).IsTool() {
@@ -205,7 +203,7 @@ func toolCalls(u *llm.Usage) (n int64) {
 	return n
 }
 
-// bound is the most that an attempt can use into which no cap is put.
+// bound returns the most that an attempt without an inserted cap can use.
 func (q *Quote) bound(how Precision) llm.Usage {
 	k := q.demandOf(how)
 	if k.open { // nothing stops the model
@@ -214,9 +212,8 @@ func (q *Quote) bound(how Precision) llm.Usage {
 	return k.Granted(0, k.calls)
 }
 
-// TestBoundElsewhere holds that what is in the words of the client's wire format
-// counts for nothing where it does not go, and what is known of models and
-// headers.
+// TestBoundElsewhere checks that members of the client's wire format count for nothing at a target that does not
+// receive them, and the known facts of models and headers.
 func TestBoundElsewhere(t *testing.T) {
 	t.Parallel()
 	const hi = `"messages":[{"role":"user","content":"Hi"}]}`
@@ -250,8 +247,7 @@ func TestBoundElsewhere(t *testing.T) {
 	}
 }
 
-// TestBoundOfOutput holds what is held of the answers, and which of the caps is
-// open for another.
+// TestBoundOfOutput checks the held output, and which of the caps can be inserted.
 func TestBoundOfOutput(t *testing.T) {
 	t.Parallel()
 	const hi = `"messages":[{"role":"user","content":"Hi"}]}`
@@ -311,8 +307,8 @@ func TestBoundOfOutput(t *testing.T) {
 	}
 }
 
-// TestUncappedFormatsUseLongestAnswer holds that no cap, be it the client's, bounds the answers of a wire format
-// without caps: the model's longest does, and none is put in.
+// TestUncappedFormatsUseLongestAnswer checks that no cap, not even the client's, bounds the answers of a wire format
+// without caps: the model's longest does, and none is inserted.
 func TestUncappedFormatsUseLongestAnswer(t *testing.T) {
 	t.Parallel()
 	const hi = `"messages":[{"role":"user","content":"Hi"}]}`
@@ -332,7 +328,7 @@ func TestUncappedFormatsUseLongestAnswer(t *testing.T) {
 	}
 }
 
-// TestBoundBesideCap holds what is held of output beyond the caps on answers.
+// TestBoundBesideCap checks the held output beyond the caps on answers.
 func TestBoundBesideCap(t *testing.T) {
 	t.Parallel()
 	const hi = `"messages":[{"role":"user","content":"Hi"}]}`
@@ -378,8 +374,8 @@ func usual(q *Quote) bool {
 	return ok
 }
 
-// TestThinkingBeyondCap holds that thinking which is asked for beyond the cap, as Anthropic allows between calls of
-// tools, has the context window.
+// TestThinkingBeyondCap checks that thinking beyond the cap, as Anthropic allows between calls of tools, has the
+// context window as its bound.
 func TestThinkingBeyondCap(t *testing.T) {
 	t.Parallel()
 	for budget, want := range map[int64]int64{1024: 1000, 1999: 1000, 2000: window, 60000: window} { // the model writes 1000 at most
@@ -393,7 +389,7 @@ func TestThinkingBeyondCap(t *testing.T) {
 	}
 }
 
-// TestUnpricedRequestsAreRefused holds what cannot be asked for under a budget.
+// TestUnpricedRequestsAreRefused checks the requests that are refused under a budget.
 func TestUnpricedRequestsAreRefused(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ clientAPI, target, members, param string }{
@@ -411,7 +407,7 @@ func TestUnpricedRequestsAreRefused(t *testing.T) {
 		{"anthropic", "anthropic", `"max_tokens":1,"inference_geo":"us",`, "inference_geo"},
 		{"gemini", "gemini", `"service_tier":"priority",`, "service_tier"},
 		{"gemini", "gemini", `"serviceTier":"SERVICE_TIER_STANDARD",`, ""},
-		// what the reading here takes for one thing and another for a dearer one
+		// the parser here reads one type and another parser a dearer one
 		{"openai", "openai", `"tools":[{"type":"custom","type":"web_search"}],`, "type"},
 		{"openai", "anthropic", `"tools":[{"type":"custom","type":"web_search"}],`, ""},
 		{"responses", "responses", `"tools":[{"type":"function","name":"f","\u0074ype":"web_search"}],`, "type"},

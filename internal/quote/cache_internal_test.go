@@ -26,14 +26,14 @@ func TestAsksHourCache(t *testing.T) {
 	}
 }
 
-// TestHourCacheHeld holds that the rate of what is kept in a cache for an hour counts in holds only where the request may
-// ask for it.
+// TestHourCacheHeld checks that the rate of cache writes for an hour counts in holds only if the request may ask for
+// them.
 func TestHourCacheHeld(t *testing.T) {
 	t.Parallel()
 	price := pricing.PriceOverride{"input": "1", "cache_read": "0.1", "cache_write": "1.25", "cache_write_1h": "2", "output": "5"}
 	for _, tt := range []struct {
 		name, system string
-		pico         int64 // a token of input is held at
+		pico         int64 // the held rate of an input token
 	}{
 		{"no cache", `"Hi"`, 1_250_000},
 		{"five minutes", `[{"type":"text","text":"Hi","cache_control":{"type":"ephemeral"}}]`, 1_250_000},

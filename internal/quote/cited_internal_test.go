@@ -12,7 +12,7 @@ import (
 	"weir/internal/quotetest"
 )
 
-// citedBody is a conversation at /v1/messages with documents that are to be cited, of few words or cut into small chunks
+// citedBody generates a conversation at /v1/messages with documents for citations, of few words or in small chunks
 // below long titles.
 func citedBody(t *rapid.T) string {
 	title := strings.Repeat("Größe ", rapid.SampledFrom([]int{1, 60}).Draw(t, "title"))
@@ -33,8 +33,8 @@ func citedBody(t *rapid.T) string {
 	return `{"max_tokens":9,"messages":[{"role":"user","content":[` + strings.Join(blocks, ",") + `]}]}`
 }
 
-// TestCitedDocumentsAreWithinBound holds that what providers get of documents that are to be cited, with marks around each
-// sentence or a head before each chunk, is within what a budget holds.
+// TestCitedDocumentsAreWithinBound checks that the documents for citations that providers receive, with marks around
+// each sentence or a head before each chunk, are within a budget's hold.
 func TestCitedDocumentsAreWithinBound(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -66,8 +66,8 @@ func TestCitedDocumentsAreWithinBound(t *testing.T) {
 	})
 }
 
-// TestMarksOfSentences holds that the marks of a text are no more than its bytes, and that short sentences have more of them
-// than a long one.
+// TestMarksOfSentences checks that the marks of a text are no more than its bytes, and that short sentences have more
+// of them than a long one.
 func TestMarksOfSentences(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

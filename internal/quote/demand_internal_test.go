@@ -10,7 +10,7 @@ import (
 	"weir/internal/quotetest"
 )
 
-// reservations are any that there can be.
+// demands generates any possible demand.
 func demands() *rapid.Generator[Demand] {
 	return rapid.Custom(func(t *rapid.T) Demand {
 		rate := rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 1<<20), rapid.Int64Range(0, 1<<50))
@@ -35,8 +35,7 @@ func demands() *rapid.Generator[Demand] {
 	})
 }
 
-// checkCaps holds that the cap of an amount is the largest whose bound is within
-// it.
+// checkCaps checks that the cap of an amount is the largest whose bound is within it.
 func checkCaps(t *rapid.T, capFor func(k *Demand, amount llm.Money) (int64, bool)) error {
 	k := demands().Draw(t, "demand")
 	least, most := k.Amounts()
@@ -90,8 +89,8 @@ func TestCapForChecked(t *testing.T) {
 	}
 }
 
-// TestClientsCap holds that nothing is put in where the client gave a cap, and
-// that an amount which does not suffice for it is no lower cap.
+// TestClientsCap checks that nothing is inserted if the client set a cap, and that an amount that does not cover it
+// does not lower it.
 func TestClientsCap(t *testing.T) {
 	t.Parallel()
 	q := newAsked(t, quotetest.Asked{ClientAPI: "openai", Body: `{"max_tokens":1000000,"messages":[{"role":"user","content":"Hi"}]}`})

@@ -9,7 +9,7 @@ import (
 	"weir/internal/quotetest"
 )
 
-// elsewhereBodies are requests that are longer in other wire formats than in the client's.
+// elsewhereBodies returns requests that are longer in other wire formats than in the client's.
 func elsewhereBodies() map[string]string {
 	var custom, nested, calls strings.Builder
 	for i := range 200 {
@@ -31,7 +31,7 @@ func elsewhereBodies() map[string]string {
 	}
 }
 
-// historyBodies are requests of Chat Completions whose history is longer in other wire formats.
+// historyBodies returns requests of Chat Completions whose history is longer in other wire formats.
 func historyBodies() map[string]string {
 	history := func(arguments string) string {
 		var b strings.Builder
@@ -55,7 +55,7 @@ func historyBodies() map[string]string {
 	}
 }
 
-// compactHistory is a history of Gemini's API, which has the shortest words for calls.
+// compactHistory returns a history of Gemini's API, which has the shortest form of calls.
 func compactHistory() string {
 	var calls, results strings.Builder
 	for i := range 400 {
@@ -65,7 +65,7 @@ func compactHistory() string {
 	return `{"contents":[{"parts":[{"text":"Hi"}]},{"role":"model","parts":[` + strings.Trim(calls.String(), ",") + `]},{"parts":[` + strings.Trim(results.String(), ",") + `]}]}`
 }
 
-// TestHistoryWithinBound holds that what is put into a history for another wire format is within what a budget holds.
+// TestHistoryWithinBound checks that the additions to a history in another wire format are within a budget's hold.
 func TestHistoryWithinBound(t *testing.T) {
 	t.Parallel()
 	bodies := historyBodies()
@@ -95,7 +95,7 @@ func TestHistoryWithinBound(t *testing.T) {
 	}
 }
 
-// itsOwn are the tokens of its own that a vendor puts in where a request has tools.
+// itsOwn returns the tokens of a vendor's own text for a request with tools.
 func itsOwn(body []byte) int64 {
 	if strings.Contains(string(body), `"toolConfig"`) {
 		return aroundTools
@@ -103,8 +103,8 @@ func itsOwn(body []byte) int64 {
 	return 0
 }
 
-// TestElsewhereWithinBound holds that what a provider gets in place of the client's own tools, and would charge for, is
-// within what a budget holds, and that it is not so without what is added for it.
+// TestElsewhereWithinBound checks that the replacements of the client's own tools at a provider, and their charge, are
+// within a budget's hold, and would not be without the addition for them.
 func TestElsewhereWithinBound(t *testing.T) {
 	t.Parallel()
 	for name, body := range elsewhereBodies() {
@@ -135,8 +135,8 @@ func TestElsewhereWithinBound(t *testing.T) {
 	}
 }
 
-// TestJSONModeInWordsIsHeld holds that the words in place of a JSON mode, where the target's wire format has none, are
-// within what a budget holds for them, and that nothing is held for them where the request goes as it came.
+// TestJSONModeInWordsIsHeld checks that the text that replaces a JSON mode, if the target's wire format has none, is
+// within a budget's hold for it, and that nothing is held for it if the request is sent unchanged.
 func TestJSONModeInWordsIsHeld(t *testing.T) {
 	t.Parallel()
 	modes := map[string][2]string{ // without and with it, of the same length
@@ -168,7 +168,7 @@ func TestJSONModeInWordsIsHeld(t *testing.T) {
 	}
 }
 
-// sentBody is the request as its target gets it.
+// sentBody returns the request to its target.
 func sentBody(t *testing.T, q *Quote) string {
 	t.Helper()
 	tree, err := q.Source.Tree()

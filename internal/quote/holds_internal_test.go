@@ -16,15 +16,15 @@ import (
 	"weir/internal/quotetest"
 )
 
-// held is a request of a kind that programs send, with what its vendor counts.
+// held holds a request of a kind that programs send, with its vendor's count.
 type held struct {
 	name, body string
 	truth      int64 // tokens of input, by the vocabulary of the model
-	most       int64 // that may be held for a token of truth, in tenths
+	most       int64 // the most that may be held for a counted token, in tenths
 }
 
-// holds are the requests of the table in docs/holds-evidence.md. How a vendor writes an agent's tools is not known; they are taken for
-// four fifths of their JSON.
+// holds returns the requests of the table in docs/holds-evidence.md. The vendors' form of an agent's tools is unknown;
+// it is assumed to be four fifths of their JSON.
 func holds(t *testing.T) []held {
 	t.Helper()
 	const framing = 4 // tokens of a message, and 3 of the reply
@@ -58,8 +58,8 @@ func holds(t *testing.T) []held {
 	}
 }
 
-// TestHoldsOverTruth holds how much is held for a token that the vendor counts, by the vocabulary that is here, and prints the
-// table of docs/holds-evidence.md with -v. A provider that counts says the truth.
+// TestHoldsOverTruth checks the hold for each token that the vendor counts, by the vocabulary in this repository, and
+// prints the table of docs/holds-evidence.md with -v. A provider's count is the truth.
 func TestHoldsOverTruth(t *testing.T) {
 	t.Parallel()
 	for _, h := range holds(t) {
@@ -69,7 +69,7 @@ func TestHoldsOverTruth(t *testing.T) {
 			t.Logf("%-22s %-18s %6d true, fine %6d (%5.1f), coarse %6d (%5.1f), counted %6d (%4.1f)", h.name, model, h.truth, fine.InputTokens(),
 				float64(fine.InputTokens())/float64(h.truth), coarse.InputTokens(), float64(coarse.InputTokens())/float64(h.truth), counted, float64(counted)/float64(h.truth))
 			most := mostCounted[h.name]
-			if h.name == "image of 1024 by 1024" && model == "another" { // a quarter of what any vendor may count
+			if h.name == "image of 1024 by 1024" && model == "another" { // a quarter of any vendor's highest count
 				most = 6
 			}
 			if counted < h.truth || most > 0 && counted > h.truth*most {
@@ -82,10 +82,10 @@ func TestHoldsOverTruth(t *testing.T) {
 	}
 }
 
-// mostCounted is how many tokens may be held for one of truth where the provider counts.
+// mostCounted is the most tokens that may be held for a counted one if the provider counts.
 var mostCounted = map[string]int64{"short chat": 4, "RAG of 8 KB": 2, "agent of 71 KB": 2, "image of 1024 by 1024": 2}
 
-// boundCounted is what is held of the input where the provider counts so much, of media too or not.
+// boundCounted returns the held input after a provider's count, with or without media.
 func (q *Quote) boundCounted(tokens int64, media bool) int64 {
 	r, plain := q.PlainText()
 	if !plain {
@@ -100,9 +100,9 @@ func (q *Quote) boundCounted(tokens int64, media bool) int64 {
 	return u.InputTokens()
 }
 
-// TestCountsNeverRaise holds of any text, any count and any model that what is held after a count is never above the fine
-// bound and never below a quarter of it, without what is around the request, is at least what was counted where the bound allows it, and does not grow
-// smaller with a larger count; and that media stay held where they are not counted.
+// TestCountsNeverRaise checks for any text, count and model that the hold after a count is never above the fine bound
+// and never below a quarter of it, without the text around the request, is at least the count if the bound allows it,
+// and does not shrink with a larger count; and that media stay held if they are not counted.
 func TestCountsNeverRaise(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -128,7 +128,7 @@ func TestCountsNeverRaise(t *testing.T) {
 	}
 }
 
-// TestWhatNoCountHelps names requests whose size no count of the provider's can tell.
+// TestWhatNoCountHelps checks the requests whose size no count of the provider's shows.
 func TestWhatNoCountHelps(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

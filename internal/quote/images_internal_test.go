@@ -17,7 +17,7 @@ import (
 	"weir/internal/quotetest"
 )
 
-// inline is a PNG of that size in base64.
+// inline returns a PNG of that size in base64.
 func inline(t *testing.T, width, height int) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -25,8 +25,8 @@ func inline(t *testing.T, width, height int) string {
 	return base64.StdEncoding.EncodeToString(b.Bytes())
 }
 
-// TestBoundOfImages holds what is held for an image against what its vendor's page says that it counts: never less, and in
-// the usual sizes at most three times as much.
+// TestBoundOfImages compares the hold for an image with the count on its vendor's page: never less, and in the usual
+// sizes at most three times as much.
 func TestBoundOfImages(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -72,8 +72,8 @@ func TestBoundOfImages(t *testing.T) {
 	}
 }
 
-// TestBoundOfDocuments holds what is held for a PDF of one page, as a browser prints it, against its text and what the vendor
-// counts for the page: never less, and at most five times as much. What is no such PDF is held at the window.
+// TestBoundOfDocuments compares the hold for a PDF of one page, as a browser prints it, with its text and the vendor's
+// count for the page: never less, and at most five times as much. Any other PDF is held at the window.
 func TestBoundOfDocuments(t *testing.T) {
 	t.Parallel()
 	const words = `The quick brown fox jumps over the lazy dog and walks along the river until the evening comes, when “quotes” matter. `
@@ -112,8 +112,8 @@ func TestBoundOfDocuments(t *testing.T) {
 	}
 }
 
-// TestDocumentsShareRoom holds that the PDFs of one request are inflated to so much together, however many they are: the
-// request is held at the window where they would be more.
+// TestDocumentsShareRoom checks that the PDFs of one request share one bound of inflated bytes: the request is held at
+// the window if they exceed it.
 func TestDocumentsShareRoom(t *testing.T) {
 	t.Parallel()
 	var packed bytes.Buffer

@@ -10,7 +10,7 @@ import (
 	"weir/internal/quotetest"
 )
 
-// TestUsualReading holds which requests are read without their tree.
+// TestUsualReading checks which requests are read without their tree.
 func TestUsualReading(t *testing.T) {
 	t.Parallel()
 	const hi = `"messages":[{"role":"user","content":"Hi"}]`
@@ -53,8 +53,7 @@ func TestUsualReading(t *testing.T) {
 	}
 }
 
-// TestUsualReadingIsRight holds that what is read without the tree is what the
-// tree says, of requests of usual and of odd pieces.
+// TestUsualReadingIsRight compares the reading without the tree with the tree, for requests of usual and of odd pieces.
 func TestUsualReadingIsRight(t *testing.T) {
 	t.Parallel()
 	members := []string{
@@ -83,7 +82,7 @@ func TestUsualReadingIsRight(t *testing.T) {
 			t.Fatalf("%s: %s is usual, and has no price: %v", a.ClientAPI, body, err)
 		}
 		if _, err := q.Source.Tree(); err != nil || !ok {
-			return // nobody understands it: there is nothing to compare
+			return // no parser accepts it: there is nothing to compare
 		}
 		usual++
 		want := q.inputs() // by the tree, which is there now

@@ -7,8 +7,8 @@ import (
 	"weir/internal/llm"
 )
 
-// TestTallyCountsChoicesApart streams the same words in several choices that
-// take turns. Each piece is one token; "!" and "!" would be one together.
+// TestTallyCountsChoicesApart streams the same words in several alternating choices. Each piece is one token; "!" and
+// "!" would be one together.
 func TestTallyCountsChoicesApart(t *testing.T) {
 	t.Parallel()
 	pieces := []string{"Hello", "!", " This", " is", " a", " demo", "."}
@@ -25,8 +25,7 @@ func TestTallyCountsChoicesApart(t *testing.T) {
 	}
 }
 
-// TestTallyBound counts what is not kept at the density of what is, or at a
-// common one.
+// TestTallyBound counts text beyond the retained part at its density, or at a common one.
 func TestTallyBound(t *testing.T) {
 	t.Parallel()
 	got := Tally{Text: MostText}
@@ -47,8 +46,7 @@ func TestTallyBound(t *testing.T) {
 	}
 }
 
-// TestTallyPartial holds that counts of an answer that went on are told from the
-// provider's last.
+// TestTallyPartial checks that the counts of a continued answer begin at the provider's last.
 func TestTallyPartial(t *testing.T) {
 	t.Parallel()
 	var got Tally

@@ -8,12 +8,12 @@ import (
 	"weir/internal/rawjson"
 )
 
-// TestToolClasses holds what a provider's own tools are counted as, each by its type.
+// TestToolClasses checks the class of each of a provider's own tools, by its type.
 func TestToolClasses(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		wire, tool string
-		want       llm.Class // Input for none that has a fee
+		want       llm.Class // Input for a tool without a fee
 		untold     bool
 	}{
 		{"openai", `{"type":"web_search"}`, llm.Searches, true},
@@ -64,8 +64,7 @@ func TestToolClasses(t *testing.T) {
 	}
 }
 
-// TestBoundOfFetches holds what is held where each page that a search opens is charged for, and where no cap on calls is
-// obeyed.
+// TestBoundOfFetches checks the hold if each page that a search opens is charged for, and if caps on calls are ignored.
 func TestBoundOfFetches(t *testing.T) {
 	t.Parallel()
 	const search = `"tools":[{"type":"web_search"}],"input":"Hi"}`
@@ -99,8 +98,8 @@ func TestBoundOfFetches(t *testing.T) {
 	}
 }
 
-// TestCallsPutIn holds that a cap on calls is put in where the client gave none and the provider has a field for it, the
-// largest that an amount affords beside the shortest answer, and that its bound is within the amount.
+// TestCallsPutIn checks that a cap on calls is inserted if the client set none and the provider has a field for it, the
+// largest that an amount covers in addition to the shortest answer, and that its bound is within the amount.
 func TestCallsPutIn(t *testing.T) {
 	t.Parallel()
 	const search = `"tools":[{"type":"web_search"}],"input":"Hi"}`
@@ -111,7 +110,7 @@ func TestCallsPutIn(t *testing.T) {
 	for _, tt := range []struct {
 		name, clientAPI, body string
 		quirks                llm.Quirks
-		want                  int64 // calls of all that it can cost; 0 for none put in
+		want                  int64 // calls of the highest cost; 0 for none inserted
 	}{
 		{"a search", "responses", `{` + search, capped, mostCalls},
 		{"a null", "responses", `{"max_tool_calls":null,` + search, capped, mostCalls},
@@ -150,8 +149,8 @@ func TestCallsPutIn(t *testing.T) {
 	}
 }
 
-// TestBoundOfSearches holds what is held of what searches bring: the window for each read, less where the provider says
-// that they bring less, and the usual where that is what budgets hold.
+// TestBoundOfSearches checks the hold for the results of searches: the window for each read, less if the provider
+// documents less, and the usual size if budgets hold that.
 func TestBoundOfSearches(t *testing.T) {
 	t.Parallel()
 	const search = `"tools":[{"type":"web_search"}],"max_tool_calls":3,"input":"Hi"}`
@@ -180,8 +179,8 @@ func TestBoundOfSearches(t *testing.T) {
 	}
 }
 
-// TestCapsOnTools holds which tools of a request get a cap on their uses, and that their calls are within what is held for
-// that cap, also where budgets hold what tools usually cost.
+// TestCapsOnTools checks which tools of a request get a cap on their uses, and that their calls are within the hold for
+// that cap, also if budgets hold the usual cost of tools.
 func TestCapsOnTools(t *testing.T) {
 	t.Parallel()
 	const search, fetch, own = `{"type":"web_search_20260209","name":"web_search"}`, `{"type":"web_fetch_20250910","name":"web_fetch"}`,

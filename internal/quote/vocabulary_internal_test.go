@@ -31,9 +31,8 @@ func TestSameVocabulary(t *testing.T) {
 	}
 }
 
-// TestTokensAtMost holds the bound of a text as it stands in a body against what
-// vocabularies count of the text itself: that of newer models by the narrow
-// margin, and older ones by the wide margin.
+// TestTokensAtMost compares the bound of a text in a body with the vocabularies' counts of the text itself: the narrow
+// margin covers newer models, and the wide margin older ones.
 func TestTokensAtMost(t *testing.T) {
 	t.Parallel()
 	vocabularies := map[tokenizer.Encoding]bool{tokenizer.O200kBase: true, tokenizer.Cl100kBase: false, tokenizer.P50kBase: false}
@@ -67,8 +66,8 @@ func TestTokensAtMost(t *testing.T) {
 	})
 }
 
-// TestNoTextIsNoToken holds that the tokens of all code points, one behind the other and apart, are the whole text:
-// what the library skips would count as no token, in a bound or in an estimate.
+// TestNoTextIsNoToken checks that the tokens of all code points, joined and separate, are the whole text: text that the
+// library skipped would count as no token, in a bound or in an estimate.
 func TestNoTextIsNoToken(t *testing.T) {
 	t.Parallel()
 	vocabulary := codec.NewO200kBase()
@@ -90,13 +89,13 @@ func TestNoTextIsNoToken(t *testing.T) {
 	}
 }
 
-// assigned says whether a code point is a character, and none of the many that are alike.
+// assigned reports whether a code point is a character. Only a sample of the Han and private-use characters counts.
 func assigned(r rune) bool {
 	return r < 0xf0000 && unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Z, unicode.C) &&
 		(!unicode.Is(unicode.Han, r) || r%16 == 0) && (!unicode.Is(unicode.Co, r) || r%64 == 0)
 }
 
-// TestDeleteIsCounted holds that U+007F counts as js-tiktoken 1.0.21 counts it, one token each.
+// TestDeleteIsCounted checks that U+007F counts as in js-tiktoken 1.0.21, one token each.
 func TestDeleteIsCounted(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int64{strings.Repeat("\x7f", 3000): 3000, "a\x7fb": 3, " \x7f\x7f\n": 4} {
@@ -111,8 +110,8 @@ func TestDeleteIsCounted(t *testing.T) {
 	}
 }
 
-// TestEscapesJoinTokens holds the bound of texts whose escapes are fewer tokens in a body than the text is: the end of
-// an escape is a letter, by which the vocabulary joins what stands behind.
+// TestEscapesJoinTokens checks the bound of texts whose escapes are fewer tokens in a body than the text: the end of an
+// escape is a letter, with which the vocabulary joins the next characters.
 func TestEscapesJoinTokens(t *testing.T) {
 	t.Parallel()
 	vocabulary := codec.NewO200kBase()
@@ -132,8 +131,7 @@ func TestEscapesJoinTokens(t *testing.T) {
 	}
 }
 
-// TestTokensAtMostOfMuch holds that what is too much to be counted counts by its
-// bytes.
+// TestTokensAtMostOfMuch checks that a text that is too long to be counted counts by its bytes.
 func TestTokensAtMostOfMuch(t *testing.T) {
 	t.Parallel()
 	text := []byte(strings.Repeat("many words ", 60_000))
@@ -145,8 +143,8 @@ func TestTokensAtMostOfMuch(t *testing.T) {
 	}
 }
 
-// TestBlanksAreCounted holds that white space is counted in a time that its length allows,
-// and that what stands around it is counted as ever.
+// TestBlanksAreCounted checks that white space is counted in linear time, and that the text around it is counted as
+// usual.
 func TestBlanksAreCounted(t *testing.T) {
 	began := worktest.ProcessorTime()
 	text := "some words" + strings.Repeat(" \n", countAtMost/2) + "some words"
@@ -165,8 +163,8 @@ func TestBlanksAreCounted(t *testing.T) {
 	}
 }
 
-// TestCutBlanksAreHeld holds that white space which is counted in pieces is held at what it counts as a whole: the count
-// of the pieces is up to three lower where several kinds of it take turns.
+// TestCutBlanksAreHeld checks that white space counted in pieces is held at its count as a whole: the count of the
+// pieces is up to three lower if several kinds of it alternate.
 func TestCutBlanksAreHeld(t *testing.T) {
 	t.Parallel()
 	vocabulary := codec.NewO200kBase()
@@ -190,7 +188,7 @@ func TestCutBlanksAreHeld(t *testing.T) {
 	})
 }
 
-// TestTextsAreCountedTogether holds that of many texts no more is counted than of one.
+// TestTextsAreCountedTogether checks that many texts share the bound on counted bytes of one.
 func TestTextsAreCountedTogether(t *testing.T) {
 	text := strings.Repeat("many words of a text. ", 750)
 	r := &llm.Request{Embedding: &llm.Embedding{Texts: slices.Repeat([]string{text}, 2000)}}
@@ -208,8 +206,7 @@ func TestTextsAreCountedTogether(t *testing.T) {
 	}
 }
 
-// TestFineIsCloser holds what a closer look takes off: of text about three
-// quarters, of an image all of its bytes.
+// TestFineIsCloser checks the reduction by the fine bound: of text about three quarters, of an image all of its bytes.
 func TestFineIsCloser(t *testing.T) {
 	t.Parallel()
 	shown, sound := strings.Repeat("iVBORw0KGgo9", 20_000), mp3(400)

@@ -8,8 +8,8 @@ import (
 	"weir/internal/quotetest"
 )
 
-// TestBodyIsWalkedOnce holds that the bounds of a second target, coarse and fine, use what was found in the body for the
-// first: another body of the same length in its place changes nothing of it.
+// TestBodyIsWalkedOnce checks that the bounds of a second target, coarse and fine, use the results of the first one's
+// walk of the body: another body of the same length in its place changes nothing.
 func TestBodyIsWalkedOnce(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

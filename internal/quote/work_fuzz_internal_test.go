@@ -7,7 +7,7 @@ import (
 	"weir/internal/worktest"
 )
 
-// FuzzTokensAtMost holds that any text is counted, as no more tokens than it has bytes.
+// FuzzTokensAtMost checks that any text is counted, as no more tokens than it has bytes.
 func FuzzTokensAtMost(f *testing.F) {
 	for _, text := range []string{"many words ", "a", "  \n\t", "123,456", "é漢字🙂", "\\u00e9\\n", "aA1 ", " \n", "\xff\xfe", "----", "<|endoftext|>", "A's", "ǅʰ漢"} {
 		f.Add([]byte(text), true)
@@ -20,7 +20,7 @@ func FuzzTokensAtMost(f *testing.F) {
 	})
 }
 
-// FuzzUntold holds that the tools of any request are read in its bytes' time.
+// FuzzUntold checks that the tools of any request are read in linear time.
 func FuzzUntold(f *testing.F) {
 	for _, body := range []string{
 		`{"tools":[{"type":"function"},{"type":"shell","environment":{"type":"local"}},{"type":"namespace","tools":[{"type":"x"}]}]}`,

@@ -21,7 +21,7 @@ func TestCasesFitSchemas(t *testing.T) {
 			t.Parallel()
 			var c struct {
 				Client, Path, Provider, Format, Model, Judge string
-				Sent, Dropped                                []string // texts in what is sent, names of what is left out
+				Sent, Dropped                                []string // texts in the sent request, names of the dropped fields
 				Refused                                      string   // the field that a refusal names
 				Body                                         json.RawMessage
 			}

@@ -13,8 +13,9 @@ import (
 // mostTried are how many conversations of each client API are looked at for one that breaks a rule.
 const mostTried = 1000
 
-// TestEachRuleIsNeeded is the negative control of the table: without a rule, some conversation of the generator breaks it
-// at each group of its targets, and with it the same conversation does not. A rule that the generator never comes to fails.
+// TestEachRuleIsNeeded is the negative control of the table: without a rule, some conversation of the generator
+// violates it at each group of its targets, and with it the same conversation does not. A rule that the generator never
+// reaches fails.
 func TestEachRuleIsNeeded(t *testing.T) {
 	t.Parallel()
 	for _, rule := range rules.Table() {
@@ -36,10 +37,10 @@ func TestEachRuleIsNeeded(t *testing.T) {
 	}
 }
 
-// isBeyond reports whether no conversation of the generator can break a rule: the simulator and the gateway are held to it
-// by its example and by whole conversations. The encoder signs calls whatever the rules say, results that come twice are
-// valid at no client API, the user always speaks, and does so first, and the encoders of Gemini and Bedrock join what one
-// speaker says.
+// isBeyond reports whether no conversation of the generator can violate a rule: its example and whole conversations
+// test the simulator and the gateway. The encoder signs calls despite the rules, duplicate results are valid at no
+// client API, the user always speaks, and does so first, and the encoders of Gemini and Bedrock join the messages of
+// one role.
 func isBeyond(ask rules.Ask) bool {
 	switch a := ask.(type) {
 	case rules.SignedCalls, rules.OneResult, rules.SomethingSaid, rules.UserFirst, rules.Alternation:
@@ -50,7 +51,7 @@ func isBeyond(ask rules.Ask) bool {
 	return false
 }
 
-// unfitted is the first conversation that breaks a rule where it is not kept.
+// unfitted returns the first conversation that violates a rule if it is not applied.
 func unfitted(t *testing.T, rule *rules.Rule, of rules.Of) (c client, body []byte, ok bool) {
 	t.Helper()
 	var routes []*route
@@ -72,7 +73,7 @@ func unfitted(t *testing.T, rule *rules.Rule, of rules.Of) (c client, body []byt
 	return client{}, nil, false
 }
 
-// targetOf is a model of a group of targets.
+// targetOf returns a model of a group of targets.
 func targetOf(t *testing.T, of rules.Of) target {
 	t.Helper()
 	to := target{provider: of.Provider, format: of.Format, model: "m"}
@@ -87,14 +88,14 @@ func targetOf(t *testing.T, of rules.Of) target {
 	return to
 }
 
-// isSeenInTree reports whether no body tells that a rule is broken: that thinking is missing, or that a call was forced in
-// a wire format that has no word for it.
+// isSeenInTree reports whether no body shows the violation of a rule: missing thinking, or a forced call in a wire
+// format without a member for it.
 func isSeenInTree(ask rules.Ask) bool {
 	a, is := ask.(rules.ThinkingBack)
 	return is && !a.Required || ask == rules.NoForcedTools{}
 }
 
-// breaks reports whether what is sent for a client's request breaks a rule: by its body, or by its tree.
+// breaks reports whether the request sent for a client's request violates a rule: by its body, or by its tree.
 func (r *route) breaks(rule *rules.Rule, body []byte) bool {
 	if isSeenInTree(rule.Ask) {
 		a := r.client.asked(body)

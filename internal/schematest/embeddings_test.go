@@ -13,7 +13,7 @@ import (
 	"weir/internal/schematest"
 )
 
-// embedder is a client API at which texts are embedded, with any request that is valid there.
+// embedder generates valid requests of a client API for embeddings.
 type embedder struct {
 	name, path, suffix, own string
 	make                    func(generator) object
@@ -51,7 +51,7 @@ func (g generator) contentRequest() object {
 	return r
 }
 
-// embedTargets are vendors that publish a schema of texts to embed.
+// embedTargets returns vendors with a published schema of embeddings.
 func embedTargets() []target {
 	return []target{
 		{"openai-embed", "openai", "openai", "text-embedding-3-small"},
@@ -61,8 +61,8 @@ func embedTargets() []target {
 	}
 }
 
-// TestEmbeddingsKeepToVendorsSchemas sends texts that are valid at a client API to each vendor that embeds: its published
-// schema takes what is sent, and nothing is refused.
+// TestEmbeddingsKeepToVendorsSchemas sends texts that are valid at a client API to each vendor that embeds: its
+// published schema accepts the sent request, and nothing is refused.
 func TestEmbeddingsKeepToVendorsSchemas(t *testing.T) {
 	t.Parallel()
 	all := must.Get(schematest.All())(t)
@@ -90,7 +90,7 @@ func TestEmbeddingsKeepToVendorsSchemas(t *testing.T) {
 	}
 }
 
-// sent is what goes to a target, as the gateway sends it.
+// sent returns the request that the gateway sends to a target.
 func (c embedder) sent(t *testing.T, to target, body []byte) ([]byte, error) {
 	t.Helper()
 	isMine := func(o *dialect.Operation) bool { return o.Op == llm.OpEmbed && o.Suffix == c.suffix }

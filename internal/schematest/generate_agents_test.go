@@ -2,9 +2,9 @@ package schematest_test
 
 import "fmt"
 
-// What agents have in their conversations beside functions: Codex at Responses, Claude Code at Messages.
+// Parts of agents' conversations other than functions: of Codex at Responses, of Claude Code at Messages.
 
-// clientCall is a call of a tool that Codex runs, and what it gave back.
+// clientCall generates a call of a tool that Codex runs, and its result.
 func (s *responses) clientCall(id string) (item, output object) {
 	g := s.generator
 	kind := one(g, "custom", "local_shell", "shell", "apply_patch", "tool_search", "namespace")
@@ -43,7 +43,7 @@ func (s *responses) namespace(name string) object {
 	return object{"type": "namespace", "name": name, "description": "d", "tools": list{f}}
 }
 
-// clientCalls are at times a few of these.
+// clientCalls sometimes adds a few of these.
 func (s *responses) clientCalls() {
 	s.outputs = nil
 	if !s.once(3) {
@@ -57,7 +57,7 @@ func (s *responses) clientCalls() {
 	}
 }
 
-// clientTools are the tools that Codex offers.
+// clientTools generates the tools that Codex offers.
 func (s *responses) clientTools() (tools list) {
 	grammar := object{"type": "grammar", "syntax": "lark", "definition": "start: \"x\""}
 	all := list{
@@ -78,7 +78,7 @@ func (s *responses) clientTools() (tools list) {
 	return tools
 }
 
-// found is the result of a tool that finds others, as Claude Code has it.
+// found generates the result of a tool that finds others, as Claude Code sends it.
 func (m *messages) found() list {
 	return list{object{"type": "tool_reference", "tool_name": one(m.generator, append([]string{"gone"}, m.names...)...)}}
 }
@@ -87,7 +87,7 @@ func (m *messages) searchResult() object {
 	return m.toCite(object{"type": "search_result", "source": "https://example.com", "title": "t", "content": list{object{"type": "text", "text": m.text()}}})
 }
 
-// ran is what Google's code execution left in an answer.
+// ran generates the parts of Google's code execution in an answer.
 func (c *contents) ran() list {
 	return list{
 		object{"executableCode": object{"language": "PYTHON", "code": "1"}},

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// What a Messages conversation has beside text, media and calls.
+// Parts of a Messages conversation other than text, media and calls.
 
-// ran is what tools of the vendor's left in an answer, or failed to.
+// ran generates the blocks of the vendor's tools in an answer, or of their failures.
 func (m *messages) ran() list {
 	m.count++
 	id := fmt.Sprint("srvtoolu_01", m.count)
@@ -43,7 +43,7 @@ func (m *messages) ran() list {
 	return pairs[m.IntN(len(pairs))]
 }
 
-// with is an object with another member.
+// with returns an object with another member.
 func with(o object, name string, value any) object {
 	other := object{name: value}
 	for key, v := range o {
@@ -52,7 +52,7 @@ func with(o object, name string, value any) object {
 	return other
 }
 
-// thought is thinking that its vendor signed, that lost its text or its signature, or that is hidden.
+// thought generates thinking that its vendor signed, that lost its text or its signature, or that is hidden.
 func (m *messages) thought() object {
 	if m.once(5) {
 		return object{"type": "redacted_thinking", "data": one(m.generator, "EmwKAhgBEgy3", "")}
@@ -63,7 +63,7 @@ func (m *messages) thought() object {
 	}
 }
 
-// onlyVendors are what no other vendor can read or run.
+// onlyVendors adds parts that no other vendor can read or run.
 func (m *messages) onlyVendors(r object) {
 	g := m.generator
 	g.some(r, map[string]func() any{

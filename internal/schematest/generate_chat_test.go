@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// chatRequest is any that is valid at /v1/chat/completions.
+// chatRequest generates any valid request at /v1/chat/completions.
 func chatRequest(g generator) object {
 	c := chat{generator: g, names: g.toolNames(strings.Repeat("n", 64))}
 	if g.once(3) {
@@ -45,7 +45,7 @@ func (c *chat) user() {
 	c.add(c.named(object{"role": "user", "content": content}))
 }
 
-// named is a message with the name of its speaker, at times.
+// named sometimes adds the name of a message's speaker.
 func (c *chat) named(m object) object {
 	c.some(m, map[string]func() any{"name": of(c.generator, "Ann", "Ann B. (ü)")})
 	return m
@@ -71,7 +71,7 @@ func (c *chat) file() object {
 func (c *chat) answer(last bool) bool {
 	m := object{"role": "assistant", "content": one[any](c.generator, c.text(), c.text(), "", list{object{"type": "text", "text": c.text()}})}
 	c.named(m)
-	if c.once(4) { // as SDKs give back what they got
+	if c.once(4) { // as SDKs return received messages
 		c.some(m, map[string]func() any{
 			"refusal": of(c.generator, nil), "annotations": of(c.generator, list{}), "reasoning_content": of(c.generator, c.text(), ""),
 		})
@@ -116,7 +116,7 @@ func (c *chat) toolCall(called call) object {
 	return object{"id": called.id, "type": "function", "function": object{"name": called.name, "arguments": c.argumentText()}}
 }
 
-// legacyCall is one from before there were tools, with its result.
+// legacyCall generates a call in the form before tools, with its result.
 func (c *chat) legacyCall(m object) bool {
 	name := one(c.generator, append(c.names, "gone")...)
 	m["content"], m["function_call"] = one[any](c.generator, nil, c.text()), object{"name": name, "arguments": c.argumentText()}
@@ -198,7 +198,7 @@ func (g generator) format() object {
 	return f
 }
 
-// nativeRequest is any that is valid at /v1/chat.
+// nativeRequest generates any valid request at /v1/chat.
 func nativeRequest(g generator) object {
 	var messages list
 	for range 1 + g.IntN(4) {

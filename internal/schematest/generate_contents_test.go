@@ -2,7 +2,7 @@ package schematest_test
 
 import "strings"
 
-// contentsRequest is any that is valid at generateContent.
+// contentsRequest generates any valid request at generateContent.
 func contentsRequest(g generator) object {
 	c := contents{generator: g, names: g.toolNames("mcp.server.tool", "ns:tool", "mcp_server_tool", "n"+strings.Repeat(".", 127))}
 	for i, name := range c.names {
@@ -86,7 +86,7 @@ func (c *contents) answer(last bool) bool {
 	return false
 }
 
-// signed is a part with a signature at times, which is no proof of a call.
+// signed sometimes adds a signature to a part, which is not the signature of a call.
 func (c *contents) signed(p object) object {
 	if c.once(3) {
 		p["thoughtSignature"] = "RXFRQg=="
@@ -109,7 +109,7 @@ func (c *contents) results() {
 		parts = append(parts, object{"functionResponse": r})
 	}
 	c.add(one(c.generator, "user", "user", "user", "function"), parts...)
-	if c.once(6) { // beside the results
+	if c.once(6) { // next to the results
 		c.all[len(c.all)-1].(object)["parts"] = append(parts, c.words())
 	}
 }

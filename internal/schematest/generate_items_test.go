@@ -2,12 +2,14 @@ package schematest_test
 
 import "fmt"
 
-// What a Responses input has beside messages and calls: what earlier answers left in it, and what only its vendor reads.
+// Parts of a Responses input other than messages and calls: items of earlier answers, and items that only its vendor
+// reads.
 
 // tomorrow is the type of an item that no vendor has published.
 const tomorrow = "item_of_tomorrow"
 
-// reasoning is thinking that was kept at the vendor, or came along encrypted, or open as servers of one's own give it.
+// reasoning generates thinking that was stored at the vendor, or was returned encrypted, or in plain text as servers of
+// one's own return it.
 func (s *responses) reasoning() object {
 	item := object{"type": "reasoning", "id": fmt.Sprint("rs_", s.IntN(3)), "summary": list{}}
 	s.some(item, map[string]func() any{
@@ -22,7 +24,7 @@ func (s *responses) reasoning() object {
 	return item
 }
 
-// output is a message of an answer, as it came.
+// output generates a message of an answer, unchanged.
 func (s *responses) output() object {
 	text := func() object {
 		return object{
@@ -54,7 +56,7 @@ func (s *responses) annotations() list {
 		object{"type": "file_path", "file_id": "file-1", "index": 0})}
 }
 
-// ran is what a tool of the vendor's left in an answer.
+// ran generates the item of a vendor's tool in an answer.
 func (s *responses) ran() object {
 	s.count++
 	id := fmt.Sprint(s.count)
@@ -75,7 +77,7 @@ func (s *responses) ran() object {
 		mcp, object{"type": "mcp_list_tools", "id": "mcpl_" + id, "server_label": "wiki", "tools": list{object{"name": "ask", "input_schema": object{}}}})
 }
 
-// onlyVendors are items that no other vendor can read, and none can go without.
+// onlyVendors adds items that no other vendor can read, and none can omit.
 func (s *responses) onlyVendors() {
 	s.count++
 	id := fmt.Sprint(s.count)
@@ -99,7 +101,7 @@ func (s *responses) onlyVendors() {
 	s.items = append(s.items, items...)
 }
 
-// agentOptions are those that Codex and the Agents SDK have, and tools that only the vendor runs.
+// agentOptions adds those of Codex and the Agents SDK, and tools that only the vendor runs.
 func (s *responses) agentOptions(r object) {
 	g := s.generator
 	g.some(r, map[string]func() any{

@@ -2,7 +2,7 @@ package schematest_test
 
 import "strings"
 
-// messagesRequest is any that is valid at /v1/messages.
+// messagesRequest generates any valid request at /v1/messages.
 func messagesRequest(g generator) object {
 	m := messages{generator: g, names: g.toolNames(strings.Repeat("n", 128), strings.Repeat("n", 127)+"m")}
 	m.cites = g.once(3) // all documents of a request, or none
@@ -32,7 +32,7 @@ func (m *messages) add(role string, content any) {
 	m.all = append(m.all, object{"role": role, "content": content})
 }
 
-// marked is a block, with a cache mark at times.
+// marked sometimes adds a cache mark to a block.
 func (m *messages) marked(block object) object {
 	if m.once(20) {
 		block["cache_control"] = one(m.generator, object{"type": "ephemeral"}, object{"type": "ephemeral", "ttl": "1h"})
@@ -53,7 +53,7 @@ func (m *messages) user() {
 	m.add("user", append(m.media(m.IntN(3)), m.words()))
 }
 
-// media are so many blocks that are no text.
+// media generates n blocks other than text.
 func (m *messages) media(n int) (content list) {
 	for range n {
 		content = append(content, m.marked(one(m.generator, m.image, m.image, m.document, m.document, m.searchResult)()))
@@ -75,7 +75,7 @@ func (m *messages) document() object {
 	return m.toCite(d)
 }
 
-// toCite is a document or a result, which the answer is to cite at times.
+// toCite sometimes asks for citations of a document or a result.
 func (m *messages) toCite(block object) object {
 	if m.cites {
 		block["citations"] = object{"enabled": true}
@@ -83,7 +83,7 @@ func (m *messages) toCite(block object) object {
 	return block
 }
 
-// cited is a text of an answer, with citations of documents at times.
+// cited sometimes adds citations of documents to a text of an answer.
 func (m *messages) cited(block object) object {
 	if m.cites && m.once(2) {
 		block["citations"] = list{one(m.generator,
@@ -97,7 +97,7 @@ func (m *messages) cited(block object) object {
 
 func (m *messages) answer(last bool) bool {
 	var content list
-	for m.once(4) { // interleaved with what follows, at times
+	for m.once(4) { // sometimes interleaved with the following ones
 		content = append(content, m.thought())
 	}
 	if m.once(12) && !last {

@@ -2,7 +2,7 @@ package schematest_test
 
 import "strings"
 
-// responsesRequest is any that is valid at /v1/responses.
+// responsesRequest generates any valid request at /v1/responses.
 func responsesRequest(g generator) object {
 	s := responses{generator: g, names: g.toolNames(strings.Repeat("n", 64))}
 	if g.once(10) {
@@ -34,7 +34,7 @@ type responses struct {
 
 func (s *responses) add(item object) { s.items = append(s.items, item) }
 
-// message is one of the short form or the long.
+// message adds one of the short form or the long.
 func (s *responses) message(role string, content any) {
 	m := object{"role": role, "content": content}
 	s.some(m, map[string]func() any{"type": of(s.generator, "message")})
@@ -111,7 +111,7 @@ func (s *responses) answer(last bool) bool {
 }
 
 func (s *responses) results() {
-	if s.once(6) { // said while the tools ran
+	if s.once(6) { // sent while the tools ran
 		s.message(one(s.generator, "user", "assistant", "developer"), s.text())
 	}
 	for _, i := range s.Perm(len(s.called)) {

@@ -16,15 +16,16 @@ const (
 	pdf = "JVBERi0xLjQKJcOkw7zDtsOfCjEgMCBvYmoKPDwvVHlwZS9DYXRhbG9nPj4KZW5kb2JqCnRyYWlsZXI8PC9Sb290IDEgMCBSPj4KJSVFT0YK"
 )
 
-// generator makes requests of a client API, the same of a seed. A name in only is made and no other option, if any.
+// generator generates requests of a client API, the same for the same seed. An option in only is always generated, and
+// then no other one.
 type generator struct{ *rand.Rand }
 
 func newGenerator(seed uint64) generator { return generator{rand.New(rand.NewPCG(seed, 43))} }
 
-// once reports true for one of n.
+// once returns true once in n times.
 func (g generator) once(n int) bool { return g.IntN(n) == 0 }
 
-// one is one of the values.
+// one returns one of the values.
 func one[T any](g generator, values ...T) T { return values[g.IntN(len(values))] }
 
 // some puts, one time in eight, a value into each member.
@@ -41,35 +42,35 @@ func (g generator) some(o object, values map[string]func() any) {
 	}
 }
 
-// of is a function that gives one of the values.
+// of returns a function that returns one of the values.
 func of(g generator, values ...any) func() any { return func() any { return one(g, values...) } }
 
-// number is one from least to most, with its ends.
+// number returns a function that returns a number from least to most, inclusive.
 func (g generator) number(least, most float64) func() any {
 	return func() any { return one(g, least, most, least+(most-least)*float64(g.IntN(100))/100) }
 }
 
-// count is likewise an integer.
+// count does the same for integers.
 func (g generator) count(least, most int64) func() any {
 	return func() any { return one(g, least, most, least+g.Int64N(min(most-least, 1000)+1)) }
 }
 
-// text is content: never empty.
+// text returns content: never empty.
 func (g generator) text() string {
 	return one(g, "x", "Two words.", "größer, 日本, 😀", " space before and behind ", "line\nline", `"{\`, strings.Repeat("long ", 200))
 }
 
-// toolNames are a few names that differ, by the bounds of a client API.
+// toolNames returns a few different names, within the bounds of a client API.
 func (g generator) toolNames(odd ...string) []string {
 	names := append([]string{"f", "get_weather", "9lives", "-dash", "_under", "A-b_9", "mcp__files__read_text"}, odd...)
 	g.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	return names[:g.IntN(4)]
 }
 
-// call is a tool call and what its result is told by.
+// call holds the id and the name by which a result refers to its tool call.
 type call struct{ id, name string }
 
-// calls are a turn's calls, whose ids are of the client API's form; ids of former turns come again at times.
+// calls generates the calls of an answer, with ids in the client API's form; ids of earlier answers sometimes repeat.
 func (g generator) calls(names []string, former []call, odd ...string) (all []call) {
 	if len(names) == 0 {
 		names = []string{"gone"} // a tool that is offered no more
@@ -87,17 +88,17 @@ func (g generator) calls(names []string, former []call, odd ...string) (all []ca
 	return all
 }
 
-// arguments are an object.
+// arguments generates an object.
 func (g generator) arguments() object {
 	return one(g, object{}, object{"a": "x"}, object{"n": 7, "deep": object{"l": list{1, nil, true}}}, object{"": "", "ü": 1.5})
 }
 
-// argumentText are arguments as a model may have written them: now and then no object.
+// argumentText generates arguments as a model may write them: now and then not an object.
 func (g generator) argumentText() string {
 	return one(g, "{}", `{"a":"x"}`, `{"a": {"b": [1, null]}}`, `{"a":"x"`, "", "  ", "[]", `"x"`)
 }
 
-// parameters are a schema of a tool's arguments.
+// parameters generates a schema of a tool's arguments.
 func (g generator) parameters() object {
 	s := object{"type": "object", "properties": object{}}
 	for _, name := range []string{"a", "b-c", "$d"}[:g.IntN(4)] {
@@ -113,7 +114,7 @@ func (g generator) parameters() object {
 	return s
 }
 
-// schema is any, with each keyword at times.
+// schema generates any schema, each keyword sometimes.
 func (g generator) schema(depth int) any {
 	if depth == 0 {
 		return one[any](g, object{"type": "string"}, object{}, true, object{"enum": list{"a", 1, nil}})
@@ -134,8 +135,8 @@ func (g generator) schema(depth int) any {
 	return s
 }
 
-// conversation makes the turns of a conversation: the first is a user's, as is each behind an answer without calls.
-// It ends with the user, with results, or with an answer to go on with.
+// conversation generates the messages of a conversation: the first is a user's, as is each after an answer without
+// calls. It ends with the user, with results, or with an answer to continue.
 func (g generator) conversation(user, results func(), answer func(last bool) (calls bool)) {
 	user()
 	for range g.IntN(4) {

@@ -11,9 +11,9 @@ import (
 	"weir/internal/llm"
 )
 
-// TestDocumentsMoveBetweenVendors leads conversations with documents over the vendors that cite them. Each answer cites one
-// of the documents so far, and comes back. Neither schema nor rules refuse what the next vendor gets, which has the wish and
-// the earlier citations in its own form, and nothing that stands for those of others.
+// TestDocumentsMoveBetweenVendors moves conversations with documents over the vendors that cite them. Each answer cites
+// one of the documents so far, and comes back. Neither schema nor rules refuse the next vendor's request, which asks
+// for citations, has the earlier citations in its own form, and nothing of other vendors'.
 func TestDocumentsMoveBetweenVendors(t *testing.T) {
 	t.Parallel()
 	client := slices.IndexFunc(clients(), func(c client) bool { return c.name == "anthropic" })
@@ -60,7 +60,7 @@ type documentMover struct {
 	cited     []string // of earlier answers
 }
 
-// ask is a turn of the user's, with a document at times, and in the first.
+// ask adds a user's message, with a document at times, and in the first.
 func (m *documentMover) ask(turn int) {
 	content := list{object{"type": "text", "text": "What of it?"}}
 	if turn == 0 || m.once(2) {
@@ -74,7 +74,7 @@ func (m *documentMover) ask(turn int) {
 	m.said = append(m.said, object{"role": "user", "content": content})
 }
 
-// judge holds that the target is asked for citations, and gets the earlier ones.
+// judge checks that the target is asked for citations, and receives the earlier ones.
 func (m *documentMover) judge(seed uint64, r *route, out []byte, dropped []string) {
 	wants := map[string]string{"anthropic": `"citations":{"enabled":true}`, "bedrock": `"citations":{"enabled":true}`, "cohere": `"documents":[{"id":"doc:0`}
 	history := map[string]string{"anthropic": `"cited_text":"`, "bedrock": `"sourceContent":[{"text":"`, "cohere": `"sources":[{"type":"document","id":"doc:`}
@@ -92,7 +92,7 @@ func (m *documentMover) answer(r *route, tree *llm.Request) {
 	s := llm.Source{Document: 1 + m.IntN(m.documents), Quote: fmt.Sprint("quote ", len(m.cited))}
 	s.Place = known.Known(&s).Place
 	s.Place.To = s.Place.From + 1
-	if r.target.format == "cohere" && s.Place.Kind == llm.PlaceCharacters { // of which it tells the whole
+	if r.target.format == "cohere" && s.Place.Kind == llm.PlaceCharacters { // it cites all of it
 		s.Place.To = len(s.Quote)
 	}
 	p := llm.Part{Kind: llm.PartText, Text: "So it is."}

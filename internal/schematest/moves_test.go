@@ -16,9 +16,9 @@ import (
 // turns are how many answers a conversation has, each of another vendor's model.
 const turns = 10
 
-// TestConversationsMoveBetweenVendors has a model of another vendor give each answer of a conversation, in its own wire
-// format, with its ids, its thinking and its signatures. The client gives back what it got, as the SDKs of its API do.
-// Neither schema nor rules refuse what the next vendor gets, and no vendor gets what another one has signed.
+// TestConversationsMoveBetweenVendors has a model of another vendor generate each answer of a conversation, in its own
+// wire format, with its ids, its thinking and its signatures. The client sends the answer back like the SDKs of its
+// API. Neither schema nor rules refuse the next vendor's request, and no vendor receives another one's signatures.
 func TestConversationsMoveBetweenVendors(t *testing.T) {
 	t.Parallel()
 	for _, c := range clients() {
@@ -56,11 +56,11 @@ type mover struct {
 	t       *testing.T
 	history history
 	said    list
-	secrets map[string]string // what was signed, and by whom
+	secrets map[string]string // the signed values, and their vendors
 	count   int
 }
 
-// history is how a client API's SDKs keep a conversation.
+// history simulates how a client API's SDKs store a conversation.
 type history struct {
 	request func(said list) object
 	user    func(text string) object
@@ -141,7 +141,7 @@ func at(v any, path ...any) any {
 	return v
 }
 
-// move leads the conversation, and tells what is not taken.
+// move moves the conversation, and reports refusals.
 func (m *mover) move(routes []*route, fail func(kind, text string)) {
 	m.said = append(m.said, m.history.user(m.text()))
 	for range turns {
@@ -167,7 +167,7 @@ func (m *mover) move(routes []*route, fail func(kind, text string)) {
 	}
 }
 
-// answered appends the answer of a target, and what the client says next.
+// answered appends the answer of a target, and the client's next message.
 func (m *mover) answered(r *route) {
 	reply := &llm.Reply{
 		ID: "id" + fmt.Sprint(m.count), Created: 1, Model: r.target.model, Reported: true, ExtraOf: r.target.format,
@@ -199,7 +199,7 @@ func (m *mover) answered(r *route) {
 	for _, p := range got.Choices[0].Message.Parts {
 		if p.Call != nil {
 			id := p.Call.ID
-			if p.Call.MadeUp { // and none was made of it
+			if p.Call.MadeUp { // its id was not made from it
 				id = ""
 			}
 			calls = append(calls, call{id, p.Call.Name})
@@ -213,7 +213,7 @@ func (m *mover) answered(r *route) {
 	}
 }
 
-// makerOf is who signs what a target's models think, and takes it back.
+// makerOf returns the vendor that signs the thinking of a target's models, and accepts it back.
 func makerOf(to target) string {
 	switch {
 	case strings.Contains(to.model, "claude"):
@@ -228,7 +228,7 @@ func makerOf(to target) string {
 	return to.format
 }
 
-// parts are an answer: thinking as the vendor has it, words and calls.
+// parts generates an answer: thinking in the vendor's form, text and calls.
 func (m *mover) parts(to target) (parts []llm.Part) {
 	maker := makerOf(to)
 	if m.once(2) {
@@ -266,7 +266,7 @@ func (m *mover) parts(to target) (parts []llm.Part) {
 	return parts
 }
 
-// secret is something that a vendor signs, in base64.
+// secret generates a value that a vendor signs, in base64.
 func (m *mover) secret(maker string) string {
 	m.count++
 	s := fmt.Sprintf("Sec%04dretOf%sEnd=", m.count, strings.Repeat("x", 3-len(maker)%3))
@@ -275,7 +275,7 @@ func (m *mover) secret(maker string) string {
 	return s
 }
 
-// id is one of a call as the vendor writes it.
+// id generates the id of a call in the vendor's form.
 func (m *mover) id(to target) string {
 	n := fmt.Sprintf("%05d", m.count)
 	switch to.provider {

@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "write the page about what is left out a
 
 const page = "../../docs/translation.md"
 
-// row is what becomes of requests of one client API at one provider in one of its wire formats.
+// row holds the outcomes of requests of one client API at one provider in one of its wire formats.
 type row struct {
 	provider, format string
 	own              bool
@@ -37,7 +37,7 @@ that speaks the client's wire format gets the request as it came, but for what i
 and speak Chat Completions take what ` + "`vllm`" + ` takes.
 `
 
-// checkPage holds the page against what became of the conversations.
+// checkPage compares the page with the outcomes of the conversations.
 func checkPage(t *testing.T, rows map[string][]row) {
 	t.Helper()
 	var b strings.Builder
@@ -74,7 +74,7 @@ func title(name string) string {
 	}[name]
 }
 
-// leftEverywhere are the names that are left out at all providers where requests are translated.
+// leftEverywhere returns the names that are dropped at all providers with translated requests.
 func leftEverywhere(rows []row) (names []string) {
 	counts := map[string]int{}
 	translated := 0
@@ -95,7 +95,7 @@ func leftEverywhere(rows []row) (names []string) {
 	return names
 }
 
-// rowsOf joins what became of requests at the models of each provider.
+// rowsOf joins the outcomes at the models of each provider.
 func rowsOf(routes []*route, outcomes []outcome) (rows []row) {
 	for i, r := range routes {
 		at := slices.IndexFunc(rows, func(other row) bool { return other.provider == r.target.provider && other.format == r.target.format })
@@ -113,7 +113,7 @@ func rowsOf(routes []*route, outcomes []outcome) (rows []row) {
 	return rows
 }
 
-// short is a refusal's field and what is wrong with it.
+// short returns a refusal's field and its reason.
 func short(words string) string {
 	field, message, _ := strings.Cut(words, ": ")
 	message, _, _ = strings.Cut(message, ". ")

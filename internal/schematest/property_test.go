@@ -27,13 +27,13 @@ var (
 	seed  = flag.Uint64("seed", 0, "the one conversation to try, or 0")
 )
 
-// TestMain has the collector run less often: the tests make much and hold little.
+// TestMain has the collector run less often: the tests allocate much and retain little.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())
 }
 
-// TestGeneratedRequestsAreValid holds what the generator makes against the client API's own schema.
+// TestGeneratedRequestsAreValid checks the generated requests against the client API's own schema.
 func TestGeneratedRequestsAreValid(t *testing.T) {
 	t.Parallel()
 	for _, c := range clients() {
@@ -50,16 +50,16 @@ func TestGeneratedRequestsAreValid(t *testing.T) {
 	}
 }
 
-// outcome counts what became of requests of one client API at one target.
+// outcome counts the outcomes of requests of one client API at one target.
 type outcome struct {
 	valid, dropped, refused, invalid int
-	left                             map[string]bool   // what is named as left out
+	left                             map[string]bool   // the names reported as dropped
 	words                            map[string]int    // of refusals
 	kinds                            map[string]uint64 // of invalid requests, with the first seed
 }
 
-// TestRequestsKeepToVendorsRules sends any conversation that is valid at a client API to each vendor: what Weir does not
-// refuse, the vendor's published schema takes, and so does the strict simulator.
+// TestRequestsKeepToVendorsRules sends any conversation that is valid at a client API to each vendor: the vendor's
+// published schema, and the strict simulator, accept every request that Weir does not refuse.
 func TestRequestsKeepToVendorsRules(t *testing.T) {
 	t.Parallel()
 	var lock sync.Mutex
@@ -81,7 +81,7 @@ func TestRequestsKeepToVendorsRules(t *testing.T) {
 	}
 }
 
-// tryAll sends conversations of a client to all targets, and fails for what a vendor refuses.
+// tryAll sends conversations of a client to all targets, and fails if a vendor refuses one.
 func tryAll(t *testing.T, c client, routes []*route) []outcome {
 	t.Helper()
 	outcomes := make([]outcome, len(routes))
@@ -102,7 +102,7 @@ func tryAll(t *testing.T, c client, routes []*route) []outcome {
 	return outcomes
 }
 
-// routesOf are those of a client to all vendors but its own, where its requests pass as they came.
+// routesOf returns those of a client to all vendors except its own, to which its requests pass unchanged.
 func routesOf(t *testing.T, c client) (routes []*route) {
 	t.Helper()
 	for _, to := range targets() {
@@ -113,7 +113,7 @@ func routesOf(t *testing.T, c client) (routes []*route) {
 	return routes
 }
 
-// tried are the seeds of the conversations to try.
+// tried returns the seeds of the conversations to try.
 func tried() iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		first, last := uint64(0), uint64(*seeds)
@@ -136,7 +136,7 @@ func (o *outcome) log(t *testing.T) {
 	}
 }
 
-// add sends a conversation, and counts what becomes of it.
+// add sends a conversation, and counts its outcome.
 func (o *outcome) add(r *route, a *asked, seed uint64) {
 	if o.words == nil {
 		o.left, o.words, o.kinds = map[string]bool{}, map[string]int{}, map[string]uint64{}
@@ -170,7 +170,7 @@ func (o *outcome) add(r *route, a *asked, seed uint64) {
 
 var placed = regexp.MustCompile(`\[\d+\]`)
 
-// place is a field without its indices.
+// place returns a field without its indices.
 func place(param string) string { return placed.ReplaceAllString(param, "[]") }
 
 // report fails for a kind of invalid request, with the smallest that has it.

@@ -22,7 +22,7 @@ import (
 // client is a client API, with any request that is valid there.
 type client struct {
 	name, path string
-	own        string // whose schema its requests keep to
+	own        string // the vendor whose schema its requests satisfy
 	make       func(generator) object
 }
 
@@ -36,7 +36,7 @@ func clients() []client {
 	}
 }
 
-// target is a model of a provider in one of its wire formats, and whose schema it is judged by, if any.
+// target names a model of a provider in one of its wire formats, and the schema that judges it, if any.
 type target struct{ schema, provider, format, model string }
 
 func targets() []target {
@@ -70,7 +70,7 @@ func targets() []target {
 	}
 }
 
-// vendor is the name of a target's vendor in its wire format.
+// vendor returns the name of a target's vendor in its wire format.
 func (to target) vendor() string { return to.provider + " " + to.format }
 
 // route sends requests of a client API to a target, as the gateway does.
@@ -81,14 +81,14 @@ type route struct {
 	out    *dialect.Operation
 	quirks *llm.Quirks
 	rules  rules.Set
-	schema *schematest.Schema // nil where the vendor publishes none
+	schema *schematest.Schema // nil if the vendor publishes none
 	judges []judge
 
 	names  map[string]string // of tools, by those that were sent in the last request
 	before []string          // the ids of its calls
 }
 
-// judge is one rule, by which the strict simulator refuses.
+// judge holds one rule by which the strict simulator refuses.
 type judge struct {
 	name  string
 	alone rules.Set
@@ -105,12 +105,12 @@ func newRoute(t *testing.T, c client, to target) *route {
 		client: c, target: to, in: dialects().Named(c.name), out: out, quirks: &entry.Quirks,
 		rules: rules.For(to.provider, to.format), schema: all[to.schema],
 	}
-	// What a client of the target's own wire format sends goes as it came but for some.
+	// A body of a client of the target's own wire format is sent unchanged except for some fields.
 	r.judgeBy(func(rule *rules.Rule) bool { return rule.Own || !r.isOwn() })
 	return r
 }
 
-// judgeBy has some of the target's rules judge what is sent.
+// judgeBy has some of the target's rules judge the sent request.
 func (r *route) judgeBy(isJudge func(*rules.Rule) bool) {
 	r.judges = nil
 	for _, rule := range r.rules.All() {
@@ -123,7 +123,7 @@ func (r *route) judgeBy(isJudge func(*rules.Rule) bool) {
 // isOwn reports whether the client speaks the target's wire format.
 func (r *route) isOwn() bool { return r.in.Name == r.target.format }
 
-// asked is a client's request, decoded once for all targets, as the gateway does. err says why it cannot be.
+// asked holds a client's request, decoded once for all targets, as in the gateway. err is the reason why it cannot be.
 type asked struct {
 	body []byte
 	head llm.Head
@@ -139,7 +139,7 @@ func (c client) asked(body []byte) *asked {
 	return a
 }
 
-// sent is what goes to the provider, or why nothing does.
+// sent returns the request to the provider, or the reason why none is sent.
 func (r *route) sent(a *asked) (out []byte, dropped []string, err error) {
 	r.names, r.before = nil, nil
 	if a.err != nil {
@@ -156,7 +156,7 @@ func (r *route) sent(a *asked) (out []byte, dropped []string, err error) {
 	return r.out.EncodeRequest(fitted, r.quirks)
 }
 
-// fitted is a request as the target's rules have it.
+// fitted applies the target's rules to a request.
 func (r *route) fitted(a *asked) (*llm.Request, error) {
 	request := *compose.Offered(r.target.format, a.tree)
 	request.Model, request.Stream = r.target.model, a.head.Stream
@@ -166,12 +166,13 @@ func (r *route) fitted(a *asked) (*llm.Request, error) {
 	return fitted, err
 }
 
-// breaksOwn reports whether a request in the target's own wire format cannot go as it came.
+// breaksOwn reports whether a request in the target's own wire format cannot be sent unchanged.
 func (r *route) breaksOwn(a *asked) bool {
 	return r.rules.MayBreakOwn(r.target.model, a.body) && r.rules.BreaksOwn(r.target.model, a.tree, a.body)
 }
 
-// violations are the vendor's rules that a request breaks, if it is sent: those of its schema, and those of the table.
+// violations lists the vendor's rules that a request violates, if it is sent: those of its schema, and those of the
+// table.
 func (r *route) violations(body []byte) []schematest.Violation {
 	out, _, err := r.sent(r.client.asked(body))
 	if err != nil {
@@ -180,7 +181,7 @@ func (r *route) violations(body []byte) []schematest.Violation {
 	return r.judged(out)
 }
 
-// judged are the rules that what is sent breaks.
+// judged lists the rules that the sent request violates.
 func (r *route) judged(out []byte) (found []schematest.Violation) {
 	if r.schema != nil {
 		found = r.schema.Violations(out)
@@ -201,7 +202,7 @@ func (r *route) judged(out []byte) (found []schematest.Violation) {
 	return found
 }
 
-// known is whether a client's request keeps to the schema of its own API.
+// known lists the violations of a client's request by the schema of its own API.
 func (c client) known(t *testing.T, body []byte) []schematest.Violation {
 	t.Helper()
 	if c.own == "" {
@@ -217,13 +218,13 @@ func (c client) known(t *testing.T, body []byte) []schematest.Violation {
 	})
 }
 
-// isOfTomorrow reports whether an item is of a type that nobody has published yet.
+// isOfTomorrow reports whether an item has a type that is not published yet.
 func isOfTomorrow(v schematest.Violation, body []byte) bool {
 	return v.Kind() == "/input/* anyOf" && bytes.Contains(body, []byte(tomorrow))
 }
 
-// isAbility reports whether a vendor of Chat Completions does not list OpenAI's search of the web, answers aloud, or files
-// by an id of OpenAI's. These go as they came: the vendor rightly refuses what it cannot do.
+// isAbility reports whether the violation is OpenAI's web search, audio output, or a file by an id of OpenAI's, which
+// another vendor of Chat Completions does not list. These are sent unchanged: the vendor rightly refuses them.
 func isAbility(v schematest.Violation) bool {
 	switch v.Kind() {
 	case "/web_search_options unknown", "/audio unknown", "/modalities unknown", "/modalities/* enum", "/messages/*/audio unknown",
@@ -233,15 +234,15 @@ func isAbility(v schematest.Violation) bool {
 	return false
 }
 
-// isInUntyped reports whether a member is within an object that OpenAI's document gives no type: what a tool search is
-// asked, and its tools' parameters.
+// isInUntyped reports whether a member is within an object that OpenAI's document gives no type: the arguments of a
+// tool search, and its tools' parameters.
 func isInUntyped(v schematest.Violation) bool {
 	return v.Rule == "unknown" && (strings.Contains(v.Path, "/parameters/") || strings.Contains(v.Path, "/arguments/"))
 }
 
-// isGivenBack reports whether a member of a message is one that answers have and requests do not, which clients give back
-// as they got it, or the name of the function that a result is of, as OpenAI's own guides once had it. OpenAI, Azure and
-// OpenRouter are not known to refuse these, nor is Anthropic what its own citations have; rules say who does.
+// isGivenBack reports whether a member of a message is in answers and not in requests, and clients send it back
+// unchanged, or is the name of a result's function, as OpenAI's own guides once had it. OpenAI, Azure and OpenRouter
+// are not known to refuse these, nor Anthropic the members of its own citations; rules name the vendors that do.
 func isGivenBack(v schematest.Violation) bool {
 	return v.Rule == "unknown" && (v.Path == "/messages/*/reasoning_content" || v.Path == "/messages/*/annotations" || v.Path == "/messages/*/name" ||
 		v.Path == "/messages/*/content/*/citations/*/file_id")

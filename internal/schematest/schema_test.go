@@ -49,7 +49,7 @@ func TestSchemasRefuse(t *testing.T) {
 	}
 }
 
-// TestSchemasTellWhichAlternativeWasMeant names what is wrong within the alternative whose tag a value has.
+// TestSchemasTellWhichAlternativeWasMeant checks that the error is of the alternative with the value's tag.
 func TestSchemasTellWhichAlternativeWasMeant(t *testing.T) {
 	t.Parallel()
 	s := must.Get(schematest.New([]byte(`{"definitions":{"R":{"properties":{"parts":{"anyOf":[{"type":"string"},{"type":"array","items":{"anyOf":[
@@ -82,8 +82,8 @@ func kindsOf(found []schematest.Violation) (kinds []string) {
 	return kinds
 }
 
-// TestVendorsSchemasRefuse is the negative control of the files: a request that each vendor takes, and one that it does
-// not.
+// TestVendorsSchemasRefuse is the negative control of the files: a request that each vendor accepts, and one that it
+// does not.
 func TestVendorsSchemasRefuse(t *testing.T) {
 	t.Parallel()
 	all := must.Get(schematest.All())(t)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// shrunk is a request without everything that may go while has holds of it.
+// shrunk removes all parts of a request that can go while has stays true.
 func shrunk(request object, has func(object) bool) object {
 	var smallest object
 	if err := json.Unmarshal(encoded(request), &smallest); err != nil || !has(smallest) {
@@ -20,7 +20,7 @@ func shrunk(request object, has func(object) bool) object {
 	return smallest
 }
 
-// passed is a request without what may go, each part tried once.
+// passed removes parts of a request that can go, trying each once.
 func passed(smallest object, has func(object) bool) object {
 	all := func() []func() any { return removals(smallest, func(v any) any { return v }) }
 	for i, tries := 0, all(); i < len(tries); {
@@ -34,8 +34,8 @@ func passed(smallest object, has func(object) bool) object {
 	return smallest
 }
 
-// removals are the values that lack one member or element of v, however deep, larger parts first; whole puts one where
-// v stands.
+// removals returns the values that lack one member or element of v, at any depth, larger parts first; whole puts one in
+// the place of v.
 func removals(v any, whole func(any) any) (all []func() any) {
 	type child struct {
 		value any

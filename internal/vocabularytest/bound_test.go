@@ -18,7 +18,7 @@ var (
 	longFlag         = flag.Bool("vocabularies.long", false, "count each token of each vocabulary by all vocabularies")
 )
 
-// start is Node with the vocabularies, and what texts are made of.
+// start starts Node with the vocabularies, and a random source for texts.
 func start(t *testing.T) (*counter, *rand.Rand) {
 	t.Helper()
 	if !*vocabulariesFlag {
@@ -27,7 +27,7 @@ func start(t *testing.T) (*counter, *rand.Rand) {
 	return startCounter(t), rand.New(rand.NewPCG(*seedFlag, 0))
 }
 
-// ratio is the most that was counted of what was held, and of what.
+// ratio holds the greatest ratio of counted to held tokens, and its text.
 type ratio struct {
 	most float64
 	of   string
@@ -39,8 +39,8 @@ func (r *ratio) see(counted, held int64, of string) {
 	}
 }
 
-// TestBoundIsAboveEveryVocabulary holds that no text of the classes that are sent, no character and no token is more
-// tokens than a budget holds for it, by any vocabulary that may count it.
+// TestBoundIsAboveEveryVocabulary checks that no text of the usual classes, no character and no token has more tokens,
+// in any vocabulary that may count it, than a budget holds for it.
 func TestBoundIsAboveEveryVocabulary(t *testing.T) {
 	node, random := start(t)
 	var questions []question
@@ -57,7 +57,7 @@ func TestBoundIsAboveEveryVocabulary(t *testing.T) {
 		add(text, "qwen3", "claude", "o200k_base")
 	}
 	lists := node.ask(t, []question{{Tokens: true}})[0].Lists
-	for _, name := range slices.Sorted(maps.Keys(lists)) { // in one order, so that a seed gives the same texts
+	for _, name := range slices.Sorted(maps.Keys(lists)) { // in one order, so that a seed generates the same texts
 		tokens := lists[name]
 		for _, text := range batches(tokens, 200) {
 			add(text, name)
@@ -74,7 +74,7 @@ func TestBoundIsAboveEveryVocabulary(t *testing.T) {
 	}
 	var worst ratio
 	counts, below := 0, 0
-	known := models(t)[:2] // of a text alone others are held as these
+	known := models(t)[:2] // for a text alone, the others have the same holds as these
 	for i, a := range node.ask(t, questions) {
 		body := says(questions[i].Text)
 		for _, m := range known {
@@ -98,7 +98,7 @@ func TestBoundIsAboveEveryVocabulary(t *testing.T) {
 	t.Logf("%d texts, %d counts, seed %d: %d above what is held; the most %.3f of it, %s", len(questions), counts, *seedFlag, below, worst.most, worst.of)
 }
 
-// batches are so many tokens at a time, one behind the other.
+// batches joins n tokens at a time.
 func batches(tokens []string, n int) (texts []string) {
 	for len(tokens) > 0 {
 		some := tokens[:min(n, len(tokens))]
@@ -108,7 +108,8 @@ func batches(tokens []string, n int) (texts []string) {
 	return texts
 }
 
-// TestBoundIsAboveEveryTemplate holds the same of requests, by the published templates and by what servers make of JSON.
+// TestBoundIsAboveEveryTemplate checks the same for requests, by the published templates and by servers' rewritten
+// JSON.
 func TestBoundIsAboveEveryTemplate(t *testing.T) {
 	node, random := start(t)
 	named := requests(random)
@@ -143,8 +144,8 @@ func TestBoundIsAboveEveryTemplate(t *testing.T) {
 	t.Logf("%d requests, %d counts: %d above what is held; the most %.3f of it, %s", len(questions), counts, below, worst.most, worst.of)
 }
 
-// TestControlsFindLowBounds holds that the two tests above can fail: with U+007F as no token, as the tokenizer library counts it, and
-// with the arguments of a call held at their bytes, a bound is below what is counted.
+// TestControlsFindLowBounds checks that the two tests above can fail: with U+007F as no token, as the tokenizer library
+// counts it, and with the arguments of a call held at their bytes, a bound is below the count.
 func TestControlsFindLowBounds(t *testing.T) {
 	node, _ := start(t)
 	deleted := strings.Repeat("\x7f", 3000)

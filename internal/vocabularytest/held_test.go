@@ -14,10 +14,10 @@ import (
 	"weir/internal/quotetest"
 )
 
-// aroundTools are the tokens that a bound has for a vendor's own words about tools.
+// aroundTools is the bound on the tokens of a vendor's own text about tools.
 const aroundTools = 1024
 
-// model is a model under a budget, with those who may count for it.
+// model describes a model under a budget, with the vocabularies that may count for it.
 type model struct {
 	name  string
 	in    func(vocabulary string) bool
@@ -33,7 +33,7 @@ func not(names ...string) func(string) bool {
 	return func(name string) bool { return !slices.Contains(names, name) }
 }
 
-// models are those whose bounds differ.
+// models returns those with different bounds.
 func models(t *testing.T) []model {
 	t.Helper()
 	list := []model{
@@ -56,7 +56,7 @@ type decoded struct{ *quote.Request }
 func (d decoded) Tree() (*llm.Request, error) { return d.Op.DecodeRequest(d.Body) }
 func (d decoded) Step(_ int, work func())     { work() }
 
-// held is the most tokens of input that a budget takes the model to count of a request.
+// held returns the most input tokens that a budget expects the model to count for a request.
 func (m *model) held(t *testing.T, body string, how quote.Precision) int64 {
 	t.Helper()
 	q, of := *m.quote, m.quote.Request
@@ -71,7 +71,7 @@ func (m *model) held(t *testing.T, body string, how quote.Precision) int64 {
 	return u.InputTokens()
 }
 
-// around are the tokens that a bound has for a vendor's own words.
+// around returns the bound on the tokens of a vendor's own text.
 func (m *model) around(body string) int64 {
 	n := dialect.Around(m.name)
 	if strings.Contains(body, `"tools":`) {
@@ -89,7 +89,7 @@ type (
 	list   = []any
 )
 
-// encode is the shortest JSON of a value, whose texts have no more escapes than they need.
+// encode returns the shortest JSON of a value, with no unnecessary escapes.
 func encode(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -100,7 +100,7 @@ func encode(v any) string {
 	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }
 
-// says is a request of one message.
+// says builds a request of one message.
 func says(text string) string {
 	return encode(object{"messages": list{object{"role": "user", "content": text}}})
 }

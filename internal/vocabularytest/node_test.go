@@ -11,7 +11,7 @@ import (
 	"weir/internal/must"
 )
 
-// question is what count.mjs is asked: to list all tokens, to count a text, or to count a request.
+// question holds a question to count.mjs: to list all tokens, to count a text, or to count a request.
 type question struct {
 	Tokens bool     `json:"tokens,omitempty"`
 	Text   string   `json:"text"`
@@ -19,14 +19,14 @@ type question struct {
 	Body   string   `json:"body,omitempty"`
 }
 
-// answer is what it says.
+// answer holds its answer.
 type answer struct {
 	Lists      map[string][]string `json:"lists"`
 	Counts     map[string]int64    `json:"counts"`
 	Renderings []rendering         `json:"renderings"`
 }
 
-// rendering is what a request is in one way of writing it, in one vocabulary.
+// rendering holds a request in one template, and one vocabulary.
 type rendering struct {
 	By, In         string
 	Tokens, Around int64

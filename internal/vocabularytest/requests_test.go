@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// calling is a request with a call of a tool in its history, whose arguments are the JSON, and with its result.
+// calling builds a request with a call of a tool in its history, with the arguments in JSON, and with its result.
 func calling(arguments, result string) string {
 	call := object{"id": "c", "type": "function", "function": object{"name": "f", "arguments": arguments}}
 	return encode(object{"messages": list{
@@ -16,7 +16,7 @@ func calling(arguments, result string) string {
 	}})
 }
 
-// offering is a request with a tool of that description, whose parameters are the JSON.
+// offering builds a request with a tool of that description and of those parameters in JSON.
 func offering(description, parameters string) string {
 	const hole = "0.25"
 	body := encode(object{
@@ -26,15 +26,15 @@ func offering(description, parameters string) string {
 	return strings.Replace(body, "["+hole+"]", parameters, 1)
 }
 
-// repeated is JSON of that many elements, in a list.
+// repeated builds JSON of n elements, in a list.
 func repeated(n int, element string) string {
 	return "[" + strings.TrimSuffix(strings.Repeat(element+",", n), ",") + "]"
 }
 
-// nested is a list in lists, so deep.
+// nested builds n nested lists.
 func nested(n int) string { return strings.Repeat("[1,", n) + "[]" + strings.Repeat("]", n) }
 
-// requests are what servers write anew, by name.
+// requests returns requests that servers rewrite, by name.
 func requests(random *rand.Rand) map[string]string {
 	words := func(n int) string { return strings.Repeat("some words, & 'more' <b>; ", n/26+1)[:n] }
 	members := func(n int, value string) string {
@@ -84,7 +84,7 @@ func requests(random *rand.Rand) map[string]string {
 	return named
 }
 
-// talk is a request of that many short messages.
+// talk builds a request of n short messages.
 func talk(n int) string {
 	messages := make(list, n)
 	for i := range messages {
@@ -93,7 +93,7 @@ func talk(n int) string {
 	return encode(object{"messages": messages})
 }
 
-// calls is a request with a history of that many calls without arguments.
+// calls builds a request with a history of n calls without arguments.
 func calls(n int) string {
 	messages := list{object{"role": "user", "content": "Go on."}}
 	for range n {
@@ -102,7 +102,7 @@ func calls(n int) string {
 	return encode(object{"messages": messages})
 }
 
-// tools is a request with that many tools without parameters.
+// tools builds a request with n tools without parameters.
 func tools(n int) string {
 	some := make(list, n)
 	for i := range some {

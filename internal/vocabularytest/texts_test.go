@@ -21,7 +21,7 @@ var sentences = []string{
 	"ሰዎች ሁሉ ነጻ ሆነው በክብርና በመብት እኩል ሆነው ተወልደዋል። ", "ᏂᎦᏓ ᎠᏂᏴᏫ ᏂᎨᎫᏓᎸᎾ ", "އެންމެހައި އިންސާނުން ", "༄༅ འགྲོ་བ་མིའི་རིགས་ ", "မင်္ဂလာပါ ", "ខ្មែរ មនុស្សទាំងអស់ ", "ꦱꦧꦼꦤ꧀ ",
 }
 
-// texts are the classes of texts that people and programs send, of about so many bytes each.
+// texts generates the classes of texts that people and programs send, of about size bytes each.
 func texts(random *rand.Rand, size int) map[string]string {
 	pick := func(n int, one func() string) string {
 		var b strings.Builder
@@ -61,7 +61,7 @@ func texts(random *rand.Rand, size int) map[string]string {
 	return named
 }
 
-// runs are each character of ASCII, and pairs of them, again and again.
+// runs returns each character of ASCII, and pairs of them, repeated.
 func runs(random *rand.Rand, pairs int) (list []string) {
 	for r := rune(0); r < unicode.MaxASCII+1; r++ {
 		list = append(list, strings.Repeat(string(r), 120))
@@ -73,7 +73,7 @@ func runs(random *rand.Rand, pairs int) (list []string) {
 	return list
 }
 
-// codePoints are all that are characters, in pieces: as they are, and those that are not alike twice each.
+// codePoints returns all characters, in pieces: once each, and twice in a row except for those of the largest scripts.
 func codePoints() (list []string) {
 	const size = 600
 	var once, often strings.Builder

@@ -8,7 +8,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// TestExceedsFindsWork holds that each measuring finds what it is there for.
+// TestExceedsFindsWork checks that each measurement finds its kind of excess.
 func TestExceedsFindsWork(t *testing.T) {
 	if raced {
 		t.Skip("nothing is measured with the race detector")
@@ -40,7 +40,7 @@ func waste(n int) {
 	}
 }
 
-var sink []byte // keeps the compiler from leaving out what is allocated
+var sink []byte // keeps the compiler from removing the allocations
 
 func spin(steps int) {
 	x := byte(1)
@@ -61,7 +61,7 @@ func concatenate(b []byte) {
 	sink = []byte(text)
 }
 
-// TestGrowRepeatsEachPlace holds that every place of a JSON text is grown inside, whatever else the whole.
+// TestGrowRepeatsEachPlace checks that every place of a JSON text is grown inside, with the rest unchanged.
 func TestGrowRepeatsEachPlace(t *testing.T) {
 	t.Parallel()
 	in := []byte(` {"a":[1, "x y"],"b":{"c":[[]],"d":""},"e":"é\n"}`)
