@@ -12,7 +12,7 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/pressly/goose/v3"
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	"modernc.org/sqlite"
 
 	"weir/internal/disk"
 )
@@ -89,10 +89,11 @@ func sqlitePool(path string, n int, params url.Values) (*sql.DB, error) {
 	params.Add("_pragma", "cache_size(-"+cacheKiB+")")
 	params.Add("_pragma", "journal_size_limit("+journalBytes+")")
 	u := url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(filepath.ToSlash(path), "/"), RawQuery: params.Encode()}
-	db, err := sql.Open("sqlite", u.String())
+	connector, err := sqlite.NewConnector(u.String())
 	if err != nil {
 		return nil, err
 	}
+	db := sql.OpenDB(sqliteConnector{connector})
 	db.SetMaxOpenConns(n)
 	db.SetMaxIdleConns(n)
 	return db, nil
