@@ -100,7 +100,7 @@ clocks: ## Test the store and limits with servers whose clocks are wrong by SHIF
 		echo "== clocks of servers shifted by $$shift"; \
 		export WEIR_TEST_CLOCK_SHIFT=$$shift; \
 		(cd internal/store && "$$dir/store.test" -test.timeout 10m -test.run 'TestConformance/PostgreSQL|TestNodeWithWrongClock' \
-			-test.skip 'TestConformance/PostgreSQL/(ImportMany|WebhookRoom)$$') && \
+			-test.skip 'TestConformance/PostgreSQL/ImportMany$$') && \
 		(cd internal/ratelimit && "$$dir/ratelimit.test" -test.timeout 10m -test.skip TestRejectedOnAverage) || exit 1; \
 	done
 

@@ -1,10 +1,12 @@
 package store_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
+	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/must"
 	"weir/internal/store"
@@ -55,10 +57,7 @@ func TestShareOfEndpoint(t *testing.T) {
 		must.Get(s.Webhooks.MasterKey(t.Context(), "k"))(t)
 		e := webhook.Endpoint{ID: "w", URL: "https://example.com/", Created: time.Now()}
 		must.Do(t, s.Webhooks.AddWebhook(t.Context(), audit.Gateway(), e, webhook.Sealed{Text: "sealed", Key: "k"}))
-		half := webhook.MostWaiting("") / 2
-		tamper(t, o, fmt.Sprintf("INSERT INTO events (id, type, account, at, body) WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL "+
-			"SELECT i + 1 FROM c WHERE i < %d) SELECT 'e' || i, 'budget.exceeded', 'acc_a', 0, '{}' FROM c", half-1))
-		tamper(t, o, "INSERT INTO deliveries (id, webhook, event, state, begun, due, takes, failed) SELECT 'd' || id, 'w', id, 'pending', 0, 0, 0, 0 FROM events")
+		fillDeliveries(t, o, "acc_a", webhook.MostWaiting("")/2-1, "w")
 		for _, x := range []struct {
 			account string
 			dropped int64
@@ -67,6 +66,75 @@ func TestShareOfEndpoint(t *testing.T) {
 			if got := must.Get(s.Webhooks.Webhook(t.Context(), "w"))(t); got.Dropped != x.dropped {
 				t.Errorf("after an event of account %q: %d are dropped, want %d", x.account, got.Dropped, x.dropped)
 			}
+		}
+	})
+}
+
+// fillDeliveries writes events of an account, and for each a delivery to every one of the endpoints that waits.
+func fillDeliveries(t *testing.T, o store.Options, account string, events int, endpoints ...string) {
+	t.Helper()
+	tamper(t, o, fmt.Sprintf("INSERT INTO events (id, type, account, at, body) WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL "+
+		"SELECT i + 1 FROM c WHERE i < %d) SELECT '%s' || i, 'budget.exceeded', '%s', 0, '{}' FROM c", events, account, account))
+	for _, id := range endpoints {
+		tamper(t, o, fmt.Sprintf("INSERT INTO deliveries (id, webhook, event, state, begun, due, takes, failed) SELECT '%s' || id, '%s', id, "+
+			"'pending', 0, 0, 0, 0 FROM events WHERE account = '%s'", id, id, account))
+	}
+}
+
+// TestWaitingDeliveriesAreBounded holds that the deliveries that wait are bounded for an endpoint and for an account,
+// that dropped ones are counted, and that they can be sent later. All but the last ones are written by SQL.
+func TestWaitingDeliveriesAreBounded(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, o store.Options) {
+		s, now := open(t, o), time.Now()
+		must.Get(s.Webhooks.MasterKey(t.Context(), "k"))(t)
+		for _, id := range []string{"acc_a", "acc_b"} {
+			must.Do(t, s.Accounts.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: id, Name: id}))
+		}
+		var ids []string
+		for i := range 7 {
+			e := webhook.Endpoint{ID: fmt.Sprint("w", i), Account: "acc_a", URL: "https://example.com/", Types: []webhook.Type{webhook.RateLimitExceeded}, Created: now}
+			if i == 6 {
+				e.ID, e.Account = "b", "acc_b"
+			}
+			must.Do(t, s.Webhooks.AddWebhook(t.Context(), audit.Gateway(), e, webhook.Sealed{Text: "sealed", Key: "k"}))
+			ids = append(ids, e.ID)
+		}
+		waiting := func(ids ...string) (n int) {
+			for _, id := range ids {
+				n += len(must.Get(s.Webhooks.Deliveries(t.Context(), webhook.DeliveryQuery{Webhook: id, State: webhook.Pending, Limit: 20_000}))(t))
+			}
+			return n
+		}
+		tell := func(account string, times int) {
+			for range times {
+				must.Do(t, s.Webhooks.Tell(t.Context(), webhook.NewEvent(webhook.RateLimitExceeded, account, now, webhook.Data{})))
+			}
+		}
+		fillDeliveries(t, o, "acc_a", webhook.MostWaitingInAll/6-2, ids[:6]...)
+		tell("acc_a", 9)
+		if n := waiting(ids[:6]...); n < webhook.MostWaitingInAll || n > webhook.MostWaitingInAll+6 {
+			t.Errorf("the account: got %d deliveries that wait, want %d", n, webhook.MostWaitingInAll)
+		}
+		most := webhook.MostWaiting("acc_b")
+		fillDeliveries(t, o, "acc_b", most-2, "b")
+		tell("acc_b", 5)
+		if n, e := waiting("b"), must.Get(s.Webhooks.Webhook(t.Context(), "b"))(t); n != most || e.Dropped != 3 {
+			t.Errorf("the endpoint: got %d deliveries that wait and %d dropped, want %d and 3", n, e.Dropped, most)
+		}
+		if _, err := s.Webhooks.TellOne(t.Context(), "b", webhook.NewEvent(webhook.Test, "acc_b", now, webhook.Data{})); !errors.Is(err, webhook.ErrNoRoom) {
+			t.Errorf("a test: got %v, want ErrNoRoom", err)
+		}
+		if _, err := s.Webhooks.Recover(t.Context(), "b", now.Add(-time.Minute)); !errors.Is(err, webhook.ErrNoRoom) {
+			t.Errorf("recover: got %v, want ErrNoRoom", err)
+		}
+		jobs := must.Get(s.Webhooks.TakeDeliveries(t.Context(), "b", 5))(t)
+		for i := range jobs {
+			must.Do(t, s.Webhooks.EndTries(t.Context(), []webhook.Outcome{{Job: &jobs[i], State: webhook.Delivered}}))
+		}
+		n, err := s.Webhooks.Recover(t.Context(), "b", now.Add(-time.Minute))
+		if e := must.Get(s.Webhooks.Webhook(t.Context(), "b"))(t); n != 3 || err != nil || e.Dropped != 0 {
+			t.Errorf("recover with room: got %d sent, %d dropped, %v; want 3 and 0", n, e.Dropped, err)
 		}
 	})
 }

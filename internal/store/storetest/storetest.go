@@ -133,7 +133,6 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"MovedEndpoint", testMovedEndpoint},
 		{"TriesKept", testTriesKept},
 		{"TriesInFull", testTriesInFull},
-		{"WebhookRoom", testWebhookRoom},
 		{"CreditAgain", testCreditAgain},
 		{"Removed", testRemoved},
 		{"UnpricedOrder", testUnpricedOrder},
