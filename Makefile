@@ -113,7 +113,7 @@ soak: nodes overload ## Repeat at length, on a quiet machine, what CI does once:
 	$(GO) test ./internal/store -count=1 -v -timeout 1h -run TestMigrationKilled -migrate.rows=1000000
 	$(GO) test ./internal/store -count=1 -v -timeout 1h -run TestRollupsMatchModel -rapid.checks=3000
 	$(GO) test ./internal/ledger -count=1 -v -timeout 1h -run Simulation -sim.seeds=50000 -budget.seeds=5000
-	$(GO) test ./internal/schematest -count=1 -timeout 2h -seeds=20000
+	$(GO) test ./internal/schematest -count=1 -timeout 2h -pairs=20000 -seeds=20000
 	$(GO) test ./internal/hostiletest -count=1 -v -timeout 1h -hostile.long -hostile.strict -hostile.time=20s
 	$(MAKE) fuzz FUZZTIME=5m
 
@@ -197,7 +197,7 @@ answers: ## Take the vendors' published types of answers in the versions of inte
 schemas: ## Take the vendors' published schemas of requests, those without a package from DOCUMENTS, and hold requests to them
 	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && cp -r internal/schematest/sources/. "$$dir" && cd "$$dir" && \
 		npm install --no-progress --loglevel=error && node generate.mjs $(CURDIR)/internal/schematest/testdata $(abspath $(DOCUMENTS))
-	$(GO) test ./internal/schematest -count=1 -seeds=$(or $(SEEDS),2000) -timeout 1h
+	$(GO) test ./internal/schematest -count=1 -pairs=$(or $(SEEDS),2000) -seeds=$(or $(SEEDS),2000) -timeout 1h
 
 .PHONY: vocabularies
 vocabularies: ## Count by published vocabularies and chat templates, and hold that no bound is below; LONG=1 takes an hour

@@ -3,11 +3,11 @@ package schematest_test
 import (
 	"cmp"
 	"slices"
+	"sync"
 	"testing"
 
 	"weir/internal/dialect/rules"
 	"weir/internal/must"
-	"weir/internal/provider"
 )
 
 // mostTried are how many conversations of each client API are looked at for one that breaks a rule.
@@ -25,12 +25,12 @@ func TestEachRuleIsNeeded(t *testing.T) {
 		for _, of := range rule.Of {
 			t.Run(rule.Name+"/"+of.Provider+"/"+of.Format, func(t *testing.T) {
 				t.Parallel()
-				c, body, ok := unfitted(t, &rule, of)
+				c, a, ok := unfitted(t, &rule, of)
 				if !ok {
 					t.Fatalf("no conversation of the generator breaks it")
 				}
-				if r := newRoute(t, c, targetOf(t, of)); r.breaks(&rule, body) {
-					t.Errorf("broken though it is kept, by the conversation of %s\n%s", c.name, body)
+				if r := newRoute(t, c, targetOf(t, of)); r.breaks(&rule, a) {
+					t.Errorf("broken though it is kept, by the conversation of %s\n%s", c.name, a.body)
 				}
 			})
 		}
@@ -52,7 +52,7 @@ func isBeyond(ask rules.Ask) bool {
 }
 
 // unfitted returns the first conversation that violates a rule if it is not applied.
-func unfitted(t *testing.T, rule *rules.Rule, of rules.Of) (c client, body []byte, ok bool) {
+func unfitted(t *testing.T, rule *rules.Rule, of rules.Of) (c client, a *asked, ok bool) {
 	t.Helper()
 	var routes []*route
 	for _, c := range clients() {
@@ -62,16 +62,26 @@ func unfitted(t *testing.T, rule *rules.Rule, of rules.Of) (c client, body []byt
 			routes = append(routes, r)
 		}
 	}
-	for n := range uint64(mostTried) {
+	for n := range mostTried {
 		for _, r := range routes {
-			body := encoded(r.client.make(newGenerator(n)))
-			if r.breaks(rule, body) {
-				return r.client, body, true
+			if a := conversations()[r.client.name][n](); r.breaks(rule, a) {
+				return r.client, a, true
 			}
 		}
 	}
 	return client{}, nil, false
 }
+
+// conversations returns the conversations to try for each client API. Each is made at its first use.
+var conversations = sync.OnceValue(func() map[string][]func() *asked {
+	all := map[string][]func() *asked{}
+	for _, c := range clients() {
+		for n := range uint64(mostTried) {
+			all[c.name] = append(all[c.name], sync.OnceValue(func() *asked { return c.asked(encoded(c.make(newGenerator(n)))) }))
+		}
+	}
+	return all
+})
 
 // targetOf returns a model of a group of targets.
 func targetOf(t *testing.T, of rules.Of) target {
@@ -81,7 +91,7 @@ func targetOf(t *testing.T, of rules.Of) target {
 		to.provider = map[string]string{"responses": "openai"}[of.Format]
 	}
 	to.provider = cmp.Or(to.provider, of.Format)
-	to.format = cmp.Or(to.format, must.Get(provider.LoadCatalogue())(t).Find(to.provider).Dialect)
+	to.format = cmp.Or(to.format, must.Get(catalogue())(t).Find(to.provider).Dialect)
 	if model := of.Model(); model != "" {
 		to.model = model + "-x"
 	}
@@ -96,16 +106,15 @@ func isSeenInTree(ask rules.Ask) bool {
 }
 
 // breaks reports whether the request sent for a client's request violates a rule: by its body, or by its tree.
-func (r *route) breaks(rule *rules.Rule, body []byte) bool {
+func (r *route) breaks(rule *rules.Rule, a *asked) bool {
 	if isSeenInTree(rule.Ask) {
-		a := r.client.asked(body)
 		if a.err != nil {
 			return false
 		}
 		fitted, err := r.fitted(a)
 		return err == nil && rule.Ask.Broken(fitted, nil) != ""
 	}
-	out, _, err := r.sent(r.client.asked(body))
+	out, _, err := r.sent(a)
 	if err != nil {
 		return false
 	}

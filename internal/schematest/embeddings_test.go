@@ -9,7 +9,6 @@ import (
 	"weir/internal/dialect"
 	"weir/internal/llm"
 	"weir/internal/must"
-	"weir/internal/provider"
 	"weir/internal/schematest"
 )
 
@@ -70,7 +69,7 @@ func TestEmbeddingsKeepToVendorsSchemas(t *testing.T) {
 		for _, to := range embedTargets() {
 			t.Run(c.path+" to "+to.vendor(), func(t *testing.T) {
 				t.Parallel()
-				for s := range tried() {
+				for s := range tried(*seeds) {
 					body := encoded(c.make(newGenerator(s)))
 					if own := all[c.own]; own != nil {
 						if found := own.Violations(body); found != nil {
@@ -97,7 +96,7 @@ func (c embedder) sent(t *testing.T, to target, body []byte) ([]byte, error) {
 	in := dialects().Named(c.name)
 	from := in.Operations[slices.IndexFunc(in.Operations, isMine)]
 	spoken := dialects().Named(to.format).For(llm.OpEmbed)
-	quirks := &must.Get(provider.LoadCatalogue())(t).Speaking(to.provider, to.format).Quirks
+	quirks := &must.Get(catalogue())(t).Speaking(to.provider, to.format).Quirks
 	r := httptest.NewRequest("POST", c.path, bytes.NewReader(body))
 	r.SetPathValue("target", "m"+c.suffix)
 	head, err := from.Scan(body, r)

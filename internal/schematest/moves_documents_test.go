@@ -25,7 +25,7 @@ func TestDocumentsMoveBetweenVendors(t *testing.T) {
 	}
 	const conversations = 60 // in CI's time
 	led := 0
-	for s := range tried() {
+	for s := range tried(*seeds) {
 		if led++; led > conversations {
 			return
 		}

@@ -37,7 +37,7 @@ func TestConversationsMoveBetweenVendors(t *testing.T) {
 				routes = append(routes, r)
 			}
 			kinds := map[string]bool{}
-			for s := range tried() {
+			for s := range tried(*seeds) {
 				m := &mover{generator: newGenerator(s), t: t, history: historyOf[c.name], secrets: map[string]string{}}
 				m.move(routes, func(kind, text string) {
 					if !kinds[kind] {

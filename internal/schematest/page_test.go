@@ -41,7 +41,7 @@ and speak Chat Completions take what ` + "`vllm`" + ` takes.
 func checkPage(t *testing.T, rows map[string][]row) {
 	t.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, pageHead, usualSeeds)
+	fmt.Fprintf(&b, pageHead, usualPairs)
 	for _, c := range clients() {
 		writeSection(&b, c, rows[c.name])
 	}

@@ -81,25 +81,24 @@ type route struct {
 	out    *dialect.Operation
 	quirks *llm.Quirks
 	rules  rules.Set
-	schema *schematest.Schema // nil if the vendor publishes none
-	judges []judge
+	schema *schematest.Schema // nil where the vendor publishes none
+	judges []rules.Rule
+	strict rules.Set // of the judges
+	turns  []string  // the vendor's models in the same wire format
 
 	names  map[string]string // of tools, by those that were sent in the last request
 	before []string          // the ids of its calls
 }
 
-// judge holds one rule by which the strict simulator refuses.
-type judge struct {
-	name  string
-	alone rules.Set
-}
-
-var dialects = sync.OnceValue(registry.All)
+var (
+	dialects  = sync.OnceValue(registry.All)
+	catalogue = sync.OnceValues(provider.LoadCatalogue)
+)
 
 func newRoute(t *testing.T, c client, to target) *route {
 	t.Helper()
 	all := must.Get(schematest.All())(t)
-	entry := must.Get(provider.LoadCatalogue())(t).Speaking(to.provider, to.format)
+	entry := must.Get(catalogue())(t).Speaking(to.provider, to.format)
 	out := &dialects().Named(to.format).Operation
 	r := &route{
 		client: c, target: to, in: dialects().Named(c.name), out: out, quirks: &entry.Quirks,
@@ -115,9 +114,10 @@ func (r *route) judgeBy(isJudge func(*rules.Rule) bool) {
 	r.judges = nil
 	for _, rule := range r.rules.All() {
 		if isJudge(&rule) {
-			r.judges = append(r.judges, judge{rule.Name, rules.New([]rules.Rule{rule})})
+			r.judges = append(r.judges, rule)
 		}
 	}
+	r.strict = rules.New(r.judges)
 }
 
 // isOwn reports whether the client speaks the target's wire format.
@@ -194,9 +194,12 @@ func (r *route) judged(out []byte) (found []schematest.Violation) {
 		return append(found, schematest.Violation{Rule: "unreadable", Text: err.Error()})
 	}
 	tree.Model = r.target.model
-	for _, j := range r.judges {
-		if says := j.alone.Broken(tree, out); says != "" {
-			found = append(found, schematest.Violation{Path: "the rule", Rule: j.name, Text: says})
+	if r.strict.Broken(tree, out) == "" {
+		return found
+	}
+	for _, rule := range r.judges {
+		if says := rules.New([]rules.Rule{rule}).Broken(tree, out); says != "" {
+			found = append(found, schematest.Violation{Path: "the rule", Rule: rule.Name, Text: says})
 		}
 	}
 	return found

@@ -28,7 +28,10 @@ func Vendors() []string {
 }
 
 // Schema is a vendor's published schema of a request.
-type Schema struct{ compiled *jsonschema.Schema }
+type Schema struct {
+	compiled *jsonschema.Schema
+	quick    *quick
+}
 
 // Violation is one rule of a schema that a request breaks.
 type Violation struct {
@@ -78,7 +81,10 @@ func New(text []byte, name string) (*Schema, error) {
 		return nil, err
 	}
 	compiled, err := c.Compile(address + "#/definitions/" + name)
-	return &Schema{compiled}, err
+	if err != nil {
+		return nil, err
+	}
+	return &Schema{compiled, newQuick(compiled, map[*jsonschema.Schema]*quick{})}, nil
 }
 
 // Violations returns the rules that a request breaks; for a union, those of the intended alternative.
@@ -86,6 +92,9 @@ func (s *Schema) Violations(body []byte) []Violation {
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
 	if err != nil {
 		return []Violation{{Rule: "JSON", Text: err.Error()}}
+	}
+	if s.quick.accepts(v) {
+		return nil
 	}
 	var invalid *jsonschema.ValidationError
 	if err := s.compiled.Validate(v); errors.As(err, &invalid) {

@@ -1,6 +1,7 @@
 package schematest_test
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 
@@ -113,5 +114,33 @@ func TestVendorsSchemasRefuse(t *testing.T) {
 	}
 	if len(all) != len(schematest.Vendors()) {
 		t.Errorf("got %d schemas, want %d", len(all), len(schematest.Vendors()))
+	}
+}
+
+// TestQuickAgreesWithLibrary judges conversations by all schemas, and by the client API's own without each of their parts.
+func TestQuickAgreesWithLibrary(t *testing.T) {
+	t.Parallel()
+	all := must.Get(schematest.All())(t)
+	accepted := map[bool]int{}
+	agree := func(schema string, body []byte) {
+		quick, library, err := all[schema].Verdicts(body)
+		if err != nil || quick != library {
+			t.Errorf("%s: quick %v, library %v, %v: %s", schema, quick, library, err, body)
+		}
+		accepted[library]++
+	}
+	for _, c := range clients() {
+		for n := range uint64(5) {
+			request := c.make(newGenerator(n))
+			for _, schema := range schematest.Vendors() {
+				agree(schema, encoded(request))
+			}
+			for _, without := range removals(request, func(v any) any { return v }) {
+				agree(cmp.Or(c.own, "openai"), encoded(without().(object)))
+			}
+		}
+	}
+	if accepted[true] < 500 || accepted[false] < 500 {
+		t.Errorf("accepted and refused %v: want 500 of each", accepted)
 	}
 }
