@@ -1,13 +1,11 @@
 package rules
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
 
 	"weir/internal/llm"
-	"weir/internal/rawjson"
 )
 
 // NoRefusals forbids refusals of the model in earlier messages, as members and as parts.
@@ -17,7 +15,7 @@ type NoRefusals struct{}
 // clients return it.
 func (NoRefusals) Broken(r *llm.Request, body []byte) string {
 	if body != nil {
-		return cmp.Or(MessageMembers{Without: refusal}.Broken(r, body), RefusalMembers{}.Broken(r, body))
+		return cmp.Or(MessageMembers{Without: refusal}.Broken(r, body), refusalPart(body))
 	}
 	for i := range r.Messages {
 		if slices.ContainsFunc(r.Messages[i].Parts, func(p llm.Part) bool { return p.Kind == llm.PartRefusal }) {
@@ -49,56 +47,6 @@ func (NoRefusals) Example() *llm.Request {
 }
 
 func (NoRefusals) String() string { return "Refusals in earlier messages are text" }
-
-// RefusalMembers requires that a refusal is a member of its message and not a part of its content. Encoders never
-// write such a part, so requests built from a tree keep the rule.
-type RefusalMembers struct{}
-
-const refusal = "refusal"
-
-// Broken returns the first such part in a body.
-func (RefusalMembers) Broken(_ *llm.Request, body []byte) string {
-	for i, m := range rawjson.Elements(rawjson.Get(body, "messages")) {
-		for j, p := range rawjson.Elements(rawjson.Get(m, "content")) {
-			if rawjson.Text(rawjson.Get(p, "type")) == refusal {
-				return fmt.Sprintf("messages.%d.content.%d", i, j)
-			}
-		}
-	}
-	return ""
-}
-
-// Fit changes nothing, because encoders keep the rule.
-func (RefusalMembers) Fit(*Fitting) error { return nil }
-
-// Example returns a request with one message. Only a part in a body breaks the rule.
-func (RefusalMembers) Example() *llm.Request { return saying("hello") }
-
-func (RefusalMembers) String() string {
-	return "Refusals in earlier messages are in the field `refusal` of the message"
-}
-
-// DocumentURLs requires that an inline document is a data URL in a part of its own type. Encoders write this form, so
-// requests built from a tree keep the rule.
-type DocumentURLs struct{}
-
-// Broken returns OpenAI's member for a document in a body.
-func (DocumentURLs) Broken(_ *llm.Request, body []byte) string {
-	if !bytes.Contains(body, []byte(`"file_data"`)) {
-		return ""
-	}
-	return "file"
-}
-
-// Fit changes nothing, because the encoder keeps the rule.
-func (DocumentURLs) Fit(*Fitting) error { return nil }
-
-// Example returns a request with one message. Only a member in a body breaks the rule.
-func (DocumentURLs) Example() *llm.Request { return saying("hello") }
-
-func (DocumentURLs) String() string {
-	return "Inline documents are data URLs in parts of the type `document_url`"
-}
 
 // NoNames forbids author names in messages.
 type NoNames struct{}

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 
@@ -112,25 +111,3 @@ func (s Set) Format(model string) string {
 	}
 	return ""
 }
-
-// NoDeveloper requires the role system instead of developer. The tree has no role developer, so requests built from
-// it keep the rule.
-type NoDeveloper struct{}
-
-var developer = []byte(`"developer"`)
-
-// Broken returns the role if a body has it.
-func (NoDeveloper) Broken(_ *llm.Request, body []byte) string {
-	if !bytes.Contains(body, developer) {
-		return ""
-	}
-	return "developer"
-}
-
-// Fit changes nothing, because encoders keep the rule.
-func (NoDeveloper) Fit(*Fitting) error { return nil }
-
-// Example returns a request with one message. Only the role in a body breaks the rule.
-func (NoDeveloper) Example() *llm.Request { return saying("hello") }
-
-func (NoDeveloper) String() string { return "Instructions have the role `system`, not `developer`" }

@@ -2,10 +2,8 @@ package rules
 
 import (
 	"slices"
-	"strconv"
 
 	"weir/internal/llm"
-	"weir/internal/rawjson"
 )
 
 // UserFirst requires that the first message is the user's.
@@ -43,30 +41,3 @@ func (UserFirst) Example() *llm.Request {
 }
 
 func (UserFirst) String() string { return "The first message is the user's" }
-
-// Alternation requires alternating messages of user and assistant. The encoder joins consecutive messages of one role
-// after it has omitted content that the model does not accept, so requests built from a tree keep the rule.
-type Alternation struct{}
-
-// Broken returns the index of the first message in a body that has the role of the message before it.
-func (Alternation) Broken(_ *llm.Request, body []byte) string {
-	before := ""
-	for i, m := range rawjson.Elements(rawjson.Get(body, "messages")) {
-		role := rawjson.Text(rawjson.Get(m, "role"))
-		if role == before {
-			return strconv.Itoa(i)
-		}
-		before = role
-	}
-	return ""
-}
-
-// Fit changes nothing, because the encoder keeps the rule.
-func (Alternation) Fit(*Fitting) error { return nil }
-
-// Example returns a request with one message. Only two messages in a body break the rule.
-func (Alternation) Example() *llm.Request { return saying("hello") }
-
-func (Alternation) String() string {
-	return "Messages of user and assistant alternate; tool results count as the user's"
-}

@@ -1,17 +1,22 @@
 package rules
 
-import (
-	"weir/internal/llm"
-	"weir/internal/rawjson"
-)
+import "weir/internal/rawjson"
 
-// SignedCalls requires a signature on the first tool call of each step since the user's last message: of the model
-// that made it, or Google's placeholder for calls of other models. Encoders and Splice write the placeholder, so
-// requests of the gateway keep the rule.
-type SignedCalls struct{}
+// signedCalls requires a signature on the first tool call of each step since the user's last message: of the model
+// that made it, or Google's placeholder for calls of other models, which encoders and Splice write.
+func signedCalls() InBody {
+	return InBody{
+		Finds: unsignedStep,
+		Wants: "The first call of each step has its `thoughtSignature`, " +
+			"or `skip_thought_signature_validator` if another model made it",
+		Wrong: `{"contents":[{"role":"user","parts":[{"text":"call it"}]},` +
+			`{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},` +
+			`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{}}}]}]}`,
+	}
+}
 
-// Broken returns the function of the first such call without a signature in a body.
-func (SignedCalls) Broken(_ *llm.Request, body []byte) string {
+// unsignedStep returns the function of the first such call without a signature.
+func unsignedStep(body []byte) string {
 	unsigned := ""
 	for _, content := range rawjson.Elements(rawjson.Get(body, "contents")) {
 		switch {
@@ -58,15 +63,4 @@ func either(obj []byte, name, other string) []byte {
 		return v
 	}
 	return rawjson.Get(obj, other)
-}
-
-// Fit changes nothing, because encoders keep the rule.
-func (SignedCalls) Fit(*Fitting) error { return nil }
-
-// Example returns a request with a function call. Only a body without a signature breaks the rule.
-func (SignedCalls) Example() *llm.Request { return calling("call_a", "f") }
-
-func (SignedCalls) String() string {
-	return "The first call of each step has its `thoughtSignature`, " +
-		"or `skip_thought_signature_validator` if another model made it"
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"weir/internal/llm"
-	"weir/internal/rawjson"
 )
 
 // NoSounds forbids audio in messages.
@@ -54,29 +53,3 @@ func (NoSounds) Example() *llm.Request {
 }
 
 func (NoSounds) String() string { return "Messages contain no audio" }
-
-// PlainSounds requires that audio is a string: its data in base64, or its address. Encoders write this form, so
-// requests built from a tree keep the rule.
-type PlainSounds struct{}
-
-// Broken returns OpenAI's member for audio in a body.
-func (PlainSounds) Broken(_ *llm.Request, body []byte) string {
-	for _, m := range rawjson.Elements(rawjson.Get(body, "messages")) {
-		for _, p := range rawjson.Elements(rawjson.Get(m, "content")) {
-			if rawjson.KindOf(rawjson.Get(p, "input_audio")) == rawjson.Object {
-				return "input_audio"
-			}
-		}
-	}
-	return ""
-}
-
-// Fit changes nothing, because the encoder keeps the rule.
-func (PlainSounds) Fit(*Fitting) error { return nil }
-
-// Example returns a request with one message. Only a member in a body breaks the rule.
-func (PlainSounds) Example() *llm.Request { return saying("hello") }
-
-func (PlainSounds) String() string {
-	return "The `input_audio` of a part is a string: base64 or an address"
-}

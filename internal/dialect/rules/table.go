@@ -107,7 +107,7 @@ func chatVendors() []Rule {
 				{Provider: "moonshot"},
 				{Provider: "perplexity"},
 			},
-			Own: true, Word: `"developer"`, Ask: NoDeveloper{},
+			Own: true, Word: `"developer"`, Ask: noDeveloper(),
 			Says:   "messages[0].role: unknown variant `%s`, expected one of `system`, `user`, `assistant`, `tool`",
 			Source: "https://github.com/earendil-works/pi/issues/1048", Seen: seen,
 		},
@@ -317,7 +317,7 @@ func contents() []Rule {
 			Source: "https://github.com/strands-agents/harness-sdk/issues/2085", Seen: "2026-11-29",
 		},
 		{
-			Name: "bedrock-alternation", Of: []Of{{Format: converse}}, Ask: Alternation{},
+			Name: "bedrock-alternation", Of: []Of{{Format: converse}}, Ask: alternation(),
 			Says: "A conversation must alternate between user and assistant roles. Make sure the conversation " +
 				"alternates between " +
 				"user and assistant roles and try again: message %s",

@@ -59,7 +59,7 @@ func mistralMessages() []Rule {
 			Says: "body.tools.function.parameters: Field required (the function %s)", Source: mistralSource, Seen: seen,
 		},
 		{
-			Name: "mistral-documents", Of: of, Own: true, Word: `"file_data"`, Ask: DocumentURLs{},
+			Name: "mistral-documents", Of: of, Own: true, Word: `"file_data"`, Ask: documentURLs(),
 			Says: "body.messages.content.%s: Extra inputs are not permitted", Source: mistralSource, Seen: seen,
 		},
 		{
@@ -69,7 +69,7 @@ func mistralMessages() []Rule {
 			Source: "https://github.com/BerriAI/litellm/issues/30835", Seen: seen,
 		},
 		{
-			Name: "mistral-sounds", Of: of, Own: true, Word: `"input_audio"`, Ask: PlainSounds{},
+			Name: "mistral-sounds", Of: of, Own: true, Word: `"input_audio"`, Ask: plainSounds(),
 			Says: "body.messages.content.%s: Input should be a valid string", Source: mistralSource, Seen: "2026-11-29",
 		},
 		{
@@ -211,7 +211,7 @@ func openRouter() []Rule {
 			Source: "https://github.com/looplj/axonhub/issues/1669", Seen: seen,
 		},
 		{
-			Name: "openrouter-refusals", Of: of, Own: true, Word: `"refusal"`, Ask: RefusalMembers{},
+			Name: "openrouter-refusals", Of: of, Own: true, Word: `"refusal"`, Ask: refusalMembers(),
 			Says: "%s: Invalid discriminator value", Source: openRouterSource, Seen: "2026-11-29",
 		},
 		{

@@ -94,7 +94,7 @@ func gemini() []Rule {
 				Format: google, Models: []string{"gemini-3", "gemini-4"},
 				Except: []string{"image"},
 			}},
-			Ask: SignedCalls{},
+			Ask: signedCalls(),
 			Says: "Function call is missing a thought_signature in functionCall parts. This is required for tools " +
 				"to work correctly, and " +
 				"missing thought_signature may lead to degraded model performance. Additional data, function call %s",
