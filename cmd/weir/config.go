@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
+	"weir/internal/app"
 	"weir/internal/config"
+	"weir/internal/upstream"
 )
 
 func newConfig(env *environment) *cobra.Command {
@@ -32,10 +35,14 @@ func newConfig(env *environment) *cobra.Command {
 		check, show, newConfigVersions(env), newConfigRestore(env))
 }
 
-// checkConfig loads the configuration and builds the models from it, so that it finds the mistakes that serve would
-// find.
+// checkConfig finds the mistakes that serve would find, and prints each on a line of its own.
 func checkConfig(cmd *cobra.Command, env *environment) error {
-	o, err := env.options()
+	cfg, err := app.CheckConfig(cmd.Context(), env.configOptions(""), upstream.Options{
+		Getenv: os.Getenv, Log: env.logger(&config.Config{}), Version: thisBuild().version,
+	})
+	for _, w := range cfg.Warnings {
+		fmt.Fprintln(env.stderr, "warning:", w)
+	}
 	if problems, ok := errors.AsType[config.Problems](err); ok {
 		for _, p := range problems {
 			fmt.Fprintln(env.stderr, p.Error())
@@ -45,12 +52,6 @@ func checkConfig(cmd *cobra.Command, env *environment) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range o.Config.Warnings {
-		fmt.Fprintln(env.stderr, "warning:", w)
-	}
-	if _, err := o.Models(cmd.Context(), ""); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(env.stdout, "%s: no mistakes\n", cmp.Or(o.Config.File, "defaults and environment"))
+	_, err = fmt.Fprintf(env.stdout, "%s: no mistakes\n", cmp.Or(cfg.File, "defaults and environment"))
 	return err
 }

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -9,6 +10,7 @@ import (
 	"weir/internal/config"
 	"weir/internal/llm"
 	"weir/internal/managed"
+	"weir/internal/store"
 	"weir/internal/upstream"
 )
 
@@ -72,6 +74,27 @@ func ReadManaged(ctx context.Context, from config.Options, o *upstream.Options) 
 		return nil, err
 	}
 	return config.Objects(file, doc)
+}
+
+// ManagedText returns the managed configuration of an existing database in JSON; nil if there is none. It changes
+// nothing.
+func ManagedText(ctx context.Context, cfg *config.Config, log *slog.Logger) ([]byte, error) {
+	absent := cfg.Database.IsZero() && !isThere(filepath.Join(cfg.Data, databaseFile))
+	if absent || store.CheckURL(cfg.Database) != nil {
+		return nil, nil
+	}
+	db, err := store.OpenExisting(ctx, StoreOptions(cfg, log))
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close() //nolint:errcheck // it was only read
+	keys, err := openKeys(cfg, db)
+	if err != nil {
+		return nil, err
+	}
+	c := Configuration{store: db.Managed, keys: keys}
+	text, _, err := c.document(ctx, 0)
+	return text, err
 }
 
 func isThere(path string) bool {

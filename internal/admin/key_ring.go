@@ -25,19 +25,32 @@ type KeyRing struct {
 	master func(ctx context.Context, newest string) (string, error)
 }
 
+// CheckKeys returns the reason why the keys of the configuration, or of the file, cannot be used; nil if they can.
+func CheckKeys(cfg *config.Config) error {
+	_, _, err := readKeys(cfg)
+	return err
+}
+
 // openKeys reads the keys of the configuration, or else of the file, which may not exist yet.
 func openKeys(cfg *config.Config, db *store.DB) (*KeyRing, error) {
-	k := &KeyRing{master: db.Webhooks.MasterKey}
+	ring, path, err := readKeys(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &KeyRing{Ring: ring, path: path, master: db.Webhooks.MasterKey}, nil
+}
+
+// readKeys returns the keys and the path of their file.
+func readKeys(cfg *config.Config) (ring *seal.Ring, path string, err error) {
 	load := func() ([]seal.Key, error) { return configuredKeys(&cfg.Secrets) }
 	if cfg.Secrets.Key.IsZero() {
-		k.path = filepath.Join(cfg.Data, secretsFile)
-		load = func() ([]seal.Key, error) { return seal.ReadKeys(k.path) }
+		path = filepath.Join(cfg.Data, secretsFile)
+		load = func() ([]seal.Key, error) { return seal.ReadKeys(path) }
 	}
-	var err error
-	if k.Ring, err = seal.NewRing(load); err != nil {
-		return nil, fmt.Errorf("secrets: %w", err)
+	if ring, err = seal.NewRing(load); err != nil {
+		return nil, path, fmt.Errorf("secrets: %w", err)
 	}
-	return k, nil
+	return ring, path, nil
 }
 
 func configuredKeys(s *config.Secrets) (keys []seal.Key, err error) {

@@ -70,6 +70,16 @@ func (a *Admin) Shipper(o ShipOptions) (*Shipper, error) {
 	return &Shipper{options: o, cfg: &cfg.Backup, target: target, packer: packer{a.store, a.Keys, cfg.Data}}, err
 }
 
+// CheckTarget returns the reason why the backup target of the configuration cannot be used, without connecting to it;
+// nil if there is none.
+func CheckTarget(cfg *config.Config) error {
+	if cfg.Backup.To == "" {
+		return nil
+	}
+	_, err := backup.OpenTarget(cfg.Backup.To, bucketOptions(cfg))
+	return err
+}
+
 // Shipped returns when the target last had the whole journal: in Unix time, 0 if not since the start.
 func (s *Shipper) Shipped() int64 { return s.shipped.Load() }
 

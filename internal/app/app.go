@@ -62,8 +62,7 @@ type Options struct {
 	Limits func(*ratelimit.Options)
 	// People changes the options of the sign-in service, for tests; it may be nil.
 	People func(*people.Options)
-	// Takeover takes over the listeners of the gateway that runs on the same data directory, if there is one, and
-	// stops that gateway.
+	// Takeover takes over the listeners of a gateway on the same data directory, and stops that gateway.
 	Takeover bool
 	// Ready receives the address once the gateway answers; it may be nil.
 	Ready func(addr string)
@@ -84,6 +83,9 @@ const (
 
 // Run serves until ctx ends, then lets requests in flight finish within the configured time, and settles the rest.
 func Run(ctx context.Context, o Options) (err error) {
+	if err := checkStart(&o.Config); err != nil {
+		return err
+	}
 	passed, err := takePassed(&o)
 	if err != nil {
 		return err

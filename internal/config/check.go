@@ -30,8 +30,12 @@ const (
 // check reports every value of the right type with invalid content, and normalizes the valid ones.
 func (l *loader) check(c *Config) {
 	l.checkAddress("listen", c.Listen)
-	if c.Telemetry.Listen != "" {
-		l.checkAddress("telemetry.listen", c.Telemetry.Listen)
+	if t := c.Telemetry.Listen; t != "" {
+		l.checkAddress("telemetry.listen", t)
+		if t == c.Listen && !strings.HasSuffix(t, ":0") {
+			l.report("telemetry.listen", "`telemetry.listen` must be another address than `listen`; remove it to "+
+				"have the metrics there")
+		}
 	}
 	if c.Data == "" {
 		l.report("data", "`data` must name a directory, such as ./weir-data")
@@ -257,7 +261,7 @@ func (l *loader) checkModels(c *Config) {
 
 func (l *loader) checkPrices(c *Config) {
 	for _, name := range slices.Sorted(maps.Keys(c.Prices)) {
-		path := join("prices", name)
+		path, before := join("prices", name), len(l.problems)
 		if base, _, err := pricing.CutSince(name); err != nil {
 			l.report(path, "a dated key of `prices` must end like ` since 2027-01-31`: %v", err)
 		} else if !isFullName(base) {
@@ -268,6 +272,9 @@ func (l *loader) checkPrices(c *Config) {
 			if err := checkPrice(class, text); err != nil {
 				l.report(p, "%s", strings.Replace(err.Error(), strconv.Quote(text), l.quote(p, text), 1))
 			}
+		}
+		if err := pricing.PriceOverride(c.Prices[name]).Check(); err != nil && len(l.problems) == before {
+			l.report(path, "the price %s is incomplete: %v", ticks(name), err)
 		}
 	}
 }

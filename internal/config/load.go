@@ -89,6 +89,12 @@ type loader struct {
 // Load reads and checks the configuration. Every error is of type Problems and contains all mistakes. With an error,
 // only File and Warnings of the Config are set.
 func Load(opts Options) (Config, error) {
+	l, cfg := load(opts)
+	return l.result(cfg)
+}
+
+// load reads and checks the configuration. The loader has the mistakes.
+func load(opts Options) (*loader, Config) {
 	l := &loader{
 		recorder: &recorder{origins: map[string]origin{}, unknown: map[string]bool{}},
 		opts:     opts.withDefaults(),
@@ -101,6 +107,11 @@ func Load(opts Options) (Config, error) {
 	l.flag(&cfg.Data, "data", opts.Data)
 	l.check(&cfg)
 	cfg.Warnings, cfg.origins = l.warnings, l.origins
+	return l, cfg
+}
+
+// result returns what Load returns.
+func (l *loader) result(cfg Config) (Config, error) {
 	if len(l.problems) > 0 {
 		l.problems.sort()
 		return Config{File: cfg.File, Warnings: cfg.Warnings}, l.problems

@@ -146,6 +146,12 @@ func checkName(name string) error {
 	return nil
 }
 
+// Check returns the reason why the override is no complete price, or nil.
+func (o PriceOverride) Check() error {
+	_, err := o.price("")
+	return err
+}
+
 // price returns the complete price of the override.
 func (o PriceOverride) price(name string) (llm.Price, error) {
 	var p llm.Price

@@ -7,10 +7,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
-	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -130,11 +127,12 @@ type Provider struct {
 	secrets atomic.Pointer[secretParts]
 }
 
-// New returns a provider. An error names the invalid configuration key, such as "providers.groq.base_url".
+// New returns a provider. An error names the invalid configuration keys, such as "providers.groq.base_url"; it is of
+// type *Mistakes if the options of the provider are wrong.
 func New(o Options) (*Provider, error) {
 	o.fillDefaults()
 	if err := o.check(); err != nil {
-		return nil, fmt.Errorf("providers.%s.%w", o.Name, err)
+		return nil, err
 	}
 	w, err := newWire(&o)
 	if err != nil {
@@ -199,79 +197,6 @@ func orDefault[T comparable](v *T, value T) {
 	if *v == zero {
 		*v = value
 	}
-}
-
-// check returns errors that begin with the invalid configuration key.
-func (o *Options) check() error {
-	switch {
-	case !validName(o.Name):
-		return errors.New(`name: use only lower-case letters, digits, "-", "_" and "."`)
-	case o.Dialect == nil:
-		return errors.New("dialect: missing or unknown: name a wire format")
-	case o.Dialect.Path == nil:
-		return fmt.Errorf("dialect: %q is not supported for providers", o.Dialect.Name)
-	case o.Retries < 0:
-		return fmt.Errorf("retries: %d is negative: set 0 or more", o.Retries)
-	case o.MaxReply < 0:
-		return fmt.Errorf("max_reply: %d is negative: leave it out for the default", o.MaxReply)
-	case !isFieldValue(o.UserAgent):
-		return fmt.Errorf("user_agent: %q contains %w", o.UserAgent, errValue)
-	}
-	if err := checkBaseURL(o.BaseURL, o.AllowPrivate); err != nil {
-		if checkBaseURL(o.BaseURL, true) == nil {
-			err = fmt.Errorf("%w: write \"providers: {%s: {allow_private: true}}\" into weir.yaml", err, o.Name)
-		}
-		return fmt.Errorf("base_url: %w", err)
-	}
-	if err := o.Auth.Check(); err != nil {
-		return fmt.Errorf("auth: %w", err)
-	}
-	for i, key := range o.APIKeys {
-		if err := o.Auth.CheckKey(key.Reveal()); err != nil {
-			return fmt.Errorf("api_keys[%d]: %w", i, err)
-		}
-	}
-	return o.Timeouts.check()
-}
-
-func (t *Timeouts) check() error {
-	for _, limit := range []struct {
-		name  string
-		value time.Duration
-	}{{"connect", t.Connect}, {"first_byte", t.FirstByte}, {"idle", t.Idle}, {"total", t.Total}} {
-		if limit.value < 0 {
-			return fmt.Errorf("timeouts.%s: %s is negative: leave it out for the default", limit.name, limit.value)
-		}
-	}
-	return nil
-}
-
-func validName(s string) bool {
-	const allowed = "abcdefghijklmnopqrstuvwxyz0123456789-_."
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(allowed, r) })
-}
-
-func checkBaseURL(s string, allowPrivate bool) error {
-	u, err := url.Parse(s)
-	switch {
-	case s == "":
-		return errors.New(`missing: set a URL such as "https://api.example.com/v1"`)
-	case err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
-		return fmt.Errorf(`%q is not an http or https address such as "https://api.example.com/v1"`, hideUser(s))
-	case u.User != nil:
-		return errors.New("contains a user name or password: set credentials in api_keys instead")
-	case u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf(`%q must end with its path, without "?" or "#"`, s)
-	}
-	return reach(allowPrivate).CheckHost(u.Hostname())
-}
-
-// hideUser removes from an address a part that may be a password.
-func hideUser(s string) string {
-	if i := strings.LastIndexByte(s, '@'); i >= 0 {
-		return redacted + s[i:]
-	}
-	return s
 }
 
 // Name returns the <provider> of <provider>/<model-name>.

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/valkey-io/valkey-go"
+
+	"weir/internal/llm"
 )
 
 //go:embed limits.lua
@@ -43,11 +45,28 @@ type remote struct {
 	held  map[string][]string // keys of sets of slots, by member
 }
 
+// CheckURL returns the reason why the URL of Valkey cannot be used, without connecting to it; nil for an empty one.
+func CheckURL(url llm.Secret) error {
+	if url.IsZero() {
+		return nil
+	}
+	_, err := parseURL(url)
+	return err
+}
+
+func parseURL(url llm.Secret) (valkey.ClientOption, error) {
+	options, err := valkey.ParseURL(url.Reveal())
+	if err != nil { // its text may contain the password
+		err = errors.New(
+			"the URL of Valkey is invalid: use the form redis://[[user]:password@]host[:port][/database]")
+	}
+	return options, err
+}
+
 func newRemote(o *Options, now func() time.Duration) (*remote, error) {
-	options, err := valkey.ParseURL(o.Valkey.Reveal())
+	options, err := parseURL(o.Valkey)
 	if err != nil {
-		return nil, errors.New(
-			"ratelimit: the URL of Valkey is invalid: use the form redis://[[user]:password@]host[:port][/database]")
+		return nil, err
 	}
 	options.Dialer.Timeout = cmp.Or(options.Dialer.Timeout, connectWithin)
 	options.ConnWriteTimeout = cmp.Or(options.ConnWriteTimeout, connectWithin)

@@ -190,6 +190,15 @@ func (o *Options) connect(e *engine) (*DB, error) {
 	return s, nil
 }
 
+// CheckURL returns the reason why a database's URL cannot be used, without connecting to it; nil for an empty one.
+func CheckURL(url llm.Secret) error {
+	if url.IsZero() {
+		return nil
+	}
+	_, err := (&Options{URL: url}).engine()
+	return err
+}
+
 func (o *Options) engine() (*engine, error) {
 	scheme, _, isURL := strings.Cut(o.URL.Reveal(), "://")
 	switch {

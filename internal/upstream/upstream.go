@@ -75,30 +75,59 @@ func (b *Builder) Dialects() dialect.Set { return b.dialects }
 // Prices returns the prices in force: those of the last table.
 func (b *Builder) Prices() *pricing.InForce { return &b.prices }
 
-// Table builds the routes of a configuration, and puts its prices in force.
+// Table builds the routes of a configuration, and puts its prices in force. An error of type config.Problems has all
+// mistakes of the configuration.
 func (b *Builder) Table(ctx context.Context, cfg *config.Config) (*route.Table, error) {
+	table, prices, err := b.build(ctx, cfg, cfg.Report())
+	if err != nil {
+		return nil, err
+	}
+	b.prices.Use(prices, b.options.Log)
+	return table, nil
+}
+
+// Check builds the routes of a configuration and reports its mistakes. The error is one of another kind.
+func (b *Builder) Check(ctx context.Context, cfg *config.Config, found *config.Report) error {
+	table, prices, err := b.build(ctx, cfg, found)
+	if err == nil {
+		for _, w := range prices.Book.Warnings() {
+			cfg.Warnings = append(cfg.Warnings, strings.Replace(w.Error(), " warning: ", " ", 1))
+		}
+		table.Close()
+	}
+	if found.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// build builds routes and prices, and reports the mistakes. The error contains those.
+func (b *Builder) build(ctx context.Context, cfg *config.Config, found *config.Report) (
+	*route.Table, *pricing.Edition, error,
+) {
 	catalogue, err := provider.LoadCatalogue()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	l, err := b.lineup(ctx, cfg, catalogue)
-	if err != nil {
-		return nil, err
-	}
-	providers := make([]*provider.Provider, 0, len(l.options))
-	for i := range l.options {
-		l.options[i].Connections = b.options.Connections
-		p, err := provider.New(l.options[i])
-		if err != nil {
-			return nil, err
-		}
-		providers = append(providers, p)
-	}
+	cfg = CheckAuthorities(cfg, found)
+	l := b.lineup(ctx, cfg, catalogue, found)
+	providers := b.open(&l, found)
 	o := overrides(cfg, providers)
 	o.Known = KnownProviders(cfg, catalogue)
 	prices, err := b.prices.Read(o, cfg.PricesFile)
 	if err != nil {
-		return nil, err
+		reportPrices(cfg, err, found)
+		prices.Book, err = pricing.NewBook(pricing.Overrides{})
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	checkNames(cfg, &names{catalogue, providers, prices.Book}, found)
+	if err := found.Err(); err != nil {
+		for _, p := range providers {
+			p.Close()
+		}
+		return nil, nil, err
 	}
 	table, err := route.NewTable(route.Options{
 		Providers: providers, Book: prices.Book, Aliases: aliases(cfg), Health: b.health,
@@ -106,11 +135,22 @@ func (b *Builder) Table(ctx context.Context, cfg *config.Config) (*route.Table, 
 		DefaultModel:     cmp.Or(cfg.DefaultModel, defaultModel(providers, catalogue, l.ambient)),
 		DefaultMaxOutput: cfg.DefaultMaxOutput,
 	})
-	if err != nil {
-		return nil, err
+	return table, prices, err
+}
+
+// open opens the providers of a lineup, and reports those that it cannot open.
+func (b *Builder) open(l *lineup, found *config.Report) []*provider.Provider {
+	all := make([]*provider.Provider, 0, len(l.options))
+	for i := range l.options {
+		l.options[i].Connections = b.options.Connections
+		p, err := provider.New(l.options[i])
+		if err != nil {
+			reportProvider(l.options[i].Name, err, found)
+			continue
+		}
+		all = append(all, p)
 	}
-	b.prices.Use(prices, b.options.Log)
-	return table, nil
+	return all
 }
 
 // lineup holds the providers that can answer.
@@ -122,32 +162,35 @@ type lineup struct {
 }
 
 // lineup returns the providers of the configuration, those that the environment switches on, and a server on this
-// machine. If none of them is configured on purpose, it adds the demo.
-func (b *Builder) lineup(ctx context.Context, cfg *config.Config, catalogue provider.Catalogue) (lineup, error) {
+// machine. If none of them is configured on purpose, it adds the demo. It reports incomplete providers.
+func (b *Builder) lineup(ctx context.Context, cfg *config.Config, catalogue provider.Catalogue,
+	found *config.Report,
+) lineup {
 	all, named, ambient := []provider.Options(nil), map[string]bool{}, map[string]bool{}
 	for i := range cfg.Providers {
 		p := &cfg.Providers[i]
+		named[p.Name] = true
 		o, err := b.configured(p, catalogue)
 		if err != nil {
-			return lineup{}, err
+			reportProvider(p.Name, err, found)
+			continue
 		}
-		named[p.Name] = true
 		all = append(all, o)
 	}
 	for i := range catalogue {
 		e := &catalogue[i]
-		found := e.FromEnv(b.options.Getenv)
-		if named[e.Name] || !found.On {
+		env := e.FromEnv(b.options.Getenv)
+		if named[e.Name] || !env.On {
 			continue
 		}
-		if len(found.Missing) > 0 {
+		if len(env.Missing) > 0 {
 			b.options.Log.Info("a provider is not configured: set its environment variable",
-				"provider", e.Name, "missing", found.Missing)
+				"provider", e.Name, "missing", env.Missing)
 			continue
 		}
 		o := e.Options(b.dialects)
-		found.Into(&o)
-		named[e.Name], ambient[e.Name] = true, found.Ambient
+		env.Into(&o)
+		named[e.Name], ambient[e.Name] = true, env.Ambient
 		all = append(all, o)
 	}
 	for i := range catalogue {
@@ -165,7 +208,7 @@ func (b *Builder) lineup(ctx context.Context, cfg *config.Config, catalogue prov
 	for i := range all {
 		b.complete(&all[i], cfg)
 	}
-	return lineup{all, ambient}, nil
+	return lineup{all, ambient}
 }
 
 // configured returns the options of a configured provider. The catalogue or the environment completes missing values.
@@ -176,8 +219,10 @@ func (b *Builder) configured(p *config.Provider, catalogue provider.Catalogue) (
 		o = e.Options(b.dialects)
 		found.Into(&o)
 		if o.BaseURL == "" && p.BaseURL == "" {
-			return o, fmt.Errorf("providers.%s.base_url: missing; set it, or %s in the environment", p.Name,
-				strings.Join(found.Missing, " and "))
+			missing := strings.Join(found.Missing, " and ")
+			return o, &provider.Mistakes{Provider: p.Name, All: []provider.Mistake{{
+				Key: "base_url", Err: fmt.Errorf("missing; set it, or %s in the environment", missing),
+			}}}
 		}
 	}
 	if p.Name == DemoName && p.BaseURL == "" {
@@ -196,7 +241,9 @@ func (b *Builder) configured(p *config.Provider, catalogue provider.Catalogue) (
 		o.Counter = b.dialects.Counter(p.Counter)
 	}
 	for _, name := range p.Also {
-		o.Also = append(o.Also, b.dialects.Named(name))
+		if d := b.dialects.Named(name); d != nil { // else it has been reported
+			o.Also = append(o.Also, d)
+		}
 	}
 	if p.Auth != "" {
 		o.Auth = credential.Scheme(p.Auth)

@@ -37,7 +37,7 @@ func lineupOf(t *testing.T, file, env string) (names []string, model, log string
 	}
 	defer table.Close()
 	catalogue := must.Get(provider.LoadCatalogue())(t)
-	l, err := b.lineup(context.Background(), &cfg, catalogue)
+	l := b.lineup(context.Background(), &cfg, catalogue, cfg.Report())
 	for _, o := range l.options {
 		if o.Name != "ollama" { // there may be one on this machine
 			names = append(names, o.Name)
@@ -86,9 +86,9 @@ func TestLineupOfProviders(t *testing.T) {
 func TestLineupMistakes(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ file, env, want string }{
-		{"providers: {bedrock: {}}", "", "providers.bedrock.base_url: missing; set it, or AWS_REGION in the environment"},
-		{"providers: {azure: {api_keys: [k]}}", "", "providers.azure.base_url: missing; set it, or AZURE_OPENAI_ENDPOINT in the environment"},
-		{"providers: {bedrock: {api_keys: ['AKIA:hidden']}}", "AWS_REGION=us-east-1", "providers.bedrock.api_keys[0]: contains a colon"},
+		{"providers: {bedrock: {}}", "", "`providers.bedrock.base_url`: missing; set it, or AWS_REGION in the environment"},
+		{"providers: {azure: {api_keys: [k]}}", "", "`providers.azure.base_url`: missing; set it, or AZURE_OPENAI_ENDPOINT in the environment"},
+		{"providers: {bedrock: {api_keys: ['AKIA:hidden']}}", "AWS_REGION=us-east-1", "`providers.bedrock.api_keys[0]`: contains a colon"},
 	} {
 		_, _, _, err := lineupOf(t, tc.file, tc.env)
 		if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "hidden") {
