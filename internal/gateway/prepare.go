@@ -175,12 +175,38 @@ func (a *attempt) limit(body []byte) {
 	}
 }
 
-// afford reserves an amount in the caller's budgets for an attempt and sets the output cap if the client sent none. If
-// the coarse bound is refused it tries the fine bound, and then the provider's own count. Without a budget it only
-// checks whether the target's price may be assumed.
+// afford reserves an amount for an attempt. A mistake in the body comes before a refusal for money, because that may be
+// due to the mistake.
 func (a *attempt) afford() error {
+	a.call.releaseReservation()
+	err := a.affordBody()
+	if err == nil || errors.Is(err, capacity.ErrGone) {
+		return err
+	}
+	if code := llm.AsError(err).Code; code == llm.CodeForbidden || code == llm.CodeBudgetExceeded {
+		return cmp.Or(a.mistake(), err)
+	}
+	return err
+}
+
+// mistake returns the client's mistake in a body that Weir cannot decode; nil if there is none.
+func (a *attempt) mistake() error {
 	c := a.call
-	c.releaseReservation()
+	err := c.held.InTurn(capacity.TreeWork(c.Body), func() error {
+		_, err := c.Tree()
+		return err
+	})
+	if err == nil || llm.AsError(err).Code != llm.CodeInvalidRequest {
+		return nil
+	}
+	return err
+}
+
+// affordBody reserves an amount in the caller's budgets for an attempt and sets the output cap if the client sent none.
+// If the coarse bound is refused it tries the fine bound, and then the provider's own count. Without a budget it only
+// checks whether the target's price may be assumed.
+func (a *attempt) affordBody() error {
+	c := a.call
 	if err := a.RefusedAssumed(); err != nil {
 		return err
 	}
