@@ -9,7 +9,7 @@ import (
 	"weir/internal/llm"
 )
 
-// TestForecastOfPeriodBudget holds what is said of the end of a budget's period.
+// TestForecastOfPeriodBudget checks the forecast for a budget with a period.
 func TestForecastOfPeriodBudget(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -37,7 +37,7 @@ func TestForecastOfPeriodBudget(t *testing.T) {
 	}
 }
 
-// TestLastsForecastsWithoutPeriod holds what is said of the end of what has no period.
+// TestLastsForecastsWithoutPeriod checks the forecast for a budget or credit without a period.
 func TestLastsForecastsWithoutPeriod(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
@@ -62,7 +62,7 @@ func TestLastsForecastsWithoutPeriod(t *testing.T) {
 	}
 }
 
-// TestLinesHaveGaps holds that lines have gaps where nothing is known, and that a point between two is seen.
+// TestLinesHaveGaps checks that lines have gaps at unknown values, and that a point between two gaps is visible.
 func TestLinesHaveGaps(t *testing.T) {
 	t.Parallel()
 	l := lines{label: "<l>", unit: number, series: 1, points: []point{

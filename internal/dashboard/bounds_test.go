@@ -11,12 +11,12 @@ import (
 	"weir/internal/people"
 )
 
-// TestQueriesAreBounded asks pages with the longest queries that a head can have: what selects is not looked at.
+// TestQueriesAreBounded checks that the longest queries that a head can have are refused.
 func TestQueriesAreBounded(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	long := strings.Repeat("%2F%20", 14_000)
-	for _, role := range []people.Role{people.Viewer, ""} { // operators are not held to less
+	for _, role := range []people.Role{people.Viewer, ""} { // operators have the same bounds
 		s.come("ada", role)
 		for _, path := range []string{
 			"/accounts/acme/models?q=", "/accounts/acme/models?provider=", "/accounts/acme/models?can=", "/accounts/acme/requests?model=",
@@ -44,7 +44,7 @@ func TestQueriesAreBounded(t *testing.T) {
 	}
 }
 
-// TestModelsTakeATurn is that the page of models looks at them in the account's turn.
+// TestModelsTakeATurn checks that the page of models is searched in the account's turn.
 func TestModelsTakeATurn(t *testing.T) {
 	t.Parallel()
 	var turns []string

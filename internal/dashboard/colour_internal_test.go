@@ -11,7 +11,7 @@ import (
 
 var token = regexp.MustCompile(`--([a-z0-9-]+): (#[0-9a-f]{6});`)
 
-// tokens are the colours of a block of the style sheet, by name.
+// tokens returns the colours of a block of the style sheet, by name.
 func tokens(block string) map[string]string {
 	all := map[string]string{}
 	for _, m := range token.FindAllStringSubmatch(block, -1) {
@@ -20,7 +20,7 @@ func tokens(block string) map[string]string {
 	return all
 }
 
-// contrast is the ratio of two colours by WCAG 2.2, from 1 to 21.
+// contrast returns the ratio of two colours by WCAG 2.2, from 1 to 21.
 func contrast(t *testing.T, a, b string) float64 {
 	t.Helper()
 	x, y := luminance(t, a), luminance(t, b)

@@ -13,8 +13,7 @@ import (
 	"weir/internal/report"
 )
 
-// slowReports are those of a database, whose answers about uses wait until the test
-// lets them go.
+// slowReports holds the answers about uses until the test releases them.
 type slowReports struct {
 	dashboard.Reports
 	asked chan<- struct{}
@@ -26,7 +25,7 @@ func (s slowReports) Uses(ctx context.Context, q report.UsesQuery) (report.UsesP
 	return s.Reports.Uses(ctx, q)
 }
 
-// slowAudit is the audit log, whose exports wait so too.
+// slowAudit holds exports of the audit log in the same way.
 type slowAudit struct {
 	dashboard.AuditLog
 	asked chan<- struct{}
@@ -43,8 +42,8 @@ func wait(asked chan<- struct{}, let <-chan struct{}) {
 	<-let
 }
 
-// TestFilesAtOnce downloads as many files as there may be at once, of one person and
-// in all: the next one is told to wait, and comes when one has ended.
+// TestFilesAtOnce downloads as many files as permitted at once, of one person and in all: the next one is told to wait,
+// and succeeds after one has ended.
 func TestFilesAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

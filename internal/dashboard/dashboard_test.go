@@ -27,8 +27,7 @@ import (
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// site is a dashboard over a database of its own, with two accounts, where a test
-// says who comes.
+// site is a dashboard over a database of its own, with two accounts, whose visitor the test sets.
 type site struct {
 	dashboard   *dashboard.Server
 	store       *store.DB
@@ -38,9 +37,9 @@ type site struct {
 	audit       auditLog
 	accounts    *account.Service
 	acme, other account.Account
-	visitor     *people.Visitor // whoever the cookie says, where it is nil
+	visitor     *people.Visitor // the owner of the cookie's session if it is nil
 	cookie      string          // that the browser has
-	flush       func() error    // that the dashboard waits for; nil for none
+	flush       func() error    // the dashboard waits for it; nil for none
 	url         string
 	client      *http.Client
 }
@@ -50,7 +49,7 @@ func newSite(t testing.TB, insecure bool, change ...func(*people.Options)) *site
 	return build(t, insecure, nil, change...)
 }
 
-// newSiteWith is a site whose pages ask something else.
+// newSiteWith builds a site with changed options.
 func newSiteWith(t testing.TB, change func(*dashboard.Options)) *site {
 	t.Helper()
 	return build(t, true, change)
@@ -108,7 +107,7 @@ func (s *site) settle(context.Context) error {
 	return s.flush()
 }
 
-// handler lets in who the test says, by the rights of the routes.
+// handler serves the test's visitor, by the rights of the routes.
 func (s *site) handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, route := range s.dashboard.Routes() {
@@ -134,7 +133,7 @@ func (s *site) handler() http.Handler {
 	return mux
 }
 
-// come makes the next requests those of a user with that role in acme.
+// come sends the next requests as a user with that role in acme.
 func (s *site) come(id string, role people.Role) {
 	u := people.User{ID: id, Email: id + "@example.com", Operator: role == ""}
 	s.visitor = people.NewVisitor(u, &people.Session{ID: "s-" + id}, []people.Membership{{AccountID: s.acme.ID, AccountName: "acme", Role: role}})

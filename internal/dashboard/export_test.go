@@ -2,5 +2,5 @@ package dashboard
 
 import "time"
 
-// LookOften makes live tails look at the right of their watchers so often.
+// LookOften makes live tails check their watchers' rights at this interval.
 func (s *Server) LookOften(every time.Duration) { s.tails.alive = every }

@@ -56,7 +56,7 @@ func TestTookFormatsDurations(t *testing.T) {
 	}
 }
 
-// TestPercentText holds that a share is never said to be more than it is, but for the rounding of whole percents.
+// TestPercentText checks that a share is never shown larger than it is, except for the rounding of whole percents.
 func TestPercentText(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -96,7 +96,7 @@ func TestPercentIsWithinBounds(t *testing.T) {
 	})
 }
 
-// TestNiceTop holds the end of an axis to be beyond what is drawn, and not far.
+// TestNiceTop checks that the end of an axis is beyond the values, and not far.
 func TestNiceTop(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -110,8 +110,8 @@ func TestNiceTop(t *testing.T) {
 
 var drawn = regexp.MustCompile(`class="(d[1-6])" d="M([0-9.]+) ([0-9.]+)h([0-9.]+)v([0-9.]+)h-`)
 
-// TestBarsMatchValues draws anything, and measures it: each stack stands on the base, within
-// the picture, as high as its values say.
+// TestBarsMatchValues draws and measures random charts: each stack begins at the base, stays within the picture, and
+// has the height of its values.
 func TestBarsMatchValues(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -216,7 +216,7 @@ func parsed(t *rapid.T, text string) llm.Money {
 	return m
 }
 
-// shifting is usage to which a day's entry is added before each page.
+// shifting is usage with a day's new entry before each page.
 type shifting struct {
 	Reports
 	all []report.Use

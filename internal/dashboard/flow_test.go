@@ -45,8 +45,7 @@ func (s *site) do(t *testing.T, path string, form url.Values, to string) {
 	}
 }
 
-// refused sends a form that comes back with what is wrong at a field, or above
-// all of them where it names none.
+// refused sends a form that is returned with an error at a field, or above all of them if field is empty.
 func (s *site) refused(t *testing.T, path string, form url.Values, field string) string {
 	t.Helper()
 	got := s.send(t, "POST", path, form, nil)
@@ -63,7 +62,7 @@ func (s *site) refused(t *testing.T, path string, form url.Values, field string)
 	return got.text
 }
 
-// founded is a site that ada has set up, and is signed in to.
+// founded returns a site that ada has set up, and is signed in to.
 func founded(t *testing.T, change ...func(*people.Options)) *site {
 	t.Helper()
 	s := newSite(t, true, change...)
@@ -82,7 +81,7 @@ func founded(t *testing.T, change ...func(*people.Options)) *site {
 	return s
 }
 
-// TestFirstDay goes from the set-up link to a key, and to somebody invited.
+// TestFirstDay goes from the set-up link to a key, and to an invited person.
 func TestFirstDay(t *testing.T) {
 	t.Parallel()
 	s := founded(t)
@@ -153,7 +152,7 @@ func TestPasswordsAreChangedAndReset(t *testing.T) {
 	s.see(t, "/me", "This session")
 }
 
-// TestSignIn comes back to where somebody wanted to be, and nowhere else.
+// TestSignIn leads to the requested page, and nowhere else.
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 	s := founded(t)
@@ -181,7 +180,7 @@ func TestSignIn(t *testing.T) {
 	t.Error("30 wrong passwords: got no 429 with Retry-After")
 }
 
-// TestSingleSignOn goes to a provider and back, to where somebody wanted to be.
+// TestSingleSignOn leads to a provider and back, to the requested page.
 func TestSingleSignOn(t *testing.T) {
 	t.Parallel()
 	provider, err := oidctest.Start(oidctest.Person{Subject: "s-grace", Email: "grace@example.com", Verified: true, Name: "Grace"})
@@ -222,7 +221,7 @@ func TestSingleSignOn(t *testing.T) {
 		{"x.y.z", http.StatusBadRequest, http.StatusOK},
 		{must.Get(provider.LogoutToken("s-grace", nil))(t), http.StatusOK, http.StatusSeeOther},
 	} {
-		s.cookie = "" // the provider has none
+		s.cookie = "" // the provider's request has no cookie
 		got := s.send(t, "POST", "/oidc/logout", url.Values{"logout_token": {step.token}}, nil)
 		after := s.send(t, "GET", "/me", nil, http.Header{"Cookie": {signedIn}})
 		if got.status != step.status || after.status != step.after {
@@ -231,8 +230,7 @@ func TestSingleSignOn(t *testing.T) {
 	}
 }
 
-// TestSingleSignOnTooOften begins again and again, until a page says how long to
-// wait.
+// TestSingleSignOnTooOften begins again and again, until a page says how long to wait.
 func TestSingleSignOnTooOften(t *testing.T) {
 	t.Parallel()
 	provider := must.Get(oidctest.Start())(t)
@@ -257,7 +255,7 @@ func TestSingleSignOnTooOften(t *testing.T) {
 	}
 }
 
-// TestSingleSignOnIsNotThere where nobody set it up.
+// TestSingleSignOnIsNotThere requests its pages on a site without it.
 func TestSingleSignOnIsNotThere(t *testing.T) {
 	t.Parallel()
 	s := founded(t)

@@ -14,8 +14,8 @@ import (
 	"weir/internal/people"
 )
 
-// TestKeyIsChanged changes a key by its page: what the form leaves as it is stays, a member tightens and does not
-// loosen, and others change nothing.
+// TestKeyIsChanged changes a key by its page: omitted fields stay, a member tightens and does not loosen, and others
+// change nothing.
 func TestKeyIsChanged(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -55,7 +55,7 @@ func TestKeyIsChanged(t *testing.T) {
 	}
 }
 
-// TestKeyIsRotatedOnPage shows the new secret once, and says until when the former one is valid.
+// TestKeyIsRotatedOnPage shows the new secret once, and the end of the former one.
 func TestKeyIsRotatedOnPage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)

@@ -8,7 +8,7 @@ import (
 	"weir/internal/people"
 )
 
-// TestKeysShown shows the newest keys of many, of each view, and says how many there are.
+// TestKeysShown shows the newest keys of many, in each view, and their number.
 func TestKeysShown(t *testing.T) {
 	t.Parallel()
 	var keys []account.Key

@@ -15,7 +15,7 @@ import (
 	"weir/internal/people"
 )
 
-// newKey is a form that makes a key, with some values others.
+// newKey returns a form that creates a key, with some values changed.
 func newKey(change url.Values) url.Values {
 	form := url.Values{"label": {"nightly"}, "permissions": {"chat", "uses"}, "expires": {"never"}, "period": {"month"}}
 	for name, values := range change {
@@ -110,8 +110,7 @@ func TestKeyFormIsRefused(t *testing.T) {
 	}
 }
 
-// TestOnlyOperatorsMakeAdministrators holds the permission to administer to those
-// who have the right.
+// TestOnlyOperatorsMakeAdministrators checks that only people with the right can permit administration.
 func TestOnlyOperatorsMakeAdministrators(t *testing.T) {
 	t.Parallel()
 	s := founded(t)
@@ -123,7 +122,7 @@ func TestOnlyOperatorsMakeAdministrators(t *testing.T) {
 	}
 }
 
-// TestServiceKeys has owners and operators make keys that belong to nobody, and no member.
+// TestServiceKeys has owners and operators create service keys, which members cannot.
 func TestServiceKeys(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -166,7 +165,7 @@ func TestServiceKeys(t *testing.T) {
 	}
 }
 
-// TestRevokeNeedsRole says who may revoke which key.
+// TestRevokeNeedsRole checks who may revoke which key.
 func TestRevokeNeedsRole(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -10,8 +10,8 @@ import (
 	"weir/internal/people"
 )
 
-// TestMappedRoles is that somebody whose roles single sign-on gives, and who came by
-// password, is told so on their page, and invites as an owner and not as an operator.
+// TestMappedRoles checks that a person whose roles come from single sign-on, and who signed in with a password, sees a
+// notice on their page, and invites as an owner and not as an operator.
 func TestMappedRoles(t *testing.T) {
 	t.Parallel()
 	sso, err := people.NewOIDC(people.OIDCOptions{Issuer: "https://id.example.com", Name: "Example ID", Operators: []string{"admins"}})
@@ -33,8 +33,8 @@ func TestMappedRoles(t *testing.T) {
 	}
 }
 
-// TestPasswordsOff is a site without passwords: it asks nobody for one, and lets in by
-// the links of the machine and, where somebody is invited, by single sign-on.
+// TestPasswordsOff uses a site without passwords: it requests none, and accepts links of the machine and, for invited
+// people, single sign-on.
 func TestPasswordsOff(t *testing.T) {
 	t.Parallel()
 	sso := must.Get(people.NewOIDC(people.OIDCOptions{Issuer: "https://id.example.com", Name: "Example ID"}))(t)

@@ -66,7 +66,7 @@ func TestFormIsFollowedOnce(t *testing.T) {
 	}
 }
 
-// TestNavigationShowsPermittedPages shows each what they may see, and where they are.
+// TestNavigationShowsPermittedPages shows each person the permitted pages, and the current one.
 func TestNavigationShowsPermittedPages(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -12,7 +12,8 @@ import (
 	"weir/internal/pricing"
 )
 
-// TestPriceListOfOperators sets a markup, which keeps the account's own prices where the form had none, and those.
+// TestPriceListOfOperators sets a markup, which preserves the account's own prices if the form has none, and own
+// prices.
 func TestPriceListOfOperators(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)

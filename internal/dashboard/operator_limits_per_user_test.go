@@ -12,7 +12,7 @@ import (
 	"weir/internal/people"
 )
 
-// TestPerOfOperators sets what each end user of an account, and each value of a tag, may use, and takes it away.
+// TestPerOfOperators sets the limits of each end user of an account, and of each value of a tag, and removes them.
 func TestPerOfOperators(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)

@@ -23,7 +23,7 @@ import (
 	"weir/internal/route"
 )
 
-// managedObjects are objects from everywhere.
+// managedObjects returns objects of every origin.
 func managedObjects() []managed.Object {
 	return []managed.Object{
 		{Section: "providers", Name: "openai", Path: "providers.openai", Source: managed.FromManaged, Variables: []string{"WEIR_PROVIDERS_OPENAI_RETRIES"}, Value: map[string]any{
@@ -73,7 +73,7 @@ func configurationSamples() []sample {
 	return all
 }
 
-// operatorSamples are the pages of operators.
+// operatorSamples returns the pages of operators.
 func operatorSamples(s *site) []sample {
 	all := append(accountSamples(), providerSamples()...)
 	all = append(all, userSamples()...)
@@ -307,7 +307,7 @@ func systemSamples(s *site) []sample {
 	}
 }
 
-// TestChangesPairBeforeAndAfter puts what there was beside what there is.
+// TestChangesPairBeforeAndAfter pairs the values before and after a change.
 func TestChangesPairBeforeAndAfter(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -329,7 +329,7 @@ func TestChangesPairBeforeAndAfter(t *testing.T) {
 	}
 }
 
-// TestCentsAreRounded rounds, and does not show what is less than a cent as nothing.
+// TestCentsAreRounded checks the rounding, and that less than a cent is not shown as nothing.
 func TestCentsAreRounded(t *testing.T) {
 	t.Parallel()
 	for m, want := range map[llm.Money]string{

@@ -49,7 +49,7 @@ func (l auditLog) Export(ctx context.Context, q audit.Query, fn func(*audit.Entr
 	})
 }
 
-// configuration is one with a provider of the file, which nobody changes.
+// configuration has an unchanged provider of the file.
 type configuration struct{ managed.Configuration }
 
 func (configuration) State(context.Context) (managed.State, error) {
@@ -63,7 +63,7 @@ func (configuration) Versions(context.Context, int64, int) ([]managed.Version, e
 	return nil, nil
 }
 
-// installationOf is one over a real database, with a provider that was asked.
+// installationOf builds one over a real database, with a provider that had requests.
 func installationOf(db *store.DB, log dashboard.AuditLog) *dashboard.Installation {
 	until := now.Add(40 * time.Second)
 	priced := route.Model{Name: "house/large", Provider: "house", Price: llm.Price{Version: "v", Rates: llm.Rates{llm.Input: 250_000}}, Source: "operator"}
@@ -125,7 +125,7 @@ func installationOf(db *store.DB, log dashboard.AuditLog) *dashboard.Installatio
 	}
 }
 
-// TestOperatorsAlone sends everybody else away from every page of operators.
+// TestOperatorsAlone refuses all other people on every page of operators.
 func TestOperatorsAlone(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -157,7 +157,7 @@ func TestOperatorsAlone(t *testing.T) {
 	}
 }
 
-// TestAccountsOfOperators makes an account, and sets all that there is to set.
+// TestAccountsOfOperators creates an account, and changes all its settings.
 func TestAccountsOfOperators(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -212,7 +212,7 @@ func TestAccountsOfOperators(t *testing.T) {
 	}
 	s.do(t, page+"/credit/add", url.Values{"usd": {"9"}, "way": {"add"}}, page+"?done=credit-added")
 	again := url.Values{"usd": {"500"}, "way": {"take"}, "once": {between(s.see(t, page), `name="once" value="`, `"`)}}
-	for range 2 { // what was refused may be sent again
+	for range 2 { // a refused form may be sent again
 		s.refused(t, page+"/credit/add", again, "usd")
 	}
 	s.see(t, page, "Budget left", "$1,000.50 a day", "Credit left", "$15.00")
@@ -290,7 +290,7 @@ func (s *site) user(t *testing.T, email string) people.User {
 
 var entryPlace = regexp.MustCompile(`UTC, ([0-9,]+)</small>`)
 
-// places are those of the entries on a page.
+// places returns the origins of the entries on a page.
 func places(text string) (all []string) {
 	for _, m := range entryPlace.FindAllStringSubmatch(text, -1) {
 		all = append(all, m[1])
@@ -298,7 +298,7 @@ func places(text string) (all []string) {
 	return all
 }
 
-// hrefOf is where the link of that relation leads; empty for none.
+// hrefOf returns the target of the link of that relation; empty for none.
 func hrefOf(text, rel string) string {
 	m := regexp.MustCompile(`href="([^"]*)" rel="` + rel + `"`).FindStringSubmatch(text)
 	if m == nil {
@@ -307,8 +307,7 @@ func hrefOf(text, rel string) string {
 	return strings.ReplaceAll(m[1], "&amp;", "&")
 }
 
-// TestAuditPages goes from the newest entry to the oldest one and back, and sees
-// each once.
+// TestAuditPages reads from the newest entry to the oldest one and back, and gets each once.
 func TestAuditPages(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -399,9 +398,8 @@ func (s *site) exports(t *testing.T) {
 	}
 }
 
-// TestExportCutShort breaks off the connection when the database fails behind the
-// first piece, so that nobody takes half a log for the whole; and before it says
-// so on a page.
+// TestExportCutShort breaks off the connection when the database fails after the first piece, so that half a log does
+// not look complete; before it, a page shows the error.
 func TestExportCutShort(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -423,7 +421,7 @@ func TestExportCutShort(t *testing.T) {
 	}
 }
 
-// TestOperatorPagesShowInstallation looks at the pages that only show.
+// TestOperatorPagesShowInstallation checks the pages without forms.
 func TestOperatorPagesShowInstallation(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)

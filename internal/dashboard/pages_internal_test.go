@@ -28,7 +28,7 @@ var pagesTo = flag.String("pages.out", "", "write the sample pages and the asset
 // maxPage is how many bytes a page may have, with all that it loads.
 const maxPage = 150 << 10
 
-// hostile is a name that somebody chose to do harm.
+// hostile is a name that a malicious person chose.
 const hostile = `</title><script>alert(1)</script>"'><img src=x onerror=alert(1)>`
 
 var testTime = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -47,8 +47,7 @@ func newSite(t *testing.T) *site {
 	return s.site
 }
 
-// visitOf is a visit of somebody of that role to the account acme; an empty role
-// is an operator's.
+// visitOf returns a visit of a person with that role to the account acme; an empty role is an operator's.
 func visitOf(role people.Role) *people.Visit {
 	u := people.User{ID: "0199-user", Email: "ada@example.com", Name: "Ada Lovelace", Operator: role == "", Password: true}
 	var in []people.Membership
@@ -74,7 +73,7 @@ type sample struct {
 	page page
 }
 
-// samples are every page, in the states that it has.
+// samples returns every page, in all its states.
 func samples(s *site) []sample {
 	all := []sample{}
 	add := func(name, path string, role people.Role, p page) { all = append(all, sample{name, path, role, p}) }
@@ -243,7 +242,7 @@ func meSamples() []sample {
 	}
 }
 
-// TestPagesKeepToRules holds every template to the rules, in every state that it has.
+// TestPagesKeepToRules checks every template against the rules, in all its states.
 func TestPagesKeepToRules(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -277,7 +276,7 @@ func TestPagesKeepToRules(t *testing.T) {
 	}
 }
 
-// weight is how many bytes all assets have.
+// weight returns the total size of the assets in bytes.
 func (s *site) weight() int {
 	n := 0
 	for _, content := range s.assets.content {
@@ -286,7 +285,7 @@ func (s *site) weight() int {
 	return n
 }
 
-// timed notes the deadlines of what is written.
+// timed records the deadlines of writes.
 type timed struct {
 	*httptest.ResponseRecorder
 	deadlines []time.Time
@@ -314,7 +313,7 @@ func render(t *testing.T, s *site, one sample) string {
 	return w.Body.String()
 }
 
-// write keeps a file to look at, where somebody asks for it.
+// write stores a file for viewing, if that is requested.
 func write(t *testing.T, name string, content []byte) {
 	t.Helper()
 	if *pagesTo == "" {
@@ -325,9 +324,8 @@ func write(t *testing.T, name string, content []byte) {
 	must.Do(t, os.WriteFile(path, content, 0o600))
 }
 
-// TestContrastOfColors measures the colours that stand on one another, in light and in
-// dark: 4.5 for words and 3 for the edges of controls and for data (WCAG 2.2,
-// 1.4.3 and 1.4.11).
+// TestContrastOfColors measures the colours on top of each other, in light and in dark: 4.5 for text and 3 for the
+// edges of controls and for data (WCAG 2.2, 1.4.3 and 1.4.11).
 func TestContrastOfColors(t *testing.T) {
 	t.Parallel()
 	text := must.Get(files.ReadFile("assets/css/10-tokens.css"))(t)

@@ -9,8 +9,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestPlaygroundTakesNoIndex gives the playground's script pieces of tool calls with indexes that a hostile provider
-// may send: none makes it large, and none reaches a prototype.
+// TestPlaygroundTakesNoIndex sends the playground's script pieces of tool calls with hostile indexes: none makes it
+// large, and none reaches a prototype.
 func TestPlaygroundTakesNoIndex(t *testing.T) {
 	t.Parallel()
 	node, err := exec.LookPath("node")

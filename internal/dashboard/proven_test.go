@@ -12,8 +12,8 @@ import (
 	"weir/internal/people"
 )
 
-// TestAddressNotProven is that somebody whom an owner invited becomes an operator
-// by a link that an operator hands over, and not before.
+// TestAddressNotProven checks that a person whom an owner invited becomes an operator by a link from an operator, and
+// not before.
 func TestAddressNotProven(t *testing.T) {
 	t.Parallel()
 	s := founded(t)

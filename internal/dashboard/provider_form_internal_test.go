@@ -2,7 +2,7 @@ package dashboard
 
 import "testing"
 
-// TestTypedKeysAreNotShown leaves out admin keys that were typed, and nothing else.
+// TestTypedKeysAreNotShown checks that only typed admin keys are left out.
 func TestTypedKeysAreNotShown(t *testing.T) {
 	t.Parallel()
 	const key = "sk-admin-canary"

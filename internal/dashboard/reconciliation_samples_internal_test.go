@@ -7,7 +7,7 @@ import (
 	"weir/internal/reconcile"
 )
 
-// reconciliationSamples are the page before days are chosen, with every finding, without costs, and with a failure.
+// reconciliationSamples returns the page before days are chosen, with every finding, without costs, and with a failure.
 func reconciliationSamples(show func(name, template string, data any) sample) []sample {
 	a := &reconcile.Ask{Provider: "openai", From: testTime.AddDate(0, 0, -7).Truncate(24 * time.Hour), To: testTime.AddDate(0, 0, -1).Truncate(24 * time.Hour)}
 	var full, costless reconcile.Result

@@ -10,14 +10,14 @@ import (
 	"golang.org/x/net/html"
 )
 
-// document is a page as a browser reads it, with what the rules ask about it.
+// document holds a page as a browser reads it, and the data of the rules.
 type document struct {
 	elements []*html.Node
 	ids      map[string]int
 	broken   []string
 }
 
-// Check is what is wrong with a page by the rules of the house.
+// Check returns the violations of the design's rules on a page.
 func Check(text string) []string {
 	d := document{ids: map[string]int{}}
 	root, err := html.Parse(strings.NewReader(text))
@@ -73,7 +73,7 @@ func (d *document) first(tag string) *html.Node {
 	return nil
 }
 
-// whole looks at what a page has once.
+// whole checks the elements that a page has once.
 func (d *document) whole() {
 	if lang := attr(d.first("html"), "lang"); lang != "en" {
 		d.fault("language: got %q, want en", lang)
@@ -96,7 +96,7 @@ func (d *document) whole() {
 	}
 }
 
-// headings go down by one level at a time within main, and say something.
+// headings checks that headings descend by one level at a time within main, and have text.
 func (d *document) headings() {
 	last := 0
 	for _, n := range d.elements {
@@ -115,7 +115,7 @@ func (d *document) headings() {
 	}
 }
 
-// scripting allows scripts and styles as files of ours alone.
+// scripting permits scripts and styles only as files of the gateway.
 func (d *document) scripting(n *html.Node) {
 	if n.Data == "style" || n.Data == "base" || n.Data == "iframe" || n.Data == "script" && (attr(n, "src") == "" || n.FirstChild != nil) {
 		d.fault("<%s> inside the page", n.Data)
@@ -130,7 +130,7 @@ func (d *document) scripting(n *html.Node) {
 	}
 }
 
-// control wants a name for whatever people use.
+// control requires a name for every control.
 func (d *document) control(n *html.Node) {
 	switch n.Data {
 	case "input", "select", "textarea":
@@ -202,7 +202,7 @@ func (d *document) references(n *html.Node) {
 	}
 }
 
-// leading wants links and forms to stay here.
+// leading requires links and forms to stay on this site.
 func (d *document) leading(n *html.Node) {
 	for _, key := range []string{"href", "src", "action"} {
 		value := attr(n, key)
@@ -216,7 +216,7 @@ func (d *document) leading(n *html.Node) {
 	}
 }
 
-// table wants a caption, and a scope for every head.
+// table requires a caption, and a scope for every head.
 func (d *document) table(n *html.Node) {
 	if n.Data == "table" && d.child(n, "caption") == nil {
 		d.fault("a table has no caption")
@@ -259,7 +259,7 @@ func hiddenAbove(n *html.Node) bool {
 	return false
 }
 
-// words are the text of an element, as it is read.
+// words returns the text of an element, as it is read.
 func words(n *html.Node) string {
 	if n == nil {
 		return ""

@@ -12,7 +12,7 @@ import (
 	"weir/internal/must"
 )
 
-// TestSecondFactor sets a second factor up, signs in with it, and has an operator take it away.
+// TestSecondFactor sets a second factor up, signs in with it, and has an operator remove it.
 func TestSecondFactor(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -60,7 +60,7 @@ func TestSecondFactor(t *testing.T) {
 	s.see(t, "/me", `href="/me/second-factor"`)
 }
 
-// TestDisabledUser keeps somebody out, lets them in again, and removes them.
+// TestDisabledUser disables a person, enables them again, and removes them.
 func TestDisabledUser(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -85,7 +85,7 @@ func TestDisabledUser(t *testing.T) {
 	}
 }
 
-// setUp makes Ada the first operator, who is signed in then.
+// setUp makes Ada the first operator, and signs her in.
 func (s *site) setUp(t *testing.T) {
 	t.Helper()
 	token := must.Get(s.accounts.CreateSetupToken(t.Context(), audit.Gateway()))(t)

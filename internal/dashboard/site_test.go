@@ -31,7 +31,7 @@ func TestWhoIsNotSignedInIsSentToSignIn(t *testing.T) {
 	}
 }
 
-// TestHeadersOfPagesAndAssets looks at what goes with pages and with assets.
+// TestHeadersOfPagesAndAssets checks the headers of pages and of assets.
 func TestHeadersOfPagesAndAssets(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -85,7 +85,7 @@ func TestThemeIsStoredInCookie(t *testing.T) {
 	}
 }
 
-// TestRefusalPagesHideDetails looks at the page of each error, and at what it does not tell.
+// TestRefusalPagesHideDetails checks the page of each error, and that it hides details.
 func TestRefusalPagesHideDetails(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -110,7 +110,7 @@ func TestRefusalPagesHideDetails(t *testing.T) {
 		if got, want := w.Header().Get("Retry-After"), map[bool]string{true: "2"}[w.Code == http.StatusTooManyRequests]; got != want {
 			t.Errorf("%v: Retry-After: got %q, want %q", c.err, got, want)
 		}
-		s.dashboard.Refuse(httptest.NewRecorder(), r, nil, c.err) // nobody is there yet: nothing to look up
+		s.dashboard.Refuse(httptest.NewRecorder(), r, nil, c.err) // without a visitor, there is nothing to look up
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	"weir/internal/people"
 )
 
-// TestSpendingNotKnown holds that pages show the bound of a charge and what has no price wherever they show what a day, a
-// key or a month was charged, until it is corrected.
+// TestSpendingNotKnown checks that pages show the bound and the unpriced mark of a charge with every sum of a day, a
+// key or a month, until it is corrected.
 func TestSpendingNotKnown(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -57,7 +57,7 @@ func TestSpendingNotKnown(t *testing.T) {
 	s.see(t, "/accounts/acme/requests/"+unpriced.ID.Request.String(), "bill; sets the cost of the usage without a price")
 }
 
-// TestMarksOfPurchase holds that members see no mark of a charge that has a price, and operators that of the purchase.
+// TestMarksOfPurchase checks that members see no mark of a priced charge, and operators the mark of its unpriced cost.
 func TestMarksOfPurchase(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)

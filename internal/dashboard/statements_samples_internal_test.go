@@ -8,7 +8,7 @@ import (
 	"weir/internal/report"
 )
 
-// statementSamples are the pages of statements, one with more lines than a page shows.
+// statementSamples returns the pages of statements, one with more lines than a page shows.
 func statementSamples() []sample {
 	st := report.Statement{Account: "acc-1", Number: 1, Month: "2026-09", Closed: testTime, Hash: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}
 	big := st

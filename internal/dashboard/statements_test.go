@@ -11,7 +11,7 @@ import (
 	"weir/internal/people"
 )
 
-// TestStatementsAreClosedAndRead has an operator close months, and members read what is charged in them.
+// TestStatementsAreClosedAndRead has an operator close months, and members read their charges.
 func TestStatementsAreClosedAndRead(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)

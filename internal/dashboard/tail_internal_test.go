@@ -22,7 +22,7 @@ import (
 type following struct {
 	RequestLog
 	list  []report.Request
-	after []report.Cursor // what was asked for
+	after []report.Cursor // the requested cursors
 }
 
 func (f *following) RequestsSince(_ context.Context, _ string, after report.Cursor, _ int) ([]report.Request, error) {
@@ -55,7 +55,7 @@ func TestTailLastsTenMinutes(t *testing.T) {
 	})
 }
 
-// TestTailEndsWithTheRight ends it for somebody whose session is over.
+// TestTailEndsWithTheRight ends the tail of a person whose session is over.
 func TestTailEndsWithTheRight(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -68,8 +68,8 @@ func TestTailEndsWithTheRight(t *testing.T) {
 	})
 }
 
-// TestTailWaitsForWhatIsUnderWay looks back as far as a request that has not
-// ended, and no further than a tail lasts.
+// TestTailWaitsForWhatIsUnderWay checks that a tail reads back to a request in flight, and no further than a tail
+// lasts.
 func TestTailWaitsForWhatIsUnderWay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

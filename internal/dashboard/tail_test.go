@@ -30,7 +30,7 @@ func (s *site) follow(t *testing.T, path string) *http.Response {
 	return resp
 }
 
-// next is the next event of a tail, by its name.
+// next returns the next event of a tail, by its name.
 func next(t *testing.T, events *sse.Reader) (name, data string) {
 	t.Helper()
 	for {
@@ -85,7 +85,7 @@ func TestTailsAreBounded(t *testing.T) {
 	for i := range 32 {
 		role := people.Viewer
 		if i >= 16 {
-			role = "" // operators are not held to an account's share
+			role = "" // operators do not count in an account's share
 		}
 		s.come(fmt.Sprint("viewer-", i/8), role)
 		if last = s.follow(t, "/accounts/acme/requests/tail"); last.StatusCode != http.StatusOK {
@@ -109,7 +109,7 @@ func TestTailsAreBounded(t *testing.T) {
 	}
 }
 
-// TestTailsOfOne is that one person does not take the places of all.
+// TestTailsOfOne checks that one person does not occupy the places of all.
 func TestTailsOfOne(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -129,7 +129,7 @@ func TestTailsOfOne(t *testing.T) {
 	}
 }
 
-// TestTailRefusesFilters holds what it is asked for to what the list takes.
+// TestTailRefusesFilters checks that a tail accepts only the filters of the list.
 func TestTailRefusesFilters(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -148,7 +148,7 @@ func TestTailEndsWithTheSession(t *testing.T) {
 	if resp.StatusCode != http.StatusOK {
 		t.Fatalf("got %d, want 200", resp.StatusCode)
 	}
-	signs := make([]byte, 64) // it goes on while the session is good
+	signs := make([]byte, 64) // the tail continues while the session is valid
 	must.Get(io.ReadFull(resp.Body, signs))(t)
 	s.do(t, "/sign-out", url.Values{}, "/sign-in?done=signed-out")
 	if _, err := io.ReadAll(resp.Body); err != nil {

@@ -12,8 +12,8 @@ import (
 	"weir/internal/people"
 )
 
-// TestInvitationsDoNotTellWhoIsAUser has an owner open the links of those whom they invite: a user of the installation
-// and an address that nobody has, and try what is refused of both.
+// TestInvitationsDoNotTellWhoIsAUser has an owner open the links of their own invitations, for a user of the
+// installation and for an unknown address, and try everything that is refused for both: the pages are equal.
 func TestInvitationsDoNotTellWhoIsAUser(t *testing.T) {
 	t.Parallel()
 	s := founded(t)

@@ -11,8 +11,7 @@ import (
 	"weir/internal/people"
 )
 
-// TestUsageGroups groups usage by key, model and tag, goes from a group to what it is made of, and compares it with the
-// days before.
+// TestUsageGroups groups usage by key, model and tag, opens a group's parts, and compares it with the days before.
 func TestUsageGroups(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)

@@ -18,13 +18,13 @@ import (
 	"weir/internal/route"
 )
 
-// usageSamples are the pages of what an account used.
+// usageSamples returns the pages of an account's usage.
 func usageSamples() []sample {
 	all := append(overviewSamples(), usesSamples()...)
 	return append(append(all, requestSamples()...), modelSamples()...)
 }
 
-// sampleModels are names of models, one of them hostile.
+// sampleModels returns names of models, one of them hostile.
 func sampleModels(n int) []string {
 	names := []string{"anthropic/claude-sonnet-4-5", "openai/gpt-5", "openai/gpt-5-mini", "gemini/gemini-2.5-flash", "bedrock/anthropic.claude-haiku-4-5-20251001-v1:0", "mistral/" + hostile}
 	for len(names) < n {
@@ -33,7 +33,7 @@ func sampleModels(n int) []string {
 	return names[:n]
 }
 
-// sampleSum is made up, and steady.
+// sampleSum returns a made-up, deterministic sum.
 func sampleSum(day, model int) report.Sum {
 	n := int64((day*7919+model*104729)%97) + 3
 	if day%7 > 4 {
@@ -137,7 +137,7 @@ func usesSamples() []sample {
 	return all
 }
 
-// sampleRequest is a request of several attempts, in every state that they have.
+// sampleRequest returns a request of several attempts with these outcomes.
 func sampleRequest(outcomes ...ledger.Outcome) report.RequestDetail {
 	price := llm.Price{Version: "openai/gpt-5@2026-11-01", Rates: llm.Rates{llm.Input: 1_250_000, llm.CacheRead: 125_000, llm.Output: 10_000_000, llm.Searches: 10_000_000_000}}
 	price.Rates[llm.Maps], price.Rates[llm.FileSearches], price.Rates[llm.CodeSessions], price.Rates[llm.Images] = 14_000_000_000, 2_500_000_000, 30_000_000_000, 40_000_000_000
@@ -232,7 +232,7 @@ func requestSamples() []sample {
 	return all
 }
 
-// manyOK are more attempts than a page shows.
+// manyOK returns more attempts than a page shows.
 func manyOK() (all []ledger.Outcome) {
 	for range 30 {
 		all = append(all, ledger.OutcomeOK)

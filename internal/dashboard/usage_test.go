@@ -28,14 +28,14 @@ func price() llm.Price {
 	return llm.Price{Version: "openai/gpt@1", Rates: llm.Rates{llm.Input: 1_250_000, llm.CacheRead: 125_000, llm.Output: 10_000_000}}
 }
 
-// models are those that every site serves.
+// models lists those that every site serves.
 var models = []route.Model{
 	{Name: "fast", Targets: []string{"openai/gpt", "house/small"}},
 	{Name: "house/small", Provider: "house", Abilities: pricing.Abilities{Images: pricing.No}},
 	{Name: "openai/gpt", Provider: "openai", Context: 400_000, MaxOutput: 128_000, Price: price(), Abilities: pricing.Abilities{Images: pricing.Yes}, Source: "data/prices@1", Checked: "2026-11-20"},
 }
 
-// journal writes what was used into the site's database.
+// journal writes usage into the site's database.
 type journal struct {
 	site *site
 	id   uuid.UUID
@@ -60,7 +60,7 @@ func (j *journal) apply(t testing.TB, opened []ledger.Attempt, settled ...ledger
 	must.Do(t, j.site.store.Ledger.Apply(t.Context(), b))
 }
 
-// used is a request of an account that came at that moment, with an id of it.
+// used returns a request of an account at that time, with a matching id.
 func used(of account.Account, at time.Time, model string) ledger.Entry {
 	name, rest, _ := strings.Cut(model, "/")
 	e := ledger.Entry{Attempt: ledger.Attempt{
@@ -114,8 +114,7 @@ func TestOverviewShowsUsage(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeft shows a budget and credit with what is left of them, to the
-// last digit.
+// TestWhatIsLeft shows a budget and credit with their remainder, to the last digit.
 func TestWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -299,8 +298,8 @@ func TestPagesWaitForWhatIsSettled(t *testing.T) {
 	s.see(t, "/accounts/acme", "gpt")
 }
 
-// TestUnseenEndsShowBothCosts shows the estimate and the upper bound of attempts whose end nobody saw
-// wherever their cost is, and leads operators to them and to what decides them.
+// TestUnseenEndsShowBothCosts checks that each cost of attempts with unseen ends is shown with its estimate and its
+// upper bound, and that operators find links to these attempts and to the page that resolves them.
 func TestUnseenEndsShowBothCosts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -333,7 +332,7 @@ func TestUnseenEndsShowBothCosts(t *testing.T) {
 	}
 }
 
-// TestArithmeticShowsEachFee has a row for each tool and fee, and the mode and tier of the price.
+// TestArithmeticShowsEachFee checks that there is a row for each tool and fee, and for the mode and tier of the price.
 func TestArithmeticShowsEachFee(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)

@@ -13,7 +13,7 @@ import (
 
 const sampleHookPath = "/accounts/acme/webhooks"
 
-// sampleHook is an endpoint as an account has one.
+// sampleHook returns an endpoint of an account.
 func sampleHook(change func(*webhook.Endpoint)) webhook.Endpoint {
 	e := webhook.Endpoint{
 		ID: "019aa39e-51f1-7b3c-9d40-6a2f0c1e8b01", Account: "acc-1", URL: "https://hooks.example.com/weir?from=acme",
@@ -42,7 +42,7 @@ func disabledHook(why string) webhook.Endpoint {
 	})
 }
 
-// sampleDeliveries are deliveries in every state, the newest first.
+// sampleDeliveries returns deliveries in every state, the newest first.
 func sampleDeliveries() []webhook.Delivery {
 	due := testTime.Add(9 * time.Minute)
 	return []webhook.Delivery{
@@ -130,7 +130,7 @@ func oneWebhookSamples(home hookHome, deliveries []webhook.Delivery) []sample {
 	}
 }
 
-// TestHookNotices is which endpoints other pages tell of.
+// TestHookNotices checks which endpoints other pages report.
 func TestHookNotices(t *testing.T) {
 	t.Parallel()
 	home := hookHome{path: webhooksPath}
@@ -155,7 +155,7 @@ func TestHookNotices(t *testing.T) {
 	}
 }
 
-// TestCutKeepsCharactersWhole is that a text is cut between its characters.
+// TestCutKeepsCharactersWhole checks that a text is cut between its characters.
 func TestCutKeepsCharactersWhole(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

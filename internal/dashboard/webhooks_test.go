@@ -33,7 +33,7 @@ func (s *site) hook(t *testing.T, e webhook.Endpoint) (webhook.Endpoint, string)
 	return e, "/operator/webhooks/" + e.ID
 }
 
-// hookNow is the endpoint as it is by now.
+// hookNow reads the endpoint's current state.
 func (s *site) hookNow(t *testing.T, id string) webhook.Endpoint {
 	t.Helper()
 	e := must.Get(s.webhooks.Endpoint(t.Context(), id))(t)
@@ -48,7 +48,7 @@ func (s *site) sent(t *testing.T, id string, end webhook.Outcome) (delivery stri
 	return delivery
 }
 
-// tried takes the delivery that is due and ends its try.
+// tried takes the due delivery and ends its try.
 func (s *site) tried(t *testing.T, id string, end webhook.Outcome) webhook.Job {
 	t.Helper()
 	jobs, err := s.store.Webhooks.TakeDeliveries(t.Context(), id, 1)
@@ -131,8 +131,8 @@ func TestWebhookFormsAreRefused(t *testing.T) {
 	}
 }
 
-// TestOperatorsPermitPrivateAddresses is who may let an endpoint be on a private
-// address, and when that ends.
+// TestOperatorsPermitPrivateAddresses checks who may permit a private address for an endpoint, and when the permission
+// ends.
 func TestOperatorsPermitPrivateAddresses(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -164,8 +164,8 @@ func TestOperatorsPermitPrivateAddresses(t *testing.T) {
 	}
 }
 
-// TestWebhooksOfOthersAreNotThere asks for every page of endpoints with those of
-// another account, of the installation, and with what is none at all.
+// TestWebhooksOfOthersAreNotThere requests every page of endpoints with those of another account, of the installation,
+// and with an unknown one.
 func TestWebhooksOfOthersAreNotThere(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
@@ -210,7 +210,7 @@ func TestWebhooksOfOthersAreNotThere(t *testing.T) {
 		t.Errorf("got %d requests, want more than 100", asked)
 	}
 	s.come("ada", people.Owner)
-	s.see(t, path, "webhook.test") // the control: what is theirs is there
+	s.see(t, path, "webhook.test") // the control: their own endpoint exists
 	for _, e := range []webhook.Endpoint{mine, beside, others, all} {
 		must.Equal(t, s.hookNow(t, e.ID).URL, e.URL, "an endpoint after it")
 		if d, err := s.webhooks.Delivery(t.Context(), deliveries[e.ID]); err != nil || d.State != webhook.Failed {
@@ -300,8 +300,7 @@ func TestWebhookIsLookedAfter(t *testing.T) {
 	}
 }
 
-// TestWebhooksAreMissed is who is told, on which page, of an endpoint to which
-// nothing comes any more.
+// TestWebhooksAreMissed checks who sees, on which page, that an endpoint receives no more events.
 func TestWebhooksAreMissed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
