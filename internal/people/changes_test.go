@@ -10,8 +10,8 @@ import (
 	"weir/internal/people"
 )
 
-// TestChangesAreBounded is that a member changes 200 things at once and one a minute from then on, and an operator
-// as many as they like.
+// TestChangesAreBounded checks that a member makes 200 changes at once and one a minute from then on, and an operator
+// any number.
 func TestChangesAreBounded(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
@@ -43,8 +43,8 @@ func TestChangesAreBounded(t *testing.T) {
 	}
 }
 
-// TestChangesOfAnAccount is that all people of an account change 400 things at once, and five a minute from then on,
-// that others go on, and that keys can be revoked when the changes are used up.
+// TestChangesOfAnAccount checks that all people of an account make 400 changes at once, and five a minute from then on,
+// that others can continue, and that keys can be revoked when the changes are used up.
 func TestChangesOfAnAccount(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
@@ -77,7 +77,7 @@ func TestChangesOfAnAccount(t *testing.T) {
 	}
 }
 
-// TestSignInsAreBounded is that right passwords do not fill the disk with sessions.
+// TestSignInsAreBounded checks that right passwords do not fill the disk with sessions.
 func TestSignInsAreBounded(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)

@@ -12,7 +12,7 @@ import (
 	"weir/internal/people/oidctest"
 )
 
-// ssoOf is single sign-on at a provider that is made for it.
+// ssoOf builds single sign-on at a provider for the test.
 func ssoOf(t *testing.T, change ...func(*people.OIDCOptions)) (*people.OIDC, *oidctest.Server) {
 	t.Helper()
 	idp := must.Get(oidctest.Start(bobby, eve))(t)
@@ -26,9 +26,8 @@ func ssoOf(t *testing.T, change ...func(*people.OIDCOptions)) (*people.OIDC, *oi
 	return sso, idp
 }
 
-// TestDemotedIsTold is that a key which was used a moment before ends as its maker is no
-// operator any more: by another operator, and as they come by single sign-on without the
-// group.
+// TestDemotedIsTold checks that a recently used key ends when its maker loses the operator role: by another operator,
+// and by single sign-on without the group.
 func TestDemotedIsTold(t *testing.T) {
 	t.Parallel()
 	sso, idp := ssoOf(t, func(o *people.OIDCOptions) {
@@ -62,8 +61,8 @@ func TestDemotedIsTold(t *testing.T) {
 	}
 }
 
-// TestDemotedWhileActing is what somebody asked for who was an operator as they were let in,
-// and is none as it is written: themselves again, somebody else, an invitation, a link, a key.
+// TestDemotedWhileActing checks that a former operator, with the rights of a request that was authorized before the
+// demotion, can neither promote themselves or another person, nor demote one, invite, or create a link or a key.
 func TestDemotedWhileActing(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
@@ -96,7 +95,7 @@ func TestDemotedWhileActing(t *testing.T) {
 	}
 }
 
-// createAdmin makes a key that administers the installation.
+// createAdmin creates a key that administers the installation.
 func createAdmin(h *fixture, keys *account.Service, by audit.Actor) error {
 	_, _, err := keys.CreateKey(h.ctx, by, account.KeyOptions{
 		Account: h.account.ID, Label: "another", Permissions: []account.Permission{account.Admin},

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fixture is a service over a real database, with a clock that stands still.
+// fixture is a service over a real database, with a manual clock.
 type fixture struct {
 	*people.Service
 	store   *store.DB
@@ -74,14 +74,14 @@ func (h *fixture) advance(d time.Duration) {
 	h.now = h.now.Add(d)
 }
 
-// Write takes what is logged.
+// Write records a log line.
 func (h *fixture) Write(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.log.Write(p)
 }
 
-// Who and from where.
+// The people and their origins.
 var (
 	home     = people.Origin{Address: "192.0.2.1", Agent: "Browser/1", Request: "req_1"}
 	stranger = people.Origin{Address: "198.51.100.7", Agent: "Robot/1"}
@@ -95,7 +95,7 @@ func person(email string) people.Person {
 	return people.Person{Email: email, Name: "Ada", Password: secret(goodPassword)}
 }
 
-// setUp makes the first operator and gives their session.
+// setUp creates the first operator and returns their session.
 func (h *fixture) setUp(email string) *people.Visitor {
 	h.t.Helper()
 	link := h.setupLink()
@@ -113,7 +113,7 @@ func (h *fixture) setupLink() string {
 	return token.Reveal()
 }
 
-// visitor is whose session it is, which must be good.
+// visitor returns the owner of a session, which must be valid.
 func (h *fixture) visitor(session llm.Secret) *people.Visitor {
 	h.t.Helper()
 	v, err := h.Visitor(h.ctx, session.Reveal(), home)
@@ -131,7 +131,7 @@ func (h *fixture) gone(session llm.Secret, why string) {
 	}
 }
 
-// join makes a member of the account default.
+// join creates a member of the account default.
 func (h *fixture) join(by audit.Actor, email string, r people.Role) *people.Visitor {
 	h.t.Helper()
 	token, _, err := h.Invite(h.ctx, by, people.Invitation{Email: email, AccountID: h.account.ID, Role: r})
@@ -153,8 +153,7 @@ func wantCode(t testing.TB, doing string, err error, want llm.Code) {
 	}
 }
 
-// actions are what the audit log says was done, the oldest first, with the
-// object.
+// actions lists the actions in the audit log, the oldest first, with the object.
 func (h *fixture) actions() string {
 	h.t.Helper()
 	list := must.Get(h.store.Audit.Entries(h.ctx, audit.Query{Limit: 1000}))(h.t)

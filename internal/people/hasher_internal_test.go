@@ -8,8 +8,7 @@ import (
 	"weir/internal/llm"
 )
 
-// TestHashWaitIsBounded is that nobody waits for ever where many sign in, and
-// nobody hashes out of turn.
+// TestHashWaitIsBounded checks that no sign-in waits for ever among many, and that none hashes without a slot.
 func TestHashWaitIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -26,7 +25,8 @@ func TestHashWaitIsBounded(t *testing.T) {
 	})
 }
 
-// TestKnownDoNotWait is that those who are known hash while strangers have all slots, and strangers never in theirs.
+// TestKnownDoNotWait checks that known people hash while strangers have all their slots, and that strangers never use
+// the others.
 func TestKnownDoNotWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"weir/internal/people/oidctest"
 )
 
-// TestResetOutlivesNoOperator is that links for a new password, which an operator
-// made beforehand, do not let them in again as somebody else.
+// TestResetOutlivesNoOperator checks that links for a new password that an operator created in advance do not let them
+// in again as another person.
 func TestResetOutlivesNoOperator(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
@@ -35,8 +35,7 @@ func TestResetOutlivesNoOperator(t *testing.T) {
 	}
 }
 
-// TestOIDCLooksAlike is that an address whose letters only become others' in lower
-// case is not theirs.
+// TestOIDCLooksAlike checks that an address that equals another one only in lower case does not count as that one.
 func TestOIDCLooksAlike(t *testing.T) {
 	t.Parallel()
 	h, idp := newSSO(t, func(o *people.OIDCOptions) { o.SignUp = true })
@@ -50,8 +49,8 @@ func TestOIDCLooksAlike(t *testing.T) {
 	}
 }
 
-// TestOIDCTwoAddresses is that what the user info says of an address does not count
-// for another one in the token, nor the other way round.
+// TestOIDCTwoAddresses checks that the user info's verification of an address does not count for another one in the
+// token, nor the reverse.
 func TestOIDCTwoAddresses(t *testing.T) {
 	t.Parallel()
 	for name, token := range map[string]map[string]any{
@@ -59,7 +58,7 @@ func TestOIDCTwoAddresses(t *testing.T) {
 		"verified without the address": {"email_verified": true},
 	} {
 		h, idp := newSSO(t, func(o *people.OIDCOptions) {
-			o.SignUp, o.Operators = true, []string{"nobody"} // the token has no groups: the user info is asked
+			o.SignUp, o.Operators = true, []string{"nobody"} // the token has no groups: the user info is requested
 		})
 		h.setUp("ada@example.com")
 		p := oidctest.Person{Subject: "s-eve", Email: "eve@example.com", Verified: true, Thin: true}
@@ -75,9 +74,8 @@ func TestOIDCTwoAddresses(t *testing.T) {
 	}
 }
 
-// TestSquatterIsNoOperator has an owner invite an address that is not theirs and
-// use the link themselves. An operator who then makes that address one does not
-// make the squatter one, but whoever uses a link that the operator hands over.
+// TestSquatterIsNoOperator has an owner invite a foreign address and use the link themselves. If an operator then
+// promotes that address, the squatter does not become an operator, only the person who uses a link from the operator.
 func TestSquatterIsNoOperator(t *testing.T) {
 	t.Parallel()
 	const squatted, chosen = "cfo@example.com", "words of the true one"
@@ -160,8 +158,8 @@ func acceptAs(password string) func(h *fixture, token string) (llm.Secret, error
 	}
 }
 
-// TestOwnersLinkNeedsThePassword is that an owner who invites a user to another of
-// their accounts cannot come in as them, proven or not.
+// TestOwnersLinkNeedsThePassword checks that an owner who invites a user to another of their accounts cannot sign in as
+// them, proven or not.
 func TestOwnersLinkNeedsThePassword(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
@@ -182,8 +180,8 @@ func TestOwnersLinkNeedsThePassword(t *testing.T) {
 	}
 }
 
-// TestInvitationsEndWithTheirKey is that whoever has lost an operator's key, because
-// it was revoked or its time is over, has no way in by what was made with it.
+// TestInvitationsEndWithTheirKey checks that invitations made with an operator's key are invalid after the key was
+// revoked or has expired.
 func TestInvitationsEndWithTheirKey(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(h *fixture, keys *account.Service, id string) error{
@@ -209,7 +207,7 @@ func TestInvitationsEndWithTheirKey(t *testing.T) {
 			var links []string
 			var ids []string
 			for _, o := range []account.KeyOptions{
-				{Label: "ada@example.com", ExpiresIn: 48 * time.Hour}, // named as somebody else is
+				{Label: "ada@example.com", ExpiresIn: 48 * time.Hour}, // named like another one
 				{Label: "another"},
 			} {
 				o.Account, o.Permissions = h.account.ID, []account.Permission{account.Admin}
@@ -239,7 +237,7 @@ func TestInvitationsEndWithTheirKey(t *testing.T) {
 	}
 }
 
-// invite makes an invitation and gives its token.
+// invite creates an invitation and returns its token.
 func (h *fixture) invite(by audit.Actor, i people.Invitation) string {
 	h.t.Helper()
 	token, _, err := h.Invite(h.ctx, by, i)
@@ -249,8 +247,8 @@ func (h *fixture) invite(by audit.Actor, i people.Invitation) string {
 	return token.Reveal()
 }
 
-// TestDemotedOperatorHasNoKey is that somebody who is no operator any more does not
-// go on by a key that administers the installation, nor by what was made with it.
+// TestDemotedOperatorHasNoKey checks that a former operator has no access by a key that administers the installation,
+// nor by its invitations.
 func TestDemotedOperatorHasNoKey(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)

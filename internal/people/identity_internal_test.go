@@ -7,8 +7,8 @@ import (
 	"weir/internal/worktest"
 )
 
-// FuzzIdentity holds that whatever a provider of single sign-on says of somebody makes an
-// identity whose address is one, and is verified.
+// FuzzIdentity checks that any claims of a provider of single sign-on make an identity with a valid, verified address,
+// or none.
 func FuzzIdentity(f *testing.F) {
 	for _, text := range []string{
 		`{"email":"ada@example.com","email_verified":true,"name":"Ada","groups":["a","b"]}`, `{"email":"ADA@example.com","email_verified":"true","groups":"a"}`,

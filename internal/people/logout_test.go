@@ -11,8 +11,8 @@ import (
 	"weir/internal/people/oidctest"
 )
 
-// TestLogoutByProviderEndsSessions has the provider of single sign-on end sessions: one of its own, or all of somebody, and none that began
-// otherwise or is somebody else's.
+// TestLogoutByProviderEndsSessions has the provider of single sign-on end sessions: one of its own, or all of a person,
+// and none that began otherwise or is of another person.
 func TestLogoutByProviderEndsSessions(t *testing.T) {
 	t.Parallel()
 	h, idp := newSSO(t, func(o *people.OIDCOptions) { o.SignUp = true })
@@ -68,7 +68,7 @@ func TestLogoutByProviderEndsSessions(t *testing.T) {
 		t.Errorf("a session of the provider alone: got %d ended, %v; want one", n, err)
 	}
 	one = come("one")
-	// Of nameless nobody knows whether it is that session.
+	// A session without a stored sid may be that session.
 	if n, err := take("s-bob", map[string]any{"sid": "one"}); n != 2 || err != nil || open(one) || open(nameless) || !open(other) {
 		t.Errorf("a session of somebody: got %d ended, %v; want two, and the other one open", n, err)
 	}
@@ -81,7 +81,7 @@ func TestLogoutByProviderEndsSessions(t *testing.T) {
 	}
 }
 
-// TestLogoutThrottle is that tokens which are not good are held to the number of failed sign-ins, and good ones are not.
+// TestLogoutThrottle checks that invalid tokens count as failed sign-ins, and valid ones do not.
 func TestLogoutThrottle(t *testing.T) {
 	t.Parallel()
 	h, idp := newSSO(t)
@@ -102,7 +102,7 @@ func TestLogoutThrottle(t *testing.T) {
 	t.Error("200 tokens that are not good: got all of them looked at, want a limit")
 }
 
-// TestLogoutTokenCountsOnce is that a token which was used ends no session that has begun since, at no node.
+// TestLogoutTokenCountsOnce checks that a used token ends no session that has begun since, at any node.
 func TestLogoutTokenCountsOnce(t *testing.T) {
 	t.Parallel()
 	sso, idp := ssoOf(t, func(o *people.OIDCOptions) { o.SignUp = true })
@@ -132,7 +132,7 @@ func TestLogoutTokenCountsOnce(t *testing.T) {
 	h.visitor(again)
 }
 
-// TestUnknownKeysAskSeldom sends tokens of keys that the provider does not have: it is not asked for its keys by each.
+// TestUnknownKeysAskSeldom sends tokens with unknown keys: the provider's keys are not requested for each.
 func TestUnknownKeysAskSeldom(t *testing.T) {
 	t.Parallel()
 	h, idp := newSSO(t)

@@ -26,7 +26,7 @@ import (
 	"weir/internal/people"
 )
 
-// postbox is a mail server on loopback that keeps what it gets.
+// postbox is a mail server on loopback that stores its letters.
 type postbox struct {
 	net.Listener
 	letters chan string
@@ -108,7 +108,7 @@ func (p *postbox) serve(conn net.Conn) {
 	}
 }
 
-// letter is the next letter: its headers and its text.
+// letter returns the next letter: its headers and its text.
 func (p *postbox) letter(t *testing.T) (*mail.Message, string) {
 	t.Helper()
 	select {
@@ -174,8 +174,7 @@ func TestMailCarriesLinks(t *testing.T) {
 	wantCode(t, "forgot again and again", err, llm.CodeRateLimited)
 }
 
-// TestMailFails has mail that cannot be sent: whoever invited learns it and has
-// the link all the same.
+// TestMailFails fails to send mail: the inviter sees the error and still gets the link.
 func TestMailFails(t *testing.T) {
 	t.Parallel()
 	post := newPostbox(t)
@@ -193,8 +192,8 @@ func TestMailFails(t *testing.T) {
 	}
 }
 
-// TestMailTLS sends a letter over TLS that begins at once, and over TLS that
-// begins after a plain greeting: the password goes over neither before that.
+// TestMailTLS sends a letter over implicit TLS, and over STARTTLS after a plain greeting: the password is not sent
+// before TLS.
 func TestMailTLS(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(nil) // for its certificate, which is of 127.0.0.1
@@ -239,11 +238,10 @@ func TestMailTLS(t *testing.T) {
 	}
 }
 
-// TestMailSilent sends to a server that says nothing: the sender gives up with
-// its context.
+// TestMailSilent sends to a silent server: the sender ends with its context.
 func TestMailSilent(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0") // which nobody accepts from
+	l, err := net.Listen("tcp", "127.0.0.1:0") // nothing accepts its connections
 	must.Do(t, err)
 	defer l.Close()
 	m, err := people.NewMail(people.MailOptions{Addr: l.Addr().String(), From: "weir@example.com", TLS: people.MailPlain})
@@ -264,7 +262,7 @@ func TestMailOptions(t *testing.T) {
 	}
 }
 
-// TestMailServerWithoutEnd is a mail server that never ends its line: sending fails before much of it is read.
+// TestMailServerWithoutEnd uses a mail server that never ends its line: sending fails before much of it is read.
 func TestMailServerWithoutEnd(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]string{"banner": "", "lines": "220 here\r\n"} {

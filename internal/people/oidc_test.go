@@ -24,14 +24,14 @@ var (
 	eve   = oidctest.Person{Subject: "s-eve", Email: "eve@example.com", Verified: false, Name: "Eve"}
 )
 
-// newSSO is a house with single sign-on.
+// newSSO builds a fixture with single sign-on.
 func newSSO(t *testing.T, change ...func(*people.OIDCOptions)) (*fixture, *oidctest.Server) {
 	t.Helper()
 	sso, idp := ssoOf(t, change...)
 	return newFixture(t, func(o *people.Options) { o.OIDC = sso }), idp
 }
 
-// come signs somebody in at the provider and lets them come back.
+// come signs a person in at the provider and returns with the result.
 func (h *fixture) come(idp *oidctest.Server, subject string) (llm.Secret, string, error) {
 	h.t.Helper()
 	address, state, err := h.SSO().Start(h.ctx, "/accounts/default?x=1", home)
@@ -65,7 +65,7 @@ func TestOIDC(t *testing.T) {
 	if u := v.User(); u.Email != "bob@example.com" || u.Name != "Bob" || u.Password || v.Role(h.account.ID) != people.Member || v.Session().Method != people.ByOIDC {
 		t.Errorf("got %+v as %q by %s; want Bob without a password, member, by oidc", u, v.Role(h.account.ID), v.Session().Method)
 	}
-	// From now on the subject counts, whatever becomes of the address.
+	// From now on the subject counts, despite changes of the address.
 	moved := bobby
 	moved.Email, moved.Verified = "robert@example.com", nil
 	idp.Put(moved)
@@ -104,8 +104,8 @@ func TestOIDCUnverified(t *testing.T) {
 	}
 }
 
-// TestOIDCSquatter has an owner invite somebody and use the link themselves: when
-// the true one comes, what the squatter chose is good for nothing.
+// TestOIDCSquatter has an owner invite a person and use the link themselves: after the true one signs in, the
+// squatter's password and session are invalid.
 func TestOIDCSquatter(t *testing.T) {
 	t.Parallel()
 	h, idp := newSSO(t)
@@ -154,7 +154,7 @@ func TestOIDCGroups(t *testing.T) {
 		if test.role != people.Member {
 			continue
 		}
-		h.invite(ada.Actor(home), people.Invitation{Email: "bob@example.com", AccountID: other.ID, Role: people.Viewer}) // he takes it up as he comes next
+		h.invite(ada.Actor(home), people.Invitation{Email: "bob@example.com", AccountID: other.ID, Role: people.Viewer}) // he accepts it at his next sign-in
 	}
 	if list, err := h.Members(h.ctx, other.ID); err != nil || len(list) != 1 {
 		t.Errorf("an account that no group names: got %+v, %v; want Bob in it still", list, err)
@@ -243,8 +243,7 @@ func TestOIDCNext(t *testing.T) {
 	}
 }
 
-// TestOIDCAway starts while the provider answers anything but what it should, and
-// works once it does.
+// TestOIDCAway starts while the provider sends wrong answers, and works after it recovers.
 func TestOIDCAway(t *testing.T) {
 	t.Parallel()
 	h, idp := newSSO(t, func(o *people.OIDCOptions) { o.SignUp = true })
@@ -275,12 +274,12 @@ func TestOIDCAway(t *testing.T) {
 	wantCode(t, "no single sign-on", err, llm.CodeNotFound)
 }
 
-// TestOIDCThrottle begins, and comes back with what is good for nothing, again and
-// again: the network has to wait, others have not, and whoever comes in is taken back.
+// TestOIDCThrottle begins, and returns with invalid results, again and again: the network has to wait, others have not,
+// and successful sign-ins do not count.
 func TestOIDCThrottle(t *testing.T) {
 	t.Parallel()
 	h, idp := newSSO(t, func(o *people.OIDCOptions) { o.SignUp = true })
-	for range 120 { // a whole office comes in
+	for range 120 { // a whole office signs in
 		if _, _, err := h.come(idp, "s-bob"); err != nil {
 			t.Fatalf("come in again and again: %v", err)
 		}
@@ -321,9 +320,8 @@ func TestOIDCThrottle(t *testing.T) {
 	}
 }
 
-// TestOIDCRolesInItsSessions is that a role which groups give is held by sessions that
-// began by single sign-on alone: a password, a link for a new one and an invitation open
-// none, whatever the groups said last time. The set-up link does.
+// TestOIDCRolesInItsSessions checks that only sessions that began by single sign-on have the roles of groups: a
+// password, a link for a new one and an invitation give none, whatever the groups said last time. The set-up link does.
 func TestOIDCRolesInItsSessions(t *testing.T) {
 	t.Parallel()
 	h, idp := newSSO(t, func(o *people.OIDCOptions) {
@@ -371,8 +369,8 @@ func TestOIDCRolesInItsSessions(t *testing.T) {
 	}
 }
 
-// TestConfinedOperatorsWordIsNoProof is that somebody who operates by single sign-on
-// alone, and came by password, proves nobody's address by their invitations.
+// TestConfinedOperatorsWordIsNoProof checks that the invitations of an operator by single sign-on who signed in with a
+// password prove no address.
 func TestConfinedOperatorsWordIsNoProof(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)

@@ -24,7 +24,7 @@ type device struct {
 	t      testing.TB
 	key    *ecdsa.PrivateKey
 	id     []byte
-	origin string // that the browser says; empty for that of the page
+	origin string // the browser's origin; empty for that of the page
 	signed uint32 // how often
 }
 
@@ -35,7 +35,7 @@ func newDevice(t testing.TB) *device {
 	return d
 }
 
-// asked is what the page asks.
+// asked holds the page's options.
 type asked struct {
 	Challenge string `json:"challenge"`
 	RPID      string `json:"rpId"`
@@ -64,7 +64,7 @@ func (d *device) clientData(what string, a *asked) []byte {
 	return []byte(fmt.Sprintf(`{"type":"webauthn.%s","challenge":%q,"origin":%q,"crossOrigin":false}`, what, a.Challenge, origin))
 }
 
-// data is the authenticator data (https://www.w3.org/TR/webauthn-3/#sctn-authenticator-data).
+// data returns the authenticator data (https://www.w3.org/TR/webauthn-3/#sctn-authenticator-data).
 func (d *device) data(host string, flags byte, more ...byte) []byte {
 	sum := sha256.Sum256([]byte(host))
 	d.signed++
@@ -76,7 +76,7 @@ const present, attested = 0x01, 0x40
 
 func text(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
-// create makes the passkey that the options ask for.
+// create creates the passkey for the options.
 func (d *device) create(options string) string {
 	d.t.Helper()
 	a := d.asked(options)
@@ -105,7 +105,7 @@ func (d *device) sign(options string) string {
 		text(d.id), text(d.id), text(client), text(data), text(signature))
 }
 
-// addPasskey is a device whose passkey the visitor has.
+// addPasskey returns a device with a new passkey of the visitor.
 func (h *fixture) addPasskey(v *people.Visitor, name string) *device {
 	h.t.Helper()
 	d := newDevice(h.t)
@@ -114,14 +114,14 @@ func (h *fixture) addPasskey(v *people.Visitor, name string) *device {
 	return d
 }
 
-// factored is Ada, signed in with a second factor.
+// factored returns Ada, signed in with a second factor.
 func (h *fixture) factored() *people.Visitor {
 	h.t.Helper()
 	_, _, recovery := h.withFactor()
 	return h.visitor(must.Get(h.Factors().Give(h.ctx, h.half().Reveal(), recovery[0], home))(h.t))
 }
 
-// ask is what a session that waits for the second factor is asked.
+// ask returns the challenge for a session that waits for the second factor.
 func (h *fixture) ask(session llm.Secret) *people.Challenge {
 	h.t.Helper()
 	c := must.Get(h.Passkeys().Ask(h.ctx, session.Reveal(), publicURL))(h.t)
@@ -175,7 +175,7 @@ func TestPasskeyIsSecondFactor(t *testing.T) {
 	}
 }
 
-// TestPasskeyRefused tries what must not let anybody in.
+// TestPasskeyRefused tries invalid answers.
 func TestPasskeyRefused(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, sealing)
@@ -214,7 +214,7 @@ func TestPasskeyRefused(t *testing.T) {
 			return publicURL, c.State, copied.sign(c.Options)
 		},
 	} {
-		h.advance(24 * time.Hour) // so that no wait is in the way
+		h.advance(24 * time.Hour) // after all throttles
 		half := h.half()
 		origin, state, answer := give(h.ask(half))
 		_, err := h.Passkeys().Give(h.ctx, half.Reveal(), origin, state, answer, home)
@@ -233,7 +233,7 @@ func TestPasskeyRefused(t *testing.T) {
 	wantCode(t, "many wrong answers", err, llm.CodeRateLimited)
 }
 
-// TestPasskeysAdded holds who may add which passkey.
+// TestPasskeysAdded checks who may add which passkey.
 func TestPasskeysAdded(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, sealing)

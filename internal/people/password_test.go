@@ -8,7 +8,7 @@ import (
 	"weir/internal/llm"
 )
 
-// weakHash is a hash with parameters of yesterday.
+// weakHash returns a hash with outdated parameters.
 func weakHash(password string) llm.Secret {
 	salt := make([]byte, 16)
 	key := argon2.IDKey([]byte(password), salt, 1, 1024, 1, 32)

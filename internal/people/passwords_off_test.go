@@ -13,8 +13,8 @@ import (
 	"weir/internal/people/oidctest"
 )
 
-// TestPasswordsOff is that passwords which are switched off open nothing, nobody chooses
-// one, sessions that began with one are over, and single sign-on and links go on.
+// TestPasswordsOff checks that disabled passwords are not accepted nor set, that sessions that began with one end, and
+// that single sign-on and links work.
 func TestPasswordsOff(t *testing.T) {
 	t.Parallel()
 	h, idp := newSSO(t)
@@ -60,7 +60,7 @@ func TestPasswordsOff(t *testing.T) {
 	}
 }
 
-// TestSetUpWithoutPasswords is that the first operator chooses none where there are none.
+// TestSetUpWithoutPasswords checks that the first operator needs no password if they are disabled.
 func TestSetUpWithoutPasswords(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, func(o *people.Options) { o.PasswordsOff = true })
@@ -70,9 +70,8 @@ func TestSetUpWithoutPasswords(t *testing.T) {
 	}
 }
 
-// TestSignInLink is that a link to sign in is an operator's alone, good once, for an hour,
-// in the audit log, and not for longer than the operator is one; and that its session has
-// the roles that groups would give.
+// TestSignInLink checks that a link to sign in is only for operators, valid once, for an hour, in the audit log, and
+// only as long as the operator has the role; and that its session has the roles of groups.
 func TestSignInLink(t *testing.T) {
 	t.Parallel()
 	h, _ := newSSO(t, func(o *people.OIDCOptions) { o.Operators = []string{"admins"} })

@@ -12,8 +12,8 @@ import (
 	"weir/internal/people"
 )
 
-// TestNobodyHasThePlaygroundsToken tries all that would give somebody the token of a key that stands for them in the
-// playground, or hide another key as one.
+// TestNobodyHasThePlaygroundsToken tries all ways to obtain the token of the playground's key, or to hide another key
+// as one.
 func TestNobodyHasThePlaygroundsToken(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
@@ -51,7 +51,7 @@ func TestNobodyHasThePlaygroundsToken(t *testing.T) {
 	must.Do(t, member.MayRevokeKey(&own))
 }
 
-// TestPlaygroundsKeyEndsWithTheMembership takes the right to use the playground away in all ways.
+// TestPlaygroundsKeyEndsWithTheMembership removes the right to use the playground in all ways.
 func TestPlaygroundsKeyEndsWithTheMembership(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(h *fixture, boss, who *people.Visitor) error{

@@ -15,7 +15,7 @@ import (
 	"weir/internal/people"
 )
 
-// sealing lets people have a second factor. What is sealed can be told from what is not.
+// sealing enables second factors. Encrypted text differs from plain text.
 func sealing(o *people.Options) {
 	o.Seal = func(_ context.Context, text []byte, about string) (string, error) {
 		return about + "|" + string(text), nil
@@ -23,7 +23,7 @@ func sealing(o *people.Options) {
 	o.Open = func(sealed, about string) ([]byte, error) { return []byte(strings.TrimPrefix(sealed, about+"|")), nil }
 }
 
-// code is what an app shows.
+// code returns the code of an app.
 func (h *fixture) code(secret llm.Secret, after time.Duration) string {
 	h.t.Helper()
 	return must.Get(totp.GenerateCodeCustom(secret.Reveal(), h.clock().Add(after), totp.ValidateOpts{
@@ -31,7 +31,7 @@ func (h *fixture) code(secret llm.Secret, after time.Duration) string {
 	}))(h.t)
 }
 
-// withFactor is Ada with a second factor, its secret and its recovery codes.
+// withFactor returns Ada with a second factor, its secret and its recovery codes.
 func (h *fixture) withFactor() (v *people.Visitor, app llm.Secret, recovery []string) {
 	h.t.Helper()
 	v = h.setUp("ada@example.com")
@@ -43,7 +43,7 @@ func (h *fixture) withFactor() (v *people.Visitor, app llm.Secret, recovery []st
 	return v, app, recovery
 }
 
-// half is a session that waits for the second factor.
+// half returns a session that waits for the second factor.
 func (h *fixture) half() llm.Secret {
 	h.t.Helper()
 	token := must.Get(h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home))(h.t)
@@ -93,7 +93,7 @@ func TestSecondFactor(t *testing.T) {
 	h.visitor(must.Get(h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home))(t))
 }
 
-// TestSecondFactorBounds tries what must not let anybody in.
+// TestSecondFactorBounds tries invalid answers.
 func TestSecondFactorBounds(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, sealing)
@@ -106,7 +106,7 @@ func TestSecondFactorBounds(t *testing.T) {
 		"two steps behind": h.code(app, -time.Minute), "two steps ahead": h.code(app, time.Minute), "nothing": "",
 		"what is no code": strings.Repeat("7", 6000), "letters": "abcdef",
 	} {
-		h.advance(time.Hour) // so that no wait is in the way
+		h.advance(time.Hour) // after all throttles
 		_, err := h.Factors().Give(h.ctx, h.half().Reveal(), code, home)
 		wantCode(t, what, err, llm.CodeInvalidRequest)
 	}
@@ -125,8 +125,8 @@ func TestSecondFactorBounds(t *testing.T) {
 	wantCode(t, "set up with a short secret", err, llm.CodeInvalidRequest)
 }
 
-// TestSecondFactorOfLinks lets nobody in by a link for a new password alone, and an operator by that of the command
-// line, for whoever has lost the app.
+// TestSecondFactorOfLinks checks that a link for a new password does not replace the second factor, and that one of the
+// command line does, for an operator who has lost the app.
 func TestSecondFactorOfLinks(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, sealing)
@@ -177,7 +177,7 @@ func TestDisabledUserIsSignedOut(t *testing.T) {
 	}
 }
 
-// TestRemoveLastOwner keeps an account's last owner.
+// TestRemoveLastOwner checks that an account's last owner stays.
 func TestRemoveLastOwner(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)

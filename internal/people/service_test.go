@@ -62,8 +62,7 @@ func TestSetUp(t *testing.T) {
 	}
 }
 
-// TestSecretsStayHere looks for what nobody may read in the log, the audit log and
-// the files of the database.
+// TestSecretsStayHere searches the log, the audit log and the files of the database for secrets.
 func TestSecretsStayHere(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
@@ -94,7 +93,6 @@ func TestSecretsStayHere(t *testing.T) {
 	}
 }
 
-// TestRehashStrengthensWeakHash signs in with a hash of weaker parameters, which is made anew.
 func TestInvitationsAreAcceptedOnce(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
@@ -251,8 +249,8 @@ func TestLastOwnerAndOperatorStay(t *testing.T) {
 	}
 }
 
-// TestNoBypass makes invitations and then loses the right to: the links are good
-// for nothing, and those of others stay.
+// TestNoBypass creates invitations and then loses the right to: their links become invalid, and those of others stay
+// valid.
 func TestNoBypass(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
@@ -277,8 +275,7 @@ func TestNoBypass(t *testing.T) {
 	wantCode(t, "a link of somebody who was an operator", err, llm.CodeNotFound)
 }
 
-// TestSetUpOnce uses set-up links many times at once: one wins, and all others are
-// good for nothing.
+// TestSetUpOnce uses set-up links many times at once: one succeeds, and all others become invalid.
 func TestSetUpOnce(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
@@ -326,7 +323,7 @@ func TestLinkOnce(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		got := race(rt, racers, func(i int) error { // without hashing, which would take turns
+		got := race(rt, racers, func(i int) error { // without hashing, which has a queue
 			if kind == people.ResetLink {
 				return h.store.People.UseReset(h.ctx, h.admission(link, *ada.User()))
 			}
@@ -338,8 +335,8 @@ func TestLinkOnce(t *testing.T) {
 	})
 }
 
-// race does something many times at once and returns how often it succeeded. It
-// may be refused because the link is used up, and for nothing else.
+// race runs do many times at once and returns the number of successes. Failures must be refusals because the link is
+// used up.
 func race(rt *rapid.T, racers int, do func(i int) error) int64 {
 	var won atomic.Int64
 	var all sync.WaitGroup
@@ -357,7 +354,7 @@ func race(rt *rapid.T, racers int, do func(i int) error) int64 {
 	return won.Load()
 }
 
-// admission is somebody who comes by a link.
+// admission returns the admission of a person by a link.
 func (h *fixture) admission(link llm.Secret, u people.User) people.Admission {
 	session := people.NewSession{Token: sha256.Sum256([]byte(rand.Text())), Session: people.Session{ID: rand.Text(), UserID: u.ID, Created: h.clock(), Expires: h.clock().Add(time.Hour)}}
 	return people.Admission{Link: sha256.Sum256([]byte(link.Reveal())), User: u, Password: secret("$hash"), Session: &session, At: h.clock()}

@@ -68,8 +68,7 @@ func TestSessionsOfOthers(t *testing.T) {
 	}
 }
 
-// TestFailuresAreLogged is that whoever runs the gateway can see that somebody guesses, and
-// from where.
+// TestFailuresAreLogged checks that the log shows guessed passwords, and their origin.
 func TestFailuresAreLogged(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
@@ -77,7 +76,7 @@ func TestFailuresAreLogged(t *testing.T) {
 	if _, err := h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home); err != nil || strings.Contains(h.log.String(), "sign-in failed") {
 		t.Errorf("a sign-in: got %v and the log\n%s", err, h.log.String())
 	}
-	for range 20 { // of which five are looked at
+	for range 20 { // five of them are checked
 		_, _ = h.SignIn(h.ctx, "ada@example.com", secret("another few words"), stranger)
 	}
 	_, _ = h.SignIn(h.ctx, "eve@example.com", secret(goodPassword), stranger)
@@ -101,7 +100,7 @@ func TestSessionsEnd(t *testing.T) {
 	}
 	idle := sign()
 	h.advance(59 * time.Minute)
-	h.visitor(idle) // which keeps it
+	h.visitor(idle) // this use extends it
 	h.advance(59 * time.Minute)
 	h.visitor(idle)
 	h.advance(time.Hour)
@@ -164,6 +163,7 @@ func TestPasswordChange(t *testing.T) {
 	}
 }
 
+// TestRehashStrengthensWeakHash signs in with a hash of weaker parameters, which is replaced.
 func TestRehashStrengthensWeakHash(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, func(o *people.Options) { o.Light = false })

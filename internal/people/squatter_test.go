@@ -8,7 +8,7 @@ import (
 	"weir/internal/people"
 )
 
-// claims are all ways in which the holder of an address proves that it is theirs.
+// claims returns all ways in which the holder of an address proves that it is theirs.
 func claims(chosen string) map[string]func(h *fixture, boss *people.Visitor, userID, email string) (llm.Secret, error) {
 	invited := func(h *fixture, boss *people.Visitor, i people.Invitation) (llm.Secret, error) {
 		token, _, err := h.Invite(h.ctx, boss.Actor(home), i)
@@ -32,8 +32,8 @@ func claims(chosen string) map[string]func(h *fixture, boss *people.Visitor, use
 	}
 }
 
-// TestNothingOfASquatterStays has an owner invite an address that is not theirs and set up as its user all that lets
-// somebody in or keeps them out. Once its holder proves the address, by whatever way, none of it is left.
+// TestNothingOfASquatterStays has an owner invite a foreign address and set up everything that admits or blocks its
+// user. Once the holder proves the address, in any way, none of it is left.
 func TestNothingOfASquatterStays(t *testing.T) {
 	t.Parallel()
 	const email, chosen = "bob@example.com", "words of the true one"
@@ -63,7 +63,7 @@ func TestNothingOfASquatterStays(t *testing.T) {
 				session, err = claim(h, boss, squatter.User().ID, email)
 			}
 			must.Do(t, err)
-			v := h.visitor(session) // whole at once: no code is asked for
+			v := h.visitor(session) // complete at once: no code is requested
 			if u := v.User(); !u.Proven || u.SecondFactor || u.ID != squatter.User().ID {
 				t.Errorf("the holder: got %+v, want the same user, proven, without a second factor", u)
 			}
@@ -80,8 +80,8 @@ func TestNothingOfASquatterStays(t *testing.T) {
 	}
 }
 
-// TestSquatterUnderWayChangesNothing has requests of a squatter, which were let in before the holder of the address came,
-// end after that.
+// TestSquatterUnderWayChangesNothing has a squatter's requests, which were admitted before the holder of the address
+// signed in, end after that.
 func TestSquatterUnderWayChangesNothing(t *testing.T) {
 	t.Parallel()
 	const email = "bob@example.com"

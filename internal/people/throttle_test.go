@@ -53,8 +53,8 @@ func TestThrottlePair(t *testing.T) {
 	}
 }
 
-// TestThrottleStrangers guesses from very many networks: few guesses are looked
-// at, and the owner, on a network that is known, feels nothing of it.
+// TestThrottleStrangers guesses from very many networks: few guesses are checked, and the owner, on a known network,
+// does not notice.
 func TestThrottleStrangers(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)

@@ -12,9 +12,8 @@ import (
 	"weir/internal/people"
 )
 
-// BenchmarkSignInTiming compares how long a wrong password takes for a user who
-// is there and for one who is not, by a two-sample Kolmogorov-Smirnov test:
-// p is how likely so great a difference is where there is none. Run it with
+// BenchmarkSignInTiming compares the duration of a wrong password for an existing and an unknown user, by a two-sample
+// Kolmogorov-Smirnov test: p is the probability of so great a difference if there is none. Run it with
 // -benchtime=2000x; the metric median is the difference in percent.
 func BenchmarkSignInTiming(b *testing.B) {
 	h := newFixture(b, func(o *people.Options) { o.Light = false })
@@ -22,7 +21,7 @@ func BenchmarkSignInTiming(b *testing.B) {
 	n := 0
 	measure := func(email string) float64 {
 		n++
-		h.advance(time.Minute) // no throttle has anything to say
+		h.advance(time.Minute) // after all throttles
 		o := people.Origin{Address: fmt.Sprintf("10.%d.%d.%d", n>>16&255, n>>8&255, n&255)}
 		start := time.Now()
 		_, err := h.SignIn(h.ctx, email, secret("a wrong password"), o)
@@ -53,8 +52,7 @@ func BenchmarkSignInTiming(b *testing.B) {
 	b.ReportMetric(unknown/1e6, "ms/unknown")
 }
 
-// kolmogorovSmirnov is the p-value of two sorted samples (Press et al., Numerical
-// Recipes, section 14.3).
+// kolmogorovSmirnov returns the p-value of two sorted samples (Press et al., Numerical Recipes, section 14.3).
 func kolmogorovSmirnov(a, b []float64) float64 {
 	var d float64
 	for i, j := 0, 0; i < len(a) && j < len(b); {
@@ -80,7 +78,7 @@ func kolmogorovSmirnov(a, b []float64) float64 {
 	return min(1, max(0, sum))
 }
 
-// TestKolmogorovSmirnov tells samples of one distribution from those of two.
+// TestKolmogorovSmirnov distinguishes samples of one distribution from those of two.
 func TestKolmogorovSmirnov(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))

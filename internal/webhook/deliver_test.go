@@ -85,8 +85,7 @@ func TestGivesUp(t *testing.T) {
 	}
 }
 
-// TestFiveDays holds that an endpoint is disabled where nothing has arrived for five
-// days, and not before.
+// TestFiveDays checks that an endpoint is disabled after five days without a success, and not before.
 func TestFiveDays(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -147,8 +146,7 @@ func TestGoneDisablesEndpoint(t *testing.T) {
 	})
 }
 
-// TestRetryAfter holds that a receiver is heard that wants to hear nothing for a
-// while.
+// TestRetryAfter checks that a receiver's Retry-After is obeyed.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{429, 503} {
@@ -177,8 +175,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestSlowReceiver: one that takes what it gets and never answers delays nobody, and
-// its try ends.
+// TestSlowReceiver checks that a receiver that never answers delays no other, and that its try ends.
 func TestSlowReceiver(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -212,7 +209,7 @@ func TestSlowReceiver(t *testing.T) {
 	stop() // though the slow one never answers
 }
 
-// TestStoppedDeliveryIsDueAtOnce holds that what a stop cuts short is due at once, for another node.
+// TestStoppedDeliveryIsDueAtOnce checks that a try that a stop cuts is due at once, for another node.
 func TestStoppedDeliveryIsDueAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -261,7 +258,7 @@ func TestTwoDeliverers(t *testing.T) {
 	}
 }
 
-// TestRotationSignsWithBothSecrets holds that both secrets sign for a day.
+// TestRotationSignsWithBothSecrets checks that both secrets sign for a day.
 func TestRotationSignsWithBothSecrets(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -286,7 +283,7 @@ func TestRotationSignsWithBothSecrets(t *testing.T) {
 	}
 }
 
-// TestLongAnswers: a receiver's answer is kept in part and read in part.
+// TestLongAnswers checks that a receiver's long answer is read and stored in part.
 func TestLongAnswers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -312,7 +309,7 @@ func TestLongAnswers(t *testing.T) {
 	}
 }
 
-// TestLostOutbox: a database that is away for a while loses nothing.
+// TestLostOutbox checks that nothing is lost while the database is away.
 func TestLostOutbox(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -12,7 +12,7 @@ import (
 
 func TestCheckURL(t *testing.T) {
 	t.Parallel()
-	for url, want := range map[string]string{ // the words of a refusal; empty for none
+	for url, want := range map[string]string{ // text of the refusal; empty for none
 		"https://example.com":                     "",
 		"https://example.com:8443/hooks?for=weir": "",
 		"https://8.8.8.8/x":                       "",
@@ -85,8 +85,8 @@ func TestCheckTypes(t *testing.T) {
 	}
 }
 
-// FuzzCheckURL holds that an address which is taken for an endpoint is https, or http where
-// private ones are permitted, and carries no user.
+// FuzzCheckURL checks that an accepted address of an endpoint is https, or http if private ones are permitted, and has
+// no user.
 func FuzzCheckURL(f *testing.F) {
 	for _, text := range []string{"https://example.com/a?b", "https://me:x@example.com", "http://127.0.0.1", "https://0x7f.1", "https://[::ffff:127.0.0.1]:0", "https://xn--a"} {
 		f.Add(text, false)

@@ -14,7 +14,7 @@ import (
 // crowd is an outbox of many endpoints that always have something due.
 type crowd struct {
 	waiting []Waiting
-	broken  string // the endpoint of which nothing can be taken
+	broken  string // the endpoint whose deliveries cannot be taken
 }
 
 func (c crowd) WaitingWebhooks(context.Context) ([]Waiting, error) {
@@ -34,8 +34,8 @@ func (c crowd) TakeDeliveries(_ context.Context, webhook string, n int) ([]Job, 
 
 func (c crowd) EndTries(context.Context, []Outcome) error { return nil }
 
-// TestEverybodysTurn fills all slots with endpoints that are slow, and ends one try
-// after the other: whoever waits has a turn before others have another one.
+// TestEverybodysTurn fills all slots with slow endpoints, and ends one try after the other: each waiting endpoint has a
+// turn before others have a second one.
 func TestEverybodysTurn(t *testing.T) {
 	t.Parallel()
 	var c crowd
@@ -66,8 +66,7 @@ func TestEverybodysTurn(t *testing.T) {
 	}
 }
 
-// TestBrokenEndpoint: that nothing can be taken of one endpoint is no reason to take
-// nothing of the others.
+// TestBrokenEndpoint checks that an endpoint whose deliveries cannot be taken does not block the others.
 func TestBrokenEndpoint(t *testing.T) {
 	t.Parallel()
 	c := crowd{waiting: []Waiting{{Webhook: "w0"}, {Webhook: "w1"}, {Webhook: "w2"}}, broken: "w1"}
@@ -81,8 +80,8 @@ func TestBrokenEndpoint(t *testing.T) {
 	}
 }
 
-// TestNoKey: a node that cannot open the secrets leaves the deliveries to the others,
-// and neither takes them over and over nor fills its log.
+// TestNoKey checks that a node that cannot decrypt the secrets leaves the deliveries to the others, and neither takes
+// them over and over nor fills its log.
 func TestNoKey(t *testing.T) {
 	t.Parallel()
 	ring := must.Get(seal.NewRing(func() ([]seal.Key, error) { return nil, nil }))(t)

@@ -21,8 +21,8 @@ import (
 	"weir/internal/outbound"
 )
 
-// dialled is what would have been connected to: it stands behind the guard, where
-// the address is known to which the system is about to connect.
+// dialled records the addresses that would have been connected to. It runs after the guard, which knows the resolved
+// address.
 type dialled struct {
 	mu   sync.Mutex
 	all  []netip.AddrPort
@@ -31,7 +31,7 @@ type dialled struct {
 
 var errNotConnected = errors.New("the test connects to nothing")
 
-// behind wraps what a dialer asks before it connects.
+// behind wraps a dialer's check before it connects.
 func (d *dialled) behind(dialer *net.Dialer) {
 	guard := dialer.Control
 	dialer.Control = func(network, address string, c syscall.RawConn) error {
@@ -48,8 +48,8 @@ func (d *dialled) behind(dialer *net.Dialer) {
 	}
 }
 
-// names is a name server on loopback. Each name has addresses that it gives in
-// turn, one a question, so that a name that was public can be rebound.
+// names is a name server on loopback. Each name has addresses that it returns in turn, one a query, so that a public
+// name can be rebound.
 type names struct {
 	conn  *net.UDPConn
 	mu    sync.Mutex
@@ -112,8 +112,7 @@ func (n *names) answer(name string, kind dnsmessage.Type) (r dnsmessage.Resource
 	return r, false
 }
 
-// hostileHosts are hosts that lead, or would if somebody read them carelessly, to
-// what no tenant may reach.
+// hostileHosts returns hosts that lead, or would lead a careless parser, to addresses that no tenant may reach.
 func hostileHosts() []string {
 	return []string{
 		"127.0.0.1", "127.0.0.2", "127.255.255.254", "127.1", "127.0.1", "0", "0.0.0.0", "0.0.0.1", "localhost", "LOCALHOST", "localhost.", "a.localhost",
@@ -135,8 +134,7 @@ func hostileNames() map[string][]string {
 	}
 }
 
-// TestHostileAddresses sends to what tenants may come up with, and holds that
-// nothing but public addresses is ever about to be connected to.
+// TestHostileAddresses sends to hostile hosts, and checks that only public addresses are about to be connected to.
 func TestHostileAddresses(t *testing.T) {
 	t.Parallel()
 	var seen dialled
@@ -172,8 +170,7 @@ func TestHostileAddresses(t *testing.T) {
 	}
 }
 
-// TestGuardIsSeen takes the guard away: then the same hosts lead where they should
-// not, and the test above would tell.
+// TestGuardIsSeen removes the guard: then the same hosts lead to forbidden addresses, which the test above would find.
 func TestGuardIsSeen(t *testing.T) {
 	t.Parallel()
 	var seen dialled
@@ -198,8 +195,7 @@ func TestGuardIsSeen(t *testing.T) {
 	}
 }
 
-// TestPlainHTTPStaysHome: http is for private addresses, and reaches no public one,
-// whatever a name resolves to.
+// TestPlainHTTPStaysHome checks that http reaches only private addresses, whatever a name resolves to.
 func TestPlainHTTPStaysHome(t *testing.T) {
 	t.Parallel()
 	var seen dialled
@@ -226,8 +222,7 @@ func TestPlainHTTPStaysHome(t *testing.T) {
 	}
 }
 
-// TestRedirectsAreNotFollowed: a receiver sends the gateway elsewhere, in every way there is; it
-// goes nowhere.
+// TestRedirectsAreNotFollowed has a receiver redirect the gateway, in every way there is; it follows none.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	var inside, outside atomic.Int64
@@ -259,8 +254,8 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// TestProxyIsTold: a proxy resolves names by itself, but no address that is forbidden
-// as it stands is handed to it, however it is written.
+// TestProxyIsTold checks that names go to a proxy, which resolves them by itself, but no forbidden address does, in any
+// notation.
 func TestProxyIsTold(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

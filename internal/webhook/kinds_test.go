@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the events into docs/webhooks.md")
 
-// TestDocumentListsEvents holds that the page has every event with its example.
+// TestDocumentListsEvents checks that the page has every event with its example.
 func TestDocumentListsEvents(t *testing.T) {
 	t.Parallel()
 	const begin, end = "<!-- events: written by go test ./internal/webhook -update -->\n", "<!-- end of events -->"
@@ -59,7 +59,7 @@ func document(t *testing.T) string {
 	return b.String()
 }
 
-// TestPayloadsFitStandard holds that examples are what the standard asks for.
+// TestPayloadsFitStandard checks the examples against the standard.
 func TestPayloadsFitStandard(t *testing.T) {
 	t.Parallel()
 	form := regexp.MustCompile(`^[a-z_]+\.[a-z_]+$`)

@@ -12,8 +12,8 @@ import (
 	"weir/internal/webhook"
 )
 
-// TestNoticesOfMany: an account with thousands of keys that are all refused takes no
-// other one's notices their place, while the database takes nothing.
+// TestNoticesOfMany checks that an account with thousands of refused keys does not displace the notices of others while
+// the database is away.
 func TestNoticesOfMany(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -51,9 +51,8 @@ func TestNoticesOfMany(t *testing.T) {
 	})
 }
 
-// TestExceededAsked: once a budget is known to be told of, the database is not asked
-// again for a while, however many requests are refused; that another period's or
-// another limit is spent is a question of its own.
+// TestExceededAsked checks that once a budget is known to be reported, the database is not queried again for a while,
+// for any number of refused requests; another period or another limit is queried separately.
 func TestExceededAsked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -93,7 +92,8 @@ func TestExceededAsked(t *testing.T) {
 	})
 }
 
-// TestRateLimitedOnce: an account with many keys is told once a minute of each limit, whatever its keys meet.
+// TestRateLimitedOnce checks that an account with many keys is notified once a minute about each limit, for any
+// refusals of its keys.
 func TestRateLimitedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// TestNoOracle holds that a receiver's owner does not learn which names there are in
-// the gateway's network.
+// TestNoOracle checks that a receiver's owner does not learn which names exist in the gateway's network.
 func TestNoOracle(t *testing.T) {
 	t.Parallel()
 	resolver := newNames(t, map[string][]string{"inside.test": {"10.0.0.7"}})

@@ -25,8 +25,8 @@ import (
 	"weir/internal/must"
 )
 
-// raw is a receiver that answers one request with what it likes, byte by byte, and
-// then waits until the gateway hangs up.
+// raw starts a receiver that answers one request with the given bytes, one by one, and then waits until the gateway
+// disconnects.
 func raw(t *testing.T, says string) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -50,8 +50,7 @@ func raw(t *testing.T, says string) (address string) {
 	return "http://" + l.Addr().String()
 }
 
-// TestNobodyHolds: whatever a receiver says, a try ends when its time is over. Here
-// that is a moment, so that the test need not wait for long.
+// TestNobodyHolds checks that a try ends after its time, for any answer of the receiver. Here the time is short.
 func TestNobodyHolds(t *testing.T) {
 	t.Parallel()
 	for name, says := range map[string]string{
@@ -89,7 +88,7 @@ func TestNobodyHolds(t *testing.T) {
 	}
 }
 
-// certified is a receiver with a certificate for those names, which are not its own.
+// certified starts a receiver with a certificate for those names, which are not its own.
 func certified(t *testing.T, names ...string) (address string, roots *x509.CertPool) {
 	t.Helper()
 	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
@@ -103,9 +102,8 @@ func certified(t *testing.T, names ...string) (address string, roots *x509.CertP
 	return server.URL, x509.NewCertPool()
 }
 
-// TestErrorsOfReceivers: what is told of a failed try is bounded and is text, even
-// where a receiver has a hand in it; and it gives nothing of the gateway's network
-// away.
+// TestErrorsOfReceivers checks that the error of a failed try is bounded text, even if a receiver influences it; and
+// that it reveals nothing about the gateway's network.
 func TestErrorsOfReceivers(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", 2000)
@@ -146,7 +144,7 @@ func TestErrorsOfReceivers(t *testing.T) {
 	}
 }
 
-// resets is a receiver that breaks the connection when a request comes.
+// resets starts a receiver that breaks the connection when a request arrives.
 func resets(t *testing.T) (address string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -162,8 +160,8 @@ func resets(t *testing.T) (address string) {
 	return server.URL
 }
 
-// TestIdleConnections has a receiver with a name for every delivery: they all lead to
-// it, and few connections stay.
+// TestIdleConnections uses a receiver with a name for every delivery: they all lead to it, and few connections stay
+// open.
 func TestIdleConnections(t *testing.T) {
 	t.Parallel()
 	for _, http2 := range []bool{false, true} {

@@ -13,8 +13,8 @@ import (
 	"weir/internal/webhook"
 )
 
-// TestRecoverSendsMissedEvents is a receiver that wants no more, whose owner thinks better of it weeks
-// later: everything of the last 28 days comes, once, with the ids that it always had.
+// TestRecoverSendsMissedEvents has a receiver answer 410, and its owner enable it weeks later: all events of the last
+// 28 days arrive, once, with their original ids.
 func TestRecoverSendsMissedEvents(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

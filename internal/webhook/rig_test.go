@@ -75,7 +75,7 @@ func (r *rig) deliver() (stop func()) {
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// add makes an endpoint of the installation at a receiver.
+// add creates an endpoint of the installation at a receiver.
 func (r *rig) add(to *receiver) webhook.Endpoint {
 	r.t.Helper()
 	e, secret, err := r.service.Add(r.t.Context(), audit.Gateway(), webhook.Endpoint{URL: to.URL, AllowPrivate: true})
@@ -91,7 +91,7 @@ func (r *rig) tell() webhook.Event {
 	return e
 }
 
-// deliveries are all of an endpoint, the newest first.
+// deliveries returns all of an endpoint, the newest first.
 func (r *rig) deliveries(id string) []webhook.Delivery {
 	r.t.Helper()
 	list := must.Get(r.service.Deliveries(r.t.Context(), webhook.DeliveryQuery{Webhook: id, Limit: 10_000}))(r.t)
@@ -108,15 +108,14 @@ func await(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// got is one request that came to a receiver.
+// got holds one request to a receiver.
 type got struct {
 	id, at, signature string
 	body              string
 	signatures        int // of the secrets it knows, how many have signed
 }
 
-// receiver is somebody's program, which checks signatures with the library of the
-// Standard Webhooks project.
+// receiver checks signatures with the library of the Standard Webhooks project.
 type receiver struct {
 	*httptest.Server
 	t      *testing.T

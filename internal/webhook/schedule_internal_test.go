@@ -46,7 +46,7 @@ func TestPauseEnds(t *testing.T) {
 	}
 }
 
-// TestWalkOfFailingDelivery adds up what a delivery goes through that always fails.
+// TestWalkOfFailingDelivery adds up the tries and the time of a delivery that always fails.
 func TestWalkOfFailingDelivery(t *testing.T) {
 	t.Parallel()
 	age, tries := time.Duration(0), 1

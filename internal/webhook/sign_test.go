@@ -13,7 +13,7 @@ import (
 	"weir/internal/webhook"
 )
 
-// The library is the other side's: whoever receives a delivery checks it so.
+// TestSignatureVerifiesWithLibrary verifies signatures with the library of the receivers.
 func TestSignatureVerifiesWithLibrary(t *testing.T) {
 	t.Parallel()
 	present := llm.NewSecret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=")
