@@ -6,8 +6,7 @@ import (
 	"weir/internal/llm"
 )
 
-// TestUpperBound holds that an attempt has an upper bound where it may have cost more than
-// its cost, and nowhere else.
+// TestUpperBound checks that an attempt has an upper bound if, and only if, it may have cost more than its cost.
 func TestUpperBound(t *testing.T) {
 	t.Parallel()
 	price := llm.Price{Version: "v1", Rates: llm.Rates{llm.Input: llm.RateOf(1_000_000)}} // 1000 nano-dollars a token

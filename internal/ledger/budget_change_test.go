@@ -16,7 +16,7 @@ import (
 	"weir/internal/must"
 )
 
-// startNodes starts so many nodes over a hub whose budget of the account is the limit.
+// startNodes starts n nodes over a hub with that limit of the account's budget.
 func startNodes(t *testing.T, nodes int, limit llm.Money) *fleet {
 	t.Helper()
 	f := newFleet(1)
@@ -40,11 +40,11 @@ func settleAt(t *testing.T, h *Hold, cost int64) {
 	must.Get(h.Settle(Settlement{Outcome: OutcomeOK, Provenance: Exact, Usage: llm.Usage{llm.Input: cost}}))(t)
 }
 
-// TestBudgetFreedWhereOthersExceed holds that a node with nothing to give back hears, before it
-// spends again what it frees, that another one has more than the limit allows.
+// TestBudgetFreedWhereOthersExceed checks that a node with nothing to return learns that another one exceeds the limit
+// before it spends its freed amount again.
 func TestBudgetFreedWhereOthersExceed(t *testing.T) {
-	// Two beats: the other node tells of it with one, and this one hears with the next. A little more, since what happens
-	// at the moment of a beat may come before it or behind it.
+	// Two beats: the other node reports it with one, and this one reads it with the next. A little more, because events
+	// at the time of a beat may precede or follow it.
 	for _, wait := range []time.Duration{510 * time.Millisecond, 3 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			f := startNodes(t, 2, 100)
@@ -59,7 +59,7 @@ func TestBudgetFreedWhereOthersExceed(t *testing.T) {
 				Reservation: must.Get(a.Reserve(t.Context(), accountNeed(100, 100)))(t),
 			}))(t)
 			time.Sleep(500 * time.Millisecond)
-			opened(t, b, 2, 50, nil) // of a request that came before the change
+			opened(t, b, 2, 50, nil) // of a request that arrived before the change
 			time.Sleep(wait)
 			settleAt(t, h, 10)
 			if _, err := a.Reserve(t.Context(), accountNeed(100, 90)); !isExceeded(err) {
@@ -72,8 +72,8 @@ func TestBudgetFreedWhereOthersExceed(t *testing.T) {
 	}
 }
 
-// TestBudgetToldAfterFailure holds that what runs is told to other nodes although somebody else was
-// leasing the budget then, who failed.
+// TestBudgetToldAfterFailure checks that the attempts in flight are reported to other nodes although another request's
+// lease of the budget failed then.
 func TestBudgetToldAfterFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const slow = 600 * time.Millisecond
@@ -104,8 +104,8 @@ func TestBudgetToldAfterFailure(t *testing.T) {
 	})
 }
 
-// TestBudgetLoweredBelowSpending holds that what a failed attempt frees is not to be had by the one
-// that follows it where more than the limit is spent.
+// TestBudgetLoweredBelowSpending checks that the amount freed by a failed attempt is not available to the next one if
+// more than the limit is spent.
 func TestBudgetLoweredBelowSpending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := startNodes(t, 2, 100)
@@ -125,8 +125,7 @@ func TestBudgetLoweredBelowSpending(t *testing.T) {
 	})
 }
 
-// TestBudgetRoomIsFoundAtOnce holds that a node is not refused what fits for what it was granted
-// itself and does not use.
+// TestBudgetRoomIsFoundAtOnce checks that a node is not refused an amount that fits into its own unused grant.
 func TestBudgetRoomIsFoundAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, h, stop := alone(t, 100)
@@ -148,7 +147,7 @@ func TestBudgetRoomIsFoundAtOnce(t *testing.T) {
 		must.Get(a.Reserve(t.Context(), accountNeed(200, 80)))(t).Release()
 		must.Get(a.Reserve(t.Context(), accountNeed(200, 10)))(t)
 		charged := opened(t, b, 9, 90, must.Get(b.Reserve(t.Context(), accountNeed(200, 90)))(t))
-		settleAt(t, charged, 130) // beyond what was held
+		settleAt(t, charged, 130) // more than the hold
 		time.Sleep(time.Second)
 		need := accountNeed(200, 15)
 		need.Most = 190
@@ -158,8 +157,8 @@ func TestBudgetRoomIsFoundAtOnce(t *testing.T) {
 	})
 }
 
-// TestBudgetCrowdAfterChange holds that a change which many requests meet is told by them, and does
-// not keep their wait for other nodes from ending.
+// TestBudgetCrowdAfterChange checks that many requests that notice a change report it, and that their wait for other
+// nodes still ends.
 func TestBudgetCrowdAfterChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := startNodes(t, 2, 100)
@@ -181,8 +180,8 @@ func TestBudgetCrowdAfterChange(t *testing.T) {
 	})
 }
 
-// TestBudgetGivenAnotherPeriod holds that a request which knows of a budget alone that has another period by
-// now counts against that, also where it has waited, on whichever node.
+// TestBudgetGivenAnotherPeriod checks that a request that knows a budget only with its former period counts against the
+// new one, also after a wait, on any node.
 func TestBudgetGivenAnotherPeriod(t *testing.T) {
 	for _, told := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -229,7 +228,7 @@ func TestBudgetGivenAnotherPeriod(t *testing.T) {
 	}
 }
 
-// singleNode is the way to a database that no other node can use.
+// singleNode connects to a database that no other node can use.
 type singleNode struct{ *hubConn }
 
 func (c singleNode) Beat(ctx context.Context, n budget.Node) (budget.Beat, error) {
@@ -238,8 +237,8 @@ func (c singleNode) Beat(ctx context.Context, n budget.Node) (budget.Beat, error
 	return b, err
 }
 
-// TestBudgetLoweredOnSingleNode holds that a lowered limit counts for requests that came before it,
-// where no other node needs to hear of it.
+// TestBudgetLoweredOnSingleNode checks that a lowered limit counts for earlier requests if no other node needs to know
+// it.
 func TestBudgetLoweredOnSingleNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(1)

@@ -16,10 +16,10 @@ import (
 	"weir/internal/llm"
 )
 
-// hub is the database that simulated nodes share. After every commit it checks
-// that what all nodes may come to is within each budget.
+// hub is the database of simulated nodes. After every commit it checks that the possible spending of all nodes is
+// within each budget.
 type hub struct {
-	slow   time.Duration // how long each lease takes
+	slow   time.Duration // the duration of each lease
 	mu     sync.Mutex
 	now    func() time.Time
 	limits map[string]llm.Money // by scope; each for any period
@@ -29,15 +29,15 @@ type hub struct {
 	down   bool
 	broken error         // the first commit that passed a budget
 	late   chan struct{} // the answer to the next lease waits for it; nil for none
-	// changed are the budgets that check has not looked at; all says that it has to look at each.
+	// changed holds the budgets that check has not examined; all means all of them.
 	changed map[budget.ID]bool
 	all     bool
 
 	ignoreOthers bool // negative control: a lease is dealt as if there were no others
-	spentOnly    bool // negative control: what others hold and have not spent does not count
+	spentOnly    bool // negative control: ignore holds of other nodes
 }
 
-// hubState is what a standby may have less of.
+// hubState holds the data of which a standby may have less.
 type hubState struct {
 	position    map[uuid.UUID]Position
 	open        map[AttemptID]Attempt
@@ -48,10 +48,10 @@ type hubState struct {
 	wanted      map[budget.ID]map[uuid.UUID]time.Time
 	nodes       map[uuid.UUID]hubNode
 	incarnation int
-	ignoreParts bool // negative control: what an end user has spent does not count
+	ignoreParts bool // negative control: ignore the spending of end users
 }
 
-// hubSum is what the rows of a journal have cost one scope.
+// hubSum holds the cost of a journal's rows in one scope.
 type hubSum struct {
 	scope   string
 	journal uuid.UUID
@@ -86,7 +86,7 @@ func (s *hubState) clone() *hubState {
 	return &c
 }
 
-// settle puts an attempt into the rows, and what it costs into the sums.
+// settle adds an attempt to the rows, and its cost to the sums.
 func (s *hubState) settle(e *Entry, journal uuid.UUID) {
 	if old, there := s.rows[e.ID]; there {
 		s.add(&old, s.journalOf[e.ID], -old.Cost)
@@ -102,7 +102,7 @@ func (s *hubState) add(e *Entry, journal uuid.UUID, cost llm.Money) {
 	}
 }
 
-// spent is what a journal has spent of a budget, as far as the hub knows.
+// spent returns a journal's spending of a budget, as far as the hub knows.
 func (s *hubState) spent(id budget.ID, journal uuid.UUID) llm.Money {
 	if s.ignoreParts {
 		if _, _, isPart := budget.PartOf(id.Scope); isPart {
@@ -112,7 +112,7 @@ func (s *hubState) spent(id budget.ID, journal uuid.UUID) llm.Money {
 	return s.sums[hubSum{id.Scope, journal}]
 }
 
-// charge is what a journal may come to.
+// charge returns the greatest possible spending of a journal.
 func (h *hub) charge(id budget.ID, journal uuid.UUID) llm.Money {
 	spent := h.state.spent(id, journal)
 	if h.spentOnly {
@@ -121,8 +121,8 @@ func (h *hub) charge(id budget.ID, journal uuid.UUID) llm.Money {
 	return max(spent, h.state.slices[id][journal])
 }
 
-// check is called after every commit, and looks at the budgets that it may have changed. Until every node has told a
-// standby that took over what it holds, the hub cannot know.
+// check runs after every commit, and checks the changed budgets. After a standby has taken over, the hub cannot know
+// until every node has reported its holds.
 func (h *hub) check() {
 	for _, n := range h.state.nodes {
 		if n.incarnation != fmt.Sprint(h.state.incarnation) {
@@ -150,7 +150,7 @@ func (h *hub) checkBudget(id budget.ID) {
 	}
 }
 
-// hubConn is one life of a node's way to the hub.
+// hubConn is one life of a node's connection to the hub.
 type hubConn struct {
 	hub  *hub
 	dead atomic.Bool
@@ -158,7 +158,7 @@ type hubConn struct {
 
 var errHub = errors.New("the hub is away")
 
-// use runs fn alone.
+// use runs fn exclusively.
 func (c *hubConn) use(fn func(*hubState) error) error {
 	c.hub.mu.Lock()
 	defer c.hub.mu.Unlock()
@@ -231,14 +231,14 @@ func (c *hubConn) Lease(_ context.Context, r budget.LeaseRequest) (l budget.Leas
 	return l, err
 }
 
-// setPeriod has only budgets of that kind of period.
+// setPeriod sets the only kind of period for which the hub has budgets.
 func (h *hub) setPeriod(p budget.Period) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.period = p
 }
 
-// deal is what the database does to a lease.
+// deal grants a lease like the database.
 func (h *hub) deal(r *budget.LeaseRequest) budget.Lease {
 	s, id := &h.state, r.Budget
 	h.changed[id] = true
@@ -350,8 +350,7 @@ func (c *hubConn) Leave(ctx context.Context, journal uuid.UUID) error {
 	})
 }
 
-// save and rewind are what an asynchronous standby does when it takes over: it
-// lacks the last commits.
+// save and rewind simulate an asynchronous standby that takes over: it lacks the last commits.
 func (h *hub) save() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -376,7 +375,7 @@ func (h *hub) setDown(down bool) {
 	h.down = down
 }
 
-// setSlow has leases take so long.
+// setSlow sets the duration of leases.
 func (h *hub) setSlow(d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -390,7 +389,7 @@ func (h *hub) setLimit(limit llm.Money) {
 	h.limits[fleetAccount], h.all = limit, true
 }
 
-// ofUsers is what the attempts of each end user have cost.
+// ofUsers returns the cost of each end user's attempts.
 func (h *hub) ofUsers() map[string]llm.Money {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -401,7 +400,7 @@ func (h *hub) ofUsers() map[string]llm.Money {
 	return sums
 }
 
-// total is what all attempts have cost.
+// total returns the cost of all attempts.
 func (h *hub) total() (sum llm.Money, open int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

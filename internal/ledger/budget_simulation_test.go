@@ -25,10 +25,9 @@ var (
 	budgetSeed  = flag.Int64("budget.seed", -1, "run this one seed")
 )
 
-// TestBudgetSimulation runs real ledgers as nodes that share a budget, through
-// kills, outages of the database and a standby that lacks commits. What all
-// have spent never passes the budget, nothing is held in the end, and all that
-// is left can be reserved by any node.
+// TestBudgetSimulation runs real ledgers as nodes that share a budget, through kills, outages of the database and a
+// standby that lacks commits. The total spending never exceeds the budget, nothing is held in the end, and any node can
+// reserve the whole rest.
 func TestBudgetSimulation(t *testing.T) {
 	if *budgetSeed >= 0 {
 		must.Do(t, runBudgets(t, uint64(*budgetSeed), nil))
@@ -200,7 +199,7 @@ func (f *fleet) run(ctx context.Context) error {
 	return f.settleDown(ctx)
 }
 
-// mishap is what goes wrong now and then.
+// mishap causes a random failure.
 func (f *fleet) mishap(ctx context.Context) error {
 	switch n := f.rng.IntN(100); {
 	case n < 4:
@@ -222,7 +221,7 @@ func (f *fleet) mishap(ctx context.Context) error {
 	return nil
 }
 
-// request is one client's request, which may take a second attempt.
+// request simulates one client's request, which may need a second attempt.
 func (f *fleet) request(l *life, n, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	user := fleetUsers[rng.IntN(len(fleetUsers))]
@@ -295,7 +294,7 @@ func (f *fleet) count(err error) {
 	f.away.Add(1)
 }
 
-// settleDown ends all mishaps and asks what came of it.
+// settleDown ends all failures and checks the result.
 func (f *fleet) settleDown(ctx context.Context) error {
 	time.Sleep(5 * time.Second)
 	for _, n := range f.nodes {
@@ -328,7 +327,7 @@ func (f *fleet) stop() {
 	}
 }
 
-// reserveRest reserves exactly what is left, on any node, and no more.
+// reserveRest reserves exactly the rest, on any node, and no more.
 func (f *fleet) reserveRest(ctx context.Context, left llm.Money) error {
 	l := f.nodes[f.rng.IntN(len(f.nodes))].alive().ledger
 	need := Need{Need: budget.Need{
@@ -351,7 +350,7 @@ func (f *fleet) reserveRest(ctx context.Context, left llm.Money) error {
 	return nil
 }
 
-// lifeDisk is the disk of one life: after it nothing is written any more.
+// lifeDisk is the disk of one life: after its end nothing is written any more.
 type lifeDisk struct {
 	node *simNode
 	conn *hubConn

@@ -18,7 +18,7 @@ import (
 	"weir/internal/worktest"
 )
 
-// alone is a node that has a budget of that limit to itself.
+// alone starts a node with a budget of that limit, without other nodes.
 func alone(t *testing.T, limit llm.Money) (*Ledger, *hub, func()) {
 	t.Helper()
 	f := newFleet(1)
@@ -35,8 +35,7 @@ func accountNeed(limit, amount llm.Money) Need {
 	}}
 }
 
-// TestBudgetChanged holds that a budget counts from the first request on that
-// knows of it, whatever was leased before.
+// TestBudgetChanged checks that a budget counts from the first request that knows it, despite earlier leases.
 func TestBudgetChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, h, stop := alone(t, 100)
@@ -67,8 +66,8 @@ func TestBudgetChanged(t *testing.T) {
 	})
 }
 
-// TestBudgetParts holds that whoever makes up end users has no more leases made than there may be, and that those who
-// are known go on.
+// TestBudgetParts checks that a client that invents end users creates a bounded number of leases, and that known end
+// users can continue.
 func TestBudgetParts(t *testing.T) {
 	worktest.NotRaced(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -102,8 +101,7 @@ func TestBudgetParts(t *testing.T) {
 	})
 }
 
-// TestBudgetAway holds that a node spends what it has leased while the database
-// is away, for as long as its leases last, and no longer.
+// TestBudgetAway checks that a node spends its leases while the database is away, as long as they last, and no longer.
 func TestBudgetAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, h, stop := alone(t, 100)
@@ -138,8 +136,8 @@ func TestBudgetAway(t *testing.T) {
 	})
 }
 
-// TestBudgetEnoughWhileAway holds that a request for which there is enough is not
-// refused because another one, for which there was not, found the database away.
+// TestBudgetEnoughWhileAway checks that a request with a sufficient lease is not refused because another one, with an
+// insufficient lease, found the database away.
 func TestBudgetEnoughWhileAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, h, stop := alone(t, 100)
@@ -159,8 +157,8 @@ func TestBudgetEnoughWhileAway(t *testing.T) {
 	})
 }
 
-// TestBudgetComesBack holds that a budget which was taken away and is given again
-// counts, though a node was told meanwhile that there is none.
+// TestBudgetComesBack checks that a budget that was removed and is set again counts, although a node had cached its
+// absence.
 func TestBudgetComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, h, stop := alone(t, 0)
@@ -171,7 +169,7 @@ func TestBudgetComesBack(t *testing.T) {
 		}
 		held.Release()
 		h.setLimit(2000)
-		time.Sleep(time.Second) // so long it is believed that there is none
+		time.Sleep(time.Second) // as long as its absence is cached
 		if _, err := l.Reserve(t.Context(), accountNeed(2000, 2001)); !isExceeded(err) {
 			t.Errorf("2001 of 2000: got %v, want it exceeded", err)
 		}
@@ -181,8 +179,7 @@ func TestBudgetComesBack(t *testing.T) {
 	})
 }
 
-// TestBudgetChangedWhileLeased holds that what a node is granted under a limit
-// does not count once a request knows of another.
+// TestBudgetChangedWhileLeased checks that a grant under a limit does not count once a request knows another limit.
 func TestBudgetChangedWhileLeased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, h, stop := alone(t, 100)
@@ -215,8 +212,7 @@ func TestBudgetChangedWhileLeased(t *testing.T) {
 	})
 }
 
-// TestSettledWhileLeased holds that what the database has counted already is not
-// counted again.
+// TestSettledWhileLeased checks that spending that the database already counts is not counted again.
 func TestSettledWhileLeased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, _, stop := alone(t, 100)
@@ -225,7 +221,7 @@ func TestSettledWhileLeased(t *testing.T) {
 		hold, err := l.Open(Attempt{ID: AttemptID{Request: uuid.UUID{1}, N: 1}, Account: fleetAccount, Key: fleetKey, Opened: now, Arrived: now})
 		must.Do(t, err)
 		s := Settlement{Outcome: OutcomeOK, Provenance: Exact, Cost: 40}
-		at, err := l.append(nil, &s, hold.attempt.ID) // as Settle does, which somebody interrupts here
+		at, err := l.append(nil, &s, hold.attempt.ID) // like Settle, interrupted here
 		must.Do(t, err)
 		must.Get(l.Reserve(t.Context(), accountNeed(100, 10)))(t)
 		l.budgets.Spend(&hold.counted, s.Cost, at, nil)
@@ -238,8 +234,7 @@ func TestSettledWhileLeased(t *testing.T) {
 	})
 }
 
-// TestNextAfterSettled holds that a reservation is released whose attempt cannot
-// follow one that is settled.
+// TestNextAfterSettled checks that a reservation is released if its attempt cannot follow a settled one.
 func TestNextAfterSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, _, stop := alone(t, 100)
@@ -271,8 +266,7 @@ func isCode(err error, code llm.Code) bool {
 func isExceeded(err error) bool { return isCode(err, llm.CodeBudgetExceeded) }
 func isAway(err error) bool     { return isCode(err, llm.CodeOverloaded) }
 
-// TestBudgetCrowd holds that a reservation is not turned away from a budget that has
-// room, however many others want some of it at once.
+// TestBudgetCrowd checks that a reservation is not refused by a budget with room, for any number of concurrent ones.
 func TestBudgetCrowd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const crowd = 300
@@ -296,14 +290,14 @@ func TestBudgetCrowd(t *testing.T) {
 	})
 }
 
-// periodNeed is what a request needs of an account's budget of that period.
+// periodNeed returns a request's need of an account's budget of that period.
 func periodNeed(period budget.Period, limit, amount llm.Money) Need {
 	n := accountNeed(limit, amount)
 	n.Budgets[0].Period = period
 	return n
 }
 
-// opened is an attempt under way that may cost so much, and what it has reserved.
+// opened returns an attempt in flight with that highest cost, and its reservation.
 func opened(t *testing.T, l *Ledger, n byte, most llm.Money, r *budget.Reservation) *Hold {
 	t.Helper()
 	now := time.Now()
@@ -314,8 +308,8 @@ func opened(t *testing.T, l *Ledger, n byte, most llm.Money, r *budget.Reservati
 	}))(t)
 }
 
-// TestBudgetCountsWhatRuns holds that a budget counts what was under way when it was set, or
-// was given its period, at what that may cost, and when it is settled at what it did.
+// TestBudgetCountsWhatRuns checks that a budget counts the attempts in flight at its creation, or at a change of its
+// period, at their highest cost, and after settlement at their cost.
 func TestBudgetCountsWhatRuns(t *testing.T) {
 	for name, before := range map[string]func(*testing.T, *Ledger) *budget.Reservation{
 		"no budget before": func(*testing.T, *Ledger) *budget.Reservation { return nil },
@@ -341,7 +335,7 @@ func TestBudgetCountsWhatRuns(t *testing.T) {
 					r.Release()
 				}
 				rest(70, "while 30 are under way")
-				late := opened(t, l, 2, 20, nil) // its request came before the change
+				late := opened(t, l, 2, 20, nil) // its request arrived before the change
 				rest(50, "while 50 are under way")
 				must.Get(running.Settle(Settlement{Outcome: OutcomeOK, Provenance: Exact, Usage: llm.Usage{llm.Input: 10}}))(t)
 				rest(70, "after 10 were spent of 30")
@@ -352,8 +346,8 @@ func TestBudgetCountsWhatRuns(t *testing.T) {
 	}
 }
 
-// TestBudgetCountsWhatRunsElsewhere holds that it counts what is under way on other nodes, as
-// soon as those have heard of the change.
+// TestBudgetCountsWhatRunsElsewhere checks that it counts the attempts in flight on other nodes, as soon as those know
+// the change.
 func TestBudgetCountsWhatRunsElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(1)
@@ -378,9 +372,8 @@ func TestBudgetCountsWhatRunsElsewhere(t *testing.T) {
 	})
 }
 
-// TestBudgetChangesProperty holds that, however budgets come, go and change their period and their
-// limit, an amount is to be had on any node if and only if it fits beside what was spent and what
-// is under way.
+// TestBudgetChangesProperty checks that, for any changes of budgets, their period and their limit, an amount is
+// available on any node if and only if it fits in addition to the spending and the attempts in flight.
 func TestBudgetChangesProperty(t *testing.T) {
 	worktest.NotRaced(t)
 	for _, nodes := range []int{1, 3} {
@@ -405,7 +398,7 @@ func changeBudgets(t *testing.T, nodes int, seed uint64) {
 		period budget.Period
 		limit  llm.Money
 		holds  []*Hold
-		used   llm.Money // spent, and held by those under way
+		used   llm.Money // spent, and held by attempts in flight
 	)
 	change := func() {
 		period, limit = periods[rng.IntN(len(periods))], llm.Money(1+rng.IntN(1500))

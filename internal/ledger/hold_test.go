@@ -7,8 +7,7 @@ import (
 	"weir/internal/llm"
 )
 
-// TestReplyID keeps a provider's id of a reply where somebody needs it, and only one that is
-// fit to be shown.
+// TestReplyID checks that a provider's id of a reply is stored only if it is needed, and valid.
 func TestReplyID(t *testing.T) {
 	t.Parallel()
 	l := openTest(t, t.TempDir(), newLockedDB(), nil)

@@ -50,7 +50,7 @@ func closeTest(t testing.TB, l *Ledger) {
 	}
 }
 
-// lockedDB lets the simulated database be read beside the projector.
+// lockedDB allows tests to read the simulated database while the projector runs.
 type lockedDB struct {
 	mu sync.Mutex
 	*simDB
@@ -226,8 +226,7 @@ func TestDatabaseAway(t *testing.T) {
 	}
 }
 
-// TestNoRoom fills the room that is reserved and sees that what is in flight
-// can still be settled.
+// TestNoRoom fills the reserved space and checks that attempts in flight can still be settled.
 func TestNoRoom(t *testing.T) {
 	t.Parallel()
 	full := &fullDisk{Directory: Directory(t.TempDir())}
@@ -265,8 +264,8 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// TestJournalLeavesRoom is that the journal takes no segment that would leave less than eight on the disk, and goes
-// on when there is room.
+// TestJournalLeavesRoom checks that the journal creates no segment that would leave less than eight on the disk, and
+// continues when there is space.
 func TestJournalLeavesRoom(t *testing.T) {
 	t.Parallel()
 	small := &fullDisk{Directory: Directory(t.TempDir())}

@@ -12,8 +12,8 @@ import (
 	"weir/internal/llm"
 )
 
-// TestTermsInJournal holds that terms and margins read back from the journal, and that an attempt without them has the
-// bytes that it had before there were any.
+// TestTermsInJournal checks that terms and margins are decoded as encoded, and that an attempt without them has the
+// same bytes as before their introduction.
 func TestTermsInJournal(t *testing.T) {
 	t.Parallel()
 	a := testAttempt(uuid.UUID{1}, 1)
@@ -38,7 +38,7 @@ func TestTermsInJournal(t *testing.T) {
 	}
 }
 
-// randomRow is a settled attempt of an account with a price list, or without one.
+// randomRow returns a settled attempt of an account with a price list, or without one.
 func randomRow(r *rand.Rand, terms *charge.Terms) *Row {
 	a := &Row{}
 	a.Terms, a.Price = terms, llm.Price{Version: "v"}
@@ -63,9 +63,9 @@ func randomRow(r *rand.Rand, terms *charge.Terms) *Row {
 	return a
 }
 
-// TestChargeOfCorrections holds, for random rows and corrections, that a charge is never below 0 nor above its bound, that
-// with a markup it follows from the cost, that what is resolved has no bound left, that it is never more than was held,
-// and that without a list the charge is the cost.
+// TestChargeOfCorrections checks, for random rows and corrections, that a charge is never below 0 nor above its bound,
+// that with a markup it follows from the cost, that a resolved attempt has no bound left, that it is never more than
+// the hold, and that without a list the charge equals the cost.
 func TestChargeOfCorrections(t *testing.T) {
 	t.Parallel()
 	const seed = 20
@@ -112,7 +112,7 @@ func TestChargeOfCorrections(t *testing.T) {
 	}
 }
 
-// randomCorrection is one that the row can have; without a kind for none.
+// randomCorrection returns a valid one for the row; without a kind for none.
 func randomCorrection(r *rand.Rand, a *Row) Correction {
 	if a.Unseen() && r.IntN(2) == 0 {
 		return []Rule{RuleAtMost, RuleEstimate, RuleRelease}[r.IntN(3)].Resolve(a)
@@ -129,8 +129,8 @@ func randomCorrection(r *rand.Rand, a *Row) Correction {
 	return c
 }
 
-// TestChargeOfWhatIsTold holds that what a provider tells of a reply decides the charge as well: by the usage at a price
-// of the account's own.
+// TestChargeOfWhatIsTold checks that a provider's later report also decides the charge: by the usage at a price of the
+// account's own.
 func TestChargeOfWhatIsTold(t *testing.T) {
 	t.Parallel()
 	own := llm.Price{Version: "own"}
@@ -159,8 +159,8 @@ func TestChargeOfWhatIsTold(t *testing.T) {
 	}
 }
 
-// TestMarksInJournal holds that the marks of a charge read back from the journal, also where there are none, and that a
-// settlement without them has the bytes that it had before there were any.
+// TestMarksInJournal checks that the marks of a charge are decoded as encoded, including none, and that a settlement
+// without them has the same bytes as before their introduction.
 func TestMarksInJournal(t *testing.T) {
 	t.Parallel()
 	id := AttemptID{Request: uuid.UUID{1}, N: 1}
@@ -179,7 +179,7 @@ func TestMarksInJournal(t *testing.T) {
 	}
 }
 
-// ownTokens is a price of an account's own that has a rate for all tokens, $1 a million.
+// ownTokens returns a price of an account's own with a rate for all tokens, $1 a million.
 func ownTokens() llm.Price {
 	p := llm.Price{Version: "list/p/m#1"}
 	for class := range llm.NumTokens {
@@ -188,7 +188,7 @@ func ownTokens() llm.Price {
 	return p
 }
 
-// TestMarksOfCharges holds what is known of the charge where something of the cost is not, and the other way round.
+// TestMarksOfCharges checks the marks of the charge if a part of the cost is unknown, and the reverse.
 func TestMarksOfCharges(t *testing.T) {
 	t.Parallel()
 	own, list := &charge.Terms{Price: ownTokens()}, llm.Price{Version: "v"}
@@ -238,8 +238,8 @@ func TestMarksOfCharges(t *testing.T) {
 	}
 }
 
-// TestMarksOfCorrections holds which corrections decide what usage without a price came to, and what they change of a
-// charge that has a price.
+// TestMarksOfCorrections checks which corrections decide the cost of unpriced usage, and their effect on a priced
+// charge.
 func TestMarksOfCorrections(t *testing.T) {
 	t.Parallel()
 	row := func(terms *charge.Terms, p Provenance) *Row {
@@ -299,8 +299,9 @@ func TestMarksOfCorrections(t *testing.T) {
 	}
 }
 
-// TestMarginOfAnAssumedPrice holds what budgets count of an attempt whose usage is known and whose price is assumed: the price
-// with its margin; with a price list the charge of that, and at a price of the account's own the charge itself, which is certain.
+// TestMarginOfAnAssumedPrice checks the amount that budgets count for an attempt with known usage and an assumed price:
+// the price with its margin; with a price list the charge of that, and at a price of the account's own the charge
+// itself, which is certain.
 func TestMarginOfAnAssumedPrice(t *testing.T) {
 	t.Parallel()
 	assumed := llm.Price{Version: "seller#1", Basis: llm.BasisSeller, Modes: []llm.Mode{}}

@@ -7,7 +7,7 @@ import (
 	"weir/internal/llm"
 )
 
-// TestTellSettlesUnknownCosts holds what an attempt costs by its provider's word, and which word decides
+// TestTellSettlesUnknownCosts checks the cost of an attempt by its provider's later report, and the reports that decide
 // nothing.
 func TestTellSettlesUnknownCosts(t *testing.T) {
 	t.Parallel()
@@ -29,8 +29,8 @@ func TestTellSettlesUnknownCosts(t *testing.T) {
 		change func(*Row)
 		said   *llm.Reply
 		billed bool
-		want   llm.Money // -1 where nothing is decided
-		left   llm.Money // what it may cost beyond that, which leaves it unresolved
+		want   llm.Money // -1 if nothing is decided
+		left   llm.Money // the possible additional cost, which leaves it unresolved
 	}{
 		{name: "by the price", said: said(400, "", used), want: 520},
 		{name: "without a figure", said: &llm.Reply{Usage: used, Reported: true}, want: 520},

@@ -17,7 +17,7 @@ import (
 
 var errSim = errors.New("simulated fault")
 
-// simDisk is a Disk that remembers what is not synced.
+// simDisk is a Disk that records the unsynced data.
 type simDisk struct {
 	rng          *rand.Rand
 	files        map[string]*simFile
@@ -31,7 +31,7 @@ type simDisk struct {
 type simFile struct {
 	disk   *simDisk
 	data   []byte
-	synced []byte // what survives a power cut for certain
+	synced []byte // certainly survives a power cut
 	loose  []simWrite
 }
 
@@ -78,8 +78,8 @@ func (d *simDisk) Remove(name string) error {
 	return nil
 }
 
-// powerCut keeps what was synced and a random part of the rest, in sectors and
-// in any order, as a disk's cache may write it.
+// powerCut preserves the synced data and a random part of the rest, in sectors and in any order, as a disk's cache may
+// write it.
 func (d *simDisk) powerCut() {
 	for _, name := range slices.Sorted(maps.Keys(d.files)) {
 		f := d.files[name]
@@ -130,7 +130,7 @@ func (f *simFile) Sync() error {
 
 func (f *simFile) Close() error { return nil }
 
-// simDB is a Store in memory, with rollups kept apart from the rows.
+// simDB is a Store in memory, with rollups separate from the rows.
 type simDB struct {
 	rng            *rand.Rand
 	position       Position
@@ -140,7 +140,7 @@ type simDB struct {
 	spent          map[string]llm.Money // by account
 	at             time.Time
 	saved          *simDB
-	fail           int // 1: the next commit fails, 2: it succeeds and says that it failed
+	fail           int // 1: the next commit fails, 2: it succeeds and reports a failure
 	forgetPosition int // negative control: every so many commits leave the position
 	commits        int
 }
@@ -159,7 +159,7 @@ func (db *simDB) OpenAttempts(context.Context, uuid.UUID) ([]Attempt, error) {
 }
 
 func (db *simDB) Durable(context.Context) error {
-	db.saved = nil // what is durable does not go back further than this
+	db.saved = nil // durable data does not go back further than this
 	return nil
 }
 

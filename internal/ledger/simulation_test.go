@@ -22,9 +22,8 @@ var (
 	simSeed  = flag.Int64("sim.seed", -1, "run this one seed, loudly")
 )
 
-// TestSimulationOfFaultHistories runs the real journal, meter, projector and recovery on one
-// goroutine over a simulated disk, database, clock and provider. A seed is one
-// history of faults; the same seed gives the same history.
+// TestSimulationOfFaultHistories runs the real journal, meter, projector and recovery on one goroutine over a simulated
+// disk, database, clock and provider. A seed determines the history of faults.
 func TestSimulationOfFaultHistories(t *testing.T) {
 	worktest.NotRaced(t)
 	t.Parallel()
@@ -48,8 +47,7 @@ func TestSimulationOfFaultHistories(t *testing.T) {
 	}
 }
 
-// TestSimulationCatches is the negative control: a ledger that is broken on
-// purpose must not pass.
+// TestSimulationCatches is the negative control: a deliberately broken ledger must fail.
 func TestSimulationCatches(t *testing.T) {
 	worktest.NotRaced(t)
 	t.Parallel()
@@ -88,11 +86,11 @@ func (s *worldStats) add(o *worldStats) {
 	s.Pruned += o.Pruned
 }
 
-// truth is what the provider knows of an attempt.
+// truth holds the provider's record of an attempt.
 type truth struct {
 	attempt  Attempt
-	settled  *Settlement // what was acknowledged as written; nil for none
-	maybe    *Settlement // a settlement whose write gave an error
+	settled  *Settlement // acknowledged as written; nil for none
+	maybe    *Settlement // a settlement whose write returned an error
 	openedAt Position    // behind its open record
 	doneAt   Position    // behind its settle record
 }
@@ -108,13 +106,12 @@ type world struct {
 	strict bool
 	truth  map[AttemptID]*truth
 	live   []*Hold
-	lost   []lostStretch // what power cuts were allowed to take
+	lost   []lostStretch // records that power cuts were allowed to lose
 	stats  worldStats
 	nextID uint64
 }
 
-// lostStretch is a stretch of positions that was never synced when the power
-// went.
+// lostStretch is a range of positions that was never synced before a power cut.
 type lostStretch struct{ from, to Position }
 
 func newWorld(seed uint64, logf func(string, ...any)) *world {
@@ -159,7 +156,7 @@ func (w *world) run() error {
 	return w.settleDown()
 }
 
-// act is one random thing that happens.
+// act causes one random event.
 func (w *world) act() error {
 	w.now = w.now.Add(time.Duration(w.rng.IntN(2000)) * time.Millisecond)
 	switch n := w.rng.IntN(100); {
@@ -298,8 +295,8 @@ func (w *world) prune() {
 	w.stats.Pruned += before - len(w.ledger.journal.segs)
 }
 
-// rewind puts the database back, as a failover to a lagging standby does, but
-// not further than the journal promises to keep.
+// rewind restores an older database, as a failover to a lagging standby does, but not older than the journal's
+// retention permits.
 func (w *world) rewind() {
 	if w.db.saved != nil && w.now.Sub(w.db.saved.at) < keepApplied {
 		w.stats.Rewinds++
@@ -316,7 +313,7 @@ func (w *world) kill() error {
 	return w.boot()
 }
 
-// powerCut loses some of what was not synced, on the disk and in the database.
+// powerCut loses some unsynced data, on the disk and in the database.
 func (w *world) powerCut() error {
 	w.stats.PowerCuts++
 	synced := Position(w.ledger.journal.synced.Load())
@@ -329,7 +326,7 @@ func (w *world) powerCut() error {
 	return w.boot()
 }
 
-// mayBeLost says whether a record that ends at p was ever at risk.
+// mayBeLost reports whether a record that ends at p was ever at risk.
 func (w *world) mayBeLost(p Position) bool {
 	return !w.strict && slices.ContainsFunc(w.lost, func(l lostStretch) bool { return p > l.from && p <= l.to })
 }
@@ -372,7 +369,7 @@ func (w *world) compare() error {
 	}
 	for request, n := range counted {
 		if n == 0 && w.lostWithPower(request) {
-			continue // the attempt that would count went with the power
+			continue // the power cut lost the attempt that would count
 		}
 		if n != 1 {
 			return fmt.Errorf("request %v counts %d times", request, n)

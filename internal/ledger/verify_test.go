@@ -11,8 +11,7 @@ import (
 	"weir/internal/must"
 )
 
-// TestUnprojectedCountsRecords tells how many records a database does not have, wherever it
-// stands, over segments and epochs.
+// TestUnprojectedCountsRecords counts the records that a database lacks, at any position, over segments and epochs.
 func TestUnprojectedCountsRecords(t *testing.T) {
 	t.Parallel()
 	dir, db := t.TempDir(), newLockedDB()
@@ -52,8 +51,7 @@ func TestUnprojectedCountsRecords(t *testing.T) {
 	}
 }
 
-// TestUnprojectedWhileAway tells of what a running ledger has not projected, and that it
-// has once the database is back.
+// TestUnprojectedWhileAway counts the unprojected records of a running ledger, and none once the database is back.
 func TestUnprojectedWhileAway(t *testing.T) {
 	t.Parallel()
 	dir, db := t.TempDir(), newLockedDB()
@@ -76,7 +74,7 @@ func TestUnprojectedWhileAway(t *testing.T) {
 	}
 }
 
-// TestHeldReportsOpenJournal tells whether a process has a journal open, and keeps none from opening it.
+// TestHeldReportsOpenJournal checks whether a process has a journal open, and that the check never prevents opening it.
 func TestHeldReportsOpenJournal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -92,7 +90,7 @@ func TestHeldReportsOpenJournal(t *testing.T) {
 	closeTest(t, l)
 	want("once it is closed", false)
 
-	look := flock.New(filepath.Join(dir, "lock")) // as Held does, for longer than it
+	look := flock.New(filepath.Join(dir, "lock")) // like Held, for longer
 	if ok, err := look.TryRLock(); !ok || err != nil {
 		t.Fatalf("shared lock: %v, %v", ok, err)
 	}

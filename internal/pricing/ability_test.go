@@ -11,7 +11,7 @@ import (
 	"weir/internal/pricing"
 )
 
-// can writes abilities as a word each: "images !audio" for yes and no.
+// can formats abilities as a word each: "images !audio" for yes and no.
 func can(a pricing.Abilities) string {
 	var words []string
 	for _, n := range a.List() {
@@ -32,7 +32,7 @@ func TestAbilitiesOfModels(t *testing.T) {
 		everything = "images documents !audio tools structured reasoning"
 		claude     = everything
 		hearing    = "images documents audio tools structured reasoning"
-		seeing     = "images !audio tools structured reasoning" // nobody says whether it takes documents
+		seeing     = "images !audio tools structured reasoning" // whether it accepts documents is unknown
 		blind      = "!images !documents !audio tools structured reasoning"
 	)
 	tests := []struct{ provider, model, want string }{
@@ -52,7 +52,7 @@ func TestAbilitiesOfModels(t *testing.T) {
 		{"gemini", "gemini-2.5-pro-preview-05-06", hearing}, // by its price
 		{"vertex", "publishers/google/models/gemini-2.5-flash", hearing},
 		{"vertex", "publishers/anthropic/models/claude-haiku-4-5@20251001", claude},
-		{"vertex", "claude-haiku-4-5", claude}, // the data has it with a date; without one, from who made it
+		{"vertex", "claude-haiku-4-5", claude}, // the data has it with a date; without one, the entry of its maker counts
 		{"bedrock", "anthropic.claude-haiku-4-5-20251001-v1:0", claude},
 		{"bedrock", "us.anthropic.claude-haiku-4-5-20251001-v1:0", claude},
 		{"bedrock", "ca.anthropic.claude-haiku-4-5-20251001-v1:0", claude},
@@ -76,11 +76,11 @@ func TestAbilitiesOfModels(t *testing.T) {
 	}
 }
 
-// What is priced as one and differs in what it can do is not known.
+// TestFamiliesShareWhatAllCan checks that a family of models with one price has an ability only if all of them have it.
 func TestFamiliesShareWhatAllCan(t *testing.T) {
 	t.Parallel()
 	b := newBook(t, pricing.Overrides{})
-	info, ok := b.Model("openai", "gpt-5.3") // no model's name, but the heading under which several are priced
+	info, ok := b.Model("openai", "gpt-5.3") // not a model's name, but the heading of several with one price
 	if got, want := can(info.Abilities), "images !audio tools structured !reasoning"; !ok || got != want {
 		t.Errorf("a family: got %q, %v, want %q", got, ok, want)
 	}
@@ -121,7 +121,7 @@ func TestAbilityWords(t *testing.T) {
 	}
 }
 
-// A model of which only the abilities are known is listed, once, and not free.
+// TestKnownAndUnpriced checks that a model with known abilities and an unknown price is listed, once, and is not free.
 func TestKnownAndUnpriced(t *testing.T) {
 	t.Parallel()
 	b := newBook(t, pricing.Overrides{})

@@ -9,7 +9,7 @@ import (
 	"weir/internal/pricing"
 )
 
-// TestAssumedFrom holds when a price of a file is assumed, and what it may come to at most then.
+// TestAssumedFrom checks when a price of a file is assumed, and its upper bound then.
 func TestAssumedFrom(t *testing.T) {
 	t.Parallel()
 	const (
@@ -81,8 +81,8 @@ func TestAssumedMistakes(t *testing.T) {
 	}
 }
 
-// The embedded data says of a promotion until when it was promised, and takes no price of a seller for certain that sells
-// the same model at several.
+// TestAssumedInTheData checks that the embedded data has the end of a promised promotion, and that a seller's price is
+// assumed if the seller has several for one model.
 func TestAssumedInTheData(t *testing.T) {
 	t.Parallel()
 	b := newBook(t, pricing.Overrides{})

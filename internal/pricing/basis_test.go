@@ -77,7 +77,7 @@ func TestBasisSaysHowPriceWasFound(t *testing.T) {
 	}
 }
 
-// Where assumed prices are taken for unknown, only those of exactly the model are known.
+// TestUnpriceAssumed checks that only the prices of exactly the model are known if assumed prices are disabled.
 func TestUnpriceAssumed(t *testing.T) {
 	t.Parallel()
 	all := newBook(t, pricing.Overrides{})
@@ -99,7 +99,7 @@ func TestUnpriceAssumed(t *testing.T) {
 	}
 }
 
-// Unknown is a state of its own, by class: it costs nothing here and is named.
+// TestClassesWithoutRate checks that unknown is a state of its own, by class: it costs nothing here and is named.
 func TestClassesWithoutRate(t *testing.T) {
 	t.Parallel()
 	b := newBook(t, pricing.Overrides{})

@@ -31,7 +31,7 @@ func TestSourceName(t *testing.T) {
 func TestNamesFindModels(t *testing.T) {
 	t.Parallel()
 	b := newBook(t, pricing.Overrides{})
-	tests := []struct{ provider, model, want string }{ // want: vendor and id in the data; empty: none
+	tests := []struct{ provider, model, want string }{ // want: vendor and id in the data; empty for none
 		{"openai", "gpt-4o", "openai/gpt-4o"},
 		{"openai", "gpt-4o-2024-11-20", "openai/gpt-4o"},
 		{"openai", "gpt-5-20250807", "openai/gpt-5"}, // the data has the date with dashes
@@ -43,7 +43,7 @@ func TestNamesFindModels(t *testing.T) {
 		{"anthropic", "claude-sonnet-4-5-20250929", "anthropic/claude-sonnet-4-5"},
 		{"anthropic", "claude-opus-5-20260101", "anthropic/claude-opus-5"},
 		{"gemini", "gemini-2.5-pro-preview-05-06", "google/gemini-2.5-pro"},
-		{"gemini", "gemini-2.5-pro-preview-tts", "google/gemini-2.5-pro-tts"}, // a negated expression keeps it apart
+		{"gemini", "gemini-2.5-pro-preview-tts", "google/gemini-2.5-pro-tts"}, // a negated expression excludes it
 		{"vertex", "claude-2.1", "anthropic/claude-2"},                        // sold by another
 		{"bedrock", "eu.anthropic.claude-sonnet-4-5-20250929-v1:0", "aws/regional.anthropic.claude-sonnet-4-5-20250929-v1:0"},
 		{"bedrock", "global.anthropic.claude-sonnet-4-5-20250929-v1:0", "aws/global.anthropic.claude-sonnet-4-5-20250929-v1:0"},
@@ -74,7 +74,7 @@ func TestFreeIsNotUnknown(t *testing.T) {
 		known           bool
 	}{
 		{"openrouter", "meta-llama/llama-3.3-70b-instruct:free", true}, // free by name
-		{"gemini", "gemma-3-27b-it", true},                             // free by its vendor's word
+		{"gemini", "gemma-3-27b-it", true},                             // free according to its vendor
 		{"gemini", "gemma-4-31b-it", true},                             //
 		{"openai", "omni-moderation-latest", true},                     //
 		{"gemini", "gemma-3-400b-it", false},                           // only called like one that is
@@ -84,7 +84,7 @@ func TestFreeIsNotUnknown(t *testing.T) {
 		{"vertex", "gemma-3-27b-it", false},                            // free at the Gemini API
 		{"vertex", "gemma-4-31b-it", false},                            //
 		{"cerebras", "qwen-3-coder-480b", false},                       // in the data without a price
-		{"mistral", "mistral-ocr-latest", false},                       // priced by the page, which nothing counts
+		{"mistral", "mistral-ocr-latest", false},                       // priced by the page, which is not counted
 		{"openai", "never-heard-of", false},
 	}
 	for _, tt := range tests {
@@ -117,7 +117,7 @@ func TestVersionNamesRates(t *testing.T) {
 	for _, m := range readVendors(t) {
 		for _, at := range []time.Time{before, moment(t, now)} {
 			for _, l := range one.Models(m.ID, at) {
-				l.Price.Basis, l.Price.Ceiling = 0, 0 // say how the price was found, not what it is
+				l.Price.Basis, l.Price.Ceiling = 0, 0 // these describe how the price was found
 				if other, ok := rates[l.Price.Version]; ok && l.Price.Known() {
 					must.Equal(t, other, l.Price, "version %s: two prices", l.Price.Version)
 				}
@@ -168,11 +168,11 @@ func TestModelSizes(t *testing.T) {
 	}
 }
 
-// A listed name is one that a client can ask for, at the price it is listed at.
+// TestListedNamesAreFound checks that clients can request each listed name, at its listed price.
 func TestListedNamesAreFound(t *testing.T) {
 	t.Parallel()
 	b := newBook(t, pricing.Overrides{})
-	headings := []string{"magistral-small", "ft:gpt-4o", "ft:gpt-4o-mini"} // families, found by what follows
+	headings := []string{"magistral-small", "ft:gpt-4o", "ft:gpt-4o-mini"} // families, found by the rest of the name
 	n := 0
 	for _, v := range readVendors(t) {
 		list := b.Models(v.ID, moment(t, now))
@@ -219,8 +219,8 @@ func TestProvenanceNamesSources(t *testing.T) {
 	}
 }
 
-// One book, asked about moments in any order, answers as a new one does: what
-// it remembers ends where a date or a time of day begins.
+// TestRememberedPricesExpire compares one book, with requests for any times in any order, with a new one for each: its
+// cache ends where a date or a time of day begins.
 func TestRememberedPricesExpire(t *testing.T) {
 	t.Parallel()
 	b, vendors := newBook(t, pricing.Overrides{}), readVendors(t)
@@ -285,7 +285,8 @@ func TestRememberedPriceAllocatesNothing(t *testing.T) {
 	}
 }
 
-// The book's own part of that: a price with tiers and modes, and what a model is.
+// TestRememberedAnswerAllocatesNothing checks that a cached price with tiers and modes, and the model's facts, do not
+// allocate.
 func TestRememberedAnswerAllocatesNothing(t *testing.T) {
 	b, at := newBook(t, pricing.Overrides{}), moment(t, now)
 	var modes int
@@ -299,8 +300,7 @@ func TestRememberedAnswerAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestOtherSpellings holds that a model costs the same by whatever name it may
-// be asked for.
+// TestOtherSpellings checks that a model costs the same under all its names.
 func TestOtherSpellings(t *testing.T) {
 	t.Parallel()
 	b, err := pricing.NewBook(pricing.Overrides{Sources: map[string]string{"bedrock": "aws", "openrouter": "openrouter"}})

@@ -12,8 +12,8 @@ import (
 	"weir/internal/pricing"
 )
 
-// The lists are made up, in the forms of those that are published: LiteLLM's of 2026-08-21, OpenRouter's of 2026-08-01,
-// models.dev's of opencode 1.18.34 and that of genai-prices of 2026-08-21.
+// The lists are made up, in the forms of the published ones: LiteLLM's of 2026-08-21, OpenRouter's of 2026-08-01,
+// models.dev's of opencode 1.18.34 and genai-prices' of 2026-08-21.
 const (
 	litellmList = `{
 "sample_spec": {"litellm_provider": "openai", "input_cost_per_token": 0},
@@ -80,7 +80,7 @@ const (
 {"id": "nobody", "models": [{"id": "a", "match": {"equals": "a"}, "prices": {"input_mtok": 1}}]}]`
 )
 
-// TestConvertedPrices holds what a model of each list costs, by its length, its mode and the time.
+// TestConvertedPrices checks the cost of a model of each list, by its length, its mode and the time.
 func TestConvertedPrices(t *testing.T) {
 	t.Parallel()
 	books := map[string]*pricing.Book{}
@@ -97,7 +97,7 @@ func TestConvertedPrices(t *testing.T) {
 		{"litellm", "openai", "tall", 272_001, "", "23.860005"},
 		{"litellm", "openai", "tall", 272_000, "priority", "31.36"},
 		{"litellm", "openai", "tall", 272_001, "priority", "47.72001"},
-		{"litellm", "openai", "tall", 1000, "flex", ""}, // which has no tier: nobody knows what it costs beyond
+		{"litellm", "openai", "tall", 1000, "flex", ""}, // it has no tier: the cost beyond is unknown
 		{"litellm", "anthropic", "opus", 1_000_000, "geo:us,speed:fast", "52.8"},
 		{"litellm", "alibaba", "tiers", 256_000, "", "0.4128"},
 		{"litellm", "alibaba", "tiers", 256_001, "", "2.06400025"},
@@ -158,7 +158,7 @@ func bookOfList(t *testing.T, text string, own bool) *pricing.Book {
 	return newBook(t, pricing.Overrides{Known: []string{"alibaba"}, Files: []pricing.File{{Path: "list.json", Text: c.File}}})
 }
 
-// TestConvertedAsOwn holds that the prices of a list of one's own are exact.
+// TestConvertedAsOwn checks that the prices of a list of one's own are exact.
 func TestConvertedAsOwn(t *testing.T) {
 	t.Parallel()
 	b := bookOfList(t, litellmList, true)
@@ -167,7 +167,7 @@ func TestConvertedAsOwn(t *testing.T) {
 	}
 }
 
-// TestConvertedLeft holds that all that is left out is counted, and that two prices of one model are told.
+// TestConvertedLeft checks that all omitted entries are counted, and that two prices of one model are reported.
 func TestConvertedLeft(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -202,8 +202,8 @@ func TestConvertedLeft(t *testing.T) {
 	}
 }
 
-// TestDiffOfLists holds what a list changes of the prices in force: models that it adds, prices that are others there, and
-// models that it does not have.
+// TestDiffOfLists checks a list's changes of the prices in force: added models, changed prices, and models that it
+// lacks.
 func TestDiffOfLists(t *testing.T) {
 	t.Parallel()
 	const list = `[{"id": "groq", "models": [
@@ -244,7 +244,7 @@ func TestDiffOfLists(t *testing.T) {
 	}
 }
 
-// TestConvertedWithoutTier holds that a model or a mode whose dearer prices cannot be read is left out: the usual price
+// TestConvertedWithoutTier checks that a model or a mode with unreadable higher prices is left out: the usual price
 // would be too low for some of its requests.
 func TestConvertedWithoutTier(t *testing.T) {
 	t.Parallel()
@@ -291,7 +291,7 @@ func TestConvertedWithoutTier(t *testing.T) {
 	}
 }
 
-// TestConvertedOver200k holds that models.dev's older form of a tier counts where the newer one is empty.
+// TestConvertedOver200k checks that models.dev's older form of a tier counts if the newer one is empty.
 func TestConvertedOver200k(t *testing.T) {
 	t.Parallel()
 	for _, tiers := range []string{`[]`, `null`} {
@@ -303,8 +303,8 @@ func TestConvertedOver200k(t *testing.T) {
 	}
 }
 
-// TestConvertedFlat holds that a list without the tier that the embedded data has for a model does not make long requests
-// cheaper, unless it is the operator's own; and that a list which is dearer than the tier counts.
+// TestConvertedFlat checks that a list without the embedded data's tier of a model does not make long requests cheaper,
+// unless it is the operator's own; and that a list with higher prices than the tier counts.
 func TestConvertedFlat(t *testing.T) {
 	t.Parallel()
 	long := llm.Usage{llm.Input: 300_000, llm.Output: 1000}

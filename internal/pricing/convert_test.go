@@ -8,8 +8,7 @@ import (
 	"weir/internal/worktest"
 )
 
-// FuzzConvert holds that whatever is made of a list of others is a price file without a
-// mistake, at providers that a gateway knows.
+// FuzzConvert checks that any list of others becomes a valid price file, at known providers.
 func FuzzConvert(f *testing.F) {
 	f.Add([]byte(`{"data":[{"id":"a/b","pricing":{"prompt":"0.000001","completion":"0","request":"0.1"}}]}`))
 	f.Add([]byte(`{"gpt-5":{"litellm_provider":"openai","input_cost_per_token":1e-6,"input_cost_per_token_above_200k_tokens":2e-6,"output_cost_per_token_flex":1e-6}}`))

@@ -26,10 +26,10 @@ func moment(t testing.TB, s string) time.Time {
 	return at
 }
 
-// vector is one usage at one price. The oracle gives what it costs.
+// vector holds one usage at one price. The oracle computes its cost.
 type vector struct {
 	provider, model string // as a caller names them
-	vendor, id      string // what has to be found in the data
+	vendor, id      string // expected in the data
 	at              string
 	usage           llm.Usage
 }
@@ -43,7 +43,7 @@ const now = "2026-10-15T12:00:00Z"
 // subjects are models with something particular about their prices.
 var subjects = []struct {
 	provider, model, vendor, id string
-	edge                        int64 // an input at which a tier ends
+	edge                        int64 // an input at the end of a tier
 }{
 	{"openai", "gpt-4o", "openai", "gpt-4o", 0},
 	{"openai", "gpt-5-mini", "openai", "gpt-5-mini", 0},
@@ -166,14 +166,13 @@ func TestCostEqualsOracle(t *testing.T) {
 	if paid < 120 {
 		t.Errorf("vectors that cost something: got %d, want 120 at least", paid)
 	}
-	// The wrong ways have to fail, or these vectors would prove nothing.
+	// The wrong methods have to fail, or these vectors would prove nothing.
 	if perClass == 0 || float == 0 {
 		t.Errorf("wrong ways found out: rounding by class in %d, floats in %d vectors, want some of both", perClass, float)
 	}
 }
 
-// The figures here were worked out by hand from the vendors' price lists, so
-// that the oracle itself is held against something.
+// TestCostByHand checks costs that were computed by hand from the vendors' price lists, as a test of the oracle itself.
 func TestCostByHand(t *testing.T) {
 	t.Parallel()
 	book := newBook(t, pricing.Overrides{})
@@ -193,7 +192,7 @@ func TestCostByHand(t *testing.T) {
 		{"anthropic", "claude-sonnet-4-5", now, llm.Usage{llm.Input: 200_001, llm.Output: 1000}, "1.222506"},
 		// 10 a thousand searches
 		{"anthropic", "claude-sonnet-4-5", now, llm.Usage{llm.Searches: 3}, "0.03"},
-		// reasoning costs what output does: 1.25 and 10
+		// reasoning costs the same as output: 1.25 and 10
 		{"gemini", "gemini-2.5-pro", now, llm.Usage{llm.Input: 100, llm.Output: 10, llm.Reasoning: 990}, "0.010125"},
 		// 5 a thousand requests, the fee of a small search context: the default
 		{"perplexity", "sonar", now, llm.Usage{llm.Input: 1, llm.Output: 1, llm.Requests: 1}, "0.005002"},
@@ -204,7 +203,7 @@ func TestCostByHand(t *testing.T) {
 		{"openai", "o3", "2025-06-10T00:00:00Z", llm.Usage{llm.Input: 100, llm.Output: 100}, "0.001"},
 		// one token at 0.05 a million is 0.05 millionths of a dollar
 		{"openai", "gpt-5-nano", now, llm.Usage{llm.Input: 1}, "0.00000005"},
-		// an embedding has input alone: 0.02
+		// an embedding has only input: 0.02
 		{"openai", "text-embedding-3-small", now, llm.Usage{llm.Input: 1000}, "0.00002"},
 	}
 	for _, tt := range tests {
@@ -259,8 +258,8 @@ func TestEveryModelEqualsOracle(t *testing.T) {
 	t.Logf("%d prices, %d of them unknown", models, unpriced)
 }
 
-// checkUnpriced finds everything of the price data listed, and nothing else
-// priced, but for what a vendor sells at the price of another.
+// checkUnpriced checks that everything in the price data is listed, and nothing else has a price, except for models
+// that a vendor sells at the price of another.
 func checkUnpriced(t *testing.T, v vendorData, listed map[string]pricing.Listing) {
 	t.Helper()
 	names := map[string]bool{}
@@ -278,7 +277,7 @@ func checkUnpriced(t *testing.T, v vendorData, listed map[string]pricing.Listing
 	}
 }
 
-// counted says whether some class of ours has a price.
+// counted reports whether one of the counted classes has a price.
 func counted(rates map[string]any) bool {
 	for _, p := range payers {
 		for _, key := range p.keys {

@@ -12,9 +12,8 @@ import (
 	"weir/internal/must"
 )
 
-// What a file of the data could get wrong without anybody noticing, because a
-// book answers "unpriced" then: every file is read, every expression compiles,
-// every price key is known.
+// TestDataIsWhole checks the mistakes in a data file that would pass unnoticed because a book would answer "unpriced":
+// every file is read, every expression compiles, every price key is known.
 func TestDataIsWhole(t *testing.T) {
 	t.Parallel()
 	x := must.Get(readIndex(priceIndex))(t)
@@ -120,7 +119,7 @@ func TestSourceFor(t *testing.T) {
 	}
 }
 
-// Names are chosen by clients: however many they are, memory stays bounded.
+// TestMemoryIsBounded checks that memory is bounded for any number of names, because clients choose them.
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	b := must.Get(NewBook(Overrides{}))(t)

@@ -13,8 +13,8 @@ import (
 	"weir/internal/pricing"
 )
 
-// bookOf is a book with a price file of those entries; the provider "house" is known
-// beside those of the data.
+// bookOf builds a book with a price file of those entries; it knows the provider "house" in addition to those of the
+// data.
 func bookOf(t testing.TB, o pricing.Overrides, entries ...string) *pricing.Book {
 	t.Helper()
 	text := `{"entries": [` + strings.Join(entries, ",\n") + `]}`
@@ -26,8 +26,8 @@ func bookOf(t testing.TB, o pricing.Overrides, entries ...string) *pricing.Book 
 	return b
 }
 
-// TestPriceFile holds what a file makes of prices: it beats the data, an earlier entry and
-// an earlier file, and is beaten by the configuration.
+// TestPriceFile checks the effect of a file on prices: it precedes the data, an earlier entry and an earlier file, and
+// the configuration precedes it.
 func TestPriceFile(t *testing.T) {
 	t.Parallel()
 	const source = `"source": "contract", "seen": "2026-11-20"`
@@ -105,8 +105,8 @@ func TestPriceFile(t *testing.T) {
 	}
 }
 
-// A price of a file says so in its version, which changes with the price alone, and its
-// source is the file's.
+// TestPriceFileVersionAndSource checks that a price of a file has a version of its own, which changes only with the
+// price, and the file's source.
 func TestPriceFileVersionAndSource(t *testing.T) {
 	t.Parallel()
 	entry := func(input string) string {
@@ -125,8 +125,7 @@ func TestPriceFileVersionAndSource(t *testing.T) {
 	must.Equal(t, b.Files(), want, "files")
 }
 
-// TestPriceFileMistakes holds that each mistake is found, at its place, with the nearest
-// right word.
+// TestPriceFileMistakes checks that each mistake is found, at its place, with the nearest right word.
 func TestPriceFileMistakes(t *testing.T) {
 	t.Parallel()
 	entry := func(text string) string { return `{"entries":[` + "\n" + text + "]}" }
@@ -179,9 +178,8 @@ func TestPriceFileMistakes(t *testing.T) {
 	}
 }
 
-// TestPriceFileUnknownNames holds that names which the data does not know, as it may after
-// an update, are warnings: the rest of the file counts, and rates of an unknown id are of
-// exactly that name.
+// TestPriceFileUnknownNames checks that names that the data does not know, perhaps after an update, are warnings: the
+// rest of the file counts, and the rates of an unknown id are of exactly that name.
 func TestPriceFileUnknownNames(t *testing.T) {
 	t.Parallel()
 	const end = `,"source":"x"}`
@@ -239,8 +237,8 @@ func TestPriceFileUnknownNames(t *testing.T) {
 	}
 }
 
-// What docs/configuration.md shows is a price file without a mistake, and it names every
-// rate that there is.
+// TestDocumentedPriceFile checks that the example in docs/configuration.md is a valid price file, and that the page
+// names every rate.
 func TestDocumentedPriceFile(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/configuration.md")
@@ -265,8 +263,8 @@ func TestDocumentedPriceFile(t *testing.T) {
 	}
 }
 
-// All mistakes are told at once, of all files, in the order of their places, and not
-// without bound.
+// TestPriceFileMistakesAreBounded checks that all mistakes of all files are reported together, in the order of their
+// places, up to a bound.
 func TestPriceFileMistakesAreBounded(t *testing.T) {
 	t.Parallel()
 	many := `{"entries":[` + strings.Repeat("1,", 500) + `1]}`
@@ -293,7 +291,8 @@ func FuzzPriceFile(f *testing.F) {
 	})
 }
 
-// TestPriceFileOfASeller holds that a file's price of a seller beats what the data says of all models of the seller's list.
+// TestPriceFileOfASeller checks that a file's price of a seller precedes the data's entry for all models of the
+// seller's list.
 func TestPriceFileOfASeller(t *testing.T) {
 	t.Parallel()
 	b := bookOf(t, pricing.Overrides{}, `{"provider":"gemini","models":["gemini-3.5-flash"],"rates":{"web_searches_kcount":"7"},"source":"contract"}`)

@@ -11,7 +11,7 @@ import (
 	"weir/internal/pricing"
 )
 
-// modeUsage has something of every class, in a short and in a long request.
+// modeUsage returns usage of every class, in a short and in a long request.
 func modeUsage(input int64) (u llm.Usage) {
 	for c := range u {
 		u[c] = int64(7*c + 11)
@@ -56,7 +56,7 @@ func TestEveryModeEqualsOracle(t *testing.T) {
 	}
 }
 
-// multiplyExactly has tokens cost so many times as much, cut to whole pico-dollars.
+// multiplyExactly multiplies the rates of tokens, cut to whole pico-dollars.
 func multiplyExactly(t testing.TB, r *[llm.NumClasses]*big.Rat, times string) {
 	t.Helper()
 	if times == "" {
@@ -71,9 +71,9 @@ func multiplyExactly(t testing.TB, r *[llm.NumClasses]*big.Rat, times string) {
 	}
 }
 
-// However the vendor serves a request for which no mode was asked, it costs no more than
-// the bound. That holds for the modes of the data: no model has a mode with rates of its
-// own beside another that multiplies.
+// TestBoundCoversTheModesOfTheData checks that a request without a requested mode costs no more than the bound, however
+// the vendor serves it, for the modes of the data: no model has a mode with rates of its own next to another that
+// multiplies.
 func TestBoundCoversTheModesOfTheData(t *testing.T) {
 	t.Parallel()
 	book, at := newBook(t, pricing.Overrides{}), moment(t, now)
@@ -92,8 +92,8 @@ func TestBoundCoversTheModesOfTheData(t *testing.T) {
 	}
 }
 
-// combinations are no mode, each, and each that has a kind beside each other of another
-// kind: "priority" and "flex" are of one kind, "geo:us" of another.
+// combinations returns no mode, each mode, and each pair of modes of different kinds: "priority" and "flex" are of one
+// kind, "geo:us" of another.
 func combinations(modes []llm.Mode) []string {
 	kind := func(m llm.Mode) string {
 		if k, _, ok := strings.Cut(m.Name, ":"); ok {
@@ -212,7 +212,7 @@ func TestModesByHand(t *testing.T) {
 	}
 }
 
-// Figures by hand of what the supplement corrects and adds.
+// TestSupplementByHand checks figures by hand of the supplement's corrections and additions.
 func TestSupplementByHand(t *testing.T) {
 	t.Parallel()
 	book := newBook(t, pricing.Overrides{})
@@ -234,7 +234,7 @@ func TestSupplementByHand(t *testing.T) {
 			"0.02055",
 		},
 		{"openai", "gpt-4.1", llm.Usage{llm.Searches: 1, llm.FileSearches: 2}, "0.015"},
-		{"openai", "gpt-4.1-mini", llm.Usage{llm.Searches: 1}, "0.0132"}, // and a block of what it found
+		{"openai", "gpt-4.1-mini", llm.Usage{llm.Searches: 1}, "0.0132"}, // and a block of search results
 		{"openai", "gpt-4o-mini", llm.Usage{llm.Searches: 1}, "0.0112"},
 		{"openai", "gpt-4o-mini-search-preview", llm.Usage{llm.Input: 1000, llm.Searches: 1}, "0.02515"},
 		{
@@ -303,7 +303,7 @@ func TestRegionsByHand(t *testing.T) {
 	}
 }
 
-// Nobody knows what a model costs that its vendor has no more; another seller may.
+// TestGoneModels checks that a model that its vendor no longer has is unpriced; another seller may price it.
 func TestGoneModels(t *testing.T) {
 	t.Parallel()
 	book := newBook(t, pricing.Overrides{})
@@ -323,8 +323,8 @@ func TestGoneModels(t *testing.T) {
 	}
 }
 
-// What the supplement adds says so: its source is the page, and its version does not name
-// the data.
+// TestSupplementNamesItsSource checks that a price of the supplement has the page as its source, and a version without
+// the data's.
 func TestSupplementNamesItsSource(t *testing.T) {
 	t.Parallel()
 	b := newBook(t, pricing.Overrides{})

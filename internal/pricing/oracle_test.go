@@ -78,8 +78,7 @@ func readEntries(t testing.TB) []entryData {
 	return file.Entries
 }
 
-// holds reports whether an entry does at that moment. No stretch of the supplement runs
-// over midnight.
+// holds reports whether an entry is valid at that time. No period of the supplement crosses midnight.
 func (e *entryData) holds(at time.Time) bool {
 	date, clock, weekday := at.Format(time.DateOnly), at.Format("15:04"), strings.ToLower(at.Format("Mon"))
 	if date < e.Since {
@@ -128,7 +127,7 @@ func ruleHolds(t testing.TB, rule map[string]any, id string) bool {
 	return false
 }
 
-// readVendors is the data with the supplement.
+// readVendors reads the data with the supplement.
 func readVendors(t testing.TB) []vendorData {
 	t.Helper()
 	all := readShipped(t)
@@ -186,8 +185,7 @@ func readModel(t testing.TB, vendors []vendorData, vendor, id string) modelData 
 	return modelData{}
 }
 
-// soldBy adds what the entries of another vendor, which sells the model, say of all that
-// it sells.
+// soldBy adds the entries of another vendor, which sells the model, for all that it sells.
 func (m *modelData) soldBy(t testing.TB, seller, vendor string) {
 	t.Helper()
 	for _, e := range readEntries(t) {
@@ -204,10 +202,10 @@ func (m *modelData) gone(at time.Time) bool {
 	})
 }
 
-// period is the rates that hold at that moment, the supplement's included.
+// period returns the rates at that time, including the supplement's.
 func (m *modelData) period(at time.Time) map[string]any { return m.periodIn("", at) }
 
-// periodIn is the same in a mode that has rates of its own.
+// periodIn returns the same in a mode with rates of its own.
 func (m *modelData) periodIn(mode string, at time.Time) map[string]any {
 	shipped := m.shippedPeriod(at)
 	if len(shipped) == 0 || m.gone(at) {
@@ -242,7 +240,7 @@ var fillKeys = map[string]string{
 	"cache_read_audio": "cache_audio_read_mtok", "output": "output_mtok", "audio_out": "output_audio_mtok",
 }
 
-// countTokens is how many of the rates are rates of tokens.
+// countTokens returns the number of rates of tokens.
 func countTokens(rates map[string]any) (n int) {
 	for key := range rates {
 		if strings.HasSuffix(key, "_mtok") {
@@ -270,8 +268,8 @@ func (m *modelData) shippedPeriod(at time.Time) map[string]any {
 	return m.Prices[0].Rates
 }
 
-// payers are the price keys that pay for a class, the dearest of those that there are;
-// per says for how many. No class is paid by another's key.
+// payers lists the price keys that pay for a class, of which the dearest counts; per is their unit. No key of another
+// class pays for a class.
 var payers = map[llm.Class]struct {
 	keys []string
 	per  int64
@@ -300,16 +298,15 @@ var payers = map[llm.Class]struct {
 	llm.Milliseconds:   {[]string{"audio_hours", "input_audio_hours"}, 3_600_000},
 }
 
-// exactRates are the US dollars that one of each class costs in a request of so many
-// input tokens; nil for a class that has no price. Prices that are finer than a
-// pico-dollar a unit are rounded there, half up, by contract; there are few.
+// exactRates returns the US dollars for one unit of each class in a request with that number of input tokens; nil for a
+// class without a price. By contract, prices finer than a pico-dollar a unit are rounded there, half up; there are few.
 func exactRates(t testing.TB, rates map[string]any, input int64) (r [llm.NumClasses]*big.Rat) {
 	t.Helper()
 	for c := range r {
 		p := payers[llm.Class(c)]
 		for _, key := range p.keys {
 			v, ok := rates[key]
-			if !ok || v == nil { // nil: somebody says that nobody knows
+			if !ok || v == nil { // nil: known to be unknown
 				continue
 			}
 			x := roundTo(new(big.Rat).Quo(decimal(t, priceFor(v, input)), big.NewRat(p.per, 1)), 1e12)
@@ -355,7 +352,7 @@ func roundTo(x *big.Rat, scale int64) *big.Rat {
 	return new(big.Rat).SetFrac(whole, big.NewInt(scale))
 }
 
-// exactCost is the usage at the rates, rounded once.
+// exactCost returns the cost of the usage at the rates, rounded once.
 func exactCost(r *[llm.NumClasses]*big.Rat, u *llm.Usage) llm.Money {
 	sum := new(big.Rat)
 	for c, n := range u {
@@ -372,8 +369,7 @@ func nano(dollars *big.Rat) llm.Money {
 	return llm.Money(x.Num().Int64())
 }
 
-// perClassCost rounds each class by itself: a wrong way that the vectors have
-// to find out.
+// perClassCost rounds each class by itself: a wrong method that the vectors have to find.
 func perClassCost(r *[llm.NumClasses]*big.Rat, u *llm.Usage) (sum llm.Money) {
 	for c, n := range u {
 		if r[c] != nil {
@@ -383,7 +379,7 @@ func perClassCost(r *[llm.NumClasses]*big.Rat, u *llm.Usage) (sum llm.Money) {
 	return sum
 }
 
-// floatCost computes with binary fractions: the other wrong way.
+// floatCost computes with binary fractions: the other wrong method.
 func floatCost(r *[llm.NumClasses]*big.Rat, u *llm.Usage) llm.Money {
 	var sum float64
 	for c, n := range u {
@@ -395,16 +391,15 @@ func floatCost(r *[llm.NumClasses]*big.Rat, u *llm.Usage) llm.Money {
 	return llm.Money(math.Round(sum * 1e9))
 }
 
-// inputTokens is the oracle's own sum of what went in.
+// inputTokens returns the oracle's own sum of the input.
 func inputTokens(u *llm.Usage) int64 {
 	return u[llm.Input] + u[llm.CacheRead] + u[llm.CacheWrite] + u[llm.CacheWrite1h] + u[llm.CacheReadAudio] +
 		u[llm.AudioIn] + u[llm.ImageIn] + u[llm.Citation]
 }
 
-// unpricedOf are the classes of a usage that the rates have no price for, by the rules of
-// llm.Price: a fee for each request is one that a price names or there is none; images,
-// characters and milliseconds are another measure of tokens that are priced, and where
-// no token is priced, tokens are another measure of them.
+// unpricedOf returns the classes of a usage without a price in the rates, by the rules of llm.Price: a fee for each
+// request exists only if a price names it; images, characters and milliseconds are another measure of priced tokens,
+// and if no tokens are priced, tokens are another measure of them.
 func unpricedOf(r *[llm.NumClasses]*big.Rat, u *llm.Usage) (missing llm.Classes) {
 	units := []llm.Class{llm.Images, llm.Characters, llm.Milliseconds}
 	byTokens, byUnits := false, false

@@ -180,7 +180,8 @@ func TestOverrideEqualsOracle(t *testing.T) {
 	})
 }
 
-// TestPriceSinceADay is that a price of the operator's holds from its day on, until the next one, and the data's before.
+// TestPriceSinceADay checks that a price of the operator's is valid from its day on, until the next one, and the data's
+// before.
 func TestPriceSinceADay(t *testing.T) {
 	t.Parallel()
 	book := must.Get(pricing.NewBook(pricing.Overrides{Prices: map[string]pricing.PriceOverride{

@@ -8,8 +8,8 @@ import (
 	"weir/internal/must"
 )
 
-// A window on weekdays begins on these days alone, runs over midnight into the next one,
-// and leaves out the dates that it names; a price that is remembered never outlives it.
+// TestWindowWeekdays checks that a window on weekdays begins only on these days, continues after midnight, and excludes
+// its listed dates; a cached price never outlives it.
 func TestWindowWeekdays(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

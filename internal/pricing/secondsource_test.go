@@ -25,10 +25,10 @@ var makers = map[string][]string{
 // compared are the price keys that both sides have for most models.
 var compared = []string{"input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok"}
 
-// The data has many models twice: at their own vendor and at OpenRouter, which sells them
-// at the vendor's price or at that of another host. Where the two differ, one may be
-// wrong. The list of those is a golden file: one that comes or goes is for somebody to
-// look at, and "go test ./internal/pricing -run SecondSource -update" takes it.
+// TestSecondSource compares models that the data has twice: at their own vendor and at OpenRouter, which sells them at
+// the vendor's price or at that of another host. If the two differ, one may be wrong. The golden file lists the
+// differences: a person has to check each new or removed one, and "go test ./internal/pricing -run SecondSource
+// -update" accepts it.
 func TestSecondSource(t *testing.T) {
 	t.Parallel()
 	const golden = "testdata/second-source.txt"
@@ -40,8 +40,8 @@ func TestSecondSource(t *testing.T) {
 	must.Equal(t, strings.Split(got, "\n"), strings.Split(string(want), "\n"), "models with two prices, see the vendors' pages, then run with -update")
 }
 
-// differences is a line for each model whose two prices differ, at a moment that does not
-// move, so that it changes with the data alone.
+// differences returns a line for each model with two different prices, at a fixed time, so that it changes only with
+// the data.
 func differences(t *testing.T) (lines []string) {
 	t.Helper()
 	vendors := map[string]vendorData{}
@@ -65,7 +65,7 @@ func differences(t *testing.T) (lines []string) {
 	return lines
 }
 
-// sameModel is the model of exactly that name, with dots or dashes in its version.
+// sameModel returns the model of exactly that name, with dots or dashes in its version.
 func sameModel(models []modelData, name string) *modelData {
 	for _, want := range []string{name, strings.ReplaceAll(name, ".", "-")} {
 		for i := range models {
@@ -77,7 +77,7 @@ func sameModel(models []modelData, name string) *modelData {
 	return nil
 }
 
-// compare is what differs: the vendor's price first.
+// compare describes the differences: the vendor's price first.
 func compare(t *testing.T, own, other map[string]any) string {
 	t.Helper()
 	if len(own) == 0 || len(other) == 0 {
@@ -94,8 +94,8 @@ func compare(t *testing.T, own, other map[string]any) string {
 	return strings.Join(parts, "; ")
 }
 
-// steps are the prices by what the input exceeds for them, -1 for the first. An edge one
-// token off another is the same edge: sources disagree whether it is included.
+// steps returns the prices by the input from which they apply, -1 for the first. Edges that differ by one token are
+// equal, because sources disagree whether they are included.
 func steps(t *testing.T, v any) map[int64]*big.Rat {
 	t.Helper()
 	switch v := v.(type) {
@@ -112,7 +112,7 @@ func steps(t *testing.T, v any) map[int64]*big.Rat {
 	return nil
 }
 
-// written is the prices as a person writes them.
+// written formats the prices as a person writes them.
 func written(steps map[int64]*big.Rat) string {
 	if len(steps) == 0 {
 		return "none"
@@ -128,7 +128,7 @@ func written(steps map[int64]*big.Rat) string {
 	return strings.Join(parts, ", ")
 }
 
-// The comparison finds what it is for.
+// TestCompareFindsDifferences is the negative control of the comparison.
 func TestCompareFindsDifferences(t *testing.T) {
 	t.Parallel()
 	tiered := func(above float64, price string) any {

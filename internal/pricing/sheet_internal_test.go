@@ -8,8 +8,8 @@ import (
 	"weir/internal/worktest"
 )
 
-// Like TestDataIsWhole: what a file of abilities could get wrong without
-// anybody noticing, because its models' abilities are unknown then.
+// TestAbilityDataIsWhole checks the mistakes in a file of abilities that would pass unnoticed because its models'
+// abilities would be unknown, like TestDataIsWhole.
 func TestAbilityDataIsWhole(t *testing.T) {
 	t.Parallel()
 	x := must.Get(readIndex(abilityIndex))(t)
@@ -85,8 +85,8 @@ func TestBrokenSheets(t *testing.T) {
 	}
 }
 
-// Whatever a file of the data holds, reading it and asking it ends, without a
-// panic and without a price below zero.
+// FuzzVendor checks that reading any data file and requesting prices from it ends, without a panic and without a price
+// below zero.
 func FuzzVendor(f *testing.F) {
 	for _, id := range []string{"deepseek", "typesafe", "zai", "modal"} {
 		b := must.Get(data.ReadFile("data/providers/" + id + ".json"))(f)
@@ -114,8 +114,7 @@ func FuzzVendor(f *testing.F) {
 	})
 }
 
-// The same of what models can do: no size below zero, and a model is found by
-// its own name.
+// FuzzSheet checks the same for abilities: no size below zero, and a model is found by its own name.
 func FuzzSheet(f *testing.F) {
 	for _, id := range []string{"deepseek", "modal", "cerebras"} {
 		b := must.Get(data.ReadFile("data/abilities/" + id + ".json"))(f)

@@ -27,7 +27,7 @@ func (a *addition) String() string {
 	return fmt.Sprintf("%s %v %s (%s)", a.Provider, a.Models.ids, a.Mode, a.Source)
 }
 
-// Every entry has its source, is valid, and says one thing.
+// TestSupplementIsWhole checks that every entry has its source, is valid, and has one effect.
 func TestSupplementIsWhole(t *testing.T) {
 	t.Parallel()
 	for _, a := range supplementEntries(t) {
@@ -47,7 +47,7 @@ func TestSupplementIsWhole(t *testing.T) {
 			}
 		}
 		if said == 0 && (a.Assumed || a.Until != nil) {
-			said++ // of the price that others give
+			said++ // the price that others provide
 		}
 		if a.Ceiling != "" && !a.Assumed && a.Until == nil || a.Assumed && a.Until != nil || a.Until != nil && a.Mode != "" {
 			t.Errorf("%s: a ceiling is of a price that is assumed, always or after a day, and in no mode", a)
@@ -109,9 +109,8 @@ func checkSupplementValues(t *testing.T, a *addition) {
 	}
 }
 
-// An entry goes once the data says the same: it is about models that the data has, or
-// adds one that it has not, and changes the price of at least one. So "make prices" shows
-// which entries are to be deleted.
+// TestSupplementSaysWhatTheDataDoesNot checks that no entry repeats the data: it is about models that the data has, or
+// adds one, and changes the price of at least one. So "make prices" shows the entries to be deleted.
 func TestSupplementSaysWhatTheDataDoesNot(t *testing.T) {
 	t.Parallel()
 	all := supplementEntries(t)
@@ -251,11 +250,11 @@ func differs(v, w *vendor, those func(id string) bool) bool {
 	return false
 }
 
-// regions are those of the entries, none, and one that no entry names.
+// regions lists those of the entries, none, and one that no entry names.
 var regions = []string{"", "eu", "us", "us-east-1", "us-west-2", "ap-southeast-2"}
 
-// moments are seconds at which prices are compared: today, in the peak hours of a Sunday
-// and of a Monday, and far ahead.
+// moments returns the times, in seconds, at which prices are compared: today, in the peak hours of a Sunday and of a
+// Monday, and far ahead.
 func moments() []int64 {
 	today := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	peak := time.Date(2026, 11, 22, 2, 0, 0, 0, time.UTC)
@@ -279,8 +278,7 @@ func TestFamiliesInTheDataAlone(t *testing.T) {
 	}
 }
 
-// An entry that begins on a day does not hold before it, and a price that is remembered
-// ends there.
+// TestSupplementSince checks that an entry with a first day is not valid before it, and that a cached price ends there.
 func TestSupplementSince(t *testing.T) {
 	t.Parallel()
 	begin := day(time.Date(2026, 9, 21, 0, 0, 0, 0, time.UTC).Unix())
@@ -302,7 +300,7 @@ func TestSupplementSince(t *testing.T) {
 		{int64(begin) + 1e8, "", "5"},
 		{int64(begin) - 1, "priority", "4.5"},
 		{int64(begin), "priority", "6"},
-		{int64(begin), "flex", "3"}, // tokens of the mode alone: input has no rate there
+		{int64(begin), "flex", "3"}, // only tokens of the mode: input has no rate there
 		{int64(begin), "size:high", "11"},
 	} {
 		q := m.quote(&index{}, "v", "", tt.sec)
@@ -321,7 +319,8 @@ func TestSupplementSince(t *testing.T) {
 	}
 }
 
-// The first model whose rule matches wins, also among those that entries have moved.
+// TestOrderOfRulesWithModelsAdded checks that the first model whose rule matches wins, also among those that entries
+// have moved.
 func TestOrderOfRulesWithModelsAdded(t *testing.T) {
 	t.Parallel()
 	v, err := parseVendor([]byte(`{"models":[{"id":"a","match":{"starts_with":"b"}},{"id":"b1","match":{"equals":"b1"}},{"id":"d","match":{"starts_with":"d"}}]}`))

@@ -20,13 +20,13 @@ import (
 	"weir/internal/pricing"
 )
 
-// pageData is a line of testdata/vendor-pages.jsonl: what a vendor's own page says that a
-// model costs, or that the page could not be had.
+// pageData holds a line of testdata/vendor-pages.jsonl: the prices of a model on its vendor's own page, or the note
+// that the page was unavailable.
 type pageData struct {
 	Provider string `json:"provider"` // as in a configuration
 	Model    string `json:"model"`
 	Page     string `json:"page"` // address
-	Date     string `json:"date"` // on which it said so, YYYY-MM-DD, or "undated copy"
+	Date     string `json:"date"` // the date of the page, YYYY-MM-DD, or "undated copy"
 	Read     string `json:"read"` // how its text was had
 	At       string `json:"at"`   // RFC 3339, where the price depends on the hour
 	// Prices are decimals of US dollars per million tokens by class, those that were seen.
@@ -44,12 +44,11 @@ type pageData struct {
 // pageDay is the day of the prices where a page is undated.
 const pageDay = "2026-11-22"
 
-// pageModels is how many of the most used models are held against vendors' pages, at
-// least.
+// pageModels is the least number of frequently used models that are compared with vendors' pages.
 const pageModels = 60
 
-// The most used models cost what their vendors' own pages say on the day of the page, or
-// the line says why not.
+// TestVendorPages checks that the most used models cost the same as on their vendors' own pages on the day of the page,
+// or that the line has the reason for the difference.
 func TestVendorPages(t *testing.T) {
 	t.Parallel()
 	book := newBook(t, pricing.Overrides{})
@@ -99,7 +98,7 @@ func (p *pageData) String() string {
 	return fmt.Sprintf("%s/%s (%s, %s)", p.Provider, p.Model, p.Page, cmp.Or(p.At, p.Date))
 }
 
-// checkPage holds a line to its form: it has prices with a page and a day, or says why not.
+// checkPage checks the form of a line: it has prices with a page and a day, or a reason.
 func checkPage(t *testing.T, p *pageData) {
 	t.Helper()
 	if u, err := url.Parse(p.Page); err != nil || u.Scheme != "https" || u.Host == "" || p.Provider == "" || p.Model == "" {
@@ -118,7 +117,7 @@ func checkPage(t *testing.T, p *pageData) {
 	}
 }
 
-// moment is when the line's prices held.
+// moment returns the time at which the line's prices were valid.
 func (p *pageData) moment(t *testing.T) time.Time {
 	t.Helper()
 	day := p.Date
@@ -128,8 +127,8 @@ func (p *pageData) moment(t *testing.T) time.Time {
 	return moment(t, cmp.Or(p.At, day+"T12:00:00Z"))
 }
 
-// compare is what differs in the classes that the page names: the page's price first. An
-// edge one token off another is the same edge, as vendors' words leave open which it is.
+// compare describes the differences in the classes that the page names: the page's price first. Edges that differ by
+// one token are equal, because vendors' pages leave the exact one open.
 func (p *pageData) compare(t *testing.T, price *llm.Price) string {
 	t.Helper()
 	if !price.Known() {
@@ -175,7 +174,7 @@ func shownRate(r llm.Rate) string {
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-// The comparison finds what it is for.
+// TestComparePage is the negative control of the comparison.
 func TestComparePage(t *testing.T) {
 	t.Parallel()
 	known := llm.Price{Version: "v"}

@@ -10,15 +10,15 @@ import (
 	"weir/internal/route"
 )
 
-// coded is a failure of that status whose provider tells that code.
+// coded returns a failure with that status and the provider's code.
 func coded(code int, told llm.Code, word string) *provider.Failure {
 	f := status(code, told)
 	f.Upstream.Code, f.Err.Word = word, word
 	return f
 }
 
-// TestCausesOfAnAlias holds that an alias falls back after the failures that it names alone, each by its own word, and that the
-// rules hold where it names none.
+// TestCausesOfAnAlias checks that an alias falls back only after the failures that it names, and that the rules apply
+// if it names none.
 func TestCausesOfAnAlias(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -76,7 +76,7 @@ func TestCausesOfAnAlias(t *testing.T) {
 	}
 }
 
-// TestRulesNameCauses holds that each cause is of a rule, and that no rule has a word that is no cause.
+// TestRulesNameCauses checks that each cause belongs to a rule, and that each rule names a cause.
 func TestRulesNameCauses(t *testing.T) {
 	t.Parallel()
 	var named []llm.Cause
@@ -94,7 +94,7 @@ func TestRulesNameCauses(t *testing.T) {
 	must.Equal(t, named, all, "the causes of the rules")
 }
 
-// TestCausesSayWhatGoesOn holds that an answer that broke off goes on elsewhere by the same causes.
+// TestCausesSayWhatGoesOn checks that a broken answer continues at another target for the same causes.
 func TestCausesSayWhatGoesOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]route.Alias{

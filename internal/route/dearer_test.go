@@ -9,8 +9,8 @@ import (
 	"weir/internal/route"
 )
 
-// TestDearerSeller holds that what a target charged beyond its price counts as the margin of its price for an hour, the
-// dearest of several, and never less than the price's own.
+// TestDearerSeller checks that a target's charge above its price counts as the margin of its price for an hour, the
+// highest of several, and never less than the price's own.
 func TestDearerSeller(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]route.Alias{"all": {Targets: []string{"a/m", "b/m"}}}, 0)
@@ -21,13 +21,13 @@ func TestDearerSeller(t *testing.T) {
 	start := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	for _, step := range []struct {
 		after          time.Duration
-		told, computed llm.Money // of the first target; 0 for nothing
+		told, computed llm.Money // of the first target; 0 for none
 		want           int64     // thousandths
 	}{
 		{0, 0, 0, 1000},
 		{time.Second, 1000, 1000, 1000},
 		{2 * time.Second, 300, 1000, 1000},
-		{3 * time.Second, 5, 0, 1000}, // nobody knows how many times
+		{3 * time.Second, 5, 0, 1000}, // the factor is unknown
 		{4 * time.Second, 2000, 1000, 2250},
 		{5 * time.Second, 3270, 1000, 3750},
 		{6 * time.Second, 1100, 1000, 3750},

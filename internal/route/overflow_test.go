@@ -15,9 +15,9 @@ import (
 	"weir/internal/route"
 )
 
-// TestOverflowIsRecognized holds that an input beyond the context window is known as such, by type, code or words of whoever serves the
-// model, and that other mistakes are not. Each body is quoted: by an issue or a test of a public repository where no
-// other source is named (August to November 2026).
+// TestOverflowIsRecognized checks that an input beyond the context window is recognized, by type, code or text of the
+// model's server, and that other mistakes are not. Each body is quoted: from an issue or a test of a public repository
+// if no other source is named (August to November 2026).
 func TestOverflowIsRecognized(t *testing.T) {
 	t.Parallel()
 	message := func(text string) string { return `{"error":{"message":"` + text + `"}}` }
@@ -76,7 +76,8 @@ func TestOverflowIsRecognized(t *testing.T) {
 	}
 }
 
-// refusal is the failure of a request that a provider of that wire format, OpenAI's if it is empty, answered so.
+// refusal returns the failure of a request after such an answer of a provider with that wire format, by default
+// OpenAI's.
 func refusal(t *testing.T, in string, status int, body string) *provider.Failure {
 	t.Helper()
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -10,8 +10,7 @@ import (
 	"weir/internal/provider"
 )
 
-// TestOwnBounds is that what accounts bring about takes a bounded room, and that those who
-// come later find some again.
+// TestOwnBounds checks that the state that accounts cause is bounded, and that later accounts find free places again.
 func TestOwnBounds(t *testing.T) {
 	t.Parallel()
 	h, now := NewHealth(nil), time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

@@ -11,7 +11,7 @@ import (
 	"weir/internal/route"
 )
 
-// first is the target that an account asks first.
+// first returns the first target for an account.
 func (w *world) first(account string) string {
 	w.account = account
 	p := w.plan("two")
@@ -43,8 +43,8 @@ func pair(t *testing.T) *world {
 	return newWorld(t, map[string]route.Alias{"two": {Targets: []string{"a/m", "b/m"}}}, 0)
 }
 
-// TestOwnCircuit is an account whose requests bring failures about: the target is passed
-// over for it alone, and nobody else is told, until another account meets the same.
+// TestOwnCircuit has an account's requests cause failures: the target is skipped only for it, and its public health
+// does not change until another account has the same failures.
 func TestOwnCircuit(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]*provider.Failure{
@@ -81,8 +81,8 @@ func (w *world) condition(provider string) route.Condition {
 	return all[slices.IndexFunc(all, func(c route.ProviderCondition) bool { return c.Name == provider })].Targets[0]
 }
 
-// TestHeldBack is what does not make an account's failures those of all: another kind of
-// failure, an answer to anybody between, and time.
+// TestHeldBack checks the events after which an account's failures do not count for all: another kind of failure, an
+// answer to anybody between, and time.
 func TestHeldBack(t *testing.T) {
 	t.Parallel()
 	odd, late := fault(provider.KindProtocol), fault(provider.KindFirstByteTimeout)
@@ -108,8 +108,8 @@ func TestHeldBack(t *testing.T) {
 	}
 }
 
-// TestOwnProbe is an account's own circuit that has been open for long enough: one request
-// of the account probes it, and an answer closes it.
+// TestOwnProbe checks an account's own circuit after its pause: one request of the account probes it, and an answer
+// closes it.
 func TestOwnProbe(t *testing.T) {
 	t.Parallel()
 	w := pair(t)
@@ -136,7 +136,7 @@ func TestOwnProbe(t *testing.T) {
 	}
 }
 
-// TestWhoCounts is for whom each failure counts.
+// TestWhoCounts checks for which accounts each failure counts.
 func TestWhoCounts(t *testing.T) {
 	t.Parallel()
 	all, one, none := "all", "one", "none"

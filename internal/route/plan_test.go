@@ -20,7 +20,7 @@ import (
 	"weir/internal/route"
 )
 
-// fault is a failure as a provider's client gives it.
+// fault returns a failure as a provider's client does.
 func fault(k provider.Kind) *provider.Failure {
 	return &provider.Failure{Kind: k, Err: &llm.Error{Code: llm.CodeProviderError, Message: "It failed."}}
 }
@@ -31,8 +31,7 @@ func status(code int, word llm.Code) *provider.Failure {
 	return f
 }
 
-// world is a table of three providers, a clock that somebody sets, and what
-// was told of the providers' health.
+// world holds a table of three providers, a manual clock, and the recorded events of the providers' health.
 type world struct {
 	t       *testing.T
 	table   *route.Table
@@ -72,7 +71,7 @@ func (w *world) plan(model string) route.Plan {
 	return w.table.Plan(w.account, targets, w.now)
 }
 
-// walk is the targets that one request asks, all of which fail in that way.
+// walk returns the targets that one request tries, if all fail in that way.
 func (w *world) walk(model string, f *provider.Failure) (asked []string) {
 	p := w.plan(model)
 	for {
@@ -139,8 +138,7 @@ func TestRulesOfEachFault(t *testing.T) {
 	}
 }
 
-// TestPausesHonorProvider holds that a provider's own time is honoured, and another one is
-// random within a bound.
+// TestPausesHonorProvider checks that a provider's own time is obeyed, and that another one is random within a bound.
 func TestPausesHonorProvider(t *testing.T) {
 	t.Parallel()
 	told := status(429, llm.CodeRateLimited)
@@ -160,8 +158,8 @@ func TestPausesHonorProvider(t *testing.T) {
 	}
 }
 
-// TestKeysRest is a provider of three keys: one that gets 429 rests for as long
-// as it was told, and the next one is asked at once.
+// TestKeysRest uses a provider with three keys: one that gets 429 rests for the announced time, and the next one is
+// used at once.
 func TestKeysRest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil, 2)
@@ -188,7 +186,7 @@ func TestKeysRest(t *testing.T) {
 	if len(used) != 3 {
 		t.Errorf("keys %v are used after the rest, want all three", used)
 	}
-	// All rest: the one that rests the shortest is asked all the same.
+	// All rest: the one with the shortest rest is still used.
 	for i := range 3 {
 		p := w.plan("many/m")
 		f := status(429, llm.CodeRateLimited)
@@ -200,8 +198,7 @@ func TestKeysRest(t *testing.T) {
 	}
 }
 
-// TestKeysShown is which keys are seen to rest, by no more than four digits of
-// what names them, and until when.
+// TestKeysShown checks which keys are reported to rest, by their last four digits at most, and until when.
 func TestKeysShown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil, 2)
@@ -232,8 +229,8 @@ func TestKeysShown(t *testing.T) {
 	}
 }
 
-// TestCircuitOpensAndProbes is a target that fails five times in a row: it is passed over for
-// half a minute, then one request probes it; each failed probe doubles the time.
+// TestCircuitOpensAndProbes has a target fail five times in a row: it is skipped for half a minute, then one request
+// probes it; each failed probe doubles the time.
 func TestCircuitOpensAndProbes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]route.Alias{"two": {Targets: []string{"a/m", "b/m"}}}, 0)
@@ -290,7 +287,7 @@ func TestCircuitOpensAndProbes(t *testing.T) {
 	}
 }
 
-// TestCircuitOfMany is one that fails every other time.
+// TestCircuitOfMany uses one that fails every other time.
 func TestCircuitOfMany(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]route.Alias{"two": {Targets: []string{"a/m", "b/m"}}}, 0)
@@ -311,8 +308,8 @@ func TestCircuitOfMany(t *testing.T) {
 	}
 }
 
-// TestLastTarget holds that the last target is asked, whatever its circuit
-// says, and that the caller's own mistakes count neither way.
+// TestLastTarget checks that the last target is tried whatever its circuit's state, and that the client's own mistakes
+// count neither way.
 func TestLastTarget(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]route.Alias{"two": {Targets: []string{"a/m", "b/m"}}}, 0)
@@ -335,8 +332,7 @@ func TestLastTarget(t *testing.T) {
 	}
 }
 
-// TestRetryStorm holds that retries stay within a tenth of the requests,
-// whatever the provider does.
+// TestRetryStorm checks that retries stay within a tenth of the requests, for any behaviour of the provider.
 func TestRetryStorm(t *testing.T) {
 	t.Parallel()
 	retryAfter := status(429, llm.CodeRateLimited)
@@ -406,8 +402,7 @@ func TestStrategiesChooseFirstTarget(t *testing.T) {
 	}
 }
 
-// TestFaultsOfRealAnswers holds that what a provider's client makes of an
-// answer is the fault that it is.
+// TestFaultsOfRealAnswers checks the fault of each failure of a provider's client for a real answer.
 func TestFaultsOfRealAnswers(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -463,7 +458,7 @@ func TestFaultsOfRealAnswers(t *testing.T) {
 	}
 }
 
-// leave is leave to ask.
+// leave permits every request.
 type leave struct{}
 
 func (leave) Use() error { return nil }

@@ -9,9 +9,8 @@ import (
 	"weir/internal/route"
 )
 
-// TestForbiddenModel is a 403 for one model, which vendors give for a model or
-// a file that the account may not have: whoever asks for such a thing does not
-// keep others from the provider.
+// TestForbiddenModel checks a 403 for one model, which vendors send for a model or a file that the account may not use:
+// such requests do not block the provider for others.
 func TestForbiddenModel(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]route.Alias{"all": {Targets: []string{"a/m", "b/m"}}}, 0)
@@ -21,8 +20,7 @@ func TestForbiddenModel(t *testing.T) {
 	}
 }
 
-// TestManyWrongNames is a client that asks for models by thousands of names:
-// those of the aliases are remembered all the same.
+// TestManyWrongNames has a client request models by thousands of names: those of the aliases are still remembered.
 func TestManyWrongNames(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]route.Alias{"all": {Targets: []string{"a/m", "b/m"}}}, 0)
@@ -38,9 +36,8 @@ func TestManyWrongNames(t *testing.T) {
 	}
 }
 
-// TestProbeThatIsPassedOver is a request that probes a target and goes on
-// without having asked it, as when its wire format cannot carry the request:
-// the next request probes in its place.
+// TestProbeThatIsPassedOver has a request probe a target and skip it, for example because its wire format cannot carry
+// the request: the next request probes instead.
 func TestProbeThatIsPassedOver(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]route.Alias{"all": {Targets: []string{"a/m", "b/m"}}}, 0)

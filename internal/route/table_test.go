@@ -103,8 +103,8 @@ func TestKeysTakeTurns(t *testing.T) {
 	must.Equal(t, used, map[int]int{0: 3, 1: 3, 2: 3}, "the outcome")
 }
 
-// TestOutputCap holds what is put in where the client gives no cap: never as much
-// as a window, in which the input has to find room, too.
+// TestOutputCap checks the cap that is inserted if the client sets none: never as much as a window, which must also
+// hold the input.
 func TestOutputCap(t *testing.T) {
 	t.Parallel()
 	book, err := pricing.NewBook(pricing.Overrides{Models: map[string]pricing.ModelOverride{
@@ -157,8 +157,7 @@ func TestModelsAreListed(t *testing.T) {
 	must.Equal(t, got, want, "the outcome")
 }
 
-// TestOneNameOfAModel holds that a model which may be named in several ways is
-// known, and so priced and allowed, under one.
+// TestOneNameOfAModel checks that a model with several names is known, and so priced and allowed, under one.
 func TestOneNameOfAModel(t *testing.T) {
 	t.Parallel()
 	all := registry.All()
@@ -178,7 +177,7 @@ func TestOneNameOfAModel(t *testing.T) {
 	}
 }
 
-// TestOpenAliases is an alias for all names that begin alike.
+// TestOpenAliases checks an alias for all names with one beginning.
 func TestOpenAliases(t *testing.T) {
 	t.Parallel()
 	table, err := newTable(t, func(o *route.Options) {

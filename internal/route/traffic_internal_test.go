@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestTrafficCountsLastHour is that the last hour counts, and no more, in parts of five minutes.
+// TestTrafficCountsLastHour checks that only the last hour counts, in parts of five minutes.
 func TestTrafficCountsLastHour(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 12, 34, 56, 0, time.UTC)

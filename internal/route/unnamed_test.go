@@ -7,9 +7,9 @@ import (
 	"weir/internal/route"
 )
 
-// TestMisspeltModel is that a 404 of a model that only requests name is the client's: it opens
-// no circuit, not even for its own account, and leaves nothing to be shown. One of a model that
-// the configuration names stays a failure.
+// TestMisspeltModel checks that a 404 of a model that only requests name is the client's mistake: it opens no circuit,
+// not even for its own account, and leaves nothing to be shown. One of a model that the configuration names is a
+// failure.
 func TestMisspeltModel(t *testing.T) {
 	t.Parallel()
 	missing := status(404, llm.CodeModelNotFound)
