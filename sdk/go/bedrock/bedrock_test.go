@@ -1,4 +1,4 @@
-// Package bedrock_test asks the codec of Amazon Bedrock by Amazon's SDK for Go.
+// Package bedrock_test tests the codec of Amazon Bedrock with Amazon's SDK for Go.
 package bedrock_test
 
 import (
@@ -26,7 +26,7 @@ type clientAPI struct {
 	reply  *llm.Reply
 	events []llm.Event
 	err    *llm.Error
-	late   bool // the error comes in mid-stream
+	late   bool // the error arrives in mid-stream
 	head   llm.Head
 	got    *llm.Request
 }
@@ -82,9 +82,8 @@ func client(t *testing.T, s *clientAPI) *sdk.Client {
 	})
 }
 
-// ownBody gives the request to rt with a body of its own: the SDK closes its
-// body as soon as the answer begins, which costs the connection if the transport
-// has not looked for the end of the body by then.
+// ownBody passes the request to rt with a body of its own: the SDK closes its body as soon as the answer begins, which
+// costs the connection if the transport has not reached the end of the body by then.
 type ownBody struct{ rt http.RoundTripper }
 
 func (o ownBody) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -99,7 +98,7 @@ func (o ownBody) RoundTrip(r *http.Request) (*http.Response, error) {
 
 const model = "arn:aws:bedrock:eu-central-1:123456789012:inference-profile/eu.anthropic.claude-sonnet-4-5-20250929-v1:0"
 
-// everything is a request with all that the SDK has a type for.
+// everything returns a request with all types of the SDK.
 func everything() *sdk.ConverseInput {
 	user := func(blocks ...types.ContentBlock) types.Message {
 		return types.Message{Role: types.ConversationRoleUser, Content: blocks}
@@ -169,7 +168,7 @@ func TestSDKRequest(t *testing.T) {
 	must.Equal(t, string(got), want, "what the SDK sent, as it was understood")
 }
 
-// view is what the official SDK reads of an answer.
+// view holds the official SDK's reading of an answer.
 type view struct {
 	Text, Reasoning, Signature, Redacted string
 	Call, Arguments                      string
@@ -256,7 +255,7 @@ func TestSDKReply(t *testing.T) {
 	}
 }
 
-// streamInput is everything for a stream.
+// streamInput returns everything for a stream.
 func streamInput() *sdk.ConverseStreamInput {
 	in := everything()
 	return &sdk.ConverseStreamInput{ModelId: in.ModelId, System: in.System, Messages: in.Messages, ToolConfig: in.ToolConfig, InferenceConfig: in.InferenceConfig}

@@ -10,7 +10,7 @@ import (
 	"weir/internal/llm"
 )
 
-// TestSDKErrors holds the exception classes, for a request and in a stream.
+// TestSDKErrors checks the exception classes, for a request and in a stream.
 func TestSDKErrors(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[llm.Code]error{
@@ -50,7 +50,7 @@ func TestSDKErrors(t *testing.T) {
 	}
 }
 
-// apiError is what all exceptions of the SDK are.
+// apiError is the interface of all exceptions of the SDK.
 type apiError interface {
 	error
 	ErrorCode() string

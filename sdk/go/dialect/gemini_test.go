@@ -1,4 +1,4 @@
-// Package dialect_test asks codecs by the vendors' SDKs for Go.
+// Package dialect_test tests codecs with the vendors' SDKs for Go.
 package dialect_test
 
 import (
@@ -20,8 +20,7 @@ import (
 	"weir/internal/must"
 )
 
-// geminiServer answers at Gemini's routes with a fixed answer, and keeps what
-// it was asked.
+// geminiServer answers at Gemini's routes with a fixed answer, and records its requests.
 func geminiServer(t *testing.T, answer *llm.Reply, failure *llm.Error) (*genai.Client, *[]*llm.Request) {
 	t.Helper()
 	all, asked := registry.All(), &[]*llm.Request{}
@@ -65,7 +64,7 @@ func geminiServer(t *testing.T, answer *llm.Reply, failure *llm.Error) (*genai.C
 	return client, asked
 }
 
-// streamed is a whole answer as a stream.
+// streamed encodes a whole answer as a stream.
 func streamed(d *dialect.Dialect, r *llm.Reply) (out []byte) {
 	enc := d.NewEncoder(llm.Meta{ID: r.ID, Model: r.Model})
 	calls := 0
@@ -84,8 +83,7 @@ func streamed(d *dialect.Dialect, r *llm.Reply) (out []byte) {
 	return enc.Finish(out, &llm.Final{Finish: []llm.FinishReason{r.Choices[0].Finish}, Usage: r.Usage, Reported: r.Reported, Attempts: 1})
 }
 
-// TestGeminiSDKSignatures holds that Google's own client keeps what it is
-// given, and that what it gives back is the same.
+// TestGeminiSDKSignatures checks that Google's own client stores the signatures, and returns them unchanged.
 func TestGeminiSDKSignatures(t *testing.T) {
 	t.Parallel()
 	answer := &llm.Reply{

@@ -63,7 +63,7 @@ func anthropicParams(q sdkQuestion) anthropic.MessageNewParams {
 	return p
 }
 
-// cutData takes a data URL apart.
+// cutData splits a data URL.
 func cutData(url string) (mime, data string, ok bool) {
 	rest, ok := strings.CutPrefix(url, "data:")
 	mime, data, _ = strings.Cut(rest, ";base64,")

@@ -13,15 +13,14 @@ import (
 	"weir/internal/simulator"
 )
 
-// feature is a column of the table: something that a program does, done by each
-// SDK through each provider. Its error is what the cell lacks: a *refusal, the
-// gateway's own 400, or lacks, what it leaves out and tells of.
+// feature describes a column of the table: a function of programs, run with each SDK through each provider. Its error
+// is the limit of the cell: a *refusal, the gateway's own 400, or lacks, a reported loss.
 type feature struct {
 	name  string
 	check func(c *cell) error
 }
 
-// features are the columns. One more is one line here, and a field of sdkQuestion.
+// features returns the columns. A new one is one line here, and a field of sdkQuestion.
 func features() []feature {
 	return []feature{
 		{"plain", checkPlain},
@@ -39,12 +38,12 @@ func features() []feature {
 	}
 }
 
-// refusal is the gateway's own 400 for what a wire format cannot carry.
+// refusal is the gateway's own 400 for a request that a wire format cannot carry.
 type refusal struct{ raised }
 
 func (r *refusal) Error() string { return r.message }
 
-// refused turns the SDK's error of status 400 into what the gateway said.
+// refused converts the SDK's error with status 400 to the gateway's refusal.
 func (c *cell) refused(err error) error {
 	r, ok := c.client.raised(err)
 	if !ok || r.status != http.StatusBadRequest {
@@ -70,7 +69,7 @@ func checkPlain(c *cell) error {
 	return nil
 }
 
-// ends are the vendor's words for how an answer ends.
+// ends returns the vendor's finish reasons.
 func (c *cell) ends() (e struct{ stop, calls string }) {
 	switch c.client.clientAPI {
 	case "openai":
@@ -85,8 +84,8 @@ func (c *cell) ends() (e struct{ stop, calls string }) {
 	return e
 }
 
-// checkUsage holds what the SDK read of tokens and cost against the provider's
-// own books. Google's SDK has no place for the cost.
+// checkUsage compares the tokens and cost in the SDK's answer with the provider's own books. Google's SDK has no place
+// for the cost.
 func (c *cell) checkUsage(got *heard) {
 	c.t.Helper()
 	truth := c.served().Usage
@@ -150,7 +149,7 @@ func checkTools(c *cell) error {
 func (c *cell) checkCalls(h *heard) {
 	c.t.Helper()
 	alike := len(h.calls) == 2 && h.calls[0].id == h.calls[1].id
-	if c.client.clientAPI == "gemini" && c.provider == "gemini" { // it passes as it came, and Google gives no ids
+	if c.client.clientAPI == "gemini" && c.provider == "gemini" { // it passes unchanged, and Google sends no ids
 		alike = false
 	}
 	if len(h.calls) != 2 || alike || h.finish != c.ends().calls {
@@ -191,7 +190,7 @@ func checkAddress(c *cell) error {
 	return c.checkImage(address, address)
 }
 
-// imageTokens is what the simulator counts for an image.
+// imageTokens is the simulator's count for an image.
 const imageTokens = 85
 
 func (c *cell) checkImage(image, content string) error {
@@ -205,7 +204,7 @@ func (c *cell) checkImage(image, content string) error {
 	return nil
 }
 
-// openThinking is what the simulator's thinking begins with.
+// openThinking is the beginning of the simulator's thinking.
 const openThinking = "Thinking:"
 
 func checkThinking(c *cell) error {
@@ -225,18 +224,17 @@ func checkThinking(c *cell) error {
 // signatureStart begins each of the simulator's signatures: "sim" in base64.
 const signatureStart = "c2lt"
 
-// signs are the wire formats in which thinking has a signature that is wanted
-// back.
+// signs lists the wire formats in which thinking has a signature that must be returned.
 var signs = map[string]bool{"anthropic": true, "bedrock": true, "gemini": true}
 
-// checkThinkingBack is a second turn. Where the provider signs its thinking,
-// the signature has to be there again; elsewhere the thinking itself.
+// checkThinkingBack sends a second request. If the provider signs its thinking, it must have the signature again,
+// otherwise the thinking itself.
 func checkThinkingBack(c *cell) error {
 	model, sign := "reason:tokens=12,reasoning=9", openThinking
 	if signs[c.provider] {
 		model, sign = model+",signed", signatureStart
 	}
-	if c.provider == "bedrock" { // of whose models Claude alone signs
+	if c.provider == "bedrock" { // only its Claude models sign
 		model = "anthropic.claude-sim/" + model
 	}
 	for _, stream := range []bool{false, true} {
@@ -285,7 +283,7 @@ func checkEmbeddings(c *cell) error {
 
 // trouble is a request that fails.
 type trouble struct {
-	name  string // in the SDK's words
+	name  string // the SDK's class
 	model string // of the provider; a full name where it has a slash
 	key   string // "bad", "uses" or empty for a good one
 	retry string // Retry-After
@@ -325,7 +323,7 @@ func (c *cell) checkTrouble(x *trouble, stream bool, what string) {
 	case "uses":
 		call.key = c.gateway.onlyUses
 	}
-	if x.once && c.client.clientAPI != "gemini" { // Google's SDK goes by the status alone, and of itself tries once
+	if x.once && c.client.clientAPI != "gemini" { // Google's SDK reads only the status, and by default tries once
 		call.retries = 2
 	}
 	q := sdkQuestion{model: x.model, stream: stream}

@@ -155,8 +155,8 @@ func (h *heard) addGemini(r *genai.GenerateContentResponse, turn *genai.Content,
 	}
 }
 
-// appendPart adds a part to a turn. Pieces of one thought are one part of it,
-// and of an empty text nothing is left that could be sent.
+// appendPart adds a part to a message. Pieces of one thought become one part, and empty texts are removed because they
+// cannot be sent.
 func appendPart(turn *genai.Content, p *genai.Part) {
 	if p.Text == "" && p.FunctionCall == nil && len(p.ThoughtSignature) == 0 {
 		return

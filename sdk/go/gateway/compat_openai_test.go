@@ -11,7 +11,7 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 )
 
-// placeSchema is the shape that structured answers are to have.
+// placeSchema returns the schema of structured answers.
 func placeSchema() map[string]any {
 	return map[string]any{
 		"type": "object", "additionalProperties": false, "required": []string{"name", "height"},
@@ -21,21 +21,21 @@ func placeSchema() map[string]any {
 	}
 }
 
-// weatherSchema is what the tool "weather" takes.
+// weatherSchema returns the parameters of the tool "weather".
 func weatherSchema() map[string]any {
 	return map[string]any{
 		"type": "object", "properties": map[string]any{"city": map[string]any{"type": "string"}}, "required": []string{"city"},
 	}
 }
 
-// weatherResult is what the tool gives back.
+// weatherResult is the tool's result.
 const weatherResult = "rain"
 
 func openaiSDK() *sdkClient {
 	return &sdkClient{clientAPI: "openai", ask: askOpenAI, embed: embedOpenAI, raised: raisedOpenAI, words: openaiWords()}
 }
 
-// openaiWords are those of https://platform.openai.com/docs/guides/error-codes.
+// openaiWords returns those of https://platform.openai.com/docs/guides/error-codes.
 func openaiWords() map[string]raised {
 	const invalid, server = "invalid_request_error", "server_error"
 	return map[string]raised{
@@ -99,7 +99,7 @@ func askOpenAI(c sdkCall, q sdkQuestion) (heard, error) {
 	}
 	h := heardOpenAI(whole)
 	message := whole.Choices[0].Message
-	// With what the SDK has no field for, as programs send it that show thinking.
+	// Members for which the SDK has no field, as programs that show thinking send them.
 	h.turn = param.Override[openai.ChatCompletionMessageParamUnion](json.RawMessage(message.RawJSON()))
 	h.thought = textOf(message.JSON.ExtraFields["reasoning_content"].Raw())
 	h.cost = whole.Usage.JSON.ExtraFields["cost"].Raw()
@@ -168,7 +168,7 @@ func embedOpenAI(c sdkCall, model string, texts []string) (e embedded, err error
 	return e, nil
 }
 
-// withThought adds what the SDK has no field for.
+// withThought adds the members for which the SDK has no field.
 func withThought(m openai.ChatCompletionMessageParamUnion, thought string, details []json.RawMessage) openai.ChatCompletionMessageParamUnion {
 	extra := map[string]any{}
 	if thought != "" {
@@ -183,7 +183,7 @@ func withThought(m openai.ChatCompletionMessageParamUnion, thought string, detai
 	return m
 }
 
-// listOf is a JSON array's elements; nil for anything else.
+// listOf returns a JSON array's elements; nil for any other value.
 func listOf(raw string) (list []json.RawMessage) {
 	if json.Unmarshal([]byte(raw), &list) != nil {
 		return nil
@@ -191,7 +191,7 @@ func listOf(raw string) (list []json.RawMessage) {
 	return list
 }
 
-// textOf is a JSON string's text; empty for anything else.
+// textOf returns a JSON string's text; empty for any other value.
 func textOf(raw string) (s string) {
 	if json.Unmarshal([]byte(raw), &s) != nil {
 		return ""
@@ -199,7 +199,7 @@ func textOf(raw string) (s string) {
 	return s
 }
 
-// piece tells that a piece of text has come.
+// piece reports that a piece of text has arrived.
 func (q *sdkQuestion) piece() {
 	if q.perPiece != nil {
 		q.perPiece()

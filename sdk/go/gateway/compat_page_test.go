@@ -16,15 +16,14 @@ import (
 	"weir/internal/must"
 )
 
-// limit is a cell that a wire format cannot have, and what is said of it: a
-// part of the gateway's own 400, or of what it leaves out.
+// limit describes a cell that a wire format cannot have, and its text: a part of the gateway's own 400, or of the
+// reported loss.
 type limit struct {
 	clientAPI, provider, feature string // no client API for all but the provider's own, no provider for all
 	says                         string
 }
 
-// leftOut is what is said of thinking that no vendor has signed, and none but
-// its own client API gives back.
+// leftOut is the text for thinking without a vendor's signature, which only its own client API sends back.
 const leftOut = "left out of the next turn"
 
 var limits = []limit{
@@ -38,7 +37,7 @@ var limits = []limit{
 	{provider: "cohere", feature: "thinking sent back", says: leftOut},
 }
 
-// limitOf is the limit that is known of a cell, or nil.
+// limitOf returns the known limit of a cell, or nil.
 func limitOf(clientAPI, provider, feature string) *limit {
 	i := slices.IndexFunc(limits, func(l limit) bool {
 		atAPI := l.clientAPI == clientAPI || l.clientAPI == "" && clientAPI != provider
@@ -50,15 +49,15 @@ func limitOf(clientAPI, provider, feature string) *limit {
 	return &limits[i]
 }
 
-// results are the cells, by client API, provider and feature: empty for one that
-// holds, else what is said of its limit.
+// results holds the cells, by client API, provider and feature: empty for a working one, otherwise the text of its
+// limit.
 type results struct {
 	mu    sync.Mutex
 	cells map[[3]string]string
 }
 
-// TestCompatibility is every official Go SDK through a provider of every wire
-// format, feature by feature, and the table of it in docs/compatibility.md.
+// TestCompatibility runs every official Go SDK through a provider of every wire format, feature by feature, and
+// compares the results with the table in docs/compatibility.md.
 func TestCompatibility(t *testing.T) {
 	t.Parallel()
 	gateway := newCompatGateway(t)
@@ -82,7 +81,7 @@ func TestCompatibility(t *testing.T) {
 	}
 }
 
-// note holds the outcome of a cell against what is known of its limits.
+// note compares the outcome of a cell with its known limit.
 func (r *results) note(c *cell, feature string, err error) {
 	c.t.Helper()
 	known := limitOf(c.client.clientAPI, c.provider, feature)
@@ -104,7 +103,7 @@ func (r *results) note(c *cell, feature string, err error) {
 	r.cells[[3]string{c.client.clientAPI, c.provider, feature}] = said
 }
 
-// said is the limit that an outcome tells; empty for any other error.
+// said returns the text of an outcome's limit; empty for any other error.
 func (c *cell) said(err error) string {
 	if l, ok := errors.AsType[lacks](err); ok {
 		return string(l)
@@ -113,7 +112,7 @@ func (c *cell) said(err error) string {
 	if !ok {
 		return ""
 	}
-	message := strings.ReplaceAll(r.message, `"p-`, `"`) // what the provider is called here
+	message := strings.ReplaceAll(r.message, `"p-`, `"`) // the provider's name here
 	if r.param != "" && !strings.Contains(message, r.param) {
 		message = r.param + ": " + message
 	}
@@ -137,7 +136,7 @@ var apiTitles = map[string]string{
 	"gemini":    "`POST /v1beta/models/{model}:generateContent`, `:streamGenerateContent`: Google's Gemini (genai)",
 }
 
-// providerTitles are the providers' wire formats, and who speaks them.
+// providerTitles names the providers' wire formats and their vendors.
 var providerTitles = map[string]string{
 	"openai":    "`openai`: OpenAI, Azure OpenAI, Mistral, Groq, DeepSeek, xAI, OpenRouter, Together, Fireworks, vLLM, LM Studio, llama.cpp …",
 	"responses": "`responses`: OpenAI, Azure OpenAI, xAI",
@@ -188,8 +187,7 @@ func (r *results) writeAPI(text *strings.Builder, clientAPI string) {
 	}
 }
 
-// documentGo holds that the part of docs/compatibility.md that is of the Go
-// SDKs is current, or writes it.
+// documentGo checks that the Go part of docs/compatibility.md is current, or writes it.
 func documentGo(t *testing.T, text string) {
 	t.Helper()
 	path := filepath.Join("..", "..", "..", "docs", "compatibility.md")

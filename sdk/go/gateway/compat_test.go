@@ -20,18 +20,16 @@ import (
 	"weir/internal/simulator"
 )
 
-// sdkClient is an official SDK behind one small language, so that what is asked
-// of all of them is written once.
+// sdkClient adapts an official SDK to one small interface, so that the questions to all of them are written once.
 type sdkClient struct {
 	clientAPI string // the dialect that it speaks
 	// ask asks one question. The error is the SDK's own.
 	ask func(c sdkCall, q sdkQuestion) (heard, error)
-	// embed asks for a vector of three numbers for each text; nil where the
-	// vendor's API has no such thing.
+	// embed requests a vector of three numbers for each text; nil if the vendor's API has no embeddings.
 	embed func(c sdkCall, model string, texts []string) (embedded, error)
 	// raised reads the SDK's own error class; false for any other error.
 	raised func(err error) (raised, bool)
-	// words are the vendor's words for the errors that every client API has.
+	// words has the vendor's errors for those that every client API has.
 	words map[string]raised
 }
 
@@ -44,15 +42,15 @@ type sdkCall struct {
 	client  *http.Client
 }
 
-// sdkQuestion is what an SDK is to ask. The first turn is always the same words.
+// sdkQuestion describes a question to an SDK. The first message is always the same.
 type sdkQuestion struct {
 	model    string
 	stream   bool
 	tool     bool   // offers the tool "weather"
-	schema   bool   // wants an object with a name and a height from 100
-	think    bool   // wants to see the thinking
+	schema   bool   // request an object with a name and a height from 100
+	think    bool   // request the thinking
 	image    string // an address, or a data URL; empty for none
-	after    *heard // the answer to the first turn; the tool's results or "Go on" come behind it
+	after    *heard // the answer to the first message; the tool's results or "Go on" follow it
 	perPiece func() // runs after each piece of a stream
 }
 
@@ -62,12 +60,12 @@ const firstWords = "Say it again, please"
 // called is one tool call that an SDK read.
 type called struct{ id, name, arguments string }
 
-// heard is what an SDK made of an answer.
+// heard holds an SDK's answer.
 type heard struct {
 	text, thought string
 	pieces        int // of text, in a stream
 	calls         []called
-	finish        string // in the vendor's words
+	finish        string // the vendor's finish reason
 	in, out       int64  // tokens
 	cost          string // usage.cost in dollars, as it is written
 	turn          any    // the SDK's own record of the answer, to be sent back
@@ -75,28 +73,27 @@ type heard struct {
 	requests      int64 // how many the SDK sent
 }
 
-// embedded is what an SDK made of an answer with vectors.
+// embedded holds an SDK's answer with vectors.
 type embedded struct {
 	vectors [][]float64
 	in      int64  // tokens; 0 where the SDK has no place for them
 	cost    string // as of heard
 }
 
-// raised is an error as an SDK tells it. In a table, an empty field says
-// nothing.
+// raised holds an SDK's error. In a table, an empty field is not compared.
 type raised struct {
 	status                     int
 	kind, code, param, message string
 	requestID                  string
-	header                     http.Header // nil where the SDK keeps none
+	header                     http.Header // nil if the SDK stores none
 }
 
-// sdkClients are the official Go SDKs, one a client API.
+// sdkClients returns the official Go SDKs, one a client API.
 func sdkClients() []*sdkClient {
 	return []*sdkClient{openaiSDK(), responsesSDK(), anthropicSDK(), geminiSDK()}
 }
 
-// tap counts the requests of an SDK and keeps the headers of the last reply.
+// tap counts the requests of an SDK and stores the headers of the last reply.
 type tap struct {
 	http.RoundTripper
 	requests atomic.Int64
@@ -115,8 +112,7 @@ func (t *tap) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// compatGateway is a gateway with a provider of each wire format behind it, and
-// what these were asked.
+// compatGateway is a gateway with a provider of each wire format, and the providers' requests.
 type compatGateway struct {
 	*harness.Gateway
 	up       *harness.Upstream
@@ -148,7 +144,7 @@ func newCompatGateway(t *testing.T) *compatGateway {
 
 var seedForm = regexp.MustCompile(`seed=(\d+)`)
 
-// keep notes the body of each request under the seed of its model.
+// keep records the body of each request under the seed of its model.
 func (c *compatGateway) keep(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -172,18 +168,17 @@ type cell struct {
 	gateway  *compatGateway
 	client   *sdkClient
 	provider string // its dialect
-	seed     string // in the name of each model, and nobody else's
+	seed     string // in the name of each model of this cell only
 }
 
 var seeds atomic.Int64
 
-// lacks is what a feature says that a wire format cannot carry and that the
-// gateway leaves out and tells of.
+// lacks names the loss that the gateway reports because a wire format cannot carry a feature.
 type lacks string
 
 func (l lacks) Error() string { return string(l) }
 
-// model is the full name of a model of the simulator, of this cell alone.
+// model returns the full name of a model of the simulator, unique to this cell.
 func (c *cell) model(name string) string {
 	join := ":"
 	if strings.Contains(name, ":") {
@@ -192,7 +187,7 @@ func (c *cell) model(name string) string {
 	return "p-" + c.provider + "/" + name + join + "seed=" + c.seed
 }
 
-// ask asks with a good key, and without another try.
+// ask asks with a valid key, and without a retry.
 func (c *cell) ask(q sdkQuestion) (heard, error) {
 	return c.call(sdkCall{ctx: c.t.Context(), key: c.gateway.Key}, q)
 }
@@ -207,14 +202,14 @@ func (c *cell) call(call sdkCall, q sdkQuestion) (heard, error) {
 	return got, err
 }
 
-// listen completes a call with a client whose replies are overheard.
+// listen adds a client to a call that records the replies.
 func (c *cell) listen(call sdkCall) (sdkCall, *tap) {
 	listen := &tap{RoundTripper: c.gateway.Client.Transport}
 	call.url, call.client = c.gateway.URL, &http.Client{Transport: listen, Timeout: harness.Patience}
 	return call, listen
 }
 
-// served is the provider's own record of this cell's last request.
+// served returns the provider's own record of this cell's last request.
 func (c *cell) served() (last simulator.Record) {
 	c.t.Helper()
 	harness.Await(c.t, "the end of the provider's answer", func() bool {
@@ -228,12 +223,12 @@ func (c *cell) served() (last simulator.Record) {
 	return last
 }
 
-// sent is the body of this cell's last request to the provider.
+// sent returns the body of this cell's last request to the provider.
 func (c *cell) sent() string {
 	c.gateway.mu.Lock()
 	defer c.gateway.mu.Unlock()
 	return c.gateway.bodies[c.seed]
 }
 
-// newSeed is a number that no other cell has.
+// newSeed returns a number that no other cell has.
 func newSeed() string { return strconv.FormatInt(seeds.Add(1)+10_000, 10) }

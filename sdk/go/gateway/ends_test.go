@@ -20,7 +20,8 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// callsBy asks for a stream by a vendor's SDK, and returns the arguments of the calls in it by the names of their tools.
+// callsBy requests a stream with a vendor's SDK, and returns the arguments of the calls in it by the names of their
+// tools.
 var callsBy = map[string]func(t *testing.T, h *harness.Gateway, model string) (map[string]string, error){
 	"openai": func(t *testing.T, h *harness.Gateway, model string) (map[string]string, error) {
 		c := openai.NewClient(option.WithBaseURL(h.URL+"/v1"), option.WithAPIKey(h.Key), option.WithMaxRetries(0))
@@ -92,8 +93,8 @@ var callsBy = map[string]func(t *testing.T, h *harness.Gateway, model string) (m
 	},
 }
 
-// ending is a provider of OpenAI's format that calls f and g in turns, or f before it tells the name, and ends as the model's
-// name says.
+// ending is a provider of OpenAI's format that interleaves calls of f and g, or calls f before it sends the name, and
+// ends as the model's name says.
 func ending(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	is := func(name string) bool { return strings.Contains(string(body), `"model":"`+name) }
@@ -126,8 +127,8 @@ func ending(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "data: [DONE]\n\n")
 }
 
-// TestEndsBySDK holds that the vendors' SDKs have the arguments of calls that take turns or tell their name late, and that
-// each of them raises an error where a stream does not end well.
+// TestEndsBySDK checks that the vendors' SDKs receive the arguments of interleaved calls, and of calls with a late
+// name, and that each of them raises an error if a stream fails.
 func TestEndsBySDK(t *testing.T) {
 	t.Parallel()
 	ts := httptest.NewServer(http.HandlerFunc(ending))

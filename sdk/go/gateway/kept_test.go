@@ -13,8 +13,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestKeptSDK is the official client in a loop with a tool, whose provider
-// speaks another wire format: its result refers to a call of the response before.
+// TestKeptSDK runs the official client in a loop with a tool, and a provider with another wire format: its result
+// refers to a call of the response before.
 func TestKeptSDK(t *testing.T) {
 	t.Parallel()
 	k := harness.OpenKept(t, "anthropic", "", nil)

@@ -15,7 +15,7 @@ import (
 	"weir/internal/must"
 )
 
-// TestLimitSDKs is that the vendors' own clients take a refusal for what it is.
+// TestLimitSDKs checks that the vendors' own clients recognize a refusal.
 func TestLimitSDKs(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)

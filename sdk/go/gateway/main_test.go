@@ -1,4 +1,4 @@
-// Package gateway_test asks a gateway by the vendors' SDKs for Go.
+// Package gateway_test sends requests to a gateway with the vendors' SDKs for Go.
 package gateway_test
 
 import (

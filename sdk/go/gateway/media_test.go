@@ -13,9 +13,8 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestMediaIsMetered asks for images, speech and transcripts by the vendor's SDK, and
-// holds what each is charged: by what the provider told, or by characters and
-// seconds.
+// TestMediaIsMetered requests images, speech and transcripts with the vendor's SDK, and checks the charge of each: by
+// the provider's usage, or by characters and seconds.
 func TestMediaIsMetered(t *testing.T) {
 	t.Parallel()
 	mediaProvider, h := harness.OpenMediaProvider(t)
@@ -63,7 +62,7 @@ func TestMediaIsMetered(t *testing.T) {
 		{"house/paint-tokens", "AA==", "0.00445", paint("house/paint-tokens")},             // 10, 40 of images, 100 out
 		{"house/read", "\xff\xfbsound", "0.00006", read("house/read")},                     // 4 characters
 		{"house/read-tokens", "\xff\xfbsound", "0.0000726", read("house/read-tokens")},     // 1 token in, 6 of sound out
-		{"house/write-seconds", "Hello there", "0.0003", write("house/write-seconds", "")}, // told 3 seconds
+		{"house/write-seconds", "Hello there", "0.0003", write("house/write-seconds", "")}, // reported 3 seconds
 		{"house/write-tokens", "Hello there", "0.00009", write("house/write-tokens", "")},  // 4, 10 of sound, 2 out
 	} {
 		got, err := tt.ask()

@@ -19,8 +19,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestModelOfOpenAI asks for one model with OpenAI's client, which writes the
-// slash in a name as %2F, and with plain slashes.
+// TestModelOfOpenAI requests one model with OpenAI's client, which writes the slash in a name as %2F, and with plain
+// slashes.
 func TestModelOfOpenAI(t *testing.T) {
 	t.Parallel()
 	h := harness.Open(t, harness.Setup{YAML: harness.Shelf})
@@ -50,7 +50,7 @@ func TestModelOfOpenAI(t *testing.T) {
 	}
 }
 
-// listed is a model as the list has it.
+// listed returns a model of the list.
 func listed(h *harness.Gateway, id string) string {
 	h.T.Helper()
 	body := h.Do(harness.Ask{Path: "/v1/models"}).Body
@@ -65,8 +65,8 @@ func listed(h *harness.Gateway, id string) string {
 	return body[at : at+end+1]
 }
 
-// TestModelsOfAnthropic lists and asks with Anthropic's client, which pages by
-// itself and has its key in another header.
+// TestModelsOfAnthropic lists and requests models with Anthropic's client, which reads pages by itself and sends its
+// key in another header.
 func TestModelsOfAnthropic(t *testing.T) {
 	t.Parallel()
 	h := harness.Open(t, harness.Setup{YAML: harness.Shelf})
@@ -97,8 +97,8 @@ func TestModelsOfAnthropic(t *testing.T) {
 	}
 }
 
-// TestModelsOfGemini lists and asks with Google's client, which pages by itself
-// and has its key in another header.
+// TestModelsOfGemini lists and requests models with Google's client, which reads pages by itself and sends its key in
+// another header.
 func TestModelsOfGemini(t *testing.T) {
 	t.Parallel()
 	h := harness.Open(t, harness.Setup{YAML: harness.Shelf})

@@ -8,8 +8,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestMultiDialectFallback rescues an answer that one provider began in the client's
-// own words, and the other goes on with in its usual ones.
+// TestMultiDialectFallback rescues an answer that one provider began in the client's own wire format, and the other
+// continues in its default one.
 func TestMultiDialectFallback(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)

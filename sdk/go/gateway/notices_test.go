@@ -13,10 +13,10 @@ import (
 	"weir/internal/gateway"
 )
 
-// tardy is a provider of OpenAI's wire format that is silent for several keep-alives of the gateway, within an answer or
-// before it refuses, and answers too late for a hasty one, as the model's name says.
+// tardy is a provider of OpenAI's wire format that is silent for several keep-alives of the gateway, within an answer
+// or before it refuses, and answers too late for a short timeout, as the model's name says.
 func tardy(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body) // what is missing of it names no model
+	body, _ := io.ReadAll(r.Body) // a broken body names no model
 	is := func(name string) bool { return strings.Contains(string(body), `"model":"`+name) }
 	send := func(delta, finish string) {
 		_, _ = fmt.Fprintf(w, `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{%s},"finish_reason":%s}]}`+"\n\n", delta, finish)
@@ -44,8 +44,8 @@ func tardy(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestSDKsNoticeLateRefusals holds, for every SDK, that a stream that was refused, early, late or for being late, is an error
-// and no empty answer, and that silence loses nothing.
+// TestSDKsNoticeLateRefusals checks, for every SDK, that a stream that was refused, early, late or for being late, is
+// an error and no empty answer, and that silence loses nothing.
 func TestSDKsNoticeLateRefusals(t *testing.T) {
 	t.Parallel()
 	ts := httptest.NewServer(http.HandlerFunc(tardy))

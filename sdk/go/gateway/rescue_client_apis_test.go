@@ -16,7 +16,7 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// storyClient asks at a client API for the story, as a stream, by the vendor's SDK.
+// storyClient requests the story at a client API, as a stream, with the vendor's SDK.
 type storyClient func(t *testing.T, h *harness.Gateway, model string) (text, id string, err error)
 
 const question = "Tell me a story"
@@ -109,9 +109,8 @@ var storyClients = map[string]storyClient{
 	},
 }
 
-// TestRescueAtEveryClientAPI lets a stream die half-way whose bytes went out as they
-// came, or in translation, and continue at another provider. The vendor's own
-// SDK must take it for one answer, and for that of a provider that never failed.
+// TestRescueAtEveryClientAPI breaks a stream in the middle, unchanged or translated, and continues it at another
+// provider. The vendor's own SDK must read one answer, equal to one without a failure.
 func TestRescueAtEveryClientAPI(t *testing.T) {
 	t.Parallel()
 	before := map[string]string{"openai": "/v1", "responses": "/v1", "anthropic": "/v1", "gemini": "/v1beta"}

@@ -12,14 +12,14 @@ import (
 	"weir/internal/must"
 )
 
-// sdk is OpenAI's official client, unmodified but for its address.
+// sdk returns OpenAI's official client, unmodified except for its address.
 func sdk(h *harness.Gateway, key string, options ...option.RequestOption) openai.Client {
 	return openai.NewClient(append([]option.RequestOption{
 		option.WithBaseURL(h.URL + "/v1"), option.WithAPIKey(key), option.WithMaxRetries(0), option.WithHTTPClient(h.Client),
 	}, options...)...)
 }
 
-// sdkAsk is a chat request of the SDK.
+// sdkAsk returns a chat request of the SDK.
 func sdkAsk(model string) openai.ChatCompletionNewParams {
 	return openai.ChatCompletionNewParams{
 		Model:    model,
@@ -27,7 +27,7 @@ func sdkAsk(model string) openai.ChatCompletionNewParams {
 	}
 }
 
-// TestSDKRetries is the SDK's own retrying, which obeys the gateway's headers.
+// TestSDKRetries checks the SDK's own retries, which obey the gateway's headers.
 func TestSDKRetries(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)

@@ -10,8 +10,8 @@ import (
 	"weir/internal/gateway"
 )
 
-// TestGeminiChatRemembersAcrossSilence holds that a chat of the vendor's SDK keeps an exchange in which the model was
-// silent for long, before its first word and between words: what it sends next has the question and the answer.
+// TestGeminiChatRemembersAcrossSilence checks that a chat of the vendor's SDK stores an exchange in which the model was
+// silent for long, before its first word and between words: its next request has the question and the answer.
 func TestGeminiChatRemembersAcrossSilence(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)

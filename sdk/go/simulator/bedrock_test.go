@@ -20,8 +20,8 @@ import (
 	"weir/internal/simulator"
 )
 
-// bedrockSDK is Amazon's official client, unmodified but for its address, at a
-// simulator reached in both ways.
+// bedrockSDK runs a check with Amazon's official client, unmodified except for its address, at a simulator reached in
+// both ways.
 func bedrockSDK(t *testing.T, attempts int, check func(t *testing.T, c *bedrockruntime.Client, s *simulator.Server)) {
 	t.Helper()
 	eachWay(t, "", func(t *testing.T, s *simulator.Server, base string, rt http.RoundTripper) {
@@ -34,9 +34,8 @@ func bedrockSDK(t *testing.T, attempts int, check func(t *testing.T, c *bedrockr
 	})
 }
 
-// ownBody gives the request to rt with a body of its own: the SDK closes its
-// body as soon as the answer begins, which costs the connection if the transport
-// has not looked for the end of the body by then.
+// ownBody passes the request to rt with a body of its own: the SDK closes its body as soon as the answer begins, which
+// costs the connection if the transport has not reached the end of the body by then.
 type ownBody struct{ rt http.RoundTripper }
 
 func (o ownBody) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -64,7 +63,7 @@ func converseStream(model string) *bedrockruntime.ConverseStreamInput {
 	return &bedrockruntime.ConverseStreamInput{ModelId: in.ModelId, Messages: in.Messages, RequestMetadata: map[string]string{"stream": "yes"}}
 }
 
-// bedrockAnswer is what the SDK made of a stream.
+// bedrockAnswer holds the SDK's reading of a stream.
 type bedrockAnswer struct {
 	text, reasoning, call, arguments string
 	stop                             types.StopReason
@@ -154,7 +153,7 @@ func TestBedrockSDKReasoning(t *testing.T) {
 	})
 }
 
-// weather is the one tool of these tests.
+// weather returns the only tool of these tests.
 func weather() *types.ToolConfiguration {
 	return &types.ToolConfiguration{Tools: []types.Tool{&types.ToolMemberToolSpec{Value: types.ToolSpecification{
 		Name: aws.String("weather"),
@@ -242,7 +241,7 @@ func TestBedrockSDKErrors(t *testing.T) {
 	})
 }
 
-// The client's own retries get past a fault that comes once.
+// TestBedrockSDKRetries checks that the client's own retries succeed after a single fault.
 func TestBedrockSDKRetries(t *testing.T) {
 	t.Parallel()
 	bedrockSDK(t, 3, func(t *testing.T, c *bedrockruntime.Client, s *simulator.Server) {
@@ -256,8 +255,7 @@ func TestBedrockSDKRetries(t *testing.T) {
 func TestBedrockSDKBrokenStreams(t *testing.T) {
 	t.Parallel()
 	bedrockSDK(t, 1, func(t *testing.T, c *bedrockruntime.Client, _ *simulator.Server) {
-		// The SDK takes a stream that ends in the middle of a frame for one that
-		// has ended: only the stop reason is missing.
+		// The SDK reads a stream that ends in the middle of a frame as ended: only the stop reason is missing.
 		for model, raises := range map[string]bool{"chat:fault=cut": false, "chat:fault=cut-reset": true, "chat:fault=error-event": true} {
 			got, err := hearStream(t, c, converseStream(model))
 			if err == nil && raises || got.pieces == 0 || got.stop != "" || got.usage != nil {

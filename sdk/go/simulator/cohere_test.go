@@ -20,8 +20,8 @@ import (
 	"weir/internal/simulator"
 )
 
-// cohereSDK is Cohere's official client, unmodified but for its address, at a
-// simulator reached in both ways.
+// cohereSDK runs a check with Cohere's official client, unmodified except for its address, at a simulator reached in
+// both ways.
 func cohereSDK(t *testing.T, check func(t *testing.T, c *coherev2.Client, s *simulator.Server)) {
 	t.Helper()
 	eachWay(t, "co-right", func(t *testing.T, s *simulator.Server, base string, rt http.RoundTripper) {
@@ -32,9 +32,8 @@ func cohereSDK(t *testing.T, check func(t *testing.T, c *coherev2.Client, s *sim
 	})
 }
 
-// recut gives the bytes of a stream as they are, but each read up to the end of
-// a data line: the client takes what a read ends with for a whole event, be it
-// half of one or the blank line behind it.
+// recut returns the bytes of a stream unchanged, but each read ends after a data line: the client treats the end of a
+// read as the end of an event, even in the middle of one or at the blank line after it.
 type recut struct{ http.RoundTripper }
 
 func (r recut) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -99,7 +98,7 @@ func checkCohereUsage(t *testing.T, u *cohere.Usage, rec simulator.Record) {
 	}
 }
 
-// cohereAnswer is what a stream of events says.
+// cohereAnswer holds the content of a stream of events.
 type cohereAnswer struct {
 	text, thinking, finish, failure string
 	calls                           []cohere.ToolCallV2Function

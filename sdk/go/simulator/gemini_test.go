@@ -24,8 +24,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.next.RoundTrip(r)
 }
 
-// geminiClient makes Google's official client, unmodified but for its address,
-// for one of its backends.
+// geminiClient builds Google's official client, unmodified except for its address, for one of its backends.
 func geminiClient(t *testing.T, backend, key, base string, rt http.RoundTripper) *genai.Client {
 	t.Helper()
 	c := &genai.ClientConfig{
@@ -43,8 +42,7 @@ func geminiClient(t *testing.T, backend, key, base string, rt http.RoundTripper)
 	return client
 }
 
-// geminiSDK runs a check at a simulator reached in both ways, with every
-// backend of the client.
+// geminiSDK runs a check at a simulator reached in both ways, with every backend of the client.
 func geminiSDK(t *testing.T, check func(t *testing.T, client func(key string) *genai.Client, s *simulator.Server)) {
 	t.Helper()
 	for _, backend := range []string{"gemini", "vertex", "vertex with a key"} {

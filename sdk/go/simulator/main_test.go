@@ -1,4 +1,4 @@
-// Package simulator_test asks the fake provider by the vendors' SDKs for Go.
+// Package simulator_test sends requests to the simulator with the vendors' SDKs for Go.
 package simulator_test
 
 import (
@@ -44,7 +44,7 @@ func eachWay(t *testing.T, key string, check func(t *testing.T, s *simulator.Ser
 	}
 }
 
-// settled is the newest record of the ledger, once it is no longer under way.
+// settled returns the newest record of the ledger, once it has ended.
 func settled(t *testing.T, s *simulator.Server) simulator.Record {
 	t.Helper()
 	var last simulator.Record
