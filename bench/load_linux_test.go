@@ -104,7 +104,7 @@ func TestLoadOnMock(t *testing.T) {
 	}
 }
 
-// TestLoadCountsFailures has streams refused, for the model names no shape, or shorter than they ought to be.
+// TestLoadCountsFailures has streams refused, because the model name is not a shape, or ended too early.
 func TestLoadCountsFailures(t *testing.T) {
 	t.Parallel()
 	addr := must.Get(loopback(startTestMock(t)))(t)
@@ -174,7 +174,7 @@ func TestParseShape(t *testing.T) {
 	}
 }
 
-// TestMockSpeaksHTTP asks the mock as any client would.
+// TestMockSpeaksHTTP sends requests to the mock like any client.
 func TestMockSpeaksHTTP(t *testing.T) {
 	t.Parallel()
 	addr := startTestMock(t)
@@ -244,8 +244,8 @@ func TestSpreadOfDurations(t *testing.T) {
 	must.Equal(t, d.spread(), spread{10_000, 5000, 9900, 10_000}, "spread")
 }
 
-// TestOpenLoop is an open loop on a server that answers, refuses, or breaks off: every request is counted once, as what
-// became of it.
+// TestOpenLoop runs an open loop on a server that answers, refuses, or breaks off: every request is counted once, by
+// its outcome.
 func TestOpenLoop(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

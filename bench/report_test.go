@@ -25,7 +25,7 @@ func TestStatOf(t *testing.T) {
 	}
 }
 
-// sample is a report with one figure of two subjects.
+// sample returns a report with one figure of two subjects.
 func sample() *findings {
 	r := &findings{}
 	s := r.section("throughput", "Throughput", column{figRatio, "of nginx", 2})

@@ -13,8 +13,8 @@ import (
 	"weir/internal/store"
 )
 
-// TestSeedContinuesAfterInterruption has a small year seeded, by a command that is broken off and run
-// again: all of it is there, and every sum agrees with the rows.
+// TestSeedContinuesAfterInterruption seeds a small year with a command that is interrupted and run again: the data is
+// complete, and every sum agrees with the rows.
 func TestSeedContinuesAfterInterruption(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -40,7 +40,7 @@ func TestSeedContinuesAfterInterruption(t *testing.T) {
 	}
 }
 
-// breaker is a terminal at which somebody breaks off after three lines.
+// breaker is a terminal that interrupts the command after three lines.
 type breaker struct {
 	cancel context.CancelFunc
 	lines  *int
@@ -65,7 +65,7 @@ func openSeeded(t *testing.T, dir string) *store.DB {
 	return s
 }
 
-// TestSeedRefuses holds that data of others stay as they are.
+// TestSeedRefuses checks that other data is not changed.
 func TestSeedRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -13,8 +13,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestTurnsShareTheLoad holds that each contender answers as many requests as the others, on connections that stay open,
-// and that a round counts its own alone.
+// TestTurnsShareTheLoad checks that each contender answers as many requests as the others, on connections that stay
+// open, and that a round counts only its own.
 func TestTurnsShareTheLoad(t *testing.T) {
 	t.Parallel()
 	const rounds = 3
@@ -50,7 +50,7 @@ func TestTurnsShareTheLoad(t *testing.T) {
 	}
 }
 
-// TestTurnsCountRounds holds that what a round took is divided by its own answers.
+// TestTurnsCountRounds checks that the duration of a round is divided by its own answers.
 func TestTurnsCountRounds(t *testing.T) {
 	t.Parallel()
 	c := &contender{loop: &loop{o: &loadOptions{}}, took: 2e9}

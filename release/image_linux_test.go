@@ -21,7 +21,7 @@ func runImage(t *testing.T, m *made, root string, config imageFile) {
 		t.Log("the image is not run: that needs root")
 		return
 	}
-	for dir := root; dir != "/"; dir = filepath.Dir(dir) { // the user has to come in
+	for dir := root; dir != "/"; dir = filepath.Dir(dir) { // so that the user can enter
 		if err := os.Chmod(dir, 0o755); err != nil {
 			break
 		}
@@ -61,7 +61,7 @@ func runImage(t *testing.T, m *made, root string, config imageFile) {
 	}
 }
 
-// freeAddress is one on which nothing listens.
+// freeAddress returns an unused address.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

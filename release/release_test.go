@@ -30,7 +30,7 @@ var (
 // made is a release that was made for the tests.
 type made struct{ release }
 
-// TestReleaseIsReproducible makes a release twice, in two places, and looks into its files.
+// TestReleaseIsReproducible builds a release twice, in two places, and checks its files.
 func TestReleaseIsReproducible(t *testing.T) {
 	t.Parallel()
 	root := must(filepath.Abs(".."))(t)
@@ -139,7 +139,7 @@ func holdChecksums(t *testing.T, m *made) {
 	}
 }
 
-// holdBill holds the bill of materials to what the program of the archive says of itself.
+// holdBill compares the bill of materials with the modules in the archive's program.
 func holdBill(t *testing.T, m *made, target target) {
 	f := must(os.Open(m.file("_%s.cdx.json", target)))(t)
 	defer f.Close()
@@ -165,7 +165,7 @@ func holdBill(t *testing.T, m *made, target target) {
 	}
 }
 
-// unpacked is the program of an archive.
+// unpacked extracts the program of an archive.
 func unpacked(t *testing.T, m *made, target target) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -264,7 +264,7 @@ func holdAlpine(t *testing.T, m *made, target target) {
 	}
 }
 
-// holdImage looks at the images of all processors, and runs the one for this machine.
+// holdImage checks the images of all architectures, and runs the one for this machine.
 func holdImage(t *testing.T, m *made) {
 	dir := t.TempDir()
 	command(t, "tar", "-xf", m.file("_image.tar"), "-C", dir)
@@ -291,7 +291,7 @@ func holdImage(t *testing.T, m *made) {
 	}
 }
 
-// manifest is what the files of an image's layout have that the test reads.
+// manifest holds the members of an image's layout that the test reads.
 type manifest struct {
 	Manifests []descriptor
 	Config    descriptor

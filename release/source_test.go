@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestDescribeReadsTagVersion takes the version of a tag, of either kind, and asks for one where there is none.
+// TestDescribeReadsTagVersion reads the version of a tag, of either kind, and checks that a missing tag is an error.
 func TestDescribeReadsTagVersion(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

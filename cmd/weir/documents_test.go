@@ -17,8 +17,8 @@ import (
 	"weir/internal/must"
 )
 
-// documents are the text of README.md and of the pages, by their paths. The changelog is left
-// out: it tells of commands as they were.
+// documents returns the text of README.md and of the pages, by their paths. It excludes the changelog, which names
+// former commands.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{"README.md": string(must.Get(os.ReadFile("../../README.md"))(t))}
@@ -31,7 +31,7 @@ func documents(t *testing.T) map[string]string {
 	return all
 }
 
-// shellBlocks are the commands of a document that a reader may copy: its blocks marked sh.
+// shellBlocks returns the commands of a document that a reader may copy: its blocks marked sh.
 func shellBlocks(text string) []string {
 	var all []string
 	for _, m := range regexp.MustCompile("(?ms)^ *```sh\n(.*?)^ *```$").FindAllStringSubmatch(text, -1) {
@@ -43,13 +43,13 @@ func shellBlocks(text string) []string {
 // called matches a call of the program in a line, however it is started.
 var called = regexp.MustCompile(`(?:^|[\s(;])(?:\./cmd/)?weir (.*)`)
 
-// call is a call of the program; alone where nothing stands before it, such as a variable.
+// call is a call of the program; alone is set if nothing precedes it, such as a variable.
 type call struct {
 	words []string
 	alone bool
 }
 
-// callsIn are the calls of the program in a block.
+// callsIn returns the calls of the program in a block.
 func callsIn(block string) []call {
 	var all []call
 	for line := range strings.Lines(block) {
@@ -65,8 +65,8 @@ func callsIn(block string) []call {
 	return all
 }
 
-// shellWords are the words of a command up to its end: a comment, a pipe, a redirection, what
-// closes a substitution, or what follows it.
+// shellWords returns the words of a command up to its end: a comment, a pipe, a redirection, the end of a substitution,
+// or the next command.
 func shellWords(line string) []string {
 	var words []string
 	var word strings.Builder
@@ -100,7 +100,7 @@ func shellWords(line string) []string {
 	return words
 }
 
-// TestShellWords is how a line of a document is read.
+// TestShellWords checks the reading of a line of a document.
 func TestShellWords(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string][]string{
@@ -118,16 +118,16 @@ func TestShellWords(t *testing.T) {
 	}
 }
 
-// readOnly are the commands that change nothing and need nothing but a data directory: where a
-// document shows one, it is run.
+// readOnly lists the commands that change nothing and need only a data directory: they are run if a document shows
+// them.
 var readOnly = []string{
 	"accounts list", "accounts show", "audit export", "audit list", "audit verify", "completion bash", "completion fish",
 	"completion zsh", "config show", "keys list", "kept", "ledger export", "ledger verify", "members list",
 	"models", "nodes list", "operators list", "providers", "uses", "version", "webhooks list",
 }
 
-// TestDocumentedCommands is that each call of the program in a block of a document is a
-// command line that exists, and that those that change nothing can be carried out.
+// TestDocumentedCommands checks that each call of the program in a block of a document is an existing command line, and
+// that those that change nothing succeed.
 func TestDocumentedCommands(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -162,7 +162,7 @@ func TestDocumentedCommands(t *testing.T) {
 	t.Logf("%d commands, %d of them run", count, run)
 }
 
-// parse reports what is wrong with a command line.
+// parse returns the mistake in a command line.
 func parse(words []string) error {
 	found, rest, err := newRoot(&environment{}).Find(words)
 	if err == nil {
@@ -191,8 +191,7 @@ func execute(data string, words ...string) error {
 // named matches a command in running text.
 var named = regexp.MustCompile("`weir ([^`\n]+)`")
 
-// TestNamedCommands is that each command and flag that running text names exists. A word such
-// as list\|show is each of them.
+// TestNamedCommands checks that each command and flag in running text exists. A word such as list\|show names both.
 func TestNamedCommands(t *testing.T) {
 	t.Parallel()
 	count := 0
@@ -210,8 +209,8 @@ func TestNamedCommands(t *testing.T) {
 	t.Logf("%d names", count)
 }
 
-// exists reports the first word that is neither a command, a flag nor an argument. Arguments
-// are in capitals or in brackets, or stand where there are no further commands.
+// exists returns an error for the first word that is neither a command, a flag nor an argument. Arguments are in
+// capitals or in brackets, or follow the last command.
 func exists(words []string) error {
 	at := []*cobra.Command{newRoot(&environment{})}
 	arguments := false

@@ -18,8 +18,7 @@ func everyCommand(c *cobra.Command, do func(*cobra.Command)) {
 	}
 }
 
-// TestEachCommandHasHelp is that every command says in --help what it does, with an example
-// that is one of it.
+// TestEachCommandHasHelp checks that the --help of every command describes it, with an example of it.
 func TestEachCommandHasHelp(t *testing.T) {
 	t.Parallel()
 	count := 0
@@ -45,7 +44,7 @@ func TestEachCommandHasHelp(t *testing.T) {
 	}
 }
 
-// TestExamplesAreRight is that each example is a command line that exists.
+// TestExamplesAreRight checks that each example is an existing command line.
 func TestExamplesAreRight(t *testing.T) {
 	t.Parallel()
 	everyCommand(newRoot(&environment{}), func(c *cobra.Command) {

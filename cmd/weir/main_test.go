@@ -33,15 +33,13 @@ func (t tests) Run() int {
 	return code
 }
 
-// TestScripts runs the scripts in testdata. Beside testscript's own commands
-// they have those of script_test.go.
+// TestScripts runs the scripts in testdata, with the commands of script_test.go in addition to testscript's own.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	runScripts(t, "testdata", nil)
 }
 
-// TestPostgresScripts runs the scripts that use PostgreSQL. $DATABASE is the
-// URL of an empty database, for one script alone.
+// TestPostgresScripts runs the scripts that use PostgreSQL. $DATABASE is the URL of an empty database for one script.
 func TestPostgresScripts(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/postgres/*.txtar")
@@ -63,7 +61,7 @@ func runScripts(t *testing.T, dir string, databases map[string]string) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
-			env.Setenv("GORACE", "atexit_sleep_ms=0") // else each command takes a second longer
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise each command takes a second longer
 			env.Setenv("DATABASE", databases[strings.TrimPrefix(filepath.Base(env.WorkDir), "script-")])
 			return nil
 		},

@@ -13,7 +13,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestEachCommandHasManualPage is that each command has a page which says what its help does, and which groff reads without a warning.
+// TestEachCommandHasManualPage checks that each command has a page with the content of its help, which groff reads
+// without a warning.
 func TestEachCommandHasManualPage(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "man1")
@@ -40,7 +41,7 @@ func TestEachCommandHasManualPage(t *testing.T) {
 	})
 }
 
-// TestRoffIsEscaped is what man(7) would take for a macro or an escape.
+// TestRoffIsEscaped checks texts that man(7) would read as a macro or an escape.
 func TestRoffIsEscaped(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -40,7 +40,7 @@ func TestContainerMemory(t *testing.T) {
 	}
 }
 
-// TestPercentFor holds what a heap may grow by to mostSpare while much of it lives.
+// TestPercentFor checks that a heap with many live objects grows by mostSpare at most.
 func TestPercentFor(t *testing.T) {
 	t.Parallel()
 	for live, want := range map[uint64]int{0: gcPercent, 32 << 20: gcPercent, 33 << 20: 200, 100 << 20: 100, 256 << 20: 50, 400 << 20: 25, 1 << 40: 25} {
@@ -51,8 +51,8 @@ func TestPercentFor(t *testing.T) {
 	}
 }
 
-// TestMemoryIsReturnedWhenQuiet holds when memory is given back: not while much is allocated, nor for little, nor again and
-// again; and once more where much still lived then.
+// TestMemoryIsReturnedWhenQuiet checks when memory is returned: not while much is allocated, nor for little, nor again
+// and again; and once more if much was live then.
 func TestMemoryIsReturnedWhenQuiet(t *testing.T) {
 	t.Parallel()
 	var q quiet

@@ -31,9 +31,8 @@ providers:
 curl() { command curl --fail-with-body --silent --show-error "$@"; }
 `
 
-// TestQuickStarts carries out what the quick starts of README.md and docs/quickstart.md show,
-// block by block, but for those that start the gateway. The model of OpenAI's is the
-// simulator's.
+// TestQuickStarts runs the quick starts of README.md and docs/quickstart.md, block by block, except for those that
+// start the gateway. The simulator replaces OpenAI's model.
 func TestQuickStarts(t *testing.T) {
 	t.Parallel()
 	all := documents(t)

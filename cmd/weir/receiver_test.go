@@ -23,9 +23,8 @@ type received struct {
 	Path, ID, Timestamp, Signatures, Body string
 }
 
-// receiver starts a receiver of webhooks on loopback, until the script ends. It
-// writes what it gets to a file, answers with the status that the path names, and has
-// its address in $HOOK: receiver hooks.jsonl.
+// receiver starts a receiver of webhooks on loopback, until the script ends. It writes its requests to a file, answers
+// with the status in the path, and has its address in $HOOK: receiver hooks.jsonl.
 func receiver(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: receiver FILE")
@@ -34,15 +33,15 @@ func receiver(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	var turn sync.Mutex
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body) // what is left out is missed by signed
+		body, _ := io.ReadAll(r.Body) // signed finds missing bytes
 		h := r.Header
 		turn.Lock()
 		defer turn.Unlock()
-		_ = json.NewEncoder(out).Encode(received{r.URL.Path, h.Get("Webhook-Id"), h.Get("Webhook-Timestamp"), h.Get("Webhook-Signature"), string(body)}) // likewise
+		_ = json.NewEncoder(out).Encode(received{r.URL.Path, h.Get("Webhook-Id"), h.Get("Webhook-Timestamp"), h.Get("Webhook-Signature"), string(body)}) // signed finds a missing line
 		status, _ := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/"))
 		w.WriteHeader(max(status, http.StatusOK))
 		if status >= http.StatusMultipleChoices {
-			_, _ = io.WriteString(w, "no, \x1b[31mthank you\n") // the script says whether it came
+			_, _ = io.WriteString(w, "no, \x1b[31mthank you\n") // the script checks that it arrived
 		}
 	}))
 	ts.Defer(func() {
@@ -52,9 +51,9 @@ func receiver(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("HOOK", server.URL)
 }
 
-// signed wants the last request in a receiver's file to be signed with a secret, as
-// https://www.standardwebhooks.com has it, and no other signature than those of the
-// secrets that are named: signed hooks.jsonl $SECRET $FORMER.
+// signed checks that the last request in a receiver's file is signed with a secret, by
+// https://www.standardwebhooks.com, and has no signature of other secrets than the named ones: signed hooks.jsonl
+// $SECRET $FORMER.
 func signed(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: signed FILE SECRET [SECRET]")

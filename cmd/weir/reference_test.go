@@ -15,7 +15,7 @@ var update = flag.Bool("update", false, "write docs/reference/commands.md")
 
 const reference = "../../docs/reference/commands.md"
 
-// TestCommandReference holds docs/reference/commands.md to the commands and their flags.
+// TestCommandReference compares docs/reference/commands.md with the commands and their flags.
 func TestCommandReference(t *testing.T) {
 	t.Parallel()
 	root := newRoot(&environment{})
@@ -72,10 +72,10 @@ func outdent(example string) string {
 	return strings.Join(lines, "\n")
 }
 
-// flagLine matches a flag in the help: its name, the kind of its value, and what it does.
+// flagLine matches a flag in the help: its name, the kind of its value, and its description.
 var flagLine = regexp.MustCompile(`(?m)^ +(?:-\w, )?(--\S+(?: \S+)?) {2,}(.*)$`)
 
-// writeFlags writes the flags of the help as a table; nothing where there are none.
+// writeFlags writes the flags of the help as a table; nothing without flags.
 func writeFlags(out *strings.Builder, help string) {
 	begun := false
 	for _, m := range flagLine.FindAllStringSubmatch(help, -1) {
@@ -90,7 +90,7 @@ func writeFlags(out *strings.Builder, help string) {
 	}
 }
 
-// escape keeps what help says as it is in Markdown.
+// escape escapes a text of the help for Markdown.
 func escape(text string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`, "[", `\[`).Replace(text)
 }

@@ -10,8 +10,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestEarlierSchemas restores what earlier versions of the schema left, a backup each: it is brought up to date, and
-// the ledger verifies. The one there is has 80 chats, a response, and a request that failed and was tried three times.
+// TestEarlierSchemas restores a backup of each earlier version of the schema: it is migrated, and the ledger verifies.
+// The only one has 80 chats, a response, and a request that failed and was tried three times.
 func TestEarlierSchemas(t *testing.T) {
 	t.Parallel()
 	files := must.Get(filepath.Glob("testdata/releases/*.backup"))(t)

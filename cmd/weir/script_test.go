@@ -18,10 +18,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// patience is how long a script waits for what has to come.
+// patience is a script's longest wait.
 const patience = time.Minute
 
-// exits runs a command and wants that exit code: exits 2 weir keys create.
+// exits runs a command and checks the exit code: exits 2 weir keys create.
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE COMMAND [ARGS]")
@@ -38,8 +38,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// keep puts what a pattern finds in the last output into a variable: keep ID
-// '"id": "(.*)"'. Without a pattern it is all of it.
+// keep sets a variable to the match of a pattern in the last output: keep ID '"id": "(.*)"'. Without a pattern it is
+// the whole output.
 func keep(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 || len(args) > 2 {
 		ts.Fatalf("usage: keep VARIABLE [PATTERN]")
@@ -56,8 +56,8 @@ func keep(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], found[1])
 }
 
-// until waits until a pattern is found in a file that somebody writes to, and
-// puts its first group into a variable: until serve.err 'on (http.*)' URL.
+// until waits until a pattern matches in a growing file, and sets a variable to its first group: until serve.err 'on
+// (http.*)' URL.
 func until(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 || len(args) > 3 {
 		ts.Fatalf("usage: until FILE PATTERN [VARIABLE]")
@@ -73,8 +73,7 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// shows runs a command until a pattern is found in what it prints: shows PATTERN
-// weir nodes list.
+// shows runs a command until a pattern matches its output: shows PATTERN weir nodes list.
 func shows(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: shows PATTERN COMMAND [ARGS]")
@@ -126,8 +125,8 @@ func send(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// request asks the gateway at $URL with the key $KEY, wants that status and
-// puts the body on stdout: request 200 POST /v1/chat BODY.
+// request sends a request to the gateway at $URL with the key $KEY, checks the status and prints the body on stdout:
+// request 200 POST /v1/chat BODY.
 func request(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: request STATUS METHOD PATH [BODY]")
@@ -140,8 +139,8 @@ func request(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// becomes makes a request until it has that status, and tells how long that took: within
-// one second, say the documents.
+// becomes repeats a request until it has that status, and prints the duration: within one second, according to the
+// documents.
 func becomes(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: becomes STATUS METHOD PATH [BODY]")

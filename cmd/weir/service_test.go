@@ -33,7 +33,7 @@ type serviceManager struct {
 func newServiceManager(t *testing.T, name string) *serviceManager {
 	t.Helper()
 	m := &serviceManager{t: t, dir: t.TempDir()}
-	m.binary = filepath.Join(m.dir, "weir") // by which name the test's own binary is the command
+	m.binary = filepath.Join(m.dir, "weir") // the test's own binary, which runs the command under this name
 	must.Do(t, os.Symlink(must.Get(os.Executable())(t), m.binary))
 	if name == "" {
 		name = filepath.Join(m.dir, "notify")
@@ -58,7 +58,7 @@ func (m *serviceManager) start(passed ...*os.File) *processtest.Process {
 	return m.process
 }
 
-// next is the next message that is not of the watchdog.
+// next returns the next message that is not the watchdog's.
 func (m *serviceManager) next() string {
 	m.t.Helper()
 	for {
@@ -139,8 +139,8 @@ func TestNoWatchdogOfOthers(t *testing.T) {
 	}
 }
 
-// TestPassedListener shows that a gateway listens on the socket that it is passed, and that requests that come
-// while none runs wait there for the next one.
+// TestPassedListener checks that a gateway listens on a passed socket, and that requests that arrive while none runs
+// wait there for the next one.
 func TestPassedListener(t *testing.T) {
 	t.Parallel()
 	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t).(*net.TCPListener)
@@ -165,8 +165,8 @@ func TestPassedListener(t *testing.T) {
 	must.Do(t, p.Stop())
 }
 
-// TestPassedListenerIsPublic shows that the address of a passed socket counts, not the configuration's: metrics
-// are for this machine alone.
+// TestPassedListenerIsPublic checks that the address of a passed socket counts, not the configuration's: metrics are
+// only for this machine.
 func TestPassedListenerIsPublic(t *testing.T) {
 	t.Parallel()
 	for listen, want := range map[string]int{"127.0.0.1:0": http.StatusOK, "0.0.0.0:0": http.StatusNotFound} {
@@ -192,7 +192,7 @@ func TestPassedListenerRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		passed []*os.File
 		env    string
-		want   string // in what is said; empty where the gateway opens a listener of its own
+		want   string // expected text; empty if the gateway opens a listener of its own
 	}{
 		"two":                {[]*os.File{tcp, tcp}, "", "passed 2 sockets (weir.socket:weir.socket)"},
 		"unix":               {[]*os.File{unix}, "", `"weir.socket" of the service manager uses the network unix`},
@@ -227,7 +227,7 @@ func awaitEnd(t *testing.T, p *processtest.Process, want bool) {
 	must.Equal(t, p.Cmd.ProcessState.Success(), want, "whether it ended well; it said: %s", p.Said())
 }
 
-// get asks for a page and returns the status.
+// get requests a page and returns the status.
 func get(t *testing.T, url string) int {
 	t.Helper()
 	r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody))(t)

@@ -10,7 +10,7 @@ import (
 	"weir/internal/report"
 )
 
-// TestUsesHaveBound prints the upper bound beside an estimate, and beside nothing else.
+// TestUsesHaveBound checks that the upper bound is printed next to an estimate, and next to nothing else.
 func TestUsesHaveBound(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

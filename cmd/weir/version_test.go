@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestBuiltFrom is what a build without a release's linker flags says of itself.
+// TestBuiltFrom checks the version of a build without a release's linker flags.
 func TestBuiltFrom(t *testing.T) {
 	t.Parallel()
 	const commit, date = "5c77ea34d8f7eded5aec31cacf22c9bd24a869be", "2026-11-25T20:00:00Z"

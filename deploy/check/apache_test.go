@@ -2,8 +2,8 @@ package check_test
 
 import "testing"
 
-// apacheMain is the file that includes weir.conf: as a Debian package has it, but for what it writes, and without what
-// the file does not name.
+// apacheMain is the file that includes weir.conf: like a Debian package's, except for its logs, and without the modules
+// that the file does not name.
 const apacheMain = `
 ServerRoot "DIR"
 ServerName localhost
@@ -31,7 +31,7 @@ SSLSessionCache none
 IncludeOptional "DIR/weir.conf"
 `
 
-// TestChatsThroughApache is apache2 -t, and then chats through Apache as the file sets it up.
+// TestChatsThroughApache runs apache2 -t, and then chats through Apache with the file.
 func TestChatsThroughApache(t *testing.T) {
 	t.Parallel()
 	apache := standalone{

@@ -14,10 +14,10 @@ import (
 	"weir/internal/must"
 )
 
-// options have Caddy write nothing, and leave port 80 alone.
+// options have Caddy write nothing, and not use port 80.
 const options = "{\n\tadmin off\n\tpersist_config off\n\tauto_https off\n\tlog {\n\t\tlevel ERROR\n\t}\n}\n"
 
-// adapt is caddy adapt.
+// adapt runs caddy adapt.
 func adapt(t *testing.T, text string) []byte {
 	t.Helper()
 	named := map[string]any{"filename": "Caddyfile"}
@@ -29,7 +29,7 @@ func adapt(t *testing.T, text string) []byte {
 	return json
 }
 
-// TestChatsThroughCaddy is caddy adapt, and then chats through Caddy as the file sets it up. There is one Caddy in a process.
+// TestChatsThroughCaddy runs caddy adapt, and then chats through Caddy with the file. A process has one Caddy.
 func TestChatsThroughCaddy(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("XDG_DATA_HOME", dir)

@@ -16,12 +16,12 @@ import (
 	"weir/internal/must"
 )
 
-// secretsOfCompose are what .env has to say.
+// secretsOfCompose lists the variables that .env must set.
 var secretsOfCompose = []string{
 	"POSTGRES_PASSWORD=abc123", "WEIR_SECRETS_KEY=" + strings.Repeat("0123456789abcdef", 4), "GRAFANA_PASSWORD=x",
 }
 
-// compose is what docker compose config makes of the files.
+// compose loads the files like docker compose config.
 func compose(env []string, files ...string) (*types.Project, error) {
 	var paths []string
 	for _, name := range files {
@@ -69,7 +69,7 @@ func TestComposeFilesAreValid(t *testing.T) {
 	}
 }
 
-// holdGateway checks that a gateway takes the variables of its service, and can stop in order.
+// holdGateway checks that a gateway accepts the variables of its service, and can stop in order.
 func holdGateway(t *testing.T, name string, s *types.ServiceConfig) {
 	t.Helper()
 	var env []string
@@ -113,7 +113,7 @@ func TestComposeTrustsCaddyAlone(t *testing.T) {
 	}
 }
 
-// TestComposeNeedsSecrets shows that nothing starts with a password that everybody knows.
+// TestComposeNeedsSecrets checks that nothing starts with a public password.
 func TestComposeNeedsSecrets(t *testing.T) {
 	t.Parallel()
 	for i, variable := range secretsOfCompose {
@@ -126,7 +126,7 @@ func TestComposeNeedsSecrets(t *testing.T) {
 	}
 }
 
-// configOf is a configuration as a gateway reads it.
+// configOf loads a configuration like a gateway.
 func configOf(t *testing.T, text string) (config.Config, error) {
 	t.Helper()
 	return config.Load(config.Options{
@@ -135,7 +135,7 @@ func configOf(t *testing.T, text string) (config.Config, error) {
 	})
 }
 
-// file is a file with the text.
+// file writes a file with the text.
 func file(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "weir.yaml")

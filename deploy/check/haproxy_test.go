@@ -2,7 +2,7 @@ package check_test
 
 import "testing"
 
-// TestHAProxy is haproxy -c, and then chats through HAProxy as the file sets it up.
+// TestHAProxy runs haproxy -c, and then chats through HAProxy with the file.
 func TestHAProxy(t *testing.T) {
 	t.Parallel()
 	haproxy := standalone{

@@ -22,7 +22,7 @@ import (
 	"weir/internal/must"
 )
 
-// shared are the values of a gateway that may be one of several.
+// shared has the values of a gateway that may be one of several.
 const shared = `
 database: {secretName: weir-database}
 masterKey: {secretName: weir-key}
@@ -57,7 +57,7 @@ affinity: {nodeAffinity: {}}
 topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}]
 `
 
-// render is what helm template makes of the chart with these values.
+// render renders the chart with these values, like helm template.
 func render(t *testing.T, values string) (objects, error) {
 	t.Helper()
 	chart := must.Get(loader.Load(path("helm/weir")))(t)
@@ -91,7 +91,7 @@ func mustRender(t *testing.T, values string) objects {
 	return must.Get(render(t, values))(t)
 }
 
-// TestChartLint is helm lint.
+// TestChartLint runs helm lint.
 func TestChartLint(t *testing.T) {
 	t.Parallel()
 	for name, values := range map[string]string{"defaults": "", "shared": shared + "replicaCount: 2", "full": full} {
@@ -159,7 +159,7 @@ func TestChartWithEverything(t *testing.T) {
 	find[*networking.Ingress](t, o, "Ingress weir")
 }
 
-// TestChartConfiguration shows that the gateway takes the configuration that the chart writes.
+// TestChartConfiguration checks that the gateway accepts the configuration that the chart writes.
 func TestChartConfiguration(t *testing.T) {
 	t.Parallel()
 	config := find[*core.ConfigMap](t, mustRender(t, full), "ConfigMap weir").Data["weir.yaml"]
@@ -179,7 +179,7 @@ func secretsOf(set *apps.StatefulSet) map[string]string {
 	return all
 }
 
-// TestChartRefuses shows that values that cannot work are refused, with what is wrong.
+// TestChartRefuses checks that invalid values are refused, with the reason.
 func TestChartRefuses(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ values, want string }{

@@ -1,5 +1,5 @@
-// Package check_test renders, lints and validates the files in deploy/, with the code of the programs that read them
-// where that can be had as a Go module. How: docs/deploy.md, "What was checked".
+// Package check_test renders, lints and validates the files in deploy/, with the code of the programs that read them if
+// it is available as a Go module. How: docs/deploy.md, "What was checked".
 package check_test
 
 import (
@@ -19,17 +19,17 @@ import (
 // patience bounds every wait.
 const patience = time.Minute
 
-// path is where a file of deploy/ is.
+// path returns the path of a file of deploy/.
 func path(name string) string { return filepath.Join("..", filepath.FromSlash(name)) }
 
-// read is the content of a file of deploy/.
+// read returns the content of a file of deploy/.
 func read(t *testing.T, name string) string {
 	t.Helper()
 	return string(must.Get(os.ReadFile(path(name)))(t))
 }
 
-// replaced is a text in which each of these is replaced by its other half. It is an error if one is not there: then
-// the file is not what the test takes it for.
+// replaced replaces the first text of each pair by the second. A missing text is an error, because then the file
+// differs from the test's assumption.
 func replaced(t *testing.T, text string, pairs ...string) string {
 	t.Helper()
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -41,7 +41,7 @@ func replaced(t *testing.T, text string, pairs ...string) string {
 	return text
 }
 
-// program is where a program is. Where it is missing the test is skipped, or fails where WEIR_TEST_REQUIRE is "all".
+// program returns the path of a program. If it is missing the test is skipped, or fails if WEIR_TEST_REQUIRE is "all".
 func program(t *testing.T, name string) string {
 	t.Helper()
 	found, err := exec.LookPath(name)
@@ -65,7 +65,7 @@ func run(t *testing.T, name string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// output is what a process wrote.
+// output holds the output of a process.
 type output struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

@@ -19,7 +19,7 @@ import (
 	"weir/internal/must"
 )
 
-// page is the page of the documentation that has the metrics and the alerts.
+// page returns the documentation's page with the metrics and the alerts.
 func page(t *testing.T) string {
 	t.Helper()
 	return string(must.Get(os.ReadFile("../../docs/operations.md"))(t))
@@ -76,8 +76,8 @@ func TestAlertsMatchDocumentation(t *testing.T) {
 	}
 }
 
-// TestAlertsFire has Prometheus's own tool evaluate the rules over the series of gateways that are killed, replaced
-// and healthy.
+// TestAlertsFire has Prometheus's own tool evaluate the rules over the series of gateways that are killed, replaced and
+// healthy.
 func TestAlertsFire(t *testing.T) {
 	t.Parallel()
 	if out, err := run(t, program(t, "promtool"), "test", "rules", "testdata/alerts.yml"); err != nil {
@@ -94,13 +94,13 @@ func TestPrometheusConfiguration(t *testing.T) {
 	must.Equal(t, len(cfg.ScrapeConfigs), 1, "scrape configurations")
 }
 
-// metricForm finds the metrics of the gateway in an expression; of histograms with what Prometheus appends.
+// metricForm matches the metrics of the gateway in an expression; of histograms with the suffixes of Prometheus.
 var metricForm = regexp.MustCompile(`\b(weir|process|go)_[a-z_]+\b`)
 
-// holdMetrics checks that an expression is valid, and names metrics of the documentation alone.
+// holdMetrics checks that an expression is valid, and names only metrics of the documentation.
 func holdMetrics(t *testing.T, text, expression string) {
 	t.Helper()
-	// Grafana puts these in before it asks.
+	// Grafana inserts these before it sends the query.
 	expression = strings.NewReplacer("$__rate_interval", "5m", "$instance", ".*").Replace(expression)
 	if _, err := parser.NewParser(parser.Options{}).ParseExpr(expression); err != nil {
 		t.Errorf("%s: %v", expression, err)
@@ -153,7 +153,7 @@ func TestDashboardPanelsAreValid(t *testing.T) {
 	}
 }
 
-// TestGrafanaProvisioning shows that what is provisioned is where the containers have it.
+// TestGrafanaProvisioning checks that the provisioned files are where the containers mount them.
 func TestGrafanaProvisioning(t *testing.T) {
 	t.Parallel()
 	var sources struct {

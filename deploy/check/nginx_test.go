@@ -21,7 +21,7 @@ http {
 }
 `
 
-// TestChatsThroughNginx is nginx -t, and then chats through nginx as the file sets it up.
+// TestChatsThroughNginx runs nginx -t, and then chats through nginx with the file.
 func TestChatsThroughNginx(t *testing.T) {
 	t.Parallel()
 	nginx := standalone{

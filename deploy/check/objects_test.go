@@ -24,7 +24,7 @@ import (
 	"weir/internal/must"
 )
 
-// newObject makes an object of the type that apiVersion and kind name; nil for one that is not known here.
+// newObject returns an object of the type that apiVersion and kind name; nil for an unknown one.
 func newObject(apiVersion, kind string) any {
 	switch apiVersion + " " + kind {
 	case "v1 Namespace":
@@ -51,8 +51,7 @@ func newObject(apiVersion, kind string) any {
 	return nil
 }
 
-// objects are the Kubernetes objects of a text by kind and name. A member that the type does not have is an error, as
-// is one that stands twice.
+// objects holds the Kubernetes objects of a text by kind and name. An unknown member is an error, and a duplicate one.
 type objects map[string]any
 
 func (o objects) add(text string) error {
@@ -71,7 +70,7 @@ func (o objects) add(text string) error {
 		if err := yaml.Unmarshal(document, &head); err != nil {
 			return fmt.Errorf("%w in:\n%s", err, document)
 		}
-		if head.Kind == "" { // a comment alone, or nothing
+		if head.Kind == "" { // only a comment, or nothing
 			continue
 		}
 		object := newObject(head.APIVersion, head.Kind)
@@ -101,7 +100,7 @@ func decode(document []byte, object any) error {
 
 func (o objects) names() []string { return slices.Sorted(maps.Keys(o)) }
 
-// find is the object of that name.
+// find returns the object of that name.
 func find[T any](t *testing.T, o objects, name string) T {
 	t.Helper()
 	object, ok := o[name].(T)
@@ -141,7 +140,7 @@ func TestWrongManifests(t *testing.T) {
 	}
 }
 
-// holdPod checks what holds of the pods of a gateway wherever they are from. It stops for so many seconds.
+// holdPod checks the common properties of a gateway's pods, of any source. It stops within the given seconds.
 func holdPod(t *testing.T, set *apps.StatefulSet, stops int64) {
 	t.Helper()
 	pod := &set.Spec.Template.Spec

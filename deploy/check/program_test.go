@@ -9,16 +9,16 @@ import (
 	"weir/internal/must"
 )
 
-// standalone is a proxy that is a program of its own. In its texts DIR stands for a directory of the test's, PORT for the
-// port to listen on, CERT and KEY for the files of the certificate, and CONF for the proxy's file, or for the one that
-// includes it.
+// standalone describes a proxy that is a program of its own. In its texts DIR stands for a directory of the test's,
+// PORT for the port to listen on, CERT and KEY for the files of the certificate, and CONF for the proxy's file, or for
+// the one that includes it.
 type standalone struct {
 	program string
 	file    string   // in deploy
-	edits   []string // what is replaced in it, each with what comes in its place
+	edits   []string // pairs of replaced text and its replacement
 	main    string   // the file that includes it as weir.conf; empty for none
 	args    []string
-	check   string // the argument that has it read its file alone
+	check   string // the argument that only checks the file
 	stay    string // the one that keeps it in the foreground; empty for none
 }
 

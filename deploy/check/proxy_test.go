@@ -33,14 +33,14 @@ const site = "weir.example.com"
 const chunk = `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m",` +
 	`"choices":[{"index":0,"delta":{"content":"%s"},"finish_reason":%s}]}` + "\n\n"
 
-// thinking is the model that sends nothing until it is told to go on.
+// thinking is a model that sends nothing until a signal.
 const thinking = "thinks"
 
-// slowProvider sends the first piece of a stream, and the rest when it is told to.
+// slowProvider sends the first piece of a stream, and the rest on a signal.
 type slowProvider struct {
 	url  string
 	goOn chan struct{}
-	size chan int      // of each body that came
+	size chan int      // of each received body
 	left chan struct{} // gets one for each client that left before the end
 }
 
@@ -55,7 +55,7 @@ func newSlowProvider(t *testing.T) *slowProvider {
 }
 
 func (p *slowProvider) serve(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body) // what is missing shows in the size
+	body, _ := io.ReadAll(r.Body) // missing bytes show in the size
 	p.size <- len(body)
 	w.Header().Set("Content-Type", "text/event-stream")
 	if !strings.Contains(string(body), `"model":"`+thinking) {
@@ -70,7 +70,7 @@ func (p *slowProvider) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// silence is after which the gateway writes a comment here.
+// silence is the time after which the gateway writes a comment here.
 const silence = 250 * time.Millisecond
 
 // proxied is a gateway behind a proxy.
@@ -81,7 +81,7 @@ type proxied struct {
 	port     string // of the proxy
 }
 
-// relay passes on what comes and goes, counts the comments of streams, and can break off.
+// relay forwards the bytes of both sides, counts the comments of streams, and can break off.
 type relay struct {
 	net.Listener
 	to       string
@@ -91,7 +91,7 @@ type relay struct {
 	conns map[net.Conn]struct{}
 }
 
-// relayTo is a relay to the gateway at that address, until the test ends.
+// relayTo starts a relay to the gateway at that address, until the test ends.
 func relayTo(t *testing.T, address string) *relay {
 	t.Helper()
 	r := &relay{Listener: must.Get(net.Listen("tcp", "127.0.0.1:0"))(t), to: address, conns: map[net.Conn]struct{}{}}
@@ -139,7 +139,7 @@ func (r *relay) pass(client net.Conn) {
 	sending.Wait()
 }
 
-// Write counts the comments in what the gateway has sent.
+// Write counts the comments in the data that the gateway has sent.
 func (r *relay) Write(b []byte) (int, error) {
 	r.comments.Add(int64(bytes.Count(b, []byte(": keep-alive"))))
 	return len(b), nil
@@ -155,7 +155,7 @@ func (r *relay) breakOff() {
 	clear(r.conns)
 }
 
-// start starts a gateway with the lines that the proxy's file asks for, and then the proxy.
+// start starts a gateway with the lines that the proxy's file requires, and then the proxy.
 func start(t *testing.T, text string, proxy func(gateway, port string)) *proxied {
 	t.Helper()
 	provider := newSlowProvider(t)
@@ -213,7 +213,7 @@ func (p *proxied) client(t *testing.T, http2 bool) *http.Client {
 	return &http.Client{Transport: transport, Timeout: patience}
 }
 
-// ask asks for a stream of a model, with a body of some size.
+// ask requests a stream of a model, with a body of the given size.
 func (p *proxied) ask(ctx context.Context, t *testing.T, client *http.Client, key, model string, size int) *http.Response {
 	t.Helper()
 	long := strings.Repeat("word ", size/len("word "))
@@ -225,7 +225,7 @@ func (p *proxied) ask(ctx context.Context, t *testing.T, client *http.Client, ke
 	return must.Get(client.Do(r))(t)
 }
 
-// stream asks for a stream with a body of some MB, and reads up to the line that has that in it.
+// stream requests a stream with a body of some MB, and reads up to the line that contains want.
 func (p *proxied) stream(ctx context.Context, t *testing.T, client *http.Client, model, want string) (*http.Response, *bufio.Reader) {
 	t.Helper()
 	const size = 5 << 19
@@ -243,7 +243,7 @@ func (p *proxied) stream(ctx context.Context, t *testing.T, client *http.Client,
 	return answer, lines
 }
 
-// holdProxy checks what holds of a gateway behind any proxy, to which clients speak these versions of HTTP.
+// holdProxy checks the common properties of a gateway behind any proxy, with clients of these versions of HTTP.
 func (p *proxied) holdProxy(t *testing.T, versions ...string) {
 	t.Helper()
 	for _, name := range versions {
@@ -292,7 +292,7 @@ func (p *proxied) holdProxy(t *testing.T, versions ...string) {
 	}
 }
 
-// awaitLeft waits until the provider knows that nobody wants its answer.
+// awaitLeft waits until the provider sees that its answer was cancelled.
 func (p *proxied) awaitLeft(t *testing.T) {
 	t.Helper()
 	select {
@@ -303,8 +303,7 @@ func (p *proxied) awaitLeft(t *testing.T) {
 	}
 }
 
-// mostComments is how many comments a proxy may take until it tells that a client has left: two, and one that was under
-// way.
+// mostComments is the number of comments after which a proxy must report a disconnected client: two, and one in flight.
 const mostComments = 3
 
 // holdLeaving checks that a client that leaves while its model thinks is noticed by the second comment.
@@ -321,7 +320,7 @@ func (p *proxied) holdLeaving(t *testing.T, client *http.Client) {
 	}
 }
 
-// holdPage checks that the gateway believes the proxy, and not the client, about how the client has come.
+// holdPage checks that the gateway trusts the proxy, and not the client, about the client's address and scheme.
 func (p *proxied) holdPage(t *testing.T, client *http.Client) {
 	t.Helper()
 	r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+site+"/", http.NoBody))(t)
@@ -337,7 +336,8 @@ func (p *proxied) holdPage(t *testing.T, client *http.Client) {
 	}
 }
 
-// certificate writes a certificate, with its key behind it as HAProxy wants, and the key alone, and returns where.
+// certificate writes a certificate, followed by its key as HAProxy requires, and the key alone, and returns their
+// paths.
 func certificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(nil)
@@ -354,7 +354,7 @@ func certificate(t *testing.T) (cert, key string) {
 	return cert, key
 }
 
-// awaitPort waits until somebody listens.
+// awaitPort waits until the port accepts connections.
 func awaitPort(t *testing.T, port string, said func() string) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {

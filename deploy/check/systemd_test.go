@@ -10,10 +10,10 @@ import (
 	"weir/internal/must"
 )
 
-// mostExposure is what systemd-analyze security may say of the service, from 0 (best) to 10.
+// mostExposure bounds the result of systemd-analyze security for the service, from 0 (best) to 10.
 const mostExposure = 2.0
 
-// TestUnitsAreValid is systemd-analyze verify. The program of the service need not be installed.
+// TestUnitsAreValid runs systemd-analyze verify. The program of the service need not be installed.
 func TestUnitsAreValid(t *testing.T) {
 	t.Parallel()
 	analyze := program(t, "systemd-analyze")
@@ -31,7 +31,7 @@ func TestUnitsAreValid(t *testing.T) {
 	}
 }
 
-// TestServiceExposureIsLow is systemd-analyze security.
+// TestServiceExposureIsLow runs systemd-analyze security.
 func TestServiceExposureIsLow(t *testing.T) {
 	t.Parallel()
 	out, err := run(t, program(t, "systemd-analyze"), "security", "--offline=true", "--no-pager",
@@ -49,7 +49,7 @@ func TestServiceExposureIsLow(t *testing.T) {
 	}
 }
 
-// TestUserOfService shows that sysusers.d makes the user of the service.
+// TestUserOfService checks that sysusers.d creates the user of the service.
 func TestUserOfService(t *testing.T) {
 	t.Parallel()
 	user := regexp.MustCompile(`(?m)^User=(.+)$`).FindStringSubmatch(read(t, "systemd/weir.service"))
