@@ -38,7 +38,7 @@ func fill(t *testing.T, a *admission, n int64) {
 	}
 }
 
-// TestReserveForInteractiveRequests is how many batch requests come in for each limit.
+// TestReserveForInteractiveRequests checks the number of admitted batch requests for each limit.
 func TestReserveForInteractiveRequests(t *testing.T) {
 	t.Parallel()
 	for limit, want := range map[int64]int64{1: 1, 2: 1, 8: 6, 64: 56, 4096: 4032} {
@@ -54,8 +54,8 @@ func TestReserveForInteractiveRequests(t *testing.T) {
 	}
 }
 
-// TestQueueIsInOrderAndBounded is a request that waits: it gets the place that is left, in the
-// order of coming, or is refused in time; nobody waits behind a full queue.
+// TestQueueIsInOrderAndBounded has requests wait: they get released slots in the order of arrival, or are refused in
+// time; none waits behind a full queue.
 func TestQueueIsInOrderAndBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -100,8 +100,8 @@ func TestQueueIsInOrderAndBounded(t *testing.T) {
 	})
 }
 
-// TestBatchLeavesExpectedSlots is that batch requests do not take the places that interactive
-// ones are likely to want in a moment, and get them back when these stay away.
+// TestBatchLeavesExpectedSlots checks that batch requests do not take the slots that interactive ones will probably
+// need in a moment, and get them back if these do not arrive.
 func TestBatchLeavesExpectedSlots(t *testing.T) {
 	t.Parallel()
 	a := newAdmission(100, 100, 100)
@@ -130,16 +130,15 @@ func TestBatchLeavesExpectedSlots(t *testing.T) {
 	}
 }
 
-// step is one thing that happens to an admission: a request comes, one leaves,
-// or the machine is looked at.
+// step is an event of an admission: a request arrives, one leaves, or the machine is measured.
 type step struct {
-	kind     int // 0 and 1 a request comes, 2 one leaves, 3 looks
+	kind     int // 0 and 1 a request arrives, 2 one leaves, 3 measures
 	priority telemetry.Priority
 	looks    int
 	seen     condition
 }
 
-// story is a limit, and what happens.
+// story is a limit and its events.
 type story struct {
 	limit int64
 	steps []step
@@ -159,8 +158,8 @@ func drawStory(rt *rapid.T) story {
 	return story{rapid.Int64Range(1, 12).Draw(rt, "limit"), rapid.SliceOfN(one, 20, 80).Draw(rt, "steps")}
 }
 
-// told is what an admission does wrong while the story happens; empty for
-// nothing. The sabotage is for the negative control.
+// told returns the first fault of an admission during the story; empty for none. The sabotage is for the negative
+// control.
 func (s *story) told(sabotage func(a *admission)) (wrong string) {
 	a := newAdmission(s.limit, s.limit, 0)
 	in := int64(0)
@@ -210,7 +209,7 @@ func (s *story) told(sabotage func(a *admission)) (wrong string) {
 	return ""
 }
 
-// checkStories tells many stories and hands on what was wrong.
+// checkStories runs random stories and passes each fault to found.
 func checkStories(t *testing.T, sabotage func(a *admission), found func(rt *rapid.T, wrong string)) {
 	t.Helper()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -220,8 +219,8 @@ func checkStories(t *testing.T, sabotage func(a *admission), found func(rt *rapi
 	})
 }
 
-// TestAdmissionHolds is that the limit is never passed, that batch requests are
-// refused first, and that everything is given back.
+// TestAdmissionHolds checks that the limit is never exceeded, that batch requests are refused first, and that
+// everything is released.
 func TestAdmissionHolds(t *testing.T) {
 	t.Parallel()
 	checkStories(t, nil, func(rt *rapid.T, wrong string) {
@@ -231,8 +230,7 @@ func TestAdmissionHolds(t *testing.T) {
 	})
 }
 
-// TestAdmissionIsFoundOut is the negative control: an admission that is broken
-// in any of these ways is found out.
+// TestAdmissionIsFoundOut is the negative control: an admission that is broken in any of these ways is found.
 func TestAdmissionIsFoundOut(t *testing.T) {
 	t.Parallel()
 	for name, sabotage := range map[string]func(a *admission){
@@ -256,7 +254,7 @@ func TestAdmissionIsFoundOut(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce is the same with real concurrency.
+// TestManyAtOnce checks the same with real concurrency.
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	const limit = 8
@@ -283,7 +281,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// BenchmarkAdmission is what coming in and leaving costs.
+// BenchmarkAdmission measures an admission and its release.
 func BenchmarkAdmission(b *testing.B) {
 	a := newAdmission(4096, 4096, floor())
 	header := http.Header{"Content-Type": {"application/json"}}

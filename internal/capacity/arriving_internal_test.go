@@ -15,8 +15,7 @@ import (
 	"weir/internal/provider"
 )
 
-// arrivals are answers of so many bytes each, for one account of a server that has so much
-// memory for bodies.
+// arrivals returns answers of these sizes, for one account of a server with that memory for bodies.
 func arrivals(t *testing.T, memory int64, sizes ...int) (n *Node, all []*Arriving) {
 	n = newNode(t, 1, 2*memory)
 	for _, size := range sizes {
@@ -32,9 +31,9 @@ func (a *Arriving) readAll() error {
 	return err
 }
 
-// TestArrivingAnswersWaitForMemory is that answers count as they arrive, that one for which there is no memory
-// waits until another has been taken, that it is given up in the end, and that answers which
-// are too large together are read one after the other.
+// TestArrivingAnswersWaitForMemory checks that answers count as they arrive, that one without memory waits until
+// another has been sent, that it is abandoned in the end, and that answers that are too large together are read one
+// after the other.
 func TestArrivingAnswersWaitForMemory(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
@@ -85,7 +84,7 @@ func TestArrivingAnswersWaitForMemory(t *testing.T) {
 				if err := a.readAll(); err != nil {
 					t.Errorf("after %s: %v", time.Since(began), err)
 				}
-				time.Sleep(time.Second) // its client takes it
+				time.Sleep(time.Second) // its client reads it
 				a.Held.EndAnswer()
 			})
 		}

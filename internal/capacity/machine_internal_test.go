@@ -8,7 +8,7 @@ import (
 	"weir/internal/telemetry"
 )
 
-// TestStrainRefusesMoreOverTime is the controller: how much it refuses after so many looks.
+// TestStrainRefusesMoreOverTime checks the controller: its share of refusals after a number of measurements.
 func TestStrainRefusesMoreOverTime(t *testing.T) {
 	t.Parallel()
 	type looks struct {
@@ -44,8 +44,8 @@ func TestStrainRefusesMoreOverTime(t *testing.T) {
 	}
 }
 
-// TestStrainedShare is that as many are refused as the share says, evenly, and
-// none while few are in flight.
+// TestStrainedShare checks that the share of refusals is exact, that they are spread evenly, and that there are none
+// while few requests are in flight.
 func TestStrainedShare(t *testing.T) {
 	t.Parallel()
 	a := newAdmission(1000, 1000, 10)
@@ -76,7 +76,7 @@ func TestStrainedShare(t *testing.T) {
 	}
 }
 
-// TestMemoryLevels is who comes in at which share of GOMEMLIMIT.
+// TestMemoryLevels checks which requests are admitted at each share of GOMEMLIMIT.
 func TestMemoryLevels(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -99,7 +99,7 @@ func TestMemoryLevels(t *testing.T) {
 	}
 }
 
-// TestLateIsNinthDecile is the ninth decile of a histogram since the look before.
+// TestLateIsNinthDecile checks the ninth decile of a histogram since the last measurement.
 func TestLateIsNinthDecile(t *testing.T) {
 	t.Parallel()
 	h := &metrics.Float64Histogram{Buckets: []float64{0, 0.001, 0.010, 0.100}, Counts: []uint64{0, 0, 0}}
@@ -123,7 +123,7 @@ func TestLateIsNinthDecile(t *testing.T) {
 	}
 }
 
-// TestLookReadsRuntimeMetrics is that the runtime still has what is read of it.
+// TestLookReadsRuntimeMetrics checks that the runtime still has the metrics.
 func TestLookReadsRuntimeMetrics(t *testing.T) {
 	t.Parallel()
 	m := newMachine()
@@ -139,8 +139,7 @@ func TestLookReadsRuntimeMetrics(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreLoggedRarely is that the log is told of the first refusal at once, and of many
-// not too often.
+// TestRefusalsAreLoggedRarely checks that the first refusal is logged at once, and many not too often.
 func TestRefusalsAreLoggedRarely(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)

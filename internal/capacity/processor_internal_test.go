@@ -14,8 +14,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestInTurn is what a call does while others have all turns: it works on a small body, waits
-// with a large one, and does nothing for a client that has left.
+// TestInTurn checks a call while others have all turns: it processes a small body, waits with a large one, and does
+// nothing for a disconnected client.
 func TestInTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -49,8 +49,8 @@ func TestInTurn(t *testing.T) {
 	})
 }
 
-// TestSmallSteps holds that small steps take no turn while they are few, and each its account's
-// turn once they are many, so that none who asks for little waits behind all of another's.
+// TestSmallSteps checks that small steps take no turn while they are few, and each its account's turn once they are
+// many, so that a small request does not wait behind all of another account's.
 func TestSmallSteps(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

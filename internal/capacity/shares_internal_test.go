@@ -16,8 +16,8 @@ import (
 	"weir/internal/llm"
 )
 
-// TestSharesOfGreedyAccounts is what accounts get that take all they can, one after the other, and what is
-// left then.
+// TestSharesOfGreedyAccounts checks the shares of accounts that take as much as possible, one after the other, and the
+// rest.
 func TestSharesOfGreedyAccounts(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -47,8 +47,8 @@ func TestSharesOfGreedyAccounts(t *testing.T) {
 	}
 }
 
-// TestSharesHold is that accounts which take and give back as they like never hold more than
-// there is, that whoever holds nothing finds the floor, and that everything comes back.
+// TestSharesHold checks that accounts that take and release at random never hold more than the total, that an account
+// without any always gets the floor, and that everything is released.
 func TestSharesHold(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -84,8 +84,8 @@ func TestSharesHold(t *testing.T) {
 	})
 }
 
-// TestSharesEven is that accounts which all want more come to hold the same, whoever came
-// first, as they give back and take again.
+// TestSharesEven checks that accounts that all want more converge to equal shares as they release and take, in any
+// order of arrival.
 func TestSharesEven(t *testing.T) {
 	t.Parallel()
 	const accounts = 4
@@ -111,7 +111,7 @@ func TestSharesEven(t *testing.T) {
 	}
 }
 
-// TestBelowFindsSmallHolders says who holds less than an even part.
+// TestBelowFindsSmallHolders checks which accounts hold less than an equal share.
 func TestBelowFindsSmallHolders(t *testing.T) {
 	t.Parallel()
 	s := newShares(4096, slotFactor)
@@ -130,8 +130,8 @@ func TestBelowFindsSmallHolders(t *testing.T) {
 	want("b", false)
 }
 
-// TestAwaitShare is a request that waits for a place of its account's share: it gets the one
-// that another leaves in time, and ends waiting when its time is over or its client has left.
+// TestAwaitShare has a request wait for a slot of its account's share: it gets one that another releases in time, and
+// stops waiting after its time or when its client disconnects.
 func TestAwaitShare(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -154,8 +154,8 @@ func TestAwaitShare(t *testing.T) {
 	})
 }
 
-// TestReserveBytes is what a client is told whose account has its share of the bytes, or all
-// accounts theirs; what was refused does not count.
+// TestReserveBytes checks the error for an account at its share of the bytes, or if all accounts are at theirs; refused
+// bytes do not count.
 func TestReserveBytes(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, 1, 1024)

@@ -14,8 +14,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestAbortedAnswerArrives holds that all that was flushed of an answer that is aborted reaches its client, and that
-// the body has no well-formed end: over HTTP/1.1 and HTTP/2, also where the client has sent more that nobody reads.
+// TestAbortedAnswerArrives checks that all flushed data of an aborted answer reaches its client, and that the body has
+// no well-formed end: over HTTP/1.1 and HTTP/2, also if the client has sent more that is not read.
 func TestAbortedAnswerArrives(t *testing.T) {
 	t.Parallel()
 	const last = "event: error\ndata: {}\n\n"
@@ -52,7 +52,7 @@ func TestAbortedAnswerArrives(t *testing.T) {
 	resp := must.Get(http.ReadResponse(in, nil))(t)
 	_, _ = fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\n%s", strings.Repeat("x", 200000))
 	sent <- struct{}{}
-	time.Sleep(50 * time.Millisecond) // the answer's end comes before it is read
+	time.Sleep(50 * time.Millisecond) // the answer's end arrives before it is read
 	if got, err := io.ReadAll(resp.Body); !strings.HasSuffix(string(got), last) || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("with more behind the request: got %q and %v, want all of it and then the end of the connection", got, err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestCookiesAreLines is that a cookie's lines over HTTP/2, which net/http joins, count among those of the head.
+// TestCookiesAreLines checks that a cookie's lines over HTTP/2, which net/http joins, count among those of the head.
 func TestCookiesAreLines(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]error{maxLines + 1: errLines, 5000: errLines} {

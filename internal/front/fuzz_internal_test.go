@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// FuzzRequests holds that what is taken for a request is one to net/http too, with the same head, the same
-// body and the same rest behind it. What is refused may be more.
+// FuzzRequests checks that an accepted request is one for net/http too, with the same head, the same body and the same
+// rest after it. More requests may be refused.
 func FuzzRequests(f *testing.F) {
 	for _, in := range []string{
 		"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET",
@@ -53,7 +53,7 @@ func FuzzRequests(f *testing.F) {
 			t.Errorf("got %q behind it, want %q", rest, left)
 		}
 		header := want.Header.Clone()
-		if len(header["Pragma"]) > 0 { // which net/http makes a Cache-Control of (RFC 9111, section 5.4, has it deprecated)
+		if len(header["Pragma"]) > 0 { // net/http converts it to Cache-Control (RFC 9111, section 5.4, deprecates it)
 			header["Cache-Control"] = got.Header["Cache-Control"]
 		}
 		if got.Method != want.Method || got.RequestURI != want.RequestURI || got.Host != want.Host || *got.URL != *want.URL && got.URL.User == nil {
@@ -69,7 +69,7 @@ func FuzzRequests(f *testing.F) {
 	})
 }
 
-// withoutTrailer is a header without what net/http takes out of it.
+// withoutTrailer returns a header without the fields that net/http removes.
 func withoutTrailer(h http.Header) http.Header {
 	h = h.Clone()
 	h.Del("Trailer")

@@ -90,7 +90,7 @@ func TestHeadsInPieces(t *testing.T) {
 	}
 }
 
-// takeHead is what becomes of a head that comes in pieces of a size.
+// takeHead returns the result of a head that arrives in pieces of a size.
 func takeHead(in string, size int) error {
 	s := New(Options{MaxHead: 32 << 10, HeadTime: time.Minute})
 	defer func() { _ = s.Close() }()
@@ -101,8 +101,8 @@ func takeHead(in string, size int) error {
 	return err
 }
 
-// TestHeadsTogether holds that heads are refused beyond what all may take, that small
-// ones never are, and that each gives back what it took when its request is over or its connection is closed.
+// TestHeadsTogether checks that heads beyond the common bound are refused, that small ones never are, and that each
+// releases its bytes when its request ends or its connection is closed.
 func TestHeadsTogether(t *testing.T) {
 	t.Parallel()
 	s := New(Options{MaxHead: 64 << 10, HeadTime: time.Minute})

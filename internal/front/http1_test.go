@@ -22,7 +22,7 @@ import (
 	"weir/internal/must"
 )
 
-// ways are those in which a handler is reached: each of them has to look the same to it, and to clients.
+// ways returns clients for all ways to reach a handler: they must look the same to the handler and to clients.
 func ways(t *testing.T, h http.HandlerFunc) map[string]*http.Client {
 	t.Helper()
 	example := httptest.NewTLSServer(nil)
@@ -58,7 +58,8 @@ func urlOf(way string) string {
 	return "https://example.com"
 }
 
-// TestConformanceWithNetHTTP holds what RFC 9110 and net/http promise of a request and its answer, over each way.
+// TestConformanceWithNetHTTP checks the promises of RFC 9110 and net/http about a request and its answer, over each
+// way.
 func TestConformanceWithNetHTTP(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("0123456789abcdef", 64<<10)
@@ -103,7 +104,7 @@ func TestConformanceWithNetHTTP(t *testing.T) {
 		header                   http.Header
 		status                   int
 		want                     string            // the body
-		has                      map[string]string // in the header; empty for none there
+		has                      map[string]string // in the header; empty for absent ones
 		length                   int64
 	}{
 		{
@@ -143,7 +144,7 @@ func TestConformanceWithNetHTTP(t *testing.T) {
 				if resp.StatusCode != tt.status || string(got) != tt.want || err != nil {
 					t.Errorf("%s, %s: got %d, %d bytes %.40q, %v; want %d, %d bytes", way, tt.name, resp.StatusCode, len(got), got, err, tt.status, len(tt.want))
 				}
-				if resp.ContentLength != tt.length && tt.length > 0 && way != "HTTP/2" { // which need not tell it
+				if resp.ContentLength != tt.length && tt.length > 0 && way != "HTTP/2" { // HTTP/2 need not send it
 					t.Errorf("%s, %s: got a length of %d, want %d", way, tt.name, resp.ContentLength, tt.length)
 				}
 				if _, err := http.ParseTime(resp.Header.Get("Date")); err != nil {
@@ -159,8 +160,8 @@ func TestConformanceWithNetHTTP(t *testing.T) {
 	}
 }
 
-// TestClientLeaves holds that a handler hears at once of a client that leaves, also while nothing is written,
-// and of none that stays.
+// TestClientLeaves checks that a handler notices at once that a client disconnects, also while nothing is written, and
+// never for a connected one.
 func TestClientLeaves(t *testing.T) {
 	t.Parallel()
 	arrived, left := make(chan struct{}), make(chan error, 1)
@@ -203,7 +204,7 @@ func TestClientLeaves(t *testing.T) {
 	}
 }
 
-// talk sends what it is given, piece by piece, and returns all that comes back until the connection ends.
+// talk sends the given pieces, and returns all received data until the connection ends.
 func talk(t *testing.T, address string, pieces ...string) string {
 	t.Helper()
 	c := dial(t, address)
@@ -222,7 +223,7 @@ func talk(t *testing.T, address string, pieces ...string) string {
 	return string(got)
 }
 
-// statuses are those of the answers that came, with their bodies.
+// statuses returns those of the received answers, with their bodies.
 func statuses(t *testing.T, text string) (all []string) {
 	t.Helper()
 	for in := bufio.NewReader(strings.NewReader(text)); ; {
@@ -238,7 +239,7 @@ func statuses(t *testing.T, text string) (all []string) {
 	}
 }
 
-// TestConnectionsAreReused holds when a connection is used again, and what is answered on it.
+// TestConnectionsAreReused checks when a connection is reused, and the answers on it.
 func TestConnectionsAreReused(t *testing.T) {
 	t.Parallel()
 	_, address := started(t, front.Options{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -317,8 +318,8 @@ func TestConnectionsAreReused(t *testing.T) {
 	}
 }
 
-// TestDeadlinesEndReadsAndWrites holds that reads and writes end when their deadlines have passed, and that those of one
-// request are not those of the next.
+// TestDeadlinesEndReadsAndWrites checks that reads and writes end at their deadlines, and that those of one request do
+// not apply to the next.
 func TestDeadlinesEndReadsAndWrites(t *testing.T) {
 	t.Parallel()
 	failed := make(chan error, 1)
@@ -369,8 +370,7 @@ func TestDeadlinesEndReadsAndWrites(t *testing.T) {
 	}
 }
 
-// TestHeadTime holds that a head has its time, from its first byte on, and on a new connection from the
-// beginning.
+// TestHeadTime checks the time limit of a head, from its first byte on, and on a new connection from the beginning.
 func TestHeadTime(t *testing.T) {
 	t.Parallel()
 	_, address := started(t, front.Options{HeadTime: 300 * time.Millisecond, IdleTime: time.Hour, Handler: http.NotFoundHandler()})
@@ -391,8 +391,8 @@ func TestHeadTime(t *testing.T) {
 	want(t, "a request behind a pause", c, http.StatusNotFound)
 }
 
-// TestShutdownWaitsForRequests holds that a stop waits for requests under way, tells their clients that the connection ends,
-// and takes no others.
+// TestShutdownWaitsForRequests checks that a stop waits for requests in flight, notifies their clients that the
+// connection ends, and accepts no others.
 func TestShutdownWaitsForRequests(t *testing.T) {
 	t.Parallel()
 	arrived, wait := make(chan struct{}), make(chan struct{})
@@ -429,8 +429,8 @@ func TestShutdownWaitsForRequests(t *testing.T) {
 	}
 }
 
-// TestRetireEndsConnectionsAfterAnswers holds that a server which retires goes on, that its answers end their connections, and that a stop then
-// takes one more request on connections whose clients cannot know.
+// TestRetireEndsConnectionsAfterAnswers checks that a retiring server continues, that its answers end their
+// connections, and that a stop then accepts one more request on connections whose clients cannot know.
 func TestRetireEndsConnectionsAfterAnswers(t *testing.T) {
 	t.Parallel()
 	arrived, wait := make(chan struct{}), make(chan struct{})
@@ -476,8 +476,8 @@ func TestRetireEndsConnectionsAfterAnswers(t *testing.T) {
 	must.Do(t, <-stopped)
 }
 
-// TestClosedWhileIdle holds that no handler gets a request of a connection that was closed to make place, and
-// that whoever is answered has its whole answer.
+// TestClosedWhileIdle checks that no handler gets a request on a connection that was closed to make room, and that
+// every answer is complete.
 func TestClosedWhileIdle(t *testing.T) {
 	t.Parallel()
 	var begun, answered atomic.Int64
@@ -513,8 +513,8 @@ func TestClosedWhileIdle(t *testing.T) {
 	}
 }
 
-// TestCloseEndsRequests holds that a server which is closed ends the contexts of its requests, and that one which was
-// closed before it served does not serve.
+// TestCloseEndsRequests checks that a closed server ends the contexts of its requests, and that one that was closed
+// before it served does not serve.
 func TestCloseEndsRequests(t *testing.T) {
 	t.Parallel()
 	for name, stop := range map[string]func(*front.Server) error{

@@ -22,8 +22,8 @@ import (
 	"weir/internal/must"
 )
 
-// overHTTP2 is where a server answers over TLS, and what makes a client with a connection of its
-// own.
+// overHTTP2 serves a handler over TLS, and returns its URL and a function that creates a client with a connection of
+// its own.
 func overHTTP2(t *testing.T, h http.HandlerFunc) (url string, client func() *http.Client) {
 	t.Helper()
 	example := httptest.NewTLSServer(nil)
@@ -47,7 +47,7 @@ func overHTTP2(t *testing.T, h http.HandlerFunc) (url string, client func() *htt
 	}
 }
 
-// TestHeadsOverHTTP2 holds that heads over HTTP/2 have the bounds of those over HTTP/1.1.
+// TestHeadsOverHTTP2 checks that heads over HTTP/2 have the bounds of those over HTTP/1.1.
 func TestHeadsOverHTTP2(t *testing.T) {
 	t.Parallel()
 	url, client := overHTTP2(t, func(http.ResponseWriter, *http.Request) {})
@@ -77,7 +77,7 @@ func TestHeadsOverHTTP2(t *testing.T) {
 	}
 }
 
-// TestFieldsTogether holds that what fields take of all requests under way has a bound, and is given back.
+// TestFieldsTogether checks that the bytes of fields of all requests in flight are bounded, and released.
 func TestFieldsTogether(t *testing.T) {
 	t.Parallel()
 	s := New(Options{MaxHead: 32 << 10})
@@ -105,8 +105,8 @@ func TestFieldsTogether(t *testing.T) {
 	}
 }
 
-// TestStreamsBegin holds that one stream of a connection begins at a time, until it reads its body,
-// is over, or has taken too long, and that this has nothing wait on another connection.
+// TestStreamsBegin checks that one stream of a connection begins at a time, until it reads its body, ends, or has taken
+// too long, and that this delays no other connection.
 func TestStreamsBegin(t *testing.T) {
 	t.Parallel()
 	begun, begin, end := make(chan string), make(chan struct{}), make(chan struct{})
@@ -173,8 +173,7 @@ func TestStreamsBegin(t *testing.T) {
 	close(end)
 }
 
-// TestStreamsShare holds that of many streams those are refused whose connection has more than its
-// share.
+// TestStreamsShare checks that streams are refused if their connection has more than its share.
 func TestStreamsShare(t *testing.T) {
 	t.Parallel()
 	const most = 1000
@@ -205,8 +204,8 @@ func TestStreamsShare(t *testing.T) {
 	}
 }
 
-// TestClosedConnectionIsForgotten holds that nothing is kept of a connection of HTTP/2 that was
-// closed with streams open.
+// TestClosedConnectionIsForgotten checks that no state remains of a connection of HTTP/2 that was closed with open
+// streams.
 func TestClosedConnectionIsForgotten(t *testing.T) {
 	t.Parallel()
 	forgotten, arrived := make(chan struct{}), make(chan struct{})
@@ -240,8 +239,8 @@ func TestClosedConnectionIsForgotten(t *testing.T) {
 	t.Error("what a closed connection has held is still there")
 }
 
-// TestStreamIsOverWhenTaken holds that a stream counts until its client has taken the answer, and
-// that others of its connection begin meanwhile.
+// TestStreamIsOverWhenTaken checks that a stream counts until its client has read the answer, and that others of its
+// connection begin meanwhile.
 func TestStreamIsOverWhenTaken(t *testing.T) {
 	t.Parallel()
 	const answers = 3
@@ -298,8 +297,8 @@ func TestFramesInPieces(t *testing.T) {
 	}
 }
 
-// TestFramesPace holds that frames wait that come faster than they may, and no others; that many
-// connections share what all may send; and that one goes that sends too much for too long.
+// TestFramesPace checks that frames wait only if they arrive faster than permitted; that many connections share a
+// common rate; and that a connection with too many frames for too long is closed.
 func TestFramesPace(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

@@ -27,8 +27,8 @@ func refusing(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, `{"error":"who are you?"}`)
 }
 
-// TestRefusalReachesSender holds that an answer to a request of which the body was not read reaches a client that
-// sends all of the body before it reads, such as Python's http.client, and then ends the connection.
+// TestRefusalReachesSender checks that an answer to a request whose body was not read reaches a client that sends all
+// of the body before it reads, such as Python's http.client, and then ends the connection.
 func TestRefusalReachesSender(t *testing.T) {
 	t.Parallel()
 	example := httptest.NewTLSServer(nil)
@@ -71,7 +71,7 @@ func TestRefusalReachesSender(t *testing.T) {
 	}
 }
 
-// dialAny is dial, with TLS where that is wanted.
+// dialAny dials, with TLS if secure is set.
 func dialAny(t *testing.T, address string, secure bool) net.Conn {
 	t.Helper()
 	c := dial(t, address)
@@ -82,8 +82,8 @@ func dialAny(t *testing.T, address string, secure bool) net.Conn {
 	return tls.Client(c, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}})
 }
 
-// TestRefusalReachesSenderHTTP2 holds the same of HTTP/2, where the server tells the client to stop
-// (RFC 9113, section 8.1), and that the connection goes on.
+// TestRefusalReachesSenderHTTP2 checks the same for HTTP/2, where the server tells the client to stop (RFC 9113,
+// section 8.1), and that the connection continues.
 func TestRefusalReachesSenderHTTP2(t *testing.T) {
 	t.Parallel()
 	example := httptest.NewTLSServer(nil)
@@ -106,7 +106,7 @@ func TestRefusalReachesSenderHTTP2(t *testing.T) {
 	}
 }
 
-// refused is a connection whose request was refused, and whose client has read that and says nothing more.
+// refused returns a connection whose request was refused, and whose client has read the answer and is silent.
 func refused(t *testing.T, address string) net.Conn {
 	t.Helper()
 	c := dial(t, address)
@@ -119,7 +119,7 @@ func refused(t *testing.T, address string) net.Conn {
 	return c
 }
 
-// isOpen reports whether what is sent is taken: after a close the second write, or a later one, fails.
+// isOpen reports whether the server still accepts data: after a close the second write, or a later one, fails.
 func isOpen(c net.Conn) bool {
 	for range 20 {
 		if _, err := c.Write([]byte("x")); err != nil {
@@ -130,8 +130,8 @@ func isOpen(c net.Conn) bool {
 	return true
 }
 
-// TestLingeringBounded holds that only so many connections linger, that the oldest end first, and that those which
-// linger give way to new connections.
+// TestLingeringBounded checks that a bounded number of connections linger, that the oldest end first, and that
+// lingering ones make room for new connections.
 func TestLingeringBounded(t *testing.T) {
 	t.Parallel()
 	const most, places = 16, 24 // minLingering
@@ -160,8 +160,8 @@ func TestLingeringBounded(t *testing.T) {
 	}
 }
 
-// TestUnfinishedHeadsGiveWay holds that heads of which some has come have no places for good: the oldest ends, and a
-// request whose head is whole goes on.
+// TestUnfinishedHeadsGiveWay checks that partly received heads do not occupy connections for ever: the oldest ends, and
+// a request with a whole head continues.
 func TestUnfinishedHeadsGiveWay(t *testing.T) {
 	t.Parallel()
 	address, arrived, wait := served(t, nil, 8)

@@ -17,8 +17,7 @@ import (
 	"weir/internal/must"
 )
 
-// served is a server of up to most connections. A request to /wait is answered once the channel gives
-// something.
+// served starts a server of up to most connections. A request to /wait is answered after the channel sends.
 func served(t *testing.T, secure *tls.Config, most int) (address string, arrived, wait chan struct{}) {
 	t.Helper()
 	arrived, wait = make(chan struct{}), make(chan struct{})
@@ -35,7 +34,7 @@ func served(t *testing.T, secure *tls.Config, most int) (address string, arrived
 	return address, arrived, wait
 }
 
-// started is a server that ends with the test.
+// started starts a server that ends with the test.
 func started(t *testing.T, o front.Options) (s *front.Server, address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -55,10 +54,10 @@ func started(t *testing.T, o front.Options) (s *front.Server, address string) {
 	return s, l.Addr().String()
 }
 
-// idleTime is longer than any test here leaves a connection idle that it goes on with.
+// idleTime is longer than any test here leaves a connection idle that it continues.
 const idleTime = 2 * time.Second
 
-// settle is what a server needs at most to take a connection for idle whose answer was read.
+// settle is the longest time until a server marks a connection as idle after its answer was read.
 const settle = 200 * time.Millisecond
 
 func dial(t *testing.T, address string) net.Conn {
@@ -76,7 +75,7 @@ func send(t *testing.T, c net.Conn, path string) {
 	must.Do(t, err)
 }
 
-// status is that of the answer; 0 where the connection was closed.
+// status returns the answer's status; 0 for a closed connection.
 func status(c net.Conn) int {
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
@@ -93,8 +92,8 @@ func want(t *testing.T, what string, c net.Conn, code int) {
 	}
 }
 
-// TestMostConnections holds that the connection goes that has been without a request for the
-// longest, that none goes which has one, and that the new one goes where all have.
+// TestMostConnections checks that the connection without a request for the longest time is closed, never one with a
+// request, and that the new one is closed if all have requests.
 func TestMostConnections(t *testing.T) {
 	t.Parallel()
 	address, arrived, wait := served(t, nil, 3)
@@ -136,7 +135,7 @@ func TestMostConnections(t *testing.T) {
 	want(t, "when they are over", last, http.StatusOK)
 }
 
-// TestRefusedForGood holds that a connection is over that was refused something.
+// TestRefusedForGood checks that a connection ends after a refusal.
 func TestRefusedForGood(t *testing.T) {
 	t.Parallel()
 	address, _, _ := served(t, nil, 3)
@@ -148,7 +147,7 @@ func TestRefusedForGood(t *testing.T) {
 	want(t, "a head of which a part was refused", c, http.StatusBadRequest)
 }
 
-// TestTLS holds that HTTP/1.1 over TLS is as strict as without, and that there is HTTP/2 beside it.
+// TestTLS checks that HTTP/1.1 over TLS is as strict as without, and that there is also HTTP/2.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	example := httptest.NewTLSServer(nil)
@@ -168,7 +167,7 @@ func TestTLS(t *testing.T) {
 		if got := resp.Header.Get("X-TLS"); got != proto || resp.StatusCode != http.StatusOK {
 			t.Errorf("got %d over %q, want 200 over %s", resp.StatusCode, got, proto)
 		}
-		if proto == "HTTP/1.1" { // the other one takes its place
+		if proto == "HTTP/1.1" { // the other one replaces it
 			continue
 		}
 		transport.CloseIdleConnections()
@@ -194,8 +193,7 @@ func TestTLS(t *testing.T) {
 	want(t, "HTTP/2 without agreement", c, http.StatusHTTPVersionNotSupported)
 }
 
-// TestIdleConnectionsEnd holds that a connection is closed that has been idle for its time, and none
-// that has a request.
+// TestIdleConnectionsEnd checks that a connection is closed after its idle time, and never with a request.
 func TestIdleConnectionsEnd(t *testing.T) {
 	t.Parallel()
 	address, arrived, wait := served(t, nil, 10)

@@ -8,7 +8,7 @@ import (
 	"weir/internal/ratelimit/redistest"
 )
 
-// three are limits at all levels that nobody comes to.
+// three has limits at all levels that are never reached.
 var three = ratelimit.Policy{
 	Installation: ratelimit.Limits{RPM: 1 << 40, TPM: 1 << 40, Concurrency: 1 << 20},
 	PerKey:       ratelimit.Limits{RPM: 1 << 40, TPM: 1 << 40, Concurrency: 1 << 20},

@@ -8,13 +8,12 @@ import (
 	"github.com/valkey-io/valkey-go"
 )
 
-// UseServerTime makes the script take the time from two keys in place of the
-// server's clock, with other changes.
+// UseServerTime makes the script read the time from two keys instead of the server's clock, with other changes.
 func (l *Limiter) UseServerTime(changes ...string) {
 	l.Alter(append(changes, "redis.call('TIME')", "redis.call('MGET', 'weir:{limits}:now:s', 'weir:{limits}:now:us')")...)
 }
 
-// Alter puts other words in the script in place of some, in pairs.
+// Alter replaces texts in the script, in pairs.
 func (l *Limiter) Alter(changes ...string) {
 	text := limitsLua
 	for i := 0; i < len(changes); i += 2 {
@@ -26,24 +25,24 @@ func (l *Limiter) Alter(changes ...string) {
 	l.remote.lua = valkey.NewLuaScript(text)
 }
 
-// Tell tells Valkey all that waits to be told.
+// Tell sends all waiting reports to Valkey.
 func (l *Limiter) Tell() {
 	for l.remote != nil && l.remote.outbox.len() > 0 && l.remote.tell(context.Background()) {
 		continue
 	}
 }
 
-// Renew says which slots are held.
+// Renew renews the held slots.
 func (l *Limiter) Renew() { l.remote.renew(context.Background()) }
 
-// Unsure says whether this node asks its own memory beside Valkey.
+// Unsure reports whether this node uses its own memory in addition to Valkey.
 func (l *Limiter) Unsure() bool {
 	_, unsure := l.remote.breaker.state(l.elapsed())
 	return unsure
 }
 
-// SweepAt is how many windows may be kept of which none is in use.
+// SweepAt is the greatest number of stored idle windows.
 const SweepAt = sweepAt * shardCount
 
-// Elapse is the time that Limiter counts in.
+// Elapse returns the time of Limiter's clock.
 func (l *Limiter) Elapse() time.Duration { return l.elapsed() }

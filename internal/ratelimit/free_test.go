@@ -12,8 +12,8 @@ import (
 	"weir/internal/worktest"
 )
 
-// TestRejectedOnAverage holds that a key's rejected attempts are on average no more a minute than the limit, beyond
-// those that were in flight at once, however many are let in before the first one is rejected.
+// TestRejectedOnAverage checks that a key's rejected attempts are on average no more a minute than the limit, in
+// addition to those that were in flight at once, for any number admitted before the first rejection.
 func TestRejectedOnAverage(t *testing.T) {
 	worktest.NotRaced(t)
 	t.Parallel()
@@ -42,7 +42,7 @@ func TestRejectedOnAverage(t *testing.T) {
 	}
 }
 
-// TestRejectedWaits holds that a refused request is let in when it was told to come again.
+// TestRejectedWaits checks that a refused request is admitted at the announced time.
 func TestRejectedWaits(t *testing.T) {
 	t.Parallel()
 	for _, rejected := range []int64{10, 11, 25} {
@@ -71,7 +71,7 @@ func TestRejectedWaits(t *testing.T) {
 	}
 }
 
-// TestRejectedOnValkey holds that nodes share how many attempts were rejected.
+// TestRejectedOnValkey checks that nodes share the number of rejected attempts.
 func TestRejectedOnValkey(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -90,7 +90,7 @@ func TestRejectedOnValkey(t *testing.T) {
 		return ok
 	}
 	one.Rejected(caller, 9)
-	stop() // what is to be told is told
+	stop() // sends the waiting reports
 	<-ran
 	if !let(two) {
 		t.Error("refused at a node that knows of nothing")
@@ -104,8 +104,8 @@ func TestRejectedOnValkey(t *testing.T) {
 	}
 }
 
-// TestUnavailableIsTried holds that requests to a provider that is out of service are let through up to a number, then
-// one a second, and for each key by itself.
+// TestUnavailableIsTried checks that requests to a provider that is out of service are admitted up to a number, then
+// one a second, and for each key separately.
 func TestUnavailableIsTried(t *testing.T) {
 	t.Parallel()
 	r := inMemory(t)(ratelimit.Policy{Rejected: ratelimit.Rejections{PerKey: 5, PerAccount: 8}})

@@ -21,8 +21,7 @@ func each(t *testing.T, test func(t *testing.T, make maker)) {
 	}
 }
 
-// TestAllAtOnce is that all of a limit can be used at once, by many, and nothing
-// beyond it.
+// TestAllAtOnce checks that all of a limit can be used at once, by many, and no more.
 func TestAllAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, make maker) {
 		r := make(ratelimit.Policy{Installation: ratelimit.Limits{RPM: 37}, PerKey: ratelimit.Limits{RPM: 30}})
@@ -35,7 +34,7 @@ func TestAllAtOnce(t *testing.T) {
 	})
 }
 
-// race asks so many times at once, from two keys, and counts what was admitted.
+// race sends n requests at once, from two keys, and counts the admitted ones.
 func race(t *testing.T, n int, of func(i int) asker) (admitted int) {
 	var all sync.WaitGroup
 	var count atomic.Int64
@@ -52,8 +51,8 @@ func race(t *testing.T, n int, of func(i int) asker) (admitted int) {
 	return int(count.Load())
 }
 
-// TestRefusedTakesNothing is that a request which one level refuses leaves the
-// others as they were, and that the error says which it was.
+// TestRefusedTakesNothing checks that a request that one level refuses does not count at the others, and that the error
+// names the level.
 func TestRefusedTakesNothing(t *testing.T) {
 	each(t, func(t *testing.T, make maker) {
 		for _, test := range []struct {
@@ -83,8 +82,8 @@ func TestRefusedTakesNothing(t *testing.T) {
 	})
 }
 
-// TestStandingIsTightestLevel is what headers are made of: the level with the least left, with
-// what was really used once that is known.
+// TestStandingIsTightestLevel checks the source of the headers: the level with the least left, with the true usage once
+// it is known.
 func TestStandingIsTightestLevel(t *testing.T) {
 	each(t, func(t *testing.T, make maker) {
 		r := make(ratelimit.Policy{Installation: ratelimit.Limits{RPM: 10, TPM: 1000}, PerAccount: ratelimit.Limits{RPM: 5}})
@@ -121,8 +120,8 @@ func TestStandingIsTightestLevel(t *testing.T) {
 	})
 }
 
-// TestLargeRequestWaitsForEmptyWindow is that a request beyond all there is has its turn, and only when
-// nothing else was asked.
+// TestLargeRequestWaitsForEmptyWindow checks that a request larger than the limit is admitted, but only if the window
+// is empty.
 func TestLargeRequestWaitsForEmptyWindow(t *testing.T) {
 	each(t, func(t *testing.T, make maker) {
 		r := make(ratelimit.Policy{Installation: ratelimit.Limits{TPM: 100}})
@@ -143,7 +142,7 @@ func TestLargeRequestWaitsForEmptyWindow(t *testing.T) {
 	})
 }
 
-// TestUnlimitedAsksNobody is that nobody is asked where nothing is limited.
+// TestUnlimitedAsksNobody checks that no window is used without limits.
 func TestUnlimitedAsksNobody(t *testing.T) {
 	each(t, func(t *testing.T, make maker) {
 		r := make(ratelimit.Policy{})
@@ -158,8 +157,7 @@ func TestUnlimitedAsksNobody(t *testing.T) {
 	})
 }
 
-// TestForgetsIdleWindows is that windows which nobody uses are forgotten, and that one in
-// use is not.
+// TestForgetsIdleWindows checks that unused windows are removed, and that one in use is not.
 func TestForgetsIdleWindows(t *testing.T) {
 	t.Parallel()
 	r := inMemory(t)(ratelimit.Policy{PerKey: ratelimit.Limits{RPM: 9, Concurrency: 1}})
@@ -184,8 +182,7 @@ func TestForgetsIdleWindows(t *testing.T) {
 	}
 }
 
-// TestLimitedRequestDoesNotAllocate is that a limited request takes nothing from the heap, once
-// its windows are there.
+// TestLimitedRequestDoesNotAllocate checks that a limited request does not allocate, once its windows exist.
 func TestLimitedRequestDoesNotAllocate(t *testing.T) {
 	r := inMemory(t)(ratelimit.Policy{Installation: ratelimit.Limits{RPM: 1 << 40, TPM: 1 << 40, Concurrency: 9}, PerKey: ratelimit.Limits{RPM: 1 << 40}, PerAccount: ratelimit.Limits{TPM: 1 << 40}})
 	var one ratelimit.Reservation
@@ -197,8 +194,8 @@ func TestLimitedRequestDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// TestLookRefusesLikeReserve is that a look refuses what Reserve would refuse, for as long, and takes nothing:
-// on Valkey once that has told this node so.
+// TestLookRefusesLikeReserve checks that Look refuses the same requests as Reserve, for as long, and reserves nothing:
+// on Valkey once this node knows its state.
 func TestLookRefusesLikeReserve(t *testing.T) {
 	each(t, func(t *testing.T, make maker) {
 		r := make(ratelimit.Policy{Installation: ratelimit.Limits{RPM: 9}, PerAccount: ratelimit.Limits{RPM: 2}})

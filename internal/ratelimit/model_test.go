@@ -29,7 +29,7 @@ type oracle struct {
 	inFlight int64
 }
 
-// within counts what is at most so old.
+// within counts the admissions younger than age.
 func (o *oracle) within(now time.Time, age time.Duration) (requests, tokens int64) {
 	for _, e := range o.events {
 		if now.Sub(e.at) < age {
@@ -40,7 +40,7 @@ func (o *oracle) within(now time.Time, age time.Duration) (requests, tokens int6
 	return requests, tokens
 }
 
-// wants is what a request takes of a level.
+// wants returns the amount that a request takes from a level.
 func (o *oracle) wants(tokens int64) int64 {
 	if o.limits.TPM > 0 {
 		return min(tokens, o.limits.TPM)
@@ -48,7 +48,7 @@ func (o *oracle) wants(tokens int64) int64 {
 	return tokens
 }
 
-// fits says whether a request fits, when whatever is so old is forgotten.
+// fits reports whether a request fits next to the admissions younger than age.
 func (o *oracle) fits(now time.Time, age time.Duration, tokens int64) bool {
 	n, t := o.within(now, age)
 	return (o.limits.RPM == 0 || n+1 <= o.limits.RPM) && (o.limits.TPM == 0 || t+o.wants(tokens) <= o.limits.TPM)
@@ -63,7 +63,7 @@ type running struct {
 	events      []*event
 }
 
-// play is a random history of one limiter beside its oracle.
+// play is a random history of one limiter and its oracle.
 type play struct {
 	rig
 	t       *rapid.T
@@ -80,7 +80,7 @@ func drawLimits(t *rapid.T, name string) ratelimit.Limits {
 	}
 }
 
-// history plays a random history and returns what was wrong with it first.
+// history plays a random history and returns its first fault.
 func history(t *rapid.T, make maker) error {
 	whole, shared := &oracle{limits: drawLimits(t, "installation")}, &oracle{limits: drawLimits(t, "account")}
 	p := play{rig: make(ratelimit.Policy{Installation: whole.limits}), t: t}
@@ -108,8 +108,7 @@ func history(t *rapid.T, make maker) error {
 	return p.limiter.Degraded() // or it was another who decided
 }
 
-// ask asks for anybody, and, where that is refused, again just before and when
-// it is promised to be admitted.
+// ask asks for any caller, and, if that is refused, again just before and at the announced time.
 func (p *play) ask() error {
 	who := rapid.IntRange(0, len(p.callers)-1).Draw(p.t, "who")
 	tokens := rapid.Int64Range(0, 120).Draw(p.t, "tokens")
@@ -138,7 +137,7 @@ func (p *play) full(who int) bool {
 	return false
 }
 
-// try asks, and takes down what was admitted.
+// try asks, and records an admission.
 func (p *play) try(who int, tokens int64) error {
 	r := &running{levels: p.levels[who]}
 	if err := p.Reserve(context.Background(), &r.reservation, p.callers[who], tokens); err != nil {
@@ -153,9 +152,8 @@ func (p *play) try(who int, tokens int64) error {
 	return nil
 }
 
-// judge says whether an answer is right. What was admitted is in the lists
-// already. A request may be refused for what is up to a second older than a
-// minute, since it is counted by the second.
+// judge checks an answer. Its admission is already in the lists. A request may be refused because of one that is up to
+// a second older than a minute, since requests are counted by the second.
 func (p *play) judge(who int, tokens int64, refused error) (time.Duration, error) {
 	now, justified := p.clock.Now(), false
 	for i, o := range p.levels[who] {
@@ -228,8 +226,7 @@ func (l late) Reserve(ctx context.Context, r *ratelimit.Reservation, c ratelimit
 	return &e
 }
 
-// TestBrokenLimiters is that the histories find what is wrong with limiters that
-// were broken on purpose.
+// TestBrokenLimiters checks that the histories find the faults of deliberately broken limiters.
 func TestBrokenLimiters(t *testing.T) {
 	t.Parallel()
 	sound := inMemory(t)

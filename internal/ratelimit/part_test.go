@@ -17,14 +17,14 @@ import (
 	"weir/internal/ratelimit/redistest"
 )
 
-// parted is the limits of an end user of an account that limits each to so many requests a minute.
+// parted returns the limits of an end user of an account that limits each to rpm requests a minute.
 func parted(acc, user string, rpm int64) *account.PartLimits {
 	p := account.NewPrincipal(&account.Account{ID: acc, Per: []account.Per{{Limits: account.Limits{RPM: rpm}}}}, &account.Key{ID: "k"})
 	return &p.PartLimits(&llm.Attribution{User: user})[0]
 }
 
-// TestManyParts holds that whoever makes up end users makes no more windows than there may be, and leaves room for those
-// of the account's other keys.
+// TestManyParts checks that a caller that invents end users creates a bounded number of windows, and leaves room for
+// those of the account's other keys.
 func TestManyParts(t *testing.T) {
 	t.Parallel()
 	at := newClock()
@@ -58,7 +58,7 @@ func TestManyParts(t *testing.T) {
 	}
 }
 
-// TestAllOrNothing holds that a request which the limit of its caller or of one of its parts refuses uses up nothing of
+// TestAllOrNothing checks that a request that the limit of its caller or of one of its parts refuses uses up nothing of
 // the others.
 func TestAllOrNothing(t *testing.T) {
 	each(t, func(t *testing.T, make maker) {
@@ -99,8 +99,8 @@ func TestAllOrNothing(t *testing.T) {
 	})
 }
 
-// TestRefusedBesideOthers holds that a key which is at its own limit, and asks again and again, takes nothing of what
-// others may use of a tag, not even for a moment.
+// TestRefusedBesideOthers checks that a key at its own limit that repeats its requests takes nothing of others' limits
+// for a tag, not even for a moment.
 func TestRefusedBesideOthers(t *testing.T) {
 	t.Parallel()
 	for name, valkey := range map[string]llm.Secret{"memory": {}, "valkey": redistest.Start(t).URL()} {

@@ -18,7 +18,7 @@ import (
 type clock struct {
 	mu   sync.Mutex
 	now  time.Time
-	tell func(time.Time) // whoever else has to know; nil for nobody
+	tell func(time.Time) // notifies others; nil for none
 
 	moved func()
 }
@@ -43,7 +43,7 @@ func (c *clock) advance(d time.Duration) {
 	}
 }
 
-// asker is what the suite asks: a Limiter, or one that was broken on purpose.
+// asker is the interface of the suite: a Limiter, or a deliberately broken one.
 type asker interface {
 	Reserve(ctx context.Context, r *ratelimit.Reservation, c ratelimit.Caller, tokens int64) error
 }
@@ -55,10 +55,10 @@ type rig struct {
 	clock   *clock
 }
 
-// maker makes rigs of one kind, each without a memory of those before.
+// maker makes rigs of one kind, each without state of earlier ones.
 type maker func(p ratelimit.Policy) rig
 
-// makers are the kinds there are. The suite runs over each.
+// makers returns all kinds. The suite runs over each.
 func makers(t *testing.T) map[string]maker {
 	return map[string]maker{"memory": inMemory(t), "valkey": onValkey(t)}
 }
@@ -71,8 +71,7 @@ func inMemory(t *testing.T) maker {
 	}
 }
 
-// onValkey makes limiters on one real server, which takes the time from the
-// clock of the last one.
+// onValkey makes limiters on one real server, which reads the time from the clock of the last one.
 func onValkey(t *testing.T, changes ...string) maker {
 	server := redistest.Start(t)
 	var last *ratelimit.Limiter
@@ -87,7 +86,7 @@ func onValkey(t *testing.T, changes ...string) maker {
 	}
 }
 
-// onServer is a node on a server that takes its time from the node's clock.
+// onServer makes a node on a server that reads its time from the node's clock.
 func onServer(t *testing.T, server *redistest.Server, p ratelimit.Policy, changes ...string) rig {
 	c := newClock()
 	c.tell = func(now time.Time) {
@@ -100,7 +99,7 @@ func onServer(t *testing.T, server *redistest.Server, p ratelimit.Policy, change
 	return rig{l, l, c}
 }
 
-// patience is how long a call may take where it is not a question of that.
+// patience is the longest duration of a call in tests that do not test it.
 const patience = time.Minute
 
 func newLimiter(t testing.TB, o ratelimit.Options) *ratelimit.Limiter {
@@ -121,7 +120,7 @@ func newLimiter(t testing.TB, o ratelimit.Options) *ratelimit.Limiter {
 	return l
 }
 
-// ask asks once, and says whether it was admitted, or when to ask again.
+// ask asks once, and returns whether it was admitted, or when to ask again.
 func ask(t testing.TB, a asker, r *ratelimit.Reservation, c ratelimit.Caller, tokens int64) (ok bool, wait time.Duration) {
 	t.Helper()
 	err := a.Reserve(context.Background(), r, c, tokens)

@@ -14,7 +14,7 @@ import (
 	"weir/internal/ratelimit/redistest"
 )
 
-// fleet is so many nodes on one server, as they run.
+// fleet makes n nodes on one server, as they run.
 func fleet(t *testing.T, n int, p ratelimit.Policy, url llm.Secret, timeout time.Duration) []*ratelimit.Limiter {
 	t.Helper()
 	var all []*ratelimit.Limiter
@@ -32,8 +32,7 @@ func fleet(t *testing.T, n int, p ratelimit.Policy, url llm.Secret, timeout time
 	return all
 }
 
-// TestThreeNodes is that nodes with one limit never pass it together, and can
-// use nearly all of it.
+// TestThreeNodes checks that nodes with one limit never exceed it together, and can use nearly all of it.
 func TestThreeNodes(t *testing.T) {
 	t.Parallel()
 	nodes := fleet(t, 3, ratelimit.Policy{Installation: ratelimit.Limits{RPM: 300}}, redistest.Start(t).URL(), patience)
@@ -48,8 +47,7 @@ func TestThreeNodes(t *testing.T) {
 	}
 }
 
-// TestSlotsOfDeadNode is that slots come back whose node has died, and only
-// those.
+// TestSlotsOfDeadNode checks that only the slots of a dead node are released.
 func TestSlotsOfDeadNode(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -88,15 +86,14 @@ func TestSlotsOfDeadNode(t *testing.T) {
 	}
 }
 
-// outage is a way for Valkey to be away, and to come back.
+// outage is a way for Valkey to fail, and to recover.
 type outage struct {
 	name       string
 	begin, end func()
 }
 
-// TestOutagesFallBackToMemory is that requests go on from memory while Valkey is away, at this
-// node's share, visibly, and that all nodes together give at most one limit too
-// much in the window.
+// TestOutagesFallBackToMemory checks that requests continue from memory while Valkey is away, at this node's share,
+// visibly, and that all nodes together exceed the window by one limit at most.
 func TestOutagesFallBackToMemory(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"killed", "frozen", "partitioned"} {
@@ -117,7 +114,7 @@ func TestOutagesFallBackToMemory(t *testing.T) {
 			}
 			o.begin()
 			during := race(t, 300, func(i int) asker { return nodes[i%3] })
-			if during != limit-9 { // the first node has given 9 of its 10, the others nothing
+			if during != limit-9 { // the first node has used 9 of its 10, the others nothing
 				t.Errorf("%d admitted while away, want %d", during, limit-9)
 			}
 			for i, n := range nodes {
@@ -140,7 +137,7 @@ func TestOutagesFallBackToMemory(t *testing.T) {
 	}
 }
 
-// TestIdleOutage is that an outage is seen though nobody asks, and at the start.
+// TestIdleOutage checks that an outage is noticed without requests, and at the start.
 func TestIdleOutage(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -160,9 +157,8 @@ func TestIdleOutage(t *testing.T) {
 	await(t, "the end", func() bool { return early.Degraded() == nil && late.Degraded() == nil })
 }
 
-// TestForgetfulServer is that a server which has lost its scripts is told them
-// again within the call, and one that has lost its data gives at most one limit
-// too much.
+// TestForgetfulServer checks that a server that has lost its scripts receives them again within the call, and that one
+// that has lost its data exceeds the limit by one at most.
 func TestForgetfulServer(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -178,8 +174,7 @@ func TestForgetfulServer(t *testing.T) {
 	}
 }
 
-// TestRefusedByServer is that an error is no answer: a server that cannot write
-// is away.
+// TestRefusedByServer checks that an error is no answer: a server that cannot write counts as away.
 func TestRefusedByServer(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -202,8 +197,7 @@ func await(t testing.TB, what string, come func() bool) {
 	}
 }
 
-// wire is a wire to a server that can be cut: what is sent arrives when it is
-// mended.
+// wire is a connection to a server that can be cut: sent data arrives when it is mended.
 type wire struct {
 	listener net.Listener
 
@@ -248,7 +242,7 @@ func (w *wire) state() chan struct{} {
 	return w.open
 }
 
-// join passes on what comes, both ways, until one end closes.
+// join forwards the bytes of both sides until one ends.
 func (w *wire) join(from net.Conn, to string) {
 	defer from.Close()
 	onward, err := (&net.Dialer{}).Dial("tcp", to)

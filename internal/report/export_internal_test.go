@@ -9,8 +9,7 @@ import (
 	"weir/internal/llm"
 )
 
-// TestExportIsNoFormula writes names that somebody has chosen, of which no sheet
-// makes a formula; other names stay as they are.
+// TestExportIsNoFormula checks that no sheet reads a chosen name as a formula; other names are unchanged.
 func TestExportIsNoFormula(t *testing.T) {
 	t.Parallel()
 	for format, write := range ExportFormats("") {

@@ -26,7 +26,7 @@ import (
 	"weir/internal/store/pgtest"
 )
 
-// sold are attempts of two days, of which each question has an answer.
+// sold returns attempts of two days, with an answer to each question.
 func sold() []*Exported {
 	of := func(day int, account, key, provider, user string, cost, margin llm.Money, ms int, tags ...llm.Tag) *Exported {
 		e := priced(llm.Usage{llm.Input: 300, llm.CacheRead: 100, llm.Output: 20})
@@ -50,15 +50,15 @@ func sold() []*Exported {
 	return append(list, failed)
 }
 
-// engine loads a file as docs/exports.md says and answers questions: the cells of rows, nil for null.
+// engine loads a file as docs/exports.md describes and answers questions: the cells of rows, nil for null.
 type engine func(t *testing.T, file string, statements []string) [][][]*string
 
-// engines are the databases that docs/exports.md names.
+// engines returns the databases in docs/exports.md.
 func engines() map[string]engine {
 	return map[string]engine{"SQLite": askSQLite, "PostgreSQL": askPostgres, "DuckDB": askDuckDB}
 }
 
-// documented are the statements of SQL of docs/exports.md: the table, and the questions.
+// documented returns the statements of SQL in docs/exports.md: the table, and the questions.
 func documented(t *testing.T) (table string, questions []string) {
 	t.Helper()
 	text := string(must.Get(os.ReadFile("../../docs/exports.md"))(t))
@@ -72,7 +72,7 @@ func documented(t *testing.T) (table string, questions []string) {
 	return table, questions
 }
 
-// TestExportInSQL asks an exported file what docs/exports.md asks it, in each database that it names.
+// TestExportInSQL runs the questions of docs/exports.md on an exported file, in each database that it names.
 func TestExportInSQL(t *testing.T) {
 	t.Parallel()
 	want := []string{
@@ -98,8 +98,8 @@ func TestExportInSQL(t *testing.T) {
 	}
 }
 
-// TestExportSumsExactly adds up costs in files that begin with so many attempts for nothing that a program which guesses
-// types from the first rows would take costs for whole numbers, to the nano-dollar.
+// TestExportSumsExactly adds up costs to the nano-dollar, in files that begin with many free attempts: a program that
+// guesses types from the first rows would read costs as whole numbers.
 func TestExportSumsExactly(t *testing.T) {
 	t.Parallel()
 	var list []*Exported
@@ -121,7 +121,7 @@ func TestExportSumsExactly(t *testing.T) {
 			_, questions := documented(t)
 			got := ask(t, file, []string{questions[0], "SELECT round(sum(cost_usd), 9) FROM ledger"})
 			must.Equal(t, answer(got[0]), strconv.FormatInt(int64(sum), 10), "nano-dollars")
-			if name != "SQLite" { // whose numbers are binary
+			if name != "SQLite" { // its numbers are binary
 				must.Equal(t, answer(got[1]), sum.String(), "dollars")
 			}
 			if name != "DuckDB" {
@@ -135,7 +135,7 @@ func TestExportSumsExactly(t *testing.T) {
 	}
 }
 
-// exportedFile is a file of attempts. That of an account with a margin has a price list.
+// exportedFile writes a file of attempts. That of an account with a margin has a price list.
 func exportedFile(t *testing.T, export Exporter, list []*Exported) string {
 	t.Helper()
 	path := t.TempDir() + "/export.csv"
@@ -230,7 +230,7 @@ func askPostgres(t *testing.T, file string, statements []string) (answers [][][]
 	return answers
 }
 
-// duckDB is the npm package with DuckDB, in the version with which the questions are tried.
+// duckDB is the npm package with DuckDB, in the tested version.
 const duckDB = "@duckdb/node-api@1.5.6-r.1"
 
 // askDuckDB installs DuckDB where tests require everything and there are node and npm.
@@ -257,7 +257,7 @@ func askDuckDB(t *testing.T, file string, statements []string) (answers [][][]*s
 	return answers[2:]
 }
 
-// installed is a directory with an npm package. It stays for further tests.
+// installed returns a directory with an npm package. It stays for further tests.
 func installed(t *testing.T, npm, name string) string {
 	t.Helper()
 	all := filepath.Join(must.Get(os.UserCacheDir())(t), "weir-test")
@@ -278,8 +278,7 @@ func installed(t *testing.T, npm, name string) string {
 	return dir
 }
 
-// answer has the cells of a row with spaces between them, and rows with semicolons. Of a number the zeros at the end are
-// left out.
+// answer joins the cells of a row by spaces, and rows by semicolons. It removes the trailing zeros of numbers.
 func answer(rows [][]*string) string {
 	number := regexp.MustCompile(`^(-?\d+)(?:(\.\d*?)0*)$`)
 	var all []string

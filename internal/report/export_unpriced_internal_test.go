@@ -12,8 +12,8 @@ import (
 	"weir/internal/llm"
 )
 
-// TestExportOfUnpriced holds what an export has of an attempt without a price, of its cost or of its charge: no amount that
-// nobody knows, and no bound where nothing bounds it.
+// TestExportOfUnpriced checks the export of an attempt with an unpriced cost or charge: no unknown amount, and no bound
+// if nothing bounds it.
 func TestExportOfUnpriced(t *testing.T) {
 	t.Parallel()
 	own := &charge.Terms{Price: llm.Price{Version: "list/p/m#1", Rates: llm.Rates{llm.Input: 1_000_000}}}

@@ -23,7 +23,7 @@ func rat(text string) *big.Rat {
 	return new(big.Rat)
 }
 
-// priced is an attempt that used that, at a price that names most classes.
+// priced returns an attempt with that usage, at a price that names most classes.
 func priced(u llm.Usage) *Exported {
 	e := &Exported{AccountName: "acme", KeyLabel: "nightly report"}
 	e.ID = ledger.AttemptID{Request: uuid.UUID{7}, N: 1}
@@ -40,7 +40,7 @@ func priced(u llm.Usage) *Exported {
 	return e
 }
 
-// focusOf is what an export has of one attempt, in a version of FOCUS.
+// focusOf exports one attempt, in a version of FOCUS.
 func focusOf(t *testing.T, version string, e *Exported) (rows []map[string]string, left Omitted) {
 	t.Helper()
 	var out bytes.Buffer
@@ -57,11 +57,11 @@ func focusOf(t *testing.T, version string, e *Exported) (rows []map[string]strin
 	return rows, left
 }
 
-// usedSome is usage of which each kind of row comes.
+// usedSome returns usage with a row of each kind.
 func usedSome() llm.Usage { return llm.Usage{llm.Input: 333} }
 
-// TestFOCUS has every row of an export keep the published rules of its version of FOCUS, and the rows
-// of an attempt add up to its cost and to its bound.
+// TestFOCUS checks that every row of an export obeys the published rules of its version of FOCUS, and that the rows of
+// an attempt add up to its cost and to its bound.
 func TestFOCUS(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -105,7 +105,7 @@ func TestFOCUS(t *testing.T) {
 	}
 }
 
-// holdFOCUS holds the rows of an attempt to the rules, to what they are of, and to its cost.
+// holdFOCUS checks the rows of an attempt against the rules, the expected kinds, and its cost.
 func holdFOCUS(t *testing.T, version string, e *Exported, wanted []string, omitted Omitted) {
 	t.Helper()
 	rows, left := focusOf(t, version, e)
@@ -130,7 +130,7 @@ func holdFOCUS(t *testing.T, version string, e *Exported, wanted []string, omitt
 	}
 }
 
-// TestFOCUSColumns has each column of a version once, those of FOCUS before our own, and no other.
+// TestFOCUSColumns checks that each column of a version appears once, those of FOCUS before our own, and no other.
 func TestFOCUSColumns(t *testing.T) {
 	t.Parallel()
 	for _, version := range FOCUSVersions() {
@@ -152,7 +152,8 @@ func TestFOCUSColumns(t *testing.T) {
 	}
 }
 
-// TestFOCUSPrices has tokens priced by the million, others by one, and says of tokens which they were.
+// TestFOCUSPrices checks that tokens are priced by the million, other units by one, and that the kind of tokens is
+// named.
 func TestFOCUSPrices(t *testing.T) {
 	t.Parallel()
 	e := priced(llm.Usage{llm.Input: 333, llm.CacheRead: 2_000_000, llm.Output: 15, llm.Milliseconds: 12_345, llm.Searches: 3})
@@ -177,7 +178,7 @@ func TestFOCUSPrices(t *testing.T) {
 	must.Equal(t, got, want, "quantities, prices, costs and details")
 }
 
-// TestFOCUSTags has the tags and the end user of a request in all its rows.
+// TestFOCUSTags checks that all rows of a request have its tags and its end user.
 func TestFOCUSTags(t *testing.T) {
 	t.Parallel()
 	e := priced(llm.Usage{llm.Input: 333, llm.Output: 4})

@@ -18,10 +18,10 @@ type focusRule struct {
 	since, until string // versions; empty for no bound
 	column       string
 	check, arg   string
-	when         []string // conditions, all of which hold
+	when         []string // conditions, all of which must be true
 }
 
-// focusRules are the rules of a version.
+// focusRules returns the rules of a version.
 func focusRules(t *testing.T, version string) (rules []focusRule) {
 	t.Helper()
 	since, until := "", ""
@@ -62,7 +62,7 @@ var (
 	focusProperty = regexp.MustCompile(`^x_[A-Z][A-Za-z]+$`) // of our own, in SkuPriceDetails
 )
 
-// holds reports whether a condition, such as X=, X!= or X=a|b, holds in a row.
+// holds reports whether a condition, such as X=, X!= or X=a|b, is true for a row.
 func holds(row map[string]string, condition string) bool {
 	column, values, not := strings.Cut(condition, "!=")
 	if !not {
@@ -71,7 +71,7 @@ func holds(row map[string]string, condition string) bool {
 	return slices.Contains(strings.Split(values, "|"), row[column]) != not
 }
 
-// isBroken reports whether a row breaks the rule. A null breaks none but those of nulls.
+// isBroken reports whether a row violates the rule. A null violates only rules about nulls.
 func (r *focusRule) isBroken(row map[string]string) bool {
 	for _, condition := range r.when {
 		if !holds(row, condition) {
@@ -123,8 +123,8 @@ func (r *focusRule) isWrong(row map[string]string, value string) bool {
 	panic("no such check: " + r.id + ": " + r.check)
 }
 
-// broken are the ids of the rules of a version that a row breaks, and what else is wrong with it: what the specification
-// says in words, and what is so of exports here.
+// broken returns the ids of the version's rules that a row violates, and other violations: of the specification's text,
+// and of the properties of exports here.
 func broken(t *testing.T, version string, row map[string]string) (ids []string) {
 	t.Helper()
 	for _, r := range focusRules(t, version) {
@@ -142,7 +142,7 @@ func broken(t *testing.T, version string, row map[string]string) (ids []string) 
 	}
 	say(row["BillingPeriodStart"] < row["BillingPeriodEnd"] && row["ChargePeriodStart"] < row["ChargePeriodEnd"], "a period ends before it starts")
 	say(row["BillingPeriodStart"] <= row["ChargePeriodStart"] && row["ChargePeriodStart"] < row["BillingPeriodEnd"], "the charge is of another billing period")
-	// Nothing is negotiated, discounted, paid beforehand or sold by a third party.
+	// Nothing is negotiated, discounted, paid in advance or sold by a third party.
 	say(row["EffectiveCost"] == row["BilledCost"] && row["ContractedCost"] == row["BilledCost"], "EffectiveCost or ContractedCost is not BilledCost")
 	say(row["ListUnitPrice"] != "" || row["ListCost"] == row["BilledCost"], "ListCost is not BilledCost where there is no unit price")
 	say((row["SkuId"] == "") == (row["SkuMeter"] == "") && strings.HasPrefix(row["SkuPriceId"], row["SkuId"]), "SKU, meter and price do not belong together")
@@ -154,7 +154,7 @@ func broken(t *testing.T, version string, row map[string]string) (ids []string) 
 	return ids
 }
 
-// TestFOCUSRulesCatch is the negative control: each rule finds a row that breaks it, and no other row.
+// TestFOCUSRulesCatch is the negative control: each rule finds a row that violates it, and no other row.
 func TestFOCUSRulesCatch(t *testing.T) {
 	t.Parallel()
 	wrong := map[string]string{
@@ -191,7 +191,7 @@ func TestFOCUSRulesCatch(t *testing.T) {
 	}
 }
 
-// meet has a condition hold in a row.
+// meet makes a condition true for a row.
 func meet(row map[string]string, condition string) {
 	if holds(row, condition) {
 		return

@@ -38,8 +38,7 @@ func TestSpeedQuantiles(t *testing.T) {
 	})
 }
 
-// bucketOf is the bucket of a time; the last one ends where no time of the test
-// is.
+// bucketOf returns the bucket of a time; the last one ends beyond all times of the test.
 func bucketOf(d time.Duration) (from, to time.Duration) {
 	for to = 25 * time.Millisecond; d >= to && to < 100*time.Second; to *= 2 {
 		from = to
@@ -124,7 +123,7 @@ func TestEndedOutcomes(t *testing.T) {
 	}
 }
 
-// TestExplainSumsToCost has the lines of random attempts add up to what they cost.
+// TestExplainSumsToCost checks that the lines of random attempts add up to their cost.
 func TestExplainSumsToCost(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

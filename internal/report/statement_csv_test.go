@@ -9,7 +9,7 @@ import (
 	"weir/internal/report"
 )
 
-// TestStatementCSV writes every line, says which are corrections, and makes formulas plain.
+// TestStatementCSV writes every line, marks corrections, and makes formulas plain.
 func TestStatementCSV(t *testing.T) {
 	t.Parallel()
 	s := report.Statement{Account: "acc", Number: 7, Month: "2026-10", Lines: []report.StatementLine{
