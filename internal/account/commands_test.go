@@ -100,7 +100,7 @@ func TestCreateKey(t *testing.T) {
 	}
 }
 
-// TestBoundedKeys is that members make no further key where 1,000 are in use, and operators do.
+// TestBoundedKeys checks that members create no further key if 1,000 are in use, and operators do.
 func TestBoundedKeys(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
@@ -128,7 +128,7 @@ func TestKeyOptions(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		change func(*account.KeyOptions)
-		param  string // at fault; empty for none
+		param  string // the invalid one; empty for none
 	}{
 		{"plain", func(*account.KeyOptions) {}, ""},
 		{"long label", func(o *account.KeyOptions) { o.Label = strings.Repeat("ü", 100) }, ""},
@@ -203,7 +203,7 @@ func TestUpdateKey(t *testing.T) {
 	}
 }
 
-// TestAdminIsGivenByName is that no key administers the installation by chance.
+// TestAdminIsGivenByName checks that a key administers the installation only if that is named explicitly.
 func TestAdminIsGivenByName(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)

@@ -13,7 +13,7 @@ import (
 	"weir/internal/llm"
 )
 
-// takeOver adds a key whose token another gateway made, as an import does.
+// takeOver adds a key whose token another gateway created, like an import.
 func (h fixture) takeOver(token string) account.Hash {
 	hash := account.Hash(sha256.Sum256([]byte(token)))
 	h.store.set(func() {
@@ -27,8 +27,8 @@ func (h fixture) takeOver(token string) account.Hash {
 	return hash
 }
 
-// TestKeysOfAnotherGateway finds keys that were taken over by whatever token they have, as fast as others, and asks the
-// store about no other token that has not the form of a key.
+// TestKeysOfAnotherGateway checks that imported keys are found by tokens of any form, as fast as others, and that the
+// store is not asked for other tokens without the form of a key.
 func TestKeysOfAnotherGateway(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
@@ -57,7 +57,8 @@ func TestKeysOfAnotherGateway(t *testing.T) {
 	}
 }
 
-// TestImportWhileRunning knows keys that come while it runs within a second, and does not know them without an import.
+// TestImportWhileRunning checks that keys of an import during the run are known within a second, and unknown without
+// one.
 func TestImportWhileRunning(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -80,8 +81,8 @@ func TestImportWhileRunning(t *testing.T) {
 	})
 }
 
-// TestImportedStoreAway says that a token cannot be checked where nobody knows yet which ones were taken over, and
-// knows it when the store is back.
+// TestImportedStoreAway checks that a token cannot be checked before the imported ones are known, and is found when the
+// store is back.
 func TestImportedStoreAway(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)

@@ -14,7 +14,7 @@ import (
 
 var errAway = errors.New("the database is away")
 
-// memory is all Stores in memory, which counts look-ups and can be away.
+// memory implements all Stores in memory, counts look-ups and can be away.
 type memory struct {
 	mu       sync.Mutex
 	away     bool
@@ -22,7 +22,7 @@ type memory struct {
 	accounts []account.Account
 	keys     map[account.Hash]account.Key
 	imported []account.Hash
-	listed   int // how often imported was asked for
+	listed   int // the number of reads of the imported keys
 	setups   map[account.Hash]time.Time
 	changes  []account.Change
 	cut      int64 // changes up to here are not in the feed any more
@@ -32,7 +32,7 @@ func newMemory() *memory {
 	return &memory{keys: map[account.Hash]account.Key{}, setups: map[account.Hash]time.Time{}}
 }
 
-// stores are what a service asks for.
+// stores returns the stores of a service.
 func (m *memory) stores() account.Stores {
 	return account.Stores{Lookups: m, Accounts: m, Keys: m, Setup: m}
 }

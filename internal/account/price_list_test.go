@@ -12,7 +12,7 @@ import (
 	"weir/internal/pricing"
 )
 
-// TestTermsOfPriceLists holds what a caller's account is charged for a model at a moment, and which lists are refused.
+// TestTermsOfPriceLists checks a caller's price of a model at a time, and the refused lists.
 func TestTermsOfPriceLists(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)

@@ -36,7 +36,7 @@ func newFixture(tb testing.TB) fixture {
 	return h
 }
 
-// another is a service of another process on the same store.
+// another returns a service of another process on the same store.
 func (h fixture) another() *account.Service {
 	return account.NewService(h.store.stores(), time.Now, slog.New(slog.NewTextHandler(h.log, nil)))
 }
@@ -49,7 +49,7 @@ func (h fixture) key(tb testing.TB, o account.KeyOptions) (account.Key, string) 
 	return k, token.Reveal()
 }
 
-// code is the code of an error of Authenticate; empty for none.
+// code returns the code of an error of Authenticate; empty for none.
 func code(err error) llm.Code {
 	if err == nil {
 		return ""
@@ -79,7 +79,7 @@ func TestAuthenticateKnowsKeys(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreOne has every bad key refused with the same words.
+// TestRefusalsAreOne checks that every invalid key is refused with the same message.
 func TestRefusalsAreOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestStoreAway(t *testing.T) {
 	})
 }
 
-// TestChangesReachOtherProcesses changes things in one process and looks at another one.
+// TestChangesReachOtherProcesses changes things in one process and reads them in another one.
 func TestChangesReachOtherProcesses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -295,7 +295,7 @@ func TestSetupToken(t *testing.T) {
 	})
 }
 
-// TestAuthenticateDoesNotAllocate holds the budget of the hot path.
+// TestAuthenticateDoesNotAllocate checks the allocation budget of the hot path.
 func TestAuthenticateDoesNotAllocate(t *testing.T) {
 	h := newFixture(t)
 	_, token := h.key(t, account.KeyOptions{ExpiresIn: time.Hour, Models: []string{"a/*", "b/*"}})

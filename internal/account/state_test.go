@@ -7,8 +7,7 @@ import (
 	"weir/internal/account"
 )
 
-// TestKeyState holds when a key may be used: until the moment at which it expires, and never once
-// it is revoked.
+// TestKeyState checks when a key may be used: until it expires, and never after it is revoked.
 func TestKeyState(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)

@@ -30,7 +30,7 @@ func TestLoosenedFindsWiderLimits(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		change func(k *account.Key)
-		param  string // that is loosened; empty for none
+		param  string // the loosened one; empty for none
 	}{
 		"nothing":        {func(*account.Key) {}, ""},
 		"label":          {func(k *account.Key) { k.Label = "weekly" }, ""},

@@ -51,8 +51,8 @@ func TestTyposAreNotWellFormed(t *testing.T) {
 	}
 }
 
-// TestRandomText looks for digits that come up more often than others: with
-// 124,000 draws, each of the 62 is expected 2,000 times, give or take 44.
+// TestRandomText finds digits that occur more often than others: with 124,000 draws, each of the 62 is expected 2,000
+// times, give or take 44.
 func TestRandomText(t *testing.T) {
 	t.Parallel()
 	const each = 2000
@@ -81,7 +81,7 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-// TestCacheForgets puts in what was looked up before a change.
+// TestCacheForgets inserts a look-up that began before a change.
 func TestCacheForgets(t *testing.T) {
 	t.Parallel()
 	c, h := &cache{}, Hash{1}
@@ -103,7 +103,7 @@ func TestCacheForgets(t *testing.T) {
 	}
 }
 
-// FuzzToken holds that no header is taken for a key that has not the form of one.
+// FuzzToken checks that a header without the form of a key is never accepted as one.
 func FuzzToken(f *testing.F) {
 	for _, value := range []string{"Bearer " + newToken().Reveal(), "bearer  x ", "Basic eDp5", "Bearer wk_", newToken().Reveal()} {
 		f.Add(value)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestOriginsOfCORS is which origins cors takes, and that what browsers never send is refused.
+// TestOriginsOfCORS checks the valid origins of cors, and that values that browsers never send are refused.
 func TestOriginsOfCORS(t *testing.T) {
 	t.Parallel()
 	many := make([]string, 101)

@@ -28,7 +28,7 @@ func document(t *testing.T, text string) config.Document {
 	return must.Get(config.ParseDocument("change.yaml", []byte(text)))(t)
 }
 
-// loadManaged reads a file beside what is managed.
+// loadManaged loads a file together with a managed configuration.
 func loadManaged(t *testing.T, file string, doc config.Document) (config.Config, error) {
 	t.Helper()
 	return config.Load(config.Options{
@@ -38,7 +38,8 @@ func loadManaged(t *testing.T, file string, doc config.Document) (config.Config,
 	})
 }
 
-// TestManagedMergesWithFile is that what is managed is in force as if it stood in the file, which wins where it has the same name.
+// TestManagedMergesWithFile checks that managed objects are in force like those in the file, which precedes them if a
+// name is in both.
 func TestManagedMergesWithFile(t *testing.T) {
 	t.Parallel()
 	doc := document(t, managedText)
@@ -60,7 +61,7 @@ func TestManagedMergesWithFile(t *testing.T) {
 	}
 }
 
-// TestDocumentSecrets is that a document that people see has no key, and that it reads back.
+// TestDocumentSecrets checks that a shown document has no key, and is valid.
 func TestDocumentSecrets(t *testing.T) {
 	t.Parallel()
 	doc := document(t, managedText)
@@ -83,7 +84,7 @@ func TestDocumentSecrets(t *testing.T) {
 	}
 }
 
-// TestDocumentChanges is what a change adds, replaces and, pruned, removes.
+// TestDocumentChanges checks the objects that a change adds, replaces and, pruned, removes.
 func TestDocumentChanges(t *testing.T) {
 	t.Parallel()
 	doc := document(t, managedText)
@@ -129,7 +130,8 @@ func TestDocumentChanges(t *testing.T) {
 	}
 }
 
-// TestObjectsNameTheirOrigin is where each object is from: the file with its line, the managed configuration, the environment.
+// TestObjectsNameTheirOrigin checks the origin of each object: the file with its line, the managed configuration, the
+// environment.
 func TestObjectsNameTheirOrigin(t *testing.T) {
 	t.Parallel()
 	doc := document(t, managedText)

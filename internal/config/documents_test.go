@@ -13,9 +13,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestSettingsAreDocumented holds docs/configuration.md to the keys of the configuration: each
-// is in it, or in docs/people.md, to which it refers, and its first block, which shows them,
-// has no other and no mistake.
+// TestSettingsAreDocumented compares docs/configuration.md with the keys of the configuration: each is in it, or in
+// docs/people.md, to which it refers. Its first block, which shows them, has no other key and no mistake.
 func TestSettingsAreDocumented(t *testing.T) {
 	t.Parallel()
 	page := string(must.Get(os.ReadFile("../../docs/configuration.md"))(t))
@@ -44,7 +43,7 @@ func TestSettingsAreDocumented(t *testing.T) {
 	}
 }
 
-// keysOf adds the keys of a struct and of all that it holds.
+// keysOf adds the keys of a struct and of its members.
 func keysOf(typ reflect.Type, seen map[string]bool) {
 	switch typ.Kind() {
 	case reflect.Map, reflect.Slice, reflect.Pointer:

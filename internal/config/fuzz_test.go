@@ -8,8 +8,8 @@ import (
 	"weir/internal/config"
 )
 
-// FuzzLoad holds that no bytes make Load panic, that every mistake has a place
-// and one line, and that what is shown of a configuration is read back.
+// FuzzLoad checks that no bytes make Load panic, that every mistake has a place and one line, and that a shown
+// configuration is valid.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(wholeFile))
 	for _, c := range mistakes() {

@@ -27,7 +27,7 @@ type world struct {
 	opts  config.Options
 }
 
-// load loads the configuration of that world and of nothing else.
+// load loads the configuration of that world.
 func (w world) load() (config.Config, error) {
 	o := w.opts
 	o.Getenv = func(name string) (string, bool) { v, ok := w.env[name]; return v, ok }
@@ -136,7 +136,7 @@ drain_timeout: 30s
 log: {level: info, format: auto}
 `
 
-// whole is what wholeFile says.
+// whole returns the content of wholeFile.
 func whole() config.Config {
 	retries, yes, no := 2, true, false
 	want := config.Default()

@@ -8,7 +8,7 @@ import (
 	"weir/internal/config"
 )
 
-// mistakes are files and all that is wrong in them, without the file's name.
+// mistakes returns files and all their mistakes, without the file's name.
 func mistakes() map[string]struct {
 	in   string
 	want []string

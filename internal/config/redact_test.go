@@ -66,7 +66,7 @@ prices: {"a/x:free": {input: "0.5"}}
 	}
 }
 
-// TestSettingsTellWhereFrom holds where each value is said to be from.
+// TestSettingsTellWhereFrom checks the reported origin of each value.
 func TestSettingsTellWhereFrom(t *testing.T) {
 	t.Parallel()
 	w := world{
@@ -90,7 +90,7 @@ func TestSettingsTellWhereFrom(t *testing.T) {
 	}
 }
 
-// What is shown is a configuration: without secrets it is read back as it was.
+// TestRedactedReadsBack checks that a shown configuration without secrets is read back unchanged.
 func TestRedactedReadsBack(t *testing.T) {
 	t.Parallel()
 	text := strings.ReplaceAll(wholeFile, "api_keys", "# api_keys") + `

@@ -11,7 +11,7 @@ import (
 	"weir/internal/must"
 )
 
-// TestRevealedIsBoundToProviderAndHost gives what stands for a key to other providers, and to other hosts.
+// TestRevealedIsBoundToProviderAndHost uses the placeholder of a key with other providers, and with other hosts.
 func TestRevealedIsBoundToProviderAndHost(t *testing.T) {
 	t.Parallel()
 	const home = "https://api.example.com/v1"
@@ -49,7 +49,7 @@ func TestRevealedIsBoundToProviderAndHost(t *testing.T) {
 	}
 }
 
-// TestReferencesReadRegularFilesAlone names a pipe, into which somebody writes, and a device.
+// TestReferencesReadRegularFilesAlone names a pipe with a writer, and a device.
 func TestReferencesReadRegularFilesAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -57,7 +57,7 @@ func TestReferencesReadRegularFilesAlone(t *testing.T) {
 	must.Do(t, syscall.Mkfifo(pipe, 0o600))
 	must.Do(t, os.WriteFile(file, []byte("a-key\n"), 0o600))
 	done := make(chan struct{})
-	go func() { // a pipe that nobody writes into would never be read to its end
+	go func() { // a pipe without a writer would never end
 		defer close(done)
 		if w, err := os.OpenFile(pipe, os.O_WRONLY, 0); err == nil {
 			_, _ = w.WriteString("a-key\n")
@@ -78,7 +78,7 @@ func TestReferencesReadRegularFilesAlone(t *testing.T) {
 	must.Do(t, r.Close())
 }
 
-// TestErrorsShowNoLines reads files that are no object of YAML: what they hold is not told.
+// TestErrorsShowNoLines reads files that are not YAML mappings: their content is not shown.
 func TestErrorsShowNoLines(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"canary-line\ncanary-second\n", "- canary\n", "a: \"canary\n", "{\"a\": canary\n", "? [canary]\n: x\n", "&a canary: *b\n"} {

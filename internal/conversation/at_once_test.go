@@ -12,10 +12,10 @@ import (
 	"weir/internal/seal"
 )
 
-// stuck is a store that gives nobody a response until it is let go.
+// stuck is a store that returns no response until it is released.
 type stuck struct {
 	conversation.Store
-	large, small atomic.Int64 // that were asked for
+	large, small atomic.Int64 // the requested ones
 	let          chan struct{}
 }
 
@@ -67,7 +67,7 @@ func TestReadAtOnce(t *testing.T) {
 	})
 }
 
-// TestTurnsCoverLargeExpansions is what of an expansion waits for a turn, and how many bytes that is told to be.
+// TestTurnsCoverLargeExpansions checks which parts of an expansion wait for a turn, and with which number of bytes.
 func TestTurnsCoverLargeExpansions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

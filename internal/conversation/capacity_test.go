@@ -10,7 +10,7 @@ import (
 	"weir/internal/conversation"
 )
 
-// counting is a store that counts how many kept texts are read.
+// counting is a store that counts the reads of stored texts.
 type counting struct {
 	conversation.Store
 	read int
@@ -21,8 +21,7 @@ func (c *counting) Response(ctx context.Context, id string) ([]byte, error) {
 	return c.Store.Response(ctx, id)
 }
 
-// TestCapacityBeforeReading is that nothing is read of what is kept before there is capacity for all
-// of it.
+// TestCapacityBeforeReading checks that no stored response is read before there is capacity for all of it.
 func TestCapacityBeforeReading(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -79,10 +79,8 @@ func TestItemReference(t *testing.T) {
 	wantError(t, err, llm.Invalid("input", "Item with id 'msg_1' not found."))
 }
 
-// TestItemsInOneWay refuses items that another parser may take for references:
-// it would find them where the gateway's own key finds them, whoever's they are.
-// TestOwnItems holds that the items of a response which the gateway made are found by their ids, and that
-// those of others are which have such ids.
+// TestOwnItems checks that a response's items that the gateway created are found by their ids, and so are a provider's
+// with such ids.
 func TestOwnItems(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -97,7 +95,7 @@ func TestOwnItems(t *testing.T) {
 		}
 	}
 	w.turn(`{"input":[{"id":"msg_`+a+`_0"}]}`, answer("resp_"+b, says("msg_"+b+"_0", "Second")))
-	w.turn(`{"input":"Two"}`, answer("resp_1", says("msg_"+b+"_7", "Third"))) // a provider's, which has taken such an id
+	w.turn(`{"input":"Two"}`, answer("resp_1", says("msg_"+b+"_7", "Third"))) // a provider's, which has such an id
 	must.Get(w.Delete(t.Context(), owner("a"), "resp_"+a))(t)
 	if got, _ := w.expand(`{"input":[{"id":"msg_` + a + `_0"}]}`); got != `{"input":[`+said+`]}` {
 		t.Errorf("what a later response was made of: got %s", got)
@@ -112,6 +110,8 @@ func TestOwnItems(t *testing.T) {
 	}
 }
 
+// TestItemsInOneWay refuses items that another parser may read as references: it would find them by the gateway's own
+// key, whoever owns them.
 func TestItemsInOneWay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -129,7 +129,7 @@ func TestItemsInOneWay(t *testing.T) {
 	}
 }
 
-// TestMostItems bounds what an input makes the gateway remember and look up.
+// TestMostItems bounds the ids of an input that the gateway remembers and looks up.
 func TestMostItems(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -181,8 +181,8 @@ func TestMistakesNameTheirField(t *testing.T) {
 	}
 }
 
-// TestCapacityIsReservedBeforeReading is that the capacity for a conversation is asked for before it is taken, for the body
-// and for what is read, and given back but for the body.
+// TestCapacityIsReservedBeforeReading checks that the capacity for a conversation is reserved before it is used, for
+// the body and for the stored texts, and released except for the body's.
 func TestCapacityIsReservedBeforeReading(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -218,8 +218,7 @@ func TestCapacityIsReservedBeforeReading(t *testing.T) {
 	}
 }
 
-// TestLimitsOfLongConversations is a conversation with more turns, or more bytes, than are gone on
-// from.
+// TestLimitsOfLongConversations checks conversations with more responses, or more bytes, than can be continued.
 func TestLimitsOfLongConversations(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -239,7 +238,7 @@ func TestLimitsOfLongConversations(t *testing.T) {
 	}
 }
 
-// previous is the member of a request that goes on from a response.
+// previous returns the member of a request that continues a response.
 func previous(id string) string {
 	if id == "" {
 		return ""
@@ -250,8 +249,7 @@ func previous(id string) string {
 func TestManyTurns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	// A conversation that goes round in a circle, as one of a provider whose
-	// ids come twice may.
+	// A circular conversation, as may occur with a provider whose ids repeat.
 	w.turn(`{"input":"One"}`, answer("resp_1", says("msg_1", "First")))
 	w.turn(`{`+previous("resp_1")+`"input":"Two"}`, answer("resp_2", says("msg_2", "Second")))
 	w.turn(`{`+previous("resp_2")+`"input":"Three"}`, answer("resp_1", says("msg_3", "Third")))
@@ -277,7 +275,7 @@ func TestStoreFalse(t *testing.T) {
 	wantError(t, err, llm.Invalid("input", "Item with id 'msg_2' not found."))
 }
 
-// TestKeepNothing is a service that keeps none.
+// TestKeepNothing uses a service that stores no responses.
 func TestKeepNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

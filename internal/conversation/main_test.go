@@ -14,10 +14,10 @@ import (
 	"weir/internal/store/opentest"
 )
 
-// ttl is how long the tests' services keep a response.
+// ttl is the retention of the tests' services.
 const ttl = 30 * 24 * time.Hour
 
-// world is a service on a real database, with a clock that stands still.
+// world is a service on a real database, with a manual clock.
 type world struct {
 	t    testing.TB
 	path string
@@ -35,7 +35,7 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// open makes another service on the same database, as another node would.
+// open opens another service on the same database, like another node.
 func (w *world) open(ttl time.Duration) *conversation.Service {
 	w.t.Helper()
 	w.db = opentest.Open(w.t, store.Options{Path: w.path, Clock: w.clock})
@@ -58,15 +58,15 @@ func owner(name string) conversation.Owner {
 	return conversation.Owner{Scope: "key_" + name, Token: llm.NewSecret("wk_" + name)}
 }
 
-// unbounded is all that there may be.
+// unbounded returns a capacity without a limit.
 func unbounded() conversation.Capacity { return reserving(func(int64) error { return nil }) }
 
-// reserving is a capacity with turns for everybody.
+// reserving returns a capacity with turns for everybody.
 func reserving(reserve func(int64) error) conversation.Capacity {
 	return conversation.Capacity{Reserve: reserve, Turn: func(_ int64, work func() error) error { return work() }}
 }
 
-// expand is what becomes of a request.
+// expand expands a request.
 func (w *world) expand(body string) (string, *conversation.Turn) {
 	w.t.Helper()
 	got, turn, err := w.Expand(context.Background(), owner("a"), []byte(body), unbounded())
@@ -79,7 +79,7 @@ func (w *world) expand(body string) (string, *conversation.Turn) {
 	return string(got), turn
 }
 
-// turn takes a request and its answer, and returns what the provider saw.
+// turn runs a request with its answer, and returns the provider's request.
 func (w *world) turn(request, response string) string {
 	w.t.Helper()
 	body, turn := w.expand(request)
@@ -89,17 +89,17 @@ func (w *world) turn(request, response string) string {
 	return body
 }
 
-// answer is a response of that id with these items.
+// answer builds a response with that id and these items.
 func answer(id, output string) string {
 	return `{"id":"` + id + `","object":"response","status":"completed","store":false,"output":[` + output + `],"previous_response_id":null}`
 }
 
-// says is the item of an assistant's message.
+// says builds the item of an assistant's message.
 func says(id, text string) string {
 	return `{"id":"` + id + `","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"` + text + `","annotations":[]}]}`
 }
 
-// asks is what a string of input becomes.
+// asks returns the message that replaces a string of input.
 func asks(text string) string {
 	return `{"type":"message","role":"user","content":[{"type":"input_text","text":"` + text + `"}]}`
 }
@@ -113,7 +113,7 @@ func wantError(t testing.TB, err error, want *llm.Error) {
 	}
 }
 
-// lost is the error for a conversation that cannot be gone on with.
+// lost returns the error for a conversation that cannot be continued.
 func lost(id string) *llm.Error {
 	return &llm.Error{
 		Code: llm.CodeInvalidRequest, Param: "previous_response_id", Word: "previous_response_not_found",
@@ -121,7 +121,7 @@ func lost(id string) *llm.Error {
 	}
 }
 
-// gone is the error for a response that is not there.
+// gone returns the error for a response that does not exist.
 func gone(id string) *llm.Error {
 	return &llm.Error{Code: llm.CodeNotFound, Word: "response_not_found", Message: "Response with id '" + id + "' not found."}
 }

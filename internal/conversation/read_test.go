@@ -56,10 +56,10 @@ func TestGetAndDelete(t *testing.T) {
 		_, _, err = w.Expand(ctx, owner("a"), []byte(`{`+previous(id)+`"input":"x"}`), unbounded())
 		wantError(t, err, lost("resp_2"))
 	}
-	w.expand(`{` + previous("resp_1") + `"input":"x"}`) // what came before it is there
+	w.expand(`{` + previous("resp_1") + `"input":"x"}`) // the earlier one is in it
 }
 
-// TestDatabaseHoldsNoPlainText is that the database gives nothing away.
+// TestDatabaseHoldsNoPlainText checks that the database does not reveal stored texts.
 func TestDatabaseHoldsNoPlainText(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

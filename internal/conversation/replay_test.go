@@ -14,7 +14,7 @@ import (
 	"weir/internal/worktest"
 )
 
-// TestReplayRepeatsAnswerItems is what of an answer goes into the next request.
+// TestReplayRepeatsAnswerItems checks which items of an answer are sent in the next request.
 func TestReplayRepeatsAnswerItems(t *testing.T) {
 	t.Parallel()
 	const (
@@ -64,7 +64,7 @@ type exchange struct{ input, output []string }
 
 func (e *exchange) items() []string { return append(append([]string{}, e.input...), e.output...) }
 
-// drawText is a text as JSON has it, without the quotes around it.
+// drawText generates the text of a JSON string, without the quotes.
 func drawText(t *rapid.T) string {
 	text := must.Get(json.Marshal(rapid.String().Draw(t, "text")))(t)
 	return string(text[1 : len(text)-1])
@@ -77,8 +77,8 @@ func drawItems(t *rapid.T, prefix, form string) (items []string) {
 	return items
 }
 
-// TestAnyChain is that a request goes on from the concatenation of all before
-// it, in whatever tree conversations branch.
+// TestAnyChain checks that a request continues the concatenation of all earlier ones, in any tree of branching
+// conversations.
 func TestAnyChain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -105,7 +105,7 @@ func TestAnyChain(t *testing.T) {
 	})
 }
 
-// FuzzExpand holds that whatever was said, what goes on from it is JSON.
+// FuzzExpand checks that the continuation of any stored response is JSON.
 func FuzzExpand(f *testing.F) {
 	f.Add(`[{"role":"user","content":"Hi"}]`, `[{"type":"reasoning"},{"type":"message","content":[{"text":"x"}]}]`, `[{"id":"a"}]`)
 	f.Add(`"x"`, `[{"type":"reasoning","encrypted_content":"x"},{"id":"a","type":"function_call"},3,"x",[]]`, `[{"id":"a","type":"item_reference"}]`)

@@ -45,7 +45,7 @@ func TestParseTags(t *testing.T) {
 	}
 }
 
-// TestPutTag keeps what is there and refuses what is beyond the bounds.
+// TestPutTag checks that existing tags stay and that tags beyond the bounds are refused.
 func TestPutTag(t *testing.T) {
 	t.Parallel()
 	a := llm.Attribution{Tags: []llm.Tag{{Name: "a", Value: "header"}}}

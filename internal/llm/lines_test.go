@@ -15,7 +15,7 @@ func sumOf(lines []llm.PriceLine) (sum llm.Money) {
 	return sum
 }
 
-// TestLinesSumToCost has the lines of any usage, at any tier, add up to its cost.
+// TestLinesSumToCost checks that the lines of any usage, at any tier, add up to its cost.
 func TestLinesSumToCost(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -38,8 +38,7 @@ func TestLinesSumToCost(t *testing.T) {
 	})
 }
 
-// TestLinesRounded is the negative control: lines that are rounded one by one do
-// not add up.
+// TestLinesRounded is the negative control: lines that are rounded one by one do not add up.
 func TestLinesRounded(t *testing.T) {
 	t.Parallel()
 	p := llm.Price{Version: "v", Rates: llm.Rates{llm.Input: 150, llm.CacheRead: 150, llm.Output: 600}}
@@ -56,7 +55,7 @@ func TestLinesRounded(t *testing.T) {
 	}
 }
 
-// TestServedAs names the modes by which a request was priced.
+// TestServedAs checks the names of the modes that priced a request.
 func TestServedAs(t *testing.T) {
 	t.Parallel()
 	p := llm.Price{Version: "v", Modes: []llm.Mode{{Name: "priority"}, {Name: "geo:us", Times: 1100}}}

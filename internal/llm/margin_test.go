@@ -8,8 +8,8 @@ import (
 	"weir/internal/llm"
 )
 
-// TestMarginCountsInBoundsOnly holds that the margin of a price counts in its bounds alone, under a version of its own, and that the larger of
-// two holds.
+// TestMarginCountsInBoundsOnly checks that the margin of a price counts only in its bounds, under a version of its own,
+// and that the larger of two counts.
 func TestMarginCountsInBoundsOnly(t *testing.T) {
 	t.Parallel()
 	var list llm.Price
@@ -54,7 +54,7 @@ func TestMarginCountsInBoundsOnly(t *testing.T) {
 	}
 }
 
-// TestMarginIsABound holds that no amount is above what its margin makes of it, and none overflows.
+// TestMarginIsABound checks that no amount is above its value with the margin, and none overflows.
 func TestMarginIsABound(t *testing.T) {
 	t.Parallel()
 	holds := func(amount int64, margin uint16) bool {

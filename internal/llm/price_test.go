@@ -12,8 +12,8 @@ import (
 	"weir/internal/must"
 )
 
-// exact is the cost with integers of any size: the sum of counts times rates,
-// half a nano-dollar added, whole nano-dollars kept, cut at the largest Money.
+// exact returns the cost with integers of any size: the sum of counts times rates, plus half a nano-dollar, in whole
+// nano-dollars, cut at the largest Money.
 func exact(p *llm.Price, u *llm.Usage) llm.Money {
 	input := new(big.Int)
 	for c, n := range u {
@@ -61,7 +61,7 @@ func rates() *rapid.Generator[llm.Rates] {
 	})
 }
 
-// prices have up to three tiers; rising ones cost no less than the one before.
+// prices generates prices with up to three tiers; rising ones cost no less than the one before.
 func prices(rising bool) *rapid.Generator[llm.Price] {
 	return rapid.Custom(func(t *rapid.T) llm.Price {
 		p := llm.Price{Version: "v", Rates: rates().Draw(t, "rates")}
@@ -186,8 +186,8 @@ func TestCostTable(t *testing.T) {
 	}
 }
 
-// A sum of products can fill 128 bits to the last, where the half nano-dollar that
-// rounds would carry it over to nothing.
+// TestCostSaturatesAtTheVeryEdge uses a sum of products that fills 128 bits, so that the rounding half of a nano-dollar
+// would overflow.
 func TestCostSaturatesAtTheVeryEdge(t *testing.T) {
 	t.Parallel()
 	want := new(big.Int).Lsh(big.NewInt(1), 128)
@@ -302,7 +302,7 @@ func TestDecimalsParseBack(t *testing.T) {
 	t.Parallel()
 	r := llm.Rates{llm.Input: 150_000, llm.CacheRead: 1, llm.Output: 600_000, llm.Reasoning: llm.Free, llm.Requests: 5_000_000_000, llm.Characters: 1, llm.Milliseconds: 100_000, llm.Images: 2_000_000_000_000}
 	want := map[string]string{
-		// What is free costs 0; what is unknown is left out.
+		// Free classes cost 0; unknown ones are left out.
 		"input": "0.15", "cache_read": "0.000001", "output": "0.6", "reasoning": "0",
 		"request": "0.005", "character": "0.000000000001", "second": "0.0001", "image": "2",
 	}
@@ -315,8 +315,7 @@ func TestDecimalsParseBack(t *testing.T) {
 	}
 }
 
-// served is a price with a tier and modes: two that multiply and two with rates of their
-// own.
+// served returns a price with a tier and modes: two that multiply and two with rates of their own.
 func served() llm.Price {
 	rates := func(input, output llm.Rate) llm.Rates {
 		return llm.Rates{llm.Input: input, llm.Output: output, llm.Searches: 10_000_000_000}
@@ -373,7 +372,7 @@ func TestModesChangeCost(t *testing.T) {
 	}
 }
 
-// Each mode, and those that multiply together, cost no more than the bound.
+// TestBoundCoversModes checks that each mode, and those that multiply together, cost no more than the bound.
 func TestBoundCoversModes(t *testing.T) {
 	t.Parallel()
 	p := served()
@@ -464,7 +463,7 @@ func TestBoundTakesOneModeOfAKind(t *testing.T) {
 	}
 }
 
-// A price that is multiplied is so in every tier and mode, for tokens alone.
+// TestMultiplyChangesTokenRates checks that a price is multiplied in every tier and mode, only for tokens.
 func TestMultiplyChangesTokenRates(t *testing.T) {
 	t.Parallel()
 	p, before := served(), served()
@@ -482,8 +481,8 @@ func TestMultiplyChangesTokenRates(t *testing.T) {
 	}
 }
 
-// A short recording is charged for as the shortest that the provider knows; what is no
-// recording is not.
+// TestBillOfShortRecordings checks that a short recording is charged as the shortest billed one, and an empty one is
+// not.
 func TestBillOfShortRecordings(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ least, millis, want int64 }{
@@ -497,7 +496,8 @@ func TestBillOfShortRecordings(t *testing.T) {
 	}
 }
 
-// A provider whose answers tell no service tier served in the one that was asked for.
+// TestServedTierIsRequestedTier checks that a provider whose answers report no service tier is assumed to have served
+// in the requested one.
 func TestServedTierIsRequestedTier(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -48,7 +48,7 @@ func TestSecretIsNeverPrinted(t *testing.T) {
 	}
 }
 
-// leaks reports whether the text holds the canary, plain or as hexadecimal.
+// leaks reports whether the text has the canary, plain or as hexadecimal.
 func leaks(text string) bool {
 	lower := strings.ToLower(text)
 	return strings.Contains(lower, canary) || strings.Contains(lower, fmt.Sprintf("%x", canary))

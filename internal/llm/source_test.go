@@ -8,7 +8,7 @@ import (
 	"weir/internal/llm"
 )
 
-// TestCiteFindsTheParts holds that a claim of a whole text is of the parts that it stands in.
+// TestCiteFindsTheParts checks that a claim on a whole text belongs to the parts that contain it.
 func TestCiteFindsTheParts(t *testing.T) {
 	t.Parallel()
 	s := llm.Source{URL: "https://a.example"}

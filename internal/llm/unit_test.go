@@ -7,7 +7,7 @@ import (
 	"weir/internal/llm"
 )
 
-// byUnits goes by the size and quality of images, and by the memory of containers.
+// byUnits returns a price by the size and quality of images, and by the memory of containers.
 func byUnits() llm.Price {
 	mode := func(name string, c llm.Class, rate llm.Rate) llm.Mode {
 		m := llm.Mode{Name: name, Rates: llm.Rates{llm.Input: 1_000_000}}
@@ -72,8 +72,8 @@ func TestUnitsOfUsage(t *testing.T) {
 	}
 }
 
-// A price that does not go by what a unit is has one rate, and the time that a container
-// lived is nothing to it.
+// TestUnitsThatAreAlike checks that a price without modes of a unit has one rate, and ignores the lifetime of a
+// container.
 func TestUnitsThatAreAlike(t *testing.T) {
 	t.Parallel()
 	p := llm.Price{Version: "v", Rates: llm.Rates{llm.Images: 20_000, llm.CodeSessions: 30_000}, Modes: []llm.Mode{}}
@@ -85,7 +85,7 @@ func TestUnitsThatAreAlike(t *testing.T) {
 	}
 }
 
-// What an answer tells of its units counts, and of what it does not what the request says.
+// TestServedUnits checks that an answer's report of its units counts, and otherwise the request's.
 func TestServedUnits(t *testing.T) {
 	t.Parallel()
 	p := byUnits()
@@ -120,8 +120,8 @@ func TestServedUnits(t *testing.T) {
 	}
 }
 
-// A bound has the units that the request asks for, else the dearest, and none of a kind
-// whose price nobody knows.
+// TestBoundOfUnits checks that a bound has the requested units, otherwise the dearest, and none of a kind with an
+// unknown price.
 func TestBoundOfUnits(t *testing.T) {
 	t.Parallel()
 	p := byUnits()

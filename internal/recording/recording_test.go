@@ -30,7 +30,7 @@ func packed(parts ...any) []byte {
 	return b.Bytes()
 }
 
-// little is numbers as little-endian bytes.
+// little encodes numbers as little-endian bytes.
 func little(all ...any) []byte {
 	var b bytes.Buffer
 	for _, v := range all {
@@ -39,7 +39,7 @@ func little(all ...any) []byte {
 	return b.Bytes()
 }
 
-// chunk is a chunk of a WAVE file, with that size or, at -1, with its own.
+// chunk builds a chunk of a WAVE file, with that size or, at -1, with its own.
 func chunk(kind string, size int64, body []byte) []byte {
 	if size < 0 {
 		size = int64(len(body))
@@ -47,30 +47,30 @@ func chunk(kind string, size int64, body []byte) []byte {
 	return packed(kind, little(uint32(size)), body, make([]byte, len(body)&1))
 }
 
-// format is a "fmt " chunk.
+// format builds a "fmt " chunk.
 func format(codec, channels uint16, rate, average uint32, block, bits uint16) []byte {
 	return chunk("fmt ", -1, little(codec, channels, rate, average, block, bits))
 }
 
-// telephone is 8 kHz, 8 bits, mono: 8,000 bytes a second.
+// telephone returns the format of 8 kHz, 8 bits, mono: 8,000 bytes a second.
 func telephone() []byte { return format(1, 1, 8000, 8000, 1, 8) }
 
 func waveFile(magic string, chunks ...[]byte) []byte {
 	return packed(magic, little(uint32(0)), "WAVE", slices.Concat(chunks...))
 }
 
-// box is a box of an MP4 file.
+// box builds a box of an MP4 file.
 func box(kind string, parts ...any) []byte {
 	b := packed(parts...)
 	return packed(uint32(len(b)+8), kind, b)
 }
 
-// movieHeader is an "mvhd" or "mdhd" box of version 0.
+// movieHeader builds an "mvhd" or "mdhd" box of version 0.
 func movieHeader(kind string, timescale, units uint32) []byte {
 	return box(kind, uint32(0), uint64(0), timescale, units, make([]byte, 76))
 }
 
-// aac is a track of AAC with that rate: what its headers say, its samples, and what these last.
+// aac builds a track of AAC with that rate: the length in its headers, its samples, and the length of each.
 func aac(handler string, rate, told, samples, each uint32) []byte {
 	config := uint16(2<<11 | 4<<7 | 1<<3) // AAC-LC, 44.1 kHz, mono
 	if rate == 8000 {
@@ -83,7 +83,7 @@ func aac(handler string, rate, told, samples, each uint32) []byte {
 			box("stsd", uint32(0), uint32(1), entry), box("stts", uint32(0), uint32(1), samples, each), box("stsz", uint32(0), uint32(0), samples, make([]byte, 4*min(samples, 4)))))))
 }
 
-// page is a page of an Ogg file.
+// page builds a page of an Ogg file.
 func page(flags byte, position uint64, serial uint32, packets ...[]byte) []byte {
 	var sizes, body []byte
 	for _, p := range packets {
@@ -98,7 +98,7 @@ func page(flags byte, position uint64, serial uint32, packets ...[]byte) []byte 
 	return packed("OggS\x00", flags, little(position, serial, uint32(0), uint32(0)), byte(len(sizes)), sizes, body)
 }
 
-// opusFile is so many packets of Opus of 60 ms, with that position at the end.
+// opusFile builds a file of Opus packets of 60 ms, with that position at the end.
 func opusFile(packets int, position uint64) []byte {
 	file := slices.Concat(page(2, 0, 1, []byte("OpusHead")), page(0, 0, 1, []byte("OpusTags")))
 	for packets > 0 {
@@ -109,12 +109,12 @@ func opusFile(packets int, position uint64) []byte {
 	return file
 }
 
-// vorbisHead is the identification header of Vorbis at that rate, with blocks of 256 and 2,048 samples.
+// vorbisHead builds the identification header of Vorbis at that rate, with blocks of 256 and 2,048 samples.
 func vorbisHead(rate uint32) []byte {
 	return packed("\x01vorbis", little(uint32(0), uint8(1), rate, uint32(0), uint32(0), uint32(0), uint8(0xb8), uint8(1)))
 }
 
-// flacFile has that rate and number of samples in its head, and so many frames of 4,096 samples.
+// flacFile builds a file with that rate and number of samples in its head, and frames of 4,096 samples.
 func flacFile(rate, samples uint64, frames int) []byte {
 	file := packed("fLaC", []byte{0x80, 0, 0, 34}, make([]byte, 10), rate<<44|15<<36|samples, make([]byte, 16))
 	for range frames {
@@ -135,7 +135,7 @@ func flacFile(rate, samples uint64, frames int) []byte {
 	return file
 }
 
-// element is an element of EBML, with a size of 8 bytes; unknown without a body.
+// element builds an element of EBML, with a size of 8 bytes; unknown without a body.
 func element(id string, body ...any) []byte {
 	b := packed(body...)
 	if body == nil {
@@ -144,7 +144,7 @@ func element(id string, body ...any) []byte {
 	return packed(id, uint64(1<<56|len(b)), b)
 }
 
-// webm is a recording of a browser, with so many frames of 60 ms of Opus, and that length of it in milliseconds.
+// webm builds a browser's recording, with frames of 60 ms of Opus, and that length in milliseconds in its head.
 func webm(codec string, length float64, frames int) []byte {
 	file := packed(element("\x1aE\xdf\xa3", "x"), element("\x18S\x80g"), element("\x15I\xa9f", element("\x2a\xd7\xb1", uint32(1_000_000)), element("\x44\x89", math.Float64bits(length))),
 		element("\x16T\xaek", element("\xae", element("\xd7", "\x01"), element("\x83", "\x02"), element("\x86", codec))))
@@ -157,17 +157,18 @@ func webm(codec string, length float64, frames int) []byte {
 	return file
 }
 
-// mp3Frame is one of 128 kbit/s at 44.1 kHz: 417 bytes, 1,152 samples, 26 ms.
+// mp3Frame builds one of 128 kbit/s at 44.1 kHz: 417 bytes, 1,152 samples, 26 ms.
 func mp3Frame() []byte { return append([]byte{0xff, 0xfb, 0x90, 0xc4}, make([]byte, 413)...) }
 
-// xing is such a frame with a header that tells so many.
+// xing builds such a frame with a header that claims that number.
 func xing(frames uint32) []byte {
 	b := mp3Frame()
 	copy(b[21:], packed("Xing", uint32(1), frames))
 	return b
 }
 
-// TestMeasureBoundsRecordings measures what recorders write, and what lies. What decoders can play beyond what is told is in the bound.
+// TestMeasureBoundsRecordings measures files of real recorders, and false ones. The bound includes the sound that
+// decoders can play beyond the claimed length.
 func TestMeasureBoundsRecordings(t *testing.T) {
 	t.Parallel()
 	sound := make([]byte, 12_000)
@@ -259,7 +260,7 @@ func TestMeasureBoundsRecordings(t *testing.T) {
 	}
 }
 
-// recordings are files of about that size which make the most work.
+// recordings returns files of about that size that need the most work.
 func recordings(size int) map[string][]byte {
 	repeated := func(head []byte, part string) []byte {
 		return append(slices.Clone(head), bytes.Repeat([]byte(part), size/len(part))...)
@@ -287,8 +288,8 @@ func recordings(size int) map[string][]byte {
 	}
 }
 
-// TestMeasureIsLinear holds that sixteen times the bytes take at most forty times the work, unless they take less than a
-// second. In quadratic time they would be 256 times. The margin is for a machine with other work.
+// TestMeasureIsLinear checks that sixteen times the bytes need at most forty times the work, unless they need less than
+// a second. Quadratic time would be 256 times. The margin allows for other work on the machine.
 func TestMeasureIsLinear(t *testing.T) {
 	const size, times, most, tries = 256 << 10, 16, 40, 3
 	work := func(b []byte) time.Duration {
@@ -311,7 +312,8 @@ func TestMeasureIsLinear(t *testing.T) {
 	}
 }
 
-// TestMeasureKeepsLittle holds that measuring takes memory as the recording does at most, all in all twice that and a little.
+// TestMeasureKeepsLittle checks that measuring needs at most the recording's size of memory, and allocates at most
+// twice that and a little.
 func TestMeasureKeepsLittle(t *testing.T) {
 	for name, b := range recordings(1 << 20) {
 		var before, after runtime.MemStats
@@ -324,7 +326,7 @@ func TestMeasureKeepsLittle(t *testing.T) {
 	}
 }
 
-// FuzzMeasure holds that whatever comes is measured, and that the bound is none below the estimate.
+// FuzzMeasure checks that any bytes are measured, and that the bound is never below the estimate.
 func FuzzMeasure(f *testing.F) {
 	for _, b := range recordings(300) {
 		f.Add(b)
