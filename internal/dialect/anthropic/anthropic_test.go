@@ -37,8 +37,7 @@ func TestScanReadsHead(t *testing.T) {
 	}
 }
 
-// TestSpliceCap puts a cap into a request that came through another client API than
-// the one which demands it.
+// TestSpliceCap inserts a cap into a request of another client API than the one that requires it.
 func TestSpliceCap(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
@@ -54,8 +53,8 @@ func TestSpliceCap(t *testing.T) {
 	}
 }
 
-// TestThreadIsRefused is a conversation that the vendor holds between requests. Nobody
-// else has it: the SDKs send all of it again when they are told so in these words.
+// TestThreadIsRefused requests a conversation that the vendor stores between requests. The gateway does not store it:
+// the SDKs send all of it again after this error.
 func TestThreadIsRefused(t *testing.T) {
 	t.Parallel()
 	const messages = `"model":"claude","max_tokens":5,"messages":[{"role":"user","content":"Hi"}]`
@@ -91,8 +90,7 @@ func TestErrorCode(t *testing.T) {
 	}
 }
 
-// TestModelNames reads a model's version in the names that all vendors give it,
-// by what such a model is sent.
+// TestModelNames reads a model's version in the names of all vendors, by the request that such a model gets.
 func TestModelNames(t *testing.T) {
 	t.Parallel()
 	const (
@@ -134,8 +132,8 @@ func TestModelNames(t *testing.T) {
 	}
 }
 
-// TestDroppedFieldsAreNamed names what a request in another wire format's words loses, and
-// what is made of the rest.
+// TestDroppedFieldsAreNamed checks the names of fields lost from a request of another wire format, and the translated
+// rest.
 func TestDroppedFieldsAreNamed(t *testing.T) {
 	t.Parallel()
 	k, p := int64(5), json.Number("0.5")
@@ -182,7 +180,7 @@ func TestDroppedFieldsAreNamed(t *testing.T) {
 	}
 }
 
-// TestReportedErrors holds how an error that came with status 200 is taken.
+// TestReportedErrors checks the codes of errors with status 200.
 func TestReportedErrors(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -213,8 +211,7 @@ func TestReportedErrors(t *testing.T) {
 	}
 }
 
-// TestDecoderBounds holds that a stream cannot make the decoder grow without
-// end.
+// TestDecoderBounds checks that a stream cannot make the decoder grow without end.
 func TestDecoderBounds(t *testing.T) {
 	t.Parallel()
 	d := anthropic.NewDecoder(nil)
@@ -234,7 +231,7 @@ func TestDecoderBounds(t *testing.T) {
 	}
 }
 
-// TestEncoderIgnores holds what an answer of this format has no place for.
+// TestEncoderIgnores checks the parts of an answer that this format lacks.
 func TestEncoderIgnores(t *testing.T) {
 	t.Parallel()
 	for _, ev := range []llm.Event{
@@ -290,8 +287,8 @@ func FuzzStream(f *testing.F) {
 	)
 }
 
-// checkFrames holds that what is written is events of JSON, and that blocks
-// begin in order and nothing is said of one that has not begun.
+// checkFrames checks that the written events are JSON, and that blocks begin in order and every event is of a block
+// that has begun.
 func checkFrames(t *testing.T, out []byte) {
 	t.Helper()
 	r := sse.NewReader(bytes.NewReader(out), 1<<20)
@@ -330,7 +327,7 @@ func checkFrames(t *testing.T, out []byte) {
 	}
 }
 
-// TestSpeedIsLeftToProvider lets the provider say which speeds it has: what they cost is a matter of its price.
+// TestSpeedIsLeftToProvider lets the provider decide which speeds it has: their cost is a matter of its price.
 func TestSpeedIsLeftToProvider(t *testing.T) {
 	t.Parallel()
 	for speed, param := range map[string]string{`"fast"`: "", `"faster"`: "", `5`: "speed", `"standard"`: "", `null`: ""} {

@@ -12,7 +12,7 @@ import (
 	"weir/internal/must"
 )
 
-// turns are the events of an answer whose calls, words and thinking take turns.
+// turns generates the events of an answer with interleaved calls, text and thinking.
 func turns(r *rand.Rand, calls int) (events []llm.Event, arguments []string, text string) {
 	arguments = make([]string, calls)
 	left, begun := make([]string, calls), make([]bool, calls)
@@ -51,8 +51,8 @@ func turns(r *rand.Rand, calls int) (events []llm.Event, arguments []string, tex
 	return events, arguments, text
 }
 
-// TestCallsInTurns holds that one block follows another, each with its own pieces, however calls, words and thinking take
-// turns in an answer.
+// TestCallsInTurns checks that one block follows another, each with its own pieces, for any interleaving of calls, text
+// and thinking in an answer.
 func TestCallsInTurns(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(500) {
@@ -117,7 +117,7 @@ func TestCallsInTurns(t *testing.T) {
 	}
 }
 
-// TestHeldBlocksHaveABound holds that an answer with more behind an open call than is kept ends there, as one that was cut.
+// TestHeldBlocksHaveABound checks that an answer with more data after an open call than is retained ends there, as cut.
 func TestHeldBlocksHaveABound(t *testing.T) {
 	t.Parallel()
 	e := anthropic.NewEncoder(llm.Meta{})

@@ -15,7 +15,7 @@ const (
 	runsCode  = `{"type":"server_tool_use","id":"s2","name":"bash_code_execution","input":{}}`
 )
 
-// metered are answers, as the vendor documents them, and what they are charged for.
+// metered lists the vendor's documented answers, and their charges.
 var metered = []struct {
 	name, content, reason, usage string
 	want                         llm.Usage
@@ -80,7 +80,7 @@ var metered = []struct {
 	},
 }
 
-// said is what an answer says of what it took, of how it was served and of its cost.
+// said holds an answer's report of its usage, its modes and its cost.
 type said struct {
 	Usage      llm.Usage
 	Tier, Cost string
@@ -107,8 +107,7 @@ func TestRepliesAreMetered(t *testing.T) {
 	}
 }
 
-// TestContradictoryCountsAreBounded holds that counts which contradict one another are not the last word: each by itself is
-// what they come to at most.
+// TestContradictoryCountsAreBounded checks that contradictory counts are bounded by the greatest reading of each.
 func TestContradictoryCountsAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -146,7 +145,7 @@ func TestContradictoryCountsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSearchesThatShow is an answer whose blocks show more searches than its usage counts.
+// TestSearchesThatShow uses an answer whose blocks show more searches than its usage counts.
 func TestSearchesThatShow(t *testing.T) {
 	t.Parallel()
 	const search = `{"type":"server_tool_use","id":"s","name":"web_search","input":{}}`
@@ -184,8 +183,8 @@ func TestSearchesThatShow(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreMetered is what refusals are charged for: with output all that was counted, before it what
-// their category says, and nobody knows what without one.
+// TestRefusalsAreMetered checks the charge of refusals: with output the counted usage, before any output by their
+// category, and unknown without one.
 func TestRefusalsAreMetered(t *testing.T) {
 	t.Parallel()
 	counted := llm.Usage{llm.Input: 412, llm.Output: 3}
@@ -230,14 +229,13 @@ func TestRefusalsAreMetered(t *testing.T) {
 	}
 }
 
-// charged is what an answer is charged for, and at most.
+// charged holds an answer's charge, and its bound.
 type charged struct {
 	Usage llm.Usage
 	Most  *llm.Usage
 }
 
-// TestMeteredStream holds that a stream tells the same, and at its end all modes that it
-// told on the way.
+// TestMeteredStream checks that a stream reports the same, and at its end all modes of its earlier events.
 func TestMeteredStream(t *testing.T) {
 	t.Parallel()
 	for _, tt := range metered {
@@ -266,8 +264,7 @@ func TestMeteredStream(t *testing.T) {
 	}
 }
 
-// TestModesInParts holds that modes which several pieces of a stream tell are told
-// together at the end.
+// TestModesInParts checks that modes in several pieces of a stream are reported together at the end.
 func TestModesInParts(t *testing.T) {
 	t.Parallel()
 	dec := anthropic.NewDecoder(nil)
@@ -287,7 +284,7 @@ func TestModesInParts(t *testing.T) {
 	must.Equal(t, got, []string{"priority,geo:us", "priority,geo:us,speed:fast"}, "the outcome")
 }
 
-// TestTierWord holds that an encoded answer names the service tier alone.
+// TestTierWord checks that an encoded answer names only the service tier.
 func TestTierWord(t *testing.T) {
 	t.Parallel()
 	r := llm.Reply{ExtraOf: anthropic.Name, Reported: true, Tier: "standard,geo:us", Choices: make([]llm.Choice, 1)}
@@ -300,7 +297,8 @@ func TestTierWord(t *testing.T) {
 	}
 }
 
-// TestFetchesAreCounted counts the pages that are fetched where the provider charges for them, beside what an advisor is counted as.
+// TestFetchesAreCounted counts the fetched pages if the provider charges for them, in addition to the count of an
+// advisor.
 func TestFetchesAreCounted(t *testing.T) {
 	t.Parallel()
 	const usage = `"usage":{"input_tokens":5,"output_tokens":2,"server_tool_use":{"web_search_requests":3,"web_fetch_requests":2},` +

@@ -15,7 +15,7 @@ import (
 	"weir/internal/sse"
 )
 
-// at is a request whose path matched POST /model/{target...}.
+// at builds a request whose path matched POST /model/{target...}.
 func at(target string) *http.Request {
 	r := &http.Request{}
 	r.SetPathValue("target", target)
@@ -30,7 +30,7 @@ func TestScanReadsHead(t *testing.T) {
 	must.Equal(t, got, want, "head of %s", body)
 }
 
-// TestTargetsInPathAreUnescaped goes through the mux, which takes the escapes out.
+// TestTargetsInPathAreUnescaped uses the mux, which unescapes the path.
 func TestTargetsInPathAreUnescaped(t *testing.T) {
 	t.Parallel()
 	var head llm.Head
@@ -90,7 +90,7 @@ func TestPathEscapesModel(t *testing.T) {
 	}
 }
 
-// TestReplyRoundTrip holds that an answer in this format's own words keeps them.
+// TestReplyRoundTrip checks that an answer in this format is encoded as it was decoded.
 func TestReplyRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
@@ -106,7 +106,7 @@ func TestReplyRoundTrip(t *testing.T) {
 	}
 }
 
-// TestForeignReply writes what another format's reply holds.
+// TestForeignReply encodes another format's reply.
 func TestForeignReply(t *testing.T) {
 	t.Parallel()
 	cost := llm.Money(1_250_000)
@@ -205,7 +205,7 @@ func TestEncoderWritesStream(t *testing.T) {
 	must.Equal(t, frames(t, out), want, "the outcome")
 }
 
-// TestEndsOfStreams holds a stream of nothing, and how each error ends one.
+// TestEndsOfStreams checks an empty stream, and the end of a stream for each error.
 func TestEndsOfStreams(t *testing.T) {
 	t.Parallel()
 	want := []string{`messageStart {"role":"assistant"}`, `messageStop {"stopReason":"end_turn"}`, `metadata {"metrics":{"latencyMs":0}}`}
@@ -219,7 +219,7 @@ func TestEndsOfStreams(t *testing.T) {
 	}
 }
 
-// TestManyCalls holds that no stream makes the decoder grow without bound.
+// TestManyCalls checks that no stream makes the decoder grow without bound.
 func TestManyCalls(t *testing.T) {
 	t.Parallel()
 	d := bedrock.NewDecoder(nil)
@@ -235,7 +235,7 @@ func TestManyCalls(t *testing.T) {
 	}
 }
 
-// TestHotPathAllocations holds the budgets of the hot path.
+// TestHotPathAllocations checks the allocation budgets of the hot path.
 func TestHotPathAllocations(t *testing.T) { // not parallel: it counts allocations
 	piece := sse.Event{Name: []byte("contentBlockDelta"), Data: []byte(`{"contentBlockIndex":0,"delta":{"text":" scattered"},"p":"abcdefghijkl"}`)}
 	stream := bytes.Repeat(bedrock.AppendFrame(nil, string(piece.Name), piece.Data), 1000)

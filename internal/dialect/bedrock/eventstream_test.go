@@ -55,8 +55,7 @@ func text(name, value string) eventstream.Header {
 	return eventstream.Header{Name: name, Value: eventstream.StringValue(value)}
 }
 
-// TestFramesByTheVendor reads what the vendor's encoder writes, with headers of
-// every type.
+// TestFramesByTheVendor reads frames of the vendor's encoder, with headers of every type.
 func TestFramesByTheVendor(t *testing.T) {
 	t.Parallel()
 	odd := eventstream.Headers{
@@ -99,7 +98,7 @@ func TestFramesByTheVendor(t *testing.T) {
 	}
 }
 
-// TestFramesForTheVendor has the vendor's decoder read what is written here.
+// TestFramesForTheVendor has the vendor's decoder read frames of this encoder.
 func TestFramesForTheVendor(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, typed, message string }{
@@ -127,7 +126,7 @@ func TestFramesForTheVendor(t *testing.T) {
 	}
 }
 
-// stream is three frames of growing length.
+// stream builds three frames of growing length.
 func stream() (b []byte, names []string) {
 	for i, name := range []string{"a", "bb", "ccc"} {
 		b = bedrock.AppendFrame(b, name, bytes.Repeat([]byte("x"), i*9000))
@@ -172,8 +171,7 @@ func TestBufferedReportsWholeFrames(t *testing.T) {
 	}
 }
 
-// TestBrokenFrames holds that every turned bit and every missing byte is found,
-// without a wait for what will not come.
+// TestBrokenFrames checks that every flipped bit and every missing byte is found, without a wait for more data.
 func TestBrokenFrames(t *testing.T) {
 	t.Parallel()
 	frame := bedrock.AppendFrame(nil, "contentBlockDelta", []byte(`{"delta":{"text":"Hello"}}`))
@@ -207,7 +205,7 @@ type silent struct{}
 
 func (silent) Read([]byte) (int, error) { return 0, nil }
 
-// seal makes both sums of a frame right, whatever else is wrong with it.
+// seal corrects both checksums of a frame, whatever else is wrong with it.
 func seal(frame []byte) []byte {
 	binary.BigEndian.PutUint32(frame[8:], crc32.ChecksumIEEE(frame[:8]))
 	n := len(frame) - 4
@@ -215,8 +213,7 @@ func seal(frame []byte) []byte {
 	return frame
 }
 
-// TestAbsurdFrames holds that lengths which cannot be are found, though their
-// sums are right, and cost no memory.
+// TestAbsurdFrames checks that impossible lengths with valid checksums are found, and cost no memory.
 func TestAbsurdFrames(t *testing.T) { // not parallel: it counts allocations
 	made := func(total, headers uint32, rest string) []byte {
 		b := make([]byte, 12, 64)
@@ -248,8 +245,7 @@ func TestAbsurdFrames(t *testing.T) { // not parallel: it counts allocations
 	}
 }
 
-// FuzzFrames holds that no bytes make the reader panic, and that it reads what
-// the vendor's decoder does.
+// FuzzFrames checks that no bytes make the reader panic, and that it reads the same as the vendor's decoder.
 func FuzzFrames(f *testing.F) {
 	b := bedrock.AppendFrame(bedrock.AppendFrame(nil, "a", []byte(`{}`)), "bException", nil)
 	f.Add(b)
@@ -272,7 +268,7 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// TestFramesAtRandom turns bits of frames in all ways that one seed finds.
+// TestFramesAtRandom flips bits of frames in all ways that one seed finds.
 func TestFramesAtRandom(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))

@@ -47,7 +47,7 @@ func FuzzStream(f *testing.F) {
 	)
 }
 
-// FuzzTarget reads the path of a request, in which the model stands.
+// FuzzTarget reads the path of a request, which has the model.
 func FuzzTarget(f *testing.F) {
 	for _, target := range []string{"m/converse", "a/b/converse-stream", "arn:aws:bedrock:eu-central-1:1:inference-profile/eu.m/converse", ""} {
 		f.Add(target)

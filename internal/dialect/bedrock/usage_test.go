@@ -80,7 +80,7 @@ func TestUsageIsDecoded(t *testing.T) {
 	}
 }
 
-// The latency of an answer is a mode, beside its service tier.
+// TestLatencyIsMode checks that the latency of an answer is a mode, in addition to its service tier.
 func TestLatencyIsMode(t *testing.T) {
 	t.Parallel()
 	for members, want := range map[string]string{
@@ -98,7 +98,7 @@ func TestLatencyIsMode(t *testing.T) {
 	}
 }
 
-// A stream tells that a guardrail intervened before it tells its usage.
+// TestGuardrailInStream checks that a stream reports a guardrail before its usage.
 func TestGuardrailInStream(t *testing.T) {
 	t.Parallel()
 	dec := bedrock.NewDecoder(nil)
@@ -119,8 +119,8 @@ func TestGuardrailInStream(t *testing.T) {
 	}
 }
 
-// TestContradictoryCountsAreBounded holds that counts which do not agree are no last word: of a total with more
-// than its parts nobody knows which part lacks it.
+// TestContradictoryCountsAreBounded checks that contradictory counts are bounded: if a total has more than its parts,
+// any part may lack the rest.
 func TestContradictoryCountsAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -135,7 +135,7 @@ func TestContradictoryCountsAreBounded(t *testing.T) {
 		{`{"inputTokens":10,"outputTokens":10,"totalTokens":20}`, llm.Usage{llm.Input: 10, llm.Output: 10}, llm.Usage{}},
 		{`{"inputTokens":10,"outputTokens":10,"totalTokens":19}`, llm.Usage{llm.Input: 10, llm.Output: 10}, llm.Usage{}},
 		{
-			`{"inputTokens":30,"outputTokens":30,"totalTokens":88,"cacheWriteInputTokens":8}`, // what it read is not told
+			`{"inputTokens":30,"outputTokens":30,"totalTokens":88,"cacheWriteInputTokens":8}`, // its input is not reported
 			llm.Usage{llm.Input: 30, llm.CacheWrite: 8, llm.Output: 30},
 			llm.Usage{llm.Input: 30, llm.CacheWrite: 8, llm.Output: 50},
 		},
@@ -180,7 +180,7 @@ func TestContradictoryCountsAreBounded(t *testing.T) {
 	}
 }
 
-// TestNoInput holds that a usage without the input, which nothing else tells, is none.
+// TestNoInput checks that a usage without the input, which nothing else reports, counts as none.
 func TestNoInput(t *testing.T) {
 	t.Parallel()
 	r := must.Get(bedrock.DecodeReply([]byte(`{"output":{"message":{"content":[]}},`+

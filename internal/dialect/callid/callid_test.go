@@ -11,7 +11,7 @@ import (
 
 var valid = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
 
-// conversation is one call and its result in each of some turns.
+// conversation builds one call and its result in each of some messages.
 func conversation(ids ...string) (messages []llm.Message) {
 	for _, id := range ids {
 		messages = append(
@@ -23,7 +23,7 @@ func conversation(ids ...string) (messages []llm.Message) {
 	return messages
 }
 
-// sent are the ids of calls and results that go to a provider.
+// sent returns the ids of calls and results that are sent to a provider.
 func sent(messages []llm.Message, provider string) (calls, results []string) {
 	messages, _ = callid.History(messages, provider)
 	for _, m := range messages {
@@ -97,7 +97,7 @@ func TestIDsAreUniqueInAnAnswer(t *testing.T) {
 	}
 }
 
-// TestEqualIDsOfAHistory holds that calls of older histories, which have one id, are told apart with their results.
+// TestEqualIDsOfAHistory checks that calls of older histories with one id get different ids, with their results.
 func TestEqualIDsOfAHistory(t *testing.T) {
 	t.Parallel()
 	calls, results := sent(conversation("call_0", "call_0", "call_0-2", "call_0"), "p")
@@ -120,8 +120,7 @@ func TestEqualIDsOfAHistory(t *testing.T) {
 	}
 }
 
-// FuzzLeadsBack holds that every id that a provider gives is told apart and leads back, or becomes one of the
-// gateway's own.
+// FuzzLeadsBack checks that every id of a provider stays unique and is restored, or becomes one of the gateway's own.
 func FuzzLeadsBack(f *testing.F) {
 	for _, id := range []string{"call_0", "functions.f:0", "-n", "--", "", "call_w0123456789_0_aa-zz"} {
 		f.Add(id, "f", uint8(3))

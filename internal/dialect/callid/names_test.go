@@ -8,7 +8,7 @@ import (
 	"weir/internal/must"
 )
 
-// TestNamesAreTheClients holds that calls are told by the client's names of tools, whole and streamed.
+// TestNamesAreTheClients checks that calls have the client's names of tools, whole and streamed.
 func TestNamesAreTheClients(t *testing.T) {
 	t.Parallel()
 	names := map[string]string{"short_0a": "a.long.name"}

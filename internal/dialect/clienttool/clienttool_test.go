@@ -16,8 +16,8 @@ import (
 
 var goodName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`)
 
-// TestNamesAreUniqueAndStable holds that every tool has a name of its own that all vendors take, that says its tool again, and that is
-// the same in each request.
+// TestNamesAreUniqueAndStable checks that every tool has a unique name that all vendors accept, that identifies the
+// tool, and that is the same in each request.
 func TestNamesAreUniqueAndStable(t *testing.T) {
 	t.Parallel()
 	tools := []llm.ClientTool{
@@ -64,7 +64,7 @@ func TestNamesAreUniqueAndStable(t *testing.T) {
 	}
 }
 
-// TestTextIsReadFromArguments holds that a text comes back from arguments that models write, however they are cut.
+// TestTextIsReadFromArguments checks that a text is read from arguments that models write, for any split of them.
 func TestTextIsReadFromArguments(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ arguments, want string }{
@@ -99,7 +99,7 @@ func TestTextIsReadFromArguments(t *testing.T) {
 	}
 }
 
-// TestTextOfArguments holds that any text comes back, whatever stands beside it.
+// TestTextOfArguments checks that any text is read, next to any other members.
 func TestTextOfArguments(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -127,7 +127,7 @@ func TestTextOfArguments(t *testing.T) {
 	})
 }
 
-// TestGrammarIsInDescription holds that the model is told the grammar that its input has to obey.
+// TestGrammarIsInDescription checks that the model receives the grammar of its input.
 func TestGrammarIsInDescription(t *testing.T) {
 	t.Parallel()
 	tool := clienttool.TextTool("f", "Edits.", clienttool.Grammar{Syntax: "lark", Definition: "start: /x/"})
@@ -136,7 +136,7 @@ func TestGrammarIsInDescription(t *testing.T) {
 	}
 }
 
-// FuzzText holds that arguments of any bytes take no more work than their length allows, and say the same in pieces.
+// FuzzText checks that arguments of any bytes need linear work, and have the same text in pieces.
 func FuzzText(f *testing.F) {
 	for _, s := range []string{`{"input":"a\u00e9"}`, `{"a":[{"b":"\""}],"input":"x"}`, "plain", `"x`, `{`} {
 		f.Add(s)

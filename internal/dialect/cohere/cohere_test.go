@@ -26,7 +26,7 @@ func TestScanReadsHead(t *testing.T) {
 	must.Equal(t, got, want, "head of %s", body)
 }
 
-// TestDroppedFieldsAreNamed names what a request in another wire format's words loses.
+// TestDroppedFieldsAreNamed checks the names of fields lost from a request of another wire format.
 func TestDroppedFieldsAreNamed(t *testing.T) {
 	t.Parallel()
 	r := &llm.Request{
@@ -68,7 +68,7 @@ func TestDroppedFieldsAreNamed(t *testing.T) {
 	must.Equal(t, dropped, wantDropped, "dropped")
 }
 
-// TestEssentialPartsAreRefused names what it must not lose.
+// TestEssentialPartsAreRefused checks the parts that must not be dropped.
 func TestEssentialPartsAreRefused(t *testing.T) {
 	t.Parallel()
 	part := func(role llm.Role, p llm.Part) *llm.Request {
@@ -87,7 +87,7 @@ func TestEssentialPartsAreRefused(t *testing.T) {
 	}
 }
 
-// TestEncodeReply writes answers of any provider in Cohere's words.
+// TestEncodeReply encodes answers of any provider in Cohere's format.
 func TestEncodeReply(t *testing.T) {
 	t.Parallel()
 	cost := llm.Money(1_000_000)
@@ -114,8 +114,7 @@ func TestEncodeReply(t *testing.T) {
 	}
 }
 
-// TestReplyStays holds that an answer in Cohere's own words is written as it
-// was read.
+// TestReplyStays checks that an answer in Cohere's format is encoded as it was decoded.
 func TestReplyStays(t *testing.T) {
 	t.Parallel()
 	const reply = `{"id":"r1","message":{"role":"assistant","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"Hi","x":1},{"type":"new"}],` +
@@ -188,8 +187,7 @@ func TestEncoderFails(t *testing.T) {
 	}
 }
 
-// frames are the data of the events in out, each of which bears its type as its
-// name.
+// frames returns the data of the events in out, and checks that each has its type as its name.
 func frames(t *testing.T, out []byte) (list []string) {
 	t.Helper()
 	r := sse.NewReader(strings.NewReader(string(out)), 1<<20)
@@ -213,7 +211,7 @@ func frames(t *testing.T, out []byte) (list []string) {
 	return list
 }
 
-// TestManyCalls holds that a stream cannot open calls without end.
+// TestManyCalls checks that the calls of a stream are bounded.
 func TestManyCalls(t *testing.T) {
 	t.Parallel()
 	d := cohere.NewDecoder(nil)

@@ -7,7 +7,7 @@ import (
 	"weir/internal/llm"
 )
 
-// Cohere bills the tokens of images beside those of texts.
+// TestImageTokens checks that the tokens of images are billed in addition to those of texts.
 func TestImageTokens(t *testing.T) {
 	t.Parallel()
 	r, err := cohere.DecodeVectors([]byte(`{"embeddings":{"float":[[0.5]]},"meta":{"billed_units":`+

@@ -9,8 +9,8 @@ import (
 	"weir/internal/llm"
 )
 
-// TestAllowedDomainsAreLinear holds that the domains which are to be left out are none to search, of however many: 200,000 of each took
-// minutes where each was compared with each.
+// TestAllowedDomainsAreLinear checks that blocked domains are removed from the searched ones in linear time: comparing
+// 200,000 of each with each other took minutes.
 func TestAllowedDomainsAreLinear(t *testing.T) {
 	t.Parallel()
 	const many = 200_000

@@ -8,7 +8,8 @@ import (
 	"weir/internal/llm"
 )
 
-// TestObjectsCarriesBrokenArguments has each call's arguments as an object, and leaves the client's messages as they are.
+// TestObjectsCarriesBrokenArguments checks that each call's arguments are sent as an object, and that the client's
+// messages do not change.
 func TestObjectsCarriesBrokenArguments(t *testing.T) {
 	t.Parallel()
 	for arguments, want := range map[string]struct {

@@ -86,8 +86,8 @@ func TestFirstRefusalWins(t *testing.T) {
 	}
 }
 
-// A request may have millions of fields that another wire format does not know.
-// What is noted of them is bounded, and so is the time that it takes.
+// TestDropIsBounded checks that the recorded names of unknown fields, of which a request may have millions, are
+// bounded, and so is the time.
 func TestDropIsBounded(t *testing.T) {
 	t.Parallel()
 	fields := make([]llm.Field, 200_000)
@@ -127,8 +127,8 @@ func TestDroppedNames(t *testing.T) {
 	}
 }
 
-// The guess at the length has to hold for what is usual: another allocation
-// would copy the whole conversation.
+// TestOneAllocation checks that the estimated length suffices for usual requests: another allocation would copy the
+// whole conversation.
 func TestOneAllocation(t *testing.T) {
 	text := strings.Repeat("word ", 10_000)
 	r := &llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{{Kind: llm.PartText, Text: text}}}}}

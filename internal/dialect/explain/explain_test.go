@@ -33,8 +33,8 @@ func TestCleanRedactsKeys(t *testing.T) {
 	}
 }
 
-// TestMisfitReadsSizes holds which sizes are read of what providers say. The texts are those of TestOverflowIsRecognized in package route, and of
-// TestWordsThatProgramsKnow in package faults.
+// TestMisfitReadsSizes checks the sizes read from providers' errors. The texts are those of TestOverflowIsRecognized in
+// package route, and of TestWordsThatProgramsKnow in package faults.
 func TestMisfitReadsSizes(t *testing.T) {
 	t.Parallel()
 	window := func(input, output, limit int64) llm.Misfit {

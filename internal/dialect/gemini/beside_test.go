@@ -8,8 +8,8 @@ import (
 	"weir/internal/llm"
 )
 
-// TestBesideInOneWay refuses requests beside chat of which another parser may
-// read another model or another text.
+// TestBesideInOneWay refuses requests of other operations in which another parser may read another model or another
+// text.
 func TestBesideInOneWay(t *testing.T) {
 	t.Parallel()
 	type scan func([]byte, *http.Request) (llm.Head, error)

@@ -15,8 +15,7 @@ import (
 	"weir/internal/must"
 )
 
-// arrived is a request as it came by a route, with what the route's wildcard
-// stands for.
+// arrived builds a request of a route, with the value of the route's wildcard.
 func arrived(target, query string) *http.Request {
 	r := &http.Request{Pattern: "POST /v1beta/models/{target...}", URL: &url.URL{RawQuery: query}}
 	r.SetPathValue("target", target)
@@ -85,8 +84,8 @@ func TestPathOfModel(t *testing.T) {
 	}
 }
 
-// TestModernModelsGetLevels holds which models are spoken to in the newer way, by the budget
-// or the level that they get.
+// TestModernModelsGetLevels checks which models get the newer form of thinking, by the budget or the level in their
+// request.
 func TestModernModelsGetLevels(t *testing.T) {
 	t.Parallel()
 	for model, want := range map[string]bool{
@@ -106,7 +105,7 @@ func TestModernModelsGetLevels(t *testing.T) {
 	}
 }
 
-// TestErrorDetails holds what is read of an error beside its words.
+// TestErrorDetails checks the details read from an error in addition to its text.
 func TestErrorDetails(t *testing.T) {
 	t.Parallel()
 	retry := func(delay string) string {
@@ -131,7 +130,7 @@ func TestErrorDetails(t *testing.T) {
 	}
 }
 
-// TestReportedErrors holds how an error that came with status 200 is taken.
+// TestReportedErrors checks the codes of errors with status 200.
 func TestReportedErrors(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]llm.Code{
@@ -161,8 +160,7 @@ func TestReportedErrors(t *testing.T) {
 	}
 }
 
-// TestReplyStays holds that what Google says in its own words is still there
-// after a passage through the tree.
+// TestReplyStays checks that Google's own members remain after a passage through the tree.
 func TestReplyStays(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
@@ -178,7 +176,7 @@ func TestReplyStays(t *testing.T) {
 	}
 }
 
-// TestForeignReply writes what other providers answer.
+// TestForeignReply encodes answers of other providers.
 func TestForeignReply(t *testing.T) {
 	t.Parallel()
 	r := &llm.Reply{ID: "r", Model: "m", Choices: []llm.Choice{
@@ -198,8 +196,8 @@ func TestForeignReply(t *testing.T) {
 	must.Equal(t, string(gemini.EncodeReply(nil, r)), want, "the outcome")
 }
 
-// TestEncoderWritesCallsLast holds that calls stand in the last object, whole, and that a
-// broken one is said to be broken.
+// TestEncoderWritesCallsLast checks that calls are whole and in the last object, and that a broken one is reported as
+// broken.
 func TestEncoderWritesCallsLast(t *testing.T) {
 	t.Parallel()
 	e := gemini.NewEncoder(llm.Meta{ID: "r", Model: "m"})
@@ -229,7 +227,7 @@ data: {"candidates":[{"content":{"parts":[{"functionCall":{"id":"x","name":"f","
 	must.Equal(t, string(out), want, "the outcome")
 }
 
-// TestLongArguments holds the bound of what an encoder keeps.
+// TestLongArguments checks the bound of an encoder's retained data.
 func TestLongArguments(t *testing.T) {
 	t.Parallel()
 	e := gemini.NewEncoder(llm.Meta{})

@@ -17,7 +17,7 @@ const (
 	aPage        = `"groundingChunks":[{"web":{"uri":"https://example.com"}}]`
 )
 
-// metered are answers, as Google documents them, and what they are charged for.
+// metered lists Google's documented answers, and their charges.
 var metered = []struct {
 	name, model, grounding, usage string
 	want                          llm.Usage
@@ -106,7 +106,7 @@ var metered = []struct {
 	},
 }
 
-// body is an answer of seven tokens of input and three of output.
+// body builds an answer of seven input tokens and three output tokens.
 func body(model, grounding, usage string) []byte {
 	return []byte(`{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP",` +
 		`"groundingMetadata":{` + grounding + `}}],` +
@@ -133,8 +133,8 @@ func TestRepliesAreMetered(t *testing.T) {
 	}
 }
 
-// TestCachedSound holds what is cached sound and what cached text where Google does not tell:
-// what costs more, as a cache saves more on sound than on text.
+// TestCachedSound checks the split of cached tokens between sound and text if Google does not report it: the dearer
+// one, because a cache saves more on sound than on text.
 func TestCachedSound(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -172,8 +172,8 @@ func TestCachedSound(t *testing.T) {
 	}
 }
 
-// TestContradictoryCountsAreBounded holds that usage is certain only where its counts agree, and has a bound
-// with each count in full where they do not.
+// TestContradictoryCountsAreBounded checks that usage is certain only if its counts agree, and otherwise has a bound
+// with each count in full.
 func TestContradictoryCountsAreBounded(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -272,7 +272,7 @@ func TestContradictoryCountsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSearchesInParts holds that a search counts once, in whichever pieces of a stream it is told.
+// TestSearchesInParts checks that a search counts once, in any pieces of a stream.
 func TestSearchesInParts(t *testing.T) {
 	t.Parallel()
 	dec := gemini.NewDecoder(nil)
@@ -287,8 +287,8 @@ func TestSearchesInParts(t *testing.T) {
 	}
 }
 
-// TestGroundingInParts holds that pages and searches which different pieces of a stream
-// tell are taken together, also after the tokens.
+// TestGroundingInParts checks that pages and searches in different pieces of a stream are joined, also after the
+// tokens.
 func TestGroundingInParts(t *testing.T) {
 	t.Parallel()
 	dec := gemini.NewDecoder(nil)
@@ -309,7 +309,7 @@ func TestGroundingInParts(t *testing.T) {
 	}
 }
 
-// TestUsageAddsUp holds that all classes come back from an encoded answer.
+// TestUsageAddsUp checks that all classes are decoded from an encoded answer.
 func TestUsageAddsUp(t *testing.T) {
 	t.Parallel()
 	want := llm.Usage{

@@ -15,8 +15,7 @@ import (
 	"weir/internal/worktest"
 )
 
-// readAll reads a stream to its end and gives its lines and the error that
-// ended it, nil for io.EOF.
+// readAll reads a stream to its end and returns its lines and the error that ended it, nil for io.EOF.
 func readAll(src io.Reader, max int) (data []string, raw string, err error) {
 	r := ollama.NewReader(src, max)
 	for {
@@ -94,12 +93,12 @@ func TestReaderErrors(t *testing.T) {
 	}
 }
 
-// idle never gives anything.
+// idle never returns any data.
 type idle struct{}
 
 func (idle) Read([]byte) (int, error) { return 0, nil }
 
-// TestBufferedReportsWholeLines holds that only a whole line that is there counts.
+// TestBufferedReportsWholeLines checks that only a whole buffered line counts.
 func TestBufferedReportsWholeLines(t *testing.T) {
 	t.Parallel()
 	r := ollama.NewReader(io.MultiReader(strings.NewReader("{}\n\n{\"a\":1}\n\n{\"b\""), strings.NewReader(":2}\n")), 100)
@@ -150,7 +149,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// cutter gives its bytes in pieces of a size.
+// cutter returns its bytes in pieces of one size.
 type cutter struct {
 	b    []byte
 	size int

@@ -35,7 +35,7 @@ func TestScanReadsHead(t *testing.T) {
 	}
 }
 
-// TestDroppedFieldsAreNamed names what a request in another wire format's words loses.
+// TestDroppedFieldsAreNamed checks the names of fields lost from a request of another wire format.
 func TestDroppedFieldsAreNamed(t *testing.T) {
 	t.Parallel()
 	r := &llm.Request{
@@ -80,7 +80,7 @@ func TestDroppedFieldsAreNamed(t *testing.T) {
 	must.Equal(t, dropped, wantDropped, "dropped")
 }
 
-// TestEncodeReply writes answers of any provider in Ollama's words.
+// TestEncodeReply encodes answers of any provider in Ollama's format.
 func TestEncodeReply(t *testing.T) {
 	t.Parallel()
 	cost := llm.Money(1_000_000)
@@ -110,8 +110,7 @@ func TestEncodeReply(t *testing.T) {
 	}
 }
 
-// TestReplyStays holds that an answer in Ollama's own words is written with all
-// that it was read with.
+// TestReplyStays checks that an answer in Ollama's format is encoded with all its decoded members.
 func TestReplyStays(t *testing.T) {
 	t.Parallel()
 	const reply = `{"model":"m","created_at":"2023-11-14T22:13:20Z","message":{"role":"assistant","content":"Hi","thinking":"hm","images":["AAAA"],` +
@@ -174,7 +173,7 @@ func TestEncoderFails(t *testing.T) {
 	}
 }
 
-// TestLongArguments holds that arguments beyond the bound are no object.
+// TestLongArguments checks that arguments beyond the bound do not become an object.
 func TestLongArguments(t *testing.T) {
 	t.Parallel()
 	e := ollama.NewEncoder(llm.Meta{})
@@ -190,7 +189,7 @@ func TestLongArguments(t *testing.T) {
 	}
 }
 
-// lines are the lines of out, each of them JSON.
+// lines returns the lines of out, and checks that each is JSON.
 func lines(t *testing.T, out []byte) (list []string) {
 	t.Helper()
 	for line := range strings.Lines(string(out)) {
@@ -203,7 +202,7 @@ func lines(t *testing.T, out []byte) (list []string) {
 	return list
 }
 
-// TestManyCalls holds that a stream cannot open calls without end.
+// TestManyCalls checks that the calls of a stream are bounded.
 func TestManyCalls(t *testing.T) {
 	t.Parallel()
 	d := ollama.NewDecoder(nil)

@@ -16,7 +16,7 @@ import (
 	"weir/internal/worktest"
 )
 
-// recordingForm is a form with a recording.
+// recordingForm builds a form with a recording.
 func recordingForm(t testing.TB, file []byte) ([]byte, *http.Request) {
 	t.Helper()
 	var b bytes.Buffer
@@ -43,15 +43,15 @@ func packed(parts ...any) []byte {
 	return b.Bytes()
 }
 
-// little is a number as little-endian bytes.
+// little encodes a number as little-endian bytes.
 func little(v any) []byte {
 	var b bytes.Buffer
 	_ = binary.Write(&b, binary.LittleEndian, v)
 	return b.Bytes()
 }
 
-// TestRecordingsAreMeasured holds that the units of a recording are what it tells, and the bound what decoders can make of it: seconds,
-// and tokens for those.
+// TestRecordingsAreMeasured checks that the units of a recording are those that it claims, and that the bound is the
+// length that decoders can read: seconds, and tokens for those.
 func TestRecordingsAreMeasured(t *testing.T) {
 	t.Parallel()
 	sound := make([]byte, 12_000)
@@ -79,7 +79,7 @@ func TestRecordingsAreMeasured(t *testing.T) {
 	}
 }
 
-// TestBrokenFormsAreRefused refuses what is no form.
+// TestBrokenFormsAreRefused refuses invalid forms.
 func TestBrokenFormsAreRefused(t *testing.T) {
 	t.Parallel()
 	good, r := recordingForm(t, []byte("x"))
@@ -106,8 +106,8 @@ func TestBrokenFormsAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzForm holds that whatever comes is parted or refused, and that a form that
-// was parted keeps its length but for the model's name.
+// FuzzForm checks that any bytes are split into parts or refused, and that a split form has the same length except for
+// the model's name.
 func FuzzForm(f *testing.F) {
 	good, r := recordingForm(f, []byte("RIFF____WAVEfmt "))
 	f.Add(good)
@@ -130,8 +130,7 @@ func FuzzForm(f *testing.F) {
 	})
 }
 
-// TestSpeechUnits counts all that is read for a speech: how it is to be spoken,
-// too.
+// TestSpeechUnits counts all text that is read for a speech, including its instructions.
 func TestSpeechUnits(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -152,7 +151,7 @@ func TestSpeechUnits(t *testing.T) {
 	}
 }
 
-// What an image is stands in the request, and in some answers.
+// TestImageModes checks the modes of an image: they are in the request, and in some answers.
 func TestImageModes(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ members, want string }{
@@ -183,7 +182,7 @@ func TestImageModes(t *testing.T) {
 	}
 }
 
-// TestImagesStreamed holds that a stream of images tells in all what whole answers tell of each.
+// TestImagesStreamed checks that a stream of images reports in total the same as whole answers of each.
 func TestImagesStreamed(t *testing.T) {
 	t.Parallel()
 	usages := []string{
@@ -215,8 +214,7 @@ func TestImagesStreamed(t *testing.T) {
 	}
 }
 
-// TestSpeechStreamed holds that the tokens of a speech are tokens of sound, but where its provider
-// says of which kind they are.
+// TestSpeechStreamed checks that the tokens of a speech are sound, unless its provider reports their kind.
 func TestSpeechStreamed(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -258,8 +256,8 @@ func TestSpeechStreamed(t *testing.T) {
 	}
 }
 
-// TestNoMedia is what is no answer to a request for images or sound, as a chat without choices is none. An empty list of
-// images, and a recording in which nobody speaks, are answers.
+// TestNoMedia checks invalid answers to a request for images or sound, like a chat without choices. An empty list of
+// images, and the text of a silent recording, are valid.
 func TestNoMedia(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

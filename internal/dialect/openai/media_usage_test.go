@@ -8,7 +8,7 @@ import (
 	"weir/internal/must"
 )
 
-// TestImageTokens holds that what the details of an image's tokens leave out may be of the image.
+// TestImageTokens checks that tokens missing in the details of an image's tokens may be of the image.
 func TestImageTokens(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -51,7 +51,7 @@ func TestImageTokens(t *testing.T) {
 	}
 }
 
-// TestLongerDurationIsBound holds that of two lengths of a recording the longer one is the bound. Vendors round seconds up.
+// TestLongerDurationIsBound checks that the longer of a recording's two lengths is the bound. Vendors round seconds up.
 func TestLongerDurationIsBound(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

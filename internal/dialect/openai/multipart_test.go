@@ -9,7 +9,7 @@ import (
 	"weir/internal/llm"
 )
 
-// oddForm is a form for a recording, with these parts before its file.
+// oddForm builds a form for a recording, with these parts before its file.
 func oddForm(parts ...string) []byte {
 	parts = append(parts, "Content-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\nx")
 	return []byte("--b\r\n" + strings.Join(parts, "\r\n--b\r\n") + "\r\n--b--\r\n")
@@ -24,8 +24,7 @@ const (
 	head       = "Content-Disposition: form-data; name="
 )
 
-// TestFormsInOneWay refuses forms of which another parser may read another
-// model, another number or another recording.
+// TestFormsInOneWay refuses forms in which another parser may read another model, another number or another recording.
 func TestFormsInOneWay(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string][]byte{
@@ -72,7 +71,7 @@ func TestFormsInOneWay(t *testing.T) {
 	}
 }
 
-// TestFormsOfClients takes the forms that clients write.
+// TestFormsOfClients accepts the forms that clients write.
 func TestFormsOfClients(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{

@@ -23,7 +23,7 @@ func TestScanReadsHead(t *testing.T) {
 	must.Equal(t, got, want, "head of %s", body)
 }
 
-// TestDroppedFieldsAreNamed names what a request in another wire format's words loses.
+// TestDroppedFieldsAreNamed checks the names of fields lost from a request of another wire format.
 func TestDroppedFieldsAreNamed(t *testing.T) {
 	t.Parallel()
 	k, n := int64(5), int64(10)
@@ -60,7 +60,7 @@ func TestDroppedFieldsAreNamed(t *testing.T) {
 	must.Equal(t, dropped, wantDropped, "dropped")
 }
 
-// TestEssentialPartsAreRefused holds what would change the answer if it were left out.
+// TestEssentialPartsAreRefused checks the parts without which the answer would change.
 func TestEssentialPartsAreRefused(t *testing.T) {
 	t.Parallel()
 	user := func(p llm.Part) *llm.Request {
@@ -131,7 +131,7 @@ func FuzzStream(f *testing.F) {
 	)
 }
 
-// TestReportedErrors holds how an error that came with status 200 is taken.
+// TestReportedErrors checks the codes of errors with status 200.
 func TestReportedErrors(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -166,7 +166,7 @@ func TestReportedErrors(t *testing.T) {
 	}
 }
 
-// TestErrorWords is that a mistake may have a code of its own beside its kind.
+// TestErrorWords checks that a mistake may have a code of its own in addition to its type.
 func TestErrorWords(t *testing.T) {
 	t.Parallel()
 	for word, want := range map[string]string{

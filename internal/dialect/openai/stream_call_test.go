@@ -10,8 +10,8 @@ import (
 	"weir/internal/sse"
 )
 
-// TestEarlyArgumentsWaitBesideSources holds that arguments which come before the name of their call wait for it, whatever
-// searches and citations the stream has told by then.
+// TestEarlyArgumentsWaitBesideSources checks that arguments that arrive before the name of their call wait for it,
+// after any searches and citations.
 func TestEarlyArgumentsWaitBesideSources(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("q", 2<<20)
@@ -51,7 +51,7 @@ func TestEarlyArgumentsWaitBesideSources(t *testing.T) {
 	}
 }
 
-// TestProofsComeBesideSources holds that a thought keeps its proof, whatever citations the answer has.
+// TestProofsComeBesideSources checks that a thought retains its signature, with any citations in the answer.
 func TestProofsComeBesideSources(t *testing.T) {
 	t.Parallel()
 	e := openai.NewEncoder(llm.Meta{})

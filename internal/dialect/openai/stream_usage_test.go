@@ -9,8 +9,8 @@ import (
 	"weir/internal/sse"
 )
 
-// TestUsageOfEachChoice holds that usages which come alone behind the end of one choice each add up, what was read counting
-// once, and that no other order of chunks has anything counted twice.
+// TestUsageOfEachChoice checks that separate usages after the end of each choice add up, with the input counted once,
+// and that no other order of chunks has anything counted twice.
 func TestUsageOfEachChoice(t *testing.T) {
 	t.Parallel()
 	words := func(choice int) string {

@@ -8,7 +8,7 @@ import (
 	"weir/internal/must"
 )
 
-// contradictions are usage objects whose counts cannot all be true, and some that look so.
+// contradictions lists usage objects with contradictory counts, and some that only look so.
 var contradictions = []struct {
 	name, usage string
 	want, most  llm.Usage // most is empty where the counts agree
@@ -160,8 +160,8 @@ var contradictions = []struct {
 	},
 }
 
-// TestContradictoryCountsAreBounded holds that usage is certain only where its counts agree, and has a bound
-// with each count in full where they do not.
+// TestContradictoryCountsAreBounded checks that usage is certain only if its counts agree, and otherwise has a bound
+// with each count in full.
 func TestContradictoryCountsAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range contradictions {
@@ -175,7 +175,7 @@ func TestContradictoryCountsAreBounded(t *testing.T) {
 	}
 }
 
-// liteLLM are usage objects as LiteLLM gives them.
+// liteLLM lists usage objects in LiteLLM's form.
 var liteLLM = []struct {
 	name, usage string
 	want        llm.Usage
@@ -246,7 +246,7 @@ var liteLLM = []struct {
 	},
 }
 
-// TestLiteLLM holds that what LiteLLM says of a cache counts, whichever name it has.
+// TestLiteLLM checks that LiteLLM's report of a cache counts, under any of its names.
 func TestLiteLLM(t *testing.T) {
 	t.Parallel()
 	for _, tt := range liteLLM {

@@ -9,15 +9,14 @@ import (
 	"weir/internal/sse"
 )
 
-// metered is what an answer says of how it was served and what it took.
+// metered holds an answer's report of its modes and its usage.
 type metered struct {
 	Usage llm.Usage
-	Cost  string // as the provider says; empty for none
+	Cost  string // the provider's own; empty for none
 	Tier  string
 }
 
-// TestCachedSoundNotTold holds that usage is not certain where cached tokens may be of sound
-// or of text.
+// TestCachedSoundNotTold checks that usage is uncertain if cached tokens may be of sound or of text.
 func TestCachedSoundNotTold(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -47,8 +46,8 @@ func costOf(m *llm.Money) string {
 	return m.String()
 }
 
-// answers are replies, as vendors document them, and what they are charged for. The
-// choice goes into a whole reply as a message and into a stream as a delta.
+// answers lists vendors' documented replies, and their charges. The choice goes into a whole reply as a message and
+// into a stream as a delta.
 var answers = []struct {
 	name, message, rest string
 	want                metered
@@ -162,8 +161,7 @@ func TestRepliesAreMetered(t *testing.T) {
 	}
 }
 
-// TestMeteredStream holds that a stream tells the same, also one that tells twice of
-// the same calls.
+// TestMeteredStream checks that a stream reports the same, also one that reports the same calls twice.
 func TestMeteredStream(t *testing.T) {
 	t.Parallel()
 	for _, tt := range answers {
@@ -244,7 +242,7 @@ func TestProviderCost(t *testing.T) {
 	}
 }
 
-// TestUsageAddsUp holds that classes without a word of their own stay in the totals.
+// TestUsageAddsUp checks that classes without a member of their own stay in the totals.
 func TestUsageAddsUp(t *testing.T) {
 	t.Parallel()
 	want := llm.Usage{

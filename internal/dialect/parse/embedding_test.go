@@ -7,7 +7,7 @@ import (
 	"weir/internal/dialect/parse"
 )
 
-// TestVectorsInOrder holds that vectors stand at their indexes, and that each index stands once.
+// TestVectorsInOrder checks that vectors are at their indexes, and that each index appears once.
 func TestVectorsInOrder(t *testing.T) {
 	t.Parallel()
 	for reply, want := range map[string]string{
@@ -32,7 +32,7 @@ func TestVectorsInOrder(t *testing.T) {
 	}
 }
 
-// TestCountTexts is how many vectors an input asks for.
+// TestCountTexts checks the number of vectors that an input requests.
 func TestCountTexts(t *testing.T) {
 	t.Parallel()
 	for input, want := range map[string]int64{

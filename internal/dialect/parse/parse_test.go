@@ -37,7 +37,7 @@ func TestMembersAreReadOnce(t *testing.T) {
 	failure := errors.New("failure")
 	for _, tt := range []struct {
 		obj   string
-		read  string // the names that came before an error
+		read  string // the names before an error
 		param string // of that error
 		err   error
 	}{

@@ -7,7 +7,7 @@ import (
 	"weir/internal/llm"
 )
 
-// finals are ends of answers, by what is to be told of them.
+// finals returns ends of answers, by their reported values.
 func finals() map[string]*llm.Final {
 	cost := llm.Money(300_000_000)
 	return map[string]*llm.Final{
@@ -17,7 +17,7 @@ func finals() map[string]*llm.Final {
 	}
 }
 
-// TestStampAddsCostToUsage adds the cost to what tells the usage, and what came of attempts beside it.
+// TestStampAddsCostToUsage checks that the cost is added to the object with the usage, and the attempts next to it.
 func TestStampAddsCostToUsage(t *testing.T) {
 	t.Parallel()
 	const attempts = `"weir":{"attempts":2,"models":["a/x","b/y"]}`
@@ -81,7 +81,7 @@ func TestStampAddsCostToUsage(t *testing.T) {
 	}
 }
 
-// TestPathOfEachWireFormat is where a model is asked that does not stand in the path.
+// TestPathOfEachWireFormat checks the path of requests to a model, for wire formats without the model in their path.
 func TestPathOfEachWireFormat(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{"openai": "/chat/completions", "responses": "/responses", "anthropic": "/messages", "cohere": "/chat", "ollama": "/api/chat"}

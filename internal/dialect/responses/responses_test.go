@@ -24,8 +24,8 @@ func TestScanReadsHead(t *testing.T) {
 	must.Equal(t, got, want, "head of %s", body)
 }
 
-// TestForeignRequestIsEncoded holds what becomes of a request in the words of an API that is
-// not OpenAI's: results within the user's turn, thinking of two makers.
+// TestForeignRequestIsEncoded checks the translation of a request of an API that is not OpenAI's: results within the
+// user's message, thinking of two makers.
 func TestForeignRequestIsEncoded(t *testing.T) {
 	t.Parallel()
 	k := int64(5)
@@ -62,7 +62,7 @@ func TestForeignRequestIsEncoded(t *testing.T) {
 	must.Equal(t, dropped, wantDropped, "dropped")
 }
 
-// TestEssentialPartsAreRefused names what cannot be left out.
+// TestEssentialPartsAreRefused checks the parts that cannot be dropped.
 func TestEssentialPartsAreRefused(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -89,7 +89,7 @@ func TestEssentialPartsAreRefused(t *testing.T) {
 	}
 }
 
-// TestEncodeReply writes an answer that came in another wire format.
+// TestEncodeReply encodes an answer of another wire format.
 func TestEncodeReply(t *testing.T) {
 	t.Parallel()
 	cost := llm.Money(300_000_000)
@@ -120,7 +120,7 @@ func TestEncodeReply(t *testing.T) {
 	}
 }
 
-// pieces are the events of an answer with all that the format has.
+// pieces returns the events of an answer with all parts of the format.
 func pieces() []llm.Event {
 	return []llm.Event{
 		{Kind: llm.EventStart},
@@ -140,7 +140,7 @@ func pieces() []llm.Event {
 	}
 }
 
-// life is the kinds of the events of a stream, and the last event's data.
+// life returns the kinds of a stream's events, and the last event's data.
 func life(t *testing.T, stream []byte) (kinds []string, last []byte) {
 	t.Helper()
 	r := sse.NewReader(strings.NewReader(string(stream)), 1<<20)
@@ -201,7 +201,7 @@ func TestEncoderWritesStream(t *testing.T) {
 	}
 }
 
-// TestEncoderEnds holds how an answer ends that is not whole.
+// TestEncoderEnds checks the end of an incomplete answer.
 func TestEncoderEnds(t *testing.T) {
 	t.Parallel()
 	text := llm.Event{Kind: llm.EventText, Text: "We"}
@@ -230,7 +230,7 @@ func TestEncoderEnds(t *testing.T) {
 	}
 }
 
-// TestEncoderBound holds that an answer without an end does not grow for ever.
+// TestEncoderBound checks that an endless answer does not grow for ever.
 func TestEncoderBound(t *testing.T) {
 	t.Parallel()
 	enc := responses.NewEncoder(llm.Meta{ID: "r1"})
@@ -264,8 +264,7 @@ func TestStoredAnswerIsInLastEvent(t *testing.T) {
 	}
 }
 
-// TestKeptByEncoder holds that an encoder tells the answer which stands in its last event, and none
-// of one that failed.
+// TestKeptByEncoder checks that an encoder returns the answer in its last event, and none of a failed one.
 func TestKeptByEncoder(t *testing.T) {
 	t.Parallel()
 	text := llm.Event{Kind: llm.EventText, Text: "Hello"}

@@ -78,14 +78,14 @@ var toolReplies = []struct {
 	},
 }
 
-// metered is the usage and the provider's own cost of an answer, whole or streamed.
+// metered returns the usage and the provider's own cost of an answer, whole or streamed.
 func metered(t *testing.T, items, rest string, stream bool) (u llm.Usage, cost string) {
 	t.Helper()
 	u, _, cost = meteredBy(t, items, rest, stream, nil)
 	return u, cost
 }
 
-// meteredBy is metered of a provider with those quirks, and the most that the usage may be.
+// meteredBy does the same for a provider with those quirks, and also returns the bound of the usage.
 func meteredBy(t *testing.T, items, rest string, stream bool, q *llm.Quirks) (u llm.Usage, most *llm.Usage, cost string) {
 	t.Helper()
 	rest = strings.Replace(rest, `"usage":{`, `"usage":{"input_tokens":7,"output_tokens":3,"total_tokens":10,`, 1)
@@ -120,8 +120,8 @@ func meteredBy(t *testing.T, items, rest string, stream bool, q *llm.Quirks) (u 
 	return u, most, cost
 }
 
-// TestFetchesAreCounted counts the pages that a search opens at a provider that charges for them, and what a search of several
-// queries may be charged as.
+// TestFetchesAreCounted counts the pages that a search opens at a provider that charges for them, and the possible
+// charge of a search of several queries.
 func TestFetchesAreCounted(t *testing.T) {
 	t.Parallel()
 	const (
@@ -170,7 +170,7 @@ func TestToolsAreMetered(t *testing.T) {
 	}
 }
 
-// TestPreviewAsked holds that the head of a request says that the preview may search.
+// TestPreviewAsked checks that the head of a request reports that the preview may search.
 func TestPreviewAsked(t *testing.T) {
 	t.Parallel()
 	for tools, want := range map[string]string{
@@ -218,8 +218,8 @@ func TestPreviewSearch(t *testing.T) {
 	}
 }
 
-// A container costs what its memory does, which the request says and the answer repeats. Of
-// one that was made before neither does.
+// TestContainersAsked checks that a container costs by its memory, which the request has and the answer repeats. For an
+// existing one neither has it.
 func TestContainersAsked(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ tools, want string }{

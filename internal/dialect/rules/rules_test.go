@@ -9,7 +9,8 @@ import (
 	"weir/internal/llm"
 )
 
-// TestRulesFitTheirExamples holds of each rule that its example breaks it, that Fit mends that, and that it says where it is from.
+// TestRulesFitTheirExamples checks that each rule's example violates it, that Fit corrects that, and that the rule has
+// its source.
 func TestRulesFitTheirExamples(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -33,7 +34,7 @@ func TestRulesFitTheirExamples(t *testing.T) {
 	}
 }
 
-// fits holds it of one group of targets.
+// fits checks this for one group of targets.
 func fits(t *testing.T, rule *rules.Rule, of rules.Of) {
 	t.Helper()
 	only := *rule

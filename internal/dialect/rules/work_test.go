@@ -9,9 +9,9 @@ import (
 	"weir/internal/llm"
 )
 
-// TestFitIsLinear holds that four times as many calls, with what stands between them and their results, take about four
-// times as much memory, which whatever is made or copied anew for each of them would not.
-func TestFitIsLinear(t *testing.T) { // alone: it counts what the process allocates
+// TestFitIsLinear checks that four times as many calls, with the messages between them and their results, need about
+// four times as much memory, unlike data that is created or copied anew for each of them.
+func TestFitIsLinear(t *testing.T) { // not parallel: it counts the allocations of the process
 	for _, format := range []string{"openai", "responses", "bedrock", "gemini", "anthropic"} {
 		set := rules.For("mistral", format)
 		few, many := allocated(t, set, 1000), allocated(t, set, 4000)
@@ -21,7 +21,7 @@ func TestFitIsLinear(t *testing.T) { // alone: it counts what the process alloca
 	}
 }
 
-// allocated is how many bytes it takes to fit a conversation of so many calls in one turn.
+// allocated returns the number of bytes allocated to fit a conversation with that number of calls in one message.
 func allocated(t *testing.T, set rules.Set, calls int) uint64 {
 	t.Helper()
 	r := &llm.Request{Messages: make([]llm.Message, 1, 2*calls+1)}

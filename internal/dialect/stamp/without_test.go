@@ -7,7 +7,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// TestWithoutCost holds that no place where providers tell a cost is left, and that all else stays as it is.
+// TestWithoutCost checks that no place in which providers report a cost remains, and that everything else is unchanged.
 func TestWithoutCost(t *testing.T) {
 	t.Parallel()
 	for before, after := range map[string]string{
@@ -25,7 +25,7 @@ func TestWithoutCost(t *testing.T) {
 		`{"provider_metadata":{"gateway":{"cost":"1","a":2}}}`:     `{"provider_metadata":{"gateway":{"a":2}}}`,
 		`{"choices":[{"message":{"content":"cost","cost":1}}]}`:    `{"choices":[{"message":{"content":"cost"}}]}`,
 
-		// Where else vendors and gateways tell it.
+		// Other places in which vendors and gateways report it.
 		`{"x_nanogpt_pricing":{"amount":0.4,"costUsd":0.4},"id":"a"}`:                                              `{"id":"a"}`,
 		`{"choices":[{"delta":{"provider_metadata":{"gateway":{"cost":"0.4","a":1}}}}]}`:                           `{"choices":[{"delta":{"provider_metadata":{"gateway":{"a":1}}}}]}`,
 		`{"choices":[{"usage":{"cost":1,"input":{"cost":1}},"cost":1,"index":0}]}`:                                 `{"choices":[{"usage":{"input":{}},"index":0}]}`,
@@ -41,7 +41,7 @@ func TestWithoutCost(t *testing.T) {
 		`{"feedback":1,"coffee":2,"recent":3,"accents":4,"neural":5,"ruby":6,"promptFeedback":{}}`:                 `{"feedback":1,"coffee":2,"recent":3,"accents":4,"neural":5,"ruby":6,"promptFeedback":{}}`,
 		"{\n \"cost\" : 1 ,\n \"a\" : 1 ,\n \"price\" : {\"b\":[1]}\n}":                                            "{\n \"a\" : 1\n}",
 
-		// What the model, a tool and the client have written.
+		// Text of the model, a tool and the client.
 		`{"content":[{"type":"tool_use","input":{"cost":1,"price":[{"usd":2}]}}]}`:                    `{"content":[{"type":"tool_use","input":{"cost":1,"price":[{"usd":2}]}}]}`,
 		`{"candidates":[{"content":{"parts":[{"functionCall":{"args":{"price":1}}}]}}]}`:              `{"candidates":[{"content":{"parts":[{"functionCall":{"args":{"price":1}}}]}}]}`,
 		`{"message":{"tool_calls":[{"function":{"arguments":{"budget":1}}}]}}`:                        `{"message":{"tool_calls":[{"function":{"arguments":{"budget":1}}}]}}`,
@@ -69,7 +69,7 @@ func TestWithoutCost(t *testing.T) {
 	}
 }
 
-// TestTellsCost holds which explanations of providers tell an amount of money.
+// TestTellsCost checks which explanations of providers contain an amount of money.
 func TestTellsCost(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
@@ -95,7 +95,7 @@ func TestTellsCost(t *testing.T) {
 	}
 }
 
-// TestEventName holds which names of events are passed on.
+// TestEventName checks which names of events are passed on.
 func TestEventName(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
