@@ -1,4 +1,4 @@
-// Package internal_test holds the layers of the product.
+// Package internal_test checks the layers of the product.
 package internal_test
 
 import (
@@ -13,7 +13,7 @@ import (
 	"weir/internal/must"
 )
 
-// layers are the packages, each of which may import what lies below it alone.
+// layers lists the packages, each of which may import only those below it.
 var layers = [][]string{
 	{"audit", "disk", "fairqueue", "h1", "kept", "lifetime", "llm", "outbound", "pdf", "picture", "rawjson", "recording", "sse", "systemd"},
 	{"backup", "charge", "dialect", "dialect/alike", "dialect/callid", "dialect/clienttool", "dialect/compose", "dialect/explain", "dialect/parse", "dialect/position", "dialect/proof", "dialect/rules", "dialect/stamp", "form", "front", "idempotency", "managed", "seal"},
@@ -31,7 +31,7 @@ var layers = [][]string{
 	{"app"},
 }
 
-// soleImporters names who alone may import a package.
+// soleImporters names the only importers of a package.
 var soleImporters = map[string][]string{
 	"weir/internal/config": {"weir/internal/upstream", "weir/internal/admin", "weir/internal/app", "weir/cmd/weir"},
 	"weir/internal/store":  {"weir/internal/admin", "weir/internal/app"},
@@ -66,7 +66,7 @@ var soleImporters = map[string][]string{
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity": {"weir/internal/credential"},
 }
 
-// banned are names that say nothing of what is inside.
+// banned lists names that do not describe a package's content.
 var banned = []string{"core", "common", "utils", "util", "types", "models", "service", "middleware", "handlers", "interfaces", "helpers"}
 
 type goPackage struct {
@@ -112,7 +112,7 @@ func TestPackageNamesSayTheirContent(t *testing.T) {
 	}
 }
 
-// isTestSupport tells packages that tests alone import.
+// isTestSupport reports whether only tests import a package.
 func isTestSupport(path string) bool {
 	return strings.HasSuffix(path, "test") || strings.HasPrefix(path, "weir/internal/crash") || strings.HasPrefix(path, "weir/internal/e2e/") || path == "weir/internal" || path == "weir/internal/must" || path == "weir/bench"
 }

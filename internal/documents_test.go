@@ -16,7 +16,7 @@ import (
 	"weir/internal/must"
 )
 
-// TestMetricsAreDocumented holds the table of docs/operations.md to the metrics in the code.
+// TestMetricsAreDocumented compares the table of docs/operations.md with the metrics in the code.
 func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
 	inCode, inTable := map[string]bool{}, map[string]bool{}
@@ -53,8 +53,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestErrorsAreDocumented holds the table of docs/troubleshooting.md to the codes of errors
-// and their statuses.
+// TestErrorsAreDocumented compares the table of docs/troubleshooting.md with the codes of errors and their statuses.
 func TestErrorsAreDocumented(t *testing.T) {
 	t.Parallel()
 	page := must.Get(os.ReadFile("../docs/troubleshooting.md"))(t)

@@ -11,8 +11,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestMakefileNamesTests holds that each test which the Makefile races is there: one with another name would be raced no
-// more, and nobody would see it.
+// TestMakefileNamesTests checks that each test that the Makefile races exists: a renamed one would silently no longer
+// be raced.
 func TestMakefileNamesTests(t *testing.T) {
 	t.Parallel()
 	there := map[string]bool{}

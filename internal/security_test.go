@@ -25,7 +25,7 @@ func TestSecurityPage(t *testing.T) {
 	}
 }
 
-// testsOf are the tests of a package, as text.
+// testsOf returns the tests of a package, as text.
 func testsOf(t *testing.T, name string) string {
 	t.Helper()
 	if !strings.HasPrefix(name, "cmd/") {

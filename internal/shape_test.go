@@ -20,8 +20,8 @@ import (
 	"weir/internal/must"
 )
 
-// What the product's code may be at most: lines of a function for nine in ten and for all, lines
-// of a file, columns of a line, methods of an interface.
+// The bounds of the product's code: lines of a function for nine in ten and for all, lines of a file, columns of a
+// line, methods of an interface.
 const (
 	mostOfNine    = 30
 	mostOfAll     = 60
@@ -36,8 +36,8 @@ const (
 // neutral are the packages that may not name a vendor.
 var neutral = []string{"gateway", "config", "app", "api", "dashboard", "provider", "quote", "budget", "ledger", "report", "route"}
 
-// vendorNames matches a literal that names a vendor: one of the catalogue, a wire format's, or how a
-// header of theirs begins. Prose does not count, nor the full name of a model.
+// vendorNames matches a literal that names a vendor: one of the catalogue, a wire format's, or the beginning of a
+// vendor's header. Prose does not count, nor the full name of a model.
 func vendorNames(t *testing.T) *regexp.Regexp {
 	files, err := filepath.Glob("provider/catalog/*.json")
 	if err != nil || len(files) == 0 {
@@ -50,7 +50,7 @@ func vendorNames(t *testing.T) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^["` + "`" + `][^\s/]*\b(` + strings.Join(names, "|") + `)\b[^\s/]*["` + "`" + `]$`)
 }
 
-// shape is what there is of the product's code, without its tests.
+// shape holds the figures of the product's code, without its tests.
 type shape struct {
 	functions, files []length
 	wide             map[string]int // lines over mostColumns, by file
@@ -71,8 +71,8 @@ type length struct {
 
 type goType struct{ fields, methods int }
 
-// TestShapeWithinBounds holds the bounds of functions, files and interfaces, and that no vendor is named outside its place. With -v
-// it prints the figures of make shape.
+// TestShapeWithinBounds checks the bounds of functions, files and interfaces, and that no vendor is named outside its
+// place. With -v it prints the figures of make shape.
 func TestShapeWithinBounds(t *testing.T) {
 	t.Parallel()
 	vendors := vendorNames(t)
@@ -116,8 +116,8 @@ func TestShapeWithinBounds(t *testing.T) {
 	}
 }
 
-// holdStages holds that the stages of a streamed chat are marked in the code of the gateway from 1
-// on, each once, and that ARCHITECTURE.md tells each with its file.
+// holdStages checks that the stages of a streamed chat are marked in the code of the gateway from 1 on, each once, and
+// that ARCHITECTURE.md names each with its file.
 func (s *shape) holdStages(t *testing.T) {
 	architecture := must.Get(os.ReadFile("../ARCHITECTURE.md"))(t)
 	if len(s.stages) == 0 || len(s.stages) > mostStages {
@@ -201,7 +201,7 @@ func (s *shape) typeOf(name string) *goType {
 	return s.types[name]
 }
 
-// receiver is the name of a method's type and a dot; empty for a function.
+// receiver returns the name of a method's type and a dot; empty for a function.
 func receiver(f *ast.FuncDecl) string {
 	if f.Recv == nil {
 		return ""
@@ -226,7 +226,7 @@ func percentile(all []length, percent int) int {
 	return all[(len(all)-1)*percent/100].n
 }
 
-// String is the figures as make shape prints them.
+// String formats the figures of make shape.
 func (s *shape) String() string {
 	var b strings.Builder
 	lines, wide := 0, 0

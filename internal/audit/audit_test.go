@@ -10,7 +10,7 @@ import (
 	"weir/internal/must"
 )
 
-// entry is one with something in all its fields.
+// entry returns one with a value in all its fields.
 func entry(seq int64) audit.Entry {
 	return audit.Entry{
 		Seq: seq, At: time.Date(2026, 11, 21, 12, 0, 0, 1000, time.UTC),
@@ -20,7 +20,7 @@ func entry(seq int64) audit.Entry {
 	}
 }
 
-// chained are entries that follow one from the other.
+// chained returns entries that follow each other.
 func chained(t *testing.T, n int) []audit.Entry {
 	t.Helper()
 	list, last := make([]audit.Entry, n), audit.Hash{}
@@ -40,8 +40,8 @@ func verify(list []audit.Entry, from audit.Hash) audit.Verification {
 	return c.Verification
 }
 
-// TestHashIsStable holds the hash of an entry: logs that were written verify for ever.
-// The text that it is of is in docs/audit.md.
+// TestHashIsStable checks the hash of an entry, because existing logs must always verify. docs/audit.md has the hashed
+// text.
 func TestHashIsStable(t *testing.T) {
 	t.Parallel()
 	const before = "5feceb66ffc86f38d952786c6d696c79c2dbc239dd4e91b46729d73a27fb57e9"
@@ -113,7 +113,7 @@ func TestChainBreaks(t *testing.T) {
 	}
 }
 
-// proven are entries of a person with their proofs.
+// proven returns entries of a person with their personal hashes.
 func proven(t *testing.T) []audit.Entry {
 	t.Helper()
 	list, last := make([]audit.Entry, 3), audit.Hash{}
@@ -127,8 +127,8 @@ func proven(t *testing.T) []audit.Entry {
 	return list
 }
 
-// TestProofsLetNamesBeDeleted forgets what an entry says of a person: the chain holds. It breaks where that is told in other words,
-// before and afterwards, and where a proof is another one.
+// TestProofsLetNamesBeDeleted deletes the words about a person from an entry: the chain still verifies. It breaks if
+// these words are changed, before and afterwards, or if a personal hash is changed.
 func TestProofsLetNamesBeDeleted(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

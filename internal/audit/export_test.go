@@ -10,8 +10,7 @@ import (
 	"weir/internal/must"
 )
 
-// TestExportersWriteNoFormula writes entries in both formats. A name that would be a formula in
-// a sheet is none.
+// TestExportersWriteNoFormula writes entries in both formats. A name like a formula is not one in a sheet.
 func TestExportersWriteNoFormula(t *testing.T) {
 	t.Parallel()
 	list := chained(t, 2)

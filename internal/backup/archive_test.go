@@ -19,7 +19,7 @@ import (
 	"weir/internal/must"
 )
 
-// made is an archive of two files.
+// made builds an archive of two files.
 func made(t *testing.T) (path string, m backup.Manifest) {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,7 +31,7 @@ func made(t *testing.T) (path string, m backup.Manifest) {
 	must.Do(t, w.Add("weir.db", filepath.Join(dir, "weir.db"), nil))
 	must.Do(t, w.Add("journal/identity", filepath.Join(dir, "identity"), nil))
 	m = must.Get(w.Finish(backup.Manifest{Created: time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC), Version: "1", Schema: 15}))(t)
-	must.Do(t, w.Abandon()) // does nothing any more
+	must.Do(t, w.Abandon()) // has no effect any more
 	return path, m
 }
 
@@ -55,7 +55,7 @@ func TestArchiveRestoresFiles(t *testing.T) {
 	}
 }
 
-// TestArchiveDamaged is every byte changed, and every end missing.
+// TestArchiveDamaged changes every byte, and cuts at every end.
 func TestArchiveDamaged(t *testing.T) {
 	t.Parallel()
 	path, want := made(t)
@@ -83,7 +83,7 @@ func TestArchiveDamaged(t *testing.T) {
 	}
 }
 
-// TestArchiveForeign is archives that somebody else made.
+// TestArchiveForeign reads archives of other programs.
 func TestArchiveForeign(t *testing.T) {
 	t.Parallel()
 	const manifest = `{"format":1,"files":[]}`
@@ -108,7 +108,7 @@ func TestArchiveForeign(t *testing.T) {
 			_, err := w.Write([]byte(manifest)[:min(heads[i].Size, int64(len(manifest)))])
 			must.Do(t, err)
 		}
-		_ = w.Close() // a file may be shorter than its head says
+		_ = w.Close() // a file may be shorter than its header claims
 		must.Do(t, z.Close())
 		must.Do(t, f.Close())
 		to := filepath.Join(t.TempDir(), "to")
@@ -121,7 +121,7 @@ func TestArchiveForeign(t *testing.T) {
 	}
 }
 
-// TestArchiveOfManyFiles is a small archive of more files than there may be, each of which would take memory.
+// TestArchiveOfManyFiles reads a small archive of more files than permitted, each of which would need memory.
 func TestArchiveOfManyFiles(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "many")
@@ -137,7 +137,7 @@ func TestArchiveOfManyFiles(t *testing.T) {
 	}
 }
 
-// TestArchiveBomb is a small archive of many zeros: nothing of it is written unless its manifest says as much.
+// TestArchiveBomb reads a small archive of many zeros: nothing of it is written unless its manifest has the same size.
 func TestArchiveBomb(t *testing.T) {
 	t.Parallel()
 	const size = 64 << 20

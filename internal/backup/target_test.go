@@ -20,7 +20,7 @@ import (
 	"weir/internal/must"
 )
 
-// targets are a directory and a bucket, empty.
+// targets returns a directory and a bucket, empty.
 func targets(t *testing.T) map[string]backup.Target {
 	t.Helper()
 	storage := s3mem.New()
@@ -116,7 +116,8 @@ func TestNamesParseBack(t *testing.T) {
 	}
 }
 
-// TestBucketWithoutEnd is a service whose lists and errors never end: they are read up to a bound, and objects are not.
+// TestBucketWithoutEnd uses a service whose lists and errors never end: they are read up to a bound, and objects are
+// not.
 func TestBucketWithoutEnd(t *testing.T) { //nolint:paralleltest // it looks at the memory of the process
 	const object = 9 << 20
 	chunk := bytes.Repeat([]byte("x"), 1<<20)

@@ -32,14 +32,14 @@ func TestPeriodsAreInUTC(t *testing.T) {
 	}
 }
 
-// broken is a database that gives an error.
+// broken is a database that returns an error.
 type broken struct{ Leases }
 
 var errBroken = errors.New("broken")
 
 func (broken) Beat(context.Context, Node) (Beat, error) { return Beat{}, errBroken }
 
-// TestBeatAtStop holds that a beat which a stop cuts short is no outage.
+// TestBeatAtStop checks that a beat that a stop cuts is not an outage.
 func TestBeatAtStop(t *testing.T) {
 	t.Parallel()
 	l := NewService(Options{
@@ -55,7 +55,7 @@ func TestBeatAtStop(t *testing.T) {
 	}
 }
 
-// TestManyParts holds that a key whose end users are made up leaves room for those of the account's other keys.
+// TestManyParts checks that a key with invented end users leaves room for those of the account's other keys.
 func TestManyParts(t *testing.T) {
 	t.Parallel()
 	l, now := NewService(Options{}), time.Now()

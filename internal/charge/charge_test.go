@@ -9,8 +9,8 @@ import (
 	"weir/internal/llm"
 )
 
-// TestMarkupProperties holds, for random markups and costs, that the charge is the exact quotient rounded up, and that it
-// never falls as the cost rises.
+// TestMarkupProperties checks, for random markups and costs, that the charge is the exact quotient rounded up, and that
+// it never falls as the cost rises.
 func TestMarkupProperties(t *testing.T) {
 	t.Parallel()
 	const seed = 20261126
@@ -32,7 +32,7 @@ func TestMarkupProperties(t *testing.T) {
 	}
 }
 
-// exactly is the charge by arithmetic without bounds.
+// exactly returns the charge by arithmetic without bounds.
 func exactly(cost llm.Money, m charge.Markup) llm.Money {
 	n := new(big.Int).Mul(big.NewInt(int64(cost)), big.NewInt(10_000+int64(m)))
 	n, rest := n.QuoRem(n, big.NewInt(10_000), new(big.Int))
@@ -45,7 +45,7 @@ func exactly(cost llm.Money, m charge.Markup) llm.Money {
 	return llm.Money(n.Int64())
 }
 
-// TestTermsProperties holds, for random prices and usage, that the charge of what is used is within the charge of its
+// TestTermsProperties checks, for random prices and usage, that the charge of the usage is within the charge of its
 // bound, with a markup and with a price of the account's own that may lack rates.
 func TestTermsProperties(t *testing.T) {
 	t.Parallel()
@@ -78,7 +78,7 @@ func TestTermsProperties(t *testing.T) {
 	}
 }
 
-// TestOwnPrice holds what a price of the account's own charges, and what stays with the markup.
+// TestOwnPrice checks the charge by a price of the account's own, and the rest with the markup.
 func TestOwnPrice(t *testing.T) {
 	t.Parallel()
 	provider, own := llm.Price{Version: "p"}, llm.Price{Version: "o"}
@@ -103,7 +103,7 @@ func TestOwnPrice(t *testing.T) {
 	}
 }
 
-// TestParseMarkup holds the form of percent, and that it reads back.
+// TestParseMarkup checks the form of percent, and that it is parsed back.
 func TestParseMarkup(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]charge.Markup{
@@ -121,8 +121,8 @@ func TestParseMarkup(t *testing.T) {
 	}
 }
 
-// TestUnpricedProperties holds, for random prices and usage, that a charge is said to be without a class where, and only
-// where, a rate that the provider's price lacks would change it.
+// TestUnpricedProperties checks, for random prices and usage, that a charge is called unpriced in a class if, and only
+// if, a missing rate of the provider's price would change it.
 func TestUnpricedProperties(t *testing.T) {
 	t.Parallel()
 	const seed = 20261128
@@ -154,7 +154,7 @@ func TestUnpricedProperties(t *testing.T) {
 		}
 		var used llm.Usage
 		for class := range used {
-			if c := llm.Class(class); r.IntN(4) == 0 && c != llm.Requests && (c < llm.Images || c > llm.Milliseconds) { // what tokens cover
+			if c := llm.Class(class); r.IntN(4) == 0 && c != llm.Requests && (c < llm.Images || c > llm.Milliseconds) { // no class that tokens cover
 				used[class] = 1 + r.Int64N(1000)
 			}
 		}
@@ -181,8 +181,8 @@ func TestUnpricedProperties(t *testing.T) {
 	}
 }
 
-// TestOwnPriceAlone holds what decides a charge where the provider's price is not known: tokens cover the request and
-// what measures them too, and other classes are named.
+// TestOwnPriceAlone checks the charge if the provider's price is unknown: tokens cover the request and its other
+// measures, and other classes are named.
 func TestOwnPriceAlone(t *testing.T) {
 	t.Parallel()
 	own := llm.Price{Version: "o"}
@@ -195,7 +195,7 @@ func TestOwnPriceAlone(t *testing.T) {
 		used    llm.Usage
 		ofCost  llm.Classes
 		want    llm.Classes
-		decides bool // the own price alone
+		decides bool // only the own price
 	}{
 		{"tokens of a request", llm.Usage{llm.Input: 3, llm.Output: 1, llm.Requests: 1}, 0, 0, true},
 		{"tokens that measure images", llm.Usage{llm.Input: 3, llm.Images: 2}, 0, 0, true},

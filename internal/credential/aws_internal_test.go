@@ -21,7 +21,7 @@ func header(all []dialect.Header, name string) string {
 	return ""
 }
 
-// exampleSigner has the credentials and the scope of AWS's published examples.
+// exampleSigner returns the credentials and the scope of AWS's published examples.
 func exampleSigner(service, host string) (*awsSigner, *awsKeys) {
 	at := time.Date(2015, 8, 30, 12, 36, 0, 0, time.UTC)
 	s := &awsSigner{signer: v4.NewSigner(), service: service, content: "application/json", host: host, region: "us-east-1", now: func() time.Time { return at }}
@@ -30,8 +30,8 @@ func exampleSigner(service, host string) (*awsSigner, *awsKeys) {
 	}}
 }
 
-// TestSignPublished holds the signature that AWS published in its test suite
-// for Signature Version 4, as post-x-www-form-urlencoded.
+// TestSignPublished checks the signature that AWS published in its test suite for Signature Version 4, as
+// post-x-www-form-urlencoded.
 func TestSignPublished(t *testing.T) {
 	t.Parallel()
 	s, k := exampleSigner("service", "example.amazonaws.com")

@@ -13,7 +13,7 @@ import (
 	"weir/internal/must"
 )
 
-// source is where credentials come from: numbers, counted up.
+// source issues credentials: numbers, counted up.
 type source struct {
 	fetches        atomic.Int32
 	takes          time.Duration
@@ -48,7 +48,7 @@ func (s *source) fetch(ctx context.Context) (lease[string], error) {
 	return l, nil
 }
 
-// want gets the credential and holds what it is and how long it took.
+// want gets the credential and checks it, and the duration.
 func want(t *testing.T, k *credentialCache[string], value string, took time.Duration) {
 	t.Helper()
 	begun := time.Now()
@@ -92,7 +92,7 @@ func TestCredentialRenewedBeforeTheEnd(t *testing.T) {
 		}
 		time.Sleep(4 * time.Second)
 		for range 10 {
-			want(t, k, "1", 0) // nobody waits for the new one
+			want(t, k, "1", 0) // no caller waits for the new one
 		}
 		time.Sleep(3 * time.Second)
 		want(t, k, "2", 0)
@@ -116,8 +116,7 @@ func TestKeeperWaitsAfterTheEnd(t *testing.T) {
 	})
 }
 
-// TestKeeperOfShortLives holds that a source which gives little time is not
-// asked for every request.
+// TestKeeperOfShortLives checks that a source with short lives is not called for every request.
 func TestKeeperOfShortLives(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -145,7 +144,7 @@ func TestKeeperWithoutAnEnd(t *testing.T) {
 		want(t, k, "2", 0)
 		s.fail("gone")
 		time.Sleep(lookAgain)
-		for range 10 { // what it has is good for ever
+		for range 10 { // its credential never expires
 			want(t, k, "2", 0)
 			time.Sleep(lookAgain)
 		}
@@ -175,7 +174,7 @@ func TestCredentialFails(t *testing.T) {
 
 		s.fail("away")
 		time.Sleep(time.Hour - time.Minute)
-		want(t, k, "3", 0) // a failed renewal takes nothing from what is good
+		want(t, k, "3", 0) // after a failed renewal the valid one remains
 		time.Sleep(2 * time.Second)
 		want(t, k, "3", 0)
 		if n := s.fetches.Load(); n != 4 {
@@ -241,7 +240,7 @@ func TestCredentialCacheIsClosed(t *testing.T) {
 		wg.Go(func() { want(t, k, "1", 10*time.Second) })
 		synctest.Wait()
 		k.close()
-		wg.Wait() // who waits gets it still
+		wg.Wait() // waiting callers still get it
 		time.Sleep(time.Hour - time.Minute)
 		want(t, k, "1", 0)
 		synctest.Wait()

@@ -91,7 +91,7 @@ func TestNeverMoreAtOnce(t *testing.T) {
 		of := map[string]*atomic.Int64{"a": {}, "b": {}, "c": {}}
 		for i := range 60 {
 			all.Go(func() {
-				ctx, leave := context.WithTimeout(t.Context(), time.Duration(i)*time.Millisecond) // some give up
+				ctx, leave := context.WithTimeout(t.Context(), time.Duration(i)*time.Millisecond) // some leave early
 				defer leave()
 				account := string(rune('a' + i%3))
 				if q.Enter(ctx, account, i%2 > 0) != nil {
@@ -114,7 +114,7 @@ func TestNeverMoreAtOnce(t *testing.T) {
 	}
 }
 
-// TestStepsThatGiveUp checks that a step that gives up, or waits too long, delays nobody behind it.
+// TestStepsThatGiveUp checks that a step that leaves early, or waits too long, delays none behind it.
 func TestStepsThatGiveUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestStepsThatGiveUp(t *testing.T) {
 	})
 }
 
-// TestOneStepOfEachAccount checks that an account at its bound leaves the free turn to others, and keeps its place.
+// TestOneStepOfEachAccount checks that an account at its bound leaves the free turn to others, and retains its place.
 func TestOneStepOfEachAccount(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

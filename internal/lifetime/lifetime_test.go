@@ -10,15 +10,15 @@ import (
 	"weir/internal/lifetime"
 )
 
-// counted counts how often it was told.
+// counted counts its notifications.
 type counted struct{ told int }
 
 func (c *counted) Ended() { c.told++ }
 
 type key struct{}
 
-// TestContextConformance holds that a lifetime is what package context says of a context, for whoever waits for it and for
-// contexts that are made of it.
+// TestContextConformance checks that a lifetime obeys package context's contract, for waiting goroutines and for
+// derived contexts.
 func TestContextConformance(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -59,7 +59,8 @@ func TestContextConformance(t *testing.T) {
 	})
 }
 
-// TestFollowersAreNotifiedOnce holds that followers are told once, of a lifetime as of any other context, unless their link was cut.
+// TestFollowersAreNotifiedOnce checks that followers are notified once, of a lifetime as of any other context, unless
+// they stopped following.
 func TestFollowersAreNotifiedOnce(t *testing.T) {
 	t.Parallel()
 	for _, own := range []bool{true, false} {
@@ -99,7 +100,7 @@ func TestFollowersAreNotifiedOnce(t *testing.T) {
 	}
 }
 
-// TestFollowingDoesNotAllocate holds that a lifetime that is followed takes nothing from the heap.
+// TestFollowingDoesNotAllocate checks that following a lifetime does not allocate.
 func TestFollowingDoesNotAllocate(t *testing.T) {
 	l, f := &lifetime.Lifetime{}, &counted{}
 	if got := testing.AllocsPerRun(100, func() {

@@ -14,11 +14,11 @@ import (
 	"weir/internal/must"
 )
 
-// repository is the way to the root of the repository from here.
+// repository is the path of the repository's root.
 const repository = "../.."
 
-// TestLinksLeadToHeadings is that each link and picture of a document, and of README.md, leads to a file of
-// the repository and, with a fragment, to a heading of it.
+// TestLinksLeadToHeadings checks that each link and picture of a document, and of README.md, leads to a file of the
+// repository and, with a fragment, to a heading of it.
 func TestLinksLeadToHeadings(t *testing.T) {
 	t.Parallel()
 	trees := map[string]*tree{"README.md": parse(must.Get(os.ReadFile(filepath.Join(repository, "README.md")))(t))}
@@ -71,7 +71,7 @@ func checkLink(t *testing.T, trees map[string]*tree, file, to string) {
 	}
 }
 
-// TestSlugsMatchGitHub is that headings have the ids that GitHub gives them.
+// TestSlugsMatchGitHub checks that headings have the same ids as at GitHub.
 func TestSlugsMatchGitHub(t *testing.T) {
 	t.Parallel()
 	tr := parse([]byte("# `POST /v1/chat`\n## Übung: a_b – c!\n## Same\n## Same\n## [A *link*](x.md) \\& more\n"))

@@ -36,7 +36,7 @@ func ask(s http.Handler, address string, header ...string) *httptest.ResponseRec
 	return w
 }
 
-// small is a library of few documents.
+// small returns a library of few documents.
 func small() fs.FS {
 	return fstest.MapFS{
 		"docs/README.md": {Data: []byte("# Start\n\n## Use\n\n- [First page](one.md): it\n- [Makers](makers.md)\n\n" +
@@ -51,7 +51,7 @@ func small() fs.FS {
 	}
 }
 
-// TestMarkdownBecomesSafePages is what becomes of a document: links lead to pages, and HTML is left out.
+// TestMarkdownBecomesSafePages checks the page of a document: links lead to pages, and HTML is left out.
 func TestMarkdownBecomesSafePages(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, small())
@@ -75,7 +75,7 @@ func TestMarkdownBecomesSafePages(t *testing.T) {
 	}
 }
 
-// TestSearchRanksSections is which sections are found, and in which order.
+// TestSearchRanksSections checks the found sections, and their order.
 func TestSearchRanksSections(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, small())
@@ -110,7 +110,7 @@ func TestSearchRanksSections(t *testing.T) {
 	}
 }
 
-// BenchmarkSearch is a search that reads all documents as often as one may.
+// BenchmarkSearch measures a search that reads all documents as often as permitted.
 func BenchmarkSearch(b *testing.B) {
 	s := must.Get(manual.New(manual.Options{
 		Documents: weir.Documents, Theme: func(*http.Request) string { return "" }, Log: slog.New(slog.DiscardHandler),
@@ -120,7 +120,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// TestHeadersIsolatePages is what keeps a page to itself, and what a browser may keep.
+// TestHeadersIsolatePages checks the headers that isolate a page, and those for the browser's cache.
 func TestHeadersIsolatePages(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, small())
@@ -163,8 +163,8 @@ func TestHeadersIsolatePages(t *testing.T) {
 	}
 }
 
-// TestEveryDocumentIsListed is that the start page lists each document, by itself or as one
-// of a folder, and that each is served with a title.
+// TestEveryDocumentIsListed checks that the start page lists each document, by itself or in a folder, and that each is
+// served with a title.
 func TestEveryDocumentIsListed(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, weir.Documents)
@@ -202,7 +202,7 @@ func TestEveryDocumentIsListed(t *testing.T) {
 	}
 }
 
-// TestNoStartPage is that documents without a start page are an error, not a panic.
+// TestNoStartPage checks that documents without a start page are an error, not a panic.
 func TestNoStartPage(t *testing.T) {
 	t.Parallel()
 	if w := ask(newServer(t, fstest.MapFS{"docs/one.md": {Data: []byte("# One\n")}}), "/docs"); w.Code != http.StatusInternalServerError {

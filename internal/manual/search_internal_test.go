@@ -29,7 +29,7 @@ func get(ctx context.Context, s *Server, path string, theme ...string) *httptest
 	return w
 }
 
-// TestSearchIsBounded is that a search looks for few words of two letters or more, and says so.
+// TestSearchIsBounded checks that a search uses few words of two letters or more, and reports that.
 func TestSearchIsBounded(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{
@@ -49,8 +49,8 @@ func TestSearchIsBounded(t *testing.T) {
 	}
 }
 
-// TestSearchesTakeTurns is that few searches are under way at once, that others are told when to
-// come back, and that nothing is done for whoever has left.
+// TestSearchesTakeTurns checks that few searches run at once, that others are told when to retry, and that none runs
+// for a disconnected client.
 func TestSearchesTakeTurns(t *testing.T) {
 	t.Parallel()
 	s := newTestServer(t)
@@ -75,7 +75,7 @@ func TestSearchesTakeTurns(t *testing.T) {
 	}
 }
 
-// TestPagesAreMadeOnce is that a page is made once for each of three themes, whatever is asked for.
+// TestPagesAreMadeOnce checks that a page is built once for each of three themes, for any requests.
 func TestPagesAreMadeOnce(t *testing.T) {
 	t.Parallel()
 	s := newTestServer(t)
@@ -91,7 +91,7 @@ func TestPagesAreMadeOnce(t *testing.T) {
 	}
 }
 
-// TestSearchEscapes is that neither a query nor a document brings HTML of its own.
+// TestSearchEscapes checks that HTML in a query or a document is escaped.
 func TestSearchEscapes(t *testing.T) {
 	t.Parallel()
 	s := newTestServer(t)

@@ -11,7 +11,7 @@ import (
 	"weir/internal/outbound"
 )
 
-// TestBoundedAnswers is that an answer may have as many bytes as it may, and not one more, unless it is passed on whole.
+// TestBoundedAnswers checks that an answer may have the bound's bytes, and not one more, unless it is passed on whole.
 func TestBoundedAnswers(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

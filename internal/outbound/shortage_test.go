@@ -11,7 +11,7 @@ import (
 	"weir/internal/outbound"
 )
 
-// TestIsShort holds which errors are of a machine that lacks files or memory, and which are of somebody else.
+// TestIsShort checks which errors are of a machine that lacks files or memory, and which have other causes.
 func TestIsShort(t *testing.T) {
 	t.Parallel()
 	for errno, want := range map[syscall.Errno]bool{

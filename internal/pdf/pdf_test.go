@@ -15,7 +15,7 @@ import (
 
 const helvetica = "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"
 
-// object is one of a file: a stream where it has a body.
+// object builds one of a file: a stream if it has a body.
 func object(n int, dict, body string) string {
 	if body == "" {
 		return fmt.Sprintf("%d 0 obj\n%s\nendobj\n", n, dict)
@@ -31,7 +31,7 @@ func deflated(s string) string {
 	return b.String()
 }
 
-// packed is a stream with the objects in it, the first of which has that number.
+// packed builds a stream with the objects in it. The first has that number.
 func packed(n, first int, objects ...string) string {
 	head, all := "", ""
 	for i, o := range objects {
@@ -49,22 +49,22 @@ func page(n int, contents string) string {
 	return object(n, "<< /Type /Page /Parent 2 0 R /Resources << /Font << /F1 5 0 R >> >> /Contents "+contents+" >>", "")
 }
 
-// one is a file of a page with that content and that font.
+// one builds a file of a page with that content and that font.
 func one(content, font string) string {
 	return "%PDF-1.7\n" + catalog("3 0 R") + page(3, "4 0 R") + object(4, "<< /Filter /FlateDecode >>", deflated(content)) + object(5, font, "")
 }
 
-// mapping is a mapping of codes to characters with such lines.
+// mapping builds a mapping of codes to characters with such lines.
 func mapping(lines string) string {
 	return "/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00> <FF> endcodespacerange " + lines + " endcmap end"
 }
 
-// with is a file of a page whose font has such a mapping.
+// with builds a file of a page whose font has such a mapping.
 func with(content, font, lines string) string {
 	return one(content, font) + object(6, "<< >>", mapping(lines))
 }
 
-// nested are so many streams, each of which is in the one before, with so many empty blocks behind them all.
+// nested builds streams, each within the one before, followed by empty blocks.
 func nested(streams, blocks int) string {
 	var b strings.Builder
 	for i := range streams {
@@ -78,7 +78,7 @@ func nested(streams, blocks int) string {
 	return b.String()
 }
 
-// numbered are so many objects.
+// numbered builds that number of objects.
 func numbered(objects int) string {
 	var b strings.Builder
 	for i := range objects {
@@ -93,7 +93,7 @@ func read(b []byte) (pdf.Size, bool) {
 	return pdf.Read(b, &room)
 }
 
-// hiding is a file whose stream of objects has two more pages, with that before its keyword, in which %s is its
+// hiding builds a file whose stream of objects has two more pages, with head before its keyword. In head, %s is its
 // description.
 func hiding(head string) string {
 	description := "/Type /ObjStm /N 2 /First 8 /Filter /FlateDecode /Length 999"
@@ -101,7 +101,7 @@ func hiding(head string) string {
 		"stream\n" + deflated("20 0 21 17 << /Type /Page >> << /Type /Page >>") + "\nendstream\nendobj\n"
 }
 
-// TestReadPagesAndText holds the pages and the text that are read, and what is not bounded.
+// TestReadPagesAndText checks the pages and the text that are read, and the unbounded files.
 func TestReadPagesAndText(t *testing.T) {
 	t.Parallel()
 	const hello = "BT /F1 12 Tf (Hello) Tj ET"
@@ -183,7 +183,7 @@ func TestReadPagesAndText(t *testing.T) {
 	}
 }
 
-// TestTextIsBounded holds that no text which is drawn is longer than what is read, however it is cut into strings.
+// TestTextIsBounded checks that no drawn text is longer than the text that is read, for any split into strings.
 func TestTextIsBounded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -204,7 +204,7 @@ func TestTextIsBounded(t *testing.T) {
 	})
 }
 
-// FuzzRead holds that bytes of any kind take time and memory within their length.
+// FuzzRead checks that any bytes need linear time and memory.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(one("BT (Hello) Tj ET", helvetica)))
 	f.Add([]byte("%PDF-1.7\n" + catalog("3 0 R") + packed(9, 3, "<< /Type /Page /Contents 4 0 R >>")))

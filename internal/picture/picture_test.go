@@ -14,7 +14,7 @@ import (
 	"weir/internal/worktest"
 )
 
-// encoded is a grey image of that size in a format.
+// encoded returns a grey image of that size in a format.
 func encoded(t *testing.T, format string, width, height int) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -32,7 +32,7 @@ func encoded(t *testing.T, format string, width, height int) []byte {
 
 func webp(chunks string) string { return "RIFF\xff\x00\x00\x00WEBP" + chunks }
 
-// TestReadSizes holds the sizes that are read, and what is not read.
+// TestReadSizes checks the sizes that are read, and the files that are not.
 func TestReadSizes(t *testing.T) {
 	t.Parallel()
 	jpg := encoded(t, "jpeg", 640, 480)
@@ -73,7 +73,7 @@ func TestReadSizes(t *testing.T) {
 	}
 }
 
-// FuzzRead holds that bytes of any kind take time and memory within their length.
+// FuzzRead checks that any bytes need linear time and memory.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("GIF89a\x01\x00\x01\x00\x00\x00\x00!\xf9\x04"))
 	f.Add([]byte("\xff\xd8\xff\xe0\x00\x02\xff\xff\xda"))

@@ -17,7 +17,7 @@ import (
 	"weir/internal/route"
 )
 
-// certainty is which requests a plan is certain of, in their order, and which it would refuse.
+// certainty returns which requests a plan is certain of, in their order, and which it would refuse.
 func certainty(t *testing.T, change func(now, then *plan.State), beside func(first, last int64) llm.Money,
 	entries ...ledger.Entry,
 ) (certain, refused []bool) {
@@ -55,7 +55,7 @@ func certainty(t *testing.T, change func(now, then *plan.State), beside func(fir
 
 func nothing(int64, int64) llm.Money { return 0 }
 
-// tokens is an attempt of a bound and a usage.
+// tokens builds an attempt with a bound and a usage.
 func tokens(request byte, at time.Duration, bound, used int64) ledger.Entry {
 	e := attempt(request, 1, at, at+100*time.Millisecond, 1)
 	e.Bound[llm.Input], e.Bound[llm.Output] = bound, 300
@@ -63,8 +63,8 @@ func tokens(request byte, at time.Duration, bound, used int64) ledger.Entry {
 	return e
 }
 
-// TestBesideRows holds that what balances have beside the rows of the window counts: an opening balance, a correction, and
-// what deleted rows came to.
+// TestBesideRows checks that balances count amounts in addition to the rows of the window: an opening balance, a
+// correction, and deleted rows.
 func TestBesideRows(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -98,7 +98,7 @@ func TestBesideRows(t *testing.T) {
 	}
 }
 
-// TestEstimateOfOthers holds that what becomes of another account's request is an estimate where it depends on one through
+// TestEstimateOfOthers checks that the outcome of another account's request is an estimate if it depends on one through
 // a limit of the installation.
 func TestEstimateOfOthers(t *testing.T) {
 	t.Parallel()
@@ -110,7 +110,7 @@ func TestEstimateOfOthers(t *testing.T) {
 	all := func(_, then *plan.State) { then.Policy = ratelimit.Policy{Installation: ratelimit.Limits{TPM: 2000}} }
 	certain, _ := certainty(t, all, nothing, entries...)
 	must.Equal(t, certain, make([]bool, 5), "by tokens of all")
-	// Here nobody can tell of a what becomes of the second request, and so not of b's for a minute.
+	// Here the outcome of the second request of a is unknown, and so b's for a minute.
 	both := func(now, then *plan.State) {
 		a := *now.Accounts["a"]
 		a.Limits.TPM = 2000
@@ -122,7 +122,8 @@ func TestEstimateOfOthers(t *testing.T) {
 	must.Equal(t, certain, []bool{false, false, false, false, true}, "by requests of all")
 }
 
-// TestTokensAreEstimates holds that no request at a limit of tokens is certain, and that what one really used counts.
+// TestTokensAreEstimates checks that no request at a limit of tokens is certain, and that the true usage of a request
+// counts.
 func TestTokensAreEstimates(t *testing.T) {
 	t.Parallel()
 	limited := func(now, then *plan.State) {

@@ -20,7 +20,7 @@ import (
 
 var midnight = time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 
-// attempt is one of a request of key k, with that cost and hold of the same, in dollars.
+// attempt builds one of a request of key k, with that cost and the same hold, in dollars.
 func attempt(request, n byte, from, to time.Duration, dollars llm.Money) ledger.Entry {
 	e := ledger.Entry{Attempt: ledger.Attempt{
 		ID: ledger.AttemptID{Request: uuid.UUID{request}, N: uint16(n)}, Account: "a", Key: "k", Requested: "p/m", Provider: "p",
@@ -30,7 +30,7 @@ func attempt(request, n byte, from, to time.Duration, dollars llm.Money) ledger.
 	return e
 }
 
-// TestMakeReplaysOverlappingRequests replays requests that are under way together, and ones with several attempts.
+// TestMakeReplaysOverlappingRequests replays overlapping requests, and ones with several attempts.
 func TestMakeReplaysOverlappingRequests(t *testing.T) {
 	t.Parallel()
 	table := must.Get(route.NewTable(route.Options{Book: must.Get(pricing.NewBook(pricing.Overrides{}))(t), Health: route.NewHealth(nil)}))(t)
@@ -44,7 +44,7 @@ func TestMakeReplaysOverlappingRequests(t *testing.T) {
 		name    string
 		limits  account.Limits
 		budget  account.Budget
-		before  llm.Money // what was spent before
+		before  llm.Money // earlier spending
 		most    int
 		refused map[plan.Refusal]int64
 		planned llm.Money
@@ -54,7 +54,8 @@ func TestMakeReplaysOverlappingRequests(t *testing.T) {
 		{name: "one at a time", limits: account.Limits{Concurrency: 1}, refused: map[plan.Refusal]int64{plan.RefusedLimit: 2}, planned: 6},
 		{name: "two a minute", limits: account.Limits{RPM: 2}, refused: map[plan.Refusal]int64{plan.RefusedLimit: 2}, planned: 10},
 		{name: "a budget for all", budget: account.Budget{Limit: 12 * llm.USD, Period: budget.PeriodDay}, planned: 12},
-		// The second attempt of the second request has no room beside the first request, and then there is room for the last ones.
+		// The second attempt of the second request does not fit next to the first request, and then there is room for
+		// the last ones.
 		{name: "no second attempt", budget: account.Budget{Limit: 9 * llm.USD, Period: budget.PeriodDay}, refused: map[plan.Refusal]int64{plan.RefusedBudget: 1}, planned: 9},
 		{name: "spent before", budget: account.Budget{Limit: 12 * llm.USD, Period: budget.PeriodMonth}, before: 8, refused: map[plan.Refusal]int64{plan.RefusedBudget: 2}, planned: 4},
 		{name: "some of it", most: 3, planned: 5},

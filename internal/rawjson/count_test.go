@@ -19,7 +19,7 @@ func countOf(text string) rawjson.Counts {
 
 func never(rawjson.Counts) bool { return false }
 
-// TestCountEnds is that a text of which there is enough is not read to its end.
+// TestCountEnds checks that counting stops at the limit.
 func TestCountEnds(t *testing.T) {
 	t.Parallel()
 	text := "[" + strings.Repeat("0,", 100_000) + "0]"
@@ -47,7 +47,7 @@ func TestCountOfElements(t *testing.T) {
 	}
 }
 
-// FuzzCount holds that a text has as many elements and members as a walk over it finds.
+// FuzzCount checks that a text has as many elements and members as a walk over it finds.
 func FuzzCount(f *testing.F) {
 	for _, text := range []string{`{"a":[1,2,{"b":[]}]}`, `[[[1]],"x"]`, `{"a":{"b":[0,0]}}`} {
 		f.Add([]byte(text))

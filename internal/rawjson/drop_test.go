@@ -12,7 +12,8 @@ import (
 	"weir/internal/worktest"
 )
 
-// verdictOf drops members called drop, passes those called pass, but for deep ones, and looks deep into those called deep.
+// verdictOf drops members called drop, passes those called pass, except for deep ones, and descends into those called
+// deep.
 func verdictOf(name []byte, deep bool) rawjson.Verdict {
 	switch string(name) {
 	case "drop":
@@ -27,7 +28,7 @@ func verdictOf(name []byte, deep bool) rawjson.Verdict {
 	return rawjson.Look
 }
 
-// dropped is a tree without what verdictOf drops.
+// dropped returns a tree without the members that verdictOf drops.
 func dropped(v any, deep bool) any {
 	switch x := v.(type) {
 	case []any:
@@ -77,7 +78,7 @@ func tree(t *rapid.T, depth int) any {
 	return all
 }
 
-// TestDropsMatchTree holds that members are dropped as from a tree, however the JSON is written.
+// TestDropsMatchTree checks that members are dropped as from a tree, for any form of the JSON.
 func TestDropsMatchTree(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -104,7 +105,7 @@ func TestDropsMatchTree(t *testing.T) {
 	})
 }
 
-// FuzzDrops holds that what is valid stays so, and that any bytes take time and memory within their length.
+// FuzzDrops checks that valid JSON stays valid, and that any bytes need linear time and memory.
 func FuzzDrops(f *testing.F) {
 	for _, text := range []string{
 		`{"drop":1,"a":[{"drop":{}},{"pass":{"drop":1}}]}`, `{"drop":1}`, `[[[{"drop":[]}]]]`, `{"a`, `{"drop":1,"drop":2}`, `{"dr\u006fp" : 1 , "b":2}`,

@@ -328,7 +328,7 @@ func BenchmarkRepeated(b *testing.B) {
 	}
 }
 
-// TestMaxMembers is how many members one object may have, however many all have together.
+// TestMaxMembers checks the bound on the members of one object, and of all together.
 func TestMaxMembers(t *testing.T) {
 	t.Parallel()
 	object := func(n int) string { return "{" + strings.Repeat(`"a":0,`, n-1) + `"a":0}` }
@@ -359,8 +359,7 @@ func FuzzValidate(f *testing.F) {
 	})
 }
 
-// FuzzReaders holds that no reader panics on any bytes, and that on valid JSON
-// they agree with encoding/json.
+// FuzzReaders checks that no reader panics on any bytes, and that on valid JSON they agree with encoding/json.
 func FuzzReaders(f *testing.F) {
 	for _, s := range []string{`{"a":[1,{"b":"\u00e9"}],"c":null}`, `{"a":"`, `[1,`, `"\`, `{"a":{`, `"\ud83d\u`, `{"":"\\\"}"}`} {
 		f.Add([]byte(s))
@@ -427,14 +426,14 @@ func TestScalarsWithNames(t *testing.T) {
 	for range rawjson.Scalars([]byte(`[1,2]`)) {
 		break
 	}
-	for i := range len(`{"a":["b",-1,{}]}`) { // what is cut off ends it
+	for i := range len(`{"a":["b",-1,{}]}`) { // a cut ends it
 		for range rawjson.Scalars([]byte(`{"a":["b",-1,{}]}`)[:i]) {
 			continue
 		}
 	}
 }
 
-// TestPlainString holds which strings stand for themselves up to their quote.
+// TestPlainString checks which strings have no escapes up to their quote.
 func TestPlainString(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{
@@ -446,7 +445,7 @@ func TestPlainString(t *testing.T) {
 	}
 }
 
-// TestHasElementTellsEmptyArrays holds that an array with an element has some, and nothing else has.
+// TestHasElementTellsEmptyArrays checks that only an array with an element has one.
 func TestHasElementTellsEmptyArrays(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{`[1]`: true, ` [ {}]`: true, `[]`: false, `[ ]`: false, `{}`: false, ``: false, `[`: false, `null`: false} {

@@ -7,7 +7,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// TestAppendWithoutNull holds that members that are null go, with their comma, and that nothing else does.
+// TestAppendWithoutNull checks that members that are null are removed, with their comma, and nothing else.
 func TestAppendWithoutNull(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -27,7 +27,7 @@ func TestAppendWithoutNull(t *testing.T) {
 	}
 }
 
-// BenchmarkAppendWithoutNull is what a usual piece of a stream takes, with the member and without it.
+// BenchmarkAppendWithoutNull measures a usual piece of a stream, with the member and without it.
 func BenchmarkAppendWithoutNull(b *testing.B) {
 	const head = `data: {"id":"chatcmpl-123456789","object":"chat.completion.chunk","created":1790000000,"model":"gpt-5-mini",` +
 		`"choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}]`

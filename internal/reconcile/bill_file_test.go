@@ -51,7 +51,7 @@ func wide(order binary.AppendByteOrder, text string) string {
 	return string(b)
 }
 
-// TestBillForms reads the same row in every form in which tools write it.
+// TestBillForms reads the same row in every form that tools write.
 func TestBillForms(t *testing.T) {
 	t.Parallel()
 	lines := strings.SplitN(plainBill, "\n", 2)
@@ -73,7 +73,7 @@ func TestBillForms(t *testing.T) {
 	for name, file := range files {
 		for _, services := range [][]string{{"Amazon Bedrock"}, {"*"}} {
 			b, err := reconcile.ReadBill(strings.NewReader(strings.TrimSuffix(file, "é😀,,,,,,\n")), services)
-			if name == "UTF-16, little end first" { // whose second row is of no service, and no bill
+			if name == "UTF-16, little end first" { // its second row has no service, and is not a bill
 				b, err = reconcile.ReadBill(strings.NewReader(file), []string{"Amazon Bedrock"})
 			}
 			if err != nil || !maps.Equal(b.Costs, want) || len(b.Periods) > 0 {
@@ -142,8 +142,8 @@ func parquetOf[T any](t testing.TB, rows []T, options ...parquet.WriterOption) s
 	return out.String()
 }
 
-// TestBillParquet reads columnar files as the clouds and their tools write them, packed in any way, from a stream and from
-// a file.
+// TestBillParquet reads columnar files as the clouds and their tools write them, compressed in any way, from a stream
+// and from a file.
 func TestBillParquet(t *testing.T) {
 	t.Parallel()
 	var rows []billedRow
@@ -179,7 +179,8 @@ func TestBillParquet(t *testing.T) {
 	}
 }
 
-// TestBillFileMistakes says what a file is in which there is no bill, and takes no more room than a page has.
+// TestBillFileMistakes checks the errors for files without a bill, and that reading them needs no more memory than a
+// page.
 func TestBillFileMistakes(t *testing.T) {
 	t.Parallel()
 	var large []exactRow

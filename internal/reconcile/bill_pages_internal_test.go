@@ -17,8 +17,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestPagesAreThoseThatAreRead looks at the pages where the library begins to read: at the dictionary, also where that
-// stands behind the data.
+// TestPagesAreThoseThatAreRead checks the pages from the place where the library begins to read: at the dictionary,
+// also if it follows the data.
 func TestPagesAreThoseThatAreRead(t *testing.T) {
 	t.Parallel()
 	pageOf := func(values, size int32) []byte {
@@ -28,7 +28,7 @@ func TestPagesAreThoseThatAreRead(t *testing.T) {
 	}
 	bad := pageOf(1<<30, 1)
 	good := pageOf(1, 1)
-	good = pageOf(1, int32(1+len(bad)-len(good))) // as long, so that it alone is read in its place
+	good = pageOf(1, int32(1+len(bad)-len(good))) // of equal length, so that only it is read there
 	file := slices.Concat([]byte("PAR1"), good, bad)
 	for _, tt := range []struct {
 		dictionary int64
@@ -42,7 +42,7 @@ func TestPagesAreThoseThatAreRead(t *testing.T) {
 	}
 }
 
-// TestUnpackedTogether bounds what all files in one another have together.
+// TestUnpackedTogether bounds the total size of nested files.
 func TestUnpackedTogether(t *testing.T) {
 	t.Parallel()
 	const bill = "BilledCost,BillingCurrency,ChargeCategory,ChargePeriodStart,ServiceName\n1,USD,Usage,2026-11-20,S\n"
@@ -61,7 +61,7 @@ func TestUnpackedTogether(t *testing.T) {
 	}
 }
 
-// TestPagesThatLie refuses pages that unpack to more than they say, and those of which a few bytes stand for billions of
+// TestPagesThatLie refuses pages that unpack to more than they claim, and those with a few bytes for billions of
 // values.
 func TestPagesThatLie(t *testing.T) {
 	t.Parallel()

@@ -45,7 +45,7 @@ func TestBillReadsFOCUS(t *testing.T) {
 	}
 }
 
-// TestBillMistakes says what is wrong with a file.
+// TestBillMistakes checks the errors for invalid files.
 func TestBillMistakes(t *testing.T) {
 	t.Parallel()
 	row := func(cost, code, start string) string {
@@ -123,7 +123,7 @@ func TestCompareDays(t *testing.T) {
 	}
 }
 
-// FuzzBill has no file take more than its bytes.
+// FuzzBill checks that a file needs no more work than its bytes.
 func FuzzBill(f *testing.F) {
 	f.Add(billHeads+"1,USD,Usage,2026-11-01,S,\n", "S")
 	f.Add(parquetOf(f, []exactRow{{1, "USD", "Usage", 20_777, "S"}}, parquet.Compression(&parquet.Zstd)), "S")

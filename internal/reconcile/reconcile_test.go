@@ -7,7 +7,7 @@ import (
 	"weir/internal/reconcile"
 )
 
-// TestCompareNamesEachDifference names each kind of difference, and nothing else.
+// TestCompareNamesEachDifference checks that each kind of difference is named, and nothing else.
 func TestCompareNamesEachDifference(t *testing.T) {
 	t.Parallel()
 	type (

@@ -15,7 +15,7 @@ import (
 
 var day = time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 
-// read asks a vendor that answers so.
+// read reads the reports of a vendor with that handler.
 func read(t *testing.T, vendor string, answer http.HandlerFunc) (reconcile.Theirs, error) {
 	t.Helper()
 	server := httptest.NewServer(answer)
@@ -57,7 +57,7 @@ func TestPagesOfReportsAreJoined(t *testing.T) {
 	}
 }
 
-// TestOtherDays holds that what is of days that were not asked for is left out.
+// TestOtherDays checks that results of other days are left out.
 func TestOtherDays(t *testing.T) {
 	t.Parallel()
 	for at, want := range map[string]int{"2026-11-19": 0, "2026-11-20": 1, "2026-11-22": 1, "2026-11-23": 0} {
@@ -68,14 +68,14 @@ func TestOtherDays(t *testing.T) {
 	}
 }
 
-// results are those of a day, as Anthropic reports them, of usage and of costs.
+// results builds Anthropic's reports of a day, of usage and of costs.
 func results(day, list string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, `{"data":[{"starting_at":%q,"results":[%s]}]}`, day+"T00:00:00Z", list)
 	}
 }
 
-// raw answers with that text, whatever it is.
+// raw answers with that text.
 func raw(w http.ResponseWriter, text string) {
 	conn, out, err := http.NewResponseController(w).Hijack()
 	if err == nil {
@@ -85,7 +85,7 @@ func raw(w http.ResponseWriter, text string) {
 	}
 }
 
-// TestReportsRefused are answers that are no reports. No error has the key.
+// TestReportsRefused checks invalid reports. No error has the key.
 func TestReportsRefused(t *testing.T) {
 	t.Parallel()
 	asked := 0

@@ -14,14 +14,14 @@ import (
 	"weir/internal/seal"
 )
 
-// ownerOf is the user and the group that a file belongs to.
+// ownerOf returns the user and the group that own a file.
 func ownerOf(info fs.FileInfo) [2]uint32 {
 	s := info.Sys().(*syscall.Stat_t)
 	return [2]uint32{s.Uid, s.Gid}
 }
 
-// TestKeysStayReadable is that who may read the key file still may when another one
-// has taken its place: the command may be run by somebody else than the gateway.
+// TestKeysStayReadable checks that the readers of the key file can also read its replacement: the command may run as
+// another user than the gateway.
 func TestKeysStayReadable(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "secrets.key")

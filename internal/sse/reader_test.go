@@ -19,8 +19,7 @@ import (
 
 type event struct{ Name, Data, Raw string }
 
-// readAll reads a stream to its end and gives its events, what was left and
-// the error that ended it, nil for io.EOF.
+// readAll reads a stream to its end and returns its events, the rest and the error that ended it, nil for io.EOF.
 func readAll(src io.Reader, bound int) (events []event, rest string, err error) {
 	r := sse.NewReader(src, bound)
 	for {
@@ -74,7 +73,7 @@ func TestReaderSplitsEvents(t *testing.T) {
 	}
 }
 
-// pieces gives its bytes in pieces of a size.
+// pieces returns its bytes in pieces of one size.
 type pieces struct {
 	b    []byte
 	size int
@@ -183,8 +182,7 @@ func TestAppendWritesEvents(t *testing.T) {
 	}
 }
 
-// FuzzReader holds that chunk boundaries do not matter, that nothing is lost
-// and that the bound is kept.
+// FuzzReader checks that chunk boundaries do not matter, that nothing is lost and that the bound is obeyed.
 func FuzzReader(f *testing.F) {
 	for _, s := range []string{"data: a\n\n", ": c\r\revent: x\r\ndata: b\n\r", "\xef\xbb\xbfdata\n\n", "\n\n\n", "data: a\r"} {
 		f.Add([]byte(s), uint8(1))
@@ -200,8 +198,7 @@ func FuzzReader(f *testing.F) {
 		if fmt.Sprint(err) != fmt.Sprint(wholeErr) {
 			t.Fatalf("pieces: error %v, whole: %v", err, wholeErr)
 		}
-		// What is dropped of a long run of comments depends on the pieces; what
-		// is read does not.
+		// The dropped part of a long run of comments depends on the pieces; the events do not.
 		for i := range min(len(got), len(whole)) {
 			got[i].Raw, whole[i].Raw = last(got[i].Raw), last(whole[i].Raw)
 		}

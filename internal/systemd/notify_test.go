@@ -13,8 +13,8 @@ import (
 	"weir/internal/systemd"
 )
 
-// TestWatchdogWhileLive shows that the watchdog is told twice in its time while the service is live, and not at all while it is
-// not. What else a manager is told is tested with the real program, in cmd/weir.
+// TestWatchdogWhileLive checks that the watchdog is notified twice in its time while the service is live, and not at
+// all while it is not. Other notifications are tested with the real program, in cmd/weir.
 func TestWatchdogWhileLive(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -45,11 +45,11 @@ func TestWatchdogWhileLive(t *testing.T) {
 	}
 }
 
-// count reads all messages that have come, each of which has to be the watchdog's.
+// count reads all received messages, and checks that each is the watchdog's.
 func count(t *testing.T, socket *net.UnixConn) (n int) {
 	t.Helper()
 	for ; ; n++ {
-		must.Do(t, socket.SetReadDeadline(time.Now().Add(50*time.Millisecond))) // they have come already
+		must.Do(t, socket.SetReadDeadline(time.Now().Add(50*time.Millisecond))) // they have been received already
 		var message [64]byte
 		length, err := socket.Read(message[:])
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 	"weir/internal/telemetry"
 )
 
-// read is what a scrape gets.
+// read returns the text of a scrape.
 func read(t testing.TB, m *telemetry.Metrics) string {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -30,7 +30,7 @@ func settlement() *ledger.Settlement {
 	}
 }
 
-// TestCountsOfEachCall is what each call adds, and that two gateways share nothing.
+// TestCountsOfEachCall checks the metrics of each call, and that two gateways share nothing.
 func TestCountsOfEachCall(t *testing.T) {
 	t.Parallel()
 	m, other := telemetry.New("1.2.3"), telemetry.New("1.2.3")
@@ -76,8 +76,7 @@ func TestCountsOfEachCall(t *testing.T) {
 	}
 }
 
-// TestNoAllocation is that counting what every request counts takes nothing
-// from the heap.
+// TestNoAllocation checks that the counters of every request do not allocate.
 func TestNoAllocation(t *testing.T) {
 	m, s, cost := telemetry.New("test"), settlement(), llm.Money(5)
 	r := m.Route("/v1/chat")
@@ -92,7 +91,7 @@ func count(m *telemetry.Metrics, r *telemetry.Route, s *ledger.Settlement, cost 
 	r.Done(http.StatusOK, time.Second)
 }
 
-// BenchmarkRequest is what a request's metrics cost.
+// BenchmarkRequest measures a request's metrics.
 func BenchmarkRequest(b *testing.B) {
 	m, s, cost := telemetry.New("test"), settlement(), llm.Money(5)
 	r := m.Route("/v1/chat")

@@ -21,7 +21,7 @@ func TestPlansOfImports(t *testing.T) {
 	})
 }
 
-// FuzzPlan has nothing in a file bring the reading down.
+// FuzzPlan checks that nothing in a file makes the reader panic.
 func FuzzPlan(f *testing.F) {
 	for _, part := range txtar.Parse(must.Get(os.ReadFile("testdata/whole.txtar"))(f)).Files {
 		f.Add(part.Data)

@@ -30,7 +30,7 @@ func TestPlansOfImports(t *testing.T) {
 	})
 }
 
-// rowsOf are the tables of a case.
+// rowsOf returns the tables of a case.
 func rowsOf(parts map[string][]byte) imports.Rows {
 	return func(_ context.Context, table string, each func([]byte) error) error {
 		text, ok := parts[table+".jsonl"]
@@ -46,8 +46,8 @@ func rowsOf(parts map[string][]byte) imports.Rows {
 	}
 }
 
-// FuzzPlan has nothing in a file or in a row bring the reading down. The file is JSON, which is YAML too: what reads
-// YAML is fuzzed where it is.
+// FuzzPlan checks that nothing in a file or in a row makes the reader panic. The file is JSON, which is also YAML: the
+// YAML parser has fuzz tests of its own.
 func FuzzPlan(f *testing.F) {
 	for _, file := range must.Get(filepath.Glob("testdata/*.txtar"))(f) {
 		archive := must.Get(txtar.ParseFile(file))(f)
