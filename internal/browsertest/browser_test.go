@@ -136,8 +136,7 @@ oidc:
 	return base, setup
 }
 
-// start runs a gateway until the test ends, and returns its address; setup, where
-// it is not nil, becomes its set-up link.
+// start runs a gateway until the test ends, and returns its address; setup, unless it is nil, becomes its set-up link.
 func start(ctx context.Context, t *testing.T, bin, file string, setup *string) (base string) {
 	t.Helper()
 	dir := filepath.Dir(file)

@@ -16,8 +16,7 @@ import (
 // toldWithin is the longest time until a node knows of a change, on a quiet machine.
 const toldWithin = time.Second
 
-// testAccounts changes accounts and keys while three nodes serve them: each knows
-// of it within a second.
+// testAccounts changes accounts and keys while three nodes serve them: each knows the change within a second.
 func testAccounts(ctx context.Context, t *testing.T, bin string) {
 	f := newFleet(ctx, t, &founding{bin: bin, seed: seed(), nodes: 3, server: newServer(t), yaml: raceYAML})
 	defer f.close()

@@ -15,8 +15,8 @@ import (
 
 const (
 	backups = 2
-	// backupLag is how long after its end an attempt may not be in the journal yet: batched records are written
-	// before the client has its answer.
+	// backupLag is the longest time after its end in which an attempt may be missing in the journal: batched records
+	// are written before the client has its answer.
 	backupLag = 50 * time.Millisecond
 )
 

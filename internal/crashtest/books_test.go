@@ -14,7 +14,7 @@ import (
 	"weir/internal/llm"
 )
 
-// books are all that is known when the load is over.
+// books holds all records at the end of the load.
 type books struct {
 	served   []served  // the provider's ledger
 	rows     []row     // the gateway's
@@ -25,20 +25,20 @@ type books struct {
 	prices   map[string]llm.Price
 	verified verification
 	logged   []string   // the faults that the gateway itself found
-	cut      bool       // the database was cut off now and then
+	cut      bool       // the database was cut off at times
 	outages  []interval // of the provider
 }
 
-// interval is a time from one moment to another.
+// interval is a period between two times.
 type interval struct{ from, to time.Time }
 
-// life is one process of the gateway. It is over when the books are read.
+// life is one process of the gateway. It has ended when the books are read.
 type life struct {
 	plan         plan
 	node         int // of several gateways, which one
 	strict       bool
 	began, ended time.Time
-	ready        time.Time // zero where it died before it answered
+	ready        time.Time // zero if it died before it answered
 	killed       bool
 }
 
@@ -52,7 +52,7 @@ type served struct {
 	Fault    string    `json:"fault"`
 	Status   int       `json:"status"`
 	Usage    classes   `json:"usage"`
-	Cost     llm.Money `json:"cost"` // the provider's own figure, where it has one
+	Cost     llm.Money `json:"cost"` // the provider's own figure, if any
 	Reported *classes  `json:"reported"`
 	Canceled bool      `json:"canceled"`
 	Tier     string    `json:"tier"` // as it was served
@@ -111,7 +111,7 @@ type use struct {
 // row is an attempt in the gateway's ledger.
 type row struct {
 	id                                    ledger.AttemptID
-	node                                  int // of several gateways, which one opened it
+	node                                  int // the node that opened it, if there are several
 	opened                                time.Time
 	account, key, requested, model, price string
 	outcome                               ledger.Outcome

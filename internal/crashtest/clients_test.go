@@ -15,7 +15,8 @@ import (
 	"weir/internal/llm"
 )
 
-// longestLeave is how long after its client left an attempt may be open at a kill, on a machine with other work.
+// longestLeave is the longest time after its client disconnected that an attempt may be open at a kill, on a busy
+// machine.
 const longestLeave = 10 * time.Second
 
 // clock formats a time for findings.

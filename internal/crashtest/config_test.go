@@ -24,7 +24,7 @@ import (
 // configKillsFlag is the number of kills for each way of changing the configuration, at times spread over its duration.
 var configKillsFlag = flag.Int("config.kills", 3, "how often each change of the configuration, and an import, is killed")
 
-// configObjects is how many objects each change has.
+// configObjects is the number of objects of each change.
 const configObjects = 300
 
 // TestConfigKilled kills processes while they change the managed configuration: weir apply, weir config restore, and a
@@ -165,7 +165,7 @@ func (k *configKiller) change() string {
 	return file
 }
 
-// killCommand kills a command after that time, if it has not ended by then.
+// killCommand kills a command after that time, unless it has ended.
 func (k *configKiller) killCommand(after time.Duration, args ...string) {
 	k.t.Helper()
 	p := processtest.Start(k.t, k.command(args...), filepath.Join(k.dir, "command.log"), "never")
@@ -198,7 +198,7 @@ func (k *configKiller) killGateway(after time.Duration) {
 		_ = answer.Body.Close()
 		answered <- answer.Status
 	}()
-	time.Sleep(after / 4) // the time of a command is its start for the most part
+	time.Sleep(after / 4) // most of a command's time is its start
 	p.Kill()
 	if status := <-answered; status != "" && status != "200 OK" {
 		k.t.Fatalf("POST /admin/v1/config: got %s, want 200 OK or no answer", status)

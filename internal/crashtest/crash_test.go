@@ -43,8 +43,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestCrashFindsLoss loses every 7th write of the journal in silence. The same
-// questions must find that attempts are lost.
+// TestCrashFindsLoss silently loses every 7th write of the journal. The same checks must find lost attempts.
 func TestCrashFindsLoss(t *testing.T) {
 	seed := seed()
 	ctx, cancel := deadline(t)
@@ -86,8 +85,7 @@ func (h *testGateway) crash(seed uint64, plans []plan) *books {
 	return all
 }
 
-// read lives one life without load, which closes the books of the one before,
-// and reads them.
+// read lives one life without load, which closes the books of the one before, and reads them.
 func (h *testGateway) read() *books {
 	h.t.Helper()
 	h.awaitQuiet()

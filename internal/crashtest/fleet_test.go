@@ -23,13 +23,13 @@ import (
 	"weir/internal/processtest"
 )
 
-// database is the name of the one that the nodes of a fleet share.
+// database is the name of the nodes' common database.
 const database = "weir"
 
-// fleet is gateways that share a database, and one provider.
+// fleet holds gateways that share a database, and one provider.
 type fleet struct {
 	*testGateway
-	server *pgtest.Server // that has the database; after a failover the new one
+	server *pgtest.Server // with the database; after a failover the new one
 	nodes  []*node
 }
 
@@ -53,7 +53,7 @@ type founding struct {
 	server *pgtest.Server
 	url    string                       // the nodes' URL of the database; empty for the server's own
 	valkey string                       // URL; empty for none
-	yaml   func(provider string) string // all of the configuration but where data is
+	yaml   func(provider string) string // the configuration without the data directory
 }
 
 // newFleet starts a provider and the nodes.
@@ -126,7 +126,7 @@ func (n *node) stop() {
 	n.over(gracious)
 }
 
-// over writes down the life that has ended.
+// over records the ended life.
 func (n *node) over(how ending) {
 	n.gate.shut()
 	n.lives = append(n.lives, life{

@@ -58,7 +58,7 @@ func newGateway(ctx context.Context, t *testing.T, seed uint64) *testGateway {
 	return h
 }
 
-// program is weir with its fault points, once it is built.
+// program is the path of weir with its fault points, once it is built.
 var program struct {
 	sync.Once
 	path string

@@ -15,8 +15,8 @@ import (
 // plan describes the end of a life.
 type plan struct {
 	kind  ending
-	after time.Duration // since it was ready, or since it was begun
-	grace time.Duration // of a kill while it stops: since SIGTERM
+	after time.Duration // after it was ready, or after its start
+	grace time.Duration // of a kill during a stop: after SIGTERM
 	point string        // of a kill at a point
 	nth   int
 }
@@ -33,8 +33,8 @@ const (
 	inStop    ending = "kill -9 after SIGTERM"
 )
 
-// points are the named points, with how often one is passed in a second or
-// two: the journal's with every write or sync, the projector's with every batch.
+// points lists the named points, with the number of passes in a second or two: the journal's with every write or sync,
+// the projector's with every batch.
 var points = []struct {
 	name string
 	most int
@@ -105,7 +105,7 @@ func (h *testGateway) live(p plan) {
 	})
 }
 
-// ended notes a life that is over, of a process that was ready at that time.
+// ended records an ended life of a process that was ready at that time.
 func (h *testGateway) ended(p *processtest.Process, how ending, ready time.Time) {
 	h.lives = append(h.lives, life{plan: plan{kind: how}, began: p.Started, ready: ready, ended: p.Ended, killed: wasKilled(p)})
 }
@@ -165,8 +165,7 @@ func (h *testGateway) awaitReady(p *processtest.Process, g *gate) (at time.Time)
 	return at
 }
 
-// end ends a life that has begun to answer, or waits for it to die at its
-// point.
+// end ends a life that has begun to answer, or waits for it to die at its point.
 func (h *testGateway) end(process *processtest.Process, p *plan) {
 	switch p.kind {
 	case atMoment:

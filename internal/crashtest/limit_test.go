@@ -22,7 +22,7 @@ const (
 	askEvery = 40 * time.Millisecond
 )
 
-// admission is a request that was let in, at some time between.
+// admission is an admitted request, with the interval of its admission.
 type admission struct{ sent, came time.Time }
 
 // newLimited starts a fleet over a Valkey with shared limits.
@@ -105,7 +105,7 @@ func testLimit(ctx context.Context, t *testing.T, bin string) {
 	want := sharedRPM * (windows + 1)
 	t.Logf("%d let in within %s at a limit of %d a minute; at most %d in any minute", len(all), theForm().asking, sharedRPM, most(all))
 	allowed := sharedRPM
-	if alone := f.alone(); alone > 0 { // the machine had so much to do that Valkey's answer took too long
+	if alone := f.alone(); alone > 0 { // the machine was too busy for Valkey to answer in time
 		t.Logf("%v requests were decided from memory: one limit more is allowed", alone)
 		allowed += sharedRPM
 	}
@@ -146,7 +146,7 @@ func testValkey(ctx context.Context, t *testing.T, bin string) {
 		m := f.limited(c.name, "120")
 		stop := make(chan struct{})
 		first := f.ask(&m, stop, f.nodes[0])
-		before := f.latencies(&steady, theForm().before) // one node has used up most of the limit by then
+		before := f.latencies(&steady, theForm().before) // one node has used most of the limit
 		c.breaks()
 		others := f.ask(&m, stop, f.nodes[1:]...)
 		broke := time.Now()

@@ -20,7 +20,7 @@ const (
 	breath = 50 * time.Millisecond
 )
 
-// gate lets requests through while the gateway answers.
+// gate admits requests while the gateway answers.
 type gate struct {
 	mu     sync.Mutex
 	base   string // empty while it does not

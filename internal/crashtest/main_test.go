@@ -20,7 +20,7 @@ var (
 	seedFlag      = flag.Uint64("crash.seed", 0, "seed of the load and of the kills; 0 is one from the clock")
 )
 
-// programDir is where the first test that needs the program builds it for all.
+// programDir is the directory in which the first test that needs the program builds it for all.
 var programDir string
 
 func TestMain(m *testing.M) {

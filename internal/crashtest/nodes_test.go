@@ -19,7 +19,7 @@ type form struct {
 	races  int           // of each kind
 	racers int           // requests at once in each
 	outage time.Duration // of the database
-	gap    time.Duration // between the end of a primary and its standby's beginning
+	gap    time.Duration // between the end of a primary and its standby's promotion
 	cuts   int           // of connections
 	asking time.Duration // of a limit's clients
 	before time.Duration // how long Valkey works, each time,
@@ -45,7 +45,7 @@ func theForm() form {
 
 // TestNodes runs three gateways over one database, and breaks them and their shared servers.
 func TestNodes(t *testing.T) {
-	t.Parallel() // with TestWebhooks, which waits more than it works
+	t.Parallel() // concurrently with TestWebhooks, which mostly waits
 	ctx, cancel := deadline(t)
 	defer cancel()
 	bin := build(t)

@@ -37,7 +37,7 @@ type storm struct {
 	thrifty  member // of an account with a budget; every node has a slice of it
 	newcomer member // not known to any node
 	racer    member // of an account whose budget covers 37 requests
-	away     bool   // the database is not there for longer than a node tries
+	away     bool   // the database is away for longer than a node tries
 }
 
 func newStorm(ctx context.Context, t *testing.T, o *founding) *storm {
@@ -46,7 +46,7 @@ func newStorm(ctx context.Context, t *testing.T, o *founding) *storm {
 	s := &storm{fleet: newFleet(ctx, t, o)}
 	s.watch()
 	s.racer = s.wealthy("racer", toll)
-	s.members = nil // its books are looked at by themselves
+	s.members = nil // its books are checked separately
 	s.join("patient", "drain")
 	s.join("hasty", "cancel")
 	s.join("hasty", "cancel")
@@ -70,7 +70,7 @@ func newStorm(ctx context.Context, t *testing.T, o *founding) *storm {
 	return s
 }
 
-// plainChat is a request that is soon answered.
+// plainChat is a request with a fast answer.
 const plainChat = `{"model":"house/chat:tokens=3","max_tokens":20,"messages":[{"role":"user","content":"Hi"}]}`
 
 // probe sends requests to every node in turn for the given time, and counts the statuses.

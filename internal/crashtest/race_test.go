@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// leaves is how long the client waits that does not wait for its answer.
+	// leaves is the wait of a client that does not wait for its answer.
 	leaves = 300 * time.Millisecond
 	// leastAnswer is the hold at the provider words for the shortest useful answer, at a thousandth of a dollar a
 	// token, and for its request: 1024 tokens around it and one for each of its bytes, here about a hundred.
@@ -87,7 +87,7 @@ func raceYAML(provider string) string {
 	return b.String()
 }
 
-// race is many requests at once, in the long form a thousand, to a budget that affords few.
+// race describes many concurrent requests, in the long form a thousand, to a budget that covers few.
 type race struct {
 	name   string
 	limit  llm.Money
@@ -96,7 +96,7 @@ type race struct {
 	bodies []string
 }
 
-// Clients of a model with ttft=3s or late=3s in its name do not wait for it.
+// races returns the races. Clients do not wait for a model with ttft=3s or late=3s in its name.
 func races() []race {
 	requests := []string{
 		`{"model":"house/chat:ttft=50ms","messages":[{"role":"user","content":"Hi"}]}`,
@@ -362,7 +362,7 @@ func (f *fleet) client1(got *racing, base string, m *member, body string) {
 		limit = leaves
 	}
 	switch status, answer := f.chat(base, m, body, limit); status {
-	case 0, http.StatusGatewayTimeout: // the other target may be more than there is room for
+	case 0, http.StatusGatewayTimeout: // the other target may cost more than there is room for
 		got.left.Add(1)
 	case http.StatusOK:
 		got.served.Add(1)

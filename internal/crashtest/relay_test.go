@@ -103,7 +103,7 @@ func (r *relay) breakOff() {
 	_ = r.listener.Close()
 	r.listener = nil
 	for c := range r.open {
-		_ = c.(*net.TCPConn).SetLinger(0) // a reset, as of a process that was killed
+		_ = c.(*net.TCPConn).SetLinger(0) // a reset, as of a killed process
 		_ = c.Close()
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"weir/internal/ledger"
 )
 
-// mostShown is how many findings of a kind are shown.
+// mostShown bounds the number of shown findings of a kind.
 const mostShown = 8
 
 // findings lists the faults, with the evidence.

@@ -17,8 +17,8 @@ type request struct {
 	weight int
 }
 
-// client APIs are the providers of the configuration, which all are the one simulator
-// in different wire formats: their names, by dialect, and where each is spoken.
+// clientAPIs lists the providers of the configuration, which are all the one simulator in different wire formats: their
+// names, by dialect, and their paths.
 func clientAPIs() map[string]struct{ provider, path string } {
 	return map[string]struct{ provider, path string }{
 		"openai":    {"house", "/v1"},
@@ -107,7 +107,7 @@ func aliases() map[string][]string {
 // not count in that wire format. They receive no other requests.
 func counting() []string { return []string{"human/chat:tokens=2", "twin/chat:tokens=2"} }
 
-// unpriced is the one model that has no price.
+// unpriced is the only model without a price.
 const unpriced = "house/echo:pace=2ms"
 
 // models returns all models of the load by their full names.

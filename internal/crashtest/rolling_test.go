@@ -76,12 +76,12 @@ func (n *node) stopBehind(b *balancer) {
 	n.over(gracious)
 }
 
-// balancer sends each request to a node that is ready, in turns.
+// balancer sends each request to a node that is ready, in turn.
 type balancer struct {
 	address string
 	nodes   []*node
 	mu      sync.Mutex
-	ready   map[*node]string // where the node answers
+	ready   map[*node]string // the node's address
 	turn    int
 }
 

@@ -91,7 +91,7 @@ func (h *testGateway) soak(process *processtest.Process, provider *relay) (held 
 	return held, time.Duration(h.metric("process_cpu_seconds_total") * float64(time.Second))
 }
 
-// flat fails the test where the last third of the readings is above the first.
+// flat fails the test if the last third of the readings is above the first.
 func flat(t *testing.T, held []holding) {
 	t.Helper()
 	third := len(held) / 3

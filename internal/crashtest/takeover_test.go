@@ -56,7 +56,7 @@ func TestTakeover(t *testing.T) {
 	noneFailed(t, all)
 }
 
-// patientConfiguration waits for the provider, which may be slow on a machine that has much to do.
+// patientConfiguration waits longer for the provider, which may be slow on a busy machine.
 func patientConfiguration(provider, data string) string {
 	return strings.ReplaceAll(configuration(provider, data), "first_byte: 1s, idle: 500ms", "first_byte: 10s, idle: 10s")
 }
@@ -108,7 +108,7 @@ func (h *testGateway) takeOver(from *processtest.Process) *processtest.Process {
 	return process
 }
 
-// steady puts the gateway under load, which it has after 2 s, until ctx ends.
+// steady puts the gateway under load, which reaches its rate after 2 s, until ctx ends.
 func (h *testGateway) steady(ctx context.Context, seed uint64) *load {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: *streamsFlag, DisableCompression: true}}
 	l := &load{client: client, members: h.members}

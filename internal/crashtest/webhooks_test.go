@@ -97,7 +97,7 @@ func (f *fleet) listen(name string, answer func(e *ear, id string, times int, w 
 	return e
 }
 
-// hook is an endpoint as the command line lists it.
+// hook is an endpoint in the command line's list.
 type hook struct{ ID, URL, State string }
 
 func (f *fleet) hooks() (all []hook) {
@@ -155,7 +155,7 @@ func (e *ear) verify(body []byte, h http.Header) error {
 	return nil
 }
 
-// taker knows the status of an answer.
+// taker records the status of an answer.
 type taker struct {
 	http.ResponseWriter
 	status int

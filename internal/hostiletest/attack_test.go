@@ -135,8 +135,7 @@ func attacks() []attack {
 		contentAttacks(), peopleAttacks(), moneyAttacks())
 }
 
-// atOnce is how many attacks are made at once, where no time is judged: each is seldom the
-// machine's only work.
+// atOnce is the number of concurrent attacks if no time is judged: each of them mostly waits.
 const atOnce = 3
 
 // TestHostile makes all attacks, each on a gateway of its own.

@@ -94,7 +94,7 @@ func (a *attacker) ask(method, path string, body io.Reader, header ...string) in
 		_ = resp.Body.Close()
 	}
 	switch {
-	case a.ctx.Err() != nil: // the attack is over
+	case a.ctx.Err() != nil: // the attack has ended
 	case resp == nil:
 		a.count("no answer")
 	case err != nil:
@@ -169,7 +169,7 @@ func (a *attacker) slowly(begin string) {
 	}
 }
 
-// slowHeads never end, without a key.
+// slowHeads sends heads that never end, without a key.
 func slowHeads(a *attacker) { a.slowly("POST " + chatPath + " HTTP/1.1\r\nHost: x\r\nX-Slow: ") }
 
 // largeHead fills a head to its limit.
@@ -177,13 +177,13 @@ func largeHead() string {
 	return "POST " + chatPath + " HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n" + strings.Repeat("X: "+strings.Repeat("y", 300)+"\r\n", 95)
 }
 
-// largeHeads never end.
+// largeHeads sends large heads that never end.
 func largeHeads(a *attacker) { a.slowly(largeHead()) }
 
-// refusedHeads end, and the bodies behind them do not.
+// refusedHeads sends large heads that end, and bodies that do not.
 func refusedHeads(a *attacker) { a.slowly(largeHead() + "\r\n{") }
 
-// slowBodies never end, with a key that is good.
+// slowBodies sends bodies that never end, with a valid key.
 func slowBodies(a *attacker) { a.slowly(a.head("Content-Length: 1000\r\n\r\n")) }
 
 // slowReaders requests streams of large pieces, and reads nothing of them: the sent data fills the buffers of the
@@ -357,7 +357,7 @@ func badKey(client, n int) string {
 // bomb is 100 MB, compressed.
 var bomb = sync.OnceValue(func() []byte {
 	var b bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed) // a level that there is
+	w, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed) // an existing level
 	for range long(100, 10) {
 		_, _ = w.Write(make([]byte, 1<<20)) // into memory
 	}

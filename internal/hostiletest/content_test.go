@@ -43,8 +43,8 @@ func elements() map[string]string {
 	}
 }
 
-// largeBody is a request nearly as large as one may be. It is made once: copies of it would halt
-// the good clients, which are in this process.
+// largeBody is a request of nearly the greatest size. It is built once, because copies of it would stop the good
+// clients, which are in this process.
 var largeBody = sync.OnceValue(func() string {
 	return `{"model":"house/chat:tokens=4","messages":[{"role":"user","content":"` + strings.Repeat("x", long(30<<20, 1<<20)) + `"}]}`
 })

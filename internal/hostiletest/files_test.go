@@ -42,7 +42,7 @@ func limited(files string, program ...string) []string {
 // oneByte opens 250 connections of each client that send one byte each, and opens them again when they are closed.
 func oneByte(a *attacker) { a.staggered(250, a.sendByte) }
 
-// sendByte sends a byte, and waits until the gateway has had enough or the attack is over.
+// sendByte sends a byte, and waits until the gateway closes the connection or the attack ends.
 func (a *attacker) sendByte() {
 	conn := a.dial()
 	if conn == nil {

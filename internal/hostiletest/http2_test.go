@@ -61,7 +61,7 @@ func http2Attacks() []attack {
 	}
 }
 
-// streamConnections are how many connections of HTTP/2 have all their streams open at a time.
+// streamConnections is the number of connections of HTTP/2 with all their streams open at a time.
 const streamConnections = 80
 
 // fillStreams opens 250 streams at once, more than the gateway allows, again and again until the
@@ -162,8 +162,8 @@ func (a *attacker) fields() []byte {
 	return b.Bytes()
 }
 
-// rapidReset opens streams and resets them at once (CVE-2023-44487), up to 2,000 a second from each
-// client, on a new connection where the gateway has closed one.
+// rapidReset opens streams and resets them at once (CVE-2023-44487), up to 2,000 a second from each client, on a new
+// connection if the gateway has closed one.
 func rapidReset(a *attacker) {
 	fields := a.fields()
 	for a.pause(20 * time.Millisecond) {
@@ -228,7 +228,7 @@ func frameFlood(kinds ...func(*http2.Framer) error) func(a *attacker) {
 	}
 }
 
-// continuations never end the head of a request (VU#421644).
+// continuations sends continuations that never end the head of a request (VU#421644).
 func continuations(a *attacker) {
 	for a.pause(20 * time.Millisecond) {
 		conn, f := a.frames()

@@ -22,7 +22,7 @@ import (
 type hostileProvider struct {
 	listener net.Listener
 	running  sync.WaitGroup
-	followed atomic.Int64 // requests to where a redirect led
+	followed atomic.Int64 // requests to the target of a redirect
 	stolen   stolen
 }
 

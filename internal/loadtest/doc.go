@@ -1,16 +1,13 @@
-// Package loadtest gives the real gateway three times the work that it can do,
-// and looks at what becomes of it: how much is still done, how quickly the rest
-// is refused, who is refused first, whether the gateway answers for itself
-// meanwhile, and how soon all is well again.
+// Package loadtest sends the real gateway three times the load that it can serve, and measures the result: the served
+// requests, the time of a refusal, the order of refusals by priority, the gateway's own endpoints, and the recovery.
 //
-// The gateway, the provider and the load are processes of their own on
-// loopback; the last two are those of the benchmark. The load is an open loop:
-// requests come at the times of a Poisson process, whatever the answers do.
+// The gateway, the provider and the load are processes of their own on loopback; the last two are those of the
+// benchmark. The load is an open loop: requests are sent at the times of a Poisson process, independently of the
+// answers.
 //
 //	go test ./internal/loadtest -v -load.seconds=60 -load.strict
 //
-// What depends on the clock is judged with -load.strict alone, on a machine that
-// does nothing else; up to three times, for there is no such machine. The rest
-// always holds: every refusal says when to come again, nothing else fails, batch
+// Results that depend on the clock are judged only with -load.strict, on an idle machine; up to three times, because no
+// machine is quite idle. The others always count: every refusal has a time for the next try, nothing else fails, batch
 // requests are refused before others, and the ledger's books agree.
 package loadtest

@@ -30,7 +30,7 @@ type testGateway struct {
 	key         string
 }
 
-// settings are a gateway's.
+// settings of a gateway.
 type settings struct {
 	concurrency int
 	processors  int // that it may use; 0 for all

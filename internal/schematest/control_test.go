@@ -10,7 +10,7 @@ import (
 	"weir/internal/must"
 )
 
-// mostTried are how many conversations of each client API are looked at for one that breaks a rule.
+// mostTried is the number of conversations of each client API that are searched for a violation of a rule.
 const mostTried = 1000
 
 // TestEachRuleIsNeeded is the negative control of the table: without a rule, some conversation of the generator

@@ -13,7 +13,7 @@ import (
 	"weir/internal/llm"
 )
 
-// turns are how many answers a conversation has, each of another vendor's model.
+// turns is the number of answers in a conversation, each of another vendor's model.
 const turns = 10
 
 // TestConversationsMoveBetweenVendors has a model of another vendor generate each answer of a conversation, in its own

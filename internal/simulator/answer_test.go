@@ -336,7 +336,8 @@ func TestWireForms(t *testing.T) {
 	}
 }
 
-// Writes of one byte split characters; a reader of single pieces sees halves.
+// TestChunkSplitsCharacters checks that writes of one byte split characters, so that a reader of single pieces gets
+// halves.
 func TestChunkSplitsCharacters(t *testing.T) {
 	t.Parallel()
 	s := newSimulator(t, simulator.Options{})

@@ -74,7 +74,7 @@ func TestBackpressureOfSlowReader(t *testing.T) {
 	}
 }
 
-// The record is there before the answer, and complete when the answer is.
+// TestRecordIsComplete checks that the record exists before the answer, and is complete when the answer is.
 func TestRecordIsComplete(t *testing.T) {
 	t.Parallel()
 	s := newSimulator(t, simulator.Options{Clock: func() time.Time { return epoch }, APIKeys: []string{"right"}})
@@ -212,7 +212,7 @@ func TestManyClients(t *testing.T) {
 	}
 }
 
-// toldOutput is the output tokens that a body reports.
+// toldOutput returns the output tokens that a body reports.
 func toldOutput(body string) int64 {
 	_, rest, ok := strings.Cut(body, `"completion_tokens":`)
 	if !ok {
@@ -223,8 +223,7 @@ func toldOutput(body string) int64 {
 	return n
 }
 
-// Closing the simulator ends answers that would wait for ever, and not in
-// order.
+// TestCloseEndsAnswers checks that closing the simulator cuts off answers that would wait for ever.
 func TestCloseEndsAnswers(t *testing.T) {
 	t.Parallel()
 	for i := range 2 {

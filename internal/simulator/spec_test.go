@@ -78,8 +78,8 @@ func TestModelsAreListedAndWork(t *testing.T) {
 	}
 }
 
-// The documentation is part of the feature: it names every option, fault and
-// variant, and every model name in it is one that works.
+// TestDocumentationNamesEachOption checks that the documentation names every option, fault and variant, and that every
+// model name in it works.
 func TestDocumentationNamesEachOption(t *testing.T) {
 	t.Parallel()
 	text := must.Get(os.ReadFile(filepath.Join("..", "..", "docs", "simulator.md")))(t)

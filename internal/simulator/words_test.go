@@ -10,8 +10,8 @@ import (
 	"weir/internal/must"
 )
 
-// The promise is that output tokens are pieces, so OpenAI's own tokenizer must
-// cut a text where the simulator does.
+// TestPiecesAreTokens checks that OpenAI's own tokenizer splits a text as the simulator does, because its output tokens
+// are pieces.
 func TestPiecesAreTokens(t *testing.T) {
 	t.Parallel()
 	enc, err := tokenizer.Get(tokenizer.O200kBase)

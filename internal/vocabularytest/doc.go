@@ -1,3 +1,4 @@
-// Package vocabularytest counts texts and requests by published vocabularies and chat templates, and holds that no bound
-// of a budget is below. Node counts, by the packages that package-lock.json names; the tests make the texts.
+// Package vocabularytest counts texts and requests with published vocabularies and chat templates, and checks that no
+// bound of a budget is below the count. Node counts, with the packages in package-lock.json; the tests generate the
+// texts.
 package vocabularytest

@@ -50,7 +50,7 @@ func models(t *testing.T) []model {
 	return list
 }
 
-// decoded is where a request of a test has its tree from.
+// decoded decodes the tree of a test's request.
 type decoded struct{ *quote.Request }
 
 func (d decoded) Tree() (*llm.Request, error) { return d.Op.DecodeRequest(d.Body) }
@@ -80,7 +80,7 @@ func (m *model) around(body string) int64 {
 	return n
 }
 
-// precisions are both bounds.
+// precisions lists both bounds.
 var precisions = map[string]quote.Precision{"coarse": quote.Coarse, "fine": quote.Fine}
 
 // object and list are JSON as programs write it.

@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// sentences are of many scripts, some composed and some not.
+// sentences has texts of many scripts, some composed and some not.
 var sentences = []string{
 	"All human beings are born free and equal in dignity and rights. ", "Все люди рождаются свободными и равными в своём достоинстве. ",
 	"人人生而自由，在尊严和权利上一律平等。", "すべての人間は、生れながらにして自由であり、かつ、尊厳と権利とについて平等である。",
