@@ -91,7 +91,7 @@ func TestPiecesAlikeSayTheSame(t *testing.T) {
 				frames := streamFrames(name).Draw(t, "frames")
 				one, other := d.NewDecoder(&llm.Quirks{}), d.NewDecoder(&llm.Quirks{})
 				for i, frame := range frames {
-					spaced := frame // with as much white space as no frame before had
+					spaced := frame // with more white space than any frame before
 					spaced.Data = slices.Concat([]byte("{"+strings.Repeat(" ", i+1)), frame.Data[1:])
 					got, gotErr := one.Decode(nil, frame)
 					want, wantErr := other.Decode(nil, spaced)

@@ -137,7 +137,7 @@ func joined(t *rapid.T, d *dialect.Dialect, stream []byte) (c llm.Choice, usage 
 type joiner struct {
 	parts  []llm.Part
 	calls  []int // the indexes of the calls
-	closed bool  // the last part is a thought that has its proof
+	closed bool  // the last part is a thought with a signature
 	finish llm.FinishReason
 	usage  llm.Usage
 }

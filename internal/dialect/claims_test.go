@@ -26,7 +26,7 @@ import (
 // citing lists the wire formats of clients and providers whose answers name sources.
 var citing = []string{"openai", "responses", "anthropic", "gemini"}
 
-// pages are the sources that answers rest on.
+// pages lists the sources of answers.
 var pages = []llm.Source{
 	{URL: "https://a.example/1", Title: "One"}, {URL: "https://b.example/2", Title: "Zwei – ü"}, {URL: "https://c.example/3", Title: "三"},
 }

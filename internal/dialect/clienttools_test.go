@@ -183,7 +183,7 @@ func wholeThrough(t *testing.T, d, client *dialect.Dialect, parts []llm.Part, ca
 type heard struct {
 	last   []byte   // the whole answer
 	done   []any    // items
-	inputs []string // of custom tools, put together of their pieces
+	inputs []string // of custom tools, joined from their pieces
 }
 
 // streamedThrough does the same with a stream, in pieces of the given number of bytes.

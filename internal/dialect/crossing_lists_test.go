@@ -1,6 +1,6 @@
 package dialect_test
 
-// crossingAPIs are the columns of the table of answers.
+// crossingAPIs lists the columns of the table of answers.
 var crossingAPIs = []struct{ dialect, title string }{
 	{"openai", "Chat Completions"}, {"responses", "Responses"}, {"anthropic", "Messages"}, {"gemini", "generateContent"}, {"native", "`/v1/chat`"},
 }
@@ -50,7 +50,7 @@ type crossingTarget struct {
 	unasked                         bool // it searches by itself
 }
 
-// crossingTargets are the rows of the table of requests.
+// crossingTargets lists the rows of the table of requests.
 var crossingTargets = []crossingTarget{
 	{"Anthropic", "anthropic", "anthropic", "claude-haiku-4-5", false},
 	{"OpenAI", "openai", "responses", "gpt-5.4", false},
@@ -107,7 +107,7 @@ var crossingAsked = []struct {
 	}},
 }
 
-// crossingBodies are requests of clients, with MORE for further members.
+// crossingBodies has requests of clients, with MORE for further members.
 var crossingBodies = map[string]string{
 	"openai":    `{"model":"MODEL","messages":[{"role":"user","content":"Hi"}],MORE}`,
 	"responses": `{"model":"MODEL","input":"Hi",MORE}`,

@@ -18,8 +18,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-// codes are the whole vocabulary of errors, but for CodeMisdirected, which no client API
-// answers with.
+// codes lists all codes of errors except for CodeMisdirected, which no client API answers with.
 var codes = []llm.Code{
 	llm.CodeInvalidRequest, llm.CodeAuthentication, llm.CodeBudgetExceeded, llm.CodeForbidden, llm.CodeNotFound,
 	llm.CodeModelNotFound, llm.CodeMethodNotAllowed, llm.CodeIdempotencyConflict, llm.CodeConflict, llm.CodeRequestTooLarge,

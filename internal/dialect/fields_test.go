@@ -13,8 +13,8 @@ import (
 
 // The outcomes of a field at a target with another wire format.
 const (
-	isCarried = "carried" // it is in the request to the provider, which is another one without it
-	isDropped = "dropped" // the request is the same without it, and it is named
+	isCarried = "carried" // the provider's request differs with it
+	isDropped = "dropped" // the provider's request is the same without it, and it is reported
 	isUsual   = "usual"   // it asks for the default: the request means the same without it
 	isRefused = "refused" // 400, which names the field and the remedy
 	isPart    = "part"    // it is carried in part, and named
@@ -123,7 +123,7 @@ var fields = map[string][]field{
 		{name: "verbosity", value: `"@":"low"`, fate: isDropped},
 		{name: "web_search_options", value: `"@":{}`, fate: isRefused, but: "carried at responses anthropic gemini"},
 		{name: "messages.audio", value: `"messages":[{"role":"user","content":"Hi"},{"role":"assistant","audio":{"id":"audio_1"}},{"role":"user","content":"So?"}]`, fate: isRefused},
-		// of servers and vendors that speak alike
+		// of similar servers and vendors
 		{name: "top_k", value: `"@":5`, fate: isCarried, but: "dropped at responses"},
 		{name: "documents", value: `"@":[{"text":"t"}]`, fate: isRefused},
 		{name: "documents", value: `"@":[]`, fate: isUsual},

@@ -12,7 +12,7 @@ import (
 	"weir/internal/sse"
 )
 
-// anthropicFamily leaves the counting of tokens out, which is no chat.
+// anthropicFamily excludes token counting, which is not a chat.
 func anthropicFamily() family {
 	return family{
 		dialect: "anthropic",

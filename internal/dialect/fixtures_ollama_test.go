@@ -21,8 +21,7 @@ func ollamaFamily() family {
 	}
 }
 
-// expectOllama expects usage only where the prompt is counted: see usage.go of
-// the dialect.
+// expectOllama expects usage only if the prompt is counted: see usage.go of the dialect.
 func expectOllama(t *testing.T, want *answer, expected []byte) {
 	t.Helper()
 	var e struct {

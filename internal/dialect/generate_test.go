@@ -215,7 +215,7 @@ func call(t *rapid.T, i int) llm.Part {
 	return p
 }
 
-// results answer the calls, each in a message of its own.
+// results answers the calls, each in a message of its own.
 func results(t *rapid.T, parts []llm.Part) (list []llm.Message) {
 	for i := range parts {
 		c := parts[i].Call

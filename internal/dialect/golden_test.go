@@ -178,7 +178,7 @@ func TestGoldenSplices(t *testing.T) {
 	})
 }
 
-// client APIs are the wire formats that clients speak.
+// clientAPIs returns the wire formats of clients.
 func clientAPIs() []*dialect.Dialect {
 	return slices.DeleteFunc(registry.All(), func(d *dialect.Dialect) bool { return !d.ClientAPI })
 }
@@ -253,7 +253,7 @@ func TestGoldenStreams(t *testing.T) {
 // "!flip" inverts one bit of it.
 func framed(t *testing.T, d *dialect.Dialect, events []byte) (stream []byte) {
 	t.Helper()
-	var last int // where the last frame begins
+	var last int // the beginning of the last frame
 	for line := range bytes.Lines(events) {
 		name, data, _ := bytes.Cut(bytes.TrimSpace(line), []byte(" "))
 		switch string(name) {

@@ -204,7 +204,7 @@ func work(t *testing.T, d *dialect.Dialect, body []byte, tries int) effort {
 // the work, in decoding and in encoding to every wire format. Quadratic time would be 256 times. The margin allows for
 // other work on the machine.
 func TestDecodersAreLinear(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // its time is that of all that is alive
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection needs time for all live objects
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 30))
 	const small, times, most = 32 << 10, 16, 100
 	for _, r := range repeats() {

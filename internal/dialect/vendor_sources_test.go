@@ -16,12 +16,12 @@ import (
 type vendorAnswer struct {
 	name, dialect string
 	whole         string
-	stream        []string // the data of its frames; with Bedrock behind the name of each and a space
+	stream        []string // the data of its frames; with Bedrock after the name of each and a space
 	text          string
 	claims        []string // each with the address or the file of its source, and its text
 	queries       []string
 	results       []string // their addresses
-	searches      int64    // that are charged for
+	searches      int64    // the charged ones
 	end           bool     // claims are at the end of the text
 }
 

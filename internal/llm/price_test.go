@@ -105,8 +105,8 @@ func TestCostRises(t *testing.T) {
 	})
 }
 
-// However the tokens within a bound fall on classes and tiers, they cost no
-// more than the bound.
+// TestBoundHolds checks that the tokens within a bound cost no more than the bound, for any split over classes and
+// tiers.
 func TestBoundHolds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -264,7 +264,7 @@ func TestParseRate(t *testing.T) {
 		in        string
 		rate      int64  // of a million
 		unit      int64  // of one
-		rateError string // part of the message; the unit's is the same but for the decimals
+		rateError string // part of the message; the unit's is the same except for the decimals
 	}{
 		{"0", 0, 0, ""},
 		{"1", 1_000_000, 1_000_000_000_000, ""},
@@ -444,7 +444,8 @@ func TestUnpricedClassesAreFound(t *testing.T) {
 	}
 }
 
-// Of one kind of mode no two meet, so that the bound has the dearest of each kind.
+// TestBoundTakesOneModeOfAKind checks that the bound has only the dearest mode of each kind, because no two of a kind
+// apply.
 func TestBoundTakesOneModeOfAKind(t *testing.T) {
 	t.Parallel()
 	p := llm.Price{

@@ -60,7 +60,7 @@ func TestAssumedFrom(t *testing.T) {
 	}
 }
 
-// The mistakes that a file can make about it.
+// TestAssumedMistakes checks the mistakes in a file's assumed prices.
 func TestAssumedMistakes(t *testing.T) {
 	t.Parallel()
 	const entry = `"provider":"openai","models":["gpt-5-mini"],"source":"x"`

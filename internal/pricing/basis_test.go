@@ -7,8 +7,8 @@ import (
 	"weir/internal/pricing"
 )
 
-// How a price was found: for exactly that model, in the list of a seller of the same
-// model, or for models with a name like it.
+// TestBasisSaysHowPriceWasFound checks the basis of a price: of exactly that model, from the list of a seller of the
+// same model, or of models with a name like it.
 func TestBasisSaysHowPriceWasFound(t *testing.T) {
 	t.Parallel()
 	b := newBook(t, pricing.Overrides{Prices: map[string]pricing.PriceOverride{"house/*": {"input": "1"}}})

@@ -55,7 +55,7 @@ func TestNamesFindModels(t *testing.T) {
 	}
 	for _, tt := range tests {
 		p := b.Price(tt.provider, tt.model, moment(t, now))
-		_, got, _ := strings.Cut(p.Version, "/") // behind the name and version of the data
+		_, got, _ := strings.Cut(p.Version, "/") // after the name and version of the data
 		got, _, _ = strings.Cut(got, "#")
 		if got != tt.want {
 			t.Errorf("%s/%s: got %q, want %q", tt.provider, tt.model, got, tt.want)

@@ -40,7 +40,7 @@ func (v *vector) String() string {
 
 const now = "2026-10-15T12:00:00Z"
 
-// subjects are models with something particular about their prices.
+// subjects lists models with special prices.
 var subjects = []struct {
 	provider, model, vendor, id string
 	edge                        int64 // an input at the end of a tier
@@ -66,7 +66,7 @@ var subjects = []struct {
 	{"groq", "whisper-large-v3", "groq", "whisper-large-v3", 0},
 	{"bedrock", "us.anthropic.claude-haiku-4-5-20251001-v1:0", "aws", "regional.anthropic.claude-haiku-4-5-20251001-v1:0", 0},
 	{"azure", "gpt-4o", "openai", "gpt-4o", 0},
-	// Rates of parts of a nano-dollar, where every rounding but the last shows.
+	// Rates of parts of a nano-dollar, with which every rounding except the last shows.
 	{"openrouter", "alpindale/goliath-120b", "openrouter", "alpindale/goliath-120b", 0},
 	{"openrouter", "qwen/qwen3-30b-a3b-instruct-2507", "openrouter", "qwen/qwen3-30b-a3b-instruct-2507", 0},
 	{"openrouter", "qwen/qwen3.6-flash", "openrouter", "qwen/qwen3.6-flash", 0},
@@ -74,8 +74,7 @@ var subjects = []struct {
 	{"bedrock", "amazon.nova-micro-v1:0", "aws", "amazon.nova-micro-v1:0", 0},
 }
 
-// shapes are the kinds of usage, each with odd numbers so that sums do not
-// end on a whole nano-dollar.
+// shapes lists the kinds of usage, each with odd numbers so that sums do not end on a whole nano-dollar.
 var shapes = []llm.Usage{
 	{llm.Input: 1, llm.Output: 1},
 	{llm.Input: 1_237, llm.Output: 411, llm.Requests: 1},
@@ -214,7 +213,8 @@ func TestCostByHand(t *testing.T) {
 	}
 }
 
-// Every model of the data, now and in the past, by the name that lists it.
+// TestEveryModelEqualsOracle compares every model of the data, now and in the past, under its listed name, with the
+// oracle.
 func TestEveryModelEqualsOracle(t *testing.T) {
 	t.Parallel()
 	book := newBook(t, pricing.Overrides{})

@@ -138,7 +138,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// A broken price is unknown, never free.
+// TestBrokenDataIsUnpriced checks that a broken price is unknown, never free.
 func TestBrokenDataIsUnpriced(t *testing.T) {
 	t.Parallel()
 	for _, rates := range []string{
@@ -180,7 +180,7 @@ func TestDashDates(t *testing.T) {
 	}
 }
 
-// Times of day that run over midnight are not in the data today.
+// TestSpanOverMidnight checks times of day that cross midnight, which the data does not have today.
 func TestSpanOverMidnight(t *testing.T) {
 	t.Parallel()
 	var m model

@@ -20,7 +20,7 @@ func modeUsage(input int64) (u llm.Usage) {
 	return u
 }
 
-// Every mode of the supplement, for every model it is about, by the oracle.
+// TestEveryModeEqualsOracle compares every mode of the supplement, for each of its models, with the oracle.
 func TestEveryModeEqualsOracle(t *testing.T) {
 	t.Parallel()
 	book, at := newBook(t, pricing.Overrides{}), moment(t, now)
@@ -113,7 +113,7 @@ func combinations(modes []llm.Mode) []string {
 	return all
 }
 
-// Figures by hand from the pages that the supplement names.
+// TestModesByHand compares figures by hand from the pages of the supplement.
 func TestModesByHand(t *testing.T) {
 	t.Parallel()
 	book := newBook(t, pricing.Overrides{})
@@ -268,7 +268,7 @@ func TestSupplementByHand(t *testing.T) {
 	}
 }
 
-// Prices in regions, by hand: a provider's address names the region.
+// TestRegionsByHand compares prices in regions, by hand: a provider's address names the region.
 func TestRegionsByHand(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -195,7 +195,7 @@ func (m *modelData) soldBy(t testing.TB, seller, vendor string) {
 	}
 }
 
-// gone reports whether the vendor has the model no more at that moment.
+// gone reports whether the vendor no longer has the model at that time.
 func (m *modelData) gone(at time.Time) bool {
 	return slices.ContainsFunc(m.extra, func(e entryData) bool {
 		return e.Gone && e.Mode == "" && at.UTC().Format(time.DateOnly) >= e.Since
@@ -234,7 +234,7 @@ func (m *modelData) periodIn(mode string, at time.Time) map[string]any {
 	return rates
 }
 
-// fillKeys are the names in the data of the classes that fills name.
+// fillKeys has the names in the data of the classes that fills names.
 var fillKeys = map[string]string{
 	"input": "input_mtok", "image_in": "input_image_mtok", "audio_in": "input_audio_mtok", "cache_read": "cache_read_mtok",
 	"cache_read_audio": "cache_audio_read_mtok", "output": "output_mtok", "audio_out": "output_audio_mtok",

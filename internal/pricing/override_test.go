@@ -152,7 +152,7 @@ func TestOverrideErrors(t *testing.T) {
 	}
 }
 
-// Any decimals, any usage: the cost is the exact one, rounded once.
+// TestOverrideEqualsOracle checks for any decimals and any usage that the cost is the exact one, rounded once.
 func TestOverrideEqualsOracle(t *testing.T) {
 	t.Parallel()
 	perMillion := rapid.Custom(func(t *rapid.T) string {

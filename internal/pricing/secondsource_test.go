@@ -15,14 +15,14 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files in testdata")
 
-// makers are the vendors of the data by the names that OpenRouter has for them.
+// makers has the vendors of the data by OpenRouter's names.
 var makers = map[string][]string{
 	"openai": {"openai"}, "anthropic": {"anthropic"}, "google": {"google"}, "x-ai": {"x-ai"}, "deepseek": {"deepseek"},
 	"mistralai": {"mistral"}, "cohere": {"cohere"}, "perplexity": {"perplexity"}, "moonshotai": {"moonshotai"},
 	"z-ai": {"zai", "zhipuai"}, "minimax": {"minimax"}, "arcee-ai": {"arcee"}, "amazon": {"aws"},
 }
 
-// compared are the price keys that both sides have for most models.
+// compared lists the price keys that both sides have for most models.
 var compared = []string{"input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok"}
 
 // TestSecondSource compares models that the data has twice: at their own vendor and at OpenRouter, which sells them at

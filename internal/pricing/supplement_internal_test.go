@@ -151,7 +151,8 @@ func TestSupplementSaysWhatTheDataDoesNot(t *testing.T) {
 	}
 }
 
-// A vendor of the supplement is one that the imported data lacks, and that has models.
+// TestSupplementAddsVendorsThatTheDataLacks checks that the imported data lacks each vendor of the supplement, and that
+// the vendor has models.
 func TestSupplementAddsVendorsThatTheDataLacks(t *testing.T) {
 	t.Parallel()
 	s, x := must.Get(readSupplement())(t), must.Get(readIndex(priceIndex))(t)
@@ -165,8 +166,8 @@ func TestSupplementAddsVendorsThatTheDataLacks(t *testing.T) {
 	}
 }
 
-// A vendor that only the supplement has is one like the others: its models are listed, with their prices, sizes,
-// pages and days.
+// TestVendorOfTheSupplement checks that a vendor of the supplement is like the others: its models are listed, with
+// their prices, sizes, pages and days.
 func TestVendorOfTheSupplement(t *testing.T) {
 	t.Parallel()
 	const page = "https://acme.example/pricing"
@@ -261,7 +262,7 @@ func moments() []int64 {
 	return []int64{today.Unix(), peak.Unix(), peak.AddDate(0, 0, 1).Unix(), today.AddDate(4, 0, 0).Unix()}
 }
 
-// Without the supplement a name like a known one is still of its family.
+// TestFamiliesInTheDataAlone checks that a name like a known one is of its family without the supplement, too.
 func TestFamiliesInTheDataAlone(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ vendor, name, id string }{

@@ -28,7 +28,7 @@ type pageData struct {
 	Page     string `json:"page"` // address
 	Date     string `json:"date"` // the date of the page, YYYY-MM-DD, or "undated copy"
 	Read     string `json:"read"` // how its text was had
-	At       string `json:"at"`   // RFC 3339, where the price depends on the hour
+	At       string `json:"at"`   // RFC 3339, if the price depends on the hour
 	// Prices are decimals of US dollars per million tokens by class, those that were seen.
 	Prices map[string]string `json:"prices"`
 	Above  []struct {
@@ -41,7 +41,7 @@ type pageData struct {
 	Differs     string `json:"differs"`     // why the book has another price
 }
 
-// pageDay is the day of the prices where a page is undated.
+// pageDay is the day of the prices of an undated page.
 const pageDay = "2026-11-22"
 
 // pageModels is the least number of frequently used models that are compared with vendors' pages.

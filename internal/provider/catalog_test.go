@@ -288,7 +288,7 @@ func TestServesIn(t *testing.T) {
 	}
 }
 
-// Where prices differ by region, the host of the address names it.
+// TestRegionIsReadFromHost checks that the host of the address names the region, if prices differ by region.
 func TestRegionIsReadFromHost(t *testing.T) {
 	t.Parallel()
 	c := catalogue(t)

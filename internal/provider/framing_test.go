@@ -19,7 +19,7 @@ import (
 type upstream struct {
 	text   string
 	cut    int   // bytes a write; 0 for all in one
-	hangUp bool  // close the connection behind the answer
+	hangUp bool  // close the connection after the answer
 	diesAt int32 // from this request on connections are closed without an answer
 	before func(request int32)
 	after  func(c net.Conn)
@@ -94,7 +94,7 @@ const (
 	lastOne  = "0\r\n\r\n"
 )
 
-// framingCases are whole answers: a body of "{}" unless another is named.
+// framingCases lists whole answers: a body of "{}" unless another is named.
 var framingCases = []struct {
 	name, text string
 	body       string

@@ -246,7 +246,7 @@ func TestManyAtOnce(t *testing.T) {
 				}
 				defer func() { _ = res.Body.Close() }()
 				if i%5 == 0 {
-					cancel() // in the middle of the answer, or behind its end
+					cancel() // in the middle of the answer, or after its end
 				}
 				got, err := io.ReadAll(res.Body)
 				want := strings.Repeat(c.AttemptID+"\n", 3)

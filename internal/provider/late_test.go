@@ -16,7 +16,7 @@ import (
 // thinker is a provider that sends a whole answer on a signal, and counts its connections.
 type thinker struct {
 	url         string
-	think       chan struct{} // a value lets one answer begin
+	think       chan struct{} // a value starts one answer
 	left        chan struct{} // a client left before its answer began
 	connections atomic.Int64
 }

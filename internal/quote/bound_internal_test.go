@@ -14,7 +14,7 @@ import (
 	"weir/internal/quotetest"
 )
 
-// decoded is where a request of a test has its tree from.
+// decoded decodes the tree of a test's request.
 type decoded struct{ *Request }
 
 func (d decoded) Tree() (*llm.Request, error) {

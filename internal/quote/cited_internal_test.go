@@ -52,7 +52,7 @@ func TestCitedDocumentsAreWithinBound(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", target, err)
 			}
-			marked := int64(0) // with four tokens around each sentence where the vendor cuts
+			marked := int64(0) // with four tokens around each sentence if the vendor splits it
 			if target == "anthropic" || target == "bedrock" {
 				marked = 4 * int64(strings.Count(body, ".")+strings.Count(body, "!")+strings.Count(body, `\n`)+strings.Count(body, "。"))
 			}

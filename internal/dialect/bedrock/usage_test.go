@@ -125,7 +125,7 @@ func TestContradictoryCountsAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		usage      string
-		want, most llm.Usage // most is empty where the counts agree
+		want, most llm.Usage // most is empty if the counts agree
 	}{
 		{
 			`{"inputTokens":10,"outputTokens":10,"totalTokens":210}`,

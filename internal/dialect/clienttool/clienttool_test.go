@@ -71,7 +71,7 @@ func TestTextIsReadFromArguments(t *testing.T) {
 		{`{"input":"a\nb"}`, "a\nb"},
 		{` { "why" : {"input":["x,\"}"]} , "input" : "a" , "more":1}`, "a"},
 		{`{"input":"\ud83d\ude00\u0041\\"}`, "😀A\\"},
-		{"{\"input\":\"a\nb\"}", "a\nb"}, // a line break as it is, which is no JSON
+		{"{\"input\":\"a\nb\"}", "a\nb"}, // an unescaped line break, which is invalid JSON
 		{`{"input":"cut of`, "cut of"},
 		{`{"input":"cut in an escape\u00`, "cut in an escape"},
 		{"*** Begin Patch\n{}\n", "*** Begin Patch\n{}\n"},

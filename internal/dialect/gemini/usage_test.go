@@ -178,7 +178,7 @@ func TestContradictoryCountsAreBounded(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, usage string
-		want, most  llm.Usage // most is empty where the counts agree
+		want, most  llm.Usage // most is empty if the counts agree
 	}{
 		{
 			"more sound than went in", `"promptTokensDetails":[{"modality":"AUDIO","tokenCount":6000}]`,

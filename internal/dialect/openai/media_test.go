@@ -219,7 +219,7 @@ func TestSpeechStreamed(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		usage      string
-		want, most llm.Usage // most is empty where the counts agree
+		want, most llm.Usage // most is empty if the counts agree
 	}{
 		{
 			`{"input_tokens":14,"output_tokens":101,"total_tokens":115}`,

@@ -13,7 +13,7 @@ func TestImageTokens(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		usage      string
-		want, most llm.Usage // most is empty where all is known
+		want, most llm.Usage // most is empty if all is known
 	}{
 		{
 			`"output_tokens_details":{"text_tokens":100,"image_tokens":3900}`,
@@ -56,7 +56,7 @@ func TestLongerDurationIsBound(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		members    string
-		told, most int64 // in milliseconds; most is 0 where all is known
+		told, most int64 // in milliseconds; most is 0 if all is known
 	}{
 		{`"duration":8.47,"usage":{"type":"duration","seconds":9}`, 9000, 0},
 		{`"usage":{"type":"duration","seconds":9}`, 9000, 0},

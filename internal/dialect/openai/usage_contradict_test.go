@@ -11,7 +11,7 @@ import (
 // contradictions lists usage objects with contradictory counts, and some that only look so.
 var contradictions = []struct {
 	name, usage string
-	want, most  llm.Usage // most is empty where the counts agree
+	want, most  llm.Usage // most is empty if the counts agree
 }{
 	{
 		"sound and reasoning", `"prompt_tokens":1000,"completion_tokens":100,` +

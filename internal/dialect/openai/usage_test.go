@@ -262,7 +262,7 @@ func TestUsageAddsUp(t *testing.T) {
 	}
 }
 
-// TestFetchesAreCounted counts the pages that are fetched where the provider charges for them.
+// TestFetchesAreCounted counts the fetched pages if the provider charges for them.
 func TestFetchesAreCounted(t *testing.T) {
 	t.Parallel()
 	const usage = `{"prompt_tokens":5,"completion_tokens":2,"server_tool_use":{"web_search_requests":3,"web_fetch_requests":2,"tool_search_requests":1}}`

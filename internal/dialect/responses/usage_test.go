@@ -12,7 +12,7 @@ import (
 	"weir/internal/sse"
 )
 
-// toolReplies are the items of answers, and the calls that are charged for.
+// toolReplies has the items of answers, and the calls that are charged for.
 var toolReplies = []struct {
 	name, items, rest string
 	want              llm.Usage
@@ -185,8 +185,7 @@ func TestPreviewAsked(t *testing.T) {
 	}
 }
 
-// The preview of the tool that searches the web has another price, which shows in the
-// tools that the answer repeats.
+// TestPreviewSearch checks the price of the web search tool's preview, which the answer's repeated tools show.
 func TestPreviewSearch(t *testing.T) {
 	t.Parallel()
 	const search = `{"type":"web_search_call","status":"completed","action":{"type":"search"}}`

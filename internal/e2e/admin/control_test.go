@@ -39,7 +39,7 @@ func newKeyedUpstream(t *testing.T) *keyedUpstream {
 	return k
 }
 
-// control is an installation of two nodes, and all that they have answered.
+// control is an installation of two nodes, with all their answers.
 type control struct {
 	t        *testing.T
 	nodes    []*harness.Gateway

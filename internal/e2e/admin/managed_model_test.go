@@ -136,7 +136,7 @@ func (m *aliasModel) remove(r *rapid.T, f *managedFixture, name string) {
 	m.add(next)
 }
 
-// apply applies a change, which is refused where the file has something of it otherwise.
+// apply applies a change, which is refused if the file has a different object of the same name.
 func (m *aliasModel) apply(r *rapid.T, f *managedFixture, change map[string]int, o admin.ApplyOptions) {
 	doc := must.Get(config.ParseDocument("change", []byte(aliasesYAML(change))))(f.t)
 	_, err := f.data.Configuration.Apply(f.t.Context(), audit.Gateway(), doc, o)

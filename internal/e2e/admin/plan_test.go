@@ -21,7 +21,7 @@ import (
 	"weir/internal/plan"
 )
 
-// planKeys are labels of keys, each of the account that its label begins with.
+// planKeys lists labels of keys. Each begins with the key's account.
 var planKeys = []string{"a-one", "a-two", "b-one", "b-two", "c-one", "c-two"}
 
 // planWeek is a gateway with a week of traffic, at its own time.
@@ -170,7 +170,7 @@ limits: {per_key: {rpm: 2}}`
 	harness.Await(t, "the change", func() bool {
 		return strings.Contains(after.Do(harness.Ask{Path: "/v1/models/big/echo"}).Body, "1000")
 	})
-	time.Sleep(time.Second) // accounts and keys are known everywhere by then
+	time.Sleep(time.Second) // accounts and keys are known on all nodes
 	truth, _ := after.run(t, steps)
 	scopes := plan.Scopes{
 		Accounts: must.Get(plan.ParseChanges("accounts", []byte(`{"a":{"budget":{"limit_usd":"1.2","period":"day"}},"b":{"limits":{"rpm":3}}}`)))(t),

@@ -415,7 +415,8 @@ func TestCorrectionsReachRunningBudgets(t *testing.T) {
 			}
 			harness.Await(t, "its row", func() bool { return spent(h, t) == llm.USD })
 			correct(h, r.Header.Get("X-Request-Id")+".1", 9*llm.USD)
-			// Without the correction nine more would be let in. It counts within a second, on a busy machine within some.
+			// Without the correction nine more would be admitted. It counts within a second, on a busy machine within
+			// several.
 			const most = 4
 			let := 0
 			for time.Sleep(time.Second); h.Chat("house/chat").Status == 200; time.Sleep(time.Second) {

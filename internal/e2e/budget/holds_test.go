@@ -65,7 +65,7 @@ func TestSonarInBudget(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		model, members string
-		budget, fee    llm.Money // as much as each request truly costs
+		budget, fee    llm.Money // the true cost of each request
 		want           bool      // some are served
 	}{
 		{"sonar", ``, llm.USD / 10, 12 * llm.USD / 1000, true},
@@ -104,7 +104,8 @@ func TestSonarInBudget(t *testing.T) {
 	}
 }
 
-// searcher is a provider that searches the web as often as a request lets it, and reads so much for each search.
+// searcher is a provider that searches the web as often as a request permits, and reads the same amount for each
+// search.
 type searcher struct {
 	asked  atomic.Int64
 	caps   atomic.Int64 // requests with a cap on calls
@@ -122,7 +123,7 @@ func (s *searcher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		calls = min(calls, n)
 	}
 	input := int64(0)
-	for i := range calls + 1 { // each reads all that there is
+	for i := range calls + 1 { // each reads the maximum
 		input += 100 + i*s.found
 	}
 	s.charge.Add(input*2500 + calls*10_000_000)

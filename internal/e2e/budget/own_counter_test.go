@@ -65,8 +65,8 @@ func (c *counter) asked() int {
 	return len(c.bodies)
 }
 
-// passages are 8 KB that the simulator counts, with the question around it, as 2048 tokens, and the fine bound as about
-// 5000.
+// passages is a text of 8 KB. The simulator counts it, with the question around it, as 2048 tokens, and the fine bound
+// as about 5000.
 var passages = strings.Repeat(`Retrieval finds passages that answer a question. `, 8192/49)
 
 const (

@@ -90,7 +90,7 @@ func TestSellersStayWithinBudget(t *testing.T) {
 		asks        int    // the number of requests to the provider; 0 for any
 		messages    bool   // uses Anthropic's format
 		resells     bool   // is configured to resell
-		serves      bool   // some requests are let through
+		serves      bool   // some requests are admitted
 	}{
 		{
 			name: "a dearer seller, 20 at a time", model: deepseek, serves: true, market: &market{sellers: peak, obeys: true, tells: true},

@@ -19,14 +19,14 @@ import (
 type charges struct {
 	input, output int64     // nano-dollars a token
 	fee           llm.Money // for a search
-	searches      int64     // where the request has no cap
+	searches      int64     // if the request has no cap
 	found         int64     // tokens that each search brings, which are charged for as input
 	reasoned      llm.Money // for unreported thinking
 }
 
 // of returns the cost of a request with that cap on its searches, and its input tokens.
 func (c *charges) of(searches int64) (cost llm.Money, input int64) {
-	for i := range searches + 1 { // after each it reads all that there is
+	for i := range searches + 1 { // after each it reads the maximum
 		input += 100 + i*c.found
 	}
 	return llm.Money(input*c.input+300*c.output) + llm.Money(searches)*c.fee + c.reasoned, input
@@ -85,7 +85,7 @@ func (s *searches) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// bodies are requests by wire format, with members of the tool or of the request in place of "%s".
+// bodies has requests by wire format, with members of the tool or of the request in place of "%s".
 var bodies = map[string]string{
 	"responses": `{"model":"MODEL",%s"max_output_tokens":500,"input":"Hi","tools":[{"type":"web_search"}]}`,
 	"anthropic": `{"model":"MODEL","max_tokens":500,"tools":[{%s"type":"web_search_20250305","name":"web_search"}],"messages":[{"role":"user","content":"Hi"}]}`,
@@ -109,7 +109,7 @@ func TestSearchesOfVendors(t *testing.T) {
 		model, wire, members string
 		charges              charges
 		times                int64 // of its usual cost is the budget
-		bound, usual         bool  // some are let through: by default, and with the setting
+		bound, usual         bool  // some are admitted: by default, and with the setting
 	}{
 		{"openai/gpt-6.1-sol", "responses", ``, openai, 10, false, true},
 		{"openai/gpt-6.1-sol", "responses", ``, openai, 20, true, true},
@@ -269,7 +269,7 @@ func TestSearchesOfRouterNeedPrice(t *testing.T) {
 	}
 }
 
-// searchPaths are the paths of requests by wire format.
+// searchPaths has the paths of requests by wire format.
 var searchPaths = map[string]string{
 	"responses": "/v1/responses", "anthropic": "/v1/messages", "gemini": "/v1beta/models/MODEL:generateContent", "openai": "/v1/chat/completions",
 }

@@ -12,9 +12,9 @@ import (
 // vendorError holds an error in a vendor's terms, read from its own form.
 type vendorError struct{ kind, code, param, message string }
 
-// readVendorError reads an error of a client API, which has to be of the vendor's
-// shape: https://platform.openai.com/docs/guides/error-codes,
-// https://platform.claude.com/docs/en/api/errors, https://google.aip.dev/193.
+// readVendorError reads an error of a client API, which must have the vendor's form:
+// https://platform.openai.com/docs/guides/error-codes, https://platform.claude.com/docs/en/api/errors,
+// https://google.aip.dev/193.
 func readVendorError(t *testing.T, clientAPI string, r harness.Reply) (e vendorError) {
 	t.Helper()
 	switch clientAPI {
@@ -86,8 +86,8 @@ func readGoogleError(t *testing.T, r harness.Reply) (e vendorError) {
 type mistake struct {
 	body  string
 	param string
-	// left is whether only a gateway that has to translate the body finds it:
-	// where the provider speaks the same, it is the provider's to judge.
+	// left reports whether only a gateway that translates the body finds it: in the same wire format it is left to the
+	// provider.
 	left bool
 }
 

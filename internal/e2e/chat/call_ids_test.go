@@ -20,7 +20,7 @@ type callProvider struct {
 	got  chan string
 }
 
-// bodies are the whole answers of the wire formats; %[1]s and %[2]s are the members with the ids.
+// bodies has the whole answers of the wire formats; %[1]s and %[2]s are the members with the ids.
 var callAnswers = map[string]string{
 	"openai": `{"choices":[{"index":0,"message":{"role":"assistant","tool_calls":[{%[1]s"type":"function","function":{"name":"f","arguments":"{}"}},{%[2]s"type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":9,"completion_tokens":9,"total_tokens":18}}`,
 	"gemini": `{"candidates":[{"index":0,"content":{"role":"model","parts":[{"functionCall":{%[1]s"name":"f","args":{}}},{"functionCall":{%[2]s"name":"f","args":{}}}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":9,"totalTokenCount":18}}`,

@@ -95,7 +95,7 @@ var costForm = regexp.MustCompile(`"cost":[0-9.]+,`)
 // unspliced removes the cost again.
 func unspliced(body string) string { return costForm.ReplaceAllString(body, "") }
 
-// wantSame compares two texts and shows where they part.
+// wantSame compares two texts and shows their first difference.
 func wantSame(t testing.TB, what, got, want string) {
 	t.Helper()
 	if got == want {

@@ -60,7 +60,7 @@ func TestAnthropicPages(t *testing.T) {
 		{"limit=2&before_id=" + harness.WholeShelf[4], harness.WholeShelf[2:4], true},
 		{"limit=2&before_id=" + harness.WholeShelf[2], harness.WholeShelf[:2], false},
 		{"before_id=" + harness.WholeShelf[0], nil, false},
-		{"limit=1&after_id=b", harness.WholeShelf[2:3], true}, // one that is gone
+		{"limit=1&after_id=b", harness.WholeShelf[2:3], true}, // an unknown one
 	} {
 		r := h.Do(harness.Ask{Path: "/v1/models?" + tt.query, Header: []string{"anthropic-version", "2023-06-01"}})
 		var page struct {

@@ -19,11 +19,11 @@ type said struct {
 	In, Out                        float64
 	IDs                            []string // of the calls
 	Sources                        []string // that it names, sorted
-	Tokens                         []string // with their log probabilities, the likely ones behind each
+	Tokens                         []string // with their log probabilities, each followed by the likely ones
 	Wrong                          string   // violations that the types do not cover
 }
 
-// likely adds tokens, each with the number of that name, and the likely ones behind it.
+// likely adds tokens, each with the number of that name, followed by the likely ones.
 func (s *said) likely(tokens []any, number string) {
 	for _, t := range tokens {
 		s.Tokens = append(s.Tokens, fmt.Sprintf("%q %v", text(t, "token"), at(t, number)))
@@ -191,7 +191,7 @@ var sum = map[string]func(events []any) (whole any, err error){
 	"openai": sumChunks, "responses": sumResponse, "anthropic": sumMessage, "gemini": sumContents,
 }
 
-// append to a text member.
+// grow appends to a text member.
 func grow(o object, name string, more any) {
 	if s, ok := more.(string); ok {
 		before, _ := o[name].(string)

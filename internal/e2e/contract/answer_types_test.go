@@ -94,7 +94,7 @@ func freeMembers() []freeMember {
 	}
 }
 
-// apply lets the member be absent, or anything.
+// apply permits the member to be absent, or to have any value.
 func (f freeMember) apply(definitions map[string]any) {
 	d, ok := definitions[f.definition].(map[string]any)
 	if !ok {

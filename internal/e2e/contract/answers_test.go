@@ -81,7 +81,7 @@ func TestAnswersKeepToVendorsTypes(t *testing.T) {
 	}
 }
 
-// answerAPIs are the client APIs of vendors, by path.
+// answerAPIs has the client APIs of vendors, by path.
 var answerAPIs = map[string]string{
 	"/v1/chat/completions": "openai", "/v1/responses": "responses", "/v1/messages": "anthropic", "/v1beta/models/{model}:generateContent": "gemini",
 }
@@ -96,7 +96,7 @@ func (q *answerCheck) holdAll(t *testing.T, f *harness.ChatAPI, api string, answ
 	for i := range answers {
 		a := &answers[i]
 		if a.dialect == api {
-			continue // passes as it is, with all that others make of the wire format
+			continue // it passes unchanged, with other servers' members of the wire format
 		}
 		var sums [2]*said
 		for form, answer := range a.form {
@@ -200,7 +200,7 @@ func (q *answerCheck) holdError(api, body string) error {
 	return nil
 }
 
-// googleCodes are the names of google.rpc.Code that errors have.
+// googleCodes lists the names of google.rpc.Code in errors.
 var googleCodes = strings.Fields("CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED UNAUTHENTICATED " +
 	"RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE DATA_LOSS")
 

@@ -48,8 +48,7 @@ func (q *replyCheck) hold(t *testing.T, a harness.Ask, path string, want int) ha
 	return r
 }
 
-// unreachable are statuses that the document promises, and that a test from
-// outside cannot bring about.
+// unreachable lists statuses of the document that a test from outside cannot cause.
 var unreachable = map[string]string{
 	"402": "there are no budgets yet",
 	"500": "no defect is known",

@@ -47,7 +47,7 @@ type exception struct {
 	schema   string         // of components/schemas
 	steps    []string       // to the value
 	allowed  map[string]any // the additional permitted schema
-	recorded string         // a recorded exchange with OpenAI that has it so, where there is one
+	recorded string         // a recorded exchange with OpenAI that has it, if there is one
 	shown    string         // the refusal without the exception
 }
 

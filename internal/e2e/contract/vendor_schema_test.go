@@ -181,7 +181,7 @@ func TestRecordedAnswersKeepToVendorsDocument(t *testing.T) {
 		for _, f := range vendorChatAPIs() {
 			to := wireFormat(t, map[string]string{"/v1/responses": "responses", "/v1/chat/completions": "openai"}[f.Path])
 			if from.Name == to.Name {
-				continue // passes as it is, with all that others make of the wire format
+				continue // it passes unchanged, with other servers' members of the wire format
 			}
 			for _, a := range answers {
 				r, err := a.translate(from, to)

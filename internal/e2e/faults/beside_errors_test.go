@@ -68,7 +68,7 @@ var besideErrors = []struct {
 // frame encodes one frame of Bedrock's streams.
 func frame(name, data string) string { return string(bedrock.AppendFrame(nil, name, []byte(data))) }
 
-// Events of a stream: an error behind another event, and how a response begins.
+// Events of a stream: an error after another event, and the beginning of a response.
 const (
 	failed = "\n\n" + `data: {"error":{"code":500,"type":"api_error","message":"no"}}` + "\n\n"
 	begins = `data: {"type":"response.created","response":{"id":"r","status":"in_progress","output":[]}}` + "\n\n" +

@@ -218,7 +218,7 @@ func TestLeavesBeforeUsage(t *testing.T) {
 // count the most that they can have cost, and every slot is released.
 func TestDrainsAreBounded(t *testing.T) {
 	t.Parallel()
-	const least, beyond = 16, 8 // of drains there may be so many, however few requests may be in flight
+	const least, beyond = 16, 8 // the bound of drains does not depend on the number of requests in flight
 	up := newHeld(t)
 	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.url) + "max_concurrency: 40\n"})
 	for round := range int64(2) {

@@ -16,7 +16,7 @@ import (
 	"weir/internal/gateway"
 )
 
-// pieces are the frames of a streamed answer in each wire format: "Half", and how a stream ends there.
+// pieces has the frames of a streamed answer in each wire format: "Half", and the end of the stream.
 var pieces = map[string]struct{ half, whole, failure, refusal string }{
 	"openai": {
 		half:    `data: {"id":"g","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"Half"},"finish_reason":null}]}`,

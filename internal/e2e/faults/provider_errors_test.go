@@ -14,7 +14,7 @@ var providerErrors = []struct {
 	model   string // at the provider
 	status  int
 	code    string
-	message string // a part of it, where it matters
+	message string // a part of it, if it matters
 	retry   string // Retry-After
 	ledger  string // outcome and provenance of the row
 	whole   bool   // only for whole answers

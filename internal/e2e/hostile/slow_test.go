@@ -164,7 +164,7 @@ func TestUnreadBodyIsNotAwaited(t *testing.T) {
 	}
 }
 
-// post sends the head of a request for chat, and as much of its body.
+// post sends the head of a request for chat, and a part of its body.
 func post(conn net.Conn, key string, length int, body string) {
 	fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", key, length, body)
 }

@@ -28,8 +28,8 @@ const (
 		`"usage":{"input_tokens":30,"output_tokens":10,"server_tool_use":{"web_search_requests":1,"web_fetch_requests":2}}}`
 )
 
-// TestFetchesAreCharged counts the pages that a provider fetches where it charges for them, in each of its wire formats, and
-// nowhere else.
+// TestFetchesAreCharged checks that fetched pages are charged if, and only if, the provider charges for them, in each
+// of its wire formats.
 func TestFetchesAreCharged(t *testing.T) {
 	t.Parallel()
 	const tokens = 200_000 // nano-dollars of 30 tokens in and 10 out, at $3 and $11 a million

@@ -15,8 +15,8 @@ import (
 	"weir/internal/simulator"
 )
 
-// foldsOfTotals are those, beyond folds, of a usage without its nested objects.
-// Cohere's, Gemini's, Bedrock's and Ollama's counts are no such details.
+// foldsOfTotals lists those, beyond folds, of a usage without its nested objects. The counts of Cohere, Gemini, Bedrock
+// and Ollama are not such details.
 var foldsOfTotals = []harness.Fold{
 	{Dialect: "openai", From: llm.CacheRead, To: llm.Input, Reason: "in prompt_tokens_details"},
 	{Dialect: "openai", From: llm.Reasoning, To: llm.Output, Reason: "in completion_tokens_details"},

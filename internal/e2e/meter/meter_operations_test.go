@@ -56,8 +56,8 @@ func checkEmbedding(t *testing.T, option string, r harness.Reply, row *ledger.En
 	}
 }
 
-// TestFallbackBesideChat lets a provider fail behind the upload of a recording:
-// it may have heard all of it, and is charged, as is the one that answers.
+// TestFallbackBesideChat has a provider fail after the upload of a recording: it may have heard all of it, and is
+// charged, like the one that answers.
 func TestFallbackBesideChat(t *testing.T) {
 	t.Parallel()
 	h := openMedia(t)

@@ -17,7 +17,7 @@ func TestOwnFigure(t *testing.T) {
 	t.Parallel()
 	const whole, stream = false, true
 	for _, c := range []struct {
-		name, usage string // behind 30 tokens in and 10 out, at $3 and $11 a million: $0.0002
+		name, usage string // after 30 tokens in and 10 out, at $3 and $11 a million: $0.0002
 		stream      bool
 		billBy      string
 		cost        string

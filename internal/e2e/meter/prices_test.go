@@ -82,7 +82,7 @@ func TestPriceFilesReload(t *testing.T) {
 		t.Errorf("readyz: %s", r.Body)
 	}
 
-	// A configuration that is refused leaves no price behind.
+	// A refused configuration leaves no price.
 	h.Configure(strings.Replace(yaml, "20000", "90000", 1) + "aliases: {x: {targets: [nobody/y]}}\n")
 	h.Reloads <- struct{}{}
 	harness.Await(t, "the mistake in the log", func() bool { return strings.Contains(h.Log.String(), "the running one stays in force") })

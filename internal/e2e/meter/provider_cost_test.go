@@ -102,7 +102,7 @@ func TestDearerThanThePrice(t *testing.T) {
 		if c.told != "0.5" {
 			continue
 		}
-		if r := h.Chat("house/m"); r.Status != http.StatusPaymentRequired { // as it may charge as much again
+		if r := h.Chat("house/m"); r.Status != http.StatusPaymentRequired { // it may charge the same again
 			t.Errorf("after $0.50 of $0.60 the status is %d", r.Status)
 		}
 		h.Verify(t)

@@ -80,8 +80,8 @@ func TestRefusalsThatCost(t *testing.T) {
 	}
 }
 
-// TestFailuresThatSaidSomething enters a whole answer of Responses that failed after some of
-// it was made as its stream is: estimated, with a bound and the tools that ran.
+// TestFailuresThatSaidSomething checks that a whole answer of Responses that failed after some output is booked like
+// its stream: estimated, with a bound and the tools that ran.
 func TestFailuresThatSaidSomething(t *testing.T) {
 	t.Parallel()
 	const failed = `{"id":"r","object":"response","status":"failed","error":{"code":"server_error","message":"No."},"output":[%s]%s}`
