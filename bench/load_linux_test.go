@@ -301,7 +301,7 @@ func TestProcessFigures(t *testing.T) {
 	t.Parallel()
 	pid := os.Getpid()
 	before := must.Get(cpuOf(pid))(t)
-	for start := time.Now(); time.Since(start) < 50*time.Millisecond; { // CPU time has to be used to be seen
+	for start := time.Now(); time.Since(start) < 50*time.Millisecond; { // CPU time has to be used before it can be measured
 	}
 	after, err := cpuOf(pid)
 	if err != nil || after <= before {

@@ -33,7 +33,7 @@ const (
 	mostFields    = 30 // outside configuration
 )
 
-// neutral are the packages that may not name a vendor.
+// neutral lists the packages that may not name a vendor.
 var neutral = []string{"gateway", "config", "app", "api", "dashboard", "provider", "quote", "budget", "ledger", "report", "route"}
 
 // vendorNames matches a literal that names a vendor: one of the catalogue, a wire format's, or the beginning of a

@@ -35,7 +35,8 @@ var (
 	codeFences = regexp.MustCompile("(?ms)^```.*?^```$|`[^`\n]*`")
 )
 
-// relatives are the pronouns that stand for a noun which the sentence does not name: alone, and after some words.
+// relatives has the pronouns that stand for a noun missing in the sentence: without a condition, or after certain
+// words.
 var relatives = map[string]string{
 	"what": "", "whatever": "", "whoever": "", "whomever": "", "whichever": "", "whose": "",
 	"which": " of in by for to from with at on after before under over through into beside without that those ",
@@ -150,7 +151,7 @@ func listed(t *testing.T, counts bool, place, text string) int {
 
 func ratio(n, of int) float64 { return float64(n) / float64(max(of, 1)) }
 
-// checkMost prints a figure and fails where it exceeds its bound.
+// checkMost prints a figure and fails if it exceeds its bound.
 func checkMost(t *testing.T, name string, got, most float64) {
 	t.Helper()
 	t.Logf("%s: %.2f, at most %.2f", name, got, most)

@@ -209,10 +209,10 @@ func holdArchive(t *testing.T, m *made, target target) {
 	}
 }
 
-// ofPackages are files of every package.
+// ofPackages lists the files of every package.
 var ofPackages = []string{"/usr/bin/weir", "/usr/share/doc/weir/copyright", "/usr/share/man/man1/weir-serve.1.gz"}
 
-// ofServices are files of packages for systems with systemd.
+// ofServices lists the files of packages for systems with systemd.
 var ofServices = []string{
 	"/usr/lib/systemd/system/weir.service", "/usr/lib/systemd/system/weir.socket", "/usr/lib/sysusers.d/weir.conf",
 }
@@ -324,7 +324,7 @@ func decoded[T any](t *testing.T, name string) (v T) {
 	return v
 }
 
-// unpackLayer unpacks the files of an image, with their owners where the test may set them.
+// unpackLayer unpacks the files of an image, with their owners if the test may set them.
 func unpackLayer(t *testing.T, layer, root string) {
 	t.Helper()
 	z := must(gzip.NewReader(bytes.NewReader(must(os.ReadFile(layer))(t))))(t)

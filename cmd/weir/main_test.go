@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 // postgres is the server of the tests in this package.
 var postgres pgtest.Shared
 
-// tests end the server behind them.
+// tests runs the tests and then stops their server.
 type tests struct{ *testing.M }
 
 // Run runs the tests.
@@ -53,7 +53,7 @@ func TestPostgresScripts(t *testing.T) {
 	t.Run("all", func(t *testing.T) { runScripts(t, "testdata/postgres", databases) })
 }
 
-// runScripts runs the scripts of a directory. Databases are by their names.
+// runScripts runs the scripts of a directory, with these databases by name.
 func runScripts(t *testing.T, dir string, databases map[string]string) {
 	t.Helper()
 	testscript.Run(t, testscript.Params{

@@ -9,8 +9,8 @@ import (
 	"weir/internal/must"
 )
 
-// quickStart runs the blocks of a page against a gateway that listens elsewhere. $ADDRESS
-// is where, and a request that fails ends the script.
+// quickStart runs the blocks of a page against a gateway at another address, $ADDRESS. A failing request ends the
+// script.
 const quickStart = `[!exec:curl] skip 'there is no curl'
 exec sh -c 'exec weir simulate --listen 127.0.0.1:0 >simulate.out 2>simulate.err' &simulate&
 until simulate.err 'http://(127\.0\.0\.1:\d+)' SIMULATOR

@@ -18,7 +18,7 @@ import (
 	"weir/internal/processtest"
 )
 
-// serviceManager is the test as the service manager of a gateway.
+// serviceManager simulates the service manager of a gateway.
 type serviceManager struct {
 	t      *testing.T
 	binary string
@@ -44,7 +44,7 @@ func newServiceManager(t *testing.T, name string) *serviceManager {
 	return m
 }
 
-// start runs weir serve with these sockets passed, as sd_listen_fds(3) has it.
+// start runs weir serve with these sockets passed, by sd_listen_fds(3).
 func (m *serviceManager) start(passed ...*os.File) *processtest.Process {
 	m.t.Helper()
 	cmd := exec.Command("sh", "-c", `LISTEN_PID=${LISTEN_PID-$$} exec "$0" serve`, m.binary)
@@ -125,7 +125,7 @@ func TestServiceManagerIsTold(t *testing.T) {
 	}
 }
 
-// TestNoWatchdogOfOthers shows that a watchdog that is set for another process is left to it.
+// TestNoWatchdogOfOthers checks that a watchdog of another process is ignored.
 func TestNoWatchdogOfOthers(t *testing.T) {
 	t.Parallel()
 	m := newServiceManager(t, "")

@@ -93,7 +93,7 @@ func holdGateway(t *testing.T, name string, s *types.ServiceConfig) {
 	}
 }
 
-// holdMounts checks that the files that a service mounts are there.
+// holdMounts checks that the files that a service mounts exist.
 func holdMounts(t *testing.T, name string, s *types.ServiceConfig) {
 	t.Helper()
 	for _, v := range s.Volumes {
@@ -103,7 +103,7 @@ func holdMounts(t *testing.T, name string, s *types.ServiceConfig) {
 	}
 }
 
-// TestComposeTrustsCaddyAlone shows that the address that gateways trust is Caddy's.
+// TestComposeTrustsCaddyAlone checks that gateways trust only Caddy's address.
 func TestComposeTrustsCaddyAlone(t *testing.T) {
 	t.Parallel()
 	p := must.Get(compose(secretsOfCompose, "compose.postgres.yaml"))(t)

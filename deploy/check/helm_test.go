@@ -28,7 +28,7 @@ database: {secretName: weir-database}
 masterKey: {secretName: weir-key}
 `
 
-// full are values that switch everything on.
+// full enables everything.
 const full = shared + `
 replicaCount: 3
 valkey: {secretName: weir-valkey, key: address}
@@ -204,7 +204,7 @@ func TestChartRefuses(t *testing.T) {
 	}
 }
 
-// TestChartNames shows that objects have the name of the release, which may be of any length.
+// TestChartNames checks that objects have the name of the release, which may be of any length.
 func TestChartNames(t *testing.T) {
 	t.Parallel()
 	chart := must.Get(loader.Load(path("helm/weir")))(t)

@@ -56,7 +56,7 @@ func program(t *testing.T, name string) string {
 	return ""
 }
 
-// run runs a program to its end and returns all that it wrote.
+// run runs a program to its end and returns its output.
 func run(t *testing.T, name string, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -42,7 +42,7 @@ func rules(t *testing.T, text string) []rulefmt.Rule {
 	return all
 }
 
-// TestAlertsMatchDocumentation shows that the rules are valid, and are those of the documentation.
+// TestAlertsMatchDocumentation checks that the rules are valid, and equal those of the documentation.
 func TestAlertsMatchDocumentation(t *testing.T) {
 	t.Parallel()
 	all := rules(t, read(t, "monitoring/alerts.yml"))
@@ -113,7 +113,7 @@ func holdMetrics(t *testing.T, text, expression string) {
 	}
 }
 
-// TestDashboardPanelsAreValid shows that each panel has a valid expression, and does not lie over another one.
+// TestDashboardPanelsAreValid checks that each panel has a valid expression, and does not overlap another one.
 func TestDashboardPanelsAreValid(t *testing.T) {
 	t.Parallel()
 	var board struct {

@@ -123,7 +123,7 @@ func TestManifestsAreValid(t *testing.T) {
 	holdService(t, find[*core.Service](t, o, "Service weir"), set)
 }
 
-// TestWrongManifests shows that the check can fail.
+// TestWrongManifests is the negative control of the check.
 func TestWrongManifests(t *testing.T) {
 	t.Parallel()
 	good := read(t, "kubernetes/weir.yaml")
@@ -145,7 +145,7 @@ func holdPod(t *testing.T, set *apps.StatefulSet, stops int64) {
 	t.Helper()
 	pod := &set.Spec.Template.Spec
 	c := &pod.Containers[0]
-	// 31 s: toldTimeout and twice closeTimeout of internal/app, behind preStop and drain_timeout.
+	// 31 s: toldTimeout and twice closeTimeout of internal/app, after preStop and drain_timeout.
 	if grace := *pod.TerminationGracePeriodSeconds; grace <= stops+31 {
 		t.Errorf("the grace period is %d s, want more than %d", grace, stops+31)
 	}

@@ -22,7 +22,7 @@ type standalone struct {
 	stay    string // the one that keeps it in the foreground; empty for none
 }
 
-// start starts a gateway, and in front of it the proxy as its file sets it up, once the proxy finds no mistake there.
+// start checks the proxy's file, and starts a gateway behind the proxy with that file.
 func (s *standalone) start(t *testing.T) *proxied {
 	t.Helper()
 	name, text := program(t, s.program), read(t, s.file)

@@ -145,7 +145,7 @@ func (r *relay) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// breakOff closes the connections to the gateway, as if its machine had gone.
+// breakOff closes the connections to the gateway, as if its machine had failed.
 func (r *relay) breakOff() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -251,7 +251,7 @@ func (p *proxied) holdProxy(t *testing.T, versions ...string) {
 		t.Run(name, func(t *testing.T) {
 			client := p.client(t, http2)
 			t.Run("pieces come at once", func(t *testing.T) {
-				answer, lines := p.stream(t.Context(), t, client, "m", `"one"`) // the provider waits behind the first piece
+				answer, lines := p.stream(t.Context(), t, client, "m", `"one"`) // the provider waits after the first piece
 				defer answer.Body.Close()
 				must.Equal(t, answer.ProtoMajor == 2, http2, "whether it is HTTP/2")
 				p.provider.goOn <- struct{}{}

@@ -209,7 +209,7 @@ func TestChangesReachOtherProcesses(t *testing.T) {
 		time.Sleep(time.Second)
 
 		do(h.RevokeKey(t.Context(), audit.Gateway(), k.ID))
-		h.store.set(func() { h.store.cut = int64(len(h.store.changes)) }) // before anybody read of it
+		h.store.set(func() { h.store.cut = int64(len(h.store.changes)) }) // before it is read
 		may(llm.CodeAuthentication, "revoked, and the feed does not say so")
 		stop()
 		watching.Wait()

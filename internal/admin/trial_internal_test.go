@@ -11,7 +11,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestTrialsAreBounded is that no more providers are tested at once than there is room for, and that room comes back.
+// TestTrialsAreBounded checks that the number of concurrent tests of providers is bounded, and that their slots are
+// released.
 func TestTrialsAreBounded(t *testing.T) {
 	t.Parallel()
 	cfg := must.Get(config.Load(config.Options{Data: t.TempDir()}))(t)

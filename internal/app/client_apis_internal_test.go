@@ -15,7 +15,7 @@ import (
 	"weir/internal/must"
 )
 
-// clientAsks is a request for a stream at every client API.
+// clientAsks has a request for a stream at every client API.
 var clientAsks = map[string]struct{ path, body string }{
 	"native":    {"/v1/chat", `{"model":"house/m","messages":[{"role":"user","prompt":"Hello!"}]}`},
 	"openai":    {"/v1/chat/completions", `{"model":"house/m","messages":[{"role":"user","content":"Hello!"}],"stream":true,"stream_options":{"include_usage":true}}`},
@@ -39,7 +39,7 @@ func told(d *dialect.Dialect, pieces int) canned {
 	return canned{http.Header{"Content-Type": {d.Framing.ContentType}}, string(body)}
 }
 
-// crossing is a client API and a provider of a wire format behind it.
+// crossing is a client API and a provider of a wire format.
 type crossing struct {
 	handler http.Handler
 	out     *sink
@@ -74,7 +74,7 @@ func (c *crossing) cross() {
 	c.handler.ServeHTTP(c.out, c.request)
 }
 
-// providersSpeak are the wire formats of providers.
+// providersSpeak lists the wire formats of providers.
 var providersSpeak = []string{"openai", "responses", "anthropic", "gemini", "bedrock", "cohere", "ollama"}
 
 // TestPieceAllocations bounds the allocations of a piece of a stream at each client API, of any provider's wire format:

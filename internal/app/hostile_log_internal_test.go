@@ -15,7 +15,7 @@ import (
 	"weir/internal/people"
 )
 
-// lines is a log that may be written to at once.
+// lines is a log that permits concurrent writes.
 type lines struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

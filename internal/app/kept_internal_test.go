@@ -21,7 +21,7 @@ import (
 	"weir/internal/must"
 )
 
-// away is a database that has gone away for responses.
+// away is a database that is unavailable for responses.
 type away struct{ conversation.Store }
 
 var errAway = errors.New("the database is away")
@@ -32,7 +32,7 @@ func (away) ResponseChain(context.Context, string, int) ([]conversation.Link, er
 	return nil, errAway
 }
 
-// lostRecords is a database that does not hear the end of a request.
+// lostRecords is a database that fails at the end of a request.
 type lostRecords struct{ idempotency.Store }
 
 func (lostRecords) Keep(context.Context, idempotency.Record, []byte) error { return errAway }

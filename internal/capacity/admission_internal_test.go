@@ -28,7 +28,7 @@ func TestPriorityOf(t *testing.T) {
 	}
 }
 
-// fill lets interactive requests in until that many are.
+// fill admits interactive requests until n are in flight.
 func fill(t *testing.T, a *admission, n int64) {
 	t.Helper()
 	for range n {

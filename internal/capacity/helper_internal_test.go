@@ -8,7 +8,7 @@ import (
 	"weir/internal/telemetry"
 )
 
-// newNode returns a node with so many slots and bytes of request bodies; answers have half as many bytes.
+// newNode returns a node with these numbers of slots and of bytes of request bodies; answers have half as many bytes.
 func newNode(t *testing.T, slots, bodies int64) *Node {
 	t.Helper()
 	return New(Options{

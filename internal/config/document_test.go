@@ -160,7 +160,7 @@ func TestObjectsNameTheirOrigin(t *testing.T) {
 	}, "sources")
 }
 
-// TestSecretsBesideReferences shows a secret's reference, and no text that has more than that.
+// TestSecretsBesideReferences checks that a secret's reference is shown, and no text with more than that.
 func TestSecretsBesideReferences(t *testing.T) {
 	t.Parallel()
 	const canary = "sk-canary-0123456789"

@@ -63,7 +63,7 @@ func mustLoad(t *testing.T, w world) config.Config {
 
 func diff(got, want any) string {
 	return cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
-		cmpopts.IgnoreUnexported(config.Config{})) // where values are from
+		cmpopts.IgnoreUnexported(config.Config{})) // the origins of values
 }
 
 func secrets(texts ...string) []llm.Secret {
@@ -363,7 +363,7 @@ func TestErrorIsProblems(t *testing.T) {
 	}
 }
 
-// A single price file needs no list, in the file or in the environment.
+// TestPricesFile checks that a single price file needs no list, in the file or in the environment.
 func TestPricesFile(t *testing.T) {
 	t.Parallel()
 	for _, w := range []world{

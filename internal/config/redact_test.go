@@ -38,8 +38,7 @@ providers:
 	}
 }
 
-// TestSettingsHideSecrets reads the values by their paths: all that Redacted has, and no
-// secret.
+// TestSettingsHideSecrets reads the values by their paths: all of Redacted, and no secret.
 func TestSettingsHideSecrets(t *testing.T) {
 	t.Parallel()
 	cfg := mustLoad(t, world{files: map[string]string{"weir.yaml": `
@@ -120,7 +119,7 @@ max_body: 1025
 		t.Errorf("providers of %s: want -, got +\n%s", shown, d)
 	}
 	got.Providers, want.Providers = nil, nil
-	for _, c := range []*config.Config{&got, &want} { // which are not shown
+	for _, c := range []*config.Config{&got, &want} { // these are not shown
 		c.OIDC.ClientSecret, c.SMTP.Password = llm.Secret{}, llm.Secret{}
 	}
 	if d := diff(got, want); d != "" {

@@ -38,8 +38,8 @@ func (s *stuck) Response(_ context.Context, id string) ([]byte, error) {
 	return nil, conversation.ErrNotFound
 }
 
-// TestReadAtOnce bounds how many large conversations are read at a time, so that the
-// database has readers for others: small ones are never behind them.
+// TestReadAtOnce bounds the number of large conversations that are read at a time, so that the database has readers for
+// others: small ones never wait for them.
 func TestReadAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

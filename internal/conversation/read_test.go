@@ -74,7 +74,7 @@ func TestDatabaseHoldsNoPlainText(t *testing.T) {
 		if bytes.Contains(text, []byte("zebra")) || bytes.Contains(text, []byte("wk_a")) {
 			t.Errorf("%s holds what is secret", f)
 		}
-		found = found || bytes.Contains(text, []byte("key_a")) // the scope, which is not: so it was looked at the right place
+		found = found || bytes.Contains(text, []byte("key_a")) // the scope is plain text: this proves that the right place was searched
 	}
 	if !found {
 		t.Error("no file holds the row")

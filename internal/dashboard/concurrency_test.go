@@ -90,7 +90,7 @@ func TestFilesAtOnce(t *testing.T) {
 	}
 }
 
-// status downloads a file, and is the answer's.
+// status downloads a file, and returns the status.
 func (s *site) status(t *testing.T, path string) int {
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
 	if err != nil {

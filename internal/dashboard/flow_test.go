@@ -18,7 +18,7 @@ import (
 
 const password = "four quiet rivers meet"
 
-// see loads a page, which has to be there and whole.
+// see loads a page, which must exist and be complete.
 func (s *site) see(t *testing.T, path string, words ...string) string {
 	t.Helper()
 	got := s.send(t, "GET", path, nil, nil)
@@ -36,7 +36,7 @@ func (s *site) see(t *testing.T, path string, words ...string) string {
 	return got.text
 }
 
-// do sends a form, which has to lead to that page.
+// do sends a form, which must lead to that page.
 func (s *site) do(t *testing.T, path string, form url.Values, to string) {
 	t.Helper()
 	got := s.send(t, "POST", path, form, nil)

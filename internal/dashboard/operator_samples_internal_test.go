@@ -341,7 +341,7 @@ func TestCentsAreRounded(t *testing.T) {
 	}
 }
 
-// TestTrialModel prefers the default model, and one that has a price.
+// TestTrialModel checks that the default model is preferred, and one with a price.
 func TestTrialModel(t *testing.T) {
 	t.Parallel()
 	priced := llm.Price{Version: "v"}
@@ -360,7 +360,7 @@ func TestTrialModel(t *testing.T) {
 	}
 }
 
-// TestYAMLEscapesModelNames writes names that clients made up so that no line is theirs.
+// TestYAMLEscapesModelNames checks that names that clients invented add no line of their own.
 func TestYAMLEscapesModelNames(t *testing.T) {
 	t.Parallel()
 	got := yamlOf([]string{"a/x:free", "a/\"\n  evil: {}"})

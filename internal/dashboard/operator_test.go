@@ -32,8 +32,7 @@ import (
 
 var errAway = errors.New("the database is away, canary")
 
-// auditLog is the store's, which fails after so many entries of an export where
-// that is more than 0.
+// auditLog is the store's, which fails after a number of entries of an export if that is more than 0.
 type auditLog struct {
 	*store.AuditLog
 	fails *atomic.Int64
@@ -237,8 +236,7 @@ func (s *site) account(t *testing.T, name string) account.Account {
 	return a
 }
 
-// TestPeopleOfOperators invites another operator, hands over a link for a
-// password, and leaves one operator at least.
+// TestPeopleOfOperators invites another operator, creates a link for a password, and checks that one operator stays.
 func TestPeopleOfOperators(t *testing.T) {
 	t.Parallel()
 	s := founded(t)

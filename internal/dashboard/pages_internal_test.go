@@ -25,7 +25,7 @@ import (
 
 var pagesTo = flag.String("pages.out", "", "write the sample pages and the assets into this directory, to look at them")
 
-// maxPage is how many bytes a page may have, with all that it loads.
+// maxPage bounds the bytes of a page, with all that it loads.
 const maxPage = 150 << 10
 
 // hostile is a name that a malicious person chose.

@@ -188,7 +188,7 @@ func (d *document) labelled(n *html.Node) bool {
 	})
 }
 
-// references lead to ids that are there.
+// references requires references to existing ids.
 func (d *document) references(n *html.Node) {
 	for _, key := range []string{"aria-describedby", "aria-labelledby", "for", "popovertarget", "data-copy"} {
 		for id := range strings.FieldsSeq(attr(n, key)) {
@@ -273,7 +273,7 @@ func words(n *html.Node) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// TestRulesFindEachFault breaks every rule once, and sees it found.
+// TestRulesFindEachFault breaks every rule once, and checks that the fault is found.
 func TestRulesFindEachFault(t *testing.T) {
 	t.Parallel()
 	const whole = `<!doctype html><html lang="en"><head><title>Keys · Weir</title></head><body><main id="main"><h1>Keys</h1>%s</main><footer></footer></body></html>`

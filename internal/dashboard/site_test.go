@@ -114,7 +114,7 @@ func TestRefusalPagesHideDetails(t *testing.T) {
 	}
 }
 
-// TestSessionCookieName reads the cookie by its name, which over https no other host sets.
+// TestSessionCookieName checks that the cookie is read by its name, which no other host can set over https.
 func TestSessionCookieName(t *testing.T) {
 	t.Parallel()
 	for _, insecure := range []bool{false, true} {

@@ -35,7 +35,7 @@ func newTail(w http.ResponseWriter, from *following) *tail {
 	return &tail{handlers: h, to: w, control: http.NewResponseController(w), sent: map[uuid.UUID]report.Request{}}
 }
 
-// TestTailLastsTenMinutes lets time pass.
+// TestTailLastsTenMinutes checks the end of a tail.
 func TestTailLastsTenMinutes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestTailWaitsForWhatIsUnderWay(t *testing.T) {
 		x := report.Request{ID: uuid.UUID{1}, Arrived: began, Outcome: ledger.OutcomeOpen, Key: "k"}
 		from := &following{list: []report.Request{x}}
 		tl := newTail(httptest.NewRecorder(), from)
-		tl.query.Ended = report.EndedError // one that it shows only once it has ended
+		tl.query.Ended = report.EndedError // it is shown only after its end
 		for range 5 {
 			must.Do(t, tl.look(t.Context()))
 			time.Sleep(3 * time.Minute)

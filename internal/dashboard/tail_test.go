@@ -77,7 +77,7 @@ func TestTailStreamsRequests(t *testing.T) {
 	}
 }
 
-// TestTailsAreBounded opens as many as there may be, and one more.
+// TestTailsAreBounded opens as many as permitted, and one more.
 func TestTailsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)

@@ -76,7 +76,7 @@ func used(of account.Account, at time.Time, model string) ledger.Entry {
 	return e
 }
 
-// days ago, a little before the hour of the site's clock.
+// ago returns the time that many days ago, a little before the hour of the site's clock.
 func ago(days int, more time.Duration) time.Time {
 	return now.AddDate(0, 0, -days).Add(-time.Hour + more)
 }
@@ -273,8 +273,8 @@ func TestModelsAreSearched(t *testing.T) {
 	}
 }
 
-// TestPagesWaitForWhatIsSettled sees the last request on each page, and a page all
-// the same where it cannot be waited for.
+// TestPagesWaitForWhatIsSettled checks that each page has the last settled request, and is still served if the wait
+// fails.
 func TestPagesWaitForWhatIsSettled(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)

@@ -40,7 +40,7 @@ func (s *site) hookNow(t *testing.T, id string) webhook.Endpoint {
 	return e
 }
 
-// sent sends a test event, and lets the try of its delivery end so.
+// sent sends a test event, and ends the try of its delivery with that outcome.
 func (s *site) sent(t *testing.T, id string, end webhook.Outcome) (delivery string) {
 	t.Helper()
 	delivery = must.Get(s.webhooks.Test(t.Context(), id))(t)

@@ -147,7 +147,7 @@ func TestHeadsTogether(t *testing.T) {
 	}
 }
 
-// script is a connection that has something to read, so many bytes at a time.
+// script is a connection with data to read, in pieces of a size.
 type script struct {
 	net.Conn
 	in   string

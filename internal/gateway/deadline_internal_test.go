@@ -16,7 +16,7 @@ type deadlines struct {
 	read, write time.Time
 }
 
-// SetReadDeadline and SetWriteDeadline are http.ResponseController's.
+// SetReadDeadline and SetWriteDeadline serve http.ResponseController.
 func (d *deadlines) SetReadDeadline(t time.Time) error  { d.read = t; return nil }
 func (d *deadlines) SetWriteDeadline(t time.Time) error { d.write = t; return nil }
 

@@ -23,7 +23,7 @@ import (
 	"weir/internal/telemetry"
 )
 
-// newCapacity returns a node with so many bytes of request bodies.
+// newCapacity returns a node with that number of bytes of request bodies.
 func newCapacity(bodies int64) *capacity.Node {
 	return capacity.New(capacity.Options{
 		Slots: 4096, Bodies: bodies, Stopping: context.Background(), Metrics: telemetry.New(""),

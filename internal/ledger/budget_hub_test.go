@@ -23,7 +23,7 @@ type hub struct {
 	mu     sync.Mutex
 	now    func() time.Time
 	limits map[string]llm.Money // by scope; each for any period
-	period budget.Period        // the only one that there is; empty for any
+	period budget.Period        // the only existing one; empty for any
 	state  hubState
 	saved  *hubState
 	down   bool

@@ -97,7 +97,7 @@ const (
 	fleetUserLimit         = llm.Money(450)
 )
 
-// fleetUsers are the end users, each with a budget of its own.
+// fleetUsers lists the end users, each with a budget of its own.
 var fleetUsers = [...]string{"ada", "bob", "eve"}
 
 // fleet is a number of nodes.
@@ -263,8 +263,7 @@ func (f *fleet) request(l *life, n, seed uint64) {
 	_, _ = hold.Settle(s)
 }
 
-// another settles an attempt and opens the one that follows it, where there is
-// room; nil when the node died meanwhile.
+// another settles an attempt and opens the next one if there is room; nil if the node died meanwhile.
 func (f *fleet) another(l *life, hold *Hold, s Settlement, need Need, rng *rand.Rand) *Hold {
 	need.Follows, need.Settles = hold, &s
 	reservation, err := l.ledger.Reserve(l.ctx, need)

@@ -6,7 +6,7 @@ import (
 	"weir/internal/llm"
 )
 
-// TestDifferenceOfProviderCost compares a provider's own cost with that by the price, where both are known.
+// TestDifferenceOfProviderCost compares a provider's own cost with that by the price, if both are known.
 func TestDifferenceOfProviderCost(t *testing.T) {
 	t.Parallel()
 	price := llm.Price{Version: "v", Rates: llm.Rates{llm.Input: 2_000}} // 2 nano-dollars a token

@@ -204,7 +204,7 @@ func TestMarksOfCharges(t *testing.T) {
 		s        Settlement
 		charge   llm.Money
 		most     llm.Money
-		ofCost   bool // something of it has no price
+		ofCost   bool // a part of it has no price
 		ofCharge bool
 	}{
 		{"no list and no price", nil, llm.Price{}, false, Settlement{Provenance: Exact, Usage: tokens}, 0, 0, true, true},

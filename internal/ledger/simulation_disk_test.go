@@ -24,7 +24,7 @@ type simDisk struct {
 	full         bool
 	failWrites   bool
 	lieAboutSync bool // negative control
-	dropEvery    int  // negative control: every so many writes is not done
+	dropEvery    int  // negative control: every nth write is not done
 	writes       int
 }
 
@@ -141,7 +141,7 @@ type simDB struct {
 	at             time.Time
 	saved          *simDB
 	fail           int // 1: the next commit fails, 2: it succeeds and reports a failure
-	forgetPosition int // negative control: every so many commits leave the position
+	forgetPosition int // negative control: every nth commit leaves the position
 	commits        int
 }
 

@@ -91,8 +91,8 @@ type truth struct {
 	attempt  Attempt
 	settled  *Settlement // acknowledged as written; nil for none
 	maybe    *Settlement // a settlement whose write returned an error
-	openedAt Position    // behind its open record
-	doneAt   Position    // behind its settle record
+	openedAt Position    // after its open record
+	doneAt   Position    // after its settle record
 }
 
 type world struct {
@@ -216,7 +216,7 @@ func (w *world) openOne() {
 	w.served(h, a)
 }
 
-// served is the provider's side: it has been called, so it will charge.
+// served records the provider's side: it has been called, so it will charge.
 func (w *world) served(h *Hold, a Attempt) {
 	if err := h.Use(); err != nil {
 		panic(err)

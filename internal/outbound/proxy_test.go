@@ -33,7 +33,7 @@ func TestParseProxy(t *testing.T) {
 	}
 }
 
-// TestSOCKS: names go to a SOCKS5 proxy as they are, with its name and password.
+// TestSOCKS checks that names are sent to a SOCKS5 proxy unresolved, with its name and password.
 func TestSOCKS(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

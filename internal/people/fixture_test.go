@@ -54,7 +54,7 @@ func newFixture(t testing.TB, change ...func(*people.Options)) *fixture {
 	return h
 }
 
-// newAccount adds an account behind the services' back.
+// newAccount adds an account without the services.
 func (h *fixture) newAccount(name string) account.Account {
 	h.t.Helper()
 	a := account.Account{ID: "acc_" + name, Name: name, OnDisconnect: account.DisconnectCancel, Created: h.now}
@@ -123,7 +123,7 @@ func (h *fixture) visitor(session llm.Secret) *people.Visitor {
 	return v
 }
 
-// gone fails when a session is still good.
+// gone fails if a session is still valid.
 func (h *fixture) gone(session llm.Secret, why string) {
 	h.t.Helper()
 	if v, err := h.Visitor(h.ctx, session.Reveal(), home); v != nil || err != nil {

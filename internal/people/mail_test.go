@@ -58,7 +58,7 @@ func newPostbox(t *testing.T, change ...func(*postbox)) *postbox {
 	return p
 }
 
-// serve speaks as much of SMTP as a letter needs.
+// serve implements the part of SMTP that a letter needs.
 func (p *postbox) serve(conn net.Conn) {
 	defer conn.Close()
 	fmt.Fprint(conn, "220 here\r\n")

@@ -43,7 +43,7 @@ func TestThrottlePair(t *testing.T) {
 				t.Errorf("%s after %v: got %v to wait, want none", email, want*time.Second, got)
 			}
 		}
-		// Not even the right password is looked at while the stranger has to wait.
+		// Not even the right password is checked while the stranger has to wait.
 		_, err := h.SignIn(h.ctx, email, secret(goodPassword), stranger)
 		wantCode(t, "the right password, too early", err, llm.CodeRateLimited)
 	}

@@ -67,7 +67,7 @@ func kolmogorovSmirnov(a, b []float64) float64 {
 	}
 	n := math.Sqrt(float64(len(a)*len(b)) / float64(len(a)+len(b)))
 	lambda := (n + 0.12 + 0.11/n) * d
-	if lambda < 0.2 { // where the series does not converge, p is 1 to six digits
+	if lambda < 0.2 { // if the series does not converge, p is 1 to six digits
 		return 1
 	}
 	sum, sign := 0.0, 1.0

@@ -100,7 +100,7 @@ func TestStandingIsTightestLevel(t *testing.T) {
 		want.Tokens.Remaining = 950
 		must.Equal(t, one.Status(), want, "settled")
 		r.clock.advance(20 * time.Second)
-		ask(t, r, &two, c, 5000) // as much as there is, and no more
+		ask(t, r, &two, c, 5000) // the limit, and no more
 		if two.Status() != (llm.RateLimitStatus{
 			Requests: llm.Allowance{Limit: 5, Remaining: 4, Reset: 41 * time.Second},
 			Tokens:   llm.Allowance{Limit: 1000, Remaining: 950, Reset: 41 * time.Second},

@@ -49,7 +49,7 @@ func dropped(v any, deep bool) any {
 	return v
 }
 
-// tree draws a value of at most so many levels.
+// tree draws a value of at most that number of levels.
 func tree(t *rapid.T, depth int) any {
 	kinds := 4
 	if depth > 0 {

@@ -351,7 +351,7 @@ func FuzzValidate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		worktest.Check(t, in, func(in []byte) { _ = rawjson.Validate(in, 100) })
 		got := rawjson.Validate(in, 1000) == nil
-		// encoding/json lets bytes that are not UTF-8 pass.
+		// encoding/json accepts bytes that are not UTF-8.
 		want := json.Valid(in) && strings.ToValidUTF8(string(in), "") == string(in)
 		if got != want && strings.Count(string(in), "[")+strings.Count(string(in), "{") < 1000 {
 			t.Fatalf("Validate(%q): %v, want %v", in, got, want)

@@ -89,7 +89,7 @@ func TestBillMistakes(t *testing.T) {
 	}
 }
 
-// TestCompareDays finds each difference that is put in, and no other.
+// TestCompareDays finds each inserted difference, and no other.
 func TestCompareDays(t *testing.T) {
 	t.Parallel()
 	day := func(n int) string { return fmt.Sprintf("2026-11-%02d", n) }

@@ -233,7 +233,7 @@ func askPostgres(t *testing.T, file string, statements []string) (answers [][][]
 // duckDB is the npm package with DuckDB, in the tested version.
 const duckDB = "@duckdb/node-api@1.5.6-r.1"
 
-// askDuckDB installs DuckDB where tests require everything and there are node and npm.
+// askDuckDB installs DuckDB if tests require everything and there are node and npm.
 func askDuckDB(t *testing.T, file string, statements []string) (answers [][][]*string) {
 	node, err := exec.LookPath("node")
 	npm, npmErr := exec.LookPath("npm")

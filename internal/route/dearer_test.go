@@ -43,7 +43,7 @@ func TestDearerSeller(t *testing.T) {
 				step.computed, got, second.Margin(), step.want)
 		}
 	}
-	for i := range 5000 { // no more than so many are remembered
+	for i := range 5000 { // the number of stored ones is bounded
 		w.table.Charged("a", fmt.Sprint("m", i), 2, 1, start)
 	}
 }

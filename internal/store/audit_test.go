@@ -20,7 +20,7 @@ func audited(t *testing.T, o store.Options) *store.DB {
 	return s
 }
 
-// TestAuditFinds changes one thing behind the store's back, each time.
+// TestAuditFinds changes one thing without the store, each time.
 func TestAuditFinds(t *testing.T) {
 	t.Parallel()
 	everywhere(t, testAuditFinds)
@@ -32,7 +32,7 @@ func testAuditFinds(t *testing.T, o store.Options) {
 	if err != nil || !before.Whole() || before.Entries != 4 {
 		t.Fatalf("before: got %+v, %v; want four entries, whole", before, err)
 	}
-	// Each is undone by the statement behind it.
+	// The next statement undoes each.
 	for _, test := range []struct {
 		name, statement, undo string
 		want                  audit.Verification

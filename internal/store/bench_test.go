@@ -138,8 +138,7 @@ func benchmarkApply(b *testing.B, o store.Options, accounts int, before bool) {
 	b.ReportMetric(float64(b.N*size)/b.Elapsed().Seconds(), "attempts/s")
 }
 
-// shape is of a year of rollups: so many models for each of the accounts on each
-// day, with requests in each row.
+// shape describes a year of rollups: models for each of the accounts on each day, with requests in each row.
 type shape struct{ accounts, models, requests int }
 
 // seedRollups fills the rollup that usage is read from.

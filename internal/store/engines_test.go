@@ -35,7 +35,7 @@ func open(t *testing.T, o store.Options) *store.DB {
 	return s
 }
 
-// tamper runs SQL behind the store's back.
+// tamper runs SQL without the store.
 func tamper(t *testing.T, o store.Options, statement string) {
 	t.Helper()
 	db := behind(t, o)
@@ -45,7 +45,7 @@ func tamper(t *testing.T, o store.Options, statement string) {
 	}
 }
 
-// behind opens the database without the store. The drivers are the store's.
+// behind opens the database without the store, by the store's drivers.
 func behind(t testing.TB, o store.Options) *sql.DB {
 	t.Helper()
 	driver, name := "sqlite", o.Path
@@ -142,7 +142,7 @@ func testOpenAtOnce(t *testing.T, o store.Options) {
 	}
 }
 
-// TestVerifyFinds changes one thing behind the store's back, each time.
+// TestVerifyFinds changes one thing without the store, each time.
 func TestVerifyFinds(t *testing.T) {
 	t.Parallel()
 	everywhere(t, testVerifyFinds)

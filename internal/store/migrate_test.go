@@ -58,7 +58,7 @@ func testBackfill(t *testing.T, o store.Options) {
 	}
 }
 
-// backfilled are the reports that a migration fills in.
+// backfilled lists the reports that a migration fills in.
 type backfilled struct {
 	Speed    []report.Speed // by day
 	Used     map[string]time.Time

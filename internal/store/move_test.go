@@ -188,7 +188,7 @@ func TestMoveIsTakenUp(t *testing.T) {
 	must.Equal(t, ask(t, to, journal), ask(t, from, journal), "what was moved differs")
 }
 
-// moveAlone moves as soon as the server knows that an earlier move, which was ended, is over.
+// moveAlone moves as soon as the server knows that an earlier, killed move has ended.
 func moveAlone(t *testing.T, o store.MoveOptions) (store.Moved, error) {
 	t.Helper()
 	for until := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {

@@ -87,8 +87,8 @@ func (p *projector) exactly(t *testing.T, s *store.DB) {
 	}
 }
 
-// TestCutCommits cuts connections while they commit, 60 times: before the
-// server hears of it, while it does, and before the client hears the answer.
+// TestCutCommits cuts connections while they commit, 60 times: before the server receives the commit, during it, and
+// before the client receives the answer.
 func TestCutCommits(t *testing.T) {
 	t.Parallel()
 	server := pgtest.New(t)

@@ -321,7 +321,7 @@ func (m *machine) correct(rt *rapid.T) {
 	}
 }
 
-// older resolves all that are unresolved of an account and opened before a moment.
+// older resolves all unresolved attempts of an account that were opened before a time.
 func (m *machine) older(rt *rapid.T) {
 	q := ledger.ResolveQuery{
 		Account: rapid.SampledFrom([]string{"", "a", "b"}).Draw(rt, "account"),

@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(tests{m})
 }
 
-// tests end the server behind them.
+// tests runs the tests and then stops their server.
 type tests struct{ *testing.M }
 
 // Run runs the tests.

@@ -97,7 +97,7 @@ func TestLineupMistakes(t *testing.T) {
 	}
 }
 
-// A provider at a regional address has the prices of the region.
+// TestPricesOfARegion checks that a provider at a regional address has the prices of the region.
 func TestPricesOfARegion(t *testing.T) {
 	t.Parallel()
 	catalogue, err := provider.LoadCatalogue()

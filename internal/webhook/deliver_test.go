@@ -232,7 +232,7 @@ func TestStoppedDeliveryIsDueAtOnce(t *testing.T) {
 	await(t, "the delivery", func() bool { return r.deliveries(hook.ID)[0].State == webhook.Delivered })
 }
 
-// TestTwoDeliverers on one database: each event arrives, once.
+// TestTwoDeliverers runs two deliverers on one database: each event arrives, once.
 func TestTwoDeliverers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

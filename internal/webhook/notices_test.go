@@ -41,7 +41,7 @@ func TestNoticesOfMany(t *testing.T) {
 		n.Provider(webhook.ProviderUnavailable, webhook.Target{Provider: "p", Model: "m"}, true)
 		up.Store(true)
 		time.Sleep(time.Minute)
-		n.RateLimited("many", "another key", webhook.RateLimit{}) // those before it have been written: there is room
+		n.RateLimited("many", "another key", webhook.RateLimit{}) // the earlier ones have been written: there is room
 		time.Sleep(time.Minute)
 		stop()
 		<-done

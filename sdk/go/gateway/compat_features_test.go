@@ -284,7 +284,7 @@ func checkEmbeddings(c *cell) error {
 // trouble is a request that fails.
 type trouble struct {
 	name  string // the SDK's class
-	model string // of the provider; a full name where it has a slash
+	model string // of the provider; a full name if it has a slash
 	key   string // "bad", "uses" or empty for a good one
 	retry string // Retry-After
 	once  bool   // the SDK may try twice more, and must not

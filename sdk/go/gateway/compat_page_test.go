@@ -19,7 +19,7 @@ import (
 // limit describes a cell that a wire format cannot have, and its text: a part of the gateway's own 400, or of the
 // reported loss.
 type limit struct {
-	clientAPI, provider, feature string // no client API for all but the provider's own, no provider for all
+	clientAPI, provider, feature string // no client API means all except the provider's own, no provider means all
 	says                         string
 }
 
@@ -128,7 +128,7 @@ func (r *results) limited() (n int) {
 	return n
 }
 
-// apiTitles are the client APIs, as a user knows them.
+// apiTitles has the client APIs, as a user knows them.
 var apiTitles = map[string]string{
 	"openai":    "`POST /v1/chat/completions`: OpenAI's Chat Completions (openai-go v3)",
 	"responses": "`POST /v1/responses`: OpenAI's Responses (openai-go v3)",

@@ -33,7 +33,7 @@ type sdkClient struct {
 	words map[string]raised
 }
 
-// sdkCall is where an SDK sends a question to.
+// sdkCall names the destination of an SDK's question.
 type sdkCall struct {
 	ctx     context.Context
 	url     string // of the gateway, without a path
@@ -76,7 +76,7 @@ type heard struct {
 // embedded holds an SDK's answer with vectors.
 type embedded struct {
 	vectors [][]float64
-	in      int64  // tokens; 0 where the SDK has no place for them
+	in      int64  // tokens; 0 if the SDK has no place for them
 	cost    string // as of heard
 }
 
