@@ -20,11 +20,11 @@ import (
 // comments describe a state ("X is …") in place of an action ("X returns …").
 const (
 	mostRelativesOfCode  = 0.40
-	mostRelativesOfTests = 2.70
+	mostRelativesOfTests = 0.40
 	mostRelativesOfDocs  = 0.40
 	mostStatesOfCode     = 12
-	mostStatesOfTests    = 43
-	mostShortNames       = 24
+	mostStatesOfTests    = 6
+	mostShortNames       = 2
 	mostWideLines        = 75 // lines of Markdown over mostOfMarkdown characters
 	mostOfMarkdown       = 300
 )
