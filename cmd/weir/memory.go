@@ -86,11 +86,12 @@ func percentFor(live uint64) int {
 	return percent
 }
 
-// Memory is returned to the system after quietFor with few allocations, if at least worthwhile bytes were allocated
-// since the last return, and at most once every givenBackEvery. It is also returned if the live heap is worthwhile
+// Memory is returned to the system for the first time after firstQuiet with few allocations. Later it is returned after
+// quietFor, if at least worthwhile bytes were allocated since the last return, and at most once every givenBackEvery. It is also returned if the live heap is worthwhile
 // bytes above its minimum, because that memory may become free later without any allocation. Each return of the
 // second kind doubles the wait until the next one.
 const (
+	firstQuiet     = time.Second
 	quietFor       = 2 * time.Second
 	littleAtOnce   = 1 << 20 // bytes allocated per lookEvery
 	worthwhile     = 16 << 20
@@ -103,7 +104,7 @@ type quiet struct {
 	allocated, atGivenBack uint64        // bytes since the start
 	least                  uint64        // smallest live heap after a collection, in bytes; 0 before the first
 	lasts, since           time.Duration // how long few allocations have lasted, and the time since memory was returned
-	again                  time.Duration // wait until the live heap is checked again
+	again                  time.Duration // wait until the live heap is checked again; 0 before the first return
 }
 
 // look runs every lookEvery, with the bytes that were allocated since the start and the live heap after the last
@@ -117,10 +118,15 @@ func (q *quiet) look(allocated, live uint64) (giveBack bool) {
 	if live > 0 && (q.least == 0 || live < q.least) {
 		q.least = live
 	}
-	if q.lasts < quietFor || q.since < givenBackEvery {
+	isFirst := q.again == 0
+	if !isFirst && (q.lasts < quietFor || q.since < givenBackEvery) {
 		return false
 	}
 	switch {
+	case isFirst && q.lasts < firstQuiet:
+		return false
+	case isFirst:
+		q.again = givenBackEvery
 	case allocated-q.atGivenBack >= worthwhile:
 		q.again = givenBackEvery
 	case live >= q.least+worthwhile && q.since >= q.again:
@@ -152,6 +158,7 @@ func boundGarbage(ctx context.Context) {
 		if q.look(samples[1].Value.Uint64(), samples[0].Value.Uint64()) {
 			runtime.GC() // twice, because pools retain their content for one collection
 			debug.FreeOSMemory()
+			returnFilePages()
 		}
 	}
 }

@@ -74,7 +74,7 @@ func TestMemoryIsReturnedWhenQuiet(t *testing.T) {
 		live  uint64
 		want  int
 	}{
-		{"a start", 100, 100 << 10, 0, 0},
+		{"a start", 100, 100 << 10, 0, 1},
 		{"much to do", 200, 2 << 20, small, 0},
 		{"nothing to do", 600, 0, small, 1},
 		{"little to do for a minute", 600, 500 << 10, small, 6},
