@@ -83,8 +83,29 @@ type Owner struct {
 	Token   llm.Secret
 }
 
-// name returns the stored form of one of the owner's ids.
-func (o *Owner) name(id string) string { return seal.Digest(o.Scope, id) }
+// name returns the stored form of one of the owner's ids: a hash. The gateway's own ids begin with a time, and so do
+// their names, so that new responses are neighbours in the database's index. Of a UUIDv7 these are the first 48 bits
+// (RFC 9562, section 5.7).
+func (o *Owner) name(id string) string {
+	digest := o.formerName(id)
+	uuid := string(ownOf(id))
+	if uuid == "" {
+		return digest
+	}
+	return uuid[:8] + uuid[9:13] + digest[:32]
+}
+
+// formerName returns the name under which versions before 2026-12 stored a response.
+func (o *Owner) formerName(id string) string { return seal.Digest(o.Scope, id) }
+
+// chain returns a response and its predecessors, newest first, up to most of them; none if it does not exist.
+func (s *Service) chain(ctx context.Context, o *Owner, id string, most int) ([]Link, error) {
+	links, err := s.store.ResponseChain(ctx, o.name(id), most)
+	if former := o.formerName(id); err == nil && len(links) == 0 && former != o.name(id) {
+		links, err = s.store.ResponseChain(ctx, former, most)
+	}
+	return links, err
+}
 
 // Options configures a Service.
 type Options struct {
@@ -181,7 +202,7 @@ func (t *texts) history(ctx context.Context, links []Link) ([]content, error) {
 // exists, the oldest still has its id. Errors are ErrNotFound, *llm.Error for a conversation that is too long, and
 // those of the store.
 func (s *Service) links(ctx context.Context, o *Owner, id string) ([]Link, error) {
-	links, err := s.store.ResponseChain(ctx, o.name(id), maxTurns+1)
+	links, err := s.chain(ctx, o, id, maxTurns+1)
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ const (
 // Turn holds the data of a request that is needed when it is answered. It shares memory with the request's body.
 type Turn struct {
 	previous string
+	link     string // stored name of the previous response
 	input    []item
 	keep     bool
 }
@@ -106,6 +107,7 @@ func (s *Service) plan(ctx context.Context, o *Owner, body []byte, p *plan) erro
 		if p.chain, err = s.links(ctx, o, r.previous); err != nil {
 			return unfound(err, noPrevious(r.previous))
 		}
+		t.link = p.chain[0].ID
 		p.add(p.chain...)
 		p.body = sizeOfAll(p.chain)
 	}
@@ -154,7 +156,7 @@ func (s *Service) find(ctx context.Context, o *Owner, p *plan) error {
 // linkOf returns the response that contains the item: the one in its id, or the newest.
 func (s *Service) linkOf(ctx context.Context, o *Owner, item string) (Link, error) {
 	if of := ownOfItem(item); of != "" {
-		chain, err := s.store.ResponseChain(ctx, o.name(responsePrefix+string(of)), 1)
+		chain, err := s.chain(ctx, o, responsePrefix+string(of), 1)
 		if err != nil || len(chain) > 0 {
 			return append(chain, Link{})[0], err
 		}

@@ -31,10 +31,7 @@ func (s *Service) Keep(ctx context.Context, o Owner, turn *Turn, response []byte
 	now := s.now()
 	r := &Record{
 		Account: o.Account, Scope: o.Scope, ID: name, Items: c.names(&o, own), Created: now, Expires: now.Add(s.ttl()),
-		Sealed: b.Seal(nil, nil, text, []byte(name)),
-	}
-	if turn.previous != "" {
-		r.Previous = o.name(turn.previous)
+		Sealed: b.Seal(nil, nil, text, []byte(name)), Previous: turn.link,
 	}
 	return s.store.KeepResponse(ctx, r)
 }

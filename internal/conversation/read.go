@@ -3,6 +3,7 @@ package conversation
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -20,7 +21,7 @@ func (s *Service) Get(ctx context.Context, o Owner, id string, capacity Capacity
 		return nil, err
 	}
 	err = s.reading(ctx, &capacity, sizeOfAll(links), func(ctx context.Context) error {
-		c, err := s.texts(&o).of(ctx, o.name(id))
+		c, err := s.texts(&o).of(ctx, links[0].ID)
 		if err != nil {
 			return unfound(err, noResponse(id))
 		}
@@ -35,7 +36,7 @@ func (s *Service) Get(ctx context.Context, o Owner, id string, capacity Capacity
 
 // newest returns the response with that id, without its predecessors.
 func (s *Service) newest(ctx context.Context, o *Owner, id string) ([]Link, error) {
-	links, err := s.store.ResponseChain(ctx, o.name(id), 1)
+	links, err := s.chain(ctx, o, id, 1)
 	if err == nil && len(links) == 0 {
 		err = noResponse(id)
 	}
@@ -46,7 +47,11 @@ func (s *Service) newest(ctx context.Context, o *Owner, id string) ([]Link, erro
 // https://platform.openai.com/docs/api-reference/responses/delete. Later requests cannot continue from it, nor from
 // the responses after it.
 func (s *Service) Delete(ctx context.Context, o Owner, id string) ([]byte, error) {
-	if err := s.store.DeleteResponse(ctx, o.name(id)); err != nil {
+	err := s.store.DeleteResponse(ctx, o.name(id))
+	if errors.Is(err, ErrNotFound) && o.formerName(id) != o.name(id) {
+		err = s.store.DeleteResponse(ctx, o.formerName(id))
+	}
+	if err != nil {
 		return nil, unfound(err, noResponse(id))
 	}
 	return append(rawjson.AppendString([]byte(`{"id":`), id), `,"object":"response","deleted":true}`...), nil
