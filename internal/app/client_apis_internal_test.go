@@ -28,7 +28,7 @@ var clientAsks = map[string]struct{ path, body string }{
 func told(d *dialect.Dialect, pieces int) canned {
 	e := d.NewEncoder(llm.Meta{ID: d.IDPrefix + "0123456789", Created: 1_700_000_000, Model: "m", IncludeUsage: true})
 	var body []byte
-	body = e.Append(body, &llm.Event{Kind: llm.EventStart, ID: "1", Model: "m", Usage: llm.Usage{llm.Input: 9}})
+	body = e.Append(body, &llm.Event{Kind: llm.EventStart, ID: "1", Model: "m", Metered: &llm.Metered{Usage: llm.Usage{llm.Input: 9}}})
 	for range pieces {
 		body = e.Append(body, &llm.Event{Kind: llm.EventText, Text: " help"})
 	}

@@ -50,7 +50,7 @@ func TestLongNamesAreNotRetained(t *testing.T) {
 	for _, e := range []llm.Event{
 		{Kind: llm.EventStart, ID: long},
 		{Kind: llm.EventStart, Model: long},
-		{Kind: llm.EventUsage, Tier: long},
+		{Kind: llm.EventUsage, Tier: long, Metered: &llm.Metered{}},
 		{Kind: llm.EventToolCall, Tool: llm.ToolDelta{ID: long}},
 		{Kind: llm.EventToolCall, Tool: llm.ToolDelta{Name: long}},
 	} {

@@ -247,7 +247,7 @@ func (f *frameKind) note(e *llm.Event) {
 	f.start = f.start || e.Kind == llm.EventStart
 	f.usage = f.usage || e.Kind == llm.EventUsage
 	f.usageOnly = f.usageOnly && e.Kind == llm.EventUsage
-	f.alone = f.alone || e.Alone
+	f.alone = f.alone || e.Kind == llm.EventUsage && e.Alone
 	f.content = f.content || e.Kind.IsPiece()
 	f.finish = f.finish || e.Kind == llm.EventFinish
 }

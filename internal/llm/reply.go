@@ -154,22 +154,27 @@ type Event struct {
 	Maker     string // maker of the thinking or of Signature, as in Part
 	Tool      ToolDelta
 	Finish    FinishReason
-	Usage     Usage
+	*Metered  // of EventUsage and EventCost, and of an EventStart that reports the input
+	Raw       json.RawMessage
+	RawOf     string // the wire format of Raw
+	Media     *Media // EventOther: an image or a sound
+	GoesOn    bool   // EventOther: continues the sound of the event before it
+	Claim     *Claim
+	Search    *Search
+	Tokens    json.RawMessage // EventText: as in Choice, for this piece
+}
+
+// Metered holds the figures of an event. They are apart from it, because most events have none and are copied often. A
+// decoder may reuse them for its next frame.
+type Metered struct {
+	Usage Usage // EventUsage, and EventStart of Anthropic's messages, which begin with the input
 	// Alone belongs to EventUsage: the provider's event had no choice.
-	Alone bool
-	// ProviderCost belongs to EventUsage and EventCost, as in Reply.
-	ProviderCost *Money
-	Most         *Usage // EventUsage and EventCost, as in Reply
+	Alone        bool
+	ProviderCost *Money // as in Reply
+	Most         *Usage // as in Reply
 	Timed        bool   // as Most
 	Partial      bool   // EventUsage: counts of an unfinished answer, not yet the provider's last
 	Instead      bool   // EventUsage: replaces the usage reported before, which is not charged
-	Raw          json.RawMessage
-	RawOf        string // the wire format of Raw
-	Media        *Media // EventOther: an image or a sound
-	GoesOn       bool   // EventOther: continues the sound of the event before it
-	Claim        *Claim
-	Search       *Search
-	Tokens       json.RawMessage // EventText: as in Choice, for this piece
 }
 
 // Words returns a text in place of an EventOther, for encoders of other wire formats; empty for none.

@@ -93,7 +93,7 @@ func (t *Tally) Add(e *llm.Event) {
 	case llm.EventDone:
 		t.Done = true
 	}
-	if e.ProviderCost != nil {
+	if e.Metered != nil && e.ProviderCost != nil {
 		t.charged, t.early = e.ProviderCost, e.Partial
 	}
 	if t.Length > before {

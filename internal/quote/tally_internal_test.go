@@ -50,11 +50,11 @@ func TestTallyBound(t *testing.T) {
 func TestTallyPartial(t *testing.T) {
 	t.Parallel()
 	var got Tally
-	got.Add(&llm.Event{Kind: llm.EventUsage, Usage: llm.Usage{llm.Input: 9, llm.Output: 1}, Partial: true})
+	got.Add(&llm.Event{Kind: llm.EventUsage, Metered: &llm.Metered{Usage: llm.Usage{llm.Input: 9, llm.Output: 1}, Partial: true}})
 	if !got.Reported || !got.Partial || got.Usage[llm.Input] != 9 {
 		t.Errorf("after the first counts: %+v", got)
 	}
-	got.Add(&llm.Event{Kind: llm.EventUsage, Usage: llm.Usage{llm.Input: 9, llm.Output: 7}})
+	got.Add(&llm.Event{Kind: llm.EventUsage, Metered: &llm.Metered{Usage: llm.Usage{llm.Input: 9, llm.Output: 7}}})
 	if got.Partial || got.Usage[llm.Output] != 7 {
 		t.Errorf("after the last: %+v", got)
 	}

@@ -94,7 +94,10 @@ func (c *call) start(m *llm.Meta) *llm.Event {
 			u[class] = 0
 		}
 	}
-	return &llm.Event{Kind: llm.EventStart, ID: m.ID, Model: m.Model, Created: m.Created, Usage: u, Tier: c.spec.tier}
+	return &llm.Event{
+		Kind: llm.EventStart, ID: m.ID, Model: m.Model, Created: m.Created, Tier: c.spec.tier,
+		Metered: &llm.Metered{Usage: u},
+	}
 }
 
 // amendStart applies the variant to the usage at the start of a stream. The usage occurs there once, even if the

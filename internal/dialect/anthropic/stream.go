@@ -186,7 +186,9 @@ func (d *Decoder) start(dst []llm.Event, message []byte) []llm.Event {
 	ev.Tier = d.counts.modes()
 	dst = append(dst, ev)
 	if u, ok := d.counts.usage(); ok {
-		return append(dst, llm.Event{Kind: llm.EventUsage, Usage: u, Timed: d.counts.timed(), Partial: true})
+		return append(dst, llm.Event{
+			Kind: llm.EventUsage, Metered: &llm.Metered{Usage: u, Timed: d.counts.timed(), Partial: true},
+		})
 	}
 	return d.part(dst)
 }
@@ -194,7 +196,7 @@ func (d *Decoder) start(dst []llm.Event, message []byte) []llm.Event {
 // part appends the readable part of incomplete counts.
 func (d *Decoder) part(dst []llm.Event) []llm.Event {
 	if most := d.counts.readable(); most != nil {
-		dst = append(dst, llm.Event{Kind: llm.EventCost, Most: most})
+		dst = append(dst, llm.Event{Kind: llm.EventCost, Metered: &llm.Metered{Most: most}})
 	}
 	return dst
 }
@@ -372,8 +374,9 @@ func (d *Decoder) end(dst []llm.Event, f *streamFrame) []llm.Event {
 		u, most = refused(rawjson.Get(f.delta, "stop_details"), u)
 	}
 	return append(dst, llm.Event{
-		Kind: llm.EventUsage, Usage: u, Most: most, Timed: d.counts.timed(), Partial: finish == "",
-		Tier: d.counts.modes(), Instead: free,
+		Kind: llm.EventUsage, Tier: d.counts.modes(), Metered: &llm.Metered{
+			Usage: u, Most: most, Timed: d.counts.timed(), Partial: finish == "", Instead: free,
+		},
 	})
 }
 

@@ -68,7 +68,7 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 func (e *Encoder) write(dst []byte, ev *llm.Event) []byte {
 	switch ev.Kind {
 	case llm.EventStart:
-		if ev.Usage.InputTokens() > 0 {
+		if ev.Metered != nil && ev.Usage.InputTokens() > 0 {
 			e.start = ev.Usage
 		}
 	case llm.EventText:

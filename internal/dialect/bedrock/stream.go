@@ -258,7 +258,7 @@ func (d *Decoder) stop(dst []llm.Event, data []byte) ([]llm.Event, error) {
 }
 
 func (d *Decoder) meter(dst []llm.Event, data []byte) ([]llm.Event, error) {
-	var usage llm.Event
+	var usage llm.Metered
 	var reported bool
 	var tier, latency []byte
 	for m := range rawjson.Members(data) {
@@ -273,16 +273,14 @@ func (d *Decoder) meter(dst []llm.Event, data []byte) ([]llm.Event, error) {
 			d.guarded = d.guarded || isGuarded(m)
 		}
 	}
-	usage.Tier = modesOf(tier, latency)
 	if d.guarded {
 		countGuard(&usage.Usage, usage.Most)
 	}
 	countRan(&usage.Usage, usage.Most, &d.made)
 	if reported {
-		usage.Kind = llm.EventUsage
-		dst = append(dst, usage)
+		dst = append(dst, llm.Event{Kind: llm.EventUsage, Tier: modesOf(tier, latency), Metered: &usage})
 	} else if usage.Most != nil {
-		dst = append(dst, llm.Event{Kind: llm.EventCost, Most: usage.Most})
+		dst = append(dst, llm.Event{Kind: llm.EventCost, Metered: &llm.Metered{Most: usage.Most}})
 	}
 	d.metered = true
 	return d.done(dst), nil

@@ -143,7 +143,7 @@ func TestEncoderWritesStream(t *testing.T) {
 		{Kind: llm.EventToolCall, Text: `{"x":`},
 		{Kind: llm.EventToolCall, Text: `1}`},
 		{Kind: llm.EventToolCall, Tool: llm.ToolDelta{Index: 1, ID: "c2", Name: "g"}, Text: "{}"},
-		{Kind: llm.EventUsage},
+		{Kind: llm.EventUsage, Metered: &llm.Metered{}},
 		{Kind: llm.EventFinish},
 	} {
 		out = e.Append(out, &ev)

@@ -169,9 +169,9 @@ func (d *Decoder) find(index int64) int {
 // messageEnd appends the usage and the finish reason. A failed generation reports its error there.
 func (d *Decoder) messageEnd(dst []llm.Event, e *event) ([]llm.Event, error) {
 	if usage, most, ok := decodeUsage(rawjson.Get(e.delta, "usage")); ok {
-		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: usage})
+		dst = append(dst, llm.Event{Kind: llm.EventUsage, Metered: &llm.Metered{Usage: usage}})
 	} else if most != nil {
-		dst = append(dst, llm.Event{Kind: llm.EventCost, Most: most})
+		dst = append(dst, llm.Event{Kind: llm.EventCost, Metered: &llm.Metered{Most: most}})
 	}
 	word := rawjson.Text(rawjson.Get(e.delta, "finish_reason"))
 	if message := rawjson.Text(rawjson.Get(e.delta, "error")); message != "" {

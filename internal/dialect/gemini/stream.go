@@ -15,9 +15,8 @@ type Decoder struct {
 	started bool
 	calls   [maxChoices]int16 // number so far, by candidate
 	// Usage so far, because searches may be reported after the tokens.
-	usage     llm.Usage
+	metered   llm.Metered // of the last event, which nearly every frame has
 	toolUse   int64
-	most      *llm.Usage // as in llm.Reply
 	reported  bool
 	grounding grounding
 	told      [maxChoices]int // bytes of text so far, by candidate
@@ -83,17 +82,18 @@ func (d *Decoder) events(dst []llm.Event, c *chunk) (_ []llm.Event, err error) {
 func (d *Decoder) count(dst []llm.Event, c *chunk, grounded bool) []llm.Event {
 	usage, toolUse, most, ok := decodeUsage(c.usage)
 	if ok {
-		d.usage, d.toolUse, d.most, d.reported = usage, toolUse, most, true
+		d.metered = llm.Metered{Usage: usage, Most: most}
+		d.toolUse, d.reported = toolUse, true
 	}
 	d.grounding.served(c.model, c.usage)
 	if !ok && most != nil {
-		dst = append(dst, llm.Event{Kind: llm.EventCost, Most: most})
+		dst = append(dst, llm.Event{Kind: llm.EventCost, Metered: &llm.Metered{Most: most}})
 	}
 	if !ok && (!grounded || !d.reported) {
 		return dst
 	}
-	d.grounding.addTo(&d.usage, d.toolUse)
-	return append(dst, llm.Event{Kind: llm.EventUsage, Usage: d.usage, Most: d.most, Tier: modesOf(c.usage)})
+	d.grounding.addTo(&d.metered.Usage, d.toolUse)
+	return append(dst, llm.Event{Kind: llm.EventUsage, Tier: modesOf(c.usage), Metered: &d.metered})
 }
 
 func (d *Decoder) candidate(dst []llm.Event, c *candidate, v []byte) ([]llm.Event, error) {

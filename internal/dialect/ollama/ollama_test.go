@@ -142,7 +142,7 @@ func TestEncoderWritesStream(t *testing.T) {
 		{Kind: llm.EventToolCall, Tool: llm.ToolDelta{Index: 2, ID: "c3", Name: "h"}, Text: `{"x"`},
 		{Kind: llm.EventToolCall, Tool: llm.ToolDelta{Index: -1}, Text: "{}"},
 		{Kind: llm.EventToolCall, Tool: llm.ToolDelta{Index: 5000}, Text: "{}"},
-		{Kind: llm.EventUsage},
+		{Kind: llm.EventUsage, Metered: &llm.Metered{}},
 		{Kind: llm.EventFinish},
 	} {
 		out = e.Append(out, &ev)

@@ -98,9 +98,9 @@ func (d *Decoder) call(dst []llm.Event, c *llm.ToolCall) []llm.Event {
 // count appends the usage, which is in the last line.
 func count(dst []llm.Event, a *answer) []llm.Event {
 	if usage, most, ok := a.usage.classes(); ok {
-		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: usage, Partial: !a.done})
+		dst = append(dst, llm.Event{Kind: llm.EventUsage, Metered: &llm.Metered{Usage: usage, Partial: !a.done}})
 	} else if most != nil {
-		dst = append(dst, llm.Event{Kind: llm.EventCost, Most: most})
+		dst = append(dst, llm.Event{Kind: llm.EventCost, Metered: &llm.Metered{Most: most}})
 	}
 	return dst
 }

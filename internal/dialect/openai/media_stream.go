@@ -48,7 +48,9 @@ func (d *MediaDecoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, er
 	}
 	if u, most, told := d.usage(frame.Data); told {
 		dst = append(dst, llm.Event{
-			Kind: llm.EventUsage, Usage: u, Most: most, ProviderCost: ProviderCost(rawjson.Get(frame.Data, "usage")),
+			Kind: llm.EventUsage, Metered: &llm.Metered{
+				Usage: u, Most: most, ProviderCost: ProviderCost(rawjson.Get(frame.Data, "usage")),
+			},
 		})
 	}
 	return append(dst, llm.Event{Kind: llm.EventFinish, Finish: llm.FinishStop}, llm.Event{Kind: llm.EventDone}), nil
@@ -92,12 +94,12 @@ func (d *MediaDecoder) image(dst []llm.Event, answer []byte) []llm.Event {
 		}
 		d.cost = &sum
 	}
-	e := llm.Event{Kind: llm.EventUsage, Usage: d.images, ProviderCost: d.cost, Tier: imageModeOf(answer)}
+	m := &llm.Metered{Usage: d.images, ProviderCost: d.cost}
 	if d.unsure {
 		all := d.most
-		e.Most = &all
+		m.Most = &all
 	}
-	return append(dst, e, llm.Event{Kind: llm.EventFinish, Choice: n, Finish: llm.FinishStop})
+	return append(dst, llm.Event{Kind: llm.EventUsage, Tier: imageModeOf(answer), Metered: m}, llm.Event{Kind: llm.EventFinish, Choice: n, Finish: llm.FinishStop})
 }
 
 // MediaEncoder writes the error of a broken stream. All other bytes are the provider's own.

@@ -107,7 +107,7 @@ func (d *Decoder) events(dst []llm.Event, c *chunk) (_ []llm.Event, broken []byt
 	}
 	usage, most, ok := DecodeUsage(c.usage, d.q)
 	if cost := ProviderCost(c.usage); !ok && (cost != nil || most != nil) {
-		dst = append(dst, llm.Event{Kind: llm.EventCost, ProviderCost: cost, Most: most})
+		dst = append(dst, llm.Event{Kind: llm.EventCost, Metered: &llm.Metered{ProviderCost: cost, Most: most}})
 	}
 	if ok {
 		if !c.hasChoice {
@@ -115,8 +115,9 @@ func (d *Decoder) events(dst []llm.Event, c *chunk) (_ []llm.Event, broken []byt
 		}
 		d.ran.addTo(&usage, d.model)
 		dst = append(dst, llm.Event{
-			Kind: llm.EventUsage, Usage: usage, Most: most, ProviderCost: ProviderCost(c.usage),
-			Tier: modesOf(d.tier, c.usage), Alone: !c.hasChoice,
+			Kind: llm.EventUsage, Tier: modesOf(d.tier, c.usage), Metered: &llm.Metered{
+				Usage: usage, Most: most, ProviderCost: ProviderCost(c.usage), Alone: !c.hasChoice,
+			},
 		})
 	}
 	return dst, broken

@@ -243,8 +243,9 @@ func (d *Decoder) early(dst []llm.Event, r *result) []llm.Event {
 	switch {
 	case ok && !usage.IsZero():
 		return append(dst, llm.Event{
-			Kind: llm.EventUsage, Usage: usage, Most: most, Tier: r.modes(&usage), Partial: true,
-			ProviderCost: openai.ProviderCost(r.usage),
+			Kind: llm.EventUsage, Tier: r.modes(&usage), Metered: &llm.Metered{
+				Usage: usage, Most: most, Partial: true, ProviderCost: openai.ProviderCost(r.usage),
+			},
 		})
 	case ok:
 		return dst
@@ -258,7 +259,7 @@ func (d *Decoder) early(dst []llm.Event, r *result) []llm.Event {
 	if most == nil {
 		return dst
 	}
-	return append(dst, llm.Event{Kind: llm.EventCost, Most: most})
+	return append(dst, llm.Event{Kind: llm.EventCost, Metered: &llm.Metered{Most: most}})
 }
 
 // end appends the events of an answer's last frame: missing text, the usage, the finish reason.
@@ -272,11 +273,12 @@ func (d *Decoder) end(dst []llm.Event, object []byte, r *result) ([]llm.Event, e
 		most = r.addTools(&usage, most, &d.tools)
 		tier = r.modes(&usage)
 		dst = append(dst, llm.Event{
-			Kind: llm.EventUsage, Usage: usage, Most: most, Tier: tier,
-			ProviderCost: openai.ProviderCost(r.usage),
+			Kind: llm.EventUsage, Tier: tier, Metered: &llm.Metered{
+				Usage: usage, Most: most, ProviderCost: openai.ProviderCost(r.usage),
+			},
 		})
 	} else if most != nil {
-		dst = append(dst, llm.Event{Kind: llm.EventCost, Most: most})
+		dst = append(dst, llm.Event{Kind: llm.EventCost, Metered: &llm.Metered{Most: most}})
 	}
 	if failure != nil {
 		return dst, failure

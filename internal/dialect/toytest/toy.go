@@ -277,7 +277,7 @@ func (decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) {
 		dst = append(dst, llm.Event{Kind: llm.EventFinish, Finish: a.Why})
 	}
 	if u, ok := decodeUsage(a.Used); ok {
-		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: u})
+		dst = append(dst, llm.Event{Kind: llm.EventUsage, Metered: &llm.Metered{Usage: u}})
 	}
 	return dst, nil
 }
