@@ -44,7 +44,7 @@ func (o *office) runConfig() {
 	o.call(200, "DELETE /config/limits", "")
 	versions := o.call(200, "GET /config/versions", "")
 	if at(versions, "data", "0", "changes", "0", "before", "rpm") != "1000" || at(versions, "data", "0", "changes", "0", "after") != "<nil>" {
-		t.Errorf("the versions: got %v, want the limits that went first", versions)
+		t.Errorf("the versions: got %v, want the limits of the first one", versions)
 	}
 	if got := o.call(200, "GET /config/versions?limit=2", ""); at(o.call(200, "GET /config/versions?cursor="+at(got, "next_cursor"), ""), "data", "0", "version") != "5" {
 		t.Errorf("the page behind: got another one than version 5 first")
@@ -74,11 +74,11 @@ func (o *office) runConfig() {
 	} {
 		r := o.Do(harness.Ask{Path: "/admin/v1/config", Body: body, Key: o.admin})
 		if r.Status != 400 || !strings.Contains(r.Body, says) {
-			t.Errorf("%s: got %d %s, want 400 that says %s", body, r.Status, r.Body, says)
+			t.Errorf("%s: got %d %s, want 400 that contains %s", body, r.Status, r.Body, says)
 		}
 	}
 	if got := o.call(200, "GET /audit?action=config.changed&limit=1", ""); at(got, "data", "0", "object", "name") != "house/echo" || at(got, "data", "0", "actor", "name") != "operator" {
-		t.Errorf("the audit log: got %v, want the price that came back", got)
+		t.Errorf("the audit log: got %v, want the restored price", got)
 	}
 	o.call(200, "POST /config/test", `{"name":"house"}`)
 	o.call(404, "POST /config/test", `{"name":"nobody"}`)
@@ -90,7 +90,7 @@ func (o *office) runConfig() {
 		return r.Status == http.StatusOK && o.Do(harness.Ask{Path: "/v1/responses/" + id}).Status == http.StatusOK
 	}
 	if !kept() {
-		t.Error("before: a response is not kept, so that this shows nothing")
+		t.Error("before: a response is not stored, so that this shows nothing")
 	}
 	o.call(200, "PUT /config/retention", `{"requests":"30d","responses":"0s"}`)
 	harness.Await(o.T, "no response is kept", func() bool { return !kept() })

@@ -129,7 +129,7 @@ func TestAdministrationRefuses(t *testing.T) {
 func (o *office) wantProblem(what string, r harness.Reply, status int, param, says string) {
 	o.T.Helper()
 	if r.Status != status || !strings.Contains(r.Body, says) {
-		o.T.Errorf("%s: got %d %s, want %d that says %s", what, r.Status, r.Body, status, says)
+		o.T.Errorf("%s: got %d %s, want %d that contains %s", what, r.Status, r.Body, status, says)
 		return
 	}
 	if err := o.contract.Check(r, "components", "responses", "AdminProblem"); err != nil {
@@ -175,7 +175,7 @@ func TestAdministrationOnce(t *testing.T) {
 
 	other := o.NewKey(account.KeyOptions{Account: account.DefaultName, Permissions: []account.Permission{account.Admin}})
 	if r := post(path, body, "k1", other); r.Status != http.StatusCreated || r.Body == first.Body || r.Header.Get("Idempotent-Replayed") != "" {
-		t.Errorf("somebody else's request with the same key: got %d %s, want a key of its own", r.Status, r.Body)
+		t.Errorf("another person's request with the same key: got %d %s, want a key of its own", r.Status, r.Body)
 	}
 	for range 2 { // a refused request had no effect, and is sent again
 		o.wantProblem("refused", post("/accounts", `{"name":"default"}`, "k2", o.admin), http.StatusBadRequest, "name", "already exists")

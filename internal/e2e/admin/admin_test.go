@@ -331,12 +331,12 @@ func (o *office) runKeys() {
 	const body = `{"label":"nightly","permissions":["chat"],"models":["house/*"],"expires":"2099-01-31T12:00:00+01:00","limits":{"rpm":5},"budget":{"limit_usd":"3","period":"day"}}`
 	service := o.call(201, "POST /accounts/{account}/keys", `{"label":"robot","service":true}`, "default")
 	if at(service, "service") != "true" || at(service, "created_by") != "<nil>" {
-		t.Errorf("a service key: got %v, want one of nobody", service)
+		t.Errorf("a service key: got %v, want one without a person", service)
 	}
 	made := o.call(201, "POST /accounts/{account}/keys", body, "default")
 	id, token := at(made, "id"), at(made, "key")
 	if at(made, "expires") != "2099-01-31T11:00:00Z" || at(made, "limits", "rpm") != "5" || at(made, "budget", "limit_usd") != "3" || at(made, "permissions") != "[chat]" {
-		t.Errorf("the new key: got %v, want what was asked for: %s", made, body)
+		t.Errorf("the new key: got %v, want the requested fields: %s", made, body)
 	}
 	if r := o.Do(harness.Ask{Path: "/v1/chat", Body: harness.Hello("house/echo"), Key: token}); r.Status != http.StatusOK {
 		t.Errorf("the new key at work: got %d %s", r.Status, r.Body)
@@ -447,7 +447,7 @@ func (o *office) runPeople() {
 	o.call(204, "DELETE /operator-invitations/{id}", "", at(again, "invitation", "id"))
 	squat(o.Gateway, "cfo@example.com")
 	if got := o.call(400, "POST /operators", `{"email":"cfo@example.com"}`); at(got, "param") != "email" || !strings.Contains(at(got, "detail"), "is not proven") {
-		t.Errorf("a user whose address is not proven: got %v, want a refusal of the email", got)
+		t.Errorf("a user with an unproven address: got %v, want a refusal of the email", got)
 	}
 	if got := at(o.call(200, "GET /users", ""), "data", "2", "email_proven"); got != "false" {
 		t.Errorf("the squatter: got proven %s, want false", got)
@@ -463,7 +463,7 @@ func (o *office) runPeople() {
 	o.call(404, "DELETE /users/{user}", "", bob)
 	stranger := o.call(201, "POST /operators", `{"email":"carl@example.com"}`)
 	if got := at(o.call(200, "GET /operator-invitations", ""), "data", "0", "id"); got != at(stranger, "invitation", "id") || at(stranger, "operator") != "<nil>" {
-		t.Errorf("somebody new: got %v, want an invitation", stranger)
+		t.Errorf("an unknown address: got %v, want an invitation", stranger)
 	}
 	o.call(204, "DELETE /operator-invitations/{id}", "", at(stranger, "invitation", "id"))
 }

@@ -63,12 +63,12 @@ func (o *office) runWebhooksAt(receiver *hookServer, base string, account ...str
 	one := base + "/{webhook}"
 	o.call(400, "PATCH "+one, `{"url":"http://10.0.0.1/"}`, of(id)...) // the permission was for another address
 	if got := o.call(200, "PATCH "+one, `{"events":null}`, of(id)...); at(got, "events") != "[]" || at(got, "allow_private") != "true" {
-		t.Errorf("told of everything: got %v", got)
+		t.Errorf("all received events: got %v", got)
 	}
 	sent := o.call(202, "POST "+one+"/test", ``, of(id)...)
 	delivery := at(sent, "id")
 	if got := (<-receiver.came).Get("Webhook-Id"); got != at(sent, "event_id") {
-		t.Errorf("the event that came: got %s, want %s", got, at(sent, "event_id"))
+		t.Errorf("the received event: got %s, want %s", got, at(sent, "event_id"))
 	}
 	detail := map[string]any{}
 	harness.Await(t, "the delivery's end", func() bool {
@@ -141,7 +141,7 @@ func TestWebhooksRefuse(t *testing.T) {
 		p := map[string]any{}
 		harness.Decode(t, r.Body, &p)
 		if r.Status != http.StatusBadRequest || p["param"] != tt.param || !strings.Contains(at(p, "detail"), tt.says) {
-			t.Errorf("%s %s: got %d %s, want 400 at %q that says %q", tt.path, tt.body, r.Status, r.Body, tt.param, tt.says)
+			t.Errorf("%s %s: got %d %s, want 400 at %q that contains %q", tt.path, tt.body, r.Status, r.Body, tt.param, tt.says)
 		}
 	}
 }
@@ -176,7 +176,7 @@ func TestDocumentHasEvents(t *testing.T) {
 			t.Errorf("%s: the example: %v", name, err)
 		}
 		if c.Violation(place+"/schema", strings.Replace(string(text), `"data":`, `"date":`, 1)) == nil {
-			t.Errorf("%s without its data: got it taken for right", name)
+			t.Errorf("%s without its data: got it accepted", name)
 		}
 	}
 	for name, of := range map[string]any{

@@ -63,7 +63,7 @@ func TestControlPages(t *testing.T) {
 	}
 	removed := see(ada.post(form[1], "once", form[2]), 200, "…5678").Body
 	if strings.Contains(removed, "…1234") || !strings.Contains(removed, "retries: 1") {
-		t.Error("after the old key was removed: got it on the page, or what else there was gone")
+		t.Error("after the old key was removed: got it on the page, or other keys lost")
 	}
 	see(ada.post(form[1], "once", form[2]), 422, "changed meanwhile")
 	see(ada.post(providers+"/house/change", "dialect", "openai", "base_url", up.url+"/v1", "allow_private", "true", "models", "echo\nchat", "more", "retries: many"), 422, "retries")
@@ -99,7 +99,7 @@ func TestControlPages(t *testing.T) {
 	}
 	for _, key := range []string{old, next} {
 		if strings.Contains(shown, key) {
-			t.Errorf("the key %s stands on a page, in the log or elsewhere", key)
+			t.Errorf("the key %s is on a page, in the log or elsewhere", key)
 		}
 	}
 }

@@ -147,7 +147,7 @@ func TestControlThroughAPIOnly(t *testing.T) {
 	c.inForce("3")
 	before := cost(c.nodes[0])
 	if before == "" {
-		t.Fatal("an answer does not tell its cost")
+		t.Fatal("an answer has no cost")
 	}
 	c.call(1, "PUT", "/config/prices/house%2F*%20since%20"+day(1), `{"input":"9","output":"9"}`)
 	c.inForce("4")
@@ -195,13 +195,13 @@ func TestControlThroughAPIOnly(t *testing.T) {
 		"providers house": 4, "aliases fast": 1, "prices house/*": 1, "prices house/* since tomorrow": 2, "prices house/* since yesterday": 2,
 	} {
 		if got[object] != n {
-			t.Errorf("the audit log tells %d times of %s, want %d: %v", got[object], object, n, got)
+			t.Errorf("the audit log has %d times %s, want %d: %v", got[object], object, n, got)
 		}
 	}
 	text := c.answered.String() + c.nodes[0].Log.String() + c.nodes[1].Log.String() + fmt.Sprint(log)
 	for _, key := range []string{old, next} {
 		if strings.Contains(text, key) {
-			t.Errorf("the key %s stands in an answer, a log or the audit log", key)
+			t.Errorf("the key %s is in an answer, a log or the audit log", key)
 		}
 	}
 	c.call(0, "GET", "/config/versions", "")

@@ -69,7 +69,7 @@ func TestForeignHostRefusedInItsWords(t *testing.T) {
 	for path, want := range map[string]string{"/sign-in": "text/html", "/metrics": "text/html", "/admin/v1/accounts": "application/problem+json"} {
 		r := askAt(h, "weir.lan", harness.Ask{Path: path, Key: harness.NoKey, Header: []string{"Accept", "text/html,*/*"}})
 		if got := r.Header.Get("Content-Type"); r.Status != http.StatusMisdirectedRequest || !strings.HasPrefix(got, want) || !strings.Contains(r.Body, "weir.lan") {
-			t.Errorf("%s: got %d %s %s, want 421 in %s that tells the name", path, r.Status, got, r.Body, want)
+			t.Errorf("%s: got %d %s %s, want 421 in %s with the name", path, r.Status, got, r.Body, want)
 		}
 	}
 }

@@ -223,7 +223,7 @@ func TestImportedConfiguration(t *testing.T) {
 			if _, taken := plan.Config["providers"]["mistral"]; taken {
 				objects--
 				if !slices.ContainsFunc(done.Left, func(l imports.Left) bool { return l.From == "providers.mistral" }) {
-					t.Errorf("%s: nothing says that weir.yaml has the provider: %+v", file, done.Left)
+					t.Errorf("%s: no note says that weir.yaml has the provider: %+v", file, done.Left)
 				}
 			}
 			if len(done.Config) > objects {

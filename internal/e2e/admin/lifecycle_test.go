@@ -29,7 +29,7 @@ func TestSecondServe(t *testing.T) {
 		t.Errorf("the second gateway ended with %v, want it to say that another one runs", err)
 	}
 	if second.Out.String()+second.Log.String() != "" {
-		t.Errorf("the second gateway said %s%s", second.Out, second.Log)
+		t.Errorf("the second gateway's output: %s%s", second.Out, second.Log)
 	}
 	h.MustAnswer(h.Chat("house/echo"))
 }
@@ -45,7 +45,7 @@ func TestPortInUse(t *testing.T) {
 		Config: cfg, Getenv: func(string) string { return "" }, Stdout: second.Out, Stderr: second.Log, Log: harness.Discard(),
 	})
 	if err == nil || !strings.Contains(err.Error(), "--listen") || !strings.Contains(err.Error(), "in use") {
-		t.Errorf("got %v, want it to say that the address is in use and what to do", err)
+		t.Errorf("got %v, want an error about the address in use, with the remedy", err)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestReloadWhileRunning(t *testing.T) {
 		h.MustAnswer(h.Chat("quick"))
 	}
 	if events, e := harness.SplitStream(t, (<-first).Body); e != nil || harness.Text(events) != "Say it again, please" {
-		t.Errorf("the stream that was under way: %q, %+v", harness.Text(events), e)
+		t.Errorf("the stream in flight: %q, %+v", harness.Text(events), e)
 	}
 }
 
@@ -162,7 +162,7 @@ func TestGracefulStop(t *testing.T) {
 	}
 	for _, record := range up.Records(t) {
 		if row := h.Row(harness.RequestOf(&record)); row.Outcome != "ok" || row.Provenance != "exact" {
-			t.Errorf("ledger says %+v, want the whole answer", row)
+			t.Errorf("the row is %+v, want the whole answer", row)
 		}
 	}
 }
@@ -197,13 +197,13 @@ func TestStopThatDoesNotWait(t *testing.T) {
 	running.Wait()
 	for i, r := range replies {
 		if r.Status != asks[i].status || !strings.Contains(r.Body, "The gateway is stopping") {
-			t.Errorf("%s: %d, ends with %s; want %d, and to be told that the gateway is stopping",
+			t.Errorf("%s: %d, ends with %s; want %d, and the message that the gateway is stopping",
 				asks[i].path, r.Status, r.Body[max(0, len(r.Body)-300):], asks[i].status)
 		}
 	}
 	for _, record := range up.Records(t) {
 		if row := h.Row(harness.RequestOf(&record)); row.Provenance != "estimated" || row.In == 0 || row.Outcome == "client_gone" {
-			t.Errorf("ledger says %+v, want it settled at what was counted, and the client there", row)
+			t.Errorf("the row is %+v, want it settled at the counted usage, with its client connected", row)
 		}
 	}
 }

@@ -148,7 +148,7 @@ func (m *aliasModel) apply(r *rapid.T, f *managedFixture, change map[string]int,
 		own, there := m.file[name]
 		if there && own != target {
 			if err == nil {
-				r.Fatalf("change %v beside the file's %v was taken", change, m.file)
+				r.Fatalf("change %v next to the file's %v was accepted", change, m.file)
 			}
 			return
 		}

@@ -106,7 +106,7 @@ func TestManagedConfigurationReachesNodes(t *testing.T) {
 		return strings.Count(h.Log.String(), "the new configuration is invalid") > said
 	})
 	if body := h.Do(harness.Ask{Path: "/readyz?verbose"}).Body; strings.Contains(body, "this node cannot use version") {
-		t.Errorf("a mistake in the file: got %q, want nothing said of the managed configuration", body)
+		t.Errorf("a mistake in the file: got %q, want no mention of the managed configuration", body)
 	}
 	h.Configure("providers: {}\n")
 	neverShown(h, "one-key-of-the-provider", "another-key-of-the-provider", "third-key-of-it")
@@ -127,7 +127,7 @@ func neverShown(h *harness.Gateway, keys ...string) {
 	})
 	for _, key := range keys {
 		if strings.Contains(text, key) {
-			h.T.Errorf("the key %s stands in the database, the log, or the export", key)
+			h.T.Errorf("the key %s is in the database, the log, or the export", key)
 		}
 	}
 }
@@ -161,7 +161,7 @@ func TestFileWins(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)
 	if _, err := apply(h, "providers: {house: {dialect: ollama, base_url: \""+up.URL+"\", allow_private: true}}", admin.ApplyOptions{}); err == nil || !strings.Contains(err.Error(), "change it there") {
-		t.Errorf("a provider of the file: got %v, want an error that says so", err)
+		t.Errorf("a provider of the file: got %v, want an error about the file", err)
 	}
 	var export []byte
 	withPeople(h, func(ctx context.Context, d *admin.Admin) error {
@@ -171,6 +171,6 @@ func TestFileWins(t *testing.T) {
 		return nil
 	})
 	if paths, err := apply(h, string(export), admin.ApplyOptions{Prune: true}); err != nil || len(paths) > 0 {
-		t.Errorf("what was exported, applied: got %v, %v, want no change", paths, err)
+		t.Errorf("the export, applied: got %v, %v, want no change", paths, err)
 	}
 }

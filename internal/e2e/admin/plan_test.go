@@ -215,7 +215,7 @@ limits: {per_key: {rpm: 2}}`
 	})
 	nothing, estimated, _ := compare("nothing changes", "", plan.Scopes{}, served)
 	if n := nothing.Total; len(n.Refused) > 0 || n.Planned != n.Cost || n.Elsewhere+n.RefusedNow > 0 || estimated > 0 {
-		t.Errorf("where nothing changes: got %+v, want what happened", n)
+		t.Errorf("without a change: got %+v, want the recorded outcomes", n)
 	}
 	result, estimated, right := compare("the change", change, scopes, truth)
 	t.Logf("%d requests: %+v; %d estimated", len(steps), result.Total, estimated)

@@ -99,7 +99,7 @@ func testReconcile(t *testing.T, vendor string) {
 	must.Equal(t, decided.Resolved, 1, "attempts that were resolved")
 	for _, row := range must.Get(run("admin"))(t).Rows {
 		if row.Model == cut && (row.Finding != reconcile.Agrees && row.Finding != reconcile.Rounded || row.Ours.Uncertain != 0 || row.Ours.Usage != row.Theirs) {
-			t.Errorf("what was decided: got %+v, want it to agree", row)
+			t.Errorf("the resolved attempt: got %+v, want it to agree", row)
 		}
 	}
 	h.Verify(t)

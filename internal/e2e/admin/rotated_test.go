@@ -47,7 +47,7 @@ func TestKeptBeforeRotation(t *testing.T) {
 	} {
 		got := ask(token, test.method, test.path, test.body, test.once)
 		if got.Status != test.status || !strings.Contains(strings.ToLower(got.Body), test.says) {
-			t.Errorf("%s %s %s with the new token: got %d, %s; want %d that says %q", test.method, test.path, test.body, got.Status,
+			t.Errorf("%s %s %s with the new token: got %d, %s; want %d that contains %q", test.method, test.path, test.body, got.Status,
 				got.Body, test.status, test.says)
 		}
 		if got := ask(former, test.method, test.path, test.body, test.once); got.Status != http.StatusOK {

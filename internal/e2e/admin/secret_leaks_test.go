@@ -115,7 +115,7 @@ func TestSecretLeaks(t *testing.T) {
 	secrets["the session after"] = ada.session()
 	for name, s := range secrets {
 		if len(s) < 16 {
-			t.Fatalf("%s is %q, too short to be looked for", name, s)
+			t.Fatalf("%s is %q, which is too short for a search", name, s)
 		}
 	}
 	for place, text := range everything(h, ada) {

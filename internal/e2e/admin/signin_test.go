@@ -79,7 +79,7 @@ func TestSessionIsOver(t *testing.T) {
 	other.signIn(leakedPassword)
 	copied.take(other.session())
 	if !copied.isIn() || !ada.isIn() {
-		t.Fatal("two sessions beside each other are not signed in")
+		t.Fatal("two sessions at the same time are not signed in")
 	}
 	if r := ada.post("/me/password/change", "current", leakedPassword, "password", leakedChanged); !ada.isIn() {
 		t.Fatalf("another password: got %d, and signed out", r.Status)
@@ -89,10 +89,10 @@ func TestSessionIsOver(t *testing.T) {
 	}
 	fresh := newBrowser(h)
 	if fresh.signIn(leakedPassword); fresh.isIn() {
-		t.Error("the old password lets in")
+		t.Error("the old password is still accepted")
 	}
 	if fresh.signIn(leakedChanged); !fresh.isIn() {
-		t.Error("the new password does not let in")
+		t.Error("the new password is not accepted")
 	}
 }
 

@@ -132,7 +132,7 @@ func TestTrialSendsNoKeyOfOthers(t *testing.T) {
 	o.call(200, "POST /config/test", `{"name":"mine","provider":`+managed(o.sealedMine())+`}`) // as it is saved
 	o.call(200, "POST /config/test", `{"name":"house"}`)
 	if n := o.entries("config.tested"); n != before+2 {
-		t.Errorf("audit log: got %d tests, want none of what is saved", n)
+		t.Errorf("audit log: got %d tests, want none of the saved provider", n)
 	}
 }
 
@@ -183,12 +183,12 @@ func TestAnswersShowReferences(t *testing.T) {
 	})
 	for _, call := range []string{"GET /config", "GET /providers"} {
 		if got := fmt.Sprint(o.call(200, call, "")); strings.Contains(got, "canary") || !strings.Contains(got, "${file:") {
-			t.Errorf("%s: got %s, want the text as it was given", call, got)
+			t.Errorf("%s: got %s, want the original text", call, got)
 		}
 	}
 	for _, body := range []string{`{"name":"hidden"}`, `{"name":"hidden","model":"m"}`} {
 		if got := fmt.Sprint(o.call(200, "POST /config/test", body)); strings.Contains(got, "canary") {
-			t.Errorf("POST /config/test %s: got %s, want the text as it was given", body, got)
+			t.Errorf("POST /config/test %s: got %s, want the original text", body, got)
 		}
 	}
 }

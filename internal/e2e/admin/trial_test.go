@@ -53,7 +53,7 @@ func TestProviderTrial(t *testing.T) {
 			t.Errorf("%s: got %v, want the problem %q, found %q, models %q", name, got, test.problem, test.found, test.models)
 		}
 		if text := fmt.Sprint(got) + o.Log.String(); strings.Contains(text, key) {
-			t.Errorf("%s: the key stands in the answer or the log", name)
+			t.Errorf("%s: the key is in the answer or the log", name)
 		}
 	}
 	o.call(400, "POST /config/test", `{"name":"house","provider":{"dialect":"ollama"}}`) // it is the file's
@@ -86,6 +86,6 @@ func TestProviderTrialOfModel(t *testing.T) {
 	}
 	broken := o.call(200, "POST /config/test", `{"name":"house","model":"error-500"}`)
 	if at(broken, "ok") != "false" || at(broken, "answers", "0", "problem") == "<nil>" {
-		t.Errorf("a model that fails: got %v, want it told", broken)
+		t.Errorf("a model that fails: got %v, want its failure", broken)
 	}
 }

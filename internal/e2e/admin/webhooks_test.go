@@ -134,7 +134,7 @@ func (x *hooked) one(t webhook.Type) hookEvent {
 	x.t.Helper()
 	harness.Await(x.t, string(t), func() bool { return len(x.of(t)) > 0 })
 	if all := x.of(t); len(all) > 1 {
-		x.t.Errorf("%s: came %d times, want once: %+v", t, len(all), all)
+		x.t.Errorf("%s: arrived %d times, want once: %+v", t, len(all), all)
 	}
 	return x.of(t)[0]
 }
@@ -250,7 +250,7 @@ func TestWebhooksOfAProvider(t *testing.T) {
 	}
 	e := mine.one(webhook.ProviderUnavailable)
 	want := &webhook.Target{Provider: "house", Model: "chat:status=500", Node: hostname(t), Reason: "status 500"}
-	must.Equal(t, e.Data, webhook.Data{Target: want}, "an account is told")
+	must.Equal(t, e.Data, webhook.Data{Target: want}, "an account gets an event")
 	harness.Await(t, "both at the installation's endpoint", func() bool { return len(all.of(webhook.ProviderUnavailable)) == 2 })
 }
 
@@ -272,7 +272,7 @@ func TestWebhooksOfAnUnpricedModel(t *testing.T) {
 		t.Errorf("got %+v, want house/chat", e.Data)
 	}
 	if got := mine.of(webhook.ModelUnpriced); len(got) > 0 {
-		t.Errorf("an account is told of what is the operators': %+v", got)
+		t.Errorf("an account gets the operators' events: %+v", got)
 	}
 }
 

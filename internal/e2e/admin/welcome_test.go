@@ -40,7 +40,7 @@ func TestFreshMachine(t *testing.T) {
 	var chat harness.ChatReply
 	harness.Decode(t, runShell(t, h, commands[0]), &chat)
 	if chat.Model != "demo/chat" || !strings.Contains(chat.Choices[0].Message.Content, "demo") {
-		t.Errorf("the first answer is %+v, want one that says that it is a demo", chat)
+		t.Errorf("the first answer is %+v, want the demo's", chat)
 	}
 	var uses harness.UsesPage
 	harness.Decode(t, runShell(t, h, commands[1]), &uses)

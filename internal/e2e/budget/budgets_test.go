@@ -70,7 +70,7 @@ func TestBudgetRace(t *testing.T) {
 	must.Do(t, h.Stop())
 	h.Verify(t)
 	if got := spent(h, t); got != 37*llm.USD || other.Load() > 0 || served.Load() > 37 {
-		t.Errorf("spent %v by %d served, %d refused, %d for whom the machine was too busy, %d that left and %d others; want 37 dollars", got, served.Load(), refused.Load(), busy.Load(), left.Load(), other.Load())
+		t.Errorf("spent %v by %d served, %d refused, %d refused by the busy machine, %d that left and %d others; want 37 dollars", got, served.Load(), refused.Load(), busy.Load(), left.Load(), other.Load())
 	}
 }
 
@@ -126,7 +126,7 @@ func TestBudgetRefusals(t *testing.T) {
 		}
 	}
 	if n := len(up.Records(t)); n != 0 {
-		t.Errorf("the provider was asked %d times, want none", n)
+		t.Errorf("the provider got %d requests, want none", n)
 	}
 	h.SetBudget(2*llm.USD, budget.PeriodDay)
 	for want, n := range []int{200, 200, 402} {
@@ -231,7 +231,7 @@ func TestCreditNoteMakesRoom(t *testing.T) {
 	correct(h, last, llm.USD)
 	h.SetBudget(3*llm.USD, budget.PeriodTotal)
 	if r := h.Chat("house/chat"); r.Status != 402 {
-		t.Errorf("with a dollar more of budget, which a correction took: got %d %s, want 402", r.Status, r.Body)
+		t.Errorf("with a dollar more of budget, which a correction used: got %d %s, want 402", r.Status, r.Body)
 	}
 	h.Verify(t)
 }
@@ -324,7 +324,7 @@ func TestBudgetOverage(t *testing.T) {
 		t.Fatalf("got %d %s", r.Status, r.Body)
 	}
 	if got := settled(h, t, 1); got < llm.USD {
-		t.Errorf("spent %v, want what was billed: a million tokens for more than a dollar", got)
+		t.Errorf("spent %v, want the bill: a million tokens for more than a dollar", got)
 	}
 	if r := h.Do(harness.Ask{Path: "/v1/chat/completions", Body: body}); r.Status != 429 {
 		t.Errorf("after that: got %d %s, want it refused", r.Status, r.Body)
@@ -342,11 +342,11 @@ func TestBudgetUnpriced(t *testing.T) {
 		ask, _ := api.Ask("", "house/chat", false)
 		r := h.Do(ask)
 		if r.Status != 403 || !strings.Contains(r.Body, "under prices") || strings.Contains(r.Body, "quota") {
-			t.Errorf("%s: got %d %s, want 403 that says where prices are given", ask.Path, r.Status, r.Body)
+			t.Errorf("%s: got %d %s, want 403 with the place of prices", ask.Path, r.Status, r.Body)
 		}
 	}
 	if n := len(up.Records(t)); n != 0 {
-		t.Errorf("the provider was asked %d times, want none", n)
+		t.Errorf("the provider got %d requests, want none", n)
 	}
 }
 
@@ -381,7 +381,7 @@ func TestBudgetEvents(t *testing.T) {
 	harness.Await(t, "the last threshold", func() bool { return strings.Contains(h.Log.String(), "percent=100") })
 	for _, percent := range []int{50, 80, 95, 100} {
 		if n := strings.Count(h.Log.String(), fmt.Sprintf("percent=%d ", percent)); n != 1 {
-			t.Errorf("%d %%: told %d times, want once", percent, n)
+			t.Errorf("%d %%: got %d events, want one", percent, n)
 		}
 	}
 }
@@ -421,7 +421,7 @@ func TestCorrectionsReachRunningBudgets(t *testing.T) {
 			let := 0
 			for time.Sleep(time.Second); h.Chat("house/chat").Status == 200; time.Sleep(time.Second) {
 				if let++; let == most {
-					t.Fatalf("with $10 of $10 spent: %d requests were let in", let)
+					t.Fatalf("with $10 of $10 spent: got %d requests admitted, want none", let)
 				}
 			}
 			if r := h.Chat("house/chat"); r.Status != 402 {

@@ -54,7 +54,7 @@ func TestCountsStayInBudget(t *testing.T) {
 			}
 			h.SetBudget(llm.Money(tt.enough)*charge, budget.PeriodTotal)
 			if try(h, ask, 0); asked.Load() == 0 {
-				t.Errorf("the provider was not asked under a budget of %d times what it charges", tt.enough)
+				t.Errorf("the provider got no request under a budget of %d times its charge", tt.enough)
 			}
 		})
 	}

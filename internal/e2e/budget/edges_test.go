@@ -165,7 +165,7 @@ func TestEdgesStayWithinBudget(t *testing.T) {
 			}
 			t.Logf("asked %d times, the provider charges $%s of a budget of $%s", asked, truth, e.budget)
 			if (asked == 0) != e.refused {
-				t.Errorf("the provider was asked %d times, refused: %t", asked, e.refused)
+				t.Errorf("the provider got %d requests, want a refusal: %t", asked, e.refused)
 			}
 			if truth > e.budget {
 				t.Errorf("the provider charges $%s of a budget of $%s", truth, e.budget)

@@ -67,7 +67,7 @@ func TestGreedyStreams(t *testing.T) {
 			}
 		}
 		if !strings.Contains(refused, ownShare) {
-			t.Errorf("%s: told %q, want that it has its share", name, refused)
+			t.Errorf("%s: got %q, want the message about its share", name, refused)
 		}
 	}
 	if served < places*9/10 || served == places {

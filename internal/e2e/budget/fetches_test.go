@@ -48,7 +48,7 @@ func TestFetchesStayInBudget(t *testing.T) {
 		truth := llm.Money(asked.Load()) * calls * 3 * llm.USD / 100
 		t.Logf("%s asked %d times, the provider charges $%s of a budget of $%s", members, asked.Load(), truth, limit)
 		if truth > limit || asked.Load() == 0 {
-			t.Errorf("%s asked %d times, the provider charges $%s of a budget of $%s", members, asked.Load(), truth, limit)
+			t.Errorf("%s got %d requests, the provider charges $%s of a budget of $%s", members, asked.Load(), truth, limit)
 		}
 	}
 }

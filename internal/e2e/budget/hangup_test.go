@@ -46,7 +46,7 @@ func TestRepeatsAfterHangUp(t *testing.T) {
 			t.Errorf("the provider served %d answers, want 1", n)
 		}
 		if again := h.Do(ask); again.Status != 200 || again.Header.Get("X-Weir-Answer-Of") != "" || servedWith(t, up, tokens) != 2 {
-			t.Errorf("once it was given: %d, answer of %q, want a new request", again.Status, again.Header.Get("X-Weir-Answer-Of"))
+			t.Errorf("after the answer was repeated once: %d, answer of %q, want a new request", again.Status, again.Header.Get("X-Weir-Answer-Of"))
 		}
 	})
 	want := fmt.Sprint(2 * len(all))

@@ -168,7 +168,7 @@ func TestSearchesInBudget(t *testing.T) {
 		asked, truth := up.asked.Load(), llm.Money(up.charge.Load())
 		t.Logf("%s: asked %d times, $%s of a budget of $%s", tt.name, asked, truth, tt.budget)
 		if asked == 0 || truth > tt.budget || (up.caps.Load() == asked) != (tt.capped || tt.members != "") {
-			t.Errorf("%s: asked %d times, %d with a cap, $%s of a budget of $%s", tt.name, asked, up.caps.Load(), truth, tt.budget)
+			t.Errorf("%s: got %d requests, %d with a cap, $%s of a budget of $%s", tt.name, asked, up.caps.Load(), truth, tt.budget)
 		}
 	}
 }

@@ -75,7 +75,7 @@ func TestLateAnswer(t *testing.T) {
 			r := h.Chat("both")
 			h.MustAnswer(r)
 			if told := r.Header.Get("X-Weir-Cost-USD"); told != "" {
-				t.Errorf("the answer says that it cost %s before that is known", told)
+				t.Errorf("the answer has the cost %s before it is known", told)
 			}
 			rows := attempts(h, r, 2)
 			if a := rows[0]; a.Outcome != "failed" || a.Provenance != "exact" || a.Out != 20 || a.Counts {
@@ -86,7 +86,7 @@ func TestLateAnswer(t *testing.T) {
 			}
 			r = h.Chat("house/chat:tokens=7,ttft=1s")
 			if r.Status != 504 {
-				t.Errorf("nothing else to ask: %d %s, want 504", r.Status, r.Body)
+				t.Errorf("without another target: %d %s, want 504", r.Status, r.Body)
 			}
 			if a := attempts(h, r, 1)[0]; a.Outcome != "failed" || a.Provenance != "exact" || a.Out != 7 || !a.Counts {
 				t.Errorf("the late attempt: %+v, want it exact at 7 tokens", a)
@@ -124,7 +124,7 @@ func TestLateAnswerGivenUp(t *testing.T) {
 	h.SetOnDisconnect(account.DisconnectCancel)
 	bounded("an account that cancels", h.Chat("house/chat:ttft=10s"))
 	if record := up.Newest(t); !record.Canceled {
-		t.Error("the provider was not told")
+		t.Error("the provider's request was not cancelled")
 	}
 }
 

@@ -77,7 +77,7 @@ func TestRequestLimit(t *testing.T) {
 		t.Errorf("Retry-After %d, want 1", retry)
 	}
 	if got := len(up.Records(t)); got != served {
-		t.Errorf("%d requests went upstream that were refused", got-served)
+		t.Errorf("got %d refused requests at the provider, want none", got-served)
 	}
 	clock.advance(time.Duration(retry) * time.Second)
 	for range 3 {

@@ -147,7 +147,7 @@ func TestOwnCounter(t *testing.T) {
 				}
 			}
 			if !bytes.Contains(question, []byte(passages)) || !bytes.Contains(question, []byte("Be brief.")) {
-				t.Errorf("the question is not about what is sent: %.200s", question)
+				t.Errorf("the counted body is not the sent one: %.200s", question)
 			}
 			if err := h.Stop(); err != nil {
 				t.Fatal(err)
@@ -199,7 +199,7 @@ func TestOwnCounterFails(t *testing.T) {
 				t.Errorf("got %d %s after %d counts, want a refusal by the budget after %d", r.Status, r.Body, c.asked(), tt.asked)
 			}
 			if n := len(c.up.Records(t)); n != 0 {
-				t.Errorf("the provider was asked %d times", n)
+				t.Errorf("the provider got %d requests", n)
 			}
 		})
 	}
@@ -276,7 +276,7 @@ func TestOwnCounterIsAskedOnce(t *testing.T) {
 		t.Errorf("%d counts, %d at once, want 1", n, c.most)
 	}
 	if n := len(c.up.Records(t)); n != 0 {
-		t.Errorf("the providers were asked %d times", n)
+		t.Errorf("the providers got %d requests for a count", n)
 	}
 }
 
@@ -300,6 +300,6 @@ func TestOwnCounterLies(t *testing.T) {
 	}
 	h.Verify(t)
 	if got := spent(h, t); got <= 2000*perToken || got < truly*perToken {
-		t.Errorf("spent $%s, want what it truly costs: more than the budget of $%s", got, 2000*perToken)
+		t.Errorf("spent $%s, want the true cost: more than the budget of $%s", got, 2000*perToken)
 	}
 }

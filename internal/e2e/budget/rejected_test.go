@@ -45,7 +45,7 @@ func TestRejectedRequestsAreBounded(t *testing.T) {
 				t.Errorf("message %q, want %q", e.Message, want)
 			}
 			if got := len(up.Records(t)); got != served {
-				t.Errorf("%d requests went upstream that were refused", got-served)
+				t.Errorf("got %d refused requests at the provider, want none", got-served)
 			}
 			h.MustAnswer(h.Chat("house/echo"))
 			clock.advance(61 * time.Second)
@@ -131,7 +131,7 @@ func TestLimpingProviderIsAsked(t *testing.T) {
 				h.Chat("house/chat")
 			}
 			if asked.Load() < 200 || served.Load() < 100 {
-				t.Errorf("200 requests: the provider was asked %d times and served %d, want 200 and 100 at least", asked.Load(), served.Load())
+				t.Errorf("200 requests: the provider got %d and served %d, want 200 and 100 at least", asked.Load(), served.Load())
 			}
 		})
 	}
@@ -166,7 +166,7 @@ func TestOutageLeavesFewRows(t *testing.T) {
 	}
 	const ofCircuit = 5 // attempts until it opens
 	if got := asked.Load(); got != ofCircuit+20 {
-		t.Errorf("100 requests in an outage: the provider was asked %d times, want %d", got, ofCircuit+20)
+		t.Errorf("100 requests in an outage: the provider got %d, want %d", got, ofCircuit+20)
 	}
 	r := h.Chat("house/chat")
 	harness.WantError(t, r, http.StatusServiceUnavailable, "PROVIDER_UNAVAILABLE")
@@ -179,7 +179,7 @@ func TestOutageLeavesFewRows(t *testing.T) {
 		h.Chat("house/chat")
 	}
 	if got := asked.Load() - before; got != 1 {
-		t.Errorf("a second later the provider was asked %d times, want once", got)
+		t.Errorf("a second later the provider got %d requests, want one", got)
 	}
 	back.Store(true)
 	clock.advance(time.Second)

@@ -48,7 +48,7 @@ func repeatLate(t *testing.T, h *harness.Gateway, up *harness.Upstream, api *har
 	ask, _ := api.Ask("", fmt.Sprintf("house/chat:tokens=%d,ttft=6s", tokens), false)
 	first := h.Do(ask)
 	if first.Status != 504 || !strings.Contains(first.Body, "send the same request again") {
-		t.Fatalf("%d %s, want 504 that says what becomes of a repeat", first.Status, first.Body)
+		t.Fatalf("%d %s, want 504 that explains repetitions", first.Status, first.Body)
 	}
 	id := first.Header.Get("X-Request-Id")
 	var clients sync.WaitGroup
@@ -125,7 +125,7 @@ func TestNoRepeatOfALateAnswer(t *testing.T) {
 					r = h.Do(again)
 				}
 			} else if n := servedWith(t, up, tokens); n != tt.served {
-				t.Errorf("the provider was asked %d times, want %d", n, tt.served)
+				t.Errorf("the provider got %d requests, want %d", n, tt.served)
 			}
 			if r.Status != tt.status || r.Header.Get("X-Weir-Answer-Of") != "" {
 				t.Errorf("got %d, answer of %q, want %d and none: %s", r.Status, r.Header.Get("X-Weir-Answer-Of"), tt.status, r.Body)

@@ -204,7 +204,7 @@ func TestSellersStayWithinBudget(t *testing.T) {
 				t.Errorf("%d requests were let through, want some: %t", served, tt.serves)
 			}
 			if tt.asks > 0 && tt.market.asked != tt.asks {
-				t.Errorf("the provider was asked %d times, want %d", tt.market.asked, tt.asks)
+				t.Errorf("the provider got %d requests, want %d", tt.market.asked, tt.asks)
 			}
 			close(refusals)
 			said := false
@@ -212,7 +212,7 @@ func TestSellersStayWithinBudget(t *testing.T) {
 				said = said || strings.Contains(why, "under prices")
 			}
 			if !said && !tt.serves && !tt.resells {
-				t.Error("no refusal says what to do, which is a price of the operator's")
+				t.Error("no refusal has the remedy, which is a price of the operator's")
 			}
 			h.Verify(t)
 		})
@@ -274,7 +274,7 @@ func TestHighestPriceOfTheClient(t *testing.T) {
 			switch {
 			case !budgeted && c.want != "":
 				if sent := string(rawjson.Get([]byte("{"+strings.TrimSuffix(c.client, ",")+"}"), "provider", "max_price")); r.Status != http.StatusOK || got != sent {
-					t.Errorf("without a budget, %s: status %d, sent %s, want it as it came", c.client, r.Status, got)
+					t.Errorf("without a budget, %s: status %d, sent %s, want it unchanged", c.client, r.Status, got)
 				}
 			case budgeted && (r.Status != http.StatusOK) != (c.want == ""), budgeted && got != c.want:
 				t.Errorf("under a budget, %s: status %d, sent %s, want %s", c.client, r.Status, got, c.want)

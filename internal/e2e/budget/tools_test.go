@@ -157,7 +157,7 @@ func TestSearchesOfVendors(t *testing.T) {
 				}
 				for why := range refusal {
 					if said := strings.Contains(why, "pricing.tools"); said != (!usual && tt.usual) && (said || want != tt.usual) {
-						t.Errorf("the refusal says what to set: %t: %s", said, why)
+						t.Errorf("the refusal has the remedy: %t: %s", said, why)
 						break
 					}
 				}
@@ -220,7 +220,7 @@ func TestSearchesAcrossFormats(t *testing.T) {
 					t.Errorf("%d were let through, truly charged $%s of a budget of $%s", up.asked, up.truth, limit)
 				}
 				if up.asked > 0 && up.searched == 0 {
-					t.Errorf("the provider was never asked for a search")
+					t.Errorf("the provider never got a request for a search")
 				}
 				h.Verify(t)
 			})
@@ -262,7 +262,7 @@ func TestSearchesOfRouterNeedPrice(t *testing.T) {
 			}
 			t.Logf("%d of 250, truly $%s of $%s; last answer %s", up.asked, up.truth, limit, last)
 			if (up.asked > 0) != tt.asked || up.searched != up.asked || tt.budgeted && up.truth > limit {
-				t.Errorf("%d were asked for, %d of them with a search, truly $%s of $%s; want some: %t", up.asked, up.searched, up.truth, limit, tt.asked)
+				t.Errorf("%d requests, %d of them with a search, truly $%s of $%s; want some: %t", up.asked, up.searched, up.truth, limit, tt.asked)
 			}
 			h.Verify(t)
 		})

@@ -154,7 +154,7 @@ func TestCallIDsAreUniqueInAConversation(t *testing.T) {
 						}
 						for _, id := range calls {
 							if seen[id] || !valid.MatchString(id) {
-								t.Errorf("the id %q came before, or is not valid:\n%s", id, reply.Body)
+								t.Errorf("the id %q repeats an earlier one, or is not valid:\n%s", id, reply.Body)
 							}
 							seen[id] = true
 						}

@@ -113,6 +113,6 @@ func TestClientToolsKeepIDsApart(t *testing.T) {
 		}
 	}
 	if len(seen) != 4 {
-		t.Errorf("%d calls went up, want 4: %s", len(seen), k.Last())
+		t.Errorf("%d calls were sent, want 4: %s", len(seen), k.Last())
 	}
 }

@@ -59,7 +59,7 @@ func TestCompactionIsMetered(t *testing.T) {
 		t.Fatalf("got %d %s, want the compaction and its cost", r.Status, r.Body)
 	}
 	if got := <-asked; got != want {
-		t.Errorf("the provider was asked for %q, want %q", got, want)
+		t.Errorf("the provider got %q, want %q", got, want)
 	}
 	if row := h.Row(r.Header.Get("X-Request-Id")); row.Outcome != "ok" || row.Provenance != "exact" || row.Cost != "0.0002" || row.In != 100 || row.Out != 50 {
 		t.Errorf("the ledger has %+v", row)
@@ -68,7 +68,7 @@ func TestCompactionIsMetered(t *testing.T) {
 	kept := h.Respond(`"model":"house/m","input":"Really?"`)
 	r = h.Do(harness.Ask{Path: compactPath, Body: `{"model":"house/m","previous_response_id":"` + rawjson.Text(rawjson.Get([]byte(kept.Body), "id")) + `"}`})
 	if r.Status != http.StatusOK {
-		t.Fatalf("from a kept response: %d %s", r.Status, r.Body)
+		t.Fatalf("from a stored response: %d %s", r.Status, r.Body)
 	}
 	got := <-asked
 	for _, said := range []string{"Really?", `"Yes"`} {
@@ -77,7 +77,7 @@ func TestCompactionIsMetered(t *testing.T) {
 		}
 	}
 	if r := h.Respond(`"model":"house/m","input":"And?","previous_response_id":"resp_c1"`); r.Status != http.StatusBadRequest && r.Status != http.StatusNotFound {
-		t.Errorf("a request goes on from a compaction, which is not kept: %d %s", r.Status, r.Body)
+		t.Errorf("a request continues a compaction, which is not stored: %d %s", r.Status, r.Body)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestCompactionRefused(t *testing.T) {
 		}
 	}
 	if len(asked) != 1 {
-		t.Errorf("the provider was asked %d times, want once", len(asked))
+		t.Errorf("the provider got %d requests, want one", len(asked))
 	}
 }
 

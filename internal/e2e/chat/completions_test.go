@@ -83,7 +83,7 @@ func TestStreamBytes(t *testing.T) {
 				got := h.Do(harness.Ask{Path: "/v1/chat/completions", Body: harness.Completion(model, members)})
 				wantSame(t, fmt.Sprintf("%s, usage asked %v", model, asked), plainEnd(unspliced(got.Body)), withoutUsage(up.take(), !asked))
 				if n := strings.Count(got.Body, `"cost":`); n != map[bool]int{true: 1}[asked] {
-					t.Errorf("%s, usage asked %v: %d costs: %s", model, asked, n, got.Body)
+					t.Errorf("%s, usage requested %v: %d costs: %s", model, asked, n, got.Body)
 				}
 			}
 		}

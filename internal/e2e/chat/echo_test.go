@@ -30,7 +30,7 @@ func TestResponseRepeatsItsRequest(t *testing.T) {
 			t.Fatalf("%v: %s", err, body)
 		}
 		if r.Instructions != "Be brief." || r.Temperature != 0.5 || r.Metadata["a"] != "b" || r.Text.Verbosity != "low" || r.Store != store || r.Previous != previous {
-			t.Errorf("got %+v, want it to go on from %q and kept %v: %s", r, previous, store, body)
+			t.Errorf("got %+v, want it to continue %q and stored %v: %s", r, previous, store, body)
 		}
 		return r
 	}

@@ -48,7 +48,7 @@ func TestEmbeddingsOfEachWireFormat(t *testing.T) {
 			}
 			all := up.Records(t)
 			if last := all[len(all)-1]; last.Outcome != simulator.Served || last.Usage.InputTokens() != e.Usage.Prompt || e.Usage.Total != e.Usage.Prompt {
-				t.Errorf("told %+v, served %+v", e.Usage, last)
+				t.Errorf("reported %+v, served %+v", e.Usage, last)
 			}
 			if got := r.Header.Get("X-Weir-Cost-USD"); got == "" || got != e.Usage.Cost.String() {
 				t.Errorf("cost %q in the header, %q in the body", got, e.Usage.Cost)

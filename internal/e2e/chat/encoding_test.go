@@ -74,7 +74,7 @@ func TestBodiesThatExpandAreRefused(t *testing.T) {
 		body := encoded(t, "gzip", strings.Replace(harness.Hello("house/chat"), "Say it again", tt.prompt, 1))
 		got := h.Do(harness.Ask{Path: "/v1/chat", Body: body, Header: []string{"Content-Encoding", "gzip"}})
 		if got.Status != tt.status || (tt.status == 413) != strings.Contains(got.Body, "compressed") {
-			t.Errorf("%d bytes that came as %d: got %d %.200s, want %d", len(tt.prompt), len(body), got.Status, got.Body, tt.status)
+			t.Errorf("%d bytes sent as %d: got %d %.200s, want %d", len(tt.prompt), len(body), got.Status, got.Body, tt.status)
 		}
 	}
 }

@@ -134,7 +134,7 @@ func TestIdempotencyOfKeys(t *testing.T) {
 	a.Key = other
 	r := h.Do(a)
 	if second := h.MustAnswer(r); second.ID == first.ID || r.Header.Get("Idempotent-Replayed") != "" {
-		t.Error("one key was given the reply of another")
+		t.Error("one key got the reply of another")
 	}
 }
 
@@ -176,7 +176,7 @@ func wantNowhere(t *testing.T, dir string, texts ...string) {
 		files++
 		for _, s := range texts {
 			if bytes.Contains(b, []byte(s)) {
-				t.Errorf("%s holds %q", path, s)
+				t.Errorf("%s contains %q", path, s)
 			}
 		}
 		return err

@@ -32,13 +32,13 @@ aliases:
 		t.Errorf("got the message %q", e.Message)
 	}
 	if row := h.Row(e.RequestID); row.Outcome != "refused" || row.Provenance != "exact" || row.Cost != "0" {
-		t.Errorf("ledger says %+v, want an exact zero", row)
+		t.Errorf("the row is %+v, want an exact zero", row)
 	}
 	if n := len(up.Records(t)); n != 1 {
 		t.Errorf("the upstream got %d requests, want the fallback's alone", n)
 	}
 	log := h.Log.String()
 	if !strings.Contains(log, "AZURE_TENANT_ID") || strings.Contains(log, leak) {
-		t.Error("want a log that says what is missing, and no secret")
+		t.Error("want a log that names the missing setting, and no secret")
 	}
 }

@@ -198,7 +198,7 @@ func TestKeptMistakes(t *testing.T) {
 	wantOpenAIError(t, k.Respond(`"model":"house/chat","input":"Hi","background":true`), openaiError(400, "background", ""))
 	wantOpenAIError(t, k.Respond(`"model":"house/chat","input":"Hi","conversation":"conv_1"`), openaiError(400, "conversation", ""))
 	if n := len(k.Bodies); n != 2 {
-		t.Errorf("the provider was asked %d times, want twice", n)
+		t.Errorf("the provider got %d requests, want two", n)
 	}
 }
 
@@ -242,6 +242,6 @@ func TestKeptOnce(t *testing.T) {
 	}
 	harness.Responded(t, k.Respond(`"model":"house/chat","input":"Three","previous_response_id":"`+next+`"`))
 	if n := len(k.Bodies); n != 3 || !strings.Contains(k.Last(), "One") || !strings.Contains(k.Last(), "Two") {
-		t.Errorf("the provider was asked %d times, at last %s", n, k.Last())
+		t.Errorf("the provider got %d requests, at last %s", n, k.Last())
 	}
 }

@@ -31,7 +31,7 @@ func TestFormType(t *testing.T) {
 		r := h.Request(harness.Ask{Path: "/v1/audio/transcriptions", Body: body})
 		r.Header.Set("Content-Type", kind)
 		if got := h.Send(r); got.Status != http.StatusOK || mediaProvider.Kind != "multipart/form-data; boundary=b" {
-			t.Errorf("%s: status %d, %s; the provider was told %q", kind, got.Status, got.Body, mediaProvider.Kind)
+			t.Errorf("%s: status %d, %s; the provider got %q", kind, got.Status, got.Body, mediaProvider.Kind)
 		}
 	}
 }

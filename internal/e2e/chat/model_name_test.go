@@ -26,6 +26,6 @@ func TestModelIsNoWay(t *testing.T) {
 		}
 	}
 	if n := asked.Load(); n > 0 {
-		t.Errorf("the provider was asked %d times", n)
+		t.Errorf("the provider got %d requests, want none", n)
 	}
 }

@@ -30,14 +30,14 @@ func TestModelRefused(t *testing.T) {
 		absent := harness.WantError(t, h.Do(harness.Ask{Path: "/v1/models/x" + id, Key: narrow}), http.StatusNotFound, "MODEL_NOT_FOUND")
 		name, _ := url.PathUnescape(id)
 		if got, want := hidden.Message, strings.Replace(absent.Message, "x"+name, name, 1); got != want {
-			t.Errorf("%s: got %q, want %q as for what does not exist", id, got, want)
+			t.Errorf("%s: got %q, want %q as for an unknown one", id, got, want)
 		}
 	}
 	if e := harness.WantError(t, h.Do(harness.Ask{Path: "/v1/models/o1"}), http.StatusBadRequest, "INVALID_REQUEST"); !strings.Contains(e.Message, "anthropic/o1, house/o1") {
 		t.Errorf("an ambiguous name: got %q, want the candidates", e.Message)
 	}
 	if r := h.Do(harness.Ask{Path: "/v1/models/o1", Key: narrow}); r.Status != http.StatusNotFound {
-		t.Errorf("a name of which the key may use none: got %d %s, want 404", r.Status, r.Body)
+		t.Errorf("a name of models that the key may not use: got %d %s, want 404", r.Status, r.Body)
 	}
 	harness.WantError(t, h.Do(harness.Ask{Path: "/v1/models/fast", Key: harness.NoKey, Header: []string{"X-Api-Key", h.Key}}), http.StatusUnauthorized, "AUTHENTICATION_ERROR")
 	harness.WantError(t, h.Do(harness.Ask{Path: "/v1/models/fast", Method: http.MethodDelete}), http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED")

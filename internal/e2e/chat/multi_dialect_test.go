@@ -26,7 +26,7 @@ func TestMultiDialectProvider(t *testing.T) {
 		r := h.Do(harness.Ask{Path: tt.path, Body: tt.body})
 		all := up.Records(t)
 		if got := all[len(all)-1].Dialect; r.Status != http.StatusOK || got != tt.want || !strings.Contains(r.Body, tt.holds) || !strings.Contains(r.Body, `"cost":`) && tt.path != "/v1/chat" {
-			t.Errorf("%s: status %d, the provider was asked in %s, want %s: %s", tt.path, r.Status, got, tt.want, r.Body)
+			t.Errorf("%s: status %d, the provider got %s, want %s: %s", tt.path, r.Status, got, tt.want, r.Body)
 		}
 	}
 	r := h.Do(harness.Ask{Path: "/v1/messages", Body: `{"model":"house/chat:status=429,retry_after=1","max_tokens":9,"messages":[{"role":"user","content":"Hi"}]}`})

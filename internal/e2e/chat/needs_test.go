@@ -103,7 +103,7 @@ prices:
 	before := up.Ledger().Totals().Requests
 	r := h.Do(harness.Ask{Path: "/v1/chat/completions", Body: harness.Completion("human/chat", `,"n":2`)})
 	if r.Status != http.StatusBadRequest || !strings.Contains(r.Body, `"n"`) || up.Ledger().Totals().Requests != before {
-		t.Errorf("two answers of a format that has one: %d %s, want 400 naming n, and nobody asked", r.Status, r.Body)
+		t.Errorf("two answers of a format that has one: %d %s, want 400 naming n, and no request to a provider", r.Status, r.Body)
 	}
 	if r := h.Do(harness.Ask{Path: "/v1/chat/completions", Body: harness.Completion("both", `,"n":2`)}); r.Header.Get("X-Weir-Model") != "house/chat" {
 		t.Errorf("two answers of an alias: %d by %q, want them from the target that can", r.Status, r.Header.Get("X-Weir-Model"))
@@ -151,7 +151,7 @@ prices:
 			foreign = "p-anthropic/chat"
 		}
 		if r := send(foreign); r.Status != http.StatusBadRequest || !strings.Contains(r.Body, "The field "+ask.field+" ") || up.Ledger().Totals().Requests != before {
-			t.Errorf("%s: %d %s, want 400 that names the field, and nobody asked", own, r.Status, r.Body)
+			t.Errorf("%s: %d %s, want 400 naming the field, and no request to a provider", own, r.Status, r.Body)
 		}
 		if r := send(own + "-last"); r.Status != http.StatusOK || r.Header.Get("X-Weir-Model") != "p-"+own+"/chat" || r.Header["X-Weir-Dropped"] != nil {
 			t.Errorf("%s: %d by %q, dropped %q, want it from the target that speaks the same: %.300s", own, r.Status, r.Header.Get("X-Weir-Model"), r.Header.Get("X-Weir-Dropped"), r.Body)

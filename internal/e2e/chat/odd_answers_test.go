@@ -157,9 +157,9 @@ func TestUsageOfNone(t *testing.T) {
 	r := h.Do(harness.Ask{Path: "/v1/chat/completions", Body: harness.Completion("house/m", `,"stream":true`)})
 	want := strings.Replace(piece, `, "usage": null}`, `}`, 1) + `data: {"id":"c1","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n"
 	if r.Body != want {
-		t.Errorf("not asked for usage: got\n%s\nwant\n%s", r.Body, want)
+		t.Errorf("without requested usage: got\n%s\nwant\n%s", r.Body, want)
 	}
 	if r = h.Do(harness.Ask{Path: "/v1/chat/completions", Body: harness.Completion("house/m", harness.AsksUsage)}); !strings.HasPrefix(r.Body, piece) {
-		t.Errorf("asked for usage: got\n%s\nwant at first\n%s", r.Body, piece)
+		t.Errorf("with requested usage: got\n%s\nwant at first\n%s", r.Body, piece)
 	}
 }

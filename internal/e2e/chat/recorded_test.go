@@ -212,7 +212,7 @@ func (x *recorded) wantError(t *testing.T, r harness.Reply) {
 	}
 	why := explanation([]byte(x.response))
 	if x.status == 400 && (why == "" || !strings.Contains(body.Error.Message, why)) {
-		t.Errorf("the client is told %q, want %q in it", body.Error.Message, why)
+		t.Errorf("the client got %q, want %q in it", body.Error.Message, why)
 	}
 }
 

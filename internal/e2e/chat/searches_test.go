@@ -135,7 +135,7 @@ func TestSearchesMoveBetweenVendors(t *testing.T) {
 					t.Errorf("turn %d to %s: no source in %s", turn, model, r.Body)
 				}
 				if strings.Contains(up.sent, "weir1") {
-					t.Errorf("turn %d: %s is sent what stands for others' sources: %s", turn, model, up.sent)
+					t.Errorf("turn %d: %s gets a reference to another vendor's sources: %s", turn, model, up.sent)
 				}
 				for _, said := range client.answer(json.RawMessage(r.Body)) {
 					history = append(history, string(said))

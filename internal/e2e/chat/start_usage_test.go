@@ -41,7 +41,7 @@ func TestInputAtTheStart(t *testing.T) {
 			t.Fatal("no count of tokens")
 		}
 		if n, _ := strconv.Atoi(counted[1]); told < n*9/10 || told > n*11/10 {
-			t.Errorf("%d sentences: %d at the start, want about the %d that count_tokens tells", words, told, n)
+			t.Errorf("%d sentences: %d at the start, want about the %d of count_tokens", words, told, n)
 		}
 	}
 }

@@ -59,7 +59,7 @@ func TestStopSequenceOfBedrock(t *testing.T) {
 			Path: tt.path, Body: `{"model":"house/` + tt.model + `","max_tokens":9,"messages":[{"role":"user","content":"Hi"}]` + tt.members + `}`,
 		})
 		if got := <-asked; r.Status != http.StatusOK || got != tt.paths {
-			t.Errorf("%s: %d %.300s; asked for %q, want %q", tt.name, r.Status, r.Body, got, tt.paths)
+			t.Errorf("%s: %d %.300s; requested %q, want %q", tt.name, r.Status, r.Body, got, tt.paths)
 		}
 		for _, want := range tt.holds {
 			if !strings.Contains(r.Body, want) {

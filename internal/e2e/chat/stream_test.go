@@ -41,7 +41,7 @@ func TestStreamToTheLetter(t *testing.T) {
 	got := h.Row(r.Header.Get("X-Request-Id"))
 	got.Price = ""
 	if got != (harness.Row{Model: "house/echo", Outcome: "ok", Provenance: "exact", Cost: "0.0000042", In: 12, Out: 4, Counts: true, Stream: true, Status: 200}) {
-		t.Errorf("ledger says %+v", got)
+		t.Errorf("the row is %+v", got)
 	}
 }
 
@@ -60,7 +60,7 @@ func TestAcceptAsksForStream(t *testing.T) {
 	}
 	for _, member := range []string{`"stream":true`, `"stream":false`, `"responsetype":"stream"`} {
 		if r := h.Do(harness.Ask{Path: "/v1/chat", Body: user(member)}); r.Header.Get("Content-Type") != "application/json" {
-			t.Errorf("%s: %s, want JSON: the Accept header alone asks for a stream", member, r.Header.Get("Content-Type"))
+			t.Errorf("%s: %s, want JSON: only the Accept header requests a stream", member, r.Header.Get("Content-Type"))
 		}
 	}
 }
@@ -90,7 +90,7 @@ func TestKeepAlive(t *testing.T) {
 	}
 	r := h.Stream("house/chat:ttft=400ms,status=500")
 	if _, e := harness.SplitStream(t, r.Body); r.Status != http.StatusOK || e == nil || e.Code != "PROVIDER_ERROR" || e.RequestID != r.Header.Get("X-Request-Id") {
-		t.Errorf("a failure behind a keep-alive: %d %+v, want PROVIDER_ERROR in the stream: %s", r.Status, e, r.Body)
+		t.Errorf("a failure after a keep-alive: %d %+v, want PROVIDER_ERROR in the stream: %s", r.Status, e, r.Body)
 	}
 }
 
@@ -121,11 +121,11 @@ func TestStreamFailures(t *testing.T) {
 				t.Errorf("request_id %q, want %q", e.RequestID, r.Header.Get("X-Request-Id"))
 			}
 			if len(events) != 5 || events[4].Usage != nil {
-				t.Errorf("%d events, want the 5 pieces that came, without usage: %s", len(events), r.Body)
+				t.Errorf("%d events, want the 5 received pieces, without usage: %s", len(events), r.Body)
 			}
 			row := h.Row(e.RequestID)
 			if row.Outcome != "cut" || row.Provenance != "estimated" || row.In == 0 || row.Out == 0 || !row.Counts {
-				t.Errorf("ledger says %+v, want a cut, estimated at the input and some output", row)
+				t.Errorf("the row is %+v, want a cut, estimated at the input and some output", row)
 			}
 		})
 	}

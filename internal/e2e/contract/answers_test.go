@@ -74,7 +74,7 @@ func TestAnswersKeepToVendorsTypes(t *testing.T) {
 				}
 			}
 			if q.held == 0 {
-				t.Error("no answer was held against a type")
+				t.Error("no answer was compared with a type")
 			}
 			t.Logf("%d answers held", q.held)
 		})
@@ -272,6 +272,6 @@ func TestTypesTakeVendorsOwnAnswers(t *testing.T) {
 		}
 	}
 	if q.held == 0 {
-		t.Error("no answer was held against a type")
+		t.Error("no answer was compared with a type")
 	}
 }

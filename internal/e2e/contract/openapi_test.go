@@ -34,7 +34,7 @@ func TestDocumentIsOpenAPI(t *testing.T) {
 			t.Fatalf("no %s in the document", from)
 		}
 		if validOpenAPI(t, strings.Replace(text, from, to, 1)) == nil {
-			t.Errorf("the document with %s in place of %s: got it taken for valid", to, from)
+			t.Errorf("the document with %s in place of %s: got it accepted", to, from)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Tree["components"].(map[string]any)["schemas"].(map[string]any))) {
@@ -104,7 +104,7 @@ func TestContractRefuses(t *testing.T) {
 				t.Fatalf("%s: no %s in %s", name, from, r.Body)
 			}
 			if c.Check(broken, "paths", "/v1/chat", "post", "responses", "200") == nil {
-				t.Errorf("%s: %s in place of %s: got it taken for right", name, to, from)
+				t.Errorf("%s: %s in place of %s: got it accepted", name, to, from)
 			}
 		}
 	}
@@ -117,11 +117,11 @@ func TestContractRefuses(t *testing.T) {
 		broken := harness.Reply{Status: good.Status, Header: good.Header.Clone(), Body: good.Body}
 		change(broken.Header)
 		if c.Check(broken, "paths", "/v1/chat", "post", "responses", "200") == nil {
-			t.Errorf("%s: got it taken for right", name)
+			t.Errorf("%s: got it accepted", name)
 		}
 	}
 	if c.Check(good, "paths", "/v1/chat", "post", "responses", "201") == nil {
-		t.Error("a status that is not said: got it taken for right")
+		t.Error("an undocumented status: got it accepted")
 	}
 }
 

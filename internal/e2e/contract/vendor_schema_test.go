@@ -263,7 +263,7 @@ func TestVendorsDocumentRefuses(t *testing.T) {
 					t.Fatalf("%s: no %s in %s", path, from, r.Body)
 				}
 				if c.refusal(path, broken) == nil {
-					t.Errorf("%s, stream %t: got %s in place of %s taken for right", path, stream, to, from)
+					t.Errorf("%s, stream %t: got %s in place of %s accepted", path, stream, to, from)
 				}
 			}
 		}
@@ -279,7 +279,7 @@ func TestVendorsDocumentRefuses(t *testing.T) {
 			t.Errorf("without the exception of %s %q: got %s for %s, want %s", e.schema, e.steps, got, e.recorded, e.shown)
 		}
 		if got := fmt.Sprint(c.refusal("/v1/responses", body)); strings.Contains(got, e.shown) {
-			t.Errorf("with the exception of %s %q: got %s for %s all the same", e.schema, e.steps, got, e.recorded)
+			t.Errorf("with the exception of %s %q: got %s for %s", e.schema, e.steps, got, e.recorded)
 		}
 	}
 }

@@ -112,12 +112,12 @@ func TestFallbackIsFittedToItsVendor(t *testing.T) {
 			r := h.Do(harness.Ask{Path: path, Body: fmt.Sprintf(body, stream)})
 			refused, bodies := v.takeBodies()
 			if r.Status != http.StatusOK || !strings.Contains(r.Body, "Done") || refused != 1 || len(bodies) != 1 {
-				t.Errorf("%s, stream %v: got %d %s, asked %d and %d times; want the second vendor's answer after one refusal", path, stream, r.Status, r.Body, refused, len(bodies))
+				t.Errorf("%s, stream %v: got %d %s, with %d and %d requests; want the second vendor's answer after one refusal", path, stream, r.Status, r.Body, refused, len(bodies))
 				continue
 			}
 			ids := anthropicIDs.FindStringSubmatch(bodies[0])
 			if ids == nil || ids[1] != ids[2] || strings.Contains(bodies[0], longName) {
-				t.Errorf("%s, stream %v: the second vendor was asked %s, want a call and its result by an id like functions_f_0, and a shorter name", path, stream, bodies[0])
+				t.Errorf("%s, stream %v: the second vendor got %s, want a call and its result with an id like functions_f_0, and a shorter name", path, stream, bodies[0])
 			}
 			rows := h.CountedRows(t, r)
 			if len(rows) != 2 || rows[0].Model != "gpt/m" || rows[1].Model != "claude/m" || rows[1].Cost != "0.00008" {
@@ -136,7 +136,7 @@ func TestPolicyEndsWhereItIsNoCause(t *testing.T) {
 		h := v.open(t, members)
 		r := h.Do(harness.Ask{Path: "/v1/chat/completions", Body: fmt.Sprintf(called["/v1/chat/completions"], false)})
 		if refused, bodies := v.takeBodies(); r.Status != http.StatusBadRequest || refused != 1 || len(bodies) != 0 {
-			t.Errorf("an alias with %q: got %d %s, asked %d and %d times; want 400 after one", members, r.Status, r.Body, refused, len(bodies))
+			t.Errorf("an alias with %q: got %d %s, with %d and %d requests; want 400 after one", members, r.Status, r.Body, refused, len(bodies))
 		}
 	}
 }
@@ -163,7 +163,7 @@ func TestCausesPassNoBudget(t *testing.T) {
 		h.SetBudget(test.limit, budget.PeriodTotal)
 		r := h.Do(ask)
 		if refused, bodies := v.takeBodies(); r.Status != test.status || refused != test.asked || len(bodies) != 0 {
-			t.Errorf("%s: got %d %s, asked %d and %d times; want %d after %d", test.name, r.Status, r.Body, refused, len(bodies), test.status, test.asked)
+			t.Errorf("%s: got %d %s, with %d and %d requests; want %d after %d", test.name, r.Status, r.Body, refused, len(bodies), test.status, test.asked)
 		}
 	}
 }

@@ -52,13 +52,13 @@ func TestClientLeaves(t *testing.T) {
 			}
 			row := h.Row(harness.RequestOf(&record))
 			if row.Outcome != "client_gone" || row.Provenance != "estimated" || row.In == 0 || row.Cost == "0" || !row.Counts {
-				t.Errorf("ledger says %+v, want client_gone, estimated at the input at least", row)
+				t.Errorf("the row is %+v, want client_gone, estimated at the input at least", row)
 			}
 			if e := h.Entry(t, harness.RequestOf(&record)); e.AtMost <= e.Cost || e.Code != ledger.CodeClientGone {
-				t.Errorf("ledger says at most %s and %s, want more than the estimate of %s and %s", e.AtMost, e.Code, e.Cost, ledger.CodeClientGone)
+				t.Errorf("the row has at most %s and %s, want more than the estimate of %s and %s", e.AtMost, e.Code, e.Cost, ledger.CodeClientGone)
 			}
 			if (row.Out > 0) != test.output || row.Out > record.Usage.OutputTokens()+5 {
-				t.Errorf("ledger says %d tokens of output, the provider gave %d", row.Out, record.Usage.OutputTokens())
+				t.Errorf("the row has %d tokens of output, the provider served %d", row.Out, record.Usage.OutputTokens())
 			}
 		})
 	}
@@ -106,7 +106,7 @@ func TestManyClientsLeave(t *testing.T) {
 		}
 		row, gave := rows[0], record.Usage.OutputTokens()
 		if row.Outcome != "client_gone" || row.Provenance != "estimated" || row.In == 0 || row.Out == 0 || row.Out > gave+5 {
-			t.Errorf("ledger says %+v, want client_gone, estimated at some of the %d tokens", row, gave)
+			t.Errorf("the row is %+v, want client_gone, estimated at some of the %d tokens", row, gave)
 		}
 	}
 	if u := h.Uses(""); len(records) != clients || u.Total.Requests.String() != fmt.Sprint(clients) {
@@ -133,7 +133,7 @@ func TestDefaultOnDisconnect(t *testing.T) {
 		record := up.Newest(t)
 		row := h.Row(harness.RequestOf(&record))
 		if record.Canceled == test.drained || (row.Provenance == "exact") != test.drained || test.drained && row.Out != 20 {
-			t.Errorf("%s, %q: cancelled %t, the ledger says %+v; want it read to its end %t", test.model, test.accept, record.Canceled, row, test.drained)
+			t.Errorf("%s, %q: cancelled %t, the row is %+v; want it read to its end %t", test.model, test.accept, record.Canceled, row, test.drained)
 		}
 	}
 }
@@ -150,13 +150,13 @@ func TestDrainReadsAnswerToItsEnd(t *testing.T) {
 		record := up.Newest(t)
 		row := h.Row(harness.RequestOf(&record))
 		if record.Canceled || record.Outcome != simulator.Served || row.Provenance != "exact" || row.Out != 20 || row.In != record.Usage.InputTokens() {
-			t.Errorf("after %d lines: the provider says %s, the ledger %+v: want all 20 tokens, exact", lines, record.Outcome, row)
+			t.Errorf("after %d lines: the provider has %s, the row is %+v: want all 20 tokens, exact", lines, record.Outcome, row)
 		}
 	}
 	h.Leave(harness.Ask{Path: "/v1/chat", Body: harness.Hello("house/chat:tokens=20,pace=20ms")}, up, 0)
 	record := up.Newest(t)
 	if row := h.Row(harness.RequestOf(&record)); record.Canceled || row.Provenance != "exact" || row.Out != 20 {
-		t.Errorf("a whole reply: the ledger says %+v, want all 20 tokens, exact", row)
+		t.Errorf("a whole reply: the row is %+v, want all 20 tokens, exact", row)
 	}
 
 	h.Leave(harness.Ask{Path: "/v1/chat", Body: harness.Hello("house/chat:tokens=1000000,uncapped,pace=20ms"), Header: []string{"Accept", "text/event-stream"}}, up, 5)
@@ -165,7 +165,7 @@ func TestDrainReadsAnswerToItsEnd(t *testing.T) {
 		t.Error("an answer without end was not cancelled")
 	}
 	if row := h.Row(harness.RequestOf(&record)); row.Outcome != "client_gone" || row.Provenance != "estimated" || row.Out < 30 {
-		t.Errorf("ledger says %+v, want it estimated at what was read", row)
+		t.Errorf("the row is %+v, want it estimated at the part that was read", row)
 	}
 }
 
@@ -208,7 +208,7 @@ func TestLeavesBeforeUsage(t *testing.T) {
 			_ = resp.Body.Close()
 			row := h.Row(resp.Header.Get("X-Request-Id"))
 			if row.Outcome != test.outcome || row.Provenance != test.provenance || (row.In == 1000) != (test.provenance == "exact") {
-				t.Errorf("ledger says %+v, want %s, %s", row, test.outcome, test.provenance)
+				t.Errorf("the row is %+v, want %s, %s", row, test.outcome, test.provenance)
 			}
 		})
 	}
@@ -296,6 +296,6 @@ func TestClientLeavesDemo(t *testing.T) {
 		return e.Outcome != ""
 	})
 	if e.Outcome != ledger.OutcomeClientGone || e.AtMost <= e.Cost {
-		t.Errorf("ledger says %s, %s at most %s, want client_gone with an upper bound", e.Outcome, e.Cost, e.AtMost)
+		t.Errorf("the row is %s, %s at most %s, want client_gone with an upper bound", e.Outcome, e.Cost, e.AtMost)
 	}
 }

@@ -75,7 +75,7 @@ func TestDiskFull(t *testing.T) {
 		t.Errorf("no Retry-After: %+v", e)
 	}
 	if live, ready := h.Do(harness.Ask{Path: "/livez"}), h.Do(harness.Ask{Path: "/readyz?verbose"}); live.Status != http.StatusOK || ready.Status != http.StatusServiceUnavailable {
-		t.Errorf("livez %d, readyz %d: want 200, and 503 while no request is taken: %s", live.Status, ready.Status, ready.Body)
+		t.Errorf("livez %d, readyz %d: want 200, and 503 while no request is accepted: %s", live.Status, ready.Status, ready.Body)
 	}
 	for range cap(flying) {
 		if events, e := harness.SplitStream(t, (<-flying).Body); e != nil || harness.Text(events) != "Say it again, please" {

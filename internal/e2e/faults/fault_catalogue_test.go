@@ -104,7 +104,7 @@ func (a *fault) check(t *testing.T, h *harness.Gateway, up *harness.Upstream, i 
 			}
 		}
 		if first > a.first || second > a.second {
-			t.Errorf("asked %d and %d times: %+v", first, second, rows)
+			t.Errorf("got %d and %d requests: %+v", first, second, rows)
 		}
 		if a.refused {
 			e := harness.WantError(t, r, http.StatusBadRequest, "INVALID_REQUEST")
@@ -140,10 +140,10 @@ func (a *fault) whole(t *testing.T, h *harness.Gateway, r harness.Reply, rows []
 		t.Errorf("%d rows count, want the last alone: %+v", counts, rows)
 	}
 	if got := harness.AttemptsTold(last); got != len(rows) && len(rows) > 1 {
-		t.Errorf("the last piece tells of %d attempts, the ledger has %d", got, len(rows))
+		t.Errorf("the last piece reports %d attempts, the ledger has %d", got, len(rows))
 	}
 	if last.Usage == nil || last.Usage.Cost.String() != harness.SumOfCosts(t, rows) {
-		t.Errorf("the last piece says cost %v, the ledger %s", last.Usage, harness.SumOfCosts(t, rows))
+		t.Errorf("the last piece has the cost %v, the ledger %s", last.Usage, harness.SumOfCosts(t, rows))
 	}
 }
 

@@ -38,7 +38,7 @@ func TestMisspeltModel(t *testing.T) {
 				}
 			}
 			if told := strings.Contains(h.Log.String(), "provider.unavailable"); told != test.fails {
-				t.Errorf("provider.unavailable told %t, want %t", told, test.fails)
+				t.Errorf("got provider.unavailable %t, want %t", told, test.fails)
 			}
 			uses := h.Do(harness.Ask{Path: "/v1/uses"}).Body
 			if used := strings.Contains(uses, "status=404"); used != test.fails {

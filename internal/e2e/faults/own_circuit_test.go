@@ -48,6 +48,6 @@ func TestOwnCircuit(t *testing.T) {
 		}
 	}
 	if log := h.Log.String(); strings.Contains(log, "provider.unavailable") || !strings.Contains(log, "for one account only") {
-		t.Errorf("want the log to tell of one account only:\n%s", log)
+		t.Errorf("want the log to name one account only:\n%s", log)
 	}
 }

@@ -48,7 +48,7 @@ func TestProbeThatTakesLong(t *testing.T) {
 		resp := must.Get(h.Client.Do(h.Request(request)))(t)
 		t.Cleanup(func() { _ = resp.Body.Close() })
 		if _, err := io.ReadFull(resp.Body, make([]byte, 10)); err != nil || resp.Header.Get("X-Weir-Provider") != "sick" {
-			t.Errorf("request %d went to %s, %v; want sick", i, resp.Header.Get("X-Weir-Provider"), err)
+			t.Errorf("request %d was sent to %s, %v; want sick", i, resp.Header.Get("X-Weir-Provider"), err)
 		}
 	}
 }

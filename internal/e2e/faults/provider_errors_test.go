@@ -85,7 +85,7 @@ func TestProviderErrors(t *testing.T) {
 					t.Errorf("message %q, want %q in it", e.Message, test.message)
 				}
 				if strings.Contains(e.Message, "sign in") || strings.Contains(e.Message, "{") {
-					t.Errorf("message %q holds the provider's raw body", e.Message)
+					t.Errorf("message %q contains the provider's raw body", e.Message)
 				}
 				got := r.Header.Get("Retry-After")
 				if n, err := strconv.Atoi(got); test.retry == "some" && (err != nil || n < 1) || test.retry != "some" && got != test.retry {
@@ -95,7 +95,7 @@ func TestProviderErrors(t *testing.T) {
 					t.Errorf("X-Weir-Attempts %q, want 1", r.Header.Get("X-Weir-Attempts"))
 				}
 				if row := h.Row(e.RequestID); test.ledger != "" && row.Outcome+" "+row.Provenance != test.ledger {
-					t.Errorf("ledger says %s %s, want %s", row.Outcome, row.Provenance, test.ledger)
+					t.Errorf("the row is %s %s, want %s", row.Outcome, row.Provenance, test.ledger)
 				}
 			})
 		}
@@ -111,7 +111,7 @@ func TestNoConnection(t *testing.T) {
 		e := harness.WantError(t, r, 502, "PROVIDER_ERROR")
 		row := h.Row(e.RequestID)
 		if row.Outcome != "refused" || row.Provenance != "exact" || row.Cost != "0" {
-			t.Errorf("ledger says %+v, want an exact zero of a refused connection", row)
+			t.Errorf("the row is %+v, want an exact zero of a refused connection", row)
 		}
 	}
 	if u := h.Uses(""); u.Total.Requests != "0" {
@@ -156,7 +156,7 @@ aliases:
 			t.Errorf("%s: %d %s", accept, r.Status, r.Body)
 		}
 		if accept == "text/event-stream" && !strings.Contains(r.Body, `"weir":{"attempts":3,"models":["house/chat:status=500","house/chat:fault=reset","house/echo"]}`) {
-			t.Errorf("the stream does not tell its attempts: %s", r.Body)
+			t.Errorf("the stream does not report its attempts: %s", r.Body)
 		}
 	}
 	harness.WantError(t, h.Chat("stubborn"), 400, "INVALID_REQUEST")

@@ -142,7 +142,7 @@ func (b *faultCase) meet(t *testing.T, h *harness.Gateway, model string, stream 
 	}
 	switch {
 	case want == fails && !failed:
-		t.Errorf("%s, stream %v: told as whole: %.600s", model, stream, r.Body)
+		t.Errorf("%s, stream %v: reported as whole: %.600s", model, stream, r.Body)
 	case want == answers && failed:
 		t.Errorf("%s, stream %v: failed: %d %.600s", model, stream, r.Status, r.Body)
 	case r.Status == http.StatusInternalServerError:

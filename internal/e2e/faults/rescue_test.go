@@ -69,7 +69,7 @@ func TestRescueContinuesBrokenStream(t *testing.T) {
 				models = append(models, strings.TrimSuffix(row.Model, fmt.Sprintf("-case%d", i)))
 			}
 			if got, want := strings.Join(models, " "), strings.Join(test.models, " "); got != want {
-				t.Errorf("asked %s, want %s", got, want)
+				t.Errorf("got requests to %s, want %s", got, want)
 			}
 			if told.failed != test.fails || !test.fails && (told.text != harness.Words || told.finish != "stop") || test.fails && !strings.HasPrefix(harness.Words, told.text) {
 				t.Errorf("got %q, finish %q, failed %v, in\n%s", told.text, told.finish, told.failed, r.Body)
@@ -78,11 +78,11 @@ func TestRescueContinuesBrokenStream(t *testing.T) {
 				t.Errorf("the pieces say ids %v and models %v, want one of each", told.ids, told.models)
 			}
 			if !test.fails && told.cost != harness.SumOfCosts(t, rows) {
-				t.Errorf("told cost %s, the ledger says %s: %+v", told.cost, harness.SumOfCosts(t, rows), rows)
+				t.Errorf("got the cost %s, the ledger has %s: %+v", told.cost, harness.SumOfCosts(t, rows), rows)
 			}
 			bodies := s.Take()
 			if last := bodies[len(bodies)-1]; test.prefills != "" && !strings.Contains(last, `{"role":"assistant","content":`+strconv.Quote(test.prefills)+`}`) {
-				t.Errorf("the last attempt was asked %s, want it to go on behind %q", last, test.prefills)
+				t.Errorf("the last attempt was %s, want it to continue %q", last, test.prefills)
 			}
 			for _, b := range bodies {
 				if strings.Contains(b, "rescue") || strings.Contains(b, "fallbacks") {

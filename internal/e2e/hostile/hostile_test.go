@@ -232,7 +232,7 @@ func (bad *hostility) check(t *testing.T, h *harness.Gateway, model string, stre
 		t.Errorf("text %q, error %+v; want Hi and %s", harness.Text(events), e, bad.code)
 	}
 	if row := h.Row(r.Header.Get("X-Request-Id")); row.Outcome != "cut" || row.Provenance != "estimated" || row.In == 0 || row.Out == 0 {
-		t.Errorf("ledger says %+v, want a cut, estimated", row)
+		t.Errorf("the row is %+v, want a cut, estimated", row)
 	}
 }
 

@@ -136,7 +136,7 @@ func TestClientsThatDoNotRead(t *testing.T) {
 			return
 		}
 	}
-	t.Error("200,000 replies that nobody read were written")
+	t.Error("200,000 unread replies were written")
 }
 
 // TestOddPaths checks that a path is either served literally or not at all.

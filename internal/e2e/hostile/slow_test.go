@@ -52,10 +52,10 @@ func TestClientThatTakesNothing(t *testing.T) {
 	case attempt := <-canceled:
 		request, _, _ := strings.Cut(attempt, ".")
 		if row := h.Row(request); row.Outcome != "client_gone" || row.Provenance != "estimated" || row.Out == 0 {
-			t.Errorf("ledger says %+v, want client_gone, estimated", row)
+			t.Errorf("the row is %+v, want client_gone, estimated", row)
 		}
 	case <-time.After(harness.Patience):
-		t.Fatal("the provider is still asked for an answer that nobody takes")
+		t.Fatal("the provider's request continues without a reader")
 	}
 }
 
@@ -117,7 +117,7 @@ func TestSlowBody(t *testing.T) {
 		resp := must.Get(http.ReadResponse(bufio.NewReader(conn), nil))(t)
 		answer := must.Get(io.ReadAll(resp.Body))(t)
 		if want := map[bool]int{true: 200, false: 400}[comes]; resp.StatusCode != want || !comes && !strings.Contains(string(answer), "in time") {
-			t.Errorf("its rest comes: %t: %d %s, want %d", comes, resp.StatusCode, answer, want)
+			t.Errorf("its rest is sent: %t: %d %s, want %d", comes, resp.StatusCode, answer, want)
 		}
 		if took := time.Since(began); !comes && took < 2*time.Second {
 			t.Errorf("it was refused after %s, want at least 2 s", took)

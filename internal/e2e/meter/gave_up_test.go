@@ -77,7 +77,7 @@ func TestGivenUpBetween(t *testing.T) {
 				t.Errorf("got $%s, at most $%s, %s, %s; want an estimate with a bound: %t", e.Cost, e.AtMost, e.Provenance, e.Outcome, c.estimated)
 			}
 			if asked.Load() != c.asked {
-				t.Errorf("asked %d times, want %d", asked.Load(), c.asked)
+				t.Errorf("got %d requests, want %d", asked.Load(), c.asked)
 			}
 			h.Verify(t)
 		})

@@ -76,10 +76,10 @@ func (x *exchange) checkRescued(t *testing.T, prefills bool) {
 		u[llm.Output] += last.Usage[llm.Output]
 	}
 	if told == nil || told.Tokens != (harness.Tokens{Prompt: u.InputTokens(), Completion: u.OutputTokens(), Total: u.TotalTokens()}) {
-		t.Errorf("%s: told %+v, entered %v and %v: %s", x, told, first.Usage, last.Usage, x.reply.Body)
+		t.Errorf("%s: reported %+v, entered %v and %v: %s", x, told, first.Usage, last.Usage, x.reply.Body)
 		return
 	}
 	if cost := x.total().String(); (x.stream || x.path != "/v1/chat") && told.Cost.String() != cost || !x.stream && x.reply.Header.Get("X-Weir-Cost-USD") != cost {
-		t.Errorf("%s: told it costs %s, %s; want %s", x, told.Cost, x.reply.Header.Get("X-Weir-Cost-USD"), cost)
+		t.Errorf("%s: reported the cost %s, %s; want %s", x, told.Cost, x.reply.Header.Get("X-Weir-Cost-USD"), cost)
 	}
 }

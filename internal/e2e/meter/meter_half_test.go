@@ -73,7 +73,7 @@ func TestUsageHalfTold(t *testing.T) {
 		for _, path := range meterAPIs {
 			got := h.Row(h.Do(meterAsk(path, "house/m", "", false)).Header.Get("X-Request-Id"))
 			if got.Outcome != "ok" || got.Provenance != "estimated" || got.In != 9 || got.Out != 10 {
-				t.Errorf("%s, told %s, at %s: %+v, want 9 and 10 tokens, estimated", test.dialect, test.usage, path, got)
+				t.Errorf("%s, reported %s, at %s: %+v, want 9 and 10 tokens, estimated", test.dialect, test.usage, path, got)
 			}
 		}
 	}

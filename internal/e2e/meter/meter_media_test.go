@@ -151,7 +151,7 @@ func TestMeterOfMedia(t *testing.T) {
 		}
 		told := tt.reply.Header.Get("X-Weir-Cost-USD")
 		if !strings.Contains(tt.reply.Body, tt.said) || told != "" && told != tt.cost || !tt.unannounced && told == "" && !strings.Contains(tt.reply.Body, `"cost":`+tt.cost) {
-			t.Errorf("%s: status %d, told $%s: %q", tt.name, tt.reply.Status, told, tt.reply.Body)
+			t.Errorf("%s: status %d, reported $%s: %q", tt.name, tt.reply.Status, told, tt.reply.Body)
 		}
 	}
 	h.Verify(t)
@@ -164,12 +164,12 @@ func TestMeterOfUntoldImages(t *testing.T) {
 	made := h.Do(harness.Ask{Path: "/v1/images/generations", Body: `{"model":"house/paint-untold","prompt":"A weir"}`})
 	got := h.Entry(t, made.Header.Get("X-Request-Id"))
 	if got.Provenance != ledger.Estimated || got.Usage.OutputTokens() < 200 || got.Hold < got.Cost {
-		t.Errorf("an image whose tokens nobody told: %+v, of a hold of $%s", got.Settlement, got.Hold)
+		t.Errorf("an image with unreported tokens: %+v, of a hold of $%s", got.Settlement, got.Hold)
 	}
 	lost := h.Multipart("/v1/images/edits", "image", []byte("\x89PNG"), "model", "house/edit-lost", "prompt", "Add a trout")
 	got = h.Entry(t, lost.Header.Get("X-Request-Id"))
 	if n := got.Usage.InputTokens(); got.Provenance != ledger.Estimated || n < 100 || n > 2000 || got.Usage.OutputTokens() != 0 {
-		t.Errorf("an edit of which nothing came: %+v", got.Settlement)
+		t.Errorf("an edit without a received result: %+v", got.Settlement)
 	}
 }
 

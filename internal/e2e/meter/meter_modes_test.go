@@ -158,7 +158,7 @@ func TestFastMode(t *testing.T) {
 			t.Errorf("%s%s: got %s, %s, %s at most, unpriced %v, want %s, %s, %s", tt.body, tt.told, e.Provenance, e.Cost, e.AtMost, e.Unpriced.Names(), tt.provenance, tt.cost, tt.most)
 		}
 		if !tt.unpriced && e.Hold < 2000*40*1000 {
-			t.Errorf("%s: got a hold of %s, want what 2,000 tokens of output cost at 40 per million", tt.body, e.Hold)
+			t.Errorf("%s: got a hold of %s, want the cost of 2,000 output tokens at 40 per million", tt.body, e.Hold)
 		}
 	}
 }

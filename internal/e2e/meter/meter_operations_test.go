@@ -48,11 +48,11 @@ func checkEmbedding(t *testing.T, option string, r harness.Reply, row *ledger.En
 			t.Errorf("%q: %+v", option, row.Settlement)
 		}
 	case row.Outcome != ledger.OutcomeOK || row.Provenance != ledger.Exact || in != record.Reported.InputTokens():
-		t.Errorf("%q: %+v, told %v", option, row.Settlement, record.Reported)
+		t.Errorf("%q: %+v, reported %v", option, row.Settlement, record.Reported)
 	}
 	told := r.Header.Get("X-Weir-Cost-USD")
 	if row.Usage.OutputTokens() != 0 || row.Hold < row.Cost || told != row.Cost.String() || strings.Contains(r.Body, `"cost"`) && !strings.Contains(r.Body, `"cost":`+told) {
-		t.Errorf("%q: %+v of a hold of $%s; told $%s: %s", option, row.Settlement, row.Hold, told, r.Body)
+		t.Errorf("%q: %+v of a hold of $%s; reported $%s: %s", option, row.Settlement, row.Hold, told, r.Body)
 	}
 }
 

@@ -107,13 +107,13 @@ func TestLyingRecordings(t *testing.T) {
 		}
 	}
 	if n := asked.Load(); n != 0 {
-		t.Errorf("the provider was asked %d times, want never", n)
+		t.Errorf("the provider got %d requests, want none", n)
 	}
 	h.SetBudget(1000*llm.USD, budget.PeriodDay)
 	for name, file := range all {
 		r := h.Transcribe("/v1/audio/transcriptions", file, "model", "house/told")
 		if got := h.Entry(t, r.Header.Get("X-Request-Id")); got.Cost != cost || got.Provenance != ledger.Exact || got.AtMost != 0 || got.Hold < got.Cost {
-			t.Errorf("%s, told: got %+v of a hold of $%s", name, got.Settlement, got.Hold)
+			t.Errorf("%s, reported: got %+v of a hold of $%s", name, got.Settlement, got.Hold)
 		}
 		r = h.Transcribe("/v1/audio/transcriptions", file, "model", "house/silent")
 		if got := h.Entry(t, r.Header.Get("X-Request-Id")); got.Provenance != ledger.Estimated || got.Charged() < cost || got.AtMost > 4*cost {
@@ -135,6 +135,6 @@ func TestProviderBeatsRecording(t *testing.T) {
 	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", ts.URL) + "prices:\n  house/*: {second: \"0.0001\"}\n"})
 	r := h.Transcribe("/v1/audio/transcriptions", harness.WAV(1), "model", "house/m")
 	if got := h.Entry(t, r.Header.Get("X-Request-Id")); got.Cost.String() != "1.26" || got.Provenance != ledger.Exact {
-		t.Errorf("got %+v, want $1.26, as the provider says", got.Settlement)
+		t.Errorf("got %+v, want $1.26, as the provider reports", got.Settlement)
 	}
 }

@@ -36,7 +36,7 @@ func (x *exchange) check(t *testing.T) {
 		t.Errorf("%s: costs %s, want %s", x, row.Cost, harness.CostOf(&row.Usage))
 	}
 	if row.Provenance == ledger.Exact && x.record.Reported == nil && !x.totals {
-		t.Errorf("%s: exact, though no usage was told", x)
+		t.Errorf("%s: exact, without reported usage", x)
 	}
 	if odd != nil {
 		t.Logf("%s: %s and %s: %s", x, row.Outcome, row.Provenance, odd.reason)
@@ -79,7 +79,7 @@ func (x *exchange) checkEstimate(t *testing.T) {
 	}
 	if x.broken && x.stream && x.dialect == "anthropic" {
 		if u[llm.Input] != served[llm.Input] || u[llm.CacheRead] != served[llm.CacheRead] {
-			t.Errorf("%s: estimated %v, and was told before of %v", x, u, served)
+			t.Errorf("%s: estimated %v, after the report of %v", x, u, served)
 		}
 	} else if u[llm.Input] < 4 || u[llm.CacheRead] != 0 {
 		t.Errorf("%s: estimated %v, want an input", x, u)
@@ -132,7 +132,7 @@ func (x *exchange) checkTold(t *testing.T) {
 	switch {
 	case x.broken:
 		if told != nil && told.Cost != "" || x.reply.Header.Get("X-Weir-Cost-USD") != "" {
-			t.Errorf("%s: told %+v of an answer that broke off: %s", x, told, x.reply.Body)
+			t.Errorf("%s: reported %+v of an answer that broke off: %s", x, told, x.reply.Body)
 		}
 		return
 	case !x.stream && x.reply.Header.Get("X-Weir-Cost-USD") != x.total().String():
@@ -140,19 +140,19 @@ func (x *exchange) checkTold(t *testing.T) {
 	}
 	if same && x.estimated {
 		if told != nil && told.Cost.String() != x.total().String() {
-			t.Errorf("%s: told it costs %s, want %s", x, told.Cost, x.total())
+			t.Errorf("%s: reported the cost %s, want %s", x, told.Cost, x.total())
 		}
 		return
 	}
 	if told == nil || told.Tokens != (harness.Tokens{Prompt: u.InputTokens(), Completion: u.OutputTokens(), Total: u.TotalTokens()}) {
-		t.Errorf("%s: told %+v, entered %v: %s", x, told, u, x.reply.Body)
+		t.Errorf("%s: reported %+v, entered %v: %s", x, told, u, x.reply.Body)
 		return
 	}
 	if (x.stream || x.path != "/v1/chat") && told.Cost.String() != x.total().String() {
-		t.Errorf("%s: told it costs %s, want %s", x, told.Cost, x.total())
+		t.Errorf("%s: reported the cost %s, want %s", x, told.Cost, x.total())
 	}
 	if x.path != "/v1/chat" && !x.totals && (told.PromptDetails.Cached != u[llm.CacheRead] || told.CompletionDetails.Reasoning != u[llm.Reasoning]) {
-		t.Errorf("%s: told details %+v and %+v, entered %v", x, told.PromptDetails, told.CompletionDetails, u)
+		t.Errorf("%s: reported details %+v and %+v, entered %v", x, told.PromptDetails, told.CompletionDetails, u)
 	}
 }
 

@@ -67,7 +67,7 @@ func TestOwnFigure(t *testing.T) {
 				t.Errorf("got $%s, at most $%s, %s; want $%s, at most $%s, %s", e.Cost, e.AtMost, e.Provenance, c.cost, c.atMost, c.provenance)
 			}
 			if told := e.ProviderCost != nil; told != (c.usage != "" && c.name != "no ticks, as at Azure" && c.name != "the same, of which nobody tells the bill" && c.name != "a fee beside a bill that nobody tells") {
-				t.Errorf("the provider's own figure is kept: %t", told)
+				t.Errorf("the provider's own figure is stored: %t", told)
 			}
 			h.Verify(t)
 		})

@@ -97,7 +97,7 @@ func TestDearerThanThePrice(t *testing.T) {
 			c.atMost = e.Hold.String()
 		}
 		if e.Cost.String() != "0.0002" || e.AtMost.String() != c.atMost || e.Provenance != c.provenance {
-			t.Errorf("it says $%s: got $%s, at most $%s, %s; want at most $%s, %s", c.told, e.Cost, e.AtMost, e.Provenance, c.atMost, c.provenance)
+			t.Errorf("reported $%s: got $%s, at most $%s, %s; want at most $%s, %s", c.told, e.Cost, e.AtMost, e.Provenance, c.atMost, c.provenance)
 		}
 		if c.told != "0.5" {
 			continue

@@ -162,7 +162,7 @@ func checkUntold(t *testing.T, what string, r *harness.Reply) {
 		t.Errorf("%s: got %d, %s, want no cost of the provider's", what, r.Status, all)
 	}
 	if !strings.Contains(r.Body, "The price is 7") {
-		t.Errorf("%s: got %s, want what the model said", what, r.Body)
+		t.Errorf("%s: got %s, want the model's text", what, r.Body)
 	}
 	said := strings.ReplaceAll(strings.ReplaceAll(r.Body, `\`, ""), " ", "")
 	if !strings.Contains(what, `"prompt"`) && !strings.Contains(said, `"price":7,"cost":8`) {

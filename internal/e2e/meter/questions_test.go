@@ -88,7 +88,7 @@ func TestProvidersAreAsked(t *testing.T) {
 			truth := up.Newest(t)
 			before := rowOf(h, t, id, admin)
 			if before.Provenance != "estimated" || before.Cost == before.AtMost || before.ReplyID != truth.Reply || len(before.Corrections) != 0 {
-				t.Fatalf("before it was asked: got %+v, want an estimate with a bound of the reply %s", before, truth.Reply)
+				t.Fatalf("before the question: got %+v, want an estimate with a bound of the reply %s", before, truth.Reply)
 			}
 			short := harness.Ask{Path: q.path, Body: strings.Replace(q.body, ",pace=10ms", "", 1)}
 			if r := h.Do(short); r.Status != http.StatusPaymentRequired && r.Status != http.StatusTooManyRequests {
@@ -107,7 +107,7 @@ func TestProvidersAreAsked(t *testing.T) {
 				want = *truth.Cost
 			}
 			if after.Cost != want.String() || after.AtMost != after.Cost {
-				t.Errorf("got a cost of %s, at most %s, want %s, what the provider charges", after.Cost, after.AtMost, want)
+				t.Errorf("got a cost of %s, at most %s, want %s, the provider's charge", after.Cost, after.AtMost, want)
 			}
 			if x := after.Corrections[0]; x.Kind != "resolved" || x.Reason != "asked the provider" || x.By != "system weir" {
 				t.Errorf("got %+v", x)
@@ -175,7 +175,7 @@ func TestProvidersWithoutAWord(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			after := rowOf(h, t, id, admin)
 			if n := asked.Load(); n != 3 || after.Cost != before.Cost || after.AtMost != before.AtMost || len(after.Corrections) != 0 {
-				t.Errorf("asked %d times, got %+v, want three times and %+v", n, after, before)
+				t.Errorf("got %d questions and %+v, want three and %+v", n, after, before)
 			}
 			h.Verify(t)
 		})

@@ -92,7 +92,7 @@ func TestTierUntold(t *testing.T) {
 			most = asked
 		}
 		if exact := e.Provenance == ledger.Exact; own >= asked || exact != c.exact || e.Cost != want || e.AtMost != most {
-			t.Errorf("%s asked for %s, header %q, answer %s: %s, $%s to $%s; want exact %t, $%s to $%s", c.model, c.tier, c.header, c.answer,
+			t.Errorf("%s requested with %s, header %q, answer %s: %s, $%s to $%s; want exact %t, $%s to $%s", c.model, c.tier, c.header, c.answer,
 				e.Provenance, e.Cost, e.AtMost, c.exact, want, most)
 		}
 	}
