@@ -90,13 +90,13 @@ func same(t *rapid.T, by []byte, got, want *llm.Choice, used, wantUsed *llm.Usag
 		}
 	}
 	if diff := cmp.Diff(got.Message.Parts, want.Message.Parts, cmpopts.EquateEmpty()); diff != "" {
-		t.Fatalf("by way of %s (-got +want)\n%s", by, diff)
+		t.Fatalf("through %s (-got +want)\n%s", by, diff)
 	}
 	if got.Finish != want.Finish {
-		t.Fatalf("by way of %s: ended with %q, want %q", by, got.Finish, want.Finish)
+		t.Fatalf("through %s: ended with %q, want %q", by, got.Finish, want.Finish)
 	}
 	if diff := cmp.Diff(used, wantUsed); diff != "" {
-		t.Fatalf("by way of %s: usage (-got +want)\n%s", by, diff)
+		t.Fatalf("through %s: usage (-got +want)\n%s", by, diff)
 	}
 }
 

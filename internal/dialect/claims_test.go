@@ -241,7 +241,7 @@ func TestSourcesStayWithTheirVendor(t *testing.T) {
 					}
 				}
 				if !strings.Contains(string(sent), "Much.") {
-					t.Errorf("the words are gone: %s", sent)
+					t.Errorf("the text is lost: %s", sent)
 				}
 			})
 		}
@@ -287,7 +287,7 @@ func TestSourcesOfHostileProvidersAreBounded(t *testing.T) {
 		}
 	}
 	if kept := dec.(dialect.Sized).Size(); kept == 0 || kept > 4<<20 {
-		t.Errorf("%d bytes of sources are kept, want some, and at most 4 MiB", kept)
+		t.Errorf("%d bytes of sources are retained, want some, and at most 4 MiB", kept)
 	}
 	text := strings.Repeat("a", 4000)
 	p := llm.Part{Kind: llm.PartText, Text: text}

@@ -85,7 +85,7 @@ func standsFor(t *testing.T, r *llm.Request, tool llm.ClientTool) string {
 			return f.Name
 		}
 	}
-	t.Fatalf("no function stands for %+v", tool)
+	t.Fatalf("no function replaces %+v", tool)
 	return ""
 }
 

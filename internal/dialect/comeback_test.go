@@ -161,7 +161,7 @@ func (c comeback) reaches(provider *dialect.Dialect, said []llm.Part) {
 	}
 	if want := proofs(said); provider.Name != "openai" && provider.Name != "cohere" { // these accept no thinking
 		if diff := cmp.Diff(got, want); diff != "" {
-			c.t.Fatalf("%s came as %s, dropped %q (-got +want)\n%s", c.body, body, dropped, diff)
+			c.t.Fatalf("%s arrived as %s, dropped %q (-got +want)\n%s", c.body, body, dropped, diff)
 		}
 	}
 }
@@ -182,7 +182,7 @@ func (c comeback) lacks(body []byte, said []llm.Part) {
 	for _, p := range proofs(said) {
 		for _, s := range []string{p.Signature, p.Redacted} {
 			if s != "" && bytes.Contains(body, []byte(`"`+s+`"`)) || bytes.Contains(body, []byte("weir1.")) || bytes.Contains(body, []byte("d2VpcjEu")) {
-				c.t.Fatalf("%s holds the proof %q", body, s)
+				c.t.Fatalf("%s contains the signature %q", body, s)
 			}
 		}
 	}

@@ -75,7 +75,7 @@ func writePlaces(t *testing.T, b *strings.Builder, answers []crossingAnswer) {
 		}
 		for _, name := range backticks.FindAllStringSubmatch(p.wish+p.search+p.sources, -1) {
 			if !strings.Contains(stands.String(), name[1]) {
-				t.Errorf("%s: %q stands in no request and no answer", p.title, name[1])
+				t.Errorf("%s: %q is in no request and no answer", p.title, name[1])
 			}
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", p.title, p.wish, p.search, p.sources)
@@ -233,7 +233,7 @@ func writeTold(t *testing.T, b *strings.Builder, answers []crossingAnswer) {
 		for i := range tellers {
 			titles = append(titles, tellers[i].title)
 			if !pattern.MatchString(tellers[i].provider[1]) && told.got == "" {
-				t.Errorf("%s: the stream does not tell %q, which the whole answer tells", tellers[i].title, told.name)
+				t.Errorf("%s: the stream does not have %q, which the whole answer has", tellers[i].title, told.name)
 			}
 		}
 		by := strings.Join(titles, ", ")

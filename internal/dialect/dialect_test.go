@@ -47,7 +47,7 @@ func TestWireFormatConformance(t *testing.T) {
 			for pattern, served := range d.Served() {
 				place := route{pattern, d.ClientAPI}
 				if other := routes[place]; other != "" && !isShared(served) || !strings.HasPrefix(pattern, "POST /") {
-					t.Errorf("route %q of %s: taken by %q, or without method", pattern, d.Name, other)
+					t.Errorf("route %q of %s: %q has it already, or it has no method", pattern, d.Name, other)
 				}
 				checkSuffixes(t, served)
 				routes[place] = d.Name
@@ -74,11 +74,11 @@ func checkSuffixes(t *testing.T, served []*dialect.Operation) {
 	seen := map[string]bool{}
 	for _, o := range served {
 		if o.Op == "" || seen[o.Suffix] {
-			t.Errorf("the operation %q: the suffix %q is taken", o.Op, o.Suffix)
+			t.Errorf("the operation %q: the suffix %q is in use", o.Op, o.Suffix)
 		}
 		seen[o.Suffix] = true
 		if got := dialect.Asked(served, "/v1/x"+o.Suffix); got != o {
-			t.Errorf("the suffix %q asks for %q, want %q", o.Suffix, got.Op, o.Op)
+			t.Errorf("the suffix %q is the operation %q, want %q", o.Suffix, got.Op, o.Op)
 		}
 	}
 }
@@ -237,10 +237,10 @@ func TestRetryAfter(t *testing.T) {
 		h := http.Header{}
 		dialect.ErrorHeaders(h, e)
 		if after, again := h.Get("Retry-After"), h.Get("X-Should-Retry"); after != tt.after || again != tt.again {
-			t.Errorf("%v, told %t: got Retry-After %q, x-should-retry %q; want %q, %q", tt.wait, tt.told, after, again, tt.after, tt.again)
+			t.Errorf("%v, wait given %t: got Retry-After %q, x-should-retry %q; want %q, %q", tt.wait, tt.told, after, again, tt.after, tt.again)
 		}
 		if body := gemini.EncodeError(nil, e, ""); !strings.Contains(string(body), `"retryDelay":"`+tt.after+`s"`) {
-			t.Errorf("%v, told %t: got %s, want retryDelay %ss", tt.wait, tt.told, body, tt.after)
+			t.Errorf("%v, wait given %t: got %s, want retryDelay %ss", tt.wait, tt.told, body, tt.after)
 		}
 	}
 }

@@ -325,7 +325,7 @@ func TestDocumentsAreCitedAsTheirClientCountsThem(t *testing.T) {
 			back := client.EncodeReply(nil, reply)
 			want := wantCitations(all, quotes)
 			if got := citationsOf(t, back); !slices.Equal(got, want) {
-				t.Fatalf("%s got %s\nand said %s\nthe client is told\n%s\nwant\n%s", name, sent, body, strings.Join(got, "\n"), strings.Join(want, "\n"))
+				t.Fatalf("%s got %s\nand answered %s\nthe client got\n%s\nwant\n%s", name, sent, body, strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
 		}
 	})

@@ -246,7 +246,7 @@ func TestMeasureBoundsTreeMemory(t *testing.T) {
 			runtime.KeepAlive(tree)
 			t.Logf("%d bytes for %d, measured as %d", got, len(body), size)
 			if got > size {
-				t.Errorf("decoding took %d bytes, measured as %d", got, size)
+				t.Errorf("decoding needed %d bytes, measured as %d", got, size)
 			}
 		})
 	}

@@ -344,9 +344,9 @@ func TestTokensWithoutText(t *testing.T) {
 		enc := d.NewEncoder(llm.Meta{ID: "id-1", Model: "m"})
 		got := string(enc.Append(nil, &llm.Event{Kind: llm.EventText, Tokens: raw}))
 		if told := strings.Contains(got, "xf0"); told != slices.Contains(probable, name) {
-			t.Errorf("%s tells %q of tokens alone", name, fmt.Sprint(got))
+			t.Errorf("%s encodes %q of a piece with only tokens", name, fmt.Sprint(got))
 		} else if !told && got != "" {
-			t.Errorf("%s writes %q of tokens that it cannot tell", name, got)
+			t.Errorf("%s encodes %q of tokens without a place in it", name, got)
 		}
 	}
 }

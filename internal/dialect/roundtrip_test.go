@@ -76,7 +76,7 @@ func TestRoundTrip(t *testing.T) {
 					t.Fatalf("encode: dropped %q, error %v", dropped, err)
 				}
 				if diff := cmp.Diff(decoded(t, d, body), want, cmpopts.EquateEmpty(), own, at, search); diff != "" {
-					t.Fatalf("by way of %s (-got +want)\n%s", body, diff)
+					t.Fatalf("through %s (-got +want)\n%s", body, diff)
 				}
 			})
 		})

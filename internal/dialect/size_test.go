@@ -38,7 +38,7 @@ func TestEncodersReportTheirMemory(t *testing.T) {
 				told = s.Size()
 			}
 			if kept > int64(4*told+free) {
-				t.Errorf("%s, events of kind %d: %d bytes are kept of an answer, and %d are told", d.Name, kind, kept, told)
+				t.Errorf("%s, events of kind %d: %d bytes are retained of an answer, and %d are reported", d.Name, kind, kept, told)
 			}
 			runtime.KeepAlive(encoding)
 		}

@@ -199,7 +199,7 @@ func TestVendorsSourcesAreBounded(t *testing.T) {
 			}
 		}
 		if kept := dec.(dialect.Sized).Size(); claims > 4096 || kept > 4<<20 {
-			t.Errorf("%s: a stream tells %d claims and keeps %d bytes, want 4096 and 4 MiB at most", name, claims, kept)
+			t.Errorf("%s: a stream has %d claims and retains %d bytes, want 4096 and 4 MiB at most", name, claims, kept)
 		}
 	}
 }

@@ -107,7 +107,7 @@ func TestServedUnits(t *testing.T) {
 		{"", "container:4g,search:preview", "container:4g,search:preview"},
 	} {
 		if got := p.Served(tt.told, tt.asked); got != tt.want {
-			t.Errorf("%q, asked for %q: got %q, want %q", tt.told, tt.asked, got, tt.want)
+			t.Errorf("%q, requested %q: got %q, want %q", tt.told, tt.asked, got, tt.want)
 		}
 	}
 	none := llm.Price{Version: "v", Modes: []llm.Mode{}}

@@ -97,7 +97,7 @@ func TestDropsMatchTree(t *testing.T) {
 		left := rawjson.Splice(nil, text, rawjson.Drops(text, verdictOf)...)
 		var got any
 		if err := json.Unmarshal(left, &got); err != nil {
-			t.Fatalf("%s: got %s, which is no JSON: %v", text, left, err)
+			t.Fatalf("%s: got %s, which is not JSON: %v", text, left, err)
 		}
 		if diff := cmp.Diff(dropped(whole, false), got); diff != "" {
 			t.Fatalf("%s: got %s (-want +got):\n%s", text, left, diff)
@@ -118,7 +118,7 @@ func FuzzDrops(f *testing.F) {
 				return
 			}
 			if left := rawjson.Splice(nil, text, rawjson.Drops(text, verdictOf)...); rawjson.Validate(left, 100) != nil {
-				t.Errorf("%s: got %s, which is no JSON", text, left)
+				t.Errorf("%s: got %s, which is not JSON", text, left)
 			}
 		})
 	})

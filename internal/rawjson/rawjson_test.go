@@ -71,7 +71,7 @@ func TestMembersInOrder(t *testing.T) {
 	var got []string
 	for m := range rawjson.Members([]byte(obj)) {
 		if at := obj[m.Start : m.Start+len(m.Value)]; at != string(m.Value) {
-			t.Errorf("%s: start %d gives %q, want %q", m.Name(), m.Start, at, m.Value)
+			t.Errorf("%s: start %d is %q, want %q", m.Name(), m.Start, at, m.Value)
 		}
 		got = append(got, m.Name()+"="+string(m.Value))
 	}
@@ -339,7 +339,7 @@ func TestMaxMembers(t *testing.T) {
 		`{"a":` + object(rawjson.MaxMembers+1) + "}":                              false,
 	} {
 		if err := rawjson.Validate([]byte(text), 10); (err == nil) != want {
-			t.Errorf("%d bytes: %v, want it taken: %t", len(text), err, want)
+			t.Errorf("%d bytes: %v, want it accepted: %t", len(text), err, want)
 		}
 	}
 }

@@ -141,7 +141,7 @@ func TestReaderErrors(t *testing.T) {
 		t.Errorf("got %q, rest %q, error %v; want one event, the rest and %v", got, rest, err, broken)
 	}
 	if _, _, err := readAll(idle{}, 1<<10); !errors.Is(err, io.ErrNoProgress) {
-		t.Errorf("a source that gives nothing: error %v, want %v", err, io.ErrNoProgress)
+		t.Errorf("a source without data: error %v, want %v", err, io.ErrNoProgress)
 	}
 }
 

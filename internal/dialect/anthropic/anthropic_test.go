@@ -323,7 +323,7 @@ func checkFrames(t *testing.T, out []byte) {
 		}
 	}
 	if len(r.Rest()) > 0 || open != 0 {
-		t.Fatalf("%q is no whole event, or %d blocks are open", r.Rest(), open)
+		t.Fatalf("%q is not a whole event, or %d blocks are open", r.Rest(), open)
 	}
 }
 

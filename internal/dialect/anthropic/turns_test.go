@@ -65,7 +65,7 @@ func TestCallsInTurns(t *testing.T) {
 		}
 		out = e.Finish(out, &llm.Final{Finish: []llm.FinishReason{llm.FinishToolCalls}})
 		if size := e.Size(); size > 100 {
-			t.Errorf("seed %d: %d bytes are kept of an answer that has ended", seed, size)
+			t.Errorf("seed %d: %d bytes are retained of an answer that has ended", seed, size)
 		}
 		got, words := map[string]string{}, ""
 		open, next := -1, 0
@@ -128,7 +128,7 @@ func TestHeldBlocksHaveABound(t *testing.T) {
 		out = e.Append(out, &words)
 	}
 	if size := e.Size(); size > 10<<20 {
-		t.Errorf("%d bytes are kept", size)
+		t.Errorf("%d bytes are retained", size)
 	}
 	out = e.Finish(out, &llm.Final{Finish: []llm.FinishReason{llm.FinishToolCalls}})
 	if !strings.Contains(string(out), `"stop_reason":"max_tokens"`) || len(out) > 10<<20 {

@@ -85,7 +85,7 @@ func TestPathEscapesModel(t *testing.T) {
 		}
 		u, err := url.Parse("https://host" + got)
 		if err != nil || u.EscapedPath() != got || u.Path != "/model/"+model+"/converse" {
-			t.Errorf("%s is taken for %q, %v", got, u.EscapedPath(), err)
+			t.Errorf("%s is parsed as %q, %v", got, u.EscapedPath(), err)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func TestReplyRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", body, err)
 		}
-		must.Equal(t, string(bedrock.EncodeReply(nil, r)), body, "the outcome")
+		must.Equal(t, string(bedrock.EncodeReply(nil, r)), body, "the encoded reply")
 	}
 }
 
@@ -129,7 +129,7 @@ func TestForeignReply(t *testing.T) {
 		`{"reasoningContent":{"reasoningText":{"text":"Hm."}}},{"text":"Hi"},{"text":"No"},{"text":"[The model answered with a file (unknown type): https://example.com/a.png]"},{"text":"Said"},{"audio":{"format":"wav","source":{"bytes":"AAAA"}}},` +
 		`{"toolUse":{"toolUseId":"c1","name":"f","input":"{\"x\":"}},{"toolUse":{"toolUseId":"c2","name":"f","input":{}}}]}},"stopReason":"malformed_model_output",` +
 		`"usage":{"inputTokens":5,"outputTokens":5,"totalTokens":12,"cacheReadInputTokens":0,"cacheWriteInputTokens":2,"cacheDetails":[{"ttl":"5m","inputTokens":2}],"cost":0.00125}}`
-	must.Equal(t, string(bedrock.EncodeReply(nil, r)), want, "the outcome")
+	must.Equal(t, string(bedrock.EncodeReply(nil, r)), want, "the encoded reply")
 	if got := bedrock.EncodeReply(nil, &llm.Reply{}); !json.Valid(got) {
 		t.Errorf("a reply without choices: %s", got)
 	}
@@ -202,14 +202,14 @@ func TestEncoderWritesStream(t *testing.T) {
 		`messageStop {"stopReason":"tool_use"}`,
 		`metadata {"metrics":{"latencyMs":0},"usage":{"inputTokens":1,"outputTokens":2,"totalTokens":3,"cacheReadInputTokens":0,"cacheWriteInputTokens":0,"cost":0.000000005},"weir":{"attempts":2,"models":["a/x"]}}`,
 	}
-	must.Equal(t, frames(t, out), want, "the outcome")
+	must.Equal(t, frames(t, out), want, "the frames")
 }
 
 // TestEndsOfStreams checks an empty stream, and the end of a stream for each error.
 func TestEndsOfStreams(t *testing.T) {
 	t.Parallel()
 	want := []string{`messageStart {"role":"assistant"}`, `messageStop {"stopReason":"end_turn"}`, `metadata {"metrics":{"latencyMs":0}}`}
-	must.Equal(t, frames(t, bedrock.NewEncoder(llm.Meta{}).Finish(nil, &llm.Final{})), want, "the outcome")
+	must.Equal(t, frames(t, bedrock.NewEncoder(llm.Meta{}).Finish(nil, &llm.Final{})), want, "the frames of an empty stream")
 	for code, exception := range map[llm.Code]string{
 		llm.CodeInvalidRequest: "validationException", llm.CodeRateLimited: "throttlingException", llm.CodeOverloaded: "serviceUnavailableException",
 		llm.CodeProviderError: "modelStreamErrorException", llm.CodeInternal: "internalServerException", "NO_SUCH": "internalServerException",

@@ -188,7 +188,7 @@ func TestBrokenFrames(t *testing.T) {
 		}
 	}
 	if _, err := readAll(bytes.NewReader(frame), len(frame)-1); !errors.Is(err, bedrock.ErrTooLong) {
-		t.Errorf("a byte too long: %v", err)
+		t.Errorf("an additional byte: %v", err)
 	}
 	if _, err := readAll(bytes.NewReader(frame), len(frame)); err != nil {
 		t.Errorf("as long as may be: %v", err)
@@ -197,7 +197,7 @@ func TestBrokenFrames(t *testing.T) {
 		t.Errorf("a reader that fails: %v", err)
 	}
 	if _, err := readAll(silent{}, bound); !errors.Is(err, io.ErrNoProgress) {
-		t.Errorf("a reader that gives nothing: %v", err)
+		t.Errorf("a reader without data: %v", err)
 	}
 }
 
@@ -262,7 +262,7 @@ func FuzzFrames(f *testing.F) {
 		for i, ev := range got {
 			m, err := vendor.Decode(src, nil)
 			if err != nil || ev.Name != "error" && string(m.Payload) != ev.Data {
-				t.Fatalf("frame %d: the vendor's decoder says %v, %q; want %q", i, err, m.Payload, ev.Data)
+				t.Fatalf("frame %d: the vendor's decoder returns %v, %q; want %q", i, err, m.Payload, ev.Data)
 			}
 		}
 	})

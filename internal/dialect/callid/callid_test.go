@@ -73,7 +73,7 @@ func TestIDsOfTheProvidersOwnStay(t *testing.T) {
 			t.Errorf("%q became %q", given, got)
 		}
 		if calls, results := sent(conversation(given), "p"); calls[0] != given || results[0] != given {
-			t.Errorf("%q goes up as %q and %q", given, calls[0], results[0])
+			t.Errorf("%q is sent as %q and %q", given, calls[0], results[0])
 		}
 	}
 }

@@ -53,14 +53,14 @@ func TestNamesAreUniqueAndStable(t *testing.T) {
 			t.Errorf("%+v is called %q in one request and %q in another", tool, name, got)
 		}
 		if got, is := first.Called.Of(name); !is || got != tool {
-			t.Errorf("%q stands for %+v, want %+v", name, got, tool)
+			t.Errorf("%q is the tool %+v, want %+v", name, got, tool)
 		}
 	}
 	if _, is := first.Called.Of("plain"); is {
-		t.Error("a plain function stands for a tool")
+		t.Error("a plain function is a client's tool")
 	}
 	if got := (&clienttool.Names{}).Of(llm.ClientTool{Kind: llm.ToolFunction, Namespace: "mcp__tt", Name: "add"}); got != "mcp__tt__add" {
-		t.Errorf("a name that nobody has is %q, want it with its namespace", got)
+		t.Errorf("an unknown name is %q, want it with its namespace", got)
 	}
 }
 

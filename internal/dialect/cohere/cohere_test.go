@@ -121,7 +121,7 @@ func TestReplyStays(t *testing.T) {
 		`"tool_plan":"I will.","tool_calls":[{"id":"f_1","type":"function","function":{"name":"f","arguments":"{}"},"x":1}],"citations":[{"start":0}],"mood":1},` +
 		`"finish_reason":"TOOL_CALL","usage":{"billed_units":{"input_tokens":8,"output_tokens":5},"tokens":{"input_tokens":8,"output_tokens":5,"reasoning_tokens":2},"cached_tokens":0},"logprobs":[],"meta":{}}`
 	r := must.Get(cohere.DecodeReply([]byte(reply), nil))(t)
-	must.Equal(t, string(cohere.EncodeReply(nil, r)), reply, "the outcome")
+	must.Equal(t, string(cohere.EncodeReply(nil, r)), reply, "the encoded reply")
 }
 
 // TestEncoderWritesStream writes a stream with each kind of piece.
@@ -206,7 +206,7 @@ func frames(t *testing.T, out []byte) (list []string) {
 		list = append(list, data)
 	}
 	if len(r.Rest()) > 0 {
-		t.Errorf("%q is no whole event", r.Rest())
+		t.Errorf("%q is not a whole event", r.Rest())
 	}
 	return list
 }

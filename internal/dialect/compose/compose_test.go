@@ -122,7 +122,7 @@ func TestDroppedNames(t *testing.T) {
 		w.Drop(name)
 		w.Drop(name)
 		if _, dropped, _ := w.Close(); !slices.Equal(dropped, []string{want}) {
-			t.Errorf("%q is told as %q, want %q", name, dropped, want)
+			t.Errorf("%q is reported as %q, want %q", name, dropped, want)
 		}
 	}
 }

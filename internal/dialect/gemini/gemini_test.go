@@ -172,7 +172,7 @@ func TestReplyStays(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", body, err)
 		}
-		must.Equal(t, string(gemini.EncodeReply(nil, r)), body, "the outcome")
+		must.Equal(t, string(gemini.EncodeReply(nil, r)), body, "the encoded reply")
 	}
 }
 
@@ -193,7 +193,7 @@ func TestForeignReply(t *testing.T) {
 	const want = `{"candidates":[{"content":{"parts":[{"text":"hm","thought":true},{"text":"no"},{"functionCall":{"id":"call_abc","name":"f","args":{}}},{"text":"spoken"}],"role":"model"},` +
 		`"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"The arguments of the call of g are not a JSON object.","index":0},` +
 		`{"content":{"parts":[],"role":"model"},"finishReason":"SAFETY","index":1}],"modelVersion":"m","responseId":"r"}`
-	must.Equal(t, string(gemini.EncodeReply(nil, r)), want, "the outcome")
+	must.Equal(t, string(gemini.EncodeReply(nil, r)), want, "the encoded reply")
 }
 
 // TestEncoderWritesCallsLast checks that calls are whole and in the last object, and that a broken one is reported as
@@ -224,7 +224,7 @@ data: {"candidates":[{"content":{"parts":[{"functionCall":{"id":"x","name":"f","
 		`{"content":{"parts":[{"text":""}],"role":"model"},"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"The arguments of the call of h are not a JSON object.","index":1}],"modelVersion":"m","responseId":"r"}
 
 `
-	must.Equal(t, string(out), want, "the outcome")
+	must.Equal(t, string(out), want, "the stream")
 }
 
 // TestLongArguments checks the bound of an encoder's retained data.
@@ -237,7 +237,7 @@ func TestLongArguments(t *testing.T) {
 	}
 	out := e.Finish(nil, &llm.Final{Finish: []llm.FinishReason{llm.FinishToolCalls}})
 	if !strings.Contains(string(out), "MALFORMED_FUNCTION_CALL") || len(out) > 1<<10 {
-		t.Errorf("%d bytes, want a call that is said to be malformed: %.300s", len(out), out)
+		t.Errorf("%d bytes: want a call with the finish reason of a malformed one: %.300s", len(out), out)
 	}
 }
 

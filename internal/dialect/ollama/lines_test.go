@@ -139,7 +139,7 @@ func FuzzReader(f *testing.F) {
 			t.Fatalf("%q whole and in pieces: %v, %v\n%s", in, err, err2, diff)
 		}
 		if !bytes.Contains(in, []byte(raw)) && len(raw) > len(in) {
-			t.Fatalf("%q came as %q", in, raw)
+			t.Fatalf("%q was read as %q", in, raw)
 		}
 		for _, line := range whole {
 			if len(line) > max {

@@ -117,7 +117,7 @@ func TestReplyStays(t *testing.T) {
 		`"tool_calls":[{"id":"c1","type":"function","function":{"index":0,"name":"f","arguments":{"x":[1, 2]}},"y":1}],"mood":1},"done":true,"done_reason":"length",` +
 		`"prompt_eval_count":10,"prompt_eval_cached_count":6,"eval_count":5,"logprobs":[],"remote_model":"n","total_duration":5,"load_duration":6}`
 	r := must.Get(ollama.DecodeReply([]byte(reply), nil))(t)
-	must.Equal(t, string(ollama.EncodeReply(nil, r)), reply, "the outcome")
+	must.Equal(t, string(ollama.EncodeReply(nil, r)), reply, "the encoded reply")
 }
 
 // TestEncoderWritesStream writes a stream with each kind of piece.
@@ -195,7 +195,7 @@ func lines(t *testing.T, out []byte) (list []string) {
 	for line := range strings.Lines(string(out)) {
 		text, whole := strings.CutSuffix(line, "\n")
 		if !whole || !json.Valid([]byte(text)) {
-			t.Fatalf("%q is no line of JSON", line)
+			t.Fatalf("%q is not a line of JSON", line)
 		}
 		list = append(list, text)
 	}

@@ -283,6 +283,6 @@ func TestNoMedia(t *testing.T) {
 	}
 	r, err := openai.DecodeImages([]byte(`{"usage":{"input_tokens":3,"output_tokens":4,"total_tokens":7}}`), &llm.Quirks{})
 	if err == nil || r == nil || r.Usage.InputTokens() != 3 {
-		t.Errorf("a usage without images: %+v, %v, want the usage beside an error", r, err)
+		t.Errorf("a usage without images: %+v, %v, want the usage and an error", r, err)
 	}
 }

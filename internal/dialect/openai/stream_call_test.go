@@ -45,7 +45,7 @@ func TestEarlyArgumentsWaitBesideSources(t *testing.T) {
 				t.Errorf("calls %q, want [rain snow]", got)
 			}
 			if d.Size() < len(long) {
-				t.Errorf("%d bytes are kept, want at least %d", d.Size(), len(long))
+				t.Errorf("%d bytes are retained, want at least %d", d.Size(), len(long))
 			}
 		})
 	}
@@ -64,6 +64,6 @@ func TestProofsComeBesideSources(t *testing.T) {
 		t.Errorf("got %s, want %s", out, want)
 	}
 	if e.Size() < len(title) {
-		t.Errorf("%d bytes are kept, want at least %d", e.Size(), len(title))
+		t.Errorf("%d bytes are retained, want at least %d", e.Size(), len(title))
 	}
 }

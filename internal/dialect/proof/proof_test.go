@@ -21,7 +21,7 @@ func TestSealedComesBack(t *testing.T) {
 		sealed := proof.Seal(want)
 		got, ok := proof.Open(sealed)
 		if !ok || !proof.IsSealed(sealed) {
-			t.Errorf("%q is none", sealed)
+			t.Errorf("%q is not sealed", sealed)
 		}
 		must.Equal(t, got, want, "%q", sealed)
 		if got, ok = proof.OpenBase64(proof.Base64(sealed)); !ok || got != want {
@@ -44,7 +44,7 @@ func TestWhatIsNotSealed(t *testing.T) {
 		}
 	}
 	if got, ok := proof.OpenBase64("d2VpcjEu*"); ok {
-		t.Errorf("what is no base64: got %+v, want none", got)
+		t.Errorf("invalid base64: got %+v, want none", got)
 	}
 }
 

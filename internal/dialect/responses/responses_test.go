@@ -113,7 +113,7 @@ func TestEncodeReply(t *testing.T) {
 		`"service_tier":"flex","background":false,"metadata":{},"parallel_tool_calls":true,"reasoning":{"effort":null,"summary":null},"store":false,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],` +
 		`"top_logprobs":0,"truncation":"disabled","temperature":1.0,"top_p":1.0,"presence_penalty":0.0,"frequency_penalty":0.0,"completed_at":null,` +
 		`"instructions":null,"max_output_tokens":null,"max_tool_calls":null,"previous_response_id":null,"prompt_cache_key":null,"safety_identifier":null}`
-	must.Equal(t, string(responses.EncodeReply(nil, r)), want, "the outcome")
+	must.Equal(t, string(responses.EncodeReply(nil, r)), want, "the encoded reply")
 	r.Choices[0].Finish, r.Reported, r.Usage, r.Cost = llm.FinishError, false, llm.Usage{}, nil
 	if got := string(responses.EncodeReply(nil, r)); !strings.Contains(got, `"status":"failed"`) || !strings.Contains(got, `"error":{"code":"server_error"`) || !strings.Contains(got, `"usage":null`) {
 		t.Errorf("a failed answer: %s", got)

@@ -64,7 +64,7 @@ func TestWithoutCost(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", before, got, after)
 		}
 		if before != "" && before[0] == '{' && rawjson.Validate([]byte(got), 100) != nil {
-			t.Errorf("%s: got %s, which is no JSON", before, got)
+			t.Errorf("%s: got %s, which is not JSON", before, got)
 		}
 	}
 }
