@@ -43,7 +43,7 @@ func TestAccountChanges(t *testing.T) {
 	}
 	a, err := h.Suspend(t.Context(), audit.Gateway(), "acme")
 	if err != nil || !a.Suspended || a.Budget != monthly {
-		t.Errorf("suspend: got %+v, %v; want suspended, budget kept", a, err)
+		t.Errorf("suspend: got %+v, %v; want suspended, with the same budget", a, err)
 	}
 	if b, err := h.Resume(t.Context(), audit.Gateway(), a.ID); err != nil || b.Suspended {
 		t.Errorf("resume by id: got %+v, %v; want not suspended", b, err)
@@ -75,7 +75,7 @@ func TestAccountChanges(t *testing.T) {
 		t.Errorf("after a change that was refused: got %+v, %v; want nothing of it", a, err)
 	}
 	if err := second(h.Suspend(t.Context(), audit.Gateway(), "nobody")); code(err) != llm.CodeNotFound {
-		t.Errorf("suspend nobody: got %v, want NOT_FOUND", err)
+		t.Errorf("suspend an unknown account: got %v, want NOT_FOUND", err)
 	}
 }
 

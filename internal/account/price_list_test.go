@@ -55,6 +55,6 @@ func TestTermsOfPriceLists(t *testing.T) {
 	}
 	var nobody *account.Principal
 	if nobody.Terms("openai", "gpt", now) != nil || nobody.Charged() {
-		t.Error("nobody has a price list")
+		t.Error("no account has a price list")
 	}
 }

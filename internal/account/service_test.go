@@ -94,7 +94,7 @@ func TestRefusalsAreOne(t *testing.T) {
 		check(t, h.Service, fresh, "", "at the last microsecond")
 		_, want := h.Authenticate(t.Context(), "")
 		if code(want) != llm.CodeAuthentication || !strings.Contains(want.Error(), "Send a key of this gateway in a header") {
-			t.Fatalf("no token: got %v, want AUTHENTICATION_ERROR and what to do", want)
+			t.Fatalf("no token: got %v, want AUTHENTICATION_ERROR with the remedy", want)
 		}
 		for name, token := range map[string]string{
 			"revoked": revokedToken, "expired": expired, "unknown": unknown, "malformed": "sk-123", "a typo": typo(fresh),
@@ -290,7 +290,7 @@ func TestSetupToken(t *testing.T) {
 		}
 		expires, kept := h.store.setups[sha256.Sum256([]byte(token.Reveal()))]
 		if want := time.Now().Add(7 * 24 * time.Hour); !kept || !expires.Equal(want) {
-			t.Errorf("got kept %v until %v, want until %v", kept, expires, want)
+			t.Errorf("got cached %v until %v, want until %v", kept, expires, want)
 		}
 	})
 }

@@ -89,10 +89,10 @@ func TestCacheForgets(t *testing.T) {
 	before := c.generation.Load()
 	c.forgetIDs(map[string]bool{"key_1": true})
 	if c.put(&h, before, p); c.get(&h) != nil {
-		t.Error("what was looked up before the change is remembered")
+		t.Error("a look-up that began before the change is cached")
 	}
 	if c.put(&h, c.generation.Load(), p); c.get(&h) != p {
-		t.Error("what was looked up after the change is not remembered")
+		t.Error("a look-up that began after the change is not cached")
 	}
 	c.forgetIDs(map[string]bool{"key_2": true, "acc_2": true})
 	if c.get(&h) != p {

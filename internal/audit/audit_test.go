@@ -69,7 +69,7 @@ func TestChainVerifies(t *testing.T) {
 	}
 	for i := range whole {
 		if got := verify(whole, whole[i].Hash); !got.GoesOn {
-			t.Errorf("from entry %d: got %+v, want that it goes on", i+1, got)
+			t.Errorf("from entry %d: got %+v, want an unbroken rest", i+1, got)
 		}
 	}
 	if got := verify(whole[:3], whole[4].Hash); got.GoesOn || got.Broken != 0 || got.Whole() {

@@ -68,7 +68,7 @@ func TestArchiveDamaged(t *testing.T) {
 	harmless := 0
 	for at := range whole {
 		if _, err := extract(whole[:at]); err == nil {
-			t.Errorf("the end from byte %d of %d on is missing, and nobody noticed", at, len(whole))
+			t.Errorf("the end from byte %d of %d is missing: got no error", at, len(whole))
 		}
 		changed := slices.Clone(whole)
 		changed[at] ^= 0x10
@@ -113,10 +113,10 @@ func TestArchiveForeign(t *testing.T) {
 		must.Do(t, f.Close())
 		to := filepath.Join(t.TempDir(), "to")
 		if _, err := backup.Extract(path, to, nil); err == nil {
-			t.Errorf("an archive with %s was taken", name)
+			t.Errorf("an archive with %s: got no error", name)
 		}
 		if left, err := os.ReadDir(to); err == nil && len(left) > 0 {
-			t.Errorf("an archive with %s: got %v written, want nothing of what is no backup", name, left)
+			t.Errorf("an archive with %s: got %v written, want nothing", name, left)
 		}
 	}
 }
@@ -133,7 +133,7 @@ func TestArchiveOfManyFiles(t *testing.T) {
 	}
 	must.Do(t, errors.Join(w.Close(), z.Close(), f.Close()))
 	if _, err := backup.Extract(path, "", nil); err == nil || !strings.Contains(err.Error(), "more than 8192 files") {
-		t.Errorf("got %v, want that it has too many files", err)
+		t.Errorf("got %v, want an error about too many files", err)
 	}
 }
 
@@ -160,7 +160,7 @@ func TestArchiveBomb(t *testing.T) {
 		_, err = backup.Extract(path, to, nil)
 		left, _ := os.ReadDir(to)
 		if taken := told == size; taken != (err == nil) || taken != (len(left) == 1) {
-			t.Errorf("a manifest of %d bytes for %d: got %v and %d files, want taken %v", told, size, err, len(left), taken)
+			t.Errorf("a manifest of %d bytes for %d: got %v and %d files, want accepted %v", told, size, err, len(left), taken)
 		}
 	}
 }

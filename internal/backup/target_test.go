@@ -55,7 +55,7 @@ func TestTargetsStoreFiles(t *testing.T) {
 			must.Do(t, target.Remove(ctx, "full/b"))
 			must.Equal(t, must.Get(target.List(ctx, "full/"))(t), []string{"full/a"}, "names after one was removed")
 			if err := target.Put(ctx, "full/c", strings.NewReader("short"), 100); err == nil {
-				t.Error("a file that is shorter than it was said to be was taken")
+				t.Error("a file that is shorter than announced: got no error")
 			}
 			if got := must.Get(target.List(ctx, "full/c"))(t); len(got) > 0 {
 				t.Errorf("it is there nonetheless: %q", got)
@@ -75,11 +75,11 @@ func TestOpenTargetRefuses(t *testing.T) {
 	t.Parallel()
 	for _, where := range []string{"s3://", "s3:///x"} {
 		if _, err := backup.OpenTarget(where, backup.BucketOptions{}); err == nil {
-			t.Errorf("%s was taken", where)
+			t.Errorf("%s: got no error", where)
 		}
 	}
 	if _, err := backup.OpenTarget("s3://x", backup.BucketOptions{Endpoint: "ftp://x"}); err == nil {
-		t.Error("an endpoint with ftp was taken")
+		t.Error("an endpoint with ftp: got no error")
 	}
 }
 
@@ -153,7 +153,7 @@ func TestBucketWithoutEnd(t *testing.T) { //nolint:paralleltest // it looks at t
 	}
 	runtime.ReadMemStats(&after)
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > 160<<20 {
-		t.Errorf("got %d MiB of memory taken, want little", grown>>20)
+		t.Errorf("got %d MiB of memory in use, want little", grown>>20)
 	}
 	if n, err := readAll(t, target, "object"); n != object || err != nil {
 		t.Errorf("an object: got %d bytes, %v; want %d", n, err, object)

@@ -21,7 +21,7 @@ func TestNothingToExpand(t *testing.T) {
 		`{"input":[{"role":"user","id":"msg_1","content":"Hi"},{"type":"message","id":"x"}]}`,
 	} {
 		in := []byte(body)
-		out, turn, err := w.Expand(t.Context(), owner("a"), in, reserving(func(int64) error { t.Error("capacity was asked for"); return nil }))
+		out, turn, err := w.Expand(t.Context(), owner("a"), in, reserving(func(int64) error { t.Error("capacity was requested, want none"); return nil }))
 		if err != nil || turn == nil || string(out) != body || &out[0] != &in[0] {
 			t.Errorf("%s: got %s, %v; want the same bytes", body, out, err)
 		}
@@ -44,7 +44,7 @@ func TestChainExpandsInOrder(t *testing.T) {
 	}
 	branch, _ := w.expand(`{"previous_response_id":"resp_1","input":"Otherwise"}`)
 	if want := `{"input":[` + asks("One") + `,` + says("msg_1", "First") + `,` + asks("Otherwise") + `]}`; branch != want {
-		t.Errorf("another way on: got\n%s\nwant\n%s", branch, want)
+		t.Errorf("another branch: got\n%s\nwant\n%s", branch, want)
 	}
 }
 
@@ -60,7 +60,7 @@ func TestItemReference(t *testing.T) {
 	}
 	must.Get(w.Delete(t.Context(), owner("a"), "resp_1"))(t)
 	if got, _ := w.expand(`{"input":[{"id":"msg_1"}]}`); got != `{"input":[`+says("msg_1", "First")+`]}` {
-		t.Errorf("what a later response was made of: got %s", got)
+		t.Errorf("the expansion of a later response: got %s", got)
 	}
 	must.Get(w.Delete(t.Context(), owner("a"), "resp_2"))(t)
 	for body, param := range map[string]string{
@@ -98,7 +98,7 @@ func TestOwnItems(t *testing.T) {
 	w.turn(`{"input":"Two"}`, answer("resp_1", says("msg_"+b+"_7", "Third"))) // a provider's, which has such an id
 	must.Get(w.Delete(t.Context(), owner("a"), "resp_"+a))(t)
 	if got, _ := w.expand(`{"input":[{"id":"msg_` + a + `_0"}]}`); got != `{"input":[`+said+`]}` {
-		t.Errorf("what a later response was made of: got %s", got)
+		t.Errorf("the expansion of a later response: got %s", got)
 	}
 	must.Get(w.Delete(t.Context(), owner("a"), "resp_"+b))(t)
 	if got, _ := w.expand(`{"input":[{"id":"msg_` + b + `_7"}]}`); got != `{"input":[`+says("msg_"+b+"_7", "Third")+`]}` {
@@ -148,7 +148,7 @@ func TestMostItems(t *testing.T) {
 		body := `{"input":[` + strings.Repeat(tt.item+",", tt.n-1) + tt.item + `]}`
 		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), unbounded())
 		if e := llm.AsError(err); (err == nil) != tt.ok || err != nil && e.Param != "input" {
-			t.Errorf("%d of %s: got %v, want it taken: %v", tt.n, tt.item, err, tt.ok)
+			t.Errorf("%d of %s: got %v, want it accepted: %v", tt.n, tt.item, err, tt.ok)
 		}
 	}
 }
@@ -213,7 +213,7 @@ func TestCapacityIsReservedBeforeReading(t *testing.T) {
 			t.Errorf("%v, with %d bytes held of those asked for: %d; want %d held", err, held, asked, want)
 		}
 		if refused > 0 && (asked[0] < int64(len(body)) || asked[1] < 2000) {
-			t.Errorf("asked for %d, the body has %d bytes", asked, len(body))
+			t.Errorf("requested %d, the body has %d bytes", asked, len(body))
 		}
 	}
 }
@@ -234,7 +234,7 @@ func TestLimitsOfLongConversations(t *testing.T) {
 
 	_, turn := w.expand(`{"input":"` + strings.Repeat("x", 65<<20) + `"}`)
 	if err := w.Keep(t.Context(), owner("a"), turn, []byte(answer("resp_huge", ""))); err == nil {
-		t.Error("a response of 65 MiB was kept")
+		t.Error("a response of 65 MiB was stored")
 	}
 }
 
@@ -265,7 +265,7 @@ func TestStoreFalse(t *testing.T) {
 	w.turn(`{"input":"One"}`, answer("resp_1", says("msg_1", "First")))
 	got := w.turn(`{"input":"Two","store":false,"previous_response_id":"resp_1"}`, answer("resp_2", says("msg_2", "Second")))
 	if want := `{"input":[` + asks("One") + `,` + says("msg_1", "First") + `,` + asks("Two") + `],"store":false}`; got != want {
-		t.Errorf("a request that is not kept may go on from one that is: got %s, want %s", got, want)
+		t.Errorf("a request that is not stored continues a stored one: got %s, want %s", got, want)
 	}
 	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{`+previous("resp_2")+`"input":"x"}`), unbounded())
 	wantError(t, err, lost("resp_2"))

@@ -72,12 +72,12 @@ func TestDatabaseHoldsNoPlainText(t *testing.T) {
 	for _, f := range files {
 		text := must.Get(os.ReadFile(f))(t)
 		if bytes.Contains(text, []byte("zebra")) || bytes.Contains(text, []byte("wk_a")) {
-			t.Errorf("%s holds what is secret", f)
+			t.Errorf("%s contains a secret text", f)
 		}
 		found = found || bytes.Contains(text, []byte("key_a")) // the scope is plain text: this proves that the right place was searched
 	}
 	if !found {
-		t.Error("no file holds the row")
+		t.Error("no file contains the row")
 	}
 }
 
@@ -164,6 +164,6 @@ func TestInputItems(t *testing.T) {
 	}
 	must.Get(w.Delete(t.Context(), owner("a"), "resp_1"))(t)
 	if l := w.list("resp_2", conversation.Page{Limit: 9}); len(l.Data) != 4 {
-		t.Errorf("after what came before is gone: %d items, want its own 4", len(l.Data))
+		t.Errorf("after the earlier responses are deleted: got %d items, want its own 4", len(l.Data))
 	}
 }

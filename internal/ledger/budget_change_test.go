@@ -63,7 +63,7 @@ func TestBudgetFreedWhereOthersExceed(t *testing.T) {
 			time.Sleep(wait)
 			settleAt(t, h, 10)
 			if _, err := a.Reserve(t.Context(), accountNeed(100, 90)); !isExceeded(err) {
-				t.Errorf("90 beside 10 spent and 50 under way elsewhere, after %s: got %v, want it refused", wait, err)
+				t.Errorf("90 next to 10 spent and 50 in flight elsewhere, after %s: got %v, want a refusal", wait, err)
 			}
 			if _, err := a.Reserve(t.Context(), accountNeed(100, 40)); err != nil {
 				t.Errorf("the 40 that are left, after %s: %v", wait, err)
@@ -99,7 +99,7 @@ func TestBudgetToldAfterFailure(t *testing.T) {
 		f.hub.setSlow(0)
 		time.Sleep(5 * time.Second)
 		if _, err := b.Reserve(t.Context(), accountNeed(100, 100)); !isExceeded(err) {
-			t.Errorf("100 beside 50 under way elsewhere: got %v, want it refused", err)
+			t.Errorf("100 next to 50 in flight elsewhere: got %v, want a refusal", err)
 		}
 	})
 }
@@ -172,7 +172,7 @@ func TestBudgetCrowdAfterChange(t *testing.T) {
 		for range 50 {
 			wg.Go(func() {
 				if _, err := a.Reserve(t.Context(), accountNeed(100, 60)); !isExceeded(err) {
-					t.Errorf("60 beside 10 here and 50 elsewhere: got %v, want it refused", err)
+					t.Errorf("60 next to 10 here and 50 elsewhere: got %v, want a refusal", err)
 				}
 			})
 		}
@@ -219,7 +219,7 @@ func TestBudgetGivenAnotherPeriod(t *testing.T) {
 			}
 			wg.Wait()
 			if n := admitted.Load(); n != 0 {
-				t.Errorf("the nodes are told: %t: %d requests of 20 are admitted beside 90 of 100, want none", told, n)
+				t.Errorf("the nodes know the change: %t: %d requests of 20 are admitted next to 90 of 100, want none", told, n)
 			}
 			if _, err := b.Reserve(t.Context(), periodNeed(budget.PeriodMonth, 100, 10)); err != nil {
 				t.Errorf("the 10 that are left: %v", err)
@@ -254,7 +254,7 @@ func TestBudgetLoweredOnSingleNode(t *testing.T) {
 		f.hub.setLimit(5)
 		l.budgets.Changed(map[string]bool{fleetAccount: true})
 		if _, err := l.Reserve(t.Context(), accountNeed(100, 6)); !isExceeded(err) {
-			t.Errorf("6 of 5, of a request that came when it was 100: got %v, want it refused", err)
+			t.Errorf("6 of 5, of a request from when it was 100: got %v, want a refusal", err)
 		}
 	})
 }

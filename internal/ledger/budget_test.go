@@ -61,7 +61,7 @@ func TestBudgetChanged(t *testing.T) {
 		}
 		h.limits[fleetAccount] = 0
 		if _, err := l.Reserve(t.Context(), accountNeed(71, 1000)); err != nil {
-			t.Errorf("after the budget was taken away: %v", err)
+			t.Errorf("after the budget was removed: %v", err)
 		}
 	})
 }
@@ -114,23 +114,23 @@ func TestBudgetAway(t *testing.T) {
 			t.Errorf("the rest of the slice of %v: %v", granted, err)
 		}
 		if _, err := l.Reserve(t.Context(), accountNeed(100, 1)); !isAway(err) {
-			t.Errorf("more than the slice: got %v, want to be told to try again", err)
+			t.Errorf("more than the slice: got %v, want a retryable error", err)
 		}
 		other := accountNeed(100, 1)
 		other.Account = "another"
 		other.Budgets[0].Scope = "another"
 		if _, err := l.Reserve(t.Context(), other); !isAway(err) {
-			t.Errorf("another account's budget: got %v, want to be told to try again", err)
+			t.Errorf("another account's budget: got %v, want a retryable error", err)
 		}
 		h.setDown(false)
 		time.Sleep(time.Second)
 		if _, err := l.Reserve(t.Context(), accountNeed(100, 1)); err != nil {
-			t.Errorf("after the database came back: %v", err)
+			t.Errorf("after the database is back: %v", err)
 		}
 		h.setDown(true)
 		time.Sleep(2 * time.Minute)
 		if _, err := l.Reserve(t.Context(), accountNeed(100, 1)); !isAway(err) {
-			t.Errorf("after the time of the slices: got %v, want to be told to try again", err)
+			t.Errorf("after the end of the slices: got %v, want a retryable error", err)
 		}
 		h.setDown(false)
 	})
@@ -146,12 +146,12 @@ func TestBudgetEnoughWhileAway(t *testing.T) {
 		left := h.state.slices[budget.ID{Scope: fleetAccount}][l.journal.id] - 10
 		h.setDown(true)
 		if _, err := l.Reserve(t.Context(), accountNeed(100, left+1)); !isAway(err) {
-			t.Errorf("one more than the %s that are left: got %v, want to be told to try again", left, err)
+			t.Errorf("one more than the remaining %s: got %v, want a retryable error", left, err)
 		}
 		more := accountNeed(100, left)
 		more.Most = left + 1
 		if c, err := l.Reserve(t.Context(), more); err != nil || c.Amount() != left {
-			t.Errorf("what is left or more, right after: got %s, %v, want %s", c.Amount(), err, left)
+			t.Errorf("the rest or more, right after: got %s, %v, want %s", c.Amount(), err, left)
 		}
 		h.setDown(false)
 	})
@@ -165,7 +165,7 @@ func TestBudgetComesBack(t *testing.T) {
 		defer stop()
 		held, err := l.Reserve(t.Context(), accountNeed(2000, 3000))
 		if err != nil {
-			t.Fatalf("a budget that is no more: %v", err)
+			t.Fatalf("a removed budget: %v", err)
 		}
 		held.Release()
 		h.setLimit(2000)

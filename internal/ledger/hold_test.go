@@ -33,7 +33,7 @@ func TestReplyID(t *testing.T) {
 		s := Settlement{Outcome: tt.outcome, Provenance: tt.provenance, AtMost: tt.atMost, ReplyID: tt.id, Ask: true}
 		h.complete(&s)
 		if (s.ReplyID != "") != tt.kept || s.Ask != tt.asks {
-			t.Errorf("%s: got the id %q, asks: %t; want it kept: %t, asks: %t", tt.name, s.ReplyID, s.Ask, tt.kept, tt.asks)
+			t.Errorf("%s: got the id %q, asks: %t; want it stored: %t, asks: %t", tt.name, s.ReplyID, s.Ask, tt.kept, tt.asks)
 		}
 	}
 }

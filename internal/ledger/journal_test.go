@@ -196,7 +196,7 @@ func TestSecondProcessIsRefused(t *testing.T) {
 	defer closeTest(t, l)
 	_, err := New(context.Background(), Options{Dir: dir, Store: newLockedDB(), Now: time.Now, Log: quiet()})
 	if err == nil || !bytes.Contains([]byte(err.Error()), []byte("another weir serve")) {
-		t.Errorf("got %v, want an error that says another weir serve runs", err)
+		t.Errorf("got %v, want an error about another weir serve", err)
 	}
 }
 

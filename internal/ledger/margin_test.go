@@ -147,7 +147,7 @@ func TestChargeOfWhatIsTold(t *testing.T) {
 		told := llm.Reply{Usage: llm.Usage{llm.Input: 10, llm.Output: 20}, Tier: "default"}
 		c, ok := a.Tell(&told, false)
 		if !ok {
-			t.Fatalf("%+v: what the provider tells decides nothing", terms)
+			t.Fatalf("%+v: the provider's report decides nothing", terms)
 		}
 		a.Corrections = []Correction{c}
 		_, cost := a.Corrected()
@@ -230,7 +230,7 @@ func TestMarksOfCharges(t *testing.T) {
 				s.Unpriced.Names(), s.UnpricedCharge().Names(), tt.charge, tt.most, tt.ofCost, tt.ofCharge)
 		}
 		if told := h.chargeOf(&s); (told == nil) != tt.ofCharge && tt.s.Provenance != Unknown || told != nil && *told != tt.charge {
-			t.Errorf("%s: the client is told %v, want %s or nothing", tt.name, told, tt.charge)
+			t.Errorf("%s: the client got %v, want %s or nothing", tt.name, told, tt.charge)
 		}
 		if tt.terms == nil && s.ChargeUnpriced != nil {
 			t.Errorf("%s: the row grows", tt.name)

@@ -90,7 +90,7 @@ func TestBesideRows(t *testing.T) {
 		must.Equal(t, refused, []bool{false, true}, "%s: refused", tt.name)
 		must.Equal(t, certain, []bool{false, false}, "%s: certain", tt.name)
 		if !asked {
-			t.Errorf("%s: nobody asked for what is beside the rows from %d to %d", tt.name, tt.first, tt.last)
+			t.Errorf("%s: the amounts in addition to the rows from %d to %d were not read", tt.name, tt.first, tt.last)
 		}
 		certain, refused = certainty(t, limited, nothing, attempt(1, 1, 0, time.Second, 1), attempt(2, 1, 2*time.Second, 3*time.Second, 5))
 		must.Equal(t, refused, []bool{false, false}, "%s, without: refused", tt.name)

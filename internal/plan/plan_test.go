@@ -73,7 +73,7 @@ func TestMakeReplaysOverlappingRequests(t *testing.T) {
 			Now: now, Then: then, From: midnight, Most: tt.most, Log: slog.New(slog.DiscardHandler),
 			Spent: func(_ context.Context, scope string, first, last int64) (llm.Money, error) {
 				if scope != "a" || first != 2026_11_00 || last != 2026_11_19 {
-					t.Errorf("%s: asked for what %s spent from %d to %d, want the days of the month before", tt.name, scope, first, last)
+					t.Errorf("%s: read the spending of %s from %d to %d, want the days of the month before", tt.name, scope, first, last)
 				}
 				return tt.before * llm.USD, nil
 			},

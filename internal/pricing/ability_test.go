@@ -133,7 +133,7 @@ func TestKnownAndUnpriced(t *testing.T) {
 		}
 		seen[l.ID] = true
 		if info, ok := b.Model("nvidia", l.ID); !ok || info != l.ModelInfo {
-			t.Errorf("nvidia/%s: got %+v, %v when asked for, %+v when listed", l.ID, info, ok, l.ModelInfo)
+			t.Errorf("nvidia/%s: got %+v, %v by name, %+v in the list", l.ID, info, ok, l.ModelInfo)
 		}
 	}
 	if !seen["openai/gpt-oss-20b"] {

@@ -235,11 +235,11 @@ func TestDiffOfLists(t *testing.T) {
 	}
 	must.Equal(t, got, want, "the changes")
 	if known := len(before.Models("groq", time.Now())); gone < 10 || gone >= known {
-		t.Errorf("gone: got %d models of %d, want most of them", gone, known)
+		t.Errorf("missing: got %d models of %d, want most of them", gone, known)
 	}
 	for _, change := range pricing.Diff(before, after, moment(t, now)) {
 		if change.Kind == pricing.Gone {
-			t.Errorf("got %+v of a price file that is no whole list", change)
+			t.Errorf("got %+v of a price file that is not a whole list", change)
 		}
 	}
 }

@@ -139,7 +139,7 @@ func TestSupplementSaysWhatTheDataDoesNot(t *testing.T) {
 			if !slices.ContainsFunc(with.Models, func(m model) bool { return m.ID == id }) {
 				t.Errorf("%s: no model %q", a, id)
 			} else if !differs(with, without, func(other string) bool { return other == id }) {
-				t.Errorf("%s: the data says the same of %s by now: delete it", a, id)
+				t.Errorf("%s: the data now has the same for %s: delete it", a, id)
 			}
 		}
 		if a.Gone && a.Mode != "" {
@@ -329,6 +329,6 @@ func TestOrderOfRulesWithModelsAdded(t *testing.T) {
 	before, _ := v.find("b1")
 	v.supplement([]*addition{{Models: models{ids: []string{"c"}}, Adds: &rule{Equals: "c"}}})
 	if after, _ := v.find("b1"); before.ID != "a" || after.ID != before.ID {
-		t.Errorf("b1: got %q, and %q beside a model that was added, want a in both", before.ID, after.ID)
+		t.Errorf("b1: got %q, and %q with an added model, want a in both", before.ID, after.ID)
 	}
 }

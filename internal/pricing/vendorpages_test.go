@@ -155,7 +155,7 @@ func ratesDiffer(t *testing.T, page map[string]string, rates *llm.Rates) (diffs 
 	for _, name := range slices.Sorted(maps.Keys(page)) {
 		class, ok := llm.ParseClass(name)
 		if !ok || int(class) >= llm.NumTokens {
-			t.Fatalf("%q is no class of tokens", name)
+			t.Fatalf("%q is not a class of tokens", name)
 		}
 		want := new(big.Rat).Mul(decimal(t, page[name]), big.NewRat(1_000_000, 1))
 		got := rates[class]

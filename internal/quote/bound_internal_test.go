@@ -365,7 +365,7 @@ func TestBoundBesideCap(t *testing.T) {
 		}
 	}
 	if q := newAsked(t, quotetest.Asked{ClientAPI: "openai", Body: "{" + hi, Quirks: beside}); usual(q) {
-		t.Error("a model that reasons beside its cap is read as usual")
+		t.Error("a model that reasons beyond its cap is read as usual")
 	}
 }
 

@@ -47,7 +47,7 @@ func TestHourCacheHeld(t *testing.T) {
 		_, most := k.Amounts()
 		u := k.Granted(0, 0)
 		if want := llm.Money((u.InputTokens()*tt.pico + u.OutputTokens()*5_000_000 + 999) / 1000); most > want || most < want-1 {
-			t.Errorf("%s: held are $%s for %d and %d tokens, want $%s", tt.name, most, u.InputTokens(), u.OutputTokens(), want)
+			t.Errorf("%s: got holds of $%s for %d and %d tokens, want $%s", tt.name, most, u.InputTokens(), u.OutputTokens(), want)
 		}
 	}
 }

@@ -59,7 +59,7 @@ func TestCitedDocumentsAreWithinBound(t *testing.T) {
 			for _, how := range []Precision{Coarse, Fine} {
 				d := q.demandOf(how)
 				if got, want := d.fixed[llm.Input], CountTokens(string(out))+marked; got < want {
-					t.Fatalf("%s: a bound of %d tokens (%v), want at least %d of what is sent: %s", target, got, how, want, out)
+					t.Fatalf("%s: a bound of %d tokens (%v), want at least %d of the sent request: %s", target, got, how, want, out)
 				}
 			}
 		}

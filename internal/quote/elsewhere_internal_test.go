@@ -88,7 +88,7 @@ func TestHistoryWithinBound(t *testing.T) {
 			for _, how := range []Precision{Coarse, Fine} {
 				d := q.demandOf(how)
 				if got, want := d.fixed[llm.Input], CountTokens(string(out))+itsOwn(out); got < want {
-					t.Errorf("%s at %s: a bound of %d tokens (%v), want at least %d of what is sent", name, target, got, how, want)
+					t.Errorf("%s at %s: a bound of %d tokens (%v), want at least %d of the sent request", name, target, got, how, want)
 				}
 			}
 		}
@@ -114,7 +114,7 @@ func TestElsewhereWithinBound(t *testing.T) {
 			for _, how := range []Precision{Coarse, Fine} {
 				d := q.demandOf(how)
 				if got, want := d.fixed[llm.Input], CountTokens(out); got < want {
-					t.Errorf("%s at %s: a bound of %d tokens (%v), want at least %d of what is sent", name, target, got, how, want)
+					t.Errorf("%s at %s: a bound of %d tokens (%v), want at least %d of the sent request", name, target, got, how, want)
 				}
 			}
 		}
@@ -131,7 +131,7 @@ func TestElsewhereWithinBound(t *testing.T) {
 	added.offered(tree.Elsewhere)
 	out, _, err := q.Spoken.EncodeRequest(tree, &llm.Quirks{})
 	if bare := q.demandOf(Fine).fixed[llm.Input] - added.schemas; err != nil || bare >= CountTokens(string(out)) {
-		t.Errorf("%d tokens without what is added, %v: the case shows nothing", bare, err)
+		t.Errorf("%d tokens without the addition, %v: the case shows nothing", bare, err)
 	}
 }
 
@@ -162,7 +162,7 @@ func TestJSONModeInWordsIsHeld(t *testing.T) {
 			}
 			more, need := held[1]-held[0], sent[1]-sent[0]
 			if same := clientAPI == target; same && more != 0 || !same && (need < 10 || more < need) {
-				t.Errorf("%s at %s: %d tokens are held for the mode, which takes %d", clientAPI, target, more, need)
+				t.Errorf("%s at %s: %d tokens are held for the mode, which needs %d", clientAPI, target, more, need)
 			}
 		}
 	}

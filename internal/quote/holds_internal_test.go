@@ -124,7 +124,7 @@ func TestCountsNeverRaise(t *testing.T) {
 	q := newAsked(t, quotetest.Asked{ClientAPI: "openai", Model: "another", Sizes: sized(), Body: `{"max_tokens":9,"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` + pixels + `"}}]}]}`})
 	u := q.bound(Fine)
 	if with, without := q.boundCounted(800, true), q.boundCounted(800, false); with >= without || without > u.InputTokens() {
-		t.Errorf("an image: %d held where it is counted, %d where it is not, the fine bound is %d", with, without, u.InputTokens())
+		t.Errorf("an image: %d held if it is counted, %d if it is not, the fine bound is %d", with, without, u.InputTokens())
 	}
 }
 

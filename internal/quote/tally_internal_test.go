@@ -34,7 +34,7 @@ func TestTallyBound(t *testing.T) {
 		got.Add(&llm.Event{Kind: llm.EventText, Choice: choice, Text: text})
 	}
 	if kept := len(got.said[0].text) + len(got.said[1].text) + len(got.said[2].text); kept != MostText {
-		t.Errorf("3 choices of %d bytes: got %d bytes kept, want %d", len(text), kept, MostText)
+		t.Errorf("3 choices of %d bytes: got %d bytes retained, want %d", len(text), kept, MostText)
 	}
 	words := int64(3 * (MostText/5 + 1))
 	if n, _ := got.countOutput(); n < words*9/10 || n > words*14/10 {

@@ -139,7 +139,7 @@ func TestCallsPutIn(t *testing.T) {
 			calls := k.CallsFor(amount)
 			u := k.Granted(limit, calls)
 			if cost := k.Price.Bound(&u); !ok || calls < max(1, fewer) || calls > tt.want || cost > amount || u[llm.Searches] != calls {
-				t.Errorf("%s: for %d %d calls and %d tokens, which cost %d, %t", tt.name, amount, calls, limit, cost, ok)
+				t.Errorf("%s: for %d %d calls and %d tokens, at a cost of %d, %t", tt.name, amount, calls, limit, cost, ok)
 			}
 			fewer = calls
 		}

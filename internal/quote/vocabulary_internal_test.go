@@ -198,7 +198,7 @@ func TestTextsAreCountedTogether(t *testing.T) {
 		t.Errorf("got %d tokens, want about %d", got, want)
 	}
 	if took := worktest.ProcessorTime() - began; took > 5*time.Second {
-		t.Errorf("it took %v", took)
+		t.Errorf("it needed %v", took)
 	}
 	r = &llm.Request{Embedding: &llm.Embedding{Texts: slices.Repeat([]string{"a"}, 2000)}}
 	if got := (&Request{Source: ready{r}}).countInput(); got != 2000 {

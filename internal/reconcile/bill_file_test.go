@@ -111,7 +111,7 @@ func TestBillOfPeriods(t *testing.T) {
 		t.Errorf("a part of the period: got %v, want an error that names it", err)
 	}
 	if rest := must.Get(b.Within("2026-12-01", "2026-12-31"))(t); len(rest.Periods) != 0 || len(rest.Costs) != 1 {
-		t.Errorf("none of the period: got %+v", rest)
+		t.Errorf("no row of the period: got %+v", rest)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestBillParquet(t *testing.T) {
 		ofFile := must.Get(reconcile.ReadBill(file, []string{"Amazon*"}))(t)
 		ofStream := must.Get(reconcile.ReadBill(strings.NewReader(archived(t, map[string]string{"x": text})), []string{"Amazon*"}))(t)
 		if !maps.Equal(ofFile.Costs, want) || !maps.Equal(ofStream.Costs, want) || ofFile.Other != 12_500_000 {
-			t.Errorf("%s: got %v and %v, and %s that is no usage; want %v", name, ofFile.Costs, ofStream.Costs, ofFile.Other, want)
+			t.Errorf("%s: got %v and %v, and %s of other rows; want %v", name, ofFile.Costs, ofStream.Costs, ofFile.Other, want)
 		}
 	}
 	exact := parquetOf(t, []exactRow{{1_000_000_001, "USD", "Usage", 20_777, "S"}, {-1, "USD", "Usage", 20_777, "S"}})

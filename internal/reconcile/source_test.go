@@ -30,7 +30,7 @@ func TestPagesOfReportsAreJoined(t *testing.T) {
 	got := must.Get(read(t, "openai", func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		if r.Header.Get("Authorization") != "Bearer the-admin-key" || q.Get("start_time") != fmt.Sprint(day.Unix()) || q.Get("end_time") != fmt.Sprint(day.AddDate(0, 0, 3).Unix()) {
-			t.Errorf("asked %s with %v", r.URL, r.Header)
+			t.Errorf("got the request %s with %v", r.URL, r.Header)
 		}
 		at, next := day.Unix(), `"has_more":true,"next_page":"two"`
 		if q.Get("page") == "two" {
@@ -53,7 +53,7 @@ func TestPagesOfReportsAreJoined(t *testing.T) {
 		}
 	}
 	if len(got.Usage) != 4 || got.Other != -4*llm.USD {
-		t.Errorf("got %+v, want two models on two days, and $-4 beside", got)
+		t.Errorf("got %+v, want two models on two days, and $-4 separately", got)
 	}
 }
 
@@ -155,6 +155,6 @@ func TestReportsRefused(t *testing.T) {
 		}
 	}
 	if asked > 1000 {
-		t.Errorf("asked %d times", asked)
+		t.Errorf("got %d requests", asked)
 	}
 }

@@ -118,7 +118,7 @@ func TestEndedOutcomes(t *testing.T) {
 			t.Errorf("%s is any: got false, want true", test.outcome)
 		}
 		if !report.EndedUnseen.Has(test.outcome, true) || report.EndedUnseen.Has(test.outcome, false) {
-			t.Errorf("%s is unseen: want what is said of it", test.outcome)
+			t.Errorf("%s is unseen: want its explanation", test.outcome)
 		}
 	}
 }

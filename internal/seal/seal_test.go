@@ -14,7 +14,7 @@ func TestBoxOpensOwnTextOnly(t *testing.T) {
 	text, about := []byte("what nobody is to read"), []byte("row 1")
 	sealed := box.Seal(nil, nil, text, about)
 	if bytes.Contains(sealed, text) || bytes.Equal(sealed, box.Seal(nil, nil, text, about)) {
-		t.Errorf("sealed %x: holds the text, or is the same twice", sealed)
+		t.Errorf("sealed %x: contains the text, or is the same twice", sealed)
 	}
 	again, err := seal.New("secret", "salt", "purpose")
 	must.Do(t, err)

@@ -56,7 +56,7 @@ func TestFreeTags(t *testing.T) {
 	d.shorten(mostAttributed, mostAttributedText)
 	for b, s := range d.buckets {
 		if a, err := parseAttributed(b.attribution); err != nil || s[measureCost] > 0 && (len(a.Tags) != 1 || a.Tags[0].Name != "team") {
-			t.Errorf("what has cost something is of %q, %v", b.attribution, err)
+			t.Errorf("the attempts with a cost are of %q, %v", b.attribution, err)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func TestLongNames(t *testing.T) {
 		}
 	}
 	if d.named != 60_000 || calls > 8 {
-		t.Errorf("%d of 60,000 models are named, and they were gone through %d times, want 8 at most", d.named, calls)
+		t.Errorf("%d of 60,000 models are named, and they were examined %d times, want 8 at most", d.named, calls)
 	}
 }
 

@@ -67,7 +67,7 @@ func testThresholds(t *testing.T, o store.Options) {
 	e.Account, e.Key, e.Cost = "month", "key of month", 10
 	must.Do(t, s.Ledger.Apply(t.Context(), batchOf(journal, 9, e)))
 	if got := toldEvents(t, o); len(got) != 8 {
-		t.Errorf("after the database went back: got %q, want all 8 of the account and its key", got)
+		t.Errorf("after the database was rewound: got %q, want all 8 of the account and its key", got)
 	}
 }
 

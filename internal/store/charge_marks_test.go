@@ -71,7 +71,7 @@ func testMarksOfCharges(t *testing.T, o store.Options) {
 	}
 	st := month(2025_04)
 	if all, _ := st.Totals(); all.Unpriced != 0 || len(st.Lines) != 2 || st.Lines[0].Unpriced+st.Lines[1].Unpriced != -2 {
-		t.Errorf("the next statement: got %+v, want 2 marks taken away", st.Lines)
+		t.Errorf("the next statement: got %+v, want 2 marks removed", st.Lines)
 	}
 	if entries := must.Get(db.Audit.Entries(t.Context(), audit.Query{Action: audit.AttemptCorrected, Limit: 10}))(t); !strings.Contains(string(entries[0].Before), `"unpriced":true`) {
 		t.Errorf("the audit log: got %s, want the mark", entries[0].Before)

@@ -59,7 +59,7 @@ func testClosed(t *testing.T, o store.Options) {
 		}
 	}
 	if got := holding(t, o, "ann@x.example"); slices.Equal(got, others) {
-		t.Errorf("somebody who was invited: got them in %v, want the invitation gone", got)
+		t.Errorf("an invited person: got them in %v, want no invitation", got)
 	}
 	k := must.Get(s.Accounts.Key(ctx, "k"))(t)
 	if k.Revoked == nil || k.Label != "closed" || len(must.Get(s.Webhooks.Webhooks(ctx, "b-1"))(t)) != 0 {

@@ -88,7 +88,7 @@ func testMigrations(t *testing.T, o store.Options) {
 		absent = store.Options{URL: llm.NewSecret(strings.Replace(o.URL.Reveal(), "weir_test_", "absent_", 1))}
 	}
 	if _, err := store.CheckMigrations(t.Context(), absent); err == nil {
-		t.Error("check where there is no database: got no error, want one")
+		t.Error("check without a database: got no error, want one")
 	}
 	must.Do(t, os.MkdirAll(filepath.Dir(o.Path), 0o700))
 	tamper(t, o, "SELECT 1") // it creates SQLite's file
@@ -108,7 +108,7 @@ func testMigrations(t *testing.T, o store.Options) {
 	}
 	tamper(t, o, "UPDATE schema_compatibility SET least = 9999")
 	if _, err := store.Open(t.Context(), o); err == nil || !strings.Contains(err.Error(), "newer weir") {
-		t.Errorf("open a newer database: got %v, want an error that says so", err)
+		t.Errorf("open a newer database: got %v, want an error about its version", err)
 	}
 }
 
@@ -260,7 +260,7 @@ func applyUntilKilled(t *testing.T, o store.Options, journal uuid.UUID, batches 
 	lines := bufio.NewScanner(out)
 	for n := 0; n < batches && lines.Scan(); n++ {
 		if _, err := fmt.Sscanf(lines.Text(), "applied %d", &told); err != nil {
-			t.Fatalf("the child said %q", lines.Text())
+			t.Fatalf("the child's output: %q", lines.Text())
 		}
 	}
 	must.Do(t, cmd.Process.Kill())

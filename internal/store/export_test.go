@@ -160,7 +160,7 @@ func TestLogShrinks(t *testing.T) {
 	must.Do(t, tx.QueryRowContext(t.Context(), "SELECT count(*) FROM accounts").Scan(&accounts)) // this transaction holds the log
 	fill(t, s, journal, 0)
 	if info := must.Get(os.Stat(o.Path + "-wal"))(t); info.Size() < 16<<20 {
-		t.Fatalf("the log has %d bytes while it is held, want more than what follows", info.Size())
+		t.Fatalf("the log has %d bytes while a reader holds it, want more than afterwards", info.Size())
 	}
 	must.Do(t, tx.Rollback())
 	for i := range 3 {

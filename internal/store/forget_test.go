@@ -49,14 +49,14 @@ func testForgotten(t *testing.T, o store.Options) {
 			t.Errorf("after: %q is in %v", mark, found)
 		}
 	}
-	must.Equal(t, holding(t, o, "bob@x.example"), others, "what there is of somebody else")
+	must.Equal(t, holding(t, o, "bob@x.example"), others, "another person's data")
 	v := must.Get(s.Audit.Verify(t.Context(), head.Head))(t)
 	if !v.Whole() || v.Entries <= head.Entries {
 		t.Errorf("the chain: got %+v, want it whole, behind %+v", v, head)
 	}
 	list := must.Get(s.Audit.Entries(t.Context(), audit.Query{Actor: ann, Limit: 9}))(t)
 	if len(list) == 0 || list[0].Actor.ID != ann || list[0].Actor.Name != "" {
-		t.Errorf("what the person did: got %+v, want it under their id", list)
+		t.Errorf("the person's actions: got %+v, want them under their id", list)
 	}
 	// Deleted values cannot be written again, nor existing ones be changed.
 	for _, statement := range []string{

@@ -44,7 +44,7 @@ func TestTogetherBatchesWrites(t *testing.T) {
 				}
 			}
 			if took := time.Since(began); took != 5*writeTime || !slices.Equal(g.sizes, []int{1, 1, 1, 1, 1}) {
-				t.Errorf("took %s for groups of %v", took, g.sizes)
+				t.Errorf("needed %s for groups of %v", took, g.sizes)
 			}
 		})
 	})
@@ -65,7 +65,7 @@ func TestTogetherBatchesWrites(t *testing.T) {
 			clients.Wait()
 			// The order of goroutines decides how many of the last requests find company.
 			if writes := len(g.sizes); writes > 40 {
-				t.Errorf("20 requests of each of 10 clients took %d writes, want at most 40: %v", writes, g.sizes)
+				t.Errorf("20 requests of each of 10 clients needed %d writes, want at most 40: %v", writes, g.sizes)
 			}
 		})
 	})
@@ -74,11 +74,11 @@ func TestTogetherBatchesWrites(t *testing.T) {
 			g := &groups{together: together{last: 10, ended: time.Now()}}
 			began := time.Now()
 			if err := g.one(t.Context()); err != nil || time.Since(began) != gatherTime+writeTime {
-				t.Errorf("took %s, %v", time.Since(began), err)
+				t.Errorf("needed %s, %v", time.Since(began), err)
 			}
 			began = time.Now()
 			if err := g.one(t.Context()); err != nil || time.Since(began) != writeTime {
-				t.Errorf("the next took %s, %v", time.Since(began), err)
+				t.Errorf("the next needed %s, %v", time.Since(began), err)
 			}
 		})
 	})

@@ -134,7 +134,7 @@ func TestMoveToPostgreSQL(t *testing.T) {
 	}
 	want, got := ask(t, from, journal), ask(t, to, journal)
 	if diff := cmp.Diff(got, want); diff != "" || len(got.Verified.Differences) > 0 || got.Verified.Rows != 1_202 {
-		t.Errorf("what was moved differs, or does not add up: %+v (-got +want)\n%s", got.Verified, diff)
+		t.Errorf("the copy differs, or does not add up: %+v (-got +want)\n%s", got.Verified, diff)
 	}
 	if len(got.Audit) != 3 || !got.Chain.Whole() {
 		t.Errorf("the audit log: got %d entries, %+v; want 3 of a whole chain", len(got.Audit), got.Chain)
@@ -151,7 +151,7 @@ func TestMoveToPostgreSQL(t *testing.T) {
 		t.Errorf("revoke: %v", err)
 	}
 	if v, err := s.Audit.Verify(t.Context(), want.Chain.Head); err != nil || !v.Whole() || v.Entries != 4 {
-		t.Errorf("the audit log after the move: got %+v, %v; want that it goes on", v, err)
+		t.Errorf("the audit log after the move: got %+v, %v; want an unbroken chain", v, err)
 	}
 	if c, err := s.Accounts.Changes(t.Context(), want.Changes.Last); err != nil || c.Lost || len(c.List) != 1 {
 		t.Errorf("the feed after the move: got %+v, %v; want one change more", c, err)
@@ -169,7 +169,7 @@ func TestMoveIsTakenUp(t *testing.T) {
 	for kill := range 3 {
 		moveUntilKilled(t, from, to, 2+kill)
 		if _, err := store.Open(t.Context(), to); err == nil || !strings.Contains(err.Error(), "weir move") {
-			t.Errorf("open what is half moved: got %v, want an error that says what to do", err)
+			t.Errorf("open a half copy: got %v, want an error with the remedy", err)
 		}
 		stranger := filepath.Join(t.TempDir(), "weir.db")
 		open(t, store.Options{Path: stranger})
@@ -183,9 +183,9 @@ func TestMoveIsTakenUp(t *testing.T) {
 		t.Fatalf("the last move: %v", err)
 	}
 	if moved.Kept == 0 || moved.Kept >= moved.Rows {
-		t.Errorf("got %+v, want some rows kept from the moves that were killed", moved)
+		t.Errorf("got %+v, want some rows of the killed moves", moved)
 	}
-	must.Equal(t, ask(t, to, journal), ask(t, from, journal), "what was moved differs")
+	must.Equal(t, ask(t, to, journal), ask(t, from, journal), "the copy differs")
 }
 
 // moveAlone moves as soon as the server knows that an earlier, killed move has ended.
@@ -213,9 +213,9 @@ func TestMoveBeginsAgain(t *testing.T) {
 	must.Do(t, s.Ledger.Apply(t.Context(), batchOf(journal, 1, settled(time.Now(), -1))))
 	moved, err := moveAlone(t, store.MoveOptions{Rows: portionRows, From: from, To: to, ID: "i"})
 	if err != nil || moved.Kept != 0 {
-		t.Fatalf("move: got %+v, %v; want nothing kept", moved, err)
+		t.Fatalf("move: got %+v, %v; want no earlier rows", moved, err)
 	}
-	must.Equal(t, ask(t, to, journal), ask(t, from, journal), "what was moved differs")
+	must.Equal(t, ask(t, to, journal), ask(t, from, journal), "the copy differs")
 }
 
 // TestMoveComparesAndHolds changes the copy during the move, and writes to SQLite at the same time.
@@ -230,7 +230,7 @@ func TestMoveComparesAndHolds(t *testing.T) {
 		defer cancel()
 		if !sabotaged {
 			if err := beside.Accounts.CreateAccount(ctx, audit.Gateway(), account.Account{ID: "late", Name: "late"}); err == nil {
-				t.Error("an account was made beside the move, which will not bring it")
+				t.Error("an account was created during the move, which will not copy it")
 			}
 		}
 		if done > portionRows && !sabotaged {
@@ -239,7 +239,7 @@ func TestMoveComparesAndHolds(t *testing.T) {
 		}
 	}})
 	if err == nil || !strings.Contains(err.Error(), "attempts: the copy differs: the sum of cost") {
-		t.Errorf("move with a copy that was changed: got %v, want an error that says where", err)
+		t.Errorf("move with a changed copy: got %v, want an error with the place", err)
 	}
 }
 

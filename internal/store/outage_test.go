@@ -177,11 +177,11 @@ func TestServerKilled(t *testing.T) {
 			err = p.step(t.Context())
 		}
 		if err == nil {
-			t.Error("a batch while the server is gone: got no error, want one")
+			t.Error("a batch while the server is away: got no error, want one")
 		}
 		must.Do(t, server.Up())
 		if pos, err := s.Ledger.Position(t.Context(), p.journal); err != nil || pos < durable {
-			t.Errorf("position behind a kill: got %d, %v; want at least %d, which was durable", pos, err, durable)
+			t.Errorf("position after a kill: got %d, %v; want at least %d, which was durable", pos, err, durable)
 		}
 		p.until(t, p.pos+50, 5*time.Second)
 	}

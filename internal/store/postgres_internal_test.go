@@ -55,7 +55,7 @@ func TestSettingsOfURL(t *testing.T) {
 	must.Do(t, err)
 	got := settingsBeside(config, []setting{{"lock_timeout", "20s"}, {"statement_timeout", "55s"}})
 	if want := "SET statement_timeout = '55s'; "; got != want {
-		t.Errorf("beside a URL with lock_timeout: got %q, want %q", got, want)
+		t.Errorf("next to a URL with lock_timeout: got %q, want %q", got, want)
 	}
 }
 

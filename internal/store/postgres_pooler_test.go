@@ -24,7 +24,7 @@ func TestPoolerOfTransactions(t *testing.T) {
 			url := pgtest.NewPooler(t, server, database, mode, 20)
 			_, err := store.Open(t.Context(), at(url+settings))
 			if err == nil || !strings.Contains(err.Error(), "pool_mode = session") {
-				t.Errorf("%s, %q: got %v, want it refused with what to set", mode, settings, err)
+				t.Errorf("%s, %q: got %v, want a refusal with the remedy", mode, settings, err)
 			}
 		}
 	}
@@ -63,7 +63,7 @@ func TestPoolerOfSessions(t *testing.T) {
 	}
 	_, err := store.Open(t.Context(), at(url+"&connect_timeout=1"))
 	if err == nil || !strings.Contains(err.Error(), "default_pool_size") {
-		t.Errorf("all %d others taken: got %v, want to be told what to raise", len(rest), err)
+		t.Errorf("all %d others in use: got %v, want an error with the setting to raise", len(rest), err)
 	}
 }
 

@@ -231,7 +231,7 @@ func awaitWaiting(t *testing.T, db *sql.DB) {
 		var n int
 		err := db.QueryRowContext(ctx, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&n)
 		if err != nil {
-			t.Fatalf("nobody waits: %v", err)
+			t.Fatalf("no process waits: %v", err)
 		}
 		if n > 0 {
 			return
@@ -261,7 +261,7 @@ func TestSecretsStayOutOfErrors(t *testing.T) {
 			continue
 		}
 		if url != "postgres://canary" && strings.Contains(err.Error(), "canary") || strings.Contains(fmt.Sprintf("%+v %#v", o, o), "canary") {
-			t.Errorf("open %s: the error tells the password: %v", url, err)
+			t.Errorf("open %s: the error contains the password: %v", url, err)
 		}
 	}
 }

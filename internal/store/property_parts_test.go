@@ -67,7 +67,7 @@ func (m *machine) checkBeside(rt *rapid.T, scopes []string) {
 		spent, err := m.store.Ledger.Spent(rt.Context(), scope, 0)
 		beside, also := m.store.Ledger.SpentBeside(rt.Context(), scope, 0, 9999_99_99)
 		if err != nil || also != nil || beside != spent-rows[scope] {
-			rt.Fatalf("beside the rows of %s: got %v, %v, %v; want %v of %v", scope, beside, err, also, spent-rows[scope], spent)
+			rt.Fatalf("in addition to the rows of %s: got %v, %v, %v; want %v of %v", scope, beside, err, also, spent-rows[scope], spent)
 		}
 	}
 }

@@ -154,7 +154,7 @@ func (m *machine) checkRequest(rt *rapid.T, account string, r *report.Request) {
 			}
 		}
 		if p := &d.Parts[i]; p.Terms != nil || p.Settlement.Margin != 0 || p.Price.Version == "v1" && e.Terms != nil {
-			rt.Fatalf("request %s: got the terms or the price of what it cost", r.ID)
+			rt.Fatalf("request %s: got the terms or the price of its cost", r.ID)
 		}
 	}
 	full, _, err := m.store.Reports.RequestAtCost(rt.Context(), account, r.ID)

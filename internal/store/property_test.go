@@ -249,7 +249,7 @@ func (m *machine) resolve(rt *rapid.T) {
 		rt.Fatal(ferr)
 	case !kept || before || !isUnresolved(&e):
 		if err == nil {
-			rt.Fatalf("resolve %s: got no error; kept %v, resolved before %v, %s", e.ID, kept, before, e.Provenance)
+			rt.Fatalf("resolve %s: got no error; stored %v, resolved before %v, %s", e.ID, kept, before, e.Provenance)
 		}
 		return
 	case err != nil:
@@ -301,7 +301,7 @@ func (m *machine) correct(rt *rapid.T) {
 	}
 	ofCost, ofCharge := m.marks(&e)
 	if possible := kept && (amount != 0 || ofCost || ofCharge) && cost+amount >= 0; possible != (err == nil) {
-		rt.Fatalf("correct %s, which costs %s, by %s: got %v", e.ID, cost, amount, err)
+		rt.Fatalf("correct %s, with a cost of %s, by %s: got %v", e.ID, cost, amount, err)
 	}
 	if err == nil {
 		delta.Cost += amount

@@ -65,7 +65,7 @@ func TestReportsLeaveReaders(t *testing.T) {
 	}
 	eventually(t, func() bool { return s.reportQueue.Waiting("acc_a") == mostWaiting && inside.Load() == 1 })
 	if e, ok := errors.AsType[*llm.Error](uses("acc_a")); !ok || e.Code != llm.CodeRateLimited || e.RetryAfter <= 0 {
-		t.Errorf("one more: got %v, want it refused with a time to come again", e)
+		t.Errorf("one more: got %v, want a refusal with the time of a retry", e)
 	}
 	go ask("acc_b")
 	eventually(t, func() bool { return inside.Load() == 2 })
@@ -134,7 +134,7 @@ func eventually(t *testing.T, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("what is waited for has not come in a minute")
+			t.Fatal("timeout after a minute")
 		}
 	}
 }

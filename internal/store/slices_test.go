@@ -76,7 +76,7 @@ func testSlicesThatTellNothing(t *testing.T, o store.Options) {
 	ask(b, 2, 0, 50)
 	rows("with a node that waits for the rest", 2)
 	if l := ask(a, 2, 40, 0); l.Granted != 40 {
-		t.Errorf("given back: got %+v, want 40", l)
+		t.Errorf("returned: got %+v, want 40", l)
 	}
 	now = now.Add(time.Minute)
 	must.Do(t, s.Leases.RetainBudgets(t.Context()))

@@ -140,7 +140,7 @@ func (y *year) check(month int) {
 	}
 	uses := must.Get(y.db.Reports.Uses(y.t.Context(), report.UsesQuery{Account: "a", Limit: 1}))(y.t).Total
 	if isNew := len(list) > len(y.first); isNew && (all.Cost != uses.Cost || all.Requests != uses.Requests || all.Unpriced != uses.Unpriced) {
-		y.t.Fatalf("statements come to %+v, usage to %+v", all, uses)
+		y.t.Fatalf("statements add up to %+v, usage to %+v", all, uses)
 	} else if !isNew && all.Cost == uses.Cost {
 		y.t.Fatal("a correction after the last statement is in one")
 	}

@@ -28,7 +28,7 @@ func testSecondFactor(t *testing.T, f *fixture) {
 	}
 	if err := f.People.SetFactor(t.Context(), audit.Actor{Kind: audit.User, ID: "eve"}, ann.ID,
 		people.Factor{}, ""); !errors.Is(err, audit.ErrNotAllowed) {
-		t.Errorf("taken away by somebody else: got %v, want ErrNotAllowed", err)
+		t.Errorf("removed by another person: got %v, want ErrNotAllowed", err)
 	}
 	for what, p := range map[string]people.Passing{
 		"a step":          {Step: 8},
@@ -41,7 +41,7 @@ func testSecondFactor(t *testing.T, f *fixture) {
 			must.Do(t, f.People.StartSession(t.Context(), by, newSession(f, "half "+id, ann.ID)))
 			v := must.Get(f.People.VisitorBySession(t.Context(), hashNamed("half "+id)))(t)
 			if !v.Session().Pending {
-				t.Errorf("%s: got a session that waits for nothing", what)
+				t.Errorf("%s: got a session that does not wait", what)
 			}
 			one := p
 			one.Pending, one.Session = "half "+id, newSession(f, id, ann.ID)

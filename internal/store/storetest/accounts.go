@@ -79,7 +79,7 @@ func testAccounts(t *testing.T, f *fixture) {
 	}
 	if _, err := f.Accounts.UpdateAccount(t.Context(), audit.Gateway(), "nobody", account.Update{}); !errors.Is(
 		err, account.ErrNotFound) {
-		t.Errorf("update nobody: got %v, want ErrNotFound", err)
+		t.Errorf("update an unknown account: got %v, want ErrNotFound", err)
 	}
 }
 

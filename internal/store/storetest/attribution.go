@@ -61,7 +61,7 @@ func testAttribution(t *testing.T, f *fixture) {
 	if got := byUser(); len(got) > 2001 || got["user 2099"].Requests != 1 || got["tagged"].Requests != 25 ||
 		got["user 7"].Requests != 0 ||
 		rest.Requests < 100 || rest.Requests > 130 {
-		t.Errorf("added up: %d users, %d requests of others, and %+v of the dearest; want 2,000 sums told apart",
+		t.Errorf("added up: %d users, %d requests of others, and %+v of the dearest; want 2,000 separate sums",
 			len(got), rest.Requests, got["user 2099"])
 	}
 	byTag := func(name string) string {
@@ -81,7 +81,7 @@ func testAttribution(t *testing.T, f *fixture) {
 	}
 	if a, b, c := byTag("team"), byTag("tag9"), byTag("tag3"); a != "x 25 " || b != "v 1 none 24 " ||
 		c != "(other) 6 none 19 " {
-		t.Errorf("by tags: got %q, %q and %q, want 20 names told apart", a, b, c)
+		t.Errorf("by tags: got %q, %q and %q, want 20 separate names", a, b, c)
 	}
 	if n := must.Get(f.Ledger.Retain(t.Context(), noon, noon, nil))(t); n.Rows != users+25 {
 		t.Errorf("deleted %d rows, want %d", n.Rows, users+25)
@@ -100,13 +100,13 @@ func testAttribution(t *testing.T, f *fixture) {
 
 	must.Do(t, f.Ledger.RetainAttribution(t.Context(), day))
 	if got := byUser(); got["user 2099"].Requests != 2 {
-		t.Errorf("kept until the day after: got %+v", got["user 2099"])
+		t.Errorf("stored until the day after: got %+v", got["user 2099"])
 	}
 	must.Do(t, f.Ledger.RetainAttribution(t.Context(), day.AddDate(0, 0, 1)))
 	apply(t, f, j.next(nil, entryOf(5002, "")))
 	whole = uses(t, f, report.UsesQuery{Account: "acc_a"}).Total
 	if got := byUser(); got[""].Requests != users+26 || got["user 2099"].Requests != 1 { // one row exists
-		t.Errorf("forgotten: got %d requests of nobody and %+v", got[""].Requests, got["user 2099"])
+		t.Errorf("deleted: got %d requests without a user and %+v", got[""].Requests, got["user 2099"])
 	}
 	verified(t, f)
 }
@@ -136,7 +136,7 @@ func testAttributionNamed(t *testing.T, f *fixture) {
 		got = append(got, *value)
 	}
 	must.Equal(t, got, []string{"ada", "x", report.Other}, "user, team and session")
-	must.Equal(t, f.Ledger.OtherAttempts(), int64(1), "attempts that are not told apart")
+	must.Equal(t, f.Ledger.OtherAttempts(), int64(1), "attempts without separate groups")
 }
 
 // testAttributionOfClosed checks that no sum has a closed account's end users and tags, and that its usage remains.
@@ -156,7 +156,7 @@ func testAttributionOfClosed(t *testing.T, f *fixture) {
 	must.Do(t, f.Ledger.Attribute(t.Context(), noon.AddDate(0, 0, -9), nil))
 	page := uses(t, f, report.UsesQuery{Account: "acc_a", By: []report.Dimension{report.ByUser}})
 	if len(page.Uses) != 1 || page.Uses[0].Group[0] != nil || page.Uses[0].Requests != 4 {
-		t.Errorf("by user: got %+v, want 4 requests of nobody", page.Uses)
+		t.Errorf("by user: got %+v, want 4 requests without a user", page.Uses)
 	}
 	f.advance(time.Hour)
 	verified(t, f)

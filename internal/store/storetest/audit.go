@@ -434,7 +434,7 @@ func testAuditWriters(t *testing.T, f *fixture) {
 	all.Wait()
 	whole(t, f, 1+nodes*each)
 	if v, err := f.Audit.Verify(t.Context(), head); err != nil || !v.GoesOn {
-		t.Errorf("after the head of before: got %+v, %v; want that it goes on", v, err)
+		t.Errorf("after the earlier head: got %+v, %v; want an unbroken chain", v, err)
 	}
 	// The value before a change is the value after the previous entry.
 	list, last := logged(t, f, audit.Query{Limit: nodes * each}), ""

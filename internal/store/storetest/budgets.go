@@ -94,16 +94,16 @@ func testCredit(t *testing.T, f *fixture) {
 		}
 	}
 	if _, err := add(-16); !errors.Is(err, account.ErrOverdrawn) {
-		t.Errorf("more taken away than paid: got %v, want ErrOverdrawn", err)
+		t.Errorf("more removed than paid: got %v, want ErrOverdrawn", err)
 	}
 	if got, err := f.Accounts.List(t.Context(), "a"); err != nil || got[0].Credit.Paid != 15 {
-		t.Errorf("after what was refused: got %+v, %v; want 15 paid", got[0].Credit, err)
+		t.Errorf("after the refusals: got %+v, %v; want 15 paid", got[0].Credit, err)
 	}
 	if l := lease(t, f.DB, budget.LeaseRequest{
 		Journal: uuid.New(), Budget: budget.ID{Scope: "acc_a"},
 		Least: 1, Most: 100,
 	}); l.Limit != 45 || l.Granted != 15 {
-		t.Errorf("leased %+v, want a limit of 45 of which 15 are left", l)
+		t.Errorf("leased %+v, want a limit of 45 with 15 left", l)
 	}
 	if got, err := f.Accounts.UpdateAccount(t.Context(), audit.Gateway(), "acc_a",
 		account.Update{EndCredit: true}); err != nil || got.Credit != nil {
@@ -129,7 +129,7 @@ func testGoodwill(t *testing.T, f *fixture) {
 		}
 	}
 	if _, err := add(-16, true); !errors.Is(err, account.ErrOverdrawn) {
-		t.Errorf("more taken away than given: got %v, want ErrOverdrawn", err)
+		t.Errorf("more removed than credited: got %v, want ErrOverdrawn", err)
 	}
 	if got, err := add(account.MaxAmount, true); !errors.Is(err, account.ErrTooMuch) || got.Goodwill != 15 {
 		t.Errorf("more than there may be: got %+v, %v; want ErrTooMuch, and the account as it is", got, err)
@@ -179,7 +179,7 @@ func testCreditAtOnce(t *testing.T, f *fixture) {
 				paid.Add(1)
 			case e.Code != llm.CodeInvalidRequest || !strings.Contains(e.Message,
 				"at most $1000000000 of credit; this one already has $900000000."):
-				t.Errorf("credit beyond what there may be: got %v, want to be told the most, and what is paid", err)
+				t.Errorf("credit beyond the maximum: got %v, want an error with the maximum, and the paid amount", err)
 			}
 		})
 	}
@@ -244,13 +244,13 @@ func testLease(t *testing.T, f *fixture) {
 		t.Errorf("all that is left: got %+v, want %v", l, rest)
 	}
 	if l := lease(t, f.DB, budget.LeaseRequest{Journal: a, Budget: id, Used: 150}); l.Granted != 150 {
-		t.Errorf("given back: got %+v, want 150", l)
+		t.Errorf("returned: got %+v, want 150", l)
 	}
 	if l := lease(t, f.DB, budget.LeaseRequest{
 		Journal: b, Budget: id, Used: rest, Least: 850 - rest,
 		Most: 850 - rest,
 	}); l.Granted != 850 {
-		t.Errorf("what was given back: got %+v, want 850", l)
+		t.Errorf("the returned amount: got %+v, want 850", l)
 	}
 	if l := lease(t, f.DB, budget.LeaseRequest{
 		Journal: b, Budget: budget.ID{Scope: "acc_a", Period: theDay},
@@ -298,7 +298,7 @@ func testLeases(t *testing.T, f *fixture) {
 					continue
 				}
 				if sum := may.Add(int64(l.Granted - granted)); sum > limit {
-					t.Errorf("the nodes may come to %d of a limit of %d", sum, limit)
+					t.Errorf("the nodes may spend %d of a limit of %d", sum, limit)
 				}
 				granted = l.Granted
 			}
@@ -359,7 +359,7 @@ func testWanted(t *testing.T, f *fixture) {
 	}
 	beat, err = f.Leases.Beat(t.Context(), budget.Node{Journal: b, Started: noon})
 	if err != nil || len(beat.Wanted) != 0 {
-		t.Errorf("whoever wants it: got %+v, %v; want nothing", beat, err)
+		t.Errorf("the next one: got %+v, %v; want nothing", beat, err)
 	}
 	// It returns everything except what it has spent.
 	apply(t, f, (&tape{journal: a}).costing(costing(1, 30)))
@@ -367,7 +367,7 @@ func testWanted(t *testing.T, f *fixture) {
 	lease(t, f.DB, budget.LeaseRequest{Journal: b, Budget: id, Least: 1000, Most: 1000})
 	if beat, err := f.Leases.Beat(t.Context(), budget.Node{Journal: a, Started: noon}); err != nil ||
 		len(beat.Wanted) > 0 {
-		t.Errorf("a node that has nothing to give: got %v wanted, %v; want nothing", beat.Wanted, err)
+		t.Errorf("a node with nothing to return: got %v wanted, %v; want nothing", beat.Wanted, err)
 	}
 }
 
@@ -412,7 +412,7 @@ func testLowered(t *testing.T, f *fixture) {
 	}
 	if l := lease(t, f.DB, budget.LeaseRequest{Journal: b, Budget: id, Used: 1, Least: 1, Most: 1}); l.Excess != 11 ||
 		l.Granted != 1 {
-		t.Errorf("another node: got %+v, want it over, and what it uses counted", l)
+		t.Errorf("another node: got %+v, want it over, with its spending counted", l)
 	}
 	lease(t, f.DB, budget.LeaseRequest{Journal: a, Budget: id, Used: 30})
 	if l := lease(t, f.DB, budget.LeaseRequest{Journal: a, Budget: id, Used: 30, Least: 9, Most: 9}); l.Excess != 0 ||
@@ -446,7 +446,7 @@ func testRetainBudgets(t *testing.T, f *fixture) {
 				Period: period,
 			}, Least: 1, Most: 1})
 			if there := l.Granted+l.Left == 93; there != is {
-				t.Errorf("slice of period %d: kept is %t, want %t: %+v", period, there, is, l)
+				t.Errorf("slice of period %d: stored is %t, want %t: %+v", period, there, is, l)
 			}
 		}
 	}
@@ -461,7 +461,7 @@ func testThresholds(t *testing.T, f *fixture) {
 	text := f.logged()
 	for _, percent := range []int{50, 80, 95, 100} {
 		if n := strings.Count(text, fmt.Sprintf("percent=%d ", percent)); n != 1 {
-			t.Errorf("%d %% was told %d times, want once: %s", percent, n, text)
+			t.Errorf("%d %%: got %d events, want one: %s", percent, n, text)
 		}
 	}
 }

@@ -62,7 +62,7 @@ func testCorrect(t *testing.T, f *fixture) {
 	var exported llm.Money
 	for _, e := range export(t, f, "") {
 		if exported += e.Cost; e.ID == open.ID && e.AtMost != 1000 {
-			t.Errorf("export: got at most %s, want what was left of it, %s", e.AtMost, llm.Money(1000))
+			t.Errorf("export: got at most %s, want the rest of it, %s", e.AtMost, llm.Money(1000))
 		}
 	}
 	if exported != cost {
@@ -104,10 +104,10 @@ func testCorrect(t *testing.T, f *fixture) {
 	verified(t, f)
 	must.Get(f.Ledger.Retain(t.Context(), noon.AddDate(0, 0, 1), noon.AddDate(0, 0, 1), nil))(t)
 	if v := verified(t, f); v.Rows != 0 {
-		t.Errorf("got %d rows, want all gone and the corrections still in the sums", v.Rows)
+		t.Errorf("got %d rows, want all deleted and the corrections still in the sums", v.Rows)
 	}
 	if got, want := spentInAll(t, f, "acc_a"), exact.Cost-375+70; got != want {
-		t.Errorf("spent once the rows are gone: got %s, want %s", got, want)
+		t.Errorf("spent after the rows are deleted: got %s, want %s", got, want)
 	}
 }
 
@@ -302,7 +302,7 @@ func testResolveOlderSeen(t *testing.T, f *fixture) {
 		}
 	}
 	if err := f.Ledger.Resolve(t.Context(), ann(), cheap.ID, 7, false); !errors.Is(err, ledger.ErrKnown) {
-		t.Errorf("what cannot have cost more: got %v, want %v", err, ledger.ErrKnown)
+		t.Errorf("a correction above the possible cost: got %v, want %v", err, ledger.ErrKnown)
 	}
 	if got, want := spentInAll(t, f, "acc_a"), cheap.Cost+14; got != want {
 		t.Errorf("in the end: got %s spent, want %s", got, want)

@@ -50,7 +50,7 @@ func testIdempotency(t *testing.T, f *fixture) {
 	f.advance(day)
 	begin(t, f, otherBody, idempotency.New, "") // the old one has expired
 	if n, err := f.Kept.IdempotencySweep(t.Context()); n != 2 || err != nil {
-		t.Errorf("sweep: got %d, %v; want 2 gone", n, err)
+		t.Errorf("sweep: got %d, %v; want 2 deleted", n, err)
 	}
 	begin(t, f, otherBody, idempotency.Running, "")
 }

@@ -60,7 +60,7 @@ func testImport(t *testing.T, f *fixture) {
 	got, key, err := f.Accounts.KeyByHash(t.Context(), a.Keys[1].Hash)
 	if err != nil || got.ID != done.ID || got.Name != "team-2" || got.Limits != a.Limits || got.Budget != a.Budget ||
 		key.Label != "key 1" || key.Models[0] != "fast" || key.Budget != a.Keys[1].Budget {
-		t.Errorf("got %+v, %+v, %v; want what was to be imported", got, key, err)
+		t.Errorf("got %+v, %+v, %v; want the imported values", got, key, err)
 	}
 	spent(t, f, got.ID, theMonth, 40)
 	spent(t, f, got.ID, theDay, 0)
@@ -173,7 +173,7 @@ func testOpenings(t *testing.T, f *fixture) {
 		ID: uuid.NewString(), AccountID: id, Amount: 5, At: f.now,
 	}))(t)
 	if *credited.Credit != (account.Credit{Paid: 5, From: llm.Money(40)}) {
-		t.Errorf("got credit %+v, want one that counts from what was spent before", *credited.Credit)
+		t.Errorf("got credit %+v, want one that counts from the earlier spending", *credited.Credit)
 	}
 	verified(t, f)
 }

@@ -170,7 +170,7 @@ func testKeptAtOnce(t *testing.T, f *fixture) {
 	got, err := f.Kept.Usage(t.Context())
 	if err != nil || len(got) != 1 || got[0].Replies+got[0].Responses != room || got[0].ReplyBytes+
 		got[0].ResponseBytes != room*10 {
-		t.Errorf("kept: got %+v, %v; want %d", got, err, room)
+		t.Errorf("stored: got %+v, %v; want %d", got, err, room)
 	}
 	f.advance(7 * day)
 	for range nodes {
@@ -222,11 +222,11 @@ func testKeptTogether(t *testing.T, f *fixture) {
 	wg.Wait()
 	got, err := s.Kept.Usage(t.Context())
 	if err != nil || len(got) != 3 {
-		t.Fatalf("kept: got %+v, %v; want three accounts", got, err)
+		t.Fatalf("stored: got %+v, %v; want three accounts", got, err)
 	}
 	for _, u := range got {
 		if u.Responses > room || u.ResponseBytes != 10*u.Responses {
-			t.Errorf("kept: got %+v, want up to %d of 10 bytes", u, room)
+			t.Errorf("stored: got %+v, want up to %d of 10 bytes", u, room)
 		}
 	}
 	f.advance(2 * day)

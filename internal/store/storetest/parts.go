@@ -49,10 +49,10 @@ func testPer(t *testing.T, f *fixture) {
 	if len(entries) != 1 || !cmp.Equal(string(entries[0].Before),
 		`{"per_user":{"budget_period":"month","budget_usd":"0.000000003"}}`,
 		cmp.Transformer("compact", compacted)) {
-		t.Errorf("audit log: got %+v, want what was taken away", entries)
+		t.Errorf("audit log: got %+v, want the removed budget", entries)
 	}
 	if a := setPer(t, f, nil); len(a.Per) != 0 {
-		t.Errorf("taken away: got %+v", a.Per)
+		t.Errorf("removed: got %+v", a.Per)
 	}
 }
 
@@ -92,15 +92,15 @@ func testParts(t *testing.T, f *fixture) {
 	want := budget.Budget{Scope: ada.Scope, Period: budget.PeriodMonth, Limit: 100}
 	if l := lease(t, f.DB, budget.LeaseRequest{Journal: b, Budget: day, Least: 1, Most: 1}); l.Limit != 0 ||
 		l.Beside != want {
-		t.Errorf("another period: got %+v, want %+v beside it", l, want)
+		t.Errorf("another period: got %+v, want %+v in addition to it", l, want)
 	}
 	if got := typesOf(t, f, "w"); len(got) != 0 {
-		t.Errorf("told %v of an end user who nears the end of a budget", got)
+		t.Errorf("got the events %v of an end user near the end of a budget", got)
 	}
 	spend(3, "ada", 41)
 	told := deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 100})
 	if len(told) != 1 || told[0].Type != webhook.BudgetExceeded {
-		t.Fatalf("told %+v, want that the budget is spent", told)
+		t.Fatalf("got the events %+v, want that the budget is spent", told)
 	}
 	jobs := take(t, f, "w", 1)
 	var event struct {
@@ -109,7 +109,7 @@ func testParts(t *testing.T, f *fixture) {
 	must.Do(t, json.Unmarshal(jobs[0].Payload, &event))
 	if g := event.Data.Budget; g.Of != "user" || g.Part == nil || *g.Part != (webhook.Part{Value: "ada"}) ||
 		g.SpentUSD != "0.000000101" {
-		t.Errorf("told %+v", g)
+		t.Errorf("got the events %+v", g)
 	}
 	shorter := perMonth(100)
 	shorter[0].Budget.Period = budget.PeriodDay

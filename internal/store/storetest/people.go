@@ -78,7 +78,7 @@ func testPeople(t *testing.T, f *fixture) {
 		}
 	}
 	if _, err := f.People.Login(t.Context(), "nobody"); !errors.Is(err, people.ErrNotFound) {
-		t.Errorf("login of nobody: got %v, want ErrNotFound", err)
+		t.Errorf("login of an unknown user: got %v, want ErrNotFound", err)
 	}
 	if err := f.People.RenameUser(t.Context(), root, "user_ann", "Ann"); err != nil {
 		t.Error(err)
@@ -413,7 +413,7 @@ func testArrive(t *testing.T, f *fixture) {
 		})
 		list, err2 := f.People.Members(t.Context(), "acc_a")
 		if err != nil || err2 != nil || len(list) != 1 || list[0].Role != test.want {
-			t.Errorf("groups give %q to the last owner: got %+v, %v, %v; want %q", test.role, list, err, err2,
+			t.Errorf("groups set %q for the last owner: got %+v, %v, %v; want %q", test.role, list, err, err2,
 				test.want)
 		}
 	}

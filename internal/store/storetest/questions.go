@@ -63,7 +63,7 @@ func testQuestions(t *testing.T, f *fixture) {
 	must.Do(t, f.Ledger.RetainQuestions(t.Context()))
 	f.advance(-time.Hour)
 	if list := taken(t, f.DB, "openai"); len(list) != 0 {
-		t.Errorf("got %+v, which retention was to forget", list)
+		t.Errorf("got %+v, want it deleted by retention", list)
 	}
 }
 

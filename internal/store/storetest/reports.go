@@ -279,7 +279,7 @@ func testRetainUnresolved(t *testing.T, f *fixture) {
 	}
 	retain(never, report.Retained{Rows: 1})
 	if got := spentInAll(t, f, "acc_a"); got != all {
-		t.Errorf("with the known one gone: got %s spent, want %s", got, all)
+		t.Errorf("after the known one is deleted: got %s spent, want %s", got, all)
 	}
 	// Stored rows are resolved, by hand and by a rule, and deleted then.
 	if err := f.Ledger.Resolve(t.Context(), ann(), first.ID, first.Cost, false); err != nil {
@@ -288,7 +288,7 @@ func testRetainUnresolved(t *testing.T, f *fixture) {
 	retain(never, report.Retained{Rows: 1})
 	want := []report.UnseenSum{{Account: "acc_a", Attempts: 2, Uncertain: 6000, First: "2026-11-16"}}
 	if got, err := f.Reports.Unseen(t.Context(), "", ""); err != nil || !cmp.Equal(got, want) {
-		t.Errorf("once one is resolved and gone: got %+v, %v; want %+v", got, err, want)
+		t.Errorf("after one is resolved and deleted: got %+v, %v; want %+v", got, err, want)
 	}
 	if got := older(t, f, ledger.ResolveQuery{Rule: ledger.RuleEstimate}); got.Attempts != 2 {
 		t.Errorf("by a rule: got %+v, want 2 attempts", got)

@@ -85,7 +85,7 @@ func testResponses(t *testing.T, f *fixture) {
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	if err := f.Kept.KeepResponse(left, &conversation.Record{ID: "late"}); !errors.Is(err, context.Canceled) {
-		t.Errorf("keep for nobody: got %v, want context.Canceled", err)
+		t.Errorf("store with a cancelled context: got %v, want context.Canceled", err)
 	}
 	apply(t, f, j.next(nil, entry(1)))
 	keep(t, f, "d", "", "after a batch")
@@ -127,7 +127,7 @@ func testResponsesExpire(t *testing.T, f *fixture) {
 	f.advance(day / 2)
 	keep(t, f, "young", "old 0", "young", "item of the young")
 	if n, err := f.Kept.SweepResponses(t.Context()); n != 0 || err != nil {
-		t.Errorf("sweep: got %d, %v; want none gone", n, err)
+		t.Errorf("sweep: got %d, %v; want none deleted", n, err)
 	}
 	wantChain(t, f, "young", 9, "young", "old 0")
 	f.advance(day / 2)
@@ -135,10 +135,10 @@ func testResponsesExpire(t *testing.T, f *fixture) {
 	wantItem(t, f, "item", "")
 	wantChain(t, f, "young", 9, "young")
 	if err := f.Kept.DeleteResponse(t.Context(), "old 1"); !errors.Is(err, conversation.ErrNotFound) {
-		t.Errorf("delete what has expired: got %v, want ErrNotFound", err)
+		t.Errorf("delete an expired one: got %v, want ErrNotFound", err)
 	}
 	if n, err := f.Kept.SweepResponses(t.Context()); n != many || err != nil {
-		t.Errorf("sweep: got %d, %v; want %d gone", n, err, many)
+		t.Errorf("sweep: got %d, %v; want %d deleted", n, err, many)
 	}
 	wantResponse(t, f, "young", "young")
 	wantItem(t, f, "item of the young", "young")

@@ -216,7 +216,7 @@ func testOnce(t *testing.T, f *fixture) {
 		tell(t, f, again)
 	}
 	if got := len(typesOf(t, f, "w")); got != 2 {
-		t.Errorf("told %d times in a minute and a second, want 2", got)
+		t.Errorf("got %d events in a minute and a second, want 2", got)
 	}
 	e.Once = ""
 	tell(t, f, e)
@@ -269,7 +269,7 @@ func testDeliveries(t *testing.T, f *fixture) {
 	}
 	again := take(t, f, "w", 9) // the failed one, and the one that was not tried
 	if len(again) != 2 || again[0].Failed+again[1].Failed != 1 || again[0].Take != 2 {
-		t.Errorf("due again: got %+v, want two, of which one has failed before", again)
+		t.Errorf("due again: got %+v, want two, one of them failed before", again)
 	}
 	if got := deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", State: webhook.Failed, Limit: 9}); len(got) != 1 ||
 		got[0].ID != jobs[3].ID {
@@ -422,7 +422,7 @@ func testEndpointFares(t *testing.T, f *fixture) {
 		t.Errorf("enabled again: got %+v, %v; want it waiting", waiting, err)
 	}
 	if got := take(t, f, "w", 9); len(got) != 2 || got[1].ID != id {
-		t.Errorf("took %+v, want what had failed, and the test event %s", got, id)
+		t.Errorf("took %+v, want the failed one, and the test event %s", got, id)
 	}
 }
 
@@ -445,25 +445,25 @@ func testExceeded(t *testing.T, f *fixture) {
 			must.Get(f.Webhooks.TellExceeded(t.Context(), refused))(t)
 		}
 		if got := len(typesOf(t, f, "w")); got != step.told {
-			t.Errorf("after step %d: told %d times, want %d", i, got, step.told)
+			t.Errorf("after step %d: got %d events, want %d", i, got, step.told)
 		}
 	}
 	next := refused
 	next.At, next.Least = noon.AddDate(0, 1, 0), 101
 	if told, err := f.Webhooks.TellExceeded(t.Context(), next); err != nil || !told {
-		t.Errorf("in the next month: got %t, %v; want it told", told, err)
+		t.Errorf("in the next month: got %t, %v; want an event", told, err)
 	}
 	other := refused
 	other.Budget.Period = budget.PeriodDay // which the account no longer has
 	if told, err := f.Webhooks.TellExceeded(t.Context(), other); err != nil || told {
-		t.Errorf("of a budget that is no more: got %t, %v; want nothing told", told, err)
+		t.Errorf("of a removed budget: got %t, %v; want no event", told, err)
 	}
 	perUser := []account.Per{{Budget: account.Budget{Limit: 10, Period: budget.PeriodMonth}}}
 	must.Get(f.Accounts.UpdateAccount(t.Context(), root, "acc_a", account.Update{Per: &perUser}))(t)
 	madeUp := refused
 	madeUp.Budget.Scope = budget.UserScope("acc_a", "made up")
 	if told, err := f.Webhooks.TellExceeded(t.Context(), madeUp); err != nil || told {
-		t.Errorf("of an end user who has spent nothing: got %t, %v; want nothing told", told, err)
+		t.Errorf("of an end user without spending: got %t, %v; want no event", told, err)
 	}
 }
 
@@ -496,7 +496,7 @@ func testExpiring(t *testing.T, f *fixture) {
 			must.Do(t, f.Webhooks.TellExpiring(t.Context(), noon.Add(step.after)))
 		}
 		if got := len(typesOf(t, f, "w")); got != step.told {
-			t.Errorf("after %s: told %d times, want %d", step.after, got, step.told)
+			t.Errorf("after %s: got %d events, want %d", step.after, got, step.told)
 		}
 	}
 }
@@ -512,7 +512,7 @@ func testUsageDaily(t *testing.T, f *fixture) {
 	}{{59 * time.Minute, 0}, {time.Hour, 1}, {2 * time.Hour, 1}, {30 * time.Hour, 1}} {
 		must.Do(t, f.Webhooks.TellUsage(t.Context(), night.Add(step.after)))
 		if got := len(typesOf(t, f, "w")); got != step.told {
-			t.Errorf("%s after the end of the day: told %d times, want %d", step.after, got, step.told)
+			t.Errorf("%s after the end of the day: got %d events, want %d", step.after, got, step.told)
 		}
 	}
 	var body struct{ Data webhook.Data }
@@ -566,11 +566,11 @@ func testRetainEvents(t *testing.T, f *fixture) {
 	must.Do(t, f.Webhooks.RetainEvents(t.Context()))
 	if got := deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 9}); len(got) != 1 ||
 		got[0].State != webhook.Pending {
-		t.Errorf("kept: got %+v, want the one that is pending", got)
+		t.Errorf("stored: got %+v, want the pending one", got)
 	}
 	if d, err := f.Webhooks.Delivery(t.Context(),
 		deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 9})[0].ID); err != nil || len(d.Payload) == 0 {
-		t.Errorf("its event: got %+v, %v; want it kept", d, err)
+		t.Errorf("its event: got %+v, %v; want it stored", d, err)
 	}
 	if _, err := f.Webhooks.Delivery(t.Context(), jobs[0].ID); !errors.Is(err, webhook.ErrNotFound) {
 		t.Errorf("one that ended: got %v, want ErrNotFound", err)

@@ -39,7 +39,7 @@ func testMovedEndpoint(t *testing.T, f *fixture) {
 		t.Errorf("moved: got %+v, %v; want it not failing", e, err)
 	}
 	if waiting, err := f.Webhooks.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 1 {
-		t.Errorf("moved: got %+v, %v; want it waiting, for nobody has asked for a rest there", waiting, err)
+		t.Errorf("moved: got %+v, %v; want it waiting, because the new address asked for no pause", waiting, err)
 	}
 	end(webhook.Outcome{
 		Job: &jobs[1], State: webhook.Pending, Try: webhook.Try{N: 1, At: noon, Error: "no"},
@@ -53,7 +53,7 @@ func testMovedEndpoint(t *testing.T, f *fixture) {
 		t.Errorf("410 from where it was: got %+v, %v; want it fine", e, err)
 	}
 	if waiting, err := f.Webhooks.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 1 {
-		t.Errorf("a rest asked for where it was: got %+v, %v; want it waiting", waiting, err)
+		t.Errorf("a pause asked for at the old address: got %+v, %v; want it waiting", waiting, err)
 	}
 }
 
@@ -97,11 +97,11 @@ func testCreditAgain(t *testing.T, f *fixture) {
 		must.Do(t, err)
 		apply(t, f, j.costing(costing(2*round, 1500)))
 		if got := len(typesOf(t, f, "w")); got != round {
-			t.Errorf("round %d, 1500 of 2000 spent: told %d times, want %d", round, got, round)
+			t.Errorf("round %d, 1500 of 2000 spent: got %d events, want %d", round, got, round)
 		}
 		apply(t, f, j.costing(costing(2*round+1, 500)))
 		if got := len(typesOf(t, f, "w")); got != round+1 {
-			t.Errorf("round %d, all spent: told %d times, want %d", round, got, round+1)
+			t.Errorf("round %d, all spent: got %d events, want %d", round, got, round+1)
 		}
 		if _, err := f.Accounts.UpdateAccount(t.Context(), audit.Gateway(), "acc_a",
 			account.Update{EndCredit: true}); err != nil {
@@ -200,7 +200,7 @@ func testWrongClock(t *testing.T, f *fixture) {
 		e.Once, e.Until = "limit of a key", step.at.Add(time.Minute)
 		tell(t, f, e)
 		if got := len(typesOf(t, f, "w")); got != step.told {
-			t.Errorf("step %d, at %s: told %d times, want %d", i, step.at, got, step.told)
+			t.Errorf("step %d, at %s: got %d events, want %d", i, step.at, got, step.told)
 		}
 	}
 }
