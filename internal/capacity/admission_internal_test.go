@@ -33,7 +33,7 @@ func fill(t *testing.T, a *admission, n int64) {
 	t.Helper()
 	for range n {
 		if got := a.enter(telemetry.Interactive); got != telemetry.NotShed {
-			t.Fatalf("while it was filled: got %q, want all %d let in", got, n)
+			t.Fatalf("filling: got %q, want all %d admitted", got, n)
 		}
 	}
 }
@@ -84,7 +84,7 @@ func TestQueueIsInOrderAndBounded(t *testing.T) {
 		for want := range 2 {
 			a.leave(telemetry.Interactive)
 			if got := <-order; got != want {
-				t.Errorf("got the waiter %d let in, want %d", got, want)
+				t.Errorf("got the waiter %d admitted, want %d", got, want)
 			}
 		}
 		all.Wait()

@@ -27,17 +27,17 @@ func TestStateOfStreamsCountsUntilTheirEnd(t *testing.T) {
 			t.Errorf("%d bytes of text, %d bytes counted, want %d, 2 MiB that arrived, and 3 MiB and the text that stay", text, n.answers.all, textStep)
 		}
 		if first.Sent(); n.answers.all != 3*mib+textCopies*textStep {
-			t.Errorf("%d bytes counted once the event went on, want those that stay", n.answers.all)
+			t.Errorf("got %d bytes counted after the event was sent, want only the state's", n.answers.all)
 		}
 		if err := second.Keep(20 * mib); err != nil || !second.overdrawn {
 			t.Errorf("more than there is: %v, want the overdraft", err)
 		}
 		if text := second.KeepText(mib); text != 0 {
-			t.Errorf("%d bytes of text, want none: there is no memory for them", text)
+			t.Errorf("got %d bytes of text, want none: there is no memory for them", text)
 		}
 		second.Sent()
 		if err := first.Arrive(10 * mib); llm.AsError(err).Code != llm.CodeOverloaded {
-			t.Errorf("beside it: %v, want %s", err, llm.CodeOverloaded)
+			t.Errorf("another answer: %v, want %s", err, llm.CodeOverloaded)
 		}
 		second.EndAnswer()
 		if err := first.Arrive(10 * mib); err != nil {

@@ -50,7 +50,7 @@ func TestArrivingAnswersWaitForMemory(t *testing.T) {
 		n.overdraft <- struct{}{} // another one has it
 		time.AfterFunc(time.Second, func() { first.Held.EndAnswer() })
 		if err := second.readAll(); err != nil || time.Since(began) < time.Second {
-			t.Errorf("the next one: %v after %s, want it once the first is taken", err, time.Since(began))
+			t.Errorf("the next one: %v after %s, want it once the first is read", err, time.Since(began))
 		}
 		second.Held.EndAnswer()
 		if n.answers.all != 0 || second.Held.answer != 0 {
@@ -67,7 +67,7 @@ func TestArrivingAnswersWaitForMemory(t *testing.T) {
 		err := all[1].readAll()
 		f, ok := errors.AsType[*provider.Failure](err)
 		if !ok || !f.Sent() || f.Refusal() || f.Err.Code != llm.CodeOverloaded || time.Since(began) != answerWait {
-			t.Errorf("no memory: %v after %s, want the answer given up after %s", err, time.Since(began), answerWait)
+			t.Errorf("no memory: %v after %s, want the answer abandoned after %s", err, time.Since(began), answerWait)
 		}
 		all[1].Held.EndAnswer()
 		all[0].Held.EndAnswer()

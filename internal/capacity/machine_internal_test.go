@@ -62,7 +62,7 @@ func TestStrainedShare(t *testing.T) {
 	}
 	for range 100 {
 		if got := a.takesStream(telemetry.Interactive, true); got != telemetry.NotShed {
-			t.Errorf("of an account that has few: got %q, want it let in", got)
+			t.Errorf("an account with few requests: got %q, want it admitted", got)
 		}
 	}
 	if got := a.enter(telemetry.Batch); got != telemetry.CPU {
@@ -72,7 +72,7 @@ func TestStrainedShare(t *testing.T) {
 		a.leave(telemetry.Interactive)
 	}
 	if got := a.enter(telemetry.Batch); got != telemetry.NotShed {
-		t.Errorf("below the floor: got %q, want it let in", got)
+		t.Errorf("below the floor: got %q, want it admitted", got)
 	}
 }
 

@@ -68,7 +68,7 @@ func TestSharesHold(t *testing.T) {
 				sum += n
 			}
 			if sum != s.all || sum > s.most {
-				rt.Fatalf("%d are held and %d counted, of %d", sum, s.all, s.most)
+				rt.Fatalf("got %d held and %d counted, of %d", sum, s.all, s.most)
 			}
 			if s.take("newcomer", s.floor) != granted {
 				rt.Fatalf("a newcomer finds no room: %v of %d", held, s.most)

@@ -42,7 +42,7 @@ func TestSignPublished(t *testing.T) {
 		{Name: "Authorization", Value: "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, " +
 			"SignedHeaders=content-type;host;x-amz-date, Signature=ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a"},
 	}
-	must.Equal(t, got, want, "the outcome")
+	must.Equal(t, got, want, "the signature")
 }
 
 func TestSignedHost(t *testing.T) {
@@ -82,7 +82,7 @@ func TestRegionOfTheCredentials(t *testing.T) {
 	s, k := exampleSigner("bedrock", "127.0.0.1:9")
 	s.region = ""
 	if _, err := s.sign(t.Context(), k, "/", nil); err == nil || !strings.Contains(err.Error(), "AWS_REGION") {
-		t.Errorf("got %v, want an error that says what to set", err)
+		t.Errorf("got %v, want an error that names the missing setting", err)
 	}
 	k.region = "eu-west-1"
 	got, err := s.sign(t.Context(), k, "/", nil)

@@ -245,7 +245,7 @@ func TestCredentialCacheIsClosed(t *testing.T) {
 		want(t, k, "1", 0)
 		synctest.Wait()
 		if n := s.fetches.Load(); n != 1 {
-			t.Errorf("got %d fetches, want no renewal of what is closed", n)
+			t.Errorf("got %d fetches, want no renewal after the end", n)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
@@ -258,7 +258,7 @@ func TestCredentialCacheIsClosed(t *testing.T) {
 		k.close() // and nobody waits: the test would not end before the fetch
 		synctest.Wait()
 		if took := time.Since(begun); took != 0 {
-			t.Errorf("the fetch went on for %s", took)
+			t.Errorf("the fetch lasted %s longer", took)
 		}
 	})
 }

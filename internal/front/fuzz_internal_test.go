@@ -43,7 +43,7 @@ func FuzzRequests(f *testing.F) {
 		reader := bufio.NewReader(strings.NewReader(strings.TrimLeft(in, "\r\n")))
 		want, err := http.ReadRequest(reader)
 		if err != nil {
-			t.Fatalf("net/http refuses what is taken: %v", err)
+			t.Fatalf("net/http refuses an accepted request: %v", err)
 		}
 		wantBody, wantErr := io.ReadAll(want.Body)
 		if bodyErr == nil && (wantErr != nil || !bytes.Equal(body, wantBody)) {

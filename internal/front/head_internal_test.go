@@ -123,11 +123,11 @@ func TestHeadsTogether(t *testing.T) {
 			break
 		}
 		if !errors.Is(err, io.EOF) || len(conns) > 5000 {
-			t.Fatalf("%d unfinished heads of %d bytes are taken: %v", len(conns), len(large), err)
+			t.Fatalf("%d unfinished heads of %d bytes are accepted: %v", len(conns), len(large), err)
 		}
 	}
 	if _, err := open("GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-		t.Errorf("a small head beside them: %v", err)
+		t.Errorf("a small head at the same time: %v", err)
 	}
 	first := conns[0]
 	if first.releaseHead(); first.heads != 0 {
@@ -136,7 +136,7 @@ func TestHeadsTogether(t *testing.T) {
 	conns[1].releaseHead()
 	c, err := open(large + "\r\n")
 	if conns = append(conns, c); err != nil || c.heads < 90*headLine {
-		t.Errorf("a whole head where there is room again: %v, %d bytes counted, want its lines too", err, c.heads)
+		t.Errorf("a whole head when there is room again: %v, %d bytes counted, want its lines too", err, c.heads)
 	}
 	for _, c := range conns {
 		c.close()

@@ -197,7 +197,7 @@ func TestClientLeaves(t *testing.T) {
 				}
 				leave()
 				if err := <-left; err == nil {
-					t.Errorf("%s%s: nobody heard of the client that left", way, path)
+					t.Errorf("%s%s: the handler did not notice the disconnected client", way, path)
 				}
 			}
 		}
@@ -351,12 +351,12 @@ func TestDeadlinesEndReadsAndWrites(t *testing.T) {
 	c := dial(t, address)
 	must.Get(io.WriteString(c, "POST /read HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nh"))(t)
 	if err := <-failed; !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("a body that does not come: got %v, want %v", err, os.ErrDeadlineExceeded)
+		t.Errorf("an incomplete body: got %v, want %v", err, os.ErrDeadlineExceeded)
 	}
 	c = dial(t, address)
 	send(t, c, "/write")
 	if err := <-failed; !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("an answer that is not taken: got %v, want %v", err, os.ErrDeadlineExceeded)
+		t.Errorf("an unread answer: got %v, want %v", err, os.ErrDeadlineExceeded)
 	}
 	c = dial(t, address)
 	in := bufio.NewReader(c)
@@ -410,11 +410,11 @@ func TestShutdownWaitsForRequests(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := s.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a stop beside a request: got %v, want %v", err, context.DeadlineExceeded)
+		t.Errorf("a stop during a request: got %v, want %v", err, context.DeadlineExceeded)
 	}
 	want(t, "an idle connection", idle, 0)
 	if c, err := net.Dial("tcp", address); err == nil {
-		t.Error("a new connection is taken")
+		t.Error("a new connection is accepted")
 		_ = c.Close()
 	}
 	stopped := make(chan error)
@@ -422,7 +422,7 @@ func TestShutdownWaitsForRequests(t *testing.T) {
 	wait <- struct{}{}
 	resp, err := http.ReadResponse(bufio.NewReader(busy), nil)
 	if err != nil || resp.StatusCode != http.StatusOK || !resp.Close {
-		t.Errorf("the request under way: got %v %v, want 200 and that the connection ends", resp, err)
+		t.Errorf("the request in flight: got %v %v, want 200 and the end of the connection announced", resp, err)
 	}
 	if err := <-stopped; err != nil {
 		t.Errorf("a stop when the request is over: %v", err)
@@ -466,7 +466,7 @@ func TestRetireEndsConnectionsAfterAnswers(t *testing.T) {
 	wait <- struct{}{}
 	in := bufio.NewReader(stream)
 	resp := must.Get(http.ReadResponse(in, nil))(t)
-	must.Equal(t, resp.Close, false, "whether the head of the stream says that the connection ends")
+	must.Equal(t, resp.Close, false, "the announced end of the connection in the stream's head")
 	_, _ = io.Copy(io.Discard, resp.Body)
 	send(t, stream, "/")
 	resp, err := http.ReadResponse(in, nil)
@@ -539,6 +539,6 @@ func TestCloseEndsRequests(t *testing.T) {
 	select {
 	case <-ended:
 	case <-time.After(10 * time.Second):
-		t.Error("a request goes on in a server that was closed")
+		t.Error("a request continues in a closed server")
 	}
 }

@@ -94,7 +94,7 @@ func TestFieldsTogether(t *testing.T) {
 		taken += n
 	}
 	if taken < maxHeads-32<<10 || taken > maxHeads {
-		t.Errorf("fields were let in up to %d bytes, want about %d", taken, maxHeads)
+		t.Errorf("fields were accepted up to %d bytes, want about %d", taken, maxHeads)
 	}
 	if _, err := s.countFields(large); !errors.Is(err, errHeads) {
 		t.Errorf("beyond the bound: got %v, want %v", err, errHeads)
@@ -185,7 +185,7 @@ func TestStreamsShare(t *testing.T) {
 		}
 	}
 	if full.count(false) {
-		t.Error("a stream more than the most was let in")
+		t.Error("a stream beyond the bound was accepted")
 	}
 	other := &onConnection{all: all, turn: make(chan struct{}, 1)}
 	for i := range most / 2 {
@@ -194,7 +194,7 @@ func TestStreamsShare(t *testing.T) {
 		}
 	}
 	if other.count(false) {
-		t.Error("a stream more than the share was let in")
+		t.Error("a stream beyond the share was accepted")
 	}
 	for range most {
 		full.discount()
@@ -236,7 +236,7 @@ func TestClosedConnectionIsForgotten(t *testing.T) {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	t.Error("what a closed connection has held is still there")
+	t.Error("the state of a closed connection remains")
 }
 
 // TestStreamIsOverWhenTaken checks that a stream counts until its client has read the answer, and that others of its
@@ -269,7 +269,7 @@ func TestStreamIsOverWhenTaken(t *testing.T) {
 			StreamID: uint32(2*i + 1), BlockFragment: fields.Bytes(), EndHeaders: true, EndStream: true,
 		}))
 		if got := <-open; got != i+1 {
-			t.Errorf("%d streams whose answers wait, and one: %d are counted", i, got)
+			t.Errorf("%d streams with waiting answers, and one: %d are counted", i, got)
 		}
 	}
 }
@@ -349,11 +349,11 @@ func TestFramesPace(t *testing.T) {
 
 	c.late = time.Now().Add(-2 * lateTime)
 	if c.wait(time.Millisecond) {
-		t.Error("a connection that sends too much for too long may stay")
+		t.Error("a connection with too many frames for too long may stay")
 	}
 	c.below.bodyRead.Store(int64(all.age()))
 	if !c.wait(time.Millisecond) {
-		t.Error("a connection of which bodies are read may not stay")
+		t.Error("a connection with read bodies may not stay")
 	}
 	c.below.bodyRead.Store(0)
 	if c.early(1, now.Add(time.Minute)); !c.wait(time.Millisecond) {

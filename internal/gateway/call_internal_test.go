@@ -15,7 +15,7 @@ func TestCheckModel(t *testing.T) {
 		"a/\u3164": false, "a/\u115f": false, "a/\u034f": false, "a\ufe0f": false, "a/\u2800": false,
 	} {
 		if got := checkModel(name) == nil; got != want {
-			t.Errorf("%q: taken %t, want %t", name, got, want)
+			t.Errorf("%q: accepted %t, want %t", name, got, want)
 		}
 	}
 }

@@ -105,10 +105,10 @@ func TestInjectionOnRescue(t *testing.T) {
 		request := a.behind()
 		a.cap = 77
 		if err := a.encode(request); err != nil || string(rawjson.Get(a.body, "max_tokens")) != tt.want {
-			t.Errorf("%s: went on with %s, %v; want a cap of %s", tt.body, a.body, err, tt.want)
+			t.Errorf("%s: continued with %s, %v; want a cap of %s", tt.body, a.body, err, tt.want)
 		}
 		if u := a.BoundBooks(); u.InputTokens() != before.InputTokens()+int64(len("Hello world")) {
-			t.Errorf("%s: %d tokens of input, want those of the words, too", tt.body, u.InputTokens())
+			t.Errorf("%s: %d input tokens, want those of the earlier text, too", tt.body, u.InputTokens())
 		}
 	}
 }

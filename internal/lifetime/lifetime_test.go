@@ -87,11 +87,11 @@ func TestFollowersAreNotifiedOnce(t *testing.T) {
 			synctest.Wait()
 			for i, c := range []*counted{&first, &second, &third, &late} {
 				if c.told != 1 {
-					t.Errorf("own %t: follower %d was told %d times, want once", own, i, c.told)
+					t.Errorf("own %t: follower %d was notified %d times, want once", own, i, c.told)
 				}
 			}
 			if cut.told != 0 || links[0].Cut() || after.Cut() || stop() {
-				t.Errorf("own %t: one whose link was cut was told %d times, or one who was told could be cut", own, cut.told)
+				t.Errorf("own %t: one with a cut link was notified %d times, or a notified one could be cut", own, cut.told)
 			}
 		})
 	}

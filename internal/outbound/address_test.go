@@ -69,7 +69,7 @@ func TestCertificatesNeedPEM(t *testing.T) {
 	}
 	for file, want := range map[string]string{"missing.pem": "no such file", "address.go": "contains no PEM certificate"} {
 		if _, err := outbound.Certificates(file); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "outbound.ca_file") {
-			t.Errorf("%s: got %v, want one that says %q", file, err, want)
+			t.Errorf("%s: got %v, want one that contains %q", file, err, want)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func TestParseProxy(t *testing.T) {
 	} {
 		p, err := outbound.ParseProxy(text)
 		if (err == nil) != good || (p != nil) != good {
-			t.Errorf("%s: got %v, want it taken: %t", text, err, good)
+			t.Errorf("%s: got %v, want it accepted: %t", text, err, good)
 		}
 		if err != nil && (strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "outbound.proxy")) {
 			t.Errorf("%s: got %v, want one that names the setting and no password", text, err)
@@ -67,7 +67,7 @@ func TestSOCKS(t *testing.T) {
 	_ = res.Body.Close()
 	const want = "\x05\x02\x00\x02|\x01\x04user\x06secret|\x05\x01\x00\x03\x0cacme.example\x00\x50"
 	if got := <-asked; res.StatusCode != http.StatusNoContent || got != want {
-		t.Errorf("status %d, the proxy was asked %q, want %q", res.StatusCode, got, want)
+		t.Errorf("status %d, the proxy got %q, want %q", res.StatusCode, got, want)
 	}
 }
 

@@ -306,6 +306,6 @@ func TestAWSSecretsStayOut(t *testing.T) {
 		t.Errorf("got %v", f)
 	}
 	if text := fmt.Sprintf("%+v %#v", p, p); strings.Contains(text, token) {
-		t.Error("the token stands in what the provider prints")
+		t.Error("the token is in the provider's printed form")
 	}
 }

@@ -208,7 +208,7 @@ func TestFromEnv(t *testing.T) {
 		t.Errorf("got %+v of an empty environment", f)
 	}
 	if c.Find("nobody") != nil {
-		t.Error("got an entry for nobody")
+		t.Error("got an entry for an empty name")
 	}
 }
 
@@ -228,7 +228,7 @@ func TestQuirksThatCostMoney(t *testing.T) {
 	must.Equal(t, c.Find("mistral").Quirks, mistral, "mistral")
 	for _, e := range c {
 		if got, want := e.Quirks.ReasoningBesideOutput, e.Name == "xai"; got != want {
-			t.Errorf("%s: got reasoning beside output %t, want %t", e.Name, got, want)
+			t.Errorf("%s: got reasoning next to output %t, want %t", e.Name, got, want)
 		}
 		if caps := (llm.Quirks{
 			CallCap: "max_tool_calls", SearchWindow: 128_000, SearchBlocks: "blocked_domains", SearchSources: true,

@@ -266,7 +266,7 @@ func TestSecretsStayOut(t *testing.T) {
 		}
 		for _, text := range []string{f.Error(), fmt.Sprintf("%+v %#v", f, f.Err), fmt.Sprintf("%+v %#v", p, p)} {
 			if strings.Contains(text, testKey) {
-				t.Errorf("the key stands in %q", text)
+				t.Errorf("the key is in %q", text)
 			}
 		}
 	})
@@ -305,6 +305,6 @@ func TestProxyIsUsed(t *testing.T) {
 	t.Cleanup(p.Close)
 	_, f := exchange(t.Context(), p, chat(false))
 	if want := "http://acme.example/v1/chat/completions"; f != nil || asked.Load() != want {
-		t.Errorf("got %v with the proxy asked for %v, want %s", f, asked.Load(), want)
+		t.Errorf("got %v with the proxy's request for %v, want %s", f, asked.Load(), want)
 	}
 }

@@ -80,7 +80,7 @@ func TestIdleGiveWay(t *testing.T) {
 		}
 		opening.Wait()
 		if n := refused.Load(); n > 0 || all.take() == nil {
-			t.Fatalf("%d of %d were refused beside as many idle connections, want none, and then one more to be", n, most)
+			t.Fatalf("%d of %d were refused with as many idle connections, want none, and then the next one refused", n, most)
 		}
 		for _, p := range pools {
 			p.close()

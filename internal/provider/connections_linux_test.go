@@ -79,7 +79,7 @@ func TestConnectionsBounded(t *testing.T) {
 	dead := newProvider(t, provider.Options{BaseURL: "http://" + closedPort(t), Connections: all})
 	for range 2 * most { // an unreachable provider occupies no place
 		if _, f := exchange(t.Context(), dead, chat(false)); f == nil || f.Kind != provider.KindRefused {
-			t.Fatalf("nobody listens: got %v, want %s", f, provider.KindRefused)
+			t.Fatalf("a closed port: got %v, want %s", f, provider.KindRefused)
 		}
 	}
 }
@@ -206,7 +206,7 @@ func TestOutOfPorts(t *testing.T) {
 	wantShortage(t, "without a port", f)
 	nowhere := newProvider(t, provider.Options{BaseURL: "http://[2001:db8::1]:8000"})
 	if _, f := exchange(t.Context(), nowhere, chat(false)); f == nil || f.Kind != provider.KindRefused {
-		t.Errorf("an address without a way to it: got %v, want %s", f, provider.KindRefused)
+		t.Errorf("an address without a route: got %v, want %s", f, provider.KindRefused)
 	}
 }
 

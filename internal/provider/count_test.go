@@ -139,7 +139,7 @@ func TestCountRests(t *testing.T) {
 		}
 		now = now.Add(2 * time.Second)
 		if _, err := count(t, p, "b"); errors.Is(err, provider.ErrNotCounted) {
-			t.Errorf("%d %.30s: not asked 11 seconds later", tc.status, tc.body)
+			t.Errorf("%d %.30s: no request 11 seconds later", tc.status, tc.body)
 		}
 		if err != nil && strings.Contains(fmt.Sprint(err), "sk-") {
 			t.Errorf("a key is in %v", err)

@@ -93,7 +93,7 @@ func TestEntraFails(t *testing.T) {
 			wantNoCredential(t, f, tc.want)
 			t.Log(f.Err.Err)
 			if u.count() != 0 {
-				t.Error("a request went out")
+				t.Error("a request was sent")
 			}
 		})
 	}

@@ -41,7 +41,7 @@ func TestEscapedPath(t *testing.T) {
 			_ = res.Body.Close()
 			want := bedrock.Path(model, true)
 			if asked.Load() != want || accepts.Load() != bedrock.Framing.ContentType || !res.Streamed {
-				t.Errorf("%q: asked for %v, which accepts %v, streamed %v; want %s", model, asked.Load(), accepts.Load(), res.Streamed, want)
+				t.Errorf("%q: requested %v, which accepts %v, streamed %v; want %s", model, asked.Load(), accepts.Load(), res.Streamed, want)
 			}
 		}
 	})

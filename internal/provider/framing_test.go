@@ -145,7 +145,7 @@ func TestFramingOfAnswers(t *testing.T) {
 					time.Sleep(5 * time.Millisecond) // until the surplus has arrived
 				}
 				if kept := u.conns.Load() == 1; kept != tc.kept {
-					t.Errorf("%q in pieces of %d: got %d connections, want kept %t", tc.text, cut, u.conns.Load(), tc.kept)
+					t.Errorf("%q in pieces of %d: got %d connections, want reuse %t", tc.text, cut, u.conns.Load(), tc.kept)
 				}
 			})
 		}

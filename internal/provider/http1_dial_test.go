@@ -140,7 +140,7 @@ func TestProxiesResolveNames(t *testing.T) {
 			t.Cleanup(a.Close)
 			for range 2 { // the second on the connection that is there
 				if got, f := exchange(t.Context(), a, chat(false)); f != nil || string(got) != tc.want || p.asked.Load() != tc.asked {
-					t.Errorf("got %q, %v, the proxy asked for %v; want %q, %q", got, f, p.asked.Load(), tc.want, tc.asked)
+					t.Errorf("got %q, %v, the proxy's request %v; want %q, %q", got, f, p.asked.Load(), tc.want, tc.asked)
 				}
 			}
 			o.Proxy = tc.proxy + "://weir:wrong@" + address

@@ -131,7 +131,7 @@ func compareStandard(t *testing.T, data []byte, got *result) {
 	}
 	rest, _ := io.ReadAll(src)
 	if got.kept && (res.Close || !bytes.Equal(got.rest, rest)) {
-		t.Errorf("%q: got the connection kept before %q; net/http closes %t before %q", data, got.rest, res.Close, rest)
+		t.Errorf("%q: got the connection reused before %q; net/http closes %t before %q", data, got.rest, res.Close, rest)
 	}
 }
 
@@ -358,7 +358,7 @@ func TestBrokenWrite(t *testing.T) {
 				t.Errorf("got %v, want %v of a request that was sent", f, tc.kind)
 			}
 			if kept := idle.pop(); kept != nil && kept.socket.Conn == net.Conn(c) {
-				t.Error("the broken connection was kept")
+				t.Error("the broken connection was reused")
 			} else if kept != nil {
 				_ = kept.Close()
 			}

@@ -184,7 +184,7 @@ func wantNoCredential(t *testing.T, f *provider.Failure, because string) {
 	}
 	for _, text := range []string{f.Error(), told, fmt.Sprintf("%+v %#v %+v", f, f, f.Err)} {
 		if strings.Contains(text, "anary") {
-			t.Errorf("a secret stands in %q", text)
+			t.Errorf("a secret is in %q", text)
 		}
 	}
 	if strings.ContainsAny(told, "\n\r\t") || len(told) > 800 {
@@ -300,6 +300,6 @@ func TestIdentityTimers(t *testing.T) {
 	_, f := exchange(t.Context(), p, chat(false))
 	wantNoCredential(t, f, "context canceled")
 	if u.count() != 0 {
-		t.Error("a request went out")
+		t.Error("a request was sent")
 	}
 }

@@ -84,7 +84,7 @@ func TestLateAnswersAreAwaited(t *testing.T) {
 		late = th.begin(ctx, t, p)
 		defer time.AfterFunc(20*time.Millisecond, cancel).Stop() // while it is waited for
 		if _, _, err := late.ReadAll(); err == nil || failureOf(err).Kind != provider.KindCanceled {
-			t.Errorf("got %v, want it given up", err)
+			t.Errorf("got %v, want it canceled", err)
 		}
 		<-th.left
 	})

@@ -69,12 +69,12 @@ func TestPrivateAddressesAreRefused(t *testing.T) {
 	}
 	for _, host := range slices.Concat(refused, never) {
 		if try(host, false) == nil {
-			t.Errorf("%s is taken, want an error", host)
+			t.Errorf("%s is accepted, want an error", host)
 		}
 	}
 	for _, host := range never {
 		if try(host, true) == nil {
-			t.Errorf("%s is taken with allow_private, want an error", host)
+			t.Errorf("%s is accepted with allow_private, want an error", host)
 		}
 	}
 	for _, host := range refused {

@@ -121,7 +121,7 @@ func TestIdentitiesGoByTheProxy(t *testing.T) {
 				t.Errorf("got the project %q", project)
 			}
 			if !slices.Contains(p.asked, tc.from) {
-				t.Errorf("the proxy was asked for %q, want %s among them", p.asked, tc.from)
+				t.Errorf("the proxy got requests for %q, want %s among them", p.asked, tc.from)
 			}
 		})
 	}
@@ -156,6 +156,6 @@ func TestMachineIsAskedWithoutAProxy(t *testing.T) {
 		t.Fatal(f)
 	}
 	if len(p.asked) != 1 || p.asked[0] != "acme.example" || g.hits.Load() != 1 {
-		t.Errorf("the proxy was asked for %q, and the machine %d times", p.asked, g.hits.Load())
+		t.Errorf("the proxy got requests for %q, and the machine %d", p.asked, g.hits.Load())
 	}
 }

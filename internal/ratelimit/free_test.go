@@ -54,18 +54,18 @@ func TestRejectedWaits(t *testing.T) {
 			var taken ratelimit.Reservation
 			ok, wait := ask(t, r, &taken, caller, 1)
 			if ok {
-				t.Fatal("let in at once")
+				t.Fatal("admitted at once")
 			}
 			if err := r.limiter.Look(caller, 1); err == nil {
-				t.Error("Look lets it in")
+				t.Error("Look admits it")
 			}
 			r.clock.advance(wait - time.Nanosecond)
 			if ok, _ := ask(t, r, &taken, caller, 1); ok {
-				t.Errorf("let in before %s", wait)
+				t.Errorf("admitted before %s", wait)
 			}
 			r.clock.advance(time.Nanosecond)
 			if ok, again := ask(t, r, &taken, caller, 1); !ok {
-				t.Errorf("refused after %s: come again in %s", wait, again)
+				t.Errorf("refused after %s: retry in %s", wait, again)
 			}
 		})
 	}
@@ -97,7 +97,7 @@ func TestRejectedOnValkey(t *testing.T) {
 	}
 	two.Rejected(caller, 3)
 	if let(two) {
-		t.Error("12 rejected at two nodes: let in at the second, want refused")
+		t.Error("12 rejected at two nodes: admitted at the second, want a refusal")
 	}
 	if other := (ratelimit.Caller{Key: "other", Account: "a"}); two.Reserve(t.Context(), new(ratelimit.Reservation), other, 1) != nil {
 		t.Error("another key was refused")

@@ -29,7 +29,7 @@ func TestAllAtOnce(t *testing.T) {
 			t.Errorf("%d of 200 at once were admitted, want 37", got)
 		}
 		if s := r.limiter.Stats(); s.Admitted != 37 || s.Refused != 163 || s.Alone != 0 || s.Degraded {
-			t.Errorf("stats %+v, want 37 admitted, 163 refused, nobody alone", s)
+			t.Errorf("stats %+v, want 37 admitted, 163 refused, none decided alone", s)
 		}
 	})
 }
@@ -77,7 +77,7 @@ func TestRefusedTakesNothing(t *testing.T) {
 					t.Errorf("%s: got %v, want %q", test.name, err, test.words)
 				}
 			}
-			must.Equal(t, second.Status(), before, "%s: a refusal has taken something", test.name)
+			must.Equal(t, second.Status(), before, "%s: a refusal has used something", test.name)
 		}
 	})
 }
@@ -111,7 +111,7 @@ func TestStandingIsTightestLevel(t *testing.T) {
 			t.Errorf("without asking: got %+v, want %+v", got, two.Status())
 		}
 		if got := r.limiter.Status(ratelimit.Caller{Key: "new", Account: "b"}).Requests; got != (llm.Allowance{Limit: 5, Remaining: 5}) {
-			t.Errorf("somebody new: got %+v, want 5 of 5", got)
+			t.Errorf("another caller: got %+v, want 5 of 5", got)
 		}
 		r.limiter.Use(ratelimit.Policy{})
 		if got := r.limiter.Status(ratelimit.Caller{Key: "new"}); got != (llm.RateLimitStatus{}) {
@@ -133,7 +133,7 @@ func TestLargeRequestWaitsForEmptyWindow(t *testing.T) {
 		r.limiter.Tell()
 		r.clock.advance(30 * time.Second)
 		if ok, wait := ask(t, r, &small, ratelimit.Caller{}, 1); ok || wait != 31*time.Second {
-			t.Errorf("beside 250 of 100: admitted %v, wait %v; want 31s", ok, wait)
+			t.Errorf("next to 250 of 100: admitted %v, wait %v; want 31s", ok, wait)
 		}
 		r.clock.advance(31 * time.Second)
 		if ok, _ := ask(t, r, &small, ratelimit.Caller{}, 1); !ok {
@@ -152,7 +152,7 @@ func TestUnlimitedAsksNobody(t *testing.T) {
 		}
 		one.Settle(1)
 		if s := r.limiter.Stats(); s.Windows != 0 || s.Admitted != 0 || one.Asked() {
-			t.Errorf("stats %+v, asked %v: want nothing", s, one.Asked())
+			t.Errorf("stats %+v, Valkey requests %v: want none", s, one.Asked())
 		}
 	})
 }
@@ -203,10 +203,10 @@ func TestLookRefusesLikeReserve(t *testing.T) {
 		var one ratelimit.Reservation
 		for i := range 3 {
 			if err := r.limiter.Look(c, 1); err != nil && i < 2 {
-				t.Errorf("request %d: %v, want it let in", i+1, err)
+				t.Errorf("request %d: %v, want it admitted", i+1, err)
 			}
 			if ok, _ := ask(t, r, &one, c, 1); ok != (i < 2) {
-				t.Errorf("request %d: admitted %v; a look takes nothing", i+1, ok)
+				t.Errorf("request %d: admitted %v; Look reserves nothing", i+1, ok)
 			}
 			one.Settle(1)
 			r.clock.advance(time.Second)
@@ -217,16 +217,16 @@ func TestLookRefusesLikeReserve(t *testing.T) {
 		if e.Code != llm.CodeRateLimited || e.RetryAfter != want || !strings.HasPrefix(e.Message, "This account is limited to 2 requests a minute.") {
 			t.Errorf("got %v after %s, want a refusal and %s", e, e.RetryAfter, want)
 		}
-		must.Equal(t, r.limiter.Status(c), left, "a look has taken something")
+		must.Equal(t, r.limiter.Status(c), left, "Look has reserved something")
 		if err := r.limiter.Look(ratelimit.Caller{Key: "other", Account: "b"}, 1); err != nil {
 			t.Errorf("another account: %v", err)
 		}
 		r.clock.advance(want)
 		if err := r.limiter.Look(c, 1); err != nil {
-			t.Errorf("when it was told: %v", err)
+			t.Errorf("at the announced time: %v", err)
 		}
 		if ok, _ := ask(t, r, &one, c, 1); !ok {
-			t.Error("when it was told: refused")
+			t.Error("at the announced time: refused")
 		}
 	})
 }

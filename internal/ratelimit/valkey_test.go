@@ -42,7 +42,7 @@ func TestThreeNodes(t *testing.T) {
 	}
 	for _, n := range nodes {
 		if s := n.Stats(); s.Alone > 0 || s.Outages > 0 {
-			t.Errorf("stats %+v: want nobody alone", s)
+			t.Errorf("stats %+v: want none decided alone", s)
 		}
 	}
 }
@@ -68,7 +68,7 @@ func TestSlotsOfDeadNode(t *testing.T) {
 		lives.clock.advance(16 * time.Second) // renews
 	}
 	if ok, _ := ask(t, lives, &c, ratelimit.Caller{}, 1); !ok {
-		t.Error("the slot of the dead node did not come back")
+		t.Error("the slot of the dead node was not released")
 	}
 	var d ratelimit.Reservation
 	if ok, _ := ask(t, lives, &d, ratelimit.Caller{}, 1); ok {
@@ -77,12 +77,12 @@ func TestSlotsOfDeadNode(t *testing.T) {
 	server.Do("FLUSHALL")
 	lives.clock.advance(0)
 	if ok, _ := ask(t, lives, &d, ratelimit.Caller{}, 1); ok {
-		t.Error("a slot that is held was lost with the server's data")
+		t.Error("a held slot was lost with the server's data")
 	}
 	b.Settle(1)
 	lives.limiter.Tell()
 	if ok, _ := ask(t, lives, &d, ratelimit.Caller{}, 1); !ok {
-		t.Error("a slot that was given back is not free")
+		t.Error("a released slot is not free")
 	}
 }
 
@@ -126,7 +126,7 @@ func TestOutagesFallBackToMemory(t *testing.T) {
 			for i, n := range nodes {
 				await(t, "the end of the outage", func() bool { return n.Degraded() == nil })
 				if !n.Unsure() {
-					t.Errorf("node %d believes a Valkey that came back", i)
+					t.Errorf("node %d trusts a Valkey that is back", i)
 				}
 			}
 			after := race(t, 300, func(i int) asker { return nodes[i%3] })
@@ -192,7 +192,7 @@ func await(t testing.TB, what string, come func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !come(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s did not come within %s", what, patience)
+			t.Fatalf("%s did not happen within %s", what, patience)
 		}
 	}
 }

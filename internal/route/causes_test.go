@@ -85,7 +85,7 @@ func TestRulesNameCauses(t *testing.T) {
 			named = append(named, r.Cause)
 		}
 		if r.Onward && r.Cause == "" {
-			t.Errorf("%s: the next target is asked, and no cause says so", r.When)
+			t.Errorf("%s: the next target is tried, and no cause names it", r.When)
 		}
 	}
 	all := llm.Causes()
@@ -104,6 +104,6 @@ func TestCausesSayWhatGoesOn(t *testing.T) {
 	}, 0)
 	for alias, want := range map[string]bool{"usual": true, "named": true, "other": false} {
 		p := w.plan(alias)
-		must.Equal(t, p.Continues(fault(provider.KindReset)), want, "whether an answer of the alias %s goes on", alias)
+		must.Equal(t, p.Continues(fault(provider.KindReset)), want, "whether an answer of the alias %s continues", alias)
 	}
 }

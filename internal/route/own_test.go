@@ -33,7 +33,7 @@ func (w *world) wantFirst(when, target string, accounts ...string) {
 	w.t.Helper()
 	for _, account := range accounts {
 		if got := w.first(account); got != target {
-			w.t.Errorf("%s: %s is asked first for %s, want %s", when, got, account, target)
+			w.t.Errorf("%s: %s is the first target for %s, want %s", when, got, account, target)
 		}
 	}
 }
@@ -57,7 +57,7 @@ func TestOwnCircuit(t *testing.T) {
 			w.wantFirst("after one account's failures", "b/m", "hostile")
 			w.wantFirst("after one account's failures", "a/m", "good", "another")
 			if len(w.told) != 1 || w.told[0].Account != "hostile" {
-				t.Errorf("told %+v, want it of one account alone", w.told)
+				t.Errorf("got the events %+v, want one of one account", w.told)
 			}
 			c := w.condition("a")
 			if c.State != route.StateFailing || c.Failures != 0 || c.LastError != "" || c.Alone != 1 {
@@ -67,7 +67,7 @@ func TestOwnCircuit(t *testing.T) {
 			w.fails("good", f, 1)
 			w.wantFirst("when another met the same", "b/m", "hostile", "good", "another")
 			if len(w.told) != 2 || w.told[1].Account != "" || w.told[1].Available {
-				t.Errorf("told %+v, want all to be told", w.told)
+				t.Errorf("got the events %+v, want one of all accounts", w.told)
 			}
 			if c := w.condition("a"); c.State != route.StateOpen || c.LastError == "" {
 				t.Errorf("shown %+v, want it unavailable", c)
@@ -103,7 +103,7 @@ func TestHeldBack(t *testing.T) {
 		w.fails("hostile", odd, 30)
 		between(w)
 		if got := w.first("another"); got != "a/m" {
-			t.Errorf("%s: %s is asked first, want a/m", name, got)
+			t.Errorf("%s: %s is the first target, want a/m", name, got)
 		}
 	}
 }
@@ -120,7 +120,7 @@ func TestOwnProbe(t *testing.T) {
 	w.account = "a"
 	probe := w.plan("two")
 	if got := probe.Target().FullName(); got != "a/m" {
-		t.Errorf("%s is asked after half a minute, want a/m", got)
+		t.Errorf("%s is the target after half a minute, want a/m", got)
 	}
 	w.wantFirst("beside the probe", "b/m", "a")
 	probe.Failed(odd, w.now)
@@ -132,7 +132,7 @@ func TestOwnProbe(t *testing.T) {
 	probe.Succeeded(w.now, 0)
 	w.wantFirst("after a good probe", "a/m", "a", "b")
 	if len(w.told) != 2 || !w.told[1].Available || w.told[1].Account != "a" {
-		t.Errorf("told %+v, want it available to the account again", w.told)
+		t.Errorf("got the events %+v, want it available to the account again", w.told)
 	}
 }
 
@@ -177,5 +177,5 @@ func TestWhoCounts(t *testing.T) {
 			got[test.name] = none
 		}
 	}
-	must.Equal(t, got, want, "the outcome")
+	must.Equal(t, got, want, "the accounts for which failures count")
 }

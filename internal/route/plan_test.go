@@ -81,7 +81,7 @@ func (w *world) walk(model string, f *provider.Failure) (asked []string) {
 			return asked
 		}
 		if len(asked) > 20 {
-			w.t.Fatalf("%s is asked without end: %q", model, asked)
+			w.t.Fatalf("%s is tried without end: %q", model, asked)
 		}
 	}
 }
@@ -133,7 +133,7 @@ func TestRulesOfEachFault(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, map[string]route.Alias{"all": {Targets: []string{"a/m", "b/m", "c/m"}}}, 2)
 			got := w.walk("all", test.f)
-			must.Equal(t, got, test.want, "the outcome")
+			must.Equal(t, got, test.want, "the targets")
 		})
 	}
 }
@@ -194,7 +194,7 @@ func TestKeysRest(t *testing.T) {
 		p.Failed(f, w.now)
 	}
 	if p := w.plan("many/m"); p.Target() == nil {
-		t.Error("no key is asked while all rest")
+		t.Error("no key is used while all rest")
 	}
 }
 
@@ -241,24 +241,24 @@ func TestCircuitOpensAndProbes(t *testing.T) {
 		p.Failed(broken, w.now)
 	}
 	if got := first(); got != "b/m" {
-		t.Errorf("after five failures %s is asked, want b/m", got)
+		t.Errorf("after five failures %s is the target, want b/m", got)
 	}
 	if want := []route.Event{{Target: "a/m", Reason: "It failed (status 500).", Brief: "status 500", At: w.now}}; !cmp.Equal(w.told, want) {
-		t.Errorf("told %+v, want %+v", w.told, want)
+		t.Errorf("got the events %+v, want %+v", w.told, want)
 	}
 	wait := 30 * time.Second
 	for range 6 {
 		w.now = w.now.Add(wait - time.Second)
 		if got := first(); got != "b/m" {
-			t.Errorf("before %s are over %s is asked, want b/m", wait, got)
+			t.Errorf("before %s are over %s is the target, want b/m", wait, got)
 		}
 		w.now = w.now.Add(time.Second)
 		probe := w.plan("two")
 		if got := probe.Target().FullName(); got != "a/m" {
-			t.Errorf("after %s %s is asked, want a probe of a/m", wait, got)
+			t.Errorf("after %s %s is the target, want a probe of a/m", wait, got)
 		}
 		if got := first(); got != "b/m" {
-			t.Errorf("beside the probe %s is asked, want b/m", got)
+			t.Errorf("during the probe %s is the target, want b/m", got)
 		}
 		probe.Failed(broken, w.now)
 		wait = min(2*wait, 5*time.Minute)
@@ -268,11 +268,11 @@ func TestCircuitOpensAndProbes(t *testing.T) {
 	probe.Succeeded(w.now, 0)
 	for range 3 {
 		if got := first(); got != "a/m" {
-			t.Errorf("after a good probe %s is asked, want a/m", got)
+			t.Errorf("after a successful probe %s is the target, want a/m", got)
 		}
 	}
 	if n := len(w.told); n != 2 || !w.told[1].Available {
-		t.Errorf("told %+v, want one more: available", w.told)
+		t.Errorf("got the events %+v, want one more: available", w.told)
 	}
 	// An abandoned probe leaves the next request to probe.
 	for range 5 {
@@ -283,7 +283,7 @@ func TestCircuitOpensAndProbes(t *testing.T) {
 	probe = w.plan("two")
 	probe.Release()
 	if got := first(); got != "a/m" {
-		t.Errorf("after an abandoned probe %s is asked, want a/m", got)
+		t.Errorf("after an abandoned probe %s is the target, want a/m", got)
 	}
 }
 
@@ -294,7 +294,7 @@ func TestCircuitOfMany(t *testing.T) {
 	for i := range 20 {
 		p := w.plan("two")
 		if got := p.Target().FullName(); got != "a/m" {
-			t.Fatalf("after %d outcomes %s is asked, want a/m", i, got)
+			t.Fatalf("after %d outcomes %s is the target, want a/m", i, got)
 		}
 		if i%2 == 0 {
 			p.Succeeded(w.now, 0)
@@ -304,7 +304,7 @@ func TestCircuitOfMany(t *testing.T) {
 		w.now = w.now.Add(time.Second)
 	}
 	if p := w.plan("two"); p.Target().FullName() != "b/m" {
-		t.Errorf("half of 20 failed, and it is still asked")
+		t.Errorf("half of 20 failed, and it is still a target")
 	}
 }
 
@@ -315,20 +315,20 @@ func TestLastTarget(t *testing.T) {
 	w := newWorld(t, map[string]route.Alias{"two": {Targets: []string{"a/m", "b/m"}}}, 0)
 	for range 30 {
 		if got := w.walk("a/m", status(500, llm.CodeProviderError)); len(got) != 1 {
-			t.Fatalf("asked %q, want a/m alone", got)
+			t.Fatalf("got the targets %q, want only a/m", got)
 		}
 	}
 	for range 10 {
 		w.walk("b/m", status(400, llm.CodeInvalidRequest))
 	}
 	if got := w.walk("two", status(500, llm.CodeProviderError)); !cmp.Equal(got, []string{"b/m", "a/m"}) {
-		t.Errorf("asked %q, want b/m, then a/m for want of another", got)
+		t.Errorf("got the targets %q, want b/m, then a/m as the last one", got)
 	}
 	for range 5 {
 		w.walk("b/m", status(500, llm.CodeProviderError))
 	}
 	if got := w.walk("two", status(500, llm.CodeProviderError)); len(got) != 1 {
-		t.Errorf("asked %q while both are open, want one", got)
+		t.Errorf("got the targets %q while both are open, want one", got)
 	}
 }
 
@@ -398,7 +398,7 @@ func TestStrategiesChooseFirstTarget(t *testing.T) {
 		t.Errorf("weights 1, 1, 0: got %v, want half of a/m and of b/m each, c/m being a fallback", got)
 	}
 	if got := count("quick"); got["c/m"] != 3000 {
-		t.Errorf("latency with weights 1, 0, 1: got %v, want c/m alone, the quicker of those that are no fallbacks", got)
+		t.Errorf("latency with weights 1, 0, 1: got %v, want only c/m, the faster one that is not a fallback", got)
 	}
 }
 

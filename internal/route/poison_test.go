@@ -16,7 +16,7 @@ func TestForbiddenModel(t *testing.T) {
 	w := newWorld(t, map[string]route.Alias{"all": {Targets: []string{"a/m", "b/m"}}}, 0)
 	w.walk("a/not-ours", status(403, llm.CodeProviderError))
 	if p := w.plan("all"); p.Target().FullName() != "a/m" {
-		t.Errorf("%s is asked first, want a/m", p.Target().FullName())
+		t.Errorf("%s is the first target, want a/m", p.Target().FullName())
 	}
 }
 
@@ -32,7 +32,7 @@ func TestManyWrongNames(t *testing.T) {
 		p.Failed(status(500, llm.CodeProviderError), w.now)
 	}
 	if p := w.plan("all"); p.Target().FullName() != "b/m" {
-		t.Errorf("%s is asked first after five failures, want b/m", p.Target().FullName())
+		t.Errorf("%s is the first target after five failures, want b/m", p.Target().FullName())
 	}
 }
 
@@ -53,6 +53,6 @@ func TestProbeThatIsPassedOver(t *testing.T) {
 	p.Release()
 	w.now = w.now.Add(time.Hour)
 	if p := w.plan("all"); p.Target().FullName() != "a/m" {
-		t.Errorf("%s is asked first, want a/m to be probed", p.Target().FullName())
+		t.Errorf("%s is the first target, want a/m to be probed", p.Target().FullName())
 	}
 }

@@ -100,7 +100,7 @@ func TestKeysTakeTurns(t *testing.T) {
 		plan := table.Plan("", targets, time.Now())
 		used[plan.Target().Key]++
 	}
-	must.Equal(t, used, map[int]int{0: 3, 1: 3, 2: 3}, "the outcome")
+	must.Equal(t, used, map[int]int{0: 3, 1: 3, 2: 3}, "the uses of each key")
 }
 
 // TestOutputCap checks the cap that is inserted if the client sets none: never as much as a window, which must also
@@ -154,7 +154,7 @@ func TestModelsAreListed(t *testing.T) {
 		got = append(got, m.Name)
 	}
 	want := []string{"a/sized", "a/windowed", "b/shared", "b/x", "c/shared", "c/y", "fast"}
-	must.Equal(t, got, want, "the outcome")
+	must.Equal(t, got, want, "the listed models")
 }
 
 // TestOneNameOfAModel checks that a model with several names is known, and so priced and allowed, under one.

@@ -26,16 +26,16 @@ func TestMisspeltModel(t *testing.T) {
 	}
 	for _, account := range []string{"one", "another"} {
 		if !ask(account, "a/mispelt") {
-			t.Error("a misspelt name: want the mistake of whoever asks")
+			t.Error("a misspelt name: want the client's mistake")
 		}
 	}
 	if c := w.table.Providers(w.now)[0]; c.State != route.StateUnused || len(c.Targets) != 0 || len(w.told) != 0 {
-		t.Errorf("a misspelt name: shown %+v, told %+v; want nothing", c, w.told)
+		t.Errorf("a misspelt name: shown %+v, events %+v; want none", c, w.told)
 	}
 	if ask("one", "a/m") {
-		t.Error("a model of an alias: want a failure, not the mistake of whoever asks")
+		t.Error("a model of an alias: want a failure, not the client's mistake")
 	}
 	if c := w.condition("a"); c.State != route.StateFailing || len(w.told) != 1 {
-		t.Errorf("a model of an alias: shown %+v, told %+v; want it failing", c, w.told)
+		t.Errorf("a model of an alias: shown %+v, events %+v; want it failing", c, w.told)
 	}
 }

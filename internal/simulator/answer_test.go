@@ -258,7 +258,7 @@ func TestUsageVariants(t *testing.T) {
 				}
 			}
 			if strings.Join(told, " ") != want {
-				t.Errorf("usage=%s, %s: told %q, want %q", tt.variant, name, told, want)
+				t.Errorf("usage=%s, %s: reported %q, want %q", tt.variant, name, told, want)
 			}
 			if tt.variant == "nodetails" && strings.Contains(got.body, "_details") {
 				t.Errorf("usage=nodetails, %s: %s", name, got.body)

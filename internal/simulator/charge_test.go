@@ -44,7 +44,7 @@ func TestAfterChargesSentPart(t *testing.T) {
 					t.Errorf("%s: %s: got %v, want all of it", w.name, body, got.Usage)
 				}
 				if kind == "stop" && got.Usage[llm.Output]+got.Usage[llm.Reasoning] != got.Pieces+hidden(c.body, got) {
-					t.Errorf("%s: %s: got %v of %d pieces, want what was sent", w.name, body, got.Usage, got.Pieces)
+					t.Errorf("%s: %s: got %v of %d pieces, want the sent part", w.name, body, got.Usage, got.Pieces)
 				}
 			}
 		}

@@ -199,7 +199,7 @@ func (c client) usages(stream bool) {
 	for _, variant := range []string{"missing", "none", "zero", "over", "negative", "huge", "float"} {
 		got := c.ask("chat:prompt=100,usage="+variant, stream)
 		if got.usage == truth {
-			c.t.Errorf("usage=%s, stream %t: told the truth: %+v", variant, stream, got)
+			c.t.Errorf("usage=%s, stream %t: reported the truth: %+v", variant, stream, got)
 		}
 		if got.err != nil || !strings.HasPrefix(got.text, greeted) || !got.usage.Plausible() {
 			c.t.Errorf("usage=%s, stream %t: got %+v, want the answer without usage", variant, stream, got)
@@ -261,7 +261,7 @@ func (c client) signs(stream bool) {
 			*p = sent
 			got := c.ask("reason:signed", stream, m, userSays("And then?"))
 			if name == "right" && got.status != 200 || name != "right" && (got.status != 400 || !strings.Contains(got.body, "is not the one it went out with")) {
-				c.t.Errorf("stream %t: thinking that comes back with a signature that is %s: %d %s", stream, name, got.status, got.body)
+				c.t.Errorf("stream %t: thinking that returns with a signature that is %s: %d %s", stream, name, got.status, got.body)
 			}
 		}
 		return

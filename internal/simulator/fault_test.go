@@ -171,18 +171,18 @@ func (tt faultCase) check(t *testing.T, got heard, rec simulator.Record) {
 		t.Errorf("got body %.2000q, want %.200q in it and not %q", got.body, tt.has, tt.lacks)
 	}
 	if rec.Outcome != tt.outcome || tt.pieces >= 0 && rec.Pieces != tt.pieces {
-		t.Errorf("ledger says %s, %d pieces; want %s, %d", rec.Outcome, rec.Pieces, tt.outcome, tt.pieces)
+		t.Errorf("the record has %s, %d pieces; want %s, %d", rec.Outcome, rec.Pieces, tt.outcome, tt.pieces)
 	}
 	if got.status != rec.Status && tt.ending != reset {
-		t.Errorf("ledger says status %d, client got %d", rec.Status, got.status)
+		t.Errorf("the record has status %d, the client got %d", rec.Status, got.status)
 	}
 	if want := strings.Contains(got.body, marker); want && !rec.EndMarker {
-		t.Errorf("ledger says end marker %v, client got one", rec.EndMarker)
+		t.Errorf("the record has the end marker %v, the client got one", rec.EndMarker)
 	}
 	if rec.Canceled != (tt.ending == slow) {
-		t.Errorf("ledger says canceled %v, want %v", rec.Canceled, tt.ending == slow)
+		t.Errorf("the record has canceled %v, want %v", rec.Canceled, tt.ending == slow)
 	}
 	if told := rec.Reported != nil; told != strings.Contains(got.body, `"usage":{`) {
-		t.Errorf("ledger says usage reported %v; client got %.2000q", told, got.body)
+		t.Errorf("the record has usage reported %v; the client got %.2000q", told, got.body)
 	}
 }

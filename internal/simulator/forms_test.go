@@ -70,7 +70,7 @@ func TestFaultsOfEveryForm(t *testing.T) {
 		for _, c := range clients(t, newSimulator(t, simulator.Options{})) {
 			c.ask(tt.model, tt.stream)
 			if rec := settled(t, c.sim); rec.Outcome != tt.outcome || tt.pieces >= 0 && rec.Pieces != tt.pieces {
-				t.Errorf("%s, %s: ledger says %s, %d pieces; want %s, %d", c.d.Name, tt.model, rec.Outcome, rec.Pieces, tt.outcome, tt.pieces)
+				t.Errorf("%s, %s: the record has %s, %d pieces; want %s, %d", c.d.Name, tt.model, rec.Outcome, rec.Pieces, tt.outcome, tt.pieces)
 			}
 		}
 	}

@@ -38,7 +38,7 @@ func TestHangUp(t *testing.T) {
 				t.Errorf("%s, left after %d: %+v", w.name, k, got)
 			}
 			if out := got.Usage[llm.Output]; out < int64(k) || out > int64(k)+most || out != got.Pieces {
-				t.Errorf("%s, left after %d: ledger says %d tokens, %d pieces", w.name, k, out, got.Pieces)
+				t.Errorf("%s, left after %d: the record has %d tokens, %d pieces", w.name, k, out, got.Pieces)
 			}
 			if late := got.Ended.Sub(left); late > 2*time.Second {
 				t.Errorf("%s, left after %d: noticed after %v", w.name, k, late)
@@ -70,7 +70,7 @@ func TestBackpressureOfSlowReader(t *testing.T) {
 	time.Sleep(20 * time.Millisecond)
 	resp.Body.Close()
 	if got := settled(t, s); got.Pieces < 3 || got.Pieces > 4 {
-		t.Errorf("after 3 pieces were read, the ledger says %d", got.Pieces)
+		t.Errorf("after 3 pieces were read, the record has %d", got.Pieces)
 	}
 }
 
@@ -173,7 +173,7 @@ func TestLedgerIsBounded(t *testing.T) {
 		seqs = append(seqs, r.Seq)
 	}
 	if len(seqs) != 3 || seqs[0] != 6 || seqs[2] != 8 {
-		t.Errorf("the ledger of three holds %v, want 6 to 8", seqs)
+		t.Errorf("the ledger of three has %v, want 6 to 8", seqs)
 	}
 	if got := s.Ledger().Totals(); got.Requests != 8 || got.Dropped != 5 || got.Usage[llm.Output] != 8 {
 		t.Errorf("totals: %+v", got)
@@ -208,7 +208,7 @@ func TestManyClients(t *testing.T) {
 		t.Errorf("totals of %d requests: %+v", clients*each, got)
 	}
 	if got.Reported.OutputTokens() != told.Load() || told.Load() == 0 {
-		t.Errorf("clients were told %d output tokens, the ledger says %d", told.Load(), got.Reported.OutputTokens())
+		t.Errorf("clients got %d output tokens, the ledger has %d", told.Load(), got.Reported.OutputTokens())
 	}
 }
 

@@ -31,7 +31,7 @@ func TestContinuesPrefilledAnswer(t *testing.T) {
 				}
 				rec := settled(t, c.sim)
 				if whole[:cut]+rest.text != whole || rec.Usage[llm.Output]+rec.Usage[llm.Reasoning] != rec.Pieces || rec.Pieces > 30 {
-					t.Errorf("%s, %s: %q goes on with %q, %+v; want %q", c.d.Name, model, whole[:cut], rest.text, rec, whole[cut:])
+					t.Errorf("%s, %s: %q continues with %q, %+v; want %q", c.d.Name, model, whole[:cut], rest.text, rec, whole[cut:])
 				}
 			}
 		}
@@ -84,7 +84,7 @@ func TestStoryDependsOnQuestionAndSeed(t *testing.T) {
 		"another question": one.ask("story:tokens=60", false, begun("Yes?"), userSays("Hi")),
 	} {
 		if got.text == want || got.text == "" {
-			t.Errorf("%s tells %q", name, got.text)
+			t.Errorf("%s writes %q", name, got.text)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func TestSignaturesOfThinking(t *testing.T) {
 	} {
 		got := ask("reason:signed", `"max_tokens":2000,"messages":[`+hello+`,{"role":"assistant","content":[{"type":"thinking",`+block+`},{"type":"text","text":"x"}]},`+hello+`]`)
 		if !strings.Contains(got.body, want) {
-			t.Errorf("thinking that comes back as %s: %d %s, want %s", block, got.status, got.body, want)
+			t.Errorf("thinking that returns as %s: %d %s, want %s", block, got.status, got.body, want)
 		}
 	}
 }

@@ -62,7 +62,7 @@ func TestStrictKeepsEveryRule(t *testing.T) {
 						return // it is refused before it is sent
 					}
 					if got := send(&c, fitted, model); got.status != http.StatusOK {
-						t.Errorf("what is fitted got %d %s, want 200", got.status, got.body)
+						t.Errorf("the fitted request got %d %s, want 200", got.status, got.body)
 					}
 				})
 			}
