@@ -31,7 +31,7 @@ func TestRestoreRefusesOtherFiles(t *testing.T) {
 		must.Do(t, w.Add(test.file, from, nil))
 		must.Get(w.Finish(backup.Manifest{Journals: []backup.Journal{{ID: "id", Dir: test.journal}}}))(t)
 		if _, err := extract(path, filepath.Join(dir, "to"), &RestoreOptions{}); (err == nil) != test.good {
-			t.Errorf("%s, journal in %s: got %v, want it taken: %t", test.file, test.journal, err, test.good)
+			t.Errorf("%s, journal in %s: got %v, want it accepted: %t", test.file, test.journal, err, test.good)
 		}
 	}
 }

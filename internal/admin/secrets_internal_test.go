@@ -190,7 +190,7 @@ func TestRotateOnceAtATime(t *testing.T) {
 	unlock := must.Get(secrets.lockKeys())(t)
 	by := tester()
 	if r, err := secrets.Rotate(t.Context(), by); err == nil || !strings.Contains(err.Error(), "another weir secrets rotate is running") {
-		t.Errorf("beside another one: got %+v, %v; want to be refused", r, err)
+		t.Errorf("while another one runs: got %+v, %v; want a refusal", r, err)
 	}
 	if keys, err := seal.ReadKeys(filepath.Join(cfg.Data, secretsFile)); err != nil || len(keys) > 0 {
 		t.Errorf("the file after that: got %d keys, %v; want none", len(keys), err)

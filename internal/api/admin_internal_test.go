@@ -120,7 +120,7 @@ func TestOperationRunsOnce(t *testing.T) {
 	sabotaged := newRecords()
 	sabotaged.blind = true
 	if n := timesDone(t, sabotaged); n == 1 {
-		t.Error("the negative control: got it done once over records that hold nothing")
+		t.Error("the negative control: got one run without stored records, want several")
 	}
 }
 
@@ -158,7 +158,7 @@ func TestOnceAfterFailure(t *testing.T) {
 		fails = nil
 		again, err := s.once(request(t.Context()), call)
 		if got := codeOf(err); got != tt.next || got != "" && !strings.Contains(err.Error(), tt.says) {
-			t.Errorf("%s, again: got %s %v, want %q that says %s", tt.name, again.Body, err, tt.next, tt.says)
+			t.Errorf("%s, again: got %s %v, want %q that contains %s", tt.name, again.Body, err, tt.next, tt.says)
 		}
 		if want := tt.fails == nil && tt.next == ""; again.replayed != want {
 			t.Errorf("%s, again: got it replayed %t, want %t", tt.name, again.replayed, want)
@@ -189,7 +189,7 @@ func TestOnceGoesOn(t *testing.T) {
 		t.Errorf("a client who left: got %v, want it done", err)
 	}
 	if a, err := s.once(request(t.Context()), nil); err != nil || string(a.Body) != `"done"` || !a.replayed {
-		t.Errorf("again: got %s %v, want what was done", a.Body, err)
+		t.Errorf("again: got %s %v, want the first answer", a.Body, err)
 	}
 }
 

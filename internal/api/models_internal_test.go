@@ -58,7 +58,7 @@ func TestModelsAreMadeOnce(t *testing.T) {
 	m := must.Get(own.make(listing))(t)
 	first, second := must.Get(own.visible(nil, m, nil))(t), must.Get(own.visible(nil, m, nil))(t)
 	if &first[0] != &second[0] {
-		t.Error("got the list of all models made again for each who asks, want one for all")
+		t.Error("got the list of all models encoded for each client, want once for all")
 	}
 }
 
@@ -105,7 +105,7 @@ func TestListsOfAnAccount(t *testing.T) {
 	}
 	stop()
 	if s.asking("a") != 0 || len(s.of) != 0 {
-		t.Errorf("got %d accounts that are kept, want none", len(s.of))
+		t.Errorf("got %d accounts in the table, want none", len(s.of))
 	}
 }
 

@@ -32,10 +32,10 @@ func TestLargeUsesAreHeld(t *testing.T) {
 		r := &request{Request: httptest.NewRequest(http.MethodGet, "/v1/uses", http.NoBody)}
 		must.Do(t, h.hold(r, "acc_a", size))
 		if held != want {
-			t.Errorf("%d bytes: %d are held, want %d", size, held, want)
+			t.Errorf("%d bytes: got %d held, want %d", size, held, want)
 		}
 		if r.end(); held != 0 {
-			t.Errorf("%d bytes: %d are held at the end, want none", size, held)
+			t.Errorf("%d bytes: got %d held at the end, want none", size, held)
 		}
 	}
 }

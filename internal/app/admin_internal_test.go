@@ -107,7 +107,7 @@ func TestAdministrationAsksRights(t *testing.T) {
 		path := strings.NewReplacer("/admin/v1", "", "{account}", "acme", "{key}", "none", "{user}", "none", "{id}", "none", "{webhook}", "none", "{delivery}", "none").Replace(pattern)
 		allowed, known := may[route.Right]
 		if !known {
-			t.Errorf("%s: got the right %q, which this test does not know", route.Pattern, route.Right)
+			t.Errorf("%s: got the right %q, which is unknown to this test", route.Pattern, route.Right)
 		}
 		for who := range s.sessions {
 			w := s.do(who, method+" "+path, "not JSON")
@@ -182,7 +182,7 @@ func TestAdministrationOnceInASession(t *testing.T) {
 	}
 	for _, who := range []string{"mate", "owner"} {
 		if other := s.want(201, who, what, body, "Idempotency-Key", "k"); other["id"] == first["id"] {
-			t.Errorf("%s with the key of somebody else: got their answer", who)
+			t.Errorf("%s with another person's key: got their answer", who)
 		}
 	}
 	s.want(403, "viewer", what, body, "Idempotency-Key", "k")

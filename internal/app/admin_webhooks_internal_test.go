@@ -89,7 +89,7 @@ func TestAdministrationOfPrivateWebhooks(t *testing.T) {
 	}
 	s.want(400, "owner", "PATCH "+one, `{"url":"http://10.0.0.2/"}`)
 	if got := s.want(200, "owner", "PATCH "+one, `{"url":"https://hooks.example.com/"}`); got["allow_private"] != false {
-		t.Errorf("after an owner gave another address: got %v, want the permission gone", got)
+		t.Errorf("after an owner changed the address: got %v, want no permission", got)
 	}
 	s.want(201, "operator", "POST /webhooks", private)
 	s.want(403, "owner", "GET /webhooks", "")

@@ -90,7 +90,7 @@ func TestCrossOrigin(t *testing.T) {
 			}
 			varies := strings.Contains(strings.Join(w.Header().Values("Vary"), ","), "Origin")
 			if named := len(test.origins) > 0 && test.origins[0] != "*"; ask.client && varies != named {
-				t.Errorf("%s: %s %s: Vary tells of the origin %t, want %t", test.name, ask.method, ask.path, varies, named)
+				t.Errorf("%s: %s %s: got the origin in Vary %t, want %t", test.name, ask.method, ask.path, varies, named)
 			}
 		}
 		w := fromOrigin(handler, "OPTIONS", "/v1/chat/completions", test.origin, "Access-Control-Request-Method", "POST",
@@ -99,7 +99,7 @@ func TestCrossOrigin(t *testing.T) {
 		if allowed := test.allowed != ""; (w.Code == http.StatusNoContent) != allowed || (len(got) > 0) != allowed {
 			t.Errorf("%s: preflight: %d, %v", test.name, w.Code, got)
 		} else if allowed && (got["Allow-Headers"] != "authorization,content-type,x-stainless-os" || !strings.Contains(got["Allow-Methods"], "POST") || got["Max-Age"] == "") {
-			t.Errorf("%s: preflight: %v, want the headers that were asked for", test.name, got)
+			t.Errorf("%s: preflight: %v, want the requested headers", test.name, got)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func TestInstallationAnswersOperatorPages(t *testing.T) {
 		t.Errorf("spending: got %v, %v, want the one account", sums, err)
 	}
 	if all := i.Providers(); len(all) != 1 || all[0].Name != upstream.DemoName || len(all[0].Credentials) != 0 {
-		t.Errorf("providers: got %+v, want the demo, which asks for no key", all)
+		t.Errorf("providers: got %+v, want the demo, which needs no key", all)
 	}
 	listed := i.Models()
 	for name, known := range map[string]bool{upstream.DemoName + "/" + upstream.DemoModel: true, upstream.DemoName + "/not-listed": true, "nobody/x": false, "chat": false} {

@@ -48,7 +48,7 @@ func TestTooFewFilesAreTold(t *testing.T) {
 		var said bytes.Buffer
 		shareFiles(files, 4096).warn(slog.New(slog.NewTextHandler(&said, nil)), files, 4096)
 		if got := said.String(); !strings.Contains(got, want) || want == "" && got != "" {
-			t.Errorf("%d files: said %q, want %q", files, got, want)
+			t.Errorf("%d files: got the log %q, want %q", files, got, want)
 		}
 	}
 }

@@ -173,7 +173,7 @@ func TestKeptAfterRefusals(t *testing.T) {
 		}
 	}
 	if store.chains != 0 {
-		t.Errorf("what is kept was looked for %d times", store.chains)
+		t.Errorf("got %d lookups of the stored response, want none", store.chains)
 	}
 }
 

@@ -149,7 +149,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		route := of.route
 		allowed, known := mayPages[route.Right]
 		if !known {
-			t.Errorf("%s asks for the right %q, which nobody is known to have", route.Pattern, route.Right)
+			t.Errorf("%s needs the right %q, which no test person has", route.Pattern, route.Right)
 		}
 		route.Serve = func(w http.ResponseWriter, _ *http.Request, _ *people.Visit) { w.WriteHeader(mark) }
 		mux := http.NewServeMux()
@@ -160,7 +160,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 			mux.ServeHTTP(w, r)
 			count++
 			if got := w.Code == mark; got != want {
-				t.Errorf("%s by %s: let in %t (%d), want %t", route.Pattern, who, got, w.Code, want)
+				t.Errorf("%s by %s: got admitted %t (%d), want %t", route.Pattern, who, got, w.Code, want)
 			}
 		}
 		for who, session := range h.sessions {
@@ -232,7 +232,7 @@ func TestKeysAtClientAPIs(t *testing.T) {
 			w := httptest.NewRecorder()
 			handler.ServeHTTP(w, r)
 			if got := w.Code != http.StatusUnauthorized && w.Code != http.StatusForbidden; got != want {
-				t.Errorf("%s by %s: let in %t (%d), want %t", e.pattern, who, got, w.Code, want)
+				t.Errorf("%s by %s: got admitted %t (%d), want %t", e.pattern, who, got, w.Code, want)
 			}
 		}
 		var vendors []string
@@ -271,7 +271,7 @@ func TestPagesAreGuarded(t *testing.T) {
 		to := w.Header().Get("Location")
 		sent := w.Code == http.StatusSeeOther && strings.HasPrefix(to, "/sign-in")
 		if w.Code != http.StatusUnauthorized && !sent {
-			t.Errorf("%s by nobody: got %d to %q, want to be sent to sign in", e.pattern, w.Code, to)
+			t.Errorf("%s without a session: got %d to %q, want a redirect to sign in", e.pattern, w.Code, to)
 		}
 	}
 }
@@ -369,7 +369,7 @@ func TestBadKeyOverPlainHTTP(t *testing.T) {
 		}
 		w := httptest.NewRecorder()
 		if handler.ServeHTTP(w, r); w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "https") {
-			t.Errorf("key %.12q: got %d %s, want 403 that says what to set", key, w.Code, w.Body)
+			t.Errorf("key %.12q: got %d %s, want 403 with the remedy", key, w.Code, w.Body)
 		}
 	}
 }

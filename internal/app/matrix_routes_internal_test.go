@@ -242,7 +242,7 @@ func TestWhoMayDoWhatIsKnown(t *testing.T) {
 	for right, patterns := range knownRoutes {
 		for _, p := range patterns {
 			if known[p] != "" {
-				t.Errorf("%s stands twice in the list", p)
+				t.Errorf("%s is in the list twice", p)
 			}
 			known[p] = right
 		}
@@ -250,9 +250,9 @@ func TestWhoMayDoWhatIsKnown(t *testing.T) {
 	for _, of := range newInstance(t).userRoutes() {
 		want, ok := known[of.route.Pattern]
 		if !ok {
-			t.Errorf("%s: got a route that asks for %q and is not in the list", of.route.Pattern, of.route.Right)
+			t.Errorf("%s: got a route with the right %q that is not in the list", of.route.Pattern, of.route.Right)
 		} else if of.route.Right != want {
-			t.Errorf("%s: got the right %q asked for, want %q", of.route.Pattern, of.route.Right, want)
+			t.Errorf("%s: got the right %q, want %q", of.route.Pattern, of.route.Right, want)
 		}
 		delete(known, of.route.Pattern)
 	}

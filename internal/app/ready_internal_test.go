@@ -16,7 +16,7 @@ func TestReadyOverHTTPS(t *testing.T) {
 	status := http.StatusOK
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/readyz" {
-			t.Errorf("%s was asked for, want /readyz", r.URL)
+			t.Errorf("got a request for %s, want /readyz", r.URL)
 		}
 		http.Error(w, "not ready", status)
 	}))
@@ -29,7 +29,7 @@ func TestReadyOverHTTPS(t *testing.T) {
 	}
 	status = http.StatusServiceUnavailable
 	if err := Ready(t.Context(), &cfg); err == nil || !strings.Contains(err.Error(), `answers 503, "not ready"`) {
-		t.Errorf("503: got %v, want an error that says so", err)
+		t.Errorf("503: got %v, want an error with the status", err)
 	}
 }
 

@@ -95,14 +95,14 @@ func TestEveryRouteIsGuarded(t *testing.T) {
 	seen := map[string]bool{}
 	for _, e := range g.routes() {
 		if seen[e.pattern] {
-			t.Errorf("%s stands twice", e.pattern)
+			t.Errorf("%s is in the list twice", e.pattern)
 		}
 		seen[e.pattern] = true
 		if e.right != "" { // TestWhoMayDoWhat has these
 			continue
 		}
 		if isPublic := slices.Contains(public, e.pattern); isPublic != (e.permission == "") {
-			t.Errorf("%s: permission %q, public %v: a pattern has a permission or stands in the list", e.pattern, e.permission, isPublic)
+			t.Errorf("%s: permission %q, public %v: a pattern either has a permission or is in the list", e.pattern, e.permission, isPublic)
 		}
 		if e.permission == "" {
 			if got := knock(g, handler, e.pattern, "").Code; got != http.StatusOK {
@@ -128,7 +128,7 @@ func TestEveryRouteIsGuarded(t *testing.T) {
 	}
 	for _, pattern := range public {
 		if !seen[pattern] {
-			t.Errorf("%s is in the list of what is public, and does not exist", pattern)
+			t.Errorf("%s is in the list of public patterns, and is not a route", pattern)
 		}
 	}
 }
@@ -209,7 +209,7 @@ func TestDocumentListsRoutes(t *testing.T) {
 		}
 	}
 	for place := range said {
-		t.Errorf("%s: got it in the document, and there is no such route", place)
+		t.Errorf("%s is in the document, and is not a route", place)
 	}
 }
 
@@ -304,7 +304,7 @@ func TestOtherMethodsAreRefused(t *testing.T) {
 			slices.Sort(allow)
 			slices.Sort(methods)
 			if w.Code != http.StatusMethodNotAllowed || !slices.Equal(allow, methods) {
-				t.Errorf("%s %s: got %d, which allows %q, want 405 and %q", method, path, w.Code, allow, methods)
+				t.Errorf("%s %s: got %d with Allow %q, want 405 and %q", method, path, w.Code, allow, methods)
 			}
 		}
 	}

@@ -28,7 +28,7 @@ func TestMembersTighten(t *testing.T) {
 		`{"expires":null}`: "expires", `{"label":"yours","expires":"2099-01-31T00:00:00Z"}`: "expires",
 	} {
 		if got := s.want(http.StatusForbidden, "member", patch, body); got["param"] != param {
-			t.Errorf("%s: got %v, want what is wrong with %s", body, got, param)
+			t.Errorf("%s: got %v, want an error of %s", body, got, param)
 		}
 	}
 	got := s.want(http.StatusOK, "member", patch, `{"label":"ours","limits":{"rpm":9,"tpm":100},"budget":{"limit_usd":"4"},"models":["openai/gpt-5"],"expires":"2097-01-31T00:00:00Z"}`)

@@ -122,7 +122,7 @@ func TestFirstRequestNamesModel(t *testing.T) {
 		g.router.Use(must.Get(g.upstream.Table(t.Context(), &cfg))(t))
 		must.Do(t, g.announce(t.Context(), net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:8080"))))
 		if out := printed.String(); !strings.Contains(out, test.want) || strings.Contains(out, "no default_model is configured") != test.replace {
-			t.Errorf("%s: got %s, want %s, what to replace told %t", name, out, test.want, test.replace)
+			t.Errorf("%s: got %s, want %s, with a note on the placeholder: %t", name, out, test.want, test.replace)
 		}
 	}
 }

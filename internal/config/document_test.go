@@ -45,7 +45,7 @@ func TestManagedMergesWithFile(t *testing.T) {
 	doc := document(t, managedText)
 	got := must.Get(loadManaged(t, "", doc))(t)
 	want := must.Get(loadManaged(t, managedText, nil))(t)
-	must.Equal(t, string(got.Redacted()), string(want.Redacted()), "managed, beside the same in the file")
+	must.Equal(t, string(got.Redacted()), string(want.Redacted()), "a managed object that is also in the file")
 	file := "providers: {house: {dialect: ollama, base_url: \"http://127.0.0.1:1\", allow_private: true}}\nlimits: {rpm: 5}\n"
 	both := must.Get(loadManaged(t, file, doc))(t)
 	if len(both.Warnings) < 2 || both.Limits.RPM != 5 || both.Limits.PerKey.TPM != 0 {
@@ -75,7 +75,7 @@ func TestDocumentSecrets(t *testing.T) {
 		t.Errorf("changes: got %+v, want none", changes)
 	}
 	if _, err := document(t, string(shown)).Revealed(config.Document{}); err == nil || !strings.Contains(err.Error(), "providers.") {
-		t.Errorf("keys that nobody knows: got %v, want an error that names the provider", err)
+		t.Errorf("unknown keys: got %v, want an error that names the provider", err)
 	}
 	for f := range reflect.TypeFor[config.Provider]().Fields() {
 		if f.Type.Kind() == reflect.Struct && f.Type != reflect.TypeFor[config.Timeouts]() && f.Type != reflect.TypeFor[llm.Secret]() {
@@ -110,10 +110,10 @@ func TestDocumentChanges(t *testing.T) {
 	}}))(t)
 	rest := must.Get(file.Beside(change))(t)
 	if _, there := rest["aliases"]; there {
-		t.Errorf("what the file has too: got %v, want it left out", rest)
+		t.Errorf("an object of the file: got %v, want it left out", rest)
 	}
 	if _, err := file.Beside(doc); err == nil || !strings.Contains(err.Error(), "weir.yaml:4:3: `providers.away` is set") {
-		t.Errorf("what the file has otherwise: got %v, want an error with its line", err)
+		t.Errorf("a different object in the file: got %v, want an error with its line", err)
 	}
 	gone := must.Get(file.Remove(doc, []managed.Ref{{Section: "aliases", Name: "fast"}, {Section: "cors"}}))(t)
 	if len(gone["aliases"])+len(gone["cors"]) > 0 || len(doc["aliases"]) != 1 {

@@ -37,7 +37,7 @@ func TestQueriesAreBounded(t *testing.T) {
 	s.come("ada", people.Viewer)
 	if got := s.send(t, "GET", "/accounts/acme/models?q="+strings.Repeat("x+", 129), nil, nil); got.status != http.StatusUnprocessableEntity ||
 		!strings.Contains(got.text, "longer than 256 bytes") {
-		t.Errorf("a name of 258 bytes: got %d, want 422 that says so", got.status)
+		t.Errorf("a name of 258 bytes: got %d, want 422 with the bound", got.status)
 	}
 	if got := s.send(t, "GET", "/accounts/acme/models?q="+strings.Repeat("x", 256), nil, nil); got.status != http.StatusOK {
 		t.Errorf("a name of 256 bytes: got %d, want 200", got.status)
@@ -88,7 +88,7 @@ func TestTailsAreShared(t *testing.T) {
 	s.visitor = people.NewVisitor(people.User{ID: "bob", Email: "bob@example.com"}, &people.Session{ID: "s-bob"},
 		[]people.Membership{{AccountID: other.ID, AccountName: "third", Role: people.Viewer}})
 	if resp := s.follow(t, "/accounts/third/requests/tail"); resp.StatusCode != http.StatusOK {
-		t.Errorf("somebody of another account: got %d, want 200", resp.StatusCode)
+		t.Errorf("a person of another account: got %d, want 200", resp.StatusCode)
 	}
 	if n := count("root", "", "/accounts/acme/requests/tail", 8); n != 8 {
 		t.Errorf("an operator: got %d live tails, want 8", n)

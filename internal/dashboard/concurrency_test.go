@@ -75,7 +75,7 @@ func TestFilesAtOnce(t *testing.T) {
 		s.come(test.who[last], role)
 		got := s.send(t, "GET", test.path, nil, nil)
 		if got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") != "10" || !strings.Contains(got.text, test.says) || len(dashboard.Check(got.text)) > 0 {
-			t.Errorf("%s by %v: got %d, Retry-After %q, want 429 after 10 seconds, and a page that says %q", test.path, test.who, got.status, got.header.Get("Retry-After"), test.says)
+			t.Errorf("%s by %v: got %d, Retry-After %q, want 429 after 10 seconds, and a page with %q", test.path, test.who, got.status, got.header.Get("Retry-After"), test.says)
 		}
 		close(let)
 		for range test.who[:last] {
@@ -85,7 +85,7 @@ func TestFilesAtOnce(t *testing.T) {
 		}
 		go func() { <-asked }()
 		if status := s.status(t, test.path); status != http.StatusOK {
-			t.Errorf("%s when all have come: got %d, want 200", test.path, status)
+			t.Errorf("%s after all have arrived: got %d, want 200", test.path, status)
 		}
 	}
 }

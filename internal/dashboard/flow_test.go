@@ -54,7 +54,7 @@ func (s *site) refused(t *testing.T, path string, form url.Values, field string)
 		mark = `id="f-` + field + `-error"`
 	}
 	if got.status != http.StatusUnprocessableEntity || !strings.Contains(got.text, mark) {
-		t.Errorf("%s: got %d, want 422 and what is wrong at %q", path, got.status, field)
+		t.Errorf("%s: got %d, want 422 with an error at %q", path, got.status, field)
 	}
 	for _, fault := range dashboard.Check(got.text) {
 		t.Errorf("%s, refused: got a page that %s", path, fault)
@@ -101,7 +101,7 @@ func TestFirstDay(t *testing.T) {
 	s.do(t, "/me/name/change", url.Values{"name": {"Ada Lovelace"}}, "/me?done=name-changed")
 	s.see(t, "/me?done=name-changed", "Your name was changed.", `value="Ada Lovelace"`)
 	if text := s.see(t, "/me?done=%3Cb%3Eodd"); strings.Contains(text, "odd") {
-		t.Error("a word that is not on the list: got it said")
+		t.Error("an unknown word: got it on the page")
 	}
 	s.refused(t, "/accounts/default/members/invite", url.Values{"email": {"bob"}, "role": {"member"}}, "email")
 	invited := s.send(t, "POST", "/accounts/default/members/invite", url.Values{"email": {"bob@example.com"}, "role": {"member"}}, nil)
@@ -159,7 +159,7 @@ func TestSignIn(t *testing.T) {
 	s.do(t, "/sign-out", url.Values{}, "/sign-in?done=signed-out")
 	text := s.refused(t, "/sign-in", url.Values{"email": {"ada@example.com"}, "password": {"canary-of-a-password"}, "next": {"/me"}}, "")
 	if !strings.Contains(text, `value="ada@example.com"`) || !strings.Contains(text, `name="next" value="/me"`) || strings.Contains(text, "canary") {
-		t.Error("the form again: want what was typed but the password")
+		t.Error("the form again: want the typed values except for the password")
 	}
 	for next, to := range map[string]string{"/me": "/me", "": "/", "//x.example": "/", `/\x.example`: "/", "https://x.example": "/", "/accounts/default/keys?show=past": "/accounts/default/keys?show=past"} {
 		s.cookie = ""
@@ -249,7 +249,7 @@ func TestSingleSignOnTooOften(t *testing.T) {
 			}
 		}
 		if got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") != "1" || !strings.Contains(got.text, "Try again in 1 second.") || len(dashboard.Check(got.text)) > 0 {
-			t.Errorf("%s 101 times: got %d, Retry-After %q, want 429 after a second, and a page that says so", path, got.status, got.header.Get("Retry-After"))
+			t.Errorf("%s 101 times: got %d, Retry-After %q, want 429 after a second, and a page with the wait", path, got.status, got.header.Get("Retry-After"))
 		}
 		path = "/oidc/callback?code=x&state=y"
 	}

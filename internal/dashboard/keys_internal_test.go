@@ -27,6 +27,6 @@ func TestKeysShown(t *testing.T) {
 		}
 	}
 	if p := keysPageOf(visitOf(people.Owner), keys[:10], false, testTime); p.Shown != "" {
-		t.Errorf("few keys: got %q, want nothing said", p.Shown)
+		t.Errorf("few keys: got %q, want no note", p.Shown)
 	}
 }

@@ -62,7 +62,7 @@ func TestKeyIsMadeAndShownOnce(t *testing.T) {
 		t.Errorf("the form sent again: got %d to %q, want 303 to the keys", again.status, again.header.Get("Location"))
 	}
 	if got := len(s.keys(t, s.acme)); got != 1 {
-		t.Errorf("keys after the form came again: got %d, want 1", got)
+		t.Errorf("keys after the form was sent again: got %d, want 1", got)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestKeyFormIsRefused(t *testing.T) {
 	} {
 		got := s.send(t, "POST", "/accounts/acme/keys/new", newKey(c.change), nil)
 		if got.status != http.StatusUnprocessableEntity || !strings.Contains(got.text, `id="f-`+c.field+`-error"`) {
-			t.Errorf("%v: got %d, want 422 with what is wrong at %s", c.change, got.status, c.field)
+			t.Errorf("%v: got %d, want 422 with an error at %s", c.change, got.status, c.field)
 		}
 	}
 	if got := s.keys(t, s.acme); len(got) != 0 {
@@ -160,7 +160,7 @@ func TestServiceKeys(t *testing.T) {
 			t.Errorf("%+v: got a key of %q", c, all[0].Creator)
 		}
 		if list := s.send(t, "GET", "/accounts/acme/keys", nil, nil).text; strings.Contains(list, "service key") != c.service {
-			t.Errorf("%+v: the list says that it is a service key: %v", c, !c.service)
+			t.Errorf("%+v: got it listed as a service key: %v", c, !c.service)
 		}
 	}
 }
@@ -200,7 +200,7 @@ func TestRevokeNeedsRole(t *testing.T) {
 			revoked := false
 			for _, one := range append(s.keys(t, s.acme), s.keys(t, s.other)...) {
 				if one.ID == beside.ID && one.Revoked != nil {
-					t.Error("the key beside: got it revoked")
+					t.Error("the other key: got it revoked")
 				}
 				revoked = revoked || one.ID == k.ID && one.Revoked != nil
 			}

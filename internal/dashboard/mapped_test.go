@@ -20,7 +20,7 @@ func TestMappedRoles(t *testing.T) {
 	s := founded(t, func(o *people.Options) { o.OIDC = sso })
 	const note = "Some of your roles come from Example ID"
 	if text := s.see(t, "/me", "Operator of this installation"); strings.Contains(text, note) {
-		t.Error("the session of the set-up link: its page says that roles are missing")
+		t.Error("the session of the set-up link: got a note on missing roles")
 	}
 	s.cookie = ""
 	s.do(t, "/sign-in", url.Values{"email": {"ada@example.com"}, "password": {password}}, "/")

@@ -52,11 +52,11 @@ func TestFormIsFollowedOnce(t *testing.T) {
 	t.Parallel()
 	var o once
 	if !o.first("a", testTime) || o.first("a", testTime.Add(onceFor-1)) || !o.first("a", testTime.Add(onceFor)) {
-		t.Error("a form that came again: got it followed, or one after an hour not")
+		t.Error("a repeated form: got it followed, or one after an hour not")
 	}
 	o.forget("a")
 	if !o.first("a", testTime) || !o.first("", testTime) || !o.first("", testTime) {
-		t.Error("a form in vain, or without a name: got it not followed")
+		t.Error("a form that failed, or without a name: got it not followed")
 	}
 	for i := range 2 * onceMax {
 		o.first(string(rune(i+1)), testTime)

@@ -30,7 +30,7 @@ func TestPriceListOfOperators(t *testing.T) {
 		s.refused(t, page+"/prices/set", url.Values{"markup_percent": {"5"}, "since": {since}}, "since")
 	}
 	if lists := s.account(t, "acme").PriceLists; len(lists) != 0 {
-		t.Fatalf("after what was refused: got %+v, want no list", lists)
+		t.Fatalf("after the refused forms: got %+v, want no list", lists)
 	}
 	own := map[string]pricing.PriceOverride{"house/small": {"input": "0.5"}}
 	must.Get(s.accounts.SetPriceList(t.Context(), audit.Gateway(), "acme", account.PriceList{Prices: own}))(t)

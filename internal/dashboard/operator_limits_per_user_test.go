@@ -42,6 +42,6 @@ func TestPerOfOperators(t *testing.T) {
 	s.see(t, page, "Each end user", "requests per minute: 10, budget: $5.00 a month", "Each value of team")
 	s.do(t, page+"/per/set", url.Values{"tag": {"team"}}, page+"?done=limits-set")
 	if left := s.account(t, "acme").Per; len(left) != 1 || left[0].Tag != "" {
-		t.Errorf("taken away: got %+v", left)
+		t.Errorf("removed: got %+v", left)
 	}
 }

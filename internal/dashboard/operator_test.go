@@ -144,7 +144,7 @@ func TestOperatorsAlone(t *testing.T) {
 		}
 		s.visitor = nil
 		if got := s.send(t, method, path, url.Values{}, nil); !strings.HasPrefix(got.header.Get("Location"), "/sign-in") {
-			t.Errorf("%s of nobody: got %d to %q, want sign-in", r.Pattern, got.status, got.header.Get("Location"))
+			t.Errorf("%s without a session: got %d to %q, want sign-in", r.Pattern, got.status, got.header.Get("Location"))
 		}
 	}
 	if n < 20 {
@@ -258,7 +258,7 @@ func TestPeopleOfOperators(t *testing.T) {
 
 	me := s.user(t, "ada@example.com")
 	if text := s.refused(t, "/operator/people/"+me.ID+"/demote", url.Values{}, ""); !strings.Contains(text, "last operator") {
-		t.Error("the last operator: want to be told so")
+		t.Error("the last operator: want a message about it")
 	}
 	s.cookie = ""
 	s.do(t, link, url.Values{"name": {"Grace"}, "password": {password}}, "/")
@@ -266,7 +266,7 @@ func TestPeopleOfOperators(t *testing.T) {
 	s.see(t, "/operator/people", "Grace")
 	s.do(t, "/operator/people/"+me.ID+"/demote", url.Values{}, "/operator/people?done=operator-removed")
 	if got := s.send(t, "GET", "/operator/people", nil, http.Header{"Cookie": {ada}}); got.status != http.StatusForbidden {
-		t.Errorf("ada, who is no operator any more: got %d, want 403", got.status)
+		t.Errorf("ada, a former operator: got %d, want 403", got.status)
 	}
 	s.do(t, "/operator/people/"+me.ID+"/promote", url.Values{}, "/operator/people?done=operator-added")
 	s.refused(t, "/operator/people/0199-nobody/promote", url.Values{}, "")
@@ -351,7 +351,7 @@ func TestAuditLog(t *testing.T) {
 		for _, path := range []string{"", "/export"} {
 			got := s.send(t, "GET", "/operator/audit"+path+query+"&format=csv", nil, nil)
 			if got.status != http.StatusUnprocessableEntity || !strings.Contains(got.text, `id="f-`+field+`-error"`) {
-				t.Errorf("%s%s: got %d, want 422 and what is wrong at %s", path, query, got.status, field)
+				t.Errorf("%s%s: got %d, want 422 with an error at %s", path, query, got.status, field)
 			}
 		}
 	}

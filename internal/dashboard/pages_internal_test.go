@@ -254,10 +254,10 @@ func TestPagesKeepToRules(t *testing.T) {
 				t.Errorf("got a page that %s", fault)
 			}
 			if strings.Contains(text, "<script>") || strings.Contains(text, "<img src=x") {
-				t.Error("got what a hostile name says as it is, want it escaped")
+				t.Error("got a hostile name unescaped")
 			}
 			if strings.Contains(text, "canary-of-a-password") {
-				t.Error("got a password that was typed, want it gone")
+				t.Error("got a typed password on the page")
 			}
 			if got := len(text) + s.weight(); got > maxPage {
 				t.Errorf("size: got %d bytes with assets, want at most %d", got, maxPage)
@@ -268,7 +268,7 @@ func TestPagesKeepToRules(t *testing.T) {
 	}
 	for name := range maps.Keys(s.templates) {
 		if !shown[name] {
-			t.Errorf("the page %s is in no sample: add it, so that it is held to the rules", name)
+			t.Errorf("the page %s is in no sample: add it, so that the rules are checked", name)
 		}
 	}
 	for name, content := range s.assets.content {

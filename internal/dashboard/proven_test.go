@@ -33,7 +33,7 @@ func TestAddressNotProven(t *testing.T) {
 	}
 	cfo := s.user(t, "cfo@example.com")
 	if text := s.refused(t, "/operator/people/"+cfo.ID+"/promote", url.Values{}, ""); !strings.Contains(text, "e-mail address is not proven") {
-		t.Error("to make them an operator: want to be told why not")
+		t.Error("to make them an operator: want the reason of the refusal")
 	}
 	text := s.send(t, "POST", "/operator/people/invite", url.Values{"email": {"cfo@example.com"}}, nil).text
 	link := strings.TrimPrefix(between(text, `<code id="link">`, `</code>`), "https://weir.example.com")

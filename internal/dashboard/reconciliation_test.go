@@ -33,7 +33,7 @@ func TestReconciliationPageAndFile(t *testing.T) {
 		}
 	}
 	if got := s.send(t, "GET", "/operator/providers/nobody/reconciliation", nil, nil); got.status != http.StatusNotFound {
-		t.Errorf("of nobody: got %d, want 404", got.status)
+		t.Errorf("of an unknown provider: got %d, want 404", got.status)
 	}
 	elsewhere := http.Header{"Sec-Fetch-Site": {"cross-site"}}
 	if got := s.send(t, "GET", page+days, nil, elsewhere); got.status != http.StatusOK || strings.Contains(got.text, "Differences") {

@@ -54,7 +54,7 @@ func TestHeadersOfPagesAndAssets(t *testing.T) {
 		}
 		old := s.send(t, "GET", "/assets/0000000000000000/"+m[3], nil, nil)
 		if old.text != got.text || old.header.Get("Cache-Control") != "no-cache" {
-			t.Errorf("%s of another version: got %q, want what there is, not to keep", m[3], old.header.Get("Cache-Control"))
+			t.Errorf("%s of another version: got %q, want the current one, uncached", m[3], old.header.Get("Cache-Control"))
 		}
 	}
 	if got := s.send(t, "GET", "/assets/0000000000000000/none.css", nil, nil); got.status != http.StatusNotFound {

@@ -46,11 +46,11 @@ func TestTailLastsTenMinutes(t *testing.T) {
 		must.Do(t, newTail(w, from).run(ctx, func() error { looks++; return nil }))
 		text := w.Body.String()
 		if took := time.Since(began); took != 10*time.Minute || !strings.HasSuffix(text, "event: end\ndata: time\n\n") {
-			t.Errorf("got the end after %s: %q, want it after 10 min, and said", took, text[max(len(text)-100, 0):])
+			t.Errorf("got the end after %s: %q, want it after 10 min, with a note", took, text[max(len(text)-100, 0):])
 		}
 		alive := strings.Count(text, ": alive\n\n")
 		if alive < 118 || alive > 120 || looks < alive || len(from.after) < 590 {
-			t.Errorf("got %d signs of life, %d looks at the right and %d at requests, want one in 5 s, and in 1 s", alive, looks, len(from.after))
+			t.Errorf("got %d signs of life, %d checks of the right and %d reads of requests, want one in 5 s, and in 1 s", alive, looks, len(from.after))
 		}
 	})
 }
@@ -84,12 +84,12 @@ func TestTailWaitsForWhatIsUnderWay(t *testing.T) {
 		}
 		for i, want := range []time.Time{began.Add(-tailLate), began, began, began, began.Add(12*time.Minute - tailFor)} {
 			if got := from.after[i]; got != report.CursorAt(want) {
-				t.Errorf("look %d: got from %s, want from %s", i, got, want)
+				t.Errorf("read %d: got from %s, want from %s", i, got, want)
 			}
 		}
 		from.list = nil
 		if err := tl.look(t.Context()); err != nil || len(tl.sent) != 0 {
-			t.Errorf("remembered of what the log does not list: got %d, %v, want 0", len(tl.sent), err)
+			t.Errorf("stored requests that the log no longer lists: got %d, %v, want 0", len(tl.sent), err)
 		}
 	})
 }

@@ -125,7 +125,7 @@ func TestTailsOfOne(t *testing.T) {
 	}
 	s.come("ada", people.Viewer)
 	if got := s.follow(t, "/accounts/acme/requests/tail").StatusCode; got != http.StatusOK {
-		t.Errorf("the first of somebody else: got %d, want 200", got)
+		t.Errorf("the first one of another person: got %d, want 200", got)
 	}
 }
 

@@ -40,7 +40,7 @@ func TestInvitationsDoNotTellWhoIsAUser(t *testing.T) {
 	}
 	for i, page := range pages["user@example.com"] {
 		if other := pages["none@example.com"][i]; page != other {
-			t.Errorf("page %d differs for a user and for nobody:\n%s\n%s", i, page, other)
+			t.Errorf("page %d differs for a user and for an unknown address:\n%s\n%s", i, page, other)
 		}
 	}
 }

@@ -149,7 +149,7 @@ func TestUsagePageSumsAttempts(t *testing.T) {
 	} {
 		got := s.send(t, "GET", "/accounts/acme/usage?"+query, nil, nil)
 		if got.status != http.StatusUnprocessableEntity || !strings.Contains(got.text, `id="f-`+field+`-error"`) {
-			t.Errorf("%.40s: got %d, want 422 with what is wrong at %s", query, got.status, field)
+			t.Errorf("%.40s: got %d, want 422 with an error at %s", query, got.status, field)
 		}
 	}
 	if got := s.send(t, "GET", "/accounts/acme/usage?offset=-1", nil, nil); got.status != http.StatusUnprocessableEntity {
@@ -181,7 +181,7 @@ func TestUsageCSV(t *testing.T) {
 	}
 	must.Equal(t, rows, want, "rows")
 	if got := s.send(t, "GET", "/accounts/acme/usage.csv?start_date=soon", nil, nil); got.status != http.StatusBadRequest {
-		t.Errorf("a date that is none: got %d, want 400", got.status)
+		t.Errorf("an invalid date: got %d, want 400", got.status)
 	}
 }
 
@@ -317,11 +317,11 @@ func TestUnseenEndsShowBothCosts(t *testing.T) {
 	s.see(t, "/accounts/acme/requests", "at most $0.50", "provider: $0.0023", "End not seen")
 	text := s.see(t, "/accounts/acme/requests?ended=unseen", "at most $0.50")
 	if strings.Contains(text, "provider:") {
-		t.Error("end not seen: got the request whose end was seen, too")
+		t.Error("filter for unseen ends: got the request with a seen end, too")
 	}
 	s.see(t, "/accounts/acme/requests/"+gone.ID.Request.String(), "at most $0.50", "weir ledger resolve "+gone.ID.String()+" --usd AMOUNT")
 	if text := s.see(t, "/accounts/acme/requests/"+whole.ID.Request.String(), "Cost reported by the provider", "the provider reports $0.0023"); strings.Contains(text, "ledger resolve") {
-		t.Error("a request whose end was seen: got how to resolve it")
+		t.Error("a request with a seen end: got how to resolve it")
 	}
 	s.come("ada", "")
 	s.see(t, "/accounts/"+s.other.Name+"/requests/"+unpriced.ID.Request.String(), "weir ledger resolve "+unpriced.ID.String()+" --usd AMOUNT")

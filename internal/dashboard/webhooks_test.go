@@ -66,7 +66,7 @@ func TestWebhookIsAddedAndItsSecretShownOnce(t *testing.T) {
 	s.come("ada", people.Owner)
 	s.see(t, "/accounts/acme/webhooks", "No webhooks", "How a receiver checks the signature", "Add an endpoint")
 	if text := s.see(t, "/accounts/acme/webhooks/new", "budget.threshold_reached"); strings.Contains(text, "model.unpriced") || strings.Contains(text, "allow_private") {
-		t.Error("an owner's form: got what operators alone may choose")
+		t.Error("an owner's form: got operators' choices")
 	}
 	add := url.Values{"url": {" https://hooks.example.com/weir "}, "events": {"key.revoked", "key.created"}, "once": {"form-1"}}
 	got := s.send(t, "POST", "/accounts/acme/webhooks/new", add, nil)
@@ -88,7 +88,7 @@ func TestWebhookIsAddedAndItsSecretShownOnce(t *testing.T) {
 	s.see(t, path, "webhook.test", "Waiting")
 	job := s.tried(t, want.ID, webhook.Outcome{State: webhook.Delivered, Try: webhook.Try{Status: 204}})
 	if text, err := s.ring.Open(job.Secrets[0], webhook.SecretOf(want.ID)); err != nil || string(text) != secret {
-		t.Errorf("what events are signed with: got %q, %v, want the secret that was shown, %q", text, err, secret)
+		t.Errorf("the signing secret: got %q, %v, want the shown one, %q", text, err, secret)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestOperatorsPermitPrivateAddresses(t *testing.T) {
 	s.refused(t, path+"/change", url.Values{"url": {"http://10.0.0.2/hook"}}, "url")
 	s.do(t, path+"/change", url.Values{"url": {"https://hooks.example.com/"}}, path+"?done=webhook-changed")
 	if e := s.hookNow(t, id); e.AllowPrivate || len(e.Types) != 0 {
-		t.Errorf("after an owner gave another address: got %+v, want the permission gone", e)
+		t.Errorf("after an owner changed the address: got %+v, want no permission", e)
 	}
 	s.come("root", "")
 	s.do(t, path+"/change", url.Values{"url": {"http://10.0.0.3/hook"}, "allow_private": {"on"}}, path+"?done=webhook-changed")
@@ -229,7 +229,7 @@ func TestDeliveriesAreShown(t *testing.T) {
 	page := path + "/deliveries/" + failed
 	text := s.see(t, page, "webhook-id: ", "Try 1", "31 ms", "500", "the receiver did not answer with 2xx", html.EscapeString(answer), "&#34;type&#34;: &#34;webhook.test&#34;")
 	if strings.Contains(text, answer) {
-		t.Error("what a receiver answered: got it as it is, want it escaped")
+		t.Error("a receiver's answer: got it unescaped")
 	}
 	s.do(t, page+"/redeliver", nil, page+"?done=webhook-redelivered")
 	s.tried(t, e.ID, webhook.Outcome{State: webhook.Delivered, Try: webhook.Try{Status: 204}})
@@ -284,7 +284,7 @@ func TestWebhookIsLookedAfter(t *testing.T) {
 	rotated := s.send(t, "POST", path+"/rotate", once, nil)
 	secret := html.UnescapeString(between(rotated.text, `<code id="secret">`, `</code>`))
 	if rotated.status != http.StatusOK || !strings.Contains(rotated.text, "Until 22 Nov 2026, 12:00 UTC, the previous secret signs too") {
-		t.Errorf("rotated: got %d, want a page that says until when the one before signs", rotated.status)
+		t.Errorf("rotated: got %d, want a page with the end of the former secret", rotated.status)
 	}
 	s.do(t, path+"/rotate", once, path+"?done=webhook-rotated")
 	s.see(t, path, "Until 22 Nov 2026, 12:00 UTC, the previous secret signs too")
@@ -321,7 +321,7 @@ func TestWebhooksAreMissed(t *testing.T) {
 				}
 				want := missing && (role == "" || role == people.Owner)
 				if got := told(path, address); got != want {
-					t.Errorf("%s, %q, missing %t: got told %t, want %t", path, role, missing, got, want)
+					t.Errorf("%s, %q, missing %t: got a notice %t, want %t", path, role, missing, got, want)
 				}
 			}
 		}
@@ -332,6 +332,6 @@ func TestWebhooksAreMissed(t *testing.T) {
 		}
 	}
 	if told("/accounts/acme", all.URL) {
-		t.Error("the page of an account: got told of the installation's")
+		t.Error("the page of an account: got a notice of the installation's")
 	}
 }

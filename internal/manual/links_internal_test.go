@@ -61,13 +61,13 @@ func checkLink(t *testing.T, trees map[string]*tree, file, to string) {
 	}
 	linked, ok := trees[target]
 	if !ok {
-		t.Errorf("%s links to %s, which is no document with headings", file, to)
+		t.Errorf("%s links to %s, which is not a document with headings", file, to)
 		return
 	}
 	found := false
 	walk(linked, func(h *ast.Heading) { found = found || id(h) == fragment })
 	if !found {
-		t.Errorf("%s links to %s, and there is no such heading", file, to)
+		t.Errorf("%s links to %s, and the heading does not exist", file, to)
 	}
 }
 

@@ -100,7 +100,7 @@ func TestSearchRanksSections(t *testing.T) {
 		}
 	}
 	if w := ask(s, "/docs/search?q="+strings.Repeat("a", 101)); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "100 characters") {
-		t.Errorf("101 characters: got %d, want 400 that says the limit", w.Code)
+		t.Errorf("101 characters: got %d, want 400 with the limit", w.Code)
 	}
 	if body := ask(s, "/docs/search?q=%3Cb%3E%22").Body.String(); strings.Contains(body, "<b>") {
 		t.Errorf("got the query unescaped in\n%s", body)
@@ -159,7 +159,7 @@ func TestHeadersIsolatePages(t *testing.T) {
 	}
 	style := regexp.MustCompile(`<link rel="stylesheet" href="([^"]*)">`).FindStringSubmatch(first.Body.String())[1]
 	if w := ask(s, style); w.Code != http.StatusOK || !strings.Contains(w.Header().Get("Cache-Control"), "immutable") {
-		t.Errorf("%s: got %d, Cache-Control %q; want it kept for ever", style, w.Code, w.Header().Get("Cache-Control"))
+		t.Errorf("%s: got %d, Cache-Control %q; want it cached for ever", style, w.Code, w.Header().Get("Cache-Control"))
 	}
 }
 

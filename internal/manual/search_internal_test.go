@@ -57,14 +57,14 @@ func TestSearchesTakeTurns(t *testing.T) {
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	if w := get(gone, s, "/docs/search?q=budget"); w.Body.Len() > 0 {
-		t.Errorf("for nobody: got %d bytes, want none", w.Body.Len())
+		t.Errorf("for a disconnected client: got %d bytes, want none", w.Body.Len())
 	}
 	for range searchesAtOnce {
 		s.searching <- struct{}{}
 	}
 	w := get(t.Context(), s, "/docs/search?q=budget")
 	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
-		t.Errorf("while as many are under way as may be: got %d, Retry-After %q; want 503 with one", w.Code, w.Header().Get("Retry-After"))
+		t.Errorf("with the greatest number of running searches: got %d, Retry-After %q; want 503 with one", w.Code, w.Header().Get("Retry-After"))
 	}
 	if w := get(t.Context(), s, "/docs/limits"); w.Code != http.StatusOK {
 		t.Errorf("a page meanwhile: got %d, want 200", w.Code)
@@ -87,7 +87,7 @@ func TestPagesAreMadeOnce(t *testing.T) {
 		}
 	}
 	if got := len(s.pages.pages); got != 9 {
-		t.Errorf("got %d pages that are kept, want 3 in 3 themes", got)
+		t.Errorf("got %d cached pages, want 3 in 3 themes", got)
 	}
 }
 

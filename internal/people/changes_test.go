@@ -39,7 +39,7 @@ func TestChangesAreBounded(t *testing.T) {
 	}
 	wantCode(t, "another one", h.CountChange(member, "", false), llm.CodeRateLimited)
 	if err := h.CountChange(h.join(audit.Gateway(), "cy@example.com", people.Owner), "", false); err != nil {
-		t.Errorf("somebody else: %v", err)
+		t.Errorf("another person: %v", err)
 	}
 }
 

@@ -21,7 +21,7 @@ func TestAddressesThatLookAlike(t *testing.T) {
 	} {
 		_, _, err := h.Invite(h.ctx, boss.Actor(home), people.Invitation{Email: email, AccountID: h.account.ID, Role: people.Viewer})
 		if taken && err != nil {
-			t.Errorf("invite %q: got %v, want it taken", email, err)
+			t.Errorf("invite %q: got %v, want it accepted", email, err)
 		}
 		if !taken {
 			wantCode(t, "invite "+email, err, llm.CodeInvalidRequest)

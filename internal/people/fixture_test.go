@@ -118,7 +118,7 @@ func (h *fixture) visitor(session llm.Secret) *people.Visitor {
 	h.t.Helper()
 	v, err := h.Visitor(h.ctx, session.Reveal(), home)
 	if err != nil || v == nil {
-		h.t.Fatalf("visitor: got %v, %v; want somebody", v, err)
+		h.t.Fatalf("visitor: got %v, %v; want a person", v, err)
 	}
 	return v
 }
@@ -127,7 +127,7 @@ func (h *fixture) visitor(session llm.Secret) *people.Visitor {
 func (h *fixture) gone(session llm.Secret, why string) {
 	h.t.Helper()
 	if v, err := h.Visitor(h.ctx, session.Reveal(), home); v != nil || err != nil {
-		h.t.Errorf("a session after %s: got %v, %v; want nobody", why, v, err)
+		h.t.Errorf("a session after %s: got %v, %v; want none", why, v, err)
 	}
 }
 

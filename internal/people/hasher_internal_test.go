@@ -20,7 +20,7 @@ func TestHashWaitIsBounded(t *testing.T) {
 		began := time.Now()
 		_, err := h.hash(t.Context(), llm.NewSecret("a weir measures a river"))
 		if e := llm.AsError(err); err == nil || e.Code != llm.CodeOverloaded || e.RetryAfter == 0 || time.Since(began) != hashWait {
-			t.Errorf("while all slots are taken: got %v after %s, want OVERLOADED after %s", err, time.Since(began), hashWait)
+			t.Errorf("while all slots are in use: got %v after %s, want OVERLOADED after %s", err, time.Since(began), hashWait)
 		}
 	})
 }

@@ -44,7 +44,7 @@ func TestOIDCLooksAlike(t *testing.T) {
 		idp.Put(oidctest.Person{Subject: email, Email: email, Verified: true})
 		session, _, err := h.come(idp, email)
 		if err == nil && h.visitor(session).Operator() {
-			t.Errorf("%q: got let in as kim@example.com", email)
+			t.Errorf("%q: got admitted as kim@example.com", email)
 		}
 	}
 }
@@ -69,7 +69,7 @@ func TestOIDCTwoAddresses(t *testing.T) {
 		idp.Spoil = func(c map[string]any) { maps.Copy(c, token) }
 		session, _, err := h.come(idp, "s-eve")
 		if err == nil && h.visitor(session).User().Email == "ada@example.com" {
-			t.Errorf("%s: got let in as ada@example.com", name)
+			t.Errorf("%s: got admitted as ada@example.com", name)
 		}
 	}
 }
@@ -227,7 +227,7 @@ func TestInvitationsEndWithTheirKey(t *testing.T) {
 				if i < 2 {
 					wantCode(t, fmt.Sprintf("link %d, of the key", i), err, llm.CodeNotFound)
 				} else if err != nil {
-					t.Errorf("link %d, of somebody else: %v", i, err)
+					t.Errorf("link %d, of another person: %v", i, err)
 				}
 			}
 			if got, want := strings.Count(h.actions(), "invitation.cancelled user"), map[bool]int{true: 2}[name == "revoked"]; got != want {

@@ -59,7 +59,7 @@ func TestLogoutByProviderEndsSessions(t *testing.T) {
 		wantCode(t, "no token", err, llm.CodeInvalidRequest)
 	}
 	if n, err := take("s-eve", nil); n != 0 || err != nil {
-		t.Errorf("somebody else's sessions: got %d ended, %v; want none", n, err)
+		t.Errorf("another person's sessions: got %d ended, %v; want none", n, err)
 	}
 	if !open(one) || !open(other) || !open(nameless) {
 		t.Error("after tokens that are not good: got sessions that ended, want all open")
@@ -70,11 +70,11 @@ func TestLogoutByProviderEndsSessions(t *testing.T) {
 	one = come("one")
 	// A session without a stored sid may be that session.
 	if n, err := take("s-bob", map[string]any{"sid": "one"}); n != 2 || err != nil || open(one) || open(nameless) || !open(other) {
-		t.Errorf("a session of somebody: got %d ended, %v; want two, and the other one open", n, err)
+		t.Errorf("a session of a person: got %d ended, %v; want two, and the other one open", n, err)
 	}
 	one = come("one")
 	if n, err := take("s-bob", nil); n != 2 || err != nil || open(one) || open(other) {
-		t.Errorf("all of somebody: got %d ended, %v; want two", n, err)
+		t.Errorf("all of a person: got %d ended, %v; want two", n, err)
 	}
 	if v := ada.Session(); v == nil || len(must.Get(h.Sessions(h.ctx, ada))(t)) != 1 {
 		t.Error("a session that began otherwise: got it ended, want it open")
@@ -94,7 +94,7 @@ func TestLogoutThrottle(t *testing.T) {
 		_, err := h.SSO().Logout(h.ctx, "x.y.z", home)
 		if llm.AsError(err).Code == llm.CodeRateLimited {
 			if n < 100 {
-				t.Errorf("held after %d, want 100", n)
+				t.Errorf("throttled after %d, want 100", n)
 			}
 			return
 		}

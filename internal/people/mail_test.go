@@ -123,7 +123,7 @@ func (p *postbox) letter(t *testing.T) (*mail.Message, string) {
 		}
 		return m, string(text)
 	case <-time.After(10 * time.Second):
-		t.Fatal("no letter came within 10 s")
+		t.Fatal("no letter arrived within 10 s")
 		return nil, ""
 	}
 }
@@ -187,7 +187,7 @@ func TestMailFails(t *testing.T) {
 		token, i, err := h.Invite(h.ctx, ada.Actor(home), bob)
 		wantCode(t, name, err, llm.CodeProviderError)
 		if _, err := h.Link(h.ctx, token.Reveal(), people.InviteLink); err != nil || i.ID == "" {
-			t.Errorf("%s: got link %v, %+v; want the invitation all the same", name, err, i)
+			t.Errorf("%s: got link %v, %+v; want the invitation nevertheless", name, err, i)
 		}
 	}
 }
@@ -213,11 +213,11 @@ func TestMailTLS(t *testing.T) {
 		o := people.MailOptions{Addr: post.Addr().String(), From: "weir@example.com", Username: "weir", Password: secret("of the server"), TLS: how}
 		unknown := must.Get(people.NewMail(o))(t)
 		if err := unknown.Send(t.Context(), "ada@example.com", "Übung", "é"); err == nil {
-			t.Errorf("%s with a certificate nobody knows: got no error, want one", how)
+			t.Errorf("%s with an unknown certificate: got no error, want one", how)
 		}
 		post.lock.Lock()
 		if said := strings.Join(post.heard, "\n"); strings.Contains(said, "AUTH") {
-			t.Errorf("%s with a certificate nobody knows: got %q, want no password", how, said)
+			t.Errorf("%s with an unknown certificate: got %q, want no password", how, said)
 		}
 		post.lock.Unlock()
 		o.CAFile = file
@@ -228,7 +228,7 @@ func TestMailTLS(t *testing.T) {
 		letter, text := post.letter(t)
 		subject, err := new(mime.WordDecoder).DecodeHeader(letter.Header.Get("Subject"))
 		if subject != "Übung" || strings.TrimSpace(text) != "é" || err != nil {
-			t.Errorf("%s: got %q, %q, %v; want what was sent", how, subject, text, err)
+			t.Errorf("%s: got %q, %q, %v; want the sent ones", how, subject, text, err)
 		}
 		post.lock.Lock()
 		if said := strings.Join(post.heard, "\n"); !strings.Contains(said, "AUTH PLAIN "+base64.StdEncoding.EncodeToString([]byte("\x00weir\x00of the server"))) {

@@ -59,7 +59,7 @@ func TestOIDC(t *testing.T) {
 	}
 	session, next, err := h.come(idp, "s-bob")
 	if err != nil || next != "/accounts/default?x=1" {
-		t.Fatalf("come: got next %q, %v; want where it began", next, err)
+		t.Fatalf("return: got next %q, %v; want the first page", next, err)
 	}
 	v := h.visitor(session)
 	if u := v.User(); u.Email != "bob@example.com" || u.Name != "Bob" || u.Password || v.Role(h.account.ID) != people.Member || v.Session().Method != people.ByOIDC {
@@ -100,7 +100,7 @@ func TestOIDCUnverified(t *testing.T) {
 		t.Errorf("a verified address in the user info: got %v; want the operator", err)
 	}
 	if v := h.visitor(session); !v.User().Password {
-		t.Error("the operator who set up: got no password any more, want it kept")
+		t.Error("the operator who set up: got no password any more, want the same one")
 	}
 }
 
@@ -163,7 +163,7 @@ func TestOIDCGroups(t *testing.T) {
 	session, _, err := h.come(idp, "s-ada")
 	must.Do(t, err)
 	if v := h.visitor(session); !v.Operator() || v.Role(h.account.ID) != people.Owner {
-		t.Errorf("the last operator and owner, in no group: got operator %v, %q; want both kept", v.Operator(), v.Role(h.account.ID))
+		t.Errorf("the last operator and owner, in no group: got operator %v, %q; want both roles", v.Operator(), v.Role(h.account.ID))
 	}
 }
 
@@ -281,7 +281,7 @@ func TestOIDCThrottle(t *testing.T) {
 	h, idp := newSSO(t, func(o *people.OIDCOptions) { o.SignUp = true })
 	for range 120 { // a whole office signs in
 		if _, _, err := h.come(idp, "s-bob"); err != nil {
-			t.Fatalf("come in again and again: %v", err)
+			t.Fatalf("sign in again and again: %v", err)
 		}
 	}
 	steps := map[string]func(o people.Origin) error{

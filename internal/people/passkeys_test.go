@@ -126,7 +126,7 @@ func (h *fixture) ask(session llm.Secret) *people.Challenge {
 	h.t.Helper()
 	c := must.Get(h.Passkeys().Ask(h.ctx, session.Reveal(), publicURL))(h.t)
 	if c == nil {
-		h.t.Fatal("no passkey is asked for")
+		h.t.Fatal("no passkey is requested")
 	}
 	return c
 }
@@ -136,7 +136,7 @@ func TestPasskeyIsSecondFactor(t *testing.T) {
 	h := newFixture(t, sealing)
 	v := h.factored()
 	if c, err := h.Passkeys().Ask(h.ctx, h.half().Reveal(), publicURL); c != nil || err != nil {
-		t.Errorf("asked for a passkey: got %v, %v; want none, nobody has one", c, err)
+		t.Errorf("challenge: got %v, %v; want none without passkeys", c, err)
 	}
 	laptop := h.addPasskey(v, " Laptop ")
 	h.advance(time.Second)
@@ -148,7 +148,7 @@ func TestPasskeyIsSecondFactor(t *testing.T) {
 		half := h.half()
 		c := h.ask(half)
 		if a := d.asked(c.Options); a.RPID != "weir.example.com" || len(a.Allow) != 2 {
-			t.Errorf("got %s, want both passkeys asked for", c.Options)
+			t.Errorf("got %s, want a challenge for both passkeys", c.Options)
 		}
 		whole := must.Get(h.Passkeys().Give(h.ctx, half.Reveal(), publicURL, c.State, d.sign(c.Options), home))(t)
 		if got := h.visitor(whole); got.Session().Method != people.ByPassword {

@@ -189,6 +189,6 @@ func TestRemoveLastOwner(t *testing.T) {
 	id := h.visitor(bob).User().ID
 	wantCode(t, "remove the last owner", h.RemoveUser(h.ctx, by, id), llm.CodeInvalidRequest)
 	if h.visitor(bob).Role(other.ID) != people.Owner {
-		t.Error("the refusal took the role away")
+		t.Error("the refusal removed the role")
 	}
 }

@@ -81,7 +81,7 @@ func TestSecretsStayHere(t *testing.T) {
 		found += string(b)
 	}
 	if !strings.Contains(found, "bob@example.com") {
-		t.Error("an address is not found where it is: this test looks in the wrong place")
+		t.Error("an address is not found in its place: this test searches the wrong one")
 	}
 	for name, text := range map[string]string{
 		"password": goodPassword, "wrong password": "canary of", "session": session.Reveal(), "set-up link": setup,
@@ -266,7 +266,7 @@ func TestNoBypass(t *testing.T) {
 	_, err := h.Accept(h.ctx, theirs, person(""), stranger)
 	wantCode(t, "a link of somebody who was removed", err, llm.CodeNotFound)
 	if _, err := h.Accept(h.ctx, ours, person(""), home); err != nil {
-		t.Errorf("a link of somebody else: %v", err)
+		t.Errorf("a link of another person: %v", err)
 	}
 	must.Do(t, h.SetOperator(h.ctx, ada.Actor(home), mallory.User().ID, true))
 	theirs = invite(mallory, "mallory3@example.com")

@@ -49,7 +49,7 @@ func TestSessionsSignInAndOut(t *testing.T) {
 	h.gone(one, "sign-out")
 	for _, bad := range []string{"", "x", strings.Repeat("x", 43), strings.Repeat("x", 5000)} {
 		if v, err := h.Visitor(h.ctx, bad, home); v != nil || err != nil {
-			t.Errorf("visitor of %.10q: got %v, %v; want nobody", bad, v, err)
+			t.Errorf("visitor of %.10q: got %v, %v; want none", bad, v, err)
 		}
 	}
 }

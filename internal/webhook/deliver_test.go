@@ -75,7 +75,7 @@ func TestGivesUp(t *testing.T) {
 		}
 	}
 	if d := state(); d.State != webhook.Failed || d.Tries < 11 || d.Due != nil {
-		t.Errorf("got %+v, want it given up after about 12 tries", d)
+		t.Errorf("got %+v, want it failed after about 12 tries", d)
 	}
 	n := state().Tries
 	must.Do(t, r.service.Redeliver(t.Context(), state().ID))
@@ -114,7 +114,7 @@ func TestFiveDays(t *testing.T) {
 	r.tell()
 	time.Sleep(600 * time.Millisecond)
 	if len(to.came()) != n {
-		t.Error("a disabled endpoint is told")
+		t.Error("a disabled endpoint gets an event")
 	}
 }
 
@@ -249,12 +249,12 @@ func TestTwoDeliverers(t *testing.T) {
 	time.Sleep(100 * time.Millisecond)
 	for _, g := range to.came() {
 		if !want[g.id] {
-			t.Errorf("event %s came twice, or nobody told it", g.id)
+			t.Errorf("event %s arrived twice, or was never sent", g.id)
 		}
 		delete(want, g.id)
 	}
 	if len(want) > 0 {
-		t.Errorf("%d events never came", len(want))
+		t.Errorf("%d events never arrived", len(want))
 	}
 }
 
@@ -328,7 +328,7 @@ func TestLostOutbox(t *testing.T) {
 	flaky.broken.Store(false)
 	await(t, "the outcome", func() bool { return r.deliveries(hook.ID)[0].State == webhook.Delivered })
 	if n := len(to.came()); n != 1 || d.Stats() != (webhook.Stats{Delivered: 1}) {
-		t.Errorf("came %d times, counted as %+v; want once", n, d.Stats())
+		t.Errorf("arrived %d times, counted as %+v; want once", n, d.Stats())
 	}
 }
 

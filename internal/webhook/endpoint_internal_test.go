@@ -72,16 +72,16 @@ func TestCheckTypes(t *testing.T) {
 		t.Errorf("got %v, %v", got, err)
 	}
 	if _, err := checkTypes("acc", []Type{KeyCreated, "key.made"}); err == nil || !strings.Contains(err.Error(), "key.revoked") || !strings.Contains(err.Error(), "events[1]") && !strings.Contains(err.Error(), "key.made") {
-		t.Errorf("an unknown event: got %v, want one that lists what there is", err)
+		t.Errorf("an unknown event: got %v, want one that lists the known ones", err)
 	}
 	if _, err := checkTypes("acc", []Type{Test}); err == nil {
 		t.Error("the test event is subscribed to: got no error, want one")
 	}
 	if _, err := checkTypes("acc", []Type{ModelUnpriced}); err == nil {
-		t.Error("an account asks for what is the operators': got no error, want one")
+		t.Error("an account requests the operators' events: got no error, want one")
 	}
 	if _, err := checkTypes("", []Type{ModelUnpriced}); err != nil {
-		t.Errorf("the installation asks for it: %v", err)
+		t.Errorf("the installation requests them: %v", err)
 	}
 }
 
@@ -98,7 +98,7 @@ func FuzzCheckURL(f *testing.F) {
 		}
 		u, err := url.Parse(text)
 		if err != nil || u.Scheme != "https" && (u.Scheme != "http" || !private) || u.User != nil || u.Hostname() == "" {
-			t.Errorf("%q, private %t: got it taken, as %v, %v", text, private, u, err)
+			t.Errorf("%q, private %t: got it accepted, as %v, %v", text, private, u, err)
 		}
 	})
 }

@@ -96,12 +96,12 @@ func TestNoKey(t *testing.T) {
 			j.Secrets = []string{"v1.lost.AAAA.AAAA"}
 			o := d.try(t.Context(), j)
 			if !o.Undone || o.After > 2*lookEvery {
-				t.Errorf("got %+v, want it given back for others to take soon", o)
+				t.Errorf("got %+v, want it released for others to take soon", o)
 			}
 			d.note(o)
 		}
 	}
 	if want := len(c.waiting) * perEndpoint; tried != want {
-		t.Errorf("took %d deliveries, want %d: those of the first look", tried, want)
+		t.Errorf("took %d deliveries, want %d: those of the first attempt", tried, want)
 	}
 }

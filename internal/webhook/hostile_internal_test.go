@@ -246,7 +246,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		o := Outcome{Job: j}
 		o.judge(j, &a, err)
 		if a.status != status || o.State != Pending || !strings.Contains(o.Try.Error, "redirect") {
-			t.Errorf("%d: got %+v, %v and %+v; want a failed try that says why", status, a, err, o)
+			t.Errorf("%d: got %+v, %v and %+v; want a failed try with the reason", status, a, err, o)
 		}
 	}
 	if inside.Load() > 0 || outside.Load() != 7 {
@@ -282,10 +282,10 @@ func TestProxyIsTold(t *testing.T) {
 	for host := range asked {
 		name := strings.TrimRight(strings.ToLower(host), ".")
 		if _, err := netip.ParseAddr(name); err == nil || name == "localhost" || strings.HasSuffix(name, ".localhost") || isOddNumber(name) {
-			t.Errorf("the proxy was asked for %q", host)
+			t.Errorf("the proxy got %q", host)
 		}
 	}
 	if !asked["example.com"] || !asked["xn--bcher-kva.example"] {
-		t.Errorf("the proxy was asked for %v, want the good ones among them", asked)
+		t.Errorf("the proxy got %v, want the permitted ones among them", asked)
 	}
 }

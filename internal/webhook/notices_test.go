@@ -46,7 +46,7 @@ func TestNoticesOfMany(t *testing.T) {
 		stop()
 		<-done
 		if told["few"] != 1 || told[""] != 1 || told["many"] < 2 {
-			t.Errorf("told %v, want those of the others too", told)
+			t.Errorf("got the events %v, want those of the others too", told)
 		}
 	})
 }
@@ -76,16 +76,16 @@ func TestExceededAsked(t *testing.T) {
 			return asked - before
 		}
 		if got := refuse(x, time.Minute); got != 12 {
-			t.Errorf("a minute while it is only held: asked %d times, want 12", got)
+			t.Errorf("a minute while it is only held: got %d queries, want 12", got)
 		}
 		spent = true
 		if got := refuse(x, time.Minute); got != 1 {
-			t.Errorf("a minute when it is spent: asked %d times, want once", got)
+			t.Errorf("a minute when it is spent: got %d queries, want one", got)
 		}
 		other, later := x, x
 		other.Budget.Limit, later.At = 200, x.At.AddDate(0, 0, 1)
 		if got := refuse(other, 5*time.Second) + refuse(later, 5*time.Second); got != 2 {
-			t.Errorf("another limit, another day: asked %d times, want twice", got)
+			t.Errorf("another limit, another day: got %d queries, want two", got)
 		}
 		stop()
 		<-done

@@ -79,10 +79,10 @@ func TestNobodyHolds(t *testing.T) {
 			select {
 			case o := <-ended:
 				if o.State != Pending || o.Try.Error == "" {
-					t.Errorf("%q: got %+v, want a failure that says why", says, o)
+					t.Errorf("%q: got %+v, want a failure with the reason", says, o)
 				}
 			case <-time.After(5 * time.Second):
-				t.Errorf("%q: the try goes on long after its time is over", says)
+				t.Errorf("%q: the try continues long after its time is over", says)
 			}
 		})
 	}

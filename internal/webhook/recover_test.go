@@ -63,7 +63,7 @@ func TestRecoverSendsMissedEvents(t *testing.T) {
 		times[g.id]++
 	}
 	if times[refused.ID.String()] != 2 || times[missed.ID.String()] != 1 || times[late.ID.String()] != 1 {
-		t.Errorf("came: got %v, want %s again, and %s and %s once", times, refused.ID, missed.ID, late.ID)
+		t.Errorf("received: got %v, want %s again, and %s and %s once", times, refused.ID, missed.ID, late.ID)
 	}
 	await(t, "the end of all", func() bool {
 		for _, d := range r.deliveries(hook.ID) {

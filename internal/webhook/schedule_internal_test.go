@@ -35,14 +35,14 @@ func TestPauseEnds(t *testing.T) {
 		{61 * time.Hour, 13 * time.Hour, false},
 	} {
 		if got, again := pause(8, test.age, test.told); again != test.again {
-			t.Errorf("due %s ago, told to wait %s: got %s, %t; want %t", test.age, test.told, got, again, test.again)
+			t.Errorf("due %s ago, receiver's wait %s: got %s, %t; want %t", test.age, test.told, got, again, test.again)
 		}
 	}
 	if got, _ := pause(1, 0, time.Hour); got < time.Hour || got > 66*time.Minute {
-		t.Errorf("told to wait an hour: got %s", got)
+		t.Errorf("receiver's wait of an hour: got %s", got)
 	}
 	if got, _ := pause(4, 0, time.Second); got < 10*time.Minute {
-		t.Errorf("told to wait a second after four failures: got %s, want at least 10 minutes", got)
+		t.Errorf("receiver's wait of a second after four failures: got %s, want at least 10 minutes", got)
 	}
 }
 
