@@ -98,7 +98,7 @@ func TestLoadOnMock(t *testing.T) {
 				t.Fatalf("load %v: got %v", c.args, err)
 			}
 			if r.Failures != 0 || !c.fits(r) {
-				t.Errorf("load %v: got %+v, which does not fit", c.args, r)
+				t.Errorf("load %v: got the inconsistent %+v", c.args, r)
 			}
 		})
 	}

@@ -39,7 +39,7 @@ func TestTurnsShareTheLoad(t *testing.T) {
 	}
 	for i, c := range all {
 		if got, want := asked[i].Load(), int64(k.slice*(1+rounds*k.slices)); got != want || c.loop.failed != 0 {
-			t.Errorf("contender %d was asked %d times with %d failures, want %d: a turn to open the connections, and the rounds", i, got, c.loop.failed, want)
+			t.Errorf("contender %d got %d requests with %d failures, want %d: one turn to open the connections, and the rounds", i, got, c.loop.failed, want)
 		}
 		if got := opened[i].Load(); got > int64(k.conns) {
 			t.Errorf("contender %d: %d connections were opened, want at most %d", i, got, k.conns)

@@ -106,7 +106,7 @@ func TestPackageNamesSayTheirContent(t *testing.T) {
 	for _, p := range goList(t) {
 		for part := range strings.SplitSeq(p.ImportPath, "/") {
 			if slices.Contains(banned, part) {
-				t.Errorf("%s: %q says nothing of what is inside", p.ImportPath, part)
+				t.Errorf("%s: %q does not describe the content", p.ImportPath, part)
 			}
 		}
 	}

@@ -39,7 +39,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 		}
 	}
 	if len(inCode) < 30 {
-		t.Errorf("got %d metrics in the code, want some more: this test looks for them in another form", len(inCode))
+		t.Errorf("got %d metrics in the code, want more: this test looks for another form", len(inCode))
 	}
 	for _, name := range slices.Sorted(maps.Keys(inCode)) {
 		if !inTable[name] {
@@ -48,7 +48,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(inTable)) {
 		if !inCode[name] {
-			t.Errorf("docs/operations.md has %s, and there is no such metric", name)
+			t.Errorf("docs/operations.md has %s, which is not a metric", name)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func TestErrorsAreDocumented(t *testing.T) {
 	code := must.Get(os.ReadFile("llm/error.go"))(t)
 	codes := regexp.MustCompile(`(?m)^\tCode\w+ +Code = "([A-Z_]+)"$`).FindAllSubmatch(code, -1)
 	if len(codes) < 10 {
-		t.Fatalf("got %d codes, want some more: this test looks for them in another form", len(codes))
+		t.Fatalf("got %d codes, want more: this test looks for another form", len(codes))
 	}
 	for _, m := range codes {
 		row := fmt.Sprintf("\n| `%s` | %d | ", m[1], llm.Code(m[1]).Status())
@@ -79,7 +79,7 @@ func TestActionsAreDocumented(t *testing.T) {
 	code := must.Get(os.ReadFile("audit/audit.go"))(t)
 	actions := regexp.MustCompile(`(?m)^\t\w+ +Action = "([a-z_.]+)"`).FindAllSubmatch(code, -1)
 	if len(actions) < 40 {
-		t.Fatalf("got %d actions, want at least 40: this test looks for them in another form", len(actions))
+		t.Fatalf("got %d actions, want at least 40: this test looks for another form", len(actions))
 	}
 	_, list, _ := strings.Cut(string(must.Get(os.ReadFile("../docs/audit.md"))(t)), "\n## Actions\n")
 	list, _, _ = strings.Cut(list, "\n## ")

@@ -31,7 +31,7 @@ func TestMakefileNamesTests(t *testing.T) {
 	must.Equal(t, len(found), 2, "AT_ONCE in the Makefile, and its names")
 	for name := range strings.FieldsSeq(strings.ReplaceAll(found[1], "\\\n", " ")) {
 		if !there[name] {
-			t.Errorf("AT_ONCE in the Makefile has %s, and there is no Test%s", name, name)
+			t.Errorf("AT_ONCE in the Makefile has %s, and Test%s does not exist", name, name)
 		}
 	}
 }

@@ -16,11 +16,11 @@ func TestSecurityPage(t *testing.T) {
 	page := must.Get(os.ReadFile("../docs/security-evidence.md"))(t)
 	named := regexp.MustCompile("`([a-z0-9/]+)\\.((?:Test|Fuzz)[A-Za-z]+)`").FindAllStringSubmatch(string(page), -1)
 	if len(named) < 100 {
-		t.Errorf("got %d tests, want some hundred: this test looks for them in another form", len(named))
+		t.Errorf("got %d tests, want about a hundred: this test looks for another form", len(named))
 	}
 	for _, name := range named {
 		if !strings.Contains(testsOf(t, name[1]), "\nfunc "+name[2]+"(") {
-			t.Errorf("there is no %s.%s", name[1], name[2])
+			t.Errorf("%s.%s does not exist", name[1], name[2])
 		}
 	}
 }

@@ -189,7 +189,7 @@ func holdVersion(t *testing.T, m *made, text string) {
 	t.Helper()
 	for _, want := range []string{m.version, m.commit, m.time.Format("2006-01-02T15:04:05Z")} {
 		if !strings.Contains(text, want) {
-			t.Errorf("weir version says %q, want %q in it", text, want)
+			t.Errorf("the output of weir version is %q, want %q in it", text, want)
 		}
 	}
 }
@@ -260,7 +260,7 @@ func holdAlpine(t *testing.T, m *made, target target) {
 		}
 	}
 	if slices.Contains(names, strings.TrimPrefix(ofServices[0], "/")) {
-		t.Errorf("the package has %s, and there is no systemd on Alpine", ofServices[0])
+		t.Errorf("the package has %s, but Alpine has no systemd", ofServices[0])
 	}
 }
 

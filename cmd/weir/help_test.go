@@ -36,7 +36,7 @@ func TestEachCommandHasHelp(t *testing.T) {
 			t.Errorf("%s --help shows no example of itself:\n%s", c.CommandPath(), out)
 		}
 		if c.Short == "" {
-			t.Errorf("%s says nothing of itself", c.CommandPath())
+			t.Errorf("%s has no description", c.CommandPath())
 		}
 	})
 	if count < 30 {

@@ -85,7 +85,7 @@ func TestMemoryIsReturnedWhenQuiet(t *testing.T) {
 		{"much lives for an hour: after 0, 10, 30, 70, … seconds", 36000, 0, large, 9},
 	} {
 		if got := look(tt.times, tt.each, tt.live); got != tt.want {
-			t.Errorf("%s: memory was given back %d times, want %d", tt.name, got, tt.want)
+			t.Errorf("%s: memory was returned %d times, want %d", tt.name, got, tt.want)
 		}
 	}
 }

@@ -107,7 +107,7 @@ func sqlCommand(ts *testscript.TestScript, neg bool, args []string) {
 func poll(ts *testscript.TestScript, what string, done func() bool) {
 	for end := time.Now().Add(patience); !done(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			ts.Fatalf("waited in vain for %s", what)
+			ts.Fatalf("timeout: %s", what)
 		}
 	}
 }

@@ -74,7 +74,7 @@ func (m *serviceManager) read() string {
 	var message [4 << 10]byte
 	n, err := m.socket.Read(message[:])
 	if err != nil {
-		m.t.Fatalf("the manager is not told: %v; the gateway said %q", err, m.process.Said())
+		m.t.Fatalf("the manager got no message: %v; the gateway's output: %q", err, m.process.Said())
 	}
 	return string(message[:n])
 }
@@ -86,7 +86,7 @@ func (m *serviceManager) wants(parts ...string) {
 	for _, part := range parts {
 		at := strings.Index(got[from:], part)
 		if at < 0 {
-			m.t.Errorf("the manager was told %q, want %q in this order", got, parts)
+			m.t.Errorf("the manager got %q, want %q in this order", got, parts)
 			return
 		}
 		from += at + len(part)
@@ -106,7 +106,7 @@ func TestServiceManagerIsTold(t *testing.T) {
 			must.Equal(t, get(t, "http://"+address+"/livez"), http.StatusOK, "the status of /livez")
 			for range 3 {
 				if message := m.read(); message != "WATCHDOG=1" {
-					t.Errorf("the manager was told %q, want WATCHDOG=1", message)
+					t.Errorf("the manager got %q, want WATCHDOG=1", message)
 				}
 			}
 
@@ -133,7 +133,7 @@ func TestNoWatchdogOfOthers(t *testing.T) {
 	p := m.start()
 	for _, want := range []string{"READY=1\n", "STOPPING=1\n"} {
 		if got := m.read(); !strings.HasPrefix(got, want) {
-			t.Errorf("the manager was told %q, want %q", got, want)
+			t.Errorf("the manager got %q, want %q", got, want)
 		}
 		_ = p.Cmd.Process.Signal(syscall.SIGTERM) // the second time it may be over
 	}
@@ -213,7 +213,7 @@ func TestPassedListenerRefused(t *testing.T) {
 			}
 			awaitEnd(t, p, false)
 			if !strings.Contains(p.Said(), test.want) {
-				t.Errorf("it said %q, want %q", p.Said(), test.want)
+				t.Errorf("got the output %q, want %q", p.Said(), test.want)
 			}
 		})
 	}
@@ -224,7 +224,7 @@ func awaitEnd(t *testing.T, p *processtest.Process, want bool) {
 	if !p.EndsWithin(processtest.Patience) {
 		t.Fatalf("it does not end: %s", p.Said())
 	}
-	must.Equal(t, p.Cmd.ProcessState.Success(), want, "whether it ended well; it said: %s", p.Said())
+	must.Equal(t, p.Cmd.ProcessState.Success(), want, "a clean end of the gateway; its output: %s", p.Said())
 }
 
 // get requests a page and returns the status.

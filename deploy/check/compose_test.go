@@ -98,7 +98,7 @@ func holdMounts(t *testing.T, name string, s *types.ServiceConfig) {
 	t.Helper()
 	for _, v := range s.Volumes {
 		if _, err := os.Stat(v.Source); v.Type == types.VolumeTypeBind && err != nil {
-			t.Errorf("%s mounts what is not there: %v", name, err)
+			t.Errorf("%s mounts a missing file: %v", name, err)
 		}
 	}
 }
@@ -109,7 +109,7 @@ func TestComposeTrustsCaddyAlone(t *testing.T) {
 	p := must.Get(compose(secretsOfCompose, "compose.postgres.yaml"))(t)
 	caddy := p.Services["caddy"].Networks["edge"].Ipv4Address
 	for _, name := range []string{"weir-1", "weir-2"} {
-		must.Equal(t, *p.Services[name].Environment["WEIR_TRUSTED_PROXIES"], caddy, "what %s trusts", name)
+		must.Equal(t, *p.Services[name].Environment["WEIR_TRUSTED_PROXIES"], caddy, "the proxies that %s trusts", name)
 	}
 }
 

@@ -140,7 +140,7 @@ func TestChartWithEverything(t *testing.T) {
 	o := mustRender(t, full)
 	set := find[*apps.StatefulSet](t, o, "StatefulSet weir")
 	if set.Spec.Replicas != nil {
-		t.Errorf("got %d gateways, want that the autoscaler says how many", *set.Spec.Replicas)
+		t.Errorf("got %d gateways, want no number, because the autoscaler sets it", *set.Spec.Replicas)
 	}
 	holdPod(t, set, 130)
 	must.Equal(t, set.Spec.Template.Spec.Containers[0].Image, "registry.example/weir:1.2.3", "the image")

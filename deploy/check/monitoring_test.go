@@ -68,7 +68,7 @@ func TestAlertsMatchDocumentation(t *testing.T) {
 	}
 	for _, metric := range metricForm.FindAllString(worth, -1) {
 		if !slices.ContainsFunc(all, func(r rulefmt.Rule) bool { return strings.Contains(r.Expr, metric) }) {
-			t.Errorf("no rule has %s, which docs/operations.md lists", metric)
+			t.Errorf("no rule has %s of docs/operations.md", metric)
 		}
 	}
 	for _, r := range all {
@@ -149,7 +149,7 @@ func TestDashboardPanelsAreValid(t *testing.T) {
 		}
 	}
 	if count < 20 {
-		t.Errorf("got %d expressions, want some twenty: this test looks for them in another form", count)
+		t.Errorf("got %d expressions, want about twenty: this test looks for another form", count)
 	}
 }
 

@@ -135,7 +135,7 @@ func TestWrongManifests(t *testing.T) {
 		"unknown kind":    {"kind: StatefulSet", "kind: StatefulSets"},
 	} {
 		if err := (objects{}).add(replaced(t, good, pair[0], pair[1])); err == nil {
-			t.Errorf("%s: there is no error", name)
+			t.Errorf("%s: got no error", name)
 		}
 	}
 }

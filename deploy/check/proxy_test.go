@@ -167,7 +167,7 @@ func start(t *testing.T, text string, proxy func(gateway, port string)) *proxied
 		}
 	}
 	if !found {
-		t.Fatal("the file does not say which lines the gateway needs")
+		t.Fatal("the file does not name the lines that the gateway needs")
 	}
 	free := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	_, port, err := net.SplitHostPort(free.Addr().String())
@@ -299,7 +299,7 @@ func (p *proxied) awaitLeft(t *testing.T) {
 	case <-p.provider.left:
 	case <-time.After(patience):
 		p.provider.goOn <- struct{}{}
-		t.Error("the provider goes on")
+		t.Error("the provider's request continues")
 	}
 }
 
@@ -332,7 +332,7 @@ func (p *proxied) holdPage(t *testing.T, client *http.Client) {
 	defer answer.Body.Close()
 	must.Equal(t, answer.StatusCode, http.StatusOK, "the status of a page")
 	if answer.Header.Get("Strict-Transport-Security") == "" {
-		t.Error("the gateway does not know that the client came over https")
+		t.Error("the gateway does not know that the request arrived over https")
 	}
 }
 

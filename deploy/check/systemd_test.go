@@ -41,7 +41,7 @@ func TestServiceExposureIsLow(t *testing.T) {
 	}
 	level := regexp.MustCompile(`Overall exposure level for weir\.service: ([0-9.]+)`).FindStringSubmatch(out)
 	if level == nil {
-		t.Fatalf("systemd-analyze security tells no level: %s", out)
+		t.Fatalf("systemd-analyze security reports no level: %s", out)
 	}
 	t.Log(level[0])
 	if got := must.Get(strconv.ParseFloat(level[1], 64))(t); got >= mostExposure {

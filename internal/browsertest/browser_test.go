@@ -178,7 +178,7 @@ func find(t *testing.T, from io.Reader, what *regexp.Regexp) string {
 	case text := <-found:
 		return text
 	case <-time.After(promptness):
-		t.Fatalf("the gateway said nothing like %s within %s", what, promptness)
+		t.Fatalf("the gateway's output has no %s within %s", what, promptness)
 		return ""
 	}
 }

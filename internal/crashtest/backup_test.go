@@ -44,7 +44,7 @@ func TestBackupUnderLoadRestores(t *testing.T) {
 		process := h.serve(plan{})
 		ready := h.awaitReady(process, h.gate)
 		if ready.IsZero() {
-			t.Fatalf("the gateway does not start; it said:\n%s", process.LastLines())
+			t.Fatalf("the gateway does not start; its output:\n%s", process.LastLines())
 		}
 		process.EndsWithin(between(h.rng, 200*time.Millisecond, 900*time.Millisecond))
 		if i == backups-1 { // while no gateway runs
@@ -78,7 +78,7 @@ func TestBackupUnderLoadRestores(t *testing.T) {
 	late := all[0]
 	late.began = late.began.Add(time.Hour)
 	if _, wrong := late.compare(rows); len(wrong) == 0 {
-		t.Error("a backup that is older than it says: nothing was found to be missing")
+		t.Error("an outdated backup: found nothing missing")
 	}
 }
 
@@ -108,7 +108,7 @@ func TestMachineLost(t *testing.T) {
 		process := h.serve(plan{})
 		ready := h.awaitReady(process, h.gate)
 		if ready.IsZero() {
-			t.Fatalf("the gateway does not start; it said:\n%s", process.LastLines())
+			t.Fatalf("the gateway does not start; its output:\n%s", process.LastLines())
 		}
 		process.EndsWithin(6 * time.Second)
 		h.gate.shut()

@@ -109,7 +109,7 @@ func testImportKilled(t *testing.T, bin, url, whole string) {
 		}
 	}
 	k.run(args...)
-	must.Equal(t, k.imported(), want, "what was imported (-killed +not killed)")
+	must.Equal(t, k.imported(), want, "the imported objects (-killed +not killed)")
 	k.run("audit", "verify")
 	t.Logf("an import takes %s; killed %d times", took.Round(time.Millisecond), k.kills)
 	if k.kills == 0 || len(want) < 1+importedKeys {

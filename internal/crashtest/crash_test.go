@@ -39,7 +39,7 @@ func TestCrash(t *testing.T) {
 		t.Error(f)
 	}
 	for _, missing := range unprovoked(all, v, n) {
-		t.Errorf("the load did not provoke what it is there for: %s", missing)
+		t.Errorf("the load did not have its expected effects: %s", missing)
 	}
 }
 
@@ -92,7 +92,7 @@ func (h *testGateway) read() *books {
 	process := h.serve(plan{})
 	at := h.awaitReady(process, h.gate)
 	if at.IsZero() {
-		h.t.Fatalf("the gateway does not start for the last time; it said:\n%s", process.LastLines())
+		h.t.Fatalf("the gateway does not start for the last time; its output:\n%s", process.LastLines())
 	}
 	all := &books{}
 	h.readUses(all)
@@ -132,7 +132,7 @@ func (h *testGateway) awaitQuiet() {
 			return
 		}
 		if time.Now().After(end) {
-			h.t.Fatalf("the provider still has %d requests under way after %s", totals.Outcomes["open"], quiet)
+			h.t.Fatalf("the provider still has %d requests in flight after %s", totals.Outcomes["open"], quiet)
 		}
 	}
 }

@@ -95,7 +95,7 @@ func (n *node) start(env ...string) {
 	f.t.Helper()
 	n.launch(env...)
 	if n.ready = f.awaitReady(n.process, n.gate); n.ready.IsZero() {
-		f.t.Fatalf("node %d does not start; it said:\n%s", n.number, n.process.LastLines())
+		f.t.Fatalf("node %d does not start; its output:\n%s", n.number, n.process.LastLines())
 	}
 }
 

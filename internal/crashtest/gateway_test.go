@@ -69,7 +69,7 @@ func build(t *testing.T) string {
 	t.Helper()
 	program.Do(func() { program.path = processtest.Build(t, programDir, "weir/cmd/weir", "-tags", "faultpoints") })
 	if program.path == "" {
-		t.Fatal("the program was not built, as the first test that needed it says")
+		t.Fatal("the program was not built: see the error of the first test that needed it")
 	}
 	return program.path
 }

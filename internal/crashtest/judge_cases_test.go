@@ -96,7 +96,7 @@ func TestJudgeFindsBrokenBooks(t *testing.T) {
 	}
 	unused.uses = append(unused.uses, use{account: "a1", Date: "2026-11-21", Model: unpriced})
 	if got := judge(unused).found[unsummed]; len(got) == 0 {
-		t.Error("an entry of which nothing was used: got no findings, want one")
+		t.Error("an entry without usage: got no findings, want one")
 	}
 	for _, c := range judgeCases() {
 		t.Run(c.name, func(t *testing.T) {

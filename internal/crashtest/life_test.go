@@ -96,7 +96,7 @@ func (h *testGateway) live(p plan) {
 	}
 	at := <-ready
 	if at.IsZero() && p.kind != inStart && p.kind != atPoint {
-		h.t.Fatalf("the gateway does not start; it said:\n%s", process.LastLines())
+		h.t.Fatalf("the gateway does not start; its output:\n%s", process.LastLines())
 	}
 	h.end(process, &p)
 	h.gate.shut()

@@ -110,10 +110,10 @@ func testLimit(ctx context.Context, t *testing.T, bin string) {
 		allowed += sharedRPM
 	}
 	if got := most(all); got > allowed {
-		t.Errorf("%d let in within a minute, want at most %d", got, allowed)
+		t.Errorf("%d admitted within a minute, want at most %d", got, allowed)
 	}
 	if len(all) < want*9/10 {
-		t.Errorf("%d let in, want at least nine in ten of %d", len(all), want)
+		t.Errorf("%d admitted, want at least nine in ten of %d", len(all), want)
 	}
 	f.stopAll()
 	f.sound()
@@ -166,10 +166,10 @@ func testValkey(ctx context.Context, t *testing.T, bin string) {
 		t.Logf("%s: %d let in within a minute at a limit of %d; p99 %s before, %s while it was broken, %s after",
 			c.name, got, sharedRPM, p99(before), p99(during), p99(after))
 		if got > 2*sharedRPM || got < sharedRPM*9/10 {
-			t.Errorf("%s: %d let in within a minute, want at most %d and one limit more", c.name, got, sharedRPM)
+			t.Errorf("%s: %d admitted within a minute, want at most %d and one limit more", c.name, got, sharedRPM)
 		}
 		if added := p99(during) - p99(before); added > theForm().added {
-			t.Errorf("%s: p99 went up by %s, want at most %s", c.name, added, theForm().added)
+			t.Errorf("%s: p99 rose by %s, want at most %s", c.name, added, theForm().added)
 		}
 	}
 	f.stopAll()

@@ -153,7 +153,7 @@ func (s *storm) settleRace() {
 	looked := s.neverOverdrawn(s.t, s.racer.account)
 	s.t.Logf("a budget of $%s: spent $%s, at most $%s settled and held, %d of it afterwards; %d commits looked at", toll, spent, peak, rest, looked)
 	if spent != toll || peak > toll {
-		s.t.Errorf("a budget of $%s: spent $%s, at most $%s settled and held", toll, spent, peak)
+		s.t.Errorf("a budget of $%s: spent $%s, with at most $%s settled and held at a time", toll, spent, peak)
 	}
 	s.neverOverdrawn(s.t, s.thrifty.account)
 }

@@ -234,7 +234,7 @@ func (f *fleet) race(r *race, name string) {
 		f.t.Errorf("%s: spent $%s, want $%s and at most $%s less: %s", name, spent, r.limit, r.most, got)
 	}
 	if peak > r.limit {
-		f.t.Errorf("%s: what was settled and held came to $%s, want at most $%s", name, peak, r.limit)
+		f.t.Errorf("%s: settled and held amounts reached $%s, want at most $%s", name, peak, r.limit)
 	}
 	// On a busy machine the leases of a thousand clients may arrive after a request's longest wait.
 	if *nodesFlag && r.kills == 0 && got.away.Load() > 0 || got.other.Load() > 0 {
@@ -461,7 +461,7 @@ func (f *fleet) nothingHeld() {
 	above := f.query(`SELECT scope, journal, granted FROM slices s WHERE granted > (
 		SELECT coalesce(sum(spent), 0) FROM balances b WHERE b.scope = s.scope AND b.journal = s.journal)`)
 	if len(above) > 0 {
-		f.t.Errorf("%d slices are above what was spent after all nodes have stopped: %v", len(above), above)
+		f.t.Errorf("%d slices are above their node's spending after all nodes have stopped: %v", len(above), above)
 	}
 }
 

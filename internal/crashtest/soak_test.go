@@ -51,7 +51,7 @@ func TestSoak(t *testing.T) {
 	process := h.serve(plan{})
 	ready := h.awaitReady(process, h.gate)
 	if ready.IsZero() {
-		t.Fatalf("the gateway does not start; it said:\n%s", process.LastLines())
+		t.Fatalf("the gateway does not start; its output:\n%s", process.LastLines())
 	}
 	working, rest := context.WithCancel(ctx)
 	defer rest()
@@ -99,7 +99,7 @@ func flat(t *testing.T, held []holding) {
 	t.Logf("median of the first third: %s; of the last: %s", first, last)
 	const more = 20 // descriptors and goroutines, which vary with the load
 	if last.memory > first.memory+first.memory/5 || last.descriptors > first.descriptors+more || last.goroutines > first.goroutines+more {
-		t.Errorf("what the gateway holds grows: at first %s, at last %s", first, last)
+		t.Errorf("the gateway's resources grow: at first %s, at last %s", first, last)
 	}
 }
 

@@ -99,10 +99,10 @@ func (h *testGateway) takeOver(from *processtest.Process) *processtest.Process {
 		h.t.Fatalf("the new gateway is at %s, the one before at %s", address, base)
 	}
 	if !from.EndsWithin(takeoverDrain + patience) {
-		h.t.Fatalf("the gateway that was taken over does not end; it said:\n%s", from.LastLines())
+		h.t.Fatalf("the replaced gateway does not end; its output:\n%s", from.LastLines())
 	}
 	if !from.Cmd.ProcessState.Success() {
-		h.t.Errorf("the gateway that was taken over ended with %s; it said:\n%s", from.Cmd.ProcessState, from.LastLines())
+		h.t.Errorf("the replaced gateway ended with %s; its output:\n%s", from.Cmd.ProcessState, from.LastLines())
 	}
 	h.ended(from, gracious, from.Started)
 	return process

@@ -182,7 +182,7 @@ func (e *ear) missing(keys map[string]bool) (n int) {
 			n++
 		}
 		if len(e.of[key]) > 1 {
-			e.t.Errorf("key %s: told under %d ids, want one", key, len(e.of[key]))
+			e.t.Errorf("key %s: events with %d ids, want one", key, len(e.of[key]))
 		}
 	}
 	return n
@@ -297,7 +297,7 @@ func (m *maker) keys() map[string]bool {
 	}
 	for id := range m.made {
 		if !all[id] {
-			m.f.t.Errorf("key %s was made, a node said, and is not there", id)
+			m.f.t.Errorf("key %s was confirmed by a node, and does not exist", id)
 		}
 	}
 	return all
@@ -413,7 +413,7 @@ func testHooksShared(ctx context.Context, t *testing.T, bin string) {
 	again := e.again()
 	t.Logf("%d events made in %s by two nodes, all told %s later: %s, %d twice", len(keys), made.Round(time.Millisecond), took.Round(time.Millisecond), e.said(), again)
 	if again*1000 > len(keys) {
-		t.Errorf("%d of %d deliveries came more than once, want less than 0.1 %%", again, len(keys))
+		t.Errorf("%d of %d deliveries arrived more than once, want less than 0.1 %%", again, len(keys))
 	}
 	f.noComplaints()
 }

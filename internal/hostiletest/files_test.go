@@ -109,7 +109,7 @@ func blamesNobody(t *testing.T, r *result) {
 	said := r.testGateway.process.Said()
 	for _, word := range []string{"too many open files", "unavailable"} {
 		if at := strings.Index(said, word); at >= 0 {
-			t.Errorf("the gateway says %q: …%.300s", word, said[max(0, at-150):])
+			t.Errorf("the gateway's log has %q: …%.300s", word, said[max(0, at-150):])
 		}
 	}
 }

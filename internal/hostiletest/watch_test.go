@@ -88,7 +88,7 @@ func (h *testGateway) metrics(t *testing.T) map[string]float64 {
 		resp, err = client.Get(h.url("/metrics"))
 	}
 	if err != nil {
-		t.Fatalf("the gateway's metrics: %v; it said: %s", err, h.process.LastLines())
+		t.Fatalf("the gateway's metrics: %v; its output: %s", err, h.process.LastLines())
 	}
 	defer resp.Body.Close()
 	all := map[string]float64{}

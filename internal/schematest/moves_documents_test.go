@@ -79,7 +79,7 @@ func (m *documentMover) judge(seed uint64, r *route, out []byte, dropped []strin
 	wants := map[string]string{"anthropic": `"citations":{"enabled":true}`, "bedrock": `"citations":{"enabled":true}`, "cohere": `"documents":[{"id":"doc:0`}
 	history := map[string]string{"anthropic": `"cited_text":"`, "bedrock": `"sourceContent":[{"text":"`, "cohere": `"sources":[{"type":"document","id":"doc:`}
 	if !bytes.Contains(out, []byte(wants[r.target.format])) || slices.Contains(dropped, "citations") {
-		m.t.Errorf("-seed %d: %s is not asked for citations: %s", seed, r.target.vendor(), out)
+		m.t.Errorf("-seed %d: %s gets no request for citations: %s", seed, r.target.vendor(), out)
 	}
 	if n := bytes.Count(out, []byte(history[r.target.format])); n != len(m.cited) || bytes.Contains(out, []byte("weir1")) {
 		m.t.Errorf("-seed %d: %s gets %d earlier citations, want %d, and no marks: without %q %s", seed, r.target.vendor(), n, len(m.cited), dropped, out)
@@ -111,7 +111,7 @@ func (m *documentMover) answer(r *route, tree *llm.Request) {
 		told = r.in.EncodeReply(nil, got)
 	}
 	if !bytes.Contains(told, fmt.Appendf(nil, `"document_index":%d`, s.Document-1)) || !bytes.Contains(told, []byte(s.Quote)) {
-		m.t.Errorf("%s cites document %d: the client is told %s", r.target.vendor(), s.Document-1, told)
+		m.t.Errorf("%s cites document %d: the client got %s", r.target.vendor(), s.Document-1, told)
 	}
 	var answer object
 	if err := json.Unmarshal(told, &answer); err != nil {

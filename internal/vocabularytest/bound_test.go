@@ -89,7 +89,7 @@ func TestBoundIsAboveEveryVocabulary(t *testing.T) {
 					worst.see(counted, held, of)
 					if counted > held {
 						below++
-						t.Errorf("%s: held at %d tokens beside those around the request, counted %d", of, held, counted)
+						t.Errorf("%s: held at %d tokens in addition to those around the request, counted %d", of, held, counted)
 					}
 				}
 			}
@@ -135,7 +135,7 @@ func TestBoundIsAboveEveryTemplate(t *testing.T) {
 					worst.see(r.Tokens-r.Around, held, of)
 					if r.Tokens-r.Around > held || r.Around > around {
 						below++
-						t.Errorf("%s: held at %d tokens beside those around the request, counted %d and %d around", of, held, r.Tokens-r.Around, r.Around)
+						t.Errorf("%s: held at %d tokens in addition to those around the request, counted %d and %d around", of, held, r.Tokens-r.Around, r.Around)
 					}
 				}
 			}
@@ -163,6 +163,6 @@ func TestControlsFindLowBounds(t *testing.T) {
 		}
 	}
 	if held := open.held(t, says(call), quote.Coarse) - open.around(""); most <= held {
-		t.Errorf("%d tokens of arguments written anew are held at %d by their bytes: the test of templates cannot fail", most, held)
+		t.Errorf("%d tokens of rewritten arguments are held at %d by their bytes: the test of templates cannot fail", most, held)
 	}
 }

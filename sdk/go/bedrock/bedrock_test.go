@@ -40,7 +40,7 @@ func (s *clientAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.got, err = bedrock.DecodeRequest(body)
 	}
 	if err != nil {
-		s.t.Errorf("what the SDK sent: %v: %s", err, body)
+		s.t.Errorf("the SDK's request: %v: %s", err, body)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -165,7 +165,7 @@ func TestSDKRequest(t *testing.T) {
 		`"inferenceConfig":{"maxTokens":9,"temperature":0.5,"topP":1,"stopSequences":["END"]},"additionalModelRequestFields":{"top_k":5},` +
 		`"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"schema":"{\"type\":\"object\"}","name":"n"}}}},` +
 		`"requestMetadata":{"team":"a"},"serviceTier":{"type":"flex"}}`
-	must.Equal(t, string(got), want, "what the SDK sent, as it was understood")
+	must.Equal(t, string(got), want, "the SDK's decoded request")
 }
 
 // view holds the official SDK's reading of an answer.
@@ -318,5 +318,5 @@ func (v *view) delta(t *testing.T, d types.ContentBlockDelta) {
 func TestSDKStream(t *testing.T) {
 	t.Parallel()
 	got := must.Get(accumulate(t, client(t, answer())))(t)
-	must.Equal(t, got, wanted, "the outcome")
+	must.Equal(t, got, wanted, "the SDK's reading of the stream")
 }

@@ -120,7 +120,7 @@ func TestGeminiSDKSignatures(t *testing.T) {
 				got = append(got, m.Parts...)
 			}
 		}
-		must.Equal(t, got, answer.Choices[0].Message.Parts, "stream %t: what comes back", stream)
+		must.Equal(t, got, answer.Choices[0].Message.Parts, "stream %t: the returned parts", stream)
 	}
 }
 

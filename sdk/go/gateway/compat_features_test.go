@@ -90,7 +90,7 @@ func (c *cell) checkUsage(got *heard) {
 	c.t.Helper()
 	truth := c.served().Usage
 	if got.in != truth.InputTokens() || got.out != truth.OutputTokens() {
-		c.t.Errorf("told %d and %d tokens, truly %d and %d", got.in, got.out, truth.InputTokens(), truth.OutputTokens())
+		c.t.Errorf("reported %d and %d tokens, truly %d and %d", got.in, got.out, truth.InputTokens(), truth.OutputTokens())
 	}
 	u := harness.Folded(c.provider, truth, harness.Folds)
 	want := harness.CostOf(&u).String()
@@ -114,7 +114,7 @@ func checkStreaming(c *cell) error {
 		return err
 	}
 	if got.text != whole.text || got.text == "" || got.finish != whole.finish {
-		c.t.Errorf("the stream says %q, %q; whole it is %q, %q", got.text, got.finish, whole.text, whole.finish)
+		c.t.Errorf("the stream has %q, %q; whole it is %q, %q", got.text, got.finish, whole.text, whole.finish)
 	}
 	if got.pieces != 40 {
 		c.t.Errorf("%d pieces, want each of the provider's 40", got.pieces)
@@ -137,7 +137,7 @@ func checkTools(c *cell) error {
 			return err
 		}
 		if want := "The tool said: " + weatherResult; !strings.Contains(second.text, want) || second.finish != c.ends().stop {
-			c.t.Errorf("stream %t: with the results it says %q, finish %q; want %q", stream, second.text, second.finish, want)
+			c.t.Errorf("stream %t: with the results the answer is %q, finish %q; want %q", stream, second.text, second.finish, want)
 		}
 		if n := strings.Count(c.sent(), weatherResult); n < 2 {
 			c.t.Errorf("stream %t: %d results reached the provider, want 2: %s", stream, n, c.sent())
@@ -256,7 +256,7 @@ func checkThinkingBack(c *cell) error {
 		case !there && strings.Contains(dropped, "reasoning"):
 			return lacks("It is left out of the next turn, as `X-Weir-Dropped` says.")
 		case !there:
-			c.t.Errorf("stream %t: it is gone, and X-Weir-Dropped says %q: %s", stream, dropped, c.sent())
+			c.t.Errorf("stream %t: it is lost, and X-Weir-Dropped has %q: %s", stream, dropped, c.sent())
 		}
 	}
 	return nil
@@ -276,7 +276,7 @@ func checkEmbeddings(c *cell) error {
 	}
 	truth := c.served().Usage
 	if c.client.clientAPI != "gemini" && (got.in != truth.InputTokens() || got.cost != harness.CostOf(&truth).String()) {
-		c.t.Errorf("told %d tokens at %s, truly %v", got.in, got.cost, truth)
+		c.t.Errorf("reported %d tokens at %s, truly %v", got.in, got.cost, truth)
 	}
 	return nil
 }
@@ -341,7 +341,7 @@ func (c *cell) checkTrouble(x *trouble, stream bool, what string) {
 		c.t.Errorf("%s: got %+v, want %+v", what, got, want)
 	}
 	if id := answer.header.Get("X-Request-Id"); got.requestID != id || id == "" {
-		c.t.Errorf("%s: the SDK tells the request id %q, want %q", what, got.requestID, id)
+		c.t.Errorf("%s: the SDK reports the request id %q, want %q", what, got.requestID, id)
 	}
 	if retry := answer.header.Get("Retry-After"); retry != x.retry {
 		c.t.Errorf("%s: Retry-After %q, want %q", what, retry, x.retry)
@@ -375,7 +375,7 @@ func checkAbort(c *cell) error {
 	_, err := c.call(sdkCall{ctx: ctx, key: c.gateway.Key}, sdkQuestion{model: c.model("chat:tokens=1000,pace=20ms"), stream: true, perPiece: leave})
 	record := c.served()
 	if err == nil || pieces < 3 || !record.Canceled || record.Outcome != simulator.ClientGone || record.Pieces > 500 {
-		c.t.Errorf("%d pieces, then error %v; the provider says %s after %d pieces", pieces, err, record.Outcome, record.Pieces)
+		c.t.Errorf("%d pieces, then error %v; the provider has %s after %d pieces", pieces, err, record.Outcome, record.Pieces)
 	}
 	return nil
 }

@@ -53,6 +53,6 @@ func TestKeptSDK(t *testing.T) {
 	}
 	_, err = client.Responses.Get(t.Context(), second.ID, responses.ResponseGetParams{})
 	if e, ok := errors.AsType[*openai.Error](err); !ok || e.StatusCode != http.StatusNotFound {
-		t.Errorf("get what is deleted: %v, want status 404", err)
+		t.Errorf("get a deleted response: %v, want status 404", err)
 	}
 }

@@ -71,7 +71,7 @@ func TestMediaIsMetered(t *testing.T) {
 			continue
 		}
 		if strings.Contains(mediaProvider.Last, "house/") {
-			t.Errorf("%s: the provider was asked %q", tt.model, mediaProvider.Last)
+			t.Errorf("%s: the provider got %q", tt.model, mediaProvider.Last)
 		}
 		page := h.Uses("?model=" + tt.model)
 		if cost := page.Total.Cost.String(); cost != tt.cost || page.Total.Requests != "1" {

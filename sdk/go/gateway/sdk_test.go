@@ -37,7 +37,7 @@ func TestSDKRetries(t *testing.T) {
 	began := time.Now()
 	got := must.Get(client.Chat.Completions.New(ctx, sdkAsk("house/echo:status=429,retry_after=1,once")))(t)
 	if took := time.Since(began); took < time.Second {
-		t.Errorf("took %s, want the second that Retry-After says", took)
+		t.Errorf("needed %s, want the second in Retry-After", took)
 	}
 	if n := len(up.Records(t)); n != 2 || got.Choices[0].Message.Content == "" {
 		t.Errorf("%d requests, want 2", n)

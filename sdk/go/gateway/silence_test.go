@@ -39,7 +39,7 @@ func TestGeminiChatRemembersAcrossSilence(t *testing.T) {
 			}
 		}
 		if text != "Say it again" || sent != "Say it again"+text {
-			t.Errorf("%s: heard %q, and what is sent next says %q, want the question and the answer", model, text, sent)
+			t.Errorf("%s: heard %q, and the next request has %q, want the question and the answer", model, text, sent)
 		}
 	}
 }

@@ -247,7 +247,7 @@ func TestBedrockSDKRetries(t *testing.T) {
 	bedrockSDK(t, 3, func(t *testing.T, c *bedrockruntime.Client, s *simulator.Server) {
 		must.Get(c.Converse(t.Context(), converse("chat:status=503,once")))(t)
 		if got := s.Ledger().Totals(); got.Requests != 2 || got.Outcomes[simulator.Served] != 1 {
-			t.Errorf("ledger says %+v, want one failure and one answer", got)
+			t.Errorf("the records are %+v, want one failure and one answer", got)
 		}
 	})
 }

@@ -306,7 +306,7 @@ func TestCohereSDKErrorInStream(t *testing.T) {
 			a.add(t, &ev)
 		}
 		if a.text == "" || a.finish != "ERROR" || a.failure == "" {
-			t.Errorf("got %+v, want some words, then what failed", a)
+			t.Errorf("got %+v, want some text, then the failure", a)
 		}
 	})
 }

@@ -56,6 +56,6 @@ func settled(t *testing.T, s *simulator.Server) simulator.Record {
 			return last
 		}
 	}
-	t.Fatalf("the newest record is still under way: %+v", last)
+	t.Fatalf("the newest record has not ended: %+v", last)
 	return last
 }
