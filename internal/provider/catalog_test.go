@@ -208,7 +208,7 @@ func TestFromEnv(t *testing.T) {
 		t.Errorf("got %+v of an empty environment", f)
 	}
 	if c.Find("nobody") != nil {
-		t.Error("got an entry for an empty name")
+		t.Error("got an entry for an unknown name")
 	}
 }
 

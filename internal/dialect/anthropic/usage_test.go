@@ -281,7 +281,7 @@ func TestModesInParts(t *testing.T) {
 			}
 		}
 	}
-	must.Equal(t, got, []string{"priority,geo:us", "priority,geo:us,speed:fast"}, "the tiers of the stream and of the answer")
+	must.Equal(t, got, []string{"priority,geo:us", "priority,geo:us,speed:fast"}, "the tiers of the events")
 }
 
 // TestTierWord checks that an encoded answer names only the service tier.
