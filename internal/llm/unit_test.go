@@ -72,9 +72,9 @@ func TestUnitsOfUsage(t *testing.T) {
 	}
 }
 
-// TestUnitsThatAreAlike checks that a price without modes of a unit has one rate, and ignores the lifetime of a
-// container.
-func TestUnitsThatAreAlike(t *testing.T) {
+// TestUnitsWithoutModesHaveOneRate checks that a price without modes of a unit has one rate, and ignores the lifetime
+// of a container.
+func TestUnitsWithoutModesHaveOneRate(t *testing.T) {
 	t.Parallel()
 	p := llm.Price{Version: "v", Rates: llm.Rates{llm.Images: 20_000, llm.CodeSessions: 30_000}, Modes: []llm.Mode{}}
 	u := llm.Usage{llm.Images: 1, llm.CodeSessions: 1}

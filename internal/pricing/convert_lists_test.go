@@ -167,8 +167,9 @@ func TestConvertedAsOwn(t *testing.T) {
 	}
 }
 
-// TestConvertedLeft checks that all omitted entries are counted, and that two prices of one model are reported.
-func TestConvertedLeft(t *testing.T) {
+// TestOmittedEntriesAreCounted checks that all omitted entries are counted, and that two prices of one model are
+// reported.
+func TestOmittedEntriesAreCounted(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, text string

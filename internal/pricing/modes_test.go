@@ -303,8 +303,9 @@ func TestRegionsByHand(t *testing.T) {
 	}
 }
 
-// TestGoneModels checks that a model that its vendor no longer has is unpriced; another seller may price it.
-func TestGoneModels(t *testing.T) {
+// TestDiscontinuedModelsAreUnpriced checks that a model that its vendor no longer has is unpriced; another seller may
+// price it.
+func TestDiscontinuedModelsAreUnpriced(t *testing.T) {
 	t.Parallel()
 	book := newBook(t, pricing.Overrides{})
 	for _, tt := range []struct {

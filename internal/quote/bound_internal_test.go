@@ -328,8 +328,8 @@ func TestUncappedFormatsUseLongestAnswer(t *testing.T) {
 	}
 }
 
-// TestBoundBesideCap checks the held output beyond the caps on answers.
-func TestBoundBesideCap(t *testing.T) {
+// TestBoundBeyondCap checks the held output beyond the caps on answers.
+func TestBoundBeyondCap(t *testing.T) {
 	t.Parallel()
 	const hi = `"messages":[{"role":"user","content":"Hi"}]}`
 	beside := llm.Quirks{ReasoningBesideCap: true}

@@ -128,8 +128,8 @@ func TestCountsNeverRaise(t *testing.T) {
 	}
 }
 
-// TestWhatNoCountHelps checks the requests whose size no count of the provider's shows.
-func TestWhatNoCountHelps(t *testing.T) {
+// TestRequestsThatNoCountShows checks the requests whose size no count of the provider's shows.
+func TestRequestsThatNoCountShows(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, members string

@@ -10,8 +10,8 @@ import (
 	"weir/internal/quotetest"
 )
 
-// TestUsualReading checks which requests are read without their tree.
-func TestUsualReading(t *testing.T) {
+// TestUsualRequestsNeedNoTree checks which requests are read without their tree.
+func TestUsualRequestsNeedNoTree(t *testing.T) {
 	t.Parallel()
 	const hi = `"messages":[{"role":"user","content":"Hi"}]`
 	tests := []struct {
@@ -53,8 +53,9 @@ func TestUsualReading(t *testing.T) {
 	}
 }
 
-// TestUsualReadingIsRight compares the reading without the tree with the tree, for requests of usual and of odd pieces.
-func TestUsualReadingIsRight(t *testing.T) {
+// TestReadingWithoutTreeMatchesTree compares the reading without the tree with the tree, for requests of usual and of
+// odd pieces.
+func TestReadingWithoutTreeMatchesTree(t *testing.T) {
 	t.Parallel()
 	members := []string{
 		`"temperature":1`, `"top_p":0.5`, `"stream":true`, `"max_tokens":7`, `"max_completion_tokens":9`, `"max_tokens":0`, `"max_tokens":null`,

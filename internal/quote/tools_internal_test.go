@@ -98,9 +98,10 @@ func TestBoundOfFetches(t *testing.T) {
 	}
 }
 
-// TestCallsPutIn checks that a cap on calls is inserted if the client set none and the provider has a field for it, the
-// largest that an amount covers in addition to the shortest answer, and that its bound is within the amount.
-func TestCallsPutIn(t *testing.T) {
+// TestCapOnCallsIsInserted checks that a cap on calls is inserted if the client set none and the provider has a field
+// for it, the largest that an amount covers in addition to the shortest answer, and that its bound is within the
+// amount.
+func TestCapOnCallsIsInserted(t *testing.T) {
 	t.Parallel()
 	const search = `"tools":[{"type":"web_search"}],"input":"Hi"}`
 	capped, uses := llm.Quirks{CallCap: "max_tool_calls"}, llm.Quirks{CallCap: "max_uses"}

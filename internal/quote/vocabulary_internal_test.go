@@ -66,9 +66,9 @@ func TestTokensAtMost(t *testing.T) {
 	})
 }
 
-// TestNoTextIsNoToken checks that the tokens of all code points, joined and separate, are the whole text: text that the
-// library skipped would count as no token, in a bound or in an estimate.
-func TestNoTextIsNoToken(t *testing.T) {
+// TestEveryCodePointHasTokens checks that the tokens of all code points, joined and separate, are the whole text: text
+// that the library skipped would count as no token, in a bound or in an estimate.
+func TestEveryCodePointHasTokens(t *testing.T) {
 	t.Parallel()
 	vocabulary := codec.NewO200kBase()
 	for _, between := range []string{"", " ", "7"} {
@@ -206,8 +206,9 @@ func TestTextsAreCountedTogether(t *testing.T) {
 	}
 }
 
-// TestFineIsCloser checks the reduction by the fine bound: of text about three quarters, of an image all of its bytes.
-func TestFineIsCloser(t *testing.T) {
+// TestFineBoundIsLower checks the reduction by the fine bound: of text about three quarters, of an image all of its
+// bytes.
+func TestFineBoundIsLower(t *testing.T) {
 	t.Parallel()
 	shown, sound := strings.Repeat("iVBORw0KGgo9", 20_000), mp3(400)
 	words := strings.Repeat("some words that people write ", 1000)

@@ -284,8 +284,8 @@ func TestModesInParts(t *testing.T) {
 	must.Equal(t, got, []string{"priority,geo:us", "priority,geo:us,speed:fast"}, "the tiers of the events")
 }
 
-// TestTierWord checks that an encoded answer names only the service tier.
-func TestTierWord(t *testing.T) {
+// TestEncodedTierIsServiceTier checks that an encoded answer names only the service tier.
+func TestEncodedTierIsServiceTier(t *testing.T) {
 	t.Parallel()
 	r := llm.Reply{ExtraOf: anthropic.Name, Reported: true, Tier: "standard,geo:us", Choices: make([]llm.Choice, 1)}
 	if got := string(anthropic.EncodeReply(nil, &r)); !strings.Contains(got, `"service_tier":"standard"`) {

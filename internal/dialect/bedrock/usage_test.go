@@ -180,8 +180,8 @@ func TestContradictoryCountsAreBounded(t *testing.T) {
 	}
 }
 
-// TestNoInput checks that a usage without the input, which nothing else reports, counts as none.
-func TestNoInput(t *testing.T) {
+// TestUsageWithoutInputIsNone checks that a usage without the input, which nothing else reports, counts as none.
+func TestUsageWithoutInputIsNone(t *testing.T) {
 	t.Parallel()
 	r := must.Get(bedrock.DecodeReply([]byte(`{"output":{"message":{"content":[]}},`+
 		`"usage":{"outputTokens":30,"cacheReadInputTokens":20}}`), nil))(t)

@@ -114,8 +114,8 @@ func TestEncodeReply(t *testing.T) {
 	}
 }
 
-// TestReplyStays checks that an answer in Cohere's format is encoded as it was decoded.
-func TestReplyStays(t *testing.T) {
+// TestReplyRoundTrip checks that an answer in Cohere's format is encoded as it was decoded.
+func TestReplyRoundTrip(t *testing.T) {
 	t.Parallel()
 	const reply = `{"id":"r1","message":{"role":"assistant","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"Hi","x":1},{"type":"new"}],` +
 		`"tool_plan":"I will.","tool_calls":[{"id":"f_1","type":"function","function":{"name":"f","arguments":"{}"},"x":1}],"citations":[{"start":0}],"mood":1},` +

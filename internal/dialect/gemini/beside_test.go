@@ -8,9 +8,9 @@ import (
 	"weir/internal/llm"
 )
 
-// TestBesideInOneWay refuses requests of other operations in which another parser may read another model or another
-// text.
-func TestBesideInOneWay(t *testing.T) {
+// TestAmbiguousRequestsAreRefused refuses requests of other operations in which another parser may read another model
+// or another text.
+func TestAmbiguousRequestsAreRefused(t *testing.T) {
 	t.Parallel()
 	type scan func([]byte, *http.Request) (llm.Head, error)
 	for _, tt := range []struct {

@@ -160,8 +160,8 @@ func TestReportedErrors(t *testing.T) {
 	}
 }
 
-// TestReplyStays checks that Google's own members remain after a passage through the tree.
-func TestReplyStays(t *testing.T) {
+// TestReplyRoundTrip checks that Google's own members remain after a passage through the tree.
+func TestReplyRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
 		`{"candidates":[{"content":{"parts":[{"text":"a","thought":true},{"text":"b","thoughtSignature":"QUJD"},{"functionCall":{"id":"x","name":"f","args":{"a":1}},"thoughtSignature":"QUJD"},{"functionCall":{"name":"f","args":{}}},{"executableCode":{"code":"1"}},{"inlineData":{"mimeType":"image/png","data":"AAAA"}}],"role":"model"},"finishReason":"STOP","index":0,"safetyRatings":[]}],"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":1,"totalTokenCount":10,"promptTokensDetails":[{"modality":"TEXT","tokenCount":9}]},"modelVersion":"m","createTime":"2026-08-19T14:34:35Z","responseId":"r","modelStatus":{}}`,

@@ -110,8 +110,8 @@ func TestEncodeReply(t *testing.T) {
 	}
 }
 
-// TestReplyStays checks that an answer in Ollama's format is encoded with all its decoded members.
-func TestReplyStays(t *testing.T) {
+// TestReplyRoundTrip checks that an answer in Ollama's format is encoded with all its decoded members.
+func TestReplyRoundTrip(t *testing.T) {
 	t.Parallel()
 	const reply = `{"model":"m","created_at":"2023-11-14T22:13:20Z","message":{"role":"assistant","content":"Hi","thinking":"hm","images":["AAAA"],` +
 		`"tool_calls":[{"id":"c1","type":"function","function":{"index":0,"name":"f","arguments":{"x":[1, 2]}},"y":1}],"mood":1},"done":true,"done_reason":"length",` +

@@ -24,8 +24,9 @@ const (
 	head       = "Content-Disposition: form-data; name="
 )
 
-// TestFormsInOneWay refuses forms in which another parser may read another model, another number or another recording.
-func TestFormsInOneWay(t *testing.T) {
+// TestAmbiguousFormsAreRefused refuses forms in which another parser may read another model, another number or another
+// recording.
+func TestAmbiguousFormsAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string][]byte{
 		"a model as a file":           oddForm(head+"\"model\"; filename=\"a\"\r\n\r\nlarge", plainModel),

@@ -166,8 +166,8 @@ func TestReportedErrors(t *testing.T) {
 	}
 }
 
-// TestErrorWords checks that a mistake may have a code of its own in addition to its type.
-func TestErrorWords(t *testing.T) {
+// TestMistakesHaveCodes checks that a mistake may have a code of its own in addition to its type.
+func TestMistakesHaveCodes(t *testing.T) {
 	t.Parallel()
 	for word, want := range map[string]string{
 		"":          `{"error":{"message":"M.","type":"invalid_request_error","param":"p","code":"model_not_found"}}`,

@@ -201,8 +201,8 @@ func TestEncoderWritesStream(t *testing.T) {
 	}
 }
 
-// TestEncoderEnds checks the end of an incomplete answer.
-func TestEncoderEnds(t *testing.T) {
+// TestEncoderEndsIncompleteAnswers checks the end of an incomplete answer.
+func TestEncoderEndsIncompleteAnswers(t *testing.T) {
 	t.Parallel()
 	text := llm.Event{Kind: llm.EventText, Text: "We"}
 	for finish, want := range map[llm.FinishReason]string{
@@ -264,8 +264,9 @@ func TestStoredAnswerIsInLastEvent(t *testing.T) {
 	}
 }
 
-// TestKeptByEncoder checks that an encoder returns the answer in its last event, and none of a failed one.
-func TestKeptByEncoder(t *testing.T) {
+// TestEncoderReturnsAnswerToStore checks that an encoder returns the answer in its last event, and none of a failed
+// one.
+func TestEncoderReturnsAnswerToStore(t *testing.T) {
 	t.Parallel()
 	text := llm.Event{Kind: llm.EventText, Text: "Hello"}
 	for _, finish := range []llm.FinishReason{llm.FinishStop, llm.FinishLength, llm.FinishError} {

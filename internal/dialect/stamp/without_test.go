@@ -69,8 +69,8 @@ func TestWithoutCost(t *testing.T) {
 	}
 }
 
-// TestTellsCost checks which explanations of providers contain an amount of money.
-func TestTellsCost(t *testing.T) {
+// TestExplanationsWithAmounts checks which explanations of providers contain an amount of money.
+func TestExplanationsWithAmounts(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
 		"Budget has been exceeded! Current cost: 0.4242, Max budget: 0.4 in organization acme": true,
