@@ -33,9 +33,9 @@ RACED := account budget capacity credential fairqueue front gateway ledger lifet
 # Of the store and from end to end: the tests with many clients or nodes at once, with a client, a provider or a machine that
 # leaves, is slow or fails in the middle, and with changes beside requests. The others ask one thing after the other, by the
 # same goroutines. The store's code is the same on both databases, and starts no goroutine: it is raced on SQLite.
-AT_ONCE := AbortedGenerations AdministrationOnceAtOnce AttributionBeside AttributionOfClosedBeside AuditHeadless \
-	BudgetPerTag BudgetRace CertificateChanges ChangesFromElsewhere ClientLeaves ClientThatTakesNothing \
-	ClientsThatDoNotRead ConcurrencyLimit CorrectionsReachRunningBudgets DisabledInTurn DiskFull DrainReadsAnswerToItsEnd \
+AT_ONCE := AbortedGenerations AdministrationOnceAtOnce AttributionBeside AttributionOfClosedBeside BudgetPerTag \
+	BudgetRace CertificateChanges ChangesFromElsewhere ClientLeaves ClientThatTakesNothing ClientsThatDoNotRead \
+	ConcurrencyLimit CorrectionsReachRunningBudgets CutAuditLogNeedsHead DisabledInTurn DiskFull DrainReadsAnswerToItsEnd \
 	DrainsAreBounded EdgesStayWithinBudget FeedIsWhole FilesAtOnce GracefulStop GreedyStreams HangUpsAtAnyTime \
 	IdempotencyConflicts IdempotentReplay IdleBodiesHoldNothing ImportAtOnce KeepAlive KeepAliveWhileFallingBack KeptOnce \
 	KeyRevokedBeforeTheBody LateAnswer LeavesBeforeUsage LimitsOnValkey ManagedConfigurationReachesNodes ManyClientsLeave \

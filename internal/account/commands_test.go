@@ -203,8 +203,8 @@ func TestUpdateKey(t *testing.T) {
 	}
 }
 
-// TestAdminIsGivenByName checks that a key administers the installation only if that is named explicitly.
-func TestAdminIsGivenByName(t *testing.T) {
+// TestAdminPermissionIsExplicit checks that a key administers the installation only if that is named explicitly.
+func TestAdminPermissionIsExplicit(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
 	for _, test := range []struct {

@@ -79,8 +79,8 @@ func TestAuthenticateKnowsKeys(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreOne checks that every invalid key is refused with the same message.
-func TestRefusalsAreOne(t *testing.T) {
+// TestRefusalsLookTheSame checks that every invalid key is refused with the same message.
+func TestRefusalsLookTheSame(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newFixture(t)

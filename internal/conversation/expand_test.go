@@ -110,9 +110,9 @@ func TestOwnItems(t *testing.T) {
 	}
 }
 
-// TestItemsInOneWay refuses items that another parser may read as references: it would find them by the gateway's own
-// key, whoever owns them.
-func TestItemsInOneWay(t *testing.T) {
+// TestAmbiguousItemsAreRefused refuses items that another parser may read as references: it would find them by the
+// gateway's own key, whoever owns them.
+func TestAmbiguousItemsAreRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for body, param := range map[string]string{
@@ -129,8 +129,8 @@ func TestItemsInOneWay(t *testing.T) {
 	}
 }
 
-// TestMostItems bounds the ids of an input that the gateway remembers and looks up.
-func TestMostItems(t *testing.T) {
+// TestItemsAreBounded bounds the ids of an input that the gateway remembers and looks up.
+func TestItemsAreBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.turn(`{"input":"One"}`, answer("resp_1", says("msg_1", "First")))
@@ -275,8 +275,8 @@ func TestStoreFalse(t *testing.T) {
 	wantError(t, err, llm.Invalid("input", "Item with id 'msg_2' not found."))
 }
 
-// TestKeepNothing uses a service that stores no responses.
-func TestKeepNothing(t *testing.T) {
+// TestServiceWithoutStorage uses a service that stores no responses.
+func TestServiceWithoutStorage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.Service = w.open(0)

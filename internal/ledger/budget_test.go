@@ -101,8 +101,9 @@ func TestBudgetParts(t *testing.T) {
 	})
 }
 
-// TestBudgetAway checks that a node spends its leases while the database is away, as long as they last, and no longer.
-func TestBudgetAway(t *testing.T) {
+// TestBudgetWhileDatabaseIsAway checks that a node spends its leases while the database is away, as long as they last,
+// and no longer.
+func TestBudgetWhileDatabaseIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, h, stop := alone(t, 100)
 		defer stop()

@@ -226,8 +226,8 @@ func TestDatabaseAway(t *testing.T) {
 	}
 }
 
-// TestNoRoom fills the reserved space and checks that attempts in flight can still be settled.
-func TestNoRoom(t *testing.T) {
+// TestReservedSpaceSettlesAttempts fills the reserved space and checks that attempts in flight can still be settled.
+func TestReservedSpaceSettlesAttempts(t *testing.T) {
 	t.Parallel()
 	full := &fullDisk{Directory: Directory(t.TempDir())}
 	l, err := openOn(context.Background(), full, uuid.New(), Options{

@@ -9,8 +9,8 @@ import (
 	"weir/internal/report"
 )
 
-// TestTagNamesInTurn checks that a tag whose name was dropped is never reported as absent later.
-func TestTagNamesInTurn(t *testing.T) {
+// TestDroppedTagNamesStayUnknown checks that a tag whose name was dropped is never reported as absent later.
+func TestDroppedTagNamesStayUnknown(t *testing.T) {
 	t.Parallel()
 	d := newAttributedDay(nil)
 	add := func(name string, attempts int64) {

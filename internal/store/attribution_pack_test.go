@@ -74,9 +74,9 @@ func TestPackedSums(t *testing.T) {
 	})
 }
 
-// TestPackedLater checks that sums with measures of a later version are refused: without these measures the rest would
-// be wrong.
-func TestPackedLater(t *testing.T) {
+// TestPackedSumsOfLaterVersions checks that sums with measures of a later version are refused: without these measures
+// the rest would be wrong.
+func TestPackedSumsOfLaterVersions(t *testing.T) {
 	t.Parallel()
 	packed, err := packSums(buckets{bucket{model: "m"}: {measureRequests: 1}})
 	if err != nil {

@@ -79,8 +79,8 @@ func testAuditFinds(t *testing.T, o store.Options) {
 	}
 }
 
-// TestAuditHeadless shows why --head is needed: without it a truncated log looks complete.
-func TestAuditHeadless(t *testing.T) {
+// TestCutAuditLogNeedsHead shows why --head is needed: without it a truncated log looks complete.
+func TestCutAuditLogNeedsHead(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o store.Options) {
 		s := audited(t, o)

@@ -99,9 +99,9 @@ func testExportInPieces(t *testing.T, o store.Options) {
 	}
 }
 
-// TestExportsHoldNothing checks that no transaction is open while a reader has a row, so that no timeout of the server
-// can cut it.
-func TestExportsHoldNothing(t *testing.T) {
+// TestExportsHoldNoTransaction checks that no transaction is open while a reader has a row, so that no timeout of the
+// server can cut it.
+func TestExportsHoldNoTransaction(t *testing.T) {
 	t.Parallel()
 	o := engines()["PostgreSQL"](t)
 	s := open(t, o)

@@ -136,9 +136,9 @@ func columnsOf(t *testing.T, o store.Options, table string) []string {
 	return columns
 }
 
-// TestCorrectionsStay migrates a database in which attempts were resolved when they could have no other correction:
-// they stay resolved, and can have others.
-func TestCorrectionsStay(t *testing.T) {
+// TestMigrationPreservesCorrections migrates a database in which attempts were resolved when they could have no other
+// correction: they stay resolved, and can have others.
+func TestMigrationPreservesCorrections(t *testing.T) {
 	t.Parallel()
 	on(t, withoutSchema(), func(t *testing.T, o store.Options) {
 		const before = 9 // the last migration without others
@@ -160,9 +160,9 @@ func TestCorrectionsStay(t *testing.T) {
 	})
 }
 
-// TestExplanationsBegin migrates a database whose retention stored no explanations: its sums remain, with an unknown
-// price.
-func TestExplanationsBegin(t *testing.T) {
+// TestMigrationWithoutExplanations migrates a database whose retention stored no explanations: its sums remain, with an
+// unknown price.
+func TestMigrationWithoutExplanations(t *testing.T) {
 	t.Parallel()
 	on(t, withoutSchema(), func(t *testing.T, o store.Options) {
 		const before = 9 // the last migration without them
@@ -195,8 +195,9 @@ func TestExplanationsBegin(t *testing.T) {
 	})
 }
 
-// TestInvitersKnown migrates a database whose invitations do not name the key that created them: the audit log does.
-func TestInvitersKnown(t *testing.T) {
+// TestMigrationAddsInviters migrates a database whose invitations do not name the key that created them: the audit log
+// does.
+func TestMigrationAddsInviters(t *testing.T) {
 	t.Parallel()
 	on(t, withoutSchema(), func(t *testing.T, o store.Options) {
 		const before = 6 // the last migration without it
@@ -220,9 +221,9 @@ func TestInvitersKnown(t *testing.T) {
 	})
 }
 
-// TestMakersKnown migrates a database whose endpoints do not name the person who created them or changed their address:
-// the audit log does.
-func TestMakersKnown(t *testing.T) {
+// TestMigrationAddsMakers migrates a database whose endpoints do not name the person who created them or changed their
+// address: the audit log does.
+func TestMigrationAddsMakers(t *testing.T) {
 	t.Parallel()
 	on(t, withoutSchema(), func(t *testing.T, o store.Options) {
 		const before = 12 // the last migration without it
@@ -255,8 +256,8 @@ func TestMakersKnown(t *testing.T) {
 	})
 }
 
-// TestKeptCounted migrates a database that did not count its stored responses.
-func TestKeptCounted(t *testing.T) {
+// TestMigrationCountsStoredResponses migrates a database that did not count its stored responses.
+func TestMigrationCountsStoredResponses(t *testing.T) {
 	t.Parallel()
 	on(t, withoutSchema(), func(t *testing.T, o store.Options) {
 		const before = 14 // the last migration without it

@@ -9,9 +9,9 @@ import (
 	"weir/internal/report"
 )
 
-// TestOverviewHoldsLittle reads the overview of an account that used 20,000 models: its memory does not grow with them.
-// It is not parallel, because it counts all allocations of the process.
-func TestOverviewHoldsLittle(t *testing.T) {
+// TestOverviewNeedsLittleMemory reads the overview of an account that used 20,000 models: its memory does not grow with
+// them. It is not parallel, because it counts all allocations of the process.
+func TestOverviewNeedsLittleMemory(t *testing.T) {
 	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "weir.db")})
 	must.Do(t, err)
 	t.Cleanup(func() { must.Do(t, s.Close()) })

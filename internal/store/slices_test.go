@@ -18,9 +18,9 @@ import (
 	"weir/internal/store"
 )
 
-// TestSlicesThatTellNothing checks that the rows of leases are at most the amounts that a node may still spend, because
-// the client chooses end users and thus creates leases.
-func TestSlicesThatTellNothing(t *testing.T) {
+// TestUselessLeasesAreRemoved checks that the rows of leases are at most the amounts that a node may still spend,
+// because the client chooses end users and thus creates leases.
+func TestUselessLeasesAreRemoved(t *testing.T) {
 	t.Parallel()
 	everywhere(t, testSlicesThatTellNothing)
 }
