@@ -230,8 +230,8 @@ func TestAdmissionHolds(t *testing.T) {
 	})
 }
 
-// TestAdmissionIsFoundOut is the negative control: an admission that is broken in any of these ways is found.
-func TestAdmissionIsFoundOut(t *testing.T) {
+// TestBrokenAdmissionsAreFound is the negative control: an admission that is broken in any of these ways is found.
+func TestBrokenAdmissionsAreFound(t *testing.T) {
 	t.Parallel()
 	for name, sabotage := range map[string]func(a *admission){
 		"more than the limit": func(a *admission) { a.limit, a.batch = 100, 99 },

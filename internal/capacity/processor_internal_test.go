@@ -14,9 +14,9 @@ import (
 	"weir/internal/must"
 )
 
-// TestInTurn checks a call while others have all turns: it processes a small body, waits with a large one, and does
-// nothing for a disconnected client.
-func TestInTurn(t *testing.T) {
+// TestLargeBodiesWaitForTurns checks a call while others have all turns: it processes a small body, waits with a large
+// one, and does nothing for a disconnected client.
+func TestLargeBodiesWaitForTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t, 1, 1024)

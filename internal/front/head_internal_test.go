@@ -101,9 +101,9 @@ func takeHead(in string, size int) error {
 	return err
 }
 
-// TestHeadsTogether checks that heads beyond the common bound are refused, that small ones never are, and that each
-// releases its bytes when its request ends or its connection is closed.
-func TestHeadsTogether(t *testing.T) {
+// TestHeadsShareOneBound checks that heads beyond the common bound are refused, that small ones never are, and that
+// each releases its bytes when its request ends or its connection is closed.
+func TestHeadsShareOneBound(t *testing.T) {
 	t.Parallel()
 	s := New(Options{MaxHead: 64 << 10, HeadTime: time.Minute})
 	defer func() { _ = s.Close() }()

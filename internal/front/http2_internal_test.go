@@ -77,8 +77,8 @@ func TestHeadsOverHTTP2(t *testing.T) {
 	}
 }
 
-// TestFieldsTogether checks that the bytes of fields of all requests in flight are bounded, and released.
-func TestFieldsTogether(t *testing.T) {
+// TestFieldsShareOneBound checks that the bytes of fields of all requests in flight are bounded, and released.
+func TestFieldsShareOneBound(t *testing.T) {
 	t.Parallel()
 	s := New(Options{MaxHead: 32 << 10})
 	large := http.Header{"X": {strings.Repeat("y", 31<<10)}}
@@ -105,9 +105,9 @@ func TestFieldsTogether(t *testing.T) {
 	}
 }
 
-// TestStreamsBegin checks that one stream of a connection begins at a time, until it reads its body, ends, or has taken
-// too long, and that this delays no other connection.
-func TestStreamsBegin(t *testing.T) {
+// TestOneStreamBeginsAtATime checks that one stream of a connection begins at a time, until it reads its body, ends, or
+// has taken too long, and that this delays no other connection.
+func TestOneStreamBeginsAtATime(t *testing.T) {
 	t.Parallel()
 	begun, begin, end := make(chan string), make(chan struct{}), make(chan struct{})
 	url, client := overHTTP2(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -297,9 +297,9 @@ func TestFramesInPieces(t *testing.T) {
 	}
 }
 
-// TestFramesPace checks that frames wait only if they arrive faster than permitted; that many connections share a
+// TestFastFramesWait checks that frames wait only if they arrive faster than permitted; that many connections share a
 // common rate; and that a connection with too many frames for too long is closed.
-func TestFramesPace(t *testing.T) {
+func TestFastFramesWait(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	all := &Server{pace: newPace(2), closed: t.Context(), began: now.Add(-time.Hour)}

@@ -135,8 +135,8 @@ func TestMostConnections(t *testing.T) {
 	want(t, "when they are over", last, http.StatusOK)
 }
 
-// TestRefusedForGood checks that a connection ends after a refusal.
-func TestRefusedForGood(t *testing.T) {
+// TestRefusedConnectionEnds checks that a connection ends after a refusal.
+func TestRefusedConnectionEnds(t *testing.T) {
 	t.Parallel()
 	address, _, _ := served(t, nil, 3)
 	c := dial(t, address)

@@ -48,8 +48,9 @@ func occupy(n *capacity.Node) (release func()) {
 	return func() { close(done) }
 }
 
-// TestLeftInBetween has a client disconnect during a step of the work on its large body: the next step does not begin.
-func TestLeftInBetween(t *testing.T) {
+// TestDisconnectBetweenSteps has a client disconnect during a step of the work on its large body: the next step does
+// not begin.
+func TestDisconnectBetweenSteps(t *testing.T) {
 	t.Parallel()
 	ctx, leave := context.WithCancel(t.Context())
 	scanned := 0

@@ -79,8 +79,8 @@ func TestAskAboutLateReplies(t *testing.T) {
 	})
 }
 
-// TestAskHangs ends a question to a silent provider.
-func TestAskHangs(t *testing.T) {
+// TestSilentQuestionEnds ends a question to a silent provider.
+func TestSilentQuestionEnds(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		address := rawServer(t, sayAndHang("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"))
 		p := way.provider(t, provider.Options{BaseURL: address, Ask: registry.All().Inquiry("generation")})

@@ -51,9 +51,9 @@ func TestShortagesOfMachineAreOwn(t *testing.T) {
 	}
 }
 
-// TestIdleGiveWay checks that idle connections make room for as many new ones, also for concurrent callers: one whose
-// place another has taken gets the next.
-func TestIdleGiveWay(t *testing.T) {
+// TestIdleConnectionsMakeRoom checks that idle connections make room for as many new ones, also for concurrent callers:
+// one whose place another has taken gets the next.
+func TestIdleConnectionsMakeRoom(t *testing.T) {
 	t.Parallel()
 	const most, rounds = 64, 200
 	for range rounds {

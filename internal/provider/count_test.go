@@ -104,9 +104,9 @@ func count(t *testing.T, p *provider.Provider, caller string) (int64, error) {
 	return p.Count(t.Context(), provider.Call{Dialect: p.Dialect(), Model: "m", Body: []byte(`{"messages":[]}`)}, caller)
 }
 
-// TestCountRests checks that a provider that could not count is asked again only after some seconds, unless the request
-// was at fault.
-func TestCountRests(t *testing.T) {
+// TestFailedCountPauses checks that a provider that could not count is asked again only after some seconds, unless the
+// request was at fault.
+func TestFailedCountPauses(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		status int
@@ -195,8 +195,8 @@ func TestCountsAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// TestCountHangs ends a count of a silent provider.
-func TestCountHangs(t *testing.T) {
+// TestSilentCountEnds ends a count of a silent provider.
+func TestSilentCountEnds(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		address := rawServer(t, sayAndHang("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"))
 		all := registry.All()

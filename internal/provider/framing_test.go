@@ -152,8 +152,8 @@ func TestFramingOfAnswers(t *testing.T) {
 	}
 }
 
-// TestUntilClose checks bodies that end with their connection.
-func TestUntilClose(t *testing.T) {
+// TestBodiesUntilClose checks bodies that end with their connection.
+func TestBodiesUntilClose(t *testing.T) {
 	t.Parallel()
 	for name, head := range map[string]string{"HTTP/1.1": ok1, "HTTP/1.0": ok0} {
 		for _, cut := range []int{0, 1} {
@@ -245,8 +245,8 @@ func TestBadFraming(t *testing.T) {
 	}
 }
 
-// TestCutShort cuts whole answers at every byte: no part counts as an answer.
-func TestCutShort(t *testing.T) {
+// TestCutAnswersAreRefused cuts whole answers at every byte: no part counts as an answer.
+func TestCutAnswersAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		ok1 + length2 + "\r\n{}",

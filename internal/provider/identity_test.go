@@ -213,8 +213,8 @@ func TestIdentitiesAreLazy(t *testing.T) {
 	}
 }
 
-// TestKeyWins checks the use of a key instead of an identity.
-func TestKeyWins(t *testing.T) {
+// TestKeyReplacesIdentity checks the use of a key instead of an identity.
+func TestKeyReplacesIdentity(t *testing.T) {
 	inAnEmptyCloud(t, map[string]string{"AWS_ACCESS_KEY_ID": "AKIA1", "AWS_SECRET_ACCESS_KEY": canary})
 	u := newListener(t)
 	for auth, want := range map[credential.Scheme][2]string{
@@ -232,8 +232,8 @@ func TestKeyWins(t *testing.T) {
 	}
 }
 
-// TestUsualAuth checks the scheme of a provider with only a known wire format.
-func TestUsualAuth(t *testing.T) {
+// TestDefaultAuthOfWireFormat checks the scheme of a provider with only a known wire format.
+func TestDefaultAuthOfWireFormat(t *testing.T) {
 	inAnEmptyCloud(t, nil)
 	u := newListener(t)
 	for name, want := range map[string]string{

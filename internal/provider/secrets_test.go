@@ -167,8 +167,8 @@ func checkShown(t *testing.T, d *dialect.Dialect, f *provider.Failure, name, key
 	return 0
 }
 
-// TestMasksStay checks that masked keys of vendors, and texts that only begin like a key, are preserved.
-func TestMasksStay(t *testing.T) {
+// TestMaskedKeysArePreserved checks that masked keys of vendors, and texts that only begin like a key, are preserved.
+func TestMaskedKeysArePreserved(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t, provider.Options{BaseURL: "http://127.0.0.1:1/v1", APIKeys: []llm.Secret{llm.NewSecret(echoedKey)}})
 	for _, text := range []string{"sk-…Ga==", "sk-canar****Ga==", "a risk-free, task-oriented word", "sk-canary", ""} {

@@ -103,9 +103,9 @@ func TestNoExplanation(t *testing.T) {
 	}
 }
 
-// TestCreditIsOurs checks that an account without money is not the client's mistake, for all statuses by which
-// providers report it: Anthropic's is 400.
-func TestCreditIsOurs(t *testing.T) {
+// TestMissingCreditIsNotTheClients checks that an account without money is not the client's mistake, for all statuses
+// by which providers report it: Anthropic's is 400.
+func TestMissingCreditIsNotTheClients(t *testing.T) {
 	t.Parallel()
 	p := answering(t, 400, http.Header{}, `{"type":"error","error":{"type":"billing_error","message":"Your credit balance is too low."}}`)
 	_, f := exchange(t.Context(), p, chat(false))
@@ -146,8 +146,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestBodySaysMore checks the facts for which an error's body precedes its headers.
-func TestBodySaysMore(t *testing.T) {
+// TestBodyPrecedesHeaders checks the facts for which an error's body precedes its headers.
+func TestBodyPrecedesHeaders(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		body   string

@@ -51,9 +51,9 @@ func race(t *testing.T, n int, of func(i int) asker) (admitted int) {
 	return int(count.Load())
 }
 
-// TestRefusedTakesNothing checks that a request that one level refuses does not count at the others, and that the error
+// TestRefusalUsesNothing checks that a request that one level refuses does not count at the others, and that the error
 // names the level.
-func TestRefusedTakesNothing(t *testing.T) {
+func TestRefusalUsesNothing(t *testing.T) {
 	each(t, func(t *testing.T, make maker) {
 		for _, test := range []struct {
 			name                       string

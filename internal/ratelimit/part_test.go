@@ -99,9 +99,9 @@ func TestAllOrNothing(t *testing.T) {
 	})
 }
 
-// TestRefusedBesideOthers checks that a key at its own limit that repeats its requests takes nothing of others' limits
-// for a tag, not even for a moment.
-func TestRefusedBesideOthers(t *testing.T) {
+// TestRefusedKeyUsesNothingOfOthers checks that a key at its own limit that repeats its requests takes nothing of
+// others' limits for a tag, not even for a moment.
+func TestRefusedKeyUsesNothingOfOthers(t *testing.T) {
 	t.Parallel()
 	for name, valkey := range map[string]llm.Secret{"memory": {}, "valkey": redistest.Start(t).URL()} {
 		t.Run(name, func(t *testing.T) {

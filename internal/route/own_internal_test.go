@@ -10,8 +10,9 @@ import (
 	"weir/internal/provider"
 )
 
-// TestOwnBounds checks that the state that accounts cause is bounded, and that later accounts find free places again.
-func TestOwnBounds(t *testing.T) {
+// TestOwnStateIsBounded checks that the state that accounts cause is bounded, and that later accounts find free places
+// again.
+func TestOwnStateIsBounded(t *testing.T) {
 	t.Parallel()
 	h, now := NewHealth(nil), time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	p, err := provider.New(provider.Options{Name: "a", Dialect: registry.All()[1], BaseURL: "https://a.example.com/v1"})

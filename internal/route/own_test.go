@@ -81,9 +81,9 @@ func (w *world) condition(provider string) route.Condition {
 	return all[slices.IndexFunc(all, func(c route.ProviderCondition) bool { return c.Name == provider })].Targets[0]
 }
 
-// TestHeldBack checks the events after which an account's failures do not count for all: another kind of failure, an
-// answer to anybody between, and time.
-func TestHeldBack(t *testing.T) {
+// TestOwnFailuresStayOwn checks the events after which an account's failures do not count for all: another kind of
+// failure, an answer to anybody between, and time.
+func TestOwnFailuresStayOwn(t *testing.T) {
 	t.Parallel()
 	odd, late := fault(provider.KindProtocol), fault(provider.KindFirstByteTimeout)
 	for name, between := range map[string]func(w *world){
@@ -136,8 +136,8 @@ func TestOwnProbe(t *testing.T) {
 	}
 }
 
-// TestWhoCounts checks for which accounts each failure counts.
-func TestWhoCounts(t *testing.T) {
+// TestAccountsOfEachFailure checks for which accounts each failure counts.
+func TestAccountsOfEachFailure(t *testing.T) {
 	t.Parallel()
 	all, one, none := "all", "one", "none"
 	got := map[string]string{}
