@@ -173,8 +173,8 @@ func codeOf(err error) llm.Code {
 	return llm.AsError(err).Code
 }
 
-// TestOnceGoesOn has a client disconnect: the operation still completes, for the repeated request.
-func TestOnceGoesOn(t *testing.T) {
+// TestOnceCompletesAfterDisconnect has a client disconnect: the operation still completes, for the repeated request.
+func TestOnceCompletesAfterDisconnect(t *testing.T) {
 	t.Parallel()
 	s, request := newOnce(newRecords())
 	ctx, leave := context.WithCancel(t.Context())

@@ -9,8 +9,8 @@ import (
 	"weir/internal/report"
 )
 
-// TestShortTimes checks that less than a millisecond is reported as 0, and a missing time as null.
-func TestShortTimes(t *testing.T) {
+// TestShortTimesRoundDown checks that less than a millisecond is reported as 0, and a missing time as null.
+func TestShortTimesRoundDown(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		first, whole time.Duration

@@ -40,9 +40,9 @@ func TestFilesAreShared(t *testing.T) {
 	}
 }
 
-// TestTooFewFilesAreTold checks that a start logs that max_concurrency cannot be reached, and the number of files that
-// it needs.
-func TestTooFewFilesAreTold(t *testing.T) {
+// TestTooFewFilesAreLogged checks that a start logs that max_concurrency cannot be reached, and the number of files
+// that it needs.
+func TestTooFewFilesAreLogged(t *testing.T) {
 	t.Parallel()
 	for files, want := range map[int]string{4096: "in_flight=1301 max_concurrency=4096 needed=12800", 12_800: "", 65_536: ""} {
 		var said bytes.Buffer

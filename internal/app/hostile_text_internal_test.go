@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestAddressesAreText requests names that are not text: they are refused before the database, which would fail, is
-// queried.
-func TestAddressesAreText(t *testing.T) {
+// TestNamesThatAreNotTextAreRefused requests names that are not text: they are refused before the database, which would
+// fail, is queried.
+func TestNamesThatAreNotTextAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newStaff(t)
 	for _, bad := range []string{"%00", "%ff", "a%00b"} {

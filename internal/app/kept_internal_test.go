@@ -37,8 +37,9 @@ type lostRecords struct{ idempotency.Store }
 
 func (lostRecords) Keep(context.Context, idempotency.Record, []byte) error { return errAway }
 
-// TestKeptUnheard checks that an answered request is not made again although its end could not be stored.
-func TestKeptUnheard(t *testing.T) {
+// TestAnsweredRequestIsNotRepeated checks that an answered request is not made again although its end could not be
+// stored.
+func TestAnsweredRequestIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
 	key := newKey(t, g, "asks")
@@ -62,9 +63,9 @@ func TestKeptUnheard(t *testing.T) {
 	}
 }
 
-// TestKeptNowhere checks that the client gets an answer, whole or streamed, although it cannot be stored; but none
-// without the response that it continues.
-func TestKeptNowhere(t *testing.T) {
+// TestAnswersWithoutStorage checks that the client gets an answer, whole or streamed, although it cannot be stored; but
+// none without the response that it continues.
+func TestAnswersWithoutStorage(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
 	key := newKey(t, g, "asks")
@@ -137,9 +138,9 @@ func respond(handler http.Handler, key, members string) *httptest.ResponseRecord
 	return w
 }
 
-// TestKeptAfterRefusals checks that no stored response is read for a request that is refused by its model, or whose key
-// has reached its limits.
-func TestKeptAfterRefusals(t *testing.T) {
+// TestRefusedRequestsReadNothingStored checks that no stored response is read for a request that is refused by its
+// model, or whose key has reached its limits.
+func TestRefusedRequestsReadNothingStored(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
 	newKey(t, g, "asks")
@@ -177,9 +178,9 @@ func TestKeptAfterRefusals(t *testing.T) {
 	}
 }
 
-// TestKeptInItsShare checks that a stored response counts among the bodies in flight of its account before it is read,
-// and only as long as it is needed.
-func TestKeptInItsShare(t *testing.T) {
+// TestStoredResponsesCountInShare checks that a stored response counts among the bodies in flight of its account before
+// it is read, and only as long as it is needed.
+func TestStoredResponsesCountInShare(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
 	key := newKey(t, g, "asks")

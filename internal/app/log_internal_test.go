@@ -87,8 +87,8 @@ func TestRepeatedLinesAreSummedUp(t *testing.T) {
 	must.Equal(t, r.take(), []string{""}, "lines at the end")
 }
 
-// TestLinesOnTheirOwn checks lines that are not bounded, or not together.
-func TestLinesOnTheirOwn(t *testing.T) {
+// TestSomeLinesAreUnbounded checks lines that are not bounded, or not together.
+func TestSomeLinesAreUnbounded(t *testing.T) {
 	t.Parallel()
 	for name, say := range map[string]func(r *logRig, i int){
 		"accounts":  func(r *logRig, i int) { r.fail(i, fmt.Sprint("a", i)) },
@@ -114,8 +114,8 @@ func TestLinesOnTheirOwn(t *testing.T) {
 	}
 }
 
-// TestLinesAlike checks lines of one kind.
-func TestLinesAlike(t *testing.T) {
+// TestSimilarLinesAreOneKind checks lines of one kind.
+func TestSimilarLinesAreOneKind(t *testing.T) {
 	t.Parallel()
 	for name, say := range map[string]func(r *logRig, i int){
 		"requests": func(r *logRig, i int) { r.fail(i, "a") },

@@ -406,9 +406,9 @@ func TestStrictTransport(t *testing.T) {
 	}
 }
 
-// TestHostOfEveryRoute sends a request to every route under a foreign name: without a required key, and at the
+// TestForeignHostOfEveryRoute sends a request to every route under a foreign name: without a required key, and at the
 // administration, it is refused before all other checks.
-func TestHostOfEveryRoute(t *testing.T) {
+func TestForeignHostOfEveryRoute(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
 	handler := g.handler()

@@ -10,9 +10,9 @@ import (
 	"weir/internal/must"
 )
 
-// TestMembersTighten checks that a member cannot loosen the limits that an owner or an operator set on the member's
+// TestMembersOnlyTighten checks that a member cannot loosen the limits that an owner or an operator set on the member's
 // key.
-func TestMembersTighten(t *testing.T) {
+func TestMembersOnlyTighten(t *testing.T) {
 	t.Parallel()
 	s := newStaff(t)
 	member := must.Get(s.admin.People.User(t.Context(), "member@example.com"))(t)

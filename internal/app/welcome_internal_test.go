@@ -27,8 +27,8 @@ func started(t *testing.T, addr string, change func(*Options)) (out, log string)
 	return printed.String(), logged.String()
 }
 
-// TestPlainListenerIsTold checks that a start on a reachable address without TLS logs one line about it.
-func TestPlainListenerIsTold(t *testing.T) {
+// TestPlainListenerIsLogged checks that a start on a reachable address without TLS logs one line about it.
+func TestPlainListenerIsLogged(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		addr   string

@@ -44,8 +44,8 @@ func TestQueriesAreBounded(t *testing.T) {
 	}
 }
 
-// TestModelsTakeATurn checks that the page of models is searched in the account's turn.
-func TestModelsTakeATurn(t *testing.T) {
+// TestModelSearchTakesATurn checks that the page of models is searched in the account's turn.
+func TestModelSearchTakesATurn(t *testing.T) {
 	t.Parallel()
 	var turns []string
 	s := newSiteWith(t, func(o *dashboard.Options) {

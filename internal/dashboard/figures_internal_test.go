@@ -96,8 +96,8 @@ func TestPercentIsWithinBounds(t *testing.T) {
 	})
 }
 
-// TestNiceTop checks that the end of an axis is beyond the values, and not far.
-func TestNiceTop(t *testing.T) {
+// TestAxisEndsAboveValues checks that the end of an axis is beyond the values, and not far.
+func TestAxisEndsAboveValues(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Int64Range(1, math.MaxInt64).Draw(t, "n")

@@ -81,8 +81,8 @@ func founded(t *testing.T, change ...func(*people.Options)) *site {
 	return s
 }
 
-// TestFirstDay goes from the set-up link to a key, and to an invited person.
-func TestFirstDay(t *testing.T) {
+// TestFirstDayFromSetUpToInvitation goes from the set-up link to a key, and to an invited person.
+func TestFirstDayFromSetUpToInvitation(t *testing.T) {
 	t.Parallel()
 	s := founded(t)
 	if got := s.send(t, "GET", "/", nil, nil).header.Get("Location"); got != "/accounts/default" {

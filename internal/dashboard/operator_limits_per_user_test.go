@@ -12,8 +12,9 @@ import (
 	"weir/internal/people"
 )
 
-// TestPerOfOperators sets the limits of each end user of an account, and of each value of a tag, and removes them.
-func TestPerOfOperators(t *testing.T) {
+// TestOperatorsLimitEndUsersAndTags sets the limits of each end user of an account, and of each value of a tag, and
+// removes them.
+func TestOperatorsLimitEndUsersAndTags(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	const page = "/operator/accounts/acme"

@@ -124,8 +124,8 @@ func installationOf(db *store.DB, log dashboard.AuditLog) *dashboard.Installatio
 	}
 }
 
-// TestOperatorsAlone refuses all other people on every page of operators.
-func TestOperatorsAlone(t *testing.T) {
+// TestOperatorPagesNeedOperators refuses all other people on every page of operators.
+func TestOperatorPagesNeedOperators(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	n := 0

@@ -13,9 +13,9 @@ import (
 	"weir/internal/people"
 )
 
-// TestSpendingNotKnown checks that pages show the bound and the unpriced mark of a charge with every sum of a day, a
-// key or a month, until it is corrected.
-func TestSpendingNotKnown(t *testing.T) {
+// TestUncertainSpendingIsShown checks that pages show the bound and the unpriced mark of a charge with every sum of a
+// day, a key or a month, until it is corrected.
+func TestUncertainSpendingIsShown(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	k := s.key(t, s.acme, "")

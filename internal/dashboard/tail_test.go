@@ -109,8 +109,8 @@ func TestTailsAreBounded(t *testing.T) {
 	}
 }
 
-// TestTailsOfOne checks that one person does not occupy the places of all.
-func TestTailsOfOne(t *testing.T) {
+// TestTailsOfOnePersonAreBounded checks that one person does not occupy the places of all.
+func TestTailsOfOnePersonAreBounded(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	s.come("mallory", people.Viewer)

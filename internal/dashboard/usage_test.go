@@ -114,8 +114,8 @@ func TestOverviewShowsUsage(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeft shows a budget and credit with their remainder, to the last digit.
-func TestWhatIsLeft(t *testing.T) {
+// TestRemainingBudgetIsShown shows a budget and credit with their remainder, to the last digit.
+func TestRemainingBudgetIsShown(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	s.come("ada", people.Viewer)

@@ -253,8 +253,8 @@ func TestDeliveriesAreShown(t *testing.T) {
 	s.see(t, "/accounts/acme/webhooks", "Failed")
 }
 
-// TestWebhookIsLookedAfter disables, enables, rotates and removes.
-func TestWebhookIsLookedAfter(t *testing.T) {
+// TestWebhookIsChanged disables, enables, rotates and removes.
+func TestWebhookIsChanged(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	s.come("root", "")

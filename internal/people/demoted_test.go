@@ -26,9 +26,9 @@ func ssoOf(t *testing.T, change ...func(*people.OIDCOptions)) (*people.OIDC, *oi
 	return sso, idp
 }
 
-// TestDemotedIsTold checks that a recently used key ends when its maker loses the operator role: by another operator,
-// and by single sign-on without the group.
-func TestDemotedIsTold(t *testing.T) {
+// TestDemotionEndsKeys checks that a recently used key ends when its maker loses the operator role: by another
+// operator, and by single sign-on without the group.
+func TestDemotionEndsKeys(t *testing.T) {
 	t.Parallel()
 	sso, idp := ssoOf(t, func(o *people.OIDCOptions) {
 		o.SignUp, o.GroupsClaim, o.Operators = true, "groups", []string{"admins"}

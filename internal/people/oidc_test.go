@@ -243,8 +243,8 @@ func TestOIDCNext(t *testing.T) {
 	}
 }
 
-// TestOIDCAway starts while the provider sends wrong answers, and works after it recovers.
-func TestOIDCAway(t *testing.T) {
+// TestOIDCRecoversAfterOutage starts while the provider sends wrong answers, and works after it recovers.
+func TestOIDCRecoversAfterOutage(t *testing.T) {
 	t.Parallel()
 	h, idp := newSSO(t, func(o *people.OIDCOptions) { o.SignUp = true })
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))

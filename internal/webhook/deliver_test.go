@@ -85,8 +85,9 @@ func TestGivesUp(t *testing.T) {
 	}
 }
 
-// TestFiveDays checks that an endpoint is disabled after five days without a success, and not before.
-func TestFiveDays(t *testing.T) {
+// TestFailingEndpointIsDisabledAfterFiveDays checks that an endpoint is disabled after five days without a success, and
+// not before.
+func TestFailingEndpointIsDisabledAfterFiveDays(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	to := newReceiver(t, func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })

@@ -34,9 +34,9 @@ func (c crowd) TakeDeliveries(_ context.Context, webhook string, n int) ([]Job, 
 
 func (c crowd) EndTries(context.Context, []Outcome) error { return nil }
 
-// TestEverybodysTurn fills all slots with slow endpoints, and ends one try after the other: each waiting endpoint has a
-// turn before others have a second one.
-func TestEverybodysTurn(t *testing.T) {
+// TestEndpointsTakeTurns fills all slots with slow endpoints, and ends one try after the other: each waiting endpoint
+// has a turn before others have a second one.
+func TestEndpointsTakeTurns(t *testing.T) {
 	t.Parallel()
 	var c crowd
 	const endpoints = 3 * slots / perEndpoint
@@ -80,9 +80,9 @@ func TestBrokenEndpoint(t *testing.T) {
 	}
 }
 
-// TestNoKey checks that a node that cannot decrypt the secrets leaves the deliveries to the others, and neither takes
-// them over and over nor fills its log.
-func TestNoKey(t *testing.T) {
+// TestNodeWithoutKeyLeavesDeliveries checks that a node that cannot decrypt the secrets leaves the deliveries to the
+// others, and neither takes them over and over nor fills its log.
+func TestNodeWithoutKeyLeavesDeliveries(t *testing.T) {
 	t.Parallel()
 	ring := must.Get(seal.NewRing(func() ([]seal.Key, error) { return nil, nil }))(t)
 	c := crowd{waiting: []Waiting{{Webhook: "w0"}, {Webhook: "w1"}}}

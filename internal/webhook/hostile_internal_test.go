@@ -170,8 +170,9 @@ func TestHostileAddresses(t *testing.T) {
 	}
 }
 
-// TestGuardIsSeen removes the guard: then the same hosts lead to forbidden addresses, which the test above would find.
-func TestGuardIsSeen(t *testing.T) {
+// TestHostileAddressesWithoutGuard removes the guard: then the same hosts lead to forbidden addresses, which the test
+// above would find.
+func TestHostileAddressesWithoutGuard(t *testing.T) {
 	t.Parallel()
 	var seen dialled
 	resolver := newNames(t, hostileNames())
@@ -254,9 +255,9 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// TestProxyIsTold checks that names go to a proxy, which resolves them by itself, but no forbidden address does, in any
-// notation.
-func TestProxyIsTold(t *testing.T) {
+// TestProxyGetsNoForbiddenAddress checks that names go to a proxy, which resolves them by itself, but no forbidden
+// address does, in any notation.
+func TestProxyGetsNoForbiddenAddress(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	asked := map[string]bool{}

@@ -51,9 +51,9 @@ func TestNoticesOfMany(t *testing.T) {
 	})
 }
 
-// TestExceededAsked checks that once a budget is known to be reported, the database is not queried again for a while,
-// for any number of refused requests; another period or another limit is queried separately.
-func TestExceededAsked(t *testing.T) {
+// TestExceededBudgetIsQueriedRarely checks that once a budget is known to be reported, the database is not queried
+// again for a while, for any number of refused requests; another period or another limit is queried separately.
+func TestExceededBudgetIsQueriedRarely(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		asked, spent := 0, false

@@ -50,8 +50,8 @@ func raw(t *testing.T, says string) (address string) {
 	return "http://" + l.Addr().String()
 }
 
-// TestNobodyHolds checks that a try ends after its time, for any answer of the receiver. Here the time is short.
-func TestNobodyHolds(t *testing.T) {
+// TestTriesEndInTime checks that a try ends after its time, for any answer of the receiver. Here the time is short.
+func TestTriesEndInTime(t *testing.T) {
 	t.Parallel()
 	for name, says := range map[string]string{
 		"nothing":             "",
