@@ -34,15 +34,15 @@ RACED := account budget capacity credential fairqueue front gateway ledger lifet
 # leaves, is slow or fails in the middle, and with changes beside requests. The others ask one thing after the other, by the
 # same goroutines. The store's code is the same on both databases, and starts no goroutine: it is raced on SQLite.
 AT_ONCE := AbortedGenerations AdministrationOnceAtOnce AttributionBeside AttributionOfClosedBeside BudgetPerTag \
-	BudgetRace CertificateChanges ChangesFromElsewhere ClientLeaves ClientThatTakesNothing ClientsThatDoNotRead \
+	BudgetRace CertificateChanges ChangesFromElsewhere ClientLeaves ClientThatReadsNothing ClientsThatDoNotRead \
 	ConcurrencyLimit CorrectionsReachRunningBudgets CutAuditLogNeedsHead DisabledInTurn DiskFull DrainReadsAnswerToItsEnd \
 	DrainsAreBounded EdgesStayWithinBudget FeedIsWhole FilesAtOnce GracefulStop GreedyStreams HangUpsAtAnyTime \
-	IdempotencyConflicts IdempotentReplay IdleBodiesHoldNothing ImportAtOnce KeepAlive KeepAliveWhileFallingBack KeptOnce \
+	IdempotencyConflicts IdempotentReplay IdleBodiesHoldNothing ImportAtOnce KeepAlive KeepAliveWhileFallingBack \
 	KeyRevokedBeforeTheBody LateAnswer LeavesBeforeUsage LimitsOnValkey ManagedConfigurationReachesNodes ManyClientsLeave \
 	OpenAtOnce OverloadOfBatch OverloadedNodeRefuses OwnCircuit OwnCounterIsAskedOnce PackedBeside ProbeThatTakesLong \
-	ReloadWhileRunning RepeatsOfALateAnswer ReportsLeaveReaders RescueContinuesBrokenStream RetryStorm SlowSenders \
-	StreamFailures StreamToTheLetter TogetherBatchesWrites TwoNodes UnreadBodyIsNotAwaited WebhooksOfABudget \
-	ZombieConnectionAppliesOnce
+	ReloadWhileRunning RepeatsOfALateAnswer ReplayedResponseIsContinued ReportsLeaveReaders RescueContinuesBrokenStream \
+	RetryStorm SlowSenders StreamFailures StreamToTheLetter TogetherBatchesWrites TwoNodes UnreadBodyIsNotAwaited \
+	WebhooksOfABudget ZombieConnectionAppliesOnce
 CONFORMANCE := AuditWriters Bootstrap KeptTogether Leases RecoverMany SecondFactor Takers Throttle Writers .*AtOnce
 empty :=
 any = ($(subst $(empty) $(empty),|,$(strip $(1))))

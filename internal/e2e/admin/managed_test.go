@@ -156,8 +156,8 @@ func keepAsking(h *harness.Gateway, model string) (failed func() int) {
 	}
 }
 
-// TestFileWins checks that an object of the configuration file can only be changed there.
-func TestFileWins(t *testing.T) {
+// TestFilePrecedesManagedConfiguration checks that an object of the configuration file can only be changed there.
+func TestFilePrecedesManagedConfiguration(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)
 	if _, err := apply(h, "providers: {house: {dialect: ollama, base_url: \""+up.URL+"\", allow_private: true}}", admin.ApplyOptions{}); err == nil || !strings.Contains(err.Error(), "change it there") {

@@ -15,9 +15,9 @@ import (
 	"weir/internal/rawjson"
 )
 
-// TestNoCap checks that an output cap of -1 or 0 means no cap at servers of one's own: it is forwarded unchanged,
-// replaced by a cap under a budget, and refused for all other providers.
-func TestNoCap(t *testing.T) {
+// TestCapsThatMeanNoCap checks that an output cap of -1 or 0 means no cap at servers of one's own: it is forwarded
+// unchanged, replaced by a cap under a budget, and refused for all other providers.
+func TestCapsThatMeanNoCap(t *testing.T) {
 	t.Parallel()
 	var last atomic.Pointer[[]byte]
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

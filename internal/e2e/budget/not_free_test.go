@@ -14,10 +14,10 @@ import (
 	"weir/internal/must"
 )
 
-// TestNotFree checks that a model that is free only by its price, and not by its provider's charge, needs room in a
-// budget like others: from the beginning if the price is from another's list, otherwise once the provider has reported
-// a charge.
-func TestNotFree(t *testing.T) {
+// TestFreePriceWithChargeNeedsRoom checks that a model that is free only by its price, and not by its provider's
+// charge, needs room in a budget like others: from the beginning if the price is from another's list, otherwise once
+// the provider has reported a charge.
+func TestFreePriceWithChargeNeedsRoom(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, prices string

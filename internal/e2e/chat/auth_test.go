@@ -112,9 +112,9 @@ func TestWhereKeysTravel(t *testing.T) {
 	}
 }
 
-// TestHeadersStandOnce checks that a request is refused if a header that identifies the client or the replay appears
-// twice: a proxy may have read the other one.
-func TestHeadersStandOnce(t *testing.T) {
+// TestDuplicateHeadersAreRefused checks that a request is refused if a header that identifies the client or the replay
+// appears twice: a proxy may have read the other one.
+func TestDuplicateHeadersAreRefused(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)
 	other := h.NewKey(account.KeyOptions{Account: "default"})

@@ -8,9 +8,9 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestKeptQuota fills an account's quota of stored responses: it still gets answers, is notified that they are not
-// stored, and is charged only once for each. Other accounts' responses stay stored.
-func TestKeptQuota(t *testing.T) {
+// TestQuotaOfStoredResponses fills an account's quota of stored responses: it still gets answers, is notified that they
+// are not stored, and is charged only once for each. Other accounts' responses stay stored.
+func TestQuotaOfStoredResponses(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
 	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.URL) + "kept: {replies_per_account: 1}\n"})
@@ -62,8 +62,8 @@ func TestKeptQuota(t *testing.T) {
 	}
 }
 
-// TestKeptDisk simulates a full disk: answers are returned nevertheless.
-func TestKeptDisk(t *testing.T) {
+// TestFullDiskStoresNothing simulates a full disk: answers are returned nevertheless.
+func TestFullDiskStoresNothing(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
 	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.URL) + "kept: {min_free_disk: 1000000GiB}\n"})

@@ -71,9 +71,9 @@ func TestStoredConversationReachesProviders(t *testing.T) {
 	}
 }
 
-// TestKeptEnds checks that an answer is stored for every kind of ending, and before its end is sent; one that breaks
-// off is not stored.
-func TestKeptEnds(t *testing.T) {
+// TestAnswersAreStoredAtTheirEnd checks that an answer is stored for every kind of ending, and before its end is sent;
+// one that breaks off is not stored.
+func TestAnswersAreStoredAtTheirEnd(t *testing.T) {
 	t.Parallel()
 	for _, speaks := range []string{"responses", "openai"} {
 		k := harness.OpenKept(t, speaks, "", nil)
@@ -99,8 +99,8 @@ func TestKeptEnds(t *testing.T) {
 	}
 }
 
-// TestKeptNotFailed checks that an answer that its provider abandoned is not stored, whole or streamed.
-func TestKeptNotFailed(t *testing.T) {
+// TestFailedAnswersAreNotStored checks that an answer that its provider abandoned is not stored, whole or streamed.
+func TestFailedAnswersAreNotStored(t *testing.T) {
 	t.Parallel()
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -137,8 +137,8 @@ func checkKept(t *testing.T, h *harness.Gateway, want, id, previous string) {
 	harness.WantCommonHeaders(t, r.Header)
 }
 
-// TestKeptByKey checks that one API key cannot read another's stored responses.
-func TestKeptByKey(t *testing.T) {
+// TestStoredResponsesBelongToTheirKey checks that one API key cannot read another's stored responses.
+func TestStoredResponsesBelongToTheirKey(t *testing.T) {
 	t.Parallel()
 	k := harness.OpenKept(t, "responses", "", nil)
 	stranger := k.NewKey(account.KeyOptions{Account: "default"})
@@ -172,8 +172,8 @@ func TestKeptByKey(t *testing.T) {
 	}
 }
 
-// TestKeptMistakes checks the refusals of the client APIs of stored responses.
-func TestKeptMistakes(t *testing.T) {
+// TestMistakesAtStoredResponses checks the refusals of the client APIs of stored responses.
+func TestMistakesAtStoredResponses(t *testing.T) {
 	t.Parallel()
 	k := harness.OpenKept(t, "responses", "", nil)
 	_, id := harness.Responded(t, k.Respond(`"model":"house/chat","input":"Hi"`))
@@ -202,8 +202,8 @@ func TestKeptMistakes(t *testing.T) {
 	}
 }
 
-// TestKeptFor checks the retention of a response.
-func TestKeptFor(t *testing.T) {
+// TestStoredResponsesExpire checks the retention of a response.
+func TestStoredResponsesExpire(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	ahead := time.Duration(0)
@@ -228,9 +228,9 @@ func TestKeptFor(t *testing.T) {
 	wantOpenAIError(t, none.Do(harness.Ask{Path: "/v1/responses/" + id}), openaiError(404, "", "response_not_found"))
 }
 
-// TestKeptOnce sends a request with an Idempotency-Key that continues another one: it is replayed, and can be continued
-// itself.
-func TestKeptOnce(t *testing.T) {
+// TestReplayedResponseIsContinued sends a request with an Idempotency-Key that continues another one: it is replayed,
+// and can be continued itself.
+func TestReplayedResponseIsContinued(t *testing.T) {
 	t.Parallel()
 	k := harness.OpenKept(t, "openai", "", nil)
 	_, id := harness.Responded(t, k.Respond(`"model":"house/chat","input":"One"`))

@@ -104,8 +104,9 @@ func TestKeysAtVendorAPIs(t *testing.T) {
 	}
 }
 
-// TestTwoKeys sends a key in two headers, as some programs do: the Authorization header counts if it has a key.
-func TestTwoKeys(t *testing.T) {
+// TestAuthorizationHeaderComesFirst sends a key in two headers, as some programs do: the Authorization header counts if
+// it has a key.
+func TestAuthorizationHeaderComesFirst(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
 	for _, clientAPI := range harness.VendorAPIs() {

@@ -69,9 +69,9 @@ func TestMediaRefused(t *testing.T) {
 	want("a model that the key may not use", r, 403, "insufficient_permissions")
 }
 
-// TestMoreMedia checks that an unknown field, which may request more images, a longer text or more vectors, is refused
-// under a budget, and accepted otherwise.
-func TestMoreMedia(t *testing.T) {
+// TestUnknownMediaFieldsUnderBudget checks that an unknown field, which may request more images, a longer text or more
+// vectors, is refused under a budget, and accepted otherwise.
+func TestUnknownMediaFieldsUnderBudget(t *testing.T) {
 	t.Parallel()
 	s, h := harness.OpenMediaProvider(t)
 	paint := func(more string) harness.Ask {

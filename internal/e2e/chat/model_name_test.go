@@ -10,9 +10,9 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestModelIsNoWay checks that names that would leave the provider's path of models are refused if the name is a part
-// of the address: "%2E%2E" is ".." to many servers.
-func TestModelIsNoWay(t *testing.T) {
+// TestModelNamesStayInTheirPath checks that names that would leave the provider's path of models are refused if the
+// name is a part of the address: "%2E%2E" is ".." to many servers.
+func TestModelNamesStayInTheirPath(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
 	ts := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))

@@ -7,9 +7,10 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestDoubleNames sends a body in which a field that the gateway reads appears twice, or in another spelling that some
-// parser accepts. The provider might read another value than the gateway, and so avoid price and permission.
-func TestDoubleNames(t *testing.T) {
+// TestDuplicateFieldsAreRefused sends a body in which a field that the gateway reads appears twice, or in another
+// spelling that some parser accepts. The provider might read another value than the gateway, and so avoid price and
+// permission.
+func TestDuplicateFieldsAreRefused(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)
 	native := `{"model":"house/echo","responsetype":"stream","max_tokens":5,"messages":[{"role":"user","prompt":"Hi"}]`

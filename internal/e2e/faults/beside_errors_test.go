@@ -78,8 +78,8 @@ const (
 // streamed reports whether an answer is a stream.
 func streamed(body string) bool { return body[0] != '{' }
 
-// TestBesideErrors checks the cost of answers with an error and output.
-func TestBesideErrors(t *testing.T) {
+// TestErrorsWithOutputAreCharged checks the cost of answers with an error and output.
+func TestErrorsWithOutputAreCharged(t *testing.T) {
 	t.Parallel()
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var n int

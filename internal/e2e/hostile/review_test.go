@@ -49,8 +49,8 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// TestWordsBesideUsage checks that a stream with usage on every piece loses no text.
-func TestWordsBesideUsage(t *testing.T) {
+// TestTextWithUsageIsNotLost checks that a stream with usage on every piece loses no text.
+func TestTextWithUsageIsNotLost(t *testing.T) {
 	t.Parallel()
 	usage := `"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}`
 	frames := []string{
@@ -69,9 +69,9 @@ func TestWordsBesideUsage(t *testing.T) {
 	}
 }
 
-// TestReportedUsageIsKept checks that the provider's own numbers count, for any failure of its answer, unless they are
-// impossible.
-func TestReportedUsageIsKept(t *testing.T) {
+// TestReportedUsageCountsAfterFailures checks that the provider's own numbers count, for any failure of its answer,
+// unless they are impossible.
+func TestReportedUsageCountsAfterFailures(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, contentType, body, path string

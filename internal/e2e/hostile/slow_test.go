@@ -28,8 +28,8 @@ func dial(h *harness.Gateway) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// TestClientThatTakesNothing sends a request and reads no reply: the gateway treats the client as disconnected.
-func TestClientThatTakesNothing(t *testing.T) {
+// TestClientThatReadsNothing sends a request and reads no reply: the gateway treats the client as disconnected.
+func TestClientThatReadsNothing(t *testing.T) {
 	t.Parallel()
 	piece := `data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"` + strings.Repeat("x", 60<<10) + `"},"finish_reason":null}]}` + "\n\n"
 	canceled := make(chan string, 1) // the attempt's id
@@ -59,9 +59,9 @@ func TestClientThatTakesNothing(t *testing.T) {
 	}
 }
 
-// TestBodyThatDoesNotCome announces a body and does not send it, at a client API that would read it and at ones that
+// TestBodyThatNeverArrives announces a body and does not send it, at a client API that would read it and at ones that
 // would not: the client gets its answer, and does not block the connection.
-func TestBodyThatDoesNotCome(t *testing.T) {
+func TestBodyThatNeverArrives(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
 	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.URL), Timing: gateway.Timing{BodyRead: 200 * time.Millisecond}})

@@ -69,9 +69,9 @@ func TestVectorsForAll(t *testing.T) {
 	}
 }
 
-// TestHourCacheUntold checks that cache writes of unknown duration may all be for an hour if the request asks for one,
-// and that such a request is refused under a budget if their price is unknown.
-func TestHourCacheUntold(t *testing.T) {
+// TestUnreportedCacheDurationIsBound checks that cache writes of unknown duration may all be for an hour if the request
+// asks for one, and that such a request is refused under a budget if their price is unknown.
+func TestUnreportedCacheDurationIsBound(t *testing.T) {
 	t.Parallel()
 	const (
 		answer = `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn",` +

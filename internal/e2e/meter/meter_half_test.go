@@ -12,9 +12,9 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestUsageThatIsStale uses a stream that reports its usage in the middle and not at its end: the report does not cover
-// the whole answer.
-func TestUsageThatIsStale(t *testing.T) {
+// TestStaleUsageIsEstimated uses a stream that reports its usage in the middle and not at its end: the report does not
+// cover the whole answer.
+func TestStaleUsageIsEstimated(t *testing.T) {
 	t.Parallel()
 	story := strings.Repeat(harness.Words+" ", 3)
 	for name, frames := range map[string][]string{
@@ -40,8 +40,9 @@ func TestUsageThatIsStale(t *testing.T) {
 	}
 }
 
-// TestUsageHalfTold uses a reply whose usage has only one side. The gateway counts the other: it is not zero.
-func TestUsageHalfTold(t *testing.T) {
+// TestOneSidedUsageIsCompleted uses a reply whose usage has only one side. The gateway counts the other: it is not
+// zero.
+func TestOneSidedUsageIsCompleted(t *testing.T) {
 	t.Parallel()
 	const said = "one two three four five six seven eight nine ten"
 	const (

@@ -157,8 +157,8 @@ func TestMeterOfMedia(t *testing.T) {
 	h.Verify(t)
 }
 
-// TestMeterOfUntoldImages checks estimates: an image costs something, and never as much as the largest.
-func TestMeterOfUntoldImages(t *testing.T) {
+// TestUnreportedImagesAreEstimated checks estimates: an image costs something, and never as much as the largest.
+func TestUnreportedImagesAreEstimated(t *testing.T) {
 	t.Parallel()
 	h := openMedia(t)
 	made := h.Do(harness.Ask{Path: "/v1/images/generations", Body: `{"model":"house/paint-untold","prompt":"A weir"}`})
@@ -203,9 +203,9 @@ func TestNoStreamBehindComments(t *testing.T) {
 	}
 }
 
-// TestMediaLeft lets clients disconnect after their provider has all of a request: the recording may have been heard,
-// and the text read; no image or sound has arrived.
-func TestMediaLeft(t *testing.T) {
+// TestMediaOfDisconnectedClients lets clients disconnect after their provider has all of a request: the recording may
+// have been heard, and the text read; no image or sound has arrived.
+func TestMediaOfDisconnectedClients(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{})
 	ts := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -26,9 +26,9 @@ func openVendor(t *testing.T, name, dialect, contentType string, status int, bod
 	return harness.Open(t, harness.Setup{YAML: "providers:" + harness.SpokenBy(name, dialect, ts.URL, "/v1")})
 }
 
-// TestTierThatIsNotTold checks that a service tier is charged as requested at a provider whose answers do not report
-// it, and is a bound elsewhere.
-func TestTierThatIsNotTold(t *testing.T) {
+// TestUnreportedTierIsChargedAsRequested checks that a service tier is charged as requested at a provider whose answers
+// do not report it, and is a bound elsewhere.
+func TestUnreportedTierIsChargedAsRequested(t *testing.T) {
 	t.Parallel()
 	const (
 		usage  = `"usage":{"prompt_tokens":20000,"completion_tokens":1500,"prompt_tokens_details":{"cached_tokens":16000}}`

@@ -56,9 +56,9 @@ func checkEmbedding(t *testing.T, option string, r harness.Reply, row *ledger.En
 	}
 }
 
-// TestFallbackBesideChat has a provider fail after the upload of a recording: it may have heard all of it, and is
-// charged, like the one that answers.
-func TestFallbackBesideChat(t *testing.T) {
+// TestFallbackOfOtherOperations has a provider fail after the upload of a recording: it may have heard all of it, and
+// is charged, like the one that answers.
+func TestFallbackOfOtherOperations(t *testing.T) {
 	t.Parallel()
 	h := openMedia(t)
 	r := h.Transcribe("/v1/audio/transcriptions", harness.WAV(2), "model", "heard")
@@ -72,8 +72,8 @@ func TestFallbackBesideChat(t *testing.T) {
 	h.Verify(t)
 }
 
-// TestReplayBesideChat replays answers of operations other than chat, byte for byte and charged once.
-func TestReplayBesideChat(t *testing.T) {
+// TestReplayOfOtherOperations replays answers of operations other than chat, byte for byte and charged once.
+func TestReplayOfOtherOperations(t *testing.T) {
 	t.Parallel()
 	h := openMedia(t)
 	for name, ask := range map[string]func() *http.Request{

@@ -61,9 +61,9 @@ func TestUsesHaveBound(t *testing.T) {
 	}
 }
 
-// TestDearerThanThePrice checks that budgets count a provider's own figure if it is above the cost by the price, which
-// stays the cost.
-func TestDearerThanThePrice(t *testing.T) {
+// TestFigureAbovePriceCountsInBudgets checks that budgets count a provider's own figure if it is above the cost by the
+// price, which stays the cost.
+func TestFigureAbovePriceCountsInBudgets(t *testing.T) {
 	t.Parallel()
 	var told atomic.Pointer[string]
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -204,9 +204,9 @@ func TestModalitiesWithoutARate(t *testing.T) {
 	}
 }
 
-// TestModalitiesUntold checks that an answer with an image that its usage does not mention has the cost of an image as
-// its upper bound.
-func TestModalitiesUntold(t *testing.T) {
+// TestUnreportedImageHasBound checks that an answer with an image that its usage does not mention has the cost of an
+// image as its upper bound.
+func TestUnreportedImageHasBound(t *testing.T) {
 	t.Parallel()
 	const answer = `{"candidates":[{"content":{"role":"model","parts":[{"inlineData":{"mimeType":"image/png","data":"iVBORw0KGgo="}}]},"finishReason":"STOP"}],` +
 		`"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":1290,"totalTokenCount":1300%s},"modelVersion":"gemini-2.5-flash-image"}`

@@ -112,9 +112,9 @@ func anthropicAnswer(s [3]string) (whole string, events []string) {
 	}
 }
 
-// TestPurchaseCostIsNotTold has providers report a cost in all shapes: an account with a price list sees none of it, in
+// TestPurchaseCostIsHidden has providers report a cost in all shapes: an account with a price list sees none of it, in
 // any client API, and receives the text of the model and tools unchanged.
-func TestPurchaseCostIsNotTold(t *testing.T) {
+func TestPurchaseCostIsHidden(t *testing.T) {
 	t.Parallel()
 	up := teller(t)
 	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", up) +

@@ -73,9 +73,9 @@ func rowOf(h *harness.Gateway, t *testing.T, id, admin string) (row askedRow) {
 	return d.Attempts[0]
 }
 
-// TestProvidersAreAsked checks that an attempt with an unseen end finally has the cost that the provider reports on
-// request, everywhere, also after a restart of the gateway.
-func TestProvidersAreAsked(t *testing.T) {
+// TestProvidersResolveUnseenEnds checks that an attempt with an unseen end finally has the cost that the provider
+// reports on request, everywhere, also after a restart of the gateway.
+func TestProvidersResolveUnseenEnds(t *testing.T) {
 	t.Parallel()
 	for i, q := range inquiries() {
 		t.Run(fmt.Sprintf("%d %s", i, q.name), func(t *testing.T) {
@@ -123,9 +123,9 @@ func TestProvidersAreAsked(t *testing.T) {
 	}
 }
 
-// TestProvidersWithoutAWord checks that a provider without a useful answer is asked at most three times, for any
-// behaviour, and that the bound stays.
-func TestProvidersWithoutAWord(t *testing.T) {
+// TestProvidersWithoutUsefulAnswers checks that a provider without a useful answer is asked at most three times, for
+// any behaviour, and that the bound stays.
+func TestProvidersWithoutUsefulAnswers(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]http.HandlerFunc{
 		"not found": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) },

@@ -44,9 +44,9 @@ func (g *telling) entry(t *testing.T, stream bool, frames string) ledger.Entry {
 	return g.Entry(t, g.Do(meterAsk("/v1/chat/completions", "house/m", `,"max_tokens":100`, stream)).Header.Get("X-Request-Id"))
 }
 
-// TestToldBeforeTheEnd uses a stream of the Responses API that reports its usage, or has items, at its beginning, and
-// then fails or breaks off: the early report is the minimum of the bound.
-func TestToldBeforeTheEnd(t *testing.T) {
+// TestEarlyUsageIsMinimumOfBound uses a stream of the Responses API that reports its usage, or has items, at its
+// beginning, and then fails or breaks off: the early report is the minimum of the bound.
+func TestEarlyUsageIsMinimumOfBound(t *testing.T) {
 	t.Parallel()
 	const (
 		usage  = `"usage":{"input_tokens":10,"output_tokens":900,"total_tokens":910}`
@@ -92,9 +92,9 @@ func TestToldBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// TestToldToBeMoreBefore uses a stream with falling counts: the row is an estimate, and the largest count of each class
-// is its bound. Growing or refined counts are exact.
-func TestToldToBeMoreBefore(t *testing.T) {
+// TestFallingCountsAreBounded uses a stream with falling counts: the row is an estimate, and the largest count of each
+// class is its bound. Growing or refined counts are exact.
+func TestFallingCountsAreBounded(t *testing.T) {
 	t.Parallel()
 	const (
 		chat   = `{"id":"r","choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":null}],"usage":{` + "%1}}\n" + `{"id":"r","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{` + "%2}}\n[DONE]"
@@ -134,8 +134,9 @@ func TestToldToBeMoreBefore(t *testing.T) {
 	}
 }
 
-// TestToldInPart uses answers with missing or unreadable counts: the readable ones are the minimum of its bound.
-func TestToldInPart(t *testing.T) {
+// TestIncompleteUsageIsBounded uses answers with missing or unreadable counts: the readable ones are the minimum of its
+// bound.
+func TestIncompleteUsageIsBounded(t *testing.T) {
 	t.Parallel()
 	replies := map[string]string{
 		"openai":    `{"id":"a","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],"usage":{%1}}`,

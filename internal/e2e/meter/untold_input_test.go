@@ -11,9 +11,9 @@ import (
 	"weir/internal/llm"
 )
 
-// TestMediaUntold checks that sound and images in a request may be all of the input if the usage does not count their
-// tokens.
-func TestMediaUntold(t *testing.T) {
+// TestUnreportedMediaMayBeAllInput checks that sound and images in a request may be all of the input if the usage does
+// not count their tokens.
+func TestUnreportedMediaMayBeAllInput(t *testing.T) {
 	t.Parallel()
 	const (
 		sound = `{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"}}`
@@ -44,9 +44,9 @@ func TestMediaUntold(t *testing.T) {
 	}
 }
 
-// TestTierUntold checks that a requested service tier is the bound if the answer does not report the tier that served,
-// and that a header of Google's reports it.
-func TestTierUntold(t *testing.T) {
+// TestUnreportedTierIsBound checks that a requested service tier is the bound if the answer does not report the tier
+// that served, and that a header of Google's reports it.
+func TestUnreportedTierIsBound(t *testing.T) {
 	t.Parallel()
 	const (
 		openai = `{"id":"1","object":"chat.completion","created":1,"model":"gpt-5-mini","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],` +
