@@ -117,7 +117,8 @@ func TestVendorsSchemasRefuse(t *testing.T) {
 	}
 }
 
-// TestQuickAgreesWithLibrary judges conversations by all schemas, and by the client API's own without each of their parts.
+// TestQuickAgreesWithLibrary compares the verdicts on conversations by all schemas, and by the client API's own without
+// each of their parts.
 func TestQuickAgreesWithLibrary(t *testing.T) {
 	t.Parallel()
 	all := must.Get(schematest.All())(t)

@@ -81,8 +81,8 @@ func fillDeliveries(t *testing.T, o store.Options, account string, events int, e
 	}
 }
 
-// TestWaitingDeliveriesAreBounded holds that the deliveries that wait are bounded for an endpoint and for an account,
-// that dropped ones are counted, and that they can be sent later. All but the last ones are written by SQL.
+// TestWaitingDeliveriesAreBounded checks that the waiting deliveries of an endpoint and of an account are bounded, that
+// dropped ones are counted, and that they can be sent later. SQL writes all except the last ones.
 func TestWaitingDeliveriesAreBounded(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o store.Options) {

@@ -53,8 +53,8 @@ func TestDroppedNames(t *testing.T) {
 	}
 }
 
-// TestDeferredAnswersAreRefused sends a vendor's option that has its provider answer without an answer: it is refused,
-// so that no circuit opens for it.
+// TestDeferredAnswersAreRefused sends a vendor's option with which its provider returns no answer yet: it is refused, so
+// that no circuit opens for it.
 func TestDeferredAnswersAreRefused(t *testing.T) {
 	t.Parallel()
 	s := harness.NewStoryProvider(t)
