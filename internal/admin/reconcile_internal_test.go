@@ -10,7 +10,8 @@ import (
 	"weir/internal/outbound"
 )
 
-// TestReportsOfPrivateAddresses asks at an address of this machine, which the provider's requests may go to or not.
+// TestReportsOfPrivateAddresses reads reports from an address of this machine, which the provider's requests may use or
+// not.
 func TestReportsOfPrivateAddresses(t *testing.T) {
 	t.Parallel()
 	at := httptest.NewServer(http.NotFoundHandler())
