@@ -33,16 +33,16 @@ RACED := account budget capacity credential fairqueue front gateway ledger lifet
 # Of the store and from end to end: the tests with many clients or nodes at once, with a client, a provider or a machine that
 # leaves, is slow or fails in the middle, and with changes beside requests. The others ask one thing after the other, by the
 # same goroutines. The store's code is the same on both databases, and starts no goroutine: it is raced on SQLite.
-AT_ONCE := AbortedGenerations AdministrationOnceAtOnce AttributionBeside AttributionOfClosedBeside BudgetPerTag \
-	BudgetRace CertificateChanges ChangesFromElsewhere ClientLeaves ClientThatReadsNothing ClientsThatDoNotRead \
-	ConcurrencyLimit CorrectionsReachRunningBudgets CutAuditLogNeedsHead DisabledInTurn DiskFull DrainReadsAnswerToItsEnd \
-	DrainsAreBounded EdgesStayWithinBudget FeedIsWhole FilesAtOnce GracefulStop GreedyStreams HangUpsAtAnyTime \
-	IdempotencyConflicts IdempotentReplay IdleBodiesHoldNothing ImportAtOnce KeepAlive KeepAliveWhileFallingBack \
-	KeyRevokedBeforeTheBody LateAnswer LeavesBeforeUsage LimitsOnValkey ManagedConfigurationReachesNodes ManyClientsLeave \
-	OpenAtOnce OverloadOfBatch OverloadedNodeRefuses OwnCircuit OwnCounterIsAskedOnce PackedBeside ProbeThatTakesLong \
-	ReloadWhileRunning RepeatsOfALateAnswer ReplayedResponseIsContinued ReportsLeaveReaders RescueContinuesBrokenStream \
-	RetryStorm SlowSenders StreamFailures StreamToTheLetter TogetherBatchesWrites TwoNodes UnreadBodyIsNotAwaited \
-	WebhooksOfABudget ZombieConnectionAppliesOnce
+AT_ONCE := AbortedGenerations AdministrationOnceAtOnce AttributionDuringSettlements BudgetPerTag BudgetRace \
+	CertificateChanges ChangesFromElsewhere ClientLeaves ClientThatReadsNothing ClientsThatDoNotRead ConcurrencyLimit \
+	CorrectionDuringClosingLeavesNoUser CorrectionsReachRunningBudgets CutAuditLogNeedsHead DisablingHoldsNoEndpoints \
+	DiskFull DrainReadsAnswerToItsEnd DrainsAreBounded EdgesStayWithinBudget FeedIsWhole FilesAtOnce GracefulStop \
+	GreedyStreams HangUpsAtAnyTime IdempotencyConflicts IdempotentReplay IdleBodiesHoldNothing ImportAtOnce KeepAlive \
+	KeepAliveWhileFallingBack KeyRevokedBeforeTheBody LateAnswer LeavesBeforeUsage LimitsOnValkey \
+	ManagedConfigurationReachesNodes ManyClientsLeave OpenAtOnce OverloadOfBatch OverloadedNodeRefuses OwnCircuit \
+	OwnCounterIsUsedOnce PackingDuringSettlements ProbeThatTakesLong ReloadWhileRunning RepeatsOfALateAnswer \
+	ReplayedResponseIsContinued ReportsLeaveReaders RescueContinuesBrokenStream RetryStorm SlowSenders StreamFailures \
+	StreamToTheLetter TogetherBatchesWrites TwoNodes UnreadBodyIsNotAwaited WebhooksOfABudget ZombieConnectionAppliesOnce
 CONFORMANCE := AuditWriters Bootstrap KeptTogether Leases RecoverMany SecondFactor Takers Throttle Writers .*AtOnce
 empty :=
 any = ($(subst $(empty) $(empty),|,$(strip $(1))))

@@ -93,7 +93,7 @@ func (m *serviceManager) wants(parts ...string) {
 	}
 }
 
-func TestServiceManagerIsTold(t *testing.T) {
+func TestServiceManagerIsNotified(t *testing.T) {
 	t.Parallel()
 	for name, socket := range map[string]string{"path": "", "abstract": fmt.Sprintf("@weir-test-%d", os.Getpid())} {
 		t.Run(name, func(t *testing.T) {

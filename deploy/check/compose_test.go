@@ -103,8 +103,8 @@ func holdMounts(t *testing.T, name string, s *types.ServiceConfig) {
 	}
 }
 
-// TestComposeTrustsCaddyAlone checks that gateways trust only Caddy's address.
-func TestComposeTrustsCaddyAlone(t *testing.T) {
+// TestComposeTrustsOnlyCaddy checks that gateways trust only Caddy's address.
+func TestComposeTrustsOnlyCaddy(t *testing.T) {
 	t.Parallel()
 	p := must.Get(compose(secretsOfCompose, "compose.postgres.yaml"))(t)
 	caddy := p.Services["caddy"].Networks["edge"].Ipv4Address

@@ -44,9 +44,9 @@ func newRotation(t *testing.T) *rotation {
 	return x
 }
 
-// TestRotateBesideGateway checks that a gateway decrypts every secret that it reads, and creates and rotates others,
+// TestRotateWhileGatewayRuns checks that a gateway decrypts every secret that it reads, and creates and rotates others,
 // while the key is replaced again and again.
-func TestRotateBesideGateway(t *testing.T) {
+func TestRotateWhileGatewayRuns(t *testing.T) {
 	t.Parallel()
 	x := newRotation(t)
 	ctx, stop := context.WithCancel(t.Context())

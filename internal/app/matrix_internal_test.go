@@ -425,9 +425,9 @@ func TestForeignHostOfEveryRoute(t *testing.T) {
 	}
 }
 
-// TestFormsBehindProxyByItsWord checks that a form of this site is accepted if the public address is known only from a
-// trusted proxy.
-func TestFormsBehindProxyByItsWord(t *testing.T) {
+// TestFormsBehindProxyWithPublicAddress checks that a form of this site is accepted if the public address is known only
+// from a trusted proxy.
+func TestFormsBehindProxyWithPublicAddress(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
 	g.options.Config.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}

@@ -56,8 +56,8 @@ func TestPlainListenerIsLogged(t *testing.T) {
 	}
 }
 
-// TestFirstKeyIsNotKept checks that a service manager's log has no key, but the command that creates one.
-func TestFirstKeyIsNotKept(t *testing.T) {
+// TestFirstKeyIsNotInServiceLog checks that a service manager's log has no key, but the command that creates one.
+func TestFirstKeyIsNotInServiceLog(t *testing.T) {
 	t.Parallel()
 	for stream, want := range map[string]bool{"": true, "8:306630": false} {
 		var data string
@@ -127,9 +127,9 @@ func TestFirstRequestNamesModel(t *testing.T) {
 	}
 }
 
-// TestSecondStartTellsHow checks that a start on a database with accounts, and without a user who can sign in, prints
-// how to begin.
-func TestSecondStartTellsHow(t *testing.T) {
+// TestSecondStartPrintsHowToBegin checks that a start on a database with accounts, and without a user who can sign in,
+// prints how to begin.
+func TestSecondStartPrintsHowToBegin(t *testing.T) {
 	t.Parallel()
 	const says = "weir operators add"
 	out, log := started(t, "127.0.0.1:8080", func(*Options) {})

@@ -219,9 +219,9 @@ func checkStories(t *testing.T, sabotage func(a *admission), found func(rt *rapi
 	})
 }
 
-// TestAdmissionHolds checks that the limit is never exceeded, that batch requests are refused first, and that
+// TestAdmissionKeepsItsLimit checks that the limit is never exceeded, that batch requests are refused first, and that
 // everything is released.
-func TestAdmissionHolds(t *testing.T) {
+func TestAdmissionKeepsItsLimit(t *testing.T) {
 	t.Parallel()
 	checkStories(t, nil, func(rt *rapid.T, wrong string) {
 		if wrong != "" {

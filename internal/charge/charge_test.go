@@ -181,9 +181,9 @@ func TestUnpricedProperties(t *testing.T) {
 	}
 }
 
-// TestOwnPriceAlone checks the charge if the provider's price is unknown: tokens cover the request and its other
-// measures, and other classes are named.
-func TestOwnPriceAlone(t *testing.T) {
+// TestOwnPriceWithoutProviderPrice checks the charge if the provider's price is unknown: tokens cover the request and
+// its other measures, and other classes are named.
+func TestOwnPriceWithoutProviderPrice(t *testing.T) {
 	t.Parallel()
 	own := llm.Price{Version: "o"}
 	for class := range llm.NumTokens {

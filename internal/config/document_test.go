@@ -160,8 +160,8 @@ func TestObjectsNameTheirOrigin(t *testing.T) {
 	}, "sources")
 }
 
-// TestSecretsBesideReferences checks that a secret's reference is shown, and no text with more than that.
-func TestSecretsBesideReferences(t *testing.T) {
+// TestReferencesAreShownWithoutSecrets checks that a secret's reference is shown, and no text with more than that.
+func TestReferencesAreShownWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	const canary = "sk-canary-0123456789"
 	for text, isShown := range map[string]bool{

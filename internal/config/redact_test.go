@@ -65,8 +65,8 @@ prices: {"a/x:free": {input: "0.5"}}
 	}
 }
 
-// TestSettingsTellWhereFrom checks the reported origin of each value.
-func TestSettingsTellWhereFrom(t *testing.T) {
+// TestSettingsNameTheirOrigin checks the reported origin of each value.
+func TestSettingsNameTheirOrigin(t *testing.T) {
 	t.Parallel()
 	w := world{
 		files: map[string]string{"weir.yaml": "max_body: 1025\nproviders:\n  a:\n    base_url: https://a.example/v1\nprices: {\"a/x:free\": {input: \"0.5\"}}\n"},

@@ -49,8 +49,8 @@ func TestRevealedIsBoundToProviderAndHost(t *testing.T) {
 	}
 }
 
-// TestReferencesReadRegularFilesAlone names a pipe with a writer, and a device.
-func TestReferencesReadRegularFilesAlone(t *testing.T) {
+// TestReferencesReadOnlyRegularFiles names a pipe with a writer, and a device.
+func TestReferencesReadOnlyRegularFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	pipe, file, conf := filepath.Join(dir, "pipe"), filepath.Join(dir, "file"), filepath.Join(dir, "weir.yaml")

@@ -68,9 +68,9 @@ func TestTailEndsWithTheRight(t *testing.T) {
 	})
 }
 
-// TestTailWaitsForWhatIsUnderWay checks that a tail reads back to a request in flight, and no further than a tail
+// TestTailReadsBackToRequestsInFlight checks that a tail reads back to a request in flight, and no further than a tail
 // lasts.
-func TestTailWaitsForWhatIsUnderWay(t *testing.T) {
+func TestTailReadsBackToRequestsInFlight(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

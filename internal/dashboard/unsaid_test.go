@@ -12,9 +12,9 @@ import (
 	"weir/internal/people"
 )
 
-// TestInvitationsDoNotTellWhoIsAUser has an owner open the links of their own invitations, for a user of the
+// TestInvitationsDoNotRevealUsers has an owner open the links of their own invitations, for a user of the
 // installation and for an unknown address, and try everything that is refused for both: the pages are equal.
-func TestInvitationsDoNotTellWhoIsAUser(t *testing.T) {
+func TestInvitationsDoNotRevealUsers(t *testing.T) {
 	t.Parallel()
 	s := founded(t)
 	a := s.account(t, account.DefaultName)

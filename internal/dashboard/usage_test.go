@@ -273,9 +273,9 @@ func TestModelsAreSearched(t *testing.T) {
 	}
 }
 
-// TestPagesWaitForWhatIsSettled checks that each page has the last settled request, and is still served if the wait
+// TestPagesWaitForSettledRequests checks that each page has the last settled request, and is still served if the wait
 // fails.
-func TestPagesWaitForWhatIsSettled(t *testing.T) {
+func TestPagesWaitForSettledRequests(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	s.come("ada", people.Viewer)

@@ -164,9 +164,9 @@ func TestOperatorsPermitPrivateAddresses(t *testing.T) {
 	}
 }
 
-// TestWebhooksOfOthersAreNotThere requests every page of endpoints with those of another account, of the installation,
+// TestWebhooksOfOthersAreNotFound requests every page of endpoints with those of another account, of the installation,
 // and with an unknown one.
-func TestWebhooksOfOthersAreNotThere(t *testing.T) {
+func TestWebhooksOfOthersAreNotFound(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	mine, path := s.hook(t, webhook.Endpoint{Account: s.acme.ID})

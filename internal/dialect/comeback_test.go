@@ -92,10 +92,11 @@ func inPieces(kind llm.EventKind, p *llm.Part, half int) (events []llm.Event) {
 	return events
 }
 
-// TestThinkingComesBack checks, for every client API and every provider, that the provider receives its own signatures
-// on their parts if a client sends an answer back unchanged, whole or streamed. Another vendor's provider receives none
-// of them, nor does a provider of the client's own wire format, to which the body passes unchanged.
-func TestThinkingComesBack(t *testing.T) {
+// TestSignaturesReturnToTheirProvider checks, for every client API and every provider, that the provider receives its
+// own signatures on their parts if a client sends an answer back unchanged, whole or streamed. Another vendor's
+// provider receives none of them, nor does a provider of the client's own wire format, to which the body passes
+// unchanged.
+func TestSignaturesReturnToTheirProvider(t *testing.T) {
 	t.Parallel()
 	for _, clientAPI := range clientAPIs() {
 		for _, provider := range providers() {

@@ -210,8 +210,8 @@ func nth(v []byte, i int, path ...string) []byte {
 	return nil
 }
 
-// TestOddLogprobs checks the handling of incomplete or odd tokens of vendors.
-func TestOddLogprobs(t *testing.T) {
+// TestIncompleteLogprobs checks the handling of incomplete or odd tokens of vendors.
+func TestIncompleteLogprobs(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, format, body, want string }{
 		{

@@ -13,10 +13,10 @@ import (
 	"weir/internal/llm"
 )
 
-// TestSearchIsAskedForInProvidersWords checks the translation of a wish for a web search for each provider: the request
-// is in the provider's format, lost options are named, and an error names the client's field if the provider has no
-// search.
-func TestSearchIsAskedForInProvidersWords(t *testing.T) {
+// TestSearchIsRequestedInProvidersFormat checks the translation of a wish for a web search for each provider: the
+// request is in the provider's format, lost options are named, and an error names the client's field if the provider
+// has no search.
+func TestSearchIsRequestedInProvidersFormat(t *testing.T) {
 	t.Parallel()
 	const (
 		chat      = `{"model":"MODEL","messages":[{"role":"user","content":"Hi"}],"web_search_options":{"search_context_size":"high","user_location":{"type":"approximate","approximate":{"country":"AT","city":"Wien"}}}}`

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestCommentsTellOfGoneClients checks that two comments are sent within 10 s of silence: proxies such as HAProxy and
-// Apache report a disconnected client at the second write.
-func TestCommentsTellOfGoneClients(t *testing.T) {
+// TestCommentsRevealDisconnectedClients checks that two comments are sent within 10 s of silence: proxies such as
+// HAProxy and Apache report a disconnected client at the second write.
+func TestCommentsRevealDisconnectedClients(t *testing.T) {
 	t.Parallel()
 	const writes, most = 2, 10 * time.Second
 	if got := writes * (Timing{}).withDefaults().KeepAlive; got > most {

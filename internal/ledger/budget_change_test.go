@@ -72,9 +72,9 @@ func TestBudgetFreedWhereOthersExceed(t *testing.T) {
 	}
 }
 
-// TestBudgetToldAfterFailure checks that the attempts in flight are reported to other nodes although another request's
-// lease of the budget failed then.
-func TestBudgetToldAfterFailure(t *testing.T) {
+// TestBudgetIsReportedAfterFailure checks that the attempts in flight are reported to other nodes although another
+// request's lease of the budget failed then.
+func TestBudgetIsReportedAfterFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const slow = 600 * time.Millisecond
 		f := startNodes(t, 2, 100)

@@ -158,9 +158,9 @@ func TestBudgetEnoughWhileAway(t *testing.T) {
 	})
 }
 
-// TestBudgetComesBack checks that a budget that was removed and is set again counts, although a node had cached its
-// absence.
-func TestBudgetComesBack(t *testing.T) {
+// TestRemovedBudgetCountsAgain checks that a budget that was removed and is set again counts, although a node had
+// cached its absence.
+func TestRemovedBudgetCountsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, h, stop := alone(t, 0)
 		defer stop()
@@ -309,9 +309,9 @@ func opened(t *testing.T, l *Ledger, n byte, most llm.Money, r *budget.Reservati
 	}))(t)
 }
 
-// TestBudgetCountsWhatRuns checks that a budget counts the attempts in flight at its creation, or at a change of its
-// period, at their highest cost, and after settlement at their cost.
-func TestBudgetCountsWhatRuns(t *testing.T) {
+// TestBudgetCountsAttemptsInFlight checks that a budget counts the attempts in flight at its creation, or at a change
+// of its period, at their highest cost, and after settlement at their cost.
+func TestBudgetCountsAttemptsInFlight(t *testing.T) {
 	for name, before := range map[string]func(*testing.T, *Ledger) *budget.Reservation{
 		"no budget before": func(*testing.T, *Ledger) *budget.Reservation { return nil },
 		"another period before": func(t *testing.T, l *Ledger) *budget.Reservation {
@@ -347,9 +347,9 @@ func TestBudgetCountsWhatRuns(t *testing.T) {
 	}
 }
 
-// TestBudgetCountsWhatRunsElsewhere checks that it counts the attempts in flight on other nodes, as soon as those know
-// the change.
-func TestBudgetCountsWhatRunsElsewhere(t *testing.T) {
+// TestBudgetCountsAttemptsOfOtherNodes checks that it counts the attempts in flight on other nodes, as soon as those
+// know the change.
+func TestBudgetCountsAttemptsOfOtherNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(1)
 		f.hub.limits = map[string]llm.Money{fleetAccount: 100, fleetKey: 100}

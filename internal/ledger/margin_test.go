@@ -129,9 +129,9 @@ func randomCorrection(r *rand.Rand, a *Row) Correction {
 	return c
 }
 
-// TestChargeOfWhatIsTold checks that a provider's later report also decides the charge: by the usage at a price of the
-// account's own.
-func TestChargeOfWhatIsTold(t *testing.T) {
+// TestChargeOfLaterReports checks that a provider's later report also decides the charge: by the usage at a price of
+// the account's own.
+func TestChargeOfLaterReports(t *testing.T) {
 	t.Parallel()
 	own := llm.Price{Version: "own"}
 	own.Rates[llm.Input], own.Rates[llm.Output] = 1_000_000, 2_000_000

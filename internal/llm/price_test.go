@@ -105,9 +105,9 @@ func TestCostRises(t *testing.T) {
 	})
 }
 
-// TestBoundHolds checks that the tokens within a bound cost no more than the bound, for any split over classes and
-// tiers.
-func TestBoundHolds(t *testing.T) {
+// TestBoundCoversAllSplits checks that the tokens within a bound cost no more than the bound, for any split over
+// classes and tiers.
+func TestBoundCoversAllSplits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p := prices(rapid.Bool().Draw(t, "rising")).Draw(t, "price")

@@ -132,8 +132,8 @@ func TestLogoutTokenCountsOnce(t *testing.T) {
 	h.visitor(again)
 }
 
-// TestUnknownKeysAskSeldom sends tokens with unknown keys: the provider's keys are not requested for each.
-func TestUnknownKeysAskSeldom(t *testing.T) {
+// TestUnknownKeysAreFetchedRarely sends tokens with unknown keys: the provider's keys are not requested for each.
+func TestUnknownKeysAreFetchedRarely(t *testing.T) {
 	t.Parallel()
 	h, idp := newSSO(t)
 	other := must.Get(oidctest.Start(bobby))(t)

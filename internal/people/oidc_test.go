@@ -369,9 +369,9 @@ func TestOIDCRolesInItsSessions(t *testing.T) {
 	}
 }
 
-// TestConfinedOperatorsWordIsNoProof checks that the invitations of an operator by single sign-on who signed in with a
-// password prove no address.
-func TestConfinedOperatorsWordIsNoProof(t *testing.T) {
+// TestConfinedOperatorsInvitationProvesNothing checks that the invitations of an operator by single sign-on who signed
+// in with a password prove no address.
+func TestConfinedOperatorsInvitationProvesNothing(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
 	ada := h.setUp("ada@example.com")

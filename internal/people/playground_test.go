@@ -12,9 +12,9 @@ import (
 	"weir/internal/people"
 )
 
-// TestNobodyHasThePlaygroundsToken tries all ways to obtain the token of the playground's key, or to hide another key
+// TestPlaygroundTokenIsSecret tries all ways to obtain the token of the playground's key, or to hide another key
 // as one.
-func TestNobodyHasThePlaygroundsToken(t *testing.T) {
+func TestPlaygroundTokenIsSecret(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
 	keys := account.NewService(h.store.Accounts.Stores(), h.clock, slog.New(slog.DiscardHandler))

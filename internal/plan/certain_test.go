@@ -63,9 +63,9 @@ func tokens(request byte, at time.Duration, bound, used int64) ledger.Entry {
 	return e
 }
 
-// TestBesideRows checks that balances count amounts in addition to the rows of the window: an opening balance, a
-// correction, and deleted rows.
-func TestBesideRows(t *testing.T) {
+// TestBalancesCountMoreThanRows checks that balances count amounts in addition to the rows of the window: an opening
+// balance, a correction, and deleted rows.
+func TestBalancesCountMoreThanRows(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name        string

@@ -76,8 +76,9 @@ func TestAbilitiesOfModels(t *testing.T) {
 	}
 }
 
-// TestFamiliesShareWhatAllCan checks that a family of models with one price has an ability only if all of them have it.
-func TestFamiliesShareWhatAllCan(t *testing.T) {
+// TestFamiliesHaveCommonAbilities checks that a family of models with one price has an ability only if all of them have
+// it.
+func TestFamiliesHaveCommonAbilities(t *testing.T) {
 	t.Parallel()
 	b := newBook(t, pricing.Overrides{})
 	info, ok := b.Model("openai", "gpt-5.3") // not a model's name, but the heading of several with one price

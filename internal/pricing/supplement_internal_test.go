@@ -109,9 +109,9 @@ func checkSupplementValues(t *testing.T, a *addition) {
 	}
 }
 
-// TestSupplementSaysWhatTheDataDoesNot checks that no entry repeats the data: it is about models that the data has, or
+// TestSupplementRepeatsNoData checks that no entry repeats the data: it is about models that the data has, or
 // adds one, and changes the price of at least one. So "make prices" shows the entries to be deleted.
-func TestSupplementSaysWhatTheDataDoesNot(t *testing.T) {
+func TestSupplementRepeatsNoData(t *testing.T) {
 	t.Parallel()
 	all := supplementEntries(t)
 	s := must.Get(readSupplement())(t)
@@ -262,8 +262,8 @@ func moments() []int64 {
 	return []int64{today.Unix(), peak.Unix(), peak.AddDate(0, 0, 1).Unix(), today.AddDate(4, 0, 0).Unix()}
 }
 
-// TestFamiliesInTheDataAlone checks that a name like a known one is of its family without the supplement, too.
-func TestFamiliesInTheDataAlone(t *testing.T) {
+// TestFamiliesWithoutSupplement checks that a name like a known one is of its family without the supplement, too.
+func TestFamiliesWithoutSupplement(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ vendor, name, id string }{
 		{"anthropic", "claude-sonnet-5-5", "claude-sonnet-5"},

@@ -89,9 +89,9 @@ func TestRequestLeavesInOneWrite(t *testing.T) {
 	})
 }
 
-// TestConnectionsAreKept checks that a reply read to its end, or a refusal read whole, leaves its connection to the
-// next request.
-func TestConnectionsAreKept(t *testing.T) {
+// TestConnectionsAreReusedAfterReplies checks that a reply read to its end, or a refusal read whole, leaves its
+// connection to the next request.
+func TestConnectionsAreReusedAfterReplies(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		var conns atomic.Int32
 		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

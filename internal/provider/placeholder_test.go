@@ -79,9 +79,9 @@ func TestCloudsAreEnabledByVariables(t *testing.T) {
 	}
 }
 
-// TestCloudsAreNobodysDefault checks that providers that other programs' variables may enable rank after all that only
+// TestCloudsRankLast checks that providers that other programs' variables may enable rank after all that only
 // a key enables.
-func TestCloudsAreNobodysDefault(t *testing.T) {
+func TestCloudsRankLast(t *testing.T) {
 	t.Parallel()
 	all := catalogue(t)
 	for i, e := range all {

@@ -146,8 +146,8 @@ func cloud(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestMachineIsAskedWithoutAProxy checks that the machine's own services are called directly.
-func TestMachineIsAskedWithoutAProxy(t *testing.T) {
+// TestMachineServicesNeedNoProxy checks that the machine's own services are called directly.
+func TestMachineServicesNeedNoProxy(t *testing.T) {
 	g := newGranter(t, awsContainer(time.Now().Add(time.Hour)))
 	inAnEmptyCloud(t, map[string]string{"AWS_CONTAINER_CREDENTIALS_FULL_URI": g.URL, "AWS_REGION": "us-east-1"})
 	p := newProxy(t, cloud)

@@ -135,9 +135,9 @@ func TestElsewhereWithinBound(t *testing.T) {
 	}
 }
 
-// TestJSONModeInWordsIsHeld checks that the text that replaces a JSON mode, if the target's wire format has none, is
+// TestTextForJSONModeIsHeld checks that the text that replaces a JSON mode, if the target's wire format has none, is
 // within a budget's hold for it, and that nothing is held for it if the request is sent unchanged.
-func TestJSONModeInWordsIsHeld(t *testing.T) {
+func TestTextForJSONModeIsHeld(t *testing.T) {
 	t.Parallel()
 	modes := map[string][2]string{ // without and with it, of the same length
 		"openai": {

@@ -7,9 +7,9 @@ import (
 	"weir/internal/llm"
 )
 
-// TestTallyCountsChoicesApart streams the same words in several alternating choices. Each piece is one token; "!" and
-// "!" would be one together.
-func TestTallyCountsChoicesApart(t *testing.T) {
+// TestTallyCountsChoicesSeparately streams the same words in several alternating choices. Each piece is one token; "!"
+// and "!" would be one together.
+func TestTallyCountsChoicesSeparately(t *testing.T) {
 	t.Parallel()
 	pieces := []string{"Hello", "!", " This", " is", " a", " demo", "."}
 	for _, choices := range []int{1, 2, 3, 7} {

@@ -188,8 +188,8 @@ func TestCutBlanksAreHeld(t *testing.T) {
 	})
 }
 
-// TestTextsAreCountedTogether checks that many texts share the bound on counted bytes of one.
-func TestTextsAreCountedTogether(t *testing.T) {
+// TestTextsShareOneBound checks that many texts share the bound on counted bytes of one.
+func TestTextsShareOneBound(t *testing.T) {
 	text := strings.Repeat("many words of a text. ", 750)
 	r := &llm.Request{Embedding: &llm.Embedding{Texts: slices.Repeat([]string{text}, 2000)}}
 	began := worktest.ProcessorTime()

@@ -42,8 +42,8 @@ func TestPagesAreThoseThatAreRead(t *testing.T) {
 	}
 }
 
-// TestUnpackedTogether bounds the total size of nested files.
-func TestUnpackedTogether(t *testing.T) {
+// TestNestedFilesShareOneBound bounds the total size of nested files.
+func TestNestedFilesShareOneBound(t *testing.T) {
 	t.Parallel()
 	const bill = "BilledCost,BillingCurrency,ChargeCategory,ChargePeriodStart,ServiceName\n1,USD,Usage,2026-11-20,S\n"
 	var archive bytes.Buffer
@@ -61,9 +61,9 @@ func TestUnpackedTogether(t *testing.T) {
 	}
 }
 
-// TestPagesThatLie refuses pages that unpack to more than they claim, and those with a few bytes for billions of
-// values.
-func TestPagesThatLie(t *testing.T) {
+// TestPagesWithFalseSizesAreRefused refuses pages that unpack to more than they claim, and those with a few bytes for
+// billions of values.
+func TestPagesWithFalseSizesAreRefused(t *testing.T) {
 	t.Parallel()
 	text := make([]byte, 1<<20)
 	var gzipped bytes.Buffer

@@ -94,8 +94,8 @@ func TestRulesNameCauses(t *testing.T) {
 	must.Equal(t, named, all, "the causes of the rules")
 }
 
-// TestCausesSayWhatGoesOn checks that a broken answer continues at another target for the same causes.
-func TestCausesSayWhatGoesOn(t *testing.T) {
+// TestCausesOfContinuedAnswers checks that a broken answer continues at another target for the same causes.
+func TestCausesOfContinuedAnswers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]route.Alias{
 		"usual": {Targets: []string{"a/m", "c/m"}},

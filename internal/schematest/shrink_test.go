@@ -72,8 +72,8 @@ func removals(v any, whole func(any) any) (all []func() any) {
 	return all
 }
 
-// TestShrunkKeepsWhatItIsAskedFor shrinks a request to the one member that matters.
-func TestShrunkKeepsWhatItIsAskedFor(t *testing.T) {
+// TestShrunkRequestKeepsItsProperty shrinks a request to the one member that matters.
+func TestShrunkRequestKeepsItsProperty(t *testing.T) {
 	t.Parallel()
 	request := object{"a": list{object{"keep": true, "b": 1}, "c"}, "d": object{"e": list{1, 2}}}
 	got := encoded(shrunk(request, func(o object) bool {

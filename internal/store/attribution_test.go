@@ -19,9 +19,9 @@ import (
 	"weir/internal/store"
 )
 
-// TestAttributionTakenOver checks that a day whose node died while adding it up is added up by another one, from the
-// beginning, and not while the first may still be working.
-func TestAttributionTakenOver(t *testing.T) {
+// TestAttributionOfDeadNodeIsRestarted checks that a day whose node died while adding it up is added up by another one,
+// from the beginning, and not while the first may still be working.
+func TestAttributionOfDeadNodeIsRestarted(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o store.Options) {
 		now := noonOfOpenings
@@ -176,9 +176,9 @@ func TestAttributionLate(t *testing.T) {
 	})
 }
 
-// TestAttributionBeside checks that a day has all attempts, each once, if two nodes add it up while others of its
-// attempts are settled and an account is closed.
-func TestAttributionBeside(t *testing.T) {
+// TestAttributionDuringSettlements checks that a day has all attempts, each once, if two nodes add it up while others
+// of its attempts are settled and an account is closed.
+func TestAttributionDuringSettlements(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o store.Options) {
 		now := noonOfOpenings
@@ -300,8 +300,8 @@ func TestAttributionDamaged(t *testing.T) {
 	})
 }
 
-// TestAttributionOfClosedBeside checks that a correction during the closing of an account leaves no end user.
-func TestAttributionOfClosedBeside(t *testing.T) {
+// TestCorrectionDuringClosingLeavesNoUser checks that a correction during the closing of an account leaves no end user.
+func TestCorrectionDuringClosingLeavesNoUser(t *testing.T) {
 	t.Parallel()
 	o := engines()["PostgreSQL"](t)
 	now := noonOfOpenings

@@ -20,10 +20,10 @@ import (
 // reported once, by whichever process applies the next attempts.
 func TestThresholdsAreReportedOnce(t *testing.T) {
 	t.Parallel()
-	everywhere(t, testThresholds)
+	everywhere(t, testThresholdsAreReportedOnce)
 }
 
-func testThresholds(t *testing.T, o store.Options) {
+func testThresholdsAreReportedOnce(t *testing.T, o store.Options) {
 	s := open(t, o)
 	makeBudgets(t, s)
 	journal, at := uuid.New(), time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

@@ -19,10 +19,10 @@ import (
 // the account can be changed, and the audit log still verifies.
 func TestClosedAccountIsAnonymous(t *testing.T) {
 	t.Parallel()
-	everywhere(t, testClosed)
+	everywhere(t, testClosedAccountIsAnonymous)
 }
 
-func testClosed(t *testing.T, o store.Options) {
+func testClosedAccountIsAnonymous(t *testing.T, o store.Options) {
 	s := open(t, o)
 	ctx, now, root := t.Context(), time.Now().UTC().Truncate(time.Microsecond), audit.Actor{Kind: audit.Command, Name: "root"}
 	joined(t, s, "ann") // owns a

@@ -79,10 +79,10 @@ func batchOf(journal uuid.UUID, from ledger.Position, list ...ledger.Entry) *led
 
 func TestMigrationsBuildSchema(t *testing.T) {
 	t.Parallel()
-	on(t, withoutSchema(), testMigrations)
+	on(t, withoutSchema(), testMigrationsBuildSchema)
 }
 
-func testMigrations(t *testing.T, o store.Options) {
+func testMigrationsBuildSchema(t *testing.T, o store.Options) {
 	absent := store.Options{Path: filepath.Join(t.TempDir(), "weir.db")}
 	if !o.URL.IsZero() {
 		absent = store.Options{URL: llm.NewSecret(strings.Replace(o.URL.Reveal(), "weir_test_", "absent_", 1))}
@@ -224,10 +224,10 @@ func testVerifyFinds(t *testing.T, o store.Options) {
 // database, and the rollups equal the rows.
 func TestKilledProcessLosesNothing(t *testing.T) {
 	t.Parallel()
-	everywhere(t, testKilled)
+	everywhere(t, testKilledProcessLosesNothing)
 }
 
-func testKilled(t *testing.T, o store.Options) {
+func testKilledProcessLosesNothing(t *testing.T, o store.Options) {
 	journal := uuid.New()
 	for round := range 4 {
 		told := applyUntilKilled(t, o, journal, 5+3*round)

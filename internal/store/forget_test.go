@@ -18,10 +18,10 @@ import (
 // TestForgottenPersonIsNowhere searches the whole database for a person, before and after their removal.
 func TestForgottenPersonIsNowhere(t *testing.T) {
 	t.Parallel()
-	everywhere(t, testForgotten)
+	everywhere(t, testForgottenPersonIsNowhere)
 }
 
-func testForgotten(t *testing.T, o store.Options) {
+func testForgottenPersonIsNowhere(t *testing.T, o store.Options) {
 	s := open(t, o)
 	ann, bob := joined(t, s, "ann"), joined(t, s, "bob")
 	by := audit.Actor{Kind: audit.User, ID: ann, Name: "ann@x.example", Address: "192.0.2.77", Request: "r"}

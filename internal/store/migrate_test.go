@@ -27,10 +27,10 @@ import (
 // them up to date: the reports are those of a database that always had them.
 func TestBackfillBuildsReports(t *testing.T) {
 	t.Parallel()
-	on(t, withoutSchema(), testBackfill)
+	on(t, withoutSchema(), testBackfillBuildsReports)
 }
 
-func testBackfill(t *testing.T, o store.Options) {
+func testBackfillBuildsReports(t *testing.T, o store.Options) {
 	const before = 5 // the last migration without them
 	at := time.Date(2026, 11, 21, 23, 0, 0, 0, time.UTC)
 	var list []ledger.Entry

@@ -218,8 +218,8 @@ func TestMoveBeginsAgain(t *testing.T) {
 	must.Equal(t, ask(t, to, journal), ask(t, from, journal), "the copy differs")
 }
 
-// TestMoveComparesAndHolds changes the copy during the move, and writes to SQLite at the same time.
-func TestMoveComparesAndHolds(t *testing.T) {
+// TestMoveFindsChangedCopy changes the copy during the move, and writes to SQLite at the same time.
+func TestMoveFindsChangedCopy(t *testing.T) {
 	t.Parallel()
 	from, to := engines()["SQLite"](t), withoutSchema()["PostgreSQL"](t)
 	movable(t, from, 900)

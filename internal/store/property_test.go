@@ -26,10 +26,10 @@ import (
 // the reports always equal those of a naive model, and verify finds nothing.
 func TestRollupsMatchModel(t *testing.T) {
 	t.Parallel()
-	everywhere(t, testRollups)
+	everywhere(t, testRollupsMatchModel)
 }
 
-func testRollups(t *testing.T, o store.Options) {
+func testRollupsMatchModel(t *testing.T, o store.Options) {
 	var now atomic.Int64 // microseconds
 	o.Clock = func() time.Time { return time.UnixMicro(now.Load()) }
 	must.Do(t, open(t, o).Close())

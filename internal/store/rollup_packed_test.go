@@ -48,8 +48,8 @@ func noDifference(t *testing.T, s *store.DB) {
 	}
 }
 
-// TestPackedBeside packs sums while two nodes settle and correct their attempts.
-func TestPackedBeside(t *testing.T) {
+// TestPackingDuringSettlements packs sums while two nodes settle and correct their attempts.
+func TestPackingDuringSettlements(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o store.Options) {
 		now := noonOfOpenings.AddDate(0, 1, 0)
@@ -206,8 +206,9 @@ func TestPackedLarge(t *testing.T) {
 	})
 }
 
-// TestPackedInTurn checks that 24 runs find an addition of another node to a day long ago, at whatever hour each runs.
-func TestPackedInTurn(t *testing.T) {
+// TestPackedAdditionsAreFoundInADay checks that 24 runs find an addition of another node to a day long ago, at whatever
+// hour each runs.
+func TestPackedAdditionsAreFoundInADay(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o store.Options) {
 		s, j, db := monthOver(t, o)

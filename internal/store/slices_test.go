@@ -22,10 +22,10 @@ import (
 // because the client chooses end users and thus creates leases.
 func TestUselessLeasesAreRemoved(t *testing.T) {
 	t.Parallel()
-	everywhere(t, testSlicesThatTellNothing)
+	everywhere(t, testUselessLeasesAreRemoved)
 }
 
-func testSlicesThatTellNothing(t *testing.T, o store.Options) {
+func testUselessLeasesAreRemoved(t *testing.T, o store.Options) {
 	now := noonOfOpenings
 	o.Clock = func() time.Time { return now }
 	s := open(t, o)

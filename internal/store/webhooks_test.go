@@ -13,9 +13,9 @@ import (
 	"weir/internal/webhook"
 )
 
-// TestDisabledInTurn checks that no writer of results of tries keeps endpoints locked while another waits for the turn
-// to change them, because the owner of the turn needs them.
-func TestDisabledInTurn(t *testing.T) {
+// TestDisablingHoldsNoEndpoints checks that no writer of results of tries keeps endpoints locked while another waits
+// for the turn to change them, because the owner of the turn needs them.
+func TestDisablingHoldsNoEndpoints(t *testing.T) {
 	t.Parallel()
 	o := engines()["PostgreSQL"](t)
 	s := open(t, o)

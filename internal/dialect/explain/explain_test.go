@@ -34,7 +34,7 @@ func TestCleanRedactsKeys(t *testing.T) {
 }
 
 // TestMisfitReadsSizes checks the sizes read from providers' errors. The texts are those of TestOverflowIsRecognized in
-// package route, and of TestWordsThatProgramsKnow in package faults.
+// package route, and of TestMisfitsInSentencesThatProgramsKnow in package faults.
 func TestMisfitReadsSizes(t *testing.T) {
 	t.Parallel()
 	window := func(input, output, limit int64) llm.Misfit {

@@ -10,9 +10,9 @@ import (
 	"weir/internal/sse"
 )
 
-// TestEarlyArgumentsWaitBesideSources checks that arguments that arrive before the name of their call wait for it,
+// TestEarlyArgumentsWaitForTheirName checks that arguments that arrive before the name of their call wait for it,
 // after any searches and citations.
-func TestEarlyArgumentsWaitBesideSources(t *testing.T) {
+func TestEarlyArgumentsWaitForTheirName(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("q", 2<<20)
 	for name, told := range map[string]string{
@@ -51,8 +51,8 @@ func TestEarlyArgumentsWaitBesideSources(t *testing.T) {
 	}
 }
 
-// TestProofsComeBesideSources checks that a thought retains its signature, with any citations in the answer.
-func TestProofsComeBesideSources(t *testing.T) {
+// TestSignaturesWithSources checks that a thought retains its signature, with any citations in the answer.
+func TestSignaturesWithSources(t *testing.T) {
 	t.Parallel()
 	e := openai.NewEncoder(llm.Meta{})
 	title := strings.Repeat("t", 5<<20)

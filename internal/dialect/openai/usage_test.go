@@ -16,8 +16,8 @@ type metered struct {
 	Tier  string
 }
 
-// TestCachedSoundNotTold checks that usage is uncertain if cached tokens may be of sound or of text.
-func TestCachedSoundNotTold(t *testing.T) {
+// TestUnreportedCachedSoundIsUncertain checks that usage is uncertain if cached tokens may be of sound or of text.
+func TestUnreportedCachedSoundIsUncertain(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, details string

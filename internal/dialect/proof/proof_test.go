@@ -9,7 +9,7 @@ import (
 	"weir/internal/must"
 )
 
-func TestSealedComesBack(t *testing.T) {
+func TestSealedSignatureIsOpened(t *testing.T) {
 	t.Parallel()
 	for _, want := range []proof.Proof{
 		{},
@@ -30,7 +30,7 @@ func TestSealedComesBack(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotSealed(t *testing.T) {
+func TestUnsealedTextIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{
 		"", "EqQB", "weir1.", "weir1.a", "weir1.a.0", "weir1.a.0.0", "weir1.a.x.0.", "weir1.a.0.x.", "weir1.a.-1.0.", "weir1.a.0.-1.",

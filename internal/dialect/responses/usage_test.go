@@ -170,8 +170,8 @@ func TestToolsAreMetered(t *testing.T) {
 	}
 }
 
-// TestPreviewAsked checks that the head of a request reports that the preview may search.
-func TestPreviewAsked(t *testing.T) {
+// TestHeadReportsPreviewSearch checks that the head of a request reports that the preview may search.
+func TestHeadReportsPreviewSearch(t *testing.T) {
 	t.Parallel()
 	for tools, want := range map[string]string{
 		`[{"type":"web_search_preview"}]`: "search:preview",
@@ -217,9 +217,9 @@ func TestPreviewSearch(t *testing.T) {
 	}
 }
 
-// TestContainersAsked checks that a container costs by its memory, which the request has and the answer repeats. For an
-// existing one neither has it.
-func TestContainersAsked(t *testing.T) {
+// TestContainersCostByMemory checks that a container costs by its memory, which the request has and the answer repeats.
+// For an existing one neither has it.
+func TestContainersCostByMemory(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ tools, want string }{
 		{`{"type":"web_search"}`, ""},

@@ -61,9 +61,9 @@ func TestForeignHostRefused(t *testing.T) {
 	harness.WantError(t, askAt(h, "evil.example", harness.Ask{Path: "/openapi.json"}), 421, "MISDIRECTED_REQUEST")
 }
 
-// TestForeignHostRefusedInItsWords checks that a browser receives a page, and a program of the administration a
+// TestForeignHostRefusedInFormatOfClient checks that a browser receives a page, and a program of the administration a
 // problem.
-func TestForeignHostRefusedInItsWords(t *testing.T) {
+func TestForeignHostRefusedInFormatOfClient(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
 	for path, want := range map[string]string{"/sign-in": "text/html", "/metrics": "text/html", "/admin/v1/accounts": "application/problem+json"} {

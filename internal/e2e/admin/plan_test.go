@@ -122,12 +122,12 @@ func TestPlanPredictsReplay(t *testing.T) {
 	for seed := range uint64(2) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
-			testPlan(t, seed)
+			testPlanPredictsReplay(t, seed)
 		})
 	}
 }
 
-func testPlan(t *testing.T, seed uint64) {
+func testPlanPredictsReplay(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	up := harness.NewUpstream(t)
 	year, month, day := time.Now().UTC().Date()

@@ -28,12 +28,12 @@ func TestReconcileFindsEachDifference(t *testing.T) {
 	for _, dialect := range []string{"openai", "anthropic", "openrouter"} {
 		t.Run(dialect, func(t *testing.T) {
 			t.Parallel()
-			testReconcile(t, dialect)
+			testReconcileFindsEachDifference(t, dialect)
 		})
 	}
 }
 
-func testReconcile(t *testing.T, vendor string) {
+func testReconcileFindsEachDifference(t *testing.T, vendor string) {
 	name, dialect := "house", vendor
 	if vendor == "openrouter" { // which is one by its name
 		name, dialect = vendor, "openai"
@@ -128,12 +128,12 @@ func TestDriftIsReportedOnce(t *testing.T) {
 	for name, days := range map[string]int{"the last day": 0, "six days before": 6} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testDrift(t, days)
+			testDriftIsReportedOnce(t, days)
 		})
 	}
 }
 
-func testDrift(t *testing.T, back int) {
+func testDriftIsReportedOnce(t *testing.T, back int) {
 	began := time.Now()
 	day := began.Add(-32*time.Hour).UTC().AddDate(0, 0, -1-back).Truncate(24 * time.Hour)
 	then := func() time.Time { return day.Add(12*time.Hour + time.Since(began)) }

@@ -8,9 +8,9 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestKeptBeforeRotation rotates a key: responses stored with its former token are reported as not found with the new
-// one; the former token still finds them.
-func TestKeptBeforeRotation(t *testing.T) {
+// TestResponsesStoredBeforeRotation rotates a key: responses stored with its former token are reported as not found
+// with the new one; the former token still finds them.
+func TestResponsesStoredBeforeRotation(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
 	k := o.call(201, "POST /accounts/{account}/keys", `{"label":"app"}`, "default")

@@ -128,9 +128,9 @@ func TestLateAnswerGivenUp(t *testing.T) {
 	}
 }
 
-// TestLateAnswerHolds checks that a late answer keeps its place among the concurrent requests, and its hold on a
+// TestLateAnswerKeepsItsHold checks that a late answer keeps its place among the concurrent requests, and its hold on a
 // budget.
-func TestLateAnswerHolds(t *testing.T) {
+func TestLateAnswerKeepsItsHold(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
 	h := harness.Open(t, harness.Setup{YAML: slowYAML(up.URL)})

@@ -205,9 +205,9 @@ func TestOwnCounterFails(t *testing.T) {
 	}
 }
 
-// TestOwnCounterIsAskedNearRefusals checks that nothing is counted if the bound fits, if even the smallest count would
+// TestOwnCounterIsUsedNearRefusals checks that nothing is counted if the bound fits, if even the smallest count would
 // not fit, if the budget is spent, or without a budget.
-func TestOwnCounterIsAskedNearRefusals(t *testing.T) {
+func TestOwnCounterIsUsedNearRefusals(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name           string
@@ -244,9 +244,9 @@ func TestOwnCounterIsAskedNearRefusals(t *testing.T) {
 	}
 }
 
-// TestOwnCounterIsAskedOnce checks that a request is counted at one of its targets at most, and that a key has one
+// TestOwnCounterIsUsedOnce checks that a request is counted at one of its targets at most, and that a key has one
 // count at a time: a hundred concurrent requests do not cause a hundred counts.
-func TestOwnCounterIsAskedOnce(t *testing.T) {
+func TestOwnCounterIsUsedOnce(t *testing.T) {
 	t.Parallel()
 	all := make(chan struct{})
 	c := &counter{path: countTokensPath, instead: func(w http.ResponseWriter, _ *http.Request) {
@@ -280,9 +280,9 @@ func TestOwnCounterIsAskedOnce(t *testing.T) {
 	}
 }
 
-// TestOwnCounterLies checks that a counter that reports too little has a request served, that its true cost is booked
-// and the next one refused: at least a quarter of the bound is held.
-func TestOwnCounterLies(t *testing.T) {
+// TestOwnCounterThatReportsTooLittle checks that a counter that reports too little has a request served, that its true
+// cost is booked and the next one refused: at least a quarter of the bound is held.
+func TestOwnCounterThatReportsTooLittle(t *testing.T) {
 	t.Parallel()
 	c := &counter{path: countTokensPath, instead: func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

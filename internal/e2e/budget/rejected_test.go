@@ -106,9 +106,9 @@ func TestRejectedRequestsOfAnAccount(t *testing.T) {
 	h.MustAnswer(h.Do(harness.Ask{Path: "/v1/chat", Body: harness.Hello("house/echo"), Key: other}))
 }
 
-// TestLimpingProviderIsAsked checks that requests still go to a provider that refuses every second one, by its own
+// TestLimpingProviderStillServes checks that requests still go to a provider that refuses every second one, by its own
 // limit or because it fails: it serves as many as it can.
-func TestLimpingProviderIsAsked(t *testing.T) {
+func TestLimpingProviderStillServes(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusTooManyRequests, http.StatusInternalServerError} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {

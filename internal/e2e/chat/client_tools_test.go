@@ -78,9 +78,9 @@ func callTool(t *testing.T, h *harness.Gateway, what, tool, want string, stream,
 	}
 }
 
-// TestClientToolsKeepIDsApart checks that calls of the client's own tools match their results even if an older history
+// TestClientToolsWithEqualIDs checks that calls of the client's own tools match their results even if an older history
 // has one id for several calls.
-func TestClientToolsKeepIDsApart(t *testing.T) {
+func TestClientToolsWithEqualIDs(t *testing.T) {
 	t.Parallel()
 	k := harness.OpenKept(t, "openai", "", nil)
 	turn := `{"type":"function_call","call_id":"call_0","namespace":"n","name":"f","arguments":"{}"},` +

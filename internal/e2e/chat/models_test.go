@@ -9,9 +9,9 @@ import (
 	"weir/internal/must"
 )
 
-// TestModelsSayWhatIsKnown checks the list of models with sizes, abilities and prices: unknown values are left out, and
-// an unknown price is not a price of 0.
-func TestModelsSayWhatIsKnown(t *testing.T) {
+// TestModelsLeaveOutUnknownValues checks the list of models with sizes, abilities and prices: unknown values are left
+// out, and an unknown price is not a price of 0.
+func TestModelsLeaveOutUnknownValues(t *testing.T) {
 	t.Parallel()
 	h := harness.Open(t, harness.Setup{YAML: `
 providers:

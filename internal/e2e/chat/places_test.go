@@ -9,9 +9,9 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestErrorsNameWhatTheClientWrote sends fields that the provider's format lacks: the error names the place in the
+// TestErrorsNameTheClientsFields sends fields that the provider's format lacks: the error names the place in the
 // client's own body, without messages that the gateway adds or joins.
-func TestErrorsNameWhatTheClientWrote(t *testing.T) {
+func TestErrorsNameTheClientsFields(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
 	h := harness.Open(t, harness.Setup{YAML: harness.DialectYAML("cohere", up.URL)})

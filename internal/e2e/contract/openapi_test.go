@@ -56,8 +56,8 @@ func validOpenAPI(t *testing.T, text string) error {
 	return document.Validate(t.Context())
 }
 
-// TestDocumentIsKept requests the document again with its ETag, as programs do.
-func TestDocumentIsKept(t *testing.T) {
+// TestDocumentIsCached requests the document again with its ETag, as programs do.
+func TestDocumentIsCached(t *testing.T) {
 	t.Parallel()
 	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML("http://127.0.0.1:1")})
 	_, c := h.Document()

@@ -10,9 +10,9 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestErrorsBesideVectorsAndImages checks that answers of operations other than chat also cost something if they have
-// an error and a result.
-func TestErrorsBesideVectorsAndImages(t *testing.T) {
+// TestErrorsWithVectorsOrImagesAreCharged checks that answers of operations other than chat also cost something if they
+// have an error and a result.
+func TestErrorsWithVectorsOrImagesAreCharged(t *testing.T) {
 	t.Parallel()
 	const embed, image = "/v1/embeddings", "/v1/images/generations"
 	cases := []struct{ dialect, path, body string }{

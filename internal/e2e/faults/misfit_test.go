@@ -91,9 +91,9 @@ var misfits = map[string]struct {
 	"another": {400, "The value of x is not good.", "The value of x is not good.", "", "The value of x is not good.", "The value of x is not good."},
 }
 
-// TestWordsThatProgramsKnow checks that each client API reports a request that does not fit in its vendor's sentence,
-// with its code and status, followed by the provider's text: whole answers and streams.
-func TestWordsThatProgramsKnow(t *testing.T) {
+// TestMisfitsInSentencesThatProgramsKnow checks that each client API reports a request that does not fit in its
+// vendor's sentence, with its code and status, followed by the provider's text: whole answers and streams.
+func TestMisfitsInSentencesThatProgramsKnow(t *testing.T) {
 	t.Parallel()
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var asked struct{ Model string }

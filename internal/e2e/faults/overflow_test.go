@@ -10,9 +10,9 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// TestOverflowOfAServerOfOnesOwn checks that an alias falls back to a larger window if llama.cpp's server, or Ollama's,
+// TestOverflowOfOwnServers checks that an alias falls back to a larger window if llama.cpp's server, or Ollama's,
 // reports that a request is too long, and that each client API reports it in the text that its programs recognize.
-func TestOverflowOfAServerOfOnesOwn(t *testing.T) {
+func TestOverflowOfOwnServers(t *testing.T) {
 	t.Parallel()
 	const words = "request (1222 tokens) exceeds the available context size (512 tokens), try increasing it"
 	refusing := func(w http.ResponseWriter, _ *http.Request) {

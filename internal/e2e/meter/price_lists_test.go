@@ -139,10 +139,10 @@ func TestBudgetOfCharges(t *testing.T) {
 	h.Verify(t)
 }
 
-// TestOwnPriceAlone checks that an account with its own price for a model without a purchase price gets an exact
-// charge, without a mark; that one with a markup gets the mark of an unpriced model, in totals too, until an operator
-// corrects it by an amount; and that operators see both.
-func TestOwnPriceAlone(t *testing.T) {
+// TestOwnPriceWithoutPurchasePrice checks that an account with its own price for a model without a purchase price gets
+// an exact charge, without a mark; that one with a markup gets the mark of an unpriced model, in totals too, until an
+// operator corrects it by an amount; and that operators see both.
+func TestOwnPriceWithoutPurchasePrice(t *testing.T) {
 	t.Parallel()
 	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", costlyProvider(t)) + "    bill_by: computed\n    models: [new]\n"})
 	owned, marked := h.KeyOfNew("owned"), h.KeyOfNew("marked")

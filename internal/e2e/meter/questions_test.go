@@ -182,9 +182,9 @@ func TestProvidersWithoutUsefulAnswers(t *testing.T) {
 	}
 }
 
-// TestProvidersThatAreNotAsked checks that no request is sent about attempts that a provider does not store, or if its
+// TestProvidersWithoutQuestions checks that no request is sent about attempts that a provider does not store, or if its
 // entry has no such operation.
-func TestProvidersThatAreNotAsked(t *testing.T) {
+func TestProvidersWithoutQuestions(t *testing.T) {
 	t.Parallel()
 	q := inquiries()[0]
 	for _, tc := range []struct{ provider, body string }{

@@ -80,9 +80,9 @@ func TestRefusalsThatCost(t *testing.T) {
 	}
 }
 
-// TestFailuresThatSaidSomething checks that a whole answer of Responses that failed after some output is booked like
-// its stream: estimated, with a bound and the tools that ran.
-func TestFailuresThatSaidSomething(t *testing.T) {
+// TestFailuresWithOutputAreEstimated checks that a whole answer of Responses that failed after some output is booked
+// like its stream: estimated, with a bound and the tools that ran.
+func TestFailuresWithOutputAreEstimated(t *testing.T) {
 	t.Parallel()
 	const failed = `{"id":"r","object":"response","status":"failed","error":{"code":"server_error","message":"No."},"output":[%s]%s}`
 	for _, c := range []struct {

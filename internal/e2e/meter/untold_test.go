@@ -131,9 +131,10 @@ func (c *untoldCase) answer(w http.ResponseWriter, stream bool) {
 	_, _ = io.WriteString(w, reply)
 }
 
-// TestToolsThatNoReplyTells checks the mark of an answer whose provider may have run unreported tools: without a price
-// it is unpriced in their class, otherwise it may have cost ten calls more. Under a budget it is refused, or bounded.
-func TestToolsThatNoReplyTells(t *testing.T) {
+// TestUnreportedToolsAreMarked checks the mark of an answer whose provider may have run unreported tools: without a
+// price it is unpriced in their class, otherwise it may have cost ten calls more. Under a budget it is refused, or
+// bounded.
+func TestUnreportedToolsAreMarked(t *testing.T) {
 	t.Parallel()
 	for _, tools := range []string{"", `, search: "0.01", other_tool: "0.01", code_interpreter: "0.01", file_search: "0.01"`} {
 		t.Run("tools"+tools, func(t *testing.T) {
