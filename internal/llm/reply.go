@@ -164,6 +164,30 @@ type Event struct {
 	Tokens    json.RawMessage // EventText: as in Choice, for this piece
 }
 
+// AppendEvent appends an event without its own fields and returns it. An append of a literal would take the size of an
+// event in the caller's frame, and a stream keeps the stack that its largest frames need.
+func AppendEvent(dst []Event, kind EventKind, choice int) ([]Event, *Event) {
+	dst = slices.Grow(dst, 1)[:len(dst)+1]
+	e := &dst[len(dst)-1]
+	*e = Event{}
+	e.Kind, e.Choice = kind, choice
+	return dst, e
+}
+
+// AppendText appends an event with a text.
+func AppendText(dst []Event, kind EventKind, choice int, text string) []Event {
+	dst, e := AppendEvent(dst, kind, choice)
+	e.Text = text
+	return dst
+}
+
+// AppendFinish appends the end of a choice.
+func AppendFinish(dst []Event, choice int, reason FinishReason) []Event {
+	dst, e := AppendEvent(dst, EventFinish, choice)
+	e.Finish = reason
+	return dst
+}
+
 // Metered holds the figures of an event. They are apart from it, because most events have none and are copied often. A
 // decoder may reuse them for its next frame.
 type Metered struct {

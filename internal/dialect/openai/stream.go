@@ -85,10 +85,7 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 // events appends the events of a chunk. It returns the choice that an error interrupted as broken, or nil.
 func (d *Decoder) events(dst []llm.Event, c *chunk) (_ []llm.Event, broken []byte) {
 	if !d.started && (rawjson.Text(c.id) != "" || c.hasChoice) {
-		d.started = true
-		start := c.start()
-		d.model = start.Model
-		dst = append(dst, start)
+		dst = d.start(dst, c)
 	}
 	if rawjson.KindOf(c.tier) == rawjson.String && string(c.tier[1:len(c.tier)-1]) != d.tier {
 		d.tier = rawjson.Text(c.tier)
@@ -105,22 +102,40 @@ func (d *Decoder) events(dst []llm.Event, c *chunk) (_ []llm.Event, broken []byt
 			broken = choice
 		}
 	}
-	usage, most, ok := DecodeUsage(c.usage, d.q)
-	if cost := ProviderCost(c.usage); !ok && (cost != nil || most != nil) {
-		dst = append(dst, llm.Event{Kind: llm.EventCost, Metered: &llm.Metered{ProviderCost: cost, Most: most}})
+	if c.usage != nil {
+		dst = d.meter(dst, c)
 	}
-	if ok {
+	return dst, broken
+}
+
+// start appends the begin of an answer.
+func (d *Decoder) start(dst []llm.Event, c *chunk) []llm.Event {
+	d.started, d.model = true, rawjson.Text(c.model)
+	dst, e := llm.AppendEvent(dst, llm.EventStart, 0)
+	e.Created, _ = rawjson.AsInt(c.created)
+	e.ID, e.Model, e.Tier = rawjson.Text(c.id), d.model, rawjson.Text(c.tier)
+	return dst
+}
+
+// meter appends the usage of a chunk.
+func (d *Decoder) meter(dst []llm.Event, c *chunk) []llm.Event {
+	usage, most, ok := DecodeUsage(c.usage, d.q)
+	cost := ProviderCost(c.usage)
+	switch {
+	case ok:
 		if !c.hasChoice {
 			usage = d.usages.alone(usage)
 		}
 		d.ran.addTo(&usage, d.model)
-		dst = append(dst, llm.Event{
+		return append(dst, llm.Event{
 			Kind: llm.EventUsage, Tier: modesOf(d.tier, c.usage), Metered: &llm.Metered{
-				Usage: usage, Most: most, ProviderCost: ProviderCost(c.usage), Alone: !c.hasChoice,
+				Usage: usage, Most: most, ProviderCost: cost, Alone: !c.hasChoice,
 			},
 		})
+	case cost != nil, most != nil:
+		return append(dst, llm.Event{Kind: llm.EventCost, Metered: &llm.Metered{ProviderCost: cost, Most: most}})
 	}
-	return dst, broken
+	return dst
 }
 
 // chunk holds the members of a frame's object.
@@ -165,14 +180,6 @@ func readChunk(data []byte) (c chunk) {
 	}
 	c.hasChoice = rawjson.HasElement(c.choices)
 	return c
-}
-
-func (c *chunk) start() llm.Event {
-	created, _ := rawjson.AsInt(c.created)
-	return llm.Event{
-		Kind: llm.EventStart, Created: created,
-		ID: rawjson.Text(c.id), Model: rawjson.Text(c.model), Tier: rawjson.Text(c.tier),
-	}
 }
 
 func (d *Decoder) choice(dst []llm.Event, v []byte) (_ []llm.Event, broken bool) {
@@ -220,7 +227,7 @@ func (d *Decoder) end(dst []llm.Event, index int, reason llm.FinishReason) []llm
 	case reason == llm.FinishToolCalls && !called:
 		reason = llm.FinishStop
 	}
-	return append(dst, llm.Event{Kind: llm.EventFinish, Choice: index, Finish: reason})
+	return llm.AppendFinish(dst, index, reason)
 }
 
 // endAll appends the missing ends of choices at the end marker: some servers send no finish reasons, and the marker
@@ -248,8 +255,16 @@ func (d *Decoder) delta(dst []llm.Event, choice int, v []byte) []llm.Event {
 	}
 	dst = d.cite(dst, choice, m.annotations)
 	if s := rawjson.Text(m.refusal); s != "" {
-		dst = append(dst, llm.Event{Kind: llm.EventRefusal, Choice: choice, Text: s})
+		dst = llm.AppendText(dst, llm.EventRefusal, choice, s)
 	}
+	if m.executed != nil || m.toolCalls != nil || m.functionCall != nil || m.audio != nil || m.images != nil {
+		dst = d.acts(dst, choice, &m)
+	}
+	return dst
+}
+
+// acts appends the tool calls and the media of a delta.
+func (d *Decoder) acts(dst []llm.Event, choice int, m *message) []llm.Event {
 	d.ran.executed(choice, m.executed)
 	dst = d.executedSearches(dst, choice, m.executed)
 	for i, call := range rawjson.Elements(m.toolCalls) {
@@ -310,40 +325,39 @@ func (d *Decoder) content(dst []llm.Event, choice int, v []byte) []llm.Event {
 		}
 		if s != "" {
 			d.spoken = v
-			dst = append(dst, d.say(choice, s))
+			dst = d.say(dst, choice, s)
 		}
 		return dst
 	}
+	return d.parts(dst, choice, v)
+}
+
+// parts appends the pieces of an array.
+func (d *Decoder) parts(dst []llm.Event, choice int, v []byte) []llm.Event {
 	for _, e := range rawjson.Elements(v) {
 		p, ok := decodePart(e)
-		ev := llm.Event{Choice: choice, Text: p.Text}
 		switch {
-		case !ok:
-			continue
+		case !ok, p.Text == "" && (p.Kind == llm.PartText || p.Kind == llm.PartReasoning):
 		case p.Kind == llm.PartText:
-			ev = d.say(choice, p.Text)
+			dst = d.say(dst, choice, p.Text)
 		case p.Kind == llm.PartReasoning:
-			ev.Kind, ev.Maker = llm.EventReasoning, Name
+			dst = llm.AppendText(dst, llm.EventReasoning, choice, p.Text)
+			dst[len(dst)-1].Maker = Name
 		default:
-			ev.Kind, ev.Raw, ev.RawOf = llm.EventOther, e, Name
-		}
-		if ev.Text != "" || ev.Raw != nil {
-			dst = append(dst, ev)
-		}
-		if ev.Raw != nil {
+			dst = append(dst, llm.Event{Kind: llm.EventOther, Choice: choice, Text: p.Text, Raw: e, RawOf: Name})
 			dst = d.refer(dst, choice, e)
 		}
 	}
 	return dst
 }
 
-// say returns the event of a piece of a choice's text.
-func (d *Decoder) say(choice int, text string) llm.Event {
+// say appends a piece of a choice's text.
+func (d *Decoder) say(dst []llm.Event, choice int, text string) []llm.Event {
 	d.texts.Of(choice).Add(text)
 	if choice == 0 {
 		d.listed.text(text)
 	}
-	return llm.Event{Kind: llm.EventText, Choice: choice, Text: text}
+	return llm.AppendText(dst, llm.EventText, choice, text)
 }
 
 // wait stores an incomplete character until the rest arrives.

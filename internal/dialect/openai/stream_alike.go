@@ -18,5 +18,5 @@ func (d *Decoder) again(dst []llm.Event, text []byte) []llm.Event {
 	if len(text) == 0 {
 		return dst
 	}
-	return append(dst, d.say(d.of, string(text)))
+	return d.say(dst, d.of, string(text))
 }
