@@ -164,7 +164,7 @@ func (a *asking) questions() []question {
 		{"spending of keys in a year, large account", a.large, of(func(ctx context.Context, id string) (any, error) {
 			return a.store.Reports.KeySpend(ctx, id, a.from, a.to, 8)
 		})},
-		{"when keys were used, large account", a.large, of(a.store.Accounts.KeysUsed)},
+		{"when keys were used, large account", a.large, of(a.store.Reports.KeysUsed)},
 		{"requests, first 50, any account", a.all, a.requests(report.RequestsQuery{})},
 		{"requests, first 50, large account", a.large, a.requests(report.RequestsQuery{})},
 		{"requests, first 50 before a month, large account", a.large, a.requests(report.RequestsQuery{To: a.until})},

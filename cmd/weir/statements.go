@@ -10,7 +10,6 @@ import (
 
 	"weir/internal/admin"
 	"weir/internal/budget"
-	"weir/internal/report"
 )
 
 func newStatements(env *environment) *cobra.Command {
@@ -18,57 +17,25 @@ func newStatements(env *environment) *cobra.Command {
 		newStatementsClose(env), newStatementsList(env), newStatementsShow(env), newStatementsVerify(env))
 }
 
-// statementView holds a statement as listings show it.
-type statementView struct {
-	Account     string              `json:"account"` // id
-	Name        string              `json:"account_name"`
-	Number      int64               `json:"number"`
-	Month       string              `json:"month"`
-	Closed      string              `json:"closed"`
-	Charge      string              `json:"charge_usd"`
-	AtMost      string              `json:"charge_at_most_usd"`
-	Unpriced    int64               `json:"unpriced_attempts"`
-	Corrections string              `json:"corrections_usd"` // corrections of earlier months, included in the charge
-	Hash        string              `json:"hash"`
-	Lines       []statementLineView `json:"lines,omitzero"`
-}
-
-type statementLineView struct {
-	Date      string `json:"date"`
-	Model     string `json:"model"`
-	Requests  int64  `json:"requests"`
-	Tokens    int64  `json:"tokens"`
-	Charge    string `json:"charge_usd"`
-	AtMost    string `json:"charge_at_most_usd"`
-	Corrected bool   `json:"correction"`
-	Unpriced  int64  `json:"unpriced_attempts"`
-}
-
-func viewStatement(st *admin.Statement) statementView {
-	all, corrections := st.Totals()
-	return statementView{
-		Account: st.Account, Name: st.AccountName, Number: st.Number, Month: st.Month,
-		Closed: st.Closed.Format(time.RFC3339Nano), Charge: all.Cost.String(),
-		AtMost: all.AtMost().String(), Unpriced: all.Unpriced, Corrections: corrections.Cost.String(), Hash: st.Hash,
-	}
-}
-
-func viewStatementLine(st *report.Statement, l *report.StatementLine) statementLineView {
-	return statementLineView{
-		Date: l.Date, Model: l.Model, Requests: l.Requests, Tokens: l.Tokens, Charge: l.Charge.String(),
-		AtMost: l.AtMost().String(), Corrected: st.IsCorrection(l), Unpriced: l.Unpriced,
-	}
+// viewStatement returns the view of a statement with the name of its account.
+func viewStatement(st *admin.Statement) admin.StatementView {
+	v := admin.ViewStatement(st)
+	v.AccountName = st.AccountName
+	return v
 }
 
 var statementHeads = []string{"ACCOUNT", "NUMBER", "MONTH", "CLOSED", "CHARGE", "CORRECTIONS", "UNPRICED " +
 	"ATTEMPTS", "HASH"}
 
-func (v *statementView) row() []string {
-	charge := "$" + v.Charge
-	if v.AtMost != v.Charge {
-		charge += ", at most $" + v.AtMost
+func statementRow(v *admin.StatementView) []string {
+	charge := "$" + v.ChargeUSD
+	if v.AtMostUSD != v.ChargeUSD {
+		charge += ", at most $" + v.AtMostUSD
 	}
-	return []string{v.Name, count(v.Number), v.Month, v.Closed, charge, "$" + v.Corrections, count(v.Unpriced), v.Hash}
+	return []string{
+		v.AccountName, count(v.Number), v.Month, v.Closed.Format(time.RFC3339Nano), charge, "$" + v.Corrections,
+		count(v.Unpriced), v.Hash,
+	}
 }
 
 func newStatementsClose(env *environment) *cobra.Command {
@@ -97,8 +64,10 @@ func newStatementsClose(env *environment) *cobra.Command {
 			var closed []admin.Statement
 			if all {
 				closed, err = d.Statements.CloseAll(ctx, actor(), number)
+			} else if one, err := d.Statements.Close(ctx, actor(), args[0], number); err != nil {
+				return err
 			} else {
-				closed, err = d.Statements.Close(ctx, actor(), args[0], number)
+				closed = append(closed, one)
 			}
 			if err != nil && len(closed) == 0 {
 				return err
@@ -106,7 +75,7 @@ func newStatementsClose(env *environment) *cobra.Command {
 			if len(closed) == 0 && !env.asJSON {
 				return env.printLines([]string{"All statements up to " + month + " are closed."})
 			}
-			return errors.Join(listViews(env, closed, nil, viewStatement, statementHeads, (*statementView).row), err)
+			return errors.Join(listViews(env, closed, nil, viewStatement, statementHeads, statementRow), err)
 		}),
 	})
 	cmd.Flags().StringVar(&month, "month", "", "month, such as 2026-11")
@@ -122,7 +91,7 @@ func newStatementsList(env *environment) *cobra.Command {
 		Args: oneArg("the account's name"),
 		RunE: env.data(func(ctx context.Context, d *admin.Admin, args []string) error {
 			all, err := d.Statements.List(ctx, args[0])
-			return listViews(env, all, err, viewStatement, statementHeads, (*statementView).row)
+			return listViews(env, all, err, viewStatement, statementHeads, statementRow)
 		}),
 	})
 }
@@ -135,28 +104,21 @@ func newStatementsShow(env *environment) *cobra.Command {
 			"--number 1 --json",
 		Args: oneArg("the account's name"),
 		RunE: env.data(func(ctx context.Context, d *admin.Admin, args []string) error {
-			st, err := d.Statements.Get(ctx, args[0], number)
+			st, err := d.Statements.Get(ctx, args[0], count(number))
 			if err != nil {
 				return err
 			}
-			return env.printStatement(&st)
+			if !env.asJSON {
+				return st.WriteCSV(env.stdout)
+			}
+			v := admin.ViewWholeStatement(&st)
+			v.AccountName = st.AccountName
+			return printJSON(env.stdout, v)
 		}),
 	})
 	cmd.Flags().Int64Var(&number, "number", 0, "number of the statement")
 	_ = cmd.MarkFlagRequired("number") // the flag is defined one line above
 	return cmd
-}
-
-func (env *environment) printStatement(st *admin.Statement) error {
-	if !env.asJSON {
-		return st.WriteCSV(env.stdout)
-	}
-	v := viewStatement(st)
-	v.Lines = []statementLineView{}
-	for i := range st.Lines {
-		v.Lines = append(v.Lines, viewStatementLine(&st.Statement, &st.Lines[i]))
-	}
-	return printJSON(env.stdout, v)
 }
 
 func newStatementsVerify(env *environment) *cobra.Command {

@@ -41,6 +41,7 @@ type CallHandler func(http.ResponseWriter, *http.Request, *account.Principal)
 type Admin struct {
 	Accounts       *account.Service
 	People         *people.Service
+	Reports        *store.Reports // reads the ledger
 	Ledger         *Ledger
 	Statements     *Statements
 	Audit          *Audit
@@ -76,7 +77,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*Admin, err
 // New creates the operations on an open database.
 func New(o *Options) (a *Admin, err error) {
 	db, cfg := o.Store, o.Config
-	a = &Admin{Accounts: account.NewService(db.Accounts.Stores(), db.Now, o.Log), store: db}
+	a = &Admin{Accounts: account.NewService(db.Accounts.Stores(), db.Now, o.Log), Reports: db.Reports, store: db}
 	if a.Keys, err = openKeys(cfg, db); err != nil {
 		return nil, err
 	}
@@ -120,6 +121,11 @@ func (a *Admin) Now() time.Time { return a.store.Now() }
 // AccountNames returns the names of all accounts, by id.
 func (a *Admin) AccountNames(ctx context.Context) (map[string]string, error) {
 	return namesOf(ctx, a.Accounts)
+}
+
+// Memberships returns all members of all accounts.
+func (a *Admin) Memberships(ctx context.Context) ([]people.Membership, error) {
+	return a.store.People.Memberships(ctx)
 }
 
 func namesOf(ctx context.Context, s *account.Service) (map[string]string, error) {

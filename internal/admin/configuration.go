@@ -13,8 +13,7 @@ import (
 	"weir/internal/store"
 )
 
-// Configuration reads and changes the managed configuration, which is sealed in the database. It implements
-// managed.Configuration.
+// Configuration reads and changes the managed configuration, which is sealed in the database.
 type Configuration struct {
 	store    *store.Managed
 	keys     *KeyRing

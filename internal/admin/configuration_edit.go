@@ -123,7 +123,7 @@ type mistake struct{ error }
 // Unwrap returns the wrapped error.
 func (m mistake) Unwrap() error { return m.error }
 
-// State implements managed.Configuration.
+// State returns the configuration in force.
 func (c *Configuration) State(ctx context.Context) (s managed.State, err error) {
 	doc, seq, err := c.parsed(ctx, 0)
 	if err != nil {
@@ -136,7 +136,7 @@ func (c *Configuration) State(ctx context.Context) (s managed.State, err error) 
 	return s, nil
 }
 
-// Edit implements managed.Configuration.
+// Edit makes a change, which is in force on every node within a second.
 func (c *Configuration) Edit(ctx context.Context, by audit.Actor, e managed.Edit) (managed.Result, error) {
 	change, err := documentOf(&e)
 	if err != nil {
@@ -170,7 +170,7 @@ func (c *Configuration) applyOptions() ApplyOptions {
 	return ApplyOptions{File: c.files, Getenv: c.getenv}
 }
 
-// Restore implements managed.Configuration.
+// Restore puts an earlier version in force again, as a new one. after has the meaning of managed.Edit.After.
 func (c *Configuration) Restore(ctx context.Context, by audit.Actor, seq int64, after *int64) (managed.Result, error) {
 	o := c.applyOptions()
 	o.After = after
@@ -178,7 +178,7 @@ func (c *Configuration) Restore(ctx context.Context, by audit.Actor, seq int64, 
 	return r, refusedEdit(err)
 }
 
-// Versions implements managed.Configuration.
+// Versions returns up to most versions with their changes, newest first: those before a number, or all if it is 0.
 func (c *Configuration) Versions(ctx context.Context, before int64, most int) ([]managed.Version, error) {
 	// one more, because the oldest is compared with the version before it
 	list, err := c.store.Versions(ctx, before, most+1)

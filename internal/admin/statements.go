@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/budget"
+	"weir/internal/llm"
 	"weir/internal/report"
 	"weir/internal/store"
 )
@@ -26,16 +28,13 @@ type Statement struct {
 }
 
 // Close closes the statement of an account for a month, yyyymm.
-func (s *Statements) Close(ctx context.Context, by audit.Actor, nameOrID string, month int64) ([]Statement, error) {
+func (s *Statements) Close(ctx context.Context, by audit.Actor, nameOrID string, month int64) (Statement, error) {
 	a, err := s.accounts.Account(ctx, nameOrID)
 	if err != nil {
-		return nil, err
+		return Statement{}, err
 	}
 	st, err := s.store.Ledger.CloseStatement(ctx, by, a.ID, month)
-	if err != nil {
-		return nil, err
-	}
-	return []Statement{{a.Name, st}}, nil
+	return Statement{a.Name, st}, err
 }
 
 // CloseAll closes the statements of all accounts up to a month, yyyymm. It starts after each account's last
@@ -57,11 +56,14 @@ func (s *Statements) CloseAll(ctx context.Context, by audit.Actor, month int64) 
 			first = first.AddDate(0, 1, 0)
 		}
 		for ; err == nil && budget.PeriodMonth.Number(first) <= month; first = first.AddDate(0, 1, 0) {
-			var one []Statement
-			if next := budget.PeriodMonth.Number(first); next >= store.OldestStatement {
-				one, err = s.Close(ctx, by, a.ID, next)
+			next := budget.PeriodMonth.Number(first)
+			if next < store.OldestStatement {
+				continue
 			}
-			closed = append(closed, one...)
+			var one Statement
+			if one, err = s.Close(ctx, by, a.ID, next); err == nil {
+				closed = append(closed, one)
+			}
 		}
 		if err != nil {
 			errs = errors.Join(errs, fmt.Errorf("account %s: %w", a.Name, err))
@@ -84,15 +86,17 @@ func (s *Statements) List(ctx context.Context, nameOrID string) (all []Statement
 }
 
 // Get returns a statement of an account by its number.
-func (s *Statements) Get(ctx context.Context, nameOrID string, number int64) (Statement, error) {
+func (s *Statements) Get(ctx context.Context, nameOrID, number string) (Statement, error) {
 	list, err := s.List(ctx, nameOrID)
 	if err != nil {
 		return Statement{}, err
 	}
-	if number < 1 || number > int64(len(list)) {
-		return Statement{}, fmt.Errorf("the account has no statement %d: it has %d statements", number, len(list))
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 1 || n > len(list) {
+		return Statement{}, llm.Errorf(llm.CodeNotFound, "The account has no such statement: it has %d statements.",
+			len(list)).At("number")
 	}
-	return list[number-1], nil
+	return list[n-1], nil
 }
 
 // Verify recomputes the hashes of all statements.

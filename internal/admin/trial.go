@@ -22,7 +22,7 @@ const (
 	mostTrials = 4
 )
 
-// Test implements managed.Configuration.
+// Test sends requests to a provider.
 func (c *Configuration) Test(ctx context.Context, by audit.Actor, t managed.Trial) (f managed.Finding, err error) {
 	select {
 	case c.trials <- struct{}{}:

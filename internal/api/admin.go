@@ -17,56 +17,11 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/audit"
-	"weir/internal/budget"
 	"weir/internal/dialect"
-	"weir/internal/idempotency"
-	"weir/internal/ledger"
 	"weir/internal/llm"
-	"weir/internal/managed"
 	"weir/internal/people"
-	"weir/internal/plan"
 	"weir/internal/rawjson"
-	"weir/internal/reconcile"
-	"weir/internal/report"
-	"weir/internal/webhook"
 )
-
-// AdminOptions holds the services of the administration. All are required where its routes are served.
-type AdminOptions struct {
-	People   *people.Service
-	Records  idempotency.Store
-	Requests RequestReader
-	Webhooks *webhook.Service
-	// KeysUsed returns when each key of an account was last used, by key id.
-	KeysUsed func(ctx context.Context, accountID string) (map[string]time.Time, error)
-	// Audit returns entries of the audit log, newest first.
-	Audit func(ctx context.Context, q audit.Query) ([]audit.Entry, error)
-	// Unpriced returns the models that were used without a price between two dates, as in report.UsesQuery.
-	Unpriced func(ctx context.Context, q report.UnpricedQuery) ([]report.UnpricedModel, error)
-	// Correct adds an amount to the cost of an attempt.
-	Correct    func(ctx context.Context, by audit.Actor, c ledger.Correct) error
-	Statements Statements
-	// Export calls fn with every settled attempt that the query selects.
-	Export func(ctx context.Context, q report.ExportQuery, fn func(*report.Exported) error) error
-	// Nodes returns the nodes that share the database.
-	Nodes func(ctx context.Context) ([]budget.KnownNode, error)
-	// PublicURL returns the address of the gateway for links, without a slash at its end.
-	PublicURL func(*http.Request) string
-	// Config is the managed configuration, and Plan returns what a change would have done.
-	Config managed.Configuration
-	Plan   func(context.Context, plan.Ask) (plan.Result, error)
-	// Reconcile compares the ledger with a provider's report.
-	Reconcile func(context.Context, reconcile.Ask) (reconcile.Result, error)
-	// Session returns the secret of the browser's session, or "".
-	Session func(*http.Request) string
-}
-
-// RequestReader reads the requests of an account from the database.
-type RequestReader interface {
-	Requests(ctx context.Context, q report.RequestsQuery) ([]report.Request, report.Cursor, error)
-	Request(ctx context.Context, account string, id uuid.UUID) (report.RequestDetail, bool, error)
-	RequestAtCost(ctx context.Context, account string, id uuid.UUID) (report.RequestDetail, bool, error)
-}
 
 const (
 	adminRoot = "/admin/v1"

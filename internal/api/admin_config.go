@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/admin"
 	"weir/internal/llm"
 	"weir/internal/managed"
 	"weir/internal/people"
@@ -13,17 +14,20 @@ import (
 )
 
 // adminConfig implements the calls about the managed configuration.
-type adminConfig struct{ config managed.Configuration }
+type adminConfig struct {
+	config *admin.Configuration
+	plans  *admin.Plans
+}
 
 // configRoutes returns the routes of the managed configuration.
 func (ad *Admin) configRoutes(o *Options) []people.Route {
 	const versions, object = "/config/versions", "/config/{section}/{name}"
-	c := &adminConfig{o.Admin.Config}
+	c := &adminConfig{o.Admin.Configuration, o.Admin.Plans}
 	all := []people.Route{
 		ad.route("GET /config", people.Operate, c.show),
 		ad.make("POST /config", people.Operate, c.apply),
 		ad.make("POST /config/test", people.Operate, c.test),
-		ad.make("POST /config/plan", people.Operate, (&adminPlan{o.Admin.Plan}).show),
+		ad.make("POST /config/plan", people.Operate, c.plan),
 		ad.route("GET "+versions, people.Operate, c.versions, listing...),
 		ad.make("POST "+versions+"/{seq}/restore", people.Operate, c.restore),
 	}

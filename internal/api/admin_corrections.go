@@ -30,7 +30,7 @@ func (h *adminUsage) correct(r *adminRequest) (answer, error) {
 	if err := settled(r.Context(), h.ledger); err != nil {
 		return answer{}, err
 	}
-	if err := h.correction(r.Context(), r.by(), c); err != nil {
+	if err := h.admin.Ledger.Correct(r.Context(), r.by(), c); err != nil {
 		return answer{}, refusedCorrection(err)
 	}
 	d, err := h.findRequest(r)

@@ -1,14 +1,13 @@
 package api
 
 import (
-	"context"
 	"mime"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
-	"weir/internal/account"
+	"weir/internal/admin"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
@@ -17,11 +16,10 @@ import (
 
 // adminExport sends attempts as a file, in the format of weir ledger export.
 type adminExport struct {
-	ledger   *ledger.Ledger
-	accounts *account.Service
-	export   func(ctx context.Context, q report.ExportQuery, fn func(*report.Exported) error) error
-	now      func() time.Time
-	running  chan struct{} // has an element for each running export
+	admin   *admin.Admin
+	ledger  *ledger.Ledger
+	now     func() time.Time
+	running chan struct{} // has an element for each running export
 }
 
 // maxExports bounds the exports at once, because each holds a connection to the database.
@@ -29,7 +27,7 @@ const maxExports = 2
 
 // exportRoute returns the only route that streams its answer.
 func (ad *Admin) exportRoute(o *Options) people.Route {
-	h := &adminExport{o.Ledger, o.Accounts, o.Admin.Export, o.Now, make(chan struct{}, maxExports)}
+	h := &adminExport{o.Admin, o.Ledger, o.Now, make(chan struct{}, maxExports)}
 	return people.Route{
 		Pattern: "GET " + adminRoot + "/ledger/export", Right: people.Operate,
 		Serve: func(w http.ResponseWriter, r *http.Request, v *people.Visit) {
@@ -66,7 +64,7 @@ func (h *adminExport) send(out *exportFile, r *http.Request) error {
 		return err
 	}
 	if name := query.get("account"); name != "" {
-		one, err := h.accounts.Account(r.Context(), name)
+		one, err := h.admin.Accounts.Account(r.Context(), name)
 		if err != nil {
 			return llm.AsError(err).At("account")
 		}
@@ -86,7 +84,7 @@ func (h *adminExport) send(out *exportFile, r *http.Request) error {
 	}
 	out.name = "weir-" + query.get("format") + "-" + h.now().UTC().Format(time.DateOnly) + ".csv"
 	defer out.end()
-	_, err = write(out, func(fn func(*report.Exported) error) error { return h.export(r.Context(), q, fn) })
+	_, err = write(out, func(fn func(*report.Exported) error) error { return h.admin.Reports.Export(r.Context(), q, fn) })
 	return err
 }
 

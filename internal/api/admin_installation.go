@@ -1,13 +1,12 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
 	"math"
 	"strconv"
 	"time"
 
-	"weir/internal/account"
+	"weir/internal/admin"
 	"weir/internal/audit"
 	"weir/internal/budget"
 	"weir/internal/ledger"
@@ -18,13 +17,10 @@ import (
 
 // adminInstallation implements the calls about the whole installation.
 type adminInstallation struct {
-	accounts *account.Service
-	ledger   *ledger.Ledger
-	router   *route.Router
-	audit    func(ctx context.Context, q audit.Query) ([]audit.Entry, error)
-	unpriced func(ctx context.Context, q report.UnpricedQuery) ([]report.UnpricedModel, error)
-	nodes    func(ctx context.Context) ([]budget.KnownNode, error)
-	now      func() time.Time
+	admin  *admin.Admin
+	ledger *ledger.Ledger
+	router *route.Router
+	now    func() time.Time
 }
 
 // auditView holds an entry of the audit log.
@@ -70,7 +66,7 @@ func (h *adminInstallation) listAudit(r *adminRequest) (answer, error) {
 		return answer{}, err
 	}
 	q.Limit = r.query.limit + 1 // one more shows whether there is a next page
-	list, err := h.audit(r.Context(), q)
+	list, err := h.admin.Audit.Entries(r.Context(), q)
 	if err != nil {
 		return answer{}, err
 	}
@@ -81,14 +77,8 @@ func (h *adminInstallation) listAudit(r *adminRequest) (answer, error) {
 // auditQuery builds the query of the log from the query string.
 func (h *adminInstallation) auditQuery(r *adminRequest) (q audit.Query, err error) {
 	q = audit.Query{
-		Actor: r.query.get("actor"), Action: audit.Action(r.query.get("action")), Object: r.query.get("object"),
-	}
-	if name := r.query.get("account"); name != "" {
-		a, err := h.accounts.Account(r.Context(), name)
-		if err != nil {
-			return q, err
-		}
-		q.Account = a.ID
+		Account: r.query.get("account"), Actor: r.query.get("actor"), Object: r.query.get("object"),
+		Action: audit.Action(r.query.get("action")),
 	}
 	if q.From, err = r.query.instant("from"); err != nil {
 		return q, err
@@ -166,7 +156,7 @@ func (h *adminInstallation) listUnpriced(r *adminRequest) (answer, error) {
 	if err := settled(r.Context(), h.ledger); err != nil {
 		return answer{}, err
 	}
-	list, err := h.unpriced(r.Context(), report.UnpricedQuery{
+	list, err := h.admin.Reports.Unpriced(r.Context(), report.UnpricedQuery{
 		From: from, To: to, After: r.query.cursor, Limit: r.query.limit + 1,
 	})
 	view := func(m *report.UnpricedModel) unpricedView {
@@ -192,6 +182,6 @@ func viewNode(n *budget.KnownNode) nodeView {
 }
 
 func (h *adminInstallation) listNodes(r *adminRequest) (answer, error) {
-	list, err := h.nodes(r.Context())
+	list, err := h.admin.Nodes.List(r.Context())
 	return listed(r.query, list, err, func(n *budget.KnownNode) string { return n.Journal.String() }, viewNode)
 }

@@ -1,23 +1,19 @@
 package api
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/admin"
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/rawjson"
 )
 
 // adminKeys implements the calls about API keys.
-type adminKeys struct {
-	accounts *account.Service
-	keysUsed func(ctx context.Context, accountID string) (map[string]time.Time, error)
-	now      func() time.Time
-}
+type adminKeys struct{ admin *admin.Admin }
 
 // keyView holds a key without its secret.
 type keyView struct {
@@ -52,7 +48,7 @@ type newKeyView struct {
 
 func (h *adminKeys) view(k *account.Key, used map[string]time.Time) keyView {
 	v := keyView{
-		ID: k.ID, AccountID: k.AccountID, Label: k.Label, Last4: k.Last4, State: k.State(h.now()),
+		ID: k.ID, AccountID: k.AccountID, Label: k.Label, Last4: k.Last4, State: k.State(h.admin.Now()),
 		Permissions: k.Permissions, Models: append([]string{}, k.Models...), Limits: limitsView(k.Limits),
 		Budget: viewBudget(k.Budget), perViews: viewPer(k.Per), Tags: map[string]string{},
 		Required:  append([]string{}, k.Tags.Required...),
@@ -70,18 +66,18 @@ func (h *adminKeys) view(k *account.Key, used map[string]time.Time) keyView {
 }
 
 func (h *adminKeys) list(r *adminRequest) (answer, error) {
-	list, err := h.accounts.Keys(r.Context(), r.visit.Account.ID)
+	list, err := h.admin.Accounts.Keys(r.Context(), r.visit.Account.ID)
 	if err != nil {
 		return answer{}, err
 	}
-	used, err := h.keysUsed(r.Context(), r.visit.Account.ID)
+	used, err := h.admin.Reports.KeysUsed(r.Context(), r.visit.Account.ID)
 	view := func(k *account.Key) keyView { return h.view(k, used) }
 	return listed(r.query, list, err, func(k *account.Key) string { return k.ID }, view)
 }
 
 // find returns the key in the path, if it belongs to the visit's account.
 func (h *adminKeys) find(r *adminRequest) (account.Key, error) {
-	k, err := h.accounts.Key(r.Context(), r.PathValue("key"))
+	k, err := h.admin.Accounts.Key(r.Context(), r.PathValue("key"))
 	if err == nil && k.AccountID != r.visit.Account.ID || err != nil && llm.AsError(err).Code == llm.CodeNotFound {
 		return account.Key{}, llm.Errorf(llm.CodeNotFound, "There is no such key in this account.").At("key")
 	}
@@ -93,7 +89,7 @@ func (h *adminKeys) answer(r *adminRequest, k *account.Key, err error) (answer, 
 	if err != nil {
 		return answer{}, err
 	}
-	used, err := h.keysUsed(r.Context(), k.AccountID)
+	used, err := h.admin.Reports.KeysUsed(r.Context(), k.AccountID)
 	return shown(used, err, func(used *map[string]time.Time) keyView { return h.view(k, *used) })
 }
 
@@ -134,7 +130,7 @@ func (h *adminKeys) create(r *adminRequest) (answer, error) {
 	} else if with != nil { // the creator of that key is responsible for this one, too
 		o.Creator = with.Creator
 	}
-	k, token, err := h.accounts.CreateKey(r.Context(), r.by(), o)
+	k, token, err := h.admin.Accounts.CreateKey(r.Context(), r.by(), o)
 	if err != nil {
 		return answer{}, inLimits(err)
 	}
@@ -159,7 +155,7 @@ func (h *adminKeys) change(r *adminRequest) (answer, error) {
 			`Only operators can give a key the permission "admin".`).At("permissions")
 	}
 	u.Tighten = r.visit.May(people.Manage, k.AccountID) != nil
-	k, err = h.accounts.UpdateKey(r.Context(), r.by(), k.ID, u)
+	k, err = h.admin.Accounts.UpdateKey(r.Context(), r.by(), k.ID, u)
 	return h.answer(r, &k, inLimits(err))
 }
 
@@ -230,7 +226,7 @@ func (h *adminKeys) rotate(r *adminRequest) (answer, error) {
 	if err := readFields("", r.body, field{"overlap_seconds", seconds(&overlap)}); err != nil {
 		return answer{}, err
 	}
-	k, token, err := h.accounts.RotateKey(r.Context(), r.by(), k.ID, overlap)
+	k, token, err := h.admin.Accounts.RotateKey(r.Context(), r.by(), k.ID, overlap)
 	if err != nil {
 		return answer{}, err
 	}
@@ -254,6 +250,6 @@ func (h *adminKeys) revoke(r *adminRequest) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	k, err = h.accounts.RevokeKey(r.Context(), r.by(), k.ID)
+	k, err = h.admin.Accounts.RevokeKey(r.Context(), r.by(), k.ID)
 	return h.answer(r, &k, err)
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"time"
 
 	"weir/internal/plan"
@@ -83,12 +82,8 @@ func PlanDecisionOf(d *plan.Decision) PlanDecision {
 	}
 }
 
-// adminPlan answers what a change would have done.
-type adminPlan struct {
-	ask func(context.Context, plan.Ask) (plan.Result, error)
-}
-
-func (h *adminPlan) show(r *adminRequest) (answer, error) {
+// plan answers what a change would have done.
+func (h *adminConfig) plan(r *adminRequest) (answer, error) {
 	var a plan.Ask
 	var days int64
 	changes := func(what string, to *map[string]plan.Change) field {
@@ -111,6 +106,6 @@ func (h *adminPlan) show(r *adminRequest) (answer, error) {
 		return answer{}, err
 	}
 	a.Days = int(days)
-	result, err := h.ask(r.Context(), a)
+	result, err := h.plans.Ask(r.Context(), a)
 	return shown(result, err, PlanOf)
 }

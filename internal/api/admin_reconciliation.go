@@ -1,9 +1,9 @@
 package api
 
 import (
-	"context"
 	"time"
 
+	"weir/internal/admin"
 	"weir/internal/llm"
 	"weir/internal/reconcile"
 )
@@ -49,8 +49,8 @@ func ReconciledRowOf(r *reconcile.Row) ReconciledRow {
 
 // adminReconciliation answers whether a provider's report agrees with the ledger.
 type adminReconciliation struct {
-	compare func(context.Context, reconcile.Ask) (reconcile.Result, error)
-	now     func() time.Time
+	reconciliation *admin.Reconciliation
+	now            func() time.Time
 }
 
 // reconciledDays is the default number of days to compare.
@@ -71,7 +71,7 @@ func (h *adminReconciliation) show(r *adminRequest) (answer, error) {
 	if a.From, err = time.Parse(time.DateOnly, from); err != nil {
 		a.From = a.To.AddDate(0, 0, 1-reconciledDays)
 	}
-	result, err := h.compare(r.Context(), a)
+	result, err := h.reconciliation.Ask(r.Context(), a)
 	return shown(result, err, func(found *reconcile.Result) Reconciled {
 		v := Reconciled{
 			Provider: a.Provider, From: a.From.Format(time.DateOnly), To: a.To.Format(time.DateOnly),

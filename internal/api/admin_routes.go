@@ -23,7 +23,7 @@ type Admin struct {
 func (ad *Admin) Routes() []people.Route { return ad.routes }
 
 func newAdmin(o *Options) *Admin {
-	ad := &Admin{records: o.Admin.Records, session: o.Admin.Session, log: o.Log}
+	ad := &Admin{records: o.Records, session: o.Session, log: o.Log}
 	ad.routes = slices.Concat(ad.accountRoutes(o), ad.usageRoutes(o), ad.peopleRoutes(o), ad.configRoutes(o),
 		ad.webhookRoutes(o, "/accounts/{account}/webhooks", people.Manage),
 		ad.webhookRoutes(o, "/webhooks", people.Operate))
@@ -32,8 +32,8 @@ func newAdmin(o *Options) *Admin {
 
 // accountRoutes returns the routes of accounts and their API keys.
 func (ad *Admin) accountRoutes(o *Options) []people.Route {
-	accounts := &adminAccounts{o.Accounts, &adminInvitations{o.Admin.People, o.Admin.PublicURL, o.Log}}
-	keys := &adminKeys{o.Accounts, o.Admin.KeysUsed, o.Ledger.Now}
+	accounts := &adminAccounts{o.Admin.Accounts, &adminInvitations{o.Admin.People, o.PublicURL, o.Log}}
+	keys := &adminKeys{o.Admin}
 	return []people.Route{
 		ad.route("GET /accounts", people.Operate, accounts.list, listing...),
 		ad.make("POST /accounts", people.Operate, accounts.create),
@@ -54,7 +54,7 @@ func (ad *Admin) accountRoutes(o *Options) []people.Route {
 
 // peopleRoutes returns the routes of members, users, operators and invitations.
 func (ad *Admin) peopleRoutes(o *Options) []people.Route {
-	invitations := &adminInvitations{o.Admin.People, o.Admin.PublicURL, o.Log}
+	invitations := &adminInvitations{o.Admin.People, o.PublicURL, o.Log}
 	users, members := &adminPeople{o.Admin.People, invitations}, &adminMembers{o.Admin.People}
 	return []people.Route{
 		ad.route("GET /me", people.SignedIn, users.showMe),
@@ -80,8 +80,7 @@ func (ad *Admin) peopleRoutes(o *Options) []people.Route {
 func (ad *Admin) usageRoutes(o *Options) []people.Route {
 	const requests = "/accounts/{account}/requests"
 	statements := &adminStatements{o.Admin.Statements}
-	usage := &adminUsage{o.Ledger, o.Accounts, o.Uses, o.Admin.Requests, o.Admin.Correct}
-	whole := &adminInstallation{o.Accounts, o.Ledger, o.Router, o.Admin.Audit, o.Admin.Unpriced, o.Admin.Nodes, o.Now}
+	usage, whole := &adminUsage{o.Admin, o.Ledger}, &adminInstallation{o.Admin, o.Ledger, o.Router, o.Now}
 	return []people.Route{
 		ad.route("GET /usage", people.Operate, usage.listGroups,
 			named("account", "start_date", "end_date", "model", "key", "group_by", report.TagParameter)...),
@@ -94,7 +93,7 @@ func (ad *Admin) usageRoutes(o *Options) []people.Route {
 		ad.route("GET /accounts/{account}/statements", people.Read, statements.list, listing...),
 		ad.make("POST /accounts/{account}/statements", people.Operate, statements.close),
 		ad.route("GET /accounts/{account}/statements/{number}", people.Read, statements.show),
-		ad.route("GET /reconciliation", people.Operate, (&adminReconciliation{o.Admin.Reconcile, o.Now}).show,
+		ad.route("GET /reconciliation", people.Operate, (&adminReconciliation{o.Admin.Reconciliation, o.Now}).show,
 			"provider", "start_date", "end_date"),
 		ad.exportRoute(o),
 		ad.route("GET /audit", people.Operate, whole.listAudit,

@@ -6,8 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"weir/internal/account"
-	"weir/internal/audit"
+	"weir/internal/admin"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/report"
@@ -15,11 +14,8 @@ import (
 
 // adminUsage implements the calls about the usage of accounts.
 type adminUsage struct {
-	ledger     *ledger.Ledger
-	accounts   *account.Service
-	uses       UsesReader
-	requests   RequestReader
-	correction func(ctx context.Context, by audit.Actor, c ledger.Correct) error
+	admin  *admin.Admin
+	ledger *ledger.Ledger
 }
 
 // settled waits until the database has the settled attempts of this node.
@@ -124,7 +120,7 @@ func (h *adminUsage) listRequests(r *adminRequest) (answer, error) {
 	if err := settled(r.Context(), h.ledger); err != nil {
 		return answer{}, err
 	}
-	list, next, err := h.requests.Requests(r.Context(), q)
+	list, next, err := h.admin.Reports.Requests(r.Context(), q)
 	if err != nil {
 		return answer{}, err
 	}
@@ -213,9 +209,9 @@ func (h *adminUsage) findRequest(r *adminRequest) (d report.RequestDetail, err e
 	if err := settled(r.Context(), h.ledger); err != nil {
 		return d, err
 	}
-	find := h.requests.Request
+	find := h.admin.Reports.Request
 	if r.visit.Operator() {
-		find = h.requests.RequestAtCost
+		find = h.admin.Reports.RequestAtCost
 	}
 	d, ok, err := find(r.Context(), r.visit.Account.ID, id)
 	if err == nil && !ok {

@@ -106,12 +106,12 @@ type groupsView struct {
 // listGroups answers the usage of all accounts, or of one of them.
 func (h *adminUsage) listGroups(r *adminRequest) (answer, error) {
 	q := report.UsesQuery{All: true}
-	accounts, err := h.accounts.Accounts(r.Context())
+	accounts, err := h.admin.Accounts.Accounts(r.Context())
 	if err != nil {
 		return answer{}, err
 	}
 	if name := r.query.get("account"); name != "" {
-		one, err := h.accounts.Account(r.Context(), name)
+		one, err := h.admin.Accounts.Account(r.Context(), name)
 		if err != nil {
 			return answer{}, llm.AsError(err).At("account")
 		}
@@ -168,7 +168,7 @@ func (h *adminUsage) read(r *adminRequest, q *report.UsesQuery) (uses report.Use
 	if err := settled(r.Context(), h.ledger); err != nil {
 		return uses, nil, err
 	}
-	if uses, err = h.uses.Uses(r.Context(), *q); err != nil {
+	if uses, err = h.admin.Reports.Uses(r.Context(), *q); err != nil {
 		return uses, nil, err
 	}
 	if end := q.Offset + len(uses.Uses); end < uses.Count && len(uses.Uses) > 0 {

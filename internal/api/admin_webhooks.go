@@ -4,12 +4,13 @@ import (
 	"net/http"
 	"time"
 
+	"weir/internal/admin"
 	"weir/internal/llm"
 	"weir/internal/webhook"
 )
 
 // adminWebhooks implements the calls about webhook endpoints and their deliveries.
-type adminWebhooks struct{ webhooks *webhook.Service }
+type adminWebhooks struct{ webhooks *admin.Webhooks }
 
 // webhookView holds an endpoint without its secret.
 type webhookView struct {

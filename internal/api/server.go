@@ -4,7 +4,6 @@ package api
 
 import (
 	"cmp"
-	"context"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -16,27 +15,22 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"weir/internal/account"
+	"weir/internal/admin"
 	"weir/internal/conversation"
 	"weir/internal/dialect"
+	"weir/internal/idempotency"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/ratelimit"
-	"weir/internal/report"
 	"weir/internal/route"
 )
 
-// UsesReader reads usage reports from the database.
-type UsesReader interface {
-	Uses(ctx context.Context, q report.UsesQuery) (report.UsesPage, error)
-}
-
 // Options holds the services that a Server needs. All are required.
 type Options struct {
-	Accounts *account.Service
-	Ledger   *ledger.Ledger
-	Uses     UsesReader
-	Router   *route.Router
+	Admin  *admin.Admin
+	Ledger *ledger.Ledger
+	Router *route.Router
 	// Dialects holds the wire formats of clients.
 	Dialects dialect.Set
 	// Limits returns the callers' remaining limits.
@@ -45,14 +39,16 @@ type Options struct {
 	Kept *conversation.Service
 	// ReadCapacity returns an account's capacity for reading stored responses and usage.
 	ReadCapacity func(r *http.Request, account string) (capacity conversation.Capacity, done func())
-	// Admin holds the options of Admin.
-	Admin AdminOptions
+	// Records stores the answers of the administration for requests with an Idempotency-Key.
+	Records idempotency.Store
+	// PublicURL returns the address of the gateway for links, without a slash at its end.
+	PublicURL func(*http.Request) string
+	// Session returns the secret of the browser's session, or "".
+	Session func(*http.Request) string
 	// Prices returns the day of the price data and the problem of the price files; nil if they are not reported.
 	Prices func() (day time.Time, problem string)
 	// Shortage returns why the database gives this node no connection although it can be reached, or "".
 	Shortage func() string
-	// Managed returns the problem of the managed configuration, or "".
-	Managed func() string
 	// Version is the version of the program.
 	Version string
 	Now     func() time.Time
@@ -72,12 +68,12 @@ type Server struct {
 
 // New creates a server.
 func New(o Options) *Server {
-	rp := &replies{o.Accounts, o.Dialects.Own(), o.Limits, o.Now, o.Log}
+	rp := &replies{o.Admin.Accounts, o.Dialects.Own(), o.Limits, o.Now, o.Log}
 	return &Server{
-		Uses:      &Uses{rp, o.Ledger, o.Uses, o.ReadCapacity},
+		Uses:      &Uses{rp, o.Admin, o.Ledger, o.ReadCapacity},
 		Models:    &Models{rp, o.Router, o.Dialects, newShares()},
 		Responses: &Responses{rp, o.Dialects.Keeping(), o.Kept, o.ReadCapacity},
-		Health:    &Health{o.Ledger, o.Limits, o.Router, o.Prices, o.Shortage, o.Managed, o.Now},
+		Health:    &Health{o.Ledger, o.Limits, o.Router, o.Prices, o.Shortage, o.Admin.Configuration.Problem, o.Now},
 		Document: &Document{
 			rp, sync.OnceValues(func() (*document, error) { return newDocument(o.Version, o.Dialects) }),
 		},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/admin"
 	"weir/internal/conversation"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -27,8 +28,8 @@ const (
 // Uses answers the usage of an account.
 type Uses struct {
 	replies      *replies
+	admin        *admin.Admin
 	ledger       *ledger.Ledger
-	reader       UsesReader
 	readCapacity func(*http.Request, string) (conversation.Capacity, func())
 }
 
@@ -46,7 +47,7 @@ func (h *Uses) report(r *request) ([]byte, error) {
 	defer cancel()
 	var page report.UsesPage
 	if err = h.ledger.Flush(ctx); err == nil {
-		page, err = h.reader.Uses(ctx, q)
+		page, err = h.admin.Reports.Uses(ctx, q)
 	}
 	if err != nil {
 		return nil, noUsage(err)

@@ -14,18 +14,14 @@ const adminPath = "/admin/v1/"
 // format.
 func isAdmin(path string) bool { return strings.HasPrefix(path+"/", adminPath) }
 
-// adminOptions returns the services that the administration uses.
-func (g *instance) adminOptions() api.AdminOptions {
-	from := originOf(&g.options.Config)
-	return api.AdminOptions{
-		People: g.admin.People, Records: g.idempotency, Requests: g.store.Reports, Webhooks: g.admin.Webhooks.Service,
-		KeysUsed: g.store.Accounts.KeysUsed, Audit: g.store.Audit.Entries, Unpriced: g.store.Reports.Unpriced,
-		Nodes: g.store.Leases.Nodes, Correct: g.store.Ledger.Correct,
-		Export:     g.store.Reports.Export,
-		Statements: api.Statements{Close: g.store.Ledger.CloseStatement, List: g.store.Reports.Statements},
-		PublicURL:  from.base, Config: g.admin.Configuration,
-		Plan:      g.admin.Plans.Ask,
-		Reconcile: g.admin.Reconciliation.Ask,
-		Session:   func(r *http.Request) string { return g.dashboard.Session(r) },
-	}
+// openAPI creates the service's own API.
+func (g *instance) openAPI() {
+	o := g.options
+	from := originOf(&o.Config)
+	g.api = api.New(api.Options{
+		Admin: g.admin, Ledger: g.ledger, Router: g.router, Dialects: g.upstream.Dialects(), Kept: g.kept,
+		ReadCapacity: g.gateway.ReadCapacity, Limits: g.limits, Records: g.idempotency, PublicURL: from.base,
+		Session: func(r *http.Request) string { return g.dashboard.Session(r) },
+		Prices:  g.upstream.Prices().Age, Shortage: g.store.Shortage, Version: o.Version, Now: o.Now, Log: o.Log,
+	})
 }

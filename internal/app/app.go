@@ -176,12 +176,7 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	if g.crossing, err = newCrossOrigin(o.Config.PublicURL); err != nil {
 		return g, err
 	}
-	g.api = api.New(api.Options{
-		Accounts: g.admin.Accounts, Ledger: g.ledger, Uses: g.store.Reports, Router: g.router,
-		Dialects: g.upstream.Dialects(), Kept: g.kept, ReadCapacity: g.gateway.ReadCapacity, Limits: g.limits,
-		Prices: g.upstream.Prices().Age, Shortage: g.store.Shortage, Managed: g.admin.Configuration.Problem,
-		Admin: g.adminOptions(), Version: o.Version, Now: o.Now, Log: o.Log,
-	})
+	g.openAPI()
 	if err := g.openPages(); err != nil {
 		return g, err
 	}

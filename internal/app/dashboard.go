@@ -58,19 +58,14 @@ func handlerOver(g *instance, table *route.Table) admin.CallHandler {
 func (g *instance) openDashboard() (err error) {
 	from := originOf(&g.options.Config)
 	g.dashboard, err = dashboard.New(dashboard.Options{
-		People: g.admin.People, Accounts: g.admin.Accounts, KeysUsed: g.store.Accounts.KeysUsed, PublicURL: from.base,
-		Insecure: isPlain(g), DefaultModel: func() string { return g.router.Table().DefaultModel() },
+		Admin: g.admin, PublicURL: from.base, Insecure: isPlain(g),
+		DefaultModel: func() string { return g.router.Table().DefaultModel() },
 		ExampleModel: func() string {
 			name, _ := g.router.Table().ExampleModel(g.options.Now())
 			return name
 		},
-		Models: modelsOf(g.router, g.options.Now), Turn: turnsOf(g.gateway), Reports: g.store.Reports,
-		Requests: g.store.Reports, Spent: g.store.Ledger.Spent, Flush: g.ledger.Flush, Chat: g.chatAs(),
-		Statements: &dashboard.Statements{
-			Close: g.store.Ledger.CloseStatement, List: g.store.Reports.Statements,
-		},
-		Webhooks: g.admin.Webhooks.Service, Installation: g.installation(g.store.Now()), Version: g.options.Version,
-		Now: g.store.Now, Log: g.options.Log,
+		Turn: turnsOf(g.gateway), Flush: g.ledger.Flush, Chat: g.chatAs(),
+		Installation: g.installation(g.admin.Now()), Version: g.options.Version, Now: g.admin.Now, Log: g.options.Log,
 	})
 	return err
 }

@@ -17,18 +17,14 @@ import (
 func (g *instance) installation(started time.Time) *dashboard.Installation {
 	known, _ := provider.LoadCatalogue() // the builder has already loaded it without error
 	return &dashboard.Installation{
-		Spending: g.store.Reports.AccountsOverview, Memberships: g.store.People.Memberships,
-		Providers: func() []route.ProviderCondition { return g.router.Table().Providers(g.options.Now()) },
-		Models:    modelsOf(g.router, g.options.Now),
-		Model:     func(name string) (route.Model, bool) { return g.router.Table().Model(name, g.options.Now()) },
-		Unpriced:  g.store.Reports.Unpriced, Unseen: g.store.Reports.Unseen,
-		UnseenDays: func() int { return 2 * int(retentionOf(g).Requests.Hours()/24) }, Audit: g.store.Audit,
-		PriceSources: g.priceSources, Config: g.admin.Configuration,
-		Plan: g.admin.Plans.Ask, Dialects: g.upstream.Dialects().OfProviders(),
-		Reconcile: g.admin.Reconciliation.Ask,
-		Known:     upstream.KnownProviders(&config.Config{}, known),
-		System:    func(ctx context.Context) (dashboard.System, error) { return g.system(ctx, started) },
-		Settings:  func() dashboard.Settings { return settingsOf(g.configInForce()) },
+		Providers:    func() []route.ProviderCondition { return g.router.Table().Providers(g.options.Now()) },
+		Models:       modelsOf(g.router, g.options.Now),
+		Model:        func(name string) (route.Model, bool) { return g.router.Table().Model(name, g.options.Now()) },
+		UnseenDays:   func() int { return 2 * int(retentionOf(g).Requests.Hours()/24) },
+		PriceSources: g.priceSources, Dialects: g.upstream.Dialects().OfProviders(),
+		Known:    upstream.KnownProviders(&config.Config{}, known),
+		System:   func(ctx context.Context) (dashboard.System, error) { return g.system(ctx, started) },
+		Settings: func() dashboard.Settings { return settingsOf(g.configInForce()) },
 	}
 }
 

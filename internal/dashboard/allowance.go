@@ -24,10 +24,7 @@ type allowance struct {
 func (h *overviewHandlers) allowances(ctx context.Context, a *account.Account, x *spentSums, now time.Time) (
 	all []allowance, err error,
 ) {
-	if h.spent == nil {
-		return nil, nil
-	}
-	status, err := a.BudgetStatus(ctx, now, h.spent)
+	status, err := a.BudgetStatus(ctx, now, h.admin.Ledger.Spent)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"weir/internal/account"
+	"weir/internal/admin"
 	"weir/internal/audit"
 	"weir/internal/llm"
 	"weir/internal/people"
@@ -21,10 +21,9 @@ import (
 
 // auditHandlers serves the page of the audit log and its exports.
 type auditHandlers struct {
-	site     *site
-	accounts *account.Service
-	log      AuditLog
-	files    *slots // limits the running exports
+	site  *site
+	admin *admin.Admin
+	files *slots // limits the running exports
 }
 
 // auditPage shows entries of the audit log.
@@ -82,7 +81,7 @@ func (h *auditHandlers) query(r *http.Request, f *form) (audit.Query, error) {
 	if name == "" {
 		return q, nil
 	}
-	a, err := h.accounts.Account(r.Context(), name)
+	a, err := h.admin.Accounts.Account(r.Context(), name)
 	if e, ok := errors.AsType[*llm.Error](err); ok && e.Code == llm.CodeNotFound {
 		f.mistake("account", "There is no account of this name or id.")
 		return q, nil
@@ -108,11 +107,11 @@ func (h *auditHandlers) show(w http.ResponseWriter, r *http.Request, v *people.V
 	}
 	var list []audit.Entry
 	if !f.bad() {
-		if list, err = h.log.Entries(r.Context(), q); err != nil {
+		if list, err = h.admin.Audit.Entries(r.Context(), q); err != nil {
 			return err
 		}
 	}
-	accounts, err := h.accounts.Accounts(r.Context())
+	accounts, err := h.admin.Accounts.Accounts(r.Context())
 	if err != nil {
 		return err
 	}
@@ -271,7 +270,7 @@ func (h *auditHandlers) verify(w http.ResponseWriter, r *http.Request, v *people
 		f.mistake("head", "This is not a head. Enter the 64 hexadecimal digits that an earlier check showed.")
 		return h.show(w, r, v, nil, f)
 	}
-	got, err := h.log.Verify(r.Context(), from)
+	got, err := h.admin.Audit.Verify(r.Context(), from)
 	if err != nil {
 		return err
 	}
@@ -322,7 +321,7 @@ func (h *auditHandlers) export(w http.ResponseWriter, r *http.Request, v *people
 	defer out.end()
 	q.Before, q.After = 0, 0
 	err = export(out, func(fn func(*audit.Entry) error) error {
-		return h.log.Export(r.Context(), q, fn)
+		return h.admin.Audit.Export(r.Context(), q, fn)
 	})
 	if err == nil && !out.begun { // a JSON Lines file without entries
 		_, err = out.Write(nil)

@@ -1,45 +1,31 @@
 package dashboard_test
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 
-	"weir/internal/audit"
 	"weir/internal/dashboard"
 	"weir/internal/people"
-	"weir/internal/report"
 )
 
-// slowReports holds the answers about uses until the test releases them.
-type slowReports struct {
-	dashboard.Reports
+// slowClient reads no piece of a file until the test releases it.
+type slowClient struct {
+	http.ResponseWriter
 	asked chan<- struct{}
 	let   <-chan struct{}
 }
 
-func (s slowReports) Uses(ctx context.Context, q report.UsesQuery) (report.UsesPage, error) {
-	wait(s.asked, s.let)
-	return s.Reports.Uses(ctx, q)
-}
-
-// slowAudit holds exports of the audit log in the same way.
-type slowAudit struct {
-	dashboard.AuditLog
-	asked chan<- struct{}
-	let   <-chan struct{}
-}
-
-func (s slowAudit) Export(ctx context.Context, q audit.Query, fn func(*audit.Entry) error) error {
-	wait(s.asked, s.let)
-	return s.AuditLog.Export(ctx, q, fn)
-}
-
-func wait(asked chan<- struct{}, let <-chan struct{}) {
-	asked <- struct{}{}
-	<-let
+func (c slowClient) Write(p []byte) (int, error) {
+	if c.Header().Get("Content-Disposition") != "" {
+		select {
+		case c.asked <- struct{}{}:
+			<-c.let
+		case <-c.let:
+		}
+	}
+	return c.ResponseWriter.Write(p)
 }
 
 // TestFilesAtOnce downloads as many files as permitted at once, of one person and in all: the next one is told to wait,
@@ -57,10 +43,8 @@ func TestFilesAtOnce(t *testing.T) {
 		{"/operator/audit/export?format=csv", []string{"ada", "ada", "bob"}, "The maximum number of downloads is running.", true},
 	} {
 		asked, let := make(chan struct{}), make(chan struct{})
-		s := newSiteWith(t, func(o *dashboard.Options) {
-			o.Reports = slowReports{o.Reports, asked, let}
-			o.Installation.Audit = slowAudit{o.Installation.Audit, asked, let}
-		})
+		s := newSite(t, true)
+		s.answers = func(w http.ResponseWriter) http.ResponseWriter { return slowClient{w, asked, let} }
 		role := people.Viewer
 		if test.operator {
 			role = ""
@@ -83,7 +67,6 @@ func TestFilesAtOnce(t *testing.T) {
 				t.Errorf("%s: got %d, want 200 of all before", test.path, status)
 			}
 		}
-		go func() { <-asked }()
 		if status := s.status(t, test.path); status != http.StatusOK {
 			t.Errorf("%s after all have arrived: got %d, want 200", test.path, status)
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/admin"
 	"weir/internal/llm"
 	"weir/internal/managed"
 	"weir/internal/people"
@@ -19,8 +20,8 @@ const configurationPath = "/operator/configuration"
 
 // configurationHandlers serves the pages of the managed configuration.
 type configurationHandlers struct {
-	site         *site
-	installation *Installation
+	site  *site
+	admin *admin.Admin
 }
 
 // configurationPage shows the configuration that can be changed while the gateway runs, except providers.
@@ -60,12 +61,12 @@ type versionRow struct {
 const versionsShown = 20
 
 func (h *configurationHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
-	s, err := h.installation.Config.State(r.Context())
+	s, err := h.admin.Configuration.State(r.Context())
 	if err != nil {
 		return err
 	}
 	before, _ := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64) // anything else means the newest
-	versions, err := h.installation.Config.Versions(r.Context(), max(before, 0), versionsShown+1)
+	versions, err := h.admin.Configuration.Versions(r.Context(), max(before, 0), versionsShown+1)
 	if err != nil {
 		return err
 	}
@@ -167,9 +168,9 @@ func (h *configurationHandlers) restore(w http.ResponseWriter, r *http.Request, 
 		return llm.Errorf(llm.CodeNotFound, "There is no such version.")
 	}
 	if seq == 0 {
-		_, err = h.installation.Config.Edit(r.Context(), v.By, managed.Edit{Prune: true})
+		_, err = h.admin.Configuration.Edit(r.Context(), v.By, managed.Edit{Prune: true})
 	} else {
-		_, err = h.installation.Config.Restore(r.Context(), v.By, seq, nil)
+		_, err = h.admin.Configuration.Restore(r.Context(), v.By, seq, nil)
 	}
 	return h.followed(w, r, v, err)
 }
@@ -177,7 +178,7 @@ func (h *configurationHandlers) restore(w http.ResponseWriter, r *http.Request, 
 func (h *configurationHandlers) remove(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	q := r.URL.Query()
 	gone := []managed.Ref{{Section: q.Get("section"), Name: q.Get("name")}}
-	_, err := h.installation.Config.Edit(r.Context(), v.By, managed.Edit{Remove: gone})
+	_, err := h.admin.Configuration.Edit(r.Context(), v.By, managed.Edit{Remove: gone})
 	return h.followed(w, r, v, err)
 }
 

@@ -138,7 +138,7 @@ func (h *configurationHandlers) asked(r *http.Request) (c *configSection, s mana
 	if i < 0 {
 		return nil, s, nil, llm.Errorf(llm.CodeNotFound, "There is no such page.")
 	}
-	if s, err = h.installation.Config.State(r.Context()); err != nil {
+	if s, err = h.admin.Configuration.State(r.Context()); err != nil {
 		return nil, s, nil, err
 	}
 	o = objectOf(s.Objects, q.Get("section"), q.Get("name"))
@@ -262,9 +262,9 @@ func (h *configurationHandlers) edit(w http.ResponseWriter, r *http.Request, v *
 	edit := managed.Edit{Put: &put, Value: yamlWith(is, f.values.Get("more")), After: version(r)}
 	var would *preview
 	if f.values.Has("preview") {
-		would, err = previewOf(r.Context(), h.installation.Plan, plan.Ask{Change: edit})
+		would, err = previewOf(r.Context(), h.admin.Plans, plan.Ask{Change: edit})
 	} else {
-		_, err = h.installation.Config.Edit(r.Context(), v.By, edit)
+		_, err = h.admin.Configuration.Edit(r.Context(), v.By, edit)
 	}
 	switch {
 	case err == nil && would != nil:

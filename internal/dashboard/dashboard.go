@@ -8,22 +8,15 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
 	"weir/internal/account"
+	"weir/internal/admin"
 	"weir/internal/llm"
 	"weir/internal/people"
-	"weir/internal/report"
-	"weir/internal/route"
-	"weir/internal/webhook"
 )
 
 // Options holds the services that a Server needs.
 type Options struct {
-	People   *people.Service
-	Accounts *account.Service
-	// KeysUsed returns when each key of an account was last used, by key id; nil if that is not known.
-	KeysUsed func(ctx context.Context, accountID string) (map[string]time.Time, error)
+	Admin *admin.Admin
 	// PublicURL returns the address of the gateway, without a slash at its end, for snippets and for links that
 	// people send to each other.
 	PublicURL func(*http.Request) string
@@ -34,44 +27,17 @@ type Options struct {
 	// Chat sends a request in the format of POST /v1/chat/completions through the pipeline for that caller; nil for
 	// no playground.
 	Chat func(http.ResponseWriter, *http.Request, *account.Principal)
-	// Reports reads the usage of accounts, and Requests their single requests; nil for no pages of them.
-	Reports  Reports
-	Requests RequestLog
-	// Statements closes and lists the monthly statements of accounts; nil for no pages of them.
-	Statements *Statements
-	// Spent returns the spending of accounts; nil if it is not known.
-	Spent account.Spender
-	// Flush returns when the Reports include all attempts that are settled so far; nil if they always do.
+	// Flush returns when the reports include all attempts that are settled so far; nil if they always do.
 	Flush func(ctx context.Context) error
-	// Models returns the models that requests can go to, with their present prices; nil for no page of them.
-	Models func() []route.Model
 	// Turn runs work when it is the account's turn, if the work is as much as reading a body of that size; nil to run
 	// it at once.
 	Turn func(r *http.Request, account string, size int64, work func() error) error
-	// Webhooks manages the webhook endpoints; nil for no pages of them.
-	Webhooks *webhook.Service
-	// Installation provides the data of the operators' pages; nil for none of these pages.
+	// Installation provides the data that only this node has.
 	Installation *Installation
 	Insecure     bool // send cookies also over plain http
 	Version      string
 	Now          func() time.Time
 	Log          *slog.Logger
-}
-
-// Reports reads the usage of accounts. Dates have the form of report.OverviewQuery.
-type Reports interface {
-	Overview(ctx context.Context, q report.OverviewQuery) (report.Overview, error)
-	KeySpend(ctx context.Context, accountID, from, to string, most int) ([]report.KeySum, error)
-	Uses(ctx context.Context, q report.UsesQuery) (report.UsesPage, error)
-}
-
-// RequestLog reads the single requests of accounts, newest first.
-type RequestLog interface {
-	Requests(ctx context.Context, q report.RequestsQuery) ([]report.Request, report.Cursor, error)
-	RequestsSince(ctx context.Context, accountID string, after report.Cursor, limit int) ([]report.Request, error)
-	Request(ctx context.Context, accountID string, id uuid.UUID) (report.RequestDetail, bool, error)
-	// RequestAtCost returns attempts at their purchase cost, for operators.
-	RequestAtCost(ctx context.Context, accountID string, id uuid.UUID) (report.RequestDetail, bool, error)
 }
 
 // Server serves the pages. Its methods are safe for concurrent use.

@@ -9,20 +9,17 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/admin"
 	"weir/internal/audit"
 	"weir/internal/dashboard"
 	"weir/internal/must"
 	"weir/internal/people"
-	"weir/internal/route"
-	"weir/internal/seal"
 	"weir/internal/store"
 	"weir/internal/store/opentest"
-	"weir/internal/webhook"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -31,17 +28,19 @@ var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 type site struct {
 	dashboard   *dashboard.Server
 	store       *store.DB
+	file        string // of the database
 	people      *people.Service
-	webhooks    *webhook.Service
-	ring        *seal.Ring
-	audit       auditLog
+	webhooks    *admin.Webhooks
+	ring        *admin.KeyRing
 	accounts    *account.Service
 	acme, other account.Account
 	visitor     *people.Visitor // the owner of the cookie's session if it is nil
 	cookie      string          // that the browser has
 	flush       func() error    // the dashboard waits for it; nil for none
-	url         string
-	client      *http.Client
+	// answers wraps the writers of all answers; nil for none.
+	answers func(http.ResponseWriter) http.ResponseWriter
+	url     string
+	client  *http.Client
 }
 
 func newSite(t testing.TB, insecure bool, change ...func(*people.Options)) *site {
@@ -58,40 +57,26 @@ func newSiteWith(t testing.TB, change func(*dashboard.Options)) *site {
 func build(t testing.TB, insecure bool, pages func(*dashboard.Options), change ...func(*people.Options)) *site {
 	t.Helper()
 	clock, log := func() time.Time { return now }, slog.New(slog.DiscardHandler)
-	db := opentest.Open(t, store.Options{Path: filepath.Join(t.TempDir(), "weir.db"), Clock: clock, Log: log})
-	var err error
-	keys := []seal.Key{seal.NewKey()}
-	s := &site{store: db, accounts: account.NewService(db.Accounts.Stores(), clock, log)}
-	for name, to := range map[string]*account.Account{"acme": &s.acme, "other": &s.other} {
-		if *to, err = s.accounts.CreateAccount(t.Context(), audit.Gateway(), name); err != nil {
-			t.Fatal(err)
+	s := &site{file: filepath.Join(t.TempDir(), "weir.db")}
+	s.store = opentest.Open(t, store.Options{Path: s.file, Clock: clock, Log: log})
+	a := operationsOf(t, s.store, log, func(o *people.Options) {
+		o.Light = true
+		for _, c := range change {
+			c(o)
 		}
+	})
+	s.people, s.webhooks, s.ring, s.accounts = a.People, a.Webhooks, a.Keys, a.Accounts
+	for name, to := range map[string]*account.Account{"acme": &s.acme, "other": &s.other} {
+		*to = must.Get(s.accounts.CreateAccount(t.Context(), audit.Gateway(), name))(t)
 	}
-	o := people.Options{Light: true, Stores: db.People.Stores(), Now: clock, Log: log, PublicURL: func() string { return "https://weir.example.com" }}
-	o.Open = func(sealed, about string) ([]byte, error) { return s.ring.Open(sealed, about) }
-	o.Seal = func(_ context.Context, text []byte, about string) (string, error) {
-		return s.ring.Seal(s.ring.Newest(), text, about)
-	}
-	for _, c := range change {
-		c(&o)
-	}
-	if s.ring, err = seal.NewRing(func() ([]seal.Key, error) { return keys, nil }); err != nil {
-		t.Fatal(err)
-	}
-	s.webhooks = webhook.NewService(webhook.Options{Stores: db.Webhooks.Stores(), Ring: s.ring, Now: clock})
-	s.people, s.audit = people.New(o), auditLog{AuditLog: db.Audit, fails: new(atomic.Int64)}
 	d := dashboard.Options{
-		Installation: installationOf(db, s.audit), Webhooks: s.webhooks, People: s.people, Accounts: s.accounts, Insecure: insecure,
-		Statements: &dashboard.Statements{Close: db.Ledger.CloseStatement, List: db.Reports.Statements},
-		Reports:    db.Reports, Requests: db.Reports, Spent: db.Ledger.Spent, Flush: s.settle, Models: func() []route.Model { return models },
+		Admin: a, Installation: installationOf(s.store), Insecure: insecure, Flush: s.settle,
 		PublicURL: func(*http.Request) string { return "https://weir.example.com" }, Now: clock, Log: log, Version: "test",
 	}
 	if pages != nil {
 		pages(&d)
 	}
-	if s.dashboard, err = dashboard.New(d); err != nil {
-		t.Fatal(err)
-	}
+	s.dashboard = must.Get(dashboard.New(d))(t)
 	server := httptest.NewServer(s.handler())
 	t.Cleanup(server.Close)
 	t.Cleanup(s.dashboard.Stop)
@@ -126,6 +111,9 @@ func (s *site) handler() http.Handler {
 			if err := v.May(route.Right, id); err != nil {
 				s.dashboard.Refuse(w, r, v, err)
 				return
+			}
+			if s.answers != nil {
+				w = s.answers(w)
 			}
 			route.Serve(w, r, v)
 		})

@@ -217,10 +217,7 @@ func parsed(t *rapid.T, text string) llm.Money {
 }
 
 // shifting is usage with a day's new entry before each page.
-type shifting struct {
-	Reports
-	all []report.Use
-}
+type shifting struct{ all []report.Use }
 
 func (s *shifting) Uses(_ context.Context, q report.UsesQuery) (report.UsesPage, error) {
 	list := s.all[min(q.Offset, len(s.all)):min(q.Offset+q.Limit, len(s.all))]
@@ -243,7 +240,7 @@ func TestFileOfUsageHasEachOnce(t *testing.T) {
 	q := report.UsesQuery{Limit: usesInPiece}
 	first, err := from.Uses(t.Context(), q)
 	if err == nil {
-		err = f.writeAll(t.Context(), from, q, first)
+		err = f.writeAll(t.Context(), from.Uses, q, first)
 	}
 	rows, rerr := csv.NewReader(w.Body).ReadAll()
 	if err != nil || rerr != nil {

@@ -4,61 +4,29 @@ import (
 	"context"
 	"time"
 
-	"weir/internal/audit"
 	"weir/internal/budget"
-	"weir/internal/managed"
-	"weir/internal/people"
-	"weir/internal/plan"
 	"weir/internal/pricing"
-	"weir/internal/reconcile"
-	"weir/internal/report"
 	"weir/internal/route"
 )
 
-// Installation provides the data of the operators' pages. All members are set and safe for concurrent use.
+// Installation provides the data that only this node has. All members are set and safe for concurrent use.
 type Installation struct {
-	// Spending returns the usage of every account in a month, yyyymm, highest cost first.
-	Spending func(ctx context.Context, month int64) ([]report.AccountSum, error)
-	// Memberships returns all members of all accounts.
-	Memberships func(ctx context.Context) ([]people.Membership, error)
 	// Providers returns the state of the providers on this node, in the order of the configuration.
 	Providers func() []route.ProviderCondition
 	// Models returns the known models, by name, with their prices.
 	Models func() []route.Model
 	// Model returns a model by its full name, whether it is listed or not; false if no provider serves that name.
 	Model func(name string) (route.Model, bool)
-	// Unpriced returns the models that were used without a price, by name.
-	Unpriced func(ctx context.Context, q report.UnpricedQuery) ([]report.UnpricedModel, error)
-	// Unseen returns, by account, the sums of unresolved attempts with an unknown end between two dates, both
-	// inclusive in time.DateOnly, the most uncertain first.
-	Unseen func(ctx context.Context, from, to string) ([]report.UnseenSum, error)
-	// UnseenDays returns for how many days such attempts can be resolved.
+	// UnseenDays returns for how many days attempts with an unknown end can be resolved.
 	UnseenDays func() int
 	// PriceSources returns the sources of the prices.
 	PriceSources func() PriceSources
-	Audit        AuditLog
-	// Config is the configuration that can be changed while the gateway runs.
-	Config managed.Configuration
-	// Plan returns what a change would have done to the requests of the last days.
-	Plan func(context.Context, plan.Ask) (plan.Result, error)
-	// Reconcile compares the ledger with a provider's report.
-	Reconcile func(context.Context, reconcile.Ask) (reconcile.Result, error)
 	// Dialects lists the wire formats of providers, and Known the providers that need only a key.
 	Dialects, Known []string
 	// System returns the state of the installation, as this node sees it.
 	System func(ctx context.Context) (System, error)
 	// Settings returns the configuration in force, without secrets.
 	Settings func() Settings
-}
-
-// AuditLog reads the audit log.
-type AuditLog interface {
-	// Entries returns the entries that a query selects, newest first.
-	Entries(ctx context.Context, q audit.Query) ([]audit.Entry, error)
-	// Export calls fn with all of them, oldest first.
-	Export(ctx context.Context, q audit.Query, fn func(*audit.Entry) error) error
-	// Verify verifies the whole chain, and searches it for the head of an earlier verification.
-	Verify(ctx context.Context, from audit.Hash) (audit.Verification, error)
 }
 
 // PriceSources holds the sources of the prices.

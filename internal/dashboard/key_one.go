@@ -40,12 +40,10 @@ func (h *keyHandlers) showOne(w http.ResponseWriter, r *http.Request, v *people.
 	}
 	p := keyPageOf(v, k, f, h.site.now())
 	p.By, p.Spent = makers[p.By], spent[k.ID]
-	if h.reports != nil {
-		p.Usage = accountPath(v.Account.Name) + "/usage?key=" + k.ID
-		p.Facts = append(p.Facts, Fact{"Spend this month", p.Spent.String()})
-	}
-	if h.budgetSpent != nil && k.Budget.Limit > 0 {
-		spent, err := k.BudgetSpent(r.Context(), h.site.now(), h.budgetSpent)
+	p.Usage = accountPath(v.Account.Name) + "/usage?key=" + k.ID
+	p.Facts = append(p.Facts, Fact{"Spend this month", p.Spent.String()})
+	if k.Budget.Limit > 0 {
+		spent, err := k.BudgetSpent(r.Context(), h.site.now(), h.admin.Ledger.Spent)
 		if err != nil {
 			return err
 		}
@@ -127,7 +125,7 @@ func (h *keyHandlers) change(w http.ResponseWriter, r *http.Request, v *people.V
 	}
 	u := updateOf(k, &o, f.values.Get("expires"), h.site.now())
 	u.Tighten = v.May(people.Manage, k.AccountID) != nil
-	_, err = h.accounts.UpdateKey(r.Context(), v.By, k.ID, u)
+	_, err = h.admin.Accounts.UpdateKey(r.Context(), v.By, k.ID, u)
 	return f.followed(w, r, v, accountPath(v.Account.Name)+"/keys/"+k.ID+"?done=key-changed", err, h.showOne)
 }
 
@@ -176,7 +174,7 @@ func (h *keyHandlers) rotate(w http.ResponseWriter, r *http.Request, v *people.V
 	if !h.once.first(name, h.site.now()) {
 		return goTo(w, r, accountPath(v.Account.Name)+"/keys/"+k.ID+"?done=key-rotated")
 	}
-	changed, token, err := h.accounts.RotateKey(r.Context(), v.By, k.ID, overlap)
+	changed, token, err := h.admin.Accounts.RotateKey(r.Context(), v.By, k.ID, overlap)
 	if err != nil {
 		h.once.forget(name)
 		return f.refused(w, r, v, err, h.showOne)

@@ -178,7 +178,7 @@ func (h *keyHandlers) create(w http.ResponseWriter, r *http.Request, v *people.V
 	if !h.once.first(name, h.site.now()) {
 		return goTo(w, r, accountPath(v.Account.Name)+"/keys?done=key-made")
 	}
-	k, token, err := h.accounts.CreateKey(r.Context(), v.By, o)
+	k, token, err := h.admin.Accounts.CreateKey(r.Context(), v.By, o)
 	if err != nil {
 		h.once.forget(name)
 		return f.refused(w, r, v, err, h.showNew)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/admin"
 	"weir/internal/budget"
 	"weir/internal/llm"
 	"weir/internal/people"
@@ -15,14 +16,10 @@ import (
 // keyHandlers serves the pages of API keys.
 type keyHandlers struct {
 	site         *site
-	accounts     *account.Service
-	people       *people.Service
-	keysUsed     func(ctx context.Context, accountID string) (map[string]time.Time, error)
+	admin        *admin.Admin
 	publicURL    func(*http.Request) string
 	exampleModel func() string
 	once         *once
-	reports      Reports         // nil if they are not known
-	budgetSpent  account.Spender // nil if it is not known
 }
 
 // keysPage shows the list of an account's keys.
@@ -34,8 +31,6 @@ type keysPage struct {
 	Keys      []keyRow
 	Shown     string // how many of them are shown; empty for all
 	Empty     Empty
-	Used      bool // whether the last use of keys is known
-	Spent     bool // whether the spending of keys is known
 }
 
 // keyRow shows a key in the list.
@@ -58,15 +53,13 @@ type keyRow struct {
 }
 
 func (h *keyHandlers) list(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	all, err := h.accounts.Keys(r.Context(), v.Account.ID)
+	all, err := h.admin.Accounts.Keys(r.Context(), v.Account.ID)
 	if err != nil {
 		return err
 	}
-	var used map[string]time.Time
-	if h.keysUsed != nil {
-		if used, err = h.keysUsed(r.Context(), v.Account.ID); err != nil {
-			return err
-		}
+	used, err := h.admin.Reports.KeysUsed(r.Context(), v.Account.ID)
+	if err != nil {
+		return err
 	}
 	makers, err := h.makers(r, v)
 	if err != nil {
@@ -77,7 +70,6 @@ func (h *keyHandlers) list(w http.ResponseWriter, r *http.Request, v *people.Vis
 	if err != nil {
 		return err
 	}
-	p.Used, p.Spent = h.keysUsed != nil, h.reports != nil
 	for i := range p.Keys {
 		k := &p.Keys[i]
 		k.By, k.Spent = makers[k.By], spent[k.ID]
@@ -93,12 +85,9 @@ const mostSpends = 5000
 
 // spent returns the spending of keys in this UTC month, by id.
 func (h *keyHandlers) spent(ctx context.Context, accountID string) (map[string]spending, error) {
-	if h.reports == nil {
-		return nil, nil
-	}
 	now := h.site.now().UTC()
 	month := monthOf(now, time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC))
-	list, err := h.reports.KeySpend(ctx, accountID, month.first(), month.last(), mostSpends)
+	list, err := h.admin.Reports.KeySpend(ctx, accountID, month.first(), month.last(), mostSpends)
 	sums := make(map[string]spending, len(list))
 	for _, k := range list {
 		sums[k.Key] = spendingOf(k.Cost, k.Uncertain, k.Unpriced)
@@ -108,7 +97,7 @@ func (h *keyHandlers) spent(ctx context.Context, accountID string) (map[string]s
 
 // makers returns the names of the account's members, by id.
 func (h *keyHandlers) makers(r *http.Request, v *people.Visit) (map[string]string, error) {
-	members, err := h.people.Members(r.Context(), v.Account.ID)
+	members, err := h.admin.People.Members(r.Context(), v.Account.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -237,13 +226,13 @@ func (h *keyHandlers) revoke(w http.ResponseWriter, r *http.Request, v *people.V
 	if err := v.MayRevokeKey(k); err != nil {
 		return err
 	}
-	_, err = h.accounts.RevokeKey(r.Context(), v.By, k.ID)
+	_, err = h.admin.Accounts.RevokeKey(r.Context(), v.By, k.ID)
 	return goAfter(w, r, accountPath(v.Account.Name)+"/keys?done=key-revoked", err)
 }
 
 // find returns the key in the path, if it belongs to the visit's account.
 func (h *keyHandlers) find(r *http.Request, v *people.Visit) (*account.Key, error) {
-	k, err := h.accounts.Key(r.Context(), r.PathValue("id"))
+	k, err := h.admin.Accounts.Key(r.Context(), r.PathValue("id"))
 	if err == nil && k.AccountID != v.Account.ID || err != nil && llm.AsError(err).Code == llm.CodeNotFound {
 		return nil, llm.Errorf(llm.CodeNotFound, "There is no such key in this account.")
 	}

@@ -75,18 +75,18 @@ func (h *accountHandlers) change(done string, do accountChange) serve {
 }
 
 func (h *accountHandlers) suspend(r *http.Request, v *people.Visit, _ *accountForms) (*form, error) {
-	_, err := h.accounts.Suspend(r.Context(), v.By, v.Account.ID)
+	_, err := h.admin.Accounts.Suspend(r.Context(), v.By, v.Account.ID)
 	return &form{}, err
 }
 
 func (h *accountHandlers) resume(r *http.Request, v *people.Visit, _ *accountForms) (*form, error) {
-	_, err := h.accounts.Resume(r.Context(), v.By, v.Account.ID)
+	_, err := h.admin.Accounts.Resume(r.Context(), v.By, v.Account.ID)
 	return &form{}, err
 }
 
 // close closes the account, which changes its name.
 func (h *accountHandlers) close(r *http.Request, v *people.Visit, _ *accountForms) (*form, error) {
-	a, err := h.accounts.Close(r.Context(), v.By, v.Account.ID)
+	a, err := h.admin.Accounts.Close(r.Context(), v.By, v.Account.ID)
 	if err == nil {
 		v.Account = &a
 	}
@@ -105,7 +105,7 @@ func (h *accountHandlers) setLimits(r *http.Request, v *people.Visit, f *account
 	if f.limits.values.Has("preview") {
 		return f.limits, h.preview(r, v, f, plan.LimitsOf(limits))
 	}
-	_, err := h.accounts.SetLimits(r.Context(), v.By, v.Account.ID, limits)
+	_, err := h.admin.Accounts.SetLimits(r.Context(), v.By, v.Account.ID, limits)
 	return f.limits, err
 }
 
@@ -118,14 +118,14 @@ func (h *accountHandlers) setBudget(r *http.Request, v *people.Visit, f *account
 	if f.budget.values.Has("preview") {
 		return f.budget, h.preview(r, v, f, plan.BudgetOf(b))
 	}
-	_, err := h.accounts.SetBudget(r.Context(), v.By, v.Account.ID, b)
+	_, err := h.admin.Accounts.SetBudget(r.Context(), v.By, v.Account.ID, b)
 	return f.budget, err
 }
 
 // preview shows what a change of the account would have done.
 func (h *accountHandlers) preview(r *http.Request, v *people.Visit, f *accountForms, c plan.Change) (err error) {
 	scopes := plan.Scopes{Accounts: map[string]plan.Change{v.Account.ID: c}}
-	f.preview, err = previewOf(r.Context(), h.installation.Plan, plan.Ask{Scopes: scopes})
+	f.preview, err = previewOf(r.Context(), h.admin.Plans, plan.Ask{Scopes: scopes})
 	return err
 }
 
@@ -135,11 +135,11 @@ func (h *accountHandlers) addCredit(r *http.Request, v *people.Visit, f *account
 	if !ok || amount <= 0 {
 		f.credit.mistake("usd", "The credit is not an amount of US dollars above 0. Enter one such as 20 or 0.50.")
 	}
-	add := h.accounts.AddCredit
+	add := h.admin.Accounts.AddCredit
 	switch r.PostFormValue("way") {
 	case "add":
 	case "give":
-		add = h.accounts.AddGoodwill
+		add = h.admin.Accounts.AddGoodwill
 	case "take":
 		amount = -amount
 	default:
@@ -160,13 +160,13 @@ func (h *accountHandlers) addCredit(r *http.Request, v *people.Visit, f *account
 }
 
 func (h *accountHandlers) endCredit(r *http.Request, v *people.Visit, _ *accountForms) (*form, error) {
-	_, err := h.accounts.EndCredit(r.Context(), v.By, v.Account.ID)
+	_, err := h.admin.Accounts.EndCredit(r.Context(), v.By, v.Account.ID)
 	return &form{}, err
 }
 
 func (h *accountHandlers) setOnDisconnect(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
 	f.onDisconnect = sent(r)
-	_, err := h.accounts.SetOnDisconnect(r.Context(), v.By, v.Account.ID,
+	_, err := h.admin.Accounts.SetOnDisconnect(r.Context(), v.By, v.Account.ID,
 		account.OnDisconnect(r.PostFormValue("on_hangup")))
 	return f.onDisconnect, err
 }
@@ -200,11 +200,11 @@ func (h *accountHandlers) show(w http.ResponseWriter, r *http.Request, v *people
 // spentOf returns tiles with the account's spending, budget and credit.
 func (h *accountHandlers) spentOf(r *http.Request, a *account.Account) ([]Tile, error) {
 	now := h.site.now()
-	month, err := h.spent(r.Context(), a.ID, budget.PeriodMonth.Number(now))
+	month, err := h.admin.Ledger.Spent(r.Context(), a.ID, budget.PeriodMonth.Number(now))
 	if err != nil {
 		return nil, err
 	}
-	status, err := a.BudgetStatus(r.Context(), now, h.spent)
+	status, err := a.BudgetStatus(r.Context(), now, h.admin.Ledger.Spent)
 	if err != nil {
 		return nil, err
 	}

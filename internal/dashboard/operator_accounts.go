@@ -8,20 +8,18 @@ import (
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/admin"
 	"weir/internal/budget"
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/report"
-	"weir/internal/webhook"
 )
 
 // accountHandlers serves the operator's pages of accounts.
 type accountHandlers struct {
 	site         *site
-	accounts     *account.Service
+	admin        *admin.Admin
 	installation *Installation
-	spent        account.Spender
-	webhooks     *webhook.Service
 	once         *once
 }
 
@@ -58,30 +56,30 @@ func managePath(name string) string {
 }
 
 func (h *accountHandlers) create(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	a, err := h.accounts.CreateAccount(r.Context(), v.By, strings.TrimSpace(r.PostFormValue("name")))
+	a, err := h.admin.Accounts.CreateAccount(r.Context(), v.By, strings.TrimSpace(r.PostFormValue("name")))
 	to := managePath(a.Name) + "?done=account-created"
 	return sent(r).followed(w, r, v, to, err, h.list)
 }
 
 func (h *accountHandlers) list(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
-	all, err := h.accounts.Accounts(r.Context())
+	all, err := h.admin.Accounts.Accounts(r.Context())
 	if err != nil {
 		return err
 	}
 	month := budget.PeriodMonth.Number(h.site.now())
-	sums, err := h.installation.Spending(r.Context(), month)
+	sums, err := h.admin.Reports.AccountsOverview(r.Context(), month)
 	if err != nil {
 		return err
 	}
 	now, days := h.site.now().UTC(), h.installation.UnseenDays()
-	unseen, err := h.installation.Unseen(r.Context(),
+	unseen, err := h.admin.Reports.Unseen(r.Context(),
 		now.AddDate(0, 0, 1-days).Format(time.DateOnly), now.Format(time.DateOnly))
 	if err != nil {
 		return err
 	}
 	p := allAccountsPageOf(all, sums, strings.TrimSpace(r.URL.Query().Get("q")), f)
 	p.Unseen = unseenViewOf(all, unseen, days)
-	if p.Hooks, err = hookNotices(r.Context(), h.webhooks, v, now); err != nil {
+	if p.Hooks, err = hookNotices(r.Context(), h.admin.Webhooks, v, now); err != nil {
 		return err
 	}
 	return h.site.show(w, r, v, page{name: "operator-accounts", title: "Accounts", status: f.status(), data: p})

@@ -67,7 +67,7 @@ func (h *accountHandlers) setPriceList(r *http.Request, v *people.Visit, f *acco
 			l.Prices = before.Prices
 		}
 	}
-	_, err = h.accounts.SetPriceList(r.Context(), v.By, v.Account.ID, l)
+	_, err = h.admin.Accounts.SetPriceList(r.Context(), v.By, v.Account.ID, l)
 	return f.charge, err
 }
 

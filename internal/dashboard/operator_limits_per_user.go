@@ -41,7 +41,7 @@ func (h *accountHandlers) setPer(r *http.Request, v *people.Visit, f *accountFor
 		return f.per, nil
 	}
 	list := account.WithPer(v.Account.Per, p)
-	_, err := h.accounts.UpdateAccount(r.Context(), v.By, v.Account.ID, account.Update{Per: &list})
+	_, err := h.admin.Accounts.UpdateAccount(r.Context(), v.By, v.Account.ID, account.Update{Per: &list})
 	return f.per, err
 }
 

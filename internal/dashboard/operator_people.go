@@ -5,16 +5,16 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/admin"
 	"weir/internal/llm"
 	"weir/internal/people"
 )
 
 // peopleHandlers serves the operator's page of people.
 type peopleHandlers struct {
-	site         *site
-	people       *people.Service
-	installation *Installation
-	publicURL    func(*http.Request) string
+	site      *site
+	admin     *admin.Admin
+	publicURL func(*http.Request) string
 }
 
 // usersPage lists all people who may sign in.
@@ -67,7 +67,7 @@ func (h *peopleHandlers) page(w http.ResponseWriter, r *http.Request, v *people.
 
 func (h *peopleHandlers) invite(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := sent(r)
-	just, err := h.site.invite(r, v, h.people, h.publicURL(r), people.Invitation{Operator: true})
+	just, err := h.site.invite(r, v, h.admin.People, h.publicURL(r), people.Invitation{Operator: true})
 	if err != nil {
 		return f.refused(w, r, v, err, h.page)
 	}
@@ -76,10 +76,10 @@ func (h *peopleHandlers) invite(w http.ResponseWriter, r *http.Request, v *peopl
 
 func (h *peopleHandlers) reset(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := &form{}
-	u, err := h.people.User(r.Context(), r.PathValue("user"))
+	u, err := h.admin.People.User(r.Context(), r.PathValue("user"))
 	var token llm.Secret
 	if err == nil {
-		token, err = h.people.ResetLink(r.Context(), v.By, u.ID)
+		token, err = h.admin.People.ResetLink(r.Context(), v.By, u.ID)
 	}
 	if err != nil {
 		return f.refused(w, r, v, err, h.page)
@@ -89,7 +89,7 @@ func (h *peopleHandlers) reset(w http.ResponseWriter, r *http.Request, v *people
 }
 
 func (h *peopleHandlers) promote(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	err := h.people.SetOperator(r.Context(), v.By, r.PathValue("user"), true)
+	err := h.admin.People.SetOperator(r.Context(), v.By, r.PathValue("user"), true)
 	return (&form{}).followed(w, r, v, usersPath+"?done=operator-added", err, h.page)
 }
 
@@ -98,24 +98,24 @@ func (h *peopleHandlers) demote(w http.ResponseWriter, r *http.Request, v *peopl
 	if u := v.User(); u != nil && u.ID == id {
 		to = "/" // they may no longer see this page
 	}
-	return (&form{}).followed(w, r, v, to, h.people.SetOperator(r.Context(), v.By, id, false), h.page)
+	return (&form{}).followed(w, r, v, to, h.admin.People.SetOperator(r.Context(), v.By, id, false), h.page)
 }
 
 func (h *peopleHandlers) cancelInvitation(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	err := h.people.CancelInvitation(r.Context(), v.By, "", r.PathValue("id"))
+	err := h.admin.People.CancelInvitation(r.Context(), v.By, "", r.PathValue("id"))
 	return (&form{}).followed(w, r, v, usersPath+"?done=invitation-cancelled", err, h.page)
 }
 
 func (h *peopleHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form, just madeOnce) error {
-	users, err := h.people.Users(r.Context())
+	users, err := h.admin.People.Users(r.Context())
 	if err != nil {
 		return err
 	}
-	members, err := h.installation.Memberships(r.Context())
+	members, err := h.admin.Memberships(r.Context())
 	if err != nil {
 		return err
 	}
-	invitations, err := h.people.Invitations(r.Context(), "")
+	invitations, err := h.admin.People.Invitations(r.Context(), "")
 	if err != nil {
 		return err
 	}

@@ -3,114 +3,46 @@ package dashboard_test
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/csv"
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"weir/internal/account"
-	"weir/internal/audit"
 	"weir/internal/dashboard"
+	"weir/internal/ledger"
 	"weir/internal/llm"
-	"weir/internal/managed"
 	"weir/internal/must"
 	"weir/internal/people"
-	"weir/internal/plan"
-	"weir/internal/reconcile"
-	"weir/internal/report"
 	"weir/internal/route"
 	"weir/internal/store"
 )
 
-var errAway = errors.New("the database is away, canary")
-
-// auditLog is the store's, which fails after a number of entries of an export if that is more than 0.
-type auditLog struct {
-	*store.AuditLog
-	fails *atomic.Int64
-}
-
-func (l auditLog) Export(ctx context.Context, q audit.Query, fn func(*audit.Entry) error) error {
-	n := int64(0)
-	return l.AuditLog.Export(ctx, q, func(e *audit.Entry) error {
-		if n++; n == l.fails.Load() {
-			return errAway
-		}
-		return fn(e)
-	})
-}
-
-// configuration has an unchanged provider of the file.
-type configuration struct{ managed.Configuration }
-
-func (configuration) State(context.Context) (managed.State, error) {
-	return managed.State{Objects: []managed.Object{{
-		Section: "providers", Name: "house", Path: "providers.house", Source: managed.FromFile, File: "weir.yaml", Line: 7,
-		Value: map[string]any{"api_keys": []any{"sealed:0123456789abcdef:9f3a"}},
-	}}}, nil
-}
-
-func (configuration) Versions(context.Context, int64, int) ([]managed.Version, error) {
-	return nil, nil
-}
-
-// installationOf builds one over a real database, with a provider that had requests.
-func installationOf(db *store.DB, log dashboard.AuditLog) *dashboard.Installation {
+// installationOf returns a node over a real database, with a provider that had requests.
+func installationOf(db *store.DB) *dashboard.Installation {
 	until := now.Add(40 * time.Second)
 	priced := route.Model{Name: "house/large", Provider: "house", Price: llm.Price{Version: "v", Rates: llm.Rates{llm.Input: 250_000}}, Source: "operator"}
 	return &dashboard.Installation{
-		Spending: db.Reports.AccountsOverview, Memberships: db.People.Memberships, Audit: log,
 		Providers: func() []route.ProviderCondition {
 			return []route.ProviderCondition{{
 				Name: "house", Dialect: "openai", BaseURL: "http://house.example/v1", State: route.StateOpen, Credentials: []route.KeyCondition{{Fingerprint: "9f3a", Until: &until}},
 				Targets: []route.Condition{{Target: "house/large", State: route.StateOpen, Until: &until, Failures: 5, LastError: "503 from the provider"}},
 			}}
 		},
-		Models: func() []route.Model { return []route.Model{priced} },
+		Models: func() []route.Model { return models },
 		Model: func(name string) (route.Model, bool) {
 			if name == priced.Name {
 				return priced, true
 			}
 			return route.Model{Name: name, Provider: "house"}, strings.HasPrefix(name, "house/")
 		},
-		Unpriced: func(_ context.Context, q report.UnpricedQuery) ([]report.UnpricedModel, error) {
-			if q.From != "2026-10-23" || q.To != "2026-11-21" || q.Limit < 1 {
-				return nil, fmt.Errorf("%+v: want 30 days", q)
-			}
-			return []report.UnpricedModel{{Model: "house/new", Attempts: 1204, Accounts: 1, First: "2026-11-02", Last: q.To}, {Model: "house/large", Attempts: 1, Accounts: 1, First: q.To, Last: q.To}}, nil
-		},
-		Unseen: db.Reports.Unseen, UnseenDays: func() int { return 180 }, Config: configuration{},
-		Plan: func(_ context.Context, a plan.Ask) (r plan.Result, err error) {
-			if len(a.Scopes.Accounts) != 1 {
-				return r, fmt.Errorf("%+v: want a change of an account", a)
-			}
-			r.Total = plan.Row{Requests: 1204, Refused: map[plan.Refusal]int64{plan.RefusedBudget: 77}, Cost: 9 * llm.USD, Planned: 8 * llm.USD}
-			r.Rows = []plan.Row{r.Total}
-			r.Rows[0].AccountName, r.Rows[0].KeyLabel = "acme", "ci"
-			return r, nil
-		},
-		Reconcile: func(_ context.Context, a reconcile.Ask) (r reconcile.Result, err error) {
-			if a.To.Before(a.From) {
-				return r, llm.Invalid("to", "The last day is before the first one.")
-			}
-			if a.From.Day() == 13 {
-				return r, &llm.Error{Code: llm.CodeProviderError, Message: "house does not answer."}
-			}
-			day := a.From.Format(time.DateOnly)
-			r.Rows = []reconcile.Row{
-				{Place: reconcile.Place{Day: day, Model: "large"}, Ours: reconcile.Ours{Usage: reconcile.Usage{Input: 1204}, Cost: llm.USD}, Theirs: reconcile.Usage{Input: 1204}, Cost: new(llm.USD), Finding: reconcile.Agrees},
-				{Place: reconcile.Place{Day: day, Model: "=small"}, Ours: reconcile.Ours{Cost: llm.USD, Uncertain: llm.USD / 2}, Theirs: reconcile.Usage{Output: 77}, Cost: new(3 * llm.USD), Finding: reconcile.More},
-			}
-			return r, nil
-		},
+		UnseenDays: func() int { return 180 },
 		PriceSources: func() dashboard.PriceSources {
 			return dashboard.PriceSources{Data: "data 1.2.3", Day: "2026-11-01", Overrides: map[string]map[string]string{"house/large": {"input": "0.25"}}}
 		},
@@ -171,6 +103,15 @@ func TestAccountsOfOperators(t *testing.T) {
 	s.do(t, "/operator/accounts/create", url.Values{"name": {" research "}}, "/operator/accounts/research?done=account-created")
 	const page = "/operator/accounts/research"
 	s.see(t, page+"?done=account-created", "The account was created.", "Suspend")
+	research := s.account(t, "research")
+	k := s.key(t, research, "ada")
+	var asked []ledger.Entry
+	for i := range 100 { // in one minute
+		e := used(research, ago(1, time.Duration(i)*time.Millisecond), "house/large")
+		e.Key = k.ID
+		asked = append(asked, e)
+	}
+	s.journal().apply(t, nil, asked...)
 
 	s.refused(t, page+"/limits/set", url.Values{"rpm": {"many"}}, "rpm")
 	s.do(t, page+"/limits/set", url.Values{"rpm": {"1,200"}, "tpm": {""}, "concurrency": {"4"}}, page+"?done=limits-set")
@@ -179,13 +120,13 @@ func TestAccountsOfOperators(t *testing.T) {
 	}
 	s.refused(t, page+"/budget/set", url.Values{"budget": {"-1"}, "period": {"day"}}, "budget")
 	s.refused(t, page+"/budget/set", url.Values{"budget": {"5"}, "period": {"year"}}, "period")
-	for _, form := range []url.Values{{"budget": {"33"}, "period": {"day"}, "preview": {"1"}}, {"rpm": {"33"}, "preview": {"1"}}} {
-		path := page + "/budget/set"
+	for _, form := range []url.Values{{"budget": {"0.10"}, "period": {"day"}, "preview": {"1"}}, {"rpm": {"33"}, "preview": {"1"}}} {
+		path, refused, value := page+"/budget/set", "96", "0.10"
 		if form.Has("rpm") {
-			path = page + "/limits/set"
+			path, refused, value = page+"/limits/set", "67", "33"
 		}
 		got := s.send(t, "POST", path, form, http.Header{"Origin": {s.url}})
-		if got.status != http.StatusOK || !strings.Contains(got.text, "the 1,204 requests") || !strings.Contains(got.text, ">77<") || !strings.Contains(got.text, `value="33"`) {
+		if got.status != http.StatusOK || !strings.Contains(got.text, "the 100 requests") || !strings.Contains(got.text, ">"+refused+"<") || !strings.Contains(got.text, `value="`+value+`"`) {
 			t.Errorf("preview of %v: got %d %s", form, got.status, between(got.text, "<main", "</main>"))
 		}
 	}
@@ -396,14 +337,14 @@ func (s *site) exports(t *testing.T) {
 	}
 }
 
-// TestExportCutShort breaks off the connection when the database fails after the first piece, so that half a log does
-// not look complete; before it, a page shows the error.
+// TestExportCutShort breaks off the connection when an entry after the first piece cannot be sent, so that half a log
+// does not look complete; before it, a page shows the error.
 func TestExportCutShort(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	s.come("ada", "")
 	s.key(t, s.acme, "ada")
-	s.audit.fails.Store(3)
+	s.spoil(t, 3)
 	r := must.Get(http.NewRequestWithContext(t.Context(), "GET", s.url+"/operator/audit/export?format=jsonl", nil))(t)
 	if resp, err := s.client.Do(r); err == nil {
 		got, err := io.ReadAll(resp.Body)
@@ -412,11 +353,19 @@ func TestExportCutShort(t *testing.T) {
 			t.Errorf("got %q without an error, want the connection broken off", got)
 		}
 	}
-	s.audit.fails.Store(1)
+	s.spoil(t, 1)
 	got := s.send(t, "GET", "/operator/audit/export?format=jsonl", nil, nil)
 	if got.status != http.StatusInternalServerError || strings.Contains(got.text, "canary") || got.header.Get("Content-Disposition") != "" {
 		t.Errorf("before the first piece: got %d, want the page of an error", got.status)
 	}
+}
+
+// spoil writes a value that cannot be read into an entry of the audit log.
+func (s *site) spoil(t *testing.T, seq int) {
+	t.Helper()
+	db := must.Get(sql.Open("sqlite", s.file))(t)
+	defer db.Close() //nolint:errcheck // the change is committed
+	must.Get(db.ExecContext(t.Context(), `UPDATE audit SET became = '{canary' WHERE seq = ?`, seq))(t)
 }
 
 // TestOperatorPagesShowInstallation checks the pages without forms.
@@ -433,11 +382,23 @@ func TestOperatorPagesShowInstallation(t *testing.T) {
 		t.Errorf("no provider: got %d, want 404", got.status)
 	}
 	s.see(t, "/operator/configuration", "There are no changes yet.")
-	s.see(t, "/operator/prices", "house/new", "1,204", `&#34;house/new&#34;: {input: &#34;?&#34;`, "Has a price now", "data 1.2.3", "input $0.25")
-	if text := s.see(t, "/operator/prices?q=house/new", "No price"); strings.Contains(text, `&#34;house/large&#34;: {`) {
-		t.Error("a model that has a price by now: got it among those to fill in")
+	without := func(at time.Time, model string) ledger.Entry {
+		e := used(s.acme, at, model)
+		e.Price, e.Cost = llm.Price{}, 0
+		e.Unpriced, e.AtMost = e.Price.Unpriced(&e.Usage, ""), e.Hold
+		return e
 	}
-	s.see(t, "/operator/prices?q=large", "$0.25", "operator")
+	unpriced := []ledger.Entry{without(ago(0, 0), "house/large"), without(ago(31, 0), "house/old")}
+	for i := range 1204 {
+		unpriced = append(unpriced, without(ago(19, time.Duration(i)*time.Millisecond), "house/new"))
+	}
+	s.journal().apply(t, nil, unpriced...)
+	s.see(t, "/operator/prices", "house/new", "1,204", `&#34;house/new&#34;: {input: &#34;?&#34;`, "Has a price now", "data 1.2.3", "input $0.25")
+	if text := s.see(t, "/operator/prices?q=house/new", "No price"); strings.Contains(text, `&#34;house/large&#34;: {`) || strings.Contains(text, "house/old") {
+		t.Error("got a model to fill in that has a price by now, or that was used before the last 30 days")
+	}
+	s.see(t, "/operator/prices?q=house/large", "$0.25", "operator")
+	s.see(t, "/operator/prices?q=gpt", "$1.25", "data/prices@1")
 	s.see(t, "/operator/prices?q=none", "No model with this name is known.")
 	s.see(t, "/operator/system", "SQLite 3.", "20 KiB of the journal", "Not used", "1 hour ago",
 		`action="/admin/v1/ledger/export"`, `value="focus"`)

@@ -16,7 +16,7 @@ type userPage struct {
 }
 
 func (h *peopleHandlers) one(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
-	u, err := h.people.User(r.Context(), r.PathValue("user"))
+	u, err := h.admin.People.User(r.Context(), r.PathValue("user"))
 	if err != nil {
 		return err
 	}
@@ -36,16 +36,16 @@ func (h *peopleHandlers) change(word string, change func(ctx context.Context, by
 }
 
 func (h *peopleHandlers) remove(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	err := h.people.RemoveUser(r.Context(), v.By, r.PathValue("user"))
+	err := h.admin.People.RemoveUser(r.Context(), v.By, r.PathValue("user"))
 	return (&form{}).followed(w, r, v, usersPath+"?done=user-removed", err, h.one)
 }
 
 func (h *peopleHandlers) disable(ctx context.Context, by audit.Actor, userID string) error {
-	return h.people.SetDisabled(ctx, by, userID, true)
+	return h.admin.People.SetDisabled(ctx, by, userID, true)
 }
 
 func (h *peopleHandlers) enable(ctx context.Context, by audit.Actor, userID string) error {
-	return h.people.SetDisabled(ctx, by, userID, false)
+	return h.admin.People.SetDisabled(ctx, by, userID, false)
 }
 
 // userChanges returns the actions that are possible for a user.

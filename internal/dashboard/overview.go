@@ -11,20 +11,17 @@ import (
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/admin"
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/report"
-	"weir/internal/webhook"
 )
 
 // overviewHandlers serves the first page of an account.
 type overviewHandlers struct {
 	site      *site
-	accounts  *account.Service
-	reports   Reports // nil without reports
-	spent     account.Spender
+	admin     *admin.Admin
 	flush     func(context.Context)
-	webhooks  *webhook.Service
 	publicURL func(*http.Request) string
 	model     func() string // returns the model for a first request; empty if there is a default
 }
@@ -88,7 +85,7 @@ func withBound(note string, bound llm.Money) string {
 
 func (h *overviewHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	ctx := r.Context()
-	keys, err := h.accounts.Keys(ctx, v.Account.ID)
+	keys, err := h.admin.Accounts.Keys(ctx, v.Account.ID)
 	if err != nil {
 		return err
 	}
@@ -97,12 +94,9 @@ func (h *overviewHandlers) show(w http.ResponseWriter, r *http.Request, v *peopl
 	if err != nil {
 		return err
 	}
-	hooks, err := hookNotices(ctx, h.webhooks, v, now)
+	hooks, err := hookNotices(ctx, h.admin.Webhooks, v, now)
 	if err != nil {
 		return err
-	}
-	if h.reports == nil {
-		return h.start(w, r, v, keys, hooks)
 	}
 	h.flush(ctx)
 	sums, err := h.readSums(ctx, v.Account.ID, chosen)
@@ -146,7 +140,7 @@ func flusher(flush func(context.Context) error, log *slog.Logger) func(context.C
 
 // everUsed reports whether the account has any usage.
 func (h *overviewHandlers) everUsed(ctx context.Context, accountID string) (bool, error) {
-	p, err := h.reports.Uses(ctx, report.UsesQuery{Account: accountID, Limit: 1})
+	p, err := h.admin.Reports.Uses(ctx, report.UsesQuery{Account: accountID, Limit: 1})
 	return p.Count > 0, err
 }
 
@@ -165,11 +159,11 @@ func (h *overviewHandlers) readSums(ctx context.Context, accountID string, of sp
 	q := report.OverviewQuery{Account: accountID, From: of.first(), To: of.last(), Models: mostListed}
 	x := &spentSums{span: of}
 	var err error
-	if x.whole, err = h.reports.Overview(ctx, q); err != nil {
+	if x.whole, err = h.admin.Reports.Overview(ctx, q); err != nil {
 		return nil, err
 	}
 	past := report.OverviewQuery{Account: accountID, From: of.before().first(), To: of.before().last()}
-	before, err := h.reports.Overview(ctx, past)
+	before, err := h.admin.Reports.Overview(ctx, past)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +173,7 @@ func (h *overviewHandlers) readSums(ctx context.Context, accountID string, of sp
 		n--
 	}
 	x.series = x.whole.Models[:n]
-	x.keys, err = h.reports.KeySpend(ctx, accountID, q.From, q.To, mostListed)
+	x.keys, err = h.admin.Reports.KeySpend(ctx, accountID, q.From, q.To, mostListed)
 	return x, err
 }
 

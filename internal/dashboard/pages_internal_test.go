@@ -15,12 +15,11 @@ import (
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/admin"
 	"weir/internal/budget"
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/people"
-	"weir/internal/route"
-	"weir/internal/webhook"
 )
 
 var pagesTo = flag.String("pages.out", "", "write the sample pages and the assets into this directory, to look at them")
@@ -36,12 +35,10 @@ var testTime = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 func newSite(t *testing.T) *site {
 	t.Helper()
 	s, err := New(Options{
-		People:       people.New(people.Options{Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler)}),
+		Admin:        &admin.Admin{People: people.New(people.Options{Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler)})},
 		PublicURL:    func(*http.Request) string { return "https://weir.example.com" },
-		Installation: &Installation{}, Webhooks: webhook.NewService(webhook.Options{}),
-		Statements: &Statements{},
-		Reports:    struct{ Reports }{}, Requests: struct{ RequestLog }{}, Models: func() []route.Model { return nil },
-		Version: "1.2.3", Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler),
+		Installation: &Installation{},
+		Version:      "1.2.3", Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler),
 	})
 	must.Do(t, err)
 	return s.site
@@ -160,13 +157,12 @@ func keySamples(s *site) []sample {
 		past bool
 	}{{"keys", people.Owner, keys, false}, {"keys-member", people.Member, keys, true}, {"keys-empty", people.Member, nil, false}, {"keys-viewer", people.Viewer, nil, false}, {"keys-operator", "", keys, false}} {
 		p := keysPageOf(visitOf(one.role), one.keys, one.past, testTime)
-		p.Used = one.role != people.Member
 		for i := range p.Keys {
 			if i > 0 {
 				p.Keys[i].Used = &at
 			}
 			p.Keys[i].By = "Ada Lovelace"
-			p.Spent, p.Keys[i].Spent = true, spendingOf(123_456_789, llm.Money(i)*llm.USD, int64(i%2))
+			p.Keys[i].Spent = spendingOf(123_456_789, llm.Money(i)*llm.USD, int64(i%2))
 		}
 		all = append(all, sample{one.name, "/accounts/acme/keys", one.role, page{name: "keys", title: "API Keys", data: p}})
 	}

@@ -14,7 +14,7 @@ import (
 type playgroundHandlers struct {
 	site         *site
 	accounts     *account.Service
-	models       func() []route.Model // nil without a list
+	models       func() []route.Model
 	defaultModel func() string
 	publicURL    func(*http.Request) string
 	chat         func(http.ResponseWriter, *http.Request, *account.Principal)
@@ -36,10 +36,8 @@ func (h *playgroundHandlers) show(w http.ResponseWriter, r *http.Request, v *peo
 		Requests: accountPath(v.Account.Name) + "/requests",
 		Chosen:   cmp.Or(r.URL.Query().Get("model"), h.defaultModel()), Panes: []int{1, 2},
 	}
-	if h.models != nil {
-		for _, m := range h.models() {
-			data.Models = append(data.Models, m.Name)
-		}
+	for _, m := range h.models() {
+		data.Models = append(data.Models, m.Name)
 	}
 	return h.site.show(w, r, v, page{
 		name: "playground", title: "Playground", scripts: []string{"playground.js"}, data: data,

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"context"
 
+	"weir/internal/admin"
 	"weir/internal/plan"
 )
 
@@ -24,10 +25,10 @@ type previewRow struct {
 }
 
 // previewOf replays the last week under a change, without making it.
-func previewOf(ctx context.Context, ask func(context.Context, plan.Ask) (plan.Result, error), a plan.Ask) (*preview,
+func previewOf(ctx context.Context, plans *admin.Plans, a plan.Ask) (*preview,
 	error,
 ) {
-	r, err := ask(ctx, a)
+	r, err := plans.Ask(ctx, a)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/admin"
 	"weir/internal/people"
 	"weir/internal/report"
 	"weir/internal/route"
@@ -16,6 +17,7 @@ import (
 // priceHandlers serves the page of prices.
 type priceHandlers struct {
 	site         *site
+	admin        *admin.Admin
 	installation *Installation
 }
 
@@ -61,7 +63,7 @@ const mostUnpriced = 10 * most
 
 func (h *priceHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	now := h.site.now().UTC()
-	unpriced, err := h.installation.Unpriced(r.Context(), report.UnpricedQuery{
+	unpriced, err := h.admin.Reports.Unpriced(r.Context(), report.UnpricedQuery{
 		From: now.AddDate(0, 0, 1-unpricedDays).Format(time.DateOnly), To: now.Format(time.DateOnly),
 		Limit: mostUnpriced,
 	})

@@ -158,7 +158,7 @@ func newProviderPageOf(f *form, dialects, known []string) newProviderPage {
 func (h *providerHandlers) create(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := sent(r)
 	name := strings.TrimSpace(f.values.Get("name"))
-	s, err := h.installation.Config.State(r.Context())
+	s, err := h.admin.Configuration.State(r.Context())
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (h *providerHandlers) create(w http.ResponseWriter, r *http.Request, v *peo
 	}
 	value := readProvider(f, nonEmpty(strings.TrimSpace(f.values.Get("key"))))
 	if f.values.Get("do") != "untested" {
-		found, err := h.installation.Config.Test(r.Context(), v.By, managed.Trial{Name: name, Value: value})
+		found, err := h.admin.Configuration.Test(r.Context(), v.By, managed.Trial{Name: name, Value: value})
 		if err != nil {
 			return h.refuse(w, r, v, f, err, h.showNew)
 		}
@@ -178,7 +178,7 @@ func (h *providerHandlers) create(w http.ResponseWriter, r *http.Request, v *peo
 		}
 	}
 	put := managed.Ref{Section: "providers", Name: name}
-	if _, err := h.installation.Config.Edit(r.Context(), v.By, managed.Edit{
+	if _, err := h.admin.Configuration.Edit(r.Context(), v.By, managed.Edit{
 		Put: &put, Value: value, After: &s.Version,
 	}); err != nil {
 		return h.refuse(w, r, v, f, err, h.showNew)
@@ -230,7 +230,7 @@ func (h *providerHandlers) edit(w http.ResponseWriter, r *http.Request, v *peopl
 	value, err := change(f, o)
 	if err == nil {
 		put := managed.Ref{Section: "providers", Name: o.Name}
-		_, err = h.installation.Config.Edit(r.Context(), v.By, managed.Edit{Put: &put, Value: value, After: version(r)})
+		_, err = h.admin.Configuration.Edit(r.Context(), v.By, managed.Edit{Put: &put, Value: value, After: version(r)})
 	}
 	if err != nil {
 		return h.refuse(w, r, v, f, err, h.show)
@@ -283,7 +283,7 @@ func (h *providerHandlers) removeKey(w http.ResponseWriter, r *http.Request, v *
 
 func (h *providerHandlers) remove(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	gone := []managed.Ref{{Section: "providers", Name: r.PathValue("provider")}}
-	if _, err := h.installation.Config.Edit(r.Context(), v.By, managed.Edit{Remove: gone}); err != nil {
+	if _, err := h.admin.Configuration.Edit(r.Context(), v.By, managed.Edit{Remove: gone}); err != nil {
 		return h.refuse(w, r, v, sent(r), err, h.show)
 	}
 	return goTo(w, r, providersPath+"?done=provider-removed")

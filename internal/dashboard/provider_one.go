@@ -81,7 +81,7 @@ func (h *providerHandlers) one(r *http.Request) (s managed.State, c *route.Provi
 	err error,
 ) {
 	name := r.PathValue("provider")
-	if s, err = h.installation.Config.State(r.Context()); err != nil {
+	if s, err = h.admin.Configuration.State(r.Context()); err != nil {
 		return s, nil, nil, err
 	}
 	o = objectOf(s.Objects, "providers", name)
@@ -262,7 +262,7 @@ func findingPartOf(f *managed.Finding) *findingPart {
 func (h *providerHandlers) test(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	name := r.PathValue("provider")
 	model := strings.TrimPrefix(strings.TrimSpace(r.PostFormValue("model")), name+"/")
-	found, err := h.installation.Config.Test(r.Context(), v.By, managed.Trial{Name: name, Model: model})
+	found, err := h.admin.Configuration.Test(r.Context(), v.By, managed.Trial{Name: name, Model: model})
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/admin"
 	"weir/internal/llm"
 	"weir/internal/managed"
 	"weir/internal/people"
@@ -22,7 +23,7 @@ const providersPath = "/operator/providers"
 // providerHandlers serves the pages of providers.
 type providerHandlers struct {
 	site         *site
-	accounts     *account.Service
+	admin        *admin.Admin
 	installation *Installation
 	defaultModel func() string
 }
@@ -68,7 +69,7 @@ func trafficBars(hour *route.Traffic) (bars []trafficBar) {
 }
 
 func (h *providerHandlers) list(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	s, err := h.installation.Config.State(r.Context())
+	s, err := h.admin.Configuration.State(r.Context())
 	if err != nil {
 		return err
 	}
@@ -140,7 +141,7 @@ func (h *providerHandlers) trialAccount(ctx context.Context, v *people.Visit) (s
 			return m.AccountName, nil
 		}
 	}
-	all, err := h.accounts.Accounts(ctx)
+	all, err := h.admin.Accounts.Accounts(ctx)
 	if err != nil || len(all) == 0 {
 		return "", err
 	}

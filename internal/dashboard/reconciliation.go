@@ -104,7 +104,7 @@ func (h *providerHandlers) reconciliation(w http.ResponseWriter, r *http.Request
 	status := f.status()
 	if compared := chosen && !f.bad(); compared {
 		var err error
-		if result, err = h.installation.Reconcile(r.Context(), a); err != nil {
+		if result, err = h.admin.Reconciliation.Ask(r.Context(), a); err != nil {
 			chosen = false
 			if status, err = f.notCompared(err); err != nil {
 				return err
@@ -260,7 +260,7 @@ func (h *providerHandlers) reconciliationFile(w http.ResponseWriter, r *http.Req
 	if f.bad() || !chosen {
 		return llm.Invalid("from", "No days are chosen. Choose them on the page of the provider.")
 	}
-	result, err := h.installation.Reconcile(r.Context(), a)
+	result, err := h.admin.Reconciliation.Ask(r.Context(), a)
 	if err != nil {
 		return err
 	}

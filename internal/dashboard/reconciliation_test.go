@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/llm"
 	"weir/internal/people"
 )
 
@@ -17,6 +18,10 @@ func TestReconciliationPageAndFile(t *testing.T) {
 	if got := s.send(t, "GET", page, nil, nil); got.status != http.StatusForbidden {
 		t.Errorf("an owner: got %d, want 403", got.status)
 	}
+	large, small := used(s.acme, ago(20, 0), "house/large"), used(s.acme, ago(20, 1), "house/=small")
+	large.Usage, large.Cost = llm.Usage{llm.Input: 1204}, llm.USD
+	small.Usage, small.Cost, small.AtMost = llm.Usage{llm.Output: 7}, llm.USD, 3*llm.USD/2
+	s.journal().apply(t, nil, large, small)
 	s.come("olga", "")
 	s.see(t, "/operator/providers/house", page)
 	if text := s.see(t, page, `value="2026-11-14"`, `value="2026-11-20"`); strings.Contains(text, "Differences") {
@@ -40,7 +45,7 @@ func TestReconciliationPageAndFile(t *testing.T) {
 		t.Errorf("a link of another site: got %d, want no comparison", got.status)
 	}
 	file := s.send(t, "GET", page+"/csv"+days, nil, nil)
-	want := "2026-11-01,'=small,0,0,0,0,0,77,1.000000000,1.500000000,3.000000000,more,false\n"
+	want := "2026-11-01,'=small,0,0,0,0,7,77,1.000000000,1.500000000,3.000000000,more,false\n"
 	if file.status != http.StatusOK || !strings.Contains(file.text, want) || !strings.Contains(file.text, "large,1204,1204,0,0,0,0,1.000000000,1.000000000,1.000000000,agrees,true") {
 		t.Errorf("the file: got %d %s", file.status, file.text)
 	}

@@ -63,7 +63,7 @@ func (h *requestHandlers) show(w http.ResponseWriter, r *http.Request, v *people
 	if err != nil {
 		return err
 	}
-	keys, err := h.accounts.Keys(r.Context(), v.Account.ID)
+	keys, err := h.admin.Accounts.Keys(r.Context(), v.Account.ID)
 	if err != nil {
 		return err
 	}
@@ -80,9 +80,9 @@ func (h *requestHandlers) read(r *http.Request, v *people.Visit) (*report.Reques
 		return nil, gone
 	}
 	h.flush(r.Context())
-	find := h.requests.Request
+	find := h.admin.Reports.Request
 	if v.Operator() {
-		find = h.requests.RequestAtCost
+		find = h.admin.Reports.RequestAtCost
 	}
 	d, there, err := find(r.Context(), v.Account.ID, id)
 	if err != nil {

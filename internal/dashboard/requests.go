@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/admin"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
@@ -16,12 +17,10 @@ import (
 
 // requestHandlers serves the pages of requests.
 type requestHandlers struct {
-	site     *site
-	accounts *account.Service
-	people   *people.Service
-	requests RequestLog
-	flush    func(context.Context)
-	tails    *tails
+	site  *site
+	admin *admin.Admin
+	flush func(context.Context)
+	tails *tails
 }
 
 // requestsPage lists the requests of an account.
@@ -104,7 +103,7 @@ func requestFields(f *form, keys []account.Key) []Field {
 }
 
 func (h *requestHandlers) list(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	keys, err := h.accounts.Keys(r.Context(), v.Account.ID)
+	keys, err := h.admin.Accounts.Keys(r.Context(), v.Account.ID)
 	if err != nil {
 		return err
 	}
@@ -117,7 +116,7 @@ func (h *requestHandlers) list(w http.ResponseWriter, r *http.Request, v *people
 		return h.site.show(w, r, v, page{name: "requests", title: "Requests", status: f.status(), data: p})
 	}
 	h.flush(r.Context())
-	list, next, err := h.requests.Requests(r.Context(), q)
+	list, next, err := h.admin.Reports.Requests(r.Context(), q)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func (s *site) routes(o *Options, t *tails) []people.Route {
 
 // personalRoutes returns the routes for signing in, and those of the signed-in user.
 func (s *site) personalRoutes(o *Options) []row {
-	in, me := &signInHandlers{s, o.People, o.PublicURL}, &profileHandlers{s, o.People, o.PublicURL}
+	in, me := &signInHandlers{s, o.Admin.People, o.PublicURL}, &profileHandlers{s, o.Admin.People, o.PublicURL}
 	return []row{
 		{"GET /{$}", people.Open, in.home},
 		{"GET /sign-in", people.Open, in.page},
@@ -68,8 +68,8 @@ func (s *site) personalRoutes(o *Options) []row {
 
 // accountRoutes returns the pages of an account's keys and members.
 func (s *site) accountRoutes(o *Options, forms *once) []row {
-	keys := &keyHandlers{s, o.Accounts, o.People, o.KeysUsed, o.PublicURL, o.ExampleModel, forms, o.Reports, o.Spent}
-	members := &memberHandlers{s, o.People, o.PublicURL}
+	keys := &keyHandlers{s, o.Admin, o.PublicURL, o.ExampleModel, forms}
+	members := &memberHandlers{s, o.Admin.People, o.PublicURL}
 	return []row{
 		{"GET /accounts/{account}/keys", people.Read, keys.list},
 		{"GET /accounts/{account}/keys/new", people.Use, unsent(keys.showNew)},
@@ -89,56 +89,38 @@ func (s *site) accountRoutes(o *Options, forms *once) []row {
 // usageRoutes returns the pages of an account's usage and requests, and of models.
 func (s *site) usageRoutes(o *Options, t *tails) []row {
 	flush := flusher(o.Flush, o.Log)
-	overview := &overviewHandlers{s, o.Accounts, o.Reports, o.Spent, flush, o.Webhooks, o.PublicURL, firstModel(o)}
-	all := []row{{"GET /accounts/{account}", people.Read, overview.show}}
-	if o.Reports != nil {
-		usage := &usageHandlers{s, o.Reports, o.Accounts, flush, o.PublicURL, fileSlots(maxUsageFiles, maxUsageFilesOf)}
-		all = append(all,
-			row{"GET /accounts/{account}/usage", people.Read, usage.show},
-			row{"GET /accounts/{account}/usage.csv", people.Read, usage.download},
-		)
+	overview := &overviewHandlers{s, o.Admin, flush, o.PublicURL, firstModel(o)}
+	usage := &usageHandlers{s, o.Admin, flush, o.PublicURL, fileSlots(maxUsageFiles, maxUsageFilesOf)}
+	requests, statements := &requestHandlers{s, o.Admin, flush, t}, &statementHandlers{s, o.Admin.Statements}
+	models := &modelHandlers{s, o.Installation.Models, o.DefaultModel, o.Turn}
+	return []row{
+		{"GET /accounts/{account}", people.Read, overview.show},
+		{"GET /accounts/{account}/usage", people.Read, usage.show},
+		{"GET /accounts/{account}/usage.csv", people.Read, usage.download},
+		{"GET /accounts/{account}/requests", people.Read, requests.list},
+		{"GET /accounts/{account}/requests/tail", people.Read, requests.follow},
+		{"GET /accounts/{account}/requests/{id}", people.Read, requests.show},
+		{"GET /accounts/{account}/requests/{id}/cost", people.Read, requests.cost},
+		{"GET /accounts/{account}/statements", people.Read, unsent(statements.list)},
+		{"POST /accounts/{account}/statements/close", people.Operate, statements.close},
+		{"GET /accounts/{account}/statements/{number}", people.Read, statements.show},
+		{"GET /accounts/{account}/statements/{number}/csv", people.Read, statements.download},
+		{"GET /accounts/{account}/models", people.Read, models.list},
 	}
-	if o.Requests != nil {
-		requests := &requestHandlers{s, o.Accounts, o.People, o.Requests, flush, t}
-		all = append(all,
-			row{"GET /accounts/{account}/requests", people.Read, requests.list},
-			row{"GET /accounts/{account}/requests/tail", people.Read, requests.follow},
-			row{"GET /accounts/{account}/requests/{id}", people.Read, requests.show},
-			row{"GET /accounts/{account}/requests/{id}/cost", people.Read, requests.cost},
-		)
-	}
-	if o.Statements != nil {
-		statements := &statementHandlers{s, o.Statements}
-		const list = "/accounts/{account}/statements"
-		all = append(all,
-			row{"GET " + list, people.Read, unsent(statements.list)},
-			row{"POST " + list + "/close", people.Operate, statements.close},
-			row{"GET " + list + "/{number}", people.Read, statements.show},
-			row{"GET " + list + "/{number}/csv", people.Read, statements.download},
-		)
-	}
-	if o.Models != nil {
-		models := &modelHandlers{s, o.Models, o.DefaultModel, o.Turn}
-		all = append(all, row{"GET /accounts/{account}/models", people.Read, models.list})
-	}
-	return all
 }
 
 // playgroundRoutes returns the playground and its requests, whose bodies are not forms.
 func (s *site) playgroundRoutes(o *Options) []people.Route {
-	h := &playgroundHandlers{s, o.Accounts, o.Models, o.DefaultModel, o.PublicURL, o.Chat}
+	h := &playgroundHandlers{s, o.Admin.Accounts, o.Installation.Models, o.DefaultModel, o.PublicURL, o.Chat}
 	return []people.Route{
 		s.route("GET /accounts/{account}/playground", people.Use, h.show),
 		{Pattern: "POST /accounts/{account}/playground", Right: people.Use, Ask: true, Serve: h.play},
 	}
 }
 
-// webhookRoutes returns the pages of endpoints, of accounts and of the installation; none without webhooks.
+// webhookRoutes returns the pages of endpoints, of accounts and of the installation.
 func (s *site) webhookRoutes(o *Options, forms *once) []row {
-	if o.Webhooks == nil {
-		return nil
-	}
-	h := &webhookHandlers{s, o.Webhooks, forms}
+	h := &webhookHandlers{s, o.Admin.Webhooks, forms}
 	return append(h.routes("/accounts/{account}/webhooks", people.Manage), h.routes(webhooksPath, people.Operate)...)
 }
 
@@ -161,13 +143,10 @@ func (h *webhookHandlers) routes(list string, right people.Right) []row {
 	}
 }
 
-// operatorRoutes returns the operator's pages of accounts and people; none without an Installation.
+// operatorRoutes returns the operator's pages of accounts and people.
 func (s *site) operatorRoutes(o *Options, forms *once) []row {
-	if o.Installation == nil {
-		return nil
-	}
-	accounts := &accountHandlers{s, o.Accounts, o.Installation, o.Spent, o.Webhooks, forms}
-	users := &peopleHandlers{s, o.People, o.Installation, o.PublicURL}
+	accounts := &accountHandlers{s, o.Admin, o.Installation, forms}
+	users := &peopleHandlers{s, o.Admin, o.PublicURL}
 	const one, user = accountsPath + "/{account}", usersPath + "/{user}"
 	return []row{
 		{"GET " + accountsPath, people.Operate, unsent(accounts.list)},
@@ -193,23 +172,20 @@ func (s *site) operatorRoutes(o *Options, forms *once) []row {
 		{"POST " + user + "/enable", people.Operate, users.change("user-enabled", users.enable)},
 		{
 			"POST " + user + "/second-factor/remove", people.Operate,
-			users.change("user-factor-removed", o.People.Factors().Reset),
+			users.change("user-factor-removed", o.Admin.People.Factors().Reset),
 		},
 		{"POST " + user + "/remove", people.Operate, users.remove},
 		{"POST " + usersPath + "/invitations/{id}/cancel", people.Operate, users.cancelInvitation},
 	}
 }
 
-// installationRoutes returns the operator's other pages; none without an Installation.
+// installationRoutes returns the operator's other pages.
 func (s *site) installationRoutes(o *Options) []row {
-	if o.Installation == nil {
-		return nil
-	}
 	const provider = providersPath + "/{provider}"
-	providers := &providerHandlers{s, o.Accounts, o.Installation, o.DefaultModel}
-	prices, installation := &priceHandlers{s, o.Installation}, &installationHandlers{s, o.Installation}
-	config := &configurationHandlers{s, o.Installation}
-	audit := &auditHandlers{s, o.Accounts, o.Installation.Audit, fileSlots(maxAuditFiles, maxAuditFiles)}
+	providers := &providerHandlers{s, o.Admin, o.Installation, o.DefaultModel}
+	prices, installation := &priceHandlers{s, o.Admin, o.Installation}, &installationHandlers{s, o.Installation}
+	config := &configurationHandlers{s, o.Admin}
+	audit := &auditHandlers{s, o.Admin, fileSlots(maxAuditFiles, maxAuditFiles)}
 	return []row{
 		{"GET " + providersPath, people.Operate, providers.list},
 		{"GET " + providersPath + "/new", people.Operate, unsent(providers.showNew)},

@@ -1,32 +1,22 @@
 package dashboard
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"strconv"
 	"time"
 
-	"weir/internal/audit"
+	"weir/internal/admin"
 	"weir/internal/budget"
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/report"
 )
 
-// Statements closes and lists the monthly statements of accounts.
-type Statements struct {
-	// Close closes the statement of an account, by its id, for a month, yyyymm. The error is a *llm.Error with
-	// CodeInvalidRequest if that month cannot be closed.
-	Close func(ctx context.Context, by audit.Actor, account string, month int64) (report.Statement, error)
-	// List returns the statements of an account, by number.
-	List func(ctx context.Context, account string) ([]report.Statement, error)
-}
-
 // statementHandlers serves the pages of an account's statements.
 type statementHandlers struct {
 	site       *site
-	statements *Statements
+	statements *admin.Statements
 }
 
 // statementsPage lists the statements, newest first.
@@ -39,7 +29,7 @@ type statementsPage struct {
 
 // statementRow shows a statement and its sums.
 type statementRow struct {
-	*report.Statement
+	*admin.Statement
 	Path             string
 	Charge           spending
 	All, Corrections report.Totals
@@ -48,7 +38,6 @@ type statementRow struct {
 // statementPage shows one statement.
 type statementPage struct {
 	statementRow
-	Account string
 	Tiles   []Tile
 	Tables  []statementTable
 }
@@ -81,14 +70,14 @@ func (h *statementHandlers) list(w http.ResponseWriter, r *http.Request, v *peop
 	})
 }
 
-func statementsPageOf(v *people.Visit, all []report.Statement, f *form, now time.Time) statementsPage {
+func statementsPageOf(v *people.Visit, all []admin.Statement, f *form, now time.Time) statementsPage {
 	p := statementsPage{
 		Empty: Empty{
 			Icon: "audit", Title: "No statements yet", Text: "Operators close a statement once its month is over.",
 		},
 	}
 	for i := range slices.Backward(all) {
-		p.Statements = append(p.Statements, statementRowOf(v.Account.Name, &all[i]))
+		p.Statements = append(p.Statements, statementRowOf(&all[i]))
 	}
 	if months := closable(all, v.Account.Created, now); v.Operator() && len(months) > 0 {
 		path := statementsPath(v.Account.Name)
@@ -108,7 +97,7 @@ func statementsPageOf(v *people.Visit, all []report.Statement, f *form, now time
 
 // closable returns the months that the next statement may cover: the one after the last statement or, if there is
 // none, each since the account was created.
-func closable(all []report.Statement, created, now time.Time) []Choice {
+func closable(all []admin.Statement, created, now time.Time) []Choice {
 	first, most := firstOfMonth(now).AddDate(0, -monthsToClose, 0), monthsToClose
 	if created.After(first) {
 		first = created
@@ -133,8 +122,8 @@ func firstOfMonth(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
 }
 
-func statementRowOf(account string, st *report.Statement) statementRow {
-	row := statementRow{Statement: st, Path: statementsPath(account) + "/" + strconv.FormatInt(st.Number, 10)}
+func statementRowOf(st *admin.Statement) statementRow {
+	row := statementRow{Statement: st, Path: statementsPath(st.AccountName) + "/" + strconv.FormatInt(st.Number, 10)}
 	row.All, row.Corrections = st.Totals()
 	row.Charge = spendingOf(row.All.Cost, row.All.Uncertain, row.All.Unpriced)
 	return row
@@ -152,16 +141,8 @@ func (h *statementHandlers) close(w http.ResponseWriter, r *http.Request, v *peo
 }
 
 // one returns the statement in the path.
-func (h *statementHandlers) one(r *http.Request, v *people.Visit) (*report.Statement, error) {
-	all, err := h.statements.List(r.Context(), v.Account.ID)
-	if err != nil {
-		return nil, err
-	}
-	n, err := strconv.Atoi(r.PathValue("number"))
-	if err != nil || n < 1 || n > len(all) {
-		return nil, llm.Errorf(llm.CodeNotFound, "The account has no such statement.")
-	}
-	return &all[n-1], nil
+func (h *statementHandlers) one(r *http.Request, v *people.Visit) (admin.Statement, error) {
+	return h.statements.Get(r.Context(), v.Account.ID, r.PathValue("number"))
 }
 
 func (h *statementHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
@@ -169,12 +150,12 @@ func (h *statementHandlers) show(w http.ResponseWriter, r *http.Request, v *peop
 	if err != nil {
 		return err
 	}
-	p := statementPageOf(v.Account.Name, st)
+	p := statementPageOf(&st)
 	return h.site.show(w, r, v, page{name: "statement", title: "Statement " + r.PathValue("number"), data: p})
 }
 
-func statementPageOf(account string, st *report.Statement) statementPage {
-	p := statementPage{statementRow: statementRowOf(account, st), Account: account}
+func statementPageOf(st *admin.Statement) statementPage {
+	p := statementPage{statementRow: statementRowOf(st)}
 	p.Tiles = []Tile{
 		{Label: "Charge", Value: dollars(p.All.Cost), Note: noted(atMostNote(&p.All), unpricedNote(p.All.Unpriced))},
 		{Label: "Corrections", Value: dollars(p.Corrections.Cost), Note: "of earlier months, included in the charge"},

@@ -80,12 +80,12 @@ func (h *requestHandlers) follow(w http.ResponseWriter, r *http.Request, v *peop
 		return err
 	}
 	defer leave()
-	keys, err := h.accounts.Keys(r.Context(), v.Account.ID)
+	keys, err := h.admin.Accounts.Keys(r.Context(), v.Account.ID)
 	if err != nil {
 		return err
 	}
 	t := &tail{
-		handlers: h, to: w, control: http.NewResponseController(w), query: q,
+		handlers: h, to: w, control: http.NewResponseController(w), since: h.admin.Reports.RequestsSince, query: q,
 		base: accountPath(v.Account.Name) + "/requests", labels: labelsOf(keys), sent: map[uuid.UUID]report.Request{},
 	}
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -107,7 +107,7 @@ func (h *requestHandlers) maySee(ctx context.Context, r *http.Request, v *people
 	if secret == "" {
 		return nil // admitted without a session, for this request only
 	}
-	now, err := h.people.Visitor(ctx, secret, v.Origin)
+	now, err := h.admin.People.Visitor(ctx, secret, v.Origin)
 	if err != nil {
 		return err
 	}
@@ -119,6 +119,7 @@ type tail struct {
 	handlers *requestHandlers
 	to       http.ResponseWriter
 	control  *http.ResponseController
+	since    func(ctx context.Context, account string, after report.Cursor, most int) ([]report.Request, error)
 	query    report.RequestsQuery
 	base     string
 	labels   map[string]string
@@ -157,7 +158,7 @@ func (t *tail) run(ctx context.Context, may func() error) error {
 
 // look sends new and changed requests, oldest first.
 func (t *tail) look(ctx context.Context) error {
-	list, err := t.handlers.requests.RequestsSince(ctx, t.query.Account, report.CursorAt(t.from()), mostInPiece)
+	list, err := t.since(ctx, t.query.Account, report.CursorAt(t.from()), mostInPiece)
 	if err != nil {
 		return err
 	}
@@ -210,7 +211,7 @@ func (t *tail) wants(x *report.Request) bool {
 // row returns a row of the list. It reads the keys again for an unknown key.
 func (t *tail) row(ctx context.Context, x *report.Request) ([]byte, error) {
 	if _, known := t.labels[x.Key]; !known {
-		keys, err := t.handlers.accounts.Keys(ctx, t.query.Account)
+		keys, err := t.handlers.admin.Accounts.Keys(ctx, t.query.Account)
 		if err != nil {
 			return nil, err
 		}

@@ -20,19 +20,18 @@ import (
 
 // following is a log of requests that a test writes.
 type following struct {
-	RequestLog
 	list  []report.Request
 	after []report.Cursor // the requested cursors
 }
 
-func (f *following) RequestsSince(_ context.Context, _ string, after report.Cursor, _ int) ([]report.Request, error) {
+func (f *following) since(_ context.Context, _ string, after report.Cursor, _ int) ([]report.Request, error) {
 	f.after = append(f.after, after)
 	return f.list, nil
 }
 
 func newTail(w http.ResponseWriter, from *following) *tail {
-	h := &requestHandlers{site: &site{now: time.Now}, requests: from, tails: &tails{stopped: make(chan struct{}), alive: tailAlive}}
-	return &tail{handlers: h, to: w, control: http.NewResponseController(w), sent: map[uuid.UUID]report.Request{}}
+	h := &requestHandlers{site: &site{now: time.Now}, tails: &tails{stopped: make(chan struct{}), alive: tailAlive}}
+	return &tail{handlers: h, since: from.since, to: w, control: http.NewResponseController(w), sent: map[uuid.UUID]report.Request{}}
 }
 
 // TestTailLastsTenMinutes checks the end of a tail.

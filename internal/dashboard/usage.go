@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/admin"
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/report"
@@ -18,8 +19,7 @@ import (
 // usageHandlers serves the page of usage and its file.
 type usageHandlers struct {
 	site      *site
-	reports   Reports
-	accounts  *account.Service
+	admin     *admin.Admin
 	flush     func(context.Context)
 	publicURL func(*http.Request) string
 	files     *slots // limits the running downloads
@@ -182,7 +182,7 @@ func (h *usageHandlers) find(ctx context.Context, accountID string, u *usageQuer
 	f := &usageFound{}
 	q := u.uses(accountID)
 	var err error
-	if f.page, err = h.reports.Uses(ctx, q); err != nil {
+	if f.page, err = h.admin.Reports.Uses(ctx, q); err != nil {
 		return nil, err
 	}
 	if f.days, err = h.findDays(ctx, q, u); err != nil {
@@ -194,13 +194,13 @@ func (h *usageHandlers) find(ctx context.Context, accountID string, u *usageQuer
 	before := q
 	before.From, before.To = u.span.before().first(), u.span.before().last()
 	before.By, before.Limit, before.Offset = []report.Dimension{report.ByMonth}, 1, 0
-	past, err := h.reports.Uses(ctx, before)
+	past, err := h.admin.Reports.Uses(ctx, before)
 	if err != nil {
 		return nil, err
 	}
 	f.before = past.Total
 	if u.key != "" || slices.Contains(u.by, report.ByKey) {
-		f.keys, err = h.accounts.Keys(ctx, accountID)
+		f.keys, err = h.admin.Accounts.Keys(ctx, accountID)
 	}
 	return f, err
 }
@@ -208,13 +208,13 @@ func (h *usageHandlers) find(ctx context.Context, accountID string, u *usageQuer
 // findDays returns the sums of all days of the range.
 func (h *usageHandlers) findDays(ctx context.Context, q report.UsesQuery, u *usageQuery) ([]report.DaySum, error) {
 	if !u.narrow() {
-		whole, err := h.reports.Overview(ctx, report.OverviewQuery{
+		whole, err := h.admin.Reports.Overview(ctx, report.OverviewQuery{
 			Account: q.Account, From: q.From, To: q.To, Model: q.Model,
 		})
 		return whole.Days, err
 	}
 	q.By, q.ByCost, q.Limit, q.Offset = []report.Dimension{report.ByDay}, false, u.span.days(), 0
-	page, err := h.reports.Uses(ctx, q)
+	page, err := h.admin.Reports.Uses(ctx, q)
 	days := make([]report.DaySum, u.span.days())
 	for i := range days {
 		days[i].Date = u.span.from.AddDate(0, 0, i).Format(time.DateOnly)

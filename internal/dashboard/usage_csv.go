@@ -33,14 +33,14 @@ func (h *usageHandlers) download(w http.ResponseWriter, r *http.Request, v *peop
 	if len(q.By) > 0 {
 		q.Limit = groupsInPiece
 	}
-	piece, err := h.reports.Uses(r.Context(), q)
+	piece, err := h.admin.Reports.Uses(r.Context(), q)
 	if err != nil {
 		return err
 	}
 	out := &download{w: w, name: fileName(v.Account.Name, u.span), contentType: "text/csv; charset=utf-8"}
 	defer out.end()
 	f := &usageFile{to: csv.NewWriter(out), account: v.Account.ID, by: q.By, seen: map[string]bool{}}
-	if err := f.writeAll(r.Context(), h.reports, q, piece); err != nil {
+	if err := f.writeAll(r.Context(), h.admin.Reports.Uses, q, piece); err != nil {
 		if r.Context().Err() == nil {
 			h.site.log.ErrorContext(r.Context(), "the download of usage was aborted",
 				"account", v.Account.ID, "err", err)
@@ -65,7 +65,9 @@ type usageFile struct {
 	seen    map[string]bool    // written groups
 }
 
-func (f *usageFile) writeAll(ctx context.Context, from Reports, q report.UsesQuery, piece report.UsesPage) (err error) {
+func (f *usageFile) writeAll(ctx context.Context, uses func(context.Context, report.UsesQuery) (report.UsesPage, error),
+	q report.UsesQuery, piece report.UsesPage,
+) (err error) {
 	if err := f.to.Write(usageHead(f.by)); err != nil {
 		return err
 	}
@@ -82,7 +84,7 @@ func (f *usageFile) writeAll(ctx context.Context, from Reports, q report.UsesQue
 		if q.Offset += len(piece.Uses); len(piece.Uses) == 0 || q.Offset >= piece.Count {
 			return nil
 		}
-		if piece, err = from.Uses(ctx, q); err != nil {
+		if piece, err = uses(ctx, q); err != nil {
 			return err
 		}
 	}

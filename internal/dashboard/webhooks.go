@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/admin"
 	"weir/internal/people"
 	"weir/internal/webhook"
 )
@@ -16,7 +17,7 @@ import (
 // webhookHandlers serves the pages of webhook endpoints, of accounts and of the installation.
 type webhookHandlers struct {
 	site     *site
-	webhooks *webhook.Service
+	webhooks *admin.Webhooks
 	once     *once
 }
 
@@ -182,7 +183,7 @@ const noticedAfter = oneDay
 
 // hookNotices returns notices about failing endpoints of the visit's account, or of the installation, for visitors
 // who may manage them.
-func hookNotices(ctx context.Context, hooks *webhook.Service, v *people.Visit, now time.Time) ([]hookNotice, error) {
+func hookNotices(ctx context.Context, hooks *admin.Webhooks, v *people.Visit, now time.Time) ([]hookNotice, error) {
 	home, right := hookHomeOf(v), people.Operate
 	if home.account != "" {
 		right = people.Manage

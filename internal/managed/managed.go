@@ -3,11 +3,8 @@
 package managed
 
 import (
-	"context"
 	"errors"
 	"time"
-
-	"weir/internal/audit"
 )
 
 // ErrChanged means that the managed configuration has changed meanwhile.
@@ -18,21 +15,6 @@ var ErrUnknown = errors.New("it does not exist")
 
 // About is the context for the encryption of documents: see seal.Ring.
 const About = "managed configuration"
-
-// Configuration reads and changes the managed configuration for operators. Errors in their input are *llm.Error.
-type Configuration interface {
-	// State returns the configuration in force.
-	State(ctx context.Context) (State, error)
-	// Edit makes a change, which is in force on every node within a second.
-	Edit(ctx context.Context, by audit.Actor, e Edit) (Result, error)
-	// Versions returns up to most versions with their changes, newest first: those before a number, or all if it is
-	// 0.
-	Versions(ctx context.Context, before int64, most int) ([]Version, error)
-	// Restore puts an earlier version in force again, as a new one. after has the meaning of Edit.After.
-	Restore(ctx context.Context, by audit.Actor, seq int64, after *int64) (Result, error)
-	// Test sends requests to a provider.
-	Test(ctx context.Context, by audit.Actor, t Trial) (Finding, error)
-}
 
 // Version is one version of the managed configuration.
 type Version struct {

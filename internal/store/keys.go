@@ -338,24 +338,6 @@ func (s *Accounts) revokeKey(ctx context.Context, tx *sql.Tx, by audit.Actor, be
 	return k, err
 }
 
-// KeysUsed returns when each key of an account was last used, by id. It is the time when its last attempt was opened.
-// Unused keys are not in it.
-func (s *Accounts) KeysUsed(ctx context.Context, account string) (map[string]time.Time, error) {
-	used := map[string]time.Time{}
-	err := s.report(ctx, account, "read last use of keys", func(tx *sql.Tx) error {
-		rows, err := tx.QueryContext(
-			ctx, "SELECT u.key, u.at FROM keys k JOIN key_used u ON u.key = k.id WHERE k.account = ?", account)
-		return eachRow(rows, err, func(row scanner) error {
-			var key string
-			var at int64
-			err := row.Scan(&key, &at)
-			used[key] = fromMicros(at)
-			return err
-		})
-	})
-	return used, err
-}
-
 // noteKey adds a change of a key to the audit log and the feed of changes. before is nil for a new key.
 func (s *Accounts) noteKey(ctx context.Context, tx *sql.Tx, by audit.Actor, action audit.Action, before,
 	after *account.Key,

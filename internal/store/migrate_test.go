@@ -72,7 +72,7 @@ func reportsOf(t *testing.T, s *store.DB) (b backfilled) {
 	for i := range v.Days {
 		b.Speed = append(b.Speed, v.Days[i].Speed)
 	}
-	if b.Used, err = s.Accounts.KeysUsed(t.Context(), "a"); err != nil {
+	if b.Used, err = s.Reports.KeysUsed(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
 	if b.Requests, _, err = s.Reports.Requests(t.Context(), report.RequestsQuery{Account: "a", Limit: 100}); err != nil {

@@ -189,6 +189,24 @@ func (s *Reports) KeySpend(ctx context.Context, account, from, to string, most i
 
 var errMonth = errors.New("not a month of the form yyyymm")
 
+// KeysUsed returns when each key of an account was last used, by id. It is the time when its last attempt was opened.
+// Unused keys are not in it.
+func (s *Reports) KeysUsed(ctx context.Context, account string) (map[string]time.Time, error) {
+	used := map[string]time.Time{}
+	err := s.report(ctx, account, "read last use of keys", func(tx *sql.Tx) error {
+		rows, err := tx.QueryContext(
+			ctx, "SELECT u.key, u.at FROM keys k JOIN key_used u ON u.key = k.id WHERE k.account = ?", account)
+		return eachRow(rows, err, func(row scanner) error {
+			var key string
+			var at int64
+			err := row.Scan(&key, &at)
+			used[key] = fromMicros(at)
+			return err
+		})
+	})
+	return used, err
+}
+
 // AccountsOverview returns the usage of every account in a month, yyyymm, by descending charge.
 func (s *Reports) AccountsOverview(ctx context.Context, month int64) (list []report.AccountSum, err error) {
 	if budget.PeriodOf(month) != budget.PeriodMonth {

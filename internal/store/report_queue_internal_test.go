@@ -93,7 +93,7 @@ func TestListsTakeTurns(t *testing.T) {
 	defer cancel()
 	for what, list := range map[string]func() error{
 		"keys":             func() error { _, err := s.Accounts.Keys(ctx, "acc_a"); return err },
-		"uses of keys":     func() error { _, err := s.Accounts.KeysUsed(ctx, "acc_a"); return err },
+		"uses of keys":     func() error { _, err := s.Reports.KeysUsed(ctx, "acc_a"); return err },
 		"members":          func() error { _, err := s.People.Members(ctx, "acc_a"); return err },
 		"invitations":      func() error { _, err := s.People.Invitations(ctx, "acc_a", time.Now()); return err },
 		"spending of keys": func() error { _, err := s.Reports.KeySpend(ctx, "acc_a", "2026-11-21", "2026-11-21", 1); return err },

@@ -166,7 +166,7 @@ func testKeysUsed(t *testing.T, f *fixture) {
 	open.Key = "key_b"
 	apply(t, f, newTape().next([]ledger.Attempt{open}, late, foreign, entry(4)))
 	apply(t, f, newTape().next(nil, entry(5))) // of a journal that is behind
-	got, err := f.Accounts.KeysUsed(t.Context(), "acc_a")
+	got, err := f.Reports.KeysUsed(t.Context(), "acc_a")
 	want := map[string]time.Time{"key_a": late.Opened, "key_b": open.Opened}
 	if diff := cmp.Diff(got, want); diff != "" || err != nil {
 		t.Errorf("%v (-got +want):\n%s", err, diff)
