@@ -21,7 +21,7 @@ func (env *environment) withData(cmd *cobra.Command, do func(*admin.Admin) error
 	if err != nil {
 		return err
 	}
-	data, err := admin.Open(cmd.Context(), cfg, env.logger(&cfg))
+	data, err := admin.Open(cmd.Context(), cfg, env.configOptions(""), env.logger(&cfg))
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/admin"
-	"weir/internal/config"
 	"weir/internal/managed"
 )
 
@@ -20,8 +19,7 @@ import (
 const mostChange = 1<<20 + 1
 
 func newApply(env *environment) *cobra.Command {
-	var file string
-	var o admin.ApplyOptions
+	var e managed.Edit
 	cmd := &cobra.Command{
 		Use: "apply", Short: "Change providers, models, aliases, prices, limits, CORS and retention while gateways run",
 		Long: "Put the objects of a file into the managed configuration. Each replaces the object of the same\n" +
@@ -32,25 +30,18 @@ func newApply(env *environment) *cobra.Command {
 			"  weir export-config > all.yaml && weir apply -f all.yaml --prune",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			text, err := readChange(file)
-			if err != nil {
+			var err error
+			if e.Text, err = readChange(e.File); err != nil {
 				return err
 			}
-			change, err := config.ParseDocument(file, text)
-			if err != nil {
-				return err
-			}
-			return env.applied(cmd, o.DryRun, func(ctx context.Context, d *admin.Admin, applied admin.ApplyOptions) (
-				[]managed.Change, error,
-			) {
-				applied.Prune = o.Prune
-				return d.Configuration.Apply(ctx, actor(), change, applied)
+			return env.applied(cmd, e.DryRun, func(ctx context.Context, c *admin.Configuration) (managed.Result, error) {
+				return c.Edit(ctx, actor(), e)
 			})
 		},
 	}
-	cmd.Flags().StringVarP(&file, "file", "f", "", "file with the change; - for standard input")
-	cmd.Flags().BoolVar(&o.Prune, "prune", false, "remove managed objects that are not in the file")
-	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "print the changes without making them")
+	cmd.Flags().StringVarP(&e.File, "file", "f", "", "file with the change; - for standard input")
+	cmd.Flags().BoolVar(&e.Prune, "prune", false, "remove managed objects that are not in the file")
+	cmd.Flags().BoolVar(&e.DryRun, "dry-run", false, "print the changes without making them")
 	_ = cmd.MarkFlagRequired("file") // the flag is defined above
 	return cmd
 }
@@ -123,7 +114,7 @@ func newExportConfig(env *environment) *cobra.Command {
 		Example: "  weir export-config > all.yaml", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return env.withData(cmd, func(d *admin.Admin) error {
-				doc, err := d.Configuration.Document(cmd.Context(), env.configOptions(""))
+				doc, err := d.Configuration.Document(cmd.Context())
 				if err != nil {
 					return err
 				}
@@ -178,10 +169,8 @@ func newConfigRestore(env *environment) *cobra.Command {
 			if err != nil || seq < 1 {
 				return fmt.Errorf("%q is not a version: weir config versions lists them", args[0])
 			}
-			return env.applied(cmd, false, func(ctx context.Context, d *admin.Admin, o admin.ApplyOptions) (
-				[]managed.Change, error,
-			) {
-				return d.Configuration.Revert(ctx, actor(), seq, o)
+			return env.applied(cmd, false, func(ctx context.Context, c *admin.Configuration) (managed.Result, error) {
+				return c.Restore(ctx, actor(), seq, nil)
 			})
 		},
 	}

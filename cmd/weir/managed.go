@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -79,12 +80,9 @@ func managedCommands(env *environment, s managedSection) []*cobra.Command {
 	}
 	f := env.commonObjectFlags(s, remove)
 	remove.RunE = func(cmd *cobra.Command, args []string) error {
-		return env.applied(cmd, f.dryRun, func(ctx context.Context, d *admin.Admin, o admin.ApplyOptions) (
-			[]managed.Change,
-			error,
-		) {
-			o.Remove = []managed.Ref{s.ref(args[0], f)}
-			return d.Configuration.Apply(ctx, actor(), nil, o)
+		e := managed.Edit{Remove: []managed.Ref{s.ref(args[0], f)}, DryRun: f.dryRun}
+		return env.applied(cmd, f.dryRun, func(ctx context.Context, c *admin.Configuration) (managed.Result, error) {
+			return c.Edit(ctx, actor(), e)
 		})
 	}
 	return []*cobra.Command{add, change, remove}
@@ -109,11 +107,11 @@ func (s *managedSection) ref(name string, f *objectFlags) managed.Ref {
 }
 
 // objectCommand completes a command that adds or changes an object with its flags and its function.
-func (env *environment) objectCommand(s managedSection, cmd *cobra.Command, c admin.ObjectChange) *cobra.Command {
+func (env *environment) objectCommand(s managedSection, cmd *cobra.Command, x admin.ObjectChange) *cobra.Command {
 	f := env.commonObjectFlags(s, cmd)
 	if s.section == "providers" {
 		cmd.Flags().StringVar(&f.addKey, "add-key", "", "add an API key; - reads it from standard input")
-		if !c.New {
+		if !x.New {
 			cmd.Flags().StringVar(&f.noKey, "remove-key", "", "remove the API key with these last four characters")
 		}
 	}
@@ -124,18 +122,15 @@ func (env *environment) objectCommand(s managedSection, cmd *cobra.Command, c ad
 		return nil
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		c.Ref, c.RemoveKey = s.ref(args[0], f), f.noKey
-		if c.Members, err = membersOf(args[1:]); err != nil {
+		x.Ref, x.RemoveKey, x.DryRun = s.ref(args[0], f), f.noKey, f.dryRun
+		if x.Members, err = membersOf(args[1:]); err != nil {
 			return err
 		}
-		if c.AddKey, err = keyOf(f.addKey, os.Stdin); err != nil {
+		if x.AddKey, err = keyOf(f.addKey, os.Stdin); err != nil {
 			return err
 		}
-		return env.applied(cmd, f.dryRun, func(ctx context.Context, d *admin.Admin, o admin.ApplyOptions) (
-			[]managed.Change,
-			error,
-		) {
-			return d.Configuration.Change(ctx, actor(), &c, o)
+		return env.applied(cmd, f.dryRun, func(ctx context.Context, c *admin.Configuration) (managed.Result, error) {
+			return c.Change(ctx, actor(), &x)
 		})
 	}
 	return cmd
@@ -167,20 +162,25 @@ func keyOf(given string, stdin io.Reader) (llm.Secret, error) {
 	return llm.Secret{}, fmt.Errorf("read the key from standard input: %w", err)
 }
 
-// applied makes a change and prints it.
-func (env *environment) applied(cmd *cobra.Command, dryRun bool, do func(context.Context, *admin.Admin,
-	admin.ApplyOptions) (
-	[]managed.Change, error),
+// applied makes a change and prints it. Mistakes are printed as they are, each with its place.
+func (env *environment) applied(cmd *cobra.Command, dryRun bool,
+	do func(context.Context, *admin.Configuration) (managed.Result, error),
 ) error {
 	return env.withData(cmd, func(d *admin.Admin) error {
-		changes, err := do(cmd.Context(), d, admin.ApplyOptions{
-			File: env.configOptions(""), Getenv: os.Getenv, DryRun: dryRun,
-		})
+		r, err := do(cmd.Context(), d.Configuration)
 		if err != nil {
-			return err
+			return asTyped(err)
 		}
-		return env.printChanges(changes, dryRun)
+		return env.printChanges(r.Changes, dryRun)
 	})
+}
+
+// asTyped returns the mistakes of a file, without the sentence that the administration makes of them.
+func asTyped(err error) error {
+	if e, ok := errors.AsType[*llm.Error](err); ok && e.Err != nil {
+		return e.Err
+	}
+	return err
 }
 
 // managedOptions returns the options with the managed configuration, and the source of each object. If the managed

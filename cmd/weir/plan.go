@@ -31,24 +31,23 @@ func newPlan(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			change, scopes, err := parsePlan(file, text)
+			a, err := parsePlan(file, text)
 			if err != nil {
 				return err
 			}
-			o := admin.PlanOptions{Scopes: scopes, Days: days}
-			o.File, o.Getenv = env.configOptions(""), func(string) string { return "" }
+			a.Days = days
 			var changed []api.PlanDecision
 			if each {
-				o.Decided = func(d *plan.Decision) {
+				a.Decided = func(d *plan.Decision) {
 					if d.Refused != plan.NotRefused || d.Target != "" {
 						changed = append(changed, api.PlanDecisionOf(d))
 					}
 				}
 			}
 			return env.withData(cmd, func(d *admin.Admin) error {
-				r, err := d.Plans.Plan(cmd.Context(), change, o)
+				r, err := d.Plans.Ask(cmd.Context(), a)
 				if err != nil {
-					return err
+					return asTyped(err)
 				}
 				return env.printPlan(&r, changed)
 			})
@@ -63,12 +62,12 @@ func newPlan(env *environment) *cobra.Command {
 }
 
 // parsePlan parses the file of a plan: a file for weir apply, with accounts and keys.
-func parsePlan(file string, text []byte) (change config.Document, scopes plan.Scopes, err error) {
+func parsePlan(file string, text []byte) (a plan.Ask, err error) {
 	tree, err := config.ParseTree(file, text)
 	if err != nil {
-		return nil, scopes, err
+		return a, err
 	}
-	for what, to := range map[string]*map[string]plan.Change{"accounts": &scopes.Accounts, "keys": &scopes.Keys} {
+	for what, to := range map[string]*map[string]plan.Change{"accounts": &a.Scopes.Accounts, "keys": &a.Scopes.Keys} {
 		part, there := tree[what]
 		if !there {
 			continue
@@ -78,18 +77,15 @@ func parsePlan(file string, text []byte) (change config.Document, scopes plan.Sc
 			*to, err = plan.ParseChanges(what, object)
 		}
 		if err != nil {
-			return nil, scopes, err
+			return a, err
 		}
 		delete(tree, what)
 	}
-	if len(tree) == 0 {
-		return nil, scopes, nil
+	if len(tree) > 0 {
+		a.Change.File = file
+		a.Change.Text, err = json.Marshal(tree)
 	}
-	rest, err := json.Marshal(tree)
-	if err == nil {
-		change, err = config.ParseDocument(file, rest)
-	}
-	return change, scopes, err
+	return a, err
 }
 
 func (env *environment) printPlan(r *plan.Result, changed []api.PlanDecision) error {

@@ -46,7 +46,6 @@ func newReconcile(env *environment) *cobra.Command {
 					return err
 				}
 			}
-			o.File, o.Getenv = env.configOptions(""), os.Getenv
 			if len(files) > 0 {
 				return env.reconcileBill(cmd, o, billOptions{files, services, from, to, all})
 			}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"os"
 	"time"
 
 	"weir/internal/account"
@@ -59,19 +60,32 @@ type Admin struct {
 	release func() // releases what People holds
 }
 
-// Open opens the database of the configuration, and creates it if it does not exist.
-func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*Admin, error) {
+// Open opens the database of the configuration, and creates it if it does not exist. files is the source of the
+// configuration; it is needed only to change it.
+func Open(ctx context.Context, cfg config.Config, files config.Options, log *slog.Logger) (*Admin, error) {
 	db, err := OpenStore(ctx, &cfg, log)
 	if err != nil {
 		return nil, err
 	}
 	a, err := New(&Options{
-		Config: &cfg, Store: db, Log: log, BaseURL: func() string { return BaseURL(&cfg, cfg.Listen) },
+		Config: &cfg, Store: db, Log: log, Files: files, Getenv: getenv(files),
+		BaseURL: func() string { return BaseURL(&cfg, cfg.Listen) },
 	})
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return a, nil
+}
+
+// getenv returns the function that looks up an environment variable of a configuration, like os.Getenv.
+func getenv(files config.Options) func(string) string {
+	if files.Getenv == nil {
+		return os.Getenv
+	}
+	return func(name string) string {
+		value, _ := files.Getenv(name)
+		return value
+	}
 }
 
 // New creates the operations on an open database.

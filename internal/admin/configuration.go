@@ -73,45 +73,18 @@ func (c *Configuration) put(ctx context.Context, by audit.Actor, after int64, do
 	return c.store.Put(ctx, by, after, sealed, changes)
 }
 
-// ApplyOptions holds the options of Apply.
-type ApplyOptions struct {
-	File   config.Options // the gateway's file; the changed configuration must be valid together with it
-	Getenv func(string) string
-	Remove []managed.Ref
-	Prune  bool   // remove managed objects that are not in the change
-	DryRun bool   // only return the changes
-	After  *int64 // expected version in force, else managed.ErrChanged; nil for any
-}
-
-// Apply puts a change of the managed configuration in force, on every node within a second, and returns what changed.
-// It returns config.Problems for mistakes, and for changes of objects in the configuration file.
-func (c *Configuration) Apply(ctx context.Context, by audit.Actor, change config.Document, o ApplyOptions) (
-	[]managed.Change, error,
-) {
-	r, err := c.apply(ctx, by, change, o)
-	return r.Changes, err
-}
-
-// Revert puts an earlier version of the managed configuration in force again, as a new version.
-func (c *Configuration) Revert(ctx context.Context, by audit.Actor, seq int64, o ApplyOptions) ([]managed.Change,
-	error,
-) {
-	r, err := c.restore(ctx, by, seq, o)
-	return r.Changes, err
-}
-
 // Listed returns at most that many of the newest versions of the managed configuration, newest first.
 func (c *Configuration) Listed(ctx context.Context, most int) ([]managed.Version, error) {
 	return c.store.Versions(ctx, 0, most)
 }
 
 // Document returns the managed objects, and the manageable objects of the configuration file, without secrets.
-func (c *Configuration) Document(ctx context.Context, o config.Options) (config.Document, error) {
+func (c *Configuration) Document(ctx context.Context) (config.Document, error) {
 	doc, _, err := c.parsed(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	file, err := config.FileDocument(o)
+	file, err := config.FileDocument(c.files)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -24,24 +25,24 @@ func (c *Configuration) seen(ctx context.Context, after *int64) (doc config.Docu
 }
 
 // apply makes a change.
-func (c *Configuration) apply(ctx context.Context, by audit.Actor, change config.Document, o ApplyOptions) (
+func (c *Configuration) apply(ctx context.Context, by audit.Actor, change config.Document, e *managed.Edit) (
 	r managed.Result, err error,
 ) {
-	before, after, seq, err := c.changed(ctx, change, &o)
+	before, after, seq, err := c.changed(ctx, change, e)
 	if err != nil {
 		return r, err
 	}
-	return c.change(ctx, by, seq, before, after, o)
+	return c.change(ctx, by, seq, before, after, e.DryRun)
 }
 
 // changed returns the managed configuration before and after a change, and the version before.
-func (c *Configuration) changed(ctx context.Context, change config.Document, o *ApplyOptions) (
+func (c *Configuration) changed(ctx context.Context, change config.Document, e *managed.Edit) (
 	before, after config.Document, seq int64, err error,
 ) {
-	if before, seq, err = c.seen(ctx, o.After); err != nil {
+	if before, seq, err = c.seen(ctx, e.After); err != nil {
 		return nil, nil, 0, err
 	}
-	file, err := config.FileDocument(o.File)
+	file, err := config.FileDocument(c.files)
 	if err != nil {
 		return nil, nil, 0, err
 	}
@@ -51,17 +52,17 @@ func (c *Configuration) changed(ctx context.Context, change config.Document, o *
 	if change, err = file.Beside(change); err != nil {
 		return nil, nil, 0, err
 	}
-	if after, err = file.Remove(before, o.Remove); err != nil {
+	if after, err = file.Remove(before, e.Remove); err != nil {
 		return nil, nil, 0, err
 	}
-	return before, after.With(change, o.Prune), seq, nil
+	return before, after.With(change, e.Prune), seq, nil
 }
 
 // restore puts an earlier version in force again.
-func (c *Configuration) restore(ctx context.Context, by audit.Actor, seq int64, o ApplyOptions) (
+func (c *Configuration) restore(ctx context.Context, by audit.Actor, seq int64, expected *int64) (
 	r managed.Result, err error,
 ) {
-	before, now, err := c.seen(ctx, o.After)
+	before, now, err := c.seen(ctx, expected)
 	if err != nil {
 		return r, err
 	}
@@ -73,39 +74,39 @@ func (c *Configuration) restore(ctx context.Context, by audit.Actor, seq int64, 
 		return r, llm.Errorf(llm.CodeNotFound, "There is no version %d of the managed configuration: weir config "+
 			"versions lists the stored ones.", seq)
 	}
-	return c.change(ctx, by, now, before, after, o)
+	return c.change(ctx, by, now, before, after, false)
 }
 
 // change replaces a document by another one, if that has no mistakes.
 func (c *Configuration) change(ctx context.Context, by audit.Actor, seq int64, before, after config.Document,
-	o ApplyOptions,
+	dryRun bool,
 ) (r managed.Result, err error) {
-	if err := tryDocument(ctx, after, o, func(*upstream.Builder, *route.Table) error { return nil }); err != nil {
+	if err := c.try(ctx, after, func(*upstream.Builder, *route.Table) error { return nil }); err != nil {
 		return r, err
 	}
 	r = managed.Result{Version: seq, Changes: before.Changes(after)}
-	if o.DryRun || len(r.Changes) == 0 {
+	if dryRun || len(r.Changes) == 0 {
 		return r, nil
 	}
 	r.Version++
 	return r, c.put(ctx, by, seq, after, r.Changes)
 }
 
-// tryDocument builds the configuration of a document and the configuration file, and calls do with it. It returns
+// try builds the configuration of a document and the configuration file, and calls do with it. It returns
 // config.Problems if the document has mistakes.
-func tryDocument(ctx context.Context, doc config.Document, o ApplyOptions,
-	do func(*upstream.Builder, *route.Table) error,
+func (c *Configuration) try(ctx context.Context, doc config.Document, do func(*upstream.Builder, *route.Table) error,
 ) error {
 	text, err := doc.JSON()
 	if err != nil {
 		return err
 	}
-	o.File.Managed = text
-	cfg, err := config.Load(o.File)
+	files := c.files
+	files.Managed = text
+	cfg, err := config.Load(files)
 	if err != nil {
 		return err
 	}
-	up := upstream.Options{Config: cfg, Getenv: o.Getenv, Log: slog.New(slog.DiscardHandler)}
+	up := upstream.Options{Config: cfg, Getenv: c.getenv, Log: slog.New(slog.DiscardHandler)}
 	var failed error
 	err = up.With(ctx, func(b *upstream.Builder, t *route.Table) error {
 		failed = do(b, t)
@@ -142,15 +143,13 @@ func (c *Configuration) Edit(ctx context.Context, by audit.Actor, e managed.Edit
 	if err != nil {
 		return managed.Result{}, refusedEdit(err)
 	}
-	o := c.applyOptions()
-	o.Remove, o.Prune, o.DryRun, o.After = e.Remove, e.Prune, e.DryRun, e.After
-	r, err := c.apply(ctx, by, change, o)
+	r, err := c.apply(ctx, by, change, &e)
 	return r, refusedEdit(err)
 }
 
 // documentOf returns the document of an edit.
 func documentOf(e *managed.Edit) (config.Document, error) {
-	doc, err := config.ParseDocument("document", e.Text)
+	doc, err := config.ParseDocument(cmp.Or(e.File, "document"), e.Text)
 	for _, r := range e.Remove {
 		if err == nil {
 			err = config.CheckRef(r)
@@ -166,15 +165,9 @@ func documentOf(e *managed.Edit) (config.Document, error) {
 	return doc.With(one, false), err
 }
 
-func (c *Configuration) applyOptions() ApplyOptions {
-	return ApplyOptions{File: c.files, Getenv: c.getenv}
-}
-
 // Restore puts an earlier version in force again, as a new one. after has the meaning of managed.Edit.After.
 func (c *Configuration) Restore(ctx context.Context, by audit.Actor, seq int64, after *int64) (managed.Result, error) {
-	o := c.applyOptions()
-	o.After = after
-	r, err := c.restore(ctx, by, seq, o)
+	r, err := c.restore(ctx, by, seq, after)
 	return r, refusedEdit(err)
 }
 

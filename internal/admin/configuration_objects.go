@@ -21,35 +21,32 @@ type ObjectChange struct {
 	Members   map[string]string // see config.Document.Set
 	AddKey    llm.Secret        // for a provider; zero for none
 	RemoveKey string            // see config.Document.SetKeys
+	DryRun    bool              // change nothing
 }
 
 // Change changes an object, or creates it.
-func (c *Configuration) Change(ctx context.Context, by audit.Actor, x *ObjectChange, o ApplyOptions) (
-	[]managed.Change, error,
-) {
+func (c *Configuration) Change(ctx context.Context, by audit.Actor, x *ObjectChange) (r managed.Result, err error) {
 	doc, seq, err := c.parsed(ctx, 0)
 	if err != nil {
-		return nil, err
+		return r, err
 	}
-	file, err := config.FileDocument(o.File)
+	file, err := config.FileDocument(c.files)
 	if err != nil {
-		return nil, err
+		return r, err
 	}
 	inForce := doc.With(file.Document, false).Hidden()
 	if _, there := inForce[x.Ref.Section][x.Ref.Name]; there == x.New {
 		if there {
-			return nil, llm.Invalidf(x.Ref.Section, "%s already exists: change it, or choose another name.",
+			return r, llm.Invalidf(x.Ref.Section, "%s already exists: change it, or choose another name.",
 				x.Ref.Name)
 		}
-		return nil, llm.Invalidf(x.Ref.Section, "There is no %s in the configuration: add it first.", x.Ref.Name)
+		return r, llm.Invalidf(x.Ref.Section, "There is no %s in the configuration: add it first.", x.Ref.Name)
 	}
 	change := inForce.Set(x.Ref, x.Members)
 	if err := change.SetKeys(x.Ref, x.AddKey, x.RemoveKey); err != nil {
-		return nil, err
+		return r, err
 	}
-	o.After = &seq
-	r, err := c.apply(ctx, by, change, o)
-	return r.Changes, err
+	return c.apply(ctx, by, change, &managed.Edit{DryRun: x.DryRun, After: &seq})
 }
 
 // ReadManaged adds the managed configuration to the options, and returns the source of each object. Without a
@@ -57,7 +54,7 @@ func (c *Configuration) Change(ctx context.Context, by audit.Actor, x *ObjectCha
 func ReadManaged(ctx context.Context, from config.Options, o *upstream.Options) ([]managed.Object, error) {
 	doc := config.Document{}
 	if !o.Config.Database.IsZero() || isThere(filepath.Join(o.Config.Data, databaseFile)) {
-		a, err := Open(ctx, o.Config, o.Log)
+		a, err := Open(ctx, o.Config, from, o.Log)
 		if err != nil {
 			return nil, err
 		}

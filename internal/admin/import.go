@@ -36,7 +36,7 @@ type Imports struct {
 
 // ImportOptions holds the options of Import.
 type ImportOptions struct {
-	ApplyOptions
+	DryRun bool // only return the changes
 	Invite bool // invite the people of the plan
 }
 
@@ -62,13 +62,15 @@ func (i *Imports) Import(ctx context.Context, by audit.Actor, plan *imports.Plan
 	all Imported, err error,
 ) {
 	all.Left = plan.Left
-	doc, err := i.importable(plan, &all, o.File)
+	doc, err := i.importable(plan, &all)
 	if err != nil {
 		return all, err
 	}
-	if all.Config, err = i.configuration.Apply(ctx, by, doc, o.ApplyOptions); err != nil {
+	r, err := i.configuration.apply(ctx, by, doc, &managed.Edit{DryRun: o.DryRun})
+	if err != nil {
 		return all, err
 	}
+	all.Config = r.Changes
 	places := map[string]imports.Done{}
 	for n := range plan.Accounts {
 		one, err := i.store.Accounts.Import(ctx, by, &plan.Accounts[n], o.DryRun)
@@ -127,8 +129,8 @@ func (i *Imports) isExpected(ctx context.Context, account, email string) (bool, 
 }
 
 // importable returns the configuration of a plan, without the objects that the configuration file has.
-func (i *Imports) importable(plan *imports.Plan, all *Imported, o config.Options) (config.Document, error) {
-	file, err := config.FileDocument(o)
+func (i *Imports) importable(plan *imports.Plan, all *Imported) (config.Document, error) {
+	file, err := config.FileDocument(i.configuration.files)
 	if err != nil {
 		return nil, err
 	}

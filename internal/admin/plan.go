@@ -23,14 +23,6 @@ const (
 	mostPlanned = 2_000_000
 )
 
-// PlanOptions says which requests to replay.
-type PlanOptions struct {
-	ApplyOptions
-	Scopes  plan.Scopes
-	Days    int                  // whole UTC days up to now, including today; 0 for a week
-	Decided func(*plan.Decision) // see plan.Options
-}
-
 // Plans replays recorded requests under changes.
 type Plans struct {
 	configuration *Configuration
@@ -43,24 +35,20 @@ func newPlans(c *Configuration, accounts *account.Service, db *store.DB) *Plans 
 	return &Plans{c, accounts, db, make(chan struct{}, 1)}
 }
 
-// Ask replays for the administration.
-func (p *Plans) Ask(ctx context.Context, a plan.Ask) (plan.Result, error) {
+// Ask replays the requests of the last days under a change.
+func (p *Plans) Ask(ctx context.Context, a plan.Ask) (r plan.Result, err error) {
 	change, err := documentOf(&a.Change)
-	if err != nil {
-		return plan.Result{}, refusedEdit(err)
+	if err == nil {
+		r, err = p.plan(ctx, change, &a)
 	}
-	r, err := p.Plan(ctx, change, PlanOptions{
-		ApplyOptions: p.configuration.applyOptions(), Scopes: a.Scopes, Days: a.Days,
-	})
 	return r, refusedEdit(err)
 }
 
-// Plan returns what a change would have done to the requests of the last days.
-func (p *Plans) Plan(ctx context.Context, change config.Document, o PlanOptions) (r plan.Result, err error) {
-	if o.Days == 0 {
-		o.Days = planDays
+func (p *Plans) plan(ctx context.Context, change config.Document, a *plan.Ask) (r plan.Result, err error) {
+	if a.Days == 0 {
+		a.Days = planDays
 	}
-	if o.Days < 1 || o.Days > mostPlanDays {
+	if a.Days < 1 || a.Days > mostPlanDays {
 		return r, llm.Invalidf("days", "A plan covers 1 to %d days.", mostPlanDays)
 	}
 	select {
@@ -72,22 +60,22 @@ func (p *Plans) Plan(ctx context.Context, change config.Document, o PlanOptions)
 			Message: "Another plan is running. Try again when it is done.",
 		}
 	}
-	before, after, _, err := p.configuration.changed(ctx, change, &o.ApplyOptions)
+	before, after, _, err := p.configuration.changed(ctx, change, &a.Change)
 	if err != nil {
 		return r, err
 	}
-	err = tryDocument(ctx, before, o.ApplyOptions, func(b *upstream.Builder, now *route.Table) error {
+	err = p.configuration.try(ctx, before, func(b *upstream.Builder, now *route.Table) error {
 		state, err := p.state(ctx, b.Config(), now)
 		if err != nil || len(change) == 0 {
 			if err == nil {
-				r, err = p.replay(ctx, &state, &state, &o)
+				r, err = p.replay(ctx, &state, &state, a)
 			}
 			return err
 		}
-		return tryDocument(ctx, after, o.ApplyOptions, func(b *upstream.Builder, then *route.Table) error {
+		return p.configuration.try(ctx, after, func(b *upstream.Builder, then *route.Table) error {
 			changed := state
 			changed.Policy, changed.Table, changed.Aliases = PolicyOf(b.Config()), then, aliasesOf(before, after)
-			r, err = p.replay(ctx, &state, &changed, &o)
+			r, err = p.replay(ctx, &state, &changed, a)
 			return err
 		})
 	})
@@ -126,15 +114,15 @@ func (p *Plans) state(ctx context.Context, cfg *config.Config, table *route.Tabl
 	return s, err
 }
 
-func (p *Plans) replay(ctx context.Context, now, then *plan.State, o *PlanOptions) (plan.Result, error) {
-	changed, err := then.With(&o.Scopes)
+func (p *Plans) replay(ctx context.Context, now, then *plan.State, a *plan.Ask) (plan.Result, error) {
+	changed, err := then.With(&a.Scopes)
 	if err != nil {
 		return plan.Result{}, err
 	}
 	year, month, day := p.store.Now().UTC().Date()
-	from := time.Date(year, month, day-o.Days+1, 0, 0, 0, 0, time.UTC)
+	from := time.Date(year, month, day-a.Days+1, 0, 0, 0, 0, time.UTC)
 	return plan.Make(ctx, plan.Options{
-		Now: *now, Then: changed, From: from, Most: mostPlanned, Decided: o.Decided,
+		Now: *now, Then: changed, From: from, Most: mostPlanned, Decided: a.Decided,
 		Log: slog.New(slog.DiscardHandler), Spent: p.store.Ledger.SpentOn,
 		Beside: p.store.Ledger.SpentBeside,
 		Attempts: func(ctx context.Context, fn func(*ledger.Entry) error) error {

@@ -44,7 +44,6 @@ func newReconciliation(o *Options, c *Configuration) *Reconciliation {
 
 // ReconcileOptions says what to compare.
 type ReconcileOptions struct {
-	ApplyOptions
 	Provider string
 	AdminKey llm.Secret // zero for the one of the configuration
 	From, To time.Time  // days, inclusive
@@ -59,7 +58,7 @@ func (r *Reconciliation) Compare(ctx context.Context, o ReconcileOptions) (resul
 	if err != nil {
 		return result, err
 	}
-	err = tryDocument(ctx, doc, o.ApplyOptions, func(up *upstream.Builder, t *route.Table) (err error) {
+	err = r.configuration.try(ctx, doc, func(up *upstream.Builder, t *route.Table) (err error) {
 		c := comparison{r.store, up.Config(), t}
 		if result, err = c.compare(ctx, &o); err != nil || !o.Resolve {
 			return err
@@ -118,7 +117,7 @@ func (r *Reconciliation) CompareBill(ctx context.Context, o ReconcileOptions, bi
 	if err != nil {
 		return nil, err
 	}
-	err = tryDocument(ctx, doc, o.ApplyOptions, func(up *upstream.Builder, t *route.Table) error {
+	err = r.configuration.try(ctx, doc, func(up *upstream.Builder, t *route.Table) error {
 		c := comparison{r.store, up.Config(), t}
 		if err := checkDays(o.From, o.To); err != nil {
 			return err

@@ -20,7 +20,7 @@ import (
 
 func opened(t *testing.T, cfg *config.Config) *Admin {
 	t.Helper()
-	a := must.Get(Open(t.Context(), *cfg, slog.New(slog.DiscardHandler)))(t)
+	a := must.Get(Open(t.Context(), *cfg, config.Options{}, slog.New(slog.DiscardHandler)))(t)
 	t.Cleanup(func() { a.Close() })
 	return a
 }

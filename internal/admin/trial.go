@@ -43,7 +43,7 @@ func (c *Configuration) Test(ctx context.Context, by audit.Actor, t managed.Tria
 	if err != nil {
 		return f, refusedEdit(err)
 	}
-	err = tryDocument(ctx, doc, c.applyOptions(), func(_ *upstream.Builder, table *route.Table) error {
+	err = c.try(ctx, doc, func(_ *upstream.Builder, table *route.Table) error {
 		p := table.Provider(t.Name)
 		if p == nil {
 			return llm.Errorf(llm.CodeNotFound, "There is no provider %.100q: send its configuration, or the "+
@@ -108,7 +108,7 @@ func (c *Configuration) checkOwn(ctx context.Context, saved, doc config.Document
 	if len(saved.Changes(doc)) == 0 {
 		return nil
 	}
-	return tryDocument(ctx, saved, c.applyOptions(), func(_ *upstream.Builder, table *route.Table) error {
+	return c.try(ctx, saved, func(_ *upstream.Builder, table *route.Table) error {
 		if p.Own(table.Provider(p.Name()), doc.Typed(p.Name())) {
 			return nil
 		}

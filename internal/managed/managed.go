@@ -69,6 +69,7 @@ type State struct {
 // Edit is a change. Its objects replace those with the same names.
 type Edit struct {
 	Text   []byte // a document in YAML or JSON; nil for none
+	File   string // name of the file that has Text, for mistakes; empty for none
 	Put    *Ref   // one more object; nil for none
 	Value  []byte // of Put, in YAML or JSON
 	Remove []Ref

@@ -26,11 +26,12 @@ type State struct {
 	Aliases  map[string]bool // names of the aliases that differ from the present ones
 }
 
-// Ask is a request of the administration for a plan.
+// Ask says what changes, and which requests to replay.
 type Ask struct {
-	Change managed.Edit // of the managed configuration; may be the zero value
-	Scopes Scopes
-	Days   int // 0 for a week
+	Change  managed.Edit // of the managed configuration; may be the zero value
+	Scopes  Scopes
+	Days    int             // whole UTC days up to now, including today; 0 for a week
+	Decided func(*Decision) // see Options
 }
 
 // Options holds the options of Make.

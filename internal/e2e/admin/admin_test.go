@@ -11,6 +11,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/admin"
 	"weir/internal/audit"
+	"weir/internal/config"
 	"weir/internal/e2e/harness"
 	"weir/internal/llm"
 	"weir/internal/must"
@@ -99,9 +100,15 @@ func squat(h *harness.Gateway, email string) {
 
 func withPeople(h *harness.Gateway, do func(ctx context.Context, d *admin.Admin) error) {
 	h.T.Helper()
+	withFiles(h, fileOf(h, nil), do)
+}
+
+// withFiles calls do with the operations on a gateway's data, and another source of the configuration.
+func withFiles(h *harness.Gateway, files config.Options, do func(ctx context.Context, d *admin.Admin) error) {
+	h.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), harness.Patience)
 	defer cancel()
-	data := must.Get(admin.Open(ctx, h.Config(), harness.Discard()))(h.T)
+	data := must.Get(admin.Open(ctx, h.Config(), files, harness.Discard()))(h.T)
 	defer data.Close()
 	must.Do(h.T, do(ctx, data))
 }

@@ -67,7 +67,6 @@ func importLiteLLM(h *harness.Gateway, url, file string, o admin.ImportOptions) 
 			}
 			plan, err := in.Plan(ctx)
 			must.Do(h.T, err)
-			o.File, o.Getenv = fileOf(h, nil), func(string) string { return "" }
 			done, err = d.Imports.Import(ctx, audit.Gateway(), plan, o)
 			return err
 		})
@@ -108,7 +107,7 @@ type importedGateway struct {
 }
 
 func (g *importedGateway) check(t *testing.T) {
-	h, none := g.h, admin.ImportOptions{ApplyOptions: admin.ApplyOptions{DryRun: true}}
+	h, none := g.h, admin.ImportOptions{DryRun: true}
 	good, ask := "sk-good-key-of-old", func(key, model string) harness.Reply {
 		body := `{"model":"` + model + `","max_tokens":50,"messages":[{"role":"user","content":"one two three"}]}`
 		return h.Do(harness.Ask{Path: "/v1/chat/completions", Body: body, Key: key})
@@ -205,14 +204,11 @@ func TestImportedConfiguration(t *testing.T) {
 			name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 			variables[name] = value
 		}
-		withPeople(h, func(ctx context.Context, d *admin.Admin) error {
+		withFiles(h, fileOf(h, variables), func(ctx context.Context, d *admin.Admin) error {
 			in := &litellm.Import{Now: d.Now(), Getenv: func(name string) (string, bool) { v, ok := variables[name]; return v, ok }}
 			in.Config = must.Get(config.ParseTree(file, parts["config.yaml"]))(t)
-			o := admin.ImportOptions{ApplyOptions: admin.ApplyOptions{
-				File: fileOf(h, variables), Getenv: func(name string) string { return variables[name] },
-			}}
 			plan := must.Get(in.Plan(ctx))(t)
-			done, err := d.Imports.Import(ctx, audit.Gateway(), plan, o)
+			done, err := d.Imports.Import(ctx, audit.Gateway(), plan, admin.ImportOptions{})
 			if err != nil {
 				t.Errorf("%s: %v", file, err)
 			}

@@ -45,7 +45,7 @@ func (m *aliasModel) add(next map[string]int) {
 type managedFixture struct {
 	t        *testing.T
 	database string
-	options  admin.ApplyOptions
+	files    config.Options
 	data     *admin.Admin
 }
 
@@ -57,15 +57,12 @@ func TestManagedModel(t *testing.T) {
 	for name, database := range map[string]string{"SQLite": "", "PostgreSQL": server.URL("postgres")} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			f := &managedFixture{t: t, database: database, options: admin.ApplyOptions{
-				File: config.Options{
-					File: filepath.Join(dir, "weir.yaml"), Data: filepath.Join(dir, "data"), Environ: func() []string { return nil },
-					Getenv: func(string) (string, bool) { return "", false },
-				},
-				Getenv: func(string) string { return "" },
+			f := &managedFixture{t: t, database: database, files: config.Options{
+				File: filepath.Join(dir, "weir.yaml"), Data: filepath.Join(dir, "data"), Environ: func() []string { return nil },
+				Getenv: func(string) (string, bool) { return "", false },
 			}}
 			f.write(nil)
-			f.data = must.Get(admin.Open(t.Context(), must.Get(config.Load(f.options.File))(t), harness.Discard()))(t)
+			f.data = must.Get(admin.Open(t.Context(), must.Get(config.Load(f.files))(t), f.files, harness.Discard()))(t)
 			defer f.data.Close()
 			rapid.Check(t, f.check)
 		})
@@ -75,7 +72,7 @@ func TestManagedModel(t *testing.T) {
 // write writes the file, with these aliases.
 func (f *managedFixture) write(aliases map[string]int) {
 	text := fmt.Sprintf("database: %q\n", f.database) + aliasesYAML(aliases)
-	must.Do(f.t, os.WriteFile(f.options.File.File, []byte(text), 0o600))
+	must.Do(f.t, os.WriteFile(f.files.File, []byte(text), 0o600))
 }
 
 func (f *managedFixture) versions() int64 {
@@ -88,9 +85,7 @@ func (f *managedFixture) versions() int64 {
 
 func (f *managedFixture) check(r *rapid.T) {
 	f.write(nil)
-	o := f.options
-	o.Prune = true
-	must.Get(f.data.Configuration.Apply(f.t.Context(), audit.Gateway(), config.Document{}, o))(f.t)
+	must.Get(f.data.Configuration.Edit(f.t.Context(), audit.Gateway(), managed.Edit{Prune: true}))(f.t)
 	base := f.versions()
 	m := &aliasModel{file: map[string]int{}, versions: []map[string]int{{}}}
 	names := rapid.SampledFrom([]string{"a", "b", "c", "d"})
@@ -103,7 +98,7 @@ func (f *managedFixture) check(r *rapid.T) {
 			m.remove(r, f, names.Draw(r, "name"))
 		case "restore":
 			seq := rapid.IntRange(1, len(m.versions)).Draw(r, "version")
-			_, err := f.data.Configuration.Revert(f.t.Context(), audit.Gateway(), base+int64(seq), f.options)
+			_, err := f.data.Configuration.Restore(f.t.Context(), audit.Gateway(), base+int64(seq), nil)
 			if known := seq < len(m.versions); known != (err == nil) {
 				r.Fatalf("restore %d of %d: %v", seq, len(m.versions)-1, err)
 			} else if known {
@@ -111,8 +106,7 @@ func (f *managedFixture) check(r *rapid.T) {
 			}
 		default:
 			change := rapid.MapOfN(names, rapid.IntRange(0, 3), 0, 3).Draw(r, "change")
-			o.Prune = rapid.Bool().Draw(r, "prune")
-			m.apply(r, f, change, o)
+			m.apply(r, f, change, rapid.Bool().Draw(r, "prune"))
 		}
 		if got := f.inForce(); !maps.Equal(got, m.inForce()) {
 			r.Fatalf("in force: got %v, want %v", got, m.inForce())
@@ -125,9 +119,8 @@ func (f *managedFixture) check(r *rapid.T) {
 
 // remove removes an alias that is managed. Another one is refused.
 func (m *aliasModel) remove(r *rapid.T, f *managedFixture, name string) {
-	o := f.options
-	o.Remove = []managed.Ref{{Section: "aliases", Name: name}}
-	_, err := f.data.Configuration.Apply(f.t.Context(), audit.Gateway(), nil, o)
+	gone := managed.Edit{Remove: []managed.Ref{{Section: "aliases", Name: name}}}
+	_, err := f.data.Configuration.Edit(f.t.Context(), audit.Gateway(), gone)
 	next := maps.Clone(m.managed())
 	if _, there := next[name]; there != (err == nil) {
 		r.Fatalf("remove %s of %v: %v", name, next, err)
@@ -137,11 +130,11 @@ func (m *aliasModel) remove(r *rapid.T, f *managedFixture, name string) {
 }
 
 // apply applies a change, which is refused if the file has a different object of the same name.
-func (m *aliasModel) apply(r *rapid.T, f *managedFixture, change map[string]int, o admin.ApplyOptions) {
-	doc := must.Get(config.ParseDocument("change", []byte(aliasesYAML(change))))(f.t)
-	_, err := f.data.Configuration.Apply(f.t.Context(), audit.Gateway(), doc, o)
+func (m *aliasModel) apply(r *rapid.T, f *managedFixture, change map[string]int, prune bool) {
+	e := managed.Edit{Text: []byte(aliasesYAML(change)), Prune: prune}
+	_, err := f.data.Configuration.Edit(f.t.Context(), audit.Gateway(), e)
 	next := map[string]int{}
-	if !o.Prune {
+	if !prune {
 		next = maps.Clone(m.managed())
 	}
 	for name, target := range change {
@@ -172,7 +165,7 @@ func aliasesYAML(all map[string]int) string {
 }
 
 func (f *managedFixture) inForce() map[string]int {
-	doc := must.Get(f.data.Configuration.Document(f.t.Context(), f.options.File))(f.t)
+	doc := must.Get(f.data.Configuration.Document(f.t.Context()))(f.t)
 	got := map[string]int{}
 	for name, value := range doc["aliases"] {
 		var target int

@@ -26,17 +26,18 @@ func fileOf(h *harness.Gateway, variables map[string]string) config.Options {
 }
 
 // apply changes the managed configuration, and returns the paths that changed.
-func apply(h *harness.Gateway, text string, o admin.ApplyOptions) (paths []string, err error) {
+func apply(h *harness.Gateway, text string, variables map[string]string) (paths []string, err error) {
 	h.T.Helper()
-	if o.File.File == "" {
-		o.File = fileOf(h, nil)
-	}
-	o.Getenv = func(string) string { return "" }
-	change := must.Get(config.ParseDocument("change.yaml", []byte(text)))(h.T)
-	withPeople(h, func(ctx context.Context, d *admin.Admin) error {
-		var changes []managed.Change
-		changes, err = d.Configuration.Apply(ctx, audit.Gateway(), change, o)
-		for _, c := range changes {
+	return applyEdit(h, managed.Edit{Text: []byte(text)}, variables)
+}
+
+// applyEdit makes a change with the variables of the process that applies it.
+func applyEdit(h *harness.Gateway, e managed.Edit, variables map[string]string) (paths []string, err error) {
+	h.T.Helper()
+	withFiles(h, fileOf(h, variables), func(ctx context.Context, d *admin.Admin) error {
+		var r managed.Result
+		r, err = d.Configuration.Edit(ctx, audit.Gateway(), e)
+		for _, c := range r.Changes {
 			paths = append(paths, c.Path)
 		}
 		return nil
@@ -63,38 +64,39 @@ func TestManagedConfigurationReachesNodes(t *testing.T) {
 	provider := func(key string) string {
 		return fmt.Sprintf("providers: {house: {dialect: openai, base_url: %q, allow_private: true, api_keys: [%s]}}\n", up.URL+"/v1", key)
 	}
-	_, err := apply(h, provider("one-key-of-the-provider")+"prices: {house/*: {input: \"1\", output: \"1\"}}\naliases: {fast: {targets: [house/echo], strategy: fallback}}", admin.ApplyOptions{})
+	_, err := apply(h, provider("one-key-of-the-provider")+"prices: {house/*: {input: \"1\", output: \"1\"}}\naliases: {fast: {targets: [house/echo], strategy: fallback}}", nil)
 	must.Do(t, err)
 	both("the alias answers", answers("fast"))
 	cost := h.Chat("fast").Header.Get("X-Weir-Cost-Usd")
 
 	failed := keepAsking(h, "fast")
-	_, err = apply(h, provider("another-key-of-the-provider")+"prices: {house/*: {input: \"2\", output: \"2\"}}", admin.ApplyOptions{})
+	_, err = apply(h, provider("another-key-of-the-provider")+"prices: {house/*: {input: \"2\", output: \"2\"}}", nil)
 	must.Do(t, err)
 	both("the new price", func(node *harness.Gateway) bool { return node.Chat("fast").Header.Get("X-Weir-Cost-Usd") != cost })
 	if n := failed(); n > 0 {
 		t.Errorf("while the key and the price changed, %d requests failed, want none", n)
 	}
 	withPeople(h, func(ctx context.Context, d *admin.Admin) error {
-		changes, err := d.Configuration.Revert(ctx, audit.Gateway(), 1, admin.ApplyOptions{File: fileOf(h, nil), Getenv: func(string) string { return "" }})
-		if len(changes) != 2 {
-			t.Errorf("restore: got %+v, want the provider and the price", changes)
+		r, err := d.Configuration.Restore(ctx, audit.Gateway(), 1, nil)
+		if len(r.Changes) != 2 {
+			t.Errorf("restore: got %+v, want the provider and the price", r.Changes)
 		}
 		return err
 	})
 	both("the price of before", func(node *harness.Gateway) bool { return node.Chat("fast").Header.Get("X-Weir-Cost-Usd") == cost })
 
-	if _, err := apply(h, "aliases: {fast: {targets: [nobody/x], strategy: fallback}}", admin.ApplyOptions{}); err == nil || !strings.Contains(err.Error(), "nobody") {
+	if _, err := apply(h, "aliases: {fast: {targets: [nobody/x], strategy: fallback}}", nil); err == nil || !strings.Contains(err.Error(), "nobody") {
 		t.Errorf("an alias to a provider that is not there: got %v, want an error that names it", err)
 	}
-	there := admin.ApplyOptions{File: fileOf(h, map[string]string{"ELSEWHERE": "a-key"})}
+	there := map[string]string{"ELSEWHERE": "a-key"}
 	_, err = apply(h, provider(`"${ELSEWHERE}"`), there)
 	must.Do(t, err)
 	both("that version 4 cannot be used", func(node *harness.Gateway) bool {
 		return strings.Contains(node.Do(harness.Ask{Path: "/readyz?verbose"}).Body, "cannot use version 4; version 3 stays")
 	})
 	both("what was before", answers("fast"))
-	_, err = apply(h, "aliases: {quick: {targets: [house/echo], strategy: fallback}}\n"+provider("third-key-of-it"), admin.ApplyOptions{Prune: true, File: there.File})
+	quick := "aliases: {quick: {targets: [house/echo], strategy: fallback}}\n" + provider("third-key-of-it")
+	_, err = applyEdit(h, managed.Edit{Text: []byte(quick), Prune: true}, there)
 	must.Do(t, err)
 	both("what comes after", answers("quick"))
 	both("the alias that was pruned", func(node *harness.Gateway) bool { return node.Chat("fast").Status != http.StatusOK })
@@ -120,7 +122,7 @@ func neverShown(h *harness.Gateway, keys ...string) {
 		text += string(wal)
 	}
 	withPeople(h, func(ctx context.Context, d *admin.Admin) error {
-		doc, err := d.Configuration.Document(ctx, fileOf(h, nil))
+		doc, err := d.Configuration.Document(ctx)
 		must.Do(h.T, err)
 		text += string(must.Get(doc.YAML())(h.T))
 		return nil
@@ -160,17 +162,17 @@ func keepAsking(h *harness.Gateway, model string) (failed func() int) {
 func TestFilePrecedesManagedConfiguration(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)
-	if _, err := apply(h, "providers: {house: {dialect: ollama, base_url: \""+up.URL+"\", allow_private: true}}", admin.ApplyOptions{}); err == nil || !strings.Contains(err.Error(), "change it there") {
+	if _, err := apply(h, "providers: {house: {dialect: ollama, base_url: \""+up.URL+"\", allow_private: true}}", nil); err == nil || !strings.Contains(err.Error(), "change it there") {
 		t.Errorf("a provider of the file: got %v, want an error about the file", err)
 	}
 	var export []byte
 	withPeople(h, func(ctx context.Context, d *admin.Admin) error {
-		doc, err := d.Configuration.Document(ctx, fileOf(h, nil))
+		doc, err := d.Configuration.Document(ctx)
 		must.Do(t, err)
 		export = must.Get(doc.YAML())(t)
 		return nil
 	})
-	if paths, err := apply(h, string(export), admin.ApplyOptions{Prune: true}); err != nil || len(paths) > 0 {
+	if paths, err := applyEdit(h, managed.Edit{Text: export, Prune: true}, nil); err != nil || len(paths) > 0 {
 		t.Errorf("the export, applied: got %v, %v, want no change", paths, err)
 	}
 }

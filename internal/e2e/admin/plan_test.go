@@ -14,9 +14,9 @@ import (
 	"weir/internal/admin"
 	"weir/internal/audit"
 	"weir/internal/budget"
-	"weir/internal/config"
 	"weir/internal/e2e/harness"
 	"weir/internal/llm"
+	"weir/internal/managed"
 	"weir/internal/must"
 	"weir/internal/plan"
 )
@@ -40,7 +40,7 @@ func newPlanWeek(t *testing.T, upstream string, start time.Time) *planWeek {
 		Now:  func() time.Time { return time.Unix(0, w.now.Load()) },
 	})
 	_, err := apply(w.Gateway, `prices: {small/echo: {input: "100", output: "300"}, big/echo: {input: "500", output: "900"}}
-aliases: {fast: {targets: [small/echo]}, best: {targets: [big/echo]}}`, admin.ApplyOptions{})
+aliases: {fast: {targets: [small/echo]}, best: {targets: [big/echo]}}`, nil)
 	must.Do(t, err)
 	harness.Await(t, "the alias", func() bool { return w.Chat("fast").Status == http.StatusOK })
 	for _, label := range planKeys {
@@ -149,7 +149,7 @@ func testPlanPredictsReplay(t *testing.T, seed uint64) {
 limits: {per_key: {rpm: 2}}`
 	daily := account.Budget{Limit: 6 * llm.USD / 5, Period: budget.PeriodDay}
 	monthly := account.Budget{Limit: 3 * llm.USD / 2, Period: budget.PeriodMonth}
-	_, err := apply(after.Gateway, change, admin.ApplyOptions{})
+	_, err := apply(after.Gateway, change, nil)
 	must.Do(t, err)
 	after.Administer(func(ctx context.Context, s *account.Service) error {
 		if _, err := s.SetBudget(ctx, audit.Gateway(), "a", daily); err != nil {
@@ -179,11 +179,9 @@ limits: {per_key: {rpm: 2}}`
 	}
 	compare := func(what string, change string, scopes plan.Scopes, truth []met) (result plan.Result, estimated, right int) {
 		certain := map[plan.Refusal]int{}
-		doc := must.Get(config.ParseDocument("change", []byte(change)))(t)
 		withPeople(before.Gateway, func(ctx context.Context, d *admin.Admin) (err error) {
-			result, err = d.Plans.Plan(ctx, doc, admin.PlanOptions{
-				ApplyOptions: admin.ApplyOptions{File: fileOf(before.Gateway, nil), Getenv: func(string) string { return "" }},
-				Scopes:       scopes,
+			result, err = d.Plans.Ask(ctx, plan.Ask{
+				Change: managed.Edit{Text: []byte(change)}, Scopes: scopes,
 				Decided: func(d *plan.Decision) {
 					i, known := ids[d.Request]
 					if !known { // of the beginning

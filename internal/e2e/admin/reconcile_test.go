@@ -72,8 +72,7 @@ func testReconcileFindsEachDifference(t *testing.T, vendor string) {
 	run := func(key string) (r reconcile.Result, err error) {
 		withPeople(h, func(ctx context.Context, d *admin.Admin) error {
 			r, err = d.Reconciliation.Compare(ctx, admin.ReconcileOptions{
-				ApplyOptions: admin.ApplyOptions{File: fileOf(h, nil), Getenv: func(string) string { return "" }},
-				Provider:     name, Resolve: resolve, AdminKey: llm.NewSecret(key), From: yesterday.UTC().Truncate(24 * time.Hour), To: time.Now().UTC().Truncate(24 * time.Hour),
+				Provider: name, Resolve: resolve, AdminKey: llm.NewSecret(key), From: yesterday.UTC().Truncate(24 * time.Hour), To: time.Now().UTC().Truncate(24 * time.Hour),
 			})
 			return nil
 		})

@@ -15,6 +15,7 @@ import (
 
 	"weir/internal/admin"
 	"weir/internal/audit"
+	"weir/internal/config"
 	"weir/internal/e2e/harness"
 	"weir/internal/must"
 )
@@ -232,7 +233,7 @@ func everything(h *harness.Gateway, ada *browser) map[string]string {
 // audited exports the whole audit log.
 func audited(h *harness.Gateway) string {
 	h.T.Helper()
-	data, err := admin.Open(h.T.Context(), h.Config(), harness.Discard())
+	data, err := admin.Open(h.T.Context(), h.Config(), config.Options{}, harness.Discard())
 	must.Do(h.T, err)
 	defer data.Close()
 	var text strings.Builder

@@ -13,6 +13,7 @@ import (
 	"weir/internal/admin"
 	"weir/internal/audit"
 	"weir/internal/budget"
+	"weir/internal/config"
 	"weir/internal/e2e/harness"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -77,7 +78,7 @@ func TestBudgetRace(t *testing.T) {
 // spent returns the total spending of the account default.
 func spent(h *harness.Gateway, t *testing.T) (sum llm.Money) {
 	t.Helper()
-	data, err := admin.Open(t.Context(), h.Config(), harness.Discard())
+	data, err := admin.Open(t.Context(), h.Config(), config.Options{}, harness.Discard())
 	if err != nil {
 		t.Fatalf("open data: %v", err)
 	}
@@ -239,7 +240,7 @@ func TestCreditNoteMakesRoom(t *testing.T) {
 // correct corrects the cost of an attempt by an amount.
 func correct(h *harness.Gateway, attempt string, amount llm.Money) {
 	h.T.Helper()
-	data, err := admin.Open(h.T.Context(), h.Config(), harness.Discard())
+	data, err := admin.Open(h.T.Context(), h.Config(), config.Options{}, harness.Discard())
 	if err != nil {
 		h.T.Fatalf("open data: %v", err)
 	}

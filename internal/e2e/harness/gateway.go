@@ -182,7 +182,7 @@ func (h *Gateway) Administer(do func(ctx context.Context, s *account.Service) er
 	h.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
-	data, err := admin.Open(ctx, h.Config(), Discard())
+	data, err := admin.Open(ctx, h.Config(), config.Options{}, Discard())
 	if err != nil {
 		h.T.Fatalf("open data: %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"weir/internal/admin"
 	"weir/internal/audit"
 	"weir/internal/budget"
+	"weir/internal/config"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/must"
@@ -41,7 +42,7 @@ func (h *Gateway) SetBudget(usd llm.Money, period budget.Period) {
 // Verify checks the sums of the database against its rows.
 func (h *Gateway) Verify(t *testing.T) {
 	t.Helper()
-	data, err := admin.Open(t.Context(), h.Config(), Discard())
+	data, err := admin.Open(t.Context(), h.Config(), config.Options{}, Discard())
 	if err != nil {
 		t.Fatalf("open data: %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weir/internal/admin"
+	"weir/internal/config"
 	"weir/internal/ledger"
 	"weir/internal/must"
 	"weir/internal/report"
@@ -57,7 +58,7 @@ func (h *Gateway) EachEntry(fn func(*report.Exported)) {
 		r.flush(ctx)
 	}
 	if r.data == nil {
-		r.data = must.Get(admin.Open(ctx, h.Config(), Discard()))(h.T)
+		r.data = must.Get(admin.Open(ctx, h.Config(), config.Options{}, Discard()))(h.T)
 	}
 	must.Do(h.T, r.data.Ledger.Export(ctx, "", "", "", func(e *report.Exported) error {
 		fn(e)

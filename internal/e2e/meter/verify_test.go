@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weir/internal/admin"
+	"weir/internal/config"
 	"weir/internal/e2e/harness"
 	"weir/internal/ledger"
 	"weir/internal/must"
@@ -31,7 +32,7 @@ func TestVerifyWaits(t *testing.T) {
 	slow.Store(true)
 	h.Chat("house/chat")
 
-	data := must.Get(admin.Open(t.Context(), h.Config(), harness.Discard()))(t)
+	data := must.Get(admin.Open(t.Context(), h.Config(), config.Options{}, harness.Discard()))(t)
 	defer data.Close()
 	waited := false
 	v, left, err := data.Ledger.Verify(t.Context(), admin.VerifyOptions{Wait: time.Minute, Waiting: func() {
