@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -131,16 +130,10 @@ func deliveryStates() (all []string) {
 // detailView holds a delivery with its request and its tries.
 type detailView struct {
 	deliveryView
-	WebhookID string      `json:"webhook_id"`
-	URL       string      `json:"url"`
-	Request   requestView `json:"request"`
-	History   []tryView   `json:"history"`
-}
-
-// requestView holds the request of the last try.
-type requestView struct {
-	Headers map[string]string `json:"headers"`
-	Body    json.RawMessage   `json:"body"`
+	WebhookID string         `json:"webhook_id"`
+	URL       string         `json:"url"`
+	Request   admin.SentView `json:"request"`
+	History   []tryView      `json:"history"`
 }
 
 // tryView holds one try.
@@ -159,11 +152,7 @@ func (v *tryView) row() []string {
 
 func viewDetail(d *webhook.Detail) detailView {
 	v := detailView{
-		deliveryView: viewDelivery(&d.Delivery), WebhookID: d.Webhook, URL: d.URL,
-		Request: requestView{
-			Headers: map[string]string{"content-type": "application/json", "webhook-id": d.Event},
-			Body:    d.Payload,
-		},
+		deliveryView: viewDelivery(&d.Delivery), WebhookID: d.Webhook, URL: d.URL, Request: admin.ViewSent(d),
 		History: []tryView{},
 	}
 	for _, t := range d.History {
@@ -171,7 +160,6 @@ func viewDetail(d *webhook.Detail) detailView {
 			N: t.N, At: t.At.Format(time.RFC3339), TookMS: t.Took.Milliseconds(),
 			Status: t.Status, Error: t.Error, Answer: t.Answer,
 		})
-		v.Request.Headers["webhook-timestamp"] = strconv.FormatInt(t.At.Unix(), 10)
 	}
 	return v
 }

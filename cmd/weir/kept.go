@@ -4,32 +4,18 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"weir/internal/admin"
 	"weir/internal/config"
-	"weir/internal/kept"
 )
 
-// keptView holds how much is stored for an account's clients, as listings show it.
-type keptView struct {
-	Account       string `json:"account,omitempty"` // empty for the replies of the administration API
-	Replies       int64  `json:"replies"`
-	ReplyBytes    int64  `json:"reply_bytes"`
-	Responses     int64  `json:"responses"`
-	ResponseBytes int64  `json:"response_bytes"`
-}
-
-func viewKept(name string, u *kept.Usage) keptView {
-	return keptView{name, u.Replies, u.ReplyBytes, u.Responses, u.ResponseBytes}
-}
-
-func (v *keptView) row() []string {
-	n := func(n int64) string { return strconv.FormatInt(n, 10) }
-	return []string{cmp.Or(v.Account, none), n(v.Replies), n(v.ReplyBytes), n(v.Responses), n(v.ResponseBytes)}
+func keptRow(k *admin.KeptAccount) []string {
+	return []string{
+		cmp.Or(k.Name, none), count(k.Replies), count(k.ReplyBytes), count(k.Responses), count(k.ResponseBytes),
+	}
 }
 
 func newKept(env *environment) *cobra.Command {
@@ -41,9 +27,10 @@ func newKept(env *environment) *cobra.Command {
 		Example: "  weir kept\n  weir kept purge --account research --older 7d", Args: noArgs,
 		RunE: env.data(func(ctx context.Context, d *admin.Admin, _ []string) error {
 			all, err := d.Kept.List(ctx)
-			view := func(k *admin.KeptAccount) keptView { return viewKept(k.Name, &k.Usage) }
-			heads := []string{"ACCOUNT", "REPLIES", "BYTES", "RESPONSES", "BYTES"}
-			return listViews(env, all, err, view, heads, (*keptView).row)
+			if err != nil {
+				return err
+			}
+			return list(env, all, []string{"ACCOUNT", "REPLIES", "BYTES", "RESPONSES", "BYTES"}, keptRow)
 		}),
 	})
 	cmd.AddCommand(newKeptPurge(env))
@@ -72,7 +59,7 @@ func newKeptPurge(env *environment) *cobra.Command {
 					return err
 				}
 				if env.asJSON {
-					return printJSON(env.stdout, viewKept(name, &gone))
+					return printJSON(env.stdout, admin.KeptAccount{Name: name, Usage: gone})
 				}
 				_, err = fmt.Fprintf(env.stdout, "deleted %d replies of %d bytes and %d responses of %d bytes\n",
 					gone.Replies, gone.ReplyBytes, gone.Responses, gone.ResponseBytes)

@@ -62,30 +62,11 @@ func newLedgerVerify(env *environment) *cobra.Command {
 	return cmd
 }
 
-// differenceView holds a difference as JSON shows it; costs are in nano-USD.
-type differenceView struct {
-	Rollup  string `json:"rollup"`
-	Period  string `json:"period"`
-	Account string `json:"account"`
-	Model   string `json:"model"`
-	Key     string `json:"key"`
-	What    string `json:"what"`
-	Rolled  int64  `json:"rolled"`
-	Rows    int64  `json:"rows"`
-}
-
 func (env *environment) printVerification(v *report.Verification, left ledger.Backlog) error {
 	if env.asJSON {
-		differences := make([]differenceView, 0, len(v.Differences))
-		for i := range v.Differences {
-			d := &v.Differences[i]
-			differences = append(differences, differenceView{
-				d.Rollup, d.Period, d.Account, d.Model, d.Key, d.What, d.Rolled, d.Rows,
-			})
-		}
 		return printJSON(env.stdout, map[string]any{
 			"rows": v.Rows, "open": v.Open, "unknown": v.Unknown, "sums": v.Rollups,
-			"differences": differences, "journal_gap_bytes": left.Lost, "unprojected_records": left.Records,
+			"differences": append([]report.Difference{}, v.Differences...), "journal_gap_bytes": left.Lost, "unprojected_records": left.Records,
 		})
 	}
 	for i := range v.Differences {

@@ -14,16 +14,8 @@ import (
 	"weir/internal/charge"
 )
 
-// priceListView holds a price list as listings show it.
-type priceListView struct {
-	Since  string `json:"since"`
-	Markup string `json:"markup_percent"`
-	Prices any    `json:"prices,omitempty"`
-	own    int
-}
-
-func (v *priceListView) row() []string {
-	return []string{v.Since, v.Markup + " %", count(int64(v.own))}
+func priceListRow(v *admin.PriceListView) []string {
+	return []string{v.Since.Format(time.RFC3339Nano), v.Markup + " %", count(int64(len(v.Prices)))}
 }
 
 func newAccountsPrices(env *environment) *cobra.Command {
@@ -59,7 +51,8 @@ func newAccountsPrices(env *environment) *cobra.Command {
 				return err
 			}
 		}
-		return env.printPriceLists(&a)
+		heads := []string{"SINCE", "MARKUP", "OWN PRICES"}
+		return listViews(env, a.PriceLists, nil, admin.ViewPriceList, heads, priceListRow)
 	})
 	return cmd
 }
@@ -93,17 +86,4 @@ func readPriceList(markup, file, since string) (l account.PriceList, err error) 
 		return l, usageError{fmt.Errorf("%s has no prices: add some, or give --markup", file)}
 	}
 	return l, nil
-}
-
-func (env *environment) printPriceLists(a *account.Account) error {
-	views := make([]priceListView, 0, len(a.PriceLists))
-	for i := range a.PriceLists {
-		l := &a.PriceLists[i]
-		v := priceListView{Since: l.Since.Format(time.RFC3339Nano), Markup: l.Markup.String(), own: len(l.Prices)}
-		if v.own > 0 {
-			v.Prices = l.Prices
-		}
-		views = append(views, v)
-	}
-	return list(env, views, []string{"SINCE", "MARKUP", "OWN PRICES"}, (*priceListView).row)
 }

@@ -41,24 +41,15 @@ func newSecretsRotate(env *environment) *cobra.Command {
 	}
 }
 
-// masterKeyView holds a key as listings show it.
-type masterKeyView struct {
-	Name    string `json:"name"`
-	From    string `json:"from,omitempty"` // left out if the key is missing
-	AtHand  bool   `json:"at_hand"`
-	Seals   bool   `json:"seals"`
-	Secrets int    `json:"secrets"`
-}
-
-func (v *masterKeyView) row() []string {
-	from, seals := v.From, "no"
-	if !v.AtHand {
+func masterKeyRow(k *admin.MasterKey) []string {
+	from, seals := k.From, "no"
+	if !k.AtHand {
 		from = "missing"
 	}
-	if v.Seals {
+	if k.Seals {
 		seals = "yes"
 	}
-	return []string{v.Name, from, seals, strconv.Itoa(v.Secrets)}
+	return []string{k.Name, from, seals, strconv.Itoa(k.Secrets)}
 }
 
 func newSecretsList(env *environment) *cobra.Command {
@@ -67,10 +58,10 @@ func newSecretsList(env *environment) *cobra.Command {
 		Example: "  weir secrets list", Args: noArgs,
 		RunE: env.data(func(ctx context.Context, d *admin.Admin, _ []string) error {
 			keys, err := d.Secrets.Keys(ctx)
-			view := func(k *admin.MasterKey) masterKeyView {
-				return masterKeyView{k.Name, k.From, k.From != "", k.Seals, k.Secrets}
+			if err != nil {
+				return err
 			}
-			return listViews(env, keys, err, view, []string{"KEY", "FROM", "SEALS", "SECRETS"}, (*masterKeyView).row)
+			return list(env, keys, []string{"KEY", "FROM", "SEALS", "SECRETS"}, masterKeyRow)
 		}),
 	})
 }

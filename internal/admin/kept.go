@@ -18,7 +18,7 @@ type Kept struct {
 
 // KeptAccount holds how much is stored for an account's clients.
 type KeptAccount struct {
-	Name string // of the account; empty for the replies of the administration API
+	Name string `json:"account,omitempty"` // of the account; empty for the replies of the administration API
 	kept.Usage
 }
 

@@ -31,12 +31,13 @@ type Secrets struct {
 
 // MasterKey is a key that seals secrets in the database.
 type MasterKey struct {
-	Name string
+	Name string `json:"name"`
 	// From is the place of the key: a file's path, or a key of the configuration. It is empty for a missing key,
 	// without which its secrets are lost.
-	From    string
-	Seals   bool // new secrets are sealed with it
-	Secrets int  // number of secrets in the database that it seals
+	From    string `json:"from,omitempty"`
+	AtHand  bool   `json:"at_hand"` // it is not missing
+	Seals   bool   `json:"seals"`   // new secrets are sealed with it
+	Secrets int    `json:"secrets"` // number of secrets in the database that it seals
 }
 
 // Keys returns the available keys, in the gateway's order, and then missing keys that seal secrets.
@@ -77,7 +78,7 @@ func (s *Secrets) keysAtHand() (all []MasterKey, err error) {
 		keys, err = configuredKeys(&s.cfg.Secrets)
 	}
 	for i, k := range keys {
-		all = append(all, MasterKey{Name: k.Name(), From: from[min(i, len(from)-1)]})
+		all = append(all, MasterKey{Name: k.Name(), From: from[min(i, len(from)-1)], AtHand: true})
 	}
 	return all, err
 }

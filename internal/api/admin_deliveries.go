@@ -1,14 +1,13 @@
 package api
 
 import (
-	"encoding/json"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/google/uuid"
 
+	"weir/internal/admin"
 	"weir/internal/webhook"
 )
 
@@ -29,15 +28,9 @@ type deliveryView struct {
 // deliveryDetailView holds a delivery with its request and its tries.
 type deliveryDetailView struct {
 	deliveryView
-	URL     string      `json:"url"`
-	Request sentView    `json:"request"`
-	History []triedView `json:"history"` // in order of time
-}
-
-// sentView holds the request of every try, with the time of the last one. Its signature is not stored.
-type sentView struct {
-	Headers map[string]string `json:"headers"`
-	Body    json.RawMessage   `json:"body"`
+	URL     string         `json:"url"`
+	Request admin.SentView `json:"request"`
+	History []triedView    `json:"history"` // in order of time
 }
 
 // triedView holds one try.
@@ -63,14 +56,7 @@ func viewDelivery(d *webhook.Delivery) deliveryView {
 
 func viewDeliveryDetail(d *webhook.Detail) deliveryDetailView {
 	v := deliveryDetailView{
-		deliveryView: viewDelivery(&d.Delivery), URL: d.URL, History: []triedView{},
-		Request: sentView{
-			Headers: map[string]string{"content-type": "application/json", "webhook-id": d.Event},
-			Body:    d.Payload,
-		},
-	}
-	if d.Last != nil {
-		v.Request.Headers["webhook-timestamp"] = strconv.FormatInt(d.Last.At.Unix(), 10)
+		deliveryView: viewDelivery(&d.Delivery), URL: d.URL, Request: admin.ViewSent(d), History: []triedView{},
 	}
 	for i := range d.History {
 		t := &d.History[i]

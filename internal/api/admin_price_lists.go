@@ -2,24 +2,18 @@ package api
 
 import (
 	"net/http"
-	"time"
 
 	"weir/internal/account"
+	"weir/internal/admin"
 	"weir/internal/charge"
 	"weir/internal/llm"
 	"weir/internal/pricing"
 	"weir/internal/rawjson"
 )
 
-// priceListView holds an account's prices from a time on.
-type priceListView struct {
-	Since  time.Time                        `json:"since"`
-	Markup string                           `json:"markup_percent"`
-	Prices map[string]pricing.PriceOverride `json:"prices"` // as in the configuration
-}
-
-func viewPriceList(l *account.PriceList) priceListView {
-	v := priceListView{Since: l.Since, Markup: l.Markup.String(), Prices: l.Prices}
+// viewPriceList returns the view of a price list, with an empty object for no prices.
+func viewPriceList(l *account.PriceList) admin.PriceListView {
+	v := admin.ViewPriceList(l)
 	if v.Prices == nil {
 		v.Prices = map[string]pricing.PriceOverride{}
 	}

@@ -41,11 +41,11 @@ const (
 
 // Usage is the amount of stored data, of an account or of all.
 type Usage struct {
-	Account       string // its id; empty for replies of the administration API, which belong to no account
-	Replies       int64
-	ReplyBytes    int64
-	Responses     int64
-	ResponseBytes int64 // including their index
+	Account       string `json:"-"` // its id; empty for replies of the administration API, which belong to no account
+	Replies       int64  `json:"replies"`
+	ReplyBytes    int64  `json:"reply_bytes"`
+	Responses     int64  `json:"responses"`
+	ResponseBytes int64  `json:"response_bytes"` // including their index
 }
 
 // Add adds another one's numbers.

@@ -34,15 +34,16 @@ type Explanation struct {
 
 // Difference is a value that differs between the rollups and the rows.
 type Difference struct {
-	Rollup  string // "hour", "day" or "uses" (days without keys); "row", "balance" or "explanation"
-	Account string
-	Period  string // the date, or the hour as RFC 3339
-	Model   string
-	Key     string
-	What    string    // the column that differs
-	Rows    int64     // sum of the rows; nano-USD for a cost
-	Rolled  int64     // value of the rollup
-	Checked time.Time // when it was found
+	// Rollup is "hour", "day" or "uses" (days without keys); "row", "balance" or "explanation".
+	Rollup  string    `json:"rollup"`
+	Period  string    `json:"period"` // the date, or the hour as RFC 3339
+	Account string    `json:"account"`
+	Model   string    `json:"model"`
+	Key     string    `json:"key"`
+	What    string    `json:"what"`   // the column that differs
+	Rolled  int64     `json:"rolled"` // value of the rollup
+	Rows    int64     `json:"rows"`   // sum of the rows; nano-USD for a cost
+	Checked time.Time `json:"-"`      // when it was found
 }
 
 // Retained counts the rows that retention has deleted.
