@@ -14,23 +14,21 @@ import (
 	"weir/internal/people"
 )
 
-// Options holds the services that a Server needs.
+// Options holds the services that a Server needs. All are required.
 type Options struct {
 	Admin *admin.Admin
 	// PublicURL returns the address of the gateway, without a slash at its end, for snippets and for links that
 	// people send to each other.
 	PublicURL func(*http.Request) string
-	// DefaultModel returns the model for requests without a model; nil for none.
+	// DefaultModel returns the model for requests without a model; empty for none.
 	DefaultModel func() string
-	// ExampleModel returns the model for examples if there is no default model; nil for none.
+	// ExampleModel returns the model for examples if there is no default model.
 	ExampleModel func() string
-	// Chat sends a request in the format of POST /v1/chat/completions through the pipeline for that caller; nil for
-	// no playground.
+	// Chat sends a request in the format of POST /v1/chat/completions through the pipeline for that caller.
 	Chat func(http.ResponseWriter, *http.Request, *account.Principal)
-	// Flush returns when the reports include all attempts that are settled so far; nil if they always do.
+	// Flush returns when the reports include all attempts that are settled so far.
 	Flush func(ctx context.Context) error
-	// Turn runs work when it is the account's turn, if the work is as much as reading a body of that size; nil to run
-	// it at once.
+	// Turn runs work when it is the account's turn, if the work is as much as reading a body of that size.
 	Turn func(r *http.Request, account string, size int64, work func() error) error
 	// Installation provides the data that only this node has.
 	Installation *Installation
@@ -53,27 +51,14 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dashboard: assets: %w", err)
 	}
-	if o.DefaultModel == nil {
-		o.DefaultModel = func() string { return "" }
-	}
-	if o.ExampleModel == nil {
-		o.ExampleModel = func() string { return "<provider>/<model-name>" }
-	}
-	if o.Turn == nil {
-		o.Turn = func(_ *http.Request, _ string, _ int64, work func() error) error { return work() }
-	}
 	s := &site{
-		assets: all, has: map[string]bool{}, cookies: cookies{o.Insecure}, version: o.Version, now: o.Now, log: o.Log,
+		assets: all, cookies: cookies{o.Insecure}, version: o.Version, now: o.Now, log: o.Log,
 	}
 	if s.templates, err = s.parse(); err != nil {
 		return nil, fmt.Errorf("dashboard: pages: %w", err)
 	}
 	t := newTails()
-	routes := s.routes(&o, t)
-	for _, r := range routes {
-		s.has[r.Pattern] = true
-	}
-	return &Server{site: s, tails: t, routes: routes}, nil
+	return &Server{site: s, tails: t, routes: s.routes(&o, t)}, nil
 }
 
 // Routes returns the pages, each with the right that it requires.

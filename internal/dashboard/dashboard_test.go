@@ -71,6 +71,8 @@ func build(t testing.TB, insecure bool, pages func(*dashboard.Options), change .
 	}
 	d := dashboard.Options{
 		Admin: a, Installation: installationOf(s.store), Insecure: insecure, Flush: s.settle,
+		DefaultModel: func() string { return "" }, ExampleModel: func() string { return "openai/gpt" },
+		Turn:      func(_ *http.Request, _ string, _ int64, work func() error) error { return work() },
 		PublicURL: func(*http.Request) string { return "https://weir.example.com" }, Now: clock, Log: log, Version: "test",
 	}
 	if pages != nil {

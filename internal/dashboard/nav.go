@@ -56,7 +56,7 @@ var operatorPlaces = []place{
 func accountPath(name string) string { return "/accounts/" + url.PathEscape(name) }
 
 // navigation returns the visitor's accounts and the pages that they may see.
-func (s *site) navigation(path string, v *people.Visit) ([]Link, []NavGroup) {
+func navigation(path string, v *people.Visit) ([]Link, []NavGroup) {
 	current := ""
 	if v.Account != nil {
 		current = v.Account.Name
@@ -74,22 +74,22 @@ func (s *site) navigation(path string, v *people.Visit) ([]Link, []NavGroup) {
 	}
 	var groups []NavGroup
 	if current != "" {
-		links := s.links(v, accountPlaces, v.Account.ID, "/accounts/{account}", accountPath(current), path)
+		links := linksOf(v, accountPlaces, v.Account.ID, accountPath(current), path)
 		groups = append(groups, NavGroup{Links: links})
 	}
-	if links := s.links(v, operatorPlaces, "", "", "", path); len(links) > 0 {
+	if links := linksOf(v, operatorPlaces, "", "", path); len(links) > 0 {
 		groups = append(groups, NavGroup{Label: "Installation", Links: links})
 	}
 	return accounts, groups
 }
 
-// links returns links to those pages of the list that exist and that the visitor may see. The link with the longest
-// prefix of the current path is the current one.
-func (s *site) links(v *people.Visit, list []place, accountID, pattern, base, path string) []Link {
+// linksOf returns links to those pages of the list that the visitor may see. The link with the longest prefix of the
+// current path is the current one.
+func linksOf(v *people.Visit, list []place, accountID, base, path string) []Link {
 	var links []Link
 	longest, at := 0, -1
 	for _, p := range list {
-		if !s.has["GET "+pattern+p.path] || v.May(p.right, accountID) != nil {
+		if v.May(p.right, accountID) != nil {
 			continue
 		}
 		href := base + p.path

@@ -127,9 +127,6 @@ const flushWait = time.Second
 // page shows slightly older data.
 func flusher(flush func(context.Context) error, log *slog.Logger) func(context.Context) {
 	return func(ctx context.Context) {
-		if flush == nil {
-			return
-		}
 		within, cancel := context.WithTimeout(ctx, flushWait)
 		defer cancel()
 		if err := flush(within); err != nil && ctx.Err() == nil {

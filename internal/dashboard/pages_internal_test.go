@@ -34,14 +34,19 @@ var testTime = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func newSite(t *testing.T) *site {
 	t.Helper()
+	return newServer(t).site
+}
+
+func newServer(t *testing.T) *Server {
+	t.Helper()
 	s, err := New(Options{
 		Admin:        &admin.Admin{People: people.New(people.Options{Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler)})},
 		PublicURL:    func(*http.Request) string { return "https://weir.example.com" },
-		Installation: &Installation{},
-		Version:      "1.2.3", Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler),
+		Installation: &Installation{}, DefaultModel: func() string { return "" },
+		Version: "1.2.3", Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler),
 	})
 	must.Do(t, err)
-	return s.site
+	return s
 }
 
 // visitOf returns a visit of a person with that role to the account acme; an empty role is an operator's.

@@ -112,15 +112,13 @@ func (h *providerHandlers) showTested(w http.ResponseWriter, r *http.Request, v 
 	if tested != nil {
 		p.Finding = findingPartOf(tested)
 	}
-	if h.site.has["GET /accounts/{account}/playground"] {
-		name, err := h.trialAccount(r.Context(), v)
-		if err != nil {
-			return err
-		}
-		if name != "" {
-			p.TryAt, p.TryIn = accountPath(name)+"/playground", name
-			p.Try.Value = h.trialModel(c.Name)
-		}
+	name, err := h.trialAccount(r.Context(), v)
+	if err != nil {
+		return err
+	}
+	if name != "" {
+		p.TryAt, p.TryIn = accountPath(name)+"/playground", name
+		p.Try.Value = h.trialModel(c.Name)
 	}
 	return h.site.show(w, r, v, page{name: "provider", title: c.Name, status: f.status(), data: p})
 }

@@ -21,10 +21,7 @@ func (s *site) routes(o *Options, t *tails) []people.Route {
 		s.webhookRoutes(o, forms), s.operatorRoutes(o, forms), s.installationRoutes(o)) {
 		all = append(all, s.route(r.pattern, r.right, r.answer))
 	}
-	if o.Chat != nil {
-		all = append(all, s.playgroundRoutes(o)...)
-	}
-	return all
+	return append(all, s.playgroundRoutes(o)...)
 }
 
 // personalRoutes returns the routes for signing in, and those of the signed-in user.

@@ -99,7 +99,7 @@ func (h *signInHandlers) home(w http.ResponseWriter, r *http.Request, v *people.
 		return h.ask(w, r, v)
 	case len(v.Memberships()) > 0:
 		return goTo(w, r, accountPath(v.Memberships()[0].AccountName))
-	case v.Operator() && h.site.has["GET /operator/accounts"]:
+	case v.Operator():
 		return goTo(w, r, "/operator/accounts")
 	}
 	return goTo(w, r, "/me")

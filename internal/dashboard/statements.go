@@ -38,8 +38,8 @@ type statementRow struct {
 // statementPage shows one statement.
 type statementPage struct {
 	statementRow
-	Tiles   []Tile
-	Tables  []statementTable
+	Tiles  []Tile
+	Tables []statementTable
 }
 
 // statementTable shows lines of a statement.

@@ -20,7 +20,6 @@ import (
 type site struct {
 	assets    *assets
 	templates map[string]func() (*template.Template, error) // parsed once, when the page is first shown
-	has       map[string]bool                               // patterns of the existing routes
 	cookies   cookies
 	version   string
 	now       func() time.Time
@@ -117,7 +116,7 @@ func (s *site) frame(r *http.Request, v *people.Visit, p page) Frame {
 	if v.Account != nil {
 		f.Account = v.Account.Name
 	}
-	f.Accounts, f.Nav = s.navigation(r.URL.Path, v)
+	f.Accounts, f.Nav = navigation(r.URL.Path, v)
 	return f
 }
 
