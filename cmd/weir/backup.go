@@ -21,7 +21,8 @@ func newBackup(env *environment) *cobra.Command {
 		Long: "Back up the SQLite database and the journal of this installation to FILE, or to a new file in DIR\n" +
 			"that is named after the time. The gateway may run meanwhile. The configuration is not in the\n" +
 			"backup. Secrets in the database, such as those of webhooks, are sealed. Without their key they\n" +
-			"cannot be read after a restore. Either store the key separately, or put it into the backup with\n" +
+			"cannot be read after a restore. Either store the key separately (the file secrets.key in the data\n" +
+			"directory, or secrets.key of the configuration), or put the file into the backup with\n" +
 			"--with-secrets-key and protect the backup like the key.",
 		Example: "  weir backup /backup/weir.backup\n  weir backup /backup --with-secrets-key",
 		Args:    oneArg("a file or a directory"),
@@ -50,9 +51,8 @@ func backUp(cmd *cobra.Command, env *environment, to string, withKey bool) error
 		return err
 	}
 	if done.Sealed > 0 {
-		fmt.Fprintf(env.stderr, "%d secrets in the backup are sealed, and the key is not in it: keep a copy of "+
-			"the key\n",
-			done.Sealed)
+		fmt.Fprintf(env.stderr, "%d secrets in the backup are sealed, and their key is not in it: keep a copy of %s, "+
+			"or add it with --with-secrets-key\n", done.Sealed, done.Key)
 	}
 	_, err = fmt.Fprintf(env.stdout, "%s: %d bytes, %d files, schema %d, as of %s\n", done.Path, done.Size,
 		len(done.Manifest.Files), done.Manifest.Schema, done.Manifest.Created.Format(time.RFC3339))
@@ -75,7 +75,7 @@ func newBackupCheck(env *environment) *cobra.Command {
 			cfg, err := env.loadConfig("")
 			if err == nil {
 				cfg.Data, cfg.Database = filepath.Join(temp, "data"), llm.Secret{}
-				err = restore(cmd, env, cfg, admin.RestoreOptions{From: args[0]})
+				_, err = restore(cmd, env, cfg, admin.RestoreOptions{From: args[0]})
 			}
 			if rest := os.RemoveAll(temp); rest != nil {
 				return fmt.Errorf("delete the restored copy: %w", rest)
@@ -97,7 +97,8 @@ func newRestore(env *environment) *cobra.Command {
 			"configuration. From a directory or bucket, weir restores the newest backup of the database and the\n" +
 			"journal since then. All other data are from the time of the database's backup: keys that were\n" +
 			"revoked later are valid again. Requests that were in flight are settled as unknown, at their upper\n" +
-			"bound. If a restore is interrupted, run it again.",
+			"bound. The key of sealed secrets is in the backup only with --with-secrets-key: otherwise copy the\n" +
+			"file secrets.key too. If a restore is interrupted, run it again.",
 		Example: "  weir restore /backup/weir.backup --data /var/lib/weir\n" +
 			"  weir restore s3://backups/weir --until 2026-11-25T12:00:00Z --data /var/lib/weir",
 		Args: oneArg("a backup"),
@@ -106,7 +107,13 @@ func newRestore(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return restore(cmd, env, cfg, admin.RestoreOptions{From: args[0], Until: until.Time})
+			done, err := restore(cmd, env, cfg, admin.RestoreOptions{From: args[0], Until: until.Time})
+			if done.Sealed > 0 {
+				fmt.Fprintf(env.stderr, "%d secrets in the database are sealed, and their key is not in the backup: "+
+					"copy secrets.key of the former data directory to %s, or set `secrets.key` in the "+
+					"configuration, before you run weir serve\n", done.Sealed, done.KeyFile)
+			}
+			return err
 		},
 	}
 	cmd.Flags().Var(&until, "until", "restore the state of this time, from a directory or a bucket")
@@ -136,14 +143,14 @@ func (u *restoreUntil) String() string {
 func (u *restoreUntil) Type() string { return "time" }
 
 // restore restores a backup into the data directory. It fails, too, if the restored ledger has differences.
-func restore(cmd *cobra.Command, env *environment, cfg config.Config, o admin.RestoreOptions) error {
+func restore(cmd *cobra.Command, env *environment, cfg config.Config, o admin.RestoreOptions) (admin.Restored, error) {
 	unpacked, verified := newProgress(env.stderr, "bytes unpacked"), newProgress(env.stderr, "rows verified")
 	o.Unpacked, o.Verified, o.By, o.Log = unpacked.show, verified.show, actor(), env.logger(&cfg)
 	done, err := admin.Restore(cmd.Context(), cfg, o)
 	unpacked.done()
 	verified.done()
 	if err != nil {
-		return err
+		return done, err
 	}
 	v := &done.Verification
 	for i := range v.Differences {
@@ -152,7 +159,7 @@ func restore(cmd *cobra.Command, env *environment, cfg config.Config, o admin.Re
 	_, err = fmt.Fprintf(env.stdout, "restored as of %s: %d rows (%d unknown), %d sums: %d differences\n",
 		done.AsOf.Format(time.RFC3339), v.Rows, v.Unknown, v.Rollups, len(v.Differences))
 	if err == nil && len(v.Differences) > 0 {
-		return errQuiet
+		err = errQuiet
 	}
-	return err
+	return done, err
 }

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,8 +36,10 @@ type BackedUp struct {
 	Path     string
 	Size     int64 // of the file, in bytes
 	Manifest backup.Manifest
-	// Sealed is the number of secrets in the database that cannot be read from the backup alone.
+	// Sealed is the number of secrets in the database that cannot be read from the backup alone, and Key is the place
+	// of their key.
 	Sealed int
+	Key    string
 }
 
 // Backup backs up an installation on SQLite, while a gateway may run on it. The backup has the ledger as of its
@@ -90,6 +93,7 @@ func (p *packer) pack(ctx context.Context, path string, o *BackupOptions) (done 
 	if err := p.packDatabase(ctx, w, &m, temp, o); err != nil {
 		return done, err
 	}
+	done.Key = cmp.Or(p.keys.path, "`secrets.key` of the configuration")
 	if done.Sealed, err = p.packSecretsKey(ctx, w, o.SecretsKey); err != nil {
 		return done, err
 	}
@@ -111,6 +115,9 @@ func backupPath(to string, now time.Time) (string, error) {
 	info, err := os.Stat(to)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		if dir := filepath.Dir(to); !isThere(dir) {
+			return "", fmt.Errorf("the directory %s does not exist: create it, or choose another place", dir)
+		}
 		return to, nil
 	case err != nil:
 		return "", err

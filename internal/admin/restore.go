@@ -44,8 +44,10 @@ type Restored struct {
 	// AsOf is the time of the last restored record of the ledger.
 	AsOf         time.Time
 	Verification report.Verification
-	// SecretsKey reports whether the backup had the key that seals the secrets in the database.
-	SecretsKey bool
+	// Sealed is the number of secrets in the database whose key is neither in the backup nor in the configuration, and
+	// KeyFile the path of the file that may have it.
+	Sealed  int
+	KeyFile string
 }
 
 // Restore creates a data directory from a backup, in a directory that is empty or missing. It writes the journal of
@@ -56,7 +58,10 @@ func Restore(ctx context.Context, cfg config.Config, o RestoreOptions) (done Res
 		return done, errors.New("`database` is set, but a backup can only be restored to SQLite: remove it, and " +
 			"move the installation to PostgreSQL afterwards with weir move")
 	}
-	work := filepath.Join(cfg.Data, restoring)
+	if _, err := os.Stat(o.From); err != nil && !strings.HasPrefix(o.From, "s3://") {
+		return done, fmt.Errorf("%s cannot be read: %w", o.From, errors.Unwrap(err))
+	}
+	work, isNew := filepath.Join(cfg.Data, restoring), !isThere(cfg.Data)
 	if err := prepareRestore(cfg.Data, work); err != nil {
 		return done, err
 	}
@@ -64,14 +69,16 @@ func Restore(ctx context.Context, cfg config.Config, o RestoreOptions) (done Res
 		if err != nil { // delete the files of a refused backup
 			err = errors.Join(err, os.RemoveAll(work))
 		}
+		if err != nil && isNew {
+			_ = os.Remove(cfg.Data) // unless it has files by now
+		}
 	}()
 	if done.Manifest, done.AsOf, err = unpack(ctx, &cfg, work, &o); err != nil {
 		return done, err
 	}
-	if done.Verification, err = finishBackup(ctx, work, &o); err != nil {
+	if err = finishBackup(ctx, &cfg, work, &o, &done); err != nil {
 		return done, err
 	}
-	done.SecretsKey = done.Manifest.Has(secretsFile)
 	// the database last, because it makes the directory valid
 	for _, name := range []string{secretsFile, databaseFile} {
 		if !done.Manifest.Has(name) {
@@ -243,18 +250,39 @@ func prepareRestore(data, work string) error {
 }
 
 // finishBackup writes the journals in a directory to the database there, deletes them, and verifies the ledger.
-func finishBackup(ctx context.Context, dir string, o *RestoreOptions) (v report.Verification, err error) {
+func finishBackup(ctx context.Context, cfg *config.Config, dir string, o *RestoreOptions, done *Restored) (err error) {
 	db, err := store.Open(ctx, store.Options{Path: filepath.Join(dir, databaseFile), Log: o.Log})
 	if err != nil {
-		return v, err
+		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	for _, journal := range ledger.Dirs(dir) {
 		if err := endJournal(ctx, db, journal, o); err != nil {
-			return v, err
+			return err
 		}
 	}
-	return db.Ledger.Verify(ctx, o.Verified)
+	if err := countSealed(ctx, cfg, dir, db, done); err != nil {
+		return err
+	}
+	done.Verification, err = db.Ledger.Verify(ctx, o.Verified)
+	return err
+}
+
+// countSealed counts the secrets whose key is neither in the restored directory nor in the configuration.
+func countSealed(ctx context.Context, cfg *config.Config, dir string, db *store.DB, done *Restored) error {
+	restored := *cfg
+	restored.Data, done.KeyFile = dir, filepath.Join(cfg.Data, secretsFile)
+	keys, err := openKeys(&restored, db)
+	if err != nil {
+		return err
+	}
+	counts, err := db.Webhooks.SealedWith(ctx)
+	for name, n := range counts {
+		if !keys.Has(name) {
+			done.Sealed += n
+		}
+	}
+	return err
 }
 
 // endJournal writes a journal to the database, and deletes the journal and its node.

@@ -88,6 +88,12 @@ func (r *Ring) Reload() error {
 	return nil
 }
 
+// Has reports whether the ring has the key of that name.
+func (r *Ring) Has(name string) bool {
+	_, err := r.key(name)
+	return err == nil
+}
+
 // Newest returns the name of the key that encrypts; empty if there is none.
 func (r *Ring) Newest() string {
 	r.mu.Lock()
