@@ -15,8 +15,20 @@ import (
 	"weir/internal/llm"
 )
 
-// withData opens the data of the configuration that the flags select, calls do with it, and closes it.
+// withData opens the existing data of the configuration that the flags select, calls do with it, and closes it.
 func (env *environment) withData(cmd *cobra.Command, do func(*admin.Admin) error) error {
+	cfg, err := env.loadConfig("")
+	if err == nil {
+		err = admin.RequireData(&cfg)
+	}
+	if err != nil {
+		return err
+	}
+	return env.withNewData(cmd, do)
+}
+
+// withNewData is withData for commands that may be the first ones: it creates the data.
+func (env *environment) withNewData(cmd *cobra.Command, do func(*admin.Admin) error) error {
 	cfg, err := env.loadConfig("")
 	if err != nil {
 		return err
@@ -36,6 +48,13 @@ type runE = func(cmd *cobra.Command, args []string) error
 func (env *environment) data(do func(ctx context.Context, d *admin.Admin, args []string) error) runE {
 	return func(cmd *cobra.Command, args []string) error {
 		return env.withData(cmd, func(d *admin.Admin) error { return do(cmd.Context(), d, args) })
+	}
+}
+
+// newData is data for commands that may be the first ones.
+func (env *environment) newData(do func(ctx context.Context, d *admin.Admin, args []string) error) runE {
+	return func(cmd *cobra.Command, args []string) error {
+		return env.withNewData(cmd, func(d *admin.Admin) error { return do(cmd.Context(), d, args) })
 	}
 }
 

@@ -29,7 +29,7 @@ func newAccountsCreate(env *environment) *cobra.Command {
 		Example: "  weir accounts create research\n  weir accounts create research --rpm 600 --budget-usd 250 " +
 			"--budget-period month --member ada@example.com=owner",
 		Args: oneArg("the account's name"),
-		RunE: env.data(func(ctx context.Context, d *admin.Admin, args []string) error {
+		RunE: env.newData(func(ctx context.Context, d *admin.Admin, args []string) error {
 			draft, members, err := n.read(d.Accounts, args[0])
 			if err != nil {
 				return err

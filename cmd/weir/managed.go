@@ -166,7 +166,7 @@ func keyOf(given string, stdin io.Reader) (llm.Secret, error) {
 func (env *environment) applied(cmd *cobra.Command, dryRun bool,
 	do func(context.Context, *admin.Configuration) (managed.Result, error),
 ) error {
-	return env.withData(cmd, func(d *admin.Admin) error {
+	return env.withNewData(cmd, func(d *admin.Admin) error {
 		r, err := do(cmd.Context(), d.Configuration)
 		if err != nil {
 			return asTyped(err)

@@ -143,7 +143,7 @@ func newOperatorsAdd(env *environment) *cobra.Command {
 			"accepted the invitation instead of its owner. With --invite such a user gets a link, which verifies\n" +
 			"the address.",
 		Example: "  weir operators add ada@example.com", Args: oneArg("the e-mail address"),
-		RunE: env.data(func(ctx context.Context, d *admin.Admin, args []string) error {
+		RunE: env.newData(func(ctx context.Context, d *admin.Admin, args []string) error {
 			u, err := d.People.User(ctx, args[0])
 			if invite || err != nil && llm.AsError(err).Code == llm.CodeNotFound {
 				return env.invite(ctx, d, people.Invitation{Email: args[0], Operator: true})

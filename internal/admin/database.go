@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 
@@ -16,6 +17,20 @@ const databaseFile = "weir.db"
 // OpenStore opens the database of the configuration.
 func OpenStore(ctx context.Context, cfg *config.Config, log *slog.Logger) (*store.DB, error) {
 	return store.Open(ctx, StoreOptions(cfg, log))
+}
+
+// RequireData returns an error if the configuration names a data directory without a database, which a command would
+// create if it opened it.
+func RequireData(cfg *config.Config) error {
+	if !cfg.Database.IsZero() || isThere(filepath.Join(cfg.Data, databaseFile)) {
+		return nil
+	}
+	place, err := filepath.Abs(cfg.Data)
+	if err != nil {
+		place = cfg.Data
+	}
+	return fmt.Errorf("there is no installation in %s: run the command where weir serve runs, or name its data "+
+		"directory with --data, or its configuration with --config", place)
 }
 
 // StoreOptions returns the options of the database of the configuration.

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -53,6 +55,37 @@ func TestBeatAtStop(t *testing.T) {
 	if l.beatLogged(t.Context()); l.failed == nil {
 		t.Error("a beat while the database is away: got nothing noted, want an outage")
 	}
+}
+
+// lone is the database of a single node, which counts heartbeats.
+type lone struct {
+	Leases
+	beats *atomic.Int64
+}
+
+func (l lone) Beat(context.Context, Node) (Beat, error) {
+	l.beats.Add(1)
+	return Beat{Alive: 1}, nil
+}
+
+// TestSingleNodeIsSeen shows that a node whose leases are valid for ever sends heartbeats, too, so that lists of nodes
+// say when it was last seen.
+func TestSingleNodeIsSeen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var beats atomic.Int64
+		l := NewService(Options{
+			Leases: lone{beats: &beats}, Now: time.Now, SharedNow: time.Now, Log: slog.New(slog.DiscardHandler),
+			Position: func() Position { return 0 }, Flush: func(context.Context) error { return errBroken },
+		})
+		l.hear(time.Now(), Beat{Alive: 1})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		l.Run(ctx)
+		if got := beats.Load(); got < 5 {
+			t.Errorf("got %d heartbeats in a minute, want 5 or more", got)
+		}
+	})
 }
 
 // TestManyParts checks that a key with invented end users leaves room for those of the account's other keys.

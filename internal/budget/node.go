@@ -77,12 +77,21 @@ func (l *Service) Run(ctx context.Context) {
 		}
 		if every == beatEvery {
 			l.beatLogged(ctx)
+		} else {
+			l.show(ctx)
 		}
 		if now := l.now(); now.Sub(swept) >= sweepEvery {
 			swept = now
 			l.sweep(ctx)
 		}
 	}
+}
+
+// show sends a heartbeat of a node that is alone. Only people read it, so the next one follows if it fails.
+func (l *Service) show(stop context.Context) {
+	ctx, cancel := context.WithTimeout(stop, leaseLimit)
+	defer cancel()
+	_, _ = l.leases.Beat(ctx, l.node)
 }
 
 // recover returns the leases of earlier processes of this node, once the database has all their settlements.
