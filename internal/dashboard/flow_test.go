@@ -75,8 +75,9 @@ func founded(t *testing.T, change ...func(*people.Options)) *site {
 	s.refused(t, path, url.Values{"email": {"ada"}, "password": {password}}, "email")
 	s.refused(t, path, url.Values{"email": {"ada@example.com"}, "password": {"short"}}, "password")
 	s.do(t, path, form, "/")
-	if got := s.send(t, "GET", path, nil, nil); got.status != http.StatusNotFound {
-		t.Errorf("the link again: got %d, want 404", got.status)
+	got := s.send(t, "GET", path, nil, nil)
+	if got.status != http.StatusNotFound || !strings.Contains(got.text, "weir operators add EMAIL") {
+		t.Errorf("the link again: got %d %s, want 404 with the next step", got.status, got.text)
 	}
 	return s
 }
@@ -135,7 +136,7 @@ func TestPasswordsAreChangedAndReset(t *testing.T) {
 	}
 	s.do(t, "/sign-out", url.Values{}, "/sign-in?done=signed-out")
 	s.see(t, "/sign-in?done=signed-out", "You are signed out.")
-	s.see(t, "/forgot")
+	s.see(t, "/forgot", "This installation sends no e-mail", "weir operators link")
 	known := s.send(t, "POST", "/forgot", url.Values{"email": {"ada@example.com"}}, nil)
 	unknown := s.send(t, "POST", "/forgot", url.Values{"email": {"eve@example.com"}}, nil)
 	if known.status != http.StatusOK || known.text != unknown.text {

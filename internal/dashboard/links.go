@@ -136,6 +136,7 @@ func personOf(r *http.Request) people.Person {
 
 // forgotPage asks for an address, and then shows the same text for every address.
 type forgotPage struct {
+	Unmailed bool // no mail is sent, so people ask an operator
 	Sent     bool
 	Email    Field
 	Problems []Problem
@@ -158,7 +159,7 @@ func (h *signInHandlers) forgot(w http.ResponseWriter, r *http.Request, v *peopl
 }
 
 func (h *signInHandlers) showForgot(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form, sent bool) error {
-	p := forgotPage{Sent: sent, Email: f.field(ownEmail())}
+	p := forgotPage{Unmailed: !h.people.Mails(), Sent: sent, Email: f.field(ownEmail())}
 	p.Problems = f.problems()
 	return h.site.show(w, r, v, page{
 		name: "forgot", title: "Forgot your password?", bare: true, status: f.status(), data: p,

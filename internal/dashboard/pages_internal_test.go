@@ -119,6 +119,7 @@ func waysIn(s *site) []sample {
 		{"sign-in-wrong", "/sign-in", "", sign(signInPage{Passwords: true, Fresh: true, Next: "/", Email: email2, Password: password2, Problems: wrong.problems()})},
 		{"code", "/sign-in/code", "", page{name: "code", title: "Sign in", bare: true, data: codePage{Next: "/", Code: wrong.field(Field{Name: "code", Label: "Code"}), Problems: wrong.problems()}}},
 		{"forgot", "/forgot", "", page{name: "forgot", title: "Forgot your password?", bare: true, data: forgotPage{Email: email}}},
+		{"forgot-unmailed", "/forgot", "", page{name: "forgot", title: "Forgot your password?", bare: true, data: forgotPage{Unmailed: true}}},
 		{"forgot-sent", "/forgot", "", page{name: "forgot", title: "Forgot your password?", bare: true, data: forgotPage{Sent: true}}},
 	}
 	for name, link := range map[string]people.Link{

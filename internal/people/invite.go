@@ -24,7 +24,7 @@ func (s *Service) SetUp(ctx context.Context, token string, p Person, o Origin) (
 	if err != nil {
 		return llm.Secret{}, err
 	}
-	return session, used("set up", s.stores.Admissions.UseSetup(ctx, a))
+	return session, used("set up", SetupLink, s.stores.Admissions.UseSetup(ctx, a))
 }
 
 // newcomer builds the admission of a new user.
@@ -161,7 +161,7 @@ func (s *Service) Accept(ctx context.Context, token string, p Person, o Origin) 
 	if err != nil {
 		return llm.Secret{}, err
 	}
-	return session, used("accept invitation", s.stores.Admissions.UseInvitation(ctx, a))
+	return session, used("accept invitation", InviteLink, s.stores.Admissions.UseInvitation(ctx, a))
 }
 
 // comeback builds the admission of an existing user. It checks the password, because the inviter has the link too.

@@ -124,11 +124,11 @@ func (s *Service) FollowLink(ctx context.Context, token string, o Origin) (llm.S
 	}
 	l, err := s.stores.Users.Login(ctx, link.Email)
 	if err != nil {
-		return llm.Secret{}, used("find user", err)
+		return llm.Secret{}, used("find user", SignInLink, err)
 	}
 	session, n := s.newSession(l.ID, ByLink, o)
 	a := Admission{Link: hashOf(token), User: l.User, Session: &n, By: actorOf(&l.User, o), At: s.now()}
-	return session, used("sign in by a link", s.stores.Admissions.UseReset(ctx, a))
+	return session, used("sign in by a link", SignInLink, s.stores.Admissions.UseReset(ctx, a))
 }
 
 func noUser() error {
@@ -156,7 +156,7 @@ func (s *Service) Reset(ctx context.Context, token string, next llm.Secret, o Or
 	if err != nil {
 		return llm.Secret{}, err
 	}
-	return session, used("reset password", s.stores.Admissions.UseReset(ctx, a))
+	return session, used("reset password", ResetLink, s.stores.Admissions.UseReset(ctx, a))
 }
 
 // renewal builds the admission of a user with a new password.
@@ -168,7 +168,7 @@ func (s *Service) renewal(ctx context.Context, token, email string, next llm.Sec
 	}
 	l, err := s.stores.Users.Login(ctx, email)
 	if err != nil {
-		return session, a, used("find user", err)
+		return session, a, used("find user", ResetLink, err)
 	}
 	hash, err := s.hasher.hash(ctx, next)
 	if err != nil {

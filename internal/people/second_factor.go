@@ -180,7 +180,7 @@ func (f *Factors) give(ctx context.Context, session string, o Origin, proof func
 		f.service.logFailed(v.session.Method, v.user.ID, o, "wrong second factor")
 		return llm.Secret{}, llm.Invalid("code", "This code is wrong or was already used. Wait for the next one.")
 	case err != nil:
-		return llm.Secret{}, used("give second factor", err)
+		return llm.Secret{}, used("give second factor", SignInLink, err)
 	}
 	if err := f.service.stores.Throttles.PassSignIn(ctx, marks, f.service.now()); err != nil {
 		return llm.Secret{}, fmt.Errorf("count second factor: %w", err)

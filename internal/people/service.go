@@ -128,14 +128,14 @@ func (s *Service) Fresh(ctx context.Context) (bool, error) {
 // invalid, expired or of another kind.
 func (s *Service) Link(ctx context.Context, token string, kind LinkKind) (Link, error) {
 	if token == "" || len(token) > maxToken {
-		return Link{}, badLink()
+		return Link{}, badLink(kind)
 	}
 	if s.passwordsOff && kind == ResetLink {
 		return Link{}, noPasswords()
 	}
 	l, err := s.stores.Admissions.LinkByHash(ctx, hashOf(token), s.now())
 	if errors.Is(err, ErrNotFound) || err == nil && l.Kind != kind {
-		return Link{}, badLink()
+		return Link{}, badLink(kind)
 	}
 	if err != nil {
 		return Link{}, fmt.Errorf("find link: %w", err)
@@ -143,19 +143,24 @@ func (s *Service) Link(ctx context.Context, token string, kind LinkKind) (Link, 
 	return l, nil
 }
 
-func badLink() error {
+func badLink(kind LinkKind) error {
+	if kind == SetupLink {
+		return llm.Errorf(llm.CodeNotFound, "This link is invalid: it was used, it is too old, or a newer link "+
+			"replaced it. If this installation is set up, sign in. Otherwise run \"weir operators add EMAIL\", with "+
+			"your address, on the gateway's machine: it prints a link for an operator.")
+	}
 	return llm.Errorf(llm.CodeNotFound, "This link is invalid or has expired: it was used, it is too old, or a "+
 		"newer link replaced it. Ask for a new one.")
 }
 
 // used converts an error of using a link: the link may have been used up, or its user created, while the person filled
 // in the form.
-func used(doing string, err error) error {
+func used(doing string, kind LinkKind, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrNotFound):
-		return badLink()
+		return badLink(kind)
 	case errors.Is(err, ErrDisabled):
 		return disabled()
 	case errors.Is(err, ErrExists):
