@@ -154,13 +154,22 @@ func exceeded(s *lease, n *Need) error {
 	}
 	what := fmt.Sprintf("The budget of this %s, %s, has no room for this request: it needs at least $%s, and $%s is "+
 		"neither spent nor held.", b.Of, limit, n.Least, s.refused-1)
-	if ends, ok := b.Period.Ends(n.At); ok {
-		what += fmt.Sprintf(" It will reset at %s.", ends.Format(time.RFC3339)) // LangChain recognizes a quota by this
-	}
 	return &llm.Error{
-		Code: llm.CodeBudgetExceeded, Message: what,
+		Code: llm.CodeBudgetExceeded, Message: what + " " + advice(b, n),
 		Err: &Exceeded{Budget: *b, At: n.At, Least: n.Least, Left: s.refused - 1},
 	}
+}
+
+// advice says what helps against a refusal.
+func advice(b *Budget, n *Need) string {
+	ends, over := b.Period.Ends(n.At)
+	switch {
+	case n.Least > b.Limit:
+		return "That is more than the whole budget: lower the output cap, send less, or ask for a larger budget."
+	case over:
+		return fmt.Sprintf("It will reset at %s.", ends.Format(time.RFC3339))
+	}
+	return "It does not reset: ask for a larger one."
 }
 
 // Exceeded is the cause of a refusal: a budget that has too little left, as this node knows it, for the least amount

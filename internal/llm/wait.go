@@ -29,12 +29,15 @@ func (e *Error) RetrySeconds() int64 {
 func (e *Error) WaitsLong() bool { return e.RetryAfter > limitWindow }
 
 // TryAgain returns a sentence with the wait. Programs parse the seconds after "Try again in" (LangChain up to 60). A
-// wait of a minute has a sentence of its own, because the client is told to try again in 59 seconds.
+// wait of a minute has a sentence of its own, because the client is told to try again in 59 seconds, which is too
+// early.
 func TryAgain(wait time.Duration) string {
 	if wait <= longestRetry || wait > limitWindow {
 		return fmt.Sprintf("Try again in %s.", inSeconds(seconds(wait)))
 	}
-	return fmt.Sprintf("The wait is %s. Try again in %s.", inSeconds(seconds(wait)), inSeconds(RetrySeconds(wait)))
+	first := RetrySeconds(wait)
+	return fmt.Sprintf("Try again in %s, and if that is refused, %s later: the whole wait is %s.", inSeconds(first),
+		inSeconds(seconds(wait)-first), inSeconds(seconds(wait)))
 }
 
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

@@ -56,3 +56,38 @@ func TestMistakeComesBeforeMoney(t *testing.T) {
 		})
 	}
 }
+
+// TestBudgetRefusalSaysWhatHelps shows that a refusal names the next period only if that has room for the request.
+func TestBudgetRefusalSaysWhatHelps(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", up.URL) + harness.PerRequest})
+	for _, tt := range []struct {
+		budget       account.Budget
+		served       int // requests before the refusal
+		want, avoids string
+	}{
+		{account.Budget{Limit: llm.USD, Period: budget.PeriodDay}, 1, "It will reset at 20", "larger"},
+		{account.Budget{Limit: llm.USD, Period: budget.PeriodMonth}, 1, "It will reset at 20", "larger"},
+		{account.Budget{Limit: llm.USD, Period: budget.PeriodTotal}, 1, "It does not reset: ask for a larger one.", "reset at"},
+		{account.Budget{Limit: llm.USD / 2, Period: budget.PeriodDay}, 0, "That is more than the whole budget", "reset"},
+		{account.Budget{Limit: llm.USD / 2, Period: budget.PeriodTotal}, 0, "That is more than the whole budget", "reset"},
+	} {
+		key := h.NewKey(account.KeyOptions{Account: "default", Budget: tt.budget})
+		ask := func(stream bool) harness.Reply {
+			a := harness.Ask{Path: "/v1/chat", Body: harness.Hello("house/echo"), Key: key}
+			if stream {
+				a.Header = []string{"Accept", "text/event-stream"}
+			}
+			return h.Do(a)
+		}
+		for range tt.served {
+			h.MustAnswer(ask(false))
+		}
+		for _, stream := range []bool{false, true} {
+			if r := ask(stream); r.Status != http.StatusPaymentRequired || !strings.Contains(r.Body, tt.want) || strings.Contains(r.Body, tt.avoids) {
+				t.Errorf("%v, stream %t: got %d %s, want 402 with %q, without %q", tt.budget, stream, r.Status, r.Body, tt.want, tt.avoids)
+			}
+		}
+	}
+}

@@ -19,7 +19,7 @@ func TestWaitsThatClientsUnderstand(t *testing.T) {
 		h.MustAnswer(h.Do(harness.Ask{Path: "/v1/chat", Body: harness.Hello("house/echo"), Key: key}))
 		return key
 	}
-	const minute = "The wait is 61 seconds. Try again in 59 seconds."
+	const minute = "Try again in 59 seconds, and if that is refused, 2 seconds later: the whole wait is 61 seconds."
 	tests := []struct {
 		name, key, model       string
 		status                 int
@@ -28,7 +28,7 @@ func TestWaitsThatClientsUnderstand(t *testing.T) {
 		{"requests a minute", used(account.Limits{RPM: 1}), "house/echo", 429, "59", "", minute},
 		{"tokens a minute", used(account.Limits{TPM: 1}), "house/echo", 429, "59", "", minute},
 		{"a provider's five seconds", h.Key, "house/chat:status=429,retry_after=5", 429, "5", "", "Try again in 5 seconds."},
-		{"a provider's minute", h.Key, "house/chat:status=429,retry_after=60", 429, "59", "", "The wait is 60 seconds. Try again in 59 seconds."},
+		{"a provider's minute", h.Key, "house/chat:status=429,retry_after=60", 429, "59", "", "Try again in 59 seconds, and if that is refused, 1 second later: the whole wait is 60 seconds."},
 		{"a provider that tells none", h.Key, "house/chat:status=429", 429, "5", "", "Try again in 5 seconds."},
 		{"a provider's hour", h.Key, "house/chat:status=429,retry_after=year", 429, "3600", "false", "Try again in 3600 seconds."},
 		{"a provider that is out of service", h.Key, "house/chat:status=503,retry_after=5", 503, "5", "false", ""},
