@@ -36,6 +36,9 @@ func newKeysChange(env *environment) *cobra.Command {
 			"  weir keys change ID --per-user --rpm 10\n  weir keys change ID --tag team=search --required-tag project",
 		Args: oneArg("the key's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := requireChange(cmd); err != nil {
+				return err
+			}
 			return env.withData(cmd, func(d *admin.Admin) error {
 				k, err := d.Accounts.Key(cmd.Context(), args[0])
 				if err != nil {

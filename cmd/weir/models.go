@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -43,6 +44,7 @@ func newModels(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			slices.SortStableFunc(models, func(a, b route.Model) int { return cmp.Compare(demoLast(&a), demoLast(&b)) })
 			views := make([]modelView, len(models))
 			for i := range models {
 				views[i] = viewModel(&models[i])
@@ -53,6 +55,14 @@ func newModels(env *environment) *cobra.Command {
 	cmd.Flags().StringVar(&provider, "provider", "", "only this provider, configured or not")
 	cmd.AddCommand(managedCommands(env, modelSection())...)
 	return cmd
+}
+
+// demoLast returns 1 for a model of the demo, whose answers and prices are invented, else 0.
+func demoLast(m *route.Model) int {
+	if m.Provider == upstream.DemoName {
+		return 1
+	}
+	return 0
 }
 
 func viewModel(m *route.Model) modelView {
@@ -97,7 +107,10 @@ func (v *modelView) row() []string {
 		return []string{v.ID, "", "", "", "", "", "", "", v.aliasOf()}
 	}
 	note := ""
-	if v.Deprecated {
+	switch {
+	case v.Provider == upstream.DemoName:
+		note = "demo, with an invented price"
+	case v.Deprecated:
 		note = "deprecated"
 	}
 	return append(v.columns(), letters(&v.abilities), pricing.SourceName(v.Source), v.Checked, note)

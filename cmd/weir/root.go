@@ -69,7 +69,14 @@ func newRoot(env *environment) *cobra.Command {
 	}
 	root.SetOut(env.stdout)
 	root.SetErr(env.stderr)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if cmd.HasSubCommands() { // the flag may belong to the command that is misspelt before it
+			if unknown := noArgs(cmd, cmd.Flags().Args()); unknown != nil {
+				return unknown
+			}
+		}
+		return usageError{err}
+	})
 	flags := root.PersistentFlags()
 	flags.StringVar(&env.configFile, "config", "", "configuration file (default weir.yaml, if it exists)")
 	flags.StringVar(&env.dataDir, "data", "", "data directory (default ./weir-data)")
@@ -102,6 +109,23 @@ func checkFlagGroups(cmd *cobra.Command) error {
 		return usageError{fmt.Errorf("%s needs one of %s", cmd.CommandPath(), strings.Join(flags, ", "))}
 	}
 	return usageError{fmt.Errorf("%s exclude each other: give only one of them", strings.Join(flags, ", "))}
+}
+
+// requireChange refuses a command without a flag that says what to change.
+func requireChange(cmd *cobra.Command) error {
+	given, names := false, []string(nil)
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Name == "json" || f.Name == "help" || cmd.Root().PersistentFlags().Lookup(f.Name) != nil {
+			return
+		}
+		given = given || f.Changed
+		names = append(names, "--"+f.Name)
+	})
+	if given {
+		return nil
+	}
+	return usageError{fmt.Errorf("%s needs a flag that says what to change: one of %s", cmd.CommandPath(),
+		strings.Join(names, ", "))}
 }
 
 // checkEmptyFlags refuses a flag with an empty value, such as one from an unset variable: weir kept purge --account

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,6 +42,11 @@ func newUses(env *environment) *cobra.Command {
 				if err != nil {
 					return err
 				}
+				if i := slices.Index(q.By, report.ByKey); i >= 0 && !env.asJSON {
+					if err := nameKeys(cmd.Context(), d, account, i, page.Uses); err != nil {
+						return err
+					}
+				}
 				return env.printUses(q, page)
 			})
 		},
@@ -57,6 +64,22 @@ func newUses(env *environment) *cobra.Command {
 	flags.StringArrayVar(&tags, "tag", nil, "only requests with this tag, NAME=VALUE; may be repeated")
 	_ = cmd.MarkFlagRequired("account") // the flag is defined above
 	return cmd
+}
+
+// nameKeys adds the labels of API keys to their ids, which are the groups at index i.
+func nameKeys(ctx context.Context, d *admin.Admin, account string, i int, uses []report.Use) error {
+	keys, err := d.Accounts.Keys(ctx, account)
+	labels := make(map[string]string, len(keys))
+	for k := range keys {
+		labels[keys[k].ID] = keys[k].Label
+	}
+	for u := range uses {
+		id := uses[u].Group[i]
+		if id != nil && labels[*id] != "" {
+			uses[u].Group[i] = new(*id + " " + labels[*id])
+		}
+	}
+	return err
 }
 
 func (env *environment) printUses(q report.UsesQuery, page report.UsesPage) error {

@@ -179,6 +179,12 @@ func (s *Server) NotFound() http.Handler {
 		"the base URL of an Anthropic or Google client does not. GET /openapi.json lists all paths.")
 }
 
+// NoHealth answers paths where other programs report their health.
+func (s *Server) NoHealth() http.Handler {
+	return s.nothing(nil, "This path does not exist. Health is at GET /livez (the gateway runs) and GET /readyz (it "+
+		"takes requests; /readyz?verbose says what is missing).")
+}
+
 // NotServed answers a path that a vendor's client API may have and the gateway does not serve, with the served paths.
 // D is the dialect of the client API; nil for the service's own.
 func (s *Server) NotServed(d *dialect.Dialect, served []string) http.Handler {

@@ -176,7 +176,7 @@ func (g *instance) pages() []httpRoute {
 // notFound answers unknown paths: a browser gets a page, and a program an error of the service, with the served paths
 // if it may have meant one of them.
 func (g *instance) notFound(served []string) http.Handler {
-	service, unserved := g.api.NotFound(), g.api.NotServed(nil, served)
+	service, unserved, health := g.api.NotFound(), g.api.NotServed(nil, served), g.api.NoHealth()
 	guard := g.guard()
 	page := guard.handler(people.Route{Right: people.Open, Serve: func(w http.ResponseWriter, r *http.Request,
 		v *people.Visit,
@@ -184,6 +184,10 @@ func (g *instance) notFound(served []string) http.Handler {
 		g.dashboard.Refuse(w, r, v, llm.Errorf(llm.CodeNotFound, "There is no such page."))
 	}})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asksHealth(r.URL.Path) {
+			health.ServeHTTP(w, r)
+			return
+		}
 		version, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 		program := strings.HasPrefix(version, "v1") || version == "admin" || version == "api"
 		if !program && takesPage(r) {

@@ -27,6 +27,13 @@ func servedPaths(routes []httpRoute, d *dialect.Dialect) []string {
 	return slices.Compact(paths)
 }
 
+// asksHealth reports whether an unknown path is one where other programs report their health, such as /healthz.
+func asksHealth(path string) bool {
+	last := strings.ToLower(path[strings.LastIndexByte(path, '/')+1:])
+	return strings.HasPrefix(last, "health") || strings.HasPrefix(last, "live") || strings.HasPrefix(last, "ready") ||
+		slices.Contains([]string{"ping", "alive", "readiness", "status", "up"}, last)
+}
+
 // isVersioned reports whether a path has exactly one version, at the place where the paths of client APIs have it. A
 // path with two versions, or with none, comes from a wrong base URL.
 func isVersioned(path string) bool {

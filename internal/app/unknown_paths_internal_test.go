@@ -32,6 +32,10 @@ func TestUnservedPaths(t *testing.T) {
 		{"POST /v1/v1beta/models/x", base, "", 404},
 		{"POST /chat/completions", base, "", 404},
 		{"POST /messages", base, "", 404},
+		{"GET /healthz", "Health is at GET /livez", "/readyz", 404},
+		{"GET /health/liveliness", "Health is at GET /livez", "/readyz", 404},
+		{"GET /v1/health", "Health is at GET /livez", "/readyz", 404},
+		{"HEAD /ping", "", "", 404},
 	} {
 		w := knock(g, handler, test.pattern, key)
 		if w.Code != test.status || !strings.Contains(w.Body.String(), test.want) || !strings.Contains(w.Body.String(), test.lists) {
