@@ -28,7 +28,9 @@ func MoveToFront(buf []byte, start, end int) (moved []byte, length int) {
 }
 
 const (
-	firstBuffer   = 4 << 10
+	// A buffer begins small, because most streams wait most of the time. It grows to usualBuffer if a read fills it.
+	firstBuffer   = 1 << 10
+	usualBuffer   = 4 << 10
 	maxEmptyReads = 100 // consecutive reads without a byte before the source counts as broken
 )
 
@@ -46,6 +48,7 @@ type Reader struct {
 	data  []byte
 	err   error
 	begun bool // a byte-order mark is only valid at the very beginning
+	fills bool // the last read filled the buffer
 }
 
 // NewReader returns a reader for events of at most max bytes each, including the blank line.
@@ -158,7 +161,7 @@ func (r *Reader) fill() error {
 			return ErrTooLong
 		}
 	}
-	if r.end == len(r.buf) {
+	if r.end == len(r.buf) || r.fills && len(r.buf) < usualBuffer {
 		grown := make([]byte, min(max(2*len(r.buf), firstBuffer), r.max))
 		copy(grown, r.buf[:r.end])
 		r.buf = grown
@@ -166,7 +169,7 @@ func (r *Reader) fill() error {
 	for range maxEmptyReads {
 		n, err := r.src.Read(r.buf[r.end:])
 		r.end += n
-		r.err = err
+		r.err, r.fills = err, r.end == len(r.buf)
 		if n > 0 || err != nil {
 			return nil
 		}
