@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"modernc.org/sqlite"
 )
 
 const (
@@ -41,11 +43,13 @@ type sqliteDriverConn interface {
 	driver.QueryerContext
 }
 
-// sqliteSession lists the methods by which a pool checks and resets the driver's connections.
+// sqliteSession lists the methods by which a pool checks and resets the driver's connections, and by which backups copy
+// their pages.
 type sqliteSession interface {
 	driver.Pinger
 	driver.SessionResetter
 	driver.Validator
+	NewBackup(to string) (*sqlite.Backup, error)
 }
 
 // sqliteConn wraps the driver's connection. It prepares a statement at its first run and reuses it, because parsing the
