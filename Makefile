@@ -52,7 +52,7 @@ race: export CGO_ENABLED := 1
 race: ## Run the tests of what happens at once with the race detector
 	$(GO) test $(RACE) $(addprefix ./internal/,$(RACED))
 	$(GO) test $(RACE) -parallel 4 -skip '^Test/^PostgreSQL$$' -run '^Test$(call any,$(AT_ONCE))$$|^TestConformance$$/^SQLite$$/^$(call any,$(CONFORMANCE))$$' \
-		$(addprefix ./internal/,store dashboard $(addprefix e2e/,admin budget chat faults hostile tls))
+		$(addprefix ./internal/,store dashboard $(addprefix e2e/,admin budget chat faults hostile))
 
 # The linter keeps what it found, apart for packages with and without C. It looks at the format of what is compiled
 # here: these are the files for other systems and tags.

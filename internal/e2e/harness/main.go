@@ -12,11 +12,11 @@ import (
 // atOnce is the default number of parallel tests: they wait more than they work.
 const atOnce = "8"
 
-// Main runs the tests of a package and checks that none leaks a goroutine.
-func Main(m *testing.M) {
+// Main runs the tests of a package and checks that none leaks a goroutine, but for those that the options ignore.
+func Main(m *testing.M, ignored ...goleak.Option) {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f != nil && f.Value.String() == f.DefValue {
 		_ = f.Value.Set(atOnce) // cannot fail with a number
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, ignored...)
 }

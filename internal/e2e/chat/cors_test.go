@@ -1,4 +1,4 @@
-package tls_test
+package chat_test
 
 import (
 	"crypto/tls"

@@ -1,5 +1,4 @@
-// Package tls_test tests the gateway's own TLS: certificates from files that change, and by ACME.
-package tls_test
+package chat_test
 
 import (
 	"context"
