@@ -18,6 +18,7 @@ import (
 	"weir/internal/budget"
 	"weir/internal/llm"
 	"weir/internal/must"
+	"weir/internal/worktest"
 )
 
 var (
@@ -34,12 +35,13 @@ func TestBudgetSimulation(t *testing.T) {
 		return
 	}
 	var stats fleetStats
-	for seed := range uint64(*budgetSeeds) {
+	seeds := worktest.Repeats(*budgetSeeds)
+	for seed := range uint64(seeds) {
 		if err := runBudgetsCounted(t, seed, nil, &stats); err != nil {
 			t.Fatalf("seed %d: %v\nrepeat it with: go test ./internal/ledger -run TestBudgetSimulation$ -budget.seed=%d", seed, err, seed)
 		}
 	}
-	t.Logf("%d seeds: %+v", *budgetSeeds, stats)
+	t.Logf("%d seeds: %+v", seeds, stats)
 	if stats.Admitted == 0 || stats.Exceeded == 0 || stats.Away == 0 || stats.Kills == 0 || stats.Rewinds == 0 || stats.Next == 0 {
 		t.Errorf("the simulation does not reach every case: %+v", stats)
 	}

@@ -66,6 +66,15 @@ func NotRaced(t testing.TB) {
 	}
 }
 
+// Repeats returns n, or a quarter of it under the race detector, which slows a test down ten times: the run without the
+// detector repeats it n times.
+func Repeats(n int) int {
+	if raced {
+		return max(1, n/4)
+	}
+	return n
+}
+
 func exceeds(in []byte, decode func([]byte)) error {
 	var err error
 	for range tries {
