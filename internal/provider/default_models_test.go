@@ -7,11 +7,13 @@ import (
 	"weir/internal/must"
 	"weir/internal/pricing"
 	"weir/internal/provider"
+	"weir/internal/worktest"
 )
 
 // TestDefaultModelsAreKnown checks that the embedded data has the size of each default model, and its price if the data
 // has prices of the provider.
 func TestDefaultModelsAreKnown(t *testing.T) {
+	worktest.NotRaced(t)
 	t.Parallel()
 	catalogue := must.Get(provider.LoadCatalogue())(t)
 	sources := map[string]string{}

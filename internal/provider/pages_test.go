@@ -19,6 +19,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/pricing"
+	"weir/internal/worktest"
 )
 
 var update = flag.Bool("update", false, "write docs/providers.md and docs/providers")
@@ -76,6 +77,7 @@ type tally struct {
 // TestPagesMatchCatalogue compares docs/providers.md and the pages below it with the catalogue, its notes, and the
 // embedded data.
 func TestPagesMatchCatalogue(t *testing.T) {
+	worktest.NotRaced(t)
 	t.Parallel()
 	all := readPages(t)
 	want := map[string]string{pages + ".md": render(t, "index", all) + "\n" + read(t, "catalog/notes/index.md")}
