@@ -80,11 +80,11 @@ var providersSpeak = []string{"openai", "responses", "anthropic", "gemini", "bed
 // TestPieceAllocations bounds the allocations of a piece of a stream at each client API, of any provider's wire format:
 // its text, and almost nothing else.
 func TestPieceAllocations(t *testing.T) {
-	const few, many = 10, 1010
+	const few, many = 10, 410
 	for clientAPI := range clientAsks {
 		for _, from := range providersSpeak {
 			small, large := newCrossing(t, clientAPI, from, few), newCrossing(t, clientAPI, from, many)
-			got := (testing.AllocsPerRun(5, large.cross) - testing.AllocsPerRun(5, small.cross)) / (many - few)
+			got := (testing.AllocsPerRun(3, large.cross) - testing.AllocsPerRun(3, small.cross)) / (many - few)
 			t.Logf("%s from %s: %.2f a piece", clientAPI, from, got)
 			if got > 1.1 {
 				t.Errorf("%s from %s: %.2f allocations a piece, want one, of its text", clientAPI, from, got)

@@ -90,7 +90,7 @@ func TestFeedIsWhole(t *testing.T) {
 }
 
 func testFeedIsWhole(t *testing.T, o store.Options) {
-	const writers, each = 4, 40
+	const writers, each = 4, 20
 	follower := open(t, o)
 	var all sync.WaitGroup
 	for w := range writers {

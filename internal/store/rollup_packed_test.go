@@ -60,7 +60,7 @@ func TestPackingDuringSettlements(t *testing.T) {
 			e.Account = fmt.Sprint("a", n%7)
 			return e
 		}
-		const first, rounds = 50, 60
+		const first, rounds = 50, 30
 		var list []ledger.Entry
 		for n := range first {
 			list = append(list, entryOf(n+1))
