@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,12 +27,33 @@ func TestMakefileNamesTests(t *testing.T) {
 		}
 		return nil
 	}))
-	list := regexp.MustCompile(`(?m)^AT_ONCE := ((?:.*\\\n)*.*)$`)
-	found := list.FindStringSubmatch(string(must.Get(os.ReadFile("../Makefile"))(t)))
-	must.Equal(t, len(found), 2, "AT_ONCE in the Makefile, and its names")
-	for name := range strings.FieldsSeq(strings.ReplaceAll(found[1], "\\\n", " ")) {
+	for _, name := range namesIn(t, "AT_ONCE") {
 		if !there[name] {
 			t.Errorf("AT_ONCE in the Makefile has %s, and Test%s does not exist", name, name)
 		}
 	}
+}
+
+// TestMakefileNamesConformanceTests holds the same of the store's conformance tests which it races or runs with servers
+// whose clocks are wrong.
+func TestMakefileNamesConformanceTests(t *testing.T) {
+	t.Parallel()
+	text := string(must.Get(os.ReadFile("store/storetest/storetest.go"))(t))
+	there := regexp.MustCompile(`\{"(\w+)", test`).FindAllStringSubmatch(text, -1)
+	for _, list := range []string{"CONFORMANCE", "TIMED"} {
+		for _, pattern := range namesIn(t, list) {
+			is := regexp.MustCompile("^" + pattern + "$")
+			if !slices.ContainsFunc(there, func(m []string) bool { return is.MatchString(m[1]) }) {
+				t.Errorf("%s in the Makefile has %s, and no conformance test has such a name", list, pattern)
+			}
+		}
+	}
+}
+
+// namesIn returns the names of a list in the Makefile.
+func namesIn(t *testing.T, list string) []string {
+	t.Helper()
+	found := regexp.MustCompile(`(?m)^` + list + ` := ((?:.*\\\n)*.*)$`).FindStringSubmatch(string(must.Get(os.ReadFile("../Makefile"))(t)))
+	must.Equal(t, len(found), 2, "%s in the Makefile, and its names", list)
+	return strings.Fields(strings.ReplaceAll(found[1], "\\\n", " "))
 }
