@@ -226,6 +226,39 @@ func TestDatabaseAway(t *testing.T) {
 	}
 }
 
+// hangingDB is a database whose commits last until nobody waits for them.
+type hangingDB struct {
+	*lockedDB
+	asked chan struct{}
+}
+
+func (db *hangingDB) Apply(ctx context.Context, _ *Batch) error {
+	select {
+	case db.asked <- struct{}{}:
+	default: // it was asked before
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestStopIsNoOutage stops a ledger while a batch is applied, and checks that no outage of the database is logged.
+func TestStopIsNoOutage(t *testing.T) {
+	t.Parallel()
+	db := &hangingDB{newLockedDB(), make(chan struct{}, 1)}
+	var log bytes.Buffer
+	l := openTest(t, t.TempDir(), db, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	meterOne(t, l)
+	<-db.asked
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := l.Close(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Close without time to project: got %v, want that it was canceled", err)
+	}
+	if log.Len() > 0 {
+		t.Errorf("log of a stop: got %s, want nothing", &log)
+	}
+}
+
 // TestReservedSpaceSettlesAttempts fills the reserved space and checks that attempts in flight can still be settled.
 func TestReservedSpaceSettlesAttempts(t *testing.T) {
 	t.Parallel()

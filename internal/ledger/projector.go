@@ -65,6 +65,9 @@ func (p *projector) run(ctx context.Context) {
 	defer prune.Stop()
 	for {
 		more, err := p.step(ctx)
+		if err != nil && ctx.Err() != nil {
+			return // it is stopped: no outage
+		}
 		p.note(err)
 		if more {
 			continue
