@@ -57,12 +57,12 @@ func Check(t testing.TB, in []byte, decode func([]byte)) {
 	}
 }
 
-// NotRaced skips a sequential test under the race detector, which would slow it down ten times and find nothing. The run
-// without the detector includes the test.
+// NotRaced skips a test under the race detector that is sequential, or whose goroutines are those of another test: the
+// detector would slow it down ten times and find nothing more. The run without the detector includes the test.
 func NotRaced(t testing.TB) {
 	t.Helper()
 	if raced {
-		t.Skip("sequential: the race detector would find nothing")
+		t.Skip("sequential, or like another test: the race detector would find nothing more")
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"weir/internal/e2e/harness"
+	"weir/internal/worktest"
 )
 
 // outage is a provider that answers with an error while its status is set.
@@ -56,6 +57,9 @@ func TestRetryStorm(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			if test.status == http.StatusTooManyRequests || test.status == 529 {
+				worktest.NotRaced(t) // the same goroutines as after 500
+			}
 			t.Parallel()
 			sick, well := &outage{}, &outage{}
 			first, second := httptest.NewServer(sick), httptest.NewServer(well)
