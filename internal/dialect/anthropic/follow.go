@@ -6,6 +6,10 @@ import (
 	"weir/internal/sse"
 )
 
+// cutOff is the maker of thinking that the encoder has to end, because its own stream broke off before the signature:
+// no vendor accepts it in later requests.
+const cutOff = "none"
+
 // Follow records an event that was sent as the provider wrote it, so that the encoder can continue after it.
 func (e *Encoder) Follow(frame sse.Event) {
 	switch rawjson.Text(rawjson.Get(frame.Data, "type")) {
@@ -16,7 +20,7 @@ func (e *Encoder) Follow(frame sse.Event) {
 			e.blocks = n + 1
 		}
 		e.open = openKind(rawjson.Get(frame.Data, "content_block"))
-		e.signed = false
+		e.signed, e.maker = false, cutOff
 	case "content_block_delta":
 		e.signed = e.signed || rawjson.Text(rawjson.Get(frame.Data, "delta", "type")) == "signature_delta"
 	case "content_block_stop":
