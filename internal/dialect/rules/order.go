@@ -220,6 +220,7 @@ func (BridgedResults) Fit(f *Fitting) error {
 		answered = slices.ContainsFunc(m.Parts, isResult) || answered && isUnwritten(&m)
 	}
 	f.Messages, f.parts = bridged, map[int]bool{}
+	f.Drop("user message after tool results")
 	return nil
 }
 

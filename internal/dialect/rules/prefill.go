@@ -52,6 +52,7 @@ func (NoSpaceAtEnd) Fit(f *Fitting) error {
 	i, j := begun(f.Request)
 	p := f.part(i, j)
 	p.Text = trimmed(p.Text)
+	f.Drop("trailing white space")
 	return nil
 }
 

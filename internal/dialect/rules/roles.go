@@ -30,6 +30,7 @@ func firstSpoken(messages []llm.Message) int {
 func (UserFirst) Fit(f *Fitting) error {
 	f.Messages = slices.Insert(f.Messages, firstSpoken(f.Messages), says(llm.RoleUser, opening))
 	f.parts = map[int]bool{} // the indexes of messages changed
+	f.Drop("assistant message first")
 	return nil
 }
 

@@ -52,6 +52,21 @@ func toVendors() []toVendor {
 			body: fmt.Sprintf(chatCall, "f", "call_abcdefgh"), unsent: []string{"call_abcdefgh"},
 		},
 		{
+			name: "a conversation that the assistant begins", provider: "bedrock", path: "/v1/chat/completions",
+			body: `"messages":[{"role":"assistant","content":"What can I do?"},{"role":"user","content":"Hi"}]`,
+			sent: []string{`"messages":[{"role":"user","content":[{"text":"Hello."}]},{"role":"assistant"`}, dropped: "assistant message first",
+		},
+		{
+			name: "a question behind a result", provider: "mistral", path: "/v1/chat/completions",
+			body: strings.TrimSuffix(fmt.Sprintf(chatCall, "f", "aB3dE6gH9"), "]") + `,{"role":"user","content":"and now?"}]`,
+			sent: []string{`{"role":"assistant","content":"OK."},{"role":"user"`}, dropped: "user message after tool results",
+		},
+		{
+			name: "white space that ends the beginning of an answer", provider: "bedrock", path: "/v1/chat/completions",
+			body: `"messages":[{"role":"user","content":"Count."},{"role":"assistant","content":"one, two, "}]`,
+			sent: []string{`[{"text":"one, two,"}]`}, dropped: "trailing white space",
+		},
+		{
 			name: "ids that fit, which go as they came", provider: "mistral", path: "/v1/chat/completions",
 			body: fmt.Sprintf(chatCall, "f", "aB3dE6gH9"), sent: []string{fmt.Sprintf(chatCall, "f", "aB3dE6gH9")},
 		},
