@@ -15,9 +15,14 @@ const mostOpened = 1024
 type callIDs struct {
 	before []string          // ids of the conversation, if the request was translated
 	names  map[string]string // the client's tool names, by the names that the provider was sent; nil if equal
+	recast bool              // the client's tools were sent as functions in its own wire format
 	namer  *callid.Namer
 	opened map[[2]int]bool // open calls of a stream that is passed through, by choice and index
 }
+
+// passes reports whether the answer's bytes pass to the client: client and provider use the same wire format, and the
+// calls have the form in which the client offered its tools.
+func (a *attempt) passes() bool { return a.Spoken == a.Op && !a.ids.recast }
 
 func (a *attempt) namer() *callid.Namer {
 	if a.ids.namer == nil {
@@ -31,7 +36,7 @@ func (a *attempt) namer() *callid.Namer {
 func (a *attempt) nameCalls(body []byte, reply *llm.Reply) []byte {
 	switch {
 	case a.Op.Op != llm.OpChat:
-	case a.Spoken != a.Op || a.Head.Stream: // a stream's events are built from the reply
+	case !a.passes() || a.Head.Stream: // a stream's events are built from the reply
 		if hasCall(reply, func(*llm.ToolCall) bool { return true }) {
 			a.namer().Reply(reply)
 		}

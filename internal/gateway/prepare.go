@@ -152,6 +152,7 @@ func (a *attempt) encode(tree *llm.Request) error {
 		return placed(err, request.Messages, c.Dialect)
 	}
 	a.ids.before, a.ids.names = fitted.IDs, fitted.Names
+	a.ids.recast = a.Speaks == c.Dialect && tree.Elsewhere != nil && request.Elsewhere == nil
 	if request.MaxOutput == nil && a.cap > 0 {
 		request = new(*request)
 		request.MaxOutput = &a.cap

@@ -35,7 +35,7 @@ var errNames = fmt.Errorf("gateway: the names in an event exceed %d bytes", most
 func (c *call) relayStream(a *attempt, resp *provider.Response) error {
 	from := a.Spoken
 	r := relay{
-		call: c, attempt: a, same: from == c.Op && a.resumes == nil,
+		call: c, attempt: a, same: a.passes() && a.resumes == nil,
 		reader:  from.Framing.NewReader(resp.Body, maxFrame),
 		decoder: from.NewDecoder(a.Quirks),
 		stream:  c.out, tally: &a.tally,

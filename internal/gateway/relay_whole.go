@@ -151,7 +151,7 @@ func (a *attempt) boundAnswer(s *Server, held *capacity.Held, body []byte) error
 // translation.
 func (w *wholeReply) encode(dst []byte) []byte {
 	c, reply := w.attempt.call, w.reply
-	if w.attempt.Spoken == c.Op && w.asAsked() {
+	if w.attempt.passes() && w.asAsked() {
 		return c.Op.Stamp(dst, c.withoutCost(w.body), c.final(&w.attempt.tally, w.usage))
 	}
 	reply.ID, reply.Model, reply.Created = c.Dialect.IDPrefix+c.id.text, c.spent.model(), c.started.Unix()

@@ -49,15 +49,16 @@ type lateReply struct {
 	dropped     []string
 	before      []string          // ids of the calls of the conversation
 	names       map[string]string // as in callIDs
-	called      llm.Called        // maps its calls back to the client's names
-	request     string            // id of the request that was charged for it
+	recast      bool
+	called      llm.Called // maps its calls back to the client's names
+	request     string     // id of the request that was charged for it
 }
 
 // lateReply returns the reply of the attempt for repeats of its request, before the answer has arrived.
 func (a *attempt) lateReply() *lateReply {
 	c, target := a.call, *a.Target
 	r := &lateReply{
-		quote: a.Detached(), dropped: slices.Clip(a.dropped), before: a.ids.before, names: a.ids.names,
+		quote: a.Detached(), dropped: slices.Clip(a.dropped), before: a.ids.before, names: a.ids.names, recast: a.ids.recast,
 		called: c.tree.called, request: c.id.text, spent: spent{models: slices.Clone(c.spent.models)},
 	}
 	r.quote.Target = &target
@@ -234,7 +235,7 @@ func (a *lateAnswer) await(c *call) error {
 // send answers a request with the late answer and includes its cost, which the earlier request could not report.
 func (r *lateReply) send(c *call) error {
 	c.settleLimits() // this request used no tokens
-	ids := callIDs{before: r.before, names: r.names}
+	ids := callIDs{before: r.before, names: r.names, recast: r.recast}
 	a := &attempt{call: c, Quote: r.quote, dropped: slices.Clip(r.dropped), ids: ids}
 	a.Request = &c.Request
 	if err := a.boundAnswer(c.server, &c.held, r.body); err != nil {

@@ -100,7 +100,7 @@ func (q *Quote) inputsAtMost() Inputs {
 	if tree.HasTools() {
 		r.around += aroundTools
 	}
-	if tree.Elsewhere != nil && !r.own {
+	if tree.Elsewhere != nil && (!r.own || q.BreaksOwn()) {
 		r.offered(tree.Elsewhere)
 	}
 	r.translated(tree)

@@ -36,13 +36,9 @@ func isCustomCall(p llm.Part) bool {
 	})
 }
 
-// Fit rewrites earlier calls as function calls. It refuses a custom tool, because the client would receive a function
-// call.
+// Fit rewrites custom tools and their calls as functions. The gateway turns the answer's calls back.
 func (NoCustomTools) Fit(f *Fitting) error {
-	if i := slices.IndexFunc(f.Tools, isCustomTool); i >= 0 {
-		return llm.Invalid(fmt.Sprintf("tools[%d]", i), "The model accepts only functions as tools. "+
-			"Offer a function with one argument, or choose a model that accepts custom tools.")
-	}
+	f.offerFunctions()
 	for i := range f.Messages {
 		for j := range f.Messages[i].Parts {
 			if p := f.Messages[i].Parts[j]; isCustomCall(p) && p.Elsewhere != nil && len(p.Elsewhere.Parts) == 1 {
@@ -55,9 +51,43 @@ func (NoCustomTools) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example returns a request with such a call.
+// offerFunctions replaces custom tools by functions, and a choice of one by its function. All other tools stay.
+func (f *Fitting) offerFunctions() {
+	e := f.Elsewhere
+	if e == nil {
+		return
+	}
+	functions := e.Tools
+	for i := range f.Tools {
+		t := &f.Tools[i]
+		isCustom := isCustomTool(*t)
+		if t.Raw != nil && t.Search == nil && !isCustom || len(functions) == 0 {
+			continue // has no function
+		}
+		if isCustom {
+			*t = functions[0]
+		}
+		functions = functions[1:]
+	}
+	if f.ToolChoice == nil && e.ToolChoice != nil {
+		f.ToolChoice = e.ToolChoice
+		f.Extra = slices.DeleteFunc(slices.Clone(f.Extra), func(m llm.Field) bool { return m.Name == "tool_choice" })
+	}
+	if e.OneCall {
+		f.ParallelTools = new(bool)
+	}
+	f.Elsewhere = nil
+}
+
+// isLegacy reports whether a request has the deprecated list of functions, which no encoder writes.
+func isLegacy(r *llm.Request) bool { return r.Elsewhere != nil && r.Elsewhere.Called.Legacy }
+
+// Example returns a request with a custom tool and its call.
 func (NoCustomTools) Example() *llm.Request {
 	r := saying("patch it")
+	r.ExtraOf = chat
+	r.Tools = []llm.Tool{{Raw: []byte(`{"type":"custom","custom":{"name":"patch"}}`)}}
+	r.Elsewhere = &llm.Elsewhere{Tools: []llm.Tool{{Name: "patch", Parameters: []byte(`{"type":"object"}`)}}}
 	function := llm.ToolCall{ID: "AbCdEfGh9", Name: "patch", Arguments: `{"input":"x"}`}
 	call := function
 	call.Arguments, call.Extra = "x", []llm.Field{{Name: "type", Value: []byte(`"custom"`)}}
@@ -80,16 +110,16 @@ type NoFunctions struct{}
 
 // Broken returns the name of the list.
 func (NoFunctions) Broken(r *llm.Request, _ []byte) string {
-	if r.ExtraOf != chat || r.Elsewhere == nil || !r.Elsewhere.Called.Legacy {
+	if r.ExtraOf != chat || !isLegacy(r) {
 		return ""
 	}
 	return "functions"
 }
 
-// Fit refuses it, because the client would receive calls in a form that it does not know.
-func (NoFunctions) Fit(*Fitting) error {
-	return llm.Invalid("functions", "The model does not accept the field functions. Send them as tools, or choose "+
-		"a model that accepts functions.")
+// Fit lists the functions as tools. The gateway turns the answer's calls back.
+func (NoFunctions) Fit(f *Fitting) error {
+	f.offerFunctions()
+	return nil
 }
 
 // Example returns a request with one function.

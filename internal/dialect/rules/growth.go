@@ -28,7 +28,7 @@ func sizeOf(r *llm.Request) (n int64) {
 			n += int64(len(p.Text))
 			switch {
 			case p.Call != nil:
-				n += int64(len(p.Call.ID))
+				n += int64(len(p.Call.ID) + len(p.Call.Arguments))
 			case p.Result != nil:
 				n += int64(len(p.Result.CallID))
 			}

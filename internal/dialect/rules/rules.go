@@ -107,6 +107,11 @@ func (s Set) Fit(r *llm.Request, own bool) (fitted *llm.Request, names map[strin
 	held := s.of(r.Model)
 	if own {
 		held.all = held.own
+		if isLegacy(r) {
+			f = newFitting(r)
+			f.offerFunctions()
+			fitted = f.Request
+		}
 	}
 	for _, rule := range held.all {
 		if rule.Ask.Broken(fitted, nil) == "" {

@@ -146,8 +146,16 @@ func toVendors() []toVendor {
 			sent: []string{"Hi."}, unsent: []string{"UklGRg=="}, dropped: "sounds",
 		},
 		{
-			name: "a custom tool", provider: "groq", path: "/v1/chat/completions",
-			body: `"tools":[{"type":"custom","custom":{"name":"patch"}}],"messages":[{"role":"user","content":"Hi"}]`, status: 400, says: "accepts only functions as tools",
+			name: "a custom tool", provider: "groq", model: "tools", path: "/v1/chat/completions",
+			body: `"tools":[{"type":"custom","custom":{"name":"patch"}}],"messages":[{"role":"user","content":"Hi"}]`,
+			sent: []string{`{"type":"function","function":{"name":"patch"`}, says: `"type":"custom","custom":{"name":"patch","input":`,
+		},
+		{
+			name: "a custom tool that has to be called", provider: "openrouter", model: "tools", path: "/v1/chat/completions",
+			body: `"tools":[{"type":"function","function":{"name":"f"}},{"type":"custom","custom":{"name":"patch","format":{"type":"grammar","grammar":{"syntax":"lark","definition":"start: /x/"}}}}],` +
+				`"tool_choice":{"type":"custom","custom":{"name":"patch"}},"messages":[{"role":"user","content":"Hi"}]`,
+			sent: []string{`start: /x/`, `"tool_choice":{"type":"function","function":{"name":"patch"}}`}, unsent: []string{`"custom"`},
+			says: `"type":"custom","custom":{"name":"patch","input":`,
 		},
 		{
 			name: "a call of a custom tool", provider: "openrouter", path: "/v1/chat/completions",
@@ -155,8 +163,19 @@ func toVendors() []toVendor {
 			sent: []string{`"function":{"name":"patch","arguments":"{\"input\":\"a b\"}"}`, `"tool_call_id":"c1"`},
 		},
 		{
-			name: "functions of the time before tools", provider: "mistral", path: "/v1/chat/completions",
-			body: `"functions":[{"name":"f","parameters":{"type":"object"}}],"messages":[{"role":"user","content":"Hi"}]`, status: 400, says: "Send them as tools",
+			name: "functions of the time before tools", provider: "mistral", model: "tools", path: "/v1/chat/completions",
+			body: `"functions":[{"name":"f","parameters":{"type":"object"}}],"function_call":{"name":"f"},"messages":[{"role":"user","content":"Hi"}]`,
+			sent:   []string{`"tools":[{"type":"function"`, `"tool_choice":{"type":"function","function":{"name":"f"}}`, `"parallel_tool_calls":false`},
+			unsent: []string{`"functions"`, `"function_call"`}, says: `"function_call":{"name":"f","arguments":`,
+		},
+		{
+			name: "the end of such an answer", provider: "cerebras", model: "tools", path: "/v1/chat/completions",
+			body: `"functions":[{"name":"f"}],"messages":[{"role":"user","content":"Hi"}]`, says: `"finish_reason":"function_call"`,
+		},
+		{
+			name: "such functions in a request that another rule changes", provider: "xai", model: "grok-4.3/tools", path: "/v1/chat/completions",
+			body:   `"functions":[{"name":"f"}],"presence_penalty":0.5,"messages":[{"role":"user","content":"Hi"}]`,
+			unsent: []string{`"functions"`}, says: `"function_call":{"name":"f","arguments":`, dropped: "presence_penalty",
 		},
 		{
 			name: "a call of the time before tools", provider: "openrouter", path: "/v1/chat/completions",
