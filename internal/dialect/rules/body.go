@@ -56,7 +56,8 @@ func alternation() InBody {
 	return InBody{
 		Finds: repeatedRole,
 		Wants: "Messages of user and assistant alternate; tool results count as the user's",
-		Wrong: `{"messages":[{"role":"user","content":[{"text":"hello"}]},{"role":"user","content":[{"text":"and?"}]}]}`,
+		Wrong: `{"messages":[{"role":"user","content":[{"text":"hello"}]},` +
+			`{"role":"user","content":[{"text":"and?"}]}]}`,
 	}
 }
 

@@ -11,10 +11,8 @@ func logprobs() []Rule {
 	return []Rule{
 		{
 			Name: "openai-logprobs", Of: []Of{
-				{Format: chat, Models: thinkers, Except: []string{"chat"}}, {
-					Format: responses, Models: thinkers,
-					Except: []string{"chat"},
-				},
+				{Format: chat, Models: thinkers, Except: []string{"chat"}},
+				{Format: responses, Models: thinkers, Except: []string{"chat"}},
 			},
 			Ask: NoLogprobs{}, Says: "%s are not supported with reasoning models.",
 			Source: "https://github.com/vllm-project/vllm/pull/23319", Seen: "2026-11-29",

@@ -154,10 +154,9 @@ func xAI() []Rule {
 			Source: "https://github.com/lobehub/lobehub/issues/13332", Seen: seen,
 		},
 		{
-			Name: "xai-stop", Of: []Of{{
-				Provider: "xai", Format: chat, Models: grok,
-				Except: []string{"non-reasoning"},
-			}},
+			Name: "xai-stop", Of: []Of{
+				{Provider: "xai", Format: chat, Models: grok, Except: []string{"non-reasoning"}},
+			},
 			Own: true, Word: `"stop"`, Ask: NoSampling{[]string{"stop"}},
 			Says:   "Argument not supported on this model: %s",
 			Source: "https://docs.x.ai/docs/guides/reasoning", Seen: seen,
@@ -183,8 +182,8 @@ func openAI() []Rule {
 		{
 			Name: "openai-stop-sequences", Of: []Of{{Format: chat}},
 			Ask: MostStops{4},
-			Says: "Invalid 'stop': array too long. Expected an array with maximum length 4, but got an array " +
-				"with length %s instead.",
+			Says: "Invalid 'stop': array too long. Expected an array with maximum length 4, but got an array with " +
+				"length %s instead.",
 			Source: "https://platform.openai.com/docs/api-reference/chat/create", Seen: seen,
 		},
 		{
@@ -196,10 +195,8 @@ func openAI() []Rule {
 		},
 		{
 			Name: "openai-sampling", Of: []Of{
-				{Format: chat, Models: thinkers, Except: []string{"chat"}}, {
-					Format: responses, Models: thinkers,
-					Except: []string{"chat"},
-				},
+				{Format: chat, Models: thinkers, Except: []string{"chat"}},
+				{Format: responses, Models: thinkers, Except: []string{"chat"}},
 			},
 			Ask:    NoSampling{[]string{"temperature", "top_p", "frequency_penalty", "presence_penalty", "stop"}},
 			Says:   "Unsupported parameter: '%s' is not supported with this model.",
@@ -217,8 +214,8 @@ func openAI() []Rule {
 				},
 			},
 			Ask: ToolsElsewhere{responses},
-			Says: "Function tools with reasoning_effort are not supported for %s in /v1/chat/completions. " +
-				"To use function tools, use /v1/responses or set reasoning_effort to 'none'.",
+			Says: "Function tools with reasoning_effort are not supported for %s in /v1/chat/completions. To use " +
+				"function tools, use /v1/responses or set reasoning_effort to 'none'.",
 			Source: "https://github.com/BerriAI/litellm/pull/34569", Seen: seen,
 		},
 	}
@@ -247,15 +244,13 @@ func orders() []Rule {
 		{
 			Name: "chat-results-next", Of: []Of{{Format: chat}, {Format: converse}}, Ask: ResultsNext{},
 			Says: "An assistant message with 'tool_calls' must be followed by tool messages responding to each " +
-				"'tool_call_id'. " +
-				"The following tool_call_ids did not have response messages: %s",
+				"'tool_call_id'. The following tool_call_ids did not have response messages: %s",
 			Source: "https://github.com/livekit/agents/issues/1977", Seen: seen,
 		},
 		{
 			Name: "anthropic-results-next", Of: []Of{{Format: messages}}, Ask: ResultsNext{},
 			Says: "`tool_use` ids were found without `tool_result` blocks immediately after: %s. Each `tool_use` " +
-				"block must have " +
-				"a corresponding `tool_result` block in the next message.",
+				"block must have a corresponding `tool_result` block in the next message.",
 			Source: "https://github.com/anthropics/claude-code/issues/1237", Seen: "2026-11-29",
 		},
 		{
@@ -306,21 +301,20 @@ func contents() []Rule {
 		},
 		{
 			Name: "bedrock-something-said", Of: []Of{{Format: converse}}, Ask: SomethingSaid{},
-			Says: "A conversation must start with a user message. Try again with a conversation that starts with " +
-				"a user message: %s",
+			Says: "A conversation must start with a user message. Try again with a conversation that starts with a " +
+				"user message: %s",
 			Source: "https://github.com/elastic/kibana/pull/246393", Seen: "2026-11-29",
 		},
 		{
 			Name: "bedrock-user-first", Of: []Of{{Format: converse}}, Ask: UserFirst{},
-			Says: "A conversation must start with a user message. Try again with a conversation that starts with " +
-				"a user message, not the %s's.",
+			Says: "A conversation must start with a user message. Try again with a conversation that starts with a " +
+				"user message, not the %s's.",
 			Source: "https://github.com/strands-agents/harness-sdk/issues/2085", Seen: "2026-11-29",
 		},
 		{
 			Name: "bedrock-alternation", Of: []Of{{Format: converse}}, Ask: alternation(),
 			Says: "A conversation must alternate between user and assistant roles. Make sure the conversation " +
-				"alternates between " +
-				"user and assistant roles and try again: message %s",
+				"alternates between user and assistant roles and try again: message %s",
 			Source: "https://github.com/langchain-ai/langchain-aws/issues/192", Seen: "2026-11-29",
 		},
 		{

@@ -71,15 +71,15 @@ func bedrock() []Rule {
 		{
 			Name: "bedrock-tool-names", Of: []Of{{Format: converse}},
 			Ask: ToolNames{Form{Signs: "_-", Least: 1, Most: 64}},
-			Says: "Value %s at 'toolConfig.tools.toolSpec.name' failed to satisfy constraint: Member must " +
-				"satisfy regular expression pattern: [a-zA-Z0-9_-]+",
+			Says: "Value %s at 'toolConfig.tools.toolSpec.name' failed to satisfy constraint: Member must satisfy " +
+				"regular expression pattern: [a-zA-Z0-9_-]+",
 			Source: "https://github.com/NousResearch/hermes-agent/pull/90016", Seen: seen,
 		},
 		{
 			Name: "bedrock-temperature", Of: []Of{{Format: converse}},
 			Ask: Within{Field: "temperature", Most: "1"},
-			Says: "Value at 'inferenceConfig.%s' failed to satisfy constraint: Member must have value less than " +
-				"or equal to 1",
+			Says: "Value at 'inferenceConfig.%s' failed to satisfy constraint: Member must have value less than or " +
+				"equal to 1",
 			Source: "https://github.com/boto/botocore/blob/develop/botocore/data/bedrock-runtime/2023-09-30/service-2.json",
 			Seen:   seen,
 		},
@@ -90,14 +90,13 @@ func bedrock() []Rule {
 func gemini() []Rule {
 	return []Rule{
 		{
-			Name: "gemini-thought-signatures", Of: []Of{{
-				Format: google, Models: []string{"gemini-3", "gemini-4"},
-				Except: []string{"image"},
-			}},
+			Name: "gemini-thought-signatures", Of: []Of{
+				{Format: google, Models: []string{"gemini-3", "gemini-4"}, Except: []string{"image"}},
+			},
 			Ask: signedCalls(),
 			Says: "Function call is missing a thought_signature in functionCall parts. This is required for tools " +
-				"to work correctly, and " +
-				"missing thought_signature may lead to degraded model performance. Additional data, function call %s",
+				"to work correctly, and missing thought_signature may lead to degraded model performance. " +
+				"Additional data, function call %s",
 			Source: "https://ai.google.dev/gemini-api/docs/thought-signatures", Seen: seen,
 		},
 		{
@@ -109,9 +108,8 @@ func gemini() []Rule {
 			Name: "gemini-tool-names", Of: []Of{{Format: google}},
 			Ask: ToolNames{Form{Signs: "_.:-", NoDigitFirst: true, Least: 1, Most: 64}},
 			Says: "* GenerateContentRequest.tools[0].function_declarations[0].name: Invalid function name. Must " +
-				"start with a letter or an " +
-				"underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes " +
-				"(-), with a maximum length of 64: %s",
+				"start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots " +
+				"(.), colons (:), or dashes (-), with a maximum length of 64: %s",
 			Source: "https://github.com/google-gemini/gemini-cli/issues/9535", Seen: seen,
 		},
 	}
