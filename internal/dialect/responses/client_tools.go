@@ -28,13 +28,12 @@ type clientTools struct {
 	unlike  bool // they differ from the request's list
 	search  bool // the client searches for deferred tools
 
-	searches []*llm.WebSearch // that the provider must run
-	refused  error
+	refused error
 }
 
-// toolLists returns the lists of tools of a request with their places.
-func toolLists(tools, input []byte) (lists []toolList) {
-	lists = append(lists, toolList{tools: tools, at: "tools"})
+// toolLists returns the lists of tools of a request with their places. The first one is decoded already.
+func toolLists(decoded []llm.Tool, tools, input []byte) (lists []toolList) {
+	lists = append(lists, toolList{decoded: decoded, tools: tools, at: "tools"})
 	for i, v := range rawjson.Elements(input) {
 		switch rawjson.Text(rawjson.Get(v, "type")) {
 		case itemTools, itemFound:
@@ -46,15 +45,24 @@ func toolLists(tools, input []byte) (lists []toolList) {
 }
 
 type toolList struct {
-	tools  []byte
-	at     string
-	loaded bool // deferred tools that were found
+	decoded []llm.Tool
+	tools   []byte
+	at      string
+	loaded  bool // deferred tools that were found
+}
+
+// search returns the web search that tool i is; nil for other tools.
+func (l *toolList) search(i int, v []byte, at string) *llm.WebSearch {
+	if i < len(l.decoded) {
+		return l.decoded[i].Search
+	}
+	return openai.ToolWish(v, at)
 }
 
 // readTools reads the tools of a request, including those of its input. Plain functions keep their names.
-func readTools(tools, input []byte) *clientTools {
+func readTools(decoded []llm.Tool, tools, input []byte) *clientTools {
 	c := &clientTools{offered: map[llm.ClientTool]bool{}}
-	lists := toolLists(tools, input)
+	lists := toolLists(decoded, tools, input)
 	if c.unlike = len(lists) > 1; !c.unlike && !hasOthers(tools) {
 		return c
 	}
@@ -63,7 +71,12 @@ func readTools(tools, input []byte) *clientTools {
 	}
 	for _, l := range lists {
 		for i, v := range rawjson.Elements(l.tools) {
-			c.add(v, l.at+"["+strconv.Itoa(i)+"]", l.loaded)
+			at := l.at + "[" + strconv.Itoa(i) + "]"
+			if s := l.search(i, v, at); s != nil {
+				c.tools = append(c.tools, llm.Tool{Raw: v, Search: s})
+				continue
+			}
+			c.add(v, at, l.loaded)
 		}
 	}
 	return c
@@ -91,7 +104,7 @@ func (c *clientTools) keep(tools []byte) {
 	}
 }
 
-// add reads a tool. It refuses tools that the client does not run.
+// add reads a tool other than a web search. It refuses tools that the client does not run.
 func (c *clientTools) add(v []byte, at string, loaded bool) {
 	kind := rawjson.Text(rawjson.Get(v, "type"))
 	switch kind {
@@ -123,11 +136,6 @@ func (c *clientTools) add(v []byte, at string, loaded bool) {
 			return clienttool.Search(name, rawjson.Text(rawjson.Get(v, "description")), schema)
 		})
 	default:
-		if s := openai.ToolWish(v, at); s != nil {
-			c.searches = append(c.searches, s)
-			c.tools = append(c.tools, llm.Tool{Raw: v, Search: s})
-			return
-		}
 		c.refuse(v, at)
 	}
 }
@@ -249,7 +257,8 @@ const callCap = "max_tool_calls"
 
 // bound limits the searches to the cap on calls if the provider runs no other tools.
 func (c *clientTools) bound(r *llm.Request) {
-	if c.refused != nil || len(c.searches) == 0 {
+	isSearch := func(t llm.Tool) bool { return t.Search != nil }
+	if c.refused != nil || !slices.ContainsFunc(c.tools, isSearch) {
 		return
 	}
 	for _, f := range r.Extra {
@@ -257,13 +266,10 @@ func (c *clientTools) bound(r *llm.Request) {
 		if f.Name != callCap || !ok || n <= 0 {
 			continue
 		}
-		for i := range r.Tools {
-			if s := r.Tools[i].Search; s != nil {
+		for i := range c.tools { // the request's list has the same searches
+			if s := c.tools[i].Search; s != nil {
 				s.MaxUses, s.Fields = n, []string{callCap}
 			}
-		}
-		for _, s := range c.searches {
-			s.MaxUses, s.Fields = n, []string{callCap}
 		}
 		if r.Essential != nil && r.Essential.Param == callCap {
 			r.Essential = nil

@@ -42,7 +42,7 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 			}
 		}
 	}
-	t := turns{tools: readTools(tools, input)}
+	t := turns{tools: readTools(r.Tools, tools, input)}
 	var err error
 	if r.Messages, err = t.conversation(instructions, input); err != nil {
 		return nil, err
