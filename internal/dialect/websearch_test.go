@@ -41,7 +41,7 @@ func TestSearchIsRequestedInProvidersFormat(t *testing.T) {
 		gemini    = `{"contents":[{"role":"user","parts":[{"text":"Hi"}]}],"tools":[{"googleSearch":{}}]}`
 	)
 	// as the catalogue has them
-	openaiSearch, xaiSearch := llm.Quirks{SearchBlocks: "blocked_domains", SearchSources: true}, llm.Quirks{SearchBlocks: "excluded_domains"}
+	openaiSearch, xaiSearch := llm.Quirks{SearchBlocks: "blocked_domains", SearchSources: true}, llm.Quirks{SearchBlocks: "excluded_domains", SearchOneList: true}
 	openrouterSearch, perplexitySearch := llm.Quirks{SearchTool: "openrouter:web_search"}, llm.Quirks{Takes: []string{"search_domain_filter"}}
 	groqSearch := llm.Quirks{SearchTool: "browser_search", SearchModels: []string{"gpt-oss"}}
 	for _, tt := range []struct {

@@ -42,6 +42,8 @@ type Quirks struct {
 	SearchModels []string `json:"search_models,omitempty"`
 	// SearchBlocks is the filter of a search at Responses that lists excluded domains; empty for none.
 	SearchBlocks string `json:"search_blocks,omitempty"`
+	// SearchOneList says that such a search accepts allowed or excluded domains, and not both.
+	SearchOneList bool `json:"search_one_list,omitempty"`
 	// SearchSources says that the provider's Responses include the sources of searches on request, at no cost.
 	SearchSources bool `json:"search_sources,omitempty"`
 	// NoCallIDs says that the provider refuses ids of tool calls and results and matches them by name and order
@@ -79,7 +81,7 @@ func (q *Quirks) Everywhere() Quirks {
 	return Quirks{
 		BillsFetches: q.BillsFetches, IgnoresCallCaps: q.IgnoresCallCaps, CallCap: q.CallCap,
 		SearchWindow: q.SearchWindow, CapsPrice: q.CapsPrice, NoCap: q.NoCap,
-		SearchBlocks: q.SearchBlocks, SearchSources: q.SearchSources,
+		SearchBlocks: q.SearchBlocks, SearchOneList: q.SearchOneList, SearchSources: q.SearchSources,
 	}
 }
 

@@ -424,6 +424,10 @@ func quirk(key string, raw json.RawMessage) string {
 		return "A document is sent as a `document_url`, an inline one as a data URL; a text document is sent as text."
 	case q.PlainSounds:
 		return "A sound is sent as a string: its data in base64."
+	case q.SearchBlocks != "":
+		return fmt.Sprintf("In Responses, the excluded domains of a search are the filter `%s`.", q.SearchBlocks)
+	case q.SearchOneList:
+		return "In Responses, a search accepts allowed or excluded domains, and not both: Weir sends the allowed ones."
 	case q.BillsFetches:
 		return "It charges for each page that its own web search opens; these count as `other_tool`."
 	case q.IgnoresCallCaps:

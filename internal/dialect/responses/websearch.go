@@ -7,8 +7,6 @@ import (
 	"weir/internal/llm"
 )
 
-const excludedDomains = "excluded_domains"
-
 // SearchTool returns the tool for a wish of another format's client. OpenAI excludes domains by the filter
 // blocked_domains (https://github.com/vercel/ai/pull/18035, 2026-07-28), xAI by excluded_domains, and xAI accepts only
 // one of the lists (https://docs.x.ai/developers/tools/web-search, undated copy of 2026).
@@ -31,7 +29,7 @@ func SearchTool(s *llm.WebSearch, q *llm.Quirks) []byte {
 
 // lists returns the only domains to search and the domains to exclude, as far as the provider accepts them.
 func lists(s *llm.WebSearch, q *llm.Quirks) (allowed, blocked []string) {
-	if q.SearchBlocks == excludedDomains && len(s.Allowed) > 0 {
+	if q.SearchOneList && len(s.Allowed) > 0 {
 		return compose.Allowed(s), nil
 	}
 	if q.SearchBlocks == "" {
