@@ -56,30 +56,38 @@ type Documents struct {
 // DocumentsOf returns the documents of messages if at least one must be cited, and otherwise the zero value.
 func DocumentsOf(messages []Message) (d Documents) {
 	cited := false
-	for i := range messages {
-		d.add(messages[i].Parts, &cited)
-	}
+	EachDocument(messages, func(p *Part, _ bool) {
+		cited = cited || p.IsCited()
+		c := CitedDocument{Title: p.Media.Name, Place: p.Media.place()}
+		if c.Place == PlaceResult {
+			c.Source = p.Media.Document.Source
+		}
+		d.append(c)
+	})
 	if !cited {
 		return Documents{}
 	}
 	return d
 }
 
-func (d *Documents) add(parts []Part, cited *bool) {
+// EachDocument calls a function for each document of messages in the order that numbers them, in the form for other
+// wire formats. within says that the document is in a tool's result.
+func EachDocument(messages []Message, with func(p *Part, within bool)) {
+	for i := range messages {
+		eachDocument(messages[i].Parts, false, with)
+	}
+}
+
+func eachDocument(parts []Part, within bool, with func(p *Part, within bool)) {
 	for i := range parts {
 		p := &parts[i]
 		switch {
 		case p.Result != nil:
-			d.add(p.Result.Parts, cited)
+			eachDocument(p.Result.Parts, true, with)
 		case p.Elsewhere != nil:
-			d.add(p.Elsewhere.Parts, cited)
+			eachDocument(p.Elsewhere.Parts, within, with)
 		case p.Kind == PartDocument && p.Media != nil:
-			*cited = *cited || p.IsCited()
-			c := CitedDocument{Title: p.Media.Name, Place: p.Media.place()}
-			if c.Place == PlaceResult {
-				c.Source = p.Media.Document.Source
-			}
-			d.append(c)
+			with(p, within)
 		}
 	}
 }

@@ -42,38 +42,24 @@ func isCited(p *llm.Part) bool {
 	return isText || p.Media.Document.Chunks != nil
 }
 
-// gather collects the documents of a request that the answer must cite. Their ids count documents and results of
-// searches as llm.DocumentsOf does, which finds the client's names by these numbers.
+// gather collects the documents of a request that the answer must cite, except those within a tool's result. Their ids
+// count documents and results of searches as llm.DocumentsOf does, which finds the client's names by these numbers.
 func (e *requestEncoder) gather(r *llm.Request) {
 	documents, results := 0, 0
-	for i := range r.Messages {
-		e.gatherIn(r.Messages[i].Parts, &documents, &results, false)
-	}
-}
-
-// gatherIn collects those of the parts. It only counts those within a tool's result.
-func (e *requestEncoder) gatherIn(parts []llm.Part, documents, results *int, within bool) {
-	for i := range parts {
-		p := &parts[i]
-		switch {
-		case p.Result != nil:
-			e.gatherIn(p.Result.Parts, documents, results, true)
-		case p.Kind != llm.PartDocument || p.Media == nil:
-		case p.Media.Document != nil && p.Media.Document.Source != "":
-			e.add(p, resultID+":"+strconv.Itoa(*results), within)
-			*results++
-		default:
-			e.add(p, documentID+":"+strconv.Itoa(*documents), within)
-			*documents++
+	llm.EachDocument(r.Messages, func(p *llm.Part, within bool) {
+		id, number := documentID, &documents
+		if p.Media.Document != nil && p.Media.Document.Source != "" {
+			id, number = resultID, &results
 		}
-	}
+		if !within && isCited(p) {
+			e.add(p, id+":"+strconv.Itoa(*number))
+		}
+		*number++
+	})
 }
 
 // add adds a document, or each of its chunks as one.
-func (e *requestEncoder) add(p *llm.Part, id string, within bool) {
-	if within || !isCited(p) {
-		return
-	}
+func (e *requestEncoder) add(p *llm.Part, id string) {
 	if e.ids == nil {
 		e.ids = map[string]bool{}
 	}
