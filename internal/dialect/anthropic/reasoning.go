@@ -82,7 +82,8 @@ type thought struct {
 // on reports whether thinking is requested, which restricts other parameters.
 func (t *thought) on() bool { return t.kind == "enabled" || t.kind == "adaptive" }
 
-// plan returns the thinking options in the form that the model understands.
+// plan returns the thinking options in the form that the model understands. No rule chooses it: effort, budget and
+// output cap become other fields, and rules only change values.
 func (e *requestEncoder) plan(r *llm.Request) thought {
 	o := r.Reasoning
 	switch {

@@ -109,7 +109,8 @@ type thinking struct {
 	claude bool // the model thinks, so it accepts no sampling parameters
 }
 
-// think decides how a model thinks. It drops options that the model does not support.
+// think decides how a model thinks. It drops options that the model does not support. No rule does it: each family of
+// models has other fields, and rules only change values.
 func (e *requestEncoder) think(r *llm.Request) thinking {
 	o := r.Reasoning
 	switch {

@@ -102,7 +102,7 @@ const (
 )
 
 // thinking writes whether the model thinks, and its budget. The format has no efforts: lower ones become a budget,
-// higher ones have no limit.
+// higher ones have no limit. No rule does it: rules only change values of the same option.
 func (e *requestEncoder) thinking(o *llm.ReasoningOptions) {
 	e.DropThinking(o)
 	budget := o.Budget

@@ -124,7 +124,7 @@ const (
 )
 
 // thinking writes the thinkingConfig. A request of another format that asks for thinking receives its text, as in that
-// format.
+// format. No rule chooses level or budget: they are two fields for one option, and rules only change values.
 func (e *requestEncoder) thinking(r *llm.Request) {
 	rest := thinkingRest(r, e.Own)
 	if r.Reasoning == nil && rest == nil || !e.Takes("reasoning_effort") {

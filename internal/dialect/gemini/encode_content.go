@@ -203,7 +203,8 @@ func (e *requestEncoder) marks(p *llm.Part) {
 	e.InnerExtras(p.Extra, "content fields of another API")
 }
 
-// dropReasoning drops thinking of another model, or without its signature.
+// dropReasoning drops thinking of another model, or without its signature. No rule does it: a body does not show the
+// maker.
 func (e *requestEncoder) dropReasoning(p *llm.Part) {
 	if p.Text != "" {
 		e.Drop("reasoning")

@@ -107,6 +107,7 @@ const (
 )
 
 // reasoning writes the effort. The format has no field for a budget in tokens, so that becomes the nearest effort.
+// No rule replaces max: OpenAI's schema has it, and no page lists the models that accept it.
 func (e *requestEncoder) reasoning(o *llm.ReasoningOptions) {
 	if o == nil {
 		return

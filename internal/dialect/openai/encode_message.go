@@ -156,7 +156,8 @@ func (e *requestEncoder) assistant(parts []llm.Part) bool {
 }
 
 // thoughts writes the thinking. Providers that do not know the fields refuse them, so they are written only for clients
-// of this format, and, in a single field, for targets that want the thinking of messages with calls back.
+// of this format, and, in a single field, for targets that want the thinking of messages with calls back. No rule drops
+// foreign thinking: a body does not show its maker.
 func (e *requestEncoder) thoughts(t *turn) {
 	kept, back := t.thoughts[:0], ""
 	if len(t.calls) > 0 {

@@ -137,7 +137,7 @@ func (e *requestEncoder) function(name, description, schemaName string, schema [
 }
 
 // effort returns the reasoning effort. The format has no field for a budget in tokens, so that becomes the nearest
-// effort.
+// effort. No rule does it: rules only change values of the same option.
 func (e *requestEncoder) effort(o *llm.ReasoningOptions) string {
 	if o == nil {
 		return ""

@@ -132,7 +132,7 @@ func (e *requestEncoder) foreign(param string) {
 func isOurs(p *llm.Part) bool { return p.Maker == Name && p.Redacted != "" }
 
 // reasoning writes thinking, and drops thinking that no provider of this format made, because the provider would refuse
-// it.
+// it. No rule does it: a body does not show the maker.
 func (e *requestEncoder) reasoning(p *llm.Part) {
 	if proof.IsForeign(p.Maker, Name) || !e.Own && !isOurs(p) {
 		e.Drop("reasoning")
