@@ -78,7 +78,7 @@ func (p *Principal) May(permission Permission) error {
 		return err
 	}
 	if !slices.Contains(p.key.Permissions, permission) {
-		return forbidden(fmt.Sprintf("This API key lacks the permission %q.", permission))
+		return forbidden(fmt.Sprintf("This API key lacks the permission %q. Use a key that has it, or ask for it.", permission))
 	}
 	return nil
 }
@@ -92,7 +92,8 @@ func (p *Principal) MayUse(model string) error {
 	if p.uses(model) {
 		return nil
 	}
-	return forbidden(fmt.Sprintf("This API key may not use the model %q.", model))
+	return forbidden(fmt.Sprintf("This API key may not use the model %q. GET /v1/models lists those that it may use.",
+		model))
 }
 
 // Uses reports whether MayUse returns nil.
@@ -111,7 +112,7 @@ func (p *Principal) active() error {
 	case p == nil || p.account == nil || p.key == nil:
 		return forbidden("No API key was authenticated.")
 	case p.account.Suspended:
-		return forbidden("This account is suspended.")
+		return forbidden("This account is suspended. Ask an operator of this gateway.")
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func (v *Visitor) May(right Right, accountID string) error {
 	case right == SignedIn, v.Operator():
 		return nil
 	case right == Operate:
-		return llm.Errorf(llm.CodeForbidden, "Only operators may do this.")
+		return llm.Errorf(llm.CodeForbidden, "Only operators may do this. Ask an operator of this installation.")
 	}
 	role := v.Role(accountID)
 	if role == "" {
@@ -109,7 +109,7 @@ func (v *Visitor) May(right Right, accountID string) error {
 			return nil
 		}
 	}
-	return llm.Errorf(llm.CodeForbidden, "A %s of this account may not do this.", role)
+	return llm.Errorf(llm.CodeForbidden, "A %s of this account may not do this. Ask an owner of the account.", role)
 }
 
 // Actor returns the visitor as an actor of the audit log.

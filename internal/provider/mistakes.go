@@ -52,7 +52,7 @@ func (o *Options) check() error {
 	if !isFieldValue(o.UserAgent) {
 		note("user_agent", fmt.Errorf("%q contains %w", o.UserAgent, errValue))
 	}
-	note("base_url", o.checkAddress())
+	note("base_url", checkBaseURL(o.BaseURL, o.AllowPrivate))
 	note("auth", o.Auth.Check())
 	for i, key := range o.APIKeys {
 		note(fmt.Sprintf("api_keys[%d]", i), o.Auth.CheckKey(key.Reveal()))
@@ -72,15 +72,6 @@ func checkDialect(d *dialect.Dialect) error {
 		return fmt.Errorf("%q is not supported for providers", d.Name)
 	}
 	return nil
-}
-
-// checkAddress checks the base URL, and names the setting that permits a private address.
-func (o *Options) checkAddress() error {
-	err := checkBaseURL(o.BaseURL, o.AllowPrivate)
-	if err != nil && checkBaseURL(o.BaseURL, true) == nil {
-		err = fmt.Errorf("%w: write \"providers: {%s: {allow_private: true}}\" into weir.yaml", err, o.Name)
-	}
-	return err
 }
 
 func (t *Timeouts) check(note func(key string, err error)) {

@@ -30,7 +30,7 @@ func TestNewNamesTheKeyAtFault(t *testing.T) {
 		"base_url: contains a user name":     func(o *provider.Options) { o.BaseURL = "http://u:secret@x/v1" },
 		"base_url: \"[redacted]@x\"":         func(o *provider.Options) { o.BaseURL = "ftp://u:secret@x" },
 		"must end with its path":             func(o *provider.Options) { o.BaseURL = "http://x/v1?key=1" },
-		"{acme: {allow_private: true}}":      func(o *provider.Options) { o.BaseURL = "http://127.0.0.1/v1" },
+		"allow_private: true permits it":     func(o *provider.Options) { o.BaseURL = "http://127.0.0.1/v1" },
 		"metadata service":                   func(o *provider.Options) { o.BaseURL, o.AllowPrivate = "http://169.254.169.254", true },
 		"providers.acme.auth: \"basic\"":     func(o *provider.Options) { o.Auth = "basic" },
 		"providers.acme.api_keys[1]: empty":  func(o *provider.Options) { o.APIKeys = secret(" ") },
