@@ -67,6 +67,9 @@ func (s *DB) Snapshot(ctx context.Context, to string, progress func(done, total 
 
 // copyPages copies the pages that the driver's connection reads.
 func copyPages(ctx context.Context, driver any, to string, progress func(done, total int64)) (err error) {
+	if c, wrapped := driver.(*sqliteConn); wrapped {
+		driver = c.sqliteDriverConn
+	}
 	source, ok := driver.(interface {
 		NewBackup(to string) (*sqlite.Backup, error)
 	})
