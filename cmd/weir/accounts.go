@@ -12,6 +12,7 @@ import (
 	"weir/internal/admin"
 	"weir/internal/audit"
 	"weir/internal/budget"
+	"weir/internal/config"
 	"weir/internal/llm"
 )
 
@@ -24,7 +25,7 @@ func (env *environment) withData(cmd *cobra.Command, do func(*admin.Admin) error
 	if err != nil {
 		return err
 	}
-	return env.withNewData(cmd, do)
+	return env.open(cmd, cfg, do)
 }
 
 // withNewData is withData for commands that may be the first ones: it creates the data.
@@ -33,6 +34,10 @@ func (env *environment) withNewData(cmd *cobra.Command, do func(*admin.Admin) er
 	if err != nil {
 		return err
 	}
+	return env.open(cmd, cfg, do)
+}
+
+func (env *environment) open(cmd *cobra.Command, cfg config.Config, do func(*admin.Admin) error) error {
 	data, err := admin.Open(cmd.Context(), cfg, env.configOptions(""), env.logger(&cfg))
 	if err != nil {
 		return err

@@ -51,8 +51,15 @@ func backUp(cmd *cobra.Command, env *environment, to string, withKey bool) error
 		return err
 	}
 	if done.Sealed > 0 {
-		fmt.Fprintf(env.stderr, "%d secrets in the backup are sealed, and their key is not in it: keep a copy of %s, "+
-			"or add it with --with-secrets-key\n", done.Sealed, done.Key)
+		advice := "keep a copy of " + done.Key
+		switch {
+		case done.KeyFile:
+			advice += ", or add it with --with-secrets-key"
+		case withKey:
+			advice = done.Key + " does not exist, see weir secrets list"
+		}
+		fmt.Fprintf(env.stderr, "%d secrets in the backup are sealed, and their key is not in it: %s\n", done.Sealed,
+			advice)
 	}
 	_, err = fmt.Fprintf(env.stdout, "%s: %d bytes, %d files, schema %d, as of %s\n", done.Path, done.Size,
 		len(done.Manifest.Files), done.Manifest.Schema, done.Manifest.Created.Format(time.RFC3339))

@@ -40,6 +40,8 @@ type BackedUp struct {
 	// of their key.
 	Sealed int
 	Key    string
+	// KeyFile reports whether that place is an existing file, which a backup can include.
+	KeyFile bool
 }
 
 // Backup backs up an installation on SQLite, while a gateway may run on it. The backup has the ledger as of its
@@ -94,6 +96,7 @@ func (p *packer) pack(ctx context.Context, path string, o *BackupOptions) (done 
 		return done, err
 	}
 	done.Key = cmp.Or(p.keys.path, "`secrets.key` of the configuration")
+	done.KeyFile = p.keys.path != "" && isThere(p.keys.path)
 	if done.Sealed, err = p.packSecretsKey(ctx, w, o.SecretsKey); err != nil {
 		return done, err
 	}
@@ -199,4 +202,9 @@ func (p *packer) packSecretsKey(ctx context.Context, w *backup.Writer, wanted bo
 		return sealed, nil
 	}
 	return 0, err
+}
+
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

@@ -3,8 +3,6 @@ package admin
 import (
 	"context"
 	"log/slog"
-	"os"
-	"path/filepath"
 
 	"weir/internal/audit"
 	"weir/internal/config"
@@ -53,7 +51,11 @@ func (c *Configuration) Change(ctx context.Context, by audit.Actor, x *ObjectCha
 // database there is no managed configuration.
 func ReadManaged(ctx context.Context, from config.Options, o *upstream.Options) ([]managed.Object, error) {
 	doc := config.Document{}
-	if !o.Config.Database.IsZero() || isThere(filepath.Join(o.Config.Data, databaseFile)) {
+	there, err := hasData(&o.Config)
+	if err != nil {
+		return nil, err
+	}
+	if there {
 		a, err := Open(ctx, o.Config, from, o.Log)
 		if err != nil {
 			return nil, err
@@ -63,7 +65,7 @@ func ReadManaged(ctx context.Context, from config.Options, o *upstream.Options) 
 			return nil, err
 		}
 	}
-	file, err := from, error(nil)
+	file := from
 	if from.Managed, err = doc.JSON(); err != nil {
 		return nil, err
 	}
@@ -76,15 +78,17 @@ func ReadManaged(ctx context.Context, from config.Options, o *upstream.Options) 
 // ManagedText returns the managed configuration of an existing database in JSON; nil if there is none. It changes
 // nothing.
 func ManagedText(ctx context.Context, cfg *config.Config, log *slog.Logger) ([]byte, error) {
-	absent := cfg.Database.IsZero() && !isThere(filepath.Join(cfg.Data, databaseFile))
-	if absent || store.CheckURL(cfg.Database) != nil {
-		return nil, nil
+	if there, err := hasData(cfg); !there || store.CheckURL(cfg.Database) != nil {
+		return nil, err
 	}
 	db, err := store.OpenExisting(ctx, StoreOptions(cfg, log))
 	if err != nil {
 		return nil, err
 	}
 	defer db.Close() //nolint:errcheck // it was only read
+	if schema, err := db.MigrationStatus(ctx); err != nil || schema.Current == 0 {
+		return nil, err // an empty database
+	}
 	keys, err := openKeys(cfg, db)
 	if err != nil {
 		return nil, err
@@ -92,9 +96,4 @@ func ManagedText(ctx context.Context, cfg *config.Config, log *slog.Logger) ([]b
 	c := Configuration{store: db.Managed, keys: keys}
 	text, _, err := c.document(ctx, 0)
 	return text, err
-}
-
-func isThere(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 
 	"weir/internal/config"
@@ -22,8 +24,9 @@ func OpenStore(ctx context.Context, cfg *config.Config, log *slog.Logger) (*stor
 // RequireData returns an error if the configuration names a data directory without a database, which a command would
 // create if it opened it.
 func RequireData(cfg *config.Config) error {
-	if !cfg.Database.IsZero() || isThere(filepath.Join(cfg.Data, databaseFile)) {
-		return nil
+	there, err := hasData(cfg)
+	if there || err != nil {
+		return err
 	}
 	place, err := filepath.Abs(cfg.Data)
 	if err != nil {
@@ -31,6 +34,21 @@ func RequireData(cfg *config.Config) error {
 	}
 	return fmt.Errorf("there is no installation in %s: run the command where weir serve runs, or name its data "+
 		"directory with --data, or its configuration with --config", place)
+}
+
+// hasData reports whether the configuration names a database that exists, or one of a server.
+func hasData(cfg *config.Config) (bool, error) {
+	if !cfg.Database.IsZero() {
+		return true, nil
+	}
+	_, err := os.Stat(filepath.Join(cfg.Data, databaseFile))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("%w: run the command as the user of weir serve", err)
+	}
+	return true, nil
 }
 
 // StoreOptions returns the options of the database of the configuration.

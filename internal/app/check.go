@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"io/fs"
 	"os"
 
 	"weir/internal/admin"
@@ -13,7 +15,7 @@ import (
 )
 
 // CheckConfig reads the configuration together with the managed one, and finds all mistakes for which a gateway would
-// not start. It connects to no server but the database that has the managed configuration.
+// not start. It connects only to the database that has the managed configuration, and to model servers of this machine.
 func CheckConfig(ctx context.Context, from config.Options, o upstream.Options) (config.Config, error) {
 	var unread, failed error
 	// The result is only the source of the database's place, so its mistakes are those of the second call.
@@ -48,7 +50,9 @@ func checkFiles(cfg *config.Config, found *config.Report) {
 	checkTLS(&cfg.TLS, found)
 	if info, err := os.Stat(cfg.Data); err == nil && !info.IsDir() {
 		found.Wrong("data", "`data` must name a directory, but %s is a file: choose another path", cfg.Data)
-	} else if err := admin.CheckKeys(cfg); err != nil {
+	} else if err := admin.CheckKeys(cfg); errors.Is(err, fs.ErrPermission) {
+		found.Doubt("data", "%v: run the check as the user of weir serve", err)
+	} else if err != nil {
 		found.Wrong("secrets", "%v", err)
 	}
 	for path, err := range map[string]error{

@@ -93,13 +93,13 @@ func testImportKilled(t *testing.T, bin, url, whole string) {
 	}
 	args := []string{"import", "bifrost", "--config", k.customers(), "--yes"}
 	of("whole", whole)
-	k.run("accounts", "list") // creates the database
+	k.run("migrate") // creates the database
 	began := time.Now()
 	k.run(args...)
 	took := time.Since(began)
 	want := k.imported()
 	of("killed", url)
-	k.run("accounts", "list")
+	k.run("migrate")
 	kills := *configKillsFlag
 	for i := range kills {
 		p := processtest.Start(t, k.command(args...), filepath.Join(k.dir, "import.log"), "never")

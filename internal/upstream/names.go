@@ -72,7 +72,7 @@ func (n *names) target(cfg *config.Config, path, full string, found *config.Repo
 	case !p.Serves(model):
 		found.Wrong(path, "`providers.%s.models` does not have the model `%s`: add it there, or choose another%s", name,
 			model, didYouMean(model, p.Models()))
-	case n.book != nil:
+	case n.book != nil && !slices.Contains(p.Models(), model):
 		n.doubt(path, name, model, found)
 	}
 }
@@ -103,7 +103,7 @@ func (n *names) doubt(path, name, model string, found *config.Report) {
 	for _, l := range n.book.Models(name, time.Time{}) {
 		listed = append(listed, l.ID)
 	}
-	if len(listed) > 0 {
+	if len(listed) > 0 && !slices.Contains(listed, model) { // a price of the operator's own is enough
 		found.Doubt(path, "the price data has no model `%s` of the provider `%s`%s", model, name,
 			didYouMean(model, listed))
 	}

@@ -119,7 +119,7 @@ func TestBudgetRefusals(t *testing.T) {
 		{"/v1beta/models/house/chat:generateContent", `{"contents":[{"role":"user","parts":[{"text":"Hi"}]}]}`, 402, `"status":"RESOURCE_EXHAUSTED"`},
 	} {
 		r := h.Do(harness.Ask{Path: tt.path, Body: tt.body})
-		if r.Status != tt.status || !strings.Contains(r.Body, tt.want) || !strings.Contains(r.Body, "$0.5 per day") || !strings.Contains(r.Body, "will reset at") {
+		if r.Status != tt.status || !strings.Contains(r.Body, tt.want) || !strings.Contains(r.Body, "$0.5 per day") || !strings.Contains(r.Body, "That is more than the whole budget") {
 			t.Errorf("%s: got %d %s, want %d with %s and the budget", tt.path, r.Status, r.Body, tt.status, tt.want)
 		}
 		if got := r.Header.Get("X-Should-Retry"); got != "false" {
