@@ -31,18 +31,19 @@ func returnFilePages() {
 // mapping is a range of addresses.
 type mapping struct{ from, to uintptr }
 
-// filePages returns the mappings of a file that nobody can write and that have no pages of their own: such pages hold
-// changes, for example relocated addresses, and would be lost. The format of maps is that of /proc/PID/smaps.
+// filePages returns the mappings of a file that nobody can write and that have no pages of their own, in memory or in
+// swap: such pages hold changes, for example relocated addresses, and would be lost. The format of maps is that of
+// /proc/PID/smaps, in which Swap follows Anonymous.
 func filePages(maps io.Reader, file string) (all []mapping) {
 	var m mapping
 	isCandidate := false
 	for lines := bufio.NewScanner(maps); lines.Scan(); {
 		line := lines.Text()
-		if strings.HasPrefix(line, "Anonymous:") {
-			if isCandidate && strings.Join(strings.Fields(line), " ") == "Anonymous: 0 kB" {
+		switch name, value, _ := strings.Cut(line, ":"); {
+		case name == "Anonymous", name == "Swap":
+			if isCandidate = isCandidate && strings.TrimSpace(value) == "0 kB"; isCandidate && name == "Swap" {
 				all = append(all, m)
 			}
-			isCandidate = false
 			continue
 		}
 		head, path, ok := strings.Cut(line, "/")

@@ -216,6 +216,7 @@ func (c *call) check() (answered bool, err error) {
 type tree struct {
 	request *llm.Request // nil until it is needed
 	size    int64        // bytes that are reserved for it
+	err     error        // of the decoder, which a second try would return again
 	called  llm.Called   // maps calls of a translated answer back to the client's names; it outlives the tree
 }
 
@@ -224,8 +225,8 @@ var errNoTree = errors.New("gateway: the body is not translated")
 
 // Tree returns the decoded body. Before decoding it reserves the most memory that the tree can take.
 func (c *call) Tree() (*llm.Request, error) {
-	if c.tree.request != nil {
-		return c.tree.request, nil
+	if c.tree.request != nil || c.tree.err != nil {
+		return c.tree.request, c.tree.err
 	}
 	if c.Op.DecodeRequest == nil {
 		return nil, errNoTree
@@ -238,8 +239,11 @@ func (c *call) Tree() (*llm.Request, error) {
 		return nil, err
 	}
 	c.tree.size += size
-	c.tree.request, err = c.Op.DecodeRequest(c.Body)
-	return c.tree.request, err
+	if c.tree.request, c.tree.err = c.Op.DecodeRequest(c.Body); c.tree.err != nil {
+		c.held.Release(size)
+		c.tree.request, c.tree.size = nil, c.tree.size-size
+	}
+	return c.tree.request, c.tree.err
 }
 
 // Step runs work on size bytes when it is the request's turn.
@@ -248,7 +252,7 @@ func (c *call) Step(size int, work func()) { c.held.Step(size, work) }
 // dropTree releases the memory of the tree. The next call of Tree decodes the body again.
 func (c *call) dropTree() {
 	c.held.Release(c.tree.size)
-	c.tree = tree{called: c.tree.called}
+	c.tree = tree{called: c.tree.called, err: c.tree.err}
 }
 
 // spent sums up the attempts of a request.

@@ -176,10 +176,13 @@ func (a *attempt) limit(body []byte) {
 	}
 }
 
-// afford reserves an amount for an attempt. A mistake in the body comes before a refusal for money, because that may be
-// due to the mistake.
+// afford checks whether the target's price may be assumed, and reserves an amount for an attempt. A mistake in the body
+// comes before a refusal by a budget, because that may be due to the mistake.
 func (a *attempt) afford() error {
 	a.call.releaseReservation()
+	if err := a.RefusedAssumed(); err != nil {
+		return err
+	}
 	err := a.affordBody()
 	if err == nil || errors.Is(err, capacity.ErrGone) {
 		return err
@@ -204,13 +207,10 @@ func (a *attempt) mistake() error {
 }
 
 // affordBody reserves an amount in the caller's budgets for an attempt and sets the output cap if the client sent none.
-// If the coarse bound is refused it tries the fine bound, and then the provider's own count. Without a budget it only
-// checks whether the target's price may be assumed.
+// If the coarse bound is refused it tries the fine bound, and then the provider's own count. Without a budget it
+// reserves nothing.
 func (a *attempt) affordBody() error {
 	c := a.call
-	if err := a.RefusedAssumed(); err != nil {
-		return err
-	}
 	budgets := c.principal.Budgets(&c.own.attribution)
 	if len(budgets) == 0 || c.Op.Free {
 		return nil

@@ -64,6 +64,9 @@ func noteTools(r *llm.Request, choice []byte, legacy bool) {
 		}
 	}
 	e.Called = c.Called
+	if legacy && !slices.ContainsFunc(r.Tools, isCustomTool) { // only the history has custom calls
+		e.OneCall, e.Called.Legacy = true, true
+	}
 	r.Elsewhere = e
 }
 

@@ -99,7 +99,8 @@ func (d *MediaDecoder) image(dst []llm.Event, answer []byte) []llm.Event {
 		all := d.most
 		m.Most = &all
 	}
-	return append(dst, llm.Event{Kind: llm.EventUsage, Tier: imageModeOf(answer), Metered: m}, llm.Event{Kind: llm.EventFinish, Choice: n, Finish: llm.FinishStop})
+	dst = append(dst, llm.Event{Kind: llm.EventUsage, Tier: imageModeOf(answer), Metered: m})
+	return llm.AppendFinish(dst, n, llm.FinishStop)
 }
 
 // MediaEncoder writes the error of a broken stream. All other bytes are the provider's own.

@@ -57,17 +57,12 @@ func (f *Fitting) offerFunctions() {
 	if e == nil {
 		return
 	}
-	functions := e.Tools
 	for i := range f.Tools {
-		t := &f.Tools[i]
-		isCustom := isCustomTool(*t)
-		if t.Raw != nil && t.Search == nil && !isCustom || len(functions) == 0 {
-			continue // has no function
+		if t := &f.Tools[i]; isCustomTool(*t) {
+			if n := functionOf(e, t.Raw); n >= 0 {
+				*t = e.Tools[n]
+			}
 		}
-		if isCustom {
-			*t = functions[0]
-		}
-		functions = functions[1:]
 	}
 	if f.ToolChoice == nil && e.ToolChoice != nil {
 		f.ToolChoice = e.ToolChoice
@@ -79,6 +74,15 @@ func (f *Fitting) offerFunctions() {
 	f.Elsewhere = nil
 }
 
+// functionOf returns the index of the function that stands for a custom tool; -1 for none.
+func functionOf(e *llm.Elsewhere, tool []byte) int {
+	name := rawjson.Text(rawjson.Get(tool, custom, "name"))
+	return slices.IndexFunc(e.Tools, func(t llm.Tool) bool {
+		of, is := e.Called.Of(t.Name)
+		return is && of.Kind == llm.ToolCustom && of.Name == name
+	})
+}
+
 // isLegacy reports whether a request has the deprecated list of functions, which no encoder writes.
 func isLegacy(r *llm.Request) bool { return r.Elsewhere != nil && r.Elsewhere.Called.Legacy }
 
@@ -88,6 +92,7 @@ func (NoCustomTools) Example() *llm.Request {
 	r.ExtraOf = chat
 	r.Tools = []llm.Tool{{Raw: []byte(`{"type":"custom","custom":{"name":"patch"}}`)}}
 	r.Elsewhere = &llm.Elsewhere{Tools: []llm.Tool{{Name: "patch", Parameters: []byte(`{"type":"object"}`)}}}
+	r.Elsewhere.Called.Add("patch", llm.ClientTool{Kind: llm.ToolCustom, Name: "patch"})
 	function := llm.ToolCall{ID: "AbCdEfGh9", Name: "patch", Arguments: `{"input":"x"}`}
 	call := function
 	call.Arguments, call.Extra = "x", []llm.Field{{Name: "type", Value: []byte(`"custom"`)}}

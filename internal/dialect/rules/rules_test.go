@@ -66,3 +66,31 @@ func fits(t *testing.T, rule *rules.Rule, of rules.Of) {
 		t.Errorf("%+v: Fit has changed the request that it was given", of)
 	}
 }
+
+// TestSchemasOfChatConcernChatOnly checks that rules from schemas of Chat Completions do not change requests that are
+// forwarded in another wire format of the same vendor.
+func TestSchemasOfChatConcernChatOnly(t *testing.T) {
+	t.Parallel()
+	for _, vendor := range []string{"mistral", "groq", "cerebras", "openrouter"} {
+		for _, rule := range rules.For(vendor, "responses").All() {
+			switch rule.Ask.(type) {
+			case rules.NoCustomTools, rules.NoFunctions, rules.NoNames:
+				t.Errorf("%s: the rule %s applies to Responses, want only those of Chat Completions", vendor, rule.Name)
+			}
+		}
+	}
+}
+
+// TestCustomToolsAreFoundByName checks that a custom tool becomes its own function, whatever stands before it.
+func TestCustomToolsAreFoundByName(t *testing.T) {
+	t.Parallel()
+	r := rules.NoCustomTools{}.Example()
+	r.Tools = append([]llm.Tool{{Raw: []byte(`{"type":"local_shell"}`)}}, r.Tools...)
+	r.Elsewhere.Tools = append([]llm.Tool{{Name: "shell"}}, r.Elsewhere.Tools...)
+	r.Elsewhere.Called.Add("shell", llm.ClientTool{Kind: "local_shell"})
+	set := rules.New([]rules.Rule{{Name: "x", Of: []rules.Of{{}}, Own: true, Ask: rules.NoCustomTools{}}})
+	fitted, _, err := set.Fit(r, true)
+	if err != nil || fitted.Tools[1].Name != "patch" || fitted.Tools[0].Raw == nil {
+		t.Errorf("got %+v, %v; want the tool of another type unchanged, and then the function patch", fitted.Tools, err)
+	}
+}

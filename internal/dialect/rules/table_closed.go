@@ -14,7 +14,7 @@ const (
 
 // mistralSchema returns the rules for fields of Mistral's published schema.
 func mistralSchema() []Rule {
-	of := []Of{{Provider: "mistral"}}
+	of := []Of{{Provider: "mistral", Format: chat}}
 	return []Rule{
 		{
 			Name: "mistral-temperature", Of: of, Own: true, Word: `"temperature"`,
@@ -44,7 +44,7 @@ func mistralSchema() []Rule {
 
 // mistralMessages returns the rules for Mistral's messages and tools.
 func mistralMessages() []Rule {
-	of := []Of{{Provider: "mistral"}}
+	of := []Of{{Provider: "mistral", Format: chat}}
 	return []Rule{
 		{
 			Name: "mistral-names", Of: of, Own: true, Word: `"name"`, Ask: NoNames{},
@@ -89,7 +89,7 @@ func mistralMessages() []Rule {
 
 // groq returns Groq's rules.
 func groq() []Rule {
-	of := []Of{{Provider: "groq"}}
+	of := []Of{{Provider: "groq", Format: chat}}
 	return []Rule{
 		{
 			Name: "groq-reasoning-effort", Of: of, Own: true, Word: `"reasoning_effort"`,
@@ -146,7 +146,7 @@ func groq() []Rule {
 
 // cerebras returns Cerebras' rules.
 func cerebras() []Rule {
-	of := []Of{{Provider: "cerebras"}}
+	of := []Of{{Provider: "cerebras", Format: chat}}
 	return []Rule{
 		{
 			Name: "cerebras-thinking", Of: of, Own: true, Word: `"reasoning_content"`,
@@ -202,7 +202,7 @@ func cerebras() []Rule {
 
 // openRouter returns OpenRouter's rules.
 func openRouter() []Rule {
-	of := []Of{{Provider: "openrouter"}}
+	of := []Of{{Provider: "openrouter", Format: chat}}
 	return []Rule{
 		{
 			Name: "openrouter-end-user", Of: of, Own: true, Word: `"user":`,
