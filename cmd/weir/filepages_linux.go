@@ -39,8 +39,8 @@ func filePages(maps io.Reader, file string) (all []mapping) {
 	isCandidate := false
 	for lines := bufio.NewScanner(maps); lines.Scan(); {
 		line := lines.Text()
-		switch name, value, _ := strings.Cut(line, ":"); {
-		case name == "Anonymous", name == "Swap":
+		switch name, value, _ := strings.Cut(line, ":"); name {
+		case "Anonymous", "Swap":
 			if isCandidate = isCandidate && strings.TrimSpace(value) == "0 kB"; isCandidate && name == "Swap" {
 				all = append(all, m)
 			}

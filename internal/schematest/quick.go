@@ -93,7 +93,7 @@ func (q *quick) accepts(v any) bool {
 	if q.types != nil && !slices.Contains(q.types, typeOf(v)) || q.ref != nil && !q.ref.accepts(v) {
 		return false
 	}
-	if text, ok := v.(string); q.texts != nil && !(ok && slices.Contains(q.texts, text)) {
+	if text, ok := v.(string); q.texts != nil && (!ok || !slices.Contains(q.texts, text)) {
 		return false
 	}
 	if !q.acceptsParts(v) || q.not != nil && q.not.accepts(v) {

@@ -61,8 +61,7 @@ func TestStatementsInUseTwice(t *testing.T) {
 	db, conn := onePrepared(t)
 	tx := must.Get(db.BeginTx(t.Context(), nil))(t)
 	// names returns the names of all rows; in the middle it calls within, if that is set.
-	var names func(within func() string) string
-	names = func(within func() string) (all string) {
+	names := func(within func() string) (all string) {
 		rows := must.Get(tx.QueryContext(t.Context(), "SELECT name FROM t ORDER BY id"))(t)
 		defer rows.Close()
 		for rows.Next() {

@@ -55,21 +55,43 @@ func TestRefusalsCountAsDocumented(t *testing.T) {
 		ask    harness.Ask
 		none   bool // without the key
 	}{
-		"a missing or wrong key":                                     {ask: harness.Ask{Body: hello}, none: true},
-		"a right that the key does not have, or a suspended account": {key: account.KeyOptions{Permissions: []account.Permission{account.Uses}}, ask: harness.Ask{Body: hello}},
-		"a body above `max_body`":                                    {ask: harness.Ask{Body: long}},
-		"invalid JSON, or a field twice":                             {ask: harness.Ask{Body: `{"model":"house/echo","model":"house/echo","messages":[]}`}},
-		"an unknown model":                                           {ask: harness.Ask{Body: harness.Hello("nobody/echo")}},
-		"a model that the key may not use":                           {key: account.KeyOptions{Models: []string{"house/other"}}, ask: harness.Ask{Body: hello}},
-		"a rate limit":                                               {key: account.KeyOptions{Limits: account.Limits{RPM: 1}}, before: []harness.Ask{{Body: hello}}, ask: harness.Ask{Body: hello}},
-		"a mistake that a translation finds, such as a message without a role": {ask: harness.Ask{Body: `{"model":"house/echo","messages":[{"prompt":"Hi"}]}`}},
-		"a budget":                               {key: account.KeyOptions{Budget: small}, ask: harness.Ask{Body: hello}},
-		"a price that is unknown under a budget": {key: account.KeyOptions{Budget: ample}, ask: harness.Ask{Body: harness.Hello("bare/echo")}},
+		"a missing or wrong key": {
+			ask: harness.Ask{Body: hello}, none: true,
+		},
+		"a right that the key does not have, or a suspended account": {
+			key: account.KeyOptions{Permissions: []account.Permission{account.Uses}}, ask: harness.Ask{Body: hello},
+		},
+		"a body above `max_body`": {
+			ask: harness.Ask{Body: long},
+		},
+		"invalid JSON, or a field twice": {
+			ask: harness.Ask{Body: `{"model":"house/echo","model":"house/echo","messages":[]}`},
+		},
+		"an unknown model": {
+			ask: harness.Ask{Body: harness.Hello("nobody/echo")},
+		},
+		"a model that the key may not use": {
+			key: account.KeyOptions{Models: []string{"house/other"}}, ask: harness.Ask{Body: hello},
+		},
+		"a rate limit": {
+			key: account.KeyOptions{Limits: account.Limits{RPM: 1}}, before: []harness.Ask{{Body: hello}}, ask: harness.Ask{Body: hello},
+		},
+		"a mistake that a translation finds, such as a message without a role": {
+			ask: harness.Ask{Body: `{"model":"house/echo","messages":[{"prompt":"Hi"}]}`},
+		},
+		"a budget": {
+			key: account.KeyOptions{Budget: small}, ask: harness.Ask{Body: hello},
+		},
+		"a price that is unknown under a budget": {
+			key: account.KeyOptions{Budget: ample}, ask: harness.Ask{Body: harness.Hello("bare/echo")},
+		},
 		"an `Idempotency-Key` with another body": {
 			before: []harness.Ask{{Body: hello, Header: []string{"Idempotency-Key", "one"}}},
 			ask:    harness.Ask{Body: other, Header: []string{"Idempotency-Key", "one"}},
 		},
-		"the provider, without charge": {ask: harness.Ask{Body: harness.Hello("house/chat:status=400")}},
+		"the provider, without charge": {
+			ask: harness.Ask{Body: harness.Hello("house/chat:status=400")},
+		},
 	}
 	rows := documentedRefusals(t)
 	if len(rows) != len(cases) {

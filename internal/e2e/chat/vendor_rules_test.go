@@ -164,7 +164,7 @@ func toVendors() []toVendor {
 		},
 		{
 			name: "functions of the time before tools", provider: "mistral", model: "tools", path: "/v1/chat/completions",
-			body: `"functions":[{"name":"f","parameters":{"type":"object"}}],"function_call":{"name":"f"},"messages":[{"role":"user","content":"Hi"}]`,
+			body:   `"functions":[{"name":"f","parameters":{"type":"object"}}],"function_call":{"name":"f"},"messages":[{"role":"user","content":"Hi"}]`,
 			sent:   []string{`"tools":[{"type":"function"`, `"tool_choice":{"type":"function","function":{"name":"f"}}`, `"parallel_tool_calls":false`},
 			unsent: []string{`"functions"`, `"function_call"`}, says: `"function_call":{"name":"f","arguments":`,
 		},
