@@ -70,10 +70,10 @@ func TestKeepAlive(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
 	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.URL), Timing: gateway.Timing{KeepAlive: 60 * time.Millisecond}})
-	for _, model := range []string{"house/echo:ttft=400ms", "house/echo:ttft=400ms,early", "house/echo:pace=400ms"} {
+	for model, silences := range map[string]int{"house/echo:ttft=400ms": 1, "house/echo:ttft=400ms,early": 1, "house/echo:pace=400ms": 3} {
 		r := h.Stream(model)
-		if n := strings.Count(r.Body, ": keep-alive\n\n"); n < 2 || n > 30 {
-			t.Errorf("%s: %d keep-alives, want about 6 a silence: %s", model, n, r.Body)
+		if n := strings.Count(r.Body, ": keep-alive\n\n"); n < silences || n > 30 { // a busy machine writes few
+			t.Errorf("%s: %d keep-alives, want one to six in each of %d silences: %s", model, n, silences, r.Body)
 		}
 		if events, _ := harness.SplitStream(t, r.Body); harness.Text(events) != "Say it again, please" {
 			t.Errorf("%s: text %q", model, harness.Text(events))
