@@ -208,9 +208,6 @@ func (s *Leases) shares(ctx context.Context, tx *sql.Tx, r budget.LeaseRequest, 
 	if err != nil {
 		return nil, fmt.Errorf("read slices: %w", err)
 	}
-	if !s.engine.shared { // beside a takeover, the other gateway returns nothing
-		sh.idle = 0
-	}
 	return sh, nil
 }
 
