@@ -245,7 +245,7 @@ func (p *Provider) message(k Kind) string {
 	case KindRefused:
 		return fmt.Sprintf("The provider %s could not be reached.", name)
 	case KindConnectTimeout:
-		return fmt.Sprintf("The provider %s accepted no connection within %s.", name, t.Connect)
+		return fmt.Sprintf("The provider %s accepted no connection within %s.", name, min(t.Connect, t.FirstByte))
 	case KindFirstByteTimeout:
 		return fmt.Sprintf("The provider %s did not begin to answer in time.", name)
 	case KindIdleTimeout:

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -280,11 +281,12 @@ func TestDialIsAborted(t *testing.T) {
 		timeouts Timeouts
 		patience time.Duration // of the caller
 		want     Kind
+		message  string
 	}{
-		{"connect", Timeouts{Connect: soon}, late, KindConnectTimeout},
-		{"first byte", Timeouts{Connect: late, FirstByte: soon}, late, KindConnectTimeout},
-		{"total", Timeouts{Connect: late, Total: soon}, late, KindTotalTimeout},
-		{"caller", Timeouts{Connect: late}, soon, KindCanceled},
+		{"connect", Timeouts{Connect: soon}, late, KindConnectTimeout, "accepted no connection within 50ms."},
+		{"first byte", Timeouts{Connect: late, FirstByte: soon}, late, KindConnectTimeout, "accepted no connection within 50ms."},
+		{"total", Timeouts{Connect: late, Total: soon}, late, KindTotalTimeout, "within 50ms."},
+		{"caller", Timeouts{Connect: late}, soon, KindCanceled, "cancelled"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -298,6 +300,8 @@ func TestDialIsAborted(t *testing.T) {
 			defer cancel()
 			if _, f := readAll(p.Do(ctx, Call{Op: llm.OpChat, Hold: leave{}})); f == nil || f.Kind != tc.want || f.Sent() {
 				t.Errorf("got %v, sent %t; want %v, not sent", f, f.Sent(), tc.want)
+			} else if !strings.Contains(f.Error(), tc.message) {
+				t.Errorf("got %q, want %q in it", f, tc.message)
 			}
 		})
 	}

@@ -48,14 +48,15 @@ func encrypted(t *testing.T) (up *harness.Upstream, outbound string) {
 	return &harness.Upstream{Server: s, URL: ts.URL}, "outbound: {ca_file: " + file + "}\n"
 }
 
-// slowYAML configures a provider whose first byte is late after 300 ms, and another one.
+// slowYAML configures a provider whose first byte is late after a second, in which a busy machine opens a connection, and
+// another one.
 func slowYAML(url string) string {
-	return "providers:" + harness.Hasty(harness.ProviderYAML("house", url), "300ms", "10s") + harness.ProviderYAML("other", url) + `
+	return "providers:" + harness.Hasty(harness.ProviderYAML("house", url), "1s", "20s") + harness.ProviderYAML("other", url) + `
 prices:
   house/*: {input: "1", output: "1000"}
   other/*: {input: "1", output: "1000"}
 aliases:
-  both: {targets: ["house/chat:tokens=20,ttft=1s", "other/chat:tokens=5"]}
+  both: {targets: ["house/chat:tokens=20,ttft=3s", "other/chat:tokens=5"]}
 `
 }
 
@@ -84,14 +85,14 @@ func TestLateAnswer(t *testing.T) {
 			if a := rows[1]; a.Outcome != "ok" || a.Provenance != "exact" || a.Out != 5 || !a.Counts {
 				t.Errorf("the other one: %+v", a)
 			}
-			r = h.Chat("house/chat:tokens=7,ttft=1s")
+			r = h.Chat("house/chat:tokens=7,ttft=3s")
 			if r.Status != 504 {
 				t.Errorf("without another target: %d %s, want 504", r.Status, r.Body)
 			}
 			if a := attempts(h, r, 1)[0]; a.Outcome != "failed" || a.Provenance != "exact" || a.Out != 7 || !a.Counts {
 				t.Errorf("the late attempt: %+v, want it exact at 7 tokens", a)
 			}
-			r = h.Chat("house/chat:status=429,ttft=1s")
+			r = h.Chat("house/chat:status=429,ttft=3s")
 			if a := attempts(h, r, 1)[0]; r.Status != 504 || a.Outcome != "rejected" || a.Provenance != "exact" || a.Cost != "0" || a.Status != 429 {
 				t.Errorf("a late refusal: %d, %+v, want it free", r.Status, a)
 			}
@@ -113,7 +114,7 @@ func TestLateAnswerGivenUp(t *testing.T) {
 			t.Errorf("%s: %s, $%s and at most $%s, want its upper bound", what, e.Provenance, e.Cost, e.AtMost)
 		}
 	}
-	bounded("cut", h.Chat("house/chat:tokens=20,ttft=1s,fault=cut,at=3"))
+	bounded("cut", h.Chat("house/chat:tokens=20,ttft=3s,fault=cut,at=3"))
 	r := h.Chat("house/chat:ttft=10s")
 	if r.Status != 504 {
 		t.Fatalf("%d %s, want 504", r.Status, r.Body)
@@ -139,7 +140,7 @@ func TestLateAnswerKeepsItsHold(t *testing.T) {
 		return err
 	})
 	h.SetBudget(llm.USD, budget.PeriodTotal)
-	a := harness.Ask{Path: "/v1/chat", Body: `{"model":"house/chat:tokens=600,ttft=2s","max_tokens":600,"messages":[{"role":"user","prompt":"Hi"}]}`}
+	a := harness.Ask{Path: "/v1/chat", Body: `{"model":"house/chat:tokens=600,ttft=4s","max_tokens":600,"messages":[{"role":"user","prompt":"Hi"}]}`}
 	late := h.Do(a)
 	if late.Status != 504 {
 		t.Fatalf("%d %s, want 504", late.Status, late.Body)

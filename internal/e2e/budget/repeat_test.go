@@ -23,7 +23,7 @@ import (
 func TestRepeatsOfALateAnswer(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
-	h := harness.Open(t, harness.Setup{YAML: strings.Replace(slowYAML(up.URL), "300ms", "2s", 1)}) // time to connect in
+	h := harness.Open(t, harness.Setup{YAML: strings.Replace(slowYAML(up.URL), "first_byte: 1s", "first_byte: 2s", 1)})
 	h.SetBudget(1000*llm.USD, budget.PeriodTotal)
 	all := harness.ChatAPIs()
 	atOnce(t, all, func(t *testing.T, i int, api *harness.ChatAPI) { repeatLate(t, h, up, api, 11+i) })
@@ -99,7 +99,7 @@ func TestNoRepeatOfALateAnswer(t *testing.T) {
 	hello := func(model, key string) harness.Ask {
 		return harness.Ask{Path: "/v1/chat", Body: harness.Hello(model), Key: key}
 	}
-	stream := hello("house/chat:tokens=31,ttft=1s", "")
+	stream := hello("house/chat:tokens=31,ttft=3s", "")
 	stream.Header = []string{"Accept", "text/event-stream"}
 	for i, tt := range []struct {
 		name         string
@@ -107,10 +107,10 @@ func TestNoRepeatOfALateAnswer(t *testing.T) {
 		status       int
 		served       int // answers by the provider, in all
 	}{
-		{"another key", hello("house/chat:tokens=21,ttft=1s", h.Key), hello("house/chat:tokens=21,ttft=1s", h.KeyOfNew("other")), 504, 2},
-		{"another body", hello("house/chat:tokens=22,ttft=1s", ""), harness.Ask{Path: "/v1/chat", Body: strings.Replace(harness.Hello("house/chat:tokens=22,ttft=1s"), "{", "{ ", 1)}, 504, 2},
-		{"a limit", hello("house/chat:tokens=23,ttft=1s", limited), hello("house/chat:tokens=23,ttft=1s", limited), 429, 1},
-		{"a late refusal", hello("house/chat:tokens=24,status=429,ttft=600ms", ""), hello("house/chat:tokens=24,status=429,ttft=600ms", ""), 504, 2},
+		{"another key", hello("house/chat:tokens=21,ttft=3s", h.Key), hello("house/chat:tokens=21,ttft=3s", h.KeyOfNew("other")), 504, 2},
+		{"another body", hello("house/chat:tokens=22,ttft=3s", ""), harness.Ask{Path: "/v1/chat", Body: strings.Replace(harness.Hello("house/chat:tokens=22,ttft=3s"), "{", "{ ", 1)}, 504, 2},
+		{"a limit", hello("house/chat:tokens=23,ttft=3s", limited), hello("house/chat:tokens=23,ttft=3s", limited), 429, 1},
+		{"a late refusal", hello("house/chat:tokens=24,status=429,ttft=3s", ""), hello("house/chat:tokens=24,status=429,ttft=3s", ""), 504, 2},
 		{"a stream", stream, stream, 504, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestNoRepeatOfALateAnswer(t *testing.T) {
 func TestRepeatOfALateCall(t *testing.T) {
 	t.Parallel()
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		time.Sleep(time.Second)
+		time.Sleep(3 * time.Second)
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,`+
 			`"tool_calls":[{"type":"function","function":{"name":"weather","arguments":"{\"input\":\"x\"}"}}]}}],"usage":{"prompt_tokens":5,"completion_tokens":5}}`)
