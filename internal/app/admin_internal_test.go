@@ -29,7 +29,7 @@ type staff struct {
 func newStaff(t *testing.T) *staff {
 	t.Helper()
 	g := newInstance(t)
-	s := &staff{instance: g, t: t, handler: g.handler(), sessions: map[string]string{"nobody": "", "a bad session": "x"}}
+	s := &staff{instance: g, t: t, handler: g.site.handler(), sessions: map[string]string{"nobody": "", "a bad session": "x"}}
 	ctx := t.Context()
 	for _, name := range []string{account.DefaultName, "acme", "other"} {
 		a := must.Get(g.admin.Accounts.CreateAccount(ctx, audit.Gateway(), name))(t)
@@ -102,7 +102,7 @@ func TestAdministrationAsksRights(t *testing.T) {
 		people.Manage:   {"operator", "owner"},
 		people.Operate:  {"operator"},
 	}
-	for _, route := range s.api.Admin.Routes() {
+	for _, route := range s.site.api.Admin.Routes() {
 		method, pattern, _ := strings.Cut(route.Pattern, " ")
 		path := strings.NewReplacer("/admin/v1", "", "{account}", "acme", "{key}", "none", "{user}", "none", "{id}", "none", "{webhook}", "none", "{delivery}", "none").Replace(pattern)
 		allowed, known := may[route.Right]

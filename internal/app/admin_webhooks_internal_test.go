@@ -26,7 +26,7 @@ func TestAdministrationOfOthersWebhooks(t *testing.T) {
 	t.Parallel()
 	s, ids, deliveries := hooked(t)
 	asked := 0
-	for _, route := range s.api.Admin.Routes() {
+	for _, route := range s.site.api.Admin.Routes() {
 		if !strings.Contains(route.Pattern, "{webhook}") {
 			continue
 		}

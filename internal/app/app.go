@@ -14,17 +14,14 @@ import (
 	"time"
 
 	"weir/internal/admin"
-	"weir/internal/api"
 	"weir/internal/budget"
 	"weir/internal/config"
 	"weir/internal/conversation"
-	"weir/internal/dashboard"
 	"weir/internal/dialect"
 	"weir/internal/front"
 	"weir/internal/gateway"
 	"weir/internal/kept"
 	"weir/internal/ledger"
-	"weir/internal/manual"
 	"weir/internal/people"
 	"weir/internal/provider"
 	"weir/internal/ratelimit"
@@ -130,14 +127,9 @@ type instance struct {
 	router      *route.Router
 	pipeline    gateway.Options
 	gateway     *gateway.Server
-	api         *api.Server
-	dashboard   *dashboard.Server
-	manual      *manual.Server
-	crossing    *http.CrossOriginProtection
-	base        atomic.Pointer[string] // address on this machine, once it listens
-	draining    atomic.Bool
+	site        *site
+	base        atomic.Pointer[string]        // address on this machine, once it listens
 	reloaded    atomic.Pointer[config.Config] // nil until the first reload
-	cors        atomic.Pointer[corsPolicy]    // nil if no other site may use the client APIs
 	closers     []func() error
 }
 
@@ -173,11 +165,7 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	if err := g.openPipeline(ctx); err != nil {
 		return g, err
 	}
-	if g.crossing, err = newCrossOrigin(o.Config.PublicURL); err != nil {
-		return g, err
-	}
-	g.openAPI()
-	if err := g.openPages(); err != nil {
+	if g.site, err = newSite(g); err != nil {
 		return g, err
 	}
 	g.measure()
@@ -299,7 +287,7 @@ func (g *instance) listen(ctx context.Context) (net.Listener, error) {
 
 // serve answers on the listener until ctx ends.
 func (g *instance) serve(ctx context.Context, listener net.Listener) error {
-	cfg := &g.options.Config
+	o := g.options
 	secure, keepSecure, err := g.secure()
 	if err != nil {
 		return errors.Join(err, listener.Close())
@@ -317,7 +305,7 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	if metrics != nil {
 		running.Go(func() { g.serveTelemetry(background, metrics) })
 	}
-	handler := g.handler()
+	handler := g.site.handler()
 	running.Go(func() { g.manager.Watch(background, livezOf(handler)) })
 
 	server := front.New(front.Options{
@@ -340,12 +328,12 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	case err := <-failed:
 		return err
 	case <-ctx.Done():
-		g.draining.Store(true)
-		g.manager.Stopping(cfg.DrainDelay + cfg.DrainTimeout + toldTimeout + 2*closeTimeout)
-		g.retire(server, cfg.DrainDelay)
+		g.site.draining.Store(true)
+		g.manager.Stopping(o.Config.DrainDelay + o.Config.DrainTimeout + toldTimeout + 2*closeTimeout)
+		retire(o.Log, server, o.Config.DrainDelay)
 	case <-g.handover.taken: // and the new gateway answers already
 		g.options.Log.Info("another gateway has taken over")
-		g.retire(server, handoverDelay)
+		retire(o.Log, server, handoverDelay)
 	}
 	return g.drain(server)
 }
@@ -372,7 +360,7 @@ func (g *instance) runParts(background context.Context, running *sync.WaitGroup)
 	running.Go(func() { g.store.Webhooks.RunCalendar(background) })
 	running.Go(func() { g.admin.Reconciliation.WatchDrift(background) })
 	running.Go(func() { g.deliverer.Run(background) })
-	running.Go(func() { g.askProviders(background) })
+	running.Go(func() { (&inquiry{router: g.router, ledger: g.store.Ledger, log: g.options.Log}).run(background) })
 	running.Go(func() { g.adoptOthers(background) })
 	if g.shipper != nil {
 		running.Go(func() { g.shipper.Run(background) })

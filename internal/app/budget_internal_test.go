@@ -144,7 +144,7 @@ func TestAllocationBudget(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			g, key := pipeline(t, test.provider)
 			g.limits.Use(test.limits)
-			handler := g.handler()
+			handler := g.site.handler()
 			w := &sink{header: http.Header{}}
 			body := strings.NewReader(test.body)
 			unread := io.NopCloser(body)

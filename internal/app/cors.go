@@ -59,14 +59,14 @@ func exposedHeaders(dialects dialect.Set) string {
 
 // crossOrigin answers the preflights of browsers, and lets their programs read the answers of the client APIs,
 // including errors, if the configuration allows their origin.
-func (g *instance) crossOrigin(routes []httpRoute, next http.Handler) http.Handler {
-	g.cors.Store(newCORS(&g.options.Config, g.upstream.Dialects()))
+func (s *site) crossOrigin(routes []httpRoute, next http.Handler) http.Handler {
+	s.cors.Store(newCORS(&s.options.Config, s.dialects))
 	clients := clientSegments(routes)
-	preflight := g.counted(otherRoute, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	preflight := s.counted(otherRoute, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		policy := g.cors.Load()
+		policy := s.cors.Load()
 		if policy == nil || !clients[firstSegment(r.URL.EscapedPath())] {
 			next.ServeHTTP(w, r)
 			return

@@ -57,7 +57,7 @@ func TestCrossOrigin(t *testing.T) {
 	} {
 		g := newInstance(t)
 		g.options.Config.CORS.Origins = test.origins
-		handler, key := g.handler(), "Bearer "+newKey(t, g, "browser")
+		handler, key := g.site.handler(), "Bearer "+newKey(t, g, "browser")
 		for _, ask := range []struct {
 			method, path, key string
 			status            int
@@ -109,7 +109,7 @@ func TestPreflightHeaders(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
 	g.options.Config.CORS.Origins = []string{"*"}
-	handler := g.handler()
+	handler := g.site.handler()
 	for asked, want := range map[string]string{
 		"":                             "",
 		"x-api-key, anthropic-version": "x-api-key, anthropic-version",
@@ -133,7 +133,7 @@ func TestPreflightHeaders(t *testing.T) {
 func TestCrossOriginReload(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
-	handler := g.handler()
+	handler := g.site.handler()
 	cfg := g.options.Config
 	g.options.Reload = func([]byte) (config.Config, error) { return cfg, nil }
 	for _, origins := range [][]string{{"https://a.example"}, {"*"}, nil} {

@@ -6,24 +6,28 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
 	"weir/internal/config"
 	"weir/internal/dashboard"
+	"weir/internal/ledger"
 	"weir/internal/provider"
 	"weir/internal/route"
+	"weir/internal/store"
 	"weir/internal/upstream"
 )
 
-// installation returns the services of the operators' pages. Started is the start time of this node.
-func (g *instance) installation(started time.Time) *dashboard.Installation {
+// installationOf returns the services of the operators' pages. Started is the start time of this node.
+func installationOf(g *instance, started time.Time) *dashboard.Installation {
 	known, _ := provider.LoadCatalogue() // the builder has already loaded it without error
 	return &dashboard.Installation{
 		Providers:    func() []route.ProviderCondition { return g.router.Table().Providers(g.options.Now()) },
 		Models:       modelsOf(g.router, g.options.Now),
 		Model:        func(name string) (route.Model, bool) { return g.router.Table().Model(name, g.options.Now()) },
 		UnseenDays:   func() int { return 2 * int(retentionOf(g).Requests.Hours()/24) },
-		PriceSources: g.priceSources, Dialects: g.upstream.Dialects().OfProviders(),
+		PriceSources: func() dashboard.PriceSources { return priceSourcesOf(g) }, Dialects: g.upstream.Dialects().OfProviders(),
 		Known:    upstream.KnownProviders(&config.Config{}, known),
-		System:   func(ctx context.Context) (dashboard.System, error) { return g.system(ctx, started) },
+		System:   func(ctx context.Context) (dashboard.System, error) { return systemOf(ctx, g, started) },
 		Settings: func() dashboard.Settings { return settingsOf(g.configInForce()) },
 	}
 }
@@ -46,9 +50,9 @@ func settingsOf(cfg *config.Config) dashboard.Settings {
 	return s
 }
 
-// system returns the state of the installation, as this node sees it.
-func (g *instance) system(ctx context.Context, started time.Time) (s dashboard.System, err error) {
-	s = dashboard.System{Started: started, Journal: g.journalState(), Versions: []dashboard.Fact{
+// systemOf returns the state of the installation, as this node sees it.
+func systemOf(ctx context.Context, g *instance, started time.Time) (s dashboard.System, err error) {
+	s = dashboard.System{Started: started, Journal: journalState(g.ledger), Versions: []dashboard.Fact{
 		{Label: "Go", Value: runtime.Version()},
 		{Label: "Platform", Value: runtime.GOOS + "/" + runtime.GOARCH},
 		{Label: "Prices", Value: upstream.PriceData()},
@@ -67,27 +71,27 @@ func (g *instance) system(ctx context.Context, started time.Time) (s dashboard.S
 		return s, err
 	}
 	s.Database.Schema, s.Database.Current = schema.Current, schema.Target
-	s.Nodes, err = g.nodesHere(ctx)
+	s.Nodes, err = nodesOf(ctx, g.store.Leases, g.ledger.Journal())
 	return s, err
 }
 
-func (g *instance) journalState() dashboard.JournalState {
-	j := dashboard.JournalState{Lost: g.ledger.Lost(), Open: g.ledger.InFlight(), Unknown: g.ledger.Unknown()}
-	if err := g.ledger.Problem(); err != nil {
+func journalState(l *ledger.Ledger) dashboard.JournalState {
+	j := dashboard.JournalState{Lost: l.Lost(), Open: l.InFlight(), Unknown: l.Unknown()}
+	if err := l.Problem(); err != nil {
 		j.Problem = err.Error()
 	}
 	var err error
-	if j.Behind, err = g.ledger.Lag(); err != nil {
+	if j.Behind, err = l.Lag(); err != nil {
 		j.Database = err.Error()
 	}
 	return j
 }
 
-// nodesHere returns the nodes that share the database, with a mark on this one.
-func (g *instance) nodesHere(ctx context.Context) (all []dashboard.Node, err error) {
-	list, err := g.store.Leases.Nodes(ctx)
+// nodesOf returns the nodes that share the database, with a mark on the one that has the journal.
+func nodesOf(ctx context.Context, leases *store.Leases, journal uuid.UUID) (all []dashboard.Node, err error) {
+	list, err := leases.Nodes(ctx)
 	for i := range list {
-		all = append(all, dashboard.Node{KnownNode: list[i], Here: list[i].Journal == g.ledger.Journal()})
+		all = append(all, dashboard.Node{KnownNode: list[i], Here: list[i].Journal == journal})
 	}
 	return all, err
 }
@@ -97,8 +101,8 @@ func modelsOf(r *route.Router, now func() time.Time) func() []route.Model {
 	return func() []route.Model { return slices.Clone(r.Models(now()).All) }
 }
 
-// priceSources returns the sources of the prices in force, for the operators' pages.
-func (g *instance) priceSources() dashboard.PriceSources {
+// priceSourcesOf returns the sources of the prices in force, for the operators' pages.
+func priceSourcesOf(g *instance) dashboard.PriceSources {
 	now := g.upstream.Prices().Now()
 	day, _ := g.upstream.Prices().Age()
 	return dashboard.PriceSources{

@@ -19,7 +19,7 @@ func TestInstallationAnswersOperatorPages(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
 	ctx, started := t.Context(), time.Now()
-	i := g.installation(started)
+	i := installationOf(g, started)
 	if all := i.Providers(); len(all) != 1 || all[0].Name != upstream.DemoName || len(all[0].Credentials) != 0 {
 		t.Errorf("providers: got %+v, want the demo, which needs no key", all)
 	}
@@ -56,9 +56,9 @@ func TestSettingsInForce(t *testing.T) {
 	next.Limits.RPM = 77
 	next.Providers = []config.Provider{{Name: upstream.DemoName, APIKeys: []llm.Secret{llm.NewSecret("canary")}}}
 	g.options.Reload = func([]byte) (config.Config, error) { return next, nil }
-	before := g.installation(time.Now()).Settings()
+	before := installationOf(g, time.Now()).Settings()
 	must.Do(t, g.reloadOnce(context.WithoutCancel(t.Context())))
-	i := g.installation(time.Now())
+	i := installationOf(g, time.Now())
 	after := i.Settings()
 	for path, want := range map[string]string{
 		"listen": value(before, "listen"), "data": value(before, "data"), "limits.rpm": "77",

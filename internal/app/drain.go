@@ -2,31 +2,33 @@ package app
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
+	"weir/internal/capacity"
 	"weir/internal/front"
 )
 
 // retire keeps serving for a while, and makes clients open new connections.
-func (g *instance) retire(server *front.Server, delay time.Duration) {
+func retire(log *slog.Logger, server *front.Server, delay time.Duration) {
 	if delay == 0 {
 		return
 	}
-	g.options.Log.Info("stopping soon", "delay", delay)
+	log.Info("stopping soon", "delay", delay)
 	server.Retire()
 	time.Sleep(delay)
 }
 
 // drain refuses new requests and waits for those in flight.
 func (g *instance) drain(server *front.Server) error {
-	g.draining.Store(true)
-	g.dashboard.Stop()
+	g.site.draining.Store(true)
+	g.site.dashboard.Stop()
 	timeout := g.options.Config.DrainTimeout
 	g.options.Log.Info("stopping", "in_flight", g.gateway.Capacity().InFlight(), "timeout", timeout)
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	err := server.Shutdown(ctx)
-	g.awaitSettled(ctx) // including requests without a waiting client
+	awaitSettled(ctx, g.gateway.Capacity()) // including requests without a waiting client
 	if ctx.Err() != nil {
 		g.options.Log.Warn("requests were aborted", "in_flight", g.gateway.Capacity().InFlight())
 		g.gateway.Stop()
@@ -36,14 +38,14 @@ func (g *instance) drain(server *front.Server) error {
 		err = server.Close()
 		closing, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
-		g.awaitSettled(closing)
+		awaitSettled(closing, g.gateway.Capacity())
 	}
 	return err
 }
 
 // awaitSettled waits until no request is in the pipeline.
-func (g *instance) awaitSettled(ctx context.Context) {
-	for g.gateway.Capacity().InFlight() > 0 && ctx.Err() == nil {
+func awaitSettled(ctx context.Context, c *capacity.Node) {
+	for c.InFlight() > 0 && ctx.Err() == nil {
 		time.Sleep(10 * time.Millisecond)
 	}
 }

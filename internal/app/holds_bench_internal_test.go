@@ -81,7 +81,7 @@ func newHeld(b *testing.B, name, body string, limits ratelimit.Policy, budget ac
 	must.Get(g.admin.Accounts.SetBudget(ctx, audit.Gateway(), "guarded", budget))(b)
 	_, token, err := g.admin.Accounts.CreateKey(ctx, audit.Gateway(), account.KeyOptions{Account: "guarded", Label: "test", Budget: budget})
 	must.Do(b, err)
-	w := (&held{handler: g.handler(), request: &http.Request{
+	w := (&held{handler: g.site.handler(), request: &http.Request{
 		Method: http.MethodPost, URL: &url.URL{Path: "/v1/chat/completions"}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header:     http.Header{"Authorization": {"Bearer " + token.Reveal()}, "Content-Type": {"application/json"}},
 		RequestURI: "/v1/chat/completions",

@@ -35,7 +35,7 @@ func TestLinksAreNotLogged(t *testing.T) {
 	g := newLogged(t, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	token, _, err := g.admin.People.Invite(t.Context(), audit.Gateway(), people.Invitation{Email: "ada@example.com", Operator: true})
 	must.Do(t, err)
-	handler := g.handler()
+	handler := g.site.handler()
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	for _, test := range []struct {

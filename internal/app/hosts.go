@@ -7,8 +7,8 @@ import (
 
 // hostChecked passes on requests for a known host name of the gateway, and requests that need no check: those of the
 // client APIs, which require a key, and plain health checks.
-func (g *instance) hostChecked(routes []httpRoute, next http.Handler) http.Handler {
-	from, refuse := originOf(&g.options.Config), g.counted(otherRoute, g.misdirected())
+func (s *site) hostChecked(routes []httpRoute, next http.Handler) http.Handler {
+	from, refuse := originOf(&s.options.Config), s.counted(otherRoute, s.misdirected())
 	clients := clientSegments(routes)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !clients[firstSegment(r.URL.EscapedPath())] && !isPlainHealth(r) && from.checkHost(r) != nil {
@@ -30,10 +30,10 @@ func isPlainHealth(r *http.Request) bool {
 }
 
 // misdirected refuses a request for a host that is not the gateway's.
-func (g *instance) misdirected() http.Handler {
-	pages, admin := g.guard(), g.adminGuard()
+func (s *site) misdirected() http.Handler {
+	pages, admin := s.guard(), s.adminGuard()
 	check := pages.origin.checkHost
-	service := g.api.Refuse(check)
+	service := s.api.Refuse(check)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case isAdmin(r.URL.EscapedPath()):

@@ -145,7 +145,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	h := newRoleFixture(t)
 	const mark = http.StatusTeapot
 	count := 0
-	for _, of := range h.userRoutes() {
+	for _, of := range h.site.userRoutes() {
 		route := of.route
 		allowed, known := mayPages[route.Right]
 		if !known {
@@ -221,9 +221,9 @@ func (h *roleFixture) signIn(r *http.Request, session string) {
 func TestKeysAtClientAPIs(t *testing.T) {
 	t.Parallel()
 	h := newRoleFixture(t)
-	handler := h.handler()
+	handler := h.site.handler()
 	good := map[account.Permission][]string{account.Chat: {"chat", "both", "expiring"}, account.Uses: {"uses", "both", "expiring"}}
-	for _, e := range h.routes() {
+	for _, e := range h.site.routes() {
 		if e.permission == "" || e.right != "" {
 			continue
 		}
@@ -261,8 +261,8 @@ func TestKeysAtClientAPIs(t *testing.T) {
 func TestPagesAreGuarded(t *testing.T) {
 	t.Parallel()
 	h := newRoleFixture(t)
-	handler := h.handler()
-	for _, e := range h.routes() {
+	handler := h.site.handler()
+	for _, e := range h.site.routes() {
 		if e.right == "" || e.right == people.Open {
 			continue
 		}
@@ -336,7 +336,7 @@ func TestPlainHTTP(t *testing.T) {
 		if test.proxies != "" {
 			cfg.TrustedProxies = []netip.Prefix{netip.MustParsePrefix(test.proxies)}
 		}
-		handler := h.handler()
+		handler := h.site.handler()
 		for _, pattern := range []string{"GET /sign-in", "POST /sign-in", "GET /me", "GET /admin/v1/accounts", "GET /admin/v1/accounts with a key"} {
 			pattern, withKey := strings.CutSuffix(pattern, " with a key")
 			r := roleRequest(pattern)
@@ -360,7 +360,7 @@ func TestPlainHTTP(t *testing.T) {
 func TestBadKeyOverPlainHTTP(t *testing.T) {
 	t.Parallel()
 	h := newRoleFixture(t)
-	handler := h.handler()
+	handler := h.site.handler()
 	for _, key := range []string{"", "Bearer wk_bad", "Bearer " + h.keys["chat"]} {
 		r := roleRequest("GET /admin/v1/accounts")
 		way{peer: "203.0.113.9"}.take(r)
@@ -380,7 +380,7 @@ func TestStrictTransport(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
 	g.options.Config.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
-	handler := g.handler()
+	handler := g.site.handler()
 	for name, test := range map[string]struct {
 		way
 		want string
@@ -411,8 +411,8 @@ func TestStrictTransport(t *testing.T) {
 func TestForeignHostOfEveryRoute(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
-	handler := g.handler()
-	for _, e := range g.routes() {
+	handler := g.site.handler()
+	for _, e := range g.site.routes() {
 		r := roleRequest(e.pattern)
 		r.Host = "evil.example"
 		w := httptest.NewRecorder()
@@ -431,7 +431,7 @@ func TestFormsBehindProxyWithPublicAddress(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
 	g.options.Config.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
-	handler := g.handler()
+	handler := g.site.handler()
 	for origin, want := range map[string]int{"https://gateway.example": http.StatusSeeOther, "https://evil.example": http.StatusForbidden} {
 		r := httptest.NewRequest(http.MethodPost, "/theme", strings.NewReader("theme=dark"))
 		r.Host = "weir.internal"
@@ -456,10 +456,10 @@ func TestFormsBehindProxy(t *testing.T) {
 	g.options.Config.PublicURL = "https://weir.example.com/behind"
 	g.options.Config.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 	var err error
-	if g.crossing, err = newCrossOrigin(g.options.Config.PublicURL); err != nil {
+	if g.site.crossing, err = newCrossOrigin(g.options.Config.PublicURL); err != nil {
 		t.Fatal(err)
 	}
-	handler := g.handler()
+	handler := g.site.handler()
 	for origin, want := range map[string]int{"https://weir.example.com": http.StatusSeeOther, "https://evil.example": http.StatusForbidden, "null": http.StatusForbidden} {
 		r := httptest.NewRequest(http.MethodPost, "/theme", strings.NewReader("theme=dark"))
 		r.Host = "gateway.example"

@@ -247,7 +247,7 @@ func TestWhoMayDoWhatIsKnown(t *testing.T) {
 			known[p] = right
 		}
 	}
-	for _, of := range newInstance(t).userRoutes() {
+	for _, of := range newInstance(t).site.userRoutes() {
 		want, ok := known[of.route.Pattern]
 		if !ok {
 			t.Errorf("%s: got a route with the right %q that is not in the list", of.route.Pattern, of.route.Right)

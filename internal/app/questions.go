@@ -3,12 +3,15 @@ package app
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
 
 	"weir/internal/ledger"
 	"weir/internal/provider"
+	"weir/internal/route"
+	"weir/internal/store"
 )
 
 // Providers are queried about replies with an unknown end: questionsAtOnce at once, every questionsEvery, so a node
@@ -18,9 +21,15 @@ const (
 	questionsAtOnce = 4
 )
 
-// askProviders queries providers about attempts with an unknown end, and resolves the attempts from the answers. It
-// does nothing if no provider can be queried.
-func (g *instance) askProviders(ctx context.Context) {
+// inquiry queries providers about attempts with an unknown end, and resolves the attempts from the answers.
+type inquiry struct {
+	router *route.Router
+	ledger *store.Ledger
+	log    *slog.Logger
+}
+
+// run queries until ctx ends. It does nothing while no provider can be queried.
+func (i *inquiry) run(ctx context.Context) {
 	every := time.NewTicker(questionsEvery)
 	defer every.Stop()
 	for {
@@ -29,44 +38,44 @@ func (g *instance) askProviders(ctx context.Context) {
 			return
 		case <-every.C:
 		}
-		asking := g.router.Table().Asking()
+		asking := i.router.Table().Asking()
 		if len(asking) == 0 {
 			continue
 		}
-		if err := g.askSome(ctx, asking); err != nil && ctx.Err() == nil {
-			g.options.Log.Error("providers could not be queried about replies", "err", err)
+		if err := i.askSome(ctx, asking); err != nil && ctx.Err() == nil {
+			i.log.Error("providers could not be queried about replies", "err", err)
 		}
 	}
 }
 
 // askSome asks some of the questions that are due.
-func (g *instance) askSome(ctx context.Context, asking []*provider.Provider) error {
+func (i *inquiry) askSome(ctx context.Context, asking []*provider.Provider) error {
 	names := make([]string, len(asking))
-	for i, p := range asking {
-		names[i] = p.Name()
+	for n, p := range asking {
+		names[n] = p.Name()
 	}
-	list, err := g.store.Ledger.TakeQuestions(ctx, names, questionsAtOnce)
+	list, err := i.ledger.TakeQuestions(ctx, names, questionsAtOnce)
 	if err != nil {
 		return err
 	}
 	errs := make([]error, len(list))
 	var all sync.WaitGroup
-	for i := range list {
-		all.Go(func() { errs[i] = g.askOne(ctx, asking[slices.Index(names, list[i].Provider)], &list[i]) })
+	for n := range list {
+		all.Go(func() { errs[n] = i.askOne(ctx, asking[slices.Index(names, list[n].Provider)], &list[n]) })
 	}
 	all.Wait()
 	return errors.Join(errs...)
 }
 
 // askOne queries a provider. If the provider does not answer, the question is asked again later.
-func (g *instance) askOne(ctx context.Context, p *provider.Provider, q *ledger.Question) error {
+func (i *inquiry) askOne(ctx context.Context, p *provider.Provider, q *ledger.Question) error {
 	reply, err := p.AskWithAny(ctx, q.ReplyID)
-	log := g.options.Log.With("attempt", q.ID.String(), "provider", p.Name())
+	log := i.log.With("attempt", q.ID.String(), "provider", p.Name())
 	if err != nil {
 		log.Debug("a provider does not know the queried reply", "err", err)
 		return nil
 	}
-	resolved, err := g.store.Ledger.AnswerQuestion(ctx, q.ID, reply, p.BillsItself())
+	resolved, err := i.ledger.AnswerQuestion(ctx, q.ID, reply, p.BillsItself())
 	if err == nil {
 		log.Debug("a provider was queried about a reply", "resolved", resolved)
 	}

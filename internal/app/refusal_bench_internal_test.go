@@ -19,7 +19,7 @@ func BenchmarkRefusal(b *testing.B) {
 	g.gateway = gateway.New(gateway.Options{
 		Accounts: g.admin.Accounts, Ledger: g.ledger, Router: g.router, Now: g.options.Now, Log: g.options.Log, MaxConcurrency: 1,
 	})
-	handler := g.handler()
+	handler := g.site.handler()
 	body, never := io.Pipe() // of the request that occupies the only slot
 	served := make(chan struct{})
 	go func() {

@@ -73,7 +73,7 @@ func (g *instance) reloadOnce(ctx context.Context) error {
 	old := g.router.Table()
 	g.router.Use(table)
 	g.limits.Use(admin.PolicyOf(&cfg))
-	g.cors.Store(newCORS(&cfg, g.upstream.Dialects()))
+	g.site.cors.Store(newCORS(&cfg, g.site.dialects))
 	g.reloaded.Store(&cfg)
 	old.Close()
 	return nil

@@ -11,7 +11,7 @@ import (
 func TestRoutesThatRevoke(t *testing.T) {
 	t.Parallel()
 	var got []string
-	for _, r := range newInstance(t).userRoutes() {
+	for _, r := range newInstance(t).site.userRoutes() {
 		if r.route.Revokes() {
 			got = append(got, r.route.Pattern)
 		}

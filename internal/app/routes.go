@@ -23,10 +23,10 @@ type httpRoute struct {
 }
 
 // routes returns every pattern that the service answers. Other paths get 404.
-func (g *instance) routes() []httpRoute {
+func (s *site) routes() []httpRoute {
 	var all []httpRoute
 	seen := map[string]bool{} // because OpenAI's two wire formats share routes
-	for _, d := range g.upstream.Dialects() {
+	for _, d := range s.dialects {
 		if !d.ClientAPI {
 			continue
 		}
@@ -35,49 +35,49 @@ func (g *instance) routes() []httpRoute {
 				continue
 			}
 			seen[route] = true
-			all = append(all, httpRoute{pattern: route, permission: account.Chat, handler: g.gateway.Handler(
+			all = append(all, httpRoute{pattern: route, permission: account.Chat, handler: s.gateway.Handler(
 				routeOf(route), d, served, account.Chat), dialect: d})
 		}
 	}
 	counting := len(all) // the routes up to here count their requests themselves
-	responses := g.upstream.Dialects().Keeping()
+	responses := s.dialects.Keeping()
 	// asked returns a route for keys with the permission chat.
 	asked := func(pattern string, answer func(account.Permission) http.Handler, d *dialect.Dialect) httpRoute {
 		return httpRoute{pattern: pattern, permission: account.Chat, handler: answer(account.Chat), dialect: d}
 	}
 	all = append(all,
-		asked("GET "+keptPath, g.api.Responses.Get, responses),
-		asked("DELETE "+keptPath, g.api.Responses.Delete, responses),
-		asked("GET "+keptPath+"/input_items", g.api.Responses.InputItems, responses),
-		asked("POST "+keptPath+"/cancel", g.api.Responses.Cancel, responses),
+		asked("GET "+keptPath, s.api.Responses.Get, responses),
+		asked("DELETE "+keptPath, s.api.Responses.Delete, responses),
+		asked("GET "+keptPath+"/input_items", s.api.Responses.InputItems, responses),
+		asked("POST "+keptPath+"/cancel", s.api.Responses.Cancel, responses),
 	)
-	for _, r := range g.api.Models.Lists(account.Chat) {
+	for _, r := range s.api.Models.Lists(account.Chat) {
 		all = append(all, httpRoute{
 			pattern: r.Pattern, permission: account.Chat, handler: r.Handler, dialect: r.Dialect,
 		})
 	}
-	all = append(all, g.metricsRoute()...)
+	all = append(all, s.metricsRoute()...)
 	all = append(all,
-		httpRoute{pattern: "GET /v1/uses", permission: account.Uses, handler: g.api.Uses.List(account.Uses)},
-		httpRoute{pattern: "GET /uses", permission: account.Uses, handler: g.api.Uses.List(account.Uses)},
-		httpRoute{pattern: "GET /openapi.json", handler: g.api.Document},
-		httpRoute{pattern: "GET /livez", handler: g.api.Health.Live()},
-		httpRoute{pattern: "GET /readyz", handler: g.api.Health.Ready(g.draining.Load)},
+		httpRoute{pattern: "GET /v1/uses", permission: account.Uses, handler: s.api.Uses.List(account.Uses)},
+		httpRoute{pattern: "GET /uses", permission: account.Uses, handler: s.api.Uses.List(account.Uses)},
+		httpRoute{pattern: "GET /openapi.json", handler: s.api.Document},
+		httpRoute{pattern: "GET /livez", handler: s.api.Health.Live()},
+		httpRoute{pattern: "GET /readyz", handler: s.api.Health.Ready(s.draining.Load)},
 	)
-	all = append(all, g.documents()...)
-	all = append(all, g.pages()...)
+	all = append(all, s.documents()...)
+	all = append(all, s.pages()...)
 	for i := range all[counting:] {
 		e := &all[counting+i]
-		e.handler = g.counted(routeOf(e.pattern), e.handler)
+		e.handler = s.counted(routeOf(e.pattern), e.handler)
 	}
 	return all
 }
 
 // vendorNotFounds returns the unknown paths near the vendors' client APIs, which get the vendor's error: paths below
 // a client API, and all other paths of a version that only the vendor has.
-func (g *instance) vendorNotFounds() map[string]*dialect.Dialect {
+func (s *site) vendorNotFounds() map[string]*dialect.Dialect {
 	all := map[string]*dialect.Dialect{}
-	for _, d := range g.upstream.Dialects() {
+	for _, d := range s.dialects {
 		if !d.ClientAPI || d.Vendor == "" {
 			continue
 		}
@@ -100,10 +100,10 @@ func (g *instance) vendorNotFounds() map[string]*dialect.Dialect {
 }
 
 // handler returns the router of the service. A known path with another method gets a 405 that lists the allowed ones.
-func (g *instance) handler() http.Handler {
+func (s *site) handler() http.Handler {
 	mux := http.NewServeMux()
 	methods, first := map[string][]string{}, map[string]httpRoute{}
-	routes := g.routes()
+	routes := s.routes()
 	for _, e := range routes {
 		mux.Handle(e.pattern, e.handler)
 		method, path, _ := strings.Cut(e.pattern, " ")
@@ -114,31 +114,31 @@ func (g *instance) handler() http.Handler {
 		if slices.Contains(allowed, http.MethodGet) {
 			allowed = append(allowed, http.MethodHead)
 		}
-		refuse := g.api.MethodNotAllowed(first[path].dialect, allowed...)
+		refuse := s.api.MethodNotAllowed(first[path].dialect, allowed...)
 		if isAdmin(path) {
-			refuse = g.api.Admin.MethodNotAllowed(allowed...)
+			refuse = s.api.Admin.MethodNotAllowed(allowed...)
 		}
 		if d := first[path].dialect; path == keptPath {
-			refuse = refuseKept(refuse, g.api.NotServed(d, servedPaths(routes, d)))
+			refuse = refuseKept(refuse, s.api.NotServed(d, servedPaths(routes, d)))
 		}
-		refuse = g.counted(otherRoute, refuse)
+		refuse = s.counted(otherRoute, refuse)
 		for _, method := range otherMethods(crossed[path], allowed) {
 			mux.Handle(method+path, refuse)
 		}
 	}
-	for around, d := range g.vendorNotFounds() {
-		mux.Handle(around, g.counted(otherRoute, g.api.NotServed(d, servedPaths(routes, d))))
+	for around, d := range s.vendorNotFounds() {
+		mux.Handle(around, s.counted(otherRoute, s.api.NotServed(d, servedPaths(routes, d))))
 	}
 	for _, path := range []string{"/v1/conversations", "/v1/conversations/"} {
-		mux.Handle(path, g.counted(otherRoute, g.api.NoConversations(g.upstream.Dialects().Keeping())))
+		mux.Handle(path, s.counted(otherRoute, s.api.NoConversations(s.dialects.Keeping())))
 	}
-	nothing := g.counted(otherRoute, g.notFound(servedPaths(routes, nil)))
-	noAdmin := g.counted(otherRoute, g.api.Admin.NotFound())
+	nothing := s.counted(otherRoute, s.notFound(servedPaths(routes, nil)))
+	noAdmin := s.counted(otherRoute, s.api.Admin.NotFound())
 	mux.Handle("/", nothing)
 	mux.Handle(adminPath, noAdmin)
 	mux.Handle(strings.TrimSuffix(adminPath, "/"), noAdmin) // without it, the mux would redirect
-	return g.gateway.Bounded(g.crossOrigin(routes,
-		g.hostChecked(routes, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return s.gateway.Bounded(s.crossOrigin(routes,
+		s.hostChecked(routes, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			// Without this check the mux would redirect, with its own body.
 			if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped {
 				if isAdmin(escaped) {
@@ -148,7 +148,7 @@ func (g *instance) handler() http.Handler {
 				}
 				return
 			}
-			mux.ServeHTTP(w, withCollection(r, g.upstream.Dialects()))
+			mux.ServeHTTP(w, withCollection(r, s.dialects))
 		}))))
 }
 

@@ -84,7 +84,7 @@ func knock(g *instance, handler http.Handler, pattern, key string) *httptest.Res
 func TestEveryRouteIsGuarded(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
-	handler := g.handler()
+	handler := g.site.handler()
 	lacking := map[account.Permission]string{
 		account.Chat: newKey(t, g, "only-uses", account.Uses),
 		account.Uses: newKey(t, g, "only-chat", account.Chat),
@@ -93,7 +93,7 @@ func TestEveryRouteIsGuarded(t *testing.T) {
 	lacking[account.Admin] = both
 	having := map[account.Permission]string{account.Chat: both, account.Uses: both, account.Admin: newKey(t, g, "operators", account.Admin)}
 	seen := map[string]bool{}
-	for _, e := range g.routes() {
+	for _, e := range g.site.routes() {
 		if seen[e.pattern] {
 			t.Errorf("%s is in the list twice", e.pattern)
 		}
@@ -176,7 +176,7 @@ func TestDocumentListsRoutes(t *testing.T) {
 	var document struct {
 		Paths map[string]map[string]struct{ Security *[]map[string]any }
 	}
-	body := knock(g, g.handler(), "GET /openapi.json", "").Body.Bytes()
+	body := knock(g, g.site.handler(), "GET /openapi.json", "").Body.Bytes()
 	must.Do(t, json.Unmarshal(body, &document))
 	said := map[string]bool{}
 	for path, item := range document.Paths {
@@ -184,7 +184,7 @@ func TestDocumentListsRoutes(t *testing.T) {
 			said[method+" "+path] = true
 		}
 	}
-	for _, e := range g.routes() {
+	for _, e := range g.site.routes() {
 		page := e.right != "" && !strings.Contains(e.pattern, " /admin/")
 		if page || strings.HasPrefix(e.pattern, "GET /docs") {
 			continue
@@ -217,7 +217,7 @@ func TestDocumentListsRoutes(t *testing.T) {
 // machines and with an invalid session, but not under a foreign name or by another method.
 func TestDocumentsAreOpenToEverybody(t *testing.T) {
 	t.Parallel()
-	handler := newInstance(t).handler()
+	handler := newInstance(t).site.handler()
 	for _, test := range []struct {
 		method, path, host string
 		secure             bool
@@ -273,7 +273,7 @@ func TestMetricsAreGuarded(t *testing.T) {
 		g := newInstance(t)
 		g.options.Config.Listen, g.options.Config.TrustedProxies = tt.address, tt.proxies
 		for name, key := range map[string]string{"nobody": "", "a key for usage": newKey(t, g, "reader", account.Uses)} {
-			if got := knock(g, g.handler(), metricsPattern, key).Code; got != tt.want {
+			if got := knock(g, g.site.handler(), metricsPattern, key).Code; got != tt.want {
 				t.Errorf("listening on %s, proxies %v, %s: got %d, want %d", tt.address, tt.proxies, name, got, tt.want)
 			}
 		}
@@ -285,9 +285,9 @@ func TestMetricsAreGuarded(t *testing.T) {
 func TestOtherMethodsAreRefused(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
-	handler := g.handler()
+	handler := g.site.handler()
 	has := map[string][]string{}
-	for _, e := range g.routes() {
+	for _, e := range g.site.routes() {
 		method, path, _ := strings.Cut(e.pattern, " ")
 		has[path] = append(has[path], method)
 	}

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"strings"
 	"time"
 
 	"weir/internal/config"
@@ -14,6 +13,7 @@ import (
 	"weir/internal/kept"
 	"weir/internal/llm"
 	"weir/internal/route"
+	"weir/internal/store"
 	"weir/internal/telemetry"
 )
 
@@ -75,14 +75,14 @@ func (g *instance) measureOthers() {
 	m.GaugeBy("weir_kept", "kind",
 		"Stored replies for an Idempotency-Key and stored responses of the Responses API, on all nodes.",
 		func(tell func(string, float64)) {
-			if u, ok := g.keptInAll(); ok {
+			if u, ok := keptInAll(g.store.Kept); ok {
 				tell(string(kept.Reply), float64(u.Replies))
 				tell(string(kept.Response), float64(u.Responses))
 			}
 		})
 	m.GaugeBy("weir_kept_bytes", "kind", "Bytes of the stored replies and responses.",
 		func(tell func(string, float64)) {
-			if u, ok := g.keptInAll(); ok {
+			if u, ok := keptInAll(g.store.Kept); ok {
 				tell(string(kept.Reply), float64(u.ReplyBytes))
 				tell(string(kept.Response), float64(u.ResponseBytes))
 			}
@@ -95,10 +95,10 @@ func (g *instance) measureOthers() {
 const keptWait = 2 * time.Second
 
 // keptInAll returns how much is stored for all accounts, or false if the database does not answer in time.
-func (g *instance) keptInAll() (sum kept.Usage, ok bool) {
+func keptInAll(s *store.Kept) (sum kept.Usage, ok bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), keptWait)
 	defer cancel()
-	all, err := g.store.Kept.Usage(ctx)
+	all, err := s.Usage(ctx)
 	for i := range all {
 		sum.Add(&all[i])
 	}
@@ -118,15 +118,15 @@ func (g *instance) circuits(tell func(provider string, n float64)) {
 // metricsRoute returns the route of the metrics on the main listener. It exists only if that listens on loopback or
 // requires client certificates, because the metrics show data of all accounts, and only if the metrics have no
 // listener of their own.
-func (g *instance) metricsRoute() []httpRoute {
-	cfg := &g.options.Config
+func (s *site) metricsRoute() []httpRoute {
+	cfg := &s.options.Config
 	if cfg.TLS.ClientCA != "" && cfg.Telemetry.Listen == "" {
-		return []httpRoute{{pattern: metricsPattern, handler: certifiedAlone(&cfg.TLS, g.metrics.Handler())}}
+		return []httpRoute{{pattern: metricsPattern, handler: certifiedAlone(&cfg.TLS, s.metrics.Handler())}}
 	}
 	if cfg.Telemetry.Listen != "" || !onLoopback(cfg.Listen) || len(cfg.TrustedProxies) > 0 {
 		return nil
 	}
-	return []httpRoute{{pattern: metricsPattern, handler: g.metrics.Handler()}}
+	return []httpRoute{{pattern: metricsPattern, handler: s.metrics.Handler()}}
 }
 
 // certifiedAlone answers only clients with a certificate.
@@ -172,8 +172,8 @@ func (g *instance) listenTelemetry(ctx context.Context) (net.Listener, error) {
 func (g *instance) serveTelemetry(ctx context.Context, listener net.Listener) {
 	mux := http.NewServeMux()
 	mux.Handle(metricsPattern, g.metrics.Handler())
-	mux.Handle("GET /livez", g.api.Health.Live())
-	mux.Handle("GET /readyz", g.api.Health.Ready(g.draining.Load))
+	mux.Handle("GET /livez", g.site.api.Health.Live())
+	mux.Handle("GET /readyz", g.site.api.Health.Ready(g.site.draining.Load))
 	from := originOf(&g.options.Config)
 	checked := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := from.checkHost(r); err != nil && !isPlainHealth(r) {
@@ -193,38 +193,3 @@ func (g *instance) serveTelemetry(ctx context.Context, listener net.Listener) {
 		g.options.Log.Error("the metrics listener has stopped", "err", err)
 	}
 }
-
-// counted counts the requests to a handler under a pattern. Requests to models are counted elsewhere.
-func (g *instance) counted(pattern string, next http.Handler) http.Handler {
-	counters := g.metrics.Route(pattern)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		started := time.Now()
-		seen := &witness{ResponseWriter: w, status: http.StatusOK}
-		next.ServeHTTP(seen, r)
-		counters.Done(seen.status, time.Since(started))
-	})
-}
-
-// witness records the status of an answer.
-type witness struct {
-	http.ResponseWriter
-	status int
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (w *witness) WriteHeader(status int) {
-	w.status = status
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// Unwrap supports http.ResponseController.
-func (w *witness) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// routeOf returns the path of a pattern, as in the metrics.
-func routeOf(pattern string) string {
-	_, path, _ := strings.Cut(pattern, " ")
-	return path
-}
-
-// otherRoute counts requests that match no pattern.
-const otherRoute = "other"

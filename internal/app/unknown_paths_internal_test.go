@@ -11,7 +11,7 @@ import (
 func TestUnservedPaths(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
-	handler, key := g.handler(), newKey(t, g, "asks")
+	handler, key := g.site.handler(), newKey(t, g, "asks")
 	const unserved, base = "does not serve this path", "The base URL of an OpenAI client ends with /v1"
 	for _, test := range []struct {
 		pattern, want, lists string

@@ -13,6 +13,7 @@ import (
 	"weir/internal/admin"
 	"weir/internal/audit"
 	"weir/internal/people"
+	"weir/internal/route"
 	"weir/internal/upstream"
 )
 
@@ -42,7 +43,8 @@ func (g *instance) announce(ctx context.Context, addr net.Addr) error {
 	if !first {
 		return tellHowToBegin(ctx, g.admin.People, g.options.Log)
 	}
-	return g.welcome(ctx, acc, base, isLoopback(addr))
+	w := welcome{options: g.options, accounts: g.admin.Accounts, table: g.router.Table()}
+	return w.print(ctx, acc, base, isLoopback(addr))
 }
 
 // tellHowToBegin logs how to create the first operator if there is no user yet. This happens if accounts were created
@@ -61,14 +63,21 @@ func isLoopback(addr net.Addr) bool {
 	return ok && tcp.IP.IsLoopback()
 }
 
+// welcome prints the first steps at the very first start.
+type welcome struct {
+	options  *Options
+	accounts *account.Service
+	table    *route.Table
+}
+
 // isKept reports whether a service manager stores the output, for others to read: in systemd's journal, if it is not
 // a terminal (systemd.exec(5), $JOURNAL_STREAM; programs that a service starts inherit the variable, also the
 // terminals of a desktop).
-func (g *instance) isKept() bool {
-	if g.options.Getenv("JOURNAL_STREAM") == "" {
+func (w *welcome) isKept() bool {
+	if w.options.Getenv("JOURNAL_STREAM") == "" {
 		return false
 	}
-	f, ok := g.options.Stdout.(*os.File)
+	f, ok := w.options.Stdout.(*os.File)
 	if !ok {
 		return true
 	}
@@ -77,9 +86,9 @@ func (g *instance) isKept() bool {
 }
 
 // keyCommand returns the command that creates a key of the account, from any directory.
-func (g *instance) keyCommand(name string) string {
+func (w *welcome) keyCommand(name string) string {
 	command := "weir keys create --account " + name + " --label first"
-	cfg := &g.options.Config
+	cfg := &w.options.Config
 	for _, flag := range [][2]string{{"--config", cfg.File}, {"--data", cfg.Data}} {
 		if path, err := filepath.Abs(flag[1]); err == nil && flag[1] != "" {
 			command += " " + flag[0] + " '" + strings.ReplaceAll(path, "'", `'\''`) + "'"
@@ -88,43 +97,42 @@ func (g *instance) keyCommand(name string) string {
 	return command
 }
 
-// welcome prints the set-up link. If only the user can read it, it also prints a first key with a command that uses
+// print prints the set-up link. If only the user can read it, it also prints a first key with a command that uses
 // it, else the command that creates one.
-func (g *instance) welcome(ctx context.Context, acc account.Account, base string, loopback bool) error {
-	setup, err := g.admin.Accounts.CreateSetupToken(ctx, audit.Gateway())
+func (w *welcome) print(ctx context.Context, acc account.Account, base string, loopback bool) error {
+	setup, err := w.accounts.CreateSetupToken(ctx, audit.Gateway())
 	if err != nil {
 		return err
 	}
 	text := fmt.Sprintf("\nWelcome to Weir.\n\nSet up the dashboard, once:\n  %s/setup/%s\n", base, setup.Reveal())
-	if !loopback || g.isKept() {
-		text += fmt.Sprintf(keyStep, g.keyCommand(acc.Name))
+	if !loopback || w.isKept() {
+		text += fmt.Sprintf(keyStep, w.keyCommand(acc.Name))
 	} else {
-		_, token, err := g.admin.Accounts.CreateKey(ctx, audit.Gateway(), account.KeyOptions{
+		_, token, err := w.accounts.CreateKey(ctx, audit.Gateway(), account.KeyOptions{
 			Account: acc.ID,
 			Label:   "first key",
 		})
 		if err != nil {
 			return err
 		}
-		model, note := g.firstModel()
+		model, note := w.firstModel()
 		text += fmt.Sprintf(firstSteps, token.Reveal(), note, base, token.Reveal(), model, base, token.Reveal())
 	}
 	text += fmt.Sprintf(readOn, base)
-	if g.router.Table().DefaultModel() == upstream.DemoName+"/"+upstream.DemoModel {
+	if w.table.DefaultModel() == upstream.DemoName+"/"+upstream.DemoModel {
 		text += demoNotice
 	}
-	_, err = fmt.Fprintln(g.options.Stdout, text)
+	_, err = fmt.Fprintln(w.options.Stdout, text)
 	return err
 }
 
 // firstModel returns the JSON member that names a model in a first request, and a note if no model is known. Both are
 // empty if there is a default model.
-func (g *instance) firstModel() (member, note string) {
-	table := g.router.Table()
-	if table.DefaultModel() != "" {
+func (w *welcome) firstModel() (member, note string) {
+	if w.table.DefaultModel() != "" {
 		return "", ""
 	}
-	name, known := table.ExampleModel(g.options.Now())
+	name, known := w.table.ExampleModel(w.options.Now())
 	if !known {
 		note = "\n(no default_model is configured: replace <model-name> by a model of the provider)"
 	}
