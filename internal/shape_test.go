@@ -111,6 +111,9 @@ func TestShapeWithinBounds(t *testing.T) {
 			t.Errorf("%s has %d lines, want at most %d", f.name, f.n, mostOfFile)
 		}
 	}
+	for file, n := range s.wide {
+		t.Errorf("%s has %d lines of more than %d columns", file, n, mostColumns)
+	}
 	for _, i := range s.interfaces {
 		t.Errorf("the interface %s has %d methods, want at most %d", i.name, i.n, mostOfOneType)
 	}
@@ -136,7 +139,8 @@ func (s *shape) addFile(t *testing.T, path string, vendors *regexp.Regexp) {
 	file := must.Get(parser.ParseFile(set, path, text, parser.SkipObjectResolution|parser.ParseComments))(t)
 	s.files = append(s.files, length{path, bytes.Count(text, []byte("\n"))})
 	for line := range bytes.Lines(text) {
-		if len([]rune(strings.ReplaceAll(strings.TrimRight(string(line), "\n"), "\t", "    "))) > mostColumns {
+		columns := len([]rune(strings.ReplaceAll(strings.TrimRight(string(line), "\n"), "\t", "    ")))
+		if columns > mostColumns && !bytes.Contains(line, []byte("https://")) { // an address stays whole
 			s.wide[path]++
 		}
 	}

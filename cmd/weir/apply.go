@@ -34,9 +34,10 @@ func newApply(env *environment) *cobra.Command {
 			if e.Text, err = readChange(e.File); err != nil {
 				return err
 			}
-			return env.applied(cmd, e.DryRun, func(ctx context.Context, c *admin.Configuration) (managed.Result, error) {
-				return c.Edit(ctx, actor(), e)
-			})
+			return env.applied(cmd, e.DryRun,
+				func(ctx context.Context, c *admin.Configuration) (managed.Result, error) {
+					return c.Edit(ctx, actor(), e)
+				})
 		},
 	}
 	cmd.Flags().StringVarP(&e.File, "file", "f", "", "file with the change; - for standard input")

@@ -66,7 +66,8 @@ func (env *environment) printVerification(v *report.Verification, left ledger.Ba
 	if env.asJSON {
 		return printJSON(env.stdout, map[string]any{
 			"rows": v.Rows, "open": v.Open, "unknown": v.Unknown, "sums": v.Rollups,
-			"differences": append([]report.Difference{}, v.Differences...), "journal_gap_bytes": left.Lost, "unprojected_records": left.Records,
+			"differences": append([]report.Difference{}, v.Differences...), "journal_gap_bytes": left.Lost,
+			"unprojected_records": left.Records,
 		})
 	}
 	for i := range v.Differences {

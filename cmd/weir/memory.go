@@ -87,8 +87,8 @@ func percentFor(live uint64) int {
 }
 
 // Memory is returned to the system for the first time after firstQuiet with few allocations. Later it is returned after
-// quietFor, if at least worthwhile bytes were allocated since the last return, and at most once every givenBackEvery. It
-// is also returned if the live heap is worthwhile bytes above its minimum, because that memory may become free later
+// quietFor, if at least worthwhile bytes were allocated since the last return, and at most once every givenBackEvery.
+// It is also returned if the live heap is worthwhile bytes above its minimum, because that memory may become free later
 // without any allocation. Each return of the second kind doubles the wait until the next one.
 const (
 	firstQuiet     = time.Second

@@ -78,7 +78,8 @@ func (p *Principal) May(permission Permission) error {
 		return err
 	}
 	if !slices.Contains(p.key.Permissions, permission) {
-		return forbidden(fmt.Sprintf("This API key lacks the permission %q. Use a key that has it, or ask for it.", permission))
+		return forbidden(fmt.Sprintf("This API key lacks the permission %q. Use a key that has it, or ask for it.",
+			permission))
 	}
 	return nil
 }

@@ -84,7 +84,10 @@ func (h *adminExport) send(out *exportFile, r *http.Request) error {
 	}
 	out.name = "weir-" + query.get("format") + "-" + h.now().UTC().Format(time.DateOnly) + ".csv"
 	defer out.end()
-	_, err = write(out, func(fn func(*report.Exported) error) error { return h.admin.Reports.Export(r.Context(), q, fn) })
+	_, err = write(out, func(fn func(*report.Exported) error) error {
+		return h.admin.Reports.Export(r.Context(), q,
+			fn)
+	})
 	return err
 }
 

@@ -34,8 +34,8 @@ func viewPer(list []account.Per) perViews {
 	return all
 }
 
-// perFields reads per_user and per_tag. Absent members stay unchanged. Null removes the limits and budget of an entry, and
-// null for per_tag those of all tags.
+// perFields reads per_user and per_tag. Absent members stay unchanged. Null removes the limits and budget of an entry,
+// and null for per_tag those of all tags.
 func perFields(dst *[]account.Per) []field {
 	return []field{
 		{"per_user", func(at string, v []byte) error { return readPer(dst, "", at, v) }},

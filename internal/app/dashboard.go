@@ -63,8 +63,10 @@ func newDashboard(g *instance) (*dashboard.Server, error) {
 			return name
 		},
 		Turn: turnsOf(g.gateway), Flush: g.ledger.Flush,
-		Chat:         g.gateway.HandlerAs("POST /accounts/{account}/playground", playground, playground.For(llm.OpChat)),
-		Installation: installationOf(g, g.admin.Now()), Version: g.options.Version, Now: g.admin.Now, Log: g.options.Log,
+		Chat: g.gateway.HandlerAs("POST /accounts/{account}/playground", playground,
+			playground.For(llm.OpChat)),
+		Installation: installationOf(g, g.admin.Now()), Version: g.options.Version, Now: g.admin.Now,
+		Log: g.options.Log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("pages: %w", err)

@@ -25,10 +25,11 @@ func installationOf(g *instance, started time.Time) *dashboard.Installation {
 		Models:       modelsOf(g.router, g.options.Now),
 		Model:        func(name string) (route.Model, bool) { return g.router.Table().Model(name, g.options.Now()) },
 		UnseenDays:   func() int { return 2 * int(retentionOf(g).Requests.Hours()/24) },
-		PriceSources: func() dashboard.PriceSources { return priceSourcesOf(g) }, Dialects: g.upstream.Dialects().OfProviders(),
-		Known:    upstream.KnownProviders(&config.Config{}, known),
-		System:   func(ctx context.Context) (dashboard.System, error) { return systemOf(ctx, g, started) },
-		Settings: func() dashboard.Settings { return settingsOf(g.configInForce()) },
+		PriceSources: func() dashboard.PriceSources { return priceSourcesOf(g) },
+		Dialects:     g.upstream.Dialects().OfProviders(),
+		Known:        upstream.KnownProviders(&config.Config{}, known),
+		System:       func(ctx context.Context) (dashboard.System, error) { return systemOf(ctx, g, started) },
+		Settings:     func() dashboard.Settings { return settingsOf(g.configInForce()) },
 	}
 }
 

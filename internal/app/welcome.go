@@ -144,7 +144,8 @@ Your first API key, shown this once:
   %s
 
 Say hello:%s
-  curl %s/v1/chat -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' -d '{%s"messages":[{"role":"user","prompt":"Hello!"}]}'
+  curl %s/v1/chat -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' ` +
+	`-d '{%s"messages":[{"role":"user","prompt":"Hello!"}]}'
 
 See what it cost:
   curl %s/v1/uses -H 'Authorization: Bearer %s'

@@ -163,8 +163,8 @@ func (l *Service) leaseInTurn(ctx context.Context, p *accountLeases, s *lease, n
 	return l.inTurn(ctx, p, s, func(ctx context.Context) error { return l.leaseMore(ctx, p, s, n) })
 }
 
-// inTurn calls fn, so that one call at a time changes the lease at the database. While one is running, it waits for that
-// one and does not call fn. For failedFor after a failure it returns an error at once.
+// inTurn calls fn, so that one call at a time changes the lease at the database. While one is running, it waits for
+// that one and does not call fn. For failedFor after a failure it returns an error at once.
 func (l *Service) inTurn(ctx context.Context, p *accountLeases, s *lease, fn func(context.Context) error) error {
 	p.mu.Lock()
 	if busy := s.leasing; busy != nil {

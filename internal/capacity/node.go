@@ -23,14 +23,14 @@ var (
 )
 
 const (
-	// slotFactor and bodyFactor are the factors of shares for pipeline slots and for bytes: an account that is alone may
-	// use 88 % of all slots, so that few stay idle, and 47 % of the bytes.
+	// slotFactor and bodyFactor are the factors of shares for pipeline slots and for bytes: an account that is alone
+	// may use 88 % of all slots, so that few stay idle, and 47 % of the bytes.
 	slotFactor = 16
 	bodyFactor = 1
 	// answerShare gives all answers together 1/answerShare of the memory of request bodies.
 	answerShare = 2
-	// countedGarbage is the least size of a released buffer, in bytes, that counts as garbage. After mostGarbage bytes a
-	// garbage collection is started.
+	// countedGarbage is the least size of a released buffer, in bytes, that counts as garbage. After mostGarbage bytes
+	// a garbage collection is started.
 	countedGarbage = 1 << 20
 	mostGarbage    = 64 << 20
 )

@@ -38,7 +38,8 @@ func TreeWork(body []byte) int {
 }
 
 // processor shares the time of the machine's processors. Small steps need no turn unless more of them run than there
-// are processors. Large steps, small steps beyond that number, and departures of clients each have a queue of their own.
+// are processors. Large steps, small steps beyond that number, and departures of clients each have a queue of their
+// own.
 type processor struct {
 	underWay atomic.Int64 // small steps without a turn
 	most     int64        // maximum of underWay

@@ -23,7 +23,8 @@ func Write(t testing.TB, dir string, serial int64) (cert, key string) {
 	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	private := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	about := &x509.Certificate{
-		SerialNumber: big.NewInt(serial), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		SerialNumber: big.NewInt(serial), NotBefore: time.Now().Add(-time.Hour),
+		NotAfter:    time.Now().Add(24 * time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"}, IsCA: true,
 		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}

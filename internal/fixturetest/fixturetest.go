@@ -85,9 +85,13 @@ func Exchanges(t testing.TB, fit func(url string) bool) (list []Exchange) {
 		}
 		name, err := filepath.Rel(dir, at)
 		must.Do(t, err)
-		e := Exchange{Name: name, URL: meta.URL, Status: meta.Status, Stream: meta.Stream, ContentType: meta.Headers["content-type"]}
+		e := Exchange{
+			Name: name, URL: meta.URL, Status: meta.Status, Stream: meta.Stream,
+			ContentType: meta.Headers["content-type"],
+		}
 		e.Request, e.Response = read(t, filepath.Join(at, "request.json")), read(t, bodies[0])
-		if e.Expected, err = os.ReadFile(filepath.Join(at, "expected.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if e.Expected, err = os.ReadFile(filepath.Join(at, "expected.json")); err != nil &&
+			!errors.Is(err, fs.ErrNotExist) {
 			t.Fatal(err)
 		}
 		list = append(list, e)

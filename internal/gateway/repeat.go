@@ -58,7 +58,8 @@ type lateReply struct {
 func (a *attempt) lateReply() *lateReply {
 	c, target := a.call, *a.Target
 	r := &lateReply{
-		quote: a.Detached(), dropped: slices.Clip(a.dropped), before: a.ids.before, names: a.ids.names, recast: a.ids.recast,
+		quote: a.Detached(), dropped: slices.Clip(a.dropped), before: a.ids.before, names: a.ids.names,
+		recast: a.ids.recast,
 		called: c.tree.called, request: c.id.text, spent: spent{models: slices.Clone(c.spent.models)},
 	}
 	r.quote.Target = &target

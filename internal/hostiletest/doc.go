@@ -9,6 +9,6 @@
 //	go test ./internal/hostiletest -v -hostile.long -hostile.strict -hostile.time=1s
 //
 // Without -hostile.long the attacks are short and small. The delays of the good clients' answers and of the release of
-// memory are printed, and judged only with -hostile.strict, on an idle machine. -hostile.binary attacks another build of
-// weir.
+// memory are printed, and judged only with -hostile.strict, on an idle machine. -hostile.binary attacks another build
+// of weir.
 package hostiletest

@@ -26,7 +26,8 @@ type quick struct {
 
 // known lists the keywords of quick, and the fields of a compiled schema that are no keywords.
 var known = []string{
-	"DraftVersion", "Location", "Ref", "Not", "Types", "Enum", "Const", "AnyOf", "Properties", "MinProperties", "MaxProperties",
+	"DraftVersion", "Location", "Ref", "Not", "Types", "Enum", "Const", "AnyOf", "Properties", "MinProperties",
+	"MaxProperties",
 	"Required", "AdditionalProperties", "Items2020", "Title", "Description", "Default", "Comment",
 }
 

@@ -22,7 +22,8 @@ var files embed.FS
 // files. XAI, DeepSeek and others publish none.
 func Vendors() []string {
 	return []string{
-		"openai", "responses", "anthropic", "anthropic-betas", "gemini", "bedrock", "cohere", "mistral", "groq", "openrouter", "ollama",
+		"openai", "responses", "anthropic", "anthropic-betas", "gemini", "bedrock", "cohere", "mistral", "groq",
+		"openrouter", "ollama",
 		"cerebras", "openai-embed", "gemini-embed", "cohere-embed", "mistral-embed",
 	}
 }

@@ -46,7 +46,8 @@ func (s *spec) suits(f form) error {
 	if option == "" {
 		return nil
 	}
-	return llm.Invalidf("model", "The option %s does not apply to streams of this wire format: %s. Leave it out.", option, why)
+	return llm.Invalidf("model", "The option %s does not apply to streams of this wire format: %s. Leave it out.",
+		option, why)
 }
 
 // frame is one event of a stream.

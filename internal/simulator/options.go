@@ -65,7 +65,8 @@ var optionList = []option{
 	},
 	{"ids", "", "assigns ids to tool calls, if the vendor does not", flag(func(s *spec) *bool { return &s.ids })},
 	{
-		"vendor", "NAME", "provider of the catalogue that sets the rules of --strict, such as mistral, in place of the " +
+		"vendor", "NAME", "provider of the catalogue that sets the rules of --strict, such as mistral, in place of " +
+			"the " +
 			"wire format's own vendor",
 		func(s *spec, value string) error {
 			s.vendor = value

@@ -84,9 +84,11 @@ func bucketPage(vendor string, results []bucket) map[string]any {
 	for _, b := range results {
 		bucket := map[string]any{"results": []any{b.result}}
 		if vendor == "openai" {
-			bucket["object"], bucket["start_time"], bucket["end_time"] = "bucket", b.day.Unix(), b.day.AddDate(0, 0, 1).Unix()
+			bucket["object"], bucket["start_time"], bucket["end_time"] = "bucket", b.day.Unix(),
+				b.day.AddDate(0, 0, 1).Unix()
 		} else {
-			bucket["starting_at"], bucket["ending_at"] = b.day.Format(time.RFC3339), b.day.AddDate(0, 0, 1).Format(time.RFC3339)
+			bucket["starting_at"], bucket["ending_at"] = b.day.Format(time.RFC3339),
+				b.day.AddDate(0, 0, 1).Format(time.RFC3339)
 		}
 		data = append(data, bucket)
 	}
@@ -149,7 +151,9 @@ func (s *Server) anthropicUsage(q url.Values) any {
 	return s.report("anthropic", from, until, func(c *consumed) map[string]any {
 		u := &c.usage
 		return map[string]any{
-			"model": c.model, "uncached_input_tokens": u.InputTokens() - u[llm.CacheRead] - u[llm.CacheWrite] - u[llm.CacheWrite1h],
+			"model": c.model,
+			"uncached_input_tokens": u.InputTokens() - u[llm.CacheRead] - u[llm.CacheWrite] -
+				u[llm.CacheWrite1h],
 			"cache_creation": map[string]any{
 				"ephemeral_5m_input_tokens": u[llm.CacheWrite], "ephemeral_1h_input_tokens": u[llm.CacheWrite1h],
 			},

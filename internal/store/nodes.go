@@ -21,8 +21,8 @@ const (
 	leasesFor = 3 * time.Minute
 )
 
-// Beat records a heartbeat of a node, also if it is the only one of the database: see budget.Leases. A power cut may lose
-// it: the next one follows soon.
+// Beat records a heartbeat of a node, also if it is the only one of the database: see budget.Leases. A power cut may
+// lose it: the next one follows soon.
 func (s *Leases) Beat(ctx context.Context, n budget.Node) (b budget.Beat, err error) {
 	err = s.writeFast(ctx, "node's heartbeat", func(tx *sql.Tx) error {
 		now, err := s.clock.read(ctx, tx)

@@ -15,8 +15,9 @@ import (
 const recoverRows = 200
 
 // Recover sends an endpoint all events since a time that it has not received; events older than the endpoint are not
-// sent. Deliveries that failed, or whose retry is not due soon, are tried again now, and events that it wants and was never
-// sent, for example while it was disabled, are sent. It returns how many, at most webhook.MostRecovered; then there may be more.
+// sent. Deliveries that failed, or whose retry is not due soon, are tried again now, and events that it wants and was
+// never sent, for example while it was disabled, are sent. It returns how many, at most webhook.MostRecovered; then
+// there may be more.
 func (s *Webhooks) Recover(ctx context.Context, id string, since time.Time) (n int, err error) {
 	e, err := unlessDisabled(webhookOf(ctx, s.read, id))
 	if err == nil {

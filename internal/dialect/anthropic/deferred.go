@@ -27,7 +27,8 @@ func toolReferred(v []byte) string { return rawjson.Text(rawjson.Get(v, "tool_na
 // refuse the request.
 func noteDeferred(r *llm.Request) {
 	waits := func(t llm.Tool) bool { return slices.ContainsFunc(t.Extra, isDeferring) }
-	if !slices.ContainsFunc(r.Tools, waits) || slices.ContainsFunc(r.Tools, func(t llm.Tool) bool { return t.Raw != nil }) {
+	if !slices.ContainsFunc(r.Tools, waits) ||
+		slices.ContainsFunc(r.Tools, func(t llm.Tool) bool { return t.Raw != nil }) {
 		return
 	}
 	found := map[string]bool{}

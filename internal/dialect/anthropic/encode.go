@@ -110,7 +110,8 @@ func (e *requestEncoder) penalties(r *llm.Request) {
 // stops refuses stop sequences of white space only, as the vendor does.
 func (e *requestEncoder) stops(list []string) []string {
 	if !e.Own && slices.ContainsFunc(list, func(s string) bool { return strings.TrimSpace(s) == "" }) {
-		e.Refuse("stop", "Anthropic accepts no stop sequence of only white space. Leave it out and cut the answer yourself.")
+		e.Refuse("stop", "Anthropic accepts no stop sequence of only white space. Leave it out and cut the answer "+
+			"yourself.")
 	}
 	return list
 }

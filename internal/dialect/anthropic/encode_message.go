@@ -131,8 +131,8 @@ func (e *requestEncoder) carried(parts []llm.Part) []llm.Part {
 	return kept
 }
 
-// recalls reports whether the model accepts thinking of an earlier answer: it must be of this vendor and signed. No rule
-// drops other thinking: a body does not show its maker, and the rest of the turn depends on what is left.
+// recalls reports whether the model accepts thinking of an earlier answer: it must be of this vendor and signed. No
+// rule drops other thinking: a body does not show its maker, and the rest of the turn depends on what is left.
 func (e *requestEncoder) recalls(p llm.Part) bool {
 	return p.Kind == llm.PartReasoning && p.Maker == Name && (p.Signature != "" || p.Redacted != "") &&
 		(e.version >= firstThinking || e.version == foreign)

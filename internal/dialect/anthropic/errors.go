@@ -65,19 +65,23 @@ const roomToAnswer = 4000
 func sentence(m *llm.Misfit) string {
 	switch {
 	case m.Kind == llm.OutputTooLong && m.Output > 0 && m.Limit > 0:
-		return fmt.Sprintf("max_tokens: %d > %d, which is the maximum allowed number of output tokens for this model", m.Output, m.Limit)
+		return fmt.Sprintf("max_tokens: %d > %d, which is the maximum allowed number of output tokens for this model",
+			m.Output, m.Limit)
 	case m.Kind == llm.OutputTooLong && m.Limit > 0:
-		return fmt.Sprintf("max_tokens: more than %d, which is the maximum allowed number of output tokens for this model", m.Limit)
+		return fmt.Sprintf("max_tokens: more than %d, which is the maximum allowed number of output tokens for this "+
+			"model", m.Limit)
 	case m.Kind == llm.OutputTooLong:
 		return "max_tokens: more than the maximum allowed number of output tokens for this model"
 	case m.Kind == llm.ImageTooLarge && m.Limit > 0:
-		return fmt.Sprintf("image exceeds %.3g MB maximum: %d bytes > %d bytes", float64(m.Limit)/(1<<20), m.Input, m.Limit)
+		return fmt.Sprintf("image exceeds %.3g MB maximum: %d bytes > %d bytes", float64(m.Limit)/(1<<20), m.Input,
+			m.Limit)
 	case m.Kind == llm.ImageTooLarge:
 		return "image exceeds the maximum size"
 	case m.Kind == llm.ThinkingSignature:
 		return "Invalid `signature` in `thinking` block"
 	case m.Output > 0 && m.Limit-m.Input >= roomToAnswer:
-		return fmt.Sprintf("input length and `max_tokens` exceed context limit: %d + %d > %d, decrease input length or "+
+		return fmt.Sprintf("input length and `max_tokens` exceed context limit: %d + %d > %d, decrease input length "+
+			"or "+
 			"`max_tokens` and try again", m.Input, m.Output, m.Limit)
 	case m.Input+m.Output > m.Limit && m.Limit > 0:
 		return fmt.Sprintf("prompt is too long: %d tokens > %d maximum", m.Input+m.Output, m.Limit)

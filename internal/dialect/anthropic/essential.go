@@ -16,9 +16,12 @@ const bySchema = `Ask for the format "json_schema"`
 // https://platform.claude.com/docs/en/build-with-claude/compaction-on-demand and
 // https://platform.claude.com/docs/en/manage-claude/data-residency (undated copies of 2026).
 var essentials = parse.Essentials{
-	"compaction":                {Instead: "Ask for a summary in a message"},
-	"container":                 {Instead: "Leave it out"},
-	"inference_geo":             {Instead: "Choose a model that runs there, and leave it out", Usual: []string{"global"}},
+	"compaction": {Instead: "Ask for a summary in a message"},
+	"container":  {Instead: "Leave it out"},
+	"inference_geo": {
+		Instead: "Choose a model that runs there, and leave it out",
+		Usual:   []string{"global"},
+	},
 	"mcp_servers":               {Instead: "Offer its tools as functions"},
 	"output_config.format":      {Instead: bySchema},
 	"output_config.task_budget": {Instead: "Leave it out and set max_tokens"},

@@ -62,7 +62,8 @@ func refusePart(role llm.Role, p *llm.Part) string {
 		return "A tool result is not allowed here. Put it into a message after the tool call."
 	case llm.PartImage, llm.PartDocument:
 		if role == llm.RoleAssistant || role == llm.RoleSystem {
-			return "Anthropic accepts images and documents only from the user and from tools. Put them into a user message."
+			return "Anthropic accepts images and documents only from the user and from tools. Put them into a user " +
+				"message."
 		}
 		return refuseMedia(p)
 	case llm.PartAudio:

@@ -186,7 +186,8 @@ func (c *counts) most(u llm.Usage) *llm.Usage {
 	if !writes && c.thinking <= c.output {
 		return nil
 	}
-	u[llm.CacheWrite], u[llm.CacheWrite1h] = max(u[llm.CacheWrite], c.cacheWrite5m), max(u[llm.CacheWrite1h], c.cacheWrite1h)
+	u[llm.CacheWrite], u[llm.CacheWrite1h] = max(u[llm.CacheWrite], c.cacheWrite5m),
+		max(u[llm.CacheWrite1h], c.cacheWrite1h)
 	if writes && untold > 0 { // at the more expensive storage time
 		u[llm.CacheWrite], u[llm.CacheWrite1h] = u[llm.CacheWrite]-untold, u[llm.CacheWrite1h]+untold
 	}
@@ -274,7 +275,8 @@ const stopRefused = "refusal"
 // appendUsage writes a usage object, and the cost in US dollars if it is known. Counts that other formats report
 // separately are part of its totals.
 func appendUsage(dst []byte, u *llm.Usage, tier string, cost *llm.Money) []byte {
-	written := rawjson.AppendCount(make([]byte, 0, 128), `,"cache_creation":{"ephemeral_5m_input_tokens":`, u[llm.CacheWrite])
+	written := rawjson.AppendCount(make([]byte, 0, 128), `,"cache_creation":{"ephemeral_5m_input_tokens":`,
+		u[llm.CacheWrite])
 	written = rawjson.AppendCount(written, `,"ephemeral_1h_input_tokens":`, u[llm.CacheWrite1h])
 	dst = appendCounts(dst, u, append(written, '}'))
 	if tier != "" {

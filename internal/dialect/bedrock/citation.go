@@ -94,7 +94,8 @@ func (e *requestEncoder) carries(p *llm.Part) bool {
 	if !e.cites || p.Kind != llm.PartText || len(p.Claims()) == 0 {
 		return false
 	}
-	return e.Own || !slices.ContainsFunc(p.Cut(), func(piece llm.Part) bool { return strings.TrimSpace(piece.Text) == "" })
+	return e.Own || !slices.ContainsFunc(p.Cut(),
+		func(piece llm.Part) bool { return strings.TrimSpace(piece.Text) == "" })
 }
 
 // claims writes a text with its citations, each of a whole block.

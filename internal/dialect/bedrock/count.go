@@ -19,7 +19,8 @@ func counter() *dialect.Counter {
 			return strings.TrimSuffix(Path(model, false), whole) + "count-tokens"
 		},
 		Body: func(chat []byte, _ string) []byte {
-			converse := compose.Only(chat, rawjson.Names{"messages", "system", "toolConfig", "additionalModelRequestFields"})
+			converse := compose.Only(chat,
+				rawjson.Names{"messages", "system", "toolConfig", "additionalModelRequestFields"})
 			return append(append([]byte(`{"input":{"converse":`), converse...), "}}"...)
 		},
 	}

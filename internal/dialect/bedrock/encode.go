@@ -110,7 +110,8 @@ func refuse(r *llm.Request, q *llm.Quirks) error {
 		return llm.Invalid("response_format", "Amazon Bedrock accepts a json_schema only with its schema. Send one.")
 	case q != nil && slices.Contains(q.Drop, "outputConfig"):
 		return llm.Invalid("response_format",
-			fmt.Sprintf("The model %q accepts no schema for its answer. Offer a tool with that schema, and force its call.",
+			fmt.Sprintf("The model %q accepts no schema for its answer. Offer a tool with that schema, and force its "+
+				"call.",
 				r.Model))
 	}
 	return nil

@@ -59,7 +59,8 @@ func (e *requestEncoder) image(m *llm.Media, at *place) error {
 
 func (e *requestEncoder) sound(m *llm.Media, at *place) error {
 	if at.result && !e.Own {
-		return llm.Invalid(at.String(), "Amazon Bedrock accepts no audio in a tool's result. Leave it out or send a transcript.")
+		return llm.Invalid(at.String(), "Amazon Bedrock accepts no audio in a tool's result. Leave it out or send a "+
+			"transcript.")
 	}
 	if err := inline(m, "sound", at); err != nil {
 		return err

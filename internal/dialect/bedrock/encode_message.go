@@ -261,8 +261,8 @@ func (e *requestEncoder) thought(p *llm.Part) {
 	e.Dst = appendThought(e.Dst, p)
 }
 
-// recalls reports whether the model accepts thinking of an earlier answer. No rule drops other thinking: a body does not
-// show its maker.
+// recalls reports whether the model accepts thinking of an earlier answer. No rule drops other thinking: a body does
+// not show its maker.
 func (e *requestEncoder) recalls(p *llm.Part) bool { return isProved(p) && isClaude(e.model) }
 
 // isProved reports whether thinking has a signature of Claude.

@@ -43,7 +43,8 @@ func decodeMessages(v []byte) ([]llm.Message, error) {
 	}
 	if len(messages) == 0 {
 		return nil, llm.Invalid("messages",
-			`The messages must be an array of at least one message such as {"role": "user", "content": [{"text": "Hello"}]}.`)
+			`The messages must be an array of at least one message such as {"role": "user", "content": [{"text": `+
+				`"Hello"}]}.`)
 	}
 	return messages, nil
 }

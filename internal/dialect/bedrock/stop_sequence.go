@@ -27,5 +27,6 @@ func (e *requestEncoder) askStop(r *llm.Request) {
 // stopSequence reads the stop sequence from the fields that askStop requested.
 func stopSequence(fields []byte) string {
 	const name = "stop_sequence"
-	return cmp.Or(rawjson.Text(rawjson.Get(fields, name)), rawjson.Text(rawjson.Get(rawjson.Get(fields, "delta"), name)))
+	return cmp.Or(rawjson.Text(rawjson.Get(fields, name)),
+		rawjson.Text(rawjson.Get(rawjson.Get(fields, "delta"), name)))
 }

@@ -24,8 +24,9 @@ const (
 // Dialect returns the wire format.
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
-		Name:        Name,
-		UsageAt:     [][]string{{"usage"}, {"delta", "usage"}, {"meta", "billed_units"}}, // of whole replies, message-end and embeddings
+		Name: Name,
+		// Of whole replies, message-end and embeddings
+		UsageAt:     [][]string{{"usage"}, {"delta", "usage"}, {"meta", "billed_units"}},
 		Vendor:      Name,
 		Status:      llm.Code.Status, // https://docs.cohere.com/reference/errors
 		EncodeError: EncodeError,

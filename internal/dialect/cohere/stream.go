@@ -139,7 +139,8 @@ func (d *Decoder) call(dst []llm.Event, e *event) ([]llm.Event, error) {
 		position = len(d.calls)
 		d.calls = append(d.calls, e.index)
 		tool := llm.ToolDelta{
-			Index: position, ID: rawjson.Text(rawjson.Get(v, "id")), Name: rawjson.Text(rawjson.Get(v, "function", "name")),
+			Index: position, ID: rawjson.Text(rawjson.Get(v, "id")),
+			Name: rawjson.Text(rawjson.Get(v, "function", "name")),
 		}
 		if tool.ID == "" {
 			tool.ID, tool.MadeUp = parse.CallID(position), true

@@ -54,7 +54,8 @@ func (e *Encoder) open(dst []byte, kind string) []byte {
 		e.begun = true
 		dst = rawjson.AppendString(append(dst, "event: message-start\ndata: {\"id\":"...), e.id)
 		dst = append(dst,
-			`,"type":"message-start","delta":{"message":{"role":"assistant","content":[],"tool_plan":"","tool_calls":[],"citations":[]}}}`+"\n\n"...)
+			`,"type":"message-start","delta":{"message":{"role":"assistant","content":[],"tool_plan":"",`+
+				`"tool_calls":[],"citations":[]}}}`+"\n\n"...)
 	}
 	dst = append(append(dst, "event: "...), kind...)
 	dst = append(append(dst, "\ndata: {\"type\":\""...), kind...)

@@ -113,7 +113,8 @@ func (x *Requests) checkForeign(t *testing.T, body []byte, r *llm.Request) {
 		foreign := *r
 		foreign.ExtraOf, foreign.Model = "other", model
 		out, _, err := x.Encode(&foreign, x.Quirks)
-		if e, ok := errors.AsType[*llm.Error](err); err != nil && (!ok || e.Param == "") || err == nil && !json.Valid(out) {
+		if e, ok := errors.AsType[*llm.Error](err); err != nil && (!ok || e.Param == "") || err == nil &&
+			!json.Valid(out) {
 			t.Fatalf("EncodeRequest of %q for %s: %q, %v", body, model, out, err)
 		}
 	}
@@ -174,7 +175,8 @@ func (x *Replies) checkStable(t *testing.T, body []byte, r *llm.Reply) {
 		}
 		t.Fatalf("%q became %q: %v", body, first, err)
 	}
-	if second := x.Encode(nil, again); !x.Loses && !bytes.Equal(second, first) || again.Usage.TotalTokens() != r.Usage.TotalTokens() {
+	if second := x.Encode(nil, again); !x.Loses && !bytes.Equal(second, first) ||
+		again.Usage.TotalTokens() != r.Usage.TotalTokens() {
 		t.Fatalf("EncodeReply of %q: %q, then %q", body, first, second)
 	}
 }
@@ -183,7 +185,8 @@ func (x *Replies) checkStable(t *testing.T, body []byte, r *llm.Reply) {
 func checkShown(t *testing.T, body []byte, e llm.ProviderError) {
 	t.Helper()
 	for _, s := range []string{e.Message, e.Code, e.Param} {
-		if len(s) > 500 || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) || strings.ToValidUTF8(s, "") != s {
+		if len(s) > 500 || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) ||
+			strings.ToValidUTF8(s, "") != s {
 			t.Fatalf("DecodeError(%q): %q is not fit to be shown", body, s)
 		}
 	}

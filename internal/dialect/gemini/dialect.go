@@ -112,7 +112,8 @@ func Dialect() *dialect.Dialect {
 			Names: map[string]string{
 				"stop": "generationConfig.stopSequences", "n": "generationConfig.candidateCount",
 				"max_tokens":      "generationConfig.maxOutputTokens",
-				"response_format": "generationConfig.responseMimeType", "tool_choice": "toolConfig.functionCallingConfig",
+				"response_format": "generationConfig.responseMimeType",
+				"tool_choice":     "toolConfig.functionCallingConfig",
 			},
 			NoCallIDs:  true,
 			Collection: "/v1beta/models/", // LangChain, the AI SDK and opencode omit it

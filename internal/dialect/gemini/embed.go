@@ -41,7 +41,8 @@ func ScanEmbed(body []byte, r *http.Request) (llm.Head, error) {
 	if h.Texts = int64(n); n == 0 {
 		return llm.Head{},
 			llm.Invalid("requests",
-				`The requests must be a non-empty array of objects such as {"content": {"parts": [{"text": "Hello"}]}}.`)
+				`The requests must be a non-empty array of objects such as {"content": {"parts": [{"text": `+
+					`"Hello"}]}}.`)
 	}
 	return h, nil
 }

@@ -130,7 +130,8 @@ func (e *requestEncoder) system(messages []llm.Message) {
 		for j := range m.Parts {
 			if m.Parts[j].Kind != llm.PartText && !e.Own {
 				param := "messages[" + strconv.Itoa(i) + "].content"
-				e.Refuse(param, "The provider of this model accepts only text in system messages. Leave other parts out.")
+				e.Refuse(param, "The provider of this model accepts only text in system messages. Leave other parts "+
+					"out.")
 			}
 			e.part(&m.Parts[j], "messages["+strconv.Itoa(i)+"]", false)
 		}

@@ -60,7 +60,8 @@ var sentences = explain.Sentences{
 func sentence(m *llm.Misfit) string {
 	switch {
 	case m.Kind == llm.OutputTooLong && m.Output > 0 && m.Limit > 0:
-		return fmt.Sprintf("Unable to submit request because it has a maxOutputTokens value of %d but the supported range is from 1 "+
+		return fmt.Sprintf("Unable to submit request because it has a maxOutputTokens value of %d but the supported "+
+			"range is from 1 "+
 			"(inclusive) to %d (exclusive). Update the value and try again.", m.Output, m.Limit+1)
 	case m.Kind == llm.OutputTooLong:
 		return "Unable to submit request because its maxOutputTokens is larger than the model supports."
@@ -69,7 +70,8 @@ func sentence(m *llm.Misfit) string {
 	case m.Kind == llm.ThinkingSignature:
 		return "Unable to submit request because Thought signature is not valid."
 	case m.Limit > 0 && m.Input+m.Output > m.Limit:
-		return fmt.Sprintf("The input token count (%d) exceeds the maximum number of tokens allowed (%d).", m.Input+m.Output, m.Limit)
+		return fmt.Sprintf("The input token count (%d) exceeds the maximum number of tokens allowed (%d).",
+			m.Input+m.Output, m.Limit)
 	case m.Limit > 0:
 		return fmt.Sprintf("The input token count exceeds the maximum number of tokens allowed (%d).", m.Limit)
 	}

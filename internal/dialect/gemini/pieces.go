@@ -13,7 +13,8 @@ func joined(parts []llm.Part) []llm.Part {
 	for i := 0; i < len(parts); {
 		var text llm.Joined
 		end := i
-		for end < len(parts) && isPiece(&parts[end]) && parts[end].Kind == parts[i].Kind && parts[end].Maker == parts[i].Maker {
+		for end < len(parts) && isPiece(&parts[end]) && parts[end].Kind == parts[i].Kind &&
+			parts[end].Maker == parts[i].Maker {
 			text.Add(parts[end].Text)
 			end++
 		}

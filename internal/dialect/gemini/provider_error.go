@@ -114,7 +114,10 @@ func duration(v []byte) time.Duration {
 func reportedError(body []byte) *llm.Error {
 	x := explanationOf(body)
 	e := DecodeError(body)
-	out := &llm.Error{Code: codeOf(&x, &e), Message: e.Message, Param: e.Param, RetryAfter: e.RetryAfter, RetryTold: true}
+	out := &llm.Error{
+		Code: codeOf(&x, &e), Message: e.Message, Param: e.Param, RetryAfter: e.RetryAfter,
+		RetryTold: true,
+	}
 	switch {
 	case isOurs(&x, &e):
 		out.Message, out.Param = "The provider refused the gateway's own credentials.", ""

@@ -176,7 +176,10 @@ func readCandidate(v []byte, position int, keepOther bool) (c candidate) {
 // decodeCandidate decodes one answer, and adds its grounding to g.
 func decodeCandidate(v []byte, position int, g *grounding) (llm.Choice, error) {
 	c := readCandidate(v, position, true)
-	out := llm.Choice{Index: c.index, Message: llm.Message{Role: llm.RoleAssistant}, Tokens: readTokens(c.logprobs), Extra: c.other}
+	out := llm.Choice{
+		Index: c.index, Message: llm.Message{Role: llm.RoleAssistant}, Tokens: readTokens(c.logprobs),
+		Extra: c.other,
+	}
 	if c.malformed || rawjson.KindOf(v) != rawjson.Object {
 		return out, errContent
 	}

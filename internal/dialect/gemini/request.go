@@ -47,7 +47,8 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 	}
 	if len(r.Messages) == 0 {
 		return nil, llm.Invalid("contents",
-			`The contents must be an array of at least one object such as {"role": "user", "parts": [{"text": "Hello"}]}.`)
+			`The contents must be an array of at least one object such as {"role": "user", "parts": [{"text": `+
+				`"Hello"}]}.`)
 	}
 	r.Messages = append(system, r.Messages...)
 	parse.NoteAllowed(r, "toolConfig")

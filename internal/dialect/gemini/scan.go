@@ -68,7 +68,8 @@ func scanPath(h *llm.Head, r *http.Request) error {
 	case model == "" || method != methodWhole && method != methodStream:
 		return noSuchMethod(r)
 	case method == methodStream && !wantsEvents(r):
-		return llm.Invalid("alt", "Without alt=sse this method's answer would be one JSON array, which the gateway does not "+
+		return llm.Invalid("alt", "Without alt=sse this method's answer would be one JSON array, which the gateway "+
+			"does not "+
 			"support. Add ?alt=sse to the URL.")
 	}
 	if p := r.PathValue("publisher"); p != "" && p != "google" { // the SDK writes "anthropic/claude" so

@@ -13,7 +13,8 @@ var noSignatureJSON = []byte(`"` + noSignature + `"`)
 // signed returns a body with a signature on the first call of each turn, if the model requires it: calls of another
 // vendor's model have none. It returns body itself if no signature is missing.
 func signed(body []byte, model string) []byte {
-	if !isModern(model) || !bytes.Contains(body, []byte(`functionCall"`)) && !bytes.Contains(body, []byte(`function_call"`)) {
+	if !isModern(model) || !bytes.Contains(body, []byte(`functionCall"`)) &&
+		!bytes.Contains(body, []byte(`function_call"`)) {
 		return body
 	}
 	for _, content := range rawjson.Elements(rawjson.Get(body, "contents")) {
@@ -31,7 +32,8 @@ func firstUnsigned(content []byte) int {
 		if get(part, "functionCall") == nil {
 			continue
 		}
-		if signature := get(part, "thoughtSignature"); rawjson.KindOf(signature) == rawjson.String && len(signature) > len(`""`) {
+		if signature := get(part, "thoughtSignature"); rawjson.KindOf(signature) == rawjson.String &&
+			len(signature) > len(`""`) {
 			return -1
 		}
 		return i

@@ -28,7 +28,8 @@ func decodeTools(v []byte) (tools []llm.Tool, err error) {
 			default:
 				raw := append(rawjson.AppendString([]byte{'{'}, m.Name()), ':')
 				tools = append(tools, llm.Tool{
-					Raw: append(append(raw, m.Value...), '}'), Search: readSearch(string(spelled(m.Key())), m.Value, param),
+					Raw:    append(append(raw, m.Value...), '}'),
+					Search: readSearch(string(spelled(m.Key())), m.Value, param),
 				})
 			}
 		}

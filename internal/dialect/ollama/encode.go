@@ -130,8 +130,8 @@ const (
 )
 
 // think writes whether the model thinks, and its level. A budget in tokens becomes the nearest level, as do efforts
-// beyond the levels. The middle level is written as true, which models without levels accept, too. No rule does it: rules
-// only change values of the same option.
+// beyond the levels. The middle level is written as true, which models without levels accept, too. No rule does it:
+// rules only change values of the same option.
 func (e *requestEncoder) think(o *llm.ReasoningOptions) {
 	e.DropThinking(o)
 	effort := o.Effort

@@ -35,7 +35,8 @@ func namedBack(c *llm.Choice, called *llm.Called) *llm.Choice {
 				kind, call.Arguments = typeCustom, clienttool.Text(call.Arguments)
 			}
 			call.Name = tool.Name
-			call.Extra = append(slices.Clip(call.Extra), llm.Field{Name: "type", Value: rawjson.AppendString(nil, kind)})
+			call.Extra = append(slices.Clip(call.Extra),
+				llm.Field{Name: "type", Value: rawjson.AppendString(nil, kind)})
 			p.Call = &call
 		}
 	}

@@ -107,7 +107,8 @@ func appendAnnotations(dst []byte, cited []citedText) []byte {
 			if len(dst) > empty {
 				dst = append(dst, ',')
 			}
-			dst = AppendCitation(dst, &c.Source, t.before+at.ToCharacters(c.Start), t.before+at.ToCharacters(c.End), false)
+			dst = AppendCitation(dst, &c.Source, t.before+at.ToCharacters(c.Start), t.before+at.ToCharacters(c.End),
+				false)
 		}
 	}
 	return append(dst, ']')

@@ -38,12 +38,13 @@ const (
 // Dialect returns the wire format.
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
-		Name:        Name,
-		Habits:      dialect.Habits{Returned: []string{"X-Ratelimit-"}},
-		UsageAt:     [][]string{{"usage"}},
-		Vendor:      Name,
-		KeyHeaders:  []string{"X-Api-Key", "Api-Key"}, // Azure's
-		ListPath:    "/models",                        // https://platform.openai.com/docs/api-reference/models/list, 2026-11-26
+		Name:       Name,
+		Habits:     dialect.Habits{Returned: []string{"X-Ratelimit-"}},
+		UsageAt:    [][]string{{"usage"}},
+		Vendor:     Name,
+		KeyHeaders: []string{"X-Api-Key", "Api-Key"}, // Azure's
+		// https://platform.openai.com/docs/api-reference/models/list, 2026-11-26
+		ListPath:    "/models",
 		Passed:      []string{"Openai-Beta"},
 		Usual:       true,
 		ClientAPI:   true,

@@ -49,7 +49,8 @@ var sentences = explain.Sentences{
 func sentence(m *llm.Misfit) string {
 	switch {
 	case m.Kind == llm.OutputTooLong && m.Output > 0 && m.Limit > 0:
-		return fmt.Sprintf("max_tokens is too large: %d. This model supports at most %d completion tokens, whereas you provided %d.",
+		return fmt.Sprintf("max_tokens is too large: %d. This model supports at most %d completion tokens, whereas "+
+			"you provided %d.",
 			m.Output, m.Limit, m.Output)
 	case m.Kind == llm.OutputTooLong && m.Limit > 0:
 		return fmt.Sprintf("max_tokens is too large. This model supports at most %d completion tokens.", m.Limit)
@@ -58,15 +59,20 @@ func sentence(m *llm.Misfit) string {
 	case m.Kind == llm.ImageTooLarge:
 		return "The image is too large."
 	case m.Kind == llm.ThinkingSignature:
-		return "The encrypted content could not be verified. Reason: Encrypted content could not be decrypted or parsed."
+		return "The encrypted content could not be verified. Reason: Encrypted content could not be decrypted or " +
+			"parsed."
 	case m.Limit > 0 && m.Output > 0:
-		return fmt.Sprintf("This model's maximum context length is %d tokens. However, you requested %d tokens (%d in the messages, %d "+
-			"in the completion). Please reduce the length of the messages or completion.", m.Limit, m.Input+m.Output, m.Input, m.Output)
+		return fmt.Sprintf("This model's maximum context length is %d tokens. However, you requested %d tokens (%d "+
+			"in the messages, %d "+
+			"in the completion). Please reduce the length of the messages or completion.", m.Limit, m.Input+m.Output,
+			m.Input, m.Output)
 	case m.Limit > 0 && m.Input > m.Limit:
-		return fmt.Sprintf("This model's maximum context length is %d tokens. However, your messages resulted in %d tokens. Please "+
+		return fmt.Sprintf("This model's maximum context length is %d tokens. However, your messages resulted in %d "+
+			"tokens. Please "+
 			"reduce the length of the messages.", m.Limit, m.Input)
 	case m.Limit > 0:
-		return fmt.Sprintf("This model's maximum context length is %d tokens. Please reduce the length of the messages.", m.Limit)
+		return fmt.Sprintf("This model's maximum context length is %d tokens. Please reduce the length of the "+
+			"messages.", m.Limit)
 	}
 	return "Your input exceeds the context window of this model. Please adjust your input and try again."
 }
@@ -98,8 +104,10 @@ func appendFiltered(dst, found []byte) []byte {
 	if found == nil {
 		return dst
 	}
-	dst = append(append(dst, `,"innererror":{"code":"ResponsibleAIPolicyViolation","content_filter_result":`...), found...)
-	dst = append(append(dst, `},"content_filters":[{"blocked":true,"source_type":"prompt","content_filter_results":`...), found...)
+	dst = append(append(dst, `,"innererror":{"code":"ResponsibleAIPolicyViolation","content_filter_result":`...),
+		found...)
+	dst = append(append(dst,
+		`},"content_filters":[{"blocked":true,"source_type":"prompt","content_filter_results":`...), found...)
 	return append(dst, "}]"...)
 }
 

@@ -30,7 +30,8 @@ func references(part []byte, most int) (list []llm.Source) {
 			}
 		}
 	case "tool_reference":
-		if s := (llm.Source{URL: get("url"), Title: get("title"), Quote: get("description")}); cmp.Or(s.URL, s.Title) != "" && most > 0 {
+		if s := (llm.Source{URL: get("url"), Title: get("title"), Quote: get("description")}); most > 0 &&
+			cmp.Or(s.URL, s.Title) != "" {
 			list = append(list, s)
 		}
 	}

@@ -139,7 +139,8 @@ func decodeChoice(v []byte, position int) (c llm.Choice, broken bool, err error)
 		return c, broken, fmt.Errorf("openai: choice %d of the reply has no message", position)
 	}
 	c.Message, err = decodeAnswer(m)
-	c.Finish = parse.Finish(cmp.Or(c.Finish, llm.FinishStop), c.Message.Parts) // some providers end a forced tool call with a plain "stop"
+	// Some providers end a forced tool call with a plain "stop".
+	c.Finish = parse.Finish(cmp.Or(c.Finish, llm.FinishStop), c.Message.Parts)
 	return c, broken, err
 }
 

@@ -146,7 +146,8 @@ func decodeFormat(v []byte) (*llm.Format, error) {
 	wanted := rawjson.Get(v, "json_schema")
 	if rawjson.KindOf(wanted) != rawjson.Object {
 		return nil, llm.Invalid("response_format.json_schema",
-			`A response_format of type "json_schema" needs a json_schema, an object such as {"name": "answer", "schema": {"type": "object"}}.`)
+			`A response_format of type "json_schema" needs a json_schema, an object such as {"name": "answer", `+
+				`"schema": {"type": "object"}}.`)
 	}
 	f := &llm.Format{Kind: kind}
 	for m := range rawjson.Members(wanted) {

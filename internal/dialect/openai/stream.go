@@ -169,7 +169,8 @@ func (d *Decoder) endAll(dst []llm.Event) []llm.Event {
 
 func (d *Decoder) delta(dst []llm.Event, choice int, v []byte) []llm.Event {
 	m := readMessage(v, false)
-	d.beside = d.beside || m.functionCall != nil || rawjson.HasElement(m.toolCalls) || rawjson.HasElement(m.annotations) ||
+	d.beside = d.beside || m.functionCall != nil || rawjson.HasElement(m.toolCalls) ||
+		rawjson.HasElement(m.annotations) ||
 		rawjson.HasElement(m.executed)
 	if m.reasoningContent != nil || m.reasoning != nil || m.thoughts != nil {
 		dst = d.reasoning(dst, choice, &m)
@@ -318,7 +319,8 @@ func isIdle(v []byte) bool {
 				return false
 			}
 		default:
-			if rawjson.Present(m.Value) && string(m.Value) != `""` && string(m.Value) != "[]" && string(m.Value) != "{}" {
+			if rawjson.Present(m.Value) && string(m.Value) != `""` && string(m.Value) != "[]" &&
+				string(m.Value) != "{}" {
 				return false
 			}
 		}

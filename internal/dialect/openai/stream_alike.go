@@ -5,7 +5,8 @@ import "weir/internal/llm"
 // keep stores the shape of a chunk that has only a piece of text.
 func (d *Decoder) keep(name, data []byte, c *chunk, said []llm.Event) {
 	d.alike.Forget()
-	if len(said) != 1 || said[0].Kind != llm.EventText || said[0].Tokens != nil || said[0].Signature != "" || d.spoken == nil ||
+	if len(said) != 1 || said[0].Kind != llm.EventText || said[0].Tokens != nil || said[0].Signature != "" ||
+		d.spoken == nil ||
 		c.failure != nil || len(name) > 0 || d.beside {
 		return
 	}

@@ -120,7 +120,8 @@ func (d *Decoder) begin(dst []llm.Event, open *openCall) []llm.Event {
 	})
 	if len(open.early) > 0 {
 		dst = append(dst, llm.Event{
-			Kind: llm.EventToolCall, Choice: open.choice, Text: string(open.early), Tool: llm.ToolDelta{Index: open.position},
+			Kind: llm.EventToolCall, Choice: open.choice, Text: string(open.early),
+			Tool: llm.ToolDelta{Index: open.position},
 		})
 	}
 	d.kept -= len(open.name) + len(open.signature) + len(open.early)
@@ -181,7 +182,8 @@ func (d *Decoder) open(choice int, c callDelta) *openCall {
 		c.index = position
 	}
 	d.calls = append(d.calls, openCall{
-		choice: choice, position: position, index: c.index, id: c.id, given: given, name: c.name, signature: c.signature,
+		choice: choice, position: position, index: c.index, id: c.id, given: given, name: c.name,
+		signature: c.signature,
 	})
 	d.kept += len(c.id) + len(c.name) + len(c.signature)
 	return &d.calls[len(d.calls)-1]

@@ -45,7 +45,8 @@ type openThought struct {
 // NewEncoder returns an encoder of one stream.
 func NewEncoder(m llm.Meta) *Encoder {
 	return &Encoder{
-		opening: opening(m.ID, m.Model, m.Created), id: m.ID, created: m.Created, usage: m.IncludeUsage, called: m.Called,
+		opening: opening(m.ID, m.Model, m.Created), id: m.ID, created: m.Created, usage: m.IncludeUsage,
+		called: m.Called,
 	}
 }
 

@@ -109,7 +109,8 @@ func (t *tools) readServerSide(v []byte) {
 func (t *tools) readServerToolUse(v []byte, q *llm.Quirks) {
 	each(v, func(name string, n int64) {
 		switch {
-		case name == "tool_search_requests", strings.HasPrefix(name, "tool_calls_"), name == "web_fetch_requests" && !billsFetches(q):
+		case name == "tool_search_requests", strings.HasPrefix(name, "tool_calls_"),
+			name == "web_fetch_requests" && !billsFetches(q):
 		default:
 			t.add(strings.TrimSuffix(name, "_requests"), n)
 		}

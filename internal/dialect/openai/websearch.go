@@ -15,7 +15,8 @@ var searching = []string{"search-preview", "search-api", "sonar"}
 
 // searches reports whether a model searches the web; in this format only such models do.
 func searches(model string) bool {
-	return slices.ContainsFunc(searching, func(piece string) bool { return strings.Contains(strings.ToLower(model), piece) })
+	return slices.ContainsFunc(searching,
+		func(piece string) bool { return strings.Contains(strings.ToLower(model), piece) })
 }
 
 // compound is a part of the names of Groq's systems, which decide themselves to search, like those in searching.

@@ -183,7 +183,8 @@ func (c *clientTools) named(v []byte, namespace, at string, loaded bool) {
 		Namespace: namespace, Name: rawjson.Text(rawjson.Get(v, "name")),
 	}
 	if t.Name == "" {
-		c.refused = cmp.Or[error](c.refused, llm.Invalid(at+".name", "The tool has no name. Set name to a non-empty string."))
+		c.refused = cmp.Or[error](c.refused, llm.Invalid(at+".name", "The tool has no name. Set name to a non-empty "+
+			"string."))
 		return
 	}
 	c.offer(t, func(name string) llm.Tool {

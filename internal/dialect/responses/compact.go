@@ -18,8 +18,9 @@ func compacting() *dialect.Operation {
 	return &dialect.Operation{
 		Op: llm.OpCompact, Routes: []string{"POST /v1" + compactPath}, Scan: ScanCompaction, Kept: notKept,
 		DecodeRequest: DecodeRequest, EncodeReply: EncodeCompaction,
-		Instead: "Request a summary of the conversation from the model and continue from that, or choose a model whose provider speaks Responses.",
-		Path:    dialect.At(compactPath), Splice: Splice, DecodeReply: DecodeCompaction, Stamp: Stamp,
+		Instead: "Request a summary of the conversation from the model and continue from that, or choose a model " +
+			"whose provider speaks Responses.",
+		Path: dialect.At(compactPath), Splice: Splice, DecodeReply: DecodeCompaction, Stamp: Stamp,
 	}
 }
 
@@ -46,7 +47,8 @@ func EncodeCompaction(dst []byte, r *llm.Reply) []byte {
 	}
 	dst = rawjson.AppendString(append(dst, `{"id":`...), r.ID)
 	dst = rawjson.AppendCount(dst, `,"object":"response.compaction","created_at":`, r.Created)
-	dst = rawjson.AppendString(append(dst, `,"output":[{"type":"compaction","id":"cmp_0","encrypted_content":`...), string(text))
+	dst = rawjson.AppendString(append(dst, `,"output":[{"type":"compaction","id":"cmp_0","encrypted_content":`...),
+		string(text))
 	return append(appendUsage(append(dst, "}]"...), &r.Usage, r.Cost), '}')
 }
 

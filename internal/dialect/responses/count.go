@@ -31,7 +31,8 @@ func ScanCount(body []byte, r *http.Request) (llm.Head, error) {
 	h, err := Scan(body, r)
 	if err == nil && rawjson.Present(rawjson.Get(body, "previous_response_id")) {
 		err = llm.Invalid("previous_response_id",
-			"Token counting covers only the input. Leave previous_response_id out, and send the whole conversation as input.")
+			"Token counting covers only the input. Leave previous_response_id out, and send the whole conversation "+
+				"as input.")
 	}
 	return h, err
 }

@@ -73,7 +73,8 @@ func Dialect(first *dialect.Dialect) *dialect.Dialect {
 	d.Name, d.IDPrefix, d.Usual, d.SearchTool = Name, IDPrefix, false, SearchTool
 	d.Conversation, d.Beside = "input", "instructions"
 	d.Names = map[string]string{"max_tokens": outputCap, "response_format": "text.format"}
-	d.Passed, d.Returned = append(slices.Clip(first.Passed), codexHeaders...), append(slices.Clip(first.Returned), "X-Codex-")
+	d.Passed, d.Returned = append(slices.Clip(first.Passed), codexHeaders...),
+		append(slices.Clip(first.Returned), "X-Codex-")
 	d.Inputs = dialect.Inputs{
 		Shown: rawjson.Names{
 			"store", "metadata", "include", "truncation", "servicetier", "safetyidentifier", "promptcachekey",

@@ -9,7 +9,8 @@ import (
 // (https://platform.openai.com/docs/api-reference/responses/object). The members store and previous_response_id are
 // missing because the gateway sets them, and tools have a longer form in responses.
 var echoed = rawjson.Names{
-	"frequency_penalty", "instructions", outputCap, "max_tool_calls", "metadata", "parallel_tool_calls", "presence_penalty", "prompt_cache_key",
+	"frequency_penalty", "instructions", outputCap, "max_tool_calls", "metadata", "parallel_tool_calls",
+	"presence_penalty", "prompt_cache_key",
 	"reasoning", "safety_identifier", "temperature", "text", "top_logprobs", "top_p", "truncation", "user",
 }
 

@@ -66,7 +66,8 @@ func appendCalled(dst []byte, t llm.ClientTool, c *llm.ToolCall, id, status stri
 	dst = rawjson.AppendString(append(dst, `,"call_id":`...), c.ID)
 	switch t.Kind {
 	case llm.ToolLocalShell:
-		dst = append(append(dst, `,"action":`...), withDefaults(arguments, `"type":"exec"`, "type", localShellDefaults)...)
+		dst = append(append(dst, `,"action":`...),
+			withDefaults(arguments, `"type":"exec"`, "type", localShellDefaults)...)
 	case llm.ToolShell:
 		dst = append(append(dst, `,"action":`...), withDefaults(arguments, "", "", shellDefaults)...)
 		dst = append(dst, `,"environment":{"type":"local"}`...)

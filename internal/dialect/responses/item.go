@@ -122,7 +122,8 @@ func (t *turns) called(call *llm.ToolCall) llm.Part {
 	if namespace := rawjson.Text(field(call.Extra, "namespace")); namespace != "" && !t.output {
 		other := *call
 		other.Name = t.tools.function(llm.ClientTool{Kind: llm.ToolFunction, Namespace: namespace, Name: call.Name})
-		other.Extra = slices.DeleteFunc(slices.Clone(call.Extra), func(f llm.Field) bool { return f.Name == "namespace" })
+		other.Extra = slices.DeleteFunc(slices.Clone(call.Extra),
+			func(f llm.Field) bool { return f.Name == "namespace" })
 		p.Elsewhere = parts(llm.Part{Kind: llm.PartToolCall, Call: &other})
 	}
 	return p

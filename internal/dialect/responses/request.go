@@ -49,7 +49,8 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 	}
 	if n := len(r.Messages); (n == 0 || n == 1 && r.Messages[0].Apart) && !continues(r) {
 		return nil, llm.Invalid("input",
-			`The input must be a string, or an array of at least one item such as {"role": "user", "content": "Hello"}.`)
+			`The input must be a string, or an array of at least one item such as {"role": "user", "content": `+
+				`"Hello"}.`)
 	}
 	if r.Essential == nil {
 		r.Essential = t.essential

@@ -48,7 +48,8 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	if ev.Choice != 0 || e.full {
 		return dst
 	}
-	e.kept += len(ev.Text) + len(ev.Tokens) + len(ev.Redacted) + len(ev.Raw) + len(ev.Signature) + len(ev.Tool.ID) + len(ev.Tool.Name)
+	e.kept += len(ev.Text) + len(ev.Tokens) + len(ev.Redacted) + len(ev.Raw) + len(ev.Signature) +
+		len(ev.Tool.ID) + len(ev.Tool.Name)
 	if ev.Media != nil {
 		e.kept += len(ev.Media.Data)
 	}

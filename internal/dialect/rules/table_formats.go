@@ -117,7 +117,8 @@ func gemini() []Rule {
 
 // cohere returns Cohere's rules.
 func cohere() []Rule {
-	const source, day = "https://github.com/cohere-ai/cohere-developer-experience/blob/main/cohere-openapi.yaml", "2026-11-28"
+	const source, day = "https://github.com/cohere-ai/cohere-developer-experience/blob/main/cohere-openapi.yaml",
+		"2026-11-28"
 	of := []Of{{Format: command}}
 	bounded := func(name, field, least, most string) Rule {
 		return Rule{

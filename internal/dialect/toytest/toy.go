@@ -87,7 +87,8 @@ func encodeUsage(u *llm.Usage) []byte {
 // The server half.
 
 func scan(body []byte, _ *http.Request) (llm.Head, error) {
-	return parse.Scan(body, parse.Complaint, "with a model and turns", rawjson.Names{"model", "stream", outputCap, "turns"},
+	return parse.Scan(body, parse.Complaint, "with a model and turns",
+		rawjson.Names{"model", "stream", outputCap, "turns"},
 		func(h *llm.Head, m rawjson.Member) (err error) {
 			switch string(m.Key()) {
 			case "stream":
@@ -117,7 +118,8 @@ func decodeRequest(body []byte) (*llm.Request, error) {
 
 func encodeReply(dst []byte, r *llm.Reply) []byte {
 	c := &r.Choices[0]
-	return appendJSON(dst, answer{Model: r.Model, Say: new(textOf(&c.Message)), Why: c.Finish, Used: encodeUsage(&r.Usage)})
+	return appendJSON(dst,
+		answer{Model: r.Model, Say: new(textOf(&c.Message)), Why: c.Finish, Used: encodeUsage(&r.Usage)})
 }
 
 // textOf returns the text of an answer, with text for parts that this format cannot express, except thinking.

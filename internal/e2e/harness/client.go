@@ -269,7 +269,10 @@ func RawMembers(t testing.TB, text string) map[string]json.RawMessage {
 }
 
 // Embedders maps the wire formats of embedding providers to the path between the simulator's URL and theirs.
-var Embedders = map[string]string{"openai": "/v1", "responses": "/v1", "gemini": "/v1beta", "cohere": "/v2", "ollama": "", "bedrock": ""}
+var Embedders = map[string]string{
+	"openai": "/v1", "responses": "/v1", "gemini": "/v1beta", "cohere": "/v2",
+	"ollama": "", "bedrock": "",
+}
 
 // VendorEmbed returns a request for embeddings.
 func VendorEmbed(body string) Ask { return Ask{Path: "/v1/embeddings", Body: body} }

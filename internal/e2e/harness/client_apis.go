@@ -37,8 +37,9 @@ type ChatAPI struct {
 }
 
 const (
-	cityTool   = `{"type":"object","properties":{"city":{"type":"string"}}}`
-	closedCity = `{"type":"object","properties":{"city":{"type":"string"}},"additionalProperties":false}` // Anthropic's requirement
+	cityTool = `{"type":"object","properties":{"city":{"type":"string"}}}`
+	// Anthropic's requirement
+	closedCity = `{"type":"object","properties":{"city":{"type":"string"}},"additionalProperties":false}`
 )
 
 // ChatAPIs returns all of them.
@@ -59,7 +60,10 @@ func ChatAPIs() []ChatAPI {
 		if path == "/v1/models/{model}" {
 			wrong = "MethodNotAllowed" // the path is also the service's own
 		}
-		all = append(all, ChatAPI{Path: path + ":generateContent", Streamed: path + ":streamGenerateContent", Wrong: wrong, body: contentsBody})
+		all = append(all, ChatAPI{
+			Path: path + ":generateContent", Streamed: path + ":streamGenerateContent",
+			Wrong: wrong, body: contentsBody,
+		})
 	}
 	return all
 }
@@ -92,7 +96,8 @@ func messageBody(kind, model string, stream bool) string {
 		"tools":  `,"tools":[{"name":"weather","input_schema":` + cityTool + `}]`,
 		"schema": `,"output_config":{"format":{"type":"json_schema","schema":` + closedCity + `}}`,
 	}[kind]
-	return fmt.Sprintf(`{"model":%q,"max_tokens":900,"messages":[{"role":"user","content":"Say it again, please"}],"stream":%t%s}`, model, stream, members)
+	return fmt.Sprintf(`{"model":%q,"max_tokens":900,"messages":[{"role":"user","content":"Say it again, please"}],`+
+		`"stream":%t%s}`, model, stream, members)
 }
 
 func contentsBody(kind, _ string, _ bool) string {
@@ -109,7 +114,8 @@ func (f *ChatAPI) Ask(kind, model string, stream bool) (Ask, string) {
 	if stream && f.Streamed != "" {
 		path = f.Streamed
 	}
-	a.Path = strings.NewReplacer("{model}", model, "{publisher}", "google", "{project}", "p", "{location}", "us").Replace(path)
+	a.Path = strings.NewReplacer("{model}", model, "{publisher}", "google", "{project}", "p", "{location}",
+		"us").Replace(path)
 	if stream {
 		a.Header = []string{"Accept", "text/event-stream"}
 		if f.Streamed != "" {
@@ -140,15 +146,25 @@ func VendorAPIs() []VendorAPI {
 	fixed := func(path string) func(string, bool) string { return func(string, bool) string { return path } }
 	return []VendorAPI{
 		{Dialect: "openai", Path: "/v1/chat/completions", Body: Completion, At: fixed("/v1/chat/completions")},
-		{Dialect: "responses", Path: "/v1/responses", At: fixed("/v1/responses"), Body: func(model, members string) string {
-			return `{"model":"` + model + `","input":"Say it again, please"` + members + `}`
-		}},
-		{Dialect: "anthropic", Path: "/v1/messages", At: fixed("/v1/messages"), Body: func(model, members string) string {
-			return `{"model":"` + model + `","max_tokens":500,"messages":[{"role":"user","content":"Say it again, please"}]` + members + `}`
-		}},
-		{Dialect: "gemini", Path: "/v1beta/models/house/echo:generateContent", At: geminiPath, Body: func(_, members string) string {
-			return `{"contents":[{"role":"user","parts":[{"text":"Say it again, please"}]}]` + members + `}`
-		}},
+		{
+			Dialect: "responses", Path: "/v1/responses", At: fixed("/v1/responses"),
+			Body: func(model, members string) string {
+				return `{"model":"` + model + `","input":"Say it again, please"` + members + `}`
+			},
+		},
+		{
+			Dialect: "anthropic", Path: "/v1/messages", At: fixed("/v1/messages"),
+			Body: func(model, members string) string {
+				return `{"model":"` + model + `","max_tokens":500,"messages":[{"role":"user","content":"Say it again,` +
+					` please"}]` + members + `}`
+			},
+		},
+		{
+			Dialect: "gemini", Path: "/v1beta/models/house/echo:generateContent", At: geminiPath,
+			Body: func(_, members string) string {
+				return `{"contents":[{"role":"user","parts":[{"text":"Say it again, please"}]}]` + members + `}`
+			},
+		},
 	}
 }
 

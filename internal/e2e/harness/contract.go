@@ -91,7 +91,10 @@ func (c *Contract) Walk(steps ...string) (any, []string) {
 }
 
 // promised are prefixes of headers that the document must describe.
-var promised = []string{"X-Weir-", "X-Ratelimit-", "X-Request-Id", "X-Should-Retry", "Retry-After", "Www-Authenticate", "Idempotent-"}
+var promised = []string{
+	"X-Weir-", "X-Ratelimit-", "X-Request-Id", "X-Should-Retry", "Retry-After", "Www-Authenticate",
+	"Idempotent-",
+}
 
 // Check checks a reply against the response object at a place.
 func (c *Contract) Check(r Reply, response ...string) error {

@@ -285,7 +285,8 @@ func ProviderYAML(name, url string) string {
 
 // Hasty returns the configuration with shorter timeouts of providers.
 func Hasty(yaml, wait, total string) string {
-	return strings.ReplaceAll(yaml, "first_byte: 15s, idle: 15s, total: 1m", fmt.Sprintf("first_byte: %s, idle: %s, total: %s", wait, wait, total))
+	return strings.ReplaceAll(yaml, "first_byte: 15s, idle: 15s, total: 1m",
+		fmt.Sprintf("first_byte: %s, idle: %s, total: %s", wait, wait, total))
 }
 
 // PricesYAML sets prices for all models of the provider house.

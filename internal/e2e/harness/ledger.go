@@ -140,9 +140,11 @@ func (h *Gateway) Rows(requestID string) (rows []Row) {
 		h.EachEntry(func(e *report.Exported) {
 			if strings.HasPrefix(e.ID.String(), requestID+".") {
 				rows = append(rows, Row{
-					Model: e.FullModel(), Outcome: string(e.Outcome), Provenance: string(e.Provenance), Cost: e.Cost.String(),
+					Model: e.FullModel(), Outcome: string(e.Outcome), Provenance: string(e.Provenance),
+					Cost:  e.Cost.String(),
 					Price: e.Price.Version,
-					In:    e.Usage.InputTokens(), Out: e.Usage.OutputTokens(), Counts: e.Counts, Stream: e.Stream, Status: e.Status,
+					In:    e.Usage.InputTokens(), Out: e.Usage.OutputTokens(), Counts: e.Counts, Stream: e.Stream,
+					Status: e.Status,
 				})
 			}
 		})
@@ -213,7 +215,8 @@ func SplitStream(t testing.TB, body string) (events []event, failure *NativeErro
 		events = append(events, e)
 	}
 	if whole == (failure != nil) {
-		t.Errorf("the stream ends with [DONE]: %v, with an error: %v; want one of them: %s", whole, failure != nil, body)
+		t.Errorf("the stream ends with [DONE]: %v, with an error: %v; want one of them: %s", whole, failure != nil,
+			body)
 	}
 	return events, failure
 }

@@ -34,23 +34,30 @@ func (s *MediaProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", contentType)
 		_, _ = io.WriteString(w, text)
 	}
-	const tokens = `"usage":{"total_tokens":150,"input_tokens":50,"output_tokens":100,"input_tokens_details":{"text_tokens":10,"image_tokens":40}}`
+	const tokens = `"usage":{"total_tokens":150,"input_tokens":50,"output_tokens":100,` +
+		`"input_tokens_details":{"text_tokens":10,"image_tokens":40}}`
 	switch what := r.URL.Path + " "; {
 	case strings.Contains(s.Last, "paint-stream"):
-		say("text/event-stream", "event: image_generation.partial_image\ndata: {\"type\":\"image_generation.partial_image\",\"b64_json\":\"AA==\",\"next_year\":1}\n\n"+
-			"event: image_generation.completed\ndata: {\"type\":\"image_generation.completed\",\"b64_json\":\"AA==\","+tokens+"}\n\n")
+		say("text/event-stream", "event: image_generation.partial_image\ndata: "+
+			"{\"type\":\"image_generation.partial_image\",\"b64_json\":\"AA==\",\"next_year\":1}\n\n"+
+			"event: image_generation.completed\ndata: "+
+			"{\"type\":\"image_generation.completed\",\"b64_json\":\"AA==\","+tokens+"}\n\n")
 	case strings.Contains(s.Last, "paint-tokens"):
 		say("application/json", `{"created":1,"data":[{"b64_json":"AA=="}],`+tokens+`}`)
 	case what == "/v1/images/generations ", what == "/v1/images/edits ":
 		say("application/json", `{"created":1,"data":[{"b64_json":"AA=="},{"b64_json":"AA=="}]}`)
 	case what == "/v1/embeddings ":
-		say("application/json", `{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.5]}],"model":"vectors","usage":{"prompt_tokens":1,"total_tokens":1}}`)
+		say("application/json",
+			`{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.5]}],"model":"vectors",`+
+				`"usage":{"prompt_tokens":1,"total_tokens":1}}`)
 	case what == "/v1/audio/speech ":
 		say("audio/mpeg", "\xff\xfbsound")
 	case strings.Contains(s.Last, "write-seconds"):
 		say("application/json", `{"text":"Hello there","usage":{"type":"duration","seconds":3}}`)
 	case strings.Contains(s.Last, "write-tokens"):
-		say("application/json", `{"text":"Hello there","usage":{"type":"tokens","input_tokens":14,"input_token_details":{"text_tokens":4,"audio_tokens":10},"output_tokens":2,"total_tokens":16}}`)
+		say("application/json",
+			`{"text":"Hello there","usage":{"type":"tokens","input_tokens":14,"input_token_details":{"text_tokens":4,`+
+				`"audio_tokens":10},"output_tokens":2,"total_tokens":16}}`)
 	default:
 		say("text/plain; charset=utf-8", "Hello there\n")
 	}

@@ -16,6 +16,7 @@ aliases:
 
 // WholeShelf lists the names of the shelf, in order.
 var WholeShelf = []string{
-	"anthropic/claude-opus-4-5", "anthropic/o1", "fast", "gemini/gemini-2.5-pro", "house/a//b", "house/mine", "house/o1", "house/small",
+	"anthropic/claude-opus-4-5", "anthropic/o1", "fast", "gemini/gemini-2.5-pro", "house/a//b", "house/mine",
+	"house/o1", "house/small",
 	"openai/gpt-5.4", "openai/mine", "openai/org/deep",
 }

@@ -17,7 +17,8 @@ func DialectYAML(dialect, baseURL string) string {
 
 // PricedAt sets prices of tokens, in dollars per million; nothing else has a rate.
 func PricedAt(input, output int64) string {
-	return fmt.Sprintf("prices:\n  house/*: {input: \"%d\", output: \"%d\"}\ndefault_model: house/chat\n", input, output)
+	return fmt.Sprintf("prices:\n  house/*: {input: \"%d\", output: \"%d\"}\ndefault_model: house/chat\n", input,
+		output)
 }
 
 // RatesYAML has a different price for each class, so that a token in the wrong class changes the cost; nano has the
@@ -61,7 +62,8 @@ func Folded(dialect string, u llm.Usage, lists ...[]Fold) llm.Usage {
 
 // SpokenBy returns a provider that speaks a dialect.
 func SpokenBy(provider, dialect, url, path string) string {
-	return strings.NewReplacer("dialect: openai", "dialect: "+dialect, url+"/v1", url+path).Replace(ProviderYAML(provider, url))
+	return strings.NewReplacer("dialect: openai", "dialect: "+dialect, url+"/v1",
+		url+path).Replace(ProviderYAML(provider, url))
 }
 
 // Spoken returns the wire formats of providers, and the path of the simulator's base URL in each: the part of a route
@@ -84,7 +86,8 @@ func Spoken() map[string]string {
 
 // Answered returns a whole reply with members next to its choices.
 func Answered(members string) string {
-	return `{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hello"},"finish_reason":"stop"}]` + members + `}`
+	return `{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,` +
+		`"message":{"role":"assistant","content":"Hello"},"finish_reason":"stop"}]` + members + `}`
 }
 
 // Thousand is the usage of an answer, as a member of it.

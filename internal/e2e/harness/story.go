@@ -79,7 +79,8 @@ func (s *storyProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if last.Role == "assistant" {
 		if t.options["stubborn"] {
 			w.WriteHeader(http.StatusBadRequest)
-			_, _ = io.WriteString(w, `{"error":{"message":"The conversation must end with a user message.","type":"invalid_request_error"}}`)
+			_, _ = io.WriteString(w,
+				`{"error":{"message":"The conversation must end with a user message.","type":"invalid_request_error"}}`)
 			return
 		}
 		if !t.options["restarts"] {
@@ -87,7 +88,10 @@ func (s *storyProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if t.options["whole"] {
-		_, _ = fmt.Fprintf(w, `{"id":"w","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":%q},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":9,"total_tokens":19}}`, story)
+		_, _ = fmt.Fprintf(w,
+			`{"id":"w","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,`+
+				`"message":{"role":"assistant","content":%q},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,`+
+				`"completion_tokens":9,"total_tokens":19}}`, story)
 		return
 	}
 	t.tell(w, story)
@@ -96,7 +100,9 @@ func (s *storyProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (t *tale) tell(w http.ResponseWriter, story string) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	send := func(delta, finish string) {
-		_, _ = fmt.Fprintf(w, `data: {"id":"told","object":"chat.completion.chunk","created":7,"model":"teller","choices":[{"index":0,"delta":{%s},"finish_reason":%s}]}`+"\n\n", delta, finish)
+		_, _ = fmt.Fprintf(w,
+			`data: {"id":"told","object":"chat.completion.chunk","created":7,"model":"teller","choices":[{"index":0,`+
+				`"delta":{%s},"finish_reason":%s}]}`+"\n\n", delta, finish)
 		_ = http.NewResponseController(w).Flush()
 		time.Sleep(2 * time.Millisecond) // separates the pieces
 	}
@@ -115,5 +121,7 @@ func (t *tale) tell(w http.ResponseWriter, story string) {
 		panic(http.ErrAbortHandler)
 	}
 	send("", `"stop"`)
-	_, _ = io.WriteString(w, `data: {"id":"told","object":"chat.completion.chunk","created":7,"model":"teller","choices":[],"usage":{"prompt_tokens":10,"completion_tokens":9,"total_tokens":19}}`+"\n\ndata: [DONE]\n\n")
+	_, _ = io.WriteString(w,
+		`data: {"id":"told","object":"chat.completion.chunk","created":7,"model":"teller","choices":[],`+
+			`"usage":{"prompt_tokens":10,"completion_tokens":9,"total_tokens":19}}`+"\n\ndata: [DONE]\n\n")
 }

@@ -171,9 +171,9 @@ func (s *Server) launch() error {
 		return err
 	}
 	defer func() { _ = log.Close() }() // the server has its own descriptor
-	// Nothing is synced, and what is read again after a kill was written by a system that lives on: no page is torn. Each
-	// new database is a checkpoint, after which every changed page would be logged in full. Nothing lives long enough
-	// for autovacuum.
+	// Nothing is synced, and what is read again after a kill was written by a system that lives on: no page is torn.
+	// Each new database is a checkpoint, after which every changed page would be logged in full. Nothing lives long
+	// enough for autovacuum.
 	args := []string{
 		"-D", s.data(), "-p", strconv.Itoa(s.port), "-h", "127.0.0.1", "-k", s.dir, "-F", "-c", "max_connections=300",
 		"-c", "shared_buffers=64MB", "-c", "log_min_messages=fatal", "-c", "max_wal_size=4GB",
