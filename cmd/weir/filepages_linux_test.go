@@ -39,8 +39,8 @@ Anonymous:             0 kB
 Swap:                  0 kB
 `
 	got := filePages(strings.NewReader(maps), "/opt/we ir/weir")
-	if want := []mapping{{0x400000, 0x1000000}, {0x2000000, 0x3000000}}; !slices.Equal(got, want) {
-		t.Errorf("got %x, want %x", got, want)
+	if want := []mapping{{0x400000, 0x1000000, true}, {0x2000000, 0x3000000, false}}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
