@@ -47,28 +47,18 @@ func (c *Configuration) Change(ctx context.Context, by audit.Actor, x *ObjectCha
 	return c.apply(ctx, by, change, &managed.Edit{DryRun: x.DryRun, After: &seq})
 }
 
-// ReadManaged adds the managed configuration to the options, and returns the source of each object. Without a
-// database there is no managed configuration.
+// ReadManaged adds the managed configuration to the options, and returns the source of each object. It changes nothing.
 func ReadManaged(ctx context.Context, from config.Options, o *upstream.Options) ([]managed.Object, error) {
-	doc := config.Document{}
-	there, err := hasData(&o.Config)
+	text, err := ManagedText(ctx, &o.Config, o.Log)
 	if err != nil {
 		return nil, err
 	}
-	if there {
-		a, err := Open(ctx, o.Config, from, o.Log)
-		if err != nil {
-			return nil, err
-		}
-		defer a.Close() //nolint:errcheck // it was only read
-		if doc, _, err = a.Configuration.parsed(ctx, 0); err != nil {
-			return nil, err
-		}
-	}
-	file := from
-	if from.Managed, err = doc.JSON(); err != nil {
+	doc, err := config.ParseDocument("managed configuration", text)
+	if err != nil {
 		return nil, err
 	}
+	file := from
+	from.Managed = text
 	if o.Config, err = config.Load(from); err != nil {
 		return nil, err
 	}
@@ -78,7 +68,7 @@ func ReadManaged(ctx context.Context, from config.Options, o *upstream.Options) 
 // ManagedText returns the managed configuration of an existing database in JSON; nil if there is none. It changes
 // nothing.
 func ManagedText(ctx context.Context, cfg *config.Config, log *slog.Logger) ([]byte, error) {
-	if there, err := hasData(cfg); !there || store.CheckURL(cfg.Database) != nil {
+	if there, err := hasData(cfg); !there {
 		return nil, err
 	}
 	db, err := store.OpenExisting(ctx, StoreOptions(cfg, log))

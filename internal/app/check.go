@@ -20,7 +20,9 @@ func CheckConfig(ctx context.Context, from config.Options, o upstream.Options) (
 	var unread, failed error
 	// The result is only the source of the database's place, so its mistakes are those of the second call.
 	_, _ = config.Check(from, func(cfg *config.Config, _ *config.Report) {
-		from.Managed, unread = admin.ManagedText(ctx, cfg, o.Log)
+		if store.CheckURL(cfg.Database) == nil {
+			from.Managed, unread = admin.ManagedText(ctx, cfg, o.Log)
+		}
 	})
 	b := upstream.New(&o)
 	defer b.Close()
