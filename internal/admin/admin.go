@@ -139,7 +139,7 @@ func (a *Admin) AccountNames(ctx context.Context) (map[string]string, error) {
 
 // Memberships returns all members of all accounts.
 func (a *Admin) Memberships(ctx context.Context) ([]people.Membership, error) {
-	return a.store.People.Memberships(ctx)
+	return a.store.Members.Memberships(ctx)
 }
 
 func namesOf(ctx context.Context, s *account.Service) (map[string]string, error) {

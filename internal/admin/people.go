@@ -12,7 +12,7 @@ import (
 func newPeople(from *Options, keys *KeyRing, demoted func()) (s *people.Service, closer func(), err error) {
 	cfg, db := from.Config, from.Store
 	o := people.Options{
-		Stores: db.People.Stores(), Now: db.Now, Log: from.Log, PublicURL: from.linksTo,
+		Stores: db.PeopleStores(), Now: db.Now, Log: from.Log, PublicURL: from.linksTo,
 		Idle: cfg.Sessions.Idle, Absolute: cfg.Sessions.Absolute, PasswordsOff: cfg.Sessions.Passwords == "off",
 		Demoted: demoted, Open: keys.Open, Seal: keys.sealed,
 	}

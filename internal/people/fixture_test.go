@@ -46,7 +46,7 @@ func newFixture(t testing.TB, change ...func(*people.Options)) *fixture {
 	log := slog.New(slog.NewTextHandler(h, nil))
 	h.store = opentest.Open(t, store.Options{Path: filepath.Join(h.dir, "weir.db"), Clock: h.clock, Log: log})
 	h.account = h.newAccount("default")
-	o := people.Options{Light: true, Stores: h.store.People.Stores(), Now: h.clock, Log: log, PublicURL: func() string { return publicURL }}
+	o := people.Options{Light: true, Stores: h.store.PeopleStores(), Now: h.clock, Log: log, PublicURL: func() string { return publicURL }}
 	for _, c := range change {
 		c(&o)
 	}

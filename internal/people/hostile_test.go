@@ -172,7 +172,7 @@ func TestOwnersLinkNeedsThePassword(t *testing.T) {
 	_, err = h.Accept(h.ctx, token.Reveal(), people.Person{Password: secret("what mallory chose")}, stranger)
 	wantCode(t, "with a password of the owner's choice", err, llm.CodeAuthentication)
 	a := h.admission(token, *bob.User()) // without the service
-	if err := h.store.People.UseInvitation(h.ctx, a); !errors.Is(err, people.ErrExists) {
+	if err := h.store.Admissions.UseInvitation(h.ctx, a); !errors.Is(err, people.ErrExists) {
 		t.Errorf("a new password by an owner's link: got %v, want ErrExists", err)
 	}
 	if _, err := h.Accept(h.ctx, token.Reveal(), person(""), home); err != nil {

@@ -28,7 +28,7 @@ func TestPasswordsOff(t *testing.T) {
 	must.Do(t, err)
 	t.Cleanup(sso.Close)
 	h.Service = people.New(people.Options{
-		Stores: h.store.People.Stores(), Now: h.clock, Log: slog.New(slog.DiscardHandler), OIDC: sso, PublicURL: func() string { return publicURL }, PasswordsOff: true,
+		Stores: h.store.PeopleStores(), Now: h.clock, Log: slog.New(slog.DiscardHandler), OIDC: sso, PublicURL: func() string { return publicURL }, PasswordsOff: true,
 	})
 	if h.Passwords() {
 		t.Error("passwords: got them on")

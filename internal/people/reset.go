@@ -139,7 +139,7 @@ func (s *Service) newReset(ctx context.Context, by audit.Actor, r NewReset) (llm
 	token, hash := newToken()
 	r.Created = s.now()
 	r.Expires = r.Created.Add(resetFor)
-	if err := s.stores.Passwords.CreateReset(ctx, by, r, hash); err != nil {
+	if err := s.stores.Resets.CreateReset(ctx, by, r, hash); err != nil {
 		return llm.Secret{}, fmt.Errorf("make a link: %w", err)
 	}
 	return token, nil

@@ -325,9 +325,9 @@ func TestLinkOnce(t *testing.T) {
 		}
 		got := race(rt, racers, func(i int) error { // without hashing, which has a queue
 			if kind == people.ResetLink {
-				return h.store.People.UseReset(h.ctx, h.admission(link, *ada.User()))
+				return h.store.Admissions.UseReset(h.ctx, h.admission(link, *ada.User()))
 			}
-			return h.store.People.UseInvitation(h.ctx, h.admission(link, people.User{ID: fmt.Sprintf("%s %d", invited, i), Email: invited}))
+			return h.store.Admissions.UseInvitation(h.ctx, h.admission(link, people.User{ID: fmt.Sprintf("%s %d", invited, i), Email: invited}))
 		})
 		if got != 1 {
 			rt.Errorf("%s used by %d at once: got %d winners, want 1", kind, racers, got)

@@ -168,13 +168,13 @@ func TestRehashStrengthensWeakHash(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, func(o *people.Options) { o.Light = false })
 	v := h.setUp("ada@example.com")
-	before, _ := h.store.People.Login(h.ctx, v.User().ID)
+	before, _ := h.store.Users.Login(h.ctx, v.User().ID)
 	// argon2id of "correct horse" with m=1024, t=1, p=1 and the salt of 16 zeros.
 	weak := weakHash("correct horse")
-	must.Do(t, h.store.People.Rehash(h.ctx, v.User().ID, before.Hash, weak))
+	must.Do(t, h.store.Factors.Rehash(h.ctx, v.User().ID, before.Hash, weak))
 	for range 2 {
 		must.Get(h.SignIn(h.ctx, "ada@example.com", secret("correct horse"), home))(t)
-		after, err := h.store.People.Login(h.ctx, v.User().ID)
+		after, err := h.store.Users.Login(h.ctx, v.User().ID)
 		if err != nil || !strings.HasPrefix(after.Hash.Reveal(), "$argon2id$v=19$m=19456,t=2,p=1$") {
 			t.Errorf("the hash after sign-in: got %.40q, %v; want one with the parameters of now", after.Hash.Reveal(), err)
 		}

@@ -93,12 +93,12 @@ func TestSquatterUnderWayChangesNothing(t *testing.T) {
 	session := must.Get(h.Reset(h.ctx, link.Reveal(), secret("words of the true one"), home))(t)
 
 	by := squatter.Actor(stranger)
-	err := h.store.People.SetFactor(h.ctx, by, by.ID, people.Factor{Secret: "sealed", Step: 1}, squatter.Session().ID)
+	err := h.store.Factors.SetFactor(h.ctx, by, by.ID, people.Factor{Secret: "sealed", Step: 1}, squatter.Session().ID)
 	if err == nil {
 		t.Error("a second factor of a session that is over: got it set")
 	}
 	a := h.admission(llm.NewSecret("x"), *squatter.User())
-	if err = h.store.People.SetPassword(h.ctx, by, squatter.Session().ID, secret("$mallory"), *a.Session); err == nil {
+	if err = h.store.Factors.SetPassword(h.ctx, by, squatter.Session().ID, secret("$mallory"), *a.Session); err == nil {
 		t.Error("a password of a session that is over: got it set")
 	}
 	if v := h.visitor(session); v.User().SecondFactor {

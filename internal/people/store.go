@@ -120,6 +120,7 @@ type Stores struct {
 	Sessions    SessionStore
 	Invitations InvitationStore
 	Admissions  AdmissionStore
+	Resets      ResetStore
 	Throttles   ThrottleStore
 	Access      AccessStore
 	Factors     FactorStore
@@ -173,13 +174,17 @@ type UserStore interface {
 	SetOperator(ctx context.Context, by audit.Actor, userID string, on bool) error
 }
 
-// PasswordStore stores password hashes and links for new passwords.
+// PasswordStore stores password hashes.
 type PasswordStore interface {
 	// SetPassword sets the password of a session's user, ends all their sessions and starts n. It returns ErrNotFound
 	// if the session has ended.
 	SetPassword(ctx context.Context, by audit.Actor, session string, hash llm.Secret, n NewSession) error
 	// Rehash replaces a password hash with another one of the same password, unless it has changed in the meantime.
 	Rehash(ctx context.Context, userID string, old, hash llm.Secret) error
+}
+
+// ResetStore stores links that let a user in.
+type ResetStore interface {
 	// CreateReset adds a link for a new password or to sign in. It returns ErrNotFound for an unknown user,
 	// ErrNoOperator if a sign-in link's user is not an operator, and audit.ErrNotAllowed if by is not an operator and
 	// the link is not mailed.

@@ -77,7 +77,7 @@ func (s *Accounts) CreateAccount(ctx context.Context, by audit.Actor, a account.
 	return s.write(ctx, s.sure, "create account", func(tx *sql.Tx) error { return s.createAccount(ctx, tx, by, &a) })
 }
 
-func (s *conn) createAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, a *account.Account) error {
+func (s *Accounts) createAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, a *account.Account) error {
 	created, err := s.insertAccount(ctx, tx, by, a, "WHERE NOT EXISTS (SELECT 1 FROM accounts WHERE name = ?)", a.Name)
 	if err == nil && !created {
 		err = account.ErrExists
@@ -213,7 +213,7 @@ func (s *Accounts) AddCredit(ctx context.Context, by audit.Actor, e account.Cred
 	return a, err
 }
 
-func (s *conn) addCredit(ctx context.Context, tx *sql.Tx, by audit.Actor, e *account.CreditEntry) (a account.Account,
+func (s *Accounts) addCredit(ctx context.Context, tx *sql.Tx, by audit.Actor, e *account.CreditEntry) (a account.Account,
 	err error,
 ) {
 	before, err := s.accountInTurn(ctx, tx, e.AccountID)

@@ -13,8 +13,8 @@ import (
 )
 
 // Arrive signs in a user who arrives by single sign-on.
-func (s *People) Arrive(ctx context.Context, a people.Arrival) (u people.User, err error) {
-	err = s.changePeople(ctx, "sign in by single sign-on", func(tx *sql.Tx) error {
+func (s *Admissions) Arrive(ctx context.Context, a people.Arrival) (u people.User, err error) {
+	err = s.writeInTurn(ctx, "sign in by single sign-on", func(tx *sql.Tx) error {
 		var known bool
 		if u, known, err = userByIdentity(ctx, tx, &a); err == nil && !known {
 			u, err = s.introduce(ctx, tx, &a)
@@ -32,7 +32,7 @@ func (s *People) Arrive(ctx context.Context, a people.Arrival) (u people.User, e
 		}
 		n := a.Session
 		n.UserID = u.ID
-		return s.startSession(ctx, tx, arriving(&a, &u), n)
+		return s.sessions.startSession(ctx, tx, arriving(&a, &u), n)
 	})
 	return u, err
 }
@@ -55,7 +55,7 @@ func userByIdentity(ctx context.Context, tx *sql.Tx, a *people.Arrival) (people.
 
 // introduce finds the user with the verified address, or creates one. It stores the provider's subject for that user:
 // later sign-ins are identified by it and no longer by the address.
-func (s *People) introduce(ctx context.Context, tx *sql.Tx, a *people.Arrival) (people.User, error) {
+func (s *Admissions) introduce(ctx context.Context, tx *sql.Tx, a *people.Arrival) (people.User, error) {
 	if a.Email == "" {
 		return people.User{}, people.ErrNotFound
 	}
@@ -75,7 +75,7 @@ func (s *People) introduce(ctx context.Context, tx *sql.Tx, a *people.Arrival) (
 
 // meet checks whether the identity may belong to an existing user. If nobody has proven before that the address is
 // theirs, somebody else may have registered it: then the password and the sessions of the user are removed.
-func (s *People) meet(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User) error {
+func (s *Admissions) meet(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User) error {
 	var others int64
 	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM identities WHERE issuer = ? AND who = ?", a.Issuer, u.ID).Scan(
 		&others)
@@ -85,11 +85,11 @@ func (s *People) meet(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *peo
 	if err != nil || u.Proven {
 		return err
 	}
-	return s.prove(ctx, tx, arriving(a, u), u)
+	return s.users.prove(ctx, tx, arriving(a, u), u)
 }
 
 // welcome creates a user if sign-up is allowed or the address has an invitation.
-func (s *People) welcome(ctx context.Context, tx *sql.Tx, a *people.Arrival) (people.User, error) {
+func (s *Admissions) welcome(ctx context.Context, tx *sql.Tx, a *people.Arrival) (people.User, error) {
 	u := people.User{ID: a.NewID, Email: a.Email, Name: a.Name, Created: a.Session.Created}
 	if !a.SignUp {
 		var invited int64
@@ -102,11 +102,11 @@ func (s *People) welcome(ctx context.Context, tx *sql.Tx, a *people.Arrival) (pe
 			return u, people.ErrNotFound
 		}
 	}
-	return u, s.addUser(ctx, tx, arriving(a, &u), &u, llm.Secret{}, true)
+	return u, s.users.addUser(ctx, tx, arriving(a, &u), &u, llm.Secret{}, true)
 }
 
 // takeUpAll accepts all invitations of a verified address.
-func (s *People) takeUpAll(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User) error {
+func (s *Admissions) takeUpAll(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User) error {
 	rows, err := tx.QueryContext(ctx, invitationQuery+"i.email = ? ORDER BY i.id", micros(a.Session.Created), u.Email)
 	list, err := collect(rows, err, scanInvitation)
 	for i := range list {
@@ -119,10 +119,10 @@ func (s *People) takeUpAll(ctx context.Context, tx *sql.Tx, a *people.Arrival, u
 
 // grant sets the roles that follow from the user's groups. The last operator, and the last owner of an account, keep
 // their roles, so that somebody can correct a mistake in the groups.
-func (s *People) grant(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User) error {
+func (s *Admissions) grant(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User) error {
 	by := arriving(a, u)
 	if on := a.Grants.Operator; on != nil {
-		err := s.setOperator(ctx, tx, by, u.ID, *on)
+		err := s.users.setOperator(ctx, tx, by, u.ID, *on)
 		if errors.Is(err, people.ErrLast) {
 			s.log.Warn("single sign-on would remove the last operator; the user remains operator", "user", u.Email)
 			err = nil
@@ -139,7 +139,7 @@ func (s *People) grant(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *pe
 	return nil
 }
 
-func (s *People) grantRole(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User, name string) error {
+func (s *Admissions) grantRole(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User, name string) error {
 	role := a.Grants.Roles[name]
 	id, err := accountNamed(ctx, tx, name)
 	if errors.Is(err, people.ErrNotFound) {
@@ -152,9 +152,9 @@ func (s *People) grantRole(ctx context.Context, tx *sql.Tx, a *people.Arrival, u
 	m, err := memberOf(ctx, tx, id, u.ID)
 	switch {
 	case err == nil:
-		err = s.setRole(ctx, tx, arriving(a, u), &m, role)
+		err = s.members.setRole(ctx, tx, arriving(a, u), &m, role)
 	case errors.Is(err, people.ErrNotFound) && role != "":
-		err = s.join(ctx, tx, arriving(a, u), id, u, role, a.Session.Created)
+		err = s.members.join(ctx, tx, arriving(a, u), id, u, role, a.Session.Created)
 	case errors.Is(err, people.ErrNotFound):
 		err = nil
 	}

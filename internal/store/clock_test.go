@@ -79,7 +79,7 @@ func twoNodes(t *testing.T, writes, reads *store.DB) {
 	}
 	_, err = reads.Kept.Response(ctx, id)
 	must("a response that is kept", err)
-	_, err = reads.People.LinkByHash(ctx, link, reads.Now())
+	_, err = reads.Admissions.LinkByHash(ctx, link, reads.Now())
 	must("a link that is good", err)
 	if d, err := reads.Webhooks.Delivery(ctx, delivery); err != nil || d.State != webhook.Delivered {
 		t.Errorf("a delivery of a moment ago: got %+v, %v", d, err)

@@ -38,7 +38,7 @@ func testClosedAccountIsAnonymous(t *testing.T, o store.Options) {
 	invitation := people.Invitation{
 		ID: "i", Email: "ann@x.example", AccountID: "b-1", Role: people.Owner, By: "root", Created: now, Expires: now.Add(time.Hour),
 	}
-	must.Get(s.People.Invite(ctx, root, invitation, people.Hash{9}))(t)
+	must.Get(s.Invitations.Invite(ctx, root, invitation, people.Hash{9}))(t)
 	marks := []string{"team-of-cy", "Cy's laptop", "cy-marker"}
 	for _, mark := range marks {
 		if found := holding(t, o, mark); len(found) == 0 {
@@ -84,7 +84,7 @@ func testClosedAccountIsAnonymous(t *testing.T, o store.Options) {
 		},
 		"a key": func() error { return s.Accounts.CreateKey(ctx, root, made, account.Hash{2}) },
 		"an invitation": func() error {
-			_, err := s.People.Invite(ctx, root, invitation, people.Hash{8})
+			_, err := s.Invitations.Invite(ctx, root, invitation, people.Hash{8})
 			return err
 		},
 		"an endpoint": func() error {

@@ -15,7 +15,7 @@ const (
 
 // forget deletes a person's name and address from the data that remains: from the audit log entries that have a
 // salted hash in place of them, and from the rows that name who did something. There the user's id remains.
-func (s *conn) forget(ctx context.Context, tx *sql.Tx, u *people.User) error {
+func (s *Users) forget(ctx context.Context, tx *sql.Tx, u *people.User) error {
 	const actor = "UPDATE audit SET actor_name = '', address = '', actor_salt = '' WHERE actor_proof <> '' AND "
 	for _, step := range []struct {
 		statement string

@@ -25,13 +25,13 @@ func testForgottenPersonIsNowhere(t *testing.T, o store.Options) {
 	s := open(t, o)
 	ann, bob := joined(t, s, "ann"), joined(t, s, "bob")
 	by := audit.Actor{Kind: audit.User, ID: ann, Name: "ann@x.example", Address: "192.0.2.77", Request: "r"}
-	must.Do(t, s.People.RenameUser(t.Context(), by, ann, "Annabel Marker"))
+	must.Do(t, s.Users.RenameUser(t.Context(), by, ann, "Annabel Marker"))
 	_, err := s.Accounts.AddCredit(t.Context(), by, account.CreditEntry{ID: "c", AccountID: "a", Amount: llm.USD, At: time.Now()})
 	must.Do(t, err)
-	must.Do(t, s.People.CreateReset(t.Context(), audit.Actor{Kind: audit.Nobody, Address: "192.0.2.78"},
+	must.Do(t, s.Admissions.CreateReset(t.Context(), audit.Actor{Kind: audit.Nobody, Address: "192.0.2.78"},
 		people.NewReset{UserID: ann, Mailed: true, Created: time.Now(), Expires: time.Now().Add(time.Hour)}, people.Hash{7}))
 	tamper(t, o, "INSERT INTO managed_versions (seq, at, who, summary, document) VALUES (1, 0, 'user ann@x.example', '', '')")
-	must.Get(s.People.Invite(t.Context(), by, people.Invitation{ // the inviter is an owner who leaves
+	must.Get(s.Invitations.Invite(t.Context(), by, people.Invitation{ // the inviter is an owner who leaves
 		ID: "inv_cy", Email: "cy@x.example", AccountID: "a", Role: people.Viewer, By: by.Name, Created: time.Now(),
 		Expires: time.Now().Add(time.Hour),
 	}, people.Hash{9}))(t)
@@ -43,7 +43,7 @@ func testForgottenPersonIsNowhere(t *testing.T, o store.Options) {
 	}
 	others := holding(t, o, "bob@x.example")
 	head := must.Get(s.Audit.Verify(t.Context(), audit.Hash{}))(t)
-	must.Do(t, s.People.RemoveUser(t.Context(), audit.Actor{Kind: audit.Command, Name: "root"}, ann))
+	must.Do(t, s.Users.RemoveUser(t.Context(), audit.Actor{Kind: audit.Command, Name: "root"}, ann))
 	for _, mark := range marks {
 		if found := holding(t, o, mark); len(found) > 0 {
 			t.Errorf("after: %q is in %v", mark, found)
@@ -82,13 +82,13 @@ func joined(t *testing.T, s *store.DB, name string) (id string) {
 		Created: now, Expires: now.Add(time.Hour),
 	}
 	link := people.Hash{name[0]}
-	must.Get(s.People.Invite(ctx, by, i, link))(t)
+	must.Get(s.Invitations.Invite(ctx, by, i, link))(t)
 	u := people.User{ID: "user-" + name[:1], Email: i.Email, Name: strings.ToUpper(name) + " Marker", Created: now}
 	n := people.NewSession{Token: people.Hash{name[0], 1}, Session: people.Session{
 		ID: "session-" + u.ID, UserID: u.ID, Method: people.ByInvitation, Agent: name + "'s browser", Created: now,
 		Seen: now, Expires: now.Add(time.Hour),
 	}}
-	must.Do(t, s.People.UseInvitation(ctx, people.Admission{
+	must.Do(t, s.Admissions.UseInvitation(ctx, people.Admission{
 		Link: link, User: u, Password: llm.NewSecret("$hash"), Session: &n, At: now,
 		By: audit.Actor{Kind: audit.User, ID: u.ID, Name: u.Email},
 	}))

@@ -369,3 +369,19 @@ func (s *Accounts) noteKey(ctx context.Context, tx *sql.Tx, by audit.Actor, acti
 func eventKey(k *account.Key) webhook.Key {
 	return webhook.Key{ID: k.ID, Label: k.Label, Last4: k.Last4, Expires: k.Expires}
 }
+
+// revokeMade revokes the keys that a user made, if is returns true for them.
+func (s *Accounts) revokeMade(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string,
+	is func(*account.Key) bool,
+) error {
+	rows, err := tx.QueryContext(ctx, "SELECT "+keyColumns+
+		" FROM keys WHERE creator = ? AND revoked IS NULL ORDER BY created, id", userID)
+	keys, err := collect(rows, err, scanKey)
+	now := s.clock.now()
+	for i := range keys {
+		if err == nil && is(&keys[i]) {
+			_, err = s.revokeKey(ctx, tx, by, &keys[i], now)
+		}
+	}
+	return err
+}

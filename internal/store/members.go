@@ -11,6 +11,12 @@ import (
 	"weir/internal/people"
 )
 
+// Members stores the members of accounts.
+type Members struct {
+	*conn
+	accounts *Accounts
+}
+
 const memberQuery = "SELECT m.account, a.name, m.who, u.email, u.name, m.role, m.since" +
 	" FROM members m JOIN accounts a ON a.id = m.account JOIN users u ON u.id = m.who WHERE "
 
@@ -22,20 +28,20 @@ func scanMember(row scanner) (m people.Membership, err error) {
 }
 
 // Members returns the members of an account, by e-mail.
-func (s *People) Members(ctx context.Context, accountID string) ([]people.Membership, error) {
+func (s *Members) Members(ctx context.Context, accountID string) ([]people.Membership, error) {
 	return reportList(ctx, s.conn, accountID, "read members", scanMember, memberQuery+"m.account = ? ORDER BY u.email",
 		accountID)
 }
 
 // Memberships returns all members of all accounts, by the name of the account and their e-mail.
-func (s *People) Memberships(ctx context.Context) ([]people.Membership, error) {
+func (s *Members) Memberships(ctx context.Context) ([]people.Membership, error) {
 	return reportList(ctx, s.conn, "", "read members of all accounts", scanMember,
 		memberQuery+"1 = 1 ORDER BY a.name, u.email")
 }
 
-// memberships returns the accounts of a user, by name.
-func (s *People) memberships(ctx context.Context, userID string) ([]people.Membership, error) {
-	rows, err := s.read.QueryContext(ctx, memberQuery+"m.who = ? ORDER BY a.name", userID)
+// membershipsOf returns the memberships of a user, by the account's name.
+func membershipsOf(ctx context.Context, q querier, userID string) ([]people.Membership, error) {
+	rows, err := q.QueryContext(ctx, memberQuery+"m.who = ? ORDER BY a.name", userID)
 	return collect(rows, err, scanMember)
 }
 
@@ -49,8 +55,8 @@ func memberObject(m *people.Membership) audit.Object {
 }
 
 // SetRole changes the role of a member.
-func (s *People) SetRole(ctx context.Context, by audit.Actor, accountID, userID string, r people.Role) error {
-	return s.changePeople(ctx, "change role", func(tx *sql.Tx) error {
+func (s *Members) SetRole(ctx context.Context, by audit.Actor, accountID, userID string, r people.Role) error {
+	return s.writeInTurn(ctx, "change role", func(tx *sql.Tx) error {
 		if err := mayManage(ctx, tx, by, accountID, s.clock.now()); err != nil {
 			return err
 		}
@@ -63,8 +69,8 @@ func (s *People) SetRole(ctx context.Context, by audit.Actor, accountID, userID 
 }
 
 // RemoveMember removes a member from an account.
-func (s *People) RemoveMember(ctx context.Context, by audit.Actor, accountID, userID string) error {
-	return s.changePeople(ctx, "remove member", func(tx *sql.Tx) error {
+func (s *Members) RemoveMember(ctx context.Context, by audit.Actor, accountID, userID string) error {
+	return s.writeInTurn(ctx, "remove member", func(tx *sql.Tx) error {
 		if err := mayManage(ctx, tx, by, accountID, s.clock.now()); err != nil {
 			return err
 		}
@@ -77,7 +83,7 @@ func (s *People) RemoveMember(ctx context.Context, by audit.Actor, accountID, us
 }
 
 // setRole changes the role of a member; an empty role removes the member.
-func (s *People) setRole(ctx context.Context, tx *sql.Tx, by audit.Actor, m *people.Membership, r people.Role) error {
+func (s *Members) setRole(ctx context.Context, tx *sql.Tx, by audit.Actor, m *people.Membership, r people.Role) error {
 	if m.Role == r {
 		return nil
 	}
@@ -123,7 +129,7 @@ func otherOwner(ctx context.Context, tx *sql.Tx, m *people.Membership) error {
 }
 
 // join makes a user a member of an account, unless they are one already.
-func (s *People) join(ctx context.Context, tx *sql.Tx, by audit.Actor, accountID string, u *people.User, r people.Role,
+func (s *Members) join(ctx context.Context, tx *sql.Tx, by audit.Actor, accountID string, u *people.User, r people.Role,
 	at time.Time,
 ) error {
 	_, err := memberOf(ctx, tx, accountID, u.ID)

@@ -214,7 +214,7 @@ func TestMigrationAddsInviters(t *testing.T) {
 		}
 		s := open(t, o)
 		must.Get(s.Accounts.RevokeKey(t.Context(), audit.Gateway(), "k1", at))(t)
-		list, err := s.People.Invitations(t.Context(), "", at)
+		list, err := s.Invitations.Invitations(t.Context(), "", at)
 		if err != nil || len(list) != 1 || list[0].ID != "ik2" {
 			t.Errorf("after a key was revoked: got %+v, %v; want the other's invitation alone", list, err)
 		}
@@ -247,7 +247,7 @@ func TestMigrationAddsMakers(t *testing.T) {
 		note("former", "webhook.changed", "moved", `{"url":"https://example.com/"}`)
 		note("boss", "webhook.created", "hers", `{"url":"https://example.com/"}`)
 		s := open(t, o)
-		must.Do(t, s.People.SetOperator(t.Context(), audit.Gateway(), "former", false))
+		must.Do(t, s.Users.SetOperator(t.Context(), audit.Gateway(), "former", false))
 		for id, want := range map[string]bool{"his": true, "moved": true, "hers": false} {
 			if e, err := s.Webhooks.Webhook(t.Context(), id); err != nil || (e.Disabled != nil) != want {
 				t.Errorf("%s: got disabled %v, %v; want %v", id, e.Disabled, err, want)

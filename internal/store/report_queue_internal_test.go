@@ -94,8 +94,8 @@ func TestListsTakeTurns(t *testing.T) {
 	for what, list := range map[string]func() error{
 		"keys":             func() error { _, err := s.Accounts.Keys(ctx, "acc_a"); return err },
 		"uses of keys":     func() error { _, err := s.Reports.KeysUsed(ctx, "acc_a"); return err },
-		"members":          func() error { _, err := s.People.Members(ctx, "acc_a"); return err },
-		"invitations":      func() error { _, err := s.People.Invitations(ctx, "acc_a", time.Now()); return err },
+		"members":          func() error { _, err := s.Members.Members(ctx, "acc_a"); return err },
+		"invitations":      func() error { _, err := s.Invitations.Invitations(ctx, "acc_a", time.Now()); return err },
 		"spending of keys": func() error { _, err := s.Reports.KeySpend(ctx, "acc_a", "2026-11-21", "2026-11-21", 1); return err },
 		"overview": func() error {
 			_, err := s.Reports.Overview(ctx, report.OverviewQuery{Account: "acc_a", From: "2026-11-21", To: "2026-11-21"})

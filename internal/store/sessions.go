@@ -9,6 +9,9 @@ import (
 	"weir/internal/people"
 )
 
+// Sessions stores the sessions of users, and counts attempts to sign in.
+type Sessions struct{ *conn }
+
 const sessionColumns = "s.id, s.who, s.method, s.address, s.agent, s.created, s.seen, s.expires, s.pending"
 
 // sessionRow is a scanned row of sessionColumns, with its times not converted yet.
@@ -34,11 +37,11 @@ func scanSession(row scanner) (people.Session, error) {
 }
 
 // StartSession starts a session, and deletes expired ones.
-func (s *People) StartSession(ctx context.Context, by audit.Actor, n people.NewSession) error {
-	return s.changePeople(ctx, "start session", func(tx *sql.Tx) error { return s.startSession(ctx, tx, by, n) })
+func (s *Sessions) StartSession(ctx context.Context, by audit.Actor, n people.NewSession) error {
+	return s.writeInTurn(ctx, "start session", func(tx *sql.Tx) error { return s.startSession(ctx, tx, by, n) })
 }
 
-func (s *People) startSession(ctx context.Context, tx *sql.Tx, by audit.Actor, n people.NewSession) error {
+func (s *Sessions) startSession(ctx context.Context, tx *sql.Tx, by audit.Actor, n people.NewSession) error {
 	if _, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE expires <= ?", micros(n.Created)); err != nil {
 		return err
 	}
@@ -83,7 +86,7 @@ func stillIn(ctx context.Context, tx *sql.Tx, session, userID string) error {
 }
 
 // VisitorBySession returns the visitor with the session of that token, even if it has expired; or people.ErrNotFound.
-func (s *People) VisitorBySession(ctx context.Context, token people.Hash) (*people.Visitor, error) {
+func (s *Sessions) VisitorBySession(ctx context.Context, token people.Hash) (*people.Visitor, error) {
 	var r sessionRow
 	var u userRow
 	err := s.read.QueryRowContext(ctx, "SELECT "+sessionColumns+", "+userColumns+
@@ -92,7 +95,7 @@ func (s *People) VisitorBySession(ctx context.Context, token people.Hash) (*peop
 	if err != nil {
 		return nil, fmt.Errorf("read session: %w", noPerson(err))
 	}
-	in, err := s.memberships(ctx, u.ID)
+	in, err := membershipsOf(ctx, s.read, u.ID)
 	if err != nil {
 		return nil, fmt.Errorf("read memberships: %w", err)
 	}
@@ -100,7 +103,7 @@ func (s *People) VisitorBySession(ctx context.Context, token people.Hash) (*peop
 }
 
 // TouchSession records the time and the address of a session's last use.
-func (s *People) TouchSession(ctx context.Context, n people.Session) error {
+func (s *Sessions) TouchSession(ctx context.Context, n people.Session) error {
 	return s.writeFast(ctx, "touch session", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "UPDATE sessions SET seen = ?, address = ? WHERE id = ? AND seen < ?",
 			micros(n.Seen), n.Address, n.ID, micros(n.Seen))
@@ -113,17 +116,17 @@ func (s *People) TouchSession(ctx context.Context, n people.Session) error {
 }
 
 // Sessions returns the sessions of a user, most recently used first.
-func (s *People) Sessions(ctx context.Context, userID string) ([]people.Session, error) {
+func (s *Sessions) Sessions(ctx context.Context, userID string) ([]people.Session, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT "+sessionColumns+
 		" FROM sessions s WHERE s.who = ? ORDER BY s.seen DESC, s.id", userID)
 	return listed("read sessions", rows, err, scanSession)
 }
 
 // EndSessions ends sessions of a user and returns how many.
-func (s *People) EndSessions(ctx context.Context, by audit.Actor, userID string, e people.Ending) (ended int,
+func (s *Sessions) EndSessions(ctx context.Context, by audit.Actor, userID string, e people.Ending) (ended int,
 	err error,
 ) {
-	err = s.changePeople(ctx, "end sessions", func(tx *sql.Tx) error {
+	err = s.writeInTurn(ctx, "end sessions", func(tx *sql.Tx) error {
 		rows, err := tx.QueryContext(ctx, "SELECT "+sessionColumns+
 			" FROM sessions s WHERE s.who = ? AND (? = '' OR s.id = ?) AND s.id <> ? ORDER BY s.id",
 			userID, e.Only, e.Only, e.Except)
@@ -134,7 +137,7 @@ func (s *People) EndSessions(ctx context.Context, by audit.Actor, userID string,
 }
 
 // endSessions ends the sessions of a query, and returns how many.
-func (s *conn) endSessions(ctx context.Context, tx *sql.Tx, by audit.Actor, rows *sql.Rows, err error) (int, error) {
+func (s *Sessions) endSessions(ctx context.Context, tx *sql.Tx, by audit.Actor, rows *sql.Rows, err error) (int, error) {
 	list, err := collect(rows, err, scanSession)
 	for i := range list {
 		if err == nil {
@@ -148,12 +151,9 @@ func (s *conn) endSessions(ctx context.Context, tx *sql.Tx, by audit.Actor, rows
 	return len(list), err
 }
 
-// logouts ends sessions of single sign-on.
-type logouts struct{ *People }
-
 // EndByLogout ends the sessions that a provider of single sign-on has ended.
-func (s logouts) EndByLogout(ctx context.Context, by audit.Actor, l people.Logout) (ended int, err error) {
-	err = s.changePeople(ctx, "end sessions by logout", func(tx *sql.Tx) error {
+func (s *Sessions) EndByLogout(ctx context.Context, by audit.Actor, l people.Logout) (ended int, err error) {
+	err = s.writeInTurn(ctx, "end sessions by logout", func(tx *sql.Tx) error {
 		if err := useLogout(ctx, tx, &l); err != nil {
 			return err
 		}

@@ -39,15 +39,20 @@ type Options struct {
 type DB struct {
 	*conn
 
-	Accounts *Accounts
-	People   *People
-	Ledger   *Ledger
-	Leases   *Leases
-	Reports  *Reports
-	Webhooks *Webhooks
-	Kept     *Kept
-	Audit    *AuditLog
-	Managed  *Managed
+	Accounts    *Accounts
+	Users       *Users
+	Members     *Members
+	Invitations *Invitations
+	Sessions    *Sessions
+	Factors     *Factors
+	Admissions  *Admissions
+	Ledger      *Ledger
+	Leases      *Leases
+	Reports     *Reports
+	Webhooks    *Webhooks
+	Kept        *Kept
+	Audit       *AuditLog
+	Managed     *Managed
 }
 
 // conn is shared by the parts of a database: it has connections, transactions, and steps that several parts do within
@@ -186,7 +191,11 @@ func (o *Options) connect(e *engine) (*DB, error) {
 		conn: c, Accounts: &Accounts{c}, Ledger: o.ledger(c), Leases: &Leases{c}, Reports: &Reports{c},
 		Webhooks: &Webhooks{c}, Kept: &Kept{conn: c, quota: o.Kept}, Audit: &AuditLog{c}, Managed: &Managed{c},
 	}
-	s.People = &People{c, s.Accounts, s.Webhooks}
+	s.Members = &Members{c, s.Accounts}
+	s.Users = &Users{c, s.Accounts, s.Webhooks, s.Members}
+	s.Invitations, s.Sessions = &Invitations{c, s.Accounts}, &Sessions{c}
+	s.Factors = &Factors{c, s.Sessions}
+	s.Admissions = &Admissions{c, s.Users, s.Members, s.Factors, s.Sessions}
 	return s, nil
 }
 
@@ -351,50 +360,3 @@ func ended(err error) error {
 	}
 	return err
 }
-
-// collect scans all rows of a query.
-func collect[T any](rows *sql.Rows, err error, scan func(scanner) (T, error)) ([]T, error) {
-	var list []T
-	err = each(rows, err, scan, func(v *T) error {
-		list = append(list, *v)
-		return nil
-	})
-	return list, err
-}
-
-// listed calls collect and wraps its error; doing names the operation.
-func listed[T any](doing string, rows *sql.Rows, err error, scan func(scanner) (T, error)) ([]T, error) {
-	list, err := collect(rows, err, scan)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", doing, err)
-	}
-	return list, nil
-}
-
-// each calls fn with each row of a query until it returns an error.
-func each[T any](rows *sql.Rows, err error, scan func(scanner) (T, error), fn func(*T) error) error {
-	return eachRow(rows, err, func(row scanner) error {
-		v, err := scan(row)
-		if err == nil {
-			err = fn(&v)
-		}
-		return err
-	})
-}
-
-// eachRow calls fn to scan each row of a query until it returns an error.
-func eachRow(rows *sql.Rows, err error, fn func(scanner) error) error {
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := fn(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
-}
-
-// scanner is one row of a result: *sql.Row or *sql.Rows.
-type scanner interface{ Scan(dest ...any) error }

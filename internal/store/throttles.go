@@ -14,7 +14,7 @@ var errWait = errors.New("wait")
 
 // TrySignIn counts an attempt as failed in all marks. If one of them requires a wait, it counts nothing and returns
 // how long.
-func (s *People) TrySignIn(ctx context.Context, marks []people.Mark, now time.Time) (wait time.Duration, known bool,
+func (s *Sessions) TrySignIn(ctx context.Context, marks []people.Mark, now time.Time) (wait time.Duration, known bool,
 	err error,
 ) {
 	err = s.write(ctx, s.sure, "count attempt to sign in", func(tx *sql.Tx) error {
@@ -65,7 +65,7 @@ func countFailure(ctx context.Context, tx *sql.Tx, m *people.Mark, now time.Time
 }
 
 // PassSignIn undoes the counts of TrySignIn, because the attempt succeeded.
-func (s *People) PassSignIn(ctx context.Context, marks []people.Mark, now time.Time) error {
+func (s *Sessions) PassSignIn(ctx context.Context, marks []people.Mark, now time.Time) error {
 	return s.write(ctx, s.sure, "count sign-in", func(tx *sql.Tx) error {
 		for i := range marks {
 			m := &marks[i]

@@ -30,12 +30,12 @@ func testAccountWhole(t *testing.T, f *fixture) {
 	}
 	want := newAccount("a")
 	want.Credit = &account.Credit{Paid: 20 * llm.USD}
-	got, err := f.People.CreateAccount(t.Context(), root, draft("a"),
+	got, err := f.Invitations.CreateAccount(t.Context(), root, draft("a"),
 		[]people.NewInvitation{invited("a", "ann@x.example"), invited("a", "bob@x.example")})
 	if err != nil || !cmp.Equal(got, want) {
 		t.Errorf("an account made whole: err %v\n%s", err, cmp.Diff(got, want))
 	}
-	list := must.Get(f.People.Invitations(t.Context(), "acc_a", f.now))(t)
+	list := must.Get(f.Invitations.Invitations(t.Context(), "acc_a", f.now))(t)
 	if len(list) != 2 || list[0].AccountName != "a" {
 		t.Errorf("invitations: got %+v, want two to a", list)
 	}
@@ -56,7 +56,7 @@ func testAccountWhole(t *testing.T, f *fixture) {
 		{"somebody who may not", nobody, draft("b"), twice[:1], audit.ErrNotAllowed},
 		{"a name that is taken", root, taken, nil, account.ErrExists},
 	} {
-		_, err := f.People.CreateAccount(t.Context(), tt.by, tt.draft, tt.invited)
+		_, err := f.Invitations.CreateAccount(t.Context(), tt.by, tt.draft, tt.invited)
 		if err == nil || tt.want != nil && !errors.Is(err, tt.want) {
 			t.Errorf("%s: got %v, want %v", tt.what, err, tt.want)
 		}

@@ -39,14 +39,14 @@ func admit(t *testing.T, f *fixture, name, accountID string, r people.Role) peop
 		ID: "inv_" + name, Email: name + "@x.example", AccountID: accountID, Role: r,
 		Operator: accountID == "", By: "root", Created: f.now, Expires: f.now.Add(day),
 	}
-	if _, err := f.People.Invite(t.Context(), root, i, hashNamed(i.ID)); err != nil {
+	if _, err := f.Invitations.Invite(t.Context(), root, i, hashNamed(i.ID)); err != nil {
 		t.Fatalf("invite %s: %v", name, err)
 	}
 	a := admission(f, i.ID, name)
-	if err := f.People.UseInvitation(t.Context(), a); err != nil {
+	if err := f.Admissions.UseInvitation(t.Context(), a); err != nil {
 		t.Fatalf("admit %s: %v", name, err)
 	}
-	l := must.Get(f.People.Login(t.Context(), a.User.ID))(t)
+	l := must.Get(f.Users.Login(t.Context(), a.User.ID))(t)
 	return l.User
 }
 
@@ -61,7 +61,7 @@ func admission(f *fixture, link, name string) people.Admission {
 
 func testPeople(t *testing.T, f *fixture) {
 	create(t, f, "a", "b")
-	if has, err := f.People.HasOperator(t.Context()); has || err != nil {
+	if has, err := f.Users.HasOperator(t.Context()); has || err != nil {
 		t.Errorf("operator at first: got %v, %v; want none", has, err)
 	}
 	boss, ann := admit(t, f, "boss", "", ""), admit(t, f, "ann", "acc_a", people.Owner)
@@ -73,17 +73,17 @@ func testPeople(t *testing.T, f *fixture) {
 		t.Errorf("users: operator %v\n%s", boss.Operator, diff)
 	}
 	for _, name := range []string{"user_ann", "ann@x.example"} {
-		if l, err := f.People.Login(t.Context(), name); err != nil || l.ID != "user_ann" || l.Hash.Reveal() != "$hash" {
+		if l, err := f.Users.Login(t.Context(), name); err != nil || l.ID != "user_ann" || l.Hash.Reveal() != "$hash" {
 			t.Errorf("login %s: got %+v, %v; want Ann's", name, l, err)
 		}
 	}
-	if _, err := f.People.Login(t.Context(), "nobody"); !errors.Is(err, people.ErrNotFound) {
+	if _, err := f.Users.Login(t.Context(), "nobody"); !errors.Is(err, people.ErrNotFound) {
 		t.Errorf("login of an unknown user: got %v, want ErrNotFound", err)
 	}
-	if err := f.People.RenameUser(t.Context(), root, "user_ann", "Ann"); err != nil {
+	if err := f.Users.RenameUser(t.Context(), root, "user_ann", "Ann"); err != nil {
 		t.Error(err)
 	}
-	if list, err := f.People.Users(t.Context()); err != nil || len(list) != 2 || list[0].Name != "Ann" ||
+	if list, err := f.Users.Users(t.Context()); err != nil || len(list) != 2 || list[0].Name != "Ann" ||
 		list[1].ID != "user_boss" {
 		t.Errorf("users: got %+v, %v; want Ann and boss", list, err)
 	}
@@ -91,28 +91,28 @@ func testPeople(t *testing.T, f *fixture) {
 		AccountID: "acc_a", AccountName: "a", UserID: "user_ann", Email: "ann@x.example",
 		Name: "Ann", Role: people.Owner, Since: f.now,
 	}
-	if list, err := f.People.Memberships(t.Context()); err != nil || !cmp.Equal(list, []people.Membership{member}) {
+	if list, err := f.Members.Memberships(t.Context()); err != nil || !cmp.Equal(list, []people.Membership{member}) {
 		t.Errorf("members of all accounts: got %+v, %v, want %+v", list, err, member)
 	}
-	if list, err := f.People.Members(t.Context(), "acc_a"); err != nil || !cmp.Equal(list,
+	if list, err := f.Members.Members(t.Context(), "acc_a"); err != nil || !cmp.Equal(list,
 		[]people.Membership{member}) {
 		t.Errorf("members: %v\n%s", err, cmp.Diff(list, []people.Membership{member}))
 	}
 	for what, err := range map[string]error{
-		"the last owner":    f.People.SetRole(t.Context(), root, "acc_a", "user_ann", people.Viewer),
-		"her leaving":       f.People.RemoveMember(t.Context(), root, "acc_a", "user_ann"),
-		"the last operator": f.People.SetOperator(t.Context(), root, "user_boss", false),
+		"the last owner":    f.Members.SetRole(t.Context(), root, "acc_a", "user_ann", people.Viewer),
+		"her leaving":       f.Members.RemoveMember(t.Context(), root, "acc_a", "user_ann"),
+		"the last operator": f.Users.SetOperator(t.Context(), root, "user_boss", false),
 	} {
 		if !errors.Is(err, people.ErrLast) {
 			t.Errorf("%s: got %v, want ErrLast", what, err)
 		}
 	}
 	for what, err := range map[string]error{
-		"a role in another account": f.People.SetRole(t.Context(), root, "acc_b", "user_ann", people.Viewer),
-		"removing nobody":           f.People.RemoveMember(t.Context(), root, "acc_a", "nobody"),
-		"nobody as operator":        f.People.SetOperator(t.Context(), root, "nobody", true),
-		"renaming nobody":           f.People.RenameUser(t.Context(), root, "nobody", "x"),
-		"a link for nobody": f.People.CreateReset(t.Context(), root, people.NewReset{
+		"a role in another account": f.Members.SetRole(t.Context(), root, "acc_b", "user_ann", people.Viewer),
+		"removing nobody":           f.Members.RemoveMember(t.Context(), root, "acc_a", "nobody"),
+		"nobody as operator":        f.Users.SetOperator(t.Context(), root, "nobody", true),
+		"renaming nobody":           f.Users.RenameUser(t.Context(), root, "nobody", "x"),
+		"a link for nobody": f.Admissions.CreateReset(t.Context(), root, people.NewReset{
 			UserID: "nobody", Created: f.now,
 			Expires: f.now,
 		}, hashNamed("x")),
@@ -132,18 +132,18 @@ func testProven(t *testing.T, f *fixture) {
 		ID: "inv_cy", Email: "cy@x.example", AccountID: "acc_a", Role: people.Member, By: ann.Email,
 		Created: f.now, Expires: f.now.Add(day),
 	}
-	if _, err := f.People.Invite(t.Context(), audit.Actor{Kind: audit.User, ID: ann.ID, Name: ann.Email}, i,
+	if _, err := f.Invitations.Invite(t.Context(), audit.Actor{Kind: audit.User, ID: ann.ID, Name: ann.Email}, i,
 		hashNamed(i.ID)); err != nil {
 		t.Fatal(err)
 	}
-	must.Do(t, f.People.UseInvitation(t.Context(), admission(f, i.ID, "cy")))
-	if l, err := f.People.Login(t.Context(), "user_cy"); err != nil || l.Proven {
+	must.Do(t, f.Admissions.UseInvitation(t.Context(), admission(f, i.ID, "cy")))
+	if l, err := f.Users.Login(t.Context(), "user_cy"); err != nil || l.Proven {
 		t.Errorf("whom an owner invited: got %+v, %v; want a user who is not proven", l.User, err)
 	}
-	if err := f.People.SetOperator(t.Context(), root, "user_cy", true); !errors.Is(err, people.ErrUnproven) {
+	if err := f.Users.SetOperator(t.Context(), root, "user_cy", true); !errors.Is(err, people.ErrUnproven) {
 		t.Errorf("an operator who is not proven: got %v, want ErrUnproven", err)
 	}
-	if err := f.People.CreateReset(t.Context(), root, people.NewReset{
+	if err := f.Admissions.CreateReset(t.Context(), root, people.NewReset{
 		UserID: "user_cy", Created: f.now,
 		Expires: f.now.Add(time.Hour),
 	}, hashNamed("reset")); err != nil {
@@ -151,11 +151,11 @@ func testProven(t *testing.T, f *fixture) {
 	}
 	a := admission(f, "reset", "cy")
 	a.Session.ID, a.Session.Token = "after", hashNamed("after")
-	must.Do(t, f.People.UseReset(t.Context(), a))
-	if err := f.People.SetOperator(t.Context(), root, "user_cy", true); err != nil {
+	must.Do(t, f.Admissions.UseReset(t.Context(), a))
+	if err := f.Users.SetOperator(t.Context(), root, "user_cy", true); err != nil {
 		t.Errorf("an operator who is proven: got %v", err)
 	}
-	if list, err := f.People.Users(t.Context()); err != nil || len(list) != 3 || !list[2].Proven || !list[2].Operator {
+	if list, err := f.Users.Users(t.Context()); err != nil || len(list) != 3 || !list[2].Proven || !list[2].Operator {
 		t.Errorf("users: got %+v, %v; want Cy proven, an operator", list, err)
 	}
 }
@@ -166,16 +166,16 @@ func testPeopleAudit(t *testing.T, f *fixture) {
 	admit(t, f, "ann", "acc_a", people.Owner)
 	admit(t, f, "bob", "acc_a", people.Member)
 	for _, err := range []error{
-		f.People.SetRole(t.Context(), root, "acc_a", "user_bob", people.Viewer),
-		f.People.SetRole(t.Context(), root, "acc_a", "user_bob", people.Viewer), // changes nothing
-		f.People.RemoveMember(t.Context(), root, "acc_a", "user_bob"),
+		f.Members.SetRole(t.Context(), root, "acc_a", "user_bob", people.Viewer),
+		f.Members.SetRole(t.Context(), root, "acc_a", "user_bob", people.Viewer), // changes nothing
+		f.Members.RemoveMember(t.Context(), root, "acc_a", "user_bob"),
 	} {
 		if err != nil {
 			t.Error(err)
 		}
 	}
-	_ = f.People.RemoveMember(t.Context(), root, "acc_a", "user_ann") // refused: testPeople checks that
-	if _, err := f.People.EndSessions(t.Context(), root, "user_ann", people.Ending{}); err != nil {
+	_ = f.Members.RemoveMember(t.Context(), root, "acc_a", "user_ann") // refused: testPeople checks that
+	if _, err := f.Sessions.EndSessions(t.Context(), root, "user_ann", people.Ending{}); err != nil {
 		t.Error(err)
 	}
 	list := must.Get(f.Audit.Entries(t.Context(), audit.Query{Limit: 100}))(t)
@@ -217,22 +217,22 @@ func testPeopleSessions(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	ann := admit(t, f, "ann", "acc_a", people.Owner)
 	for _, id := range []string{"s1", "s2", "s3"} {
-		must.Do(t, f.People.StartSession(t.Context(), root, newSession(f, id, ann.ID)))
+		must.Do(t, f.Sessions.StartSession(t.Context(), root, newSession(f, id, ann.ID)))
 	}
-	v, err := f.People.VisitorBySession(t.Context(), hashNamed("s2"))
+	v, err := f.Sessions.VisitorBySession(t.Context(), hashNamed("s2"))
 	if err != nil || v.User().ID != ann.ID || v.Role("acc_a") != people.Owner ||
 		!cmp.Equal(*v.Session(), newSession(f, "s2", ann.ID).Session) {
 		t.Errorf("visitor: got %+v, %v; want Ann by s2", v.Session(), err)
 	}
-	if _, err := f.People.VisitorBySession(t.Context(), hashNamed("nothing")); !errors.Is(err, people.ErrNotFound) {
+	if _, err := f.Sessions.VisitorBySession(t.Context(), hashNamed("nothing")); !errors.Is(err, people.ErrNotFound) {
 		t.Errorf("an unknown token: got %v, want ErrNotFound", err)
 	}
 	used := newSession(f, "s3", ann.ID).Session
 	used.Seen, used.Address = f.now.Add(time.Minute), "192.0.2.2"
-	if err := f.People.TouchSession(t.Context(), used); err != nil {
+	if err := f.Sessions.TouchSession(t.Context(), used); err != nil {
 		t.Error(err)
 	}
-	if list, err := f.People.Sessions(t.Context(), ann.ID); err != nil || len(list) != 4 || !cmp.Equal(list[0], used) {
+	if list, err := f.Sessions.Sessions(t.Context(), ann.ID); err != nil || len(list) != 4 || !cmp.Equal(list[0], used) {
 		t.Errorf("sessions: got %+v, %v; want s3 first of 4", list, err)
 	}
 	for _, test := range []struct {
@@ -246,30 +246,30 @@ func testPeopleSessions(t *testing.T, f *fixture) {
 		{ann.ID, people.Ending{Except: "s2"}, 2},
 		{ann.ID, people.Ending{}, 1},
 	} {
-		if n, err := f.People.EndSessions(t.Context(), root, test.user, test.e); n != test.want || err != nil {
+		if n, err := f.Sessions.EndSessions(t.Context(), root, test.user, test.e); n != test.want || err != nil {
 			t.Errorf("end %+v of %s: got %d, %v; want %d", test.e, test.user, n, err, test.want)
 		}
 	}
-	if err := f.People.StartSession(t.Context(), root, newSession(f, "old", ann.ID)); err != nil {
+	if err := f.Sessions.StartSession(t.Context(), root, newSession(f, "old", ann.ID)); err != nil {
 		t.Error(err)
 	}
 	f.advance(2 * day)
-	if err := f.People.StartSession(t.Context(), root, newSession(f, "now", ann.ID)); err != nil {
+	if err := f.Sessions.StartSession(t.Context(), root, newSession(f, "now", ann.ID)); err != nil {
 		t.Error(err)
 	}
-	if err := f.People.SetPassword(t.Context(), root, "now", llm.NewSecret("$new"), newSession(f, "new",
+	if err := f.Factors.SetPassword(t.Context(), root, "now", llm.NewSecret("$new"), newSession(f, "new",
 		ann.ID)); err != nil {
 		t.Error(err)
 	}
-	if list, err := f.People.Sessions(t.Context(), ann.ID); err != nil || len(list) != 1 || list[0].ID != "new" {
+	if list, err := f.Sessions.Sessions(t.Context(), ann.ID); err != nil || len(list) != 1 || list[0].ID != "new" {
 		t.Errorf("sessions after a new password: got %+v, %v; want the new one", list, err)
 	}
 	for _, old := range []string{"$hash", "$new"} {
-		if err := f.People.Rehash(t.Context(), ann.ID, llm.NewSecret(old), llm.NewSecret("$newer "+old)); err != nil {
+		if err := f.Factors.Rehash(t.Context(), ann.ID, llm.NewSecret(old), llm.NewSecret("$newer "+old)); err != nil {
 			t.Error(err)
 		}
 	}
-	if l, err := f.People.Login(t.Context(), ann.ID); err != nil || l.Hash.Reveal() != "$newer $new" {
+	if l, err := f.Users.Login(t.Context(), ann.ID); err != nil || l.Hash.Reveal() != "$newer $new" {
 		t.Errorf("rehash: got %q, %v; want that of the present hash alone", l.Hash.Reveal(), err)
 	}
 }
@@ -279,7 +279,7 @@ func testLinks(t *testing.T, f *fixture) {
 	must.Do(t, f.Accounts.CreateSetupToken(t.Context(), audit.Gateway(), hashNamed("setup"), f.now, f.now.Add(day)))
 	link := func(name string, want people.LinkKind) {
 		t.Helper()
-		l, err := f.People.LinkByHash(t.Context(), hashNamed(name), f.clock())
+		l, err := f.Admissions.LinkByHash(t.Context(), hashNamed(name), f.clock())
 		if want == "" && errors.Is(err, people.ErrNotFound) {
 			return
 		}
@@ -291,14 +291,14 @@ func testLinks(t *testing.T, f *fixture) {
 	link("nothing", "")
 	oneWins(t, "set-up link",
 		func(i int) error {
-			return f.People.UseSetup(t.Context(), admission(f, "setup", fmt.Sprintf("boss%d", i)))
+			return f.Admissions.UseSetup(t.Context(), admission(f, "setup", fmt.Sprintf("boss%d", i)))
 		})
 	link("setup", "")
-	users, err := f.People.Users(t.Context())
+	users, err := f.Users.Users(t.Context())
 	if err != nil || len(users) != 1 || !users[0].Operator {
 		t.Fatalf("users: got %+v, %v; want one operator", users, err)
 	}
-	if list, err := f.People.Members(t.Context(), "acc_default"); err != nil || len(list) != 1 ||
+	if list, err := f.Members.Members(t.Context(), "acc_default"); err != nil || len(list) != 1 ||
 		list[0].Role != people.Owner {
 		t.Errorf("members of default: got %+v, %v; want an owner", list, err)
 	}
@@ -306,20 +306,20 @@ func testLinks(t *testing.T, f *fixture) {
 		ID: "inv", Email: "ann@x.example", AccountID: "acc_default", AccountName: "default",
 		Role: people.Member, By: "root", Created: f.now, Expires: f.now.Add(day),
 	}
-	if got, err := f.People.Invite(t.Context(), root, i, hashNamed("inv")); err != nil || !cmp.Equal(got, i) {
+	if got, err := f.Invitations.Invite(t.Context(), root, i, hashNamed("inv")); err != nil || !cmp.Equal(got, i) {
 		t.Errorf("invite: %v\n%s", err, cmp.Diff(got, i))
 	}
-	if list, err := f.People.Invitations(t.Context(), "acc_default", f.now); err != nil ||
+	if list, err := f.Invitations.Invitations(t.Context(), "acc_default", f.now); err != nil ||
 		!cmp.Equal(list, []people.Invitation{i}, cmpopts.EquateEmpty()) {
 		t.Errorf("invitations: %v\n%s", err, cmp.Diff(list, []people.Invitation{i}))
 	}
 	link("inv", people.InviteLink)
-	oneWins(t, "invitation", func(int) error { return f.People.UseInvitation(t.Context(), admission(f, "inv", "ann")) })
+	oneWins(t, "invitation", func(int) error { return f.Admissions.UseInvitation(t.Context(), admission(f, "inv", "ann")) })
 	link("inv", "")
-	if _, err := f.People.Invite(t.Context(), root, i, hashNamed("again")); !errors.Is(err, people.ErrExists) {
+	if _, err := f.Invitations.Invite(t.Context(), root, i, hashNamed("again")); !errors.Is(err, people.ErrExists) {
 		t.Errorf("invite a member: got %v, want ErrExists", err)
 	}
-	if err := f.People.CreateReset(t.Context(), root, people.NewReset{
+	if err := f.Admissions.CreateReset(t.Context(), root, people.NewReset{
 		UserID: "user_ann", Created: f.now,
 		Expires: f.now.Add(time.Hour),
 	}, hashNamed("reset")); err != nil {
@@ -329,24 +329,24 @@ func testLinks(t *testing.T, f *fixture) {
 	oneWins(t, "reset", func(i int) error {
 		a := admission(f, "reset", "ann")
 		a.Session.ID, a.Session.Token = fmt.Sprint("r", i), hashNamed(fmt.Sprint("r", i))
-		return f.People.UseReset(t.Context(), a)
+		return f.Admissions.UseReset(t.Context(), a)
 	})
 	link("reset", "")
 	signIn := people.NewReset{UserID: "user_ann", SignIn: true, Created: f.now, Expires: f.now.Add(time.Hour)}
-	if err := f.People.CreateReset(t.Context(), root, signIn, hashNamed("sign-in")); !errors.Is(err,
+	if err := f.Admissions.CreateReset(t.Context(), root, signIn, hashNamed("sign-in")); !errors.Is(err,
 		people.ErrNoOperator) {
 		t.Errorf("a link to sign in for no operator: got %v, want ErrNoOperator", err)
 	}
-	must.Do(t, f.People.SetOperator(t.Context(), root, "user_ann", true))
-	must.Do(t, f.People.CreateReset(t.Context(), root, signIn, hashNamed("sign-in")))
+	must.Do(t, f.Users.SetOperator(t.Context(), root, "user_ann", true))
+	must.Do(t, f.Admissions.CreateReset(t.Context(), root, signIn, hashNamed("sign-in")))
 	link("sign-in", people.SignInLink)
-	if err := f.People.UseReset(t.Context(), admission(f, "sign-in", "ann")); !errors.Is(err, people.ErrNotFound) {
+	if err := f.Admissions.UseReset(t.Context(), admission(f, "sign-in", "ann")); !errors.Is(err, people.ErrNotFound) {
 		t.Errorf("a new password by a link to sign in: got %v, want ErrNotFound", err)
 	}
 	oneWins(t, "link to sign in", func(i int) error {
 		a := admission(f, "sign-in", "ann")
 		a.Password, a.Session.ID, a.Session.Token = llm.Secret{}, fmt.Sprint("s", i), hashNamed(fmt.Sprint("s", i))
-		return f.People.UseReset(t.Context(), a)
+		return f.Admissions.UseReset(t.Context(), a)
 	})
 	link("sign-in", "")
 }
@@ -385,7 +385,7 @@ func testArrive(t *testing.T, f *fixture) {
 		if change != nil {
 			change(&a)
 		}
-		return f.People.Arrive(t.Context(), a)
+		return f.Admissions.Arrive(t.Context(), a)
 	}
 	if _, err := arrive("ann", "ann@x.example", nil); !errors.Is(err, people.ErrNotFound) {
 		t.Errorf("not invited: got %v, want ErrNotFound", err)
@@ -411,7 +411,7 @@ func testArrive(t *testing.T, f *fixture) {
 		_, err := arrive("ann", "", func(a *people.Arrival) {
 			a.Grants.Roles = map[string]people.Role{"a": test.role, "absent": people.Owner}
 		})
-		list, err2 := f.People.Members(t.Context(), "acc_a")
+		list, err2 := f.Members.Members(t.Context(), "acc_a")
 		if err != nil || err2 != nil || len(list) != 1 || list[0].Role != test.want {
 			t.Errorf("groups set %q for the last owner: got %+v, %v, %v; want %q", test.role, list, err, err2,
 				test.want)
@@ -421,7 +421,7 @@ func testArrive(t *testing.T, f *fixture) {
 		if _, err := arrive("ann", "", func(a *people.Arrival) { a.Grants.Operator = &on }); err != nil {
 			t.Error(err)
 		}
-		if l, err := f.People.Login(t.Context(), ann.ID); err != nil || l.Operator != on {
+		if l, err := f.Users.Login(t.Context(), ann.ID); err != nil || l.Operator != on {
 			t.Errorf("operator by group: got %v, %v; want %v", l.Operator, err, on)
 		}
 	}
@@ -435,7 +435,7 @@ func testThrottle(t *testing.T, f *fixture) {
 	}
 	try := func(marks []people.Mark, want time.Duration) {
 		t.Helper()
-		if got, _, err := f.People.TrySignIn(t.Context(), marks, f.clock()); got != want || err != nil {
+		if got, _, err := f.Sessions.TrySignIn(t.Context(), marks, f.clock()); got != want || err != nil {
 			t.Errorf("try: got %v, %v; want %v", got, err, want)
 		}
 	}
@@ -446,7 +446,7 @@ func testThrottle(t *testing.T, f *fixture) {
 	f.advance(time.Second)
 	try(marks, 0)
 	try(marks, 2*time.Second)
-	must.Do(t, f.People.PassSignIn(t.Context(), marks, f.clock()))
+	must.Do(t, f.Sessions.PassSignIn(t.Context(), marks, f.clock()))
 	elsewhere := []people.Mark{{Scope: "pair 2", Free: 2, Most: time.Minute}, marks[1]}
 	for range 3 {
 		elsewhere[0].Scope += "x"
@@ -462,7 +462,7 @@ func testThrottle(t *testing.T, f *fixture) {
 	crowd := []people.Mark{{Scope: "crowd", Free: 3, Most: time.Minute}}
 	for range 8 {
 		all.Go(func() {
-			wait, _, err := f.People.TrySignIn(t.Context(), crowd, f.clock())
+			wait, _, err := f.Sessions.TrySignIn(t.Context(), crowd, f.clock())
 			if err != nil {
 				t.Error(err)
 			}

@@ -243,7 +243,7 @@ func testWebhookMakers(t *testing.T, f *fixture) {
 	change(hers, "enabled", webhook.Update{Disabled: new(false)})
 	change(hers, "labelled", webhook.Update{Types: &[]webhook.Type{webhook.KeyCreated}})
 	change(his, "moved", webhook.Update{URL: new("https://his.example.com/")})
-	must.Do(t, f.People.SetOperator(t.Context(), hers, former.ID, false))
+	must.Do(t, f.Users.SetOperator(t.Context(), hers, former.ID, false))
 	stopped := map[string]bool{"by-key": true, "his": true, "labelled": true, "moved": true}
 	for _, m := range makers {
 		e, err := f.Webhooks.Webhook(t.Context(), m.id)
@@ -257,8 +257,8 @@ func testWebhookMakers(t *testing.T, f *fixture) {
 		t.Errorf("audit log: got %+v, %v; want that the endpoint was disabled, and why", list, err)
 	}
 	change(hers, "his", webhook.Update{Disabled: new(false)}) // he is its maker now
-	must.Do(t, f.People.SetOperator(t.Context(), hers, former.ID, true))
-	must.Do(t, f.People.SetOperator(t.Context(), hers, former.ID, false))
+	must.Do(t, f.Users.SetOperator(t.Context(), hers, former.ID, true))
+	must.Do(t, f.Users.SetOperator(t.Context(), hers, former.ID, false))
 	if e, err := f.Webhooks.Webhook(t.Context(), "his"); err != nil || e.Disabled != nil {
 		t.Errorf("one that another operator enabled: got %+v, %v; want it on", e, err)
 	}
