@@ -23,7 +23,7 @@ var layers = [][]string{
 	{"ledger"},
 	{"config", "provider", "account", "reconcile", "report", "telemetry", "webhook"},
 	{"capacity", "people", "route", "ratelimit"},
-	{"plan", "quote", "imports"},
+	{"plan", "quote", "imports", "signin"},
 	{"gateway", "manual", "store", "simulator", "imports/litellm", "imports/bifrost"},
 	{"upstream"},
 	{"admin"},
@@ -61,8 +61,8 @@ var soleImporters = map[string][]string{
 	"github.com/prometheus/client_golang/prometheus": {"weir/internal/telemetry"},
 
 	"github.com/aws/aws-sdk-go-v2/config":              {"weir/internal/credential"},
-	"golang.org/x/oauth2":                              {"weir/internal/people", "weir/internal/credential"},
-	"github.com/coreos/go-oidc/v3/oidc":                {"weir/internal/people"},
+	"golang.org/x/oauth2":                              {"weir/internal/signin", "weir/internal/credential"},
+	"github.com/coreos/go-oidc/v3/oidc":                {"weir/internal/signin"},
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity": {"weir/internal/credential"},
 }
 

@@ -34,13 +34,12 @@ func newAccountsCreate(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a, invited, err := d.People.CreateAccount(ctx, actor(), draft, members)
+			a, invited, err := d.People.CreateAccount(ctx, actor(), draft, members, "")
 			if err != nil {
 				return err
 			}
 			for i := range invited {
-				link := d.BaseURL() + "/invite/" + invited[i].Token.Reveal()
-				fmt.Fprintf(env.stderr, "%s %s\n", invited[i].Email, link)
+				fmt.Fprintf(env.stderr, "%s %s\n", invited[i].Email, invited[i].Link.Reveal())
 			}
 			return env.printAccount(ctx, d, a)
 		}),

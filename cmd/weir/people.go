@@ -78,17 +78,13 @@ func newMembersInvite(env *environment) *cobra.Command {
 	return accountFlag(cmd, &account)
 }
 
-// invite prints only the link of an invitation. If the mail failed, it prints a warning and no error, because the
-// caller has the link.
+// invite prints only the link of an invitation.
 func (env *environment) invite(ctx context.Context, d *admin.Admin, i people.Invitation) error {
-	token, _, err := d.People.Invite(ctx, actor(), i)
-	if token.IsZero() {
+	one, err := d.People.Invite(ctx, actor(), i, "")
+	if err != nil {
 		return err
 	}
-	if err != nil {
-		fmt.Fprintf(env.stderr, "the link could not be mailed: %v\n", llm.AsError(err).Err)
-	}
-	_, err = fmt.Fprintln(env.stdout, d.BaseURL()+"/invite/"+token.Reveal())
+	_, err = fmt.Fprintln(env.stdout, one.Link.Reveal())
 	return err
 }
 
@@ -170,11 +166,11 @@ func newOperatorsLink(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			token, err := d.People.SignInLink(ctx, actor(), u.ID)
+			link, err := d.People.SignInLink(ctx, actor(), u.ID)
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(env.stdout, d.BaseURL()+"/link/"+token.Reveal())
+			_, err = fmt.Fprintln(env.stdout, link.Reveal())
 			return err
 		}),
 	}

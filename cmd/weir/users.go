@@ -67,7 +67,7 @@ func newUsers(env *environment) *cobra.Command {
 			}),
 		env.userCommand("reset-second-factor", "Remove the second factor of a user who has lost it",
 			func(ctx context.Context, d *admin.Admin, by audit.Actor, id string) error {
-				return d.People.Factors().Reset(ctx, by, id)
+				return d.People.RemoveFactor(ctx, by, id)
 			}))
 }
 

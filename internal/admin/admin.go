@@ -14,6 +14,7 @@ import (
 	"weir/internal/config"
 	"weir/internal/people"
 	"weir/internal/route"
+	"weir/internal/signin"
 	"weir/internal/store"
 )
 
@@ -27,8 +28,8 @@ type Options struct {
 	Getenv func(string) string
 	// BaseURL returns the address for links if public_url is empty.
 	BaseURL func() string
-	// People changes the options of the sign-in service, for tests; it may be nil.
-	People func(*people.Options)
+	// People changes the options of people and their sign-in, for tests; it may be nil.
+	People func(*people.Options, *signin.Options)
 	// The others belong to a gateway; they are nil in commands. InForce returns the configuration in force and its
 	// routes. Pipeline returns a handler of requests in the usual wire format through a pipeline with other routes.
 	InForce  func() (*config.Config, *route.Table)
@@ -41,7 +42,8 @@ type CallHandler func(http.ResponseWriter, *http.Request, *account.Principal)
 // Admin holds the operations on an installation, by subject.
 type Admin struct {
 	Accounts       *account.Service
-	People         *people.Service
+	People         *people.Directory
+	SignIn         *signin.Service
 	Reports        *store.Reports // reads the ledger
 	Ledger         *Ledger
 	Statements     *Statements
@@ -57,7 +59,7 @@ type Admin struct {
 	Keys           *KeyRing
 
 	store   *store.DB
-	release func() // releases what People holds
+	release func() // releases what SignIn holds
 }
 
 // Open opens the database of the configuration, and creates it if it does not exist. files is the source of the
@@ -95,7 +97,7 @@ func New(o *Options) (a *Admin, err error) {
 	if a.Keys, err = openKeys(cfg, db); err != nil {
 		return nil, err
 	}
-	if a.People, a.release, err = newPeople(o, a.Keys, a.Accounts.ForgetAdmins); err != nil {
+	if err = a.addPeople(o); err != nil {
 		return nil, err
 	}
 	a.Ledger = &Ledger{db, a.Accounts, cfg.Data}

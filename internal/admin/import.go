@@ -28,7 +28,7 @@ func Foreign(ctx context.Context, target llm.Secret, do func(imports.Rows) error
 // Imports imports the data of other gateways.
 type Imports struct {
 	configuration *Configuration
-	people        *people.Service
+	people        *people.Directory
 	store         *store.DB
 	file          string // of the configuration
 	baseURL       func() string
@@ -104,13 +104,13 @@ func (i *Imports) importPeople(ctx context.Context, by audit.Actor, list []impor
 		}
 		invited := ImportedInvitation{Email: p.Email, Account: place.Name, Role: p.Role}
 		if !o.DryRun {
-			token, _, err := i.people.Invite(ctx, by, people.Invitation{
+			one, err := i.people.Invite(ctx, by, people.Invitation{
 				Email: p.Email, AccountID: place.ID, Role: p.Role,
-			})
-			if err != nil && token.IsZero() {
+			}, "")
+			if err != nil {
 				return fmt.Errorf("%s: %w", p.From, err)
 			}
-			invited.Link = i.baseURL() + "/invite/" + token.Reveal()
+			invited.Link = one.Link.Reveal()
 		}
 		all.Invitations = append(all.Invitations, invited)
 	}

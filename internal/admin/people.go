@@ -6,40 +6,48 @@ import (
 
 	"weir/internal/config"
 	"weir/internal/people"
+	"weir/internal/signin"
 )
 
-// newPeople creates the sign-in service. Closer releases its resources.
-func newPeople(from *Options, keys *KeyRing, demoted func()) (s *people.Service, closer func(), err error) {
+// addPeople adds the directory of people and their sign-in.
+func (a *Admin) addPeople(from *Options) (err error) {
 	cfg, db := from.Config, from.Store
-	o := people.Options{
+	d := people.Options{
 		Stores: db.PeopleStores(), Now: db.Now, Log: from.Log, PublicURL: from.linksTo,
-		Idle: cfg.Sessions.Idle, Absolute: cfg.Sessions.Absolute, PasswordsOff: cfg.Sessions.Passwords == "off",
-		Demoted: demoted, Open: keys.Open, Seal: keys.sealed,
+		PasswordsOff: cfg.Sessions.Passwords == "off", Demoted: a.Accounts.ForgetAdmins,
+	}
+	s := signin.Options{
+		Stores: db.SignInStores(), Now: db.Now, Log: from.Log, PublicURL: from.linksTo, Idle: cfg.Sessions.Idle,
+		Absolute: cfg.Sessions.Absolute, Demoted: a.Accounts.ForgetAdmins, Open: a.Keys.Open, Seal: a.Keys.sealed,
 	}
 	if from.People != nil {
-		from.People(&o)
+		from.People(&d, &s)
 	}
 	if m := cfg.SMTP; m.Addr != "" {
-		o.Mail, err = people.NewMail(people.MailOptions{
+		d.Mail, err = people.NewMail(people.MailOptions{
 			Addr: m.Addr, Username: m.Username, Password: m.Password,
 			From: m.From, TLS: m.TLS, CAFile: cfg.Outbound.CAFile,
 		})
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
 	}
-	if cfg.OIDC.Issuer == "" {
-		return people.New(o), func() {}, nil
+	a.release = func() {}
+	if cfg.OIDC.Issuer != "" {
+		if s.OIDC, err = signin.NewOIDC(oidcOptions(cfg)); err != nil {
+			return fmt.Errorf("oidc: %w", err)
+		}
+		a.release = s.OIDC.Close
 	}
-	if o.OIDC, err = people.NewOIDC(oidcOptions(cfg)); err != nil {
-		return nil, nil, fmt.Errorf("oidc: %w", err)
-	}
-	return people.New(o), o.OIDC.Close, nil
+	a.People = people.New(d)
+	s.Directory = a.People
+	a.SignIn = signin.New(s)
+	return nil
 }
 
-func oidcOptions(cfg *config.Config) people.OIDCOptions {
+func oidcOptions(cfg *config.Config) signin.OIDCOptions {
 	c := &cfg.OIDC
-	o := people.OIDCOptions{
+	o := signin.OIDCOptions{
 		Issuer: c.Issuer, ClientID: c.ClientID, ClientSecret: c.ClientSecret, Name: c.Name, Scopes: c.Scopes,
 		GroupsClaim: c.GroupsClaim, Operators: c.Operators, Accounts: map[string]map[people.Role][]string{},
 		SignUp: c.SignUp, Proxy: cfg.Outbound.Proxy.Reveal(), CAFile: cfg.Outbound.CAFile,

@@ -107,13 +107,14 @@ func (h *adminAccounts) create(r *adminRequest) (answer, error) {
 	if err != nil {
 		return answer{}, inLimits(err)
 	}
-	a, invited, err := h.invitations.people.CreateAccount(r.Context(), r.by(), d, members)
+	a, invited, err := h.invitations.people.CreateAccount(r.Context(), r.by(), d, members,
+		h.invitations.publicURL(r.Request))
 	if err != nil {
 		return answer{}, err
 	}
 	v := newAccountView{viewAccount(&a), make([]newInvitationView, len(invited))}
 	for i := range invited {
-		v.Invitations[i] = h.invitations.view(r, &invited[i])
+		v.Invitations[i] = viewInvited(&invited[i])
 	}
 	return created(v, "accounts", a.ID)
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"log/slog"
 	"net/http"
 	"time"
 
@@ -10,7 +9,7 @@ import (
 )
 
 // adminMembers implements the calls about members of accounts.
-type adminMembers struct{ people *people.Service }
+type adminMembers struct{ people *people.Directory }
 
 // memberView holds a member of an account.
 type memberView struct {
@@ -59,9 +58,8 @@ func (h *adminMembers) change(r *adminRequest) (answer, error) {
 
 // adminInvitations implements the calls about invitations, to an account or of operators.
 type adminInvitations struct {
-	people    *people.Service
+	people    *people.Directory
 	publicURL func(*http.Request) string
-	log       *slog.Logger
 }
 
 // invitationView holds an invitation that was not accepted yet.
@@ -111,20 +109,12 @@ func (h *adminInvitations) create(r *adminRequest) (answer, error) {
 	return answered(http.StatusCreated, "", v)
 }
 
-// invite creates an invitation. It is valid even if its mail failed, because the answer has its link.
-func (h *adminInvitations) invite(r *adminRequest, i people.Invitation) (v newInvitationView, err error) {
-	token, i, err := h.people.Invite(r.Context(), r.by(), i)
-	if token.IsZero() {
-		return v, err
-	}
-	if err != nil {
-		h.log.Warn("an invitation could not be mailed", "request", r.visit.Origin.Request, "err", err)
-	}
-	return h.view(r, &people.Invited{Invitation: i, Token: token, Mailed: err == nil && h.people.Mails()}), nil
+// invite creates an invitation.
+func (h *adminInvitations) invite(r *adminRequest, i people.Invitation) (newInvitationView, error) {
+	one, err := h.people.Invite(r.Context(), r.by(), i, h.publicURL(r.Request))
+	return viewInvited(&one), err
 }
 
-func (h *adminInvitations) view(r *adminRequest, i *people.Invited) newInvitationView {
-	return newInvitationView{
-		viewInvitation(&i.Invitation), h.publicURL(r.Request) + "/invite/" + i.Token.Reveal(), i.Mailed,
-	}
+func viewInvited(i *people.Invited) newInvitationView {
+	return newInvitationView{viewInvitation(&i.Invitation), i.Link.Reveal(), i.Mailed}
 }

@@ -12,7 +12,7 @@ import (
 
 // adminPeople implements the calls about people who sign in.
 type adminPeople struct {
-	people      *people.Service
+	people      *people.Directory
 	invitations *adminInvitations
 }
 
@@ -123,7 +123,7 @@ func (h *adminPeople) removeFactor(r *adminRequest) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return gone(h.people.Factors().Reset(r.Context(), r.by(), u.ID))
+	return gone(h.people.RemoveFactor(r.Context(), r.by(), u.ID))
 }
 
 func (h *adminPeople) listOperators(r *adminRequest) (answer, error) {

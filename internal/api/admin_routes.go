@@ -32,7 +32,7 @@ func newAdmin(o *Options) *Admin {
 
 // accountRoutes returns the routes of accounts and their API keys.
 func (ad *Admin) accountRoutes(o *Options) []people.Route {
-	accounts := &adminAccounts{o.Admin.Accounts, &adminInvitations{o.Admin.People, o.PublicURL, o.Log}}
+	accounts := &adminAccounts{o.Admin.Accounts, &adminInvitations{o.Admin.People, o.PublicURL}}
 	keys := &adminKeys{o.Admin}
 	return []people.Route{
 		ad.route("GET /accounts", people.Operate, accounts.list, listing...),
@@ -54,7 +54,7 @@ func (ad *Admin) accountRoutes(o *Options) []people.Route {
 
 // peopleRoutes returns the routes of members, users, operators and invitations.
 func (ad *Admin) peopleRoutes(o *Options) []people.Route {
-	invitations := &adminInvitations{o.Admin.People, o.PublicURL, o.Log}
+	invitations := &adminInvitations{o.Admin.People, o.PublicURL}
 	users, members := &adminPeople{o.Admin.People, invitations}, &adminMembers{o.Admin.People}
 	return []people.Route{
 		ad.route("GET /me", people.SignedIn, users.showMe),

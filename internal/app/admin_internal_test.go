@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/people"
+	"weir/internal/signin"
 )
 
 // staff is a gateway with people in it, each with a session.
@@ -38,7 +40,7 @@ func newStaff(t *testing.T) *staff {
 		}
 	}
 	link := must.Get(g.admin.Accounts.CreateSetupToken(ctx, audit.Gateway()))(t)
-	session := must.Get(g.admin.People.SetUp(ctx, link.Reveal(), personOf("operator"), people.Origin{}))(t)
+	session := must.Get(g.admin.SignIn.Links.SetUp(ctx, link.Reveal(), personOf("operator"), people.Origin{}))(t)
 	s.sessions["operator"] = session.Reveal()
 	for who, role := range map[string]people.Role{"owner": people.Owner, "member": people.Member, "mate": people.Member, "viewer": people.Viewer} {
 		s.join(who, s.acme.ID, role)
@@ -48,16 +50,16 @@ func newStaff(t *testing.T) *staff {
 	return s
 }
 
-func personOf(who string) people.Person {
-	return people.Person{Email: who + "@example.com", Name: who, Password: llm.NewSecret("four quiet rivers meet")}
+func personOf(who string) signin.Person {
+	return signin.Person{Email: who + "@example.com", Name: who, Password: llm.NewSecret("four quiet rivers meet")}
 }
 
 // join creates a user with that role in an account.
 func (s *staff) join(who, accountID string, role people.Role) {
 	s.t.Helper()
-	link, _, err := s.admin.People.Invite(s.t.Context(), audit.Gateway(), people.Invitation{Email: who + "@example.com", AccountID: accountID, Role: role})
+	one, err := s.admin.People.Invite(s.t.Context(), audit.Gateway(), people.Invitation{Email: who + "@example.com", AccountID: accountID, Role: role}, "")
 	must.Do(s.t, err)
-	session := must.Get(s.admin.People.Accept(s.t.Context(), link.Reveal(), personOf(who), people.Origin{}))(s.t)
+	session := must.Get(s.admin.SignIn.Links.Accept(s.t.Context(), path.Base(one.Link.Reveal()), personOf(who), people.Origin{}))(s.t)
 	s.sessions[who] = session.Reveal()
 }
 

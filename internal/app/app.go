@@ -26,6 +26,7 @@ import (
 	"weir/internal/provider"
 	"weir/internal/ratelimit"
 	"weir/internal/route"
+	"weir/internal/signin"
 	"weir/internal/store"
 	"weir/internal/systemd"
 	"weir/internal/telemetry"
@@ -57,8 +58,8 @@ type Options struct {
 	JournalDir string
 	// Limits changes the options of the limiter, for tests; it may be nil.
 	Limits func(*ratelimit.Options)
-	// People changes the options of the sign-in service, for tests; it may be nil.
-	People func(*people.Options)
+	// People changes the options of people and their sign-in, for tests; it may be nil.
+	People func(*people.Options, *signin.Options)
 	// Takeover takes over the listeners of a gateway on the same data directory, and stops that gateway.
 	Takeover bool
 	// Ready receives the address once the gateway answers; it may be nil.
@@ -355,7 +356,7 @@ func (g *instance) runParts(background context.Context, running *sync.WaitGroup)
 	})
 	running.Go(func() { g.router.Report(background, upstream.HealthFile(cfg), g.options.Now, g.options.Log) })
 	running.Go(func() { g.gateway.Capacity().Watch(background) })
-	running.Go(func() { g.admin.People.Run(background) })
+	running.Go(func() { g.admin.SignIn.Passwords.Run(background) })
 	running.Go(func() { g.notices.Run(background) })
 	running.Go(func() { g.store.Webhooks.RunCalendar(background) })
 	running.Go(func() { g.admin.Reconciliation.WatchDrift(background) })

@@ -17,6 +17,7 @@ import (
 	"weir/internal/config"
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/signin"
 )
 
 // refusal answers a request that the guard refuses.
@@ -29,7 +30,7 @@ type guard struct {
 	tls      *config.TLS
 	insecure bool // allow people and operators' keys over plain http from any address
 	accounts *account.Service
-	people   *people.Service
+	signIn   *signin.Service
 	session  func(*http.Request) string // returns the secret of the browser's session, or ""
 	keys     bool                       // also accept an operator's API key
 	crossing *http.CrossOriginProtection
@@ -73,7 +74,7 @@ func (g *guard) countChange(route *people.Route, r *http.Request, v *people.Visi
 	if v.Account != nil {
 		account = v.Account.ID
 	}
-	return g.people.CountChange(v.Visitor, account, route.Revokes())
+	return g.signIn.Changes.Count(v.Visitor, account, route.Revokes())
 }
 
 // mostBody bounds the bytes of a body behind the guard.
@@ -174,7 +175,7 @@ func (g *guard) visitor(r *http.Request, from people.Origin) (*people.Visitor, e
 			Err:     fmt.Errorf("cross-origin: %w", err),
 		}
 	}
-	return g.people.Visitor(r.Context(), g.session(r), from)
+	return g.signIn.Sessions.Visitor(r.Context(), g.session(r), from)
 }
 
 // keyHolder authenticates an operator's key. An invalid key is refused before the response reveals whether an object

@@ -3,6 +3,7 @@ package app
 import (
 	"fmt"
 	"net/http"
+	"path"
 	"strings"
 	"testing"
 
@@ -20,12 +21,12 @@ func TestIdsOfOthers(t *testing.T) {
 	ctx := t.Context()
 	key, _, err := s.admin.Accounts.CreateKey(ctx, audit.Gateway(), account.KeyOptions{Account: "acme", Label: "theirs"})
 	must.Do(t, err)
-	link, invitation, err := s.admin.People.Invite(ctx, audit.Gateway(), people.Invitation{Email: "new@example.com", AccountID: s.acme.ID, Role: people.Owner})
+	invitation, err := s.admin.People.Invite(ctx, audit.Gateway(), people.Invitation{Email: "new@example.com", AccountID: s.acme.ID, Role: people.Owner}, "")
 	must.Do(t, err)
-	operators, _, err := s.admin.People.Invite(ctx, audit.Gateway(), people.Invitation{Email: "op@example.com", Operator: true})
+	operators, err := s.admin.People.Invite(ctx, audit.Gateway(), people.Invitation{Email: "op@example.com", Operator: true}, "")
 	must.Do(t, err)
 	member := must.Get(s.admin.People.User(ctx, "member@example.com"))(t)
-	session := must.Get(s.admin.People.Visitor(ctx, s.sessions["owner"], people.Origin{}))(t)
+	session := must.Get(s.admin.SignIn.Sessions.Visitor(ctx, s.sessions["owner"], people.Origin{}))(t)
 	for _, call := range []struct{ what, body string }{
 		{"GET /accounts/other/keys/" + key.ID, ""},
 		{"PATCH /accounts/other/keys/" + key.ID, `{"label":"mine"}`},
@@ -59,12 +60,12 @@ func TestIdsOfOthers(t *testing.T) {
 	if got := fmt.Sprint(list); err != nil || strings.Count(got, "member@example.com") != 1 || !strings.Contains(got, " member ") {
 		t.Errorf("the members: got %s, %v; want them as they were", got, err)
 	}
-	for _, token := range []string{link.Reveal(), operators.Reveal()} {
-		if _, err := s.admin.People.Link(ctx, token, people.InviteLink); err != nil {
+	for _, token := range []string{path.Base(invitation.Link.Reveal()), path.Base(operators.Link.Reveal())} {
+		if _, err := s.admin.SignIn.Links.Find(ctx, token, people.InviteLink); err != nil {
 			t.Errorf("a link: got %v, want it good", err)
 		}
 	}
-	if v, err := s.admin.People.Visitor(ctx, s.sessions["owner"], people.Origin{}); v.User() == nil || err != nil {
+	if v, err := s.admin.SignIn.Sessions.Visitor(ctx, s.sessions["owner"], people.Origin{}); v.User() == nil || err != nil {
 		t.Errorf("the owner's session: got %v, %v; want it good", v, err)
 	}
 }

@@ -48,8 +48,8 @@ func TestRightsLostBeforeTheBody(t *testing.T) {
 		{"makes an endpoint", "former", "POST /admin/v1/webhooks", `{"url":"https://hooks.example.com/x"}`, demoted},
 		{"invites as operator", "former", "POST /accounts/acme/members/invite", "email=x@example.com&role=owner", demoted},
 		{"signs out", "second", "POST /me/name/change", "name=x", func(s *staff, who string) {
-			v := must.Get(s.admin.People.Visitor(s.t.Context(), s.sessions[who], people.Origin{}))(s.t)
-			must.Do(s.t, s.admin.People.SignOut(s.t.Context(), v, people.Origin{}))
+			v := must.Get(s.admin.SignIn.Sessions.Visitor(s.t.Context(), s.sessions[who], people.Origin{}))(s.t)
+			must.Do(s.t, s.admin.SignIn.Sessions.SignOut(s.t.Context(), v, people.Origin{}))
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

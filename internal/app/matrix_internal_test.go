@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/people"
+	"weir/internal/signin"
 )
 
 // roleFixture is a gateway with people and keys of every kind, in the account acme.
@@ -39,7 +41,7 @@ func newRoleFixture(t *testing.T) *roleFixture {
 	setup, err := g.admin.Accounts.CreateSetupToken(ctx, gate)
 	must.Do(t, err)
 	from := people.Origin{Address: "127.0.0.1"}
-	operator, err := g.admin.People.SetUp(ctx, setup.Reveal(), person("operator"), from)
+	operator, err := g.admin.SignIn.Links.SetUp(ctx, setup.Reveal(), person("operator"), from)
 	must.Do(t, err)
 	h.sessions["operator"] = operator.Reveal()
 	for _, name := range []string{roleAccount, "elsewhere", "asleep"} {
@@ -58,8 +60,8 @@ func newRoleFixture(t *testing.T) *roleFixture {
 	return h
 }
 
-func person(who string) people.Person {
-	return people.Person{Email: strings.ReplaceAll(who, " ", ".") + "@example.com", Name: who, Password: llm.NewSecret("a long pass phrase of " + who)}
+func person(who string) signin.Person {
+	return signin.Person{Email: strings.ReplaceAll(who, " ", ".") + "@example.com", Name: who, Password: llm.NewSecret("a long pass phrase of " + who)}
 }
 
 // invite adds a person to the fixture, and returns their session.
@@ -71,9 +73,9 @@ func (h *roleFixture) invite(ctx context.Context, t *testing.T, who string, i pe
 	}
 	a := must.Get(h.admin.Accounts.Account(ctx, name))(t)
 	i.AccountID, i.AccountName, i.Email = a.ID, a.Name, person(who).Email
-	link, _, err := h.admin.People.Invite(ctx, audit.Gateway(), i)
+	one, err := h.admin.People.Invite(ctx, audit.Gateway(), i, "")
 	must.Do(t, err)
-	session := must.Get(h.admin.People.Accept(ctx, link.Reveal(), person(who), people.Origin{Address: "127.0.0.1"}))(t)
+	session := must.Get(h.admin.SignIn.Links.Accept(ctx, path.Base(one.Link.Reveal()), person(who), people.Origin{Address: "127.0.0.1"}))(t)
 	return session.Reveal()
 }
 
@@ -81,12 +83,12 @@ func (h *roleFixture) invite(ctx context.Context, t *testing.T, who string, i pe
 func (h *roleFixture) end(ctx context.Context, t *testing.T) {
 	t.Helper()
 	from := people.Origin{Address: "127.0.0.1"}
-	v, err := h.admin.People.Visitor(ctx, h.sessions["signed out"], from)
+	v, err := h.admin.SignIn.Sessions.Visitor(ctx, h.sessions["signed out"], from)
 	if err == nil {
-		err = h.admin.People.SignOut(ctx, v, from)
+		err = h.admin.SignIn.Sessions.SignOut(ctx, v, from)
 	}
 	must.Do(t, err)
-	gone, err := h.admin.People.Visitor(ctx, h.sessions["removed"], from)
+	gone, err := h.admin.SignIn.Sessions.Visitor(ctx, h.sessions["removed"], from)
 	if err == nil {
 		err = h.admin.People.RemoveMember(ctx, audit.Gateway(), gone.Memberships()[0].AccountID, gone.User().ID)
 	}

@@ -22,6 +22,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/people"
+	"weir/internal/signin"
 	"weir/internal/store/opentest"
 )
 
@@ -44,7 +45,7 @@ func newLogged(t testing.TB, log *slog.Logger) *instance {
 	opentest.File(t, filepath.Join(cfg.Data, "weir.db"))
 	o := &Options{
 		Config: cfg, Getenv: func(string) string { return "" },
-		People: func(o *people.Options) { o.Light = true },
+		People: func(_ *people.Options, o *signin.Options) { o.Light = true },
 		Stdout: io.Discard, Stderr: io.Discard, Log: log,
 	}
 	g, err := build(context.Background(), o)

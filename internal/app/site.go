@@ -82,7 +82,7 @@ func (s *site) guard() *guard {
 	return &guard{
 		origin: originOf(&s.options.Config), tls: &s.options.Config.TLS,
 		insecure: s.options.Config.InsecureHTTP, accounts: s.admin.Accounts,
-		people: s.admin.People, session: s.dashboard.Session, crossing: s.crossing, refuse: s.dashboard.Refuse,
+		signIn: s.admin.SignIn, session: s.dashboard.Session, crossing: s.crossing, refuse: s.dashboard.Refuse,
 	}
 }
 

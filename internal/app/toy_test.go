@@ -21,6 +21,7 @@ import (
 	"weir/internal/dialect/toytest"
 	"weir/internal/must"
 	"weir/internal/people"
+	"weir/internal/signin"
 	"weir/internal/simulator"
 )
 
@@ -93,7 +94,7 @@ func runWithToy(t *testing.T, upstream string) (base, key string) {
 	go func() {
 		done <- app.Run(ctx, app.Options{
 			Config: cfg, Dialects: withToy(), Getenv: func(string) string { return "" },
-			People: func(o *people.Options) { o.Light = true }, Stdout: out, Stderr: io.Discard, Version: "test",
+			People: func(_ *people.Options, o *signin.Options) { o.Light = true }, Stdout: out, Stderr: io.Discard, Version: "test",
 			Log: slog.New(slog.DiscardHandler), Ready: func(addr string) { ready <- addr },
 		})
 	}()

@@ -49,7 +49,7 @@ func (g *instance) announce(ctx context.Context, addr net.Addr) error {
 
 // tellHowToBegin logs how to create the first operator if there is no user yet. This happens if accounts were created
 // before the first start, or if the set-up link was not used.
-func tellHowToBegin(ctx context.Context, p *people.Service, log *slog.Logger) error {
+func tellHowToBegin(ctx context.Context, p *people.Directory, log *slog.Logger) error {
 	users, err := p.Users(ctx)
 	if err == nil && len(users) == 0 {
 		log.Info("nobody can sign in to the dashboard yet: weir operators add EMAIL prints a sign-in link, and " +

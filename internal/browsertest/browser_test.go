@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"weir/internal/must"
-	"weir/internal/people/oidctest"
+	"weir/internal/signin/oidctest"
 )
 
 var (

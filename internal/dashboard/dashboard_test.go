@@ -18,6 +18,7 @@ import (
 	"weir/internal/dashboard"
 	"weir/internal/must"
 	"weir/internal/people"
+	"weir/internal/signin"
 	"weir/internal/store"
 	"weir/internal/store/opentest"
 )
@@ -29,7 +30,8 @@ type site struct {
 	dashboard   *dashboard.Server
 	store       *store.DB
 	file        string // of the database
-	people      *people.Service
+	people      *people.Directory
+	signIn      *signin.Service
 	webhooks    *admin.Webhooks
 	ring        *admin.KeyRing
 	accounts    *account.Service
@@ -43,7 +45,7 @@ type site struct {
 	client  *http.Client
 }
 
-func newSite(t testing.TB, insecure bool, change ...func(*people.Options)) *site {
+func newSite(t testing.TB, insecure bool, change ...func(*people.Options, *signin.Options)) *site {
 	t.Helper()
 	return build(t, insecure, nil, change...)
 }
@@ -54,18 +56,18 @@ func newSiteWith(t testing.TB, change func(*dashboard.Options)) *site {
 	return build(t, true, change)
 }
 
-func build(t testing.TB, insecure bool, pages func(*dashboard.Options), change ...func(*people.Options)) *site {
+func build(t testing.TB, insecure bool, pages func(*dashboard.Options), change ...func(*people.Options, *signin.Options)) *site {
 	t.Helper()
 	clock, log := func() time.Time { return now }, slog.New(slog.DiscardHandler)
 	s := &site{file: filepath.Join(t.TempDir(), "weir.db")}
 	s.store = opentest.Open(t, store.Options{Path: s.file, Clock: clock, Log: log})
-	a := operationsOf(t, s.store, log, func(o *people.Options) {
+	a := operationsOf(t, s.store, log, func(d *people.Options, o *signin.Options) {
 		o.Light = true
 		for _, c := range change {
-			c(o)
+			c(d, o)
 		}
 	})
-	s.people, s.webhooks, s.ring, s.accounts = a.People, a.Webhooks, a.Keys, a.Accounts
+	s.people, s.signIn, s.webhooks, s.ring, s.accounts = a.People, a.SignIn, a.Webhooks, a.Keys, a.Accounts
 	for name, to := range map[string]*account.Account{"acme": &s.acme, "other": &s.other} {
 		*to = must.Get(s.accounts.CreateAccount(t.Context(), audit.Gateway(), name))(t)
 	}
@@ -101,7 +103,7 @@ func (s *site) handler() http.Handler {
 		mux.HandleFunc(route.Pattern, func(w http.ResponseWriter, r *http.Request) {
 			v := &people.Visit{Visitor: s.visitor, Origin: people.Origin{Address: "192.0.2.7", Request: "0199-request"}}
 			if v.Visitor == nil {
-				v.Visitor, _ = s.people.Visitor(r.Context(), s.dashboard.Session(r), v.Origin)
+				v.Visitor, _ = s.signIn.Sessions.Visitor(r.Context(), s.dashboard.Session(r), v.Origin)
 			}
 			id := ""
 			if a, err := s.accounts.Account(r.Context(), r.PathValue("account")); err == nil {

@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +14,8 @@ import (
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/people"
-	"weir/internal/people/oidctest"
+	"weir/internal/signin"
+	"weir/internal/signin/oidctest"
 )
 
 const password = "four quiet rivers meet"
@@ -63,7 +65,7 @@ func (s *site) refused(t *testing.T, path string, form url.Values, field string)
 }
 
 // founded returns a site that ada has set up, and is signed in to.
-func founded(t *testing.T, change ...func(*people.Options)) *site {
+func founded(t *testing.T, change ...func(*people.Options, *signin.Options)) *site {
 	t.Helper()
 	s := newSite(t, true, change...)
 	must.Get(s.accounts.CreateAccount(t.Context(), audit.Gateway(), account.DefaultName))(t)
@@ -146,10 +148,10 @@ func TestPasswordsAreChangedAndReset(t *testing.T) {
 	if err != nil || len(users) != 1 {
 		t.Fatalf("users: got %v, %v, want 1", users, err)
 	}
-	reset := must.Get(s.people.ResetLink(t.Context(), audit.Gateway(), users[0].ID))(t)
-	s.see(t, "/reset/"+reset.Reveal(), "ada@example.com")
-	s.refused(t, "/reset/"+reset.Reveal(), url.Values{"password": {"short"}}, "password")
-	s.do(t, "/reset/"+reset.Reveal(), url.Values{"password": {"a third quiet river"}}, "/")
+	reset := "/reset/" + path.Base(must.Get(s.people.ResetLink(t.Context(), audit.Gateway(), users[0].ID, ""))(t).Reveal())
+	s.see(t, reset, "ada@example.com")
+	s.refused(t, reset, url.Values{"password": {"short"}}, "password")
+	s.do(t, reset, url.Values{"password": {"a third quiet river"}}, "/")
 	s.see(t, "/me", "This session")
 }
 
@@ -187,12 +189,12 @@ func TestSingleSignOn(t *testing.T) {
 	provider, err := oidctest.Start(oidctest.Person{Subject: "s-grace", Email: "grace@example.com", Verified: true, Name: "Grace"})
 	must.Do(t, err)
 	t.Cleanup(provider.Close)
-	sso, err := people.NewOIDC(people.OIDCOptions{
+	sso, err := signin.NewOIDC(signin.OIDCOptions{
 		Issuer: provider.URL, ClientID: oidctest.ClientID, ClientSecret: llm.NewSecret(oidctest.ClientSecret), Name: "Example ID", SignUp: true,
 	})
 	must.Do(t, err)
 	t.Cleanup(sso.Close)
-	s := newSite(t, true, func(o *people.Options) { o.OIDC, o.Now = sso, time.Now })
+	s := newSite(t, true, func(_ *people.Options, o *signin.Options) { o.OIDC, o.Now = sso, time.Now })
 	s.see(t, "/sign-in?next=%2Fdesign", "Continue with Example ID", `href="/oidc/start?next=%2Fdesign"`)
 	start := s.send(t, "GET", "/oidc/start?next=%2Fdesign", nil, nil)
 	state, _, _ := strings.Cut(start.header.Get("Set-Cookie"), ";")
@@ -236,10 +238,10 @@ func TestSingleSignOnTooOften(t *testing.T) {
 	t.Parallel()
 	provider := must.Get(oidctest.Start())(t)
 	t.Cleanup(provider.Close)
-	sso, err := people.NewOIDC(people.OIDCOptions{Issuer: provider.URL, ClientID: oidctest.ClientID, ClientSecret: llm.NewSecret(oidctest.ClientSecret)})
+	sso, err := signin.NewOIDC(signin.OIDCOptions{Issuer: provider.URL, ClientID: oidctest.ClientID, ClientSecret: llm.NewSecret(oidctest.ClientSecret)})
 	must.Do(t, err)
 	t.Cleanup(sso.Close)
-	s := newSite(t, true, func(o *people.Options) { o.OIDC = sso })
+	s := newSite(t, true, func(_ *people.Options, o *signin.Options) { o.OIDC = sso })
 	path := "/oidc/start"
 	for range 2 { // the beginning, and the end
 		var got answer

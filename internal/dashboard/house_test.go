@@ -19,6 +19,7 @@ import (
 	"weir/internal/must"
 	"weir/internal/people"
 	"weir/internal/route"
+	"weir/internal/signin"
 	"weir/internal/store"
 	"weir/internal/upstream"
 )
@@ -36,7 +37,7 @@ prices:
 `
 
 // operationsOf returns the operations on a database, with the configuration of houseFile.
-func operationsOf(t testing.TB, db *store.DB, log *slog.Logger, change func(*people.Options)) *admin.Admin {
+func operationsOf(t testing.TB, db *store.DB, log *slog.Logger, change func(*people.Options, *signin.Options)) *admin.Admin {
 	t.Helper()
 	reports := httptest.NewServer(http.HandlerFunc(reportUsage))
 	t.Cleanup(reports.Close)

@@ -6,6 +6,7 @@ import (
 
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/signin"
 )
 
 // linkPage is the page of a one-time link, with a form for the person's data or a password.
@@ -34,19 +35,19 @@ func (h *signInHandlers) useLink(kind people.LinkKind) serve {
 // link shows the page of a link of that kind. A link that is used, expired or of another kind is not found.
 func (h *signInHandlers) link(kind people.LinkKind) formServe {
 	return func(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
-		link, err := h.people.Link(r.Context(), r.PathValue("token"), kind)
+		link, err := h.signIn.Links.Find(r.Context(), r.PathValue("token"), kind)
 		if err != nil {
 			return err
 		}
 		p := linkPageOf(link, f)
 		if !h.people.Passwords() {
-			p.dropPasswords(kind, h.people.SSO().Name())
+			p.dropPasswords(kind, h.signIn.SSO.Name())
 		}
 		return h.site.show(w, r, v, page{name: "link", title: p.Title, bare: true, status: f.status(), data: p})
 	}
 }
 
-func linkPageOf(link people.Link, f *form) linkPage {
+func linkPageOf(link signin.Link, f *form) linkPage {
 	p := linkPage{Email: link.Email, Known: link.Known && !link.Unsaid}
 	name := Field{Name: "name", Label: "Name", Hint: "Others see it.", Complete: "name", Optional: true, Max: 100}
 	password := Field{
@@ -119,17 +120,17 @@ func (h *signInHandlers) follow(r *http.Request, kind people.LinkKind, from peop
 	token := r.PathValue("token")
 	switch kind {
 	case people.SetupLink:
-		return h.people.SetUp(r.Context(), token, personOf(r), from)
+		return h.signIn.Links.SetUp(r.Context(), token, personOf(r), from)
 	case people.InviteLink:
-		return h.people.Accept(r.Context(), token, personOf(r), from)
+		return h.signIn.Links.Accept(r.Context(), token, personOf(r), from)
 	case people.ResetLink:
-		return h.people.Reset(r.Context(), token, secret(r, "password"), from)
+		return h.signIn.Links.Reset(r.Context(), token, secret(r, "password"), from)
 	}
-	return h.people.FollowLink(r.Context(), token, from)
+	return h.signIn.Links.Follow(r.Context(), token, from)
 }
 
-func personOf(r *http.Request) people.Person {
-	return people.Person{
+func personOf(r *http.Request) signin.Person {
+	return signin.Person{
 		Email: r.PostFormValue("email"), Name: r.PostFormValue("name"), Password: secret(r, "password"),
 	}
 }
@@ -151,7 +152,7 @@ func (h *signInHandlers) forgotForm(w http.ResponseWriter, r *http.Request, v *p
 
 func (h *signInHandlers) forgot(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := sent(r)
-	err := h.people.Forgot(r.Context(), r.PostFormValue("email"), v.Origin)
+	err := h.signIn.Passwords.Forgot(r.Context(), r.PostFormValue("email"), v.Origin)
 	if err != nil && !f.refuse(err) {
 		return err
 	}

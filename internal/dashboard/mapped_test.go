@@ -2,22 +2,24 @@ package dashboard_test
 
 import (
 	"net/url"
+	"path"
 	"strings"
 	"testing"
 
 	"weir/internal/audit"
 	"weir/internal/must"
 	"weir/internal/people"
+	"weir/internal/signin"
 )
 
 // TestMappedRoles checks that a person whose roles come from single sign-on, and who signed in with a password, sees a
 // notice on their page, and invites as an owner and not as an operator.
 func TestMappedRoles(t *testing.T) {
 	t.Parallel()
-	sso, err := people.NewOIDC(people.OIDCOptions{Issuer: "https://id.example.com", Name: "Example ID", Operators: []string{"admins"}})
+	sso, err := signin.NewOIDC(signin.OIDCOptions{Issuer: "https://id.example.com", Name: "Example ID", Operators: []string{"admins"}})
 	must.Do(t, err)
 	t.Cleanup(sso.Close)
-	s := founded(t, func(o *people.Options) { o.OIDC = sso })
+	s := founded(t, func(_ *people.Options, o *signin.Options) { o.OIDC = sso })
 	const note = "Some of your roles come from Example ID"
 	if text := s.see(t, "/me", "Operator of this installation"); strings.Contains(text, note) {
 		t.Error("the session of the set-up link: got a note on missing roles")
@@ -37,9 +39,9 @@ func TestMappedRoles(t *testing.T) {
 // people, single sign-on.
 func TestPasswordsOff(t *testing.T) {
 	t.Parallel()
-	sso := must.Get(people.NewOIDC(people.OIDCOptions{Issuer: "https://id.example.com", Name: "Example ID"}))(t)
+	sso := must.Get(signin.NewOIDC(signin.OIDCOptions{Issuer: "https://id.example.com", Name: "Example ID"}))(t)
 	t.Cleanup(sso.Close)
-	s := newSite(t, true, func(o *people.Options) { o.OIDC, o.PasswordsOff = sso, true })
+	s := newSite(t, true, func(d *people.Options, o *signin.Options) { d.PasswordsOff, o.OIDC = true, sso })
 	noPassword := func(path string, words ...string) {
 		t.Helper()
 		if text := s.see(t, path, words...); strings.Contains(text, `type="password"`) {
@@ -56,11 +58,11 @@ func TestPasswordsOff(t *testing.T) {
 	if got := s.send(t, "GET", "/forgot", nil, nil).header.Get("Location"); got != "/sign-in" {
 		t.Errorf("a forgotten password: got sent to %q, want to sign in", got)
 	}
-	invited, _, err := s.people.Invite(t.Context(), audit.Gateway(), people.Invitation{Email: "bob@example.com", Operator: true})
+	invited, err := s.people.Invite(t.Context(), audit.Gateway(), people.Invitation{Email: "bob@example.com", Operator: true}, "")
 	must.Do(t, err)
-	noPassword("/invite/"+invited.Reveal(), "bob@example.com", "Continue with Example ID")
+	noPassword("/invite/"+path.Base(invited.Link.Reveal()), "bob@example.com", "Continue with Example ID")
 	link := must.Get(s.people.SignInLink(t.Context(), audit.Gateway(), s.user(t, "ada@example.com").ID))(t)
-	noPassword("/link/"+link.Reveal(), "ada@example.com")
-	s.do(t, "/link/"+link.Reveal(), url.Values{}, "/")
+	noPassword("/link/"+path.Base(link.Reveal()), "ada@example.com")
+	s.do(t, "/link/"+path.Base(link.Reveal()), url.Values{}, "/")
 	s.see(t, "/me", "Operator of this installation", "by a link from the command line")
 }

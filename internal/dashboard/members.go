@@ -7,12 +7,14 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/people"
+	"weir/internal/signin"
 )
 
 // memberHandlers serves the page of an account's members.
 type memberHandlers struct {
 	site      *site
-	people    *people.Service
+	people    *people.Directory
+	sso       *signin.SingleSignOn
 	publicURL func(*http.Request) string
 }
 
@@ -65,7 +67,7 @@ func (h *memberHandlers) page(w http.ResponseWriter, r *http.Request, v *people.
 
 func (h *memberHandlers) invite(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := sent(r)
-	just, err := h.site.invite(r, v, h.people, h.publicURL(r), people.Invitation{
+	just, err := invite(r, v, h.people, h.publicURL(r), people.Invitation{
 		AccountID: v.Account.ID, Role: people.Role(r.PostFormValue("role")), Untrusted: !v.Operator(),
 	})
 	if err != nil {
@@ -75,18 +77,12 @@ func (h *memberHandlers) invite(w http.ResponseWriter, r *http.Request, v *peopl
 }
 
 // invite creates the invitation of the form.
-func (s *site) invite(r *http.Request, v *people.Visit, to *people.Service, base string, i people.Invitation) (
+func invite(r *http.Request, v *people.Visit, to *people.Directory, base string, i people.Invitation) (
 	*invited, error,
 ) {
 	i.Email = strings.TrimSpace(r.PostFormValue("email"))
-	token, i, err := to.Invite(r.Context(), v.By, i)
-	if token.IsZero() {
-		return nil, err
-	}
-	if err != nil { // the invitation is valid, but its mail failed
-		s.log.WarnContext(r.Context(), "an invitation could not be mailed", "request_id", v.Origin.Request, "err", err)
-	}
-	return &invited{Email: i.Email, Link: base + "/invite/" + token.Reveal(), Unsent: err != nil}, nil
+	one, err := to.Invite(r.Context(), v.By, i, base)
+	return &invited{Email: one.Email, Link: one.Link.Reveal(), Unsent: one.Unmailed != nil}, err
 }
 
 func (h *memberHandlers) setRole(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
@@ -112,8 +108,8 @@ func (h *memberHandlers) show(w http.ResponseWriter, r *http.Request, v *people.
 	}
 	p := membersPageOf(v, members, f)
 	p.Invited = just
-	if h.people.SSO().Gives(v.Account.Name) {
-		p.SSO = h.people.SSO().Name()
+	if h.sso.Gives(v.Account.Name) {
+		p.SSO = h.sso.Name()
 	}
 	if p.CanManage {
 		invitations, err := h.people.Invitations(r.Context(), v.Account.ID)

@@ -67,7 +67,7 @@ func (h *peopleHandlers) page(w http.ResponseWriter, r *http.Request, v *people.
 
 func (h *peopleHandlers) invite(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := sent(r)
-	just, err := h.site.invite(r, v, h.admin.People, h.publicURL(r), people.Invitation{Operator: true})
+	just, err := invite(r, v, h.admin.People, h.publicURL(r), people.Invitation{Operator: true})
 	if err != nil {
 		return f.refused(w, r, v, err, h.page)
 	}
@@ -77,15 +77,14 @@ func (h *peopleHandlers) invite(w http.ResponseWriter, r *http.Request, v *peopl
 func (h *peopleHandlers) reset(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := &form{}
 	u, err := h.admin.People.User(r.Context(), r.PathValue("user"))
-	var token llm.Secret
+	var link llm.Secret
 	if err == nil {
-		token, err = h.admin.People.ResetLink(r.Context(), v.By, u.ID)
+		link, err = h.admin.People.ResetLink(r.Context(), v.By, u.ID, h.publicURL(r))
 	}
 	if err != nil {
 		return f.refused(w, r, v, err, h.page)
 	}
-	link := h.publicURL(r) + "/reset/" + token.Reveal()
-	return h.show(w, r, v, f, madeOnce{reset: &resetMade{Email: u.Email, Link: link}})
+	return h.show(w, r, v, f, madeOnce{reset: &resetMade{Email: u.Email, Link: link.Reveal()}})
 }
 
 func (h *peopleHandlers) promote(w http.ResponseWriter, r *http.Request, v *people.Visit) error {

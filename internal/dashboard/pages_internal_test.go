@@ -20,6 +20,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/people"
+	"weir/internal/signin"
 )
 
 var pagesTo = flag.String("pages.out", "", "write the sample pages and the assets into this directory, to look at them")
@@ -40,7 +41,7 @@ func newSite(t *testing.T) *site {
 func newServer(t *testing.T) *Server {
 	t.Helper()
 	s, err := New(Options{
-		Admin:        &admin.Admin{People: people.New(people.Options{Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler)})},
+		Admin:        &admin.Admin{People: people.New(people.Options{}), SignIn: signin.New(signin.Options{})},
 		PublicURL:    func(*http.Request) string { return "https://weir.example.com" },
 		Installation: &Installation{}, DefaultModel: func() string { return "" },
 		Version: "1.2.3", Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler),
@@ -122,7 +123,7 @@ func waysIn(s *site) []sample {
 		{"forgot-unmailed", "/forgot", "", page{name: "forgot", title: "Forgot your password?", bare: true, data: forgotPage{Unmailed: true}}},
 		{"forgot-sent", "/forgot", "", page{name: "forgot", title: "Forgot your password?", bare: true, data: forgotPage{Sent: true}}},
 	}
-	for name, link := range map[string]people.Link{
+	for name, link := range map[string]signin.Link{
 		"setup": {Kind: people.SetupLink}, "reset": {Kind: people.ResetLink, Email: "ada@example.com"},
 		"sign-in-link":    {Kind: people.SignInLink, Email: "ada@example.com", Known: true},
 		"invite-sso":      {Kind: people.InviteLink, Email: "ada@example.com", Invitation: &people.Invitation{AccountName: hostile}},
@@ -225,7 +226,7 @@ func meSamples() []sample {
 	}
 	with := p
 	with.SecondFactor, with.Confirm = true, Field{Name: "confirm", Label: "Current password", Kind: "password"}
-	with.Passkeys, with.MayAdd = passkeyRows([]people.Passkey{{ID: "a_B-", Name: hostile, Created: testTime.AddDate(0, 0, -9), Used: new(testTime)}, {ID: "c", Name: "Phone", Created: testTime}}), true
+	with.Passkeys, with.MayAdd = passkeyRows([]signin.Passkey{{ID: "a_B-", Name: hostile, Created: testTime.AddDate(0, 0, -9), Used: new(testTime)}, {ID: "c", Name: "Phone", Created: testTime}}), true
 	ask := challengePart{Options: `{"challenge":"x","user":{"name":"<script>"}}`, State: "sealed"}
 	factor := factorPage{Email: "ada@example.com", Secret: "ABCD", Code: Field{Name: "code", Label: "Code", Kind: "text"}, Password: Field{Name: "password", Label: "Current password", Kind: "password"}}
 	factor.Picture, _ = qrCodeOf("otpauth://totp/Weir:ada@example.com?secret=ABCD&issuer=Weir")

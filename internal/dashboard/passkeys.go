@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"weir/internal/people"
+	"weir/internal/signin"
 )
 
 // challengePart holds the options for the browser's passkey dialog. Without options nothing is shown.
@@ -26,7 +27,7 @@ type passkeyPage struct {
 	Problems       []Problem
 }
 
-func passkeyRows(all []people.Passkey) (rows []passkeyRow) {
+func passkeyRows(all []signin.Passkey) (rows []passkeyRow) {
 	for i := range all {
 		p := &all[i]
 		rows = append(rows, passkeyRow{Name: p.Name, Created: p.Created, Used: p.Used, Remove: Confirm{
@@ -39,7 +40,7 @@ func passkeyRows(all []people.Passkey) (rows []passkeyRow) {
 }
 
 func (h *profileHandlers) showPasskey(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
-	ask, err := h.people.Passkeys().Begin(r.Context(), v.Visitor, h.publicURL(r))
+	ask, err := h.signIn.Passkeys.Begin(r.Context(), v.Visitor, h.publicURL(r))
 	if err != nil {
 		return err
 	}
@@ -57,19 +58,19 @@ func (h *profileHandlers) showPasskey(w http.ResponseWriter, r *http.Request, v 
 }
 
 func (h *profileHandlers) addPasskey(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	err := h.people.Passkeys().Add(r.Context(), v.Visitor, h.publicURL(r), r.PostFormValue("state"),
+	err := h.signIn.Passkeys.Add(r.Context(), v.Visitor, h.publicURL(r), r.PostFormValue("state"),
 		r.PostFormValue("answer"), r.PostFormValue("name"), secret(r, "password"), v.Origin)
 	return sent(r).followed(w, r, v, "/me?done=passkey-added", err, h.showPasskey)
 }
 
 func (h *profileHandlers) removePasskey(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	err := h.people.Passkeys().Remove(r.Context(), v.Visitor, r.PathValue("passkey"), v.Origin)
+	err := h.signIn.Passkeys.Remove(r.Context(), v.Visitor, r.PathValue("passkey"), v.Origin)
 	return goAfter(w, r, "/me?done=passkey-removed", err)
 }
 
 // givePasskey accepts the signature of a passkey as the second factor of a person who signs in.
 func (h *signInHandlers) givePasskey(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	session, err := h.people.Passkeys().Give(r.Context(), h.site.cookies.session(r), h.publicURL(r),
+	session, err := h.signIn.Passkeys.Give(r.Context(), h.site.cookies.session(r), h.publicURL(r),
 		r.PostFormValue("state"), r.PostFormValue("answer"), v.Origin)
 	return h.passed(w, r, v, session, err)
 }

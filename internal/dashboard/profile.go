@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"weir/internal/people"
+	"weir/internal/signin"
 )
 
 // profileHandlers serves the page of a user's own profile.
 type profileHandlers struct {
 	site      *site
-	people    *people.Service
+	people    *people.Directory
+	signIn    *signin.Service
 	publicURL func(*http.Request) string
 }
 
@@ -41,12 +43,12 @@ type sessionRow struct {
 }
 
 func (h *profileHandlers) endSession(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	err := h.people.EndSession(r.Context(), v.Visitor, r.PathValue("id"), v.Origin)
+	err := h.signIn.Sessions.End(r.Context(), v.Visitor, r.PathValue("id"), v.Origin)
 	return goAfter(w, r, "/me?done=session-ended", err)
 }
 
 func (h *profileHandlers) endOtherSessions(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	err := h.people.EndOtherSessions(r.Context(), v.Visitor, v.Origin)
+	err := h.signIn.Sessions.EndOthers(r.Context(), v.Visitor, v.Origin)
 	return goAfter(w, r, "/me?done=sessions-ended", err)
 }
 
@@ -57,7 +59,7 @@ func (h *profileHandlers) changeName(w http.ResponseWriter, r *http.Request, v *
 
 func (h *profileHandlers) changePassword(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := sent(r)
-	session, err := h.people.ChangePassword(r.Context(), v.Visitor, secret(r, "current"), secret(r, "password"),
+	session, err := h.signIn.Passwords.Change(r.Context(), v.Visitor, secret(r, "current"), secret(r, "password"),
 		v.Origin)
 	if err != nil {
 		return f.refused(w, r, v, err, h.show)
@@ -67,14 +69,14 @@ func (h *profileHandlers) changePassword(w http.ResponseWriter, r *http.Request,
 }
 
 func (h *profileHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
-	sessions, err := h.people.Sessions(r.Context(), v.Visitor)
+	sessions, err := h.signIn.Sessions.List(r.Context(), v.Visitor)
 	if err != nil {
 		return err
 	}
 	u := v.User()
 	p := mePage{Email: u.Email, HasPassword: u.Password && h.people.Passwords(), Intro: introduction(v)}
 	if v.Confined() {
-		p.SSO = h.people.SSO().Name()
+		p.SSO = h.signIn.SSO.Name()
 	}
 	p.Name = f.field(Field{
 		Name: "name", Label: "Name", Hint: "Others see it.", Value: u.Name, Complete: "name", Max: 100,
@@ -93,11 +95,11 @@ func (h *profileHandlers) show(w http.ResponseWriter, r *http.Request, v *people
 	}
 	p.SecondFactor, p.Confirm = u.SecondFactor, f.field(currentPassword("confirm"))
 	p.Problems = f.problems()
-	passkeys, err := h.people.Passkeys().Of(r.Context(), v.Visitor)
+	passkeys, err := h.signIn.Passkeys.Of(r.Context(), v.Visitor)
 	if err != nil {
 		return err
 	}
-	p.Passkeys, p.MayAdd = passkeyRows(passkeys), h.people.Passkeys().Offered(v.Visitor, h.publicURL(r))
+	p.Passkeys, p.MayAdd = passkeyRows(passkeys), h.signIn.Passkeys.Offered(v.Visitor, h.publicURL(r))
 	current := ""
 	if here := v.Session(); here != nil {
 		current = here.ID

@@ -2,6 +2,7 @@ package dashboard_test
 
 import (
 	"net/url"
+	"path"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/people"
+	"weir/internal/signin"
 )
 
 // TestAddressNotProven checks that a person whom an owner invited becomes an operator by a link from an operator, and
@@ -19,14 +21,14 @@ func TestAddressNotProven(t *testing.T) {
 	s := founded(t)
 	ada := s.cookie
 	a := s.account(t, account.DefaultName)
-	token, _, err := s.people.Invite(t.Context(), audit.Gateway(), people.Invitation{Email: "mallory@example.com", AccountID: a.ID, Role: people.Owner})
+	one, err := s.people.Invite(t.Context(), audit.Gateway(), people.Invitation{Email: "mallory@example.com", AccountID: a.ID, Role: people.Owner}, "")
 	must.Do(t, err)
-	must.Get(s.people.Accept(t.Context(), token.Reveal(), people.Person{Email: "mallory@example.com", Name: "Mallory", Password: llm.NewSecret(password)}, people.Origin{}))(t)
+	must.Get(s.signIn.Links.Accept(t.Context(), path.Base(one.Link.Reveal()), signin.Person{Email: "mallory@example.com", Name: "Mallory", Password: llm.NewSecret(password)}, people.Origin{}))(t)
 	owner := audit.Actor{Kind: audit.User, ID: s.user(t, "mallory@example.com").ID, Name: "mallory@example.com"}
-	token, _, err = s.people.Invite(t.Context(), owner, people.Invitation{Email: "cfo@example.com", AccountID: a.ID, Role: people.Viewer})
+	one, err = s.people.Invite(t.Context(), owner, people.Invitation{Email: "cfo@example.com", AccountID: a.ID, Role: people.Viewer}, "")
 	must.Do(t, err)
 	s.cookie = ""
-	s.do(t, "/invite/"+token.Reveal(), url.Values{"name": {"Squatter"}, "password": {password}}, "/")
+	s.do(t, "/invite/"+path.Base(one.Link.Reveal()), url.Values{"name": {"Squatter"}, "password": {password}}, "/")
 	s.cookie = ada
 	if n := strings.Count(s.see(t, "/operator/people"), "Address not proven"); n != 1 {
 		t.Errorf("the page of people: got %d addresses that are not proven, want 1", n)

@@ -9,6 +9,7 @@ import (
 
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/signin"
 )
 
 // errorPage shows an error.
@@ -75,5 +76,5 @@ func signInPath(r *http.Request) string {
 	if r.Method != http.MethodGet || r.URL.Path == "/" {
 		return "/sign-in"
 	}
-	return "/sign-in?next=" + url.QueryEscape(people.LocalPath(r.URL.RequestURI()))
+	return "/sign-in?next=" + url.QueryEscape(signin.LocalPath(r.URL.RequestURI()))
 }

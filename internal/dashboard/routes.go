@@ -26,11 +26,12 @@ func (s *site) routes(o *Options, t *tails) []people.Route {
 
 // personalRoutes returns the routes for signing in, and those of the signed-in user.
 func (s *site) personalRoutes(o *Options) []row {
-	in, me := &signInHandlers{s, o.Admin.People, o.PublicURL}, &profileHandlers{s, o.Admin.People, o.PublicURL}
+	in := &signInHandlers{s, o.Admin.People, o.Admin.SignIn, o.PublicURL}
+	me := &profileHandlers{s, o.Admin.People, o.Admin.SignIn, o.PublicURL}
 	return []row{
 		{"GET /{$}", people.Open, in.home},
 		{"GET /sign-in", people.Open, in.page},
-		{"POST /sign-in", people.Open, in.signIn},
+		{"POST /sign-in", people.Open, in.byPassword},
 		{"POST /sign-in/code", people.Open, in.giveCode},
 		{"POST /sign-in/passkey", people.Open, in.givePasskey},
 		{"POST /sign-out", people.Open, in.signOut},
@@ -66,7 +67,7 @@ func (s *site) personalRoutes(o *Options) []row {
 // accountRoutes returns the pages of an account's keys and members.
 func (s *site) accountRoutes(o *Options, forms *once) []row {
 	keys := &keyHandlers{s, o.Admin, o.PublicURL, o.ExampleModel, forms}
-	members := &memberHandlers{s, o.Admin.People, o.PublicURL}
+	members := &memberHandlers{s, o.Admin.People, o.Admin.SignIn.SSO, o.PublicURL}
 	return []row{
 		{"GET /accounts/{account}/keys", people.Read, keys.list},
 		{"GET /accounts/{account}/keys/new", people.Use, unsent(keys.showNew)},
@@ -169,7 +170,7 @@ func (s *site) operatorRoutes(o *Options, forms *once) []row {
 		{"POST " + user + "/enable", people.Operate, users.change("user-enabled", users.enable)},
 		{
 			"POST " + user + "/second-factor/remove", people.Operate,
-			users.change("user-factor-removed", o.Admin.People.Factors().Reset),
+			users.change("user-factor-removed", o.Admin.People.RemoveFactor),
 		},
 		{"POST " + user + "/remove", people.Operate, users.remove},
 		{"POST " + usersPath + "/invitations/{id}/cancel", people.Operate, users.cancelInvitation},

@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/signin"
 )
 
 // codePage asks for the second factor of a person who signs in.
@@ -23,14 +24,14 @@ type codePage struct {
 
 // showCode shows the form for the second factor.
 func (h *signInHandlers) showCode(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
-	p := codePage{Next: people.LocalPath(r.FormValue("next"))}
+	p := codePage{Next: signin.LocalPath(r.FormValue("next"))}
 	p.Code = f.field(Field{
 		Name: "code", Label: "Code", Complete: "one-time-code", Required: true, First: true, Max: 64,
 		Hint: "From your authenticator app, or a recovery code.",
 	})
 	p.Code.Value = ""
 	p.Problems = f.problems()
-	ask, err := h.people.Passkeys().Ask(r.Context(), h.site.cookies.session(r), h.publicURL(r))
+	ask, err := h.signIn.Passkeys.Ask(r.Context(), h.site.cookies.session(r), h.publicURL(r))
 	if err != nil {
 		return err
 	}
@@ -45,7 +46,7 @@ func (h *signInHandlers) showCode(w http.ResponseWriter, r *http.Request, v *peo
 }
 
 func (h *signInHandlers) giveCode(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	session, err := h.people.Factors().Give(r.Context(), h.site.cookies.session(r), r.PostFormValue("code"), v.Origin)
+	session, err := h.signIn.Factors.Give(r.Context(), h.site.cookies.session(r), r.PostFormValue("code"), v.Origin)
 	return h.passed(w, r, v, session, err)
 }
 
@@ -61,7 +62,7 @@ func (h *signInHandlers) passed(w http.ResponseWriter, r *http.Request, v *peopl
 		return f.refused(w, r, v, err, h.showCode)
 	}
 	h.site.cookies.startSession(w, session)
-	return goTo(w, r, people.LocalPath(r.PostFormValue("next")))
+	return goTo(w, r, signin.LocalPath(r.PostFormValue("next")))
 }
 
 // factorPage sets up a second factor, or shows its recovery codes.
@@ -74,9 +75,9 @@ type factorPage struct {
 }
 
 func (h *profileHandlers) showFactor(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
-	secret, address := h.people.Factors().New(v.Visitor)
+	secret, address := h.signIn.Factors.New(v.Visitor)
 	if given := factorSecret(r); !given.IsZero() {
-		secret, address = given, h.people.Factors().Address(v.Visitor, given)
+		secret, address = given, h.signIn.Factors.Address(v.Visitor, given)
 	}
 	picture, err := qrCodeOf(address)
 	if err != nil {
@@ -121,7 +122,7 @@ func qrCodeOf(text string) (qrCode, error) {
 }
 
 func (h *profileHandlers) setFactor(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	codes, err := h.people.Factors().Set(r.Context(), v.Visitor, factorSecret(r), r.PostFormValue("code"),
+	codes, err := h.signIn.Factors.Set(r.Context(), v.Visitor, factorSecret(r), r.PostFormValue("code"),
 		secret(r, "password"), v.Origin)
 	if err != nil {
 		return sent(r).refused(w, r, v, err, h.showFactor)
@@ -131,7 +132,7 @@ func (h *profileHandlers) setFactor(w http.ResponseWriter, r *http.Request, v *p
 }
 
 func (h *profileHandlers) removeFactor(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	err := h.people.Factors().Remove(r.Context(), v.Visitor, secret(r, "confirm"), v.Origin)
+	err := h.signIn.Factors.Remove(r.Context(), v.Visitor, secret(r, "confirm"), v.Origin)
 	if e, ok := errors.AsType[*llm.Error](err); ok && e.Param == "password" {
 		err = e.At("confirm") // the page also has another field for a password
 	}

@@ -5,12 +5,14 @@ import (
 	"net/url"
 
 	"weir/internal/people"
+	"weir/internal/signin"
 )
 
 // signInHandlers signs people in: by password, single sign-on and one-time links.
 type signInHandlers struct {
 	site      *site
-	people    *people.Service
+	people    *people.Directory
+	signIn    *signin.Service
 	publicURL func(*http.Request) string
 }
 
@@ -28,14 +30,14 @@ type signInPage struct {
 // page shows the sign-in page, and redirects a signed-in user.
 func (h *signInHandlers) page(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	if v.User() != nil {
-		return goTo(w, r, people.LocalPath(r.URL.Query().Get("next")))
+		return goTo(w, r, signin.LocalPath(r.URL.Query().Get("next")))
 	}
 	return h.ask(w, r, v)
 }
 
 // ask asks for the second factor if it is pending, else for the password.
 func (h *signInHandlers) ask(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	pending, err := h.people.Factors().Pending(r.Context(), h.site.cookies.session(r))
+	pending, err := h.signIn.Factors.Pending(r.Context(), h.site.cookies.session(r))
 	if err != nil {
 		return err
 	}
@@ -51,8 +53,8 @@ func (h *signInHandlers) show(w http.ResponseWriter, r *http.Request, v *people.
 		return err
 	}
 	p := signInPage{
-		Fresh: fresh, SSO: h.people.SSO().Name(), Passwords: h.people.Passwords(),
-		Next: people.LocalPath(r.FormValue("next")),
+		Fresh: fresh, SSO: h.signIn.SSO.Name(), Passwords: h.people.Passwords(),
+		Next: signin.LocalPath(r.FormValue("next")),
 	}
 	p.SSOPath = "/oidc/start?next=" + url.QueryEscape(p.Next)
 	p.Email = f.field(ownEmail())
@@ -71,20 +73,20 @@ func ownEmail() Field {
 	}
 }
 
-func (h *signInHandlers) signIn(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+func (h *signInHandlers) byPassword(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := sent(r)
-	session, err := h.people.SignIn(r.Context(), r.PostFormValue("email"), secret(r, "password"), v.Origin)
+	session, err := h.signIn.Passwords.SignIn(r.Context(), r.PostFormValue("email"), secret(r, "password"), v.Origin)
 	if err != nil {
 		return f.refused(w, r, v, err, h.show)
 	}
 	h.site.cookies.startSession(w, session)
-	return goTo(w, r, people.LocalPath(r.PostFormValue("next")))
+	return goTo(w, r, signin.LocalPath(r.PostFormValue("next")))
 }
 
 // signOut ends the session. It also succeeds without a session.
 func (h *signInHandlers) signOut(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	if v.User() != nil {
-		if err := h.people.SignOut(r.Context(), v.Visitor, v.Origin); err != nil {
+		if err := h.signIn.Sessions.SignOut(r.Context(), v.Visitor, v.Origin); err != nil {
 			return err
 		}
 	}
@@ -108,17 +110,17 @@ func (h *signInHandlers) home(w http.ResponseWriter, r *http.Request, v *people.
 // startOIDC starts single sign-on. It is a link, because browsers apply the policy for forms to redirects of a form.
 // It changes only the browser's own cookie.
 func (h *signInHandlers) startOIDC(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	address, state, err := h.people.SSO().Start(r.Context(), r.URL.Query().Get("next"), v.Origin)
+	address, state, err := h.signIn.SSO.Start(r.Context(), r.URL.Query().Get("next"), v.Origin)
 	if err != nil {
 		return err
 	}
-	h.site.cookies.set(w, oidcCookie, state.Reveal(), people.OIDCFor)
+	h.site.cookies.set(w, oidcCookie, state.Reveal(), signin.OIDCFor)
 	return goTo(w, r, address)
 }
 
 // logoutOIDC ends sessions when the provider of single sign-on reports that it has ended them.
 func (h *signInHandlers) logoutOIDC(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	_, err := h.people.SSO().Logout(r.Context(), r.PostFormValue("logout_token"), v.Origin)
+	_, err := h.signIn.SSO.Logout(r.Context(), r.PostFormValue("logout_token"), v.Origin)
 	return err
 }
 
@@ -130,7 +132,7 @@ func (h *signInHandlers) finishOIDC(w http.ResponseWriter, r *http.Request, v *p
 		f.general = []string{"This sign-in took too long or was started in another browser. Start again."}
 		return h.show(w, r, v, f)
 	}
-	session, next, err := h.people.SSO().Finish(r.Context(), state, r.URL.Query(), v.Origin)
+	session, next, err := h.signIn.SSO.Finish(r.Context(), state, r.URL.Query(), v.Origin)
 	if err != nil {
 		return f.refused(w, r, v, err, h.show)
 	}

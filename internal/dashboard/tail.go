@@ -107,7 +107,7 @@ func (h *requestHandlers) maySee(ctx context.Context, r *http.Request, v *people
 	if secret == "" {
 		return nil // admitted without a session, for this request only
 	}
-	now, err := h.admin.People.Visitor(ctx, secret, v.Origin)
+	now, err := h.admin.SignIn.Sessions.Visitor(ctx, secret, v.Origin)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/signin"
 )
 
 // theme returns the browser's choice of colours: light, dark, or "" for the system's preference.
@@ -36,5 +37,5 @@ func (s *site) chooseTheme(w http.ResponseWriter, r *http.Request, _ *people.Vis
 	default:
 		return llm.Invalid("theme", "The theme must be light, dark or auto.")
 	}
-	return goTo(w, r, people.LocalPath(r.PostFormValue("back")))
+	return goTo(w, r, signin.LocalPath(r.PostFormValue("back")))
 }

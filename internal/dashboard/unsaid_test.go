@@ -2,6 +2,7 @@ package dashboard_test
 
 import (
 	"net/url"
+	"path"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/people"
+	"weir/internal/signin"
 )
 
 // TestInvitationsDoNotRevealUsers has an owner open the links of their own invitations, for a user of the
@@ -19,9 +21,9 @@ func TestInvitationsDoNotRevealUsers(t *testing.T) {
 	s := founded(t)
 	a := s.account(t, account.DefaultName)
 	accept := func(by audit.Actor, email, accountID string, role people.Role) {
-		token, _, err := s.people.Invite(t.Context(), by, people.Invitation{Email: email, AccountID: accountID, Role: role})
+		one, err := s.people.Invite(t.Context(), by, people.Invitation{Email: email, AccountID: accountID, Role: role}, "")
 		must.Do(t, err)
-		must.Get(s.people.Accept(t.Context(), token.Reveal(), people.Person{Name: "X", Password: llm.NewSecret(password)}, people.Origin{}))(t)
+		must.Get(s.signIn.Links.Accept(t.Context(), path.Base(one.Link.Reveal()), signin.Person{Name: "X", Password: llm.NewSecret(password)}, people.Origin{}))(t)
 	}
 	accept(audit.Gateway(), "owner@example.com", a.ID, people.Owner)
 	accept(audit.Gateway(), "user@example.com", s.acme.ID, people.Viewer)
@@ -29,13 +31,14 @@ func TestInvitationsDoNotRevealUsers(t *testing.T) {
 	s.cookie = ""
 	pages := map[string][]string{}
 	for _, email := range []string{"user@example.com", "none@example.com"} {
-		token, _, err := s.people.Invite(t.Context(), owner, people.Invitation{Email: email, AccountID: a.ID, Role: people.Viewer})
+		one, err := s.people.Invite(t.Context(), owner, people.Invitation{Email: email, AccountID: a.ID, Role: people.Viewer}, "")
 		must.Do(t, err)
-		path := "/invite/" + token.Reveal()
-		clean := strings.NewReplacer(email, "EMAIL", token.Reveal(), "TOKEN").Replace
-		pages[email] = append(pages[email], clean(s.send(t, "GET", path, nil, nil).text))
+		token := path.Base(one.Link.Reveal())
+		invite := "/invite/" + token
+		clean := strings.NewReplacer(email, "EMAIL", token, "TOKEN").Replace
+		pages[email] = append(pages[email], clean(s.send(t, "GET", invite, nil, nil).text))
 		for _, wrong := range []string{"short", "password123", ""} {
-			pages[email] = append(pages[email], clean(s.send(t, "POST", path, url.Values{"name": {"X"}, "password": {wrong}}, nil).text))
+			pages[email] = append(pages[email], clean(s.send(t, "POST", invite, url.Values{"name": {"X"}, "password": {wrong}}, nil).text))
 		}
 	}
 	for i, page := range pages["user@example.com"] {

@@ -10,9 +10,9 @@ import (
 	"weir/internal/llm"
 )
 
-// checkEmail returns the canonical, lower-case form of an e-mail address, or an error.
-func checkEmail(text string) (string, error) {
-	email := normalEmail(text)
+// CheckEmail returns the canonical, lower-case form of an e-mail address, or an error.
+func CheckEmail(text string) (string, error) {
+	email := NormalEmail(text)
 	// ParseAddress does not run in linear time in every version of Go
 	a, err := mail.ParseAddress(email[:min(len(email), maxEmail+1)])
 	if err != nil || a.Address != email || len(email) > maxEmail || strings.ContainsFunc(email, isUnseen) {
@@ -43,9 +43,9 @@ func lookAlike(email string) string {
 	return words[i]
 }
 
-// normalEmail returns an address in lower case. A letter that would become an ASCII letter is unchanged: the Kelvin
+// NormalEmail returns an address in lower case. A letter that would become an ASCII letter is unchanged: the Kelvin
 // sign is not a k, and an address with it is a different address.
-func normalEmail(text string) string {
+func NormalEmail(text string) string {
 	return strings.Map(func(r rune) rune {
 		if lower := unicode.ToLower(r); r < utf8.RuneSelf || lower >= utf8.RuneSelf {
 			return lower

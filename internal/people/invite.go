@@ -10,44 +10,12 @@ import (
 	"weir/internal/llm"
 )
 
-// SetUp creates the first operator, who also owns the account account.DefaultName, and returns a session. It uses up
-// the token of the set-up link. If passwords are off, p's password is ignored.
-func (s *Service) SetUp(ctx context.Context, token string, p Person, o Origin) (llm.Secret, error) {
-	if _, err := s.Link(ctx, token, SetupLink); err != nil {
-		return llm.Secret{}, err
-	}
-	email, err := checkEmail(p.Email)
-	if err != nil {
-		return llm.Secret{}, err
-	}
-	session, a, err := s.newcomer(ctx, token, email, p, BySetup, o)
-	if err != nil {
-		return llm.Secret{}, err
-	}
-	return session, used("set up", SetupLink, s.stores.Admissions.UseSetup(ctx, a))
-}
-
-// newcomer builds the admission of a new user.
-func (s *Service) newcomer(ctx context.Context, token, email string, p Person, method string, o Origin) (
-	session llm.Secret, a Admission, err error,
-) {
-	u := User{ID: newID(), Email: email, Password: !s.passwordsOff, Created: s.now()}
-	if u.Name, err = checkPersonName(p.Name); err != nil {
-		return session, a, err
-	}
-	var hash llm.Secret
-	if u.Password {
-		if err := checkPassword(p.Password, email); err != nil {
-			return session, a, err
-		}
-		if hash, err = s.hasher.hash(ctx, p.Password); err != nil {
-			return session, a, err
-		}
-	}
-	session, n := s.newSession(u.ID, method, o)
-	return session, Admission{
-		Link: hashOf(token), User: u, Password: hash, Session: &n, By: actorOf(&u, o), At: s.now(),
-	}, nil
+// Invited holds a new invitation and its link.
+type Invited struct {
+	Invitation
+	Link     llm.Secret // known only now
+	Mailed   bool
+	Unmailed error // the reason why the mail failed; nil if it was sent, or mail is not configured
 }
 
 // checkRole returns an error for an unknown role.
@@ -58,28 +26,39 @@ func checkRole(r Role) error {
 	return nil
 }
 
-// Invite creates an invitation to an account or to operate the installation, which is valid for 7 days, and returns the
-// token for the link /invite/TOKEN. If mail is configured, it mails the link; if that fails, it returns the invitation,
-// which stays valid, and the error. It replaces an earlier invitation of the same person to the same place. It reads
-// only the fields Email, AccountID, Role, Operator and Untrusted of i.
-func (s *Service) Invite(ctx context.Context, by audit.Actor, i Invitation) (llm.Secret, Invitation, error) {
-	token, n, err := newInvitation(by, i, s.now())
+// Invite creates an invitation to an account or to operate the installation, which is valid for 7 days, and its link at
+// the address base; at the public one if base is empty. If mail is configured, it mails the link. An invitation whose
+// mail fails is valid. It replaces an earlier invitation of the same person to the same place. It reads only the fields
+// Email, AccountID, Role, Operator and Untrusted of i.
+func (d *Directory) Invite(ctx context.Context, by audit.Actor, i Invitation, base string) (Invited, error) {
+	token, n, err := newInvitation(by, i, d.now())
 	if err == nil && !i.Operator && i.AccountID == "" {
 		err = llm.Invalid("account", "The invitation names no account. Set the account's name or id.")
 	}
 	if err != nil {
-		return llm.Secret{}, i, err
+		return Invited{}, err
 	}
-	i, err = s.stores.Invitations.Invite(ctx, by, n.Invitation, n.Link)
+	i, err = d.stores.Invitations.Invite(ctx, by, n.Invitation, n.Link)
 	if err != nil {
-		return llm.Secret{}, i, inviting(n.Email, err)
+		return Invited{}, inviting(n.Email, err)
 	}
-	return token, i, s.mailInvitation(ctx, &i, token)
+	return d.sendInvitation(ctx, by, &i, token, base), nil
+}
+
+// sendInvitation mails the link of an invitation if mail is configured.
+func (d *Directory) sendInvitation(ctx context.Context, by audit.Actor, i *Invitation, token llm.Secret,
+	base string,
+) Invited {
+	err := d.mailInvitation(ctx, i, token)
+	if err != nil {
+		d.log.WarnContext(ctx, "an invitation could not be mailed", "request", by.Request, "err", err)
+	}
+	return Invited{*i, d.link(base, InviteLink, token), err == nil && d.Mails(), err}
 }
 
 // newInvitation builds an invitation from i, and the token of its link.
 func newInvitation(by audit.Actor, i Invitation, now time.Time) (llm.Secret, NewInvitation, error) {
-	email, err := checkEmail(i.Email)
+	email, err := CheckEmail(i.Email)
 	if err == nil && !i.Operator {
 		err = checkRole(i.Role)
 	}
@@ -89,7 +68,7 @@ func newInvitation(by audit.Actor, i Invitation, now time.Time) (llm.Secret, New
 	if i.Operator {
 		i.AccountID, i.Role = "", ""
 	}
-	token, hash := newToken()
+	token, hash := NewToken()
 	i.ID, i.Email, i.By, i.Created, i.Expires = newID(), email, by.Name, now, now.Add(inviteFor)
 	return token, NewInvitation{i, hash}, nil
 }
@@ -108,8 +87,8 @@ func inviting(email string, err error) error {
 }
 
 // Invitations returns an account's unused invitations, newest first, or those of operators if accountID is empty.
-func (s *Service) Invitations(ctx context.Context, accountID string) ([]Invitation, error) {
-	list, err := s.stores.Invitations.Invitations(ctx, accountID, s.now())
+func (d *Directory) Invitations(ctx context.Context, accountID string) ([]Invitation, error) {
+	list, err := d.stores.Invitations.Invitations(ctx, accountID, d.now())
 	if err != nil {
 		return nil, fmt.Errorf("list invitations: %w", err)
 	}
@@ -118,8 +97,8 @@ func (s *Service) Invitations(ctx context.Context, accountID string) ([]Invitati
 
 // CancelInvitation deletes an unused invitation to an account, or of an operator if accountID is empty. The error is a
 // *llm.Error with CodeNotFound if there is none.
-func (s *Service) CancelInvitation(ctx context.Context, by audit.Actor, accountID, id string) error {
-	err := s.stores.Invitations.CancelInvitation(ctx, by, accountID, id)
+func (d *Directory) CancelInvitation(ctx context.Context, by audit.Actor, accountID, id string) error {
+	err := d.stores.Invitations.CancelInvitation(ctx, by, accountID, id)
 	if errors.Is(err, ErrNotFound) {
 		return llm.Errorf(llm.CodeNotFound, "There is no such invitation, or it was already used.")
 	}
@@ -127,51 +106,4 @@ func (s *Service) CancelInvitation(ctx context.Context, by audit.Actor, accountI
 		return fmt.Errorf("cancel invitation: %w", err)
 	}
 	return nil
-}
-
-// Accept uses an invitation and returns a session. A new user gets the invitation's address and p's name and password.
-// A known user enters their password. If an operator invited a user with an unproven address, p's password replaces the
-// old one, all sessions end and the address counts as proven. The e-mail address in p is ignored.
-func (s *Service) Accept(ctx context.Context, token string, p Person, o Origin) (llm.Secret, error) {
-	l, err := s.Link(ctx, token, InviteLink)
-	if err != nil {
-		return llm.Secret{}, err
-	}
-	if s.passwordsOff {
-		return llm.Secret{}, noPasswords()
-	}
-	if l.Unsaid { // apply the same checks to known and new users
-		if _, err := checkPersonName(p.Name); err != nil {
-			return llm.Secret{}, err
-		}
-		if err := checkPassword(p.Password, l.Email); err != nil {
-			return llm.Secret{}, err
-		}
-	}
-	var session llm.Secret
-	var a Admission
-	switch {
-	case l.Known:
-		session, a, err = s.comeback(ctx, token, l.Email, p.Password, o)
-	case l.Claims:
-		session, a, err = s.renewal(ctx, token, l.Email, p.Password, ByInvitation, o)
-	default:
-		session, a, err = s.newcomer(ctx, token, l.Email, p, ByInvitation, o)
-	}
-	if err != nil {
-		return llm.Secret{}, err
-	}
-	return session, used("accept invitation", InviteLink, s.stores.Admissions.UseInvitation(ctx, a))
-}
-
-// comeback builds the admission of an existing user. It checks the password, because the inviter has the link too.
-func (s *Service) comeback(ctx context.Context, token, email string, password llm.Secret, o Origin) (session llm.Secret,
-	a Admission, err error,
-) {
-	l, err := s.authenticate(ctx, email, password, o)
-	if err != nil {
-		return session, a, err
-	}
-	session, n := s.newSession(l.ID, ByInvitation, o)
-	return session, Admission{Link: hashOf(token), User: l.User, Session: &n, By: actorOf(&l.User, o), At: s.now()}, nil
 }

@@ -9,30 +9,9 @@ import (
 	"weir/internal/llm"
 )
 
-// Users returns all users, sorted by e-mail address.
-func (s *Service) Users(ctx context.Context) ([]User, error) {
-	list, err := s.stores.Users.Users(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("list users: %w", err)
-	}
-	return list, nil
-}
-
-// User returns the user with that id or e-mail address. The error is a *llm.Error with CodeNotFound if there is none.
-func (s *Service) User(ctx context.Context, idOrEmail string) (User, error) {
-	l, err := s.stores.Users.Login(ctx, normalEmail(idOrEmail))
-	if errors.Is(err, ErrNotFound) {
-		return User{}, noUser()
-	}
-	if err != nil {
-		return User{}, fmt.Errorf("find user: %w", err)
-	}
-	return l.User, nil
-}
-
 // Members returns the members of an account, sorted by e-mail address.
-func (s *Service) Members(ctx context.Context, accountID string) ([]Membership, error) {
-	list, err := s.stores.Members.Members(ctx, accountID)
+func (d *Directory) Members(ctx context.Context, accountID string) ([]Membership, error) {
+	list, err := d.stores.Members.Members(ctx, accountID)
 	if err != nil {
 		return nil, fmt.Errorf("list members: %w", err)
 	}
@@ -41,29 +20,29 @@ func (s *Service) Members(ctx context.Context, accountID string) ([]Membership, 
 
 // SetRole changes a member's role in an account. The error is a *llm.Error: CodeNotFound for an unknown member,
 // CodeInvalidRequest for the last owner, who keeps the role.
-func (s *Service) SetRole(ctx context.Context, by audit.Actor, accountID, userID string, r Role) error {
+func (d *Directory) SetRole(ctx context.Context, by audit.Actor, accountID, userID string, r Role) error {
 	if err := checkRole(r); err != nil {
 		return err
 	}
 	return changed("change role", "role", "This is the last owner of the account. Make another member an owner first.",
-		s.stores.Members.SetRole(ctx, by, accountID, userID, r))
+		d.stores.Members.SetRole(ctx, by, accountID, userID, r))
 }
 
 // RemoveMember removes a member from an account, with the errors of SetRole. The user continues to exist even without
 // any membership.
-func (s *Service) RemoveMember(ctx context.Context, by audit.Actor, accountID, userID string) error {
+func (d *Directory) RemoveMember(ctx context.Context, by audit.Actor, accountID, userID string) error {
 	return changed("remove member", "user",
 		"This is the last owner of the account. Make another member an owner first.",
-		s.stores.Members.RemoveMember(ctx, by, accountID, userID))
+		d.stores.Members.RemoveMember(ctx, by, accountID, userID))
 }
 
 // SetOperator grants or removes the operator role. The error is a *llm.Error: CodeNotFound for an unknown user,
 // CodeForbidden if by is no longer an operator, CodeInvalidRequest for the last operator, who keeps the role, and for a
 // user with an unproven address: the owner of an account may have invited an address and used the link themselves.
-func (s *Service) SetOperator(ctx context.Context, by audit.Actor, userID string, on bool) error {
-	err := s.stores.Users.SetOperator(ctx, by, userID, on)
+func (d *Directory) SetOperator(ctx context.Context, by audit.Actor, userID string, on bool) error {
+	err := d.stores.Users.SetOperator(ctx, by, userID, on)
 	if err == nil && !on {
-		s.demoted()
+		d.demoted()
 	}
 	switch {
 	case errors.Is(err, ErrUnproven):

@@ -18,33 +18,26 @@ const (
 	mailAll = 15 * time.Second
 )
 
-// Invited holds a new invitation and the token of its link.
-type Invited struct {
-	Invitation
-	Token  llm.Secret
-	Mailed bool
-}
-
 // CreateAccount creates an account with its credit and its invitations in one transaction. It reads only Email and Role
-// of the invitations. Invitations whose mail fails stay valid. The error is a *llm.Error with CodeInvalidRequest if the
-// name is taken or an invitation is invalid.
-func (s *Service) CreateAccount(ctx context.Context, by audit.Actor, d account.Draft, invite []Invitation) (
-	account.Account, []Invited, error,
-) {
-	links, tokens, err := newInvitations(by, &d.Account, invite, s.now())
+// of the invitations, and treats them like Invite. The error is a *llm.Error with CodeInvalidRequest if the name is
+// taken or an invitation is invalid.
+func (d *Directory) CreateAccount(ctx context.Context, by audit.Actor, draft account.Draft, invite []Invitation,
+	base string,
+) (account.Account, []Invited, error) {
+	links, tokens, err := newInvitations(by, &draft.Account, invite, d.now())
 	if err != nil {
 		return account.Account{}, nil, err
 	}
-	a, err := s.stores.Invitations.CreateAccount(ctx, by, d, links)
+	a, err := d.stores.Invitations.CreateAccount(ctx, by, draft, links)
 	switch {
 	case errors.Is(err, account.ErrExists):
-		return a, nil, account.NameTaken(d.Account.Name)
+		return a, nil, account.NameTaken(draft.Account.Name)
 	case errors.Is(err, audit.ErrNotAllowed):
 		return a, nil, notAllowed()
 	case err != nil:
 		return a, nil, fmt.Errorf("create account: %w", err)
 	}
-	return a, s.mailInvited(ctx, links, tokens), nil
+	return a, d.sendInvitations(ctx, by, links, tokens, base), nil
 }
 
 // newInvitations builds the invitations to a new account, and the tokens of their links.
@@ -73,17 +66,15 @@ func newInvitations(by audit.Actor, a *account.Account, invite []Invitation, now
 	return links, tokens, nil
 }
 
-// mailInvited mails the links of invitations if mail is configured.
-func (s *Service) mailInvited(ctx context.Context, links []NewInvitation, tokens []llm.Secret) []Invited {
+// sendInvitations mails the links of invitations if mail is configured.
+func (d *Directory) sendInvitations(ctx context.Context, by audit.Actor, links []NewInvitation, tokens []llm.Secret,
+	base string,
+) []Invited {
 	ctx, cancel := context.WithTimeout(ctx, mailAll)
 	defer cancel()
 	all := make([]Invited, len(links))
 	for i := range links {
-		err := s.mailInvitation(ctx, &links[i].Invitation, tokens[i])
-		if err != nil {
-			s.log.Warn("an invitation could not be mailed", "err", err)
-		}
-		all[i] = Invited{links[i].Invitation, tokens[i], err == nil && s.Mails()}
+		all[i] = d.sendInvitation(ctx, by, &links[i].Invitation, tokens[i], base)
 	}
 	return all
 }

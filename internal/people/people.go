@@ -1,12 +1,8 @@
-// Package people manages the people who sign in: users with their passwords, sessions and single sign-on, their
-// memberships in accounts, and their rights there.
+// Package people manages the people who may sign in: users, their memberships in accounts, their rights there, and the
+// links that let them in. Package signin lets them in.
 package people
 
-import (
-	"time"
-
-	"weir/internal/llm"
-)
+import "time"
 
 // User is a person who signs in.
 type User struct {
@@ -57,6 +53,16 @@ type Session struct {
 	Pending bool      // the second factor is missing: the session has no rights yet
 }
 
+// These are the ways in which a session begins.
+const (
+	ByPassword   = "password"
+	ByInvitation = "invitation"
+	ByReset      = "reset"
+	BySetup      = "setup"
+	ByLink       = "link"
+	ByOIDC       = "oidc"
+)
+
 // Invitation admits a person to an account or, if AccountID is empty and Operator is set, as an operator.
 type Invitation struct {
 	ID                     string
@@ -69,12 +75,6 @@ type Invitation struct {
 	// address.
 	Untrusted        bool
 	Created, Expires time.Time
-}
-
-// Person holds the data that a new person enters.
-type Person struct {
-	Email, Name string
-	Password    llm.Secret
 }
 
 // Origin describes the source of a request.
@@ -94,18 +94,3 @@ const (
 	ResetLink  LinkKind = "reset"
 	SignInLink LinkKind = "link" // for an operator, made on the gateway's machine
 )
-
-// Link is a valid one-time link.
-type Link struct {
-	Kind  LinkKind
-	Email string // address of the recipient; empty for the set-up link
-	Known bool   // the recipient is already a user and must enter their password
-	// Claims reports that the recipient is a user with an unproven address and that an operator's link proves it: they
-	// choose a new password.
-	Claims bool
-	// Unsaid reports that the page must not reveal whether the recipient is a user, because the inviter, an account's
-	// owner, has the link too.
-	Unsaid     bool
-	Invitation *Invitation
-	Expires    time.Time
-}

@@ -46,58 +46,6 @@ type Factor struct {
 	Recovery []Hash
 }
 
-// NewSession is a session to start, and the hash of its token. It is pending if its user has a second factor and it
-// begins with a password or a mailed link, unless Passed is set.
-type NewSession struct {
-	Session
-	Token  Hash
-	SID    string // the single sign-on provider's id of the session; empty for none
-	Passed bool   // the session that it replaces has passed the second factor
-}
-
-// Passing is an accepted second factor: the pending session, and the one that replaces it.
-type Passing struct {
-	Pending  string // id of the session
-	Step     int64  // of the entered code; 0 for a recovery code
-	Recovery Hash
-	Passkey  *Passkey // that signed; nil for a code
-	Session  NewSession
-}
-
-// Admission admits a person by a one-time link.
-type Admission struct {
-	Link     Hash       // used up by the admission
-	User     User       // with a new ID, or that of an existing user
-	Password llm.Secret // PHC string; empty to leave it unchanged
-	Session  *NewSession
-	By       audit.Actor
-	At       time.Time
-}
-
-// Arrival admits a person by single sign-on.
-type Arrival struct {
-	Issuer, Subject string
-	Email           string // verified by the provider; empty for none
-	Name            string
-	NewID           string // of the user, if one is created
-	SignUp          bool   // admits people who are neither known nor invited
-	Grants          Grants
-	Session         NewSession // UserID is empty
-	By              audit.Actor
-}
-
-// Grants holds the roles that groups grant. Roles that it does not name are unchanged.
-type Grants struct {
-	Operator *bool
-	Roles    map[string]Role // by the account's name; empty for no role
-}
-
-// Ending selects the sessions of a user to end.
-type Ending struct {
-	Only   string // id; empty for all
-	Except string // id; empty for none
-}
-
 // NewInvitation is an invitation and the hash of its link.
 type NewInvitation struct {
 	Invitation
@@ -115,17 +63,11 @@ type NewReset struct {
 // Stores holds the stores of people. Every change writes the audit log in the same transaction.
 type Stores struct {
 	Users       UserStore
-	Passwords   PasswordStore
-	Members     MemberStore
-	Sessions    SessionStore
-	Invitations InvitationStore
-	Admissions  AdmissionStore
-	Resets      ResetStore
-	Throttles   ThrottleStore
 	Access      AccessStore
+	Members     MemberStore
+	Invitations InvitationStore
+	Resets      ResetStore
 	Factors     FactorStore
-	Passkeys    PasskeyStore
-	Logouts     LogoutStore
 }
 
 // AccessStore stores which users may sign in.
@@ -136,27 +78,6 @@ type AccessStore interface {
 	// RemoveUser deletes a user with all their data. It returns ErrNotFound, ErrOperator, ErrLast for the last owner of
 	// an account, and audit.ErrNotAllowed if by is not an operator.
 	RemoveUser(ctx context.Context, by audit.Actor, userID string) error
-}
-
-// FactorStore stores second factors.
-type FactorStore interface {
-	// SetFactor sets or replaces a user's second factor, or removes it with all passkeys if f has no secret. It ends
-	// all sessions except keep. It returns ErrNotFound for an unknown user, or if keep is set and has ended.
-	SetFactor(ctx context.Context, by audit.Actor, userID string, f Factor, keep string) error
-	// PassFactor marks a code as used, or stores the updated passkey, and replaces the pending session. It returns
-	// ErrNotFound if the code was used or the session is over.
-	PassFactor(ctx context.Context, by audit.Actor, p Passing) error
-}
-
-// PasskeyStore stores passkeys.
-type PasskeyStore interface {
-	// Passkeys returns the passkeys of a user, oldest first.
-	Passkeys(ctx context.Context, userID string) ([]Passkey, error)
-	// AddPasskey adds a passkey to a user who has a second factor. It returns ErrTaken if any user has it, or
-	// ErrNotFound.
-	AddPasskey(ctx context.Context, by audit.Actor, userID string, p Passkey) error
-	// RemovePasskey removes a passkey of a user, or returns ErrNotFound.
-	RemovePasskey(ctx context.Context, by audit.Actor, userID, id string) error
 }
 
 // UserStore stores users.
@@ -174,21 +95,19 @@ type UserStore interface {
 	SetOperator(ctx context.Context, by audit.Actor, userID string, on bool) error
 }
 
-// PasswordStore stores password hashes.
-type PasswordStore interface {
-	// SetPassword sets the password of a session's user, ends all their sessions and starts n. It returns ErrNotFound
-	// if the session has ended.
-	SetPassword(ctx context.Context, by audit.Actor, session string, hash llm.Secret, n NewSession) error
-	// Rehash replaces a password hash with another one of the same password, unless it has changed in the meantime.
-	Rehash(ctx context.Context, userID string, old, hash llm.Secret) error
-}
-
 // ResetStore stores links that let a user in.
 type ResetStore interface {
 	// CreateReset adds a link for a new password or to sign in. It returns ErrNotFound for an unknown user,
 	// ErrNoOperator if a sign-in link's user is not an operator, and audit.ErrNotAllowed if by is not an operator and
 	// the link is not mailed.
 	CreateReset(ctx context.Context, by audit.Actor, r NewReset, link Hash) error
+}
+
+// FactorStore stores second factors.
+type FactorStore interface {
+	// SetFactor sets or replaces a user's second factor, or removes it with all passkeys if f has no secret. It ends
+	// all sessions except keep. It returns ErrNotFound for an unknown user, or if keep is set and has ended.
+	SetFactor(ctx context.Context, by audit.Actor, userID string, f Factor, keep string) error
 }
 
 // MemberStore stores the members of accounts.
@@ -200,20 +119,6 @@ type MemberStore interface {
 	SetRole(ctx context.Context, by audit.Actor, accountID, userID string, r Role) error
 	// RemoveMember removes a member from an account, with the errors of SetRole.
 	RemoveMember(ctx context.Context, by audit.Actor, accountID, userID string) error
-}
-
-// SessionStore stores sessions.
-type SessionStore interface {
-	// StartSession starts a session and deletes expired ones.
-	StartSession(ctx context.Context, by audit.Actor, n NewSession) error
-	// VisitorBySession returns the visitor with that session token, even if the session is over, or ErrNotFound.
-	VisitorBySession(ctx context.Context, token Hash) (*Visitor, error)
-	// TouchSession records the time and address of a session's last use.
-	TouchSession(ctx context.Context, s Session) error
-	// Sessions returns the sessions of a user, last used first.
-	Sessions(ctx context.Context, userID string) ([]Session, error)
-	// EndSessions ends sessions of a user and returns their number.
-	EndSessions(ctx context.Context, by audit.Actor, userID string, e Ending) (int, error)
 }
 
 // InvitationStore stores invitations.
@@ -233,35 +138,4 @@ type InvitationStore interface {
 	Invitations(ctx context.Context, accountID string, now time.Time) ([]Invitation, error)
 	// CancelInvitation deletes an invitation, or returns ErrNotFound.
 	CancelInvitation(ctx context.Context, by audit.Actor, accountID, id string) error
-}
-
-// AdmissionStore admits people by one-time links or single sign-on. If several use a link at once, one succeeds and the
-// others get ErrNotFound.
-type AdmissionStore interface {
-	// LinkByHash returns a valid link, or ErrNotFound.
-	LinkByHash(ctx context.Context, link Hash, now time.Time) (Link, error)
-	// UseSetup creates the first operator, who owns the account account.DefaultName. It returns ErrExists if the
-	// address belongs to a user.
-	UseSetup(ctx context.Context, a Admission) error
-	// UseInvitation creates the user if there is none, and grants the invitation's role. A password for an existing
-	// user is accepted only if an operator invited and the address was not proven: then the address becomes proven and
-	// all sessions end. Otherwise it returns ErrExists.
-	UseInvitation(ctx context.Context, a Admission) error
-	// UseReset changes the password, ends all sessions of the user and proves their address. Without a password it uses
-	// up a sign-in link and changes nothing else.
-	UseReset(ctx context.Context, a Admission) error
-	// Arrive admits a person by single sign-on, accepts the invitations of a verified address, and sets the roles that
-	// groups grant. The last operator and the last owner of an account keep their roles. It returns ErrNotFound for a
-	// person who is neither known nor invited, or ErrTaken.
-	Arrive(ctx context.Context, a Arrival) (User, error)
-}
-
-// ThrottleStore counts attempts to sign in, for all nodes together.
-type ThrottleStore interface {
-	// TrySignIn counts an attempt as failed in all marks, and returns whether the first mark has had a recent success
-	// (known). If a mark requires a delay, it counts nothing and returns the delay. If known, only the first mark can
-	// require one.
-	TrySignIn(ctx context.Context, marks []Mark, now time.Time) (wait time.Duration, known bool, err error)
-	// PassSignIn undoes the count of TrySignIn after a success.
-	PassSignIn(ctx context.Context, marks []Mark, now time.Time) error
 }

@@ -1,6 +1,8 @@
 package people
 
 import (
+	"slices"
+
 	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/llm"
@@ -38,6 +40,15 @@ type Visitor struct {
 // Confined reports whether the visitor has roles by single sign-on that do not apply to this session, because it began
 // in another way.
 func (v *Visitor) Confined() bool { return v != nil && v.confined }
+
+// Confine removes roles that do not apply to the visitor's session: the operator role if operator is set, and the
+// memberships in the accounts with those names.
+func (v *Visitor) Confine(operator bool, gives func(account string) bool) {
+	removed := func(m Membership) bool { return gives(m.AccountName) }
+	v.confined = v.user.Operator && operator || slices.ContainsFunc(v.in, removed)
+	v.user.Operator = v.user.Operator && !operator
+	v.in = slices.DeleteFunc(v.in, removed)
+}
 
 // User returns the signed-in user; nil for the zero value.
 func (v *Visitor) User() *User {

@@ -213,8 +213,8 @@ func (s *Accounts) AddCredit(ctx context.Context, by audit.Actor, e account.Cred
 	return a, err
 }
 
-func (s *Accounts) addCredit(ctx context.Context, tx *sql.Tx, by audit.Actor, e *account.CreditEntry) (a account.Account,
-	err error,
+func (s *Accounts) addCredit(ctx context.Context, tx *sql.Tx, by audit.Actor, e *account.CreditEntry) (
+	a account.Account, err error,
 ) {
 	before, err := s.accountInTurn(ctx, tx, e.AccountID)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/people"
+	"weir/internal/signin"
 )
 
 // Admissions admits people by one-time links and by single sign-on, and stores the links that are no invitations.
@@ -53,8 +54,8 @@ func (s *Admissions) CreateReset(ctx context.Context, by audit.Actor, r people.N
 }
 
 // LinkByHash returns a valid link; or people.ErrNotFound.
-func (s *Admissions) LinkByHash(ctx context.Context, link people.Hash, now time.Time) (l people.Link, err error) {
-	for _, find := range []func(context.Context, people.Hash, time.Time) (people.Link, error){
+func (s *Admissions) LinkByHash(ctx context.Context, link people.Hash, now time.Time) (l signin.Link, err error) {
+	for _, find := range []func(context.Context, people.Hash, time.Time) (signin.Link, error){
 		s.inviteLink, s.resetLink, s.setupLink,
 	} {
 		if l, err = find(ctx, link, now); !errors.Is(err, people.ErrNotFound) {
@@ -62,15 +63,15 @@ func (s *Admissions) LinkByHash(ctx context.Context, link people.Hash, now time.
 		}
 	}
 	if err != nil {
-		return people.Link{}, fmt.Errorf("read link: %w", err)
+		return signin.Link{}, fmt.Errorf("read link: %w", err)
 	}
 	return l, nil
 }
 
-func (s *Admissions) inviteLink(ctx context.Context, link people.Hash, now time.Time) (people.Link, error) {
+func (s *Admissions) inviteLink(ctx context.Context, link people.Hash, now time.Time) (signin.Link, error) {
 	i, err := scanInvitation(s.read.QueryRowContext(ctx, invitationQuery+"i.hash = ?", micros(now), link.String()))
 	if err != nil {
-		return people.Link{}, err
+		return signin.Link{}, err
 	}
 	l, err := loginOf(ctx, s.read, i.Email)
 	claims := err == nil && i.trusted && !l.Proven
@@ -78,14 +79,14 @@ func (s *Admissions) inviteLink(ctx context.Context, link people.Hash, now time.
 	if errors.Is(err, people.ErrNotFound) {
 		err = nil
 	}
-	return people.Link{
+	return signin.Link{
 		Kind: people.InviteLink, Email: i.Email, Known: known, Claims: claims, Unsaid: !i.trusted,
 		Invitation: &i.Invitation, Expires: i.Expires,
 	}, err
 }
 
-func (s *Admissions) resetLink(ctx context.Context, link people.Hash, now time.Time) (people.Link, error) {
-	l := people.Link{Kind: people.ResetLink, Known: true}
+func (s *Admissions) resetLink(ctx context.Context, link people.Hash, now time.Time) (signin.Link, error) {
+	l := signin.Link{Kind: people.ResetLink, Known: true}
 	var expires int64
 	var signIn bool
 	err := s.read.QueryRowContext(
@@ -102,15 +103,15 @@ func (s *Admissions) resetLink(ctx context.Context, link people.Hash, now time.T
 // a log.
 const setupGood = "hash = ? AND used IS NULL AND expires > ? AND NOT EXISTS (SELECT 1 FROM users WHERE operator = 1)"
 
-func (s *Admissions) setupLink(ctx context.Context, link people.Hash, now time.Time) (people.Link, error) {
+func (s *Admissions) setupLink(ctx context.Context, link people.Hash, now time.Time) (signin.Link, error) {
 	var expires int64
 	err := s.read.QueryRowContext(ctx, "SELECT expires FROM setup_tokens WHERE "+setupGood,
 		link.String(), micros(now)).Scan(&expires)
-	return people.Link{Kind: people.SetupLink, Expires: fromMicros(expires)}, noPerson(err)
+	return signin.Link{Kind: people.SetupLink, Expires: fromMicros(expires)}, noPerson(err)
 }
 
 // UseSetup creates the first operator, who owns the account account.DefaultName.
-func (s *Admissions) UseSetup(ctx context.Context, a people.Admission) error {
+func (s *Admissions) UseSetup(ctx context.Context, a signin.Admission) error {
 	return s.writeInTurn(ctx, "set up", func(tx *sql.Tx) error {
 		n, err := affected(tx.ExecContext(ctx, "UPDATE setup_tokens SET used = ? WHERE "+setupGood,
 			micros(a.At), a.Link.String(), micros(a.At)))
@@ -143,7 +144,7 @@ func accountNamed(ctx context.Context, tx *sql.Tx, name string) (id string, err 
 }
 
 // UseInvitation creates the user, if necessary, and carries out the invitation.
-func (s *Admissions) UseInvitation(ctx context.Context, a people.Admission) error {
+func (s *Admissions) UseInvitation(ctx context.Context, a signin.Admission) error {
 	return s.writeInTurn(ctx, "use invitation", func(tx *sql.Tx) error {
 		i, err := scanInvitation(tx.QueryRowContext(ctx, invitationQuery+"i.hash = ?", micros(a.At), a.Link.String()))
 		if err != nil {
@@ -163,7 +164,7 @@ func (s *Admissions) UseInvitation(ctx context.Context, a people.Admission) erro
 
 // letIn creates the user of an admission. If a user with an unproven address exists and an operator made the
 // invitation, the new password replaces the old one, so that the person who chose the old one loses access.
-func (s *Admissions) letIn(ctx context.Context, tx *sql.Tx, a *people.Admission, trusted bool) error {
+func (s *Admissions) letIn(ctx context.Context, tx *sql.Tx, a *signin.Admission, trusted bool) error {
 	l, err := loginOf(ctx, tx, a.User.ID)
 	switch {
 	case errors.Is(err, people.ErrNotFound):
@@ -194,7 +195,7 @@ func (s *Admissions) takeUp(ctx context.Context, tx *sql.Tx, by audit.Actor, i *
 
 // UseReset changes the password and ends all sessions of the user. The link proves the address, because it was mailed
 // there or an operator handed it over. Without a password, it uses a sign-in link and changes nothing else.
-func (s *Admissions) UseReset(ctx context.Context, a people.Admission) error {
+func (s *Admissions) UseReset(ctx context.Context, a signin.Admission) error {
 	return s.writeInTurn(ctx, "use reset", func(tx *sql.Tx) error {
 		var id string
 		err := tx.QueryRowContext(

@@ -10,10 +10,11 @@ import (
 	"weir/internal/audit"
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/signin"
 )
 
 // Arrive signs in a user who arrives by single sign-on.
-func (s *Admissions) Arrive(ctx context.Context, a people.Arrival) (u people.User, err error) {
+func (s *Admissions) Arrive(ctx context.Context, a signin.Arrival) (u people.User, err error) {
 	err = s.writeInTurn(ctx, "sign in by single sign-on", func(tx *sql.Tx) error {
 		var known bool
 		if u, known, err = userByIdentity(ctx, tx, &a); err == nil && !known {
@@ -38,13 +39,13 @@ func (s *Admissions) Arrive(ctx context.Context, a people.Arrival) (u people.Use
 }
 
 // arriving returns the arriving user as the actor of the changes.
-func arriving(a *people.Arrival, u *people.User) audit.Actor {
+func arriving(a *signin.Arrival, u *people.User) audit.Actor {
 	by := a.By
 	by.Kind, by.ID, by.Name = audit.User, u.ID, u.Email
 	return by
 }
 
-func userByIdentity(ctx context.Context, tx *sql.Tx, a *people.Arrival) (people.User, bool, error) {
+func userByIdentity(ctx context.Context, tx *sql.Tx, a *signin.Arrival) (people.User, bool, error) {
 	l, err := scanLogin(tx.QueryRowContext(ctx, "SELECT "+userColumns+
 		" FROM identities i JOIN users u ON u.id = i.who WHERE i.issuer = ? AND i.subject = ?", a.Issuer, a.Subject))
 	if errors.Is(err, people.ErrNotFound) {
@@ -55,7 +56,7 @@ func userByIdentity(ctx context.Context, tx *sql.Tx, a *people.Arrival) (people.
 
 // introduce finds the user with the verified address, or creates one. It stores the provider's subject for that user:
 // later sign-ins are identified by it and no longer by the address.
-func (s *Admissions) introduce(ctx context.Context, tx *sql.Tx, a *people.Arrival) (people.User, error) {
+func (s *Admissions) introduce(ctx context.Context, tx *sql.Tx, a *signin.Arrival) (people.User, error) {
 	if a.Email == "" {
 		return people.User{}, people.ErrNotFound
 	}
@@ -75,7 +76,7 @@ func (s *Admissions) introduce(ctx context.Context, tx *sql.Tx, a *people.Arriva
 
 // meet checks whether the identity may belong to an existing user. If nobody has proven before that the address is
 // theirs, somebody else may have registered it: then the password and the sessions of the user are removed.
-func (s *Admissions) meet(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User) error {
+func (s *Admissions) meet(ctx context.Context, tx *sql.Tx, a *signin.Arrival, u *people.User) error {
 	var others int64
 	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM identities WHERE issuer = ? AND who = ?", a.Issuer, u.ID).Scan(
 		&others)
@@ -89,7 +90,7 @@ func (s *Admissions) meet(ctx context.Context, tx *sql.Tx, a *people.Arrival, u 
 }
 
 // welcome creates a user if sign-up is allowed or the address has an invitation.
-func (s *Admissions) welcome(ctx context.Context, tx *sql.Tx, a *people.Arrival) (people.User, error) {
+func (s *Admissions) welcome(ctx context.Context, tx *sql.Tx, a *signin.Arrival) (people.User, error) {
 	u := people.User{ID: a.NewID, Email: a.Email, Name: a.Name, Created: a.Session.Created}
 	if !a.SignUp {
 		var invited int64
@@ -106,7 +107,7 @@ func (s *Admissions) welcome(ctx context.Context, tx *sql.Tx, a *people.Arrival)
 }
 
 // takeUpAll accepts all invitations of a verified address.
-func (s *Admissions) takeUpAll(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User) error {
+func (s *Admissions) takeUpAll(ctx context.Context, tx *sql.Tx, a *signin.Arrival, u *people.User) error {
 	rows, err := tx.QueryContext(ctx, invitationQuery+"i.email = ? ORDER BY i.id", micros(a.Session.Created), u.Email)
 	list, err := collect(rows, err, scanInvitation)
 	for i := range list {
@@ -119,7 +120,7 @@ func (s *Admissions) takeUpAll(ctx context.Context, tx *sql.Tx, a *people.Arriva
 
 // grant sets the roles that follow from the user's groups. The last operator, and the last owner of an account, keep
 // their roles, so that somebody can correct a mistake in the groups.
-func (s *Admissions) grant(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User) error {
+func (s *Admissions) grant(ctx context.Context, tx *sql.Tx, a *signin.Arrival, u *people.User) error {
 	by := arriving(a, u)
 	if on := a.Grants.Operator; on != nil {
 		err := s.users.setOperator(ctx, tx, by, u.ID, *on)
@@ -139,7 +140,7 @@ func (s *Admissions) grant(ctx context.Context, tx *sql.Tx, a *people.Arrival, u
 	return nil
 }
 
-func (s *Admissions) grantRole(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User, name string) error {
+func (s *Admissions) grantRole(ctx context.Context, tx *sql.Tx, a *signin.Arrival, u *people.User, name string) error {
 	role := a.Grants.Roles[name]
 	id, err := accountNamed(ctx, tx, name)
 	if errors.Is(err, people.ErrNotFound) {

@@ -7,6 +7,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/signin"
 )
 
 // Factors stores the means by which users sign in: passwords, second factors and passkeys.
@@ -16,10 +17,10 @@ type Factors struct {
 }
 
 // Passkeys returns the passkeys of a user, oldest first.
-func (s *Factors) Passkeys(ctx context.Context, userID string) ([]people.Passkey, error) {
+func (s *Factors) Passkeys(ctx context.Context, userID string) ([]signin.Passkey, error) {
 	rows, err := s.read.QueryContext(ctx,
 		"SELECT id, name, credential, created, used FROM passkeys WHERE who = ? ORDER BY created, id", userID)
-	return listed("read passkeys", rows, err, func(row scanner) (p people.Passkey, err error) {
+	return listed("read passkeys", rows, err, func(row scanner) (p signin.Passkey, err error) {
 		var created int64
 		var used sql.NullInt64
 		err = row.Scan(&p.ID, &p.Name, &p.Credential, &created, &used)
@@ -29,7 +30,7 @@ func (s *Factors) Passkeys(ctx context.Context, userID string) ([]people.Passkey
 }
 
 // AddPasskey adds a passkey to a user who has a second factor.
-func (s *Factors) AddPasskey(ctx context.Context, by audit.Actor, userID string, p people.Passkey) error {
+func (s *Factors) AddPasskey(ctx context.Context, by audit.Actor, userID string, p signin.Passkey) error {
 	return s.writeInTurn(ctx, "add passkey", func(tx *sql.Tx) error {
 		l, err := loginOf(ctx, tx, userID)
 		if err == nil && !l.SecondFactor {
@@ -72,7 +73,7 @@ func (s *Factors) RemovePasskey(ctx context.Context, by audit.Actor, userID, id 
 // SetPassword sets the password of the user of a session, ends all sessions and starts one. It returns
 // people.ErrNotFound if the session has ended meanwhile.
 func (s *Factors) SetPassword(ctx context.Context, by audit.Actor, session string, hash llm.Secret,
-	n people.NewSession,
+	n signin.NewSession,
 ) error {
 	return s.writeInTurn(ctx, "set password", func(tx *sql.Tx) error {
 		err := stillIn(ctx, tx, session, n.UserID)
@@ -158,7 +159,7 @@ func (s *Factors) SetFactor(ctx context.Context, by audit.Actor, userID string, 
 
 // PassFactor marks a code as used, or stores the new state of a passkey, and replaces the pending session by a new
 // one.
-func (s *Factors) PassFactor(ctx context.Context, by audit.Actor, p people.Passing) error {
+func (s *Factors) PassFactor(ctx context.Context, by audit.Actor, p signin.Passing) error {
 	return s.writeInTurn(ctx, "pass second factor", func(tx *sql.Tx) error {
 		who := p.Session.UserID
 		statement, args := "DELETE FROM recovery_codes WHERE who = ? AND hash = ?", []any{who, p.Recovery.String()}

@@ -12,6 +12,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/people"
+	"weir/internal/signin"
 	"weir/internal/store"
 )
 
@@ -84,11 +85,11 @@ func joined(t *testing.T, s *store.DB, name string) (id string) {
 	link := people.Hash{name[0]}
 	must.Get(s.Invitations.Invite(ctx, by, i, link))(t)
 	u := people.User{ID: "user-" + name[:1], Email: i.Email, Name: strings.ToUpper(name) + " Marker", Created: now}
-	n := people.NewSession{Token: people.Hash{name[0], 1}, Session: people.Session{
+	n := signin.NewSession{Token: people.Hash{name[0], 1}, Session: people.Session{
 		ID: "session-" + u.ID, UserID: u.ID, Method: people.ByInvitation, Agent: name + "'s browser", Created: now,
 		Seen: now, Expires: now.Add(time.Hour),
 	}}
-	must.Do(t, s.Admissions.UseInvitation(ctx, people.Admission{
+	must.Do(t, s.Admissions.UseInvitation(ctx, signin.Admission{
 		Link: link, User: u, Password: llm.NewSecret("$hash"), Session: &n, At: now,
 		By: audit.Actor{Kind: audit.User, ID: u.ID, Name: u.Email},
 	}))

@@ -42,8 +42,8 @@ func scanInvitation(row scanner) (i invitationRow, err error) {
 }
 
 // Invite adds an invitation. It replaces an earlier one of the same person to the same account.
-func (s *Invitations) Invite(ctx context.Context, by audit.Actor, i people.Invitation, link people.Hash) (people.Invitation,
-	error,
+func (s *Invitations) Invite(ctx context.Context, by audit.Actor, i people.Invitation, link people.Hash) (
+	people.Invitation, error,
 ) {
 	n := people.NewInvitation{Invitation: i, Link: link}
 	err := s.writeInTurn(ctx, "invite", func(tx *sql.Tx) error {
@@ -53,9 +53,9 @@ func (s *Invitations) Invite(ctx context.Context, by audit.Actor, i people.Invit
 }
 
 // CreateAccount creates an account with its credit and with invitations to it, in one transaction.
-func (s *Invitations) CreateAccount(ctx context.Context, by audit.Actor, d account.Draft, invited []people.NewInvitation) (
-	a account.Account, err error,
-) {
+func (s *Invitations) CreateAccount(ctx context.Context, by audit.Actor, d account.Draft,
+	invited []people.NewInvitation,
+) (a account.Account, err error) {
 	err = s.writeInTurn(ctx, "create account", func(tx *sql.Tx) error {
 		if err := s.accounts.createAccount(ctx, tx, by, &d.Account); err != nil {
 			return err

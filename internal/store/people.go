@@ -5,14 +5,22 @@ import (
 	"database/sql"
 
 	"weir/internal/people"
+	"weir/internal/signin"
 )
 
 // PeopleStores returns the stores for people.New.
 func (s *DB) PeopleStores() people.Stores {
 	return people.Stores{
-		Users: s.Users, Access: s.Users, Members: s.Members, Invitations: s.Invitations, Admissions: s.Admissions,
-		Resets: s.Admissions, Sessions: s.Sessions, Logouts: s.Sessions, Throttles: s.Sessions,
-		Passwords: s.Factors, Factors: s.Factors, Passkeys: s.Factors,
+		Users: s.Users, Access: s.Users, Members: s.Members, Invitations: s.Invitations, Resets: s.Admissions,
+		Factors: s.Factors,
+	}
+}
+
+// SignInStores returns the stores for signin.New.
+func (s *DB) SignInStores() signin.Stores {
+	return signin.Stores{
+		Users: s.Users, Passwords: s.Factors, Sessions: s.Sessions, Admissions: s.Admissions, Throttles: s.Sessions,
+		Factors: s.Factors, Logouts: s.Sessions,
 	}
 }
 

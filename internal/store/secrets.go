@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"weir/internal/audit"
-	"weir/internal/people"
 	"weir/internal/seal"
+	"weir/internal/signin"
 	"weir/internal/webhook"
 )
 
@@ -83,7 +83,7 @@ func resealFactors(ctx context.Context, tx *sql.Tx, ring *seal.Ring) (n int, err
 		return 0, err
 	}
 	for _, x := range all {
-		sealed, err := ring.Reseal(x.secret, people.FactorOf(x.id))
+		sealed, err := ring.Reseal(x.secret, signin.FactorOf(x.id))
 		if err != nil {
 			return 0, fmt.Errorf("second factor of user %s: %w", x.id, err)
 		}

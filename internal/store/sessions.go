@@ -7,6 +7,7 @@ import (
 
 	"weir/internal/audit"
 	"weir/internal/people"
+	"weir/internal/signin"
 )
 
 // Sessions stores the sessions of users, and counts attempts to sign in.
@@ -37,11 +38,11 @@ func scanSession(row scanner) (people.Session, error) {
 }
 
 // StartSession starts a session, and deletes expired ones.
-func (s *Sessions) StartSession(ctx context.Context, by audit.Actor, n people.NewSession) error {
+func (s *Sessions) StartSession(ctx context.Context, by audit.Actor, n signin.NewSession) error {
 	return s.writeInTurn(ctx, "start session", func(tx *sql.Tx) error { return s.startSession(ctx, tx, by, n) })
 }
 
-func (s *Sessions) startSession(ctx context.Context, tx *sql.Tx, by audit.Actor, n people.NewSession) error {
+func (s *Sessions) startSession(ctx context.Context, tx *sql.Tx, by audit.Actor, n signin.NewSession) error {
 	if _, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE expires <= ?", micros(n.Created)); err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func (s *Sessions) startSession(ctx context.Context, tx *sql.Tx, by audit.Actor,
 
 // asksFactor reports whether a session starts with one factor although its user has two. Single sign-on has its own
 // second factor, and the command line's link is for users who have lost theirs.
-func asksFactor(l *people.Login, n *people.NewSession) bool {
+func asksFactor(l *people.Login, n *signin.NewSession) bool {
 	byOne := n.Method == people.ByPassword || n.Method == people.ByInvitation || n.Method == people.ByReset
 	return l.SecondFactor && byOne && !n.Passed
 }
@@ -123,7 +124,7 @@ func (s *Sessions) Sessions(ctx context.Context, userID string) ([]people.Sessio
 }
 
 // EndSessions ends sessions of a user and returns how many.
-func (s *Sessions) EndSessions(ctx context.Context, by audit.Actor, userID string, e people.Ending) (ended int,
+func (s *Sessions) EndSessions(ctx context.Context, by audit.Actor, userID string, e signin.Ending) (ended int,
 	err error,
 ) {
 	err = s.writeInTurn(ctx, "end sessions", func(tx *sql.Tx) error {
@@ -137,7 +138,9 @@ func (s *Sessions) EndSessions(ctx context.Context, by audit.Actor, userID strin
 }
 
 // endSessions ends the sessions of a query, and returns how many.
-func (s *Sessions) endSessions(ctx context.Context, tx *sql.Tx, by audit.Actor, rows *sql.Rows, err error) (int, error) {
+func (s *Sessions) endSessions(ctx context.Context, tx *sql.Tx, by audit.Actor, rows *sql.Rows, err error) (
+	int, error,
+) {
 	list, err := collect(rows, err, scanSession)
 	for i := range list {
 		if err == nil {
@@ -152,7 +155,7 @@ func (s *Sessions) endSessions(ctx context.Context, tx *sql.Tx, by audit.Actor, 
 }
 
 // EndByLogout ends the sessions that a provider of single sign-on has ended.
-func (s *Sessions) EndByLogout(ctx context.Context, by audit.Actor, l people.Logout) (ended int, err error) {
+func (s *Sessions) EndByLogout(ctx context.Context, by audit.Actor, l signin.Logout) (ended int, err error) {
 	err = s.writeInTurn(ctx, "end sessions by logout", func(tx *sql.Tx) error {
 		if err := useLogout(ctx, tx, &l); err != nil {
 			return err
@@ -168,7 +171,7 @@ func (s *Sessions) EndByLogout(ctx context.Context, by audit.Actor, l people.Log
 }
 
 // useLogout records that a logout token is used, and deletes expired records.
-func useLogout(ctx context.Context, tx *sql.Tx, l *people.Logout) error {
+func useLogout(ctx context.Context, tx *sql.Tx, l *signin.Logout) error {
 	if _, err := tx.ExecContext(ctx, "DELETE FROM logout_tokens WHERE until <= ?", micros(l.At)); err != nil {
 		return err
 	}
@@ -180,5 +183,5 @@ func useLogout(ctx context.Context, tx *sql.Tx, l *people.Logout) error {
 	if n, err := done.RowsAffected(); err != nil || n > 0 {
 		return err
 	}
-	return people.ErrLogoutUsed
+	return signin.ErrLogoutUsed
 }

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"weir/internal/people"
+	"weir/internal/signin"
 )
 
 // errWait rolls back the counts of an attempt that has to wait.
@@ -14,12 +14,12 @@ var errWait = errors.New("wait")
 
 // TrySignIn counts an attempt as failed in all marks. If one of them requires a wait, it counts nothing and returns
 // how long.
-func (s *Sessions) TrySignIn(ctx context.Context, marks []people.Mark, now time.Time) (wait time.Duration, known bool,
+func (s *Sessions) TrySignIn(ctx context.Context, marks []signin.Mark, now time.Time) (wait time.Duration, known bool,
 	err error,
 ) {
 	err = s.write(ctx, s.sure, "count attempt to sign in", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "DELETE FROM throttles WHERE at < ? AND known < ?",
-			micros(now.Add(-people.FailuresFor)), micros(now.Add(-people.KnownFor)))
+			micros(now.Add(-signin.FailuresFor)), micros(now.Add(-signin.KnownFor)))
 		if err != nil {
 			return err
 		}
@@ -47,25 +47,25 @@ func (s *Sessions) TrySignIn(ctx context.Context, marks []people.Mark, now time.
 
 // countFailure counts one failure in a mark. It returns how long the mark requires to wait, and whether it had a
 // recent success. The insertion locks the row, so that concurrent attempts read the new count.
-func countFailure(ctx context.Context, tx *sql.Tx, m *people.Mark, now time.Time) (wait time.Duration, known bool,
+func countFailure(ctx context.Context, tx *sql.Tx, m *signin.Mark, now time.Time) (wait time.Duration, known bool,
 	err error,
 ) {
 	var failures, until, success int64
 	err = tx.QueryRowContext(ctx, "INSERT INTO throttles (scope, failures, until, at, known) VALUES (?, 1, 0, ?, 0)"+
 		" ON CONFLICT (scope) DO UPDATE SET failures = CASE WHEN throttles.at < ? THEN 1 ELSE throttles.failures + 1 "+
 		"END, at = excluded.at"+
-		" RETURNING failures, until, known", m.Scope, micros(now), micros(now.Add(-people.FailuresFor))).Scan(&failures,
+		" RETURNING failures, until, known", m.Scope, micros(now), micros(now.Add(-signin.FailuresFor))).Scan(&failures,
 		&until, &success)
 	if err != nil {
 		return 0, false, err
 	}
 	_, err = tx.ExecContext(ctx, "UPDATE throttles SET until = ? WHERE scope = ?", micros(now.Add(m.Delay(failures))),
 		m.Scope)
-	return fromMicros(until).Sub(now), success > micros(now.Add(-people.KnownFor)), err
+	return fromMicros(until).Sub(now), success > micros(now.Add(-signin.KnownFor)), err
 }
 
 // PassSignIn undoes the counts of TrySignIn, because the attempt succeeded.
-func (s *Sessions) PassSignIn(ctx context.Context, marks []people.Mark, now time.Time) error {
+func (s *Sessions) PassSignIn(ctx context.Context, marks []signin.Mark, now time.Time) error {
 	return s.write(ctx, s.sure, "count sign-in", func(tx *sql.Tx) error {
 		for i := range marks {
 			m := &marks[i]

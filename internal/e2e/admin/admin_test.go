@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"path"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ import (
 	"weir/internal/must"
 	"weir/internal/people"
 	"weir/internal/report"
+	"weir/internal/signin"
 )
 
 // office is a gateway as a program with an operator's key sees it. Every reply is compared with the document.
@@ -47,7 +49,7 @@ func found(h *harness.Gateway, email string) (id string) {
 		if err != nil {
 			return err
 		}
-		if _, err := d.People.SetUp(ctx, link.Reveal(), people.Person{Email: email, Name: "Ada", Password: llm.NewSecret("four quiet rivers meet")}, people.Origin{}); err != nil {
+		if _, err := d.SignIn.Links.SetUp(ctx, link.Reveal(), signin.Person{Email: email, Name: "Ada", Password: llm.NewSecret("four quiet rivers meet")}, people.Origin{}); err != nil {
 			return err
 		}
 		u, err := d.People.User(ctx, email)
@@ -65,7 +67,7 @@ func accept(h *harness.Gateway, link string) {
 		h.T.Fatalf("the link %q: got none to %s/invite/", link, h.URL)
 	}
 	withPeople(h, func(ctx context.Context, d *admin.Admin) error {
-		_, err := d.People.Accept(ctx, token, people.Person{Name: "Somebody", Password: llm.NewSecret("seven loud rivers part")}, people.Origin{})
+		_, err := d.SignIn.Links.Accept(ctx, token, signin.Person{Name: "Somebody", Password: llm.NewSecret("seven loud rivers part")}, people.Origin{})
 		return err
 	})
 }
@@ -78,11 +80,11 @@ func squat(h *harness.Gateway, email string) {
 		if err != nil {
 			return err
 		}
-		token, _, err := d.People.Invite(ctx, audit.Gateway(), people.Invitation{Email: "mallory@example.com", AccountID: a.ID, Role: people.Owner})
+		one, err := d.People.Invite(ctx, audit.Gateway(), people.Invitation{Email: "mallory@example.com", AccountID: a.ID, Role: people.Owner}, "")
 		if err != nil {
 			return err
 		}
-		if _, err = d.People.Accept(ctx, token.Reveal(), people.Person{Password: llm.NewSecret("seven loud rivers part")}, people.Origin{}); err != nil {
+		if _, err = d.SignIn.Links.Accept(ctx, path.Base(one.Link.Reveal()), signin.Person{Password: llm.NewSecret("seven loud rivers part")}, people.Origin{}); err != nil {
 			return err
 		}
 		mallory, err := d.People.User(ctx, "mallory@example.com")
@@ -90,9 +92,9 @@ func squat(h *harness.Gateway, email string) {
 			return err
 		}
 		owner := audit.Actor{Kind: audit.User, ID: mallory.ID, Name: mallory.Email}
-		token, _, err = d.People.Invite(ctx, owner, people.Invitation{Email: email, AccountID: a.ID, Role: people.Viewer})
+		one, err = d.People.Invite(ctx, owner, people.Invitation{Email: email, AccountID: a.ID, Role: people.Viewer}, "")
 		if err == nil {
-			_, err = d.People.Accept(ctx, token.Reveal(), people.Person{Password: llm.NewSecret("seven loud rivers part")}, people.Origin{})
+			_, err = d.SignIn.Links.Accept(ctx, path.Base(one.Link.Reveal()), signin.Person{Password: llm.NewSecret("seven loud rivers part")}, people.Origin{})
 		}
 		return err
 	})

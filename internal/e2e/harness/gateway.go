@@ -28,6 +28,7 @@ import (
 	"weir/internal/must"
 	"weir/internal/people"
 	"weir/internal/ratelimit"
+	"weir/internal/signin"
 	"weir/internal/simulator"
 	"weir/internal/store/opentest"
 )
@@ -140,7 +141,7 @@ func (h *Gateway) Start(s Setup) {
 	o := app.Options{
 		Config: h.Config(), ConfigFrom: h.from(), Reload: h.load, ReloadSignals: h.Reloads,
 		Getenv: func(string) string { return "" },
-		People: func(o *people.Options) { o.Light = true },
+		People: func(_ *people.Options, o *signin.Options) { o.Light = true },
 		Stdout: h.Out, Stderr: h.Log, Version: "test", Timing: s.Timing, Now: s.Now, Journal: s.Journal,
 		JournalDir: s.JournalDir, Limits: s.Limits, Opened: h.reader.opened,
 		Log:   slog.New(slog.NewTextHandler(h.Log, &slog.HandlerOptions{Level: slog.LevelDebug})),

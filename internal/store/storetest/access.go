@@ -10,6 +10,7 @@ import (
 	"weir/internal/must"
 	"weir/internal/people"
 	"weir/internal/seal"
+	"weir/internal/signin"
 )
 
 // testSecondFactor checks that a code starts one session only, also concurrently, and that its secret is encrypted
@@ -20,7 +21,7 @@ func testSecondFactor(t *testing.T, f *fixture) {
 	by := audit.Actor{Kind: audit.User, ID: ann.ID, Name: ann.Email}
 	old, next := seal.NewKey(), seal.NewKey()
 	ring := must.Get(seal.NewRing(func() ([]seal.Key, error) { return []seal.Key{next, old}, nil }))(t)
-	sealed := must.Get(ring.Seal(old.Name(), []byte("app"), people.FactorOf(ann.ID)))(t)
+	sealed := must.Get(ring.Seal(old.Name(), []byte("app"), signin.FactorOf(ann.ID)))(t)
 	factor := people.Factor{Secret: sealed, Step: 7, Recovery: []people.Hash{hashNamed("one")}}
 	must.Do(t, f.Factors.SetFactor(t.Context(), by, ann.ID, factor, "session_ann"))
 	if _, err := f.Sessions.VisitorBySession(t.Context(), hashNamed("session_ann")); err != nil {
@@ -30,7 +31,7 @@ func testSecondFactor(t *testing.T, f *fixture) {
 		people.Factor{}, ""); !errors.Is(err, audit.ErrNotAllowed) {
 		t.Errorf("removed by another person: got %v, want ErrNotAllowed", err)
 	}
-	for what, p := range map[string]people.Passing{
+	for what, p := range map[string]signin.Passing{
 		"a step":          {Step: 8},
 		"a recovery code": {Recovery: hashNamed("one")},
 	} {
@@ -65,7 +66,7 @@ func testSecondFactor(t *testing.T, f *fixture) {
 	}
 	alone := must.Get(seal.NewRing(func() ([]seal.Key, error) { return []seal.Key{next}, nil }))(t)
 	l := must.Get(f.Users.Login(t.Context(), ann.ID))(t)
-	if text, err := alone.Open(l.Factor.Secret, people.FactorOf(ann.ID)); string(text) != "app" || err != nil ||
+	if text, err := alone.Open(l.Factor.Secret, signin.FactorOf(ann.ID)); string(text) != "app" || err != nil ||
 		l.Factor.Step != 8 {
 		t.Errorf("with the new key alone: got %q, %v, step %d; want app, 8", text, err, l.Factor.Step)
 	}
@@ -77,7 +78,7 @@ func testPasskeys(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	ann, bob := admit(t, f, "ann", "acc_a", people.Owner), admit(t, f, "bob", "acc_a", people.Owner)
 	by := func(u people.User) audit.Actor { return audit.Actor{Kind: audit.User, ID: u.ID, Name: u.Email} }
-	key := people.Passkey{ID: "one", Name: "Laptop", Created: f.clock(), Credential: []byte(`{"n":1}`)}
+	key := signin.Passkey{ID: "one", Name: "Laptop", Created: f.clock(), Credential: []byte(`{"n":1}`)}
 	if err := f.Factors.AddPasskey(t.Context(), by(ann), ann.ID, key); !errors.Is(err, people.ErrNotFound) {
 		t.Errorf("without a second factor: got %v, want ErrNotFound", err)
 	}
@@ -94,7 +95,7 @@ func testPasskeys(t *testing.T, f *fixture) {
 	}
 	pass := func(u people.User, half, whole string) error {
 		must.Do(t, f.Sessions.StartSession(t.Context(), by(u), newSession(f, half, u.ID)))
-		p := people.Passing{Pending: half, Session: newSession(f, whole, u.ID), Passkey: &people.Passkey{
+		p := signin.Passing{Pending: half, Session: newSession(f, whole, u.ID), Passkey: &signin.Passkey{
 			ID: key.ID, Credential: []byte(`{"n":2}`), Used: new(f.clock()),
 		}}
 		p.Session.Passed = true
@@ -133,7 +134,7 @@ func testDisabledOwner(t *testing.T, f *fixture) {
 		people.ErrDisabled) {
 		t.Errorf("sign in: got %v, want ErrDisabled", err)
 	}
-	arrival := people.Arrival{
+	arrival := signin.Arrival{
 		Issuer: "i", Subject: "s", Email: ann.Email, NewID: "other",
 		Session: newSession(f, "sso", ""), By: by,
 	}

@@ -16,12 +16,13 @@ import (
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/people"
+	"weir/internal/signin"
 )
 
 var root = audit.Actor{Kind: audit.Command, Name: "root"}
 
-func newSession(f *fixture, id, userID string) people.NewSession {
-	return people.NewSession{Token: hashNamed(id), Session: people.Session{
+func newSession(f *fixture, id, userID string) signin.NewSession {
+	return signin.NewSession{Token: hashNamed(id), Session: people.Session{
 		ID: id, UserID: userID, Method: people.ByPassword, Address: "192.0.2.1", Agent: "Brøwser", Created: f.now,
 		Seen: f.now, Expires: f.now.Add(day),
 	}}
@@ -50,10 +51,10 @@ func admit(t *testing.T, f *fixture, name, accountID string, r people.Role) peop
 	return l.User
 }
 
-func admission(f *fixture, link, name string) people.Admission {
+func admission(f *fixture, link, name string) signin.Admission {
 	u := people.User{ID: "user_" + name, Email: name + "@x.example", Name: "Ünï " + name, Created: f.now}
 	n := newSession(f, "session_"+name, u.ID)
-	return people.Admission{
+	return signin.Admission{
 		Link: hashNamed(link), User: u, Password: llm.NewSecret("$hash"), Session: &n, At: f.now,
 		By: audit.Actor{Kind: audit.User, ID: u.ID, Name: u.Email},
 	}
@@ -175,7 +176,7 @@ func testPeopleAudit(t *testing.T, f *fixture) {
 		}
 	}
 	_ = f.Members.RemoveMember(t.Context(), root, "acc_a", "user_ann") // refused: testPeople checks that
-	if _, err := f.Sessions.EndSessions(t.Context(), root, "user_ann", people.Ending{}); err != nil {
+	if _, err := f.Sessions.EndSessions(t.Context(), root, "user_ann", signin.Ending{}); err != nil {
 		t.Error(err)
 	}
 	list := must.Get(f.Audit.Entries(t.Context(), audit.Query{Limit: 100}))(t)
@@ -237,14 +238,14 @@ func testPeopleSessions(t *testing.T, f *fixture) {
 	}
 	for _, test := range []struct {
 		user string
-		e    people.Ending
+		e    signin.Ending
 		want int
 	}{
-		{"nobody", people.Ending{}, 0},
-		{ann.ID, people.Ending{Only: "nothing"}, 0},
-		{ann.ID, people.Ending{Only: "s1"}, 1},
-		{ann.ID, people.Ending{Except: "s2"}, 2},
-		{ann.ID, people.Ending{}, 1},
+		{"nobody", signin.Ending{}, 0},
+		{ann.ID, signin.Ending{Only: "nothing"}, 0},
+		{ann.ID, signin.Ending{Only: "s1"}, 1},
+		{ann.ID, signin.Ending{Except: "s2"}, 2},
+		{ann.ID, signin.Ending{}, 1},
 	} {
 		if n, err := f.Sessions.EndSessions(t.Context(), root, test.user, test.e); n != test.want || err != nil {
 			t.Errorf("end %+v of %s: got %d, %v; want %d", test.e, test.user, n, err, test.want)
@@ -375,9 +376,9 @@ func testArrive(t *testing.T, f *fixture) {
 	create(t, f, "a", "b")
 	admit(t, f, "boss", "", "")
 	n := 0
-	arrive := func(subject, email string, change func(*people.Arrival)) (people.User, error) {
+	arrive := func(subject, email string, change func(*signin.Arrival)) (people.User, error) {
 		n++
-		a := people.Arrival{
+		a := signin.Arrival{
 			Issuer: "https://id.example", Subject: subject, Email: email, Name: "Ann",
 			NewID: fmt.Sprint("new", n), Session: newSession(f, fmt.Sprint("arrival", n), ""),
 			By: audit.Actor{Kind: audit.Nobody},
@@ -390,10 +391,10 @@ func testArrive(t *testing.T, f *fixture) {
 	if _, err := arrive("ann", "ann@x.example", nil); !errors.Is(err, people.ErrNotFound) {
 		t.Errorf("not invited: got %v, want ErrNotFound", err)
 	}
-	if _, err := arrive("ann", "", func(a *people.Arrival) { a.SignUp = true }); !errors.Is(err, people.ErrNotFound) {
+	if _, err := arrive("ann", "", func(a *signin.Arrival) { a.SignUp = true }); !errors.Is(err, people.ErrNotFound) {
 		t.Errorf("no verified address: got %v, want ErrNotFound", err)
 	}
-	ann, err := arrive("ann", "ann@x.example", func(a *people.Arrival) { a.SignUp = true })
+	ann, err := arrive("ann", "ann@x.example", func(a *signin.Arrival) { a.SignUp = true })
 	if err != nil || ann.ID != "new3" || ann.Password {
 		t.Fatalf("sign up: got %+v, %v; want a new user", ann, err)
 	}
@@ -408,7 +409,7 @@ func testArrive(t *testing.T, f *fixture) {
 		{people.Viewer, people.Owner},
 		{"", people.Owner},
 	} {
-		_, err := arrive("ann", "", func(a *people.Arrival) {
+		_, err := arrive("ann", "", func(a *signin.Arrival) {
 			a.Grants.Roles = map[string]people.Role{"a": test.role, "absent": people.Owner}
 		})
 		list, err2 := f.Members.Members(t.Context(), "acc_a")
@@ -418,7 +419,7 @@ func testArrive(t *testing.T, f *fixture) {
 		}
 	}
 	for _, on := range []bool{true, false} {
-		if _, err := arrive("ann", "", func(a *people.Arrival) { a.Grants.Operator = &on }); err != nil {
+		if _, err := arrive("ann", "", func(a *signin.Arrival) { a.Grants.Operator = &on }); err != nil {
 			t.Error(err)
 		}
 		if l, err := f.Users.Login(t.Context(), ann.ID); err != nil || l.Operator != on {
@@ -428,12 +429,12 @@ func testArrive(t *testing.T, f *fixture) {
 }
 
 func testThrottle(t *testing.T, f *fixture) {
-	marks := []people.Mark{
+	marks := []signin.Mark{
 		{Scope: "pair", Free: 2, Most: time.Minute},
 		{Scope: "email", Free: 4, Most: 6 * time.Second},
 		{Scope: "network", Free: 6, Most: time.Minute, Shared: true},
 	}
-	try := func(marks []people.Mark, want time.Duration) {
+	try := func(marks []signin.Mark, want time.Duration) {
 		t.Helper()
 		if got, _, err := f.Sessions.TrySignIn(t.Context(), marks, f.clock()); got != want || err != nil {
 			t.Errorf("try: got %v, %v; want %v", got, err, want)
@@ -447,7 +448,7 @@ func testThrottle(t *testing.T, f *fixture) {
 	try(marks, 0)
 	try(marks, 2*time.Second)
 	must.Do(t, f.Sessions.PassSignIn(t.Context(), marks, f.clock()))
-	elsewhere := []people.Mark{{Scope: "pair 2", Free: 2, Most: time.Minute}, marks[1]}
+	elsewhere := []signin.Mark{{Scope: "pair 2", Free: 2, Most: time.Minute}, marks[1]}
 	for range 3 {
 		elsewhere[0].Scope += "x"
 		try(elsewhere, 0)
@@ -459,7 +460,7 @@ func testThrottle(t *testing.T, f *fixture) {
 	try(marks, 0) // known here
 	var free atomic.Int64
 	var all sync.WaitGroup
-	crowd := []people.Mark{{Scope: "crowd", Free: 3, Most: time.Minute}}
+	crowd := []signin.Mark{{Scope: "crowd", Free: 3, Most: time.Minute}}
 	for range 8 {
 		all.Go(func() {
 			wait, _, err := f.Sessions.TrySignIn(t.Context(), crowd, f.clock())
