@@ -16,28 +16,29 @@ const (
 	eventRead    = 64 << 10 // bytes of a stream read at a time
 )
 
-// Arriving is the body of a provider's answer. It reserves memory as it is read.
+// ArriveWhole reserves memory for a whole answer before more of it is read. The given number of bytes have been read.
+// It waits while no memory is free, and then returns a *provider.Failure.
+func (h *Held) ArriveWhole(read int64) error {
+	if read <= FreeAnswer {
+		return nil
+	}
+	return h.Arrive(AnswerCopies * read)
+}
+
+// Arriving is the body of a streamed answer. It reserves memory as it is read.
 type Arriving struct {
 	io.ReadCloser
 	Held   *Held
-	Events dialect.Frames // events of a stream; nil for a whole answer
-	read   int64          // bytes read so far
+	Events dialect.Frames // reads the body; its last event may be incomplete
 }
 
 // Read implements io.Reader. It waits while no memory is free for what has arrived, and then returns a
 // *provider.Failure.
 func (a *Arriving) Read(p []byte) (int, error) {
-	size, free, copies := a.read, int64(FreeAnswer), int64(AnswerCopies)
-	if a.Events != nil { // the last event may be incomplete
-		size, free, copies = int64(len(a.Events.Rest())), FreeEvent, EventCopies
-		p = p[:min(len(p), eventRead)] // so that little of the next event is read
-	}
-	if size > free {
-		if err := a.Held.Arrive(copies * size); err != nil {
+	if size := int64(len(a.Events.Rest())); size > FreeEvent {
+		if err := a.Held.Arrive(EventCopies * size); err != nil {
 			return 0, err
 		}
 	}
-	n, err := a.ReadCloser.Read(p)
-	a.read += int64(n)
-	return n, err
+	return a.ReadCloser.Read(p[:min(len(p), eventRead)]) // so that little of the next event is read
 }

@@ -3,7 +3,6 @@ package capacity
 import (
 	"bytes"
 	"errors"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -16,19 +15,33 @@ import (
 )
 
 // arrivals returns answers of these sizes, for one account of a server with that memory for bodies.
-func arrivals(t *testing.T, memory int64, sizes ...int) (n *Node, all []*Arriving) {
+func arrivals(t *testing.T, memory int64, sizes ...int) (n *Node, all []*arrival) {
 	n = newNode(t, 1, 2*memory)
 	for _, size := range sizes {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
 		held := n.Hold(&Client{Request: r}, "a")
-		all = append(all, &Arriving{ReadCloser: io.NopCloser(bytes.NewReader(make([]byte, size))), Held: &held})
+		all = append(all, &arrival{Reader: bytes.NewReader(make([]byte, size)), Held: &held})
 	}
 	return n, all
 }
 
-func (a *Arriving) readAll() error {
-	_, err := io.ReadAll(a)
-	return err
+// arrival is a whole answer that arrives piece by piece.
+type arrival struct {
+	*bytes.Reader
+	Held *Held
+}
+
+func (a *arrival) readAll() error {
+	piece := make([]byte, 4<<10)
+	for read := int64(0); ; {
+		if err := a.Held.ArriveWhole(read); err != nil {
+			return err
+		}
+		n, err := a.Read(piece)
+		if read += int64(n); err != nil {
+			return nil //nolint:nilerr // the end
+		}
+	}
 }
 
 // TestArrivingAnswersWaitForMemory checks that answers count as they arrive, that one without memory waits until

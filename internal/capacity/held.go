@@ -117,14 +117,33 @@ func (h *Held) Release(n int64) {
 // ReleaseAll releases all bytes of request bodies.
 func (h *Held) ReleaseAll() { h.Release(h.reserved) }
 
-// InTurn runs a step that processes size bytes. The step waits for its turn if size is large or other steps run. It
-// does not begin if the client has left. The step itself must not block.
-func (h *Held) InTurn(size int, work func() error) error {
-	if t := h.node.processor.begin(size); t != nil {
-		return h.awaitTurn(t, work)
+// Turn is the right to run one step of work. End must be called when the step has ended. The zero Turn needs no End.
+type Turn struct {
+	processor *processor       // counts a step that needs no queue
+	queue     *fairqueue.Queue // of a step that waited
+	account   string
+}
+
+// End ends the step.
+func (t Turn) End() {
+	switch {
+	case t.queue != nil:
+		t.queue.Leave(t.account)
+	case t.processor != nil:
+		t.processor.leave()
 	}
-	defer h.node.processor.leave()
-	return work()
+}
+
+// Turn begins a step that processes size bytes. It waits for a turn if size is large or other steps run. The step does
+// not begin if the client has left. The step itself must not block. Without capacity (nil) nothing waits.
+func (h *Held) Turn(size int) (Turn, error) {
+	if h == nil {
+		return Turn{}, nil
+	}
+	if q := h.node.processor.begin(size); q != nil {
+		return h.awaitTurn(q)
+	}
+	return Turn{processor: h.node.processor}, nil
 }
 
 // TurnFor runs work on size bytes, and waits for a turn if size is large.
@@ -132,22 +151,28 @@ func (h *Held) TurnFor(size int64, work func() error) error {
 	if size < largeRead {
 		return work()
 	}
-	return h.awaitTurn(h.node.processor.large, work)
+	turn, err := h.awaitTurn(h.node.processor.large)
+	if err != nil {
+		return err
+	}
+	defer turn.End()
+	return work()
 }
 
-func (h *Held) awaitTurn(q *fairqueue.Queue, work func() error) error {
+func (h *Held) awaitTurn(q *fairqueue.Queue) (Turn, error) {
 	ctx := h.client.Request.Context()
 	if !h.takeTurn(ctx, q) {
 		if ctx.Err() != nil {
-			return ErrGone
+			return Turn{}, ErrGone
 		}
-		return h.Refuse(telemetry.CPU)
+		return Turn{}, h.Refuse(telemetry.CPU)
 	}
-	defer q.Leave(h.account)
+	turn := Turn{queue: q, account: h.account}
 	if ctx.Err() != nil {
-		return ErrGone
+		turn.End()
+		return Turn{}, ErrGone
 	}
-	return work()
+	return turn, nil
 }
 
 // takeTurn waits for a turn. Requests that have had one come before others of their account, because they hold more
@@ -158,14 +183,18 @@ func (h *Held) takeTurn(ctx context.Context, q *fairqueue.Queue) bool {
 	return took
 }
 
-// Step runs a step of size bytes that must be done in any case: in a turn if size is large or other steps run, and
-// without one after the longest wait.
-func (h *Held) Step(size int, work func()) {
-	switch q := h.node.processor.begin(size); {
-	case q == nil:
-		defer h.node.processor.leave()
-	case h.takeTurn(context.WithoutCancel(h.client.Request.Context()), q):
-		defer q.Leave(h.account)
+// TurnAnyway begins a step of size bytes that must be done in any case: in a turn if size is large or other steps run,
+// and without one after the longest wait.
+func (h *Held) TurnAnyway(size int) Turn {
+	if h == nil {
+		return Turn{}
 	}
-	work()
+	q := h.node.processor.begin(size)
+	switch {
+	case q == nil:
+		return Turn{processor: h.node.processor}
+	case h.takeTurn(context.WithoutCancel(h.client.Request.Context()), q):
+		return Turn{queue: q, account: h.account}
+	}
+	return Turn{}
 }

@@ -14,6 +14,16 @@ import (
 	"weir/internal/must"
 )
 
+// inTurn runs a step of work on size bytes in its turn.
+func inTurn(h *Held, size int, work func() error) error {
+	turn, err := h.Turn(size)
+	if err != nil {
+		return err
+	}
+	defer turn.End()
+	return work()
+}
+
 // TestLargeBodiesWaitForTurns checks a call while others have all turns: it processes a small body, waits with a large
 // one, and does nothing for a disconnected client.
 func TestLargeBodiesWaitForTurns(t *testing.T) {
@@ -27,20 +37,20 @@ func TestLargeBodiesWaitForTurns(t *testing.T) {
 		done := 0
 		work := func() error { done++; return nil }
 		must.Do(t, n.processor.large.Enter(t.Context(), "b", false))
-		if err := c.InTurn(LargeBody-1, work); err != nil || done != 1 {
+		if err := inTurn(&c, LargeBody-1, work); err != nil || done != 1 {
 			t.Errorf("a small body: %v, done %d times, want once", err, done)
 		}
 		began := time.Now()
-		e := llm.AsError(c.InTurn(LargeBody, work))
+		e := llm.AsError(inTurn(&c, LargeBody, work))
 		if e.Code != llm.CodeOverloaded || done != 1 || time.Since(began) != turnWait {
 			t.Errorf("a large body without a turn: %v after %s, done %d times; want it refused after %s", e, time.Since(began), done, turnWait)
 		}
 		n.processor.large.Leave("b")
-		if err := c.InTurn(LargeBody, work); err != nil || done != 2 {
+		if err := inTurn(&c, LargeBody, work); err != nil || done != 2 {
 			t.Errorf("a large body with a turn: %v, done %d times, want twice", err, done)
 		}
 		leave()
-		if err := c.InTurn(LargeBody, work); !errors.Is(err, ErrGone) || done != 2 {
+		if err := inTurn(&c, LargeBody, work); !errors.Is(err, ErrGone) || done != 2 {
 			t.Errorf("a client that left: %v, done %d times, want no more", err, done)
 		}
 		if !n.processor.large.Idle() {
@@ -63,7 +73,7 @@ func TestSmallSteps(t *testing.T) {
 		step := func(account string) {
 			r := httptest.NewRequestWithContext(t.Context(), "POST", "/", nil)
 			held := n.Hold(&Client{Request: r}, account)
-			err := held.InTurn(0, func() error {
+			err := inTurn(&held, 0, func() error {
 				mu.Lock()
 				working++
 				order, most = append(order, account), max(most, working)

@@ -1,11 +1,13 @@
 package gateway
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 
 	"weir/internal/account"
 	"weir/internal/llm"
+	"weir/internal/quote"
 	"weir/internal/rawjson"
 )
 
@@ -13,9 +15,9 @@ import (
 // members of the body, values beyond the bounds are ignored; attribute returns how many. If the caller has a limit or a
 // budget for an ignored value, the request is refused instead. The header wins over the body, and both win over the
 // tags of the API key.
-func (o *ownFields) attribute(c *call) (leftOut int, err error) {
-	k := c.principal.Key()
-	if lines := c.r.Header[llm.TagsHeader]; len(lines) > 0 {
+func (o *ownFields) attribute(r *quote.Request, header http.Header, p *account.Principal) (leftOut int, err error) {
+	k := p.Key()
+	if lines := header[llm.TagsHeader]; len(lines) > 0 {
 		if o.attribution.Tags, err = llm.ParseTags(lines); err != nil {
 			return 0, err
 		}
@@ -27,12 +29,12 @@ func (o *ownFields) attribute(c *call) (leftOut int, err error) {
 		return 0, llm.Invalidf(llm.TagsHeader,
 			"This API key adds tags of its own. Send at most %d other tags.", most)
 	}
-	if !o.attributeUser(c) {
+	if !o.attributeUser(r) {
 		leftOut++
-		err = checkLeftOut(c.principal, "")
+		err = checkLeftOut(p, "")
 	}
-	if at := c.Head.TagsSpan; at.Present() {
-		for m := range rawjson.Members(c.Body[at.Start:at.End]) {
+	if at := r.Head.TagsSpan; at.Present() {
+		for m := range rawjson.Members(r.Body[at.Start:at.End]) {
 			if !rawjson.Present(m.Value) {
 				continue
 			}
@@ -49,7 +51,7 @@ func (o *ownFields) attribute(c *call) (leftOut int, err error) {
 			}
 			leftOut++
 			if err == nil && name != "" {
-				err = checkLeftOut(c.principal, name)
+				err = checkLeftOut(p, name)
 			}
 		}
 	}
@@ -60,13 +62,13 @@ func (o *ownFields) attribute(c *call) (leftOut int, err error) {
 }
 
 // attributeUser stores the end user that the body names, and reports whether it is within the bounds.
-func (o *ownFields) attributeUser(c *call) bool {
-	at := c.Head.UserSpan
+func (o *ownFields) attributeUser(r *quote.Request) bool {
+	at := r.Head.UserSpan
 	if !at.Present() {
 		return true
 	}
-	value := c.Body[at.Start:at.End]
-	if c.Op.Multipart {
+	value := r.Body[at.Start:at.End]
+	if r.Op.Multipart {
 		return o.attribution.SetUser(string(value))
 	}
 	user, ok := rawjson.AsString(value)

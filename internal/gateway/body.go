@@ -28,33 +28,33 @@ const (
 // readBody reads the body into a pooled buffer, within the limit.
 //
 // Stage 3: read.
-func (c *call) readBody() error {
-	if err := checkContentType(c.r.Header.Get("Content-Type"), c.Op.Multipart); err != nil {
+func (in *intake) readBody() error {
+	if err := checkContentType(in.r.Header.Get("Content-Type"), in.Op.Multipart); err != nil {
 		return err
 	}
-	limit := c.server.maxBody
-	if c.r.ContentLength > limit {
+	limit := in.server.maxBody
+	if in.r.ContentLength > limit {
 		return tooLarge(limit)
 	}
-	request, err := decoded(c.r, limit)
+	request, err := decoded(in.r, limit)
 	if err != nil {
-		c.w.Header().Set("Accept-Encoding", acceptedEncodings)
+		in.w.Header().Set("Accept-Encoding", acceptedEncodings)
 		return err
 	}
-	if request != c.r {
+	if request != in.r {
 		defer request.Body.Close() //nolint:errcheck // it was read
 	}
-	c.pooled = c.server.bodies.Get().(*[]byte)
-	buf := (*c.pooled)[:0]
+	in.pooled = in.server.bodies.Get().(*[]byte)
+	buf := (*in.pooled)[:0]
 	if want := min(int(request.ContentLength)+1, believeLength); cap(buf) < want {
 		buf = make([]byte, 0, max(want, firstRead))
 	}
-	from := bodyReader{request, &c.held, int(limit)}
+	from := bodyReader{request, &in.held, int(limit)}
 	buf, err = from.readAll(buf) // Bounded sets the deadline
-	c.Body, *c.pooled = buf, buf
+	in.Body, *in.pooled = buf, buf
 	switch {
 	case err == nil:
-		c.measured.read = c.server.now()
+		in.read = in.server.now()
 		return nil
 	case errors.Is(err, errTooLarge):
 		return tooLarge(limit)
@@ -66,13 +66,13 @@ func (c *call) readBody() error {
 	case errors.Is(err, errEncoding):
 		return &llm.Error{Code: llm.CodeInvalidRequest, Err: err, Message: fmt.Sprintf(
 			"The request body does not match its Content-Encoding header %.100q. Correct the header or the body.",
-			c.r.Header.Get("Content-Encoding"))}
+			in.r.Header.Get("Content-Encoding"))}
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		c.w.Header().Set("Connection", "close")
+		in.w.Header().Set("Connection", "close")
 		return &llm.Error{
 			Code: llm.CodeInvalidRequest,
 			Message: fmt.Sprintf("The request body did not arrive in time. The limit is %s, plus %s for every %d KiB.",
-				c.server.timing.BodyRead, bodyStepTime, bodyStep>>10), Err: err,
+				in.server.timing.BodyRead, bodyStepTime, bodyStep>>10), Err: err,
 		}
 	}
 	return &llm.Error{
@@ -235,14 +235,13 @@ func checkContentType(value string, form bool) error {
 	}
 }
 
-// releaseBody returns the buffer to the pool, unless it has grown too large. First it ends the offer of a late answer,
-// which reads the body for its digest.
-func (c *call) releaseBody() {
-	c.upstream.hangUp.give(c, nil)
-	if c.pooled != nil && cap(*c.pooled) <= keepBody {
-		c.server.bodies.Put(c.pooled)
+// release returns the buffer of the body to the pool, unless it has grown too large, and releases the tree. Nothing may
+// read the body afterwards.
+func (in *intake) release() {
+	if in.pooled != nil && cap(*in.pooled) <= keepBody {
+		in.server.bodies.Put(in.pooled)
 	}
-	c.dropTree()
-	c.held.ReleaseAll()
-	c.pooled, c.Body = nil, nil
+	in.DropTree()
+	in.held.ReleaseAll()
+	in.pooled, in.Body = nil, nil
 }

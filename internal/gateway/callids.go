@@ -3,6 +3,8 @@ package gateway
 import (
 	"bytes"
 
+	"github.com/google/uuid"
+
 	"weir/internal/dialect/callid"
 	"weir/internal/llm"
 	"weir/internal/sse"
@@ -13,22 +15,24 @@ const mostOpened = 1024
 
 // callIDs maps the ids of the tool calls in an attempt's answer.
 type callIDs struct {
-	before []string          // ids of the conversation, if the request was translated
-	names  map[string]string // the client's tool names, by the names that the provider was sent; nil if equal
-	recast bool              // the client's tools were sent as functions in its own wire format
-	namer  *callid.Namer
-	opened map[[2]int]bool // open calls of a stream that is passed through, by choice and index
+	request  uuid.UUID
+	provider string            // its name
+	before   []string          // ids of the conversation, if the request was translated
+	names    map[string]string // the client's tool names, by the names that the provider was sent; nil if equal
+	recast   bool              // the client's tools were sent as functions in its own wire format
+	namer    *callid.Namer
+	opened   map[[2]int]bool // open calls of a stream that is passed through, by choice and index
 }
 
 // passes reports whether the answer's bytes pass to the client: client and provider use the same wire format, and the
 // calls have the form in which the client offered its tools.
 func (a *attempt) passes() bool { return a.Spoken == a.Op && !a.ids.recast }
 
-func (a *attempt) namer() *callid.Namer {
-	if a.ids.namer == nil {
-		a.ids.namer = callid.NewNamer(a.call.id.UUID, a.Target.Provider.Name(), a.ids.before, a.ids.names)
+func (c *callIDs) get() *callid.Namer {
+	if c.namer == nil {
+		c.namer = callid.NewNamer(c.request, c.provider, c.before, c.names)
 	}
-	return a.ids.namer
+	return c.namer
 }
 
 // nameCalls sets the ids of the tool calls in a whole answer. If client and provider use the same wire format, the
@@ -38,10 +42,10 @@ func (a *attempt) nameCalls(body []byte, reply *llm.Reply) []byte {
 	case a.Op.Op != llm.OpChat:
 	case !a.passes() || a.Head.Stream: // a stream's events are built from the reply
 		if hasCall(reply, func(*llm.ToolCall) bool { return true }) {
-			a.namer().Reply(reply)
+			a.ids.get().Reply(reply)
 		}
 	case a.Op.NameCalls != nil && hasCall(reply, func(c *llm.ToolCall) bool { return c.MadeUp }):
-		return a.Op.NameCalls(body, func(_, _ int, name string) string { return a.namer().ID("", name, true) })
+		return a.Op.NameCalls(body, func(_, _ int, name string) string { return a.ids.get().ID("", name, true) })
 	}
 	return body
 }
@@ -61,11 +65,11 @@ func hasCall(r *llm.Reply, is func(c *llm.ToolCall) bool) bool {
 
 // named sets missing ids of tool calls in an event that is passed through.
 func (r *relay) named(frame sse.Event) sse.Event {
-	op := r.call.Op
+	op := r.in.Op
 	if op.NameCalls == nil || !bytes.Contains(frame.Data, []byte(`"tool_calls"`)) {
 		return frame
 	}
-	data := op.NameCalls(frame.Data, r.attempt.opens)
+	data := op.NameCalls(frame.Data, r.attempt.ids.opens)
 	if len(data) == len(frame.Data) {
 		return frame
 	}
@@ -74,16 +78,16 @@ func (r *relay) named(frame sse.Event) sse.Event {
 
 // opens returns an id for a call without one that a piece of a stream opens; empty for a piece of an open call. Index
 // is -1 if the provider sent none.
-func (a *attempt) opens(choice, index int, name string) string {
+func (c *callIDs) opens(choice, index int, name string) string {
 	at := [2]int{choice, index}
-	if name == "" || a.ids.opened[at] || len(a.ids.opened) == mostOpened {
+	if name == "" || c.opened[at] || len(c.opened) == mostOpened {
 		return ""
 	}
 	if index >= 0 {
-		if a.ids.opened == nil {
-			a.ids.opened = map[[2]int]bool{}
+		if c.opened == nil {
+			c.opened = map[[2]int]bool{}
 		}
-		a.ids.opened[at] = true
+		c.opened[at] = true
 	}
-	return a.namer().ID("", name, true)
+	return c.get().ID("", name, true)
 }

@@ -13,9 +13,8 @@ import (
 // tokens. It calls the provider once per request, and only if the smallest possible count would fit into the budget.
 // Without a count it returns the error of the fine bound.
 func (a *attempt) affordCounted(budgets []budget.Budget, inputs *quote.Inputs, refused error) error {
-	c := a.call
 	by := a.Target.Provider.Counts(a.Speaks)
-	if by == nil || c.spent.counted || c.attempt != nil || !a.MayCount(inputs) || c.plan.Unavailable(c.server.now()) {
+	if by == nil || !a.mayCount || !a.MayCount(inputs) || a.plan.Unavailable(a.in.server.now()) {
 		return refused
 	}
 	demand := a.Demand(inputs, quote.Counted)
@@ -33,19 +32,19 @@ func (a *attempt) affordCounted(budgets []budget.Budget, inputs *quote.Inputs, r
 
 // countThere lets the provider count the tokens of the attempt's body.
 func (a *attempt) countThere() (int64, error) {
-	c, p := a.call, a.Target.Provider
-	c.spent.counted = true
-	if err := c.held.InTurn(a.work(), a.makeBody); err != nil {
+	in, p := a.in, a.Target.Provider
+	a.mayCount = false
+	if err := a.build(); err != nil {
 		return 0, err
 	}
-	c.measured.asked(c.server.now())
-	tokens, err := p.Count(c.r.Context(), provider.Call{
+	a.counted = in.server.now()
+	tokens, err := p.Count(in.r.Context(), provider.Call{
 		Dialect: a.Speaks, Op: llm.OpChat, Model: a.Target.Model, Body: a.body, Header: a.Passed(), Key: a.Target.Key,
-	}, c.principal.Key().ID)
-	c.server.metrics.Counted(p.Name(), err == nil)
+	}, in.principal.Key().ID)
+	in.server.metrics.Counted(p.Name(), err == nil)
 	if err != nil {
-		c.server.log.Debug("the provider did not count the tokens of a request",
-			"request", c.id.text, "provider", p.Name(), "err", err)
+		in.server.log.Debug("the provider did not count the tokens of a request",
+			"request", in.id.text, "provider", p.Name(), "err", err)
 	}
 	return tokens, err
 }

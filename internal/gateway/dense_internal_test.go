@@ -41,7 +41,10 @@ func occupy(n *capacity.Node) (release func()) {
 		go func() {
 			r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/", nil)
 			held := n.Hold(&capacity.Client{Request: r}, "other")
-			_ = held.InTurn(capacity.LargeBody, func() error { <-done; return nil })
+			if turn, err := held.Turn(capacity.LargeBody); err == nil {
+				<-done
+				turn.End()
+			}
 		}()
 	}
 	synctest.Wait()
@@ -61,8 +64,9 @@ func TestDisconnectBetweenSteps(t *testing.T) {
 	}}
 	body := `{"fallbacks":[],"a":"` + strings.Repeat("a", capacity.LargeBody) + `"}`
 	r := httptest.NewRequestWithContext(ctx, "POST", "/", nil)
-	c := &call{r: r, client: capacity.Client{Request: r}, Request: quote.Request{Op: clientAPI, Body: []byte(body)}}
-	if err := c.scanBody(); !errors.Is(err, capacity.ErrGone) || scanned != 1 {
+	in := &intake{r: r, client: capacity.Client{Request: r}, Request: quote.Request{Op: clientAPI, Body: []byte(body)}}
+	in.held = newCapacity(1<<40).Hold(&in.client, "")
+	if err := in.scanBody(); !errors.Is(err, capacity.ErrGone) || scanned != 1 {
 		t.Errorf("%v, scanned %d times; want it to end after the first time", err, scanned)
 	}
 }
@@ -75,13 +79,13 @@ func TestDenseBodies(t *testing.T) {
 	dense := `{"model":"m","messages":[` + strings.Repeat(message+",", 699) + message + `]}`
 	plain := `{"model":"m","messages":[{"role":"user","content":"` + strings.Repeat("word ", 4000) + `"}]}`
 	steps := map[string]func(a *attempt) error{
-		"check": func(a *attempt) error { _, err := a.call.check(); return err },
+		"check": func(a *attempt) error { return a.in.check() },
 		"ask":   func(a *attempt) error { return a.ask() },
-		"count": func(a *attempt) error { return a.call.countHere() },
+		"count": func(a *attempt) error { return a.in.decode() },
 		"reply": func(a *attempt) error {
 			reply := strings.Replace(dense, "messages", "choices", 1)
-			_, err := a.tallyWhole(a.call.server, &a.call.held, &provider.Response{}, []byte(reply))
-			return err
+			w := wholeReply{attempt: a, body: []byte(reply)}
+			return w.read(a.in.server.bounds, &a.in.held, &provider.Response{})
 		},
 	}
 	for _, tt := range []struct {
@@ -102,10 +106,9 @@ func TestDenseBodies(t *testing.T) {
 				t.Fatalf("a body of %d bytes, want less than %d", len(tt.body), capacity.LargeBody)
 			}
 			a := newAsked(t, quotetest.Asked{ClientAPI: "openai", Target: tt.target, Body: tt.body})
-			c := a.call
-			c.w = httptest.NewRecorder()
-			c.principal, c.targets = &account.Principal{}, []route.Target{*a.Target}
-			defer occupy(c.server.capacity)()
+			in := a.in
+			in.principal, in.targets = &account.Principal{}, []route.Target{*a.Target}
+			defer occupy(in.server.capacity)()
 			began := time.Now()
 			err := steps[tt.step](a)
 			if waited := time.Since(began) == longestWait; waited != tt.waits {

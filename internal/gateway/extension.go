@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"weir/internal/account"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 	"weir/internal/route"
@@ -31,34 +32,39 @@ type ownFields struct {
 // scan reads the head of the body and removes Weir's own fields.
 //
 // Stage 4: scan.
-func (c *call) scan() error {
-	if err := c.held.InTurn(len(c.Body), c.scanBody); err != nil {
+func (in *intake) scan() error {
+	if err := in.scanBody(); err != nil {
 		return err
 	}
-	leftOut, err := c.own.attribute(c)
+	leftOut, err := in.own.attribute(&in.Request, in.r.Header, in.principal)
 	if leftOut > 0 {
-		c.server.metrics.LeftOut(leftOut)
+		in.server.metrics.LeftOut(leftOut)
 	}
-	if err != nil || !c.Head.Stream {
+	if err != nil || !in.Head.Stream {
 		return err
 	}
-	return c.held.EnterStream()
+	return in.held.EnterStream()
 }
 
-func (c *call) scanBody() (err error) {
-	if c.Head, err = c.Op.Scan(c.Body, c.r); err != nil || c.Op.Multipart || !mayExtend(c.Body) {
+func (in *intake) scanBody() error {
+	turn, err := in.held.Turn(len(in.Body))
+	if err != nil {
 		return err
 	}
-	c.own.vendors = c.Dialect != nil && c.Dialect.Fallbacks
-	cut, err := c.own.cut(c.Body)
+	defer turn.End()
+	if in.Head, err = in.Op.Scan(in.Body, in.r); err != nil || in.Op.Multipart || !mayExtend(in.Body) {
+		return err
+	}
+	in.own.vendors = in.Dialect != nil && in.Dialect.Fallbacks
+	cut, err := in.own.cut(in.Body)
 	if err != nil || cut == nil {
 		return err
 	}
-	if err := c.client.Left(len(c.Body)); err != nil {
+	if err := in.client.Left(len(in.Body)); err != nil {
 		return err
 	}
-	c.Body = cut
-	c.Head, err = c.Op.Scan(c.Body, c.r)
+	in.Body = cut
+	in.Head, err = in.Op.Scan(in.Body, in.r)
 	return err
 }
 
@@ -138,29 +144,29 @@ func isVendors(v []byte) bool {
 // that Weir has not checked. They are dropped, and listed in X-Weir-Dropped, if the key may not use the model or a
 // budget applies.
 func (a *attempt) withFallbacks(body []byte) []byte {
-	c := a.call
+	principal, theirs := a.in.principal, a.in.own.theirs
 	switch {
-	case c.own.theirs == nil:
+	case theirs == nil:
 		return body
-	case a.Speaks != c.Dialect || len(c.principal.Budgets(&c.own.attribution)) > 0 || !a.mayFallBack():
+	case a.Speaks != a.Dialect || len(principal.Budgets(&a.in.own.attribution)) > 0 ||
+		!mayFallBack(principal, a.Target.Provider.Name(), theirs):
 		a.dropped = append(a.dropped, "fallbacks")
 		return body
 	}
-	return rawjson.Splice(nil, body, rawjson.Set(body, "fallbacks", c.own.theirs))
+	return rawjson.Splice(nil, body, rawjson.Set(body, "fallbacks", theirs))
 }
 
-// mayFallBack reports whether the key may use all models that the vendor's fallbacks name.
-func (a *attempt) mayFallBack() bool {
-	principal := a.call.principal
-	if principal.UsesAll() {
+// mayFallBack reports whether the key may use all models of a provider that the vendor's fallbacks name.
+func mayFallBack(p *account.Principal, provider string, theirs []byte) bool {
+	if p.UsesAll() {
 		return true
 	}
-	for _, e := range rawjson.Elements(a.call.own.theirs) {
-		if !principal.Uses(a.Target.Provider.Name() + "/" + rawjson.Text(rawjson.Get(e, "model"))) {
+	for _, e := range rawjson.Elements(theirs) {
+		if !p.Uses(provider + "/" + rawjson.Text(rawjson.Get(e, "model"))) {
 			return false
 		}
 	}
-	return rawjson.KindOf(a.call.own.theirs) == rawjson.Array // a string does not show its models
+	return rawjson.KindOf(theirs) == rawjson.Array // a string does not show its models
 }
 
 func (o *ownFields) takeFallbacks(list []byte) error {
@@ -184,12 +190,12 @@ func (o *ownFields) takeFallbacks(list []byte) error {
 }
 
 // addFallbacks adds the models that the request names in addition to its own. The key must be allowed to use each.
-func (c *call) addFallbacks() error {
-	for i, name := range c.own.fallbacks {
-		denied := c.principal.MayUse(name)
-		targets, err := c.table.Targets(nil, name, c.Dialect.Vendor)
+func (in *intake) addFallbacks() error {
+	for i, name := range in.own.fallbacks {
+		denied := in.principal.MayUse(name)
+		targets, err := in.table.Targets(nil, name, in.Dialect.Vendor)
 		if denied == nil && err == nil {
-			c.addTargets(targets)
+			in.targets = addTargets(in.targets, targets)
 			continue
 		}
 		if denied == nil {
@@ -203,11 +209,12 @@ func (c *call) addFallbacks() error {
 }
 
 // addTargets adds the targets that are not in the list yet, so that a model named twice is tried once.
-func (c *call) addTargets(more []route.Target) {
+func addTargets(list, more []route.Target) []route.Target {
 	for _, t := range more {
 		same := func(other route.Target) bool { return other.Provider == t.Provider && other.Model == t.Model }
-		if !slices.ContainsFunc(c.targets, same) {
-			c.targets = append(c.targets, t)
+		if !slices.ContainsFunc(list, same) {
+			list = append(list, t)
 		}
 	}
+	return list
 }

@@ -12,6 +12,7 @@ import (
 	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/provider"
+	"weir/internal/route"
 )
 
 // noDeadline removes the deadline of a connection.
@@ -31,11 +32,11 @@ type answered struct {
 	back []dialect.Header // the provider's headers for the client; a replay has none
 }
 
-func (a *attempt) answered() answered {
-	spent := &a.call.spent
+// answered returns the values of an answer by this attempt, the last of spent.
+func (a *attempt) answered(spent *spent) answered {
 	told := answered{
-		ID: a.call.id.text, Provider: a.Target.Provider.Name(), Model: spent.model(),
-		Attempts: len(spent.models), Dropped: droppedHeader(a.dropped), back: a.back,
+		ID: a.in.id.text, Provider: a.Target.Provider.Name(), Model: spent.model(),
+		Attempts: spent.attempts(), Dropped: droppedHeader(a.dropped), back: a.back,
 	}
 	if a.Head.Model != told.Model {
 		told.Requested = a.Head.Model
@@ -63,9 +64,9 @@ func droppedHeader(names []string) string {
 }
 
 // answerHeaders sets the headers of an answer by this attempt, or by an earlier one that is replayed.
-func (c *call) answerHeaders(a *answered, contentType string) {
-	h := c.w.Header()
-	c.commonHeaders(h, a.ID)
+func (in *intake) answerHeaders(a *answered, contentType string) {
+	h := in.w.Header()
+	in.commonHeaders(h, a.ID)
 	values := []string{contentType, a.Provider, a.Model, strconv.Itoa(a.Attempts), a.Requested, a.Cost, a.Dropped}
 	h["Content-Type"] = values[0:1:1]
 	h["X-Weir-Provider"] = values[1:2:2]
@@ -85,39 +86,47 @@ func (c *call) answerHeaders(a *answered, contentType string) {
 
 // fail answers with an error if nothing was sent. It does not check whether the client is still connected, because a
 // body that did not arrive in time looks the same.
-func (c *call) fail(err error) {
+func (q *request) fail(err error) {
+	in, x := &q.in, &q.x
 	e := llm.AsError(err)
-	c.logFailure(err, e)
-	if c.principal.Charged() {
+	q.logFailure(err, e)
+	if in.principal.Charged() {
 		e = withoutAmounts(err, e)
 	}
-	e = withWindow(c, e)
-	c.settleLimits() // the client may retry as soon as it has read this
-	if c.principal != nil && (e.Code == llm.CodeRateLimited || e.Code == llm.CodeBudgetExceeded) {
-		c.server.refused(c.principal, e)
+	if x.choice.current != nil {
+		e = withWindow(e, in.table, x.choice.current.Target)
 	}
-	if c.out.fail(e) {
+	x.settleLimits() // the client may retry as soon as it has read this
+	if in.principal != nil && (e.Code == llm.CodeRateLimited || e.Code == llm.CodeBudgetExceeded) {
+		in.server.refused(in.principal, e)
+	}
+	if x.out.fail(e) {
 		return
 	}
-	if c.measured.status = c.Dialect.Status(e.Code); errors.Is(err, capacity.ErrGone) {
-		c.measured.status = statusGone
+	if x.measured.status = in.Dialect.Status(e.Code); errors.Is(err, capacity.ErrGone) {
+		x.measured.status = statusGone
 		return
 	}
-	h := c.w.Header()
-	c.commonHeaders(h, c.id.text)
+	q.sendError(withRetryAfter(e))
+}
+
+// sendError answers with an error.
+func (q *request) sendError(e *llm.Error) {
+	in, x := &q.in, &q.x
+	h := in.w.Header()
+	in.commonHeaders(h, in.id.text)
 	h["Content-Type"] = []string{"application/json"}
-	if n := len(c.spent.models); n > 0 {
+	if n := x.spent.attempts(); n > 0 {
 		h["X-Weir-Attempts"] = []string{strconv.Itoa(n)}
 	}
-	e = withRetryAfter(e)
 	dialect.ErrorHeaders(h, e)
-	body := c.Dialect.EncodeError(nil, e, c.id.text)
-	if c.attempt == nil || c.attempt.hold == nil || c.attempt.hold.Settled() {
-		c.releaseBody() // however long the client takes
+	body := in.Dialect.EncodeError(nil, e, in.id.text)
+	if !x.choice.current.isOpen() {
+		x.releaseBody() // however long the client takes
 	}
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
-	c.w.WriteHeader(c.Dialect.Status(e.Code))
-	dialect.WriteBody(c.w, body, c.server.timing.Write)
+	in.w.WriteHeader(in.Dialect.Status(e.Code))
+	dialect.WriteBody(in.w, body, in.server.timing.Write)
 }
 
 // withoutAmounts returns the error as the client may see it: an account with a price list gets no explanation of the
@@ -133,13 +142,13 @@ func withoutAmounts(err error, e *llm.Error) *llm.Error {
 	return &shown
 }
 
-// withWindow adds the model's context window to an error, if the provider did not report it.
-func withWindow(c *call, e *llm.Error) *llm.Error {
-	if e.Misfit.Kind != llm.ContextOverflow || e.Misfit.Limit > 0 || c.attempt == nil {
+// withWindow adds the target's context window to an error, if the provider did not report it.
+func withWindow(e *llm.Error, table *route.Table, target *route.Target) *llm.Error {
+	if e.Misfit.Kind != llm.ContextOverflow || e.Misfit.Limit > 0 {
 		return e
 	}
 	told := *e
-	told.Misfit.Limit = c.table.Context(c.attempt.Target)
+	told.Misfit.Limit = table.Context(target)
 	return &told
 }
 
@@ -164,25 +173,25 @@ func withRetryAfter(e *llm.Error) *llm.Error {
 
 // logFailure logs an error once: errors of the gateway and the provider at a high level, a client's mistakes at debug
 // level.
-func (c *call) logFailure(err error, e *llm.Error) {
-	level := logLevel(e)
-	if !c.server.log.Enabled(c.r.Context(), level) {
+func (q *request) logFailure(err error, e *llm.Error) {
+	in, level := &q.in, logLevel(e)
+	if !in.server.log.Enabled(in.r.Context(), level) {
 		return
 	}
-	about := []any{"request", c.id.text, "path", c.r.URL.Path, "code", string(e.Code)}
-	if c.principal != nil {
-		about = append(about, "account", c.principal.Account().ID)
+	about := []any{"request", in.id.text, "path", in.r.URL.Path, "code", string(e.Code)}
+	if in.principal != nil {
+		about = append(about, "account", in.principal.Account().ID)
 	}
-	if n := len(c.spent.models); n > 0 {
-		about = append(about, "model", c.spent.model())
+	if q.x.spent.attempts() > 0 {
+		about = append(about, "model", q.x.spent.model())
 	}
-	if c.attempt != nil {
-		about = append(about, "provider", c.attempt.Target.Provider.Name())
+	if q.x.choice.current != nil {
+		about = append(about, "provider", q.x.choice.current.Target.Provider.Name())
 	}
 	if f, ok := errors.AsType[*provider.Failure](err); ok {
 		about = append(about, "failure", f.Kind.String(), "status", f.Status)
 	}
-	c.server.log.Log(c.r.Context(), level, "request failed", append(about, "err", e)...)
+	in.server.log.Log(in.r.Context(), level, "request failed", append(about, "err", e)...)
 }
 
 // logLevel returns the level of an error's log line.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"weir/internal/dialect"
 	"weir/internal/kept"
 	"weir/internal/llm"
+	"weir/internal/telemetry"
 )
 
 // keepWithin bounds the wait for the database to store a reply or response.
@@ -18,19 +20,21 @@ const keepWithin = 5 * time.Second
 
 // recall inserts the stored conversation that the request continues into its body, if the operation supports that. By
 // then the model and the remaining limits are known.
-func (c *call) recall() error {
-	if c.Op.Kept == nil {
+func (in *intake) recall() error {
+	if in.Op.Kept == nil {
 		return nil
 	}
-	if err := c.lookAtLimits(); err != nil {
+	// A caller that has exhausted a limit is refused before the stored conversation is read. Nothing is reserved yet,
+	// because the size of the request is not known.
+	if err := in.server.limits.Look(in.caller(), in.estimateTokens()); err != nil {
 		return err
 	}
 	owner := conversation.Owner{
-		Account: c.principal.Account().ID, Scope: c.principal.Key().ID,
-		Token: llm.NewSecret(c.token),
+		Account: in.principal.Account().ID, Scope: in.principal.Key().ID,
+		Token: llm.NewSecret(in.token),
 	}
-	body, turn, err := c.server.kept.Expand(c.r.Context(), owner, c.Body, forReading(&c.held))
-	if err != nil && c.r.Context().Err() != nil {
+	body, turn, err := in.server.kept.Expand(in.r.Context(), owner, in.Body, forReading(&in.held))
+	if err != nil && in.r.Context().Err() != nil {
 		return capacity.ErrGone
 	}
 	if _, told := errors.AsType[*llm.Error](err); err != nil && !told {
@@ -43,19 +47,27 @@ func (c *call) recall() error {
 	if err != nil {
 		return err
 	}
-	if turn != nil && c.Op.Op == llm.OpChat { // a compaction continues a stored conversation, but is not stored
-		c.kept = &keeping{c, turn, owner}
+	if turn != nil && in.Op.Op == llm.OpChat { // a compaction continues a stored conversation, but is not stored
+		in.kept = &keeping{in.server.kept, in.Op, in.r, turn, owner, newUnkept(in)}
 	}
-	if &body[0] == &c.Body[0] {
+	if &body[0] == &in.Body[0] {
 		return nil // the body is unchanged
 	}
-	c.Body = body
-	model := c.Head.Model // may be the default model
-	return c.held.InTurn(len(c.Body), func() (err error) {
-		c.Head, err = c.Op.Scan(c.Body, c.r)
-		c.Head.Model = model
+	in.Body = body
+	return in.scanAgain()
+}
+
+// scanAgain reads the head of a body into which a stored conversation was inserted.
+func (in *intake) scanAgain() error {
+	turn, err := in.held.Turn(len(in.Body))
+	if err != nil {
 		return err
-	})
+	}
+	defer turn.End()
+	model := in.Head.Model // may be the default model
+	in.Head, err = in.Op.Scan(in.Body, in.r)
+	in.Head.Model = model
+	return err
 }
 
 // forReading returns memory and turns of the caller's account for reading stored conversations.
@@ -76,18 +88,21 @@ func (s *Server) ReadCapacity(r *http.Request, account string) (held conversatio
 }
 
 // echo returns the fields of the request that its answer repeats.
-func (c *call) echo() []llm.Field {
-	if c.Op.Echo == nil {
+func (in *intake) echo() []llm.Field {
+	if in.Op.Echo == nil {
 		return nil
 	}
-	return append(c.Op.Echo(c.Body), c.kept.echo()...)
+	return append(in.Op.Echo(in.Body), in.kept.echo()...)
 }
 
 // keeping stores the answer of a request so that a later request can continue from it. A nil one stores nothing.
 type keeping struct {
-	call  *call
-	turn  *conversation.Turn
-	owner conversation.Owner
+	service *conversation.Service
+	op      *dialect.Operation
+	r       *http.Request
+	turn    *conversation.Turn
+	owner   conversation.Owner
+	unkept  unkept
 }
 
 func (k *keeping) echo() []llm.Field {
@@ -103,12 +118,11 @@ func (k *keeping) keep(answer []byte) bool {
 	if k == nil || answer == nil {
 		return true
 	}
-	c := k.call
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), keepWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(k.r.Context()), keepWithin)
 	defer cancel()
-	err := c.server.kept.Keep(ctx, k.owner, k.turn, answer)
+	err := k.service.Keep(ctx, k.owner, k.turn, answer)
 	if err != nil {
-		c.notKept("a response was not kept", kept.Response, err)
+		k.unkept.note("a response was not kept", kept.Response, err)
 	}
 	return err == nil
 }
@@ -116,7 +130,7 @@ func (k *keeping) keep(answer []byte) bool {
 // keepEvent stores the answer that the data of an event holds, if any.
 func (k *keeping) keepEvent(data []byte) {
 	if k != nil {
-		k.keep(k.call.Op.Kept(data))
+		k.keep(k.op.Kept(data))
 	}
 }
 
@@ -125,4 +139,26 @@ func (k *keeping) keepEncoded(e dialect.Encoder) {
 	if encoder, ok := e.(dialect.Keeper); ok && k != nil {
 		k.keep(encoder.Kept())
 	}
+}
+
+// unkept counts and logs replies and responses of a request that were not stored.
+type unkept struct {
+	metrics          *telemetry.Metrics
+	log              *slog.Logger
+	request, account string // ids
+}
+
+// newUnkept returns the counter of a request.
+func newUnkept(in *intake) unkept {
+	return unkept{in.server.metrics, in.server.log, in.id.text, in.principal.Account().ID}
+}
+
+// note counts and logs a reply or response that was not stored.
+func (u *unkept) note(what string, kind kept.Kind, err error) {
+	log := u.log.Error
+	if why, ok := errors.AsType[kept.Refusal](err); ok {
+		u.metrics.NotKept(kind, why)
+		log = u.log.Info // there may be as many as requests
+	}
+	log(what, "request", u.request, "account", u.account, "err", err)
 }

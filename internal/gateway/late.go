@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"weir/internal/account"
 	"weir/internal/capacity"
@@ -48,49 +49,53 @@ func (s *shared) leave(used int64) {
 }
 
 // keepsLate reports whether the answer of the current attempt is still read if it is late.
-func (c *call) keepsLate() bool {
-	return !c.Head.Stream && !c.Op.Free && c.principal.Account().OnDisconnect != account.DisconnectCancel
+func (in *intake) keepsLate() bool {
+	return !in.Head.Stream && !in.Op.Free && in.principal.Account().OnDisconnect != account.DisconnectCancel
 }
 
-// detachLate separates a failed attempt from the request if its late answer will be read; the request no longer settles
-// it. If the maximum of such reads is reached, it closes the answer and returns false.
-func (c *call) detachLate(a *attempt, f *provider.Failure, unseen ledger.Settlement, upstream *upstreamContext) bool {
-	if f.Late == nil {
-		return false
-	}
-	if !c.server.takeDrain() {
-		f.Late.Close()
+// detachLate separates a failed attempt from the request, to read its late answer; the request no longer settles it. If
+// the maximum of such reads is reached, it closes the answer and returns false.
+func (x *exchange) detachLate(a *attempt, answer *provider.Late, unseen ledger.Settlement, upstream *upstreamContext,
+) bool {
+	in := x.in
+	if !in.server.takeDrain() {
+		answer.Close()
 		return false
 	}
 	upstream.client.Cut()
-	c.server.drainFor(c.server.timing.DrainAnswer, &upstream.Lifetime, upstream.End, upstream.End)
-	if c.late.shared == nil {
-		c.late.shared = &shared{}
-		c.late.shared.holders.Store(1)
+	in.server.drainFor(in.server.timing.DrainAnswer, &upstream.Lifetime, upstream.End, upstream.End)
+	if x.late.shared == nil {
+		x.late.shared = &shared{}
+		x.late.shared.holders.Store(1)
 	}
-	c.late.shared.holders.Add(1)
-	own := &attempt{Quote: a.Quote, hold: a.hold, tally: quote.Tally{Choices: c.Head.Choices}}
-	target := *a.Target
-	own.Target, own.Request = &target, &quote.Request{Dialect: c.Dialect, Op: c.Op, Head: c.Head}
-	c.late.last = &late{
-		attempt: own, held: c.server.capacity.Hold(&capacity.Client{Request: c.r}, c.held.Account()),
-		answer: f.Late, upstream: upstream, id: c.id.text, unseen: unseen, shared: c.late.shared,
-		told: &lateAnswer{read: make(chan struct{})}, reply: a.lateReply(),
+	x.late.shared.holders.Add(1)
+	x.late.last = &late{
+		attempt: lateCopy(a), held: in.server.capacity.Hold(&capacity.Client{Request: in.r}, in.held.Account()),
+		answer: answer, upstream: upstream, id: in.id.text, unseen: unseen, shared: x.late.shared,
+		told: &lateAnswer{read: make(chan struct{})}, reply: a.lateReply(&x.called, x.spent.models),
 	}
-	c.late.answers = append(c.late.answers, c.late.last.told)
-	a.hold, a.settling = nil, nil // the late attempt keeps its hold on budgets
-	c.spent.priced = false        // until the late attempt has been settled
+	x.late.answers = append(x.late.answers, x.late.last.told)
+	a.hold, x.choice.failed = nil, nil // the late attempt keeps its hold on budgets
+	x.spent.priced = false             // until the late attempt has been settled
 	return true
 }
 
-// readLate reads the late answer in the background, if there is one. The attempt counts as the request if no other
+// lateCopy returns a copy of the attempt for its late answer, without the parts that belong to its request.
+func lateCopy(a *attempt) *attempt {
+	own := &attempt{Quote: a.Quote, hold: a.hold, tally: quote.Tally{Choices: a.Head.Choices}}
+	target := *a.Target
+	own.Target, own.Request = &target, &quote.Request{Dialect: a.Dialect, Op: a.Op, Head: a.Head}
+	return own
+}
+
+// read reads the last late answer in the background, if there is one. The attempt counts as the request if no other
 // attempt does.
-func (c *call) readLate(counts bool) {
-	l, s := c.late.last, c.server
+func (a *lateAttempts) read(s *Server, counts bool) {
+	l := a.last
 	if l == nil {
 		return
 	}
-	c.late.last = nil
+	a.last = nil
 	go func() {
 		used := int64(0)
 		defer func() { l.shared.leave(used) }()
@@ -102,6 +107,17 @@ func (c *call) readLate(counts bool) {
 		used = settlement.Usage.TotalTokens()
 		l.tell(s, &settlement)
 	}()
+}
+
+// offer makes the late answers of a failed request available to its repeats, before the client receives the error. It
+// reports whether there are any. The first attempt was sent at asked.
+func (a *lateAttempts) offer(in *intake, asked time.Time) bool {
+	if len(a.answers) == 0 || in.token == "" {
+		return false
+	}
+	all := a.answers
+	a.answers = nil
+	return in.server.late.offer(in.principal.Key().ID, in.repeat(), in.server.now().Sub(asked), all)
 }
 
 // tell passes the settled answer to repeats of its request. The cost of the answer is known if the attempt was the only
@@ -131,7 +147,8 @@ func (l *late) settlement(server *Server) (s ledger.Settlement) {
 	a := l.attempt
 	resp, body, err := l.answer.ReadAll()
 	if err == nil {
-		_, err = a.tallyWhole(server, &l.held, resp, body)
+		w := wholeReply{attempt: a, body: body}
+		err = w.read(server.bounds, &l.held, resp)
 	}
 	if err == nil {
 		l.reply.read(a, resp, body)

@@ -19,7 +19,7 @@ const mostTrace = 1 << 10
 func (a *attempt) sentHeaders() []dialect.Header {
 	sent := a.Passed()
 	for _, name := range traceHeaders {
-		values := a.call.r.Header[name]
+		values := a.in.r.Header[name]
 		if len(values) == 0 {
 			if name == traceHeaders[0] {
 				break // a tracestate without a traceparent has no meaning

@@ -30,13 +30,14 @@ import (
 func newAsked(tb quotetest.Failer, of quotetest.Asked) *attempt {
 	tb.Helper()
 	f := quotetest.New(tb, of)
-	c := &call{
+	in := &intake{
 		Request: quote.Request{Dialect: f.Dialect, Op: f.Op, Head: f.Head, Header: f.Request.Header, Body: f.Body}, r: f.Request,
 		server: &Server{now: func() time.Time { return f.Now }, bounds: parse.NewLimiter(), capacity: newCapacity(1 << 40)},
 		table:  f.Table, started: f.Now,
 	}
-	c.Source, c.client.Request, c.held = c, c.r, c.server.capacity.Hold(&c.client, "")
-	return &attempt{call: c, Quote: quote.New(&c.Request, f.Table, f.Target, f.Now)}
+	in.client.Request, in.held = in.r, in.server.capacity.Hold(&in.client, "")
+	in.Capacity, in.Bounds = &in.held, in.server.bounds
+	return &attempt{in: in, Quote: quote.New(&in.Request, f.Table, f.Target, f.Now)}
 }
 
 // TestInjectionOfOutputCap checks that the cap reaches each provider in its own field, and that nothing is inserted
@@ -101,8 +102,7 @@ func TestInjectionOnRescue(t *testing.T) {
 	} {
 		a := newAsked(t, quotetest.Asked{ClientAPI: "openai", Target: "anthropic", Body: tt.body})
 		before := a.BoundBooks()
-		a.call.rescue.words.text = []byte("Hello world")
-		request := a.behind()
+		request := a.behind([]byte("Hello world"))
 		a.cap = 77
 		if err := a.encode(request); err != nil || string(rawjson.Get(a.body, "max_tokens")) != tt.want {
 			t.Errorf("%s: continued with %s, %v; want a cap of %s", tt.body, a.body, err, tt.want)

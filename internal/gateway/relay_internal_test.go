@@ -30,9 +30,9 @@ func TestForwardEnd(t *testing.T) {
 		{"usage", frameKind{usage: true}, usage, string(d.Framing.Append(nil, "metadata", d.Stamp(nil, usage, final)))},
 	}
 	for _, tt := range tests {
-		c := &call{Request: quote.Request{Dialect: d, Op: &d.Operation, Head: llm.Head{IncludeUsage: true}}}
+		in := &intake{Request: quote.Request{Dialect: d, Op: &d.Operation, Head: llm.Head{IncludeUsage: true}}}
 		r := relay{
-			call: c, attempt: &attempt{Quote: quote.Quote{Request: &c.Request}}, same: true,
+			in: in, attempt: &attempt{Quote: quote.Quote{Request: &in.Request}}, words: &words{}, same: true,
 			tally: &quote.Tally{Choices: 1, Done: true, Finish: []llm.FinishReason{llm.FinishStop}},
 		}
 		r.forward(sse.Event{Name: []byte("metadata"), Data: tt.data, Raw: []byte("raw")}, tt.kind)
@@ -54,7 +54,7 @@ func TestLongNamesAreNotRetained(t *testing.T) {
 		{Kind: llm.EventToolCall, Tool: llm.ToolDelta{ID: long}},
 		{Kind: llm.EventToolCall, Tool: llm.ToolDelta{Name: long}},
 	} {
-		r := relay{call: &call{}}
+		r := relay{in: &intake{}}
 		if _, err := r.event(&e); !errors.Is(err, errNames) {
 			t.Errorf("an event of kind %d: %v, want %v", e.Kind, err, errNames)
 		}

@@ -1,19 +1,19 @@
 package gateway
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	"weir/internal/capacity"
 	"weir/internal/dialect"
 	"weir/internal/dialect/parse"
-	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/provider"
 	"weir/internal/quote"
 	"weir/internal/rawjson"
+	"weir/internal/route"
 	"weir/internal/sse"
 )
 
@@ -29,37 +29,55 @@ const mostNames = 8 << 10
 var errNames = fmt.Errorf("gateway: the names in an event exceed %d bytes", mostNames)
 
 // relayStream relays a stream piece by piece. If client and provider use the same wire format, the bytes pass unchanged
-// and the decoder only reads along.
+// and the decoder only reads along. If the answer is interrupted before the client has received any of it, unsent is
+// the part that has arrived.
 //
 // Stage 11: relay.
-func (c *call) relayStream(a *attempt, resp *provider.Response) error {
-	from := a.Spoken
-	r := relay{
-		call: c, attempt: a, same: a.passes() && a.resumes == nil,
-		reader:  from.Framing.NewReader(resp.Body, maxFrame),
-		decoder: from.NewDecoder(a.Quirks),
-		stream:  c.out, tally: &a.tally,
-	}
+func (x *exchange) relayStream(a *attempt, resp *provider.Response) (unsent []byte, err error) {
+	a.answer = capacity.Arriving{ReadCloser: resp.Body, Held: &x.in.held}
+	r := x.relay(a)
+	r.same = a.passes() && a.resumes == nil
+	r.reader = a.Spoken.Framing.NewReader(&a.answer, maxFrame)
+	r.decoder = a.Spoken.NewDecoder(a.Quirks)
 	a.answer.Events = r.reader
 	r.tally.Status, r.tally.Text = resp.Status, freeKept
-	a.servedAs(resp)
-	c.upstream.ending.Store(false)
-	err := r.run()
-	if err == nil {
+	a.tally.ServedAs(tierOf(a.Speaks, resp))
+	x.reading.ending.Store(false)
+	if err = r.run(); err == nil {
 		err = r.judge()
 	}
-	c.spent.reached = true
-	if err == nil {
-		return r.finish()
+	x.spent.reached = true
+	if err != nil {
+		return r.breakOff(), err
 	}
-	r.breakOff()
-	return err
+	x.finishStream(&r)
+	return nil, nil
+}
+
+// relay returns the relay of a stream without its parts for reading.
+func (x *exchange) relay(a *attempt) relay {
+	return relay{
+		in: x.in, attempt: a, plan: &x.choice.plan, words: &x.rescue.words, ending: &x.reading.ending,
+		stream: x.out, tally: &a.tally,
+	}
+}
+
+// finishStream settles a whole answer and sends its end.
+func (x *exchange) finishStream(r *relay) {
+	x.choice.plan.Succeeded(x.in.server.now(), r.tally.FirstToken)
+	s := r.attempt.outcome().Succeeded()
+	x.settle(s)
+	x.idem.streamed()
+	r.finish(x.spent.final(r.tally, x.rescue.usageOfAll(&s.Usage, r.attempt.resumes.onBehind())))
 }
 
 // relay is the relay of one stream.
 type relay struct {
-	call    *call
+	in      *intake
 	attempt *attempt
+	plan    *route.Plan  // of the request
+	words   *words       // text that another target may have to continue
+	ending  *atomic.Bool // set when the answer is whole except for its usage and end marker
 	same    bool
 	reader  dialect.Frames
 	decoder dialect.Decoder
@@ -79,7 +97,7 @@ type relay struct {
 func (r *relay) run() error {
 	for {
 		frame, err := r.reader.Next()
-		if err != nil && r.tally.Whole() && !r.call.client.Gone() {
+		if err != nil && r.tally.Whole() && !r.in.client.Gone() {
 			return nil // only the end marker is missing
 		}
 		if errors.Is(err, io.EOF) {
@@ -131,7 +149,7 @@ func (r *relay) flush(large bool) {
 		}
 		r.out, r.events, r.last = nil, nil, nil
 	}
-	r.call.held.Sent()
+	r.in.held.Sent()
 }
 
 // keep reserves memory for the state that stays until the answer has ended. It waits if no memory is free.
@@ -146,13 +164,13 @@ func (r *relay) keep() error {
 	if n <= freeKept {
 		return nil
 	}
-	return r.call.held.Keep(capacity.EventCopies * int64(n))
+	return r.in.held.Keep(capacity.EventCopies * int64(n))
 }
 
 // remember reserves memory for n bytes more of stored text: for the tally, which counts tokens if the provider reports
 // no usage, and for a rescue, which continues behind the text. If no memory is free, the text is not stored.
 func (r *relay) remember(n int) {
-	t, w, held := r.tally, &r.call.rescue.words, &r.call.held
+	t, w, held := r.tally, r.words, &r.in.held
 	if more := t.Kept() + n - t.Text; more > 0 && t.Text < quote.MostText {
 		t.Text += held.KeepText(more)
 	}
@@ -179,13 +197,13 @@ func (r *relay) take(frame sse.Event) error {
 		f.note(e)
 		if passes && !r.same && (e.Kind.IsPiece() || e.Kind == llm.EventStart) {
 			if e.Kind == llm.EventToolCall {
-				r.attempt.namer().Event(e)
+				r.attempt.ids.get().Event(e)
 			}
 			r.out = r.stream.encoder.Append(r.out, e)
 		}
 	}
 	if f.finish && r.tally.Whole() {
-		r.call.upstream.ending.Store(true)
+		r.ending.Store(true)
 	}
 	if r.same && err == nil && !r.aborted {
 		r.forward(frame, f)
@@ -216,13 +234,12 @@ func (r *relay) isIdle(frame sse.Event, err error) bool {
 
 // event records an event and reports whether it is sent to the client.
 func (r *relay) event(e *llm.Event) (passes bool, err error) {
-	c := r.call
 	if n := len(e.ID) + len(e.Model) + len(e.Tier) + len(e.Tool.ID) + len(e.Tool.Name); n > mostNames {
 		return false, errNames
 	}
 	if r.tally.FirstToken == 0 && e.Kind.IsPiece() {
-		r.tally.FirstToken = c.server.ledger.Now().Sub(r.attempt.hold.Attempt().Opened)
-		c.plan.Release() // the target answers, however long the client takes
+		r.tally.FirstToken = r.in.server.ledger.Now().Sub(r.attempt.hold.Attempt().Opened)
+		r.plan.Release() // the target answers, however long the client takes
 	}
 	r.remember(len(e.Text) + len(e.Tool.Name))
 	if r.tally.Add(e); r.aborted {
@@ -233,159 +250,37 @@ func (r *relay) event(e *llm.Event) (passes bool, err error) {
 			return false, err
 		}
 	}
-	if c.Op.ObjectCalls && !r.same {
+	if r.in.Op.ObjectCalls && !r.same {
 		r.calls.add(e)
 	}
-	c.rescue.words.add(e)
+	r.words.add(e)
 	return true, nil
 }
 
-// frameKind describes the content of one frame of a provider's stream.
-type frameKind struct{ start, usage, usageOnly, alone, content, finish, empty bool }
-
-func (f *frameKind) note(e *llm.Event) {
-	f.start = f.start || e.Kind == llm.EventStart
-	f.usage = f.usage || e.Kind == llm.EventUsage
-	f.usageOnly = f.usageOnly && e.Kind == llm.EventUsage
-	f.alone = f.alone || e.Kind == llm.EventUsage && e.Alone
-	f.content = f.content || e.Kind.IsPiece()
-	f.finish = f.finish || e.Kind == llm.EventFinish
-}
-
-// forward passes a frame through, but holds back the parts that must follow the settlement: the end marker and the
-// final usage. In some wire formats the end marker holds the usage. The frame that ends the answer, or an empty frame
-// behind it, may hold a usage that is not believed; it is held back as well, since it is stamped with the cost of
-// Weir's own count. Content is held back only if the event that ends the answer has both content and usage, as Gemini's
-// last event does: only the end of the body follows it.
-func (r *relay) forward(frame sse.Event, f frameKind) {
-	if frame = r.named(frame); r.call.principal.Charged() {
-		if frame = r.shown(frame); frame.Raw == nil {
-			return
-		}
-	}
-	if r.tally.Done && !f.usage && (!f.finish || r.isEndMarker(frame)) {
-		r.end = r.call.Op.Framing.Append(nil, string(frame.Name), frame.Data)
-		return
-	}
-	r.releaseHeld()
-	told := f.usage || f.finish && r.call.Op.HasUsage(frame.Data) // believed or not
-	last := told && f.finish
-	if f.alone && !r.call.Head.IncludeUsage && !r.tally.Whole() {
-		return // usage of one of several choices, which only the gateway requested
-	}
-	if (told || f.empty) && (last || !f.content) && (f.alone || r.tally.Whole()) {
-		r.held.Name, r.held.Data = bytes.Clone(frame.Name), append(r.held.Data[:0], frame.Data...)
-		r.asked = f.usageOnly && !r.call.Head.IncludeUsage
-		return
-	}
-	if f.finish {
-		r.call.kept.keepEvent(frame.Data)
-	}
-	if r.asksUsage() {
-		r.out = rawjson.AppendWithoutNull(r.out, frame.Raw, `"usage"`)
-	} else {
-		r.out = append(r.out, frame.Raw...)
-	}
-	if f.start || r.call.rescue.words.on {
-		r.follow(frame)
-		return
-	}
-	r.last = append(r.last[:0], frame.Data...)
-}
-
-// asksUsage reports whether only the gateway requested the usage of a stream. Its client does not know the null usage
-// that all other pieces then have (Mistral's SDK refuses it).
-func (r *relay) asksUsage() bool { return r.call.Op.Op == llm.OpChat && !r.call.Head.IncludeUsage }
-
-// isEndMarker reports whether a frame is the wire format's end marker.
-func (r *relay) isEndMarker(frame sse.Event) bool {
-	op := r.call.Op
-	return string(op.Framing.Append(nil, string(frame.Name), frame.Data)) == op.EndMarker
-}
-
-// shown returns a frame as the client of an account with a price list may see it: its data without a cost, and without
-// comments and unknown fields, since these may reveal the cost, too. It returns the zero frame if nothing is left: for
-// data that are not JSON, except the end marker, and for data with only a cost.
-func (r *relay) shown(frame sse.Event) sse.Event {
-	framing, data := r.call.Op.Framing, r.call.withoutCost(frame.Data)
-	name := stamp.EventName(frame.Name)
-	raw := framing.Append(nil, name, data)
-	if string(raw) != r.call.Op.EndMarker &&
-		(rawjson.Validate(data, parse.MaxDepth) != nil || len(data) < len(frame.Data) && isEmpty(data)) {
-		return sse.Event{}
-	}
-	return sse.Event{Name: []byte(name), Data: data, Raw: raw}
-}
-
-// isEmpty reports whether an object has no member.
-func isEmpty(object []byte) bool {
-	for range rawjson.Members(object) {
-		return false
-	}
-	return true
-}
-
-// follow passes an event that was passed through to the encoder. The encoder needs the first and the last one to report
-// an error in the end; it needs each if an interrupted answer may be continued.
-func (r *relay) follow(frame sse.Event) {
-	if f, ok := r.stream.encoder.(dialect.Follower); ok {
-		f.Follow(frame)
-	}
-}
-
-// releaseHeld sends the held event, which was not the last of its kind.
-func (r *relay) releaseHeld() {
-	r.appendHeld(nil)
-	r.held.Data = r.held.Data[:0]
-}
-
-// appendHeld appends the held event to out, unless the client did not request it. If it is the end of the answer, it is
-// stamped with final.
-func (r *relay) appendHeld(final *llm.Final) {
-	if len(r.held.Data) == 0 || r.asked {
-		return
-	}
-	d, data := r.call.Op, r.held.Data
-	if final != nil {
-		data = d.Stamp(nil, data, final)
-		r.call.kept.keepEvent(data)
-	}
-	r.out = d.Framing.Append(r.out, string(r.held.Name), data)
-}
-
-// finish settles a whole answer and sends its end.
-func (r *relay) finish() error {
-	c := r.call
-	c.plan.Succeeded(c.server.now(), r.tally.FirstToken)
-	s := r.attempt.outcome().Succeeded()
-	c.settle(s)
-	c.idem.streamed()
-	final := c.final(r.tally, c.rescue.usageOfAll(&s.Usage))
+// finish sends the end of a whole answer that has been settled.
+func (r *relay) finish(final *llm.Final) {
 	if !r.same {
 		r.out = r.stream.encoder.Finish(r.out, final)
-		c.kept.keepEncoded(r.stream.encoder)
+		r.in.kept.keepEncoded(r.stream.encoder)
 		r.stream.write(r.out)
-		return nil
+		return
 	}
 	r.appendHeld(final)
 	if r.end == nil {
-		r.end = []byte(c.Op.EndMarker)
+		r.end = []byte(r.in.Op.EndMarker)
 	}
 	r.stream.write(append(r.out, r.end...))
-	return nil
 }
 
-// breakOff sends the buffered part of an interrupted answer. If the client has not received any of it, the part is held
-// back, because another target may start a new answer.
-func (r *relay) breakOff() {
+// breakOff sends the buffered part of an interrupted answer. If the client has not received any of it, it returns the
+// part, because another target may start a new answer.
+func (r *relay) breakOff() (unsent []byte) {
 	if len(r.last) > 0 {
 		r.follow(sse.Event{Data: r.last})
 	}
-	switch {
-	case len(r.out) == 0:
-	case r.stream.committed():
-		r.stream.write(r.out)
-	default:
-		r.stream.pending = r.out
+	if len(r.out) == 0 || !r.stream.committed() {
+		return r.out
 	}
+	r.stream.write(r.out)
+	return nil
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -54,13 +55,13 @@ type lateReply struct {
 	request     string     // id of the request that was charged for it
 }
 
-// lateReply returns the reply of the attempt for repeats of its request, before the answer has arrived.
-func (a *attempt) lateReply() *lateReply {
-	c, target := a.call, *a.Target
+// lateReply returns the reply of the attempt for repeats of its request, before the answer has arrived. Models are
+// those of all attempts so far.
+func (a *attempt) lateReply(called *llm.Called, models []string) *lateReply {
+	target := *a.Target
 	r := &lateReply{
 		quote: a.Detached(), dropped: slices.Clip(a.dropped), before: a.ids.before, names: a.ids.names,
-		recast: a.ids.recast,
-		called: c.tree.called, request: c.id.text, spent: spent{models: slices.Clone(c.spent.models)},
+		recast: a.ids.recast, called: *called, request: a.in.id.text, spent: spent{models: slices.Clone(models)},
 	}
 	r.quote.Target = &target
 	return r
@@ -77,9 +78,11 @@ func (r *lateReply) read(a *attempt, resp *provider.Response, body []byte) {
 // seconds, LangChain seven times within about a minute.
 const keepLate = 30 * time.Second
 
-// repeatOf returns a hash of everything that a repeat shares with its request: the parts that determine the answer, and
+// repeat returns a hash of everything that a repeat shares with its request: the parts that determine the answer, and
 // the attribution of its cost.
-func repeatOf(c *call) string { return seal.Digest(digestOf(c), fmt.Sprintf("%q", c.own.attribution)) }
+func (in *intake) repeat() string {
+	return seal.Digest(in.digest(), fmt.Sprintf("%q", in.own.attribution))
+}
 
 // offer makes late answers available to repeats of their request, which wait as long as the request did. It reports
 // whether any answer was added.
@@ -182,49 +185,37 @@ func (l *lateAnswers) forget(all []*lateAnswer) {
 	}
 }
 
-// offerOf makes the late answers of a failed request available to its repeats, before the client receives the error. It
-// reports whether there are any.
-func (l *lateAnswers) offerOf(c *call) bool {
-	if len(c.late.answers) == 0 || c.token == "" {
-		return false
+// answer returns the late answer of an earlier request for this one, if there is one: the same request by the same API
+// key, which got an error. It waits as long as the earlier request did. It returns nil if no answer arrives.
+func (l *lateAnswers) answer(in *intake) (*lateReply, error) {
+	if in.token == "" || in.Head.Stream || in.Op.Free || !l.has(in.principal.Key().ID) {
+		return nil, nil
 	}
-	all := c.late.answers
-	c.late.answers = nil
-	return l.offer(c.principal.Key().ID, repeatOf(c), c.server.now().Sub(c.measured.ask), all)
-}
-
-// answer answers the request with the late answer of an earlier one, if there is one: the same request by the same API
-// key, which got an error. It waits as long as the earlier request did. If no answer arrives, the request continues.
-func (l *lateAnswers) answer(c *call) (answered bool, err error) {
-	if c.token == "" || c.Head.Stream || c.Op.Free || !l.has(c.principal.Key().ID) {
-		return false, nil
-	}
-	key, request := c.principal.Key().ID, repeatOf(c)
+	key, request := in.principal.Key().ID, in.repeat()
 	for a := l.join(key, request); a != nil; a = l.join(key, request) {
-		err := a.await(c)
+		err := a.await(in.r.Context(), in.server.stopping)
 		came := err == nil && a.reply != nil
 		switch l.leave(a, came); {
 		case err != nil:
-			return false, err
+			return nil, err
 		case came:
-			return true, a.reply.send(c)
+			return a.reply, nil
 		}
 	}
-	return false, nil
+	return nil, nil
 }
 
-// await waits until the answer has been read.
-func (a *lateAnswer) await(c *call) error {
+// await waits until the answer has been read. The client is connected until ctx ends.
+func (a *lateAnswer) await(ctx, stopping context.Context) error {
 	patience := time.NewTimer(a.patience)
 	defer patience.Stop()
-	stopping := c.server.stopping
 	select {
 	case <-a.read:
 		return nil
 	case <-patience.C:
 		return llm.Errorf(llm.CodeProviderTimeout, "The provider did not answer in time. The answer to the first of "+
 			"these requests is still awaited: send the same request again to receive it without a second charge.")
-	case <-c.r.Context().Done():
+	case <-ctx.Done():
 		if stopping.Err() == nil {
 			return capacity.ErrGone
 		}
@@ -233,27 +224,29 @@ func (a *lateAnswer) await(c *call) error {
 	return stopped(stopping.Err())
 }
 
-// send answers a request with the late answer and includes its cost, which the earlier request could not report.
-func (r *lateReply) send(c *call) error {
-	c.settleLimits() // this request used no tokens
-	ids := callIDs{before: r.before, names: r.names, recast: r.recast}
-	a := &attempt{call: c, Quote: r.quote, dropped: slices.Clip(r.dropped), ids: ids}
-	a.Request = &c.Request
-	if err := a.boundAnswer(c.server, &c.held, r.body); err != nil {
+// sendLate answers a request with the late answer of an earlier one and includes its cost, which the earlier request
+// could not report.
+func (x *exchange) sendLate(r *lateReply) error {
+	x.settleLimits() // this request used no tokens
+	in := x.in
+	a := &attempt{in: in, Quote: r.quote, dropped: slices.Clip(r.dropped)}
+	a.Request = &in.Request
+	a.ids = callIDs{
+		request: in.id.UUID, provider: a.Target.Provider.Name(), before: r.before, names: r.names, recast: r.recast,
+	}
+	w := wholeReply{attempt: a, body: r.body, usage: r.usage}
+	if err := w.bound(in.server.bounds, &in.held); err != nil {
 		return err
 	}
-	var reply *llm.Reply
-	var err error
-	c.held.Step(a.replyWork(r.body), func() { reply, err = a.Spoken.DecodeReply(r.body, a.Quirks) })
-	if err != nil {
+	if err := w.decode(&in.held); err != nil {
 		return provider.Malformed(err)
 	}
-	a.tally.Choices = c.Head.Choices
-	a.tally.AddReply(reply)
-	c.spent, c.tree.called = r.spent, r.called
-	c.w.Header()["X-Weir-Answer-Of"] = []string{r.request}
-	w := wholeReply{a, a.ready(r.body, reply), reply, &r.usage}
-	w.send(r.contentType)
-	c.server.log.Debug("a repeated request got the late answer", "request", c.id.text, "of", r.request)
+	a.tally.Choices = in.Head.Choices
+	a.tally.AddReply(w.reply)
+	x.spent, x.called = r.spent, r.called
+	in.w.Header()["X-Weir-Answer-Of"] = []string{r.request}
+	w.ready()
+	x.sendWhole(&w, r.contentType)
+	in.server.log.Debug("a repeated request got the late answer", "request", in.id.text, "of", r.request)
 	return nil
 }

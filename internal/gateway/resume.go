@@ -28,7 +28,6 @@ type words struct {
 
 // rescue continues an interrupted answer at another target.
 type rescue struct {
-	call   *call
 	words  words             // text of a stream that the client has received
 	before llm.Usage         // usage of the attempts that the current one continues
 	broke  *provider.Failure // the failure of the first of them
@@ -75,57 +74,14 @@ var errDiverged = errors.New("gateway: the new answer differs from the interrupt
 
 func isDiverged(f *provider.Failure) bool { return errors.Is(f, errDiverged) }
 
-// mayResume reports whether an answer that failed with f may be continued at another target.
-func (r *rescue) mayResume(f *provider.Failure) bool {
-	return r.words.on && !r.words.other && (isDiverged(f) || r.call.plan.Continues(f))
-}
-
-// elsewhere prepares an attempt at the next target to continue the answer; nil if there is none.
-func (r *rescue) elsewhere(f *provider.Failure) *attempt {
-	c := r.call
-	if r.broke == nil {
-		r.broke = f
-	}
-	switch {
-	case r.refusedPrefill(f):
-		if a := r.beginAnew(); a != nil {
-			return a
-		}
-	case !r.mayResume(f):
-		return nil
-	}
-	for c.plan.Onward(c.server.now()) {
-		if a := r.goOn(); a != nil {
-			return a
-		}
-		if a := r.beginAnew(); a != nil {
-			return a
-		}
-	}
-	return nil
-}
-
 // refusedPrefill reports whether the target refused a conversation that ends with the assistant's message.
-func (r *rescue) refusedPrefill(f *provider.Failure) bool {
-	a := r.call.attempt
+func refusedPrefill(a *attempt, f *provider.Failure) bool {
 	return a.resumes.onBehind() && a.tally.Length == 0 && route.FaultOf(f) == route.FaultRequest
 }
 
-// goOn returns an attempt at the current target that continues behind the text so far; nil if that is not possible.
-func (r *rescue) goOn() *attempt {
-	a := r.call.newAttempt()
-	request := a.behind()
-	if request == nil || a.afford() != nil || a.encode(request) != nil {
-		return nil
-	}
-	return a
-}
-
 // behind returns a request that ends with the text so far, for the target to continue; nil if that is not possible.
-func (a *attempt) behind() *llm.Request {
-	c := a.call
-	words := c.rescue.words.text
-	tree, err := c.Tree()
+func (a *attempt) behind(words []byte) *llm.Request {
+	tree, err := a.Tree()
 	if err != nil || !a.Target.Provider.Prefills(a.Speaks) {
 		return nil
 	}
@@ -142,22 +98,6 @@ func (a *attempt) behind() *llm.Request {
 	}
 	a.resumes, a.Behind = &resume{prefill: true, left: words[len(text):], words: words}, int64(len(words))
 	return &request
-}
-
-// beginAnew returns an attempt at the current target that answers anew. With tools or log probabilities, equal text
-// does not prove that the answer is the same.
-func (r *rescue) beginAnew() *attempt {
-	c := r.call
-	tree, err := c.Tree()
-	if err != nil || tree.HasTools() || tree.Logprobs != nil {
-		return nil
-	}
-	a := c.newAttempt()
-	a.resumes = &resume{left: r.words.text}
-	if a.ask() != nil {
-		return nil
-	}
-	return a
 }
 
 // pass removes the text that the client already has from an event, and reports whether the rest of it is to be sent.
@@ -228,10 +168,10 @@ func commonPrefix(a []byte, b string) (n int) {
 	return n
 }
 
-// whole continues an answer with a reply that arrived whole although a stream was requested.
-func (r *rescue) whole(a *attempt, reply *llm.Reply) error {
+// continueWhole continues an answer with a reply that arrived whole although a stream was requested.
+func (x *exchange) continueWhole(a *attempt, reply *llm.Reply) error {
 	a.tally = a.tally.Retold()
-	rest := relay{call: r.call, attempt: a, stream: r.call.out, tally: &a.tally}
+	rest := x.relay(a)
 	events := eventsOf(&reply.Choices[0])
 	events = append(events, llm.Event{Kind: llm.EventFinish, Finish: reply.Choices[0].Finish})
 	for i := range events {
@@ -245,13 +185,14 @@ func (r *rescue) whole(a *attempt, reply *llm.Reply) error {
 		}
 	}
 	rest.tally.Partial = false // its usage is complete
-	return rest.finish()
+	x.finishStream(&rest)
+	return nil
 }
 
-// usageOfAll returns the usage of the answer that the client got. If the last attempt continued another's text, it
-// includes the output of both.
-func (r *rescue) usageOfAll(u *llm.Usage) *llm.Usage {
-	if !r.call.attempt.resumes.onBehind() {
+// usageOfAll returns the usage of the answer that the client got. If the last attempt, with usage u, continued
+// another's text, it includes the output of both.
+func (r *rescue) usageOfAll(u *llm.Usage, wentOn bool) *llm.Usage {
+	if !wentOn {
 		return u
 	}
 	all := r.before
@@ -278,7 +219,7 @@ func (r *rescue) keepUsage(u *llm.Usage, wentOn bool) {
 }
 
 // rescues reports whether an interrupted answer may be continued at another target.
-func (c *call) rescues() bool {
-	return c.Op.Op == llm.OpChat && c.Head.Stream && c.Head.Choices == 1 && !c.own.noRescue && len(c.targets) > 1 &&
-		c.table.Rescues(c.Head.Model)
+func (in *intake) rescues() bool {
+	return in.Op.Op == llm.OpChat && in.Head.Stream && in.Head.Choices == 1 && !in.own.noRescue &&
+		len(in.targets) > 1 && in.table.Rescues(in.Head.Model)
 }

@@ -10,34 +10,35 @@ import (
 	"weir/internal/dialect"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
+	"weir/internal/quote"
 	"weir/internal/route"
 )
 
 // route finds the targets of the requested model, or of the default model, and those of the request's fallbacks.
 //
 // Stage 5: route.
-func (c *call) route() error {
-	c.table = c.server.router.Table()
-	if c.Head.Model == "" {
-		if c.Head.Model = c.table.DefaultModel(); c.Head.Model == "" {
+func (in *intake) route() error {
+	in.table = in.server.router.Table()
+	if in.Head.Model == "" {
+		if in.Head.Model = in.table.DefaultModel(); in.Head.Model == "" {
 			return llm.Invalid("model", `No default model is configured: send "model" as "<provider>/<model-name>".`)
 		}
 	}
-	if err := checkModel(c.Head.Model); err != nil {
+	if err := checkModel(in.Head.Model); err != nil {
 		return err
 	}
-	targets, err := c.table.Targets(c.one[:0], c.Head.Model, c.Dialect.Vendor)
+	targets, err := in.table.Targets(in.one[:0], in.Head.Model, in.Dialect.Vendor)
 	if err != nil {
-		if denied := c.principal.MayUse(c.Head.Model); denied != nil {
+		if denied := in.principal.MayUse(in.Head.Model); denied != nil {
 			return denied // a key must not learn about models that it may not use
 		}
 		return err
 	}
-	c.targets = targets
-	if err := c.mayUse(); err != nil {
+	in.targets = targets
+	if err := in.mayUse(); err != nil {
 		return err
 	}
-	return c.addFallbacks()
+	return in.addFallbacks()
 }
 
 // maxModel bounds a model's name, in bytes.
@@ -65,13 +66,13 @@ func checkModel(name string) error {
 }
 
 // mayUse checks that the key may use the model, by the requested name or by the names of all targets.
-func (c *call) mayUse() error {
-	denied := c.principal.MayUse(c.Head.Model)
+func (in *intake) mayUse() error {
+	denied := in.principal.MayUse(in.Head.Model)
 	if denied == nil {
 		return nil
 	}
-	for i := range c.targets {
-		if c.principal.MayUse(c.targets[i].FullName()) != nil {
+	for i := range in.targets {
+		if in.principal.MayUse(in.targets[i].FullName()) != nil {
 			return denied
 		}
 	}
@@ -79,35 +80,35 @@ func (c *call) mayUse() error {
 }
 
 // spoken returns the operation in the wire format that the target uses; nil if the target does not have it.
-func (c *call) spoken(t *route.Target) *dialect.Operation {
-	return t.Provider.Speaking(c.Dialect, t.Model).For(c.Op.Op)
+func spoken(r *quote.Request, t *route.Target) *dialect.Operation {
+	return t.Provider.Speaking(r.Dialect, t.Model).For(r.Op.Op)
 }
 
 // translates reports whether a target uses another wire format than the client.
-func (c *call) translates() bool {
-	return c.Op.DecodeRequest != nil &&
-		slices.ContainsFunc(c.targets, func(t route.Target) bool { return c.spoken(&t) != c.Op })
+func (in *intake) translates() bool {
+	return in.Op.DecodeRequest != nil &&
+		slices.ContainsFunc(in.targets, func(t route.Target) bool { return spoken(&in.Request, &t) != in.Op })
 }
 
 // offers reports whether the target can serve the requested operation.
-func (c *call) offers(t *route.Target) bool {
-	to := c.spoken(t)
-	return to == c.Op || to != nil && to.EncodeRequest != nil && c.Op.DecodeRequest != nil
+func offers(r *quote.Request, t *route.Target) bool {
+	to := spoken(r, t)
+	return to == r.Op || to != nil && to.EncodeRequest != nil && r.Op.DecodeRequest != nil
 }
 
 // narrow removes the targets that cannot serve the request. If none can, it keeps all, and the first one's error is
 // returned later.
-func (c *call) narrow() {
-	if len(c.targets) < 2 {
+func (in *intake) narrow() {
+	if len(in.targets) < 2 {
 		return
 	}
-	suits := func(t route.Target) bool { return c.offers(&t) }
-	if c.Op.Op == llm.OpChat {
-		needs := parse.Needs(c.Body)
-		needs.MaxOutput = c.Head.MaxOutput
-		suits = func(t route.Target) bool { return c.table.Suits(&t, &needs) }
+	suits := func(t route.Target) bool { return offers(&in.Request, &t) }
+	if in.Op.Op == llm.OpChat {
+		needs := parse.Needs(in.Body)
+		needs.MaxOutput = in.Head.MaxOutput
+		suits = func(t route.Target) bool { return in.table.Suits(&t, &needs) }
 	}
-	if slices.ContainsFunc(c.targets, suits) {
-		c.targets = slices.DeleteFunc(c.targets, func(t route.Target) bool { return !suits(t) })
+	if slices.ContainsFunc(in.targets, suits) {
+		in.targets = slices.DeleteFunc(in.targets, func(t route.Target) bool { return !suits(t) })
 	}
 }

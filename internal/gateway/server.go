@@ -155,14 +155,14 @@ func New(o Options) *Server {
 // Handler serves the operations of the dialect d that share a route, for callers with the permission. Metrics count
 // them by the route's pattern.
 //
-// Stage 1: make a call.
+// Stage 1: take a request.
 func (s *Server) Handler(pattern string, d *dialect.Dialect, served []*dialect.Operation,
 	permission account.Permission,
 ) http.Handler {
 	counted := s.metrics.Route(pattern)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		op := dialect.Asked(served, r.URL.Path)
-		s.newCall(w, r, d, op, permission, counted).handle()
+		s.newRequest(w, r, d, op, permission, counted).handle()
 	})
 }
 
@@ -173,23 +173,25 @@ func (s *Server) HandlerAs(pattern string, d *dialect.Dialect, op *dialect.Opera
 	counted := s.metrics.Route(pattern)
 	return func(w http.ResponseWriter, r *http.Request, p *account.Principal) {
 		r.Header.Del("Idempotency-Key")
-		c := s.newCall(w, r, d, op, account.Chat, counted)
-		c.principal = p
-		c.handle()
+		q := s.newRequest(w, r, d, op, account.Chat, counted)
+		q.in.principal = p
+		q.handle()
 	}
 }
 
-func (s *Server) newCall(w http.ResponseWriter, r *http.Request, d *dialect.Dialect, op *dialect.Operation,
+func (s *Server) newRequest(w http.ResponseWriter, r *http.Request, d *dialect.Dialect, op *dialect.Operation,
 	permission account.Permission, counted *telemetry.Route,
-) *call {
-	c := &call{
-		Request: quote.Request{Dialect: d, Op: op, Header: r.Header}, server: s, w: w, r: r, permission: permission,
-		started: s.ledger.Now().UTC().Truncate(time.Microsecond),
-	}
-	c.measured.route = counted
-	c.Source, c.client.Request = c, r
-	c.held = s.capacity.Hold(&c.client, "")
-	return c
+) *request {
+	q := &request{in: intake{
+		Request: quote.Request{Dialect: d, Op: op, Header: r.Header, Bounds: s.bounds},
+		server:  s, w: w, r: r, permission: permission, started: s.ledger.Now().UTC().Truncate(time.Microsecond),
+	}}
+	in := &q.in
+	in.client.Request = r
+	in.held = s.capacity.Hold(&in.client, "")
+	in.Capacity = &in.held
+	q.x.in, q.x.measured.route, q.x.reading.in = in, counted, in
+	return q
 }
 
 // Stop ends all requests at once. Waiting clients get an error, if Base is the context of their connections.

@@ -14,10 +14,10 @@ import (
 // clientStream writes a stream of events to the client. It sends the headers with the first write, so that another
 // target can be tried until then.
 type clientStream struct {
-	call    *call
-	encoder dialect.Encoder
-	control *http.ResponseController
-	pending []byte // part of an interrupted answer, of which the client has received nothing
+	in       *intake
+	upstream *upstreamContext // ends when a write to the client fails
+	encoder  dialect.Encoder
+	control  *http.ResponseController
 
 	mu     sync.Mutex
 	told   answered // of the current attempt, copied because keep-alives run concurrently
@@ -31,27 +31,36 @@ type clientStream struct {
 
 // beginStream creates the stream at the first attempt. Later attempts reuse it, with a new encoder as long as no part
 // of an answer was sent.
-func (c *call) beginStream(a *attempt) {
-	if c.out == nil {
-		s := &clientStream{call: c, control: http.NewResponseController(c.w), last: c.server.now(), told: a.answered()}
-		c.out = s
-		s.mu.Lock() // the timer may fire before it is assigned
-		s.silent = time.AfterFunc(c.server.timing.KeepAlive, s.keepAlive)
-		s.mu.Unlock()
+func (x *exchange) beginStream(a *attempt) {
+	in, told := x.in, a.answered(&x.spent)
+	if x.out == nil {
+		x.out = newClientStream(in, x.reading.context, told)
 	} else {
-		c.out.tell(a.answered())
+		x.out.tell(told)
 	}
-	if !c.out.committed() {
-		c.out.pending, c.rescue.words = nil, words{on: c.rescue.words.on}
-		c.out.encoder = c.Op.NewEncoder(c.meta())
+	if !x.out.committed() {
+		x.rescue.words = words{on: x.rescue.words.on}
+		x.out.encoder = in.Op.NewEncoder(x.meta())
 	}
 }
 
+// newClientStream creates a stream, which sends comments from now on while it is silent.
+func newClientStream(in *intake, upstream *upstreamContext, told answered) *clientStream {
+	s := &clientStream{
+		in: in, upstream: upstream, control: http.NewResponseController(in.w), last: in.server.now(), told: told,
+	}
+	s.mu.Lock() // the timer may fire before it is assigned
+	defer s.mu.Unlock()
+	s.silent = time.AfterFunc(in.server.timing.KeepAlive, s.keepAlive)
+	return s
+}
+
 // meta returns the values that the gateway's own events in a stream carry.
-func (c *call) meta() llm.Meta {
+func (x *exchange) meta() llm.Meta {
+	in := x.in
 	return llm.Meta{
-		ID: c.Dialect.IDPrefix + c.id.text, Created: c.started.Unix(), Model: c.spent.model(),
-		IncludeUsage: c.Head.IncludeUsage, Echo: c.echo(), Called: &c.tree.called, Input: c.attempt.input,
+		ID: in.Dialect.IDPrefix + in.id.text, Created: in.started.Unix(), Model: x.spent.model(),
+		IncludeUsage: in.Head.IncludeUsage, Echo: in.echo(), Called: &x.called, Input: x.choice.current.input,
 	}
 }
 
@@ -87,37 +96,37 @@ func (s *clientStream) keepAlive() {
 	if s.closed {
 		return
 	}
-	wait := s.call.server.timing.KeepAlive
-	if quiet := s.call.server.now().Sub(s.last); quiet < wait {
+	wait := s.in.server.timing.KeepAlive
+	if quiet := s.in.server.now().Sub(s.last); quiet < wait {
 		s.silent.Reset(wait - quiet)
 		return
 	}
-	s.send([]byte(s.call.Op.KeepAlive))
+	s.send([]byte(s.in.Op.KeepAlive))
 	s.silent.Reset(wait)
 }
 
 // send writes and flushes; the caller holds the mutex. A client that receives nothing for too long counts as gone.
 func (s *clientStream) send(b []byte) {
-	c := s.call
-	if c.client.Gone() {
+	in := s.in
+	if in.client.Gone() {
 		return
 	}
-	s.last = c.server.now()
+	s.last = in.server.now()
 	if !s.begun {
 		s.begun = true
-		h := c.w.Header()
-		c.answerHeaders(&s.told, c.Op.Framing.ContentType)
+		h := in.w.Header()
+		in.answerHeaders(&s.told, in.Op.Framing.ContentType)
 		h["Cache-Control"] = []string{"no-cache"}
 		h["X-Accel-Buffering"] = []string{"no"} // tells nginx not to buffer
-		c.w.WriteHeader(http.StatusOK)
+		in.w.WriteHeader(http.StatusOK)
 	}
-	_ = s.control.SetWriteDeadline(s.last.Add(c.server.timing.Write)) // some writers support no deadline
-	_, err := c.w.Write(b)
+	_ = s.control.SetWriteDeadline(s.last.Add(in.server.timing.Write)) // some writers support no deadline
+	_, err := in.w.Write(b)
 	if err == nil {
 		err = s.control.Flush()
 	}
-	if err != nil && c.client.WriteFailed() {
-		c.upstream.context.Ended()
+	if err != nil && in.client.WriteFailed() {
+		s.upstream.Ended()
 	}
 }
 

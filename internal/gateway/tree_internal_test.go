@@ -13,18 +13,18 @@ import (
 func TestMistakesAreDecodedOnce(t *testing.T) {
 	t.Parallel()
 	a := newAsked(t, quotetest.Asked{ClientAPI: "openai", Target: "openai", Body: `{"messages":[{"role":"user","content":"Hi"}]}`})
-	c, decoded, wrong := a.call, 0, errors.New("wrong")
-	op := *c.Op
+	in, decoded, wrong := a.in, 0, errors.New("wrong")
+	op := *in.Op
 	op.DecodeRequest = func([]byte) (*llm.Request, error) { decoded++; return nil, wrong }
-	c.Op = &op
-	before := c.held.Reserved()
+	in.Op = &op
+	before := in.held.Reserved()
 	for range 3 {
-		if _, err := c.Tree(); !errors.Is(err, wrong) {
+		if _, err := in.Tree(); !errors.Is(err, wrong) {
 			t.Errorf("got %v, want %v", err, wrong)
 		}
-		c.dropTree()
+		in.DropTree()
 	}
-	if after := c.held.Reserved(); decoded != 1 || after != before {
+	if after := in.held.Reserved(); decoded != 1 || after != before {
 		t.Errorf("decoded %d times with %d bytes reserved, want once and %d bytes", decoded, after, before)
 	}
 }

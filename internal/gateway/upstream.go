@@ -11,6 +11,7 @@ import (
 
 // reading is the state of reading answers, above all after their client has left.
 type reading struct {
+	in       *intake
 	context  *upstreamContext // of the current attempt
 	first    upstreamContext  // buffer for the first context, nearly always enough
 	bills    atomic.Bool      // the provider charges for a stream after the client has left
@@ -34,28 +35,28 @@ const (
 // still read for its usage.
 type upstreamContext struct {
 	lifetime.Lifetime
-	call   *call
-	client lifetime.Link // after it is cut, the client's context has no effect
+	reading *reading
+	client  lifetime.Link // after it is cut, the client's context has no effect
 }
 
-// begin starts the context of the call's next attempt.
-func (u *upstreamContext) begin(c *call) *upstreamContext {
-	u.call, c.upstream.context = c, u
-	u.client = lifetime.Follow(c.r.Context(), u)
+// begin starts the context of the next attempt.
+func (u *upstreamContext) begin(r *reading) *upstreamContext {
+	u.reading, r.context = r, u
+	u.client = lifetime.Follow(r.in.r.Context(), u)
 	return u
 }
 
 // Ended is called when the client has left, or when a write to it failed.
 func (u *upstreamContext) Ended() {
-	c := u.call
-	if c.server.stopping.Err() != nil {
+	r, s := u.reading, u.reading.in.server
+	if s.stopping.Err() != nil {
 		u.End()
 		return
 	}
-	depart := func() { c.upstream.depart(&u.Lifetime, u.End, c.server, c.held.Account()) }
-	if d := c.drain(); d > 0 {
-		c.upstream.hangUp.offer(c)
-		c.server.drainFor(d, &u.Lifetime, u.End, depart)
+	depart := func() { r.depart(&u.Lifetime, u.End, s, r.in.held.Account()) }
+	if d := r.drain(); d > 0 {
+		r.hangUp.offer(r.in)
+		s.drainFor(d, &u.Lifetime, u.End, depart)
 		return
 	}
 	depart()
@@ -97,22 +98,22 @@ func (u *upstreamContext) end() {
 // a whole answer even if nobody waits for it, so its usage is worth reading. A stream is cancelled, unless its provider
 // charges for all of it anyway. The account's setting comes first. The number of drains is limited; further ones are
 // cancelled.
-func (c *call) drain() time.Duration {
-	u, timing, how := &c.upstream, &c.server.timing, c.principal.Account().OnDisconnect
+func (u *reading) drain() time.Duration {
+	s, how := u.in.server, u.in.principal.Account().OnDisconnect
 	switch {
 	case how == account.DisconnectCancel && !u.ending.Load():
 		return 0
 	case u.ending.Load() && how != account.DisconnectDrain:
-		return timing.DrainUsage
-	case how != account.DisconnectDrain && c.Head.Stream && !u.bills.Load():
+		return s.timing.DrainUsage
+	case how != account.DisconnectDrain && u.in.Head.Stream && !u.bills.Load():
 		return 0
 	case u.draining.Load(): // another caller noticed it first
-	case !c.server.takeDrain():
+	case !s.takeDrain():
 		return 0
 	case !u.draining.CompareAndSwap(false, true):
-		c.server.drains.Add(-1)
+		s.drains.Add(-1)
 	}
-	return timing.DrainAnswer
+	return s.timing.DrainAnswer
 }
 
 // takeDrain reserves one of the limited reads for usage alone, if one is free.
@@ -146,4 +147,10 @@ func (u *reading) endDrain(s *Server) {
 	if u.draining.CompareAndSwap(true, false) {
 		s.drains.Add(-1)
 	}
+}
+
+// end ends the reading when its request ends.
+func (u *reading) end() {
+	u.endDrain(u.in.server)
+	u.endDeparture(u.in.server, u.in.held.Account())
 }

@@ -85,11 +85,15 @@ func (p *Provider) question(ctx context.Context, c *Call, method, target string,
 	}
 	r := &Response{
 		Status: a.status, Header: a.header, Body: &body{x: x, src: a.body},
-		exchange: x, dialect: c.Dialect, length: a.length,
+		exchange: x, dialect: c.Dialect, length: a.length, most: most.answer,
 	}
 	defer func() { _ = r.Body.Close() }()
 	if f := r.judge(false, c.Dialect.For(c.Op)); f != nil {
 		return nil, f
 	}
-	return r.readBounded(most.answer)
+	for {
+		if whole, f := r.readPiece(false); whole || f != nil {
+			return r.text(), f
+		}
+	}
 }

@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"weir/internal/dialect"
@@ -59,9 +57,6 @@ type Call struct {
 	Header []dialect.Header
 	Key    int    // index of the credential, from 0 to Keys()-1
 	Hold   Permit // required; consumed before anything is sent
-	// Abandoned becomes true when the client has left and the answer is read only for its usage. It is then aborted at
-	// maxAbandoned. It may be nil.
-	Abandoned *atomic.Bool
 	// KeepLate continues the exchange if its first byte is late: see Failure.Late.
 	KeepLate bool
 }
@@ -79,11 +74,15 @@ type Response struct {
 	// whole reply.
 	Streamed bool
 
-	exchange  *exchange
-	dialect   *dialect.Dialect
-	model     string
-	length    int64        // of Body; -1 if unknown
-	abandoned *atomic.Bool // as in Call
+	exchange *exchange
+	dialect  *dialect.Dialect
+	model    string
+	length   int64 // of Body; -1 if unknown
+	most     int64 // bytes of a whole reply
+
+	full   [][]byte // full buffers of a whole reply
+	before int64    // bytes in full
+	buf    []byte   // the rest of the reply
 }
 
 // Do makes one attempt. Every error is a *Failure. When ctx is cancelled, the exchange is aborted at once, at any
@@ -114,7 +113,7 @@ func (x *exchange) response(c *Call, a answer, f *Failure) (*Response, error) {
 	}
 	r := &Response{
 		Status: a.status, Header: a.header, Body: &body{x: x, src: a.body},
-		exchange: x, dialect: c.Dialect, model: c.Model, length: a.length, abandoned: c.Abandoned,
+		exchange: x, dialect: c.Dialect, model: c.Model, length: a.length, most: x.provider.opts.MaxReply,
 	}
 	if f := r.judge(c.Stream, c.Dialect.For(c.Op)); f != nil {
 		_ = r.Body.Close()
@@ -247,8 +246,6 @@ func (r *Response) judge(stream bool, o *dialect.Operation) *Failure {
 	case stream && media == o.Framing.ContentType:
 		r.Streamed = true
 		return nil
-	case stream && isJSON:
-		return r.hold()
 	case isJSON, o.Raw && !stream && media != "text/html":
 		return nil
 	}
@@ -271,37 +268,18 @@ func (r *Response) judgeStatus() *Failure {
 	return r.statusFailure(text)
 }
 
-// hold reads the whole reply to check it, and replaces Body by the result.
-func (r *Response) hold() *Failure {
-	text, f := r.readAll()
-	if f != nil {
-		return f
-	}
-	_ = r.Body.Close()
-	r.Body = io.NopCloser(bytes.NewReader(text))
-	return nil
-}
-
 // ReadAll reads the whole reply, up to the provider's bound, and closes Body. It returns a reply that is only an error
 // as that error. Every error is a *Failure.
-func (r *Response) ReadAll() ([]byte, error) {
+func (r *Response) ReadAll() ([]byte, error) { return r.readAll(false) }
+
+func (r *Response) readAll(abandoned bool) ([]byte, error) {
 	defer func() { _ = r.Body.Close() }()
-	text, f := r.readAll()
-	if f != nil {
-		return nil, f
+	for {
+		if text, whole, err := r.ReadMore(abandoned); whole || err != nil {
+			return text, err
+		}
 	}
-	return text, nil
 }
-
-func (r *Response) readAll() ([]byte, *Failure) {
-	text, f := r.readBounded(r.exchange.provider.opts.MaxReply)
-	if f == nil && isErrorBody(text) {
-		f = r.statusFailure(text)
-	}
-	return text, f
-}
-
-func (r *Response) isAbandoned() bool { return r.abandoned != nil && r.abandoned.Load() }
 
 // A reply is read in buffers that double up to largePiece and are joined at the end, so that it never takes more than
 // twice its length. A reply with an announced length up to believedLength is read into one buffer; larger announced
@@ -311,35 +289,70 @@ const (
 	believedLength = 32 << 10
 )
 
-func (r *Response) readBounded(bound int64) ([]byte, *Failure) {
-	size := int64(firstRead)
-	if r.length > 0 {
-		size = min(r.length, believedLength) + 1 // one more byte, to read io.EOF
+// ReadMore reads a piece of a whole reply, and returns the reply when it is whole. Abandoned means that the client has
+// left and the reply is read only for its usage: it is then aborted at maxAbandoned. A reply that is only an error is
+// returned as that error. Every error is a *Failure.
+func (r *Response) ReadMore(abandoned bool) (reply []byte, whole bool, err error) {
+	whole, f := r.readPiece(abandoned)
+	if f != nil || !whole {
+		return nil, false, failed(f)
 	}
-	var pieces [][]byte // full buffers
-	before := int64(0)  // bytes in pieces
-	buf := make([]byte, 0, size)
-	for {
-		n, err := r.Body.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		read := before + int64(len(buf))
-		switch {
-		case read > bound:
-			return nil, r.protocol("a reply of more than %d bytes", bound)
-		case err == io.EOF && before == 0:
-			return buf, nil
-		case err == io.EOF:
-			return slices.Concat(append(pieces, buf)...), nil
-		case r.isAbandoned() && max(read, r.length) > maxAbandoned:
-			why := fmt.Errorf("a reply of more than %d bytes after its client has left", maxAbandoned)
-			return nil, r.exchange.provider.failure(KindCanceled, true, why)
-		case err != nil:
-			return nil, AsFailure(err)
-		case len(buf) == cap(buf):
-			pieces, before = append(pieces, buf), read
-			buf = make([]byte, 0, min(2*int64(cap(buf)), largePiece))
+	if reply = r.text(); isErrorBody(reply) {
+		return nil, false, r.statusFailure(reply)
+	}
+	return reply, true, nil
+}
+
+func (r *Response) readPiece(abandoned bool) (whole bool, f *Failure) {
+	r.grow()
+	n, err := r.Body.Read(r.buf[len(r.buf):cap(r.buf)])
+	r.buf = r.buf[:len(r.buf)+n]
+	switch {
+	case r.Came() > r.most:
+		return false, r.protocol("a reply of more than %d bytes", r.most)
+	case err == io.EOF:
+		return true, nil
+	case abandoned && max(r.Came(), r.length) > maxAbandoned:
+		why := fmt.Errorf("a reply of more than %d bytes after its client has left", maxAbandoned)
+		return false, r.exchange.provider.failure(KindCanceled, true, why)
+	case err != nil:
+		return false, AsFailure(err)
+	}
+	return false, nil
+}
+
+// failed returns a failure as an error; nil for none.
+func failed(f *Failure) error {
+	if f == nil {
+		return nil
+	}
+	return f
+}
+
+// Came returns how many bytes of a whole reply have been read.
+func (r *Response) Came() int64 { return r.before + int64(len(r.buf)) }
+
+// grow makes room for more of a whole reply.
+func (r *Response) grow() {
+	switch {
+	case r.buf == nil:
+		size := int64(firstRead)
+		if r.length > 0 {
+			size = min(r.length, believedLength) + 1 // one more byte, to read io.EOF
 		}
+		r.buf = make([]byte, 0, size)
+	case len(r.buf) == cap(r.buf):
+		r.full, r.before = append(r.full, r.buf), r.Came()
+		r.buf = make([]byte, 0, min(2*int64(cap(r.buf)), largePiece))
 	}
+}
+
+// text returns a reply that has been read to its end.
+func (r *Response) text() []byte {
+	if r.before == 0 {
+		return r.buf
+	}
+	return slices.Concat(append(r.full, r.buf)...)
 }
 
 func (r *Response) protocol(format string, args ...any) *Failure {

@@ -1,9 +1,6 @@
 package provider
 
-import (
-	"errors"
-	"sync/atomic"
-)
+import "errors"
 
 // Late is an exchange whose answer did not begin in time, while the provider may still be working. Most vendors charge
 // for such an answer, so its usage is worth waiting for.
@@ -17,14 +14,12 @@ type Late struct {
 // closes the exchange. It returns the same as Do and Response.ReadAll, for an answer of at most 1 MiB.
 func (l *Late) ReadAll() (*Response, []byte, error) {
 	x := l.exchange
-	l.call.Abandoned = new(atomic.Bool)
-	l.call.Abandoned.Store(true)
 	a, err := l.wait()
 	r, err := x.response(&l.call, a, x.sendFailure(&l.call, err))
 	if err != nil {
 		return nil, nil, err
 	}
-	text, err := r.ReadAll()
+	text, err := r.readAll(true)
 	return r, text, err
 }
 

@@ -195,7 +195,7 @@ func exchange(ctx context.Context, p *provider.Provider, c provider.Call) ([]byt
 		return nil, failureOf(err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	if !c.Stream {
+	if !res.Streamed {
 		text, err := res.ReadAll()
 		return text, failureOf(err)
 	}

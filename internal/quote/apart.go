@@ -31,7 +31,7 @@ func (q *Quote) countApart() (n int64) {
 	if !apart[llm.PartDocument] && !apart[llm.PartAudio] {
 		return 0
 	}
-	tree, err := q.Source.Tree()
+	tree, err := q.Tree()
 	if err != nil {
 		return 1
 	}

@@ -146,7 +146,7 @@ func (q *Quote) boundOther(how Precision, u *llm.Usage) {
 	default:
 		return
 	}
-	if _, err := q.Source.Tree(); err != nil { // it may have more than texts
+	if _, err := q.Tree(); err != nil { // it may have more than texts
 		u[llm.Input] = max(u[llm.Input], times(q.window(), inputsOf(q.Body)))
 		return
 	}

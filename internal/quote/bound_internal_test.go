@@ -3,7 +3,6 @@ package quote
 import (
 	"bytes"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -14,24 +13,11 @@ import (
 	"weir/internal/quotetest"
 )
 
-// decoded decodes the tree of a test's request.
-type decoded struct{ *Request }
-
-func (d decoded) Tree() (*llm.Request, error) {
-	if d.Op.DecodeRequest == nil {
-		return nil, errors.New("not translated")
-	}
-	return d.Op.DecodeRequest(d.Body)
-}
-
-func (d decoded) Step(_ int, work func()) { work() }
-
 // newAsked builds a quote of a request at its target.
 func newAsked(tb quotetest.Failer, a quotetest.Asked) *Quote {
 	tb.Helper()
 	f := quotetest.New(tb, a)
 	r := &Request{Dialect: f.Dialect, Op: f.Op, Head: f.Head, Header: f.Request.Header, Body: f.Body}
-	r.Source = decoded{r}
 	q := New(r, f.Table, f.Target, f.Now)
 	return &q
 }

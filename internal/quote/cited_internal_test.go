@@ -41,7 +41,7 @@ func TestCitedDocumentsAreWithinBound(t *testing.T) {
 		body := citedBody(t)
 		for target, model := range map[string]string{"anthropic": "claude-sonnet-4-5", "bedrock": "anthropic.claude-sonnet-4-5-20250929-v1:0", "cohere": "command-a-03-2025", "openai": "gpt-4o"} {
 			q := newAsked(t, quotetest.Asked{ClientAPI: "anthropic", Target: target, Model: model, Body: body, Sizes: sized()})
-			tree, err := q.Source.Tree()
+			tree, err := q.Tree()
 			if err != nil {
 				t.Fatal(err)
 			}

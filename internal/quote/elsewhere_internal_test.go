@@ -77,7 +77,7 @@ func TestHistoryWithinBound(t *testing.T) {
 		}
 		for _, target := range []string{"anthropic", "gemini", "bedrock", "cohere", "ollama"} {
 			q := newAsked(t, quotetest.Asked{ClientAPI: client, Target: target, Body: body, Sizes: sized()})
-			tree, err := q.Source.Tree()
+			tree, err := q.Tree()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +123,7 @@ func TestElsewhereWithinBound(t *testing.T) {
 		ClientAPI: "responses", Target: "openai", Sizes: sized(),
 		Body: elsewhereBodies()["custom tools in an item"],
 	})
-	tree, err := q.Source.Tree()
+	tree, err := q.Tree()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestTextForJSONModeIsHeld(t *testing.T) {
 // sentBody returns the request to its target.
 func sentBody(t *testing.T, q *Quote) string {
 	t.Helper()
-	tree, err := q.Source.Tree()
+	tree, err := q.Tree()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,12 +63,17 @@ func (a Answer) estimateUnits(u *llm.Usage) {
 
 // addCounted adds the counted tokens of text beyond the reported ones.
 func (a Answer) addCounted(u *llm.Usage) {
-	var output, reasoning int64
-	a.Source.Step(CountingWork*a.kept, func() { output, reasoning = a.countOutput() })
+	output, reasoning := a.countKept()
 	more := max(0, output+reasoning-u.OutputTokens())
 	thought := min(more, max(0, reasoning-u[llm.Reasoning]))
 	u[llm.Reasoning] += thought
 	u[llm.Output] += more - thought
+}
+
+// countKept counts the tokens of the stored text, in its turn.
+func (a Answer) countKept() (output, reasoning int64) {
+	defer a.Capacity.TurnAnyway(CountingWork * a.kept).End()
+	return a.countOutput()
 }
 
 // units returns the estimated usage of an operation without a text answer if the provider reports none: in images,
@@ -113,7 +118,7 @@ func (q *Quote) chargedInput() int64 {
 }
 
 func (r *Request) countInput() int64 {
-	request, err := r.Source.Tree()
+	request, err := r.Tree()
 	if err != nil {
 		return max(1, int64(len(r.Body))/bytesPerToken)
 	}

@@ -68,6 +68,6 @@ func (q *Quote) BreaksOwn() bool {
 	if !q.MayBreakOwn() {
 		return false
 	}
-	tree, err := q.Source.Tree()
+	tree, err := q.Tree()
 	return err == nil && q.Rules().BreaksOwn(q.Target.Model, tree, q.Body)
 }

@@ -84,7 +84,7 @@ func (q *Quote) inputsAtMost() Inputs {
 	if q.Op.Op != llm.OpChat {
 		return r
 	}
-	tree, err := q.Source.Tree()
+	tree, err := q.Tree()
 	if err != nil { // it cannot be decoded, but a provider may accept it
 		r.hidden = true
 		r.run(toolOf(unknownKind, &q.Dialect.Inputs), mostCalls)

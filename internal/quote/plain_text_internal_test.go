@@ -82,7 +82,7 @@ func TestReadingWithoutTreeMatchesTree(t *testing.T) {
 		if err := q.unpriced(); ok && err != nil {
 			t.Fatalf("%s: %s is usual, and has no price: %v", a.ClientAPI, body, err)
 		}
-		if _, err := q.Source.Tree(); err != nil || !ok {
+		if _, err := q.Tree(); err != nil || !ok {
 			return // no parser accepts it: there is nothing to compare
 		}
 		usual++

@@ -8,8 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/capacity"
 	"weir/internal/charge"
 	"weir/internal/dialect"
+	"weir/internal/dialect/parse"
 	"weir/internal/dialect/rules"
 	"weir/internal/llm"
 	"weir/internal/route"
@@ -22,17 +24,12 @@ type Request struct {
 	Head    llm.Head
 	Header  http.Header
 	Body    []byte
-	Source  Source
+	// Capacity holds the memory of the tree and the turns for decoding and counting; nil for a request without limits.
+	Capacity *capacity.Held
+	Bounds   *parse.Limiter // measures a body before it is decoded; nil to decode it in any case
 
+	tree  tree
 	walks walks
-}
-
-// Source computes expensive properties of a request on demand.
-type Source interface {
-	// Tree decodes the body, once. It returns an error if the body cannot be decoded.
-	Tree() (*llm.Request, error)
-	// Step runs work on that many bytes when the request has its turn.
-	Step(size int, work func())
 }
 
 // PassedHeaders returns the client's headers for a provider of the same wire format.
@@ -47,9 +44,9 @@ func (r *Request) PassedHeaders() (passed []dialect.Header) {
 }
 
 // InputTokens counts the tokens of the request by the vocabulary for estimates.
-func (r *Request) InputTokens() (n int64) {
-	r.Source.Step(CountingWork*len(r.Body), func() { n = r.countInput() })
-	return n
+func (r *Request) InputTokens() int64 {
+	defer r.Capacity.TurnAnyway(CountingWork * len(r.Body)).End()
+	return r.countInput()
 }
 
 // Quote is a request at one target.

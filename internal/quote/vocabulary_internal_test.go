@@ -194,7 +194,7 @@ func TestTextsShareOneBound(t *testing.T) {
 	text := strings.Repeat("many words of a text. ", 750)
 	r := &llm.Request{Embedding: &llm.Embedding{Texts: slices.Repeat([]string{text}, 2000)}}
 	began := worktest.ProcessorTime()
-	got, want := (&Request{Source: ready{r}}).countInput(), 2000*CountTokens(text)
+	got, want := (&Request{tree: tree{request: r}}).countInput(), 2000*CountTokens(text)
 	if got < want*99/100 || got > want*101/100 {
 		t.Errorf("got %d tokens, want about %d", got, want)
 	}
@@ -202,7 +202,7 @@ func TestTextsShareOneBound(t *testing.T) {
 		t.Errorf("it needed %v", took)
 	}
 	r = &llm.Request{Embedding: &llm.Embedding{Texts: slices.Repeat([]string{"a"}, 2000)}}
-	if got := (&Request{Source: ready{r}}).countInput(); got != 2000 {
+	if got := (&Request{tree: tree{request: r}}).countInput(); got != 2000 {
 		t.Errorf("got %d tokens of 2000 texts of one token", got)
 	}
 }
@@ -237,9 +237,3 @@ func TestFineBoundIsLower(t *testing.T) {
 		}
 	}
 }
-
-// ready is a request that has been decoded.
-type ready struct{ tree *llm.Request }
-
-func (r ready) Tree() (*llm.Request, error) { return r.tree, nil }
-func (ready) Step(_ int, work func())       { work() }

@@ -11,7 +11,7 @@ func (r *Request) searches(model string) bool {
 	if _, searches := unaskedClass(model); searches || r.Op.DecodeRequest == nil {
 		return false
 	}
-	tree, err := r.Source.Tree()
+	tree, err := r.Tree()
 	if err != nil {
 		return false
 	}

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"weir/internal/dialect"
-	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/quote"
 	"weir/internal/quotetest"
@@ -44,24 +43,16 @@ func models(t *testing.T) []model {
 	for i := range list {
 		f := quotetest.New(t, quotetest.Asked{ClientAPI: "openai", Model: list[i].name, Body: `{"messages":[]}`})
 		r := &quote.Request{Dialect: f.Dialect, Op: f.Op, Head: f.Head, Header: f.Request.Header}
-		r.Source = decoded{r}
 		list[i].quote = new(quote.New(r, f.Table, f.Target, f.Now))
 	}
 	return list
 }
-
-// decoded decodes the tree of a test's request.
-type decoded struct{ *quote.Request }
-
-func (d decoded) Tree() (*llm.Request, error) { return d.Op.DecodeRequest(d.Body) }
-func (d decoded) Step(_ int, work func())     { work() }
 
 // held returns the most input tokens that a budget expects the model to count for a request.
 func (m *model) held(t *testing.T, body string, how quote.Precision) int64 {
 	t.Helper()
 	q, of := *m.quote, m.quote.Request
 	q.Request = &quote.Request{Dialect: of.Dialect, Op: of.Op, Head: of.Head, Header: of.Header, Body: []byte(body)}
-	q.Source = decoded{q.Request}
 	r, plain := q.PlainText()
 	if !plain {
 		r = must.Get(q.Inputs())(t)

@@ -1,0 +1,279 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+
+	"weir/internal/capacity"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/provider"
+	"weir/internal/ratelimit"
+	"weir/internal/route"
+)
+
+// exchange answers a request: it makes the attempts, relays the answer and settles them.
+type exchange struct {
+	in       *intake
+	measured measured
+
+	choice  choice
+	spent   spent      // usage and cost of all attempts
+	called  llm.Called // maps calls of a translated answer back to the client's names
+	late    lateAttempts
+	reading reading
+	rescue  rescue
+	out     *clientStream // nil if no stream was begun
+	idem    *idempotent   // nil without an Idempotency-Key
+}
+
+// forward tries the targets in the order of the plan until one has answered. Before the client has received a part of
+// an answer, the rules choose the next step after a failure; later, another target may continue the interrupted answer.
+func (x *exchange) forward() error {
+	in := x.in
+	upstream := x.reading.first.begin(&x.reading)
+	defer func() { upstream.end() }()
+	defer func() { x.out.close() }()
+	x.choice.begin(in)
+	defer x.choice.plan.Release()
+	if err := in.server.admitUnavailable(in.principal, &x.choice.plan); err != nil {
+		return err
+	}
+	x.rescue.words.on = in.rescues()
+	a, err := x.choice.prepare()
+	if counted := x.choice.counted; !counted.IsZero() {
+		x.measured.asked(counted)
+	}
+	if err != nil {
+		return err
+	}
+	x.spent.priced = true
+	if err := x.open(a); err != nil {
+		return err
+	}
+	for {
+		x.begin(a)
+		unsent, err := x.send(&upstream.Lifetime, a)
+		if err == nil {
+			return nil
+		}
+		failure := a.Target.Provider.Judge(err)
+		settlement := x.settlementOf(a, failure)
+		x.choice.failed = &settlement
+		if failure.Late != nil && x.detachLate(a, failure.Late, settlement, upstream) {
+			upstream = new(upstreamContext).begin(&x.reading)
+		}
+		next := x.next(&upstream.Lifetime, failure)
+		if next == nil || x.openNext(next, settlement) != nil {
+			return x.settleFailed(settlement, failure, unsent)
+		}
+		x.late.read(in.server, false)
+		x.rescue.keepUsage(&settlement.Usage, a.resumes.onBehind())
+		a = next
+	}
+}
+
+// begin makes an opened attempt the current one. It releases the tree, because an answer may take long.
+func (x *exchange) begin(a *attempt) {
+	x.choice.opened(a)
+	x.called = a.called
+	x.in.DropTree()
+	x.in.held.EndAnswer()
+	x.rescue.words.counted = 0
+}
+
+// open opens the first attempt of a request, or one after an attempt whose late answer is still being read.
+//
+// Stage 9: open.
+func (x *exchange) open(a *attempt) (err error) {
+	record := a.record(x.spent.attempts() + 1)
+	a.reservation = nil // the ledger has it now
+	if a.hold, err = x.in.server.ledger.Open(record); err == nil {
+		x.spent.models = append(x.spent.models, record.FullModel())
+	}
+	return err
+}
+
+// openNext settles the failed attempt and opens the next one.
+func (x *exchange) openNext(next *attempt, s ledger.Settlement) error {
+	if x.choice.current.isDetached() {
+		return x.open(next)
+	}
+	record := next.record(x.spent.attempts() + 1)
+	next.reservation = nil // the ledger has it now
+	hold, cost, err := x.choice.current.hold.Next(s, record)
+	if err != nil {
+		return err
+	}
+	x.in.server.count(x.choice.current.hold, &s, cost)
+	x.spent.add(&s, x.choice.current.hold.Charge())
+	x.spent.models = append(x.spent.models, record.FullModel())
+	next.hold = hold
+	return nil
+}
+
+// next chooses the next step after a failure and prepares its attempt; nil if no target is left.
+func (x *exchange) next(ctx context.Context, f *provider.Failure) *attempt {
+	in := x.in
+	if !isDiverged(f) {
+		x.choice.plan.Failed(f, in.server.now())
+	}
+	if in.client.Gone() || in.server.stopping.Err() != nil {
+		return nil
+	}
+	if !x.out.committed() { // headers and comments are not part of an answer
+		return x.choice.again(ctx, f)
+	}
+	if x.rescue.broke == nil {
+		x.rescue.broke = f
+	}
+	return x.choice.elsewhere(f, &x.rescue.words)
+}
+
+// send sends the attempt to its target and relays the answer. An error means that the client has not received a whole
+// answer; unsent is a part of it that the client has not received, if it has received nothing else of it.
+//
+// Stage 10: send.
+func (x *exchange) send(ctx context.Context, a *attempt) (unsent []byte, err error) {
+	in := x.in
+	a.tally.Choices = in.Head.Choices
+	if in.Head.Stream {
+		x.beginStream(a)
+	}
+	x.reading.bills.Store(a.Target.Provider.BillsAfterDisconnect())
+	if client := in.r.Context(); client.Err() != nil {
+		ctx = client // the client left before anything was sent
+	}
+	x.measured.asked(in.server.now())
+	resp, err := a.Target.Provider.Do(ctx, provider.Call{
+		Dialect: a.Speaks, Op: in.Op.Op, Model: a.Target.Model, Stream: in.Head.Stream, Body: a.body,
+		AttemptID: a.hold.Attempt().ID.String(), ContentType: in.formType(), Header: a.sentHeaders(), Key: a.Target.Key,
+		Hold: a.hold, KeepLate: in.keepsLate(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close() //nolint:errcheck // the answer has been read
+	if a.keepBack(resp); x.out != nil && len(a.back) > 0 {
+		x.out.tell(a.answered(&x.spent))
+	}
+	if in.Head.Stream && resp.Streamed {
+		return x.relayStream(a, resp)
+	}
+	return nil, x.relayWhole(a, resp)
+}
+
+// settlementOf returns the settlement of a failed attempt.
+func (x *exchange) settlementOf(a *attempt, f *provider.Failure) ledger.Settlement {
+	x.spent.reached = x.spent.reached || f.Sent()
+	s := a.outcome().Failed(f)
+	costs := !s.Usage.IsZero() || s.AtMost != 0
+	x.spent.costs = x.spent.costs || costs
+	x.spent.failed = x.spent.failed || costs || s.Outcome != ledger.OutcomeRejected || !x.choice.plan.Mistaken(f)
+	return s
+}
+
+// settle records the end of the request's last attempt. If the ledger cannot write, it logs the error itself; the
+// client still gets its answer, because it has been served.
+//
+// Stage 12: settle.
+func (x *exchange) settle(s ledger.Settlement) {
+	mistaken := s.Outcome == ledger.OutcomeRejected && !x.spent.failed
+	s.Counts = x.spent.reached && !mistaken // a request that failed by the client's own mistake does not count as used
+	x.in.server.settle(x.choice.current.hold, &s)
+	x.spent.add(&s, x.choice.current.hold.Charge())
+	x.settleLimits()
+}
+
+// settle settles and counts an attempt.
+func (s *Server) settle(h *ledger.Hold, settlement *ledger.Settlement) {
+	cost, _ := h.Settle(*settlement)
+	s.count(h, settlement, cost)
+}
+
+// count counts a settled attempt in the metrics.
+func (s *Server) count(h *ledger.Hold, settlement *ledger.Settlement, cost *llm.Money) {
+	provider := h.Attempt().Provider
+	s.metrics.Attempt(provider, settlement, cost)
+	if difference, computed, ok := h.Difference(settlement); ok {
+		s.metrics.ProviderCost(provider, difference, computed)
+		s.router.Table().Charged(provider, h.Attempt().Model, computed+difference, computed, s.now())
+	}
+}
+
+// settleFailed ends a request that no target answered and returns the error for the client, which gets the unsent part
+// of an answer first, because no better answer will follow.
+func (x *exchange) settleFailed(s ledger.Settlement, f *provider.Failure, unsent []byte) error {
+	in := x.in
+	if !x.choice.current.isDetached() {
+		if !x.spent.costs && (x.choice.plan.Rejected(f) || in.client.Gone()) {
+			in.server.limits.Rejected(ratelimit.CallerOf(in.principal), int64(x.spent.attempts()))
+		}
+		x.settle(s)
+	}
+	awaited := x.late.offer(in, x.measured.ask)
+	if x.rescue.broke != nil {
+		f = x.rescue.broke // the failures of later attempts are only logged
+	}
+	if in.client.Gone() {
+		return &llm.Error{Code: llm.CodeInternal, Message: "The client left.", Err: errors.Join(capacity.ErrGone, f)}
+	}
+	if len(unsent) > 0 {
+		x.out.write(unsent)
+	}
+	if in.server.stopping.Err() != nil {
+		return stopped(f)
+	}
+	return told(f, awaited, x.choice.plan.Unavailable(in.server.now()))
+}
+
+// told returns the failure as the client sees it. If a late answer is still awaited, the message says how to get it. If
+// the provider cannot be reached and its circuit is open, the code is PROVIDER_UNAVAILABLE.
+func told(f *provider.Failure, awaited, open bool) error {
+	e := *f.Err
+	switch {
+	case awaited && e.Code == llm.CodeProviderTimeout:
+		e.Message += " Its late answer is still awaited and will be charged: " +
+			"send the same request again to receive it without a second charge."
+		e.Err = f
+	case route.FaultOf(f) == route.FaultUnreachable && open:
+		e.Code = llm.CodeProviderUnavailable
+	default:
+		return f
+	}
+	return &e
+}
+
+// abandonHold settles an attempt that a defect left open, so that no hold outlives its request.
+func (x *exchange) abandonHold() {
+	a := x.choice.current
+	if !a.isOpen() {
+		return
+	}
+	x.spent.reached = true
+	x.settle(ledger.Settlement{
+		Outcome: ledger.OutcomeFailed, Provenance: ledger.Estimated, Code: llm.CodeInternal,
+		Usage: a.outcome().InputUsage(), AtMost: a.hold.Attempt().Hold,
+	})
+}
+
+// end releases everything that the exchange holds, however it ended.
+func (x *exchange) end() {
+	in := x.in
+	defer x.reading.end()
+	x.choice.prepared.drop()
+	x.abandonHold()
+	in.server.late.forget(x.late.answers)
+	x.late.read(in.server, x.spent.reached)
+	x.settleLimits()
+	x.idem.release()
+	x.releaseBody()
+	in.held.EndAnswer()
+}
+
+// releaseBody releases the request's body. First it ends the offer of a late answer, which reads the body for its
+// digest.
+func (x *exchange) releaseBody() {
+	x.reading.hangUp.give(x.in, nil)
+	x.in.release()
+}

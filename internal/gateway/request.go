@@ -1,0 +1,100 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"runtime/debug"
+
+	"weir/internal/llm"
+)
+
+// request is one request of a client, from its arrival to its end.
+type request struct {
+	in intake
+	x  exchange
+}
+
+// handle runs the request. It is the only function that turns an error into a reply and logs it.
+func (q *request) handle() {
+	id := q.in.server.ledger.NewID()
+	q.in.id = requestID{id, id.String()}
+	defer q.finish()
+	defer q.recoverPanic()
+	err := q.run()
+	if err != nil {
+		q.fail(err)
+	}
+	q.x.out.abortBroken(err)
+}
+
+// run takes the request through the pipeline up to the relay of its answer (see ARCHITECTURE.md). An error means that
+// no byte of an answer has been sent.
+func (q *request) run() error {
+	if err := q.in.build(); err != nil {
+		return err
+	}
+	if answered, err := q.answerHere(); err != nil || answered {
+		return err
+	}
+	return q.x.forward()
+}
+
+// answerHere answers a request that needs no provider: by a local count of tokens, a stored reply, or the late answer
+// of an earlier request. It reports whether it has.
+func (q *request) answerHere() (answered bool, err error) {
+	in := &q.in
+	if in.Op.Op == llm.OpCountTokens && !offers(&in.Request, &in.targets[0]) {
+		return true, q.countHere()
+	}
+	claim, reply, done, err := in.claim()
+	switch {
+	case err != nil:
+		return false, err
+	case done:
+		return true, q.replay(claim, reply)
+	}
+	q.x.idem = claim
+	late, err := in.server.late.answer(in)
+	if err != nil || late == nil {
+		return false, err
+	}
+	return true, q.x.sendLate(late)
+}
+
+// finish releases everything that the request holds, however it ended.
+func (q *request) finish() {
+	defer q.leave() // last, because a stop then closes the ledger and the database
+	q.x.end()
+}
+
+// leave frees the pipeline slot and counts the request.
+func (q *request) leave() {
+	in, late := &q.in, q.x.late.shared
+	q.x.measured.done(in)
+	switch {
+	case !in.held.IsAdmitted():
+	case late == nil:
+		in.server.capacity.Leave(in.held.Account(), in.held.Priority())
+	default:
+		limited, node, account, priority := in.limited, in.server.capacity, in.held.Account(), in.held.Priority()
+		late.end = func(used int64) {
+			limited.Settle(used)
+			node.Leave(account, priority)
+		}
+		late.leave(q.x.spent.tokens)
+	}
+}
+
+// recoverPanic isolates a panic of one request from all others.
+func (q *request) recoverPanic() {
+	p := recover()
+	switch p {
+	case nil:
+	case http.ErrAbortHandler:
+		panic(p) // net/http's signal to abort a connection
+	default:
+		err := fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		q.fail(err)
+		q.x.out.abortBroken(err)
+	}
+}
