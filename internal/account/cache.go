@@ -26,7 +26,13 @@ type cache struct {
 type shard struct {
 	mu      sync.RWMutex
 	known   map[Hash]*Principal
-	unknown map[Hash]time.Time // cached until
+	unknown map[Hash]unknownToken
+}
+
+// unknownToken is a token that is no valid key, or was revoked.
+type unknownToken struct {
+	until time.Time // cached until
+	err   error
 }
 
 func (c *cache) shard(h *Hash) *shard { return &c.shards[h[0]%shardCount] }
@@ -40,13 +46,16 @@ func (c *cache) get(h *Hash) *Principal {
 	return p
 }
 
-// isUnknown reports whether the hash is cached as unknown.
-func (c *cache) isUnknown(h *Hash, now time.Time) bool {
+// unknown returns the error for a token that is cached as unknown; nil if it is not.
+func (c *cache) unknown(h *Hash, now time.Time) error {
 	s := c.shard(h)
 	s.mu.RLock()
-	until, ok := s.unknown[*h]
+	u, ok := s.unknown[*h]
 	s.mu.RUnlock()
-	return ok && now.Before(until)
+	if !ok || !now.Before(u.until) {
+		return nil
+	}
+	return u.err
 }
 
 func (c *cache) put(h *Hash, generation uint64, p *Principal) {
@@ -63,7 +72,7 @@ func (c *cache) put(h *Hash, generation uint64, p *Principal) {
 	s.known[*h] = p
 }
 
-func (c *cache) putUnknown(h *Hash, generation uint64, now time.Time) {
+func (c *cache) putUnknown(h *Hash, generation uint64, now time.Time, err error) {
 	s := c.shard(h)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,10 +80,10 @@ func (c *cache) putUnknown(h *Hash, generation uint64, now time.Time) {
 		return
 	}
 	if s.unknown == nil {
-		s.unknown = map[Hash]time.Time{}
+		s.unknown = map[Hash]unknownToken{}
 	}
 	dropOne(s.unknown, shardUnknown)
-	s.unknown[*h] = now.Add(unknownFor)
+	s.unknown[*h] = unknownToken{now.Add(unknownFor), err}
 }
 
 // dropOne drops an arbitrary entry of a full map.

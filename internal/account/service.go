@@ -32,9 +32,9 @@ func NewService(stores Stores, clock func() time.Time, log *slog.Logger) *Servic
 }
 
 // Authenticate returns the caller with that token. For a missing, malformed, unknown, revoked or expired token the
-// error is always the same *llm.Error with CodeAuthentication. If the key is not cached and the store is unavailable,
-// the code is CodeOverloaded with RetryAfter. It also returns callers of suspended accounts; Principal refuses their
-// requests.
+// error is always the same *llm.Error with CodeAuthentication; an *Inactive wraps it if the key was revoked or expired.
+// If the key is not cached and the store is unavailable, the code is CodeOverloaded with RetryAfter. It also returns
+// callers of suspended accounts; Principal refuses their requests.
 func (s *Service) Authenticate(ctx context.Context, token string) (*Principal, error) {
 	if token == "" || len(token) > MaxToken {
 		return nil, unauthenticated()
@@ -48,15 +48,15 @@ func (s *Service) Authenticate(ctx context.Context, token string) (*Principal, e
 		}
 	}
 	if p.key.State(s.clock()) != KeyActive {
-		return nil, unauthenticated()
+		return nil, inactive(p.account.ID, p.key.ID)
 	}
 	return p, nil
 }
 
 // lookUp queries the store, unless the token cannot be a key or was unknown a moment ago.
 func (s *Service) lookUp(ctx context.Context, token string, hash *Hash) (*Principal, error) {
-	if s.cache.isUnknown(hash, s.clock()) {
-		return nil, unauthenticated()
+	if err := s.cache.unknown(hash, s.clock()); err != nil {
+		return nil, err
 	}
 	generation := s.cache.generation.Load()
 	ctx, cancel := context.WithTimeout(ctx, lookupLimit)
@@ -72,8 +72,12 @@ func (s *Service) lookUp(ctx context.Context, token string, hash *Hash) (*Princi
 	}
 	switch {
 	case errors.Is(err, ErrNotFound) || err == nil && key.Revoked != nil:
-		s.cache.putUnknown(hash, generation, s.clock())
-		return nil, unauthenticated()
+		failure := unauthenticated()
+		if err == nil && account.Closed == nil {
+			failure = inactive(account.ID, key.ID)
+		}
+		s.cache.putUnknown(hash, generation, s.clock(), failure)
+		return nil, failure
 	case err != nil:
 		return nil, &llm.Error{
 			Code:       llm.CodeOverloaded,
@@ -95,6 +99,22 @@ func (s *Service) mayBeKey(ctx context.Context, token string, hash *Hash) (bool,
 	}
 	return s.others.has(ctx, hash, s.stores.Lookups.Imported)
 }
+
+// Inactive is the error for a revoked or expired key. Clients see the same as for an unknown one; the ids are for
+// counts.
+type Inactive struct {
+	Account, Key string // ids
+	err          error
+}
+
+// Error implements error, without the ids.
+func (i *Inactive) Error() string { return i.err.Error() }
+
+// Unwrap returns the error for clients.
+func (i *Inactive) Unwrap() error { return i.err }
+
+// inactive returns the error for a key.
+func inactive(account, key string) error { return &Inactive{account, key, unauthenticated()} }
 
 func unauthenticated() error {
 	return llm.Errorf(llm.CodeAuthentication, "The request has no valid API key: it is missing, malformed, "+

@@ -74,7 +74,7 @@ func TestCacheIsBounded(t *testing.T) {
 	for i := range 3 * shardKnown {
 		h := Hash{7, byte(i), byte(i >> 8)} // all in one shard
 		c.put(&h, 0, p)
-		c.putUnknown(&h, 0, p.account.Created)
+		c.putUnknown(&h, 0, p.account.Created, nil)
 	}
 	if s := &c.shards[7]; len(s.known) != shardKnown || len(s.unknown) != shardUnknown {
 		t.Errorf("got %d known and %d unknown, want %d and %d", len(s.known), len(s.unknown), shardKnown, shardUnknown)

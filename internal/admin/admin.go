@@ -30,10 +30,12 @@ type Options struct {
 	BaseURL func() string
 	// People changes the options of people and their sign-in, for tests; it may be nil.
 	People func(*people.Options, *signin.Options)
-	// The others belong to a gateway; they are nil in commands. InForce returns the configuration in force and its
-	// routes. Pipeline returns a handler of requests in the usual wire format through a pipeline with other routes.
-	InForce  func() (*config.Config, *route.Table)
-	Pipeline func(*route.Table) CallHandler
+	// The others belong to a gateway; they are nil in commands. FlushRefusals writes the refusals of this node. InForce
+	// returns the configuration in force and its routes. Pipeline returns a handler of requests in the usual wire
+	// format through a pipeline with other routes.
+	FlushRefusals func(context.Context) error
+	InForce       func() (*config.Config, *route.Table)
+	Pipeline      func(*route.Table) CallHandler
 }
 
 // CallHandler answers a request of a known caller.
@@ -57,6 +59,7 @@ type Admin struct {
 	Webhooks       *Webhooks
 	Reconciliation *Reconciliation
 	Keys           *KeyRing
+	Refusals       *Refusals
 
 	store   *store.DB
 	release func() // releases what SignIn holds
@@ -105,6 +108,7 @@ func New(o *Options) (a *Admin, err error) {
 	a.Audit = &Audit{db, a.Accounts}
 	a.Nodes = &Nodes{db}
 	a.Kept = &Kept{db, a.Accounts}
+	a.Refusals = &Refusals{db, a.Accounts, o.FlushRefusals}
 	a.Configuration = newConfiguration(o, a.Keys, a.Accounts)
 	a.Plans = newPlans(a.Configuration, a.Accounts, db)
 	a.Imports = &Imports{a.Configuration, a.People, db, cfg.File, o.linksTo}

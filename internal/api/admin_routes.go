@@ -79,7 +79,8 @@ func (ad *Admin) peopleRoutes(o *Options) []people.Route {
 // usageRoutes returns the routes of accounts' usage and of the installation.
 func (ad *Admin) usageRoutes(o *Options) []people.Route {
 	const requests = "/accounts/{account}/requests"
-	statements := &adminStatements{o.Admin.Statements}
+	refusalFilters := []string{"from", "to", "key", "reason", "model", "group_by"}
+	statements, refusals := &adminStatements{o.Admin.Statements}, &adminRefusals{o.Admin}
 	usage, whole := &adminUsage{o.Admin, o.Ledger}, &adminInstallation{o.Admin, o.Ledger, o.Router, o.Now}
 	return []people.Route{
 		ad.route("GET /usage", people.Operate, usage.listGroups,
@@ -90,6 +91,8 @@ func (ad *Admin) usageRoutes(o *Options) []people.Route {
 			named("start_date", "end_date", "model", "key", "ended")...),
 		ad.route("GET "+requests+"/{id}", people.Read, usage.showRequest),
 		ad.make("POST "+requests+"/{id}/attempts/{n}/corrections", people.Operate, usage.correct),
+		ad.route("GET /accounts/{account}/refusals", people.Read, refusals.listOfAccount, refusalFilters...),
+		ad.route("GET /refusals", people.Operate, refusals.list, append(refusalFilters, "account")...),
 		ad.route("GET /accounts/{account}/statements", people.Read, statements.list, listing...),
 		ad.make("POST /accounts/{account}/statements", people.Operate, statements.close),
 		ad.route("GET /accounts/{account}/statements/{number}", people.Read, statements.show),

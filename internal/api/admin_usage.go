@@ -191,6 +191,9 @@ type correctionView struct {
 func (h *adminUsage) showRequest(r *adminRequest) (answer, error) {
 	d, err := h.findRequest(r)
 	if err != nil {
+		if refused, there := h.findRefusal(r); there {
+			return found(refused)
+		}
 		return answer{}, err
 	}
 	v := requestDetailView{r.viewRequest(&d.Request), []attemptView{}}
@@ -218,6 +221,16 @@ func (h *adminUsage) findRequest(r *adminRequest) (d report.RequestDetail, err e
 		err = noRequest("id")
 	}
 	return d, err
+}
+
+// findRefusal returns the refused request in the path.
+func (h *adminUsage) findRefusal(r *adminRequest) (v admin.RefusedRequest, there bool) {
+	id, err := uuid.Parse(r.PathValue("id"))
+	if err != nil {
+		return v, false
+	}
+	v, there, err = h.admin.Refusals.Find(r.Context(), id)
+	return v, err == nil && there && v.AccountID == r.visit.Account.ID
 }
 
 func noRequest(param string) error {

@@ -4,6 +4,7 @@ package api
 
 import (
 	"cmp"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -23,6 +24,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/ratelimit"
+	"weir/internal/refusal"
 	"weir/internal/route"
 )
 
@@ -41,6 +43,8 @@ type Options struct {
 	ReadCapacity func(r *http.Request, account string) (capacity conversation.Capacity, done func())
 	// Records stores the answers of the administration for requests with an Idempotency-Key.
 	Records idempotency.Store
+	// Refusals counts the requests that get an error; nil for none.
+	Refusals *refusal.Recorder
 	// PublicURL returns the address of the gateway for links, without a slash at its end.
 	PublicURL func(*http.Request) string
 	// Session returns the secret of the browser's session, or "".
@@ -68,7 +72,7 @@ type Server struct {
 
 // New creates a server.
 func New(o Options) *Server {
-	rp := &replies{o.Admin.Accounts, o.Dialects.Own(), o.Limits, o.Now, o.Log}
+	rp := &replies{o.Admin.Accounts, o.Dialects.Own(), o.Limits, o.Refusals, o.Now, o.Log}
 	return &Server{
 		Uses:      &Uses{rp, o.Admin, o.Ledger, o.ReadCapacity},
 		Models:    &Models{rp, o.Router, o.Dialects, newShares()},
@@ -87,6 +91,7 @@ type replies struct {
 	accounts *account.Service
 	native   *dialect.Dialect // dialect of the errors of the service's own API
 	limits   *ratelimit.Limiter
+	refusals *refusal.Recorder
 	now      func() time.Time
 	log      *slog.Logger
 }
@@ -94,8 +99,8 @@ type replies struct {
 // request is one request to the API.
 type request struct {
 	*http.Request
-	id        string
-	principal *account.Principal // nil if the route needs no key
+	id        uuid.UUID
+	principal *account.Principal // nil if the route needs no key, or none was authenticated
 	token     string             // the caller's key
 	reply     http.Header        // headers of the reply
 	status    int                // of an error; 0 for the one of its code
@@ -126,12 +131,12 @@ func (rp *replies) guardClientAPI(d *dialect.Dialect, permission account.Permiss
 		if err != nil {
 			return nil, err
 		}
+		r.principal = p
 		left := rp.limits.Status(ratelimit.CallerOf(p))
 		d.LimitHeaders(r.reply, rp.now(), &left)
 		if err := p.May(permission); err != nil {
 			return nil, err
 		}
-		r.principal = p
 		return next(r)
 	})
 }
@@ -139,12 +144,13 @@ func (rp *replies) guardClientAPI(d *dialect.Dialect, permission account.Permiss
 // handle is the only place that converts an error to a reply, in the format of the dialect d, and logs it.
 func (rp *replies) handle(d *dialect.Dialect, next endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := uuid.Must(uuid.NewV7()).String()
+		unique := uuid.Must(uuid.NewV7())
+		id := unique.String()
 		h := w.Header()
 		d.CommonHeaders(h, id, rp.now(), &llm.RateLimitStatus{})
 		h.Set("Content-Type", "application/json")
 		status := http.StatusOK
-		req := &request{Request: r, id: id, reply: h}
+		req := &request{Request: r, id: unique, reply: h}
 		defer req.end()
 		body, err := next(req)
 		if err != nil {
@@ -152,11 +158,25 @@ func (rp *replies) handle(d *dialect.Dialect, next endpoint) http.Handler {
 			logFailure(rp.log, id, r, e)
 			dialect.ErrorHeaders(h, e)
 			status, body = cmp.Or(req.status, d.Status(e.Code)), d.EncodeError(nil, e, id)
+			rp.countRefusal(req, err, e, status)
 		}
 		h.Set("Content-Length", strconv.Itoa(len(body)))
 		w.WriteHeader(status)
 		dialect.WriteBody(w, body, writeWithin)
 	})
+}
+
+// countRefusal counts a request that got an error.
+func (rp *replies) countRefusal(r *request, err error, e *llm.Error, status int) {
+	x := refusal.Refusal{
+		Request: r.id, At: rp.now().UTC(), Reason: e.Code, Status: status, Message: e.Message, Param: e.Param,
+	}
+	if r.principal != nil {
+		x.Account, x.Key = r.principal.Account().ID, r.principal.Key().ID
+	} else if of, ok := errors.AsType[*account.Inactive](err); ok {
+		x.Account, x.Key = of.Account, of.Key
+	}
+	rp.refusals.Add(x)
 }
 
 func (r *request) end() {

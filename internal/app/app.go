@@ -25,6 +25,7 @@ import (
 	"weir/internal/people"
 	"weir/internal/provider"
 	"weir/internal/ratelimit"
+	"weir/internal/refusal"
 	"weir/internal/route"
 	"weir/internal/signin"
 	"weir/internal/store"
@@ -194,7 +195,8 @@ func (g *instance) openPipeline(ctx context.Context) error {
 	}
 	g.pipeline = gateway.Options{
 		Accounts: g.admin.Accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Kept: g.kept,
-		Limits: g.limits, Refused: g.noticeRefusal, Now: o.Now, Log: o.Log, Metrics: g.metrics,
+		Limits: g.limits, Refused: g.noticeRefusal, Refusals: g.pipeline.Refusals,
+		Now: o.Now, Log: o.Log, Metrics: g.metrics,
 		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(g.files.places), Timing: o.Timing,
 	}
 	g.gateway = gateway.New(g.pipeline)
@@ -228,6 +230,9 @@ func (g *instance) openData(ctx context.Context) error {
 	}
 	g.store = db
 	g.onClose(db.Close)
+	g.pipeline.Refusals = refusal.NewRecorder(refusal.Options{
+		Write: g.store.Refusals.Write, Counted: g.metrics.Refused, Now: o.Now, Log: o.Log,
+	})
 	if err := g.openAdmin(); err != nil {
 		return err
 	}
@@ -358,6 +363,7 @@ func (g *instance) runParts(background context.Context, running *sync.WaitGroup)
 	running.Go(func() { g.gateway.Capacity().Watch(background) })
 	running.Go(func() { g.admin.SignIn.Passwords.Run(background) })
 	running.Go(func() { g.notices.Run(background) })
+	running.Go(func() { g.pipeline.Refusals.Run(background) })
 	running.Go(func() { g.store.Webhooks.RunCalendar(background) })
 	running.Go(func() { g.admin.Reconciliation.WatchDrift(background) })
 	running.Go(func() { g.deliverer.Run(background) })

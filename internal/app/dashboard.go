@@ -21,7 +21,8 @@ func (g *instance) openAdmin() (err error) {
 	g.admin, err = admin.New(&admin.Options{
 		Config: &o.Config, Store: g.store, Log: o.Log, Files: o.ConfigFrom, Getenv: o.Getenv, BaseURL: g.address,
 		People: o.People, Pipeline: func(t *route.Table) admin.CallHandler { return handlerOver(g, t) },
-		InForce: func() (*config.Config, *route.Table) { return g.configInForce(), g.router.Table() },
+		InForce:       func() (*config.Config, *route.Table) { return g.configInForce(), g.router.Table() },
+		FlushRefusals: g.pipeline.Refusals.Flush,
 	})
 	if err != nil {
 		return err
@@ -46,7 +47,8 @@ func beginManaged(ctx context.Context, o *Options, c *admin.Configuration) error
 // metrics nor refusals.
 func handlerOver(g *instance, table *route.Table) admin.CallHandler {
 	o := g.pipeline
-	o.Router, o.Log, o.Metrics, o.Refused = route.NewRouter(table), slog.New(slog.DiscardHandler), nil, nil
+	o.Router, o.Log = route.NewRouter(table), slog.New(slog.DiscardHandler)
+	o.Metrics, o.Refused, o.Refusals = nil, nil, nil
 	d := g.upstream.Dialects().Usual()
 	return gateway.New(o).HandlerAs("POST /admin/v1/config/test", d, d.For(llm.OpChat))
 }

@@ -20,8 +20,8 @@ import (
 	"weir/internal/signin"
 )
 
-// refusal answers a request that the guard refuses.
-type refusal func(w http.ResponseWriter, r *http.Request, v *people.Visit, err error)
+// refuser answers a request that the guard refuses.
+type refuser func(w http.ResponseWriter, r *http.Request, v *people.Visit, err error)
 
 // guard admits requests from people and operators' keys that have the right of the route. It is the only place that
 // decides this, for pages and for the administration.
@@ -34,7 +34,7 @@ type guard struct {
 	session  func(*http.Request) string // returns the secret of the browser's session, or ""
 	keys     bool                       // also accept an operator's API key
 	crossing *http.CrossOriginProtection
-	refuse   refusal
+	refuse   refuser
 }
 
 // strictTransport makes browsers use https for a year (RFC 6797, section 6.1).

@@ -66,6 +66,7 @@ var knownRoutes = map[people.Right][]string{
 		"GET /admin/v1/accounts/{account}/keys",
 		"GET /admin/v1/accounts/{account}/keys/{key}",
 		"GET /admin/v1/accounts/{account}/members",
+		"GET /admin/v1/accounts/{account}/refusals",
 		"GET /admin/v1/accounts/{account}/requests",
 		"GET /admin/v1/accounts/{account}/requests/{id}",
 		"GET /admin/v1/accounts/{account}/statements",
@@ -122,6 +123,7 @@ var knownRoutes = map[people.Right][]string{
 	},
 	people.Operate: {
 		"GET /admin/v1/accounts",
+		"GET /admin/v1/refusals",
 		"POST /admin/v1/accounts",
 		"PATCH /admin/v1/accounts/{account}",
 		"GET /admin/v1/accounts/{account}/price-lists",

@@ -50,7 +50,8 @@ func newSite(g *instance) (s *site, err error) {
 	from := originOf(&o.Config)
 	s.api = api.New(api.Options{
 		Admin: g.admin, Ledger: g.ledger, Router: g.router, Dialects: s.dialects, Kept: g.kept,
-		ReadCapacity: g.gateway.ReadCapacity, Limits: g.limits, Records: g.idempotency,
+		ReadCapacity: g.gateway.ReadCapacity, Limits: g.limits, Refusals: g.pipeline.Refusals,
+		Records:   g.idempotency,
 		PublicURL: from.base, Session: s.dashboard.Session,
 		Prices: g.upstream.Prices().Age, Shortage: g.store.Shortage, Version: o.Version, Now: o.Now, Log: o.Log,
 	})

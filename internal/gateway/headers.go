@@ -7,11 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/account"
 	"weir/internal/capacity"
 	"weir/internal/dialect"
 	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/provider"
+	"weir/internal/refusal"
 	"weir/internal/route"
 )
 
@@ -100,6 +102,7 @@ func (q *request) fail(err error) {
 	if in.principal != nil && (e.Code == llm.CodeRateLimited || e.Code == llm.CodeBudgetExceeded) {
 		in.server.refused(in.principal, e)
 	}
+	q.countRefusal(err, e)
 	if x.out.fail(e) {
 		return
 	}
@@ -127,6 +130,27 @@ func (q *request) sendError(e *llm.Error) {
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	in.w.WriteHeader(in.Dialect.Status(e.Code))
 	dialect.WriteBody(in.w, body, in.server.timing.Write)
+}
+
+// countRefusal counts the request as refused, unless the ledger has an attempt of it or its client has left.
+func (q *request) countRefusal(err error, e *llm.Error) {
+	in := &q.in
+	if q.x.spent.attempts() > 0 || errors.Is(err, capacity.ErrGone) {
+		return
+	}
+	x := refusal.Refusal{
+		Request: in.id.UUID, At: in.started, Reason: e.Code, Status: in.Dialect.Status(e.Code),
+		Message: e.Message, Param: e.Param,
+	}
+	if in.table != nil { // the model's name was checked
+		x.Model = in.Head.Model
+	}
+	if in.principal != nil {
+		x.Account, x.Key = in.principal.Account().ID, in.principal.Key().ID
+	} else if of, ok := errors.AsType[*account.Inactive](err); ok {
+		x.Account, x.Key = of.Account, of.Key
+	}
+	in.server.refusals.Add(x)
 }
 
 // withoutAmounts returns the error as the client may see it: an account with a price list gets no explanation of the

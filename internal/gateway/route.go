@@ -25,6 +25,7 @@ func (in *intake) route() error {
 		}
 	}
 	if err := checkModel(in.Head.Model); err != nil {
+		in.Head.Model = "" // it must not be shown
 		return err
 	}
 	targets, err := in.table.Targets(in.one[:0], in.Head.Model, in.Dialect.Vendor)

@@ -20,6 +20,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/quote"
 	"weir/internal/ratelimit"
+	"weir/internal/refusal"
 	"weir/internal/route"
 	"weir/internal/telemetry"
 )
@@ -35,9 +36,11 @@ type Options struct {
 	// Refused is called for each request that a limit or a budget refused, before the client gets the error. It must
 	// not block. It may be nil.
 	Refused func(*account.Principal, *llm.Error)
-	Now     func() time.Time
-	Log     *slog.Logger
-	Metrics *telemetry.Metrics // nil for a separate registry
+	// Refusals counts the requests that end without an attempt at a provider; nil for none.
+	Refusals *refusal.Recorder
+	Now      func() time.Time
+	Log      *slog.Logger
+	Metrics  *telemetry.Metrics // nil for a separate registry
 
 	MaxBody        int64 // bytes of a request body; 0 means 32 MiB
 	MaxBodies      int64 // of all bodies in flight; 0 means 10 times MaxBody, or a third of GOMEMLIMIT if less
@@ -95,6 +98,7 @@ type Server struct {
 	kept        *conversation.Service
 	limits      *ratelimit.Limiter
 	refused     func(*account.Principal, *llm.Error)
+	refusals    *refusal.Recorder
 	now         func() time.Time
 	log         *slog.Logger
 
@@ -125,7 +129,7 @@ func maxBodies(maxBody, memory int64) int64 {
 func New(o Options) *Server {
 	s := &Server{
 		accounts: o.Accounts, ledger: o.Ledger, router: o.Router, idempotency: o.Idempotency, kept: o.Kept,
-		limits: o.Limits, refused: o.Refused,
+		limits: o.Limits, refused: o.Refused, refusals: o.Refusals,
 		now: o.Now, log: o.Log, maxBody: o.MaxBody,
 		metrics: o.Metrics, timing: o.Timing.withDefaults(),
 	}

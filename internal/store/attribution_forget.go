@@ -127,7 +127,8 @@ func (a *accountDay) isNamed() bool {
 // have ended before they were deleted.
 const closedLately = 24 * time.Hour
 
-// forgetClosed removes end users and tags of accounts that were closed recently.
+// forgetClosed removes end users, tags and refused requests of accounts that were closed recently: nodes may have
+// written some after the closing.
 func (s *conn) forgetClosed(ctx context.Context) error {
 	rows, err := s.read.QueryContext(ctx, "SELECT id FROM accounts WHERE closed > ?",
 		micros(s.clock.now().Add(-closedLately)))
@@ -135,6 +136,9 @@ func (s *conn) forgetClosed(ctx context.Context) error {
 	for _, account := range accounts {
 		if err == nil {
 			err = s.forgetAttribution(ctx, account)
+		}
+		if err == nil {
+			err = s.forgetRefusals(ctx, account)
 		}
 	}
 	return err

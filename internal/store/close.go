@@ -16,7 +16,7 @@ const ofAccount = " WHERE object_proof <> '' AND account = ? AND "
 // CloseAccount closes the account with that id permanently and returns it; the error is account.ErrNotFound if it
 // does not exist. Its keys are revoked, and its members, invitations, webhook endpoints and the data stored for its
 // clients are deleted. Names of people are deleted as well: the account's name, and the labels and tags of its keys,
-// also in the audit log, and end users and tags in sums. A closed account is returned unchanged.
+// also in the audit log, end users and tags in sums, and refused requests. A closed account is returned unchanged.
 func (s *Accounts) CloseAccount(ctx context.Context, by audit.Actor, id string, at time.Time) (a account.Account,
 	err error,
 ) {
@@ -30,6 +30,9 @@ func (s *Accounts) CloseAccount(ctx context.Context, by audit.Actor, id string, 
 	})
 	if err == nil {
 		err = s.forgetAttribution(ctx, a.ID)
+	}
+	if err == nil {
+		err = s.forgetRefusals(ctx, a.ID)
 	}
 	if err == nil {
 		_, err = (&Kept{conn: s.conn}).Purge(ctx, by, audit.Object{Kind: "account", ID: a.ID, Name: a.Name}, at)

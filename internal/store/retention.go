@@ -7,7 +7,7 @@ import (
 
 // Retention says how long data is stored that is deleted by age.
 type Retention struct {
-	Requests     time.Duration // rows of attempts; unresolved ones are stored twice as long
+	Requests     time.Duration // refusals and rows of attempts; unresolved ones are stored twice as long
 	Explanations time.Duration // of the sums of days
 	Attribution  time.Duration // sums by end user and tag
 	Tags         []string      // tags that these sums report separately: see Ledger.Attribute
@@ -50,6 +50,7 @@ func (s *DB) retain(ctx context.Context, r *Retention) {
 		s.log.Warn("unresolved request rows deleted after retention: their upper bounds stay in the sums",
 			"rows", deleted.Unresolved)
 	}
+	s.notDeleted(ctx, "refused requests", s.Refusals.RetainRefusals(ctx, before))
 	s.notDeleted(ctx, "cost explanations", s.Ledger.RetainExplanations(ctx, s.Now().Add(-r.Explanations)))
 	s.notDeleted(ctx, "events", s.Webhooks.RetainEvents(ctx))
 	s.notDeleted(ctx, "questions to providers", s.Ledger.RetainQuestions(ctx))

@@ -53,6 +53,7 @@ type DB struct {
 	Kept        *Kept
 	Audit       *AuditLog
 	Managed     *Managed
+	Refusals    *Refusals
 }
 
 // conn is shared by the parts of a database: it has connections, transactions, and steps that several parts do within
@@ -163,8 +164,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = s.migrate(ctx)
-	if err == nil {
+	if err = s.migrate(ctx); err == nil {
 		_, err = s.Time(ctx) // so that Now is right from the start
 	}
 	if err != nil {
@@ -190,6 +190,7 @@ func (o *Options) connect(e *engine) (*DB, error) {
 	s := &DB{
 		conn: c, Accounts: &Accounts{c}, Ledger: o.ledger(c), Leases: &Leases{c}, Reports: &Reports{c},
 		Webhooks: &Webhooks{c}, Kept: &Kept{conn: c, quota: o.Kept}, Audit: &AuditLog{c}, Managed: &Managed{c},
+		Refusals: &Refusals{c},
 	}
 	s.Members = &Members{c, s.Accounts}
 	s.Users = &Users{c, s.Accounts, s.Webhooks, s.Members}
@@ -217,9 +218,8 @@ func (o *Options) engine() (*engine, error) {
 		return nil, fmt.Errorf("the database URL has the scheme %q, which weir does not support: use a postgres:// "+
 			"URL, or leave the setting empty to use SQLite in the data directory", scheme)
 	case !o.URL.IsZero():
-		return nil, errors.New("the database setting is not a URL: set it to a postgres:// URL, or leave it" +
-			" empty to use " +
-			"SQLite in the data directory")
+		return nil, errors.New("the database setting is not a URL: set it to a postgres:// URL, or leave it empty " +
+			"to use SQLite in the data directory")
 	case o.Path == "":
 		return nil, errors.New("the database has no path: set the data directory")
 	}

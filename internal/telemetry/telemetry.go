@@ -22,6 +22,7 @@ import (
 	"weir/internal/kept"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/refusal"
 )
 
 // Metrics is the registry of one gateway, with its own metrics.
@@ -39,6 +40,7 @@ type Metrics struct {
 	differs  *prometheus.CounterVec
 	notKept  *prometheus.CounterVec
 	counted  *prometheus.CounterVec
+	refused  map[llm.Code]prometheus.Counter
 	leftOut  atomic.Int64 // tags and end users
 	shed     [Reasons][Priorities]atomic.Uint64
 
@@ -111,6 +113,7 @@ func New(version string) *Metrics {
 	Counter(m, "weir_attribution_left_out_total", "Tags and end users in request bodies that exceed the bounds: "+
 		"they are sent to the provider, but missing in reports.", m.leftOut.Load)
 	m.registerCounts()
+	m.registerRefusals()
 	m.registerShed()
 	m.registerBuild(version)
 	return m
@@ -123,6 +126,19 @@ func (m *Metrics) registerCounts() {
 		Help: "Requests near a budget's end with a token count requested from the provider, by outcome.",
 	}, []string{"provider", "outcome"})
 	m.registry.MustRegister(m.counted)
+}
+
+// registerRefusals registers a counter for each reason of a refusal.
+func (m *Metrics) registerRefusals() {
+	all := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "weir_refused_total",
+		Help: "Requests that got an error without an attempt at a provider, by error code.",
+	}, []string{"reason"})
+	m.registry.MustRegister(all)
+	m.refused = map[llm.Code]prometheus.Counter{}
+	for _, code := range refusal.Reasons() {
+		m.refused[code] = all.WithLabelValues(string(code))
+	}
 }
 
 func (m *Metrics) registerShed() {
@@ -214,6 +230,15 @@ func (m *Metrics) LeftOut(n int) { m.leftOut.Add(int64(n)) }
 // NotKept counts a reply or response that was not stored for a client.
 func (m *Metrics) NotKept(kind kept.Kind, why kept.Refusal) {
 	m.notKept.WithLabelValues(string(kind), string(why)).Inc()
+}
+
+// Refused counts a request that got an error without an attempt at a provider.
+func (m *Metrics) Refused(reason llm.Code) {
+	counter := m.refused[reason]
+	if counter == nil {
+		counter = m.refused[llm.CodeInternal]
+	}
+	counter.Inc()
 }
 
 // Counted counts a token count that was requested from a provider; done is false if it failed.

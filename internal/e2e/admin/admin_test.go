@@ -496,6 +496,9 @@ func (o *office) runReports() {
 		t.Errorf("usage of one account: got %v", one)
 	}
 	o.call(404, "GET /usage?account=nobody", "")
+	o.call(200, "GET /refusals", "")
+	o.call(404, "GET /refusals?account=nobody", "")
+	o.call(200, "GET /accounts/{account}/refusals", "", "default")
 	list := o.call(200, "GET /accounts/{account}/requests?ended=ok", "", "default")
 	if at(list, "data", "0", "id") != id || at(list, "data", "0", "cost_usd") != said.Header.Get("X-Weir-Cost-USD") {
 		t.Errorf("requests: got %v, want %s first, at $%s", list, id, said.Header.Get("X-Weir-Cost-USD"))

@@ -141,6 +141,10 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"Recover", testRecover},
 		{"RecoverMany", testRecoverMany},
 		{"Woken", testWoken},
+		{"Refusals", testRefusals},
+		{"RefusalsFiltered", testRefusalsFiltered},
+		{"RefusalsRetained", testRefusalsRetained},
+		{"RefusalsOfClosed", testRefusalsOfClosed},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

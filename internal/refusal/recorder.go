@@ -1,0 +1,246 @@
+package refusal
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"weir/internal/llm"
+)
+
+const (
+	flushEvery = time.Second
+	writeFor   = 10 * time.Second // bounds one write
+	finishFor  = 3 * time.Second  // bounds the last write
+	// mostCounts bounds the buckets that wait for a write. Beyond it refusals are counted by account and reason, and
+	// beyond twice that by reason alone.
+	mostCounts = 20_000
+	// mostWaiting bounds the refusals that wait to be stored individually.
+	mostWaiting = 10_000
+)
+
+// Options configures a Recorder. All are required.
+type Options struct {
+	// Write adds a batch to the stored counts.
+	Write func(context.Context, Batch) error
+	// Counted is called for each refusal with its reason. It must not block.
+	Counted func(llm.Code)
+	Now     func() time.Time
+	Log     *slog.Logger
+}
+
+// Recorder counts refusals, and writes them while Run runs. A nil Recorder counts nothing. Its methods may be called
+// concurrently.
+type Recorder struct {
+	options Options
+
+	mu     sync.Mutex
+	fresh  waiting            // since the last flush
+	named  map[named]struct{} // the models that are counted by name
+	models map[string]int     // number of them, by account
+	hour   int64
+
+	flushing sync.Mutex // guards the fields below; it is locked before mu
+	unsaved  waiting    // could not be written
+	log      lines
+}
+
+// waiting holds refusals that are not written yet.
+type waiting struct {
+	counts map[Bucket]*int64
+	latest map[string]*ring // by account
+	stored int              // number of refusals in latest
+}
+
+// named is a model of an account.
+type named struct{ account, model string }
+
+// ring holds the latest refusals of an account.
+type ring struct {
+	all  []Refusal
+	next int // index of the oldest one, once it is full
+}
+
+// NewRecorder returns a Recorder without refusals.
+func NewRecorder(o Options) *Recorder {
+	return &Recorder{
+		options: o, fresh: newWaiting(), unsaved: newWaiting(), named: map[named]struct{}{}, models: map[string]int{},
+		log: lines{to: o.Log, all: map[who]*line{}},
+	}
+}
+
+func newWaiting() waiting {
+	return waiting{counts: map[Bucket]*int64{}, latest: map[string]*ring{}}
+}
+
+// Add counts a refusal.
+func (r *Recorder) Add(x Refusal) {
+	if r == nil {
+		return
+	}
+	r.options.Counted(x.Reason)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := x.At.Unix()
+	b := Bucket{at - at%60, x.Account, x.Key, x.Reason, x.Model}
+	if n := r.fresh.counts[b]; n != nil {
+		*n++
+	} else {
+		b.Model = r.name(&x)
+		r.fresh.add(b, 1)
+	}
+	r.fresh.keep(&x)
+}
+
+// name returns the name by which the model of a refusal is counted.
+func (r *Recorder) name(x *Refusal) string {
+	if hour := x.At.Unix() / 3600; hour != r.hour {
+		r.hour = hour
+		clear(r.named)
+		clear(r.models)
+	}
+	n := named{x.Account, x.Model}
+	if _, known := r.named[n]; known || x.Model == "" {
+		return x.Model
+	}
+	if r.models[x.Account] >= MostModels || len(r.named) >= mostCounts {
+		return OtherModels
+	}
+	r.named[n] = struct{}{}
+	r.models[x.Account]++
+	return x.Model
+}
+
+// add adds n refusals to a bucket, or to a coarser one if there are too many.
+func (w *waiting) add(b Bucket, n int64) {
+	if w.counts[b] == nil && len(w.counts) >= mostCounts {
+		b.Key, b.Model = "", ""
+		if w.counts[b] == nil && len(w.counts) >= 2*mostCounts {
+			b.Account, b.Minute = "", b.Minute-b.Minute%3600
+		}
+	}
+	if w.counts[b] == nil {
+		w.counts[b] = new(int64)
+	}
+	*w.counts[b] += n
+}
+
+// keep adds a refusal to the latest ones of its account.
+func (w *waiting) keep(x *Refusal) {
+	of := w.latest[x.Account]
+	if of == nil {
+		if w.stored >= mostWaiting {
+			return
+		}
+		of = &ring{}
+		w.latest[x.Account] = of
+	}
+	switch {
+	case len(of.all) < MostLatest && w.stored < mostWaiting:
+		of.all = append(of.all, *x)
+		w.stored++
+	case len(of.all) > 0:
+		of.all[of.next] = *x
+		of.next = (of.next + 1) % len(of.all)
+	}
+}
+
+// merge adds later refusals.
+func (w *waiting) merge(later *waiting) {
+	for b, n := range later.counts {
+		w.add(b, *n)
+	}
+	for _, of := range later.latest {
+		for i := range of.all {
+			w.keep(&of.all[(of.next+i)%len(of.all)])
+		}
+	}
+}
+
+// Run writes the refusals every second, and the rest when ctx ends.
+func (r *Recorder) Run(ctx context.Context) {
+	every := time.NewTicker(flushEvery)
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			r.finish(context.WithoutCancel(ctx))
+			return
+		case <-every.C:
+			r.tick(ctx)
+		}
+	}
+}
+
+// tick writes the refusals of the last second, and the log lines that are due.
+func (r *Recorder) tick(ctx context.Context) {
+	bounded, cancel := context.WithTimeout(ctx, writeFor)
+	defer cancel()
+	if err := r.Flush(bounded); err != nil && ctx.Err() == nil {
+		r.options.Log.Warn("the counts of refused requests could not be written; they are written later", "err", err)
+	}
+	r.writeLines(ctx, r.options.Now())
+}
+
+// finish writes everything, within a few seconds.
+func (r *Recorder) finish(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, finishFor)
+	defer cancel()
+	if err := r.Flush(ctx); err != nil {
+		r.options.Log.Warn("counts of refused requests are lost: the gateway is stopping", "err", err)
+	}
+	r.writeLines(ctx, r.options.Now().Add(lineEvery))
+}
+
+func (r *Recorder) writeLines(ctx context.Context, now time.Time) {
+	r.flushing.Lock()
+	defer r.flushing.Unlock()
+	r.log.write(ctx, now)
+}
+
+// Flush writes the refusals that are not written yet. After an error they wait for the next call. A nil Recorder has
+// none.
+func (r *Recorder) Flush(ctx context.Context) error {
+	if r == nil {
+		return nil
+	}
+	r.flushing.Lock()
+	defer r.flushing.Unlock()
+	r.mu.Lock()
+	fresh := r.fresh
+	if len(fresh.counts) > 0 {
+		r.fresh = newWaiting()
+	}
+	r.mu.Unlock()
+	batch := fresh.batch()
+	r.log.add(&batch)
+	if len(r.unsaved.counts) > 0 {
+		r.unsaved.merge(&fresh)
+		fresh, batch = r.unsaved, r.unsaved.batch()
+	}
+	if len(batch.Counts) == 0 {
+		return nil
+	}
+	if err := r.options.Write(ctx, batch); err != nil {
+		r.unsaved = fresh
+		return err
+	}
+	r.unsaved = newWaiting()
+	return nil
+}
+
+// batch returns the refusals in an order that all nodes share, so that their transactions do not deadlock.
+func (w *waiting) batch() Batch {
+	batch := Batch{Counts: make([]Count, 0, len(w.counts)), Latest: make([]Refusal, 0, w.stored)}
+	for b, n := range w.counts {
+		batch.Counts = append(batch.Counts, Count{b, *n})
+	}
+	slices.SortFunc(batch.Counts, func(a, b Count) int { return a.compare(&b.Bucket) })
+	for _, account := range slices.Sorted(maps.Keys(w.latest)) {
+		batch.Latest = append(batch.Latest, w.latest[account].all...)
+	}
+	return batch
+}

@@ -1,0 +1,267 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/refusal"
+)
+
+// refusalsByMinute is the age up to which refusals are counted by minute. Older counts are stored by hour.
+const refusalsByMinute = 48 * time.Hour
+
+// Refusals stores counts of refused requests, and the latest of each account.
+type Refusals struct{ *conn }
+
+// Write adds a batch. Its counts must be sorted by the same order on all nodes.
+func (s *Refusals) Write(ctx context.Context, b refusal.Batch) error {
+	return s.writeFast(ctx, "count refused requests", func(tx *sql.Tx) error {
+		if err := addRefusals(ctx, tx, b.Counts); err != nil {
+			return err
+		}
+		return keepRefusals(ctx, tx, b.Latest)
+	})
+}
+
+// rowsOf returns a list of n rows of placeholders.
+func rowsOf(n, columns int) string {
+	row := "(" + strings.Repeat("?, ", columns-1) + "?)"
+	return strings.Repeat(row+", ", n-1) + row
+}
+
+func addRefusals(ctx context.Context, tx *sql.Tx, counts []refusal.Count) error {
+	for some := range slices.Chunk(counts, bulkRows) {
+		var args []any
+		for i := range some {
+			c := &some[i]
+			args = append(args, c.Account, c.Minute, c.Key, string(c.Reason), c.Model, c.N)
+		}
+		_, err := tx.ExecContext(ctx, "INSERT INTO refusals (account, minute, key, reason, model, n) VALUES "+
+			rowsOf(len(some), 6)+" ON CONFLICT (account, minute, key, reason, model)"+
+			" DO UPDATE SET n = refusals.n + excluded.n", args...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepRefusals stores refusals, which must be sorted by account, and deletes all but the latest of each account.
+func keepRefusals(ctx context.Context, tx *sql.Tx, latest []refusal.Refusal) error {
+	for some := range slices.Chunk(latest, bulkRows) {
+		var args []any
+		for i := range some {
+			x := &some[i]
+			args = append(args, x.Account, x.Request.String(), micros(x.At), x.Key, string(x.Reason), x.Status, x.Model,
+				x.Text())
+		}
+		_, err := tx.ExecContext(ctx, "INSERT INTO refusals_latest (account, request, at, key, reason, status, model, "+
+			"message) VALUES "+rowsOf(len(some), 8)+" ON CONFLICT (account, request) DO NOTHING", args...)
+		if err != nil {
+			return err
+		}
+	}
+	for i := range latest {
+		account := latest[i].Account
+		if i > 0 && latest[i-1].Account == account {
+			continue
+		}
+		_, err := tx.ExecContext(ctx, "DELETE FROM refusals_latest WHERE account = ? AND request < (SELECT request"+
+			" FROM refusals_latest WHERE account = ? ORDER BY request DESC LIMIT 1 OFFSET ?)", account, account,
+			refusal.MostLatest-1)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refusalFilter returns the condition of a query and its arguments. at is the column of the time, in units of unit.
+func refusalFilter(q *refusal.Query, at string, unit time.Duration) (where string, args []any) {
+	conditions := []string{"1 = 1"}
+	add := func(condition string, arg any) {
+		conditions, args = append(conditions, condition), append(args, arg)
+	}
+	if !q.All {
+		add("account = ?", q.Account)
+	}
+	if q.Key != "" {
+		add("key = ?", q.Key)
+	}
+	if q.Model != "" {
+		add("model = ?", q.Model)
+	}
+	if q.Reason != "" {
+		add("reason = ?", string(q.Reason))
+	}
+	if !q.From.IsZero() {
+		add(at+" >= ?", q.From.Truncate(time.Minute).UnixNano()/int64(unit))
+	}
+	if !q.Until.IsZero() {
+		add(at+" < ?", q.Until.Truncate(time.Minute).UnixNano()/int64(unit))
+	}
+	return " WHERE " + strings.Join(conditions, " AND "), args
+}
+
+// refusalGroup returns the column of a group.
+func refusalGroup(g refusal.Group) string {
+	switch g {
+	case refusal.ByHour:
+		return "minute - minute % 3600"
+	case refusal.ByDay:
+		return "minute - minute % 86400"
+	}
+	return string(g)
+}
+
+// Read answers a query.
+func (s *Refusals) Read(ctx context.Context, q refusal.Query) (r refusal.Report, err error) {
+	err = s.report(ctx, q.Account, "read refused requests", func(tx *sql.Tx) error {
+		where, args := refusalFilter(&q, "minute", time.Second)
+		err := tx.QueryRowContext(ctx, "SELECT coalesce(cast(sum(n) AS BIGINT), 0) FROM refusals"+where, args...).
+			Scan(&r.Total)
+		if err == nil {
+			r.Sums, err = refusalSums(ctx, tx, &q)
+		}
+		if err == nil {
+			where, args = refusalFilter(&q, "at", time.Microsecond)
+			r.Latest, err = latestRefusals(ctx, tx, where, args)
+		}
+		return err
+	})
+	return r, err
+}
+
+func refusalSums(ctx context.Context, tx *sql.Tx, q *refusal.Query) ([]refusal.Sum, error) {
+	where, args := refusalFilter(q, "minute", time.Second)
+	if len(q.By) == 0 {
+		return nil, nil
+	}
+	var columns, order []string
+	for i, g := range q.By {
+		columns = append(columns, refusalGroup(g))
+		if g == refusal.ByMinute || g == refusal.ByHour || g == refusal.ByDay {
+			order = append(order, fmt.Sprintf("%d DESC", i+1))
+		}
+	}
+	order = append(order, fmt.Sprintf("%d DESC", len(columns)+1))
+	for i := range columns {
+		order = append(order, fmt.Sprint(i+1))
+	}
+	groups := strings.Join(columns, ", ")
+	rows, err := tx.QueryContext(ctx, "SELECT "+groups+", cast(sum(n) AS BIGINT) FROM refusals"+where+" GROUP BY "+
+		groups+" ORDER BY "+strings.Join(order, ", ")+" LIMIT ?", append(args, refusal.MostSums)...)
+	return collect(rows, err, func(row scanner) (x refusal.Sum, err error) {
+		var dest []any
+		for _, g := range q.By {
+			switch g {
+			case refusal.ByAccount:
+				dest = append(dest, &x.Account)
+			case refusal.ByKey:
+				dest = append(dest, &x.Key)
+			case refusal.ByReason:
+				dest = append(dest, &x.Reason)
+			case refusal.ByModel:
+				dest = append(dest, &x.Model)
+			default:
+				dest = append(dest, &x.Minute)
+			}
+		}
+		return x, row.Scan(append(dest, &x.N)...)
+	})
+}
+
+func latestRefusals(ctx context.Context, q querier, where string, args []any) ([]refusal.Refusal, error) {
+	rows, err := q.QueryContext(ctx, "SELECT account, request, at, key, reason, status, model, message FROM "+
+		"refusals_latest"+where+" ORDER BY request DESC LIMIT ?", append(args, refusal.MostLatest)...)
+	return collect(rows, err, func(row scanner) (x refusal.Refusal, err error) {
+		var request string
+		var at int64
+		if err = row.Scan(&x.Account, &request, &at, &x.Key, &x.Reason, &x.Status, &x.Model, &x.Message); err != nil {
+			return x, err
+		}
+		x.At = fromMicros(at)
+		x.Request, err = uuid.Parse(request)
+		return x, err
+	})
+}
+
+// Find returns the refused request with that id; false if there is none, or it is not among the latest of its account.
+func (s *Refusals) Find(ctx context.Context, id uuid.UUID) (x refusal.Refusal, there bool, err error) {
+	list, err := latestRefusals(ctx, s.read, " WHERE request = ?", []any{id.String()})
+	if err != nil {
+		return x, false, fmt.Errorf("find refused request: %w", err)
+	}
+	if len(list) == 0 {
+		return x, false, nil
+	}
+	return list[0], true, nil
+}
+
+// RetainRefusals deletes what is older than a time, and adds up older minutes to hours.
+func (s *Refusals) RetainRefusals(ctx context.Context, before time.Time) error {
+	byHour := s.clock.now().Add(-refusalsByMinute).Truncate(time.Hour)
+	for _, deletion := range []struct {
+		statement string
+		arg       int64
+	}{
+		{"DELETE FROM refusals WHERE minute < ?", before.Unix()},
+		{"DELETE FROM refusals_latest WHERE at < ?", micros(before)},
+	} {
+		err := s.writeDeletion(ctx, "delete refused requests", func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, deletion.statement, deletion.arg)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for more := true; more; {
+		err := s.writeDeletion(ctx, "add up refused requests by hour", func(tx *sql.Tx) (err error) {
+			more, err = addUpHour(ctx, tx, byHour.Unix())
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addUpHour adds the minutes of the oldest hour before a time to its first one; false if there is none.
+func addUpHour(ctx context.Context, tx *sql.Tx, before int64) (more bool, err error) {
+	var hour sql.NullInt64
+	err = tx.QueryRowContext(ctx, "SELECT min(minute - minute % 3600) FROM refusals WHERE minute < ?"+
+		" AND minute % 3600 <> 0", before).Scan(&hour)
+	if err != nil || !hour.Valid {
+		return false, err
+	}
+	_, err = tx.ExecContext(ctx, "INSERT INTO refusals (account, minute, key, reason, model, n)"+
+		" SELECT account, cast(? AS BIGINT), key, reason, model, cast(sum(n) AS BIGINT) FROM refusals"+
+		" WHERE minute > ? AND minute < ? GROUP BY account, key, reason, model"+
+		" ON CONFLICT (account, minute, key, reason, model) DO UPDATE SET n = refusals.n + excluded.n",
+		hour.Int64, hour.Int64, hour.Int64+3600)
+	if err != nil {
+		return false, err
+	}
+	_, err = tx.ExecContext(ctx, "DELETE FROM refusals WHERE minute > ? AND minute < ?", hour.Int64, hour.Int64+3600)
+	return true, err
+}
+
+// forgetRefusals deletes the refused requests of an account.
+func (s *conn) forgetRefusals(ctx context.Context, account string) error {
+	return s.writeDeletion(ctx, "delete refused requests", func(tx *sql.Tx) error {
+		for _, table := range []string{"refusals", "refusals_latest"} {
+			if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE account = ?", account); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

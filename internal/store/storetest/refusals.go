@@ -1,0 +1,161 @@
+package storetest
+
+import (
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/llm"
+	"weir/internal/must"
+	"weir/internal/refusal"
+	"weir/internal/store"
+)
+
+// recorder returns a recorder of a node.
+func (f *fixture) recorder(s *store.DB) *refusal.Recorder {
+	return refusal.NewRecorder(refusal.Options{
+		Write: s.Refusals.Write, Counted: func(llm.Code) {}, Now: f.clock, Log: slog.New(slog.DiscardHandler),
+	})
+}
+
+// refused returns a refusal at a time.
+func refused(at time.Time, account, key, model string, reason llm.Code) refusal.Refusal {
+	return refusal.Refusal{
+		Request: uuid.Must(uuid.NewV7()), At: at, Account: account, Key: key, Model: model, Reason: reason, Status: 429,
+		Message: "Wait.",
+	}
+}
+
+// testRefusals checks that the counts of two nodes add up, however they are written, and that the latest refusals of an
+// account are stored.
+func testRefusals(t *testing.T, f *fixture) {
+	begin := noon.Truncate(time.Hour)
+	const each = 3000
+	var nodes sync.WaitGroup
+	for n := range 2 {
+		nodes.Go(func() {
+			r, random := f.recorder(f.open(t)), rand.New(rand.NewPCG(7, uint64(n)))
+			for i := range each {
+				account := fmt.Sprintf("acc_%d", i%3)
+				r.Add(refused(begin.Add(time.Duration(random.IntN(600))*time.Second), account, account+"_key",
+					fmt.Sprintf("house/m%d", random.IntN(30)), llm.CodeRateLimited))
+				if random.IntN(200) == 0 {
+					must.Do(t, r.Flush(t.Context()))
+				}
+			}
+			must.Do(t, r.Flush(t.Context()))
+		})
+	}
+	nodes.Wait()
+	all := must.Get(f.Refusals.Read(t.Context(), refusal.Query{All: true, By: []refusal.Group{refusal.ByAccount}}))(t)
+	must.Equal(t, all.Total, int64(2*each), "refusals of all accounts")
+	must.Equal(t, all.Sums, []refusal.Sum{
+		{Bucket: refusal.Bucket{Account: "acc_0"}, N: 2000},
+		{Bucket: refusal.Bucket{Account: "acc_1"}, N: 2000},
+		{Bucket: refusal.Bucket{Account: "acc_2"}, N: 2000},
+	}, "by account")
+	one := must.Get(f.Refusals.Read(t.Context(), refusal.Query{
+		Account: "acc_1", From: begin.Add(time.Minute), Until: begin.Add(3 * time.Minute),
+		By: []refusal.Group{refusal.ByMinute, refusal.ByKey},
+	}))(t)
+	if len(one.Sums) != 2 || one.Sums[0].Minute != begin.Unix()+120 || one.Sums[0].Key != "acc_1_key" ||
+		one.Sums[0].N+one.Sums[1].N != one.Total {
+		t.Errorf("by minute: got %+v, want two minutes of %d", one.Sums, one.Total)
+	}
+	latest := must.Get(f.Refusals.Read(t.Context(), refusal.Query{Account: "acc_1"}))(t).Latest
+	must.Equal(t, len(latest), refusal.MostLatest, "latest refusals of the account")
+	found, there, err := f.Refusals.Find(t.Context(), latest[40].Request)
+	must.Do(t, err)
+	must.Equal(t, found, latest[40], "the refusal by its id")
+	if _, other, err := f.Refusals.Find(t.Context(), uuid.Must(uuid.NewV7())); !there || other || err != nil {
+		t.Errorf("got %t for a stored refusal and %t for another, %v", there, other, err)
+	}
+}
+
+// testRefusalsFiltered checks each filter, and that refusals without an account are separate.
+func testRefusalsFiltered(t *testing.T, f *fixture) {
+	r := f.recorder(f.DB)
+	r.Add(refused(noon, "acc", "key_a", "house/m", llm.CodeRateLimited))
+	r.Add(refused(noon, "acc", "key_a", "house/m", llm.CodeBudgetExceeded))
+	r.Add(refused(noon, "acc", "key_b", "house/n", llm.CodeRateLimited))
+	r.Add(refused(noon, "", "", "", llm.CodeAuthentication))
+	must.Do(t, r.Flush(t.Context()))
+	for name, test := range map[string]struct {
+		query refusal.Query
+		want  int64
+	}{
+		"account":         {refusal.Query{Account: "acc"}, 3},
+		"no account":      {refusal.Query{}, 1},
+		"all":             {refusal.Query{All: true}, 4},
+		"key":             {refusal.Query{Account: "acc", Key: "key_a"}, 2},
+		"model":           {refusal.Query{Account: "acc", Model: "house/n"}, 1},
+		"reason":          {refusal.Query{All: true, Reason: llm.CodeRateLimited}, 2},
+		"key and reason":  {refusal.Query{Account: "acc", Key: "key_a", Reason: llm.CodeRateLimited}, 1},
+		"since":           {refusal.Query{All: true, From: noon}, 4},
+		"until exclusive": {refusal.Query{All: true, Until: noon}, 0},
+	} {
+		got := must.Get(f.Refusals.Read(t.Context(), test.query))(t)
+		must.Equal(t, got.Total, test.want, "%s", name)
+		must.Equal(t, int64(len(got.Latest)), test.want, "latest of %s", name)
+	}
+}
+
+// testRefusalsRetained checks that minutes become hours after two days, without a change of sums, and that old rows are
+// deleted.
+func testRefusalsRetained(t *testing.T, f *fixture) {
+	r, end := f.recorder(f.DB), noon.Truncate(time.Hour)
+	for minute := range 24 * 60 {
+		for _, age := range []time.Duration{0, 3 * day, 40 * day} {
+			r.Add(refused(end.Add(-age-time.Duration(minute)*time.Minute), "acc", "key", "house/m",
+				llm.CodeRateLimited))
+		}
+		if minute%100 == 0 {
+			must.Do(t, r.Flush(t.Context()))
+		}
+	}
+	must.Do(t, r.Flush(t.Context()))
+	read := func(age time.Duration) refusal.Report {
+		return must.Get(f.Refusals.Read(t.Context(), refusal.Query{
+			Account: "acc", From: end.Add(-age - day), Until: end.Add(-age + time.Hour),
+			By: []refusal.Group{refusal.ByMinute},
+		}))(t)
+	}
+	for range 2 { // a second run changes nothing
+		must.Do(t, f.Refusals.RetainRefusals(t.Context(), noon.Add(-30*day)))
+		for _, test := range []struct {
+			age  time.Duration
+			want int64
+		}{{0, 1440}, {3 * day, 1440}, {40 * day, 0}} {
+			must.Equal(t, read(test.age).Total, test.want, "%v ago", test.age)
+		}
+		if rows := len(read(3 * day).Sums); rows != 25 {
+			t.Errorf("three days ago: got %d rows, want 25: one for each begun hour", rows)
+		}
+	}
+}
+
+// testRefusalsOfClosed checks that nothing is left of a closed account, also if a node writes later.
+func testRefusalsOfClosed(t *testing.T, f *fixture) {
+	create(t, f, "a")
+	r := f.recorder(f.DB)
+	add := func() {
+		r.Add(refused(noon, "acc_a", "key", "house/m", llm.CodeRateLimited))
+		r.Add(refused(noon, "acc_b", "key", "house/m", llm.CodeRateLimited))
+		must.Do(t, r.Flush(t.Context()))
+	}
+	add()
+	must.Get(f.Accounts.CloseAccount(t.Context(), root, "acc_a", noon))(t)
+	want := func(account string, n int64) {
+		t.Helper()
+		got := must.Get(f.Refusals.Read(t.Context(), refusal.Query{Account: account}))(t)
+		must.Equal(t, got.Total, n, "refusals of %s", account)
+		must.Equal(t, int64(len(got.Latest)), n, "latest of %s", account)
+	}
+	want("acc_a", 0)
+	want("acc_b", 1)
+}
