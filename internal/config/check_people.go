@@ -13,23 +13,23 @@ import (
 )
 
 // checkPeople reports invalid values of the sign-in settings.
-func (l *loader) checkPeople(c *Config) {
+func (ch *checker) checkPeople(c *Config) {
 	if c.Sessions.Idle < time.Minute {
-		l.report("sessions.idle", "`sessions.idle` must be at least 1m")
+		ch.report("sessions.idle", "`sessions.idle` must be at least 1m")
 	}
 	if c.Sessions.Absolute < c.Sessions.Idle {
-		l.report("sessions.absolute", "`sessions.absolute` must be at least `sessions.idle`, which is %s",
+		ch.report("sessions.absolute", "`sessions.absolute` must be at least `sessions.idle`, which is %s",
 			formatDuration(c.Sessions.Idle))
 	}
-	l.checkWord("sessions.passwords", c.Sessions.Passwords, []string{"on", "off"})
+	ch.checkWord("sessions.passwords", c.Sessions.Passwords, []string{"on", "off"})
 	if c.Sessions.Passwords == "off" && c.OIDC.Issuer == "" {
-		l.report("sessions.passwords", "`sessions.passwords: off` needs `oidc`: without both, nobody can sign in")
+		ch.report("sessions.passwords", "`sessions.passwords: off` needs `oidc`: without both, nobody can sign in")
 	}
-	l.checkOIDC(c)
-	l.checkSMTP(&c.SMTP)
+	ch.checkOIDC(c)
+	ch.checkSMTP(&c.SMTP)
 }
 
-func (l *loader) checkOIDC(c *Config) {
+func (ch *checker) checkOIDC(c *Config) {
 	o := &c.OIDC
 	if o.Issuer == "" {
 		for key, set := range map[string]bool{
@@ -37,40 +37,40 @@ func (l *loader) checkOIDC(c *Config) {
 			"accounts": len(o.Accounts) > 0,
 		} {
 			if set {
-				l.report(join("oidc", key), "`oidc.%s` needs `oidc.issuer`, such as https://id.example.com", key)
+				ch.report(join("oidc", key), "`oidc.%s` needs `oidc.issuer`, such as https://id.example.com", key)
 			}
 		}
 		return
 	}
-	l.checkIssuer(o.Issuer, c.InsecureHTTP)
+	ch.checkIssuer(o.Issuer, c.InsecureHTTP)
 	if o.ClientID == "" {
-		l.report("oidc", "`oidc` needs `client_id`")
+		ch.report("oidc", "`oidc` needs `client_id`")
 	}
 	if o.ClientSecret.IsZero() {
-		l.report("oidc", "`oidc` needs `client_secret`")
+		ch.report("oidc", "`oidc` needs `client_secret`")
 	}
 	if !slices.Contains(o.Scopes, "openid") {
-		l.report("oidc.scopes", "`oidc.scopes` must include openid")
+		ch.report("oidc.scopes", "`oidc.scopes` must include openid")
 	}
 	if o.GroupsClaim == "" {
-		l.report("oidc.groups_claim", "`oidc.groups_claim` must be the name of a claim, such as groups")
+		ch.report("oidc.groups_claim", "`oidc.groups_claim` must be the name of a claim, such as groups")
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Accounts)) {
 		if g := o.Accounts[name]; len(g.Owner)+len(g.Member)+len(g.Viewer) == 0 {
-			l.report(join("oidc.accounts", name), "the account %s needs groups for `owner`, `member` or `viewer`",
+			ch.report(join("oidc.accounts", name), "the account %s needs groups for `owner`, `member` or `viewer`",
 				strconv.Quote(clip(name, maxQuote)))
 		}
 	}
 }
 
 // checkIssuer requires the URL exactly as the provider writes it; a trailing slash is significant.
-func (l *loader) checkIssuer(issuer string, insecure bool) {
+func (ch *checker) checkIssuer(issuer string, insecure bool) {
 	const path = "oidc.issuer"
-	before := len(l.problems)
-	l.checkHTTP(path, issuer, "set `client_id` and `client_secret` instead")
+	before := len(ch.problems)
+	ch.checkHTTP(path, issuer, "set `client_id` and `client_secret` instead")
 	u, err := url.Parse(issuer)
-	if err == nil && len(l.problems) == before && u.Scheme != "https" && !insecure && !IsLoopbackHost(u.Hostname()) {
-		l.report(path, "`%s` must be an https URL: over plain http an attacker on the network could "+
+	if err == nil && len(ch.problems) == before && u.Scheme != "https" && !insecure && !IsLoopbackHost(u.Hostname()) {
+		ch.report(path, "`%s` must be an https URL: over plain http an attacker on the network could "+
 			"sign in as any user", path)
 	}
 }
@@ -82,28 +82,28 @@ func IsLoopbackHost(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && a.IsLoopback()
 }
 
-func (l *loader) checkSMTP(s *SMTP) {
-	l.checkWord("smtp.tls", s.TLS, []string{"starttls", "tls", "none"})
+func (ch *checker) checkSMTP(s *SMTP) {
+	ch.checkWord("smtp.tls", s.TLS, []string{"starttls", "tls", "none"})
 	if s.Addr == "" {
 		if s.From != "" || s.Username != "" {
-			l.report("smtp", "`smtp` needs `addr`, such as mail.example.com:587")
+			ch.report("smtp", "`smtp` needs `addr`, such as mail.example.com:587")
 		}
 		return
 	}
 	host, port, err := net.SplitHostPort(s.Addr)
 	if err != nil || host == "" || !isHost(host) || !isPort(port) {
-		l.report("smtp.addr", "`smtp.addr` must be host:port such as mail.example.com:587, not %s",
-			l.quote("smtp.addr", s.Addr))
+		ch.report("smtp.addr", "`smtp.addr` must be host:port such as mail.example.com:587, not %s",
+			ch.quote("smtp.addr", s.Addr))
 	}
 	if _, err := mail.ParseAddress(s.From); err != nil {
-		l.report("smtp.from", "`smtp.from` must be an e-mail address such as weir@example.com, not %s",
-			l.quote("smtp.from", s.From))
+		ch.report("smtp.from", "`smtp.from` must be an e-mail address such as weir@example.com, not %s",
+			ch.quote("smtp.from", s.From))
 	}
 	if (s.Username == "") != s.Password.IsZero() {
-		l.report("smtp", "`smtp` must have both `username` and `password`, or neither")
+		ch.report("smtp", "`smtp` must have both `username` and `password`, or neither")
 	}
 	if s.TLS == "none" && s.Username != "" && !IsLoopbackHost(host) {
-		l.report("smtp.tls",
+		ch.report("smtp.tls",
 			"`smtp.tls` must not be none with a password: it would be sent over the network unencrypted")
 	}
 }

@@ -13,44 +13,44 @@ import (
 	"weir/internal/llm"
 )
 
-func (l *loader) checkProvider(p *Provider) {
+func (ch *checker) checkProvider(p *Provider) {
 	path := join("providers", p.Name)
 	if !isProviderName(p.Name) {
-		l.report(path, "a provider's name must be at most %d lower-case letters, digits, dashes, underscores and "+
+		ch.report(path, "a provider's name must be at most %d lower-case letters, digits, dashes, underscores and "+
 			"dots, not %s%s", maxProviderName, strconv.Quote(clip(p.Name, maxQuote)), lowerHint(p.Name))
 	}
 	dialects := registry.All().OfProviders()
 	if p.Dialect != "" {
-		l.checkWord(join(path, "dialect"), p.Dialect, dialects)
+		ch.checkWord(join(path, "dialect"), p.Dialect, dialects)
 	}
 	for i, also := range p.Also {
-		l.checkWord(join(path, "also")+"["+strconv.Itoa(i)+"]", also, dialects)
+		ch.checkWord(join(path, "also")+"["+strconv.Itoa(i)+"]", also, dialects)
 	}
 	if p.BaseURL != "" {
-		p.WrittenURL = l.originOf(join(path, "base_url")).written
-		p.BaseURL = l.checkHTTP(join(path, "base_url"), p.BaseURL, "set `api_keys` instead")
+		p.WrittenURL = ch.originOf(join(path, "base_url")).written
+		p.BaseURL = ch.checkHTTP(join(path, "base_url"), p.BaseURL, "set `api_keys` instead")
 	}
 	if p.Prefill != "" {
-		l.checkWord(join(path, "prefill"), p.Prefill, []string{"yes", "no"})
+		ch.checkWord(join(path, "prefill"), p.Prefill, []string{"yes", "no"})
 	}
 	if p.Counter != "" {
-		l.checkWord(join(path, "counter"), p.Counter, append(registry.All().Counters(), "none"))
+		ch.checkWord(join(path, "counter"), p.Counter, append(registry.All().Counters(), "none"))
 	}
 	if p.BillsAfterDisconnect != "" {
-		l.checkWord(join(path, "bills_after_disconnect"), p.BillsAfterDisconnect, []string{"yes", "no"})
+		ch.checkWord(join(path, "bills_after_disconnect"), p.BillsAfterDisconnect, []string{"yes", "no"})
 	}
 	if p.BillBy != "" {
-		l.checkWord(join(path, "bill_by"), p.BillBy, []string{"computed", "provider"})
+		ch.checkWord(join(path, "bill_by"), p.BillBy, []string{"computed", "provider"})
 	}
-	l.checkKeys(join(path, "api_keys"), p.APIKeys)
-	l.checkAdminKey(join(path, "admin_key"), p.AdminKey)
+	ch.checkKeys(join(path, "api_keys"), p.APIKeys)
+	ch.checkAdminKey(join(path, "admin_key"), p.AdminKey)
 	if p.Auth != "" {
-		l.checkAuth(path, p)
+		ch.checkAuth(path, p)
 	}
-	l.checkModelList(join(path, "models"), p.Models)
-	l.checkTimeouts(join(path, "timeouts"), &p.Timeouts)
+	ch.checkModelList(join(path, "models"), p.Models)
+	ch.checkTimeouts(join(path, "timeouts"), &p.Timeouts)
 	if r := p.Retries; r != nil && (*r < 0 || *r > maxRetries) {
-		l.report(join(path, "retries"), "`retries` must be 0 to %d, not %d", maxRetries, *r)
+		ch.report(join(path, "retries"), "`retries` must be 0 to %d, not %d", maxRetries, *r)
 	}
 }
 
@@ -72,65 +72,65 @@ func lowerHint(name string) string {
 }
 
 // checkKeys requires distinct keys that are valid in an HTTP header.
-func (l *loader) checkKeys(path string, keys []llm.Secret) {
+func (ch *checker) checkKeys(path string, keys []llm.Secret) {
 	for i, k := range keys {
 		p := index(path, i)
 		switch text := k.Reveal(); {
 		case text == "":
-			l.report(p, "an API key is empty; set or remove it")
+			ch.report(p, "an API key is empty; set or remove it")
 		case strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' }):
-			l.report(p, "an API key contains white space or a character that is invalid in an HTTP header")
+			ch.report(p, "an API key contains white space or a character that is invalid in an HTTP header")
 		default:
 			if j := slices.IndexFunc(keys[:i], k.Equal); j >= 0 {
-				l.report(p, "the API key is the same as entry %d; remove one", j+1)
+				ch.report(p, "the API key is the same as entry %d; remove one", j+1)
 			}
 		}
 	}
 }
 
 // checkAdminKey requires a key that is valid in an HTTP header.
-func (l *loader) checkAdminKey(path string, k llm.Secret) {
+func (ch *checker) checkAdminKey(path string, k llm.Secret) {
 	if strings.ContainsFunc(k.Reveal(), func(c rune) bool { return c <= ' ' || c > '~' }) {
-		l.report(path, "an admin key contains white space or a character that is invalid in an HTTP header")
+		ch.report(path, "an admin key contains white space or a character that is invalid in an HTTP header")
 	}
 }
 
 // checkAuth requires a scheme that fits the keys.
-func (l *loader) checkAuth(path string, p *Provider) {
+func (ch *checker) checkAuth(path string, p *Provider) {
 	auth, auths := credential.Scheme(p.Auth), []string(nil)
 	for _, s := range credential.Schemes() {
 		auths = append(auths, string(s))
 	}
-	l.checkWord(join(path, "auth"), p.Auth, auths)
+	ch.checkWord(join(path, "auth"), p.Auth, auths)
 	if auth == credential.None && len(p.APIKeys) > 0 {
-		l.report(join(path, "auth"), "`auth: none` sends no key, but there are `api_keys`; remove one of the two")
+		ch.report(join(path, "auth"), "`auth: none` sends no key, but there are `api_keys`; remove one of the two")
 	}
 	for i, k := range p.APIKeys {
 		if auth.IsAccessKey(k.Reveal()) {
-			l.report(index(join(path, "api_keys"), i),
+			ch.report(index(join(path, "api_keys"), i),
 				"an Amazon Bedrock API key has no colon; set access keys in the environment or a profile, not "+
 					"in `api_keys`")
 		}
 	}
 }
 
-func (l *loader) checkModelList(path string, models []string) {
+func (ch *checker) checkModelList(path string, models []string) {
 	for i, m := range models {
 		switch {
 		case !isModelName(m):
-			l.report(index(path, i), "a model's name must be one word, not %s", l.quote(index(path, i), m))
+			ch.report(index(path, i), "a model's name must be one word, not %s", ch.quote(index(path, i), m))
 		case slices.Contains(models[:i], m):
-			l.report(index(path, i), "model %s appears twice: remove one", l.quote(index(path, i), m))
+			ch.report(index(path, i), "model %s appears twice: remove one", ch.quote(index(path, i), m))
 		}
 	}
 }
 
-func (l *loader) checkTimeouts(path string, t *Timeouts) {
+func (ch *checker) checkTimeouts(path string, t *Timeouts) {
 	for key, d := range map[string]time.Duration{
 		"connect": t.Connect, "first_byte": t.FirstByte, "idle": t.Idle, "total": t.Total,
 	} {
-		if p := join(path, key); d < 0 || d == 0 && l.isSet(p) {
-			l.report(p, "the timeout `%s` must be above zero; remove it for the default", key)
+		if p := join(path, key); d < 0 || d == 0 && ch.isSet(p) {
+			ch.report(p, "the timeout `%s` must be above zero; remove it for the default", key)
 		}
 	}
 }

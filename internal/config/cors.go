@@ -22,27 +22,27 @@ const (
 	longestOrigin = 300 // bytes; a host name has at most 253
 )
 
-func (l *loader) checkCORS(c *CORS) {
+func (ch *checker) checkCORS(c *CORS) {
 	if len(c.Origins) > mostOrigins {
-		l.report("cors.origins", "`cors.origins` has %d entries; the maximum is %d", len(c.Origins), mostOrigins)
+		ch.report("cors.origins", "`cors.origins` has %d entries; the maximum is %d", len(c.Origins), mostOrigins)
 		return
 	}
 	for i, text := range c.Origins {
 		path := index("cors.origins", i)
 		if text == AnyOrigin {
 			if len(c.Origins) > 1 {
-				l.report(path, "`cors.origins` has `*`, which permits all origins: remove the others, or the `*`")
+				ch.report(path, "`cors.origins` has `*`, which permits all origins: remove the others, or the `*`")
 			}
 			continue
 		}
 		origin, ok := originOf(text)
 		switch {
 		case !ok:
-			l.report(path, "`cors.origins[%d]` must be an origin such as https://app.example.com or "+
+			ch.report(path, "`cors.origins[%d]` must be an origin such as https://app.example.com or "+
 				"http://localhost:3000, without a path or a trailing slash, or only `*`, not %s", i,
-				l.quote(path, text))
+				ch.quote(path, text))
 		case slices.Contains(c.Origins[:i], origin):
-			l.report(path, "`cors.origins` has %s twice: remove one", origin)
+			ch.report(path, "`cors.origins` has %s twice: remove one", origin)
 		}
 		c.Origins[i] = origin
 	}

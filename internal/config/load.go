@@ -105,7 +105,7 @@ func load(opts Options) (*loader, Config) {
 	l.environment(&cfg)
 	l.flag(&cfg.Listen, "listen", opts.Listen)
 	l.flag(&cfg.Data, "data", opts.Data)
-	l.check(&cfg)
+	(&checker{l.recorder}).check(&cfg)
 	cfg.Warnings, cfg.origins = l.warnings, l.origins
 	return l, cfg
 }

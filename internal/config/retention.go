@@ -24,28 +24,28 @@ type Retention struct {
 // MaxTagNames is the maximum number of tag names with separate sums.
 const MaxTagNames = 20
 
-func (l *loader) checkRetention(r *Retention) {
+func (ch *checker) checkRetention(r *Retention) {
 	if r.Requests < day {
-		l.report("retention.requests", "`retention.requests` must be at least 1d")
+		ch.report("retention.requests", "`retention.requests` must be at least 1d")
 	}
 	if r.Attribution < day {
-		l.report("retention.attribution", "`retention.attribution` must be at least 1d")
+		ch.report("retention.attribution", "`retention.attribution` must be at least 1d")
 	}
 	if r.Explanations < day {
-		l.report("retention.explanations", "`retention.explanations` must be at least 1d")
+		ch.report("retention.explanations", "`retention.explanations` must be at least 1d")
 	}
 	if r.Responses < 0 {
-		l.report("retention.responses", "`retention.responses` must not be negative; 0s stores none")
+		ch.report("retention.responses", "`retention.responses` must not be negative; 0s stores none")
 	}
 	if len(r.Tags) > MaxTagNames {
-		l.report("retention.tags", "`retention.tags` has %d names; the maximum is %d", len(r.Tags), MaxTagNames)
+		ch.report("retention.tags", "`retention.tags` has %d names; the maximum is %d", len(r.Tags), MaxTagNames)
 	}
 	var tags []llm.Tag
 	for i, name := range r.Tags {
 		t := llm.Tag{Name: name, Value: "any"}
 		tags = append(tags, t)
 		if err := llm.CheckTags(tags); err != nil {
-			l.report("retention.tags["+strconv.Itoa(i)+"]", "`retention.tags`: %s", err)
+			ch.report("retention.tags["+strconv.Itoa(i)+"]", "`retention.tags`: %s", err)
 			return
 		}
 	}
