@@ -73,7 +73,7 @@ func (r *Reconciliation) reportDrift(ctx context.Context, c *comparison, provide
 			"models", d.Rows)
 		e := webhook.NewEvent(webhook.UsageDrift, "", r.store.Now(), webhook.Data{Drift: &d})
 		e.TellOnce(day.Add(driftKept), provider, d.Date)
-		if err := r.store.Webhooks.Tell(ctx, e); err != nil {
+		if err := r.store.Events.Tell(ctx, e); err != nil {
 			return err
 		}
 	}

@@ -100,7 +100,7 @@ func takeTest(ctx context.Context, a *Admin, id string) ([]webhook.Job, error) {
 	if _, err := a.Webhooks.Test(ctx, id); err != nil {
 		return nil, err
 	}
-	return a.store.Webhooks.TakeDeliveries(ctx, id, 1)
+	return a.store.Deliveries.TakeDeliveries(ctx, id, 1)
 }
 
 func openSecrets(r *KeyRing, jobs []webhook.Job) error {

@@ -23,7 +23,7 @@ type Webhooks struct {
 
 func newWebhooks(o *Options, keys *KeyRing, nodes *Nodes) *Webhooks {
 	return &Webhooks{webhook.NewService(webhook.Options{
-		Stores: o.Store.Webhooks.Stores(), Ring: keys.Ring, NewKey: keys.make,
+		Stores: o.Store.WebhookStores(), Ring: keys.Ring, NewKey: keys.make,
 		AllowPrivate: o.Config.Webhooks.AllowPrivate, Now: o.Store.Now,
 	}), o.Store, nodes}
 }
@@ -42,7 +42,7 @@ func (w *Webhooks) AwaitTry(ctx context.Context, delivery string) (webhook.Detai
 	every := time.NewTicker(tryEvery)
 	defer every.Stop()
 	for {
-		got, err := w.store.Webhooks.Delivery(ctx, delivery)
+		got, err := w.store.Deliveries.Delivery(ctx, delivery)
 		if err == nil && got.Last == nil {
 			err = w.nodes.checkRunning(ctx)
 		}

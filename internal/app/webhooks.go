@@ -26,11 +26,11 @@ func (g *instance) openWebhooks() error {
 		return err
 	}
 	g.deliverer = webhook.NewDeliverer(webhook.DelivererOptions{
-		Outbox: g.store.Webhooks, Ring: g.admin.Keys.Ring, AllowPrivate: cfg.Webhooks.AllowPrivate, Proxy: proxy,
+		Outbox: g.store.Deliveries, Ring: g.admin.Keys.Ring, AllowPrivate: cfg.Webhooks.AllowPrivate, Proxy: proxy,
 		Roots: roots, Version: o.Version, Log: o.Log,
 	})
 	g.notices = webhook.NewNotices(webhook.NoticesOptions{
-		Tell: g.store.Webhooks.Tell, TellExceeded: g.tellExceeded, Node: hostname(), Now: g.store.Now, Log: o.Log,
+		Tell: g.store.Events.Tell, TellExceeded: g.tellExceeded, Node: hostname(), Now: g.store.Now, Log: o.Log,
 	})
 	return nil
 }
@@ -50,7 +50,7 @@ func (g *instance) tellExceeded(ctx context.Context, x budget.Exceeded) (bool, e
 	if err := g.ledger.Flush(ctx); err != nil {
 		return false, err
 	}
-	return g.store.Webhooks.TellExceeded(ctx, x)
+	return g.store.Events.TellExceeded(ctx, x)
 }
 
 // noticeHealth reports that a target has failed five times in a row, or that it answers again.

@@ -51,12 +51,12 @@ func (s *site) sent(t *testing.T, id string, end webhook.Outcome) (delivery stri
 // tried takes the due delivery and ends its try.
 func (s *site) tried(t *testing.T, id string, end webhook.Outcome) webhook.Job {
 	t.Helper()
-	jobs, err := s.store.Webhooks.TakeDeliveries(t.Context(), id, 1)
+	jobs, err := s.store.Deliveries.TakeDeliveries(t.Context(), id, 1)
 	if err != nil || len(jobs) != 1 {
 		t.Fatalf("deliveries that are due: got %d, %v, want 1", len(jobs), err)
 	}
 	end.Job, end.Try.N, end.Try.At = &jobs[0], jobs[0].Take, now
-	must.Do(t, s.store.Webhooks.EndTries(t.Context(), []webhook.Outcome{end}))
+	must.Do(t, s.store.Deliveries.EndTries(t.Context(), []webhook.Outcome{end}))
 	return jobs[0]
 }
 
@@ -269,7 +269,7 @@ func TestWebhookIsChanged(t *testing.T) {
 	if e := s.hookNow(t, e.ID); e.Disabled == nil || e.Why != webhook.ByHand {
 		t.Errorf("disabled: got %+v", e)
 	}
-	must.Do(t, s.store.Webhooks.Tell(t.Context(), webhook.NewEvent(webhook.ModelUnpriced, "", now, webhook.Data{Model: "x/y"})))
+	must.Do(t, s.store.Events.Tell(t.Context(), webhook.NewEvent(webhook.ModelUnpriced, "", now, webhook.Data{Model: "x/y"})))
 	day := url.Values{"hours": {"24"}}
 	if text := s.see(t, path); strings.Contains(text, "/recover") {
 		t.Error("a disabled endpoint: got a form to recover, want none")

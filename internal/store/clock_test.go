@@ -54,9 +54,9 @@ func twoNodes(t *testing.T, writes, reads *store.DB) {
 	must("keep response", writes.Kept.KeepResponse(ctx, &conversation.Record{Scope: id, ID: id, Created: now, Expires: later, Sealed: []byte("x")}))
 	must("make link", writes.Accounts.CreateSetupToken(ctx, audit.Gateway(), account.Hash(link), now, later))
 	must("add endpoint", writes.Webhooks.AddWebhook(ctx, audit.Gateway(), webhook.Endpoint{ID: id, URL: "https://example.com/" + id, Created: now}, webhook.Sealed{}))
-	delivery, err := writes.Webhooks.TellOne(ctx, id, webhook.NewEvent(webhook.Test, "", now, webhook.Data{}))
+	delivery, err := writes.Deliveries.TellOne(ctx, id, webhook.NewEvent(webhook.Test, "", now, webhook.Data{}))
 	must("tell", err)
-	jobs, err := reads.Webhooks.TakeDeliveries(ctx, id, 1)
+	jobs, err := reads.Deliveries.TakeDeliveries(ctx, id, 1)
 	must("take", err)
 	if len(jobs) != 1 {
 		t.Errorf("of a delivery that is due: got %v, want it", jobs)
@@ -64,10 +64,10 @@ func twoNodes(t *testing.T, writes, reads *store.DB) {
 		if off := jobs[0].At.Sub(writes.Now()).Abs(); off > time.Minute {
 			t.Errorf("a delivery is signed with a time that is %s off, which receivers refuse", off)
 		}
-		must("end", reads.Webhooks.EndTries(ctx, []webhook.Outcome{{Job: &jobs[0], State: webhook.Delivered, Try: webhook.Try{N: 1, At: reads.Now(), Status: 200}}}))
+		must("end", reads.Deliveries.EndTries(ctx, []webhook.Outcome{{Job: &jobs[0], State: webhook.Delivered, Try: webhook.Try{N: 1, At: reads.Now(), Status: 200}}}))
 	}
 
-	must("forget old events", reads.Webhooks.RetainEvents(ctx))
+	must("forget old events", reads.Deliveries.RetainEvents(ctx))
 	_, err = reads.Kept.SweepResponses(ctx)
 	must("sweep responses", err)
 	_, err = reads.Kept.IdempotencySweep(ctx)
@@ -81,7 +81,7 @@ func twoNodes(t *testing.T, writes, reads *store.DB) {
 	must("a response that is kept", err)
 	_, err = reads.Admissions.LinkByHash(ctx, link, reads.Now())
 	must("a link that is good", err)
-	if d, err := reads.Webhooks.Delivery(ctx, delivery); err != nil || d.State != webhook.Delivered {
+	if d, err := reads.Deliveries.Delivery(ctx, delivery); err != nil || d.State != webhook.Delivered {
 		t.Errorf("a delivery of a moment ago: got %+v, %v", d, err)
 	}
 }

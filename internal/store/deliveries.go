@@ -13,9 +13,15 @@ import (
 	"weir/internal/webhook"
 )
 
+// Deliveries stores the deliveries of events to endpoints.
+type Deliveries struct {
+	*conn
+	webhooks *Webhooks
+}
+
 // WaitingWebhooks returns the endpoints that have due deliveries, except those that are disabled or asked for a
 // pause.
-func (s *Webhooks) WaitingWebhooks(ctx context.Context) ([]webhook.Waiting, error) {
+func (s *Deliveries) WaitingWebhooks(ctx context.Context) ([]webhook.Waiting, error) {
 	now, err := s.clock.read(ctx, s.read)
 	if err != nil {
 		return nil, fmt.Errorf("read due deliveries: %w", err)
@@ -31,7 +37,7 @@ func (s *Webhooks) WaitingWebhooks(ctx context.Context) ([]webhook.Waiting, erro
 
 // TakeDeliveries leases at most n due deliveries of an endpoint, those due earliest first. Until a lease ends, the
 // delivery is not due. A power cut may lose the lease: then it is delivered again.
-func (s *Webhooks) TakeDeliveries(ctx context.Context, endpoint string, n int) (jobs []webhook.Job, err error) {
+func (s *Deliveries) TakeDeliveries(ctx context.Context, endpoint string, n int) (jobs []webhook.Job, err error) {
 	err = s.writeFast(ctx, "take deliveries", func(tx *sql.Tx) error {
 		now, err := s.clock.read(ctx, tx)
 		if err != nil {
@@ -92,7 +98,7 @@ func fillJobs(ctx context.Context, tx *sql.Tx, jobs []webhook.Job, now int64) ([
 }
 
 // EndTries writes the results of delivery attempts. A power cut may lose them: then it is delivered again.
-func (s *Webhooks) EndTries(ctx context.Context, list []webhook.Outcome) error {
+func (s *Deliveries) EndTries(ctx context.Context, list []webhook.Outcome) error {
 	list = slices.Clone(list)
 	// the same lock order everywhere
 	slices.SortStableFunc(list, func(a, b webhook.Outcome) int { return strings.Compare(a.Job.Webhook, b.Job.Webhook) })
@@ -208,9 +214,9 @@ func endpointFares(ctx context.Context, tx *sql.Tx, o *webhook.Outcome, now int6
 // disable disables an endpoint, unless its address has changed or it works again. It needs a transaction of its own:
 // a change by hand first waits for its turn and then locks the endpoint, and the result of an attempt has locked it
 // already.
-func (s *Webhooks) disable(ctx context.Context, end ending) error {
+func (s *Deliveries) disable(ctx context.Context, end ending) error {
 	return s.write(ctx, s.sure, "disable endpoint", func(tx *sql.Tx) error {
-		before, err := s.webhookInTurn(ctx, tx, end.webhook)
+		before, err := s.webhooks.webhookInTurn(ctx, tx, end.webhook)
 		if errors.Is(err, webhook.ErrNotFound) {
 			return nil
 		}
@@ -225,7 +231,7 @@ func (s *Webhooks) disable(ctx context.Context, end ending) error {
 			return err
 		}
 		s.log.Warn("a webhook endpoint is disabled", "webhook", end.webhook, "account", before.Account, "why", end.why)
-		return s.noteWebhook(ctx, tx, audit.Gateway(), audit.WebhookChanged, &before, &after)
+		return s.webhooks.noteWebhook(ctx, tx, audit.Gateway(), audit.WebhookChanged, &before, &after)
 	})
 }
 
@@ -235,7 +241,7 @@ const keepEvents = 30 * 24 * time.Hour
 
 // RetainEvents deletes deliveries that ended long ago or that have no endpoint any more, old events without
 // deliveries, and expired records of written events.
-func (s *Webhooks) RetainEvents(ctx context.Context) error {
+func (s *Deliveries) RetainEvents(ctx context.Context) error {
 	if err := s.retainLast(ctx); err != nil {
 		return err
 	}
@@ -256,8 +262,8 @@ func (s *Webhooks) RetainEvents(ctx context.Context) error {
 }
 
 // retainLast deletes ended deliveries, except the last ones of each endpoint.
-func (s *Webhooks) retainLast(ctx context.Context) error {
-	all, err := s.AllWebhooks(ctx)
+func (s *Deliveries) retainLast(ctx context.Context) error {
+	all, err := s.webhooks.AllWebhooks(ctx)
 	if err != nil {
 		return err
 	}

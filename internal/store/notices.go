@@ -16,10 +16,13 @@ import (
 	"weir/internal/webhook"
 )
 
+// Events stores events for the endpoints that subscribe to them.
+type Events struct{ *conn }
+
 // TellExceeded writes the event of a budget that has refused a request, if the settled spending leaves no room for
 // the request: amounts that are only held may be released. It writes no event for an end user or a tag without
 // spending, which a client may invent. It reports whether the event is written, now or before.
-func (s *Webhooks) TellExceeded(ctx context.Context, x budget.Exceeded) (told bool, err error) {
+func (s *Events) TellExceeded(ctx context.Context, x budget.Exceeded) (told bool, err error) {
 	err = s.write(ctx, s.sure, "write event of budget", func(tx *sql.Tx) error {
 		told = false
 		list, err := budgetRowsOf(ctx, tx, x.Budget.Scope)
@@ -121,7 +124,7 @@ const calendarEvery = 10 * time.Minute
 // RunCalendar writes the events of expiring keys and past days until ctx ends. It uses the database's time: a node
 // with a clock that is a day ahead would write the event of a day that is not over, and then no node would write it
 // again.
-func (s *Webhooks) RunCalendar(ctx context.Context) {
+func (s *Events) RunCalendar(ctx context.Context) {
 	every := time.NewTicker(calendarEvery)
 	defer every.Stop()
 	for {
@@ -144,7 +147,7 @@ func (s *Webhooks) RunCalendar(ctx context.Context) {
 func expiringAhead() []time.Duration { return []time.Duration{24 * time.Hour, 7 * 24 * time.Hour} }
 
 // TellExpiring writes an event for each key that will expire soon.
-func (s *Webhooks) TellExpiring(ctx context.Context, now time.Time) error {
+func (s *Events) TellExpiring(ctx context.Context, now time.Time) error {
 	ahead := expiringAhead()
 	rows, err := s.read.QueryContext(ctx, "SELECT "+keyColumns+
 		" FROM keys WHERE expires > ? AND expires <= ? AND revoked IS NULL ORDER BY expires",
@@ -184,7 +187,7 @@ const (
 )
 
 // TellUsage writes an event for each account with usage on a past day.
-func (s *Webhooks) TellUsage(ctx context.Context, now time.Time) error {
+func (s *Events) TellUsage(ctx context.Context, now time.Time) error {
 	for back := range usageDays {
 		day := dayOf(now.Add(-usageAfter).AddDate(0, 0, -1-back))
 		rows, err := s.read.QueryContext(
@@ -213,7 +216,7 @@ func (s *Webhooks) TellUsage(ctx context.Context, now time.Time) error {
 const tellRows = 100 // events in one transaction
 
 // tellAll writes the events that have not been written before.
-func (s *Webhooks) tellAll(ctx context.Context, events []webhook.Event) error {
+func (s *Events) tellAll(ctx context.Context, events []webhook.Event) error {
 	for some := range slices.Chunk(events, tellRows) {
 		var news []webhook.Event
 		for i := range some {

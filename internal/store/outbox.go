@@ -166,7 +166,7 @@ func (o *outbox) deliver(ctx context.Context, tx *sql.Tx, all ...addressed) (id 
 }
 
 // Tell writes an event, and the deliveries to all endpoints that want it.
-func (s *Webhooks) Tell(ctx context.Context, e webhook.Event) error {
+func (s *Events) Tell(ctx context.Context, e webhook.Event) error {
 	return s.write(ctx, s.sure, "write event "+string(e.Type), func(tx *sql.Tx) error {
 		again := e
 		_, err := s.outbox.tell(ctx, tx, &again)
@@ -175,7 +175,7 @@ func (s *Webhooks) Tell(ctx context.Context, e webhook.Event) error {
 }
 
 // TellOne writes an event and its delivery to one endpoint, whether or not it wants such events.
-func (s *Webhooks) TellOne(ctx context.Context, endpoint string, e webhook.Event) (delivery string, err error) {
+func (s *Deliveries) TellOne(ctx context.Context, endpoint string, e webhook.Event) (delivery string, err error) {
 	if err := s.wake(ctx, endpoint); err != nil {
 		return "", err
 	}
@@ -219,7 +219,7 @@ func scanDelivery(row scanner) (d webhook.Delivery, err error) {
 }
 
 // Deliveries returns the deliveries that a query selects.
-func (s *Webhooks) Deliveries(ctx context.Context, q webhook.DeliveryQuery) ([]webhook.Delivery, error) {
+func (s *Deliveries) Deliveries(ctx context.Context, q webhook.DeliveryQuery) ([]webhook.Delivery, error) {
 	where, args := "d.webhook = ?", []any{q.Webhook}
 	if q.State != "" {
 		where, args = where+" AND d.state = ?", append(args, string(q.State))
@@ -233,7 +233,7 @@ func (s *Webhooks) Deliveries(ctx context.Context, q webhook.DeliveryQuery) ([]w
 }
 
 // Delivery returns the delivery with that id; or webhook.ErrNotFound.
-func (s *Webhooks) Delivery(ctx context.Context, id string) (d webhook.Detail, err error) {
+func (s *Deliveries) Delivery(ctx context.Context, id string) (d webhook.Detail, err error) {
 	if d.Delivery, err = scanDelivery(s.read.QueryRowContext(ctx, deliveryQuery+"d.id = ?", id)); err != nil {
 		return d, noWebhook(err)
 	}
@@ -254,7 +254,7 @@ func (s *Webhooks) Delivery(ctx context.Context, id string) (d webhook.Detail, e
 }
 
 // Redeliver makes a delivery due immediately, as if it were new.
-func (s *Webhooks) Redeliver(ctx context.Context, id string) error {
+func (s *Deliveries) Redeliver(ctx context.Context, id string) error {
 	var endpoint string
 	if err := s.read.QueryRowContext(ctx, "SELECT webhook FROM deliveries WHERE id = ?", id).Scan(
 		&endpoint); err != nil {

@@ -31,7 +31,7 @@ func TestNoRoomForDeliveries(t *testing.T) {
 		if err != nil || got.Suspended != suspended {
 			t.Errorf("suspended %t: got %+v, %v", suspended, got, err)
 		}
-		all := must.Get(s.Webhooks.Deliveries(t.Context(), webhook.DeliveryQuery{Webhook: "w", Limit: 10}))(t)
+		all := must.Get(s.Deliveries.Deliveries(t.Context(), webhook.DeliveryQuery{Webhook: "w", Limit: 10}))(t)
 		if len(all) != want {
 			t.Errorf("%d bytes free: got %d deliveries, want %d", free, len(all), want)
 		}
@@ -39,7 +39,7 @@ func TestNoRoomForDeliveries(t *testing.T) {
 	suspend(true, 1)
 	free = leastFree - 1
 	suspend(false, 1)
-	if _, err := s.Webhooks.TellOne(t.Context(), "w", webhook.NewEvent(webhook.Test, "a", now, webhook.Data{})); !errors.Is(err, webhook.ErrNoRoom) {
+	if _, err := s.Deliveries.TellOne(t.Context(), "w", webhook.NewEvent(webhook.Test, "a", now, webhook.Data{})); !errors.Is(err, webhook.ErrNoRoom) {
 		t.Errorf("a test: got %v, want ErrNoRoom", err)
 	}
 	free = leastFree

@@ -18,7 +18,7 @@ const recoverRows = 200
 // sent. Deliveries that failed, or whose retry is not due soon, are tried again now, and events that it wants and was
 // never sent, for example while it was disabled, are sent. It returns how many, at most webhook.MostRecovered; then
 // there may be more.
-func (s *Webhooks) Recover(ctx context.Context, id string, since time.Time) (n int, err error) {
+func (s *Deliveries) Recover(ctx context.Context, id string, since time.Time) (n int, err error) {
 	e, err := unlessDisabled(webhookOf(ctx, s.read, id))
 	if err == nil {
 		err = s.wake(ctx, id)
@@ -52,7 +52,7 @@ func (s *Webhooks) Recover(ctx context.Context, id string, since time.Time) (n i
 }
 
 // forgetDropped resets the number of events that were dropped for an endpoint, because they have been sent by hand.
-func (s *Webhooks) forgetDropped(ctx context.Context, id string) error {
+func (s *Deliveries) forgetDropped(ctx context.Context, id string) error {
 	return s.writeFast(ctx, "recover", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "UPDATE webhooks SET dropped = 0 WHERE id = ? AND dropped > 0", id)
 		return err
@@ -75,13 +75,13 @@ type place struct {
 
 func scanPlace(row scanner) (p place, err error) { return p, row.Scan(&p.at, &p.id) }
 
-func (s *Webhooks) beginSome(ctx context.Context, id string, list []place, r *recovery) (n int, err error) {
+func (s *Deliveries) beginSome(ctx context.Context, id string, list []place, r *recovery) (n int, err error) {
 	ids := make([]any, len(list))
 	for i := range list {
 		ids[i] = list[i].id
 	}
 	err = s.write(ctx, s.sure, "recover", func(tx *sql.Tx) error {
-		e, err := unlessDisabled(s.webhookInTurn(ctx, tx, id))
+		e, err := unlessDisabled(s.webhooks.webhookInTurn(ctx, tx, id))
 		if err == nil {
 			n, err = r.begin(ctx, tx, &e, ids)
 		}
@@ -92,7 +92,7 @@ func (s *Webhooks) beginSome(ctx context.Context, id string, list []place, r *re
 
 // wake ends the pause that an endpoint asked for: events sent by hand are sent immediately. It needs a transaction of
 // its own, because the result of an attempt locks deliveries before their endpoint.
-func (s *Webhooks) wake(ctx context.Context, id string) error {
+func (s *Deliveries) wake(ctx context.Context, id string) error {
 	return s.writeFast(ctx, "wake endpoint", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "UPDATE webhooks SET rests = 0 WHERE id = ? AND rests > 0", id)
 		return err
@@ -111,7 +111,7 @@ func unsuccessfulArgs(now int64) []any {
 	return []any{string(webhook.Failed), now + webhook.LeaseFor.Microseconds()}
 }
 
-func (s *Webhooks) unsuccessful(ctx context.Context, e *webhook.Endpoint, from int64, behind place) ([]place, error) {
+func (s *Deliveries) unsuccessful(ctx context.Context, e *webhook.Endpoint, from int64, behind place) ([]place, error) {
 	now, err := s.clock.read(ctx, s.read)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (s *Webhooks) unsuccessful(ctx context.Context, e *webhook.Endpoint, from i
 	return collect(rows, err, scanPlace)
 }
 
-func (s *Webhooks) retry(ctx context.Context, tx *sql.Tx, _ *webhook.Endpoint, ids []any) (int, error) {
+func (s *Deliveries) retry(ctx context.Context, tx *sql.Tx, _ *webhook.Endpoint, ids []any) (int, error) {
 	now, err := s.clock.read(ctx, tx)
 	if err != nil {
 		return 0, err
@@ -144,7 +144,7 @@ func (s *Webhooks) retry(ctx context.Context, tx *sql.Tx, _ *webhook.Endpoint, i
 // unsent selects events without a delivery to an endpoint.
 const unsent = "NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event = events.id AND d.webhook = ?)"
 
-func (s *Webhooks) missed(ctx context.Context, e *webhook.Endpoint, from int64, behind place) ([]place, error) {
+func (s *Deliveries) missed(ctx context.Context, e *webhook.Endpoint, from int64, behind place) ([]place, error) {
 	where, args := "at >= ? AND (at <> ? OR id > ?)", []any{max(from, behind.at), behind.at, behind.id}
 	if e.Account != "" {
 		where, args = where+" AND account = ?", append(args, e.Account)
@@ -163,7 +163,7 @@ func (s *Webhooks) missed(ctx context.Context, e *webhook.Endpoint, from int64, 
 	return collect(rows, err, scanPlace)
 }
 
-func (s *Webhooks) sendMissed(ctx context.Context, tx *sql.Tx, e *webhook.Endpoint, ids []any) (int, error) {
+func (s *Deliveries) sendMissed(ctx context.Context, tx *sql.Tx, e *webhook.Endpoint, ids []any) (int, error) {
 	rows, err := tx.QueryContext(ctx, "SELECT at, id FROM events WHERE "+among("id", len(ids))+" AND "+unsent+
 		" ORDER BY at, id", append(slices.Clone(ids), e.ID)...)
 	list, err := collect(rows, err, scanPlace)

@@ -52,7 +52,7 @@ func (s *DB) retain(ctx context.Context, r *Retention) {
 	}
 	s.notDeleted(ctx, "refused requests", s.Refusals.RetainRefusals(ctx, before))
 	s.notDeleted(ctx, "cost explanations", s.Ledger.RetainExplanations(ctx, s.Now().Add(-r.Explanations)))
-	s.notDeleted(ctx, "events", s.Webhooks.RetainEvents(ctx))
+	s.notDeleted(ctx, "events", s.Deliveries.RetainEvents(ctx))
 	s.notDeleted(ctx, "questions to providers", s.Ledger.RetainQuestions(ctx))
 	s.notDeleted(ctx, "budget leases", s.Leases.RetainBudgets(ctx))
 	_, err = s.Kept.IdempotencySweep(ctx)

@@ -50,6 +50,8 @@ type DB struct {
 	Leases      *Leases
 	Reports     *Reports
 	Webhooks    *Webhooks
+	Deliveries  *Deliveries
+	Events      *Events
 	Kept        *Kept
 	Audit       *AuditLog
 	Managed     *Managed
@@ -189,9 +191,10 @@ func (o *Options) connect(e *engine) (*DB, error) {
 	c.outbox = outbox{engine: e, clock: c.clock, room: &room{free: e.free, log: c.log}}
 	s := &DB{
 		conn: c, Accounts: &Accounts{c}, Ledger: o.ledger(c), Leases: &Leases{c}, Reports: &Reports{c},
-		Webhooks: &Webhooks{c}, Kept: &Kept{conn: c, quota: o.Kept}, Audit: &AuditLog{c}, Managed: &Managed{c},
-		Refusals: &Refusals{c},
+		Webhooks: &Webhooks{c}, Events: &Events{c}, Kept: &Kept{conn: c, quota: o.Kept}, Audit: &AuditLog{c},
+		Managed: &Managed{c}, Refusals: &Refusals{c},
 	}
+	s.Deliveries = &Deliveries{c, s.Webhooks}
 	s.Members = &Members{c, s.Accounts}
 	s.Users = &Users{c, s.Accounts, s.Webhooks, s.Members}
 	s.Invitations, s.Sessions = &Invitations{c, s.Accounts}, &Sessions{c}

@@ -11,12 +11,12 @@ import (
 	"weir/internal/webhook"
 )
 
-// Webhooks stores the endpoints with their secrets, the events and their deliveries.
+// Webhooks stores the endpoints with their secrets.
 type Webhooks struct{ *conn }
 
-// Stores returns the stores for webhook.NewService.
-func (s *Webhooks) Stores() webhook.Stores {
-	return webhook.Stores{Endpoints: s, Secrets: s, Deliveries: s}
+// WebhookStores returns the stores for webhook.NewService.
+func (s *DB) WebhookStores() webhook.Stores {
+	return webhook.Stores{Endpoints: s.Webhooks, Secrets: s.Webhooks, Deliveries: s.Deliveries}
 }
 
 const webhookColumns = "id, account, url, types, allow_private, former_until, failing, disabled, why, created, dropped"

@@ -22,8 +22,8 @@ func TestDisablingHoldsNoEndpoints(t *testing.T) {
 	must.Get(s.Webhooks.MasterKey(t.Context(), "k"))(t)
 	e := webhook.Endpoint{ID: "w", URL: "https://example.com/", Created: time.Now()}
 	must.Do(t, s.Webhooks.AddWebhook(t.Context(), audit.Gateway(), e, webhook.Sealed{Text: "sealed", Key: "k"}))
-	must.Do(t, s.Webhooks.Tell(t.Context(), webhook.NewEvent(webhook.ModelUnpriced, "", time.Now(), webhook.Data{Model: "x/y"})))
-	jobs, err := s.Webhooks.TakeDeliveries(t.Context(), "w", 1)
+	must.Do(t, s.Events.Tell(t.Context(), webhook.NewEvent(webhook.ModelUnpriced, "", time.Now(), webhook.Data{Model: "x/y"})))
+	jobs, err := s.Deliveries.TakeDeliveries(t.Context(), "w", 1)
 	if err != nil || len(jobs) != 1 {
 		t.Fatalf("took %+v, %v; want one delivery", jobs, err)
 	}
@@ -33,7 +33,7 @@ func TestDisablingHoldsNoEndpoints(t *testing.T) {
 	must.Get(tx.ExecContext(t.Context(), "SELECT pg_advisory_xact_lock(x'77656972'::int, 2)"))(t)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- s.Webhooks.EndTries(t.Context(), []webhook.Outcome{{Job: &jobs[0], State: webhook.Failed, Gone: true, Try: webhook.Try{N: 1, At: time.Now(), Status: 410}}})
+		ended <- s.Deliveries.EndTries(t.Context(), []webhook.Outcome{{Job: &jobs[0], State: webhook.Failed, Gone: true, Try: webhook.Try{N: 1, At: time.Now(), Status: 410}}})
 	}()
 	awaitWaiting(t, db)
 	if _, err := tx.ExecContext(t.Context(), "SET LOCAL lock_timeout = '300ms'; UPDATE webhooks SET types = '[]'"); err != nil {
@@ -62,7 +62,7 @@ func TestShareOfEndpoint(t *testing.T) {
 			account string
 			dropped int64
 		}{{"acc_a", 0}, {"acc_a", 1}, {"acc_b", 1}, {"acc_a", 2}, {"", 2}, {"acc_b", 2}} {
-			must.Do(t, s.Webhooks.Tell(t.Context(), webhook.NewEvent(webhook.BudgetExceeded, x.account, time.Now(), webhook.Data{})))
+			must.Do(t, s.Events.Tell(t.Context(), webhook.NewEvent(webhook.BudgetExceeded, x.account, time.Now(), webhook.Data{})))
 			if got := must.Get(s.Webhooks.Webhook(t.Context(), "w"))(t); got.Dropped != x.dropped {
 				t.Errorf("after an event of account %q: %d are dropped, want %d", x.account, got.Dropped, x.dropped)
 			}
@@ -102,13 +102,13 @@ func TestWaitingDeliveriesAreBounded(t *testing.T) {
 		}
 		waiting := func(ids ...string) (n int) {
 			for _, id := range ids {
-				n += len(must.Get(s.Webhooks.Deliveries(t.Context(), webhook.DeliveryQuery{Webhook: id, State: webhook.Pending, Limit: 20_000}))(t))
+				n += len(must.Get(s.Deliveries.Deliveries(t.Context(), webhook.DeliveryQuery{Webhook: id, State: webhook.Pending, Limit: 20_000}))(t))
 			}
 			return n
 		}
 		tell := func(account string, times int) {
 			for range times {
-				must.Do(t, s.Webhooks.Tell(t.Context(), webhook.NewEvent(webhook.RateLimitExceeded, account, now, webhook.Data{})))
+				must.Do(t, s.Events.Tell(t.Context(), webhook.NewEvent(webhook.RateLimitExceeded, account, now, webhook.Data{})))
 			}
 		}
 		fillDeliveries(t, o, "acc_a", webhook.MostWaitingInAll/6-2, ids[:6]...)
@@ -122,17 +122,17 @@ func TestWaitingDeliveriesAreBounded(t *testing.T) {
 		if n, e := waiting("b"), must.Get(s.Webhooks.Webhook(t.Context(), "b"))(t); n != most || e.Dropped != 3 {
 			t.Errorf("the endpoint: got %d deliveries that wait and %d dropped, want %d and 3", n, e.Dropped, most)
 		}
-		if _, err := s.Webhooks.TellOne(t.Context(), "b", webhook.NewEvent(webhook.Test, "acc_b", now, webhook.Data{})); !errors.Is(err, webhook.ErrNoRoom) {
+		if _, err := s.Deliveries.TellOne(t.Context(), "b", webhook.NewEvent(webhook.Test, "acc_b", now, webhook.Data{})); !errors.Is(err, webhook.ErrNoRoom) {
 			t.Errorf("a test: got %v, want ErrNoRoom", err)
 		}
-		if _, err := s.Webhooks.Recover(t.Context(), "b", now.Add(-time.Minute)); !errors.Is(err, webhook.ErrNoRoom) {
+		if _, err := s.Deliveries.Recover(t.Context(), "b", now.Add(-time.Minute)); !errors.Is(err, webhook.ErrNoRoom) {
 			t.Errorf("recover: got %v, want ErrNoRoom", err)
 		}
-		jobs := must.Get(s.Webhooks.TakeDeliveries(t.Context(), "b", 5))(t)
+		jobs := must.Get(s.Deliveries.TakeDeliveries(t.Context(), "b", 5))(t)
 		for i := range jobs {
-			must.Do(t, s.Webhooks.EndTries(t.Context(), []webhook.Outcome{{Job: &jobs[i], State: webhook.Delivered}}))
+			must.Do(t, s.Deliveries.EndTries(t.Context(), []webhook.Outcome{{Job: &jobs[i], State: webhook.Delivered}}))
 		}
-		n, err := s.Webhooks.Recover(t.Context(), "b", now.Add(-time.Minute))
+		n, err := s.Deliveries.Recover(t.Context(), "b", now.Add(-time.Minute))
 		if e := must.Get(s.Webhooks.Webhook(t.Context(), "b"))(t); n != 3 || err != nil || e.Dropped != 0 {
 			t.Errorf("recover with room: got %d sent, %d dropped, %v; want 3 and 0", n, e.Dropped, err)
 		}

@@ -316,7 +316,7 @@ func TestLostOutbox(t *testing.T) {
 	r := newRig(t)
 	to := newReceiver(t, nil)
 	hook := r.add(to)
-	flaky := &flakyOutbox{Outbox: r.store.Webhooks}
+	flaky := &flakyOutbox{Outbox: r.store.Deliveries}
 	flaky.broken.Store(true)
 	d := webhook.NewDeliverer(webhook.DelivererOptions{Outbox: flaky, Ring: r.ring, Log: quiet()})
 	ctx, cancel := context.WithCancel(t.Context())

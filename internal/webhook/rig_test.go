@@ -43,7 +43,7 @@ func newRig(t *testing.T) *rig {
 	if r.ring, err = seal.NewRing(func() ([]seal.Key, error) { return keys, nil }); err != nil {
 		t.Fatal(err)
 	}
-	r.service = webhook.NewService(webhook.Options{Stores: r.store.Webhooks.Stores(), Ring: r.ring, Now: r.clock, NewKey: func() error {
+	r.service = webhook.NewService(webhook.Options{Stores: r.store.WebhookStores(), Ring: r.ring, Now: r.clock, NewKey: func() error {
 		keys = []seal.Key{seal.NewKey()}
 		return r.ring.Reload()
 	}})
@@ -64,7 +64,7 @@ func (r *rig) advance(d time.Duration) {
 
 // deliver runs a deliverer until stop is called.
 func (r *rig) deliver() (stop func()) {
-	d := webhook.NewDeliverer(webhook.DelivererOptions{Outbox: r.store.Webhooks, Ring: r.ring, Version: "test", Log: quiet()})
+	d := webhook.NewDeliverer(webhook.DelivererOptions{Outbox: r.store.Deliveries, Ring: r.ring, Version: "test", Log: quiet()})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); d.Run(ctx) }()
@@ -87,7 +87,7 @@ func (r *rig) add(to *receiver) webhook.Endpoint {
 func (r *rig) tell() webhook.Event {
 	r.t.Helper()
 	e := webhook.NewEvent(webhook.ModelUnpriced, "", r.clock(), webhook.Data{Model: "x/y"})
-	must.Do(r.t, r.store.Webhooks.Tell(r.t.Context(), e))
+	must.Do(r.t, r.store.Events.Tell(r.t.Context(), e))
 	return e
 }
 

@@ -87,7 +87,7 @@ func webhooks(h *harness.Gateway, t testing.TB, db *store.DB) *webhook.Service {
 		return []seal.Key{k}, err
 	})
 	must.Do(t, err)
-	return webhook.NewService(webhook.Options{Stores: db.Webhooks.Stores(), Ring: ring, Now: time.Now})
+	return webhook.NewService(webhook.Options{Stores: db.WebhookStores(), Ring: ring, Now: time.Now})
 }
 
 func (x *hooked) ServeHTTP(w http.ResponseWriter, r *http.Request) {

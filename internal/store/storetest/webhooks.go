@@ -34,7 +34,7 @@ func endpoint(t *testing.T, f *fixture, id, accountID string, types ...webhook.T
 
 func tell(t *testing.T, f *fixture, e webhook.Event) {
 	t.Helper()
-	if err := f.Webhooks.Tell(t.Context(), e); err != nil {
+	if err := f.Events.Tell(t.Context(), e); err != nil {
 		t.Fatalf("tell %+v: %v", e, err)
 	}
 }
@@ -42,13 +42,13 @@ func tell(t *testing.T, f *fixture, e webhook.Event) {
 // take takes the due deliveries of an endpoint.
 func take(t *testing.T, f *fixture, id string, n int) []webhook.Job {
 	t.Helper()
-	jobs := must.Get(f.Webhooks.TakeDeliveries(t.Context(), id, n))(t)
+	jobs := must.Get(f.Deliveries.TakeDeliveries(t.Context(), id, n))(t)
 	return jobs
 }
 
 func deliveries(t *testing.T, f *fixture, q webhook.DeliveryQuery) []webhook.Delivery {
 	t.Helper()
-	list := must.Get(f.Webhooks.Deliveries(t.Context(), q))(t)
+	list := must.Get(f.Deliveries.Deliveries(t.Context(), q))(t)
 	return list
 }
 
@@ -232,7 +232,7 @@ func testDeliveries(t *testing.T, f *fixture) {
 	for range 5 {
 		tell(t, f, webhook.NewEvent(webhook.ModelUnpriced, "", noon, webhook.Data{Model: "x/y"}))
 	}
-	waiting, err := f.Webhooks.WaitingWebhooks(t.Context())
+	waiting, err := f.Deliveries.WaitingWebhooks(t.Context())
 	if diff := cmp.Diff(waiting, []webhook.Waiting{{Webhook: "other"}, {Webhook: "w"}}); diff != "" || err != nil {
 		t.Errorf("waiting: %v (-got +want):\n%s", err, diff)
 	}
@@ -242,7 +242,7 @@ func testDeliveries(t *testing.T, f *fixture) {
 	}
 	jobs := slices.Concat(first, second)
 	said := webhook.Try{N: 1, At: noon, Took: 35 * time.Millisecond, Status: 200, Answer: "thanks"}
-	err = f.Webhooks.EndTries(t.Context(), []webhook.Outcome{
+	err = f.Deliveries.EndTries(t.Context(), []webhook.Outcome{
 		{Job: &jobs[0], State: webhook.Delivered, Try: said},
 		{Job: &jobs[1], State: webhook.Pending, Try: webhook.Try{N: 1, At: noon, Status: 500, Error: "no"}},
 		{Job: &jobs[2], State: webhook.Pending, Try: webhook.Try{N: 1, At: noon, Error: "no"}, After: time.Hour},
@@ -254,7 +254,7 @@ func testDeliveries(t *testing.T, f *fixture) {
 		webhook.Delivered, webhook.Pending, webhook.Pending, webhook.Failed,
 		webhook.Pending,
 	} {
-		d, err := f.Webhooks.Delivery(t.Context(), jobs[i].ID)
+		d, err := f.Deliveries.Delivery(t.Context(), jobs[i].ID)
 		if err != nil || d.State != want || (d.Due == nil) != (want != webhook.Pending) ||
 			(d.Ended == nil) != (want == webhook.Pending) {
 			t.Errorf("delivery %d: got %+v, %v; want %s", i, d.Delivery, err, want)
@@ -292,29 +292,29 @@ func testStale(t *testing.T, f *fixture) {
 	}
 	old := take(t, f, "w", 2)
 	for i := range old {
-		must.Do(t, f.Webhooks.Redeliver(t.Context(), old[i].ID))
+		must.Do(t, f.Deliveries.Redeliver(t.Context(), old[i].ID))
 	}
 	fresh := take(t, f, "w", 2)
 	if len(fresh) != 2 {
 		t.Fatalf("begun anew: got %+v, want both due", fresh)
 	}
-	err := f.Webhooks.EndTries(t.Context(), []webhook.Outcome{
+	err := f.Deliveries.EndTries(t.Context(), []webhook.Outcome{
 		{Job: &old[0], State: webhook.Failed, Try: webhook.Try{N: 1, At: noon, Error: "no"}},
 		{Job: &old[1], State: webhook.Delivered, Try: webhook.Try{N: 1, At: noon, Status: 204}},
 	})
 	must.Do(t, err)
 	for i, want := range []webhook.State{webhook.Pending, webhook.Delivered} {
-		if d, err := f.Webhooks.Delivery(t.Context(), old[i].ID); err != nil || d.State != want {
+		if d, err := f.Deliveries.Delivery(t.Context(), old[i].ID); err != nil || d.State != want {
 			t.Errorf("after a late word: got %+v, %v; want %s", d.Delivery, err, want)
 		}
 	}
-	if err := f.Webhooks.EndTries(t.Context(), []webhook.Outcome{{
+	if err := f.Deliveries.EndTries(t.Context(), []webhook.Outcome{{
 		Job: &fresh[1], State: webhook.Pending,
 		Try: webhook.Try{N: 3, At: noon, Error: "no"},
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	if d, err := f.Webhooks.Delivery(t.Context(), old[1].ID); err != nil || d.State != webhook.Delivered {
+	if d, err := f.Deliveries.Delivery(t.Context(), old[1].ID); err != nil || d.State != webhook.Delivered {
 		t.Errorf("a failure after a success: got %+v, %v; want it delivered", d.Delivery, err)
 	}
 }
@@ -331,7 +331,7 @@ func testTakers(t *testing.T, f *fixture) {
 	taken := map[string]int{}
 	var wg sync.WaitGroup
 	for i := range 4 {
-		s := []webhook.Outbox{f.Webhooks, other.Webhooks}[i%2]
+		s := []webhook.Outbox{f.Deliveries, other.Deliveries}[i%2]
 		wg.Go(func() {
 			for {
 				jobs, err := s.TakeDeliveries(t.Context(), "w", 7)
@@ -370,7 +370,7 @@ func testEndpointFares(t *testing.T, f *fixture) {
 	jobs := take(t, f, "w", 3)
 	end := func(o webhook.Outcome) webhook.Endpoint {
 		t.Helper()
-		must.Do(t, f.Webhooks.EndTries(t.Context(), []webhook.Outcome{o}))
+		must.Do(t, f.Deliveries.EndTries(t.Context(), []webhook.Outcome{o}))
 		e := must.Get(f.Webhooks.Webhook(t.Context(), "w"))(t)
 		return e
 	}
@@ -381,7 +381,7 @@ func testEndpointFares(t *testing.T, f *fixture) {
 	if e := end(failed); e.Failing == nil || e.Disabled != nil {
 		t.Errorf("after a failure: got %+v, want it failing", e)
 	}
-	if waiting, err := f.Webhooks.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 0 {
+	if waiting, err := f.Deliveries.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 0 {
 		t.Errorf("an endpoint that wants to hear nothing: got %+v, %v", waiting, err)
 	}
 	if e := end(webhook.Outcome{Job: &jobs[1], State: webhook.Delivered, Try: webhook.Try{
@@ -402,10 +402,10 @@ func testEndpointFares(t *testing.T, f *fixture) {
 		`"disabled": true`) && !strings.Contains(string(log[0].After), `"disabled":true`) {
 		t.Errorf("audit log: got %+v, want that the gateway disabled it", log)
 	}
-	if err := f.Webhooks.Redeliver(t.Context(), jobs[0].ID); !errors.Is(err, webhook.ErrDisabled) {
+	if err := f.Deliveries.Redeliver(t.Context(), jobs[0].ID); !errors.Is(err, webhook.ErrDisabled) {
 		t.Errorf("redeliver to it: got %v, want ErrDisabled", err)
 	}
-	if _, err := f.Webhooks.TellOne(t.Context(), "w", webhook.NewEvent(webhook.Test, "", noon,
+	if _, err := f.Deliveries.TellOne(t.Context(), "w", webhook.NewEvent(webhook.Test, "", noon,
 		webhook.Data{})); !errors.Is(
 		err, webhook.ErrDisabled) {
 		t.Errorf("test it: got %v, want ErrDisabled", err)
@@ -415,10 +415,10 @@ func testEndpointFares(t *testing.T, f *fixture) {
 		e.Disabled != nil || e.Failing != nil {
 		t.Errorf("enabled again: got %+v, %v", e, err)
 	}
-	id, err := f.Webhooks.TellOne(t.Context(), "w", webhook.NewEvent(webhook.Test, "", noon,
+	id, err := f.Deliveries.TellOne(t.Context(), "w", webhook.NewEvent(webhook.Test, "", noon,
 		webhook.Data{WebhookID: "w"}))
 	must.Do(t, err)
-	if waiting, err := f.Webhooks.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 1 {
+	if waiting, err := f.Deliveries.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 1 {
 		t.Errorf("enabled again: got %+v, %v; want it waiting", waiting, err)
 	}
 	if got := take(t, f, "w", 9); len(got) != 2 || got[1].ID != id {
@@ -442,7 +442,7 @@ func testExceeded(t *testing.T, f *fixture) {
 	}{{40, 0}, {20, 0}, {20, 1}, {10, 1}, {20, 1}} { // 40, 60, 80, 90, 110 of 100 spent
 		apply(t, f, j.costing(costing(i, step.cost)))
 		for range 2 {
-			must.Get(f.Webhooks.TellExceeded(t.Context(), refused))(t)
+			must.Get(f.Events.TellExceeded(t.Context(), refused))(t)
 		}
 		if got := len(typesOf(t, f, "w")); got != step.told {
 			t.Errorf("after step %d: got %d events, want %d", i, got, step.told)
@@ -450,19 +450,19 @@ func testExceeded(t *testing.T, f *fixture) {
 	}
 	next := refused
 	next.At, next.Least = noon.AddDate(0, 1, 0), 101
-	if told, err := f.Webhooks.TellExceeded(t.Context(), next); err != nil || !told {
+	if told, err := f.Events.TellExceeded(t.Context(), next); err != nil || !told {
 		t.Errorf("in the next month: got %t, %v; want an event", told, err)
 	}
 	other := refused
 	other.Budget.Period = budget.PeriodDay // which the account no longer has
-	if told, err := f.Webhooks.TellExceeded(t.Context(), other); err != nil || told {
+	if told, err := f.Events.TellExceeded(t.Context(), other); err != nil || told {
 		t.Errorf("of a removed budget: got %t, %v; want no event", told, err)
 	}
 	perUser := []account.Per{{Budget: account.Budget{Limit: 10, Period: budget.PeriodMonth}}}
 	must.Get(f.Accounts.UpdateAccount(t.Context(), root, "acc_a", account.Update{Per: &perUser}))(t)
 	madeUp := refused
 	madeUp.Budget.Scope = budget.UserScope("acc_a", "made up")
-	if told, err := f.Webhooks.TellExceeded(t.Context(), madeUp); err != nil || told {
+	if told, err := f.Events.TellExceeded(t.Context(), madeUp); err != nil || told {
 		t.Errorf("of an end user without spending: got %t, %v; want no event", told, err)
 	}
 }
@@ -493,7 +493,7 @@ func testExpiring(t *testing.T, f *fixture) {
 		{21 * 24 * time.Hour, 3},
 	} {
 		for range 2 {
-			must.Do(t, f.Webhooks.TellExpiring(t.Context(), noon.Add(step.after)))
+			must.Do(t, f.Events.TellExpiring(t.Context(), noon.Add(step.after)))
 		}
 		if got := len(typesOf(t, f, "w")); got != step.told {
 			t.Errorf("after %s: got %d events, want %d", step.after, got, step.told)
@@ -510,7 +510,7 @@ func testUsageDaily(t *testing.T, f *fixture) {
 		after time.Duration
 		told  int
 	}{{59 * time.Minute, 0}, {time.Hour, 1}, {2 * time.Hour, 1}, {30 * time.Hour, 1}} {
-		must.Do(t, f.Webhooks.TellUsage(t.Context(), night.Add(step.after)))
+		must.Do(t, f.Events.TellUsage(t.Context(), night.Add(step.after)))
 		if got := len(typesOf(t, f, "w")); got != step.told {
 			t.Errorf("%s after the end of the day: got %d events, want %d", step.after, got, step.told)
 		}
@@ -555,7 +555,7 @@ func testRetainEvents(t *testing.T, f *fixture) {
 	must.Do(t, f.Webhooks.RemoveWebhook(t.Context(), ann(), "gone"))
 	jobs := take(t, f, "w", 2)
 	for i := range jobs {
-		if err := f.Webhooks.EndTries(t.Context(), []webhook.Outcome{{
+		if err := f.Deliveries.EndTries(t.Context(), []webhook.Outcome{{
 			Job: &jobs[i], State: webhook.Delivered,
 			Try: webhook.Try{N: 1, At: noon},
 		}}); err != nil {
@@ -563,16 +563,16 @@ func testRetainEvents(t *testing.T, f *fixture) {
 		}
 	}
 	f.advance(31 * 24 * time.Hour)
-	must.Do(t, f.Webhooks.RetainEvents(t.Context()))
+	must.Do(t, f.Deliveries.RetainEvents(t.Context()))
 	if got := deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 9}); len(got) != 1 ||
 		got[0].State != webhook.Pending {
 		t.Errorf("stored: got %+v, want the pending one", got)
 	}
-	if d, err := f.Webhooks.Delivery(t.Context(),
+	if d, err := f.Deliveries.Delivery(t.Context(),
 		deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 9})[0].ID); err != nil || len(d.Payload) == 0 {
 		t.Errorf("its event: got %+v, %v; want it stored", d, err)
 	}
-	if _, err := f.Webhooks.Delivery(t.Context(), jobs[0].ID); !errors.Is(err, webhook.ErrNotFound) {
+	if _, err := f.Deliveries.Delivery(t.Context(), jobs[0].ID); !errors.Is(err, webhook.ErrNotFound) {
 		t.Errorf("one that ended: got %v, want ErrNotFound", err)
 	}
 }

@@ -27,7 +27,7 @@ func testMovedEndpoint(t *testing.T, f *fixture) {
 	jobs := take(t, f, "w", 3)
 	end := func(o webhook.Outcome) {
 		t.Helper()
-		must.Do(t, f.Webhooks.EndTries(t.Context(), []webhook.Outcome{o}))
+		must.Do(t, f.Deliveries.EndTries(t.Context(), []webhook.Outcome{o}))
 	}
 	end(webhook.Outcome{
 		Job: &jobs[0], State: webhook.Pending, Try: webhook.Try{N: 1, At: noon, Error: "no"},
@@ -38,7 +38,7 @@ func testMovedEndpoint(t *testing.T, f *fixture) {
 		e.Failing != nil {
 		t.Errorf("moved: got %+v, %v; want it not failing", e, err)
 	}
-	if waiting, err := f.Webhooks.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 1 {
+	if waiting, err := f.Deliveries.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 1 {
 		t.Errorf("moved: got %+v, %v; want it waiting, because the new address asked for no pause", waiting, err)
 	}
 	end(webhook.Outcome{
@@ -52,7 +52,7 @@ func testMovedEndpoint(t *testing.T, f *fixture) {
 	if e, err := f.Webhooks.Webhook(t.Context(), "w"); err != nil || e.Disabled != nil || e.Failing != nil {
 		t.Errorf("410 from where it was: got %+v, %v; want it fine", e, err)
 	}
-	if waiting, err := f.Webhooks.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 1 {
+	if waiting, err := f.Deliveries.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 1 {
 		t.Errorf("a pause asked for at the old address: got %+v, %v; want it waiting", waiting, err)
 	}
 }
@@ -68,15 +68,15 @@ func testTriesKept(t *testing.T, f *fixture) {
 		if len(jobs) != 1 {
 			t.Fatalf("try %d: got %+v, want the delivery", n, jobs)
 		}
-		if err := f.Webhooks.EndTries(t.Context(), []webhook.Outcome{{
+		if err := f.Deliveries.EndTries(t.Context(), []webhook.Outcome{{
 			Job: &jobs[0], State: webhook.Delivered,
 			Try: webhook.Try{N: jobs[0].Take, At: noon, Status: 200},
 		}}); err != nil {
 			t.Fatal(err)
 		}
-		must.Do(t, f.Webhooks.Redeliver(t.Context(), jobs[0].ID))
+		must.Do(t, f.Deliveries.Redeliver(t.Context(), jobs[0].ID))
 	}
-	d, err := f.Webhooks.Delivery(t.Context(), deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 1})[0].ID)
+	d, err := f.Deliveries.Delivery(t.Context(), deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 1})[0].ID)
 	if err != nil || len(d.History) != webhook.MaxTries || d.Tries != webhook.MaxTries ||
 		*d.Last != d.History[webhook.MaxTries-1] || d.Last.N < tries {
 		t.Errorf("got %d tries, the last one %+v, %v; want the last %d", len(d.History), d.Last, err, webhook.MaxTries)
@@ -117,23 +117,23 @@ func testRemoved(t *testing.T, f *fixture) {
 		tell(t, f, webhook.NewEvent(webhook.ModelUnpriced, "", noon, webhook.Data{Model: "x/y"}))
 	}
 	jobs := take(t, f, "w", 1)
-	if err := f.Webhooks.EndTries(t.Context(), []webhook.Outcome{{
+	if err := f.Deliveries.EndTries(t.Context(), []webhook.Outcome{{
 		Job: &jobs[0], State: webhook.Delivered,
 		Try: webhook.Try{N: 1, At: noon},
 	}}); err != nil {
 		t.Fatal(err)
 	}
 	must.Do(t, f.Webhooks.RemoveWebhook(t.Context(), ann(), "w"))
-	if _, err := f.Webhooks.Delivery(t.Context(), jobs[0].ID); !errors.Is(err, webhook.ErrNotFound) {
+	if _, err := f.Deliveries.Delivery(t.Context(), jobs[0].ID); !errors.Is(err, webhook.ErrNotFound) {
 		t.Errorf("its delivery: got %v, want ErrNotFound", err)
 	}
-	if err := f.Webhooks.Redeliver(t.Context(), jobs[0].ID); !errors.Is(err, webhook.ErrNotFound) {
+	if err := f.Deliveries.Redeliver(t.Context(), jobs[0].ID); !errors.Is(err, webhook.ErrNotFound) {
 		t.Errorf("send its delivery again: got %v, want ErrNotFound", err)
 	}
-	if waiting, err := f.Webhooks.WaitingWebhooks(t.Context()); err != nil || len(waiting) > 0 {
+	if waiting, err := f.Deliveries.WaitingWebhooks(t.Context()); err != nil || len(waiting) > 0 {
 		t.Errorf("waiting: got %+v, %v; want none", waiting, err)
 	}
-	must.Do(t, f.Webhooks.RetainEvents(t.Context()))
+	must.Do(t, f.Deliveries.RetainEvents(t.Context()))
 	if left := deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 9}); len(left) > 0 {
 		t.Errorf("left behind: got %+v, want nothing", left)
 	}
@@ -161,7 +161,7 @@ func testUnpricedOrder(t *testing.T, f *fixture) {
 	apply(t, f, newTape().next(nil, list...))
 	var models []string
 	for _, d := range slices.Backward(deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 100})) {
-		detail := must.Get(f.Webhooks.Delivery(t.Context(), d.ID))(t)
+		detail := must.Get(f.Deliveries.Delivery(t.Context(), d.ID))(t)
 		_, model, _ := strings.Cut(string(detail.Payload), `"model":"`)
 		models = append(models, model)
 	}

@@ -21,7 +21,7 @@ func unpriced(t *testing.T, f *fixture, model string, at time.Time) {
 // recovers recovers an endpoint, and checks how many deliveries restart.
 func recovers(t *testing.T, f *fixture, id string, since time.Time, want int) {
 	t.Helper()
-	if n, err := f.Webhooks.Recover(t.Context(), id, since); n != want || err != nil {
+	if n, err := f.Deliveries.Recover(t.Context(), id, since); n != want || err != nil {
 		t.Errorf("recover %s: got %d, %v; want %d", id, n, err, want)
 	}
 }
@@ -46,13 +46,13 @@ func testRecover(t *testing.T, f *fixture) {
 			Error: "no",
 		}}
 	}
-	err := f.Webhooks.EndTries(t.Context(), []webhook.Outcome{
+	err := f.Deliveries.EndTries(t.Context(), []webhook.Outcome{
 		outcome(0, webhook.Failed, 0), outcome(1, webhook.Delivered, 0), outcome(2, webhook.Failed, 0),
 		outcome(3, webhook.Pending, time.Hour),
 	})
 	must.Do(t, err)
 	able(t, f, "w", false)
-	if _, err := f.Webhooks.Recover(t.Context(), "w", noon); !errors.Is(err, webhook.ErrDisabled) {
+	if _, err := f.Deliveries.Recover(t.Context(), "w", noon); !errors.Is(err, webhook.ErrDisabled) {
 		t.Errorf("one that is disabled: got %v, want ErrDisabled", err)
 	}
 	later := noon.Add(time.Hour)
@@ -63,7 +63,7 @@ func testRecover(t *testing.T, f *fixture) {
 	tell(t, f, revoked)
 	tell(t, f, webhook.NewEvent(webhook.AccountResumed, "acc_a", later, webhook.Data{})) // which it does not want
 	endpoint(t, f, "other", "acc_a", webhook.KeyCreated)
-	if _, err := f.Webhooks.TellOne(t.Context(), "other", webhook.NewEvent(webhook.Test, "acc_a", later,
+	if _, err := f.Deliveries.TellOne(t.Context(), "other", webhook.NewEvent(webhook.Test, "acc_a", later,
 		webhook.Data{WebhookID: "other"})); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func testRecover(t *testing.T, f *fixture) {
 	recovers(t, f, "w", noon.Add(-2*time.Hour), 0)
 	var due []string
 	for _, j := range take(t, f, "w", 9) {
-		d := must.Get(f.Webhooks.Delivery(t.Context(), j.ID))(t)
+		d := must.Get(f.Deliveries.Delivery(t.Context(), j.ID))(t)
 		due = append(due, string(d.Payload))
 		if j.Failed > 0 || j.Event == revoked.ID.String() && d.Type != webhook.KeyRevoked {
 			t.Errorf("begun anew: got %+v, want one without a failure", j)
@@ -89,7 +89,7 @@ func testRecover(t *testing.T, f *fixture) {
 	if got := deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", State: webhook.Delivered, Limit: 9}); len(got) != 1 {
 		t.Errorf("delivered: got %+v, want it left alone", got)
 	}
-	if _, err := f.Webhooks.Recover(t.Context(), "nobody", noon); !errors.Is(err, webhook.ErrNotFound) {
+	if _, err := f.Deliveries.Recover(t.Context(), "nobody", noon); !errors.Is(err, webhook.ErrNotFound) {
 		t.Errorf("one that is not there: got %v, want ErrNotFound", err)
 	}
 
@@ -120,7 +120,7 @@ func testRecoverMany(t *testing.T, f *fixture) {
 	var together sync.WaitGroup
 	for i := range counts {
 		together.Go(func() {
-			n, err := f.Webhooks.Recover(t.Context(), "w", noon)
+			n, err := f.Deliveries.Recover(t.Context(), "w", noon)
 			if err != nil {
 				t.Errorf("recover: %v", err)
 			}
@@ -147,7 +147,7 @@ func testRecoverMany(t *testing.T, f *fixture) {
 			Error: "no",
 		}})
 	}
-	must.Do(t, f.Webhooks.EndTries(t.Context(), ends))
+	must.Do(t, f.Deliveries.EndTries(t.Context(), ends))
 	recovers(t, f, "w", noon, many)
 }
 
@@ -157,13 +157,13 @@ func testWoken(t *testing.T, f *fixture) {
 	unpriced(t, f, "x/y", noon)
 	for name, by := range map[string]func(id string) error{
 		"test": func(string) error {
-			_, err := f.Webhooks.TellOne(t.Context(), "w", webhook.NewEvent(webhook.Test, "", noon,
+			_, err := f.Deliveries.TellOne(t.Context(), "w", webhook.NewEvent(webhook.Test, "", noon,
 				webhook.Data{WebhookID: "w"}))
 			return err
 		},
-		"redeliver": func(id string) error { return f.Webhooks.Redeliver(t.Context(), id) },
+		"redeliver": func(id string) error { return f.Deliveries.Redeliver(t.Context(), id) },
 		"recover": func(string) error {
-			_, err := f.Webhooks.Recover(t.Context(), "w", noon)
+			_, err := f.Deliveries.Recover(t.Context(), "w", noon)
 			return err
 		},
 	} {
@@ -176,12 +176,12 @@ func testWoken(t *testing.T, f *fixture) {
 			Job: &jobs[0], State: webhook.Pending, After: time.Hour, Rest: time.Hour,
 			Try: webhook.Try{N: 1, At: noon, Status: 503},
 		}
-		must.Do(t, f.Webhooks.EndTries(t.Context(), []webhook.Outcome{end}))
-		if waiting, err := f.Webhooks.WaitingWebhooks(t.Context()); err != nil || len(waiting) > 0 {
+		must.Do(t, f.Deliveries.EndTries(t.Context(), []webhook.Outcome{end}))
+		if waiting, err := f.Deliveries.WaitingWebhooks(t.Context()); err != nil || len(waiting) > 0 {
 			t.Fatalf("%s: while it wants to hear nothing: got %+v, %v", name, waiting, err)
 		}
 		must.Do(t, by(jobs[0].ID))
-		if waiting, err := f.Webhooks.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 1 {
+		if waiting, err := f.Deliveries.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 1 {
 			t.Errorf("%s: got %+v, %v; want it to be sent at once", name, waiting, err)
 		}
 	}

@@ -16,12 +16,12 @@ func testTriesInFull(t *testing.T, f *fixture) {
 	for range 6 {
 		jobs := take(t, f, "w", 1)
 		id = jobs[0].ID
-		must.Do(t, f.Webhooks.EndTries(t.Context(), []webhook.Outcome{{
+		must.Do(t, f.Deliveries.EndTries(t.Context(), []webhook.Outcome{{
 			Job: &jobs[0], State: webhook.Pending,
 			Try: webhook.Try{N: jobs[0].Take, At: noon, Status: 500, Error: strings.Repeat("e", 300), Answer: "answer"},
 		}}))
 	}
-	d := must.Get(f.Webhooks.Delivery(t.Context(), id))(t)
+	d := must.Get(f.Deliveries.Delivery(t.Context(), id))(t)
 	for i, try := range d.History {
 		full := i >= 6-webhook.TriesInFull
 		if (try.Answer == "answer") != full || (len(try.Error) == 300) != full || try.Status != 500 {
