@@ -26,7 +26,7 @@ const (
 )
 
 // CreateAccount adds an account. The error is a *llm.Error with CodeInvalidRequest if the name is taken or invalid.
-func (s *Service) CreateAccount(ctx context.Context, by audit.Actor, name string) (Account, error) {
+func (s *accounts) CreateAccount(ctx context.Context, by audit.Actor, name string) (Account, error) {
 	if err := checkName(name); err != nil {
 		return Account{}, err
 	}
@@ -41,12 +41,9 @@ func (s *Service) CreateAccount(ctx context.Context, by audit.Actor, name string
 	return a, nil
 }
 
-func (s *Service) newAccount(name string) Account {
+func (s *accounts) newAccount(name string) Account {
 	return Account{ID: newID(), Name: name, OnDisconnect: DisconnectDefault, Created: s.now()}
 }
-
-// now returns the time in the stored form: UTC, whole microseconds.
-func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
 
 func checkName(name string) error {
 	switch {
@@ -68,7 +65,7 @@ func checkName(name string) error {
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // Accounts returns all accounts, sorted by name.
-func (s *Service) Accounts(ctx context.Context) ([]Account, error) {
+func (s *accounts) Accounts(ctx context.Context) ([]Account, error) {
 	list, err := s.stores.Accounts.List(ctx, "")
 	if err != nil {
 		return nil, fmt.Errorf("list accounts: %w", err)
@@ -77,7 +74,7 @@ func (s *Service) Accounts(ctx context.Context) ([]Account, error) {
 }
 
 // Account returns the account with that name or id. The error is a *llm.Error with CodeNotFound if there is none.
-func (s *Service) Account(ctx context.Context, nameOrID string) (Account, error) {
+func (s *accounts) Account(ctx context.Context, nameOrID string) (Account, error) {
 	if nameOrID == "" {
 		return Account{}, llm.Invalid("account", "The account is missing. Give an account's name or id.")
 	}
@@ -96,12 +93,12 @@ func notFound(what, name string) error {
 }
 
 // Suspend suspends the account: its keys are refused until Resume.
-func (s *Service) Suspend(ctx context.Context, by audit.Actor, nameOrID string) (Account, error) {
+func (s *accounts) Suspend(ctx context.Context, by audit.Actor, nameOrID string) (Account, error) {
 	return s.update(ctx, by, nameOrID, Update{Suspended: new(true)})
 }
 
 // Resume ends a suspension.
-func (s *Service) Resume(ctx context.Context, by audit.Actor, nameOrID string) (Account, error) {
+func (s *accounts) Resume(ctx context.Context, by audit.Actor, nameOrID string) (Account, error) {
 	return s.update(ctx, by, nameOrID, Update{Suspended: new(false)})
 }
 
@@ -110,7 +107,7 @@ const ClosedName = "closed"
 
 // Close closes the account for good: it revokes the keys, removes the members, and deletes data that may name people.
 // Usage and charges stay under a neutral name. The error is a *llm.Error with CodeNotFound if there is no such account.
-func (s *Service) Close(ctx context.Context, by audit.Actor, nameOrID string) (Account, error) {
+func (s *accounts) Close(ctx context.Context, by audit.Actor, nameOrID string) (Account, error) {
 	a, err := s.Account(ctx, nameOrID)
 	if err != nil {
 		return Account{}, err
@@ -131,30 +128,30 @@ func Closed() error {
 const MaxAmount = 1_000_000_000 * llm.USD
 
 // SetBudget sets the account's budget, of at most a billion dollars; the zero Budget removes it.
-func (s *Service) SetBudget(ctx context.Context, by audit.Actor, nameOrID string, b Budget) (Account, error) {
+func (s *accounts) SetBudget(ctx context.Context, by audit.Actor, nameOrID string, b Budget) (Account, error) {
 	return s.UpdateAccount(ctx, by, nameOrID, Update{Budget: &b})
 }
 
 // SetLimits sets the account's limits; the zero Limits removes them.
-func (s *Service) SetLimits(ctx context.Context, by audit.Actor, nameOrID string, l Limits) (Account, error) {
+func (s *accounts) SetLimits(ctx context.Context, by audit.Actor, nameOrID string, l Limits) (Account, error) {
 	return s.UpdateAccount(ctx, by, nameOrID, Update{Limits: &l})
 }
 
 // AddCredit adds to the account's prepaid credit; a negative amount reduces it. The first credit counts from the
 // account's spending so far: from then on the account may spend its credit. The error is a *llm.Error with
 // CodeInvalidRequest for 0, for a reduction by more than was paid, and for a total above a billion dollars.
-func (s *Service) AddCredit(ctx context.Context, by audit.Actor, nameOrID string, amount llm.Money) (Account, error) {
+func (s *accounts) AddCredit(ctx context.Context, by audit.Actor, nameOrID string, amount llm.Money) (Account, error) {
 	return s.addCredit(ctx, by, nameOrID, CreditEntry{Amount: amount})
 }
 
 // AddGoodwill grants the account an amount; a negative amount reduces the grant. It increases the credit of an account
 // with prepaid credit, and otherwise reduces the account's debt without giving it credit. The errors are those of
 // AddCredit.
-func (s *Service) AddGoodwill(ctx context.Context, by audit.Actor, nameOrID string, amount llm.Money) (Account, error) {
+func (s *accounts) AddGoodwill(ctx context.Context, by audit.Actor, nameOrID string, amount llm.Money) (Account, error) {
 	return s.addCredit(ctx, by, nameOrID, CreditEntry{Amount: amount, Goodwill: true})
 }
 
-func (s *Service) addCredit(ctx context.Context, by audit.Actor, nameOrID string, e CreditEntry) (Account, error) {
+func (s *accounts) addCredit(ctx context.Context, by audit.Actor, nameOrID string, e CreditEntry) (Account, error) {
 	amount := e.Amount
 	if amount == 0 {
 		return Account{}, llm.Invalid("usd", "The credit must be an amount of US dollars other than 0.")
@@ -200,12 +197,12 @@ func (a *Account) paid() llm.Money {
 }
 
 // EndCredit removes the account's prepaid credit, so that the account may spend without it.
-func (s *Service) EndCredit(ctx context.Context, by audit.Actor, nameOrID string) (Account, error) {
+func (s *accounts) EndCredit(ctx context.Context, by audit.Actor, nameOrID string) (Account, error) {
 	return s.update(ctx, by, nameOrID, Update{EndCredit: true})
 }
 
 // SetOnDisconnect sets the handling of answers after the client disconnects.
-func (s *Service) SetOnDisconnect(ctx context.Context, by audit.Actor, nameOrID string, h OnDisconnect) (Account,
+func (s *accounts) SetOnDisconnect(ctx context.Context, by audit.Actor, nameOrID string, h OnDisconnect) (Account,
 	error,
 ) {
 	return s.UpdateAccount(ctx, by, nameOrID, Update{OnDisconnect: &h})
@@ -213,7 +210,7 @@ func (s *Service) SetOnDisconnect(ctx context.Context, by audit.Actor, nameOrID 
 
 // UpdateAccount changes the fields of an account that are not nil, in one transaction. The error is a *llm.Error:
 // CodeNotFound if there is no such account, CodeInvalidRequest for an invalid value.
-func (s *Service) UpdateAccount(ctx context.Context, by audit.Actor, nameOrID string, u Update) (Account, error) {
+func (s *accounts) UpdateAccount(ctx context.Context, by audit.Actor, nameOrID string, u Update) (Account, error) {
 	if err := u.check(); err != nil {
 		return Account{}, err
 	}
@@ -251,7 +248,7 @@ func checkOnDisconnect(h OnDisconnect) error {
 	return nil
 }
 
-func (s *Service) update(ctx context.Context, by audit.Actor, nameOrID string, u Update) (Account, error) {
+func (s *accounts) update(ctx context.Context, by audit.Actor, nameOrID string, u Update) (Account, error) {
 	a, err := s.Account(ctx, nameOrID)
 	if err != nil {
 		return Account{}, err
@@ -280,7 +277,7 @@ func checkBudget(b Budget) error {
 
 // Bootstrap creates the account DefaultName if there is no account yet, and reports whether it did. It does so once per
 // database, even if several nodes start at once.
-func (s *Service) Bootstrap(ctx context.Context, by audit.Actor) (Account, bool, error) {
+func (s *accounts) Bootstrap(ctx context.Context, by audit.Actor) (Account, bool, error) {
 	a := s.newAccount(DefaultName)
 	created, err := s.stores.Setup.Bootstrap(ctx, by, a)
 	if err != nil {
@@ -294,7 +291,7 @@ func (s *Service) Bootstrap(ctx context.Context, by audit.Actor) (Account, bool,
 
 // CreateSetupToken returns the secret of a one-time set-up link, which is valid for seven days. Only its hash is
 // stored.
-func (s *Service) CreateSetupToken(ctx context.Context, by audit.Actor) (llm.Secret, error) {
+func (s *accounts) CreateSetupToken(ctx context.Context, by audit.Actor) (llm.Secret, error) {
 	token, now := randomText(setupDigits), s.now()
 	hash := sha256.Sum256([]byte(token))
 	if err := s.stores.Setup.CreateSetupToken(ctx, by, hash, now, now.Add(setupFor)); err != nil {

@@ -10,7 +10,7 @@ type Draft struct {
 
 // Draft returns a new account with that name, the settings of u and a credit; 0 for none. It stores nothing. The error
 // is a *llm.Error with CodeInvalidRequest.
-func (s *Service) Draft(name string, u Update, credit llm.Money) (Draft, error) {
+func (s *accounts) Draft(name string, u Update, credit llm.Money) (Draft, error) {
 	if err := firstOf(checkName(name), u.check(), checkCredit(credit)); err != nil {
 		return Draft{}, err
 	}

@@ -44,15 +44,15 @@ const MaxBounded = 1000
 // CreateKey adds a key and returns it with its token, which cannot be shown again. Without permissions it gets Chat and
 // Uses. The error is a *llm.Error: CodeInvalidRequest or CodeNotFound for invalid options, CodeForbidden for the
 // permission Admin if by is no longer an operator.
-func (s *Service) CreateKey(ctx context.Context, by audit.Actor, o KeyOptions) (Key, llm.Secret, error) {
+func (s *keys) CreateKey(ctx context.Context, by audit.Actor, o KeyOptions) (Key, llm.Secret, error) {
 	if err := firstOf(checkReserved(o.Label), o.check(s.now())); err != nil {
 		return Key{}, llm.Secret{}, err
 	}
 	return s.createKey(ctx, by, &o)
 }
 
-func (s *Service) createKey(ctx context.Context, by audit.Actor, o *KeyOptions) (Key, llm.Secret, error) {
-	a, err := s.Account(ctx, o.Account)
+func (s *keys) createKey(ctx context.Context, by audit.Actor, o *KeyOptions) (Key, llm.Secret, error) {
+	a, err := s.accounts.Account(ctx, o.Account)
 	if err != nil {
 		return Key{}, llm.Secret{}, err
 	}
@@ -80,7 +80,7 @@ func notOperator() error {
 }
 
 // checkNumber returns an error for an account with MaxBounded active keys.
-func (s *Service) checkNumber(ctx context.Context, account string) error {
+func (s *keys) checkNumber(ctx context.Context, account string) error {
 	list, err := s.stores.Keys.Keys(ctx, account)
 	if err != nil {
 		return fmt.Errorf("count keys: %w", err)
@@ -245,8 +245,8 @@ func checkLimit(param string, n int64) error {
 }
 
 // Keys returns the keys of the account with that name or id, oldest first, including revoked and expired ones.
-func (s *Service) Keys(ctx context.Context, account string) ([]Key, error) {
-	a, err := s.Account(ctx, account)
+func (s *keys) Keys(ctx context.Context, account string) ([]Key, error) {
+	a, err := s.accounts.Account(ctx, account)
 	if err != nil {
 		return nil, err
 	}
@@ -259,7 +259,7 @@ func (s *Service) Keys(ctx context.Context, account string) ([]Key, error) {
 
 // Key returns the key with that id, even if revoked or expired. The error is a *llm.Error with CodeNotFound if there is
 // none.
-func (s *Service) Key(ctx context.Context, id string) (Key, error) {
+func (s *keys) Key(ctx context.Context, id string) (Key, error) {
 	k, err := s.stores.Keys.Key(ctx, id)
 	if errors.Is(err, ErrNotFound) {
 		return Key{}, notFound("key", id)
@@ -273,7 +273,7 @@ func (s *Service) Key(ctx context.Context, id string) (Key, error) {
 // UpdateKey changes the fields of a key that are not nil. The error is a *llm.Error: CodeNotFound if there is no such
 // key, CodeInvalidRequest for a revoked key or an invalid value, CodeForbidden for a change that u.Tighten does not
 // permit.
-func (s *Service) UpdateKey(ctx context.Context, by audit.Actor, id string, u KeyUpdate) (Key, error) {
+func (s *keys) UpdateKey(ctx context.Context, by audit.Actor, id string, u KeyUpdate) (Key, error) {
 	if err := firstOf(u.check(s.now()), s.checkPlayground(ctx, id, &u)); err != nil {
 		return Key{}, err
 	}
@@ -332,7 +332,7 @@ func checkExpiresAt(at, now time.Time) error {
 
 // RevokeKey revokes the key for good; repeating it has no effect. The error is a *llm.Error with CodeNotFound if there
 // is no such key.
-func (s *Service) RevokeKey(ctx context.Context, by audit.Actor, id string) (Key, error) {
+func (s *keys) RevokeKey(ctx context.Context, by audit.Actor, id string) (Key, error) {
 	k, err := s.stores.Keys.RevokeKey(ctx, by, id, s.now())
 	if errors.Is(err, ErrNotFound) {
 		return Key{}, notFound("key", id)
@@ -345,6 +345,6 @@ func (s *Service) RevokeKey(ctx context.Context, by audit.Actor, id string) (Key
 }
 
 // ForgetAdmins drops the cached keys with the permission Admin. Call it after some of them were revoked in the store.
-func (s *Service) ForgetAdmins() {
+func (s *Authenticator) ForgetAdmins() {
 	s.cache.forget(func(p *Principal) bool { return slices.Contains(p.key.Permissions, Admin) })
 }

@@ -24,7 +24,7 @@ func checkReserved(label string) error {
 }
 
 // checkPlayground refuses changes that would turn a playground key into an ordinary one.
-func (s *Service) checkPlayground(ctx context.Context, id string, u *KeyUpdate) error {
+func (s *keys) checkPlayground(ctx context.Context, id string, u *KeyUpdate) error {
 	if u.Rotate == nil && u.Label == nil && u.Permissions == nil {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (s *Service) checkPlayground(ctx context.Context, id string, u *KeyUpdate) 
 // Playground returns the caller for a person's requests in the dashboard's playground: the account's key for that
 // person, which is created if there is none. Its secret is never shown. User is the person's id. The error is a
 // *llm.Error with CodeForbidden if the key has expired, because a new key would lack the limits that were set on it.
-func (s *Service) Playground(ctx context.Context, by audit.Actor, a *Account, user string) (*Principal, error) {
+func (s *keys) Playground(ctx context.Context, by audit.Actor, a *Account, user string) (*Principal, error) {
 	keys, err := s.Keys(ctx, a.ID)
 	if err != nil {
 		return nil, err

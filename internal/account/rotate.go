@@ -15,7 +15,7 @@ const MaxOverlap = 30 * 24 * time.Hour
 // overlap, 0 to MaxOverlap, but no longer than the key. A token from before an earlier rotation becomes invalid.
 // Limits, budget and usage belong to the key and do not change. The error is a *llm.Error: CodeNotFound if there is no
 // such key, CodeInvalidRequest for a revoked or expired key.
-func (s *Service) RotateKey(ctx context.Context, by audit.Actor, id string, overlap time.Duration) (Key, llm.Secret,
+func (s *keys) RotateKey(ctx context.Context, by audit.Actor, id string, overlap time.Duration) (Key, llm.Secret,
 	error,
 ) {
 	if overlap < 0 || overlap > MaxOverlap {

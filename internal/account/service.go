@@ -17,25 +17,51 @@ const (
 	retryAfter  = time.Second     // sent to clients if the store is unavailable
 )
 
-// Service authenticates callers, and manages accounts and keys. All methods are safe for concurrent use.
+// Service manages accounts and keys, and authenticates callers. All methods are safe for concurrent use.
 type Service struct {
-	stores Stores
-	clock  func() time.Time
-	log    *slog.Logger
-	cache  cache
-	others imported
+	*accounts
+	*keys
+	*Authenticator
 }
 
 // NewService returns a service. Its cache sees changes of other processes only while Watch runs.
 func NewService(stores Stores, clock func() time.Time, log *slog.Logger) *Service {
-	return &Service{stores: stores, clock: clock, log: log, others: newImported()}
+	b := &base{stores: stores, clock: clock}
+	a := &accounts{b}
+	return &Service{a, &keys{b, a}, &Authenticator{base: b, log: log, others: newImported()}}
+}
+
+// base holds the parts that accounts, keys and authentication share.
+type base struct {
+	stores Stores
+	clock  func() time.Time
+	cache  cache
+}
+
+// now returns the time in the stored form: UTC, whole microseconds.
+func (b *base) now() time.Time { return b.clock().UTC().Truncate(time.Microsecond) }
+
+// accounts manages accounts.
+type accounts struct{ *base }
+
+// keys manages the keys of accounts.
+type keys struct {
+	*base
+	accounts *accounts
+}
+
+// Authenticator authenticates callers by their keys, which it caches.
+type Authenticator struct {
+	*base
+	log    *slog.Logger
+	others imported
 }
 
 // Authenticate returns the caller with that token. For a missing, malformed, unknown, revoked or expired token the
 // error is always the same *llm.Error with CodeAuthentication; an *Inactive wraps it if the key was revoked or expired.
 // If the key is not cached and the store is unavailable, the code is CodeOverloaded with RetryAfter. It also returns
 // callers of suspended accounts; Principal refuses their requests.
-func (s *Service) Authenticate(ctx context.Context, token string) (*Principal, error) {
+func (s *Authenticator) Authenticate(ctx context.Context, token string) (*Principal, error) {
 	if token == "" || len(token) > MaxToken {
 		return nil, unauthenticated()
 	}
@@ -54,7 +80,7 @@ func (s *Service) Authenticate(ctx context.Context, token string) (*Principal, e
 }
 
 // lookUp queries the store, unless the token cannot be a key or was unknown a moment ago.
-func (s *Service) lookUp(ctx context.Context, token string, hash *Hash) (*Principal, error) {
+func (s *Authenticator) lookUp(ctx context.Context, token string, hash *Hash) (*Principal, error) {
 	if err := s.cache.unknown(hash, s.clock()); err != nil {
 		return nil, err
 	}
@@ -93,7 +119,7 @@ func (s *Service) lookUp(ctx context.Context, token string, hash *Hash) (*Princi
 
 // mayBeKey reports whether a token has the form of a key, or is a key that was imported from another gateway. A token
 // with the prefix of a key but an invalid checksum is a typo and never an imported key.
-func (s *Service) mayBeKey(ctx context.Context, token string, hash *Hash) (bool, error) {
+func (s *Authenticator) mayBeKey(ctx context.Context, token string, hash *Hash) (bool, error) {
 	if strings.HasPrefix(token, tokenPrefix) {
 		return wellFormed(token), nil
 	}
@@ -125,7 +151,7 @@ func unauthenticated() error {
 // Watch follows the store's feed of changes until ctx ends, so that changes of any process take effect here within a
 // second. While the store is unavailable the cache does not change. Watch calls corrected for each account whose
 // attempts were corrected, with "" if that may be any account, and changed with the accounts and keys that changed.
-func (s *Service) Watch(ctx context.Context, corrected func(account string), changed func(ids map[string]bool)) {
+func (s *Authenticator) Watch(ctx context.Context, corrected func(account string), changed func(ids map[string]bool)) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	place, away := int64(-1), false
@@ -149,7 +175,7 @@ func (s *Service) Watch(ctx context.Context, corrected func(account string), cha
 }
 
 // poll drops cached entries that changed after place, and returns the place to continue from.
-func (s *Service) poll(ctx context.Context, place int64, corrected func(account string),
+func (s *Authenticator) poll(ctx context.Context, place int64, corrected func(account string),
 	changed func(ids map[string]bool),
 ) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupLimit)
