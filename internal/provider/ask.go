@@ -19,7 +19,7 @@ const (
 )
 
 // Asks reports whether the provider can be queried about replies in a wire format; nil stands for any format.
-func (p *Provider) Asks(in *dialect.Dialect) bool {
+func (p *Profile) Asks(in *dialect.Dialect) bool {
 	way := p.opts.Ask
 	return way != nil && (way.Every || in == nil || in.Asks(way))
 }

@@ -26,7 +26,7 @@ const (
 var ErrNotCounted = errors.New("no count of tokens is requested from the provider now")
 
 // Counts returns how the provider counts the tokens of chats in a wire format; nil if it cannot.
-func (p *Provider) Counts(in *dialect.Dialect) *dialect.Counter {
+func (p *Profile) Counts(in *dialect.Dialect) *dialect.Counter {
 	if way := p.opts.Counter; way != nil && in.Counts(way) {
 		return way
 	}

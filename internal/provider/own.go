@@ -22,7 +22,7 @@ func (p *Provider) Own(saved *Provider, typed []string) bool {
 }
 
 // ShownURL returns an address of the provider as people may see it: values of references in its base URL are not shown.
-func (p *Provider) ShownURL(address string) string {
+func (p *Profile) ShownURL(address string) string {
 	base, written := p.opts.BaseURL, p.opts.WrittenURL
 	if written == "" || written == base {
 		return address

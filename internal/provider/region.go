@@ -20,7 +20,7 @@ func (o *Options) Region() string {
 }
 
 // ServesIn returns the region in the host or path of the provider's address; empty if there is none.
-func (p *Provider) ServesIn() string { return p.servesIn }
+func (p *Profile) ServesIn() string { return p.servesIn }
 
 // location returns the location in a path such as /projects/p/locations/europe-west4; empty if there is none or it is
 // global.
@@ -33,4 +33,4 @@ func location(path string) string {
 }
 
 // Region returns Options.Region.
-func (p *Provider) Region() string { return p.opts.Region() }
+func (p *Profile) Region() string { return p.opts.Region() }

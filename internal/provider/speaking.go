@@ -25,7 +25,7 @@ func (c Catalogue) Speaking(name, dialect string) *Entry {
 
 // Searching returns the wire format to use for a web search: d, unless only another wire format of the provider has a
 // search tool.
-func (p *Provider) Searching(d *dialect.Dialect) *dialect.Dialect {
+func (p *Profile) Searching(d *dialect.Dialect) *dialect.Dialect {
 	if i := slices.IndexFunc(p.opts.Also, p.searches); i >= 0 && !p.searches(d) {
 		return p.opts.Also[i]
 	}
@@ -33,6 +33,6 @@ func (p *Provider) Searching(d *dialect.Dialect) *dialect.Dialect {
 }
 
 // searches reports whether the provider has a web search tool in the wire format d.
-func (p *Provider) searches(d *dialect.Dialect) bool {
+func (p *Profile) searches(d *dialect.Dialect) bool {
 	return d.SearchTool != nil && d.SearchTool(&llm.WebSearch{}, p.Quirks(d)) != nil
 }
