@@ -110,7 +110,7 @@ func (v *accountView) row() []string {
 
 var accountHeads = []string{"NAME", "ID", "STATUS", "ON HANG-UP", "LIMITS", "BUDGET", "CREDIT LEFT", "CREATED"}
 
-func (env *environment) printAccounts(ctx context.Context, d *admin.Admin, all ...account.Account) error {
+func (o *output) printAccounts(ctx context.Context, d *admin.Admin, all ...account.Account) error {
 	views := make([]accountView, 0, len(all))
 	for i := range all {
 		status, err := all[i].BudgetStatus(ctx, d.Now(), d.Ledger.Spent)
@@ -119,18 +119,18 @@ func (env *environment) printAccounts(ctx context.Context, d *admin.Admin, all .
 		}
 		views = append(views, viewAccount(&all[i], status))
 	}
-	return list(env, views, accountHeads, (*accountView).row)
+	return list(o, views, accountHeads, (*accountView).row)
 }
 
-func (env *environment) printAccount(ctx context.Context, d *admin.Admin, a account.Account) error {
-	if !env.asJSON {
-		return env.printAccounts(ctx, d, a)
+func (o *output) printAccount(ctx context.Context, d *admin.Admin, a account.Account) error {
+	if !o.asJSON {
+		return o.printAccounts(ctx, d, a)
 	}
 	status, err := a.BudgetStatus(ctx, d.Now(), d.Ledger.Spent)
 	if err != nil {
 		return err
 	}
-	return printJSON(env.stdout, viewAccount(&a, status))
+	return printJSON(o.stdout, viewAccount(&a, status))
 }
 
 func newAccounts(env *environment) *cobra.Command {

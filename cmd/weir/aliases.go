@@ -29,7 +29,7 @@ func newAliases(env *environment) *cobra.Command {
 					views = append(views, aliasView{o.Name, o.Value, placeOf(objects, o.Section, o.Name)})
 				}
 			}
-			return list(env, views, []string{"ALIAS", "TARGETS", "FROM"}, (*aliasView).row)
+			return list(&env.output, views, []string{"ALIAS", "TARGETS", "FROM"}, (*aliasView).row)
 		},
 	})
 	cmd.AddCommand(managedCommands(env, aliasSection())...)

@@ -61,7 +61,7 @@ func readChange(path string) ([]byte, error) {
 }
 
 // printChanges prints the changes and whether they were made.
-func (env *environment) printChanges(changes []managed.Change, dryRun bool) error {
+func (o *output) printChanges(changes []managed.Change, dryRun bool) error {
 	end := fmt.Sprintf("%d changes, in force within a second", len(changes))
 	switch {
 	case len(changes) == 0:
@@ -69,12 +69,12 @@ func (env *environment) printChanges(changes []managed.Change, dryRun bool) erro
 	case dryRun:
 		end = fmt.Sprintf("%d changes, not made (--dry-run)", len(changes))
 	}
-	return env.printLines(append(changeLines(changes), end))
+	return o.printLines(append(changeLines(changes), end))
 }
 
-func (env *environment) printLines(lines []string) error {
+func (o *output) printLines(lines []string) error {
 	for _, line := range lines {
-		if _, err := fmt.Fprintln(env.stdout, line); err != nil {
+		if _, err := fmt.Fprintln(o.stdout, line); err != nil {
 			return err
 		}
 	}
@@ -149,7 +149,7 @@ func newConfigVersions(env *environment) *cobra.Command {
 					return versionView{v.Seq, v.At.Format(time.RFC3339), v.By, v.Summary}
 				}
 				heads := []string{"VERSION", "TIME", "BY", "CHANGED"}
-				return listViews(env, versions, err, view, heads, (*versionView).row)
+				return listViews(&env.output, versions, err, view, heads, (*versionView).row)
 			})
 		},
 	})

@@ -78,7 +78,7 @@ func newAuditList(env *environment) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return list(env, entries, auditHeads, auditRow)
+				return list(&env.output, entries, auditHeads, auditRow)
 			})
 		},
 	})
@@ -172,20 +172,20 @@ func newAuditVerify(env *environment) *cobra.Command {
 	return cmd
 }
 
-func (env *environment) printAudit(v *audit.Verification) error {
-	if env.asJSON {
-		return printJSON(env.stdout, map[string]any{
+func (o *output) printAudit(v *audit.Verification) error {
+	if o.asJSON {
+		return printJSON(o.stdout, map[string]any{
 			"whole": v.Whole(), "entries": v.Entries, "head": v.Head, "broken_at": v.Broken, "goes_on": v.GoesOn,
 		})
 	}
 	if v.Broken > 0 {
-		fmt.Fprintf(env.stdout,
+		fmt.Fprintf(o.stdout,
 			"the chain is broken at entry %d: it, or an entry before it, was changed or removed\n", v.Broken)
 	}
 	if !v.GoesOn && v.Broken == 0 {
-		fmt.Fprintln(env.stdout,
+		fmt.Fprintln(o.stdout,
 			"no entry has the hash of --head: entries were removed from the end, or the log was rewritten")
 	}
-	_, err := fmt.Fprintf(env.stdout, "%d entries, head %s\n", v.Entries, v.Head)
+	_, err := fmt.Fprintf(o.stdout, "%d entries, head %s\n", v.Entries, v.Head)
 	return err
 }

@@ -118,9 +118,9 @@ func (f *resolveFlags) rule() (rule ledger.Rule, err error) {
 	return rule, nil
 }
 
-func (env *environment) printResolution(r *ledger.Resolution, dry bool) error {
-	if env.asJSON {
-		return printJSON(env.stdout, map[string]any{
+func (o *output) printResolution(r *ledger.Resolution, dry bool) error {
+	if o.asJSON {
+		return printJSON(o.stdout, map[string]any{
 			"attempts": r.Attempts, "cost_usd": r.Cost.String(), "cost_at_most_usd": r.AtMost.String(),
 			"resolved_usd": r.Decided.String(), "dry_run": dry,
 		})
@@ -129,7 +129,7 @@ func (env *environment) printResolution(r *ledger.Resolution, dry bool) error {
 	if dry {
 		done = "to be resolved"
 	}
-	_, err := fmt.Fprintf(env.stdout, "%d attempts, estimated at $%s, at most $%s: %s at $%s\n", r.Attempts, r.Cost,
+	_, err := fmt.Fprintf(o.stdout, "%d attempts, estimated at $%s, at most $%s: %s at $%s\n", r.Attempts, r.Cost,
 		r.AtMost, done, r.Decided)
 	return err
 }

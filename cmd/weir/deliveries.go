@@ -107,7 +107,7 @@ func newWebhooksDeliveries(env *environment) *cobra.Command {
 					return err
 				}
 				all, err := w.Webhooks.Deliveries(ctx, q)
-				return listViews(env, all, err, viewDelivery, deliveryHeads, (*deliveryView).row)
+				return listViews(&env.output, all, err, viewDelivery, deliveryHeads, (*deliveryView).row)
 			})
 		},
 	})
@@ -183,8 +183,8 @@ func newWebhooksDelivery(env *environment) *cobra.Command {
 }
 
 // printDetail prints a delivery for people: its state, its request, and each try with the start of the answer.
-func (env *environment) printDetail(v *detailView) error {
-	w := env.stdout
+func (o *output) printDetail(v *detailView) error {
+	w := o.stdout
 	if err := printTable(w, deliveryHeads, [][]string{v.row()}); err != nil {
 		return err
 	}
@@ -229,11 +229,11 @@ func newWebhooksTest(env *environment) *cobra.Command {
 }
 
 // printOutcome prints the result of a delivery's last try; it returns an error if the try failed.
-func (env *environment) printOutcome(d *webhook.Detail) error {
+func (o *output) printOutcome(d *webhook.Detail) error {
 	last := outcomeText(d.Last.Status, d.Last.Error)
 	took := d.Last.Took.Round(time.Millisecond).Milliseconds()
 	if d.State == webhook.Delivered {
-		_, err := fmt.Fprintf(env.stdout, "delivered: %s in %d ms\n", last, took)
+		_, err := fmt.Fprintf(o.stdout, "delivered: %s in %d ms\n", last, took)
 		return err
 	}
 	again := ""
@@ -256,7 +256,7 @@ func newWebhooksRedeliver(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return list(env, []deliveryView{viewDelivery(&d.Delivery)}, deliveryHeads, (*deliveryView).row)
+			return list(&env.output, []deliveryView{viewDelivery(&d.Delivery)}, deliveryHeads, (*deliveryView).row)
 		}),
 	})
 }

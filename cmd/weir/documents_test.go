@@ -180,7 +180,7 @@ func parse(words []string) error {
 // execute carries out a command in this process.
 func execute(data string, words ...string) error {
 	var out bytes.Buffer
-	root := newRoot(&environment{stdout: &out, stderr: &out})
+	root := newRoot(&environment{output: output{stdout: &out, stderr: &out}})
 	root.SetArgs(append(slices.Clone(words), "--data", data))
 	if err := root.Execute(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out.String())

@@ -25,7 +25,7 @@ func TestEachCommandHasHelp(t *testing.T) {
 	everyCommand(newRoot(&environment{}), func(c *cobra.Command) {
 		count++
 		out := &bytes.Buffer{}
-		root := newRoot(&environment{stdout: out, stderr: out})
+		root := newRoot(&environment{output: output{stdout: out, stderr: out}})
 		root.SetArgs(append(strings.Fields(c.CommandPath())[1:], "--help"))
 		if err := root.Execute(); err != nil {
 			t.Errorf("%s --help: %v", c.CommandPath(), err)

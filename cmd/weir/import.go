@@ -147,8 +147,8 @@ type changeView struct {
 	After  any    `json:"after"`
 }
 
-func (env *environment) printImport(done *admin.Imported, dryRun bool) error {
-	if env.asJSON {
+func (o *output) printImport(done *admin.Imported, dryRun bool) error {
+	if o.asJSON {
 		v := importView{
 			DryRun: dryRun, Configuration: []changeView{}, Changes: append([]imports.Change{}, done.Changes...),
 			Invitations:  append([]admin.ImportedInvitation{}, done.Invitations...),
@@ -157,7 +157,7 @@ func (env *environment) printImport(done *admin.Imported, dryRun bool) error {
 		for _, c := range done.Config {
 			v.Configuration = append(v.Configuration, changeView{c.Path, c.Before, c.After})
 		}
-		return printJSON(env.stdout, v)
+		return printJSON(o.stdout, v)
 	}
 	lines := changeLines(done.Config)
 	for _, c := range done.Changes {
@@ -180,7 +180,7 @@ func (env *environment) printImport(done *admin.Imported, dryRun bool) error {
 		}
 		lines = append(lines, "")
 	}
-	return env.printLines(append(lines, importEnd(done, dryRun)))
+	return o.printLines(append(lines, importEnd(done, dryRun)))
 }
 
 // importEnd reports how many changes there are, and whether they were made.

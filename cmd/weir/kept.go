@@ -30,7 +30,7 @@ func newKept(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return list(env, all, []string{"ACCOUNT", "REPLIES", "BYTES", "RESPONSES", "BYTES"}, keptRow)
+			return list(&env.output, all, []string{"ACCOUNT", "REPLIES", "BYTES", "RESPONSES", "BYTES"}, keptRow)
 		}),
 	})
 	cmd.AddCommand(newKeptPurge(env))

@@ -171,7 +171,7 @@ func newKeysList(env *environment) *cobra.Command {
 	return cmd
 }
 
-func (env *environment) printKeys(ctx context.Context, d *admin.Admin, account string, keys ...account.Key) error {
+func (o *output) printKeys(ctx context.Context, d *admin.Admin, account string, keys ...account.Key) error {
 	views := make([]keyView, 0, len(keys))
 	for i := range keys {
 		spent, err := keys[i].BudgetSpent(ctx, d.Now(), d.Ledger.Spent)
@@ -180,7 +180,7 @@ func (env *environment) printKeys(ctx context.Context, d *admin.Admin, account s
 		}
 		views = append(views, viewKey(account, &keys[i], spent, d.Now()))
 	}
-	return list(env, views, keyHeads, (*keyView).row)
+	return list(o, views, keyHeads, (*keyView).row)
 }
 
 func newKeysRevoke(env *environment) *cobra.Command {

@@ -192,7 +192,7 @@ func newKeysRotate(env *environment) *cobra.Command {
 }
 
 // showKey calls do and prints the key that it returns.
-func (env *environment) showKey(cmd *cobra.Command, d *admin.Admin, do func() (account.Key, error)) error {
+func (o *output) showKey(cmd *cobra.Command, d *admin.Admin, do func() (account.Key, error)) error {
 	k, err := do()
 	if err != nil {
 		return err
@@ -201,5 +201,5 @@ func (env *environment) showKey(cmd *cobra.Command, d *admin.Admin, do func() (a
 	if err != nil {
 		return err
 	}
-	return env.printKeys(cmd.Context(), d, a.Name, k)
+	return o.printKeys(cmd.Context(), d, a.Name, k)
 }

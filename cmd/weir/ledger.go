@@ -62,27 +62,27 @@ func newLedgerVerify(env *environment) *cobra.Command {
 	return cmd
 }
 
-func (env *environment) printVerification(v *report.Verification, left ledger.Backlog) error {
-	if env.asJSON {
-		return printJSON(env.stdout, map[string]any{
+func (o *output) printVerification(v *report.Verification, left ledger.Backlog) error {
+	if o.asJSON {
+		return printJSON(o.stdout, map[string]any{
 			"rows": v.Rows, "open": v.Open, "unknown": v.Unknown, "sums": v.Rollups,
 			"differences": append([]report.Difference{}, v.Differences...), "journal_gap_bytes": left.Lost,
 			"unprojected_records": left.Records,
 		})
 	}
 	for i := range v.Differences {
-		fmt.Fprintln(env.stdout, differenceLine(&v.Differences[i]))
+		fmt.Fprintln(o.stdout, differenceLine(&v.Differences[i]))
 	}
 	if left.Lost > 0 {
-		fmt.Fprintf(env.stdout,
+		fmt.Fprintf(o.stdout,
 			"the database is %d bytes behind the oldest journal segment: the records in between are lost\n",
 			left.Lost)
 	}
 	if left.Records > 0 {
-		fmt.Fprintf(env.stdout, "%d records of the journal are not projected and were left out: start the gateway to "+
+		fmt.Fprintf(o.stdout, "%d records of the journal are not projected and were left out: start the gateway to "+
 			"project them, and verify again\n", left.Records)
 	}
-	_, err := fmt.Fprintf(env.stdout, "%d rows (%d open, %d unknown), %d sums: %d differences\n",
+	_, err := fmt.Fprintf(o.stdout, "%d rows (%d open, %d unknown), %d sums: %d differences\n",
 		v.Rows, v.Open, v.Unknown, v.Rollups, len(v.Differences))
 	return err
 }
@@ -128,15 +128,15 @@ func newLedgerExport(env *environment) *cobra.Command {
 }
 
 // printOmitted reports attempts and costs that an export leaves out.
-func (env *environment) printOmitted(o report.Omitted) {
+func (o *output) printOmitted(left report.Omitted) {
 	const where = "weir ledger export --format csv has them, with the unpriced classes in the column unpriced"
-	if o.Whole > 0 {
-		fmt.Fprintf(env.stderr,
+	if left.Whole > 0 {
+		fmt.Fprintf(o.stderr,
 			"%d attempts were left out because their cost is unknown, and FOCUS has no unknown costs; %s\n",
-			o.Whole, where)
+			left.Whole, where)
 	}
-	if o.Part > 0 {
-		fmt.Fprintf(env.stderr, "%d attempts have only the known part of their cost; %s\n", o.Part, where)
+	if left.Part > 0 {
+		fmt.Fprintf(o.stderr, "%d attempts have only the known part of their cost; %s\n", left.Part, where)
 	}
 }
 

@@ -36,7 +36,7 @@ func run() int {
 		signal.Stop(signals) // before the first signal has any visible effect
 		cancel()
 	}()
-	env := &environment{stdout: os.Stdout, stderr: os.Stderr}
+	env := &environment{output: output{stdout: os.Stdout, stderr: os.Stderr}}
 	root := newRoot(env)
 	cmd, err := root.ExecuteContextC(ctx)
 	switch {

@@ -78,15 +78,15 @@ const modelLegend = "i images, d documents, a audio, t tools, s structured answe
 
 // listModels prints JSON; or all columns, one line per model, if a program reads the output; or the columns that fit
 // the terminal, with a legend.
-func (env *environment) listModels(views []modelView) error {
-	if env.asJSON {
-		return printJSON(env.stdout, append([]modelView{}, views...))
+func (o *output) listModels(views []modelView) error {
+	if o.asJSON {
+		return printJSON(o.stdout, append([]modelView{}, views...))
 	}
 	heads := []string{"MODEL", "CONTEXT", "INPUT $/M", "OUTPUT $/M", "MAX OUT", "CAN", "SOURCE", "CHECKED", "NOTE"}
 	rows := rowsOf(views, (*modelView).row)
-	width := terminalWidth(env.stdout, os.Getenv)
+	width := terminalWidth(o.stdout, os.Getenv)
 	if width == 0 {
-		return printFolded(env.stdout, math.MaxInt, heads, rows)
+		return printFolded(o.stdout, math.MaxInt, heads, rows)
 	}
 	legend := modelLegend
 	if tableWidth(heads, rows) > width {
@@ -94,10 +94,10 @@ func (env *environment) listModels(views []modelView) error {
 		rows = rowsOf(views, (*modelView).shortRow)
 		legend += ", x deprecated"
 	}
-	if err := printFolded(env.stdout, width, heads, rows); err != nil {
+	if err := printFolded(o.stdout, width, heads, rows); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(env.stdout, "\nCAN: %s.\nPrices: %s.\nModels: %s.\n", legend, upstream.PriceData(),
+	_, err := fmt.Fprintf(o.stdout, "\nCAN: %s.\nPrices: %s.\nModels: %s.\n", legend, upstream.PriceData(),
 		upstream.AbilityData())
 	return err
 }

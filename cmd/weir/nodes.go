@@ -46,7 +46,7 @@ func newNodesList(env *environment) *cobra.Command {
 		RunE: env.data(func(ctx context.Context, d *admin.Admin, _ []string) error {
 			all, err := d.Nodes.List(ctx)
 			heads := []string{"ID", "HOST", "ADDRESS", "VERSION", "STATUS", "STARTED", "LAST SEEN"}
-			return listViews(env, all, err, viewNode, heads, (*nodeView).row)
+			return listViews(&env.output, all, err, viewNode, heads, (*nodeView).row)
 		}),
 	})
 }

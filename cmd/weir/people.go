@@ -99,7 +99,7 @@ func newMembersList(env *environment) *cobra.Command {
 				return err
 			}
 			members, err := d.People.Members(ctx, a.ID)
-			return listViews(env, members, err, viewMember, memberHeads, (*memberView).row)
+			return listViews(&env.output, members, err, viewMember, memberHeads, (*memberView).row)
 		}),
 	})
 	return accountFlag(cmd, &account)
@@ -182,7 +182,7 @@ func newOperatorsList(env *environment) *cobra.Command {
 		RunE: env.data(func(ctx context.Context, d *admin.Admin, _ []string) error {
 			users, err := d.People.Users(ctx)
 			users = slices.DeleteFunc(users, func(u people.User) bool { return !u.Operator })
-			return listViews(env, users, err, viewOperator, memberHeads, (*memberView).row)
+			return listViews(&env.output, users, err, viewOperator, memberHeads, (*memberView).row)
 		}),
 	})
 }

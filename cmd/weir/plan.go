@@ -88,28 +88,28 @@ func parsePlan(file string, text []byte) (a plan.Ask, err error) {
 	return a, err
 }
 
-func (env *environment) printPlan(r *plan.Result, changed []api.PlanDecision) error {
+func (o *output) printPlan(r *plan.Result, changed []api.PlanDecision) error {
 	v := api.PlanOf(r)
 	v.Changed = changed
-	if env.asJSON {
-		return printJSON(env.stdout, v)
+	if o.asJSON {
+		return printJSON(o.stdout, v)
 	}
 	heads := []string{"ACCOUNT", "KEY", "REQUESTS", "REFUSED", "ELSEWHERE", "ESTIMATES", "CHARGED", "PLANNED"}
 	total := v.Total
 	total.AccountName = "all"
-	if err := printTable(env.stdout, heads, rowsOf(append(v.Rows, total), planCells)); err != nil {
+	if err := printTable(o.stdout, heads, rowsOf(append(v.Rows, total), planCells)); err != nil {
 		return err
 	}
 	if len(changed) > 0 {
-		if err := env.printLines([]string{""}); err != nil {
+		if err := o.printLines([]string{""}); err != nil {
 			return err
 		}
 		heads := []string{"REQUEST", "MODEL", "REFUSED", "ELSEWHERE", "CHARGED", "PLANNED", "ESTIMATE"}
-		if err := printTable(env.stdout, heads, rowsOf(changed, decisionCells)); err != nil {
+		if err := printTable(o.stdout, heads, rowsOf(changed, decisionCells)); err != nil {
 			return err
 		}
 	}
-	return env.printLines(planNotes(&v))
+	return o.printLines(planNotes(&v))
 }
 
 func planCells(r *api.PlanRow) []string {

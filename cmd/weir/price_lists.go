@@ -52,7 +52,7 @@ func newAccountsPrices(env *environment) *cobra.Command {
 			}
 		}
 		heads := []string{"SINCE", "MARKUP", "OWN PRICES"}
-		return listViews(env, a.PriceLists, nil, admin.ViewPriceList, heads, priceListRow)
+		return listViews(&env.output, a.PriceLists, nil, admin.ViewPriceList, heads, priceListRow)
 	})
 	return cmd
 }

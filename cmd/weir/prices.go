@@ -97,7 +97,7 @@ func diffPrices(cmd *cobra.Command, env *environment, files []string) error {
 		return err
 	}
 	heads := []string{"CHANGE", "MODEL", "CLASS", "BEFORE", "AFTER"}
-	return list(env, changes, heads, func(c *pricing.Change) []string {
+	return list(&env.output, changes, heads, func(c *pricing.Change) []string {
 		if c.Class == "" {
 			return []string{c.Kind, c.Model, "-", "-", "-"}
 		}

@@ -57,11 +57,11 @@ func (env *environment) trialOptions() (app.Options, error) {
 }
 
 // printFinding prints the result of a test. It returns an error if something does not work.
-func (env *environment) printFinding(f *managed.Finding) error {
+func (o *output) printFinding(f *managed.Finding) error {
 	const shown = 20
 	var errs error
 	say := func(format string, args ...any) {
-		_, err := fmt.Fprintf(env.stdout, format+"\n", args...)
+		_, err := fmt.Fprintf(o.stdout, format+"\n", args...)
 		errs = errors.Join(errs, err)
 	}
 	say("%s: %s at %s", f.Provider, f.Dialect, f.BaseURL)

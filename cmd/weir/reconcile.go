@@ -124,7 +124,7 @@ func (env *environment) reconcile(ctx context.Context, d *admin.Admin, o admin.R
 		fmt.Fprintf(env.stderr, "attempts resolved from the provider's figures: %d\n", r.Resolved)
 	}
 	heads := []string{"DATE", "MODEL", "LEDGER TOKENS", "PROVIDER TOKENS", "LEDGER COST", "PROVIDER COST", "FINDING"}
-	if err := list(env, views, heads, reconciledCells); err != nil {
+	if err := list(&env.output, views, heads, reconciledCells); err != nil {
 		return err
 	}
 	if open > 0 {

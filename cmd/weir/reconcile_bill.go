@@ -104,14 +104,14 @@ func (o *billOptions) read(file string, stdin io.Reader) (b reconcile.Bill, err 
 	return reconcile.ReadBill(in, o.services)
 }
 
-func (env *environment) printBilled(days []reconcile.Day, b *reconcile.Bill, all bool) error {
+func (o *output) printBilled(days []reconcile.Day, b *reconcile.Bill, all bool) error {
 	views, open := []billedDay{}, 0
 	for i := range days {
 		d := &days[i]
 		if !d.Finding.Explained() {
 			open++
 		}
-		if all || env.asJSON || d.Finding != reconcile.Agrees {
+		if all || o.asJSON || d.Finding != reconcile.Agrees {
 			views = append(views, billedDay{
 				d.Day, d.Through, d.Ours.String(), (d.Ours + d.Uncertain).String(), d.Theirs.String(), d.Finding,
 				d.Finding.Explained(),
@@ -119,7 +119,7 @@ func (env *environment) printBilled(days []reconcile.Day, b *reconcile.Bill, all
 		}
 	}
 	heads := []string{"DATE", "LEDGER COST", "AT MOST", "PROVIDER COST", "FINDING"}
-	err := list(env, views, heads, func(v *billedDay) []string {
+	err := list(o, views, heads, func(v *billedDay) []string {
 		return []string{v.days(), "$" + v.OursUSD, "$" + v.AtMostUSD, "$" + v.TheirsUSD, string(v.Finding)}
 	})
 	if err != nil {
@@ -128,7 +128,7 @@ func (env *environment) printBilled(days []reconcile.Day, b *reconcile.Bill, all
 	if open > 0 {
 		return fmt.Errorf("%d of %d days have an unexplained difference", open, len(days))
 	}
-	if env.asJSON {
+	if o.asJSON {
 		return nil
 	}
 	lines := []string{"All days agree, or their differences are explained. Days: " + count(int64(len(days)))}
@@ -136,7 +136,7 @@ func (env *environment) printBilled(days []reconcile.Day, b *reconcile.Bill, all
 		lines = append(lines, "The files also charge $"+b.Other.String()+" for these services that is not usage, "+
 			"such as taxes and credits.")
 	}
-	return env.printLines(lines)
+	return o.printLines(lines)
 }
 
 // quotedList quotes the first names of a list.

@@ -19,9 +19,15 @@ import (
 
 // environment holds the output and the global flags that all commands share.
 type environment struct {
+	output
+
+	configFile string
+	dataDir    string
+}
+
+// output prints results, as a text or in JSON.
+type output struct {
 	stdout, stderr io.Writer
-	configFile     string
-	dataDir        string
 	asJSON         bool
 }
 
@@ -210,8 +216,8 @@ func needsMore(cmd *cobra.Command, _ []string) error {
 }
 
 // jsonFlag adds the flag --json to a listing.
-func (env *environment) jsonFlag(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().BoolVar(&env.asJSON, "json", false, "print JSON")
+func (o *output) jsonFlag(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON")
 	return cmd
 }
 

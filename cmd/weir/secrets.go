@@ -61,7 +61,7 @@ func newSecretsList(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return list(env, keys, []string{"KEY", "FROM", "SEALS", "SECRETS"}, masterKeyRow)
+			return list(&env.output, keys, []string{"KEY", "FROM", "SEALS", "SECRETS"}, masterKeyRow)
 		}),
 	})
 }

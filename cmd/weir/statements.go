@@ -75,7 +75,7 @@ func newStatementsClose(env *environment) *cobra.Command {
 			if len(closed) == 0 && !env.asJSON {
 				return env.printLines([]string{"All statements up to " + month + " are closed."})
 			}
-			return errors.Join(listViews(env, closed, nil, viewStatement, statementHeads, statementRow), err)
+			return errors.Join(listViews(&env.output, closed, nil, viewStatement, statementHeads, statementRow), err)
 		}),
 	})
 	cmd.Flags().StringVar(&month, "month", "", "month, such as 2026-11")
@@ -91,7 +91,7 @@ func newStatementsList(env *environment) *cobra.Command {
 		Args: oneArg("the account's name"),
 		RunE: env.data(func(ctx context.Context, d *admin.Admin, args []string) error {
 			all, err := d.Statements.List(ctx, args[0])
-			return listViews(env, all, err, viewStatement, statementHeads, statementRow)
+			return listViews(&env.output, all, err, viewStatement, statementHeads, statementRow)
 		}),
 	})
 }

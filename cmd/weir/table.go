@@ -111,15 +111,15 @@ func printJSON(w io.Writer, v any) error {
 }
 
 // list prints items as a table, or as a JSON array.
-func list[T any](env *environment, items []T, heads []string, row func(*T) []string) error {
-	if env.asJSON {
-		return printJSON(env.stdout, append([]T{}, items...))
+func list[T any](o *output, items []T, heads []string, row func(*T) []string) error {
+	if o.asJSON {
+		return printJSON(o.stdout, append([]T{}, items...))
 	}
-	return printTable(env.stdout, heads, rowsOf(items, row))
+	return printTable(o.stdout, heads, rowsOf(items, row))
 }
 
 // listViews prints a view of each item, or returns err if it is set.
-func listViews[T, V any](env *environment, items []T, err error, view func(*T) V, heads []string,
+func listViews[T, V any](o *output, items []T, err error, view func(*T) V, heads []string,
 	row func(*V) []string,
 ) error {
 	if err != nil {
@@ -129,7 +129,7 @@ func listViews[T, V any](env *environment, items []T, err error, view func(*T) V
 	for i := range items {
 		views[i] = view(&items[i])
 	}
-	return list(env, views, heads, row)
+	return list(o, views, heads, row)
 }
 
 func rowsOf[T any](items []T, row func(*T) []string) [][]string {

@@ -49,7 +49,7 @@ func newUsers(env *environment) *cobra.Command {
 		Use: "list", Short: "List all users", Example: "  weir users list", Args: noArgs,
 		RunE: env.data(func(ctx context.Context, d *admin.Admin, _ []string) error {
 			users, err := d.People.Users(ctx)
-			return listViews(env, users, err, viewUser, userHeads, (*userView).row)
+			return listViews(&env.output, users, err, viewUser, userHeads, (*userView).row)
 		}),
 	})
 	return group("users", "Manage the people who sign in", list,

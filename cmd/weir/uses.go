@@ -82,13 +82,13 @@ func nameKeys(ctx context.Context, d *admin.Admin, account string, i int, uses [
 	return err
 }
 
-func (env *environment) printUses(q report.UsesQuery, page report.UsesPage) error {
-	if env.asJSON {
+func (o *output) printUses(q report.UsesQuery, page report.UsesPage) error {
+	if o.asJSON {
 		body, err := api.EncodeUses(q, page)
 		if err != nil {
 			return err
 		}
-		_, err = env.stdout.Write(append(body, '\n'))
+		_, err = o.stdout.Write(append(body, '\n'))
 		return err
 	}
 	heads := []string{"DATE", "MODEL"}
@@ -106,11 +106,11 @@ func (env *environment) printUses(q report.UsesQuery, page report.UsesPage) erro
 	total := usesCost(&report.Use{Cost: t.Cost, Uncertain: t.Uncertain, Unpriced: t.Unpriced, Margin: t.Margin})
 	last := append([]string{"total"}, make([]string, len(heads)-1)...)
 	rows = append(rows, append(last, count(t.Requests), count(t.Tokens), total))
-	if err := printTable(env.stdout, append(heads, "REQUESTS", "TOKENS", "COST"), rows); err != nil {
+	if err := printTable(o.stdout, append(heads, "REQUESTS", "TOKENS", "COST"), rows); err != nil {
 		return err
 	}
 	if end := q.Offset + len(page.Uses); end < page.Count {
-		_, err := fmt.Fprintf(env.stdout, "Entries up to %d of %d; the total covers all entries. See more with "+
+		_, err := fmt.Fprintf(o.stdout, "Entries up to %d of %d; the total covers all entries. See more with "+
 			"--offset %d, or a larger --limit.\n",
 			end, page.Count, end)
 		return err

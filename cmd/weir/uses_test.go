@@ -18,7 +18,7 @@ func TestUsesHaveBound(t *testing.T) {
 		Uses:  []report.Use{{Date: "2026-11-21", Model: "a/b", Cost: 2 * llm.USD, Uncertain: llm.USD}, {Date: "2026-11-20", Model: "a/b", Cost: llm.USD}},
 		Total: report.Totals{Cost: 3 * llm.USD, Uncertain: llm.USD},
 	}
-	must.Do(t, (&environment{stdout: &out}).printUses(report.UsesQuery{}, page))
+	must.Do(t, (&output{stdout: &out}).printUses(report.UsesQuery{}, page))
 	for _, want := range []string{"$2, at most $3", "$3, at most $4"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("got %s, want %q", out.String(), want)

@@ -181,24 +181,24 @@ func newWebhooksAdd(env *environment) *cobra.Command {
 }
 
 // printSecret prints only the new secret of an endpoint to stdout, and describes the endpoint on stderr.
-func (env *environment) printSecret(ctx context.Context, d *admin.Admin, e *webhook.Endpoint, secret llm.Secret) error {
+func (o *output) printSecret(ctx context.Context, d *admin.Admin, e *webhook.Endpoint, secret llm.Secret) error {
 	v, err := viewOf(ctx, d, e)
 	if err != nil {
 		return err
 	}
-	if env.asJSON {
+	if o.asJSON {
 		v.Secret = secret.Reveal()
-		return printJSON(env.stdout, v)
+		return printJSON(o.stdout, v)
 	}
 	row := v.row()
-	fmt.Fprintf(env.stderr, "webhook endpoint %s of %s; events: %s\n", row[0], row[1], row[3])
+	fmt.Fprintf(o.stderr, "webhook endpoint %s of %s; events: %s\n", row[0], row[1], row[3])
 	if v.FormerSecretUntil != "" {
-		fmt.Fprintf(env.stderr, "until %s the former secret signs, too\n", v.FormerSecretUntil)
+		fmt.Fprintf(o.stderr, "until %s the former secret signs, too\n", v.FormerSecretUntil)
 	}
 	if strings.HasPrefix(e.URL, "http:") {
-		fmt.Fprintln(env.stderr, "plain http: events are signed but not encrypted")
+		fmt.Fprintln(o.stderr, "plain http: events are signed but not encrypted")
 	}
-	_, err = fmt.Fprintln(env.stdout, secret.Reveal())
+	_, err = fmt.Fprintln(o.stdout, secret.Reveal())
 	return err
 }
 
@@ -219,7 +219,7 @@ func newWebhooksList(env *environment) *cobra.Command {
 					all, err = webhooksOf(ctx, d, account)
 				}
 				view := func(e *webhook.Endpoint) webhookView { return viewWebhook(e, names[e.Account]) }
-				return listViews(env, all, err, view, webhookHeads, (*webhookView).row)
+				return listViews(&env.output, all, err, view, webhookHeads, (*webhookView).row)
 			})
 		},
 	})
@@ -255,7 +255,7 @@ func webhookChange(env *environment, use, short string, change func(*cobra.Comma
 				if err != nil {
 					return err
 				}
-				return list(env, []webhookView{v}, webhookHeads, (*webhookView).row)
+				return list(&env.output, []webhookView{v}, webhookHeads, (*webhookView).row)
 			})
 		},
 	})
