@@ -2,7 +2,6 @@ package simulator
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"io"
 	"log/slog"
@@ -33,9 +32,9 @@ type call struct {
 	entry  *entry
 	old    *memorized // the earlier answer to the same request, or nil
 
-	form form
+	form  form
+	timer *time.Timer
 	changes
-	output
 }
 
 // changes holds a fault's changes to an answer.
@@ -51,17 +50,6 @@ type changes struct {
 	drip     time.Duration                       // waits after every write
 	padding  int64                               // bytes before the answer
 	lie      func(length int64) (declared int64) // changes the Content-Length; nil for the true one
-}
-
-// output is the written part of an answer.
-type output struct {
-	enc     dialect.Encoder
-	begun   bool      // the headers are sent
-	lines   int       // replaced line ends
-	out     io.Writer // w, or a compressor that writes to it
-	zip     *gzip.Writer
-	written int64
-	timer   *time.Timer
 }
 
 // refusal is an error in place of an answer.
@@ -89,7 +77,6 @@ func (s *Server) serve(d *dialect.Dialect, o *dialect.Operation, f form, w http.
 	} else {
 		c.w = &socket{ResponseWriter: w}
 	}
-	c.out = c.w
 	c.entry = s.ledger.open(Record{
 		Attempt: clip(r.Header.Get("X-Client-Request-Id")), Dialect: d.Name, Key: c.key, Received: s.clock(),
 	})
@@ -107,7 +94,7 @@ func (s *Server) serve(d *dialect.Dialect, o *dialect.Operation, f form, w http.
 		c.repeat()
 		return
 	}
-	c.run()
+	(&player{call: c, out: c.w}).run()
 }
 
 // clip bounds a foreign text that stays in the ledger.
@@ -209,34 +196,6 @@ func (c *call) spare() {
 	c.entry.meet("")
 }
 
-// run sends the answer that the model name specifies.
-func (c *call) run() {
-	c.answer = newAnswer(c.spec, c.req, c.words(), c.fault, c.o.Silent)
-	if c.d.NoCallIDs && !c.spec.ids {
-		c.answer.leaveIDsOut()
-	}
-	if c.fault != nil {
-		c.entry.meet(c.fault.name)
-		c.prepare()
-	}
-	instead := c.fault != nil && c.fault.instead != nil
-	if c.spec.early && c.stream && !instead {
-		c.begin(unset)
-	}
-	if !c.wait(c.spec.ttft) {
-		c.gone()
-		return
-	}
-	if instead && c.fault.instead(c) {
-		return
-	}
-	if !c.o.Free {
-		c.entry.consume(c.answer)
-		c.entry.charge(c.spec)
-	}
-	c.play()
-}
-
 // prepare applies the fault's changes to the way of answering.
 func (c *call) prepare() {
 	if c.fault.prepare != nil {
@@ -248,24 +207,6 @@ func (c *call) prepare() {
 		c.limit = c.spec.bytes
 	default:
 		c.place = c.spec.at
-	}
-}
-
-// play sends the answer, up to its end or its fault.
-func (c *call) play() {
-	give := c.playWhole
-	if c.stream {
-		give = c.playStream
-	}
-	switch err := give(); {
-	case err == nil:
-	case errors.Is(err, errPlace):
-		c.breakOff(c.fault.outcome, c.s.clock())
-		c.fault.breaks(c)
-	case c.lie != nil && c.mute: // the client has all promised bytes
-		c.entry.end(c.fault.outcome, c.s.clock())
-	default:
-		c.gone()
 	}
 }
 

@@ -21,16 +21,16 @@ type fault struct {
 	// prepare changes the way of answering.
 	prepare func(c *call)
 	// instead replaces the answer; false lets the answer follow.
-	instead func(c *call) bool
+	instead func(p *player) bool
 	// breaks ends an answer at the fault's place.
-	breaks func(c *call)
+	breaks func(p *player)
 	inside bool // the place is within an event
 	clean  bool // a whole body declares the length at which it breaks off
 }
 
 // statusFault answers with the status in the model name.
-var statusFault = fault{name: "status", outcome: Rejected, instead: func(c *call) bool {
-	c.refuse(refusal{err: statusError(c.spec.status), status: c.spec.status, retryAfter: c.retryAfter()})
+var statusFault = fault{name: "status", outcome: Rejected, instead: func(p *player) bool {
+	p.refuse(refusal{err: statusError(p.spec.status), status: p.spec.status, retryAfter: p.retryAfter()})
 	return true
 }}
 
@@ -39,8 +39,8 @@ var faultList = []fault{
 	// No answer.
 	{name: "reset", outcome: Cut, help: "the connection is reset before any header", instead: hangs(hangReset)},
 	{name: "close", outcome: Cut, help: "the connection is closed before any header", instead: hangs(hangClose)},
-	{name: "silence", outcome: Silent, help: "the request is read, and no answer follows", instead: func(c *call) bool {
-		c.silent()
+	{name: "silence", outcome: Silent, help: "the request is read, and no answer follows", instead: func(p *player) bool {
+		p.silent()
 		return true
 	}},
 	{name: "headers-silence", outcome: Silent, help: "the headers are sent, and nothing else", instead: headersOnly},
@@ -61,9 +61,9 @@ var faultList = []fault{
 	},
 	{
 		name: "eof", outcome: Cut, help: "the body ends properly, but too early: no finish reason, no end marker",
-		breaks: func(*call) {}, clean: true,
+		breaks: func(*player) {}, clean: true,
 	},
-	{name: "stall", outcome: Silent, help: "the answer begins, then stops", breaks: (*call).silent},
+	{name: "stall", outcome: Silent, help: "the answer begins, then stops", breaks: func(p *player) { p.silent() }},
 	{
 		name: "slow-loris", outcome: Served, help: "the body is sent one byte every pace (10 s if not set)",
 		prepare: slowLoris,
@@ -160,25 +160,25 @@ func faultNames() []string {
 	return names
 }
 
-func hangs(how hangUp) func(*call) bool {
-	return func(c *call) bool {
-		c.breakOff(Cut, c.s.clock())
-		c.w.hang(how, c.s.closed)
+func hangs(how hangUp) func(*player) bool {
+	return func(p *player) bool {
+		p.breakOff(Cut, p.s.clock())
+		p.w.hang(how, p.s.closed)
 		return true
 	}
 }
 
-func breaks(how hangUp) func(*call) {
-	return func(c *call) {
-		c.flush()
-		c.w.hang(how, c.s.closed)
+func breaks(how hangUp) func(*player) {
+	return func(p *player) {
+		p.flush()
+		p.w.hang(how, p.s.closed)
 	}
 }
 
-func headersOnly(c *call) bool {
-	c.entry.consume(c.answer)
-	c.begin(unset)
-	c.silent()
+func headersOnly(p *player) bool {
+	p.entry.consume(p.answer)
+	p.begin(unset)
+	p.silent()
 	return true
 }
 
@@ -194,44 +194,44 @@ func slowLoris(c *call) {
 	c.spec = &s
 }
 
-func errorUnlessStream(c *call) bool {
-	if c.stream {
+func errorUnlessStream(p *player) bool {
+	if p.stream {
 		return false
 	}
-	c.refuse(refusal{err: statusError(http.StatusInternalServerError), status: http.StatusInternalServerError})
+	p.refuse(refusal{err: statusError(http.StatusInternalServerError), status: http.StatusInternalServerError})
 	return true
 }
 
-func failStream(c *call) {
-	c.limit = unset
+func failStream(p *player) {
+	p.limit = unset
 	// the stream ends in any case
-	_ = c.write(c.shape(c.enc.Fail(nil, statusError(http.StatusInternalServerError)), unset))
+	_ = p.write(p.shape(p.enc.Fail(nil, statusError(http.StatusInternalServerError)), unset))
 }
 
-func html(c *call) bool {
-	c.odd(http.StatusOK, "text/html; charset=utf-8",
+func html(p *player) bool {
+	p.odd(http.StatusOK, "text/html; charset=utf-8",
 		[]byte("<!doctype html>\n<title>Sign in</title>\n<h1>Please sign in to continue</h1>\n"))
 	return true
 }
 
-func jsonError(c *call) bool {
-	c.odd(http.StatusOK, "application/json", c.d.EncodeError(nil, statusError(http.StatusInternalServerError),
-		c.requestID()))
+func jsonError(p *player) bool {
+	p.odd(http.StatusOK, "application/json", p.d.EncodeError(nil, statusError(http.StatusInternalServerError),
+		p.requestID()))
 	return true
 }
 
-func empty(c *call) bool {
+func empty(p *player) bool {
 	contentType := "application/json"
-	if c.stream {
-		contentType = c.d.Framing.ContentType
+	if p.stream {
+		contentType = p.d.Framing.ContentType
 	}
-	c.odd(http.StatusOK, contentType, nil)
+	p.odd(http.StatusOK, contentType, nil)
 	return true
 }
 
-func redirect(c *call) bool {
-	c.w.Header().Set("Location", "http://169.254.169.254/latest/meta-data/")
-	c.odd(http.StatusTemporaryRedirect, "text/plain", nil)
+func redirect(p *player) bool {
+	p.w.Header().Set("Location", "http://169.254.169.254/latest/meta-data/")
+	p.odd(http.StatusTemporaryRedirect, "text/plain", nil)
 	return true
 }
 

@@ -90,32 +90,32 @@ func editEvents(f *dialect.Framing, b []byte, edit func(data []byte, last bool) 
 }
 
 // pad writes the fault's padding before the answer: an event of one long string, or white space before a whole body.
-func (c *call) pad() error {
+func (p *player) pad() error {
 	switch {
-	case c.padding == 0:
+	case p.padding == 0:
 		return nil
-	case !c.stream:
-		return c.fill(nil, ' ', nil)
-	case c.form == formBinary: // its length and checksum need the whole frame
-		text := bytes.Repeat([]byte{'x'}, int(min(c.padding, defaultPadding)))
-		return c.write(c.d.Framing.Append(nil, "", fmt.Appendf(nil, `{"padding":"%s"}`, text)))
+	case !p.stream:
+		return p.fill(nil, ' ', nil)
+	case p.form == formBinary: // its length and checksum need the whole frame
+		text := bytes.Repeat([]byte{'x'}, int(min(p.padding, defaultPadding)))
+		return p.write(p.d.Framing.Append(nil, "", fmt.Appendf(nil, `{"padding":"%s"}`, text)))
 	}
-	b := c.d.Framing.Append(nil, "", []byte(`{"padding":""}`))
+	b := p.d.Framing.Append(nil, "", []byte(`{"padding":""}`))
 	at := bytes.Index(b, []byte(`""`)) + 1
-	return c.fill(b[:at], 'x', b[at:])
+	return p.fill(b[:at], 'x', b[at:])
 }
 
 // fill writes the padding's number of bytes of one kind, between two texts.
-func (c *call) fill(before []byte, with byte, after []byte) error {
-	if err := c.write(before); err != nil {
+func (p *player) fill(before []byte, with byte, after []byte) error {
+	if err := p.write(before); err != nil {
 		return err
 	}
 	block := bytes.Repeat([]byte{with}, 64<<10)
-	for left := c.padding; left > 0; left -= int64(len(block)) {
+	for left := p.padding; left > 0; left -= int64(len(block)) {
 		block = block[:min(left, int64(len(block)))]
-		if err := c.write(block); err != nil {
+		if err := p.write(block); err != nil {
 			return err
 		}
 	}
-	return c.write(after)
+	return p.write(after)
 }

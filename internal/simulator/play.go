@@ -3,6 +3,8 @@ package simulator
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -12,102 +14,160 @@ import (
 	"weir/internal/sse"
 )
 
-// begin sends the headers of an answer; length is that of its body, unset for a stream.
-func (c *call) begin(length int64) {
-	if c.begun {
+// player sends the answer to a request.
+type player struct {
+	*call
+
+	enc     dialect.Encoder
+	begun   bool      // the headers are sent
+	lines   int       // replaced line ends
+	out     io.Writer // w, or a compressor that writes to it
+	zip     *gzip.Writer
+	written int64
+}
+
+// run sends the answer that the model name specifies.
+func (p *player) run() {
+	p.answer = newAnswer(p.spec, p.req, p.words(), p.fault, p.o.Silent)
+	if p.d.NoCallIDs && !p.spec.ids {
+		p.answer.leaveIDsOut()
+	}
+	if p.fault != nil {
+		p.entry.meet(p.fault.name)
+		p.prepare()
+	}
+	instead := p.fault != nil && p.fault.instead != nil
+	if p.spec.early && p.stream && !instead {
+		p.begin(unset)
+	}
+	if !p.wait(p.spec.ttft) {
+		p.gone()
 		return
 	}
-	c.begun = true
-	c.entry.begin(http.StatusOK)
-	h := c.w.Header()
-	h.Set("X-Request-Id", c.requestID())
-	if c.stream {
-		h.Set("Content-Type", c.d.Framing.ContentType)
+	if instead && p.fault.instead(p) {
+		return
+	}
+	if !p.o.Free {
+		p.entry.consume(p.answer)
+		p.entry.charge(p.spec)
+	}
+	p.play()
+}
+
+// play sends the answer, up to its end or its fault.
+func (p *player) play() {
+	give := p.playWhole
+	if p.stream {
+		give = p.playStream
+	}
+	switch err := give(); {
+	case err == nil:
+	case errors.Is(err, errPlace):
+		p.breakOff(p.fault.outcome, p.s.clock())
+		p.fault.breaks(p)
+	case p.lie != nil && p.mute: // the client has all promised bytes
+		p.entry.end(p.fault.outcome, p.s.clock())
+	default:
+		p.gone()
+	}
+}
+
+// begin sends the headers of an answer; length is that of its body, unset for a stream.
+func (p *player) begin(length int64) {
+	if p.begun {
+		return
+	}
+	p.begun = true
+	p.entry.begin(http.StatusOK)
+	h := p.w.Header()
+	h.Set("X-Request-Id", p.requestID())
+	if p.stream {
+		h.Set("Content-Type", p.d.Framing.ContentType)
 		h.Set("Cache-Control", "no-cache")
 	} else {
 		h.Set("Content-Type", "application/json")
 	}
-	if c.compress {
+	if p.compress {
 		h.Set("Content-Encoding", "gzip")
-		c.zip = gzip.NewWriter(c.w)
-		c.out = c.zip
+		p.zip = gzip.NewWriter(p.w)
+		p.out = p.zip
 		length = unset
 	}
 	switch {
-	case c.lie != nil:
-		c.w.lie(c.lie(length))
+	case p.lie != nil:
+		p.w.lie(p.lie(length))
 	case length != unset:
 		h.Set("Content-Length", strconv.FormatInt(length, 10))
-		c.w.WriteHeader(http.StatusOK)
+		p.w.WriteHeader(http.StatusOK)
 		return
 	default:
-		c.w.WriteHeader(http.StatusOK)
+		p.w.WriteHeader(http.StatusOK)
 	}
-	c.w.Flush()
+	p.w.Flush()
 }
 
 // playStream sends the answer piece by piece.
-func (c *call) playStream() error {
-	c.begin(unset)
-	meta := c.meta()
-	c.enc = c.d.NewEncoder(meta)
-	if err := c.pad(); err != nil {
+func (p *player) playStream() error {
+	p.begin(unset)
+	meta := p.meta()
+	p.enc = p.d.NewEncoder(meta)
+	if err := p.pad(); err != nil {
 		return err
 	}
-	buf := c.enc.Append(nil, c.start(&meta))
-	if err := c.write(c.shape(c.amendStart(buf), unset)); err != nil {
+	buf := p.enc.Append(nil, p.start(&meta))
+	if err := p.write(p.shape(p.amendStart(buf), unset)); err != nil {
 		return err
 	}
 	sent := int64(0)
 	var ev llm.Event // shared, because the encoder makes it escape
-	for ev = range c.answer.events() {
+	for ev = range p.answer.events() {
 		if !isPiece(&ev) {
-			if err := c.sendMark(&ev); err != nil {
+			if err := p.sendMark(&ev); err != nil {
 				return err
 			}
 			continue
 		}
-		if sent > 0 && !c.wait(c.spec.pace) {
+		if sent > 0 && !p.wait(p.spec.pace) {
 			return errGone
 		}
-		buf = c.enc.Append(buf[:0], &ev)
-		if err := c.sendPiece(buf, sent, ev.Kind); err != nil {
+		buf = p.enc.Append(buf[:0], &ev)
+		if err := p.sendPiece(buf, sent, ev.Kind); err != nil {
 			return err
 		}
 		sent++
 	}
-	if c.place != unset {
+	if p.place != unset {
 		return errPlace // the answer is shorter than the place of its fault
 	}
-	if !c.wait(c.spec.late) {
+	if !p.wait(p.spec.late) {
 		return errGone
 	}
-	final := c.final()
-	return c.end(c.enc.Finish(buf[:0], &final))
+	final := p.final()
+	return p.end(p.enc.Finish(buf[:0], &final))
 }
 
 // start returns the event before the first piece. Some wire formats report the usage of the input in it.
-func (c *call) start(m *llm.Meta) *llm.Event {
-	u := c.told()
+func (p *player) start(m *llm.Meta) *llm.Event {
+	u := p.told()
 	for class := range u {
 		if !llm.Class(class).IsInput() {
 			u[class] = 0
 		}
 	}
 	return &llm.Event{
-		Kind: llm.EventStart, ID: m.ID, Model: m.Model, Created: m.Created, Tier: c.spec.tier,
+		Kind: llm.EventStart, ID: m.ID, Model: m.Model, Created: m.Created, Tier: p.spec.tier,
 		Metered: &llm.Metered{Usage: u},
 	}
 }
 
 // amendStart applies the variant to the usage at the start of a stream. The usage occurs there once, even if the
 // variant repeats it at the end.
-func (c *call) amendStart(b []byte) []byte {
-	switch c.spec.usage {
+func (p *player) amendStart(b []byte) []byte {
+	switch p.spec.usage {
 	case "", usageTwice, usageDecreasing:
 		return b
 	}
-	b, _, _ = amendEvents(c.d, b, c.spec.usage)
+	b, _, _ = amendEvents(p.d, b, p.spec.usage)
 	return b
 }
 
@@ -115,35 +175,35 @@ func (c *call) amendStart(b []byte) []byte {
 func isPiece(ev *llm.Event) bool { return ev.Signature == "" }
 
 // sendPiece sends one piece, or the part that its fault leaves.
-func (c *call) sendPiece(b []byte, number int64, kind llm.EventKind) error {
-	b = c.shape(b, number)
-	if number == c.place {
-		return c.half(b)
+func (p *player) sendPiece(b []byte, number int64, kind llm.EventKind) error {
+	b = p.shape(b, number)
+	if number == p.place {
+		return p.half(b)
 	}
-	c.entry.piece(kind)
-	return c.write(b)
+	p.entry.piece(kind)
+	return p.write(b)
 }
 
 // sendMark sends an event that is not a piece, if the wire format has a place for it.
-func (c *call) sendMark(ev *llm.Event) error {
-	b := c.enc.Append(nil, ev)
+func (p *player) sendMark(ev *llm.Event) error {
+	b := p.enc.Append(nil, ev)
 	if len(b) == 0 {
 		return nil
 	}
-	return c.write(c.shape(b, unset))
+	return p.write(p.shape(b, unset))
 }
 
-func (c *call) meta() llm.Meta {
+func (p *player) meta() llm.Meta {
 	return llm.Meta{
-		ID: c.replyID(), Created: c.s.clock().Unix(), Model: c.spec.name,
-		IncludeUsage: c.head.IncludeUsage && c.spec.usage != usageMissing,
+		ID: p.replyID(), Created: p.s.clock().Unix(), Model: p.spec.name,
+		IncludeUsage: p.head.IncludeUsage && p.spec.usage != usageMissing,
 	}
 }
 
 // half writes half of the piece at the fault's place, if the fault breaks within a piece.
-func (c *call) half(piece []byte) error {
-	if c.fault.inside {
-		if err := c.write(piece[:len(piece)/2]); err != nil {
+func (p *player) half(piece []byte) error {
+	if p.fault.inside {
+		if err := p.write(piece[:len(piece)/2]); err != nil {
 			return err
 		}
 	}
@@ -151,29 +211,29 @@ func (c *call) half(piece []byte) error {
 }
 
 // end sends the end of a stream.
-func (c *call) end(b []byte) error {
-	b, reported, raw := amendEvents(c.d, b, c.spec.usage)
-	if c.noEnd {
+func (p *player) end(b []byte) error {
+	b, reported, raw := amendEvents(p.d, b, p.spec.usage)
+	if p.noEnd {
 		all := b
-		if b = withoutEnd(c.d, b); len(b) == len(all) {
-			c.spare() // this wire format has none
-		} else if tellsUsage(c.d, all) && !tellsUsage(c.d, b) {
+		if b = withoutEnd(p.d, b); len(b) == len(all) {
+			p.spare() // this wire format has none
+		} else if tellsUsage(p.d, all) && !tellsUsage(p.d, b) {
 			reported, raw = false, ""
 		}
 	}
-	marked := c.d.EndMarker != "" && bytes.HasSuffix(b, []byte(c.d.EndMarker))
-	b = c.shape(b, c.answer.pieces())
-	if c.limit != unset {
-		c.limit = min(c.limit, c.written) // the place is before the end in any case
+	marked := p.d.EndMarker != "" && bytes.HasSuffix(b, []byte(p.d.EndMarker))
+	b = p.shape(b, p.answer.pieces())
+	if p.limit != unset {
+		p.limit = min(p.limit, p.written) // the place is before the end in any case
 	} else {
-		c.settle(reported, raw, marked)
+		p.settle(reported, raw, marked)
 	}
-	before := c.written
-	err := c.write(b)
-	if err != nil && len(bytes.TrimSpace(b[c.written-before:])) > 0 {
+	before := p.written
+	err := p.write(b)
+	if err != nil && len(bytes.TrimSpace(b[p.written-before:])) > 0 {
 		return err
 	}
-	return c.closeZip() // a client may disconnect at the end marker, before its line ends
+	return p.closeZip() // a client may disconnect at the end marker, before its line ends
 }
 
 // withoutEnd returns the end of a stream without its end marker. If the marker is not a fixed text, it removes the
@@ -196,24 +256,24 @@ func withoutEnd(d *dialect.Dialect, b []byte) []byte {
 
 // settle completes the ledger's record before the last bytes are sent, so that a client that has read them finds it
 // complete.
-func (c *call) settle(reported bool, raw string, marked bool) {
+func (p *player) settle(reported bool, raw string, marked bool) {
 	outcome := Served
-	if c.fault != nil {
-		outcome = c.fault.outcome
+	if p.fault != nil {
+		outcome = p.fault.outcome
 	}
 	var told *llm.Usage
-	if c.mute {
+	if p.mute {
 		raw = ""
 	} else if reported && raw == "" {
-		told = new(c.told())
+		told = new(p.told())
 	}
-	c.entry.settle(outcome, told, raw, marked, c.s.clock())
+	p.entry.settle(outcome, told, raw, marked, p.s.clock())
 }
 
 // told returns the reported usage, if llm.Usage can express it.
-func (c *call) told() llm.Usage {
-	u := c.entry.usage()
-	switch c.spec.usage {
+func (p *player) told() llm.Usage {
+	u := p.entry.usage()
+	switch p.spec.usage {
 	case usageOver:
 		u[llm.Output] += overUsage
 	case usageZero:
@@ -222,142 +282,142 @@ func (c *call) told() llm.Usage {
 	return u
 }
 
-func (c *call) final() llm.Final {
+func (p *player) final() llm.Final {
 	return llm.Final{
-		Finish: c.answer.finishes(), Usage: c.told(), Reported: c.spec.usage != usageMissing, Cost: c.spec.ownCost(),
-		Attempts: 1, Models: []string{c.spec.name},
+		Finish: p.answer.finishes(), Usage: p.told(), Reported: p.spec.usage != usageMissing, Cost: p.spec.ownCost(),
+		Attempts: 1, Models: []string{p.spec.name},
 	}
 }
 
 // playWhole generates the answer piece by piece and sends it as one.
-func (c *call) playWhole() error {
-	if err := c.generate(); err != nil {
+func (p *player) playWhole() error {
+	if err := p.generate(); err != nil {
 		return err
 	}
-	reply := c.reply()
-	buf := c.s.buffer()
-	defer c.s.release(buf)
-	body := c.o.EncodeReply((*buf)[:0], reply)
+	reply := p.reply()
+	buf := p.s.buffer()
+	defer p.s.release(buf)
+	body := p.o.EncodeReply((*buf)[:0], reply)
 	*buf = body
-	c.s.memo.keep(c, reply, body)
-	body, raw := amendBody(c.d, body, c.spec.usage)
-	if c.edit != nil {
-		body = c.edit(body)
+	p.s.memo.keep(p.call, reply, body)
+	body, raw := amendBody(p.d, body, p.spec.usage)
+	if p.edit != nil {
+		body = p.edit(body)
 	}
-	if c.spec.bom {
+	if p.spec.bom {
 		body = append([]byte(byteOrderMark), body...)
 	}
-	return c.sendWhole(body, reply.Reported, raw)
+	return p.sendWhole(body, reply.Reported, raw)
 }
 
 // generate generates the pieces of the answer, and counts them.
-func (c *call) generate() error {
-	if c.spec.pace == 0 {
-		c.entry.pieces(c.answer.made())
+func (p *player) generate() error {
+	if p.spec.pace == 0 {
+		p.entry.pieces(p.answer.made())
 		return nil
 	}
 	waits := false
-	for ev := range c.answer.events() {
+	for ev := range p.answer.events() {
 		if !isPiece(&ev) {
 			continue
 		}
-		if waits && !c.wait(c.spec.pace) {
+		if waits && !p.wait(p.spec.pace) {
 			return errGone
 		}
 		waits = true
-		c.entry.piece(ev.Kind)
+		p.entry.piece(ev.Kind)
 	}
 	return nil
 }
 
-func (c *call) sendWhole(body []byte, reported bool, raw string) error {
-	if c.fault != nil && c.fault.breaks != nil {
-		if c.limit == unset {
-			c.limit = int64(len(body) / 2)
+func (p *player) sendWhole(body []byte, reported bool, raw string) error {
+	if p.fault != nil && p.fault.breaks != nil {
+		if p.limit == unset {
+			p.limit = int64(len(body) / 2)
 		}
-		c.limit = max(0, min(c.limit, int64(len(body))-1))
+		p.limit = max(0, min(p.limit, int64(len(body))-1))
 	}
-	length := int64(len(body)) + c.padding
-	if c.fault != nil && c.fault.clean {
-		length = c.limit
+	length := int64(len(body)) + p.padding
+	if p.fault != nil && p.fault.clean {
+		length = p.limit
 	}
-	c.begin(length)
-	if c.limit == unset {
-		c.settle(reported, raw, false)
+	p.begin(length)
+	if p.limit == unset {
+		p.settle(reported, raw, false)
 	}
-	if err := c.pad(); err != nil {
+	if err := p.pad(); err != nil {
 		return err
 	}
-	if err := c.write(body); err != nil {
+	if err := p.write(body); err != nil {
 		return err
 	}
-	return c.closeZip()
+	return p.closeZip()
 }
 
-func (c *call) reply() *llm.Reply {
+func (p *player) reply() *llm.Reply {
 	reply := &llm.Reply{
-		ID: c.replyID(), Created: c.s.clock().Unix(), Model: c.spec.name,
-		Usage: c.told(), Reported: c.spec.usage != usageMissing, Cost: c.spec.ownCost(), Tier: c.spec.tier,
-		Choices: make([]llm.Choice, c.answer.choices),
+		ID: p.replyID(), Created: p.s.clock().Unix(), Model: p.spec.name,
+		Usage: p.told(), Reported: p.spec.usage != usageMissing, Cost: p.spec.ownCost(), Tier: p.spec.tier,
+		Choices: make([]llm.Choice, p.answer.choices),
 	}
-	if e := c.req.Embedding; e != nil {
+	if e := p.req.Embedding; e != nil {
 		reply.Vectors, reply.Base64 = vectors(e), e.Base64
 	}
-	if c.o.Op == llm.OpCountTokens {
-		reply.Counted = c.answer.prompt
+	if p.o.Op == llm.OpCountTokens {
+		reply.Counted = p.answer.prompt
 	}
 	for i := range reply.Choices {
 		reply.Choices[i] = llm.Choice{
-			Index: i, Finish: c.answer.finish, Message: c.answer.message(int64(i)), Tokens: c.answer.tokens(int64(i)),
+			Index: i, Finish: p.answer.finish, Message: p.answer.message(int64(i)), Tokens: p.answer.tokens(int64(i)),
 		}
 	}
 	return reply
 }
 
 // write writes b in the requested portions, up to the place of the fault.
-func (c *call) write(b []byte) error {
+func (p *player) write(b []byte) error {
 	for len(b) > 0 {
 		n := int64(len(b))
-		if c.spec.chunk != unset {
-			n = min(n, c.spec.chunk)
+		if p.spec.chunk != unset {
+			n = min(n, p.spec.chunk)
 		}
-		if c.limit != unset {
-			n = min(n, c.limit-c.written)
+		if p.limit != unset {
+			n = min(n, p.limit-p.written)
 		}
 		if n <= 0 {
 			return errPlace
 		}
-		wrote, err := c.out.Write(b[:n])
-		c.written += int64(wrote)
+		wrote, err := p.out.Write(b[:n])
+		p.written += int64(wrote)
 		if err != nil {
 			return errGone
 		}
 		b = b[n:]
-		if c.stream || len(b) > 0 || c.drip > 0 {
-			c.flush()
+		if p.stream || len(b) > 0 || p.drip > 0 {
+			p.flush()
 		}
-		if len(b) == 0 && !c.stream {
+		if len(b) == 0 && !p.stream {
 			return nil // the client has all of it, and may disconnect
 		}
-		if !c.wait(c.drip) || c.r.Context().Err() != nil {
+		if !p.wait(p.drip) || p.r.Context().Err() != nil {
 			return errGone
 		}
 	}
 	return nil
 }
 
-func (c *call) flush() {
-	if c.zip != nil {
-		_ = c.zip.Flush() // a later Write fails too
+func (p *player) flush() {
+	if p.zip != nil {
+		_ = p.zip.Flush() // a later Write fails too
 	}
-	c.w.Flush()
+	p.w.Flush()
 }
 
-func (c *call) closeZip() error {
-	if c.zip == nil {
+func (p *player) closeZip() error {
+	if p.zip == nil {
 		return nil
 	}
-	if c.zip.Close() != nil {
+	if p.zip.Close() != nil {
 		return errGone
 	}
 	return nil

@@ -8,9 +8,9 @@ import (
 	"weir/internal/llm"
 )
 
-func refuses(f func(*call) refusal) func(*call) bool {
-	return func(c *call) bool {
-		c.refuse(f(c))
+func refuses(f func(*call) refusal) func(*player) bool {
+	return func(p *player) bool {
+		p.refuse(f(p.call))
 		return true
 	}
 }
@@ -36,13 +36,13 @@ func quota(*call) refusal {
 		"and billing details.")}
 }
 
-func noPrefill(c *call) bool {
-	n := len(c.req.Messages)
-	if n == 0 || c.req.Messages[n-1].Role != llm.RoleAssistant {
-		c.spare()
+func noPrefill(p *player) bool {
+	n := len(p.req.Messages)
+	if n == 0 || p.req.Messages[n-1].Role != llm.RoleAssistant {
+		p.spare()
 		return false
 	}
-	c.refuse(refusal{
+	p.refuse(refusal{
 		status: http.StatusBadRequest,
 		err: llm.Invalid("messages",
 			"This model does not support assistant message prefill. The conversation must end with a user message."),

@@ -10,20 +10,20 @@ const byteOrderMark = "\xef\xbb\xbf"
 
 // shape applies the fault and the options to events; piece is their number, above the last one for the end, unset for
 // an event that is not a piece.
-func (c *call) shape(b []byte, piece int64) []byte {
-	if c.edit != nil {
-		b = editEvents(&c.d.Framing, b, func(data []byte, _ bool) []byte { return c.edit(data) })
+func (p *player) shape(b []byte, piece int64) []byte {
+	if p.edit != nil {
+		b = editEvents(&p.d.Framing, b, func(data []byte, _ bool) []byte { return p.edit(data) })
 	}
-	if c.spoil != nil && piece != unset && piece >= min(c.spec.at, c.answer.pieces()-1) && len(b) > 0 {
-		b, c.spoil = c.spoil(b), nil
+	if p.spoil != nil && piece != unset && piece >= min(p.spec.at, p.answer.pieces()-1) && len(b) > 0 {
+		b, p.spoil = p.spoil(b), nil
 	}
-	if c.spec.comments {
+	if p.spec.comments {
 		b = addComments(b)
 	}
-	if c.spec.eol != "" && c.spec.eol != "lf" {
-		b = c.lineEnds(b)
+	if p.spec.eol != "" && p.spec.eol != "lf" {
+		b = p.lineEnds(b)
 	}
-	if c.spec.bom && c.written == 0 {
+	if p.spec.bom && p.written == 0 {
 		b = append([]byte(byteOrderMark), b...)
 	}
 	return b
@@ -46,16 +46,16 @@ func addComments(b []byte) []byte {
 var eolKinds = map[string][]string{"crlf": {"\r\n"}, "cr": {"\r"}, "mixed": {"\r", "\r\n", "\n"}}
 
 // lineEnds replaces every LF.
-func (c *call) lineEnds(b []byte) []byte {
-	ends := eolKinds[c.spec.eol]
+func (p *player) lineEnds(b []byte) []byte {
+	ends := eolKinds[p.spec.eol]
 	out := make([]byte, 0, len(b)+8)
 	for _, char := range b {
 		if char != '\n' {
 			out = append(out, char)
 			continue
 		}
-		out = append(out, ends[c.lines%len(ends)]...)
-		c.lines++
+		out = append(out, ends[p.lines%len(ends)]...)
+		p.lines++
 	}
 	return out
 }
