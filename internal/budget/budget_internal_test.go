@@ -44,9 +44,9 @@ func (broken) Beat(context.Context, Node) (Beat, error) { return Beat{}, errBrok
 // TestBeatAtStop checks that a beat that a stop cuts is not an outage.
 func TestBeatAtStop(t *testing.T) {
 	t.Parallel()
-	l := NewService(Options{
+	l := NewHeartbeat(NewService(Options{
 		Leases: broken{}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Position: func() Position { return 0 },
-	})
+	}))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if l.beatLogged(ctx); l.failed != nil {
@@ -74,10 +74,10 @@ func TestSingleNodeIsSeen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var beats atomic.Int64
-		l := NewService(Options{
+		l := NewHeartbeat(NewService(Options{
 			Leases: lone{beats: &beats}, Now: time.Now, SharedNow: time.Now, Log: slog.New(slog.DiscardHandler),
 			Position: func() Position { return 0 }, Flush: func(context.Context) error { return errBroken },
-		})
+		}))
 		l.hear(time.Now(), Beat{Alive: 1})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

@@ -33,6 +33,15 @@ func (v *validity) covers(now time.Time) bool {
 	return v != nil && (v.forever || now.Before(v.until))
 }
 
+// Heartbeat keeps the leases of a node valid, and returns amounts that other nodes want or that are unused.
+type Heartbeat struct {
+	*Service
+	failed error // result of the last heartbeat
+}
+
+// NewHeartbeat returns the heartbeat of a node. It begins with Run.
+func NewHeartbeat(s *Service) *Heartbeat { return &Heartbeat{Service: s} }
+
 // Alive returns how many nodes share the database, including this one; at least 1.
 func (l *Service) Alive() int { return max(1, int(l.alive.Load())) }
 
@@ -57,7 +66,7 @@ func (l *Service) hear(asked time.Time, got Beat) {
 }
 
 // Run sends heartbeats and returns amounts that others want or that are unused, until ctx ends.
-func (l *Service) Run(ctx context.Context) {
+func (l *Heartbeat) Run(ctx context.Context) {
 	if l.leases == nil {
 		return
 	}
@@ -88,14 +97,14 @@ func (l *Service) Run(ctx context.Context) {
 }
 
 // show sends a heartbeat of a node that is alone. Only people read it, so the next one follows if it fails.
-func (l *Service) show(stop context.Context) {
+func (l *Heartbeat) show(stop context.Context) {
 	ctx, cancel := context.WithTimeout(stop, leaseLimit)
 	defer cancel()
 	_, _ = l.leases.Beat(ctx, l.node)
 }
 
 // recover returns the leases of earlier processes of this node, once the database has all their settlements.
-func (l *Service) recover(stop context.Context) {
+func (l *Heartbeat) recover(stop context.Context) {
 	ctx, cancel := context.WithTimeout(stop, leaseLimit)
 	defer cancel()
 	err := l.flush(ctx)
@@ -108,7 +117,7 @@ func (l *Service) recover(stop context.Context) {
 }
 
 // beatLogged sends a heartbeat, and logs an outage once.
-func (l *Service) beatLogged(stop context.Context) {
+func (l *Heartbeat) beatLogged(stop context.Context) {
 	ctx, cancel := context.WithTimeout(stop, leaseLimit)
 	defer cancel()
 	err := l.beat(ctx)
@@ -127,7 +136,7 @@ func (l *Service) beatLogged(stop context.Context) {
 }
 
 // beat sends a heartbeat and handles the answer.
-func (l *Service) beat(ctx context.Context) error {
+func (l *Heartbeat) beat(ctx context.Context) error {
 	asked, had := l.now(), l.position()
 	got, err := l.leases.Beat(ctx, l.node)
 	if err != nil {
@@ -148,7 +157,7 @@ func (l *Service) beat(ctx context.Context) error {
 }
 
 // tell reports this node's spending and holds to a database that may have lost commits.
-func (l *Service) tell(ctx context.Context, incarnation string) (Beat, error) {
+func (l *Heartbeat) tell(ctx context.Context, incarnation string) (Beat, error) {
 	l.log.Warn("the database has failed over; this node reports its budget leases to it again", "incarnation",
 		incarnation)
 	if err := l.flush(ctx); err != nil {
@@ -166,7 +175,7 @@ func (l *Service) tell(ctx context.Context, incarnation string) (Beat, error) {
 }
 
 // eachLease calls fn with every lease, without a lock.
-func (l *Service) eachLease(fn func(*accountLeases, *lease)) {
+func (l *Heartbeat) eachLease(fn func(*accountLeases, *lease)) {
 	l.accounts.Range(func(_, v any) bool {
 		p := v.(*accountLeases)
 		p.mu.Lock()
@@ -181,7 +190,7 @@ func (l *Service) eachLease(fn func(*accountLeases, *lease)) {
 
 // alone runs fn as the only call that changes the lease at the database, and reports whether it did. It does not if a
 // concurrent call does so, or if the lease is not in use yet.
-func (l *Service) alone(p *accountLeases, s *lease, fn func() error) (ran bool, err error) {
+func (l *Heartbeat) alone(p *accountLeases, s *lease, fn func() error) (ran bool, err error) {
 	p.mu.Lock()
 	if s.leasing != nil || !s.known {
 		p.mu.Unlock()
@@ -199,7 +208,7 @@ func (l *Service) alone(p *accountLeases, s *lease, fn func() error) (ran bool, 
 
 // yieldWanted returns the unused amounts of budgets that another node has too little of. The amount in use must not
 // be reused before the next lease, because the other node may hold more than the limit allows.
-func (l *Service) yieldWanted(ctx context.Context, ids []ID) {
+func (l *Heartbeat) yieldWanted(ctx context.Context, ids []ID) {
 	if len(ids) == 0 {
 		return
 	}
@@ -231,7 +240,7 @@ func (l *Service) yieldWanted(ctx context.Context, ids []ID) {
 
 // yieldUnknown returns a lease that the database has but this process does not know, because the answer to its
 // request was lost.
-func (l *Service) yieldUnknown(ctx context.Context, id ID) error {
+func (l *Heartbeat) yieldUnknown(ctx context.Context, id ID) error {
 	if err := l.flush(ctx); err != nil {
 		return err
 	}
@@ -250,7 +259,7 @@ func (l *Service) yieldUnknown(ctx context.Context, id ID) error {
 }
 
 // assert reports this node's spending and holds of each budget to a database that may have lost commits.
-func (l *Service) assert(ctx context.Context) (err error) {
+func (l *Heartbeat) assert(ctx context.Context) (err error) {
 	l.eachLease(func(p *accountLeases, s *lease) {
 		if err == nil {
 			err = l.assertOne(ctx, p, s)
@@ -260,7 +269,7 @@ func (l *Service) assert(ctx context.Context) (err error) {
 }
 
 // assertOne also waits for a lease in progress, because that may be lost too.
-func (l *Service) assertOne(ctx context.Context, p *accountLeases, s *lease) error {
+func (l *Heartbeat) assertOne(ctx context.Context, p *accountLeases, s *lease) error {
 	for {
 		p.mu.Lock()
 		busy, known := s.leasing, s.known
@@ -281,7 +290,7 @@ func (l *Service) assertOne(ctx context.Context, p *accountLeases, s *lease) err
 }
 
 // sweep returns and removes leases that have not been used for a while.
-func (l *Service) sweep(ctx context.Context) {
+func (l *Heartbeat) sweep(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaseLimit)
 	defer cancel()
 	now, sharedNow := l.now(), l.sharedNow()
@@ -327,7 +336,7 @@ func (l *Service) reconcileOnce(ctx context.Context) error {
 }
 
 // Leave returns all leases. All attempts must be settled.
-func (l *Service) Leave(ctx context.Context) error {
+func (l *Heartbeat) Leave(ctx context.Context) error {
 	if l.leases == nil {
 		return nil
 	}

@@ -37,7 +37,6 @@ type Service struct {
 	alive    atomic.Int64
 	untold   atomic.Bool  // some accountLeases are untold
 	changes  sync.Map     // time of the last change of accounts and keys, by id; for changesFor
-	failed   error        // result of the last heartbeat
 	loading  sync.RWMutex // write-locked to return leases that no request has loaded
 
 	mu         sync.Mutex

@@ -63,6 +63,7 @@ type Ledger struct {
 	unlock         func() error
 
 	budgets *budget.Service
+	heart   *budget.Heartbeat
 
 	open    atomic.Int64 // attempts opened here and not settled
 	prices  sync.Map     // price versions that this epoch's journal contains
@@ -192,6 +193,7 @@ func openOn(ctx context.Context, disk Disk, id uuid.UUID, o Options) (*Ledger, e
 		Leases: o.Leases, Node: o.Node, Flush: l.Flush, Position: l.proj.position, WentBack: l.proj.wentBack,
 		Now: o.Now, SharedNow: o.SharedNow, Log: o.Log,
 	})
+	l.heart = budget.NewHeartbeat(l.budgets)
 	l.buffers.New = func() any { b := make([]byte, 0, 512); return &b }
 	return l, nil
 }
@@ -246,7 +248,7 @@ func (l *Ledger) start() {
 	l.cancel = cancel
 	l.running.Go(func() { l.journal.run(ctx) })
 	l.running.Go(func() { l.proj.run(ctx) })
-	l.running.Go(func() { l.budgets.Run(ctx) })
+	l.running.Go(func() { l.heart.Run(ctx) })
 }
 
 // Close projects the remaining records, as far as ctx allows, and closes the journal. Attempts that are still open
@@ -256,7 +258,7 @@ func (l *Ledger) Close(ctx context.Context) error {
 	l.cancel()
 	l.running.Wait()
 	if err == nil {
-		err = l.budgets.Leave(ctx)
+		err = l.heart.Leave(ctx)
 	}
 	return errors.Join(err, l.proj.close(), l.journal.close(), l.unlock())
 }
