@@ -44,17 +44,17 @@ type Options struct {
 
 // Table is an immutable set of routes.
 type Table struct {
-	providers        []*provider.Provider
-	byName           map[string]*entry
-	aliases          map[string]*alias
-	configured       map[targetID]bool // targets that the configuration names
-	health           *Health
-	rules            *ruleBook
-	book             *pricing.Book
-	namedOnly        map[string][]string
-	defaultModel     string
-	bare             map[string][]*provider.Provider // providers by the names without a slash of their models
-	defaultMaxOutput int64
+	sizes
+
+	providers    []*provider.Provider
+	byName       map[string]*entry
+	aliases      map[string]*alias
+	configured   map[targetID]bool // targets that the configuration names
+	health       *Health
+	rules        *ruleBook
+	namedOnly    map[string][]string
+	defaultModel string
+	bare         map[string][]*provider.Provider // providers by the names without a slash of their models
 }
 
 // entry is a provider of the table.
@@ -76,9 +76,9 @@ func (t *Table) entryOf(target *Target) *entry { return t.byName[target.Provider
 // NewTable returns a table. Its error names the mistake in the configuration.
 func NewTable(o Options) (*Table, error) {
 	t := &Table{
-		providers: o.Providers, byName: make(map[string]*entry, len(o.Providers)),
-		aliases: make(map[string]*alias, len(o.Aliases)), configured: map[targetID]bool{}, book: o.Book,
-		namedOnly: o.Listed, defaultModel: o.DefaultModel, defaultMaxOutput: o.DefaultMaxOutput, health: o.Health,
+		sizes: sizes{o.Book, o.DefaultMaxOutput}, providers: o.Providers,
+		byName: make(map[string]*entry, len(o.Providers)), aliases: make(map[string]*alias, len(o.Aliases)),
+		configured: map[targetID]bool{}, namedOnly: o.Listed, defaultModel: o.DefaultModel, health: o.Health,
 		rules: newRuleBook(),
 	}
 	if t.health == nil {
@@ -201,56 +201,6 @@ func notFound(model, hint string) *llm.Error {
 func (t *Table) Price(target *Target, at time.Time) llm.Price {
 	id := targetID{target.Provider.Name(), target.Model}
 	return t.book.Price(id.provider, id.model, at).WithMargin(max(target.Margin, t.health.dearer.timesAt(id, at)))
-}
-
-// RefusesAssumed reports whether requests are refused if their price is not that of exactly the requested model.
-func (t *Table) RefusesAssumed() bool { return t.book.Assumed() == pricing.RefuseAssumed }
-
-// UsualTools reports whether holds for providers' tools use their usual cost instead of their highest.
-func (t *Table) UsualTools() bool { return t.book.UsualTools() }
-
-// Context returns the target's context window in tokens; 0 if unknown.
-func (t *Table) Context(target *Target) int64 {
-	info, _ := t.book.Model(target.Provider.Name(), target.Model)
-	return info.Context
-}
-
-// MaxOutput returns the target's largest output in tokens: the model's own bound, or else its context window; known is
-// false if both are unknown, and the result is the configured default.
-func (t *Table) MaxOutput(target *Target) (tokens int64, known bool) {
-	info, _ := t.book.Model(target.Provider.Name(), target.Model)
-	switch {
-	case info.MaxOutput > 0:
-		return info.MaxOutput, true
-	case info.Context > 0:
-		return info.Context, true
-	}
-	return t.defaultMaxOutput, false
-}
-
-// OutputCap returns the output cap, in tokens, for a request without one: the model's largest output, or the configured
-// default if that is unknown, within the context window.
-func (t *Table) OutputCap(target *Target) int64 {
-	info, _ := t.book.Model(target.Provider.Name(), target.Model)
-	switch {
-	case info.MaxOutput > 0:
-		return info.MaxOutput
-	case info.Context > 0:
-		return min(t.defaultMaxOutput, info.Context)
-	}
-	return t.defaultMaxOutput
-}
-
-// MayReason reports whether the target's model may reason before it answers, which is so unless it is known not to.
-func (t *Table) MayReason(target *Target) bool {
-	info, _ := t.book.Model(target.Provider.Name(), target.Model)
-	return info.Abilities.Reasoning != pricing.No
-}
-
-// TakesDocuments reports whether the target's model is known to accept documents.
-func (t *Table) TakesDocuments(target *Target) bool {
-	info, _ := t.book.Model(target.Provider.Name(), target.Model)
-	return info.Abilities.Documents == pricing.Yes
 }
 
 // Model describes a model or an alias for listings.
