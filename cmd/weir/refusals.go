@@ -41,7 +41,7 @@ func newRefusals(env *environment) *cobra.Command {
 				}
 				if f.latest {
 					heads := []string{"ID", "TIME", "ACCOUNT", "KEY", "REASON", "MODEL", "MESSAGE"}
-					return list(env, r.Latest, heads, refusalRow)
+					return list(&env.output, r.Latest, heads, refusalRow)
 				}
 				return env.printRefusals(q.By, &r)
 			})
@@ -79,9 +79,9 @@ func refusalRow(x *admin.RefusedRequest) []string {
 }
 
 // printRefusals prints counts by the groups of a query, and their total.
-func (env *environment) printRefusals(by []refusal.Group, r *admin.RefusalReport) error {
-	if env.asJSON {
-		return printJSON(env.stdout, r.Counts)
+func (o *output) printRefusals(by []refusal.Group, r *admin.RefusalReport) error {
+	if o.asJSON {
+		return printJSON(o.stdout, r.Counts)
 	}
 	heads := []string{"REFUSED"}
 	for _, g := range by {
@@ -91,7 +91,7 @@ func (env *environment) printRefusals(by []refusal.Group, r *admin.RefusalReport
 	for i := range r.Counts {
 		rows = append(rows, refusalCells(by, &r.Counts[i]))
 	}
-	return printTable(env.stdout, heads, rows)
+	return printTable(o.stdout, heads, rows)
 }
 
 // refusalCells returns a row of counts.
