@@ -147,7 +147,9 @@ func (s *accounts) AddCredit(ctx context.Context, by audit.Actor, nameOrID strin
 // AddGoodwill grants the account an amount; a negative amount reduces the grant. It increases the credit of an account
 // with prepaid credit, and otherwise reduces the account's debt without giving it credit. The errors are those of
 // AddCredit.
-func (s *accounts) AddGoodwill(ctx context.Context, by audit.Actor, nameOrID string, amount llm.Money) (Account, error) {
+func (s *accounts) AddGoodwill(ctx context.Context, by audit.Actor, nameOrID string, amount llm.Money) (
+	Account, error,
+) {
 	return s.addCredit(ctx, by, nameOrID, CreditEntry{Amount: amount, Goodwill: true})
 }
 

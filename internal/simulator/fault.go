@@ -39,10 +39,7 @@ var faultList = []fault{
 	// No answer.
 	{name: "reset", outcome: Cut, help: "the connection is reset before any header", instead: hangs(hangReset)},
 	{name: "close", outcome: Cut, help: "the connection is closed before any header", instead: hangs(hangClose)},
-	{name: "silence", outcome: Silent, help: "the request is read, and no answer follows", instead: func(p *player) bool {
-		p.silent()
-		return true
-	}},
+	{name: "silence", outcome: Silent, help: "the request is read, and no answer follows", instead: silence},
 	{name: "headers-silence", outcome: Silent, help: "the headers are sent, and nothing else", instead: headersOnly},
 
 	// An answer that breaks off.
@@ -173,6 +170,11 @@ func breaks(how hangUp) func(*player) {
 		p.flush()
 		p.w.hang(how, p.s.closed)
 	}
+}
+
+func silence(p *player) bool {
+	p.silent()
+	return true
 }
 
 func headersOnly(p *player) bool {
