@@ -166,7 +166,10 @@ func (x *exchange) send(ctx context.Context, a *attempt) (unsent []byte, err err
 // settlementOf returns the settlement of a failed attempt.
 func (x *exchange) settlementOf(a *attempt, f *provider.Failure) ledger.Settlement {
 	x.spent.reached = x.spent.reached || f.Sent()
-	s := a.outcome().Failed(f)
+	answer := a.outcome()
+	s := answer.Failed(f)
+	// The pause before a next attempt does not count.
+	s.Duration = max(answer.Ended.Sub(a.hold.Attempt().Opened), time.Microsecond)
 	costs := !s.Usage.IsZero() || s.AtMost != 0
 	x.spent.costs = x.spent.costs || costs
 	x.spent.failed = x.spent.failed || costs || s.Outcome != ledger.OutcomeRejected || !x.choice.plan.Mistaken(f)

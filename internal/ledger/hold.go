@@ -52,7 +52,7 @@ func (h *Hold) Attempt() *Attempt { return &h.attempt }
 // Settled reports whether the attempt is settled.
 func (h *Hold) Settled() bool { return h.settled.Load() }
 
-// Settle records how the attempt ended. It fills in the duration, and the cost by the price that was resolved at
+// Settle records how the attempt ended. It fills in the duration if it is 0, and the cost by the price that was resolved at
 // opening. It returns the cost, or nil for an attempt without a price. Only the first call has an effect.
 func (h *Hold) Settle(s Settlement) (*llm.Money, error) {
 	if !h.settled.CompareAndSwap(false, true) {
@@ -132,7 +132,9 @@ func (h *Hold) complete(s *Settlement) {
 		s.ReplyID = ""
 	}
 	s.Ask = s.Ask && s.ReplyID != "" && s.Provenance == Estimated && s.AtMost > 0
-	s.Duration = max(0, h.ledger.Now().Sub(h.attempt.Opened))
+	if s.Duration == 0 {
+		s.Duration = max(0, h.ledger.Now().Sub(h.attempt.Opened))
+	}
 }
 
 // price fills in the cost of the usage and the account's charge.

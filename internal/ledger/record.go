@@ -164,7 +164,7 @@ type Settlement struct {
 	ReplyID string
 	// Ask reports that the provider can be queried by that id for the final usage of the attempt.
 	Ask      bool
-	Duration time.Duration // from opening to settling
+	Duration time.Duration // from opening to the attempt's end; if it is 0, until it is settled
 }
 
 // MostCost returns the upper bound of the attempt's cost.
