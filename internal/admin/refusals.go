@@ -87,6 +87,14 @@ func (r *Refusals) Read(ctx context.Context, q refusal.Query) (v RefusalReport, 
 	return v, nil
 }
 
+// Count returns the number of refusals that a query selects, including those of this node until now.
+func (r *Refusals) Count(ctx context.Context, q refusal.Query) (int64, error) {
+	if err := r.written(ctx); err != nil {
+		return 0, err
+	}
+	return r.store.Refusals.Count(ctx, q)
+}
+
 // Find returns the refused request with that id; false if there is none, or it is not among the latest of its account.
 func (r *Refusals) Find(ctx context.Context, id uuid.UUID) (v RefusedRequest, there bool, err error) {
 	if err := r.written(ctx); err != nil {

@@ -11,6 +11,7 @@ import (
 type startPage struct {
 	Suspended bool
 	Hooks     []hookNotice
+	Refused   refusalNotice
 	CanMake   bool // keys
 	HasKey    bool // whether there is a valid one
 	KeysPath  string
@@ -20,11 +21,11 @@ type startPage struct {
 }
 
 func (h *overviewHandlers) start(w http.ResponseWriter, r *http.Request, v *people.Visit, keys []account.Key,
-	hooks []hookNotice,
+	hooks []hookNotice, refused refusalNotice,
 ) error {
 	base := accountPath(v.Account.Name)
 	p := startPage{
-		Suspended: v.Account.Suspended, Hooks: hooks, CanMake: v.May(people.Use, v.Account.ID) == nil,
+		Suspended: v.Account.Suspended, Hooks: hooks, Refused: refused, CanMake: v.May(people.Use, v.Account.ID) == nil,
 		KeysPath: base + "/keys", MembersAt: base + "/members", UsesAt: "GET " + h.publicURL(r) + "/v1/uses",
 	}
 	for i := range keys {

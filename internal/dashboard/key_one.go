@@ -18,6 +18,7 @@ type keyPage struct {
 	Facts     []Fact
 	Base      string // path of the page
 	Usage     string // path of its usage; empty if there is none
+	Refused   refusalNotice
 	CanChange bool
 	Fields    keyForm
 	Once      string // name of the form that rotates it, so that it is executed only once
@@ -41,6 +42,9 @@ func (h *keyHandlers) showOne(w http.ResponseWriter, r *http.Request, v *people.
 	p := keyPageOf(v, k, f, h.site.now())
 	p.By, p.Spent = makers[p.By], spent[k.ID]
 	p.Usage = accountPath(v.Account.Name) + "/usage?key=" + k.ID
+	if p.Refused, err = refusedNotice(r.Context(), h.admin, v, k.ID, h.site.now()); err != nil {
+		return err
+	}
 	p.Facts = append(p.Facts, Fact{"Spend this month", p.Spent.String()})
 	if k.Budget.Limit > 0 {
 		spent, err := k.BudgetSpent(r.Context(), h.site.now(), h.admin.Ledger.Spent)

@@ -30,6 +30,7 @@ type overviewHandlers struct {
 type overviewPage struct {
 	Suspended  bool
 	Hooks      []hookNotice
+	Refused    refusalNotice
 	Range      string
 	Views      []Link
 	Used       bool // whether there is usage in the range
@@ -98,6 +99,10 @@ func (h *overviewHandlers) show(w http.ResponseWriter, r *http.Request, v *peopl
 	if err != nil {
 		return err
 	}
+	refused, err := refusedNotice(ctx, h.admin, v, "", now)
+	if err != nil {
+		return err
+	}
 	h.flush(ctx)
 	sums, err := h.readSums(ctx, v.Account.ID, chosen)
 	if err != nil {
@@ -109,11 +114,11 @@ func (h *overviewHandlers) show(w http.ResponseWriter, r *http.Request, v *peopl
 			return err
 		}
 		if !used {
-			return h.start(w, r, v, keys, hooks)
+			return h.start(w, r, v, keys, hooks, refused)
 		}
 	}
 	p := overviewPageOf(v.Account, keys, sums, now)
-	p.Hooks = hooks
+	p.Hooks, p.Refused = hooks, refused
 	if p.Allowances, err = h.allowances(ctx, v.Account, sums, now); err != nil {
 		return err
 	}

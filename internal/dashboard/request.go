@@ -61,6 +61,9 @@ const mostAttempts = 20
 func (h *requestHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	d, err := h.read(r, v)
 	if err != nil {
+		if there, other := h.showRefused(w, r, v); there || other != nil {
+			return other
+		}
 		return err
 	}
 	keys, err := h.admin.Accounts.Keys(r.Context(), v.Account.ID)

@@ -31,6 +31,7 @@ type requestsPage struct {
 	Tail     string // path of the live tail; empty on pages without new requests
 	Pager    Pager
 	Filtered bool
+	Refused  *refusedView // nil unless the page lists refused requests
 	Empty    Empty
 }
 
@@ -62,7 +63,10 @@ const requestsShown = 50
 func requestQuery(f *form, accountID string) report.RequestsQuery {
 	q := report.RequestsQuery{
 		Account: accountID, Key: f.values.Get("key"), Model: f.values.Get("model"),
-		Ended: report.Ended(f.values.Get("ended")), Limit: requestsShown,
+		Limit: requestsShown,
+	}
+	if ended := f.values.Get("ended"); ended != endedRefused {
+		q.Ended = report.Ended(ended)
 	}
 	q.From, q.To = dateText(f.bound("start_date")), dateText(f.bound("end_date"))
 	if q.From != "" && q.To != "" && q.From > q.To {
@@ -92,6 +96,7 @@ func requestFields(f *form, keys []account.Key) []Field {
 		{Value: string(report.EndedOK), Label: "Answered"},
 		{Value: string(report.EndedError), Label: "Not answered"},
 		{Value: string(report.EndedUnseen), Label: "End not seen"},
+		{Value: endedRefused, Label: "Refused"},
 	}
 	return []Field{
 		f.field(Field{Name: "key", Label: "Key", Choices: choices}),
@@ -114,6 +119,12 @@ func (h *requestHandlers) list(w http.ResponseWriter, r *http.Request, v *people
 		f, shownKeys(keys, q.Key)), Reset: base}, Problems: f.problems()}
 	if f.bad() {
 		return h.site.show(w, r, v, page{name: "requests", title: "Requests", status: f.status(), data: p})
+	}
+	if f.values.Get("ended") == endedRefused {
+		if p.Refused, err = h.refused(r.Context(), base, &q, labelsOf(keys)); err != nil {
+			return err
+		}
+		return h.site.show(w, r, v, page{name: "requests", title: "Requests", data: p})
 	}
 	h.flush(r.Context())
 	list, next, err := h.admin.Reports.Requests(r.Context(), q)

@@ -9,11 +9,13 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/account"
+	"weir/internal/admin"
 	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/pricing"
+	"weir/internal/refusal"
 	"weir/internal/report"
 	"weir/internal/route"
 )
@@ -229,7 +231,30 @@ func requestSamples() []sample {
 	} {
 		all = append(all, sample{name, base + "/x", people.Viewer, page{name: "request", title: "Request", data: requestPageOf(base, &d, labels)}})
 	}
-	return all
+	return append(all, refusalSamples(base, keys, labels)...)
+}
+
+// refusalSamples returns the pages of refused requests.
+func refusalSamples(base string, keys []account.Key, labels map[string]string) (all []sample) {
+	one := admin.RefusedRequest{
+		ID: "0199a0b0-0000-7000-8000-00000000000a", Arrived: testTime, KeyID: "k-1", Model: hostile, Reason: llm.CodeModelNotFound,
+		Status: 404, Message: "The model " + hostile + " is not served here.",
+	}
+	found := admin.RefusalReport{Total: 12345, Latest: []admin.RefusedRequest{one, {ID: one.ID, Arrived: testTime, KeyID: "k-3", Reason: llm.CodeRateLimited, Status: 429, Message: "Wait."}}}
+	for i, reason := range refusal.Reasons() {
+		model := []string{"", "openai/gpt-5", hostile}[i%3]
+		found.Counts = append(found.Counts, admin.RefusalCount{KeyID: &keys[i%2].ID, Reason: &reason, Model: &model, Count: int64(100 - i)})
+	}
+	for name, x := range map[string]*admin.RefusalReport{"refused": &found, "refused-none": {}, "refused-one": {Total: 1}} {
+		f := &form{values: url.Values{"ended": {endedRefused}}}
+		p := requestsPage{
+			Filters: Filters{Action: base, Label: "Requests to show", Fields: requestFields(f, keys), Reset: base},
+			Refused: refusedViewOf(base, "in the last 24 hours", x, labels),
+		}
+		all = append(all, sample{name, base, people.Viewer, page{name: "requests", title: "Requests", data: p}})
+	}
+	p := refusedRowOf(base, &one, labels)
+	return append(all, sample{"refusal", base + "/x", people.Viewer, page{name: "refusal", title: "Refused request", data: p}})
 }
 
 // manyOK returns more attempts than a page shows.

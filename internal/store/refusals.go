@@ -120,17 +120,28 @@ func refusalGroup(g refusal.Group) string {
 	return string(g)
 }
 
+// Count returns the number of refusals that a query selects.
+func (s *Refusals) Count(ctx context.Context, q refusal.Query) (n int64, err error) {
+	if n, err = countRefusals(ctx, s.reports, &q); err != nil {
+		return 0, fmt.Errorf("count refused requests: %w", err)
+	}
+	return n, nil
+}
+
+func countRefusals(ctx context.Context, from querier, q *refusal.Query) (n int64, err error) {
+	where, args := refusalFilter(q, "minute", time.Second)
+	err = from.QueryRowContext(ctx, "SELECT coalesce(cast(sum(n) AS BIGINT), 0) FROM refusals"+where, args...).Scan(&n)
+	return n, err
+}
+
 // Read answers a query.
 func (s *Refusals) Read(ctx context.Context, q refusal.Query) (r refusal.Report, err error) {
-	err = s.report(ctx, q.Account, "read refused requests", func(tx *sql.Tx) error {
-		where, args := refusalFilter(&q, "minute", time.Second)
-		err := tx.QueryRowContext(ctx, "SELECT coalesce(cast(sum(n) AS BIGINT), 0) FROM refusals"+where, args...).
-			Scan(&r.Total)
-		if err == nil {
+	err = s.report(ctx, q.Account, "read refused requests", func(tx *sql.Tx) (err error) {
+		if r.Total, err = countRefusals(ctx, tx, &q); err == nil {
 			r.Sums, err = refusalSums(ctx, tx, &q)
 		}
 		if err == nil {
-			where, args = refusalFilter(&q, "at", time.Microsecond)
+			where, args := refusalFilter(&q, "at", time.Microsecond)
 			r.Latest, err = latestRefusals(ctx, tx, where, args)
 		}
 		return err
