@@ -76,6 +76,15 @@ func givenTwice(name string) error {
 // get returns a parameter, or "".
 func (q *query) get(name string) string { return q.values.Get(name) }
 
+// all returns all parameters.
+func (q *query) all() map[string]string {
+	params := map[string]string{}
+	for name := range q.values {
+		params[name] = q.get(name)
+	}
+	return params
+}
+
 // instant returns a parameter that is an RFC 3339 time, or a UTC date, which means its start; zero if there is none.
 func (q *query) instant(name string) (time.Time, error) {
 	value := strings.Replace(q.get(name), " ", "+", 1) // an unescaped plus sign reads as a space

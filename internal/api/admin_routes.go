@@ -88,7 +88,7 @@ func (ad *Admin) usageRoutes(o *Options) []people.Route {
 		ad.route("GET /accounts/{account}/uses", people.Read, usage.listUses,
 			named("start_date", "end_date", "model", "key", "group_by", report.TagParameter)...),
 		ad.route("GET "+requests, people.Read, usage.listRequests,
-			named("start_date", "end_date", "model", "key", "ended")...),
+			named(append(report.RequestFilters(), report.TagParameter)...)...),
 		ad.route("GET "+requests+"/{id}", people.Read, usage.showRequest),
 		ad.make("POST "+requests+"/{id}/attempts/{n}/corrections", people.Operate, usage.correct),
 		ad.route("GET /accounts/{account}/refusals", people.Read, refusals.listOfAccount, refusalFilters...),

@@ -30,21 +30,24 @@ func settled(ctx context.Context, l *ledger.Ledger) error {
 
 // requestView holds a request, with its attempts combined.
 type requestView struct {
-	ID               string           `json:"id"`
-	Arrived          time.Time        `json:"arrived"`
-	KeyID            string           `json:"key_id"`
-	RequestedModel   string           `json:"requested_model"`
-	Model            string           `json:"model"` // of the last attempt, like outcome, status and error_code
-	Outcome          ledger.Outcome   `json:"outcome"`
-	Status           *int             `json:"status"` // HTTP status of the provider
-	ErrorCode        *llm.Code        `json:"error_code"`
-	Stream           bool             `json:"stream"`
-	AttemptCount     int              `json:"attempt_count"`
-	PromptTokens     int64            `json:"prompt_tokens"`
-	CompletionTokens int64            `json:"completion_tokens"`
-	Usage            map[string]int64 `json:"usage"` // by class
-	CostUSD          string           `json:"cost_usd"`
-	CostAtMostUSD    string           `json:"cost_at_most_usd"` // equal to cost_usd if the cost is known
+	ID               string            `json:"id"`
+	Arrived          time.Time         `json:"arrived"`
+	KeyID            string            `json:"key_id"`
+	RequestedModel   string            `json:"requested_model"`
+	User             *string           `json:"user"` // the end user
+	Tags             map[string]string `json:"tags"`
+	Model            string            `json:"model"` // of the last attempt, like outcome, status and error_code
+	Outcome          ledger.Outcome    `json:"outcome"`
+	Status           *int              `json:"status"` // HTTP status of the provider
+	ErrorCode        *llm.Code         `json:"error_code"`
+	ReplyID          *string           `json:"provider_reply_id"` // the provider's id of its reply, if it is stored
+	Stream           bool              `json:"stream"`
+	AttemptCount     int               `json:"attempt_count"`
+	PromptTokens     int64             `json:"prompt_tokens"`
+	CompletionTokens int64             `json:"completion_tokens"`
+	Usage            map[string]int64  `json:"usage"` // by class
+	CostUSD          string            `json:"cost_usd"`
+	CostAtMostUSD    string            `json:"cost_at_most_usd"` // equal to cost_usd if the cost is known
 	// reported by the providers; null unless all reported it
 	ProviderCostUSD *string `json:"provider_cost_usd"`
 	purchaseView
@@ -58,6 +61,7 @@ type requestView struct {
 func viewRequest(r *report.Request) requestView {
 	return requestView{
 		ID: r.ID.String(), Arrived: r.Arrived, KeyID: r.Key, RequestedModel: r.Requested, Model: r.Model,
+		User: orNull(r.User), Tags: viewTags(r.Tags), ReplyID: orNull(r.ReplyID),
 		Outcome: r.Outcome, Status: unlessZero(r.Status), ErrorCode: orNull(r.Code), Stream: r.Stream,
 		AttemptCount: r.Attempts, PromptTokens: r.Usage.InputTokens(), CompletionTokens: r.Usage.OutputTokens(),
 		Usage: viewUsage(&r.Usage), CostUSD: r.Cost.String(), CostAtMostUSD: r.AtMost.String(),
@@ -65,6 +69,15 @@ func viewRequest(r *report.Request) requestView {
 		UnpricedClasses: append([]string{}, r.Unpriced.Names()...), Provenance: orNull(r.Provenance),
 		FirstTokenMS: milliseconds(r.FirstToken), DurationMS: milliseconds(r.Duration),
 	}
+}
+
+// viewTags returns the values of tags by their names.
+func viewTags(tags []llm.Tag) map[string]string {
+	values := map[string]string{}
+	for _, t := range tags {
+		values[t.Name] = t.Value
+	}
+	return values
 }
 
 // usd formats an amount, or returns nil if there is none.
@@ -103,17 +116,11 @@ func viewUsage(u *llm.Usage) map[string]int64 {
 }
 
 func (h *adminUsage) listRequests(r *adminRequest) (answer, error) {
-	q := report.RequestsQuery{
-		Account: r.visit.Account.ID, Key: r.query.get("key"), Model: r.query.get("model"),
-		Ended: report.Ended(r.query.get("ended")), Limit: min(r.query.limit, report.MaxRequests),
-	}
-	if !q.Ended.Known() {
-		return answer{}, wrongKind("ended", `"ok", "error" or "unseen"; leave it out for all`)
-	}
-	var err error
-	if q.From, q.To, err = r.query.dates(); err != nil {
+	q, err := report.ParseRequests(r.visit.Account.ID, r.query.all())
+	if err != nil {
 		return answer{}, err
 	}
+	q.Limit = min(r.query.limit, report.MaxRequests)
 	if q.After, err = report.ParseCursor(r.query.cursor); err != nil {
 		return answer{}, badCursor()
 	}

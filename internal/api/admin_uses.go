@@ -179,11 +179,7 @@ func (h *adminUsage) read(r *adminRequest, q *report.UsesQuery) (uses report.Use
 
 // tags returns the tags of the filter.
 func (q *query) tags() ([]llm.Tag, error) {
-	params := map[string]string{}
-	for name := range q.values {
-		params[name] = q.get(name)
-	}
-	return report.ParseTags(params)
+	return report.ParseTags(q.all())
 }
 
 // dates returns start_date and end_date, both inclusive; empty for no bound.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"reflect"
 	"sync"
 	"time"
 
@@ -170,7 +171,7 @@ func (t *tail) look(ctx context.Context) error {
 		x := &list[i]
 		had, again := before[x.ID]
 		t.sent[x.ID] = *x
-		if again && had == *x || !t.wants(x) {
+		if again && reflect.DeepEqual(had, *x) || !t.wants(x) {
 			continue
 		}
 		row, err := t.row(ctx, x)

@@ -84,25 +84,14 @@ func CursorAt(t time.Time) Cursor {
 	return c
 }
 
-// RequestsQuery selects requests of one account. Dates are UTC calendar dates in time.DateOnly, both inclusive; empty
-// for no bound.
-type RequestsQuery struct {
-	Account string // account id
-	Key     string // key id; empty for every key
-	Model   string // "<provider>/<model-name>" of an attempt, or the requested name; empty for every model
-	Ended   Ended
-	From    string
-	To      string
-	After   Cursor // end of the previous page; zero for the newest requests
-	Limit   int    // 1 to MaxRequests
-}
-
 // Request combines a request's attempts.
 type Request struct {
 	ID        uuid.UUID
 	Arrived   time.Time // UTC
 	Key       string    // key id
 	Requested string    // the model as the client requested it
+	llm.Attribution
+	ReplyID string // the provider's id of its reply, of the last attempt with one; empty if none is stored
 	// These fields are of the last attempt, which is the one that answered if any did. The outcome is
 	// ledger.OutcomeOpen while it runs.
 	Model    string // "<provider>/<model-name>"
@@ -139,6 +128,7 @@ func Summarize(attempts []Attempt) Request {
 	r := Request{
 		ID: last.ID.Request, Arrived: last.Arrived, Key: last.Key, Requested: last.Requested, Model: last.FullModel(),
 		Outcome: last.Outcome, Status: last.Status, Code: last.Code, Stream: last.Stream, Attempts: len(attempts),
+		Attribution: last.Attribution,
 	}
 	if last.Outcome != ledger.OutcomeOpen {
 		r.Duration = last.Opened.Add(last.Duration).Sub(last.Arrived)
@@ -177,6 +167,9 @@ func (r *Request) fold(a *Attempt) {
 	}
 	if a.Outcome == ledger.OutcomeOpen {
 		return
+	}
+	if a.ReplyID != "" {
+		r.ReplyID = a.ReplyID
 	}
 	ofCost, ofCharge := a.LeftUnpriced()
 	r.Unpriced, r.PurchaseUnpriced = r.Unpriced|ofCharge, r.PurchaseUnpriced|ofCost

@@ -1,12 +1,14 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -30,6 +32,13 @@ var errNoRequest = errors.New("the request does not exist")
 // there is none. If the filter matches few requests, a page may have fewer requests than its limit, even none, and a
 // next page. Requests of days that retention has deleted are not included.
 func (s *Reports) Requests(ctx context.Context, q report.RequestsQuery) ([]report.Request, report.Cursor, error) {
+	if q.ID != uuid.Nil {
+		d, there, err := s.RequestAtCost(ctx, q.Account, q.ID)
+		if err != nil || !there {
+			return nil, report.Cursor{}, err
+		}
+		return []report.Request{d.Request}, report.Cursor{}, nil
+	}
 	l, err := newLook(&q)
 	if err != nil {
 		return nil, report.Cursor{}, fmt.Errorf("read requests: %w", err)
@@ -77,7 +86,9 @@ func spotOf(c report.Cursor, n int64, none spot) (spot, error) {
 type looked struct {
 	spot
 	key, model, outcome, opening string
-	unseen                       bool // its end is unseen and unresolved; set only if the query filters by it
+	unseen                       bool   // its end is unseen and unresolved; set only if the query filters by it
+	settlement                   string // set only if the query filters by it, like cost
+	cost                         int64
 }
 
 // look searches an account's attempts from the newest down and collects requests.
@@ -85,9 +96,9 @@ type look struct {
 	q            *report.RequestsQuery
 	above, below spot // the remaining attempts are between them
 	last         looked
-	matches      bool // the request of last has the requested model
-	unseen       bool // it has an attempt with an unseen end
-	seen         int  // attempts
+	sifted       sifted // of the request of last
+	unseen       bool   // it has an attempt with an unseen end
+	seen         int    // attempts
 	found        []spot
 	done         bool // the page is complete
 	ended        bool // there are no more
@@ -111,7 +122,38 @@ func newLook(q *report.RequestsQuery) (*look, error) {
 	if err == nil && after.day < l.below.day {
 		l.below = after
 	}
+	if err == nil {
+		err = l.bound(q.Since, q.Until)
+	}
 	return l, err
+}
+
+// bound narrows the search to requests that arrived between two times. Their ids begin with the time.
+func (l *look) bound(since, until time.Time) error {
+	if !since.IsZero() {
+		from, err := spotOf(report.CursorAt(since), -1, l.above)
+		if err != nil {
+			return err
+		}
+		if l.above.before(&from) {
+			l.above = from
+		}
+	}
+	if !until.IsZero() {
+		to, err := spotOf(report.CursorAt(until), 0, l.below)
+		if err != nil {
+			return err
+		}
+		if to.before(&l.below) {
+			l.below = to
+		}
+	}
+	return nil
+}
+
+// before reports whether the place comes before another one.
+func (s *spot) before(o *spot) bool {
+	return cmp.Or(cmp.Compare(s.day, o.day), cmp.Compare(s.request, o.request), cmp.Compare(s.n, o.n)) < 0
 }
 
 // look reads pieces of doubling size until the page is complete.
@@ -142,7 +184,12 @@ func (l *look) piece(ctx context.Context, tx *sql.Tx, size int) error {
 	if l.q.Ended == report.EndedUnseen {
 		unseen = "CASE WHEN " + isUnseen + " THEN 1 ELSE 0 END"
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT day, request, n, key, model, outcome, opening, "+unseen+" FROM attempts"+
+	settled := "'', 0"
+	if needsSettlement(l.q) {
+		settled = "settlement, cost"
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT day, request, n, key, model, outcome, opening, "+unseen+", "+settled+
+		" FROM attempts"+
 		" WHERE account = ? AND (day, request, n) > (?, ?, ?) AND (day, request, n) < (?, ?, ?)"+
 		" ORDER BY day DESC, request DESC, n DESC LIMIT ?",
 		l.q.Account, a.day, a.request, a.n, b.day, b.request, b.n, size)
@@ -150,7 +197,8 @@ func (l *look) piece(ctx context.Context, tx *sql.Tx, size int) error {
 	err = each(rows, err, func(row scanner) (r looked, err error) {
 		read++
 		var unseen int
-		err = row.Scan(&r.day, &r.request, &r.n, &r.key, &r.model, &r.outcome, &r.opening, &unseen)
+		err = row.Scan(&r.day, &r.request, &r.n, &r.key, &r.model, &r.outcome, &r.opening, &unseen,
+			&r.settlement, &r.cost)
 		r.unseen = unseen != 0
 		return r, err
 	}, l.take)
@@ -176,27 +224,18 @@ func (l *look) take(r *looked) error {
 		if len(l.found) >= l.q.Limit || l.seen >= mostLooked {
 			return errEnough
 		}
-		l.last, l.matches, l.unseen = *r, false, false
+		l.last, l.sifted, l.unseen = *r, sifted{}, false
 	}
 	l.unseen = l.unseen || r.unseen
 	l.seen++
 	l.below = r.spot
-	if l.q.Model == "" || r.model == l.q.Model {
-		l.matches = true
-		return nil
-	}
-	var a ledger.Attempt
-	if err := decodeOpening(r.opening, &a); err != nil {
-		return err
-	}
-	l.matches = l.matches || a.Requested == l.q.Model
-	return nil
+	return l.sifted.add(l.q, r)
 }
 
 // finish checks a request after all its attempts have been read.
 func (l *look) finish() {
 	r := &l.last
-	if r.request != "" && l.matches && (l.q.Key == "" || r.key == l.q.Key) && l.q.Ended.Has(ledger.Outcome(r.outcome),
+	if r.request != "" && l.sifted.matches(l.q) && (l.q.Key == "" || r.key == l.q.Key) && l.q.Ended.Has(ledger.Outcome(r.outcome),
 		l.unseen) {
 		l.found = append(l.found, r.spot)
 	}

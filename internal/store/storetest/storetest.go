@@ -50,6 +50,7 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"ExportNames", testExportNames},
 		{"Replayed", testReplayed},
 		{"Requests", testRequests},
+		{"RequestsFiltered", testRequestsFiltered},
 		{"RequestsPages", testRequestsPages},
 		{"RequestsRare", testRequestsRare},
 		{"RequestsSince", testRequestsSince},
