@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"weir/internal/account"
-	"weir/internal/llm"
 	"weir/internal/people"
 )
 
@@ -76,7 +75,7 @@ func keyPageOf(v *people.Visit, k *account.Key, f *form, now time.Time) keyPage 
 	}
 	p.Facts = append(p.Facts, perFacts(k.Per)...)
 	if len(k.Tags.Defaults) > 0 {
-		p.Facts = append(p.Facts, Fact{"Tags", strings.ReplaceAll(llm.FormatTags(k.Tags.Defaults), ",", ", ")})
+		p.Facts = append(p.Facts, Fact{"Tags", tagsText(k.Tags.Defaults)})
 	}
 	if len(k.Tags.Required) > 0 {
 		p.Facts = append(p.Facts, Fact{"Required tags", strings.Join(k.Tags.Required, ", ")})

@@ -102,6 +102,8 @@ type Pager struct{ Newer, Older, Newest, Previous, Next, Shown string }
 type Filters struct {
 	Action, Label string
 	Fields        []Field
+	More          []Field // folded away, unless Open
+	Open          bool
 	Reset         string // path without filters; empty if none is set
 }
 

@@ -194,6 +194,12 @@ func requestFacts(d *report.Request) []Fact {
 	if d.Code != "" {
 		facts = append(facts, Fact{"Error", string(d.Code)})
 	}
+	if d.User != "" {
+		facts = append(facts, Fact{"End user", d.User})
+	}
+	if len(d.Tags) > 0 {
+		facts = append(facts, Fact{"Tags", tagsText(d.Tags)})
+	}
 	return facts
 }
 

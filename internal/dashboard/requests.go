@@ -3,9 +3,13 @@ package dashboard
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	"weir/internal/account"
 	"weir/internal/admin"
@@ -42,6 +46,8 @@ type requestRow struct {
 	Model     string // that answered, or was tried last
 	Requested string // requested name, if it differs
 	Key       string
+	User      string // end user
+	Tags      string
 	Badge     Badge
 	Open      bool // whether it is running; its tokens and cost are known at its end
 	Attempts  int
@@ -56,57 +62,6 @@ type requestRow struct {
 	Took      string
 }
 
-// requestsShown is the number of requests per page.
-const requestsShown = 50
-
-// requestQuery reads the filters of a list. It adds mistakes to the form.
-func requestQuery(f *form, accountID string) report.RequestsQuery {
-	q := report.RequestsQuery{
-		Account: accountID, Key: f.values.Get("key"), Model: f.values.Get("model"),
-		Limit: requestsShown,
-	}
-	if ended := f.values.Get("ended"); ended != endedRefused {
-		q.Ended = report.Ended(ended)
-	}
-	q.From, q.To = dateText(f.bound("start_date")), dateText(f.bound("end_date"))
-	if q.From != "" && q.To != "" && q.From > q.To {
-		f.mistake("start_date", "The first day is after the last day. Choose an earlier first day.")
-	}
-	if len(q.Model) > maxModelName {
-		f.mistake("model", "The model name is longer than 256 bytes. Enter a shorter one.")
-	}
-	if !q.Ended.Known() {
-		f.mistake("ended", "The outcome is not in the list. Choose one from the list.")
-	}
-	after, err := report.ParseCursor(f.values.Get("after"))
-	if err != nil {
-		f.mistake("after", "This page of the list does not exist. Start with the newest page.")
-	}
-	q.After = after
-	return q
-}
-
-func requestFields(f *form, keys []account.Key) []Field {
-	choices := []Choice{{Value: "", Label: "All keys"}}
-	for i := range keys {
-		choices = append(choices, Choice{Value: keys[i].ID, Label: keys[i].Label + " …" + keys[i].Last4})
-	}
-	ended := []Choice{
-		{Value: "", Label: "Any"},
-		{Value: string(report.EndedOK), Label: "Answered"},
-		{Value: string(report.EndedError), Label: "Not answered"},
-		{Value: string(report.EndedUnseen), Label: "End not seen"},
-		{Value: endedRefused, Label: "Refused"},
-	}
-	return []Field{
-		f.field(Field{Name: "key", Label: "Key", Choices: choices}),
-		f.field(Field{Name: "model", Label: "Model", Example: "provider/model", Max: maxModelName}),
-		f.field(Field{Name: "ended", Label: "Outcome", Choices: ended}),
-		f.field(Field{Name: "start_date", Label: "From", Kind: "date"}),
-		f.field(Field{Name: "end_date", Label: "To", Kind: "date"}),
-	}
-}
-
 func (h *requestHandlers) list(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	keys, err := h.admin.Accounts.Keys(r.Context(), v.Account.ID)
 	if err != nil {
@@ -115,10 +70,16 @@ func (h *requestHandlers) list(w http.ResponseWriter, r *http.Request, v *people
 	base := accountPath(v.Account.Name) + "/requests"
 	f := &form{values: r.URL.Query()}
 	q := requestQuery(f, v.Account.ID)
-	p := requestsPage{Filters: Filters{Action: base, Label: "Requests to show", Fields: requestFields(
-		f, shownKeys(keys, q.Key)), Reset: base}, Problems: f.problems()}
+	p := requestsPage{Filters: requestForm(f, shownKeys(keys, q.Key), base), Problems: f.problems()}
 	if f.bad() {
 		return h.site.show(w, r, v, page{name: "requests", title: "Requests", status: f.status(), data: p})
+	}
+	to, err := h.pathOf(r.Context(), base, &q)
+	if err != nil {
+		return err
+	}
+	if to != "" {
+		return goTo(w, r, to)
 	}
 	if f.values.Get("ended") == endedRefused {
 		if p.Refused, err = h.refused(r.Context(), base, &q, labelsOf(keys)); err != nil {
@@ -137,8 +98,29 @@ func (h *requestHandlers) list(w http.ResponseWriter, r *http.Request, v *people
 			rows[i].Purchase = &spending{Cost: x.Bought(), Unpriced: x.PurchaseUnpriced != 0}
 		}
 	}
-	p.fill(base, &q, rows, next, today(h.site.now()))
+	p.fill(base, filtersOf(f), &q, rows, next, today(h.site.now()))
 	return h.site.show(w, r, v, page{name: "requests", title: "Requests", scripts: []string{"tail.js"}, data: p})
+}
+
+// pathOf returns the path of the page of the request that a query selects by its id; empty if the account has none.
+func (h *requestHandlers) pathOf(ctx context.Context, base string, q *report.RequestsQuery) (string, error) {
+	if q.ID == uuid.Nil {
+		return "", nil
+	}
+	h.flush(ctx)
+	_, there, err := h.admin.Reports.Request(ctx, q.Account, q.ID)
+	if err != nil {
+		return "", err
+	}
+	if !there {
+		var x admin.RefusedRequest
+		x, there, err = h.admin.Refusals.Find(ctx, q.ID)
+		there = there && x.AccountID == q.Account
+	}
+	if err != nil || !there {
+		return "", err
+	}
+	return base + "/" + q.ID.String(), nil
 }
 
 // mostKeys bounds the keys of a list to those created last, plus the chosen one in a list of choices.
@@ -161,13 +143,12 @@ func labelsOf(keys []account.Key) map[string]string {
 	return labels
 }
 
-func (p *requestsPage) fill(base string, q *report.RequestsQuery, rows []requestRow, next report.Cursor,
-	now time.Time,
+func (p *requestsPage) fill(base string, chosen url.Values, q *report.RequestsQuery, rows []requestRow,
+	next report.Cursor, now time.Time,
 ) {
-	chosen := filtersOf(q)
 	p.Rows, p.Filtered = rows, len(chosen) > 0
 	if next != (report.Cursor{}) {
-		older := filtersOf(q)
+		older := maps.Clone(chosen)
 		older.Set("after", next.String())
 		p.Pager.Older = withQuery(base, older)
 	}
@@ -200,19 +181,6 @@ func emptyRequests(base string, p *requestsPage) Empty {
 	}
 }
 
-// filtersOf returns the parameters of the same filters.
-func filtersOf(q *report.RequestsQuery) url.Values {
-	values := url.Values{}
-	for name, value := range map[string]string{
-		"key": q.Key, "model": q.Model, "ended": string(q.Ended), "start_date": q.From, "end_date": q.To,
-	} {
-		if value != "" {
-			values.Set(name, value)
-		}
-	}
-	return values
-}
-
 func withQuery(path string, q url.Values) string {
 	if len(q) == 0 {
 		return path
@@ -232,7 +200,7 @@ func requestRowOf(base string, x *report.Request, labels map[string]string) requ
 	row := requestRow{
 		ID: x.ID.String(), Href: base + "/" + x.ID.String(), Arrived: x.Arrived, Model: x.Model,
 		Key: cmp.Or(labels[x.Key], "an unknown key"), Badge: outcomeBadge(x.Outcome),
-		Open: x.Outcome == ledger.OutcomeOpen, Attempts: x.Attempts, In: x.Usage.InputTokens(),
+		User: x.User, Tags: tagsText(x.Tags), Open: x.Outcome == ledger.OutcomeOpen, Attempts: x.Attempts, In: x.Usage.InputTokens(),
 		Out: x.Usage.OutputTokens(), Cost: x.Cost, AtMost: boundOf(x.Cost, x.AtMost-x.Cost), Providers: x.ProviderCost,
 		Unpriced: x.Unpriced != 0, Doubt: doubtOf(x.Provenance), First: orNone(x.FirstToken), Took: orNone(x.Duration),
 	}
@@ -241,6 +209,9 @@ func requestRowOf(base string, x *report.Request, labels map[string]string) requ
 	}
 	return row
 }
+
+// tagsText formats tags for people.
+func tagsText(tags []llm.Tag) string { return strings.ReplaceAll(llm.FormatTags(tags), ",", ", ") }
 
 // doubtOf describes why numbers are not the provider's own.
 func doubtOf(p ledger.Provenance) string {

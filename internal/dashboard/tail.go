@@ -204,9 +204,7 @@ func (t *tail) from() time.Time {
 
 // wants reports whether a request matches the filters of the list.
 func (t *tail) wants(x *report.Request) bool {
-	q := &t.query
-	return (q.Key == "" || x.Key == q.Key) && (q.Model == "" || x.Model == q.Model || x.Requested == q.Model) &&
-		q.Ended.Has(x.Outcome, x.Unseen)
+	return t.query.Has(x)
 }
 
 // row returns a row of the list. It reads the keys again for an unknown key.

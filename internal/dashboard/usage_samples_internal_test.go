@@ -209,19 +209,19 @@ func requestSamples() []sample {
 	for name, q := range map[string]url.Values{
 		"requests": {}, "requests-page": {"key": {"k-2"}, "model": {hostile}, "ended": {"error"}, "after": {"2026-11-21.0199a0b0-0000-7000-8000-00000000000a"}},
 		"requests-none": {"model": {"openai/gpt-5"}}, "requests-empty": {}, "requests-rare": {"model": {"openai/gpt-5"}},
-		"requests-wrong": {"key": {hostile}, "ended": {"maybe"}, "start_date": {hostile}, "after": {"x"}},
+		"requests-wrong": {"key": {hostile}, "ended": {"maybe"}, "start_date": {hostile}, "after": {"x"}, "tag": {hostile}, "status": {hostile}, "min_cost_usd": {"x"}, "end_time": {"noon"}},
 	} {
 		f := &form{values: q}
 		query := requestQuery(f, "acc-1")
-		p := requestsPage{Filters: Filters{Action: base, Label: "Requests to show", Fields: requestFields(f, keys), Reset: base}, Problems: f.problems()}
+		p := requestsPage{Filters: requestForm(f, keys, base), Problems: f.problems()}
 		next := report.Cursor{Date: "2026-11-20", ID: uuid.UUID{1}}
 		switch name {
 		case "requests", "requests-page":
-			p.fill(base, &query, requestRows(base, list, labels), next, testTime)
+			p.fill(base, filtersOf(f), &query, requestRows(base, list, labels), next, testTime)
 		case "requests-rare":
-			p.fill(base, &query, nil, next, testTime)
+			p.fill(base, filtersOf(f), &query, nil, next, testTime)
 		default:
-			p.fill(base, &query, nil, report.Cursor{}, testTime)
+			p.fill(base, filtersOf(f), &query, nil, report.Cursor{}, testTime)
 		}
 		all = append(all, sample{name, base, people.Viewer, page{name: "requests", title: "Requests", scripts: []string{"tail.js"}, data: p}})
 	}
@@ -248,7 +248,7 @@ func refusalSamples(base string, keys []account.Key, labels map[string]string) (
 	for name, x := range map[string]*admin.RefusalReport{"refused": &found, "refused-none": {}, "refused-one": {Total: 1}} {
 		f := &form{values: url.Values{"ended": {endedRefused}}}
 		p := requestsPage{
-			Filters: Filters{Action: base, Label: "Requests to show", Fields: requestFields(f, keys), Reset: base},
+			Filters: requestForm(f, keys, base),
 			Refused: refusedViewOf(base, "in the last 24 hours", x, labels),
 		}
 		all = append(all, sample{name, base, people.Viewer, page{name: "requests", title: "Requests", data: p}})

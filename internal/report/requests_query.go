@@ -34,6 +34,29 @@ type RequestsQuery struct {
 	Costs MoneyRange
 }
 
+// Has reports whether a request matches the filters, by its last attempt where a filter is about attempts.
+func (q *RequestsQuery) Has(r *Request) bool {
+	return (q.Key == "" || r.Key == q.Key) && (q.Model == "" || r.Model == q.Model || r.Requested == q.Model) &&
+		(q.Requested == "" || r.Requested == q.Requested) && (q.ID == uuid.Nil || r.ID == q.ID) &&
+		(q.ReplyID == "" || r.ReplyID == q.ReplyID) && (q.Status == 0 || r.Status == q.Status) &&
+		(q.Code == "" || r.Code == q.Code) && (q.Since.IsZero() || !r.Arrived.Before(q.Since)) &&
+		(q.Until.IsZero() || r.Arrived.Before(q.Until)) && q.HasAttribution(&r.Attribution) && q.Costs.Has(r.Cost) &&
+		q.Ended.Has(r.Outcome, r.Unseen)
+}
+
+// HasAttribution reports whether the end user and the tags match.
+func (q *RequestsQuery) HasAttribution(a *llm.Attribution) bool {
+	if q.User != "" && q.User != a.User {
+		return false
+	}
+	for i := range q.Tags {
+		if value, ok := a.Tag(q.Tags[i].Name); !ok || value != q.Tags[i].Value {
+			return false
+		}
+	}
+	return true
+}
+
 // MoneyRange bounds an amount, both inclusive; nil for no bound.
 type MoneyRange struct{ Least, Most *llm.Money }
 

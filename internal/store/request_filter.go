@@ -39,7 +39,7 @@ func (s *sifted) add(q *report.RequestsQuery, r *looked) error {
 	}
 	s.model = s.model || r.model == q.Model || e.Requested == q.Model
 	s.requested = s.requested || e.Requested == q.Requested
-	s.attributed = s.attributed || hasAttribution(q, &e.Attribution)
+	s.attributed = s.attributed || q.HasAttribution(&e.Attribution)
 	if !needsSettlement(q) || r.settlement == "" {
 		return nil
 	}
@@ -51,19 +51,6 @@ func (s *sifted) add(q *report.RequestsQuery, r *looked) error {
 	s.code = s.code || e.Code == q.Code
 	s.cost += e.Cost + e.Settlement.Margin
 	return nil
-}
-
-// hasAttribution reports whether the end user and the tags are those of the query.
-func hasAttribution(q *report.RequestsQuery, a *llm.Attribution) bool {
-	if q.User != "" && q.User != a.User {
-		return false
-	}
-	for i := range q.Tags {
-		if value, ok := a.Tag(q.Tags[i].Name); !ok || value != q.Tags[i].Value {
-			return false
-		}
-	}
-	return true
 }
 
 // matches reports whether a request with these attempts matches the query.
