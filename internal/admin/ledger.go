@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/ledger"
@@ -33,6 +35,39 @@ func (l *Ledger) Uses(ctx context.Context, accountName string, params map[string
 	}
 	page, err = l.store.Reports.Uses(ctx, q)
 	return q, page, err
+}
+
+// Requests returns the newest requests of the account with that name, for the parameters of report.ParseRequests, and
+// whether there are more.
+func (l *Ledger) Requests(ctx context.Context, accountName string, params map[string]string, limit int) (
+	list []report.Request, more bool, err error,
+) {
+	acc, err := l.accounts.Account(ctx, accountName)
+	if err != nil {
+		return nil, false, err
+	}
+	q, err := report.ParseRequests(acc.ID, params)
+	if err != nil {
+		return nil, false, err
+	}
+	q.Limit = limit
+	for {
+		page, next, err := l.store.Reports.Requests(ctx, q)
+		list = append(list, page...)
+		if err != nil || next == (report.Cursor{}) || len(list) >= limit {
+			return list, next != (report.Cursor{}), err
+		}
+		q.After, q.Limit = next, limit-len(list)
+	}
+}
+
+// Request returns a request of any account, with the costs at the providers; false if there is none.
+func (l *Ledger) Request(ctx context.Context, id uuid.UUID) (d report.RequestDetail, there bool, err error) {
+	account, there, err := l.store.Reports.AccountOf(ctx, id)
+	if err != nil || !there {
+		return d, false, err
+	}
+	return l.store.Reports.RequestAtCost(ctx, account, id)
 }
 
 // Spent returns the spending of an account or a key in a period.

@@ -210,6 +210,24 @@ func (h *adminUsage) showRequest(r *adminRequest) (answer, error) {
 	return found(v)
 }
 
+// ViewRequests returns requests as /admin/v1 does, to be encoded as JSON.
+func ViewRequests(list []report.Request) any {
+	views := make([]requestView, len(list))
+	for i := range list {
+		views[i] = viewRequest(&list[i])
+	}
+	return views
+}
+
+// ViewRequestDetail returns a request as /admin/v1 does, to be encoded as JSON.
+func ViewRequestDetail(d *report.RequestDetail) any {
+	v := requestDetailView{viewRequest(&d.Request), []attemptView{}}
+	for i := range d.Parts {
+		v.Attempts = append(v.Attempts, viewAttempt(&d.Parts[i]))
+	}
+	return v
+}
+
 // findRequest returns the request in the path, with its attempts.
 func (h *adminUsage) findRequest(r *adminRequest) (d report.RequestDetail, err error) {
 	id, err := uuid.Parse(r.PathValue("id"))

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/http"
 
 	"weir/internal/account"
@@ -60,4 +61,19 @@ func (h *playgroundHandlers) play(w http.ResponseWriter, r *http.Request, v *peo
 		return
 	}
 	h.chat(w, r, p)
+}
+
+// cost answers the playground with the cost of a request, in the format of its page.
+func (h *requestHandlers) cost(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	d, err := h.read(r, v)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(requestTiles(d)[0])
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, err = w.Write(text)
+	return err
 }

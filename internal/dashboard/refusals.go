@@ -108,8 +108,8 @@ func (h *requestHandlers) refused(ctx context.Context, base string, q *report.Re
 ) (*refusedView, error) {
 	now := h.site.now()
 	wanted := refusal.Query{
-		Account: q.Account, Key: q.Key, Model: cmp.Or(q.Requested, q.Model), Reason: q.Code, From: now.Add(-refusedOver),
-		By: []refusal.Group{refusal.ByReason, refusal.ByKey, refusal.ByModel},
+		Account: q.Account, Key: q.Key, Model: cmp.Or(q.Requested, q.Model), Reason: q.Code,
+		From: now.Add(-refusedOver), By: []refusal.Group{refusal.ByReason, refusal.ByKey, refusal.ByModel},
 	}
 	period := "in the last 24 hours"
 	if q.From != "" || q.To != "" {

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"cmp"
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -95,21 +94,6 @@ func (h *requestHandlers) read(r *http.Request, v *people.Visit) (*report.Reques
 		return nil, gone
 	}
 	return &d, nil
-}
-
-// cost answers the playground with the cost of a request, in the format of its page.
-func (h *requestHandlers) cost(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	d, err := h.read(r, v)
-	if err != nil {
-		return err
-	}
-	text, err := json.Marshal(requestTiles(d)[0])
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, err = w.Write(text)
-	return err
 }
 
 func requestPageOf(base string, d *report.RequestDetail, labels map[string]string) requestPage {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,14 +21,18 @@ const (
 
 // pathChart draws the timeline of a request: its attempts below each other, by start and end.
 func pathChart(parts []report.Attempt) Chart {
-	c := Chart{Title: "Timeline", Columns: []string{"Attempt", "Model", "Outcome", "Pause before", "Started", "First token", "Ended"}}
+	c := Chart{Title: "Timeline", Columns: []string{
+		"Attempt", "Model", "Outcome", "Pause before", "Started", "First token", "Ended",
+	}}
 	whole := time.Millisecond
 	for i := range parts {
 		a := &parts[i]
 		began := a.Opened.Sub(a.Arrived)
 		ended := began + a.Duration
 		whole = max(whole, ended)
-		row := []string{strconv.Itoa(int(a.ID.N)), a.FullModel(), outcomeBadge(a.Outcome).Text, none, took(began), none, none}
+		row := []string{
+			strconv.Itoa(int(a.ID.N)), a.FullModel(), outcomeBadge(a.Outcome).Text, none, took(began), none, none,
+		}
 		if pause := pauseBefore(parts, i); pause > 0 {
 			row[3] = took(pause)
 		}
@@ -40,6 +45,9 @@ func pathChart(parts []report.Attempt) Chart {
 		c.Rows = append(c.Rows, row)
 	}
 	c.Summary = many(int64(len(parts)), "attempt") + ", times since the request arrived"
+	if slices.ContainsFunc(c.Rows, func(row []string) bool { return row[3] != none }) {
+		c.Summary += "; a thin line is a pause"
+	}
 	c.Picture = pathPicture(parts, whole)
 	return c
 }

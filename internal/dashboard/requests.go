@@ -200,7 +200,8 @@ func requestRowOf(base string, x *report.Request, labels map[string]string) requ
 	row := requestRow{
 		ID: x.ID.String(), Href: base + "/" + x.ID.String(), Arrived: x.Arrived, Model: x.Model,
 		Key: cmp.Or(labels[x.Key], "an unknown key"), Badge: outcomeBadge(x.Outcome),
-		User: x.User, Tags: tagsText(x.Tags), Open: x.Outcome == ledger.OutcomeOpen, Attempts: x.Attempts, In: x.Usage.InputTokens(),
+		User: x.User, Tags: tagsText(x.Tags), Open: x.Outcome == ledger.OutcomeOpen, Attempts: x.Attempts,
+		In:  x.Usage.InputTokens(),
 		Out: x.Usage.OutputTokens(), Cost: x.Cost, AtMost: boundOf(x.Cost, x.AtMost-x.Cost), Providers: x.ProviderCost,
 		Unpriced: x.Unpriced != 0, Doubt: doubtOf(x.Provenance), First: orNone(x.FirstToken), Took: orNone(x.Duration),
 	}

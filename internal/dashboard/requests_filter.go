@@ -17,7 +17,8 @@ const requestsShown = 50
 // moreRequestFilters returns the names of the filters that are folded away until one is set.
 func moreRequestFilters() []string {
 	return []string{
-		"requested_model", "user", "tag", "status", "error_code", "min_cost_usd", "max_cost_usd", "start_time", "end_time",
+		"requested_model", "user", "tag", "status", "error_code", "min_cost_usd", "max_cost_usd", "start_time",
+		"end_time",
 	}
 }
 
@@ -109,7 +110,8 @@ func (f *form) momentOf(date, clock string, more time.Duration) string {
 		f.mistake(date, "The time needs a day. Choose one.")
 		return ""
 	}
-	return day.Add(time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute + more).Format(time.RFC3339)
+	ofDay := time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute
+	return day.Add(ofDay + more).Format(time.RFC3339)
 }
 
 func requestFields(f *form, keys []account.Key) []Field {
@@ -125,7 +127,7 @@ func requestFields(f *form, keys []account.Key) []Field {
 		{Value: endedRefused, Label: "Refused"},
 	}
 	return []Field{
-		f.field(Field{Name: "id", Label: "Id", Kind: "search", Example: "of the request or the provider", Max: 512}),
+		f.field(Field{Name: "id", Label: "Id", Kind: "search", Example: "request or reply", Max: 512}),
 		f.field(Field{Name: "key", Label: "Key", Choices: choices}),
 		f.field(Field{Name: "model", Label: "Model", Example: "provider/model", Max: maxModelName}),
 		f.field(Field{Name: "ended", Label: "Outcome", Choices: ended}),
@@ -141,7 +143,7 @@ func moreRequestFields(f *form) []Field {
 		codes = append(codes, Choice{Value: string(code), Label: string(code)})
 	}
 	return []Field{
-		f.field(Field{Name: "requested_model", Label: "Requested model", Example: "as the client wrote it", Max: maxModelName}),
+		f.field(Field{Name: "requested_model", Label: "Requested model", Example: "fast", Max: maxModelName}),
 		f.field(Field{Name: "user", Label: "End user", Max: 512}),
 		f.field(Field{Name: "tag", Label: "Tags", Example: "team=search", Max: 512}),
 		f.field(Field{Name: "error_code", Label: "Error code", Choices: codes}),
@@ -156,8 +158,8 @@ func moreRequestFields(f *form) []Field {
 // requestForm returns the filters of the list.
 func requestForm(f *form, keys []account.Key, base string) Filters {
 	return Filters{
-		Action: base, Label: "Requests to show", Reset: base, Fields: requestFields(f, keys), More: moreRequestFields(f),
-		Open: f.sets(moreRequestFilters()),
+		Action: base, Label: "Requests to show", Reset: base, Fields: requestFields(f, keys),
+		More: moreRequestFields(f), Open: f.sets(moreRequestFilters()),
 	}
 }
 

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"time"
 
 	"weir/internal/capacity"
 	"weir/internal/ledger"

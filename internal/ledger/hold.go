@@ -52,8 +52,8 @@ func (h *Hold) Attempt() *Attempt { return &h.attempt }
 // Settled reports whether the attempt is settled.
 func (h *Hold) Settled() bool { return h.settled.Load() }
 
-// Settle records how the attempt ended. It fills in the duration if it is 0, and the cost by the price that was resolved at
-// opening. It returns the cost, or nil for an attempt without a price. Only the first call has an effect.
+// Settle records how the attempt ended. It fills in the duration if it is 0, and the cost by the price that was
+// resolved at opening. It returns the cost, or nil for an attempt without a price. Only the first call has an effect.
 func (h *Hold) Settle(s Settlement) (*llm.Money, error) {
 	if !h.settled.CompareAndSwap(false, true) {
 		return nil, errSettled

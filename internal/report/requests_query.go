@@ -68,8 +68,8 @@ func (r MoneyRange) Has(m llm.Money) bool {
 // RequestFilters returns the names of the parameters of ParseRequests. It also reads filters by tags: see ParseTags.
 func RequestFilters() []string {
 	return []string{
-		"id", "key", "model", "requested_model", "ended", "status", "error_code", "user", "min_cost_usd", "max_cost_usd",
-		"start_date", "end_date", "from", "to",
+		"id", "key", "model", "requested_model", "ended", "status", "error_code", "user", "min_cost_usd",
+		"max_cost_usd", "start_date", "end_date", "from", "to",
 	}
 }
 

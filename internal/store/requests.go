@@ -25,9 +25,6 @@ const (
 	firstLook = 2
 )
 
-// errNoRequest means that the request does not exist.
-var errNoRequest = errors.New("the request does not exist")
-
 // Requests returns a page of an account's requests, newest first, and the place of the next page, which is zero if
 // there is none. If the filter matches few requests, a page may have fewer requests than its limit, even none, and a
 // next page. Requests of days that retention has deleted are not included.
@@ -235,8 +232,8 @@ func (l *look) take(r *looked) error {
 // finish checks a request after all its attempts have been read.
 func (l *look) finish() {
 	r := &l.last
-	if r.request != "" && l.sifted.matches(l.q) && (l.q.Key == "" || r.key == l.q.Key) && l.q.Ended.Has(ledger.Outcome(r.outcome),
-		l.unseen) {
+	if r.request != "" && l.sifted.matches(l.q) && (l.q.Key == "" || r.key == l.q.Key) &&
+		l.q.Ended.Has(ledger.Outcome(r.outcome), l.unseen) {
 		l.found = append(l.found, r.spot)
 	}
 	l.last = looked{}
@@ -320,62 +317,4 @@ func correctionsOf(ctx context.Context, q querier, with string, args []any) (map
 		return err
 	})
 	return all, err
-}
-
-// Request returns a request of an account with all its attempts, their prices and the calculation of their cost;
-// false if the account has no such request, or retention has deleted it.
-//
-// If the account has a price list, it contains the charge in place of the cost: see report.Attempt.HideCost.
-func (s *Reports) Request(ctx context.Context, account string, id uuid.UUID) (d report.RequestDetail, there bool,
-	err error,
-) {
-	d, there, err = s.RequestAtCost(ctx, account, id)
-	for i := range d.Parts {
-		d.Parts[i].HideCost()
-	}
-	return d, there, err
-}
-
-// RequestAtCost returns a request for operators: attempts have their cost, and the account's terms in addition.
-func (s *Reports) RequestAtCost(ctx context.Context, account string, id uuid.UUID) (d report.RequestDetail, there bool,
-	err error,
-) {
-	err = s.report(ctx, account, "read request "+id.String(), func(tx *sql.Tx) (err error) {
-		d, err = readRequest(ctx, tx, account, id)
-		return err
-	})
-	if errors.Is(err, errNoRequest) {
-		return d, false, nil
-	}
-	return d, err == nil, err
-}
-
-func readRequest(ctx context.Context, tx *sql.Tx, account string, id uuid.UUID) (d report.RequestDetail, err error) {
-	days, err := daysOf(ctx, tx, "attempts", "day", firstDay, lastDay)
-	if err != nil {
-		return d, err
-	}
-	on := make([]spot, len(days))
-	for i, day := range days {
-		on[i] = spot{day: day, request: id.String()}
-	}
-	parts, err := attemptsOf(ctx, tx, on)
-	if err != nil {
-		return d, err
-	}
-	if len(parts) == 0 || parts[0][0].Account != account {
-		return d, errNoRequest
-	}
-	d.Parts = parts[0]
-	book := priceBook{}
-	for i := range d.Parts {
-		a := &d.Parts[i]
-		// Without its price, the cost cannot be explained.
-		if err := book.fillAll(ctx, tx, &a.Attempt); err != nil && !errors.Is(err, errNoPrice) {
-			return d, err
-		}
-		a.Explain()
-	}
-	d.Request = report.Summarize(d.Parts)
-	return d, nil
 }
