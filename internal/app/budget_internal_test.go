@@ -105,6 +105,7 @@ func pipelineOf(t testing.TB, c canned, wire string) (g *instance, key string) {
 	g.gateway = gateway.New(gateway.Options{
 		Accounts: g.admin.Accounts, Ledger: meter, Router: g.router, Idempotency: g.idempotency, Limits: g.limits, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
+	g.site.gateway = g.gateway
 	return g, key
 }
 
