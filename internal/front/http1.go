@@ -37,10 +37,11 @@ type client1 struct {
 	in     *buffer                  // in.b[at:end] was read and not used yet; nil if there is nothing
 	at     int
 	end    int
-	heads  int64 // bytes counted for the head
-	last   bool  // no request follows
-	unread bool  // data that the client sent may not have been read when the answer was sent
-	lost   bool  // an answer could not be written
+	heads  int64       // bytes counted for the head
+	header http.Header // memory for the headers of an answer
+	last   bool        // no request follows
+	unread bool        // data that the client sent may not have been read when the answer was sent
+	lost   bool        // an answer could not be written
 }
 
 func (s *Server) newClient1(wire net.Conn, below *connection) *client1 {
@@ -244,7 +245,10 @@ func (c *client1) open(h *head) (*exchange, error) {
 	} else {
 		r.Body = &x.body
 	}
-	x.response = response{client: c, exchange: x, header: make(http.Header), length: -1}
+	if clear(c.header); c.header == nil {
+		c.header = make(http.Header)
+	}
+	x.response = response{client: c, exchange: x, header: c.header, length: -1}
 	return x, nil
 }
 

@@ -21,6 +21,7 @@ type attempt struct {
 	settles     *ledger.Settlement  // the settlement of that attempt
 	quote.Quote                     // the quote of the request at the target
 	body        []byte              // as sent to the target
+	room        *[]byte             // memory for a body that is passed through
 	called      llm.Called          // maps calls of a translated answer back to the client's names
 	dropped     []string            // names that the target's wire format cannot express
 	input       int64               // estimated input tokens, if a stream must report them first; else 0

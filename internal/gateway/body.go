@@ -236,9 +236,10 @@ func checkContentType(value string, form bool) error {
 }
 
 // release returns the buffer of the body to the pool, unless it has grown too large, and releases the tree. Nothing may
-// read the body afterwards.
+// read the body afterwards: it is overwritten, so that a late reader finds nothing of it.
 func (in *intake) release() {
 	if in.pooled != nil && cap(*in.pooled) <= keepBody {
+		clear(*in.pooled)
 		in.server.bodies.Put(in.pooled)
 	}
 	in.DropTree()

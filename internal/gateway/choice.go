@@ -17,6 +17,7 @@ type choice struct {
 	plan     route.Plan
 	prepared *attempt           // the last one; it has a reservation until it is opened
 	first    attempt            // buffer for the attempts before the first one is opened
+	room     []byte             // memory for the body of that attempt
 	current  *attempt           // the last one that was opened; nil before the first
 	failed   *ledger.Settlement // the coming settlement of current; nil before it failed, or if it was detached
 	mayCount bool               // a provider may be asked to count the request's tokens
@@ -43,8 +44,8 @@ func (c *choice) newAttempt() *attempt {
 		ids:   callIDs{request: c.in.id.UUID, provider: target.Provider.Name()},
 	}
 	a.Terms = c.in.principal.Terms(target.Provider.Name(), target.Model, c.in.started)
-	if c.current != nil {
-		a.called = c.current.called
+	if a.room = &c.room; c.current != nil {
+		a.called, a.room = c.current.called, new([]byte)
 	}
 	c.prepared = a
 	return a

@@ -19,6 +19,7 @@ type exchange struct {
 	measured measured
 
 	choice  choice
+	room    []byte     // memory for a whole reply
 	spent   spent      // usage and cost of all attempts
 	called  llm.Called // maps calls of a translated answer back to the client's names
 	late    lateAttempts
@@ -32,7 +33,7 @@ type exchange struct {
 // an answer, the rules choose the next step after a failure; later, another target may continue the interrupted answer.
 func (x *exchange) forward() error {
 	in := x.in
-	upstream := x.reading.first.begin(&x.reading)
+	upstream := x.reading.begin()
 	defer func() { upstream.end() }()
 	defer func() { x.out.close() }()
 	x.choice.begin(in)
@@ -62,7 +63,7 @@ func (x *exchange) forward() error {
 		settlement := x.settlementOf(a, failure)
 		x.choice.failed = &settlement
 		if failure.Late != nil && x.detachLate(a, failure.Late, settlement, upstream) {
-			upstream = new(upstreamContext).begin(&x.reading)
+			upstream = x.reading.begin()
 		}
 		next := x.next(&upstream.Lifetime, failure)
 		if next == nil || x.openNext(next, settlement) != nil {

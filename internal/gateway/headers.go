@@ -69,7 +69,8 @@ func droppedHeader(names []string) string {
 func (in *intake) answerHeaders(a *answered, contentType string) {
 	h := in.w.Header()
 	in.commonHeaders(h, a.ID)
-	values := []string{contentType, a.Provider, a.Model, strconv.Itoa(a.Attempts), a.Requested, a.Cost, a.Dropped}
+	in.told = [...]string{contentType, a.Provider, a.Model, strconv.Itoa(a.Attempts), a.Requested, a.Cost, a.Dropped}
+	values := in.told[:]
 	h["Content-Type"] = values[0:1:1]
 	h["X-Weir-Provider"] = values[1:2:2]
 	h["X-Weir-Model"] = values[2:3:3]

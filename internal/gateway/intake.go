@@ -34,6 +34,8 @@ type intake struct {
 	kept      *keeping              // nil if nothing is stored
 	limited   ratelimit.Reservation // taken from the rate limits
 
+	told [7]string // memory for headers of the answer
+
 	table   *route.Table
 	targets []route.Target
 	one     [1]route.Target // buffer for targets, nearly always large enough

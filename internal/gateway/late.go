@@ -63,7 +63,7 @@ func (x *exchange) detachLate(a *attempt, answer *provider.Late, unseen ledger.S
 		return false
 	}
 	unseen.Duration = 0 // the attempt ends with its late answer
-	upstream.client.Cut()
+	upstream.cut()
 	in.server.drainFor(in.server.timing.DrainAnswer, &upstream.Lifetime, upstream.End, upstream.End)
 	if x.late.shared == nil {
 		x.late.shared = &shared{}

@@ -56,7 +56,8 @@ func (a *attempt) makeBody() error {
 	case to == a.Op && !a.BreaksOwn():
 		a.dropped = passedWithout(a.Body, a.Quirks)
 		s := llm.Splice{Model: a.Target.Model, Stream: a.Head.Stream, MaxOutput: a.cap}
-		a.limit(a.withFallbacks(to.Splice(nil, a.Body, &a.Head, s, a.Quirks)))
+		*a.room = to.Splice((*a.room)[:0], a.Body, &a.Head, s, a.Quirks)
+		a.limit(a.withFallbacks(*a.room))
 		return nil
 	case !offers(a.Request, a.Target):
 		return llm.Invalid("model",

@@ -56,13 +56,18 @@ func (x *exchange) relayWhole(a *attempt, resp *provider.Response) error {
 // readWhole reads a whole reply, within the memory of its account.
 func (x *exchange) readWhole(resp *provider.Response) ([]byte, error) {
 	defer resp.Body.Close() //nolint:errcheck // it has been read
+	resp.Lend(x.room)
 	for {
 		if err := x.in.held.ArriveWhole(resp.Came()); err != nil {
 			return nil, err
 		}
 		body, whole, err := resp.ReadMore(x.reading.draining.Load())
-		if whole || err != nil {
-			return body, err
+		if err != nil {
+			return nil, err
+		}
+		if whole {
+			x.room = body
+			return body, nil
 		}
 	}
 }
@@ -92,6 +97,7 @@ func (x *exchange) sendWhole(w *wholeReply, contentType string) {
 	buf := in.server.encoders.Get().(*[]byte)
 	defer func() {
 		if cap(*buf) <= keepReply {
+			clear(*buf) // as for a request's body
 			in.server.encoders.Put(buf)
 		}
 	}()

@@ -14,6 +14,25 @@ type request struct {
 	x  exchange
 }
 
+// keepOwn is the largest buffer, in bytes, that a request's memory keeps for the next request.
+const keepOwn = 16 << 10
+
+// reset prepares the memory of a request that has ended for another one. It overwrites all that it held, so that a late
+// reader finds nothing of it.
+func (q *request) reset() {
+	sent, received := emptied(q.x.choice.room), emptied(q.x.room)
+	*q = request{}
+	q.x.choice.room, q.x.room = sent, received
+}
+
+// emptied overwrites a buffer and returns it without its content; nil if it has grown beyond keepOwn.
+func emptied(buf []byte) []byte {
+	if clear(buf); cap(buf) > keepOwn {
+		return nil
+	}
+	return buf[:0]
+}
+
 // handle runs the request. It is the only function that turns an error into a reply and logs it.
 func (q *request) handle() {
 	id := q.in.server.ledger.NewID()
@@ -66,6 +85,10 @@ func (q *request) finish() {
 	defer q.leave() // last, because a stop then closes the ledger and the database
 	q.x.end()
 }
+
+// isUnshared reports whether nothing else refers to a request that has ended: it has no late attempt, and no goroutine
+// was told that its client has left.
+func (q *request) isUnshared() bool { return q.x.late.shared == nil && !q.x.reading.isFollowed() }
 
 // leave frees the pipeline slot and counts the request.
 func (q *request) leave() {

@@ -18,7 +18,6 @@ import (
 	"weir/internal/idempotency"
 	"weir/internal/ledger"
 	"weir/internal/llm"
-	"weir/internal/quote"
 	"weir/internal/ratelimit"
 	"weir/internal/refusal"
 	"weir/internal/route"
@@ -117,6 +116,7 @@ type Server struct {
 	bounds   *parse.Limiter // bounds of decoded JSON
 	bodies   sync.Pool      // of *[]byte
 	encoders sync.Pool      // of *[]byte, for replies
+	requests sync.Pool      // of *request
 }
 
 // maxBodies returns how many bytes all request bodies together may have. maxBody is the bound of one body, memory that
@@ -153,6 +153,7 @@ func New(o Options) *Server {
 	})
 	s.bodies.New = func() any { return new([]byte) }
 	s.encoders.New = func() any { return new([]byte) }
+	s.requests.New = func() any { return new(request) }
 	return s
 }
 
@@ -166,7 +167,7 @@ func (s *Server) Handler(pattern string, d *dialect.Dialect, served []*dialect.O
 	counted := s.metrics.Route(pattern)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		op := dialect.Asked(served, r.URL.Path)
-		s.newRequest(w, r, d, op, permission, counted).handle()
+		s.serve(s.newRequest(w, r, d, op, permission, counted))
 	})
 }
 
@@ -179,18 +180,27 @@ func (s *Server) HandlerAs(pattern string, d *dialect.Dialect, op *dialect.Opera
 		r.Header.Del("Idempotency-Key")
 		q := s.newRequest(w, r, d, op, account.Chat, counted)
 		q.in.principal = p
-		q.handle()
+		s.serve(q)
+	}
+}
+
+// serve runs a request, and then lets another one use its memory, unless something may still refer to it.
+func (s *Server) serve(q *request) {
+	q.handle() // a panic of an aborted answer passes, and the memory is not reused
+	if q.isUnshared() {
+		q.reset()
+		s.requests.Put(q)
 	}
 }
 
 func (s *Server) newRequest(w http.ResponseWriter, r *http.Request, d *dialect.Dialect, op *dialect.Operation,
 	permission account.Permission, counted *telemetry.Route,
 ) *request {
-	q := &request{in: intake{
-		Request: quote.Request{Dialect: d, Op: op, Header: r.Header, Bounds: s.bounds},
-		server:  s, w: w, r: r, permission: permission, started: s.ledger.Now().UTC().Truncate(time.Microsecond),
-	}}
+	q := s.requests.Get().(*request)
 	in := &q.in
+	in.Dialect, in.Op, in.Header, in.Bounds = d, op, r.Header, s.bounds
+	in.server, in.w, in.r, in.permission = s, w, r, permission
+	in.started = s.ledger.Now().UTC().Truncate(time.Microsecond)
 	in.client.Request = r
 	in.held = s.capacity.Hold(&in.client, "")
 	in.Capacity = &in.held

@@ -15,6 +15,7 @@ type spent struct {
 	reached bool     // an attempt reached its provider
 	failed  bool     // an attempt was charged, or failed for another reason than the client's own mistake
 	costs   bool     // an attempt may cost something
+	last    llm.Final
 }
 
 // add adds a settled attempt and its charge; a nil cost means that it has no price.
@@ -39,10 +40,11 @@ func (s *spent) attempts() int { return len(s.models) }
 // model returns the full name of the last attempt's model.
 func (s *spent) model() string { return s.models[len(s.models)-1] }
 
-// final returns the values for the end of an answer with that tally and usage.
+// final returns the values for the end of an answer with that tally and usage. They are valid until the next call.
 func (s *spent) final(t *quote.Tally, usage *llm.Usage) *llm.Final {
-	return &llm.Final{
+	s.last = llm.Final{
 		Finish: t.Finish, Stopped: t.Stopped, Usage: *usage, Reported: true,
 		Cost: s.cost(), Attempts: s.attempts(), Models: s.models,
 	}
+	return &s.last
 }

@@ -13,7 +13,7 @@ import (
 type reading struct {
 	in       *intake
 	context  *upstreamContext // of the current attempt
-	first    upstreamContext  // buffer for the first context, nearly always enough
+	told     atomic.Bool      // a context has been, or is about to be, notified that the client has left
 	bills    atomic.Bool      // the provider charges for a stream after the client has left
 	draining atomic.Bool      // the answer is read although the client has left
 	ending   atomic.Bool      // the answer is whole except for its usage and end marker
@@ -39,16 +39,21 @@ type upstreamContext struct {
 	client  lifetime.Link // after it is cut, the client's context has no effect
 }
 
-// begin starts the context of the next attempt.
-func (u *upstreamContext) begin(r *reading) *upstreamContext {
-	u.reading, r.context = r, u
-	u.client = lifetime.Follow(r.in.r.Context(), u)
-	return u
+// begin starts the context of the next attempt. It is memory of its own, because a dialler or a provider's connection
+// may refer to it after the request has ended.
+func (u *reading) begin() *upstreamContext {
+	u.context = &upstreamContext{reading: u}
+	u.context.client = lifetime.Follow(u.in.r.Context(), u.context)
+	return u.context
 }
+
+// isFollowed reports whether a goroutine may still use the reading of a request that has ended.
+func (u *reading) isFollowed() bool { return u.told.Load() }
 
 // Ended is called when the client has left, or when a write to it failed.
 func (u *upstreamContext) Ended() {
 	r, s := u.reading, u.reading.in.server
+	r.told.Store(true)
 	if s.stopping.Err() != nil {
 		u.End()
 		return
@@ -89,9 +94,17 @@ func (u *reading) endDeparture(s *Server, account string) {
 	}
 }
 
+// end ends the context with its attempts.
 func (u *upstreamContext) end() {
-	u.client.Cut()
+	u.cut()
 	u.End()
+}
+
+// cut separates the context from the client. If the client has just left, Ended is running or about to.
+func (u *upstreamContext) cut() {
+	if !u.client.Cut() {
+		u.reading.told.Store(true)
+	}
 }
 
 // drain returns how long an answer is still read after its client has left; 0 means not at all. Most vendors charge for

@@ -21,6 +21,8 @@ type Hold struct {
 	used    atomic.Bool
 	settled atomic.Bool
 	charge  *llm.Money // of the settlement; nil if part of it has no price
+
+	settlement Settlement // by Settle
 }
 
 var (
@@ -54,11 +56,13 @@ func (h *Hold) Settled() bool { return h.settled.Load() }
 
 // Settle records how the attempt ended. It fills in the duration if it is 0, and the cost by the price that was
 // resolved at opening. It returns the cost, or nil for an attempt without a price. Only the first call has an effect.
-func (h *Hold) Settle(s Settlement) (*llm.Money, error) {
+func (h *Hold) Settle(settlement Settlement) (*llm.Money, error) {
 	if !h.settled.CompareAndSwap(false, true) {
 		return nil, errSettled
 	}
-	h.complete(&s)
+	h.settlement = settlement
+	s := &h.settlement
+	h.complete(s)
 	var (
 		at  Position
 		err error
@@ -67,7 +71,7 @@ func (h *Hold) Settle(s Settlement) (*llm.Money, error) {
 		if try > 0 {
 			time.Sleep(settlePause << try)
 		}
-		if at, err = h.ledger.append(nil, &s, h.attempt.ID); err == nil {
+		if at, err = h.ledger.append(nil, s, h.attempt.ID); err == nil {
 			h.ledger.budgets.Spend(&h.counted, s.Charged(), at, nil)
 			break
 		}
@@ -76,7 +80,7 @@ func (h *Hold) Settle(s Settlement) (*llm.Money, error) {
 		h.ledger.log.Error("a settlement could not be written; after a restart the attempt will be settled as unknown",
 			"attempt", h.attempt.ID.String(), "cost_usd", s.Cost.String(), "err", err)
 	}
-	return h.cost(&s), err
+	return h.cost(s), err
 }
 
 // Next settles the attempt without counting it for its request, and opens the following attempt, in one write. If the

@@ -46,8 +46,8 @@ type Call struct {
 	Op      llm.Op
 	Model   string // the provider's name of the model
 	Stream  bool
-	// Body is the request in the provider's wire format. It may still be read after Do has returned, so it must not be
-	// changed or reused.
+	// Body is the request in the provider's wire format. It may be read until the response's body is closed or, with
+	// Failure.Late, until the late answer has been read.
 	Body []byte
 	// AttemptID is sent as X-Client-Request-Id, so that the provider's records can be matched with the ledger's.
 	AttemptID string
@@ -80,6 +80,7 @@ type Response struct {
 	length   int64 // of Body; -1 if unknown
 	most     int64 // bytes of a whole reply
 
+	lent   []byte   // memory for a whole reply
 	full   [][]byte // full buffers of a whole reply
 	before int64    // bytes in full
 	buf    []byte   // the rest of the reply
@@ -329,6 +330,9 @@ func failed(f *Failure) error {
 	return f
 }
 
+// Lend lends memory for a whole reply that is not longer. The reply then uses it.
+func (r *Response) Lend(room []byte) { r.lent = room }
+
 // Came returns how many bytes of a whole reply have been read.
 func (r *Response) Came() int64 { return r.before + int64(len(r.buf)) }
 
@@ -340,7 +344,9 @@ func (r *Response) grow() {
 		if r.length > 0 {
 			size = min(r.length, believedLength) + 1 // one more byte, to read io.EOF
 		}
-		r.buf = make([]byte, 0, size)
+		if r.buf = r.lent[:0]; int64(cap(r.lent)) < size {
+			r.buf = make([]byte, 0, size)
+		}
 	case len(r.buf) == cap(r.buf):
 		r.full, r.before = append(r.full, r.buf), r.Came()
 		r.buf = make([]byte, 0, min(2*int64(cap(r.buf)), largePiece))

@@ -36,7 +36,8 @@ func (l *local) send(x *exchange, c *Call, method, target string) (answer, error
 		cancel()
 		return answer{}, errGivenUp
 	}
-	req, err := http.NewRequestWithContext(ctx, method, x.provider.origin+target, bytes.NewReader(c.Body))
+	// A RoundTripper may read the body after it has returned.
+	req, err := http.NewRequestWithContext(ctx, method, x.provider.origin+target, bytes.NewReader(bytes.Clone(c.Body)))
 	if err != nil {
 		cancel()
 		return answer{}, err
