@@ -106,15 +106,48 @@ type head struct {
 	expects bool // "Expect: 100-continue"
 }
 
+// memory is the memory of a connection for the parts of a request and its answer that end with the exchange. Whoever
+// keeps one of them longer must copy it.
+type memory struct {
+	asked, answered http.Header
+	values          []string // of asked
+	url             url.URL
+}
+
+// keptLines is the largest number of header lines whose memory is used again.
+const keptLines = 64
+
+// release empties the memory, so that a late reader finds nothing of the exchange in it.
+func (m *memory) release() {
+	if len(m.asked) > keptLines || len(m.answered) > keptLines || cap(m.values) > keptLines {
+		*m = memory{}
+		return
+	}
+	clear(m.asked)
+	clear(m.answered)
+	clear(m.values[:cap(m.values)])
+	m.url = url.URL{}
+}
+
+// reserve makes room for a head of that many lines, and for its answer.
+func (m *memory) reserve(lines int) {
+	if m.asked == nil {
+		m.asked, m.answered = make(http.Header, lines), make(http.Header)
+	}
+	if m.values = m.values[:0]; cap(m.values) < lines {
+		m.values = make([]string, 0, lines)
+	}
+}
+
 // parse sets the fields of the request from the head, except its body.
-func (h *head) parse(r *http.Request) error {
+func (h *head) parse(r *http.Request, m *memory) error {
 	h.length = -1
 	line, rest, _ := strings.Cut(h.text, "\r\n")
-	if err := parseRequestLine(r, line); err != nil {
+	if err := parseRequestLine(r, line, &m.url); err != nil {
 		return err
 	}
-	r.Header = make(http.Header, h.lines)
-	values := make([]string, 0, h.lines)
+	m.reserve(h.lines)
+	r.Header = m.asked
 	for rest != "\r\n" && rest != "" {
 		line, rest, _ = strings.Cut(rest, "\r\n")
 		name, value, err := parseField(line)
@@ -131,14 +164,15 @@ func (h *head) parse(r *http.Request) error {
 			r.Header[name] = append(had, value)
 			continue
 		}
-		values = append(values, value)
-		r.Header[name] = values[len(values)-1 : len(values) : len(values)]
+		n := len(m.values)
+		m.values = append(m.values, value)
+		r.Header[name] = m.values[n : n+1 : n+1]
 	}
 	return h.judge(r)
 }
 
-// parseRequestLine parses the first line (RFC 9112, section 3).
-func parseRequestLine(r *http.Request, line string) (err error) {
+// parseRequestLine parses the first line (RFC 9112, section 3). A plain path is put into room.
+func parseRequestLine(r *http.Request, line string, room *url.URL) (err error) {
 	method, rest, ok := strings.Cut(line, " ")
 	target, version, more := strings.Cut(rest, " ")
 	if !ok || !more || !h1.IsToken(method) || target == "" {
@@ -155,7 +189,7 @@ func parseRequestLine(r *http.Request, line string) (err error) {
 	}
 	r.Method, r.RequestURI, r.Proto, r.ProtoMajor = method, target, version, 1
 	if isPlainPath(target) {
-		r.URL = &url.URL{Path: target}
+		room.Path, r.URL = target, room
 		return nil
 	}
 	if method == http.MethodConnect && target[0] != '/' { // as net/http parses a host without a path

@@ -37,11 +37,11 @@ type client1 struct {
 	in     *buffer                  // in.b[at:end] was read and not used yet; nil if there is nothing
 	at     int
 	end    int
-	heads  int64       // bytes counted for the head
-	header http.Header // memory for the headers of an answer
-	last   bool        // no request follows
-	unread bool        // data that the client sent may not have been read when the answer was sent
-	lost   bool        // an answer could not be written
+	heads  int64 // bytes counted for the head
+	memory memory
+	last   bool // no request follows
+	unread bool // data that the client sent may not have been read when the answer was sent
+	lost   bool // an answer could not be written
 }
 
 func (s *Server) newClient1(wire net.Conn, below *connection) *client1 {
@@ -234,7 +234,7 @@ func (c *client1) open(h *head) (*exchange, error) {
 	x := &exchange{}
 	x.life.Begin(c.ctx)
 	r := c.server.blank.WithContext(&x.life)
-	if err := h.parse(r); err != nil {
+	if err := h.parse(r, &c.memory); err != nil {
 		return nil, err
 	}
 	x.request = r
@@ -245,15 +245,13 @@ func (c *client1) open(h *head) (*exchange, error) {
 	} else {
 		r.Body = &x.body
 	}
-	if clear(c.header); c.header == nil {
-		c.header = make(http.Header)
-	}
-	x.response = response{client: c, exchange: x, header: c.header, length: -1}
+	x.response = response{client: c, exchange: x, header: c.memory.answered, length: -1}
 	return x, nil
 }
 
 // answer lets the handler answer.
 func (c *client1) answer(x *exchange) {
+	defer c.memory.release()
 	c.under.Store(x)
 	defer c.under.Store(nil)
 	defer x.life.End()

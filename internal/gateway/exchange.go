@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"weir/internal/capacity"
@@ -19,9 +20,12 @@ type exchange struct {
 	measured measured
 
 	choice  choice
-	room    []byte     // memory for a whole reply
-	spent   spent      // usage and cost of all attempts
-	called  llm.Called // maps calls of a translated answer back to the client's names
+	room    []byte      // memory for a whole reply
+	hold    ledger.Hold // memory for the hold of the first attempt
+	told    answered    // memory for the values of the answer's headers
+	model   [1]string   // memory for the list of models, nearly always long enough
+	spent   spent       // usage and cost of all attempts
+	called  llm.Called  // maps calls of a translated answer back to the client's names
 	late    lateAttempts
 	reading reading
 	rescue  rescue
@@ -49,7 +53,7 @@ func (x *exchange) forward() error {
 	if err != nil {
 		return err
 	}
-	x.spent.priced = true
+	x.spent.priced, x.spent.models = true, x.model[:0]
 	if err := x.open(a); err != nil {
 		return err
 	}
@@ -90,7 +94,12 @@ func (x *exchange) begin(a *attempt) {
 func (x *exchange) open(a *attempt) (err error) {
 	record := a.record(x.spent.attempts() + 1)
 	a.reservation = nil // the ledger has it now
-	if a.hold, err = x.in.server.ledger.Open(record); err == nil {
+	hold := &x.hold
+	if x.choice.current != nil {
+		hold = new(ledger.Hold)
+	}
+	if err = x.in.server.ledger.OpenIn(hold, record); err == nil {
+		a.hold = hold
 		x.spent.models = append(x.spent.models, record.FullModel())
 	}
 	return err
@@ -149,7 +158,7 @@ func (x *exchange) send(ctx context.Context, a *attempt) (unsent []byte, err err
 	x.measured.asked(in.server.now())
 	resp, err := a.Target.Provider.Do(ctx, provider.Call{
 		Dialect: a.Speaks, Op: in.Op.Op, Model: a.Target.Model, Stream: in.Head.Stream, Body: a.body,
-		AttemptID: a.hold.Attempt().ID.String(), ContentType: in.formType(), Header: a.sentHeaders(), Key: a.Target.Key,
+		AttemptID: in.id.text + "." + strconv.Itoa(x.spent.attempts()), ContentType: in.formType(), Header: a.sentHeaders(), Key: a.Target.Key,
 		Hold: a.hold, KeepLate: in.keepsLate(),
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -71,7 +72,7 @@ func (x *exchange) detachLate(a *attempt, answer *provider.Late, unseen ledger.S
 	}
 	x.late.shared.holders.Add(1)
 	x.late.last = &late{
-		attempt: lateCopy(a), held: in.server.capacity.Hold(&capacity.Client{Request: in.r}, in.held.Account()),
+		attempt: lateCopy(a), held: in.server.capacity.Hold(lateClient(in.r), in.held.Account()),
 		answer: answer, upstream: upstream, id: in.id.text, unseen: unseen, shared: x.late.shared,
 		told: &lateAnswer{read: make(chan struct{})}, reply: a.lateReply(&x.called, x.spent.models),
 	}
@@ -79,6 +80,11 @@ func (x *exchange) detachLate(a *attempt, answer *provider.Late, unseen ledger.S
 	a.hold, x.choice.failed = nil, nil // the late attempt keeps its hold on budgets
 	x.spent.priced = false             // until the late attempt has been settled
 	return true
+}
+
+// lateClient returns a client with a copy of its request, which is valid after the request has ended.
+func lateClient(r *http.Request) *capacity.Client {
+	return &capacity.Client{Request: r.Clone(r.Context())}
 }
 
 // lateCopy returns a copy of the attempt for its late answer, without the parts that belong to its request.

@@ -102,15 +102,16 @@ func (x *exchange) sendWhole(w *wholeReply, contentType string) {
 		}
 	}()
 	*buf = w.encode((*buf)[:0], &x.spent, &x.called)
-	told := w.attempt.answered(&x.spent)
+	x.told = w.attempt.answered(&x.spent)
+	told := &x.told
 	if cost := x.spent.cost(); cost != nil {
 		told.Cost = cost.String()
 	}
 	told.Type = contentType
-	in.answerHeaders(&told, cmp.Or(contentType, "application/json"))
+	in.answerHeaders(told, cmp.Or(contentType, "application/json"))
 	h := in.w.Header()
 	h["Content-Length"] = []string{strconv.Itoa(len(*buf))}
-	if !x.idem.keep(&told, *buf) {
+	if !x.idem.keep(told, *buf) {
 		h["Idempotent-Kept"] = []string{"false"}
 	}
 	if !in.kept.keep(*buf) {

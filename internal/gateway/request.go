@@ -86,9 +86,11 @@ func (q *request) finish() {
 	q.x.end()
 }
 
-// isUnshared reports whether nothing else refers to a request that has ended: it has no late attempt, and no goroutine
-// was told that its client has left.
-func (q *request) isUnshared() bool { return q.x.late.shared == nil && !q.x.reading.isFollowed() }
+// isUnshared reports whether nothing else refers to a request that has ended: it has no late attempt, no goroutine was
+// told that its client has left, and its hold was settled.
+func (q *request) isUnshared() bool {
+	return q.x.late.shared == nil && !q.x.reading.isFollowed() && q.x.hold.IsFree()
+}
 
 // leave frees the pipeline slot and counts the request.
 func (q *request) leave() {

@@ -23,6 +23,7 @@ type Hold struct {
 	charge  *llm.Money // of the settlement; nil if part of it has no price
 
 	settlement Settlement // by Settle
+	unwritten  bool       // it could not be written: the amount stays reserved
 }
 
 var (
@@ -76,7 +77,7 @@ func (h *Hold) Settle(settlement Settlement) (*llm.Money, error) {
 			break
 		}
 	}
-	if err != nil { // its amount stays reserved in the budgets
+	if h.unwritten = err != nil; h.unwritten { // its amount stays reserved in the budgets
 		h.ledger.log.Error("a settlement could not be written; after a restart the attempt will be settled as unknown",
 			"attempt", h.attempt.ID.String(), "cost_usd", s.Cost.String(), "err", err)
 	}
@@ -97,7 +98,8 @@ func (h *Hold) Next(s Settlement, next Attempt) (*Hold, *llm.Money, error) {
 	}
 	h.complete(&s)
 	s.Counts = false
-	after := h.ledger.begin(next)
+	after := new(Hold)
+	h.ledger.begin(after, next)
 	at, err := h.ledger.append(&after.attempt, &s, h.attempt.ID)
 	if err != nil {
 		h.ledger.budgets.Drop(&after.counted)
@@ -108,15 +110,19 @@ func (h *Hold) Next(s Settlement, next Attempt) (*Hold, *llm.Money, error) {
 	return after, h.cost(&s), nil
 }
 
-// begin returns the hold of an attempt and starts to count the attempt against budgets.
-func (l *Ledger) begin(a Attempt) *Hold {
-	h := &Hold{ledger: l, attempt: a, counted: budget.Attempt{
+// begin sets the hold of an attempt and starts to count the attempt against budgets.
+func (l *Ledger) begin(h *Hold, a Attempt) {
+	h.ledger, h.attempt = l, a
+	h.counted = budget.Attempt{
 		Account: a.Account, Key: a.Key, Parts: a.PartScopes(), Arrived: a.Arrived, Most: a.MostCharged(),
 		Reservation: a.Reservation,
-	}}
+	}
 	l.budgets.Begin(&h.counted)
-	return h
 }
+
+// IsFree reports whether the ledger does not refer to the hold, so that its memory may be used again: it was not opened,
+// or it was settled and its settlement was written.
+func (h *Hold) IsFree() bool { return h.ledger == nil || h.settled.Load() && !h.unwritten }
 
 // maxTier and maxReplyID bound the provider's service tier and reply id, in bytes.
 const (

@@ -297,15 +297,25 @@ func (l *Ledger) Unknown() int64 { return l.proj.unknown.Load() }
 // Open writes the open record of an attempt. The returned hold is the right to call the provider once. An error is a
 // *llm.Error: the journal has no space.
 func (l *Ledger) Open(a Attempt) (*Hold, error) {
-	if err := a.checkReservation(); err != nil {
-		return nil, err
-	}
-	h := l.begin(a)
-	if _, err := l.append(&h.attempt, nil, AttemptID{}); err != nil {
-		l.budgets.Drop(&h.counted)
+	h := new(Hold)
+	if err := l.OpenIn(h, a); err != nil {
 		return nil, err
 	}
 	return h, nil
+}
+
+// OpenIn is Open with the caller's memory for the hold, which must be zero. After an error it is zero, too.
+func (l *Ledger) OpenIn(h *Hold, a Attempt) error {
+	if err := a.checkReservation(); err != nil {
+		return err
+	}
+	l.begin(h, a)
+	if _, err := l.append(&h.attempt, nil, AttemptID{}); err != nil {
+		l.budgets.Drop(&h.counted)
+		*h = Hold{}
+		return err
+	}
+	return nil
 }
 
 // append writes the open record of a and the settlement s, each if it is not nil, in one write, and returns the

@@ -100,20 +100,23 @@ func (p *Provider) Do(ctx context.Context, c Call) (*Response, error) {
 		return nil, p.internal(err)
 	}
 	x := p.newExchange(ctx, c.Stream)
-	a, f := p.send(x, &c, target)
-	return x.response(&c, a, f)
+	x.call = c
+	a, f := p.send(x, &x.call, target)
+	return x.response(a, f)
 }
 
 // response returns the result of an exchange.
-func (x *exchange) response(c *Call, a answer, f *Failure) (*Response, error) {
+func (x *exchange) response(a answer, f *Failure) (*Response, error) {
 	if f != nil && f.Late == nil {
 		x.finish()
 	}
 	if f != nil {
 		return nil, f
 	}
-	r := &Response{
-		Status: a.status, Header: a.header, Body: &body{x: x, src: a.body},
+	r, c := &x.answer, &x.call
+	x.body = body{x: x, src: a.body}
+	*r = Response{
+		Status: a.status, Header: a.header, Body: &x.body,
 		exchange: x, dialect: c.Dialect, model: c.Model, length: a.length, most: x.provider.opts.MaxReply,
 	}
 	if f := r.judge(c.Stream, c.Dialect.For(c.Op)); f != nil {
@@ -128,7 +131,7 @@ func (p *Provider) send(x *exchange, c *Call, target string) (answer, *Failure) 
 		return answer{}, f
 	}
 	a, err := p.wire.send(x, c, http.MethodPost, target)
-	return a, x.sendFailure(c, err)
+	return a, x.sendFailure(err)
 }
 
 // target returns the path and query of the request, or the mistake in the call.

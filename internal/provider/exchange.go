@@ -22,6 +22,11 @@ type exchange struct {
 	signed   []dialect.Header // headers that authenticate the gateway if no key does
 	link     lifetime.Link    // to the parent
 	sent     atomic.Bool      // a part of the request may have been sent
+
+	call   Call // of Do
+	http1  http1Body
+	body   body
+	answer Response
 }
 
 func (p *Provider) newExchange(parent context.Context, stream bool) *exchange {

@@ -96,7 +96,8 @@ type Header interface {
 // to x the function that aborts it. With Call.KeepLate the error of a late answer is a *lateError.
 func (w *http1) send(x *exchange, c *Call, method, target string) (answer, error) {
 	x.follow()
-	b := &http1Body{client: w, exchange: x}
+	b := &x.http1
+	b.client, b.exchange = w, x
 	if err := b.write(c, method, target); err != nil {
 		return answer{}, err
 	}

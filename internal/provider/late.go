@@ -6,7 +6,6 @@ import "errors"
 // for such an answer, so its usage is worth waiting for.
 type Late struct {
 	exchange *exchange
-	call     Call
 	wait     func() (answer, error)
 }
 
@@ -15,7 +14,7 @@ type Late struct {
 func (l *Late) ReadAll() (*Response, []byte, error) {
 	x := l.exchange
 	a, err := l.wait()
-	r, err := x.response(&l.call, a, x.sendFailure(&l.call, err))
+	r, err := x.response(a, x.sendFailure(err))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -37,7 +36,7 @@ type lateError struct {
 func (*lateError) Error() string { return errLate.Error() }
 
 // sendFailure returns the failure for an error of wire.send; nil if there is none.
-func (x *exchange) sendFailure(c *Call, err error) *Failure {
+func (x *exchange) sendFailure(err error) *Failure {
 	if err == nil {
 		return nil
 	}
@@ -46,6 +45,6 @@ func (x *exchange) sendFailure(c *Call, err error) *Failure {
 		return x.failure(err, false)
 	}
 	f := x.provider.failure(KindFirstByteTimeout, true, errLate)
-	f.Late = &Late{exchange: x, call: *c, wait: late.wait}
+	f.Late = &Late{exchange: x, wait: late.wait}
 	return f
 }
