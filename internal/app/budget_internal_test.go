@@ -133,13 +133,13 @@ func TestAllocationBudget(t *testing.T) {
 		most                     float64
 		limits                   ratelimit.Policy
 	}{
-		{"native, whole", "/v1/chat", native, "", canned{jsonHeader, wholeReply}, 90, none},
-		{"native, stream of 10", "/v1/chat", native, "text/event-stream", stream(10), 109, none},
-		{"native, stream of 1000", "/v1/chat", native, "text/event-stream", stream(1000), 1115, none},
-		{"vendor, whole", "/v1/chat/completions", vendor + "}", "", canned{jsonHeader, wholeReply}, 84, none},
-		{"vendor, stream of 10", "/v1/chat/completions", vendor + `,"stream":true}`, "", stream(10), 107, none},
-		{"vendor, stream of 1000", "/v1/chat/completions", vendor + `,"stream":true}`, "", stream(1000), 1115, none},
-		{"vendor, whole, limited", "/v1/chat/completions", vendor + "}", "", canned{jsonHeader, wholeReply}, 96, plenty},
+		{"native, whole", "/v1/chat", native, "", canned{jsonHeader, wholeReply}, 76, none},
+		{"native, stream of 10", "/v1/chat", native, "text/event-stream", stream(10), 98, none},
+		{"native, stream of 1000", "/v1/chat", native, "text/event-stream", stream(1000), 1102, none},
+		{"vendor, whole", "/v1/chat/completions", vendor + "}", "", canned{jsonHeader, wholeReply}, 73, none},
+		{"vendor, stream of 10", "/v1/chat/completions", vendor + `,"stream":true}`, "", stream(10), 101, none},
+		{"vendor, stream of 1000", "/v1/chat/completions", vendor + `,"stream":true}`, "", stream(1000), 1104, none},
+		{"vendor, whole, limited", "/v1/chat/completions", vendor + "}", "", canned{jsonHeader, wholeReply}, 85, plenty},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

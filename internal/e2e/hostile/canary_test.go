@@ -133,7 +133,7 @@ func TestReusedMemoryHasNoCanaryOfAnother(t *testing.T) {
 	rows := 0
 	h.EachEntry(func(e *report.Exported) {
 		rows++
-		own, _ := e.Attempt.Attribution.Tag("own")
+		own, _ := e.Attribution.Tag("own")
 		if name := map[bool]string{true: "theirs", false: "ours"}[e.AccountName == "theirs"]; !strings.Contains(own, name) {
 			t.Errorf("a row of the account %s has the tag %s", e.AccountName, own)
 		}

@@ -2,12 +2,12 @@ package app
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"net"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"weir/internal/front"
 	"weir/internal/llm"
@@ -15,6 +15,7 @@ import (
 	"weir/internal/pricing"
 	"weir/internal/provider"
 	"weir/internal/route"
+	"weir/internal/worktest"
 )
 
 // replying returns the address of a provider that answers every request with the same bytes.
@@ -43,42 +44,64 @@ func replying(tb testing.TB, body string) string {
 	return ln.Addr().String()
 }
 
-// BenchmarkCompletion measures a whole completion that is passed through, from the client's connection to the
-// provider's, without the projection.
-func BenchmarkCompletion(b *testing.B) {
-	g, key := pipeline(b, canned{})
+// completion starts a gateway between a client's connection and a provider's. It returns a function that completes one
+// request, which is passed through, without the projection.
+func completion(tb testing.TB) (once func()) {
+	g, key := pipeline(tb, canned{})
 	p := must.Get(provider.New(provider.Options{
-		Name: "house", Dialect: g.upstream.Dialects().Named("openai"), BaseURL: "http://" + replying(b, wholeReply) + "/v1",
+		Name: "house", Dialect: g.upstream.Dialects().Named("openai"), BaseURL: "http://" + replying(tb, wholeReply) + "/v1",
 		APIKeys: []llm.Secret{llm.NewSecret("sk-canned")}, AllowPrivate: true,
-	}))(b)
-	b.Cleanup(p.Close)
+	}))(tb)
+	tb.Cleanup(p.Close)
 	book := must.Get(pricing.NewBook(pricing.Overrides{
 		Prices: map[string]pricing.PriceOverride{"house/*": {"input": "0.15", "output": "0.60"}},
-	}))(b)
+	}))(tb)
 	g.router.Use(must.Get(route.NewTable(route.Options{
 		Providers: []*provider.Provider{p}, Book: book, DefaultMaxOutput: 8192,
-	}))(b))
-	ln := must.Get(net.Listen("tcp", "127.0.0.1:0"))(b)
+	}))(tb))
+	ln := must.Get(net.Listen("tcp", "127.0.0.1:0"))(tb)
 	s := front.New(front.Options{
-		Handler: g.site.handler(), Most: 100, MaxHead: 1 << 20, HeadTime: 1 << 40, IdleTime: 1 << 40, Base: context.Background(),
+		Handler: g.site.handler(), Most: 100, MaxHead: 1 << 20, HeadTime: time.Minute, IdleTime: time.Minute,
 	})
 	go func() { _ = s.Serve(ln) }()
-	b.Cleanup(func() { _ = s.Close() })
+	tb.Cleanup(func() { _ = s.Close() })
 	body := `{"model":"house/m","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"` +
 		strings.Repeat("Hello! ", 80) + `"}]}`
 	request := []byte(fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"+
 		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", key, len(body), body))
-	c := must.Get(net.Dial("tcp", ln.Addr().String()))(b)
-	defer func() { _ = c.Close() }()
+	c := must.Get(net.Dial("tcp", ln.Addr().String()))(tb)
+	tb.Cleanup(func() { _ = c.Close() })
 	buf := make([]byte, 16<<10)
-	once := func() { roundTrip(b, c, request, buf) }
+	once = func() { roundTrip(tb, c, request, buf) }
 	for range 100 {
 		once()
 	}
-	runtime.GC()
+	return once
+}
+
+// BenchmarkCompletion measures a whole completion from socket to socket.
+func BenchmarkCompletion(b *testing.B) {
+	once := completion(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		once()
+	}
+}
+
+// TestCompletionAllocationsFromSocketToSocket bounds the allocations of a whole completion that is passed through, and
+// their bytes. It is not parallel, because it counts for the whole process.
+func TestCompletionAllocationsFromSocketToSocket(t *testing.T) {
+	worktest.NotRaced(t) // the race detector empties pools
+	const most, mostBytes, runs = 42, 3800, 500
+	once := completion(t)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := testing.AllocsPerRun(runs, once)
+	runtime.ReadMemStats(&after)
+	bytes := (after.TotalAlloc - before.TotalAlloc) / (runs + 1)
+	t.Logf("%v allocations, %d bytes", got, bytes)
+	if got > most || bytes > mostBytes {
+		t.Errorf("%v allocations of %d bytes a request, want at most %d of %d", got, bytes, most, mostBytes)
 	}
 }
 
