@@ -164,7 +164,7 @@ func (x *exchange) send(ctx context.Context, a *attempt) (unsent []byte, err err
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close() //nolint:errcheck // the answer has been read
+	defer resp.Release()
 	if a.keepBack(resp); x.out != nil && len(a.back) > 0 {
 		x.out.tell(a.answered(&x.spent))
 	}

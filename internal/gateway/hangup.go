@@ -17,13 +17,15 @@ type hangUp struct {
 // offer offers the answer to repeats of the request, which wait while it is read. Streams are not offered, nor are
 // answers to requests with an Idempotency-Key, which repeats use instead.
 func (h *hangUp) offer(in *intake) {
-	own, _ := idempotency.KeyOf(in.r.Header)
-	if in.token == "" || in.Head.Stream || in.Op.Free || own != "" {
+	if in.token == "" || in.Head.Stream || in.Op.Free {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.over || h.told != nil {
+	if h.over || h.told != nil { // over: the request's body and header may be in use again
+		return
+	}
+	if own, _ := idempotency.KeyOf(in.r.Header); own != "" {
 		return
 	}
 	told := &lateAnswer{read: make(chan struct{})}

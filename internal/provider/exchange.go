@@ -21,6 +21,7 @@ type exchange struct {
 	parent   context.Context  // of the caller
 	signed   []dialect.Header // headers that authenticate the gateway if no key does
 	link     lifetime.Link    // to the parent
+	apart    bool             // the parent has no effect any more, and never had
 	sent     atomic.Bool      // a part of the request may have been sent
 
 	call   Call // of Do
@@ -30,13 +31,33 @@ type exchange struct {
 }
 
 func (p *Provider) newExchange(parent context.Context, stream bool) *exchange {
-	x := &exchange{provider: p, parent: parent}
+	x, _ := p.exchanges.Get().(*exchange)
+	if x == nil {
+		x = &exchange{}
+	}
+	x.provider, x.parent = p, parent
 	limits := p.opts.Timeouts
 	if !stream {
 		limits.FirstByte = p.opts.wholeFirstByte
 	}
 	x.start(&limits)
 	return x
+}
+
+// Release closes the body, and lets another exchange use the memory of this one, unless something may still refer to it.
+// Neither the response nor its headers may be used afterwards: they are overwritten.
+func (r *Response) Release() {
+	_ = r.Body.Close()
+	x := r.exchange
+	if !x.apart || x.http1.written != nil {
+		return
+	}
+	p := x.provider
+	x.provider, x.parent, x.signed, x.link, x.apart = nil, nil, nil, lifetime.Link{}, false
+	x.sent.Store(false)
+	x.call, x.body, x.answer = Call{}, body{}, Response{}
+	x.http1.reset()
+	p.exchanges.Put(x)
 }
 
 // follow aborts the exchange when its caller's context ends.
@@ -47,7 +68,7 @@ func (x *exchange) Ended() { x.abort(errGivenUp) }
 
 // finish stops the timers and aborts the unfinished rest.
 func (x *exchange) finish() {
-	x.link.Cut()
+	x.apart = x.link.Cut() || x.apart
 	x.stop()
 	x.abort(errGivenUp)
 }

@@ -28,6 +28,15 @@ type http1Body struct {
 	err   error   // error at the end of the body
 }
 
+// reset prepares the memory for another exchange.
+func (b *http1Body) reset() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.drop()
+	b.client, b.exchange, b.conn, b.fields, b.frame = nil, nil, nil, "", h1.Framing{}
+	b.clean, b.err = false, nil
+}
+
 // readHead reads the head of the answer and determines how its body ends.
 func (b *http1Body) readHead() (head, error) {
 	if b.buf == nil {

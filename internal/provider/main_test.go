@@ -194,7 +194,7 @@ func exchange(ctx context.Context, p *provider.Provider, c provider.Call) ([]byt
 	if err != nil {
 		return nil, failureOf(err)
 	}
-	defer func() { _ = res.Body.Close() }()
+	defer res.Release()
 	if !res.Streamed {
 		text, err := res.ReadAll()
 		return text, failureOf(err)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -108,8 +109,9 @@ const (
 type Provider struct {
 	Profile
 
-	wire   wire
-	counts counts
+	wire      wire
+	counts    counts
+	exchanges sync.Pool // of *exchange
 
 	header      string               // name of the scheme's header for a key
 	credentials []llm.Secret         // header values, one for each key; empty if no key is sent

@@ -32,14 +32,20 @@ type watch struct {
 	end     time.Time     // end of the whole exchange
 }
 
-// start starts the exchange with the wait for its first byte.
+// start starts an exchange with the wait for its first byte. A look for an earlier exchange of the same memory may still
+// come: it finds the times of this one.
 func (w *watch) start(t *Timeouts) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.kill, w.cause, w.onLate, w.late, w.stopped = nil, nil, nil, false, false
 	w.since = time.Now()
 	w.end = w.since.Add(t.Total)
 	w.kind, w.limit = KindFirstByteTimeout, t.FirstByte
-	w.timer = time.AfterFunc(min(t.FirstByte, t.Total), w.look)
+	if first := min(t.FirstByte, t.Total); w.timer == nil {
+		w.timer = time.AfterFunc(first, w.look)
+	} else {
+		w.timer.Reset(first)
+	}
 }
 
 // attach sets the function that aborts the operation that begins now. It returns false if the exchange was aborted
