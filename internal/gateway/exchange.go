@@ -158,8 +158,8 @@ func (x *exchange) send(ctx context.Context, a *attempt) (unsent []byte, err err
 	x.measured.asked(in.server.now())
 	resp, err := a.Target.Provider.Do(ctx, provider.Call{
 		Dialect: a.Speaks, Op: in.Op.Op, Model: a.Target.Model, Stream: in.Head.Stream, Body: a.body,
-		AttemptID: in.id.text + "." + strconv.Itoa(x.spent.attempts()), ContentType: in.formType(), Header: a.sentHeaders(), Key: a.Target.Key,
-		Hold: a.hold, KeepLate: in.keepsLate(),
+		AttemptID: in.id.text + "." + strconv.Itoa(x.spent.attempts()), ContentType: in.formType(),
+		Header: a.sentHeaders(), Key: a.Target.Key, Hold: a.hold, KeepLate: in.keepsLate(),
 	})
 	if err != nil {
 		return nil, err

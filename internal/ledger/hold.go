@@ -120,8 +120,8 @@ func (l *Ledger) begin(h *Hold, a Attempt) {
 	l.budgets.Begin(&h.counted)
 }
 
-// IsFree reports whether the ledger does not refer to the hold, so that its memory may be used again: it was not opened,
-// or it was settled and its settlement was written.
+// IsFree reports whether the ledger does not refer to the hold, so that its memory may be used again: it was not
+// opened, or it was settled and its settlement was written.
 func (h *Hold) IsFree() bool { return h.ledger == nil || h.settled.Load() && !h.unwritten }
 
 // maxTier and maxReplyID bound the provider's service tier and reply id, in bytes.

@@ -44,8 +44,8 @@ func (p *Provider) newExchange(parent context.Context, stream bool) *exchange {
 	return x
 }
 
-// Release closes the body, and lets another exchange use the memory of this one, unless something may still refer to it.
-// Neither the response nor its headers may be used afterwards: they are overwritten.
+// Release closes the body, and lets another exchange use the memory of this one, unless something may still refer to
+// it. Neither the response nor its headers may be used afterwards: they are overwritten.
 func (r *Response) Release() {
 	_ = r.Body.Close()
 	x := r.exchange

@@ -32,8 +32,8 @@ type watch struct {
 	end     time.Time     // end of the whole exchange
 }
 
-// start starts an exchange with the wait for its first byte. A look for an earlier exchange of the same memory may still
-// come: it finds the times of this one.
+// start starts an exchange with the wait for its first byte. A look for an earlier exchange of the same memory may
+// still come: it finds the times of this one.
 func (w *watch) start(t *Timeouts) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
