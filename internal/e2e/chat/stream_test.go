@@ -98,21 +98,21 @@ func TestKeepAlive(t *testing.T) {
 // stream, no end marker follows, and the row is settled at the counted usage.
 func TestStreamFailures(t *testing.T) {
 	t.Parallel()
-	h, _ := harness.OpenHasty(t)
+	h := harness.OpenHasty(t)
 	tests := []struct{ model, code string }{
-		{"chat:fault=cut,at=5", "PROVIDER_ERROR"},
-		{"chat:fault=cut-reset,at=5", "PROVIDER_ERROR"},
-		{"chat:fault=half-close,at=5", "PROVIDER_ERROR"},
-		{"chat:fault=eof,at=5", "PROVIDER_ERROR"},
-		{"chat:fault=malformed,at=5", "PROVIDER_ERROR"},
-		{"chat:fault=error-event,at=5", "PROVIDER_ERROR"},
-		{"chat:fault=stall,at=5", "PROVIDER_TIMEOUT"},
-		{"chat:fault=invalid-utf8,at=5", "PROVIDER_ERROR"},
+		{"house/chat:fault=cut,at=5", "PROVIDER_ERROR"},
+		{"house/chat:fault=cut-reset,at=5", "PROVIDER_ERROR"},
+		{"house/chat:fault=half-close,at=5", "PROVIDER_ERROR"},
+		{"house/chat:fault=eof,at=5", "PROVIDER_ERROR"},
+		{"house/chat:fault=malformed,at=5", "PROVIDER_ERROR"},
+		{"house/chat:fault=error-event,at=5", "PROVIDER_ERROR"},
+		{"hasty/chat:fault=stall,at=5", "PROVIDER_TIMEOUT"},
+		{"house/chat:fault=invalid-utf8,at=5", "PROVIDER_ERROR"},
 	}
 	for _, test := range tests {
 		t.Run(test.model, func(t *testing.T) {
 			t.Parallel()
-			r := h.Stream("house/" + test.model)
+			r := h.Stream(test.model)
 			events, e := harness.SplitStream(t, r.Body)
 			if r.Status != http.StatusOK || e == nil || e.Code != test.code {
 				t.Fatalf("status %d, error %+v: want 200 and %s in the stream: %s", r.Status, e, test.code, r.Body)

@@ -84,7 +84,7 @@ func TestRepliesKeepToDocument(t *testing.T) {
 }
 
 // everyDialect returns a configuration with a provider of each wire format; for each client API two whose failures
-// affect no other, and an alias with a failing first target; and two providers of one model.
+// affect no other, two with short timeouts, and an alias with a failing first target; and two providers of one model.
 func everyDialect(url string) string {
 	yaml, prices, aliases := "providers:", "prices:\n", "aliases:\n"
 	for name, path := range harness.Spoken() {
@@ -93,7 +93,7 @@ func everyDialect(url string) string {
 	}
 	for i := range harness.ChatAPIs() {
 		for _, stream := range []bool{false, true} {
-			yaml += harness.Hasty(harness.ProviderYAML(bad(i, stream), url), "700ms", "5s")
+			yaml += harness.ProviderYAML(bad(i, stream), url) + harness.Hasty(harness.ProviderYAML(hasty(i, stream), url), "700ms", "5s")
 			aliases += fmt.Sprintf("  %s: {targets: [\"openai-house/chat:status=500,tokens=%d\", openai-house/echo]}\n", second(i, stream), strings.Count(aliases, "\n"))
 		}
 	}
@@ -105,6 +105,9 @@ func everyDialect(url string) string {
 
 // bad names the provider whose failures affect only one client API.
 func bad(i int, stream bool) string { return fmt.Sprintf("bad-%d-%t", i, stream) }
+
+// hasty names the provider with short timeouts for one client API, which answers no request on a busy machine.
+func hasty(i int, stream bool) string { return fmt.Sprintf("hasty-%d-%t", i, stream) }
 
 // second names an alias whose second target answers. Each has its own first one, because a failed one is not called
 // again for a while.
@@ -214,7 +217,7 @@ func (q *replyCheck) failures(t *testing.T, f *harness.ChatAPI, i int) {
 			{bad(i, stream) + "/chat:status=413", http.StatusRequestEntityTooLarge},
 			{bad(i, stream) + "/chat:status=500", http.StatusBadGateway},
 			{bad(i, stream) + "/chat:status=503", down},
-			{bad(i, stream) + "/chat:fault=silence", http.StatusGatewayTimeout},
+			{hasty(i, stream) + "/chat:fault=silence", http.StatusGatewayTimeout},
 			{bad(i, stream) + "/chat:status=429,retry_after=7", http.StatusTooManyRequests},
 		} {
 			a, path := f.Ask("plain", tt.model, stream)

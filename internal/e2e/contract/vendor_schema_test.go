@@ -99,7 +99,7 @@ func TestErrorsKeepToVendorsDocument(t *testing.T) {
 			http.StatusTooManyRequests:    bad(i, true) + "/chat:status=429",
 			http.StatusBadGateway:         bad(i, false) + "/chat:status=500",
 			http.StatusServiceUnavailable: bad(i, false) + "/chat:status=503",
-			http.StatusGatewayTimeout:     bad(i, false) + "/chat:fault=silence",
+			http.StatusGatewayTimeout:     hasty(i, false) + "/chat:fault=silence",
 		} {
 			asks[status], _ = f.Ask("plain", model, false)
 		}

@@ -97,7 +97,7 @@ func TestStreamsThatEndBadly(t *testing.T) {
 		if dialect == "gemini" || dialect == "anthropic" {
 			path = ""
 		}
-		yaml += harness.Hasty(harness.SpokenBy(dialect, dialect, ts.URL, path), "300ms", "5s")
+		yaml += harness.SpokenBy(dialect, dialect, ts.URL, path) + harness.Hasty(harness.SpokenBy("hasty-"+dialect, dialect, ts.URL, path), "500ms", "20s")
 	}
 	h := harness.Open(t, harness.Setup{YAML: yaml, Timing: gateway.Timing{KeepAlive: 20 * time.Millisecond}})
 	apis := append(harness.VendorAPIs(), harness.VendorAPI{
@@ -111,7 +111,11 @@ func TestStreamsThatEndBadly(t *testing.T) {
 			for _, end := range []string{"whole", "cut", "reset", "silent", "failure", late} {
 				t.Run(fmt.Sprintf("%s from %s, %s", api.Dialect, dialect, end), func(t *testing.T) {
 					t.Parallel()
-					ask := api.Ask(dialect+"/"+end, true)
+					provider := dialect
+					if end == "silent" {
+						provider = "hasty-" + dialect
+					}
+					ask := api.Ask(provider+"/"+end, true)
 					ask.Header = []string{"Accept", "text/event-stream"}
 					ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotFirstResponseByte: func() {
 						if head := begun[end]; head != nil {

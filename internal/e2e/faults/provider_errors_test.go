@@ -71,7 +71,7 @@ var providerErrors = []struct {
 // both have the same error.
 func TestProviderErrors(t *testing.T) {
 	t.Parallel()
-	h, _ := harness.OpenHasty(t)
+	h := harness.OpenHasty(t)
 	for _, test := range providerErrors {
 		for _, accept := range []string{"application/json", "text/event-stream"} {
 			if test.whole && accept != "application/json" {
@@ -79,7 +79,11 @@ func TestProviderErrors(t *testing.T) {
 			}
 			t.Run(test.model+" "+accept, func(t *testing.T) {
 				t.Parallel()
-				r := h.Chat("house/"+test.model, "Accept", accept)
+				provider := "house/"
+				if test.code == "PROVIDER_TIMEOUT" {
+					provider = "hasty/"
+				}
+				r := h.Chat(provider+test.model, "Accept", accept)
 				e := harness.WantError(t, r, test.status, test.code)
 				if !strings.Contains(e.Message, test.message) {
 					t.Errorf("message %q, want %q in it", e.Message, test.message)

@@ -185,9 +185,9 @@ func TestHostileProviders(t *testing.T) {
 		wait, total := "1m", "5m"
 		switch {
 		case all[i].goesOn:
-			total = "1s"
+			total = "3s" // in which the first piece arrives on a busy machine, too
 		case all[i].waits || all[i].code == "PROVIDER_TIMEOUT":
-			wait = "700ms"
+			wait = "2s"
 		}
 		yaml += harness.Hasty(harness.ProviderYAML(fmt.Sprintf("bad%d", i), rawProvider(t, all[i].script)), wait, total)
 	}
