@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/must"
 	"weir/internal/quote"
 )
 
@@ -18,13 +19,14 @@ var (
 	longFlag         = flag.Bool("vocabularies.long", false, "count each token of each vocabulary by all vocabularies")
 )
 
-// start starts Node with the vocabularies, and a random source for texts.
+// start starts Node with the vocabularies, unless another test did, and a random source for texts.
 func start(t *testing.T) (*counter, *rand.Rand) {
 	t.Helper()
 	if !*vocabulariesFlag {
 		t.Skip("make vocabularies installs and counts by published vocabularies")
 	}
-	return startCounter(t), rand.New(rand.NewPCG(*seedFlag, 0))
+	must.Do(t, counting.start())
+	return &counting, rand.New(rand.NewPCG(*seedFlag, 0))
 }
 
 // ratio holds the greatest ratio of counted to held tokens, and its text.

@@ -2,10 +2,14 @@ package vocabularytest_test
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"sync"
 	"testing"
 
 	"weir/internal/must"
@@ -35,29 +39,55 @@ type rendering struct {
 // longestAnswer bounds a line of Node's: the lists of all tokens have some megabytes.
 const longestAnswer = 64 << 20
 
-// counter is a Node that counts.
+// counter is a Node that counts for all tests: it reads vocabularies for seconds. Its zero value is ready; close it
+// after the tests.
 type counter struct {
-	in  io.WriteCloser
-	out *bufio.Scanner
+	once sync.Once
+	err  error
+	node *exec.Cmd
+	in   io.WriteCloser
+	out  *bufio.Scanner
 }
 
-func startCounter(t *testing.T) *counter {
-	t.Helper()
-	node := exec.CommandContext(context.WithoutCancel(t.Context()), "node", "count.mjs")
-	node.Stderr = t.Output()
-	in := must.Get(node.StdinPipe())(t)
-	out := must.Get(node.StdoutPipe())(t)
-	must.Do(t, node.Start())
-	t.Cleanup(func() {
-		_ = in.Close()
-		if err := node.Wait(); err != nil {
-			t.Errorf("node count.mjs: %v", err)
+var counting counter
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := m.Run()
+	if err := counting.close(); err != nil {
+		fmt.Fprintf(os.Stderr, "node count.mjs: %v\n", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// start starts Node for the first test.
+func (c *counter) start() error {
+	c.once.Do(func() {
+		node := exec.Command("node", "count.mjs")
+		node.Stderr = os.Stderr
+		in, failed := node.StdinPipe()
+		out, err := node.StdoutPipe()
+		if c.err = errors.Join(failed, err); c.err != nil {
+			return
 		}
-		t.Logf("node took %v of processor time", node.ProcessState.UserTime())
+		if c.err = node.Start(); c.err != nil {
+			return
+		}
+		c.node, c.in, c.out = node, in, bufio.NewScanner(out)
+		c.out.Buffer(nil, longestAnswer)
 	})
-	c := &counter{in: in, out: bufio.NewScanner(out)}
-	c.out.Buffer(nil, longestAnswer)
-	return c
+	return c.err
+}
+
+func (c *counter) close() error {
+	if c.node == nil {
+		return nil
+	}
+	_ = c.in.Close() // its end of the input ends Node
+	err := c.node.Wait()
+	fmt.Printf("node took %v of processor time\n", c.node.ProcessState.UserTime())
+	return err
 }
 
 // ask has all questions answered, in their order.
