@@ -204,6 +204,7 @@ func (a *attack) run(t *testing.T, g *testbed) *result {
 	}
 	a.side(t, r, lasts, true)
 	for again := 1; again < tries && !*strictFlag && a.check != nil && len(r.counted) == 0; again++ { // the machine had other work
+		lasts *= 2
 		a.side(t, r, lasts, true)
 	}
 	_, r.peak = h.memory(t)
