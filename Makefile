@@ -90,7 +90,7 @@ hostile: ## Attack a gateway with hostile clients, providers and requests beside
 
 .PHONY: attacks
 attacks: ## Make the attacks of hostile, those without a length of their own shorter, and judge no time
-	$(GO) test ./internal/hostiletest -count=1 -v -timeout 20m -parallel 3 -hostile.long
+	$(GO) test ./internal/hostiletest -count=1 -v -timeout 20m -parallel 3 -hostile.long -hostile.time=1s
 
 # The conformance tests whose data expires, is due, in turn or deleted by time: TestOneStatementReadsTheClock holds that no
 # statement but that of the store's clock reads the server's. Of limits, what asks no server is left to the run with right
