@@ -179,7 +179,7 @@ func testValkey(ctx context.Context, t *testing.T, bin string) {
 // latencies measures requests of a key without a limit, on all nodes in turn.
 func (f *fleet) latencies(m *member, d time.Duration) (all []time.Duration) {
 	f.t.Helper()
-	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(3 * time.Millisecond) {
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(theForm().pause) {
 		for _, n := range f.nodes {
 			began := time.Now()
 			if status, answer := f.chat(n.base(), m, plainChat, patience); status != http.StatusOK {

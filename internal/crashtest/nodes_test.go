@@ -24,6 +24,7 @@ type form struct {
 	asking time.Duration // of a limit's clients
 	before time.Duration // how long Valkey works, each time,
 	broken time.Duration // and how long it does not
+	pause  time.Duration // between two of the requests whose latency is measured
 	added  time.Duration // the longest time that the limit may add to an answer, at p99
 	told   time.Duration // the longest time until a node knows of a change, or of another node's spending
 }
@@ -33,13 +34,13 @@ func theForm() form {
 	if *nodesFlag {
 		return form{ // judges time
 			races: 20, racers: 1000, outage: time.Minute, gap: 5 * time.Second, cuts: 200, asking: 190 * time.Second,
-			before: 10 * time.Second, broken: 20 * time.Second, added: 10 * time.Millisecond,
+			before: 10 * time.Second, broken: 20 * time.Second, pause: 3 * time.Millisecond, added: 10 * time.Millisecond,
 			told: toldWithin,
 		}
 	}
 	return form{
 		races: 1, racers: 400, outage: 8 * time.Second, gap: time.Second, cuts: 20, asking: 64 * time.Second,
-		before: 4 * time.Second, broken: 4 * time.Second, added: patience, told: patience,
+		before: 4 * time.Second, broken: 4 * time.Second, pause: 30 * time.Millisecond, added: patience, told: patience,
 	}
 }
 
