@@ -17,7 +17,7 @@ func filesAttacks() []attack {
 	return []attack{
 		{
 			name: "1,000 connections of one byte, with 1,024 files", hostile: oneByte, files: 1024, lasts: strict(8*time.Second, 4*time.Second),
-			held: "a head that is not whole gives way, the oldest first", check: only("closed by the gateway", "not connected"),
+			held: "a head that is not whole gives way, the oldest first", check: only(closed, "not connected"),
 		},
 		{
 			name: "700 streams of one key, with 1,024 files", hostile: manyOfOneKey, files: 1024, lasts: strict(8*time.Second, 4*time.Second),
@@ -52,7 +52,7 @@ func (a *attacker) sendByte() {
 	_, _ = io.WriteString(conn, "G")
 	_, _ = io.Copy(io.Discard, conn)
 	if _ = conn.Close(); a.ctx.Err() == nil {
-		a.count("closed by the gateway")
+		a.count(closed)
 	}
 }
 

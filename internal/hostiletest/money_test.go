@@ -62,7 +62,7 @@ func moneyAttacks() []attack {
 			held: "no member, header, comment, foreign field or text of an error that tells a cost goes on",
 		},
 		{
-			name: "floods of requests that the provider rejects for nothing", hostile: rejections, check: fewRows,
+			name: "floods of requests that the provider rejects for nothing", hostile: rejections, meets: "429", check: fewRows,
 			held: "a key leaves 100 rows of them a minute, as it is configured here, then 429",
 		},
 	}
@@ -109,8 +109,5 @@ func fewRows(t *testing.T, r *result) {
 	only("404", "429")(t, r)
 	if got, most := r.counted["404"], rejected+sides*inFlight; got > most {
 		t.Errorf("%d requests of a key were rejected by the provider, want at most %d", got, most)
-	}
-	if *longFlag && r.counted["429"] == 0 {
-		t.Errorf("no request was refused by the gateway: %v", r.counted)
 	}
 }
