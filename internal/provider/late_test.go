@@ -45,6 +45,9 @@ func newThinker(t *testing.T, status int, body string) *thinker {
 	return th
 }
 
+// tooLate is the wait for a first byte. On a busy machine a connection is made in it, and a quick answer arrives.
+const tooLate = time.Second
+
 // begin makes an attempt whose first byte is late.
 func (th *thinker) begin(ctx context.Context, t *testing.T, p *provider.Provider) *provider.Late {
 	t.Helper()
@@ -62,7 +65,7 @@ func TestLateAnswersAreAwaited(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		const said = `{"choices":[]}`
 		th := newThinker(t, http.StatusOK, said)
-		p := way.provider(t, provider.Options{BaseURL: th.url, Timeouts: provider.Timeouts{FirstByte: 200 * time.Millisecond, Total: patience}})
+		p := way.provider(t, provider.Options{BaseURL: th.url, Timeouts: provider.Timeouts{FirstByte: tooLate, Total: patience}})
 		late := th.begin(t.Context(), t, p)
 		th.think <- struct{}{}
 		if _, text, err := late.ReadAll(); err != nil || string(text) != said {
@@ -102,7 +105,7 @@ func TestLateAnswers(t *testing.T) {
 			{http.StatusOK, string(make([]byte, 8<<20)), provider.KindCanceled},
 		} {
 			th := newThinker(t, test.status, test.body)
-			p := way.provider(t, provider.Options{BaseURL: th.url, Timeouts: provider.Timeouts{FirstByte: 200 * time.Millisecond, Total: patience}})
+			p := way.provider(t, provider.Options{BaseURL: th.url, Timeouts: provider.Timeouts{FirstByte: tooLate, Total: patience}})
 			late := th.begin(t.Context(), t, p)
 			th.think <- struct{}{}
 			if _, _, err := late.ReadAll(); err == nil || failureOf(err).Kind != test.kind {
@@ -110,7 +113,7 @@ func TestLateAnswers(t *testing.T) {
 			}
 		}
 		th := newThinker(t, http.StatusOK, "{}")
-		p := way.provider(t, provider.Options{BaseURL: th.url, Timeouts: provider.Timeouts{FirstByte: 200 * time.Millisecond, Total: 3 * time.Second}})
+		p := way.provider(t, provider.Options{BaseURL: th.url, Timeouts: provider.Timeouts{FirstByte: tooLate, Total: 3 * time.Second}})
 		if _, _, err := th.begin(t.Context(), t, p).ReadAll(); err == nil || failureOf(err).Kind != provider.KindTotalTimeout {
 			t.Errorf("got %v, want the total time over", err)
 		}

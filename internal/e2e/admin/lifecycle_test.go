@@ -3,9 +3,11 @@ package admin_test
 import (
 	"context"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -185,12 +187,17 @@ func TestStopThatDoesNotWait(t *testing.T) {
 		{"/v1/responses", `{"stream":true,"model":"house/chat:tokens=1000,uncapped,pace=20ms","input":"Hi"}`, http.StatusOK},
 	}
 	replies := make([]harness.Reply, len(asks))
+	var begun atomic.Int32
+	begins := httptrace.ClientTrace{GotFirstResponseByte: func() { begun.Add(1) }}
 	var running sync.WaitGroup
 	for i, ask := range asks {
-		running.Go(func() { replies[i] = h.Do(harness.Ask{Path: ask.path, Body: ask.body}) })
+		running.Go(func() {
+			r := h.Request(harness.Ask{Path: ask.path, Body: ask.body})
+			replies[i] = h.Send(r.WithContext(httptrace.WithClientTrace(t.Context(), &begins)))
+		})
 	}
 	harness.Await(t, "the requests", func() bool { return up.Ledger().Totals().Requests == int64(len(asks)) })
-	time.Sleep(200 * time.Millisecond)
+	harness.Await(t, "the three streams", func() bool { return begun.Load() == 3 })
 	if err := h.Stop(); err != nil {
 		t.Errorf("stop: %v", err)
 	}
