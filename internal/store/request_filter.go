@@ -49,7 +49,7 @@ func (s *sifted) add(q *report.RequestsQuery, r *looked) error {
 	s.replyID = s.replyID || e.ReplyID == q.ReplyID
 	s.status = s.status || e.Status == q.Status
 	s.code = s.code || e.Code == q.Code
-	s.cost += e.Cost + e.Settlement.Margin
+	s.cost += e.Cost + e.Margin
 	return nil
 }
 
