@@ -209,12 +209,7 @@ func (r *Recorder) Flush(ctx context.Context) error {
 	}
 	r.flushing.Lock()
 	defer r.flushing.Unlock()
-	r.mu.Lock()
-	fresh := r.fresh
-	if len(fresh.counts) > 0 {
-		r.fresh = newWaiting()
-	}
-	r.mu.Unlock()
+	fresh := r.takeFresh()
 	batch := fresh.batch()
 	r.log.add(&batch)
 	if len(r.unsaved.counts) > 0 {
@@ -230,6 +225,19 @@ func (r *Recorder) Flush(ctx context.Context) error {
 	}
 	r.unsaved = newWaiting()
 	return nil
+}
+
+// takeFresh returns the refusals since the last flush.
+func (r *Recorder) takeFresh() waiting {
+	empty := newWaiting()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.fresh.counts) == 0 {
+		return empty
+	}
+	fresh := r.fresh
+	r.fresh = empty
+	return fresh
 }
 
 // batch returns the refusals in an order that all nodes share, so that their transactions do not deadlock.
