@@ -10,8 +10,9 @@ import (
 
 // request is one request of a client, from its arrival to its end.
 type request struct {
-	in intake
-	x  exchange
+	in       intake
+	x        exchange
+	panicked bool
 }
 
 // keepOwn is the largest buffer, in bytes, that a request's memory keeps for the next request.
@@ -89,7 +90,7 @@ func (q *request) finish() {
 // isUnshared reports whether nothing else refers to a request that has ended: it has no late attempt, no goroutine was
 // told that its client has left, and its hold was settled.
 func (q *request) isUnshared() bool {
-	return q.x.late.shared == nil && !q.x.reading.isFollowed() && q.x.hold.IsFree()
+	return !q.panicked && q.x.late.shared == nil && !q.x.reading.isFollowed() && q.x.hold.IsFree()
 }
 
 // leave frees the pipeline slot and counts the request.
@@ -118,6 +119,7 @@ func (q *request) recoverPanic() {
 	case http.ErrAbortHandler:
 		panic(p) // net/http's signal to abort a connection
 	default:
+		q.panicked = true
 		err := fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		q.fail(err)
 		q.x.out.abortBroken(err)
