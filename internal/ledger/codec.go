@@ -40,7 +40,11 @@ const (
 
 func appendOpen(dst []byte, a *Attempt) []byte {
 	dst, start := beginFrame(dst, recordOpen)
-	dst = appendID(dst, a.ID)
+	return endFrame(appendOpening(appendID(dst, a.ID), a), start)
+}
+
+// appendOpening writes the fields after the id.
+func appendOpening(dst []byte, a *Attempt) []byte {
 	var flags uint64
 	if a.Stream {
 		flags |= flagStream
@@ -61,12 +65,18 @@ func appendOpen(dst []byte, a *Attempt) []byte {
 	if a.Terms != nil {
 		dst = appendTerms(dst, a)
 	}
-	return endFrame(appendRegion(appendParts(dst, a.Parts), a.Region), start)
+	return appendRegion(appendParts(dst, a.Parts), a.Region)
 }
 
 func decodeOpen(payload []byte, known names) (a Attempt, err error) {
 	d := decoder{b: payload}
 	a.ID = d.id()
+	d.opening(&a, known)
+	return a, d.finish("open")
+}
+
+// opening reads the output of appendOpening.
+func (d *decoder) opening(a *Attempt, known names) {
 	flags := d.uvarint()
 	a.Stream = flags&flagStream != 0
 	a.Opened = time.UnixMicro(d.varint()).UTC()
@@ -81,16 +91,19 @@ func decodeOpen(payload []byte, known names) (a Attempt, err error) {
 	}
 	a.Attribution = d.attribution(flags, known)
 	if flags&flagTerms != 0 {
-		d.terms(&a, known)
+		d.terms(a, known)
 	}
 	a.Parts = d.parts(flags)
 	a.Region = d.region(flags, known)
-	return a, d.finish("open")
 }
 
 func appendSettle(dst []byte, id AttemptID, s *Settlement) []byte {
 	dst, start := beginFrame(dst, recordSettle)
-	dst = appendID(dst, id)
+	return endFrame(appendSettlement(appendID(dst, id), s), start)
+}
+
+// appendSettlement writes the fields after the id.
+func appendSettlement(dst []byte, s *Settlement) []byte {
 	var flags uint64
 	if s.Counts {
 		flags |= flagCounts
@@ -126,16 +139,22 @@ func appendSettle(dst []byte, id AttemptID, s *Settlement) []byte {
 	if s.ReplyID != "" {
 		dst = appendText(dst, s.ReplyID)
 	}
-	return endFrame(appendCharge(dst, s), start)
+	return appendCharge(dst, s)
 }
 
 func decodeSettle(payload []byte) (id AttemptID, s Settlement, err error) {
 	d := decoder{b: payload}
 	id = d.id()
+	d.settlement(&s)
+	return id, s, d.finish("settle")
+}
+
+// settlement reads the output of appendSettlement.
+func (d *decoder) settlement(s *Settlement) {
 	flags := d.uvarint()
 	s.Counts, s.Billed, s.Ask = flags&flagCounts != 0, flags&flagBilled != 0, flags&flagAsk != 0
-	s.Outcome = pick(&d, outcomes)
-	s.Provenance = pick(&d, provenances)
+	s.Outcome = pick(d, outcomes)
+	s.Provenance = pick(d, provenances)
 	s.Usage = d.usage()
 	s.Cost = llm.Money(d.varint())
 	s.Finish = llm.FinishReason(d.text())
@@ -154,8 +173,7 @@ func decodeSettle(payload []byte) (id AttemptID, s Settlement, err error) {
 	if flags&flagReplyID != 0 {
 		s.ReplyID = d.text()
 	}
-	d.charge(&s, flags)
-	return id, s, d.finish("settle")
+	d.charge(s, flags)
 }
 
 func appendPrice(dst []byte, p *llm.Price) []byte {
@@ -294,28 +312,6 @@ func (d *decoder) byte() byte {
 		return b[0]
 	}
 	return 0
-}
-
-// names interns texts that records repeat: accounts, keys, providers, models. A nil map interns none.
-type names map[string]string
-
-// maxNames bounds the number of interned texts. At the bound all are dropped.
-const maxNames = 4096
-
-// text returns b as a string, and allocates only for texts that are not interned yet.
-func (n names) text(b []byte) string {
-	s, ok := n[string(b)]
-	if ok {
-		return s
-	}
-	s = string(b)
-	if n != nil {
-		if len(n) >= maxNames {
-			clear(n)
-		}
-		n[s] = s
-	}
-	return s
 }
 
 func (d *decoder) text() string { return string(d.take(d.uvarint())) }

@@ -91,3 +91,25 @@ func (d *decoder) attribution(flags uint64, known names) (a llm.Attribution) {
 	}
 	return a
 }
+
+// names interns texts that records repeat: accounts, keys, providers, models. A nil map interns none.
+type names map[string]string
+
+// maxNames bounds the number of interned texts. At the bound all are dropped.
+const maxNames = 4096
+
+// text returns b as a string, and allocates only for texts that are not interned yet.
+func (n names) text(b []byte) string {
+	s, ok := n[string(b)]
+	if ok {
+		return s
+	}
+	s = string(b)
+	if n != nil {
+		if len(n) >= maxNames {
+			clear(n)
+		}
+		n[s] = s
+	}
+	return s
+}

@@ -289,14 +289,21 @@ func (a *Row) isDecidedBy(c *Correction) bool {
 // Unresolved reports whether the cost or the charge of an ended attempt is still unknown: its end was not observed, or
 // some of its usage has no price, and no correction has resolved it.
 func (a *Row) Unresolved() bool {
-	return a.Outcome != OutcomeOpen && !a.Resolved() &&
-		(a.AtMost > 0 || a.MarginUncertain != 0 || a.Provenance == Unknown)
+	return a.Outcome != OutcomeOpen && !a.Resolved() && a.IsUncertain()
 }
+
+// IsUncertain reports whether the cost or the charge was not known at the settlement.
+func (s *Settlement) IsUncertain() bool {
+	return s.AtMost > 0 || s.MarginUncertain != 0 || s.Provenance == Unknown
+}
+
+// Seen reports whether the end of the attempt was observed.
+func (s *Settlement) Seen() bool { return s.Provenance != Estimated && s.Provenance != Unknown }
 
 // Unseen reports whether the attempt is unresolved because its end was not observed. Rules resolve only these attempts.
 // Usage that the provider reported for other attempts stays.
 func (a *Row) Unseen() bool {
-	return (a.Provenance == Estimated || a.Provenance == Unknown) && a.Unresolved()
+	return !a.Seen() && a.Unresolved()
 }
 
 // ResolveQuery selects the attempts that ResolveOlder resolves.
