@@ -164,8 +164,8 @@ func (s *storm) gather(b *books) {
 	var served []served
 	must.Do(s.t, s.get("http://"+s.provider+"/ledger", nil, &served))
 	of, journals := map[string]int{}, s.journals()
-	for _, row := range s.query("SELECT request, n, journal FROM attempts") {
-		of[row[0]+"/"+row[1]] = journals[row[2]]
+	for _, row := range s.rows("true") {
+		of[fmt.Sprintf("%s/%d", row.ID.Request, row.ID.N)] = journals[row.journal]
 	}
 	racers := map[string]bool{}
 	for _, r := range s.exported() {
@@ -294,11 +294,11 @@ func testRestored(ctx context.Context, t *testing.T, bin string) {
 	time.Sleep(2 * time.Second)
 	must.Do(t, server.Exec(ctx, database, "SELECT pg_switch_wal()"))
 	time.Sleep(2 * time.Second) // writes from now on are not archived
-	before := s.count("SELECT count(*) FROM attempts")
+	before := s.count("SELECT count(*) FROM attempt_rows")
 	must.Do(t, server.Lose())
 	s.only("a key that is known, while the server is lost", s.probe(&s.known, theForm().gap), http.StatusOK)
 	must.Do(t, server.Restore(ctx))
-	after := s.count("SELECT count(*) FROM attempts")
+	after := s.count("SELECT count(*) FROM attempt_rows")
 	t.Logf("%d rows before the loss, %d after the restore", before, after)
 	if after == 0 || after >= before {
 		t.Errorf("rows after the restore: got %d, want some of the %d before, and not all", after, before)

@@ -3,22 +3,19 @@
 package crashtest_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
-	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/must"
 )
@@ -270,9 +267,8 @@ func (f *fleet) truth(m *member) (sum llm.Money) {
 	f.t.Helper()
 	f.awaitQuiet()
 	models := map[string]string{}
-	for _, row := range f.query("SELECT request, n, model FROM attempts WHERE account = '" + m.account + "'") {
-		n := must.Get(strconv.ParseUint(row[1], 10, 16))(f.t)
-		models[ledger.AttemptID{Request: uuid.MustParse(row[0]), N: uint16(n)}.String()] = row[2]
+	for _, row := range f.rows(ofAccount(m.account)) {
+		models[row.ID.String()] = row.FullModel()
 	}
 	var all []served
 	must.Do(f.t, f.get("http://"+f.provider+"/ledger", nil, &all))
@@ -322,7 +318,10 @@ func (f *fleet) overbilled() {
 	}
 	took := time.Since(billed).Round(time.Millisecond)
 	f.settled(&m)
-	cost := llm.Money(f.count("SELECT max(cost) FROM attempts WHERE account = '" + m.account + "'"))
+	var cost llm.Money
+	for _, row := range f.rows(ofAccount(m.account)) {
+		cost = max(cost, row.Cost)
+	}
 	spent := f.spent(&m)
 	f.t.Logf("billed more than asked: $%s of $%s, of which $%s by one request; all nodes refuse %s later, after %d more", spent, limit, cost, took, more)
 	if spent > limit+cost {
@@ -432,7 +431,7 @@ func (f *fleet) settled(m *member) {
 		f.eventually(fmt.Sprintf("node %d holds nothing", n.number), patience, func() bool { return n.metric("weir_holds_open") == 0 })
 		f.eventually(fmt.Sprintf("the database has the journal of node %d", n.number), patience, func() bool { return n.metric("weir_ledger_lag_bytes") == 0 })
 	}
-	if open := f.count("SELECT count(*) FROM attempts WHERE outcome = 'open' AND account = '" + m.account + "'"); open > 0 {
+	if open := len(f.rows("state = 0 AND " + ofAccount(m.account))); open > 0 {
 		f.t.Errorf("%d attempts are open when all is quiet, want none", open)
 	}
 }
@@ -442,20 +441,35 @@ func (f *fleet) settled(m *member) {
 // continues for at least a tenth of a second: then its answer was late and read on.
 func (f *fleet) peak(account string) llm.Money {
 	f.t.Helper()
-	return llm.Money(f.count(`
-		WITH attempt AS (
-			SELECT opened, cost, held, CASE WHEN ended > next + 100000 THEN ended ELSE least(ended, next) END AS settled FROM (
-				SELECT opened, greatest(cost, coalesce((settlement::json->>'at_most')::bigint, 0)) AS cost, (opening::json->>'hold')::bigint AS held,
-					opened + (settlement::json->>'duration')::bigint AS ended, lead(opened) OVER (PARTITION BY request ORDER BY n) AS next
-				FROM attempts WHERE account = '` + account + `') AS one),
-		step AS (SELECT opened AS at, held AS amount FROM attempt UNION ALL SELECT settled, cost - held FROM attempt)
-		SELECT coalesce(max(total), 0)::bigint FROM (SELECT sum(amount) OVER (ORDER BY at, amount ROWS UNBOUNDED PRECEDING) AS total FROM step) AS totals`))
+	type step struct {
+		at     time.Time
+		amount llm.Money
+	}
+	var steps []step
+	rows := f.rows(ofAccount(account))
+	for i := range rows {
+		r := &rows[i]
+		ended := r.Opened.Add(r.Duration)
+		if i+1 < len(rows) && rows[i+1].ID.Request == r.ID.Request {
+			if next := rows[i+1].Opened; next.Before(ended) && ended.Sub(next) <= 100*time.Millisecond {
+				ended = next
+			}
+		}
+		steps = append(steps, step{r.Opened, r.Hold}, step{ended, r.MostCost() - r.Hold})
+	}
+	slices.SortFunc(steps, func(a, b step) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.amount, b.amount)) })
+	var sum, most llm.Money
+	for _, one := range steps {
+		sum += one.amount
+		most = max(most, sum)
+	}
+	return most
 }
 
 // nothingHeld checks that no slice is above its node's spending, and no attempt is open, after all nodes have stopped.
 func (f *fleet) nothingHeld() {
 	f.t.Helper()
-	if open := f.count("SELECT count(*) FROM attempts WHERE outcome = 'open'"); open > 0 {
+	if open := f.count("SELECT count(*) FROM attempt_rows WHERE state = 0"); open > 0 {
 		f.t.Errorf("%d attempts are open after all nodes have stopped, want none", open)
 	}
 	above := f.query(`SELECT scope, journal, granted FROM slices s WHERE granted > (

@@ -42,16 +42,26 @@ func (s *Ledger) Position(ctx context.Context, journal uuid.UUID) (ledger.Positi
 
 // OpenAttempts returns the attempts of the journal that are not settled, with all their fields.
 func (s *Ledger) OpenAttempts(ctx context.Context, journal uuid.UUID) ([]ledger.Attempt, error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts WHERE outcome = 'open'"+
-		" AND journal = (SELECT number FROM journals WHERE journal = ?) ORDER BY day, request, n", journal.String())
-	entries, err := collect(rows, err, scanEntry)
+	var number int64
+	err := s.read.QueryRowContext(ctx, "SELECT number FROM journals WHERE journal = ?", journal.String()).Scan(&number)
+	if isNone(err) {
+		return nil, nil
+	}
+	var list []ledger.Attempt
+	if err == nil {
+		query := rowsQuery{to: rowPlace{day: lastDay + 1}, open: true, limit: exportPiece}
+		err = walk(ctx, s.read, query, func(r *storedRow) error {
+			if r.journal == number {
+				list = append(list, r.Attempt)
+			}
+			return nil
+		})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read open attempts: %w", err)
 	}
 	book := priceBook{}
-	list := make([]ledger.Attempt, len(entries))
-	for i := range entries {
-		list[i] = entries[i].Attempt
+	for i := range list {
 		err := book.fillAll(ctx, s.read, &list[i])
 		if errors.Is(err, errNoPrice) {
 			s.log.Error("an open attempt has a price that is not in the database", "attempt", list[i].ID.String(),
@@ -143,6 +153,7 @@ type applier struct {
 	budgets map[string]*budgetRow
 	learnt  int64
 
+	rows                                                      rowWriter
 	prices, opened, settled, questions, balances, speed, used *insertion
 	hours, days, uses                                         *rollup
 }
@@ -173,8 +184,9 @@ func (a *applier) apply(ctx context.Context, b *ledger.Batch, settle settler) er
 	a.summed.setNow(a.clock.now())
 	a.telling, a.unpricing = a.telling[:0], a.unpricing[:0]
 	if b.Journal != a.journal || b.From != a.at { // the first batch, or the database went back and lost some
-		a.told, a.budgets, a.unpriced = nil, nil, nil
+		a.told, a.budgets, a.unpriced, a.rows.known = nil, nil, nil, newNumbers()
 	}
+	a.rows.begin(a.clock.now())
 	if err := a.write(a.engine.within(ctx), tx, journal, b, settle); err != nil {
 		return err
 	}
@@ -188,6 +200,7 @@ func (a *applier) apply(ctx context.Context, b *ledger.Batch, settle settler) er
 // remember records the events that were committed with a batch.
 func (a *applier) remember(b *ledger.Batch) {
 	a.journal, a.at = b.Journal, b.To
+	a.rows.commit()
 	if a.told == nil || len(a.told)+len(a.telling) > maxTold {
 		a.told = make(map[limited]int64, len(a.telling))
 	}
@@ -230,11 +243,22 @@ func (a *applier) write(ctx context.Context, tx *sql.Tx, journal int64, b *ledge
 	if err := a.price(ctx, b.Prices); err != nil {
 		return fmt.Errorf("prices: %w", err)
 	}
-	if err := a.open(ctx, journal, b.Opened); err != nil {
+	if err := packBatch(ctx, tx, a.clock.now(), b); err != nil {
+		return fmt.Errorf("rows of an earlier version: %w", err)
+	}
+	if err := a.open(ctx, tx, journal, b.Opened); err != nil {
 		return fmt.Errorf("opened attempts: %w", err)
 	}
 	a.late = nil
 	a.sums, a.parts, a.speeds = make(buckets, len(a.sums)), balances{}, make(speeds, len(a.speeds))
+	err := a.rows.number(ctx, tx, journal, len(b.Settled), func(i int) (
+		*ledger.Attempt, *ledger.Settlement,
+	) {
+		return &b.Settled[i].Attempt, &b.Settled[i].Settlement
+	})
+	if err != nil {
+		return err
+	}
 	if err := settle(ctx, journal, b.Settled); err != nil {
 		return fmt.Errorf("settled attempts: %w", err)
 	}
@@ -269,10 +293,16 @@ func (a *applier) write(ctx context.Context, tx *sql.Tx, journal int64, b *ledge
 	return nil
 }
 
-func (a *applier) open(ctx context.Context, journal int64, list []ledger.Attempt) error {
+func (a *applier) open(ctx context.Context, tx *sql.Tx, journal int64, list []ledger.Attempt) error {
 	state := ledger.Settlement{Outcome: ledger.OutcomeOpen}
-	_, err := a.bulk.insert(ctx, a.opened, len(list), func(dst []any, i int) []any {
-		return bindEntry(dst, journal, &list[i], &state)
+	err := a.rows.number(ctx, tx, journal, len(list), func(i int) (*ledger.Attempt, *ledger.Settlement) {
+		return &list[i], &state
+	})
+	if err != nil {
+		return err
+	}
+	_, err = a.bulk.insert(ctx, a.opened, len(list), func(dst []any, i int) []any {
+		return a.rows.bind(dst, journal, stateOpen, &list[i], &state)
 	})
 	return err
 }
@@ -280,7 +310,7 @@ func (a *applier) open(ctx context.Context, journal int64, list []ledger.Attempt
 // settle writes all rows at once. It fails with errSettledBefore if one of them is already settled.
 func (a *applier) settle(ctx context.Context, journal int64, list []ledger.Entry) error {
 	touched, err := a.bulk.insert(ctx, a.settled, len(list), func(dst []any, i int) []any {
-		return bindEntry(dst, journal, &list[i].Attempt, &list[i].Settlement)
+		return a.rows.bind(dst, journal, settledState(&list[i].Settlement), &list[i].Attempt, &list[i].Settlement)
 	})
 	if err == nil && touched != int64(len(list)) || err != nil && a.engine.twice != nil && a.engine.twice(err) {
 		err = errSettledBefore
@@ -296,7 +326,7 @@ func (a *applier) settleEach(ctx context.Context, journal int64, list []ledger.E
 	for i := range list {
 		e := &list[i]
 		touched, err := a.bulk.insert(ctx, a.settled, 1, func(dst []any, _ int) []any {
-			return bindEntry(dst, journal, &e.Attempt, &e.Settlement)
+			return a.rows.bind(dst, journal, settledState(&e.Settlement), &e.Attempt, &e.Settlement)
 		})
 		if err != nil {
 			return err

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"weir/internal/ledger"
 )
 
 const (
@@ -285,8 +287,8 @@ func (s *Ledger) attributeCorrections(ctx context.Context, day int64) error {
 		if c.attribution.text() != "" {
 			continue
 		}
-		e, _, err := findAttempt(ctx, s.read, c.id)
-		if isNone(err) {
+		e, err := findAttempt(ctx, s.read, c.id)
+		if errors.Is(err, ledger.ErrNoAttempt) {
 			continue
 		}
 		if err != nil {

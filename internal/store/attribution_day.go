@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/report"
 )
@@ -213,21 +212,21 @@ func (d *attributedDay) addAccount(ctx context.Context, tx *sql.Tx, a *accountDa
 	if err != nil {
 		return err
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts WHERE account = ? AND "+
-		isOn("day", a.day)+
-		" AND request >= ? AND request < ? AND outcome <> 'open'", a.account, from, upto)
-	err = each(rows, err, scanEntry, func(e *ledger.Entry) error {
-		to := attributedOf(&e.Attribution)
+	query := rowsQuery{
+		account: a.account, from: placeAt(a.day, from), to: placeAt(a.day, upto), least: stateKnown, limit: exportPiece,
+	}
+	err = walk(ctx, tx, query, func(r *storedRow) error {
+		to := attributedOf(&r.Attribution)
 		if closed {
 			to = attributed{}
 		}
-		d.addTo(bucketOf(&e.Attempt).ofSums().attributedTo(&to), sumsOf(e))
+		d.addTo(bucketOf(&r.Attempt).ofSums().attributedTo(&to), sumsOf(&r.Entry))
 		return nil
 	})
 	if err != nil || from != "" {
 		return err
 	}
-	rows, err = tx.QueryContext(ctx, "SELECT "+newRollup(tableCheckpoints).columns()+" FROM "+tableCheckpoints+
+	rows, err := tx.QueryContext(ctx, "SELECT "+newRollup(tableCheckpoints).columns()+" FROM "+tableCheckpoints+
 		" WHERE period = ? AND account = ?", a.day, a.account)
 	return each(rows, err, scanRolled, func(r *rolled) error {
 		d.addTo(r.ofSums(), &r.sums)

@@ -429,12 +429,21 @@ func TestAttributionSoFar(t *testing.T) {
 		check("so far")
 		must.Do(t, s.Ledger.Attribute(t.Context(), now, nil))
 		check("once more")
-		tamper(t, o, "UPDATE attempts SET opening = '{}' WHERE request < '"+entryOf("a", "", 30*time.Minute).ID.Request.String()+"'")
+		before := entryOf("a", "", 30*time.Minute).ID.Request.String()
+		must.Do(t, s.Ledger.ChangeRows(t.Context(), func(e *ledger.Entry) {
+			if e.ID.Request.String() < before {
+				e.Attribution = llm.Attribution{}
+			}
+		}))
 		check("with rows that do not say who it was")
 		db := behind(t, o)
 		defer db.Close()
 		must.Get(db.ExecContext(t.Context(), "UPDATE attribution_sums SET sums = $1 WHERE account = 'c'", []byte{2, 1}))(t)
-		tamper(t, o, "UPDATE attempts SET opening = '{\"user\":\"eve\"}' WHERE account = 'c'")
+		must.Do(t, s.Ledger.ChangeRows(t.Context(), func(e *ledger.Entry) {
+			if e.Account == "c" {
+				e.Attribution = llm.Attribution{User: "eve"}
+			}
+		}))
 		now = now.Add(time.Minute)
 		must.Do(t, s.Ledger.Attribute(t.Context(), now, nil))
 		now = now.Add(-time.Minute)

@@ -13,7 +13,7 @@ import (
 const arrayRows = 4096
 
 // insertArrays inserts any number of rows and passes their columns as arrays: there is one text to prepare, and a
-// value costs a fraction of a parameter. Values are int64 or string, the same type in every row. A statement
+// value costs a fraction of a parameter. Values are int64, string or []byte, the same type in every row. A statement
 // processes its rows in their order.
 func (b *bulk) insertArrays(ctx context.Context, in *insertion, n int, bind func(dst []any, row int) []any) (
 	touched int64, err error,
@@ -50,15 +50,19 @@ func (b *bulk) insertArrays(ctx context.Context, in *insertion, n int, bind func
 	return touched, nil
 }
 
-// column is a growing array; one of its two lists is used.
+// column is a growing array; one of its lists is used.
 type column struct {
 	numbers []int64
 	texts   []string
+	bytes   [][]byte
 }
 
 func (c *column) array() any {
-	if c.numbers != nil {
+	switch {
+	case c.numbers != nil:
 		return c.numbers
+	case c.bytes != nil:
+		return c.bytes
 	}
 	return c.texts
 }
@@ -74,6 +78,8 @@ func (b *bulk) columns(in *insertion, rows int, bind func(dst []any, row int) []
 				columns[c].numbers = append(slices.Grow(columns[c].numbers, rows-i), v)
 			case string:
 				columns[c].texts = append(slices.Grow(columns[c].texts, rows-i), v)
+			case []byte:
+				columns[c].bytes = append(slices.Grow(columns[c].bytes, rows-i), v)
 			default:
 				return nil, fmt.Errorf("column %d has a value of the type %T", c, v)
 			}
@@ -97,9 +103,12 @@ func (in *insertion) fromArrays(columns []any) string {
 			b.WriteString(", ")
 		}
 		b.WriteString("$" + strconv.Itoa(i+1))
-		if _, ok := c.([]int64); ok {
+		switch c.(type) {
+		case []int64:
 			b.WriteString("::bigint[]")
-		} else {
+		case [][]byte:
+			b.WriteString("::bytea[]")
+		default:
 			b.WriteString("::text[]")
 		}
 	}

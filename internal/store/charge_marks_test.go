@@ -78,7 +78,11 @@ func testMarksOfCharges(t *testing.T, o store.Options) {
 	}
 	// Both texts contradict the rows: the first charge is called unpriced, and the last one is not.
 	text := owned.ID.Request.String()
-	tamper(t, o, `UPDATE attempts SET settlement = replace(settlement, '"charge_unpriced":""', '"charge_unpriced":"input"') WHERE request = '`+text+`'`)
+	must.Do(t, db.Ledger.ChangeRows(t.Context(), func(e *ledger.Entry) {
+		if e.ID == owned.ID && e.ChargeUnpriced != nil {
+			*e.ChargeUnpriced = e.ChargeUnpriced.With(llm.Input)
+		}
+	}))
 	v := must.Get(db.Ledger.Verify(t.Context(), nil))(t)
 	found := false
 	for i := range v.Differences {

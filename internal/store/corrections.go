@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 
@@ -16,24 +15,10 @@ import (
 	"weir/internal/llm"
 )
 
-// isResolved is the SQL condition that a correction has resolved a row of attempts: see ledger.Row.Resolved.
-const isResolved = "EXISTS (SELECT 1 FROM corrections c WHERE c.day = attempts.day AND c.request = attempts.request " +
-	"AND c.n = attempts.n" +
-	" AND (c.kind = '" + ledger.CorrectionResolved + "' OR (c.unpriced <> 0 OR c.margin_unpriced <> 0)" +
-	" AND attempts.provenance IN " +
-	"('exact', 'assumed')))"
-
-// isUnresolved and isUnseen are the SQL conditions for ledger.Row.Unresolved and Unseen of a settled row. If the
-// estimated cost is certain, its settlement has no upper bound.
-const (
-	isUnresolved = "((provenance = 'unknown' OR settlement LIKE '%\"at_most\":%'" +
-		" OR settlement LIKE '%\"margin_uncertain\":%') AND NOT " + isResolved + ")"
-	isUnseen = "(provenance IN ('estimated', 'unknown') AND " + isUnresolved + ")"
-)
-
 // correction is an amount, possibly negative, that is added to a settled attempt.
 type correction struct {
 	id      ledger.AttemptID
+	kind    string
 	bucket  bucket // of the attempt's hour
 	usage   llm.Usage
 	cost    llm.Money
@@ -138,16 +123,12 @@ func (s *Ledger) attemptAlone(ctx context.Context, tx *sql.Tx, id ledger.Attempt
 	if err := s.lockAttempt(ctx, tx, id); err != nil {
 		return a, err
 	}
-	e, day, err := findAttempt(ctx, tx, id)
-	if errors.Is(err, sql.ErrNoRows) {
-		return a, ledger.ErrNoAttempt
-	}
+	r, err := findAttempt(ctx, tx, id)
 	if err != nil {
 		return a, err
 	}
-	with, args := wanted([]spot{{day: day, request: id.Request.String()}})
-	corrections, err := correctionsOf(ctx, tx, with, args)
-	return ledger.Row{Entry: e, Corrections: corrections[id]}, err
+	corrections, err := correctionsOfRows(ctx, tx, []storedRow{r})
+	return ledger.Row{Entry: r.Entry, Corrections: corrections[id]}, err
 }
 
 func (s *Ledger) lockAttempt(ctx context.Context, tx *sql.Tx, id ledger.AttemptID) error {
@@ -170,6 +151,9 @@ func (s *Ledger) correct(ctx context.Context, tx *sql.Tx, by audit.Actor, list [
 		if err := s.insertCorrection(ctx, tx, by, &sum, &list[i].correction); err != nil {
 			return err
 		}
+		if err := list[i].setState(ctx, tx); err != nil {
+			return err
+		}
 	}
 	if err := addCorrected(ctx, tx, hours, parts); err != nil {
 		return err
@@ -178,6 +162,19 @@ func (s *Ledger) correct(ctx context.Context, tx *sql.Tx, by audit.Actor, list [
 		if err := s.noteCorrection(ctx, tx, by, &list[i]); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// setState writes the state of a row that the correction resolves. Rows of the old form have none.
+func (d *decision) setState(ctx context.Context, tx *sql.Tx) error {
+	a := d.attempt
+	before := stateOf(&a)
+	a.Corrections = append(a.Corrections[:len(a.Corrections):len(a.Corrections)], d.correction)
+	if state := stateOf(&a); state != before {
+		_, err := tx.ExecContext(ctx, "UPDATE attempt_rows SET state = ? WHERE day = ? AND id = ?", state,
+			dayOf(a.Arrived), rowID(nil, a.ID))
+		return err
 	}
 	return nil
 }
@@ -271,14 +268,14 @@ func readCorrections(ctx context.Context, q querier, from, to int64, account str
 	return collect(rows, err, scanCorrection)
 }
 
-const correctionColumns = "request, n, hour, account, key, provider, model, usage, cost, unknown, uncertain, margin, " +
+const correctionColumns = "request, n, kind, hour, account, key, provider, model, usage, cost, unknown, uncertain, margin, " +
 	"margin_uncertain, unpriced, margin_unpriced, parts, attribution"
 
 // scanCorrection scans a row of correctionColumns.
 func scanCorrection(row scanner) (c correction, err error) {
 	var request, usage, parts, attribution string
 	b := &c.bucket
-	err = row.Scan(&request, &c.id.N, &b.period, &b.account, &b.key, &b.provider, &b.model, &usage, &c.cost,
+	err = row.Scan(&request, &c.id.N, &c.kind, &b.period, &b.account, &b.key, &b.provider, &b.model, &usage, &c.cost,
 		&c.unknown, &c.uncertain, &c.margin, &c.marginUncertain, &c.unpriced, &c.marginUnpriced, &parts, &attribution)
 	if err == nil {
 		err = json.Unmarshal([]byte(parts), &c.parts)

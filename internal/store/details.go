@@ -3,7 +3,6 @@ package store
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -34,26 +33,6 @@ func (o *object) text(name, value string) {
 	}
 }
 
-func (o *object) integer(name string, value int64) {
-	if value != 0 {
-		o.name(name)
-		o.b = strconv.AppendInt(o.b, value, 10)
-	}
-}
-
-func (o *object) counts(name string, u *llm.Usage) {
-	if *u != (llm.Usage{}) {
-		o.name(name)
-		o.b = appendCounts(o.b, (*[llm.NumClasses]int64)(u))
-	}
-}
-
-// classes writes the member even if the set is empty.
-func (o *object) classes(name string, set llm.Classes) {
-	o.name(name)
-	o.b = rawjson.AppendString(o.b, strings.Join(set.Names(), " "))
-}
-
 func (o *object) tags(name string, tags []llm.Tag) {
 	if len(tags) == 0 {
 		return
@@ -81,31 +60,6 @@ func (o *object) texts(name string, texts []string) {
 }
 
 func (o *object) String() string { return string(append(o.b, '}')) }
-
-// encodeOpening encodes the data that is known when an attempt is opened.
-func encodeOpening(a *ledger.Attempt) string {
-	var buf [256]byte
-	o := object{append(buf[:0], '{')}
-	if a.Requested != a.FullModel() {
-		o.text("requested", a.Requested)
-	}
-	o.integer("stream", number(a.Stream))
-	o.text("price", a.Price.Version)
-	o.counts("bound", &a.Bound)
-	o.integer("hold", int64(a.Hold))
-	o.integer("waited", a.Opened.Sub(a.Arrived).Microseconds())
-	if t := a.Terms; t != nil {
-		o.name("markup") // written even if it is 0: its presence means that there are terms
-		o.b = strconv.AppendInt(o.b, int64(t.Markup), 10)
-		o.text("own_price", t.Price.Version)
-		o.integer("charge_hold", int64(a.ChargeHold))
-	}
-	o.text("user", a.Attribution.User)
-	o.tags("tags", a.Attribution.Tags)
-	o.integer("parts", int64(a.Parts))
-	o.text("region", a.Region)
-	return o.String()
-}
 
 // decodeOpening decodes the output of encodeOpening into an attempt that has its model and its time of opening.
 func decodeOpening(text string, a *ledger.Attempt) (err error) {
@@ -148,37 +102,6 @@ func tagsOf(v []byte) (tags []llm.Tag) {
 		tags = append(tags, llm.Tag{Name: t.Name(), Value: rawjson.Text(t.Value)})
 	}
 	return tags
-}
-
-// encodeSettlement encodes the data that is known when an attempt is settled.
-func encodeSettlement(a *ledger.Attempt, s *ledger.Settlement) string {
-	var buf [256]byte
-	o := object{append(buf[:0], '{')}
-	o.counts("usage", &s.Usage)
-	o.integer("counts", number(s.Counts))
-	o.text("finish", string(s.Finish))
-	o.text("tier", s.Tier)
-	o.text("code", string(s.Code))
-	o.integer("status", int64(s.Status))
-	o.integer("first_token", s.FirstToken.Microseconds())
-	o.integer("duration", s.Duration.Microseconds())
-	o.integer("at_most", int64(s.AtMost))
-	o.integer("margin", int64(s.Margin))
-	o.integer("margin_uncertain", int64(s.MarginUncertain))
-	if s.ChargeUnpriced != nil {
-		o.classes("charge_unpriced", *s.ChargeUnpriced)
-	}
-	if s.Unpriced != 0 || !a.Price.Known() {
-		// Always written without a price: older rows do not have it, and all their usage is unpriced.
-		o.classes("unpriced", s.Unpriced)
-	}
-	if s.ProviderCost != nil {
-		o.name("provider_cost")
-		o.b = strconv.AppendInt(o.b, int64(*s.ProviderCost), 10)
-	}
-	o.integer("billed", number(s.Billed))
-	o.text("reply_id", s.ReplyID)
-	return o.String()
 }
 
 // decodeSettlement decodes the output of encodeSettlement. The attempt's opening must have been decoded.

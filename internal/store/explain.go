@@ -42,14 +42,20 @@ func (s *Reports) Explain(ctx context.Context, q report.ExportQuery, fn func(*re
 // explainedDays returns the days that have attempts or corrections, oldest first.
 func explainedDays(ctx context.Context, tx *sql.Tx, from, to int64) ([]int64, error) {
 	all := map[int64]bool{}
-	for table, column := range map[string]string{"attempts": "day", "corrections": "day", tableExplanations: "period"} {
-		days, err := daysOf(ctx, tx, table, column, from, to)
-		if err != nil {
-			return nil, err
-		}
-		for _, day := range days {
-			all[day] = true
-		}
+	attempts, err := attemptDays(ctx, tx, from, to)
+	if err != nil {
+		return nil, err
+	}
+	corrections, err := daysOf(ctx, tx, "corrections", "day", from, to)
+	if err != nil {
+		return nil, err
+	}
+	explanations, err := daysOf(ctx, tx, tableExplanations, "period", from, to)
+	if err != nil {
+		return nil, err
+	}
+	for _, day := range slices.Concat(attempts, corrections, explanations) {
+		all[day] = true
 	}
 	return slices.Sorted(maps.Keys(all)), nil
 }
@@ -98,9 +104,11 @@ func (x *explainer) day(ctx context.Context, day int64) (buckets, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = eachOfDay(ctx, x.tx, day, x.account, func(e *ledger.Entry) error {
-		if e.Outcome != ledger.OutcomeOpen {
-			sums.add(bucketOf(&e.Attempt).ofDay().ofPrice(e.Price.Version), sumsOf(e))
+	query := ofDay(day)
+	query.account = x.account
+	err = walk(ctx, x.tx, query, func(r *storedRow) error {
+		if r.Outcome != ledger.OutcomeOpen {
+			sums.add(bucketOf(&r.Attempt).ofDay().ofPrice(r.Price.Version), sumsOf(&r.Entry))
 		}
 		return nil
 	})

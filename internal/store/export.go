@@ -21,7 +21,7 @@ const exportPiece = 500
 // settled in the database at the start is passed once. An attempt that is settled meanwhile is passed once or not at
 // all. Attempts after the last one at the start are not passed.
 func (s *Reports) Export(ctx context.Context, q report.ExportQuery, fn func(*report.Exported) error) error {
-	x := exporter{conn: s.conn, account: q.Account, book: priceBook{}}
+	x := exporter{conn: s.conn, book: priceBook{}}
 	err := x.start(ctx, q)
 	for err == nil && !x.ended {
 		err = x.piece(ctx, fn)
@@ -32,13 +32,12 @@ func (s *Reports) Export(ctx context.Context, q report.ExportQuery, fn func(*rep
 	return nil
 }
 
-// exporter walks through attempts in the order of their primary key.
+// exporter walks through attempts in the order of their places.
 type exporter struct {
 	*conn
-	account     string // id; empty for all
-	book        priceBook
-	after, last spot // the places before the first and of the last remaining attempt
-	ended       bool
+	rows  rowsQuery // the remaining attempts
+	book  priceBook
+	ended bool
 }
 
 // start finds the last attempt.
@@ -47,26 +46,14 @@ func (x *exporter) start(ctx context.Context, q report.ExportQuery) error {
 	if err != nil {
 		return err
 	}
-	x.after = spot{day: f.from}
-	query, args := x.where("day BETWEEN ? AND ?", f.from, f.to)
-	row := x.read.QueryRowContext(ctx, "SELECT day, request, n FROM attempts a WHERE "+query+
-		" ORDER BY day DESC, request DESC, n DESC LIMIT 1", args...)
-	err = row.Scan(&x.last.day, &x.last.request, &x.last.n)
-	if errors.Is(err, sql.ErrNoRows) {
+	x.rows = rowsQuery{account: q.Account, from: rowPlace{day: f.from}, to: rowPlace{day: f.to + 1}, down: true, limit: 1}
+	last, err := readRows(ctx, x.read, &x.rows)
+	if err != nil || len(last) == 0 {
 		x.ended = true
-		return nil
+		return err
 	}
-	if err == nil {
-		err = x.book.load(ctx, x.read)
-	}
-	return err
-}
-
-func (x *exporter) where(condition string, args ...any) (string, []any) {
-	if x.account != "" {
-		return condition + " AND a.account = ?", append(args, x.account)
-	}
-	return condition, args
+	x.rows.to, x.rows.down, x.rows.limit = last[0].next(), false, exportPiece
+	return x.book.load(ctx, x.read)
 }
 
 // piece reads the next attempts, and then calls fn with each.
@@ -84,46 +71,61 @@ func (x *exporter) piece(ctx context.Context, fn func(*report.Exported) error) e
 	return err
 }
 
-// attempts returns the next ones, with their corrections and prices. It includes open ones: with a condition that
-// excludes them, a statement could skip any number of rows.
+// attempts returns the next ones, with their corrections, prices and names. It includes open ones: with a condition
+// that excludes them, a statement could skip any number of rows.
 func (x *exporter) attempts(ctx context.Context, tx *sql.Tx) ([]report.Exported, error) {
-	query, args := x.where("(a.day, a.request, a.n) > (?, ?, ?) AND (a.day, a.request, a.n) <= (?, ?, ?)",
-		x.after.day, x.after.request, x.after.n, x.last.day, x.last.request, x.last.n)
-	rows, err := tx.QueryContext(ctx, "SELECT "+of("a", attemptColumns)+", coalesce(c.name, ''), coalesce(k.label, '')"+
-		" FROM attempts a LEFT JOIN accounts c ON c.id = a.account LEFT JOIN keys k ON k.id = a.key WHERE "+query+
-		" ORDER BY a.day, a.request, a.n LIMIT ?", append(args, exportPiece)...)
-	list, err := collect(rows, err, scanExported)
+	rows, err := readRows(ctx, tx, &x.rows)
 	if err != nil {
 		return nil, err
 	}
-	x.ended = len(list) < exportPiece
-	if len(list) == 0 {
+	if x.ended = len(rows) < exportPiece; len(rows) == 0 {
 		return nil, nil
 	}
-	from := x.after
-	x.after = spotOfEntry(&list[len(list)-1].Entry)
-	corrected, err := correctionsBetween(ctx, tx, from, x.after)
+	first, last := rows[0].rowPlace, rows[len(rows)-1].rowPlace
+	x.rows.from = last.next()
+	accounts, keys := map[string]string{}, map[string]string{}
+	for i := range rows {
+		accounts[rows[i].Account], keys[rows[i].Key] = "", ""
+	}
+	err = errors.Join(named(ctx, tx, "SELECT id, name FROM accounts", accounts),
+		named(ctx, tx, "SELECT id, label FROM keys", keys))
+	if err != nil {
+		return nil, err
+	}
+	corrected, err := correctionsBetween(ctx, tx, first, last)
+	list := make([]report.Exported, len(rows))
 	for i := 0; i < len(list) && err == nil; i++ {
-		err = x.book.fillAll(ctx, tx, &list[i].Attempt)
-		if errors.Is(err, errNoPrice) {
+		e := &list[i]
+		e.Entry, e.AccountName, e.KeyLabel = rows[i].Entry, accounts[rows[i].Account], keys[rows[i].Key]
+		if err = x.book.fillAll(ctx, tx, &e.Attempt); errors.Is(err, errNoPrice) {
 			err = nil
 		}
-		addCorrection(&list[i], corrected[list[i].ID])
+		addCorrection(e, corrected[e.ID])
 	}
 	return list, err
 }
 
-// spotOfEntry returns the place of an attempt.
-func spotOfEntry(e *ledger.Entry) spot {
-	return spot{dayOf(e.Arrived), e.ID.Request.String(), int64(e.ID.N)}
+// named sets the names of ids by a query of both.
+func named(ctx context.Context, tx *sql.Tx, query string, names map[string]string) error {
+	var ids []any
+	for id := range names {
+		ids = append(ids, id)
+	}
+	rows, err := tx.QueryContext(ctx, query+" WHERE "+among("id", len(ids)), ids...)
+	return eachRow(rows, err, func(row scanner) error {
+		var id, name string
+		err := row.Scan(&id, &name)
+		names[id] = name
+		return err
+	})
 }
 
-// correctionsBetween returns the sums of corrections by attempt, for the attempts between two places, including the
-// last.
-func correctionsBetween(ctx context.Context, q querier, after, last spot) (map[ledger.AttemptID]*correction, error) {
+// correctionsBetween returns the sums of corrections by attempt, for the attempts from the first place to the last.
+func correctionsBetween(ctx context.Context, q querier, first, last rowPlace) (map[ledger.AttemptID]*correction, error) {
+	from, n := oldPlace(first)
+	to, m := oldPlace(last)
 	rows, err := q.QueryContext(ctx, "SELECT "+correctionColumns+" FROM corrections"+
-		" WHERE (day, request, n) > (?, ?, ?) AND (day, request, n) <= (?, ?, ?)",
-		after.day, after.request, after.n, last.day, last.request, last.n)
+		" WHERE (day, request, n) >= (?, ?, ?) AND (day, request, n) <= (?, ?, ?)", first.day, from, n, last.day, to, m)
 	byAttempt := map[ledger.AttemptID]*correction{}
 	err = each(rows, err, scanCorrection, func(c *correction) error {
 		if sum := byAttempt[c.id]; sum != nil {
@@ -154,36 +156,3 @@ func addCorrection(e *report.Exported, c *correction) {
 		e.AtMost = e.Cost + left
 	}
 }
-
-// eachOfDay calls fn with each attempt of a day and an account, empty for all, in pieces as Export does. The
-// transaction must see the database as of one moment.
-func eachOfDay(ctx context.Context, tx *sql.Tx, day int64, account string, fn func(*ledger.Entry) error) error {
-	for after := (spot{day: day}); ; {
-		query, args := (&exporter{account: account}).where("a.day = ? AND (a.request, a.n) > (?, ?)",
-			day, after.request, after.n)
-		rows, err := tx.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts a WHERE "+query+
-			" ORDER BY a.day, a.request, a.n LIMIT ?", append(args, exportPiece)...)
-		list, err := collect(rows, err, scanEntry)
-		for i := 0; i < len(list) && err == nil; i++ {
-			err = fn(&list[i])
-		}
-		if err != nil || len(list) < exportPiece {
-			return err
-		}
-		after = spotOfEntry(&list[len(list)-1])
-	}
-}
-
-// scanExported scans a row of attemptColumns, with the names of the account and the key.
-func scanExported(row scanner) (e report.Exported, err error) {
-	e.Entry, err = scanEntry(&longer{row, []any{&e.AccountName, &e.KeyLabel}})
-	return e, err
-}
-
-// longer scans a row with more columns after the requested ones.
-type longer struct {
-	scanner
-	more []any
-}
-
-func (l *longer) Scan(dest ...any) error { return l.scanner.Scan(append(dest, l.more...)...) }

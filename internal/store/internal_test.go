@@ -48,8 +48,8 @@ func TestMeasuresHaveTheirColumns(t *testing.T) {
 	if n := len(slices.Compact(slices.Sorted(slices.Values(columns)))); n != numMeasures {
 		t.Errorf("got %d different columns, want %d", n, numMeasures)
 	}
-	if n := len(strings.Split(attemptColumns, ", ")); n != numColumns {
-		t.Errorf("got %d columns of attempts, want %d", n, numColumns)
+	if n := len(strings.Split(rowValues, ", ")); n != numValues {
+		t.Errorf("got %d columns of attempts, want %d", n, numValues)
 	}
 }
 

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -183,12 +184,17 @@ func (p *portion) Values() ([]any, error) { return p.values, nil }
 // Err returns the error that ended Next.
 func (p *portion) Err() error { return errors.Join(p.err, p.rows.Err()) }
 
-// place encodes the primary key of the last row that was read.
+// place encodes the primary key of the last row that was read. Bytes are in an array of their own.
 func (p *portion) place() (string, error) {
 	key := make([]any, 0, len(p.table.key))
 	for _, name := range p.table.key {
 		for i, column := range p.table.columns {
-			if column == name {
+			if column != name {
+				continue
+			}
+			if b, ok := p.values[i].([]byte); ok {
+				key = append(key, []any{b})
+			} else {
 				key = append(key, p.values[i])
 			}
 		}
@@ -197,7 +203,7 @@ func (p *portion) place() (string, error) {
 	return string(b), err
 }
 
-// parsePlace decodes the output of place: integers and texts.
+// parsePlace decodes the output of place: integers, texts and bytes.
 func parsePlace(text string) ([]any, error) {
 	if text == "" {
 		return nil, nil
@@ -209,15 +215,16 @@ func parsePlace(text string) ([]any, error) {
 		return nil, fmt.Errorf("progress of the move %q: %w", text, err)
 	}
 	for i, v := range list {
-		number, ok := v.(json.Number)
-		if !ok {
-			continue
+		var err error
+		switch v := v.(type) {
+		case json.Number:
+			list[i], err = v.Int64()
+		case []any:
+			list[i], err = base64.StdEncoding.DecodeString(fmt.Sprint(v...))
 		}
-		n, err := number.Int64()
 		if err != nil {
 			return nil, fmt.Errorf("progress of the move %q: %w", text, err)
 		}
-		list[i] = n
 	}
 	return list, nil
 }

@@ -270,7 +270,9 @@ func pointers(list []int64) []any {
 // finish sets the sequences to continue after the existing numbers and opens the database to gateways.
 func (m *mover) finish(ctx context.Context) error {
 	err := pgx.BeginFunc(ctx, m.to, func(tx pgx.Tx) error {
-		for name, column := range map[string]string{"changes": "seq", "journals": "number"} {
+		for name, column := range map[string]string{
+			"changes": "seq", "journals": "number", "attempt_accounts": "number", "attempt_kinds": "number",
+		} {
 			_, err := tx.Exec(ctx, "SELECT setval(pg_get_serial_sequence('"+name+"', '"+column+"'), max("+column+
 				")) FROM "+name+" HAVING count(*) > 0")
 			if err != nil {

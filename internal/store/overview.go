@@ -287,10 +287,29 @@ func (s *Reports) UnseenAttempts(ctx context.Context, date, model string, most i
 	if err != nil {
 		return nil, fmt.Errorf("read attempts whose end was not seen: %w", err)
 	}
-	return reportList(ctx, s.conn, "", "read attempts whose end was not seen", scanEntry, "SELECT "+attemptColumns+
-		" FROM attempts WHERE day = ? AND model = ? AND outcome <> 'open' AND "+isUnseen+" LIMIT ?", day,
-		model, int64(most))
+	var list []ledger.Entry
+	err = s.report(ctx, "", "read attempts whose end was not seen", func(tx *sql.Tx) error {
+		query := ofDay(day)
+		query.least = stateUnseen
+		err := walk(ctx, tx, query, func(r *storedRow) error {
+			if r.FullModel() == model {
+				list = append(list, r.Entry)
+			}
+			if len(list) >= most {
+				return errEnough
+			}
+			return nil
+		})
+		if errors.Is(err, errEnough) {
+			return nil
+		}
+		return err
+	})
+	return list, err
 }
+
+// errEnough ends a walk.
+var errEnough = errors.New("the list is complete")
 
 // isUncertain is the SQL condition that the cost or the charge in a row r of a rollup is uncertain: the charge at an
 // account's own price may have an upper bound when the cost has none.
@@ -318,9 +337,11 @@ func (s *Reports) Unseen(ctx context.Context, from, to string) ([]report.UnseenS
 			"(SELECT "+
 			"count(*) FROM corrections c"+
 			" LEFT JOIN attempts a ON a.day = c.day AND a.request = c.request AND a.n = c.n"+
+			" LEFT JOIN attempt_rows p ON p.day = c.day AND p.id = "+s.engine.rowID+
 			" WHERE c.day = r.period AND c.account = r.account AND c.model = r.model AND c.kind = '"+
 			ledger.CorrectionResolved+"'"+
-			" AND c.unknown = 0 AND coalesce(a.provenance, 'estimated') = 'estimated') ELSE 0 END AS attempts"+
+			" AND c.unknown = 0 AND coalesce(a.provenance, 'estimated') = 'estimated'"+
+			" AND coalesce(p.state, 3) <> 2) ELSE 0 END AS attempts"+
 			" FROM rollup_uses r WHERE ("+isUncertain+" OR r.unknown > 0) AND r.period BETWEEN ? AND ?) AS u"+
 			" WHERE u.attempts > 0 GROUP BY u.account ORDER BY 3 DESC, 2 DESC, 1", f.from, f.to)
 }

@@ -99,6 +99,8 @@ func postgresEngine(target llm.Secret) (*engine, error) {
 		again: func(err error) bool {
 			return slices.Contains([]string{pgSerialization, pgDeadlock, pgUniqueViolated}, postgresCode(err))
 		},
+		rowID: "decode(replace(c.request, '-', '') || CASE WHEN c.n = 1 THEN ''" +
+			" ELSE lpad(to_hex(c.n), 4, '0') END, 'hex')",
 		shared: true,
 		lock: func(ctx context.Context, tx *sql.Tx, name string) error {
 			_, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(?, hashtext(?))", lockNames, name)

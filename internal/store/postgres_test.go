@@ -24,7 +24,7 @@ import (
 // TestSchemasOfEnginesAgree compares the tables of the engines, with their columns in order.
 func TestSchemasOfEnginesAgree(t *testing.T) {
 	t.Parallel()
-	types := map[string]string{"bigint": "INTEGER", "text": "TEXT", "bytea": "BLOB"}
+	types := map[string]string{"bigint": "INTEGER", "integer": "INTEGER", "smallint": "INTEGER", "text": "TEXT", "bytea": "BLOB"}
 	got := schema(t, withoutSchema()["PostgreSQL"](t), `SELECT c.table_name, c.column_name, c.data_type, c.is_nullable = 'NO',
 			coalesce((SELECT k.ordinal_position FROM information_schema.key_column_usage k
 				JOIN information_schema.table_constraints p USING (constraint_name, table_name)

@@ -66,6 +66,8 @@ func testRollupsMatchModel(t *testing.T, o store.Options) {
 			"reopen":   func(rt *rapid.T) { m.close(rt); m.open(rt) },
 			"snapshot": m.snapshot,
 			"restore":  m.restore,
+			"unpack":   m.unpack,
+			"pack":     m.pack,
 			"check":    m.check,
 		})
 		m.check(rt)
@@ -318,6 +320,25 @@ func (m *machine) correct(rt *rapid.T) {
 			}
 			return c
 		})
+	}
+}
+
+// unpack writes some rows as earlier versions did.
+func (m *machine) unpack(rt *rapid.T) {
+	first := rapid.Byte().Draw(rt, "first byte of the ids")
+	err := m.store.Ledger.UnpackRows(rt.Context(), func(id ledger.AttemptID) bool { return id.Request[0] <= first })
+	if err != nil {
+		rt.Fatalf("unpack: %v", err)
+	}
+}
+
+// pack packs the rows that are settled.
+func (m *machine) pack(rt *rapid.T) {
+	if _, err := m.store.Ledger.PackAttempts(rt.Context()); err != nil {
+		rt.Fatalf("pack: %v", err)
+	}
+	if _, old, err := m.store.Ledger.Rows(rt.Context()); err != nil || old > int64(len(m.model.open)) {
+		rt.Fatalf("got %d rows that are not packed, %v; want at most the %d open ones", old, err, len(m.model.open))
 	}
 }
 

@@ -104,10 +104,7 @@ func (s *Ledger) AnswerQuestion(ctx context.Context, id ledger.AttemptID, r *llm
 		}
 		if told := r.ProviderCost; told != nil && *told >= 0 {
 			a.ProviderCost = told
-			const query = "UPDATE attempts SET settlement = ? WHERE day = ? AND request = ? AND n = ?"
-			settled := encodeSettlement(&a.Attempt, &a.Settlement)
-			_, err := tx.ExecContext(ctx, query, settled, dayOf(a.Arrived), id.Request.String(), int64(id.N))
-			if err != nil {
+			if err := s.rewrite(ctx, tx, &a.Entry); err != nil {
 				return err
 			}
 		}
@@ -120,4 +117,24 @@ func (s *Ledger) AnswerQuestion(ctx context.Context, id ledger.AttemptID, r *llm
 func (s *Ledger) RetainQuestions(ctx context.Context) error {
 	now := micros(s.clock.now())
 	return s.clear(ctx, &leftover{"questions", "attempt", "until < ?", []any{now}})
+}
+
+// rewrite writes the settlement of an existing row again. It keeps the fields that this program does not know.
+func (s *Ledger) rewrite(ctx context.Context, tx *sql.Tx, e *ledger.Entry) error {
+	day := dayOf(e.Arrived)
+	_, err := packOld(ctx, tx, s.clock.now(), "day = ? AND request = ? AND n = ?", day, e.ID.Request.String(),
+		int64(e.ID.N))
+	if err != nil {
+		return err
+	}
+	id := rowID(nil, e.ID)
+	var data []byte
+	err = tx.QueryRowContext(ctx, "SELECT data FROM attempt_rows WHERE day = ? AND id = ?", day, id).Scan(&data)
+	if err == nil {
+		data, err = ledger.Repack(data, &e.Attempt, &e.Settlement)
+	}
+	if err == nil {
+		_, err = tx.ExecContext(ctx, "UPDATE attempt_rows SET data = ? WHERE day = ? AND id = ?", data, day, id)
+	}
+	return err
 }

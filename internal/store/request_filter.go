@@ -1,60 +1,25 @@
 package store
 
 import (
-	"fmt"
-	"strings"
+	"slices"
 
-	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/report"
 )
 
-// sifted collects what the attempts of a request have in common with a query.
-type sifted struct {
-	model, requested, attributed, replyID, status, code bool
-	cost                                                llm.Money // the charge
-}
-
-// needsSettlement reports whether a query depends on settlements.
-func needsSettlement(q *report.RequestsQuery) bool {
-	return q.ReplyID != "" || q.Status != 0 || q.Code != "" || q.Costs != (report.MoneyRange{})
-}
-
-// needsOpening reports whether a query depends on openings.
-func needsOpening(q *report.RequestsQuery) bool {
-	return q.Model != "" || q.Requested != "" || q.User != "" || len(q.Tags) > 0 || needsSettlement(q)
-}
-
-// add compares an attempt with a query.
-func (s *sifted) add(q *report.RequestsQuery, r *looked) error {
-	if !needsOpening(q) {
-		s.attributed = true
-		return nil
+// sift reports whether a request with these attempts matches a query.
+func sift(q *report.RequestsQuery, list []storedRow) bool {
+	has := func(is func(r *storedRow) bool) bool {
+		return slices.ContainsFunc(list, func(r storedRow) bool { return is(&r) })
 	}
-	e := ledger.Entry{}
-	e.Provider, e.Model, _ = strings.Cut(r.model, "/")
-	e.Outcome, e.Cost = ledger.Outcome(r.outcome), llm.Money(r.cost)
-	if err := decodeOpening(r.opening, &e.Attempt); err != nil {
-		return fmt.Errorf("attempt %s.%d: %w", r.request, r.n, err)
+	var charge llm.Money
+	for i := range list {
+		charge += list[i].Charge()
 	}
-	s.model = s.model || r.model == q.Model || e.Requested == q.Model
-	s.requested = s.requested || e.Requested == q.Requested
-	s.attributed = s.attributed || q.HasAttribution(&e.Attribution)
-	if !needsSettlement(q) || r.settlement == "" {
-		return nil
-	}
-	if err := decodeSettlement(r.settlement, &e.Attempt, &e.Settlement); err != nil {
-		return fmt.Errorf("attempt %s.%d: %w", r.request, r.n, err)
-	}
-	s.replyID = s.replyID || e.ReplyID == q.ReplyID
-	s.status = s.status || e.Status == q.Status
-	s.code = s.code || e.Code == q.Code
-	s.cost += e.Cost + e.Margin
-	return nil
-}
-
-// matches reports whether a request with these attempts matches the query.
-func (s *sifted) matches(q *report.RequestsQuery) bool {
-	return (s.model || q.Model == "") && (s.requested || q.Requested == "") && (s.replyID || q.ReplyID == "") &&
-		(s.status || q.Status == 0) && (s.code || q.Code == "") && s.attributed && q.Costs.Has(s.cost)
+	return (q.Model == "" || has(func(r *storedRow) bool { return r.FullModel() == q.Model || r.Requested == q.Model })) &&
+		(q.Requested == "" || has(func(r *storedRow) bool { return r.Requested == q.Requested })) &&
+		(q.ReplyID == "" || has(func(r *storedRow) bool { return r.ReplyID == q.ReplyID })) &&
+		(q.Status == 0 || has(func(r *storedRow) bool { return r.Status == q.Status })) &&
+		(q.Code == "" || has(func(r *storedRow) bool { return r.Code == q.Code })) &&
+		has(func(r *storedRow) bool { return q.HasAttribution(&r.Attribution) }) && q.Costs.Has(charge)
 }

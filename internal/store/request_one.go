@@ -44,44 +44,28 @@ func (s *Reports) RequestAtCost(ctx context.Context, account string, id uuid.UUI
 // AccountOf returns the account of a request; false if no account has it, or retention has deleted it.
 func (s *Reports) AccountOf(ctx context.Context, id uuid.UUID) (account string, there bool, err error) {
 	err = s.report(ctx, "", "find request "+id.String(), func(tx *sql.Tx) error {
-		days, err := daysOf(ctx, tx, "attempts", "day", firstDay, lastDay)
-		if err != nil || len(days) == 0 {
-			return err
+		list, err := findRequest(ctx, tx, id)
+		if there = len(list) > 0; there {
+			account = list[0].Account
 		}
-		with, args := wanted(spotsOn(days, id))
-		row := tx.QueryRowContext(ctx, with+" SELECT a.account FROM wanted w, attempts a WHERE a.day = w.day AND "+
-			"a.request = w.request LIMIT 1", args...)
-		if err = row.Scan(&account); errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		there = err == nil
 		return err
 	})
 	return account, there, err
 }
 
-// spotsOn returns the places of a request on each of the days.
-func spotsOn(days []int64, id uuid.UUID) []spot {
-	on := make([]spot, len(days))
-	for i, day := range days {
-		on[i] = spot{day: day, request: id.String()}
-	}
-	return on
-}
-
 func readRequest(ctx context.Context, tx *sql.Tx, account string, id uuid.UUID) (d report.RequestDetail, err error) {
-	days, err := daysOf(ctx, tx, "attempts", "day", firstDay, lastDay)
+	rows, err := findRequest(ctx, tx, id)
 	if err != nil {
 		return d, err
 	}
-	parts, err := attemptsOf(ctx, tx, spotsOn(days, id))
-	if err != nil {
-		return d, err
-	}
-	if len(parts) == 0 || parts[0][0].Account != account {
+	if len(rows) == 0 || rows[0].Account != account {
 		return d, errNoRequest
 	}
-	d.Parts = parts[0]
+	corrections, err := correctionsOfRows(ctx, tx, rows)
+	if err != nil {
+		return d, err
+	}
+	d.Parts = attemptsOf(rows, corrections)
 	book := priceBook{}
 	for i := range d.Parts {
 		a := &d.Parts[i]

@@ -1,14 +1,11 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
-	"math"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -57,48 +54,31 @@ func (s *Reports) RequestsSince(ctx context.Context, account string, after repor
 	if err != nil {
 		return nil, fmt.Errorf("read new requests: %w", err)
 	}
-	if l.above, err = spotOf(after, math.MaxUint16+1, l.above); err != nil {
-		return nil, fmt.Errorf("read new requests: %w", err)
+	if after != (report.Cursor{}) {
+		day, err := parseDate(after.Date, 0)
+		if err != nil {
+			return nil, fmt.Errorf("read new requests: %w", err)
+		}
+		l.from = afterRequest(day, after.ID)
 	}
 	return s.look(ctx, "read new requests", l)
 }
 
-// spot is a place between attempts, in the order of their primary key.
+// spot names a request on a day.
 type spot struct {
 	day     int64
 	request string
-	n       int64
-}
-
-// spotOf returns the place before the n-th attempt of a request.
-func spotOf(c report.Cursor, n int64, none spot) (spot, error) {
-	if c == (report.Cursor{}) {
-		return none, nil
-	}
-	day, err := parseDate(c.Date, 0)
-	return spot{day, c.ID.String(), n}, err
-}
-
-// looked holds the columns of an attempt that the search reads.
-type looked struct {
-	spot
-	key, model, outcome, opening string
-	unseen                       bool   // its end is unseen and unresolved; set only if the query filters by it
-	settlement                   string // set only if the query filters by it, like cost
-	cost                         int64
 }
 
 // look searches an account's attempts from the newest down and collects requests.
 type look struct {
-	q            *report.RequestsQuery
-	above, below spot // the remaining attempts are between them
-	last         looked
-	sifted       sifted // of the request of last
-	unseen       bool   // it has an attempt with an unseen end
-	seen         int    // attempts
-	found        []spot
-	done         bool // the page is complete
-	ended        bool // there are no more
+	q        *report.RequestsQuery
+	from, to rowPlace    // the remaining attempts are between them
+	list     []storedRow // attempts of the current request, the last one first
+	seen     int         // attempts
+	found    [][]storedRow
+	done     bool // the page is complete
+	ended    bool // there are no more
 }
 
 func newLook(q *report.RequestsQuery) (*look, error) {
@@ -114,43 +94,37 @@ func newLook(q *report.RequestsQuery) (*look, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &look{q: q, above: spot{day: f.from}, below: spot{day: f.to + 1}}
-	after, err := spotOf(q.After, 0, l.below)
-	if err == nil && after.day < l.below.day {
-		l.below = after
+	l := &look{q: q, from: rowPlace{day: f.from}, to: rowPlace{day: f.to + 1}}
+	after, until := q.After, report.Cursor{}
+	if !q.Until.IsZero() {
+		until = report.CursorAt(q.Until)
 	}
-	if err == nil {
-		err = l.bound(q.Since, q.Until)
+	for _, c := range []report.Cursor{after, until} {
+		if p, err := placeOfCursor(c); err != nil {
+			return nil, err
+		} else if c != (report.Cursor{}) && p.compare(l.to) < 0 {
+			l.to = p
+		}
 	}
-	return l, err
+	if !q.Since.IsZero() {
+		p, err := placeOfCursor(report.CursorAt(q.Since))
+		if err != nil {
+			return nil, err
+		}
+		if p.compare(l.from) > 0 {
+			l.from = p
+		}
+	}
+	return l, nil
 }
 
-// bound narrows the search to requests that arrived between two times. Their ids begin with the time.
-func (l *look) bound(since, until time.Time) error {
-	if !since.IsZero() {
-		from, err := spotOf(report.CursorAt(since), -1, l.above)
-		if err != nil {
-			return err
-		}
-		if l.above.before(&from) {
-			l.above = from
-		}
+// placeOfCursor returns the place of a request.
+func placeOfCursor(c report.Cursor) (rowPlace, error) {
+	if c == (report.Cursor{}) {
+		return rowPlace{}, nil
 	}
-	if !until.IsZero() {
-		to, err := spotOf(report.CursorAt(until), 0, l.below)
-		if err != nil {
-			return err
-		}
-		if to.before(&l.below) {
-			l.below = to
-		}
-	}
-	return nil
-}
-
-// before reports whether the place comes before another one.
-func (s *spot) before(o *spot) bool {
-	return cmp.Or(cmp.Compare(s.day, o.day), cmp.Compare(s.request, o.request), cmp.Compare(s.n, o.n)) < 0
+	day, err := parseDate(c.Date, 0)
+	return placeOfRequest(day, c.ID), err
 }
 
 // look reads pieces of doubling size until the page is complete.
@@ -161,82 +135,58 @@ func (s *Reports) look(ctx context.Context, doing string, l *look) (list []repor
 				return err
 			}
 		}
-		parts, err := attemptsOf(ctx, tx, l.found)
-		if err != nil {
-			return err
-		}
-		list = make([]report.Request, len(parts))
-		for i := range parts {
-			list[i] = report.Summarize(parts[i])
-		}
-		return nil
+		list, err = l.requests(ctx, tx)
+		return err
 	})
 	return list, err
 }
 
 // piece reads the next attempts.
 func (l *look) piece(ctx context.Context, tx *sql.Tx, size int) error {
-	a, b := &l.above, &l.below
-	unseen := "0"
-	if l.q.Ended == report.EndedUnseen {
-		unseen = "CASE WHEN " + isUnseen + " THEN 1 ELSE 0 END"
+	query := rowsQuery{account: l.q.Account, from: l.from, to: l.to, down: true, limit: size}
+	list, err := readRows(ctx, tx, &query)
+	if err != nil {
+		return err
 	}
-	settled := "'', 0"
-	if needsSettlement(l.q) {
-		settled = "settlement, cost"
+	for i := range list {
+		if l.take(&list[i]); l.done {
+			return nil
+		}
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT day, request, n, key, model, outcome, opening, "+unseen+", "+settled+
-		" FROM attempts"+
-		" WHERE account = ? AND (day, request, n) > (?, ?, ?) AND (day, request, n) < (?, ?, ?)"+
-		" ORDER BY day DESC, request DESC, n DESC LIMIT ?",
-		l.q.Account, a.day, a.request, a.n, b.day, b.request, b.n, size)
-	read := 0
-	err = each(rows, err, func(row scanner) (r looked, err error) {
-		read++
-		var unseen int
-		err = row.Scan(&r.day, &r.request, &r.n, &r.key, &r.model, &r.outcome, &r.opening, &unseen,
-			&r.settlement, &r.cost)
-		r.unseen = unseen != 0
-		return r, err
-	}, l.take)
-	if errors.Is(err, errEnough) {
-		l.done = true
-		return nil
-	}
-	if err == nil && read < size {
+	if len(list) < size {
 		l.finish()
 		l.done, l.ended = true, true
 	}
-	return err
+	return nil
 }
-
-// errEnough ends the reading of a piece.
-var errEnough = errors.New("the page is complete")
 
 // take checks an attempt. The last attempt of a request comes first, so a request is complete when the next one
 // starts.
-func (l *look) take(r *looked) error {
-	if r.request != l.last.request || r.day != l.last.day {
+func (l *look) take(r *storedRow) {
+	if len(l.list) > 0 && (r.ID.Request != l.list[0].ID.Request || r.day != l.list[0].day) {
 		l.finish()
 		if len(l.found) >= l.q.Limit || l.seen >= mostLooked {
-			return errEnough
+			l.done = true
+			return
 		}
-		l.last, l.sifted, l.unseen = *r, sifted{}, false
 	}
-	l.unseen = l.unseen || r.unseen
+	l.list = append(l.list, *r)
 	l.seen++
-	l.below = r.spot
-	return l.sifted.add(l.q, r)
+	l.to = r.rowPlace
 }
 
 // finish checks a request after all its attempts have been read.
 func (l *look) finish() {
-	r := &l.last
-	if r.request != "" && l.sifted.matches(l.q) && (l.q.Key == "" || r.key == l.q.Key) &&
-		l.q.Ended.Has(ledger.Outcome(r.outcome), l.unseen) {
-		l.found = append(l.found, r.spot)
+	if len(l.list) > 0 && l.fits() {
+		l.found = append(l.found, l.list)
 	}
-	l.last = looked{}
+	l.list = nil
+}
+
+func (l *look) fits() bool {
+	last := &l.list[0]
+	unseen := slices.ContainsFunc(l.list, func(r storedRow) bool { return r.state == stateUnseen })
+	return sift(l.q, l.list) && (l.q.Key == "" || last.Key == l.q.Key) && l.q.Ended.Has(last.Outcome, unseen)
 }
 
 // next returns the place of the next page.
@@ -244,40 +194,31 @@ func (l *look) next() report.Cursor {
 	if l.ended {
 		return report.Cursor{}
 	}
-	id, err := uuid.Parse(l.below.request)
-	if err != nil {
+	id, ok := idOfRow([]byte(l.to.id))
+	if !ok {
 		return report.Cursor{}
 	}
-	return report.Cursor{Date: dateText(l.below.day), ID: id}
+	return report.Cursor{Date: dateText(l.to.day), ID: id.Request}
 }
 
-// attemptsOf reads the attempts of requests, with their corrections, in the order of the requests and of their
-// numbers.
-func attemptsOf(ctx context.Context, tx *sql.Tx, requests []spot) ([][]report.Attempt, error) {
-	if len(requests) == 0 {
-		return nil, nil
+// requests returns the found requests with their corrections.
+func (l *look) requests(ctx context.Context, tx *sql.Tx) ([]report.Request, error) {
+	corrections, err := correctionsOfRows(ctx, tx, slices.Concat(l.found...))
+	list := make([]report.Request, len(l.found))
+	for i, rows := range l.found {
+		slices.Reverse(rows)
+		list[i] = report.Summarize(attemptsOf(rows, corrections))
 	}
-	with, args := wanted(requests)
-	rows, err := tx.QueryContext(ctx, with+" SELECT "+of("a", attemptColumns)+
-		" FROM wanted w, attempts a WHERE a.day = w.day AND a.request = w.request ORDER BY a.day DESC, a.request "+
-		"DESC, a.n", args...)
-	entries, err := collect(rows, err, scanEntry)
-	if err != nil {
-		return nil, err
+	return list, err
+}
+
+// attemptsOf returns the attempts with their corrections.
+func attemptsOf(rows []storedRow, corrections map[ledger.AttemptID][]ledger.Correction) []report.Attempt {
+	list := make([]report.Attempt, len(rows))
+	for i := range rows {
+		list[i].Row = ledger.Row{Entry: rows[i].Entry, Corrections: corrections[rows[i].ID]}
 	}
-	corrections, err := correctionsOf(ctx, tx, with, args)
-	if err != nil {
-		return nil, err
-	}
-	var list [][]report.Attempt
-	for i := range entries {
-		e := report.Attempt{Row: ledger.Row{Entry: entries[i], Corrections: corrections[entries[i].ID]}}
-		if i == 0 || e.ID.Request != entries[i-1].ID.Request {
-			list = append(list, nil)
-		}
-		list[len(list)-1] = append(list[len(list)-1], e)
-	}
-	return list, nil
+	return list
 }
 
 // wanted returns a WITH clause that is a table of requests to join.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 
 	"weir/internal/audit"
 	"weir/internal/ledger"
@@ -101,16 +102,14 @@ func (o *older) each(ctx context.Context, fn func([]ledger.Row) error) error {
 		return fmt.Errorf("find unresolved attempts: %w", err)
 	}
 	for _, day := range days {
-		last := ledger.AttemptID{}
-		for more := true; more; {
-			list, err := o.some(ctx, day, last)
-			if err != nil {
+		for next := (&rowPlace{day: day}); next != nil; {
+			var list []ledger.Row
+			if list, next, err = o.some(ctx, day, *next); err != nil {
 				return fmt.Errorf("find unresolved attempts of %s: %w", dateText(day), err)
 			}
 			if len(list) == 0 {
-				break
+				continue
 			}
-			last, more = list[len(list)-1].ID, len(list) == resolveRows
 			if err := fn(list); err != nil {
 				return err
 			}
@@ -128,26 +127,22 @@ func (o *older) days(ctx context.Context) ([]int64, error) {
 	return collect(rows, err, scanOne[int64])
 }
 
-// some reads the attempts after last, with their corrections.
-func (o *older) some(ctx context.Context, day int64, last ledger.AttemptID) ([]ledger.Row, error) {
-	s, q := o.store, o.query
-	rows, err := s.read.QueryContext(ctx, "SELECT "+attemptColumns+
-		" FROM attempts WHERE day = ? AND (request, n) > (?, ?)"+
-		" AND outcome <> 'open' AND "+isUnseen+" AND opened < ? AND (? = '' OR account = ?)"+
-		" ORDER BY request, n LIMIT ?",
-		day, last.Request.String(), int64(last.N), micros(q.Before), q.Account, q.Account, int64(resolveRows))
-	entries, err := collect(rows, err, scanEntry)
-	if err != nil || len(entries) == 0 {
-		return nil, err
+// some reads the attempts of a day from a place on, with their corrections, and the place after them; without one they
+// are the last.
+func (o *older) some(ctx context.Context, day int64, from rowPlace) (list []ledger.Row, next *rowPlace, err error) {
+	query := ofDay(day)
+	query.account, query.from, query.least, query.limit = o.query.Account, from, stateUnseen, resolveRows
+	rows, err := readRows(ctx, o.store.read, &query)
+	if err != nil || len(rows) == 0 {
+		return nil, nil, err
 	}
-	list := make([]ledger.Row, len(entries))
-	for i := range entries {
-		list[i].Entry = entries[i]
+	if len(rows) == query.limit {
+		next = new(rows[len(rows)-1].next())
 	}
-	with, args := wanted(spotsOf(list))
-	corrections, err := correctionsOf(ctx, s.read, with, args)
-	for i := range list {
-		list[i].Corrections = corrections[list[i].ID]
+	rows = slices.DeleteFunc(rows, func(r storedRow) bool { return !r.Opened.Before(o.query.Before) })
+	corrections, err := correctionsOfRows(ctx, o.store.read, rows)
+	for i := range rows {
+		list = append(list, ledger.Row{Entry: rows[i].Entry, Corrections: corrections[rows[i].ID]})
 	}
-	return list, err
+	return list, next, err
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"weir/internal/ledger"
 	"weir/internal/report"
 )
 
@@ -21,19 +20,19 @@ const retainRows = 500
 func (s *Ledger) Retain(ctx context.Context, before, unresolved time.Time, tags []string) (
 	all report.Retained, err error,
 ) {
-	all.Rows, err = s.retainRows(ctx, before, tags, "outcome <> 'open' AND NOT "+isUnresolved)
+	all.Rows, err = s.retainRows(ctx, before, tags, stateResolvedUnseen)
 	if err == nil {
-		all.Unresolved, err = s.retainRows(ctx, unresolved, tags, "outcome <> 'open'") // only unresolved ones are left
+		all.Unresolved, err = s.retainRows(ctx, unresolved, tags, stateUnseen) // only unresolved ones are left
 	}
 	all.Rows += all.Unresolved
 	return all, err
 }
 
-// retainRows deletes the attempts before a time that satisfy the condition where.
-func (s *Ledger) retainRows(ctx context.Context, before time.Time, tags []string, where string) (
+// retainRows deletes the settled attempts before a time that have at most a state.
+func (s *Ledger) retainRows(ctx context.Context, before time.Time, tags []string, most int64) (
 	deleted int64, failed error,
 ) {
-	days, err := daysOf(ctx, s.read, "attempts", "day", firstDay, dayOf(before)-1)
+	days, err := attemptDays(ctx, s.read, firstDay, dayOf(before)-1)
 	if err != nil {
 		return 0, fmt.Errorf("delete old attempts: %w", err)
 	}
@@ -45,11 +44,15 @@ func (s *Ledger) retainRows(ctx context.Context, before time.Time, tags []string
 				continue
 			}
 		}
-		r := retention{day: day, where: where, checkpoints: newRollup(tableCheckpoints), explanations: newRollup(
-			tableExplanations)}
+		if _, err := s.packBetween(ctx, rowPlace{day: day}, rowPlace{day: day + 1}); err != nil {
+			return deleted, errors.Join(failed, err)
+		}
+		r := retention{checkpoints: newRollup(tableCheckpoints), explanations: newRollup(tableExplanations)}
+		r.rows = ofDay(day)
+		r.rows.least, r.rows.most, r.rows.limit = stateKnown, most, retainRows
 		for more := true; more; {
 			var n int64
-			var last string
+			var last rowPlace
 			err := s.writeDeletion(ctx, "delete old attempts", func(tx *sql.Tx) (err error) {
 				if again, err := isBegunAgain(ctx, tx, day); err != nil || again {
 					n = 0
@@ -61,8 +64,11 @@ func (s *Ledger) retainRows(ctx context.Context, before time.Time, tags []string
 			if err != nil {
 				return deleted, errors.Join(failed, err)
 			}
-			deleted, r.from = deleted+n, last
+			deleted, r.rows.from = deleted+n, last
 			more = n > 0 // fewer rows than the limit mean that another node deletes too
+		}
+		if err := s.retainKinds(ctx, day); err != nil {
+			return deleted, errors.Join(failed, err)
 		}
 	}
 	return deleted, failed
@@ -123,30 +129,36 @@ func (old *leftover) deleteSome(ctx context.Context, tx *sql.Tx) (more bool, err
 	return more, err
 }
 
-// retention deletes the rows of a day that satisfy a condition.
+// retention deletes selected rows of a day.
 type retention struct {
-	day                       int64
-	where                     string
-	from                      string // the request where it continues; earlier rows stay
+	rows                      rowsQuery // those that are left; earlier ones stay
 	checkpoints, explanations *rollup
 }
 
-// some deletes the next rows and returns the last request of them. It adds up exactly the rows that it deleted, even
-// if concurrent transactions delete or settle others.
-func (r *retention) some(ctx context.Context, tx *sql.Tx) (n int64, last string, err error) {
-	rows, err := tx.QueryContext(ctx, "DELETE FROM attempts WHERE day = ? AND "+r.where+" AND (request, n) IN"+
-		" (SELECT request, n FROM attempts WHERE day = ? AND request >= ? AND "+r.where+" ORDER BY request, n LIMIT ?)"+
-		" RETURNING "+attemptColumns, r.day, r.day, r.from, retainRows)
+// some deletes the next rows and returns the place after them. It adds up exactly the rows that it deleted, even if
+// concurrent transactions delete others.
+func (r *retention) some(ctx context.Context, tx *sql.Tx) (n int64, last rowPlace, err error) {
 	hours, prices, parts := buckets{}, buckets{}, balances{}
-	last = r.from
-	err = each(rows, err, scanEntry, func(e *ledger.Entry) error {
+	last = r.rows.from
+	list, err := readRows(ctx, tx, &r.rows)
+	if err != nil || len(list) == 0 {
+		return 0, last, err
+	}
+	deleted, err := deleteRows(ctx, tx, last.day, list)
+	if err != nil {
+		return 0, last, err
+	}
+	for i := range list {
+		e := &list[i].Entry
+		if !deleted[list[i].id] {
+			continue
+		}
 		hours.addEntry(e)
 		parts.addParts(e)
 		prices.add(bucketOf(&e.Attempt).ofDay().ofPrice(e.Price.Version), sumsOf(e))
-		last = max(last, e.ID.Request.String())
+		last = list[i].next()
 		n++
-		return nil
-	})
+	}
 	if err == nil {
 		err = r.checkpoints.addEach(ctx, tx, hours.days())
 	}
@@ -157,6 +169,24 @@ func (r *retention) some(ctx context.Context, tx *sql.Tx) (n int64, last string,
 		err = checkpointParts(ctx, tx, parts)
 	}
 	return n, last, err
+}
+
+// deleteRows deletes rows of a day, and returns the ids of those that existed.
+func deleteRows(ctx context.Context, tx *sql.Tx, day int64, list []storedRow) (map[string]bool, error) {
+	args := []any{day}
+	for i := range list {
+		args = append(args, []byte(list[i].id))
+	}
+	rows, err := tx.QueryContext(ctx, "DELETE FROM attempt_rows WHERE day = ? AND "+among("id", len(list))+
+		" RETURNING id", args...)
+	deleted := map[string]bool{}
+	err = eachRow(rows, err, func(row scanner) error {
+		var id []byte
+		err := row.Scan(&id)
+		deleted[string(id)] = true
+		return err
+	})
+	return deleted, err
 }
 
 // RetainExplanations deletes the sums by price of the days before a time. The sums of the days remain.

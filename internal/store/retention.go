@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
@@ -17,6 +18,9 @@ const retainEvery = time.Hour
 
 // RunRetention deletes expired data every hour until ctx ends.
 func (s *DB) RunRetention(ctx context.Context, now func() Retention) {
+	var packing sync.WaitGroup
+	defer packing.Wait()
+	packing.Go(func() { s.runPacking(ctx) })
 	every := time.NewTicker(retainEvery)
 	defer every.Stop()
 	for {
@@ -26,6 +30,26 @@ func (s *DB) RunRetention(ctx context.Context, now func() Retention) {
 		case <-every.C:
 			r := now()
 			s.retain(ctx, &r)
+		}
+	}
+}
+
+// runPacking packs rows of earlier versions at the start and every hour, because nodes of an earlier version may add
+// some, until ctx ends.
+func (s *DB) runPacking(ctx context.Context) {
+	every := time.NewTicker(retainEvery)
+	defer every.Stop()
+	for ctx.Err() == nil {
+		packed, err := s.Ledger.PackAttempts(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.log.Error("rows of an earlier version could not be packed; they are read as they are", "err", err)
+		}
+		if packed > 0 {
+			s.log.Info("rows of an earlier version packed", "rows", packed)
+		}
+		select {
+		case <-ctx.Done():
+		case <-every.C:
 		}
 	}
 }

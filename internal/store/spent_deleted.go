@@ -10,8 +10,11 @@ import (
 	"weir/internal/llm"
 )
 
-// isAlone is the SQL condition that the row of a correction c is deleted.
-const isAlone = "NOT EXISTS (SELECT 1 FROM attempts a WHERE a.day = c.day AND a.request = c.request AND a.n = c.n)"
+// isAlone returns the SQL condition that the row of a correction c is deleted.
+func (e *engine) isAlone() string {
+	return "NOT EXISTS (SELECT 1 FROM attempt_rows r WHERE r.day = c.day AND r.id = " + e.rowID + ")" +
+		" AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.day = c.day AND a.request = c.request AND a.n = c.n)"
+}
 
 // SpentBeside returns the spending of a scope on the days from first to last, yyyymmdd, both inclusive, that is in
 // its balances but not in existing rows: opening balances, and the sums of deleted rows and their corrections.
@@ -32,7 +35,7 @@ func (s *Ledger) besideWhole(ctx context.Context, scope string, first, last int6
 	const charged = "coalesce(sum(cost + uncertain + margin + margin_uncertain), 0)"
 	err = s.read.QueryRowContext(ctx, "SELECT (SELECT "+charged+" FROM checkpoints WHERE period BETWEEN ? AND ?"+
 		" AND (account = ? OR key = ?)) + (SELECT "+charged+" FROM corrections c WHERE day BETWEEN ? AND ?"+
-		" AND (account = ? OR key = ?) AND "+isAlone+")", first, last, scope, scope, first, last, scope,
+		" AND (account = ? OR key = ?) AND "+s.engine.isAlone()+")", first, last, scope, scope, first, last, scope,
 		scope).Scan(&spent)
 	if err != nil {
 		return 0, err
@@ -56,7 +59,7 @@ func (s *Ledger) besidePart(ctx context.Context, scope string, first, last int64
 	owner, _, _ := budget.PartOf(scope)
 	rows, err := s.read.QueryContext(ctx, "SELECT parts, cost + uncertain + margin + margin_uncertain"+
 		" FROM corrections c"+
-		" WHERE day BETWEEN ? AND ? AND (account = ? OR key = ?) AND parts <> '[]' AND "+isAlone, first,
+		" WHERE day BETWEEN ? AND ? AND (account = ? OR key = ?) AND parts <> '[]' AND "+s.engine.isAlone(), first,
 		last, owner, owner)
 	err = eachRow(rows, err, func(row scanner) error {
 		var text string

@@ -43,6 +43,7 @@ func sqliteEngine(path string) (*engine, error) {
 		open:    func() (pools, error) { return sqlitePools(path) },
 		prepare: func(ctx context.Context) (*sql.DB, func() error, error) { return sqlitePrepare(ctx, path) },
 		check:   sqliteCheck,
+		rowID:   "unhex(replace(c.request, '-', '') || CASE WHEN c.n = 1 THEN '' ELSE printf('%04x', c.n) END)",
 		free:    func() (int64, error) { return disk.Free(filepath.Dir(path)) },
 		noTable: func(err error) bool { return strings.Contains(err.Error(), "no such table") },
 	}, nil

@@ -119,6 +119,9 @@ type engine struct {
 	// noTable reports whether err means that a table does not exist.
 	noTable func(err error) bool
 
+	// rowID is the SQL expression of the id in attempt_rows of a correction c: see rowID.
+	rowID string
+
 	// manyWriters means that several transactions may write concurrently.
 	manyWriters bool
 	// again reports whether err means that a transaction was aborted because of a concurrent one and may be run

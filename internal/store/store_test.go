@@ -33,6 +33,10 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if path := os.Getenv("WEIR_TEST_PACK"); path != "" {
+		fmt.Fprintln(os.Stderr, packRows(context.Background(), store.Options{Path: path, URL: url}))
+		os.Exit(1)
+	}
 	if journal := os.Getenv("WEIR_TEST_JOURNAL"); journal != "" {
 		o := store.Options{Path: os.Getenv("WEIR_TEST_APPLY"), URL: url}
 		fmt.Fprintln(os.Stderr, applyForever(context.Background(), o, journal))

@@ -171,37 +171,48 @@ func (u *usesRows) days(ctx context.Context, tx *sql.Tx) (err error) {
 	return nil
 }
 
-// readAttempts adds up the rows of a day that are not in its sums, each with its corrections, which it removes from
-// byAttempt.
+// readAttempts adds up the rows of a day that are not in its sums.
 func (u *usesRows) readAttempts(ctx context.Context, tx *sql.Tx, day int64) error {
-	where, args := u.among()
 	upto := u.upto[day]
-	query := "SELECT " + attemptColumns + " FROM attempts r WHERE " + where + " AND " + isOn("r.day", day) +
-		" AND r.request >= ? AND r.outcome <> 'open'"
-	args = append(args, upto)
-	if u.all && upto != "" { // accounts with fewer requests in their sums
-		query += " UNION ALL SELECT " + of("r", attemptColumns) +
-			" FROM (SELECT DISTINCT d.account, coalesce(s.upto, '') AS upto FROM " + tableDays +
-			" d LEFT JOIN attribution_sums s ON s.account = d.account AND s.day = d.period WHERE d.period = ?" +
-			" AND coalesce(s.upto, '') < ?) x" +
-			" JOIN attempts r ON r.account = x.account AND " + isOn("r.day", day) + " AND r.request >= x.upto" +
-			" AND r.request < ? WHERE " + where +
-			" AND r.outcome <> 'open'"
-		args = append(append(args, day, upto, upto), args[:len(args)-1]...)
+	query := rowsQuery{
+		account: u.account, from: placeAt(day, upto), to: rowPlace{day: day + 1}, least: stateKnown, limit: exportPiece,
 	}
-	rows, err := tx.QueryContext(ctx, query+" LIMIT ?", append(args, maxUsesRows+1)...)
-	return each(rows, err, scanEntry, func(e *ledger.Entry) error {
-		if u.rows++; u.rows > maxUsesRows {
-			return errUsesRows(maxUsesRows, "attempts")
-		}
-		b, s := bucketOf(&e.Attempt), sumsOf(e)
-		if c := u.byAttempt[e.ID]; c != nil {
-			s.add(c.sums())
-			delete(u.byAttempt, e.ID)
-		}
-		a := attributedOf(&e.Attribution)
-		return u.add(&b, &a, s)
+	if err := walk(ctx, tx, query, u.addRow); err != nil || !u.all || upto == "" {
+		return err
+	}
+	fewer, err := accountsBefore(ctx, tx, day, upto)
+	for i := 0; i < len(fewer) && err == nil; i++ {
+		query.account, query.from, query.to = fewer[i].account, placeAt(day, fewer[i].upto), placeAt(day, upto)
+		err = walk(ctx, tx, query, u.addRow)
+	}
+	return err
+}
+
+// accountsBefore returns the accounts with usage on a day whose sums end before a request, with their ends.
+func accountsBefore(ctx context.Context, tx *sql.Tx, day int64, upto string) ([]accountDay, error) {
+	rows, err := tx.QueryContext(ctx, "SELECT DISTINCT d.account, coalesce(s.upto, '') FROM "+tableDays+
+		" d LEFT JOIN attribution_sums s ON s.account = d.account AND s.day = d.period WHERE d.period = ?"+
+		" AND coalesce(s.upto, '') < ?", day, upto)
+	return collect(rows, err, func(row scanner) (a accountDay, err error) {
+		return a, row.Scan(&a.account, &a.upto)
 	})
+}
+
+// addRow adds an attempt with its corrections, which it removes from byAttempt.
+func (u *usesRows) addRow(r *storedRow) error {
+	if u.model != "" && r.FullModel() != u.model || u.key != "" && r.Key != u.key {
+		return nil
+	}
+	if u.rows++; u.rows > maxUsesRows {
+		return errUsesRows(maxUsesRows, "attempts")
+	}
+	b, s := bucketOf(&r.Attempt), sumsOf(&r.Entry)
+	if c := u.byAttempt[r.ID]; c != nil {
+		s.add(c.sums())
+		delete(u.byAttempt, r.ID)
+	}
+	a := attributedOf(&r.Attribution)
+	return u.add(&b, &a, s)
 }
 
 // deleted returns the sums of rows that retention has deleted, by day.

@@ -41,8 +41,8 @@ type verifier struct {
 	now      time.Time
 	progress func(done, total int64)
 	total    int64
-	// corrected holds the sums of the corrections of the current day's attempts.
-	corrected map[ledger.AttemptID]llm.Money
+	// corrected holds what the corrections of the current day's attempts add to the cost and decide.
+	corrected map[ledger.AttemptID][]ledger.Correction
 	openings  balances
 	parts     balances // of the current day
 	result    report.Verification
@@ -79,7 +79,8 @@ func (v *verifier) run(ctx context.Context) error {
 func (v *verifier) estimate(ctx context.Context) error {
 	return v.tx.QueryRowContext(ctx, "SELECT (SELECT coalesce(sum(attempts), 0) FROM rollup_day)"+
 		" - (SELECT coalesce(sum(attempts), 0) FROM checkpoints)"+
-		" + (SELECT count(*) FROM attempts WHERE outcome = 'open')").Scan(&v.total)
+		" + (SELECT count(*) FROM attempt_rows WHERE state = 0) + (SELECT count(*) FROM attempts WHERE outcome = 'open')").
+		Scan(&v.total)
 }
 
 // days returns all days with any records, oldest first.
@@ -89,6 +90,7 @@ func (v *verifier) days(ctx context.Context) ([]int64, error) {
 		table, column string
 		perDay        int64 // period numbers of the column in a day
 	}{
+		{"attempt_rows", "day", 1},
 		{"attempts", "day", 1},
 		{"corrections", "day", 1},
 		{tableCheckpoints, "period", 1},
@@ -117,12 +119,15 @@ func (v *verifier) day(ctx context.Context, day int64) error {
 	if err != nil {
 		return err
 	}
-	v.corrected = map[ledger.AttemptID]llm.Money{}
+	v.corrected = map[ledger.AttemptID][]ledger.Correction{}
 	if v.parts, err = readPartCheckpoints(ctx, v.tx, day); err != nil {
 		return err
 	}
 	for i := range corrections {
-		v.corrected[corrections[i].id] += corrections[i].cost
+		c := &corrections[i]
+		v.corrected[c.id] = append(v.corrected[c.id], ledger.Correction{
+			Kind: c.kind, Cost: c.cost, Priced: c.unpriced != 0 || c.marginUnpriced != 0,
+		})
 		v.parts.addCorrection(&corrections[i])
 	}
 	hours, err := v.rows(ctx, day)
@@ -230,90 +235,6 @@ func (v *verifier) attribution(ctx context.Context, day int64, days buckets) err
 		}), whole)
 	}
 	return err
-}
-
-// rows adds up a day's rows, and checks the cost of each.
-func (v *verifier) rows(ctx context.Context, day int64) (buckets, error) {
-	hours := buckets{}
-	err := eachOfDay(ctx, v.tx, day, "", func(e *ledger.Entry) error {
-		if v.result.Rows++; v.result.Rows%progressRows == 0 {
-			v.progress(v.result.Rows, max(v.total, v.result.Rows))
-		}
-		if e.Outcome == ledger.OutcomeOpen {
-			v.result.Open++
-			return nil
-		}
-		v.result.Unknown += number(e.Provenance == ledger.Unknown)
-		hours.addEntry(e)
-		v.parts.addParts(e)
-		v.cost(e)
-		v.margin(e)
-		if cost := e.Cost + v.corrected[e.ID]; cost < 0 {
-			b := bucketOf(&e.Attempt)
-			v.differ("row", &b, "corrected cost of attempt "+e.ID.String()+", which must not be negative", 0,
-				int64(cost))
-		}
-		return nil
-	})
-	return hours, err
-}
-
-// cost compares a row's cost with the cost at its price.
-func (v *verifier) cost(e *ledger.Entry) {
-	want, what := llm.Money(0), "cost of attempt "+e.ID.String()
-	price, missing := &e.Price, false
-	if e.Price.Known() {
-		price, missing = v.book[e.Price.Version], v.book[e.Price.Version] == nil
-	}
-	if missing {
-		what += ", whose price " + e.Price.Version + " is missing"
-	} else {
-		want = min(price.Cost(&e.Usage, e.Tier), llm.MaxCost)
-	}
-	switch {
-	case e.Provenance == ledger.Unknown:
-		want = e.Hold
-	case e.Billed && e.ProviderCost != nil:
-		want, missing = *e.ProviderCost, false
-	}
-	if missing || want != e.Cost {
-		b := bucketOf(&e.Attempt)
-		v.differ("row", &b, what, int64(want), int64(e.Cost))
-	}
-}
-
-// margin compares a row's margin with the margin by its price list.
-func (v *verifier) margin(e *ledger.Entry) {
-	if e.Terms == nil && e.Margin == 0 && e.MarginUncertain == 0 && e.ChargeUnpriced == nil {
-		return
-	}
-	want, a := e.Settlement, e.Attempt
-	if full := v.book[a.Price.Version]; full != nil {
-		a.Price = *full
-	}
-	if a.Terms.Own() {
-		if full := v.book[a.Terms.Price.Version]; full != nil {
-			a.Terms.Price = *full // only for this row
-		}
-	}
-	if e.ChargeUnpriced == nil && a.Terms.Own() {
-		a.SetChargeBefore(&want)
-	} else {
-		a.SetCharge(&want)
-	}
-	b := bucketOf(&e.Attempt)
-	if e.ChargeUnpriced != nil && want.UnpricedCharge() != *e.ChargeUnpriced {
-		v.differ("row", &b, "number of classes without a price in the charge of attempt "+e.ID.String(),
-			int64(len(want.UnpricedCharge().Names())), int64(len(e.ChargeUnpriced.Names())))
-	}
-	for _, of := range []struct {
-		what      string
-		want, got llm.Money
-	}{{"margin", want.Margin, e.Margin}, {"uncertain margin", want.MarginUncertain, e.MarginUncertain}} {
-		if of.want != of.got {
-			v.differ("row", &b, of.what+" of attempt "+e.ID.String(), int64(of.want), int64(of.got))
-		}
-	}
 }
 
 // balances compares the balances of a day with its rows and opening balances.

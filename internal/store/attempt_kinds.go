@@ -1,0 +1,222 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/internal/charge"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// kind holds the texts that many attempts of a day and an account share. A row has the number of its kind in place of
+// them.
+type kind struct {
+	day, journal                          int64
+	key, provider, model, price, ownPrice string
+	requested, region, finish, tier, code string
+	status                                int64
+}
+
+func kindOf(journal int64, a *ledger.Attempt, s *ledger.Settlement) kind {
+	k := kind{
+		day: dayOf(a.Arrived), journal: journal, key: a.Key, provider: a.Provider, model: a.Model,
+		price: a.Price.Version, requested: a.Requested, region: a.Region, finish: string(s.Finish), tier: s.Tier,
+		code: string(s.Code), status: int64(s.Status),
+	}
+	if a.Terms != nil {
+		k.ownPrice = a.Terms.Price.Version
+	}
+	return k
+}
+
+// values returns the values of kindColumns.
+func (k *kind) values() []any {
+	full := k.provider + "/" + k.model
+	o := object{[]byte{'{'}}
+	if k.requested != full {
+		o.text("requested", k.requested)
+	}
+	o.text("region", k.region)
+	o.text("finish", k.finish)
+	o.text("tier", k.tier)
+	o.text("code", k.code)
+	if k.status != 0 {
+		o.text("status", strconv.FormatInt(k.status, 10))
+	}
+	return []any{k.day, k.journal, k.key, full, k.price, k.ownPrice, o.String()}
+}
+
+const kindColumns = "day, journal, key, model, price, own_price, more"
+
+// setKind sets the texts of an entry from the columns of its kind.
+func setKind(e *ledger.Entry, model, ownPrice, more string) (err error) {
+	e.Provider, e.Model, _ = strings.Cut(model, "/")
+	e.Requested = model
+	if ownPrice != "" {
+		e.Terms = &charge.Terms{Price: llm.Price{Version: ownPrice}}
+	}
+	return members(more, func(m rawjson.Member) {
+		text := rawjson.Text(m.Value)
+		switch m.Name() {
+		case "requested":
+			e.Requested = text
+		case "region":
+			e.Region = text
+		case "finish":
+			e.Finish = llm.FinishReason(text)
+		case "tier":
+			e.Tier = text
+		case "code":
+			e.Code = llm.Code(text)
+		case "status":
+			e.Status, err = strconv.Atoi(text)
+		}
+	}, &err)
+}
+
+func compareKinds(a, b kind) int {
+	x, y := a.values(), b.values()
+	return cmp.Or(cmp.Compare(a.day, b.day), cmp.Compare(a.journal, b.journal), strings.Compare(fmt.Sprint(x...),
+		fmt.Sprint(y...)))
+}
+
+const (
+	// kindsFor is the age of a day from which on its kinds may be deleted. Until kindsKnown, which is a day less, the
+	// numbers of its kinds are remembered.
+	kindsFor   = 8 * 24 * time.Hour
+	kindsKnown = kindsFor - 24*time.Hour
+	// mostNumbers bounds how many numbers are remembered.
+	mostNumbers = 1 << 16
+)
+
+// numbers are the numbers of accounts and kinds in the database.
+type numbers struct {
+	accounts map[string]int64
+	kinds    map[kind]int64
+}
+
+func newNumbers() numbers { return numbers{map[string]int64{}, map[kind]int64{}} }
+
+// add looks up the missing numbers, and adds the rows that do not exist, in the order of their keys, to avoid
+// deadlocks.
+func (n *numbers) add(ctx context.Context, tx *sql.Tx, accounts map[string]bool, kinds map[kind]bool) error {
+	for _, account := range slices.Sorted(maps.Keys(accounts)) {
+		var number int64
+		err := tx.QueryRowContext(ctx, "INSERT INTO attempt_accounts (account) VALUES (?) ON CONFLICT (account)"+
+			" DO UPDATE SET account = excluded.account RETURNING number", account).Scan(&number)
+		if err != nil {
+			return fmt.Errorf("number of account: %w", err)
+		}
+		n.accounts[account] = number
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(kinds), compareKinds) {
+		var number int64
+		err := tx.QueryRowContext(ctx, "INSERT INTO attempt_kinds"+
+			" ("+kindColumns+") VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT ("+kindColumns+")"+
+			" DO UPDATE SET day = excluded.day RETURNING number", // it locks the row, so that it is not deleted
+			k.values()...).Scan(&number)
+		if err != nil {
+			return fmt.Errorf("number of kind: %w", err)
+		}
+		n.kinds[k] = number
+	}
+	return nil
+}
+
+// rowWriter encodes rows of attempt_rows.
+type rowWriter struct {
+	// known are the numbers that are committed, and fresh those that may not be, or may be deleted when the
+	// transaction has ended.
+	known, fresh numbers
+	from         int64  // the first day whose kinds may be remembered
+	buf          []byte // ids and data of the current rows
+}
+
+// begin prepares a transaction at that time.
+func (w *rowWriter) begin(now time.Time) {
+	w.fresh, w.from, w.buf = newNumbers(), dayOf(now.Add(-kindsKnown)), w.buf[:0]
+	if w.known.kinds == nil || len(w.known.kinds)+len(w.known.accounts) > mostNumbers {
+		w.known = newNumbers()
+	}
+}
+
+// commit remembers the numbers of a transaction that was committed.
+func (w *rowWriter) commit() {
+	maps.Copy(w.known.accounts, w.fresh.accounts)
+	for k, number := range w.fresh.kinds {
+		if k.day >= w.from {
+			w.known.kinds[k] = number
+		}
+	}
+}
+
+// number looks up the numbers of n attempts.
+func (w *rowWriter) number(ctx context.Context, tx *sql.Tx, journal int64, n int,
+	at func(i int) (*ledger.Attempt, *ledger.Settlement),
+) error {
+	var accounts map[string]bool
+	var kinds map[kind]bool
+	for i := range n {
+		a, s := at(i)
+		k := kindOf(journal, a, s)
+		if account, number := w.find(a.Account, &k); account != 0 && number != 0 {
+			continue
+		}
+		if kinds == nil {
+			accounts, kinds = map[string]bool{}, map[kind]bool{}
+		}
+		accounts[a.Account], kinds[k] = true, true
+	}
+	return w.fresh.add(ctx, tx, accounts, kinds)
+}
+
+// find returns the numbers of an account and a kind; 0 for one that is not known.
+func (w *rowWriter) find(id string, k *kind) (account, number int64) {
+	if k.day >= w.from {
+		number = w.known.kinds[*k]
+	}
+	if number == 0 {
+		number = w.fresh.kinds[*k]
+	}
+	if account = w.known.accounts[id]; account == 0 {
+		account = w.fresh.accounts[id]
+	}
+	return account, number
+}
+
+// bind appends the values of rowValues. They are valid until begin is called.
+func (w *rowWriter) bind(dst []any, journal int64, state int64, a *ledger.Attempt, s *ledger.Settlement) []any {
+	k := kindOf(journal, a, s)
+	account, number := w.find(a.Account, &k)
+	from := len(w.buf)
+	w.buf = rowID(w.buf, a.ID)
+	middle := len(w.buf)
+	w.buf = ledger.AppendPacked(w.buf, a, s)
+	return append(dst, k.day, w.buf[from:middle:middle], account, number, state,
+		w.buf[middle:len(w.buf):len(w.buf)])
+}
+
+// retainKinds deletes the kinds of a day without rows, if nothing can remember their numbers.
+func (s *Ledger) retainKinds(ctx context.Context, day int64) error {
+	if day >= dayOf(s.clock.now().Add(-kindsFor)) {
+		return nil
+	}
+	return s.writeDeletion(ctx, "delete kinds of attempts", func(tx *sql.Tx) error {
+		// A transaction that adds a row has locked the row's kind.
+		_, err := tx.ExecContext(ctx, "UPDATE attempt_kinds SET day = day WHERE day = ?", day)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, "DELETE FROM attempt_kinds WHERE day = ?"+
+				" AND NOT EXISTS (SELECT 1 FROM attempt_rows WHERE day = ?)", day, day)
+		}
+		return err
+	})
+}

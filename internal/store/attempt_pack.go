@@ -1,0 +1,146 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"weir/internal/ledger"
+)
+
+// PackAttempts moves the settled rows that earlier versions wrote to the table of packed rows, retainRows in a
+// transaction. After each it rests as long as the transaction took, so that others can write. It returns how many rows
+// it moved. If it is interrupted, the next call continues. Open rows are moved when they are settled.
+func (s *Ledger) PackAttempts(ctx context.Context) (moved int64, err error) {
+	return s.packBetween(ctx, rowPlace{}, rowPlace{day: lastDay + 1})
+}
+
+// packBetween moves the rows between two places.
+func (s *Ledger) packBetween(ctx context.Context, from, to rowPlace) (moved int64, err error) {
+	query := rowsQuery{from: from, to: to, least: stateKnown, limit: retainRows}
+	for {
+		list, err := readOldRows(ctx, s.read, &query)
+		if err != nil || len(list) == 0 {
+			return moved, err
+		}
+		start := time.Now()
+		n := 0
+		err = s.writeDeletion(ctx, "pack attempts", func(tx *sql.Tx) (err error) {
+			n, err = s.packPortion(ctx, tx, list)
+			return err
+		})
+		if err != nil {
+			return moved, err
+		}
+		moved += int64(n)
+		query.from = list[len(list)-1].next()
+		select {
+		case <-ctx.Done():
+			return moved, fmt.Errorf("pack attempts: %w", context.Cause(ctx))
+		case <-time.After(time.Since(start)):
+		}
+	}
+}
+
+// packPortion moves the settled rows from the first to the last of the list. It locks those that may be resolved, so
+// that their corrections do not change.
+func (s *Ledger) packPortion(ctx context.Context, tx *sql.Tx, list []storedRow) (int, error) {
+	for i := range list {
+		if list[i].state < stateUnresolved {
+			continue
+		}
+		if err := s.lockAttempt(ctx, tx, list[i].ID); err != nil {
+			return 0, err
+		}
+	}
+	first, last := &list[0], &list[len(list)-1]
+	return packOld(ctx, tx, s.clock.now(), "(day, request, n) >= (?, ?, ?) AND (day, request, n) <= (?, ?, ?)"+
+		" AND outcome <> 'open'", first.day, first.ID.Request.String(), int64(first.ID.N), last.day,
+		last.ID.Request.String(), int64(last.ID.N))
+}
+
+// packOld moves the rows of attempts that satisfy a condition, and returns how many.
+func packOld(ctx context.Context, tx *sql.Tx, now time.Time, where string, args ...any) (int, error) {
+	rows, err := tx.QueryContext(ctx, "DELETE FROM attempts WHERE "+where+" RETURNING "+attemptColumns+", 0", args...)
+	list, err := collect(rows, err, scanOldRow)
+	if err != nil {
+		return 0, err
+	}
+	slices.SortFunc(list, func(a, b storedRow) int { return a.compare(b.rowPlace) })
+	w := rowWriter{}
+	w.begin(now)
+	for some := range slices.Chunk(list, bulkRows) {
+		if err := w.move(ctx, tx, some); err != nil {
+			return 0, err
+		}
+	}
+	return len(list), nil
+}
+
+// move writes rows of the old form.
+func (w *rowWriter) move(ctx context.Context, tx *sql.Tx, list []storedRow) error {
+	corrections, err := correctionsOfRows(ctx, tx, list)
+	if err != nil {
+		return err
+	}
+	var args []any
+	for i := range list {
+		r := &list[i]
+		one := func(int) (*ledger.Attempt, *ledger.Settlement) { return &r.Attempt, &r.Settlement }
+		if err := w.number(ctx, tx, r.journal, 1, one); err != nil {
+			return err
+		}
+		state := stateOf(&ledger.Row{Entry: r.Entry, Corrections: corrections[r.ID]})
+		args = w.bind(args, r.journal, state, &r.Attempt, &r.Settlement)
+	}
+	_, err = tx.ExecContext(ctx, insertSettled().sql(len(list)), args...)
+	return err
+}
+
+// correctionsOfRows returns the corrections of attempts.
+func correctionsOfRows(ctx context.Context, q querier, list []storedRow) (map[ledger.AttemptID][]ledger.Correction,
+	error,
+) {
+	var spots []spot
+	for i := range list {
+		at := spot{list[i].day, list[i].ID.Request.String()}
+		if len(spots) == 0 || spots[len(spots)-1] != at {
+			spots = append(spots, at)
+		}
+	}
+	if len(spots) == 0 {
+		return nil, nil
+	}
+	with, args := wanted(spots)
+	return correctionsOf(ctx, q, with, args)
+}
+
+// packBatch moves the rows of the old form of a batch's attempts, because the batch settles them, or they are already
+// settled.
+func packBatch(ctx context.Context, tx *sql.Tx, now time.Time, b *ledger.Batch) error {
+	var there bool
+	err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM attempts)").Scan(&there)
+	if err != nil || !there {
+		return err
+	}
+	byDay := map[int64][]any{}
+	for i := range b.Opened {
+		a := &b.Opened[i]
+		byDay[dayOf(a.Arrived)] = append(byDay[dayOf(a.Arrived)], a.ID.Request.String())
+	}
+	for i := range b.Settled {
+		a := &b.Settled[i].Attempt
+		byDay[dayOf(a.Arrived)] = append(byDay[dayOf(a.Arrived)], a.ID.Request.String())
+	}
+	for day, requests := range byDay {
+		for some := range slices.Chunk(requests, bulkRows) {
+			args := append([]any{day}, some...)
+			if _, err := packOld(ctx, tx, now, "day = ? AND "+among("request", len(some)), args...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
