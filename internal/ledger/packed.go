@@ -23,7 +23,7 @@ const maxPacked = 2 * maxRecord
 
 // AppendPacked appends the packed form of an attempt and its settlement. It omits the id and the texts that many
 // attempts share: the account, the key, all names of the model, the region, the versions of prices, the finish reason,
-// the tier, and the code and status of an error. It omits fields that are valid only until the attempt is settled: Ask, and those that are not in the journal.
+// the tier, and the code and status of an error. It also omits Ask, and fields that are not in the journal.
 func AppendPacked(dst []byte, a *Attempt, s *Settlement) []byte {
 	short := *a
 	short.Account, short.Key, short.Requested, short.Provider, short.Model, short.Region = "", "", "", "", "", ""

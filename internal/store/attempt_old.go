@@ -11,7 +11,8 @@ import (
 )
 
 // attemptColumns are the columns of attempts, the table of rows that earlier versions wrote. See PackAttempts.
-const attemptColumns = "day, request, n, journal, account, key, model, opened, opening, outcome, provenance, cost, settlement"
+const attemptColumns = "day, request, n, journal, account, key, model, opened, opening, outcome, provenance, cost, " +
+	"settlement"
 
 // isResolved is the SQL condition that a correction has resolved a row of attempts: see ledger.Row.Resolved.
 const isResolved = "EXISTS (SELECT 1 FROM corrections c WHERE c.day = attempts.day AND c.request = attempts.request " +

@@ -268,8 +268,8 @@ func readCorrections(ctx context.Context, q querier, from, to int64, account str
 	return collect(rows, err, scanCorrection)
 }
 
-const correctionColumns = "request, n, kind, hour, account, key, provider, model, usage, cost, unknown, uncertain, margin, " +
-	"margin_uncertain, unpriced, margin_unpriced, parts, attribution"
+const correctionColumns = "request, n, kind, hour, account, key, provider, model, usage, cost, unknown, uncertain, " +
+	"margin, margin_uncertain, unpriced, margin_unpriced, parts, attribution"
 
 // scanCorrection scans a row of correctionColumns.
 func scanCorrection(row scanner) (c correction, err error) {

@@ -46,7 +46,9 @@ func (x *exporter) start(ctx context.Context, q report.ExportQuery) error {
 	if err != nil {
 		return err
 	}
-	x.rows = rowsQuery{account: q.Account, from: rowPlace{day: f.from}, to: rowPlace{day: f.to + 1}, down: true, limit: 1}
+	x.rows = rowsQuery{
+		account: q.Account, from: rowPlace{day: f.from}, to: rowPlace{day: f.to + 1}, down: true, limit: 1,
+	}
 	last, err := readRows(ctx, x.read, &x.rows)
 	if err != nil || len(last) == 0 {
 		x.ended = true
@@ -121,7 +123,9 @@ func named(ctx context.Context, tx *sql.Tx, query string, names map[string]strin
 }
 
 // correctionsBetween returns the sums of corrections by attempt, for the attempts from the first place to the last.
-func correctionsBetween(ctx context.Context, q querier, first, last rowPlace) (map[ledger.AttemptID]*correction, error) {
+func correctionsBetween(ctx context.Context, q querier, first, last rowPlace) (
+	map[ledger.AttemptID]*correction, error,
+) {
 	from, n := oldPlace(first)
 	to, m := oldPlace(last)
 	rows, err := q.QueryContext(ctx, "SELECT "+correctionColumns+" FROM corrections"+

@@ -79,7 +79,8 @@ func (v *verifier) run(ctx context.Context) error {
 func (v *verifier) estimate(ctx context.Context) error {
 	return v.tx.QueryRowContext(ctx, "SELECT (SELECT coalesce(sum(attempts), 0) FROM rollup_day)"+
 		" - (SELECT coalesce(sum(attempts), 0) FROM checkpoints)"+
-		" + (SELECT count(*) FROM attempt_rows WHERE state = 0) + (SELECT count(*) FROM attempts WHERE outcome = 'open')").
+		" + (SELECT count(*) FROM attempt_rows WHERE state = 0)"+
+		" + (SELECT count(*) FROM attempts WHERE outcome = 'open')").
 		Scan(&v.total)
 }
 
