@@ -154,9 +154,13 @@ type applier struct {
 	learnt  int64
 
 	rows                                                      rowWriter
+	model                                                     lastModel
 	prices, opened, settled, questions, balances, speed, used *insertion
 	hours, days, uses                                         *rollup
 }
+
+// lastModel is a model with its full name.
+type lastModel struct{ provider, name, full string }
 
 func newApplier(c *conn) *applier {
 	return &applier{
@@ -243,7 +247,7 @@ func (a *applier) write(ctx context.Context, tx *sql.Tx, journal int64, b *ledge
 	if err := a.price(ctx, b.Prices); err != nil {
 		return fmt.Errorf("prices: %w", err)
 	}
-	if err := packBatch(ctx, tx, a.clock.now(), b); err != nil {
+	if err := packBatch(ctx, tx, &a.rows, b); err != nil {
 		return fmt.Errorf("rows of an earlier version: %w", err)
 	}
 	if err := a.open(ctx, tx, journal, b.Opened); err != nil {
@@ -302,7 +306,7 @@ func (a *applier) open(ctx context.Context, tx *sql.Tx, journal int64, list []le
 		return err
 	}
 	_, err = a.bulk.insert(ctx, a.opened, len(list), func(dst []any, i int) []any {
-		return a.rows.bind(dst, journal, stateOpen, &list[i], &state)
+		return a.rows.bind(dst, i, stateOpen, &list[i], &state)
 	})
 	return err
 }
@@ -310,7 +314,7 @@ func (a *applier) open(ctx context.Context, tx *sql.Tx, journal int64, list []le
 // settle writes all rows at once. It fails with errSettledBefore if one of them is already settled.
 func (a *applier) settle(ctx context.Context, journal int64, list []ledger.Entry) error {
 	touched, err := a.bulk.insert(ctx, a.settled, len(list), func(dst []any, i int) []any {
-		return a.rows.bind(dst, journal, settledState(&list[i].Settlement), &list[i].Attempt, &list[i].Settlement)
+		return a.rows.bind(dst, i, settledState(&list[i].Settlement), &list[i].Attempt, &list[i].Settlement)
 	})
 	if err == nil && touched != int64(len(list)) || err != nil && a.engine.twice != nil && a.engine.twice(err) {
 		err = errSettledBefore
@@ -326,7 +330,7 @@ func (a *applier) settleEach(ctx context.Context, journal int64, list []ledger.E
 	for i := range list {
 		e := &list[i]
 		touched, err := a.bulk.insert(ctx, a.settled, 1, func(dst []any, _ int) []any {
-			return a.rows.bind(dst, journal, settledState(&e.Settlement), &e.Attempt, &e.Settlement)
+			return a.rows.bind(dst, i, settledState(&e.Settlement), &e.Attempt, &e.Settlement)
 		})
 		if err != nil {
 			return err
@@ -341,13 +345,25 @@ func (a *applier) settleEach(ctx context.Context, journal int64, list []ledger.E
 	return nil
 }
 
+// bucket is bucketOf, and reuses the name of the last model.
+func (a *applier) bucket(of *ledger.Attempt) bucket {
+	if m := &a.model; m.provider != of.Provider || m.name != of.Model {
+		*m = lastModel{of.Provider, of.Model, of.FullModel()}
+	}
+	return bucket{
+		period: hourOf(of.Arrived), account: of.Account, model: a.model.full, key: of.Key, provider: of.Provider,
+	}
+}
+
 // count adds a settled attempt to the sums for the rollups.
 func (a *applier) count(e *ledger.Entry) {
-	b, s := bucketOf(&e.Attempt), sumsOf(e)
-	a.sums.add(b, s)
-	if day, request := b.ofDay(), e.ID.Request.String(); a.summed.has(day.period, request) {
+	b := a.bucket(&e.Attempt)
+	var s sums
+	s.set(e)
+	a.sums.add(b, &s)
+	if day := b.ofDay(); a.summed.has(day.period, e.ID.Request) {
 		to := attributedOf(&e.Attribution)
-		a.late = append(a.late, lateAttempt{request, day.attributedTo(&to), s})
+		a.late = append(a.late, lateAttempt{e.ID.Request.String(), day.attributedTo(&to), sumsOf(e)})
 	}
 	a.parts.addParts(e)
 	a.speeds.addEntry(&b, e)

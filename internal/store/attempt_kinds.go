@@ -98,13 +98,14 @@ const (
 	mostNumbers = 1 << 16
 )
 
-// numbers are the numbers of accounts and kinds in the database.
+// numbers are the numbers of accounts and kinds in the database. They are stored as the values of statements, which
+// allocates once for each.
 type numbers struct {
-	accounts map[string]int64
-	kinds    map[kind]int64
+	accounts map[string]any
+	kinds    map[kind]any
 }
 
-func newNumbers() numbers { return numbers{map[string]int64{}, map[kind]int64{}} }
+func newNumbers() numbers { return numbers{map[string]any{}, map[kind]any{}} }
 
 // add looks up the missing numbers, and adds the rows that do not exist, in the order of their keys, to avoid
 // deadlocks.
@@ -138,7 +139,17 @@ type rowWriter struct {
 	// transaction has ended.
 	known, fresh numbers
 	from         int64  // the first day whose kinds may be remembered
-	buf          []byte // ids and data of the current rows
+	buf          []byte // ids and data of the rows since begin
+	rows         []rowNumbers
+	day          int64
+	boxed        any // day
+}
+
+// rowNumbers are the numbers of an attempt's account and kind; nil for one that is not known.
+type rowNumbers struct {
+	id            string // of the account
+	day           int64
+	account, kind any
 }
 
 // begin prepares a transaction at that time.
@@ -159,49 +170,73 @@ func (w *rowWriter) commit() {
 	}
 }
 
-// number looks up the numbers of n attempts.
+// number looks up the numbers of n attempts, for bind.
 func (w *rowWriter) number(ctx context.Context, tx *sql.Tx, journal int64, n int,
 	at func(i int) (*ledger.Attempt, *ledger.Settlement),
 ) error {
-	var accounts map[string]bool
+	w.rows = w.rows[:0]
+	var last kind
+	var accounts map[string]bool // those that are not known
 	var kinds map[kind]bool
 	for i := range n {
 		a, s := at(i)
 		k := kindOf(journal, a, s)
-		if account, number := w.find(a.Account, &k); account != 0 && number != 0 {
+		if i > 0 && k == last && a.Account == w.rows[i-1].id {
+			w.rows = append(w.rows, w.rows[i-1])
 			continue
 		}
-		if kinds == nil {
-			accounts, kinds = map[string]bool{}, map[kind]bool{}
+		r := w.find(a.Account, &k)
+		if r.account == nil || r.kind == nil {
+			if kinds == nil {
+				accounts, kinds = map[string]bool{}, map[kind]bool{}
+			}
+			accounts[a.Account], kinds[k] = true, true
 		}
-		accounts[a.Account], kinds[k] = true, true
+		w.rows, last = append(w.rows, r), k
 	}
-	return w.fresh.add(ctx, tx, accounts, kinds)
+	if len(kinds) == 0 {
+		return nil
+	}
+	if err := w.fresh.add(ctx, tx, accounts, kinds); err != nil {
+		return err
+	}
+	for i := range w.rows {
+		if r := &w.rows[i]; r.account == nil || r.kind == nil {
+			a, s := at(i)
+			k := kindOf(journal, a, s)
+			*r = w.find(a.Account, &k)
+		}
+	}
+	return nil
 }
 
-// find returns the numbers of an account and a kind; 0 for one that is not known.
-func (w *rowWriter) find(id string, k *kind) (account, number int64) {
+// find returns the numbers of an account and a kind; nil for one that is not known.
+func (w *rowWriter) find(id string, k *kind) rowNumbers {
+	r := rowNumbers{id: id, day: k.day}
 	if k.day >= w.from {
-		number = w.known.kinds[*k]
+		r.kind = w.known.kinds[*k]
 	}
-	if number == 0 {
-		number = w.fresh.kinds[*k]
+	if r.kind == nil {
+		r.kind = w.fresh.kinds[*k]
 	}
-	if account = w.known.accounts[id]; account == 0 {
-		account = w.fresh.accounts[id]
+	if r.account = w.known.accounts[id]; r.account == nil {
+		r.account = w.fresh.accounts[id]
 	}
-	return account, number
+	return r
 }
 
-// bind appends the values of rowValues. They are valid until begin is called.
-func (w *rowWriter) bind(dst []any, journal int64, state int64, a *ledger.Attempt, s *ledger.Settlement) []any {
-	k := kindOf(journal, a, s)
-	account, number := w.find(a.Account, &k)
+// bind appends the values of rowValues of the i-th attempt of the last call of number. They are valid until begin is
+// called.
+func (w *rowWriter) bind(dst []any, i int, state int64, a *ledger.Attempt, s *ledger.Settlement) []any {
+	r := &w.rows[i]
+	if w.day != r.day || w.boxed == nil {
+		w.day, w.boxed = r.day, r.day
+	}
 	from := len(w.buf)
 	w.buf = rowID(w.buf, a.ID)
 	middle := len(w.buf)
 	w.buf = ledger.AppendPacked(w.buf, a, s)
-	return append(dst, k.day, w.buf[from:middle:middle], account, number, state,
+	return append(dst, w.boxed, w.buf[from:middle:middle], r.account, r.kind, state,
 		w.buf[middle:len(w.buf):len(w.buf)])
 }
 

@@ -28,30 +28,35 @@ const oldState = "CASE WHEN outcome = 'open' THEN 0 WHEN NOT (provenance = 'unkn
 
 // readOldRows returns the selected rows of attempts.
 func readOldRows(ctx context.Context, q querier, query *rowsQuery) ([]storedRow, error) {
-	from, n := oldPlace(query.from)
-	to, m := oldPlace(query.to)
+	text, args := query.oldSQL()
+	rows, err := q.QueryContext(ctx, "SELECT "+attemptColumns+", "+oldState+text, args...)
+	return collect(rows, err, scanOldRow)
+}
+
+// oldSQL returns the query after its columns.
+func (q *rowsQuery) oldSQL() (text string, args []any) {
+	from, n := oldPlace(q.from)
+	to, m := oldPlace(q.to)
 	where, args := "(day, request, n) >= (?, ?, ?) AND (day, request, n) < (?, ?, ?)", []any{
-		query.from.day, from, n, query.to.day, to, m,
+		q.from.day, from, n, q.to.day, to, m,
 	}
-	if query.account != "" {
-		where, args = where+" AND account = ?", append(args, query.account)
+	if q.account != "" {
+		where, args = where+" AND account = ?", append(args, q.account)
 	}
-	if query.open {
+	if q.open {
 		where += " AND outcome = 'open'"
 	}
-	if query.least > stateOpen {
-		where, args = where+" AND "+oldState+" >= ?", append(args, query.least)
+	if q.least > stateOpen {
+		where, args = where+" AND "+oldState+" >= ?", append(args, q.least)
 	}
-	if query.most > stateOpen {
-		where, args = where+" AND "+oldState+" <= ?", append(args, query.most)
+	if q.most > stateOpen {
+		where, args = where+" AND "+oldState+" <= ?", append(args, q.most)
 	}
 	order := " ORDER BY day, request, n"
-	if query.down {
+	if q.down {
 		order = " ORDER BY day DESC, request DESC, n DESC"
 	}
-	rows, err := q.QueryContext(ctx, "SELECT "+attemptColumns+", "+oldState+" FROM attempts WHERE "+where+order+
-		" LIMIT ?", append(args, int64(query.limit))...)
-	return collect(rows, err, scanOldRow)
+	return " FROM attempts WHERE " + where + order + " LIMIT ?", append(args, int64(q.limit))
 }
 
 // oldPlace returns the request and the number of the first attempt that may be at a place.

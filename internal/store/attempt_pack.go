@@ -20,22 +20,26 @@ func (s *Ledger) PackAttempts(ctx context.Context) (moved int64, err error) {
 // packBetween moves the rows between two places.
 func (s *Ledger) packBetween(ctx context.Context, from, to rowPlace) (moved int64, err error) {
 	query := rowsQuery{from: from, to: to, least: stateKnown, limit: retainRows}
+	var w rowWriter
 	for {
-		list, err := readOldRows(ctx, s.read, &query)
+		list, err := readOldIDs(ctx, s.read, &query)
 		if err != nil || len(list) == 0 {
 			return moved, err
 		}
 		start := time.Now()
 		n := 0
 		err = s.writeDeletion(ctx, "pack attempts", func(tx *sql.Tx) (err error) {
-			n, err = s.packPortion(ctx, tx, list)
+			w.begin(s.clock.now())
+			n, err = s.packPortion(ctx, tx, &w, list)
 			return err
 		})
 		if err != nil {
 			return moved, err
 		}
+		w.commit()
 		moved += int64(n)
-		query.from = list[len(list)-1].next()
+		last := &list[len(list)-1]
+		query.from = placeOf(last.day, last.id).next()
 		select {
 		case <-ctx.Done():
 			return moved, fmt.Errorf("pack attempts: %w", context.Cause(ctx))
@@ -44,33 +48,47 @@ func (s *Ledger) packBetween(ctx context.Context, from, to rowPlace) (moved int6
 	}
 }
 
+// oldID is an attempt of the old form, and its state.
+type oldID struct {
+	day   int64
+	id    ledger.AttemptID
+	state int64
+}
+
+// readOldIDs returns the ids of the selected rows of attempts.
+func readOldIDs(ctx context.Context, q querier, query *rowsQuery) ([]oldID, error) {
+	text, args := query.oldSQL()
+	rows, err := q.QueryContext(ctx, "SELECT day, request, n, "+oldState+text, args...)
+	return collect(rows, err, func(row scanner) (o oldID, err error) {
+		return o, row.Scan(&o.day, &o.id.Request, &o.id.N, &o.state)
+	})
+}
+
 // packPortion moves the settled rows from the first to the last of the list. It locks those that may be resolved, so
 // that their corrections do not change.
-func (s *Ledger) packPortion(ctx context.Context, tx *sql.Tx, list []storedRow) (int, error) {
+func (s *Ledger) packPortion(ctx context.Context, tx *sql.Tx, w *rowWriter, list []oldID) (int, error) {
 	for i := range list {
 		if list[i].state < stateUnresolved {
 			continue
 		}
-		if err := s.lockAttempt(ctx, tx, list[i].ID); err != nil {
+		if err := s.lockAttempt(ctx, tx, list[i].id); err != nil {
 			return 0, err
 		}
 	}
 	first, last := &list[0], &list[len(list)-1]
-	return packOld(ctx, tx, s.clock.now(), "(day, request, n) >= (?, ?, ?) AND (day, request, n) <= (?, ?, ?)"+
-		" AND outcome <> 'open'", first.day, first.ID.Request.String(), int64(first.ID.N), last.day,
-		last.ID.Request.String(), int64(last.ID.N))
+	return packOld(ctx, tx, w, "(day, request, n) >= (?, ?, ?) AND (day, request, n) <= (?, ?, ?)"+
+		" AND outcome <> 'open'", first.day, first.id.Request.String(), int64(first.id.N), last.day,
+		last.id.Request.String(), int64(last.id.N))
 }
 
-// packOld moves the rows of attempts that satisfy a condition, and returns how many.
-func packOld(ctx context.Context, tx *sql.Tx, now time.Time, where string, args ...any) (int, error) {
+// packOld moves the rows of attempts that satisfy a condition, and returns how many. The writer must have begun.
+func packOld(ctx context.Context, tx *sql.Tx, w *rowWriter, where string, args ...any) (int, error) {
 	rows, err := tx.QueryContext(ctx, "DELETE FROM attempts WHERE "+where+" RETURNING "+attemptColumns+", 0", args...)
 	list, err := collect(rows, err, scanOldRow)
 	if err != nil {
 		return 0, err
 	}
 	slices.SortFunc(list, func(a, b storedRow) int { return a.compare(b.rowPlace) })
-	w := rowWriter{}
-	w.begin(now)
 	for some := range slices.Chunk(list, bulkRows) {
 		if err := w.move(ctx, tx, some); err != nil {
 			return 0, err
@@ -93,7 +111,7 @@ func (w *rowWriter) move(ctx context.Context, tx *sql.Tx, list []storedRow) erro
 			return err
 		}
 		state := stateOf(&ledger.Row{Entry: r.Entry, Corrections: corrections[r.ID]})
-		args = w.bind(args, r.journal, state, &r.Attempt, &r.Settlement)
+		args = w.bind(args, 0, state, &r.Attempt, &r.Settlement)
 	}
 	_, err = tx.ExecContext(ctx, insertSettled().sql(len(list)), args...)
 	return err
@@ -119,7 +137,7 @@ func correctionsOfRows(ctx context.Context, q querier, list []storedRow) (map[le
 
 // packBatch moves the rows of the old form of a batch's attempts, because the batch settles them, or they are already
 // settled.
-func packBatch(ctx context.Context, tx *sql.Tx, now time.Time, b *ledger.Batch) error {
+func packBatch(ctx context.Context, tx *sql.Tx, w *rowWriter, b *ledger.Batch) error {
 	var there bool
 	err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM attempts)").Scan(&there)
 	if err != nil || !there {
@@ -137,7 +155,7 @@ func packBatch(ctx context.Context, tx *sql.Tx, now time.Time, b *ledger.Batch) 
 	for day, requests := range byDay {
 		for some := range slices.Chunk(requests, bulkRows) {
 			args := append([]any{day}, some...)
-			if _, err := packOld(ctx, tx, now, "day = ? AND "+among("request", len(some)), args...); err != nil {
+			if _, err := packOld(ctx, tx, w, "day = ? AND "+among("request", len(some)), args...); err != nil {
 				return err
 			}
 		}

@@ -97,10 +97,12 @@ func (s *Ledger) attributeSoFar(ctx context.Context, tags []string) error {
 }
 
 // requestsBefore returns the lowest id that a request of that time may have: see ledger.NewID.
-func requestsBefore(t time.Time) string {
-	var id uuid.UUID
+func requestsBefore(t time.Time) string { return firstRequest(t).String() }
+
+// firstRequest returns the lowest id of requests of a time.
+func firstRequest(t time.Time) (id uuid.UUID) {
 	binary.BigEndian.PutUint64(id[:], uint64(max(t.UnixMilli(), 0))<<16)
-	return id.String()
+	return id
 }
 
 // attributeTogether adds up the sums over all accounts again for the days on which an account was closed since.

@@ -1,12 +1,15 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // summedUpto describes which attempts may have been added up.
@@ -15,17 +18,24 @@ type summedUpto struct {
 	upto string // up to this request
 	// Another node may start meanwhile, so attempts of days before today and of requests before old may be added up
 	// even if the database says otherwise.
-	today int64
-	old   string
+	today  int64
+	old    uuid.UUID
+	uptoID uuid.UUID // of upto
 }
 
 func (s *summedUpto) setNow(now time.Time) {
-	s.today, s.old = dayOf(now.UTC()), requestsBefore(now.Add(-lateAfter))
+	s.today, s.old, s.uptoID = dayOf(now.UTC()), firstRequest(now.Add(-lateAfter)), uuid.UUID{}
+	if id, err := uuid.Parse(s.upto); err == nil {
+		s.uptoID = id
+	} else if s.upto != "" {
+		s.uptoID = uuid.Max // everyRequest
+	}
 }
 
 // has reports whether an attempt of a day may have been added up.
-func (s *summedUpto) has(day int64, request string) bool {
-	return day < max(s.day, s.today) || day == s.day && request < s.upto || request < s.old
+func (s *summedUpto) has(day int64, request uuid.UUID) bool {
+	return day < max(s.day, s.today) || day == s.day && bytes.Compare(request[:], s.uptoID[:]) < 0 ||
+		bytes.Compare(request[:], s.old[:]) < 0
 }
 
 // lateAttempt is an attempt that is settled when it may have been added up.

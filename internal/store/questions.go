@@ -122,7 +122,9 @@ func (s *Ledger) RetainQuestions(ctx context.Context) error {
 // rewrite writes the settlement of an existing row again. It keeps the fields that this program does not know.
 func (s *Ledger) rewrite(ctx context.Context, tx *sql.Tx, e *ledger.Entry) error {
 	day := dayOf(e.Arrived)
-	_, err := packOld(ctx, tx, s.clock.now(), "day = ? AND request = ? AND n = ?", day, e.ID.Request.String(),
+	var w rowWriter
+	w.begin(s.clock.now())
+	_, err := packOld(ctx, tx, &w, "day = ? AND request = ? AND n = ?", day, e.ID.Request.String(),
 		int64(e.ID.N))
 	if err != nil {
 		return err

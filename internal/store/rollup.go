@@ -118,7 +118,14 @@ func bucketOf(a *ledger.Attempt) bucket {
 
 // sumsOf returns the amounts that a settled attempt adds to its buckets.
 func sumsOf(e *ledger.Entry) *sums {
-	s := &sums{
+	s := &sums{}
+	s.set(e)
+	return s
+}
+
+// set sets all amounts to those of a settled attempt.
+func (s *sums) set(e *ledger.Entry) {
+	*s = sums{
 		measureRequests:        number(e.Counts),
 		measureCost:            int64(e.Cost),
 		measureTokens:          e.Usage.TotalTokens(),
@@ -137,7 +144,6 @@ func sumsOf(e *ledger.Entry) *sums {
 		s[measureUnknown] = 1
 	}
 	copy(s[measureUsage:], e.Usage[:])
-	return s
 }
 
 // isError reports whether the outcome is an error of the provider. A client that left and a process that died are
