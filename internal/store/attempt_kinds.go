@@ -240,11 +240,21 @@ func (w *rowWriter) bind(dst []any, i int, state int64, a *ledger.Attempt, s *le
 		w.buf[middle:len(w.buf):len(w.buf)])
 }
 
-// retainKinds deletes the kinds of a day without rows, if nothing can remember their numbers.
-func (s *Ledger) retainKinds(ctx context.Context, day int64) error {
-	if day >= dayOf(s.clock.now().Add(-kindsFor)) {
-		return nil
+// retainKinds deletes the kinds of the days that have no rows any more, if nothing can remember their numbers.
+func (s *Ledger) retainKinds(ctx context.Context) error {
+	days, err := daysOf(ctx, s.read, "attempt_kinds", "day", firstDay, dayOf(s.clock.now().Add(-kindsFor))-1)
+	for i := 0; i < len(days) && err == nil; i++ {
+		var used bool
+		err = s.read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM attempt_rows WHERE day = ?)", days[i]).Scan(&used)
+		if err == nil && !used {
+			err = s.deleteKinds(ctx, days[i])
+		}
 	}
+	return err
+}
+
+// deleteKinds deletes the kinds of a day, unless it has rows.
+func (s *Ledger) deleteKinds(ctx context.Context, day int64) error {
 	return s.writeDeletion(ctx, "delete kinds of attempts", func(tx *sql.Tx) error {
 		// A transaction that adds a row has locked the row's kind.
 		_, err := tx.ExecContext(ctx, "UPDATE attempt_kinds SET day = day WHERE day = ?", day)

@@ -132,3 +132,9 @@ func encodeSettlement(a *ledger.Attempt, s *ledger.Settlement) string {
 	o.text("reply_id", s.ReplyID)
 	return o.String()
 }
+
+// KindDays returns the days with kinds of attempts, oldest first.
+func KindDays(ctx context.Context, s *DB) ([]int64, error) {
+	rows, err := s.read.QueryContext(ctx, "SELECT DISTINCT day FROM attempt_kinds ORDER BY day")
+	return collect(rows, err, scanOne[int64])
+}

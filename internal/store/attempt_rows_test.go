@@ -193,6 +193,42 @@ func testPackingChangesNothing(t *testing.T, o store.Options) {
 	}
 }
 
+// TestRetentionDeletesKinds checks that the kinds of a day go with its last row, unless a writer may remember them.
+func TestRetentionDeletesKinds(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, o store.Options) {
+		now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+		o.Clock = func() time.Time { return now }
+		s := open(t, o)
+		kinds := func(want ...int64) {
+			t.Helper()
+			got := must.Get(store.KindDays(t.Context(), s))(t)
+			if !slices.Equal(got, want) {
+				t.Errorf("days with kinds: got %v, want %v", got, want)
+			}
+		}
+		journal := uuid.New()
+		list := []ledger.Entry{settled(now.AddDate(0, 0, -20), 1), settled(now.AddDate(0, 0, -15), 2), settled(now.AddDate(0, 0, -2), 3)}
+		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(journal, 0, list...)))
+		kinds(20261101, 20261106, 20261119)
+		retain := func(before time.Time) { must.Get(s.Ledger.Retain(t.Context(), before, before, nil))(t) }
+		retain(now.AddDate(0, 0, -16))
+		kinds(20261106, 20261119)
+		retain(now)
+		kinds(20261119) // a writer may remember their numbers
+		late := settled(now.AddDate(0, 0, -2).Add(time.Minute), 4)
+		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(journal, 1, late)))
+		now = now.AddDate(0, 0, 9)
+		retain(now.AddDate(0, 0, -30))
+		kinds(20261119)
+		retain(now)
+		kinds()
+		if v := must.Get(s.Ledger.Verify(t.Context(), nil))(t); len(v.Differences) > 0 || v.Rows != 0 {
+			t.Errorf("verify: got %+v, want no rows and no difference", v)
+		}
+	})
+}
+
 // packRows packs rows in the process that is killed. It prints a line for each portion.
 func packRows(ctx context.Context, o store.Options) error {
 	s, err := store.Open(ctx, o)

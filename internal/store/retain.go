@@ -25,7 +25,7 @@ func (s *Ledger) Retain(ctx context.Context, before, unresolved time.Time, tags 
 		all.Unresolved, err = s.retainRows(ctx, unresolved, tags, stateUnseen) // only unresolved ones are left
 	}
 	all.Rows += all.Unresolved
-	return all, err
+	return all, errors.Join(err, s.retainKinds(ctx))
 }
 
 // retainRows deletes the settled attempts before a time that have at most a state.
@@ -66,9 +66,6 @@ func (s *Ledger) retainRows(ctx context.Context, before time.Time, tags []string
 			}
 			deleted, r.rows.from = deleted+n, last
 			more = n > 0 // fewer rows than the limit mean that another node deletes too
-		}
-		if err := s.retainKinds(ctx, day); err != nil {
-			return deleted, errors.Join(failed, err)
 		}
 	}
 	return deleted, failed
