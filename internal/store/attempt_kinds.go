@@ -38,11 +38,19 @@ func kindOf(journal int64, a *ledger.Attempt, s *ledger.Settlement) kind {
 	return k
 }
 
-// values returns the values of kindColumns.
-func (k *kind) values() []any {
-	full := k.provider + "/" + k.model
+// storedKind has the columns of a kind.
+type storedKind struct {
+	day, journal                      int64
+	key, model, price, ownPrice, more string
+}
+
+const kindColumns = "day, journal, key, model, price, own_price, more"
+
+// stored returns the columns of the kind. Those of two kinds with unreadable texts may be equal.
+func (k *kind) stored() storedKind {
+	s := storedKind{k.day, k.journal, k.key, k.provider + "/" + k.model, k.price, k.ownPrice, ""}
 	o := object{[]byte{'{'}}
-	if k.requested != full {
+	if k.requested != s.model {
 		o.text("requested", k.requested)
 	}
 	o.text("region", k.region)
@@ -52,10 +60,15 @@ func (k *kind) values() []any {
 	if k.status != 0 {
 		o.text("status", strconv.FormatInt(k.status, 10))
 	}
-	return []any{k.day, k.journal, k.key, full, k.price, k.ownPrice, o.String()}
+	s.more = o.String()
+	return s
 }
 
-const kindColumns = "day, journal, key, model, price, own_price, more"
+func compareKinds(a, b storedKind) int {
+	return cmp.Or(cmp.Compare(a.day, b.day), cmp.Compare(a.journal, b.journal), strings.Compare(a.key, b.key),
+		strings.Compare(a.model, b.model), strings.Compare(a.price, b.price),
+		strings.Compare(a.ownPrice, b.ownPrice), strings.Compare(a.more, b.more))
+}
 
 // setKind sets the texts of an entry from the columns of its kind.
 func setKind(e *ledger.Entry, model, ownPrice, more string) (err error) {
@@ -83,12 +96,6 @@ func setKind(e *ledger.Entry, model, ownPrice, more string) (err error) {
 	}, &err)
 }
 
-func compareKinds(a, b kind) int {
-	x, y := a.values(), b.values()
-	return cmp.Or(cmp.Compare(a.day, b.day), cmp.Compare(a.journal, b.journal), strings.Compare(fmt.Sprint(x...),
-		fmt.Sprint(y...)))
-}
-
 const (
 	// kindsFor is the age of a day from which on its kinds may be deleted. Until kindsKnown, which is a day less, the
 	// numbers of its kinds are remembered.
@@ -110,27 +117,61 @@ func newNumbers() numbers { return numbers{map[string]any{}, map[kind]any{}} }
 // add looks up the missing numbers, and adds the rows that do not exist, in the order of their keys, to avoid
 // deadlocks.
 func (n *numbers) add(ctx context.Context, tx *sql.Tx, accounts map[string]bool, kinds map[kind]bool) error {
-	for _, account := range slices.Sorted(maps.Keys(accounts)) {
-		var number int64
-		err := tx.QueryRowContext(ctx, "INSERT INTO attempt_accounts (account) VALUES (?) ON CONFLICT (account)"+
-			" DO UPDATE SET account = excluded.account RETURNING number", account).Scan(&number)
-		if err != nil {
-			return fmt.Errorf("number of account: %w", err)
-		}
-		n.accounts[account] = number
+	into := insertion{
+		head: "INSERT INTO attempt_accounts (account) VALUES ", columns: 1,
+		tail: " ON CONFLICT (account) DO UPDATE SET account = excluded.account RETURNING number, account",
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(kinds), compareKinds) {
-		var number int64
-		err := tx.QueryRowContext(ctx, "INSERT INTO attempt_kinds"+
-			" ("+kindColumns+") VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT ("+kindColumns+")"+
-			" DO UPDATE SET day = excluded.day RETURNING number", // it locks the row, so that it is not deleted
-			k.values()...).Scan(&number)
-		if err != nil {
-			return fmt.Errorf("number of kind: %w", err)
+	for some := range slices.Chunk(slices.Sorted(maps.Keys(accounts)), bulkRows) {
+		var args []any
+		for _, account := range some {
+			args = append(args, account)
 		}
-		n.kinds[k] = number
+		rows, err := tx.QueryContext(ctx, into.sql(len(some)), args...)
+		err = eachRow(rows, err, func(row scanner) error {
+			var number int64
+			var account string
+			err := row.Scan(&number, &account)
+			n.accounts[account] = number
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("numbers of accounts: %w", err)
+		}
+	}
+	byStored := make(map[storedKind][]kind, len(kinds))
+	for k := range kinds {
+		stored := k.stored()
+		byStored[stored] = append(byStored[stored], k)
+	}
+	for some := range slices.Chunk(slices.SortedFunc(maps.Keys(byStored), compareKinds), bulkRows) {
+		if err := n.addKinds(ctx, tx, some, byStored); err != nil {
+			return fmt.Errorf("numbers of kinds: %w", err)
+		}
 	}
 	return nil
+}
+
+// addKinds looks up the numbers of some kinds. It locks their rows, so that they are not deleted.
+func (n *numbers) addKinds(ctx context.Context, tx *sql.Tx, some []storedKind, all map[storedKind][]kind) error {
+	into := insertion{
+		head: "INSERT INTO attempt_kinds (" + kindColumns + ") VALUES ", columns: 7,
+		tail: " ON CONFLICT (" + kindColumns + ") DO UPDATE SET day = excluded.day RETURNING number, " + kindColumns,
+	}
+	var args []any
+	for i := range some {
+		k := &some[i]
+		args = append(args, k.day, k.journal, k.key, k.model, k.price, k.ownPrice, k.more)
+	}
+	rows, err := tx.QueryContext(ctx, into.sql(len(some)), args...)
+	return eachRow(rows, err, func(row scanner) error {
+		var number int64
+		var k storedKind
+		err := row.Scan(&number, &k.day, &k.journal, &k.key, &k.model, &k.price, &k.ownPrice, &k.more)
+		for _, one := range all[k] {
+			n.kinds[one] = number
+		}
+		return err
+	})
 }
 
 // rowWriter encodes rows of attempt_rows.
