@@ -18,8 +18,8 @@ import (
 	"weir/internal/config"
 	"weir/internal/conversation"
 	"weir/internal/dialect"
-	"weir/internal/front"
 	"weir/internal/gateway"
+	"weir/internal/httpserver"
 	"weir/internal/kept"
 	"weir/internal/ledger"
 	"weir/internal/people"
@@ -314,7 +314,7 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	handler := g.site.handler()
 	running.Go(func() { g.manager.Watch(background, livezOf(handler)) })
 
-	server := front.New(front.Options{
+	server := httpserver.New(httpserver.Options{
 		Handler: handler, Base: g.gateway.Base(), Secure: secure, Log: g.options.Log,
 		Most: g.files.clients, Release: g.connections.Release,
 		MaxHead: maxHeaderBytes, HeadTime: headerTimeout, IdleTime: idleTimeout,

@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"weir/internal/capacity"
-	"weir/internal/front"
+	"weir/internal/httpserver"
 )
 
 // retire keeps serving for a while, and makes clients open new connections.
-func retire(log *slog.Logger, server *front.Server, delay time.Duration) {
+func retire(log *slog.Logger, server *httpserver.Server, delay time.Duration) {
 	if delay == 0 {
 		return
 	}
@@ -20,7 +20,7 @@ func retire(log *slog.Logger, server *front.Server, delay time.Duration) {
 }
 
 // drain refuses new requests and waits for those in flight.
-func (g *instance) drain(server *front.Server) error {
+func (g *instance) drain(server *httpserver.Server) error {
 	g.site.draining.Store(true)
 	g.site.dashboard.Stop()
 	timeout := g.options.Config.DrainTimeout

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"weir/internal/config"
-	"weir/internal/front"
+	"weir/internal/httpserver"
 	"weir/internal/kept"
 	"weir/internal/llm"
 	"weir/internal/route"
@@ -183,7 +183,7 @@ func (g *instance) serveTelemetry(ctx context.Context, listener net.Listener) {
 		}
 		mux.ServeHTTP(w, r)
 	})
-	server := front.New(front.Options{
+	server := httpserver.New(httpserver.Options{
 		Handler: checked, Log: g.options.Log, Most: usualConnections,
 		MaxHead: maxHeaderBytes, HeadTime: headerTimeout, IdleTime: idleTimeout,
 	})

@@ -1,4 +1,4 @@
-package front_test
+package httpserver_test
 
 import (
 	"bufio"
@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/front"
+	"weir/internal/httpserver"
 	"weir/internal/must"
 )
 
@@ -34,8 +34,8 @@ func TestRefusalReachesSender(t *testing.T) {
 	example := httptest.NewTLSServer(nil)
 	example.Close()
 	secure := &tls.Config{Certificates: example.TLS.Certificates, MinVersion: tls.VersionTLS12}
-	_, plain := started(t, front.Options{Handler: http.HandlerFunc(refusing)})
-	_, overTLS := started(t, front.Options{Handler: http.HandlerFunc(refusing), Secure: secure})
+	_, plain := started(t, httpserver.Options{Handler: http.HandlerFunc(refusing)})
+	_, overTLS := started(t, httpserver.Options{Handler: http.HandlerFunc(refusing), Secure: secure})
 	for _, size := range []int{300 << 10, 4 << 20, 12 << 20, 40 << 20} {
 		body := bytes.Repeat([]byte("x"), size)
 		for name, c := range map[string]struct {
@@ -88,7 +88,7 @@ func TestRefusalReachesSenderHTTP2(t *testing.T) {
 	t.Parallel()
 	example := httptest.NewTLSServer(nil)
 	example.Close()
-	_, address := started(t, front.Options{Handler: http.HandlerFunc(refusing), Secure: &tls.Config{
+	_, address := started(t, httpserver.Options{Handler: http.HandlerFunc(refusing), Secure: &tls.Config{
 		Certificates: example.TLS.Certificates, MinVersion: tls.VersionTLS12,
 	}})
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true}
@@ -135,7 +135,7 @@ func isOpen(c net.Conn) bool {
 func TestLingeringBounded(t *testing.T) {
 	t.Parallel()
 	const most, places = 16, 24 // minLingering
-	_, address := started(t, front.Options{Handler: http.HandlerFunc(refusing), Most: places})
+	_, address := started(t, httpserver.Options{Handler: http.HandlerFunc(refusing), Most: places})
 	var all []net.Conn
 	for range most + 1 {
 		all = append(all, refused(t, address))

@@ -1,10 +1,10 @@
-// Package front is the HTTP server for clients. It implements HTTP/1.1 (RFC 9112) itself, and uses net/http for HTTP/2
+// Package httpserver serves clients over HTTP. It implements HTTP/1.1 (RFC 9112) itself, and uses net/http for HTTP/2
 // (RFC 9113) if TLS negotiated it. Handlers are net/http handlers and see no difference.
 //
 // It refuses requests for which a proxy in front may see another end than Weir does. Through such a proxy, a client
 // could hide a second request inside the first, which would then be treated as the next client's on that connection
 // (RFC 9112, section 11.2).
-package front
+package httpserver
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package front_test
+package httpserver_test
 
 import (
 	"bufio"
@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/front"
+	"weir/internal/httpserver"
 	"weir/internal/must"
 )
 
@@ -28,8 +28,8 @@ func ways(t *testing.T, h http.HandlerFunc) map[string]*http.Client {
 	example := httptest.NewTLSServer(nil)
 	example.Close()
 	secure := &tls.Config{Certificates: example.TLS.Certificates, MinVersion: tls.VersionTLS12}
-	_, plain := started(t, front.Options{Handler: h})
-	_, over := started(t, front.Options{Handler: h, Secure: secure})
+	_, plain := started(t, httpserver.Options{Handler: h})
+	_, over := started(t, httpserver.Options{Handler: h, Secure: secure})
 	all := map[string]*http.Client{}
 	for name, protos := range map[string][]string{"HTTP/1.1": nil, "HTTP/1.1 over TLS": {"http/1.1"}, "HTTP/2": {"h2"}} {
 		transport := &http.Transport{
@@ -242,7 +242,7 @@ func statuses(t *testing.T, text string) (all []string) {
 // TestConnectionsAreReused checks when a connection is reused, and the answers on it.
 func TestConnectionsAreReused(t *testing.T) {
 	t.Parallel()
-	_, address := started(t, front.Options{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	_, address := started(t, httpserver.Options{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/body":
 			body, err := io.ReadAll(r.Body)
@@ -347,7 +347,7 @@ func TestDeadlinesEndReadsAndWrites(t *testing.T) {
 			must.Do(t, control.SetWriteDeadline(time.Time{}))
 		}
 	}
-	_, address := started(t, front.Options{Handler: http.HandlerFunc(handler)})
+	_, address := started(t, httpserver.Options{Handler: http.HandlerFunc(handler)})
 	c := dial(t, address)
 	must.Get(io.WriteString(c, "POST /read HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nh"))(t)
 	if err := <-failed; !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -373,7 +373,7 @@ func TestDeadlinesEndReadsAndWrites(t *testing.T) {
 // TestHeadTime checks the time limit of a head, from its first byte on, and on a new connection from the beginning.
 func TestHeadTime(t *testing.T) {
 	t.Parallel()
-	_, address := started(t, front.Options{HeadTime: 300 * time.Millisecond, IdleTime: time.Hour, Handler: http.NotFoundHandler()})
+	_, address := started(t, httpserver.Options{HeadTime: 300 * time.Millisecond, IdleTime: time.Hour, Handler: http.NotFoundHandler()})
 	for name, pieces := range map[string][]string{
 		"nothing": nil, "half a head": {"GET / HT"}, "half of a second head": {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "GET"},
 		"half of a second head at once": {"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET"}, "an empty line": {"\r\n", "\r"},
@@ -396,7 +396,7 @@ func TestHeadTime(t *testing.T) {
 func TestShutdownWaitsForRequests(t *testing.T) {
 	t.Parallel()
 	arrived, wait := make(chan struct{}), make(chan struct{})
-	s, address := started(t, front.Options{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	s, address := started(t, httpserver.Options{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/wait" {
 			arrived <- struct{}{}
 			<-wait
@@ -434,7 +434,7 @@ func TestShutdownWaitsForRequests(t *testing.T) {
 func TestRetireEndsConnectionsAfterAnswers(t *testing.T) {
 	t.Parallel()
 	arrived, wait := make(chan struct{}), make(chan struct{})
-	s, address := started(t, front.Options{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s, address := started(t, httpserver.Options{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/stream" {
 			_ = http.NewResponseController(w).Flush()
 			arrived <- struct{}{}
@@ -481,7 +481,7 @@ func TestRetireEndsConnectionsAfterAnswers(t *testing.T) {
 func TestClosedWhileIdle(t *testing.T) {
 	t.Parallel()
 	var begun, answered atomic.Int64
-	_, address := started(t, front.Options{Most: 8, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { begun.Add(1) })})
+	_, address := started(t, httpserver.Options{Most: 8, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { begun.Add(1) })})
 	var clients sync.WaitGroup
 	end := time.Now().Add(time.Second)
 	for range 12 {
@@ -517,10 +517,10 @@ func TestClosedWhileIdle(t *testing.T) {
 // before it served does not serve.
 func TestCloseEndsRequests(t *testing.T) {
 	t.Parallel()
-	for name, stop := range map[string]func(*front.Server) error{
-		"closed": (*front.Server).Close, "shut down": func(s *front.Server) error { return s.Shutdown(t.Context()) },
+	for name, stop := range map[string]func(*httpserver.Server) error{
+		"closed": (*httpserver.Server).Close, "shut down": func(s *httpserver.Server) error { return s.Shutdown(t.Context()) },
 	} {
-		s := front.New(front.Options{Handler: http.NotFoundHandler(), Most: 1})
+		s := httpserver.New(httpserver.Options{Handler: http.NotFoundHandler(), Most: 1})
 		must.Do(t, stop(s))
 		l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 		if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -528,7 +528,7 @@ func TestCloseEndsRequests(t *testing.T) {
 		}
 	}
 	arrived, ended := make(chan struct{}), make(chan struct{})
-	s, address := started(t, front.Options{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	s, address := started(t, httpserver.Options{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		close(arrived)
 		<-r.Context().Done()
 		close(ended)

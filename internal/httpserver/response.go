@@ -1,4 +1,4 @@
-package front
+package httpserver
 
 import (
 	"errors"
@@ -205,7 +205,7 @@ func (w *response) finish() {
 	w.err = errOver
 }
 
-var errOver = errors.New("front: the request has ended")
+var errOver = errors.New("httpserver: the request has ended")
 
 // drop returns the buffers to the pool.
 func (w *response) drop() {

@@ -1,4 +1,4 @@
-package front_test
+package httpserver_test
 
 import (
 	"bufio"
@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/front"
+	"weir/internal/httpserver"
 	"weir/internal/must"
 )
 
@@ -21,7 +21,7 @@ import (
 func served(t *testing.T, secure *tls.Config, most int) (address string, arrived, wait chan struct{}) {
 	t.Helper()
 	arrived, wait = make(chan struct{}), make(chan struct{})
-	_, address = started(t, front.Options{Secure: secure, Most: most, Handler: http.HandlerFunc(
+	_, address = started(t, httpserver.Options{Secure: secure, Most: most, Handler: http.HandlerFunc(
 		func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/wait" {
 				arrived <- struct{}{}
@@ -35,13 +35,13 @@ func served(t *testing.T, secure *tls.Config, most int) (address string, arrived
 }
 
 // started starts a server that ends with the test.
-func started(t *testing.T, o front.Options) (s *front.Server, address string) {
+func started(t *testing.T, o httpserver.Options) (s *httpserver.Server, address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must.Do(t, err)
 	o.MaxHead, o.HeadTime, o.IdleTime = 32<<10, cmp.Or(o.HeadTime, time.Minute), cmp.Or(o.IdleTime, idleTime)
 	o.Most = cmp.Or(o.Most, 100)
-	s = front.New(o)
+	s = httpserver.New(o)
 	var running sync.WaitGroup
 	running.Go(func() { _ = s.Serve(l) })
 	t.Cleanup(func() {
