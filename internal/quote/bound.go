@@ -107,7 +107,7 @@ func (q *Quote) boundBeside(how Precision, r *Inputs) llm.Usage {
 			endsLate)
 	}
 	u[llm.Output] = times(r.beside, r.answers)
-	u[llm.Milliseconds] = times(q.mostHeard(r), max(1, r.reads))
+	u[llm.Milliseconds] = times(q.mostRecorded(r), max(1, r.reads))
 	return u
 }
 
@@ -182,7 +182,7 @@ func (q *Quote) boundShown(how Precision, r *Inputs) int64 {
 	case Fine:
 		if r.fine == 0 {
 			text := tokensAtMost(r.without(q.Body), sameVocabulary(q.Target.Model))
-			r.fine = text + r.written + r.heard.tokens + q.added(r)
+			r.fine = text + r.written + r.recordings.tokens + q.added(r)
 		}
 		return r.fine
 	default:

@@ -28,6 +28,6 @@ func (r *Inputs) TakeCount(tokens int64, by *dialect.Counter) {
 	tokens = min(max(tokens, 0), most)
 	r.counted = tokens + tokens/countShare + countMargin
 	if !by.Media {
-		r.counted += r.images + r.written + r.heard.tokens
+		r.counted += r.images + r.written + r.recordings.tokens
 	}
 }

@@ -38,7 +38,7 @@ func (q *Quote) Demand(r *Inputs, how Precision) Demand {
 		Price: q.Price, terms: q.Terms, Asked: q.asked(), fixed: q.boundBeside(how, r), modalities: r.modalities,
 		answers: r.answers,
 	}
-	if q.hearsBySecond() { // its tokens count as input
+	if q.chargesBySecond() { // its tokens count as input
 		k.modalities = k.modalities.Without(llm.AudioIn)
 	}
 	if r.open.caps > 0 && k.fixed[llm.Input] < math.MaxInt64 {

@@ -17,12 +17,12 @@ type enclosed struct {
 	closer bool   // the request may choose a resolution
 	cited  bool   // documents may be cut into sentences
 
-	room    pdf.Room // memory for the documents
-	inline  []string // media in base64, in the order of the body
-	images  int64    // tokens of images and documents, and the minimum of recordings
-	beyond  int64    // bytes of media that are counted by their content
-	written int64    // bytes of text in media
-	heard   heard
+	room       pdf.Room // memory for the documents
+	inline     []string // media in base64, in the order of the body
+	images     int64    // tokens of images and documents, and the minimum of recordings
+	beyond     int64    // bytes of media that are counted by their content
+	written    int64    // bytes of text in media
+	recordings recordings
 }
 
 // enclosed returns the settings for counting media.
@@ -55,7 +55,7 @@ func (r *Inputs) media(kind llm.PartKind, m *llm.Media) {
 		r.beyond += int64(len(m.Data))
 	case measured:
 		r.images += aroundSound
-		r.heard.tokens += int64(len(m.Data)) / soundBytes
+		r.recordings.tokens += int64(len(m.Data)) / soundBytes
 	case strings.HasPrefix(m.MIME, "text/"):
 		r.written += int64(len(m.Data)) // more than the text itself
 	case kind == llm.PartDocument:

@@ -17,14 +17,14 @@ type Inputs struct {
 	untooled bool // it has no tools, which its calls may need in another wire format
 	kept     bool // a thought in it may refer to one that the provider stores
 
-	hidden bool  // the body does not show the size of all input
-	reads  int64 // how often a provider may charge for the input, because of an unknown field; 0 for once
-	calls  int64 // of tools that the provider runs, at most
-	open   openCalls
-	usual  bool        // hold the usual cost of tools
-	others bool        // some calls are of tools without a fee
-	tools  llm.Usage   // tool usage by class, without tools that cost only tokens
-	untold llm.Classes // the classes that a reply may not report
+	hidden     bool  // the body does not show the size of all input
+	reads      int64 // how often a provider may charge for the input, because of an unknown field; 0 for once
+	calls      int64 // of tools that the provider runs, at most
+	open       openCalls
+	usual      bool        // hold the usual cost of tools
+	others     bool        // some calls are of tools without a fee
+	tools      llm.Usage   // tool usage by class, without tools that cost only tokens
+	unreported llm.Classes // the classes that a reply may not report
 	// uploads says that a file is put into a container.
 	uploads bool
 	// searchInFee says that the fee for a request includes its search.
@@ -205,7 +205,7 @@ func (r *Inputs) other(raw []byte, in *dialect.Inputs) {
 		return
 	}
 	r.hidden = true
-	if isTold(raw) {
+	if isToolList(raw) {
 		return
 	}
 	for m := range rawjson.Members(raw) {

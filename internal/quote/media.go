@@ -19,19 +19,19 @@ func (a Answer) boundMedia(s *ledger.Settlement) {
 	most := own
 	if a.dearer(llm.AudioIn) && s.Usage[llm.AudioIn]+s.Usage[llm.CacheReadAudio] == 0 &&
 		a.mayHave(llm.AudioIn) {
-		heard := s.Usage
-		heard[llm.AudioIn], heard[llm.Input] = heard[llm.Input], 0
-		heard[llm.CacheReadAudio], heard[llm.CacheRead] = heard[llm.CacheRead], 0
-		most = max(most, price.Cost(&heard, s.Tier))
+		bound := s.Usage
+		bound[llm.AudioIn], bound[llm.Input] = bound[llm.Input], 0
+		bound[llm.CacheReadAudio], bound[llm.CacheRead] = bound[llm.CacheRead], 0
+		most = max(most, price.Cost(&bound, s.Tier))
 	}
 	if a.dearer(llm.ImageIn) && s.Usage[llm.ImageIn] == 0 && a.mayHave(llm.ImageIn) {
 		seen := s.Usage
 		seen[llm.ImageIn], seen[llm.Input] = seen[llm.Input], 0
 		most = max(most, price.Cost(&seen, s.Tier))
 	}
-	heard := s.Usage
-	a.boundHeard(&heard)
-	if most = max(most, price.Cost(&heard, s.Tier)); most > own {
+	bound := s.Usage
+	a.boundRecordings(&bound)
+	if most = max(most, price.Cost(&bound, s.Tier)); most > own {
 		s.Provenance, s.AtMost = ledger.Estimated, max(s.AtMost, price.Dearest(most))
 	}
 }

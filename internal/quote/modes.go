@@ -25,17 +25,17 @@ func (a Answer) boundModes(s *ledger.Settlement) {
 	if len(price.Modes) == 0 || s.ProviderCost != nil {
 		return
 	}
-	untold := untoldModes(a.Body, a.tier)
-	if untold == "" {
+	unreported := unreportedModes(a.Body, a.tier)
+	if unreported == "" {
 		return
 	}
-	own, asked := price.Cost(&s.Usage, s.Tier), price.Cost(&s.Usage, strings.Trim(s.Tier+","+untold, ","))
+	own, asked := price.Cost(&s.Usage, s.Tier), price.Cost(&s.Usage, strings.Trim(s.Tier+","+unreported, ","))
 	if asked != own {
 		s.Provenance, s.AtMost = ledger.Estimated, max(s.AtMost, price.Dearest(max(own, asked)))
 	}
 }
 
-// untoldModes returns the modes that a request selects, separated by commas, of the kinds that the answer does not
+// unreportedModes returns the modes that a request selects, separated by commas, of the kinds that the answer does not
 // report.
 //
 // https://developers.openai.com/api/docs/guides/priority-processing,
@@ -43,11 +43,11 @@ func (a Answer) boundModes(s *ledger.Settlement) {
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ServiceTier.html,
 // https://docs.aws.amazon.com/bedrock/latest/userguide/latency-optimized-inference.html,
 // https://platform.claude.com/docs/en/build-with-claude/data-residency (undated copies).
-func untoldModes(body []byte, told string) string {
+func unreportedModes(body []byte, reported string) string {
 	var modes []string
 	add := func(kind string, value []byte) {
 		name := rawjson.Text(value)
-		if kind == "" && llm.ServiceTier(told) != "" || kind != "" && strings.Contains(told, kind) ||
+		if kind == "" && llm.ServiceTier(reported) != "" || kind != "" && strings.Contains(reported, kind) ||
 			llm.ModeName(kind+name) == "" || len(name) > maxMode {
 			return
 		}

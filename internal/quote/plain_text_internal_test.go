@@ -87,7 +87,7 @@ func TestReadingWithoutTreeMatchesTree(t *testing.T) {
 		}
 		usual++
 		want := q.inputs() // by the tree, which is there now
-		if diff := cmp.Diff(got, want, cmp.AllowUnexported(Inputs{}, enclosed{}, heard{}, openCalls{})); diff != "" {
+		if diff := cmp.Diff(got, want, cmp.AllowUnexported(Inputs{}, enclosed{}, recordings{}, openCalls{})); diff != "" {
 			t.Fatalf("%s: %s (-got +want):\n%s", a.ClientAPI, body, diff)
 		}
 	})

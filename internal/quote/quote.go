@@ -62,12 +62,12 @@ type Quote struct {
 	Price  llm.Price          // when the request arrived
 	Terms  *charge.Terms      // of the account; nil if it is charged the cost
 
-	table        *route.Table
-	fitted       Fitted // the last result of Fitted
-	apart        int64  // the result of Apart
-	apartCounted bool
-	untold       llm.Usage // the result of Untold
-	untoldRead   bool
+	table          *route.Table
+	fitted         Fitted // the last result of Fitted
+	fees           int64  // the result of Apart
+	feesCounted    bool
+	unreported     llm.Usage // the result of Untold
+	unreportedRead bool
 }
 
 // New returns the quote of a request at a target, at the price of the time at which it arrived.

@@ -54,7 +54,7 @@ func (a Answer) failed(f *provider.Failure) ledger.Settlement {
 		s.Provenance = ledger.Estimated
 		s.Usage = a.InputUsage()
 		s.AtMost, s.Unpriced = a.atMost()
-		a.boundTold(&s)
+		a.boundReported(&s)
 		if a.Gone {
 			s.Outcome = ledger.OutcomeClientGone
 		}
@@ -72,7 +72,7 @@ func (a Answer) isUnseen(f *provider.Failure) bool {
 func (a Answer) cut(f *provider.Failure) ledger.Settlement {
 	s := ledger.Settlement{
 		Outcome: ledger.OutcomeCut, Provenance: ledger.Exact, Usage: a.Usage, Tier: a.served(),
-		ProviderCost: a.toldCost(), Status: f.Status, Code: f.Err.Code, FirstToken: a.FirstToken,
+		ProviderCost: a.reportedCost(), Status: f.Status, Code: f.Err.Code, FirstToken: a.FirstToken,
 	}
 	if a.Gone {
 		s.Outcome = ledger.OutcomeClientGone
@@ -84,18 +84,18 @@ func (a Answer) cut(f *provider.Failure) ledger.Settlement {
 		s.Provenance = ledger.Estimated
 		s.Usage, s.ProviderCost = a.estimate(), nil
 		s.AtMost, s.Unpriced = a.atMost()
-		a.boundTold(&s)
+		a.boundReported(&s)
 	}
 	a.bill(&s.Usage)
-	a.boundUntold(&s)
+	a.boundUnreported(&s)
 	return s
 }
 
-// boundUntold raises the bound of an otherwise fully reported answer if its cost depends on properties that the
+// boundUnreported raises the bound of an otherwise fully reported answer if its cost depends on properties that the
 // provider did not report: of its units, such as the size of an image, the lifetime of containers, or which of its
 // tokens are of an image or a sound, or if its counts contradict one another. A provider's charge that is the cost
 // leaves nothing open.
-func (a Answer) boundUntold(s *ledger.Settlement) {
+func (a Answer) boundUnreported(s *ledger.Settlement) {
 	if s.Provenance != ledger.Exact || a.billed() {
 		return
 	}
@@ -118,7 +118,7 @@ func (a Answer) boundUntold(s *ledger.Settlement) {
 }
 
 // billed reports whether the attempt's cost is the charge that its provider reported.
-func (a Answer) billed() bool { return a.Attempt.Bills(a.toldCost()) }
+func (a Answer) billed() bool { return a.Attempt.Bills(a.reportedCost()) }
 
 // boundTools raises the bound by the most that the provider's own tools can have cost that the answer does not
 // report, and records those without a rate. A provider's reported charge includes all tools.
@@ -196,19 +196,19 @@ func (q *Quote) requests() int64 {
 func (a Answer) Succeeded() ledger.Settlement {
 	s := ledger.Settlement{
 		Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Usage: a.Usage, Tier: a.served(),
-		ProviderCost: a.toldCost(), Finish: a.finishReason(), Status: a.Status, FirstToken: a.FirstToken,
+		ProviderCost: a.reportedCost(), Finish: a.finishReason(), Status: a.Status, FirstToken: a.FirstToken,
 	}
 	if !a.LastWord() {
 		s.Usage = a.estimate()
 		if s.Usage[llm.Characters] == 0 { // the number of characters is exact
 			s.Provenance = ledger.Estimated
 			s.AtMost, s.Unpriced = a.atMost()
-			a.boundTold(&s)
+			a.boundReported(&s)
 		}
 	}
 	a.bill(&s.Usage)
-	a.identify(&s) // it must precede boundUntold: a fully reported answer needs no later report
-	a.boundUntold(&s)
+	a.identify(&s) // it must precede boundUnreported: a fully reported answer needs no later report
+	a.boundUnreported(&s)
 	return s
 }
 
@@ -217,7 +217,7 @@ func (a Answer) believable() bool { return a.Reported && a.Attempt.Believes(&a.U
 
 // LastWord reports whether the provider's counts are complete, so that no estimate is needed.
 func (a Answer) LastWord() bool {
-	return a.believable() && a.inPrice() && !a.Partial && !a.halfTold() && !a.firstAlone()
+	return a.believable() && a.inPrice() && !a.Partial && !a.halfReported() && !a.firstAlone()
 }
 
 // inPrice reports whether the provider's counts are in classes that its model has a price for. Some providers report

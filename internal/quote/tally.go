@@ -24,24 +24,24 @@ type Tally struct {
 	Text       int                // the bytes of text that may be stored, at most MostText
 	FirstToken time.Duration      // from the opening of the attempt
 
-	most    *llm.Usage // as in llm.Reply, or an earlier, larger report
-	told    told
-	timed   bool   // as in llm.Reply
-	id      string // the provider's id of its reply
-	tier    string
-	charged *llm.Money // the provider's reported charge
-	early   bool       // charged is of an unfinished answer
-	media   bool       // it has an image or a sound
-	said    []said     // text by choice
-	thought []said     // thinking by choice, which is another class of usage
-	kept    int        // bytes of text in said and thought
+	most     *llm.Usage // as in llm.Reply, or an earlier, larger report
+	reported reported
+	timed    bool   // as in llm.Reply
+	id       string // the provider's id of its reply
+	tier     string
+	charged  *llm.Money // the provider's reported charge
+	early    bool       // charged is of an unfinished answer
+	media    bool       // it has an image or a sound
+	said     []said     // text by choice
+	thought  []said     // thinking by choice, which is another class of usage
+	kept     int        // bytes of text in said and thought
 }
 
 // Retold returns a tally of the same answer without any counted text.
 func (t *Tally) Retold() Tally {
 	return Tally{
 		Choices: t.Choices, Status: t.Status, Usage: t.Usage, Reported: t.Reported, Done: true,
-		Text: t.Text, most: t.most, told: t.told, timed: t.timed, id: t.id, tier: t.tier,
+		Text: t.Text, most: t.most, reported: t.reported, timed: t.timed, id: t.id, tier: t.tier,
 		charged: t.charged, early: t.early,
 	}
 }
@@ -80,15 +80,15 @@ func (t *Tally) Add(e *llm.Event) {
 		}
 	case llm.EventCost:
 		if e.Most != nil {
-			t.told.part(e.Most)
-			t.most = t.told.most(&t.Usage, t.most)
+			t.reported.part(e.Most)
+			t.most = t.reported.most(&t.Usage, t.most)
 		}
 	case llm.EventUsage:
 		if e.Instead {
-			t.told = told{}
+			t.reported = reported{}
 		}
-		t.told.all(&e.Usage, e.Most)
-		t.Usage, t.most, t.timed = e.Usage, t.told.most(&e.Usage, e.Most), e.Timed
+		t.reported.all(&e.Usage, e.Most)
+		t.Usage, t.most, t.timed = e.Usage, t.reported.most(&e.Usage, e.Most), e.Timed
 		t.Reported, t.Partial = true, e.Partial
 	case llm.EventDone:
 		t.Done = true
@@ -179,8 +179,8 @@ func (t *Tally) Whole() bool {
 	return len(t.Finish) > 0
 }
 
-// toldCost returns the provider's charge for the whole answer; nil if it reported none.
-func (t *Tally) toldCost() *llm.Money {
+// reportedCost returns the provider's charge for the whole answer; nil if it reported none.
+func (t *Tally) reportedCost() *llm.Money {
 	if t.early {
 		return nil
 	}
@@ -195,9 +195,9 @@ func (t *Tally) finishReason() llm.FinishReason {
 	return t.Finish[0]
 }
 
-// halfTold reports whether the provider counted only one side: no input, or no output although there is some. No
+// halfReported reports whether the provider counted only one side: no input, or no output although there is some. No
 // counts at all are accepted.
-func (t *Tally) halfTold() bool {
+func (t *Tally) halfReported() bool {
 	in, out := t.Usage.InputTokens(), t.Usage.OutputTokens()
 	return in == 0 && out > 0 || in > 0 && out == 0 && (t.Length > 0 || t.media)
 }

@@ -24,7 +24,7 @@ func (r *Inputs) run(t dialect.Tool, n int64) {
 	}
 	r.tools[t.Class] += n
 	if t.Untold {
-		r.untold = r.untold.With(t.Class)
+		r.unreported = r.unreported.With(t.Class)
 	}
 }
 
@@ -143,5 +143,5 @@ func isOn(v []byte) bool {
 // toolList is the suffix of fields that are lists of tools.
 const toolList = "tools"
 
-// isTold reports whether an item is the list of tools that an MCP server has reported.
-func isTold(item []byte) bool { return rawjson.Text(rawjson.Get(item, "type")) == "mcp_list_tools" }
+// isToolList reports whether an item is the list of tools that an MCP server has reported.
+func isToolList(item []byte) bool { return rawjson.Text(rawjson.Get(item, "type")) == "mcp_list_tools" }

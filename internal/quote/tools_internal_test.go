@@ -14,7 +14,7 @@ func TestToolClasses(t *testing.T) {
 	for _, tt := range []struct {
 		wire, tool string
 		want       llm.Class // Input for a tool without a fee
-		untold     bool
+		unreported bool
 	}{
 		{"openai", `{"type":"web_search"}`, llm.Searches, true},
 		{"openai", `{"type":"deepseek_web_search"}`, llm.Searches, true},
@@ -58,8 +58,8 @@ func TestToolClasses(t *testing.T) {
 				got = c
 			}
 		}
-		if got != tt.want || r.untold.Has(got) != tt.untold {
-			t.Errorf("%s, %s: got %s, untold %t; want %s, %t", tt.wire, tt.tool, got, r.untold.Has(got), tt.want, tt.untold)
+		if got != tt.want || r.unreported.Has(got) != tt.unreported {
+			t.Errorf("%s, %s: got %s, unreported %t; want %s, %t", tt.wire, tt.tool, got, r.unreported.Has(got), tt.want, tt.unreported)
 		}
 	}
 }

@@ -20,8 +20,8 @@ func FuzzTokensAtMost(f *testing.F) {
 	})
 }
 
-// FuzzUntold checks that the tools of any request are read in linear time.
-func FuzzUntold(f *testing.F) {
+// FuzzUnreportedTools checks that the tools of any request are read in linear time.
+func FuzzUnreportedTools(f *testing.F) {
 	for _, body := range []string{
 		`{"tools":[{"type":"function"},{"type":"shell","environment":{"type":"local"}},{"type":"namespace","tools":[{"type":"x"}]}]}`,
 		`{"tools":[{"custom":1,"customs":2,"x":3,"tools":[{"y":4}]}]}`,
@@ -34,6 +34,6 @@ func FuzzUntold(f *testing.F) {
 	all := registry.All()
 	f.Fuzz(func(t *testing.T, body []byte, wire uint8) {
 		in := &all[int(wire)%len(all)].Inputs
-		worktest.Check(t, body, func(body []byte) { new(Inputs).untoldIn(body, in) })
+		worktest.Check(t, body, func(body []byte) { new(Inputs).unreportedIn(body, in) })
 	})
 }

@@ -35,14 +35,14 @@ func (a Answer) costAtMost(bound llm.Usage) (llm.Money, llm.Classes) {
 func (a Answer) mostUsed() llm.Usage {
 	held := a.Attempt.Reservation != nil && !a.table.UsualTools()
 	if !held && !a.Op.Free { // otherwise the bound is that of its reservation
-		return a.boundUnseen()
+		return a.boundWithoutUsage()
 	}
 	return a.Attempt.Bound
 }
 
-// boundUnseen returns the highest usage of the current attempt, with the model's maximum output if the client set no
-// cap: without a budget none is added.
-func (a Answer) boundUnseen() llm.Usage {
+// boundWithoutUsage returns the highest usage of the current attempt, with the model's maximum output if the client
+// set no cap: without a budget none is added.
+func (a Answer) boundWithoutUsage() llm.Usage {
 	r := a.inputsAtMost()
 	k := a.Demand(&r, Coarse)
 	if k.open {

@@ -5,15 +5,15 @@ import (
 	"weir/internal/llm"
 )
 
-// told holds the highest reported counts of one answer, whose usage may be reported several times.
-type told struct {
+// reported holds the highest reported counts of one answer, whose usage may be reported several times.
+type reported struct {
 	counts llm.Usage // by class
 	max    llm.Usage // the same, with the upper bounds of contradictory counts
 	tokens int64     // of a usage with some invalid counts
 }
 
 // all adds a usage and its upper bound; nil if its counts agree.
-func (t *told) all(u, most *llm.Usage) {
+func (t *reported) all(u, most *llm.Usage) {
 	sums := sumsOf(u)
 	t.counts.Raise(&sums)
 	t.max.Raise(u)
@@ -23,17 +23,17 @@ func (t *told) all(u, most *llm.Usage) {
 }
 
 // part adds the valid counts of a usage.
-func (t *told) part(most *llm.Usage) {
+func (t *reported) part(most *llm.Usage) {
 	t.tokens = max(t.tokens, most.TotalTokens())
 	t.max.Raise(most)
-	apart := *most // their sums are unknown
-	apart[llm.Input], apart[llm.Output] = 0, 0
-	t.counts.Raise(&apart)
+	others := *most // their sums are unknown
+	others[llm.Input], others[llm.Output] = 0, 0
+	t.counts.Raise(&others)
 }
 
 // most returns the upper bound of an answer with usage u and the reported bound most: the largest count of each class
 // if an earlier report was larger than u.
-func (t *told) most(u, most *llm.Usage) *llm.Usage {
+func (t *reported) most(u, most *llm.Usage) *llm.Usage {
 	sums := sumsOf(u)
 	fell := t.tokens > u.TotalTokens()
 	for class := range sums {
@@ -82,8 +82,8 @@ func (a Answer) boundMost(s *ledger.Settlement) {
 		price.Cost(&thought, s.Tier))))
 }
 
-// boundTold includes the reported counts in the bound of an answer with incomplete usage.
-func (a Answer) boundTold(s *ledger.Settlement) {
+// boundReported includes the reported counts in the bound of an answer with incomplete usage.
+func (a Answer) boundReported(s *ledger.Settlement) {
 	if s.Provenance == ledger.Estimated && a.most != nil && a.Attempt.Believes(a.most) {
 		a.boundMost(s)
 	}

@@ -150,8 +150,8 @@ func TestClosedModels(t *testing.T) {
 	}
 }
 
-// FuzzWrittenAnew checks that the growth of any bytes by servers' rewriting is bounded in linear time.
-func FuzzWrittenAnew(f *testing.F) {
+// FuzzRewrittenJSON checks that the growth of any bytes by servers' rewriting is bounded in linear time.
+func FuzzRewrittenJSON(f *testing.F) {
 	for _, text := range []string{`{"a":[1,2e3,{"b":"\u003c"}]}`, "]]}}", `"\`, `\ufdfa\u`, "\ufdfa", "\U0001d160", "\u01df\u0323", "\xff\xfe", "1e", `{"a":{"b":{}}}`, "\u0e33\u0e33", "\u0308"} {
 		f.Add([]byte(text))
 	}

@@ -11,24 +11,24 @@ import (
 // reply shows: for documents that the provider converts to text because its model is not known to accept them, and
 // for sound without a price per second. A request that cannot be decoded counts as one.
 func (q *Quote) Apart() int64 {
-	if !q.apartCounted {
-		q.apart, q.apartCounted = q.countApart(), true
+	if !q.feesCounted {
+		q.fees, q.feesCounted = q.countFees(), true
 	}
-	return q.apart
+	return q.fees
 }
 
-func (q *Quote) countApart() (n int64) {
+func (q *Quote) countFees() (n int64) {
 	if q.Op.Op != llm.OpChat || !q.Quirks.ParsesDocuments && !q.Quirks.SoundApart || q.hasNoMedia() {
 		return 0
 	}
 	sound := q.Price.Rates[llm.AudioIn]
-	apart := map[llm.PartKind]bool{
+	kinds := map[llm.PartKind]bool{
 		llm.PartDocument: q.Quirks.ParsesDocuments && !q.table.TakesDocuments(q.Target),
 		// A rate equal to that of text is only a default.
-		llm.PartAudio: q.Quirks.SoundApart && !q.hearsBySecond() &&
+		llm.PartAudio: q.Quirks.SoundApart && !q.chargesBySecond() &&
 			(!sound.Known() || sound == q.Price.Rates[llm.Input]),
 	}
-	if !apart[llm.PartDocument] && !apart[llm.PartAudio] {
+	if !kinds[llm.PartDocument] && !kinds[llm.PartAudio] {
 		return 0
 	}
 	tree, err := q.Tree()
@@ -36,7 +36,7 @@ func (q *Quote) countApart() (n int64) {
 		return 1
 	}
 	for i := range tree.Messages {
-		n += partsApart(tree.Messages[i].Parts, apart)
+		n += separateFees(tree.Messages[i].Parts, kinds)
 	}
 	return n
 }
@@ -54,15 +54,15 @@ func (q *Quote) hasNoMedia() bool {
 	return true
 }
 
-func partsApart(parts []llm.Part, apart map[llm.PartKind]bool) (n int64) {
+func separateFees(parts []llm.Part, kinds map[llm.PartKind]bool) (n int64) {
 	for i := range parts {
 		p := &parts[i]
 		switch {
-		case apart[p.Kind], p.Kind == llm.PartOther && apart[llm.PartDocument] &&
+		case kinds[p.Kind], p.Kind == llm.PartOther && kinds[llm.PartDocument] &&
 			rawjson.Present(rawjson.Get(p.Raw, "file")):
 			n++
 		case p.Result != nil:
-			n += partsApart(p.Result.Parts, apart)
+			n += separateFees(p.Result.Parts, kinds)
 		}
 	}
 	return n

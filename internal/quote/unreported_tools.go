@@ -11,24 +11,24 @@ import (
 // Untold returns, by class, the most runs of the provider's own tools that its reply may not report. It reads the
 // bytes of a request in the target's wire format; only such a request has these tools.
 func (q *Quote) Untold() *llm.Usage {
-	if !q.untoldRead && q.Op.Op == llm.OpChat && q.Speaks == q.Dialect {
+	if !q.unreportedRead && q.Op.Op == llm.OpChat && q.Speaks == q.Dialect {
 		r := Inputs{searchInFee: q.hasSearchInFee()}
-		q.untold = r.untoldIn(q.Body, &q.Dialect.Inputs)
+		q.unreported = r.unreportedIn(q.Body, &q.Dialect.Inputs)
 	}
-	q.untoldRead = true
-	return &q.untold
+	q.unreportedRead = true
+	return &q.unreported
 }
 
 // mostNested bounds the depth of lists in which tools are searched: the contents of a tool result are in three.
 const mostNested = 4
 
-func (r *Inputs) untoldIn(body []byte, in *dialect.Inputs) (most llm.Usage) {
+func (r *Inputs) unreportedIn(body []byte, in *dialect.Inputs) (most llm.Usage) {
 	r.ranBy(body, in, mostNested)
 	if r.uploads {
-		r.untold = r.untold.With(llm.CodeSessions)
+		r.unreported = r.unreported.With(llm.CodeSessions)
 	}
 	for c, n := range r.tools {
-		if r.untold.Has(llm.Class(c)) {
+		if r.unreported.Has(llm.Class(c)) {
 			most[c] = n
 		}
 	}
@@ -52,7 +52,7 @@ func (r *Inputs) ranBy(object []byte, in *dialect.Inputs, lists int) {
 			}
 		}
 	}
-	if !runs || lists < mostNested && isTold(object) {
+	if !runs || lists < mostNested && isToolList(object) {
 		return
 	}
 	for m := range rawjson.Members(object) {
