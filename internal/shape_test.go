@@ -45,8 +45,7 @@ var manyMethods = map[string]struct {
 	"dialect/openai.requestEncoder":    {33, "one method for each part of a request in the wire format"},
 	"dialect/responses.requestEncoder": {31, "one method for each part of a request in the wire format"},
 	"quote.Answer":                     {34, "one method for each source of an answer's cost, over the same answer"},
-	"quote.Inputs":                     {31, "one method for each member of a request that may add to its cost"},
-	"quote.Quote":                      {54, "pure functions of one request at one target, by file"},
+	"quote.Quote":                      {40, "pure functions of one request at one target, by file"},
 	"store.Ledger":                     {43, "to be divided: attribution, corrections, questions"},
 }
 

@@ -30,23 +30,23 @@ func (r *Inputs) openCap() {
 }
 
 // openUses records that a cap on the uses of a tool must be added.
-func (q *Quote) openUses(r *Inputs, raw []byte) {
-	if !q.lacksCap(raw) {
+func (o *Offer) openUses(r *Inputs, raw []byte) {
+	if !o.lacksCap(raw) {
 		return
 	}
 	r.open.caps++
 	r.open.each = mostCalls
-	for kind := range kindsOf(raw, &q.Speaks.Inputs) {
-		if c := toolOf(kind, &q.Speaks.Inputs).Class; c.IsTool() {
+	for kind := range kindsOf(raw, &o.Speaks.Inputs) {
+		if c := toolOf(kind, &o.Speaks.Inputs).Class; c.IsTool() {
 			r.open.of[c]++
 		}
 	}
 }
 
 // lacksCap reports whether a cap on its uses must be added to a tool.
-func (q *Quote) lacksCap(raw []byte) bool {
-	in := &q.Speaks.Inputs
-	if in.MaxUses == "" || q.Quirks.CallCap != in.MaxUses || rawjson.Present(rawjson.Get(raw, in.MaxUses)) {
+func (o *Offer) lacksCap(raw []byte) bool {
+	in := &o.Speaks.Inputs
+	if in.MaxUses == "" || o.Quirks.CallCap != in.MaxUses || rawjson.Present(rawjson.Get(raw, in.MaxUses)) {
 		return false
 	}
 	for kind := range kindsOf(raw, in) {
@@ -69,20 +69,20 @@ func (q *Quote) boundCall(how Precision, r *Inputs) llm.Usage {
 }
 
 // CapCalls adds the cap on calls of the provider's own tools to a body; calls is 0 for none.
-func (q *Quote) CapCalls(body []byte, calls int64) []byte {
+func (o *Offer) CapCalls(body []byte, calls int64) []byte {
 	switch {
 	case calls == 0:
 		return body
-	case q.Quirks.CallCap != q.Speaks.Inputs.MaxUses:
-		return rawjson.Splice(nil, body, rawjson.Set(body, q.Quirks.CallCap, strconv.AppendInt(nil, calls, 10)))
+	case o.Quirks.CallCap != o.Speaks.Inputs.MaxUses:
+		return rawjson.Splice(nil, body, rawjson.Set(body, o.Quirks.CallCap, strconv.AppendInt(nil, calls, 10)))
 	}
 	tools := []byte{'['}
 	for i, raw := range rawjson.Elements(rawjson.Get(body, toolList)) {
 		if i > 0 {
 			tools = append(tools, ',')
 		}
-		if q.lacksCap(raw) {
-			raw = rawjson.Splice(nil, raw, rawjson.Set(raw, q.Quirks.CallCap, strconv.AppendInt(nil, calls, 10)))
+		if o.lacksCap(raw) {
+			raw = rawjson.Splice(nil, raw, rawjson.Set(raw, o.Quirks.CallCap, strconv.AppendInt(nil, calls, 10)))
 		}
 		tools = append(tools, raw...)
 	}
@@ -91,12 +91,12 @@ func (q *Quote) CapCalls(body []byte, calls int64) []byte {
 
 // ToolsNeed explains how an operator can make room in a budget for tools that a provider runs; empty if the request
 // has none, or budgets hold their usual cost.
-func (q *Quote) ToolsNeed(r *Inputs) string {
+func (o *Offer) ToolsNeed(r *Inputs) string {
 	calls := r.calls
 	for _, n := range r.tools {
 		calls = max(calls, n)
 	}
-	if calls == 0 || r.usual || worksLong(q.Target.Model) {
+	if calls == 0 || r.usual || worksLong(o.Target.Model) {
 		return ""
 	}
 	return " Most of that is the highest possible cost of tools that the provider runs. " +

@@ -43,7 +43,7 @@ func (r *Inputs) media(kind llm.PartKind, m *llm.Media) {
 	measured := false
 	if kind == llm.PartAudio {
 		r.modalities = r.modalities.With(llm.AudioIn)
-		measured = r.hear(m)
+		measured = r.recordings.add(m)
 	}
 	r.cites(kind, m)
 	switch d := m.Document; {

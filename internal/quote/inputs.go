@@ -147,9 +147,9 @@ func (r *Inputs) format(f *llm.Format) {
 }
 
 // usesOf returns the most uses of a provider's own tool for one request.
-func (q *Quote) usesOf(raw []byte) int64 {
-	limit := q.Speaks.Inputs.MaxUses
-	if limit == "" || q.Quirks.IgnoresCallCaps {
+func (o *Offer) usesOf(raw []byte) int64 {
+	limit := o.Speaks.Inputs.MaxUses
+	if limit == "" || o.Quirks.IgnoresCallCaps {
 		return mostCalls
 	}
 	if n, ok := rawjson.AsInt(rawjson.Get(raw, limit)); ok && n >= 0 && n <= maxUnknown {

@@ -52,12 +52,12 @@ func (q *Quote) CapPrice(body []byte) []byte {
 }
 
 // highest returns the held price of the class, or the client's if that is lower; nil if it is free or unknown.
-func (q *Quote) highest(class llm.Class, theirs []byte) []byte {
-	pico := q.Price.Rates[class].Pico()
+func (o *Offer) highest(class llm.Class, theirs []byte) []byte {
+	pico := o.Price.Rates[class].Pico()
 	if pico == 0 {
 		return nil
 	}
-	pico = pico * q.Price.Margin() / 1000
+	pico = pico * o.Price.Margin() / 1000
 	text := llm.FormatRate(pico)
 	if class == llm.Requests {
 		text = llm.FormatUnitRate(pico)
@@ -85,8 +85,8 @@ func price(v []byte) (dollars float64, ok bool) {
 }
 
 // isPriceCap reports whether a field of a request has only highest prices, which a reseller obeys.
-func (q *Quote) isPriceCap(m rawjson.Member) bool {
-	if !q.Quirks.CapsPrice || !m.Is(capMember) || rawjson.KindOf(m.Value) != rawjson.Object {
+func (o *Offer) isPriceCap(m rawjson.Member) bool {
+	if !o.Quirks.CapsPrice || !m.Is(capMember) || rawjson.KindOf(m.Value) != rawjson.Object {
 		return false
 	}
 	for one := range rawjson.Members(m.Value) {

@@ -49,18 +49,22 @@ func (r *Request) InputTokens() int64 {
 	return r.countInput()
 }
 
-// Quote is a request at one target.
-type Quote struct {
-	*Request
-	// Behind is the number of bytes of an earlier answer that the target continues.
-	Behind int64
-
+// Offer is a target as a request meets it.
+type Offer struct {
 	Target *route.Target
 	Speaks *dialect.Dialect   // the wire format of the request to the target
 	Spoken *dialect.Operation // the operation in it; nil if it has none
 	Quirks *llm.Quirks        // the target's quirks in it
 	Price  llm.Price          // when the request arrived
 	Terms  *charge.Terms      // of the account; nil if it is charged the cost
+}
+
+// Quote is a request at one target.
+type Quote struct {
+	*Request
+	Offer
+	// Behind is the number of bytes of an earlier answer that the target continues.
+	Behind int64
 
 	table          *route.Table
 	fitted         Fitted // the last result of Fitted
@@ -76,10 +80,10 @@ func New(r *Request, table *route.Table, target *route.Target, came time.Time) Q
 	if (speaks != r.Dialect || r.Head.Searches) && r.searches(target.Model) {
 		speaks = target.Provider.Searching(speaks)
 	}
-	return Quote{
-		Request: r, Price: table.Price(target, came), table: table, Target: target,
-		Speaks: speaks, Spoken: speaks.For(r.Op.Op), Quirks: target.Provider.Quirks(speaks),
-	}
+	return Quote{Request: r, table: table, Offer: Offer{
+		Target: target, Price: table.Price(target, came), Speaks: speaks, Spoken: speaks.For(r.Op.Op),
+		Quirks: target.Provider.Quirks(speaks),
+	}}
 }
 
 // Passed returns the client's headers that are sent to the target.
@@ -121,7 +125,7 @@ func (q *Quote) askedCap() int64 {
 }
 
 // Rules returns the rules of the target's vendor for its wire format.
-func (q *Quote) Rules() rules.Set { return q.Target.Provider.Rules(q.Speaks) }
+func (o *Offer) Rules() rules.Set { return o.Target.Provider.Rules(o.Speaks) }
 
 // maxUnknown bounds the output tokens of one choice of a model of unknown size.
 const maxUnknown = 1 << 20

@@ -29,8 +29,8 @@ type recordings struct {
 
 // chargesBySecond reports whether the target's provider charges for sound in a chat by the second, in addition to its
 // tokens.
-func (q *Quote) chargesBySecond() bool {
-	return q.Quirks.SoundApart && q.Price.Rates[llm.Milliseconds].Known()
+func (o *Offer) chargesBySecond() bool {
+	return o.Quirks.SoundApart && o.Price.Rates[llm.Milliseconds].Known()
 }
 
 // mostRecorded returns an upper bound of the length of a chat's recordings, in milliseconds, if it is charged: at most
@@ -46,26 +46,26 @@ func (q *Quote) mostRecorded(r *Inputs) int64 {
 	return min(r.recordings.millis, most)
 }
 
-// hear adds a recording and reports whether it has enough bytes a second for these to bound its length, however a
+// add adds a recording and reports whether it has enough bytes a second for these to bound its length, however a
 // decoder reads it. Raw 16-bit samples do; for other formats the container and the frames decide. It reports false
 // for a recording that a decoder may read as longer, or that may be silence in few bytes.
-func (r *Inputs) hear(m *llm.Media) (measured bool) {
+func (r *recordings) add(m *llm.Media) (measured bool) {
 	if m.Data == "" || m.URL != "" || m.FileID != "" {
-		r.recordings.hidden = true
+		r.hidden = true
 		return false
 	}
 	_, subtype, _ := strings.Cut(m.MIME, "/")
 	if strings.EqualFold(cmp.Or(m.Format, subtype), "pcm16") {
-		r.recordings.millis += int64(len(m.Data))/samplesPerMilli + moreRecorded
+		r.millis += int64(len(m.Data))/samplesPerMilli + moreRecorded
 		return true
 	}
 	sound, err := base64.StdEncoding.DecodeString(m.Data)
 	if err != nil {
-		r.recordings.hidden = true
+		r.hidden = true
 		return false
 	}
 	most := recording.Measure(sound).Most
-	r.recordings.millis += most + moreRecorded
+	r.millis += most + moreRecorded
 	return most <= int64(len(sound))*1000/leastSound
 }
 

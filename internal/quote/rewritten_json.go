@@ -135,11 +135,11 @@ func escapes[T string | []byte](text T) (n int64) {
 
 // closed reports whether the target's model runs only on its vendor's servers, which are not known to write longer
 // escapes. Models with the vocabulary of this package are OpenAI's; all except the open ones are closed.
-func (q *Quote) closed() bool {
-	model := q.Target.Model
+func (o *Offer) closed() bool {
+	model := o.Target.Model
 	name := model[strings.LastIndexByte(model, '/')+1:]
 	if sameVocabulary(model) {
 		return !strings.HasPrefix(name, "gpt-oss")
 	}
-	return slices.ContainsFunc(q.Speaks.Inputs.Closed, func(p string) bool { return strings.HasPrefix(name, p) })
+	return slices.ContainsFunc(o.Speaks.Inputs.Closed, func(p string) bool { return strings.HasPrefix(name, p) })
 }

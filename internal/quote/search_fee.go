@@ -16,8 +16,8 @@ const searchContext = "search_context:"
 // fee per search. Perplexity's prices of sonar, sonar-pro and sonar-reasoning-pro are of this kind, whose input
 // tokens are only those of the prompt: "Total cost per query = Token costs + Request fee (varies by search context
 // size …)" (https://docs.perplexity.ai/getting-started/pricing, undated copy).
-func (q *Quote) hasSearchInFee() bool {
-	return !q.Price.Rates[llm.Searches].Known() && len(sizesOf(&q.Price)) > 0
+func (o *Offer) hasSearchInFee() bool {
+	return !o.Price.Rates[llm.Searches].Known() && len(sizesOf(&o.Price)) > 0
 }
 
 // isInFee reports whether the fee for the request includes the class.

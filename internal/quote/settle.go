@@ -163,8 +163,8 @@ func (a Answer) Rejected(f *provider.Failure) ledger.Settlement {
 }
 
 // BillsRefusal reports whether the target's provider charges for its refusal.
-func (q *Quote) BillsRefusal(f *provider.Failure) bool {
-	return q.Target.Provider.BillsRefusals() && f.Worked()
+func (o *Offer) BillsRefusal(f *provider.Failure) bool {
+	return o.Target.Provider.BillsRefusals() && f.Worked()
 }
 
 // served returns the modes in which the answer was served.

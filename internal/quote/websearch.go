@@ -28,8 +28,8 @@ func offered(tree *llm.Request) []llm.Tool {
 
 // asksSearches adds the web searches that a client of another wire format requests, as the provider's own tool.
 // Models with a field of search options search by themselves, too.
-func (q *Quote) asksSearches(r *Inputs, tree *llm.Request) {
-	if q.Speaks.SearchTool == nil {
+func (o *Offer) asksSearches(r *Inputs, tree *llm.Request) {
+	if o.Speaks.SearchTool == nil {
 		return
 	}
 	for _, t := range offered(tree) {
@@ -37,26 +37,26 @@ func (q *Quote) asksSearches(r *Inputs, tree *llm.Request) {
 		if s == nil {
 			continue
 		}
-		raw := q.Speaks.SearchTool(s, q.Quirks)
+		raw := o.Speaks.SearchTool(s, o.Quirks)
 		if raw == nil {
 			return
 		}
-		r.tool(raw, &q.Speaks.Inputs, q.usesOf(raw))
-		q.openUses(r, raw)
+		r.tool(raw, &o.Speaks.Inputs, o.usesOf(raw))
+		o.openUses(r, raw)
 		r.schemas += int64(len(raw)) // it is not in the client's body
-		if r.calls > 0 && q.Speaks.Inputs.MaxCalls.Has(plain(q.Quirks.CallCap)) {
-			q.capSearches(r, s.MaxUses)
+		if r.calls > 0 && o.Speaks.Inputs.MaxCalls.Has(plain(o.Quirks.CallCap)) {
+			o.capSearches(r, s.MaxUses)
 		}
 	}
 }
 
 // capSearches limits the searches by the cap on the calls of all tools, which the request has or the gateway adds.
-func (q *Quote) capSearches(r *Inputs, most int64) {
+func (o *Offer) capSearches(r *Inputs, most int64) {
 	if most == 0 {
 		most = mostCalls
 		r.openCap()
 	}
-	if !q.Quirks.IgnoresCallCaps {
+	if !o.Quirks.IgnoresCallCaps {
 		r.capCalls(most)
 	}
 }
