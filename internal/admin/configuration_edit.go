@@ -49,7 +49,7 @@ func (c *Configuration) changed(ctx context.Context, change config.Document, e *
 	if change, err = change.Revealed(before, file.Document); err != nil {
 		return nil, nil, 0, mistake{err}
 	}
-	if change, err = file.Beside(change); err != nil {
+	if change, err = file.Without(change); err != nil {
 		return nil, nil, 0, err
 	}
 	if after, err = file.Remove(before, e.Remove); err != nil {

@@ -86,7 +86,7 @@ func (c *Configuration) withTried(ctx context.Context, by audit.Actor, saved con
 	if one, err = one.Revealed(saved, file.Document); err != nil {
 		return nil, mistake{err}
 	}
-	if one, err = file.Beside(one); err != nil {
+	if one, err = file.Without(one); err != nil {
 		return nil, err
 	}
 	doc := saved.With(one, false)

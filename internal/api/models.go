@@ -57,13 +57,13 @@ func modelsOf(d *dialect.Dialect) *modelShape {
 			return d.Models.List(r.URL.Query(), models, made)
 		},
 		one: func(m *route.Model) ([]byte, error) {
-			model := told(m)
+			model := describe(m)
 			return d.Models.One(&model)
 		},
 	}
 }
 
-func told(m *route.Model) dialect.Model {
+func describe(m *route.Model) dialect.Model {
 	return dialect.Model{
 		Name: m.Name, Context: m.Context, MaxOutput: m.MaxOutput, Deprecated: m.Deprecated, Day: checkedDay(m),
 	}

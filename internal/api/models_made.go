@@ -24,7 +24,7 @@ func (s *modelShape) make(of *route.Listing) (*made, error) {
 	m := &made{of: of, models: make([]dialect.Model, len(of.Models)), each: make([][]byte, len(of.Models))}
 	var err error
 	for i := range of.Models {
-		m.models[i] = told(&of.Models[i])
+		m.models[i] = describe(&of.Models[i])
 		if m.each[i], err = s.one(&of.Models[i]); err != nil {
 			return nil, err
 		}

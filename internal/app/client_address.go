@@ -58,12 +58,12 @@ func peer(r *http.Request) netip.Addr {
 // client returns the address of the client: the last one that is not a trusted proxy, of X-Forwarded-For and the
 // peer.
 func (o *origin) client(r *http.Request) netip.Addr {
-	addr, _ := o.told(r)
+	addr, _ := o.forwarded(r)
 	return addr
 }
 
-// told returns the address of the client, and whether all addresses from trusted proxies were readable.
-func (o *origin) told(r *http.Request) (addr netip.Addr, readable bool) {
+// forwarded returns the address of the client, and whether all addresses from trusted proxies were readable.
+func (o *origin) forwarded(r *http.Request) (addr netip.Addr, readable bool) {
 	addr = peer(r)
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for i := len(hops) - 1; i >= 0 && o.trusts(addr); i-- {
@@ -144,7 +144,7 @@ func (o *origin) isPrivate(r *http.Request) bool {
 	if scheme == "https" {
 		return true
 	}
-	addr, readable := o.told(r)
+	addr, readable := o.forwarded(r)
 	if o.trusts(peer(r)) && r.Header.Get("X-Forwarded-Proto") != "" && !readable {
 		return false // the proxy forwards a request over http from an unknown client
 	}

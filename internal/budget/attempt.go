@@ -199,7 +199,7 @@ func (l *Service) tellUnderWay(ctx context.Context) {
 	}
 	l.accounts.Range(func(_, v any) bool {
 		p := v.(*accountLeases)
-		for _, s := range p.untoldLeases(changed, l.now()) {
+		for _, s := range p.unreportedLeases(changed, l.now()) {
 			if leasing, _ := p.stateOf(s); !leasing { // else the lease in progress reports it
 				// inTurn logs the error.
 				_ = l.inTurn(ctx, p, s, func(ctx context.Context) error { return l.tellLease(ctx, p, s) })
@@ -231,9 +231,9 @@ func (l *Service) tellLease(ctx context.Context, p *accountLeases, s *lease) err
 	return l.yield(ctx, p, s)
 }
 
-// untoldLeases returns the leases with attempts in progress that other nodes may not know: leases of changed accounts
-// and keys, which it creates if necessary, and leases that could not be reported before.
-func (p *accountLeases) untoldLeases(changed map[string]bool, now time.Time) (all []*lease) {
+// unreportedLeases returns the leases with attempts in progress that other nodes may not know: leases of changed
+// accounts and keys, which it creates if necessary, and leases that could not be reported before.
+func (p *accountLeases) unreportedLeases(changed map[string]bool, now time.Time) (all []*lease) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for a := p.first; a != nil; a = a.next {

@@ -53,9 +53,9 @@ func (f *File) owned(section, name string) Problem {
 	}
 }
 
-// Beside returns the objects of a change that the file does not have. Objects with the same value in the file are left
+// Without returns the objects of a change that the file does not have. Objects with the same value in the file are left
 // out; for different values it returns Problems.
-func (f *File) Beside(change Document) (Document, error) {
+func (f *File) Without(change Document) (Document, error) {
 	rest, problems := Document{}, Problems(nil)
 	for section, objects := range change {
 		for name, value := range objects {

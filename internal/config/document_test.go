@@ -108,11 +108,11 @@ func TestDocumentChanges(t *testing.T) {
 	file := must.Get(config.FileDocument(config.Options{File: "weir.yaml", ReadFile: func(string) ([]byte, error) {
 		return []byte("listen: x\naliases: {slow: {targets: [house/small]}}\nproviders:\n  away: {dialect: openai}\n"), nil
 	}}))(t)
-	rest := must.Get(file.Beside(change))(t)
+	rest := must.Get(file.Without(change))(t)
 	if _, there := rest["aliases"]; there {
 		t.Errorf("an object of the file: got %v, want it left out", rest)
 	}
-	if _, err := file.Beside(doc); err == nil || !strings.Contains(err.Error(), "weir.yaml:4:3: `providers.away` is set") {
+	if _, err := file.Without(doc); err == nil || !strings.Contains(err.Error(), "weir.yaml:4:3: `providers.away` is set") {
 		t.Errorf("a different object in the file: got %v, want an error with its line", err)
 	}
 	gone := must.Get(file.Remove(doc, []managed.Ref{{Section: "aliases", Name: "fast"}, {Section: "cors"}}))(t)

@@ -15,7 +15,7 @@ func CheckEmail(text string) (string, error) {
 	email := NormalEmail(text)
 	// ParseAddress does not run in linear time in every version of Go
 	a, err := mail.ParseAddress(email[:min(len(email), maxEmail+1)])
-	if err != nil || a.Address != email || len(email) > maxEmail || strings.ContainsFunc(email, isUnseen) {
+	if err != nil || a.Address != email || len(email) > maxEmail || strings.ContainsFunc(email, isInvisible) {
 		return "", llm.Invalid("email", "The e-mail address is invalid. Write it like ada@example.com.")
 	}
 	if word := lookAlike(email); word != "" {
@@ -25,8 +25,8 @@ func CheckEmail(text string) (string, error) {
 	return email, nil
 }
 
-// isUnseen reports whether a character is invisible, such as U+200B. An address with one looks like another address.
-func isUnseen(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) }
+// isInvisible reports whether a character is invisible, such as U+200B. An address with one looks like another address.
+func isInvisible(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) }
 
 // lookAlike returns the first word of an address that mixes Latin letters with an alphabet of similar letters; empty if
 // there is none. Words in one alphabet each are allowed, such as a Russian name at a Latin domain.

@@ -89,8 +89,8 @@ func (q *Quote) shown() llm.Usage {
 	return u
 }
 
-// boundBeside returns the bound of all usage except the text of answers.
-func (q *Quote) boundBeside(how Precision, r *Inputs) llm.Usage {
+// boundRest returns the bound of all usage except the text of answers.
+func (q *Quote) boundRest(how Precision, r *Inputs) llm.Usage {
 	u := q.shown()
 	if q.Op.Op != llm.OpChat {
 		q.boundOther(how, &u)

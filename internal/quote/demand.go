@@ -35,7 +35,7 @@ type Demand struct {
 // longer.
 func (q *Quote) Demand(r *Inputs, how Precision) Demand {
 	k := Demand{
-		Price: q.Price, terms: q.Terms, Asked: q.asked(), fixed: q.boundBeside(how, r), modalities: r.modalities,
+		Price: q.Price, terms: q.Terms, Asked: q.asked(), fixed: q.boundRest(how, r), modalities: r.modalities,
 		answers: r.answers,
 	}
 	if q.chargesBySecond() { // its tokens count as input

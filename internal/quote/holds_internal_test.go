@@ -93,10 +93,10 @@ func (q *Quote) boundCounted(tokens int64, media bool) int64 {
 	}
 	if q.MayCount(&r) {
 		r.TakeCount(tokens, &dialect.Counter{Media: media})
-		u := q.boundBeside(Counted, &r)
+		u := q.boundRest(Counted, &r)
 		return u.InputTokens()
 	}
-	u := q.boundBeside(Fine, &r)
+	u := q.boundRest(Fine, &r)
 	return u.InputTokens()
 }
 

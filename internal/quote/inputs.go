@@ -239,8 +239,8 @@ func (r *Inputs) members(tree *llm.Request, in *dialect.Inputs, q *llm.Quirks) {
 		case name == "maxtoolcalls": // chats have no such cap
 		case numbersOfAnswers.Has(name):
 			r.answers = max(r.answers, answersAsked(f.Value))
-		case capsBeside.Has(name):
-			r.beside += tokensBeside(f.Value)
+		case otherCaps.Has(name):
+			r.beside += tokensAllowed(f.Value)
 			r.reasonsWithin = r.reasonsWithin || name == "thinkingbudget"
 		case name == "enablethinking":
 			on, isBool := rawjson.AsBool(f.Value)

@@ -18,9 +18,9 @@ import (
 // former formats.
 var numbersOfAnswers = rawjson.Names{"bestof", "numreturnsequences", "numcompletions", "numgenerations"}
 
-// capsBeside are the fields whose numbers a provider may allow in addition to the output cap: reasoning, which not
+// otherCaps are the fields whose numbers a provider may allow in addition to the output cap: reasoning, which not
 // every provider counts under that cap, and caps under other names, because it is unknown which one is obeyed.
-var capsBeside = rawjson.Names{
+var otherCaps = rawjson.Names{
 	"thinking", "thinkingbudget", "reasoning", "reasoning.maxtokens", "chattemplatekwargs", "maxthinkingtokens",
 	"maxreasoningtokens",
 	"maxtokens", "maxcompletiontokens", "maxoutputtokens", "maxnewtokens", "maxgentokens", "maxlength", "npredict",
@@ -43,8 +43,8 @@ func answersAsked(v []byte) int64 {
 	return times(n, max(1, values))
 }
 
-// tokensBeside returns the output tokens that the value of a field in capsBeside allows.
-func tokensBeside(v []byte) (n int64) {
+// tokensAllowed returns the output tokens that the value of a field in otherCaps allows.
+func tokensAllowed(v []byte) (n int64) {
 	for m := range rawjson.Scalars(v) {
 		asked := number(m.Value)
 		if asked < 0 { // no limit

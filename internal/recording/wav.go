@@ -30,7 +30,7 @@ func wav(b []byte) (l Length) {
 		}
 		rest = rest[i+4:]
 		f := wavFormatOf(rest[4:], order)
-		l.Told = max(l.Told, f.told(sound, samples))
+		l.Told = max(l.Told, f.stated(sound, samples))
 		l.Most = max(l.Most, f.most(uint64(len(b))))
 	}
 	return l
@@ -83,8 +83,8 @@ func (f *wavFormat) exact() uint64 {
 	return 0
 }
 
-// told returns the duration of n bytes. Samples is their number if they are compressed.
-func (f *wavFormat) told(n, samples uint64) int64 {
+// stated returns the duration of n bytes. Samples is their number if they are compressed.
+func (f *wavFormat) stated(n, samples uint64) int64 {
 	if exact := f.exact(); exact > 0 {
 		return scaled(n, exact)
 	}

@@ -148,7 +148,7 @@ func (p *player) playStream() error {
 
 // start returns the event before the first piece. Some wire formats report the usage of the input in it.
 func (p *player) start(m *llm.Meta) *llm.Event {
-	u := p.told()
+	u := p.reportedUsage()
 	for class := range u {
 		if !llm.Class(class).IsInput() {
 			u[class] = 0
@@ -265,13 +265,13 @@ func (p *player) settle(reported bool, raw string, marked bool) {
 	if p.mute {
 		raw = ""
 	} else if reported && raw == "" {
-		told = new(p.told())
+		told = new(p.reportedUsage())
 	}
 	p.entry.settle(outcome, told, raw, marked, p.s.clock())
 }
 
-// told returns the reported usage, if llm.Usage can express it.
-func (p *player) told() llm.Usage {
+// reportedUsage returns the reported usage, if llm.Usage can express it.
+func (p *player) reportedUsage() llm.Usage {
 	u := p.entry.usage()
 	switch p.spec.usage {
 	case usageOver:
@@ -284,8 +284,8 @@ func (p *player) told() llm.Usage {
 
 func (p *player) final() llm.Final {
 	return llm.Final{
-		Finish: p.answer.finishes(), Usage: p.told(), Reported: p.spec.usage != usageMissing, Cost: p.spec.ownCost(),
-		Attempts: 1, Models: []string{p.spec.name},
+		Finish: p.answer.finishes(), Usage: p.reportedUsage(), Reported: p.spec.usage != usageMissing,
+		Cost: p.spec.ownCost(), Attempts: 1, Models: []string{p.spec.name},
 	}
 }
 

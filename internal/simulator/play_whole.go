@@ -70,7 +70,7 @@ func (p *player) sendWhole(body []byte, reported bool, raw string) error {
 func (p *player) reply() *llm.Reply {
 	reply := &llm.Reply{
 		ID: p.replyID(), Created: p.s.clock().Unix(), Model: p.spec.name,
-		Usage: p.told(), Reported: p.spec.usage != usageMissing, Cost: p.spec.ownCost(), Tier: p.spec.tier,
+		Usage: p.reportedUsage(), Reported: p.spec.usage != usageMissing, Cost: p.spec.ownCost(), Tier: p.spec.tier,
 		Choices: make([]llm.Choice, p.answer.choices),
 	}
 	if e := p.req.Embedding; e != nil {

@@ -100,7 +100,7 @@ func (s *budgetProgress) event(t webhook.Type, percent int64, spent llm.Money, n
 			first++ // from the month's own number to its first day
 		}
 		from := dateText(first)
-		b.From, until = &from, keptTold(last)
+		b.From, until = &from, eventsUntil(last)
 	}
 	once := s.once(b.Of)
 	if percent > 0 {
@@ -110,6 +110,6 @@ func (s *budgetProgress) event(t webhook.Type, percent int64, spent llm.Money, n
 	return e
 }
 
-// keptTold returns until when the database remembers the events of a day, or of a period that ends with it: an answer
-// may be settled late.
-func keptTold(day int64) time.Time { return timeOfDay(day).AddDate(0, 0, 40) }
+// eventsUntil returns until when the database remembers the events of a day, or of a period that ends with it: an
+// answer may be settled late.
+func eventsUntil(day int64) time.Time { return timeOfDay(day).AddDate(0, 0, 40) }

@@ -99,7 +99,7 @@ func (a *applier) tellUnpriced(ctx context.Context, tx *sql.Tx, days buckets, no
 	a.unpricing = slices.Compact(news)
 	for _, at := range a.unpricing {
 		e := webhook.Event{Type: webhook.ModelUnpriced, At: now, Data: webhook.Data{Model: at.model}}
-		e.TellOnce(keptTold(at.day), at.model, dateText(at.day))
+		e.TellOnce(eventsUntil(at.day), at.model, dateText(at.day))
 		if _, err := a.outbox.tell(ctx, tx, &e); err != nil {
 			return err
 		}
@@ -200,7 +200,7 @@ func (s *Events) TellUsage(ctx context.Context, now time.Time) error {
 			err = row.Scan(&e.Account, &u.Requests, &u.Tokens, &cost, &u.Unpriced)
 			u.CostUSD = cost.String()
 			e.Type, e.At, e.Data = webhook.UsageDaily, now, webhook.Data{Usage: &u}
-			e.TellOnce(keptTold(day), e.Account, u.Date)
+			e.TellOnce(eventsUntil(day), e.Account, u.Date)
 			return e, err
 		})
 		if err == nil {

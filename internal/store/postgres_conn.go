@@ -89,8 +89,8 @@ func withoutSecrets(text string, target llm.Secret) string {
 	return text
 }
 
-// settingsBeside returns the SET statements for the settings that the database URL does not have.
-func settingsBeside(config *pgx.ConnConfig, settings []setting) (statements string) {
+// otherSettings returns the SET statements for the settings that the database URL does not have.
+func otherSettings(config *pgx.ConnConfig, settings []setting) (statements string) {
 	for _, s := range settings {
 		if _, own := config.RuntimeParams[s.name]; !own {
 			statements += "SET " + s.name + " = '" + s.value + "'; "
@@ -102,7 +102,7 @@ func settingsBeside(config *pgx.ConnConfig, settings []setting) (statements stri
 // postgresPool opens a pool of up to n connections. Each gets these settings and then runs statement. short, if not
 // nil, records the result of each attempt to connect.
 func postgresPool(short *shortage, config *pgx.ConnConfig, n int, settings []setting, statement string) *sql.DB {
-	session := settingsBeside(config, settings) + statement
+	session := otherSettings(config, settings) + statement
 	set := stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
 		_, err := c.Exec(ctx, session, pgx.QueryExecModeSimpleProtocol)
 		return err

@@ -53,7 +53,7 @@ func TestSettingsOfURL(t *testing.T) {
 	t.Parallel()
 	config, _, err := postgresConfig(llm.NewSecret("postgres://weir@localhost/weir?lock_timeout=7s"))
 	must.Do(t, err)
-	got := settingsBeside(config, []setting{{"lock_timeout", "20s"}, {"statement_timeout", "55s"}})
+	got := otherSettings(config, []setting{{"lock_timeout", "20s"}, {"statement_timeout", "55s"}})
 	if want := "SET statement_timeout = '55s'; "; got != want {
 		t.Errorf("next to a URL with lock_timeout: got %q, want %q", got, want)
 	}

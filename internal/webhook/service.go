@@ -148,7 +148,7 @@ func (s *Service) Add(ctx context.Context, by audit.Actor, e Endpoint) (Endpoint
 	err = s.sealed(ctx, e.ID, secret, func(sealed Sealed) error {
 		return s.options.Endpoints.AddWebhook(ctx, by, e, sealed)
 	})
-	return e, secret, told(err, "")
+	return e, secret, forPeople(err, "")
 }
 
 // mayBePrivate reports whether the endpoint may have a private address.
@@ -187,8 +187,8 @@ func (s *Service) masterKey(ctx context.Context) (string, error) {
 // SecretOf returns the context that an endpoint's secret is sealed with, see seal.Ring.
 func SecretOf(id string) string { return "webhook " + id }
 
-// told converts a store's error into one for people, if they can act on it.
-func told(err error, id string) error {
+// forPeople converts a store's error into one for people, if they can act on it.
+func forPeople(err error, id string) error {
 	switch {
 	case err == nil:
 		return nil
@@ -226,7 +226,7 @@ func (s *Service) List(ctx context.Context, account string) ([]Endpoint, error) 
 // Endpoint returns the endpoint with that id.
 func (s *Service) Endpoint(ctx context.Context, id string) (Endpoint, error) {
 	e, err := s.options.Endpoints.Webhook(ctx, id)
-	return e, told(err, id)
+	return e, forPeople(err, id)
 }
 
 // EndpointOf returns the endpoint with that id if it belongs to the account, or to the installation if that is empty.
@@ -285,12 +285,12 @@ func (s *Service) Change(ctx context.Context, by audit.Actor, id string, u Updat
 		}
 	}
 	e, err = s.options.Endpoints.UpdateWebhook(ctx, by, id, u)
-	return e, told(err, id)
+	return e, forPeople(err, id)
 }
 
 // Remove removes an endpoint with its deliveries.
 func (s *Service) Remove(ctx context.Context, by audit.Actor, id string) error {
-	return told(s.options.Endpoints.RemoveWebhook(ctx, by, id), id)
+	return forPeople(s.options.Endpoints.RemoveWebhook(ctx, by, id), id)
 }
 
 // RotateSecret replaces an endpoint's secret and returns the new one, which is shown only once. The previous one also
@@ -303,7 +303,7 @@ func (s *Service) RotateSecret(ctx context.Context, by audit.Actor, id string) (
 		e, err = s.options.Secrets.RotateWebhook(ctx, by, id, sealed)
 		return err
 	})
-	return e, secret, told(err, id)
+	return e, secret, forPeople(err, id)
 }
 
 // Test sends an endpoint a test event, and returns the id of its delivery.
@@ -314,7 +314,7 @@ func (s *Service) Test(ctx context.Context, id string) (string, error) {
 	}
 	event := NewEvent(Test, e.Account, s.options.Now(), Data{WebhookID: id})
 	delivery, err := s.options.Deliveries.TellOne(ctx, id, event)
-	return delivery, told(err, id)
+	return delivery, forPeople(err, id)
 }
 
 // Deliveries returns the deliveries that a query selects, newest first.
@@ -346,12 +346,12 @@ func (s *Service) Recover(ctx context.Context, id string, since time.Time) (int,
 		since = first
 	}
 	n, err := s.options.Deliveries.Recover(ctx, id, since)
-	return n, told(err, id)
+	return n, forPeople(err, id)
 }
 
 func noDelivery(err error, id string) error {
 	if errors.Is(err, ErrNotFound) {
 		return llm.Errorf(llm.CodeNotFound, "There is no delivery %.60q here.", id).At("delivery")
 	}
-	return told(err, "")
+	return forPeople(err, "")
 }
