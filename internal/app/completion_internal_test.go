@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/front"
+	"weir/internal/httpserver"
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/pricing"
@@ -60,7 +60,7 @@ func completion(tb testing.TB) (once func()) {
 		Providers: []*provider.Provider{p}, Book: book, DefaultMaxOutput: 8192,
 	}))(tb))
 	ln := must.Get(net.Listen("tcp", "127.0.0.1:0"))(tb)
-	s := front.New(front.Options{
+	s := httpserver.New(httpserver.Options{
 		Handler: g.site.handler(), Most: 100, MaxHead: 1 << 20, HeadTime: time.Minute, IdleTime: time.Minute,
 	})
 	go func() { _ = s.Serve(ln) }()
