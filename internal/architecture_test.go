@@ -21,7 +21,7 @@ var layers = [][]string{
 	{"dialect/responses"},
 	{"dialect/registry", "pricing", "budget"},
 	{"ledger"},
-	{"config", "provider", "account", "reconcile", "report", "telemetry", "webhook"},
+	{"config", "provider", "account", "reconcile", "report", "telemetry", "tracing", "webhook"},
 	{"capacity", "people", "route", "ratelimit"},
 	{"plan", "quote", "imports", "signin"},
 	{"gateway", "manual", "store", "simulator", "imports/litellm", "imports/bifrost"},
@@ -59,6 +59,7 @@ var soleImporters = map[string][]string{
 	"github.com/parquet-go/parquet-go": {"weir/internal/reconcile"},
 
 	"github.com/prometheus/client_golang/prometheus": {"weir/internal/telemetry"},
+	"go.opentelemetry.io/otel":                       {"weir/internal/tracing"},
 
 	"github.com/aws/aws-sdk-go-v2/config":              {"weir/internal/credential"},
 	"golang.org/x/oauth2":                              {"weir/internal/signin", "weir/internal/credential"},

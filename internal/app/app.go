@@ -31,6 +31,7 @@ import (
 	"weir/internal/store"
 	"weir/internal/systemd"
 	"weir/internal/telemetry"
+	"weir/internal/tracing"
 	"weir/internal/upstream"
 	"weir/internal/webhook"
 )
@@ -114,6 +115,7 @@ type instance struct {
 	files       fileShares
 	connections *provider.Connections
 	metrics     *telemetry.Metrics
+	tracer      *tracing.Tracer // nil without a collector
 	logLines    *logLines
 	manager     *systemd.Manager
 
@@ -193,10 +195,13 @@ func (g *instance) openPipeline(ctx context.Context) error {
 	if err := g.openLimits(); err != nil {
 		return err
 	}
+	if err := g.openTraces(ctx); err != nil {
+		return err
+	}
 	g.pipeline = gateway.Options{
 		Accounts: g.admin.Accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Kept: g.kept,
 		Limits: g.limits, Refused: g.noticeRefusal, Refusals: g.pipeline.Refusals,
-		Now: o.Now, Log: o.Log, Metrics: g.metrics,
+		Now: o.Now, Log: o.Log, Metrics: g.metrics, Tracer: g.tracer,
 		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(g.files.places), Timing: o.Timing,
 	}
 	g.gateway = gateway.New(g.pipeline)

@@ -37,6 +37,10 @@ func (ch *checker) check(c *Config) {
 				"have the metrics there")
 		}
 	}
+	if o := c.Telemetry.OTLP; o != "" {
+		c.Telemetry.OTLP = ch.checkHTTP("telemetry.otlp", o, "set OTEL_EXPORTER_OTLP_HEADERS in the environment")
+	}
+	ch.checkWord("telemetry.gen_ai", c.Telemetry.GenAI, []string{"1.41", "latest"})
 	if c.Data == "" {
 		ch.report("data", "`data` must name a directory, such as ./weir-data")
 	}

@@ -170,10 +170,15 @@ type Kept struct {
 	MinFreeDisk Bytes `yaml:"min_free_disk"`
 }
 
-// Telemetry configures the address of metrics.
+// Telemetry configures the address of metrics, and traces.
 type Telemetry struct {
-	// Listen is a separate address, host:port; empty for the main one.
+	// Listen is a separate address for metrics, host:port; empty for the main one.
 	Listen string `yaml:"listen"`
+	// OTLP is the base URL of an OpenTelemetry collector, such as http://localhost:4318; empty for that of the
+	// environment, or for no traces.
+	OTLP string `yaml:"otlp"`
+	// GenAI is the version of the conventions that name the attributes: 1.41 or latest.
+	GenAI string `yaml:"gen_ai"`
 }
 
 // Secrets configures the keys that encrypt secrets in the database. Keys are 32 random bytes in base64 or hexadecimal.
@@ -256,6 +261,7 @@ func Default() Config {
 		Listen:           "127.0.0.1:8080",
 		Data:             "./weir-data",
 		Durability:       "batched",
+		Telemetry:        Telemetry{GenAI: "1.41"},
 		DefaultMaxOutput: 8192,
 		Pricing:          Pricing{Assumed: "accept", Tools: "bound", Margin: defaultMargin},
 		MaxConcurrency:   4096,

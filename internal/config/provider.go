@@ -46,6 +46,8 @@ type Provider struct {
 	// Resells reports that the provider resells models of others at their own prices, so that no price is exactly its
 	// own.
 	Resells bool `yaml:"resells,omitempty"`
+	// TraceContext sends the provider the trace context of attempts, or the client's if the gateway does not trace.
+	TraceContext bool `yaml:"trace_context,omitempty"`
 }
 
 // Timeouts bounds one attempt at a provider; 0 if the configuration does not set it.

@@ -11,6 +11,7 @@ import (
 	"weir/internal/provider"
 	"weir/internal/quote"
 	"weir/internal/route"
+	"weir/internal/tracing"
 )
 
 // attempt is one request to one provider.
@@ -33,6 +34,7 @@ type attempt struct {
 	counted     time.Time           // when it was; zero if it was not
 
 	hold    *ledger.Hold // nil before it is opened, and after its late answer is detached
+	trace   *tracing.Attempt
 	tally   quote.Tally
 	answer  capacity.Arriving
 	ids     callIDs

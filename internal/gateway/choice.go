@@ -85,6 +85,7 @@ func (c *choice) again(ctx context.Context, f *provider.Failure) *attempt {
 	if !ok || !c.in.server.pause(ctx, pause) || c.in.client.Gone() {
 		return nil
 	}
+	c.in.trace.Paused(pause)
 	next, err := c.prepare()
 	if err != nil || next.Target.Margin > 0 && bytes.Equal(next.body, c.current.body) {
 		return nil // the client itself set the highest price, which stays

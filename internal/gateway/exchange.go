@@ -98,9 +98,13 @@ func (x *exchange) open(a *attempt) (err error) {
 	if x.choice.current != nil {
 		hold = new(ledger.Hold)
 	}
-	if err = x.in.server.ledger.OpenIn(hold, record); err == nil {
+	began := x.in.trace.Now()
+	err = x.in.server.ledger.OpenIn(hold, record)
+	x.in.trace.Waited("journal", began)
+	if err == nil {
 		a.hold = hold
 		x.spent.models = append(x.spent.models, record.FullModel())
+		x.traceAttempt(a)
 	}
 	return err
 }
@@ -116,10 +120,11 @@ func (x *exchange) openNext(next *attempt, s ledger.Settlement) error {
 	if err != nil {
 		return err
 	}
-	x.in.server.count(x.choice.current.hold, &s, cost)
+	x.in.server.count(x.choice.current, &s, cost)
 	x.spent.add(&s, x.choice.current.hold.Charge())
 	x.spent.models = append(x.spent.models, record.FullModel())
 	next.hold = hold
+	x.traceAttempt(next)
 	return nil
 }
 
@@ -138,7 +143,11 @@ func (x *exchange) next(ctx context.Context, f *provider.Failure) *attempt {
 	if x.rescue.broke == nil {
 		x.rescue.broke = f
 	}
-	return x.choice.elsewhere(f, &x.rescue.words)
+	next := x.choice.elsewhere(f, &x.rescue.words)
+	if next != nil {
+		in.trace.Rescued()
+	}
+	return next
 }
 
 // send sends the attempt to its target and relays the answer. An error means that the client has not received a whole
@@ -194,19 +203,23 @@ func (x *exchange) settlementOf(a *attempt, f *provider.Failure) ledger.Settleme
 func (x *exchange) settle(s ledger.Settlement) {
 	mistaken := s.Outcome == ledger.OutcomeRejected && !x.spent.failed
 	s.Counts = x.spent.reached && !mistaken // a request that failed by the client's own mistake does not count as used
-	x.in.server.settle(x.choice.current.hold, &s)
+	began := x.in.trace.Now()
+	x.in.server.settle(x.choice.current, &s)
+	x.in.trace.Waited("settle", began)
 	x.spent.add(&s, x.choice.current.hold.Charge())
 	x.settleLimits()
 }
 
 // settle settles and counts an attempt.
-func (s *Server) settle(h *ledger.Hold, settlement *ledger.Settlement) {
-	cost, _ := h.Settle(*settlement)
-	s.count(h, settlement, cost)
+func (s *Server) settle(a *attempt, settlement *ledger.Settlement) {
+	cost, _ := a.hold.Settle(*settlement)
+	s.count(a, settlement, cost)
 }
 
-// count counts a settled attempt in the metrics.
-func (s *Server) count(h *ledger.Hold, settlement *ledger.Settlement, cost *llm.Money) {
+// count counts a settled attempt in the metrics, and ends its span.
+func (s *Server) count(a *attempt, settlement *ledger.Settlement, cost *llm.Money) {
+	h := a.hold
+	a.trace.End(settlement, cost, h.Charge())
 	provider := h.Attempt().Provider
 	s.metrics.Attempt(provider, settlement, cost)
 	if difference, computed, ok := h.Difference(settlement); ok {

@@ -93,6 +93,7 @@ func (q *request) fail(err error) {
 	in, x := &q.in, &q.x
 	e := llm.AsError(err)
 	q.logFailure(err, e)
+	in.trace.Failed(string(e.Code))
 	if in.principal.Charged() {
 		e = withoutAmounts(err, e)
 	}

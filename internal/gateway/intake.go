@@ -11,6 +11,7 @@ import (
 	"weir/internal/quote"
 	"weir/internal/ratelimit"
 	"weir/internal/route"
+	"weir/internal/tracing"
 )
 
 // intake is a request before its first attempt: all that the stages from 2 to 7 have read, found and reserved. The
@@ -24,6 +25,7 @@ type intake struct {
 	started    time.Time
 	read       time.Time // the body was received
 	id         requestID
+	trace      *tracing.Request // nil without tracing
 	client     capacity.Client
 	held       capacity.Held
 
@@ -66,6 +68,7 @@ func (in *intake) build() error {
 	if err := in.route(); err != nil {
 		return err
 	}
+	in.trace.Known(in.principal.Account().ID, in.principal.Key().ID, in.Head.Model)
 	if err := in.reserveLimits(); err != nil {
 		return err
 	}

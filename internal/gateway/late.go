@@ -89,7 +89,7 @@ func lateClient(r *http.Request) *capacity.Client {
 
 // lateCopy returns a copy of the attempt for its late answer, without the parts that belong to its request.
 func lateCopy(a *attempt) *attempt {
-	own := &attempt{Quote: a.Quote, hold: a.hold, tally: quote.Tally{Choices: a.Head.Choices}}
+	own := &attempt{Quote: a.Quote, hold: a.hold, trace: a.trace, tally: quote.Tally{Choices: a.Head.Choices}}
 	target := *a.Target
 	own.Target, own.Request = &target, &quote.Request{Dialect: a.Dialect, Op: a.Op, Head: a.Head}
 	return own
@@ -110,7 +110,7 @@ func (a *lateAttempts) read(s *Server, counts bool) {
 		defer l.held.EndAnswer()
 		settlement := l.settlement(s)
 		settlement.Counts = counts
-		s.settle(l.attempt.hold, &settlement)
+		s.settle(l.attempt, &settlement)
 		used = settlement.Usage.TotalTokens()
 		l.tell(s, &settlement)
 	}()

@@ -8,31 +8,6 @@ import (
 	"weir/internal/provider"
 )
 
-// traceHeaders are the W3C trace context headers (https://www.w3.org/TR/trace-context/). The gateway creates none
-// itself.
-var traceHeaders = [...]string{"Traceparent", "Tracestate"}
-
-// mostTrace bounds the value of a trace header. The standard requires vendors to accept 512 characters.
-const mostTrace = 1 << 10
-
-// sentHeaders returns the client's headers that are sent with an attempt.
-func (a *attempt) sentHeaders() []dialect.Header {
-	sent := a.Passed()
-	for _, name := range traceHeaders {
-		values := a.in.r.Header[name]
-		if len(values) == 0 {
-			if name == traceHeaders[0] {
-				break // a tracestate without a traceparent has no meaning
-			}
-			continue
-		}
-		if value := strings.Join(values, ","); len(value) <= mostTrace && isPrintable(value) {
-			sent = append(sent, dialect.Header{Name: name, Value: value})
-		}
-	}
-	return sent
-}
-
 const (
 	// mostBack bounds the number of a provider's headers that are returned to the client, longestBack the length of
 	// one, name and value together.

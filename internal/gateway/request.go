@@ -36,8 +36,6 @@ func emptied(buf []byte) []byte {
 
 // handle runs the request. It is the only function that turns an error into a reply and logs it.
 func (q *request) handle() {
-	id := q.in.server.ledger.NewID()
-	q.in.id = requestID{id, id.String()}
 	defer q.finish()
 	defer q.recoverPanic()
 	err := q.run()

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"weir/internal/refusal"
 	"weir/internal/route"
 	"weir/internal/telemetry"
+	"weir/internal/tracing"
 )
 
 // Options configures a Server. Refused, Metrics, the bounds and Timing are optional.
@@ -40,6 +42,7 @@ type Options struct {
 	Now      func() time.Time
 	Log      *slog.Logger
 	Metrics  *telemetry.Metrics // nil for a separate registry
+	Tracer   *tracing.Tracer    // nil for no traces
 
 	MaxBody        int64 // bytes of a request body; 0 means 32 MiB
 	MaxBodies      int64 // of all bodies in flight; 0 means 10 times MaxBody, or a third of GOMEMLIMIT if less
@@ -102,6 +105,7 @@ type Server struct {
 	log         *slog.Logger
 
 	metrics  *telemetry.Metrics
+	tracer   *tracing.Tracer
 	capacity *capacity.Node
 	maxBody  int64
 	timing   Timing
@@ -131,7 +135,7 @@ func New(o Options) *Server {
 		accounts: o.Accounts, ledger: o.Ledger, router: o.Router, idempotency: o.Idempotency, kept: o.Kept,
 		limits: o.Limits, refused: o.Refused, refusals: o.Refusals,
 		now: o.Now, log: o.Log, maxBody: o.MaxBody,
-		metrics: o.Metrics, timing: o.Timing.withDefaults(),
+		metrics: o.Metrics, tracer: o.Tracer, timing: o.Timing.withDefaults(),
 	}
 	if s.maxBody == 0 {
 		s.maxBody = defaultMaxBody
@@ -164,7 +168,7 @@ func New(o Options) *Server {
 func (s *Server) Handler(pattern string, d *dialect.Dialect, served []*dialect.Operation,
 	permission account.Permission,
 ) http.Handler {
-	counted := s.metrics.Route(pattern)
+	counted := counter{s.metrics.Route(pattern), pathOf(pattern)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		op := dialect.Asked(served, r.URL.Path)
 		s.serve(s.newRequest(w, r, d, op, permission, counted))
@@ -175,7 +179,7 @@ func (s *Server) Handler(pattern string, d *dialect.Dialect, served []*dialect.O
 // key. Such a request has no Idempotency-Key, because stored replies are sealed with the caller's key.
 func (s *Server) HandlerAs(pattern string, d *dialect.Dialect, op *dialect.Operation) func(http.ResponseWriter,
 	*http.Request, *account.Principal) {
-	counted := s.metrics.Route(pattern)
+	counted := counter{s.metrics.Route(pattern), pathOf(pattern)}
 	return func(w http.ResponseWriter, r *http.Request, p *account.Principal) {
 		r.Header.Del("Idempotency-Key")
 		q := s.newRequest(w, r, d, op, account.Chat, counted)
@@ -193,8 +197,17 @@ func (s *Server) serve(q *request) {
 	}
 }
 
+// counter counts the requests at a route, by its path.
+type counter struct {
+	route *telemetry.Route
+	path  string
+}
+
+// pathOf returns the path of a pattern, such as /v1/chat.
+func pathOf(pattern string) string { return pattern[strings.IndexByte(pattern, ' ')+1:] }
+
 func (s *Server) newRequest(w http.ResponseWriter, r *http.Request, d *dialect.Dialect, op *dialect.Operation,
-	permission account.Permission, counted *telemetry.Route,
+	permission account.Permission, counted counter,
 ) *request {
 	q := s.requests.Get().(*request)
 	in := &q.in
@@ -204,7 +217,10 @@ func (s *Server) newRequest(w http.ResponseWriter, r *http.Request, d *dialect.D
 	in.client.Request = r
 	in.held = s.capacity.Hold(&in.client, "")
 	in.Capacity = &in.held
-	q.x.in, q.x.measured.route, q.x.reading.in = in, counted, in
+	id := s.ledger.NewID()
+	in.id = requestID{id, id.String()}
+	in.trace = s.tracer.Request(r, counted.path, in.id.text, in.started)
+	q.x.in, q.x.measured.route, q.x.reading.in = in, counted.route, in
 	return q
 }
 

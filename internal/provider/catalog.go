@@ -73,6 +73,8 @@ type Entry struct {
 	Counter string `json:"counter,omitempty"`
 	// PriceSource is the provider's id in the price data if it differs from Name; empty otherwise.
 	PriceSource string `json:"price_source,omitempty"`
+	// TraceName is the provider's name in OpenTelemetry's conventions if it differs from Name; empty otherwise.
+	TraceName string `json:"trace_name,omitempty"`
 	// RegionHost is a regular expression with one group that matches the region in the host of a base URL, if prices
 	// differ by region; empty otherwise.
 	RegionHost string `json:"region_host,omitempty"`
@@ -161,6 +163,7 @@ func (e *Entry) Options(dialects dialect.Set) Options {
 		Ask:          dialects.Inquiry(e.Ask),
 		Counter:      dialects.Counter(e.Counter),
 		PriceSource:  e.PriceSource,
+		TraceName:    e.TraceName,
 		RegionHost:   e.RegionHost,
 		Retries:      DefaultRetries,
 

@@ -13,7 +13,7 @@ import (
 const responsesAnswer = `{"id":"r","object":"response","status":"completed","model":"m","output":[{"type":"message","id":"m1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Hi","annotations":[]}]}],"usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2}}`
 
 // TestHeadersOfAgentsAndTraces sends agents' headers: the vendor's own go to providers with the client's wire format,
-// the trace to every provider.
+// the trace to providers that are configured for it.
 func TestHeadersOfAgentsAndTraces(t *testing.T) {
 	t.Parallel()
 	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -24,7 +24,11 @@ func TestHeadersOfAgentsAndTraces(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, responsesAnswer)
 		}))
-		h := harness.Open(t, harness.Setup{YAML: harness.DialectYAML(wire, ts.URL+"/v1")})
+		yaml := harness.DialectYAML(wire, ts.URL+"/v1")
+		if own {
+			yaml = strings.Replace(yaml, "retries: 0", "retries: 0\n    trace_context: true", 1)
+		}
+		h := harness.Open(t, harness.Setup{YAML: yaml})
 		h.Do(harness.Ask{Path: "/v1/responses", Body: `{"model":"house/x","input":"Hi"}`, Header: []string{
 			"OpenAI-Beta", "responses_multi_agent=v1", "X-OpenAI-Internal-Codex-Responses-Lite", "true", "X-Codex-Turn-State", "s",
 			"traceparent", parent, "tracestate", "a=b", "Cookie", "secret", "OpenAI-Organization", "org",
@@ -40,7 +44,8 @@ func TestHeadersOfAgentsAndTraces(t *testing.T) {
 				t.Errorf("%s was sent %s %q, want %q", wire, name, sent.Get(name), want)
 			}
 		}
-		if sent.Get("Traceparent") != parent || sent.Get("Tracestate") != "a=b" || sent.Get("Cookie")+sent.Get("OpenAI-Organization") != "" {
+		trace := map[bool]string{true: parent + "a=b"}[own]
+		if sent.Get("Traceparent")+sent.Get("Tracestate") != trace || sent.Get("Cookie")+sent.Get("OpenAI-Organization") != "" {
 			t.Errorf("%s was sent %v", wire, sent)
 		}
 		ts.Close()

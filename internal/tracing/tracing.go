@@ -1,0 +1,221 @@
+// Package tracing traces requests and attempts by OpenTelemetry, and exports the spans by OTLP over HTTP. A request is
+// a SERVER span; each of its attempts is a CLIENT span below it, with the names of the semantic conventions for
+// generative AI (https://github.com/open-telemetry/semantic-conventions-genai, 2026-11-28). Spans hold no content of
+// requests and answers.
+//
+// A nil Tracer, Request or Attempt traces nothing and allocates nothing.
+package tracing
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	"go.opentelemetry.io/otel/sdk/trace"
+	api "go.opentelemetry.io/otel/trace"
+)
+
+// Options configures a Tracer.
+type Options struct {
+	// Endpoint is the base URL of a collector, such as http://localhost:4318; empty for that of the environment.
+	Endpoint string
+	// Convention names the attributes.
+	Convention Convention
+	Version    string // of the program
+	Now        func() time.Time
+	Log        *slog.Logger
+}
+
+// environment lists the variables that set an endpoint
+// (https://opentelemetry.io/docs/specs/otel/protocol/exporter/, 2026-11-29). The exporter reads them itself.
+var environment = [...]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"}
+
+// IsOn reports whether an endpoint is set, in the configuration or in the environment.
+func IsOn(endpoint string, getenv func(string) string) bool {
+	if strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") {
+		return false
+	}
+	on := endpoint != ""
+	for _, name := range environment {
+		on = on || getenv(name) != ""
+	}
+	return on
+}
+
+// Tracer creates spans and exports them. Its methods may be called concurrently.
+type Tracer struct {
+	provider *trace.TracerProvider
+	spans    api.Tracer
+	names    *names
+	now      func() time.Time
+}
+
+// New returns a tracer. It exports to the endpoint in the background; Stop exports the rest. Sampling, the size of
+// batches and the bounds of spans are those of the environment, as the SDK reads it (OTEL_TRACES_SAMPLER, OTEL_BSP_…,
+// OTEL_SPAN_…); a request of a sampled trace is sampled.
+func New(ctx context.Context, o Options) (*Tracer, error) {
+	var to []otlptracehttp.Option
+	if o.Endpoint != "" {
+		to = append(to, otlptracehttp.WithEndpointURL(strings.TrimSuffix(o.Endpoint, "/")+"/v1/traces"))
+	}
+	exporter, err := otlptracehttp.New(ctx, to...)
+	if err != nil {
+		return nil, fmt.Errorf("trace: %w", err)
+	}
+	about, err := resource.New(ctx,
+		resource.WithTelemetrySDK(), resource.WithHost(),
+		resource.WithAttributes(
+			attribute.String("service.name", "weir"), attribute.String("service.version", o.Version),
+		),
+		resource.WithFromEnv(), // the last one wins
+	)
+	if err != nil {
+		o.Log.Warn("the attributes of traces are incomplete", "err", err)
+	}
+	provider := trace.NewTracerProvider(trace.WithBatcher(&export{SpanExporter: exporter, log: o.Log}),
+		trace.WithResource(about))
+	return &Tracer{
+		provider: provider, names: o.Convention.names(), now: o.Now,
+		spans: provider.Tracer("weir", api.WithInstrumentationVersion(o.Version),
+			api.WithSchemaURL(o.Convention.names().schema)),
+	}, nil
+}
+
+// Stop exports the spans that have ended, and stops.
+func (t *Tracer) Stop(ctx context.Context) error {
+	if t == nil {
+		return nil
+	}
+	if err := t.provider.Shutdown(ctx); err != nil {
+		return fmt.Errorf("trace: %w", err)
+	}
+	return nil
+}
+
+// export logs the failures of an exporter, once until it succeeds again.
+type export struct {
+	trace.SpanExporter
+	log    *slog.Logger
+	failed atomic.Bool
+}
+
+// ExportSpans implements trace.SpanExporter. It returns no error, because the SDK would pass that to a global handler.
+func (e *export) ExportSpans(ctx context.Context, spans []trace.ReadOnlySpan) error {
+	err := e.SpanExporter.ExportSpans(ctx, spans)
+	switch failed := err != nil; {
+	case failed == e.failed.Swap(failed):
+	case failed:
+		e.log.Warn("traces cannot be exported; they are lost until the collector answers", "err", err)
+	default:
+		e.log.Info("traces are exported again")
+	}
+	return nil
+}
+
+// Request is the span of a request.
+type Request struct {
+	tracer  *Tracer
+	context context.Context //nolint:containedctx // it holds the span, as the API wants it
+	span    api.Span
+}
+
+// Request begins the span of a request, which has that id and arrived at a route such as /v1/chat. Its parent is the
+// client's span if the request names one.
+func (t *Tracer) Request(r *http.Request, route, id string, arrived time.Time) *Request {
+	if t == nil {
+		return nil
+	}
+	parent := propagation.TraceContext{}.Extract(context.Background(), propagation.HeaderCarrier(r.Header))
+	ctx, span := t.spans.Start(parent, r.Method+" "+route, api.WithSpanKind(api.SpanKindServer),
+		api.WithTimestamp(arrived), api.WithAttributes(
+			attribute.String("http.request.method", r.Method), attribute.String("http.route", route),
+			attribute.String("url.path", r.URL.Path), attribute.String("url.scheme", schemeOf(r)),
+			attribute.String("weir.request_id", id),
+			attribute.String("network.protocol.version", strings.TrimPrefix(r.Proto, "HTTP/")),
+		))
+	return &Request{tracer: t, context: ctx, span: span}
+}
+
+func schemeOf(r *http.Request) string {
+	if r.TLS != nil {
+		return "https"
+	}
+	return "http"
+}
+
+// Known adds the ids of the account and the key, and the requested model.
+func (q *Request) Known(account, key, model string) {
+	if q == nil {
+		return
+	}
+	q.span.SetAttributes(attribute.String("weir.account", account), attribute.String("weir.key", key),
+		attribute.String("weir.requested_model", model))
+}
+
+// Paused notes a pause before the next attempt.
+func (q *Request) Paused(d time.Duration) {
+	if q == nil || d <= 0 {
+		return
+	}
+	q.span.AddEvent("pause", api.WithAttributes(attribute.Float64("weir.pause", d.Seconds())))
+}
+
+// Rescued notes that the next attempt continues an interrupted answer.
+func (q *Request) Rescued() {
+	if q == nil {
+		return
+	}
+	q.span.AddEvent("rescue")
+}
+
+// Now returns the time for Waited; zero without a span.
+func (q *Request) Now() time.Time {
+	if q == nil {
+		return time.Time{}
+	}
+	return q.tracer.now()
+}
+
+// leastWait is the least time of a step inside the gateway that has a span of its own.
+const leastWait = time.Millisecond
+
+// Waited adds a span of a step inside the gateway, such as journal, that began at a time and ends now, if it took long.
+func (q *Request) Waited(step string, from time.Time) {
+	if q == nil {
+		return
+	}
+	to := q.tracer.now()
+	if to.Sub(from) < leastWait {
+		return
+	}
+	_, span := q.tracer.spans.Start(q.context, step, api.WithTimestamp(from))
+	span.End(api.WithTimestamp(to))
+}
+
+// Failed notes the error code of the answer.
+func (q *Request) Failed(code string) {
+	if q == nil {
+		return
+	}
+	q.span.SetAttributes(attribute.String("error.type", code))
+}
+
+// End ends the span with the HTTP status of the answer.
+func (q *Request) End(status int) {
+	if q == nil {
+		return
+	}
+	q.span.SetAttributes(attribute.Int("http.response.status_code", status))
+	if status >= http.StatusInternalServerError {
+		q.span.SetStatus(errorStatus, "")
+	}
+	q.span.End(api.WithTimestamp(q.tracer.now()))
+}
