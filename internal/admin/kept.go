@@ -6,8 +6,8 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
-	"weir/internal/kept"
 	"weir/internal/store"
+	"weir/internal/stored"
 )
 
 // Kept lists and deletes replies and responses that are stored for clients.
@@ -19,7 +19,7 @@ type Kept struct {
 // KeptAccount holds how much is stored for an account's clients.
 type KeptAccount struct {
 	Name string `json:"account,omitempty"` // of the account; empty for the replies of the administration API
-	kept.Usage
+	stored.Usage
 }
 
 // List returns the stored amounts of each account that has any.
@@ -41,7 +41,7 @@ func (k *Kept) List(ctx context.Context) ([]KeptAccount, error) {
 
 // Purge deletes replies and responses that were stored before a time: see store.Kept.Purge. An empty account name
 // means every account.
-func (k *Kept) Purge(ctx context.Context, by audit.Actor, accountName string, before time.Time) (sum kept.Usage,
+func (k *Kept) Purge(ctx context.Context, by audit.Actor, accountName string, before time.Time) (sum stored.Usage,
 	err error,
 ) {
 	var only string

@@ -20,7 +20,6 @@ import (
 	"weir/internal/dialect"
 	"weir/internal/gateway"
 	"weir/internal/httpserver"
-	"weir/internal/kept"
 	"weir/internal/ledger"
 	"weir/internal/people"
 	"weir/internal/provider"
@@ -29,6 +28,7 @@ import (
 	"weir/internal/route"
 	"weir/internal/signin"
 	"weir/internal/store"
+	"weir/internal/stored"
 	"weir/internal/systemd"
 	"weir/internal/telemetry"
 	"weir/internal/tracing"
@@ -225,7 +225,7 @@ func (g *instance) openData(ctx context.Context) error {
 	o := g.options
 	where := admin.StoreOptions(&o.Config, o.Log)
 	where.Machine = o.Now
-	where.Kept = kept.Quota{
+	where.Kept = stored.Quota{
 		Bytes: int64(o.Config.Kept.BytesPerAccount), Number: o.Config.Kept.RepliesPerAccount,
 		FreeDisk: int64(o.Config.Kept.MinFreeDisk),
 	}

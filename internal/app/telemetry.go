@@ -10,10 +10,10 @@ import (
 
 	"weir/internal/config"
 	"weir/internal/httpserver"
-	"weir/internal/kept"
 	"weir/internal/llm"
 	"weir/internal/route"
 	"weir/internal/store"
+	"weir/internal/stored"
 	"weir/internal/telemetry"
 )
 
@@ -76,15 +76,15 @@ func (g *instance) measureOthers() {
 		"Stored replies for an Idempotency-Key and stored responses of the Responses API, on all nodes.",
 		func(tell func(string, float64)) {
 			if u, ok := keptInAll(g.store.Kept); ok {
-				tell(string(kept.Reply), float64(u.Replies))
-				tell(string(kept.Response), float64(u.Responses))
+				tell(string(stored.Reply), float64(u.Replies))
+				tell(string(stored.Response), float64(u.Responses))
 			}
 		})
 	m.GaugeBy("weir_kept_bytes", "kind", "Bytes of the stored replies and responses.",
 		func(tell func(string, float64)) {
 			if u, ok := keptInAll(g.store.Kept); ok {
-				tell(string(kept.Reply), float64(u.ReplyBytes))
-				tell(string(kept.Response), float64(u.ResponseBytes))
+				tell(string(stored.Reply), float64(u.ReplyBytes))
+				tell(string(stored.Response), float64(u.ResponseBytes))
 			}
 		})
 	m.GaugeBy("weir_provider_circuit_open", "provider",
@@ -95,7 +95,7 @@ func (g *instance) measureOthers() {
 const keptWait = 2 * time.Second
 
 // keptInAll returns how much is stored for all accounts, or false if the database does not answer in time.
-func keptInAll(s *store.Kept) (sum kept.Usage, ok bool) {
+func keptInAll(s *store.Kept) (sum stored.Usage, ok bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), keptWait)
 	defer cancel()
 	all, err := s.Usage(ctx)

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	"weir/internal/kept"
 	"weir/internal/rawjson"
+	"weir/internal/stored"
 )
 
 // Keep stores a complete response, as the client receives it, with its input. It does nothing without a turn, or if
-// the request must not be stored. If the response must not be stored, the error is a kept.Refusal.
+// the request must not be stored. If the response must not be stored, the error is a stored.Refusal.
 func (s *Service) Keep(ctx context.Context, o Owner, turn *Turn, response []byte) error {
 	id := idOf(response)
 	if turn == nil || !turn.keep || id == "" {
@@ -22,7 +22,7 @@ func (s *Service) Keep(ctx context.Context, o Owner, turn *Turn, response []byte
 	c := content{previous: turn.previous, input: turn.input, response: completed(response, turn.previous)}
 	name, text := o.name(id), c.encode()
 	if len(text) > maxBytes {
-		return fmt.Errorf("%d bytes, but at most %d are stored: %w", len(text), maxBytes, kept.TooLarge)
+		return fmt.Errorf("%d bytes, but at most %d are stored: %w", len(text), maxBytes, stored.TooLarge)
 	}
 	b, err := box(&o, name)
 	if err != nil {

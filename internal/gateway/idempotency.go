@@ -15,8 +15,8 @@ import (
 	"weir/internal/capacity"
 	"weir/internal/dialect"
 	"weir/internal/idempotency"
-	"weir/internal/kept"
 	"weir/internal/seal"
+	"weir/internal/stored"
 	"weir/internal/telemetry"
 )
 
@@ -119,7 +119,7 @@ func (i *idempotent) seal(a *answered, body []byte) error {
 	i.ended = true // the request has been answered, so it must not be charged again even if the reply is not stored
 	if len(body) > maxKeptReply {
 		i.streamed() // too large to replay, but the key counts as used
-		return kept.TooLarge
+		return stored.TooLarge
 	}
 	head, err := json.Marshal(a)
 	if err != nil {
@@ -148,7 +148,7 @@ func (i *idempotent) keep(a *answered, body []byte) bool {
 	}
 	err := i.seal(a, body)
 	if err != nil {
-		i.unkept.note("a reply was not kept for its Idempotency-Key", kept.Reply, err)
+		i.unkept.note("a reply was not kept for its Idempotency-Key", stored.Reply, err)
 	}
 	return err == nil
 }

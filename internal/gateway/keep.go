@@ -10,8 +10,8 @@ import (
 	"weir/internal/capacity"
 	"weir/internal/conversation"
 	"weir/internal/dialect"
-	"weir/internal/kept"
 	"weir/internal/llm"
+	"weir/internal/stored"
 	"weir/internal/telemetry"
 )
 
@@ -122,7 +122,7 @@ func (k *keeping) keep(answer []byte) bool {
 	defer cancel()
 	err := k.service.Keep(ctx, k.owner, k.turn, answer)
 	if err != nil {
-		k.unkept.note("a response was not kept", kept.Response, err)
+		k.unkept.note("a response was not kept", stored.Response, err)
 	}
 	return err == nil
 }
@@ -154,9 +154,9 @@ func newUnkept(in *intake) unkept {
 }
 
 // note counts and logs a reply or response that was not stored.
-func (u *unkept) note(what string, kind kept.Kind, err error) {
+func (u *unkept) note(what string, kind stored.Kind, err error) {
 	log := u.log.Error
-	if why, ok := errors.AsType[kept.Refusal](err); ok {
+	if why, ok := errors.AsType[stored.Refusal](err); ok {
 		u.metrics.NotKept(kind, why)
 		log = u.log.Info // there may be as many as requests
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"weir/internal/idempotency"
-	"weir/internal/kept"
+	"weir/internal/stored"
 )
 
 // IdempotencyRecord is a record with the node that runs its request.
@@ -88,7 +88,7 @@ func (c *IdempotencyRecord) find(ctx context.Context, tx *sql.Tx, now time.Time,
 }
 
 // IdempotencyFinish stores the reply of a recorded request, which the caller has encrypted and bounded; nil means
-// that the reply was streamed. If the reply must not be stored, it returns a kept.Refusal, and the record is as after
+// that the reply was streamed. If the reply must not be stored, it returns a stored.Refusal, and the record is as after
 // a streamed reply.
 func (s *Kept) IdempotencyFinish(ctx context.Context, c IdempotencyRecord, reply []byte) error {
 	refused := error(nil)
@@ -101,8 +101,8 @@ func (s *Kept) IdempotencyFinish(ctx context.Context, c IdempotencyRecord, reply
 		if reply == nil {
 			return "UPDATE idempotency SET state = ?", []any{string(idempotency.Spent)}, nil
 		}
-		err := s.enter(ctx, tx, c.Account, kept.Reply, 1, int64(len(reply)))
-		if refused = nil; errors.Is(err, kept.OverQuota) {
+		err := s.enter(ctx, tx, c.Account, stored.Reply, 1, int64(len(reply)))
+		if refused = nil; errors.Is(err, stored.OverQuota) {
 			refused = err
 			return "UPDATE idempotency SET state = ?", []any{string(idempotency.Spent)}, nil
 		}
@@ -198,7 +198,7 @@ func (s *Kept) IdempotencySweep(ctx context.Context) (int64, error) {
 
 // forgetReplies deletes requests with their replies, and returns how many they were.
 func (s *Kept) forgetReplies(ctx context.Context, tx *sql.Tx, where string, args ...any) (n int64, err error) {
-	_, n, err = s.giveBack(ctx, tx, kept.Reply, "DELETE FROM idempotency WHERE "+where+
+	_, n, err = s.giveBack(ctx, tx, stored.Reply, "DELETE FROM idempotency WHERE "+where+
 		" RETURNING account, CASE WHEN reply IS NULL THEN 0 ELSE size END", args...)
 	return n, err
 }

@@ -16,11 +16,11 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
-	"weir/internal/kept"
 	"weir/internal/ledger"
 	"weir/internal/must"
 	"weir/internal/report"
 	"weir/internal/store"
+	"weir/internal/stored"
 )
 
 // TestBackfillBuildsReports brings a database with attempts from before there were reports of
@@ -274,7 +274,7 @@ func TestMigrationCountsStoredResponses(t *testing.T) {
 		tamper(t, o, "INSERT INTO responses (id, scope, previous, created, expires, sealed) VALUES ('r', 'k', '', 0, 0, '1234567')")
 		tamper(t, o, "INSERT INTO response_items (item, response) VALUES ('i', 'r')")
 		s := open(t, o)
-		want := []kept.Usage{{Replies: 1, ReplyBytes: 1}, {Account: "a", Replies: 1, ReplyBytes: 5, Responses: 1, ResponseBytes: 7 + 256}}
+		want := []stored.Usage{{Replies: 1, ReplyBytes: 1}, {Account: "a", Replies: 1, ReplyBytes: 5, Responses: 1, ResponseBytes: 7 + 256}}
 		if got, err := s.Kept.Usage(t.Context()); err != nil || !slices.Equal(got, want) {
 			t.Errorf("got %+v, %v; want %+v", got, err, want)
 		}

@@ -7,14 +7,14 @@ import (
 	"fmt"
 
 	"weir/internal/conversation"
-	"weir/internal/kept"
+	"weir/internal/stored"
 )
 
 // itemSize is the space, in bytes, of an item in the index of responses: two hashes, in the table and in the indexes.
 const itemSize = 256
 
 // KeepResponse stores a response. It replaces one with the same id. A power cut may lose it, as it loses answers in
-// flight. If the response must not be stored, the error is a kept.Refusal.
+// flight. If the response must not be stored, the error is a stored.Refusal.
 func (s *Kept) KeepResponse(ctx context.Context, r *conversation.Record) error {
 	size := int64(len(r.Sealed) + itemSize*len(r.Items))
 	if err := s.checkSpace(r.Account, size); err != nil {
@@ -28,12 +28,12 @@ func (s *Kept) KeepResponse(ctx context.Context, r *conversation.Record) error {
 func (s *Kept) keepAlone(ctx context.Context, k *keeping) error {
 	var refused error
 	err := s.writeFast(ctx, "keep response", func(tx *sql.Tx) error {
-		if _, _, err := s.giveBack(ctx, tx, kept.Response, "DELETE FROM responses WHERE id = ? RETURNING account, size",
+		if _, _, err := s.giveBack(ctx, tx, stored.Response, "DELETE FROM responses WHERE id = ? RETURNING account, size",
 			k.ID); err != nil {
 			return err
 		}
-		if refused = s.enter(ctx, tx, k.Account, kept.Response, 1, k.size); refused != nil {
-			if errors.Is(refused, kept.OverQuota) { // the previous response with the id is deleted in any case
+		if refused = s.enter(ctx, tx, k.Account, stored.Response, 1, k.size); refused != nil {
+			if errors.Is(refused, stored.OverQuota) { // the previous response with the id is deleted in any case
 				return nil
 			}
 			return refused
@@ -79,7 +79,7 @@ func (s *Kept) ResponseChain(ctx context.Context, id string, most int) ([]conver
 // DeleteResponse deletes a response, or returns conversation.ErrNotFound.
 func (s *Kept) DeleteResponse(ctx context.Context, id string) error {
 	return s.write(ctx, s.sure, "delete response", func(tx *sql.Tx) error {
-		_, n, err := s.giveBack(ctx, tx, kept.Response,
+		_, n, err := s.giveBack(ctx, tx, stored.Response,
 			"DELETE FROM responses WHERE id = ? AND expires > ? RETURNING account, size", id, micros(s.clock.now()))
 		if err == nil && n == 0 {
 			err = conversation.ErrNotFound
@@ -93,7 +93,7 @@ func (s *Kept) SweepResponses(ctx context.Context) (int64, error) {
 	const some = "DELETE FROM responses WHERE id IN (SELECT id FROM responses WHERE expires <= ? LIMIT ?) RETURNING " +
 		"account, size"
 	return s.inPortions(ctx, "sweep responses", func(tx *sql.Tx) (n int64, err error) {
-		_, n, err = s.giveBack(ctx, tx, kept.Response, some, micros(s.clock.now()), retainRows)
+		_, n, err = s.giveBack(ctx, tx, stored.Response, some, micros(s.clock.now()), retainRows)
 		return n, err
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"weir/internal/conversation"
-	"weir/internal/kept"
+	"weir/internal/stored"
 )
 
 const (
@@ -184,10 +184,10 @@ func (s *Kept) writeTogether(ctx context.Context, group []*keeping) {
 				size += rest[n].size
 				n++
 			}
-			switch err := s.enter(ctx, tx, rest[0].Account, kept.Response, int64(n), size); {
+			switch err := s.enter(ctx, tx, rest[0].Account, stored.Response, int64(n), size); {
 			case err == nil:
 				fit = append(fit, rest[:n]...)
-			case errors.Is(err, kept.OverQuota): // some of them may fit
+			case errors.Is(err, stored.OverQuota): // some of them may fit
 				alone = append(alone, rest[:n]...)
 			default:
 				return err

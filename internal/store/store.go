@@ -19,8 +19,8 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"weir/internal/fairqueue"
-	"weir/internal/kept"
 	"weir/internal/llm"
+	"weir/internal/stored"
 )
 
 // Options says which database to open.
@@ -28,7 +28,7 @@ type Options struct {
 	Path string       // the SQLite file; created if it does not exist
 	URL  llm.Secret   // postgres:// or postgresql://; empty for SQLite at Path
 	Log  *slog.Logger // nil for none
-	Kept kept.Quota   // limits the data that is stored for clients
+	Kept stored.Quota // limits the data that is stored for clients
 	// The fields below are for tests. Clock is the clock that all nodes share; if nil, it is the database's, or
 	// Machine if the database has none. Machine is the clock of this machine; if nil, time.Now.
 	Clock, Machine func() time.Time

@@ -19,10 +19,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"weir/internal/kept"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/refusal"
+	"weir/internal/stored"
 )
 
 // Metrics is the registry of one gateway, with its own metrics.
@@ -228,7 +228,7 @@ func (m *Metrics) Overhead(d time.Duration) { m.overhead.Observe(max(d, 0).Secon
 func (m *Metrics) LeftOut(n int) { m.leftOut.Add(int64(n)) }
 
 // NotKept counts a reply or response that was not stored for a client.
-func (m *Metrics) NotKept(kind kept.Kind, why kept.Refusal) {
+func (m *Metrics) NotKept(kind stored.Kind, why stored.Refusal) {
 	m.notKept.WithLabelValues(string(kind), string(why)).Inc()
 }
 

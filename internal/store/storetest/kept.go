@@ -15,13 +15,13 @@ import (
 	"weir/internal/audit"
 	"weir/internal/conversation"
 	"weir/internal/idempotency"
-	"weir/internal/kept"
 	"weir/internal/must"
 	"weir/internal/store"
+	"weir/internal/stored"
 )
 
 // limited opens the database again, with a quota.
-func (f *fixture) limited(t *testing.T, q kept.Quota) *store.DB {
+func (f *fixture) limited(t *testing.T, q stored.Quota) *store.DB {
 	t.Helper()
 	f.options.Kept = q
 	return f.open(t)
@@ -55,7 +55,7 @@ func (f *fixture) respond(t *testing.T, s *store.DB, account, id, text string, i
 	})
 }
 
-func wantKept(t *testing.T, s *store.DB, when string, want ...kept.Usage) {
+func wantKept(t *testing.T, s *store.DB, when string, want ...stored.Usage) {
 	t.Helper()
 	got, err := s.Kept.Usage(t.Context())
 	if diff := cmp.Diff(got, want); err != nil || diff != "" {
@@ -63,9 +63,9 @@ func wantKept(t *testing.T, s *store.DB, when string, want ...kept.Usage) {
 	}
 }
 
-func wantRefusal(t *testing.T, what string, err error, want kept.Refusal) {
+func wantRefusal(t *testing.T, what string, err error, want stored.Refusal) {
 	t.Helper()
-	if got, _ := errors.AsType[kept.Refusal](err); got != want || (want == "") != (err == nil) {
+	if got, _ := errors.AsType[stored.Refusal](err); got != want || (want == "") != (err == nil) {
 		t.Errorf("%s: got %v, want the refusal %q", what, err, want)
 	}
 }
@@ -83,8 +83,8 @@ func testKept(t *testing.T, f *fixture) {
 	wantRefusal(t, "response", f.respond(t, s, "a", "r1", "0123456789", "i", "j"), "")
 	wantRefusal(t, "response", f.respond(t, s, "a", "r2", "0123456789"), "")
 	wantRefusal(t, "in its place", f.respond(t, s, "a", "r2", "01234"), "")
-	b := kept.Usage{Account: "b", Replies: 1, ReplyBytes: 6}
-	wantKept(t, s, "all", kept.Usage{Replies: 1, ReplyBytes: 1}, kept.Usage{
+	b := stored.Usage{Account: "b", Replies: 1, ReplyBytes: 6}
+	wantKept(t, s, "all", stored.Usage{Replies: 1, ReplyBytes: 1}, stored.Usage{
 		Account: "a", Replies: 3, ReplyBytes: 12,
 		Responses: 2, ResponseBytes: 10 + 2*256 + 5,
 	}, b)
@@ -92,17 +92,17 @@ func testKept(t *testing.T, f *fixture) {
 	must.Do(t, s.Kept.DeleteResponse(t.Context(), "r1"))
 	f.advance(day)
 	wantRefusal(t, "after one that has expired", f.reply(t, s, "a", "0", "fives"), "")
-	a := kept.Usage{Account: "a", Replies: 3, ReplyBytes: 4 + 4 + 5, Responses: 1, ResponseBytes: 5}
-	wantKept(t, s, "before a sweep", kept.Usage{Replies: 1, ReplyBytes: 1}, a, b)
+	a := stored.Usage{Account: "a", Replies: 3, ReplyBytes: 4 + 4 + 5, Responses: 1, ResponseBytes: 5}
+	wantKept(t, s, "before a sweep", stored.Usage{Replies: 1, ReplyBytes: 1}, a, b)
 	if n, err := s.Kept.IdempotencySweep(t.Context()); n != 6 || err != nil {
 		t.Errorf("sweep: got %d, %v; want 6", n, err)
 	}
-	wantKept(t, s, "after it", kept.Usage{Account: "a", Replies: 1, ReplyBytes: 5, Responses: 1, ResponseBytes: 5})
+	wantKept(t, s, "after it", stored.Usage{Account: "a", Replies: 1, ReplyBytes: 5, Responses: 1, ResponseBytes: 5})
 	f.advance(7 * day)
 	if n, err := s.Kept.SweepResponses(t.Context()); n != 1 || err != nil {
 		t.Errorf("sweep responses: got %d, %v; want 1", n, err)
 	}
-	wantKept(t, s, "after that of responses", kept.Usage{Account: "a", Replies: 1, ReplyBytes: 5})
+	wantKept(t, s, "after that of responses", stored.Usage{Account: "a", Replies: 1, ReplyBytes: 5})
 }
 
 // begun returns a record of a running request.
@@ -119,26 +119,26 @@ func begun(t *testing.T, s *store.DB, account, key string) store.IdempotencyReco
 // testKeptQuota checks that replies and responses together do not exceed an account's quota, and that a key is spent
 // if its reply is not stored.
 func testKeptQuota(t *testing.T, f *fixture) {
-	s := f.limited(t, kept.Quota{Bytes: 10, Number: 3})
-	wantRefusal(t, "larger than all", f.reply(t, s, "a", "large", "eleven char"), kept.OverQuota)
+	s := f.limited(t, stored.Quota{Bytes: 10, Number: 3})
+	wantRefusal(t, "larger than all", f.reply(t, s, "a", "large", "eleven char"), stored.OverQuota)
 	begin(t, f, recordOf("a", "large"), idempotency.Spent, "")
 	wantRefusal(t, "first", f.reply(t, s, "a", "1", "12345"), "")
 	wantRefusal(t, "second", f.respond(t, s, "a", "r", "12345"), "")
-	wantRefusal(t, "a byte too many", f.reply(t, s, "a", "2", "1"), kept.OverQuota)
-	wantRefusal(t, "a byte too many", f.respond(t, s, "a", "r2", "1"), kept.OverQuota)
+	wantRefusal(t, "a byte too many", f.reply(t, s, "a", "2", "1"), stored.OverQuota)
+	wantRefusal(t, "a byte too many", f.respond(t, s, "a", "r2", "1"), stored.OverQuota)
 	wantResponse(t, f, "r2", "")
 	wantRefusal(t, "smaller, in its place", f.respond(t, s, "a", "r", "1"), "")
 	wantRefusal(t, "third", f.reply(t, s, "a", "3", "1"), "")
-	wantRefusal(t, "one too many", f.reply(t, s, "a", "4", "1"), kept.OverQuota)
+	wantRefusal(t, "one too many", f.reply(t, s, "a", "4", "1"), stored.OverQuota)
 	wantRefusal(t, "another account's", f.reply(t, s, "b", "1", "1234567890"), "")
 	wantRefusal(t, "the administration's", f.reply(t, s, "", "1", "more than ten"), "")
 	begin(t, f, recordOf("a", "1"), idempotency.Done, "12345")
 	must.Do(t, s.Kept.DeleteResponse(t.Context(), "r"))
 	wantRefusal(t, "after one was deleted", f.reply(t, s, "a", "5", "1234"), "")
-	wantKept(t, s, "in the end", kept.Usage{Replies: 1, ReplyBytes: 13}, kept.Usage{
+	wantKept(t, s, "in the end", stored.Usage{Replies: 1, ReplyBytes: 13}, stored.Usage{
 		Account: "a", Replies: 3,
 		ReplyBytes: 10,
-	}, kept.Usage{Account: "b", Replies: 1, ReplyBytes: 10})
+	}, stored.Usage{Account: "b", Replies: 1, ReplyBytes: 10})
 }
 
 // testKeptAtOnce checks that concurrent nodes do not exceed the quota, and that all of it is released.
@@ -148,7 +148,7 @@ func testKeptAtOnce(t *testing.T, f *fixture) {
 	var mu sync.Mutex
 	refused := 0
 	for node := range nodes {
-		s := f.limited(t, kept.Quota{Bytes: room * 10})
+		s := f.limited(t, stored.Quota{Bytes: room * 10})
 		wg.Go(func() {
 			for i := range each {
 				id := fmt.Sprint(node, "-", i)
@@ -156,7 +156,7 @@ func testKeptAtOnce(t *testing.T, f *fixture) {
 				if i%2 == 0 {
 					err = f.reply(t, s, "a", id, "0123456789")
 				}
-				if errors.Is(err, kept.OverQuota) {
+				if errors.Is(err, stored.OverQuota) {
 					mu.Lock()
 					refused++
 					mu.Unlock()
@@ -191,7 +191,7 @@ func testKeptAtOnce(t *testing.T, f *fixture) {
 // and that the sums match the stored ones.
 func testKeptTogether(t *testing.T, f *fixture) {
 	const many, room = 120, 25
-	s := f.limited(t, kept.Quota{Bytes: room * 10})
+	s := f.limited(t, stored.Quota{Bytes: room * 10})
 	var wg sync.WaitGroup
 	var refused, left atomic.Int64
 	for i := range many {
@@ -210,7 +210,7 @@ func testKeptTogether(t *testing.T, f *fixture) {
 				Sealed: []byte("0123456789"),
 			})
 			switch {
-			case errors.Is(err, kept.OverQuota):
+			case errors.Is(err, stored.OverQuota):
 				refused.Add(1)
 			case errors.Is(err, context.Canceled) && i%7 == 0:
 				left.Add(1)
@@ -239,11 +239,11 @@ func testKeptTogether(t *testing.T, f *fixture) {
 
 // testKeptDisk checks that nothing is stored while the database's disk, if it is local, has too little space.
 func testKeptDisk(t *testing.T, f *fixture) {
-	s := f.limited(t, kept.Quota{FreeDisk: math.MaxInt64})
+	s := f.limited(t, stored.Quota{FreeDisk: math.MaxInt64})
 	version := must.Get(s.Version(t.Context()))(t)
-	want := kept.Refusal("")
+	want := stored.Refusal("")
 	if version[0] == 'S' {
-		want = kept.DiskFull
+		want = stored.DiskFull
 	}
 	wantRefusal(t, "reply", f.reply(t, s, "a", "1", "x"), want)
 	wantRefusal(t, "response", f.respond(t, s, "a", "r", "x"), want)
@@ -251,7 +251,7 @@ func testKeptDisk(t *testing.T, f *fixture) {
 	if want != "" {
 		begin(t, f, recordOf("a", "1"), idempotency.Spent, "")
 	}
-	wantRefusal(t, "with room", f.reply(t, f.limited(t, kept.Quota{FreeDisk: 1}), "a", "2", "x"), "")
+	wantRefusal(t, "with room", f.reply(t, f.limited(t, stored.Quota{FreeDisk: 1}), "a", "2", "x"), "")
 }
 
 // testKeptPurged checks that a purge leaves the keys of deleted replies spent, and that the audit log names its
@@ -270,13 +270,13 @@ func testKeptPurged(t *testing.T, f *fixture) {
 	wantRefusal(t, "response", f.respond(t, s, "a", "young", "young"), "")
 
 	a := audit.Object{Kind: "account", ID: "a", Name: "name"}
-	for _, want := range []kept.Usage{{Replies: 1, ReplyBytes: 5, Responses: many, ResponseBytes: many}, {}} {
+	for _, want := range []stored.Usage{{Replies: 1, ReplyBytes: 5, Responses: many, ResponseBytes: many}, {}} {
 		if got, err := s.Kept.Purge(t.Context(), ann(), a, f.clock()); got != want || err != nil {
 			t.Errorf("purge: got %+v, %v; want %+v", got, err, want)
 		}
 	}
-	wantKept(t, s, "after it", kept.Usage{Account: "a", Replies: 1, ReplyBytes: 5, Responses: 1, ResponseBytes: 5},
-		kept.Usage{Account: "b", Replies: 1, ReplyBytes: 5})
+	wantKept(t, s, "after it", stored.Usage{Account: "a", Replies: 1, ReplyBytes: 5, Responses: 1, ResponseBytes: 5},
+		stored.Usage{Account: "b", Replies: 1, ReplyBytes: 5})
 	begin(t, f, recordOf("a", "old"), idempotency.Spent, "")
 	begin(t, f, recordOf("a", "young"), idempotency.Done, "young")
 	begin(t, f, recordOf("a", "runs"), idempotency.Running, "")
@@ -291,5 +291,5 @@ func testKeptPurged(t *testing.T, f *fixture) {
 	if n, err := s.Kept.IdempotencySweep(t.Context()); n != 4 || err != nil {
 		t.Errorf("sweep: got %d, %v; want 4", n, err)
 	}
-	wantKept(t, s, "after a sweep", kept.Usage{Account: "a", Responses: 1, ResponseBytes: 5})
+	wantKept(t, s, "after a sweep", stored.Usage{Account: "a", Responses: 1, ResponseBytes: 5})
 }

@@ -1,6 +1,6 @@
-// Package kept defines the amount of data that is stored for clients, and its bounds: replies for an Idempotency-Key,
+// Package stored defines the amount of data that is stored for clients, and its bounds: replies for an Idempotency-Key,
 // and responses of the Responses API.
-package kept
+package stored
 
 // Quota bounds the stored data. 0 means no bound.
 type Quota struct {
