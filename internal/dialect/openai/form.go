@@ -6,17 +6,17 @@ import (
 	"strings"
 
 	"weir/internal/dialect/parse"
-	"weir/internal/form"
+	"weir/internal/formdata"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
 
 // scanForm reads the head of a form, and passes other fields and files to read. A field that the gateway reads may
 // occur only once.
-func scanForm(body []byte, r *http.Request, read func(h *llm.Head, p form.Part, content []byte) error) (llm.Head,
+func scanForm(body []byte, r *http.Request, read func(h *llm.Head, p formdata.Part, content []byte) error) (llm.Head,
 	error,
 ) {
-	parts, err := form.Parts(body, r)
+	parts, err := formdata.Parts(body, r)
 	if err != nil {
 		return llm.Head{}, err
 	}
@@ -58,7 +58,7 @@ var formFields = map[string]bool{
 
 // checkField refuses a field that could be confused with one that the gateway reads: frameworks read "model[]" as a
 // model, too.
-func checkField(p *form.Part, seen map[string]bool) error {
+func checkField(p *formdata.Part, seen map[string]bool) error {
 	name, _, _ := strings.Cut(strings.ToLower(p.Name), "[")
 	isFile, acted := formFields[name]
 	switch {
@@ -74,7 +74,7 @@ func checkField(p *form.Part, seen map[string]bool) error {
 	return nil
 }
 
-func scanPart(h *llm.Head, p form.Part, content []byte) (err error) {
+func scanPart(h *llm.Head, p formdata.Part, content []byte) (err error) {
 	switch {
 	case p.IsFile:
 	case p.Name == "model":

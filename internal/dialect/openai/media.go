@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"weir/internal/dialect/parse"
-	"weir/internal/form"
+	"weir/internal/formdata"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 	"weir/internal/recording"
@@ -78,7 +78,7 @@ func ScanImage(body []byte, _ *http.Request) (llm.Head, error) {
 // ScanImageEdit implements Scan for image editing, a form with images.
 func ScanImageEdit(body []byte, r *http.Request) (llm.Head, error) {
 	images, size, quality := 0, "", ""
-	h, err := scanForm(body, r, func(h *llm.Head, p form.Part, content []byte) (err error) {
+	h, err := scanForm(body, r, func(h *llm.Head, p formdata.Part, content []byte) (err error) {
 		switch {
 		case p.IsFile:
 			images++
@@ -146,7 +146,7 @@ func tokensOf(text string) int64 { return int64(utf8.RuneCountInString(text)+3) 
 // bound from the longest audio that decoders can produce.
 func ScanTranscription(body []byte, r *http.Request) (llm.Head, error) {
 	there := false
-	h, err := scanForm(body, r, func(h *llm.Head, p form.Part, content []byte) error {
+	h, err := scanForm(body, r, func(h *llm.Head, p formdata.Part, content []byte) error {
 		switch p.Name {
 		case "file":
 			there = true

@@ -1,5 +1,5 @@
-// Package form reads forms (multipart/form-data, RFC 7578) without copying them.
-package form
+// Package formdata reads forms (multipart/form-data, RFC 7578) without copying them.
+package formdata
 
 import (
 	"bytes"
