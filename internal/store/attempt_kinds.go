@@ -286,7 +286,8 @@ func (s *Ledger) retainKinds(ctx context.Context) error {
 	days, err := daysOf(ctx, s.read, "attempt_kinds", "day", firstDay, dayOf(s.clock.now().Add(-kindsFor))-1)
 	for i := 0; i < len(days) && err == nil; i++ {
 		var used bool
-		err = s.read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM attempt_rows WHERE day = ?)", days[i]).Scan(&used)
+		err = s.read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM attempt_rows WHERE day = ?)",
+			days[i]).Scan(&used)
 		if err == nil && !used {
 			err = s.deleteKinds(ctx, days[i])
 		}

@@ -16,7 +16,9 @@ func sift(q *report.RequestsQuery, list []storedRow) bool {
 	for i := range list {
 		charge += list[i].Charge()
 	}
-	return (q.Model == "" || has(func(r *storedRow) bool { return r.FullModel() == q.Model || r.Requested == q.Model })) &&
+	return (q.Model == "" || has(func(r *storedRow) bool {
+		return r.FullModel() == q.Model || r.Requested == q.Model
+	})) &&
 		(q.Requested == "" || has(func(r *storedRow) bool { return r.Requested == q.Requested })) &&
 		(q.ReplyID == "" || has(func(r *storedRow) bool { return r.ReplyID == q.ReplyID })) &&
 		(q.Status == 0 || has(func(r *storedRow) bool { return r.Status == q.Status })) &&
