@@ -243,10 +243,10 @@ func (s *seeding) recent(ctx context.Context) error {
 
 // attribute sums up usage by end user and tag for the days with request rows, and packs the usage of all accounts.
 func (s *seeding) attribute(ctx context.Context) error {
-	if err := s.store.Ledger.Attribute(ctx, s.End.AddDate(0, 0, -s.rowDays()), nil); err != nil {
+	if err := s.store.Attribution.Attribute(ctx, s.End.AddDate(0, 0, -s.rowDays()), nil); err != nil {
 		return err
 	}
-	return s.store.Ledger.PackRollups(ctx)
+	return s.store.Attribution.PackRollups(ctx)
 }
 
 func (s *seeding) summary() string {

@@ -176,12 +176,12 @@ func (l *Ledger) Explain(ctx context.Context, accountName, from, to string, fn f
 
 // Resolve sets the cost of an attempt with an unknown end.
 func (l *Ledger) Resolve(ctx context.Context, by audit.Actor, id ledger.AttemptID, cost llm.Money, release bool) error {
-	return l.store.Ledger.Resolve(ctx, by, id, cost, release)
+	return l.store.Corrections.Resolve(ctx, by, id, cost, release)
 }
 
 // Correct adds an amount to the cost of an attempt.
 func (l *Ledger) Correct(ctx context.Context, by audit.Actor, c ledger.Correct) error {
-	return l.store.Ledger.Correct(ctx, by, c)
+	return l.store.Corrections.Correct(ctx, by, c)
 }
 
 // ResolveOlder sets the cost of older attempts with an unknown end, by a rule. An empty account name means every
@@ -196,5 +196,5 @@ func (l *Ledger) ResolveOlder(ctx context.Context, by audit.Actor, accountName s
 		}
 		q.Account = acc.ID
 	}
-	return l.store.Ledger.ResolveOlder(ctx, by, q, progress)
+	return l.store.Corrections.ResolveOlder(ctx, by, q, progress)
 }

@@ -124,7 +124,7 @@ func (p *Plans) replay(ctx context.Context, now, then *plan.State, a *plan.Ask) 
 	return plan.Make(ctx, plan.Options{
 		Now: *now, Then: changed, From: from, Most: mostPlanned, Decided: a.Decided,
 		Log: slog.New(slog.DiscardHandler), Spent: p.store.Ledger.SpentOn,
-		Beside: p.store.Ledger.SpentBeside,
+		WithoutRows: p.store.Ledger.SpentWithoutRows,
 		Attempts: func(ctx context.Context, fn func(*ledger.Entry) error) error {
 			return p.store.Reports.Export(ctx, report.ExportQuery{From: from.Format(time.DateOnly)},
 				func(e *report.Exported) error { return fn(&e.Entry) })

@@ -99,7 +99,7 @@ func (c *comparison) resolve(ctx context.Context, provider string, rows []reconc
 		if !ok {
 			continue
 		}
-		if ok, err = c.store.Ledger.AnswerQuestion(ctx, list[0].ID, &llm.Reply{Usage: used}, false); err != nil {
+		if ok, err = c.store.Corrections.AnswerQuestion(ctx, list[0].ID, &llm.Reply{Usage: used}, false); err != nil {
 			return n, err
 		}
 		if ok {

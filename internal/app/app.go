@@ -372,7 +372,9 @@ func (g *instance) runParts(background context.Context, running *sync.WaitGroup)
 	running.Go(func() { g.store.Events.RunCalendar(background) })
 	running.Go(func() { g.admin.Reconciliation.WatchDrift(background) })
 	running.Go(func() { g.deliverer.Run(background) })
-	running.Go(func() { (&inquiry{router: g.router, ledger: g.store.Ledger, log: g.options.Log}).run(background) })
+	running.Go(func() {
+		(&inquiry{router: g.router, corrections: g.store.Corrections, log: g.options.Log}).run(background)
+	})
 	running.Go(func() { g.adoptOthers(background) })
 	if g.shipper != nil {
 		running.Go(func() { g.shipper.Run(background) })

@@ -23,9 +23,9 @@ const (
 
 // inquiry queries providers about attempts with an unknown end, and resolves the attempts from the answers.
 type inquiry struct {
-	router *route.Router
-	ledger *store.Ledger
-	log    *slog.Logger
+	router      *route.Router
+	corrections *store.Corrections
+	log         *slog.Logger
 }
 
 // run queries until ctx ends. It does nothing while no provider can be queried.
@@ -54,7 +54,7 @@ func (i *inquiry) askSome(ctx context.Context, asking []*provider.Provider) erro
 	for n, p := range asking {
 		names[n] = p.Name()
 	}
-	list, err := i.ledger.TakeQuestions(ctx, names, questionsAtOnce)
+	list, err := i.corrections.TakeQuestions(ctx, names, questionsAtOnce)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (i *inquiry) askOne(ctx context.Context, p *provider.Provider, q *ledger.Qu
 		log.Debug("a provider does not know the queried reply", "err", err)
 		return nil
 	}
-	resolved, err := i.ledger.AnswerQuestion(ctx, q.ID, reply, p.BillsItself())
+	resolved, err := i.corrections.AnswerQuestion(ctx, q.ID, reply, p.BillsItself())
 	if err == nil {
 		log.Debug("a provider was queried about a reply", "resolved", resolved)
 	}

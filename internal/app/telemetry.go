@@ -35,7 +35,7 @@ func (g *instance) measure() {
 		"Attempts that were settled as unknown because their process died.", g.ledger.Unknown)
 	telemetry.Counter(m, "weir_attribution_other_total", "Attempts that were added up without their end user, or "+
 		"the value of "+
-		"a tag, because their day has too many.", g.store.Ledger.OtherAttempts)
+		"a tag, because their day has too many.", g.store.Attribution.OtherAttempts)
 	telemetry.Gauge(m, "weir_journal_lost_bytes",
 		"Bytes of the journal that could not be read back since the start.", g.ledger.Lost)
 	telemetry.Gauge(m, "weir_nodes_alive", "Nodes that share the database, including this one.",

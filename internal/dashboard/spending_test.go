@@ -47,7 +47,7 @@ func TestUncertainSpendingIsShown(t *testing.T) {
 		}
 	}
 	for _, e := range []*ledger.Entry{&unpriced, &october} {
-		must.Do(t, s.store.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: e.ID, Amount: 5, Reason: "bill"}))
+		must.Do(t, s.store.Corrections.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: e.ID, Amount: 5, Reason: "bill"}))
 	}
 	for _, path := range []string{"/accounts/acme", "/accounts/acme/usage", "/accounts/acme/keys", "/accounts/acme/keys/" + k.ID, "/accounts/acme/requests"} {
 		if text := s.see(t, path); strings.Contains(strings.ToLower(text), "unpriced") {

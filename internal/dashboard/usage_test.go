@@ -242,7 +242,7 @@ func TestOneRequest(t *testing.T) {
 	path := "/accounts/acme/requests/" + e.ID.Request.String()
 	s.see(t, path, "$0.082275", "$0.08", "$1.25 per million", "$10.00 per million", "<td class=\"num\">$0.002275</td>", "openai/gpt@1", "fast", "upper bound: the gateway did not see the end")
 	by := s.visitor.Actor(people.Origin{})
-	must.Do(t, s.store.Ledger.Resolve(t.Context(), by, e.ID, 7_000_000, false))
+	must.Do(t, s.store.Corrections.Resolve(t.Context(), by, e.ID, 7_000_000, false))
 	s.see(t, path, "-$0.073", "<td class=\"num\">$0.007</td>", "resolved later", "ada@example.com", "$0.009275")
 	for _, id := range []string{foreign.ID.Request.String(), uuid.Nil.String(), "x"} {
 		if got := s.send(t, "GET", "/accounts/acme/requests/"+id, nil, nil); got.status != http.StatusNotFound {
@@ -326,7 +326,7 @@ func TestUnseenEndsShowBothCosts(t *testing.T) {
 	s.come("ada", "")
 	s.see(t, "/accounts/"+s.other.Name+"/requests/"+unpriced.ID.Request.String(), "weir ledger resolve "+unpriced.ID.String()+" --usd AMOUNT")
 	s.see(t, "/operator/accounts", "1 attempt has an unknown end", "in the last 180 days", "$0.497725 higher", `href="/accounts/acme/requests?ended=unseen&amp;start_date=2026-11-11"`, "weir ledger resolve --older 7d --at-most")
-	must.Do(t, s.store.Ledger.Resolve(t.Context(), audit.Gateway(), gone.ID, 5, false))
+	must.Do(t, s.store.Corrections.Resolve(t.Context(), audit.Gateway(), gone.ID, 5, false))
 	if text := s.see(t, "/operator/accounts"); strings.Contains(text, "an unknown end") {
 		t.Error("resolved: got the line about it, want none")
 	}

@@ -33,7 +33,7 @@ func certainty(t *testing.T, change func(now, then *plan.State), beside func(fir
 	must.Get(plan.Make(t.Context(), plan.Options{
 		Now: now, Then: then, From: midnight, Most: 100, Log: slog.New(slog.DiscardHandler),
 		Spent: func(context.Context, string, int64, int64) (llm.Money, error) { return 0, nil },
-		Beside: func(_ context.Context, _ string, first, last int64) (llm.Money, error) {
+		WithoutRows: func(_ context.Context, _ string, first, last int64) (llm.Money, error) {
 			return beside(first, last), nil
 		},
 		Decided: func(d *plan.Decision) { decided[d.Request] = d },

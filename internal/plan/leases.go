@@ -70,7 +70,7 @@ func (l *leases) Lease(ctx context.Context, r budget.LeaseRequest) (got budget.L
 		if first > before {
 			from = first // the opening balance of a month is before its first day
 		}
-		beside, err = l.options.Beside(ctx, r.Budget.Scope, from, last)
+		beside, err = l.options.WithoutRows(ctx, r.Budget.Scope, from, last)
 	}
 	if err != nil {
 		return got, fmt.Errorf("read the spending: %w", err)

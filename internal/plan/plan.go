@@ -44,9 +44,9 @@ type Options struct {
 	Attempts func(ctx context.Context, fn func(*ledger.Entry) error) error
 	// Spent returns the spending of a scope on days, yyyymmdd, both inclusive.
 	Spent func(ctx context.Context, scope string, first, last int64) (llm.Money, error)
-	// Beside returns the spending of a scope on days that is in its balances but not in the attempts: opening
+	// WithoutRows returns the spending of a scope on days that is in its balances but not in the attempts: opening
 	// balances, and the cost of deleted attempts.
-	Beside func(ctx context.Context, scope string, first, last int64) (llm.Money, error)
+	WithoutRows func(ctx context.Context, scope string, first, last int64) (llm.Money, error)
 	// Decided receives each request; it may be nil.
 	Decided func(*Decision)
 	Log     *slog.Logger

@@ -77,7 +77,7 @@ func TestMakeReplaysOverlappingRequests(t *testing.T) {
 				}
 				return tt.before * llm.USD, nil
 			},
-			Beside: func(context.Context, string, int64, int64) (llm.Money, error) { return 0, nil },
+			WithoutRows: func(context.Context, string, int64, int64) (llm.Money, error) { return 0, nil },
 			Attempts: func(_ context.Context, fn func(*ledger.Entry) error) error {
 				for i := range entries {
 					if err := fn(&entries[i]); err != nil {

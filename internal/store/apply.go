@@ -1,13 +1,11 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 
 	"github.com/google/uuid"
 
@@ -18,16 +16,9 @@ import (
 // rows.
 type Ledger struct {
 	*conn
-	applier *applier
-	others  atomic.Int64 // attempts: see OtherAttempts
-	// checks and packs count how often days were checked and packed again: see turn.
-	checks, packs turn
-	mostPacked    int // limits the sums in a packed row
-}
-
-// ledger returns the part that stores attempts and their sums.
-func (o *Options) ledger(c *conn) *Ledger {
-	return &Ledger{conn: c, applier: newApplier(c), mostPacked: cmp.Or(o.MostPacked, mostPacked)}
+	applier     *applier
+	attribution *Attribution
+	corrections *Corrections
 }
 
 // Position returns how far the journal is applied; 0 if none of it is.

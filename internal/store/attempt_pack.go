@@ -71,7 +71,7 @@ func (s *Ledger) packPortion(ctx context.Context, tx *sql.Tx, w *rowWriter, list
 		if list[i].state < stateUnresolved {
 			continue
 		}
-		if err := s.lockAttempt(ctx, tx, list[i].id); err != nil {
+		if err := s.corrections.lockAttempt(ctx, tx, list[i].id); err != nil {
 			return 0, err
 		}
 	}

@@ -81,10 +81,10 @@ func fillMixed(t *testing.T, s *store.DB, n int) {
 	for i := range list {
 		e := &list[i]
 		if e.IsUncertain() && i%3 == 0 {
-			must.Do(t, s.Ledger.Resolve(t.Context(), audit.Gateway(), e.ID, 2, i%2 == 0))
+			must.Do(t, s.Corrections.Resolve(t.Context(), audit.Gateway(), e.ID, 2, i%2 == 0))
 		}
 		if i%7 == 0 {
-			must.Do(t, s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: e.ID, Amount: 1, Reason: "x"}))
+			must.Do(t, s.Corrections.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: e.ID, Amount: 1, Reason: "x"}))
 		}
 	}
 }
@@ -131,13 +131,13 @@ func viewOf(t *testing.T, s *store.DB) (all ledgerView) {
 	}
 	all.Unseen = must.Get(s.Reports.Unseen(ctx, "", ""))(t)
 	all.UnseenRows = must.Get(s.Reports.UnseenAttempts(ctx, "2026-11-20", "p/m", 1000))(t)
-	all.Older = must.Get(s.Ledger.ResolveOlder(ctx, audit.Gateway(), ledger.ResolveQuery{
+	all.Older = must.Get(s.Corrections.ResolveOlder(ctx, audit.Gateway(), ledger.ResolveQuery{
 		Before: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC), Rule: ledger.RuleAtMost, DryRun: true,
 	}, nil))(t)
 	all.Open = must.Get(s.Ledger.OpenAttempts(ctx, uuid.UUID{1}))(t)
 	slices.SortFunc(all.Open, func(a, b ledger.Attempt) int { return cmp.Compare(a.ID.String(), b.ID.String()) })
 	all.Verification = must.Get(s.Ledger.Verify(ctx, nil))(t)
-	all.Beside = must.Get(s.Ledger.SpentBeside(ctx, "a", 20260101, 20270101))(t)
+	all.Beside = must.Get(s.Ledger.SpentWithoutRows(ctx, "a", 20260101, 20270101))(t)
 	return all
 }
 

@@ -41,10 +41,19 @@ const (
 	attributionDeleted
 )
 
+// Attribution adds up the usage of past days by end user and tag, and packs sums.
+type Attribution struct {
+	*conn
+	others atomic.Int64 // attempts: see OtherAttempts
+	// checks and packs count how often days were checked and packed again: see turn.
+	checks, packs turn
+	mostPacked    int // limits the sums in a packed row
+}
+
 // Attribute adds up, by end user and tags, each day since from that is not added up yet, and the requests so far of
 // the current day. It skips days that another node has claimed. tags are the names of the tags that are reported
 // separately; if there are none, the tags with the highest cost are.
-func (s *Ledger) Attribute(ctx context.Context, from time.Time, tags []string) error {
+func (s *Attribution) Attribute(ctx context.Context, from time.Time, tags []string) error {
 	days, err := daysOf(ctx, s.read, tableDays, "period", dayOf(from), s.lastOver())
 	if err != nil {
 		return fmt.Errorf("add up end users and tags: %w", err)
@@ -85,7 +94,7 @@ func (s *Ledger) Attribute(ctx context.Context, from time.Time, tags []string) e
 const everyRequest = "g"
 
 // attributeSoFar adds up the requests so far of the days that are not over.
-func (s *Ledger) attributeSoFar(ctx context.Context, tags []string) error {
+func (s *Attribution) attributeSoFar(ctx context.Context, tags []string) error {
 	now := s.clock.now()
 	days, err := daysOf(ctx, s.read, tableDays, "period", s.lastOver()+1, dayOf(now))
 	for _, day := range days {
@@ -106,7 +115,7 @@ func firstRequest(t time.Time) (id uuid.UUID) {
 }
 
 // attributeTogether adds up the sums over all accounts again for the days on which an account was closed since.
-func (s *Ledger) attributeTogether(ctx context.Context, tags []string) error {
+func (s *Attribution) attributeTogether(ctx context.Context, tags []string) error {
 	rows, err := s.read.QueryContext(ctx, "SELECT a.day FROM attribution_sums a JOIN attributed_days d"+
 		" ON d.day = a.day"+
 		" WHERE a.account = ? AND a.sums IS NULL AND d.state = ?", allAccounts, isAttributed)
@@ -139,7 +148,7 @@ func (t *turn) next(now time.Time) (isChecked func(period int64) bool) {
 
 // checkAttributed finds accounts with sums of a day that miss attempts, and has them added up again. This happens if
 // a node of an earlier version settled the attempts. It skips days with deleted rows.
-func (s *Ledger) checkAttributed(ctx context.Context, days []int64) error {
+func (s *Attribution) checkAttributed(ctx context.Context, days []int64) error {
 	for _, day := range days {
 		accounts, err := s.wronglyAttributed(ctx, day)
 		if err != nil {
@@ -165,7 +174,7 @@ func (s *Ledger) checkAttributed(ctx context.Context, days []int64) error {
 }
 
 // wronglyAttributed returns the accounts that have fewer or more attempts in their sums of a day than on the day.
-func (s *Ledger) wronglyAttributed(ctx context.Context, day int64) ([]string, error) {
+func (s *Attribution) wronglyAttributed(ctx context.Context, day int64) ([]string, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT d.account FROM (SELECT account, sum(attempts) AS n FROM "+tableDays+
 		" WHERE period = ? GROUP BY account UNION ALL SELECT '', coalesce(sum(attempts), 0) FROM "+tableDays+
 		" WHERE period = ?) d"+
@@ -191,7 +200,7 @@ func (s *conn) lastOver() int64 {
 // attributeDay adds up the requests of a day with ids less than upto, some accounts at a time. It reports whether the
 // day is complete, by this node or another. Finished accounts remain finished: the next call continues with the
 // others.
-func (s *Ledger) attributeDay(ctx context.Context, day int64, upto string, tags []string) (done bool, err error) {
+func (s *Attribution) attributeDay(ctx context.Context, day int64, upto string, tags []string) (done bool, err error) {
 	p := attributing{day: day, upto: upto, tags: tags}
 	for {
 		if err := s.claim(ctx, &p); err != nil || p.done || p.refused {
@@ -211,7 +220,7 @@ func (s *Ledger) attributeDay(ctx context.Context, day int64, upto string, tags 
 
 // attributeSome adds up accounts of a day and writes their sums, except for accounts with attempts that were settled
 // meanwhile.
-func (s *Ledger) attributeSome(ctx context.Context, p *attributing) error {
+func (s *Attribution) attributeSome(ctx context.Context, p *attributing) error {
 	var list []accountDay
 	size := 0
 	for i, account := range p.accounts {
@@ -231,7 +240,7 @@ func (s *Ledger) attributeSome(ctx context.Context, p *attributing) error {
 	return nil
 }
 
-func (s *Ledger) writeAttributed(ctx context.Context, list []accountDay, upto string) error {
+func (s *Attribution) writeAttributed(ctx context.Context, list []accountDay, upto string) error {
 	var others int64
 	err := s.write(ctx, s.sure, "add up end users and tags", func(tx *sql.Tx) error {
 		others = 0
@@ -255,7 +264,7 @@ func (s *Ledger) writeAttributed(ctx context.Context, list []accountDay, upto st
 }
 
 // OtherAttempts returns how many attempts this process has added up under report.Other, by their end user or a tag.
-func (s *Ledger) OtherAttempts() int64 { return s.others.Load() }
+func (s *Attribution) OtherAttempts() int64 { return s.others.Load() }
 
 // accountDay holds a row of attribution_sums.
 type accountDay struct {
@@ -279,7 +288,7 @@ func (a accountDay) with(all buckets) (accountDay, error) {
 
 // attributeCorrections sets the attribution of a day's corrections from their attempts, if it is missing: corrections
 // of earlier versions did not have it.
-func (s *Ledger) attributeCorrections(ctx context.Context, day int64) error {
+func (s *Attribution) attributeCorrections(ctx context.Context, day int64) error {
 	corrections, err := readCorrections(ctx, s.read, day, day, "")
 	if err != nil {
 		return err
@@ -319,7 +328,7 @@ func (s *Ledger) attributeCorrections(ctx context.Context, day int64) error {
 }
 
 // attributed adds up an account's day as of one moment.
-func (s *Ledger) attributed(ctx context.Context, account string, p *attributing) (a accountDay, err error) {
+func (s *Attribution) attributed(ctx context.Context, account string, p *attributing) (a accountDay, err error) {
 	all := newAttributedDay(p.tags)
 	a.accountOn = accountOn{account, p.day}
 	err = s.moment(ctx, s.reports, "add up end users and tags", func(tx *sql.Tx) error {

@@ -20,7 +20,7 @@ type attributing struct {
 }
 
 // claim claims a day and selects some accounts of it. If no account is left, the day is done.
-func (s *Ledger) claim(ctx context.Context, p *attributing) error {
+func (s *Attribution) claim(ctx context.Context, p *attributing) error {
 	var next attributing
 	err := s.write(ctx, s.sure, "claim day", func(tx *sql.Tx) (err error) {
 		next = *p // the transaction may be run again

@@ -8,7 +8,7 @@ import (
 )
 
 // RetainAttribution deletes the sums by end user and tags of the days before a time.
-func (s *Ledger) RetainAttribution(ctx context.Context, before time.Time) error {
+func (s *Attribution) RetainAttribution(ctx context.Context, before time.Time) error {
 	day := dayOf(before)
 	err := s.write(ctx, s.sure, "forget end users and tags", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "UPDATE attributed_days SET state = ? WHERE day < ? AND state <> ?",

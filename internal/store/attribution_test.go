@@ -49,7 +49,7 @@ func TestAttributionOfDeadNodeIsRestarted(t *testing.T) {
 			state int
 		}{{0, 0}, {6 * time.Minute, 1}} {
 			now = now.Add(x.after)
-			must.Do(t, s.Ledger.Attribute(t.Context(), now.AddDate(0, 0, -2), nil))
+			must.Do(t, s.Attribution.Attribute(t.Context(), now.AddDate(0, 0, -2), nil))
 			if got := state(); got != x.state || requests() != 1 {
 				t.Errorf("after %s: state %d and %d requests, want %d and 1", x.after, got, requests(), x.state)
 			}
@@ -103,12 +103,12 @@ func TestAttributionBounded(t *testing.T) {
 	}
 	must.Do(t, s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, list...)))
 	before := requestsBy(t, s, report.ByTag("team"))
-	must.Do(t, s.Ledger.Attribute(t.Context(), now.AddDate(0, 0, -3), nil))
+	must.Do(t, s.Attribution.Attribute(t.Context(), now.AddDate(0, 0, -3), nil))
 	must.Equal(t, requestsBy(t, s, report.ByTag("team")), before, "by team")
 	if got := requestsBy(t, s, report.ByUser); got[report.Other] < 10_000 || got["one of many keys"] != 12_000 {
 		t.Errorf("by user: %d of others and %d of one, want 10,000 and 12,000", got[report.Other], got["one of many keys"])
 	}
-	must.Do(t, s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: list[7].ID, Amount: -1, Reason: "x"}))
+	must.Do(t, s.Corrections.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: list[7].ID, Amount: -1, Reason: "x"}))
 	requestsBy(t, s, report.ByUser) // whose correction includes others, too
 }
 
@@ -140,21 +140,21 @@ func TestAttributionLate(t *testing.T) {
 		apply(first)
 		right := now
 		now = right.AddDate(0, 0, 2)
-		must.Do(t, s.Ledger.Attribute(t.Context(), right, nil))
+		must.Do(t, s.Attribution.Attribute(t.Context(), right, nil))
 		now = right.Add(time.Minute)
 		apply(attributedOn(now, 2, "ada"))
 		check("a clock that was ahead", 2)
 		now = right.AddDate(0, 0, 1).Add(time.Hour)
-		must.Do(t, s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: first.ID, Amount: -1, Reason: "x"}))
+		must.Do(t, s.Corrections.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: first.ID, Amount: -1, Reason: "x"}))
 		tamper(t, o, "UPDATE corrections SET attribution = ''")
 		tamper(t, o, "UPDATE attribution_sums SET attempts = 0")
 		apply(attributedOn(now, 4, "bob"))
 		now = right.AddDate(0, 0, 2).Add(13 * time.Hour)
-		must.Do(t, s.Ledger.Attribute(t.Context(), right, nil))
+		must.Do(t, s.Attribution.Attribute(t.Context(), right, nil))
 		check("sums that lack attempts, of a day before one that has all", 2)
 		must.Get(s.Accounts.CloseAccount(t.Context(), audit.Gateway(), "a", now))(t)
 		apply(attributedOn(right, 3, "ada"))
-		must.Do(t, s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: first.ID, Amount: -1, Reason: "y"}))
+		must.Do(t, s.Corrections.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: first.ID, Amount: -1, Reason: "y"}))
 		check("of a closed account", 0)
 		db := behind(t, o)
 		defer db.Close()
@@ -202,7 +202,7 @@ func TestAttributionDuringSettlements(t *testing.T) {
 		for range 2 {
 			nodes.Go(func() {
 				for range 3 {
-					if err := s.Ledger.Attribute(t.Context(), now.AddDate(0, 0, -2), nil); err != nil {
+					if err := s.Attribution.Attribute(t.Context(), now.AddDate(0, 0, -2), nil); err != nil {
 						t.Error(err)
 					}
 				}
@@ -217,7 +217,7 @@ func TestAttributionDuringSettlements(t *testing.T) {
 		}
 		nodes.Wait()
 		now = now.Add(time.Hour)
-		must.Do(t, s.Ledger.Attribute(t.Context(), now.AddDate(0, 0, -2), nil))
+		must.Do(t, s.Attribution.Attribute(t.Context(), now.AddDate(0, 0, -2), nil))
 		db := behind(t, o)
 		defer db.Close()
 		var state int
@@ -247,7 +247,7 @@ func TestAttributionCorrected(t *testing.T) {
 		team, day := llm.Tag{Name: "team", Value: "x"}, now.AddDate(0, 0, -1)
 		e := attributedOn(day, 1, "ada", team, llm.Tag{Name: "session", Value: "7"})
 		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, e, attributedOn(day, 2, "bob", team))))
-		must.Do(t, s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: e.ID, Amount: -2, Reason: "x"}))
+		must.Do(t, s.Corrections.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: e.ID, Amount: -2, Reason: "x"}))
 		costs := func() (all []string) {
 			for _, d := range []report.Dimension{report.ByUser, report.ByTag("team"), report.ByTag("session")} {
 				q := report.UsesQuery{Account: "a", By: []report.Dimension{d}, Limit: 9}
@@ -262,7 +262,7 @@ func TestAttributionCorrected(t *testing.T) {
 			return all
 		}
 		before := costs()
-		must.Do(t, s.Ledger.Attribute(t.Context(), now.AddDate(0, 0, -2), []string{"team"}))
+		must.Do(t, s.Attribution.Attribute(t.Context(), now.AddDate(0, 0, -2), []string{"team"}))
 		for i := range before {
 			if before[i] == "7 0.000000001" {
 				before[i] = "(other) 0.000000001"
@@ -283,7 +283,7 @@ func TestAttributionDamaged(t *testing.T) {
 		o.Clock = func() time.Time { return now }
 		s, j := open(t, o), uuid.New()
 		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, 0, attributedOn(now.AddDate(0, 0, -1), 1, "ada"))))
-		must.Do(t, s.Ledger.Attribute(t.Context(), now.AddDate(0, 0, -2), nil))
+		must.Do(t, s.Attribution.Attribute(t.Context(), now.AddDate(0, 0, -2), nil))
 		db := behind(t, o)
 		defer db.Close()
 		must.Get(db.ExecContext(t.Context(), "UPDATE attribution_sums SET sums = $1 WHERE account = 'a'", []byte{2, 1}))(t)
@@ -292,7 +292,7 @@ func TestAttributionDamaged(t *testing.T) {
 		}
 		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, 1, attributedOn(now.AddDate(0, 0, -1), 2, "ada"))))
 		must.Equal(t, requestsBy(t, s, report.ByUser), map[string]int64{"ada": 2}, "requests before they are added up")
-		must.Do(t, s.Ledger.Attribute(t.Context(), now.AddDate(0, 0, -2), nil))
+		must.Do(t, s.Attribution.Attribute(t.Context(), now.AddDate(0, 0, -2), nil))
 		must.Equal(t, requestsBy(t, s, report.ByUser), map[string]int64{"ada": 2}, "requests")
 		if v := must.Get(s.Ledger.Verify(t.Context(), nil))(t); len(v.Differences) > 0 {
 			t.Errorf("verify: %+v", v.Differences)
@@ -325,7 +325,7 @@ func TestCorrectionDuringClosingLeavesNoUser(t *testing.T) {
 		})
 		time.Sleep(20 * time.Millisecond)
 		both.Go(func() {
-			if err := s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: e.ID, Amount: -1, Reason: "x"}); err != nil {
+			if err := s.Corrections.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: e.ID, Amount: -1, Reason: "x"}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -359,7 +359,7 @@ func TestAttributionRepaired(t *testing.T) {
 			late = append(late, e)
 		}
 		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, 0, list...)))
-		attribute := func() { must.Do(t, s.Ledger.Attribute(t.Context(), now.AddDate(0, 0, -9), nil)) }
+		attribute := func() { must.Do(t, s.Attribution.Attribute(t.Context(), now.AddDate(0, 0, -9), nil)) }
 		check := func(what string, want int) {
 			t.Helper()
 			q := report.UsesQuery{All: true, By: []report.Dimension{report.ByUser}, Limit: 9}
@@ -405,8 +405,8 @@ func TestAttributionSoFar(t *testing.T) {
 		first := entryOf("a", "ada", time.Hour)
 		apply(first, entryOf("b", "ada", 2*time.Hour))
 		apply(entryOf("a", "bob", 10*time.Minute))
-		must.Do(t, s.Ledger.Attribute(t.Context(), now, nil))
-		must.Do(t, s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: first.ID, Amount: -1, Reason: "x"}))
+		must.Do(t, s.Attribution.Attribute(t.Context(), now, nil))
+		must.Do(t, s.Corrections.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: first.ID, Amount: -1, Reason: "x"}))
 		apply(entryOf("a", "ada", 3*time.Hour), entryOf("c", "eve", 3*time.Hour)) // which took long
 		apply(entryOf("b", "eve", 0))
 		check := func(what string) {
@@ -427,7 +427,7 @@ func TestAttributionSoFar(t *testing.T) {
 			}
 		}
 		check("so far")
-		must.Do(t, s.Ledger.Attribute(t.Context(), now, nil))
+		must.Do(t, s.Attribution.Attribute(t.Context(), now, nil))
 		check("once more")
 		before := entryOf("a", "", 30*time.Minute).ID.Request.String()
 		must.Do(t, s.Ledger.ChangeRows(t.Context(), func(e *ledger.Entry) {
@@ -445,11 +445,11 @@ func TestAttributionSoFar(t *testing.T) {
 			}
 		}))
 		now = now.Add(time.Minute)
-		must.Do(t, s.Ledger.Attribute(t.Context(), now, nil))
+		must.Do(t, s.Attribution.Attribute(t.Context(), now, nil))
 		now = now.Add(-time.Minute)
 		check("with sums of an account that could not be read")
 		now = now.AddDate(0, 0, 1)
-		must.Do(t, s.Ledger.Attribute(t.Context(), now.AddDate(0, 0, -1), nil))
+		must.Do(t, s.Attribution.Attribute(t.Context(), now.AddDate(0, 0, -1), nil))
 		check("over")
 		if v := must.Get(s.Ledger.Verify(t.Context(), nil))(t); len(v.Differences) > 0 && v.Differences[0].Rollup == "attribution" {
 			t.Errorf("verify: %+v", v.Differences)
@@ -468,10 +468,10 @@ func TestAttributionOfNewAccount(t *testing.T) {
 		first, late := attributedOn(now.AddDate(0, 0, -1), 1, "ada"), attributedOn(now.AddDate(0, 0, -1), 2, "eve")
 		late.Account = "z"
 		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, 0, first)))
-		must.Do(t, s.Ledger.Attribute(t.Context(), now.AddDate(0, 0, -2), nil))
+		must.Do(t, s.Attribution.Attribute(t.Context(), now.AddDate(0, 0, -2), nil))
 		tamper(t, o, "UPDATE attributed_days SET state = 0")
 		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, 1, late)))
-		must.Do(t, s.Ledger.Attribute(t.Context(), now.AddDate(0, 0, -2), nil))
+		must.Do(t, s.Attribution.Attribute(t.Context(), now.AddDate(0, 0, -2), nil))
 		page := must.Get(s.Reports.Uses(t.Context(), report.UsesQuery{All: true, By: []report.Dimension{report.ByUser}, Limit: 9}))(t)
 		must.Equal(t, page.Total.Requests, int64(2), "requests of all accounts")
 		if v := must.Get(s.Ledger.Verify(t.Context(), nil))(t); len(v.Differences) > 0 {

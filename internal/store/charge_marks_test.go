@@ -65,7 +65,7 @@ func testMarksOfCharges(t *testing.T, o store.Options) {
 		t.Errorf("the statement: got %d attempts without a price, want 2", all.Unpriced)
 	}
 	for i, e := range []*ledger.Entry{&owned, &old, &marked} {
-		must.Do(t, db.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: e.ID, Amount: 100, Reason: "bill"}))
+		must.Do(t, db.Corrections.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: e.ID, Amount: 100, Reason: "bill"}))
 		want := [][3]int64{{2, 2, 1}, {1, 1, 0}, {0, 0, 0}}[i]
 		check("corrected", want[0], want[1], want[2])
 	}

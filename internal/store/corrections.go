@@ -72,10 +72,15 @@ func correctionOf(a *ledger.Row, c *ledger.Correction) correction {
 	return sum
 }
 
+// Corrections stores later decisions about settled attempts, and the questions to providers that lead to some.
+type Corrections struct{ *conn }
+
 // Resolve sets the cost of an attempt whose end was not seen. In one transaction it adds a row that corrects the
 // attempt, and updates the rollups. The usage remains, unless release means that the provider served nothing; then
 // cost is ignored. The error is ledger.ErrNoAttempt, ErrOpen, ErrKnown or ErrResolved if there is nothing to resolve.
-func (s *Ledger) Resolve(ctx context.Context, by audit.Actor, id ledger.AttemptID, cost llm.Money, release bool) error {
+func (s *Corrections) Resolve(ctx context.Context, by audit.Actor, id ledger.AttemptID, cost llm.Money,
+	release bool,
+) error {
 	if cost < 0 || cost > llm.MaxCost { // no attempt costs that much, and the sums would overflow
 		return fmt.Errorf("resolve attempt %s: the cost %s is not between 0 and %s", id, cost, llm.MaxCost)
 	}
@@ -101,7 +106,7 @@ func (s *Ledger) Resolve(ctx context.Context, by audit.Actor, id ledger.AttemptI
 
 // Correct adds an amount to the cost of an attempt. An attempt can be corrected several times. The error is
 // ledger.ErrNoAttempt, ErrOpen, ErrReason, ErrAmount or ErrCorrections.
-func (s *Ledger) Correct(ctx context.Context, by audit.Actor, q ledger.Correct) error {
+func (s *Corrections) Correct(ctx context.Context, by audit.Actor, q ledger.Correct) error {
 	return s.write(ctx, s.sure, "correct attempt "+q.ID.String(), func(tx *sql.Tx) error {
 		a, err := s.attemptAlone(ctx, tx, q.ID)
 		if err == nil && q.Account != "" && a.Account != q.Account {
@@ -119,7 +124,7 @@ func (s *Ledger) Correct(ctx context.Context, by audit.Actor, q ledger.Correct) 
 }
 
 // attemptAlone returns an attempt with its corrections. No other transaction corrects it until this one ends.
-func (s *Ledger) attemptAlone(ctx context.Context, tx *sql.Tx, id ledger.AttemptID) (a ledger.Row, err error) {
+func (s *Corrections) attemptAlone(ctx context.Context, tx *sql.Tx, id ledger.AttemptID) (a ledger.Row, err error) {
 	if err := s.lockAttempt(ctx, tx, id); err != nil {
 		return a, err
 	}
@@ -131,7 +136,7 @@ func (s *Ledger) attemptAlone(ctx context.Context, tx *sql.Tx, id ledger.Attempt
 	return ledger.Row{Entry: r.Entry, Corrections: corrections[id]}, err
 }
 
-func (s *Ledger) lockAttempt(ctx context.Context, tx *sql.Tx, id ledger.AttemptID) error {
+func (s *Corrections) lockAttempt(ctx context.Context, tx *sql.Tx, id ledger.AttemptID) error {
 	return s.lock(ctx, tx, "attempt "+id.String())
 }
 
@@ -142,7 +147,7 @@ type decision struct {
 }
 
 // correct writes corrections, adds them to the rollups and balances, and adds an audit log entry for each.
-func (s *Ledger) correct(ctx context.Context, tx *sql.Tx, by audit.Actor, list []decision) error {
+func (s *Corrections) correct(ctx context.Context, tx *sql.Tx, by audit.Actor, list []decision) error {
 	hours, parts := buckets{}, balances{}
 	for i := range list {
 		sum := correctionOf(&list[i].attempt, &list[i].correction)
@@ -179,7 +184,7 @@ func (d *decision) setState(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-func (s *Ledger) insertCorrection(ctx context.Context, tx *sql.Tx, by audit.Actor, sum *correction,
+func (s *Corrections) insertCorrection(ctx context.Context, tx *sql.Tx, by audit.Actor, sum *correction,
 	c *ledger.Correction,
 ) error {
 	b := &sum.bucket
@@ -234,7 +239,7 @@ func addCorrected(ctx context.Context, tx *sql.Tx, hours buckets, parts balances
 }
 
 // noteCorrection adds an audit log entry with the charge before and after the correction, and a change to the feed.
-func (s *Ledger) noteCorrection(ctx context.Context, tx *sql.Tx, by audit.Actor, d *decision) error {
+func (s *Corrections) noteCorrection(ctx context.Context, tx *sql.Tx, by audit.Actor, d *decision) error {
 	a, c := &d.attempt, &d.correction
 	usage, cost := a.Corrected()
 	margin, _ := a.Margin()

@@ -206,9 +206,9 @@ func testVerifyFinds(t *testing.T, o store.Options) {
 				e.Parts = budget.Parts(0).User(budget.KeyPart).Tag(budget.AccountPart, 0)
 			}
 			must.Do(t, s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, first, lost, old)))
-			must.Do(t, s.Ledger.Resolve(t.Context(), audit.Gateway(), lost.ID, 0, true))
+			must.Do(t, s.Corrections.Resolve(t.Context(), audit.Gateway(), lost.ID, 0, true))
 			for range 2 {
-				must.Do(t, s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: settled(at, 1).ID, Amount: -1, Reason: "x"}))
+				must.Do(t, s.Corrections.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: settled(at, 1).ID, Amount: -1, Reason: "x"}))
 			}
 			if n, err := s.Ledger.Retain(t.Context(), at, at, nil); n.Rows != 1 || err != nil {
 				t.Fatalf("retain: got %+v, %v; want 1", n, err)

@@ -65,8 +65,8 @@ func testExportInPieces(t *testing.T, o store.Options) {
 	first := batchOf(journal, 0, list...)
 	first.Opened = []ledger.Attempt{opened}
 	must.Do(t, s.Ledger.Apply(t.Context(), first))
-	must.Do(t, s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: list[1234].ID, Amount: -1, Reason: "r"}))
-	must.Do(t, s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: list[1234].ID, Amount: -1, Reason: "r"}))
+	must.Do(t, s.Corrections.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: list[1234].ID, Amount: -1, Reason: "r"}))
+	must.Do(t, s.Corrections.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: list[1234].ID, Amount: -1, Reason: "r"}))
 	want := map[ledger.AttemptID]llm.Money{}
 	for i := range list {
 		want[list[i].ID] = list[i].Cost

@@ -152,10 +152,10 @@ func TestMigrationPreservesCorrections(t *testing.T) {
 		s := open(t, o)
 		e.Provenance, e.AtMost = ledger.Estimated, e.Cost+7
 		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, e)))
-		if err := s.Ledger.Resolve(t.Context(), audit.Gateway(), e.ID, 1, false); !errors.Is(err, ledger.ErrResolved) {
+		if err := s.Corrections.Resolve(t.Context(), audit.Gateway(), e.ID, 1, false); !errors.Is(err, ledger.ErrResolved) {
 			t.Errorf("resolve again: got %v, want %v", err, ledger.ErrResolved)
 		}
-		must.Do(t, s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: e.ID, Amount: -e.Cost - 5, Reason: "credit note"}))
+		must.Do(t, s.Corrections.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: e.ID, Amount: -e.Cost - 5, Reason: "credit note"}))
 		d, _, err := s.Reports.Request(t.Context(), "a", e.ID.Request)
 		if err != nil || d.Cost != 0 || d.AtMost != 0 || len(d.Parts[0].Corrections) != 2 {
 			t.Errorf("with both: got %+v, %v; want a cost of 0", d, err)

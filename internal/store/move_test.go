@@ -50,7 +50,7 @@ func movable(t *testing.T, o store.Options, attempts int) (journal uuid.UUID) {
 	k := account.Key{ID: "key_1", AccountID: a.ID, Label: "über", Created: at, Expires: new(at.AddDate(9, 0, 0))}
 	for what, err := range map[string]error{
 		"apply":   s.Ledger.Apply(t.Context(), b),
-		"resolve": s.Ledger.Resolve(t.Context(), audit.Gateway(), lost.ID, 7, false),
+		"resolve": s.Corrections.Resolve(t.Context(), audit.Gateway(), lost.ID, 7, false),
 		"account": s.Accounts.CreateAccount(t.Context(), audit.Gateway(), a),
 		"key":     s.Accounts.CreateKey(t.Context(), audit.Gateway(), k, account.Hash{1}),
 		"keep": s.Kept.KeepResponse(t.Context(), &conversation.Record{

@@ -141,7 +141,7 @@ func TestManyAppliers(t *testing.T) {
 					t.Errorf("node %d, batch %d: %v", node, i, err)
 					return
 				}
-				if err := s.Ledger.Resolve(t.Context(), audit.Gateway(), list[0].ID, 1, false); err != nil {
+				if err := s.Corrections.Resolve(t.Context(), audit.Gateway(), list[0].ID, 1, false); err != nil {
 					t.Errorf("resolve: %v", err)
 				}
 			}

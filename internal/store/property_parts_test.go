@@ -65,7 +65,7 @@ func (m *machine) checkBeside(rt *rapid.T, scopes []string) {
 	}
 	for _, scope := range scopes {
 		spent, err := m.store.Ledger.Spent(rt.Context(), scope, 0)
-		beside, also := m.store.Ledger.SpentBeside(rt.Context(), scope, 0, 9999_99_99)
+		beside, also := m.store.Ledger.SpentWithoutRows(rt.Context(), scope, 0, 9999_99_99)
 		if err != nil || also != nil || beside != spent-rows[scope] {
 			rt.Fatalf("in addition to the rows of %s: got %v, %v, %v; want %v of %v", scope, beside, err, also, spent-rows[scope], spent)
 		}

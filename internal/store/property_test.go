@@ -243,7 +243,7 @@ func (m *machine) resolve(rt *rapid.T) {
 	}
 	e := m.attempts[rapid.SampledFrom(m.settled).Draw(rt, "attempt")]
 	release, cost := rapid.Bool().Draw(rt, "release"), llm.Money(rapid.Int64Range(0, 100).Draw(rt, "cost"))
-	err := m.store.Ledger.Resolve(rt.Context(), audit.Gateway(), e.ID, cost, release)
+	err := m.store.Corrections.Resolve(rt.Context(), audit.Gateway(), e.ID, cost, release)
 	before := m.corrected[e.ID].Outcome != ""
 	_, kept, ferr := m.store.Reports.Attempt(rt.Context(), e.ID)
 	switch {
@@ -296,7 +296,7 @@ func (m *machine) correct(rt *rapid.T) {
 	delta := m.corrected[e.ID]
 	cost := e.Cost + delta.Cost
 	amount := llm.Money(rapid.Int64Range(-int64(cost)-2, 100).Draw(rt, "amount"))
-	err := m.store.Ledger.Correct(rt.Context(), audit.Gateway(), ledger.Correct{ID: e.ID, Amount: amount, Reason: "x"})
+	err := m.store.Corrections.Correct(rt.Context(), audit.Gateway(), ledger.Correct{ID: e.ID, Amount: amount, Reason: "x"})
 	_, kept, ferr := m.store.Reports.Attempt(rt.Context(), e.ID)
 	if ferr != nil {
 		rt.Fatal(ferr)
@@ -350,7 +350,7 @@ func (m *machine) older(rt *rapid.T) {
 		Rule:    rapid.SampledFrom([]ledger.Rule{ledger.RuleAtMost, ledger.RuleEstimate, ledger.RuleRelease}).Draw(rt, "rule"),
 		DryRun:  rapid.Bool().Draw(rt, "dry run"),
 	}
-	got, err := m.store.Ledger.ResolveOlder(rt.Context(), audit.Gateway(), q, nil)
+	got, err := m.store.Corrections.ResolveOlder(rt.Context(), audit.Gateway(), q, nil)
 	if err != nil {
 		rt.Fatalf("resolve %+v: %v", q, err)
 	}
@@ -389,13 +389,13 @@ func (m *machine) retain(rt *rapid.T) {
 func (m *machine) attribute(rt *rapid.T) {
 	m.now.Store(time.Date(2026, 11, rapid.IntRange(18, 33).Draw(rt, "today"), 12, 0, 0, 0, time.UTC).UnixMicro())
 	from := time.Date(2026, 11, rapid.IntRange(18, 22).Draw(rt, "day"), 0, 0, 0, 0, time.UTC)
-	if err := m.store.Ledger.Attribute(rt.Context(), from, nil); err != nil {
+	if err := m.store.Attribution.Attribute(rt.Context(), from, nil); err != nil {
 		rt.Fatalf("add up: %v", err)
 	}
 	if m.store.Now().Month() == time.December {
 		m.inDecember()
 	}
-	if err := m.store.Ledger.PackRollups(rt.Context()); err != nil {
+	if err := m.store.Attribution.PackRollups(rt.Context()); err != nil {
 		rt.Fatalf("pack: %v", err)
 	}
 }

@@ -39,7 +39,9 @@ func (a *applier) question(ctx context.Context, list []ledger.Entry, now time.Ti
 // TakeQuestions leases at most n due questions to those providers, those due earliest first. Each becomes due again
 // after its next pause, and never after the last one. A power cut may lose the lease: then the question is asked once
 // more.
-func (s *Ledger) TakeQuestions(ctx context.Context, providers []string, n int) (list []ledger.Question, err error) {
+func (s *Corrections) TakeQuestions(ctx context.Context, providers []string, n int) (
+	list []ledger.Question, err error,
+) {
 	err = s.writeFast(ctx, "take questions", func(tx *sql.Tx) error {
 		now, err := s.clock.read(ctx, tx)
 		if err != nil {
@@ -80,7 +82,7 @@ func takeQuestions(ctx context.Context, tx *sql.Tx, providers []string, n int, n
 // AnswerQuestion resolves an attempt by its provider's answer about the reply, stores the provider's own cost, and
 // deletes the question. If the answer decides nothing, it reports false and changes nothing else: see
 // ledger.Row.Tell.
-func (s *Ledger) AnswerQuestion(ctx context.Context, id ledger.AttemptID, r *llm.Reply, billByProvider bool) (
+func (s *Corrections) AnswerQuestion(ctx context.Context, id ledger.AttemptID, r *llm.Reply, billByProvider bool) (
 	resolved bool, err error,
 ) {
 	err = s.write(ctx, s.sure, "resolve attempt "+id.String(), func(tx *sql.Tx) error {
@@ -114,13 +116,13 @@ func (s *Ledger) AnswerQuestion(ctx context.Context, id ledger.AttemptID, r *llm
 }
 
 // RetainQuestions deletes expired questions.
-func (s *Ledger) RetainQuestions(ctx context.Context) error {
+func (s *Corrections) RetainQuestions(ctx context.Context) error {
 	now := micros(s.clock.now())
 	return s.clear(ctx, &leftover{"questions", "attempt", "until < ?", []any{now}})
 }
 
 // rewrite writes the settlement of an existing row again. It keeps the fields that this program does not know.
-func (s *Ledger) rewrite(ctx context.Context, tx *sql.Tx, e *ledger.Entry) error {
+func (s *Corrections) rewrite(ctx context.Context, tx *sql.Tx, e *ledger.Entry) error {
 	day := dayOf(e.Arrived)
 	var w rowWriter
 	w.begin(s.clock.now())

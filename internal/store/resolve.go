@@ -16,7 +16,7 @@ const resolveRows = 100
 // ResolveOlder resolves by a rule the cost of the attempts that were opened before a time and have an unseen end: see
 // ledger.Row.Unseen. Each gets a correction of its own. If it is called again after an error, it continues with the
 // rest. It reports progress, in attempts; progress may be nil. It returns what it resolved, or would resolve.
-func (s *Ledger) ResolveOlder(ctx context.Context, by audit.Actor, q ledger.ResolveQuery,
+func (s *Corrections) ResolveOlder(ctx context.Context, by audit.Actor, q ledger.ResolveQuery,
 	progress func(done, total int64),
 ) (ledger.Resolution, error) {
 	look := older{store: s, query: &q}
@@ -44,7 +44,7 @@ func (s *Ledger) ResolveOlder(ctx context.Context, by audit.Actor, q ledger.Reso
 }
 
 // resolveSome resolves the attempts that have not been resolved meanwhile.
-func (s *Ledger) resolveSome(ctx context.Context, by audit.Actor, rule ledger.Rule, list []ledger.Row) (
+func (s *Corrections) resolveSome(ctx context.Context, by audit.Actor, rule ledger.Rule, list []ledger.Row) (
 	sum ledger.Resolution, err error,
 ) {
 	err = s.write(ctx, s.sure, "resolve attempts", func(tx *sql.Tx) error {
@@ -91,7 +91,7 @@ func spotsOf(list []ledger.Row) (spots []spot) {
 
 // older finds the attempts of a query that have an unseen end.
 type older struct {
-	store *Ledger
+	store *Corrections
 	query *ledger.ResolveQuery
 }
 

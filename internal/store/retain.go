@@ -38,7 +38,7 @@ func (s *Ledger) retainRows(ctx context.Context, before time.Time, tags []string
 	}
 	for _, day := range days {
 		if day <= s.lastOver() {
-			done, err := s.attributeDay(ctx, day, everyRequest, tags)
+			done, err := s.attribution.attributeDay(ctx, day, everyRequest, tags)
 			failed = errors.Join(failed, err)
 			if !done { // another node adds it up now, or it failed
 				continue

@@ -55,15 +55,15 @@ func (s *DB) runPacking(ctx context.Context) {
 }
 
 func (s *DB) retain(ctx context.Context, r *Retention) {
-	if err := s.Ledger.Attribute(ctx, s.Now().Add(-r.Attribution), r.Tags); err != nil && ctx.Err() == nil {
+	if err := s.Attribution.Attribute(ctx, s.Now().Add(-r.Attribution), r.Tags); err != nil && ctx.Err() == nil {
 		s.log.Error("usage could not be added up by end user and tag; reports read the requests meanwhile", "err", err)
 	}
-	if err := s.Ledger.PackRollups(ctx); err != nil && ctx.Err() == nil {
+	if err := s.Attribution.PackRollups(ctx); err != nil && ctx.Err() == nil {
 		s.log.Error("usage of all accounts could not be packed; reports read the sums of each account meanwhile",
 			"err", err)
 	}
 	s.notDeleted(ctx, "end users and tags of closed accounts", s.forgetClosed(ctx))
-	s.notDeleted(ctx, "sums by end user and tag", s.Ledger.RetainAttribution(ctx, s.Now().Add(-r.Attribution)))
+	s.notDeleted(ctx, "sums by end user and tag", s.Attribution.RetainAttribution(ctx, s.Now().Add(-r.Attribution)))
 	before := s.Now().Add(-r.Requests)
 	deleted, err := s.Ledger.Retain(ctx, before, before.Add(-r.Requests), r.Tags)
 	s.notDeleted(ctx, "request rows", err)
@@ -77,7 +77,7 @@ func (s *DB) retain(ctx context.Context, r *Retention) {
 	s.notDeleted(ctx, "refused requests", s.Refusals.RetainRefusals(ctx, before))
 	s.notDeleted(ctx, "cost explanations", s.Ledger.RetainExplanations(ctx, s.Now().Add(-r.Explanations)))
 	s.notDeleted(ctx, "events", s.Deliveries.RetainEvents(ctx))
-	s.notDeleted(ctx, "questions to providers", s.Ledger.RetainQuestions(ctx))
+	s.notDeleted(ctx, "questions to providers", s.Corrections.RetainQuestions(ctx))
 	s.notDeleted(ctx, "budget leases", s.Leases.RetainBudgets(ctx))
 	_, err = s.Kept.IdempotencySweep(ctx)
 	s.notDeleted(ctx, "replies", err)

@@ -21,7 +21,7 @@ const mostPacked = 100_000
 // has started, so that a node with a slow clock also detects that it adds to a day that may be packed. It adds up the
 // last days each time, and the other periods every 24 hours, because a node of an earlier version may have added to
 // them.
-func (s *Ledger) PackRollups(ctx context.Context) error {
+func (s *Attribution) PackRollups(ctx context.Context) error {
 	last, err := s.lastAttributed(ctx)
 	if err != nil {
 		return fmt.Errorf("pack sums: %w", err)
@@ -59,7 +59,7 @@ func (s *Ledger) PackRollups(ctx context.Context) error {
 }
 
 // lastAttributed returns the last day that counts all attempts settled from now on as late: see summedUpto.
-func (s *Ledger) lastAttributed(ctx context.Context) (int64, error) {
+func (s *Attribution) lastAttributed(ctx context.Context) (int64, error) {
 	var day int64
 	var upto string
 	err := s.read.QueryRowContext(ctx, "SELECT day, upto FROM attributed_days ORDER BY day DESC"+
@@ -122,7 +122,7 @@ func readPacked(ctx context.Context, q querier, period int64) (p packedRow, err 
 }
 
 // pack writes the row of a period, unless it is up to date and unchanged.
-func (s *Ledger) pack(ctx context.Context, period int64) error {
+func (s *Attribution) pack(ctx context.Context, period int64) error {
 	err := s.write(ctx, s.sure, "pack sums", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "INSERT INTO "+tablePacked+" (period, version, packed) VALUES (?, 0, -1)"+
 			" ON CONFLICT (period) DO NOTHING", period)

@@ -36,7 +36,7 @@ func monthOver(t *testing.T, o store.Options) (s *store.DB, journal uuid.UUID, d
 	s, journal, db = open(t, o), uuid.New(), behind(t, o)
 	t.Cleanup(func() { _ = db.Close() })
 	must.Do(t, s.Ledger.Apply(t.Context(), batchOf(journal, 0, settled(noonOfOpenings, 1), settled(now.AddDate(0, 0, -1), 2))))
-	must.Do(t, s.Ledger.Attribute(t.Context(), noonOfOpenings, nil))
+	must.Do(t, s.Attribution.Attribute(t.Context(), noonOfOpenings, nil))
 	return s, journal, db
 }
 
@@ -68,7 +68,7 @@ func TestPackingDuringSettlements(t *testing.T) {
 		last := entryOf(999)
 		last.Arrived = now.AddDate(0, 0, -1) // from then on the month before is over for every node
 		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, 0, append(list, last)...)))
-		must.Do(t, s.Ledger.Attribute(t.Context(), noonOfOpenings.AddDate(0, 0, -9), nil))
+		must.Do(t, s.Attribution.Attribute(t.Context(), noonOfOpenings.AddDate(0, 0, -9), nil))
 		var nodes sync.WaitGroup
 		var done atomic.Bool
 		defer nodes.Wait()
@@ -76,7 +76,7 @@ func TestPackingDuringSettlements(t *testing.T) {
 		for range 2 {
 			nodes.Go(func() {
 				for !done.Load() {
-					if err := s.Ledger.PackRollups(t.Context()); err != nil {
+					if err := s.Attribution.PackRollups(t.Context()); err != nil {
 						t.Error(err)
 					}
 				}
@@ -86,13 +86,13 @@ func TestPackingDuringSettlements(t *testing.T) {
 			e := entryOf(first + 1 + round)
 			must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, ledger.Position(1+round), e)))
 			if round%4 == 0 {
-				must.Do(t, s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: e.ID, Amount: -1, Reason: "x"}))
+				must.Do(t, s.Corrections.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: e.ID, Amount: -1, Reason: "x"}))
 			}
 			noDifference(t, s)
 		}
 		done.Store(true)
 		nodes.Wait()
-		must.Do(t, s.Ledger.PackRollups(t.Context()))
+		must.Do(t, s.Attribution.PackRollups(t.Context()))
 		db := behind(t, o)
 		defer db.Close()
 		must.Equal(t, countPacked(t, db), 5, "four days and a month")
@@ -108,7 +108,7 @@ func TestPackedRepaired(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o store.Options) {
 		s, _, db := monthOver(t, o)
-		pack := func() { must.Do(t, s.Ledger.PackRollups(t.Context())) }
+		pack := func() { must.Do(t, s.Attribution.PackRollups(t.Context())) }
 		pack()
 		noDifference(t, s)
 		must.Equal(t, countPacked(t, db), 3, "two days and a month")
@@ -162,7 +162,7 @@ func TestPackedMonth(t *testing.T) {
 	t.Parallel()
 	on(t, map[string]func(testing.TB) store.Options{"PostgreSQL": engines()["PostgreSQL"]}, func(t *testing.T, o store.Options) {
 		s, j, db := monthOver(t, o)
-		must.Do(t, s.Ledger.PackRollups(t.Context()))
+		must.Do(t, s.Attribution.PackRollups(t.Context()))
 		must.Equal(t, countPacked(t, db), 3, "two days and a month")
 		tx := must.Get(db.BeginTx(t.Context(), nil))(t)
 		defer func() { _ = tx.Rollback() }()
@@ -170,7 +170,7 @@ func TestPackedMonth(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		must.Do(t, s.Ledger.Apply(ctx, batchOf(j, 1, settled(noonOfOpenings, 3))))
-		must.Do(t, s.Ledger.Correct(ctx, audit.Gateway(), ledger.Correct{ID: settled(noonOfOpenings, 1).ID, Amount: -1, Reason: "x"}))
+		must.Do(t, s.Corrections.Correct(ctx, audit.Gateway(), ledger.Correct{ID: settled(noonOfOpenings, 1).ID, Amount: -1, Reason: "x"}))
 		must.Equal(t, countPacked(t, db), 1, "neither the day nor its month")
 		noDifference(t, s)
 	})
@@ -194,14 +194,14 @@ func TestPackedLarge(t *testing.T) {
 			must.Do(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM rollup_packed WHERE by_both IS NULL AND packed = version").Scan(&n))
 			return n
 		}
-		must.Do(t, s.Ledger.PackRollups(t.Context()))
+		must.Do(t, s.Attribution.PackRollups(t.Context()))
 		must.Equal(t, countPacked(t, db), 1, "the day with little")
 		must.Equal(t, tried(), 1, "days that are too large")
 		must.Equal(t, requests(), int64(most+2), "requests")
 		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, 1, settled(noonOfOpenings, 3))))
 		must.Equal(t, tried(), 0, "days that were too large and may not be any more")
 		must.Equal(t, requests(), int64(most+3), "requests")
-		must.Do(t, s.Ledger.PackRollups(t.Context()))
+		must.Do(t, s.Attribution.PackRollups(t.Context()))
 		must.Equal(t, tried(), 1, "days that are too large")
 	})
 }
@@ -217,7 +217,7 @@ func TestPackedAdditionsAreFoundInADay(t *testing.T) {
 			later = append(later, settled(noonOfOpenings.AddDate(0, 0, 1+n), 10+n))
 		}
 		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(j, 1, later...)))
-		must.Do(t, s.Ledger.PackRollups(t.Context()))
+		must.Do(t, s.Attribution.PackRollups(t.Context()))
 		must.Get(db.ExecContext(t.Context(), "UPDATE rollup_day SET tokens = tokens + 1 WHERE period = (SELECT min(period) FROM rollup_day)"))(t)
 		packed := func() (n int) { // of the differences, those of packed sums
 			for _, d := range must.Get(s.Ledger.Verify(t.Context(), nil))(t).Differences {
@@ -229,7 +229,7 @@ func TestPackedAdditionsAreFoundInADay(t *testing.T) {
 		}
 		must.Equal(t, packed() > 0, true, "differences before")
 		for range 24 {
-			must.Do(t, s.Ledger.PackRollups(t.Context()))
+			must.Do(t, s.Attribution.PackRollups(t.Context()))
 		}
 		must.Equal(t, packed(), 0, "differences after 24 times")
 	})

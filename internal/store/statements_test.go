@@ -113,7 +113,7 @@ func (y *year) book(month int) {
 // correct corrects an attempt of any month.
 func (y *year) correct() {
 	id := y.booked[y.r.IntN(len(y.booked))]
-	must.Do(y.t, y.db.Ledger.Correct(y.t.Context(), audit.Gateway(), ledger.Correct{ID: id, Amount: llm.Money(1 + y.r.IntN(1000)), Reason: "x"}))
+	must.Do(y.t, y.db.Corrections.Correct(y.t.Context(), audit.Gateway(), ledger.Correct{ID: id, Amount: llm.Money(1 + y.r.IntN(1000)), Reason: "x"}))
 }
 
 // check compares the statements closed so far with each other and, if nothing arrived since, with the sums.

@@ -6,6 +6,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -47,6 +48,8 @@ type DB struct {
 	Factors     *Factors
 	Admissions  *Admissions
 	Ledger      *Ledger
+	Attribution *Attribution
+	Corrections *Corrections
 	Leases      *Leases
 	Reports     *Reports
 	Webhooks    *Webhooks
@@ -193,10 +196,12 @@ func (o *Options) connect(e *engine) (*DB, error) {
 	c.bulk = bulk{db: c.fast, arrays: e.arrays, rests: runtime.GOMAXPROCS(0) == 1}
 	c.outbox = outbox{engine: e, clock: c.clock, room: &room{free: e.free, log: c.log}}
 	s := &DB{
-		conn: c, Accounts: &Accounts{c}, Ledger: o.ledger(c), Leases: &Leases{c}, Reports: &Reports{c},
+		Attribution: &Attribution{conn: c, mostPacked: cmp.Or(o.MostPacked, mostPacked)},
+		conn:        c, Accounts: &Accounts{c}, Corrections: &Corrections{c}, Leases: &Leases{c}, Reports: &Reports{c},
 		Webhooks: &Webhooks{c}, Events: &Events{c}, Kept: &Kept{conn: c, quota: o.Kept}, Audit: &AuditLog{c},
 		Managed: &Managed{c}, Refusals: &Refusals{c},
 	}
+	s.Ledger = &Ledger{c, newApplier(c), s.Attribution, s.Corrections}
 	s.Deliveries = &Deliveries{c, s.Webhooks}
 	s.Members = &Members{c, s.Accounts}
 	s.Users = &Users{c, s.Accounts, s.Webhooks, s.Members}

@@ -56,7 +56,7 @@ func testAttribution(t *testing.T, f *fixture) {
 	if got := byUser(); len(got) != users+1 {
 		t.Errorf("before: %d users, want %d", len(got), users+1)
 	}
-	must.Do(t, f.Ledger.Attribute(t.Context(), day, nil))
+	must.Do(t, f.Attribution.Attribute(t.Context(), day, nil))
 	rest := byUser()[report.Other]
 	if got := byUser(); len(got) > 2001 || got["user 2099"].Requests != 1 || got["tagged"].Requests != 25 ||
 		got["user 7"].Requests != 0 ||
@@ -95,14 +95,14 @@ func testAttribution(t *testing.T, f *fixture) {
 	}
 	verified(t, f)
 	again := must.Get(f.Ledger.Verify(t.Context(), nil))(t)
-	must.Do(t, f.Ledger.Attribute(t.Context(), day, nil)) // nothing is left to do
+	must.Do(t, f.Attribution.Attribute(t.Context(), day, nil)) // nothing is left to do
 	must.Equal(t, must.Get(f.Ledger.Verify(t.Context(), nil))(t).Rollups, again.Rollups, "rollups")
 
-	must.Do(t, f.Ledger.RetainAttribution(t.Context(), day))
+	must.Do(t, f.Attribution.RetainAttribution(t.Context(), day))
 	if got := byUser(); got["user 2099"].Requests != 2 {
 		t.Errorf("stored until the day after: got %+v", got["user 2099"])
 	}
-	must.Do(t, f.Ledger.RetainAttribution(t.Context(), day.AddDate(0, 0, 1)))
+	must.Do(t, f.Attribution.RetainAttribution(t.Context(), day.AddDate(0, 0, 1)))
 	apply(t, f, j.next(nil, entryOf(5002, "")))
 	whole = uses(t, f, report.UsesQuery{Account: "acc_a"}).Total
 	if got := byUser(); got[""].Requests != users+26 || got["user 2099"].Requests != 1 { // one row exists
@@ -122,7 +122,7 @@ func testAttributionNamed(t *testing.T, f *fixture) {
 		{Name: "session", Value: "7"},
 	}}
 	apply(t, f, newTape().next(nil, e))
-	must.Do(t, f.Ledger.Attribute(t.Context(), noon.AddDate(0, 0, -1), []string{"team"}))
+	must.Do(t, f.Attribution.Attribute(t.Context(), noon.AddDate(0, 0, -1), []string{"team"}))
 	q := report.UsesQuery{Account: "acc_a", By: []report.Dimension{
 		report.ByUser, report.ByTag("team"),
 		report.ByTag("session"),
@@ -136,7 +136,7 @@ func testAttributionNamed(t *testing.T, f *fixture) {
 		got = append(got, *value)
 	}
 	must.Equal(t, got, []string{"ada", "x", report.Other}, "user, team and session")
-	must.Equal(t, f.Ledger.OtherAttempts(), int64(1), "attempts without separate groups")
+	must.Equal(t, f.Attribution.OtherAttempts(), int64(1), "attempts without separate groups")
 }
 
 // testAttributionOfClosed checks that no sum has a closed account's end users and tags, and that its usage remains.
@@ -151,9 +151,9 @@ func testAttributionOfClosed(t *testing.T, f *fixture) {
 		list = append(list, e)
 	}
 	apply(t, f, j.next(nil, list...))
-	must.Do(t, f.Ledger.Attribute(t.Context(), noon.AddDate(0, 0, -1), nil))
+	must.Do(t, f.Attribution.Attribute(t.Context(), noon.AddDate(0, 0, -1), nil))
 	must.Get(f.Accounts.CloseAccount(t.Context(), root, "acc_a", noon))(t)
-	must.Do(t, f.Ledger.Attribute(t.Context(), noon.AddDate(0, 0, -9), nil))
+	must.Do(t, f.Attribution.Attribute(t.Context(), noon.AddDate(0, 0, -9), nil))
 	page := uses(t, f, report.UsesQuery{Account: "acc_a", By: []report.Dimension{report.ByUser}})
 	if len(page.Uses) != 1 || page.Uses[0].Group[0] != nil || page.Uses[0].Requests != 4 {
 		t.Errorf("by user: got %+v, want 4 requests without a user", page.Uses)

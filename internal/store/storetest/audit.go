@@ -67,7 +67,7 @@ func revokes(ctx context.Context, f *fixture) error {
 
 func resolves(n int, release bool) func(context.Context, *fixture) error {
 	return func(ctx context.Context, f *fixture) error {
-		return f.Ledger.Resolve(ctx, ann(), attempt(n).ID, 77, release)
+		return f.Corrections.Resolve(ctx, ann(), attempt(n).ID, 77, release)
 	}
 }
 
@@ -195,7 +195,7 @@ func otherSteps(e *ledger.Entry) []step {
 		},
 		{
 			"credit note", func(ctx context.Context, f *fixture) error {
-				return f.Ledger.Correct(ctx, ann(), ledger.Correct{
+				return f.Corrections.Correct(ctx, ann(), ledger.Correct{
 					ID: attempt(1).ID, Amount: -70,
 					Reason: "credit note",
 				})

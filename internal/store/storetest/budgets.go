@@ -69,7 +69,7 @@ func testBalances(t *testing.T, f *fixture) {
 	u := unknown(5)
 	u.Hold, u.Cost = 1000, 1000
 	apply(t, f, j.costing(u))
-	must.Do(t, f.Ledger.Resolve(t.Context(), audit.Gateway(), u.ID, 40, false))
+	must.Do(t, f.Corrections.Resolve(t.Context(), audit.Gateway(), u.ID, 40, false))
 	spent(t, f, "acc_a", theDay, 90)
 	if v := verified(t, f); v.Rows != 5 {
 		t.Errorf("verified %d rows, want 5", v.Rows)

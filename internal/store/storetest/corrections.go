@@ -26,7 +26,7 @@ func bounded(n int) ledger.Entry {
 
 func correct(t *testing.T, f *fixture, n int, amount llm.Money) {
 	t.Helper()
-	if err := f.Ledger.Correct(t.Context(), ann(), ledger.Correct{
+	if err := f.Corrections.Correct(t.Context(), ann(), ledger.Correct{
 		ID: attempt(n).ID, Amount: amount,
 		Reason: "credit note",
 	}); err != nil {
@@ -95,7 +95,7 @@ func testCorrect(t *testing.T, f *fixture) {
 
 	// The resolution sets the final cost, including the earlier corrections.
 	for n, cost := range map[int]llm.Money{2: 70, 3: 7} {
-		must.Do(t, f.Ledger.Resolve(t.Context(), ann(), attempt(n).ID, cost, false))
+		must.Do(t, f.Corrections.Resolve(t.Context(), ann(), attempt(n).ID, cost, false))
 	}
 	correct(t, f, 3, -7)
 	if got, want := spentInAll(t, f, "acc_a"), exact.Cost-375+70; got != want {
@@ -142,7 +142,7 @@ func testCorrectRefused(t *testing.T, f *fixture) {
 			Reason: "x",
 		}, ledger.ErrNoAttempt},
 	} {
-		if err := f.Ledger.Correct(t.Context(), ann(), test.ask); !errors.Is(err, test.want) {
+		if err := f.Corrections.Correct(t.Context(), ann(), test.ask); !errors.Is(err, test.want) {
 			t.Errorf("%s: got %v, want %v", name, err, test.want)
 		}
 	}
@@ -152,7 +152,7 @@ func testCorrectRefused(t *testing.T, f *fixture) {
 	for range ledger.MaxCorrections {
 		correct(t, f, 1, -1)
 	}
-	err := f.Ledger.Correct(t.Context(), ann(), ledger.Correct{ID: id, Account: "acc_a", Amount: -1, Reason: "x"})
+	err := f.Corrections.Correct(t.Context(), ann(), ledger.Correct{ID: id, Account: "acc_a", Amount: -1, Reason: "x"})
 	if !errors.Is(err, ledger.ErrCorrections) {
 		t.Errorf("one more than there can be: got %v, want %v", err, ledger.ErrCorrections)
 	}
@@ -173,7 +173,7 @@ func testCorrectAtOnce(t *testing.T, f *fixture) {
 			if i%2 == 0 {
 				to = other
 			}
-			err := to.Ledger.Correct(t.Context(), ann(), ledger.Correct{
+			err := to.Corrections.Correct(t.Context(), ann(), ledger.Correct{
 				ID: e.ID, Amount: -e.Cost / 3,
 				Reason: fmt.Sprint(i),
 			})
@@ -199,7 +199,7 @@ func older(t *testing.T, f *fixture, q ledger.ResolveQuery) ledger.Resolution {
 	if q.Before.IsZero() {
 		q.Before = noon.Add(time.Hour)
 	}
-	got, err := f.Ledger.ResolveOlder(t.Context(), ann(), q, nil)
+	got, err := f.Corrections.ResolveOlder(t.Context(), ann(), q, nil)
 	if err != nil {
 		t.Fatalf("resolve %+v: %v", q, err)
 	}
@@ -247,7 +247,7 @@ func testResolveOlder(t *testing.T, f *fixture) {
 	}
 
 	var progress [][2]int64
-	got, err := f.Ledger.ResolveOlder(t.Context(), ann(), ledger.ResolveQuery{
+	got, err := f.Corrections.ResolveOlder(t.Context(), ann(), ledger.ResolveQuery{
 		Rule:   ledger.RuleAtMost,
 		Before: noon.Add(time.Hour),
 	},
@@ -297,11 +297,11 @@ func testResolveOlderSeen(t *testing.T, f *fixture) {
 		t.Errorf("release: got %+v, want %+v", got, want)
 	}
 	for _, id := range []ledger.AttemptID{seen.ID, assumed.ID} {
-		if err := f.Ledger.Resolve(t.Context(), ann(), id, 7, false); err != nil {
+		if err := f.Corrections.Resolve(t.Context(), ann(), id, 7, false); err != nil {
 			t.Errorf("by hand: %v", err)
 		}
 	}
-	if err := f.Ledger.Resolve(t.Context(), ann(), cheap.ID, 7, false); !errors.Is(err, ledger.ErrKnown) {
+	if err := f.Corrections.Resolve(t.Context(), ann(), cheap.ID, 7, false); !errors.Is(err, ledger.ErrKnown) {
 		t.Errorf("a correction above the possible cost: got %v, want %v", err, ledger.ErrKnown)
 	}
 	if got, want := spentInAll(t, f, "acc_a"), cheap.Cost+14; got != want {
@@ -335,7 +335,7 @@ func testResolveOlderAtOnce(t *testing.T, f *fixture) {
 				to = other
 			}
 			var err error
-			if got[i], err = to.Ledger.ResolveOlder(t.Context(), ann(), ledger.ResolveQuery{
+			if got[i], err = to.Corrections.ResolveOlder(t.Context(), ann(), ledger.ResolveQuery{
 				Rule:   rule,
 				Before: noon.Add(time.Hour),
 			}, nil); err != nil {

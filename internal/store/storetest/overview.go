@@ -59,7 +59,7 @@ func testOverview(t *testing.T, f *fixture) {
 	foreign.Account = "acc_b"
 	before.Opened, before.Arrived = noon.AddDate(0, 0, -4), noon.AddDate(0, 0, -4)
 	apply(t, f, newTape().next([]ledger.Attempt{attempt(9)}, today, slow, old, failed, guessed, lost, foreign, before))
-	must.Do(t, f.Ledger.Resolve(t.Context(), audit.Gateway(), lost.ID, 77, false))
+	must.Do(t, f.Corrections.Resolve(t.Context(), audit.Gateway(), lost.ID, 77, false))
 	lost.Cost, lost.AtMost = 77, 0 // as corrected, so that it is not unknown any more
 
 	failure, guess := sumOfEntry(&failed), sumOfEntry(&guessed)
@@ -300,7 +300,7 @@ func testUnseen(t *testing.T, f *fixture) {
 		}}},
 	} {
 		if test.resolve != nil {
-			if err := f.Ledger.Resolve(t.Context(), audit.Gateway(), test.resolve.ID, 7, false); err != nil {
+			if err := f.Corrections.Resolve(t.Context(), audit.Gateway(), test.resolve.ID, 7, false); err != nil {
 				t.Fatalf("%s: %v", test.name, err)
 			}
 		}

@@ -118,7 +118,7 @@ func testParts(t *testing.T, f *fixture) {
 	if l := lease(t, f.DB, budget.LeaseRequest{Journal: b, Budget: day, Least: 1, Most: 1}); l.Changing != others {
 		t.Errorf("right after the period was changed: got %+v, want that it is changing where there are others", l)
 	}
-	must.Do(t, f.Ledger.Correct(t.Context(), ann(), ledger.Correct{
+	must.Do(t, f.Corrections.Correct(t.Context(), ann(), ledger.Correct{
 		ID: attempt(3).ID, Amount: -41,
 		Reason: "credit note",
 	}))

@@ -22,7 +22,7 @@ func unseen(n int) ledger.Entry {
 
 func taken(t *testing.T, s *store.DB, providers ...string) []ledger.Question {
 	t.Helper()
-	list := must.Get(s.Ledger.TakeQuestions(t.Context(), providers, 10))(t)
+	list := must.Get(s.Corrections.TakeQuestions(t.Context(), providers, 10))(t)
 	return list
 }
 
@@ -60,7 +60,7 @@ func testQuestions(t *testing.T, f *fixture) {
 	if list := taken(t, f.DB, "openai"); len(list) != 0 {
 		t.Errorf("a day later: got %+v, want none", list)
 	}
-	must.Do(t, f.Ledger.RetainQuestions(t.Context()))
+	must.Do(t, f.Corrections.RetainQuestions(t.Context()))
 	f.advance(-time.Hour)
 	if list := taken(t, f.DB, "openai"); len(list) != 0 {
 		t.Errorf("got %+v, want it deleted by retention", list)
@@ -85,7 +85,7 @@ func testQuestionsAtOnce(t *testing.T, f *fixture) {
 		nodes.Go(func() {
 			s := []*store.DB{f.DB, other}[i%2]
 			for range questions {
-				list, err := s.Ledger.TakeQuestions(t.Context(), []string{"openai"}, 4)
+				list, err := s.Corrections.TakeQuestions(t.Context(), []string{"openai"}, 4)
 				if err != nil {
 					t.Error(err)
 				}
@@ -133,7 +133,7 @@ func testAnswerQuestion(t *testing.T, f *fixture) {
 		{5, false, false},
 		{6, false, false},
 	} {
-		resolved, err := f.Ledger.AnswerQuestion(t.Context(), attempt(tt.n).ID, said, tt.billed)
+		resolved, err := f.Corrections.AnswerQuestion(t.Context(), attempt(tt.n).ID, said, tt.billed)
 		if err != nil || resolved != tt.want {
 			t.Errorf("%d: got %t, %v, want %t", tt.n, resolved, err, tt.want)
 		}
@@ -182,7 +182,7 @@ func testProviderTellsMore(t *testing.T, f *fixture) {
 	more, less := cost+1_000_000, cost-1
 	for n, told := range map[int]llm.Money{2: more, 3: less} {
 		said.ProviderCost = &told
-		if ok, err := f.Ledger.AnswerQuestion(t.Context(), attempt(n).ID, &said, false); err != nil || !ok {
+		if ok, err := f.Corrections.AnswerQuestion(t.Context(), attempt(n).ID, &said, false); err != nil || !ok {
 			t.Fatalf("%d: got %t, %v", n, ok, err)
 		}
 	}
@@ -203,7 +203,7 @@ func testProviderTellsMore(t *testing.T, f *fixture) {
 	if got := spentInAll(t, f, "acc_a"); got != more+cost {
 		t.Errorf("spent: got %s, want %s", got, more+cost)
 	}
-	must.Do(t, f.Ledger.Resolve(t.Context(), audit.Gateway(), attempt(2).ID, cost, false))
+	must.Do(t, f.Corrections.Resolve(t.Context(), audit.Gateway(), attempt(2).ID, cost, false))
 	check(2, cost, more, false)
 	verified(t, f)
 }

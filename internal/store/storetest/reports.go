@@ -148,13 +148,13 @@ func testResolve(t *testing.T, f *fixture) {
 		{4, true, ledger.ErrOpen},
 		{5, true, ledger.ErrNoAttempt},
 	} {
-		err := f.Ledger.Resolve(t.Context(), audit.Gateway(), attempt(test.n).ID, 77, test.release)
+		err := f.Corrections.Resolve(t.Context(), audit.Gateway(), attempt(test.n).ID, 77, test.release)
 		if !errors.Is(err, test.want) {
 			t.Errorf("resolve %d, release %v: got %v, want %v", test.n, test.release, err, test.want)
 		}
 	}
 	for _, cost := range []llm.Money{-1, llm.MaxCost + 1} {
-		err := f.Ledger.Resolve(t.Context(), audit.Gateway(), attempt(2).ID, cost, false)
+		err := f.Corrections.Resolve(t.Context(), audit.Gateway(), attempt(2).ID, cost, false)
 		if err == nil || errors.Is(err, ledger.ErrResolved) {
 			t.Errorf("a cost of %s: got %v, want one about it", cost, err)
 		}
@@ -222,7 +222,7 @@ func testRetain(t *testing.T, f *fixture) {
 	lost.Opened = open.Opened
 	lost.Arrived = lost.Opened
 	apply(t, f, j.next([]ledger.Attempt{open}, append(list, lost)...))
-	must.Do(t, f.Ledger.Resolve(t.Context(), audit.Gateway(), lost.ID, 0, true))
+	must.Do(t, f.Corrections.Resolve(t.Context(), audit.Gateway(), lost.ID, 0, true))
 	before := uses(t, f, report.UsesQuery{Account: "acc_a"})
 	for _, test := range []struct {
 		before time.Time
@@ -282,7 +282,7 @@ func testRetainUnresolved(t *testing.T, f *fixture) {
 		t.Errorf("after the known one is deleted: got %s spent, want %s", got, all)
 	}
 	// Stored rows are resolved, by hand and by a rule, and deleted then.
-	if err := f.Ledger.Resolve(t.Context(), ann(), first.ID, first.Cost, false); err != nil {
+	if err := f.Corrections.Resolve(t.Context(), ann(), first.ID, first.Cost, false); err != nil {
 		t.Errorf("resolve a row that outlived the others: %v", err)
 	}
 	retain(never, report.Retained{Rows: 1})

@@ -73,7 +73,7 @@ func testRequests(t *testing.T, f *fixture) {
 	foreign := came(time.Second)
 	foreign.Account = "acc_b"
 	apply(t, f, newTape().next([]ledger.Attempt{running}, plain, failed, rescued, lost, foreign))
-	must.Do(t, f.Ledger.Resolve(t.Context(), audit.Gateway(), lost.ID, 5, false))
+	must.Do(t, f.Corrections.Resolve(t.Context(), audit.Gateway(), lost.ID, 5, false))
 	first := report.Request{
 		ID: plain.ID.Request, Arrived: plain.Arrived, Key: "key_a", Requested: "fast", Model: "openai/org/gpt",
 		Outcome: ledger.OutcomeOK, Status: 200, Stream: true, Attempts: 1, Usage: plain.Usage, Cost: plain.Cost,
@@ -254,7 +254,7 @@ func testRequest(t *testing.T, f *fixture) {
 	lost.Settlement = unknown(0).Settlement
 	nameless.Price.Version = "nobody knows"
 	apply(t, f, newTape().next(nil, long, second, lost, nameless))
-	must.Do(t, f.Ledger.Resolve(t.Context(), audit.Gateway(), lost.ID, 7, false))
+	must.Do(t, f.Corrections.Resolve(t.Context(), audit.Gateway(), lost.ID, 7, false))
 	correction := ledger.Correction{
 		Kind: "resolved", Seq: 1, Cost: 7 - lost.Hold, By: audit.Gateway().String(),
 		At: f.clock(),

@@ -16,12 +16,12 @@ func (e *engine) isAlone() string {
 		" AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.day = c.day AND a.request = c.request AND a.n = c.n)"
 }
 
-// SpentBeside returns the spending of a scope on the days from first to last, yyyymmdd, both inclusive, that is in
+// SpentWithoutRows returns the spending of a scope on the days from first to last, yyyymmdd, both inclusive, that is in
 // its balances but not in existing rows: opening balances, and the sums of deleted rows and their corrections.
-func (s *Ledger) SpentBeside(ctx context.Context, scope string, first, last int64) (llm.Money, error) {
-	sum := s.besideWhole
+func (s *Ledger) SpentWithoutRows(ctx context.Context, scope string, first, last int64) (llm.Money, error) {
+	sum := s.wholeWithoutRows
 	if _, _, isPart := budget.PartOf(scope); isPart {
-		sum = s.besidePart
+		sum = s.partWithoutRows
 	}
 	spent, err := sum(ctx, scope, first, last)
 	if err != nil {
@@ -30,8 +30,8 @@ func (s *Ledger) SpentBeside(ctx context.Context, scope string, first, last int6
 	return spent, nil
 }
 
-// besideWhole returns the spending without rows of an account or a key.
-func (s *Ledger) besideWhole(ctx context.Context, scope string, first, last int64) (spent llm.Money, err error) {
+// wholeWithoutRows returns the spending without rows of an account or a key.
+func (s *Ledger) wholeWithoutRows(ctx context.Context, scope string, first, last int64) (spent llm.Money, err error) {
 	const charged = "coalesce(sum(cost + uncertain + margin + margin_uncertain), 0)"
 	err = s.read.QueryRowContext(ctx, "SELECT (SELECT "+charged+" FROM checkpoints WHERE period BETWEEN ? AND ?"+
 		" AND (account = ? OR key = ?)) + (SELECT "+charged+" FROM corrections c WHERE day BETWEEN ? AND ?"+
@@ -49,8 +49,8 @@ func (s *Ledger) besideWhole(ctx context.Context, scope string, first, last int6
 	return spent, err
 }
 
-// besidePart returns the spending without rows of a part, which has no opening balance.
-func (s *Ledger) besidePart(ctx context.Context, scope string, first, last int64) (spent llm.Money, err error) {
+// partWithoutRows returns the spending without rows of a part, which has no opening balance.
+func (s *Ledger) partWithoutRows(ctx context.Context, scope string, first, last int64) (spent llm.Money, err error) {
 	err = s.read.QueryRowContext(ctx, "SELECT coalesce(sum(spent), 0) FROM part_checkpoints WHERE scope = ?"+
 		" AND day BETWEEN ? AND ?", scope, first, last).Scan(&spent)
 	if err != nil {
