@@ -377,7 +377,10 @@ func (l *Ledger) appendNew(dst []byte, p *llm.Price) []byte {
 
 // written notes that this epoch's journal contains a price.
 func (l *Ledger) written(p *llm.Price) {
-	if p.Known() {
-		l.prices.LoadOrStore(p.Version, true)
+	if !p.Known() {
+		return
+	}
+	if _, known := l.prices.Load(p.Version); !known { // a store allocates
+		l.prices.Store(p.Version, true)
 	}
 }
