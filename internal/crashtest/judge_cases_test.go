@@ -86,6 +86,16 @@ func TestJudgeFindsBrokenBooks(t *testing.T) {
 	if got := judge(soundBooks()).findings(); len(got) > 0 {
 		t.Fatalf("sound books: got %q, want no findings", got)
 	}
+	late := soundBooks() // a whole answer of any model may be late, and continues after its client was refused
+	c := &late.receipts[killed]
+	late.rows[killed].stream, late.served[killed].Stream, c.stream, c.pieces = false, false, false, 0
+	c.whole, c.status = true, http.StatusGatewayTimeout
+	if got := judge(late).findings(); len(got) > 0 {
+		t.Errorf("a kill while a late answer is read: got %q, want no findings", got)
+	}
+	if c.status = http.StatusBadGateway; judge(late).count(untrue) == 0 {
+		t.Error("refused for another reason, and unknown: got no findings, want one")
+	}
 	unused := soundBooks() // an unused model without a price is not unpriced
 	unused.rows = append(unused.rows, row{
 		id: ledger.AttemptID{Request: requestID(unused.rows[0].opened, 9), N: 1}, opened: unused.rows[0].opened,

@@ -208,6 +208,10 @@ func (g *racing) String() string {
 		g.served.Load(), g.refused.Load(), g.left.Load(), g.away.Load(), g.other.Load())
 }
 
+// enough is the number of served clients from which on the provider's charges have a least. With fewer, a busy machine
+// answered most of them too late, and what nobody observed counts at the most that it can cost.
+const enough = 8
+
 // race runs the race, spends the rest of its budget, and checks the result.
 func (f *fleet) race(r *race, name string) {
 	f.t.Helper()
@@ -223,6 +227,9 @@ func (f *fleet) race(r *race, name string) {
 	least := r.limit / 2 // the bound of docs/holds-evidence.md
 	if r.kills > 0 {
 		least = r.limit / 8 // the attempts of a killed node count at the most that they can cost
+	}
+	if got.served.Load() < enough {
+		least = 0
 	}
 	if truth > r.limit || truth < least {
 		f.t.Errorf("%s: the providers charge $%s, want $%s to $%s", name, truth, least, r.limit)

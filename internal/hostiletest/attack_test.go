@@ -32,9 +32,9 @@ const (
 	recovery, slowRecovery = 20 * time.Second, 2 * time.Minute
 	// tries is the number of times that an attack is made if its good clients were late: the machine may have been busy.
 	tries = 3
-	// doublings is how often an attack whose hostile clients did not meet what they have to is made again, each time for
-	// twice as long, if no time is judged.
-	doublings = 5
+	// longest bounds the length of an attack that is made again, each time for twice as long, because its hostile clients
+	// did not meet what they have to, if no time is judged.
+	longest = time.Minute
 )
 
 // attack describes an attack by four concurrent clients.
@@ -204,8 +204,7 @@ func (a *attack) run(t *testing.T, g *testbed) *result {
 		lasts = a.lasts
 	}
 	a.side(t, r, lasts, true)
-	for again := 0; again < doublings && !*strictFlag && !a.met(r); again++ { // the machine had other work
-		lasts *= 2
+	for lasts *= 2; lasts < longest && !*strictFlag && !a.met(r); lasts *= 2 { // the machine had other work
 		a.side(t, r, lasts, true)
 	}
 	if *longFlag && !a.met(r) {
