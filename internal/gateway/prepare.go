@@ -50,8 +50,8 @@ func (a *attempt) work() int {
 // translating.
 func (a *attempt) makeBody() error {
 	to := a.Spoken
-	a.Apart() // during the request's turn
-	a.Untold()
+	a.SeparateFees() // during the request's turn
+	a.UnreportedTools()
 	switch {
 	case to == a.Op && !a.BreaksOwn():
 		a.dropped = passedWithout(a.Body, a.Quirks)

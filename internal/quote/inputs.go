@@ -55,7 +55,7 @@ func (q *Quote) inputs() Inputs {
 	r := q.inputsAtMost()
 	if r.usual = q.table.UsualTools() && !worksLong(q.Target.Model); r.usual {
 		r.holdUsual()
-		r.tools[llm.OtherTools] = max(r.tools[llm.OtherTools], q.Apart()) // these are not calls
+		r.tools[llm.OtherTools] = max(r.tools[llm.OtherTools], q.SeparateFees()) // these are not calls
 	}
 	return r
 }
@@ -130,7 +130,7 @@ func (q *Quote) inputsAtMost() Inputs {
 	if q.Quirks.ReasoningBesideCap && !r.reasonsWithin && q.table.MayReason(q.Target) {
 		r.beside += q.window() // more does not fit
 	}
-	r.tools[llm.OtherTools] += q.Apart()
+	r.tools[llm.OtherTools] += q.SeparateFees()
 	if class, ok := unaskedClass(q.Target.Model); ok && r.tools[class] == 0 && !r.isInFee(class) {
 		r.run(dialect.Tool{Class: class}, mostCalls)
 	}

@@ -68,9 +68,9 @@ type Quote struct {
 
 	table          *route.Table
 	fitted         Fitted // the last result of Fitted
-	fees           int64  // the result of Apart
+	fees           int64  // the result of SeparateFees
 	feesCounted    bool
-	unreported     llm.Usage // the result of Untold
+	unreported     llm.Usage // the result of UnreportedTools
 	unreportedRead bool
 }
 

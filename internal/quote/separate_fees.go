@@ -7,10 +7,10 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Apart returns the number of charges of a chat that are separate from tokens, by fees that neither the price nor a
-// reply shows: for documents that the provider converts to text because its model is not known to accept them, and
-// for sound without a price per second. A request that cannot be decoded counts as one.
-func (q *Quote) Apart() int64 {
+// SeparateFees returns the number of charges of a chat that are separate from tokens, by fees that neither the price
+// nor a reply shows: for documents that the provider converts to text because its model is not known to accept them,
+// and for sound without a price per second. A request that cannot be decoded counts as one.
+func (q *Quote) SeparateFees() int64 {
 	if !q.feesCounted {
 		q.fees, q.feesCounted = q.countFees(), true
 	}

@@ -127,7 +127,7 @@ func (a Answer) boundTools(s *ledger.Settlement) {
 		return
 	}
 	most := s.Usage
-	for class, n := range a.Untold() {
+	for class, n := range a.UnreportedTools() {
 		if held := a.Attempt.Bound[class]; a.Attempt.Reservation != nil && held > 0 && !a.table.UsualTools() {
 			n = min(n, held) // the request may have a cap on them
 		}
@@ -180,7 +180,7 @@ func (q *Quote) bill(u *llm.Usage) {
 		u[llm.CacheWrite] = 0
 	}
 	u[llm.Requests] = q.requests()
-	u[llm.OtherTools] = max(u[llm.OtherTools], q.Apart())
+	u[llm.OtherTools] = max(u[llm.OtherTools], q.SeparateFees())
 	q.Quirks.Bill(u)
 }
 

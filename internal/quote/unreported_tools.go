@@ -8,9 +8,9 @@ import (
 	"weir/internal/rawjson"
 )
 
-// Untold returns, by class, the most runs of the provider's own tools that its reply may not report. It reads the
-// bytes of a request in the target's wire format; only such a request has these tools.
-func (q *Quote) Untold() *llm.Usage {
+// UnreportedTools returns, by class, the most runs of the provider's own tools that its reply may not report. It reads
+// the bytes of a request in the target's wire format; only such a request has these tools.
+func (q *Quote) UnreportedTools() *llm.Usage {
 	if !q.unreportedRead && q.Op.Op == llm.OpChat && q.Speaks == q.Dialect {
 		r := Inputs{searchInFee: q.hasSearchInFee()}
 		q.unreported = r.unreportedIn(q.Body, &q.Dialect.Inputs)
