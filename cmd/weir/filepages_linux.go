@@ -12,9 +12,9 @@ import (
 
 // returnFilePages returns the resident pages of the program's file to the system: its code and its constants. The
 // kernel maps most of them at the start, and few are used. A page that is used again comes from the page cache
-// (https://man7.org/linux/man-pages/man2/madvise.2.html, MADV_DONTNEED, 2026-11-29). Constants come back in small steps:
-// in huge pages, of 2 MB each, a few words in each would bring all of them back (MADV_NOHUGEPAGE). The code keeps
-// its huge pages, which processors translate faster.
+// (https://man7.org/linux/man-pages/man2/madvise.2.html, MADV_DONTNEED, 2026-11-29). Constants come back in small
+// steps: in huge pages, of 2 MB each, a few words in each would bring all of them back (MADV_NOHUGEPAGE). The code
+// keeps its huge pages, which processors translate faster.
 func returnFilePages() {
 	program, err := os.Readlink("/proc/self/exe")
 	if err != nil {

@@ -28,7 +28,8 @@ func (s *Kept) KeepResponse(ctx context.Context, r *conversation.Record) error {
 func (s *Kept) keepAlone(ctx context.Context, k *keeping) error {
 	var refused error
 	err := s.writeFast(ctx, "keep response", func(tx *sql.Tx) error {
-		if _, _, err := s.giveBack(ctx, tx, stored.Response, "DELETE FROM responses WHERE id = ? RETURNING account, size",
+		if _, _, err := s.giveBack(ctx, tx, stored.Response,
+			"DELETE FROM responses WHERE id = ? RETURNING account, size",
 			k.ID); err != nil {
 			return err
 		}

@@ -307,12 +307,13 @@ func OpenSimulated(t testing.TB) (*Gateway, *Upstream) {
 	return Open(t, Setup{YAML: ProvidersYAML(up.URL)}), up
 }
 
-// OpenHasty is like OpenSimulated, with a second provider, "hasty", whose timeouts are short: for requests that run into
-// one. Others have to use "house", because an answer on a busy machine may take longer.
+// OpenHasty is like OpenSimulated, with a second provider, "hasty", whose timeouts are short: for requests that run
+// into one. Others have to use "house", because an answer on a busy machine may take longer.
 func OpenHasty(t testing.TB) *Gateway {
 	t.Helper()
 	up := NewUpstream(t)
-	return Open(t, Setup{YAML: "providers:" + ProviderYAML("house", up.URL) + Hasty(ProviderYAML("hasty", up.URL), "2s", "20s") +
+	return Open(t, Setup{YAML: "providers:" + ProviderYAML("house", up.URL) + Hasty(ProviderYAML("hasty", up.URL), "2s",
+		"20s") +
 		strings.Replace(PricesYAML, "house/", "hasty/*: {input: \"0.15\", output: \"0.60\"}\n  house/", 1)})
 }
 

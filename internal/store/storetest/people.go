@@ -233,7 +233,8 @@ func testPeopleSessions(t *testing.T, f *fixture) {
 	if err := f.Sessions.TouchSession(t.Context(), used); err != nil {
 		t.Error(err)
 	}
-	if list, err := f.Sessions.Sessions(t.Context(), ann.ID); err != nil || len(list) != 4 || !cmp.Equal(list[0], used) {
+	if list, err := f.Sessions.Sessions(t.Context(), ann.ID); err != nil || len(list) != 4 ||
+		!cmp.Equal(list[0], used) {
 		t.Errorf("sessions: got %+v, %v; want s3 first of 4", list, err)
 	}
 	for _, test := range []struct {
@@ -315,7 +316,8 @@ func testLinks(t *testing.T, f *fixture) {
 		t.Errorf("invitations: %v\n%s", err, cmp.Diff(list, []people.Invitation{i}))
 	}
 	link("inv", people.InviteLink)
-	oneWins(t, "invitation", func(int) error { return f.Admissions.UseInvitation(t.Context(), admission(f, "inv", "ann")) })
+	oneWins(t, "invitation",
+		func(int) error { return f.Admissions.UseInvitation(t.Context(), admission(f, "inv", "ann")) })
 	link("inv", "")
 	if _, err := f.Invitations.Invite(t.Context(), root, i, hashNamed("again")); !errors.Is(err, people.ErrExists) {
 		t.Errorf("invite a member: got %v, want ErrExists", err)

@@ -16,7 +16,8 @@ import (
 func testRequestsFiltered(t *testing.T, f *fixture) {
 	plain, failed := came(0), came(time.Minute)
 	plain.Cost, plain.AtMost = 100, 0
-	plain.Attribution = llm.Attribution{User: "ada", Tags: []llm.Tag{{Name: "team", Value: "ml"}, {Name: "step", Value: "1"}}}
+	plain.Attribution = llm.Attribution{User: "ada",
+		Tags: []llm.Tag{{Name: "team", Value: "ml"}, {Name: "step", Value: "1"}}}
 	failed.Outcome, failed.Counts, failed.Cost, failed.AtMost = ledger.OutcomeRejected, false, 0, 0
 	failed.Status, failed.Code, failed.ReplyID = 529, llm.CodeProviderError, "req_011CSHoEeqs5C35K2UUqR7Fy"
 	failed.Attribution = llm.Attribution{User: "bob", Tags: []llm.Tag{{Name: "team", Value: "ml"}}}
@@ -41,17 +42,22 @@ func testRequestsFiltered(t *testing.T, f *fixture) {
 		"model of an attempt":    {report.RequestsQuery{Model: "openai/next"}, []uuid.UUID{second}},
 		"end user":               {report.RequestsQuery{User: "ada"}, []uuid.UUID{first}},
 		"tag":                    {report.RequestsQuery{Tags: []llm.Tag{{Name: "team", Value: "ml"}}}, both},
-		"tags":                   {report.RequestsQuery{Tags: []llm.Tag{{Name: "team", Value: "ml"}, {Name: "step", Value: "1"}}}, []uuid.UUID{first}},
+		"tags":                   {report.RequestsQuery{Tags: []llm.Tag{{Name: "team", Value: "ml"},
+			{Name: "step", Value: "1"}}}, []uuid.UUID{first}},
 		"other value of a tag":   {report.RequestsQuery{Tags: []llm.Tag{{Name: "team", Value: "m"}}}, nil},
 		"status of an attempt":   {report.RequestsQuery{Status: 529}, []uuid.UUID{second}},
 		"status of all":          {report.RequestsQuery{Status: 200}, both},
 		"error code":             {report.RequestsQuery{Code: llm.CodeProviderError}, []uuid.UUID{second}},
-		"least cost":             {report.RequestsQuery{Costs: report.MoneyRange{Least: new(llm.Money(101))}}, []uuid.UUID{second}},
-		"most cost":              {report.RequestsQuery{Costs: report.MoneyRange{Most: new(llm.Money(100))}}, []uuid.UUID{first}},
-		"between two costs":      {report.RequestsQuery{Costs: report.MoneyRange{Least: new(llm.Money(100)), Most: new(llm.Money(300))}}, both},
+		"least cost":             {report.RequestsQuery{Costs: report.MoneyRange{Least: new(llm.Money(101))}},
+			[]uuid.UUID{second}},
+		"most cost":              {report.RequestsQuery{Costs: report.MoneyRange{Most: new(llm.Money(100))}},
+			[]uuid.UUID{first}},
+		"between two costs":      {report.RequestsQuery{Costs: report.MoneyRange{Least: new(llm.Money(100)),
+			Most: new(llm.Money(300))}}, both},
 		"since":                  {report.RequestsQuery{Since: noon.Add(time.Second)}, []uuid.UUID{second}},
 		"until":                  {report.RequestsQuery{Until: noon.Add(time.Second)}, []uuid.UUID{first}},
-		"in a second":            {report.RequestsQuery{Since: noon.Add(-time.Second), Until: noon.Add(time.Second)}, []uuid.UUID{first}},
+		"in a second":            {report.RequestsQuery{Since: noon.Add(-time.Second), Until: noon.Add(time.Second)},
+			[]uuid.UUID{first}},
 		"since of a later day":   {report.RequestsQuery{Since: noon.Add(24 * time.Hour)}, nil},
 		"until of an earlier":    {report.RequestsQuery{Until: noon.Add(-24 * time.Hour)}, nil},
 		"user and another's tag": {report.RequestsQuery{User: "bob", Tags: []llm.Tag{{Name: "step", Value: "1"}}}, nil},
