@@ -110,11 +110,11 @@ func tryOnce(ctx context.Context, a *managed.Answer, body []byte, ask http.Handl
 		return err.Error()
 	}
 	r.Header.Set("Content-Type", "application/json")
-	w := &trialReply{header: http.Header{}, status: http.StatusOK}
+	w := &trialReply{header: http.Header{}}
 	ask(w, r)
 	last := w.body.Bytes()
 	if a.What == managed.Streaming && w.status == http.StatusOK {
-		if !strings.HasPrefix(w.header.Get("Content-Type"), "text/event-stream") {
+		if !strings.HasPrefix(w.contentType, "text/event-stream") {
 			return "The answer is not a stream."
 		}
 		last = lastEvent(last)
@@ -146,19 +146,25 @@ const maxTrialDepth = 64
 
 // trialReply stores an answer, up to its bound.
 type trialReply struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
+	header      http.Header // valid until the handler has returned
+	status      int
+	contentType string
+	body        bytes.Buffer
 }
 
 // Header implements http.ResponseWriter.
 func (w *trialReply) Header() http.Header { return w.header }
 
 // WriteHeader implements http.ResponseWriter.
-func (w *trialReply) WriteHeader(status int) { w.status = status }
+func (w *trialReply) WriteHeader(status int) {
+	w.status, w.contentType = status, w.header.Get("Content-Type")
+}
 
 // Write implements http.ResponseWriter.
 func (w *trialReply) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
 	if w.body.Len()+len(b) <= mostTrial {
 		w.body.Write(b)
 	}
