@@ -170,11 +170,27 @@ func (h *testGateway) restored(b *backedUp, from string, number int) {
 	}
 }
 
+// mostPause is the longest pause after a failed attempt here.
+const mostPause = 5 * time.Second
+
+// writtenBy returns the time by which the settlement of an attempt was written. That of a failed one is written together
+// with the opening of the next attempt, after a pause that does not belong to the attempt.
+func writtenBy(rows map[ledger.AttemptID]row, r *row) time.Time {
+	ended := r.opened.Add(r.duration)
+	if next, ok := rows[ledger.AttemptID{Request: r.id.Request, N: r.id.N + 1}]; ok && next.opened.After(ended) {
+		return next.opened
+	}
+	if r.outcome != ledger.OutcomeOK {
+		return ended.Add(mostPause)
+	}
+	return ended
+}
+
 // compare returns the differences between the backup and the ledger, and the number of rows that were settled before it
 // began.
 func (b *backedUp) compare(rows map[ledger.AttemptID]row) (settled int, wrong []string) {
 	for id, want := range rows {
-		before := want.outcome != ledger.OutcomeUnknown && want.opened.Add(want.duration+backupLag).Before(b.began)
+		before := want.outcome != ledger.OutcomeUnknown && writtenBy(rows, &want).Add(backupLag).Before(b.began)
 		if before {
 			settled++
 		}
