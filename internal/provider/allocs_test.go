@@ -11,12 +11,14 @@ import (
 
 	"weir/internal/must"
 	"weir/internal/provider"
+	"weir/internal/worktest"
 )
 
 // TestSmallExchangeAllocations checks the allocation budget of a small exchange, from the call to the whole reply in
 // memory.
 func TestSmallExchangeAllocations(t *testing.T) { // not parallel: it counts the allocations of the process
 	const budget = 8
+	worktest.NotRaced(t)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	must.Do(t, err)
 	var wg sync.WaitGroup

@@ -130,7 +130,9 @@ func (b *http1Body) answer() (answer, error) {
 func (b *http1Body) write(c *Call, method, target string) error {
 	buf := b.client.buffer()
 	*buf = b.client.appendHead(*buf, b.exchange, c, method, target)
+	head := len(*buf)
 	for {
+		*buf = (*buf)[:head] // without the body of a try before
 		conn, err := b.client.connect(b.exchange)
 		if err != nil {
 			return err
