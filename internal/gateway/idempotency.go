@@ -91,6 +91,7 @@ func (q *request) replay(i *idempotent, sealed []byte) error {
 	in.answerHeaders(first, cmp.Or(first.Type, "application/json"))
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("Idempotent-Replayed", "true")
+	in.w.WriteHeader(http.StatusOK) // also before an empty body, as in sendWhole
 	dialect.WriteBody(in.w, body, in.server.timing.Write)
 	return nil
 }

@@ -68,7 +68,7 @@ func (in *intake) build() error {
 	if err := in.route(); err != nil {
 		return err
 	}
-	in.trace.Known(in.principal.Account().ID, in.principal.Key().ID, in.Head.Model)
+	in.trace.Asked(in.Head.Model)
 	if err := in.reserveLimits(); err != nil {
 		return err
 	}
@@ -95,6 +95,7 @@ func (in *intake) authenticate() error {
 			return err
 		}
 	}
+	in.trace.Known(in.principal.Account().ID, in.principal.Key().ID)
 	if err := in.principal.May(in.permission); err != nil {
 		return err
 	}

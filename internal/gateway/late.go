@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"sync/atomic"
@@ -71,8 +72,10 @@ func (x *exchange) detachLate(a *attempt, answer *provider.Late, unseen ledger.S
 		x.late.shared.holders.Store(1)
 	}
 	x.late.shared.holders.Add(1)
+	held := in.server.capacity.Hold(lateClient(in.r), in.held.Account())
+	own := lateCopy(a, &held)
 	x.late.last = &late{
-		attempt: lateCopy(a), held: in.server.capacity.Hold(lateClient(in.r), in.held.Account()),
+		attempt: own, held: held,
 		answer: answer, upstream: upstream, id: in.id.text, unseen: unseen, shared: x.late.shared,
 		told: &lateAnswer{read: make(chan struct{})}, reply: a.lateReply(&x.called, x.spent.models),
 	}
@@ -87,11 +90,15 @@ func lateClient(r *http.Request) *capacity.Client {
 	return &capacity.Client{Request: r.Clone(r.Context())}
 }
 
-// lateCopy returns a copy of the attempt for its late answer, without the parts that belong to its request.
-func lateCopy(a *attempt) *attempt {
+// lateCopy returns a copy of the attempt for its late answer, without the parts that belong to its request. It has a copy
+// of the request's body, which bounds the cost of an answer that says too little, if held has memory for it.
+func lateCopy(a *attempt, held *capacity.Held) *attempt {
 	own := &attempt{Quote: a.Quote, hold: a.hold, trace: a.trace, tally: quote.Tally{Choices: a.Head.Choices}}
 	target := *a.Target
-	own.Target, own.Request = &target, &quote.Request{Dialect: a.Dialect, Op: a.Op, Head: a.Head}
+	own.Target, own.Request = &target, &quote.Request{Dialect: a.Dialect, Op: a.Op, Head: a.Head, Bounds: a.Bounds}
+	if held.KeepText(len(a.Body)) > 0 {
+		own.Body = bytes.Clone(a.Body)
+	}
 	return own
 }
 
@@ -171,7 +178,7 @@ func (l *late) settlement(server *Server) (s ledger.Settlement) {
 			return l.unseen
 		}
 	}
-	if !came.LastWord() {
+	if !came.LastWord() || len(a.Body) == 0 {
 		return l.unseen
 	}
 	s = came.Succeeded()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"net/http"
 	"strconv"
 
 	"weir/internal/dialect"
@@ -117,7 +118,8 @@ func (x *exchange) sendWhole(w *wholeReply, contentType string) {
 	if !in.kept.keep(*buf) {
 		h["X-Weir-Kept"] = []string{"false"}
 	}
-	x.releaseBody() // however long the client takes
+	x.releaseBody()                 // however long the client takes
+	in.w.WriteHeader(http.StatusOK) // also before an empty body: the headers lie in memory that is used again
 	dialect.WriteBody(in.w, *buf, in.server.timing.Write)
 }
 

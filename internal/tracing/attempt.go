@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -14,7 +15,10 @@ import (
 	"weir/internal/llm"
 )
 
-const errorStatus = codes.Error
+const (
+	errorStatus = codes.Error
+	maxReplyID  = 256 // bytes
+)
 
 // Call describes an attempt as it begins.
 type Call struct {
@@ -120,8 +124,8 @@ func (a *Attempt) End(s *ledger.Settlement, cost, charge *llm.Money) {
 	if s.Finish != "" {
 		set = append(set, attribute.StringSlice("gen_ai.response.finish_reasons", []string{string(s.Finish)}))
 	}
-	if s.ReplyID != "" {
-		set = append(set, attribute.String("gen_ai.response.id", s.ReplyID))
+	if id := s.ReplyID; id != "" && len(id) <= maxReplyID && utf8.ValidString(id) { // else no span would be exported
+		set = append(set, attribute.String("gen_ai.response.id", id))
 	}
 	if s.Status != 0 {
 		set = append(set, attribute.Int("http.response.status_code", s.Status))

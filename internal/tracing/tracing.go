@@ -137,7 +137,7 @@ func (t *Tracer) Request(r *http.Request, route, id string, arrived time.Time) *
 	ctx, span := t.spans.Start(parent, r.Method+" "+route, api.WithSpanKind(api.SpanKindServer),
 		api.WithTimestamp(arrived), api.WithAttributes(
 			attribute.String("http.request.method", r.Method), attribute.String("http.route", route),
-			attribute.String("url.path", r.URL.Path), attribute.String("url.scheme", schemeOf(r)),
+			attribute.String("url.scheme", schemeOf(r)),
 			attribute.String("weir.request_id", id),
 			attribute.String("network.protocol.version", strings.TrimPrefix(r.Proto, "HTTP/")),
 		))
@@ -151,13 +151,20 @@ func schemeOf(r *http.Request) string {
 	return "http"
 }
 
-// Known adds the ids of the account and the key, and the requested model.
-func (q *Request) Known(account, key, model string) {
+// Known adds the ids of the account and the key.
+func (q *Request) Known(account, key string) {
 	if q == nil {
 		return
 	}
-	q.span.SetAttributes(attribute.String("weir.account", account), attribute.String("weir.key", key),
-		attribute.String("weir.requested_model", model))
+	q.span.SetAttributes(attribute.String("weir.account", account), attribute.String("weir.key", key))
+}
+
+// Asked adds the requested model, whose name was checked.
+func (q *Request) Asked(model string) {
+	if q == nil {
+		return
+	}
+	q.span.SetAttributes(attribute.String("weir.requested_model", model))
 }
 
 // Paused notes a pause before the next attempt.

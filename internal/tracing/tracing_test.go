@@ -67,7 +67,8 @@ func TestNothingIsTracedWithoutTracer(t *testing.T) { //nolint:paralleltest // i
 	var tracer *tracing.Tracer
 	q := tracer.Request(nil, "", "", time.Time{})
 	if n := testing.AllocsPerRun(10, func() {
-		q.Known("account", "key", "model")
+		q.Known("account", "key")
+		q.Asked("model")
 		q.Paused(time.Second)
 		q.Rescued()
 		q.Waited("journal", q.Now())

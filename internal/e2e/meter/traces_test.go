@@ -76,6 +76,7 @@ telemetry: {otlp: "` + to.URL + `"}
 		{name: "cut", ask: chat("house/chat:fault=cut,at=3", stream...), status: 200, ends: []string{"cut"}, kind: "PROVIDER_ERROR"},
 		{name: "rejected", ask: chat("house/chat:status=400"), status: 400, ends: []string{"rejected"}, kind: "INVALID_REQUEST"},
 		{name: "refused", ask: chat("nobody/has-this"), status: 404, kind: "MODEL_NOT_FOUND"},
+		{name: "a path that is no text", ask: harness.Ask{Path: "/v1beta/models/%ff:generateContent", Body: "{}", Key: harness.NoKey}, status: 401, kind: "AUTHENTICATION_ERROR"},
 		{name: "without a key", ask: harness.Ask{Path: "/v1/chat", Body: harness.Hello("house/chat"), Key: harness.NoKey}, status: 401, kind: "AUTHENTICATION_ERROR"},
 	}
 	for i := range all {
