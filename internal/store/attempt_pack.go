@@ -20,7 +20,6 @@ func (s *Ledger) PackAttempts(ctx context.Context) (moved int64, err error) {
 // packBetween moves the rows between two places.
 func (s *Ledger) packBetween(ctx context.Context, from, to rowPlace) (moved int64, err error) {
 	query := rowsQuery{from: from, to: to, least: stateKnown, limit: retainRows}
-	var w rowWriter
 	for {
 		list, err := readOldIDs(ctx, s.read, &query)
 		if err != nil || len(list) == 0 {
@@ -28,6 +27,7 @@ func (s *Ledger) packBetween(ctx context.Context, from, to rowPlace) (moved int6
 		}
 		start := time.Now()
 		n := 0
+		var w rowWriter // without numbers of the portion before: the database may have gone back in time
 		err = s.writeDeletion(ctx, "pack attempts", func(tx *sql.Tx) (err error) {
 			w.begin(s.clock.now())
 			n, err = s.packPortion(ctx, tx, &w, list)
@@ -36,7 +36,6 @@ func (s *Ledger) packBetween(ctx context.Context, from, to rowPlace) (moved int6
 		if err != nil {
 			return moved, err
 		}
-		w.commit()
 		moved += int64(n)
 		last := &list[len(list)-1]
 		query.from = placeOf(last.day, last.id).next()
