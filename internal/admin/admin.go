@@ -30,10 +30,10 @@ type Options struct {
 	BaseURL func() string
 	// People changes the options of people and their sign-in, for tests; it may be nil.
 	People func(*people.Options, *signin.Options)
-	// The others belong to a gateway; they are nil in commands. FlushRefusals writes the refusals of this node. InForce
+	// The others belong to a gateway; they are nil in commands. AwaitRefusals waits until the refusals of this node are written. InForce
 	// returns the configuration in force and its routes. Pipeline returns a handler of requests in the usual wire
 	// format through a pipeline with other routes.
-	FlushRefusals func(context.Context) error
+	AwaitRefusals func(context.Context)
 	InForce       func() (*config.Config, *route.Table)
 	Pipeline      func(*route.Table) CallHandler
 }
@@ -108,7 +108,7 @@ func New(o *Options) (a *Admin, err error) {
 	a.Audit = &Audit{db, a.Accounts}
 	a.Nodes = &Nodes{db}
 	a.Kept = &Kept{db, a.Accounts}
-	a.Refusals = &Refusals{db, a.Accounts, o.FlushRefusals}
+	a.Refusals = &Refusals{db, a.Accounts, o.AwaitRefusals}
 	a.Configuration = newConfiguration(o, a.Keys, a.Accounts)
 	a.Plans = newPlans(a.Configuration, a.Accounts, db)
 	a.Imports = &Imports{a.Configuration, a.People, db, cfg.File, o.linksTo}

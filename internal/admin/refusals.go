@@ -16,7 +16,7 @@ import (
 type Refusals struct {
 	store    *store.DB
 	accounts *account.Service
-	flush    func(context.Context) error // writes the refusals of this node; nil in commands
+	await    func(context.Context) // waits until the refusals of this node are written; nil in commands
 }
 
 // RefusalReport holds the refusals that a query selects.
@@ -66,9 +66,7 @@ func (r *Refusals) ReadOf(ctx context.Context, accountName string, q refusal.Que
 
 // Read answers a query, including the refusals of this node until now.
 func (r *Refusals) Read(ctx context.Context, q refusal.Query) (v RefusalReport, err error) {
-	if err := r.written(ctx); err != nil {
-		return v, err
-	}
+	r.written(ctx)
 	found, err := r.store.Refusals.Read(ctx, q)
 	if err != nil {
 		return v, err
@@ -89,17 +87,13 @@ func (r *Refusals) Read(ctx context.Context, q refusal.Query) (v RefusalReport, 
 
 // Count returns the number of refusals that a query selects, including those of this node until now.
 func (r *Refusals) Count(ctx context.Context, q refusal.Query) (int64, error) {
-	if err := r.written(ctx); err != nil {
-		return 0, err
-	}
+	r.written(ctx)
 	return r.store.Refusals.Count(ctx, q)
 }
 
 // Find returns the refused request with that id; false if there is none, or it is not among the latest of its account.
 func (r *Refusals) Find(ctx context.Context, id uuid.UUID) (v RefusedRequest, there bool, err error) {
-	if err := r.written(ctx); err != nil {
-		return v, false, err
-	}
+	r.written(ctx)
 	x, there, err := r.store.Refusals.Find(ctx, id)
 	if err != nil || !there {
 		return v, false, err
@@ -108,12 +102,11 @@ func (r *Refusals) Find(ctx context.Context, id uuid.UUID) (v RefusedRequest, th
 	return viewRefusal(&x, names), true, err
 }
 
-// written waits until the database has the refusals of this node.
-func (r *Refusals) written(ctx context.Context) error {
-	if r.flush == nil {
-		return nil
+// written waits until the database has the refusals of this node. If they cannot be written, the reports lack them.
+func (r *Refusals) written(ctx context.Context) {
+	if r.await != nil {
+		r.await(ctx)
 	}
-	return r.flush(ctx)
 }
 
 func viewRefusalCount(by []refusal.Group, s *refusal.Sum, names map[string]string) RefusalCount {

@@ -22,7 +22,7 @@ func (g *instance) openAdmin() (err error) {
 		Config: &o.Config, Store: g.store, Log: o.Log, Files: o.ConfigFrom, Getenv: o.Getenv, BaseURL: g.address,
 		People: o.People, Pipeline: func(t *route.Table) admin.CallHandler { return handlerOver(g, t) },
 		InForce:       func() (*config.Config, *route.Table) { return g.configInForce(), g.router.Table() },
-		FlushRefusals: g.pipeline.Refusals.Flush,
+		AwaitRefusals: g.pipeline.Refusals.Await,
 	})
 	if err != nil {
 		return err

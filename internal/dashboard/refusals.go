@@ -24,6 +24,7 @@ const refusedOver = 24 * time.Hour
 
 // refusedView shows refused requests: their counts, and the latest.
 type refusedView struct {
+	Unfit  bool // a filter is set that refused requests do not have
 	Total  int64
 	Period string
 	Counts []refusedCount
@@ -106,6 +107,10 @@ func refusedNotice(ctx context.Context, a *admin.Admin, v *people.Visit, key str
 func (h *requestHandlers) refused(ctx context.Context, base string, q *report.RequestsQuery,
 	labels map[string]string,
 ) (*refusedView, error) {
+	if q.ID != uuid.Nil || q.ReplyID != "" || q.User != "" || len(q.Tags) > 0 || q.Status != 0 ||
+		q.Costs.Least != nil || q.Costs.Most != nil {
+		return &refusedView{Unfit: true}, nil
+	}
 	now := h.site.now()
 	wanted := refusal.Query{
 		Account: q.Account, Key: q.Key, Model: cmp.Or(q.Requested, q.Model), Reason: q.Code,

@@ -13,8 +13,11 @@ import (
 
 const (
 	flushEvery = time.Second
-	writeFor   = 10 * time.Second // bounds one write
-	finishFor  = 3 * time.Second  // bounds the last write
+	// soonAfter is the time after which the refusals are written that a reader waits for, and waitMost bounds the wait.
+	soonAfter = 20 * time.Millisecond
+	waitMost  = time.Second
+	writeFor  = 10 * time.Second // bounds one write
+	finishFor = 3 * time.Second  // bounds the last write
 	// mostCounts bounds the buckets that wait for a write. Beyond it refusals are counted by account and reason, and
 	// beyond twice that by reason alone.
 	mostCounts = 20_000
@@ -36,11 +39,14 @@ type Options struct {
 // concurrently.
 type Recorder struct {
 	options Options
+	readers chan chan struct{} // of those who wait for a write
 
 	mu     sync.Mutex
-	fresh  waiting            // since the last flush
-	named  map[named]struct{} // the models that are counted by name
-	models map[string]int     // number of them, by account
+	fresh  waiting             // since the last flush
+	named  map[named]struct{}  // the models that are counted by name in this hour
+	models map[string]int      // number of them, by account
+	places map[Bucket]struct{} // the counts of this hour, without the minute
+	counts map[string]int      // number of them, by account
 	hour   int64
 
 	flushing sync.Mutex // guards the fields below; it is locked before mu
@@ -67,7 +73,9 @@ type ring struct {
 // NewRecorder returns a Recorder without refusals.
 func NewRecorder(o Options) *Recorder {
 	return &Recorder{
-		options: o, fresh: newWaiting(), unsaved: newWaiting(), named: map[named]struct{}{}, models: map[string]int{},
+		options: o, readers: make(chan chan struct{}), fresh: newWaiting(), unsaved: newWaiting(),
+		named: map[named]struct{}{}, models: map[string]int{},
+		places: map[Bucket]struct{}{}, counts: map[string]int{},
 		log: lines{to: o.Log, all: map[who]*line{}},
 	}
 }
@@ -90,17 +98,19 @@ func (r *Recorder) Add(x Refusal) {
 		*n++
 	} else {
 		b.Model = r.name(&x)
-		r.fresh.add(b, 1)
+		r.fresh.add(r.place(b), 1)
 	}
 	r.fresh.keep(&x)
 }
 
 // name returns the name by which the model of a refusal is counted.
 func (r *Recorder) name(x *Refusal) string {
-	if hour := x.At.Unix() / 3600; hour != r.hour {
+	if hour := x.At.Unix() / 3600; hour > r.hour { // a slow request may have arrived in an earlier hour
 		r.hour = hour
 		clear(r.named)
 		clear(r.models)
+		clear(r.places)
+		clear(r.counts)
 	}
 	n := named{x.Account, x.Model}
 	if _, known := r.named[n]; known || x.Model == "" {
@@ -112,6 +122,25 @@ func (r *Recorder) name(x *Refusal) string {
 	r.named[n] = struct{}{}
 	r.models[x.Account]++
 	return x.Model
+}
+
+// place returns the bucket in which a refusal is counted: without its key and model if its account has too many others
+// in this hour.
+func (r *Recorder) place(b Bucket) Bucket {
+	p := b
+	p.Minute = 0
+	if _, known := r.places[p]; known {
+		return b
+	}
+	if r.counts[b.Account] >= MostCounts || len(r.places) >= mostCounts {
+		if b.Key = ""; b.Model != "" {
+			b.Model = OtherModels
+		}
+		return b
+	}
+	r.places[p] = struct{}{}
+	r.counts[b.Account]++
+	return b
 }
 
 // add adds n refusals to a bucket, or to a coarser one if there are too many.
@@ -160,19 +189,58 @@ func (w *waiting) merge(later *waiting) {
 	}
 }
 
-// Run writes the refusals every second, and the rest when ctx ends.
+// Run writes the refusals every second, or soon if somebody waits for them, and the rest when ctx ends.
 func (r *Recorder) Run(ctx context.Context) {
 	every := time.NewTicker(flushEvery)
 	defer every.Stop()
+	var soon <-chan time.Time
+	var waiting []chan struct{}
 	for {
 		select {
 		case <-ctx.Done():
 			r.finish(context.WithoutCancel(ctx))
 			return
+		case reader := <-r.readers:
+			if waiting = append(waiting, reader); soon == nil {
+				soon = time.After(soonAfter)
+			}
+			continue
+		case <-soon:
 		case <-every.C:
-			r.tick(ctx)
 		}
+		r.tick(ctx)
+		for _, reader := range waiting {
+			close(reader)
+		}
+		soon, waiting = nil, nil
 	}
+}
+
+// Await waits until the refusals until now are written, or could not be written, but at most a second. The write does
+// not depend on ctx. A nil Recorder has none.
+func (r *Recorder) Await(ctx context.Context) {
+	if r == nil || !r.hasFresh() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, waitMost)
+	defer cancel()
+	written := make(chan struct{})
+	select {
+	case r.readers <- written:
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-written:
+	case <-ctx.Done():
+	}
+}
+
+// hasFresh reports whether there are refusals since the last flush.
+func (r *Recorder) hasFresh() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.fresh.counts) > 0
 }
 
 // tick writes the refusals of the last second, and the log lines that are due.

@@ -132,6 +132,52 @@ func TestFloodOfModelsAddsFewRows(t *testing.T) {
 	must.Equal(t, d.latest, 51*refusal.MostLatest-99, "refusals that were stored")
 }
 
+// TestFloodOfKeysAddsFewRows counts refusals of very many keys of an account, some of them of slow requests that arrived
+// an hour ago.
+func TestFloodOfKeysAddsFewRows(t *testing.T) {
+	t.Parallel()
+	d := &table{}
+	r := d.recorder(quiet())
+	at := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+	for i := range 50_000 {
+		x := of("acc", fmt.Sprintf("key-%d", i), fmt.Sprintf("no/model-%d", i), llm.CodeModelNotFound)
+		if x.At = at; i%20 == 19 {
+			x.At = at.Add(-time.Hour)
+		}
+		r.Add(x)
+	}
+	must.Do(t, r.Flush(t.Context()))
+	must.Equal(t, d.total(), int64(50_000), "refusals")
+	if rows := len(d.counts); rows > refusal.MostCounts+2 {
+		t.Errorf("got %d rows, want at most %d and one for the others of each minute", rows, refusal.MostCounts)
+	}
+}
+
+// TestReadersDoNotWaitForDatabase awaits the refusals while they cannot be written, and while nobody writes them.
+func TestReadersDoNotWaitForDatabase(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := &table{fails: func() bool { return true }}
+		r := d.recorder(quiet())
+		r.Add(of("acc", "key", "", llm.CodeRateLimited))
+		start := time.Now()
+		r.Await(t.Context()) // nobody writes
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { r.Run(ctx) })
+		r.Await(t.Context()) // the write fails
+		if took := time.Since(start); took > 1100*time.Millisecond {
+			t.Errorf("waited %s, want a second and an attempt", took)
+		}
+		d.fails = nil
+		r.Add(of("acc", "key", "", llm.CodeRateLimited))
+		r.Await(t.Context())
+		must.Equal(t, d.total(), int64(2), "refusals that a reader finds")
+		stop()
+		running.Wait()
+	})
+}
+
 // TestFloodWithoutDatabaseIsBounded counts refusals of very many keys while nothing can be written.
 func TestFloodWithoutDatabaseIsBounded(t *testing.T) {
 	t.Parallel()
@@ -225,13 +271,16 @@ func TestTextLeavesOutValues(t *testing.T) {
 		{llm.CodeInvalidRequest, `The role "tell me a secret" is unknown.`, "messages[0].role", `messages[0].role: The role "…" is unknown.`},
 		{llm.CodeInvalidRequest, `The role "` + long + `" is unknown.`, "", `The role "…" is unknown.`},
 		{llm.CodeInvalidRequest, "The field does not exist.", "my secret", "The field does not exist."},
-		{llm.CodeNotFound, "The model's response with id 'my secret' is not the client's.", "", "The model's response with id '…' is not the client's."},
-		{llm.CodeInvalidRequest, `The role "has no end`, "", `The role "has no end`},
+		{llm.CodeNotFound, "The model's response with id 'my secret' is not the client's.", "", "The model's response with id '…'s."},
+		{llm.CodeInvalidRequest, `The role "has no end`, "", `The role "…`},
+		{llm.CodeInvalidRequest, `The role "\"the secret\" diary" is unknown.`, "", `The role "…" is unknown.`},
+		{llm.CodeInvalidRequest, `The role "sk-my-secret" is unknown.`, "", `The role "…" is unknown.`},
+		{llm.CodeNotFound, "Previous response with id 'x' my secret sings' not found.", "", "Previous response with id '…' not found."},
 		{llm.CodeModelNotFound, `The model "house/m" is not served here.`, "", `The model "house/m" is not served here.`},
-		{llm.CodeRateLimited, "Wait for a\x00 minute.", "", "Wait for a minute."},
+		{llm.CodeRateLimited, "Wait for\x1b\n a\x00 minute.", "", "Wait for a minute."},
 		{llm.CodeForbidden, strings.Repeat("é", 400), "", strings.Repeat("é", 250) + "…"},
 	} {
-		x := refusal.Refusal{Reason: test.reason, Message: test.message, Param: test.param}
+		x := refusal.Refusal{Reason: test.reason, Model: "house/m", Message: test.message, Param: test.param}
 		must.Equal(t, x.Text(), test.want, "%s", test.message)
 	}
 }

@@ -8,6 +8,7 @@ package refusal
 import (
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -22,6 +23,9 @@ const (
 	OtherModels = "(other)"
 	// MostModels is the number of an account's models that a node counts by name within an hour.
 	MostModels = 20
+	// MostCounts is the number of an account's counts, by key, reason and model, that a node keeps apart within an hour.
+	// The others are counted by reason.
+	MostCounts = 500
 )
 
 // Refusal is a request that got an error without an attempt at a provider.
@@ -71,7 +75,7 @@ func Reasons() []llm.Code {
 const (
 	maxMessage = 500 // bytes
 	maxParam   = 100 // bytes
-	maxQuoted  = 64  // bytes of a quoted word
+	maxQuoted  = 40  // bytes of a quoted name
 )
 
 // Text returns the message with the invalid parameter, cut to a bound. It leaves out quoted values and parameters that
@@ -79,13 +83,18 @@ const (
 func (r *Refusal) Text() string {
 	message, param := r.Message, cut(r.Param, maxParam)
 	if r.Reason != llm.CodeAuthentication { // which quotes a header
-		message = withoutValues(message)
+		message = withoutValues(message, r.Model)
 	}
 	if strings.ContainsFunc(param, notOfName) {
 		param = ""
 	}
 	text := cut((&llm.Error{Message: message, Param: param}).Placed(), maxMessage)
-	return strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", "") // PostgreSQL stores neither
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) { // it might control a terminal; PostgreSQL does not store U+0000
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
 }
 
 // notOfName reports whether a character cannot be part of a field's path.
@@ -94,31 +103,54 @@ func notOfName(r rune) bool {
 		(r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 }
 
-// withoutValues replaces quoted text that is long or has white space.
-func withoutValues(message string) string {
+// withoutValues replaces quoted text that may be a value: all between single quotes, and between double quotes all but
+// the model and names of fields.
+func withoutValues(message, model string) string {
+	if begin := strings.Index(message, " '"); begin >= 0 { // an apostrophe follows a letter
+		if end := strings.LastIndexByte(message, '\''); end > begin+1 {
+			message = message[:begin+2] + "…" + message[end:]
+		}
+	}
 	var out strings.Builder
 	for {
 		begin := strings.IndexByte(message, '"')
-		if single := strings.Index(message, " '"); single >= 0 && (begin < 0 || single < begin) {
-			begin = single + 1 // an apostrophe follows a letter
-		}
-		length := -1
-		if begin >= 0 {
-			length = strings.IndexByte(message[begin+1:], message[begin])
-		}
-		if length < 0 {
+		if begin < 0 {
 			out.WriteString(message)
 			return out.String()
 		}
-		end := begin + 1 + length
-		if value := message[begin+1 : end]; length > maxQuoted || strings.ContainsAny(value, " \t\n\\") {
-			out.WriteString(message[:begin+1] + "…" + message[end:end+1])
-		} else {
-			out.WriteString(message[:end+1])
+		out.WriteString(message[:begin+1])
+		value := message[begin+1:]
+		length := endOfQuoted(value)
+		if length < 0 {
+			out.WriteString("…")
+			return out.String()
 		}
-		message = message[end+1:]
+		word := value[:length]
+		if word == model || length <= maxQuoted && !strings.ContainsFunc(word, notOfField) {
+			out.WriteString(word)
+		} else {
+			out.WriteString("…")
+		}
+		out.WriteByte('"')
+		message = value[length+1:]
 	}
 }
+
+// endOfQuoted returns the length of a text up to its closing double quote, as Go quotes texts; -1 if there is none.
+func endOfQuoted(text string) int {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i
+		}
+	}
+	return -1
+}
+
+// notOfField reports whether a character cannot be part of the name of a field. Keys and models have hyphens.
+func notOfField(r rune) bool { return r == '-' || notOfName(r) }
 
 // cut shortens a text to that many bytes of valid UTF-8.
 func cut(s string, most int) string {

@@ -101,12 +101,17 @@ func refusalFilter(q *refusal.Query, at string, unit time.Duration) (where strin
 		add("reason = ?", string(q.Reason))
 	}
 	if !q.From.IsZero() {
-		add(at+" >= ?", q.From.Truncate(time.Minute).UnixNano()/int64(unit))
+		add(at+" >= ?", inUnits(q.From, unit))
 	}
 	if !q.Until.IsZero() {
-		add(at+" < ?", q.Until.Truncate(time.Minute).UnixNano()/int64(unit))
+		add(at+" < ?", inUnits(q.Until, unit))
 	}
 	return " WHERE " + strings.Join(conditions, " AND "), args
+}
+
+// inUnits returns the start of a time's minute in seconds or microseconds since 1970.
+func inUnits(at time.Time, unit time.Duration) int64 {
+	return at.Truncate(time.Minute).Unix() * int64(time.Second/unit)
 }
 
 // refusalGroup returns the column of a group.
@@ -122,10 +127,11 @@ func refusalGroup(g refusal.Group) string {
 
 // Count returns the number of refusals that a query selects.
 func (s *Refusals) Count(ctx context.Context, q refusal.Query) (n int64, err error) {
-	if n, err = countRefusals(ctx, s.reports, &q); err != nil {
-		return 0, fmt.Errorf("count refused requests: %w", err)
-	}
-	return n, nil
+	err = s.report(ctx, q.Account, "count refused requests", func(tx *sql.Tx) (err error) {
+		n, err = countRefusals(ctx, tx, &q)
+		return err
+	})
+	return n, err
 }
 
 func countRefusals(ctx context.Context, from querier, q *refusal.Query) (n int64, err error) {
