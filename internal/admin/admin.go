@@ -30,9 +30,9 @@ type Options struct {
 	BaseURL func() string
 	// People changes the options of people and their sign-in, for tests; it may be nil.
 	People func(*people.Options, *signin.Options)
-	// The others belong to a gateway; they are nil in commands. AwaitRefusals waits until the refusals of this node are written. InForce
-	// returns the configuration in force and its routes. Pipeline returns a handler of requests in the usual wire
-	// format through a pipeline with other routes.
+	// The others belong to a gateway; they are nil in commands. AwaitRefusals waits until the refusals of this node are
+	// written. InForce returns the configuration in force and its routes. Pipeline returns a handler of requests in the
+	// usual wire format through a pipeline with other routes.
 	AwaitRefusals func(context.Context)
 	InForce       func() (*config.Config, *route.Table)
 	Pipeline      func(*route.Table) CallHandler

@@ -90,8 +90,8 @@ func lateClient(r *http.Request) *capacity.Client {
 	return &capacity.Client{Request: r.Clone(r.Context())}
 }
 
-// lateCopy returns a copy of the attempt for its late answer, without the parts that belong to its request. It has a copy
-// of the request's body, which bounds the cost of an answer that says too little, if held has memory for it.
+// lateCopy returns a copy of the attempt for its late answer, without the parts that belong to its request. It has a
+// copy of the request's body, which bounds the cost of an answer that says too little, if held has memory for it.
 func lateCopy(a *attempt, held *capacity.Held) *attempt {
 	own := &attempt{Quote: a.Quote, hold: a.hold, trace: a.trace, tally: quote.Tally{Choices: a.Head.Choices}}
 	target := *a.Target

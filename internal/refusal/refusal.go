@@ -23,8 +23,8 @@ const (
 	OtherModels = "(other)"
 	// MostModels is the number of an account's models that a node counts by name within an hour.
 	MostModels = 20
-	// MostCounts is the number of an account's counts, by key, reason and model, that a node keeps apart within an hour.
-	// The others are counted by reason.
+	// MostCounts is the number of an account's counts, by key, reason and model, that a node keeps apart within an
+	// hour. The others are counted by reason.
 	MostCounts = 500
 )
 
