@@ -30,6 +30,7 @@ func TestRequestsAreFoundOnPages(t *testing.T) {
 		{list + "?min_cost_usd=many&tag=x&start_time=10:00", []string{"US dollars", "team=search", "needs a day"}, nil},
 		{list + "?ended=refused", []string{refused, "nobody/model", "MODEL_NOT_FOUND"}, []string{answered}},
 		{list + "?ended=refused&model=house/echo", []string{"No request was refused"}, []string{refused}},
+		{list + "?ended=refused&user=nobody", []string{"Clear these filters"}, []string{refused}},
 		{list + "?id=" + answered, []string{"Timeline", "customer-7"}, nil},
 		{list + "?id=" + refused, []string{"Refused request", "is not served here"}, nil},
 		{list + "?id=chatcmpl-nothing", []string{"No matching request"}, []string{answered}},
