@@ -29,23 +29,19 @@ func (s *Refusals) Write(ctx context.Context, b refusal.Batch) error {
 	})
 }
 
-// rowsOf returns a list of n rows of placeholders.
-func rowsOf(n, columns int) string {
-	row := "(" + strings.Repeat("?, ", columns-1) + "?)"
-	return strings.Repeat(row+", ", n-1) + row
-}
-
 func addRefusals(ctx context.Context, tx *sql.Tx, counts []refusal.Count) error {
+	in := insertion{
+		head:    "INSERT INTO refusals (account, minute, key, reason, model, n) VALUES ",
+		columns: 6,
+		tail:    " ON CONFLICT (account, minute, key, reason, model) DO UPDATE SET n = refusals.n + excluded.n",
+	}
 	for some := range slices.Chunk(counts, bulkRows) {
 		var args []any
 		for i := range some {
 			c := &some[i]
 			args = append(args, c.Account, c.Minute, c.Key, string(c.Reason), c.Model, c.N)
 		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO refusals (account, minute, key, reason, model, n) VALUES "+
-			rowsOf(len(some), 6)+" ON CONFLICT (account, minute, key, reason, model)"+
-			" DO UPDATE SET n = refusals.n + excluded.n", args...)
-		if err != nil {
+		if _, err := tx.ExecContext(ctx, in.sql(len(some)), args...); err != nil {
 			return err
 		}
 	}
@@ -54,6 +50,11 @@ func addRefusals(ctx context.Context, tx *sql.Tx, counts []refusal.Count) error 
 
 // keepRefusals stores refusals, which must be sorted by account, and deletes all but the latest of each account.
 func keepRefusals(ctx context.Context, tx *sql.Tx, latest []refusal.Refusal) error {
+	in := insertion{
+		head:    "INSERT INTO refusals_latest (account, request, at, key, reason, status, model, message) VALUES ",
+		columns: 8,
+		tail:    " ON CONFLICT (account, request) DO NOTHING",
+	}
 	for some := range slices.Chunk(latest, bulkRows) {
 		var args []any
 		for i := range some {
@@ -61,9 +62,7 @@ func keepRefusals(ctx context.Context, tx *sql.Tx, latest []refusal.Refusal) err
 			args = append(args, x.Account, x.Request.String(), micros(x.At), x.Key, string(x.Reason), x.Status, x.Model,
 				x.Text())
 		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO refusals_latest (account, request, at, key, reason, status, model, "+
-			"message) VALUES "+rowsOf(len(some), 8)+" ON CONFLICT (account, request) DO NOTHING", args...)
-		if err != nil {
+		if _, err := tx.ExecContext(ctx, in.sql(len(some)), args...); err != nil {
 			return err
 		}
 	}
