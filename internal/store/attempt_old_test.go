@@ -138,3 +138,32 @@ func KindDays(ctx context.Context, s *DB) ([]int64, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT DISTINCT day FROM attempt_kinds ORDER BY day")
 	return collect(rows, err, scanOne[int64])
 }
+
+// moving is a querier that calls move before its statement number at, from 0.
+type moving struct {
+	querier
+	at   int
+	move func() error
+}
+
+func (m *moving) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	m.at--
+	if m.at == -1 {
+		if err := m.move(); err != nil {
+			return nil, err
+		}
+	}
+	return m.querier.QueryContext(ctx, query, args...)
+}
+
+// FindWhile returns how many rows of an attempt's request are found, and of all days, while move is called before
+// statement number at.
+func (s *Ledger) FindWhile(ctx context.Context, id ledger.AttemptID, at int, move func() error) (found, all int, err error) {
+	list, err := findRequest(ctx, &moving{s.read, at, move}, id.Request)
+	if err != nil {
+		return 0, 0, err
+	}
+	query := rowsQuery{to: rowPlace{day: lastDay + 1}, limit: exportPiece}
+	rows, err := readRows(ctx, &moving{s.read, at, move}, &query)
+	return len(list), len(rows), err
+}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"weir/internal/ledger"
@@ -63,21 +64,20 @@ func readOldIDs(ctx context.Context, q querier, query *rowsQuery) ([]oldID, erro
 	})
 }
 
-// packPortion moves the settled rows from the first to the last of the list. It locks those that may be resolved, so
-// that their corrections do not change.
+// packPortion moves the rows of the list. It locks those that may be resolved, so that their corrections do not change.
 func (s *Ledger) packPortion(ctx context.Context, tx *sql.Tx, w *rowWriter, list []oldID) (int, error) {
+	var args []any
 	for i := range list {
-		if list[i].state < stateUnresolved {
-			continue
+		o := &list[i]
+		if o.state >= stateUnresolved {
+			if err := s.corrections.lockAttempt(ctx, tx, o.id); err != nil {
+				return 0, err
+			}
 		}
-		if err := s.corrections.lockAttempt(ctx, tx, list[i].id); err != nil {
-			return 0, err
-		}
+		args = append(args, o.day, o.id.Request.String(), int64(o.id.N))
 	}
-	first, last := &list[0], &list[len(list)-1]
-	return packOld(ctx, tx, w, "(day, request, n) >= (?, ?, ?) AND (day, request, n) <= (?, ?, ?)"+
-		" AND outcome <> 'open'", first.day, first.id.Request.String(), int64(first.id.N), last.day,
-		last.id.Request.String(), int64(last.id.N))
+	const row = "(cast(? AS BIGINT), cast(? AS TEXT), cast(? AS BIGINT))"
+	return packOld(ctx, tx, w, "(day, request, n) IN (VALUES "+row+strings.Repeat(", "+row, len(list)-1)+")", args...)
 }
 
 // packOld moves the rows of attempts that satisfy a condition, and returns how many. The writer must have begun.
@@ -137,11 +137,6 @@ func correctionsOfRows(ctx context.Context, q querier, list []storedRow) (map[le
 // packBatch moves the rows of the old form of a batch's attempts, because the batch settles them, or they are already
 // settled.
 func packBatch(ctx context.Context, tx *sql.Tx, w *rowWriter, b *ledger.Batch) error {
-	var there bool
-	err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM attempts)").Scan(&there)
-	if err != nil || !there {
-		return err
-	}
 	byDay := map[int64][]any{}
 	for i := range b.Opened {
 		a := &b.Opened[i]
@@ -152,6 +147,15 @@ func packBatch(ctx context.Context, tx *sql.Tx, w *rowWriter, b *ledger.Batch) e
 		byDay[dayOf(a.Arrived)] = append(byDay[dayOf(a.Arrived)], a.ID.Request.String())
 	}
 	for day, requests := range byDay {
+		// Only the day's part of the index is searched: PostgreSQL would read all that a large move has left of the table.
+		var there bool
+		err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM attempts WHERE day = ?)", day).Scan(&there)
+		if err != nil {
+			return err
+		}
+		if !there {
+			continue
+		}
 		for some := range slices.Chunk(requests, bulkRows) {
 			args := append([]any{day}, some...)
 			if _, err := packOld(ctx, tx, w, "day = ? AND "+among("request", len(some)), args...); err != nil {

@@ -130,25 +130,27 @@ type storedRow struct {
 
 const rowColumns = "r.day, r.id, r.state, r.data, a.account, k.journal, k.key, k.model, k.price, k.own_price, k.more"
 
-// readRows returns the selected rows.
+// readRows returns the selected rows. It reads the old form first, because PackAttempts may move rows between the two
+// statements: those are found twice then, and the packed ones count.
 func readRows(ctx context.Context, q querier, query *rowsQuery) ([]storedRow, error) {
-	text, args := query.sql()
-	rows, err := q.QueryContext(ctx, text, args...)
-	list, err := collect(rows, err, scanRow)
+	old, err := readOldRows(ctx, q, query)
 	if err != nil {
 		return nil, err
 	}
-	old, err := readOldRows(ctx, q, query)
+	text, args := query.sql()
+	rows, err := q.QueryContext(ctx, text, args...)
+	list, err := collect(rows, err, scanRow)
 	if err != nil || len(old) == 0 {
 		return list, err
 	}
 	list = append(list, old...)
-	slices.SortFunc(list, func(a, b storedRow) int {
+	slices.SortStableFunc(list, func(a, b storedRow) int {
 		if query.down {
 			return b.compare(a.rowPlace)
 		}
 		return a.compare(b.rowPlace)
 	})
+	list = slices.CompactFunc(list, func(a, b storedRow) bool { return a.rowPlace == b.rowPlace })
 	return list[:min(len(list), query.limit)], nil
 }
 
@@ -220,14 +222,15 @@ func walk(ctx context.Context, q querier, query rowsQuery, fn func(*storedRow) e
 	}
 }
 
-// attemptDays returns the days between two bounds that have rows of attempts, newest first.
+// attemptDays returns the days between two bounds that have rows of attempts, newest first. Like readRows it reads the
+// old form first.
 func attemptDays(ctx context.Context, q querier, from, to int64) ([]int64, error) {
-	days, err := daysOf(ctx, q, "attempt_rows", "day", from, to)
+	days, err := daysOf(ctx, q, "attempts", "day", from, to)
 	if err != nil {
 		return nil, err
 	}
-	old, err := daysOf(ctx, q, "attempts", "day", from, to)
-	days = append(days, old...)
+	packed, err := daysOf(ctx, q, "attempt_rows", "day", from, to)
+	days = append(days, packed...)
 	slices.SortFunc(days, func(a, b int64) int { return cmp.Compare(b, a) })
 	return slices.Compact(days), err
 }

@@ -193,6 +193,46 @@ func testPackingChangesNothing(t *testing.T, o store.Options) {
 	}
 }
 
+// TestReadersFindRowsThatMove packs rows between the statements of a reader outside a transaction.
+func TestReadersFindRowsThatMove(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, o store.Options) {
+		s := open(t, o)
+		list := []ledger.Entry{settled(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), 1), settled(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), 2)}
+		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(uuid.UUID{1}, 0, list...)))
+		for at := range 5 {
+			must.Do(t, s.Ledger.UnpackRows(t.Context(), everyRow))
+			found, all, err := s.Ledger.FindWhile(t.Context(), list[0].ID, at, func() error {
+				_, err := s.Ledger.PackAttempts(t.Context())
+				return err
+			})
+			if err != nil || found != 1 || all != len(list) {
+				t.Errorf("moved before statement %d: got %d rows of 1, %d of %d, %v", at, found, all, len(list), err)
+			}
+		}
+	})
+}
+
+// TestNumbersAfterDatabaseWentBack has a database lose its last rows and numbers, as with a replica that was behind.
+func TestNumbersAfterDatabaseWentBack(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, o store.Options) {
+		s := open(t, o)
+		at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+		first, second := settled(at, 1), settled(at, 2)
+		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(uuid.UUID{1}, 0, first)))
+		for _, table := range []string{"attempt_rows", "attempt_kinds", "attempt_accounts"} {
+			tamper(t, o, "DELETE FROM "+table)
+		}
+		tamper(t, o, "UPDATE journals SET position = 0")
+		must.Do(t, s.Ledger.Apply(t.Context(), batchOf(uuid.UUID{1}, 0, second)))
+		got, found, err := s.Reports.Attempt(t.Context(), second.ID)
+		if err != nil || !found || got.Account != second.Account || got.FullModel() != second.FullModel() {
+			t.Errorf("got %s, %s, %v, %v; want %s, %s", got.Account, got.FullModel(), found, err, second.Account, second.FullModel())
+		}
+	})
+}
+
 // TestRetentionDeletesKinds checks that the kinds of a day go with its last row, unless a writer may remember them.
 func TestRetentionDeletesKinds(t *testing.T) {
 	t.Parallel()
