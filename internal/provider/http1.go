@@ -7,6 +7,7 @@ import (
 	"iter"
 	"net"
 	"net/http"
+	"os"
 	"net/url"
 	"strconv"
 	"strings"
@@ -110,9 +111,14 @@ func (w *http1) send(x *exchange, c *Call, method, target string) (answer, error
 // longAgo is a deadline in the past: a pending read of the connection returns.
 var longAgo = time.Unix(1, 0)
 
-// answer waits for the head of the answer. If the head is late but may still arrive, the error is a *lateError.
+// answer waits for the head of the answer. If the head is late but may still arrive, the error is a *lateError. A
+// provider that has not read the request by then is not waited for: its caller may use the body again.
 func (b *http1Body) answer() (answer, error) {
 	h, err := b.readHead()
+	if errors.Is(err, errLate) && !b.isWritten() {
+		b.exchange.abort(expiry(KindFirstByteTimeout))
+		err = os.ErrDeadlineExceeded
+	}
 	switch {
 	case errors.Is(err, errLate):
 		return answer{}, &lateError{b.answer}

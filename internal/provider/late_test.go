@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net"
@@ -116,6 +117,37 @@ func TestLateAnswers(t *testing.T) {
 		p := way.provider(t, provider.Options{BaseURL: th.url, Timeouts: provider.Timeouts{FirstByte: tooLate, Total: 3 * time.Second}})
 		if _, _, err := th.begin(t.Context(), t, p).ReadAll(); err == nil || failureOf(err).Kind != provider.KindTotalTimeout {
 			t.Errorf("got %v, want the total time over", err)
+		}
+	})
+}
+
+// TestLateAnswersLeaveTheBody has a provider that stops reading a large body until the first byte is late. The body
+// belongs to the caller again then: nothing that it holds afterwards may reach the provider.
+func TestLateAnswersLeaveTheBody(t *testing.T) {
+	overTransports(t, func(t *testing.T, way transport) {
+		overwritten := make(chan struct{})
+		found := make(chan bool, 1)
+		ts := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			<-overwritten
+			rest, _ := io.ReadAll(r.Body)
+			found <- bytes.Contains(rest, []byte("other"))
+		}))
+		defer ts.Close()
+		p := way.provider(t, provider.Options{BaseURL: ts.URL + "/v1", Timeouts: provider.Timeouts{FirstByte: tooLate, Total: patience}})
+		call := chat(false)
+		call.KeepLate = true
+		call.Body = bytes.Repeat([]byte("mine "), 4<<20)
+		_, f := exchange(t.Context(), p, call)
+		if f == nil || f.Kind != provider.KindFirstByteTimeout || !f.Sent() {
+			t.Fatalf("got %v, want a late first byte", f)
+		}
+		copy(call.Body, bytes.Repeat([]byte("other"), 4<<20))
+		close(overwritten)
+		if f.Late != nil {
+			defer f.Late.Close()
+		}
+		if <-found {
+			t.Error("the provider received what the caller wrote into the body afterwards")
 		}
 	})
 }
