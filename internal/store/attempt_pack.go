@@ -147,7 +147,8 @@ func packBatch(ctx context.Context, tx *sql.Tx, w *rowWriter, b *ledger.Batch) e
 		byDay[dayOf(a.Arrived)] = append(byDay[dayOf(a.Arrived)], a.ID.Request.String())
 	}
 	for day, requests := range byDay {
-		// Only the day's part of the index is searched: PostgreSQL would read all that a large move has left of the table.
+		// Only the day's part of the index is searched: PostgreSQL would read all that a large move has left of the
+		// table.
 		var there bool
 		err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM attempts WHERE day = ?)", day).Scan(&there)
 		if err != nil {
