@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"weir/internal/dialect/rules"
+	"weir/internal/dialect/rules/rulestest"
 	"weir/internal/must"
 )
 
@@ -94,7 +95,7 @@ func targetOf(t *testing.T, of rules.Of) target {
 	}
 	to.provider = cmp.Or(to.provider, of.Format)
 	to.format = cmp.Or(to.format, must.Get(catalogue())(t).Find(to.provider).Dialect)
-	if model := of.Model(); model != "" {
+	if model := rulestest.Model(of); model != "" {
 		to.model = model + "-x"
 	}
 	return to

@@ -9,6 +9,7 @@ import (
 
 	"weir/internal/dialect/registry"
 	"weir/internal/dialect/rules"
+	"weir/internal/dialect/rules/rulestest"
 	"weir/internal/llm"
 	"weir/internal/simulator"
 )
@@ -29,13 +30,13 @@ func TestStrictKeepsEveryRule(t *testing.T) {
 				t.Run(rule.Name+"/"+d.Name+"/"+of.Provider, func(t *testing.T) {
 					t.Parallel()
 					model := "echo"
-					if name := of.Model(); name != "" {
+					if name := rulestest.Model(of); name != "" {
 						model = name + "/echo"
 					}
 					if of.Provider != "" {
 						model += ":vendor=" + of.Provider
 					}
-					r := rule.Ask.Example()
+					r, wrong := rulestest.Example(rule.Ask)
 					r.Model = model
 					if rule.Own { // unknown fields are in the client's wire format
 						r.ExtraOf = d.Name
@@ -43,8 +44,7 @@ func TestStrictKeepsEveryRule(t *testing.T) {
 					fitted, _, err := rules.For(of.Provider, d.Name).Fit(r, rule.Own)
 					c, l := client{t: t, d: d, sim: s}, client{t: t, d: d, sim: lenient}
 					breaking := func(c *client) said { return send(c, r, model) }
-					if a, is := rule.Ask.(rules.InBody); is {
-						body := a.Wrong
+					if body := string(wrong); wrong != nil {
 						if d.Name == "openai" { // others have the model in the path
 							body = fmt.Sprintf(`{"model":%q,`, model) + body[1:]
 						}

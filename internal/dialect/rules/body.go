@@ -28,9 +28,6 @@ func (a InBody) Broken(_ *llm.Request, body []byte) string {
 // Fit changes nothing.
 func (InBody) Fit(*Fitting) error { return nil }
 
-// Example returns a request with one message. Only Wrong breaks the rule.
-func (InBody) Example() *llm.Request { return saying("hello") }
-
 func (a InBody) String() string { return a.Wants }
 
 // noDeveloper requires the role system instead of developer. The tree has no role developer.

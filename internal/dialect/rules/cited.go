@@ -51,19 +51,4 @@ func (UncitedResults) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example returns a request with such a document.
-func (UncitedResults) Example() *llm.Request {
-	r := saying("hello")
-	r.Tools = []llm.Tool{{Name: "f", Parameters: []byte(`{"type":"object"}`)}}
-	document := llm.Part{Kind: llm.PartDocument, Media: &llm.Media{
-		MIME: "text/plain", Data: "cGxhaW4=", Document: &llm.Document{Cited: true},
-	}}
-	call := llm.Part{Kind: llm.PartToolCall, Call: &llm.ToolCall{ID: "tooluse_1", Name: "f", Arguments: "{}"}}
-	result := llm.Part{Kind: llm.PartToolResult, Result: &llm.ToolResult{CallID: "tooluse_1"}}
-	result.Result.Parts = []llm.Part{document}
-	r.Messages = append(r.Messages, llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{call}},
-		llm.Message{Role: llm.RoleTool, Parts: []llm.Part{result}})
-	return r
-}
-
 func (UncitedResults) String() string { return "Documents in tool results are not cited" }

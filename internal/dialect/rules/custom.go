@@ -86,26 +86,6 @@ func functionOf(e *llm.Elsewhere, tool []byte) int {
 // isLegacy reports whether a request has the deprecated list of functions, which no encoder writes.
 func isLegacy(r *llm.Request) bool { return r.Elsewhere != nil && r.Elsewhere.Called.Legacy }
 
-// Example returns a request with a custom tool and its call.
-func (NoCustomTools) Example() *llm.Request {
-	r := saying("patch it")
-	r.ExtraOf = chat
-	r.Tools = []llm.Tool{{Raw: []byte(`{"type":"custom","custom":{"name":"patch"}}`)}}
-	r.Elsewhere = &llm.Elsewhere{Tools: []llm.Tool{{Name: "patch", Parameters: []byte(`{"type":"object"}`)}}}
-	r.Elsewhere.Called.Add("patch", llm.ClientTool{Kind: llm.ToolCustom, Name: "patch"})
-	function := llm.ToolCall{ID: "AbCdEfGh9", Name: "patch", Arguments: `{"input":"x"}`}
-	call := function
-	call.Arguments, call.Extra = "x", []llm.Field{{Name: "type", Value: []byte(`"custom"`)}}
-	r.Messages = append(r.Messages, llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{
-		Kind: llm.PartToolCall, Call: &call,
-		Elsewhere: &llm.PartElsewhere{Parts: []llm.Part{{Kind: llm.PartToolCall, Call: &function}}},
-	}}}, llm.Message{Role: llm.RoleTool, Parts: []llm.Part{{
-		Kind:   llm.PartToolResult,
-		Result: &llm.ToolResult{CallID: call.ID, Parts: []llm.Part{{Kind: llm.PartText, Text: "done"}}},
-	}}})
-	return r
-}
-
 func (NoCustomTools) String() string {
 	return "All tools are functions: the type `custom` is not accepted"
 }
@@ -125,14 +105,6 @@ func (NoFunctions) Broken(r *llm.Request, _ []byte) string {
 func (NoFunctions) Fit(f *Fitting) error {
 	f.offerFunctions()
 	return nil
-}
-
-// Example returns a request with one function.
-func (NoFunctions) Example() *llm.Request {
-	r := saying("hello")
-	r.ExtraOf, r.Tools = chat, []llm.Tool{{Name: "f", Parameters: []byte(`{"type":"object"}`)}}
-	r.Elsewhere = &llm.Elsewhere{Tools: r.Tools, Called: llm.Called{Legacy: true}}
-	return r
 }
 
 func (NoFunctions) String() string { return "Functions are listed in `tools`, not in `functions`" }

@@ -87,13 +87,4 @@ func withoutDocuments(parts []llm.Part) []llm.Part {
 	return parts
 }
 
-// Example returns a request with a text document.
-func (NoDocuments) Example() *llm.Request {
-	r := saying("hello")
-	r.Messages[0].Parts = append(r.Messages[0].Parts, llm.Part{
-		Kind: llm.PartDocument, Media: &llm.Media{MIME: "text/plain", Data: "cGxhaW4=", Name: "notes"},
-	})
-	return r
-}
-
 func (NoDocuments) String() string { return "Messages contain no documents" }

@@ -59,13 +59,6 @@ func (a NoEmptyTexts) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example returns a request with an empty text before another text.
-func (NoEmptyTexts) Example() *llm.Request {
-	r := saying("")
-	r.Messages[0].Parts = append(r.Messages[0].Parts, llm.Part{Kind: llm.PartText, Text: "hello"})
-	return r
-}
-
 func (a NoEmptyTexts) String() string {
 	if a.Blank {
 		return "No message and no text is empty or only white space"
@@ -94,11 +87,6 @@ func (SomethingSaid) Broken(r *llm.Request, _ []byte) string {
 func (SomethingSaid) Fit(*Fitting) error {
 	return llm.Invalid("messages", "The messages contain nothing from the user or the assistant. Add a "+
 		"message that is neither a system message nor empty.")
-}
-
-// Example returns a request with only a system message.
-func (SomethingSaid) Example() *llm.Request {
-	return &llm.Request{Messages: []llm.Message{says(llm.RoleSystem, "Be brief.")}}
 }
 
 func (SomethingSaid) String() string {

@@ -46,14 +46,6 @@ func (NoForcedTools) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example returns a request that forces a call.
-func (NoForcedTools) Example() *llm.Request {
-	r := saying("call it")
-	r.Tools = []llm.Tool{{Name: "f", Parameters: []byte(`{"type":"object"}`)}}
-	r.ToolChoice = &llm.ToolChoice{Mode: llm.ToolsRequired}
-	return r
-}
-
 func (NoForcedTools) String() string {
 	return "Tool calls cannot be forced: an instruction to the model requests them instead"
 }

@@ -64,12 +64,4 @@ func (NoLogprobs) Fit(f *Fitting) error {
 // logprobFields are the fields of Chat Completions for log probabilities.
 var logprobFields = []string{"logprobs", "top_logprobs"}
 
-// Example returns a request for three likely tokens.
-func (NoLogprobs) Example() *llm.Request {
-	r := saying("hello")
-	r.Logprobs = &llm.Logprobs{Top: 3, Fields: logprobFields}
-	r.Extra = []llm.Field{{Name: "logprobs", Value: []byte("true")}, {Name: "top_logprobs", Value: []byte("3")}}
-	return r
-}
-
 func (NoLogprobs) String() string { return "No `logprobs`, and no `top_logprobs`" }

@@ -67,19 +67,6 @@ func (a MessageMembers) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example returns a request with the forbidden member, or with one that no vendor accepts.
-func (a MessageMembers) Example() *llm.Request {
-	r := saying("hello")
-	r.ExtraOf = chat
-	name := a.Without
-	if name == "" {
-		name = "metadata"
-	}
-	r.Messages = append(r.Messages, says(llm.RoleAssistant, "Hi."), says(llm.RoleUser, "and now?"))
-	r.Messages[1].Extra = []llm.Field{{Name: name, Value: []byte(`"x"`)}}
-	return r
-}
-
 func (a MessageMembers) String() string {
 	if a.Without != "" {
 		return "Messages do not have `" + a.Without + "`"

@@ -39,12 +39,6 @@ func (a CallIDs) made(id string) string {
 	return a.Form.Make(id)
 }
 
-// Example returns a request with an id of 90 characters, one of them a dot.
-func (a CallIDs) Example() *llm.Request {
-	const id = "functions.get_weather:0.a23456789b123456789c123456789d123456789e123456789f123456789g123456"
-	return calling(id, "f")
-}
-
 func (a CallIDs) String() string { return "Ids of tool calls have " + a.Form.String() }
 
 // ToolNames requires a form for the names of tools, everywhere in a request.
@@ -115,17 +109,6 @@ func toolNames(r *llm.Request) func(yield func(string) bool) {
 	}
 }
 
-// Example returns a request with a name of 140 characters that has dots and begins with a digit.
-func (a ToolNames) Example() *llm.Request {
-	name := "9"
-	for len(name) < 140 {
-		name += ".lives_of_cats"
-	}
-	r := calling("call_a", name)
-	r.ToolChoice = &llm.ToolChoice{Mode: llm.ToolsNamed, Name: name}
-	return r
-}
-
 func (a ToolNames) String() string { return "Names of tools have " + a.Form.String() }
 
 // EndUser requires a form for the id of the end user.
@@ -145,15 +128,6 @@ func (a EndUser) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example returns a request with an id of 150 characters, as Claude Code sends it.
-func (a EndUser) Example() *llm.Request {
-	r := saying("hello")
-	for len(r.User) < 150 {
-		r.User += "user_0a1b2c3d4e_account__session_5f6a."
-	}
-	return r
-}
-
 func (a EndUser) String() string { return "The end user's id has " + a.Form.String() }
 
 // quoted formats a value for a message, and shortens a long one.
@@ -165,27 +139,7 @@ func quoted(s string) string {
 	return "'" + s + "'"
 }
 
-// saying returns a request with one message.
-func saying(text string) *llm.Request {
-	return &llm.Request{Messages: []llm.Message{says(llm.RoleUser, text)}}
-}
-
+// says returns a message of one text.
 func says(role llm.Role, text string) llm.Message {
 	return llm.Message{Role: role, Parts: []llm.Part{{Kind: llm.PartText, Text: text}}}
-}
-
-// calling returns a request in which a tool was called.
-func calling(id, name string) *llm.Request {
-	r := saying("call it")
-	r.Tools = []llm.Tool{{Name: name, Parameters: []byte(`{"type":"object"}`)}}
-	r.Messages = append(r.Messages,
-		llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{
-			Kind: llm.PartToolCall, Call: &llm.ToolCall{ID: id, Name: name, Arguments: "{}"},
-		}}},
-		llm.Message{Role: llm.RoleTool, Parts: []llm.Part{{
-			Kind:   llm.PartToolResult,
-			Result: &llm.ToolResult{CallID: id, Parts: []llm.Part{{Kind: llm.PartText, Text: "done"}}},
-		}}},
-	)
-	return r
 }

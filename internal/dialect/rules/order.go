@@ -126,13 +126,6 @@ func inOrder(turn []llm.Message) []llm.Message {
 	return slices.Concat([]llm.Message{calls}, results, rest)
 }
 
-// Example returns a request with messages of both roles between a call and its result.
-func (ResultsNext) Example() *llm.Request {
-	r := calling("call_a", "f")
-	r.Messages = slices.Insert(r.Messages, 2, says(llm.RoleUser, "and be quick"), says(llm.RoleAssistant, "I am"))
-	return r
-}
-
 func (ResultsNext) String() string { return "Tool results directly follow the calls that they answer" }
 
 // LastPrefix requires the field prefix on a last message of the assistant, which the answer continues.
@@ -159,13 +152,6 @@ func (LastPrefix) Fit(f *Fitting) error {
 func endsWithAssistant(r *llm.Request) bool {
 	n := len(r.Messages)
 	return n > 0 && r.Messages[n-1].Role == llm.RoleAssistant && !slices.ContainsFunc(r.Messages[n-1].Parts, isCall)
-}
-
-// Example returns a request that ends with the beginning of an answer.
-func (LastPrefix) Example() *llm.Request {
-	r := saying("count to three")
-	r.Messages = append(r.Messages, says(llm.RoleAssistant, "one, two,"))
-	return r
 }
 
 func (LastPrefix) String() string {
@@ -230,13 +216,6 @@ func apart(m llm.Message) (results, rest llm.Message) {
 	results.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p llm.Part) bool { return !isResult(p) })
 	rest.Parts = slices.DeleteFunc(slices.Clone(m.Parts), isResult)
 	return results, rest
-}
-
-// Example returns a request with a user message after a tool result.
-func (BridgedResults) Example() *llm.Request {
-	r := calling("callabcd1", "f")
-	r.Messages = append(r.Messages, says(llm.RoleUser, "and now?"))
-	return r
 }
 
 func (BridgedResults) String() string {

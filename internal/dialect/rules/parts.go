@@ -37,15 +37,6 @@ func (NoRefusals) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example returns a request with a refusal.
-func (NoRefusals) Example() *llm.Request {
-	r := saying("hello")
-	r.Messages = append(r.Messages, llm.Message{
-		Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartRefusal, Text: "No."}},
-	}, says(llm.RoleUser, "why?"))
-	return r
-}
-
 func (NoRefusals) String() string { return "Refusals in earlier messages are text" }
 
 // NoNames forbids author names in messages.
@@ -68,13 +59,6 @@ func (NoNames) Fit(f *Fitting) error {
 	}
 	f.Drop("name")
 	return nil
-}
-
-// Example returns a request with a name.
-func (NoNames) Example() *llm.Request {
-	r := saying("hello")
-	r.Messages[0].Name = "ann"
-	return r
 }
 
 func (NoNames) String() string { return "Messages do not name their authors" }
@@ -104,13 +88,6 @@ func (ToolParameters) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example returns a request with such a function.
-func (ToolParameters) Example() *llm.Request {
-	r := saying("hello")
-	r.Tools = []llm.Tool{{Name: "f"}}
-	return r
-}
-
 func (ToolParameters) String() string { return "Each function has `parameters`" }
 
 // NoAllowedTools forbids restricting the choice to some of the offered tools.
@@ -133,15 +110,6 @@ func (NoAllowedTools) Fit(f *Fitting) error {
 	choice.Allowed = nil
 	f.ToolChoice = &choice
 	return nil
-}
-
-// Example returns a request that allows one of two tools.
-func (NoAllowedTools) Example() *llm.Request {
-	r := saying("hello")
-	schema := []byte(`{"type":"object"}`)
-	r.Tools = []llm.Tool{{Name: "f", Parameters: schema}, {Name: "g", Parameters: schema}}
-	r.ToolChoice = &llm.ToolChoice{Mode: llm.ToolsAuto, Allowed: []string{"g"}}
-	return r
 }
 
 func (NoAllowedTools) String() string {

@@ -24,9 +24,6 @@ func (NoPrefill) Fit(*Fitting) error {
 		"This model does not continue an assistant message. End the messages with a user message.")
 }
 
-// Example returns a request that ends with the beginning of an answer.
-func (NoPrefill) Example() *llm.Request { return LastPrefix{}.Example() }
-
 func (NoPrefill) String() string { return "The last message is the user's or a tool result" }
 
 // NoSpaceAtEnd forbids trailing white space in a last message of the assistant.
@@ -54,13 +51,6 @@ func (NoSpaceAtEnd) Fit(f *Fitting) error {
 	p.Text = trimmed(p.Text)
 	f.Drop("trailing white space")
 	return nil
-}
-
-// Example returns a request that ends with the beginning of an answer and a space.
-func (NoSpaceAtEnd) Example() *llm.Request {
-	r := LastPrefix{}.Example()
-	r.Messages[1].Parts[0].Text += " "
-	return r
 }
 
 func (NoSpaceAtEnd) String() string {

@@ -62,13 +62,6 @@ func (a ThinkingBack) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example returns a request with thinking before a tool call.
-func (a ThinkingBack) Example() *llm.Request {
-	r := calling("call_a", "f")
-	r.Messages[1].Parts = append(r.Messages[1].Parts, llm.Part{Kind: llm.PartReasoning, Text: "it is to be called"})
-	return r
-}
-
 func (a ThinkingBack) String() string {
 	return "The thinking before tool calls is returned in `" + a.Field + "`"
 }
@@ -89,13 +82,6 @@ func (a ToolsElsewhere) Fit(f *Fitting) error {
 	f.Reasoning = &llm.ReasoningOptions{Effort: "none"}
 	f.Drop("reasoning")
 	return nil
-}
-
-// Example returns a request with a tool.
-func (a ToolsElsewhere) Example() *llm.Request {
-	r := saying("call it")
-	r.Tools = []llm.Tool{{Name: "f", Parameters: []byte(`{"type":"object"}`)}}
-	return r
 }
 
 func (a ToolsElsewhere) String() string {

@@ -83,11 +83,4 @@ func (OneResult) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example returns a request with a result twice.
-func (OneResult) Example() *llm.Request {
-	r := calling("call_a", "f")
-	r.Messages = append(r.Messages, r.Messages[len(r.Messages)-1])
-	return r
-}
-
 func (OneResult) String() string { return "Each tool call has one result" }

@@ -76,16 +76,6 @@ func worded(m llm.Message, shown *[]llm.Part) llm.Message {
 	return m
 }
 
-// Example returns a request with an image in a tool result.
-func (ResultsShown) Example() *llm.Request {
-	r := calling("call_a", "f")
-	result := r.Messages[2].Parts[0].Result
-	result.Parts = append(result.Parts, llm.Part{
-		Kind: llm.PartImage, Media: &llm.Media{MIME: "image/png", Data: "iVBORw0KGgo="},
-	})
-	return r
-}
-
 func (ResultsShown) String() string {
 	return "Tool results are text: their images and documents are sent in a user message"
 }

@@ -34,11 +34,4 @@ func (UserFirst) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example returns a request that begins with a greeting of the assistant.
-func (UserFirst) Example() *llm.Request {
-	r := saying("hello")
-	r.Messages = slices.Insert(r.Messages, 0, says(llm.RoleAssistant, "What can I do for you?"))
-	return r
-}
-
 func (UserFirst) String() string { return "The first message is the user's" }

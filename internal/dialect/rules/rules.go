@@ -6,7 +6,6 @@ package rules
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -42,17 +41,6 @@ type Of struct {
 	Since, Before Version
 }
 
-// Model returns a prefix of a matching model's name; empty if all match.
-func (o *Of) Model() string {
-	switch {
-	case len(o.Models) == 0:
-		return ""
-	case o.Since == 0:
-		return o.Models[0]
-	}
-	return fmt.Sprintf("%s-%d-%d", o.Models[0], o.Since/100, o.Since%100)
-}
-
 // Ask is the condition of a rule.
 type Ask interface {
 	// Broken returns the value that breaks the rule, in the form for the vendor's message; empty if the request keeps
@@ -61,8 +49,6 @@ type Ask interface {
 	// Fit changes a request so that it keeps the rule. It returns an *llm.Error if the broken value can be neither
 	// changed nor omitted.
 	Fit(f *Fitting) error
-	// Example returns a request that breaks the rule.
-	Example() *llm.Request
 	// String describes the rule in a sentence without its full stop.
 	String() string
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weir/internal/dialect/rules"
+	"weir/internal/dialect/rules/rulestest"
 	"weir/internal/llm"
 )
 
@@ -40,14 +41,10 @@ func fits(t *testing.T, rule *rules.Rule, of rules.Of) {
 	only := *rule
 	only.Of = []rules.Of{of}
 	set := rules.New([]rules.Rule{only})
-	r := rule.Ask.Example()
+	r, body := rulestest.Example(rule.Ask)
 	r.Model = "m"
-	if model := of.Model(); model != "" {
+	if model := rulestest.Model(of); model != "" {
 		r.Model = "vendor/" + model + "-large"
-	}
-	var body []byte
-	if a, is := rule.Ask.(rules.InBody); is {
-		body = []byte(a.Wrong)
 	}
 	if set.Broken(r, body) == "" {
 		t.Fatalf("%+v: its example does not break it", of)
@@ -84,7 +81,7 @@ func TestSchemasOfChatConcernChatOnly(t *testing.T) {
 // TestCustomToolsAreFoundByName checks that a custom tool becomes its own function, whatever stands before it.
 func TestCustomToolsAreFoundByName(t *testing.T) {
 	t.Parallel()
-	r := rules.NoCustomTools{}.Example()
+	r, _ := rulestest.Example(rules.NoCustomTools{})
 	r.Tools = append([]llm.Tool{{Raw: []byte(`{"type":"local_shell"}`)}}, r.Tools...)
 	r.Elsewhere.Tools = append([]llm.Tool{{Name: "shell"}}, r.Elsewhere.Tools...)
 	r.Elsewhere.Called.Add("shell", llm.ClientTool{Kind: "local_shell"})

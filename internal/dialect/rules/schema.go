@@ -232,15 +232,6 @@ func description(schema []byte, said []string) string {
 	return text + "{" + strings.Join(said, ", ") + "}"
 }
 
-// Example returns a request with a schema of an open object with bounds of numbers and texts.
-func (a StrictSchema) Example() *llm.Request {
-	r := saying("give me one")
-	r.Format = &llm.Format{Kind: llm.FormatSchema, Name: "one", Schema: []byte(
-		`{"type":"object","properties":{"n":{"type":"integer","minimum":1},` +
-			`"s":{"type":"string","maxLength":9}},"required":["n"]}`)}
-	return r
-}
-
 func (a StrictSchema) String() string {
 	return "Schemas of answers and of strict tools have closed objects and no keywords for ranges or lengths"
 }

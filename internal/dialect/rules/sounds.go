@@ -42,14 +42,4 @@ func (NoSounds) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example returns a request with audio in an earlier question.
-func (NoSounds) Example() *llm.Request {
-	r := saying("hello")
-	r.Messages[0].Parts = append(r.Messages[0].Parts, llm.Part{
-		Kind: llm.PartAudio, Media: &llm.Media{Data: "UklGRg==", Format: "wav"},
-	})
-	r.Messages = append(r.Messages, says(llm.RoleAssistant, "Hi."), says(llm.RoleUser, "and now?"))
-	return r
-}
-
 func (NoSounds) String() string { return "Messages contain no audio" }

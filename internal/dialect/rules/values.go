@@ -69,13 +69,6 @@ func (a Within) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example returns a request with 1.9.
-func (a Within) Example() *llm.Request {
-	r := saying("hello")
-	*number(r, a.Field) = new(json.Number("1.9"))
-	return r
-}
-
 func (a Within) String() string {
 	if a.Least == "" {
 		return "`" + a.Field + "` is at most " + a.Most
@@ -101,13 +94,6 @@ func (a MostTopK) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example returns a request with a value above the bound.
-func (a MostTopK) Example() *llm.Request {
-	r := saying("hello")
-	r.TopK = new(a.Most + 1)
-	return r
-}
-
 func (a MostTopK) String() string { return fmt.Sprintf("`top_k` is from 0 to %d", a.Most) }
 
 // LeastOutput requires a minimum for the output cap. Quotes apply it by Raised.
@@ -126,13 +112,6 @@ func (a LeastOutput) Fit(f *Fitting) error {
 	f.MaxOutput = new(a.Tokens)
 	f.Drop(fmt.Sprintf("output cap below %d", a.Tokens))
 	return nil
-}
-
-// Example returns a request for at most one token.
-func (a LeastOutput) Example() *llm.Request {
-	r := saying("hello")
-	r.MaxOutput = new(int64(1))
-	return r
 }
 
 func (a LeastOutput) String() string {
@@ -209,22 +188,6 @@ func (a NoSampling) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example returns a request with all of them.
-func (a NoSampling) Example() *llm.Request {
-	r := saying("hello")
-	for _, field := range a.Fields {
-		switch field {
-		case "stop":
-			r.Stop = []string{"END"}
-		case "top_k":
-			r.TopK = new(int64(5))
-		default:
-			*number(r, field) = new(json.Number("0.5"))
-		}
-	}
-	return r
-}
-
 func (a NoSampling) String() string {
 	said := "No `" + strings.Join(a.Fields, "`, `") + "`"
 	if slices.Contains(a.Fields, "temperature") {
@@ -253,13 +216,6 @@ func (OneSampling) Fit(f *Fitting) error {
 	return NoSampling{Fields: []string{"top_p"}}.Fit(f)
 }
 
-// Example returns a request with both.
-func (OneSampling) Example() *llm.Request {
-	r := saying("hello")
-	r.Temperature, r.TopP = new(json.Number("0.5")), new(json.Number("0.5"))
-	return r
-}
-
 func (OneSampling) String() string { return "No `temperature` together with `top_p`" }
 
 // MostStops bounds the number of stop sequences.
@@ -277,15 +233,6 @@ func (a MostStops) Broken(r *llm.Request, _ []byte) string {
 func (a MostStops) Fit(*Fitting) error {
 	return llm.Invalid("stop", fmt.Sprintf("The model accepts at most %d stop sequences. Send at most that many, or "+
 		"choose a model that accepts more.", a.Most))
-}
-
-// Example returns a request with one too many.
-func (a MostStops) Example() *llm.Request {
-	r := saying("hello")
-	for len(r.Stop) <= a.Most {
-		r.Stop = append(r.Stop, "END"+strconv.Itoa(len(r.Stop)))
-	}
-	return r
 }
 
 func (a MostStops) String() string { return fmt.Sprintf("There are at most %d stop sequences", a.Most) }

@@ -67,17 +67,6 @@ func (a Words) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example returns a request with a value that no vendor accepts.
-func (a Words) Example() *llm.Request {
-	r := saying("hello")
-	if a.Field == "reasoning_effort" {
-		r.Reasoning = &llm.ReasoningOptions{Effort: "utmost"}
-	} else {
-		r.Extra = []llm.Field{{Name: a.Field, Value: []byte(`"utmost"`)}}
-	}
-	return r
-}
-
 func (a Words) String() string {
 	return "`" + a.Field + "` is one of `" + strings.Join(a.Words, "`, `") + "`"
 }
@@ -99,13 +88,6 @@ func (UsualModalities) Fit(f *Fitting) error {
 	i := extra(f.Request, "modalities")
 	f.Extra = slices.Delete(slices.Clone(f.Extra), i, i+1)
 	return nil
-}
-
-// Example returns a request with it.
-func (UsualModalities) Example() *llm.Request {
-	r := saying("hello")
-	r.Extra = []llm.Field{{Name: "modalities", Value: []byte(`["text"]`)}}
-	return r
 }
 
 func (UsualModalities) String() string { return "No `modalities`" }
@@ -141,13 +123,6 @@ func (a Seeds) Fit(f *Fitting) error {
 	return nil
 }
 
-// Example returns a request with a seed below the bound.
-func (a Seeds) Example() *llm.Request {
-	r := saying("hello")
-	r.Seed = new(a.Least - 1)
-	return r
-}
-
 func (a Seeds) String() string {
 	if a.Most == math.MaxInt64 {
 		return "A seed is at least " + strconv.FormatInt(a.Least, 10)
@@ -178,13 +153,6 @@ func (a Positive) Fit(f *Fitting) error {
 	*number(f.Request, a.Field) = new(json.Number(a.Instead))
 	f.Drop(a.Field + " of 0")
 	return nil
-}
-
-// Example returns a request with 0.
-func (a Positive) Example() *llm.Request {
-	r := saying("hello")
-	*number(r, a.Field) = new(json.Number("0"))
-	return r
 }
 
 func (a Positive) String() string { return "`" + a.Field + "` is above 0" }
