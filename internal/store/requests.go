@@ -26,16 +26,16 @@ const (
 // there is none. If the filter matches few requests, a page may have fewer requests than its limit, even none, and a
 // next page. Requests of days that retention has deleted are not included.
 func (s *Reports) Requests(ctx context.Context, q report.RequestsQuery) ([]report.Request, report.Cursor, error) {
-	if q.ID != uuid.Nil {
-		d, there, err := s.RequestAtCost(ctx, q.Account, q.ID)
-		if err != nil || !there {
-			return nil, report.Cursor{}, err
-		}
-		return []report.Request{d.Request}, report.Cursor{}, nil
-	}
 	l, err := newLook(&q)
 	if err != nil {
 		return nil, report.Cursor{}, fmt.Errorf("read requests: %w", err)
+	}
+	if q.ID != uuid.Nil { // of any day
+		rows, err := findRequest(ctx, s.read, q.ID)
+		if err != nil || len(rows) == 0 {
+			return nil, report.Cursor{}, err
+		}
+		l.from, l.to = rows[0].rowPlace, rows[len(rows)-1].next()
 	}
 	list, err := s.look(ctx, "read requests", l)
 	if err != nil {
