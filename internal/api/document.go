@@ -35,6 +35,15 @@ type Document struct {
 	document func() (*document, error) // built on the first request
 }
 
+// JSON returns the document.
+func (h *Document) JSON() ([]byte, error) {
+	d, err := h.document()
+	if err != nil {
+		return nil, err
+	}
+	return d.body, nil
+}
+
 func (h *Document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d, err := h.document()
 	if err != nil {

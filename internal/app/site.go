@@ -56,7 +56,8 @@ func newSite(g *instance) (s *site, err error) {
 		Prices: g.upstream.Prices().Age, Shortage: g.store.Shortage, Version: o.Version, Now: o.Now, Log: o.Log,
 	})
 	s.manual, err = manual.New(manual.Options{
-		Documents: weir.Documents, StyleSheet: s.dashboard.StyleSheet(), Icon: s.dashboard.Icon(),
+		Documents: weir.Documents, API: s.api.Document.JSON,
+		StyleSheet: s.dashboard.StyleSheet(), Script: s.dashboard.Script(), Icon: s.dashboard.Icon(),
 		Theme: s.dashboard.Theme, Version: o.Version, Log: o.Log,
 	})
 	if err != nil {

@@ -76,6 +76,9 @@ func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, v *people.Visit,
 // StyleSheet returns the CSS of all pages, for other pages of the site in the same style.
 func (s *Server) StyleSheet() []byte { return s.site.assets.content[styleSheet] }
 
+// Script returns the script of the buttons that copy, for other pages of the site.
+func (s *Server) Script() []byte { return s.site.assets.content["copy.js"] }
+
 // Icon returns the icon of the site in SVG; see StyleSheet.
 func (s *Server) Icon() []byte { return s.site.assets.content["icon.svg"] }
 

@@ -1,8 +1,9 @@
-// Package manual serves the documents of the repository as pages below /docs: to everyone, without a session, a
-// script or a database.
+// Package manual serves the documents of the repository as pages below /docs: to everyone, without a session or a
+// database. Its only script copies text.
 //
 // A page is a file of Markdown. The first request reads all of them into memory (pages.go). markdown.go renders
-// Markdown, search.go searches. docs/README.md lists the pages, in groups and in order.
+// Markdown, search.go searches. docs/README.md lists the pages, in groups and in order. reference.go writes the
+// reference of the API as Markdown, from the OpenAPI document.
 package manual
 
 import (
@@ -32,11 +33,11 @@ const root = "/docs"
 // writeWithin bounds the time in which a client accepts a piece of a page.
 const writeWithin = 30 * time.Second
 
-// policy allows a page only resources of this site, without scripts (Content Security Policy Level 3). A drawing may
-// have inline styles, but may not load anything.
+// policy allows a page only resources of this site (Content Security Policy Level 3). A drawing may have inline styles,
+// but may not load anything.
 const (
-	policy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; " +
-		"frame-ancestors 'none'"
+	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; " +
+		"base-uri 'none'; frame-ancestors 'none'"
 	drawingPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 )
 
@@ -44,8 +45,11 @@ const (
 type Options struct {
 	// Documents holds the files, by their paths in the repository.
 	Documents fs.FS
-	// StyleSheet (CSS) and Icon (SVG) are shared with the other pages of the site.
-	StyleSheet, Icon []byte
+	// API returns the OpenAPI document, as JSON, from which the reference of the API is made; nil for none.
+	API func() ([]byte, error)
+	// StyleSheet (CSS), Script (JavaScript, for buttons that copy) and Icon (SVG) are shared with the other pages of
+	// the site.
+	StyleSheet, Script, Icon []byte
 	// Theme returns light, dark, or "" for the browser's preference.
 	Theme   func(*http.Request) string
 	Version string
@@ -58,6 +62,7 @@ type Server struct {
 	layout  *template.Template
 	assets  map[string]asset // by the name in their path
 	style   string           // path of the style sheet
+	script  string
 	icon    string
 	read    func() (*library, error)
 	pages   rendered
@@ -83,12 +88,25 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		options: o, layout: layout, assets: map[string]asset{},
-		read:      sync.OnceValues(func() (*library, error) { return readLibrary(o.Documents) }),
+		read:      sync.OnceValues(o.library),
 		searching: make(chan struct{}, searchesAtOnce),
 	}
 	s.style = s.keep("css", "text/css; charset=utf-8", slices.Concat(o.StyleSheet, own))
+	s.script = s.keep("js", "text/javascript; charset=utf-8", o.Script)
 	s.icon = s.keep("svg", "image/svg+xml", o.Icon)
 	return s, nil
+}
+
+// library reads the documents and the API's description.
+func (o *Options) library() (*library, error) {
+	var api []byte
+	if o.API != nil {
+		var err error
+		if api, err = o.API(); err != nil {
+			return nil, err
+		}
+	}
+	return readLibrary(o.Documents, api)
 }
 
 // keep adds an asset and returns its path.
@@ -107,7 +125,8 @@ func hash(content []byte) string {
 type view struct {
 	Title             string
 	Theme, Version    string
-	Style, Icon, Root string
+	Style, Script     string
+	Icon, Root        string
 	Groups            []group
 	Page              *page // nil for the search and for unknown pages
 	Body              template.HTML
@@ -116,7 +135,9 @@ type view struct {
 	Query             string
 	Searched, TooLong bool
 	Dropped           bool // some words of the query were ignored
-	Count             int  // number of results
+	Partial           bool // no section has all words
+	Corrected         string
+	Count             int // number of results
 	Results           template.HTML
 	QueryMost         int // maximum characters of a query
 	WordsMost         int

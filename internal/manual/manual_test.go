@@ -65,7 +65,7 @@ func TestMarkdownBecomesSafePages(t *testing.T) {
 			t.Errorf("got no %s in\n%s", want, body)
 		}
 	}
-	for _, bad := range []string{"<script", "<b ", "javascript:", "style=", "x.go", "/docs/makers/acme"} {
+	for _, bad := range []string{"<script>", "<b ", "javascript:", "style=", "x.go", "/docs/makers/acme"} {
 		if strings.Contains(body, bad) {
 			t.Errorf("got %s in\n%s", bad, body)
 		}
@@ -83,6 +83,9 @@ func TestSearchRanksSections(t *testing.T) {
 	for query, want := range map[string]string{
 		"budget":                 "/docs/TWO#budget /docs/TWO#some-part /docs/makers/acme",
 		"BUDGET anvils":          "/docs/makers/acme",
+		"how to do a budget":     "/docs/TWO#budget /docs/TWO#some-part /docs/makers/acme",
+		"budgt":                  "/docs/TWO#budget /docs/TWO#some-part /docs/makers/acme",
+		"anvlis nonsense":        "/docs/makers/acme",
 		"two words":              "/docs/TWO#budget",
 		"nothing-has-this":       "",
 		"":                       "",
@@ -105,7 +108,10 @@ func TestSearchRanksSections(t *testing.T) {
 	if body := ask(s, "/docs/search?q=%3Cb%3E%22").Body.String(); strings.Contains(body, "<b>") {
 		t.Errorf("got the query unescaped in\n%s", body)
 	}
-	if body := ask(s, "/docs/search?q=budget").Body.String(); !strings.Contains(body, "The <mark>budget</mark> is a <mark>Budget</mark>.") {
+	if body := ask(s, "/docs/search?q=budgt").Body.String(); !strings.Contains(body, "results for <strong>budget</strong>") {
+		t.Errorf("got no corrected word in\n%s", body)
+	}
+	if body := ask(s, "/docs/search?q=budget").Body.String(); strings.Contains(body, "results for") || !strings.Contains(body, "The <mark>budget</mark> is a <mark>Budget</mark>.") {
 		t.Errorf("got no marked words in\n%s", body)
 	}
 }
@@ -134,8 +140,8 @@ func TestHeadersIsolatePages(t *testing.T) {
 		}
 	}
 	policy := first.Header().Get("Content-Security-Policy")
-	if !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(policy, "script-src") || strings.Contains(policy, "unsafe") {
-		t.Errorf("got the policy %q, want one that allows no script", policy)
+	if !strings.HasPrefix(policy, "default-src 'none'; ") || !strings.Contains(policy, "script-src 'self';") || strings.Contains(policy, "unsafe") {
+		t.Errorf("got the policy %q, want one that allows only scripts of this site", policy)
 	}
 	tag := first.Header().Get("ETag")
 	for _, test := range []struct {

@@ -61,11 +61,22 @@ func (t *tree) render() (template.HTML, error) {
 	}
 	text := strings.NewReplacer(
 		"<table>", scrolls("div", "scroll", "Table")+"<table>", "</table>", "</table></div>",
-		"<pre>", `<pre tabindex="0">`, "<th></th>", "<td></td>",
+		"<th></th>", "<td></td>", "</pre>", "</pre></div>",
 	).Replace(out.String())
 	text = regexp.MustCompile("<img [^>]*>").ReplaceAllString(text, scrolls("span", "drawing", "Drawing")+"$0</span>")
+	text = regexp.MustCompile(`(?s)<h([2-4]) id="([^"]*)">(.*?)</h[2-4]>`).ReplaceAllString(text,
+		`<h$1 id="$2">$3 <a class="anchor" href="#$2" aria-label="Link to this section">#</a></h$1>`)
+	blocks := 0
+	text = regexp.MustCompile("<pre>").ReplaceAllStringFunc(text, func(string) string {
+		blocks++
+		return fmt.Sprintf(codeBlock, blocks)
+	})
 	return template.HTML(text), nil // documents cannot contain HTML
 }
+
+// codeBlock is the start of a block of code, with a button that the script shows.
+const codeBlock = `<div class="code"><button type="button" class="copy" data-copy="code-%[1]d" hidden>` +
+	`<span data-label>Copy</span></button><pre tabindex="0" id="code-%[1]d">`
 
 func scrolls(element, class, label string) string {
 	return fmt.Sprintf(`<%s class="%s" tabindex="0" role="group" aria-label="%s">`, element, class, label)

@@ -1,6 +1,7 @@
 package manual
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"io/fs"
@@ -42,6 +43,8 @@ type page struct {
 	Label    string    // text in the navigation, by default the title
 	Headings []heading // headings of the second level
 	Below    []*page   // pages in the folder of the same name
+	at       int       // position among all documents
+	weight   int       // in the order of search results
 	body     template.HTML
 	sections []section
 }
@@ -49,10 +52,28 @@ type page struct {
 // heading is a heading of a page and its id.
 type heading struct{ Text, ID string }
 
-// readLibrary reads all documents.
-func readLibrary(documents fs.FS) (*library, error) {
+// readLibrary reads all documents, and adds the pages of the API's reference.
+func readLibrary(documents fs.FS, api []byte) (*library, error) {
 	l := &library{pages: map[string]*page{}, drawings: map[string][]byte{}, searchPage: &page{}}
 	trees := map[*page]*tree{}
+	add := func(file string, content []byte) {
+		p := &page{File: file, Path: address(file), at: len(trees)}
+		trees[p] = parse(content)
+		p.Title, p.Headings = trees[p].headings()
+		p.Label = strings.TrimPrefix(p.Title, apiTitle)
+		l.pages[strings.TrimPrefix(strings.TrimPrefix(p.Path, root), "/")] = p
+	}
+	var operations string
+	if api != nil {
+		written, list, err := reference(api)
+		if err != nil {
+			return nil, fmt.Errorf("manual: %w", err)
+		}
+		for _, w := range written {
+			add(w.file, []byte(w.content))
+		}
+		operations = list
+	}
 	err := fs.WalkDir(documents, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -65,11 +86,10 @@ func readLibrary(documents fs.FS) (*library, error) {
 			l.drawings[strings.TrimPrefix(file, "docs/")] = content
 			return nil
 		}
-		p := &page{File: file, Path: address(file)}
-		trees[p] = parse(content)
-		p.Title, p.Headings = trees[p].headings()
-		p.Label = p.Title
-		l.pages[strings.TrimPrefix(strings.TrimPrefix(p.Path, root), "/")] = p
+		if file == apiPage {
+			content = append(slices.Clip(content), operations...)
+		}
+		add(file, content)
 		return nil
 	})
 	if err != nil {
@@ -122,6 +142,21 @@ func (l *library) arrange(first *page, t *tree) {
 			}
 		}
 	}
+	first.weight = weightGuide
+	for _, g := range l.groups {
+		for _, p := range g.Pages {
+			p.weight = weightOther
+			if slices.Contains(guides, g.Name) {
+				p.weight = weightGuide
+			}
+			for _, below := range p.Below {
+				below.weight = min(p.weight, weightBelow)
+			}
+			if p.File == "CHANGELOG.md" {
+				p.weight = weightChanges
+			}
+		}
+	}
 	for _, p := range l.order {
 		l.sections = append(l.sections, p.sections...)
 	}
@@ -145,7 +180,7 @@ func (l *library) add(g *group, link *ast.Link, source []byte) {
 			p.Below = append(p.Below, below)
 		}
 	}
-	slices.SortFunc(p.Below, func(a, b *page) int { return strings.Compare(a.File, b.File) })
+	slices.SortFunc(p.Below, func(a, b *page) int { return cmp.Compare(a.at, b.at) })
 	l.order = append(l.order, p.Below...)
 }
 

@@ -89,6 +89,7 @@ func (s *Server) render(v *view, theme string, all *library) ([]byte, error) {
 // fill adds the data that all pages have.
 func (s *Server) fill(v *view, all *library) {
 	v.Version, v.Style, v.Icon, v.Root = s.options.Version, s.style, s.icon, root
+	v.Script = s.script
 	v.Groups, v.QueryMost, v.WordsMost, v.ResultsMost = all.groups, mostQuery, mostWords, mostResults
 }
 

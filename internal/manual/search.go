@@ -21,13 +21,38 @@ const (
 	snippet     = 200
 )
 
-// Scores of a word by its place, and the most hits that count in a text.
+// Scores of a word by its place, for a whole word or its plural and for the beginning of one, and the most hits that
+// count in a text.
 const (
-	inTitle   = 12
-	inHeading = 8
-	inText    = 1
-	mostHits  = 4
+	inTitle    = 12
+	inHeading  = 8
+	inText     = 1
+	wholeWord  = 2
+	partOfWord = 1
+	mostHits   = 4
 )
+
+// Lengths of the words that a search corrects.
+const (
+	leastMisspelt = 4
+	mostMisspelt  = 32
+)
+
+// Weights of pages in the order of results: pages of groups for readers, pages below them, the other groups, and the
+// list of changes.
+const (
+	weightGuide   = 6
+	weightBelow   = 4
+	weightOther   = 3
+	weightChanges = 1
+)
+
+// guides has the groups of pages for people who use and run the gateway.
+var guides = []string{"Use", "Operate", "Administer"}
+
+// fillers are words of questions, which a search ignores next to others.
+var fillers = strings.Fields("an and are can do does for from how in is it my not of on or the to what when where " +
+	"why with")
 
 // section is a heading of a page and the text up to the next heading. It is the unit of search results.
 type section struct {
@@ -74,8 +99,8 @@ func lower(text string) string {
 	}, text)
 }
 
-// search returns the page of results for a query: sections that have words with all the query's words as prefixes,
-// those with hits in their titles first.
+// search returns the page of results for a query: sections that have words with the query's words as prefixes, guides
+// and those with hits in their titles first.
 func (l *library) search(query string) view {
 	query = strings.TrimSpace(strings.ToValidUTF8(query, ""))
 	v := view{Title: "Search", Searched: query != "", status: http.StatusOK}
@@ -89,8 +114,12 @@ func (l *library) search(query string) view {
 	if len(words) == 0 {
 		return v
 	}
+	if l.index.correct(words) {
+		v.Corrected = strings.Join(words, " ")
+	}
 	var out strings.Builder
-	best := l.index.find(words)
+	best, complete := l.index.find(words)
+	v.Partial = !complete
 	for i := range best {
 		l.sections[best[i].section].write(&out, best[i].first, words)
 	}
@@ -101,7 +130,15 @@ func (l *library) search(query string) view {
 // wordsOf returns the distinct words of a query, and whether some were dropped. A compound such as "weir.yaml" or
 // "X-Request-Id" is one word.
 func wordsOf(query string) (words []string, dropped bool) {
-	for _, word := range strings.Fields(lower(query)) {
+	all := strings.Fields(lower(query))
+	significant := slices.DeleteFunc(slices.Clone(all), func(word string) bool {
+		return slices.Contains(fillers, trim(word)) || utf8.RuneCountInString(trim(word)) < leastWord
+	})
+	if len(significant) == 0 {
+		significant = all
+	}
+	dropped = len(significant) < len(all)
+	for _, word := range significant {
 		word = trim(word)
 		switch {
 		case slices.Contains(words, word):

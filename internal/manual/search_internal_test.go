@@ -36,6 +36,8 @@ func TestSearchIsBounded(t *testing.T) {
 		"a e i o u n t r":                "",
 		"aa bb cc dd ee ff gg":           "aa bb cc dd ee",
 		"a budget":                       "budget",
+		"how do I set a budget?":         "set budget",
+		"how to":                         "how to",
 		"budget, BUDGET (weir.yaml) \"x": "budget weir.yaml",
 	} {
 		got, _ := wordsOf(query)
@@ -97,7 +99,7 @@ func TestSearchEscapes(t *testing.T) {
 	s := newTestServer(t)
 	for _, query := range []string{"<b onclick=x>", "<script", "&lt;", "amp", "\"><mark"} {
 		body := get(t.Context(), s, "/docs/search?q="+url.QueryEscape(query)).Body.String()
-		if strings.Contains(body, "<b onclick") || strings.Contains(body, "<script") || strings.Contains(body, here) {
+		if strings.Contains(body, "<b onclick") || strings.Count(body, "<script") > 1 || strings.Contains(body, here) {
 			t.Errorf("%q: got it unescaped", query)
 		}
 	}
