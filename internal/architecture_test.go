@@ -58,6 +58,7 @@ var soleImporters = map[string][]string{
 
 	"github.com/parquet-go/parquet-go": {"weir/internal/reconcile"},
 
+	"github.com/cespare/xxhash/v2":                   {"weir/internal/route"},
 	"github.com/prometheus/client_golang/prometheus": {"weir/internal/telemetry"},
 	"go.opentelemetry.io/otel":                       {"weir/internal/tracing"},
 

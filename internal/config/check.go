@@ -239,6 +239,9 @@ func (ch *checker) checkAliases(c *Config) {
 		if a.Rescue != "" {
 			ch.checkWord(join(path, "rescue"), a.Rescue, []string{"on", "off"})
 		}
+		if a.Affinity != "" {
+			ch.checkWord(join(path, "affinity"), a.Affinity, []string{"conversation", "none"})
+		}
 	}
 }
 

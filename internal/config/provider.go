@@ -93,4 +93,7 @@ type Alias struct {
 	On []llm.Cause `yaml:"on,omitempty"`
 	// Rescue is "on", "off" or empty for on: whether the next target continues an answer that breaks off.
 	Rescue string `yaml:"rescue,omitempty"`
+	// Affinity is "conversation", "none" or empty for conversation: whether the requests of a conversation prefer the
+	// same target and the same key of its provider.
+	Affinity string `yaml:"affinity,omitempty"`
 }

@@ -38,9 +38,10 @@ type intake struct {
 
 	told [7]string // memory for headers of the answer
 
-	table   *route.Table
-	targets []route.Target
-	one     [1]route.Target // buffer for targets, nearly always large enough
+	table        *route.Table
+	conversation route.Conversation
+	targets      []route.Target
+	one          [1]route.Target // buffer for targets, nearly always large enough
 }
 
 // requestID is the id of a request, with its text.
@@ -122,7 +123,9 @@ func (in *intake) check() error {
 		return err
 	}
 	defer turn.End()
-	if in.narrow(); !in.translates() {
+	in.narrow()
+	in.conversation = in.findConversation()
+	if !in.translates() {
 		return nil
 	}
 	_, err = in.Tree()

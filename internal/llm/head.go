@@ -56,4 +56,14 @@ type Head struct {
 	UserSpan          Span // the value of the field that names the end user
 	TagsSpan          Span // the value of the object with the request's tags
 	Open              int  // offset just after the body's opening brace
+
+	Conversation ConversationSpans
+}
+
+// ConversationSpans locates the fields of a chat by which its conversation is recognised.
+type ConversationSpans struct {
+	CacheKey Span // the client's name of the conversation for the vendor's prompt cache
+	Session  Span // the client's name of its user and session
+	System   Span // the system's instructions next to the messages
+	Messages Span // the messages, or the only one as a string
 }

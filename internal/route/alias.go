@@ -1,11 +1,14 @@
 package route
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"github.com/cespare/xxhash/v2"
 
 	"weir/internal/llm"
 )
@@ -16,8 +19,8 @@ type Strategy string
 // The strategies.
 const (
 	StrategyFallback Strategy = "fallback" // in the configured order
-	StrategyWeighted Strategy = "weighted" // random, by weight
-	StrategyLatency  Strategy = "latency"  // of two random targets, the one with the shorter time to first token
+	StrategyWeighted Strategy = "weighted" // by weight: over conversations, or over requests without affinity
+	StrategyLatency  Strategy = "latency"  // of two targets, the one with the shorter time to first token
 )
 
 // Alias is a name for one or more targets.
@@ -29,34 +32,32 @@ type Alias struct {
 	On []llm.Cause
 	// NoRescue disables the continuation of an interrupted answer at another target.
 	NoRescue bool
+	// NoAffinity lets each request of a conversation choose its target and key anew.
+	NoAffinity bool
 }
 
 type alias struct {
-	targets  []Target
-	weights  []int // by target
-	chosen   []int // indexes of the targets that are not fallbacks only
-	total    int   // of the weights
-	strategy Strategy
-	noRescue bool
+	targets    []Target
+	on         []llm.Cause // failures that make the next target be tried; nil means by the rules
+	strategy   Strategy
+	noRescue   bool
+	noAffinity bool
 }
 
 func (t *Table) resolve(a *Alias) (*alias, error) {
-	out := &alias{strategy: a.Strategy, noRescue: a.NoRescue}
+	out := &alias{
+		on: a.On, strategy: cmp.Or(a.Strategy, StrategyFallback), noRescue: a.NoRescue, noAffinity: a.NoAffinity,
+	}
 	for i, full := range a.Targets {
 		var err error
 		if out.targets, err = t.named(out.targets, full); err != nil {
 			return nil, fmt.Errorf("target %s: %w", full, err)
 		}
-		out.targets[i].on = a.On
-		weight := 1
+		target := &out.targets[i]
+		target.alias, target.seed, target.weight = out, xxhash.Sum64String(target.FullName()), 1
 		if i < len(a.Weights) {
-			weight = max(0, a.Weights[i])
+			target.weight = max(0, a.Weights[i])
 		}
-		if weight > 0 {
-			out.chosen = append(out.chosen, i)
-		}
-		out.weights = append(out.weights, weight)
-		out.total += weight
 	}
 	return out, nil
 }
@@ -78,50 +79,24 @@ func (t *Table) alias(model string) *alias {
 	return found
 }
 
-// order appends the targets in the order that a request tries them.
-func (a *alias) order(dst []Target, h *Health) []Target {
-	from := len(dst)
-	dst = append(dst, a.targets...)
-	mine := dst[from:]
-	first := 0
-	switch {
-	case len(mine) < 2 || len(a.chosen) == 0:
-	case a.strategy == StrategyWeighted:
-		first = a.draw()
-	case a.strategy == StrategyLatency:
-		first = a.quicker(h)
+// order brings targets of the alias into the order in which a request of a conversation tries them: without one, of a
+// conversation that is drawn at random.
+func (a *alias) order(targets []Target, h *Health, c Conversation) {
+	faster := time.Duration(worthMove)
+	if c == 0 {
+		c, faster = Conversation(rand.Uint64()), 1 // "power of two choices"
 	}
-	chosen := mine[first]
-	copy(mine[1:first+1], mine[:first])
-	mine[0] = chosen
-	return dst
+	rankTargets(targets, a.strategy == StrategyWeighted, c)
+	// A target without measurements counts as faster, so that it gets measured.
+	if a.strategy == StrategyLatency && len(targets) > 1 && targets[1].weight > 0 &&
+		h.latencyOf(&targets[1]) < h.latencyOf(&targets[0])/faster {
+		targets[0], targets[1] = targets[1], targets[0]
+	}
 }
 
-// draw returns a random index, by weight.
-func (a *alias) draw() int {
-	n := rand.N(a.total)
-	for i, w := range a.weights {
-		if n -= w; n < 0 {
-			return i
-		}
-	}
-	return 0
-}
-
-// quicker returns the faster of two random targets ("power of two choices"). A target without measurements counts as
-// faster, so that it gets measured.
-func (a *alias) quicker(h *Health) int {
-	n := len(a.chosen)
-	if n == 1 {
-		return a.chosen[0]
-	}
-	at := rand.N(n)
-	one, two := a.chosen[at], a.chosen[(at+1+rand.N(n-1))%n]
-	if h.latencyOf(&a.targets[two]) < h.latencyOf(&a.targets[one]) {
-		return two
-	}
-	return one
-}
+// worthMove is how many times faster another target must be for a conversation to leave its own, whose prompt cache
+// would be lost.
+const worthMove = 2
 
 // latencyOf returns the target's average time to first token: 0 if it is unknown, the maximum if the target fails.
 func (h *Health) latencyOf(t *Target) time.Duration {

@@ -23,7 +23,7 @@ const (
 // goroutine.
 type Plan struct {
 	table   *Table
-	account string // id of the requesting account
+	caller  Caller
 	targets []Target
 	asked   uint64 // bit set of the targets that were tried
 	current int
@@ -38,9 +38,10 @@ type Plan struct {
 // maxPlan is the largest number of targets in a plan: the number of bits in asked.
 const maxPlan = 64
 
-// Plan orders the targets of an account's request and chooses the first. It keeps and changes the slice.
-func (t *Table) Plan(account string, targets []Target, now time.Time) Plan {
-	p := Plan{table: t, account: account, targets: targets[:min(len(targets), maxPlan)], current: -1}
+// Plan orders the targets of a caller's request and chooses the first. It keeps and changes the slice.
+func (t *Table) Plan(caller Caller, targets []Target, now time.Time) Plan {
+	t.order(targets, caller.Conversation)
+	p := Plan{table: t, caller: caller, targets: targets[:min(len(targets), maxPlan)], current: -1}
 	if !p.advance(now, nil) {
 		p.choose(0, now)
 	}
@@ -50,39 +51,52 @@ func (t *Table) Plan(account string, targets []Target, now time.Time) Plan {
 // Target returns the current target.
 func (p *Plan) Target() *Target { return &p.targets[p.current] }
 
-// choose makes a target the current one, with the next key in turn.
+// choose makes a target the current one, with the conversation's key or the next one in turn.
 func (p *Plan) choose(i int, now time.Time) {
 	p.current = i
 	p.asked |= 1 << i
 	target := &p.targets[i]
-	p.target, p.own = p.table.circuitOf(target, now), p.table.health.own(p.account, target)
+	p.target, p.own = p.table.circuitOf(target, now), p.table.health.own(p.caller.Account, target)
 	p.useKey(now, -1)
 	p.table.entryOf(target).budget.request(now)
 }
 
-// useKey selects a key of the current target other than not, and reports whether it is usable. If all keys rest, it
-// selects the one with the shortest rest.
+// useKey selects the first key of the current target other than not that is usable: by its rank for the conversation,
+// else in turn. It reports whether there is one. If all keys rest, it selects the one with the shortest rest.
 func (p *Plan) useKey(now time.Time, not int) bool {
 	e, target := p.table.entryOf(p.Target()), p.Target()
-	n := len(e.keys)
-	start, best := int(e.turn.Add(1)-1)%n, -1
-	for i := range n {
-		k := (start + i) % n
+	c, turn := p.caller.Conversation.of(target), 0
+	if c == 0 {
+		turn = int(e.turn.Add(1) - 1)
+	}
+	found, top, rested := -1, uint64(0), -1
+	for k := range e.keys {
 		if k == not {
 			continue
 		}
-		if e.keys[k].usable(now) {
-			target.Key, p.key = k, e.keys[k]
-			return true
+		if rank := e.rank(k, c, turn); (found < 0 || rank > top) && e.keys[k].usable(now) {
+			found, top = k, rank
 		}
-		if best < 0 || e.keys[k].ends().Before(e.keys[best].ends()) {
-			best = k
+		if rested < 0 || e.keys[k].ends().Before(e.keys[rested].ends()) {
+			rested = k
 		}
 	}
-	if best >= 0 && not < 0 {
-		target.Key, p.key = best, e.keys[best]
+	switch {
+	case found >= 0:
+		target.Key, p.key = found, e.keys[found]
+	case rested >= 0 && not < 0:
+		target.Key, p.key = rested, e.keys[rested]
 	}
-	return false
+	return found >= 0
+}
+
+// rank returns the rank of a key for a conversation; without one, the ranks follow the turn.
+func (e *entry) rank(k int, c Conversation, turn int) uint64 {
+	if c != 0 {
+		return uint64(c.mix(e.seeds[k]))
+	}
+	n := len(e.keys)
+	return uint64(n - (k-turn%n+n)%n)
 }
 
 // advance goes on to the next usable target. It tries a target with an open circuit or only resting keys if no other is
@@ -119,7 +133,7 @@ func (p *Plan) ready(i int, now time.Time) bool {
 	if !rested || len(p.targets) == 1 {
 		return rested
 	}
-	c, own := p.table.circuitOf(target, now), p.table.health.own(p.account, target)
+	c, own := p.table.circuitOf(target, now), p.table.health.own(p.caller.Account, target)
 	ok, probe := c.admit(now)
 	if !ok || own == nil {
 		p.probe = probe
@@ -152,7 +166,7 @@ func (p *Plan) Succeeded(now time.Time, firstToken time.Duration) {
 	p.key.succeeded(now, 0)
 	p.probe = false
 	if p.own != nil && p.own.succeeded(now, 0) {
-		p.table.health.notify(Event{Target: p.Target().FullName(), Account: p.account, Available: true, At: now})
+		p.table.health.notify(Event{Target: p.Target().FullName(), Account: p.caller.Account, Available: true, At: now})
 	}
 	if p.target.succeeded(now, firstToken) {
 		p.table.health.notify(Event{Target: p.Target().FullName(), Available: true, At: now})
@@ -176,9 +190,9 @@ func (p *Plan) Failed(f *provider.Failure, now time.Time) {
 			p.target.answered()
 		}
 	case ForAccount:
-		p.own = p.table.health.makeOwn(p.account, p.Target(), now)
-		p.fail(p.own, p.account, f, now, 1)
-		count = p.target.meets(p.account, r.Fault, now)
+		p.own = p.table.health.makeOwn(p.caller.Account, p.Target(), now)
+		p.fail(p.own, p.caller.Account, f, now, 1)
+		count = p.target.meets(p.caller.Account, r.Fault, now)
 	case ForAll:
 		count = 1
 	}
@@ -254,8 +268,8 @@ func (p *Plan) Continues(f *provider.Failure) bool {
 // fallsBack reports whether the next target may be tried after a failure of the current one: by the causes of its
 // alias, else by the rules.
 func (p *Plan) fallsBack(r *Rule) bool {
-	if on := p.Target().on; on != nil {
-		return slices.Contains(on, r.Cause)
+	if a := p.Target().alias; a != nil && a.on != nil {
+		return slices.Contains(a.on, r.Cause)
 	}
 	return r.Onward
 }

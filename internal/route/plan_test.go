@@ -68,7 +68,7 @@ func newWorld(t *testing.T, aliases map[string]route.Alias, retries int) *world 
 func (w *world) plan(model string) route.Plan {
 	w.t.Helper()
 	targets := must.Get(w.table.Targets(nil, model, ""))(w.t)
-	return w.table.Plan(w.account, targets, w.now)
+	return w.table.Plan(route.Caller{Account: w.account}, targets, w.now)
 }
 
 // walk returns the targets that one request tries, if all fail in that way.
@@ -376,11 +376,8 @@ func TestStrategiesChooseFirstTarget(t *testing.T) {
 	count := func(alias string) map[string]int {
 		n := map[string]int{}
 		for range 3000 {
-			targets, err := w.table.Targets(nil, alias, "")
-			if err != nil || len(targets) != 3 {
-				t.Fatalf("%s: %d targets, %v", alias, len(targets), err)
-			}
-			n[targets[0].FullName()]++
+			p := w.plan(alias)
+			n[p.Target().FullName()]++
 		}
 		return n
 	}

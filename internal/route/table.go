@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
+
 	"weir/internal/llm"
 	"weir/internal/pricing"
 	"weir/internal/provider"
@@ -21,7 +23,9 @@ type Target struct {
 	Key      int    // index of the provider's credential
 	// Margin is the highest charge of the target in thousandths of its price, if it may charge more than its price.
 	Margin int64
-	on     []llm.Cause // failures that make the next target be tried, by the alias; nil means by the rules
+	alias  *alias // nil if the model was requested by its full name
+	seed   uint64 // hash of the full name, and the target's weight in the alias
+	weight int
 }
 
 // FullName returns "<provider>/<model-name>".
@@ -62,6 +66,7 @@ type entry struct {
 	provider *provider.Provider
 	turn     atomic.Uint32 // counter that selects the next key in turn
 	keys     []*circuit    // at least one
+	seeds    []uint64      // hashes of the keys' ids
 	budget   *retryBudget
 	traffic  *traffic
 }
@@ -85,9 +90,13 @@ func NewTable(o Options) (*Table, error) {
 		t.health = NewHealth(nil)
 	}
 	for _, p := range o.Providers {
-		t.byName[p.Name()] = &entry{
+		e := &entry{
 			provider: p, keys: t.health.keysOf(p), budget: t.health.budgetOf(p), traffic: t.health.trafficOf(p.Name()),
 		}
+		for k := range e.keys {
+			e.seeds = append(e.seeds, xxhash.Sum64String(p.KeyID(k)))
+		}
+		t.byName[p.Name()] = e
 		for _, model := range p.Models() {
 			t.configured[targetID{p.Name(), model}] = true
 		}
@@ -154,13 +163,13 @@ func (t *Table) Asking() (list []*provider.Provider) {
 // DefaultModel returns the model of requests without one; empty if there is none.
 func (t *Table) DefaultModel() string { return t.defaultModel }
 
-// Targets appends the targets of the model to dst, in order. The model is resolved as an alias, where the longest
-// matching prefix with an asterisk counts; as a full name; or, without a slash, as a model of the vendor's own provider
-// at a vendor's client API (clientAPI is its name); else as a model of the only provider that lists it. The error is a
-// *llm.Error.
+// Targets appends the targets of the model to dst, in the configured order. The model is resolved as an alias, where
+// the longest matching prefix with an asterisk counts; as a full name; or, without a slash, as a model of the vendor's
+// own provider at a vendor's client API (clientAPI is its name); else as a model of the only provider that lists it.
+// The error is a *llm.Error.
 func (t *Table) Targets(dst []Target, model, clientAPI string) ([]Target, error) {
 	if a := t.alias(model); a != nil {
-		return a.order(dst, t.health), nil
+		return append(dst, a.targets...), nil
 	}
 	if strings.Contains(model, "/") {
 		return t.named(dst, model)

@@ -97,7 +97,7 @@ func TestKeysTakeTurns(t *testing.T) {
 	used := map[int]int{}
 	for range 9 {
 		targets := must.Get(table.Targets(nil, "a/m", ""))(t)
-		plan := table.Plan("", targets, time.Now())
+		plan := table.Plan(route.Caller{}, targets, time.Now())
 		used[plan.Target().Key]++
 	}
 	must.Equal(t, used, map[int]int{0: 3, 1: 3, 2: 3}, "the uses of each key")

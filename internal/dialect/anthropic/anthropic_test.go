@@ -26,6 +26,7 @@ func TestScanReadsHead(t *testing.T) {
 	}
 	got.ModelSpan = llm.Span{}
 	want := llm.Head{Model: "claude", Stream: true, IncludeUsage: true, Choices: 1, MaxOutput: 5, Open: 2}
+	got.Conversation = llm.ConversationSpans{}
 	must.Equal(t, got, want, "head of %s", body)
 	if got, err := anthropic.ScanCount([]byte(`{"stream":null,"model":null,"max_tokens":null}`), nil); err != nil || got.Stream || got.IncludeUsage || got.Model != "" {
 		t.Errorf("nulls: %+v, %v", got, err)

@@ -57,8 +57,11 @@ func scanMember(h *llm.Head, m rawjson.Member) (err error) {
 		h.Thinking, _ = rawjson.AsInt(rawjson.Get(m.Value, "budget_tokens"))
 	case "metadata": // https://platform.claude.com/docs/en/api/messages (undated copy of 2026)
 		h.UserSpan = userID(m)
+		h.Conversation.Session = h.UserSpan
 	case "max_tokens": // a cap of 0 only fills the prompt cache
 		h.MaxOutput, err = parse.Int(m.Value, "max_tokens", 0, parse.MaxCount)
+	default:
+		parse.Conversation(h, m)
 	}
 	return err
 }

@@ -48,6 +48,7 @@ func Scan(body []byte, r *http.Request) (llm.Head, error) {
 		if i < 0 || !rawjson.Present(m.Value) {
 			continue
 		}
+		parse.Conversation(&h, m)
 		if err := scanField(&h, fields[i], m.Value); err != nil {
 			return llm.Head{}, err
 		}

@@ -50,6 +50,8 @@ func scanMember(head *llm.Head, m rawjson.Member) error {
 			return err
 		}
 		head.MaxOutput = n
+	default:
+		parse.Conversation(head, m)
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ func TestScanReadsHead(t *testing.T) {
 	}
 	got.ModelSpan, got.StreamOptionsSpan = llm.Span{}, llm.Span{}
 	want := llm.Head{Model: "gpt", Stream: true, IncludeUsage: true, Choices: 3, MaxOutput: 9, Open: 1}
+	got.Conversation = llm.ConversationSpans{}
 	must.Equal(t, got, want, "head of %s", body)
 }
 

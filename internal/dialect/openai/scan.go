@@ -66,6 +66,7 @@ func scanMember(h *llm.Head, m rawjson.Member) (err error) {
 		h.Searches = h.Searches || AsksSearch(m.Name(), m.Value)
 	default:
 		ScanAttribution(h, m)
+		parse.Conversation(h, m)
 	}
 	return err
 }

@@ -100,6 +100,19 @@ func Under(path string, err error) error {
 // SpanOf returns the position of a member's value in its body.
 func SpanOf(m rawjson.Member) llm.Span { return llm.Span{Start: m.Start, End: m.Start + len(m.Value)} }
 
+// Conversation records where a request has its conversation, by the names of the fields in all wire formats.
+func Conversation(h *llm.Head, m rawjson.Member) {
+	at := &h.Conversation
+	switch string(m.Key()) {
+	case "messages", "input", "contents":
+		at.Messages = SpanOf(m)
+	case "system", "instructions", "systemInstruction", "system_instruction":
+		at.System = SpanOf(m)
+	case "prompt_cache_key": // https://developers.openai.com/api/docs/guides/prompt-caching (undated copy of 2026)
+		at.CacheKey = SpanOf(m)
+	}
+}
+
 // Model reads the model of a request and its position. Null counts as absent.
 func Model(h *llm.Head, m rawjson.Member) error {
 	h.ModelSpan = SpanOf(m)

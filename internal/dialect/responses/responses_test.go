@@ -19,7 +19,10 @@ func TestScanReadsHead(t *testing.T) {
 	if m := body[got.ModelSpan.Start:got.ModelSpan.End]; m != `"gpt"` {
 		t.Errorf("the span covers %s", m)
 	}
-	got.ModelSpan = llm.Span{}
+	if m := got.Conversation.Messages; body[m.Start:m.End] != `"x"` {
+		t.Errorf("the span of the input covers %s", body[m.Start:m.End])
+	}
+	got.ModelSpan, got.Conversation = llm.Span{}, llm.ConversationSpans{}
 	want := llm.Head{Model: "gpt", Stream: true, IncludeUsage: true, Choices: 1, MaxOutput: 9, Open: 1}
 	must.Equal(t, got, want, "head of %s", body)
 }

@@ -50,6 +50,7 @@ func scanMember(h *llm.Head, m rawjson.Member) (err error) {
 		err = openai.RaiseCap(h, m.Value, outputCap)
 	default:
 		openai.ScanAttribution(h, m)
+		parse.Conversation(h, m)
 	}
 	return err
 }
