@@ -37,10 +37,8 @@ func (c *content) encode() []byte {
 	}
 	out := rawjson.AppendString(append(make([]byte, 0, size+64), `{"previous":`...), c.previous)
 	out = append(out, `,"input":[`...)
-	for i, it := range c.input {
-		if i > 0 {
-			out = append(out, ',')
-		}
+	for _, it := range c.input {
+		out = rawjson.AppendComma(out)
 		out = rawjson.AppendString(append(out, `{"id":`...), it.id)
 		out = append(append(append(out, `,"item":`...), it.raw...), '}')
 	}

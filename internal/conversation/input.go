@@ -33,7 +33,7 @@ func rewrite(body []byte, items []item) []byte {
 		case m.Is(inputField):
 			out, done = appendInput(out, items), true
 		default:
-			out = append(append(rawjson.AppendString(comma(out), m.Name()), ':'), m.Value...)
+			out = rawjson.AppendMember(out, m.Name(), m.Value)
 		}
 	}
 	if !done {
@@ -42,26 +42,14 @@ func rewrite(body []byte, items []item) []byte {
 	return append(out, '}')
 }
 
-// comma appends a comma if the object that dst ends with has a member.
-func comma(dst []byte) []byte {
-	if dst[len(dst)-1] != '{' {
-		dst = append(dst, ',')
-	}
-	return dst
-}
-
 func appendInput(dst []byte, items []item) []byte {
-	dst = append(rawjson.AppendString(comma(dst), inputField), ":["...)
-	more := false
+	dst = append(rawjson.AppendName(dst, inputField), '[')
 	for i := range items {
 		raw := &items[i].raw
 		if *raw == nil {
 			continue
 		}
-		if more {
-			dst = append(dst, ',')
-		}
-		dst, more = append(dst, *raw...), true
+		dst = append(rawjson.AppendComma(dst), *raw...)
 		*raw = dst[len(dst)-len(*raw):]
 	}
 	return append(dst, ']')

@@ -137,9 +137,7 @@ func (p *Page) of(list []item) (page []item, more bool, err error) {
 func appendList(dst []byte, list []item, more bool) []byte {
 	dst = append(dst, `{"object":"list","data":[`...)
 	for i := range list {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
+		dst = rawjson.AppendComma(dst)
 		dst = list[i].appendListed(dst)
 	}
 	var first, last string
@@ -170,7 +168,7 @@ func (it *item) appendListed(dst []byte) []byte {
 			dst = appendText(append(dst, `,"content":[`...), role, m.Value)
 			dst = append(dst, ']')
 		default:
-			dst = append(append(rawjson.AppendString(append(dst, ','), name), ':'), m.Value...)
+			dst = rawjson.AppendMember(dst, name, m.Value)
 		}
 	}
 	return append(dst, '}')

@@ -106,10 +106,7 @@ func (o *ownFields) cut(body []byte) (cut []byte, err error) {
 			}
 			continue
 		}
-		if len(rest) > 1 {
-			rest = append(rest, ',')
-		}
-		rest = append(append(rawjson.AppendString(rest, m.Name()), ':'), m.Value...)
+		rest = rawjson.AppendMember(rest, m.Name(), m.Value)
 	}
 	if !found {
 		return nil, nil

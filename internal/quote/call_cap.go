@@ -77,10 +77,8 @@ func (o *Offer) CapCalls(body []byte, calls int64) []byte {
 		return rawjson.Splice(nil, body, rawjson.Set(body, o.Quirks.CallCap, strconv.AppendInt(nil, calls, 10)))
 	}
 	tools := []byte{'['}
-	for i, raw := range rawjson.Elements(rawjson.Get(body, toolList)) {
-		if i > 0 {
-			tools = append(tools, ',')
-		}
+	for _, raw := range rawjson.Elements(rawjson.Get(body, toolList)) {
+		tools = rawjson.AppendComma(tools)
 		if o.lacksCap(raw) {
 			raw = rawjson.Splice(nil, raw, rawjson.Set(raw, o.Quirks.CallCap, strconv.AppendInt(nil, calls, 10)))
 		}

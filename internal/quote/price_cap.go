@@ -34,10 +34,7 @@ func (q *Quote) CapPrice(body []byte) []byte {
 		if value == nil {
 			continue
 		}
-		if len(caps) > 1 {
-			caps = append(caps, ',')
-		}
-		caps = append(append(rawjson.AppendString(caps, one.name), ':'), value...)
+		caps = rawjson.AppendMember(caps, one.name, value)
 	}
 	for m := range rawjson.Members(theirs) { // not capped here
 		if !m.Is("prompt") && !m.Is("completion") && !m.Is("request") && len(caps) > 1 {

@@ -112,22 +112,38 @@ func Rewrite(obj []byte, rename func(name string) string) []byte {
 		if name == "" {
 			continue
 		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(AppendString(out, name), ':'), m.Value...)
+		out = AppendMember(out, name, m.Value)
 	}
 	return append(out, '}')
+}
+
+// AppendComma appends the comma before an element of an open array or before a member of an open object. It appends
+// nothing if the element is the first or dst already ends with a comma.
+func AppendComma(dst []byte) []byte {
+	if n := len(dst); n == 0 || dst[n-1] == '[' || dst[n-1] == '{' || dst[n-1] == ',' {
+		return dst
+	}
+	return append(dst, ',')
+}
+
+// AppendName begins a member of an open object, with a comma if needed. An empty dst begins the object, too.
+func AppendName(dst []byte, name string) []byte {
+	if len(dst) == 0 {
+		dst = append(dst, '{')
+	}
+	return append(AppendString(AppendComma(dst), name), ':')
+}
+
+// AppendMember appends a member to an open object, as AppendName does.
+func AppendMember(dst []byte, name string, value []byte) []byte {
+	return append(AppendName(dst, name), value...)
 }
 
 // AppendStrings appends list as an array of JSON strings; nil as an empty one.
 func AppendStrings(dst []byte, list []string) []byte {
 	dst = append(dst, '[')
-	for i, s := range list {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = AppendString(dst, s)
+	for _, s := range list {
+		dst = AppendString(AppendComma(dst), s)
 	}
 	return append(dst, ']')
 }

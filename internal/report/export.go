@@ -108,10 +108,8 @@ func csvRow(e *Exported) []string {
 // could read the following text as a formula. The escape does not change the JSON value.
 func tagsObject(tags []llm.Tag) string {
 	object := []byte{'{'}
-	for i, t := range tags {
-		if i > 0 {
-			object = append(object, ',')
-		}
+	for _, t := range tags {
+		object = rawjson.AppendComma(object)
 		object = rawjson.AppendString(append(rawjson.AppendString(object, t.Name), ':'), t.Value)
 	}
 	return strings.ReplaceAll(string(append(object, '}')), ";", `\u003b`)

@@ -20,18 +20,10 @@ func set(data []byte, path []string, value []byte) []byte {
 			}
 		}
 		if v != nil {
-			out = appendMember(out, name, v)
+			out = rawjson.AppendMember(out, name, v)
 		}
 	}
 	return append(out, '}')
-}
-
-// appendMember appends a member to an open object.
-func appendMember(dst []byte, name string, value []byte) []byte {
-	if dst[len(dst)-1] != '{' {
-		dst = append(dst, ',')
-	}
-	return append(append(rawjson.AppendString(dst, name), ':'), value...)
 }
 
 // answerMembers hold the answer, in any wire format, in a whole reply or in an event of a stream.
@@ -54,7 +46,7 @@ func withoutAnswer(data []byte) []byte {
 		case slices.Contains(answerMembers, name):
 			continue
 		}
-		out = appendMember(out, name, v)
+		out = rawjson.AppendMember(out, name, v)
 	}
 	return append(out, '}')
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"weir/internal/llm"
+	"weir/internal/rawjson"
 )
 
 const (
@@ -22,9 +23,7 @@ func vectors(e *llm.Embedding) []llm.Vector {
 		h := hash(0, []byte(text))
 		numbers := []byte{'['}
 		for j := range n {
-			if j > 0 {
-				numbers = append(numbers, ',')
-			}
+			numbers = rawjson.AppendComma(numbers)
 			at := mix(h + uint64(j))
 			numbers = strconv.AppendFloat(numbers, float64(float32(at>>40)/(1<<23)-1), 'g', -1, 32)
 		}

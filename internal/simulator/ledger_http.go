@@ -62,10 +62,7 @@ func (s *Server) serveClear(w http.ResponseWriter, _ *http.Request) {
 type object struct{ b []byte }
 
 func (o *object) name(name string) {
-	if o.b[len(o.b)-1] != '{' {
-		o.b = append(o.b, ',')
-	}
-	o.b = append(rawjson.AppendString(o.b, name), ':')
+	o.b = rawjson.AppendName(o.b, name)
 }
 
 func (o *object) text(name, v string) {

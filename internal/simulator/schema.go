@@ -156,10 +156,7 @@ func (w *schemaWriter) array(dst, schema []byte, depth int) []byte {
 	}
 	dst = append(dst, '[')
 	for i := int64(0); i < n && w.left > 0; i++ {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = w.value(dst, items, depth+1)
+		dst = w.value(rawjson.AppendComma(dst), items, depth+1)
 	}
 	return append(dst, ']')
 }

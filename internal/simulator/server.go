@@ -198,10 +198,8 @@ func (s *Server) release(b *[]byte) {
 // a description.
 func (s *Server) serveModels(w http.ResponseWriter, _ *http.Request) {
 	b := []byte(`{"object":"list","data":[`)
-	for i, m := range Models() {
-		if i > 0 {
-			b = append(b, ',')
-		}
+	for _, m := range Models() {
+		b = rawjson.AppendComma(b)
 		b = append(b, `{"id":`...)
 		b = rawjson.AppendString(b, m.Name)
 		b = append(b, `,"object":"model","created":0,"owned_by":"weir","description":`...)

@@ -70,7 +70,7 @@ func amendUsage(d *dialect.Dialect, data []byte, edit func(v []byte) []byte) (am
 		case rawjson.KindOf(v) == rawjson.Object:
 			raw = text
 		case text != nil:
-			counts = appendMember(counts, path[len(path)-1], text)
+			counts = rawjson.AppendMember(counts, path[len(path)-1], text)
 		}
 	}
 	if len(counts) > 1 {
@@ -196,16 +196,13 @@ func mapNumbers(v []byte, edit func(dst, number []byte) []byte) []byte {
 	case rawjson.Object:
 		out := []byte{'{'}
 		for m := range rawjson.Members(v) {
-			out = appendMember(out, m.Name(), mapNumbers(m.Value, edit))
+			out = rawjson.AppendMember(out, m.Name(), mapNumbers(m.Value, edit))
 		}
 		return append(out, '}')
 	case rawjson.Array:
 		out := []byte{'['}
-		for i, e := range rawjson.Elements(v) {
-			if i > 0 {
-				out = append(out, ',')
-			}
-			out = append(out, mapNumbers(e, edit)...)
+		for _, e := range rawjson.Elements(v) {
+			out = append(rawjson.AppendComma(out), mapNumbers(e, edit)...)
 		}
 		return append(out, ']')
 	}
@@ -221,7 +218,7 @@ func flatMembers(v []byte) []byte {
 	for m := range rawjson.Members(v) {
 		kind := rawjson.KindOf(m.Value)
 		if kind != rawjson.Object && kind != rawjson.Array || m.Is("tokens") {
-			out = appendMember(out, m.Name(), m.Value)
+			out = rawjson.AppendMember(out, m.Name(), m.Value)
 		}
 	}
 	return append(out, '}')

@@ -62,10 +62,8 @@ func (e *requestEncoder) document(p *llm.Part) {
 
 func (e *requestEncoder) chunks(list []string) {
 	e.Dst = append(e.Dst, `,"content":[`...)
-	for i, text := range list {
-		if i > 0 {
-			e.Dst = append(e.Dst, ',')
-		}
+	for _, text := range list {
+		e.Dst = rawjson.AppendComma(e.Dst)
 		e.Dst = append(rawjson.AppendString(append(e.Dst, `{"type":"text","text":`...), text), '}')
 	}
 	e.Dst = append(e.Dst, ']')

@@ -131,14 +131,14 @@ func (e *requestEncoder) options(r *llm.Request, how *thought) {
 func (e *requestEncoder) outputConfig(r *llm.Request, how *thought) {
 	var config []byte
 	if how.effort != "" {
-		config = appendMember(config, "effort", rawjson.AppendString(nil, how.effort))
+		config = rawjson.AppendMember(config, "effort", rawjson.AppendString(nil, how.effort))
 	}
 	if f := r.Format; f != nil && f.Kind == llm.FormatSchema {
 		if f.Description != "" {
 			e.Drop("response_format description")
 		}
 		schema := append([]byte(`{"type":"json_schema","schema":`), orEmpty(f.Schema)...)
-		config = appendMember(config, "format", append(schema, '}'))
+		config = rawjson.AppendMember(config, "format", append(schema, '}'))
 	}
 	if e.Own {
 		for _, f := range r.Extra {
@@ -146,7 +146,7 @@ func (e *requestEncoder) outputConfig(r *llm.Request, how *thought) {
 				continue
 			}
 			for m := range rawjson.Members(f.Value) {
-				config = appendMember(config, m.Name(), m.Value)
+				config = rawjson.AppendMember(config, m.Name(), m.Value)
 			}
 		}
 	}
@@ -184,9 +184,7 @@ func (e *requestEncoder) tools(r *llm.Request) {
 	}
 	e.Dst = append(e.Dst, '[')
 	for i := range r.Tools {
-		if i > 0 {
-			e.Dst = append(e.Dst, ',')
-		}
+		e.Dst = rawjson.AppendComma(e.Dst)
 		e.tool(&r.Tools[i])
 	}
 	e.Dst = append(e.Dst, ']')

@@ -37,9 +37,7 @@ func (e *requestEncoder) messages(list []llm.Message) {
 	e.Key("messages")
 	e.Dst = append(e.Dst, '[')
 	for i := range turns {
-		if i > 0 {
-			e.Dst = append(e.Dst, ',')
-		}
+		e.Dst = rawjson.AppendComma(e.Dst)
 		t := &turns[i]
 		e.Dst = rawjson.AppendString(append(e.Dst, `{"role":`...), string(t.role))
 		e.Dst = append(e.Dst, `,"content":`...)
@@ -153,9 +151,7 @@ func (e *requestEncoder) content(parts []llm.Part) {
 	}
 	e.Dst = append(e.Dst, '[')
 	for i := range parts {
-		if i > 0 {
-			e.Dst = append(e.Dst, ',')
-		}
+		e.Dst = rawjson.AppendComma(e.Dst)
 		e.block(&parts[i])
 	}
 	e.Dst = append(e.Dst, ']')

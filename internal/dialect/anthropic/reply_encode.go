@@ -36,7 +36,7 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 		dst = append(dst, `,"usage":`...)
 		dst = appendUsage(dst, &r.Usage, tierWord(r.Tier, own), r.Cost)
 	}
-	return append(appendFields(dst, r.Extra), '}')
+	return append(compose.AppendFields(dst, r.Extra, written), '}')
 }
 
 // withSources returns the parts of an answer with the sources that another vendor named.
@@ -178,14 +178,4 @@ func tierWord(modes string, own bool) string {
 // written lists the members that an encoded message has already.
 var written = rawjson.Names{
 	"id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "stop_details", "usage", "error",
-}
-
-func appendFields(dst []byte, extra []llm.Field) []byte {
-	for _, f := range extra {
-		if !written.Has(f.Name) {
-			dst = append(rawjson.AppendString(append(dst, ','), f.Name), ':')
-			dst = append(dst, f.Value...)
-		}
-	}
-	return dst
 }

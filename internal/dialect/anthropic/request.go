@@ -139,23 +139,13 @@ func decodeOutputConfig(r *llm.Request, v []byte) error {
 				continue
 			}
 		}
-		rest = appendMember(rest, m.Name(), m.Value)
+		rest = rawjson.AppendMember(rest, m.Name(), m.Value)
 		essentials.Note(r, "output_config."+m.Name(), m.Value)
 	}
 	if rest != nil {
 		r.Extra = append(r.Extra, llm.Field{Name: "output_config", Value: append(rest, '}')})
 	}
 	return nil
-}
-
-// appendMember appends a member to an object that stays open; it begins the object at the first member.
-func appendMember(dst []byte, name string, value []byte) []byte {
-	if dst == nil {
-		dst = append(dst, '{')
-	} else {
-		dst = append(dst, ',')
-	}
-	return append(append(rawjson.AppendString(dst, name), ':'), value...)
 }
 
 // decodeFormat reads an output format; nil for an unknown type.

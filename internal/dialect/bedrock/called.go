@@ -44,7 +44,7 @@ func appendCalledTools(obj []byte, messages []llm.Message) []byte {
 				continue
 			}
 			if len(seen) == 0 {
-				obj = append(appendName(obj, "tools"), '[')
+				obj = append(rawjson.AppendName(obj, "tools"), '[')
 			} else {
 				obj = append(obj, ',')
 			}

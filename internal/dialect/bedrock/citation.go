@@ -100,10 +100,8 @@ func (e *requestEncoder) carries(p *llm.Part) bool {
 
 // claims writes a text with its citations, each of a whole block.
 func (e *requestEncoder) claims(p *llm.Part) {
-	for i, piece := range p.Cut() {
-		if i > 0 {
-			e.Dst = append(e.Dst, ',')
-		}
+	for _, piece := range p.Cut() {
+		e.Dst = rawjson.AppendComma(e.Dst)
 		claims := piece.Claims()
 		if claims == nil {
 			e.Dst = append(rawjson.AppendString(append(e.Dst, `{"text":`...), piece.Text), '}')
@@ -112,10 +110,7 @@ func (e *requestEncoder) claims(p *llm.Part) {
 		e.Dst = rawjson.AppendString(append(e.Dst, `{"citationsContent":{"content":[{"text":`...), piece.Text)
 		e.Dst = append(e.Dst, `}],"citations":[`...)
 		for j := range claims {
-			if j > 0 {
-				e.Dst = append(e.Dst, ',')
-			}
-			e.Dst = appendCitation(e.Dst, &claims[j].Source)
+			e.Dst = appendCitation(rawjson.AppendComma(e.Dst), &claims[j].Source)
 		}
 		e.Dst = append(e.Dst, "]}}"...)
 	}

@@ -46,10 +46,8 @@ func (e *requestEncoder) searchResult(m *llm.Media) {
 
 func appendChunks(dst []byte, list []string) []byte {
 	dst = append(dst, '[')
-	for i, text := range list {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
+	for _, text := range list {
+		dst = rawjson.AppendComma(dst)
 		dst = append(rawjson.AppendString(append(dst, `{"text":`...), text), '}')
 	}
 	return append(dst, ']')

@@ -90,7 +90,7 @@ func (e *requestEncoder) withRest(obj []byte, name string) []byte {
 			continue
 		}
 		for m := range rawjson.Members(f.Value) {
-			obj = appendMember(obj, m.Name(), m.Value)
+			obj = rawjson.AppendMember(obj, m.Name(), m.Value)
 		}
 		e.extra = slices.Delete(slices.Clone(e.extra), i, i+1)
 		break
@@ -139,7 +139,7 @@ func (e *requestEncoder) leaveOut(r *llm.Request) {
 func (e *requestEncoder) inference(r *llm.Request, t *thinking) {
 	obj := []byte{'{'}
 	if r.MaxOutput != nil {
-		obj = strconv.AppendInt(appendName(obj, "maxTokens"), *r.MaxOutput, 10)
+		obj = strconv.AppendInt(rawjson.AppendName(obj, "maxTokens"), *r.MaxOutput, 10)
 	}
 	sampling := func(name, ours string, n *json.Number) {
 		switch {
@@ -147,13 +147,13 @@ func (e *requestEncoder) inference(r *llm.Request, t *thinking) {
 		case t.claude:
 			e.Drop(name)
 		default:
-			obj = append(appendName(obj, ours), *n...)
+			obj = append(rawjson.AppendName(obj, ours), *n...)
 		}
 	}
 	sampling("temperature", "temperature", r.Temperature)
 	sampling("top_p", "topP", r.TopP)
 	if len(r.Stop) > 0 {
-		obj = rawjson.AppendStrings(appendName(obj, "stopSequences"), r.Stop)
+		obj = rawjson.AppendStrings(rawjson.AppendName(obj, "stopSequences"), r.Stop)
 	}
 	e.object("inferenceConfig", obj)
 }
@@ -164,15 +164,15 @@ func (e *requestEncoder) additional(r *llm.Request, t *thinking) {
 	switch {
 	case r.TopK == nil:
 	case e.Own, isClaude(r.Model) && !t.claude:
-		obj = strconv.AppendInt(appendName(obj, "top_k"), *r.TopK, 10)
+		obj = strconv.AppendInt(rawjson.AppendName(obj, "top_k"), *r.TopK, 10)
 	case isNova(r.Model):
-		obj = strconv.AppendInt(append(appendName(obj, "inferenceConfig"), `{"topK":`...), *r.TopK, 10)
+		obj = strconv.AppendInt(append(rawjson.AppendName(obj, "inferenceConfig"), `{"topK":`...), *r.TopK, 10)
 		obj = append(obj, '}')
 	default:
 		e.Drop("top_k")
 	}
 	for _, f := range t.fields {
-		obj = appendMember(obj, f.Name, f.Value)
+		obj = rawjson.AppendMember(obj, f.Name, f.Value)
 	}
 	e.object("additionalModelRequestFields", obj)
 }
@@ -180,18 +180,18 @@ func (e *requestEncoder) additional(r *llm.Request, t *thinking) {
 func (e *requestEncoder) output(r *llm.Request, t *thinking) {
 	obj := []byte{'{'}
 	if f := r.Format; f != nil && f.Kind == llm.FormatSchema {
-		obj = append(appendName(obj, "textFormat"), `{"type":"json_schema","structure":{"jsonSchema":{"schema":`...)
+		obj = append(rawjson.AppendName(obj, "textFormat"), `{"type":"json_schema","structure":{"jsonSchema":{"schema":`...)
 		obj = rawjson.AppendString(obj, string(f.Schema))
 		if f.Name != "" {
-			obj = rawjson.AppendString(appendName(obj, "name"), f.Name)
+			obj = rawjson.AppendString(rawjson.AppendName(obj, "name"), f.Name)
 		}
 		if f.Description != "" {
-			obj = rawjson.AppendString(appendName(obj, "description"), f.Description)
+			obj = rawjson.AppendString(rawjson.AppendName(obj, "description"), f.Description)
 		}
 		obj = append(obj, "}}}"...)
 	}
 	if t.effort != "" {
-		obj = rawjson.AppendString(appendName(obj, "effort"), t.effort)
+		obj = rawjson.AppendString(rawjson.AppendName(obj, "effort"), t.effort)
 	}
 	e.object("outputConfig", obj)
 }
@@ -206,7 +206,7 @@ func (e *requestEncoder) tools(r *llm.Request) error {
 	case len(r.Tools) == 0 && !e.Own:
 		obj = appendCalledTools(obj, r.Messages)
 	case len(r.Tools) > 0:
-		obj = append(appendName(obj, "tools"), '[')
+		obj = append(rawjson.AppendName(obj, "tools"), '[')
 		for i := range r.Tools {
 			var err error
 			if obj, err = e.tool(obj, &r.Tools[i], i); err != nil {
@@ -216,7 +216,7 @@ func (e *requestEncoder) tools(r *llm.Request) error {
 		obj = append(obj, ']')
 	}
 	if r.ToolChoice != nil && !none && (e.Own || len(r.Tools) > 0) {
-		obj = appendToolChoice(appendName(obj, "toolChoice"), r.ToolChoice)
+		obj = appendToolChoice(rawjson.AppendName(obj, "toolChoice"), r.ToolChoice)
 	}
 	e.object("toolConfig", obj)
 	return nil
@@ -232,9 +232,7 @@ func (e *requestEncoder) tool(dst []byte, t *llm.Tool, i int) ([]byte, error) {
 	if t.Raw != nil && !e.Own {
 		return dst, compose.ForeignTool(t.Raw, i)
 	}
-	if dst[len(dst)-1] != '[' {
-		dst = append(dst, ',')
-	}
+	dst = rawjson.AppendComma(dst)
 	if t.Raw != nil {
 		return e.cachePoint(append(dst, t.Raw...), t.CacheControl), nil
 	}

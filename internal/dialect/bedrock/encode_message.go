@@ -224,7 +224,7 @@ func (e *requestEncoder) exact(p *llm.Part) []byte {
 	}
 	switch f := p.Extra[0]; f.Name {
 	case "image", "audio", "document", "citationsContent":
-		return append(appendMember([]byte{'{'}, f.Name, f.Value), '}')
+		return append(rawjson.AppendMember([]byte{'{'}, f.Name, f.Value), '}')
 	}
 	return nil
 }
@@ -311,7 +311,7 @@ func appendCall(dst []byte, c *llm.ToolCall) []byte {
 	dst = append(append(dst, `,"input":`...), document(c.Arguments)...)
 	for _, f := range c.Extra {
 		if f.Name == "type" {
-			dst = appendMember(dst, f.Name, f.Value)
+			dst = rawjson.AppendMember(dst, f.Name, f.Value)
 		}
 	}
 	return append(dst, "}}"...)

@@ -205,7 +205,7 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	}
 	for _, f := range r.Extra {
 		if !written.Has(f.Name) {
-			dst = appendMember(dst, f.Name, f.Value)
+			dst = rawjson.AppendMember(dst, f.Name, f.Value)
 		}
 	}
 	return append(dst, '}')

@@ -68,7 +68,7 @@ func decodeObject(obj rawjson.Member, r *llm.Request, read func(*llm.Request, ra
 		if rest == nil {
 			rest = []byte{'{'}
 		}
-		rest = appendMember(rest, m.Name(), m.Value)
+		rest = rawjson.AppendMember(rest, m.Name(), m.Value)
 		essentials.Note(r, obj.Name()+"."+m.Name(), m.Value)
 	}
 	if rest != nil {

@@ -60,7 +60,7 @@ func without(body []byte, names []string) []byte {
 	out := append(make([]byte, 0, len(body)), '{')
 	for m := range rawjson.Members(body) {
 		if !drop(m) {
-			out = appendMember(out, m.Name(), m.Value)
+			out = rawjson.AppendMember(out, m.Name(), m.Value)
 		}
 	}
 	return append(out, '}')
@@ -71,17 +71,4 @@ func isEmpty(obj []byte) bool {
 		return false
 	}
 	return true
-}
-
-// appendMember appends a member to an open object.
-func appendMember(dst []byte, name string, value []byte) []byte {
-	return append(appendName(dst, name), value...)
-}
-
-// appendName appends the name of a member to an open object.
-func appendName(dst []byte, name string) []byte {
-	if dst[len(dst)-1] != '{' {
-		dst = append(dst, ',')
-	}
-	return append(rawjson.AppendString(dst, name), ':')
 }

@@ -30,9 +30,7 @@ func (e *requestEncoder) search(dst []byte, s *llm.WebSearch) []byte {
 		return dst
 	}
 	e.NoOptions(s)
-	if dst[len(dst)-1] != '[' {
-		dst = append(dst, ',')
-	}
+	dst = rawjson.AppendComma(dst)
 	return append(dst, SearchTool(s, nil)...)
 }
 

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -141,10 +142,8 @@ const noArguments = "{}"
 // appendCalls writes tool calls, with unmodelled fields if they are of this format.
 func appendCalls(dst []byte, calls []*llm.ToolCall, own bool) []byte {
 	dst = append(dst, '[')
-	for i, c := range calls {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
+	for _, c := range calls {
+		dst = rawjson.AppendComma(dst)
 		dst = rawjson.AppendString(append(dst, `{"id":`...), c.ID)
 		dst = rawjson.AppendString(append(dst, `,"type":"function","function":{"name":`...), c.Name)
 		arguments := c.Arguments
@@ -154,7 +153,7 @@ func appendCalls(dst []byte, calls []*llm.ToolCall, own bool) []byte {
 		dst = rawjson.AppendString(append(dst, `,"arguments":`...), arguments)
 		dst = append(dst, '}')
 		if own {
-			dst = appendFields(dst, c.Extra)
+			dst = compose.AppendFields(dst, c.Extra, written)
 		}
 		dst = append(dst, '}')
 	}
@@ -176,9 +175,7 @@ func (e *requestEncoder) content(parts []llm.Part, role llm.Role, param string) 
 	}
 	e.Dst = append(e.Dst, '[')
 	for i := range parts {
-		if i > 0 {
-			e.Dst = append(e.Dst, ',')
-		}
+		e.Dst = rawjson.AppendComma(e.Dst)
 		e.part(&parts[i], role, param+".content["+strconv.Itoa(parts[i].Index(i))+"]")
 	}
 	e.Dst = append(e.Dst, ']')

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/dialect/explain"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
@@ -125,24 +126,13 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	if c.Logprobs != nil {
 		dst = append(append(dst, `,"logprobs":`...), c.Logprobs...)
 	}
-	return append(appendFields(dst, r.Extra), '}')
+	return append(compose.AppendFields(dst, r.Extra, written), '}')
 }
 
 // written lists the members that an encoded object has already, so that extras do not repeat them.
 var written = rawjson.Names{
 	"id", "message", "finish_reason", "usage", "logprobs", "role", "content", "tool_plan", "tool_calls", "type",
 	"function",
-}
-
-func appendFields(dst []byte, extra []llm.Field) []byte {
-	for _, f := range extra {
-		if written.Has(f.Name) {
-			continue
-		}
-		dst = append(rawjson.AppendString(append(dst, ','), f.Name), ':')
-		dst = append(dst, f.Value...)
-	}
-	return dst
 }
 
 // answer holds an assistant's message by member.
@@ -202,7 +192,7 @@ func (a *answer) appendRest(dst []byte, m *llm.Message) []byte {
 	if a.citations != nil {
 		dst = append(append(dst, `,"citations":`...), a.citations...)
 	}
-	return appendFields(dst, m.Extra)
+	return compose.AppendFields(dst, m.Extra, written)
 }
 
 func appendBlock(dst []byte, p *llm.Part) []byte {
@@ -214,5 +204,5 @@ func appendBlock(dst []byte, p *llm.Part) []byte {
 	default:
 		dst = rawjson.AppendString(append(dst, `{"type":"text","text":`...), p.Words())
 	}
-	return append(appendFields(dst, p.Extra), '}')
+	return append(compose.AppendFields(dst, p.Extra, written), '}')
 }

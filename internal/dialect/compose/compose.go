@@ -156,10 +156,7 @@ func (w *Writer) DropExtra(name string) {
 // Name begins a member of the open object, with a comma if needed. It and the next three methods ignore the
 // provider's quirks.
 func (w *Writer) Name(name string) {
-	if w.Dst[len(w.Dst)-1] != '{' {
-		w.Dst = append(w.Dst, ',')
-	}
-	w.Dst = append(rawjson.AppendString(w.Dst, name), ':')
+	w.Dst = rawjson.AppendName(w.Dst, name)
 }
 
 // Inner writes a member of an object within the body.
@@ -170,8 +167,7 @@ func (w *Writer) Inner(name, value string) {
 
 // InnerRaw writes a member of an object within the body with a JSON value.
 func (w *Writer) InnerRaw(name string, value []byte) {
-	w.Name(name)
-	w.Dst = append(w.Dst, value...)
+	w.Dst = rawjson.AppendMember(w.Dst, name, value)
 }
 
 // InnerExtras writes the extra members of an object within the body, or drops them under one name if they are in
@@ -187,8 +183,14 @@ func (w *Writer) InnerExtras(fields []llm.Field, what string) {
 }
 
 // Element begins an element of the open array, with a comma unless it is the first.
-func (w *Writer) Element() {
-	if w.Dst[len(w.Dst)-1] != '[' {
-		w.Dst = append(w.Dst, ',')
+func (w *Writer) Element() { w.Dst = rawjson.AppendComma(w.Dst) }
+
+// AppendFields appends the extra members of an object of a reply, except those in written.
+func AppendFields(dst []byte, extra []llm.Field, written rawjson.Names) []byte {
+	for _, f := range extra {
+		if !written.Has(f.Name) {
+			dst = rawjson.AppendMember(dst, f.Name, f.Value)
+		}
 	}
+	return dst
 }

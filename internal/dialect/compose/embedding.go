@@ -12,10 +12,7 @@ import (
 func Vectors(dst []byte, vectors []llm.Vector, before, after string) []byte {
 	dst = append(dst, '[')
 	for i := range vectors {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, before...)
+		dst = append(rawjson.AppendComma(dst), before...)
 		numbers, err := vectors[i].AppendNumbers(nil)
 		if err != nil {
 			numbers = []byte("[]")
@@ -30,6 +27,6 @@ func Dimensions(dst []byte, name string, n *int64) []byte {
 	if n == nil {
 		return dst
 	}
-	dst = append(rawjson.AppendString(append(dst, ','), name), ':')
+	dst = rawjson.AppendName(dst, name)
 	return strconv.AppendInt(dst, *n, 10)
 }

@@ -62,7 +62,7 @@ func Place(dst []byte, s *llm.WebSearch) []byte {
 		{"city", s.City}, {"region", s.Region}, {"country", s.Country}, {"timezone", s.Timezone},
 	} {
 		if m.value != "" {
-			dst = append(rawjson.AppendString(append(dst, ','), m.name), ':')
+			dst = rawjson.AppendName(dst, m.name)
 			dst = rawjson.AppendString(dst, m.value)
 		}
 	}

@@ -29,7 +29,7 @@ func filterResult(v []byte) []byte {
 			continue
 		}
 		n++
-		out = appendMember(out, m.Name(), verdict)
+		out = rawjson.AppendMember(out, m.Name(), verdict)
 	}
 	return closed(out)
 }
@@ -40,24 +40,15 @@ func verdictOf(v []byte) (out []byte) {
 		switch name := m.Name(); name {
 		case "filtered", "detected":
 			if _, is := rawjson.AsBool(m.Value); is {
-				out = appendMember(out, name, m.Value)
+				out = rawjson.AppendMember(out, name, m.Value)
 			}
 		case "severity":
 			if isWord(rawjson.Text(m.Value)) {
-				out = appendMember(out, name, m.Value)
+				out = rawjson.AppendMember(out, name, m.Value)
 			}
 		}
 	}
 	return closed(out)
-}
-
-// appendMember appends a member to an object that is still open; nil is an object without members.
-func appendMember(object []byte, name string, value []byte) []byte {
-	before := byte(',')
-	if object == nil {
-		before = '{'
-	}
-	return append(append(rawjson.AppendString(append(object, before), name), ':'), value...)
 }
 
 // closed closes an object; nil stays nil.

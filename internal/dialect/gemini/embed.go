@@ -165,11 +165,8 @@ func EncodeEmbed(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, 
 func SpliceEmbed(dst, body []byte, _ *llm.Head, s llm.Splice, _ *llm.Quirks) []byte {
 	model := rawjson.AppendString(nil, modelsPrefix+Canonical(s.Model))
 	requests := []byte{'['}
-	for i, one := range rawjson.Elements(rawjson.Get(body, "requests")) {
-		if i > 0 {
-			requests = append(requests, ',')
-		}
-		requests = rawjson.Splice(requests, one, rawjson.Set(one, "model", model))
+	for _, one := range rawjson.Elements(rawjson.Get(body, "requests")) {
+		requests = rawjson.Splice(rawjson.AppendComma(requests), one, rawjson.Set(one, "model", model))
 	}
 	return rawjson.Splice(dst, body, rawjson.Set(body, "requests", append(requests, ']')))
 }

@@ -62,10 +62,8 @@ func appendLogprobs(dst, tokens []byte) []byte {
 	dst = append(dst, `,"logprobsResult":{"chosenCandidates":[`...)
 	dst = appendCandidates(dst, tokens)
 	dst = append(dst, `],"topCandidates":[`...)
-	for i, e := range rawjson.Elements(tokens) {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
+	for _, e := range rawjson.Elements(tokens) {
+		dst = rawjson.AppendComma(dst)
 		dst = appendCandidates(append(dst, `{"candidates":[`...), rawjson.Get(e, "top_logprobs"))
 		dst = append(dst, "]}"...)
 	}
@@ -74,10 +72,8 @@ func appendLogprobs(dst, tokens []byte) []byte {
 
 // appendCandidates writes the tokens of a list without the likely ones at their positions.
 func appendCandidates(dst, tokens []byte) []byte {
-	for i, e := range rawjson.Elements(tokens) {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
+	for _, e := range rawjson.Elements(tokens) {
+		dst = rawjson.AppendComma(dst)
 		dst = append(append(dst, `{"token":`...), rawjson.Get(e, "token")...)
 		dst = append(append(dst, `,"logProbability":`...), rawjson.Get(e, "logprob")...)
 		dst = append(dst, '}')

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"weir/internal/dialect/callid"
+	"weir/internal/dialect/compose"
 	"weir/internal/dialect/parse"
 	"weir/internal/dialect/proof"
 	"weir/internal/llm"
@@ -21,10 +22,7 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	if !isBlockedReply(r) {
 		dst = append(dst, `"candidates":[`...)
 		for i := range r.Choices {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = appendCandidate(dst, &r.Choices[i], r.ExtraOf == Name)
+			dst = appendCandidate(rawjson.AppendComma(dst), &r.Choices[i], r.ExtraOf == Name)
 		}
 		dst = append(dst, "],"...)
 	}
@@ -37,7 +35,7 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 		dst = append(time.Unix(r.Created, 0).UTC().AppendFormat(dst, time.RFC3339), '"')
 	}
 	dst = rawjson.AppendString(append(dst, `,"responseId":`...), r.ID)
-	return append(appendFields(dst, r.Extra), '}')
+	return append(compose.AppendFields(dst, r.Extra, nil), '}')
 }
 
 // isBlockedReply recognizes the answer to a blocked prompt, which has no candidates.
@@ -51,14 +49,6 @@ func isBlockedReply(r *llm.Reply) bool {
 		}
 	}
 	return false
-}
-
-func appendFields(dst []byte, extra []llm.Field) []byte {
-	for _, f := range extra {
-		dst = append(rawjson.AppendString(append(dst, ','), f.Name), ':')
-		dst = append(dst, f.Value...)
-	}
-	return dst
 }
 
 func appendCandidate(dst []byte, c *llm.Choice, own bool) []byte {
@@ -92,7 +82,7 @@ func appendCandidate(dst []byte, c *llm.Choice, own bool) []byte {
 		dst = appendLogprobs(g.append(dst), c.Tokens)
 	}
 	dst = rawjson.AppendCount(dst, `,"index":`, int64(c.Index))
-	return append(appendFields(dst, c.Extra), '}')
+	return append(compose.AppendFields(dst, c.Extra, nil), '}')
 }
 
 // appendFinish writes the reason, unless the extras have Google's own.
@@ -143,7 +133,7 @@ func appendPart(dst []byte, p *llm.Part) []byte {
 	if !ok {
 		return dst[:before]
 	}
-	return append(appendFields(appendSigned(dst, signatureOf(p.Maker, p.Signature, p.Redacted)), p.Extra), '}')
+	return append(compose.AppendFields(appendSigned(dst, signatureOf(p.Maker, p.Signature, p.Redacted)), p.Extra, nil), '}')
 }
 
 // appendText begins a part of text, or of thinking.
@@ -164,7 +154,7 @@ func appendCall(dst []byte, c *llm.ToolCall) []byte {
 	}
 	dst = rawjson.AppendString(append(dst, `"name":`...), c.Name)
 	dst = append(append(dst, `,"args":`...), args...)
-	return append(appendFields(dst, c.Extra), '}')
+	return append(compose.AppendFields(dst, c.Extra, nil), '}')
 }
 
 // signatureOf returns the signature of a part: Google's own if it is base64, as Google's libraries require, and another

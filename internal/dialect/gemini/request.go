@@ -231,11 +231,7 @@ func decodeThinking(r *llm.Request, v []byte) {
 				continue
 			}
 		}
-		if len(rest) > 1 {
-			rest = append(rest, ',')
-		}
-		rest = append(rawjson.AppendString(rest, string(spelled(m.Key()))), ':')
-		rest = append(rest, m.Value...)
+		rest = rawjson.AppendMember(rest, string(spelled(m.Key())), m.Value)
 	}
 	if o.Effort != "" || o.Budget != 0 {
 		r.Reasoning = o

@@ -26,10 +26,7 @@ func appendJSONSchema(dst, v []byte) []byte {
 		if name == "type" && typeOf(m.Value) == "" {
 			continue
 		}
-		if dst[len(dst)-1] != '{' {
-			dst = append(dst, ',')
-		}
-		dst = append(rawjson.AppendString(dst, name), ':')
+		dst = rawjson.AppendName(dst, name)
 		from := len(dst)
 		dst = appendKeyword(dst, name, m.Value)
 		if name == "type" {
@@ -74,10 +71,7 @@ func appendSchemas(dst, v []byte) []byte {
 	}
 	dst = append(dst, '{')
 	for m := range rawjson.Members(v) {
-		if dst[len(dst)-1] != '{' {
-			dst = append(dst, ',')
-		}
-		dst = append(rawjson.AppendString(dst, m.Name()), ':')
+		dst = rawjson.AppendName(dst, m.Name())
 		dst = appendJSONSchema(dst, m.Value)
 	}
 	return append(dst, '}')
@@ -88,11 +82,8 @@ func appendSchemaList(dst, v []byte) []byte {
 		return append(dst, v...)
 	}
 	dst = append(dst, '[')
-	for i, e := range rawjson.Elements(v) {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendJSONSchema(dst, e)
+	for _, e := range rawjson.Elements(v) {
+		dst = appendJSONSchema(rawjson.AppendComma(dst), e)
 	}
 	return append(dst, ']')
 }

@@ -168,10 +168,7 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 		if i >= maxChoices {
 			break
 		}
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = e.finish(dst, i, reason)
+		dst = e.finish(rawjson.AppendComma(dst), i, reason)
 	}
 	dst = append(dst, "],"...)
 	if f.Reported || !f.Usage.IsZero() {

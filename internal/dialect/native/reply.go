@@ -11,10 +11,7 @@ import (
 func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	dst = appendOpening(dst, r.ID, r.Created, r.Model)
 	for i := range r.Choices {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendChoice(dst, &r.Choices[i])
+		dst = appendChoice(rawjson.AppendComma(dst), &r.Choices[i])
 	}
 	dst = append(dst, `],"usage":{`...)
 	return append(appendTokens(dst, &r.Usage), "}}"...)

@@ -82,9 +82,7 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 	}
 	dst = append(dst, e.opening...)
 	for i, reason := range f.Finish {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
+		dst = rawjson.AppendComma(dst)
 		dst = strconv.AppendInt(append(dst, `{"index":`...), int64(i), 10)
 		dst = append(dst, `,"delta":{},"finish_reason":`...)
 		dst = append(rawjson.AppendString(dst, finishWord(reason)), '}')

@@ -177,9 +177,7 @@ func (e *requestEncoder) tools(r *llm.Request) {
 	}
 	e.Dst = append(e.Dst, '[')
 	for i := range r.Tools {
-		if i > 0 {
-			e.Dst = append(e.Dst, ',')
-		}
+		e.Dst = rawjson.AppendComma(e.Dst)
 		e.tool(&r.Tools[i], i)
 	}
 	e.Dst = append(e.Dst, ']')

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"weir/internal/dialect/callid"
+	"weir/internal/dialect/compose"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -164,11 +165,8 @@ func (e *requestEncoder) images(list []*llm.Media) {
 	}
 	e.Name("images")
 	e.Dst = append(e.Dst, '[')
-	for i, m := range list {
-		if i > 0 {
-			e.Dst = append(e.Dst, ',')
-		}
-		e.Dst = rawjson.AppendString(e.Dst, m.Data)
+	for _, m := range list {
+		e.Dst = rawjson.AppendString(rawjson.AppendComma(e.Dst), m.Data)
 	}
 	e.Dst = append(e.Dst, ']')
 }
@@ -181,9 +179,7 @@ func (e *requestEncoder) calls(list []*llm.ToolCall) {
 	e.Name("tool_calls")
 	e.Dst = append(e.Dst, '[')
 	for i, c := range list {
-		if i > 0 {
-			e.Dst = append(e.Dst, ',')
-		}
+		e.Dst = rawjson.AppendComma(e.Dst)
 		if len(c.Extra) > 0 && !e.Own {
 			e.Drop("tool call fields of another API")
 		}
@@ -237,7 +233,7 @@ func appendCall(dst []byte, c *llm.ToolCall, index int, own bool) []byte {
 	}
 	dst = append(dst, '}')
 	if own {
-		dst = appendFields(dst, c.Extra)
+		dst = compose.AppendFields(dst, c.Extra, written)
 	}
 	return append(dst, '}')
 }

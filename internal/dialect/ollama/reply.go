@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/dialect/explain"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
@@ -158,7 +159,7 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	if c.Logprobs != nil {
 		dst = append(append(dst, `,"logprobs":`...), c.Logprobs...)
 	}
-	return append(appendFields(dst, r.Extra), '}')
+	return append(compose.AppendFields(dst, r.Extra, written), '}')
 }
 
 // appendOpening writes the beginning of every object of an answer.
@@ -173,17 +174,6 @@ var written = rawjson.Names{
 	"model", "created_at", "message", "done", "done_reason", "logprobs",
 	"prompt_eval_count", "prompt_eval_cached_count", "eval_count",
 	"role", "content", "thinking", "images", "tool_calls", "tool_name", "tool_call_id", "id", "type", "function",
-}
-
-func appendFields(dst []byte, extra []llm.Field) []byte {
-	for _, f := range extra {
-		if written.Has(f.Name) {
-			continue
-		}
-		dst = append(rawjson.AppendString(append(dst, ','), f.Name), ':')
-		dst = append(dst, f.Value...)
-	}
-	return dst
 }
 
 // appendAnswer writes an assistant's message. Parts that the format cannot express, such as a refusal, become content.
@@ -214,7 +204,7 @@ func appendAnswer(dst []byte, m *llm.Message) []byte {
 	}
 	dst = appendList(dst, `,"images":`, images)
 	dst = appendList(dst, `,"tool_calls":`, calls)
-	return append(appendFields(dst, m.Extra), '}')
+	return append(compose.AppendFields(dst, m.Extra, written), '}')
 }
 
 // appendList writes elements, each with a comma before it, as an array; nothing for none.

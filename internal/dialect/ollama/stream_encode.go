@@ -88,9 +88,7 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 	if len(e.calls) > 0 {
 		dst = append(append(dst, e.opening...), `,"message":{"role":"assistant","content":"","tool_calls":[`...)
 		for i, c := range e.calls {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
+			dst = rawjson.AppendComma(dst)
 			call := llm.ToolCall{ID: c.id, Name: c.name, Arguments: string(c.arguments)}
 			dst = appendCall(dst, &call, i, false)
 		}

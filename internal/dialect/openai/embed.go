@@ -144,10 +144,7 @@ func DecodeVectors(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 func EncodeVectors(dst []byte, r *llm.Reply) []byte {
 	dst = append(dst, `{"object":"list","data":[`...)
 	for i := range r.Vectors {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = rawjson.AppendCount(dst, `{"object":"embedding","index":`, int64(i))
+		dst = rawjson.AppendCount(rawjson.AppendComma(dst), `{"object":"embedding","index":`, int64(i))
 		dst = append(appendVector(append(dst, `,"embedding":`...), &r.Vectors[i], r.Base64), '}')
 	}
 	dst = rawjson.AppendString(append(dst, `],"model":`...), r.Model)

@@ -91,8 +91,7 @@ func (e *requestEncoder) named(name, description, schemaName string, schema []by
 		e.Dst = rawjson.AppendString(append(e.Dst, `,"description":`...), description)
 	}
 	if schema != nil {
-		e.Dst = append(rawjson.AppendString(append(e.Dst, ','), schemaName), ':')
-		e.Dst = append(e.Dst, schema...)
+		e.Dst = rawjson.AppendMember(e.Dst, schemaName, schema)
 	}
 	if strict != nil {
 		e.Dst = strconv.AppendBool(append(e.Dst, `,"strict":`...), *strict)
@@ -146,9 +145,7 @@ func (e *requestEncoder) tools(r *llm.Request) {
 	}
 	e.Dst = append(e.Dst, '[')
 	for i := range r.Tools {
-		if i > 0 {
-			e.Dst = append(e.Dst, ',')
-		}
+		e.Dst = rawjson.AppendComma(e.Dst)
 		e.tool(&r.Tools[i], i)
 	}
 	e.Dst = append(e.Dst, ']')
@@ -229,11 +226,8 @@ func appendFunction(dst []byte, name string) []byte {
 // AppendAllowed writes the mode of a choice among some of the functions, and their names by the given function.
 func AppendAllowed(dst []byte, c *llm.ToolChoice, function func(dst []byte, name string) []byte) []byte {
 	dst = append(rawjson.AppendString(dst, string(c.Mode)), `,"tools":[`...)
-	for i, name := range c.Allowed {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = function(dst, name)
+	for _, name := range c.Allowed {
+		dst = function(rawjson.AppendComma(dst), name)
 	}
 	return append(dst, ']')
 }

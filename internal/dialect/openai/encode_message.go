@@ -217,11 +217,9 @@ func (e *requestEncoder) dropOfCall(p *llm.Part) {
 // appendCalls writes tool calls; those of this format with their signatures and unmodelled fields.
 func appendCalls(dst []byte, calls []*llm.Part, own bool) []byte {
 	dst = append(dst, '[')
-	for i, p := range calls {
+	for _, p := range calls {
 		c := p.Call
-		if i > 0 {
-			dst = append(dst, ',')
-		}
+		dst = rawjson.AppendComma(dst)
 		dst = rawjson.AppendString(append(dst, `{"id":`...), c.ID)
 		kind, argument := "function", "arguments"
 		if isCustom(c) {
@@ -244,8 +242,7 @@ func appendCalls(dst []byte, calls []*llm.Part, own bool) []byte {
 func appendCallExtra(dst []byte, p *llm.Part) []byte {
 	for _, f := range p.Call.Extra {
 		if f.Name != "type" {
-			dst = append(rawjson.AppendString(append(dst, ','), f.Name), ':')
-			dst = append(dst, f.Value...)
+			dst = rawjson.AppendMember(dst, f.Name, f.Value)
 		}
 	}
 	if p.CacheControl != nil {

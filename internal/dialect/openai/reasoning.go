@@ -171,10 +171,8 @@ func plainReasoning(m *message) string {
 // appendDetails writes the reasoning_details of the thinking, starting with the given index.
 func appendDetails(dst []byte, thoughts []*llm.Part, index int64, own bool) []byte {
 	dst = append(dst, `,"reasoning_details":[`...)
-	for i, p := range thoughts {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
+	for _, p := range thoughts {
+		dst = rawjson.AppendComma(dst)
 		dst, index = appendThought(dst, p, index, own)
 	}
 	return append(dst, ']')

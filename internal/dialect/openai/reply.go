@@ -7,6 +7,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/dialect/explain"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
@@ -220,10 +221,7 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	dst = rawjson.AppendString(append(dst, `,"model":`...), r.Model)
 	dst = append(dst, `,"choices":[`...)
 	for i := range r.Choices {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendChoice(dst, r, namedBack(&r.Choices[i], r.Called), own)
+		dst = appendChoice(rawjson.AppendComma(dst), r, namedBack(&r.Choices[i], r.Called), own)
 	}
 	dst = append(dst, ']')
 	if r.Reported || !r.Usage.IsZero() {
@@ -232,7 +230,7 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	if tier := TierWord(r.Tier, r.ExtraOf == Name); tier != "" {
 		dst = rawjson.AppendString(append(dst, `,"service_tier":`...), tier)
 	}
-	return append(appendFields(dst, r.Extra), '}')
+	return append(compose.AppendFields(dst, r.Extra, written), '}')
 }
 
 // TierWord returns a service tier in OpenAI's few words; "" if none fits. A tier of this format's own providers (own)
@@ -257,17 +255,6 @@ var written = rawjson.Names{
 	"index", "message", "finish_reason", "logprobs", "role", "content", "refusal", "tool_calls", "audio", "images",
 }
 
-func appendFields(dst []byte, extra []llm.Field) []byte {
-	for _, f := range extra {
-		if written.Has(f.Name) {
-			continue
-		}
-		dst = append(rawjson.AppendString(append(dst, ','), f.Name), ':')
-		dst = append(dst, f.Value...)
-	}
-	return dst
-}
-
 func appendChoice(dst []byte, r *llm.Reply, c *llm.Choice, own bool) []byte {
 	dst = rawjson.AppendCount(dst, `{"index":`, int64(c.Index))
 	dst = appendAnswer(append(dst, `,"message":`...), r, &c.Message, own)
@@ -282,7 +269,7 @@ func appendChoice(dst []byte, r *llm.Reply, c *llm.Choice, own bool) []byte {
 		finish = typeLegacy
 	}
 	dst = rawjson.AppendString(append(dst, `,"finish_reason":`...), finish)
-	return append(appendFields(dst, c.Extra), '}')
+	return append(compose.AppendFields(dst, c.Extra, written), '}')
 }
 
 // appendTokens writes the log probabilities of tokens.
@@ -393,5 +380,5 @@ func appendAnswer(dst []byte, r *llm.Reply, m *llm.Message, own bool) []byte {
 	if a.sound != nil {
 		dst = appendSound(append(dst, `,"audio":`...), a.sound, r.ID, r.Created)
 	}
-	return append(appendFields(dst, m.Extra), '}')
+	return append(compose.AppendFields(dst, m.Extra, written), '}')
 }

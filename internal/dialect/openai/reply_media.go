@@ -3,6 +3,7 @@ package openai
 import (
 	"cmp"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -12,10 +13,7 @@ import (
 func appendImages(dst []byte, images []*llm.Part) []byte {
 	dst = append(dst, `,"images":[`...)
 	for i, p := range images {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendImage(dst, p.Media, int64(i))
+		dst = appendImage(rawjson.AppendComma(dst), p.Media, int64(i))
 	}
 	return append(dst, ']')
 }
@@ -42,5 +40,5 @@ func appendSound(dst []byte, p *llm.Part, id string, created int64) []byte {
 	if !hasField(p.Extra, "expires_at") {
 		dst = rawjson.AppendCount(dst, `,"expires_at":`, created)
 	}
-	return append(appendFields(dst, p.Extra), '}')
+	return append(compose.AppendFields(dst, p.Extra, written), '}')
 }

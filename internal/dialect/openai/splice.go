@@ -145,10 +145,7 @@ func requirk(body []byte, q *llm.Quirks) []byte {
 		if name == "" || q.MaxOutputField != "" && isCap(m.Name()) && m.Name() != limit {
 			continue
 		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(rawjson.AppendString(out, name), ':'), value...)
+		out = rawjson.AppendMember(out, name, value)
 	}
 	return append(out, '}')
 }

@@ -61,9 +61,7 @@ func (s *Tokens) AddLikely(t Token) {
 	if rawjson.KindOf(t.Text) != rawjson.String {
 		return
 	}
-	if s.list[len(s.list)-1] != '[' {
-		s.list = append(s.list, ',')
-	}
+	s.list = rawjson.AppendComma(s.list)
 	s.list = append(t.append(s.list), '}')
 }
 
@@ -98,10 +96,7 @@ func appendBytes(dst []byte, text string) []byte {
 	}
 	dst = append(dst, '[')
 	for i := range len(text) {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = strconv.AppendInt(dst, int64(text[i]), 10)
+		dst = strconv.AppendInt(rawjson.AppendComma(dst), int64(text[i]), 10)
 	}
 	return append(dst, ']')
 }

@@ -16,10 +16,7 @@ func Edit(arr []byte, change func(element []byte) []byte) []byte {
 		if to == nil {
 			continue
 		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(out, to...)
+		out = append(rawjson.AppendComma(out), to...)
 	}
 	if !changed {
 		return arr

@@ -100,9 +100,7 @@ func appendAnnotations(dst []byte, text string, claims []llm.Claim) []byte {
 	var at position.Text
 	at.Add(text)
 	for i := range claims {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
+		dst = rawjson.AppendComma(dst)
 		c := &claims[i]
 		dst = openai.AppendCitation(dst, &c.Source, at.ToCharacters(c.Start), at.ToCharacters(c.End), true)
 	}

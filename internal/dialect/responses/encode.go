@@ -154,9 +154,7 @@ func (e *requestEncoder) tools(r *llm.Request) {
 	if len(r.Tools) > 0 && e.Key("tools") {
 		e.Dst = append(e.Dst, '[')
 		for i := range r.Tools {
-			if i > 0 {
-				e.Dst = append(e.Dst, ',')
-			}
+			e.Dst = rawjson.AppendComma(e.Dst)
 			e.tool(&r.Tools[i], i)
 		}
 		e.Dst = append(e.Dst, ']')
@@ -252,12 +250,8 @@ func (e *requestEncoder) extra(fields []llm.Field) {
 // appendObject writes fields as an object.
 func appendObject(dst []byte, fields []llm.Field) []byte {
 	dst = append(dst, '{')
-	for i, f := range fields {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(rawjson.AppendString(dst, f.Name), ':')
-		dst = append(dst, f.Value...)
+	for _, f := range fields {
+		dst = rawjson.AppendMember(rawjson.AppendComma(dst), f.Name, f.Value)
 	}
 	return append(dst, '}')
 }

@@ -91,21 +91,14 @@ var (
 // withDefaults returns an object with first in place of the member named instead, and with the defaults that it lacks.
 func withDefaults(object []byte, first, instead string, more defaults) []byte {
 	dst := append([]byte{'{'}, first...)
-	sep := func() {
-		if len(dst) > 1 {
-			dst = append(dst, ',')
-		}
-	}
 	for m := range rawjson.Members(object) {
 		if !m.Is(instead) {
-			sep()
-			dst = append(append(rawjson.AppendString(dst, m.Name()), ':'), m.Value...)
+			dst = rawjson.AppendMember(dst, m.Name(), m.Value)
 		}
 	}
 	for _, d := range more {
 		if rawjson.Get(object, d.name) == nil {
-			sep()
-			dst = append(append(rawjson.AppendString(dst, d.name), ':'), d.value...)
+			dst = rawjson.AppendMember(dst, d.name, []byte(d.value))
 		}
 	}
 	return append(dst, '}')

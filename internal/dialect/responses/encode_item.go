@@ -233,9 +233,7 @@ func (e *requestEncoder) plain(parts []llm.Part) {
 func (e *requestEncoder) parts(list []llm.Part, at content) {
 	e.Dst = append(e.Dst, '[')
 	for i := range list {
-		if i > 0 {
-			e.Dst = append(e.Dst, ',')
-		}
+		e.Dst = rawjson.AppendComma(e.Dst)
 		e.part(&list[i], at)
 	}
 	e.Dst = append(e.Dst, ']')

@@ -120,8 +120,7 @@ var unsaid = []struct{ name, value string }{
 func (o *object) rest(dst []byte) []byte {
 	dst = rawjson.AppendString(append(dst, `,"service_tier":`...), cmp.Or(o.tier, "default"))
 	for _, f := range o.extra {
-		dst = append(rawjson.AppendString(append(dst, ','), f.Name), ':')
-		dst = append(dst, f.Value...)
+		dst = rawjson.AppendMember(dst, f.Name, f.Value)
 	}
 	for _, m := range unsaid {
 		if field(o.extra, m.name) == nil {
@@ -278,8 +277,7 @@ func appendFields(dst []byte, own []llm.Field, id, status string) []byte {
 	}
 	for _, f := range own {
 		if f.Name != "id" && f.Name != "status" {
-			dst = append(rawjson.AppendString(append(dst, ','), f.Name), ':')
-			dst = append(dst, f.Value...)
+			dst = rawjson.AppendMember(dst, f.Name, f.Value)
 		}
 	}
 	return dst
@@ -298,8 +296,7 @@ func appendThought(dst []byte, p *llm.Part, id string) []byte {
 		dst = appendSummary(append(dst, `,"summary":`...), p.Text)
 	}
 	for _, f := range p.Extra {
-		dst = append(rawjson.AppendString(append(dst, ','), f.Name), ':')
-		dst = append(dst, f.Value...)
+		dst = rawjson.AppendMember(dst, f.Name, f.Value)
 	}
 	if redacted != "" {
 		dst = rawjson.AppendString(append(dst, `,"encrypted_content":`...), redacted)
@@ -324,10 +321,7 @@ func appendMessage(dst []byte, parts []llm.Part, id, status string) []byte {
 	dst = appendFields(append(dst, `{"type":"message"`...), own, id, status)
 	dst = append(dst, `,"role":"assistant","content":[`...)
 	for i := range parts {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendPart(dst, &parts[i])
+		dst = appendPart(rawjson.AppendComma(dst), &parts[i])
 	}
 	return append(dst, "]}"...)
 }
@@ -354,8 +348,7 @@ func appendPart(dst []byte, p *llm.Part) []byte {
 	}
 	for _, f := range p.Extra {
 		if f.Name != markItem {
-			dst = append(rawjson.AppendString(append(dst, ','), f.Name), ':')
-			dst = append(dst, f.Value...)
+			dst = rawjson.AppendMember(dst, f.Name, f.Value)
 		}
 	}
 	text := p.Text

@@ -63,10 +63,7 @@ func joinTokens(dst, tokens []byte) []byte {
 
 // joinElements appends elements of a list to others.
 func joinElements(dst, elements []byte) []byte {
-	if len(dst) > 0 && dst[len(dst)-1] != '[' {
-		dst = append(dst, ',')
-	}
-	return append(dst, elements...)
+	return append(rawjson.AppendComma(dst), elements...)
 }
 
 // appendLogprobs writes the member for the elements of a list of tokens.
@@ -79,15 +76,11 @@ func appendLogprobs(dst, tokens []byte) []byte {
 // 2026).
 func appendBrief(dst, tokens []byte) []byte {
 	dst = append(dst, `,"logprobs":[`...)
-	for i, e := range rawjson.Elements(tokens) {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
+	for _, e := range rawjson.Elements(tokens) {
+		dst = rawjson.AppendComma(dst)
 		dst = append(appendToken(dst, e), `,"top_logprobs":[`...)
-		for i, e := range rawjson.Elements(rawjson.Get(e, "top_logprobs")) {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
+		for _, e := range rawjson.Elements(rawjson.Get(e, "top_logprobs")) {
+			dst = rawjson.AppendComma(dst)
 			dst = append(appendToken(dst, e), '}')
 		}
 		dst = append(dst, "]}"...)

@@ -303,10 +303,8 @@ func (e *Encoder) last(dst []byte, status, reason string, failure *llm.Error) []
 		dst = appendFailure(dst, failure)
 	}
 	dst = append(e.object.rest(dst), `,"output":[`...)
-	for i, it := range e.items {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
+	for _, it := range e.items {
+		dst = rawjson.AppendComma(dst)
 		if it.whole != nil {
 			dst = append(dst, it.whole...)
 		} else {
@@ -324,8 +322,7 @@ func (e *Encoder) Fail(dst []byte, err *llm.Error) []byte {
 	e.sequence++
 	for m := range rawjson.Members(body) {
 		if !m.Is("type") {
-			data = append(rawjson.AppendString(append(data, ','), m.Name()), ':')
-			data = append(data, m.Value...)
+			data = rawjson.AppendMember(data, m.Name(), m.Value)
 		}
 	}
 	data = append(append(append(data, `,"error":`...), body...), '}')

@@ -198,11 +198,8 @@ func closed(dst, schema []byte, depth int) []byte {
 
 func closedList(dst, list []byte, depth int) []byte {
 	dst = append(dst, '[')
-	for i, v := range rawjson.Elements(list) {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = closed(dst, v, depth+1)
+	for _, v := range rawjson.Elements(list) {
+		dst = closed(rawjson.AppendComma(dst), v, depth+1)
 	}
 	return append(dst, ']')
 }
