@@ -194,10 +194,7 @@ type request struct {
 
 func readRequest(body []byte) (request, error) {
 	r := request{store: true}
-	for m := range rawjson.Members(body) {
-		if !rawjson.Present(m.Value) {
-			continue
-		}
+	for m := range rawjson.PresentMembers(body) {
 		if err := r.member(m); err != nil {
 			return r, err
 		}

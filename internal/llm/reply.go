@@ -57,6 +57,14 @@ type Reply struct {
 	ExtraOf string
 }
 
+// First returns the first choice; a zero one if there is none.
+func (r *Reply) First() (c Choice) {
+	if len(r.Choices) > 0 {
+		c = r.Choices[0]
+	}
+	return c
+}
+
 // For returns the reply for the encoder of a wire format: without raw JSON of another wire format.
 func (r *Reply) For(dialect string) *Reply {
 	if r.ExtraOf == dialect || r.ExtraOf == "" {

@@ -105,6 +105,17 @@ func Members(obj []byte) iter.Seq[Member] {
 	}
 }
 
+// PresentMembers yields the members of an object that are not null.
+func PresentMembers(obj []byte) iter.Seq[Member] {
+	return func(yield func(Member) bool) {
+		for m := range Members(obj) {
+			if Present(m.Value) && !yield(m) {
+				return
+			}
+		}
+	}
+}
+
 // Elements yields the elements of the array arr in order; nothing for another kind of value.
 func Elements(arr []byte) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {

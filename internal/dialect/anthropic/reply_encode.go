@@ -14,10 +14,7 @@ import (
 func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	own := r.ExtraOf == Name
 	r = r.For(Name)
-	var c llm.Choice
-	if len(r.Choices) > 0 {
-		c = r.Choices[0]
-	}
+	c := r.First()
 	dst = appendOpening(dst, r.ID, r.Model)
 	dst = append(dst, '[')
 	e := requestEncoder{Writer: compose.Writer{Own: true, Dst: dst}}

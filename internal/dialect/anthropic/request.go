@@ -12,10 +12,7 @@ import (
 func DecodeRequest(body []byte) (*llm.Request, error) {
 	r := &llm.Request{ExtraOf: Name}
 	var system, messages []byte
-	for m := range rawjson.Members(body) {
-		if !rawjson.Present(m.Value) {
-			continue
-		}
+	for m := range rawjson.PresentMembers(body) {
 		switch string(m.Key()) {
 		case "system":
 			system = m.Value
@@ -121,10 +118,7 @@ func decodeOutputConfig(r *llm.Request, v []byte) error {
 		return llm.Invalid("output_config", `The output_config must be an object such as {"effort": "low"}.`)
 	}
 	var rest []byte
-	for m := range rawjson.Members(v) {
-		if !rawjson.Present(m.Value) {
-			continue
-		}
+	for m := range rawjson.PresentMembers(v) {
 		switch string(m.Key()) {
 		case "effort":
 			word, err := parse.String(m.Value, "output_config.effort")
@@ -169,10 +163,7 @@ func readTool(v []byte, at string) (llm.Tool, error) {
 }
 
 func decodeTool(v []byte) (t llm.Tool) {
-	for m := range rawjson.Members(v) {
-		if !rawjson.Present(m.Value) {
-			continue
-		}
+	for m := range rawjson.PresentMembers(v) {
 		switch string(m.Key()) {
 		case "name":
 			t.Name = rawjson.Text(m.Value)

@@ -306,10 +306,7 @@ func appendCounts(dst []byte, u *llm.Usage, cache []byte) []byte {
 }
 
 func appendCost(dst []byte, cost *llm.Money) []byte {
-	if cost != nil {
-		dst = cost.AppendText(append(dst, `,"cost":`...))
-	}
-	return append(dst, '}')
+	return append(stamp.Cost(dst, cost), '}')
 }
 
 // Stamp appends to dst a reply, or the data of one stream event, with the cost in its usage object and, after more than

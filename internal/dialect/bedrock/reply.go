@@ -178,10 +178,7 @@ var written = rawjson.Names{"output", "stopReason", "usage", "serviceTier", "met
 // model.
 func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	r = r.For(Name)
-	var c llm.Choice
-	if len(r.Choices) > 0 {
-		c = r.Choices[0]
-	}
+	c := r.First()
 	metrics, stop := []byte(`{"latencyMs":0}`), rawjson.AppendString(nil, stopWord(c.Finish))
 	for _, f := range r.Extra {
 		if f.Name == "metrics" {

@@ -14,10 +14,7 @@ import (
 func DecodeRequest(body []byte) (*llm.Request, error) {
 	r := &llm.Request{ExtraOf: Name}
 	var system, messages []byte
-	for m := range rawjson.Members(body) {
-		if !rawjson.Present(m.Value) {
-			continue
-		}
+	for m := range rawjson.PresentMembers(body) {
 		var rest []byte
 		var err error
 		switch string(m.Key()) {
@@ -54,10 +51,7 @@ func decodeObject(obj rawjson.Member, r *llm.Request, read func(*llm.Request, ra
 	if rawjson.KindOf(obj.Value) != rawjson.Object {
 		return nil, llm.Invalid(obj.Name(), "The "+obj.Name()+" must be an object.")
 	}
-	for m := range rawjson.Members(obj.Value) {
-		if !rawjson.Present(m.Value) {
-			continue
-		}
+	for m := range rawjson.PresentMembers(obj.Value) {
 		known, err := read(r, m)
 		if err != nil {
 			return nil, err

@@ -150,10 +150,7 @@ func blockOf(data []byte, name string) (index int64, v []byte) {
 // delta reads a piece of a block. An unmodelled one passes unchanged.
 func (d *Decoder) delta(dst []llm.Event, data []byte) ([]llm.Event, error) {
 	index, inner := blockOf(data, "delta")
-	for m := range rawjson.Members(inner) {
-		if !rawjson.Present(m.Value) {
-			continue
-		}
+	for m := range rawjson.PresentMembers(inner) {
 		switch string(m.Key()) {
 		case "text":
 			text := rawjson.Text(m.Value)

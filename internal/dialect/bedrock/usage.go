@@ -169,10 +169,7 @@ func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 		}
 		dst = append(dst, ']')
 	}
-	if cost != nil {
-		dst = cost.AppendText(append(dst, `,"cost":`...))
-	}
-	return append(dst, '}')
+	return append(stamp.Cost(dst, cost), '}')
 }
 
 // Stamp appends to dst a reply, or the data of one stream event, with the cost in its usage object and, after more than

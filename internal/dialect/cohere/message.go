@@ -21,10 +21,7 @@ type message struct {
 
 // readMessage splits a message into its members. Members that are null count as absent.
 func readMessage(v []byte) (m message) {
-	for f := range rawjson.Members(v) {
-		if !rawjson.Present(f.Value) {
-			continue
-		}
+	for f := range rawjson.PresentMembers(v) {
 		if place := m.place(f.Key()); place != nil {
 			*place = f.Value
 		} else {

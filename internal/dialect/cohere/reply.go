@@ -113,10 +113,7 @@ func finishWord(f llm.FinishReason) string {
 // EncodeReply appends a reply object to dst. It has one choice.
 func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	r = r.For(Name)
-	var c llm.Choice
-	if len(r.Choices) > 0 {
-		c = r.Choices[0]
-	}
+	c := r.First()
 	dst = rawjson.AppendString(append(dst, `{"id":`...), r.ID)
 	dst = appendAnswer(append(dst, `,"message":`...), &c.Message, r.ExtraOf == Name)
 	dst = rawjson.AppendString(append(dst, `,"finish_reason":`...), finishWord(c.Finish))

@@ -11,10 +11,7 @@ import (
 func DecodeRequest(body []byte) (*llm.Request, error) {
 	r := &llm.Request{ExtraOf: Name}
 	var strict []byte
-	for m := range rawjson.Members(body) {
-		if !rawjson.Present(m.Value) {
-			continue
-		}
+	for m := range rawjson.PresentMembers(body) {
 		if m.Is("strict_tools") && rawjson.KindOf(m.Value) == rawjson.Bool {
 			strict = m.Value
 			continue

@@ -96,10 +96,7 @@ func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 		dst = rawjson.AppendCount(dst, `,"reasoning_tokens":`, n)
 	}
 	dst = rawjson.AppendCount(dst, `},"cached_tokens":`, u[llm.CacheRead]+u[llm.CacheReadAudio])
-	if cost != nil {
-		dst = cost.AppendText(append(dst, `,"cost":`...))
-	}
-	return append(dst, '}')
+	return append(stamp.Cost(dst, cost), '}')
 }
 
 // Stamp appends to dst a reply, or the data of a stream's message-end, with the cost in its usage object and, after

@@ -69,10 +69,7 @@ func checkContent(v []byte, param string) error {
 // content decodes one content. Google's SDKs store each piece of a stream as a content of its own, so consecutive
 // contents of one role form one message.
 func (d *contentDecoder) content(m *llm.Message, v []byte, param string) (err error) {
-	for f := range rawjson.Members(v) {
-		if !rawjson.Present(f.Value) {
-			continue
-		}
+	for f := range rawjson.PresentMembers(v) {
 		switch string(f.Key()) {
 		case "role":
 		case "parts":

@@ -8,6 +8,7 @@ import (
 
 	"weir/internal/dialect/compose"
 	"weir/internal/dialect/parse"
+	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -191,8 +192,6 @@ func EncodeVectors(dst []byte, r *llm.Reply) []byte {
 	dst = compose.Vectors(append(dst, `{"embeddings":`...), r.Vectors, `{"values":`, "}")
 	dst = rawjson.AppendCount(dst, `,"usageMetadata":{"promptTokenCount":`, r.Usage.InputTokens())
 	dst = rawjson.AppendCount(dst, `,"totalTokenCount":`, r.Usage.InputTokens())
-	if r.Cost != nil {
-		dst = r.Cost.AppendText(append(dst, `,"cost":`...))
-	}
+	dst = stamp.Cost(dst, r.Cost)
 	return append(dst, "}}"...)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"weir/internal/dialect/compose"
+	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -49,8 +50,6 @@ func EncodeVector(dst []byte, r *llm.Reply) []byte {
 	dst = append(append(dst, `{"embedding":`...), one[1:len(one)-1]...)
 	dst = rawjson.AppendCount(dst, `,"usageMetadata":{"promptTokenCount":`, r.Usage.InputTokens())
 	dst = rawjson.AppendCount(dst, `,"totalTokenCount":`, r.Usage.InputTokens())
-	if r.Cost != nil {
-		dst = r.Cost.AppendText(append(dst, `,"cost":`...))
-	}
+	dst = stamp.Cost(dst, r.Cost)
 	return append(dst, "}}"...)
 }

@@ -21,10 +21,7 @@ type part struct {
 }
 
 func readPart(v []byte) (p part) {
-	for m := range rawjson.Members(v) {
-		if !rawjson.Present(m.Value) {
-			continue
-		}
+	for m := range rawjson.PresentMembers(v) {
 		switch string(spelled(m.Key())) {
 		case "text":
 			p.text = m.Value

@@ -139,10 +139,7 @@ type candidate struct {
 // readCandidate splits a candidate into its members. Protocol buffers omit an index of 0.
 func readCandidate(v []byte, position int, keepOther bool) (c candidate) {
 	c.index = position
-	for m := range rawjson.Members(v) {
-		if !rawjson.Present(m.Value) {
-			continue
-		}
+	for m := range rawjson.PresentMembers(v) {
 		switch string(spelled(m.Key())) {
 		case "index":
 			if n, ok := rawjson.AsInt(m.Value); ok && n >= 0 && n < maxChoices {

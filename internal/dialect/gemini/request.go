@@ -19,10 +19,7 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 	r := &llm.Request{ExtraOf: Name}
 	var system []llm.Message
 	var err error
-	for m := range rawjson.Members(body) {
-		if !rawjson.Present(m.Value) {
-			continue
-		}
+	for m := range rawjson.PresentMembers(body) {
 		switch key := string(spelled(m.Key())); key {
 		case "contents":
 			r.Messages, err = decodeContents(m.Value)
@@ -80,10 +77,7 @@ func decodeSystem(v []byte) ([]llm.Message, error) {
 // decodeConfig reads the generationConfig.
 func decodeConfig(r *llm.Request, v []byte) error {
 	var f formatFields
-	for m := range rawjson.Members(v) {
-		if !rawjson.Present(m.Value) {
-			continue
-		}
+	for m := range rawjson.PresentMembers(v) {
 		name := string(spelled(m.Key()))
 		known, err := decodeSampling(r, name, m.Value)
 		if err != nil {

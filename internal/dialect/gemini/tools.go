@@ -55,10 +55,7 @@ func appendFunctions(tools []llm.Tool, v []byte, param string) ([]llm.Tool, erro
 // decodeFunction reads a declaration. The original of OpenAPI parameters is next to their translation.
 func decodeFunction(v []byte) (t llm.Tool) {
 	var openAPI []byte
-	for m := range rawjson.Members(v) {
-		if !rawjson.Present(m.Value) {
-			continue
-		}
+	for m := range rawjson.PresentMembers(v) {
 		switch name := string(spelled(m.Key())); name {
 		case "name":
 			t.Name = rawjson.Text(m.Value)

@@ -234,10 +234,7 @@ func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 	if audio, image = u[llm.AudioOut], u[llm.ImageOut]; audio+image > 0 {
 		dst = appendModalities(dst, `,"candidatesTokensDetails":`, u[llm.Output], audio, image)
 	}
-	if cost != nil {
-		dst = cost.AppendText(append(dst, `,"cost":`...))
-	}
-	return append(dst, '}')
+	return append(stamp.Cost(dst, cost), '}')
 }
 
 // appendModalities writes a member that splits a count by modality.

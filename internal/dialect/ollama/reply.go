@@ -146,10 +146,7 @@ func finishWord(f llm.FinishReason) string {
 // EncodeReply appends a whole answer to dst. It has one choice.
 func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	r = r.For(Name)
-	var c llm.Choice
-	if len(r.Choices) > 0 {
-		c = r.Choices[0]
-	}
+	c := r.First()
 	dst = appendOpening(dst, r.Model, r.Created)
 	dst = appendAnswer(append(dst, `,"message":`...), &c.Message)
 	dst = rawjson.AppendString(append(dst, `,"done":true,"done_reason":`...), finishWord(c.Finish))

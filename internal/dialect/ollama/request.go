@@ -13,10 +13,7 @@ import (
 // prefix "options."; raw JSON shares memory with body. Errors are *llm.Error.
 func DecodeRequest(body []byte) (*llm.Request, error) {
 	r := &llm.Request{ExtraOf: Name, Stream: true}
-	for m := range rawjson.Members(body) {
-		if !rawjson.Present(m.Value) {
-			continue
-		}
+	for m := range rawjson.PresentMembers(body) {
 		known, err := decodeField(r, m)
 		if err != nil {
 			return nil, err
@@ -58,10 +55,7 @@ func decodeField(r *llm.Request, m rawjson.Member) (known bool, err error) {
 }
 
 func decodeOptions(r *llm.Request, v []byte) error {
-	for m := range rawjson.Members(v) {
-		if !rawjson.Present(m.Value) {
-			continue
-		}
+	for m := range rawjson.PresentMembers(v) {
 		known, err := decodeOption(r, m)
 		if err != nil {
 			return err

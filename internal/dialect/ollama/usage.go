@@ -52,10 +52,7 @@ func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 		dst = rawjson.AppendCount(dst, `,"prompt_eval_cached_count":`, n)
 	}
 	dst = rawjson.AppendCount(dst, `,"eval_count":`, u.OutputTokens())
-	if cost != nil {
-		dst = cost.AppendText(append(dst, `,"cost":`...))
-	}
-	return dst
+	return stamp.Cost(dst, cost)
 }
 
 // HasUsage reports whether data has counts that Stamp can add the cost to.

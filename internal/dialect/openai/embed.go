@@ -6,6 +6,7 @@ import (
 
 	"weir/internal/dialect/compose"
 	"weir/internal/dialect/parse"
+	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -61,10 +62,7 @@ func inBase64(v []byte) (bool, error) {
 // other providers.
 func DecodeEmbed(body []byte) (*llm.Request, error) {
 	r := &llm.Request{ExtraOf: Name, Embedding: &llm.Embedding{}}
-	for m := range rawjson.Members(body) {
-		if !rawjson.Present(m.Value) {
-			continue
-		}
+	for m := range rawjson.PresentMembers(body) {
 		var err error
 		switch string(m.Key()) {
 		case "model":
@@ -150,9 +148,7 @@ func EncodeVectors(dst []byte, r *llm.Reply) []byte {
 	dst = rawjson.AppendString(append(dst, `],"model":`...), r.Model)
 	dst = rawjson.AppendCount(dst, `,"usage":{"prompt_tokens":`, r.Usage.InputTokens())
 	dst = rawjson.AppendCount(dst, `,"total_tokens":`, r.Usage.InputTokens())
-	if r.Cost != nil {
-		dst = r.Cost.AppendText(append(dst, `,"cost":`...))
-	}
+	dst = stamp.Cost(dst, r.Cost)
 	return append(dst, "}}"...)
 }
 

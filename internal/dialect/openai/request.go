@@ -12,10 +12,7 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 	r := &llm.Request{ExtraOf: Name}
 	var choice []byte
 	tools, functions := false, false
-	for m := range rawjson.Members(body) {
-		if !rawjson.Present(m.Value) {
-			continue
-		}
+	for m := range rawjson.PresentMembers(body) {
 		known, err := decodeField(r, m)
 		if err != nil {
 			return nil, err

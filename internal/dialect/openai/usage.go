@@ -311,10 +311,7 @@ func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 		dst = rawjson.AppendCount(dst, `,"image_tokens":`, n)
 	}
 	dst = append(dst, `,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}`...)
-	if cost != nil {
-		dst = cost.AppendText(append(dst, `,"cost":`...))
-	}
-	return append(dst, '}')
+	return append(stamp.Cost(dst, cost), '}')
 }
 
 // Stamp appends to dst a reply, or the data of one stream event, with the cost in its usage object and, after more than

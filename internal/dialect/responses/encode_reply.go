@@ -9,6 +9,7 @@ import (
 	"weir/internal/dialect/explain"
 	"weir/internal/dialect/openai"
 	"weir/internal/dialect/proof"
+	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -16,10 +17,7 @@ import (
 // EncodeReply appends a response object to dst. The format has one answer: it writes the first choice.
 func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	r = r.For(Name)
-	var c llm.Choice
-	if len(r.Choices) > 0 {
-		c = r.Choices[0]
-	}
+	c := r.First()
 	status, reason := stateOf(c.Finish)
 	o := object{
 		id: r.ID, model: r.Model, created: r.Created, tier: openai.TierWord(r.Tier, r.ExtraOf == Name),
@@ -155,10 +153,7 @@ func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 	dst = rawjson.AppendCount(dst, `},"output_tokens":`, u.OutputTokens())
 	dst = rawjson.AppendCount(dst, `,"output_tokens_details":{"reasoning_tokens":`, u[llm.Reasoning])
 	dst = rawjson.AppendCount(dst, `},"total_tokens":`, u.TotalTokens())
-	if cost != nil {
-		dst = cost.AppendText(append(dst, `,"cost":`...))
-	}
-	return append(dst, '}')
+	return append(stamp.Cost(dst, cost), '}')
 }
 
 // itemStatus returns the status of the items of a response with that status.

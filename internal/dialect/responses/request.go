@@ -21,10 +21,7 @@ const (
 func DecodeRequest(body []byte) (*llm.Request, error) {
 	r := &llm.Request{ExtraOf: Name, IncludeUsage: true}
 	var input, instructions, tools, choice []byte
-	for m := range rawjson.Members(body) {
-		if !rawjson.Present(m.Value) {
-			continue
-		}
+	for m := range rawjson.PresentMembers(body) {
 		switch string(m.Key()) {
 		case "input":
 			input = m.Value
@@ -150,10 +147,7 @@ func decodeText(r *llm.Request, v []byte) (err error) {
 	if rawjson.KindOf(v) != rawjson.Object {
 		return llm.Invalid("text", `The text must be an object such as {"format": {"type": "json_object"}}.`)
 	}
-	for m := range rawjson.Members(v) {
-		if !rawjson.Present(m.Value) {
-			continue
-		}
+	for m := range rawjson.PresentMembers(v) {
 		if m.Is("format") {
 			if r.Format, err = decodeFormat(m.Value); err != nil {
 				return err
@@ -201,10 +195,7 @@ func decodeEffort(r *llm.Request, v []byte) error {
 	if rawjson.KindOf(v) != rawjson.Object {
 		return llm.Invalid("reasoning", `The reasoning must be an object such as {"effort": "low"}.`)
 	}
-	for m := range rawjson.Members(v) {
-		if !rawjson.Present(m.Value) {
-			continue
-		}
+	for m := range rawjson.PresentMembers(v) {
 		if !m.Is("effort") {
 			addExtra(r, inReasoning+m.Name(), m.Value)
 			continue

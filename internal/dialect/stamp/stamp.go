@@ -15,6 +15,14 @@ func Reply(dst, data []byte, name string, f *llm.Final) []byte {
 	return At(dst, data, usage, last, f)
 }
 
+// Cost appends the cost to an open usage object, if it is known.
+func Cost(dst []byte, cost *llm.Money) []byte {
+	if cost == nil {
+		return dst
+	}
+	return cost.AppendText(append(dst, `,"cost":`...))
+}
+
 // Has reports whether a reply, or the data of one stream event, has the usage object of that name.
 func Has(data []byte, name string) bool {
 	usage, _ := find(data, name)
