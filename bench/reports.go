@@ -107,18 +107,24 @@ func (a *asking) questions() []question {
 	byKey, byHour := year, month
 	byKey.By, byHour.By = []report.Dimension{report.ByKey, report.ByMonth}, []report.Dimension{report.ByHour}
 	byUser, byTag := year, year
-	byUser.From, byUser.By, byUser.ByCost = a.days30, []report.Dimension{report.ByUser}, true
+	byUser.From, byUser.By, byUser.Sort = a.days30, []report.Dimension{report.ByUser}, report.MeasureCost
 	byTag.From, byTag.By = a.days30, []report.Dimension{report.ByTag("team"), report.ByDay}
 	userOfYear, everywhere := year, year
-	userOfYear.By, userOfYear.ByCost = byUser.By, true
+	userOfYear.By, userOfYear.Sort = byUser.By, report.MeasureCost
 	everywhere.From, everywhere.By, everywhere.All = a.days30, []report.Dimension{report.ByTag("team")}, true
 	byAccount, byDay := year, year
-	byAccount.By, byAccount.ByCost, byAccount.All = []report.Dimension{report.ByAccount}, true, true
+	byAccount.By, byAccount.Sort, byAccount.All = []report.Dimension{report.ByAccount}, report.MeasureCost, true
 	byDay.By, byDay.All = []report.Dimension{report.ByModel, report.ByDay}, true
 	keysOfAll := byAccount
 	keysOfAll.By = []report.Dimension{report.ByKey}
 	monthOfAll := byAccount
 	monthOfAll.From, monthOfAll.To = a.days30, a.to
+	chartOfAll, hoursOfAll, chartOfKeys, speedsOfAll := monthOfAll, monthOfAll, month, monthOfAll
+	chartOfAll.By, chartOfAll.Top, chartOfAll.Limit = []report.Dimension{report.ByDay, report.ByAccount}, 5, 1000
+	hoursOfAll.By, hoursOfAll.Top, hoursOfAll.Limit = []report.Dimension{report.ByHour, report.ByAccount}, 5, 1000
+	hoursOfAll.From = a.to
+	chartOfKeys.By, chartOfKeys.Top, chartOfKeys.Limit = []report.Dimension{report.ByDay, report.ByKey}, 5, 1000
+	speedsOfAll.By, speedsOfAll.Speeds = []report.Dimension{report.ByModel}, true
 	all, failed := report.UsesQuery{Limit: 100}, report.RequestsQuery{Ended: report.EndedError}
 	return []question{
 		{"uses, no dates, first page, any account", a.all, a.uses(all)},
@@ -143,6 +149,10 @@ func (a *asking) questions() []question {
 		{"uses, a year by key, all accounts", a.all[:1], a.uses(keysOfAll)},
 		{"uses, 30 days by account, all accounts", a.all[:1], a.uses(monthOfAll)},
 		{"uses, a year by model and day, all accounts", a.all[:1], a.uses(byDay)},
+		{"chart of 30 days by account, all accounts", a.all[:1], a.uses(chartOfAll)},
+		{"chart of a day by hour and account, all accounts", a.all[:1], a.uses(hoursOfAll)},
+		{"chart of 30 days by key, large account", a.large, a.uses(chartOfKeys)},
+		{"times to first token of 30 days by model, all accounts", a.all[:1], a.uses(speedsOfAll)},
 		{"balance of the month", a.budgeted, a.spent(202611)},
 		{"balance of all time, as credit reads it", a.all, a.spent(0)},
 		{"keys of any account", a.all, a.keys},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,35 +16,29 @@ import (
 )
 
 func newUses(env *environment) *cobra.Command {
-	names := []string{"start_date", "end_date", "model", "key", "group_by", "limit", "offset"}
-	values := make([]string, len(names))
-	var account string
-	var tags []string
+	var f usesFlags
 	cmd := env.jsonFlag(&cobra.Command{
-		Use: "uses", Short: "Show the usage of an account: tokens, requests, cost",
+		Use: "uses", Short: "Show the usage of an account or of all: tokens, requests, cost",
+		Long: "Show the usage of an account, or of all accounts, by date and model or by other groups. A running\n" +
+			"gateway writes its usage every second. --since and --until are for parts of days. Minutes are\n" +
+			"available for the last 48 hours.",
 		Example: "  weir uses --account default\n  weir uses --account default --start-date 2026-01-01 --model " +
 			"openai/gpt-5-mini --json\n  weir uses --account default --group-by month,key\n" +
-			"  weir uses --account default --group-by tag:project --tag team=search",
+			"  weir uses --account default --group-by tag:project --tag team=search\n" +
+			"  weir uses --since 24h --group-by hour,account --top 5",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			params := map[string]string{}
-			for i, name := range names {
-				params[name] = values[i]
-			}
-			selected, err := parseTags(tags)
-			if err != nil {
-				return err
-			}
-			for _, t := range selected {
-				params["tag."+t.Name] = t.Value
-			}
 			return env.withData(cmd, func(d *admin.Admin) error {
-				q, page, err := d.Ledger.Uses(cmd.Context(), account, params)
+				params, err := f.params(d.Now())
 				if err != nil {
 					return err
 				}
-				if i := slices.Index(q.By, report.ByKey); i >= 0 && !env.asJSON {
-					if err := nameKeys(cmd.Context(), d, account, i, page.Uses); err != nil {
+				q, page, err := d.Ledger.Uses(cmd.Context(), f.account, params)
+				if err != nil {
+					return err
+				}
+				if !env.asJSON {
+					if err := nameGroups(cmd.Context(), d, q.By, page.Uses); err != nil {
 						return err
 					}
 				}
@@ -51,35 +46,91 @@ func newUses(env *environment) *cobra.Command {
 			})
 		},
 	})
-	flags := cmd.Flags()
-	flags.StringVar(&account, "account", "", "name of the account")
-	flags.StringVar(&values[0], "start-date", "", "first UTC date, such as 2026-01-31")
-	flags.StringVar(&values[1], "end-date", "", "last UTC date")
-	flags.StringVar(&values[2], "model", "", "only this model, <provider>/<model-name>")
-	flags.StringVar(&values[3], "key", "", "only the API key with this id")
-	flags.StringVar(&values[4], "group-by", "",
-		"group by a comma-separated list of model, provider, key, user, tag:NAME, day, hour, month (default day,model)")
-	flags.StringVar(&values[5], "limit", "", "maximum number of entries, 1 to 1000 (default 100)")
-	flags.StringVar(&values[6], "offset", "", "number of entries to skip")
-	flags.StringArrayVar(&tags, "tag", nil, "only requests with this tag, NAME=VALUE; may be repeated")
-	_ = cmd.MarkFlagRequired("account") // the flag is defined above
+	f.add(cmd)
 	return cmd
 }
 
-// nameKeys adds the labels of API keys to their ids, which are the groups at index i.
-func nameKeys(ctx context.Context, d *admin.Admin, account string, i int, uses []report.Use) error {
-	keys, err := d.Accounts.Keys(ctx, account)
-	labels := make(map[string]string, len(keys))
-	for k := range keys {
-		labels[keys[k].ID] = keys[k].Label
+// usesFlags holds the flags that select usage.
+type usesFlags struct {
+	account, since, until string
+	values                map[string]*string // by the names of the parameters of GET /v1/uses
+	tags                  []string
+}
+
+func (f *usesFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.account, "account", "", "name of the account (default all accounts)")
+	flags.StringVar(&f.since, "since", "", "only since a UTC date or time, or of the last duration such as 24h")
+	flags.StringVar(&f.until, "until", "", "only before a UTC date or time, or until a duration ago such as 1h")
+	f.values = map[string]*string{}
+	for _, flag := range []struct{ name, usage string }{
+		{"start-date", "first UTC date, such as 2026-01-31"},
+		{"end-date", "last UTC date"},
+		{"model", "only this model, <provider>/<model-name>"},
+		{"provider", "only this provider"},
+		{"key", "only the API key with this id"},
+		{"user", "only this end user"},
+		{"group-by", "group by a comma-separated list of account, model, provider, key, user, tag:NAME, minute, " +
+			"hour, day, month (default day,model)"},
+		{"sort", "list the groups with most of this first: cost, requests, tokens, input_tokens, output_tokens, " +
+			"cached_tokens, errors, or a class of usage"},
+		{"top", "number of groups that are listed separately; the others are added up as (other)"},
+		{"limit", "maximum number of entries, 1 to 1000 (default 100)"},
+		{"offset", "number of entries to skip"},
+	} {
+		f.values[strings.ReplaceAll(flag.name, "-", "_")] = flags.String(flag.name, "", flag.usage)
 	}
-	for u := range uses {
-		id := uses[u].Group[i]
-		if id != nil && labels[*id] != "" {
-			uses[u].Group[i] = new(*id + " " + labels[*id])
+	flags.StringArrayVar(&f.tags, "tag", nil, "only requests with this tag, NAME=VALUE; may be repeated")
+}
+
+// params returns the parameters of GET /v1/uses.
+func (f *usesFlags) params(now time.Time) (map[string]string, error) {
+	params := map[string]string{}
+	for name, value := range f.values {
+		params[name] = *value
+	}
+	for name, text := range map[string]string{"from": f.since, "to": f.until} {
+		at, err := parseSince(text, now)
+		if err != nil {
+			return nil, err
+		}
+		if !at.IsZero() {
+			params[name] = at.Format(time.RFC3339)
 		}
 	}
-	return err
+	tags, err := parseTags(f.tags)
+	for _, t := range tags {
+		params[report.TagParameter+t.Name] = t.Value
+	}
+	return params, err
+}
+
+// nameGroups adds the labels of API keys to their ids, and replaces the ids of accounts by their names.
+func nameGroups(ctx context.Context, d *admin.Admin, by []report.Dimension, uses []report.Use) error {
+	accounts, err := d.AccountNames(ctx)
+	if err != nil {
+		return err
+	}
+	names := map[report.Dimension]map[string]string{report.ByAccount: accounts, report.ByKey: {}}
+	if slices.Contains(by, report.ByKey) {
+		for id := range accounts {
+			keys, err := d.Accounts.Keys(ctx, id)
+			if err != nil {
+				return err
+			}
+			for k := range keys {
+				names[report.ByKey][keys[k].ID] = keys[k].ID + " " + keys[k].Label
+			}
+		}
+	}
+	for u := range uses {
+		for i, d := range by {
+			if id := uses[u].Group[i]; id != nil && names[d][*id] != "" {
+				uses[u].Group[i] = new(names[d][*id])
+			}
+		}
+	}
+	return nil
 }
 
 func (o *output) printUses(q report.UsesQuery, page report.UsesPage) error {

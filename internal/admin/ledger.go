@@ -22,16 +22,20 @@ type Ledger struct {
 	data     string // the data directory
 }
 
-// Uses returns the usage of the account with that name, for the parameters of GET /v1/uses.
+// Uses returns the usage of the account with that name, or of all accounts if it is empty, for the parameters of GET
+// /v1/uses.
 func (l *Ledger) Uses(ctx context.Context, accountName string, params map[string]string) (q report.UsesQuery,
 	page report.UsesPage, err error,
 ) {
-	acc, err := l.accounts.Account(ctx, accountName)
-	if err != nil {
+	if q, err = report.ParseUses("", params, report.ByAccount); err != nil {
 		return q, page, err
 	}
-	if q, err = report.ParseUses(acc.ID, params); err != nil {
-		return q, page, err
+	if q.All = accountName == ""; !q.All {
+		acc, err := l.accounts.Account(ctx, accountName)
+		if err != nil {
+			return q, page, err
+		}
+		q.Account = acc.ID
 	}
 	page, err = l.store.Reports.Uses(ctx, q)
 	return q, page, err

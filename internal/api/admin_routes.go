@@ -79,14 +79,14 @@ func (ad *Admin) peopleRoutes(o *Options) []people.Route {
 // usageRoutes returns the routes of accounts' usage and of the installation.
 func (ad *Admin) usageRoutes(o *Options) []people.Route {
 	const requests = "/accounts/{account}/requests"
+	usesFilters := slices.Clip(append(report.UsesFilters(), "first_token", report.TagParameter))
 	refusalFilters := []string{"from", "to", "key", "reason", "model", "group_by"}
 	statements, refusals := &adminStatements{o.Admin.Statements}, &adminRefusals{o.Admin}
 	usage, whole := &adminUsage{o.Admin, o.Ledger}, &adminInstallation{o.Admin, o.Ledger, o.Router, o.Now}
 	return []people.Route{
 		ad.route("GET /usage", people.Operate, usage.listGroups,
-			named("account", "start_date", "end_date", "model", "key", "group_by", report.TagParameter)...),
-		ad.route("GET /accounts/{account}/uses", people.Read, usage.listUses,
-			named("start_date", "end_date", "model", "key", "group_by", report.TagParameter)...),
+			named(append(usesFilters, "account")...)...),
+		ad.route("GET /accounts/{account}/uses", people.Read, usage.listUses, named(usesFilters...)...),
 		ad.route("GET "+requests, people.Read, usage.listRequests,
 			named(append(report.RequestFilters(), report.TagParameter)...)...),
 		ad.route("GET "+requests+"/{id}", people.Read, usage.showRequest),

@@ -10,21 +10,49 @@ import (
 
 // useView holds the usage of an account on a date, by model.
 type useView struct {
-	ID       string   `json:"id"`
-	Date     *string  `json:"date"` // UTC
-	Model    *string  `json:"model"`
-	Group    useGroup `json:"group,omitempty"`
-	Tokens   int64    `json:"tokens"`
-	Requests int64    `json:"requests"`
-	CostUSD  string   `json:"cost_usd"`
-	AtMost   string   `json:"cost_at_most_usd"` // equal to cost_usd if the cost is known
+	ID    string   `json:"id"`
+	Date  *string  `json:"date"` // UTC
+	Model *string  `json:"model"`
+	Group useGroup `json:"group,omitempty"`
+	amountsView
+	CostUSD string `json:"cost_usd"`
+	AtMost  string `json:"cost_at_most_usd"` // equal to cost_usd if the cost is known
 	purchaseView
 	Unpriced bool `json:"unpriced"` // some usage has no price and adds 0 to the cost
 }
 
+// amountsView holds amounts that were used.
+type amountsView struct {
+	Tokens     int64            `json:"tokens"`
+	Usage      map[string]int64 `json:"usage"` // by class
+	Requests   int64            `json:"requests"`
+	Attempts   int64            `json:"attempts"`
+	Errors     int64            `json:"errors"` // failed attempts
+	FirstToken *speedView       `json:"first_token,omitempty"`
+}
+
+// speedView describes times to first token.
+type speedView struct {
+	Answers  int64 `json:"answers"`
+	MedianMS int64 `json:"median_ms"`
+	P95MS    int64 `json:"p95_ms"`
+}
+
+func viewAmounts(q *report.UsesQuery, u *report.Use) amountsView {
+	v := amountsView{
+		Tokens: u.Usage.TotalTokens(), Usage: viewUsage(&u.Usage), Requests: u.Requests, Attempts: u.Attempts,
+		Errors: u.Errors,
+	}
+	if q.Speeds {
+		s := &u.Speed
+		v.FirstToken = &speedView{s.Answers(), s.Median().Milliseconds(), s.P95().Milliseconds()}
+	}
+	return v
+}
+
 func viewUse(q *report.UsesQuery, u *report.Use) useView {
 	v := useView{
-		ID: u.ID(q.Account), Date: &u.Date, Model: &u.Model, Tokens: u.Usage.TotalTokens(), Requests: u.Requests,
+		ID: u.ID(q.Account), Date: &u.Date, Model: &u.Model, amountsView: viewAmounts(q, u),
 		CostUSD: u.Cost.String(), AtMost: u.AtMost().String(), Unpriced: u.Unpriced > 0,
 	}
 	if len(q.By) > 0 {
@@ -51,11 +79,11 @@ type totalView struct {
 }
 
 func (h *adminUsage) listUses(r *adminRequest) (answer, error) {
-	q := report.UsesQuery{Account: r.visit.Account.ID}
-	var err error
-	if q.By, err = report.ParseGroups(r.query.get("group_by")); err != nil {
+	q, err := report.ParseUsesFilters(r.query.all())
+	if err != nil {
 		return answer{}, err
 	}
+	q.Account = r.visit.Account.ID
 	uses, next, err := h.read(r, &q)
 	if err != nil {
 		return answer{}, err
@@ -85,14 +113,12 @@ func viewTotal(t *report.Totals) totalView {
 
 // groupView holds the usage of a group of requests, of one account or of several.
 type groupView struct {
-	ID          string           `json:"id"`
-	Group       useGroup         `json:"group"`
-	AccountName *string          `json:"account_name"` // null if the group is not of one account
-	Tokens      int64            `json:"tokens"`
-	Usage       map[string]int64 `json:"usage"` // by class
-	Requests    int64            `json:"requests"`
-	CostUSD     string           `json:"cost_usd"`
-	AtMost      string           `json:"cost_at_most_usd"` // equal to cost_usd if the cost is known
+	ID          string   `json:"id"`
+	Group       useGroup `json:"group"`
+	AccountName *string  `json:"account_name"` // null if the group is not of one account
+	amountsView
+	CostUSD string `json:"cost_usd"`
+	AtMost  string `json:"cost_at_most_usd"` // equal to cost_usd if the cost is known
 	purchaseView
 	Unpriced bool `json:"unpriced"` // some usage has no price and adds 0 to the cost
 }
@@ -105,7 +131,13 @@ type groupsView struct {
 
 // listGroups answers the usage of all accounts, or of one of them.
 func (h *adminUsage) listGroups(r *adminRequest) (answer, error) {
-	q := report.UsesQuery{All: true}
+	params := r.query.all()
+	params["group_by"] = cmp.Or(params["group_by"], string(report.ByAccount))
+	q, err := report.ParseUsesFilters(params, report.ByAccount)
+	if err != nil {
+		return answer{}, err
+	}
+	q.All = true
 	accounts, err := h.admin.Accounts.Accounts(r.Context())
 	if err != nil {
 		return answer{}, err
@@ -116,10 +148,6 @@ func (h *adminUsage) listGroups(r *adminRequest) (answer, error) {
 			return answer{}, llm.AsError(err).At("account")
 		}
 		q.Account = one.ID
-	}
-	by := cmp.Or(r.query.get("group_by"), string(report.ByAccount))
-	if q.By, err = report.ParseGroups(by, report.ByAccount); err != nil {
-		return answer{}, err
 	}
 	uses, next, err := h.read(r, &q)
 	if err != nil {
@@ -139,8 +167,8 @@ func (h *adminUsage) listGroups(r *adminRequest) (answer, error) {
 
 func viewGroup(q *report.UsesQuery, u *report.Use, names map[string]*string) groupView {
 	v := groupView{
-		ID: report.GroupID(q.Account, q.By, u.Group), Group: groupOf(q.By, u.Group), Tokens: u.Usage.TotalTokens(),
-		Usage: viewUsage(&u.Usage), Requests: u.Requests, CostUSD: u.Cost.String(), AtMost: u.AtMost().String(),
+		ID: report.GroupID(q.Account, q.By, u.Group), Group: groupOf(q.By, u.Group),
+		amountsView: viewAmounts(q, u), CostUSD: u.Cost.String(), AtMost: u.AtMost().String(),
 		Unpriced: u.Unpriced > 0, purchaseView: purchaseOf(&u.Margin, u.Cost, u.Uncertain, u.Unpriced),
 	}
 	id := q.Account
@@ -151,15 +179,9 @@ func viewGroup(q *report.UsesQuery, u *report.Use, names map[string]*string) gro
 	return v
 }
 
-// read reads a page of usage for the query and the parameters of the request, and the cursor of the next page.
+// read reads a page of usage for the query, and the cursor of the next page.
 func (h *adminUsage) read(r *adminRequest, q *report.UsesQuery) (uses report.UsesPage, next *string, err error) {
-	q.Model, q.Key, q.Limit = r.query.get("model"), r.query.get("key"), r.query.limit
-	if q.Tags, err = r.query.tags(); err != nil {
-		return uses, nil, err
-	}
-	if q.From, q.To, err = r.query.dates(); err != nil {
-		return uses, nil, err
-	}
+	q.Limit = r.query.limit
 	if r.query.cursor != "" { // an offset in the list; passing days add to its front
 		if q.Offset, err = strconv.Atoi(r.query.cursor); err != nil || q.Offset < 1 || q.Offset > report.MaxOffset {
 			return uses, nil, badCursor()
@@ -175,11 +197,6 @@ func (h *adminUsage) read(r *adminRequest, q *report.UsesQuery) (uses report.Use
 		next = new(sealCursor(strconv.Itoa(end)))
 	}
 	return uses, next, nil
-}
-
-// tags returns the tags of the filter.
-func (q *query) tags() ([]llm.Tag, error) {
-	return report.ParseTags(q.all())
 }
 
 // dates returns start_date and end_date, both inclusive; empty for no bound.

@@ -176,8 +176,6 @@ func readUsesQuery(r *request) (report.UsesQuery, error) {
 	return report.ParseUses(r.principal.Account().ID, params)
 }
 
-var usesNames = []string{"start_date", "end_date", "model", "key", "group_by", "limit", "offset"}
-
 func usesParams(r *request) (map[string]string, error) {
 	params := map[string]string{}
 	if err := bodyParams(r, params); err != nil {

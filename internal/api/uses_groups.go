@@ -22,7 +22,7 @@ func groupOf(by []report.Dimension, values []*string) useGroup {
 // tags: without the filter the answer would cover all requests.
 func isUsesName(name string) (bool, error) {
 	switch {
-	case slices.Contains(usesNames, name) || report.IsTagFilter(name):
+	case name == "limit" || name == "offset" || slices.Contains(report.UsesFilters(), name) || report.IsTagFilter(name):
 		return true, nil
 	case strings.HasPrefix(name, "tag"):
 		return false, report.WrongTagFilter(name)

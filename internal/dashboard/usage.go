@@ -96,8 +96,8 @@ func (u *usageQuery) fields(keys []account.Key) []Field {
 // query returns the parameters of the same filters, with another offset.
 func (u *usageQuery) query(offset int) string {
 	q := u.parameters(offset)
-	if u.byCost {
-		q.Set("sort", sortByCost)
+	if u.sort != "" {
+		q.Set("sort", string(u.sort))
 	}
 	return q.Encode()
 }
@@ -128,7 +128,7 @@ func (u *usageQuery) narrowed(filters url.Values) string {
 func (u *usageQuery) uses(accountID string) report.UsesQuery {
 	return report.UsesQuery{
 		Account: accountID, From: u.span.first(), To: u.span.last(), Model: u.model, Key: u.key, By: u.by, Tags: u.tags,
-		ByCost: u.byCost, Limit: usesShown, Offset: u.offset,
+		Sort: u.sort, Limit: usesShown, Offset: u.offset,
 	}
 }
 
@@ -213,7 +213,7 @@ func (h *usageHandlers) findDays(ctx context.Context, q report.UsesQuery, u *usa
 		})
 		return whole.Days, err
 	}
-	q.By, q.ByCost, q.Limit, q.Offset = []report.Dimension{report.ByDay}, false, u.span.days(), 0
+	q.By, q.Sort, q.Limit, q.Offset = []report.Dimension{report.ByDay}, "", u.span.days(), 0
 	page, err := h.admin.Reports.Uses(ctx, q)
 	days := make([]report.DaySum, u.span.days())
 	for i := range days {

@@ -29,7 +29,7 @@ func (h *usageHandlers) download(w http.ResponseWriter, r *http.Request, v *peop
 	defer h.files.leave(v.By.ID)
 	h.flush(r.Context())
 	q := u.uses(v.Account.ID)
-	q.ByCost, q.Limit, q.Offset = false, usesInPiece, 0 // costs change, and with them the order of entries
+	q.Sort, q.Limit, q.Offset = "", usesInPiece, 0 // costs change, and with them the order of entries
 	if len(q.By) > 0 {
 		q.Limit = groupsInPiece
 	}

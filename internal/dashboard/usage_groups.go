@@ -49,10 +49,10 @@ const (
 
 // grouping holds how usage is grouped, filtered and sorted.
 type grouping struct {
-	by     []report.Dimension // nil for day and model
-	key    string             // id
-	tags   []llm.Tag
-	byCost bool
+	by   []report.Dimension // nil for day and model
+	key  string             // id
+	tags []llm.Tag
+	sort report.Measure
 }
 
 // groupingOf reads a grouping from the parameters of GET /v1/uses and the page's own fields.
@@ -71,7 +71,7 @@ func groupingOf(f *form) (g grouping) {
 	switch f.values.Get("sort") {
 	case "":
 	case sortByCost:
-		g.byCost = true
+		g.sort = report.MeasureCost
 	default:
 		f.mistake("sort", "The order is not in the list. Choose one from the list.")
 	}
@@ -127,7 +127,8 @@ func (g *grouping) fields(f *form, keys []account.Key) []Field {
 		tag = g.by[0].Tag()
 	}
 	sort := Field{Name: "sort", Label: "Sort by", Choices: []Choice{
-		{Value: "", Label: "Date and name", Chosen: !g.byCost}, {Value: sortByCost, Label: "Cost", Chosen: g.byCost},
+		{Value: "", Label: "Date and name", Chosen: g.sort == ""},
+		{Value: sortByCost, Label: "Cost", Chosen: g.sort != ""},
 	}}
 	all := []Field{group, {Name: "tag", Label: "Or by tag", Value: tag, Example: "project", Max: maxTagName}, sort}
 	if g.key != "" {

@@ -17,17 +17,18 @@ type Dimension string
 const (
 	ByModel    Dimension = "model" // "<provider>/<model-name>"
 	ByProvider Dimension = "provider"
-	ByKey      Dimension = "key"   // the key's id
-	ByUser     Dimension = "user"  // the end user's id
-	ByDay      Dimension = "day"   // YYYY-MM-DD, in UTC like the next two
-	ByHour     Dimension = "hour"  // start of the hour, in RFC 3339
-	ByMonth    Dimension = "month" // YYYY-MM
+	ByKey      Dimension = "key"    // the key's id
+	ByUser     Dimension = "user"   // the end user's id
+	ByDay      Dimension = "day"    // YYYY-MM-DD, in UTC like the next two
+	ByHour     Dimension = "hour"   // start of the hour, in RFC 3339
+	ByMinute   Dimension = "minute" // start of the minute, in RFC 3339
+	ByMonth    Dimension = "month"  // YYYY-MM
 	// ByAccount groups by the account's id. It is not available in reports of one account.
 	ByAccount Dimension = "account"
 )
 
 // dimensions lists all dimensions with a fixed name.
-var dimensions = []Dimension{ByModel, ByProvider, ByKey, ByUser, ByDay, ByHour, ByMonth}
+var dimensions = []Dimension{ByModel, ByProvider, ByKey, ByUser, ByDay, ByHour, ByMinute, ByMonth}
 
 // maxDimensions bounds a list of dimensions.
 const maxDimensions = 8
@@ -51,7 +52,7 @@ func (d Dimension) Tag() string {
 }
 
 // IsTime reports whether the dimension is a period of time.
-func (d Dimension) IsTime() bool { return d == ByDay || d == ByHour || d == ByMonth }
+func (d Dimension) IsTime() bool { return d == ByDay || d == ByHour || d == ByMinute || d == ByMonth }
 
 // ParseDimensions parses a comma-separated list of distinct dimensions; empty for an empty text. More lists dimensions
 // that are allowed in addition to those of one account's reports.
@@ -64,7 +65,7 @@ func ParseDimensions(text string, more ...Dimension) ([]Dimension, error) {
 			return nil, nil
 		case !slices.Contains(dimensions, d) && !slices.Contains(more, d) && !llm.IsTagName(d.Tag()):
 			return nil, fmt.Errorf("usage cannot be grouped by %.80q. Use %smodel, provider, key, user, tag:NAME, "+
-				"day, hour or month", name, listed(more))
+				"minute, hour, day or month", name, listed(more))
 		case slices.Contains(list, d):
 			return nil, fmt.Errorf("%s appears twice. Write it once", d)
 		}

@@ -5,6 +5,7 @@ package report
 
 import (
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -18,18 +19,36 @@ type UsesQuery struct {
 	All     bool   // all accounts; Account must be empty
 	From    string
 	To      string
-	Model   string      // "<provider>/<model-name>"; empty for every model
-	Key     string      // id of a key; empty for all
-	By      []Dimension // distinct; empty for date and model
-	Tags    []llm.Tag   // a request must have all of them
-	ByCost  bool        // most expensive first; otherwise newest first, then by the other dimensions
-	Limit   int         // 1 to 1000
-	Offset  int         // from 0
+	// Since and Until bound the time of arrival within the dates, Until exclusively. They are whole minutes; zero means
+	// no bound. Other times than whole hours are only for the last MinutesFor.
+	Since, Until time.Time
+	Model        string      // "<provider>/<model-name>"; empty for every model
+	Provider     string      // empty for every provider
+	Key          string      // id of a key; empty for all
+	User         string      // the end user; empty for all
+	By           []Dimension // distinct; empty for date and model
+	Tags         []llm.Tag   // a request must have all of them
+	// Sort is the measure of which the groups with most come first; empty for newest first, then by the other
+	// dimensions.
+	Sort Measure
+	// Top, from 1, is the number of values of the last dimension that have groups of their own: those with most of
+	// Sort. The others are summed up as Other. It is 0 for all values.
+	Top    int
+	Failed bool // also groups with nothing but failed attempts
+	// Speeds counts times to first token, and nothing else. They are stored by day, account and model; other groups and
+	// filters are only possible within a day and a night, see MostSpeeds.
+	Speeds bool
+	Limit  int // 1 to 1000
+	Offset int // from 0
 }
+
+// MinutesFor is the age up to which usage can be reported by minute.
+const MinutesFor = 48 * time.Hour
 
 // ByAttribution reports whether the query is about end users or tags, which are summed up with a delay.
 func (q *UsesQuery) ByAttribution() bool {
-	return len(q.Tags) > 0 || slices.ContainsFunc(q.By, func(d Dimension) bool { return d == ByUser || d.Tag() != "" })
+	isOne := func(d Dimension) bool { return d == ByUser || d.Tag() != "" }
+	return len(q.Tags) > 0 || q.User != "" || slices.ContainsFunc(q.By, isOne)
 }
 
 // Use is the usage of an account by date and model, or of a group.
@@ -39,6 +58,9 @@ type Use struct {
 	Group    []*string // the values of UsesQuery.By, in its order; nil for a missing value
 	Usage    llm.Usage
 	Requests int64
+	Attempts int64
+	Errors   int64     // refused, rejected, failed or cut attempts
+	Speed    Speed     // only with UsesQuery.Speeds
 	Cost     llm.Money // the account's charge
 	Unpriced int64     // attempts partly without a price, which adds 0 to Cost
 	// Uncertain is the amount by which the true cost may exceed Cost.

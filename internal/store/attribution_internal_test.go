@@ -64,7 +64,8 @@ func TestFreeTags(t *testing.T) {
 // TestUsesText checks that the names of groups are bounded in bytes, too.
 func TestUsesText(t *testing.T) {
 	t.Parallel()
-	u := newUsesRows(&usesFilter{}, report.UsesQuery{By: []report.Dimension{report.ByUser}})
+	q := report.UsesQuery{By: []report.Dimension{report.ByUser}}
+	u := newUsesRows(newUsesGroups(&usesFilter{}, q, nil), q)
 	long := strings.Repeat("x", 1<<20)
 	for i := range maxUsesText>>20 + 1 {
 		if err := u.add(&bucket{}, &attributed{User: fmt.Sprint(i, long)}, &sums{}); err != nil {

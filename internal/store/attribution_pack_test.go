@@ -129,7 +129,7 @@ func BenchmarkUsesOfDays(b *testing.B) {
 	}
 	b.ReportMetric(float64(len(packed)), "bytes/day")
 	for range b.N {
-		u := newUsesRows(&usesFilter{account: "a"}, usesByUser())
+		u := newUsesRows(newUsesGroups(&usesFilter{account: "a"}, usesByUser(), nil), usesByUser())
 		for d := range 30 {
 			sums, err := unpackSums(packed)
 			if err == nil {

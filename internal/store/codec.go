@@ -49,9 +49,14 @@ func hourText(hour int64) string {
 	return fmt.Sprintf("%sT%02d:00:00Z", dateText(hour/100), hour%100)
 }
 
-// periodText formats a stored date, hour or month (yyyymm) for reports.
+// lastHour is the highest stored hour; minutes, yyyymmddhhmm, are greater numbers.
+const lastHour = lastDay*100 + 99
+
+// periodText formats a stored date, minute, hour or month (yyyymm) for reports.
 func periodText(period int64) string {
 	switch {
+	case period > lastHour:
+		return fmt.Sprintf("%sT%02d:%02d:00Z", dateText(period/10_000), period/100%100, period%100)
 	case period > lastDay:
 		return hourText(period)
 	case period > 0 && period <= lastDay/100:

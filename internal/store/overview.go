@@ -214,7 +214,8 @@ func (s *Reports) AccountsOverview(ctx context.Context, month int64) (list []rep
 	}
 	f := usesFilter{all: true}
 	f.from, f.to = budget.DaysOf(month)
-	u := newUsesRows(&f, report.UsesQuery{By: []report.Dimension{report.ByAccount}})
+	q := report.UsesQuery{By: []report.Dimension{report.ByAccount}}
+	u := newUsesRows(newUsesGroups(&f, q, nil), q)
 	u.most = math.MaxInt // at most the number of accounts
 	err = s.report(ctx, "", "read overview of accounts", func(tx *sql.Tx) error {
 		if err := s.readOfAll(ctx, tx, u); err != nil {

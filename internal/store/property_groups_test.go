@@ -24,9 +24,17 @@ func (m *machine) checkGroups(rt *rapid.T, account string, all *report.UsesPage)
 			q.All, q.Account = true, rapid.SampledFrom([]string{"", account}).Draw(rt, "account")
 		}
 		q.From, q.To = drawDate(rt, "from", 1, 18), drawDate(rt, "to", 30, 20)
-		q.ByCost = rapid.Bool().Draw(rt, "by cost")
+		q.Sort = rapid.SampledFrom([]report.Measure{"", "", report.MeasureCost, report.MeasureErrors, report.MeasureIn, "output"}).Draw(rt, "sort")
+		q.Failed = rapid.Bool().Draw(rt, "failed")
+		q.Provider = rapid.SampledFrom([]string{"", "", "", "p", "none"}).Draw(rt, "provider")
+		if q.Ranked() >= 0 {
+			q.Top = rapid.IntRange(0, 2).Draw(rt, "top")
+		}
 		if rapid.IntRange(0, 3).Draw(rt, "by a tag") == 0 {
 			q.Tags = []llm.Tag{{Name: "a", Value: "1"}}
+		}
+		if q.User = rapid.SampledFrom([]string{"", "", "", "u"}).Draw(rt, "user"); !q.ByAttribution() {
+			q.Since, q.Until = drawHour(rt, "since", 20), drawHour(rt, "until", 22)
 		}
 		want := m.groups(rt, q)
 		got := report.UsesPage{}
@@ -43,7 +51,7 @@ func (m *machine) checkGroups(rt *rapid.T, account string, all *report.UsesPage)
 		}
 		total := got.Total
 		total.Unpriced, total.MarginUnpriced = all.Total.Unpriced, all.Total.MarginUnpriced // an attempt without usage is included if others of its group have usage
-		if q.Key == "" && q.From == "" && q.To == "" && len(q.Tags) == 0 && q.Account != "" && total != all.Total {
+		if q.Key == "" && q.Provider == "" && q.User == "" && q.From == "" && q.To == "" && q.Since.IsZero() && q.Until.IsZero() && len(q.Tags) == 0 && q.Account != "" && total != all.Total {
 			rt.Fatalf("by %s: got %+v in all, want %+v", q.By, got.Total, all.Total)
 		}
 		if diff := gocmp.Diff(got, want); diff != "" {
@@ -60,6 +68,14 @@ func drawDate(rt *rapid.T, of string, edge, day int) string {
 	return fmt.Sprintf("2026-11-%02d", rapid.SampledFrom([]int{edge, day, day + 1, day + 2}).Draw(rt, of+" the"))
 }
 
+// drawHour generates an hour of a day of November or the next one; mostly none.
+func drawHour(rt *rapid.T, of string, day int) time.Time {
+	if rapid.IntRange(0, 2).Draw(rt, of) > 0 {
+		return time.Time{}
+	}
+	return time.Date(2026, 11, day, rapid.IntRange(0, 47).Draw(rt, of+" at"), 0, 0, 0, time.UTC)
+}
+
 func drawDimensions(rt *rapid.T) []report.Dimension {
 	all := []report.Dimension{
 		report.ByModel, report.ByProvider, report.ByKey, report.ByDay, report.ByHour, report.ByMonth,
@@ -71,9 +87,11 @@ func drawDimensions(rt *rapid.T) []report.Dimension {
 // groups adds up the model's attempts by dimensions.
 func (m *machine) groups(rt *rapid.T, q report.UsesQuery) (page report.UsesPage) {
 	sums := map[string]*report.Use{}
+	apart := m.apart(rt, q)
 	for _, id := range m.settled {
 		e := m.attempts[id]
-		if !q.All && e.Account != q.Account || q.Account != "" && e.Account != q.Account || q.Key != "" && e.Key != q.Key {
+		if !q.All && e.Account != q.Account || q.Account != "" && e.Account != q.Account || q.Key != "" && e.Key != q.Key ||
+			q.Provider != "" && e.Provider != q.Provider || !q.Since.IsZero() && e.Arrived.Before(q.Since) || !q.Until.IsZero() && !e.Arrived.Before(q.Until) {
 			continue
 		}
 		if day := e.Arrived.Format(time.DateOnly); q.From != "" && day < q.From || q.To != "" && day > q.To {
@@ -83,9 +101,10 @@ func (m *machine) groups(rt *rapid.T, q report.UsesQuery) (page report.UsesPage)
 		if q.ByAttribution() {
 			e, values = m.asReported(rt, e, q.By)
 		}
-		if value, _ := e.Attribution.Tag("a"); len(q.Tags) > 0 && value != q.Tags[0].Value {
+		if value, _ := e.Attribution.Tag("a"); len(q.Tags) > 0 && value != q.Tags[0].Value || q.User != "" && e.Attribution.User != q.User {
 			continue
 		}
+		apart(values)
 		name := report.GroupID("", q.By, values)
 		u := sums[name]
 		if u == nil {
@@ -95,7 +114,7 @@ func (m *machine) groups(rt *rapid.T, q report.UsesQuery) (page report.UsesPage)
 		m.addTo(u, &e)
 	}
 	for _, u := range sums {
-		if u.Usage.TotalTokens() == 0 && u.Requests == 0 && u.Cost == 0 && u.Uncertain == 0 && u.Margin.Margin == 0 && u.MarginUncertain == 0 {
+		if u.Usage.TotalTokens() == 0 && u.Requests == 0 && u.Cost == 0 && u.Uncertain == 0 && u.Margin.Margin == 0 && u.MarginUncertain == 0 && (!q.Failed || u.Errors == 0) {
 			continue // nothing was used
 		}
 		page.Uses = append(page.Uses, *u)
@@ -103,12 +122,30 @@ func (m *machine) groups(rt *rapid.T, q report.UsesQuery) (page report.UsesPage)
 	page.Total = totalsOf(page.Uses)
 	page.Count = len(page.Uses)
 	slices.SortFunc(page.Uses, func(a, b report.Use) int {
-		if q.ByCost && a.Cost != b.Cost {
-			return cmp.Compare(b.Cost, a.Cost)
-		}
-		return compareGroups(q.By, a.Group, b.Group)
+		return cmp.Or(cmp.Compare(q.Sort.Of(&b), q.Sort.Of(&a)), compareGroups(q.By, a.Group, b.Group))
 	})
 	return page
+}
+
+// apart returns a function that changes all values but the top ones of a query to report.Other.
+func (m *machine) apart(rt *rapid.T, q report.UsesQuery) func([]*string) {
+	at, top := q.Ranked(), q
+	if q.Top == 0 {
+		return func([]*string) {}
+	}
+	top.By, top.Sort, top.Top = q.By[at:at+1], cmp.Or(q.Sort, report.MeasureCost), 0
+	first := m.groups(rt, top).Uses
+	first = first[:min(q.Top, len(first))]
+	return func(values []*string) {
+		value := values[at]
+		if !slices.ContainsFunc(first, func(u report.Use) bool {
+			have := u.Group[0]
+			return have == value || have != nil && value != nil && *have == *value
+		}) {
+			other := report.Other
+			values[at] = &other
+		}
+	}
 }
 
 func compareGroups(by []report.Dimension, a, b []*string) int {
@@ -186,6 +223,11 @@ func (m *machine) addTo(u *report.Use, e *ledger.Entry) {
 	u.MarginUncertain += uncertain - left
 	u.Usage.Add(&e.Usage)
 	u.Usage.Add(&delta.Usage)
+	u.Attempts++
+	switch e.Outcome {
+	case ledger.OutcomeRefused, ledger.OutcomeRejected, ledger.OutcomeFailed, ledger.OutcomeCut:
+		u.Errors++
+	}
 	ofCost, ofCharge := m.marks(e)
 	if e.Provenance == ledger.Estimated || e.Provenance == ledger.Unknown && delta.Outcome != "resolved" {
 		u.Unseen++

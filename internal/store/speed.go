@@ -28,7 +28,7 @@ type speeds map[bucket]*report.Speed
 
 // addEntry counts a complete answer with a first token.
 func (m speeds) addEntry(hour *bucket, e *ledger.Entry) {
-	if e.Outcome != ledger.OutcomeOK || e.FirstToken.Microseconds() <= 0 {
+	if !hasSpeed(e) {
 		return
 	}
 	b := hour.ofDay().ofUses()
@@ -38,6 +38,11 @@ func (m speeds) addEntry(hour *bucket, e *ledger.Entry) {
 		m[b] = s
 	}
 	s.Count(e.FirstToken)
+}
+
+// hasSpeed reports whether an attempt is a complete answer with a first token.
+func hasSpeed(e *ledger.Entry) bool {
+	return e.Outcome == ledger.OutcomeOK && e.FirstToken.Microseconds() > 0
 }
 
 func insertSpeeds() *insertion {

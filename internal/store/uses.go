@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -18,20 +19,52 @@ const (
 )
 
 // Uses returns a page of an account's usage. It reads only rollups: by date and model the one without keys, over all
-// accounts the packed one. By end users and tags it reads their sums, and the rows of attempts that are not in them.
+// accounts the packed one. By end users and tags it reads their sums, and the rows of attempts that are not in them. By
+// minute it reads rows.
 func (s *Reports) Uses(ctx context.Context, q report.UsesQuery) (page report.UsesPage, err error) {
+	if q.Top == 0 {
+		return s.usesOf(ctx, q, nil)
+	}
+	if err := q.CheckTop(); err != nil {
+		return page, err
+	}
+	at, top := q.Ranked(), q
+	top.By, top.Sort, top.Top, top.Limit, top.Offset = q.By[at:at+1], cmp.Or(q.Sort, report.MeasureCost), 0, q.Top, 0
+	if page, err = s.usesOf(ctx, top, nil); err != nil {
+		return page, err
+	}
+	apart := &separate{at: at}
+	for i := range page.Uses {
+		apart.values = append(apart.values, page.Uses[i].Group[0])
+	}
+	return s.usesOf(ctx, q, apart)
+}
+
+// separate names the values of a dimension that are not summed up as report.Other.
+type separate struct {
+	at     int // the index of the dimension
+	values []*string
+}
+
+func (s *Reports) usesOf(ctx context.Context, q report.UsesQuery, apart *separate) (page report.UsesPage, err error) {
 	f, err := newUsesFilter(q)
 	if err != nil {
 		return page, fmt.Errorf("read uses: %w", err)
 	}
+	if err := f.checkMinutes(q.By, s.clock.now()); err != nil {
+		return page, err
+	}
+	groups := newUsesGroups(&f, q, apart)
 	err = s.report(ctx, q.Account, "read uses", func(tx *sql.Tx) (err error) {
 		switch {
-		case q.ByAttribution():
-			page, err = newUsesRows(&f, q).page(ctx, tx, q.Limit, q.Offset)
-		case f.all && !slices.Contains(q.By, report.ByHour):
-			page, err = s.pageOfAll(ctx, tx, newUsesRows(&f, q), q.Limit, q.Offset)
-		case len(q.By) > 0 || q.Key != "" || q.ByCost:
-			page, err = newUsesGroups(&f, q).page(ctx, tx, q.Limit, q.Offset)
+		case q.Speeds:
+			page, err = usesSpeeds{newUsesRows(groups, q)}.page(ctx, tx, q.Limit, q.Offset)
+		case q.ByAttribution() || f.byMinute(q.By):
+			page, err = newUsesRows(groups, q).page(ctx, tx, q.Limit, q.Offset)
+		case f.all && groups.table != tableHours:
+			page, err = s.pageOfAll(ctx, tx, newUsesRows(groups, q), q.Limit, q.Offset)
+		case len(q.By) > 0 || q.Sort != "" || q.Failed || groups.table != tableUses:
+			page, err = groups.page(ctx, tx, q.Limit, q.Offset)
 		default:
 			page, err = f.page(ctx, tx, s.engine, q.Limit, q.Offset)
 		}
@@ -42,18 +75,32 @@ func (s *Reports) Uses(ctx context.Context, q report.UsesQuery) (page report.Use
 
 // usesFilter holds the filters of a query.
 type usesFilter struct {
-	account, model, key string // empty for all models, for all keys
-	all                 bool   // of all accounts
-	from, to            int64
+	account, model, provider, key string // empty for all
+	all                           bool   // of all accounts
+	from, to                      int64
+	timeRange
 }
 
 func newUsesFilter(q report.UsesQuery) (f usesFilter, err error) {
-	f = usesFilter{account: q.Account, model: q.Model, key: q.Key, all: q.All && q.Account == ""}
+	f = usesFilter{
+		account: q.Account, model: q.Model, provider: q.Provider, key: q.Key, all: q.All && q.Account == "",
+	}
 	if f.from, err = parseDate(q.From, firstDay); err != nil {
 		return f, err
 	}
-	f.to, err = parseDate(q.To, lastDay)
-	return f, err
+	if f.to, err = parseDate(q.To, lastDay); err != nil {
+		return f, err
+	}
+	if !q.Since.IsZero() {
+		f.from = max(f.from, dayOf(q.Since))
+	}
+	if !q.Until.IsZero() {
+		f.to = min(f.to, dayOf(q.Until.Add(-1)))
+	}
+	if isPartOfDay(q.Since) || isPartOfDay(q.Until) || slices.Contains(q.By, report.ByMinute) {
+		f.timeRange = timeRange{q.Since, q.Until}
+	}
+	return f, nil
 }
 
 // used returns the condition that sums contain usage; function is an SQL function for each column, or empty. Attempts
@@ -90,6 +137,9 @@ func (f *usesFilter) among() (text string, args []any) {
 	}
 	if f.key != "" {
 		text, args = text+" AND r.key = ?", append(args, f.key)
+	}
+	if f.provider != "" {
+		text, args = text+" AND r.provider = ?", append(args, f.provider)
 	}
 	return text, args
 }
@@ -261,7 +311,8 @@ func scanUse(row scanner) (u report.Use, err error) {
 // use converts the sums to an entry.
 func (s *sums) use() report.Use {
 	return report.Use{
-		Usage: *s.usage(), Requests: s[measureRequests], Cost: s.charge(), Unpriced: s.unpriced(),
+		Usage: *s.usage(), Requests: s[measureRequests], Attempts: s[measureAttempts], Errors: s[measureErrors],
+		Cost: s.charge(), Unpriced: s.unpriced(),
 		Uncertain: s.uncertain(), Unseen: s[measureEstimated] + s[measureUnknown], Margin: s.marginOf(),
 	}
 }

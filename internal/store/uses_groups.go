@@ -14,22 +14,27 @@ import (
 type usesGroups struct {
 	*usesFilter
 	by      []report.Dimension
-	grouped bool // has groups; without any, entries are by date and model
-	byCost  bool // ordered by descending charge
+	grouped bool      // has groups; without any, entries are by date and model
+	rank    []int     // measures of which the groups with most come first; nil for none
+	failed  bool      // also groups with nothing but failed attempts
+	apart   *separate // nil if all values have groups of their own
 	table   string
 	scale   int64  // how many of its period numbers a day covers
-	periods string // the condition on the periods
+	on      string // the condition on the periods
 }
 
-func newUsesGroups(f *usesFilter, q report.UsesQuery) *usesGroups {
-	g := &usesGroups{usesFilter: f, by: q.By, grouped: len(q.By) > 0, byCost: q.ByCost, table: tableUses, scale: 1}
+func newUsesGroups(f *usesFilter, q report.UsesQuery, apart *separate) *usesGroups {
+	g := &usesGroups{
+		usesFilter: f, by: q.By, grouped: len(q.By) > 0, rank: measuresOf(q.Sort), failed: q.Failed, apart: apart,
+		table: tableUses, scale: 1,
+	}
 	if !g.grouped {
 		g.by = []report.Dimension{report.ByDay, report.ByModel}
 	}
 	switch {
-	case slices.Contains(g.by, report.ByHour):
+	case slices.Contains(g.by, report.ByHour) || f.isPart():
 		g.table, g.scale = tableHours, 100
-	case f.key != "", slices.Contains(g.by, report.ByKey), slices.Contains(g.by, report.ByProvider):
+	case f.key != "", f.provider != "", slices.Contains(g.by, report.ByKey), slices.Contains(g.by, report.ByProvider):
 		g.table = tableDays
 	}
 	return g
@@ -52,22 +57,34 @@ func (g *usesGroups) column(d report.Dimension) string {
 func (g *usesGroups) query(measures []string) (text string, args []any) {
 	var columns, places []string
 	for i, d := range g.by {
-		columns, places = append(columns, g.column(d)+" AS by"+count(int64(i))), append(places, count(int64(i+1)))
+		column := g.column(d)
+		if g.apart != nil && g.apart.at == i {
+			column, args = g.apart.column(column)
+		}
+		columns, places = append(columns, column+" AS by"+count(int64(i))), append(places, count(int64(i+1)))
 	}
 	for _, m := range measures {
 		columns = append(columns, "sum(r."+m+") AS "+m)
 	}
-	where, args := g.among()
-	return "SELECT " + strings.Join(columns, ", ") + " FROM " + g.table + " r WHERE " + g.periods + " AND " + where +
-		" GROUP BY " + strings.Join(places, ", "), args
+	where, more := g.among()
+	return "SELECT " + strings.Join(columns, ", ") + " FROM " + g.table + " r WHERE " + g.on + " AND " + where +
+		" GROUP BY " + strings.Join(places, ", "), append(args, more...)
 }
 
-// order returns the ORDER BY clause: by descending charge if requested, then newest first, then by the other
+// having returns the condition on groups.
+func (g *usesGroups) having() string {
+	if g.failed {
+		return " HAVING (" + used("sum", "r.") + " OR sum(r.errors) <> 0)"
+	}
+	return " HAVING " + used("sum", "r.")
+}
+
+// order returns the ORDER BY clause: by descending rank if requested, then newest first, then by the other
 // dimensions.
 func (g *usesGroups) order() string {
 	var first, times, others []string
-	if g.byCost {
-		first = []string{"sum(r.cost + r.margin) DESC"}
+	if len(g.rank) > 0 {
+		first = []string{rank(g.rank) + " DESC"}
 	}
 	for i, d := range g.by {
 		if place := count(int64(i + 1)); d.IsTime() {
@@ -80,11 +97,11 @@ func (g *usesGroups) order() string {
 }
 
 func (g *usesGroups) page(ctx context.Context, tx *sql.Tx, limit, offset int) (page report.UsesPage, err error) {
-	g.periods, err = periodsOf(ctx, tx, g.table, g.from*g.scale, (g.to+1)*g.scale-1)
-	if err != nil {
+	first, last := g.periods(g.scale)
+	if g.on, err = periodsOf(ctx, tx, g.table, first, last); err != nil {
 		return page, err
 	}
-	having := " HAVING " + used("sum", "r.")
+	having := g.having()
 	text, args := g.query([]string{
 		"tokens", "requests", "cost", "uncertain", "margin", "margin_uncertain", "unpriced",
 		"margin_unpriced",

@@ -63,7 +63,7 @@ func (u *usesRows) readDays(ctx context.Context, tx *sql.Tx, days []int64, there
 	if err := u.addPeriods(ctx, tx, packed); err != nil || len(others) == 0 {
 		return err
 	}
-	u.periods = isOn("r.period", others...)
+	u.on = isOn("r.period", others...)
 	text, args := u.query(measureColumns())
 	rows, err := tx.QueryContext(ctx, text, args...)
 	return each(rows, err, u.scanGroup, func(g *rowGroup) error {
@@ -86,7 +86,7 @@ func (u *usesRows) addPeriods(ctx context.Context, tx *sql.Tx, periods []int64) 
 	column := "by_model"
 	if u.key != "" || u.has(report.ByKey) || u.has(report.ByAccount) {
 		column = "by_key"
-		if u.model != "" || u.has(report.ByModel) || u.has(report.ByProvider) {
+		if u.byModel() {
 			column = "by_both"
 		}
 	}

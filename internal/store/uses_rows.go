@@ -27,6 +27,7 @@ const (
 type usesRows struct {
 	*usesGroups
 	tags   []llm.Tag // an attempt must have all of them
+	user   string    // the end user; empty for all
 	groups map[string]*rowGroup
 	most   int                      // groups
 	text   int                      // bytes of the texts that name the groups
@@ -53,11 +54,12 @@ type accountOn struct {
 type rowGroup struct {
 	values []*string
 	sums
+	speed *report.Speed // nil unless times to first token are counted
 }
 
-func newUsesRows(f *usesFilter, q report.UsesQuery) *usesRows {
+func newUsesRows(g *usesGroups, q report.UsesQuery) *usesRows {
 	return &usesRows{
-		usesGroups: newUsesGroups(f, q), tags: q.Tags, groups: map[string]*rowGroup{}, most: maxUsesGroups,
+		usesGroups: g, tags: q.Tags, user: q.User, groups: map[string]*rowGroup{}, most: maxUsesGroups,
 		ofDay: map[packedName]*rowGroup{},
 		upto:  map[int64]string{}, corrected: map[accountOn][]*correction{},
 		byAttempt: map[ledger.AttemptID]*correction{},
@@ -73,7 +75,9 @@ func (u *usesRows) page(ctx context.Context, tx *sql.Tx, limit, offset int) (pag
 
 // sorted returns a page of the groups.
 func (u *usesRows) sorted(limit, offset int) (page report.UsesPage) {
-	maps.DeleteFunc(u.groups, func(_ string, g *rowGroup) bool { return g.isNothing() })
+	maps.DeleteFunc(u.groups, func(_ string, g *rowGroup) bool {
+		return g.isNothing() && g.speed == nil && (!u.failed || g.sums[measureErrors] == 0)
+	})
 	sorted := slices.SortedFunc(maps.Values(u.groups), u.compare)
 	for _, g := range sorted {
 		page.Total.Add(&report.Totals{
@@ -85,6 +89,9 @@ func (u *usesRows) sorted(limit, offset int) (page report.UsesPage) {
 	page.Count = len(sorted)
 	for _, g := range sorted[min(offset, len(sorted)):min(offset+limit, len(sorted))] {
 		use := g.use()
+		if g.speed != nil {
+			use.Speed = *g.speed
+		}
 		if use.Group = g.values; !u.grouped {
 			use.Group, use.Date, use.Model = nil, *g.values[0], *g.values[1]
 		}
@@ -93,12 +100,12 @@ func (u *usesRows) sorted(limit, offset int) (page report.UsesPage) {
 	return page
 }
 
-// compare orders groups by descending charge if requested, then newest first, then by the other values in ascending
+// compare orders groups by descending rank if requested, then newest first, then by the other values in ascending
 // order; groups without a value come last.
 func (u *usesRows) compare(a, b *rowGroup) int {
 	first, times, others := 0, 0, 0
-	if u.byCost {
-		first = cmp.Compare(b.charge(), a.charge())
+	if first = cmp.Compare(b.of(u.rank), a.of(u.rank)); a.speed != nil && len(u.rank) > 0 {
+		first = cmp.Compare(b.speed.Answers(), a.speed.Answers())
 	}
 	for i, d := range u.by {
 		if x, y := a.values[i], b.values[i]; d.IsTime() {
@@ -142,7 +149,10 @@ func (u *usesRows) read(ctx context.Context, tx *sql.Tx) error {
 			return err
 		}
 	}
-	for _, c := range u.byAttempt { // of rows that are deleted, or of other models or keys
+	for _, c := range u.byAttempt { // of rows that are deleted, or of other models, keys or times
+		if u.isPart() {
+			break // no row of the time is deleted: see deleted
+		}
 		day := c.bucket.ofDay()
 		if err := u.add(&day, &attributed{}, c.sums()); err != nil {
 			return err
@@ -160,7 +170,7 @@ func (u *usesRows) read(ctx context.Context, tx *sql.Tx) error {
 // days decides how each day is read.
 func (u *usesRows) days(ctx context.Context, tx *sql.Tx) (err error) {
 	if u.byRow, err = daysOf(ctx, tx, tableUses, "period", u.from, u.to); err != nil ||
-		slices.Contains(u.by, report.ByHour) {
+		u.byHour() {
 		return err
 	}
 	if u.summed, err = attributedDays(ctx, tx, isAttributed, isAttributed); err != nil {
@@ -174,9 +184,8 @@ func (u *usesRows) days(ctx context.Context, tx *sql.Tx) (err error) {
 // readAttempts adds up the rows of a day that are not in its sums.
 func (u *usesRows) readAttempts(ctx context.Context, tx *sql.Tx, day int64) error {
 	upto := u.upto[day]
-	query := rowsQuery{
-		account: u.account, from: placeAt(day, upto), to: rowPlace{day: day + 1}, least: stateKnown, limit: exportPiece,
-	}
+	query := rowsQuery{account: u.account, least: stateKnown, limit: exportPiece}
+	query.from, query.to = u.places(day, upto)
 	if err := walk(ctx, tx, query, u.addRow); err != nil || !u.all || upto == "" {
 		return err
 	}
@@ -200,13 +209,13 @@ func accountsBefore(ctx context.Context, tx *sql.Tx, day int64, upto string) ([]
 
 // addRow adds an attempt with its corrections, which it removes from byAttempt.
 func (u *usesRows) addRow(r *storedRow) error {
-	if u.model != "" && r.FullModel() != u.model || u.key != "" && r.Key != u.key {
+	if u.model != "" && r.FullModel() != u.model || u.key != "" && r.Key != u.key || !u.timeRange.has(r.Arrived) {
 		return nil
 	}
 	if u.rows++; u.rows > maxUsesRows {
 		return errUsesRows(maxUsesRows, "attempts")
 	}
-	b, s := bucketOf(&r.Attempt), sumsOf(&r.Entry)
+	b, s := u.bucketOf(&r.Attempt), sumsOf(&r.Entry)
 	if c := u.byAttempt[r.ID]; c != nil {
 		s.add(c.sums())
 		delete(u.byAttempt, r.ID)
@@ -217,18 +226,40 @@ func (u *usesRows) addRow(r *storedRow) error {
 
 // deleted returns the sums of rows that retention has deleted, by day.
 func (u *usesRows) deleted(ctx context.Context, tx *sql.Tx) ([]rolled, error) {
-	if len(u.tags) > 0 {
+	if (len(u.tags) > 0 || u.user != "") && !u.isPart() {
 		return nil, nil
 	}
 	where, args := u.among()
 	notSummed := ""
-	if !u.has(report.ByHour) {
+	if !u.byHour() {
 		notSummed = " AND NOT EXISTS (SELECT 1 FROM attribution_sums s WHERE s.account = r.account" +
 			" AND s.day = r.period AND s.upto <> '')"
 	}
 	rows, err := tx.QueryContext(ctx, "SELECT "+newRollup(tableCheckpoints).columns()+" FROM "+
 		tableCheckpoints+" r WHERE "+isOn("r.period", u.byRow...)+" AND "+where+notSummed, args...)
-	return collect(rows, err, scanRolled)
+	list, err := collect(rows, err, scanRolled)
+	if err == nil && len(list) > 0 && u.isPart() {
+		err = llm.Invalid("from", "Attempts of this time were deleted because of their age, and with them the hours "+
+			"of end users and tags. Use whole days, or another group.")
+	}
+	return list, err
+}
+
+// byHour reports whether the report needs the hours of attempts.
+func (u *usesRows) byHour() bool { return u.has(report.ByHour) || u.has(report.ByMinute) || u.isPart() }
+
+// byModel reports whether the report needs the models or providers of sums.
+func (u *usesRows) byModel() bool {
+	return u.model != "" || u.provider != "" || u.has(report.ByModel) || u.has(report.ByProvider)
+}
+
+// bucketOf returns the bucket of an attempt's hour or, by minute, of its minute.
+func (u *usesRows) bucketOf(a *ledger.Attempt) bucket {
+	b := bucketOf(a)
+	if u.has(report.ByMinute) {
+		b.period = b.period*100 + int64(a.Arrived.UTC().Minute())
+	}
+	return b
 }
 
 func (u *usesRows) has(d report.Dimension) bool { return slices.Contains(u.by, d) }
@@ -244,7 +275,8 @@ func (u *usesRows) add(b *bucket, a *attributed, s *sums) error {
 
 // group returns the group of a bucket; nil if a filter excludes it.
 func (u *usesRows) group(b *bucket, a *attributed) (*rowGroup, error) {
-	if u.model != "" && b.model != u.model || u.key != "" && b.key != u.key {
+	if u.model != "" && b.model != u.model || u.key != "" && b.key != u.key ||
+		u.provider != "" && b.provider != u.provider || u.user != "" && a.User != u.user {
 		return nil, nil
 	}
 	for _, t := range u.tags {
@@ -253,16 +285,17 @@ func (u *usesRows) group(b *bucket, a *attributed) (*rowGroup, error) {
 		}
 	}
 	u.name = u.name[:0]
-	for _, d := range u.by {
+	for i, d := range u.by {
 		value, ok := valueOf(d, b, a)
-		u.addName(value, ok)
+		u.addName(u.apart.value(i, value, ok))
 	}
 	if g := u.groups[string(u.name)]; g != nil {
 		return g, nil
 	}
 	values := make([]*string, len(u.by))
 	for i, d := range u.by {
-		if value, ok := valueOf(d, b, a); ok {
+		value, ok := valueOf(d, b, a)
+		if value, ok = u.apart.value(i, value, ok); ok {
 			value = strings.Clone(value) // it may be a substring of a much longer text
 			values[i] = &value
 		}
@@ -305,7 +338,11 @@ func (u *usesRows) groupOf(values []*string) (*rowGroup, error) {
 
 // valueOf returns the value of a dimension, and whether there is one.
 func valueOf(d report.Dimension, b *bucket, a *attributed) (string, bool) {
-	day, isHour := b.period, b.period > lastDay
+	hour, isMinute := b.period, b.period > lastHour
+	if isMinute {
+		hour /= 100
+	}
+	day, isHour := hour, hour > lastDay
 	if isHour {
 		day /= 100
 	}
@@ -323,7 +360,9 @@ func valueOf(d report.Dimension, b *bucket, a *attributed) (string, bool) {
 	case report.ByMonth:
 		return periodText(day / 100), true
 	case report.ByHour:
-		return periodText(b.period), isHour
+		return periodText(hour), isHour
+	case report.ByMinute:
+		return periodText(b.period), isMinute
 	case report.ByUser:
 		return a.User, a.User != ""
 	}

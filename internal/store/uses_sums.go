@@ -25,7 +25,7 @@ func (u *usesRows) readSums(ctx context.Context, tx *sql.Tx) error {
 			isOn("r.day", days...)
 	}
 	apart := slices.DeleteFunc(slices.Clone(u.summed), func(day int64) bool { return slices.Contains(days, day) })
-	if !u.has(report.ByHour) {
+	if !u.byHour() {
 		apart = append(apart, u.byRow...)
 	}
 	// Over all accounts u.account is empty, which is the row of their common sums: it is excluded.
@@ -115,8 +115,7 @@ func (u *usesRows) addDay(on accountOn, upto string, sums *packedSums) error {
 
 // addPacked adds packed sums. Without accounts of their own, they are those of an account's day.
 func (u *usesRows) addPacked(on accountOn, sums *packedSums) error {
-	byModel, byKey := u.model != "" || u.has(report.ByModel) || u.has(report.ByProvider), u.key != "" ||
-		u.has(report.ByKey)
+	byModel, byKey := u.byModel(), u.key != "" || u.has(report.ByKey)
 	byAccount := u.has(report.ByAccount)
 	byName := byModel || byKey || byAccount
 	clear(u.ofDay)

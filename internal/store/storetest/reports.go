@@ -49,9 +49,9 @@ func testUses(t *testing.T, f *fixture) {
 	one := entry(1)
 	double := one.Usage
 	double.Add(&one.Usage)
-	today := report.Use{Date: "2026-11-21", Model: "openai/org/gpt", Usage: double, Requests: 2, Cost: 2 * one.Cost}
-	free := report.Use{Date: "2026-11-21", Model: "openai/aa", Usage: one.Usage, Requests: 1, Unpriced: 1}
-	past := report.Use{Date: "2026-11-18", Model: "openai/org/gpt", Usage: one.Usage, Requests: 1, Cost: one.Cost}
+	today := report.Use{Date: "2026-11-21", Model: "openai/org/gpt", Usage: double, Requests: 2, Attempts: 3, Errors: 1, Cost: 2 * one.Cost}
+	free := report.Use{Date: "2026-11-21", Model: "openai/aa", Usage: one.Usage, Requests: 1, Attempts: 1, Unpriced: 1}
+	past := report.Use{Date: "2026-11-18", Model: "openai/org/gpt", Usage: one.Usage, Requests: 1, Attempts: 1, Cost: one.Cost}
 	for _, test := range []struct {
 		name  string
 		query report.UsesQuery

@@ -40,6 +40,8 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"Midnight", testMidnight},
 		{"Uses", testUses},
 		{"UsesPages", testUsesPages},
+		{"UsesByMinute", testUsesByMinute},
+		{"UsesSpeeds", testUsesSpeeds},
 		{"Overview", testOverview},
 		{"ReportRanges", testReportRanges},
 		{"KeySpend", testKeySpend},
