@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -28,11 +29,19 @@ func (env *environment) withData(cmd *cobra.Command, do func(*admin.Admin) error
 	return env.open(cmd, cfg, do)
 }
 
-// withNewData is withData for commands that may be the first ones: it creates the data.
-func (env *environment) withNewData(cmd *cobra.Command, do func(*admin.Admin) error) error {
+// withNewData is withData for commands that may be the first ones: it creates the data. A dry run writes a note and
+// opens empty data in a temporary directory instead.
+func (env *environment) withNewData(cmd *cobra.Command, dryRun bool, do func(*admin.Admin) error) error {
 	cfg, err := env.loadConfig("")
 	if err != nil {
 		return err
+	}
+	if missing := admin.RequireData(&cfg); missing != nil && dryRun {
+		fmt.Fprintln(env.stderr, "note: the changes are those of a new installation:", missing)
+		if cfg.Data, err = os.MkdirTemp("", "weir-dry-run-"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(cfg.Data) //nolint:errcheck // it is empty but for a new database
 	}
 	return env.open(cmd, cfg, do)
 }
@@ -59,7 +68,7 @@ func (env *environment) data(do func(ctx context.Context, d *admin.Admin, args [
 // newData is data for commands that may be the first ones.
 func (env *environment) newData(do func(ctx context.Context, d *admin.Admin, args []string) error) runE {
 	return func(cmd *cobra.Command, args []string) error {
-		return env.withNewData(cmd, func(d *admin.Admin) error { return do(cmd.Context(), d, args) })
+		return env.withNewData(cmd, false, func(d *admin.Admin) error { return do(cmd.Context(), d, args) })
 	}
 }
 

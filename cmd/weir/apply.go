@@ -34,10 +34,10 @@ func newApply(env *environment) *cobra.Command {
 			if e.Text, err = readChange(e.File); err != nil {
 				return err
 			}
-			return env.applied(cmd, e.DryRun,
+			return env.withNewData(cmd, e.DryRun, env.applied(cmd, e.DryRun,
 				func(ctx context.Context, c *admin.Configuration) (managed.Result, error) {
 					return c.Edit(ctx, actor(), e)
-				})
+				}))
 		},
 	}
 	cmd.Flags().StringVarP(&e.File, "file", "f", "", "file with the change; - for standard input")
@@ -170,9 +170,10 @@ func newConfigRestore(env *environment) *cobra.Command {
 			if err != nil || seq < 1 {
 				return fmt.Errorf("%q is not a version: weir config versions lists them", args[0])
 			}
-			return env.applied(cmd, false, func(ctx context.Context, c *admin.Configuration) (managed.Result, error) {
-				return c.Restore(ctx, actor(), seq, nil)
-			})
+			return env.withData(cmd, env.applied(cmd, false,
+				func(ctx context.Context, c *admin.Configuration) (managed.Result, error) {
+					return c.Restore(ctx, actor(), seq, nil)
+				}))
 		},
 	}
 }

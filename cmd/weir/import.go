@@ -122,7 +122,7 @@ func (env *environment) runImport(cmd *cobra.Command, read func() (*imports.Plan
 		return err
 	}
 	flags.DryRun = !flags.yes
-	return env.withNewData(cmd, func(d *admin.Admin) error {
+	return env.withNewData(cmd, flags.DryRun, func(d *admin.Admin) error {
 		done, err := d.Imports.Import(cmd.Context(), actor(), plan, flags.ImportOptions)
 		if printed := env.printImport(&done, flags.DryRun); err == nil {
 			err = printed

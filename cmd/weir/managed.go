@@ -81,9 +81,10 @@ func managedCommands(env *environment, s managedSection) []*cobra.Command {
 	f := env.commonObjectFlags(s, remove)
 	remove.RunE = func(cmd *cobra.Command, args []string) error {
 		e := managed.Edit{Remove: []managed.Ref{s.ref(args[0], f)}, DryRun: f.dryRun}
-		return env.applied(cmd, f.dryRun, func(ctx context.Context, c *admin.Configuration) (managed.Result, error) {
-			return c.Edit(ctx, actor(), e)
-		})
+		return env.withData(cmd, env.applied(cmd, f.dryRun,
+			func(ctx context.Context, c *admin.Configuration) (managed.Result, error) {
+				return c.Edit(ctx, actor(), e)
+			}))
 	}
 	return []*cobra.Command{add, change, remove}
 }
@@ -129,9 +130,13 @@ func (env *environment) objectCommand(s managedSection, cmd *cobra.Command, x ad
 		if x.AddKey, err = keyOf(f.addKey, os.Stdin); err != nil {
 			return err
 		}
-		return env.applied(cmd, f.dryRun, func(ctx context.Context, c *admin.Configuration) (managed.Result, error) {
+		do := env.applied(cmd, f.dryRun, func(ctx context.Context, c *admin.Configuration) (managed.Result, error) {
 			return c.Change(ctx, actor(), &x)
 		})
+		if !x.New {
+			return env.withData(cmd, do)
+		}
+		return env.withNewData(cmd, f.dryRun, do)
 	}
 	return cmd
 }
@@ -162,17 +167,17 @@ func keyOf(given string, stdin io.Reader) (llm.Secret, error) {
 	return llm.Secret{}, fmt.Errorf("read the key from standard input: %w", err)
 }
 
-// applied makes a change and prints it. Mistakes are printed as they are, each with its place.
+// applied returns a function that makes a change and prints it. Mistakes are printed as they are, each with its place.
 func (env *environment) applied(cmd *cobra.Command, dryRun bool,
 	do func(context.Context, *admin.Configuration) (managed.Result, error),
-) error {
-	return env.withNewData(cmd, func(d *admin.Admin) error {
+) func(*admin.Admin) error {
+	return func(d *admin.Admin) error {
 		r, err := do(cmd.Context(), d.Configuration)
 		if err != nil {
 			return asTyped(err)
 		}
 		return env.printChanges(r.Changes, dryRun)
-	})
+	}
 }
 
 // asTyped returns the mistakes of a file, without the sentence that the administration makes of them.

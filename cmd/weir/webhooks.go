@@ -157,7 +157,7 @@ func newWebhooksAdd(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return env.withNewData(cmd, func(d *admin.Admin) error {
+			return env.withNewData(cmd, false, func(d *admin.Admin) error {
 				ctx := cmd.Context()
 				e := webhook.Endpoint{URL: args[0], Types: types, AllowPrivate: private}
 				if cmd.Flags().Changed("account") {
