@@ -180,7 +180,8 @@ func (e *requestEncoder) additional(r *llm.Request, t *thinking) {
 func (e *requestEncoder) output(r *llm.Request, t *thinking) {
 	obj := []byte{'{'}
 	if f := r.Format; f != nil && f.Kind == llm.FormatSchema {
-		obj = append(rawjson.AppendName(obj, "textFormat"), `{"type":"json_schema","structure":{"jsonSchema":{"schema":`...)
+		obj = rawjson.AppendName(obj, "textFormat")
+		obj = append(obj, `{"type":"json_schema","structure":{"jsonSchema":{"schema":`...)
 		obj = rawjson.AppendString(obj, string(f.Schema))
 		if f.Name != "" {
 			obj = rawjson.AppendString(rawjson.AppendName(obj, "name"), f.Name)

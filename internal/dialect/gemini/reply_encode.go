@@ -133,7 +133,8 @@ func appendPart(dst []byte, p *llm.Part) []byte {
 	if !ok {
 		return dst[:before]
 	}
-	return append(compose.AppendFields(appendSigned(dst, signatureOf(p.Maker, p.Signature, p.Redacted)), p.Extra, nil), '}')
+	dst = appendSigned(dst, signatureOf(p.Maker, p.Signature, p.Redacted))
+	return append(compose.AppendFields(dst, p.Extra, nil), '}')
 }
 
 // appendText begins a part of text, or of thinking.
