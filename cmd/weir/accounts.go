@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -145,16 +146,35 @@ func (o *output) printAccount(ctx context.Context, d *admin.Admin, a account.Acc
 func newAccounts(env *environment) *cobra.Command {
 	return group("accounts", "Manage accounts: their limits, budgets, credit and prices",
 		newAccountsCreate(env), newAccountsList(env),
-		accountChange(env, "show NAME", "Show one account",
-			func(ctx context.Context, d *admin.Admin, name string) (account.Account, error) {
-				return d.Accounts.Account(ctx, name)
-			}),
+		newAccountsShow(env),
 		accountDo(env, "suspend NAME", "Refuse all requests of an account within a second",
 			(*account.Service).Suspend),
 		accountDo(env, "resume NAME", "Accept requests of a suspended account again", (*account.Service).Resume),
 		newAccountsClose(env), newAccountsHangup(env), newAccountsLimits(env), newAccountsBudget(env),
 		newAccountsCredit(env), newAccountsPrices(env),
 	)
+}
+
+func newAccountsShow(env *environment) *cobra.Command {
+	return env.jsonFlag(&cobra.Command{
+		Use: "show NAME", Short: "Show one account", Example: "  weir accounts show research",
+		Args: oneArg("the account's name"),
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, args []string) error {
+			a, err := d.Accounts.Account(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if env.asJSON {
+				return env.printAccount(ctx, d, a)
+			}
+			status, err := a.BudgetStatus(ctx, d.Now(), d.Ledger.Spent)
+			if err != nil {
+				return err
+			}
+			v := viewAccount(&a, status)
+			return printCard(env.stdout, accountHeads, v.row())
+		}),
+	})
 }
 
 func newAccountsClose(env *environment) *cobra.Command {
@@ -240,6 +260,9 @@ func parseBudget(usd, period string) (account.Budget, error) {
 	switch p := budget.Period(period); p {
 	case budget.PeriodDay, budget.PeriodMonth, budget.PeriodTotal:
 		return account.Budget{Limit: limit, Period: p}, nil
+	}
+	if period == "" {
+		return account.Budget{}, usageError{errors.New("a budget needs its period: day, month or total")}
 	}
 	return account.Budget{}, usageError{fmt.Errorf("a budget's period is day, month or total; got %q", period)}
 }

@@ -97,7 +97,7 @@ func newKeysCreate(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "create", Short: "Create a key and print it, only this once",
 		Example: "  weir keys create --account default --label laptop\n" +
-			"  weir keys create --account research --label nightly --permission chat --model 'openai/*' --expires 720h",
+			"  weir keys create --account research --label nightly --permission chat --model 'openai/*' --expires 30d",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, p := range permissions {
@@ -128,7 +128,7 @@ func newKeysCreate(env *environment) *cobra.Command {
 		"permission: chat, uses (default both), or admin for the whole installation")
 	flags.StringArrayVar(&o.Models, "model", nil, "pattern of the models that the key may use; may be repeated "+
 		"(default all)")
-	flags.DurationVar(&o.ExpiresIn, "expires", 0, "lifetime, such as 720h (default unlimited)")
+	durationFlag(cmd, &o.ExpiresIn, "expires", 0, "lifetime, such as 30d or 12h (default unlimited)")
 	limitFlags(cmd, &o.Limits, " (default no limit)")
 	flags.StringArrayVar(&tags, "tag", nil, "default tag of requests without a tag of that name, NAME=VALUE; may "+
 		"be repeated")
@@ -156,43 +156,85 @@ func parseTags(list []string) (tags []llm.Tag, err error) {
 func newKeysList(env *environment) *cobra.Command {
 	var name string
 	cmd := env.jsonFlag(&cobra.Command{
-		Use: "list", Short: "List the keys of an account, without their secrets",
-		Example: "  weir keys list --account default", Args: noArgs,
+		Use: "list", Short: "List the keys of an account, or of all accounts, without their secrets",
+		Example: "  weir keys list --account default\n  weir keys list", Args: noArgs,
 		RunE: env.data(func(ctx context.Context, d *admin.Admin, _ []string) error {
-			keys, err := d.Accounts.Keys(ctx, name)
+			if name != "" {
+				views, err := viewKeys(ctx, d, name)
+				if err != nil {
+					return err
+				}
+				return list(&env.output, views, keyHeads, (*keyView).row)
+			}
+			all, err := d.Accounts.Accounts(ctx)
 			if err != nil {
 				return err
 			}
-			return env.printKeys(ctx, d, name, keys...)
+			var views []keyView
+			for i := range all {
+				more, err := viewKeys(ctx, d, all[i].Name)
+				if err != nil {
+					return err
+				}
+				views = append(views, more...)
+			}
+			return list(&env.output, views, append([]string{"ACCOUNT"}, keyHeads...), func(v *keyView) []string {
+				return append([]string{v.Account}, v.row()...)
+			})
 		}),
 	})
-	cmd.Flags().StringVar(&name, "account", "", "name of the account")
-	_ = cmd.MarkFlagRequired("account") // the flag is defined one line above
+	cmd.Flags().StringVar(&name, "account", "", "name of the account (default all)")
 	return cmd
 }
 
-func (o *output) printKeys(ctx context.Context, d *admin.Admin, account string, keys ...account.Key) error {
+// viewKeys returns the keys of an account.
+func viewKeys(ctx context.Context, d *admin.Admin, account string) ([]keyView, error) {
+	keys, err := d.Accounts.Keys(ctx, account)
+	if err != nil {
+		return nil, err
+	}
 	views := make([]keyView, 0, len(keys))
 	for i := range keys {
-		spent, err := keys[i].BudgetSpent(ctx, d.Now(), d.Ledger.Spent)
+		v, err := viewKeySpent(ctx, d, account, &keys[i])
 		if err != nil {
-			return err
+			return nil, err
 		}
-		views = append(views, viewKey(account, &keys[i], spent, d.Now()))
+		views = append(views, v)
 	}
-	return list(o, views, keyHeads, (*keyView).row)
+	return views, nil
+}
+
+func viewKeySpent(ctx context.Context, d *admin.Admin, account string, k *account.Key) (keyView, error) {
+	spent, err := k.BudgetSpent(ctx, d.Now(), d.Ledger.Spent)
+	return viewKey(account, k, spent, d.Now()), err
+}
+
+// keyRef names a key by its id, or by its label with the flag --account.
+type keyRef struct{ account string }
+
+// define adds the flag, and the argument of the command.
+func (r *keyRef) define(cmd *cobra.Command) {
+	cmd.Args = oneArg("the key's id or label")
+	cmd.Flags().StringVar(&r.account, "account", "", "name of the account, if keys of several have the label")
 }
 
 func newKeysRevoke(env *environment) *cobra.Command {
-	return env.jsonFlag(&cobra.Command{
-		Use: "revoke ID", Short: "Revoke a key for good, within a second",
-		Example: "  weir keys revoke " + "ID", Args: oneArg("the key's id"),
+	var ref keyRef
+	cmd := env.jsonFlag(&cobra.Command{
+		Use: "revoke ID|LABEL", Short: "Revoke a key for good, within a second",
+		Example: "  weir keys revoke laptop --account default",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return env.withData(cmd, func(d *admin.Admin) error {
+				k, err := d.Accounts.FindKey(cmd.Context(), ref.account, args[0])
+				if err != nil {
+					return err
+				}
 				return env.showKey(cmd, d, func() (account.Key, error) {
-					return d.Accounts.RevokeKey(cmd.Context(), actor(), args[0])
+					return d.Accounts.RevokeKey(cmd.Context(), actor(), k.ID)
 				})
 			})
 		},
 	})
+	ref.define(cmd)
+	return cmd
 }

@@ -27,20 +27,20 @@ type keyChange struct {
 
 func newKeysChange(env *environment) *cobra.Command {
 	var c keyChange
+	var ref keyRef
 	cmd := env.jsonFlag(&cobra.Command{
-		Use: "change ID", Short: "Change a key; the change is in force within a second",
+		Use: "change ID|LABEL", Short: "Change a key; the change is in force within a second",
 		Long: "Change a key. The change is in force within a second. Settings without a flag stay unchanged. With\n" +
 			"--per-user or --per-tag, the limits and the budget apply to each end user, or to each value of the\n" +
 			"tag.",
-		Example: "  weir keys change ID --label nightly --rpm 60 --budget-usd 5 --budget-period month\n" +
+		Example: "  weir keys change laptop --label nightly --rpm 60 --budget-usd 5 --budget-period month\n" +
 			"  weir keys change ID --per-user --rpm 10\n  weir keys change ID --tag team=search --required-tag project",
-		Args: oneArg("the key's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := requireChange(cmd); err != nil {
 				return err
 			}
 			return env.withData(cmd, func(d *admin.Admin) error {
-				k, err := d.Accounts.Key(cmd.Context(), args[0])
+				k, err := d.Accounts.FindKey(cmd.Context(), ref.account, args[0])
 				if err != nil {
 					return err
 				}
@@ -54,12 +54,13 @@ func newKeysChange(env *environment) *cobra.Command {
 			})
 		},
 	})
+	ref.define(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&c.label, "label", "", "name of the key, such as its purpose")
 	flags.StringSliceVar(&c.permissions, "permission", nil, "permission: chat, uses or admin")
 	flags.StringArrayVar(&c.models, "model", nil, "pattern of the models that the key may use; may be repeated")
 	flags.BoolVar(&c.allModels, "all-models", false, "the key may use all models")
-	flags.DurationVar(&c.expires, "expires", 0, "lifetime from now, such as 720h")
+	durationFlag(cmd, &c.expires, "expires", 0, "lifetime from now, such as 30d or 12h")
 	flags.BoolVar(&c.forever, "no-expiry", false, "the key does not expire")
 	limitFlags(cmd, &c.limits, "; 0 for no limit")
 	flags.StringVar(&c.usd, "budget-usd", "", "budget, in US dollars; 0 for none")
@@ -170,15 +171,20 @@ func (c *keyChange) budget(before *account.Budget) (*account.Budget, error) {
 }
 
 func newKeysRotate(env *environment) *cobra.Command {
-	overlap := 24 * time.Hour
+	var overlap time.Duration
+	var ref keyRef
 	cmd := &cobra.Command{
-		Use: "rotate ID", Short: "Replace the secret of a key, and print the new one, only this once",
+		Use: "rotate ID|LABEL", Short: "Replace the secret of a key, and print the new one, only this once",
 		Long: "Replace the secret of a key, and print the new one. Limits, budget and usage of the key stay. The\n" +
 			"former secret stays valid for the overlap, but a secret from an earlier rotation does not.",
-		Example: "  weir keys rotate ID --overlap 1h", Args: oneArg("the key's id"),
+		Example: "  weir keys rotate laptop --overlap 1h",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return env.withData(cmd, func(d *admin.Admin) error {
-				_, token, err := d.Accounts.RotateKey(cmd.Context(), actor(), args[0], overlap)
+				k, err := d.Accounts.FindKey(cmd.Context(), ref.account, args[0])
+				if err != nil {
+					return err
+				}
+				_, token, err := d.Accounts.RotateKey(cmd.Context(), actor(), k.ID, overlap)
 				if err != nil {
 					return err
 				}
@@ -187,7 +193,8 @@ func newKeysRotate(env *environment) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&overlap, "overlap", overlap, "how long the former secret stays valid, 0 to 720h")
+	ref.define(cmd)
+	durationFlag(cmd, &overlap, "overlap", 24*time.Hour, "how long the former secret stays valid, 0 to 30d")
 	return cmd
 }
 
@@ -201,5 +208,9 @@ func (o *output) showKey(cmd *cobra.Command, d *admin.Admin, do func() (account.
 	if err != nil {
 		return err
 	}
-	return o.printKeys(cmd.Context(), d, a.Name, k)
+	v, err := viewKeySpent(cmd.Context(), d, a.Name, &k)
+	if err != nil {
+		return err
+	}
+	return list(o, []keyView{v}, keyHeads, (*keyView).row)
 }

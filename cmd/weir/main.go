@@ -8,7 +8,10 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
+
+	"weir/internal/llm"
 )
 
 // Exit codes.
@@ -23,6 +26,15 @@ func main() {
 		debug.SetGCPercent(gcPercent)
 	}
 	os.Exit(run())
+}
+
+// sentenceOf returns the text of an error without the code, which is for programs.
+func sentenceOf(err error) string {
+	text := err.Error()
+	if e, ok := errors.AsType[*llm.Error](err); ok {
+		text = strings.Replace(text, string(e.Code)+": ", "", 1)
+	}
+	return text
 }
 
 // run runs the command line. The first signal stops it gracefully, the second one kills the process.
@@ -45,7 +57,7 @@ func run() int {
 	case errors.Is(err, errQuiet):
 		return exitFailed
 	}
-	fmt.Fprintf(os.Stderr, "weir: %v\n", err)
+	fmt.Fprintf(os.Stderr, "weir: %s\n", sentenceOf(err))
 	if isUsage(err) {
 		fmt.Fprintf(os.Stderr, "\nSee %q.\n", cmd.CommandPath()+" --help")
 		return exitUsage

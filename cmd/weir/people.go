@@ -22,12 +22,26 @@ type memberView struct {
 	Role    string `json:"role"`
 	Created string `json:"created"`
 	Seen    string `json:"seen,omitempty"`
+	// Invited reports that the person has not accepted the invitation yet, which ID names.
+	Invited bool   `json:"invited,omitempty"`
+	Expires string `json:"expires,omitempty"`
 }
 
 var memberHeads = []string{"E-MAIL", "ID", "NAME", "ROLE", "SINCE"}
 
 func (v *memberView) row() []string {
-	return []string{v.Email, v.ID, v.Name, v.Role, v.Created}
+	role := v.Role
+	if v.Invited {
+		role += ", invited until " + v.Expires
+	}
+	return []string{v.Email, v.ID, v.Name, role, v.Created}
+}
+
+func viewInvitation(i *people.Invitation) memberView {
+	return memberView{
+		ID: i.ID, Email: i.Email, Account: i.AccountName, Role: string(i.Role), Invited: true,
+		Created: i.Created.Format(time.RFC3339), Expires: i.Expires.Format(time.RFC3339),
+	}
 }
 
 func viewMember(m *people.Membership) memberView {
@@ -91,15 +105,28 @@ func (env *environment) invite(ctx context.Context, d *admin.Admin, i people.Inv
 func newMembersList(env *environment) *cobra.Command {
 	var account string
 	cmd := env.jsonFlag(&cobra.Command{
-		Use: "list", Short: "List the members of an account", Example: "  weir members list --account default",
-		Args: noArgs,
+		Use: "list", Short: "List the members of an account, and those who are invited",
+		Example: "  weir members list --account default",
+		Args:    noArgs,
 		RunE: env.data(func(ctx context.Context, d *admin.Admin, _ []string) error {
 			a, err := d.Accounts.Account(ctx, account)
 			if err != nil {
 				return err
 			}
 			members, err := d.People.Members(ctx, a.ID)
-			return listViews(&env.output, members, err, viewMember, memberHeads, (*memberView).row)
+			if err != nil {
+				return err
+			}
+			invitations, err := d.People.Invitations(ctx, a.ID)
+			var views []memberView
+			for i := range members {
+				views = append(views, viewMember(&members[i]))
+			}
+			for i := range invitations {
+				views = append(views, viewInvitation(&invitations[i]))
+			}
+			return listViews(&env.output, views, err, func(v *memberView) memberView { return *v }, memberHeads,
+				(*memberView).row)
 		}),
 	})
 	return accountFlag(cmd, &account)

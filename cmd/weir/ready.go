@@ -28,6 +28,6 @@ func newReady(env *environment) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "", "address that the gateway listens on (default 127.0.0.1:8080)")
-	cmd.Flags().DurationVar(&within, "timeout", 4*time.Second, "maximum time to wait for the answer")
+	durationFlag(cmd, &within, "timeout", 4*time.Second, "maximum time to wait for the answer")
 	return cmd
 }

@@ -64,8 +64,8 @@ func newRoot(env *environment) *cobra.Command {
 		Args:          noArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			if err := cmd.ValidateRequiredFlags(); err != nil {
-				return usageError{err}
+			if err := requireFlags(cmd); err != nil {
+				return err
 			}
 			if err := checkFlagGroups(cmd); err != nil {
 				return err
@@ -73,6 +73,8 @@ func newRoot(env *environment) *cobra.Command {
 			return checkEmptyFlags(cmd)
 		},
 	}
+	root.Version = version()
+	root.SetVersionTemplate("weir {{.Version}}\n")
 	root.SetOut(env.stdout)
 	root.SetErr(env.stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -81,7 +83,7 @@ func newRoot(env *environment) *cobra.Command {
 				return unknown
 			}
 		}
-		return usageError{err}
+		return flagMistake(cmd, err)
 	})
 	flags := root.PersistentFlags()
 	flags.StringVar(&env.configFile, "config", "", "configuration file (default weir.yaml, if it exists)")

@@ -4,13 +4,50 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
 )
 
+// mostColumns bounds the width of tables: a wider one leaves out its columns without content.
+const mostColumns = 120
+
+// printCard writes the cells of one row, each on a line with its head.
+func printCard(w io.Writer, heads, row []string) error {
+	width := 0
+	for _, head := range heads {
+		width = max(width, len(head))
+	}
+	for i, head := range heads {
+		if _, err := fmt.Fprintf(w, "%-*s"+gap+"%s\n", width, head, visible(row[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// narrow leaves out the columns of a wide table that have nothing in any row.
+func narrow(heads []string, rows [][]string) ([]string, [][]string) {
+	ragged := slices.ContainsFunc(rows, func(row []string) bool { return len(row) != len(heads) })
+	if len(rows) == 0 || ragged || tableWidth(heads, rows) <= mostColumns {
+		return heads, rows
+	}
+	table := make([][]string, len(rows)+1)
+	for i, head := range heads {
+		if slices.ContainsFunc(rows, func(row []string) bool { return row[i] != "" && row[i] != "none" }) {
+			table[0] = append(table[0], head)
+			for j, row := range rows {
+				table[j+1] = append(table[j+1], row[i])
+			}
+		}
+	}
+	return table[0], table[1:]
+}
+
 // printTable writes a header and rows, in columns.
 func printTable(w io.Writer, heads []string, rows [][]string) error {
+	heads, rows = narrow(heads, rows)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range append([][]string{heads}, rows...) {
 		cells := make([]string, len(row))

@@ -26,9 +26,10 @@ const (
 
 var errMarkup = errors.New(`it must be -100 to 10000 percent with at most two decimals, such as "15" or "7.25"`)
 
-// ParseMarkup parses percent as a plain decimal: "15", "7.25", "-5".
+// ParseMarkup parses percent as a plain decimal: "15", "7.25", "-5", also with a percent sign: "15%", "15 %".
 func ParseMarkup(percent string) (Markup, error) {
-	rest, negative := strings.CutPrefix(percent, "-")
+	number := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(percent), "%"))
+	rest, negative := strings.CutPrefix(number, "-")
 	units, decimals, dotted := strings.Cut(rest, ".")
 	if units == "" || len(units) > 5 || dotted && decimals == "" || len(decimals) > 2 {
 		return 0, fmt.Errorf("markup %q: %w", percent, errMarkup)

@@ -114,7 +114,10 @@ func TestParseMarkup(t *testing.T) {
 			t.Errorf("%q: got %d as %q and %v, want %d", text, m, m, err, want)
 		}
 	}
-	for _, text := range []string{"", "-", "x", "1.234", "1.", ".5", "10000.01", "-100.01", "1e3", "+5", "--5", "999999"} {
+	if m, err := charge.ParseMarkup(" 15 %"); err != nil || m != 1500 {
+		t.Errorf("with a percent sign: got %d and %v, want 1500", m, err)
+	}
+	for _, text := range []string{"", "%", "5%%", "-", "x", "1.234", "1.", ".5", "10000.01", "-100.01", "1e3", "+5", "--5", "999999"} {
 		if m, err := charge.ParseMarkup(text); err == nil {
 			t.Errorf("%q: got %d, want an error", text, m)
 		}
