@@ -57,12 +57,16 @@ type Authenticator struct {
 	others imported
 }
 
-// Authenticate returns the caller with that token. For a missing, malformed, unknown, revoked or expired token the
-// error is always the same *llm.Error with CodeAuthentication; an *Inactive wraps it if the key was revoked or expired.
+// Authenticate returns the caller with that token. For a malformed, unknown, revoked or expired token the error is
+// always the same *llm.Error with CodeAuthentication, for a missing one another of that code; an *Inactive wraps it if the key was revoked or expired.
 // If the key is not cached and the store is unavailable, the code is CodeOverloaded with RetryAfter. It also returns
 // callers of suspended accounts; Principal refuses their requests.
 func (s *Authenticator) Authenticate(ctx context.Context, token string) (*Principal, error) {
-	if token == "" || len(token) > MaxToken {
+	if token == "" {
+		return nil, llm.Errorf(llm.CodeAuthentication, "The request has no API key. Send a key of this gateway in a "+
+			"header, \"Authorization: Bearer wk_...\", and none in the URL.")
+	}
+	if len(token) > MaxToken {
 		return nil, unauthenticated()
 	}
 	hash := hashOf(token)
@@ -143,9 +147,9 @@ func (i *Inactive) Unwrap() error { return i.err }
 func inactive(account, key string) error { return &Inactive{account, key, unauthenticated()} }
 
 func unauthenticated() error {
-	return llm.Errorf(llm.CodeAuthentication, "The request has no valid API key: it is missing, malformed, "+
-		"unknown, revoked or expired. Send a key of this gateway in a header, \"Authorization: Bearer wk_...\", "+
-		"and none in the URL.")
+	return llm.Errorf(llm.CodeAuthentication, "The API key is not valid here: it is malformed, unknown, "+
+		"revoked or expired. Send a key of this gateway in a header, \"Authorization: Bearer wk_...\". A key of a "+
+		"provider is not one.")
 }
 
 // Watch follows the store's feed of changes until ctx ends, so that changes of any process take effect here within a

@@ -79,7 +79,7 @@ func TestAuthenticateKnowsKeys(t *testing.T) {
 	}
 }
 
-// TestRefusalsLookTheSame checks that every invalid key is refused with the same message.
+// TestRefusalsLookTheSame checks that every invalid key is refused with the same message, and a missing one with another.
 func TestRefusalsLookTheSame(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -92,9 +92,15 @@ func TestRefusalsLookTheSame(t *testing.T) {
 		check(t, h.Service, expired, "", "before it expires")
 		time.Sleep(time.Hour)
 		check(t, h.Service, fresh, "", "at the last microsecond")
-		_, want := h.Authenticate(t.Context(), "")
-		if code(want) != llm.CodeAuthentication || !strings.Contains(want.Error(), "Send a key of this gateway in a header") {
-			t.Fatalf("no token: got %v, want AUTHENTICATION_ERROR with the remedy", want)
+		_, missing := h.Authenticate(t.Context(), "")
+		_, want := h.Authenticate(t.Context(), strings.Repeat("w", 8000))
+		for _, err := range []error{missing, want} {
+			if code(err) != llm.CodeAuthentication || !strings.Contains(err.Error(), "Send a key of this gateway in a header") {
+				t.Fatalf("got %v, want AUTHENTICATION_ERROR with the remedy", err)
+			}
+		}
+		if missing.Error() == want.Error() {
+			t.Errorf("no token: got %v as for an unknown one", missing)
 		}
 		for name, token := range map[string]string{
 			"revoked": revokedToken, "expired": expired, "unknown": unknown, "malformed": "sk-123", "a typo": typo(fresh),

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,13 +34,25 @@ func (in *intake) route() error {
 		if denied := in.principal.MayUse(in.Head.Model); denied != nil {
 			return denied // a key must not learn about models that it may not use
 		}
-		return err
+		return in.suggest(err)
 	}
 	in.targets = targets
 	if err := in.mayUse(); err != nil {
 		return err
 	}
 	return in.addFallbacks()
+}
+
+// suggest adds a name that the key may use to the error about an unknown one, if one is similar.
+func (in *intake) suggest(err error) error {
+	e, ok := errors.AsType[*llm.Error](err)
+	if !ok {
+		return err
+	}
+	if near, ok := in.table.Similar(in.Head.Model, in.principal.Uses); ok {
+		e.Message += fmt.Sprintf(" Did you mean %q?", near)
+	}
+	return e
 }
 
 // maxModel bounds a model's name, in bytes.

@@ -13,6 +13,7 @@ import (
 
 	"weir/internal/llm"
 	"weir/internal/outbound"
+	"weir/internal/rawjson"
 )
 
 // Endpoint is an address that receives events.
@@ -167,7 +168,11 @@ func checkTypes(account string, types []Type) ([]Type, error) {
 				"%q. An account's endpoints receive: %s.", k.Type, strings.Join(all, ", "))
 		}
 		if place(t) < 0 {
-			return nil, llm.Invalidf(fmt.Sprintf("events[%d]", i), "There is no event %q. Choose from: %s.", t,
+			hint := ""
+			if near, ok := rawjson.Names(all).Nearest(string(t)); ok {
+				hint = fmt.Sprintf(" Did you mean %q?", near)
+			}
+			return nil, llm.Invalidf(fmt.Sprintf("events[%d]", i), "There is no event %q.%s Choose from: %s.", t, hint,
 				strings.Join(all, ", "))
 		}
 	}

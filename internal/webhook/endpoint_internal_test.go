@@ -74,6 +74,9 @@ func TestCheckTypes(t *testing.T) {
 	if _, err := checkTypes("acc", []Type{KeyCreated, "key.made"}); err == nil || !strings.Contains(err.Error(), "key.revoked") || !strings.Contains(err.Error(), "events[1]") && !strings.Contains(err.Error(), "key.made") {
 		t.Errorf("an unknown event: got %v, want one that lists the known ones", err)
 	}
+	if _, err := checkTypes("acc", []Type{"key.creatd"}); err == nil || !strings.Contains(err.Error(), `Did you mean "key.created"?`) {
+		t.Errorf("a misspelt event: got %v, want the similar one", err)
+	}
 	if _, err := checkTypes("acc", []Type{Test}); err == nil {
 		t.Error("the test event is subscribed to: got no error, want one")
 	}

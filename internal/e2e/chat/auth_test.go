@@ -15,8 +15,8 @@ import (
 // isVendors reports whether a client API answers in OpenAI's format.
 func isVendors(path string) bool { return path == "/v1/chat/completions" }
 
-// TestUnauthenticatedLooksTheSame sends missing, malformed, unknown, revoked and expired keys. All answers look the
-// same.
+// TestUnauthenticatedLooksTheSame sends malformed, unknown, revoked and expired keys. All answers look the same. Those to
+// requests without a key, or with one in another form, say so.
 func TestUnauthenticatedLooksTheSame(t *testing.T) {
 	t.Parallel()
 	h, up := harness.OpenSimulated(t)
@@ -55,6 +55,10 @@ func TestUnauthenticatedLooksTheSame(t *testing.T) {
 		"key and then a word": {"Bearer " + h.Key + " please"},
 	}
 	for _, clientAPI := range harness.ClientAPIs() {
+		without := map[string]string{
+			"missing": "has no API key", "empty": "has no API key",
+			"scheme alone": "in the form", "scheme and space": "in the form", "no scheme": "in the form", "basic": "in the form",
+		}
 		var message string
 		for name, value := range headers {
 			r := h.Request(harness.Ask{Path: clientAPI.Path, Body: clientAPI.Body, Key: harness.NoKey})
@@ -65,10 +69,16 @@ func TestUnauthenticatedLooksTheSame(t *testing.T) {
 			}
 			harness.WantCommonHeaders(t, got.Header)
 			text := strings.ReplaceAll(got.Body, got.Header.Get("X-Request-Id"), "")
+			if want := without[name]; want != "" {
+				if !strings.Contains(text, want) {
+					t.Errorf("%s, %s: got %s, want %q", clientAPI.Path, name, text, want)
+				}
+				continue
+			}
 			if message == "" {
 				message = text
 			}
-			if text != message {
+			if text != message || !strings.Contains(text, "malformed, unknown, revoked or expired") {
 				t.Errorf("%s, %s: %s\nelsewhere %s", clientAPI.Path, name, text, message)
 			}
 			if !isVendors(clientAPI.Path) {
@@ -95,6 +105,9 @@ func TestWhereKeysTravel(t *testing.T) {
 			r := h.Do(harness.Ask{Path: clientAPI.Path, Body: clientAPI.Body, Key: harness.NoKey, Header: []string{name, h.Key}})
 			if r.Status != want {
 				t.Errorf("%s with %s: status %d, want %d", clientAPI.Path, name, r.Status, want)
+			}
+			if want == http.StatusUnauthorized && !strings.Contains(r.Body, "in the header "+name) {
+				t.Errorf("%s with %s: got %s, want the header named", clientAPI.Path, name, r.Body)
 			}
 		}
 		for _, scheme := range []string{"Bearer ", "bearer ", "BEARER  "} {
