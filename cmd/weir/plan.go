@@ -21,8 +21,8 @@ func newPlan(env *environment) *cobra.Command {
 		Long: "Replay the recorded requests of the last days against changed limits, budgets, keys, aliases or\n" +
 			"prices. For each account and key, print how many requests would have been refused or answered by\n" +
 			"another model, and their cost. The file has the members of a file for weir apply, and also accounts\n" +
-			"with limits and a budget, by name or id, and keys with limits, a budget and models, by id. Nothing\n" +
-			"is changed.",
+			"with limits and a budget, by name or id, and keys with limits, a budget and models, by id. It may\n" +
+			"also replace what is set in weir.yaml. Nothing is changed.",
 		Example: "  weir plan -f change.yaml --days 30\n" +
 			"  echo '{accounts: {research: {budget: {limit_usd: 50, period: day}}}}' | weir plan -f -",
 		Args: noArgs,

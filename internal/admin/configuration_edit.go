@@ -58,6 +58,25 @@ func (c *Configuration) changed(ctx context.Context, change config.Document, e *
 	return before, after.With(change, e.Prune), seq, nil
 }
 
+// planned returns the managed configuration before and after a change that may also replace objects of the file, and
+// the files without these.
+func (c *Configuration) planned(ctx context.Context, change config.Document, e *managed.Edit) (
+	before, after config.Document, files config.Options, err error,
+) {
+	if before, _, err = c.seen(ctx, e.After); err != nil {
+		return nil, nil, files, err
+	}
+	file, err := config.FileDocument(c.files)
+	if err != nil {
+		return nil, nil, files, err
+	}
+	if change, err = change.Revealed(before, file.Document); err != nil {
+		return nil, nil, files, mistake{err}
+	}
+	after, files, err = file.Planned(c.files, before, change, e.Remove, e.Prune)
+	return before, after, files, err
+}
+
 // restore puts an earlier version in force again.
 func (c *Configuration) restore(ctx context.Context, by audit.Actor, seq int64, expected *int64) (
 	r managed.Result, err error,
@@ -96,11 +115,17 @@ func (c *Configuration) change(ctx context.Context, by audit.Actor, seq int64, b
 // config.Problems if the document has mistakes.
 func (c *Configuration) try(ctx context.Context, doc config.Document, do func(*upstream.Builder, *route.Table) error,
 ) error {
+	return c.tryWith(ctx, c.files, doc, do)
+}
+
+// tryWith is try with other files.
+func (c *Configuration) tryWith(ctx context.Context, files config.Options, doc config.Document,
+	do func(*upstream.Builder, *route.Table) error,
+) error {
 	text, err := doc.JSON()
 	if err != nil {
 		return err
 	}
-	files := c.files
 	files.Managed = text
 	cfg, err := config.Load(files)
 	if err != nil {

@@ -60,19 +60,19 @@ func (p *Plans) plan(ctx context.Context, change config.Document, a *plan.Ask) (
 			Message: "Another plan is running. Try again when it is done.",
 		}
 	}
-	before, after, _, err := p.configuration.changed(ctx, change, &a.Change)
+	before, after, files, err := p.configuration.planned(ctx, change, &a.Change)
 	if err != nil {
 		return r, err
 	}
 	err = p.configuration.try(ctx, before, func(b *upstream.Builder, now *route.Table) error {
 		state, err := p.state(ctx, b.Config(), now)
-		if err != nil || len(change) == 0 {
+		if err != nil || len(change) == 0 && len(a.Change.Remove) == 0 && !a.Change.Prune {
 			if err == nil {
 				r, err = p.replay(ctx, &state, &state, a)
 			}
 			return err
 		}
-		return p.configuration.try(ctx, after, func(b *upstream.Builder, then *route.Table) error {
+		return p.configuration.tryWith(ctx, files, after, func(b *upstream.Builder, then *route.Table) error {
 			changed := state
 			changed.Policy, changed.Table, changed.Aliases = PolicyOf(b.Config()), then, aliasesOf(before, after)
 			r, err = p.replay(ctx, &state, &changed, a)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
@@ -136,7 +137,20 @@ func (r *recorder) reportSyntax(file string, src []byte, err error) {
 	if at.line <= len(lines) && bytes.Contains(lines[at.line-1], []byte("${")) {
 		hint = syntaxHint
 	}
-	r.reportAt(at, "", "not YAML: %s%s", e.GetMessage(), hint)
+	r.reportAt(at, "", "not YAML: %s%s", inWords(e.GetMessage()), hint)
+}
+
+// inWords replaces the parser's messages about indentation, which speak of tokens and contexts.
+func inWords(message string) string {
+	switch {
+	case strings.Contains(message, "found character '\t'"):
+		return "the line has a tab, and YAML is indented with spaces only: replace it"
+	case strings.Contains(message, "value is not allowed in this context"),
+		strings.Contains(message, "non-map value is specified"), strings.Contains(message, "unexpected key name"):
+		return "the line does not fit the lines above it: the keys of one block begin in the same column, " +
+			"and each ends in a colon"
+	}
+	return message
 }
 
 // place returns the position of a token. The library counts line and column from 1, except for some tokens that it

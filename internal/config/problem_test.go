@@ -20,6 +20,9 @@ func mistakes() map[string]struct {
 	}{
 		// The text.
 		"not YAML":         {"listen: [1,\n", []string{"1:9: not YAML: sequence end token ']' not found"}},
+		"a tab":            {"limits:\n\trpm: 1\n", []string{"2:1: not YAML: the line has a tab, and YAML is indented with spaces only: replace it"}},
+		"odd indent":       {"limits:\n    rpm: 1\n   tpm: 2\n", []string{"3:4: not YAML: the line does not fit the lines above it: the keys of one block begin in the same column, and each ends in a colon"}},
+		"no colon":         {"limits:\n  rpm\n  tpm: 2\n", []string{"2:3: not YAML: the line does not fit the lines above it: the keys of one block begin in the same column, and each ends in a colon"}},
 		"not UTF-8":        {"data: é\nlisten: \xff", []string{"2:9: the text is not UTF-8"}},
 		"a bare reference": {"a: 1\nproviders: {a: {api_keys: [${K}]}}", []string{"2:29: not YAML: ',' or ']' must be specified; inside [ ] and { } write a ${NAME} in quotes: \"${NAME}\""}},
 		"a list":           {"- a\n", []string{"1:1: the configuration must be keys with values, such as `listen: 127.0.0.1:8080`"}},
