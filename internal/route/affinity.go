@@ -79,15 +79,15 @@ func (c Conversation) of(target *Target) Conversation {
 	return c
 }
 
-// order brings the targets of each alias into the order in which a request tries them.
-func (t *Table) order(targets []Target, c Conversation) {
+// orderTargets brings the targets of each alias into the order in which a request tries them.
+func orderTargets(targets []Target, h *Health, c Conversation) {
 	for from := 0; from < len(targets); {
 		a, end := targets[from].alias, from+1
 		for end < len(targets) && targets[end].alias == a {
 			end++
 		}
 		if a.draws() {
-			a.order(targets[from:end], t.health, c.of(&targets[from]))
+			a.order(targets[from:end], h, c.of(&targets[from]))
 		}
 		from = end
 	}

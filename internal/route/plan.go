@@ -40,7 +40,7 @@ const maxPlan = 64
 
 // Plan orders the targets of a caller's request and chooses the first. It keeps and changes the slice.
 func (t *Table) Plan(caller Caller, targets []Target, now time.Time) Plan {
-	t.order(targets, caller.Conversation)
+	orderTargets(targets, t.health, caller.Conversation)
 	p := Plan{table: t, caller: caller, targets: targets[:min(len(targets), maxPlan)], current: -1}
 	if !p.advance(now, nil) {
 		p.choose(0, now)
