@@ -45,7 +45,6 @@ var manyMethods = map[string]struct {
 	"dialect/openai.requestEncoder":    {33, "one method for each part of a request in the wire format"},
 	"dialect/responses.requestEncoder": {31, "one method for each part of a request in the wire format"},
 	"quote.Answer":                     {34, "one method for each source of an answer's cost, over the same answer"},
-	"quote.Quote":                      {40, "pure functions of one request at one target, by file"},
 }
 
 // neutral lists the packages that may not name a vendor.

@@ -89,33 +89,40 @@ func (q *Quote) shown() llm.Usage {
 	return u
 }
 
-// boundRest returns the bound of all usage except the text of answers.
-func (q *Quote) boundRest(how Precision, r *Inputs) llm.Usage {
-	u := q.shown()
-	if q.Op.Op != llm.OpChat {
-		q.boundOther(how, &u)
+// upperBound computes upper bounds of a request's usage at one target, with one precision.
+type upperBound struct {
+	*Quote
+	how Precision
+	in  *Inputs
+}
+
+// rest returns the bound of all usage except the text of answers.
+func (b upperBound) rest() llm.Usage {
+	u, r := b.shown(), b.in
+	if b.Op.Op != llm.OpChat {
+		b.other(&u)
 		return u
 	}
-	u[llm.Input] = times(q.boundReads(how, r, r.calls), max(1, r.reads))
+	u[llm.Input] = times(b.reads(r.calls), max(1, r.reads))
 	for class := range u {
 		if llm.Class(class).IsTool() {
 			u[class] = r.tools[class]
 		}
 	}
 	if r.own {
-		u[llm.CodeSessions] = q.Price.Sessions(u[llm.CodeSessions], q.Head.Asked, q.Target.Provider.Timeouts().Total+
+		u[llm.CodeSessions] = b.Price.Sessions(u[llm.CodeSessions], b.Head.Asked, b.Target.Provider.Timeouts().Total+
 			endsLate)
 	}
 	u[llm.Output] = times(r.beside, r.answers)
-	u[llm.Milliseconds] = times(q.mostRecorded(r), max(1, r.reads))
+	u[llm.Milliseconds] = times(b.recorded(), max(1, r.reads))
 	return u
 }
 
-// boundReads returns an upper bound of the input tokens of a chat with that many calls of the provider's tools: after
+// reads returns an upper bound of the input tokens of a chat with that many calls of the provider's tools: after
 // each call the model reads the whole conversation again. Providers refuse input that exceeds the context window.
-func (q *Quote) boundReads(how Precision, r *Inputs, calls int64) int64 {
-	n, window := q.boundShown(how, r), q.window()
-	if q.table.Context(q.Target) == 0 {
+func (b upperBound) reads(calls int64) int64 {
+	n, window, r := b.visible(b.how), b.window(), b.in
+	if b.table.Context(b.Target) == 0 {
 		window = max(n, window)
 	}
 	first, later := window, window // tools and their results may be part of the input from the first read on
@@ -129,31 +136,31 @@ func (q *Quote) boundReads(how Precision, r *Inputs, calls int64) int64 {
 			first += min(n+(found+1)*usualFound, window)
 		}
 		return first
-	case q.Quirks.SearchWindow > 0 && r.searchesAlone():
-		first, later = min(n, window), min(n+q.Quirks.SearchWindow, window)
+	case b.Quirks.SearchWindow > 0 && r.searchesAlone():
+		first, later = min(n, window), min(n+b.Quirks.SearchWindow, window)
 	}
 	return first + min(times(later, calls), math.MaxInt64-first)
 }
 
-// boundOther completes the bound of operations other than chat. For images, speech and recordings the head has all. A
+// other completes the bound of operations other than chat. For images, speech and recordings the head has all. A
 // compaction may have files and items whose size its body does not show.
-func (q *Quote) boundOther(how Precision, u *llm.Usage) {
-	switch q.Op.Op {
+func (b upperBound) other(u *llm.Usage) {
+	switch b.Op.Op {
 	case llm.OpEmbed:
 	case llm.OpCompact:
-		u[llm.Input] = q.window()
+		u[llm.Input] = b.window()
 		return
 	default:
 		return
 	}
-	if _, err := q.Tree(); err != nil { // it may have more than texts
-		u[llm.Input] = max(u[llm.Input], times(q.window(), inputsOf(q.Body)))
+	if _, err := b.Tree(); err != nil { // it may have more than texts
+		u[llm.Input] = max(u[llm.Input], times(b.window(), inputsOf(b.Body)))
 		return
 	}
-	if how == Fine {
-		u[llm.Input] = tokensAtMost(q.Body, sameVocabulary(q.Target.Model)) + dialect.Around(q.Target.Model)
+	if b.how == Fine {
+		u[llm.Input] = tokensAtMost(b.Body, sameVocabulary(b.Target.Model)) + dialect.Around(b.Target.Model)
 	}
-	u[llm.Input] += q.normalized()
+	u[llm.Input] += b.normalized()
 }
 
 // inputsOf returns the number of inputs in a request for embeddings that may be as long as the context window:
@@ -172,39 +179,41 @@ func inputsOf(body []byte) (n int64) {
 	return max(1, n)
 }
 
-// boundShown returns an upper bound of the tokens of a chat's visible input.
-func (q *Quote) boundShown(how Precision, r *Inputs) int64 {
+// visible returns an upper bound of the tokens of a chat's visible input.
+func (b upperBound) visible(how Precision) int64 {
+	r := b.in
 	switch how {
 	case Counted:
-		fine := q.boundShown(Fine, r)
-		least := (fine - dialect.Around(q.Target.Model)) / leastCounted
+		fine := b.visible(Fine)
+		least := (fine - dialect.Around(b.Target.Model)) / leastCounted
 		return max(least, min(fine, r.counted))
 	case Fine:
 		if r.fine == 0 {
-			text := tokensAtMost(r.without(q.Body), sameVocabulary(q.Target.Model))
-			r.fine = text + r.written + r.recordings.tokens + q.added(r)
+			text := tokensAtMost(r.without(b.Body), sameVocabulary(b.Target.Model))
+			r.fine = text + r.written + r.recordings.tokens + b.added()
 		}
 		return r.fine
 	default:
-		return int64(len(q.Body)) - r.beyond + q.added(r)
+		return int64(len(b.Body)) - r.beyond + b.added()
 	}
 }
 
 // added returns an upper bound of a chat's tokens beyond those of its body.
-func (q *Quote) added(r *Inputs) (n int64) {
-	if !q.closed() {
+func (b upperBound) added() (n int64) {
+	r := b.in
+	if !b.closed() {
 		n += r.escapes
 	}
-	return n + q.normalized() + q.Behind + dialect.Around(q.Target.Model) + r.around + r.schemas + r.images
+	return n + b.normalized() + b.Behind + dialect.Around(b.Target.Model) + r.around + r.schemas + r.images
 }
 
 // normalized returns an upper bound of the bytes that normalization adds to the body before its tokens are counted.
 // The vocabulary of this package does not normalize.
-func (q *Quote) normalized() int64 {
-	if sameVocabulary(q.Target.Model) {
+func (b upperBound) normalized() int64 {
+	if sameVocabulary(b.Target.Model) {
 		return 0
 	}
-	return q.lengthened()
+	return b.lengthened()
 }
 
 // window returns the target's context window in tokens.

@@ -57,12 +57,13 @@ func (o *Offer) lacksCap(raw []byte) bool {
 	return true
 }
 
-// boundCall returns an upper bound of the usage of one more call under each added cap.
-func (q *Quote) boundCall(how Precision, r *Inputs) llm.Usage {
+// call returns an upper bound of the usage of one more call under each added cap.
+func (b upperBound) call() llm.Usage {
+	r := b.in
 	u := r.open.of
 	fewer := r.open.caps * (r.open.each - 1)
 	if fewer > 0 && fewer < r.calls { // each read is longer than the one before: take the average
-		u[llm.Input] = (q.boundReads(how, r, r.calls) - q.boundReads(how, r, r.calls-fewer)) / fewer
+		u[llm.Input] = (b.reads(r.calls) - b.reads(r.calls-fewer)) / fewer
 	}
 	u[llm.Input] = times(times(u[llm.Input], r.open.caps), max(1, r.reads))
 	return u

@@ -34,24 +34,25 @@ type Demand struct {
 // Demand computes the need of an attempt at the target. It is never too low; Fine is lower than Coarse and takes
 // longer.
 func (q *Quote) Demand(r *Inputs, how Precision) Demand {
+	b := upperBound{q, how, r}
 	k := Demand{
-		Price: q.Price, terms: q.Terms, Asked: q.asked(), fixed: q.boundRest(how, r), modalities: r.modalities,
+		Price: q.Price, terms: q.Terms, Asked: q.asked(), fixed: b.rest(), modalities: r.modalities,
 		answers: r.answers,
 	}
 	if q.chargesBySecond() { // its tokens count as input
 		k.modalities = k.modalities.Without(llm.AudioIn)
 	}
 	if r.open.caps > 0 && k.fixed[llm.Input] < math.MaxInt64 {
-		k.calls, k.perCall = r.open.each, q.boundCall(how, r)
+		k.calls, k.perCall = r.open.each, b.call()
 	}
 	switch {
 	case q.Op.Silent:
 	case q.Op.Op != llm.OpChat:
-		k.most = q.mostMade()
+		k.most = b.mostMade()
 	case r.capped, q.Spoken.Uncapped:
 		k.most = q.capped(r.limit)
 	default:
-		k.open, k.most = true, q.largestCap(r)
+		k.open, k.most = true, b.largestCap()
 		k.least = min(leastOutput, k.most)
 		return k
 	}
@@ -61,21 +62,21 @@ func (q *Quote) Demand(r *Inputs, how Precision) Demand {
 
 // mostMade returns an upper bound of the tokens of an image or a transcript, to which no cap is added: the configured
 // default cap does not bound them.
-func (q *Quote) mostMade() int64 {
-	if most, known := q.table.MaxOutput(q.Target); known {
+func (b upperBound) mostMade() int64 {
+	if most, known := b.table.MaxOutput(b.Target); known {
 		return most
 	}
-	return max(mostMade, q.MaxOutput())
+	return max(mostMade, b.MaxOutput())
 }
 
 // largestCap returns the largest cap to add for the target: the output limit of its model, reduced to the room in the
 // context window, because providers refuse a larger cap.
-func (q *Quote) largestCap(r *Inputs) int64 {
-	most, window := q.table.OutputCap(q.Target), q.table.Context(q.Target)
-	if window == 0 || most+q.boundShown(Coarse, r) <= window {
+func (b upperBound) largestCap() int64 {
+	most, window := b.table.OutputCap(b.Target), b.table.Context(b.Target)
+	if window == 0 || most+b.visible(Coarse) <= window {
 		return most
 	}
-	room := window - q.boundShown(Fine, r)
+	room := window - b.visible(Fine)
 	return max(min(leastOutput, most), min(most, room))
 }
 

@@ -93,10 +93,10 @@ func (q *Quote) boundCounted(tokens int64, media bool) int64 {
 	}
 	if q.MayCount(&r) {
 		r.TakeCount(tokens, &dialect.Counter{Media: media})
-		u := q.boundRest(Counted, &r)
+		u := upperBound{q, Counted, &r}.rest()
 		return u.InputTokens()
 	}
-	u := q.boundRest(Fine, &r)
+	u := upperBound{q, Fine, &r}.rest()
 	return u.InputTokens()
 }
 

@@ -43,7 +43,7 @@ type Inputs struct {
 	around  int64 // tokens of the vendor's own text
 	schemas int64 // tokens that the JSON of tools and calls may gain when written again
 	escapes int64 // the same for escapes in it and in tool results
-	fine    int64 // the Fine result of boundShown, once computed
+	fine    int64 // the Fine result of upperBound.visible, once computed
 	counted int64 // the provider's count with a margin and the content that it excludes; 0 if it has not counted
 	beside  int64 // output tokens beyond the caps on answers: reasoning, and the wrong part of a predicted answer
 

@@ -33,13 +33,14 @@ func (o *Offer) chargesBySecond() bool {
 	return o.Quirks.SoundApart && o.Price.Rates[llm.Milliseconds].Known()
 }
 
-// mostRecorded returns an upper bound of the length of a chat's recordings, in milliseconds, if it is charged: at most
+// recorded returns an upper bound of the length of a chat's recordings, in milliseconds, if it is charged: at most
 // the context window.
-func (q *Quote) mostRecorded(r *Inputs) int64 {
-	if !q.chargesBySecond() || r.recordings.millis == 0 && !r.recordings.hidden {
+func (b upperBound) recorded() int64 {
+	r := b.in
+	if !b.chargesBySecond() || r.recordings.millis == 0 && !r.recordings.hidden {
 		return 0
 	}
-	most := q.window() * millisPerToken
+	most := b.window() * millisPerToken
 	if r.recordings.hidden {
 		return most
 	}

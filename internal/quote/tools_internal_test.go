@@ -216,9 +216,9 @@ func TestCapsOnTools(t *testing.T) {
 		r := q.inputs()
 		for n := int64(1); n <= calls; n++ {
 			all := r.calls - r.open.caps*(calls-n) // as often as the tools may be called in all
-			if u := k.Granted(0, n); u[llm.Input] < q.boundReads(Coarse, &r, all) || u[llm.Searches] < n {
+			if u := k.Granted(0, n); u[llm.Input] < (upperBound{q, Coarse, &r}).reads(all) || u[llm.Searches] < n {
 				t.Errorf("%s: %d calls of each are held as %d tokens and %d searches, want %d tokens", tt.name, n, u[llm.Input], u[llm.Searches],
-					q.boundReads(Coarse, &r, all))
+					upperBound{q, Coarse, &r}.reads(all))
 			}
 		}
 	}
