@@ -12,6 +12,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/config"
+	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/route"
 	"weir/internal/signin"
@@ -123,9 +124,6 @@ func (o *Options) linksTo() string {
 	return cmp.Or(o.Config.PublicURL, o.BaseURL())
 }
 
-// BaseURL returns the address for links.
-func (a *Admin) BaseURL() string { return a.Imports.baseURL() }
-
 // Release releases the resources of the operations, except for the database.
 func (a *Admin) Release() { a.release() }
 
@@ -133,6 +131,16 @@ func (a *Admin) Release() { a.release() }
 func (a *Admin) Close() error {
 	a.release()
 	return a.store.Close()
+}
+
+// enter takes a place until leave is called. If none is free, it returns the error with that code and message.
+func enter(places chan struct{}, code llm.Code, message string) (leave func(), err error) {
+	select {
+	case places <- struct{}{}:
+		return func() { <-places }, nil
+	default:
+		return nil, &llm.Error{Code: code, RetryAfter: time.Second, Message: message}
+	}
 }
 
 // Now returns the time of the shared clock.

@@ -13,6 +13,7 @@ import (
 
 	"weir/internal/backup"
 	"weir/internal/config"
+	"weir/internal/disk"
 	"weir/internal/ledger"
 	"weir/internal/store"
 )
@@ -96,7 +97,7 @@ func (p *packer) pack(ctx context.Context, path string, o *BackupOptions) (done 
 		return done, err
 	}
 	done.Key = cmp.Or(p.keys.path, "`secrets.key` of the configuration")
-	done.KeyFile = p.keys.path != "" && isThere(p.keys.path)
+	done.KeyFile = p.keys.path != "" && disk.Exists(p.keys.path)
 	if done.Sealed, err = p.packSecretsKey(ctx, w, o.SecretsKey); err != nil {
 		return done, err
 	}
@@ -118,7 +119,7 @@ func backupPath(to string, now time.Time) (string, error) {
 	info, err := os.Stat(to)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if dir := filepath.Dir(to); !isThere(dir) {
+		if dir := filepath.Dir(to); !disk.Exists(dir) {
 			return "", fmt.Errorf("the directory %s does not exist: create it, or choose another place", dir)
 		}
 		return to, nil
@@ -202,9 +203,4 @@ func (p *packer) packSecretsKey(ctx context.Context, w *backup.Writer, wanted bo
 		return sealed, nil
 	}
 	return 0, err
-}
-
-func isThere(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }

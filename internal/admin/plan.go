@@ -51,15 +51,11 @@ func (p *Plans) plan(ctx context.Context, change config.Document, a *plan.Ask) (
 	if a.Days < 1 || a.Days > mostPlanDays {
 		return r, llm.Invalidf("days", "A plan covers 1 to %d days.", mostPlanDays)
 	}
-	select {
-	case p.running <- struct{}{}:
-		defer func() { <-p.running }()
-	default:
-		return r, &llm.Error{
-			Code: llm.CodeOverloaded, RetryAfter: time.Second,
-			Message: "Another plan is running. Try again when it is done.",
-		}
+	leave, err := enter(p.running, llm.CodeOverloaded, "Another plan is running. Try again when it is done.")
+	if err != nil {
+		return r, err
 	}
+	defer leave()
 	before, after, files, err := p.configuration.planned(ctx, change, &a.Change)
 	if err != nil {
 		return r, err

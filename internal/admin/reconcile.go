@@ -147,15 +147,11 @@ func checkDays(from, to time.Time) error {
 
 // Ask compares for the administration: one comparison at a time, with the admin key of the configuration in force.
 func (r *Reconciliation) Ask(ctx context.Context, a reconcile.Ask) (reconcile.Result, error) {
-	select {
-	case r.running <- struct{}{}:
-		defer func() { <-r.running }()
-	default:
-		return reconcile.Result{}, &llm.Error{
-			Code: llm.CodeOverloaded, RetryAfter: time.Second,
-			Message: "Another comparison is running. Try again when it is done.",
-		}
+	leave, err := enter(r.running, llm.CodeOverloaded, "Another comparison is running. Try again when it is done.")
+	if err != nil {
+		return reconcile.Result{}, err
 	}
+	defer leave()
 	cfg, table := r.inForce()
 	c := comparison{r.store, cfg, table}
 	return c.reconcile(ctx, a.Provider, a.From, a.To)

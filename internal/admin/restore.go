@@ -18,6 +18,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/backup"
 	"weir/internal/config"
+	"weir/internal/disk"
 	"weir/internal/ledger"
 	"weir/internal/report"
 	"weir/internal/store"
@@ -61,7 +62,7 @@ func Restore(ctx context.Context, cfg config.Config, o RestoreOptions) (done Res
 	if _, err := os.Stat(o.From); err != nil && !strings.HasPrefix(o.From, "s3://") {
 		return done, fmt.Errorf("%s cannot be read: %w", o.From, errors.Unwrap(err))
 	}
-	work, isNew := filepath.Join(cfg.Data, restoring), !isThere(cfg.Data)
+	work, isNew := filepath.Join(cfg.Data, restoring), !disk.Exists(cfg.Data)
 	if err := prepareRestore(cfg.Data, work); err != nil {
 		return done, err
 	}

@@ -24,15 +24,12 @@ const (
 
 // Test sends requests to a provider.
 func (c *Configuration) Test(ctx context.Context, by audit.Actor, t managed.Trial) (f managed.Finding, err error) {
-	select {
-	case c.trials <- struct{}{}:
-		defer func() { <-c.trials }()
-	default:
-		return f, &llm.Error{
-			Code: llm.CodeRateLimited, RetryAfter: time.Second,
-			Message: fmt.Sprintf("%d provider tests are running already. Try again in a moment.", mostTrials),
-		}
+	leave, err := enter(c.trials, llm.CodeRateLimited,
+		fmt.Sprintf("%d provider tests are running already. Try again in a moment.", mostTrials))
+	if err != nil {
+		return f, err
 	}
+	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, trialsWait)
 	defer cancel()
 	saved, _, err := c.parsed(ctx, 0)

@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-// Package disk reports the free space of a disk.
+// Package disk reports the free space of a disk and what is on it.
 package disk
 
 import "syscall"

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"weir/internal/disk"
 )
 
 // DirNames returns the directory names of journals. A data directory has one journal, or two while a gateway
@@ -15,8 +17,7 @@ func DirNames() []string { return []string{"journal", "journal-2"} }
 // Dirs returns the directories of the existing journals.
 func Dirs(data string) (dirs []string) {
 	for _, name := range DirNames() {
-		dir := filepath.Join(data, name)
-		if _, err := os.Stat(dir); err == nil {
+		if dir := filepath.Join(data, name); disk.Exists(dir) {
 			dirs = append(dirs, dir)
 		}
 	}
@@ -62,7 +63,7 @@ func OwnDir(data string, takeover bool) (string, error) {
 		switch {
 		case held:
 			running++
-		case own == "", missing == nil && !isThere(own): // prefer an existing journal to a new one
+		case own == "", missing == nil && !disk.Exists(own): // prefer an existing journal to a new one
 			own = dir
 		}
 	}
@@ -75,9 +76,4 @@ func OwnDir(data string, takeover bool) (string, error) {
 			"another data directory", data)
 	}
 	return own, nil
-}
-
-func isThere(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
