@@ -18,14 +18,12 @@ type progress struct {
 	w        io.Writer
 	what     string
 	terminal bool
-	started  time.Time
 	last     time.Time
 	shown    bool
 }
 
 func newProgress(w io.Writer, what string) *progress {
-	now := time.Now()
-	return &progress{w: w, what: what, terminal: isTerminal(w), started: now, last: now}
+	return &progress{w: w, what: what, terminal: isTerminal(w), last: time.Now()}
 }
 
 // show reports that done of total are done.

@@ -112,7 +112,7 @@ func New(o *Options) (a *Admin, err error) {
 	a.Refusals = &Refusals{db, a.Accounts, o.AwaitRefusals}
 	a.Configuration = newConfiguration(o, a.Keys, a.Accounts)
 	a.Plans = newPlans(a.Configuration, a.Accounts, db)
-	a.Imports = &Imports{a.Configuration, a.People, db, cfg.File, o.linksTo}
+	a.Imports = &Imports{a.Configuration, a.People, db, cfg.File}
 	a.Webhooks = newWebhooks(o, a.Keys, a.Nodes)
 	a.Secrets = &Secrets{a.Keys, cfg, db, a.Nodes}
 	a.Reconciliation = newReconciliation(o, a.Configuration)

@@ -31,7 +31,6 @@ type Imports struct {
 	people        *people.Directory
 	store         *store.DB
 	file          string // of the configuration
-	baseURL       func() string
 }
 
 // ImportOptions holds the options of Import.

@@ -13,8 +13,6 @@ type fault struct {
 	name string
 	// outcome is the ledger's outcome of an answer with this fault.
 	outcome Outcome
-	// help describes the effect for the client.
-	help string
 
 	// alter changes the answer itself.
 	alter func(a *answer, s *spec)
@@ -34,119 +32,54 @@ var statusFault = fault{name: "status", outcome: Rejected, instead: func(p *play
 	return true
 }}
 
-// faultList holds all faults, in the order of the documentation.
+// faultList holds all faults, in the order of docs/simulator.md, which describes their effects.
 var faultList = []fault{
 	// No answer.
-	{name: "reset", outcome: Cut, help: "the connection is reset before any header", instead: hangs(hangReset)},
-	{name: "close", outcome: Cut, help: "the connection is closed before any header", instead: hangs(hangClose)},
-	{name: "silence", outcome: Silent, help: "the request is read, and no answer follows", instead: silence},
-	{name: "headers-silence", outcome: Silent, help: "the headers are sent, and nothing else", instead: headersOnly},
+	{name: "reset", outcome: Cut, instead: hangs(hangReset)},
+	{name: "close", outcome: Cut, instead: hangs(hangClose)},
+	{name: "silence", outcome: Silent, instead: silence},
+	{name: "headers-silence", outcome: Silent, instead: headersOnly},
 
 	// An answer that breaks off.
-	{
-		name: "cut", outcome: Cut, help: "the connection is closed in the middle of an event or body",
-		breaks: breaks(hangClose), inside: true,
-	},
-	{
-		name: "cut-reset", outcome: Cut, help: "the connection is reset in the middle of an event or body",
-		breaks: breaks(hangReset), inside: true,
-	},
-	{
-		name: "half-close", outcome: Cut,
-		help:   "the server closes its sending direction within an event or body, and keeps the other open",
-		breaks: breaks(hangHalf), inside: true,
-	},
-	{
-		name: "eof", outcome: Cut, help: "the body ends properly, but too early: no finish reason, no end marker",
-		breaks: func(*player) {}, clean: true,
-	},
-	{name: "stall", outcome: Silent, help: "the answer begins, then stops", breaks: func(p *player) { p.silent() }},
-	{
-		name: "slow-loris", outcome: Served, help: "the body is sent one byte every pace (10 s if not set)",
-		prepare: slowLoris,
-	},
-	{
-		name: "error-event", outcome: Cut, help: "an error event ends the stream; a 500 for a request without a stream",
-		instead: errorUnlessStream, breaks: failStream,
-	},
-	{
-		name: "no-end", outcome: Broken, help: "the stream is complete except its end marker",
-		prepare: func(c *call) { c.noEnd = true },
-	},
+	{name: "cut", outcome: Cut, breaks: breaks(hangClose), inside: true},
+	{name: "cut-reset", outcome: Cut, breaks: breaks(hangReset), inside: true},
+	{name: "half-close", outcome: Cut, breaks: breaks(hangHalf), inside: true},
+	{name: "eof", outcome: Cut, breaks: func(*player) {}, clean: true},
+	{name: "stall", outcome: Silent, breaks: func(p *player) { p.silent() }},
+	{name: "slow-loris", outcome: Served, prepare: slowLoris},
+	{name: "error-event", outcome: Cut, instead: errorUnlessStream, breaks: failStream},
+	{name: "no-end", outcome: Broken, prepare: func(c *call) { c.noEnd = true }},
 
 	// An answer that is invalid.
-	{name: "html", outcome: Broken, help: "200 with a page of HTML", instead: html},
-	{name: "json-error", outcome: Broken, help: "200 with an error as its body", instead: jsonError},
-	{name: "empty", outcome: Broken, help: "200 with an empty body", instead: empty},
-	{
-		name: "not-stream", outcome: Broken, help: "200 with a whole JSON reply to a request for a stream",
-		prepare: func(c *call) { c.stream = false },
-	},
-	{name: "no-choices", outcome: Broken, help: "JSON without the answer", prepare: noChoices},
-	{name: "malformed", outcome: Broken, help: "one event, or the body, is JSON cut in half", prepare: malformed},
-	{
-		name: "bad-crc", outcome: Broken,
-		help: "one frame of a binary stream has a wrong checksum; in others as malformed", prepare: badChecksum,
-	},
-	{
-		name: "invalid-utf8", outcome: Broken, help: "bytes in the text that are not UTF-8", alter: markPiece,
-		prepare: invalidUTF8,
-	},
-	{
-		name: "long-line", outcome: Broken,
-		help:    "a line of 64 MiB (or bytes=K) before the answer; white space if not a stream",
-		prepare: longLine,
-	},
-	{
-		name: "gzip", outcome: Broken, help: "a compressed body without a request for it",
-		prepare: func(c *call) { c.compress = true },
-	},
-	{name: "length-short", outcome: Broken, help: "a Content-Length shorter than the body", prepare: lie(-1)},
-	{name: "length-long", outcome: Broken, help: "a Content-Length longer than the body", prepare: lie(+1)},
+	{name: "html", outcome: Broken, instead: html},
+	{name: "json-error", outcome: Broken, instead: jsonError},
+	{name: "empty", outcome: Broken, instead: empty},
+	{name: "not-stream", outcome: Broken, prepare: func(c *call) { c.stream = false }},
+	{name: "no-choices", outcome: Broken, prepare: noChoices},
+	{name: "malformed", outcome: Broken, prepare: malformed},
+	{name: "bad-crc", outcome: Broken, prepare: badChecksum},
+	{name: "invalid-utf8", outcome: Broken, alter: markPiece, prepare: invalidUTF8},
+	{name: "long-line", outcome: Broken, prepare: longLine},
+	{name: "gzip", outcome: Broken, prepare: func(c *call) { c.compress = true }},
+	{name: "length-short", outcome: Broken, prepare: lie(-1)},
+	{name: "length-long", outcome: Broken, prepare: lie(+1)},
 
 	// A detour.
-	{
-		name: "continue", outcome: Served, help: "an unrequested 100 Continue, then the answer",
-		prepare: inform(http.StatusContinue),
-	},
-	{
-		name: "early-hints", outcome: Served, help: "103 Early Hints, then the answer",
-		prepare: inform(http.StatusEarlyHints),
-	},
-	{
-		name: "redirect", outcome: Rejected, help: "307 to the metadata address of a cloud, http://169.254.169.254/",
-		instead: redirect,
-	},
+	{name: "continue", outcome: Served, prepare: inform(http.StatusContinue)},
+	{name: "early-hints", outcome: Served, prepare: inform(http.StatusEarlyHints)},
+	{name: "redirect", outcome: Rejected, instead: redirect},
 
 	// An answer with unusable content.
-	{
-		name: "content-filter", outcome: Served, help: "the answer ends with the finish reason content_filter",
-		alter: contentFilter,
-	},
-	{
-		name: "refusal", outcome: Served, help: "the answer is a refusal, if the dialect has refusals",
-		alter: refusalAnswer,
-	},
-	{name: "duplicate-tool-ids", outcome: Served, help: "two tool calls with one id", alter: duplicateIDs},
-	{name: "bad-arguments", outcome: Served, help: "tool arguments that are not JSON", alter: badArguments},
+	{name: "content-filter", outcome: Served, alter: contentFilter},
+	{name: "refusal", outcome: Served, alter: refusalAnswer},
+	{name: "duplicate-tool-ids", outcome: Served, alter: duplicateIDs},
+	{name: "bad-arguments", outcome: Served, alter: badArguments},
 
 	// A refusal.
-	{
-		name: "context-length", outcome: Rejected, help: "400, the request is too long for the model",
-		instead: refuses(contextLength),
-	},
-	{
-		name: "content-policy", outcome: Rejected, help: "400, the content is not allowed",
-		instead: refuses(contentPolicy),
-	},
-	{
-		name: "no-prefill", outcome: Rejected, help: "400 if the conversation ends with the assistant",
-		instead: noPrefill,
-	},
-	{
-		name: "quota", outcome: Rejected, help: "the money is used up; 429 insufficient_quota at OpenAI",
-		instead: refuses(quota),
-	},
+	{name: "context-length", outcome: Rejected, instead: refuses(contextLength)},
+	{name: "content-policy", outcome: Rejected, instead: refuses(contentPolicy)},
+	{name: "no-prefill", outcome: Rejected, instead: noPrefill},
+	{name: "quota", outcome: Rejected, instead: refuses(quota)},
 }
 
 func faultNames() []string {

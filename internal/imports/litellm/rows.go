@@ -128,11 +128,10 @@ type database struct {
 	budgets []budgetRow
 	models  []modelRow
 	members []memberRow
-	left    map[string]int // rows of the tables of tablesLeft
 }
 
 func readDatabase(ctx context.Context, rows imports.Rows) (*database, error) {
-	d := &database{left: map[string]int{}}
+	d := &database{}
 	if err := read(ctx, rows, tableKeys, &d.keys); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("the database has no table %s: is it the one that LiteLLM uses?", tableKeys)
