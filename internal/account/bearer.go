@@ -33,8 +33,9 @@ func Token(h http.Header, others ...string) (string, error) {
 func misplaced(h http.Header) error {
 	for _, name := range keyHeaders {
 		if h.Get(name) != "" {
-			return llm.Errorf(llm.CodeAuthentication, "The API key is in the header %s, which is not read at this path. "+
-				"Send it as \"Authorization: Bearer wk_...\".", name)
+			return llm.Errorf(llm.CodeAuthentication,
+				"The API key is in the header %s, which is not read at this path. "+
+					"Send it as \"Authorization: Bearer wk_...\".", name)
 		}
 	}
 	if h.Get("Authorization") != "" {

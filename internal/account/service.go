@@ -58,7 +58,8 @@ type Authenticator struct {
 }
 
 // Authenticate returns the caller with that token. For a malformed, unknown, revoked or expired token the error is
-// always the same *llm.Error with CodeAuthentication, for a missing one another of that code; an *Inactive wraps it if the key was revoked or expired.
+// always the same *llm.Error with CodeAuthentication, for a missing one another of that code; an *Inactive wraps it if
+// the key was revoked or expired.
 // If the key is not cached and the store is unavailable, the code is CodeOverloaded with RetryAfter. It also returns
 // callers of suspended accounts; Principal refuses their requests.
 func (s *Authenticator) Authenticate(ctx context.Context, token string) (*Principal, error) {

@@ -9,7 +9,9 @@ import (
 
 // Planned returns a document and options for a plan: a change replaces objects of the file too, which then has them no
 // more. Nothing is written. The error is of type Problems, or managed.ErrUnknown for a removed object that is nowhere.
-func (f *File) Planned(o Options, before, change Document, remove []managed.Ref, prune bool) (Document, Options, error) {
+func (f *File) Planned(o Options, before, change Document, remove []managed.Ref, prune bool) (
+	Document, Options, error,
+) {
 	var owned []managed.Ref
 	for section, objects := range change {
 		for name := range objects {

@@ -39,7 +39,9 @@ func (t *Table) Similar(unknown string, may func(name string) bool) (string, boo
 		return near + "/" + model, ok && model != "" && e.provider.Serves(model) && may(near+"/"+model)
 	}
 	slices.Sort(names)
-	names = slices.DeleteFunc(names[:min(len(names), mostSimilar)], func(name string) bool { return !may(prefix + name) })
+	names = slices.DeleteFunc(names[:min(len(names), mostSimilar)], func(name string) bool {
+		return !may(prefix + name)
+	})
 	near, ok := names.Nearest(word)
 	return prefix + near, ok
 }
