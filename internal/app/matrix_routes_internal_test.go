@@ -175,6 +175,8 @@ var knownRoutes = map[people.Right][]string{
 		"POST /admin/v1/webhooks/{webhook}/test",
 		"POST /accounts/{account}/statements/close",
 		"GET /operator/accounts",
+		"GET /operator/usage",
+		"GET /operator/usage.csv",
 		"POST /operator/accounts/create",
 		"GET /operator/accounts/{account}",
 		"POST /operator/accounts/{account}/budget/set",

@@ -42,6 +42,7 @@ var accountPlaces = []place{
 // operatorPlaces lists the operators' pages.
 var operatorPlaces = []place{
 	{"Accounts", "accounts", "/operator/accounts", people.Operate},
+	{"Usage", "usage", allUsagePath, people.Operate},
 	{"Providers", "providers", "/operator/providers", people.Operate},
 	{"Webhooks", "webhooks", webhooksPath, people.Operate},
 	{"Prices", "prices", "/operator/prices", people.Operate},

@@ -261,7 +261,7 @@ func overviewTiles(x *spentSums) []Tile {
 		speed = "median; 95 % within " + speedText(t.Speed.P95())
 	}
 	spend := spendTile(t.Cost, t.Uncertain)
-	spend.Note = noted(spend.Note, against(t.Cost, x.before.Cost, x.span.days()))
+	spend.Note = noted(spend.Note, against(t.Cost, x.before.Cost, x.span.length()))
 	return []Tile{
 		spend,
 		{"Requests", compact(t.Requests), errors},

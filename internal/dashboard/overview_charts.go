@@ -106,26 +106,42 @@ func failureChart(x *spentSums) Chart {
 
 // speedChart draws the time to first token: the median and the 95th percentile.
 func speedChart(x *spentSums) Chart {
-	total := &x.whole.Total.Speed
 	steps, name := x.steps()
+	var points []speedPoint
+	for i := range steps {
+		date, _ := time.Parse(time.DateOnly, steps[i].Date) // cannot fail: the date is from a report
+		points = append(points, speedPoint{date.Format("2 Jan"), day(date), steps[i].Speed})
+	}
+	return speedLines(name, x.span.String(), points)
+}
+
+// speedPoint holds the times to first token of a step of a chart.
+type speedPoint struct {
+	short, long string // the step's name
+	speed       report.Speed
+}
+
+func speedLines(step, of string, points []speedPoint) Chart {
+	var total report.Speed
+	for i := range points {
+		total.Add(&points[i].speed)
+	}
 	c := Chart{
 		Title: "Time to first token", Legend: []string{"Median", "95 % within"},
-		Columns: []string{name, "Median", "95 % within", "Answers"},
-		Summary: fmt.Sprintf("%s, median %s, 95 %% within %s",
-			x.span, speedText(total.Median()), speedText(total.P95())),
+		Columns: []string{step, "Median", "95 % within", "Answers"},
+		Summary: fmt.Sprintf("%s, median %s, 95 %% within %s", of, speedText(total.Median()), speedText(total.P95())),
 	}
 	l := lines{
 		label: c.Title + ", " + c.Summary, series: len(c.Legend),
 		unit: func(n int64) string { return took(time.Duration(n)) },
 	}
-	for i := range steps {
-		s := &steps[i].Speed
-		date, _ := time.Parse(time.DateOnly, steps[i].Date) // cannot fail: the date is from a report
-		p := point{name: date.Format("2 Jan"), title: date.Format("2 Jan") + ": no answer"}
-		row := []string{day(date), none, none, none}
-		if n := s.Answers(); n > 0 {
-			p.values = []int64{int64(s.Median()), int64(s.P95())}
-			row = []string{row[0], speedText(s.Median()), speedText(s.P95()), number(n)}
+	for i := range points {
+		x := &points[i]
+		p := point{name: x.short, title: x.short + ": no answer"}
+		row := []string{x.long, none, none, none}
+		if n := x.speed.Answers(); n > 0 {
+			p.values = []int64{int64(x.speed.Median()), int64(x.speed.P95())}
+			row = []string{x.long, speedText(x.speed.Median()), speedText(x.speed.P95()), number(n)}
 			p.title = fmt.Sprintf("%s: median %s, 95 %% within %s", p.name, row[1], row[2])
 		}
 		l.points = append(l.points, p)

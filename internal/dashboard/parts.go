@@ -104,7 +104,8 @@ type Filters struct {
 	Fields        []Field
 	More          []Field // folded away, unless Open
 	Open          bool
-	Reset         string // path without filters; empty if none is set
+	Hidden        []Choice // values that are sent along; Label is the name
+	Reset         string   // path without filters; empty if none is set
 }
 
 // Code is a text for copying.

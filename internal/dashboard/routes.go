@@ -95,6 +95,8 @@ func (s *site) usageRoutes(o *Options, t *tails) []row {
 		{"GET /accounts/{account}", people.Read, overview.show},
 		{"GET /accounts/{account}/usage", people.Read, usage.show},
 		{"GET /accounts/{account}/usage.csv", people.Read, usage.download},
+		{"GET " + allUsagePath, people.Operate, usage.show},
+		{"GET " + allUsagePath + ".csv", people.Operate, usage.download},
 		{"GET /accounts/{account}/requests", people.Read, requests.list},
 		{"GET /accounts/{account}/requests/tail", people.Read, requests.follow},
 		{"GET /accounts/{account}/requests/{id}", people.Read, requests.show},

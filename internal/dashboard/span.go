@@ -19,6 +19,14 @@ func (p span) first() string { return p.from.Format(time.DateOnly) }
 func (p span) last() string  { return p.to.Format(time.DateOnly) }
 func (p span) days() int     { return int(p.to.Sub(p.from)/oneDay) + 1 }
 
+// length describes the number of days, such as "30 days".
+func (p span) length() string {
+	if p.days() == 1 {
+		return "day"
+	}
+	return many(int64(p.days()), "day")
+}
+
 // before returns the range of the same number of days before.
 func (p span) before() span { return span{p.from.AddDate(0, 0, -p.days()), p.from.AddDate(0, 0, -1)} }
 

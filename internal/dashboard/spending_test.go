@@ -35,7 +35,7 @@ func TestUncertainSpendingIsShown(t *testing.T) {
 		{"/accounts/acme", "Spend by day", "</table>", spent},
 		{"/accounts/acme", "Keys, highest spend first", "</table>", bound},
 		{"/accounts/acme", "Keys, highest spend first", "</table>", "Some unpriced"},
-		{"/accounts/acme/usage", "Tokens by day", "</table>", spent},
+		{"/accounts/acme/usage", "Spend by day", "</table>", spent},
 		{"/accounts/acme/keys", "<tbody", "</table>", bound},
 		{"/accounts/acme/keys", "<tbody", "</table>", "Some unpriced"},
 		{"/accounts/acme/keys/" + k.ID, "Spend this month", "</dd>", spent},

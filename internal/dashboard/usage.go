@@ -1,22 +1,22 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
-	"weir/internal/account"
 	"weir/internal/admin"
-	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/report"
 )
 
-// usageHandlers serves the page of usage and its file.
+// usageHandlers serves the pages of usage and their files, of an account and of all accounts.
 type usageHandlers struct {
 	site      *site
 	admin     *admin.Admin
@@ -25,18 +25,18 @@ type usageHandlers struct {
 	files     *slots // limits the running downloads
 }
 
-// usagePage shows usage by day and model, like GET /v1/uses.
+// usagePage shows usage by time and by groups, like the usage of the administration API.
 type usagePage struct {
+	All      bool // of all accounts
+	Ranges   []Link
 	Filters  Filters
 	Problems []Problem
 	Chart    Chart
-	Used     bool // whether the filters match any usage
+	Used     bool // whether the filters match anything
 	Tiles    []Tile
-	Uses     []report.Use
-	Heads    []string   // of groups; empty for usage by day and model
-	Groups   []groupRow // instead of Uses
-	Purchase bool       // whether the purchase cost is shown
-	Total    report.Totals
+	By       string // names of the groups; empty without groups
+	Heads    []usageHead
+	Rows     []usageRow
 	Pager    Pager
 	CSV      string
 	FOCUS    string // path of a file of all attempts, for operators; empty for none
@@ -47,25 +47,29 @@ type usagePage struct {
 // usesShown is the number of entries per page.
 const usesShown = 50
 
+// allUsagePath is the path of the page of all accounts.
+const allUsagePath = "/operator/usage"
+
 // usageQuery holds the parameters of a page of usage.
 type usageQuery struct {
 	grouping
+	base   string // path of the page
 	form   *form
-	span   span
-	model  string
+	when   usageRange
+	metric metric
 	offset int
 }
 
-// maxModelName bounds the bytes of a model's name in a filter.
-const maxModelName = 256
+// Bounds of filters, in bytes.
+const maxModelName, maxUserName = 256, 512
 
-func usageQueryOf(q url.Values, now time.Time) *usageQuery {
+func usageQueryOf(q url.Values, v *people.Visit, now time.Time) *usageQuery {
 	f := &form{values: q}
-	u := &usageQuery{form: f, span: datesOf(f, now), model: q.Get("model")}
-	if len(u.model) > maxModelName {
-		f.mistake("model", "The model name is longer than 256 bytes. Enter a shorter one.")
+	u := &usageQuery{base: allUsagePath, form: f, when: rangeOf(f, now), metric: metricOf(f)}
+	if v.Account != nil {
+		u.base = accountPath(v.Account.Name) + "/usage"
 	}
-	u.grouping = groupingOf(f)
+	u.grouping = groupingOf(f, v.Account == nil)
 	u.offset = f.offset()
 	return u
 }
@@ -81,290 +85,303 @@ func (f *form) offset() int {
 	return n
 }
 
-// fields returns the filters with their values.
-func (u *usageQuery) fields(keys []account.Key) []Field {
+// filters returns the fields with their values.
+func (u *usageQuery) filters(names *usageNames) Filters {
 	if !u.form.bad() {
-		u.form.values = url.Values{"start_date": {u.span.first()}, "end_date": {u.span.last()}, "model": {u.model}}
+		u.form.values = url.Values{
+			"start_date": {u.when.first()}, "end_date": {u.when.last()}, "metric": {u.metric.Value}, "model": {u.model},
+		}
 	}
-	return append([]Field{
+	metrics := metricChoices()
+	for i := range metrics {
+		metrics[i].Chosen = metrics[i].Value == u.metric.Value
+	}
+	f := Filters{Action: u.base, Label: "Usage to show", Reset: u.base}
+	if u.when.name != "" {
+		f.Hidden = append(f.Hidden, Choice{Value: u.when.name, Label: "range"})
+	}
+	f.Fields = append([]Field{
 		u.form.field(Field{Name: "start_date", Label: "From", Kind: "date"}),
 		u.form.field(Field{Name: "end_date", Label: "To", Kind: "date"}),
-		u.form.field(Field{Name: "model", Label: "Model", Example: "provider/model", Max: maxModelName}),
-	}, u.grouping.fields(u.form, keys)...)
+		u.form.field(Field{Name: "metric", Label: "Show", Choices: metrics}),
+	}, u.fields(u.form, names)...)
+	return f
 }
 
-// query returns the parameters of the same filters, with another offset.
-func (u *usageQuery) query(offset int) string {
-	q := u.parameters(offset)
-	if u.sort != "" {
-		q.Set("sort", string(u.sort))
+// parameters returns the parameters of the page.
+func (u *usageQuery) parameters() url.Values {
+	q := url.Values{}
+	u.when.set(q)
+	if u.metric.Value != metricSpend {
+		q.Set("metric", u.metric.Value)
 	}
-	return q.Encode()
-}
-
-// parameters returns the parameters for GET /v1/uses.
-func (u *usageQuery) parameters(offset int) url.Values {
-	q := url.Values{"start_date": {u.span.first()}, "end_date": {u.span.last()}}
-	if u.model != "" {
-		q.Set("model", u.model)
+	if u.sort != "" {
+		q.Set("sort", u.sort)
 	}
 	u.set(q)
-	if offset > 0 {
-		q.Set("offset", strconv.Itoa(offset))
-	}
 	return q
 }
 
-// narrowed returns the query by day and model, with more filters.
-func (u *usageQuery) narrowed(filters url.Values) string {
-	q := u.parameters(0)
-	q.Del("group_by")
-	for name, values := range filters {
-		q[name] = values
+// with returns the page's path with other parameters; empty values remove them.
+func (u *usageQuery) with(changes url.Values) string {
+	q := u.parameters()
+	for name, values := range changes {
+		if q[name] = values; values[0] == "" {
+			q.Del(name)
+		}
 	}
-	return q.Encode()
+	return u.base + "?" + q.Encode()
 }
 
-func (u *usageQuery) uses(accountID string) report.UsesQuery {
-	return report.UsesQuery{
-		Account: accountID, From: u.span.first(), To: u.span.last(), Model: u.model, Key: u.key, By: u.by, Tags: u.tags,
-		Sort: u.sort, Limit: usesShown, Offset: u.offset,
+// narrowed returns the path of the page with another filter, by other groups than the one of the filter.
+func (u *usageQuery) narrowed(name, value string) string {
+	changes := url.Values{name: {value}, "group_by": {""}, "tag": {""}}
+	if name == "model" {
+		changes.Set("group_by", string(report.ByKey))
 	}
+	return u.with(changes)
+}
+
+// uses returns the query of the groups.
+func (u *usageQuery) uses(v *people.Visit) report.UsesQuery {
+	q := report.UsesQuery{
+		All: v.Account == nil, Model: u.model, Provider: u.provider, Key: u.key, User: u.user, By: u.by, Tags: u.tags,
+		Limit: usesShown, Offset: u.offset,
+	}
+	if v.Account != nil {
+		q.Account = v.Account.ID
+	}
+	u.when.restrict(&q)
+	q.Sort = cmp.Or(report.Measure(u.sort), u.metric.measure, report.MeasureCost)
+	if u.sort == sortByName {
+		q.Sort = ""
+	}
+	q.Failed, q.Speeds = u.metric.measure == report.MeasureErrors, u.metric.Value == metricSpeed
+	return q
 }
 
 // usageFound holds the usage that matches the filters.
 type usageFound struct {
-	days   []report.DaySum // all days of the range, in order
-	usage  llm.Usage       // in all
-	before report.Totals   // of the same number of days before
-	page   report.UsesPage
-	keys   []account.Key
+	page   report.UsesPage // the groups
+	whole  report.Use      // the sum of all
+	before report.Totals   // of the same time before
+	chart  Chart
+	names  usageNames
 }
 
 func (h *usageHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	u := usageQueryOf(r.URL.Query(), h.site.now())
+	u := usageQueryOf(r.URL.Query(), v, h.site.now())
 	if u.form.bad() {
 		return h.refused(w, r, v, u)
 	}
 	h.flush(r.Context())
-	found, err := h.find(r.Context(), v.Account.ID, u)
+	if u.metric.Value == metricRefused {
+		return h.showRefused(w, r, v, u)
+	}
+	found, err := h.find(r.Context(), v, u)
 	if err != nil {
 		if u.form.refuse(err) {
 			return h.refused(w, r, v, u)
 		}
 		return err
 	}
-	p := usagePageOf(accountPath(v.Account.Name)+"/usage", h.publicURL(r), u, found)
-	if v.Operator() {
-		p.FOCUS = "/admin/v1/ledger/export?" + url.Values{
-			"format": {"focus"}, "account": {v.Account.ID}, "start_date": {u.span.first()}, "end_date": {u.span.last()},
-		}.Encode()
-	}
-	p.Purchase = v.Operator() && len(v.Account.PriceLists) > 0
-	if t := &p.Total; p.Purchase {
-		purchase := spendingOf(t.Cost-t.Margin.Margin, 0, t.PurchaseUnpriced(t.Unpriced))
-		p.Tiles[0].Note = noted(p.Tiles[0].Note, "purchase cost "+purchase.String())
-	}
+	p := usagePageOf(v, h.publicURL(r), u, found, h.site.now())
 	return h.site.show(w, r, v, page{name: "usage", title: "Usage", scripts: []string{"chart.js"}, data: p})
 }
 
 // refused shows only the filters, with their mistakes.
 func (h *usageHandlers) refused(w http.ResponseWriter, r *http.Request, v *people.Visit, u *usageQuery) error {
-	base := accountPath(v.Account.Name) + "/usage"
-	p := usagePage{
-		Filters:  Filters{Action: base, Label: "Usage to show", Fields: u.fields(nil), Reset: base},
-		Problems: u.form.problems(),
-	}
+	p := usagePage{All: v.Account == nil, Filters: u.filters(&usageNames{}), Problems: u.form.problems()}
 	return h.site.show(w, r, v, page{name: "usage", title: "Usage", status: u.form.status(), data: p})
 }
 
-func (h *usageHandlers) find(ctx context.Context, accountID string, u *usageQuery) (*usageFound, error) {
-	f := &usageFound{}
-	q := u.uses(accountID)
+func (h *usageHandlers) find(ctx context.Context, v *people.Visit, u *usageQuery) (*usageFound, error) {
+	f, now := &usageFound{}, h.site.now()
+	q := u.uses(v)
 	var err error
-	if f.page, err = h.admin.Reports.Uses(ctx, q); err != nil {
+	if len(u.by) > 0 {
+		if f.page, err = h.admin.Reports.Uses(ctx, q); err != nil {
+			return nil, err
+		}
+	}
+	if f.names, err = h.namesOf(ctx, v, u, f.page.Uses); err != nil {
 		return nil, err
 	}
-	if f.days, err = h.findDays(ctx, q, u); err != nil {
-		return nil, err
-	}
-	for i := range f.days {
-		f.usage.Add(&f.days[i].Usage)
-	}
-	before := q
-	before.From, before.To = u.span.before().first(), u.span.before().last()
-	before.By, before.Limit, before.Offset = []report.Dimension{report.ByMonth}, 1, 0
-	past, err := h.admin.Reports.Uses(ctx, before)
+	chart, err := h.admin.Reports.Uses(ctx, u.charted(q))
 	if err != nil {
 		return nil, err
 	}
-	f.before = past.Total
-	if u.key != "" || slices.Contains(u.by, report.ByKey) {
-		f.keys, err = h.admin.Accounts.Keys(ctx, accountID)
+	if q.Speeds {
+		f.chart = speedsChart(&u.when, now, &chart)
+		sums := u.charted(q)
+		sums.Speeds = false
+		if chart, err = h.admin.Reports.Uses(ctx, sums); err != nil {
+			return nil, err
+		}
+	} else {
+		f.chart = f.draw(u, &chart, now)
 	}
+	for i := range chart.Uses {
+		f.whole.Add(&chart.Uses[i])
+	}
+	before := q
+	before.By, before.Top, before.Limit, before.Offset = []report.Dimension{report.ByMonth}, 0, 1, 0
+	before.Speeds, before.Failed = false, false
+	u.when.restrictBefore(&before)
+	past, err := h.admin.Reports.Uses(ctx, before)
+	f.before = past.Total
 	return f, err
 }
 
-// findDays returns the sums of all days of the range.
-func (h *usageHandlers) findDays(ctx context.Context, q report.UsesQuery, u *usageQuery) ([]report.DaySum, error) {
-	if !u.narrow() {
-		whole, err := h.admin.Reports.Overview(ctx, report.OverviewQuery{
-			Account: q.Account, From: q.From, To: q.To, Model: q.Model,
-		})
-		return whole.Days, err
+// charted returns the query of the chart for that of the groups: the largest groups by the unit.
+func (u *usageQuery) charted(q report.UsesQuery) report.UsesQuery {
+	at := q.Ranked()
+	q.Sort = cmp.Or(u.metric.measure, report.MeasureCost)
+	q.By, q.Limit, q.Offset, q.Failed = []report.Dimension{u.when.unit}, report.MaxLimit, 0, true
+	if at >= 0 && !q.Speeds {
+		q.By, q.Top = append(q.By, u.by[at]), apartInChart
 	}
-	q.By, q.Sort, q.Limit, q.Offset = []report.Dimension{report.ByDay}, "", u.span.days(), 0
-	page, err := h.admin.Reports.Uses(ctx, q)
-	days := make([]report.DaySum, u.span.days())
-	for i := range days {
-		days[i].Date = u.span.from.AddDate(0, 0, i).Format(time.DateOnly)
-	}
-	for i := range page.Uses {
-		x := &page.Uses[i]
-		at := slices.IndexFunc(days, func(d report.DaySum) bool { return x.Group[0] != nil && d.Date == *x.Group[0] })
-		if at < 0 {
-			continue // a group without a day is outside of the range
-		}
-		days[at].Sum = report.Sum{
-			Usage: x.Usage, Cost: x.Cost, Requests: x.Requests, Attempts: x.Requests, Uncertain: x.Uncertain,
-			Unpriced: x.Unpriced,
-		}
-	}
-	return days, err
+	return q
 }
 
-func usagePageOf(base, public string, u *usageQuery, found *usageFound) usagePage {
+// draw draws the groups of a chart.
+func (f *usageFound) draw(u *usageQuery, chart *report.UsesPage, now time.Time) Chart {
+	s := newUsageSeries(&u.when, now)
+	for i := range chart.Uses {
+		x := &chart.Uses[i]
+		if x.Group[0] == nil {
+			continue
+		}
+		name := ""
+		if len(x.Group) > 1 {
+			name = f.names.text(u.by[u.ranked()], x.Group[1])
+		}
+		s.add(*x.Group[0], name, u.metric.measure.Of(x))
+		if at, there := s.at[*x.Group[0]]; there {
+			s.sums[at].Add(x)
+		}
+	}
+	return usageChart(&u.metric, &u.when, s)
+}
+
+// ranked returns the index of the dimension that the chart stacks.
+func (u *usageQuery) ranked() int { return (&report.UsesQuery{By: u.by}).Ranked() }
+
+func usagePageOf(v *people.Visit, public string, u *usageQuery, found *usageFound, now time.Time) usagePage {
 	uses := &found.page
 	p := usagePage{
-		Filters: Filters{Action: base, Label: "Usage to show", Fields: u.fields(found.keys), Reset: base},
-		Used:    uses.Count > 0, Total: uses.Total, CSV: base + ".csv?" + u.query(0),
+		All: v.Account == nil, Ranges: u.ranges(), Filters: u.filters(&found.names), Chart: found.chart,
+		Used: found.whole.Attempts > 0, By: u.byText(), CSV: u.base + ".csv?" + u.fileParameters().Encode(),
 		Empty: Empty{
 			Icon: "usage", Title: "No usage",
 			Text:   "No request matches these filters. Enter the full name of a model, such as openai/gpt-5.",
-			Action: "All models, last 30 days", Href: base,
+			Action: "All models, last 30 days", Href: u.base,
 		},
-		Query: Code{
-			Ident: "uses-call", Label: "The same request to the API",
-			Text: fmt.Sprintf("curl '%s/v1/uses?%s' \\\n  -H \"Authorization: Bearer $WEIR_KEY\"", public,
-				u.parameters(u.offset).Encode()),
-		},
+		Query: Code{Ident: "uses-call", Label: "The same request to the API", Text: u.call(v, public)},
 	}
-	spend := spendTile(uses.Total.Cost, uses.Total.Uncertain)
-	spend.Note = noted(
-		noted(spend.Note, unpricedNote(uses.Total.Unpriced)),
-		against(uses.Total.Cost, found.before.Cost, u.span.days()),
-	)
-	p.Tiles = []Tile{
-		spend,
-		exactly("Requests", compact(uses.Total.Requests), number(uses.Total.Requests)),
-		exactly("Tokens", compact(uses.Total.Tokens), number(uses.Total.Tokens)),
-		{Label: "Read from caches", Value: cachedOf(&found.usage), Note: "of the tokens in"},
-	}
-	if len(u.by) == 0 {
-		p.Uses = uses.Uses
-	} else {
-		for _, d := range u.by {
-			p.Heads = append(p.Heads, headOf(d))
+	purchase := v.Operator() && (v.Account == nil || len(v.Account.PriceLists) > 0)
+	p.Tiles = usageTiles(u, found, purchase)
+	if v.Operator() {
+		focus := url.Values{"format": {"focus"}, "start_date": {u.when.first()}, "end_date": {u.when.last()}}
+		if v.Account != nil {
+			focus.Set("account", v.Account.ID)
 		}
-		p.Groups = u.rows(uses.Uses, found.keys, func(q url.Values) string { return base + "?" + u.narrowed(q) })
+		p.FOCUS = "/admin/v1/ledger/export?" + focus.Encode()
 	}
-	p.Chart = tokenChart(u.span, found.days)
-	p.Pager = u.pager(base, uses)
+	if len(u.by) > 0 {
+		p.Heads, p.Rows = u.table(uses.Uses, &found.names, purchase)
+		p.Pager = u.pager(uses)
+	}
 	return p
 }
 
-// noted joins two notes.
-func noted(note, more string) string {
-	if note == "" || more == "" {
-		return note + more
+func usageTiles(u *usageQuery, found *usageFound, purchase bool) []Tile {
+	x := &found.whole
+	spend := spendTile(x.Cost, x.Uncertain)
+	spend.Note = noted(noted(spend.Note, unpricedNote(x.Unpriced)), against(x.Cost, found.before.Cost, u.when.length()))
+	if purchase && x.Margin != (report.Margin{}) {
+		spend.Note = noted(spend.Note, "purchase cost "+
+			spendingOf(x.Cost-x.Margin.Margin, 0, x.PurchaseUnpriced(x.Unpriced)).String())
 	}
-	return note + "; " + more
-}
-
-// unpricedNote reports that a sum lacks usage without a price.
-func unpricedNote(attempts int64) string {
-	if attempts <= 0 {
-		return ""
+	failed := Tile{Label: "Failed attempts", Value: number(x.Errors)}
+	if x.Errors > 0 {
+		failed.Note = percentText(x.Errors, x.Attempts) + " of " + many(x.Attempts, "attempt")
 	}
-	return "no price: " + many(attempts, "attempt")
-}
-
-func spendTile(cost, uncertain llm.Money) Tile {
-	t := exactly("Spend", amount(cost), dollars(cost))
-	t.Note = withBound(t.Note, boundOf(cost, uncertain))
-	return t
-}
-
-// exactly returns a tile with a short figure, and with all its digits below if they differ.
-func exactly(label, short, whole string) Tile {
-	if short == whole {
-		whole = ""
+	tokens := x.Usage.TotalTokens()
+	return []Tile{
+		spend,
+		exactly("Requests", compact(x.Requests), number(x.Requests)),
+		exactly("Tokens", compact(tokens), number(tokens)),
+		{Label: "Read from caches", Value: cachedOf(&x.Usage), Note: "of the tokens in"},
+		failed,
 	}
-	return Tile{label, short, whole}
 }
 
-func (u *usageQuery) pager(base string, uses *report.UsesPage) (p Pager) {
+// ranges returns links to the same page with other ranges.
+func (u *usageQuery) ranges() (links []Link) {
+	for _, r := range usageRanges {
+		links = append(links, Link{
+			Label: r.label, Current: u.when.name == r.name,
+			Href: u.with(url.Values{"range": {r.name}, "start_date": {""}, "end_date": {""}}),
+		})
+	}
+	return links
+}
+
+// fileParameters returns the parameters of the file: the groups by the unit of the chart.
+func (u *usageQuery) fileParameters() url.Values {
+	q := u.parameters()
+	q.Set("group_by", dimensionsText(u.withUnit()))
+	q.Del("tag")
+	q.Del("sort")
+	q.Del("metric")
+	return q
+}
+
+// withUnit returns the groups by the unit of the chart.
+func (u *usageQuery) withUnit() []report.Dimension {
+	if slices.ContainsFunc(u.by, report.Dimension.IsTime) {
+		return u.by
+	}
+	return append([]report.Dimension{u.when.unit}, u.by...)
+}
+
+// call returns the request to the API for the amounts of the chart.
+func (u *usageQuery) call(v *people.Visit, public string) string {
+	q := url.Values{"group_by": {dimensionsText(u.withUnit())}}
+	u.when.ask(q)
+	u.filter(q)
+	if u.ranked() >= 0 && u.metric.Value != metricSpeed {
+		q.Set("sort", string(cmp.Or(u.metric.measure, report.MeasureCost)))
+		q.Set("top", strconv.Itoa(apartInChart))
+	}
+	path, key := "/v1/uses", "WEIR_KEY"
+	switch m := u.metric.measure; {
+	case v.Account == nil:
+		path, key = "/admin/v1/usage", "KEY"
+	case m != report.MeasureCost && m != report.MeasureRequests && m != report.MeasureTokens:
+		path, key = "/admin/v1"+accountPath(v.Account.Name)+"/uses", "KEY"
+	}
+	if u.metric.Value == metricSpeed {
+		q.Set("first_token", "true")
+	}
+	return fmt.Sprintf("curl '%s%s?%s' \\\n  -H \"Authorization: Bearer $%s\"", public, path, q.Encode(), key)
+}
+
+func (u *usageQuery) pager(uses *report.UsesPage) (p Pager) {
 	end := u.offset + len(uses.Uses)
 	if len(uses.Uses) > 0 {
 		p.Shown = fmt.Sprintf("%s to %s of %s", number(int64(u.offset+1)), number(int64(end)),
 			number(int64(uses.Count)))
 	}
+	at := func(offset int) string {
+		return strings.TrimSuffix(u.with(url.Values{"offset": {strconv.Itoa(offset)}}), "&offset=0")
+	}
 	if u.offset > 0 {
-		p.Newer = base + "?" + u.query(max(u.offset-usesShown, 0))
+		p.Previous = at(max(u.offset-usesShown, 0))
 	}
 	if len(uses.Uses) > 0 && end < uses.Count {
-		p.Older = base + "?" + u.query(end)
+		p.Next = at(end)
 	}
 	return p
-}
-
-// mostBars bounds the days that are drawn separately; longer ranges are drawn by month.
-const mostBars = 92
-
-// tokenChart draws input and output tokens, by day or by month.
-func tokenChart(of span, days []report.DaySum) Chart {
-	c := Chart{Title: "Tokens by day", Legend: []string{"In", "Out"}, Columns: []string{
-		"Day", "In", "Out", "Requests", "Spend",
-	}}
-	layout, long := "2 Jan", "2 Jan 2006"
-	if of.days() > mostBars {
-		c.Title, c.Columns[0] = "Tokens by month", "Month"
-		layout, long = "Jan 06", "January 2006"
-		days = byMonth(days)
-	}
-	var total int64
-	b := bars{unit: compact}
-	for i := range days {
-		d := &days[i]
-		date, _ := time.Parse(time.DateOnly, d.Date) // cannot fail: the date is from a report
-		in, out := max(d.Usage.InputTokens(), 0), max(d.Usage.OutputTokens(), 0)
-		total += in + out
-		b.stack = append(b.stack, stack{
-			name: date.Format(layout), values: []int64{in, out},
-			title: fmt.Sprintf("%s: %s in, %s out", date.Format(layout), compact(in), compact(out)),
-		})
-		row := []string{date.Format(long), none, none, none, none}
-		if d.Attempts > 0 {
-			spent := spendingOf(d.Cost, d.Uncertain, d.Unpriced)
-			row = []string{row[0], number(in), number(out), number(d.Requests), spent.String()}
-		}
-		c.Rows = append(c.Rows, row)
-	}
-	c.Summary = fmt.Sprintf("%s, total %s tokens", of, compact(total))
-	b.label = c.Title + ", " + c.Summary
-	c.Picture = b.picture()
-	return c
-}
-
-// byMonth adds up the days of each month.
-func byMonth(days []report.DaySum) (months []report.DaySum) {
-	for i := range days {
-		n := len(months)
-		if n == 0 || months[n-1].Date[:len(monthLayout)] != days[i].Date[:len(monthLayout)] {
-			months = append(months, days[i])
-			continue
-		}
-		months[n-1].Add(&days[i].Sum)
-	}
-	return months
 }

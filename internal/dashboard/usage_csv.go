@@ -19,7 +19,8 @@ const usesInPiece, groupsInPiece = 1000, 20_000
 // download answers with all entries that match the filters, as a file (RFC 4180). An error after its start aborts the
 // connection, so that clients do not accept a partial file as complete.
 func (h *usageHandlers) download(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	u := usageQueryOf(r.URL.Query(), h.site.now())
+	query := r.URL.Query()
+	u := usageQueryOf(query, v, h.site.now())
 	if u.form.bad() {
 		return llm.Invalid("", u.form.problems()[0].Text)
 	}
@@ -28,8 +29,12 @@ func (h *usageHandlers) download(w http.ResponseWriter, r *http.Request, v *peop
 	}
 	defer h.files.leave(v.By.ID)
 	h.flush(r.Context())
-	q := u.uses(v.Account.ID)
+	q := u.uses(v)
 	q.Sort, q.Limit, q.Offset = "", usesInPiece, 0 // costs change, and with them the order of entries
+	q.Speeds, q.Failed = false, false
+	if query.Get("group_by") == "" && query.Get("tag") == "" {
+		q.By = nil
+	}
 	if len(q.By) > 0 {
 		q.Limit = groupsInPiece
 	}
@@ -37,17 +42,25 @@ func (h *usageHandlers) download(w http.ResponseWriter, r *http.Request, v *peop
 	if err != nil {
 		return err
 	}
-	out := &download{w: w, name: fileName(v.Account.Name, u.span), contentType: "text/csv; charset=utf-8"}
+	out := &download{w: w, name: fileName(accountName(v), u.when.span), contentType: "text/csv; charset=utf-8"}
 	defer out.end()
-	f := &usageFile{to: csv.NewWriter(out), account: v.Account.ID, by: q.By, seen: map[string]bool{}}
+	f := &usageFile{to: csv.NewWriter(out), account: q.Account, by: q.By, seen: map[string]bool{}}
 	if err := f.writeAll(r.Context(), h.admin.Reports.Uses, q, piece); err != nil {
 		if r.Context().Err() == nil {
 			h.site.log.ErrorContext(r.Context(), "the download of usage was aborted",
-				"account", v.Account.ID, "err", err)
+				"account", q.Account, "err", err)
 		}
 		panic(http.ErrAbortHandler) // makes the server abort the incomplete answer
 	}
 	return nil
+}
+
+// accountName returns the name of the page's account, or "all".
+func accountName(v *people.Visit) string {
+	if v.Account == nil {
+		return "all"
+	}
+	return v.Account.Name
 }
 
 // fileName returns the name of the file. Names of accounts contain only characters that headers and file systems
@@ -68,7 +81,7 @@ type usageFile struct {
 func (f *usageFile) writeAll(ctx context.Context, uses func(context.Context, report.UsesQuery) (report.UsesPage, error),
 	q report.UsesQuery, piece report.UsesPage,
 ) (err error) {
-	if err := f.to.Write(usageHead(f.by)); err != nil {
+	if err := f.to.Write(csvHead(f.by)); err != nil {
 		return err
 	}
 	for {
@@ -99,16 +112,16 @@ func (f *usageFile) write(u *report.Use) error {
 			return nil
 		}
 		f.seen[id] = true
-		return f.to.Write(usageRow(u))
+		return f.to.Write(csvRow(u))
 	}
 	if f.last.Date != "" && (u.Date > f.last.Date || u.Date == f.last.Date && u.Model <= f.last.Model) {
 		return nil
 	}
 	f.last = *u
-	return f.to.Write(usageRow(u))
+	return f.to.Write(csvRow(u))
 }
 
-func usageHead(by []report.Dimension) []string {
+func csvHead(by []report.Dimension) []string {
 	head := []string{"date", "model"}
 	if len(by) > 0 {
 		head = nil
@@ -123,7 +136,7 @@ func usageHead(by []report.Dimension) []string {
 	return append(head, "cost_usd", "unpriced", "cost_at_most_usd")
 }
 
-func usageRow(u *report.Use) []string {
+func csvRow(u *report.Use) []string {
 	row := []string{u.Date, audit.PlainCell(u.Model)}
 	if u.Group != nil {
 		row = nil

@@ -6,23 +6,25 @@ import (
 	"slices"
 	"strings"
 
-	"weir/internal/account"
 	"weir/internal/llm"
 	"weir/internal/report"
 )
 
+// byNothing is the choice of no groups.
+const byNothing = "none"
+
 // groupChoices returns the dimensions by which the page groups usage, except tags.
-func groupChoices() []Choice {
-	return []Choice{
-		{Value: "", Label: "Day and model"},
+func groupChoices(all bool) (list []Choice) {
+	if all {
+		list = append(list, Choice{Value: string(report.ByAccount), Label: "Account"})
+	}
+	return append(list, []Choice{
 		{Value: string(report.ByModel), Label: "Model"},
 		{Value: string(report.ByProvider), Label: "Provider"},
 		{Value: string(report.ByKey), Label: "API key"},
 		{Value: string(report.ByUser), Label: "End user"},
-		{Value: string(report.ByMonth), Label: "Month"},
-		{Value: string(report.ByDay), Label: "Day"},
-		{Value: string(report.ByHour), Label: "Hour"},
-	}
+		{Value: byNothing, Label: "Nothing"},
+	}...)
 }
 
 // headOf returns a dimension's header of a column.
@@ -30,17 +32,17 @@ func headOf(d report.Dimension) string {
 	if tag := d.Tag(); tag != "" {
 		return tag
 	}
-	for _, c := range groupChoices() {
+	for _, c := range groupChoices(true) {
 		if c.Value == string(d) {
 			return c.Label
 		}
 	}
-	return string(d)
+	return titled(string(d))
 }
 
 const (
 	tagPrefix  = "tag."
-	sortByCost = "cost"
+	sortByName = "name"
 	maxTagName = 64  // characters, as in tags
 	maxKeyID   = 64  // bytes
 	maxFilters = 16  // tags
@@ -49,31 +51,31 @@ const (
 
 // grouping holds how usage is grouped, filtered and sorted.
 type grouping struct {
-	by   []report.Dimension // nil for day and model
-	key  string             // id
-	tags []llm.Tag
-	sort report.Measure
+	by                         []report.Dimension // nil for none
+	model, provider, key, user string
+	tags                       []llm.Tag
+	sort                       string // a measure; sortByName; empty for the usual order
+	all                        bool   // of all accounts
 }
 
 // groupingOf reads a grouping from the parameters of GET /v1/uses and the page's own fields.
-func groupingOf(f *form) (g grouping) {
-	var err error
-	text := f.values.Get("group_by")
-	if name := strings.TrimSpace(f.values.Get("tag")); name != "" {
-		text = string(report.ByTag(name))
+func groupingOf(f *form, all bool) (g grouping) {
+	g = grouping{
+		model: f.values.Get("model"), provider: f.values.Get("provider"), key: f.values.Get("key"),
+		user: f.values.Get("user"), all: all,
 	}
-	if g.by, err = report.ParseDimensions(text); err != nil {
-		f.mistake("group_by", err.Error()+".")
+	g.by = groupsOf(f, all)
+	for name, bound := range map[string]int{
+		"model": maxModelName, "provider": maxModelName, "key": maxKeyID, "user": maxUserName,
+	} {
+		if text := f.values.Get(name); len(text) > bound || !llm.IsText(text) {
+			f.mistake(name, fmt.Sprintf("This is longer than %d bytes, or not text. Enter another value.", bound))
+		}
 	}
-	if g.key = f.values.Get("key"); len(g.key) > maxKeyID {
-		f.mistake("key", "This is not the ID of an API key. Choose a key on the page API Keys.")
-	}
-	switch f.values.Get("sort") {
-	case "":
-	case sortByCost:
-		g.sort = report.MeasureCost
-	default:
-		f.mistake("sort", "The order is not in the list. Choose one from the list.")
+	if g.sort = f.values.Get("sort"); g.sort != sortByName {
+		if _, err := report.ParseMeasure("sort", g.sort); err != nil {
+			f.mistake("sort", "The order is not known. Choose one by a head of the table.")
+		}
 	}
 	for name, values := range f.values {
 		tag, ok := strings.CutPrefix(name, tagPrefix)
@@ -92,48 +94,103 @@ func groupingOf(f *form) (g grouping) {
 	return g
 }
 
-// set adds the parameters of the same grouping.
-func (g *grouping) set(q url.Values) {
-	if len(g.by) > 0 {
-		var names []string
-		for _, d := range g.by {
-			names = append(names, string(d))
-		}
-		q.Set("group_by", strings.Join(names, ","))
+// groupsOf reads the dimensions. Without any, an account's usage is grouped by model, that of all by account. Keys of
+// all accounts are grouped by account, too.
+func groupsOf(f *form, all bool) []report.Dimension {
+	text := f.values.Get("group_by")
+	if name := strings.TrimSpace(f.values.Get("tag")); name != "" {
+		text = string(report.ByTag(name))
 	}
-	if g.key != "" {
-		q.Set("key", g.key)
+	var more []report.Dimension
+	if all {
+		more = append(more, report.ByAccount)
+	}
+	by, err := report.ParseDimensions(strings.TrimPrefix(text, byNothing), more...)
+	switch {
+	case err != nil:
+		f.mistake("group_by", err.Error()+".")
+	case text == "" && all:
+		return []report.Dimension{report.ByAccount}
+	case text == "":
+		return []report.Dimension{report.ByModel}
+	case all && slices.Contains(by, report.ByKey) && !slices.Contains(by, report.ByAccount):
+		return append([]report.Dimension{report.ByAccount}, by...)
+	}
+	return by
+}
+
+// dimensionsText joins the names of dimensions.
+func dimensionsText(by []report.Dimension) string {
+	names := make([]string, len(by))
+	for i, d := range by {
+		names[i] = string(d)
+	}
+	return strings.Join(names, ",")
+}
+
+// set adds the parameters of the same grouping and filters.
+func (g *grouping) set(q url.Values) {
+	q.Set("group_by", dimensionsText(g.by))
+	if len(g.by) == 0 {
+		q.Set("group_by", byNothing)
+	}
+	g.filter(q)
+}
+
+// filter adds the parameters of the same filters.
+func (g *grouping) filter(q url.Values) {
+	for name, value := range map[string]string{
+		"model": g.model, "provider": g.provider, "key": g.key, "user": g.user,
+	} {
+		if value != "" {
+			q.Set(name, value)
+		}
 	}
 	for _, t := range g.tags {
 		q.Set(tagPrefix+t.Name, t.Value)
 	}
 }
 
-// narrow reports whether there are filters other than dates and a model.
-func (g *grouping) narrow() bool { return g.key != "" || len(g.tags) > 0 }
+// byText names the groups.
+func (g *grouping) byText() string {
+	var names []string
+	for _, d := range g.by {
+		name := headOf(d)
+		if d.Tag() == "" && d != report.ByKey {
+			name = strings.ToLower(name[:1]) + name[1:]
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, ", ")
+}
 
 // fields returns the fields of a grouping.
-func (g *grouping) fields(f *form, keys []account.Key) []Field {
-	by := ""
-	if len(g.by) == 1 {
-		by = string(g.by[0])
+func (g *grouping) fields(f *form, names *usageNames) []Field {
+	by, tag := "", ""
+	if len(g.by) > 0 {
+		last := g.by[len(g.by)-1]
+		by, tag = string(last), last.Tag()
+	} else if f.wrong["group_by"] == "" {
+		by = byNothing
 	}
-	group := Field{Name: "group_by", Label: "Group by", Choices: groupChoices()}
+	group := Field{Name: "group_by", Label: "Group by", Choices: groupChoices(g.all)}
 	for i := range group.Choices {
 		group.Choices[i].Chosen = group.Choices[i].Value == by
 	}
-	tag := ""
-	if len(g.by) == 1 {
-		tag = g.by[0].Tag()
+	all := []Field{
+		group,
+		{Name: "tag", Label: "Or by tag", Value: tag, Example: "project", Max: maxTagName},
+		{Name: "model", Label: "Model", Value: g.model, Example: "provider/model", Max: maxModelName},
 	}
-	sort := Field{Name: "sort", Label: "Sort by", Choices: []Choice{
-		{Value: "", Label: "Date and name", Chosen: g.sort == ""},
-		{Value: sortByCost, Label: "Cost", Chosen: g.sort != ""},
-	}}
-	all := []Field{group, {Name: "tag", Label: "Or by tag", Value: tag, Example: "project", Max: maxTagName}, sort}
+	if g.provider != "" {
+		all = append(all, Field{Name: "provider", Label: "Provider", Value: g.provider, Max: maxModelName})
+	}
+	if g.user != "" {
+		all = append(all, Field{Name: "user", Label: "End user", Value: g.user, Max: maxUserName})
+	}
 	if g.key != "" {
 		all = append(all, Field{Name: "key", Label: "API key", Choices: []Choice{
-			{Value: g.key, Label: labelOf(g.key, keys), Chosen: true}, {Value: "", Label: "All keys"},
+			{Value: g.key, Label: names.text(report.ByKey, &g.key), Chosen: true}, {Value: "", Label: "All keys"},
 		}})
 	}
 	for _, t := range g.tags {
@@ -149,61 +206,6 @@ func (g *grouping) fields(f *form, keys []account.Key) []Field {
 	return all
 }
 
-// labelOf returns the label of a key, or its id if the key is unknown.
-func labelOf(id string, keys []account.Key) string {
-	for i := range keys {
-		if keys[i].ID == id {
-			return keys[i].Label
-		}
-	}
-	return id
-}
-
-// groupRow shows a row of the table of groups.
-type groupRow struct {
-	Values []groupCell
-	*report.Use
-	Cached string // share of input tokens that were read from a cache
-}
-
-// groupCell shows the value of a dimension. Href links to the usage behind it; empty for none.
-type groupCell struct{ Head, Text, Href string }
-
-// rows returns the rows of a table of groups. Link returns the path of the page with other parameters.
-func (g *grouping) rows(uses []report.Use, keys []account.Key, link func(url.Values) string) []groupRow {
-	all := make([]groupRow, len(uses))
-	for i := range uses {
-		u := &uses[i]
-		all[i] = groupRow{Use: u, Cached: cachedOf(&u.Usage)}
-		for k, d := range g.by {
-			cell := groupCell{Head: headOf(d), Text: "none"}
-			if value := u.Group[k]; value != nil {
-				cell.Text = *value
-				if d == report.ByKey {
-					cell.Text = labelOf(*value, keys)
-				}
-				if name := filterOf(d); name != "" {
-					cell.Href = link(url.Values{name: {*value}})
-				}
-			}
-			all[i].Values = append(all[i].Values, cell)
-		}
-	}
-	return all
-}
-
-// filterOf returns the parameter that filters by a dimension's value; empty for none.
-func filterOf(d report.Dimension) string {
-	switch d {
-	case report.ByModel, report.ByKey:
-		return string(d)
-	}
-	if tag := d.Tag(); tag != "" {
-		return tagPrefix + tag
-	}
-	return ""
-}
-
 // cachedOf returns the share of input tokens that were read from a cache.
 func cachedOf(u *llm.Usage) string {
 	cached := u[llm.CacheRead] + u[llm.CacheReadAudio]
@@ -214,11 +216,8 @@ func cachedOf(u *llm.Usage) string {
 }
 
 // against compares an amount with that of the previous period.
-func against(now, before llm.Money, days int) string {
-	period := "the day before"
-	if days > 1 {
-		period = "the " + many(int64(days), "day") + " before"
-	}
+func against(now, before llm.Money, length string) string {
+	period := "the " + length + " before"
 	switch {
 	case before <= 0 && now <= 0:
 		return ""
@@ -235,4 +234,34 @@ func against(now, before llm.Money, days int) string {
 		return fmt.Sprintf("%.0f %% less than in %s", -change, period)
 	}
 	return "as in " + period
+}
+
+// noted joins two notes.
+func noted(note, more string) string {
+	if note == "" || more == "" {
+		return note + more
+	}
+	return note + "; " + more
+}
+
+// unpricedNote reports that a sum lacks usage without a price.
+func unpricedNote(attempts int64) string {
+	if attempts <= 0 {
+		return ""
+	}
+	return "no price: " + many(attempts, "attempt")
+}
+
+func spendTile(cost, uncertain llm.Money) Tile {
+	t := exactly("Spend", amount(cost), dollars(cost))
+	t.Note = withBound(t.Note, boundOf(cost, uncertain))
+	return t
+}
+
+// exactly returns a tile with a short figure, and with all its digits below if they differ.
+func exactly(label, short, whole string) Tile {
+	if short == whole {
+		whole = ""
+	}
+	return Tile{label, short, whole}
 }

@@ -106,24 +106,47 @@ func overviewSamples() []sample {
 func usesSamples() []sample {
 	var all []sample
 	add := func(name string, q url.Values, uses *report.UsesPage) {
-		u := usageQueryOf(q, testTime)
+		v := visitOf(people.Viewer)
+		if strings.HasPrefix(name, "usage-all") {
+			v = visitOf("")
+			v.Account = nil
+		}
+		u := usageQueryOf(q, v, testTime)
 		var p usagePage
 		if u.form.bad() {
-			p = usagePage{Filters: Filters{Action: "/accounts/acme/usage", Label: "Usage to show", Fields: u.fields(nil)}, Problems: u.form.problems()}
+			p = usagePage{Filters: u.filters(&usageNames{}), Problems: u.form.problems()}
 		} else {
-			p = usagePageOf("/accounts/acme/usage", "https://weir.example.com", u, &usageFound{
-				days: sampleSums(u.span, 12).whole.Days, before: report.Totals{Cost: llm.USD}, page: *uses,
-				usage: llm.Usage{llm.Input: 1000, llm.CacheRead: 500}, keys: []account.Key{{ID: "k-1", Label: hostile}},
-			})
+			found := &usageFound{before: report.Totals{Cost: llm.USD}, page: *uses, names: usageNames{accounts: map[string]string{"a-1": "acme"}, keys: map[string]string{"k-1": hostile}}}
+			chart := &report.UsesPage{}
+			for i, start := range u.when.starts(testTime) {
+				for m, model := range sampleModels(6)[:min(uses.Count, 6)] {
+					sum := sampleSum(i, m)
+					chart.Uses = append(chart.Uses, report.Use{Group: []*string{new(u.when.groupText(start)), new(model)}[:min(len(u.by), 1)+1], Usage: sum.Usage, Cost: sum.Cost, Requests: sum.Requests, Attempts: sum.Attempts, Errors: sum.Errors, Speed: sum.Speed, Uncertain: llm.Money(m%2) * llm.USD / 3})
+				}
+			}
+			for i := range chart.Uses {
+				found.whole.Add(&chart.Uses[i])
+			}
+			if found.chart = found.draw(u, chart, testTime); u.metric.Value == metricSpeed {
+				found.chart = speedsChart(&u.when, testTime, chart)
+			}
+			p = usagePageOf(v, "https://weir.example.com", u, found, testTime)
 		}
-		all = append(all, sample{name, "/accounts/acme/usage", people.Viewer, page{name: "usage", title: "Usage", scripts: []string{"chart.js"}, data: p}})
+		path, role := "/accounts/acme/usage", people.Viewer
+		if v.Account == nil {
+			path, role = allUsagePath, ""
+		}
+		all = append(all, sample{name, path, role, page{name: "usage", title: "Usage", scripts: []string{"chart.js"}, data: p}})
 	}
 	uses := &report.UsesPage{Count: 360, Total: report.Totals{Tokens: 148_211_034, Requests: 86_112, Cost: 1_204_184_311_877}}
 	for i := range usesShown {
 		s := sampleSum(i, i%12)
-		uses.Uses = append(uses.Uses, report.Use{Date: testTime.AddDate(0, 0, -i/12).Format(time.DateOnly), Model: sampleModels(12)[i%12], Usage: s.Usage, Requests: s.Requests, Cost: s.Cost, Unpriced: int64(i % 3), Uncertain: llm.Money(i%7/6) * llm.USD / 3})
+		uses.Uses = append(uses.Uses, report.Use{Group: []*string{new(sampleModels(60)[i])}, Attempts: s.Attempts, Errors: s.Errors, Speed: s.Speed, Usage: s.Usage, Requests: s.Requests, Cost: s.Cost, Unpriced: int64(i % 3), Uncertain: llm.Money(i%7/6) * llm.USD / 3})
 	}
 	add("usage", url.Values{}, uses)
+	add("usage-hour", url.Values{"range": {"1h"}, "metric": {"requests"}}, uses)
+	add("usage-day", url.Values{"range": {"24h"}, "metric": {"first_token"}, "sort": {"name"}}, uses)
+	add("usage-total", url.Values{"group_by": {"none"}, "metric": {"cache_read"}}, uses)
 	add("usage-92", url.Values{"start_date": {"2026-08-22"}, "end_date": {"2026-11-21"}, "offset": {"50"}}, uses)
 	add("usage-years", url.Values{"start_date": {"2023-12-01"}, "end_date": {"2026-11-21"}, "offset": {"50"}, "model": {hostile}}, uses)
 	groups := &report.UsesPage{Count: 2, Total: uses.Total}
@@ -133,6 +156,9 @@ func usesSamples() []sample {
 	}
 	add("usage-keys", url.Values{"group_by": {"key"}, "sort": {"cost"}}, groups)
 	add("usage-tags", url.Values{"tag": {"project"}, "key": {"k-1"}, "tag.team": {hostile}}, groups)
+	accounts := &report.UsesPage{Count: 2, Uses: []report.Use{{Group: []*string{new("a-1")}, Requests: 7, Cost: llm.USD, Margin: report.Margin{Margin: 5}}, {Group: []*string{new("gone")}, Requests: 7}}}
+	add("usage-all", url.Values{"range": {"7d"}}, accounts)
+	add("usage-all-wrong", url.Values{"metric": {"luck"}, "range": {"2h"}, "provider": {strings.Repeat("p", 300)}}, nil)
 	add("usage-empty", url.Values{"model": {"openai/gpt-5"}}, &report.UsesPage{})
 	add("usage-wrong-groups", url.Values{"group_by": {"colour"}, "sort": {"luck"}, "key": {strings.Repeat("k", 70)}}, nil)
 	add("usage-wrong", url.Values{"start_date": {hostile}, "end_date": {"soon"}, "offset": {"-1"}, "model": {hostile}}, nil)

@@ -136,13 +136,15 @@ func TestUsagePageSumsAttempts(t *testing.T) {
 		all = append(all, used(s.acme, ago(i/2, time.Duration(i)), fmt.Sprintf("openai/gpt-%d", i%2)))
 	}
 	s.journal().apply(t, nil, append(all, used(s.other, ago(0, 0), "openai/foreign"))...)
-	first := s.see(t, "/accounts/acme/usage", "1 to 50 of 60", "$0.1365", "offset=50", "start_date=2026-10-23")
-	second := s.see(t, "/accounts/acme/usage?start_date=2026-10-23&end_date=2026-11-21&offset=50", "51 to 60 of 60")
+	s.see(t, "/accounts/acme/usage", "1 to 2 of 2", "$0.1365", "start_date=2026-10-23", "/v1/uses?")
+	const byDay = "/accounts/acme/usage?group_by=day,model"
+	first := s.see(t, byDay, "1 to 50 of 60", "offset=50")
+	second := s.see(t, byDay+"&start_date=2026-10-23&end_date=2026-11-21&offset=50", "51 to 60 of 60")
 	if rows := strings.Count(first, `data-th="Tokens in"`) + strings.Count(second, `data-th="Tokens in"`); rows != 60 || strings.Contains(first, "foreign") {
 		t.Errorf("rows of both pages: got %d, want 60 and none of another account", rows)
 	}
-	s.see(t, "/accounts/acme/usage?start_date=2026-11-20&end_date=2026-11-21&model=openai%2Fgpt-1", "1 to 2 of 2", "$0.00455")
-	s.see(t, "/accounts/acme/usage?start_date=2026-11-20T23:00:00-03:00&end_date=2026-11-21", "1 to 2 of 2")
+	s.see(t, "/accounts/acme/usage?start_date=2026-11-20&end_date=2026-11-21&model=openai%2Fgpt-1&group_by=day", "1 to 2 of 2", "$0.00455")
+	s.see(t, "/accounts/acme/usage?start_date=2026-11-20T23:00:00-03:00&end_date=2026-11-21", "21 Nov 2026, total")
 	for query, field := range map[string]string{
 		"start_date=soon": "start_date", "end_date=2026-02-30": "end_date", "start_date=2026-11-21&end_date=2026-11-20": "start_date",
 		"start_date=2020-01-01": "start_date", "model=" + strings.Repeat("x", 257): "model",

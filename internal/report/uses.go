@@ -69,6 +69,20 @@ type Use struct {
 	Margin
 }
 
+// Add adds the sums of o to u.
+func (u *Use) Add(o *Use) {
+	u.Usage.Add(&o.Usage)
+	u.Requests += o.Requests
+	u.Attempts += o.Attempts
+	u.Errors += o.Errors
+	u.Speed.Add(&o.Speed)
+	u.Cost += o.Cost
+	u.Unpriced += o.Unpriced
+	u.Uncertain += o.Uncertain
+	u.Unseen += o.Unseen
+	u.add(o.Margin)
+}
+
 // AtMost returns the upper bound of the cost.
 func (u *Use) AtMost() llm.Money { return u.Cost + u.Uncertain }
 
