@@ -172,7 +172,8 @@ func (rp *replies) countRefusal(r *request, err error, e *llm.Error, status int)
 		Request: r.id, At: rp.now().UTC(), Reason: e.Code, Status: status, Message: e.Message, Param: e.Param,
 	}
 	if r.principal != nil {
-		x.Account, x.Key = r.principal.Account().ID, r.principal.Key().ID
+		a, k := r.principal.Account(), r.principal.Key()
+		x.Account, x.Key, x.AccountName, x.KeyLabel = a.ID, k.ID, a.Name, k.Label
 	} else if of, ok := errors.AsType[*account.Inactive](err); ok {
 		x.Account, x.Key = of.Account, of.Key
 	}

@@ -144,7 +144,7 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	}
 	bounded := newBoundedLog(o.Log.Handler(), o.Now)
 	o.Log = slog.New(bounded)
-	g = &instance{options: o, metrics: telemetry.New(o.Version), logLines: bounded.lines}
+	g = &instance{options: o, metrics: telemetry.New(o.Version, labelsOf(&o.Config)), logLines: bounded.lines}
 	g.manager = systemd.NewManager(o.Getenv, o.Log)
 	defer func() {
 		if err != nil {
@@ -236,7 +236,7 @@ func (g *instance) openData(ctx context.Context) error {
 	g.store = db
 	g.onClose(db.Close)
 	g.pipeline.Refusals = refusal.NewRecorder(refusal.Options{
-		Write: g.store.Refusals.Write, Counted: g.metrics.Refused, Now: o.Now, Log: o.Log,
+		Write: g.store.Refusals.Write, Counted: g.countRefused, Now: o.Now, Log: o.Log,
 	})
 	if err := g.openAdmin(); err != nil {
 		return err

@@ -163,7 +163,7 @@ func (s *site) counted(pattern string, next http.Handler) http.Handler {
 		started := time.Now()
 		seen := &witness{ResponseWriter: w, status: http.StatusOK}
 		next.ServeHTTP(seen, r)
-		counters.Done(seen.status, time.Since(started))
+		counters.Done(seen.status, time.Since(started), "")
 	})
 }
 

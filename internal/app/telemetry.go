@@ -6,11 +6,13 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"weir/internal/config"
 	"weir/internal/httpserver"
 	"weir/internal/llm"
+	"weir/internal/refusal"
 	"weir/internal/route"
 	"weir/internal/store"
 	"weir/internal/stored"
@@ -19,6 +21,26 @@ import (
 
 // metricsPattern is the pattern of the metrics.
 const metricsPattern = "GET /metrics"
+
+// labelsOf returns the labels of metrics that the configuration selects.
+func labelsOf(c *config.Config) (l telemetry.Labels) {
+	for _, name := range c.Telemetry.Labels {
+		switch tag, isTag := strings.CutPrefix(name, config.TagLabel); {
+		case isTag:
+			l.Tags = append(l.Tags, telemetry.Tag{Name: tag, Label: config.LabelOf(tag)})
+		case name == "account":
+			l.Account = true
+		case name == "key":
+			l.Key = true
+		}
+	}
+	return l
+}
+
+// countRefused counts a refused request in the metrics.
+func (g *instance) countRefused(r refusal.Refusal) {
+	g.metrics.Refused(r.Reason, telemetry.Caller{Account: r.AccountName, Key: r.Key, KeyLabel: r.KeyLabel})
+}
 
 // measure registers the metrics of the gateway's parts.
 func (g *instance) measure() {

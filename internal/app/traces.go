@@ -6,25 +6,37 @@ import (
 	"weir/internal/tracing"
 )
 
-// openTraces creates the tracer if a collector is configured.
+// openTraces exports traces and metrics if a collector is configured.
 func (g *instance) openTraces(ctx context.Context) (err error) {
 	o, t := g.options, &g.options.Config.Telemetry
-	if !tracing.IsOn(t.OTLP, o.Getenv) {
-		return nil
-	}
-	g.tracer, err = tracing.New(ctx, tracing.Options{
+	to := tracing.Options{
 		Endpoint: t.OTLP, Convention: tracing.Convention(t.GenAI), Version: o.Version, Now: o.Now, Log: o.Log,
-	})
-	if err != nil {
-		return err
 	}
-	g.onClose(func() error {
+	if tracing.IsOn(tracing.Metrics, t.OTLP, o.Getenv) {
+		metrics, err := tracing.NewMetricExport(ctx, to, g.metrics.Producer())
+		if err != nil {
+			return err
+		}
+		g.onClose(g.stopExport("metrics", metrics.Stop))
+	}
+	if tracing.IsOn(tracing.Traces, t.OTLP, o.Getenv) {
+		if g.tracer, err = tracing.New(ctx, to); err != nil {
+			return err
+		}
+		g.onClose(g.stopExport("traces", g.tracer.Stop))
+	}
+	return nil
+}
+
+// stopExport returns a function that stops an export within a bound. The collector may be gone, which is no failure of
+// the gateway.
+func (g *instance) stopExport(what string, stop func(context.Context) error) func() error {
+	return func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
-		if err := g.tracer.Stop(ctx); err != nil { // the collector may be gone, which is no failure of the gateway
-			o.Log.Warn("the last traces are lost", "err", err)
+		if err := stop(ctx); err != nil {
+			g.options.Log.Warn("the last "+what+" are lost", "err", err)
 		}
 		return nil
-	})
-	return nil
+	}
 }

@@ -41,6 +41,7 @@ func (ch *checker) check(c *Config) {
 		c.Telemetry.OTLP = ch.checkHTTP("telemetry.otlp", o, "set OTEL_EXPORTER_OTLP_HEADERS in the environment")
 	}
 	ch.checkWord("telemetry.gen_ai", c.Telemetry.GenAI, []string{"1.41", "latest"})
+	ch.checkLabels(c.Telemetry.Labels)
 	if c.Data == "" {
 		ch.report("data", "`data` must name a directory, such as ./weir-data")
 	}

@@ -179,6 +179,8 @@ type Telemetry struct {
 	OTLP string `yaml:"otlp"`
 	// GenAI is the version of the conventions that name the attributes: 1.41 or latest.
 	GenAI string `yaml:"gen_ai"`
+	// Labels are labels of metrics in addition to provider and model: account, key, or tag:NAME for a tag.
+	Labels []string `yaml:"labels,omitempty"`
 }
 
 // Secrets configures the keys that encrypt secrets in the database. Keys are 32 random bytes in base64 or hexadecimal.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"time"
 
+	"weir/internal/account"
 	"weir/internal/budget"
 	"weir/internal/capacity"
 	"weir/internal/dialect"
@@ -11,12 +12,14 @@ import (
 	"weir/internal/provider"
 	"weir/internal/quote"
 	"weir/internal/route"
+	"weir/internal/telemetry"
 	"weir/internal/tracing"
 )
 
 // attempt is one request to one provider.
 type attempt struct {
 	in          *intake
+	by          *account.Principal  // whose request it is
 	plan        *route.Plan         // of the request
 	follows     *ledger.Hold        // of the failed attempt before it; nil for none
 	settles     *ledger.Settlement  // the settlement of that attempt
@@ -63,6 +66,14 @@ func (a *attempt) isOpen() bool { return a.opened() != nil && !a.hold.Settled() 
 
 // isDetached reports whether an attempt that was opened is settled by its late answer.
 func (a *attempt) isDetached() bool { return a.hold == nil }
+
+// caller names who sent the attempt's request.
+func (a *attempt) caller() (c telemetry.Caller) {
+	if of, key := a.by.Account(), a.by.Key(); of != nil {
+		c = telemetry.Caller{Account: of.Name, Key: key.ID, KeyLabel: key.Label}
+	}
+	return c
+}
 
 // record builds the ledger's record of the n-th attempt of its request, with the attempt's reservation.
 func (a *attempt) record(n int) ledger.Attempt {

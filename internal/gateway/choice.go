@@ -41,7 +41,8 @@ func (c *choice) newAttempt() *attempt {
 	}
 	target := c.plan.Target()
 	*a = attempt{
-		in: c.in, plan: &c.plan, mayCount: c.mayCount, follows: c.current.opened(), settles: c.failed,
+		in: c.in, by: c.in.principal, plan: &c.plan, mayCount: c.mayCount,
+		follows: c.current.opened(), settles: c.failed,
 		Quote: quote.New(&c.in.Request, c.in.table, target, c.in.started),
 		ids:   callIDs{request: c.in.id.UUID, provider: target.Provider.Name()},
 	}

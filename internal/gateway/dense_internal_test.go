@@ -26,7 +26,7 @@ import (
 // newCapacity returns a node with that number of bytes of request bodies.
 func newCapacity(bodies int64) *capacity.Node {
 	return capacity.New(capacity.Options{
-		Slots: 4096, Bodies: bodies, Stopping: context.Background(), Metrics: telemetry.New(""),
+		Slots: 4096, Bodies: bodies, Stopping: context.Background(), Metrics: telemetry.New("", telemetry.Labels{}),
 		Log: slog.New(slog.DiscardHandler),
 	})
 }

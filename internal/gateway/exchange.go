@@ -12,6 +12,7 @@ import (
 	"weir/internal/provider"
 	"weir/internal/ratelimit"
 	"weir/internal/route"
+	"weir/internal/telemetry"
 )
 
 // exchange answers a request: it makes the attempts, relays the answer and settles them.
@@ -221,7 +222,8 @@ func (s *Server) count(a *attempt, settlement *ledger.Settlement, cost *llm.Mone
 	h := a.hold
 	a.trace.End(settlement, cost, h.Charge())
 	provider := h.Attempt().Provider
-	s.metrics.Attempt(provider, settlement, cost)
+	s.metrics.Attempt(telemetry.Ended{Attempt: h.Attempt(), Caller: a.caller(), Trace: a.trace.ID()}, settlement,
+		cost)
 	if difference, computed, ok := h.Difference(settlement); ok {
 		s.metrics.ProviderCost(provider, difference, computed)
 		s.router.Table().Charged(provider, h.Attempt().Model, computed+difference, computed, s.now())

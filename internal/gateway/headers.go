@@ -148,7 +148,8 @@ func (q *request) countRefusal(err error, e *llm.Error) {
 		x.Model = in.Head.Model
 	}
 	if in.principal != nil {
-		x.Account, x.Key = in.principal.Account().ID, in.principal.Key().ID
+		a, k := in.principal.Account(), in.principal.Key()
+		x.Account, x.Key, x.AccountName, x.KeyLabel = a.ID, k.ID, a.Name, k.Label
 	} else if of, ok := errors.AsType[*account.Inactive](err); ok {
 		x.Account, x.Key = of.Account, of.Key
 	}

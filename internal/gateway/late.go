@@ -93,7 +93,9 @@ func lateClient(r *http.Request) *capacity.Client {
 // lateCopy returns a copy of the attempt for its late answer, without the parts that belong to its request. It has a
 // copy of the request's body, which bounds the cost of an answer that says too little, if held has memory for it.
 func lateCopy(a *attempt, held *capacity.Held) *attempt {
-	own := &attempt{Quote: a.Quote, hold: a.hold, trace: a.trace, tally: quote.Tally{Choices: a.Head.Choices}}
+	own := &attempt{
+		by: a.by, Quote: a.Quote, hold: a.hold, trace: a.trace, tally: quote.Tally{Choices: a.Head.Choices},
+	}
 	target := *a.Target
 	own.Target, own.Request = &target, &quote.Request{Dialect: a.Dialect, Op: a.Op, Head: a.Head, Bounds: a.Bounds}
 	if held.KeepText(len(a.Body)) > 0 {

@@ -32,7 +32,7 @@ func (m *measured) done(in *intake) {
 	}
 	s := in.server
 	now := s.now()
-	m.route.Done(m.status, max(0, s.ledger.Now().Sub(in.started)))
+	m.route.Done(m.status, max(0, s.ledger.Now().Sub(in.started)), in.trace.ID())
 	in.trace.End(m.status)
 	if took, ok := m.overhead(in.read, now); ok {
 		s.metrics.Overhead(took)

@@ -144,7 +144,7 @@ func New(o Options) *Server {
 		s.refused = func(*account.Principal, *llm.Error) {}
 	}
 	if s.metrics == nil {
-		s.metrics = telemetry.New("")
+		s.metrics = telemetry.New("", telemetry.Labels{})
 	}
 	slots := cmp.Or(o.MaxConcurrency, defaultMaxConcurrency)
 	s.mostDrains = max(leastDrains, slots/drainsShare)

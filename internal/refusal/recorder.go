@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"weir/internal/llm"
 )
 
 const (
@@ -29,8 +28,8 @@ const (
 type Options struct {
 	// Write adds a batch to the stored counts.
 	Write func(context.Context, Batch) error
-	// Counted is called for each refusal with its reason. It must not block.
-	Counted func(llm.Code)
+	// Counted is called for each refusal. It must not block.
+	Counted func(Refusal)
 	Now     func() time.Time
 	Log     *slog.Logger
 }
@@ -89,7 +88,7 @@ func (r *Recorder) Add(x Refusal) {
 	if r == nil {
 		return
 	}
-	r.options.Counted(x.Reason)
+	r.options.Counted(x)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at := x.At.Unix()

@@ -45,7 +45,7 @@ func (d *table) write(_ context.Context, b refusal.Batch) error {
 	return nil
 }
 
-func (d *table) counted(llm.Code) {
+func (d *table) counted(refusal.Refusal) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.metrics++

@@ -34,8 +34,10 @@ type Refusal struct {
 	At      time.Time // UTC
 	// Account and Key are ids. They are empty if the request was not authenticated; then Model is empty, too.
 	Account, Key string
-	Reason       llm.Code
-	Status       int    // HTTP status of the answer
+	// AccountName and KeyLabel are for metrics; they are not stored.
+	AccountName, KeyLabel string
+	Reason                llm.Code
+	Status                int // HTTP status of the answer
 	Model        string // as the client requested it; empty if it is not known
 	Message      string // of the error; it holds no content of the request
 	Param        string // the invalid field or parameter; empty for none

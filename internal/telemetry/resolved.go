@@ -45,27 +45,38 @@ func (r *Route) resolve() *routeCounters {
 	return c
 }
 
-// Done counts a request answered with an HTTP status.
-func (r *Route) Done(status int, took time.Duration) {
+// Done counts a request answered with an HTTP status. trace is the id of its trace; empty for none.
+func (r *Route) Done(status int, took time.Duration, trace string) {
 	c := r.counters.Load()
 	if c == nil {
 		c = r.resolve()
 	}
 	c.classes[min(max(status/100, firstClass), lastClass)].Inc()
-	c.seconds.Observe(max(took, 0).Seconds())
+	observe(c.seconds, took, trace)
+}
+
+// observe counts a duration, with the trace as its exemplar if there is one.
+func observe(o prometheus.Observer, took time.Duration, trace string) {
+	seconds := max(took, 0).Seconds()
+	if e, ok := o.(prometheus.ExemplarObserver); ok && trace != "" {
+		e.ObserveWithExemplar(seconds, prometheus.Labels{"trace_id": trace})
+		return
+	}
+	o.Observe(seconds)
 }
 
 // providerCounters count the attempts at one provider.
 type providerCounters struct {
-	outcomes map[ledger.Outcome]prometheus.Counter
-	first    prometheus.Observer
+	first prometheus.Observer
 
 	above, below, differs prometheus.Counter // of the provider's own cost
 }
 
+const numOutcomes = 6
+
 // outcomes returns the outcomes that attempts of a running process can have.
-func outcomes() []ledger.Outcome {
-	return []ledger.Outcome{
+func outcomes() [numOutcomes]ledger.Outcome {
+	return [...]ledger.Outcome{
 		ledger.OutcomeOK, ledger.OutcomeRefused, ledger.OutcomeRejected, ledger.OutcomeFailed, ledger.OutcomeCut,
 		ledger.OutcomeClientGone,
 	}
@@ -82,23 +93,11 @@ func (m *Metrics) provider(name string) *providerCounters {
 	if p, ok := (*m.providers.Load())[name]; ok {
 		return p
 	}
-	p := &providerCounters{outcomes: map[ledger.Outcome]prometheus.Counter{}, first: m.first.WithLabelValues(name)}
+	p := &providerCounters{first: m.first.WithLabelValues(name)}
 	p.above, p.below, p.differs = m.told.WithLabelValues(name, "above"), m.told.WithLabelValues(name, "below"),
 		m.differs.WithLabelValues(name)
-	for _, o := range outcomes() {
-		p.outcomes[o] = m.attempts.WithLabelValues(name, string(o))
-	}
 	all := maps.Clone(*m.providers.Load())
 	all[name] = p
 	m.providers.Store(&all)
 	return p
-}
-
-func (p *providerCounters) ended(s *ledger.Settlement) {
-	if counter, ok := p.outcomes[s.Outcome]; ok {
-		counter.Inc()
-	}
-	if s.FirstToken > 0 {
-		p.first.Observe(s.FirstToken.Seconds())
-	}
 }

@@ -1,11 +1,11 @@
 // Package telemetry contains the gateway's metrics for Prometheus
 // (https://prometheus.io/docs/instrumenting/exposition_formats/).
 //
-// The label sets are bounded: routes, classes of statuses, configured providers, outcomes, classes of tokens. Accounts,
-// keys and models are never labels, so that metrics neither grow with the requests of clients nor reveal them.
+// The label sets are bounded: routes, classes of statuses, configured providers, outcomes, classes of tokens; and for
+// models, accounts, keys and tags, MostSeries combinations. Accounts, keys and tags are labels only if Labels selects
+// them.
 //
-// Metrics counted for every request are resolved beforehand, so that counting costs an atomic addition and no
-// allocation.
+// Counting allocates nothing, except for the first of a series and for exemplars.
 package telemetry
 
 import (
@@ -21,7 +21,6 @@ import (
 
 	"weir/internal/ledger"
 	"weir/internal/llm"
-	"weir/internal/refusal"
 	"weir/internal/stored"
 )
 
@@ -31,16 +30,14 @@ type Metrics struct {
 
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
-	attempts *prometheus.CounterVec
+	attempts *attempts
 	first    *prometheus.HistogramVec
 	overhead prometheus.Histogram
-	tokens   [llm.NumTokens]prometheus.Counter
-	cost     prometheus.Counter
 	told     *prometheus.CounterVec
 	differs  *prometheus.CounterVec
 	notKept  *prometheus.CounterVec
 	counted  *prometheus.CounterVec
-	refused  map[llm.Code]prometheus.Counter
+	refused  *refused
 	leftOut  atomic.Int64 // tags and end users
 	shed     [Reasons][Priorities]atomic.Uint64
 
@@ -58,7 +55,7 @@ func shortBuckets() []float64 {
 }
 
 // New returns a registry for a version of the program.
-func New(version string) *Metrics {
+func New(version string, labels Labels) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -69,9 +66,7 @@ func New(version string) *Metrics {
 			Name: "weir_http_request_duration_seconds",
 			Help: "Time from a request's head to the end of its answer, by route.", Buckets: longBuckets(),
 		}, []string{"route"}),
-		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "weir_upstream_attempts_total", Help: "Attempts at a provider that have ended, by outcome.",
-		}, []string{"provider", "outcome"}),
+		attempts: newAttempts(labels), refused: newRefused(labels),
 		first: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "weir_upstream_first_token_seconds",
 			Help: "Time from an attempt's opening to the first piece of a stream.", Buckets: longBuckets(),
@@ -80,10 +75,6 @@ func New(version string) *Metrics {
 			Name: "weir_gateway_overhead_seconds",
 			Help: "Time from the end of a request's body to its answer's end, minus the time at the provider; for a " +
 				"stream, only until the request is sent to the provider.", Buckets: shortBuckets(),
-		}),
-		cost: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "weir_cost_nanousd_total",
-			Help: "Cost of all attempts that have ended, in billionths of a US dollar.",
 		}),
 		told: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "weir_provider_cost_difference_nanousd_total",
@@ -100,20 +91,12 @@ func New(version string) *Metrics {
 		}, []string{"kind", "reason"}),
 	}
 	m.providers.Store(&map[string]*providerCounters{})
-	tokens := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "weir_tokens_total",
-		Help: "Tokens of all attempts that have ended, by class.",
-	}, []string{"class"})
-	for c := range m.tokens {
-		m.tokens[c] = tokens.WithLabelValues(llm.Class(c).String())
-	}
-	m.registry.MustRegister(m.requests, m.seconds, m.attempts, m.first, m.overhead, tokens, m.cost, m.told, m.differs,
+	m.registry.MustRegister(m.requests, m.seconds, m.attempts, m.refused, m.first, m.overhead, m.told, m.differs,
 		m.notKept,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	Counter(m, "weir_attribution_left_out_total", "Tags and end users in request bodies that exceed the bounds: "+
 		"they are sent to the provider, but missing in reports.", m.leftOut.Load)
 	m.registerCounts()
-	m.registerRefusals()
 	m.registerShed()
 	m.registerBuild(version)
 	return m
@@ -126,19 +109,6 @@ func (m *Metrics) registerCounts() {
 		Help: "Requests near a budget's end with a token count requested from the provider, by outcome.",
 	}, []string{"provider", "outcome"})
 	m.registry.MustRegister(m.counted)
-}
-
-// registerRefusals registers a counter for each reason of a refusal.
-func (m *Metrics) registerRefusals() {
-	all := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "weir_refused_total",
-		Help: "Requests that got an error without an attempt at a provider, by error code.",
-	}, []string{"reason"})
-	m.registry.MustRegister(all)
-	m.refused = map[llm.Code]prometheus.Counter{}
-	for _, code := range refusal.Reasons() {
-		m.refused[code] = all.WithLabelValues(string(code))
-	}
 }
 
 func (m *Metrics) registerShed() {
@@ -233,13 +203,7 @@ func (m *Metrics) NotKept(kind stored.Kind, why stored.Refusal) {
 }
 
 // Refused counts a request that got an error without an attempt at a provider.
-func (m *Metrics) Refused(reason llm.Code) {
-	counter := m.refused[reason]
-	if counter == nil {
-		counter = m.refused[llm.CodeInternal]
-	}
-	counter.Inc()
-}
+func (m *Metrics) Refused(reason llm.Code, by Caller) { m.refused.add(reason, &by) }
 
 // Counted counts a token count that was requested from a provider; done is false if it failed.
 func (m *Metrics) Counted(provider string, done bool) {
@@ -250,16 +214,18 @@ func (m *Metrics) Counted(provider string, done bool) {
 	m.counted.WithLabelValues(provider, outcome).Inc()
 }
 
+// Ended describes an attempt that has ended.
+type Ended struct {
+	Attempt *ledger.Attempt
+	Caller
+	Trace string // id of its trace; empty for none
+}
+
 // Attempt counts an ended attempt; the cost is nil without a price.
-func (m *Metrics) Attempt(provider string, s *ledger.Settlement, cost *llm.Money) {
-	m.provider(provider).ended(s)
-	for c, counter := range m.tokens {
-		if n := s.Usage[c]; n > 0 {
-			counter.Add(float64(n))
-		}
-	}
-	if cost != nil && *cost > 0 {
-		m.cost.Add(float64(*cost))
+func (m *Metrics) Attempt(e Ended, s *ledger.Settlement, cost *llm.Money) {
+	m.attempts.of(&e, s).add(s, cost)
+	if s.FirstToken > 0 {
+		observe(m.provider(e.Attempt.Provider).first, s.FirstToken, e.Trace)
 	}
 }
 

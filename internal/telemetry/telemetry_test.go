@@ -30,13 +30,27 @@ func settlement() *ledger.Settlement {
 	}
 }
 
+// ended returns an attempt of a model.
+func ended(model string) telemetry.Ended {
+	return telemetry.Ended{
+		Attempt: &ledger.Attempt{Provider: "house", Model: model, Attribution: llm.Attribution{
+			Tags: []llm.Tag{{Name: "team", Value: "ml"}, {Name: "unused", Value: "canary"}},
+		}},
+		Caller: telemetry.Caller{Account: "acme", Key: "019a", KeyLabel: "ci"},
+	}
+}
+
+func everyLabel() telemetry.Labels {
+	return telemetry.Labels{Account: true, Key: true, Tags: []telemetry.Tag{{Name: "team", Label: "tag_team"}, {Name: "none", Label: "tag_none"}}}
+}
+
 // TestCountsOfEachCall checks the metrics of each call, and that two gateways share nothing.
 func TestCountsOfEachCall(t *testing.T) {
 	t.Parallel()
-	m, other := telemetry.New("1.2.3"), telemetry.New("1.2.3")
+	m, other := telemetry.New("1.2.3", telemetry.Labels{}), telemetry.New("1.2.3", telemetry.Labels{})
 	cost := llm.Money(1_500)
-	m.Attempt("house", settlement(), &cost)
-	m.Attempt("house", settlement(), nil)
+	m.Attempt(ended("chat"), settlement(), &cost)
+	m.Attempt(ended("chat"), settlement(), nil)
 	for _, difference := range []llm.Money{10, -9, 11, -200, 0} { // one per cent is 10
 		m.ProviderCost("house", difference, 1_000)
 	}
@@ -48,14 +62,15 @@ func TestCountsOfEachCall(t *testing.T) {
 	m.Overhead(-time.Second)
 	r := m.Route("/v1/chat")
 	for _, status := range []int{200, 201, 404, 499, 503, 0, 999} {
-		r.Done(status, time.Millisecond)
+		r.Done(status, time.Millisecond, "")
 	}
 	telemetry.Gauge(m, "weir_own", "Of a test.", func() int { return 42 })
 	m.GaugeBy("weir_by", "what", "Of a test.", func(tell func(string, float64)) { tell("a", 1); tell("b", 2) })
 	text, others := read(t, m), read(t, other)
 	for _, want := range []string{
-		`weir_upstream_attempts_total{outcome="ok",provider="house"} 2`, `weir_upstream_first_token_seconds_count{provider="house"} 2`,
-		`weir_tokens_total{class="input"} 14`, `weir_tokens_total{class="output"} 22`, "weir_cost_nanousd_total 1500\n",
+		`weir_upstream_attempts_total{model="chat",outcome="ok",provider="house"} 2`, `weir_upstream_first_token_seconds_count{provider="house"} 2`,
+		`weir_tokens_total{class="input",model="chat",provider="house"} 14`,
+		`weir_tokens_total{class="output",model="chat",provider="house"} 22`, `weir_cost_nanousd_total{model="chat",provider="house"} 1500`,
 		`weir_provider_cost_difference_nanousd_total{provider="house",sign="above"} 21`, `weir_provider_cost_difference_nanousd_total{provider="house",sign="below"} 209`,
 		`weir_provider_cost_differs_total{provider="house"} 2`, `weir_provider_cost_differs_total{provider="free"} 1`,
 		`weir_token_counts_total{outcome="counted",provider="house"} 1`, `weir_token_counts_total{outcome="failed",provider="house"} 2`,
@@ -78,25 +93,25 @@ func TestCountsOfEachCall(t *testing.T) {
 
 // TestNoAllocation checks that the counters of every request do not allocate.
 func TestNoAllocation(t *testing.T) {
-	m, s, cost := telemetry.New("test"), settlement(), llm.Money(5)
+	m, e, s, cost := telemetry.New("test", everyLabel()), ended("chat"), settlement(), llm.Money(5)
 	r := m.Route("/v1/chat")
-	if got := testing.AllocsPerRun(100, func() { count(m, r, s, &cost) }); got > 0 {
+	if got := testing.AllocsPerRun(100, func() { count(m, r, e, s, &cost) }); got > 0 {
 		t.Errorf("got %v allocations a request, want 0", got)
 	}
 }
 
-func count(m *telemetry.Metrics, r *telemetry.Route, s *ledger.Settlement, cost *llm.Money) {
-	m.Attempt("house", s, cost)
+func count(m *telemetry.Metrics, r *telemetry.Route, e telemetry.Ended, s *ledger.Settlement, cost *llm.Money) {
+	m.Attempt(e, s, cost)
 	m.Overhead(time.Millisecond)
-	r.Done(http.StatusOK, time.Second)
+	r.Done(http.StatusOK, time.Second, "")
 }
 
 // BenchmarkRequest measures a request's metrics.
 func BenchmarkRequest(b *testing.B) {
-	m, s, cost := telemetry.New("test"), settlement(), llm.Money(5)
+	m, e, s, cost := telemetry.New("test", everyLabel()), ended("chat"), settlement(), llm.Money(5)
 	r := m.Route("/v1/chat")
 	b.ReportAllocs()
 	for b.Loop() {
-		count(m, r, s, &cost)
+		count(m, r, e, s, &cost)
 	}
 }

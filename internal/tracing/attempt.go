@@ -96,6 +96,14 @@ func operationOf(op llm.Op) string {
 	return "transcription"
 }
 
+// ID returns the id of the trace in hexadecimal; empty if it is not exported.
+func (a *Attempt) ID() string {
+	if a == nil {
+		return ""
+	}
+	return idOf(a.span)
+}
+
 // Header returns the headers that make the provider's spans children of this one; none without a span.
 func (a *Attempt) Header() http.Header {
 	if a == nil {

@@ -1,7 +1,7 @@
 // Package tracing traces requests and attempts by OpenTelemetry, and exports the spans by OTLP over HTTP. A request is
 // a SERVER span; each of its attempts is a CLIENT span below it, with the names of the semantic conventions for
 // generative AI (https://github.com/open-telemetry/semantic-conventions-genai, 2026-11-28). Spans hold no content of
-// requests and answers.
+// requests and answers. Metrics of a producer are exported in the same way.
 //
 // A nil Tracer, Request or Attempt traces nothing and allocates nothing.
 package tracing
@@ -23,7 +23,7 @@ import (
 	api "go.opentelemetry.io/otel/trace"
 )
 
-// Options configures a Tracer.
+// Options configures a Tracer or a MetricExport.
 type Options struct {
 	// Endpoint is the base URL of a collector, such as http://localhost:4318; empty for that of the environment.
 	Endpoint string
@@ -34,20 +34,45 @@ type Options struct {
 	Log        *slog.Logger
 }
 
-// environment lists the variables that set an endpoint
-// (https://opentelemetry.io/docs/specs/otel/protocol/exporter/, 2026-11-29). The exporter reads them itself.
-var environment = [...]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"}
+// Signal is a kind of exported data, as variables of the environment name it.
+type Signal string
 
-// IsOn reports whether an endpoint is set, in the configuration or in the environment.
-func IsOn(endpoint string, getenv func(string) string) bool {
-	if strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") {
+// The signals.
+const (
+	Traces  Signal = "TRACES"
+	Metrics Signal = "METRICS"
+)
+
+// IsOn reports whether a signal is exported: an endpoint is set in the configuration or in the environment, and the
+// environment does not switch it off
+// (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/, 2026-11-29). The exporters read
+// the endpoints of the environment themselves.
+func IsOn(s Signal, endpoint string, getenv func(string) string) bool {
+	if strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") || getenv("OTEL_"+string(s)+"_EXPORTER") == "none" {
 		return false
 	}
-	on := endpoint != ""
-	for _, name := range environment {
-		on = on || getenv(name) != ""
+	return endpoint != "" || getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" ||
+		getenv("OTEL_EXPORTER_OTLP_"+string(s)+"_ENDPOINT") != ""
+}
+
+// url returns the address for a signal.
+func (o *Options) url(signal string) string {
+	return strings.TrimSuffix(o.Endpoint, "/") + "/v1/" + signal
+}
+
+// resource describes the gateway.
+func (o *Options) resource(ctx context.Context) *resource.Resource {
+	about, err := resource.New(ctx,
+		resource.WithTelemetrySDK(), resource.WithHost(),
+		resource.WithAttributes(
+			attribute.String("service.name", "weir"), attribute.String("service.version", o.Version),
+		),
+		resource.WithFromEnv(), // the last one wins
+	)
+	if err != nil {
+		o.Log.Warn("the attributes of the resource are incomplete", "err", err)
 	}
-	return on
+	return about
 }
 
 // Tracer creates spans and exports them. Its methods may be called concurrently.
@@ -64,24 +89,14 @@ type Tracer struct {
 func New(ctx context.Context, o Options) (*Tracer, error) {
 	var to []otlptracehttp.Option
 	if o.Endpoint != "" {
-		to = append(to, otlptracehttp.WithEndpointURL(strings.TrimSuffix(o.Endpoint, "/")+"/v1/traces"))
+		to = append(to, otlptracehttp.WithEndpointURL(o.url("traces")))
 	}
 	exporter, err := otlptracehttp.New(ctx, to...)
 	if err != nil {
 		return nil, fmt.Errorf("trace: %w", err)
 	}
-	about, err := resource.New(ctx,
-		resource.WithTelemetrySDK(), resource.WithHost(),
-		resource.WithAttributes(
-			attribute.String("service.name", "weir"), attribute.String("service.version", o.Version),
-		),
-		resource.WithFromEnv(), // the last one wins
-	)
-	if err != nil {
-		o.Log.Warn("the attributes of traces are incomplete", "err", err)
-	}
-	provider := trace.NewTracerProvider(trace.WithBatcher(&export{SpanExporter: exporter, log: o.Log}),
-		trace.WithResource(about))
+	provider := trace.NewTracerProvider(trace.WithBatcher(&export{exporter, failures{log: o.Log, what: "traces"}}),
+		trace.WithResource(o.resource(ctx)))
 	return &Tracer{
 		provider: provider, names: o.Convention.names(), now: o.Now,
 		spans: provider.Tracer("weir", api.WithInstrumentationVersion(o.Version),
@@ -100,24 +115,33 @@ func (t *Tracer) Stop(ctx context.Context) error {
 	return nil
 }
 
-// export logs the failures of an exporter, once until it succeeds again.
+// export logs the failures of an exporter.
 type export struct {
 	trace.SpanExporter
-	log    *slog.Logger
-	failed atomic.Bool
+	failures failures
 }
 
 // ExportSpans implements trace.SpanExporter. It returns no error, because the SDK would pass that to a global handler.
 func (e *export) ExportSpans(ctx context.Context, spans []trace.ReadOnlySpan) error {
-	err := e.SpanExporter.ExportSpans(ctx, spans)
-	switch failed := err != nil; {
-	case failed == e.failed.Swap(failed):
-	case failed:
-		e.log.Warn("traces cannot be exported; they are lost until the collector answers", "err", err)
-	default:
-		e.log.Info("traces are exported again")
-	}
+	e.failures.report(e.SpanExporter.ExportSpans(ctx, spans))
 	return nil
+}
+
+// failures logs a failure once, until the next success.
+type failures struct {
+	log    *slog.Logger
+	what   string
+	failed atomic.Bool
+}
+
+func (f *failures) report(err error) {
+	switch failed := err != nil; {
+	case failed == f.failed.Swap(failed):
+	case failed:
+		f.log.Warn(f.what+" cannot be exported; they are lost until the collector answers", "err", err)
+	default:
+		f.log.Info(f.what + " are exported again")
+	}
 }
 
 // Request is the span of a request.
@@ -205,6 +229,22 @@ func (q *Request) Waited(step string, from time.Time) {
 	}
 	_, span := q.tracer.spans.Start(q.context, step, api.WithTimestamp(from))
 	span.End(api.WithTimestamp(to))
+}
+
+// ID returns the id of the trace in hexadecimal; empty if it is not exported.
+func (q *Request) ID() string {
+	if q == nil {
+		return ""
+	}
+	return idOf(q.span)
+}
+
+func idOf(s api.Span) string {
+	c := s.SpanContext()
+	if !c.IsSampled() {
+		return ""
+	}
+	return c.TraceID().String()
 }
 
 // Failed notes the error code of the answer.

@@ -14,29 +14,34 @@ import (
 	"weir/internal/tracing"
 )
 
-// TestIsOnByEndpoint checks which settings switch traces on.
+// TestIsOnByEndpoint checks which settings switch traces and metrics on.
 func TestIsOnByEndpoint(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		endpoint, environment string
-		want                  bool
+		traces, metrics       bool
 	}{
-		{"", "", false},
-		{"http://collector:4318", "", true},
-		{"", "OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318", true},
-		{"", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://collector:4318/v1/traces", true},
-		{"", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=http://collector:4318/v1/metrics", false},
-		{"http://collector:4318", "OTEL_SDK_DISABLED=True", false},
+		{"", "", false, false},
+		{"http://collector:4318", "", true, true},
+		{"", "OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318", true, true},
+		{"", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://collector:4318/v1/traces", true, false},
+		{"", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=http://collector:4318/v1/metrics", false, true},
+		{"http://collector:4318", "OTEL_SDK_DISABLED=True", false, false},
+		{"http://collector:4318", "OTEL_METRICS_EXPORTER=none", true, false},
+		{"http://collector:4318", "OTEL_TRACES_EXPORTER=none", false, true},
+		{"http://collector:4318", "OTEL_TRACES_EXPORTER=otlp", true, true},
 	} {
 		name, value, _ := strings.Cut(tt.environment, "=")
-		got := tracing.IsOn(tt.endpoint, func(asked string) string {
-			if asked == name {
-				return value
+		for signal, want := range map[tracing.Signal]bool{tracing.Traces: tt.traces, tracing.Metrics: tt.metrics} {
+			got := tracing.IsOn(signal, tt.endpoint, func(asked string) string {
+				if asked == name {
+					return value
+				}
+				return ""
+			})
+			if got != want {
+				t.Errorf("IsOn(%s, %q) with %q in the environment = %t, want %t", signal, tt.endpoint, tt.environment, got, want)
 			}
-			return ""
-		})
-		if got != tt.want {
-			t.Errorf("IsOn(%q) with %q in the environment = %t, want %t", tt.endpoint, tt.environment, got, tt.want)
 		}
 	}
 }
@@ -79,6 +84,9 @@ func TestNothingIsTracedWithoutTracer(t *testing.T) { //nolint:paralleltest // i
 		}
 		a.End(nil, nil, nil)
 		q.End(http.StatusOK)
+		if q.ID()+a.ID() != "" {
+			t.Error("an absent span has a trace")
+		}
 	}); n != 0 {
 		t.Errorf("%v allocations, want none", n)
 	}

@@ -27,8 +27,9 @@ func TestMetricsCountRequests(t *testing.T) {
 		`weir_http_requests_total{class="5xx",route="/v1/chat"} 1`,
 		`weir_http_requests_total{class="4xx",route="other"} 1`,
 		`weir_http_request_duration_seconds_count{route="/v1/chat"} 3`,
-		`weir_upstream_attempts_total{outcome="ok",provider="house"} 2`,
-		`weir_upstream_attempts_total{outcome="rejected",provider="house"} 1`,
+		`weir_upstream_attempts_total{model="echo",outcome="ok",provider="house"} 1`,
+		`weir_upstream_attempts_total{model="chat",outcome="ok",provider="house"} 1`,
+		`weir_upstream_attempts_total{model="(other)",outcome="rejected",provider="house"} 1`,
 		`weir_upstream_first_token_seconds_count{provider="house"} 1`,
 		`weir_gateway_overhead_seconds_count 3`,
 		`weir_shed_total{priority="batch",reason="concurrency"} 0`,
@@ -36,13 +37,13 @@ func TestMetricsCountRequests(t *testing.T) {
 		`weir_build_info{goversion="go`,
 		"weir_holds_open 0\n", "weir_requests_in_flight 0\n", "weir_requests_waiting 0\n",
 		"weir_ledger_database_up 1\n", "weir_ledger_unknown_total 0\n", "weir_journal_lost_bytes 0\n",
-		"weir_ledger_lag_bytes ", "weir_tokens_total{class=\"output\"} ", "weir_cost_nanousd_total ", "go_goroutines ", "process_cpu_seconds_total ",
+		"weir_ledger_lag_bytes ", `weir_tokens_total{class="output",model="echo",provider="house"} `, `weir_cost_nanousd_total{model="echo",provider="house"} `, "go_goroutines ", "process_cpu_seconds_total ",
 	} {
 		if !strings.Contains(r.Body, want) {
 			t.Errorf("no %q in the metrics", want)
 		}
 	}
-	for _, secret := range []string{h.Key, harness.UpstreamKey, "default", "echo", "weir_cost_nanousd_total 0\n", "weir_tokens_total{class=\"output\"} 0\n"} {
+	for _, secret := range []string{h.Key, harness.UpstreamKey, "default", `weir_cost_nanousd_total{model="echo",provider="house"} 0`, `weir_tokens_total{class="output",model="echo",provider="house"} 0`} {
 		if strings.Contains(r.Body, secret) {
 			t.Errorf("got %q in the metrics, want no such thing there", secret)
 		}

@@ -8,13 +8,15 @@ import (
 	"sync"
 	"testing"
 
+	metrics "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
+	metric "go.opentelemetry.io/proto/otlp/metrics/v1"
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 )
 
-// Collector receives traces by OTLP over HTTP.
+// Collector receives traces and metrics by OTLP over HTTP.
 type Collector struct {
 	URL string
 
@@ -22,6 +24,7 @@ type Collector struct {
 	bytes bytes.Buffer
 	spans []*trace.Span
 	about map[string]string // attributes of the resource
+	last  []*metric.Metric  // the last export of metrics
 }
 
 // NewCollector starts a collector, which stops when the test ends.
@@ -35,6 +38,10 @@ func NewCollector(t testing.TB) *Collector {
 
 func (c *Collector) receive(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
+	if err == nil && r.URL.Path == "/v1/metrics" {
+		c.receiveMetrics(w, body)
+		return
+	}
 	var request collector.ExportTraceServiceRequest
 	if err == nil && r.URL.Path == "/v1/traces" {
 		err = proto.Unmarshal(body, &request)
@@ -53,6 +60,35 @@ func (c *Collector) receive(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.Header().Set("Content-Type", "application/x-protobuf")
+}
+
+func (c *Collector) receiveMetrics(w http.ResponseWriter, body []byte) {
+	var request metrics.ExportMetricsServiceRequest
+	if err := proto.Unmarshal(body, &request); err != nil {
+		http.Error(w, "no metrics", http.StatusBadRequest)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = nil
+	for _, of := range request.ResourceMetrics {
+		for _, in := range of.ScopeMetrics {
+			c.last = append(c.last, in.Metrics...)
+		}
+	}
+	w.Header().Set("Content-Type", "application/x-protobuf")
+}
+
+// Metric returns a metric of the last export; nil if it has none of that name.
+func (c *Collector) Metric(name string) *metric.Metric {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range c.last {
+		if m.Name == name {
+			return m
+		}
+	}
+	return nil
 }
 
 // Received returns the spans so far, the attributes of their resource, and all bytes.

@@ -59,18 +59,19 @@ prices:
 aliases:
   again: {targets: ["house/chat:status=500", "house/chat:tokens=5"]}
   rescued: {targets: ["told/cut-5-traced", "told/go"]}
-telemetry: {otlp: "` + to.URL + `"}
+telemetry: {otlp: "` + to.URL + `", labels: [account, "tag:cost-center"]}
 `
 	h := harness.Open(t, harness.Setup{YAML: yaml})
 	stream := []string{"Accept", "text/event-stream"}
 	parent := []string{"traceparent", "00-" + parentTrace + "-" + parentSpan + "-01", "baggage", "user=canary"}
+	tagged := []string{"X-Weir-Tags", "cost-center=science,other=canary"}
 	chat := func(model string, header ...string) harness.Ask {
 		return harness.Ask{Path: "/v1/chat", Body: strings.Replace(harness.Hello(model), "Say it again", "The canary sings", 1), Header: header}
 	}
 	all := []traced{
 		{name: "whole", ask: chat("house/chat:tokens=7", parent...), status: 200, ends: []string{"ok"}},
 		{name: "passed on", ask: chat("takes/any", parent...), status: 200, ends: []string{"ok"}},
-		{name: "streamed", ask: chat("house/chat:tokens=9", stream...), status: 200, ends: []string{"ok"}},
+		{name: "streamed", ask: chat("house/chat:tokens=9", slices.Concat(stream, tagged)...), status: 200, ends: []string{"ok"}},
 		{name: "failed over", ask: chat("again"), status: 200, ends: []string{"rejected", "ok"}},
 		{name: "rescued", ask: harness.Ask{Path: "/v1/chat/completions", Body: `{"model":"rescued","stream":true,"messages":[{"role":"user","content":"The canary sings"}]}`}, status: 200, ends: []string{"cut", "ok"}, events: "rescue"},
 		{name: "cut", ask: chat("house/chat:fault=cut,at=3", stream...), status: 200, ends: []string{"cut"}, kind: "PROVIDER_ERROR"},
@@ -90,6 +91,7 @@ telemetry: {otlp: "` + to.URL + `"}
 	}
 	must.Do(t, h.Stop()) // exports the rest
 	spans, about, raw := to.Received()
+	checkMetrics(t, to, rows)
 	if about["service.name"] != "weir" {
 		t.Errorf("the resource is %v, want the service weir", about)
 	}
@@ -104,6 +106,56 @@ telemetry: {otlp: "` + to.URL + `"}
 		return s.Kind == trace.Span_SPAN_KIND_CLIENT && sent == "00-"+parentTrace+"-"+hex.EncodeToString(s.SpanId)+"-01"
 	}) {
 		t.Errorf("the provider got the trace context %q, want that of its attempt", sent)
+	}
+}
+
+// checkMetrics compares the metrics of the last export with the ledger's rows: their cost by model, and the traces of
+// their exemplars.
+func checkMetrics(t *testing.T, to *harness.Collector, rows map[string][]harness.Row) {
+	t.Helper()
+	cost := to.Metric("weir_cost_nanousd_total")
+	if cost == nil {
+		t.Fatal("no cost was exported")
+	}
+	got, want, tagged := map[string]llm.Money{}, map[string]llm.Money{}, 0
+	for _, p := range cost.GetSum().GetDataPoints() {
+		a := harness.AttributesOf(p.Attributes)
+		got[a["provider"]+"/"+a["model"]] += llm.Money(p.GetAsDouble())
+		if a["tag_cost_center"] == "science" {
+			tagged++
+		}
+		if a["account"] == "" {
+			t.Errorf("the cost of %v has no account", a)
+		}
+		if strings.Contains(fmt.Sprint(a), "canary") {
+			t.Errorf("the metrics have a tag that is no label: %v", a)
+		}
+	}
+	for _, all := range rows {
+		for _, row := range all {
+			model := row.Model
+			if row.Outcome == "rejected" {
+				model = model[:strings.IndexByte(model, '/')] + "/(other)"
+			}
+			want[model] += must.Get(llm.ParseMoney(row.Cost))(t)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("cost by model (-ledger +metrics)\n%s", diff)
+	}
+	if tagged != 1 {
+		t.Errorf("%d series have the tag, want 1", tagged)
+	}
+	traces := 0
+	for _, p := range to.Metric("weir_http_request_duration_seconds").GetHistogram().GetDataPoints() {
+		for _, e := range p.Exemplars {
+			if traces++; len(e.TraceId) != 16 {
+				t.Errorf("an exemplar has the trace %x, want 16 bytes", e.TraceId)
+			}
+		}
+	}
+	if traces == 0 {
+		t.Error("no exemplar has a trace")
 	}
 }
 

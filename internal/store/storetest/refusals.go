@@ -19,7 +19,7 @@ import (
 // recorder returns a recorder of a node.
 func (f *fixture) recorder(s *store.DB) *refusal.Recorder {
 	return refusal.NewRecorder(refusal.Options{
-		Write: s.Refusals.Write, Counted: func(llm.Code) {}, Now: f.clock, Log: slog.New(slog.DiscardHandler),
+		Write: s.Refusals.Write, Counted: func(refusal.Refusal) {}, Now: f.clock, Log: slog.New(slog.DiscardHandler),
 	})
 }
 
