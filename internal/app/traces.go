@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"log/slog"
 
 	"weir/internal/tracing"
 )
@@ -17,25 +18,25 @@ func (g *instance) openTraces(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		g.onClose(g.stopExport("metrics", metrics.Stop))
+		g.onClose(stopping(o.Log, "metrics", metrics.Stop))
 	}
 	if tracing.IsOn(tracing.Traces, t.OTLP, o.Getenv) {
 		if g.tracer, err = tracing.New(ctx, to); err != nil {
 			return err
 		}
-		g.onClose(g.stopExport("traces", g.tracer.Stop))
+		g.onClose(stopping(o.Log, "traces", g.tracer.Stop))
 	}
 	return nil
 }
 
-// stopExport returns a function that stops an export within a bound. The collector may be gone, which is no failure of
+// stopping returns a function that stops an export within a bound. The collector may be gone, which is no failure of
 // the gateway.
-func (g *instance) stopExport(what string, stop func(context.Context) error) func() error {
+func stopping(log *slog.Logger, what string, stop func(context.Context) error) func() error {
 	return func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
 		if err := stop(ctx); err != nil {
-			g.options.Log.Warn("the last "+what+" are lost", "err", err)
+			log.Warn("the last telemetry is lost", "what", what, "err", err)
 		}
 		return nil
 	}

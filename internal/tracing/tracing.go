@@ -138,9 +138,9 @@ func (f *failures) report(err error) {
 	switch failed := err != nil; {
 	case failed == f.failed.Swap(failed):
 	case failed:
-		f.log.Warn(f.what+" cannot be exported; they are lost until the collector answers", "err", err)
+		f.log.Warn("telemetry cannot be exported; it is lost until the collector answers", "what", f.what, "err", err)
 	default:
-		f.log.Info(f.what + " are exported again")
+		f.log.Info("telemetry is exported again", "what", f.what)
 	}
 }
 

@@ -62,7 +62,7 @@ func TestFailuresOfTheCollectorAreLoggedOnce(t *testing.T) {
 		q.End(http.StatusOK)
 		must.Do(t, tracer.Stop(t.Context()))
 	}
-	if n := strings.Count(log.String(), "traces cannot be exported"); n != 2 { // once for each tracer
+	if n := strings.Count(log.String(), "telemetry cannot be exported"); n != 2 { // once for each tracer
 		t.Errorf("%d lines, want one for each tracer:\n%s", n, log.String())
 	}
 }
