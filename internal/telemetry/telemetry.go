@@ -224,8 +224,9 @@ type Ended struct {
 // Attempt counts an ended attempt; the cost is nil without a price.
 func (m *Metrics) Attempt(e Ended, s *ledger.Settlement, cost *llm.Money) {
 	m.attempts.of(&e, s).add(s, cost)
+	p := m.provider(e.Attempt.Provider) // which has counters of its cost from its first attempt on
 	if s.FirstToken > 0 {
-		observe(m.provider(e.Attempt.Provider).first, s.FirstToken, e.Trace)
+		observe(p.first, s.FirstToken, e.Trace)
 	}
 }
 
