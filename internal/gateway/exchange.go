@@ -23,7 +23,7 @@ type exchange struct {
 	choice  choice
 	room    []byte      // memory for a whole reply
 	hold    ledger.Hold // memory for the hold of the first attempt
-	told    answered    // memory for the values of the answer's headers
+	values  answered    // memory for the values of the answer's headers
 	model   [1]string   // memory for the list of models, nearly always long enough
 	spent   spent       // usage and cost of all attempts
 	called  llm.Called  // maps calls of a translated answer back to the client's names
@@ -253,12 +253,12 @@ func (x *exchange) settleFailed(s ledger.Settlement, f *provider.Failure, unsent
 	if in.server.stopping.Err() != nil {
 		return stopped(f)
 	}
-	return told(f, awaited, x.choice.plan.Unavailable(in.server.now()))
+	return clientFailure(f, awaited, x.choice.plan.Unavailable(in.server.now()))
 }
 
-// told returns the failure as the client sees it. If a late answer is still awaited, the message says how to get it. If
-// the provider cannot be reached and its circuit is open, the code is PROVIDER_UNAVAILABLE.
-func told(f *provider.Failure, awaited, open bool) error {
+// clientFailure returns the failure as the client sees it. If a late answer is still awaited, the message says how to
+// get it. If the provider cannot be reached and its circuit is open, the code is PROVIDER_UNAVAILABLE.
+func clientFailure(f *provider.Failure, awaited, open bool) error {
 	e := *f.Err
 	switch {
 	case awaited && e.Code == llm.CodeProviderTimeout:

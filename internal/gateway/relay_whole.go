@@ -103,16 +103,16 @@ func (x *exchange) sendWhole(w *wholeReply, contentType string) {
 		}
 	}()
 	*buf = w.encode((*buf)[:0], &x.spent, &x.called)
-	x.told = w.attempt.answered(&x.spent)
-	told := &x.told
+	x.values = w.attempt.answered(&x.spent)
+	headers := &x.values
 	if cost := x.spent.cost(); cost != nil {
-		told.Cost = cost.String()
+		headers.Cost = cost.String()
 	}
-	told.Type = contentType
-	in.answerHeaders(told, cmp.Or(contentType, "application/json"))
+	headers.Type = contentType
+	in.answerHeaders(headers, cmp.Or(contentType, "application/json"))
 	h := in.w.Header()
 	h["Content-Length"] = []string{strconv.Itoa(len(*buf))}
-	if !x.idem.keep(told, *buf) {
+	if !x.idem.keep(headers, *buf) {
 		h["Idempotent-Kept"] = []string{"false"}
 	}
 	if !in.kept.keep(*buf) {

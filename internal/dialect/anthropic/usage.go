@@ -20,7 +20,7 @@ type counts struct {
 	input, output, cacheRead, cacheWrite int64
 	cacheWrite5m, cacheWrite1h           int64
 	thinking, searches, fetches          int64
-	beside                               llm.Usage // of iterations outside the totals
+	outside                              llm.Usage // of iterations outside the totals
 	executor                             llm.Usage // of the model's own iterations, if another model advised it
 	hasInput, hasOutput, hasWrite        bool
 	untimed                              bool // an iteration is untimed
@@ -104,19 +104,19 @@ func (c *counts) modes() string {
 // fallback is in the totals, also with the price of another model
 // (https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback). The usage of other kinds is unknown.
 func (c *counts) readIterations(v []byte) {
-	c.beside, c.executor = llm.Usage{}, llm.Usage{}
+	c.outside, c.executor = llm.Usage{}, llm.Usage{}
 	advised := false
 	for _, e := range rawjson.Elements(v) {
 		switch kind := rawjson.Text(rawjson.Get(e, "type")); {
 		case kind == "compaction":
-			c.addIteration(&c.beside, e)
+			c.addIteration(&c.outside, e)
 		case kind == "message":
 			c.addIteration(&c.executor, e)
 		case strings.HasPrefix(kind, "advisor"):
 			advised = true
-			c.beside[llm.OtherTools]++
+			c.outside[llm.OtherTools]++
 		default: // a fallback, or a kind that may be in no total
-			c.beside[llm.OtherTools]++
+			c.outside[llm.OtherTools]++
 		}
 	}
 	if !advised {
@@ -175,7 +175,7 @@ func (c *counts) classes() llm.Usage {
 	for class := llm.Input; class.IsInput(); class++ {
 		u[class] = max(u[class], c.executor[class])
 	}
-	u.Add(&c.beside)
+	u.Add(&c.outside)
 	return u
 }
 

@@ -37,7 +37,7 @@ func decodeUsage(v []byte) (u llm.Usage, most *llm.Usage, timed, ok bool) {
 	cache := r.cached + r.written
 	unknown := max(0, r.total-r.input-r.output-cache)
 	if r.Wild || !r.hasInput && !r.hasOutput || !r.hasInput && r.total == 0 && cache > 0 {
-		u = r.apart(unknown)
+		u = r.separate(unknown)
 		return llm.Usage{}, parse.Told(u), false, false
 	}
 	if cache <= r.input && r.total == r.input+r.output {
@@ -68,12 +68,12 @@ func (r *rawUsage) most(unknown int64) *llm.Usage {
 	if unknown == 0 && r.detailed <= r.written {
 		return nil
 	}
-	u := r.apart(unknown)
+	u := r.separate(unknown)
 	return &u
 }
 
-// apart returns each count separately, with tokens of unknown kind as output.
-func (r *rawUsage) apart(unknown int64) llm.Usage {
+// separate returns each count separately, with tokens of unknown kind as output.
+func (r *rawUsage) separate(unknown int64) llm.Usage {
 	u := r.classes()
 	u[llm.Output] += unknown
 	u[llm.CacheWrite] = max(r.written, r.detailed) - r.hour

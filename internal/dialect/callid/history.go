@@ -78,7 +78,7 @@ func (h *history) call(c *llm.ToolCall) (*llm.ToolCall, bool) {
 	h.ids = append(h.ids, c.ID)
 	id, ok := given(c.ID, c.Name, h.provider)
 	if !ok || h.used[id] == h.turn+1 {
-		id = h.apart(c.ID)
+		id = h.distinct(c.ID)
 	}
 	h.used[id] = h.turn + 1
 	waiting := h.waiting[c.ID]
@@ -95,15 +95,15 @@ func (h *history) call(c *llm.ToolCall) (*llm.ToolCall, bool) {
 	return &other, true
 }
 
-// mostApart bounds the beginning of an id to which a number is appended.
-const mostApart = 32
+// mostDistinct bounds the beginning of an id to which a number is appended.
+const mostDistinct = 32
 
-// apart returns the id, with a number appended if another call has it.
-func (h *history) apart(id string) string {
+// distinct returns the id, with a number appended if another call has it.
+func (h *history) distinct(id string) string {
 	if h.used[id] == 0 {
 		return id
 	}
-	base := id[:min(len(id), mostApart)]
+	base := id[:min(len(id), mostDistinct)]
 	for {
 		h.counts[base]++
 		if other := base + "-" + strconv.Itoa(h.counts[base]+1); h.used[other] == 0 {

@@ -51,12 +51,12 @@ func decodeUsage(v []byte) (u llm.Usage, most *llm.Usage, ok bool) {
 	if !total.told {
 		total = r.tokens
 	}
-	apart := llm.Usage{
+	separate := llm.Usage{
 		llm.Input: max(total.input, r.tokens.input), llm.ImageIn: total.image,
 		llm.Output: max(total.output, r.tokens.output), llm.Reasoning: r.thinking, llm.Searches: r.searches,
 	}
 	if r.Wild || !total.told {
-		return u, parse.Told(apart), false
+		return u, parse.Told(separate), false
 	}
 	thinking := min(r.thinking, total.output)
 	u = llm.Usage{

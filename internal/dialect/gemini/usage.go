@@ -18,7 +18,7 @@ type rawUsage struct {
 	hasPrompt, hasCandidates, hasAny bool
 	cachedTold                       int64 // cached tokens with a known modality
 	promptTold, candidatesTold       int64 // the same for prompt and candidates
-	beside                           int64 // tool use within the input
+	toolInput                        int64 // tool use within the input
 }
 
 // decodeUsage reads a usageMetadata into the classes, which add up to Google's own total: prompt, tool use, candidates
@@ -36,10 +36,10 @@ func decodeUsage(v []byte) (u llm.Usage, toolUse int64, most *llm.Usage, ok bool
 		r.read(m)
 	}
 	if r.Wild || !r.hasAny {
-		return u, 0, parse.Told(r.apart()), false
+		return u, 0, parse.Told(r.separate()), false
 	}
 	u = r.classes()
-	return u, r.beside, r.most(), u.Plausible()
+	return u, r.toolInput, r.most(), u.Plausible()
 }
 
 // most returns an upper bound of the usage if the counts contradict one another, or if the total exceeds the sum of its
@@ -57,15 +57,15 @@ func (r *rawUsage) most() *llm.Usage {
 		}
 		return nil
 	}
-	u := r.apart()
+	u := r.separate()
 	return &u
 }
 
 // unknown returns the tokens of the total beyond all its parts.
 func (r *rawUsage) unknown() int64 { return r.total - r.prompt - r.toolUse - r.candidates - r.thoughts }
 
-// apart returns each count separately, with tokens of unknown kind as output.
-func (r *rawUsage) apart() llm.Usage {
+// separate returns each count separately, with tokens of unknown kind as output.
+func (r *rawUsage) separate() llm.Usage {
 	input, output := r.totals()
 	u := r.classes()
 	if !r.hasPrompt && !r.hasCandidates {
@@ -160,7 +160,7 @@ func (r *rawUsage) modalities(v []byte, audio, image *int64) (all, video int64) 
 func (r *rawUsage) classes() llm.Usage {
 	var u llm.Usage
 	input, output := r.totals()
-	r.beside = max(0, min(r.toolUse, input-r.prompt))
+	r.toolInput = max(0, min(r.toolUse, input-r.prompt))
 	cached := min(r.cached, input)
 	u[llm.CacheReadAudio], _ = r.cachedSound()
 	u[llm.CacheRead] = cached - u[llm.CacheReadAudio]

@@ -38,8 +38,8 @@ func (u *usage) read(m rawjson.Member) bool {
 // amount is not reported.
 func (u *usage) classes() (all llm.Usage, most *llm.Usage, ok bool) {
 	if !u.told || u.Wild {
-		apart := llm.Usage{llm.Input: u.prompt, llm.CacheRead: u.cached, llm.Output: u.output}
-		return all, parse.Told(apart), false
+		separate := llm.Usage{llm.Input: u.prompt, llm.CacheRead: u.cached, llm.Output: u.output}
+		return all, parse.Told(separate), false
 	}
 	cached := min(u.cached, u.prompt)
 	return llm.Usage{llm.Input: u.prompt - cached, llm.CacheRead: cached, llm.Output: u.output}, nil, true
@@ -72,19 +72,19 @@ func Stamp(dst, data []byte, f *llm.Final) []byte {
 	var u usage
 	var last int // end of the last member
 	counts := false
-	beside := false // the provider has a cost of its own
+	ownCost := false // the provider has a cost of its own
 	for m := range rawjson.Members(data) {
 		counts = u.read(m) || counts
 		last = m.Start + len(m.Value)
-		beside = beside || f.Cost != nil && m.Is("cost")
+		ownCost = ownCost || f.Cost != nil && m.Is("cost")
 	}
 	if !counts {
 		return append(dst, data...)
 	}
 	var text []byte
-	if f.Cost != nil && !beside {
+	if f.Cost != nil && !ownCost {
 		text = f.Cost.AppendText(append(text, `,"cost":`...))
 	}
-	text = stamp.Beside(text, f, beside)
+	text = stamp.AttemptsAndCost(text, f, ownCost)
 	return rawjson.Splice(dst, data, rawjson.Edit{Start: last, End: last, Text: text})
 }

@@ -32,14 +32,14 @@ func (r *rawUsage) most(q *llm.Quirks) *llm.Usage {
 		}
 		return nil
 	}
-	u := r.apart(q, unknown)
+	u := r.separate(q, unknown)
 	return &u
 }
 
 // unknown returns the tokens of the total beyond all its parts.
 func (r *rawUsage) unknown(q *llm.Quirks) int64 {
 	unknown := r.total - r.prompt - r.completion - r.found
-	if r.beside(q) {
+	if r.addsReasoning(q) {
 		unknown -= r.reasoning
 	}
 	return unknown
@@ -48,14 +48,14 @@ func (r *rawUsage) unknown(q *llm.Quirks) int64 {
 // outputAgrees reports whether the parts of the output fit into it.
 func (r *rawUsage) outputAgrees(q *llm.Quirks) bool {
 	within := r.audioOut + r.imageOut + r.also.textOut
-	if !r.beside(q) {
+	if !r.addsReasoning(q) {
 		within += r.reasoning
 	}
 	return max(within, r.also.accepted+r.also.rejected) <= r.completion
 }
 
-// apart returns each count separately, plus the tokens of unknown kind.
-func (r *rawUsage) apart(q *llm.Quirks, unknown int64) llm.Usage {
+// separate returns each count separately, plus the tokens of unknown kind.
+func (r *rawUsage) separate(q *llm.Quirks, unknown int64) llm.Usage {
 	u := r.classes(q)
 	u[llm.Input] = max(r.prompt, r.also.textIn, r.also.miss)
 	u[llm.CacheRead], u[llm.CacheReadAudio] = max(r.cached, r.also.hit), r.cachedAudio

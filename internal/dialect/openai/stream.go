@@ -35,10 +35,10 @@ type Decoder struct {
 	cited   bool   // the first choice has an annotation
 	sources sources
 
-	alike  alike.Shape // of the last chunk, if it was only a piece of text
-	spoken []byte      // the chunk's text as JSON; nil for none
-	of     int         // its choice
-	beside bool        // the chunk has other data that the decoder may store without an event
+	alike     alike.Shape // of the last chunk, if it was only a piece of text
+	spoken    []byte      // the chunk's text as JSON; nil for none
+	of        int         // its choice
+	otherData bool        // the chunk has other data that the decoder may store without an event
 }
 
 // NewDecoder returns a decoder of one stream.
@@ -70,7 +70,7 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 		return dst, errNotObject
 	}
 	c, from := readChunk(data), len(dst)
-	d.spoken, d.beside = nil, false
+	d.spoken, d.otherData = nil, false
 	dst, broken := d.events(dst, &c)
 	d.keep(frame.Name, data, &c, dst[from:])
 	switch {
@@ -96,7 +96,7 @@ func (d *Decoder) events(dst []llm.Event, c *chunk) (_ []llm.Event, broken []byt
 		d.listed.add("citations", c.citations)
 	}
 	for i, choice := range rawjson.Elements(c.choices) {
-		d.beside = d.beside || i > 0
+		d.otherData = d.otherData || i > 0
 		var failed bool
 		if dst, failed = d.choice(dst, choice); failed && broken == nil {
 			broken = choice
@@ -169,7 +169,7 @@ func (d *Decoder) endAll(dst []llm.Event) []llm.Event {
 
 func (d *Decoder) delta(dst []llm.Event, choice int, v []byte) []llm.Event {
 	m := readMessage(v, false)
-	d.beside = d.beside || m.functionCall != nil || rawjson.HasElement(m.toolCalls) ||
+	d.otherData = d.otherData || m.functionCall != nil || rawjson.HasElement(m.toolCalls) ||
 		rawjson.HasElement(m.annotations) ||
 		rawjson.HasElement(m.executed)
 	if m.reasoningContent != nil || m.reasoning != nil || m.thoughts != nil {

@@ -7,7 +7,7 @@ func (d *Decoder) keep(name, data []byte, c *chunk, said []llm.Event) {
 	d.alike.Forget()
 	if len(said) != 1 || said[0].Kind != llm.EventText || said[0].Tokens != nil || said[0].Signature != "" ||
 		d.spoken == nil ||
-		c.failure != nil || len(name) > 0 || d.beside {
+		c.failure != nil || len(name) > 0 || d.otherData {
 		return
 	}
 	d.of = said[0].Choice

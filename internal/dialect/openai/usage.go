@@ -61,7 +61,7 @@ func DecodeUsage(v []byte, q *llm.Quirks) (u llm.Usage, most *llm.Usage, ok bool
 	}
 	r.settleWrites()
 	if r.Wild || !r.hasPrompt && !r.hasCompletion {
-		return u, parse.Told(r.apart(q, r.unknown(q))), false
+		return u, parse.Told(r.separate(q, r.unknown(q))), false
 	}
 	u = r.classes(q)
 	return u, r.most(q), u.Plausible()
@@ -241,7 +241,7 @@ func (r *rawUsage) classes(q *llm.Quirks) llm.Usage {
 	u[llm.Citation], u[llm.Milliseconds] = r.found, r.heard
 
 	left = r.completion
-	if r.beside(q) {
+	if r.addsReasoning(q) {
 		u[llm.Reasoning] = r.reasoning
 	} else {
 		u[llm.Reasoning] = min(r.reasoning, left)
@@ -263,10 +263,10 @@ func (r *rawUsage) cachedSound() (least, most int64) {
 	return parse.CachedSound(r.cached, r.audioIn, r.prompt)
 }
 
-// beside reports whether reasoning is counted in addition to the completion: by the provider's quirk, because the
-// provider's total is correct only then, or because it is next to searches and citations, as with Perplexity, where no
-// total contains it (https://docs.perplexity.ai/getting-started/pricing).
-func (r *rawUsage) beside(q *llm.Quirks) bool {
+// addsReasoning reports whether reasoning is counted in addition to the completion: by the provider's quirk, because
+// the provider's total is correct only then, or because it is next to searches and citations, as with Perplexity, where
+// no total contains it (https://docs.perplexity.ai/getting-started/pricing).
+func (r *rawUsage) addsReasoning(q *llm.Quirks) bool {
 	return q != nil && q.ReasoningBesideOutput || r.plainReasoning && r.searched ||
 		r.reasoning > 0 && r.total == r.prompt+r.completion+r.reasoning
 }

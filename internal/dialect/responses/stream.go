@@ -24,16 +24,16 @@ var (
 // that close a part, an item and the answer repeat the text of the deltas; the decoder only uses text from them that no
 // delta had.
 type Decoder struct {
-	q       *llm.Quirks
-	started bool
-	pieces  []piece
-	calls   []openCall
-	ids     int            // bytes of their ids
-	told    [numKinds]told // of the whole answer
-	secrets int            // encrypted thinking parts so far
-	tools   tools          // of the finished items
-	acts    bool           // a finished item requires an action of the client
-	text    position.Text  // of the whole answer
+	q        *llm.Quirks
+	started  bool
+	pieces   []piece
+	calls    []openCall
+	ids      int              // bytes of their ids
+	prefixes [numKinds]prefix // of the whole answer
+	secrets  int              // encrypted thinking parts so far
+	tools    tools            // of the finished items
+	acts     bool             // a finished item requires an action of the client
+	text     position.Text    // of the whole answer
 
 	alike alike.Shape // of the last frame, if it was only a piece of text
 	place place       // of that text
@@ -90,7 +90,7 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 // again appends the event of a frame that differs from the one before only in its text.
 func (d *Decoder) again(dst []llm.Event, text []byte) []llm.Event {
 	s := string(text)
-	d.piece(d.place).told.add(s)
+	d.piece(d.place).prefix.add(s)
 	return d.tell(dst, kindText, s)
 }
 

@@ -10,9 +10,9 @@ import (
 type openCall struct {
 	output     int64 // position by the events
 	itemID, id string
-	named      bool // its first event was emitted
-	untold     bool // a delta arrived before the name, so the decoder waits for the whole call
-	told       told // of the arguments
+	named      bool   // its first event was emitted
+	unnamed    bool   // a delta arrived before the name, so the decoder waits for the whole call
+	prefix     prefix // of the arguments
 }
 
 // begin appends the event that opens a call. Other items begin with their content.
@@ -45,8 +45,8 @@ func (d *Decoder) arguments(dst []llm.Event, e *event) []llm.Event {
 		return dst
 	}
 	c := &d.calls[i]
-	c.untold = c.untold || !c.named
-	if c.untold {
+	c.unnamed = c.unnamed || !c.named
+	if c.unnamed {
 		return dst
 	}
 	return d.say(dst, i, rawjson.Text(e.delta))
@@ -126,11 +126,11 @@ func (d *Decoder) say(dst []llm.Event, i int, s string) []llm.Event {
 	if s == "" || !d.calls[i].named {
 		return dst
 	}
-	d.calls[i].told.add(s)
+	d.calls[i].prefix.add(s)
 	return append(dst, llm.Event{Kind: llm.EventToolCall, Text: s, Tool: llm.ToolDelta{Index: i}})
 }
 
 // finish appends the part of the whole arguments that was not reported yet.
 func (d *Decoder) finish(dst []llm.Event, i int, whole string) []llm.Event {
-	return d.say(dst, i, d.calls[i].told.rest(whole))
+	return d.say(dst, i, d.calls[i].prefix.rest(whole))
 }

@@ -27,19 +27,19 @@ const (
 	maxItemID = 8 << 10
 )
 
-// told records the length and hash (FNV-1a) of a text, to find the remainder of a longer one without storing it.
-type told struct {
+// prefix records the length and hash (FNV-1a) of a text, to find the remainder of a longer one without storing it.
+type prefix struct {
 	length int
 	hash   uint64
 }
 
-func (t *told) add(s string) {
+func (t *prefix) add(s string) {
 	t.hash = hashOn(t.hash, s)
 	t.length += len(s)
 }
 
 // rest returns the part of the whole text after the recorded one; empty if the recorded text is not its prefix.
-func (t *told) rest(whole string) string {
+func (t *prefix) rest(whole string) string {
 	if len(whole) <= t.length || hashOn(0, whole[:t.length]) != t.hash {
 		return ""
 	}
@@ -74,9 +74,9 @@ func index(v []byte) int64 {
 
 // piece is a part that has begun.
 type piece struct {
-	at   place
-	told told
-	half string // an incomplete character at the end of the text so far
+	at     place
+	prefix prefix
+	half   string // an incomplete character at the end of the text so far
 
 	begin int // characters of the answer's text before it
 	cited int // annotations so far
@@ -101,7 +101,7 @@ func (d *Decoder) delta(dst []llm.Event, p place, v []byte) []llm.Event {
 	s := ""
 	if open := d.piece(p); open != nil {
 		s, open.half, _ = rawjson.AsPiece(open.half, v)
-		open.told.add(s)
+		open.prefix.add(s)
 	} else {
 		s = rawjson.Text(v)
 	}
@@ -114,8 +114,8 @@ func (d *Decoder) whole(dst []llm.Event, p place, v []byte) []llm.Event {
 	if open == nil {
 		return dst
 	}
-	rest := open.told.rest(rawjson.Text(v))
-	open.told.add(rest)
+	rest := open.prefix.rest(rawjson.Text(v))
+	open.prefix.add(rest)
 	return d.tell(dst, p.kind, rest)
 }
 
@@ -123,7 +123,7 @@ func (d *Decoder) tell(dst []llm.Event, kind uint8, s string) []llm.Event {
 	if s == "" {
 		return dst
 	}
-	d.told[kind].add(s)
+	d.prefixes[kind].add(s)
 	if kind == kindText {
 		d.text.Add(s)
 	}
@@ -231,7 +231,7 @@ func (d *Decoder) rest(dst []llm.Event, output []byte) []llm.Event {
 		}
 	}
 	for _, kind := range []uint8{kindSummary, kindThought, kindText, kindRefusal} {
-		dst = d.tell(dst, kind, d.told[kind].rest(string(texts[kind])))
+		dst = d.tell(dst, kind, d.prefixes[kind].rest(string(texts[kind])))
 	}
 	return dst
 }

@@ -115,7 +115,7 @@ func inOrder(turn []llm.Message) []llm.Message {
 		case !slices.ContainsFunc(m.Parts, isResult):
 			rest = append(rest, m)
 		default:
-			some, others := apart(m)
+			some, others := splitResults(m)
 			results = append(results, some)
 			if len(others.Parts) > 0 {
 				rest = append(rest, others)
@@ -195,7 +195,7 @@ func (BridgedResults) Fit(f *Fitting) error {
 	var bridged []llm.Message
 	answered := false
 	for _, m := range f.Messages {
-		if results, rest := apart(m); len(results.Parts) > 0 && len(rest.Parts) > 0 {
+		if results, rest := splitResults(m); len(results.Parts) > 0 && len(rest.Parts) > 0 {
 			bridged, m = append(bridged, results), rest
 			answered = true
 		}
@@ -210,8 +210,8 @@ func (BridgedResults) Fit(f *Fitting) error {
 	return nil
 }
 
-// apart splits a message into its tool results and the rest.
-func apart(m llm.Message) (results, rest llm.Message) {
+// splitResults splits a message into its tool results and the rest.
+func splitResults(m llm.Message) (results, rest llm.Message) {
 	results, rest = m, m
 	results.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p llm.Part) bool { return !isResult(p) })
 	rest.Parts = slices.DeleteFunc(slices.Clone(m.Parts), isResult)

@@ -36,7 +36,7 @@ func (ResultsShown) Fit(f *Fitting) error {
 	for _, m := range f.Messages {
 		if !slices.ContainsFunc(m.Parts, isResult) {
 			show()
-		} else if results, rest := apart(m); slices.ContainsFunc(m.Parts, shows) && len(rest.Parts) > 0 {
+		} else if results, rest := splitResults(m); slices.ContainsFunc(m.Parts, shows) && len(rest.Parts) > 0 {
 			messages = append(messages, worded(results, &shown))
 			show()
 			m = rest

@@ -51,15 +51,15 @@ func At(dst, data []byte, usage rawjson.Member, last int, f *llm.Final) []byte {
 		text  [24]byte
 		edits = room[:0]
 	)
-	beside := f.Cost != nil && IsCost(rawjson.Get(usage.Value, "cost"))
-	if f.Cost != nil && !beside {
+	ownCost := f.Cost != nil && IsCost(rawjson.Get(usage.Value, "cost"))
+	if f.Cost != nil && !ownCost {
 		e := rawjson.Set(usage.Value, "cost", f.Cost.AppendText(text[:0]))
 		e.Start += usage.Start
 		e.End += usage.Start
 		edits = append(edits, e)
 	}
-	if beside || f.Attempts > 1 {
-		e := member(data, last, f, beside)
+	if ownCost || f.Attempts > 1 {
+		e := member(data, last, f, ownCost)
 		if len(edits) > 0 && e.Start < edits[0].Start {
 			edits = append([]rawjson.Edit{e}, edits...)
 		} else {
@@ -104,10 +104,10 @@ func value(dst []byte, f *llm.Final, cost bool) []byte {
 }
 
 // Attempts appends, after more than one attempt, a member about the attempts.
-func Attempts(dst []byte, f *llm.Final) []byte { return Beside(dst, f, false) }
+func Attempts(dst []byte, f *llm.Final) []byte { return AttemptsAndCost(dst, f, false) }
 
-// Beside does the same, with the cost if the usage object has the provider's own.
-func Beside(dst []byte, f *llm.Final, cost bool) []byte {
+// AttemptsAndCost does the same, with the cost if the usage object has the provider's own.
+func AttemptsAndCost(dst []byte, f *llm.Final, cost bool) []byte {
 	if !cost && f.Attempts <= 1 {
 		return dst
 	}
