@@ -1,8 +1,6 @@
 package dashboard
 
 import (
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -20,8 +18,9 @@ const configurationPath = "/operator/configuration"
 
 // configurationHandlers serves the pages of the managed configuration.
 type configurationHandlers struct {
-	site  *site
-	admin *admin.Admin
+	site         *site
+	admin        *admin.Admin
+	installation *Installation
 }
 
 // configurationPage shows the configuration that can be changed while the gateway runs, except providers.
@@ -43,9 +42,10 @@ type objectGroup struct {
 
 // objectRow shows an object and its source.
 type objectRow struct {
-	Name, Text, From string
-	Change           string   // path of its form; empty if it cannot be changed here
-	Remove           *Confirm // nil if it cannot be removed here
+	Name, From string
+	Lines      []string // the value
+	Change     string   // path of its form; empty if it cannot be changed here
+	Remove     *Confirm // nil if it cannot be removed here
 }
 
 // versionRow shows a version and its changes.
@@ -102,7 +102,7 @@ func objectGroupOf(c *configSection, objects []managed.Object) objectGroup {
 		if o.Section != c.section {
 			continue
 		}
-		row := objectRow{Name: o.Name, Text: objectText(o.Value), From: fromOf(o)}
+		row := objectRow{Name: o.Name, Lines: valueLines(c.section, o.Value), From: fromOf(o)}
 		if o.Source == managed.FromManaged {
 			row.Remove = &Confirm{
 				Ident: "remove-" + c.section + "-" + strconv.Itoa(i), Button: "Remove", Object: o.Path,
@@ -127,22 +127,10 @@ func editPath(section, name string) string {
 	return configurationPath + "/edit?" + objectQuery(section, name)
 }
 
-// objectText formats a value of the configuration as JSON, which is YAML too; empty for none.
-func objectText(v any) string {
-	if v == nil {
-		return ""
-	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprint(v)
-	}
-	return strings.NewReplacer(`","`, `", "`, `":`, `": `, `,"`, `, "`).Replace(string(text))
-}
-
 func versionRowOf(v *managed.Version, newest bool) versionRow {
 	row := versionRow{Seq: v.Seq, At: v.At, By: v.By, Kept: v.Changes != nil}
 	for _, c := range v.Changes {
-		row.Changes = append(row.Changes, Change{Name: c.Path, Was: objectText(c.Before), Is: objectText(c.After)})
+		row.Changes = append(row.Changes, Change{Name: c.Path, Was: objectText(c.Path, c.Before), Is: objectText(c.Path, c.After)})
 	}
 	seq := strconv.FormatInt(v.Seq, 10)
 	row.Undo = Confirm{

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -40,7 +41,9 @@ var configSections = []configSection{
 		},
 		members: []configMember{
 			{key: "targets", list: true, field: Field{
-				Label: "Targets", Lines: 3, Required: true, Hint: "Models as provider/model-name, one per line.",
+				Label: "Targets", Required: true,
+				Hint: "Models as provider/model-name, in order. A weight is a number from 0 to 1000, for the strategy " +
+					"“weighted”; 0 is for a target that is only asked if the others fail.",
 			}},
 			{key: "strategy", field: Field{Label: "Strategy", Choices: []Choice{
 				{Value: "fallback", Label: "fallback: in this order"},
@@ -48,8 +51,7 @@ var configSections = []configSection{
 				{Value: "latency", Label: "latency: the fastest first"},
 			}}},
 			{key: "weights", list: true, whole: true, field: Field{
-				Label: "Weights", Optional: true, Lines: 3,
-				Hint: "A number from 0 to 1000 for each target, one per line.",
+				Label: "Weights", Optional: true,
 			}},
 		},
 		more: "on: [overloaded, timeout]",
@@ -121,7 +123,10 @@ var configSections = []configSection{
 // editPage shows the form of an object.
 type editPage struct {
 	Title, About, Back string
-	Name               *Field // nil if the name cannot be chosen
+	Name               *Field     // nil if the name cannot be chosen
+	Targets            *Field     // the first of Rows; nil if the object has no targets
+	Rows               []aliasRow // of an alias
+	Suggested          []string   // names for Rows
 	Fields             []Field
 	More               *Field
 	Version            string
@@ -162,6 +167,9 @@ func (h *configurationHandlers) showPreview(w http.ResponseWriter, r *http.Reque
 	}
 	p := editPageOf(c, o, f)
 	p.Version, p.Preview = strconv.FormatInt(s.Version, 10), would
+	if p.Targets != nil {
+		p.Suggested = suggestedModels(h.installation)
+	}
 	return h.site.show(w, r, v, page{name: "configuration-edit", title: p.Title, status: f.status(), data: p})
 }
 
@@ -181,6 +189,17 @@ func editPageOf(c *configSection, o *managed.Object, f *form) editPage {
 	without := []string{}
 	for _, m := range c.members {
 		without = append(without, m.key)
+		if c.section == "aliases" && m.key == "targets" {
+			targets := f.field(m.of(is))
+			p.Targets, p.Rows = &targets, aliasRows(is, f)
+			continue
+		}
+		if c.section == "aliases" && m.key == "weights" {
+			if text := f.wrong["weights"]; text != "" {
+				p.Targets.Error = cmp.Or(p.Targets.Error, text)
+			}
+			continue
+		}
 		p.Fields = append(p.Fields, f.field(m.of(is)))
 	}
 	if c.more != "" {
@@ -215,7 +234,7 @@ func (m *configMember) of(is map[string]any) Field {
 
 // read parses the field of the form; it returns nil if it is empty.
 func (m *configMember) read(f *form) any {
-	text := strings.TrimSpace(f.values.Get(m.key))
+	text := strings.TrimSpace(strings.Join(f.values[m.key], "\n"))
 	if text == "" {
 		return nil
 	}

@@ -26,6 +26,7 @@ var icons = map[string]string{
 	"system":    `<path d="M2 10h4l2-5 4 10 2-5h4"/>`,
 	"settings": `<path d="M3 6h7M14 6h3M3 14h3M10 14h7"/><circle cx="12" cy="6" r="2"/><circle cx="8" cy="14" ` +
 		`r="2"/>`,
+	"list":     `<path d="M5 3h10v14H5zM8 6.500h4M8 10h4M8 13.500h4M2.500 6.500h.5M2.500 10h.5M2.500 13.500h.5"/>`,
 	"out":      `<path d="M12 4H4v12h8M9 10h8M14 7l3 3-3 3"/>`,
 	"copy":     `<path d="M7 7h10v10H7zM13 7V3H3v10h4"/>`,
 	"chevrons": `<path d="m6.500 8 3.500-4 3.500 4M6.500 12l3.500 4 3.500-4"/>`,

@@ -50,7 +50,7 @@ var operatorPlaces = []place{
 	{"Audit log", "audit", "/operator/audit", people.Operate},
 	{"System", "system", "/operator/system", people.Operate},
 	{"Configuration", "settings", configurationPath, people.Operate},
-	{"Settings", "settings", "/operator/settings", people.Operate},
+	{"Settings", "list", "/operator/settings", people.Operate},
 }
 
 // accountPath returns the path of an account's pages, by its name.

@@ -184,7 +184,7 @@ func (s *site) installationRoutes(o *Options) []row {
 	const provider = providersPath + "/{provider}"
 	providers := &providerHandlers{s, o.Admin, o.Installation, o.DefaultModel}
 	prices, installation := &priceHandlers{s, o.Admin, o.Installation}, &installationHandlers{s, o.Installation}
-	config := &configurationHandlers{s, o.Admin}
+	config := &configurationHandlers{s, o.Admin, o.Installation}
 	audit := &auditHandlers{s, o.Admin, fileSlots(maxAuditFiles, maxAuditFiles)}
 	return []row{
 		{"GET " + providersPath, people.Operate, providers.list},

@@ -14,8 +14,21 @@ type settingsPage struct {
 
 // settingGroup holds the settings below one key.
 type settingGroup struct {
-	Ident, Name string
-	Values      []Setting
+	Ident, Name      string
+	Values, Defaults []Setting // set somewhere, and not
+}
+
+// Many reports in words how many values are defaults.
+func (g *settingGroup) Many() string { return many(int64(len(g.Defaults)), "value") + " by default" }
+
+// add adds a value in plain text.
+func (g *settingGroup) add(s Setting) {
+	s.Value = plainJSON(s.Value)
+	if s.From == "default" {
+		g.Defaults = append(g.Defaults, s)
+		return
+	}
+	g.Values = append(g.Values, s)
 }
 
 // mostSettings bounds the listed values, because models and prices may be many.
@@ -33,15 +46,14 @@ func settingsPageOf(x Settings) settingsPage {
 	for _, value := range x.Values {
 		name, _, inner := strings.Cut(value.Path, ".")
 		if !inner {
-			p.Groups[0].Values = append(p.Groups[0].Values, value)
+			p.Groups[0].add(value)
 			continue
 		}
 		if _, ok := at[name]; !ok {
 			at[name] = len(p.Groups)
 			p.Groups = append(p.Groups, settingGroup{Ident: "s-" + name, Name: name})
 		}
-		g := &p.Groups[at[name]]
-		g.Values = append(g.Values, value)
+		p.Groups[at[name]].add(value)
 	}
 	return p
 }
