@@ -17,11 +17,13 @@ func TestValuesAreLinesForPeople(t *testing.T) {
 		value any
 		want  string
 	}{
-		{"aliases.fast", object{"targets": []any{"a/x", "b/y"}, "on": []any{"timeout"}}, "a/x; then b/y; on: timeout"},
+		{"aliases.fast", object{"targets": []any{"a/x", "b/y"}, "on": []any{"timeout"}}, "a/x; then b/y; On: timeout"},
 		{"aliases.fast", object{"targets": []any{"a/x", "b/y", "c/z"}, "weights": []any{uint64(3), float64(1), int64(0)}, "strategy": "weighted"}, "a/x, weight 3 (75 %); b/y, weight 1 (25 %); c/z, only if the others fail; Strategy: weighted: by the weights"},
-		{"limits", object{"tpm": float64(9_000_000), "per_key": object{"rpm": 6, "tpm": 7}}, "Tokens per minute: 9000000; per key: rpm 6, tpm 7"},
+		{"limits", object{"tpm": float64(9_000_000), "per_key": object{"rpm": 6, "tpm": 7}}, "Tokens per minute: 9000000; Per key: rpm 6, tpm 7"},
+		{"limits", object{"rpm": 0, "per_key": object{"rpm": 0, "tpm": 0, "concurrency": 0}}, "Requests per minute: no limit; Per key: no limit"},
+		{"cors", object{"origins": []any{}}, "Origins: none"},
 		{"cors", object{"origins": []any{"https://a.example"}}, "Origins: https://a.example"},
-		{"providers.house", object{"timeouts": object{"total": "1m", "idle": []any{1, 2}}}, "timeouts: idle (1, 2), total 1m"},
+		{"providers.house", object{"timeouts": object{"total": "1m", "idle": []any{1, 2}}}, "Timeouts: idle (1, 2), total 1m"},
 		{"cors", "x", "x"},
 		{"cors", nil, ""},
 	} {

@@ -26,16 +26,28 @@ func valueLines(section string, value any) []string {
 		for _, m := range configSections[i].members {
 			if is[m.key] != nil && !shown[m.key] {
 				shown[m.key] = true
-				all = append(all, m.field.Label+": "+m.words(is[m.key]))
+				all = append(all, m.field.Label+": "+boundText(section, m.words(is[m.key])))
 			}
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(is)) {
 		if !shown[key] {
-			all = append(all, strings.ReplaceAll(key, "_", " ")+": "+plainValue(is[key]))
+			name := strings.ReplaceAll(key, "_", " ")
+			all = append(all, strings.ToUpper(name[:1])+name[1:]+": "+boundText(section, plainValue(is[key])))
 		}
 	}
 	return all
+}
+
+// boundText returns a value in words if it is empty, or a limit of 0.
+func boundText(section, text string) string {
+	switch {
+	case text == "":
+		return "none"
+	case section == "limits" && (text == "0" || text == "concurrency 0, rpm 0, tpm 0"):
+		return "no limit"
+	}
+	return text
 }
 
 // objectText returns an object of the configuration in one line, by its path.

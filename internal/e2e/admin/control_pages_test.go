@@ -74,7 +74,7 @@ func TestControlPages(t *testing.T) {
 	see(ada.post(edit+"aliases", "name", "fast", "targets", "nobody/x", "strategy", "fallback"), 422, "nobody")
 	see(ada.post(edit+"aliases", "name", "fast", "targets", "house/echo\nhouse/chat", "strategy", "weighted", "weights", "3\n1"), 200, "was changed", "echo, weight 3 (75 %)")
 	see(ada.post(edit+"prices", "name", "house/* since 2026-01-01", "input", "1", "output", "2"), 200, "house/<wbr>* since 2026-01-01")
-	see(ada.post(edit+"limits", "rpm", "6000", "more", "per_key: {rpm: 600}"), 200, "per key: rpm 600", "Requests per minute: 6000")
+	see(ada.post(edit+"limits", "rpm", "6000", "more", "per_key: {rpm: 600}"), 200, "Per key: rpm 600", "Requests per minute: 6000")
 	see(ada.get(edit+"limits"), 200, `value="6000"`, "per_key: {")
 	see(ada.post(edit+"limits", "rpm", "many"), 422, "whole number")
 	harness.Await(t, "an answer of the alias", answers("fast"))
