@@ -52,8 +52,9 @@ func (g *instance) announce(ctx context.Context, addr net.Addr) error {
 func tellHowToBegin(ctx context.Context, p *people.Directory, log *slog.Logger) error {
 	users, err := p.Users(ctx)
 	if err == nil && len(users) == 0 {
-		log.Info("nobody can sign in to the dashboard yet: weir operators add EMAIL prints a sign-in link, and " +
-			"weir keys create --account NAME --label LABEL an API key")
+		log.Info("nobody can sign in to the dashboard yet: use the set-up link that the first start printed, or " +
+			"weir operators add EMAIL, which prints another link; weir keys create --account NAME --label LABEL prints an " +
+			"API key")
 	}
 	return err
 }

@@ -15,7 +15,7 @@ func exceeded(s *lease, n *Need) error {
 		limit = fmt.Sprintf("$%s per %s", b.Limit, b.Period)
 	}
 	what := fmt.Sprintf("The budget of this %s, %s, has no room for this request: it needs at least $%s, and $%s is "+
-		"neither spent nor held.", b.Of, limit, n.Least, s.refused-1)
+		"left after spending and holds.", b.Of, limit, n.Least, s.refused-1)
 	return &llm.Error{
 		Code: llm.CodeBudgetExceeded, Message: what + " " + advice(b, n),
 		Err: &Exceeded{Budget: *b, At: n.At, Least: n.Least, Left: s.refused - 1},

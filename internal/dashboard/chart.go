@@ -43,24 +43,34 @@ const (
 
 // picture draws the bars. chart.js finds each as a g of class slot, in the order of the rows of the chart's table.
 func (b *bars) picture() template.HTML {
-	top := int64(1)
+	top := int64(0)
 	for i := range b.stack {
 		top = max(top, b.stack[i].sum())
 	}
-	top = niceTop(top)
 	var out strings.Builder
-	openPicture(&out, b.label, top, b.unit)
-	b.draw(&out, top)
+	openPicture(&out, b.label, axisTop(top), b.unit)
+	b.draw(&out, max(axisTop(top), 1))
 	return closePicture(&out)
 }
 
-// openPicture starts a chart with its axes; the vertical one ends at top.
+// axisTop returns the end of the vertical axis for a largest value; 0 for 0, which has no scale.
+func axisTop(largest int64) int64 {
+	if largest == 0 {
+		return 0
+	}
+	return niceTop(largest)
+}
+
+// openPicture starts a chart with its axes. The vertical one ends at top; if that is 0, only its 0 is labelled.
 func openPicture(out *strings.Builder, label string, top int64, unit func(int64) string) {
 	fmt.Fprintf(out, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s">`, chartWidth, chartHeight,
 		template.HTMLEscapeString(label))
 	fmt.Fprintf(out, `<path class="axis" d="M%g %gH%gM%g %gH%g"/>`, chartLeft, chartTop, chartWidth, chartLeft,
 		(chartTop+chartBottom)/2, chartWidth)
 	for i, y := range []float64{chartTop, (chartTop + chartBottom) / 2, chartBottom} {
+		if top == 0 && y != chartBottom {
+			continue
+		}
 		fmt.Fprintf(out, `<text x="%g" y="%g" text-anchor="end">%s</text>`, chartLeft-8, y+4,
 			template.HTMLEscapeString(unit(top*int64(2-i)/2)))
 	}
@@ -120,15 +130,15 @@ type point struct {
 // picture draws the lines. chart.js finds each point as a g of class slot, in the order of the rows of the chart's
 // table.
 func (l *lines) picture() template.HTML {
-	top := int64(1)
+	top := int64(0)
 	for i := range l.points {
 		for _, v := range l.points[i].values {
 			top = max(top, v)
 		}
 	}
-	top = niceTop(top)
 	var out strings.Builder
-	openPicture(&out, l.label, top, l.unit)
+	openPicture(&out, l.label, axisTop(top), l.unit)
+	top = max(axisTop(top), 1)
 	slot := (chartWidth - chartLeft) / float64(max(len(l.points), 1))
 	every := (len(l.points) + mostNames - 1) / mostNames
 	for i := range l.points {

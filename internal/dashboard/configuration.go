@@ -130,7 +130,9 @@ func editPath(section, name string) string {
 func versionRowOf(v *managed.Version, newest bool) versionRow {
 	row := versionRow{Seq: v.Seq, At: v.At, By: v.By, Kept: v.Changes != nil}
 	for _, c := range v.Changes {
-		row.Changes = append(row.Changes, Change{Name: c.Path, Was: objectText(c.Path, c.Before), Is: objectText(c.Path, c.After)})
+		row.Changes = append(row.Changes, Change{
+			Name: c.Path, Was: objectText(c.Path, c.Before), Is: objectText(c.Path, c.After),
+		})
 	}
 	seq := strconv.FormatInt(v.Seq, 10)
 	row.Undo = Confirm{

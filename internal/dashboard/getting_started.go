@@ -18,6 +18,7 @@ type startPage struct {
 	MembersAt string
 	Curl      Code
 	UsesAt    string
+	Providers string // path of the form that adds a provider, for operators
 }
 
 func (h *overviewHandlers) start(w http.ResponseWriter, r *http.Request, v *people.Visit, keys []account.Key,
@@ -32,5 +33,8 @@ func (h *overviewHandlers) start(w http.ResponseWriter, r *http.Request, v *peop
 		p.HasKey = p.HasKey || keys[i].State(h.site.now()) == account.KeyActive
 	}
 	p.Curl = Code{Ident: "first-call", Label: "A first call", Text: curlOf(h.publicURL(r), "$WEIR_KEY", h.model())}
+	if v.Operator() {
+		p.Providers = providersPath + "/new"
+	}
 	return h.site.show(w, r, v, page{name: "start", title: "Overview", data: p})
 }

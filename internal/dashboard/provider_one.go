@@ -182,7 +182,7 @@ func keyName(text string) string {
 	if _, last, long := strings.Cut(sealed, ":"); long {
 		return "…" + last
 	}
-	return "a short key"
+	return "too short to show its end"
 }
 
 func providerKeysOf(path string, c *route.ProviderCondition, o *managed.Object) (all []providerKey) {

@@ -194,6 +194,14 @@ func (f *form) refuseObject(err error) bool {
 	}
 	path, _, _ := strings.Cut(e.Param, "[")
 	told := *e
+	_, rest, found := strings.Cut(told.Message, "`: ")
+	if found && rest != "" && strings.HasPrefix(told.Message, "managed configuration") {
+		told.Message = strings.ToUpper(rest[:1]) + rest[1:]
+	}
+	if address, found := strings.CutSuffix(told.Message, "; allow_private: true permits it."); found &&
+		slices.Contains(f.fields, "allow_private") {
+		told.Message, path = address+". “Allow a private address” below permits it.", "allow_private"
+	}
 	if told.Param = path[strings.LastIndexByte(path, '.')+1:]; !slices.Contains(f.fields, told.Param) {
 		told.Param = ""
 	}

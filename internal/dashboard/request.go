@@ -171,12 +171,12 @@ func numbersOf(a *report.Attempt) string {
 }
 
 func requestFacts(d *report.Request) []Fact {
-	facts := []Fact{{"Requested model", cmp.Or(d.Requested, "none: the default model")}, {"Answer", "whole"}}
+	facts := []Fact{{"Requested model", cmp.Or(d.Requested, "none: the default model")}, {"Answer asked for", "whole"}}
 	if d.Stream {
-		facts[1].Value = "stream"
+		facts[1].Value = "as a stream"
 	}
 	if d.Code != "" {
-		facts = append(facts, Fact{"Error", string(d.Code)})
+		facts = append(facts, Fact{"Error", errorText(d.Code)})
 	}
 	if d.User != "" {
 		facts = append(facts, Fact{"End user", d.User})
@@ -243,12 +243,12 @@ func attemptFacts(a *report.Attempt) (facts []Fact) {
 		add("Provider’s HTTP status", strconv.Itoa(a.Status))
 	}
 	add("Provider’s reply id", a.ReplyID)
-	add("Error", string(a.Code))
+	add("Error", errorText(a.Code))
 	add("Finish reason", string(a.Finish))
 	add("Service tier", a.Settlement.Tier)
-	add("Provenance", numbersOf(a))
-	add("Price", cmp.Or(a.Price.Version, "unknown"))
-	add("Priced as", pricedAs(a))
+	add("Source of the numbers", numbersOf(a))
+	add("Version of the price", cmp.Or(a.Price.Version, "unknown"))
+	add("Rates", pricedAs(a))
 	ofCost, ofCharge := a.LeftUnpriced()
 	add("Classes without a price", strings.Join(ofCharge.Names(), ", "))
 	_, cost := a.Corrected()

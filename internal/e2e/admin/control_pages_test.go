@@ -69,6 +69,11 @@ func TestControlPages(t *testing.T) {
 	see(ada.post(providers+"/house/change", "dialect", "openai", "base_url", up.url+"/v1", "allow_private", "true", "models", "echo\nchat", "more", "retries: many"), 422, "retries")
 	see(ada.post(providers+"/house/change", "dialect", "openai", "base_url", up.url+"/v1", "allow_private", "true", "models", "echo\nchat"), 200, "echo\nchat", "…5678")
 
+	private := see(ada.post(providers+"/new", "name", "near", "dialect", "openai", "base_url", "http://127.0.0.1:9/v1", "key", "k"), 422, "“Allow a private address” below permits it")
+	if strings.Contains(private.Body, "allow_private: true") || strings.Contains(private.Body, "managed configuration") {
+		t.Error("a private address: got the words of the file on the form")
+	}
+
 	edit := configuration + "/edit?section="
 	see(ada.get(edit+"aliases"), 200, "Add an alias")
 	see(ada.post(edit+"aliases", "name", "fast", "targets", "nobody/x", "strategy", "fallback"), 422, "nobody")
