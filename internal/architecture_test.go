@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"dialect/registry", "pricing", "budget"},
 	{"ledger"},
 	{"config", "provider", "account", "reconcile", "report", "telemetry", "tracing", "webhook"},
-	{"capacity", "people", "route", "ratelimit"},
+	{"alert", "capacity", "people", "route", "ratelimit"},
 	{"plan", "quote", "imports", "signin"},
 	{"gateway", "manual", "store", "simulator", "imports/litellm", "imports/bifrost"},
 	{"upstream"},

@@ -90,7 +90,7 @@ func newRoot(env *environment) *cobra.Command {
 	flags.StringVar(&env.dataDir, "data", "", "data directory (default ./weir-data)")
 	root.AddCommand(
 		newServe(env), newAccounts(env), newKeys(env), newMembers(env), newOperators(env), newUsers(env),
-		newUses(env), newRequests(env), newRefusals(env), newModels(env), newAliases(env),
+		newUses(env), newRequests(env), newRefusals(env), newAlerts(env), newModels(env), newAliases(env),
 		newPrices(env), newProviders(env), newLedger(env), newStatements(env), newAudit(env), newNodes(env),
 		newKept(env), newWebhooks(env), newSecrets(env), newSimulate(env), newConfig(env), newMigrate(env),
 		newMove(env),

@@ -32,6 +32,7 @@ type webhookView struct {
 	Account           *string  `json:"account"`
 	URL               string   `json:"url"`
 	Events            []string `json:"events"` // empty for all events
+	Format            string   `json:"format"`
 	AllowPrivate      bool     `json:"allow_private"`
 	State             string   `json:"state"`
 	FailingSince      string   `json:"failing_since,omitempty"`
@@ -46,9 +47,10 @@ type webhookView struct {
 // viewWebhook returns the view of an endpoint. The name of the account is empty for an endpoint of the installation.
 func viewWebhook(e *webhook.Endpoint, account string) webhookView {
 	v := webhookView{
-		ID: e.ID, URL: e.URL, Events: []string{}, AllowPrivate: e.AllowPrivate, State: string(e.Health()),
-		FailingSince: timeText(e.Failing), DisabledAt: timeText(e.Disabled), DisabledWhy: e.Why,
-		FormerSecretUntil: timeText(e.Rotated), DroppedEvents: e.Dropped, Created: e.Created.Format(time.RFC3339),
+		ID: e.ID, URL: e.URL, Events: []string{}, Format: string(e.Format), AllowPrivate: e.AllowPrivate,
+		State: string(e.Health()), FailingSince: timeText(e.Failing), DisabledAt: timeText(e.Disabled),
+		DisabledWhy: e.Why, FormerSecretUntil: timeText(e.Rotated), DroppedEvents: e.Dropped,
+		Created: e.Created.Format(time.RFC3339),
 	}
 	if e.Account != "" {
 		v.AccountID, v.Account = &e.Account, &account
@@ -67,7 +69,7 @@ func timeText(t *time.Time) string {
 	return t.Format(time.RFC3339)
 }
 
-var webhookHeads = []string{"ID", "OWNER", "URL", "EVENTS", "PRIVATE", "STATE", "CREATED"}
+var webhookHeads = []string{"ID", "OWNER", "URL", "EVENTS", "FORMAT", "PRIVATE", "STATE", "CREATED"}
 
 func (v *webhookView) row() []string {
 	of, events, private, state := "the installation", allEvents, "no", v.State
@@ -89,7 +91,7 @@ func (v *webhookView) row() []string {
 	if v.DroppedEvents > 0 {
 		state += fmt.Sprintf("; %d events dropped because too many waited", v.DroppedEvents)
 	}
-	return []string{v.ID, of, v.URL, events, private, state, v.Created}
+	return []string{v.ID, of, v.URL, events, v.Format, private, state, v.Created}
 }
 
 // viewOf returns the view of an endpoint, with the name of its account.
@@ -140,17 +142,19 @@ func complete(cmd *cobra.Command, flag string, words ...cobra.Completion) {
 }
 
 func newWebhooksAdd(env *environment) *cobra.Command {
-	var account string
+	var account, format string
 	var events []string
 	var private bool
 	cmd := env.jsonFlag(&cobra.Command{
 		Use: "add URL", Short: "Create an endpoint and print its secret, only this once",
 		Long: "Create an endpoint and print the secret that signs its events, only this once. Its URL must be\n" +
-			"https on a public address, unless --allow-private permits another. Without --account the endpoint\n" +
-			"belongs to the installation and receives the events of all accounts and of the installation.",
+			"https on a public address, unless --allow-private permits another. With --format mail it is\n" +
+			"mailto: and an e-mail address. Without --account the endpoint belongs to the installation and\n" +
+			"receives the events of all accounts and of the installation.",
 		Example: "  weir webhooks add https://example.com/hooks/weir --account research --event budget.exceeded " +
 			"--event key.created\n" +
-			"  weir webhooks add https://example.com/hooks/weir",
+			"  weir webhooks add https://example.com/hooks/weir\n" +
+			"  weir webhooks add mailto:ops@example.com --format mail --event alert.fired --event alert.ended",
 		Args: oneArg("the endpoint's URL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			types, err := eventTypes(events)
@@ -159,7 +163,9 @@ func newWebhooksAdd(env *environment) *cobra.Command {
 			}
 			return env.withNewData(cmd, false, func(d *admin.Admin) error {
 				ctx := cmd.Context()
-				e := webhook.Endpoint{URL: args[0], Types: types, AllowPrivate: private}
+				e := webhook.Endpoint{
+					URL: args[0], Types: types, Format: webhook.Format(format), AllowPrivate: private,
+				}
 				if cmd.Flags().Changed("account") {
 					a, err := d.Accounts.Account(ctx, account)
 					if err != nil {
@@ -176,6 +182,8 @@ func newWebhooksAdd(env *environment) *cobra.Command {
 		},
 	})
 	cmd.Flags().StringVar(&account, "account", "", "name of the account that owns the endpoint")
+	cmd.Flags().StringVar(&format, "format", string(webhook.JSON), "form of events: json, slack, teams or mail")
+	complete(cmd, "format", "json", "slack", "teams", "mail")
 	endpointFlags(cmd, &events, &private)
 	return cmd
 }

@@ -61,6 +61,8 @@ type Admin struct {
 	Reconciliation *Reconciliation
 	Keys           *KeyRing
 	Refusals       *Refusals
+	Alerts         *Alerts
+	Mail           *people.Mail // nil if no mail is configured
 
 	store   *store.DB
 	release func() // releases what SignIn holds
@@ -113,7 +115,8 @@ func New(o *Options) (a *Admin, err error) {
 	a.Configuration = newConfiguration(o, a.Keys, a.Accounts)
 	a.Plans = newPlans(a.Configuration, a.Accounts, db)
 	a.Imports = &Imports{a.Configuration, a.People, db, cfg.File}
-	a.Webhooks = newWebhooks(o, a.Keys, a.Nodes)
+	a.Webhooks = newWebhooks(o, a.Keys, a.Nodes, a.Mail != nil)
+	a.Alerts = &Alerts{db, a.Accounts, a.Webhooks, AlertRules(&cfg.Alerts)}
 	a.Secrets = &Secrets{a.Keys, cfg, db, a.Nodes}
 	a.Reconciliation = newReconciliation(o, a.Configuration)
 	return a, nil

@@ -39,7 +39,7 @@ func (a *Admin) addPeople(from *Options) (err error) {
 		}
 		a.release = s.OIDC.Close
 	}
-	a.People = people.New(d)
+	a.Mail, a.People = d.Mail, people.New(d)
 	s.Directory = a.People
 	a.SignIn = signin.New(s)
 	return nil

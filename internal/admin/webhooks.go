@@ -21,10 +21,10 @@ type Webhooks struct {
 	nodes *Nodes
 }
 
-func newWebhooks(o *Options, keys *KeyRing, nodes *Nodes) *Webhooks {
+func newWebhooks(o *Options, keys *KeyRing, nodes *Nodes, mails bool) *Webhooks {
 	return &Webhooks{webhook.NewService(webhook.Options{
 		Stores: o.Store.WebhookStores(), Ring: keys.Ring, NewKey: keys.make,
-		AllowPrivate: o.Config.Webhooks.AllowPrivate, Now: o.Store.Now,
+		AllowPrivate: o.Config.Webhooks.AllowPrivate, Mails: mails, Now: o.Store.Now,
 	}), o.Store, nodes}
 }
 

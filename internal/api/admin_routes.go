@@ -82,6 +82,7 @@ func (ad *Admin) usageRoutes(o *Options) []people.Route {
 	usesFilters := slices.Clip(append(report.UsesFilters(), "first_token", report.TagParameter))
 	refusalFilters := []string{"from", "to", "key", "reason", "model", "group_by"}
 	statements, refusals := &adminStatements{o.Admin.Statements}, &adminRefusals{o.Admin}
+	alerts := &adminAlerts{o.Admin.Alerts}
 	usage, whole := &adminUsage{o.Admin, o.Ledger}, &adminInstallation{o.Admin, o.Ledger, o.Router, o.Now}
 	return []people.Route{
 		ad.route("GET /usage", people.Operate, usage.listGroups,
@@ -93,6 +94,8 @@ func (ad *Admin) usageRoutes(o *Options) []people.Route {
 		ad.make("POST "+requests+"/{id}/attempts/{n}/corrections", people.Operate, usage.correct),
 		ad.route("GET /accounts/{account}/refusals", people.Read, refusals.listOfAccount, refusalFilters...),
 		ad.route("GET /refusals", people.Operate, refusals.list, append(refusalFilters, "account")...),
+		ad.route("GET /alerts", people.Operate, alerts.list),
+		ad.make("POST /alerts/{kind}/test", people.Operate, alerts.test),
 		ad.route("GET /accounts/{account}/statements", people.Read, statements.list, listing...),
 		ad.make("POST /accounts/{account}/statements", people.Operate, statements.close),
 		ad.route("GET /accounts/{account}/statements/{number}", people.Read, statements.show),

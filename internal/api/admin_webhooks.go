@@ -18,6 +18,7 @@ type webhookView struct {
 	AccountID         *string                `json:"account_id"` // null for an endpoint of the installation
 	URL               string                 `json:"url"`
 	Events            []webhook.Type         `json:"events"` // empty for all
+	Format            webhook.Format         `json:"format"`
 	AllowPrivate      bool                   `json:"allow_private"`
 	State             webhook.EndpointHealth `json:"state"`
 	FailingSince      *time.Time             `json:"failing_since"`
@@ -37,8 +38,8 @@ type secretWebhookView struct {
 func viewWebhook(e *webhook.Endpoint) webhookView {
 	return webhookView{
 		ID: e.ID, AccountID: orNull(e.Account), URL: e.URL, Events: append([]webhook.Type{}, e.Types...),
-		AllowPrivate: e.AllowPrivate, State: e.Health(), FailingSince: e.Failing, DisabledAt: e.Disabled,
-		DisabledWhy: orNull(e.Why), FormerSecretUntil: e.Rotated, DroppedEvents: e.Dropped,
+		Format: e.Format, AllowPrivate: e.AllowPrivate, State: e.Health(), FailingSince: e.Failing,
+		DisabledAt: e.Disabled, DisabledWhy: orNull(e.Why), FormerSecretUntil: e.Rotated, DroppedEvents: e.Dropped,
 		Created: e.Created,
 	}
 }
@@ -93,11 +94,12 @@ func webhookUpdate(r *adminRequest, fields ...field) (u webhook.Update, err erro
 }
 
 func (h *adminWebhooks) create(r *adminRequest) (answer, error) {
-	u, err := webhookUpdate(r)
+	var format string
+	u, err := webhookUpdate(r, field{"format", text(&format)})
 	if err != nil {
 		return answer{}, err
 	}
-	e := webhook.Endpoint{Account: r.account()}
+	e := webhook.Endpoint{Account: r.account(), Format: webhook.Format(format)}
 	if u.URL != nil {
 		e.URL = *u.URL
 	}

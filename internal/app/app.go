@@ -370,6 +370,7 @@ func (g *instance) runParts(background context.Context, running *sync.WaitGroup)
 	running.Go(func() { g.notices.Run(background) })
 	running.Go(func() { g.pipeline.Refusals.Run(background) })
 	running.Go(func() { g.store.Events.RunCalendar(background) })
+	running.Go(func() { evaluatorOf(g).Run(background) })
 	running.Go(func() { g.admin.Reconciliation.WatchDrift(background) })
 	running.Go(func() { g.deliverer.Run(background) })
 	running.Go(func() {

@@ -123,6 +123,8 @@ var knownRoutes = map[people.Right][]string{
 	},
 	people.Operate: {
 		"GET /admin/v1/accounts",
+		"GET /admin/v1/alerts",
+		"POST /admin/v1/alerts/{kind}/test",
 		"GET /admin/v1/refusals",
 		"POST /admin/v1/accounts",
 		"PATCH /admin/v1/accounts/{account}",
@@ -203,6 +205,8 @@ var knownRoutes = map[people.Right][]string{
 		"POST /operator/people/{user}/second-factor/remove",
 		"POST /operator/people/{user}/promote",
 		"POST /operator/people/{user}/reset",
+		"GET /operator/alerts",
+		"POST /operator/alerts/{kind}/test",
 		"GET /operator/prices",
 		"GET /operator/providers",
 		"GET /operator/providers/new",

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"weir/internal/account"
+	"weir/internal/admin"
+	"weir/internal/alert"
 	"weir/internal/budget"
 	"weir/internal/llm"
 	"weir/internal/outbound"
@@ -25,14 +28,33 @@ func (g *instance) openWebhooks() error {
 	if err != nil {
 		return err
 	}
-	g.deliverer = webhook.NewDeliverer(webhook.DelivererOptions{
+	sends := webhook.DelivererOptions{
 		Outbox: g.store.Deliveries, Ring: g.admin.Keys.Ring, AllowPrivate: cfg.Webhooks.AllowPrivate, Proxy: proxy,
 		Roots: roots, Version: o.Version, Log: o.Log,
-	})
+	}
+	if g.admin.Mail != nil {
+		sends.Mail = g.admin.Mail.Send
+	}
+	g.deliverer = webhook.NewDeliverer(sends)
 	g.notices = webhook.NewNotices(webhook.NoticesOptions{
 		Tell: g.store.Events.Tell, TellExceeded: g.tellExceeded, Node: hostname(), Now: g.store.Now, Log: o.Log,
 	})
 	return nil
+}
+
+// evaluatorOf returns the evaluator of alerts.
+func evaluatorOf(g *instance) *alert.Evaluator {
+	return alert.NewEvaluator(alert.Options{
+		Store: g.store.Alerts, Rules: admin.AlertRules(&g.options.Config.Alerts), Log: g.options.Log,
+		Prices: func() time.Time {
+			newest := 0.0
+			g.upstream.Prices().Days(func(_ string, day float64) { newest = max(newest, day) })
+			if newest == 0 {
+				return time.Time{}
+			}
+			return time.Unix(int64(newest), 0).UTC()
+		},
+	})
 }
 
 // noticeRefusal reports requests that a limit or a budget refused.

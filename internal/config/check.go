@@ -42,6 +42,7 @@ func (ch *checker) check(c *Config) {
 	}
 	ch.checkWord("telemetry.gen_ai", c.Telemetry.GenAI, []string{"1.41", "latest"})
 	ch.checkLabels(c.Telemetry.Labels)
+	ch.checkAlerts(&c.Alerts)
 	if c.Data == "" {
 		ch.report("data", "`data` must name a directory, such as ./weir-data")
 	}

@@ -44,3 +44,45 @@ func LabelOf(tag string) string {
 		return '_'
 	}, tag)
 }
+
+// Alerts holds the limits of alerts; 0 switches an alert off.
+type Alerts struct {
+	// BudgetPercent is the part of a budget that will be spent at the rate of its period so far.
+	BudgetPercent int64 `yaml:"budget_percent"`
+	// SpendFactor is how many times the highest spending in the same hour of the seven days before an account spends in
+	// an hour. If that was less than SpendLeastUSD, it counts as SpendLeastUSD.
+	SpendFactor   int64 `yaml:"spend_factor"`
+	SpendLeastUSD int64 `yaml:"spend_least_usd"`
+	// ErrorPercent is the part of an account's attempts that failed, if it has at least ErrorLeast.
+	ErrorPercent int64 `yaml:"error_percent"`
+	ErrorLeast   int64 `yaml:"error_least"`
+	// Refusals is the number of refused requests of a key in an hour.
+	Refusals int64 `yaml:"refusals"`
+	// Unpriced is the number of attempts of a model without a price.
+	Unpriced int64 `yaml:"unpriced"`
+	// PricesDays is the age of the newest price data in days.
+	PricesDays int64 `yaml:"prices_days"`
+}
+
+func usualAlerts() Alerts {
+	return Alerts{
+		BudgetPercent: 100, SpendFactor: 3, SpendLeastUSD: 10, ErrorPercent: 25, ErrorLeast: 50, Refusals: 100,
+		Unpriced: 1, PricesDays: 90,
+	}
+}
+
+const mostAlertLimit = 1_000_000
+
+// checkAlerts reports limits of alerts that are out of range.
+func (ch *checker) checkAlerts(a *Alerts) {
+	for name, limit := range map[string]int64{
+		"budget_percent": a.BudgetPercent, "spend_factor": a.SpendFactor, "spend_least_usd": a.SpendLeastUSD,
+		"error_percent": a.ErrorPercent, "error_least": a.ErrorLeast, "refusals": a.Refusals, "unpriced": a.Unpriced,
+		"prices_days": a.PricesDays,
+	} {
+		if limit < 0 || limit > mostAlertLimit {
+			ch.report(join("alerts", name), "`alerts.%s` must be from 0 to %d; 0 switches the alert off", name,
+				mostAlertLimit)
+		}
+	}
+}

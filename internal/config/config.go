@@ -75,6 +75,8 @@ type Config struct {
 	Backup Backup `yaml:"backup"`
 	// Telemetry configures the address of metrics.
 	Telemetry Telemetry `yaml:"telemetry"`
+	// Alerts holds the limits of alerts.
+	Alerts Alerts `yaml:"alerts"`
 	// Webhooks configures the permitted endpoints.
 	Webhooks Webhooks `yaml:"webhooks"`
 	// Secrets configures the keys that encrypt secrets in the database.
@@ -264,6 +266,7 @@ func Default() Config {
 		Data:             "./weir-data",
 		Durability:       "batched",
 		Telemetry:        Telemetry{GenAI: "1.41"},
+		Alerts:           usualAlerts(),
 		DefaultMaxOutput: 8192,
 		Pricing:          Pricing{Assumed: "accept", Tools: "bound", Margin: defaultMargin},
 		MaxConcurrency:   4096,

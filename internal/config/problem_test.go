@@ -57,6 +57,9 @@ func mistakes() map[string]struct {
 		"network":        {"trusted_proxies: [10.0.0.0/99]", []string{"1:19: `trusted_proxies[0]` must be a network such as 10.0.0.0/8 or an address, not \"10.0.0.0/99\""}},
 		"hosts":          {"hosts: ['weir.lan:8080', 'https://weir.lan', '*.lan', weir.lan]", []string{"1:9: `hosts[0]` must be a name without a port such as weir.example.com, not \"weir.lan:8080\"", "1:26: `hosts[1]` must be a name without a port such as weir.example.com, not \"https://weir.lan\"", "1:46: `hosts[2]` must be a name without a port such as weir.example.com, not \"*.lan\""}},
 		"host":           {"host: [weir.lan]", []string{"1:1: unknown key `host`; did you mean `hosts`?"}},
+		"labels":         {"telemetry: {labels: [team, account, account, \"tag:a-b\", \"tag:a.b\"]}", []string{"1:22: `telemetry.labels[0]` must be account, key, or tag:NAME for a tag, not \"team\"", "1:37: `telemetry.labels` has \"account\" twice: remove one", "1:57: `telemetry.labels` has two tags with the label tag_a_b: remove one"}},
+		"many labels":    {"telemetry: {labels: [\"tag:a\", \"tag:b\", \"tag:c\", \"tag:d\", \"tag:e\"]}", []string{"1:13: `telemetry.labels` has 5 tags: choose at most 4"}},
+		"alerts":         {"alerts: {refusals: -1}", []string{"1:20: `alerts.refusals` must be from 0 to 1000000; 0 switches the alert off"}},
 		"empty item":     {"trusted_proxies:\n  -\n  - ::1", []string{"1:1: `trusted_proxies[0]` is empty"}},
 		// References.
 		"unset variable":   {"data: x${NOPE}y${NEITHER}", []string{"1:7: the environment variable NEITHER is not set; set it, or write ${NEITHER:-default}", "1:7: the environment variable NOPE is not set; set it, or write ${NOPE:-default}"}},

@@ -22,6 +22,7 @@ var icons = map[string]string{
 	"accounts":  `<path d="M3 17V8l7-5 7 5v9zM8 17v-5h4v5"/>`,
 	"providers": `<path d="M4 4h12v4H4zM4 12h12v4H4zM7 6h.5M7 14h.5"/>`,
 	"prices":    `<path d="M10 3H4v6l7.500 7.500 6-6zM7 6.500h.1"/>`,
+	"alerts":    `<path d="M5 14V9a5 5 0 0 1 10 0v5l1.500 2h-13zM8.500 18.500h3"/>`,
 	"audit":     `<path d="M5 3h10v14H5zM8 7h4M8 10h4M8 13h2"/>`,
 	"system":    `<path d="M2 10h4l2-5 4 10 2-5h4"/>`,
 	"settings": `<path d="M3 6h7M14 6h3M3 14h3M10 14h7"/><circle cx="12" cy="6" r="2"/><circle cx="8" cy="14" ` +

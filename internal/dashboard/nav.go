@@ -45,6 +45,7 @@ var operatorPlaces = []place{
 	{"Usage", "usage", allUsagePath, people.Operate},
 	{"Providers", "providers", "/operator/providers", people.Operate},
 	{"Webhooks", "webhooks", webhooksPath, people.Operate},
+	{"Alerts", "alerts", alertsPath, people.Operate},
 	{"Prices", "prices", "/operator/prices", people.Operate},
 	{"People", "members", "/operator/people", people.Operate},
 	{"Audit log", "audit", "/operator/audit", people.Operate},

@@ -78,6 +78,7 @@ func operatorSamples(s *site) []sample {
 	all := append(accountSamples(), providerSamples()...)
 	all = append(all, userSamples()...)
 	all = append(all, auditSamples()...)
+	all = append(all, alertSamples()...)
 	return append(all, systemSamples(s)...)
 }
 

@@ -184,7 +184,7 @@ func (s *site) installationRoutes(o *Options) []row {
 	const provider = providersPath + "/{provider}"
 	providers := &providerHandlers{s, o.Admin, o.Installation, o.DefaultModel}
 	prices, installation := &priceHandlers{s, o.Admin, o.Installation}, &installationHandlers{s, o.Installation}
-	config := &configurationHandlers{s, o.Admin, o.Installation}
+	config, alerts := &configurationHandlers{s, o.Admin, o.Installation}, &alertHandlers{s, o.Admin.Alerts}
 	audit := &auditHandlers{s, o.Admin, fileSlots(maxAuditFiles, maxAuditFiles)}
 	return []row{
 		{"GET " + providersPath, people.Operate, providers.list},
@@ -204,6 +204,8 @@ func (s *site) installationRoutes(o *Options) []row {
 		{"POST " + configurationPath + "/edit", people.Operate, config.edit},
 		{"POST " + configurationPath + "/remove", people.Operate, config.remove},
 		{"POST " + configurationPath + "/versions/{seq}/restore", people.Operate, config.restore},
+		{"GET " + alertsPath, people.Operate, unsent(alerts.list)},
+		{"POST " + alertsPath + "/{kind}/test", people.Operate, alerts.test},
 		{"GET /operator/prices", people.Operate, prices.show},
 		{"GET " + auditPath, people.Operate, audit.page},
 		{"GET " + auditPath + "/export", people.Operate, audit.export},

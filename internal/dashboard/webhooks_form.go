@@ -23,6 +23,7 @@ type newHookPage struct {
 // hookFields holds the fields of an endpoint.
 type hookFields struct {
 	URL     Field
+	Format  *Field // nil for an endpoint that exists: its format does not change
 	Events  Field
 	Private *Field // nil for visitors who may not allow it
 }
@@ -55,6 +56,12 @@ func hookFieldsOf(home hookHome, operator bool, f *form, e *webhook.Endpoint) (x
 	if e.AllowPrivate && !operator {
 		hint += " An operator allowed a private address. If you change the address, an operator must allow it again."
 	}
+	if e.ID == "" {
+		format := f.field(Field{
+			Name: "format", Label: "Format", Kind: "radio", Choices: formatChoices(home),
+		})
+		x.Format = &format
+	}
 	x.URL = f.field(Field{
 		Name: "url", Label: "Address", Hint: hint, Value: e.URL, Mode: "url",
 		Example: "https://example.com/hooks/weir", Required: true, Max: 2048, Complete: "off",
@@ -83,10 +90,26 @@ func hookFieldsOf(home hookHome, operator bool, f *form, e *webhook.Endpoint) (x
 	return x
 }
 
+// formatChoices returns the formats that an endpoint can have.
+func formatChoices(home hookHome) []Choice {
+	all := []Choice{
+		{Value: string(webhook.JSON), Label: "JSON", Note: "Signed events for a program.", Chosen: true},
+		{Value: string(webhook.Slack), Label: "Slack", Note: "A message for an incoming webhook."},
+		{Value: string(webhook.Teams), Label: "Microsoft Teams", Note: "A card for a workflow."},
+	}
+	if home.account == "" {
+		all = append(all, Choice{
+			Value: string(webhook.Mail), Label: "Mail", Note: "The address is mailto: and an e-mail address.",
+		})
+	}
+	return all
+}
+
 // readHook reads the endpoint of the form. It adds mistakes to the fields; package webhook checks the address.
 func readHook(home hookHome, operator bool, f *form) webhook.Endpoint {
 	e := webhook.Endpoint{
 		Account: home.account, URL: strings.TrimSpace(f.values.Get("url")),
+		Format:       webhook.Format(f.values.Get("format")),
 		AllowPrivate: f.values.Get("allow_private") == "on",
 	}
 	kinds := home.kinds()

@@ -75,7 +75,7 @@ func TestWebhookIsAddedAndItsSecretShownOnce(t *testing.T) {
 	if err != nil || len(list) != 1 || got.status != http.StatusOK {
 		t.Fatalf("got %d and %d endpoints, %v, want one", got.status, len(list), err)
 	}
-	want := webhook.Endpoint{ID: list[0].ID, Account: s.acme.ID, URL: "https://hooks.example.com/weir", Types: []webhook.Type{webhook.KeyCreated, webhook.KeyRevoked}, Created: now}
+	want := webhook.Endpoint{ID: list[0].ID, Account: s.acme.ID, URL: "https://hooks.example.com/weir", Types: []webhook.Type{webhook.KeyCreated, webhook.KeyRevoked}, Format: webhook.JSON, Created: now}
 	must.Equal(t, list[0], want, "endpoint")
 	s.do(t, "/accounts/acme/webhooks/new", add, "/accounts/acme/webhooks?done=webhook-made")
 	path := "/accounts/acme/webhooks/" + want.ID

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
 )
 
 const (

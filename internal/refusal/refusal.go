@@ -37,10 +37,10 @@ type Refusal struct {
 	// AccountName and KeyLabel are for metrics; they are not stored.
 	AccountName, KeyLabel string
 	Reason                llm.Code
-	Status                int // HTTP status of the answer
-	Model        string // as the client requested it; empty if it is not known
-	Message      string // of the error; it holds no content of the request
-	Param        string // the invalid field or parameter; empty for none
+	Status                int    // HTTP status of the answer
+	Model                 string // as the client requested it; empty if it is not known
+	Message               string // of the error; it holds no content of the request
+	Param                 string // the invalid field or parameter; empty for none
 }
 
 // Bucket identifies a count of refusals.

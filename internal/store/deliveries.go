@@ -72,9 +72,10 @@ func fillJobs(ctx context.Context, tx *sql.Tx, jobs []webhook.Job, now int64) ([
 	var secret, former string
 	var formerUntil int64
 	err := tx.QueryRowContext(
-		ctx, "SELECT url, allow_private, secret, former, former_until FROM webhooks WHERE id = ? AND disabled IS NULL",
+		ctx, "SELECT url, format, allow_private, secret, former, former_until FROM webhooks"+
+			" WHERE id = ? AND disabled IS NULL",
 		jobs[0].Webhook).
-		Scan(&to.URL, &to.AllowPrivate, &secret, &former, &formerUntil)
+		Scan(&to.URL, &to.Format, &to.AllowPrivate, &secret, &former, &formerUntil)
 	if isNone(err) {
 		return nil, nil
 	}
@@ -87,7 +88,8 @@ func fillJobs(ctx context.Context, tx *sql.Tx, jobs []webhook.Job, now int64) ([
 	}
 	for i := range jobs {
 		j := &jobs[i]
-		j.URL, j.AllowPrivate, j.Secrets, j.At = to.URL, to.AllowPrivate, to.Secrets, fromMicros(now)
+		j.URL, j.Format, j.AllowPrivate, j.Secrets = to.URL, to.Format, to.AllowPrivate, to.Secrets
+		j.At = fromMicros(now)
 		if err := tx.QueryRowContext(ctx, "SELECT body FROM events WHERE id = ?", j.Event).Scan(
 			&j.Payload); err != nil {
 			return nil, err

@@ -59,6 +59,7 @@ type DB struct {
 	Audit       *AuditLog
 	Managed     *Managed
 	Refusals    *Refusals
+	Alerts      *Alerts
 }
 
 // conn is shared by the parts of a database: it has connections, transactions, and steps that several parts do within
@@ -199,7 +200,7 @@ func (o *Options) connect(e *engine) (*DB, error) {
 		Attribution: &Attribution{conn: c, mostPacked: cmp.Or(o.MostPacked, mostPacked)},
 		conn:        c, Accounts: &Accounts{c}, Corrections: &Corrections{c}, Leases: &Leases{c}, Reports: &Reports{c},
 		Webhooks: &Webhooks{c}, Events: &Events{c}, Kept: &Kept{conn: c, quota: o.Kept}, Audit: &AuditLog{c},
-		Managed: &Managed{c}, Refusals: &Refusals{c},
+		Managed: &Managed{c}, Refusals: &Refusals{c}, Alerts: &Alerts{c},
 	}
 	s.Ledger = &Ledger{c, newApplier(c), s.Attribution, s.Corrections}
 	s.Deliveries = &Deliveries{c, s.Webhooks}

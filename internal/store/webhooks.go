@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -19,14 +20,15 @@ func (s *DB) WebhookStores() webhook.Stores {
 	return webhook.Stores{Endpoints: s.Webhooks, Secrets: s.Webhooks, Deliveries: s.Deliveries}
 }
 
-const webhookColumns = "id, account, url, types, allow_private, former_until, failing, disabled, why, created, dropped"
+const webhookColumns = "id, account, url, types, format, allow_private, former_until, failing, disabled, why, " +
+	"created, dropped"
 
 func scanWebhook(row scanner) (e webhook.Endpoint, err error) {
 	var types string
 	var former, created int64
 	var failing, disabled sql.NullInt64
-	err = row.Scan(&e.ID, &e.Account, &e.URL, &types, &e.AllowPrivate, &former, &failing, &disabled, &e.Why, &created,
-		&e.Dropped)
+	err = row.Scan(&e.ID, &e.Account, &e.URL, &types, &e.Format, &e.AllowPrivate, &former, &failing, &disabled, &e.Why,
+		&created, &e.Dropped)
 	if err != nil {
 		return e, noWebhook(err)
 	}
@@ -159,10 +161,10 @@ func (s *Webhooks) AddWebhook(ctx context.Context, by audit.Actor, e webhook.End
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO webhooks (id, account, url, types, allow_private, secret, former, "+
-			"former_until, rests, why, created, maker)"+
-			" VALUES (?, ?, ?, ?, ?, ?, '', 0, 0, '', ?, ?)", e.ID, e.Account, e.URL, types, number(e.AllowPrivate),
-			sealed.Text, micros(e.Created), by.ID)
+		_, err = tx.ExecContext(ctx, "INSERT INTO webhooks (id, account, url, types, format, allow_private, secret, "+
+			"former, former_until, rests, why, created, maker)"+
+			" VALUES (?, ?, ?, ?, ?, ?, ?, '', 0, 0, '', ?, ?)", e.ID, e.Account, e.URL, types,
+			string(cmp.Or(e.Format, webhook.JSON)), number(e.AllowPrivate), sealed.Text, micros(e.Created), by.ID)
 		if err != nil {
 			return err
 		}

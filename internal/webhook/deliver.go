@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,9 +60,11 @@ type DelivererOptions struct {
 	// AllowPrivate permits every endpoint to have a private address.
 	AllowPrivate bool
 	Proxy        outbound.Proxy // nil for none
-	Roots        *x509.CertPool // nil for the system's
-	Version      string
-	Log          *slog.Logger
+	// Mail sends a text to an address, within a bound; nil if the installation sends no mail.
+	Mail    func(ctx context.Context, to, subject, text string) error
+	Roots   *x509.CertPool // nil for the system's
+	Version string
+	Log     *slog.Logger
 }
 
 // Deliverer sends due deliveries. It leases a delivery only for one try, and slow endpoints do not delay others.
@@ -231,18 +235,50 @@ func (d *Deliverer) fail(ctx context.Context, err error) {
 // that are minutes off, as a single node's clock may be.
 func (d *Deliverer) try(ctx context.Context, j *Job) Outcome {
 	o := Outcome{Job: j, Try: Try{N: j.Take, At: j.At}}
-	signature, err := d.sign(j, j.At)
+	body, err := j.Format.Body(j.Payload)
+	if err != nil {
+		o.Undone, o.After = true, LeaseFor
+		d.options.Log.Error("a webhook could not be written", "webhook", j.Webhook, "err", err)
+		return o
+	}
+	sent := *j
+	sent.Payload = body
+	signature, err := d.sign(&sent, j.At)
 	if err != nil {
 		o.Undone, o.Unsigned, o.After = true, true, lookEvery
 		d.options.Log.Error("a webhook could not be signed", "webhook", j.Webhook, "err", err)
 		return o
 	}
 	begun := time.Now()
-	a, err := d.sender.send(ctx, j, j.AllowPrivate || d.options.AllowPrivate, j.At, signature)
+	var a answer
+	if j.Format == Mail {
+		a, err = d.mail(ctx, j)
+	} else {
+		a, err = d.sender.send(ctx, &sent, j.AllowPrivate || d.options.AllowPrivate, j.At, signature)
+	}
 	o.Try.Took, o.Try.Status, o.Try.Answer = time.Since(begun), a.status, a.body
 	o.judge(j, &a, err)
 	return o
 }
+
+// mail sends the event of a job as a mail. The answer has a status as if the mail server had answered by HTTP.
+func (d *Deliverer) mail(ctx context.Context, j *Job) (answer, error) {
+	if d.options.Mail == nil {
+		return answer{}, errNoMail
+	}
+	title, text, err := Sentences(j.Payload)
+	if err != nil {
+		return answer{}, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, tryFor, errLate)
+	defer cancel()
+	if err := d.options.Mail(ctx, strings.TrimPrefix(j.URL, mailScheme), title, text+"\n"); err != nil {
+		return answer{}, causeOf(ctx, err)
+	}
+	return answer{status: http.StatusAccepted}, nil
+}
+
+var errNoMail = errors.New("this installation sends no mail: set smtp in weir.yaml")
 
 // sign signs a try with the secrets of its endpoint.
 func (d *Deliverer) sign(j *Job, at time.Time) (string, error) {

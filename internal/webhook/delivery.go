@@ -65,7 +65,8 @@ type Job struct {
 	Event   string
 	Payload []byte
 	URL     string
-	// AllowPrivate is the endpoint's field.
+	// Format and AllowPrivate are the endpoint's fields.
+	Format       Format
 	AllowPrivate bool
 	// Secrets are sealed; the current one is first.
 	Secrets []string

@@ -22,7 +22,8 @@ type Endpoint struct {
 	Account      string // id; empty for an endpoint of the installation, which receives every event
 	URL          string
 	Types        []Type // subscribed types; empty for all
-	AllowPrivate bool   // permits a private address, and plain http there
+	Format       Format
+	AllowPrivate bool // permits a private address, and plain http there
 	Created      time.Time
 	// Rotated is the time until which the previous secret also signs; nil if it no longer does.
 	Rotated *time.Time
@@ -70,6 +71,14 @@ const (
 )
 
 const maxURL = 2048 // bytes
+
+// checkAddress returns an error for an address that no endpoint with the format can have.
+func checkAddress(f Format, text string, allowPrivate bool) error {
+	if f == Mail {
+		return checkMailTo(text)
+	}
+	return checkURL(text, allowPrivate)
+}
 
 // checkURL returns an error for an address that no endpoint can have. The addresses that a host name resolves to are
 // checked on each dial.

@@ -5,6 +5,7 @@ package webhook
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,6 +31,8 @@ const (
 	ProviderRecovered   Type = "provider.recovered"
 	ModelUnpriced       Type = "model.unpriced"
 	UsageDrift          Type = "usage.drift"
+	AlertFired          Type = "alert.fired"
+	AlertEnded          Type = "alert.ended"
 	Test                Type = "webhook.test"
 )
 
@@ -77,7 +80,33 @@ type Data struct {
 	Model     string     `json:"model,omitempty"` // "<provider>/<model-name>"
 	Usage     *Usage     `json:"usage,omitempty"`
 	Drift     *Drift     `json:"drift,omitempty"`
+	Alert     *Alert     `json:"alert,omitempty"`
 	WebhookID string     `json:"webhook_id,omitempty"`
+}
+
+// Alert is a condition that needs attention. The unit of Value and Limit depends on the kind: docs/alerts.md.
+type Alert struct {
+	ID    string     `json:"id"`
+	Kind  string     `json:"kind"`
+	Text  string     `json:"text"`
+	Value int64      `json:"value"`
+	Limit int64      `json:"limit"`
+	Unit  string     `json:"unit"`
+	Fired time.Time  `json:"fired"`
+	Ended *time.Time `json:"ended,omitempty"` // absent while it is active
+	Test  bool       `json:"test,omitempty"`  // it was sent by hand
+}
+
+// title names the alert and its state.
+func (a *Alert) title() string {
+	name := strings.ReplaceAll(a.Kind, "_", " ")
+	switch {
+	case a.Test:
+		return "Weir: test of the alert " + name
+	case a.Ended != nil:
+		return "Weir: ended: " + name
+	}
+	return "Weir: alert: " + name
 }
 
 // Drift is a difference between a provider's report of a UTC day and the ledger.

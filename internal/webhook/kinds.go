@@ -26,7 +26,7 @@ type Kind struct {
 }
 
 // Kinds returns all types except Test, which cannot be subscribed to.
-func Kinds() []Kind { return append(accountKinds(), modelKinds()...) }
+func Kinds() []Kind { return slices.Concat(accountKinds(), modelKinds(), alertKinds()) }
 
 // accountKinds returns the types about accounts, their keys and budgets.
 func accountKinds() []Kind {
@@ -111,6 +111,29 @@ func modelKinds() []Kind {
 				Provider: "openai", Date: "2026-11-20", Rows: 1,
 				Models: []DriftedOf{{Model: "gpt-5-mini", Finding: "more", OursUSD: "12.40", TheirsUSD: new("13.07")}},
 			}}),
+		},
+	}
+}
+
+// alertKinds returns the types about alerts.
+func alertKinds() []Kind {
+	fired := Alert{
+		ID: "019aa39e-51f1-7b3c-9d40-6a2f0c1e8b78", Kind: "spend_jump", Value: 412, Limit: 300, Unit: "%",
+		Text:  "$41.20 was spent in the last full hour, and at most $10 in the same hour of the seven days before.",
+		Fired: exampleTime(),
+	}
+	ended := fired
+	ended.Ended = new(exampleTime().Add(time.Hour))
+	return []Kind{
+		{
+			Type: AlertFired, To: ToAccount,
+			About: "A condition needs attention, such as spending far above the usual. Alerts that concern no single " +
+				"account go only to endpoints of the installation. Sent once until the alert ends.",
+			Example: example(AlertFired, Data{Account: acme(), Alert: &fired}),
+		},
+		{
+			Type: AlertEnded, To: ToAccount, About: "The condition of an alert no longer holds.",
+			Example: example(AlertEnded, Data{Account: acme(), Alert: &ended}),
 		},
 	}
 }

@@ -123,6 +123,7 @@ type Options struct {
 	NewKey func() error
 	// AllowPrivate permits every endpoint to have a private address.
 	AllowPrivate bool
+	Mails        bool // the installation can send mail
 	Now          func() time.Time
 }
 
@@ -136,10 +137,21 @@ func NewService(o Options) *Service { return &Service{options: o} }
 // Add creates an endpoint of the account, or of the installation if it is empty, and returns its secret, which is shown
 // only once.
 func (s *Service) Add(ctx context.Context, by audit.Actor, e Endpoint) (Endpoint, llm.Secret, error) {
-	if err := checkURL(e.URL, s.mayBePrivate(&e)); err != nil {
+	var err error
+	if e.Format, err = e.Format.check(); err != nil {
 		return e, llm.Secret{}, err
 	}
-	var err error
+	switch {
+	case e.Format != Mail:
+	case e.Account != "": // its owner could have the installation send mail to anybody
+		return e, llm.Secret{}, llm.Invalid("format",
+			"Only endpoints of the installation receive mail. Ask an operator.")
+	case !s.options.Mails:
+		return e, llm.Secret{}, llm.Invalid("format", "This installation sends no mail. Set smtp in weir.yaml first.")
+	}
+	if err := checkAddress(e.Format, e.URL, s.mayBePrivate(&e)); err != nil {
+		return e, llm.Secret{}, err
+	}
 	if e.Types, err = checkTypes(e.Account, e.Types); err != nil {
 		return e, llm.Secret{}, err
 	}
@@ -280,7 +292,7 @@ func (s *Service) Change(ctx context.Context, by audit.Actor, id string, u Updat
 	}
 	if u.URL != nil || u.AllowPrivate != nil { // the permission belongs to the address
 		u.URL, u.AllowPrivate = &e.URL, &e.AllowPrivate
-		if err := checkURL(e.URL, s.mayBePrivate(&e)); err != nil {
+		if err := checkAddress(e.Format, e.URL, s.mayBePrivate(&e)); err != nil {
 			return e, err
 		}
 	}

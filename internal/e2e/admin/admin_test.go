@@ -180,6 +180,7 @@ func TestAdministrationRunsEachOperation(t *testing.T) {
 	o.runKeys()
 	o.runPeople()
 	o.runWebhooks()
+	o.runAlerts()
 	o.runReports()
 	o.runExport()
 	o.runConfig()

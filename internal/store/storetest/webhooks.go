@@ -27,7 +27,9 @@ import (
 func endpoint(t *testing.T, f *fixture, id, accountID string, types ...webhook.Type) webhook.Endpoint {
 	t.Helper()
 	must.Get(f.Webhooks.MasterKey(t.Context(), "k1"))(t)
-	e := webhook.Endpoint{ID: id, Account: accountID, URL: "https://example.com/" + id, Types: types, Created: noon}
+	e := webhook.Endpoint{
+		ID: id, Account: accountID, URL: "https://example.com/" + id, Types: types, Format: webhook.JSON, Created: noon,
+	}
 	must.Do(t, f.Webhooks.AddWebhook(t.Context(), root, e, webhook.Sealed{Text: "sealed " + id, Key: "k1"}))
 	return e
 }

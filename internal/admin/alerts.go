@@ -1,0 +1,131 @@
+package admin
+
+import (
+	"context"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/alert"
+	"weir/internal/config"
+	"weir/internal/llm"
+	"weir/internal/store"
+	"weir/internal/webhook"
+)
+
+// Alerts reads alerts, and sends tests of them.
+type Alerts struct {
+	store    *store.DB
+	accounts *account.Service
+	webhooks *Webhooks
+	rules    alert.Rules
+}
+
+// AlertRules returns the limits of a configuration.
+func AlertRules(c *config.Alerts) alert.Rules {
+	return alert.Rules{
+		BudgetPercent: c.BudgetPercent, SpendFactor: c.SpendFactor, SpendLeast: llm.Money(c.SpendLeastUSD) * llm.USD,
+		ErrorPercent: c.ErrorPercent, ErrorLeast: c.ErrorLeast, Refusals: c.Refusals, Unpriced: c.Unpriced,
+		PricesDays: c.PricesDays,
+	}
+}
+
+// AlertReport holds the kinds of alerts with their limits, and the alerts that fired last.
+type AlertReport struct {
+	Kinds  []AlertKind `json:"kinds"`
+	Alerts []AlertView `json:"alerts"` // newest first, at most alert.MostListed
+}
+
+// AlertKind is a kind of alert with its limit.
+type AlertKind struct {
+	Kind      alert.Kind `json:"kind"`
+	About     string     `json:"about"`
+	Limit     int64      `json:"limit"` // 0 if it is switched off
+	Unit      string     `json:"unit"`
+	LastFired *time.Time `json:"last_fired"` // null if not in the last 90 days
+}
+
+// AlertView is an alert that fired.
+type AlertView struct {
+	ID          string     `json:"id"`
+	Kind        alert.Kind `json:"kind"`
+	AccountID   string     `json:"account_id"` // empty for an alert of the installation, like the name
+	AccountName string     `json:"account_name"`
+	Subject     string     `json:"subject"` // id of a key, or name of a model; empty for neither
+	Value       int64      `json:"value"`   // when it fired, in the unit of the kind
+	Limit       int64      `json:"limit"`
+	Unit        string     `json:"unit"`
+	Text        string     `json:"text"`
+	Fired       time.Time  `json:"fired"`
+	Ended       *time.Time `json:"ended"` // null while it is active
+}
+
+// List returns the kinds and the latest alerts of everything.
+func (a *Alerts) List(ctx context.Context) (v AlertReport, err error) {
+	last, err := a.store.Alerts.LastFired(ctx)
+	if err != nil {
+		return v, err
+	}
+	all, err := a.store.Alerts.Latest(ctx, true, "")
+	if err != nil {
+		return v, err
+	}
+	names, err := namesOf(ctx, a.accounts)
+	v = AlertReport{[]AlertKind{}, []AlertView{}}
+	for _, k := range alert.Kinds() {
+		x := AlertKind{Kind: k, About: k.About(), Limit: a.rules.Limit(k), Unit: k.Unit()}
+		if at, ok := last[k]; ok {
+			x.LastFired = &at
+		}
+		v.Kinds = append(v.Kinds, x)
+	}
+	for i := range all {
+		v.Alerts = append(v.Alerts, viewAlert(&all[i], names))
+	}
+	return v, err
+}
+
+func viewAlert(a *alert.Alert, names map[string]string) AlertView {
+	return AlertView{
+		ID: a.ID, Kind: a.Kind, AccountID: a.Account, AccountName: names[a.Account], Subject: a.Subject, Value: a.Value,
+		Limit: a.Limit, Unit: a.Kind.Unit(), Text: a.Text, Fired: a.Fired, Ended: a.Ended,
+	}
+}
+
+// AlertTest is the result of a test.
+type AlertTest struct {
+	Kind       alert.Kind `json:"kind"`
+	Deliveries []string   `json:"deliveries"` // ids
+}
+
+// Test sends a test of a kind to the endpoints of the installation that receive alerts.
+func (a *Alerts) Test(ctx context.Context, name string) (t AlertTest, err error) {
+	if t.Kind, err = alert.ParseKind(name); err != nil {
+		return t, err
+	}
+	endpoints, err := a.webhooks.List(ctx, "")
+	if err != nil {
+		return t, err
+	}
+	now, limit := a.store.Now(), a.rules.Limit(t.Kind)
+	for i := range endpoints {
+		e := &endpoints[i]
+		if e.Disabled != nil || !e.Wants(webhook.AlertFired) {
+			continue
+		}
+		event := webhook.NewEvent(webhook.AlertFired, "", now, webhook.Data{Alert: &webhook.Alert{
+			Kind: string(t.Kind), Text: "This is a test. " + t.Kind.About(), Value: limit, Limit: limit,
+			Unit: t.Kind.Unit(), Fired: now, Test: true,
+		}})
+		event.Data.Alert.ID = event.ID.String()
+		delivery, err := a.store.Deliveries.TellOne(ctx, e.ID, event)
+		if err != nil {
+			return t, err
+		}
+		t.Deliveries = append(t.Deliveries, delivery)
+	}
+	if len(t.Deliveries) == 0 {
+		return t, llm.Invalid("", "No endpoint of the installation receives alerts. Add one for the event "+
+			string(webhook.AlertFired)+", or enable it.")
+	}
+	return t, nil
+}

@@ -1,0 +1,83 @@
+package alert
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// Store stores alerts, and reads what they are about.
+type Store interface {
+	// Claim makes this node the one that evaluates until the lease ends. It returns the time that all nodes share;
+	// false if another node evaluates.
+	Claim(ctx context.Context, lease time.Duration) (now time.Time, mine bool, err error)
+	// Facts reads the facts that can fire under the rules, except the age of the prices.
+	Facts(ctx context.Context, r *Rules, now time.Time) (Facts, error)
+	// Write writes the alerts that fire and those that end, with their events, in one transaction.
+	Write(ctx context.Context, conditions []Condition, now time.Time) (fired, ended []Alert, err error)
+}
+
+const (
+	evaluateEvery = time.Minute
+	// leaseFor is shorter than the interval, so that the same node may evaluate again.
+	leaseFor    = evaluateEvery - 5*time.Second
+	evaluateFor = 30 * time.Second // bounds one evaluation
+)
+
+// Options configures an Evaluator. All are required.
+type Options struct {
+	Store  Store
+	Rules  Rules
+	Prices func() time.Time // day of the newest price data; zero if it is not known
+	Log    *slog.Logger
+}
+
+// Evaluator evaluates alerts, on one of the nodes that share a database.
+type Evaluator struct{ options Options }
+
+// NewEvaluator returns an evaluator. Run starts it.
+func NewEvaluator(o Options) *Evaluator { return &Evaluator{o} }
+
+// Run evaluates every minute until ctx ends.
+func (e *Evaluator) Run(ctx context.Context) {
+	every := time.NewTicker(evaluateEvery)
+	defer every.Stop()
+	for {
+		if err := e.Evaluate(ctx); err != nil && ctx.Err() == nil {
+			e.options.Log.Warn("alerts could not be evaluated; they are evaluated again in a minute", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+	}
+}
+
+// Evaluate evaluates once, unless another node does.
+func (e *Evaluator) Evaluate(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, evaluateFor)
+	defer cancel()
+	now, mine, err := e.options.Store.Claim(ctx, leaseFor)
+	if err != nil || !mine {
+		return err
+	}
+	facts, err := e.options.Store.Facts(ctx, &e.options.Rules, now)
+	if err != nil {
+		return err
+	}
+	facts.Prices = e.options.Prices()
+	fired, ended, err := e.options.Store.Write(ctx, e.options.Rules.Conditions(&facts, now), now)
+	for i := range fired {
+		e.log("alert fired", &fired[i])
+	}
+	for i := range ended {
+		e.log("alert ended", &ended[i])
+	}
+	return err
+}
+
+func (e *Evaluator) log(message string, a *Alert) {
+	e.options.Log.Info(message, "kind", string(a.Kind), "account", a.Account, "subject", a.Subject, "value", a.Value,
+		"limit", a.Limit, "text", a.Text)
+}

@@ -1,0 +1,142 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"weir/internal/alert"
+	"weir/internal/budget"
+	"weir/internal/llm"
+)
+
+// mostFacts bounds the facts of a kind, the highest values first.
+const mostFacts = 2 * alert.MostActive
+
+// Facts reads the facts that can fire under the rules. Values far below a limit are left out: their alerts end.
+func (s *Alerts) Facts(ctx context.Context, r *alert.Rules, now time.Time) (f alert.Facts, err error) {
+	err = s.report(ctx, "", "read facts of alerts", func(tx *sql.Tx) error {
+		ctx := s.engine.within(ctx)
+		for _, read := range []func(context.Context, *sql.Tx, *alert.Rules, time.Time, *alert.Facts) error{
+			readBudgetFacts, readSpendFacts, readErrorFacts, readRefusalFacts, readUnpricedFacts,
+		} {
+			if err := read(ctx, tx, r, now, &f); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return f, fmt.Errorf("read facts of alerts: %w", err)
+	}
+	return f, nil
+}
+
+// readBudgetFacts reads budgets of which a tenth is spent.
+func readBudgetFacts(ctx context.Context, tx *sql.Tx, r *alert.Rules, now time.Time, f *alert.Facts) error {
+	if r.BudgetPercent == 0 {
+		return nil
+	}
+	for _, p := range []budget.Period{budget.PeriodDay, budget.PeriodMonth} {
+		first, last := budget.DaysOf(p.Number(now))
+		part := func(columns, table, where string) string {
+			return "SELECT " + columns + ", sum(b.spent) AS spent FROM " + table +
+				" o JOIN balances b ON b.scope = o.id AND b.day BETWEEN ? AND ?" +
+				" WHERE o.budget > 0 AND o.budget_period = ?" + where +
+				" GROUP BY o.id, o.budget" // columns depend on the id
+		}
+		rows, err := tx.QueryContext(ctx, "SELECT account, key, budget, spent FROM ("+
+			part("o.id AS account, '' AS key, o.budget AS budget", "accounts", "")+" UNION ALL "+
+			part("min(o.account) AS account, o.id AS key, o.budget AS budget", "keys", " AND o.revoked IS NULL")+
+			") AS x WHERE spent >= budget / 10 ORDER BY spent DESC, account, key LIMIT ?",
+			first, last, string(p), first, last, string(p), mostFacts)
+		some, err := collect(rows, err, func(row scanner) (b alert.Budget, err error) {
+			b.Period = p
+			return b, row.Scan(&b.Account, &b.Key, &b.Limit, &b.Spent)
+		})
+		if err != nil {
+			return err
+		}
+		f.Budgets = append(f.Budgets, some...)
+	}
+	return nil
+}
+
+const daysBefore = 7
+
+// readSpendFacts reads what accounts spent in the last full hour, if it is enough to fire, and in the same hour of the
+// days before.
+func readSpendFacts(ctx context.Context, tx *sql.Tx, r *alert.Rules, now time.Time, f *alert.Facts) error {
+	if r.SpendFactor == 0 {
+		return nil
+	}
+	last := now.Add(-time.Hour)
+	hour := hourOf(last)
+	least := r.SpendLeast / 2 * llm.Money(r.SpendFactor) // lower, for alerts that go on
+	args := []any{}
+	for back := range daysBefore + 1 {
+		args = append(args, hourOf(last.AddDate(0, 0, -back)))
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT account, period, sum(cost + margin) FROM rollup_hour WHERE "+
+		among("period", len(args))+" AND account IN (SELECT account FROM rollup_hour WHERE period = ? GROUP BY account"+
+		" HAVING sum(cost + margin) >= ? ORDER BY sum(cost + margin) DESC LIMIT ?)"+
+		" GROUP BY account, period ORDER BY account", append(args, hour, int64(least), mostFacts)...)
+	return each(rows, err, func(row scanner) (x alert.Spend, err error) {
+		var period int64
+		var spent llm.Money
+		err = row.Scan(&x.Account, &period, &spent)
+		if x.Usual = spent; period == hour {
+			x.Hour, x.Usual = spent, 0
+		}
+		return x, err
+	}, func(x *alert.Spend) error {
+		if n := len(f.Spend); n > 0 && f.Spend[n-1].Account == x.Account {
+			before := &f.Spend[n-1]
+			before.Hour, before.Usual = before.Hour+x.Hour, max(before.Usual, x.Usual)
+			return nil
+		}
+		f.Spend = append(f.Spend, *x)
+		return nil
+	})
+}
+
+func readErrorFacts(ctx context.Context, tx *sql.Tx, r *alert.Rules, now time.Time, f *alert.Facts) error {
+	if r.ErrorPercent == 0 {
+		return nil
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT account, sum(attempts), sum(errors) FROM rollup_hour"+
+		" WHERE period IN (?, ?) GROUP BY account HAVING sum(attempts) >= ? AND sum(errors) > 0"+
+		" ORDER BY sum(errors) DESC, account LIMIT ?",
+		hourOf(now), hourOf(now.Add(-time.Hour)), max(1, r.ErrorLeast), mostFacts)
+	f.Errors, err = collect(rows, err, func(row scanner) (x alert.Errors, err error) {
+		return x, row.Scan(&x.Account, &x.Attempts, &x.Failed)
+	})
+	return err
+}
+
+func readRefusalFacts(ctx context.Context, tx *sql.Tx, r *alert.Rules, now time.Time, f *alert.Facts) error {
+	if r.Refusals == 0 {
+		return nil
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT account, key, sum(n) FROM refusals WHERE minute > ? AND key <> ''"+
+		" GROUP BY account, key HAVING sum(n) >= ? ORDER BY sum(n) DESC, account, key LIMIT ?",
+		now.Add(-time.Hour).Unix(), max(1, r.Refusals/2), mostFacts)
+	f.Refusals, err = collect(rows, err, func(row scanner) (x alert.Refusals, err error) {
+		return x, row.Scan(&x.Account, &x.Key, &x.Count)
+	})
+	return err
+}
+
+func readUnpricedFacts(ctx context.Context, tx *sql.Tx, r *alert.Rules, now time.Time, f *alert.Facts) error {
+	if r.Unpriced == 0 {
+		return nil
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT model, sum(unpriced) FROM rollup_hour WHERE period IN (?, ?)"+
+		" AND unpriced > 0 AND "+usedUp()+" GROUP BY model ORDER BY sum(unpriced) DESC, model LIMIT ?",
+		hourOf(now), hourOf(now.Add(-time.Hour)), mostFacts)
+	f.Unpriced, err = collect(rows, err, func(row scanner) (x alert.Unpriced, err error) {
+		return x, row.Scan(&x.Model, &x.Count)
+	})
+	return err
+}

@@ -1,0 +1,129 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"weir/internal/alert"
+	"weir/internal/webhook"
+)
+
+// Alerts stores alerts. It implements alert.Store.
+type Alerts struct{ *conn }
+
+// Claim makes this node the one that evaluates alerts until the lease ends.
+func (s *Alerts) Claim(ctx context.Context, lease time.Duration) (now time.Time, mine bool, err error) {
+	err = s.write(ctx, s.sure, "claim alerts", func(tx *sql.Tx) error {
+		at, err := s.clock.read(ctx, tx)
+		if err != nil {
+			return err
+		}
+		n, err := affected(tx.ExecContext(ctx, "INSERT INTO alert_turn (id, until) VALUES (1, ?) ON CONFLICT (id)"+
+			" DO UPDATE SET until = excluded.until WHERE alert_turn.until <= ? OR alert_turn.until > ?",
+			at+lease.Microseconds(), at, at+2*lease.Microseconds())) // the last one comes from a wrong clock
+		now, mine = fromMicros(at), n > 0
+		return err
+	})
+	return now, mine, err
+}
+
+// Write writes the alerts that fire and those that end, with their events, in one transaction, and deletes old ones.
+func (s *Alerts) Write(ctx context.Context, conditions []alert.Condition, now time.Time) (fired, ended []alert.Alert,
+	err error,
+) {
+	err = s.write(ctx, s.sure, "write alerts", func(tx *sql.Tx) error {
+		active, err := alertsOf(ctx, tx, "WHERE ended IS NULL ORDER BY id")
+		if err != nil {
+			return err
+		}
+		fired, ended = alert.Decide(active, conditions, now)
+		for i := range ended {
+			if err := s.end(ctx, tx, &ended[i]); err != nil {
+				return err
+			}
+		}
+		for i := range fired {
+			if err := s.fire(ctx, tx, &fired[i]); err != nil {
+				return err
+			}
+		}
+		_, err = tx.ExecContext(ctx, "DELETE FROM alerts WHERE ended < ?", micros(now.Add(-alert.KeepFor)))
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return fired, ended, nil
+}
+
+func (s *Alerts) fire(ctx context.Context, tx *sql.Tx, a *alert.Alert) error {
+	_, err := tx.ExecContext(ctx, "INSERT INTO alerts (id, kind, account, subject, value, bound, text, fired)"+
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?)", a.ID, string(a.Kind), a.Account, a.Subject, a.Value, a.Limit, a.Text,
+		micros(a.Fired))
+	if err != nil {
+		return err
+	}
+	return s.tellAlert(ctx, tx, webhook.AlertFired, a, a.Fired)
+}
+
+func (s *Alerts) end(ctx context.Context, tx *sql.Tx, a *alert.Alert) error {
+	if _, err := tx.ExecContext(ctx, "UPDATE alerts SET ended = ? WHERE id = ?", micros(*a.Ended), a.ID); err != nil {
+		return err
+	}
+	return s.tellAlert(ctx, tx, webhook.AlertEnded, a, *a.Ended)
+}
+
+func (s *Alerts) tellAlert(ctx context.Context, tx *sql.Tx, t webhook.Type, a *alert.Alert, at time.Time) error {
+	e := webhook.NewEvent(t, a.Account, at, webhook.Data{Alert: &webhook.Alert{
+		ID: a.ID, Kind: string(a.Kind), Text: a.Text, Value: a.Value, Limit: a.Limit, Unit: a.Kind.Unit(),
+		Fired: a.Fired, Ended: a.Ended,
+	}})
+	switch {
+	case a.Kind == alert.UnpricedUsage:
+		e.Data.Model = a.Subject
+	case a.Subject != "":
+		e.Data.Key = &webhook.Key{ID: a.Subject}
+	}
+	_, err := s.outbox.tell(ctx, tx, &e)
+	return err
+}
+
+// Latest returns the alerts of an account, or of everything if all is true, those that fired last first, at most
+// alert.MostListed.
+func (s *Alerts) Latest(ctx context.Context, all bool, account string) ([]alert.Alert, error) {
+	if all {
+		return alertsOf(ctx, s.read, "ORDER BY fired DESC, id DESC LIMIT ?", alert.MostListed)
+	}
+	return alertsOf(ctx, s.read, "WHERE account = ? ORDER BY fired DESC, id DESC LIMIT ?", account, alert.MostListed)
+}
+
+// LastFired returns when the last alert of each kind fired.
+func (s *Alerts) LastFired(ctx context.Context) (map[alert.Kind]time.Time, error) {
+	last := map[alert.Kind]time.Time{}
+	rows, err := s.read.QueryContext(ctx, "SELECT kind, max(fired) FROM alerts GROUP BY kind")
+	_, err = collect(rows, err, func(row scanner) (kind alert.Kind, err error) {
+		var at int64
+		err = row.Scan(&kind, &at)
+		last[kind] = fromMicros(at)
+		return kind, err
+	})
+	return last, err
+}
+
+func alertsOf(ctx context.Context, q querier, which string, args ...any) ([]alert.Alert, error) {
+	rows, err := q.QueryContext(ctx, "SELECT id, kind, account, subject, value, bound, text, fired, ended FROM alerts "+
+		which, args...)
+	all, err := collect(rows, err, func(row scanner) (a alert.Alert, err error) {
+		var fired int64
+		var ended sql.NullInt64
+		err = row.Scan(&a.ID, &a.Kind, &a.Account, &a.Subject, &a.Value, &a.Limit, &a.Text, &fired, &ended)
+		a.Fired, a.Ended = fromMicros(fired), optionalTime(ended)
+		return a, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read alerts: %w", err)
+	}
+	return all, nil
+}
