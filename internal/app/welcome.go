@@ -53,8 +53,8 @@ func tellHowToBegin(ctx context.Context, p *people.Directory, log *slog.Logger) 
 	users, err := p.Users(ctx)
 	if err == nil && len(users) == 0 {
 		log.Info("nobody can sign in to the dashboard yet: use the set-up link that the first start printed, or " +
-			"weir operators add EMAIL, which prints another link; weir keys create --account NAME --label LABEL prints an " +
-			"API key")
+			"weir operators add EMAIL, which prints another link; weir keys create --account NAME --label LABEL " +
+			"prints an API key")
 	}
 	return err
 }

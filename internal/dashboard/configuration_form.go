@@ -42,8 +42,8 @@ var configSections = []configSection{
 		members: []configMember{
 			{key: "targets", list: true, field: Field{
 				Label: "Targets", Required: true,
-				Hint: "Models as provider/model-name, in order. A weight is a number from 0 to 1000, for the strategy " +
-					"“weighted”; 0 is for a target that is only asked if the others fail.",
+				Hint: "Models as provider/model-name, in order. A weight is a number from 0 to 1000, for the " +
+					"strategy “weighted”; 0 is for a target that is only asked if the others fail.",
 			}},
 			{key: "strategy", field: Field{Label: "Strategy", Choices: []Choice{
 				{Value: "fallback", Label: "fallback: in this order"},
@@ -63,8 +63,8 @@ var configSections = []configSection{
 			"price data.",
 		name: Field{
 			Label: "Model", Example: "house/small since 2027-01-31",
-			Hint: "As provider/model-name, or provider/* for all of a provider. With “since” and a date after it, " +
-				"the price is valid from that UTC day on.",
+			Hint: "As provider/model-name, or provider/* for all of a provider. With “since” and a date after " +
+				"it, the price is valid from that UTC day on.",
 		},
 		members: []configMember{
 			{key: "input", field: Field{Label: "Input", Mode: "decimal", Short: true}},
