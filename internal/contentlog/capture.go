@@ -1,0 +1,188 @@
+package contentlog
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/llm"
+)
+
+const (
+	// ofCapture and ofPart are the bytes of memory that a capture and a part of an answer need, besides their texts.
+	ofCapture = 1 << 10
+	ofPart    = 128
+)
+
+// Request identifies a request whose content is logged, and its caller.
+type Request struct {
+	ID           uuid.UUID
+	Account, Key string // ids
+}
+
+// Capture collects the content of a request. A nil one collects nothing. It has copies of all texts: it outlives its
+// request. Its methods must not be called concurrently.
+type Capture struct {
+	recorder   *Recorder
+	of         Request
+	at         time.Time
+	room       int64 // bytes of the recorder's memory
+	request    []byte
+	requestCut bool
+
+	choices map[int]*choice
+	whole   []byte // an answer other than of a chat, as JSON
+	size    int    // bytes of the answer's texts
+	cut     bool
+}
+
+// choice is a choice of an answer that is being collected.
+type choice struct {
+	text, reasoning, refusal []byte
+	calls                    map[int]*call // by position
+	finish                   llm.FinishReason
+}
+
+// call is a call that is being collected.
+type call struct {
+	name      string
+	arguments []byte
+}
+
+// Event adds an event of the answer that the client gets.
+func (c *Capture) Event(e *llm.Event) {
+	if c == nil {
+		return
+	}
+	if e.Kind == llm.EventFinish {
+		if to := c.choice(e.Choice); to != nil {
+			to.finish = e.Finish
+		}
+		return
+	}
+	if e.Text == "" && e.Kind != llm.EventToolCall {
+		return
+	}
+	to := c.choice(e.Choice)
+	if to == nil {
+		return
+	}
+	switch e.Kind {
+	case llm.EventText:
+		to.text = c.add(to.text, e.Text)
+	case llm.EventReasoning:
+		to.reasoning = c.add(to.reasoning, e.Text)
+	case llm.EventRefusal:
+		to.refusal = c.add(to.refusal, e.Text)
+	case llm.EventToolCall:
+		c.addCall(to, e)
+	}
+}
+
+// choice returns the choice with that index; nil if there is no room for another one.
+func (c *Capture) choice(index int) *choice {
+	to := c.choices[index]
+	if to == nil && c.take(ofPart) {
+		if c.choices == nil {
+			c.choices = map[int]*choice{}
+		}
+		to = &choice{}
+		c.choices[index] = to
+	}
+	return to
+}
+
+func (c *Capture) addCall(to *choice, e *llm.Event) {
+	of := to.calls[e.Tool.Index]
+	if of == nil {
+		if !c.take(ofPart + len(e.Tool.Name)) {
+			return
+		}
+		if to.calls == nil {
+			to.calls = map[int]*call{}
+		}
+		of = &call{}
+		to.calls[e.Tool.Index] = of
+	}
+	if of.name == "" {
+		of.name = string([]byte(e.Tool.Name))
+	}
+	of.arguments = c.add(of.arguments, e.Text)
+}
+
+// add appends a text, as far as there is room. The last word before the cut is left out, because it may be a part of
+// a secret.
+func (c *Capture) add(to []byte, text string) []byte {
+	switch {
+	case c.cut:
+		return to
+	case len(text) <= c.recorder.most-c.size && c.take(len(text)):
+		c.size += len(text)
+		return append(to, text...)
+	}
+	c.cut = true
+	if n := c.recorder.most - c.size; n < len(text) && c.take(n) {
+		to = append(to, text[:n]...)
+	}
+	return to[:wordsEnd(to)]
+}
+
+// take takes n bytes of the recorder's memory. Without it the answer is truncated.
+func (c *Capture) take(n int) bool {
+	if !c.recorder.take(int64(n)) {
+		c.cut = true
+		return false
+	}
+	c.room += int64(n)
+	return true
+}
+
+// JSON sets the answer of another operation than a chat.
+func (c *Capture) JSON(answer []byte) {
+	if c == nil || !json.Valid(answer) || !c.take(min(len(answer), c.recorder.most)) {
+		return
+	}
+	c.whole, c.cut = shortened(answer, c.recorder.most)
+}
+
+// Restart drops the answer, because another attempt answers from the start.
+func (c *Capture) Restart() {
+	if c != nil {
+		c.choices, c.whole, c.size, c.cut = nil, nil, 0, false
+	}
+}
+
+// End passes the content on to be written. It does not wait.
+func (c *Capture) End() {
+	if c != nil {
+		c.recorder.enqueue(c)
+	}
+}
+
+// answer returns the collected answer as JSON; nil if there is none.
+func (c *Capture) answer() json.RawMessage {
+	if c.choices == nil {
+		return c.whole
+	}
+	a := Answer{Choices: []Choice{}}
+	for _, index := range slices.Sorted(maps.Keys(c.choices)) {
+		from := c.choices[index]
+		to := Choice{
+			Index: index, Text: string(from.text), Reasoning: string(from.reasoning), Refusal: string(from.refusal),
+			Finish: string(from.finish),
+		}
+		for _, position := range slices.Sorted(maps.Keys(from.calls)) {
+			of := from.calls[position]
+			to.Calls = append(to.Calls, Call{of.name, string(of.arguments)})
+		}
+		a.Choices = append(a.Choices, to)
+	}
+	text, err := json.Marshal(&a)
+	if err != nil {
+		return nil
+	}
+	return text
+}

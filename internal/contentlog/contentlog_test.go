@@ -1,0 +1,280 @@
+package contentlog_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"weir/internal/contentlog"
+	"weir/internal/llm"
+	"weir/internal/must"
+)
+
+// shelf stores records in memory. Its master key changes nothing.
+type shelf struct {
+	mu      sync.Mutex
+	keys    map[string]string
+	records map[uuid.UUID]contentlog.Record
+	fails   bool
+	dropped map[contentlog.Reason]int
+	log     strings.Builder
+}
+
+var errAway = errors.New("away")
+
+func (s *shelf) ContentKey(_ context.Context, account string, _ int64, sealed string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fails {
+		return "", errAway
+	}
+	if s.keys[account] == "" {
+		s.keys[account] = sealed
+	}
+	return s.keys[account], nil
+}
+
+func (s *shelf) write(_ context.Context, list []contentlog.Record) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range list {
+		s.records[r.Request] = r
+	}
+	return nil
+}
+
+func (s *shelf) drop(why contentlog.Reason) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropped[why]++
+}
+
+func (s *shelf) Write(line []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.log.Write(line)
+}
+
+// logger is a recorder over a shelf.
+type logger struct {
+	*contentlog.Recorder
+	keys  *contentlog.Keys
+	shelf *shelf
+}
+
+func newLogger(most int) *logger {
+	s := &shelf{
+		keys: map[string]string{}, records: map[uuid.UUID]contentlog.Record{}, dropped: map[contentlog.Reason]int{},
+	}
+	keys := &contentlog.Keys{
+		Store: s,
+		Seal: func(_ context.Context, text []byte, about string) (string, error) {
+			return about + "\n" + string(text), nil
+		},
+		Open: func(sealed, about string) ([]byte, error) {
+			text, ok := strings.CutPrefix(sealed, about+"\n")
+			if !ok {
+				return nil, errors.New("the key of another account or day")
+			}
+			return []byte(text), nil
+		},
+	}
+	return &logger{keys: keys, shelf: s, Recorder: contentlog.NewRecorder(contentlog.Options{
+		Keys: keys, Write: s.write, Dropped: s.drop, Most: most, Now: time.Now, Log: slog.New(slog.NewTextHandler(s, nil)),
+	})}
+}
+
+// written writes what has ended.
+func (l *logger) written() {
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	l.Run(ctx)
+}
+
+// content returns the content of a request.
+func (l *logger) content(t require, id uuid.UUID) contentlog.Content {
+	t.Helper()
+	r, ok := l.shelf.records[id]
+	if !ok {
+		t.Fatalf("no content of %s: %s", id, &l.shelf.log)
+	}
+	if strings.Contains(string(r.Sealed), "choices") || strings.Contains(string(r.Sealed), "prompt") {
+		t.Fatalf("the content is not encrypted: %s", r.Sealed)
+	}
+	c, err := l.keys.Read(context.Background(), &r)
+	if err != nil {
+		t.Fatalf("read: %v", err)
+	}
+	return c
+}
+
+// require is a test, or a check of one.
+type require interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+func newID() contentlog.Request {
+	return contentlog.Request{ID: uuid.Must(uuid.NewV7()), Account: "a", Key: "k"}
+}
+
+const token = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+// TestSecretSplitOverPiecesIsReplaced cuts an answer with a secret into pieces of a stream at any place, with pieces of
+// other kinds between them. The same text without the secret is the negative control.
+func TestSecretSplitOverPiecesIsReplaced(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		l, secret := newLogger(10_000), rapid.Bool().Draw(t, "secret")
+		word := "nothing"
+		if secret {
+			word = token
+		}
+		text, of := "The token is "+word+", he said.", newID()
+		kind := rapid.SampledFrom([]llm.EventKind{llm.EventText, llm.EventReasoning, llm.EventToolCall}).Draw(t, "kind")
+		c := l.Begin(of, []byte(`{"prompt":"Hi"}`), false)
+		for len(text) > 0 {
+			n := rapid.IntRange(1, len(text)).Draw(t, "piece")
+			c.Event(&llm.Event{Kind: kind, Text: text[:n]})
+			other := llm.EventText
+			if kind == other {
+				other = llm.EventReasoning
+			}
+			c.Event(&llm.Event{Kind: other, Text: "-"})
+			text = text[n:]
+		}
+		c.Event(&llm.Event{Kind: llm.EventFinish, Finish: llm.FinishStop})
+		c.End()
+		l.written()
+		got := l.content(t, of.ID)
+		want := "The token is " + word + ", he said."
+		if secret {
+			want = "The token is [redacted: github-pat], he said."
+		}
+		if !strings.Contains(string(got.Answer), want) || strings.Contains(string(got.Answer), token) ||
+			(got.Redacted == 1) != secret {
+			t.Fatalf("got %s with %d marks, want %q", got.Answer, got.Redacted, want)
+		}
+	})
+}
+
+// TestLongContentIsCutWithMark checks that content beyond the bound is shortened and marked, that JSON stays JSON, and
+// that no part of a secret at the cut survives.
+func TestLongContentIsCutWithMark(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		most := rapid.IntRange(2_000, 9_000).Draw(t, "most")
+		l, of := newLogger(most), newID()
+		fill := strings.Repeat("word ", rapid.IntRange(0, 3_000).Draw(t, "words"))
+		body, err := json.Marshal(map[string]any{"messages": []any{
+			map[string]any{"role": "user", "content": fill + token + " " + fill},
+			map[string]any{"role": "user", "content": "data:image/png;base64," + strings.Repeat("QUJD", 4_000)},
+			map[string]any{"role": "user", "content": "the last question"},
+		}})
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		c := l.Begin(of, body, false)
+		c.Event(&llm.Event{Kind: llm.EventText, Text: fill + token})
+		c.End()
+		l.written()
+		got := l.content(t, of.ID)
+		request, answer := string(got.Request), string(got.Answer)
+		if !json.Valid(got.Request) || !json.Valid(got.Answer) || strings.Contains(request+answer, token[:8]) {
+			t.Fatalf("got %s and %s", request, answer)
+		}
+		if !got.RequestTruncated || !strings.Contains(request, "bytes left out]") || len(request) > most+500 {
+			t.Fatalf("got the request %t with %d bytes, want a mark and at most %d: %s", got.RequestTruncated, len(request), most, request)
+		}
+		if !strings.Contains(request, "the last question") || strings.Contains(request, "QUJDQUJD") {
+			t.Fatalf("want the last question and no data in %s", request)
+		}
+		if cut := len(fill)+len(token) > most; got.AnswerTruncated != cut || len(answer) > most+500 {
+			t.Fatalf("got the answer truncated %t with %d bytes of %d", got.AnswerTruncated, len(answer), len(fill))
+		}
+	})
+}
+
+// TestContentBeyondMemoryIsCountedAndNamed holds more requests than the memory permits: the others are logged, and
+// memory is free again afterwards.
+func TestContentBeyondMemoryIsCountedAndNamed(t *testing.T) {
+	t.Parallel()
+	l := newLogger(1 << 20)
+	body := []byte(`"` + strings.Repeat("x ", 500_000) + `"`)
+	var held []*contentlog.Capture
+	for range 100 {
+		if c := l.Begin(newID(), body, false); c != nil {
+			held = append(held, c)
+		}
+	}
+	must.Equal(t, len(held)+l.shelf.dropped[contentlog.NoRoom], 100, "requests")
+	if len(held) < 50 || len(held) > 67 {
+		t.Errorf("got %d requests in memory, want at most 67 of a MB each", len(held))
+	}
+	if log := l.shelf.log.String(); !strings.Contains(log, "reason=queue") || !strings.Contains(log, "account=a") {
+		t.Errorf("got the log %q, want the reason and the account", log)
+	}
+	for _, c := range held {
+		c.End()
+	}
+	l.written()
+	must.Equal(t, len(l.shelf.records), len(held), "records")
+	must.Equal(t, l.Queued(), int64(0), "bytes in memory")
+}
+
+// TestContentIsDroppedWhileDatabaseIsAway checks that a failed write is counted, and that a later one succeeds.
+func TestContentIsDroppedWhileDatabaseIsAway(t *testing.T) {
+	t.Parallel()
+	l := newLogger(1 << 20)
+	l.shelf.fails = true
+	l.Begin(newID(), []byte(`"lost"`), false).End()
+	l.written()
+	l.shelf.fails = false
+	of := newID()
+	l.Begin(of, []byte(`"kept"`), false).End()
+	l.written()
+	got := l.content(t, of.ID)
+	must.Equal(t, string(got.Request)+string(got.Answer), `"kept"null`, "content")
+	must.Equal(t, len(l.shelf.records), 1, "records")
+	must.Equal(t, l.shelf.dropped, map[contentlog.Reason]int{contentlog.NoWrite: 1}, "dropped requests")
+}
+
+// TestRequestsAreSampledByID checks that the choice depends on the id alone, and that the share is right.
+func TestRequestsAreSampledByID(t *testing.T) {
+	t.Parallel()
+	for _, percent := range []int64{0, 1, 30, 99, 100} {
+		n := int64(0)
+		for range 20_000 {
+			id := uuid.Must(uuid.NewV7())
+			if contentlog.Sampled(id, percent) {
+				n++
+			}
+			if contentlog.Sampled(id, percent) && !contentlog.Sampled(id, min(100, percent+1)) {
+				t.Errorf("%s is sampled at %d and not above", id, percent)
+			}
+		}
+		if share := n / 200; share < percent-2 || share > percent+2 || percent%100 == 0 && share != percent {
+			t.Errorf("%d %%: got %d %% of the requests", percent, share)
+		}
+	}
+}
+
+// TestContentOfFormIsLeftOut checks that files are not logged.
+func TestContentOfFormIsLeftOut(t *testing.T) {
+	t.Parallel()
+	l, of := newLogger(1<<20), newID()
+	c := l.Begin(of, []byte("--x\r\nfile"), true)
+	c.JSON([]byte(`{"text":"said"}`))
+	c.End()
+	l.written()
+	got := l.content(t, of.ID)
+	must.Equal(t, string(got.Request)+string(got.Answer), `"a form of 9 bytes, which is not logged"{"text":"said"}`, "content")
+}
