@@ -39,6 +39,9 @@ type Account struct {
 	PriceLists   []PriceList // ordered by start time; none for an account that is charged the cost
 	Created      time.Time   // UTC, whole microseconds
 	Closed       *time.Time  // when it was closed for good; nil while open
+
+	// ContentPercent is the percentage of requests whose content is logged, 0 to 100.
+	ContentPercent int64
 }
 
 // Limits are the maximum use in any 60 seconds, and at a time; 0 for no limit.
@@ -81,6 +84,7 @@ type Key struct {
 	Per         []Per
 	Creator     string // id of the user who created it; empty for a service key, which belongs to no person
 	Tags        KeyTags
+	NoContent   bool // the content of its requests is not logged, whatever the account's setting
 
 	// FormerLast4 holds the last four characters of the previous token, which is valid until FormerUntil; empty and nil
 	// for none.

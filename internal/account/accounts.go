@@ -233,6 +233,10 @@ func (u *Update) check() error {
 	if u.Per != nil {
 		errs = append(errs, checkPer(*u.Per))
 	}
+	if n := u.ContentPercent; n != nil && (*n < 0 || *n > 100) {
+		errs = append(errs, llm.Invalidf("content_percent", "The percentage of requests whose content is logged must "+
+			"be 0 to 100, not %d.", *n))
+	}
 	return firstOf(errs...)
 }
 

@@ -27,6 +27,9 @@ func (s *accounts) Draft(name string, u Update, credit llm.Money) (Draft, error)
 	if u.Per != nil {
 		a.Per = *u.Per
 	}
+	if u.ContentPercent != nil {
+		a.ContentPercent = *u.ContentPercent
+	}
 	d := Draft{Account: a}
 	if credit > 0 {
 		d.Credit = &CreditEntry{ID: newID(), AccountID: a.ID, Amount: credit, At: a.Created}

@@ -35,7 +35,8 @@ type KeyOptions struct {
 	Creator     string // id of the user who creates it; empty for none
 	Tags        KeyTags
 	// Bounded refuses the key if the account has MaxBounded active keys.
-	Bounded bool
+	Bounded   bool
+	NoContent bool // see Key
 }
 
 // MaxBounded is the number of active keys of an account above which members cannot create further ones. Operators can.
@@ -103,7 +104,7 @@ func (o *KeyOptions) key(account string, now time.Time) Key {
 	k := Key{
 		ID: newID(), AccountID: account, Label: o.Label, Permissions: slices.Clone(o.Permissions),
 		Models: slices.Clone(o.Models), Created: now, Limits: o.Limits, Budget: o.Budget, Per: slices.Clone(o.Per),
-		Creator: o.Creator, Tags: o.Tags,
+		Creator: o.Creator, Tags: o.Tags, NoContent: o.NoContent,
 	}
 	if len(k.Permissions) == 0 {
 		k.Permissions = []Permission{Chat, Uses}

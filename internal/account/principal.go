@@ -72,6 +72,14 @@ func (p *Principal) Key() *Key {
 	return p.key
 }
 
+// ContentPercent returns the percentage of the caller's requests whose content is logged, 0 to 100.
+func (p *Principal) ContentPercent() int64 {
+	if p == nil || p.account == nil || p.key == nil || p.key.NoContent {
+		return 0
+	}
+	return p.account.ContentPercent
+}
+
 // May returns nil if the caller has the permission, else a *llm.Error with CodeForbidden that names it.
 func (p *Principal) May(permission Permission) error {
 	if err := p.active(); err != nil {

@@ -92,6 +92,8 @@ type Update struct {
 	Per          *[]Per
 	EndCredit    bool
 	PriceList    *PriceList // an additional list, see Account.WithPriceList
+
+	ContentPercent *int64 // 0 to 100
 }
 
 // KeyUpdate changes the fields of a key that are not nil.
@@ -108,6 +110,7 @@ type KeyUpdate struct {
 	// Permissions must not be empty. The store returns audit.ErrNotAllowed if Admin is added by an actor who is not an
 	// operator.
 	Permissions *[]Permission
+	NoContent   *bool
 	Rotate      *Rotation
 }
 

@@ -22,6 +22,8 @@ func Loosened(before, after *Key) error {
 		return loosened("tags", "add tags to %s", llm.FormatTags(before.Tags.Defaults))
 	case slices.ContainsFunc(before.Tags.Required, isMissing):
 		return loosened("required_tags", "require more tags than %s", joined(before.Tags.Required))
+	case before.NoContent && !after.NoContent:
+		return loosened("no_content", "keep the content of its requests out of the log: it is %t", true)
 	case before.Expires != nil && (after.Expires == nil || after.Expires.After(*before.Expires)):
 		return loosened("expires", "make it expire before %s", before.Expires.Format("2006-01-02T15:04:05Z07:00"))
 	case !isSubset(after.Permissions, before.Permissions):

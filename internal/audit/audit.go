@@ -106,6 +106,9 @@ const (
 	WebhookRemoved      Action = "webhook.removed"
 	SecretsResealed     Action = "secrets.resealed"
 	KeptPurged          Action = "kept.purged"
+	ContentRead         Action = "content.read"
+	ContentExported     Action = "content.exported"
+	ContentPurged       Action = "content.purged"
 	ConfigChanged       Action = "config.changed"
 	ConfigTested        Action = "config.tested"
 )

@@ -21,7 +21,7 @@ func (s *Accounts) Stores() account.Stores {
 }
 
 const accountColumns = "id, name, suspended, on_hangup, budget, budget_period, rpm, tpm, concurrency, credit, " +
-	"credit_from, goodwill, price_lists, per, created, closed"
+	"credit_from, goodwill, price_lists, per, created, closed, content_percent"
 
 // accountRow is a scanned row of accountColumns, with its encoded columns not decoded yet.
 type accountRow struct {
@@ -37,7 +37,7 @@ func (r *accountRow) dest() []any {
 	return []any{
 		&r.ID, &r.Name, &r.Suspended, &r.OnDisconnect, &r.Budget.Limit, &r.Budget.Period,
 		&r.Limits.RPM, &r.Limits.TPM, &r.Limits.Concurrency, &r.credit, &r.from, &r.Goodwill, &r.priceLists, &r.per,
-		&r.created, &r.closed,
+		&r.created, &r.closed, &r.ContentPercent,
 	}
 }
 
@@ -107,10 +107,10 @@ func (s *conn) insertAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, a 
 	}
 	result, err := tx.ExecContext(
 		ctx, "INSERT INTO accounts (id, name, suspended, on_hangup, budget, budget_period, rpm, tpm, concurrency, "+
-			"per, created)"+
-			" SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? "+condition, append([]any{
+			"per, created, content_percent)"+
+			" SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? "+condition, append([]any{
 			a.ID, a.Name, number(a.Suspended), string(a.OnDisconnect), int64(a.Budget.Limit), string(a.Budget.Period),
-			a.Limits.RPM, a.Limits.TPM, a.Limits.Concurrency, per, micros(a.Created),
+			a.Limits.RPM, a.Limits.TPM, a.Limits.Concurrency, per, micros(a.Created), a.ContentPercent,
 		}, args...)...)
 	if err != nil {
 		return false, err
@@ -126,7 +126,8 @@ func (s *conn) insertAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, a 
 func (s *Accounts) UpdateAccount(ctx context.Context, by audit.Actor, id string, u account.Update) (a account.Account,
 	err error,
 ) {
-	var suspended, onDisconnect, limit, period, rpm, tpm, concurrency, per any // NULL leaves a column unchanged
+	// NULL leaves a column unchanged.
+	var suspended, onDisconnect, limit, period, rpm, tpm, concurrency, per, content any
 	if u.Suspended != nil {
 		suspended = number(*u.Suspended)
 	}
@@ -144,6 +145,9 @@ func (s *Accounts) UpdateAccount(ctx context.Context, by audit.Actor, id string,
 			return a, err
 		}
 	}
+	if u.ContentPercent != nil {
+		content = *u.ContentPercent
+	}
 	if u.PriceList != nil {
 		return s.setPriceList(ctx, by, id, u.PriceList)
 	}
@@ -160,9 +164,10 @@ func (s *Accounts) UpdateAccount(ctx context.Context, by audit.Actor, id string,
 			" suspended = coalesce(?, suspended), on_hangup = coalesce(?, on_hangup),"+
 			" budget = coalesce(?, budget), budget_period = coalesce(?, budget_period),"+
 			" rpm = coalesce(?, rpm), tpm = coalesce(?, tpm), concurrency = coalesce(?, concurrency),"+
-			" per = coalesce(?, per) WHERE id = ? RETURNING "+accountColumns, suspended, onDisconnect, limit,
+			" per = coalesce(?, per), content_percent = coalesce(?, content_percent) WHERE id = ? RETURNING "+
+			accountColumns, suspended, onDisconnect, limit,
 			period, rpm, tpm,
-			concurrency, per, id)
+			concurrency, per, content, id)
 		if a, err = scanAccount(row); err != nil {
 			return orNotFound(err)
 		}
@@ -319,6 +324,9 @@ func accountFacts(a *account.Account) facts {
 	}
 	if a.Goodwill != 0 {
 		f["goodwill_usd"] = a.Goodwill.String()
+	}
+	if a.ContentPercent != 0 {
+		f["content_percent"] = a.ContentPercent
 	}
 	f.limits(a.Limits)
 	f.budget(a.Budget)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"weir/internal/account"
 	"weir/internal/audit"
 )
@@ -36,6 +38,10 @@ func (s *Accounts) CloseAccount(ctx context.Context, by audit.Actor, id string, 
 	}
 	if err == nil {
 		_, err = (&Kept{conn: s.conn}).Purge(ctx, by, audit.Object{Kind: "account", ID: a.ID, Name: a.Name}, at)
+	}
+	if err == nil {
+		_, err = (&Content{conn: s.conn}).Purge(ctx, by, audit.Object{Kind: "account", ID: a.ID, Name: a.Name},
+			s.clock.now().Add(time.Hour), uuid.Nil)
 	}
 	return a, err
 }

@@ -117,12 +117,14 @@ func postgresEngine(target llm.Secret) (*engine, error) {
 
 // postgresPools opens the pools with these sizes, in the order of the fields of pools.
 func postgresPools(config *pgx.ConnConfig, conns poolSizes, short *shortage) pools {
-	return pools{
+	p := pools{
 		read:    postgresPool(short, config, conns[0], sessionOfAll, ""),
 		reports: postgresPool(short, config, conns[1], sessionOfAll, ""),
 		fast:    postgresPool(short, config, conns[2], sessionWrites, commitFast),
 		sure:    postgresPool(short, config, conns[3], sessionWrites, commitSure),
 	}
+	p.erasing = p.sure // PostgreSQL overwrites the bytes of deleted rows when it reuses their space
+	return p
 }
 
 // postgresPrepare locks out other processes that would migrate. The connection that holds the lock also migrates.

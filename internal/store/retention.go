@@ -11,16 +11,22 @@ type Retention struct {
 	Requests     time.Duration // refusals and rows of attempts; unresolved ones are stored twice as long
 	Explanations time.Duration // of the sums of days
 	Attribution  time.Duration // sums by end user and tag
+	Content      time.Duration // of requests and answers
 	Tags         []string      // tags that these sums report separately: see Ledger.Attribute
 }
 
-const retainEvery = time.Hour
+const (
+	retainEvery = time.Hour
+	// eraseEvery is how late expired content is deleted, at most.
+	eraseEvery = time.Minute
+)
 
 // RunRetention deletes expired data every hour until ctx ends.
 func (s *DB) RunRetention(ctx context.Context, now func() Retention) {
-	var packing sync.WaitGroup
-	defer packing.Wait()
-	packing.Go(func() { s.runPacking(ctx) })
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { s.runPacking(ctx) })
+	running.Go(func() { s.runErasing(ctx, now) })
 	every := time.NewTicker(retainEvery)
 	defer every.Stop()
 	for {
@@ -30,6 +36,20 @@ func (s *DB) RunRetention(ctx context.Context, now func() Retention) {
 		case <-every.C:
 			r := now()
 			s.retain(ctx, &r)
+		}
+	}
+}
+
+// runErasing deletes expired content every minute until ctx ends.
+func (s *DB) runErasing(ctx context.Context, now func() Retention) {
+	every := time.NewTicker(eraseEvery)
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+			s.notDeleted(ctx, "content", s.Content.Retain(ctx, s.Now().Add(-now().Content)))
 		}
 	}
 }

@@ -34,7 +34,11 @@ func (s *Webhooks) Reseal(ctx context.Context, by audit.Actor, ring *seal.Ring) 
 		if err != nil {
 			return err
 		}
-		n += versions + factors
+		content, err := resealContent(ctx, tx, ring)
+		if err != nil {
+			return err
+		}
+		n += versions + factors + content
 		_, err = tx.ExecContext(
 			ctx, "INSERT INTO master_key (id, name) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET name = excluded.name",
 			newest)
@@ -98,7 +102,8 @@ func resealFactors(ctx context.Context, tx *sql.Tx, ring *seal.Ring) (n int, err
 func (s *Webhooks) SealedWith(ctx context.Context) (map[string]int, error) {
 	rows, err := s.read.QueryContext(
 		ctx, "SELECT secret FROM webhooks UNION ALL SELECT former FROM webhooks WHERE former <> ''"+
-			" UNION ALL SELECT document FROM managed_versions UNION ALL SELECT totp FROM users WHERE totp <> ''")
+			" UNION ALL SELECT document FROM managed_versions UNION ALL SELECT totp FROM users WHERE totp <> ''"+
+			" UNION ALL SELECT sealed FROM content_keys")
 	all, err := collect(rows, err, func(row scanner) (text string, err error) { return text, row.Scan(&text) })
 	if err != nil {
 		return nil, fmt.Errorf("read secrets: %w", err)

@@ -63,6 +63,9 @@ func sqlitePools(path string) (p pools, err error) {
 	p.reports = open(reportsAtOnce, url.Values{"_query_only": {"1"}})
 	p.fast = open(1, url.Values{"_txlock": {"immediate"}, "_synchronous": {"NORMAL"}})
 	p.sure = open(1, url.Values{"_txlock": {"immediate"}, "_synchronous": {"FULL"}})
+	p.erasing = open(1, url.Values{
+		"_txlock": {"immediate"}, "_synchronous": {"FULL"}, "_pragma": {"secure_delete(1)"},
+	})
 	if err != nil {
 		err = errors.Join(err, p.close())
 	}

@@ -30,6 +30,8 @@ type Options struct {
 	URL  llm.Secret   // postgres:// or postgresql://; empty for SQLite at Path
 	Log  *slog.Logger // nil for none
 	Kept stored.Quota // limits the data that is stored for clients
+	// Content limits the content log.
+	Content ContentQuota
 	// The fields below are for tests. Clock is the clock that all nodes share; if nil, it is the database's, or
 	// Machine if the database has none. Machine is the clock of this machine; if nil, time.Now.
 	Clock, Machine func() time.Time
@@ -60,6 +62,7 @@ type DB struct {
 	Managed     *Managed
 	Refusals    *Refusals
 	Alerts      *Alerts
+	Content     *Content
 }
 
 // conn is shared by the parts of a database: it has connections, transactions, and steps that several parts do within
@@ -83,13 +86,14 @@ type pools struct {
 	// read and reports see commits immediately: reports is for queries that read many rows, read for short queries
 	// that must not wait behind them, such as the look-up of a request's API key. fast and sure are for writing. A
 	// commit on fast is visible to every process at once, but a power cut may lose it; that is enough for data that
-	// the journal can restore. A commit on sure is on the disk, together with all commits before it.
-	read, reports, fast, sure *sql.DB
+	// the journal can restore. A commit on sure is on the disk, together with all commits before it. erasing is like
+	// sure, but overwrites the bytes of deleted rows: https://sqlite.org/pragma.html#pragma_secure_delete.
+	read, reports, fast, sure, erasing *sql.DB
 }
 
 // close closes the pools that are open.
 func (p *pools) close() (err error) {
-	for _, db := range []*sql.DB{p.read, p.reports, p.fast, p.sure} {
+	for _, db := range []*sql.DB{p.read, p.reports, p.fast, p.sure, p.erasing} {
 		if db != nil {
 			err = errors.Join(err, db.Close())
 		}
@@ -200,7 +204,7 @@ func (o *Options) connect(e *engine) (*DB, error) {
 		Attribution: &Attribution{conn: c, mostPacked: cmp.Or(o.MostPacked, mostPacked)},
 		conn:        c, Accounts: &Accounts{c}, Corrections: &Corrections{c}, Leases: &Leases{c}, Reports: &Reports{c},
 		Webhooks: &Webhooks{c}, Events: &Events{c}, Kept: &Kept{conn: c, quota: o.Kept}, Audit: &AuditLog{c},
-		Managed: &Managed{c}, Refusals: &Refusals{c}, Alerts: &Alerts{c},
+		Managed: &Managed{c}, Refusals: &Refusals{c}, Alerts: &Alerts{c}, Content: &Content{c, o.Content},
 	}
 	s.Ledger = &Ledger{c, newApplier(c), s.Attribution, s.Corrections}
 	s.Deliveries = &Deliveries{c, s.Webhooks}

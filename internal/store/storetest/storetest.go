@@ -151,6 +151,12 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"RefusalsFiltered", testRefusalsFiltered},
 		{"RefusalsRetained", testRefusalsRetained},
 		{"RefusalsOfClosed", testRefusalsOfClosed},
+		{"Content", testContent},
+		{"ContentQuota", testContentQuota},
+		{"ContentRetained", testContentRetained},
+		{"ContentResealed", testContentResealed},
+		{"ContentOfClosed", testContentOfClosed},
+		{"ContentSwitched", testContentSwitched},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
