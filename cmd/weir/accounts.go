@@ -79,6 +79,7 @@ type accountView struct {
 	Name      string `json:"name"`
 	Status    string `json:"status"`
 	OnHangup  string `json:"on_hangup"`
+	Content   int64  `json:"content_percent"`
 	BudgetUSD string `json:"budget_usd,omitempty"`
 	Period    string `json:"budget_period,omitempty"`
 	// Per holds the limits and the budget of each end user and each tag value, by "user" and "tag:NAME".
@@ -90,7 +91,7 @@ type accountView struct {
 
 func viewAccount(a *account.Account, s account.BudgetStatus) accountView {
 	v := accountView{
-		ID: a.ID, Name: a.Name, Status: "active", OnHangup: string(a.OnDisconnect),
+		ID: a.ID, Name: a.Name, Status: "active", OnHangup: string(a.OnDisconnect), Content: a.ContentPercent,
 		Created: a.Created.Format(time.RFC3339), limitsView: limitsView(a.Limits), spendView: viewSpend(a, s),
 		Per: viewPer(a.Per),
 	}
@@ -150,7 +151,8 @@ func newAccounts(env *environment) *cobra.Command {
 		accountDo(env, "suspend NAME", "Refuse all requests of an account within a second",
 			(*account.Service).Suspend),
 		accountDo(env, "resume NAME", "Accept requests of a suspended account again", (*account.Service).Resume),
-		newAccountsClose(env), newAccountsHangup(env), newAccountsLimits(env), newAccountsBudget(env),
+		newAccountsClose(env), newAccountsHangup(env), newAccountsContent(env), newAccountsLimits(env),
+		newAccountsBudget(env),
 		newAccountsCredit(env), newAccountsPrices(env),
 	)
 }
@@ -244,6 +246,21 @@ func newAccountsHangup(env *environment) *cobra.Command {
 	cmd.Example = "  weir accounts hangup research --set drain"
 	cmd.Flags().StringVar(&what, "set", "", "default, cancel or drain")
 	_ = cmd.MarkFlagRequired("set") // the flag is defined one line above
+	return cmd
+}
+
+func newAccountsContent(env *environment) *cobra.Command {
+	var percent int64
+	cmd := accountChange(env, "content NAME", "Set how many of the account's requests have their content logged",
+		func(ctx context.Context, d *admin.Admin, name string) (account.Account, error) {
+			return d.Accounts.UpdateAccount(ctx, actor(), name, account.Update{ContentPercent: &percent})
+		})
+	cmd.Long = "Set the percentage of requests whose content, and that of their answers, is logged: 0 for none, as\n" +
+		"at first, 100 for all. Content is redacted, encrypted and deleted after retention.content. To leave a key\n" +
+		"out: weir keys change ID --no-content"
+	cmd.Example = "  weir accounts content research --percent 100"
+	cmd.Flags().Int64Var(&percent, "percent", 0, "percentage of requests, 0 to 100")
+	_ = cmd.MarkFlagRequired("percent") // the flag is defined one line above
 	return cmd
 }
 

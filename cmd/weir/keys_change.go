@@ -23,6 +23,7 @@ type keyChange struct {
 	per                perFlags
 	tags, required     []string
 	noTags, noRequired bool
+	noContent          bool
 }
 
 func newKeysChange(env *environment) *cobra.Command {
@@ -72,6 +73,8 @@ func newKeysChange(env *environment) *cobra.Command {
 	flags.StringArrayVar(&c.required, "required-tag", nil,
 		"name of a tag that every request must have; replaces the present ones; may be repeated")
 	flags.BoolVar(&c.noRequired, "no-required-tags", false, "require no tags")
+	flags.BoolVar(&c.noContent, "no-content", false,
+		"never log the content of its requests; with =false, log it as the account's setting says")
 	cmd.MarkFlagsMutuallyExclusive("tag", "no-tags")
 	cmd.MarkFlagsMutuallyExclusive("required-tag", "no-required-tags")
 	return cmd
@@ -109,6 +112,9 @@ func (c *keyChange) update(cmd *cobra.Command, k *account.Key, now time.Time) (u
 			return u, err
 		}
 		u.Tags = &tags
+	}
+	if given("no-content") {
+		u.NoContent = &c.noContent
 	}
 	if given("required-tag") || c.noRequired {
 		u.Required = &c.required

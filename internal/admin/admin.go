@@ -32,9 +32,10 @@ type Options struct {
 	// People changes the options of people and their sign-in, for tests; it may be nil.
 	People func(*people.Options, *signin.Options)
 	// The others belong to a gateway; they are nil in commands. AwaitRefusals waits until the refusals of this node are
-	// written. InForce returns the configuration in force and its routes. Pipeline returns a handler of requests in the
-	// usual wire format through a pipeline with other routes.
+	// written, and AwaitContent until the content of its requests is. InForce returns the configuration in force and
+	// its routes. Pipeline returns a handler of requests in the usual wire format through a pipeline with other routes.
 	AwaitRefusals func(context.Context)
+	AwaitContent  func(context.Context)
 	InForce       func() (*config.Config, *route.Table)
 	Pipeline      func(*route.Table) CallHandler
 }
@@ -63,6 +64,7 @@ type Admin struct {
 	Refusals       *Refusals
 	Alerts         *Alerts
 	Mail           *people.Mail // nil if no mail is configured
+	Content        *Content
 
 	store   *store.DB
 	release func() // releases what SignIn holds
@@ -112,6 +114,7 @@ func New(o *Options) (a *Admin, err error) {
 	a.Nodes = &Nodes{db}
 	a.Kept = &Kept{db, a.Accounts}
 	a.Refusals = &Refusals{db, a.Accounts, o.AwaitRefusals}
+	a.Content = newContent(o, a.Keys, a.Accounts)
 	a.Configuration = newConfiguration(o, a.Keys, a.Accounts)
 	a.Plans = newPlans(a.Configuration, a.Accounts, db)
 	a.Imports = &Imports{a.Configuration, a.People, db, cfg.File}

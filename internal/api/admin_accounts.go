@@ -26,8 +26,10 @@ type accountView struct {
 	Name         string               `json:"name"`
 	Suspended    bool                 `json:"suspended"`
 	OnDisconnect account.OnDisconnect `json:"on_hangup"`
-	Limits       limitsView           `json:"limits"`
-	Budget       *budgetView          `json:"budget"`
+	// ContentPercent is the percentage of requests whose content is logged.
+	ContentPercent int64       `json:"content_percent"`
+	Limits         limitsView  `json:"limits"`
+	Budget         *budgetView `json:"budget"`
 	perViews
 	Credit   *creditView `json:"credit"`
 	Goodwill string      `json:"goodwill_usd"` // reduces the amount due of an account without credit
@@ -60,7 +62,8 @@ type creditView struct {
 func viewAccount(a *account.Account) accountView {
 	v := accountView{
 		ID: a.ID, Name: a.Name, Suspended: a.Suspended, OnDisconnect: a.OnDisconnect,
-		Limits: limitsView(a.Limits), Budget: viewBudget(a.Budget), perViews: viewPer(a.Per),
+		ContentPercent: a.ContentPercent, Limits: limitsView(a.Limits), Budget: viewBudget(a.Budget),
+		perViews: viewPer(a.Per),
 		Goodwill: a.Goodwill.String(),
 		Created:  a.Created, Closed: a.Closed,
 	}
@@ -89,11 +92,12 @@ func (h *adminAccounts) create(r *adminRequest) (answer, error) {
 	var budget account.Budget
 	var per []account.Per
 	var credit llm.Money
-	onDisconnect := account.DisconnectDefault
+	onDisconnect, content := account.DisconnectDefault, int64(0)
 	var members []people.Invitation
 	err := readFields("", r.body, append(perFields(&per),
 		field{"name", text(&name)},
 		field{"on_hangup", text(&onDisconnect)},
+		field{"content_percent", percent(&content)},
 		field{"limits", limitsField(&limits)},
 		field{"budget", budgetField(&budget)},
 		field{"credit_usd", amount(&credit)},
@@ -102,7 +106,9 @@ func (h *adminAccounts) create(r *adminRequest) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	u := account.Update{OnDisconnect: &onDisconnect, Limits: &limits, Budget: &budget, Per: &per}
+	u := account.Update{
+		OnDisconnect: &onDisconnect, Limits: &limits, Budget: &budget, Per: &per, ContentPercent: &content,
+	}
 	d, err := h.accounts.Draft(name, u, credit)
 	if err != nil {
 		return answer{}, inLimits(err)
@@ -151,10 +157,11 @@ func (h *adminAccounts) show(r *adminRequest) (answer, error) {
 func (h *adminAccounts) change(r *adminRequest) (answer, error) {
 	a := r.visit.Account
 	var u account.Update
-	limits, budget, per, onDisconnect := a.Limits, a.Budget, a.Per, a.OnDisconnect
+	limits, budget, per, onDisconnect, content := a.Limits, a.Budget, a.Per, a.OnDisconnect, a.ContentPercent
 	err := readFields("", r.body, append(perFields(&per),
 		field{"suspended", flag(&u.Suspended)},
 		field{"on_hangup", text(&onDisconnect)},
+		field{"content_percent", percent(&content)},
 		field{"limits", limitsField(&limits)},
 		field{"budget", budgetField(&budget)},
 		field{"credit", endCreditField(&u.EndCredit)},
@@ -165,6 +172,9 @@ func (h *adminAccounts) change(r *adminRequest) (answer, error) {
 	// Unchanged members are not written, because another request may be changing them.
 	if onDisconnect != a.OnDisconnect {
 		u.OnDisconnect = &onDisconnect
+	}
+	if content != a.ContentPercent {
+		u.ContentPercent = &content
 	}
 	if limits != a.Limits {
 		u.Limits = &limits

@@ -88,6 +88,18 @@ func flag(dst **bool) func(at string, v []byte) error {
 	}
 }
 
+// percent reads an integer from 0 to 100.
+func percent(dst *int64) func(at string, v []byte) error {
+	return func(at string, v []byte) error {
+		n, ok := rawjson.AsInt(v)
+		if !ok || n < 0 || n > 100 {
+			return wrongKind(at, "an integer from 0 to 100")
+		}
+		*dst = n
+		return nil
+	}
+}
+
 // count reads an integer of at least 0; null is 0.
 func count(dst *int64) func(at string, v []byte) error {
 	return func(at string, v []byte) error {

@@ -29,6 +29,7 @@ type keyView struct {
 	perViews
 	Tags      map[string]string `json:"tags"` // for requests without a tag of that name
 	Required  []string          `json:"required_tags"`
+	NoContent bool              `json:"no_content"` // the content of its requests is not logged
 	CreatedBy *string           `json:"created_by"` // id of the user
 	Service   bool              `json:"service"`    // whether it belongs to no person
 	Created   time.Time         `json:"created"`
@@ -52,7 +53,7 @@ func (h *adminKeys) view(k *account.Key, used map[string]time.Time) keyView {
 		Permissions: k.Permissions, Models: append([]string{}, k.Models...), Limits: limitsView(k.Limits),
 		Budget: viewBudget(k.Budget), perViews: viewPer(k.Per), Tags: map[string]string{},
 		Required:  append([]string{}, k.Tags.Required...),
-		CreatedBy: orNull(k.Creator), Service: k.Creator == "",
+		NoContent: k.NoContent, CreatedBy: orNull(k.Creator), Service: k.Creator == "",
 		Created: k.Created, Expires: k.Expires, Revoked: k.Revoked,
 		FormerLast4: orNull(k.FormerLast4), FormerUntil: k.FormerUntil,
 	}
@@ -100,7 +101,7 @@ func (h *adminKeys) show(r *adminRequest) (answer, error) {
 
 func (h *adminKeys) create(r *adminRequest) (answer, error) {
 	o := account.KeyOptions{Account: r.visit.Account.ID, Bounded: !r.visit.Operator()}
-	var service *bool
+	var service, noContent *bool
 	err := readFields("", r.body, append(perFields(&o.Per),
 		field{"label", text(&o.Label)},
 		field{"permissions", texts(&o.Permissions)},
@@ -110,8 +111,10 @@ func (h *adminKeys) create(r *adminRequest) (answer, error) {
 		field{"budget", budgetField(&o.Budget)},
 		field{"tags", tagsField(&o.Tags.Defaults)},
 		field{"required_tags", texts(&o.Tags.Required)},
+		field{"no_content", flag(&noContent)},
 		field{"service", flag(&service)},
 	)...)
+	o.NoContent = noContent != nil && *noContent
 	isService := service != nil && *service
 	if err == nil && isService {
 		err = r.visit.MayMakeServiceKey(o.Account, o.Permissions)
@@ -174,6 +177,7 @@ func keyUpdateOf(body []byte, k *account.Key) (account.KeyUpdate, error) {
 		field{"budget", budgetField(&budget)},
 		field{"tags", tagsField(&tags.Defaults)},
 		field{"required_tags", texts(&tags.Required)},
+		field{"no_content", flag(&u.NoContent)},
 	)...)
 	// Unchanged members are not written, because another request may be changing them.
 	if label != k.Label {

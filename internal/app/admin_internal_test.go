@@ -103,6 +103,8 @@ func TestAdministrationAsksRights(t *testing.T) {
 		people.Use:      {"operator", "owner", "member"},
 		people.Manage:   {"operator", "owner"},
 		people.Operate:  {"operator"},
+
+		people.ReadContent: {"owner"},
 	}
 	for _, route := range s.site.api.Admin.Routes() {
 		method, pattern, _ := strings.Cut(route.Pattern, " ")

@@ -16,6 +16,7 @@ import (
 	"weir/internal/admin"
 	"weir/internal/budget"
 	"weir/internal/config"
+	"weir/internal/contentlog"
 	"weir/internal/conversation"
 	"weir/internal/dialect"
 	"weir/internal/gateway"
@@ -127,6 +128,7 @@ type instance struct {
 
 	idempotency *idempotencyStore
 	kept        *conversation.Service
+	content     *contentlog.Recorder
 	limits      *ratelimit.Limiter
 	router      *route.Router
 	pipeline    gateway.Options
@@ -200,7 +202,7 @@ func (g *instance) openPipeline(ctx context.Context) error {
 	}
 	g.pipeline = gateway.Options{
 		Accounts: g.admin.Accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Kept: g.kept,
-		Limits: g.limits, Refused: g.noticeRefusal, Refusals: g.pipeline.Refusals,
+		Limits: g.limits, Refused: g.noticeRefusal, Refusals: g.pipeline.Refusals, Content: g.content,
 		Now: o.Now, Log: o.Log, Metrics: g.metrics, Tracer: g.tracer,
 		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(g.files.places), Timing: o.Timing,
 	}
@@ -225,6 +227,7 @@ func (g *instance) openData(ctx context.Context) error {
 	o := g.options
 	where := admin.StoreOptions(&o.Config, o.Log)
 	where.Machine = o.Now
+	where.Content = contentQuota(&o.Config)
 	where.Kept = stored.Quota{
 		Bytes: int64(o.Config.Kept.BytesPerAccount), Number: o.Config.Kept.RepliesPerAccount,
 		FreeDisk: int64(o.Config.Kept.MinFreeDisk),
@@ -241,6 +244,7 @@ func (g *instance) openData(ctx context.Context) error {
 	if err := g.openAdmin(); err != nil {
 		return err
 	}
+	g.openContent()
 	g.kept = conversation.New(conversation.Options{
 		Store: db.Kept, Now: db.Now, TTL: func() time.Duration { return retentionOf(g).Responses },
 	})
@@ -357,18 +361,14 @@ func (g *instance) runParts(background context.Context, running *sync.WaitGroup)
 	running.Go(func() { g.limits.Run(background) })
 	running.Go(func() { g.reload(background) })
 	running.Go(func() {
-		g.store.RunRetention(background, func() store.Retention {
-			r := retentionOf(g)
-			return store.Retention{
-				Requests: r.Requests, Explanations: r.Explanations, Attribution: r.Attribution, Tags: r.Tags,
-			}
-		})
+		g.store.RunRetention(background, func() store.Retention { return storeRetention(g) })
 	})
 	running.Go(func() { g.router.Report(background, upstream.HealthFile(cfg), g.options.Now, g.options.Log) })
 	running.Go(func() { g.gateway.Capacity().Watch(background) })
 	running.Go(func() { g.admin.SignIn.Passwords.Run(background) })
 	running.Go(func() { g.notices.Run(background) })
 	running.Go(func() { g.pipeline.Refusals.Run(background) })
+	running.Go(func() { g.content.Run(background) })
 	running.Go(func() { g.store.Events.RunCalendar(background) })
 	running.Go(func() { evaluatorOf(g).Run(background) })
 	running.Go(func() { g.admin.Reconciliation.WatchDrift(background) })

@@ -23,6 +23,7 @@ func (g *instance) openAdmin() (err error) {
 		People: o.People, Pipeline: func(t *route.Table) admin.CallHandler { return handlerOver(g, t) },
 		InForce:       func() (*config.Config, *route.Table) { return g.configInForce(), g.router.Table() },
 		AwaitRefusals: g.pipeline.Refusals.Await,
+		AwaitContent:  func(ctx context.Context) { g.content.Await(ctx) },
 	})
 	if err != nil {
 		return err
@@ -48,7 +49,7 @@ func beginManaged(ctx context.Context, o *Options, c *admin.Configuration) error
 func handlerOver(g *instance, table *route.Table) admin.CallHandler {
 	o := g.pipeline
 	o.Router, o.Log = route.NewRouter(table), slog.New(slog.DiscardHandler)
-	o.Metrics, o.Tracer, o.Refused, o.Refusals = nil, nil, nil, nil
+	o.Metrics, o.Tracer, o.Refused, o.Refusals, o.Content = nil, nil, nil, nil, nil
 	d := g.upstream.Dialects().Usual()
 	return gateway.New(o).HandlerAs("POST /admin/v1/config/test", d, d.For(llm.OpChat))
 }

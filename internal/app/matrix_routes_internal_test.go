@@ -107,7 +107,9 @@ var knownRoutes = map[people.Right][]string{
 		"GET /admin/v1/accounts/{account}/invitations",
 		"POST /admin/v1/accounts/{account}/invitations",
 		"DELETE /admin/v1/accounts/{account}/invitations/{id}",
+		"DELETE /admin/v1/accounts/{account}/content",
 		"DELETE /admin/v1/accounts/{account}/members/{user}",
+		"DELETE /admin/v1/accounts/{account}/requests/{id}/content",
 		"PATCH /admin/v1/accounts/{account}/members/{user}",
 		"GET /admin/v1/accounts/{account}/webhooks",
 		"POST /admin/v1/accounts/{account}/webhooks",
@@ -121,7 +123,13 @@ var knownRoutes = map[people.Right][]string{
 		"POST /admin/v1/accounts/{account}/webhooks/{webhook}/rotate-secret",
 		"POST /admin/v1/accounts/{account}/webhooks/{webhook}/test",
 	},
+	people.ReadContent: {
+		"GET /accounts/{account}/requests/{id}/content",
+		"GET /admin/v1/accounts/{account}/content",
+		"GET /admin/v1/accounts/{account}/requests/{id}/content",
+	},
 	people.Operate: {
+		"POST /operator/accounts/{account}/content/set",
 		"GET /admin/v1/accounts",
 		"GET /admin/v1/alerts",
 		"POST /admin/v1/alerts/{kind}/test",

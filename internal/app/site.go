@@ -85,6 +85,7 @@ func (s *site) guard() *guard {
 		origin: originOf(&s.options.Config), tls: &s.options.Config.TLS,
 		insecure: s.options.Config.InsecureHTTP, accounts: s.admin.Accounts,
 		signIn: s.admin.SignIn, session: s.dashboard.Session, crossing: s.crossing, refuse: s.dashboard.Refuse,
+		content: s.options.Config.Content.Operators,
 	}
 }
 

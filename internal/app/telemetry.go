@@ -109,6 +109,10 @@ func (g *instance) measureOthers() {
 				tell(string(stored.Response), float64(u.ResponseBytes))
 			}
 		})
+	telemetry.Gauge(m, "weir_content_waiting_bytes",
+		"Bytes of requests and answers that wait to be logged, or whose requests run.", g.content.Queued)
+	telemetry.Gauge(m, "weir_content_bytes", "Encrypted bytes of the content log, on all nodes.",
+		func() int64 { return contentInAll(g.store.Content) })
 	m.GaugeBy("weir_provider_circuit_open", "provider",
 		"1 while all called targets of the provider are skipped, else 0.", g.circuits)
 }

@@ -157,6 +157,7 @@ func (ch *checker) checkNumbers(c *Config) {
 	ch.checkRange("kept.bytes_per_account", int64(c.Kept.BytesPerAccount), 0)
 	ch.checkRange("kept.replies_per_account", c.Kept.RepliesPerAccount, 0)
 	ch.checkRange("kept.min_free_disk", int64(c.Kept.MinFreeDisk), 0)
+	ch.checkContent(&c.Content)
 	if c.DrainTimeout < 0 {
 		ch.report("drain_timeout", "`drain_timeout` must not be negative")
 	}

@@ -71,6 +71,8 @@ type Config struct {
 	Retention Retention `yaml:"retention"`
 	// Kept bounds the data that is stored for clients.
 	Kept Kept `yaml:"kept"`
+	// Content bounds the content log.
+	Content Content `yaml:"content"`
 	// Backup configures the backups of the running installation.
 	Backup Backup `yaml:"backup"`
 	// Telemetry configures the address of metrics.
@@ -170,6 +172,17 @@ type Kept struct {
 	RepliesPerAccount int64 `yaml:"replies_per_account"`
 	// MinFreeDisk is the space that must be free on the disk of Data, with SQLite, for storing any.
 	MinFreeDisk Bytes `yaml:"min_free_disk"`
+}
+
+// Content configures the log of requests and answers, of accounts that have it switched on. 0 means no bound.
+type Content struct {
+	// MaxBytes bounds the stored bytes of a request, and of an answer, 1 KiB to 1 MiB.
+	MaxBytes Bytes `yaml:"max_bytes"`
+	// BytesPerAccount and TotalBytes bound the encrypted bytes of an account, and of all. The oldest are deleted.
+	BytesPerAccount Bytes `yaml:"bytes_per_account"`
+	TotalBytes      Bytes `yaml:"total_bytes"`
+	// Operators permits operators to read the content of all accounts.
+	Operators bool `yaml:"operators"`
 }
 
 // Telemetry configures the address of metrics, and traces.
@@ -274,7 +287,9 @@ func Default() Config {
 		MaxBody:          32 << 20,
 		Retention: Retention{
 			Requests: 90 * day, Responses: 30 * day, Explanations: 2557 * day, Attribution: 400 * day,
+			Content: 30 * day,
 		},
+		Content:  Content{MaxBytes: 256 << 10, BytesPerAccount: 1 << 30, TotalBytes: 10 << 30},
 		Kept:     Kept{BytesPerAccount: 1 << 30, RepliesPerAccount: 100_000, MinFreeDisk: 1 << 30},
 		TLS:      TLS{ACME: ACME{Directory: "https://acme-v02.api.letsencrypt.org/directory"}},
 		Backup:   Backup{Every: 10 * time.Second, Full: day, Keep: 7},

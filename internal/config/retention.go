@@ -17,12 +17,25 @@ type Retention struct {
 	Explanations time.Duration `yaml:"explanations"`
 	// Attribution is the retention of sums by end user and tag, at least one day.
 	Attribution time.Duration `yaml:"attribution"`
+	// Content is the retention of logged content, at least one minute.
+	Content time.Duration `yaml:"content"`
 	// Tags are the names of tags with separate sums, at most MaxTagNames; empty for the most frequent names.
 	Tags []string `yaml:"tags"`
 }
 
 // MaxTagNames is the maximum number of tag names with separate sums.
 const MaxTagNames = 20
+
+// maxContent bounds the stored bytes of a request, and of an answer.
+const maxContent = 1 << 20
+
+func (ch *checker) checkContent(c *Content) {
+	if c.MaxBytes < minBody || c.MaxBytes > maxContent {
+		ch.report("content.max_bytes", "`content.max_bytes` must be 1KiB to 1MiB, not %s", c.MaxBytes)
+	}
+	ch.checkRange("content.bytes_per_account", int64(c.BytesPerAccount), 0)
+	ch.checkRange("content.total_bytes", int64(c.TotalBytes), 0)
+}
 
 func (ch *checker) checkRetention(r *Retention) {
 	if r.Requests < day {
@@ -33,6 +46,9 @@ func (ch *checker) checkRetention(r *Retention) {
 	}
 	if r.Explanations < day {
 		ch.report("retention.explanations", "`retention.explanations` must be at least 1d")
+	}
+	if r.Content < time.Minute {
+		ch.report("retention.content", "`retention.content` must be at least 1m")
 	}
 	if r.Responses < 0 {
 		ch.report("retention.responses", "`retention.responses` must not be negative; 0s stores none")

@@ -32,6 +32,7 @@ type oneAccountPage struct {
 	Once         string // name of the form of the credit, so that it is executed only once
 	EndCredit    Confirm
 	OnDisconnect Field
+	Content      Field
 	Facts        []Fact
 	Charge       chargePart
 	Per          perPart
@@ -41,7 +42,7 @@ type oneAccountPage struct {
 
 // accountForms holds the forms of the page. All except the sent one show the account's present values.
 type accountForms struct {
-	limits, budget, credit, onDisconnect, charge, per *form
+	limits, budget, credit, onDisconnect, charge, per, content *form
 
 	preview *preview // nil unless requested
 }
@@ -49,11 +50,12 @@ type accountForms struct {
 func newAccountForms() *accountForms {
 	return &accountForms{
 		limits: &form{}, budget: &form{}, credit: &form{}, onDisconnect: &form{}, charge: &form{}, per: &form{},
+		content: &form{},
 	}
 }
 
 func (f *accountForms) all() []*form {
-	return []*form{f.limits, f.budget, f.credit, f.onDisconnect, f.charge, f.per}
+	return []*form{f.limits, f.budget, f.credit, f.onDisconnect, f.charge, f.per, f.content}
 }
 
 // accountChange executes a form and returns it. Mistakes are in the form, or are the error.
@@ -171,6 +173,16 @@ func (h *accountHandlers) setOnDisconnect(r *http.Request, v *people.Visit, f *a
 	return f.onDisconnect, err
 }
 
+func (h *accountHandlers) setContent(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
+	f.content = sent(r)
+	percent := wholeOf(f.content, "percent")
+	if f.content.bad() {
+		return f.content, nil
+	}
+	_, err := h.admin.Accounts.UpdateAccount(r.Context(), v.By, v.Account.ID, account.Update{ContentPercent: &percent})
+	return f.content, err
+}
+
 // amountOf parses an amount of US dollars that a person typed.
 func amountOf(text string) (llm.Money, bool) {
 	m, err := llm.ParseMoney(strings.TrimPrefix(strings.ReplaceAll(strings.TrimSpace(text), ",", ""), "$"))
@@ -266,6 +278,10 @@ func oneAccountPageOf(a *account.Account, f *accountForms, now time.Time) oneAcc
 	p.Preview = f.preview
 	p.OnDisconnect, p.Charge = disconnectField(f.onDisconnect, a), chargePartOf(f.charge, a, now)
 	p.Per = perPartOf(f.per, a)
+	p.Content = f.content.field(Field{
+		Name: "percent", Label: "Requests, in percent", Mode: "numeric", Short: true, Max: 3,
+		Value: strconv.FormatInt(a.ContentPercent, 10), Example: "0",
+	})
 	for _, one := range f.all() {
 		p.Problems = append(p.Problems, one.problems()...)
 	}

@@ -25,6 +25,7 @@ type requestPage struct {
 	Key      string
 	KeyPath  string // requests of the key
 	ListPath string
+	Content  string // path of the content; empty if it is not logged, or the visitor may not read it
 	Tiles    []Tile
 	Facts    []Fact
 	Path     Chart
@@ -70,6 +71,9 @@ func (h *requestHandlers) show(w http.ResponseWriter, r *http.Request, v *people
 		return err
 	}
 	p := requestPageOf(accountPath(v.Account.Name)+"/requests", d, labelsOf(keys))
+	if p.Content, err = h.contentPath(r, v, d.ID); err != nil {
+		return err
+	}
 	return h.site.show(w, r, v, page{name: "request", title: "Request", data: p})
 }
 

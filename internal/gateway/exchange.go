@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weir/internal/capacity"
+	"weir/internal/contentlog"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/provider"
@@ -32,6 +33,7 @@ type exchange struct {
 	rescue  rescue
 	out     *clientStream // nil if no stream was begun
 	idem    *idempotent   // nil without an Idempotency-Key
+	content *contentlog.Capture
 }
 
 // forward tries the targets in the order of the plan until one has answered. Before the client has received a part of
@@ -58,6 +60,7 @@ func (x *exchange) forward() error {
 	if err := x.open(a); err != nil {
 		return err
 	}
+	x.content = in.logContent()
 	for {
 		x.begin(a)
 		unsent, err := x.send(&upstream.Lifetime, a)
@@ -290,6 +293,7 @@ func (x *exchange) abandonHold() {
 func (x *exchange) end() {
 	in := x.in
 	defer x.reading.end()
+	defer x.content.End() // the client has its answer
 	x.choice.prepared.drop()
 	x.abandonHold()
 	in.server.late.forget(x.late.answers)

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"weir/internal/capacity"
+	"weir/internal/contentlog"
 	"weir/internal/dialect"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
@@ -58,7 +59,7 @@ func (x *exchange) relayStream(a *attempt, resp *provider.Response) (unsent []by
 func (x *exchange) relay(a *attempt) relay {
 	return relay{
 		in: x.in, attempt: a, plan: &x.choice.plan, words: &x.rescue.words, ending: &x.reading.ending,
-		stream: x.out, tally: &a.tally,
+		stream: x.out, tally: &a.tally, content: x.content,
 	}
 }
 
@@ -75,8 +76,9 @@ func (x *exchange) finishStream(r *relay) {
 type relay struct {
 	in      *intake
 	attempt *attempt
-	plan    *route.Plan  // of the request
-	words   *words       // text that another target may have to continue
+	plan    *route.Plan // of the request
+	words   *words      // text that another target may have to continue
+	content *contentlog.Capture
 	ending  *atomic.Bool // set when the answer is whole except for its usage and end marker
 	same    bool
 	reader  dialect.Frames
@@ -254,6 +256,7 @@ func (r *relay) event(e *llm.Event) (passes bool, err error) {
 		r.calls.add(e)
 	}
 	r.words.add(e)
+	r.content.Event(e)
 	return true, nil
 }
 

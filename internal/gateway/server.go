@@ -13,6 +13,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/capacity"
+	"weir/internal/contentlog"
 	"weir/internal/conversation"
 	"weir/internal/dialect"
 	"weir/internal/dialect/parse"
@@ -37,6 +38,8 @@ type Options struct {
 	// Refused is called for each request that a limit or a budget refused, before the client gets the error. It must
 	// not block. It may be nil.
 	Refused func(*account.Principal, *llm.Error)
+	// Content logs the content of requests; nil for none.
+	Content *contentlog.Recorder
 	// Refusals counts the requests that end without an attempt at a provider; nil for none.
 	Refusals *refusal.Recorder
 	Now      func() time.Time
@@ -101,6 +104,7 @@ type Server struct {
 	limits      *ratelimit.Limiter
 	refused     func(*account.Principal, *llm.Error)
 	refusals    *refusal.Recorder
+	content     *contentlog.Recorder
 	now         func() time.Time
 	log         *slog.Logger
 
@@ -133,7 +137,7 @@ func maxBodies(maxBody, memory int64) int64 {
 func New(o Options) *Server {
 	s := &Server{
 		accounts: o.Accounts, ledger: o.Ledger, router: o.Router, idempotency: o.Idempotency, kept: o.Kept,
-		limits: o.Limits, refused: o.Refused, refusals: o.Refusals,
+		limits: o.Limits, refused: o.Refused, refusals: o.Refusals, content: o.Content,
 		now: o.Now, log: o.Log, maxBody: o.MaxBody,
 		metrics: o.Metrics, tracer: o.Tracer, timing: o.Timing.withDefaults(),
 	}

@@ -40,6 +40,7 @@ func (x *exchange) beginStream(a *attempt) {
 	}
 	if !x.out.committed() {
 		x.rescue.words = words{on: x.rescue.words.on}
+		x.content.Restart()
 		x.out.encoder = in.Op.NewEncoder(x.meta())
 	}
 }

@@ -11,7 +11,7 @@ import (
 // Right is a right that a page or an administration request requires.
 type Right string
 
-// These are the rights. Read, Use and Manage apply to one account.
+// These are the rights. Read, Use, Manage and ReadContent apply to one account.
 const (
 	Open     Right = "open" // everybody, signed in or not
 	SignedIn Right = "signed_in"
@@ -19,11 +19,14 @@ const (
 	Use      Right = "use"
 	Manage   Right = "manage"
 	Operate  Right = "operate"
+	// ReadContent is the right to read the content of an account's requests. Operators do not have it, unless the
+	// configuration gives it to them.
+	ReadContent Right = "read_content"
 )
 
-// rights lists the rights of each role in its account. Operators have all rights.
+// rights lists the rights of each role in its account. Operators have all rights but ReadContent.
 var rights = map[Role][]Right{
-	Owner:  {Read, Use, Manage},
+	Owner:  {Read, Use, Manage, ReadContent},
 	Member: {Read, Use},
 	Viewer: {Read},
 }
@@ -35,11 +38,15 @@ type Visitor struct {
 	in       []Membership
 	key      *account.Key // of a program with an operator's key; then user is nil
 	confined bool
+	content  bool // an operator may read content
 }
 
 // Confined reports whether the visitor has roles by single sign-on that do not apply to this session, because it began
 // in another way.
 func (v *Visitor) Confined() bool { return v != nil && v.confined }
+
+// AllowContent gives an operator the right ReadContent in all accounts.
+func (v *Visitor) AllowContent() { v.content = true }
 
 // Confine removes roles that do not apply to the visitor's session: the operator role if operator is set, and the
 // memberships in the accounts with those names.
@@ -106,8 +113,11 @@ func (v *Visitor) May(right Right, accountID string) error {
 		return nil
 	case v == nil || v.user == nil && v.key == nil:
 		return llm.Errorf(llm.CodeAuthentication, "You are not signed in. Sign in first.")
-	case right == SignedIn, v.Operator():
+	case right == SignedIn, v.Operator() && (right != ReadContent || v.content):
 		return nil
+	case right == ReadContent && v.Operator() && v.Role(accountID) != Owner:
+		return llm.Errorf(llm.CodeForbidden, "Operators may not read the content of requests. Ask an owner of the "+
+			"account, or set content.operators in the configuration.")
 	case right == Operate:
 		return llm.Errorf(llm.CodeForbidden, "Only operators may do this. Ask an operator of this installation.")
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"weir/internal/contentlog"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/stored"
@@ -36,6 +37,7 @@ type Metrics struct {
 	told     *prometheus.CounterVec
 	differs  *prometheus.CounterVec
 	notKept  *prometheus.CounterVec
+	unlogged map[contentlog.Reason]prometheus.Counter
 	counted  *prometheus.CounterVec
 	refused  *refused
 	leftOut  atomic.Int64 // tags and end users
@@ -97,6 +99,7 @@ func New(version string, labels Labels) *Metrics {
 	Counter(m, "weir_attribution_left_out_total", "Tags and end users in request bodies that exceed the bounds: "+
 		"they are sent to the provider, but missing in reports.", m.leftOut.Load)
 	m.registerCounts()
+	m.registerUnlogged()
 	m.registerShed()
 	m.registerBuild(version)
 	return m
@@ -109,6 +112,19 @@ func (m *Metrics) registerCounts() {
 		Help: "Requests near a budget's end with a token count requested from the provider, by outcome.",
 	}, []string{"provider", "outcome"})
 	m.registry.MustRegister(m.counted)
+}
+
+// registerUnlogged registers a counter for each reason why content is not logged.
+func (m *Metrics) registerUnlogged() {
+	all := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "weir_content_dropped_total",
+		Help: "Requests whose content is not logged although their account has that switched on, by reason.",
+	}, []string{"reason"})
+	m.registry.MustRegister(all)
+	m.unlogged = map[contentlog.Reason]prometheus.Counter{}
+	for _, why := range contentlog.Reasons() {
+		m.unlogged[why] = all.WithLabelValues(string(why))
+	}
 }
 
 func (m *Metrics) registerShed() {
@@ -201,6 +217,9 @@ func (m *Metrics) LeftOut(n int) { m.leftOut.Add(int64(n)) }
 func (m *Metrics) NotKept(kind stored.Kind, why stored.Refusal) {
 	m.notKept.WithLabelValues(string(kind), string(why)).Inc()
 }
+
+// ContentDropped counts a request whose content is not logged although its account has that switched on.
+func (m *Metrics) ContentDropped(why contentlog.Reason) { m.unlogged[why].Inc() }
 
 // Refused counts a request that got an error without an attempt at a provider.
 func (m *Metrics) Refused(reason llm.Code, by Caller) { m.refused.add(reason, &by) }

@@ -1,0 +1,43 @@
+package app
+
+import (
+	"context"
+
+	"weir/internal/config"
+	"weir/internal/contentlog"
+	"weir/internal/store"
+)
+
+// contentQuota returns the bounds of the content log.
+func contentQuota(c *config.Config) store.ContentQuota {
+	return store.ContentQuota{Account: int64(c.Content.BytesPerAccount), All: int64(c.Content.TotalBytes)}
+}
+
+// openContent creates the recorder of the content log.
+func (g *instance) openContent() {
+	o := g.options
+	g.content = contentlog.NewRecorder(contentlog.Options{
+		Keys: g.admin.Content.Keys(), Write: g.store.Content.Write, Dropped: g.metrics.ContentDropped,
+		Most: int(o.Config.Content.MaxBytes), Now: g.store.Now, Log: o.Log,
+	})
+}
+
+// storeRetention returns how long data is stored that is deleted by age.
+func storeRetention(g *instance) store.Retention {
+	r := retentionOf(g)
+	return store.Retention{
+		Requests: r.Requests, Explanations: r.Explanations, Attribution: r.Attribution, Tags: r.Tags,
+		Content: r.Content,
+	}
+}
+
+// contentInAll returns the bytes of the content log; 0 if the database does not answer in time.
+func contentInAll(s *store.Content) (sum int64) {
+	ctx, cancel := context.WithTimeout(context.Background(), keptWait)
+	defer cancel()
+	all, _ := s.Usage(ctx) // without an answer there is no sum
+	for i := range all {
+		sum += all[i].Bytes
+	}
+	return sum
+}
