@@ -3,6 +3,7 @@ package dashboard
 import (
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/admin"
 	"weir/internal/budget"
+	"weir/internal/contentlog"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
@@ -257,7 +259,24 @@ func requestSamples() []sample {
 	} {
 		all = append(all, sample{name, base + "/x", people.Viewer, page{name: "request", title: "Request", data: requestPageOf(base, &d, labels)}})
 	}
-	return append(all, refusalSamples(base, keys, labels)...)
+	return append(append(all, refusalSamples(base, keys, labels)...), contentSamples(base)...)
+}
+
+// contentSamples returns the pages of logged content.
+func contentSamples(base string) (all []sample) {
+	chat := `{"choices":[{"index":0,"text":` + strconv.Quote(hostile) + `,"reasoning":"Hm.","tool_calls":[{"name":"weather","arguments":"{\"city\":\"Kiel\"}"}]},{"index":1,"text":""}]}`
+	for name, answer := range map[string]string{"content": chat, "content-other": `{"text":"said"}`, "content-failed": "null", "content-cut": `"{\"text\":\"sa"`} {
+		c := admin.LoggedContent{
+			RequestID: "0199a0b0-0000-7000-8000-00000000000a", Created: testTime, Expires: testTime.AddDate(0, 0, 30),
+			Content: contentlog.Content{
+				Request: []byte(`{"model":"house/m","messages":[{"role":"user","prompt":` + strconv.Quote(hostile) + `}]}`), Answer: []byte(answer),
+				Redacted: 2, RequestTruncated: name == "content", AnswerTruncated: name == "content",
+			},
+		}
+		p := contentPageOf(base+"/0199a0b0-0000-7000-8000-00000000000a", &c)
+		all = append(all, sample{name, base + "/x", people.Owner, page{name: "request-content", title: "Content of a request", data: p}})
+	}
+	return all
 }
 
 // refusalSamples returns the pages of refused requests.
