@@ -29,7 +29,7 @@ test: ## Run the tests, as a newcomer does
 
 # The packages whose state many requests share are raced with all their tests, but for those that worktest.NotRaced leaves
 # to "go test ./...".
-RACED := account budget capacity credential fairqueue gateway httpserver ledger lifetime provider ratelimit refusal route simulator telemetry webhook
+RACED := account budget capacity contentlog credential fairqueue gateway httpserver ledger lifetime provider ratelimit refusal route simulator telemetry webhook
 # Of the store and from end to end: the tests with many clients or nodes at once, with a client, a provider or a machine that
 # leaves, is slow or fails in the middle, and with changes beside requests. The others ask one thing after the other, by the
 # same goroutines. The store's code is the same on both databases, and starts no goroutine: it is raced on SQLite.

@@ -33,7 +33,14 @@ type office struct {
 
 func openOffice(t *testing.T) *office {
 	t.Helper()
-	h, up := harness.OpenSimulated(t)
+	return openOfficeWith(t, "")
+}
+
+// openOfficeWith opens an office whose configuration has more settings.
+func openOfficeWith(t *testing.T, yaml string) *office {
+	t.Helper()
+	up := harness.NewUpstream(t)
+	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.URL) + yaml})
 	_, c := h.Document()
 	o := &office{Gateway: h, upstream: up.URL, contract: c, answered: map[string]bool{}}
 	o.admin = h.NewKey(account.KeyOptions{Account: account.DefaultName, Label: "operator", Permissions: []account.Permission{account.Admin}})
@@ -175,7 +182,7 @@ func at(v any, names ...string) string {
 // checks its effect.
 func TestAdministrationRunsEachOperation(t *testing.T) {
 	t.Parallel()
-	o := openOffice(t)
+	o := openOfficeWith(t, operatorsRead)
 	o.runAccounts()
 	o.runKeys()
 	o.runPeople()
@@ -183,6 +190,7 @@ func TestAdministrationRunsEachOperation(t *testing.T) {
 	o.runAlerts()
 	o.runReports()
 	o.runExport()
+	o.runContent()
 	o.runConfig()
 	o.runFailures()
 	for path, item := range o.contract.Tree["paths"].(map[string]any) {

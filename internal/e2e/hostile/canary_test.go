@@ -2,6 +2,7 @@ package hostile_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -13,6 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/account"
+	"weir/internal/admin"
+	"weir/internal/audit"
+	"weir/internal/config"
 	"weir/internal/e2e/harness"
 	"weir/internal/gateway"
 	"weir/internal/must"
@@ -108,8 +113,30 @@ func (c *chirper) chirp(n int) {
 	}
 }
 
+// checkLogged checks that the content of each request of an account has its own canary only, in request and answer.
+func checkLogged(h *harness.Gateway, name, of string) {
+	t, ctx := h.T, context.Background()
+	data := must.Get(admin.Open(ctx, h.Config(), config.Options{}, harness.Discard()))(t)
+	defer data.Close()
+	a := must.Get(data.Accounts.Account(ctx, of))(t)
+	n := 0
+	must.Do(t, data.Content.Export(ctx, audit.Gateway(), &a, time.Time{}, time.Time{}, func(c *admin.LoggedContent) error {
+		n++
+		own := canary.FindString(string(c.Request))
+		for _, seen := range canary.FindAllString(string(c.Request)+string(c.Answer), -1) {
+			if seen != own || !strings.Contains(seen, "-"+name+"-") {
+				t.Errorf("the content of a request of %s with %s has %s", name, own, seen)
+			}
+		}
+		return nil
+	}))
+	if n < 100 {
+		t.Errorf("got the content of %d requests of %s, want most of 360", n, name)
+	}
+}
+
 // TestReusedMemoryHasNoCanaryOfAnother has two accounts send requests that end in every way, over the same connections:
-// no answer, no request to the provider and no row in the ledger has the text of another request.
+// no answer, no request to the provider, no logged content and no row in the ledger has the text of another request.
 func TestReusedMemoryHasNoCanaryOfAnother(t *testing.T) {
 	t.Parallel()
 	ts := httptest.NewServer(parrot(t))
@@ -118,8 +145,17 @@ func TestReusedMemoryHasNoCanaryOfAnother(t *testing.T) {
 		YAML:   harness.Hasty(harness.ProvidersYAML(ts.URL), "100ms", "10s"),
 		Timing: gateway.Timing{DrainAnswer: time.Second},
 	})
+	accounts := map[string]string{"ours": account.DefaultName, "theirs": "theirs"}
+	theirs := h.KeyOfNew("theirs")
+	h.Administer(func(ctx context.Context, s *account.Service) (err error) {
+		for _, name := range accounts {
+			_, e := s.UpdateAccount(ctx, audit.Gateway(), name, account.Update{ContentPercent: new(int64(100))})
+			err = errors.Join(err, e)
+		}
+		return err
+	})
 	var all sync.WaitGroup
-	for name, key := range map[string]string{"ours": h.Key, "theirs": h.KeyOfNew("theirs")} {
+	for name, key := range map[string]string{"ours": h.Key, "theirs": theirs} {
 		for first := range 6 {
 			c := &chirper{h, key, name}
 			all.Go(func() {
@@ -138,6 +174,10 @@ func TestReusedMemoryHasNoCanaryOfAnother(t *testing.T) {
 			t.Errorf("a row of the account %s has the tag %s", e.AccountName, own)
 		}
 	})
+	must.Do(t, h.Stop())
+	for name, of := range accounts {
+		checkLogged(h, name, of)
+	}
 	if rows < 200 {
 		t.Errorf("got %d rows, want most of 720 requests", rows)
 	}
