@@ -114,9 +114,9 @@ func poll(ts *testscript.TestScript, what string, done func() bool) {
 
 // send sends a signal to every weir in the background: signal HUP.
 func send(ts *testscript.TestScript, neg bool, args []string) {
-	signals := map[string]syscall.Signal{"HUP": syscall.SIGHUP, "TERM": syscall.SIGTERM}
+	signals := map[string]syscall.Signal{"HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL, "TERM": syscall.SIGTERM}
 	if neg || len(args) != 1 || signals[args[0]] == 0 {
-		ts.Fatalf("usage: signal HUP|TERM")
+		ts.Fatalf("usage: signal HUP|KILL|TERM")
 	}
 	for _, cmd := range ts.BackgroundCmds() {
 		if strings.Contains(cmd.String(), "exec weir ") {

@@ -5,15 +5,15 @@ import (
 	"weir/internal/llm"
 )
 
-// logContent begins to collect the content of a request, if its account and key have that switched on; else it returns
-// nil.
-func (in *intake) logContent() *contentlog.Capture {
+// logContent begins to collect the content of the request, if its account and key have that switched on.
+func (x *exchange) logContent() {
+	in := x.in
 	percent := in.principal.ContentPercent()
 	if percent == 0 || in.server.content == nil || !contentlog.Sampled(in.id.UUID, percent) {
-		return nil
+		return
 	}
 	of := contentlog.Request{ID: in.id.UUID, Account: in.principal.Account().ID, Key: in.principal.Key().ID}
-	return in.server.content.Begin(of, *in.pooled, in.Op.Multipart) // as received
+	x.content = in.server.content.Begin(of, *in.pooled, in.Op.Multipart) // as received
 }
 
 // logWhole collects a whole answer. Vectors and recordings are left out.

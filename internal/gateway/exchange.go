@@ -60,7 +60,7 @@ func (x *exchange) forward() error {
 	if err := x.open(a); err != nil {
 		return err
 	}
-	x.content = in.logContent()
+	x.logContent()
 	for {
 		x.begin(a)
 		unsent, err := x.send(&upstream.Lifetime, a)

@@ -46,8 +46,8 @@ func movable(t *testing.T, o store.Options, attempts int) (journal uuid.UUID) {
 	b := batchOf(journal, 0, append(list, lost)...)
 	open := settled(at, attempts+1)
 	b.Opened = []ledger.Attempt{open.Attempt}
-	a := account.Account{ID: "acc_a", Name: "a", Created: at}
-	k := account.Key{ID: "key_1", AccountID: a.ID, Label: "über", Created: at, Expires: new(at.AddDate(9, 0, 0))}
+	a := account.Account{ID: "acc_a", Name: "a", Created: at, ContentPercent: 30}
+	k := account.Key{ID: "key_1", AccountID: a.ID, Label: "über", Created: at, Expires: new(at.AddDate(9, 0, 0)), NoContent: true}
 	for what, err := range map[string]error{
 		"apply":   s.Ledger.Apply(t.Context(), b),
 		"resolve": s.Corrections.Resolve(t.Context(), audit.Gateway(), lost.ID, 7, false),
