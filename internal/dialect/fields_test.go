@@ -66,6 +66,7 @@ var fields = map[string][]field{
 	"openai": {
 		{name: "audio", value: `"@":{"voice":"alloy","format":"mp3"}`, fate: isRefused},
 		{name: "frequency_penalty", value: `"@":0.5`, fate: isCarried, but: "dropped at responses anthropic bedrock"},
+		{name: "best_of", value: `"@":2`, fate: isDropped},
 		{name: "function_call", value: `"functions":[{"name":"f"}],"@":{"name":"f"}`, fate: isCarried, but: "refused at ollama", other: "tool_choice"},
 		{name: "functions", value: `"@":[{"name":"f"}]`, fate: isCarried},
 		{name: "logit_bias", value: `"@":{"1":2}`, fate: isDropped},

@@ -65,7 +65,7 @@ func (g *golden) check(t *testing.T, inputs []string, outputs ...txtar.File) {
 		return
 	}
 	if diff := cmp.Diff(string(got), string(txtar.Format(g.archive))); diff != "" {
-		t.Errorf("%s (-got +want)\n%s", g.path, diff)
+		t.Errorf("%s (-got +want); if this is meant, run `go test ./internal/dialect -update`\n%s", g.path, diff)
 	}
 }
 
