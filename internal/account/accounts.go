@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -16,7 +17,7 @@ import (
 )
 
 const (
-	// MaxName is the maximum length of an account's name, in bytes.
+	// MaxName is the maximum length of an account's name, in characters, each of which has one byte.
 	MaxName      = 64
 	nameAlphabet = base62 + "-_."
 	setupFor     = 7 * 24 * time.Hour
@@ -46,10 +47,9 @@ func (s *accounts) newAccount(name string) Account {
 }
 
 func checkName(name string) error {
-	switch {
-	case name == "" || len(name) > MaxName:
-		return llm.Invalidf("name", "An account's name must have 1 to %d characters; this one has %d.", MaxName,
-			len(name))
+	switch n := utf8.RuneCountInString(name); {
+	case n == 0 || n > MaxName:
+		return llm.Invalidf("name", "An account's name must have 1 to %d characters; this one has %d.", MaxName, n)
 	case strings.Trim(name, nameAlphabet) != "":
 		return llm.Invalidf("name", "The account name %q has an invalid character. Use only letters, digits, dash, "+
 			"underscore and dot.", name)

@@ -23,6 +23,10 @@ func TestAccountNames(t *testing.T) {
 			t.Errorf("%q: got %+v, %v; want it made", name, a, err)
 		}
 	}
+	_, err := h.CreateAccount(t.Context(), audit.Gateway(), strings.Repeat("ü", 40))
+	if e := llm.AsError(err); !strings.Contains(e.Message, "invalid character") {
+		t.Errorf("40 characters of two bytes: got %q, want a message about the character, not the length", e.Message)
+	}
 	for _, name := range []string{"", strings.Repeat("x", 65), "a b", "a/b", "ä", ".", "..", "acme", "01a1fcbf-d020-7aa2-b877-c174480a97f9"} {
 		_, err := h.CreateAccount(t.Context(), audit.Gateway(), name)
 		if e := llm.AsError(err); e.Code != llm.CodeInvalidRequest || e.Param != "name" {

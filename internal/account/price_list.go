@@ -47,9 +47,9 @@ func (l *PriceList) Check() error {
 	return nil
 }
 
-// SetPriceList charges the account by the list from l.Since on, or from now if that is zero. It removes lists that
-// would apply at that time or later. The error is a *llm.Error with CodeInvalidRequest for an invalid list, or one that
-// would apply in the past.
+// SetPriceList charges the account by the list from l.Since on, or from now if that is zero. It removes the lists
+// that begin then or later. The error is a *llm.Error with CodeInvalidRequest for an invalid list, or one that
+// would begin in the past.
 func (s *accounts) SetPriceList(ctx context.Context, by audit.Actor, nameOrID string, l PriceList) (Account, error) {
 	now := s.now()
 	l.Since = l.Since.UTC().Truncate(time.Microsecond)

@@ -174,7 +174,7 @@ func (l *Heartbeat) tell(ctx context.Context, incarnation string) (Beat, error) 
 	return l.leases.Beat(ctx, told)
 }
 
-// eachLease calls fn with every lease, without a lock.
+// eachLease calls fn with every lease while no lock is held.
 func (l *Heartbeat) eachLease(fn func(*accountLeases, *lease)) {
 	l.accounts.Range(func(_, v any) bool {
 		p := v.(*accountLeases)

@@ -270,8 +270,8 @@ func (h *Hold) chargeOf(s *Settlement) *llm.Money {
 	return new(s.Charge())
 }
 
-// Difference returns the provider's reported cost minus the cost by the price, and the latter. It reports false if one
-// of them is unknown.
+// Difference compares the provider's reported cost with the cost by the price. computed is the cost by the price;
+// difference is the reported cost minus computed. ok is false if one of them is unknown.
 func (h *Hold) Difference(s *Settlement) (difference, computed llm.Money, ok bool) {
 	p, told := &h.attempt.Price, s.ProviderCost
 	if told == nil || !believes(*told) || s.Provenance != Exact || !p.Known() ||

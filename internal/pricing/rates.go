@@ -188,7 +188,7 @@ func fill(r *llm.Rates) {
 
 var errDecimal = errors.New("not a decimal of US dollars, or too large")
 
-// pico converts a decimal of US dollars per that many units to pico-dollars per unit. It rounds finer prices half up.
+// pico converts a decimal of US dollars for per units to pico-dollars for one unit. It rounds finer prices half up.
 func pico(dollars string, per int64) (int64, error) {
 	v, ok := new(big.Rat).SetString(dollars)
 	if !ok || v.Sign() < 0 {

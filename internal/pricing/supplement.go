@@ -254,8 +254,8 @@ func (m *model) price(region string, sec int64) (p llm.Price, ok bool, err error
 	return p, ok, err
 }
 
-// inRegion adjusts a price to the region of these entries; the last multiple applies. Without an entry for the region
-// the price is assumed.
+// inRegion multiplies a price by the last Times of the entries for its region. Without such an entry the price is
+// assumed: its basis is BasisSeller.
 func inRegion(p *llm.Price, now []*addition) (err error) {
 	times, known := int64(0), false
 	for _, a := range now {

@@ -23,7 +23,7 @@ type Connections struct {
 	pools map[*pool]struct{}
 }
 
-// NewConnections returns a bound of at most most connections.
+// NewConnections returns a bound that permits most connections at once.
 func NewConnections(most int) *Connections {
 	return &Connections{most: int64(most), pools: map[*pool]struct{}{}}
 }

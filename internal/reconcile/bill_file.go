@@ -100,8 +100,8 @@ type bounded struct {
 
 func (b *bounded) Read(p []byte) (int, error) {
 	if *b.left <= 0 {
-		return 0, fmt.Errorf("the unpacked data has more than %d bytes: unpack it, and give only the files of the bill",
-			int64(maxUnpacked))
+		return 0, fmt.Errorf("the archive unpacks to more than %d bytes: "+
+			"unpack it, and give only the files of the bill", int64(maxUnpacked))
 	}
 	n, err := b.in.Read(p[:min(int64(len(p)), *b.left)])
 	*b.left -= int64(n)

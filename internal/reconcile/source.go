@@ -136,7 +136,7 @@ func (s *Source) get(ctx context.Context, path string, header http.Header) ([]by
 		return nil, fmt.Errorf("a page of %s has more than %d bytes", at, maxPage)
 	}
 	if s.read += int64(len(text)); s.read > maxReports {
-		return nil, fmt.Errorf("the reports have more than %d bytes in all", maxReports)
+		return nil, fmt.Errorf("the reports have more than %d bytes in total: ask for fewer days", maxReports)
 	}
 	if rawjson.Validate(text, maxLevel) != nil || rawjson.KindOf(rawjson.Get(text, "data")) != rawjson.Array {
 		return nil, noReport(at)
@@ -155,7 +155,7 @@ func unanswered(err error) error {
 		errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
 	}
-	return errors.New("the provider could not be reached, or its answer is not HTTP")
+	return errors.New("the provider could not be reached, or its answer is not HTTP: check base_url and the proxy")
 }
 
 // use adds a model's usage on a day, if the day was requested.

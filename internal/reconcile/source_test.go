@@ -147,7 +147,7 @@ func TestReportsRefused(t *testing.T) {
 		},
 		"pages of spaces": {func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, strings.Repeat(" ", 7<<20)+`{"data":[],"has_more":true,"next_page":"x"}`)
-		}, "bytes in all"},
+		}, "bytes in total"},
 	} {
 		_, err := read(t, "anthropic", tt.answer)
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "the-admin-key") {

@@ -166,7 +166,7 @@ func (r *Ring) Seal(name string, text []byte, about string) (string, error) {
 func (r *Ring) Open(sealed, about string) ([]byte, error) {
 	parts := partsOf(sealed)
 	if parts == nil {
-		return nil, errors.New("seal: not a sealed text")
+		return nil, errors.New("seal: not a text that Weir encrypted")
 	}
 	master, err := r.key(parts[1])
 	if err != nil {
@@ -199,7 +199,7 @@ func sealWith(key, text []byte, about string) (string, error) {
 func openWith(key []byte, sealed, about string) ([]byte, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(sealed)
 	if err != nil {
-		return nil, errors.New("seal: not a sealed text")
+		return nil, errors.New("seal: not a text that Weir encrypted")
 	}
 	box, err := gcm(key)
 	if err != nil {

@@ -267,7 +267,7 @@ func (h *holder) WebAuthnName() string                       { return h.user.Ema
 func (h *holder) WebAuthnDisplayName() string                { return h.user.Email }
 func (h *holder) WebAuthnCredentials() []webauthn.Credential { return h.credentials }
 
-var errLongAnswer = errors.New("people: the answer is too long")
+var errLongAnswer = fmt.Errorf("signin: the browser's answer is longer than %d bytes", maxPasskeyDoc)
 
 func created(party *webauthn.WebAuthn, h *holder, session webauthn.SessionData, answer string) (
 	*webauthn.Credential, error,

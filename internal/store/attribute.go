@@ -186,7 +186,7 @@ func (s *Attribution) wronglyAttributed(ctx context.Context, day int64) ([]strin
 	return collect(rows, err, scanOne[string])
 }
 
-// attributedDays returns the days with a state between first and last.
+// attributedDays returns the days whose state is from first to last.
 func attributedDays(ctx context.Context, q querier, first, last int) ([]int64, error) {
 	rows, err := q.QueryContext(ctx, "SELECT day FROM attributed_days WHERE state BETWEEN ? AND ?", first, last)
 	return collect(rows, err, scanOne[int64])

@@ -45,7 +45,7 @@ func (s *Sessions) TrySignIn(ctx context.Context, marks []signin.Mark, now time.
 	return 0, known, err
 }
 
-// countFailure counts one failure in a mark. It returns how long the mark requires to wait, and whether it had a
+// countFailure counts one failure in a mark. It returns how long the caller must wait, and whether the mark had a
 // recent success. The insertion locks the row, so that concurrent attempts read the new count.
 func countFailure(ctx context.Context, tx *sql.Tx, m *signin.Mark, now time.Time) (wait time.Duration, known bool,
 	err error,

@@ -113,7 +113,7 @@ func (u *usesRows) addDay(on accountOn, upto string, sums *packedSums) error {
 	return u.addCorrected(corrections, sums.attributions)
 }
 
-// addPacked adds packed sums. Without accounts of their own, they are those of an account's day.
+// addPacked adds packed sums. Sums that name no accounts are those of the account and day in on.
 func (u *usesRows) addPacked(on accountOn, sums *packedSums) error {
 	byModel, byKey := u.byModel(), u.key != "" || u.has(report.ByKey)
 	byAccount := u.has(report.ByAccount)

@@ -45,11 +45,10 @@ func (e *Endpoint) Wants(t Type) bool {
 // EndpointHealth summarizes the state of an endpoint.
 type EndpointHealth string
 
-// These are the states.
 const (
-	Active   EndpointHealth = "active"
-	Failing  EndpointHealth = "failing"
-	Disabled EndpointHealth = "disabled"
+	Active   EndpointHealth = "active"   // neither of the others
+	Failing  EndpointHealth = "failing"  // every try since some time failed
+	Disabled EndpointHealth = "disabled" // gets no deliveries
 )
 
 // Health returns the state of the endpoint.

@@ -36,7 +36,7 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 	return r, nil
 }
 
-// decodeStrict sets the format's option for all tools on each tool.
+// decodeStrict copies strict_tools, one option for all tools, to each tool.
 func decodeStrict(r *llm.Request, v []byte) {
 	if len(r.Tools) == 0 {
 		r.Extra = append(r.Extra, llm.Field{Name: "strict_tools", Value: v})

@@ -114,7 +114,7 @@ func (e *executed) add(index int, s *llm.Search) bool {
 	return true
 }
 
-// endSearches appends the searches of a choice that found nothing.
+// endSearches appends an event for each search of a choice that has no results, and forgets the choice.
 func (d *Decoder) endSearches(dst []llm.Event, choice int) []llm.Event {
 	e := d.sources.executed[choice]
 	if e == nil {
