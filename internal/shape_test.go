@@ -31,6 +31,8 @@ const (
 	mostStages    = 12
 	mostMethods   = 30
 	mostFields    = 30 // outside configuration
+
+	tab = "    " // as it counts in a line
 )
 
 // manyMethods holds the types with more methods than mostMethods, with their numbers and reasons.
@@ -67,7 +69,7 @@ func vendorNames(t *testing.T) *regexp.Regexp {
 // shape holds the figures of the product's code, without its tests.
 type shape struct {
 	functions, files []length
-	wide             map[string]int // lines over mostColumns, by file
+	wide             []length // lines over mostColumns, as file:line, with their columns
 	types            map[string]*goType
 	interfaces       []length
 	vendors          map[string]int // literals that name a vendor, by package
@@ -90,7 +92,7 @@ type goType struct{ fields, methods int }
 func TestShapeWithinBounds(t *testing.T) {
 	t.Parallel()
 	vendors := vendorNames(t)
-	s := shape{wide: map[string]int{}, types: map[string]*goType{}, vendors: map[string]int{}, stages: map[int]string{}}
+	s := shape{types: map[string]*goType{}, vendors: map[string]int{}, stages: map[int]string{}}
 	for _, dir := range []string{".", "../cmd"} {
 		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 			if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") && !isTestSupport("weir/internal/"+filepath.ToSlash(filepath.Dir(path))) {
@@ -102,7 +104,9 @@ func TestShapeWithinBounds(t *testing.T) {
 	}
 	mod := must.Get(os.ReadFile("../go.mod"))(t)
 	s.dependencies = len(regexp.MustCompile(`(?m)^\t\S+ v\S+$`).FindAll(mod, -1))
-	t.Log("\n" + s.String())
+	if testing.Verbose() { // make shape; otherwise they would hide the failures
+		t.Log("\n" + s.String())
+	}
 	if nine := percentile(s.functions, 90); nine > mostOfNine {
 		t.Errorf("nine in ten functions have up to %d lines, want %d", nine, mostOfNine)
 	}
@@ -121,7 +125,9 @@ func TestShapeWithinBounds(t *testing.T) {
 		}
 	}
 	for name, many := range manyMethods {
-		t.Logf("%s has up to %d methods: %s", name, many.most, many.why)
+		if testing.Verbose() {
+			t.Logf("%s has up to %d methods: %s", name, many.most, many.why)
+		}
 		if typ := s.types[name]; typ == nil || typ.methods < many.most {
 			t.Errorf("manyMethods allows %s %d methods, and it has fewer: lower the number or remove the line", name, many.most)
 		}
@@ -131,8 +137,8 @@ func TestShapeWithinBounds(t *testing.T) {
 			t.Errorf("%s has %d lines, want at most %d", f.name, f.n, mostOfFile)
 		}
 	}
-	for file, n := range s.wide {
-		t.Errorf("%s has %d lines of more than %d columns", file, n, mostColumns)
+	for _, line := range s.wide {
+		t.Errorf("%s has %d columns, want at most %d: break the line (a tab counts as %d)", line.name, line.n, mostColumns, len(tab))
 	}
 	for _, i := range s.interfaces {
 		t.Errorf("the interface %s has %d methods, want at most %d", i.name, i.n, mostOfOneType)
@@ -158,10 +164,10 @@ func (s *shape) addFile(t *testing.T, path string, vendors *regexp.Regexp) {
 	set := token.NewFileSet()
 	file := must.Get(parser.ParseFile(set, path, text, parser.SkipObjectResolution|parser.ParseComments))(t)
 	s.files = append(s.files, length{path, bytes.Count(text, []byte("\n"))})
-	for line := range bytes.Lines(text) {
-		columns := len([]rune(strings.ReplaceAll(strings.TrimRight(string(line), "\n"), "\t", "    ")))
-		if columns > mostColumns && !bytes.Contains(line, []byte("https://")) { // an address stays whole
-			s.wide[path]++
+	for i, line := range strings.Split(string(text), "\n") {
+		columns := len([]rune(strings.ReplaceAll(line, "\t", tab)))
+		if columns > mostColumns && !strings.Contains(line, "https://") { // an address stays whole
+			s.wide = append(s.wide, length{fmt.Sprintf("%s:%d", path, i+1), columns})
 		}
 	}
 	dir := filepath.ToSlash(filepath.Dir(path))
@@ -253,17 +259,14 @@ func percentile(all []length, percent int) int {
 // String formats the figures of make shape.
 func (s *shape) String() string {
 	var b strings.Builder
-	lines, wide := 0, 0
+	lines := 0
 	for _, f := range s.files {
 		lines += f.n
-	}
-	for _, n := range s.wide {
-		wide += n
 	}
 	fmt.Fprintf(&b, "lines of the product: %d in %d files\n", lines, len(s.files))
 	fmt.Fprintf(&b, "lines of a function: median %d, p90 %d, max %d\n", percentile(s.functions, 50), percentile(s.functions, 90), percentile(s.functions, 100))
 	fmt.Fprintf(&b, "lines of a file: p90 %d, max %d\n", percentile(s.files, 90), percentile(s.files, 100))
-	fmt.Fprintf(&b, "lines over %d columns: %d in %d files\n", mostColumns, wide, len(s.wide))
+	fmt.Fprintf(&b, "lines over %d columns: %d\n", mostColumns, len(s.wide))
 	largest := func(what string, of func(*goType) int) {
 		names := slices.SortedFunc(maps.Keys(s.types), func(x, y string) int { return cmp.Or(cmp.Compare(of(s.types[y]), of(s.types[x])), cmp.Compare(x, y)) })
 		fmt.Fprintf(&b, "%s of the largest types:", what)

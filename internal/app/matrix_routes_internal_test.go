@@ -266,7 +266,7 @@ func TestWhoMayDoWhatIsKnown(t *testing.T) {
 	for _, of := range newInstance(t).site.userRoutes() {
 		want, ok := known[of.route.Pattern]
 		if !ok {
-			t.Errorf("%s: got a route with the right %q that is not in the list", of.route.Pattern, of.route.Right)
+			t.Errorf("%s: got a route with the right %q that is not in the list: add it to knownRoutes", of.route.Pattern, of.route.Right)
 		} else if of.route.Right != want {
 			t.Errorf("%s: got the right %q, want %q", of.route.Pattern, of.route.Right, want)
 		}

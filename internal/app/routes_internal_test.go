@@ -192,7 +192,7 @@ func TestDocumentListsRoutes(t *testing.T) {
 		}
 		for _, place := range documented(e.pattern) {
 			if !said[place] {
-				t.Errorf("%s: got no %s in the document", e.pattern, place)
+				t.Errorf("%s: got no %s in the document: describe it in internal/api/openapi (/admin/v1 in admin.yaml)", e.pattern, place)
 				continue
 			}
 			delete(said, place)
