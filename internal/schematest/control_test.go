@@ -1,6 +1,7 @@
 package schematest_test
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"sync"
@@ -28,13 +29,39 @@ func TestEachRuleIsNeeded(t *testing.T) {
 				t.Parallel()
 				c, a, ok := unfitted(t, &rule, of)
 				if !ok {
-					t.Fatalf("no conversation of the generator breaks it")
+					t.Fatalf("none of %d conversations of each client API breaks it: extend the generator (generate_*_test.go) by the fields that it needs", mostTried)
 				}
 				if r := newRoute(t, c, targetOf(t, of)); r.breaks(&rule, a) {
 					t.Errorf("broken though it is kept, by the conversation of %s\n%s", c.name, a.body)
 				}
 			})
 		}
+	}
+}
+
+// TestWordIsInBodiesThatBreakRule checks that every generated body in the target's own wire format that breaks a rule
+// contains the rule's Word: the gateway would forward a body without it unchanged.
+func TestWordIsInBodiesThatBreakRule(t *testing.T) {
+	t.Parallel()
+	broken := 0
+	for _, rule := range rules.Table() {
+		for _, of := range rule.Of {
+			to := targetOf(t, of)
+			for n, made := range conversations()[to.format] {
+				a := made()
+				legacy := bytes.Contains(a.body, []byte(`"function_call":`)) // has no ids, only the tree has
+				if !rule.Own || legacy || a.err != nil || rule.Ask.Broken(a.tree, a.body) == "" {
+					continue
+				}
+				if broken++; !bytes.Contains(a.body, []byte(rule.Word)) {
+					t.Errorf("%s: the word %q is not in the body of seed %d, which breaks the rule\n%s", rule.Name, rule.Word, n, a.body)
+					break
+				}
+			}
+		}
+	}
+	if broken == 0 {
+		t.Error("no generated body breaks a rule")
 	}
 }
 

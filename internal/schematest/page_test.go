@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -25,23 +26,28 @@ type row struct {
 
 const pageHead = `# What is left out and what is refused
 
-Where a provider does not speak the client's wire format, a request is translated. What cannot be carried is left out and named in
-` + "`X-Weir-Dropped`" + `, or refused with 400 before anything is sent, where the answer would mean something else without it.
-[Client APIs](client-apis.md#what-cannot-be-translated) says what is carried instead.
+This page lists the fields that a provider does not get, and the requests that it does not get. Weir translates a request if the
+provider does not speak the client's wire format. A field without a counterpart is left out, and named in ` + "`X-Weir-Dropped`" + `. If
+the answer would mean something else without it, the request is refused with 400 before anything is sent.
+[Client APIs](client-apis.md#what-cannot-be-translated) lists the fields that are carried.
 
-The tables are made of %d generated conversations for each client API, with every option at times, as they are sent to each provider
-(` + "`go test ./internal/schematest -update`" + `). A row has what becomes of them at any of the models that were tried: an option that only some
-models refuse is in it, too. Options that several APIs have are called by one name, as ` + "`X-Weir-Dropped`" + ` does; an error names the
-client's own field (` + "`stop_sequences`, `contents[0].parts[1]`" + `). The names in the first row of a table, *all*, are left out in each row of a wire format that is not the client's. A provider
-that speaks the client's wire format gets the request as it came, but for what its [rules](providers.md) ask. Those that are not here
-and speak Chat Completions take what ` + "`vllm`" + ` takes.
+- A row is a provider in one of its wire formats. It also has the fields that only some of the provider's models refuse.
+- A field that several APIs have goes by one name, as in ` + "`X-Weir-Dropped`" + `. An error names the client's own field
+  (` + "`stop_sequences`, `contents[0].parts[1]`" + `).
+- The row *all* has the fields that are left out in every row of a wire format that is not the client's. They are not repeated there.
+- A provider that speaks the client's wire format gets the request unchanged, except for the fields that its [rules](providers.md)
+  remove.
+- Providers that have no row and speak Chat Completions get the same as ` + "`vllm`" + `.
+
+` + "`make docs`" + ` writes the tables from the conversations in ` + "`internal/schematest/testdata/page`" + `, and adds to these any generated
+conversation that shows a field or a refusal that is missing.
 `
 
 // checkPage compares the page with the outcomes of the conversations.
 func checkPage(t *testing.T, rows map[string][]row) {
 	t.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, pageHead, usualPairs)
+	b.WriteString(pageHead)
 	for _, c := range clients() {
 		writeSection(&b, c, rows[c.name])
 	}
@@ -50,7 +56,7 @@ func checkPage(t *testing.T, rows map[string][]row) {
 		return
 	}
 	if string(must.Get(os.ReadFile(page))(t)) != b.String() {
-		t.Errorf("%s is not current: run the test with -update", page)
+		t.Errorf("%s is not current: run `make docs`", page)
 	}
 }
 
@@ -95,26 +101,33 @@ func leftEverywhere(rows []row) (names []string) {
 	return names
 }
 
-// rowsOf joins the outcomes at the models of each provider.
-func rowsOf(routes []*route, outcomes []outcome) (rows []row) {
-	for i, r := range routes {
-		at := slices.IndexFunc(rows, func(other row) bool { return other.provider == r.target.provider && other.format == r.target.format })
-		if at < 0 {
-			at = len(rows)
+// rows returns the page's rows in the order of the targets.
+func (e *examples) rows() (rows []row) {
+	for _, r := range e.routes {
+		same := func(other row) bool { return other.provider == r.target.provider && other.format == r.target.format }
+		if !slices.ContainsFunc(rows, same) {
 			rows = append(rows, row{r.target.provider, r.target.format, r.isOwn(), map[string]bool{}, map[string]bool{}})
 		}
-		for name := range outcomes[i].left {
-			rows[at].left[name] = true
-		}
-		for words := range outcomes[i].words {
-			rows[at].refused[short(words)] = true
+	}
+	for one := range e.shown {
+		for _, r := range rows {
+			switch {
+			case r.provider != one.provider || r.format != one.format:
+			case one.isRefusal:
+				r.refused[one.name] = true
+			default:
+				r.left[one.name] = true
+			}
 		}
 	}
 	return rows
 }
 
-// short returns a refusal's field and its reason.
+var namedID = regexp.MustCompile(`the id "[^"]*"`)
+
+// short returns a refusal's field and its reason, without the id of a tool call.
 func short(words string) string {
+	words = namedID.ReplaceAllString(words, "the id")
 	field, message, _ := strings.Cut(words, ": ")
 	message, _, _ = strings.Cut(message, ". ")
 	message, _, _ = strings.Cut(message, ": ")

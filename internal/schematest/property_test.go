@@ -15,12 +15,11 @@ import (
 	"sync"
 	"testing"
 
-	"weir/internal/llm"
 	"weir/internal/schematest"
 )
 
 const (
-	usualPairs = 2000 // as many as the page in docs is made of
+	usualPairs = 2000
 	usualSeeds = 200
 )
 
@@ -56,8 +55,9 @@ func TestGeneratedRequestsAreValid(t *testing.T) {
 // outcome counts the outcomes of requests of one client API at one target.
 type outcome struct {
 	valid, dropped, refused, invalid int
-	left                             map[string]bool   // the names reported as dropped
 	words                            map[string]int    // of refusals
+	entries                          map[entry]uint64  // of the page, with the first seed
+	order                            []entry           // the same, in the order of their first seeds
 	kinds                            map[string]uint64 // of invalid requests, with the first seed
 }
 
@@ -73,13 +73,18 @@ func TestRequestsKeepToVendorsRules(t *testing.T) {
 				t.Parallel()
 				routes := routesOf(t, c)
 				outcomes := tryAll(t, c, routes)
+				if *seed > 0 || *pairs != usualPairs && !*update {
+					return
+				}
+				e := examplesOf(t, c, routes)
+				e.complete(t, outcomes)
 				lock.Lock()
 				defer lock.Unlock()
-				rows[c.name] = rowsOf(routes, outcomes)
+				rows[c.name] = e.rows()
 			})
 		}
 	})
-	if *seed == 0 && *pairs == usualPairs {
+	if len(rows) == len(clients()) {
 		checkPage(t, rows)
 	}
 }
@@ -156,17 +161,18 @@ func (o *outcome) log(t *testing.T) {
 // add sends a conversation, and counts its outcome.
 func (o *outcome) add(r *route, a *asked, seed uint64) {
 	if o.words == nil {
-		o.left, o.words, o.kinds = map[string]bool{}, map[string]int{}, map[string]uint64{}
+		o.words, o.entries, o.kinds = map[string]int{}, map[entry]uint64{}, map[string]uint64{}
 	}
 	out, dropped, err := r.sent(a)
-	if err != nil {
-		e := llm.AsError(err)
-		o.refused++
-		o.words[place(e.Param)+": "+place(e.Message)]++
-		return
+	for _, one := range r.entriesOf(dropped, err) {
+		if _, ok := o.entries[one]; !ok {
+			o.entries[one], o.order = seed, append(o.order, one)
+		}
 	}
-	for _, name := range dropped {
-		o.left[name] = true
+	if err != nil {
+		o.refused++
+		o.words[kindOf(err)]++
+		return
 	}
 	found := r.judged(out)
 	switch {
