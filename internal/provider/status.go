@@ -49,7 +49,7 @@ func (r *Response) statusFailure(body []byte) *Failure {
 		Kind: KindStatus, Status: status, RetryAfter: after, Upstream: upstream, sent: true, lost: isLost(body),
 	}
 	f.Err = &llm.Error{
-		Code:       statusCode(status),
+		Code:       explain.CodeOfStatus(status),
 		Message:    p.statusMessage(f, r.model),
 		RetryAfter: after, RetryTold: after > 0,
 		Err: fmt.Errorf("provider %s: status %d: %s", p.opts.Name, status,
@@ -76,31 +76,11 @@ func ours(status int) bool {
 	return status == http.StatusUnauthorized || status == http.StatusPaymentRequired || status == http.StatusForbidden
 }
 
-// statusCode returns the error code for the client, after a provider's status when no target is left to try. 401, 402
-// and 403 concern the gateway's credentials, never the caller's.
-func statusCode(status int) llm.Code {
-	switch status {
-	case http.StatusBadRequest, http.StatusUnprocessableEntity:
-		return llm.CodeInvalidRequest
-	case http.StatusRequestEntityTooLarge:
-		return llm.CodeRequestTooLarge
-	case http.StatusNotFound:
-		return llm.CodeModelNotFound
-	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
-		return llm.CodeProviderTimeout
-	case http.StatusTooManyRequests:
-		return llm.CodeRateLimited
-	case http.StatusServiceUnavailable, statusOverloaded:
-		return llm.CodeProviderUnavailable
-	}
-	return llm.CodeProviderError
-}
-
 // statusMessage returns a message that is safe to show. It has the provider's own words only if the caller can correct
 // the mistake.
 func (p *Provider) statusMessage(f *Failure, model string) string {
 	name := p.opts.Name
-	switch statusCode(f.Status) {
+	switch explain.CodeOfStatus(f.Status) {
 	case llm.CodeInvalidRequest, llm.CodeRequestTooLarge:
 		return cmp.Or(f.Upstream.Message,
 			fmt.Sprintf("The provider %s refused the request without an explanation.", name))

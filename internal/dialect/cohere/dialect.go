@@ -32,8 +32,8 @@ func Dialect() *dialect.Dialect {
 		EncodeError: EncodeError,
 		DecodeError: DecodeError,
 		Operations: []*dialect.Operation{{
-			Op: llm.OpEmbed, Silent: true, Routes: []string{"POST /v2/embed"}, Scan: ScanEmbed,
-			DecodeRequest: DecodeEmbed, EncodeReply: EncodeVectors, Path: dialect.At("/embed"),
+			Op: llm.OpEmbed, Silent: true, Routes: []string{"POST /v2/embed"}, Scan: embedding.Scan,
+			DecodeRequest: embedding.Decode, EncodeReply: EncodeVectors, Path: dialect.At("/embed"),
 			EncodeRequest: EncodeEmbed, DecodeReply: DecodeVectors,
 		}},
 		Operation: dialect.Operation{

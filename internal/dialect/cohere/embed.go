@@ -1,9 +1,6 @@
 package cohere
 
 import (
-	"fmt"
-	"net/http"
-
 	"weir/internal/dialect/compose"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
@@ -16,12 +13,6 @@ const inputType = "search_document"
 
 // embedding names the fields of embeddings.
 var embedding = parse.Embedding{Format: Name, Texts: "texts", Dimensions: "output_dimension"}
-
-// ScanEmbed implements Scan for embeddings.
-func ScanEmbed(body []byte, _ *http.Request) (llm.Head, error) { return embedding.Scan(body) }
-
-// DecodeEmbed implements DecodeRequest for embeddings.
-func DecodeEmbed(body []byte) (*llm.Request, error) { return embedding.Decode(body) }
 
 // EncodeEmbed implements EncodeRequest for embeddings.
 func EncodeEmbed(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
@@ -40,17 +31,10 @@ func EncodeEmbed(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, 
 
 // DecodeVectors implements DecodeReply for embeddings.
 func DecodeVectors(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
-	if err := rawjson.Validate(body, maxDepth); err != nil {
-		return nil, fmt.Errorf("cohere: the reply is not JSON: %w", err)
-	}
-	r := &llm.Reply{ExtraOf: Name}
-	r.Usage, r.Most, r.Reported = decodeUsage(rawjson.Get(body, "meta"))
-	var err error
-	r.Vectors, err = parse.Vectors(rawjson.Get(body, "embeddings", "float"), "")
-	if err != nil {
-		return r, fmt.Errorf("cohere: %w", err)
-	}
-	return r, nil
+	return parse.VectorReply(Name, body, "", func(r *llm.Reply) []byte {
+		r.Usage, r.Most, r.Reported = decodeUsage(rawjson.Get(body, "meta"))
+		return rawjson.Get(body, "embeddings", "float")
+	})
 }
 
 // EncodeVectors implements EncodeReply for embeddings.

@@ -370,6 +370,13 @@ func codeOf(status int, code string) llm.Code {
 	case "request_too_large":
 		return llm.CodeRequestTooLarge
 	}
+	return CodeOfStatus(status)
+}
+
+// CodeOfStatus returns the error code for the client, after a provider's status when no target is left to try. 401, 402
+// and 403 concern the gateway's credentials, never the caller's. 529 is Anthropic's status for "overloaded", which
+// others use, too.
+func CodeOfStatus(status int) llm.Code {
 	switch status {
 	case 400, 422:
 		return llm.CodeInvalidRequest

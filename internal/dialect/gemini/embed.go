@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -174,17 +173,10 @@ func SpliceEmbed(dst, body []byte, _ *llm.Head, s llm.Splice, _ *llm.Quirks) []b
 
 // DecodeVectors implements DecodeReply for embeddings. Vertex AI reports their usage, the Gemini API does not.
 func DecodeVectors(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
-	if err := rawjson.Validate(body, maxDepth); err != nil {
-		return nil, fmt.Errorf("gemini: the reply is not JSON: %w", err)
-	}
-	r := &llm.Reply{ExtraOf: Name}
-	r.Usage, _, r.Most, r.Reported = decodeUsage(get(body, "usageMetadata"))
-	var err error
-	r.Vectors, err = parse.Vectors(rawjson.Get(body, "embeddings"), "values")
-	if err != nil {
-		return r, fmt.Errorf("gemini: %w", err)
-	}
-	return r, nil
+	return parse.VectorReply(Name, body, "values", func(r *llm.Reply) []byte {
+		r.Usage, _, r.Most, r.Reported = decodeUsage(get(body, "usageMetadata"))
+		return rawjson.Get(body, "embeddings")
+	})
 }
 
 // EncodeVectors implements EncodeReply for embeddings.

@@ -157,17 +157,5 @@ func codeOf(x *explanation, e *llm.ProviderError) llm.Code {
 	case x.status != "":
 		return llm.CodeProviderError
 	}
-	switch x.code {
-	case http.StatusBadRequest:
-		return llm.CodeInvalidRequest
-	case http.StatusNotFound:
-		return llm.CodeModelNotFound
-	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
-		return llm.CodeProviderTimeout
-	case http.StatusTooManyRequests:
-		return llm.CodeRateLimited
-	case http.StatusServiceUnavailable:
-		return llm.CodeProviderUnavailable
-	}
-	return llm.CodeProviderError
+	return explain.CodeOfStatus(int(x.code))
 }

@@ -39,8 +39,8 @@ func Dialect() *dialect.Dialect {
 		DecodeError: DecodeError,
 		ListPath:    "/api/tags", // https://docs.ollama.com/api/tags, 2026-11-26
 		Operations: []*dialect.Operation{{
-			Op: llm.OpEmbed, Silent: true, Routes: []string{"POST /api/embed"}, Scan: ScanEmbed,
-			DecodeRequest: DecodeEmbed, EncodeReply: EncodeVectors, Path: dialect.At("/api/embed"),
+			Op: llm.OpEmbed, Silent: true, Routes: []string{"POST /api/embed"}, Scan: embedding.Scan,
+			DecodeRequest: embedding.Decode, EncodeReply: EncodeVectors, Path: dialect.At("/api/embed"),
 			EncodeRequest: EncodeEmbed, DecodeReply: DecodeVectors,
 		}},
 		Operation: dialect.Operation{

@@ -1,9 +1,6 @@
 package ollama
 
 import (
-	"fmt"
-	"net/http"
-
 	"weir/internal/dialect/compose"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
@@ -12,12 +9,6 @@ import (
 
 // embedding names the fields of embeddings.
 var embedding = parse.Embedding{Format: Name, Texts: "input", Dimensions: "dimensions"}
-
-// ScanEmbed implements Scan for embeddings.
-func ScanEmbed(body []byte, _ *http.Request) (llm.Head, error) { return embedding.Scan(body) }
-
-// DecodeEmbed implements DecodeRequest for embeddings.
-func DecodeEmbed(body []byte) (*llm.Request, error) { return embedding.Decode(body) }
 
 // EncodeEmbed implements EncodeRequest for embeddings.
 func EncodeEmbed(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
@@ -34,21 +25,12 @@ func EncodeEmbed(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, 
 
 // DecodeVectors implements DecodeReply for embeddings.
 func DecodeVectors(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
-	if err := rawjson.Validate(body, maxDepth); err != nil {
-		return nil, fmt.Errorf("ollama: the reply is not JSON: %w", err)
-	}
-	r := &llm.Reply{ExtraOf: Name, Model: rawjson.Text(rawjson.Get(body, "model"))}
-	var u usage
-	for m := range rawjson.Members(body) {
-		u.read(m)
-	}
-	r.Usage, r.Most, r.Reported = u.classes()
-	var err error
-	r.Vectors, err = parse.Vectors(rawjson.Get(body, "embeddings"), "")
-	if err != nil {
-		return r, fmt.Errorf("ollama: %w", err)
-	}
-	return r, nil
+	return parse.VectorReply(Name, body, "", func(r *llm.Reply) []byte {
+		a := readAnswer(body, nil)
+		r.Model = rawjson.Text(a.model)
+		r.Usage, r.Most, r.Reported = a.usage.classes()
+		return rawjson.Get(body, "embeddings")
+	})
 }
 
 // EncodeVectors implements EncodeReply for embeddings.

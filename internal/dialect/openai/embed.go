@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"fmt"
 	"net/http"
 
 	"weir/internal/dialect/compose"
@@ -125,17 +124,11 @@ func SpliceEmbed(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []b
 // DecodeVectors implements DecodeReply for embeddings. Usage of an answer that is charged by its input only reports
 // only that.
 func DecodeVectors(body []byte, q *llm.Quirks) (*llm.Reply, error) {
-	if err := rawjson.Validate(body, maxDepth); err != nil {
-		return nil, fmt.Errorf("openai: the reply is not JSON: %w", err)
-	}
-	r := &llm.Reply{ExtraOf: Name, Model: rawjson.Text(rawjson.Get(body, "model"))}
-	meter(r, rawjson.Get(body, "usage"), q)
-	var err error
-	r.Vectors, err = parse.Vectors(rawjson.Get(body, "data"), "embedding")
-	if err != nil {
-		return r, fmt.Errorf("openai: %w", err)
-	}
-	return r, nil
+	return parse.VectorReply(Name, body, "embedding", func(r *llm.Reply) []byte {
+		r.Model = rawjson.Text(rawjson.Get(body, "model"))
+		meter(r, rawjson.Get(body, "usage"), q)
+		return rawjson.Get(body, "data")
+	})
 }
 
 // EncodeVectors implements EncodeReply for embeddings.

@@ -2,6 +2,8 @@ package parse
 
 import (
 	"errors"
+	"fmt"
+	"net/http"
 	"strconv"
 
 	"weir/internal/llm"
@@ -44,7 +46,7 @@ type Embedding struct {
 }
 
 // Scan validates a body and reads its head.
-func (e *Embedding) Scan(body []byte) (llm.Head, error) {
+func (e *Embedding) Scan(body []byte, _ *http.Request) (llm.Head, error) {
 	names := rawjson.Names{"model", e.Texts, e.Dimensions}
 	return Scan(body, Complaint, "with a model and "+e.Texts, names, func(h *llm.Head, m rawjson.Member) error {
 		if m.Is(e.Texts) {
@@ -114,6 +116,19 @@ func Vectors(v []byte, member string) ([]llm.Vector, error) {
 		return inOrder(all, at)
 	}
 	return all, nil
+}
+
+// VectorReply decodes a reply with vectors. read reads its other members and returns the vectors, as for Vectors.
+func VectorReply(format string, body []byte, member string, read func(*llm.Reply) []byte) (*llm.Reply, error) {
+	if err := rawjson.Validate(body, MaxDepth); err != nil {
+		return nil, fmt.Errorf("%s: the reply is not JSON: %w", format, err)
+	}
+	r := &llm.Reply{ExtraOf: format}
+	var err error
+	if r.Vectors, err = Vectors(read(r), member); err != nil {
+		return r, fmt.Errorf("%s: %w", format, err)
+	}
+	return r, nil
 }
 
 // inOrder places each vector at its index.
