@@ -43,7 +43,7 @@ func (s *accounts) CreateAccount(ctx context.Context, by audit.Actor, name strin
 }
 
 func (s *accounts) newAccount(name string) Account {
-	return Account{ID: newID(), Name: name, OnDisconnect: DisconnectDefault, Created: s.now()}
+	return Account{ID: NewID(), Name: name, OnDisconnect: DisconnectDefault, Created: s.now()}
 }
 
 func checkName(name string) error {
@@ -61,8 +61,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// newID returns a UUID of version 7 (RFC 9562), which sorts by creation time.
-func newID() string { return uuid.Must(uuid.NewV7()).String() }
+// NewID returns a UUID of version 7 (RFC 9562), which sorts by creation time.
+func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // Accounts returns all accounts, sorted by name.
 func (s *accounts) Accounts(ctx context.Context) ([]Account, error) {
@@ -162,7 +162,7 @@ func (s *accounts) addCredit(ctx context.Context, by audit.Actor, nameOrID strin
 	if err != nil {
 		return Account{}, err
 	}
-	e.ID, e.AccountID, e.At = newID(), a.ID, s.now()
+	e.ID, e.AccountID, e.At = NewID(), a.ID, s.now()
 	if amount <= MaxAmount { // otherwise the sum may overflow
 		a, err = s.stores.Accounts.AddCredit(ctx, by, e)
 	} else {

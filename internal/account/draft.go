@@ -32,7 +32,7 @@ func (s *accounts) Draft(name string, u Update, credit llm.Money) (Draft, error)
 	}
 	d := Draft{Account: a}
 	if credit > 0 {
-		d.Credit = &CreditEntry{ID: newID(), AccountID: a.ID, Amount: credit, At: a.Created}
+		d.Credit = &CreditEntry{ID: NewID(), AccountID: a.ID, Amount: credit, At: a.Created}
 	}
 	return d, nil
 }

@@ -102,7 +102,7 @@ func (s *keys) checkNumber(ctx context.Context, account string) error {
 // key builds the key of the options, without the fields that describe its token.
 func (o *KeyOptions) key(account string, now time.Time) Key {
 	k := Key{
-		ID: newID(), AccountID: account, Label: o.Label, Permissions: slices.Clone(o.Permissions),
+		ID: NewID(), AccountID: account, Label: o.Label, Permissions: slices.Clone(o.Permissions),
 		Models: slices.Clone(o.Models), Created: now, Limits: o.Limits, Budget: o.Budget, Per: slices.Clone(o.Per),
 		Creator: o.Creator, Tags: o.Tags, NoContent: o.NoContent,
 	}

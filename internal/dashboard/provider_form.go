@@ -166,7 +166,7 @@ func (h *providerHandlers) create(w http.ResponseWriter, r *http.Request, v *peo
 		f.mistake("name", "A provider of that name already exists. Choose another name.")
 		return h.showNew(w, r, v, f)
 	}
-	value := readProvider(f, nonEmpty(strings.TrimSpace(f.values.Get("key"))))
+	value := readProvider(f, linesOf(strings.TrimSpace(f.values.Get("key"))))
 	if f.values.Get("do") != "untested" {
 		found, err := h.admin.Configuration.Test(r.Context(), v.By, managed.Trial{Name: name, Value: value})
 		if err != nil {
@@ -184,13 +184,6 @@ func (h *providerHandlers) create(w http.ResponseWriter, r *http.Request, v *peo
 		return h.refuse(w, r, v, f, err, h.showNew)
 	}
 	return goTo(w, r, providerPath(name)+"?done=provider-saved")
-}
-
-func nonEmpty(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return []string{text}
 }
 
 // refuse shows the form again with its mistakes, or returns an error that the form does not show.

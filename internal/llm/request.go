@@ -67,6 +67,14 @@ type Request struct {
 	LeftOut []string
 }
 
+// Thinking returns the options of thinking, which it adds if the request has none.
+func (r *Request) Thinking() *ReasoningOptions {
+	if r.Reasoning == nil {
+		r.Reasoning = &ReasoningOptions{}
+	}
+	return r.Reasoning
+}
+
 // Wants holds a target's requirements for encoders of Chat Completions.
 type Wants struct {
 	Thinking string // the field that carries the thinking of an answer with tool calls; empty for none

@@ -13,8 +13,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
-
 	"weir/internal/llm"
 )
 
@@ -66,9 +64,6 @@ func New(o Options) *Directory {
 
 // now returns the time in the stored form: UTC, whole microseconds.
 func (d *Directory) now() time.Time { return d.clock().UTC().Truncate(time.Microsecond) }
-
-// newID returns a UUID of version 7 (RFC 9562), which sorts by creation time.
-func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // NewToken returns a secret of 256 random bits, in base64url, and its hash. A plain hash is enough for that many bits.
 func NewToken() (llm.Secret, Hash) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/llm"
 )
@@ -69,7 +70,7 @@ func newInvitation(by audit.Actor, i Invitation, now time.Time) (llm.Secret, New
 		i.AccountID, i.Role = "", ""
 	}
 	token, hash := NewToken()
-	i.ID, i.Email, i.By, i.Created, i.Expires = newID(), email, by.Name, now, now.Add(inviteFor)
+	i.ID, i.Email, i.By, i.Created, i.Expires = account.NewID(), email, by.Name, now, now.Add(inviteFor)
 	return token, NewInvitation{i, hash}, nil
 }
 

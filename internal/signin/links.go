@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"weir/internal/account"
 	"weir/internal/llm"
 	"weir/internal/people"
 )
@@ -81,7 +82,7 @@ func (s *Links) SetUp(ctx context.Context, token string, p Person, o people.Orig
 func (s *Links) newcomer(ctx context.Context, token, email string, p Person, method string, o people.Origin) (
 	session llm.Secret, a Admission, err error,
 ) {
-	u := people.User{ID: newID(), Email: email, Password: s.directory.Passwords(), Created: s.now()}
+	u := people.User{ID: account.NewID(), Email: email, Password: s.directory.Passwords(), Created: s.now()}
 	if u.Name, err = people.CheckName(p.Name); err != nil {
 		return session, a, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
+	"weir/internal/account"
 	"weir/internal/llm"
 	"weir/internal/outbound"
 	"weir/internal/people"
@@ -320,7 +321,7 @@ func (s *SingleSignOn) arrive(ctx context.Context, who *identity, from people.Or
 	by := (*people.Visitor)(nil).Actor(from)
 	grants := s.oidc.grants(who.groups)
 	_, err := s.stores.Admissions.Arrive(ctx, Arrival{
-		Issuer: s.oidc.options.Issuer, Subject: who.subject, Email: who.email, Name: who.name, NewID: newID(),
+		Issuer: s.oidc.options.Issuer, Subject: who.subject, Email: who.email, Name: who.name, NewID: account.NewID(),
 		SignUp: s.oidc.options.SignUp, Grants: grants, Session: n, By: by,
 	})
 	if err == nil && grants.Operator != nil && !*grants.Operator {

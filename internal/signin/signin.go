@@ -10,8 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
+	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/llm"
 	"weir/internal/people"
@@ -102,7 +101,7 @@ func (b *base) newSession(userID, method string, o people.Origin) (llm.Secret, N
 	now := b.now()
 	agent := strings.ToValidUTF8(o.Agent, "")
 	return token, NewSession{Token: hash, Session: people.Session{
-		ID: newID(), UserID: userID, Method: method, Address: o.Address, Agent: strings.ToValidUTF8(
+		ID: account.NewID(), UserID: userID, Method: method, Address: o.Address, Agent: strings.ToValidUTF8(
 			agent[:min(len(agent), maxAgent)], ""),
 		Created: now, Seen: now, Expires: now.Add(b.absolute),
 	}}
@@ -114,9 +113,6 @@ func (b *base) logFailed(method, userID string, o people.Origin, reason any) {
 	b.log.Warn("sign-in failed", "method", method, "user", userID, "address", o.Address, "request", o.Request,
 		"reason", reason)
 }
-
-// newID returns a UUID of version 7 (RFC 9562), which sorts by creation time.
-func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // actorOf returns a user as an actor of the audit log.
 func actorOf(u *people.User, o people.Origin) audit.Actor {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/dialect/parse"
 	"weir/internal/dialect/rules"
 	"weir/internal/llm"
@@ -18,19 +19,12 @@ const (
 	effortExtra   = "xhigh"
 )
 
-func reasoningOf(r *llm.Request) *llm.ReasoningOptions {
-	if r.Reasoning == nil {
-		r.Reasoning = &llm.ReasoningOptions{}
-	}
-	return r.Reasoning
-}
-
 // decodeThinking reads the thinking options. An effort takes precedence over thinking that is off.
 func decodeThinking(r *llm.Request, v []byte) error {
 	if rawjson.KindOf(v) != rawjson.Object {
 		return llm.Invalid("thinking", `The thinking must be an object such as {"type": "adaptive"}.`)
 	}
-	o := reasoningOf(r)
+	o := r.Thinking()
 	o.Raw = v
 	if n, ok := rawjson.AsInt(rawjson.Get(v, "budget_tokens")); ok && n > 0 && n <= parse.MaxCount {
 		o.Budget = n
@@ -63,12 +57,6 @@ const (
 	mediumBudget = 8192
 	highBudget   = 16_384
 	mostBudget   = 20_480
-)
-
-// Upper limits of thinking budgets, in tokens, for an effort, as in OpenAI's format.
-const (
-	mediumFrom = 4096
-	highFrom   = 16_384
 )
 
 // thought holds the thinking options for a model.
@@ -148,22 +136,12 @@ func (e *requestEncoder) planAdaptive(r *llm.Request, o *llm.ReasoningOptions) t
 		}
 	case "":
 		e.Drop("reasoning budget")
-		t.effort = effortOf(o.Budget)
+		t.effort = compose.EffortOf(o.Budget)
 	default:
 		e.Drop("reasoning_effort")
 		return thought{}
 	}
 	return t
-}
-
-func effortOf(budget int64) string {
-	switch {
-	case budget < mediumFrom:
-		return "low"
-	case budget < highFrom:
-		return "medium"
-	}
-	return "high"
 }
 
 // planBudget sets a thinking budget, which must be below the output cap. Models with budgets refuse to think if a tool

@@ -125,7 +125,7 @@ func decodeOutputConfig(r *llm.Request, v []byte) error {
 			if err != nil {
 				return err
 			}
-			reasoningOf(r).Effort = word
+			r.Thinking().Effort = word
 			continue
 		case "format":
 			if f := decodeFormat(m.Value); f != nil {

@@ -66,16 +66,13 @@ func isClaude(model string) bool { return strings.Contains(model, "anthropic.cla
 
 func isNova(model string) bool { return strings.Contains(model, "amazon.nova-") }
 
-// Budgets in tokens that stand for efforts, and efforts for budgets.
+// Budgets in tokens that stand for efforts.
 const (
 	leastBudget  = 1024 // Claude's minimum
 	lowBudget    = 2048
 	mediumBudget = 8192
 	highBudget   = 16384
 	mostBudget   = 32768
-
-	mediumFrom = 4096 // a budget from here on is a medium effort
-	highFrom   = 16384
 )
 
 func budgetOf(effort string) int64 {
@@ -90,16 +87,6 @@ func budgetOf(effort string) int64 {
 		return mostBudget
 	}
 	return mediumBudget
-}
-
-func effortOf(budget int64) string {
-	switch {
-	case budget < mediumFrom:
-		return "low"
-	case budget < highFrom:
-		return "medium"
-	}
-	return "high"
 }
 
 // thinking holds the reasoning members of the body: those of the additional fields, and the effort of outputConfig.
@@ -129,7 +116,7 @@ func (e *requestEncoder) think(r *llm.Request) thinking {
 	if o.Budget > 0 {
 		e.Drop("reasoning budget")
 		if effort == "" {
-			effort = effortOf(o.Budget)
+			effort = compose.EffortOf(o.Budget)
 		}
 	}
 	if effort == effortNone && (kind == thinksAdaptive || kind == thinksNova) {

@@ -119,20 +119,13 @@ func decodeThinking(r *llm.Request, v []byte) (known bool) {
 	}
 	switch {
 	case kind == "enabled" && budget > 0:
-		reasoning(r).Budget = budget
+		r.Thinking().Budget = budget
 	case kind == "disabled" && budget == 0:
-		reasoning(r).Effort = effortNone
+		r.Thinking().Effort = effortNone
 	default:
 		return false
 	}
 	return true
-}
-
-func reasoning(r *llm.Request) *llm.ReasoningOptions {
-	if r.Reasoning == nil {
-		r.Reasoning = &llm.ReasoningOptions{}
-	}
-	return r.Reasoning
 }
 
 func decodeOutput(r *llm.Request, m rawjson.Member) (known bool, err error) {
@@ -142,7 +135,7 @@ func decodeOutput(r *llm.Request, m rawjson.Member) (known bool, err error) {
 		if !isEffort(word) {
 			return false, nil
 		}
-		reasoning(r).Effort = word
+		r.Thinking().Effort = word
 		return true, nil
 	case "textFormat":
 		r.Format, err = decodeFormat(m.Value)

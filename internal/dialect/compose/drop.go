@@ -104,3 +104,14 @@ func (w *Writer) DropProof(p *llm.Part) {
 		w.Drop("redacted reasoning")
 	}
 }
+
+// EffortOf returns the effort nearest to a thinking budget in tokens.
+func EffortOf(budget int64) string {
+	switch {
+	case budget < 4096:
+		return "low"
+	case budget < 16384:
+		return "medium"
+	}
+	return "high"
+}

@@ -123,12 +123,6 @@ func (e *requestEncoder) answer(r *llm.Request) {
 	}
 }
 
-// Upper limits of thinking budgets, in tokens, for an effort.
-const (
-	mediumBudget = 4096
-	highBudget   = 16384
-)
-
 // think writes whether the model thinks, and its level. A budget in tokens becomes the nearest level, as do efforts
 // beyond the levels. The middle level is written as true, which models without levels accept, too. No rule does it:
 // rules only change values of the same option.
@@ -137,14 +131,7 @@ func (e *requestEncoder) think(o *llm.ReasoningOptions) {
 	effort := o.Effort
 	if effort == "" && o.Budget > 0 {
 		e.Drop("reasoning budget")
-		switch {
-		case o.Budget < mediumBudget:
-			effort = effortLow
-		case o.Budget < highBudget:
-			effort = effortMedium
-		default:
-			effort = effortHigh
-		}
+		effort = compose.EffortOf(o.Budget)
 	}
 	switch effort {
 	case "":

@@ -99,12 +99,6 @@ func (e *requestEncoder) named(name, description, schemaName string, schema []by
 	e.Dst = append(e.Dst, '}')
 }
 
-// Upper limits of thinking budgets, in tokens, for an effort.
-const (
-	mediumBudget = 4096
-	highBudget   = 16384
-)
-
 // reasoning writes the effort. The format has no field for a budget in tokens, so that becomes the nearest effort.
 // No rule replaces max: OpenAI's schema has it, and no page lists the models that accept it.
 func (e *requestEncoder) reasoning(o *llm.ReasoningOptions) {
@@ -115,7 +109,7 @@ func (e *requestEncoder) reasoning(o *llm.ReasoningOptions) {
 	effort := o.Effort
 	if effort == "" && o.Budget > 0 {
 		e.Drop("reasoning budget")
-		effort = EffortOf(o.Budget)
+		effort = compose.EffortOf(o.Budget)
 	}
 	if effort == "max" && !e.Own { // Anthropic's; high is the highest that all models know
 		effort = "high"
@@ -123,17 +117,6 @@ func (e *requestEncoder) reasoning(o *llm.ReasoningOptions) {
 	if effort != "" {
 		e.Text("reasoning_effort", effort)
 	}
-}
-
-// EffortOf returns the reasoning effort nearest to a budget in tokens.
-func EffortOf(budget int64) string {
-	switch {
-	case budget < mediumBudget:
-		return "low"
-	case budget < highBudget:
-		return "medium"
-	}
-	return "high"
 }
 
 func (e *requestEncoder) tools(r *llm.Request) {

@@ -145,7 +145,7 @@ func (e *requestEncoder) effort(o *llm.ReasoningOptions) string {
 	e.DropThinking(o)
 	if o.Effort == "" && o.Budget > 0 {
 		e.Drop("reasoning budget")
-		return openai.EffortOf(o.Budget)
+		return compose.EffortOf(o.Budget)
 	}
 	return o.Effort
 }
