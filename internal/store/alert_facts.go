@@ -33,7 +33,11 @@ func (s *Alerts) Facts(ctx context.Context, r *alert.Rules, now time.Time) (f al
 	return f, nil
 }
 
-// readBudgetFacts reads budgets of which a tenth is spent.
+// leastOfBudget is the part of a budget, in thousandths for each percent of the limit, below which a forecast does not
+// hold an alert: a tenth of the period has passed.
+const leastOfBudget = 0.8
+
+// readBudgetFacts reads budgets of which enough is spent for an alert.
 func readBudgetFacts(ctx context.Context, tx *sql.Tx, r *alert.Rules, now time.Time, f *alert.Facts) error {
 	if r.BudgetPercent == 0 {
 		return nil
@@ -49,8 +53,8 @@ func readBudgetFacts(ctx context.Context, tx *sql.Tx, r *alert.Rules, now time.T
 		rows, err := tx.QueryContext(ctx, "SELECT account, key, budget, spent FROM ("+
 			part("o.id AS account, '' AS key, o.budget AS budget", "accounts", "")+" UNION ALL "+
 			part("min(o.account) AS account, o.id AS key, o.budget AS budget", "keys", " AND o.revoked IS NULL")+
-			") AS x WHERE spent >= budget / 10 ORDER BY spent DESC, account, key LIMIT ?",
-			first, last, string(p), first, last, string(p), mostFacts)
+			") AS x WHERE spent >= budget / 1000 * ? ORDER BY spent DESC, account, key LIMIT ?",
+			first, last, string(p), first, last, string(p), int64(leastOfBudget*float64(r.BudgetPercent)), mostFacts)
 		some, err := collect(rows, err, func(row scanner) (b alert.Budget, err error) {
 			b.Period = p
 			return b, row.Scan(&b.Account, &b.Key, &b.Limit, &b.Spent)

@@ -27,7 +27,7 @@ func alertRules() *alert.Rules {
 
 // testAlertFacts checks the facts of each kind of alert, and that those far below a limit are left out.
 func testAlertFacts(t *testing.T, f *fixture) {
-	budgeted(t, f, 100, budget.PeriodMonth)
+	budgeted(t, f, 20_000, budget.PeriodMonth)
 	at := func(e ledger.Entry, came time.Time) ledger.Entry {
 		e.Opened, e.Arrived = came, came
 		return e
@@ -50,7 +50,7 @@ func testAlertFacts(t *testing.T, f *fixture) {
 	now := time.Date(2026, 11, 21, 13, 5, 0, 0, time.UTC)
 	got := must.Get(f.Alerts.Facts(t.Context(), alertRules(), now))(t)
 	want := alert.Facts{
-		Budgets:  []alert.Budget{{Account: "acc_a", Period: budget.PeriodMonth, Limit: 100, Spent: 1798}},
+		Budgets:  []alert.Budget{{Account: "acc_a", Period: budget.PeriodMonth, Limit: 20_000, Spent: 1798}},
 		Spend:    []alert.Spend{{Account: "acc_a", Hour: 60, Usual: 20}},
 		Errors:   []alert.Errors{{Account: "acc_a", Attempts: 3, Failed: 1}},
 		Refusals: []alert.Refusals{{Account: "acc_a", Key: "key_a", Count: 5}},
@@ -58,6 +58,11 @@ func testAlertFacts(t *testing.T, f *fixture) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("facts (-want +got)\n%s", diff)
+	}
+	higher := alertRules()
+	higher.BudgetPercent = 200
+	if got := must.Get(f.Alerts.Facts(t.Context(), higher, now))(t); got.Budgets != nil {
+		t.Errorf("got %+v, of which too little is spent", got.Budgets)
 	}
 	if off := must.Get(f.Alerts.Facts(t.Context(), &alert.Rules{}, now))(t); cmp.Diff(off, alert.Facts{}) != "" {
 		t.Errorf("got %+v, want nothing without limits", off)
