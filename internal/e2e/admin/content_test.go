@@ -106,10 +106,13 @@ func say(h *harness.Gateway, key, text string) {
 
 // TestContentIsOnlyInItsPlace sends canaries before the content log is on, while it is on, with a key that is left out,
 // and after it is off again. Only those from in between are logged, without their secrets, and no canary is readable
-// in any file, metric, log or the audit log. The tags are the negative control: they are readable.
+// in any file, metric, log, trace or the audit log. The tags are the negative control: they are readable.
 func TestContentIsOnlyInItsPlace(t *testing.T) {
 	t.Parallel()
-	h, _ := harness.OpenSimulated(t)
+	traces := harness.NewCollector(t)
+	h := harness.Open(t, harness.Setup{
+		YAML: harness.ProvidersYAML(harness.NewUpstream(t).URL) + "\ntelemetry: {otlp: \"" + traces.URL + "\"}\n",
+	})
 	out := h.NewKey(account.KeyOptions{Account: account.DefaultName, Label: "out", NoContent: true})
 	say(h, h.Key, "canary-before")
 	setContent(h, 100)
@@ -149,6 +152,11 @@ func TestContentIsOnlyInItsPlace(t *testing.T) {
 		})
 	})
 	must.Do(t, h.Stop())
+	spans, _, raw := traces.Received()
+	if len(spans) < 8*len(harness.ChatAPIs()) || strings.Contains(string(raw), "canary-during ") {
+		t.Errorf("got %d spans, want one of each request and attempt, without a canary: %t", len(spans),
+			strings.Contains(string(raw), "canary-during "))
+	}
 	must.Equal(t, len(filesWithoutGateway(h, "canary-during ")), 0, "files with the canary after the stop")
 }
 

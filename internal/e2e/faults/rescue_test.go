@@ -1,14 +1,22 @@
 package faults_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"weir/internal/account"
+	"weir/internal/admin"
+	"weir/internal/audit"
+	"weir/internal/config"
+	"weir/internal/contentlog"
 	"weir/internal/e2e/harness"
+	"weir/internal/must"
 	"weir/internal/sse"
 )
 
@@ -57,12 +65,15 @@ func TestRescueContinuesBrokenStream(t *testing.T) {
 		aliases += fmt.Sprintf("  case%d: {targets: [\"%s-case%d\", %s]%s}\n", i, first, i, test.targets, test.alias) // cases share no circuit
 	}
 	h := harness.Open(t, harness.Setup{YAML: yaml + prices + aliases})
+	logContent(h, "one/go")
+	received := map[string]string{} // the text of each answer, by request
 	for i, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			s.Take()
 			r := h.Do(harness.Ask{Path: "/v1/chat/completions", Body: fmt.Sprintf(
 				`{"model":"case%d","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"Tell me."}]%s}`, i, test.members)})
 			told := readVendorStream(t, r.Body)
+			received[r.Header.Get("X-Request-Id")] = told.text
 			rows := h.CountedRows(t, r)
 			var models []string
 			for _, row := range rows {
@@ -91,6 +102,43 @@ func TestRescueContinuesBrokenStream(t *testing.T) {
 			}
 		})
 	}
+	must.Do(t, h.Stop())
+	logged := loggedAnswers(h)
+	for id, text := range received {
+		if got, ok := logged[id]; !ok || got != text {
+			t.Errorf("the content log has the answer %q (logged: %t), want what the client received, %q", got, ok, text)
+		}
+	}
+}
+
+// logContent switches the content log on for the account default, and waits until a request to a model shows that.
+func logContent(h *harness.Gateway, model string) {
+	h.Administer(func(ctx context.Context, s *account.Service) error {
+		_, err := s.UpdateAccount(ctx, audit.Gateway(), account.DefaultName, account.Update{ContentPercent: new(int64(100))})
+		return err
+	})
+	harness.Await(h.T, "the content log", func() bool {
+		h.Stream(model)
+		return len(loggedAnswers(h)) > 0
+	})
+}
+
+// loggedAnswers returns the texts of the logged answers of the account default, by request.
+func loggedAnswers(h *harness.Gateway) map[string]string {
+	t, ctx := h.T, context.Background()
+	data := must.Get(admin.Open(ctx, h.Config(), config.Options{}, harness.Discard()))(t)
+	defer data.Close()
+	a := must.Get(data.Accounts.Account(ctx, account.DefaultName))(t)
+	texts := map[string]string{}
+	must.Do(t, data.Content.Export(ctx, audit.Gateway(), &a, time.Time{}, time.Time{}, func(c *admin.LoggedContent) error {
+		var answer contentlog.Answer
+		err := json.Unmarshal(c.Answer, &answer)
+		for i := range answer.Choices {
+			texts[c.RequestID] += answer.Choices[i].Text
+		}
+		return err
+	}))
+	return texts
 }
 
 // vendorStream holds the content that a client of OpenAI's stream reads.

@@ -43,14 +43,14 @@ func (v *vault) load() ([]seal.Key, error) {
 
 // keysOf returns the keys of the content log on a node.
 func (v *vault) keysOf(s *store.DB) *contentlog.Keys {
-	return &contentlog.Keys{Store: s.Content, Open: v.ring.Open,
-		Seal: func(ctx context.Context, text []byte, about string) (string, error) {
-			name, err := v.s.Webhooks.MasterKey(ctx, v.ring.Newest())
-			if err != nil {
-				return "", err
-			}
-			return v.ring.Seal(name, text, about)
-		}}
+	sealed := func(ctx context.Context, text []byte, about string) (string, error) {
+		name, err := v.s.Webhooks.MasterKey(ctx, v.ring.Newest())
+		if err != nil {
+			return "", err
+		}
+		return v.ring.Seal(name, text, about)
+	}
+	return &contentlog.Keys{Store: s.Content, Seal: sealed, Open: v.ring.Open}
 }
 
 // contentLog is the content log of one node.
@@ -180,6 +180,14 @@ func testContentRetained(t *testing.T, f *fixture) {
 	first := contentlog.DayOf(f.clock())
 	f.advance(12 * time.Hour)
 	young := l.say(t, "a", "young")
+	for id, want := range map[uuid.UUID]bool{old: false, young: true} { // before the deletion
+		since := f.clock().Add(-time.Hour)
+		has := must.Get(f.Content.Has(t.Context(), "a", id, since))(t)
+		_, err := f.Content.Read(t.Context(), ann(), "a", id, since)
+		if has != want || errors.Is(err, contentlog.ErrNotFound) == want {
+			t.Errorf("content that is too old is there: got %t, %v; want %t", has, err, want)
+		}
+	}
 	must.Do(t, f.Content.Retain(t.Context(), f.clock().Add(-time.Hour)))
 	must.Equal(t, l.read(t, "a", old)+l.read(t, "a", young), saidBy("young"), "content")
 	f.advance(3 * day)
