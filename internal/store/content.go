@@ -162,8 +162,7 @@ func (s *Content) Retain(ctx context.Context, before time.Time) error {
 		return err
 	}
 	yesterday := contentlog.DayOf(s.clock.now()) - 1
-	const unused = "day < ? AND NOT EXISTS (SELECT 1 FROM content c WHERE c.account = content_keys.account" +
-		" AND c.created >= content_keys.day * 86400000000 AND c.created < (content_keys.day + 1) * 86400000000)"
+	const unused = "day < ? AND NOT " + encrypts
 	var any bool
 	err := s.read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM content_keys WHERE "+unused+")", yesterday).
 		Scan(&any)
@@ -271,12 +270,25 @@ func removeSome(ctx context.Context, tx *sql.Tx, where string, args []any, least
 	return of, len(list) == contentRows, err
 }
 
-// resealContent encrypts the keys of the content log again.
+// encrypts is the condition of a key that content is encrypted with.
+const encrypts = "EXISTS (SELECT 1 FROM content c WHERE c.account = content_keys.account" +
+	" AND c.created >= content_keys.day * 86400000000 AND c.created < (content_keys.day + 1) * 86400000000)"
+
+// resealContent encrypts the keys of the content log again. It deletes keys that encrypt nothing and whose master key is
+// lost.
 func resealContent(ctx context.Context, tx *sql.Tx, ring *seal.Ring) (n int, err error) {
 	type row struct {
 		account string
 		day     int64
 		sealed  string
+	}
+	lost := func(x *row) error {
+		gone, err := affected(tx.ExecContext(ctx, "DELETE FROM content_keys WHERE account = ? AND day = ? AND NOT "+
+			encrypts, x.account, x.day))
+		if err == nil && gone == 0 {
+			err = seal.ErrNoKey
+		}
+		return err
 	}
 	rows, err := tx.QueryContext(ctx, "SELECT account, day, sealed FROM content_keys ORDER BY account, day")
 	all, err := collect(rows, err, func(r scanner) (x row, err error) {
@@ -287,6 +299,9 @@ func resealContent(ctx context.Context, tx *sql.Tx, ring *seal.Ring) (n int, err
 	}
 	for _, x := range all {
 		sealed, err := ring.Reseal(x.sealed, contentlog.KeyOf(x.account, x.day))
+		if errors.Is(err, seal.ErrNoKey) && lost(&x) == nil {
+			continue
+		}
 		if err != nil {
 			return 0, fmt.Errorf("content key of account %s: %w", x.account, err)
 		}
@@ -295,6 +310,7 @@ func resealContent(ctx context.Context, tx *sql.Tx, ring *seal.Ring) (n int, err
 		if err != nil {
 			return 0, err
 		}
+		n++
 	}
-	return len(all), nil
+	return n, nil
 }

@@ -103,7 +103,7 @@ func (s *Webhooks) SealedWith(ctx context.Context) (map[string]int, error) {
 	rows, err := s.read.QueryContext(
 		ctx, "SELECT secret FROM webhooks UNION ALL SELECT former FROM webhooks WHERE former <> ''"+
 			" UNION ALL SELECT document FROM managed_versions UNION ALL SELECT totp FROM users WHERE totp <> ''"+
-			" UNION ALL SELECT sealed FROM content_keys")
+			" UNION ALL SELECT sealed FROM content_keys WHERE "+encrypts)
 	all, err := collect(rows, err, func(row scanner) (text string, err error) { return text, row.Scan(&text) })
 	if err != nil {
 		return nil, fmt.Errorf("read secrets: %w", err)

@@ -224,6 +224,21 @@ func testContentResealed(t *testing.T, f *fixture) {
 	must.Equal(t, l.read(t, "a", before), saidBy("before"), "content from before the rotation")
 	after := l.say(t, "b", "after")
 	must.Equal(t, l.read(t, "b", after), saidBy("after"), "content from after the rotation")
+
+	v.mu.Lock()
+	v.keys = []seal.Key{seal.NewKey()} // the other one is lost
+	v.mu.Unlock()
+	anew := must.Get(seal.NewRing(v.load))(t)
+	if _, err := f.Webhooks.Reseal(t.Context(), audit.Gateway(), anew); !errors.Is(err, seal.ErrNoKey) {
+		t.Errorf("without the master key of content: got %v, want %v", err, seal.ErrNoKey)
+	}
+	for _, id := range []string{"a", "b"} {
+		_, err := f.Content.Purge(t.Context(), ann(), audit.Object{Kind: "account", ID: id}, f.clock().Add(time.Hour), uuid.Nil)
+		must.Do(t, err)
+	}
+	if n, err := f.Webhooks.Reseal(t.Context(), audit.Gateway(), anew); n != 0 || err != nil {
+		t.Errorf("after the purge: resealed %d, %v; want no key left", n, err)
+	}
 }
 
 // testContentOfClosed checks that closing an account deletes its content, and that content that was on its way is not
