@@ -12,6 +12,8 @@ import (
 	"weir/internal/account"
 	"weir/internal/admin"
 	"weir/internal/llm"
+	"weir/internal/route"
+	"weir/internal/upstream"
 )
 
 // keyView holds a key as listings show it.
@@ -116,6 +118,7 @@ func newKeysCreate(env *environment) *cobra.Command {
 				if err != nil {
 					return err
 				}
+				env.warnUnmatched(cmd, o.Models)
 				_, err = fmt.Fprintln(env.stdout, token.Reveal())
 				return err
 			})
@@ -139,6 +142,24 @@ func newKeysCreate(env *environment) *cobra.Command {
 	_ = cmd.MarkFlagRequired("account") // the flags are defined above
 	_ = cmd.MarkFlagRequired("label")
 	return cmd
+}
+
+// warnUnmatched warns of patterns that match no model, with which a key can use nothing.
+func (env *environment) warnUnmatched(cmd *cobra.Command, patterns []string) {
+	if len(patterns) == 0 {
+		return
+	}
+	o, _, err := env.managedOptions(cmd)
+	if err != nil {
+		return
+	}
+	_ = o.With(cmd.Context(), func(_ *upstream.Builder, table *route.Table) error { // a warning less is no failure
+		if none := table.Unmatched(patterns, time.Now()); len(none) > 0 {
+			_, _ = fmt.Fprintf(env.stderr, "warning: no model or alias matches %s; weir models lists them\n",
+				strings.Join(none, ", "))
+		}
+		return nil
+	})
 }
 
 // parseTags parses tags of the form NAME=VALUE.

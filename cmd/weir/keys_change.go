@@ -49,6 +49,7 @@ func newKeysChange(env *environment) *cobra.Command {
 				if err != nil {
 					return err
 				}
+				env.warnUnmatched(cmd, c.models)
 				return env.showKey(cmd, d, func() (account.Key, error) {
 					return d.Accounts.UpdateKey(cmd.Context(), actor(), k.ID, u)
 				})

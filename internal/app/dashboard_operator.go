@@ -21,10 +21,13 @@ import (
 func installationOf(g *instance, started time.Time) *dashboard.Installation {
 	known, _ := provider.LoadCatalogue() // the builder has already loaded it without error
 	return &dashboard.Installation{
-		Providers:    func() []route.ProviderCondition { return g.router.Table().Providers(g.options.Now()) },
-		Models:       modelsOf(g.router, g.options.Now),
-		Model:        func(name string) (route.Model, bool) { return g.router.Table().Model(name, g.options.Now()) },
-		UnseenDays:   func() int { return 2 * int(retentionOf(g).Requests.Hours()/24) },
+		Providers:  func() []route.ProviderCondition { return g.router.Table().Providers(g.options.Now()) },
+		Models:     modelsOf(g.router, g.options.Now),
+		Model:      func(name string) (route.Model, bool) { return g.router.Table().Model(name, g.options.Now()) },
+		UnseenDays: func() int { return 2 * int(retentionOf(g).Requests.Hours()/24) },
+		Unmatched: func(patterns []string) []string {
+			return g.router.Table().Unmatched(patterns, g.options.Now())
+		},
 		PriceSources: func() dashboard.PriceSources { return priceSourcesOf(g) },
 		Dialects:     g.upstream.Dialects().OfProviders(),
 		Known:        upstream.KnownProviders(&config.Config{}, known),

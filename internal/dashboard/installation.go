@@ -17,6 +17,8 @@ type Installation struct {
 	Models func() []route.Model
 	// Model returns a model by its full name, whether it is listed or not; false if no provider serves that name.
 	Model func(name string) (route.Model, bool)
+	// Unmatched returns the patterns that match no model and no alias.
+	Unmatched func(patterns []string) []string
 	// UnseenDays returns for how many days attempts with an unknown end can be resolved.
 	UnseenDays func() int
 	// PriceSources returns the sources of the prices.

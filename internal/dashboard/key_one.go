@@ -44,6 +44,9 @@ func (h *keyHandlers) showOne(w http.ResponseWriter, r *http.Request, v *people.
 	if p.Refused, err = refusedNotice(r.Context(), h.admin, v, k.ID, h.site.now()); err != nil {
 		return err
 	}
+	if none := h.installation.Unmatched(k.Models); len(none) > 0 {
+		p.Facts = append(p.Facts, Fact{"Patterns without a model", strings.Join(none, ", ")})
+	}
 	p.Facts = append(p.Facts, Fact{"Spend this month", p.Spent.String()})
 	if k.Budget.Limit > 0 {
 		spent, err := k.BudgetSpent(r.Context(), h.site.now(), h.admin.Ledger.Spent)
@@ -74,13 +77,13 @@ func keyPageOf(v *people.Visit, k *account.Key, f *form, now time.Time) keyPage 
 		})
 	}
 	p.Facts = append(p.Facts, perFacts(k.Per)...)
+	p.CanChange = !p.Past && v.MayChangeKey(k) == nil
 	if len(k.Tags.Defaults) > 0 {
 		p.Facts = append(p.Facts, Fact{"Tags", tagsText(k.Tags.Defaults)})
 	}
 	if len(k.Tags.Required) > 0 {
 		p.Facts = append(p.Facts, Fact{"Required tags", strings.Join(k.Tags.Required, ", ")})
 	}
-	p.CanChange = !p.Past && v.MayChangeKey(k) == nil
 	p.Fields = keyFormOf(v, f, k)
 	p.Fields.ModelsOpen, p.Fields.Bound = true, true
 	p.Overlap = f.field(Field{Name: "overlap", Label: "The former key stays valid for", Choices: []Choice{
@@ -123,6 +126,7 @@ func (h *keyHandlers) change(w http.ResponseWriter, r *http.Request, v *people.V
 	}
 	f := sent(r)
 	o := keyOptionsOf(f, permissionChoices(v), h.site.now())
+	o.Tags = tagsOf(f, k.Tags)
 	if f.bad() {
 		return h.showOne(w, r, v, f)
 	}
@@ -144,6 +148,12 @@ func updateOf(k *account.Key, o *account.KeyOptions, expires string, now time.Ti
 	}
 	if !slices.Equal(o.Models, k.Models) {
 		u.Models = &o.Models
+	}
+	if !slices.Equal(o.Tags.Defaults, k.Tags.Defaults) {
+		u.Tags = &o.Tags.Defaults
+	}
+	if !slices.Equal(o.Tags.Required, k.Tags.Required) {
+		u.Required = &o.Tags.Required
 	}
 	if o.Limits != k.Limits {
 		u.Limits = &o.Limits

@@ -25,11 +25,20 @@ func TestKeyIsChanged(t *testing.T) {
 	page := "/accounts/acme/keys/" + k.ID
 	s.see(t, "/accounts/acme/keys", `href="`+page+`"`, "This month")
 	s.see(t, page, k.ID, "On 25 Dec 2026, as now", `value="nightly"`, "Spend this month", "/accounts/acme/usage?key="+k.ID)
-	form := newKey(url.Values{"label": {"weekly"}, "expires": {"keep"}, "budget": {"5.00"}, "period": {"month"}, "models": {"openai/*"}, "rpm": {"60"}})
+	form := newKey(url.Values{"label": {"weekly"}, "expires": {"keep"}, "budget": {"5.00"}, "period": {"month"}, "models": {"openai/*"}, "rpm": {"60"}, "tags": {"team=search and find\r\n\r\n project = a=b"}, "required_tags": {"region\nuse"}})
 	s.do(t, page+"/change", form, page+"?done=key-changed")
 	want := k
 	want.Label, want.Models, want.Limits = "weekly", []string{"openai/*"}, account.Limits{RPM: 60}
+	want.Tags = account.KeyTags{
+		Defaults: []llm.Tag{{Name: "team", Value: "search and find"}, {Name: "project", Value: "a=b"}},
+		Required: []string{"region", "use"},
+	}
 	must.Equal(t, s.keys(t, s.acme)[0], want, "the key after the change")
+	s.see(t, page, "team=search and find\nproject=a=b</textarea>", "region\nuse</textarea>", "Patterns without a model")
+	form.Set("tags", "team")
+	s.refused(t, page+"/change", form, "tags")
+	form.Del("tags")
+	form.Del("required_tags") // as a page of an earlier version
 	form.Set("budget", "50")
 	s.refused(t, page+"/change", form, "budget")
 	form.Set("rpm", "many")

@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/budget"
+	"weir/internal/llm"
 	"weir/internal/people"
 )
 
@@ -29,6 +30,7 @@ type keyForm struct {
 	Service           *Field // only for a new key, if the visitor may create service keys
 	Expiry, Date      Field
 	Models            Field
+	Tags              []Field
 	Limits            []Field
 	Budget            []Field
 	ModelsOpen, Bound bool // whether to open the sections of rarely used fields, because they have values or mistakes
@@ -80,6 +82,7 @@ func keyFormOf(v *people.Visit, f *form, k *account.Key) keyForm {
 		Hint:  "One model, alias or pattern per line, such as openai/*. Leave it empty to allow all models.",
 		Value: strings.Join(k.Models, "\n"),
 	})
+	p.Tags = tagFields(f, &k.Tags)
 	p.Limits = limitFields(f, "", &k.Limits)
 	p.Budget = budgetFields(f, "", k.Budget)
 	p.ModelsOpen = p.Models.Value != "" || p.Models.Error != ""
@@ -87,6 +90,50 @@ func keyFormOf(v *people.Visit, f *form, k *account.Key) keyForm {
 		p.Bound = p.Bound || x.Error != "" || x.Value != "" && x.Choices == nil
 	}
 	return p
+}
+
+// TagsOpen reports whether to open the section of the tags.
+func (p keyForm) TagsOpen() bool {
+	return slices.ContainsFunc(p.Tags, func(x Field) bool { return x.Value != "" || x.Error != "" })
+}
+
+// tagFields returns the fields of a key's tags with their values.
+func tagFields(f *form, t *account.KeyTags) []Field {
+	lines := make([]string, len(t.Defaults))
+	for i := range t.Defaults {
+		lines[i] = t.Defaults[i].Name + "=" + t.Defaults[i].Value
+	}
+	return []Field{
+		f.field(Field{
+			Name: "tags", Label: "Tags", Lines: 3, Value: strings.Join(lines, "\n"),
+			Hint: "Of requests without a tag of that name: one NAME=VALUE per line, such as team=search.",
+		}),
+		f.field(Field{
+			Name: "required_tags", Label: "Required tags", Lines: 3, Value: strings.Join(t.Required, "\n"),
+			Hint: "Names of tags that every request must have, one per line.",
+		}),
+	}
+}
+
+// tagsOf reads the tags of a key; a form without these fields leaves them as they are.
+func tagsOf(f *form, t account.KeyTags) account.KeyTags {
+	if f.values.Has("tags") {
+		t.Defaults = nil
+		for line := range strings.Lines(f.values.Get("tags")) {
+			if line = strings.TrimSpace(line); line == "" {
+				continue
+			}
+			name, value, ok := strings.Cut(line, "=")
+			if !ok {
+				f.mistake("tags", "A line is not NAME=VALUE. Write a tag such as team=search on each line.")
+			}
+			t.Defaults = append(t.Defaults, llm.Tag{Name: strings.TrimSpace(name), Value: strings.TrimSpace(value)})
+		}
+	}
+	if f.values.Has("required_tags") {
+		t.Required = strings.Fields(f.values.Get("required_tags"))
+	}
+	return t
 }
 
 // serviceField returns the choice of a service key; nil if the visitor may not create service keys.
@@ -163,6 +210,7 @@ func limitFields(f *form, prefix string, l *account.Limits) (all []Field) {
 func (h *keyHandlers) create(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := sent(r)
 	o := keyOptionsOf(f, permissionChoices(v), h.site.now())
+	o.Tags = tagsOf(f, account.KeyTags{})
 	o.Account, o.Creator = v.Account.ID, v.User().ID
 	o.Bounded = !v.Operator()
 	if f.values.Get("service") != "" {

@@ -20,6 +20,7 @@ type keyHandlers struct {
 	publicURL    func(*http.Request) string
 	exampleModel func() string
 	once         *once
+	installation *Installation
 }
 
 // keysPage shows the list of an account's keys.

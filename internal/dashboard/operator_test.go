@@ -43,6 +43,9 @@ func installationOf(db *store.DB) *dashboard.Installation {
 			return route.Model{Name: name, Provider: "house"}, strings.HasPrefix(name, "house/")
 		},
 		UnseenDays: func() int { return 180 },
+		Unmatched: func(patterns []string) []string {
+			return slices.DeleteFunc(slices.Clone(patterns), func(p string) bool { return p != "openai/*" })
+		},
 		PriceSources: func() dashboard.PriceSources {
 			return dashboard.PriceSources{Data: "data 1.2.3", Day: "2026-11-01", Overrides: map[string]map[string]string{"house/large": {"input": "0.25"}}}
 		},

@@ -66,7 +66,7 @@ func (s *site) personalRoutes(o *Options) []row {
 
 // accountRoutes returns the pages of an account's keys and members.
 func (s *site) accountRoutes(o *Options, forms *once) []row {
-	keys := &keyHandlers{s, o.Admin, o.PublicURL, o.ExampleModel, forms}
+	keys := &keyHandlers{s, o.Admin, o.PublicURL, o.ExampleModel, forms, o.Installation}
 	members := &memberHandlers{s, o.Admin.People, o.Admin.SignIn.SSO, o.PublicURL}
 	return []row{
 		{"GET /accounts/{account}/keys", people.Read, keys.list},

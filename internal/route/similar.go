@@ -3,7 +3,9 @@ package route
 import (
 	"slices"
 	"strings"
+	"time"
 
+	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
 
@@ -44,4 +46,16 @@ func (t *Table) Similar(unknown string, may func(name string) bool) (string, boo
 	})
 	near, ok := names.Nearest(word)
 	return prefix + near, ok
+}
+
+// Unmatched returns the patterns that match no model that is listed, no alias and no provider that serves models
+// without a list. A key with only such patterns can use nothing.
+func (t *Table) Unmatched(patterns []string, at time.Time) []string {
+	models := t.Models(at)
+	return slices.DeleteFunc(slices.Clone(patterns), func(pattern string) bool {
+		provider, _, _ := strings.Cut(pattern, "/")
+		e, known := t.byName[provider]
+		return known && len(e.provider.Models()) == 0 || t.alias(pattern) != nil ||
+			slices.ContainsFunc(models, func(m Model) bool { return llm.Matches(pattern, m.Name) })
+	})
 }

@@ -1,7 +1,9 @@
 package route_test
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"weir/internal/must"
 	"weir/internal/route"
@@ -35,5 +37,18 @@ func TestSimilarNamesWhatKeysMayUse(t *testing.T) {
 		if got, ok := table.Similar(test.unknown, test.may); ok != (test.want != "") || ok && got != test.want {
 			t.Errorf("%q: got %q and %t, want %q", test.unknown, got, ok, test.want)
 		}
+	}
+}
+
+// TestUnmatchedPatternsAreFound checks patterns of keys against models, aliases and providers without a list.
+func TestUnmatchedPatternsAreFound(t *testing.T) {
+	t.Parallel()
+	table := must.Get(newTable(t, nil))(t)
+	patterns := []string{"b/*", "b/x", "*", "fast", "f*", "a/anything", "b/other", "nort/*", "slow", "c/z*"}
+	if got := strings.Join(table.Unmatched(patterns, time.Time{}), " "); got != "b/other nort/* slow c/z*" {
+		t.Errorf("got %s, want the patterns that match nothing", got)
+	}
+	if got := table.Unmatched(nil, time.Time{}); len(got) > 0 {
+		t.Errorf("no patterns: got %q", got)
 	}
 }
