@@ -14,18 +14,13 @@ import (
 
 func newStatements(env *environment) *cobra.Command {
 	return group("statements", "Close, list, print and verify monthly statements of charges",
-		newStatementsClose(env), newStatementsList(env), newStatementsShow(env), newStatementsVerify(env))
+		newStatementsClose(env), newStatementsList(env), newStatementsShow(env), newStatementsDraft(env),
+		newStatementsVerify(env))
 }
 
-// viewStatement returns the view of a statement with the name of its account.
-func viewStatement(st *admin.Statement) admin.StatementView {
-	v := admin.ViewStatement(st)
-	v.AccountName = st.AccountName
-	return v
+var statementHeads = []string{
+	"ACCOUNT", "NUMBER", "MONTH", "CLOSED", "PAYABLE", "CHARGE", "CORRECTIONS", "UNPRICED ATTEMPTS", "HASH",
 }
-
-var statementHeads = []string{"ACCOUNT", "NUMBER", "MONTH", "CLOSED", "CHARGE", "CORRECTIONS", "UNPRICED " +
-	"ATTEMPTS", "HASH"}
 
 func statementRow(v *admin.StatementView) []string {
 	charge := "$" + v.ChargeUSD
@@ -33,7 +28,8 @@ func statementRow(v *admin.StatementView) []string {
 		charge += ", at most $" + v.AtMostUSD
 	}
 	return []string{
-		v.AccountName, count(v.Number), v.Month, v.Closed.Format(time.RFC3339Nano), charge, "$" + v.Corrections,
+		v.AccountName, count(v.Number), v.Month, v.Closed.Format(time.RFC3339Nano), "$" + v.PayableUSD, charge,
+		"$" + v.Corrections,
 		count(v.Unpriced), v.Hash,
 	}
 }
@@ -56,11 +52,10 @@ func newStatementsClose(env *environment) *cobra.Command {
 			return oneArg("the account's name, or --all")(cmd, args)
 		},
 		RunE: env.data(func(ctx context.Context, d *admin.Admin, args []string) error {
-			at, err := time.Parse("2006-01", month)
+			number, err := parseMonth(month)
 			if err != nil {
-				return usageError{fmt.Errorf("--month is a month such as 2026-11; got %q", month)}
+				return err
 			}
-			number := budget.PeriodMonth.Number(at)
 			var closed []admin.Statement
 			if all {
 				closed, err = d.Statements.CloseAll(ctx, actor(), number)
@@ -75,7 +70,8 @@ func newStatementsClose(env *environment) *cobra.Command {
 			if len(closed) == 0 && !env.asJSON {
 				return env.printLines([]string{"All statements up to " + month + " are closed."})
 			}
-			return errors.Join(listViews(&env.output, closed, nil, viewStatement, statementHeads, statementRow), err)
+			return errors.Join(
+				listViews(&env.output, closed, nil, admin.ViewStatement, statementHeads, statementRow), err)
 		}),
 	})
 	cmd.Flags().StringVar(&month, "month", "", "month, such as 2026-11")
@@ -86,14 +82,77 @@ func newStatementsClose(env *environment) *cobra.Command {
 }
 
 func newStatementsList(env *environment) *cobra.Command {
-	return env.jsonFlag(&cobra.Command{
-		Use: "list NAME", Short: "List the statements of an account", Example: "  weir statements list research --json",
-		Args: oneArg("the account's name"),
+	var month string
+	cmd := env.jsonFlag(&cobra.Command{
+		Use: "list NAME | --month MONTH", Short: "List the statements of an account, or of all accounts for a month",
+		Example: "  weir statements list research --json\n  weir statements list --month 2026-10",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if month != "" {
+				return noArgs(cmd, args)
+			}
+			return oneArg("the account's name, or --month")(cmd, args)
+		},
 		RunE: env.data(func(ctx context.Context, d *admin.Admin, args []string) error {
+			if month != "" {
+				number, err := parseMonth(month)
+				if err != nil {
+					return err
+				}
+				all, err := d.Statements.OfMonth(ctx, number)
+				return listViews(&env.output, all, err, admin.ViewStatement, statementHeads, statementRow)
+			}
 			all, err := d.Statements.List(ctx, args[0])
-			return listViews(&env.output, all, err, viewStatement, statementHeads, statementRow)
+			return listViews(&env.output, all, err, admin.ViewStatement, statementHeads, statementRow)
 		}),
 	})
+	cmd.Flags().StringVar(&month, "month", "", "list the statements of all accounts for this month, such as 2026-10")
+	return cmd
+}
+
+// parseMonth parses a month, and returns yyyymm.
+func parseMonth(text string) (int64, error) {
+	at, err := time.Parse("2006-01", text)
+	if err != nil {
+		return 0, usageError{fmt.Errorf("--month is a month such as 2026-11; got %q", text)}
+	}
+	return budget.PeriodMonth.Number(at), nil
+}
+
+func newStatementsDraft(env *environment) *cobra.Command {
+	var month string
+	cmd := env.jsonFlag(&cobra.Command{
+		Use: "draft NAME", Short: "Print the statement that an account would get now: CSV, or JSON",
+		Long: "Print the statement that an account would get if its month were closed now: the month that is closed\n" +
+			"next or, before the first statement, the running one. It has no number, and nothing of earlier months\n" +
+			"without a statement.",
+		Example: "  weir statements draft research > draft.csv\n" +
+			"  weir statements draft research --month 2026-11 --json",
+		Args: oneArg("the account's name"),
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, args []string) error {
+			var number int64
+			if month != "" {
+				var err error
+				if number, err = parseMonth(month); err != nil {
+					return err
+				}
+			}
+			st, err := d.Statements.Draft(ctx, args[0], number)
+			if err != nil {
+				return err
+			}
+			return env.printStatement(&st)
+		}),
+	})
+	cmd.Flags().StringVar(&month, "month", "", "month, such as 2026-11")
+	return cmd
+}
+
+// printStatement prints a statement with its lines.
+func (o *output) printStatement(st *admin.Statement) error {
+	if o.asJSON {
+		return printJSON(o.stdout, admin.ViewWholeStatement(st))
+	}
+	return st.WriteCSV(o.stdout, st.AccountName)
 }
 
 func newStatementsShow(env *environment) *cobra.Command {
@@ -108,12 +167,7 @@ func newStatementsShow(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if !env.asJSON {
-				return st.WriteCSV(env.stdout)
-			}
-			v := admin.ViewWholeStatement(&st)
-			v.AccountName = st.AccountName
-			return printJSON(env.stdout, v)
+			return env.printStatement(&st)
 		}),
 	})
 	cmd.Flags().Int64Var(&number, "number", 0, "number of the statement")

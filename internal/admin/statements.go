@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"weir/internal/account"
@@ -97,6 +99,46 @@ func (s *Statements) Get(ctx context.Context, nameOrID, number string) (Statemen
 			len(list)).At("number")
 	}
 	return list[n-1], nil
+}
+
+// OfMonth returns the statements of all accounts for a month, yyyymm, by account name. Names of deleted accounts are
+// empty.
+func (s *Statements) OfMonth(ctx context.Context, month int64) (all []Statement, err error) {
+	list, err := s.store.Reports.StatementsOf(ctx, month)
+	if err != nil {
+		return nil, err
+	}
+	names, err := namesOf(ctx, s.accounts)
+	for i := range list {
+		all = append(all, Statement{names[list[i].Account], list[i]})
+	}
+	slices.SortStableFunc(all, func(a, b Statement) int { return strings.Compare(a.AccountName, b.AccountName) })
+	return all, err
+}
+
+// Draft returns the statement that an account would get for a month, yyyymm, if it were closed now; 0 means the month
+// that is closed next or, if there is no statement yet, the running month.
+func (s *Statements) Draft(ctx context.Context, nameOrID string, month int64) (Statement, error) {
+	a, err := s.accounts.Account(ctx, nameOrID)
+	if err != nil {
+		return Statement{}, err
+	}
+	if month == 0 {
+		month = budget.PeriodMonth.Number(s.store.Now())
+		have, err := s.store.Reports.Statements(ctx, a.ID)
+		if err != nil {
+			return Statement{}, err
+		}
+		if n := len(have); n > 0 {
+			last, err := time.Parse("2006-01", have[n-1].Month)
+			if err != nil {
+				return Statement{}, err
+			}
+			month = budget.PeriodMonth.Number(last.AddDate(0, 1, 0))
+		}
+	}
+	st, err := s.store.Reports.DraftStatement(ctx, a.ID, month)
+	return Statement{a.Name, st}, err
 }
 
 // Verify recomputes the hashes of all statements.

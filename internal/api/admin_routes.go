@@ -82,7 +82,7 @@ func (ad *Admin) usageRoutes(o *Options) []people.Route {
 	const requests = "/accounts/{account}/requests"
 	usesFilters := slices.Clip(append(report.UsesFilters(), "first_token", report.TagParameter))
 	refusalFilters := []string{"from", "to", "key", "reason", "model", "group_by"}
-	statements, refusals := &adminStatements{o.Admin.Statements}, &adminRefusals{o.Admin}
+	statements, refusals := &adminStatements{o.Admin.Statements, o.Admin.Now}, &adminRefusals{o.Admin}
 	alerts := &adminAlerts{o.Admin.Alerts}
 	usage, whole := &adminUsage{o.Admin, o.Ledger}, &adminInstallation{o.Admin, o.Ledger, o.Router, o.Now}
 	return []people.Route{
@@ -99,7 +99,9 @@ func (ad *Admin) usageRoutes(o *Options) []people.Route {
 		ad.make("POST /alerts/{kind}/test", people.Operate, alerts.test),
 		ad.route("GET /accounts/{account}/statements", people.Read, statements.list, listing...),
 		ad.make("POST /accounts/{account}/statements", people.Operate, statements.close),
+		ad.route("GET /accounts/{account}/statements/draft", people.Read, statements.draft, "month"),
 		ad.route("GET /accounts/{account}/statements/{number}", people.Read, statements.show),
+		ad.route("GET /statements", people.Operate, statements.listOfMonth, named("month")...),
 		ad.route("GET /reconciliation", people.Operate, (&adminReconciliation{o.Admin.Reconciliation, o.Now}).show,
 			"provider", "start_date", "end_date"),
 		ad.exportRoute(o),

@@ -89,7 +89,7 @@ func (s *site) usageRoutes(o *Options, t *tails) []row {
 	flush := flusher(o.Flush, o.Log)
 	overview := &overviewHandlers{s, o.Admin, flush, o.PublicURL, firstModel(o)}
 	usage := &usageHandlers{s, o.Admin, flush, o.PublicURL, fileSlots(maxUsageFiles, maxUsageFilesOf)}
-	requests, statements := &requestHandlers{s, o.Admin, flush, t}, &statementHandlers{s, o.Admin.Statements}
+	requests, statements := &requestHandlers{s, o.Admin, flush, t}, &statementHandlers{s, o.Admin}
 	models := &modelHandlers{s, o.Installation.Models, o.DefaultModel, o.Turn}
 	return []row{
 		{"GET /accounts/{account}", people.Read, overview.show},
@@ -104,6 +104,9 @@ func (s *site) usageRoutes(o *Options, t *tails) []row {
 		{"GET /accounts/{account}/requests/{id}/content", people.ReadContent, requests.content},
 		{"GET /accounts/{account}/statements", people.Read, unsent(statements.list)},
 		{"POST /accounts/{account}/statements/close", people.Operate, statements.close},
+		{"GET /accounts/{account}/statements/draft", people.Read, statements.showDraft},
+		{"GET /accounts/{account}/statements/draft/csv", people.Read, statements.downloadDraft},
+		{"GET " + allStatementsPath, people.Operate, statements.ofMonth},
 		{"GET /accounts/{account}/statements/{number}", people.Read, statements.show},
 		{"GET /accounts/{account}/statements/{number}/csv", people.Read, statements.download},
 		{"GET /accounts/{account}/models", people.Read, models.list},

@@ -1,8 +1,10 @@
 package dashboard
 
 import (
+	"testing"
 	"time"
 
+	"weir/internal/account"
 	"weir/internal/admin"
 	"weir/internal/llm"
 	"weir/internal/people"
@@ -25,14 +27,42 @@ func statementSamples() []sample {
 	wrong.refuse(llm.Invalid("month", "Statements are closed month after month."))
 	list := func(name string, role people.Role, all []admin.Statement, f *form) sample {
 		v := visitOf(role)
-		return sample{name, "/accounts/acme/statements", role, page{name: "statements", title: "Statements", data: statementsPageOf(v, all, f, testTime)}}
+		return sample{name, "/accounts/acme/statements", role, page{name: "statements", title: "Statements", data: statementsPageOf(v, all, dueSample(role, all, v), f)}}
 	}
 	one := func(name string, st *admin.Statement) sample {
-		return sample{name, "/accounts/acme/statements/1", people.Viewer, page{name: "statement", title: "Statement 1", data: statementPageOf(st)}}
+		p := statementPageOf(st)
+		return sample{name, "/accounts/acme/statements/1", people.Viewer, page{name: "statement", title: p.Title, data: p}}
 	}
+	draft := big
+	draft.Number, draft.Hash = 0, ""
+	months := monthStatementsPageOf("2026-10", recentMonths(testTime), []admin.Statement{big}, []account.Account{{ID: "acc-1", Name: "acme"}, {ID: "acc-2", Name: "research"}}, []report.AccountSum{{Account: "acc-1"}, {Account: "acc-2", Cost: 1_234_567_890, Uncertain: llm.USD, Unpriced: 2}})
 	return []sample{
+		one("statement-draft", &draft),
+		{"operator-statements", allStatementsPath, "", page{name: "operator-statements", title: "Statements", data: months}},
+		{"operator-statements-none", allStatementsPath, "", page{name: "operator-statements", title: "Statements", data: monthStatementsPageOf("2026-10", recentMonths(testTime), nil, nil, nil)}},
 		list("statements", people.Owner, []admin.Statement{st, big}, &form{}), list("statements-none", people.Viewer, nil, &form{}),
 		list("statements-operator", "", []admin.Statement{st}, wrong), list("statements-first", "", nil, &form{}),
 		one("statement", &big), one("statement-empty", &st),
+	}
+}
+
+// dueSample returns the months that an operator may close.
+func dueSample(role people.Role, all []admin.Statement, v *people.Visit) []Choice {
+	if role != "" {
+		return nil
+	}
+	return closable(all, v.Account.Created, testTime)
+}
+
+// TestNewestDueMonthIsChosen checks that the form which closes a first statement offers the newest month first.
+func TestNewestDueMonthIsChosen(t *testing.T) {
+	t.Parallel()
+	v := visitOf("")
+	p := statementsPageOf(v, nil, dueSample("", nil, v), &form{})
+	months := p.Close.Fields[0].Choices
+	for i, c := range months {
+		if c.Chosen != (c.Value == "2026-10") || len(months) < 2 {
+			t.Errorf("%d of %d, %s: got chosen %v, want only October 2026", i+1, len(months), c.Value, c.Chosen)
+		}
 	}
 }

@@ -18,7 +18,7 @@ func TestStatementsAreClosedAndRead(t *testing.T) {
 	const list = "/accounts/acme/statements"
 	// 40 days ago is in October
 	marked := used(s.acme, ago(40, 0), "openai/marked")
-	marked.Margin = llm.USD / 100 // the account pays more than the provider charges
+	marked.Margin = llm.USD/100 + 100_000 // the account pays more than the provider charges
 	s.journal().apply(t, nil, used(s.acme, ago(40, 1), "openai/gpt"), used(s.acme, ago(0, 0), "openai/november"), marked, used(s.other, ago(40, 0), "openai/foreign"))
 
 	s.come("ada", people.Owner)
@@ -46,9 +46,29 @@ func TestStatementsAreClosedAndRead(t *testing.T) {
 	if all := must.Get(s.store.Reports.Statements(t.Context(), s.acme.ID))(t); len(all) != 1 {
 		t.Errorf("statements: got %d, want 1", len(all))
 	}
+	s.see(t, "/operator/statements?month=2026-10", ">acme<", "Statement 1", "Draft", ">other<", "$0.01")
+	if got := s.send(t, "GET", "/operator/statements?month=soon", nil, nil); got.status != http.StatusBadRequest {
+		t.Errorf("a month called soon: got %d, want 400", got.status)
+	}
 	s.come("ada", people.Viewer)
-	s.see(t, list, "Statement 1", "2026-10", "$0.01455")
-	text := strings.ReplaceAll(s.see(t, list+"/1", "$0.01455", "$0.012275", "2026-10-12"), "<wbr>", "")
+	s.see(t, list, "Statement 1", "2026-10", "$0.01465")
+	s.see(t, list+"/1", "Amount payable", "-$0.00465", "half a cent away from zero", "USD")
+	draft := s.see(t, list+"/draft", "Draft of 2026-11", "This is a draft", "november", "$0.002275", `"/accounts/acme/statements/draft/csv?month=2026-11"`)
+	if strings.Contains(draft, "SHA-256") {
+		t.Error("the draft: got a hash")
+	}
+	if got := s.send(t, "GET", list+"/draft/csv", nil, nil); !strings.Contains(got.text, ",0,2026-11,,(rounding),0,0,-0.002275000,") {
+		t.Errorf("the draft's file: got %s", got.text)
+	}
+	for _, path := range []string{"/draft?month=2026-10", "/draft?month=2026-12", "/draft?month=x"} {
+		if got := s.send(t, "GET", list+path, nil, nil); got.status != http.StatusBadRequest {
+			t.Errorf("%s: got %d, want 400", path, got.status)
+		}
+	}
+	if got := s.send(t, "GET", "/operator/statements", nil, nil); got.status == http.StatusOK {
+		t.Error("a viewer: got the statements of all accounts")
+	}
+	text := strings.ReplaceAll(s.see(t, list+"/1", "$0.01465", "$0.012375", "2026-10-12"), "<wbr>", "")
 	for _, not := range []string{"foreign", "november", "urchase", "$0.00455"} {
 		if strings.Contains(text, not) {
 			t.Errorf("the statement: got %q in it", not)
@@ -58,7 +78,7 @@ func TestStatementsAreClosedAndRead(t *testing.T) {
 	if got := file.header.Get("Content-Disposition"); file.status != http.StatusOK || got != "attachment; filename=statement-acme-1-2026-10.csv" {
 		t.Errorf("the file: got %d with %q", file.status, got)
 	}
-	if want := s.acme.ID + ",1,2026-10,2026-10-12,openai/gpt,1,1300,0.002275000,0.002275000,false,0\n"; !strings.Contains(file.text, want) {
+	if want := s.acme.ID + ",1,2026-10,2026-10-12,openai/gpt,1,1300,0.002275000,0.002275000,false,0,acme,USD\n"; !strings.Contains(file.text, want) {
 		t.Errorf("the file: got %q, want %q in it", file.text, want)
 	}
 	for _, path := range []string{list + "/2", list + "/0", list + "/x", list + "/2/csv", "/accounts/other/statements", "/accounts/other/statements/1/csv"} {

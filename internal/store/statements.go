@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"weir/internal/audit"
@@ -57,6 +58,35 @@ func (s *Ledger) CloseStatement(ctx context.Context, by audit.Actor, account str
 		}
 		st.Hash = st.Sum(before)
 		return s.insertStatement(ctx, tx, by, &st, month)
+	})
+	return st, err
+}
+
+// DraftStatement returns the statement that an account would get for a month, yyyymm, if it were closed now. It has no
+// number, no hash and nothing of earlier months without a statement. The error is a *llm.Error with CodeInvalidRequest
+// if the month has a statement, or has not begun.
+func (s *Reports) DraftStatement(ctx context.Context, account string, month int64) (st report.Statement, err error) {
+	now := s.clock.now().UTC().Truncate(time.Microsecond)
+	st = report.Statement{Account: account, Month: periodText(month), Closed: now}
+	err = s.report(ctx, account, "draft statement", func(tx *sql.Tx) error {
+		first, last, _, err := lastStatement(ctx, tx, account)
+		switch {
+		case err != nil:
+			return err
+		case month > dayOf(now)/100:
+			return llm.Invalidf("month", "The month %s has not begun. Use %s or an earlier one.", periodText(month),
+				periodText(dayOf(now)/100))
+		case last.number > 0 && month <= last.month:
+			return llm.Invalidf("month", "The month %s is closed. Read its statement, or use a later month.",
+				periodText(month))
+		case last.number == 0:
+			first = month
+		}
+		st.Lines, err = statementLines(ctx, tx, account, first, month)
+		st.Lines = slices.DeleteFunc(st.Lines, func(l report.StatementLine) bool {
+			return l.Date > periodText(last.month)+"-31" && l.Date < st.Month
+		})
+		return err
 	})
 	return st, err
 }
@@ -141,10 +171,20 @@ func (s *Ledger) insertStatement(ctx context.Context, tx *sql.Tx, by audit.Actor
 }
 
 // Statements returns the statements of an account, by number.
-func (s *Reports) Statements(ctx context.Context, account string) (list []report.Statement, err error) {
+func (s *Reports) Statements(ctx context.Context, account string) ([]report.Statement, error) {
+	return s.statements(ctx, account, "account = ? ORDER BY number", account)
+}
+
+// StatementsOf returns the statements of all accounts for a month, yyyymm, by account.
+func (s *Reports) StatementsOf(ctx context.Context, month int64) ([]report.Statement, error) {
+	return s.statements(ctx, "", "month = ? ORDER BY account", month)
+}
+
+// statements returns the statements that meet a condition. Account is the one that they are read for; empty for all.
+func (s *Reports) statements(ctx context.Context, account, where string, arg any) (list []report.Statement, err error) {
 	err = s.report(ctx, account, "read statements", func(tx *sql.Tx) error {
 		rows, err := tx.QueryContext(ctx, "SELECT account, number, month, closed, hash FROM statements"+
-			" WHERE account = ? ORDER BY number", account)
+			" WHERE "+where, arg)
 		list, err = collect(rows, err, func(row scanner) (st report.Statement, err error) {
 			var month, closed int64
 			err = row.Scan(&st.Account, &st.Number, &month, &closed, &st.Hash)
@@ -154,7 +194,7 @@ func (s *Reports) Statements(ctx context.Context, account string) (list []report
 		for i := 0; i < len(list) && err == nil; i++ {
 			rows, err = tx.QueryContext(ctx, "SELECT day, model, requests, tokens, charge, uncertain, unpriced"+
 				" FROM statement_lines"+
-				" WHERE account = ? AND number = ? ORDER BY day, model", account, list[i].Number)
+				" WHERE account = ? AND number = ? ORDER BY day, model", list[i].Account, list[i].Number)
 			list[i].Lines, err = collect(rows, err, scanStatementLine)
 		}
 		return err

@@ -34,7 +34,18 @@ func testStatementsOfYear(t *testing.T, o store.Options) {
 		}
 		y.correct()
 		number := int64(2025_01 + month)
+		draft := must.Get(db.Reports.DraftStatement(t.Context(), "a", number))(t)
 		st := must.Get(db.Ledger.CloseStatement(t.Context(), audit.Gateway(), "a", number))(t)
+		must.Equal(t, draft.Lines, st.Lines, "the draft of %d", number)
+		if !draft.Draft() || draft.Hash != "" || st.Draft() {
+			t.Fatalf("drafted %d as number %d with the hash %q", number, draft.Number, draft.Hash)
+		}
+		if _, err := db.Reports.DraftStatement(t.Context(), "a", number); err == nil || llm.AsError(err).Param != "month" {
+			t.Fatalf("a draft of the closed %d: got %v, want a refusal", number, err)
+		}
+		if of := must.Get(db.Reports.StatementsOf(t.Context(), number))(t); len(of) != 1 || of[0].Hash != st.Hash {
+			t.Fatalf("statements of %d: got %d, want the one", number, len(of))
+		}
 		if st.Number != int64(month+1) || st.Hash == "" {
 			t.Fatalf("seed %d: closed %+v as number %d", seed, st, month+1)
 		}

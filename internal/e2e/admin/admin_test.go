@@ -315,6 +315,8 @@ func (o *office) runAccounts() {
 	}
 	statement := o.call(201, "POST /accounts/{account}/statements", `{"month":"2026-01"}`, id)
 	if at(o.call(200, "GET /accounts/{account}/statements", "", id), "data", "0", "hash") != at(statement, "hash") ||
+		at(o.call(200, "GET /accounts/{account}/statements/draft", "", id), "month") != "2026-02" ||
+		at(o.call(200, "GET /statements?month=2026-01", ""), "data", "0", "account_name") == "" ||
 		at(o.call(200, "GET /accounts/{account}/statements/{number}", "", id, "1"), "month") != "2026-01" {
 		t.Errorf("a statement: got %v", statement)
 	}
