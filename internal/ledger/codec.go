@@ -120,7 +120,7 @@ func appendSettlement(dst []byte, s *Settlement) []byte {
 	if s.Ask {
 		flags |= flagAsk
 	}
-	flags |= chargeFlags(s)
+	flags |= chargeFlags(s) | servedFlags(&s.Served)
 	dst = binary.AppendUvarint(dst, flags)
 	dst = append(dst, indexOf(outcomes, s.Outcome), indexOf(provenances, s.Provenance))
 	dst = appendUsage(dst, &s.Usage)
@@ -139,7 +139,7 @@ func appendSettlement(dst []byte, s *Settlement) []byte {
 	if s.ReplyID != "" {
 		dst = appendText(dst, s.ReplyID)
 	}
-	return appendCharge(dst, s)
+	return appendServed(appendCharge(dst, s), &s.Served)
 }
 
 func decodeSettle(payload []byte) (id AttemptID, s Settlement, err error) {
@@ -174,6 +174,7 @@ func (d *decoder) settlement(s *Settlement) {
 		s.ReplyID = d.text()
 	}
 	d.charge(s, flags)
+	s.Served = d.served(flags)
 }
 
 func appendPrice(dst []byte, p *llm.Price) []byte {

@@ -133,6 +133,8 @@ const (
 // complete fills in the fields that follow from the attempt, and bounds the fields that come from the provider.
 func (h *Hold) complete(s *Settlement) {
 	s.Tier = strings.ToValidUTF8(s.Tier[:min(len(s.Tier), maxTier)], "")
+	s.Served.bound()
+	h.attempt.take(s)
 	h.price(s)
 	h.charge = h.chargeOf(s)
 	seen := s.Outcome == OutcomeOK && s.Provenance != Estimated
@@ -242,8 +244,10 @@ func (h *Hold) charged(s *Settlement) llm.Money {
 	if s == nil {
 		return h.attempt.MostCharged()
 	}
-	ended := *s
+	ended, before := *s, h.attempt.Price
+	h.attempt.take(s)
 	h.price(&ended)
+	h.attempt.Price = before
 	return ended.Charged()
 }
 

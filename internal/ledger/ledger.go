@@ -334,6 +334,7 @@ func (l *Ledger) append(a *Attempt, s *Settlement, settled AttemptID) (at Positi
 		b = appendOpen(b, a)
 	}
 	if s != nil {
+		b = l.appendNew(b, s.Served.Price)
 		b = appendSettle(b, settled, s)
 	}
 	*buf = b
@@ -349,6 +350,9 @@ func (l *Ledger) append(a *Attempt, s *Settlement, settled AttemptID) (at Positi
 		if a.Terms.Own() {
 			l.written(&a.Terms.Price)
 		}
+	}
+	if err == nil && s != nil {
+		l.written(s.Served.Price)
 	}
 	if a != nil && err != nil || s != nil && err == nil {
 		l.open.Add(-1)

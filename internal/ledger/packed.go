@@ -41,6 +41,7 @@ func AppendPacked(dst []byte, a *Attempt, s *Settlement) []byte {
 	}
 	settled := *s
 	settled.Ask, settled.Finish, settled.Tier, settled.Code, settled.Status = false, "", "", "", 0
+	settled.Served.Model, settled.Served.Price = "", nil
 	return appendField(dst, fieldSettlement, appendSettlement(buf[:0], &settled))
 }
 
@@ -81,7 +82,7 @@ func Unpack(packed []byte, e *Entry) error {
 	if err != nil {
 		return fmt.Errorf("attempt %s: %w: %w", e.ID, errPacked, err)
 	}
-	s.Finish, s.Tier, s.Code, s.Status = e.Finish, e.Tier, e.Code, e.Status
+	s.Finish, s.Tier, s.Code, s.Status, s.Served.Model = e.Finish, e.Tier, e.Code, e.Status, e.Served.Model
 	e.Settlement = s
 	base := TimeOf(e.ID.Request)
 	e.Opened, e.Arrived = a.Opened.Add(base), a.Arrived.Add(base)

@@ -246,6 +246,8 @@ func (p *projector) settle(id AttemptID, s Settlement) {
 		return
 	}
 	delete(p.open, id)
+	a.take(&s)
+	s.Served.Price = nil
 	p.batch.Settled = append(p.batch.Settled, Entry{Attempt: a, Settlement: s})
 }
 

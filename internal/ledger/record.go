@@ -156,6 +156,7 @@ type Settlement struct {
 	Finish llm.FinishReason // empty if there was no answer
 	// how the provider served it: its service tier and other modes of a price, separated by commas
 	Tier       string
+	Served     Served        // which model answered
 	Code       llm.Code      // error code that the client received; empty for none
 	Status     int           // the provider's HTTP status; 0 if there was none
 	FirstToken time.Duration // from opening to the first output; 0 if there was none

@@ -23,6 +23,7 @@ type kind struct {
 	day, journal                          int64
 	key, provider, model, price, ownPrice string
 	requested, region, finish, tier, code string
+	served                                string
 	status                                int64
 }
 
@@ -30,7 +31,7 @@ func kindOf(journal int64, a *ledger.Attempt, s *ledger.Settlement) kind {
 	k := kind{
 		day: dayOf(a.Arrived), journal: journal, key: a.Key, provider: a.Provider, model: a.Model,
 		price: a.Price.Version, requested: a.Requested, region: a.Region, finish: string(s.Finish), tier: s.Tier,
-		code: string(s.Code), status: int64(s.Status),
+		code: string(s.Code), status: int64(s.Status), served: s.Served.Model,
 	}
 	if a.Terms != nil {
 		k.ownPrice = a.Terms.Price.Version
@@ -57,6 +58,7 @@ func (k *kind) stored() storedKind {
 	o.text("finish", k.finish)
 	o.text("tier", k.tier)
 	o.text("code", k.code)
+	o.text("served", k.served)
 	if k.status != 0 {
 		o.text("status", strconv.FormatInt(k.status, 10))
 	}
@@ -90,6 +92,8 @@ func setKind(e *ledger.Entry, model, ownPrice, more string) (err error) {
 			e.Tier = text
 		case "code":
 			e.Code = llm.Code(text)
+		case "served":
+			e.Served.Model = text
 		case "status":
 			e.Status, err = strconv.Atoi(text)
 		}

@@ -51,7 +51,7 @@ func entry(n int) ledger.Entry {
 			llm.Output: 20,
 		},
 		Counts: true, Finish: llm.FinishStop, Tier: "default", Status: 200, FirstToken: 1500 * time.Microsecond,
-		Duration: time.Second,
+		Duration: time.Second, Served: ledger.Served{Model: "gpt-5-nano", Other: true},
 	}}
 	e.Cost, e.Unpriced = e.Price.Cost(&e.Usage, e.Tier), e.Price.Unpriced(&e.Usage, e.Tier)
 	return e
