@@ -158,6 +158,8 @@ type attemptView struct {
 	ErrorCode    *llm.Code          `json:"error_code"`
 	FinishReason *llm.FinishReason  `json:"finish_reason"`
 	ServiceTier  *string            `json:"service_tier"`
+	ServedModel  *string            `json:"served_model"`      // if the provider names another than model
+	Substituted  bool               `json:"substituted"`       // that is another model, and not another name
 	ReplyID      *string            `json:"provider_reply_id"` // the provider's id of its reply
 	Provenance   *ledger.Provenance `json:"provenance"`
 	Usage        map[string]int64   `json:"usage"` // including corrections, like cost_usd
@@ -271,6 +273,7 @@ func viewAttempt(a *report.Attempt) attemptView {
 	v := attemptView{
 		N: int(a.ID.N), Provider: a.Provider, Model: a.Model, Opened: a.Opened,
 		Outcome: a.Outcome, Status: unlessZero(a.Status), ErrorCode: orNull(a.Code), FinishReason: orNull(a.Finish),
+		ServedModel: orNull(a.Served.Model), Substituted: a.Served.Other,
 		ServiceTier: orNull(a.Settlement.Tier), ReplyID: orNull(a.ReplyID), Provenance: orNull(a.Provenance),
 		Usage: viewUsage(&usage), CostUSD: (cost + margin).String(),
 		AtMostUSD: (cost + margin + left + more).String(), ProviderUSD: usd(a.ProviderCost),

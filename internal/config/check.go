@@ -245,6 +245,9 @@ func (ch *checker) checkAliases(c *Config) {
 		if a.Affinity != "" {
 			ch.checkWord(join(path, "affinity"), a.Affinity, []string{"conversation", "none"})
 		}
+		if a.ServedModel != "" {
+			ch.checkWord(join(path, "served_model"), a.ServedModel, []string{"accept", "flag", "refuse"})
+		}
 	}
 }
 

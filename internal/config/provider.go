@@ -96,4 +96,7 @@ type Alias struct {
 	// Affinity is "conversation", "none" or empty for conversation: whether the requests of a conversation prefer the
 	// same target and the same key of its provider.
 	Affinity string `yaml:"affinity,omitempty"`
+	// ServedModel is "accept", "flag", "refuse" or empty for flag: the policy for answers of another model than the
+	// requested one.
+	ServedModel string `yaml:"served_model,omitempty"`
 }

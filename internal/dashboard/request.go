@@ -250,6 +250,7 @@ func attemptFacts(a *report.Attempt) (facts []Fact) {
 	add("Error", errorText(a.Code))
 	add("Finish reason", string(a.Finish))
 	add("Service tier", a.Settlement.Tier)
+	add("Answered by", servedBy(a))
 	add("Source of the numbers", numbersOf(a))
 	add("Version of the price", cmp.Or(a.Price.Version, "unknown"))
 	add("Rates", pricedAs(a))
@@ -288,6 +289,14 @@ func termsText(t *charge.Terms) string {
 		return t.Price.Version + ", and " + text + " of classes without a rate"
 	}
 	return text
+}
+
+// servedBy names the model that answered, if it is not the attempt's.
+func servedBy(a *report.Attempt) string {
+	if a.Served.Other {
+		return a.Served.Model + ", another model than the requested one"
+	}
+	return a.Served.Model
 }
 
 // pricedAs describes the modes of the price that apply to an attempt.

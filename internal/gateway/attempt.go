@@ -103,10 +103,21 @@ func (a *attempt) record(n int) ledger.Attempt {
 
 // outcome describes the attempt so far.
 func (a *attempt) outcome() quote.Answer {
-	return quote.Answer{
+	return quote.AsServed(quote.Answer{
 		Quote: &a.Quote, Tally: &a.tally, Attempt: a.hold.Attempt(), Ended: a.in.server.ledger.Now(),
 		Gone: a.in.client.Gone(),
+	})
+}
+
+// refuseServed returns the failure of an answer by another model than the requested one, if the alias refuses it.
+func (a *attempt) refuseServed() error {
+	if a.Target.ServedPolicy() != route.RefuseServed {
+		return nil
 	}
+	if model := quote.Substituted(a.outcome()); model != "" {
+		return provider.Substituted(model)
+	}
+	return nil
 }
 
 // tierOf returns the service tier that a header of an answer in a wire format names; empty for none.

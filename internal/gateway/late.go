@@ -169,7 +169,9 @@ func (l *late) settlement(server *Server) (s ledger.Settlement) {
 	if err == nil {
 		l.reply.read(a, resp, body)
 	}
-	came := quote.Answer{Quote: &a.Quote, Tally: &a.tally, Attempt: a.hold.Attempt(), Ended: server.ledger.Now()}
+	came := quote.AsServed(quote.Answer{
+		Quote: &a.Quote, Tally: &a.tally, Attempt: a.hold.Attempt(), Ended: server.ledger.Now(),
+	})
 	if err != nil {
 		f := a.Target.Provider.Judge(err)
 		switch {

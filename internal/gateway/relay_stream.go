@@ -247,6 +247,11 @@ func (r *relay) event(e *llm.Event) (passes bool, err error) {
 	if r.tally.Add(e); r.aborted {
 		return false, nil
 	}
+	if e.Kind == llm.EventStart {
+		if err := r.attempt.refuseServed(); err != nil {
+			return false, err
+		}
+	}
 	if r.attempt.resumes != nil {
 		if passes, err = r.attempt.resumes.pass(e); err != nil || !passes {
 			return false, err

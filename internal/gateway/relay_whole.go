@@ -31,6 +31,9 @@ func (x *exchange) relayWhole(a *attempt, resp *provider.Response) error {
 	if err := w.read(in.server.bounds, &in.held, resp); err != nil {
 		return err
 	}
+	if err := a.refuseServed(); err != nil {
+		return err
+	}
 	if in.Op.ObjectCalls && a.Spoken != in.Op {
 		if tool, is := malformedCall(w.reply); is {
 			return provider.MalformedCall(tool)

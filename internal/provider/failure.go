@@ -29,8 +29,10 @@ const (
 	KindProtocol  // the answer does not follow the provider's protocol
 	KindTruncated // the answer ended before it was complete
 	KindInStream  // an error that the provider reported in its stream
-	KindAborted   // the provider ended the answer with a finish reason that reports a failure
-	KindCanceled  // cancelled by the gateway: the client left, the gateway is stopping, or memory is short
+	// KindSubstituted is an answer by another model than the requested one, which the alias refuses.
+	KindSubstituted
+	KindAborted  // the provider ended the answer with a finish reason that reports a failure
+	KindCanceled // cancelled by the gateway: the client left, the gateway is stopping, or memory is short
 	// KindCredential means that the gateway has no credential to send: nothing was sent, and a retry at this provider
 	// does not help.
 	KindCredential
@@ -43,7 +45,7 @@ const (
 func (k Kind) String() string {
 	names := [...]string{
 		"unknown", "refused", "status", "connect_timeout", "first_byte_timeout", "idle_timeout", "total_timeout",
-		"reset", "protocol", "truncated", "in_stream", "aborted", "canceled", "credential", "shortage",
+		"reset", "protocol", "truncated", "in_stream", "substituted", "aborted", "canceled", "credential", "shortage",
 	}
 	if int(k) >= len(names) {
 		return names[0]
@@ -164,6 +166,13 @@ func Aborted() *Failure {
 func MalformedCall(tool string) *Failure {
 	return &Failure{Kind: KindAborted, sent: true, Err: llm.Errorf(llm.CodeProviderError, "The model called "+
 		"the tool %.64q with arguments that are not a JSON object. Send the request again.", tool)}
+}
+
+// Substituted returns the failure of an answer by another model, which the alias refuses.
+func Substituted(model string) *Failure {
+	return &Failure{Kind: KindSubstituted, sent: true, Err: llm.Errorf(llm.CodeProviderError, "The provider answered "+
+		"with another model than the requested one, %.64q, and the alias refuses that (served_model). Send the "+
+		"request again, or request another model.", model)}
 }
 
 // GivenUp returns the failure of an answer that the gateway stops reading.

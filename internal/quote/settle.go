@@ -17,6 +17,8 @@ type Answer struct {
 	Attempt *ledger.Attempt
 	Ended   time.Time // by the ledger's clock
 	Gone    bool      // the client has disconnected
+
+	by ledger.Served // the model that answered
 }
 
 // Failed returns the settlement of a failed attempt, with the provider's id of its reply.
@@ -26,6 +28,7 @@ func (a Answer) Failed(f *provider.Failure) ledger.Settlement {
 		s.Code = ledger.CodeClientGone // not the provider's fault
 	}
 	a.identify(&s)
+	recordServed(&a, &s)
 	return s
 }
 
@@ -45,7 +48,8 @@ func (a Answer) failed(f *provider.Failure) ledger.Settlement {
 	switch {
 	case !f.Sent():
 		s.Outcome = ledger.OutcomeRefused
-	case f.Kind == provider.KindAborted, a.Begun && (a.Head.Stream || f.Refusal()), a.believable() && !a.Usage.IsZero(),
+	case f.Kind == provider.KindAborted, f.Kind == provider.KindSubstituted,
+		a.Begun && (a.Head.Stream || f.Refusal()), a.believable() && !a.Usage.IsZero(),
 		a.charged != nil && *a.charged > 0:
 		return a.cut(f)
 	case f.Refusal() && (!a.isUnseen(f) || a.BillsRefusal(f)):
@@ -209,6 +213,7 @@ func (a Answer) Succeeded() ledger.Settlement {
 	a.bill(&s.Usage)
 	a.identify(&s) // it must precede boundUnreported: a fully reported answer needs no later report
 	a.boundUnreported(&s)
+	recordServed(&a, &s)
 	return s
 }
 

@@ -28,6 +28,7 @@ type Tally struct {
 	reported reported
 	timed    bool   // as in llm.Reply
 	id       string // the provider's id of its reply
+	model    string // the provider's name of the model that answered
 	tier     string
 	charged  *llm.Money // the provider's reported charge
 	early    bool       // charged is of an unfinished answer
@@ -41,7 +42,7 @@ type Tally struct {
 func (t *Tally) Retold() Tally {
 	return Tally{
 		Choices: t.Choices, Status: t.Status, Usage: t.Usage, Reported: t.Reported, Done: true,
-		Text: t.Text, most: t.most, reported: t.reported, timed: t.timed, id: t.id, tier: t.tier,
+		Text: t.Text, most: t.most, reported: t.reported, timed: t.timed, id: t.id, model: t.model, tier: t.tier,
 		charged: t.charged, early: t.early,
 	}
 }
@@ -58,7 +59,7 @@ func (t *Tally) Add(e *llm.Event) {
 		t.tier = e.Tier
 	}
 	if e.Kind == llm.EventStart {
-		t.id = e.ID
+		t.id, t.model = e.ID, e.Model
 	}
 	before := t.Length
 	t.Begun, t.media = t.Begun || e.Kind.IsPiece(), t.media || e.Media != nil
@@ -132,6 +133,7 @@ func (t *Tally) Kept() int { return t.kept }
 func (t *Tally) AddReply(r *llm.Reply) {
 	t.Usage, t.most, t.timed, t.Reported, t.id, t.charged, t.Done = r.Usage, r.Most, r.Timed, r.Reported, r.ID,
 		r.ProviderCost, true
+	t.model = r.Model
 	if r.Tier != "" { // otherwise it is the header's
 		t.tier = r.Tier
 	}

@@ -70,7 +70,7 @@ func csvHeads() []string {
 	}
 	return append(heads, "arrived", "booked_on", "service_tier", "unpriced", "cost_at_most_usd", "provider_cost_usd",
 		"account_name", "key_label", "user", "tags", "charge_usd", "charge_at_most_usd", "provider", "tags_json",
-		"charge_unpriced")
+		"charge_unpriced", "served_model", "substituted")
 }
 
 func csvRow(e *Exported) []string {
@@ -101,7 +101,8 @@ func csvRow(e *Exported) []string {
 		strings.Join(e.Unpriced.Names(), " "), atMost, providers, audit.PlainCell(e.AccountName),
 		audit.PlainCell(e.KeyLabel), audit.PlainCell(e.Attribution.User),
 		audit.PlainCell(llm.FormatTags(e.Attribution.Tags)), known(e.Charge(), unpriced), chargedAtMost,
-		audit.PlainCell(e.Provider), tagsObject(e.Attribution.Tags), strings.Join(unpriced.Names(), " "))
+		audit.PlainCell(e.Provider), tagsObject(e.Attribution.Tags), strings.Join(unpriced.Names(), " "),
+		audit.PlainCell(e.Served.Model), strconv.FormatBool(e.Served.Other))
 }
 
 // tagsObject returns tags as a JSON object. It escapes semicolons, because a spreadsheet that splits cells at them

@@ -34,6 +34,8 @@ type Alias struct {
 	NoRescue bool
 	// NoAffinity lets each request of a conversation choose its target and key anew.
 	NoAffinity bool
+	// ServedModel is the policy for answers of another model; empty means FlagServed.
+	ServedModel ServedModel
 }
 
 type alias struct {
@@ -42,11 +44,14 @@ type alias struct {
 	strategy   Strategy
 	noRescue   bool
 	noAffinity bool
+
+	servedModel ServedModel
 }
 
 func (t *Table) resolve(a *Alias) (*alias, error) {
 	out := &alias{
 		on: a.On, strategy: cmp.Or(a.Strategy, StrategyFallback), noRescue: a.NoRescue, noAffinity: a.NoAffinity,
+		servedModel: a.ServedModel,
 	}
 	for i, full := range a.Targets {
 		var err error

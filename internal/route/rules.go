@@ -20,6 +20,7 @@ const (
 	FaultTotal             // the total timeout has expired
 	FaultBroken            // the answer was interrupted
 	FaultAborted           // the finish reason reports a failure
+	FaultSubstituted       // another model answered, and the alias refuses that
 	FaultShape             // the answer is not valid in the protocol
 	FaultGaveUp            // 504, 522, 524
 	FaultServer            // 500, 502, 408, or an error in place of the answer
@@ -109,6 +110,11 @@ func exchangeRules() []Rule {
 			Fault: FaultAborted, Cause: llm.CauseBrokenOff,
 			When:  "a finish reason that reports a failure, such as `error` or `MALFORMED_FUNCTION_CALL`",
 			Again: true, Onward: true, Counts: ForAccount,
+		},
+		{
+			Fault: FaultSubstituted, Cause: llm.CauseBadAnswer,
+			When:   "another model than the requested one answered, and the alias has `served_model: refuse`",
+			Onward: true,
 		},
 		{
 			Fault: FaultShape, Cause: llm.CauseBadAnswer, When: "not the protocol: an answer of unexpected form",
@@ -221,6 +227,8 @@ func FaultOf(f *provider.Failure) Fault {
 		return FaultBroken
 	case provider.KindAborted:
 		return FaultAborted
+	case provider.KindSubstituted:
+		return FaultSubstituted
 	case provider.KindProtocol:
 		return FaultShape
 	case provider.KindCanceled:

@@ -135,7 +135,7 @@ type applier struct {
 	at      ledger.Position
 	told    map[limited]int64
 	telling []telling
-	// unpriced are the models without a price that have an event in the database; unpricing are those that get one
+	// unpriced are the models that have an event about their price in the database; unpricing are those that get one
 	// with the current batch.
 	unpriced  map[modelDay]bool
 	unpricing []modelDay
@@ -279,8 +279,8 @@ func (a *applier) write(ctx context.Context, tx *sql.Tx, journal int64, b *ledge
 	if err := a.use(ctx, b); err != nil {
 		return fmt.Errorf("keys used: %w", err)
 	}
-	if err := a.tellUnpriced(ctx, tx, days, a.clock.now()); err != nil {
-		return fmt.Errorf("models without a price: %w", err)
+	if err := a.tellModels(ctx, tx, days, b.Settled); err != nil {
+		return fmt.Errorf("events of models: %w", err)
 	}
 	if err := a.balance(ctx, tx, journal, a.clock.now()); err != nil {
 		return fmt.Errorf("balances: %w", err)

@@ -12,6 +12,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/budget"
+	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/webhook"
 )
@@ -78,27 +79,40 @@ func (b *budgetRow) prepaid() limited {
 	return limited{scope: b.id, limit: llm.Money(b.credit.Int64), credit: true, from: llm.Money(b.from.Int64)}
 }
 
-// modelDay is a model that was used without a price, and the day.
+// modelDay is a model with an event about its price, and the day.
 type modelDay struct {
+	event webhook.Type
 	model string
 	day   int64
 }
 
-// tellUnpriced writes an event for each model that the batch has used without a price, once a day. All nodes write
-// them in the same order, to avoid deadlocks.
-func (a *applier) tellUnpriced(ctx context.Context, tx *sql.Tx, days buckets, now time.Time) error {
+// tellModels writes an event for each model that the batch has used without a price, and one for each that another
+// model has answered for, once a day. All nodes write them in the same order, to avoid deadlocks.
+func (a *applier) tellModels(ctx context.Context, tx *sql.Tx, days buckets, settled []ledger.Entry) error {
 	var news []modelDay
+	served := map[modelDay]*ledger.Entry{}
 	for b, sum := range days {
-		if at := (modelDay{b.model, b.period}); sum[measureUnpriced] > 0 && sum.used() && !a.unpriced[at] {
+		at := modelDay{webhook.ModelUnpriced, b.model, b.period}
+		if sum[measureUnpriced] > 0 && sum.used() && !a.unpriced[at] {
 			news = append(news, at)
 		}
 	}
+	for i := range settled {
+		e := &settled[i]
+		at := modelDay{webhook.ModelSubstituted, e.FullModel(), dayOf(e.Arrived)}
+		if e.Served.Other && served[at] == nil && !a.unpriced[at] {
+			news, served[at] = append(news, at), e
+		}
+	}
 	slices.SortFunc(news, func(x, y modelDay) int {
-		return cmp.Or(cmp.Compare(x.day, y.day), strings.Compare(x.model, y.model))
+		return cmp.Or(cmp.Compare(x.day, y.day), strings.Compare(x.model, y.model), cmp.Compare(x.event, y.event))
 	})
 	a.unpricing = slices.Compact(news)
 	for _, at := range a.unpricing {
-		e := webhook.Event{Type: webhook.ModelUnpriced, At: now, Data: webhook.Data{Model: at.model}}
+		e := webhook.Event{Type: at.event, At: a.clock.now(), Data: webhook.Data{Model: at.model}}
+		if by := served[at]; by != nil {
+			e.Data.Served = by.Provider + "/" + by.Served.Model
+		}
 		e.TellOnce(eventsUntil(at.day), at.model, dateText(at.day))
 		if _, err := a.outbox.tell(ctx, tx, &e); err != nil {
 			return err

@@ -315,7 +315,7 @@ func aliases(cfg *config.Config) map[string]route.Alias {
 	for name, a := range cfg.Aliases {
 		all[name] = route.Alias{
 			Targets: a.Targets, Weights: a.Weights, Strategy: route.Strategy(a.Strategy), NoRescue: a.Rescue == "off",
-			NoAffinity: a.Affinity == "none", On: a.On,
+			NoAffinity: a.Affinity == "none", ServedModel: route.ServedModel(a.ServedModel), On: a.On,
 		}
 	}
 	return all

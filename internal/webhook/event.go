@@ -30,6 +30,7 @@ const (
 	ProviderUnavailable Type = "provider.unavailable"
 	ProviderRecovered   Type = "provider.recovered"
 	ModelUnpriced       Type = "model.unpriced"
+	ModelSubstituted    Type = "model.substituted"
 	UsageDrift          Type = "usage.drift"
 	AlertFired          Type = "alert.fired"
 	AlertEnded          Type = "alert.ended"
@@ -77,7 +78,8 @@ type Data struct {
 	Threshold int64      `json:"threshold_percent,omitempty"` // 50, 80, 95 or 100
 	RateLimit *RateLimit `json:"rate_limit,omitempty"`
 	Target    *Target    `json:"target,omitempty"`
-	Model     string     `json:"model,omitempty"` // "<provider>/<model-name>"
+	Model     string     `json:"model,omitempty"`        // "<provider>/<model-name>"
+	Served    string     `json:"served_model,omitempty"` // the model that answered, in the same form
 	Usage     *Usage     `json:"usage,omitempty"`
 	Drift     *Drift     `json:"drift,omitempty"`
 	Alert     *Alert     `json:"alert,omitempty"`

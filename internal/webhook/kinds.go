@@ -104,6 +104,12 @@ func modelKinds() []Kind {
 			Example: example(ModelUnpriced, Data{Model: "house/experimental"}),
 		},
 		{
+			Type: ModelSubstituted, To: ToOperators,
+			About: "A provider has answered with another model than the requested one. Sent once per UTC day and " +
+				"requested model, with the first such answer's model.",
+			Example: example(ModelSubstituted, Data{Model: "openai/gpt-5", Served: "openai/gpt-5-mini"}),
+		},
+		{
 			Type: UsageDrift, To: ToOperators,
 			About: "A provider's report of a UTC day differs from the ledger without an explanation. Sent once per " +
 				"day and provider with an admin_key.",

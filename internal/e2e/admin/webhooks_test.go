@@ -276,6 +276,28 @@ func TestWebhooksOfAnUnpricedModel(t *testing.T) {
 	}
 }
 
+// TestWebhooksOfASubstitutedModel checks that operators get one event a day for a model that another one answers for.
+func TestWebhooksOfASubstitutedModel(t *testing.T) {
+	t.Parallel()
+	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"id":"c","object":"chat.completion","created":1,"model":"gpt-5.6-luna","choices":[{"index":0,`+
+			`"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`)
+	}))
+	t.Cleanup(ts.Close)
+	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", ts.URL) +
+		"aliases: {accepted: {targets: [house/gpt-6-sol], served_model: accept}}\n"})
+	mine, all := hook(h, t, "default"), hook(h, t, "")
+	for _, model := range []string{"house/gpt-5.6-luna", "accepted", "house/gpt-6-astra", "house/gpt-6-astra"} {
+		h.Chat(model)
+	}
+	want := webhook.Data{Model: "house/gpt-6-astra", Served: "house/gpt-5.6-luna"}
+	must.Equal(t, all.one(webhook.ModelSubstituted).Data, want, "the event")
+	if got := mine.of(webhook.ModelSubstituted); len(got) > 0 {
+		t.Errorf("an account gets the operators' events: %+v", got)
+	}
+}
+
 // TestWebhooksWhereTheKeyIsMissing checks that a node that cannot decrypt the secrets sends nothing, loses nothing, and
 // logs that; once it has the key it continues.
 func TestWebhooksWhereTheKeyIsMissing(t *testing.T) {

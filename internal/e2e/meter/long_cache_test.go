@@ -48,7 +48,7 @@ func TestLongCache(t *testing.T) {
 // client and provider, and that its usage counts.
 func TestVectorsForAll(t *testing.T) {
 	t.Parallel()
-	up := answering(t, http.StatusOK, `{"object":"list","model":"m","data":[{"object":"embedding","index":0,"embedding":[0.1,0.2]}],"usage":{"prompt_tokens":9,"total_tokens":9}}`)
+	up := answering(t, http.StatusOK, `{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.1,0.2]}],"usage":{"prompt_tokens":9,"total_tokens":9}}`)
 	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("openai", up.URL)})
 	for _, c := range []struct {
 		path, body string
@@ -74,7 +74,7 @@ func TestVectorsForAll(t *testing.T) {
 func TestUnreportedCacheDurationIsBound(t *testing.T) {
 	t.Parallel()
 	const (
-		answer = `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn",` +
+		answer = `{"id":"msg_1","type":"message","role":"assistant","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn",` +
 			`"usage":{"input_tokens":10,"output_tokens":10,"cache_read_input_tokens":0,"cache_creation_input_tokens":1000`
 		hour, five = `,"cache_control":{"type":"ephemeral","ttl":"1h"}`, `,"cache_control":{"type":"ephemeral"}`
 		prices     = "\nprices:\n  bedrock/dear: {input: \"1\", output: \"1\", cache_write: \"1\", cache_write_1h: \"2\"}\n"

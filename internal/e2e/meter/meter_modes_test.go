@@ -139,7 +139,7 @@ func TestFastMode(t *testing.T) {
 		{"claude-haiku-5-5", fast, `,"speed":"fast"`, true, 400, "", "", "", false},
 		{"claude-opus-5-5", strings.Replace(fast, "fast", "faster", 1), "", true, 400, "", "", "", false},
 	} {
-		h, seen := openAnthropic(t, `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{`+usage+tt.told+`}}`)
+		h, seen := openAnthropic(t, `{"id":"msg_1","type":"message","role":"assistant","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{`+usage+tt.told+`}}`)
 		if tt.budget {
 			h.SetBudget(100*llm.USD, budget.PeriodTotal)
 		}

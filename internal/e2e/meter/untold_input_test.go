@@ -33,7 +33,7 @@ func TestUnreportedMediaMayBeAllInput(t *testing.T) {
 		{"m", text, ``, 0},
 		{"same", sound, ``, 0},
 	} {
-		up := answering(t, http.StatusOK, `{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],`+
+		up := answering(t, http.StatusOK, `{"id":"1","object":"chat.completion","created":1,"choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],`+
 			`"usage":{"prompt_tokens":100,"completion_tokens":10,"total_tokens":110`+c.details+`}}`)
 		h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", up.URL) + prices})
 		a := harness.Ask{Path: "/v1/chat/completions", Body: `{"model":"house/` + c.model + `","max_tokens":20,"messages":[{"role":"user","content":[` + c.part + `]}]}`}

@@ -51,7 +51,7 @@ func entry(n int) ledger.Entry {
 			llm.Output: 20,
 		},
 		Counts: true, Finish: llm.FinishStop, Tier: "default", Status: 200, FirstToken: 1500 * time.Microsecond,
-		Duration: time.Second, Served: ledger.Served{Model: "gpt-5-nano", Other: true},
+		Duration: time.Second, Served: ledger.Served{Model: "gpt-5-mini-2025-08-07"},
 	}}
 	e.Cost, e.Unpriced = e.Price.Cost(&e.Usage, e.Tier), e.Price.Unpriced(&e.Usage, e.Tier)
 	return e
@@ -210,6 +210,7 @@ func testEntries(t *testing.T, f *fixture) {
 func testTexts(t *testing.T, f *fixture) {
 	e := entry(1)
 	e.Requested, e.Tier = "a\x00b \u2028 'é' ? $1", "\x00\x01\"\\"
+	e.Served = ledger.Served{Model: "\x00 \u2028 'é' ? $1", Other: true}
 	apply(t, f, newTape().next([]ledger.Attempt{attempt(2)}, e))
 	if got, ok, err := f.Reports.Attempt(t.Context(), e.ID); !ok || err != nil || !cmp.Equal(got, e) {
 		t.Errorf("found %v, err %v\n%s", ok, err, cmp.Diff(got, e))
