@@ -367,6 +367,12 @@ func TestCodecRoundTrip(t *testing.T) {
 		t.Fatalf("decodeSettle: %v %v", id, err)
 	}
 	must.Equal(t, gotS, s, "settle")
+	s.Served = Served{Model: "small", Other: true, Price: &llm.Price{Version: "operator/house/small#1"}}
+	_, served, _ := readFrame(appendSettle(nil, a.ID, &s))
+	if _, gotS, err = decodeSettle(served); err != nil || !cmp.Equal(gotS, s) {
+		t.Errorf("an answer by another model: %v\n%s", err, cmp.Diff(gotS, s))
+	}
+	s.Served = Served{}
 	s.ReplyID, s.Ask = "", false // as an older weir has written it
 	_, older, _ = readFrame(appendSettle(nil, a.ID, &s))
 	if _, gotS, err = decodeSettle(older); err != nil || len(older) != len(payload)-len("gen-1")-1 || gotS.ReplyID != "" || gotS.Ask {

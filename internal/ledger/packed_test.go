@@ -24,7 +24,7 @@ func unpacked(packed []byte, of *Entry) (Entry, error) {
 			ID: of.ID, Account: of.Account, Key: of.Key, Requested: of.Requested, Provider: of.Provider,
 			Model: of.Model, Region: of.Region, Price: llm.Price{Version: of.Price.Version},
 		},
-		Settlement: Settlement{Finish: of.Finish, Tier: of.Tier, Code: of.Code, Status: of.Status},
+		Settlement: Settlement{Finish: of.Finish, Tier: of.Tier, Code: of.Code, Status: of.Status, Served: Served{Model: of.Served.Model}},
 	}
 	if of.Terms != nil {
 		e.Terms = &charge.Terms{Price: llm.Price{Version: of.Terms.Price.Version}}
@@ -40,7 +40,7 @@ func packedEntry(id uuid.UUID) Entry {
 		Cost: 123, Counts: true, Finish: llm.FinishLength, Tier: "flex", Code: llm.CodeProviderError,
 		Status: 502, FirstToken: 5 * time.Millisecond, Duration: time.Second, AtMost: 456,
 		Margin: -3, MarginUncertain: 9, ChargeUnpriced: new(llm.Classes(0).With(llm.Input)),
-		Unpriced: llm.Classes(0).With(llm.ImageOut), ProviderCost: new(llm.Money(7)), Billed: true, ReplyID: "gen-1",
+		Unpriced: llm.Classes(0).With(llm.ImageOut), ProviderCost: new(llm.Money(7)), Billed: true, ReplyID: "gen-1", Served: Served{Model: "small", Other: true},
 	}}
 	e.Price = llm.Price{Version: e.Price.Version}
 	e.Parts = budget.Parts(0).User(budget.KeyPart).Tag(budget.AccountPart, 1)

@@ -55,3 +55,11 @@ func TestNamesOfServedModels(t *testing.T) {
 		}
 	}
 }
+
+// TestDatedNameAllocatesNothing checks the usual case of an answer, which every request of some vendors has.
+func TestDatedNameAllocatesNothing(t *testing.T) {
+	book := must.Get(pricing.NewBook(pricing.Overrides{}))(t)
+	if n := testing.AllocsPerRun(100, func() { book.IsModel("openai", "gpt-4o", "gpt-4o-2024-08-06") }); n > 0 {
+		t.Errorf("%v allocations, want none", n)
+	}
+}
