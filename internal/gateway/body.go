@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// firstRead is the size of the first buffer for a body of unknown length.
-	firstRead = 4 << 10
+	// firstRead is the least size of a buffer for a body of announced length. A stream holds the buffer while it waits.
+	firstRead = 1 << 10
 	// believeLength is the largest buffer that is allocated because of an announced length.
 	believeLength = 64 << 10
 	// keepBody is the largest buffer that returns to the pool.
