@@ -26,17 +26,24 @@ var clientAsks = map[string]struct{ path, body string }{
 }
 
 // told encodes a stream of n pieces as a provider of the wire format does, each piece in an event of its own.
-func told(d *dialect.Dialect, pieces int) canned {
+func told(d *dialect.Dialect, pieces int) canned { return encoded(d, pieces, true) }
+
+// begun does the same without the end.
+func begun(d *dialect.Dialect, pieces int) canned { return encoded(d, pieces, false) }
+
+func encoded(d *dialect.Dialect, pieces int, whole bool) canned {
 	e := d.NewEncoder(llm.Meta{ID: d.IDPrefix + "0123456789", Created: 1_700_000_000, Model: "m", IncludeUsage: true})
 	var body []byte
 	body = e.Append(body, &llm.Event{Kind: llm.EventStart, ID: "1", Model: "m", Metered: &llm.Metered{Usage: llm.Usage{llm.Input: 9}}})
 	for range pieces {
 		body = e.Append(body, &llm.Event{Kind: llm.EventText, Text: " help"})
 	}
-	body = e.Finish(body, &llm.Final{
-		Finish: []llm.FinishReason{llm.FinishStop}, Reported: true, Attempts: 1,
-		Usage: llm.Usage{llm.Input: 9, llm.Output: int64(pieces)},
-	})
+	if whole {
+		body = e.Finish(body, &llm.Final{
+			Finish: []llm.FinishReason{llm.FinishStop}, Reported: true, Attempts: 1,
+			Usage: llm.Usage{llm.Input: 9, llm.Output: int64(pieces)},
+		})
+	}
 	return canned{http.Header{"Content-Type": {d.Framing.ContentType}}, string(body)}
 }
 

@@ -47,9 +47,26 @@ func replying(tb testing.TB, body string) string {
 // completion starts a gateway between a client's connection and a provider's. It returns a function that completes one
 // request, which is passed through, without the projection.
 func completion(tb testing.TB) (once func()) {
+	ln, key := relaying(tb, "openai", replying(tb, wholeReply))
+	body := `{"model":"house/m","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"` +
+		strings.Repeat("Hello! ", 80) + `"}]}`
+	request := posted("/v1/chat/completions", key, body)
+	c := must.Get(net.Dial("tcp", ln))(tb)
+	tb.Cleanup(func() { _ = c.Close() })
+	buf := make([]byte, 16<<10)
+	once = func() { roundTrip(tb, c, request, buf) }
+	for range 100 {
+		once()
+	}
+	return once
+}
+
+// relaying starts a gateway on a socket, with a provider of a wire format at an address. It returns the gateway's
+// address and a key.
+func relaying(tb testing.TB, wire, at string) (listening, key string) {
 	g, key := pipeline(tb, canned{})
 	p := must.Get(provider.New(provider.Options{
-		Name: "house", Dialect: g.upstream.Dialects().Named("openai"), BaseURL: "http://" + replying(tb, wholeReply) + "/v1",
+		Name: "house", Dialect: g.upstream.Dialects().Named(wire), BaseURL: "http://" + at + "/v1",
 		APIKeys: []llm.Secret{llm.NewSecret("sk-canned")}, AllowPrivate: true,
 	}))(tb)
 	tb.Cleanup(p.Close)
@@ -61,22 +78,18 @@ func completion(tb testing.TB) (once func()) {
 	}))(tb))
 	ln := must.Get(net.Listen("tcp", "127.0.0.1:0"))(tb)
 	s := httpserver.New(httpserver.Options{
-		Handler: g.site.handler(), Most: 100, MaxHead: 1 << 20, HeadTime: time.Minute, IdleTime: time.Minute,
+		Handler: g.site.handler(), Most: 1000, MaxHead: 1 << 20, HeadTime: time.Minute, IdleTime: time.Minute,
 	})
 	go func() { _ = s.Serve(ln) }()
 	tb.Cleanup(func() { _ = s.Close() })
-	body := `{"model":"house/m","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"` +
-		strings.Repeat("Hello! ", 80) + `"}]}`
-	request := []byte(fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"+
-		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", key, len(body), body))
-	c := must.Get(net.Dial("tcp", ln.Addr().String()))(tb)
-	tb.Cleanup(func() { _ = c.Close() })
-	buf := make([]byte, 16<<10)
-	once = func() { roundTrip(tb, c, request, buf) }
-	for range 100 {
-		once()
-	}
-	return once
+	return ln.Addr().String(), key
+}
+
+// posted returns the bytes of a request.
+func posted(path, key, body string) []byte {
+	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"+
+		"Content-Type: application/json\r\nAccept: text/event-stream\r\nContent-Length: %d\r\n\r\n%s",
+		path, key, len(body), body)
 }
 
 // BenchmarkCompletion measures a whole completion from socket to socket.

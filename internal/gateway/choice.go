@@ -40,12 +40,11 @@ func (c *choice) newAttempt() *attempt {
 		a = new(attempt)
 	}
 	target := c.plan.Target()
-	*a = attempt{
-		in: c.in, by: c.in.principal, plan: &c.plan, mayCount: c.mayCount,
-		follows: c.current.opened(), settles: c.failed,
-		Quote: quote.New(&c.in.Request, c.in.table, target, c.in.started),
-		ids:   callIDs{request: c.in.id.UUID, provider: target.Provider.Name()},
-	}
+	*a = attempt{}
+	a.in, a.by, a.plan, a.mayCount = c.in, c.in.principal, &c.plan, c.mayCount
+	a.follows, a.settles = c.current.opened(), c.failed
+	quote.Begin(&a.Quote, &c.in.Request, c.in.table, target, c.in.started)
+	a.ids.request, a.ids.provider = c.in.id.UUID, target.Provider.Name()
 	a.Terms = c.in.principal.Terms(target.Provider.Name(), target.Model, c.in.started)
 	if a.room = &c.room; c.current != nil {
 		a.called, a.room = c.current.called, new([]byte)

@@ -67,20 +67,30 @@ func (x *exchange) forward() error {
 		if err == nil {
 			return nil
 		}
-		failure := a.Target.Provider.Judge(err)
-		settlement := x.settlementOf(a, failure)
-		x.choice.failed = &settlement
-		if failure.Late != nil && x.detachLate(a, failure.Late, settlement, upstream) {
-			upstream = x.reading.begin()
+		if a, upstream, err = x.goOn(a, upstream, err, unsent); a == nil {
+			return err
 		}
-		next := x.next(&upstream.Lifetime, failure)
-		if next == nil || x.openNext(next, settlement) != nil {
-			return x.settleFailed(settlement, failure, unsent)
-		}
-		x.late.read(in.server, false)
-		x.rescue.keepUsage(&settlement.Usage, a.resumes.onBehind())
-		a = next
 	}
+}
+
+// goOn opens the next attempt after a failed one, and returns it with its context. If there is none, it returns nil
+// and the error for the client.
+func (x *exchange) goOn(a *attempt, upstream *upstreamContext, err error, unsent []byte) (
+	*attempt, *upstreamContext, error,
+) {
+	failure := a.Target.Provider.Judge(err)
+	settlement := x.settlementOf(a, failure)
+	x.choice.failed = &settlement
+	if failure.Late != nil && x.detachLate(a, failure.Late, settlement, upstream) {
+		upstream = x.reading.begin()
+	}
+	next := x.next(&upstream.Lifetime, failure)
+	if next == nil || x.openNext(next, settlement) != nil {
+		return nil, upstream, x.settleFailed(settlement, failure, unsent)
+	}
+	x.late.read(x.in.server, false)
+	x.rescue.keepUsage(&settlement.Usage, a.resumes.onBehind())
+	return next, upstream, nil
 }
 
 // begin makes an opened attempt the current one. It releases the tree, because an answer may take long.
@@ -156,24 +166,13 @@ func (x *exchange) next(ctx context.Context, f *provider.Failure) *attempt {
 
 // send sends the attempt to its target and relays the answer. An error means that the client has not received a whole
 // answer; unsent is a part of it that the client has not received, if it has received nothing else of it.
-//
-// Stage 10: send.
 func (x *exchange) send(ctx context.Context, a *attempt) (unsent []byte, err error) {
 	in := x.in
 	a.tally.Choices = in.Head.Choices
 	if in.Head.Stream {
 		x.beginStream(a)
 	}
-	x.reading.bills.Store(a.Target.Provider.BillsAfterDisconnect())
-	if client := in.r.Context(); client.Err() != nil {
-		ctx = client // the client left before anything was sent
-	}
-	x.measured.asked(in.server.now())
-	resp, err := a.Target.Provider.Do(ctx, provider.Call{
-		Dialect: a.Speaks, Op: in.Op.Op, Model: a.Target.Model, Stream: in.Head.Stream, Body: a.body,
-		AttemptID: in.id.text + "." + strconv.Itoa(x.spent.attempts()), ContentType: in.formType(),
-		Header: a.sentHeaders(), Key: a.Target.Key, Hold: a.hold, KeepLate: in.keepsLate(),
-	})
+	resp, err := x.ask(ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -185,6 +184,23 @@ func (x *exchange) send(ctx context.Context, a *attempt) (unsent []byte, err err
 		return x.relayStream(a, resp)
 	}
 	return nil, x.relayWhole(a, resp)
+}
+
+// ask sends the attempt to its target and waits for the begin of the answer.
+//
+// Stage 10: send.
+func (x *exchange) ask(ctx context.Context, a *attempt) (*provider.Response, error) {
+	in := x.in
+	x.reading.bills.Store(a.Target.Provider.BillsAfterDisconnect())
+	if client := in.r.Context(); client.Err() != nil {
+		ctx = client // the client left before anything was sent
+	}
+	x.measured.asked(in.server.now())
+	return a.Target.Provider.Do(ctx, provider.Call{
+		Dialect: a.Speaks, Op: in.Op.Op, Model: a.Target.Model, Stream: in.Head.Stream, Body: a.body,
+		AttemptID: in.id.text + "." + strconv.Itoa(x.spent.attempts()), ContentType: in.formType(),
+		Header: a.sentHeaders(), Key: a.Target.Key, Hold: a.hold, KeepLate: in.keepsLate(),
+	})
 }
 
 // settlementOf returns the settlement of a failed attempt.

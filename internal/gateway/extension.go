@@ -52,7 +52,7 @@ func (in *intake) scanBody() error {
 		return err
 	}
 	defer turn.End()
-	if in.Head, err = in.Op.Scan(in.Body, in.r); err != nil || in.Op.Multipart || !mayExtend(in.Body) {
+	if err := in.scanHead(); err != nil || in.Op.Multipart || !mayExtend(in.Body) {
 		return err
 	}
 	in.own.vendors = in.Dialect != nil && in.Dialect.Fallbacks
@@ -64,6 +64,14 @@ func (in *intake) scanBody() error {
 		return err
 	}
 	in.Body = cut
+	return in.scanHead()
+}
+
+// scanHead reads the head of the body. It is not inlined, because the head would take its size in the caller's frame
+// twice, and a stream keeps the stack that its largest frames need.
+//
+//go:noinline
+func (in *intake) scanHead() (err error) {
 	in.Head, err = in.Op.Scan(in.Body, in.r)
 	return err
 }

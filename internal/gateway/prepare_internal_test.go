@@ -37,7 +37,9 @@ func newAsked(tb quotetest.Failer, of quotetest.Asked) *attempt {
 	}
 	in.client.Request, in.held = in.r, in.server.capacity.Hold(&in.client, "")
 	in.Capacity, in.Bounds = &in.held, in.server.bounds
-	return &attempt{in: in, room: new([]byte), Quote: quote.New(&in.Request, f.Table, f.Target, f.Now)}
+	a := &attempt{in: in, room: new([]byte)}
+	quote.Begin(&a.Quote, &in.Request, f.Table, f.Target, f.Now)
+	return a
 }
 
 // TestInjectionOfOutputCap checks that the cap reaches each provider in its own field, and that nothing is inserted

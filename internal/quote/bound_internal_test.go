@@ -18,8 +18,9 @@ func newAsked(tb quotetest.Failer, a quotetest.Asked) *Quote {
 	tb.Helper()
 	f := quotetest.New(tb, a)
 	r := &Request{Dialect: f.Dialect, Op: f.Op, Head: f.Head, Header: f.Request.Header, Body: f.Body}
-	q := New(r, f.Table, f.Target, f.Now)
-	return &q
+	q := &Quote{}
+	Begin(q, r, f.Table, f.Target, f.Now)
+	return q
 }
 
 // demandOf returns the demand of an attempt.

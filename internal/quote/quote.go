@@ -74,16 +74,16 @@ type Quote struct {
 	unreportedRead bool
 }
 
-// New returns the quote of a request at a target, at the price of the time at which it arrived.
-func New(r *Request, table *route.Table, target *route.Target, came time.Time) Quote {
-	speaks := target.Provider.Speaking(r.Dialect, target.Model)
-	if (speaks != r.Dialect || r.Head.Searches) && r.searches(target.Model) {
-		speaks = target.Provider.Searching(speaks)
+// Begin makes q, which must be zero, the quote of a request at a target, at the price of the time at which the request
+// arrived. It builds a large value in its place: a copy would need a large stack.
+func Begin(q *Quote, r *Request, table *route.Table, target *route.Target, came time.Time) {
+	q.Request, q.table, q.Target = r, table, target
+	q.Speaks = target.Provider.Speaking(r.Dialect, target.Model)
+	if (q.Speaks != r.Dialect || r.Head.Searches) && r.searches(target.Model) {
+		q.Speaks = target.Provider.Searching(q.Speaks)
 	}
-	return Quote{Request: r, table: table, Offer: Offer{
-		Target: target, Price: table.Price(target, came), Speaks: speaks, Spoken: speaks.For(r.Op.Op),
-		Quirks: target.Provider.Quirks(speaks),
-	}}
+	q.Spoken, q.Quirks = q.Speaks.For(r.Op.Op), target.Provider.Quirks(q.Speaks)
+	q.Price = table.Price(target, came)
 }
 
 // Passed returns the client's headers that are sent to the target.

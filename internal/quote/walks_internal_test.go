@@ -25,7 +25,8 @@ func TestBodyIsWalkedOnce(t *testing.T) {
 	} {
 		first := newAsked(t, quotetest.Asked{ClientAPI: "openai", Model: "another", Sizes: sized(), Body: `{"max_tokens":9,"messages":[{"role":"user","content":"` + tt.text + `"}]}`})
 		coarse, fine := first.demandOf(Coarse), first.demandOf(Fine)
-		second := New(first.Request, first.table, first.Target, time.Time{})
+		second := &Quote{}
+		Begin(second, first.Request, first.table, first.Target, time.Time{})
 		second.Body = bytes.Repeat([]byte{' '}, len(second.Body))
 		if got := second.lengthened(); got != first.lengthened() || got > 0 != tt.gains {
 			t.Errorf("%s: %d bytes gained, want those of the first walk, more than 0: %t", tt.name, got, tt.gains)

@@ -43,7 +43,8 @@ func models(t *testing.T) []model {
 	for i := range list {
 		f := quotetest.New(t, quotetest.Asked{ClientAPI: "openai", Model: list[i].name, Body: `{"messages":[]}`})
 		r := &quote.Request{Dialect: f.Dialect, Op: f.Op, Head: f.Head, Header: f.Request.Header}
-		list[i].quote = new(quote.New(r, f.Table, f.Target, f.Now))
+		list[i].quote = &quote.Quote{}
+		quote.Begin(list[i].quote, r, f.Table, f.Target, f.Now)
 	}
 	return list
 }

@@ -17,8 +17,8 @@ var fields = rawjson.Names{
 
 // Scan validates the body as strict JSON and reads its head. A stream always reports its usage. Scan requires the
 // output cap, as the vendor does. Errors are *llm.Error.
-func Scan(body []byte, r *http.Request) (llm.Head, error) {
-	h, err := ScanCount(body, r)
+func Scan(body []byte, r *http.Request) (h llm.Head, err error) {
+	h, err = ScanCount(body, r)
 	if err == nil && h.MaxOutput == 0 && !rawjson.Present(rawjson.Get(body, "max_tokens")) {
 		err = llm.Invalid("max_tokens", "Field required: the most tokens that the answer may have, such as 1024.")
 	}
@@ -26,8 +26,8 @@ func Scan(body []byte, r *http.Request) (llm.Head, error) {
 }
 
 // ScanCount implements Scan for token counting, which needs no output cap.
-func ScanCount(body []byte, _ *http.Request) (llm.Head, error) {
-	h, err := parse.Body(body, "The request body is not valid JSON", "with a model, max_tokens and messages")
+func ScanCount(body []byte, _ *http.Request) (h llm.Head, err error) {
+	h, err = parse.Body(body, "The request body is not valid JSON", "with a model, max_tokens and messages")
 	if err != nil {
 		return h, err
 	}

@@ -102,28 +102,32 @@ func (d *Decoder) candidate(dst []llm.Event, c *candidate, v []byte) ([]llm.Even
 	}
 	from := len(dst)
 	for _, e := range rawjson.Elements(c.parts) {
-		p, ok := decodePart(e)
-		if !ok {
+		var ok bool
+		if dst, ok = d.part(dst, c.index, e); !ok {
 			return dst, errContent
 		}
-		dst = d.part(dst, c.index, &p, e)
 	}
 	dst = parse.AddTokens(dst, from, c.index, readTokens(c.logprobs))
 	reason := finishOf(rawjson.Text(c.finish), d.calls[c.index] > 0)
 	if c.grounding != nil || c.recited != nil {
 		dst = d.sourced(dst, c)
 	}
-	if s := d.sources[c.index]; s != nil && reason != "" {
-		search, claims := s.rest(d.told[c.index])
-		dst = claimed(dst, c.index, claims)
-		if search != nil {
-			dst = append(dst, llm.Event{Kind: llm.EventSearch, Choice: c.index, Search: search})
-		}
-	}
 	if reason != "" {
-		dst = append(dst, llm.Event{Kind: llm.EventFinish, Choice: c.index, Finish: reason})
+		dst = d.end(dst, c.index, reason)
 	}
 	return dst, nil
+}
+
+// end appends the end of a choice.
+func (d *Decoder) end(dst []llm.Event, choice int, reason llm.FinishReason) []llm.Event {
+	if s := d.sources[choice]; s != nil {
+		search, claims := s.rest(d.told[choice])
+		dst = claimed(dst, choice, claims)
+		if search != nil {
+			dst = append(dst, llm.Event{Kind: llm.EventSearch, Choice: choice, Search: search})
+		}
+	}
+	return llm.AppendFinish(dst, choice, reason)
 }
 
 // sourced appends the sources of a candidate in a piece.
@@ -148,20 +152,26 @@ func claimed(dst []llm.Event, choice int, claims []llm.Claim) []llm.Event {
 }
 
 // part appends the events of one part. A call arrives whole.
-func (d *Decoder) part(dst []llm.Event, choice int, p *llm.Part, raw []byte) []llm.Event {
-	ev := llm.Event{Choice: choice, Text: p.Text, Signature: p.Signature, Maker: p.Maker}
+func (d *Decoder) part(dst []llm.Event, choice int, raw []byte) (_ []llm.Event, ok bool) {
+	p, ok := decodePart(raw)
 	switch {
-	case isIdle(p):
-		return dst
-	case p.Kind == llm.PartText:
+	case !ok, isIdle(&p):
+		return dst, ok
+	case p.Kind == llm.PartToolCall:
+		return d.call(dst, choice, &p), true
+	}
+	dst, ev := llm.AppendEvent(dst, llm.EventOther, choice)
+	switch p.Kind {
+	case llm.PartText:
 		ev.Kind = llm.EventText
 		d.told[choice] += len(p.Text)
-	case p.Kind == llm.PartReasoning:
+	case llm.PartReasoning:
 		ev.Kind = llm.EventReasoning
-	case p.Kind == llm.PartToolCall:
-		return d.call(dst, choice, p)
 	default:
-		ev = llm.Event{Kind: llm.EventOther, Choice: choice, Raw: raw, RawOf: Name, Media: p.Media}
+		ev.Raw, ev.RawOf, ev.Media = raw, Name, p.Media
+	}
+	if ev.Kind != llm.EventOther {
+		ev.Text, ev.Signature, ev.Maker = p.Text, p.Signature, p.Maker
 	}
 	sound := ""
 	if p.Kind == llm.PartAudio && p.Media != nil {
@@ -169,7 +179,7 @@ func (d *Decoder) part(dst []llm.Event, choice int, p *llm.Part, raw []byte) []l
 	}
 	ev.GoesOn = sound != "" && sound == d.sound
 	d.sound = sound
-	return append(dst, ev)
+	return dst, true
 }
 
 func (d *Decoder) call(dst []llm.Event, choice int, p *llm.Part) []llm.Event {

@@ -180,7 +180,9 @@ func (d *Decoder) delta(dst []llm.Event, choice int, v []byte) []llm.Event {
 	if m.extraContent != nil {
 		dst = signEvents(dst, from, choice, m.extraContent)
 	}
-	dst = d.cite(dst, choice, m.annotations)
+	if m.annotations != nil {
+		dst = d.cite(dst, choice, m.annotations)
+	}
 	if s := rawjson.Text(m.refusal); s != "" {
 		dst = llm.AppendText(dst, llm.EventRefusal, choice, s)
 	}
@@ -254,6 +256,9 @@ func (d *Decoder) content(dst []llm.Event, choice int, v []byte) []llm.Event {
 			d.spoken = v
 			dst = d.say(dst, choice, s)
 		}
+		return dst
+	}
+	if v == nil {
 		return dst
 	}
 	return d.parts(dst, choice, v)

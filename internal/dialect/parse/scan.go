@@ -20,14 +20,14 @@ const (
 // Body validates a request's body, which must be strict JSON and an object, and returns its initial head. The error
 // for invalid JSON begins with complaint; both errors end with holding, the expected content, such as "with a model
 // and messages".
-func Body(body []byte, complaint, holding string) (llm.Head, error) {
+func Body(body []byte, complaint, holding string) (h llm.Head, err error) {
 	if err := rawjson.Validate(body, MaxDepth); err != nil {
-		return llm.Head{}, llm.Invalid("", complaint+": "+err.Error()+". Send one JSON object "+holding+".")
+		return h, llm.Invalid("", complaint+": "+err.Error()+". Send one JSON object "+holding+".")
 	}
 	if rawjson.KindOf(body) != rawjson.Object {
-		return llm.Head{}, llm.Invalid("", "The body must be a JSON object "+holding+".")
+		return h, llm.Invalid("", "The body must be a JSON object "+holding+".")
 	}
-	h := llm.Head{Choices: 1, Open: bytes.IndexByte(body, '{') + 1, Empty: true}
+	h.Choices, h.Open, h.Empty = 1, bytes.IndexByte(body, '{')+1, true
 	for range rawjson.Members(body) {
 		h.Empty = false
 		break

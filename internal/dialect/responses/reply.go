@@ -142,8 +142,10 @@ func (r *result) reason() string { return rawjson.Text(rawjson.Get(r.details, "r
 
 // used reads the usage. Tool calls count as the provider reports them, or by the items of the answer if it does not.
 func (r *result) used(q *llm.Quirks) (u llm.Usage, most *llm.Usage, ok bool) {
-	u, most, ok = openai.DecodeUsage(r.usage, q)
-	if ok {
+	if !rawjson.Present(r.usage) { // as at the begin of most streams, whose stacks stay small
+		return u, nil, false
+	}
+	if u, most, ok = openai.DecodeUsage(r.usage, q); ok {
 		most = r.ran(&u, most, q)
 	}
 	return u, most, ok

@@ -52,7 +52,8 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 	data := bytes.TrimSpace(frame.Data)
 	switch {
 	case string(data) == "[DONE]":
-		return append(dst, llm.Event{Kind: llm.EventDone}), nil
+		dst, _ = llm.AppendEvent(dst, llm.EventDone, 0)
+		return dst, nil
 	case len(data) == 0:
 		return dst, nil
 	}
@@ -207,12 +208,19 @@ func (d *Decoder) event(dst []llm.Event, e *event) ([]llm.Event, error) {
 func (d *Decoder) lifecycle(dst []llm.Event, e *event) ([]llm.Event, error) {
 	switch string(e.kind) {
 	case "response.created", "response.queued", "response.in_progress":
-		r := readResult(e.response, false)
-		return d.early(d.start(dst, &r), &r), nil
+		return d.created(dst, e.response), nil
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
-	default:
-		return dst, nil
+		return d.ended(dst, e)
 	}
+	return dst, nil
+}
+
+func (d *Decoder) created(dst []llm.Event, response []byte) []llm.Event {
+	r := readResult(response, false)
+	return d.early(d.start(dst, &r), &r)
+}
+
+func (d *Decoder) ended(dst []llm.Event, e *event) ([]llm.Event, error) {
 	r := readResult(e.response, false)
 	if r.status == nil { // the event's name has the status
 		r.status = rawjson.AppendString(nil, string(e.kind[len("response."):]))
@@ -226,14 +234,13 @@ func (d *Decoder) start(dst []llm.Event, r *result) []llm.Event {
 		return dst
 	}
 	d.started = true
-	created, _ := rawjson.AsInt(r.created)
-	tier := rawjson.Text(r.tier)
-	if tier == "auto" {
-		tier = ""
+	dst, e := llm.AppendEvent(dst, llm.EventStart, 0)
+	e.Created, _ = rawjson.AsInt(r.created)
+	e.ID, e.Model = rawjson.Text(r.id), rawjson.Text(r.model)
+	if e.Tier = rawjson.Text(r.tier); e.Tier == "auto" {
+		e.Tier = ""
 	}
-	return append(dst, llm.Event{
-		Kind: llm.EventStart, Created: created, ID: rawjson.Text(r.id), Model: rawjson.Text(r.model), Tier: tier,
-	})
+	return dst
 }
 
 // early appends the usage reported before the end of the answer, in case it ends with an error, or the visible tool
@@ -242,11 +249,11 @@ func (d *Decoder) early(dst []llm.Event, r *result) []llm.Event {
 	usage, most, ok := r.used(d.q)
 	switch {
 	case ok && !usage.IsZero():
-		return append(dst, llm.Event{
-			Kind: llm.EventUsage, Tier: r.modes(&usage), Metered: &llm.Metered{
-				Usage: usage, Most: most, Partial: true, ProviderCost: openai.ProviderCost(r.usage),
-			},
-		})
+		dst, e := llm.AppendEvent(dst, llm.EventUsage, 0)
+		e.Tier, e.Metered = r.modes(&usage), &llm.Metered{
+			Usage: usage, Most: most, Partial: true, ProviderCost: openai.ProviderCost(r.usage),
+		}
+		return dst
 	case ok:
 		return dst
 	}
@@ -259,7 +266,9 @@ func (d *Decoder) early(dst []llm.Event, r *result) []llm.Event {
 	if most == nil {
 		return dst
 	}
-	return append(dst, llm.Event{Kind: llm.EventCost, Metered: &llm.Metered{Most: most}})
+	dst, e := llm.AppendEvent(dst, llm.EventCost, 0)
+	e.Metered = &llm.Metered{Most: most}
+	return dst
 }
 
 // end appends the events of an answer's last frame: missing text, the usage, the finish reason.
