@@ -52,7 +52,7 @@ func (in *intake) scanBody() error {
 		return err
 	}
 	defer turn.End()
-	if err := in.scanHead(); err != nil || in.Op.Multipart || !mayExtend(in.Body) {
+	if err := scanHead(in); err != nil || in.Op.Multipart || !mayExtend(in.Body) {
 		return err
 	}
 	in.own.vendors = in.Dialect != nil && in.Dialect.Fallbacks
@@ -64,14 +64,14 @@ func (in *intake) scanBody() error {
 		return err
 	}
 	in.Body = cut
-	return in.scanHead()
+	return scanHead(in)
 }
 
 // scanHead reads the head of the body. It is not inlined, because the head would take its size in the caller's frame
 // twice, and a stream keeps the stack that its largest frames need.
 //
 //go:noinline
-func (in *intake) scanHead() (err error) {
+func scanHead(in *intake) (err error) {
 	in.Head, err = in.Op.Scan(in.Body, in.r)
 	return err
 }
