@@ -102,6 +102,9 @@ const maxSpread = 4
 
 // Cite distributes claims about the joined text of the message to its parts.
 func (m *Message) Cite(claims ...Claim) {
+	if len(claims) == 0 {
+		return
+	}
 	var texts, starts []int // indexes of the text parts, and their offsets in the joined text
 	length := 0
 	for i := range m.Parts {

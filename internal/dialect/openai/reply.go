@@ -167,8 +167,9 @@ func decodeAnswer(v []byte) (llm.Message, error) {
 	}
 	for i := range out.Parts {
 		if out.Parts[i].Kind == llm.PartText && annotations != nil {
-			out.Parts[i].Annotations = annotations
-			cite(&out, annotations)
+			if out.Parts[i].Annotations = annotations; rawjson.HasElement(annotations) {
+				cite(&out, annotations)
+			}
 			break
 		}
 	}
