@@ -157,7 +157,8 @@ func (a *attempt) affordBody() error {
 	if len(budgets) == 0 || a.Op.Free {
 		return nil
 	}
-	inputs, err := a.inputsInTurn()
+	var inputs quote.Inputs
+	err := a.inputsInTurn(&inputs)
 	if err != nil {
 		return err
 	}
@@ -190,33 +191,35 @@ func isBeyondBudget(err error) bool {
 	return ok && (e.Code == llm.CodeBudgetExceeded || errors.Is(err, quote.ErrUnpriced))
 }
 
-// inputsInTurn returns the request's inputs for the attempt's target.
-func (a *attempt) inputsInTurn() (quote.Inputs, error) {
+// inputsInTurn reads the request's inputs for the attempt's target. They are large: copies would need a large stack.
+func (a *attempt) inputsInTurn(r *quote.Inputs) error {
 	work := capacity.TreeWork(a.Body)
 	if quote.HasDocument(a.Body) {
 		work += capacity.LargeBody
 	}
 	turn, err := a.Capacity.Turn(work)
 	if err != nil {
-		return quote.Inputs{}, err
+		return err
 	}
 	defer turn.End()
-	return a.inputs()
+	return a.inputs(r)
 }
 
-// inputs returns the request's inputs for the attempt's target, from the bytes alone if possible.
-func (a *attempt) inputs() (quote.Inputs, error) {
+// inputs reads the request's inputs for the attempt's target, from the bytes alone if possible.
+func (a *attempt) inputs(r *quote.Inputs) (err error) {
 	if !a.IsDecoded() {
-		if inputs, plain := a.PlainText(); plain {
-			return inputs, nil
+		var plain bool
+		if *r, plain = a.PlainText(); plain {
+			return nil
 		}
 		if !a.Op.Multipart { // measure before decoding; forms are not JSON
 			if _, err := a.Bounds.Measure(a.Body); err != nil {
-				return quote.Inputs{}, err
+				return err
 			}
 		}
 	}
-	return a.Inputs()
+	*r, err = a.Inputs()
+	return err
 }
 
 func (a *attempt) affordAs(budgets []budget.Budget, inputs *quote.Inputs, how quote.Precision) error {

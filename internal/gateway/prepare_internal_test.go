@@ -204,7 +204,8 @@ func checkServed(tb quotetest.Failer, sim *simulator.Server, of quotetest.Asked,
 	spoil func(*attempt),
 ) error {
 	a := newAsked(tb, of)
-	inputs, err := a.inputs()
+	var inputs quote.Inputs
+	err := a.inputs(&inputs)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNotAsked, err)
 	}
