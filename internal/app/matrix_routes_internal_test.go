@@ -188,6 +188,7 @@ var knownRoutes = map[people.Right][]string{
 		"POST /admin/v1/webhooks/{webhook}/test",
 		"POST /accounts/{account}/statements/close",
 		"GET /operator/accounts",
+		"GET /operator/find",
 		"GET /operator/usage",
 		"GET /operator/usage.csv",
 		"GET /operator/statements",

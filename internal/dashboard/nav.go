@@ -43,7 +43,6 @@ var accountPlaces = []place{
 var operatorPlaces = []place{
 	{"Accounts", "accounts", "/operator/accounts", people.Operate},
 	{"Usage", "usage", allUsagePath, people.Operate},
-	{"Statements", "audit", allStatementsPath, people.Operate},
 	{"Providers", "providers", "/operator/providers", people.Operate},
 	{"Webhooks", "webhooks", webhooksPath, people.Operate},
 	{"Alerts", "alerts", alertsPath, people.Operate},

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -9,7 +10,6 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/admin"
-	"weir/internal/budget"
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/report"
@@ -29,6 +29,8 @@ type allAccountsPage struct {
 	Unseen   unseenView
 	Tiles    []Tile
 	Filters  Filters
+	Heads    []tableHead
+	Month    string // in words
 	Accounts []accountRow
 	Shown    string // set if there are more than are shown
 	Sought   bool   // whether a search is active
@@ -41,6 +43,7 @@ type accountRow struct {
 	Name, Path, Manage string
 	Badge              Badge
 	Spend, Budget      string
+	Level              *Level // of the budget; nil for past months
 	AtMost             string // empty if the spend is known
 	Purchase           string // purchase cost; empty without a price list
 	Requests, Errors   int64
@@ -66,8 +69,11 @@ func (h *accountHandlers) list(w http.ResponseWriter, r *http.Request, v *people
 	if err != nil {
 		return err
 	}
-	month := budget.PeriodMonth.Number(h.site.now())
-	sums, err := h.admin.Reports.AccountsOverview(r.Context(), month)
+	list, err := accountsListOf(r.URL.Query(), h.site.now())
+	if err != nil {
+		return err
+	}
+	sums, err := h.admin.Reports.AccountsOverview(r.Context(), list.number)
 	if err != nil {
 		return err
 	}
@@ -77,7 +83,12 @@ func (h *accountHandlers) list(w http.ResponseWriter, r *http.Request, v *people
 	if err != nil {
 		return err
 	}
-	p := allAccountsPageOf(all, sums, strings.TrimSpace(r.URL.Query().Get("q")), f)
+	p := allAccountsPageOf(all, sums, list, f)
+	if list.isCurrent {
+		if err := h.addLevels(r.Context(), all, &p); err != nil {
+			return err
+		}
+	}
 	p.Unseen = unseenViewOf(all, unseen, days)
 	if p.Hooks, err = hookNotices(r.Context(), h.admin.Webhooks, v, now); err != nil {
 		return err
@@ -85,25 +96,54 @@ func (h *accountHandlers) list(w http.ResponseWriter, r *http.Request, v *people
 	return h.site.show(w, r, v, page{name: "operator-accounts", title: "Accounts", status: f.status(), data: p})
 }
 
-// allAccountsPageOf lists the accounts by their spending, highest first.
-func allAccountsPageOf(all []account.Account, sums []report.AccountSum, sought string, f *form) allAccountsPage {
+// addLevels adds how much of each shown account's budget is used.
+func (h *accountHandlers) addLevels(ctx context.Context, all []account.Account, p *allAccountsPage) error {
+	byName := make(map[string]*account.Account, len(all))
+	for i := range all {
+		byName[all[i].Name] = &all[i]
+	}
+	for i := range p.Accounts {
+		row := &p.Accounts[i]
+		a := byName[row.Name]
+		if a.Budget.Limit <= 0 {
+			continue
+		}
+		spent, err := h.admin.Ledger.Spent(ctx, a.ID, a.Budget.Period.Number(h.site.now()))
+		if err != nil {
+			return err
+		}
+		row.Level = new(allowanceOf("", "", spent, a.Budget.Limit).Level)
+	}
+	return nil
+}
+
+// allAccountsPageOf lists the accounts, by default those with the highest spend first.
+func allAccountsPageOf(all []account.Account, sums []report.AccountSum, list accountsList, f *form) allAccountsPage {
 	byID := make(map[string]*account.Account, len(all))
 	for i := range all {
 		byID[all[i].ID] = &all[i]
 	}
-	p := allAccountsPage{Sought: sought != "", Tiles: accountTiles(all, sums)}
-	found := int64(0)
+	when := "in " + list.month
+	if list.isCurrent {
+		when = "this month"
+	}
+	p := allAccountsPage{
+		Sought: list.sought != "", Tiles: accountTiles(all, sums, when), Heads: list.heads(), Month: when,
+	}
+	found, names := int64(0), namesOf(all)
+	sums = slices.Clone(sums)
+	slices.SortStableFunc(sums, func(a, b report.AccountSum) int { return list.compare(&a, &b, names) })
 	for i := range sums {
 		a := byID[sums[i].Account]
-		if a == nil || !matches(sought, a.Name, a.ID) {
+		if a == nil || !matches(list.sought, a.Name, a.ID) {
 			continue
 		}
 		if found++; found <= most {
 			p.Accounts = append(p.Accounts, accountRowOf(a, &sums[i]))
 		}
 	}
-	p.Shown = shownOf(found, most, "accounts, highest spend first. Search for others.")
-	p.Filters = searchOf(accountsPath, "Search accounts", "Name or id", sought)
+	p.Shown = shownOf(found, most, "accounts. Search for others, or sort by a head.")
+	p.Filters = list.filters()
 	p.New = f.field(Field{
 		Name: "name", Label: "Name", Hint: "Letters, digits, dash, underscore and dot.",
 		Required: true, Max: 64, Complete: "off",
@@ -182,7 +222,7 @@ func searchOf(path, label, field, sought string) Filters {
 	return f
 }
 
-func accountTiles(all []account.Account, sums []report.AccountSum) []Tile {
+func accountTiles(all []account.Account, sums []report.AccountSum, when string) []Tile {
 	var spend, uncertain llm.Money
 	var requests, errors, used, suspended, unpriced int64
 	for i := range sums {
@@ -198,16 +238,16 @@ func accountTiles(all []account.Account, sums []report.AccountSum) []Tile {
 			suspended++
 		}
 	}
-	note := "this month, all accounts"
+	note := when + ", all accounts"
 	if bound := boundOf(spend, uncertain); bound > 0 {
 		note = "at most " + cents(bound) + "; " + note
 	}
 	note = noted(unpricedNote(unpriced), note)
 	return []Tile{
 		{"Spend", cents(spend), note},
-		{"Requests", number(requests), "this month"},
-		{"Failed attempts", number(errors), "this month"},
-		{"Accounts", number(int64(len(all))), number(used) + " used this month, " + number(suspended) + " suspended"},
+		{"Requests", number(requests), when},
+		{"Failed attempts", number(errors), when},
+		{"Accounts", number(int64(len(all))), number(used) + " used " + when + ", " + number(suspended) + " suspended"},
 	}
 }
 

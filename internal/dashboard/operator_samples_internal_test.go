@@ -129,16 +129,17 @@ func accountSamples() []sample {
 		p.Tiles = []Tile{{"Spend", "$41.07", "this month"}, {"Budget left", "$208.93", "of $250.00 a month"}}
 		return page{name: "operator-account", title: "Manage " + a.Name, data: p}
 	}
-	unseen := allAccountsPageOf(accounts[:3], sums[:3], "", &form{})
+	current, past := accountsList{month: "2026-11", isCurrent: true, now: testTime}, accountsList{sort: "name", month: "2026-09", now: testTime}
+	unseen := allAccountsPageOf(accounts[:3], sums[:3], current, &form{})
 	unseen.Unseen = unseenViewOf(accounts[:3], []report.UnseenSum{
 		{Account: "acc-1", Attempts: 1204, Uncertain: 7 * llm.USD / 3, First: "2026-09-02"}, {Account: "acc-2", Attempts: 1, First: "2026-11-02"}, {Account: "gone", Attempts: 1, First: "2026-11-02"},
 	}, 180)
 	return []sample{
 		{"operator-accounts-unseen", "/operator/accounts", "", list(unseen)},
-		{"operator-accounts", "/operator/accounts", "", list(allAccountsPageOf(accounts[:3], sums[:3], "", &form{}))},
-		{"operator-accounts-many", "/operator/accounts", "", list(allAccountsPageOf(accounts, sums, hostile[:0], wrong))},
-		{"operator-accounts-none", "/operator/accounts", "", list(allAccountsPageOf(accounts, sums, "nobody has this", &form{}))},
-		{"operator-accounts-empty", "/operator/accounts", "", list(allAccountsPageOf(nil, nil, "", &form{}))},
+		{"operator-accounts", "/operator/accounts", "", list(allAccountsPageOf(accounts[:3], sums[:3], current, &form{}))},
+		{"operator-accounts-many", "/operator/accounts", "", list(allAccountsPageOf(accounts, sums, past, wrong))},
+		{"operator-accounts-none", "/operator/accounts", "", list(allAccountsPageOf(accounts, sums, accountsList{sought: "nobody has this", month: "2026-10", now: testTime}, &form{}))},
+		{"operator-accounts-empty", "/operator/accounts", "", list(allAccountsPageOf(nil, nil, current, &form{}))},
 		{"operator-account", "/operator/accounts/acme", "", one(a, newAccountForms())},
 		{"operator-account-closed", "/operator/accounts/closed-acc3", "", one(&closed, newAccountForms())},
 		{"operator-account-wrong", "/operator/accounts/research", "", one(&b, owing)},

@@ -88,8 +88,9 @@ func samples(s *site) []sample {
 	all = append(all, statementSamples()...)
 	all = append(all, webhookSamples()...)
 	all = append(all, operatorSamples(s)...)
-	add("start", "/accounts/acme", people.Owner, page{name: "start", title: "Overview", data: startPage{Providers: "/operator/providers/new",
-		CanMake: true, KeysPath: "/accounts/acme/keys", MembersAt: "/accounts/acme/members", UsesAt: "GET https://weir.example.com/v1/uses",
+	add("start", "/accounts/acme", people.Owner, page{name: "start", title: "Overview", data: startPage{
+		Providers: "/operator/providers/new",
+		CanMake:   true, KeysPath: "/accounts/acme/keys", MembersAt: "/accounts/acme/members", UsesAt: "GET https://weir.example.com/v1/uses",
 		Curl: Code{Ident: "first-call", Label: "A first call", Text: curlOf("https://weir.example.com", "$WEIR_KEY", "")},
 	}})
 	add("start-key", "/accounts/acme", people.Viewer, page{name: "start", title: "Overview", data: startPage{

@@ -108,6 +108,13 @@ type Filters struct {
 	Reset         string   // path without filters; empty if none is set
 }
 
+// tableHead is a head of a table. Href sorts by it; empty for none.
+type tableHead struct {
+	Label, Href string
+	Number      bool
+	Order       string // ascending or descending if the table is sorted by it; else empty
+}
+
 // Code is a text for copying.
 type Code struct {
 	Ident string // unique on the page

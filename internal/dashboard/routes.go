@@ -154,6 +154,7 @@ func (s *site) operatorRoutes(o *Options, forms *once) []row {
 	const one, user = accountsPath + "/{account}", usersPath + "/{user}"
 	return []row{
 		{"GET " + accountsPath, people.Operate, unsent(accounts.list)},
+		{"GET /operator/find", people.Operate, accounts.find},
 		{"POST " + accountsPath + "/create", people.Operate, accounts.create},
 		{"GET " + one, people.Operate, accounts.page},
 		{"POST " + one + "/suspend", people.Operate, accounts.change("account-suspended", accounts.suspend)},

@@ -35,7 +35,7 @@ type usagePage struct {
 	Used     bool // whether the filters match anything
 	Tiles    []Tile
 	By       string // names of the groups; empty without groups
-	Heads    []usageHead
+	Heads    []tableHead
 	Rows     []usageRow
 	Pager    Pager
 	CSV      string

@@ -71,7 +71,7 @@ func (h *usageHandlers) showRefused(w http.ResponseWriter, r *http.Request, v *p
 	p := usagePage{
 		All: v.Account == nil, Ranges: u.ranges(), Filters: u.filters(&names), Used: groups.Total > 0,
 		Chart: usageChart(&u.metric, &u.when, s), By: "reason",
-		Heads: []usageHead{{Label: "Reason"}, {Label: "Refused", Number: true, Order: "descending"}},
+		Heads: []tableHead{{Label: "Reason"}, {Label: "Refused", Number: true, Order: "descending"}},
 		Tiles: []Tile{{Label: "Refused requests", Value: number(groups.Total)}},
 		Empty: Empty{
 			Icon: "usage", Title: "No refused requests", Text: "No request was refused in this time.",

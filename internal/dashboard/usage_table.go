@@ -62,13 +62,6 @@ func (h *usageHandlers) namesOf(ctx context.Context, v *people.Visit, u *usageQu
 	return n, nil
 }
 
-// usageHead is a head of the table of groups. Href sorts by it; empty for none.
-type usageHead struct {
-	Label, Href string
-	Number      bool
-	Order       string // ascending or descending if the table is sorted by it; else empty
-}
-
 // usageRow is a row of the table of groups.
 type usageRow struct {
 	Values []groupCell
@@ -118,10 +111,10 @@ func (u *usageQuery) columns() []usageColumn {
 }
 
 // table returns the table of groups.
-func (u *usageQuery) table(uses []report.Use, names *usageNames, purchase bool) (heads []usageHead, rows []usageRow) {
+func (u *usageQuery) table(uses []report.Use, names *usageNames, purchase bool) (heads []tableHead, rows []usageRow) {
 	order := cmp.Or(u.sort, string(u.metric.measure))
 	head := func(label string, sort string, isNumber bool) {
-		x := usageHead{Label: label, Number: isNumber}
+		x := tableHead{Label: label, Number: isNumber}
 		if sort != "" {
 			x.Href = u.with(url.Values{"sort": {sort}})
 		}

@@ -41,6 +41,7 @@ type Frame struct {
 	Theme    string // light, dark, or "" for the browser's preference
 	Themes   []Choice
 	Accounts []Link // of the visitor
+	Finds    bool   // whether the visitor may search all accounts
 	Nav      []NavGroup
 	Name     string // of the visitor
 	Email    string // of the visitor; empty if nobody is signed in
@@ -117,6 +118,7 @@ func (s *site) frame(r *http.Request, v *people.Visit, p page) Frame {
 		f.Account = v.Account.Name
 	}
 	f.Accounts, f.Nav = navigation(r.URL.Path, v)
+	f.Finds = v.Operator()
 	return f
 }
 
