@@ -69,15 +69,15 @@ func (e *Evaluator) Evaluate(ctx context.Context) error {
 	facts.Prices = e.options.Prices()
 	fired, ended, err := e.options.Store.Write(ctx, e.options.Rules.Conditions(&facts, now), now)
 	for i := range fired {
-		e.log("alert fired", &fired[i])
+		e.log("fired", &fired[i])
 	}
 	for i := range ended {
-		e.log("alert ended", &ended[i])
+		e.log("ended", &ended[i])
 	}
 	return err
 }
 
-func (e *Evaluator) log(message string, a *Alert) {
-	e.options.Log.Info(message, "kind", string(a.Kind), "account", a.Account, "subject", a.Subject, "value", a.Value,
-		"limit", a.Limit, "text", a.Text)
+func (e *Evaluator) log(state string, a *Alert) {
+	e.options.Log.Info("alert", "state", state, "kind", string(a.Kind), "account", a.Account, "subject", a.Subject,
+		"value", a.Value, "limit", a.Limit, "text", a.Text)
 }
