@@ -150,8 +150,8 @@ func (s *Secrets) checkAtHand(ctx context.Context) ([]MasterKey, error) {
 	for _, k := range keys {
 		if k.From == "" && k.Secrets > 0 {
 			return nil, fmt.Errorf("the key %s is missing, and %d secrets are sealed with it: put it back into %s; "+
-				"if the key is lost, remove the webhook endpoints, delete the content log (weir content purge), run weir "+
-				"secrets rotate, and add the endpoints again",
+				"if the key is lost, remove the webhook endpoints, delete the content log (weir content purge), run "+
+				"weir secrets rotate, and add the endpoints again",
 				k.Name, k.Secrets, s.keys.place())
 		}
 	}

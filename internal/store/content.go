@@ -274,8 +274,8 @@ func removeSome(ctx context.Context, tx *sql.Tx, where string, args []any, least
 const encrypts = "EXISTS (SELECT 1 FROM content c WHERE c.account = content_keys.account" +
 	" AND c.created >= content_keys.day * 86400000000 AND c.created < (content_keys.day + 1) * 86400000000)"
 
-// resealContent encrypts the keys of the content log again. It deletes keys that encrypt nothing and whose master key is
-// lost.
+// resealContent encrypts the keys of the content log again. It deletes keys that encrypt nothing and whose master key
+// is lost.
 func resealContent(ctx context.Context, tx *sql.Tx, ring *seal.Ring) (n int, err error) {
 	type row struct {
 		account string
