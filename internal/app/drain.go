@@ -24,7 +24,8 @@ func (g *instance) drain(server *httpserver.Server) error {
 	g.site.draining.Store(true)
 	g.site.dashboard.Stop()
 	timeout := g.options.Config.DrainTimeout
-	g.options.Log.Info("stopping", "in_flight", g.gateway.Capacity().InFlight(), "timeout", timeout)
+	g.options.Log.Info("stopping", "in_flight", g.gateway.Capacity().InFlight(), "timeout",
+		timeout.String())
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	err := server.Shutdown(ctx)

@@ -280,10 +280,13 @@ func (b *Builder) demoOptions() provider.Options {
 	}
 }
 
+// demoModels returns the models of the demo for listings. Those with faults are served, too, but puzzle newcomers.
 func demoModels() []string {
 	var names []string
 	for _, m := range simulator.Models() {
-		names = append(names, m.Name)
+		if !strings.Contains(m.Name, ":") {
+			names = append(names, m.Name)
+		}
 	}
 	return names
 }
