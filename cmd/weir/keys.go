@@ -154,7 +154,7 @@ func (env *environment) warnUnmatched(cmd *cobra.Command, patterns []string) {
 		return
 	}
 	_ = o.With(cmd.Context(), func(_ *upstream.Builder, table *route.Table) error { // a warning less is no failure
-		if none := table.Unmatched(patterns, time.Now()); len(none) > 0 {
+		if none := route.Unmatched(table, patterns, time.Now()); len(none) > 0 {
 			_, _ = fmt.Fprintf(env.stderr, "warning: no model or alias matches %s; weir models lists them\n",
 				strings.Join(none, ", "))
 		}

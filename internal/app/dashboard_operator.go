@@ -26,7 +26,7 @@ func installationOf(g *instance, started time.Time) *dashboard.Installation {
 		Model:      func(name string) (route.Model, bool) { return g.router.Table().Model(name, g.options.Now()) },
 		UnseenDays: func() int { return 2 * int(retentionOf(g).Requests.Hours()/24) },
 		Unmatched: func(patterns []string) []string {
-			return g.router.Table().Unmatched(patterns, g.options.Now())
+			return route.Unmatched(g.router.Table(), patterns, g.options.Now())
 		},
 		PriceSources: func() dashboard.PriceSources { return priceSourcesOf(g) },
 		Dialects:     g.upstream.Dialects().OfProviders(),

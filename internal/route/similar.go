@@ -50,7 +50,7 @@ func (t *Table) Similar(unknown string, may func(name string) bool) (string, boo
 
 // Unmatched returns the patterns that match no model that is listed, no alias and no provider that serves models
 // without a list. A key with only such patterns can use nothing.
-func (t *Table) Unmatched(patterns []string, at time.Time) []string {
+func Unmatched(t *Table, patterns []string, at time.Time) []string {
 	models := t.Models(at)
 	return slices.DeleteFunc(slices.Clone(patterns), func(pattern string) bool {
 		provider, _, _ := strings.Cut(pattern, "/")
