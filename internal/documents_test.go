@@ -92,3 +92,29 @@ func TestActionsAreDocumented(t *testing.T) {
 		t.Errorf("docs/audit.md lists %d actions, want the %d of the code", got, len(actions))
 	}
 }
+
+// TestLinesOfPagesAreFilled checks that no page has a short line within a paragraph, as a bad reflow leaves it: a line
+// of less than 60 characters after one of more than 100, to which the next word would have fitted.
+func TestLinesOfPagesAreFilled(t *testing.T) {
+	t.Parallel()
+	notText := regexp.MustCompile("^\\s*($|[|#>]|[-*] |[0-9]+\\. |```|<!--)")
+	must.Do(t, filepath.WalkDir("../docs", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".md" {
+			return err
+		}
+		lines, inCode := strings.Split(string(must.Get(os.ReadFile(path))(t)), "\n"), false
+		for i, line := range lines {
+			if strings.HasPrefix(strings.TrimSpace(line), "```") {
+				inCode = !inCode
+			}
+			if inCode || i == 0 || i == len(lines)-1 || notText.MatchString(line) || notText.MatchString(lines[i+1]) {
+				continue
+			}
+			word, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
+			if len(line) < 60 && len(lines[i-1]) > 100 && len(line)+len(word) < 100 {
+				t.Errorf("%s:%d ends after %q: join it with the next line", path, i+1, strings.TrimSpace(line))
+			}
+		}
+		return nil
+	}))
+}

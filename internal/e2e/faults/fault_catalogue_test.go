@@ -177,7 +177,7 @@ func TestRuleTable(t *testing.T) {
 	for _, r := range route.Rules() {
 		onward := mark[r.Onward]
 		if r.OnwardFirst {
-			onward = "yes, first"
+			onward = "yes, before the same target"
 		}
 		if r.Larger {
 			onward = "one of a larger or unknown window"
