@@ -60,7 +60,7 @@ type Admin struct {
 	Secrets        *Secrets
 	Webhooks       *Webhooks
 	Reconciliation *Reconciliation
-	Keys           *KeyRing
+	MasterKeys     *KeyRing
 	Refusals       *Refusals
 	Alerts         *Alerts
 	Mail           *people.Mail // nil if no mail is configured
@@ -102,7 +102,7 @@ func getenv(files config.Options) func(string) string {
 func New(o *Options) (a *Admin, err error) {
 	db, cfg := o.Store, o.Config
 	a = &Admin{Accounts: account.NewService(db.Accounts.Stores(), db.Now, o.Log), Reports: db.Reports, store: db}
-	if a.Keys, err = openKeys(cfg, db); err != nil {
+	if a.MasterKeys, err = openKeys(cfg, db); err != nil {
 		return nil, err
 	}
 	if err = a.addPeople(o); err != nil {
@@ -114,13 +114,13 @@ func New(o *Options) (a *Admin, err error) {
 	a.Nodes = &Nodes{db}
 	a.Kept = &Kept{db, a.Accounts}
 	a.Refusals = &Refusals{db, a.Accounts, o.AwaitRefusals}
-	a.Content = newContent(o, a.Keys, a.Accounts)
-	a.Configuration = newConfiguration(o, a.Keys, a.Accounts)
+	a.Content = newContent(o, a.MasterKeys, a.Accounts)
+	a.Configuration = newConfiguration(o, a.MasterKeys, a.Accounts)
 	a.Plans = newPlans(a.Configuration, a.Accounts, db)
 	a.Imports = &Imports{a.Configuration, a.People, db, cfg.File}
-	a.Webhooks = newWebhooks(o, a.Keys, a.Nodes, a.Mail != nil)
+	a.Webhooks = newWebhooks(o, a.MasterKeys, a.Nodes, a.Mail != nil)
 	a.Alerts = &Alerts{db, a.Accounts, a.Webhooks, AlertRules(&cfg.Alerts)}
-	a.Secrets = &Secrets{a.Keys, cfg, db, a.Nodes}
+	a.Secrets = &Secrets{a.MasterKeys, cfg, db, a.Nodes}
 	a.Reconciliation = newReconciliation(o, a.Configuration)
 	return a, nil
 }

@@ -92,7 +92,7 @@ func useSecrets(ctx context.Context, a *Admin, id string) error {
 	if _, _, err := a.Webhooks.RotateSecret(ctx, tester(), id); err != nil {
 		return err
 	}
-	return openSecrets(a.Keys, jobs)
+	return openSecrets(a.MasterKeys, jobs)
 }
 
 // takeTest sends an endpoint a test event, and takes the delivery.
@@ -127,7 +127,7 @@ func TestRotateBeforeSigned(t *testing.T) {
 		waited := false
 		_, err = x.command.Secrets.rotateFile(t.Context(), tester(), func(context.Context) error {
 			waited = true
-			return openSecrets(x.gateway.Keys, jobs)
+			return openSecrets(x.gateway.MasterKeys, jobs)
 		})
 		if err != nil || !waited {
 			t.Errorf("rotation %d: waited %v, %v; want it to wait and the secrets read before to open", n, waited, err)
@@ -141,7 +141,7 @@ func TestRotateAgain(t *testing.T) {
 	by := tester()
 	for name, begin := range map[string]func(*Admin) error{
 		"before everything was sealed anew": func(a *Admin) error {
-			path := a.Keys.path
+			path := a.MasterKeys.path
 			keys, err := seal.ReadKeys(path)
 			return errors.Join(err, seal.WriteKeys(path, append([]seal.Key{seal.NewKey()}, keys...), os.Rename))
 		},

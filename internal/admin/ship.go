@@ -67,7 +67,7 @@ func (a *Admin) Shipper(o ShipOptions) (*Shipper, error) {
 	for _, path := range left { // left by a killed process
 		err = errors.Join(err, os.RemoveAll(path))
 	}
-	return &Shipper{options: o, cfg: &cfg.Backup, target: target, packer: packer{a.store, a.Keys, cfg.Data}}, err
+	return &Shipper{options: o, cfg: &cfg.Backup, target: target, packer: packer{a.store, a.MasterKeys, cfg.Data}}, err
 }
 
 // CheckTarget returns the reason why the backup target of the configuration cannot be used, without connecting to it;

@@ -67,7 +67,7 @@ func build(t testing.TB, insecure bool, pages func(*dashboard.Options), change .
 			c(d, o)
 		}
 	})
-	s.people, s.signIn, s.webhooks, s.ring, s.accounts = a.People, a.SignIn, a.Webhooks, a.Keys, a.Accounts
+	s.people, s.signIn, s.webhooks, s.ring, s.accounts = a.People, a.SignIn, a.Webhooks, a.MasterKeys, a.Accounts
 	for name, to := range map[string]*account.Account{"acme": &s.acme, "other": &s.other} {
 		*to = must.Get(s.accounts.CreateAccount(t.Context(), audit.Gateway(), name))(t)
 	}
