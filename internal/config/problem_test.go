@@ -73,7 +73,7 @@ func mistakes() map[string]struct {
 		// Content.
 		"listen":           {"listen: 8080\ntelemetry:\n  listen: ':70000'", []string{"1:9: `listen` must be host:port such as 127.0.0.1:8080 or :8080, not \"8080\"", "3:11: `telemetry.listen` must be host:port such as 127.0.0.1:8080 or :8080, not \":70000\""}},
 		"one listen twice": {"listen: ':80'\ntelemetry: {listen: ':80'}", []string{"2:21: `telemetry.listen` must be another address than `listen`; remove it to have the metrics there"}},
-		"incomplete price": {"prices:\n  a/b: {cache_read: 1}\n  a/c: {}", []string{"2:3: the price `a/b` is incomplete: input or output is missing: absent classes take their price from these", "3:3: the price `a/c` is incomplete: no price is set; for a free model set input to \"0\""}},
+		"incomplete price": {"prices:\n  a/b: {cache_read: 1}\n  a/c: {}", []string{"2:3: the price `a/b` is incomplete: input or output is missing: set both, because absent classes take their price from these", "3:3: the price `a/c` is incomplete: no price is set; for a free model set input to \"0\""}},
 		"listen at a URL":  {"listen: http://h:1", []string{"1:9: `listen` must be host:port such as 127.0.0.1:8080 or :8080, not \"http://h:1\""}},
 		"no data":          {"data: ''", []string{"1:7: `data` must name a directory, such as ./weir-data"}},
 		"database":         {"database: mysql://u:hidden@h/d", []string{"1:11: `database` must be a postgres:// URL, or empty for SQLite"}},

@@ -101,8 +101,8 @@ func (l *lateAnswers) offer(key, request string, waited time.Duration, all []*la
 	return offered
 }
 
-// join returns the late answer of the same request that most requests are still owed; nil if there is none. The caller
-// waits for it until leave.
+// join returns a late answer to an equal request, the one with the most requests that have not got it; nil if there is
+// none. The caller waits for it until leave.
 func (l *lateAnswers) join(key, request string) (found *lateAnswer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

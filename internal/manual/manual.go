@@ -148,7 +148,7 @@ type view struct {
 // Current reports whether the page is the shown one.
 func (v view) Current(p *page) bool { return v.Page == p }
 
-// Within reports whether to list the pages below a page: if it or one of them is shown.
+// Within reports whether the page or one below it is shown: then the pages below it are listed.
 func (v view) Within(p *page) bool { return v.Page == p || slices.Contains(p.Below, v.Page) }
 
 // ServeHTTP answers a path below /docs.

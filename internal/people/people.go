@@ -87,7 +87,6 @@ type Origin struct {
 // LinkKind is the purpose of a one-time link.
 type LinkKind string
 
-// These are the kinds of link.
 const (
 	SetupLink  LinkKind = "setup"
 	InviteLink LinkKind = "invite"

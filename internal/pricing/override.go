@@ -167,7 +167,7 @@ func (o PriceOverride) price(name string) (llm.Price, error) {
 	case len(o) == 0:
 		return p, errors.New("no price is set; for a free model set input to \"0\"")
 	case tokens && !p.Rates[llm.Input].Known() && !p.Rates[llm.Output].Known():
-		return p, errors.New("input or output is missing: absent classes take their price from these")
+		return p, errors.New("input or output is missing: set both, because absent classes take their price from these")
 	}
 	fill(&p.Rates)
 	p.Modes = []llm.Mode{} // the prices of other service tiers are unknown

@@ -124,8 +124,8 @@ func (a Answer) boundUnreported(s *ledger.Settlement) {
 // billed reports whether the attempt's cost is the charge that its provider reported.
 func (a Answer) billed() bool { return a.Attempt.Bills(a.reportedCost()) }
 
-// boundTools raises the bound by the most that the provider's own tools can have cost that the answer does not
-// report, and records those without a rate. A provider's reported charge includes all tools.
+// boundTools adds to the bound the highest possible cost of the provider's own tools that the answer does not report,
+// and records those without a rate. A provider's reported charge includes all tools.
 func (a Answer) boundTools(s *ledger.Settlement) {
 	if s.ProviderCost != nil {
 		return

@@ -50,7 +50,7 @@ func (r *Reservation) prepare(c *Caller, own *[numRanks]Limits) {
 	slices.SortFunc(r.parts, func(a, b level) int { return strings.Compare(a.subject.id, b.subject.id) })
 }
 
-// len returns how many levels there are, and level one of them, in the lock order of their windows.
+// len returns the number of levels. level returns one of them; they have the lock order of their windows.
 func (r *Reservation) len() int { return len(r.parts) + len(r.levels) }
 
 func (r *Reservation) level(i int) *level {
