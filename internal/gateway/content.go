@@ -5,25 +5,24 @@ import (
 	"weir/internal/llm"
 )
 
-// logContent begins to collect the content of the request, if its account and key have that switched on.
-func (x *exchange) logContent() {
-	in := x.in
+// captureOf begins to collect the content of a request; nil unless its account and key have that switched on.
+func captureOf(in *intake) *contentlog.Capture {
 	percent := in.principal.ContentPercent()
 	if percent == 0 || in.server.content == nil || !contentlog.Sampled(in.id.UUID, percent) {
-		return
+		return nil
 	}
 	of := contentlog.Request{ID: in.id.UUID, Account: in.principal.Account().ID, Key: in.principal.Key().ID}
-	x.content = in.server.content.Begin(of, *in.pooled, in.Op.Multipart) // as received
+	return in.server.content.Begin(of, *in.pooled, in.Op.Multipart) // as received
 }
 
-// logWhole collects a whole answer. Vectors and recordings are left out.
-func (x *exchange) logWhole(w *wholeReply) {
-	if x.content == nil {
+// collect adds a whole answer. Vectors and recordings are left out.
+func (w *wholeReply) collect(to *contentlog.Capture, in *intake) {
+	if to == nil {
 		return
 	}
 	if w.reply == nil || len(w.reply.Choices) == 0 {
-		if op := x.in.Op; op.Op != llm.OpEmbed && !w.attempt.Spoken.Raw {
-			x.content.JSON(withoutCost(x.in.principal, w.body))
+		if op := in.Op; op.Op != llm.OpEmbed && !w.attempt.Spoken.Raw {
+			to.JSON(withoutCost(in.principal, w.body))
 		}
 		return
 	}
@@ -32,7 +31,7 @@ func (x *exchange) logWhole(w *wholeReply) {
 		events := eventsOf(choice)
 		events = append(events, llm.Event{Kind: llm.EventFinish, Choice: choice.Index, Finish: choice.Finish})
 		for j := range events {
-			x.content.Event(&events[j])
+			to.Event(&events[j])
 		}
 	}
 }

@@ -60,7 +60,7 @@ func (x *exchange) forward() error {
 	if err := x.open(a); err != nil {
 		return err
 	}
-	x.logContent()
+	x.content = captureOf(x.in)
 	for {
 		x.begin(a)
 		unsent, err := x.send(&upstream.Lifetime, a)

@@ -44,7 +44,7 @@ func (x *exchange) relayWhole(a *attempt, resp *provider.Response) error {
 		return x.continueWhole(a, w.reply)
 	}
 	x.settleWhole(&w, resp)
-	x.logWhole(&w)
+	w.collect(x.content, in)
 	switch {
 	case in.Head.Stream && in.Op.DecodeRequest != nil:
 		x.sendEvents(&w)
