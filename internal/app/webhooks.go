@@ -29,8 +29,8 @@ func (g *instance) openWebhooks() error {
 		return err
 	}
 	sends := webhook.DelivererOptions{
-		Outbox: g.store.Deliveries, Ring: g.admin.MasterKeys.Ring, AllowPrivate: cfg.Webhooks.AllowPrivate,
-		Proxy: proxy,
+		Outbox: g.store.Deliveries, Ring: g.admin.MasterKeys.Ring,
+		AllowPrivate: cfg.Webhooks.AllowPrivate, Proxy: proxy,
 		Roots: roots, Version: o.Version, Log: o.Log,
 	}
 	if g.admin.Mail != nil {
