@@ -41,10 +41,18 @@ func (h *holding) hold(tb testing.TB, buf []byte) {
 	must.Get(c.Write(h.begin))(tb)
 }
 
-func (h *holding) close() {
+// closeAll closes all connections, and waits until the gateway has ended their streams: until about so many goroutines run.
+func (h *holding) closeAll(goroutines int) {
 	_ = h.listener.Close()
 	for _, c := range h.conns {
 		_ = c.Close()
+	}
+	const others = 10 // that the gateway has started meanwhile
+	for until := time.Now().Add(2 * time.Second); runtime.NumGoroutine() > goroutines+others; {
+		if time.Now().After(until) {
+			return
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -83,8 +91,8 @@ func heldStream(t *testing.T, clientAPI, from string) (stack, heap int64) {
 	t.Helper()
 	const first, streams = 10, 80
 	provider := newHolding(t, registry.All().Named(from))
-	defer provider.close()
 	at, key := relaying(t, from, provider.listener.Addr().String())
+	defer provider.closeAll(runtime.NumGoroutine())
 	request, buf := posted(clientAsks[clientAPI].path, key, clientAsks[clientAPI].body), make([]byte, 16<<10)
 	open := func() {
 		c := must.Get(net.Dial("tcp", at))(t)

@@ -67,7 +67,7 @@ func (x *exchange) forward() error {
 		if err == nil {
 			return nil
 		}
-		if a, upstream, err = x.goOn(a, upstream, err, unsent); a == nil {
+		if a, upstream, err = goOn(x, a, upstream, err, unsent); a == nil {
 			return err
 		}
 	}
@@ -75,7 +75,7 @@ func (x *exchange) forward() error {
 
 // goOn opens the next attempt after a failed one, and returns it with its context. If there is none, it returns nil
 // and the error for the client.
-func (x *exchange) goOn(a *attempt, upstream *upstreamContext, err error, unsent []byte) (
+func goOn(x *exchange, a *attempt, upstream *upstreamContext, err error, unsent []byte) (
 	*attempt, *upstreamContext, error,
 ) {
 	failure := a.Target.Provider.Judge(err)
@@ -172,7 +172,7 @@ func (x *exchange) send(ctx context.Context, a *attempt) (unsent []byte, err err
 	if in.Head.Stream {
 		x.beginStream(a)
 	}
-	resp, err := x.ask(ctx, a)
+	resp, err := ask(ctx, x, a)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +189,7 @@ func (x *exchange) send(ctx context.Context, a *attempt) (unsent []byte, err err
 // ask sends the attempt to its target and waits for the begin of the answer.
 //
 // Stage 10: send.
-func (x *exchange) ask(ctx context.Context, a *attempt) (*provider.Response, error) {
+func ask(ctx context.Context, x *exchange, a *attempt) (*provider.Response, error) {
 	in := x.in
 	x.reading.bills.Store(a.Target.Provider.BillsAfterDisconnect())
 	if client := in.r.Context(); client.Err() != nil {
