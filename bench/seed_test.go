@@ -18,7 +18,7 @@ import (
 func TestSeedContinuesAfterInterruption(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	args := []string{"--data", dir, "--requests", "20000", "--rows", "5000", "--days", "8", "--accounts", "20"}
+	args := []string{"--data", dir, "--requests", "20000", "--rows", "5000", "--days", "8", "--accounts", "20", "--end", "2026-12-01"}
 	ctx, cancel := context.WithCancel(t.Context())
 	broken := breaker{cancel, new(int)}
 	if err := seedCommand(ctx, args, io.Discard, broken); err == nil {
@@ -35,7 +35,7 @@ func TestSeedContinuesAfterInterruption(t *testing.T) {
 	if err := seedCommand(t.Context(), append(args, "--days", "9"), io.Discard, io.Discard); !errors.Is(err, errOther) {
 		t.Errorf("another shape: got %v, want %v", err, errOther)
 	}
-	if err := reportsCommand(t.Context(), []string{"--data", dir, "--rounds", "1", "--end", "2026-12-05"}, io.Discard, io.Discard); err != nil {
+	if err := reportsCommand(t.Context(), []string{"--data", dir, "--rounds", "1", "--end", "2026-12-01"}, io.Discard, io.Discard); err != nil {
 		t.Errorf("reports: %v", err)
 	}
 }

@@ -454,7 +454,8 @@ await step("without a script: a provider is added and tested, an alias and a pri
   await plain.goto("/operator/configuration");
   await plain.getByRole("link", { name: "Add an alias" }).click();
   await plain.getByLabel("Name", { exact: true }).fill("fast");
-  await plain.getByLabel("Targets").fill("house/small\nhouse/large");
+  await plain.getByLabel("Model of target 1").fill("house/small");
+  await plain.getByLabel("Model of target 2").fill("house/large");
   await plain.getByRole("button", { name: "Save" }).click();
   await shown(plain, "The configuration was changed");
   await plain.getByRole("link", { name: "Add a price" }).click();
