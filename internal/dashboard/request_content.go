@@ -12,6 +12,7 @@ import (
 	"weir/internal/contentlog"
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/rawjson"
 )
 
 // contentPage shows the content of a request.
@@ -104,10 +105,14 @@ func answerViewOf(c *contentlog.Choice, n int) (v answerView) {
 	return v
 }
 
+// mostIndented is the depth of arrays and objects up to which JSON is shown with line breaks. Each level adds two bytes
+// to each line: the arguments of a tool, which a model writes, could otherwise fill the memory.
+const mostIndented = 30
+
 // indented returns JSON with line breaks, or another text as it is.
 func indented(text []byte) string {
 	var out bytes.Buffer
-	if json.Indent(&out, text, "", "  ") != nil {
+	if rawjson.Validate(text, mostIndented) != nil || json.Indent(&out, text, "", "  ") != nil {
 		return string(text)
 	}
 	return out.String()
