@@ -15,6 +15,8 @@ const (
 	// ofCapture and ofPart are the bytes of memory that a capture and a part of an answer need, besides their texts.
 	ofCapture = 1 << 10
 	ofPart    = 128
+	// mostParts bounds the choices and calls of an answer: one answer must not take the memory of all captures.
+	mostParts = 1 << 10
 )
 
 // Request identifies a request whose content is logged, and its caller.
@@ -36,6 +38,7 @@ type Capture struct {
 	choices map[int]*choice
 	whole   []byte // an answer other than of a chat, as JSON
 	size    int    // bytes of the answer's texts
+	parts   int    // choices and calls
 	cut     bool
 }
 
@@ -85,7 +88,7 @@ func (c *Capture) Event(e *llm.Event) {
 // choice returns the choice with that index; nil if there is no room for another one.
 func (c *Capture) choice(index int) *choice {
 	to := c.choices[index]
-	if to == nil && c.take(ofPart) {
+	if to == nil && c.part(0) {
 		if c.choices == nil {
 			c.choices = map[int]*choice{}
 		}
@@ -98,7 +101,7 @@ func (c *Capture) choice(index int) *choice {
 func (c *Capture) addCall(to *choice, e *llm.Event) {
 	of := to.calls[e.Tool.Index]
 	if of == nil {
-		if !c.take(ofPart + len(e.Tool.Name)) {
+		if !c.part(len(e.Tool.Name)) {
 			return
 		}
 		if to.calls == nil {
@@ -113,8 +116,18 @@ func (c *Capture) addCall(to *choice, e *llm.Event) {
 	of.arguments = c.add(of.arguments, e.Text)
 }
 
-// add appends a text, as far as there is room. The last word before the cut is left out, because it may be a part of
-// a secret.
+// part takes the memory of a choice, or of a call with a name of n bytes. Without it the answer is truncated.
+func (c *Capture) part(n int) bool {
+	if c.cut || c.parts == mostParts || n > c.recorder.most-c.size {
+		c.cut = true
+		return false
+	}
+	c.parts++
+	c.size += n
+	return c.take(ofPart + n)
+}
+
+// add appends a text, as far as there is room.
 func (c *Capture) add(to []byte, text string) []byte {
 	switch {
 	case c.cut:
@@ -127,7 +140,7 @@ func (c *Capture) add(to []byte, text string) []byte {
 	if n := c.recorder.most - c.size; n < len(text) && c.take(n) {
 		to = append(to, text[:n]...)
 	}
-	return to[:wordsEnd(to)]
+	return to
 }
 
 // take takes n bytes of the recorder's memory. Without it the answer is truncated.
@@ -151,7 +164,7 @@ func (c *Capture) JSON(answer []byte) {
 // Restart drops the answer, because another attempt answers from the start.
 func (c *Capture) Restart() {
 	if c != nil {
-		c.choices, c.whole, c.size, c.cut = nil, nil, 0, false
+		c.choices, c.whole, c.size, c.parts, c.cut = nil, nil, 0, 0, false
 	}
 }
 
@@ -171,12 +184,12 @@ func (c *Capture) answer() json.RawMessage {
 	for _, index := range slices.Sorted(maps.Keys(c.choices)) {
 		from := c.choices[index]
 		to := Choice{
-			Index: index, Text: string(from.text), Reasoning: string(from.reasoning), Refusal: string(from.refusal),
+			Index: index, Text: c.kept(from.text), Reasoning: c.kept(from.reasoning), Refusal: c.kept(from.refusal),
 			Finish: string(from.finish),
 		}
 		for _, position := range slices.Sorted(maps.Keys(from.calls)) {
 			of := from.calls[position]
-			to.Calls = append(to.Calls, Call{of.name, string(of.arguments)})
+			to.Calls = append(to.Calls, Call{of.name, c.kept(of.arguments)})
 		}
 		a.Choices = append(a.Choices, to)
 	}
@@ -185,4 +198,13 @@ func (c *Capture) answer() json.RawMessage {
 		return nil
 	}
 	return text
+}
+
+// kept returns the text of a part. The last word of each part of a truncated answer is left out, because it may be a
+// part of a secret.
+func (c *Capture) kept(text []byte) string {
+	if c.cut {
+		text = text[:wordsEnd(text)]
+	}
+	return string(text)
 }

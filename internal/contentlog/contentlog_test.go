@@ -278,3 +278,41 @@ func TestContentOfFormIsLeftOut(t *testing.T) {
 	got := l.content(t, of.ID)
 	must.Equal(t, string(got.Request)+string(got.Answer), `"a form of 9 bytes, which is not logged"{"text":"said"}`, "content")
 }
+
+// TestPartsOfOneAnswerAreBounded checks that an answer of many choices and calls leaves memory to other requests.
+func TestPartsOfOneAnswerAreBounded(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []llm.EventKind{llm.EventText, llm.EventToolCall, llm.EventFinish} {
+		l, of := newLogger(1<<20), newID()
+		c := l.Begin(of, []byte(`"many"`), false)
+		for i := range 200_000 {
+			e := llm.Event{Kind: kind, Choice: i, Text: "x", Tool: llm.ToolDelta{Index: i, Name: strings.Repeat("n", 500)}}
+			if kind == llm.EventToolCall {
+				e.Choice = 0
+			}
+			c.Event(&e)
+		}
+		if held := l.Queued(); held > 2<<20 {
+			t.Errorf("%v: one answer holds %d bytes of the memory of all", kind, held)
+		}
+		c.End()
+		l.written()
+		must.Equal(t, l.content(t, of.ID).AnswerTruncated, true, "truncated")
+		must.Equal(t, l.Queued(), int64(0), "bytes in memory")
+	}
+}
+
+// TestNoChoiceKeepsHalfSecret cuts an answer in one choice while another one is in the middle of a secret.
+func TestNoChoiceKeepsHalfSecret(t *testing.T) {
+	t.Parallel()
+	l, of := newLogger(2_000), newID()
+	c := l.Begin(of, []byte(`"two"`), false)
+	c.Event(&llm.Event{Kind: llm.EventText, Choice: 1, Text: "The token is " + token[:20]})
+	c.Event(&llm.Event{Kind: llm.EventText, Text: strings.Repeat("word ", 1_000)})
+	c.Event(&llm.Event{Kind: llm.EventText, Choice: 1, Text: token[20:]})
+	c.End()
+	l.written()
+	if got := string(l.content(t, of.ID).Answer); strings.Contains(got, token[:8]) || !strings.Contains(got, "The token is") {
+		t.Errorf("got %s, want no part of the token", got)
+	}
+}
