@@ -115,9 +115,11 @@ func TestMonitoringFilesHaveData(t *testing.T) {
 	for _, panel := range board.Panels {
 		for _, target := range panel.Targets {
 			queries++
-			if p.query(strings.NewReplacer("$__rate_interval", "1m", "$instance", ".*").Replace(target.Expr)) == 0 {
-				t.Errorf("the panel %q has no data: %s", panel.Title, target.Expr)
-			}
+			expr := strings.NewReplacer("$__rate_interval", "1m", "$instance", ".*").Replace(target.Expr)
+			// A scrape that is late on a busy machine leaves a gap.
+			harness.Await(t, fmt.Sprintf("data of the panel %q: %s", panel.Title, expr), func() bool {
+				return p.query(expr) > 0
+			})
 		}
 	}
 	if queries < 30 {
