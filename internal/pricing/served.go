@@ -17,11 +17,13 @@ func (b *Book) IsModel(provider, asked, served string) bool {
 	}
 	list := b.list(provider)
 	asked, served = fold(asked), fold(served)
-	if isRouter(list, asked) {
+	switch {
+	case isRouter(list, asked):
 		return true
+	case len(asked) > maxNameSize || len(served) > maxNameSize: // the work grows with the square of the length
+		return false
 	}
-	bare := func(name string) string { return plainName(withoutVariant(withoutPath(name))) }
-	one, other := bare(asked), bare(served)
+	one, other := bareName(list, asked), bareName(list, served)
 	if one == other {
 		return true
 	}
@@ -32,9 +34,22 @@ func (b *Book) IsModel(provider, asked, served string) bool {
 	return sameWords(one, other, strings.Contains(asked, "latest"))
 }
 
+// bareName returns a folded name of a vendor's list without path, variant, date and version. Bedrock's names begin with
+// the maker, "anthropic.", which the maker's own answers there lack.
+func bareName(list, name string) string {
+	name = plainName(withoutVariant(withoutPath(name)))
+	maker, model, dotted := strings.Cut(name, ".")
+	if list == "aws" && dotted && strings.Trim(maker, "abcdefghijklmnopqrstuvwxyz") == "" {
+		return plainName(model)
+	}
+	return name
+}
+
 // isRouter reports whether a folded name in a vendor's list stands for any model:
 //   - Azure: deployments have names of the operator's, and model-router chooses a model
 //     (https://learn.microsoft.com/azure/ai-foundry/openai/concepts/model-router)
+//   - Bedrock: the ARN of a resource of the operator's, such as an application inference profile, ends with an id
+//     (https://docs.aws.amazon.com/bedrock/latest/userguide/inference-profiles-create.html)
 //   - DeepSeek: its two first names stand for its current models (https://api-docs.deepseek.com/quick_start/pricing)
 //   - OpenRouter: https://openrouter.ai/docs/features/model-routing, and presets
 //     (https://openrouter.ai/docs/features/presets)
@@ -44,6 +59,9 @@ func isRouter(list, name string) bool {
 	switch list {
 	case "azure":
 		return true
+	case "aws":
+		return strings.HasPrefix(name, "arn:") && !strings.Contains(name, ":foundation-model/") &&
+			!strings.Contains(name, ":inference-profile/")
 	case "deepseek":
 		return name == "deepseek-chat" || name == "deepseek-reasoner"
 	case "openrouter":

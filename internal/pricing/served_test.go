@@ -1,10 +1,12 @@
 package pricing_test
 
 import (
+	"strings"
 	"testing"
 
 	"weir/internal/must"
 	"weir/internal/pricing"
+	"weir/internal/worktest"
 )
 
 // TestNamesOfServedModels compares requested models with the names in answers: of recorded exchanges (../shared/fixtures,
@@ -45,6 +47,11 @@ func TestNamesOfServedModels(t *testing.T) {
 		{"openrouter", "anthropic/claude-haiku-4.5", "anthropic/claude-4.5-sonnet-20250929", false},
 		{"azure", "openllmetry-testing", "gpt-35-turbo", true}, // recorded: a deployment
 		{"groq", "llama-3.3-70b-versatile", "llama-3.1-8b-instant", false},
+		{"bedrock", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5-20250929", true},
+		{"bedrock", "anthropic.claude-3-5-haiku-20241022-v1:0", "claude-3-5-haiku-20241022", true}, // recorded
+		{"bedrock", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-haiku-4-5-20251001", false},
+		{"bedrock", "arn:aws:bedrock:us-east-1:1:application-inference-profile/abc", "claude-sonnet-4-5-20250929", true},
+		{"bedrock", "arn:aws:bedrock:us-east-1:1:inference-profile/us.amazon.nova-lite-v1:0", "amazon.nova-pro-v1:0", false},
 		{"house", "big", "small", false},
 		{"house", "big", "big", true},
 	}
@@ -53,6 +60,19 @@ func TestNamesOfServedModels(t *testing.T) {
 			t.Errorf("%s: %q is answered by %q: the same model %t, want %t", test.provider, test.asked, test.served, got,
 				test.same)
 		}
+	}
+}
+
+// TestLongNameOfServedModelTakesLittleWork checks that a provider cannot occupy a processor by the name in its answer.
+func TestLongNameOfServedModelTakesLittleWork(t *testing.T) {
+	t.Parallel()
+	book := must.Get(pricing.NewBook(pricing.Overrides{}))(t)
+	for _, part := range []string{"a-", "-20250101", "0", "-v1", "/"} {
+		worktest.Check(t, []byte(strings.Repeat(part, 20_000)), func(name []byte) {
+			if book.IsModel("openai", "gpt-5", string(name)) {
+				t.Errorf("a name of %q without end is gpt-5", part)
+			}
+		})
 	}
 }
 
