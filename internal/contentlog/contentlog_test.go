@@ -92,11 +92,26 @@ func newLogger(most int) *logger {
 	})}
 }
 
-// written writes what has ended.
+// written writes what has ended, as far as a stop waits for it.
 func (l *logger) written() {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
 	l.Run(ctx)
+}
+
+// allWritten writes what has ended, however long it takes.
+func (l *logger) allWritten() {
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		l.Run(ctx)
+		close(ended)
+	}()
+	for l.Queued() > 0 {
+		l.Await(ctx)
+	}
+	stop()
+	<-ended
 }
 
 // content returns the content of a request.
@@ -225,7 +240,7 @@ func TestContentBeyondMemoryIsCountedAndNamed(t *testing.T) {
 	for _, c := range held {
 		c.End()
 	}
-	l.written()
+	l.allWritten()
 	must.Equal(t, len(l.shelf.records), len(held), "records")
 	must.Equal(t, l.Queued(), int64(0), "bytes in memory")
 }
@@ -282,11 +297,12 @@ func TestContentOfFormIsLeftOut(t *testing.T) {
 // TestPartsOfOneAnswerAreBounded checks that an answer of many choices and calls leaves memory to other requests.
 func TestPartsOfOneAnswerAreBounded(t *testing.T) {
 	t.Parallel()
+	name := strings.Repeat("n", 500)
 	for _, kind := range []llm.EventKind{llm.EventText, llm.EventToolCall, llm.EventFinish} {
 		l, of := newLogger(1<<20), newID()
 		c := l.Begin(of, []byte(`"many"`), false)
-		for i := range 200_000 {
-			e := llm.Event{Kind: kind, Choice: i, Text: "x", Tool: llm.ToolDelta{Index: i, Name: strings.Repeat("n", 500)}}
+		for i := range 30_000 {
+			e := llm.Event{Kind: kind, Choice: i, Text: "x", Tool: llm.ToolDelta{Index: i, Name: name}}
 			if kind == llm.EventToolCall {
 				e.Choice = 0
 			}

@@ -15,7 +15,7 @@ const maxDepth = 100
 // JSON returns JSON with marks in place of secrets, and how many marks it added. It reads strings without their
 // escapes, names of members too. JSON that was cut off stays cut off; its last string is closed.
 func (r *Redactor) JSON(text []byte) ([]byte, int) {
-	r.n = 0
+	r.begin(len(text))
 	return r.json(text, 0), r.n
 }
 

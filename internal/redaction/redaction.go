@@ -14,6 +14,7 @@ type Redactor struct {
 	rules    []rule
 	keywords *keywords
 	n        int // marks that were written
+	left     int // bytes that the rules may still search
 }
 
 // New returns a Redactor. It compiles a rule when a text first contains one of its keywords.
@@ -36,9 +37,21 @@ func mark(kind string) string { return "[redacted: " + kind + "]" }
 
 // Text returns a text with marks in place of secrets, and how many marks it added.
 func (r *Redactor) Text(s string) (string, int) {
-	r.n = 0
+	r.begin(len(s))
 	return r.text("", s), r.n
 }
+
+// Rules search usual texts about once, and documents full of settings four times. A text of keywords alone
+// would be searched a hundred times, for many seconds, while all other content waits.
+const (
+	// mostSearches bounds how often rules search a byte of a text, and of all texts in JSON on average.
+	mostSearches = 8
+	// leastWork is how many bytes rules may search in a short text.
+	leastWork = 16 << 10
+)
+
+// begin begins a text, or JSON, of n bytes.
+func (r *Redactor) begin(n int) { r.n, r.left = 0, mostSearches*n+leastWork }
 
 // text redacts a text that is the value of a member with that name; empty for another text.
 func (r *Redactor) text(name, s string) string {
@@ -101,11 +114,17 @@ func merged(found []span) []span {
 	return out
 }
 
-// search returns the places that the rules match.
+// search returns the places that the rules match: the whole text if that takes too long.
 func (r *Redactor) search(s string) (found []span) {
 	for i := range r.rules {
 		r.rules[i].done = 0
 	}
-	r.keywords.each(s, func(rule, at, n int) { found = r.rules[rule].appendTo(found, s, at, n) })
+	most := min(r.left, mostSearches*len(s)+leastWork)
+	left := most
+	r.keywords.each(s, func(rule, at, n int) { found = r.rules[rule].appendTo(found, s, at, n, &left) })
+	if left < 0 {
+		return []span{{0, len(s), "too many keywords"}}
+	}
+	r.left -= most - left
 	return found
 }

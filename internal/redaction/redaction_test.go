@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -128,9 +129,37 @@ func TestSecretsNeedTheirSurroundings(t *testing.T) {
 		{`{"text": "-----BEGIN PRIVATE KEY-----\nMIIEpAIB`, `{"text": "[redacted: private-key]"`},
 		{`{"text": "cut \u00`, `{"text": "cut "`},
 		{`"4111-1111-1111-1111 123"`, `"[redacted: card] 123"`},
+		{
+			`"kind: Secret\ndata:\n  user: YWRtaW5hZG1pbg==\n  pass: c2VjcmV0c2VjcmV0\n"`,
+			`"kind: Secret\ndata:\n  user: [redacted: kubernetes-secret-yaml]\n` +
+				`  pass: [redacted: kubernetes-secret-yaml]\n"`,
+		},
 	} {
 		if got, _ := r.JSON([]byte(test.text)); string(got) != test.want {
 			t.Errorf("JSON(%s)\n got %s\nwant %s", test.text, got, test.want)
+		}
+	}
+}
+
+// TestTextOfKeywordsIsNotSearchedForLong checks that such a text is left out, since rules would search it a hundred
+// times, and that the other strings of the JSON and usual documents stay.
+func TestTextOfKeywordsIsNotSearchedForLong(t *testing.T) {
+	t.Parallel()
+	r := must.Get(redaction.New())(t)
+	var rules []struct{ Keywords []string }
+	must.Do(t, json.Unmarshal(must.Get(os.ReadFile("gitleaks.json"))(t), &rules))
+	all := ""
+	for _, rule := range rules {
+		all += strings.Join(rule.Keywords, "")
+	}
+	got, n := r.JSON([]byte(`["first", "` + strings.Repeat(all, 50) + kinds["github-pat"] + `", "last"]`))
+	if want := `["first", "[redacted: too many keywords]", "last"]`; string(got) != want || n != 1 {
+		t.Errorf("got %.200s with %d marks, want %s", got, n, want)
+	}
+	for _, file := range []string{"rules.go", "../../docs/admin-api.md", "../config/config.go"} {
+		text := string(must.Get(os.ReadFile(file))(t))
+		if got, _ := r.Text(strings.Repeat(text, 1+(64<<10)/len(text))); strings.Contains(got, "too many keywords") {
+			t.Errorf("%s is left out", file)
 		}
 	}
 }
