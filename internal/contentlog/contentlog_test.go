@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -331,4 +332,30 @@ func TestNoChoiceKeepsHalfSecret(t *testing.T) {
 	if got := string(l.content(t, of.ID).Answer); strings.Contains(got, token[:8]) || !strings.Contains(got, "The token is") {
 		t.Errorf("got %s, want no part of the token", got)
 	}
+}
+
+// TestLongNumbersAreCutToo checks that a request without long strings holds no more memory than its bound.
+func TestLongNumbersAreCutToo(t *testing.T) {
+	l, body := newLogger(10_000), []byte(`{"input": [`+strings.Repeat("101, ", 2<<20)+`1], "model": "m"}`)
+	before := heap()
+	of := newID()
+	c := l.Begin(of, body, false)
+	if held := heap() - before; held > 1<<20 {
+		t.Errorf("a request of %d bytes holds %d, want about 10,000", len(body), held)
+	}
+	runtime.KeepAlive(body)
+	c.End()
+	l.written()
+	got := l.content(t, of.ID)
+	if !got.RequestTruncated || len(got.Request) > 10_500 || !strings.Contains(string(got.Request), "101, 101") {
+		t.Errorf("got %d bytes, truncated %t: %.100s", len(got.Request), got.RequestTruncated, got.Request)
+	}
+}
+
+// heap returns the bytes of memory in use.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }

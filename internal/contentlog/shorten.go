@@ -28,6 +28,10 @@ func shortened(text []byte, most int) (short []byte, cut bool) {
 	for len(text) > 0 && len(short) < most {
 		between, whole, rest := nextString(text)
 		text = rest
+		if room := most + 1 - len(short); len(between) >= room {
+			short = append(short, between[:room]...) // a list of numbers may be as long as the text
+			break
+		}
 		short = append(short, between...)
 		short = appendShort(short, whole, bound)
 	}
