@@ -92,8 +92,8 @@ func (l *Ledger) NewID() uuid.UUID {
 }
 
 // settleSpace is the number of bytes that the journal reserves for each attempt in flight. It exceeds the size of a
-// settlement with the open record of a following attempt.
-const settleSpace = 1 << 10
+// settlement with the price of the model that answered or the open record of a following attempt.
+const settleSpace = 2 << 10
 
 // New opens the journal in o.Dir, which no other process may have open, and starts the projector. The projector settles
 // attempts that a dead process left open as unknown.
