@@ -166,12 +166,12 @@ func (l *late) settlement(server *Server) (s ledger.Settlement) {
 		w := wholeReply{attempt: a, body: body}
 		err = w.read(server.bounds, &l.held, resp)
 	}
-	if err == nil {
-		l.reply.read(a, resp, body)
-	}
 	came := quote.AsServed(quote.Answer{
 		Quote: &a.Quote, Tally: &a.tally, Attempt: a.hold.Attempt(), Ended: server.ledger.Now(),
 	})
+	if err == nil && !quote.Refuses(came) {
+		l.reply.read(a, resp, body)
+	}
 	if err != nil {
 		f := a.Target.Provider.Judge(err)
 		switch {

@@ -28,6 +28,9 @@ func Substituted(a Answer) string {
 	return a.model
 }
 
+// Refuses reports whether another model than the requested one has answered, and the alias refuses that.
+func Refuses(a Answer) bool { return a.by.Other && a.Target.ServedPolicy() == route.RefuseServed }
+
 // recordServed records the model that answered. If that is another one without a known price, the usage is at the price
 // of the requested model, which is an assumption.
 func recordServed(a *Answer, s *ledger.Settlement) {

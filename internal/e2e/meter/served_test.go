@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"weir/internal/e2e/harness"
@@ -97,6 +98,40 @@ func TestMoneyIsOfTheServedModel(t *testing.T) {
 		}
 		h.Verify(t)
 	}
+}
+
+// TestLateAnswerOfRefusedModelIsNotOffered checks that a repeat of a request with a late answer is sent again if the
+// alias refuses the model of the late answer, which is metered.
+func TestLateAnswerOfRefusedModelIsNotOffered(t *testing.T) {
+	t.Parallel()
+	release, calls := make(chan struct{}), atomic.Int64{}
+	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		served := "big"
+		if calls.Add(1) == 1 {
+			<-release
+			served = "small"
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, strings.ReplaceAll(servedAnswers["openai"][0], "SERVED", served))
+	}))
+	t.Cleanup(ts.Close)
+	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.Hasty(harness.ProviderYAML("house", ts.URL), "1s", "20s") +
+		"prices: {house/*: {input: \"1\", output: \"0\"}}\naliases: {refuse: {targets: [house/big], served_model: refuse}}\n"})
+	ask := harness.Ask{Path: "/v1/chat", Body: harness.Hello("refuse")}
+	first := h.Do(ask)
+	close(release)
+	if first.Status != http.StatusGatewayTimeout {
+		t.Fatalf("%d %s, want 504", first.Status, first.Body)
+	}
+	r := h.Do(ask)
+	if of := r.Header.Get("X-Weir-Answer-Of"); r.Status != http.StatusOK || of != "" {
+		t.Errorf("a repeat: %d, answer of %q, want 200 and an answer of its own: %s", r.Status, of, r.Body)
+	}
+	if e := h.Entry(t, first.Header.Get("X-Request-Id")); e.Served.Model != "small" || !e.Served.Other {
+		t.Errorf("the late answer is by %+v", e.Served)
+	}
+	h.Verify(t)
 }
 
 // TestRefusedModelFallsBack checks that an alias that refuses other models answers by its next target, or with an error,
