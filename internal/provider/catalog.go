@@ -158,6 +158,7 @@ func (e *Entry) Options(dialects dialect.Set) Options {
 		BaseURL:      base,
 		Auth:         e.Auth,
 		AllowPrivate: e.Local,
+		SelfHosted:   e.Local,
 		Quirks:       e.Quirks,
 		Also:         also(e.Also, dialects),
 		Ask:          dialects.Inquiry(e.Ask),

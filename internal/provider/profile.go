@@ -39,6 +39,9 @@ func newProfile(o *Options) Profile {
 // Name returns the <provider> of <provider>/<model-name>.
 func (p *Profile) Name() string { return p.opts.Name }
 
+// SelfHosted reports whether the provider is a server of the operator's.
+func (p *Profile) SelfHosted() bool { return p.opts.SelfHosted }
+
 // Dialect returns the wire format that is used for the provider by default.
 func (p *Profile) Dialect() *dialect.Dialect { return p.opts.Dialect }
 

@@ -70,6 +70,8 @@ type Options struct {
 	// Retries bounds the retries of a failed attempt at this provider; 0 means none.
 	Retries int
 	Quirks  llm.Quirks
+	// SelfHosted is set for a server of the operator's, whose names of models are the operator's own.
+	SelfHosted bool
 	// PriceSource is the provider's id in the price data if it differs from Name; empty otherwise.
 	PriceSource string
 	// TraceName is the provider's name in traces; empty means Name. TakesTraces sends it the trace context of attempts.

@@ -27,16 +27,20 @@ func (t *Target) ServedPolicy() ServedModel {
 
 // Served judges a provider's name of the model that answered for the target, by the table's names and the prices of
 // the time. Other reports that it is another model than the target's. The price replaces the target's: nil keeps it,
-// because it is known and of the same model, or because the other model has none.
+// because it is known and of the same model, or because the other model has none. A server of the operator's names its
+// model as it was configured: vLLM by the first of its names, whichever was requested
+// (https://docs.vllm.ai/en/latest/cli/serve.html, --served-model-name, undated copy of 2026).
 func (t *Target) Served(table *Table, model string, at time.Time) (other bool, price *llm.Price) {
 	own := table.Price(t, at)
-	other = !table.book.IsModel(t.Provider.Name(), t.Model, model)
+	other = !t.Provider.SelfHosted() && !table.book.IsModel(t.Provider.Name(), t.Model, model)
 	if !other && own.Known() && own.Basis == llm.BasisModel {
 		return false, nil
 	}
 	served := *t
 	served.Model = model
-	if p := table.Price(&served, at); p.Known() && (other || p.Version != own.Version) {
+	p := table.Price(&served, at)
+	isBetter := !own.Known() || p.Basis <= own.Basis && p.Version != own.Version
+	if p.Known() && (other || isBetter) {
 		return other, &p
 	}
 	return other, nil

@@ -56,3 +56,37 @@ func TestDowngradedAnswerHasPriceOfServedModel(t *testing.T) {
 
 // cost returns the cost of a million tokens of input.
 func cost(p *llm.Price) llm.Money { return p.Cost(&llm.Usage{llm.Input: 1_000_000}, "") }
+
+// TestSelfHostedServerNamesItsModelItself checks that no name in an answer of the operator's own server is of another
+// model, and that its price counts only if the requested name has none. The control is the same server of a vendor.
+func TestSelfHostedServerNamesItsModelItself(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+	book := must.Get(pricing.NewBook(pricing.Overrides{Prices: map[string]pricing.PriceOverride{
+		"vllm/first": {"input": "3"}, "vllm/priced": {"input": "5"},
+	}}))(t)
+	for _, test := range []struct {
+		asked      string
+		selfHosted bool
+		other      bool
+		price      string // per million tokens; empty to keep that of the requested model
+	}{
+		{"priced", true, false, ""}, {"second", true, false, "3"},
+		{"priced", false, true, "3"}, {"second", false, true, "3"},
+	} {
+		p := must.Get(provider.New(provider.Options{
+			Name: "vllm", Dialect: registry.All()[1], BaseURL: "https://api.example.com/v1", SelfHosted: test.selfHosted,
+		}))(t)
+		t.Cleanup(p.Close)
+		table := must.Get(route.NewTable(route.Options{Providers: []*provider.Provider{p}, Book: book}))(t)
+		target := must.Get(table.Targets(nil, "vllm/"+test.asked, ""))(t)[0]
+		other, got := target.Served(table, "first", now)
+		price := ""
+		if got != nil {
+			price = cost(got).String()
+		}
+		if other != test.other || price != test.price {
+			t.Errorf("%+v: another model %t, at %q", test, other, price)
+		}
+	}
+}
