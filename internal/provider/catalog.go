@@ -164,7 +164,7 @@ func (e *Entry) Options(dialects dialect.Set) Options {
 		Ask:          dialects.Inquiry(e.Ask),
 		Counter:      dialects.Counter(e.Counter),
 		PriceSource:  e.PriceSource,
-		TraceName:    e.TraceName,
+		Traces:       Traces{Name: e.TraceName},
 		RegionHost:   e.RegionHost,
 		Retries:      DefaultRetries,
 

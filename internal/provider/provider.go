@@ -74,9 +74,7 @@ type Options struct {
 	SelfHosted bool
 	// PriceSource is the provider's id in the price data if it differs from Name; empty otherwise.
 	PriceSource string
-	// TraceName is the provider's name in traces; empty means Name. TakesTraces sends it the trace context of attempts.
-	TraceName   string
-	TakesTraces bool
+	Traces      Traces
 	// RegionHost matches the region in the host of BaseURL, as in Entry.
 	RegionHost string
 

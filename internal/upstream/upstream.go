@@ -258,7 +258,7 @@ func (b *Builder) configured(p *config.Provider, catalogue provider.Catalogue) (
 		o.BillsAfterDisconnect = p.BillsAfterDisconnect == "yes"
 	}
 	o.BillsItself = p.BillBy != "computed"
-	o.TakesTraces = p.TraceContext
+	o.Traces.Taken = p.TraceContext
 	o.Timeouts = provider.Timeouts(p.Timeouts)
 	if p.Retries != nil {
 		o.Retries = *p.Retries
