@@ -9,6 +9,7 @@ import (
 
 	"weir/internal/admin"
 	"weir/internal/audit"
+	"weir/internal/config"
 )
 
 const mostAudit = 1000 // entries of one listing
@@ -33,18 +34,18 @@ func (f *auditFlags) define(cmd *cobra.Command) {
 }
 
 func (f *auditFlags) query(now time.Time) (audit.Query, error) {
-	from, err := parseSince(f.since, now)
+	from, err := parseTime("since", f.since, now)
 	return audit.Query{
 		Account: f.account, Actor: f.actor, Action: audit.Action(f.action), Object: f.object, From: from,
 	}, err
 }
 
-// parseSince parses a UTC date, a time, or a duration that ends now.
-func parseSince(text string, now time.Time) (time.Time, error) {
+// parseTime parses the value of a flag: a UTC date, a time, or a duration that ends now, also in days.
+func parseTime(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	if d, err := time.ParseDuration(text); err == nil && d > 0 {
+	if d, ok := config.ParseDuration(text); ok && d > 0 {
 		return now.Add(-d), nil
 	}
 	for _, layout := range []string{time.DateOnly, time.RFC3339} {
@@ -53,8 +54,8 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 		}
 	}
 	return time.Time{},
-		usageError{fmt.Errorf("--since is a UTC date such as 2026-01-31, a time such as 2026-01-31T12:00:00Z, or a "+
-			"duration until now such as 24h; got %q", text)}
+		usageError{fmt.Errorf("--%s is a UTC date such as 2026-01-31, a time such as 2026-01-31T12:00:00Z, or a "+
+			"duration until now such as 24h or 7d; got %q", flag, text)}
 }
 
 func newAuditList(env *environment) *cobra.Command {

@@ -69,7 +69,7 @@ func newContentExport(env *environment) *cobra.Command {
 			"records the export.",
 		Example: "  weir content export --account research --since 24h > content.jsonl", Args: noArgs,
 		RunE: env.data(func(ctx context.Context, d *admin.Admin, _ []string) error {
-			from, err := parseSince(since, d.Now())
+			from, err := parseTime("since", since, d.Now())
 			if err != nil {
 				return err
 			}

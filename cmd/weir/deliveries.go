@@ -271,7 +271,7 @@ func newWebhooksRecover(env *environment) *cobra.Command {
 		Example: "  weir webhooks recover ID --since 24h\n  weir webhooks recover ID --since 2026-11-20T08:00:00Z",
 		Args:    oneArg("the endpoint's id"),
 		RunE: env.data(func(ctx context.Context, d *admin.Admin, args []string) error {
-			from, err := parseSince(since, d.Now())
+			from, err := parseTime("since", since, d.Now())
 			if err != nil {
 				return err
 			}

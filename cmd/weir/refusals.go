@@ -62,7 +62,7 @@ func newRefusals(env *environment) *cobra.Command {
 
 func (f *refusalFlags) query(now time.Time) (q refusal.Query, err error) {
 	q = refusal.Query{Key: f.key, Model: f.model, Reason: llm.Code(f.reason)}
-	if q.From, err = parseSince(f.since, now); err != nil {
+	if q.From, err = parseTime("since", f.since, now); err != nil {
 		return q, err
 	}
 	if q.By, err = refusal.ParseGroups(f.groups); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"weir/internal/admin"
 	"weir/internal/api"
+	"weir/internal/config"
 	"weir/internal/report"
 )
 
@@ -89,11 +90,18 @@ func (f *usesFlags) params(now time.Time) (map[string]string, error) {
 	for name, value := range f.values {
 		params[name] = *value
 	}
-	for name, text := range map[string]string{"from": f.since, "to": f.until} {
-		at, err := parseSince(text, now)
-		if err != nil {
-			return nil, err
-		}
+	if isLong(f.since) {
+		now = now.Truncate(time.Hour)
+	}
+	from, err := parseTime("since", f.since, now)
+	if err != nil {
+		return nil, err
+	}
+	to, err := parseTime("until", f.until, now)
+	if err != nil {
+		return nil, err
+	}
+	for name, at := range map[string]time.Time{"from": from, "to": to} {
 		if !at.IsZero() {
 			params[name] = at.Format(time.RFC3339)
 		}
@@ -103,6 +111,12 @@ func (f *usesFlags) params(now time.Time) (map[string]string, error) {
 		params[report.TagParameter+t.Name] = t.Value
 	}
 	return params, err
+}
+
+// isLong reports whether a text is a duration for which there is no usage by minute: it then means whole hours.
+func isLong(text string) bool {
+	d, ok := config.ParseDuration(text)
+	return ok && d > 47*time.Hour
 }
 
 // nameGroups adds the labels of API keys to their ids, and replaces the ids of accounts by their names.
