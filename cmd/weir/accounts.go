@@ -116,10 +116,16 @@ func (v *accountView) row() []string {
 		credit += ", $" + v.GoodwillUSD + " goodwill"
 	}
 	limits, budgets := perCells(v.Per, v.cell(), budgetText(v.BudgetUSD, v.Period, v.SpentUSD))
-	return []string{v.Name, v.ID, v.Status, v.OnHangup, limits, budgets, credit, v.Created}
+	content := "none"
+	if v.Content > 0 {
+		content = count(v.Content) + " % of requests"
+	}
+	return []string{v.Name, v.ID, v.Status, v.OnHangup, limits, budgets, credit, content, v.Created}
 }
 
-var accountHeads = []string{"NAME", "ID", "STATUS", "ON HANG-UP", "LIMITS", "BUDGET", "CREDIT LEFT", "CREATED"}
+var accountHeads = []string{
+	"NAME", "ID", "STATUS", "ON HANG-UP", "LIMITS", "BUDGET", "CREDIT LEFT", "CONTENT LOG", "CREATED",
+}
 
 func (o *output) printAccounts(ctx context.Context, d *admin.Admin, all ...account.Account) error {
 	views := make([]accountView, 0, len(all))

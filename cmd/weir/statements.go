@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,10 +29,16 @@ func statementRow(v *admin.StatementView) []string {
 		charge += ", at most $" + v.AtMostUSD
 	}
 	return []string{
-		v.AccountName, count(v.Number), v.Month, v.Closed.Format(time.RFC3339Nano), "$" + v.PayableUSD, charge,
+		v.AccountName, count(v.Number), v.Month, v.Closed.Format(time.RFC3339Nano), "$" + cents(v.PayableUSD), charge,
 		"$" + v.Corrections,
 		count(v.Unpriced), v.Hash,
 	}
+}
+
+// cents writes an amount that is rounded to cents with two decimals.
+func cents(amount string) string {
+	whole, rest, _ := strings.Cut(amount, ".")
+	return whole + "." + rest + "00"[min(len(rest), 2):]
 }
 
 func newStatementsClose(env *environment) *cobra.Command {
