@@ -104,7 +104,7 @@ func (u *usageQuery) filters(names *usageNames) Filters {
 		u.form.field(Field{Name: "start_date", Label: "From", Kind: "date"}),
 		u.form.field(Field{Name: "end_date", Label: "To", Kind: "date"}),
 		u.form.field(Field{Name: "metric", Label: "Show", Choices: metrics}),
-	}, u.fields(u.form, names)...)
+	}, u.fields(u.form, names, u.metric.Value == metricRefused)...)
 	return f
 }
 

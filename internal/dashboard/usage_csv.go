@@ -42,9 +42,15 @@ func (h *usageHandlers) download(w http.ResponseWriter, r *http.Request, v *peop
 	if err != nil {
 		return err
 	}
+	var names map[string]string
+	if v.Account == nil {
+		if names, err = h.admin.AccountNames(r.Context()); err != nil {
+			return err
+		}
+	}
 	out := &download{w: w, name: fileName(accountName(v), u.when.span), contentType: "text/csv; charset=utf-8"}
 	defer out.end()
-	f := &usageFile{to: csv.NewWriter(out), account: q.Account, by: q.By, seen: map[string]bool{}}
+	f := &usageFile{to: csv.NewWriter(out), account: q.Account, by: q.By, names: names, seen: map[string]bool{}}
 	if err := f.writeAll(r.Context(), h.admin.Reports.Uses, q, piece); err != nil {
 		if r.Context().Err() == nil {
 			h.site.log.ErrorContext(r.Context(), "the download of usage was aborted",
@@ -74,6 +80,7 @@ type usageFile struct {
 	to      *csv.Writer
 	account string
 	by      []report.Dimension // nil for date and model
+	names   map[string]string  // of accounts, which follow their ids; nil in the file of one account
 	last    report.Use         // last written entry
 	seen    map[string]bool    // written groups
 }
@@ -112,13 +119,13 @@ func (f *usageFile) write(u *report.Use) error {
 			return nil
 		}
 		f.seen[id] = true
-		return f.to.Write(csvRow(u))
+		return f.to.Write(f.row(u))
 	}
 	if f.last.Date != "" && (u.Date > f.last.Date || u.Date == f.last.Date && u.Model <= f.last.Model) {
 		return nil
 	}
 	f.last = *u
-	return f.to.Write(csvRow(u))
+	return f.to.Write(f.row(u))
 }
 
 func csvHead(by []report.Dimension) []string {
@@ -126,7 +133,9 @@ func csvHead(by []report.Dimension) []string {
 	if len(by) > 0 {
 		head = nil
 		for _, d := range by {
-			head = append(head, audit.PlainCell(string(d)))
+			if head = append(head, audit.PlainCell(string(d))); d == report.ByAccount {
+				head = append(head, "account_name")
+			}
 		}
 	}
 	head = append(head, "requests", "tokens")
@@ -136,16 +145,18 @@ func csvHead(by []report.Dimension) []string {
 	return append(head, "cost_usd", "unpriced", "cost_at_most_usd")
 }
 
-func csvRow(u *report.Use) []string {
+func (f *usageFile) row(u *report.Use) []string {
 	row := []string{u.Date, audit.PlainCell(u.Model)}
 	if u.Group != nil {
 		row = nil
-		for _, value := range u.Group {
+		for i, value := range u.Group {
 			cell := ""
 			if value != nil {
-				cell = audit.PlainCell(*value)
+				cell = *value
 			}
-			row = append(row, cell)
+			if row = append(row, audit.PlainCell(cell)); f.by[i] == report.ByAccount {
+				row = append(row, audit.PlainCell(f.names[cell]))
+			}
 		}
 	}
 	row = append(row, strconv.FormatInt(u.Requests, 10), strconv.FormatInt(u.Usage.TotalTokens(), 10))

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"weir/internal/llm"
+	"weir/internal/refusal"
 	"weir/internal/report"
 )
 
@@ -25,6 +26,14 @@ func groupChoices(all bool) (list []Choice) {
 		{Value: string(report.ByUser), Label: "End user"},
 		{Value: byNothing, Label: "Nothing"},
 	}...)
+}
+
+// refusedChoices returns the groups of refused requests, which have no provider, end user or tags.
+func refusedChoices(all bool) []Choice {
+	list := slices.DeleteFunc(groupChoices(all), func(c Choice) bool {
+		return c.Value == string(report.ByProvider) || c.Value == string(report.ByUser) || c.Value == byNothing
+	})
+	return append(list, Choice{Value: string(refusal.ByReason), Label: "Reason"})
 }
 
 // headOf returns a dimension's header of a column.
@@ -98,6 +107,9 @@ func groupingOf(f *form, all bool) (g grouping) {
 // all accounts are grouped by account, too.
 func groupsOf(f *form, all bool) []report.Dimension {
 	text := f.values.Get("group_by")
+	if text == string(refusal.ByReason) { // a group of refused requests alone
+		text = ""
+	}
 	if name := strings.TrimSpace(f.values.Get("tag")); name != "" {
 		text = string(report.ByTag(name))
 	}
@@ -164,8 +176,8 @@ func (g *grouping) byText() string {
 	return strings.Join(names, ", ")
 }
 
-// fields returns the fields of a grouping.
-func (g *grouping) fields(f *form, names *usageNames) []Field {
+// fields returns the fields of a grouping, of usage or of refused requests.
+func (g *grouping) fields(f *form, names *usageNames, refused bool) []Field {
 	by, tag := "", ""
 	if len(g.by) > 0 {
 		last := g.by[len(g.by)-1]
@@ -174,14 +186,19 @@ func (g *grouping) fields(f *form, names *usageNames) []Field {
 		by = byNothing
 	}
 	group := Field{Name: "group_by", Label: "Group by", Choices: groupChoices(g.all)}
+	if refused {
+		group.Choices = refusedChoices(g.all)
+	}
 	for i := range group.Choices {
 		group.Choices[i].Chosen = group.Choices[i].Value == by
 	}
-	all := []Field{
-		group,
-		{Name: "tag", Label: "Or by tag", Value: tag, Example: "project", Max: maxTagName},
-		{Name: "model", Label: "Model", Value: g.model, Example: "provider/model", Max: maxModelName},
+	all := []Field{group}
+	if !refused {
+		all = append(all, Field{Name: "tag", Label: "Or by tag", Value: tag, Example: "project", Max: maxTagName})
 	}
+	all = append(all, Field{
+		Name: "model", Label: "Model", Value: g.model, Example: "provider/model", Max: maxModelName,
+	})
 	if g.provider != "" {
 		all = append(all, Field{Name: "provider", Label: "Provider", Value: g.provider, Max: maxModelName})
 	}

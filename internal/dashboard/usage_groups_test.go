@@ -115,6 +115,8 @@ func TestUsageOfAllAccounts(t *testing.T) {
 	s.see(t, "/operator/usage?provider=house", "1 to 1 of 1", `name="provider"`)
 	if got := s.send(t, "GET", "/operator/usage.csv?group_by=day,account", nil, nil); got.status != http.StatusOK || strings.Count(got.text, "\n") != 3 {
 		t.Errorf("file: got %d, %s; want two rows", got.status, got.text)
+	} else if !strings.Contains(got.text, "day,account,account_name,requests,") || !strings.Contains(got.text, ","+s.acme.ID+",acme,") {
+		t.Errorf("file: got %s; want ids and names of accounts", got.text)
 	}
 	s.come("ada", people.Owner)
 	for _, path := range []string{"/operator/usage", "/operator/usage.csv"} {
@@ -138,6 +140,13 @@ func TestUsageOfRefusedRequests(t *testing.T) {
 	}}))
 	s.come("ada", people.Viewer)
 	s.see(t, "/accounts/acme/usage?metric=refused&range=24h", "Refused requests by hour", "total 47", "Rate limit", "Unknown model", "/admin/v1/accounts/acme/refusals?", "Data table")
+	text := s.see(t, "/accounts/acme/usage?metric=refused&start_date=2026-11-01&end_date=2026-11-21", `<option value="reason" selected>`, "to=2026-11-22T00")
+	for _, group := range []string{`<option value="provider"`, `<option value="user"`, `name="tag"`} {
+		if strings.Contains(text, group) {
+			t.Errorf("refused requests: got %s", group)
+		}
+	}
+	s.see(t, "/accounts/acme/usage?group_by=reason", `<option value="model" selected>`)
 	s.see(t, "/accounts/acme/usage?metric=refused&range=1h&group_by=key", "by minute", k.Label, "(other)")
 	s.see(t, "/accounts/acme/usage?metric=refused&model=none", "No refused requests")
 	s.come("olga", "")

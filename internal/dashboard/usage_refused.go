@@ -47,13 +47,16 @@ func (h *usageHandlers) showRefused(w http.ResponseWriter, r *http.Request, v *p
 			"choose another value.")
 		return h.refused(w, r, v, u)
 	}
-	if v.Account != nil && u.form.values.Get("group_by") == "" {
+	switch u.form.values.Get("group_by") {
+	case string(refusal.ByReason):
 		u.by = nil
+	case "":
+		if v.Account != nil {
+			u.by = nil
+		}
 	}
 	by := u.refusedBy()
-	if u.by = []report.Dimension{report.Dimension(by)}; by == refusal.ByReason {
-		u.by = nil
-	}
+	u.by = []report.Dimension{report.Dimension(by)}
 	q := u.refusedQuery(v)
 	q.By = []refusal.Group{by}
 	groups, err := h.admin.Refusals.Read(r.Context(), q)
@@ -70,8 +73,8 @@ func (h *usageHandlers) showRefused(w http.ResponseWriter, r *http.Request, v *p
 	}
 	p := usagePage{
 		All: v.Account == nil, Ranges: u.ranges(), Filters: u.filters(&names), Used: groups.Total > 0,
-		Chart: usageChart(&u.metric, &u.when, s), By: "reason",
-		Heads: []tableHead{{Label: "Reason"}, {Label: "Refused", Number: true, Order: "descending"}},
+		Chart: usageChart(&u.metric, &u.when, s), By: u.byText(),
+		Heads: []tableHead{{Label: headOf(u.by[0])}, {Label: "Refused", Number: true, Order: "descending"}},
 		Tiles: []Tile{{Label: "Refused requests", Value: number(groups.Total)}},
 		Empty: Empty{
 			Icon: "usage", Title: "No refused requests", Text: "No request was refused in this time.",
@@ -80,9 +83,6 @@ func (h *usageHandlers) showRefused(w http.ResponseWriter, r *http.Request, v *p
 		Query: Code{
 			Ident: "uses-call", Label: "The same request to the API", Text: u.refusedCall(v, h.publicURL(r), by),
 		},
-	}
-	if len(u.by) > 0 {
-		p.By, p.Heads[0].Label = u.byText(), headOf(u.by[0])
 	}
 	for i := range groups.Counts[:min(len(groups.Counts), usesShown)] {
 		c := &groups.Counts[i]
@@ -167,6 +167,9 @@ func (u *usageQuery) refusedCall(v *people.Visit, public string, by refusal.Grou
 		unit = report.ByDay
 	}
 	q := url.Values{"group_by": {string(unit) + "," + string(by)}, "from": {asked.From.Format(time.RFC3339)}}
+	if u.when.since.IsZero() {
+		q.Set("to", asked.Until.Format(time.RFC3339))
+	}
 	for name, value := range map[string]string{"key": u.key, "model": u.model} {
 		if value != "" {
 			q.Set(name, value)
