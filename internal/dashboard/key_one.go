@@ -84,6 +84,9 @@ func keyPageOf(v *people.Visit, k *account.Key, f *form, now time.Time) keyPage 
 	if len(k.Tags.Required) > 0 {
 		p.Facts = append(p.Facts, Fact{"Required tags", strings.Join(k.Tags.Required, ", ")})
 	}
+	if k.NoContent {
+		p.Facts = append(p.Facts, Fact{"Content log", "never: its requests are left out"})
+	}
 	p.Fields = keyFormOf(v, f, k)
 	p.Fields.ModelsOpen, p.Fields.Bound = true, true
 	p.Overlap = f.field(Field{Name: "overlap", Label: "The former key stays valid for", Choices: []Choice{
@@ -126,7 +129,7 @@ func (h *keyHandlers) change(w http.ResponseWriter, r *http.Request, v *people.V
 	}
 	f := sent(r)
 	o := keyOptionsOf(f, permissionChoices(v), h.site.now())
-	o.Tags = tagsOf(f, k.Tags)
+	o.Tags, o.NoContent = tagsOf(f, k.Tags), noContentOf(f, k.NoContent)
 	if f.bad() {
 		return h.showOne(w, r, v, f)
 	}
@@ -154,6 +157,9 @@ func updateOf(k *account.Key, o *account.KeyOptions, expires string, now time.Ti
 	}
 	if !slices.Equal(o.Tags.Required, k.Tags.Required) {
 		u.Required = &o.Tags.Required
+	}
+	if o.NoContent != k.NoContent {
+		u.NoContent = &o.NoContent
 	}
 	if o.Limits != k.Limits {
 		u.Limits = &o.Limits

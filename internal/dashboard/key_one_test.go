@@ -35,6 +35,14 @@ func TestKeyIsChanged(t *testing.T) {
 	}
 	must.Equal(t, s.keys(t, s.acme)[0], want, "the key after the change")
 	s.see(t, page, "team=search and find\nproject=a=b</textarea>", "region\nuse</textarea>", "Patterns without a model")
+	form.Set("no_content", "yes")
+	s.do(t, page+"/change", form, page+"?done=key-changed")
+	form.Set("no_content", "no")
+	s.refused(t, page+"/change", form, "no_content") // a member only leaves requests out
+	form.Del("no_content")
+	s.do(t, page+"/change", form, page+"?done=key-changed")
+	want.NoContent = true
+	must.Equal(t, s.keys(t, s.acme)[0], want, "the key without content")
 	form.Set("tags", "team")
 	s.refused(t, page+"/change", form, "tags")
 	form.Del("tags")

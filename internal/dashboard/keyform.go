@@ -31,6 +31,7 @@ type keyForm struct {
 	Expiry, Date      Field
 	Models            Field
 	Tags              []Field
+	Content           Field
 	Limits            []Field
 	Budget            []Field
 	ModelsOpen, Bound bool // whether to open the sections of rarely used fields, because they have values or mistakes
@@ -83,6 +84,12 @@ func keyFormOf(v *people.Visit, f *form, k *account.Key) keyForm {
 		Value: strings.Join(k.Models, "\n"),
 	})
 	p.Tags = tagFields(f, &k.Tags)
+	p.Content = f.field(Field{
+		Name: "no_content", Label: "Content log", Choices: []Choice{
+			{Value: "no", Label: "As the account's setting says", Chosen: !k.NoContent},
+			{Value: contentNever, Label: "Never log the content of its requests", Chosen: k.NoContent},
+		},
+	})
 	p.Limits = limitFields(f, "", &k.Limits)
 	p.Budget = budgetFields(f, "", k.Budget)
 	p.ModelsOpen = p.Models.Value != "" || p.Models.Error != ""
@@ -96,6 +103,9 @@ func keyFormOf(v *people.Visit, f *form, k *account.Key) keyForm {
 func (p keyForm) TagsOpen() bool {
 	return slices.ContainsFunc(p.Tags, func(x Field) bool { return x.Value != "" || x.Error != "" })
 }
+
+// NoContent reports whether to open the section of the content log.
+func (p keyForm) NoContent() bool { return p.Content.Choices[1].Chosen || p.Content.Error != "" }
 
 // tagFields returns the fields of a key's tags with their values.
 func tagFields(f *form, t *account.KeyTags) []Field {
@@ -134,6 +144,18 @@ func tagsOf(f *form, t account.KeyTags) account.KeyTags {
 		t.Required = strings.Fields(f.values.Get("required_tags"))
 	}
 	return t
+}
+
+// contentNever is the choice that leaves a key's requests out of the content log.
+const contentNever = "yes"
+
+// noContentOf reads whether the key's requests are left out of the content log; a form without this field leaves it as
+// it is.
+func noContentOf(f *form, now bool) bool {
+	if !f.values.Has("no_content") {
+		return now
+	}
+	return f.values.Get("no_content") == contentNever
 }
 
 // serviceField returns the choice of a service key; nil if the visitor may not create service keys.
@@ -210,7 +232,7 @@ func limitFields(f *form, prefix string, l *account.Limits) (all []Field) {
 func (h *keyHandlers) create(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := sent(r)
 	o := keyOptionsOf(f, permissionChoices(v), h.site.now())
-	o.Tags = tagsOf(f, account.KeyTags{})
+	o.Tags, o.NoContent = tagsOf(f, account.KeyTags{}), noContentOf(f, false)
 	o.Account, o.Creator = v.Account.ID, v.User().ID
 	o.Bounded = !v.Operator()
 	if f.values.Get("service") != "" {
