@@ -102,6 +102,7 @@ var knownRoutes = map[people.Right][]string{
 		"GET /accounts/{account}/webhooks/{webhook}/deliveries/{delivery}",
 		"POST /accounts/{account}/webhooks/{webhook}/deliveries/{delivery}/redeliver",
 		"POST /accounts/{account}/webhooks/{webhook}/disable",
+		"POST /accounts/{account}/requests/{id}/content/remove",
 		"POST /accounts/{account}/webhooks/{webhook}/enable",
 		"POST /accounts/{account}/webhooks/{webhook}/recover",
 		"POST /accounts/{account}/webhooks/{webhook}/remove",

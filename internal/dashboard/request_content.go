@@ -23,7 +23,8 @@ type contentPage struct {
 	Facts   []Fact
 	Request Code
 	Answers []answerView
-	Other   Code // an answer other than of a chat; without text if there is none
+	Other   Code     // an answer other than of a chat; without text if there is none
+	Remove  *Confirm // nil if the visitor may not delete it
 }
 
 // answerView shows one choice of an answer.
@@ -42,7 +43,30 @@ func (h *requestHandlers) content(w http.ResponseWriter, r *http.Request, v *peo
 		return err
 	}
 	p := contentPageOf(accountPath(v.Account.Name)+"/requests/"+id.String(), &c)
+	if v.May(people.Manage, v.Account.ID) == nil {
+		p.Remove = removeContent(p.Back)
+	}
 	return h.site.show(w, r, v, page{name: "request-content", title: "Content of a request", data: p})
+}
+
+func removeContent(request string) *Confirm {
+	return &Confirm{
+		Ident: "remove-content", Button: "Delete", Object: "the content", Title: "Delete the content?",
+		Text:   "Request and answer are deleted for good. Usage, cost and the audit log stay.",
+		Action: request + "/content/remove", Verb: "Delete the content",
+	}
+}
+
+// removeContent deletes the content of a request.
+func (h *requestHandlers) removeContent(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	id, err := uuid.Parse(r.PathValue("id"))
+	if err != nil {
+		return llm.Errorf(llm.CodeNotFound, "There is no such request in this account.")
+	}
+	if err := h.admin.Content.Remove(r.Context(), v.By, v.Account, id); err != nil {
+		return err
+	}
+	return goTo(w, r, accountPath(v.Account.Name)+"/requests/"+id.String()+"?done=content-removed")
 }
 
 // contentPath returns the path of a request's content; empty if the visitor may not read it or there is none.

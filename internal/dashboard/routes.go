@@ -102,6 +102,7 @@ func (s *site) usageRoutes(o *Options, t *tails) []row {
 		{"GET /accounts/{account}/requests/{id}", people.Read, requests.show},
 		{"GET /accounts/{account}/requests/{id}/cost", people.Read, requests.cost},
 		{"GET /accounts/{account}/requests/{id}/content", people.ReadContent, requests.content},
+		{"POST /accounts/{account}/requests/{id}/content/remove", people.Manage, requests.removeContent},
 		{"GET /accounts/{account}/statements", people.Read, unsent(statements.list)},
 		{"POST /accounts/{account}/statements/close", people.Operate, statements.close},
 		{"GET /accounts/{account}/statements/draft", people.Read, statements.showDraft},

@@ -274,6 +274,7 @@ func contentSamples(base string) (all []sample) {
 			},
 		}
 		p := contentPageOf(base+"/0199a0b0-0000-7000-8000-00000000000a", &c)
+		p.Remove = removeContent(p.Back)
 		all = append(all, sample{name, base + "/x", people.Owner, page{name: "request-content", title: "Content of a request", data: p}})
 	}
 	return all
