@@ -180,7 +180,7 @@ func requestFacts(d *report.Request) []Fact {
 		facts[1].Value = "as a stream"
 	}
 	if d.Code != "" {
-		facts = append(facts, Fact{"Error", errorText(d.Code)})
+		facts = append(facts, Fact{"Error", errorText(d.Code, d.Outcome, d.Status)})
 	}
 	if d.User != "" {
 		facts = append(facts, Fact{"End user", d.User})
@@ -247,7 +247,7 @@ func attemptFacts(a *report.Attempt) (facts []Fact) {
 		add("Provider’s HTTP status", strconv.Itoa(a.Status))
 	}
 	add("Provider’s reply id", a.ReplyID)
-	add("Error", errorText(a.Code))
+	add("Error", errorText(a.Code, a.Outcome, a.Status))
 	add("Finish reason", string(a.Finish))
 	add("Service tier", a.Settlement.Tier)
 	add("Answered by", servedBy(a))

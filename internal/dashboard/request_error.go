@@ -1,15 +1,20 @@
 package dashboard
 
-import "weir/internal/llm"
+import (
+	"net/http"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
 
 // errorText returns the code of an attempt's error and its meaning; empty for no error.
-func errorText(code llm.Code) string {
+func errorText(code llm.Code, outcome ledger.Outcome, status int) string {
 	meaning := ""
 	switch code {
 	case "":
 		return ""
 	case llm.CodeProviderError:
-		meaning = "the provider failed, broke its answer off, rejected the gateway's key or sent an invalid answer"
+		meaning = providerErrorText(outcome, status)
 	case llm.CodeProviderTimeout:
 		meaning = "the provider did not begin, or did not finish, in time"
 	case llm.CodeProviderUnavailable:
@@ -26,4 +31,19 @@ func errorText(code llm.Code) string {
 		return string(code)
 	}
 	return string(code) + ": " + meaning
+}
+
+// providerErrorText returns what a provider did, by the outcome of the attempt and the provider's status.
+func providerErrorText(outcome ledger.Outcome, status int) string {
+	switch {
+	case outcome == ledger.OutcomeCut:
+		return "the provider's answer broke off before its end"
+	case outcome == ledger.OutcomeRefused:
+		return "the provider could not be reached"
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return "the provider rejected the gateway's key"
+	case outcome == ledger.OutcomeRejected:
+		return "the provider answered with an error"
+	}
+	return "the provider reset the connection or sent an invalid answer"
 }
