@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"net/http"
+	"strings"
 
 	"weir/internal/admin"
 	"weir/internal/alert"
@@ -59,6 +60,9 @@ func alertsPageOf(found *admin.AlertReport) alertsPage {
 		row := alertKindRow{*k, alertName(k.Kind), "off", alertsPath + "/" + string(k.Kind) + "/test"}
 		if k.Limit > 0 {
 			row.Bound = "from " + number(k.Limit) + " " + k.Unit
+			if k.Limit == 1 {
+				row.Bound = strings.TrimSuffix(row.Bound, "s")
+			}
 		}
 		p.Kinds = append(p.Kinds, row)
 	}

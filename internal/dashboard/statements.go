@@ -226,7 +226,7 @@ func statementPageOf(st *admin.Statement) statementPage {
 			Label: "Amount payable", Value: dollars(p.Payable),
 			Note: noted(atMostNote(&p.All), unpricedNote(p.All.Unpriced)),
 		},
-		{Label: "Charge", Value: dollars(p.All.Cost), Note: "exact sum of the lines"},
+		{Label: "Charge", Value: amount(p.All.Cost), Note: dollars(p.All.Cost) + ", the exact sum of the lines"},
 		{Label: "Corrections", Value: dollars(p.Corrections.Cost), Note: "of earlier months, included in the charge"},
 		{Label: "Requests", Value: number(p.All.Requests)},
 		{Label: "Tokens", Value: number(p.All.Tokens)},
@@ -273,7 +273,7 @@ func usageOfMonth(st *admin.Statement) (links []Link) {
 	for _, d := range []report.Dimension{report.ByKey, report.ByUser} {
 		q.Set("group_by", string(d))
 		links = append(links, Link{
-			Label: "By " + headOf(d), Href: accountPath(st.AccountName) + "/usage?" + q.Encode(),
+			Label: (&grouping{by: []report.Dimension{d}}).byText(), Href: accountPath(st.AccountName) + "/usage?" + q.Encode(),
 		})
 	}
 	return links
