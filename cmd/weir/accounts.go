@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -136,7 +137,13 @@ func (o *output) printAccounts(ctx context.Context, d *admin.Admin, all ...accou
 		}
 		views = append(views, viewAccount(&all[i], status))
 	}
-	return list(o, views, accountHeads, (*accountView).row)
+	heads, row := accountHeads, (*accountView).row
+	if !slices.ContainsFunc(views, func(v accountView) bool { return v.Content > 0 }) { // the table is wide
+		const column = 7
+		heads = slices.Delete(slices.Clone(heads), column, column+1)
+		row = func(v *accountView) []string { return slices.Delete(v.row(), column, column+1) }
+	}
+	return list(o, views, heads, row)
 }
 
 func (o *output) printAccount(ctx context.Context, d *admin.Admin, a account.Account) error {

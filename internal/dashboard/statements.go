@@ -273,7 +273,8 @@ func usageOfMonth(st *admin.Statement) (links []Link) {
 	for _, d := range []report.Dimension{report.ByKey, report.ByUser} {
 		q.Set("group_by", string(d))
 		links = append(links, Link{
-			Label: (&grouping{by: []report.Dimension{d}}).byText(), Href: accountPath(st.AccountName) + "/usage?" + q.Encode(),
+			Label: (&grouping{by: []report.Dimension{d}}).byText(),
+			Href:  accountPath(st.AccountName) + "/usage?" + q.Encode(),
 		})
 	}
 	return links
