@@ -77,7 +77,7 @@ func newContentExport(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			lines := json.NewEncoder(env.stdout)
+			lines := json.NewEncoder(harmless{env.stdout})
 			return d.Content.Export(ctx, actor(), &a, from, time.Time{}, func(c *admin.LoggedContent) error {
 				return lines.Encode(c)
 			})

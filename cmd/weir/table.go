@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -146,10 +147,33 @@ func columnWidths(table [][]string) []int {
 
 // printJSON writes v with indentation; an empty list is [].
 func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(harmless{w})
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }
+
+// harmless escapes the control characters that JSON permits in strings, U+007F to U+009F: texts of clients and models
+// could control a terminal. Each Write must get whole characters, as from a json.Encoder.
+type harmless struct{ to io.Writer }
+
+// Write implements io.Writer.
+func (h harmless) Write(text []byte) (int, error) {
+	if bytes.ContainsFunc(text, isLateControl) {
+		var out bytes.Buffer
+		for _, r := range string(text) {
+			if isLateControl(r) {
+				fmt.Fprintf(&out, `\u%04x`, r)
+				continue
+			}
+			out.WriteRune(r)
+		}
+		_, err := h.to.Write(out.Bytes())
+		return len(text), err
+	}
+	return h.to.Write(text)
+}
+
+func isLateControl(r rune) bool { return 0x7f <= r && r <= 0x9f }
 
 // list prints items as a table, or as a JSON array.
 func list[T any](o *output, items []T, heads []string, row func(*T) []string) error {
