@@ -12,8 +12,7 @@ import (
 //   - Claude Code 2.1: https://code.claude.com/docs/en/llm-gateway-protocol (undated copy of 2026)
 //   - opencode: https://github.com/anomalyco/opencode, packages/opencode/src/session/llm/request.ts (commit 05f3598),
 //     whose x-opencode-session goes only to its own provider
-//   - pi: https://github.com/badlogic/pi-mono, packages/ai/src/providers/openai-completions.ts, by the model's
-//     sessionAffinityFormat
+//   - pi: X-Session-Affinity and Session-Id, by the model's format, as public gateways read them (copies of 2026)
 //   - Codex 0.171 (Session-Id), and earlier: https://github.com/openai/codex,
 //     codex-rs/codex-api/src/requests/headers.rs (commit 546585f)
 func sessionHeaders() [6]string {

@@ -92,8 +92,9 @@ func (l *Ledger) NewID() uuid.UUID {
 }
 
 // settleSpace is the number of bytes that the journal reserves for each attempt in flight. It exceeds the size of a
-// settlement with the price of the model that answered or the open record of a following attempt.
-const settleSpace = 2 << 10
+// settlement with the open record of a following attempt. As much again is reserved for the new price of a model that
+// answered in place of another, which only the first of its settlements has.
+const settleSpace = 1 << 10
 
 // New opens the journal in o.Dir, which no other process may have open, and starts the projector. The projector settles
 // attempts that a dead process left open as unknown.
@@ -280,7 +281,7 @@ func (l *Ledger) Lag() (bytes int64, err error) { return l.proj.lag() }
 
 // Problem returns the reason why no attempt can be opened now, or nil.
 func (l *Ledger) Problem() error {
-	keep := (l.open.Load() + 3) * settleSpace // more than another attempt needs
+	keep := (l.open.Load() + 4) * settleSpace // more than another attempt needs
 	err := l.journal.reserveSpace(keep)
 	if errors.Is(err, ErrFull) && l.journal.prepare() == nil {
 		err = l.journal.reserveSpace(keep) // only the reservation of the next segment was pending
@@ -326,7 +327,7 @@ func (l *Ledger) append(a *Attempt, s *Settlement, settled AttemptID) (at Positi
 	b := (*buf)[:0]
 	var keep int64
 	if a != nil {
-		keep = (l.open.Add(1) + 1) * settleSpace
+		keep = (l.open.Add(1) + 2) * settleSpace
 		b = l.appendNew(b, &a.Price)
 		if a.Terms.Own() {
 			b = l.appendNew(b, &a.Terms.Price)

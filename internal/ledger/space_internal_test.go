@@ -30,7 +30,7 @@ func TestSettlementFitsIntoItsSpace(t *testing.T) {
 	for class := range s.Usage {
 		s.Usage[class] = math.MaxInt64
 	}
-	if n := price + len(appendSettle(nil, AttemptID{}, &s)); n > settleSpace || price == 0 {
-		t.Errorf("a settlement of %d bytes, %d of them its price, has %d bytes of space", n, price, settleSpace)
+	if n := len(appendSettle(nil, AttemptID{}, &s)); n > settleSpace || price > settleSpace || price == 0 {
+		t.Errorf("a settlement of %d bytes and a price of %d have %d bytes of space each", n, price, settleSpace)
 	}
 }
