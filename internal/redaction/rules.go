@@ -74,7 +74,7 @@ func ownRules() []rule {
 			// gitleaks' rule of this name finds only the first value, and takes 20 µs a byte.
 			ID: kubernetes, reach: near,
 			Keywords: []string{"kind: secret", `kind: "secret`, "kind: 'secret", "kind:secret"},
-			Regex: `(?i)\s[\w.-]+:(?:[ \t]*(?:\||>[-+]?)\s+)?[ \t]*["']?([a-z0-9+/]{10,}={0,3})["']?`,
+			Regex:    `(?i)\s[\w.-]+:(?:[ \t]*(?:\||>[-+]?)\s+)?[ \t]*["']?([a-z0-9+/]{10,}={0,3})["']?`,
 		},
 		{ID: "url-password", Regex: `://[^\s/:@]{0,256}:([^\s/@]{1,256})@`, Keywords: []string{"://"}},
 	}

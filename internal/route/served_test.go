@@ -71,8 +71,10 @@ func TestSelfHostedServerNamesItsModelItself(t *testing.T) {
 		other      bool
 		price      string // per million tokens; empty to keep that of the requested model
 	}{
-		{"priced", true, false, ""}, {"second", true, false, "3"},
-		{"priced", false, true, "3"}, {"second", false, true, "3"},
+		{"priced", true, false, ""},
+		{"second", true, false, "3"},
+		{"priced", false, true, "3"},
+		{"second", false, true, "3"},
 	} {
 		p := must.Get(provider.New(provider.Options{
 			Name: "vllm", Dialect: registry.All()[1], BaseURL: "https://api.example.com/v1", SelfHosted: test.selfHosted,
