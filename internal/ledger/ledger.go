@@ -281,7 +281,7 @@ func (l *Ledger) Lag() (bytes int64, err error) { return l.proj.lag() }
 
 // Problem returns the reason why no attempt can be opened now, or nil.
 func (l *Ledger) Problem() error {
-	keep := (l.open.Load() + 4) * settleSpace // more than another attempt needs
+	keep := (l.open.Load() + 3) * settleSpace // more than another attempt needs
 	err := l.journal.reserveSpace(keep)
 	if errors.Is(err, ErrFull) && l.journal.prepare() == nil {
 		err = l.journal.reserveSpace(keep) // only the reservation of the next segment was pending
@@ -327,7 +327,7 @@ func (l *Ledger) append(a *Attempt, s *Settlement, settled AttemptID) (at Positi
 	b := (*buf)[:0]
 	var keep int64
 	if a != nil {
-		keep = (l.open.Add(1) + 2) * settleSpace
+		keep = (l.open.Add(1) + 1) * settleSpace
 		b = l.appendNew(b, &a.Price)
 		if a.Terms.Own() {
 			b = l.appendNew(b, &a.Terms.Price)
