@@ -207,11 +207,17 @@ func (s *Content) erase(ctx context.Context, doing string, fn func(tx *sql.Tx) e
 }
 
 // remove deletes selected content, the oldest first, until least bytes are deleted. note is called in the first
-// transaction that deletes something; it may be nil.
+// transaction that deletes something; it may be nil. Without selected content it writes nothing: it is called every
+// minute, also where no content is logged.
 func (s *Content) remove(ctx context.Context, note func(*sql.Tx) error, where string, args []any, least int64) (
 	requests, bytes int64, err error,
 ) {
-	for more := true; more && bytes < least; {
+	var more bool
+	err = s.read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM content WHERE "+where+")", args...).Scan(&more)
+	if err != nil {
+		return 0, 0, fmt.Errorf("find content to delete: %w", err)
+	}
+	for more && bytes < least {
 		var of map[string]*ContentUsage
 		err = s.erase(ctx, "delete content", func(tx *sql.Tx) (err error) {
 			of, more, err = removeSome(ctx, tx, where, args, least-bytes)
