@@ -7,6 +7,7 @@ package alert
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -37,8 +38,12 @@ func ParseKind(name string) (Kind, error) {
 	if k := Kind(name); slices.Contains(Kinds(), k) {
 		return k, nil
 	}
-	return "", llm.Errorf(llm.CodeNotFound, "There is no alert %.60q. Choose from: budget_forecast, spend_jump, "+
-		"error_rate, key_refusals, unpriced_usage, prices_old.", name).At("kind")
+	var names []string
+	for _, k := range Kinds() {
+		names = append(names, string(k))
+	}
+	return "", llm.Errorf(llm.CodeNotFound, "There is no alert %.60q. Choose from: %s.", name,
+		strings.Join(names, ", ")).At("kind")
 }
 
 // About returns when alerts of the kind fire, in a sentence.

@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/admin"
-	"weir/internal/llm"
 	"weir/internal/people"
 )
 
@@ -114,14 +113,10 @@ func (h *adminContent) export(r *http.Request, v *people.Visit, line func(*admin
 	if err != nil {
 		return err
 	}
-	select {
-	case h.running <- struct{}{}:
-		defer func() { <-h.running }()
-	default:
-		return &llm.Error{
-			Code: llm.CodeRateLimited, Message: "The maximum number of exports is running. Try again in ten seconds.",
-			RetryAfter: 10 * time.Second,
-		}
+	end, err := beginExport(h.running)
+	if err != nil {
+		return err
 	}
+	defer end()
 	return h.content.Export(r.Context(), v.By, v.Account, from, until, line)
 }

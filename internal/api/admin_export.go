@@ -70,15 +70,11 @@ func (h *adminExport) send(out *exportFile, r *http.Request) error {
 		}
 		q.Account = one.ID
 	}
-	select {
-	case h.running <- struct{}{}:
-		defer func() { <-h.running }()
-	default:
-		return &llm.Error{
-			Code: llm.CodeRateLimited, Message: "The maximum number of exports is running. Try again in ten seconds.",
-			RetryAfter: 10 * time.Second,
-		}
+	end, err := beginExport(h.running)
+	if err != nil {
+		return err
 	}
+	defer end()
 	if err := settled(r.Context(), h.ledger); err != nil {
 		return err
 	}
@@ -113,3 +109,16 @@ func (f *exportFile) Write(p []byte) (int, error) {
 
 // end removes the deadline, so that the connection can serve the next request.
 func (f *exportFile) end() { _ = http.NewResponseController(f.w).SetWriteDeadline(time.Time{}) }
+
+// beginExport takes a place for an export; end gives it back. The error is a *llm.Error if there is none.
+func beginExport(places chan struct{}) (end func(), err error) {
+	select {
+	case places <- struct{}{}:
+		return func() { <-places }, nil
+	default:
+		return nil, &llm.Error{
+			Code: llm.CodeRateLimited, Message: "The maximum number of exports is running. Try again in ten seconds.",
+			RetryAfter: 10 * time.Second,
+		}
+	}
+}

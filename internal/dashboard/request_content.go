@@ -34,9 +34,9 @@ type answerView struct {
 }
 
 func (h *requestHandlers) content(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	id, err := uuid.Parse(r.PathValue("id"))
+	id, err := contentID(r)
 	if err != nil {
-		return llm.Errorf(llm.CodeNotFound, "There is no such request in this account.")
+		return err
 	}
 	c, err := h.admin.Content.Read(r.Context(), v.By, v.Account.ID, id)
 	if err != nil {
@@ -49,6 +49,15 @@ func (h *requestHandlers) content(w http.ResponseWriter, r *http.Request, v *peo
 	return h.site.show(w, r, v, page{name: "request-content", title: "Content of a request", data: p})
 }
 
+// contentID returns the id of the request in the path.
+func contentID(r *http.Request) (uuid.UUID, error) {
+	id, err := uuid.Parse(r.PathValue("id"))
+	if err != nil {
+		return id, llm.Errorf(llm.CodeNotFound, "There is no such request in this account.")
+	}
+	return id, nil
+}
+
 func removeContent(request string) *Confirm {
 	return &Confirm{
 		Ident: "remove-content", Button: "Delete", Object: "the content", Title: "Delete the content?",
@@ -59,9 +68,9 @@ func removeContent(request string) *Confirm {
 
 // removeContent deletes the content of a request.
 func (h *requestHandlers) removeContent(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	id, err := uuid.Parse(r.PathValue("id"))
+	id, err := contentID(r)
 	if err != nil {
-		return llm.Errorf(llm.CodeNotFound, "There is no such request in this account.")
+		return err
 	}
 	if err := h.admin.Content.Remove(r.Context(), v.By, v.Account, id); err != nil {
 		return err

@@ -101,7 +101,7 @@ func (r *usageRange) ask(q url.Values) {
 	q.Set("end_date", r.last())
 }
 
-// select restricts a query to the range.
+// restrict restricts a query to the range.
 func (r *usageRange) restrict(q *report.UsesQuery) {
 	q.From, q.To, q.Since, q.Until = r.first(), r.last(), r.since, time.Time{}
 }

@@ -111,10 +111,10 @@ func (a *attempt) outcome() quote.Answer {
 
 // refuseServed returns the failure of an answer by another model than the requested one, if the alias refuses it.
 func (a *attempt) refuseServed() error {
-	if a.Target.ServedPolicy() != route.RefuseServed {
+	if a.Target.ServedPolicy() != route.RefuseServed { // an outcome costs more to build
 		return nil
 	}
-	if model := quote.Substituted(a.outcome()); model != "" {
+	if model := quote.RefusedModel(a.outcome()); model != "" {
 		return provider.Substituted(model)
 	}
 	return nil

@@ -169,7 +169,7 @@ func (l *late) settlement(server *Server) (s ledger.Settlement) {
 	came := quote.AsServed(quote.Answer{
 		Quote: &a.Quote, Tally: &a.tally, Attempt: a.hold.Attempt(), Ended: server.ledger.Now(),
 	})
-	if err == nil && !quote.Refuses(came) {
+	if err == nil && quote.RefusedModel(came) == "" {
 		l.reply.read(a, resp, body)
 	}
 	if err != nil {

@@ -20,16 +20,14 @@ func AsServed(a Answer) Answer {
 	return a
 }
 
-// Substituted returns the name of another model than the requested one that has answered; empty for none.
-func Substituted(a Answer) string {
-	if !a.by.Other {
+// RefusedModel returns the name of another model than the requested one that has answered although the alias refuses
+// that; empty for none.
+func RefusedModel(a Answer) string {
+	if !a.by.Other || a.Target.ServedPolicy() != route.RefuseServed {
 		return ""
 	}
 	return a.model
 }
-
-// Refuses reports whether another model than the requested one has answered, and the alias refuses that.
-func Refuses(a Answer) bool { return a.by.Other && a.Target.ServedPolicy() == route.RefuseServed }
 
 // recordServed records the model that answered. If that is another one without a known price, the usage is at the price
 // of the requested model, which is an assumption.

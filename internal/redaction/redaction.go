@@ -35,12 +35,6 @@ type span struct {
 // mark returns the text in place of a secret.
 func mark(kind string) string { return "[redacted: " + kind + "]" }
 
-// Text returns a text with marks in place of secrets, and how many marks it added.
-func (r *Redactor) Text(s string) (string, int) {
-	r.begin(len(s))
-	return r.text("", s), r.n
-}
-
 // Rules search usual texts about once, and documents full of settings four times. A text of keywords alone
 // would be searched a hundred times, for many seconds, while all other content waits.
 const (
