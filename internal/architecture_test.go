@@ -21,7 +21,7 @@ var layers = [][]string{
 	{"dialect/responses"},
 	{"dialect/registry", "pricing", "budget"},
 	{"ledger"},
-	{"config", "provider", "account", "reconcile", "report", "telemetry", "tracing", "webhook"},
+	{"config", "provider", "account", "mcp", "reconcile", "report", "telemetry", "tracing", "webhook"},
 	{"alert", "capacity", "people", "route", "ratelimit"},
 	{"plan", "quote", "imports", "signin"},
 	{"gateway", "manual", "store", "simulator", "imports/litellm", "imports/bifrost"},

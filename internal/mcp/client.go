@@ -1,0 +1,183 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/outbound"
+)
+
+// Options describes a server.
+type Options struct {
+	Name string // for messages
+	URL  string // http or https
+	// Headers are sent with each request, such as Authorization.
+	Headers map[string]llm.Secret
+	// AllowPrivate permits private and loopback addresses.
+	AllowPrivate bool
+	Proxy        string // see outbound.ParseProxy
+	CAFile       string // see outbound.Certificates
+	// Timeout bounds a request and its answer; 0 for one minute.
+	Timeout time.Duration
+	// MaxAnswer bounds a result in bytes, and a quarter of all that the server sends with it; 0 for 4 MiB.
+	MaxAnswer int
+	// Version is Weir's.
+	Version string
+}
+
+const (
+	defaultTimeout = time.Minute
+	defaultAnswer  = 4 << 20
+	connectFor     = 10 * time.Second
+	maxHeaders     = 64 << 10
+	maxConnections = 256
+	idleFor        = 30 * time.Second
+	maxSessions    = 256
+)
+
+var errLate = errors.New("the server did not answer in time")
+
+// Client sends requests to one server. It finds out which revision the server speaks, and begins sessions anew that
+// the server forgot.
+type Client struct {
+	o       Options
+	through *http.Transport
+	info    string // clientInfo, as JSON
+	nextID  atomic.Int64
+
+	mu       sync.Mutex
+	era      *session         // of a server without sessions; nil if it has them, or if that is unknown
+	slots    map[string]*slot // by Request.Session
+	sessions bool             // the server has sessions, as far as is known
+	about    json.RawMessage  // the server's answer to the first request
+}
+
+// Request is one request.
+type Request struct {
+	Method string
+	// Name is the value of Mcp-Name: the name of a tool or prompt, or the URI of a resource; empty for none.
+	Name   string
+	Params json.RawMessage // an object; nil for none
+	// Header has further headers (Mcp-Param-…); nil for none.
+	Header http.Header
+	// Hold is the right to call a tool once. A tools/call without it is not sent.
+	Hold *ledger.Hold
+	// Session separates the callers that may not share a session of a server.
+	Session string
+	// Notify receives each notification that comes before the result; nil to drop them. The text is valid during the
+	// call.
+	Notify func(text []byte) error
+	// Trace is the traceparent of the span; empty to keep that of Params.
+	Trace string
+}
+
+// Failure is an answer that is no answer of the protocol: no connection, an HTTP error, a timeout, or an answer that
+// exceeds a bound.
+type Failure struct {
+	// Sent reports that the server may have received the request.
+	Sent bool
+	// Late reports that the time ran out.
+	Late   bool
+	Status int // of HTTP; 0 without an answer
+	Err    *llm.Error
+}
+
+// Error returns the error's text.
+func (f *Failure) Error() string { return f.Err.Error() }
+
+// Unwrap returns the error for the client.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// New returns the client of a server. It connects at the first request.
+func New(o Options) (*Client, error) {
+	if o.Timeout == 0 {
+		o.Timeout = defaultTimeout
+	}
+	if o.MaxAnswer == 0 {
+		o.MaxAnswer = defaultAnswer
+	}
+	u, err := url.Parse(o.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+		return nil, fmt.Errorf("url %q: write http:// or https://, a host and a path, without a password", o.URL)
+	}
+	reach := outbound.Public
+	if o.AllowPrivate {
+		reach = outbound.Anywhere
+	}
+	if err := reach.CheckHost(u.Hostname()); err != nil {
+		return nil, fmt.Errorf("url: %w", err)
+	}
+	through, err := outbound.Transport(o.Proxy, o.CAFile, connectFor)
+	if err != nil {
+		return nil, err
+	}
+	if o.Proxy == "" {
+		through.DialContext = (&net.Dialer{Timeout: connectFor, Control: reach.Control}).DialContext
+	}
+	through.Protocols = new(http.Protocols)
+	through.Protocols.SetHTTP1(true)
+	through.DisableCompression, through.MaxResponseHeaderBytes = true, maxHeaders
+	through.MaxConnsPerHost, through.MaxIdleConnsPerHost, through.IdleConnTimeout = maxConnections, maxConnections, idleFor
+	info, err := json.Marshal(map[string]string{"name": "weir", "title": "Weir", "version": o.Version})
+	return &Client{o: o, through: through, info: string(info), slots: map[string]*slot{}}, err
+}
+
+// Close closes idle connections. Requests in flight end by themselves.
+func (c *Client) Close() { c.through.CloseIdleConnections() }
+
+// Do sends a request and returns its result. The error is an *RPCError of the server, a *Failure, or of the hold.
+func (c *Client) Do(ctx context.Context, r *Request) (json.RawMessage, error) {
+	if r.Method == MethodCall {
+		if r.Hold == nil {
+			return nil, errors.New("mcp: a tool call needs a hold of the ledger")
+		}
+		if err := r.Hold.Use(); err != nil {
+			return nil, err
+		}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, c.o.Timeout, errLate)
+	defer cancel()
+	for again := false; ; again = true {
+		s, err := c.session(ctx, r.Session)
+		if err != nil {
+			return nil, err
+		}
+		result, err := c.send(ctx, s, r)
+		if again || !errors.Is(err, errForgotten) {
+			return result, err
+		}
+		c.forget(r.Session, s)
+	}
+}
+
+// id returns the next id of a request, as JSON.
+func (c *Client) id() []byte { return strconv.AppendInt(nil, c.nextID.Add(1), 10) }
+
+// failure returns the failure of a request that the server may have received.
+func (c *Client) failure(ctx context.Context, sent bool, err error) *Failure {
+	f := &Failure{Sent: sent, Err: &llm.Error{Code: llm.CodeProviderError, Err: err}}
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errLate) || errors.Is(cause, context.DeadlineExceeded):
+		f.Late, f.Err.Code = true, llm.CodeProviderTimeout
+		f.Err.Message = fmt.Sprintf("The MCP server %q did not answer within %s.", c.o.Name, c.o.Timeout)
+	case cause != nil:
+		f.Err.Message = "The request was cancelled."
+	case !sent:
+		f.Err.Code = llm.CodeProviderUnavailable
+		f.Err.Message = fmt.Sprintf("The MCP server %q cannot be reached.", c.o.Name)
+	default:
+		f.Err.Message = fmt.Sprintf("The MCP server %q sent an invalid answer: %s.", c.o.Name, publicReason(err))
+	}
+	return f
+}

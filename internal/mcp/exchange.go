@@ -1,0 +1,282 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/http/httptrace"
+	"strconv"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+	"weir/internal/sse"
+)
+
+// errForgotten means that the server does not know the session, or speaks another revision than before. It ran nothing.
+var errForgotten = errors.New("the server does not know the session")
+
+var (
+	errLong = errors.New("it is longer than the bound")
+	errNone = errors.New("the stream ended without a result")
+)
+
+// publicReason returns the part of an error that clients may read: none of the server's own words.
+func publicReason(err error) string {
+	for _, known := range []error{errLong, errNone, sse.ErrTooLong} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	if syntax := (*rawjson.SyntaxError)(nil); errors.As(err, &syntax) {
+		return "it is not JSON: " + syntax.Error()
+	}
+	return "it does not follow the protocol"
+}
+
+const (
+	typeJSON   = "application/json"
+	typeStream = "text/event-stream"
+	maxProblem = 64 << 10 // bytes of an error's body
+	streamed   = 4        // all that a server sends with a result, in multiples of the result's bound
+)
+
+// send sends a request in a session and returns the result.
+func (c *Client) send(ctx context.Context, s *session, r *Request) (json.RawMessage, error) {
+	id := c.id()
+	response, sent, err := c.post(ctx, s, r, AppendMessage(nil, id, r.Method, c.params(s, r)))
+	if err != nil {
+		return nil, c.failure(ctx, sent, err)
+	}
+	defer func() { _ = response.Body.Close() }() // what is left of it is not wanted
+	if response.StatusCode != http.StatusOK {
+		return nil, c.refusal(ctx, s, response)
+	}
+	if r.Method == MethodInitialize {
+		s.id = response.Header.Get(HeaderSession)
+	}
+	result, err := c.read(ctx, s, r, id, response)
+	if rpc := (*RPCError)(nil); err != nil && !errors.As(err, &rpc) {
+		f := c.failure(ctx, true, err)
+		f.Status = response.StatusCode
+		return nil, f
+	}
+	return result, err
+}
+
+// params returns the params with the members that the revision wants.
+func (c *Client) params(s *session, r *Request) []byte {
+	var set [][2]string
+	if s.stateless() {
+		meta := rawjson.Get(r.Params, "_meta")
+		set = append(set, [2]string{MetaRevision, strconv.Quote(s.revision)})
+		if !rawjson.Present(rawjson.Get(meta, MetaCapabilities)) {
+			set = append(set, [2]string{MetaCapabilities, "{}"})
+		}
+		if !rawjson.Present(rawjson.Get(meta, MetaClient)) {
+			set = append(set, [2]string{MetaClient, c.info})
+		}
+	}
+	if r.Trace != "" {
+		set = append(set, [2]string{MetaTrace, strconv.Quote(r.Trace)})
+	}
+	if len(set) == 0 {
+		return r.Params
+	}
+	return withMeta(r.Params, set...)
+}
+
+// post sends one message. Sent reports whether the server may have received it.
+func (c *Client) post(ctx context.Context, s *session, r *Request, body []byte) (
+	_ *http.Response, sent bool, err error,
+) {
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent = true }})
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.o.URL, bytes.NewReader(body))
+	if err != nil {
+		return nil, false, err
+	}
+	h := request.Header
+	for name, values := range r.Header {
+		h[name] = values
+	}
+	h.Set("Content-Type", typeJSON)
+	h.Set("Accept", typeJSON+", "+typeStream)
+	h.Set("User-Agent", "Weir/"+c.o.Version)
+	if s.revision != "" {
+		h.Set(HeaderRevision, s.revision)
+	}
+	if s.stateless() {
+		h.Set(HeaderMethod, r.Method)
+		if r.Name != "" {
+			h.Set(HeaderName, EncodeHeader(r.Name))
+		}
+	}
+	if s.id != "" {
+		h.Set(HeaderSession, s.id)
+	}
+	for name, value := range c.o.Headers {
+		h.Set(name, value.Reveal())
+	}
+	response, err := c.through.RoundTrip(request) // follows no redirect
+	return response, sent, err
+}
+
+// notify sends a notification.
+func (c *Client) notify(ctx context.Context, s *session, method string) error {
+	return c.deliver(ctx, s, method, AppendMessage(nil, nil, method, nil))
+}
+
+// deliver sends a message without a response.
+func (c *Client) deliver(ctx context.Context, s *session, method string, text []byte) error {
+	response, sent, err := c.post(ctx, s, &Request{Method: method}, text)
+	if err != nil {
+		return c.failure(ctx, sent, err)
+	}
+	_ = response.Body.Close() // it has no body
+	if response.StatusCode >= http.StatusMultipleChoices {
+		return c.status(response.StatusCode)
+	}
+	return nil
+}
+
+// status returns the failure of an HTTP status.
+func (c *Client) status(status int) *Failure {
+	e := &llm.Error{Code: llm.CodeProviderError}
+	switch {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		e.Message = fmt.Sprintf("The MCP server %q refuses Weir's credentials (HTTP status %d).", c.o.Name, status)
+	case status >= http.StatusMultipleChoices && status < http.StatusBadRequest:
+		e.Message = fmt.Sprintf("The MCP server %q redirects, which Weir does not follow (HTTP status %d).", c.o.Name,
+			status)
+	default:
+		e.Message = fmt.Sprintf("The MCP server %q answered with HTTP status %d.", c.o.Name, status)
+	}
+	return &Failure{Sent: true, Status: status, Err: e}
+}
+
+// refusal returns the error of an answer with another status than 200.
+func (c *Client) refusal(ctx context.Context, s *session, response *http.Response) error {
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxProblem))
+	if err != nil {
+		return c.failure(ctx, true, err)
+	}
+	m, err := ParseMessage(text)
+	var e *RPCError
+	if err == nil && m.Error != nil {
+		e = parseError(m.Error)
+	}
+	if s.isForgotten(response.StatusCode, e) {
+		return errForgotten
+	}
+	if e != nil && (response.StatusCode == http.StatusBadRequest || response.StatusCode == http.StatusNotFound) {
+		return e
+	}
+	return c.status(response.StatusCode)
+}
+
+// isForgotten reports whether a status and an error, which may be nil, mean that the session is to be begun anew. The
+// specification has 404 for an unknown session; some servers answer 400 with an error of their own, or with a text.
+func (s *session) isForgotten(status int, e *RPCError) bool {
+	switch {
+	case s.revision == "":
+		return false
+	case s.stateless():
+		return status == http.StatusMethodNotAllowed || e != nil && e.Code == CodeRevision ||
+			e == nil && (status == http.StatusNotFound || status == http.StatusBadRequest)
+	case status == http.StatusNotFound:
+		return true
+	}
+	const firstOld, lastOld = -32019, -32000
+	return status == http.StatusBadRequest &&
+		(e == nil || e.Code >= firstOld && e.Code <= lastOld || e.Code <= CodeHeaderMismatch && e.Code >= CodeRevision)
+}
+
+// read reads the result from an answer.
+func (c *Client) read(ctx context.Context, s *session, r *Request, id []byte, response *http.Response) (
+	json.RawMessage, error,
+) {
+	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")) // another kind than both is an error
+	switch kind {
+	case typeJSON:
+		text, err := io.ReadAll(io.LimitReader(response.Body, int64(c.o.MaxAnswer)+1))
+		if err != nil {
+			return nil, err
+		}
+		if len(text) > c.o.MaxAnswer {
+			return nil, errLong
+		}
+		m, err := ParseMessage(text)
+		if err != nil {
+			return nil, err
+		}
+		return resultOf(&m, id)
+	case typeStream:
+		return c.readStream(ctx, s, r, id, response.Body)
+	}
+	return nil, fmt.Errorf("its type is %q: want %s or %s", kind, typeJSON, typeStream)
+}
+
+// resultOf returns the result, or the error, of a response.
+func resultOf(m *Message, id []byte) (json.RawMessage, error) {
+	switch {
+	case !m.IsResponse(id):
+		return nil, errors.New("it is no response to the request")
+	case m.Error != nil:
+		return nil, parseError(m.Error)
+	case m.Result == nil:
+		return nil, errors.New("it has neither a result nor an error")
+	}
+	return m.Result, nil
+}
+
+// readStream reads the result from a stream of messages.
+func (c *Client) readStream(ctx context.Context, s *session, r *Request, id []byte, body io.Reader) (
+	json.RawMessage, error,
+) {
+	bounded := &io.LimitedReader{R: body, N: streamed*int64(c.o.MaxAnswer) + 1}
+	events := sse.NewReader(bounded, c.o.MaxAnswer)
+	for {
+		event, err := events.Next()
+		if err != nil {
+			switch {
+			case bounded.N == 0:
+				return nil, errLong
+			case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+				return nil, errNone
+			}
+			return nil, err
+		}
+		if len(event.Data) == 0 {
+			continue
+		}
+		m, err := ParseMessage(event.Data)
+		switch {
+		case err != nil:
+			return nil, err
+		case m.IsRequest():
+			err = c.decline(ctx, s, &m)
+		case m.Method == "":
+			result, err := resultOf(&m, id)
+			return bytes.Clone(result), err
+		case r.Notify != nil:
+			err = r.Notify(event.Data)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// decline answers a request of the server. Weir answers a ping, and has no other abilities.
+func (c *Client) decline(ctx context.Context, s *session, m *Message) error {
+	text := AppendResponse(nil, m.ID, []byte("{}"), nil)
+	if m.Method != "ping" {
+		e := RPCError{Code: CodeMethod, Message: "the gateway does not answer " + m.Method}
+		text = AppendResponse(nil, m.ID, nil, e.JSON())
+	}
+	return c.deliver(ctx, s, m.Method, text)
+}

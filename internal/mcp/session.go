@@ -1,0 +1,182 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+
+	"weir/internal/rawjson"
+)
+
+// session says how the server is spoken to.
+type session struct {
+	revision string
+	id       string // of the server; empty for none
+}
+
+// stateless reports whether each request is independent.
+func (s *session) stateless() bool { return s.revision >= Stateless }
+
+// slot has the session of some callers. Its turn is taken while the session is begun.
+type slot struct {
+	turn chan struct{}
+	s    *session
+}
+
+// session returns the session of a key, which it begins if there is none.
+func (c *Client) session(ctx context.Context, key string) (*session, error) {
+	c.mu.Lock()
+	if c.era != nil {
+		defer c.mu.Unlock()
+		return c.era, nil
+	}
+	at := c.slots[key]
+	if at == nil {
+		c.makeRoom()
+		at = &slot{turn: make(chan struct{}, 1)}
+		c.slots[key] = at
+	}
+	known := c.sessions
+	c.mu.Unlock()
+	select {
+	case at.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, c.failure(ctx, false, ctx.Err())
+	}
+	defer func() { <-at.turn }()
+	if at.s != nil {
+		return at.s, nil
+	}
+	s, about, err := c.begin(ctx, known)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.about = about
+	if s.stateless() {
+		c.era = s
+	} else {
+		at.s, c.sessions = s, true
+	}
+	return s, nil
+}
+
+// makeRoom removes one session if there are too many. The server ends it by itself.
+func (c *Client) makeRoom() {
+	if len(c.slots) < maxSessions {
+		return
+	}
+	for key := range c.slots {
+		delete(c.slots, key)
+		return
+	}
+}
+
+// forget removes a session that the server no longer knows.
+func (c *Client) forget(key string, s *session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.era == s {
+		c.era = nil
+	}
+	if at := c.slots[key]; at != nil && at.s == s {
+		delete(c.slots, key)
+	}
+	c.sessions = false
+}
+
+// begin finds out which revision the server speaks, and begins a session if it has sessions. It returns the server's
+// description of itself.
+func (c *Client) begin(ctx context.Context, legacy bool) (*session, json.RawMessage, error) {
+	if !legacy {
+		s := &session{revision: Stateless}
+		about, err := c.send(ctx, s, &Request{Method: MethodDiscover})
+		if err == nil && supports(about, Stateless) {
+			return s, about, nil
+		}
+		if err := definite(err); err != nil {
+			return nil, nil, err
+		}
+	}
+	return c.initialize(ctx)
+}
+
+// supports reports whether a description lists a revision.
+func supports(about []byte, revision string) bool {
+	for _, v := range rawjson.Elements(rawjson.Get(about, "supportedVersions")) {
+		if rawjson.Text(v) == revision {
+			return true
+		}
+	}
+	return false
+}
+
+// definite returns the error of a server/discover unless it means that the server has sessions: an error of the
+// protocol, or one of these statuses.
+func definite(err error) error {
+	var f *Failure
+	switch {
+	case errors.As(err, new(*RPCError)), errors.Is(err, errForgotten):
+		return nil
+	case errors.As(err, &f) && slices.Contains([]int{
+		http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable,
+		http.StatusUnprocessableEntity,
+	}, f.Status):
+		return nil
+	}
+	return err
+}
+
+// initialize begins a session of the revisions before Stateless.
+func (c *Client) initialize(ctx context.Context) (*session, json.RawMessage, error) {
+	params := `{"protocolVersion":"` + Sessions + `","capabilities":{},"clientInfo":` + c.info + `}`
+	s := new(session)
+	about, err := c.send(ctx, s, &Request{Method: MethodInitialize, Params: []byte(params)})
+	if err != nil {
+		return nil, nil, err
+	}
+	s.revision = rawjson.Text(rawjson.Get(about, "protocolVersion"))
+	if !Speaks(s.revision) || s.stateless() {
+		err := errors.New("it chose a revision of the protocol that Weir does not speak")
+		return nil, nil, c.failure(ctx, true, err)
+	}
+	return s, about, c.notify(ctx, s, "notifications/initialized")
+}
+
+// About returns the server's description of itself: the result of server/discover or initialize. It connects if it has
+// not yet.
+func (c *Client) About(ctx context.Context) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.o.Timeout, errLate)
+	defer cancel()
+	if _, err := c.session(ctx, ""); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.about, nil
+}
+
+// Revision returns the revision that the server speaks; empty if that is not known yet.
+func (c *Client) Revision() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.era != nil {
+		return c.era.revision
+	}
+	for _, at := range c.slots {
+		select {
+		case at.turn <- struct{}{}:
+		default:
+			continue // the session is being begun
+		}
+		s := at.s
+		<-at.turn
+		if s != nil {
+			return s.revision
+		}
+	}
+	return ""
+}

@@ -1,0 +1,195 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+	"unicode/utf8"
+
+	"weir/internal/ledger"
+	"weir/internal/rawjson"
+)
+
+// Bounds of a list of tools. A server with more is refused; a tool beyond its bound is left out.
+const (
+	MaxTools    = 2000
+	MaxTool     = 256 << 10 // bytes of a tool's definition
+	maxPages    = 200
+	maxListed   = 16 << 20 // bytes of all definitions
+	maxToolName = 128      // characters
+	maxTTL      = 24 * time.Hour
+)
+
+// Tool is one tool of a server.
+type Tool struct {
+	Name string
+	// Definition is the tool as the server describes it, as JSON: name, description, schemas.
+	Definition json.RawMessage
+	// Digest identifies the content of Definition, independent of white space and the order of members.
+	Digest string
+}
+
+// Listing is the list of a server's tools, in the server's order.
+type Listing struct {
+	Tools []Tool
+	// Omitted has a reason for each tool that was left out, by name.
+	Omitted map[string]string
+	// TTL is how long the list may be cached; 0 if the server does not say.
+	TTL time.Duration
+	// Private reports that the list is only for this caller.
+	Private bool
+}
+
+// ListTools reads all pages of the server's list of tools.
+func (c *Client) ListTools(ctx context.Context, session string) (*Listing, error) {
+	list := &Listing{Omitted: map[string]string{}, TTL: maxTTL}
+	seen, size, cursor := map[string]bool{}, 0, []byte(nil)
+	for range maxPages {
+		r := &Request{Method: MethodTools, Session: session}
+		if cursor != nil {
+			r.Params = rawjson.AppendMember(nil, "cursor", cursor)
+			r.Params = append(r.Params, '}')
+		}
+		page, err := c.Do(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		if size += len(page); size > maxListed {
+			return nil, c.failure(ctx, true, errLong)
+		}
+		if err := list.add(page, seen); err != nil {
+			return nil, c.failure(ctx, true, err)
+		}
+		next := rawjson.Get(page, "nextCursor")
+		if rawjson.KindOf(next) != rawjson.String || bytes.Equal(next, cursor) {
+			return list, nil
+		}
+		cursor = next
+	}
+	return nil, c.failure(ctx, true, errLong)
+}
+
+// add adds a page. The least time to live counts, and private if one page is.
+func (l *Listing) add(page []byte, seen map[string]bool) error {
+	ttl, _ := rawjson.AsInt(rawjson.Get(page, "ttlMs")) // 0 if absent
+	l.TTL = min(l.TTL, time.Duration(min(max(0, ttl), maxTTL.Milliseconds()))*time.Millisecond)
+	l.Private = l.Private || rawjson.Text(rawjson.Get(page, "cacheScope")) == "private"
+	for _, text := range rawjson.Elements(rawjson.Get(page, "tools")) {
+		name := rawjson.Text(rawjson.Get(text, "name"))
+		if reason := unfit(name, text); reason != "" {
+			if len(l.Omitted) < MaxTools {
+				l.Omitted[shortened(name)] = reason
+			}
+			continue
+		}
+		if seen[name] {
+			continue
+		}
+		if seen[name] = true; len(l.Tools) == MaxTools {
+			return errLong
+		}
+		digest, err := digestOf(text)
+		if err != nil {
+			return err
+		}
+		l.Tools = append(l.Tools, Tool{Name: name, Definition: bytes.Clone(text), Digest: digest})
+	}
+	return nil
+}
+
+// unfit returns the reason why a tool is left out; empty for none.
+func unfit(name string, definition []byte) string {
+	switch {
+	case name == "" || utf8.RuneCountInString(name) > maxToolName:
+		return fmt.Sprintf("its name has not 1 to %d characters", maxToolName)
+	case len(definition) > MaxTool:
+		return fmt.Sprintf("its definition is longer than %d bytes", MaxTool)
+	}
+	if _, err := paramsOf(definition); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+func shortened(name string) string {
+	const most = 200
+	if len(name) > most {
+		return name[:most] + "…"
+	}
+	return name
+}
+
+// digestOf returns the hash of a JSON value in canonical form.
+func digestOf(text []byte) (string, error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return "", err
+	}
+	canonical, err := json.Marshal(v)
+	sum := sha256.Sum256(canonical)
+	return hex.EncodeToString(sum[:]), err
+}
+
+// Call is one call of a tool.
+type Call struct {
+	Tool      *Tool
+	Arguments json.RawMessage // an object; nil for none
+	// Hold is the right to call once: see ledger.Ledger.Open.
+	Hold    *ledger.Hold
+	Session string // see Request
+	Notify  func(text []byte) error
+	Trace   string
+}
+
+// CallTool calls a tool. The result is as the server wrote it; IsError reads whether the tool failed. The errors are as
+// of Do.
+func (c *Client) CallTool(ctx context.Context, call *Call) (json.RawMessage, error) {
+	header, err := ParamHeaders(call.Tool.Definition, call.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	params := rawjson.AppendString(rawjson.AppendName(nil, "name"), call.Tool.Name)
+	if call.Arguments != nil {
+		params = rawjson.AppendMember(params, "arguments", call.Arguments)
+	}
+	return c.Do(ctx, &Request{
+		Method: MethodCall, Name: call.Tool.Name, Params: append(params, '}'), Header: header, Hold: call.Hold,
+		Session: call.Session, Notify: call.Notify, Trace: call.Trace,
+	})
+}
+
+// IsError reports whether a result says that the tool failed.
+func IsError(result []byte) bool {
+	failed, _ := rawjson.AsBool(rawjson.Get(result, "isError")) // false if absent
+	return failed
+}
+
+// errInexact means that an argument for a header is no text, truth value or whole number that all programs read alike.
+var errInexact = errors.New("want a text, true, false or a whole number up to 2^53")
+
+// exact is the largest whole number that every program reads alike.
+const exact = 1<<53 - 1
+
+// primitive returns an argument as a header has it.
+func primitive(v []byte) (string, error) {
+	switch rawjson.KindOf(v) {
+	case rawjson.String:
+		return rawjson.Text(v), nil
+	case rawjson.Bool:
+		return string(bytes.TrimSpace(v)), nil
+	case rawjson.Number:
+		var f float64
+		if err := json.Unmarshal(v, &f); err == nil && f == math.Trunc(f) && math.Abs(f) <= exact {
+			return fmt.Sprintf("%.0f", f), nil
+		}
+	}
+	return "", errInexact
+}
