@@ -22,5 +22,6 @@ func newSimulate(env *environment) *cobra.Command {
 	cmd.Flags().StringVar(&o.Listen, "listen", "127.0.0.1:9000", "address to listen on")
 	cmd.Flags().Uint64Var(&o.Seed, "seed", 1, "seed of every answer")
 	cmd.Flags().BoolVar(&o.Strict, "strict", false, "refuse requests that break a rule of the vendor, with its message")
+	cmd.Flags().BoolVar(&o.PromptCache, "prompt-cache", false, "cache prompts by API key and model, as the vendors do")
 	return cmd
 }

@@ -16,7 +16,9 @@ type SimulateOptions struct {
 	Listen string
 	Seed   uint64
 	Strict bool // refuse requests that break a rule of the simulated vendor
-	Stderr io.Writer
+	// PromptCache caches prompts as the simulated vendor does.
+	PromptCache bool
+	Stderr      io.Writer
 }
 
 // Simulate runs the simulated provider until ctx ends.
@@ -26,7 +28,9 @@ func Simulate(ctx context.Context, o SimulateOptions) error {
 	if err != nil {
 		return fmt.Errorf("listen: %w: choose another address with --listen", err)
 	}
-	sim := simulator.New(simulator.Options{Dialects: registry.All(), Seed: o.Seed, Strict: o.Strict})
+	sim := simulator.New(simulator.Options{
+		Dialects: registry.All(), Seed: o.Seed, Strict: o.Strict, PromptCache: o.PromptCache,
+	})
 	defer sim.Close()
 	server := &http.Server{Handler: sim, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
 	stop := context.AfterFunc(ctx, func() {

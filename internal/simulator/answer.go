@@ -11,16 +11,18 @@ import (
 // answer is the answer to a request if nothing goes wrong. It is generated piece by piece while it is sent, so that its
 // length costs no memory.
 type answer struct {
-	hash     uint64 // of the seed, the model and the request; decides every word
-	choices  int64
-	prompt   int64 // input tokens, including cached ones
-	cached   int64
-	searches int64 // of the web
-	thinking int64 // hidden thinking tokens of each choice
-	parts    []part
-	limit    int64 // visible pieces of a choice
-	finish   llm.FinishReason
-	logprobs *llm.Logprobs // of the request
+	hash    uint64 // of the seed, the model and the request; decides every word
+	choices int64
+	prompt  int64 // input tokens, including cached ones
+	cached  int64
+	// The parts of the prompt that were stored in a cache, for the usual time and for an hour.
+	written, writtenHour int64
+	searches             int64 // of the web
+	thinking             int64 // hidden thinking tokens of each choice
+	parts                []part
+	limit                int64 // visible pieces of a choice
+	finish               llm.FinishReason
+	logprobs             *llm.Logprobs // of the request
 }
 
 // part is a run of pieces of one kind. Every piece is one token.

@@ -29,6 +29,7 @@ type call struct {
 	hash   uint64 // of the request
 	asked  uint64 // of the request and its path; the key of remembered answers
 	answer *answer
+	asks   *asked // of the prompt cache; nil for none
 	entry  *entry
 	old    *memorized // the earlier answer to the same request, or nil
 
@@ -117,7 +118,10 @@ func (c *call) read(buf *[]byte) error {
 	}
 	c.hash = hash(c.s.seed, c.body)
 	c.asked = hashText(hashText(c.hash, c.r.URL.Path), c.r.URL.RawQuery)
-	if c.old = c.s.memo.find(c); c.old != nil {
+	if c.s.cache == nil {
+		c.old = c.s.memo.find(c)
+	}
+	if c.old != nil {
 		return nil
 	}
 	var err error
@@ -144,6 +148,9 @@ func (c *call) read(buf *[]byte) error {
 		if err := checkThinking(c.req); err != nil {
 			return err
 		}
+	}
+	if err := c.askCache(); err != nil {
+		return err
 	}
 	c.meet()
 	return c.obey()

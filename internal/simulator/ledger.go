@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"iter"
+	"maps"
 	"sync"
 	"time"
 
@@ -46,7 +47,9 @@ type Record struct {
 	ReportedRaw string     // JSON text of the reported usage, if a variant falsified it
 	Pieces      int64      // passed to the connection
 	EndMarker   bool       // the stream's end marker was sent
-	Canceled    bool       // the client disconnected; Ended is the time of detection
+	// Missed is input that was not read from the prompt cache and could have been; nil for none, or without a cache.
+	Missed   *Miss
+	Canceled bool // the client disconnected; Ended is the time of detection
 }
 
 // Totals sums up a ledger.
@@ -57,6 +60,7 @@ type Totals struct {
 	Outcomes map[Outcome]int64
 	Usage    llm.Usage
 	Reported llm.Usage // reported usage that can be summed
+	Missed   map[MissCause]int64
 }
 
 // Ledger holds the newest records of a simulator, up to a bound. It is safe for concurrent use.
@@ -149,6 +153,7 @@ func (l *Ledger) Totals() Totals {
 	for o, n := range l.dropped.Outcomes {
 		t.Outcomes[o] = n
 	}
+	t.Missed = maps.Clone(l.dropped.Missed)
 	held := make([]*entry, len(l.ring))
 	copy(held, l.ring)
 	l.mu.Unlock()
@@ -174,6 +179,12 @@ func (t *Totals) add(r *Record) {
 		t.Canceled++
 	}
 	t.Usage.Add(&r.Usage)
+	if r.Missed != nil {
+		if t.Missed == nil {
+			t.Missed = map[MissCause]int64{}
+		}
+		t.Missed[r.Missed.Cause] += r.Missed.Tokens
+	}
 	if r.Reported != nil {
 		t.Reported.Add(r.Reported)
 	}
@@ -204,6 +215,8 @@ type entry struct {
 	cost      *llm.Money
 	input     int64
 	cached    int64
+	written   [2]int64 // to a cache: for the usual time, for an hour
+	missed    *Miss
 	searches  int64
 	output    int64
 	reasoning int64
@@ -236,7 +249,8 @@ func (e *entry) consume(a *answer) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.cached = a.cached
-	e.input = a.prompt - a.cached
+	e.written = [2]int64{a.written, a.writtenHour}
+	e.input = a.prompt - a.cached - a.written - a.writtenHour
 	e.searches = a.searches
 	e.reasoning = a.thinking * a.choices
 }
@@ -249,6 +263,13 @@ func (e *entry) consumeAll(a *answer) {
 	defer e.mu.Unlock()
 	e.output = output
 	e.reasoning += reasoning
+}
+
+// miss records what was not read from the prompt cache.
+func (e *entry) miss(m *Miss) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.missed = m
 }
 
 // charge records the service tier and the provider's own cost figure.
@@ -321,6 +342,7 @@ func (e *entry) usage() llm.Usage {
 
 func (e *entry) consumed() (u llm.Usage) {
 	u[llm.Input], u[llm.CacheRead] = e.input, e.cached
+	u[llm.CacheWrite], u[llm.CacheWrite1h] = e.written[0], e.written[1]
 	u[llm.Output], u[llm.Reasoning], u[llm.Searches] = e.output, e.reasoning, e.searches
 	return u
 }
@@ -332,7 +354,7 @@ func (e *entry) record() Record {
 		Seq: e.seq, Attempt: e.attempt, Dialect: e.dialect, Model: e.model, Key: e.key, Stream: e.stream,
 		Received: e.received, Ended: e.ended, Outcome: e.outcome, Fault: e.fault, Status: int(e.status),
 		Usage: e.consumed(), ReportedRaw: e.raw, Pieces: e.sent, EndMarker: e.marker, Canceled: e.canceled,
-		Tier: e.tier, Cost: e.cost, Reply: replyID(e.reply),
+		Missed: e.missed, Tier: e.tier, Cost: e.cost, Reply: replyID(e.reply),
 	}
 	switch {
 	case e.told != nil:

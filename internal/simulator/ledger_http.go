@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -135,6 +136,16 @@ func (r *Record) append(dst []byte) []byte {
 	if r.Cost != nil {
 		o.raw("cost", r.Cost.String())
 	}
+	if m := r.Missed; m != nil {
+		o.name("missed")
+		missed := object{append(o.b, '{')}
+		missed.number("tokens", m.Tokens)
+		missed.text("cause", string(m.Cause))
+		if m.Cause == MissChanged {
+			missed.number("message", int64(m.Place))
+		}
+		o.b = append(missed.b, '}')
+	}
 	o.number("pieces", r.Pieces)
 	o.truth("end_marker", r.EndMarker)
 	o.truth("canceled", r.Canceled)
@@ -162,5 +173,13 @@ func (t *Totals) append(dst []byte) []byte {
 	o.b = append(o.b, '}')
 	o.usage("usage", &t.Usage)
 	o.usage("reported", &t.Reported)
+	if t.Missed != nil {
+		o.name("missed")
+		o.b = append(o.b, '{')
+		for _, cause := range slices.Sorted(maps.Keys(t.Missed)) {
+			o.number(string(cause), t.Missed[cause])
+		}
+		o.b = append(o.b, '}')
+	}
 	return append(o.b, '}')
 }

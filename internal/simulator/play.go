@@ -48,6 +48,7 @@ func (p *player) run() {
 		return
 	}
 	if !p.o.Free {
+		p.cachePrompt()
 		p.entry.consume(p.answer)
 		p.entry.charge(p.spec)
 	}

@@ -34,6 +34,8 @@ type Options struct {
 	MaxRecords int
 	// MaxBody bounds a request in bytes; 0 for 32 MiB.
 	MaxBody int64
+	// PromptCache caches prompts by API key and model, as the vendors do, and accounts for what was missed.
+	PromptCache bool
 	// Strict refuses chats that break a rule of the vendor of their wire format, or of the one in the model's name.
 	Strict bool
 	// Log gets one debug line for each request; nil for none.
@@ -59,6 +61,7 @@ type Server struct {
 	specs   specCache
 	rules   ruleCache
 	memo    memo
+	cache   *promptCache // nil without one
 	visits  visits
 	ledger  *Ledger
 	buffers sync.Pool
@@ -78,6 +81,9 @@ func New(o Options) *Server {
 	}
 	if s.maxBody <= 0 {
 		s.maxBody = defaultMaxBody
+	}
+	if o.PromptCache {
+		s.cache = newPromptCache(s.clock)
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -134,9 +140,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.Serve
 // Ledger returns the ledger.
 func (s *Server) Ledger() *Ledger { return s.ledger }
 
-// Reset removes all records of the ledger, and the counts of requests with faults, as after a restart. Sequence numbers
-// continue.
+// Reset removes all records of the ledger, cached prompts, and the counts of requests with faults, as after a restart.
+// Sequence numbers continue.
 func (s *Server) Reset() {
+	if s.cache != nil {
+		s.cache.clear()
+	}
 	s.ledger.clear()
 	s.visits.clear()
 }
