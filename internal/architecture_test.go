@@ -16,7 +16,7 @@ import (
 // layers lists the packages, each of which may import only those below it.
 var layers = [][]string{
 	{"audit", "disk", "fairqueue", "h1", "lifetime", "llm", "outbound", "pdf", "picture", "rawjson", "recording", "sse", "stored", "systemd"},
-	{"backup", "charge", "dialect", "dialect/alike", "dialect/callid", "dialect/clienttool", "dialect/compose", "dialect/explain", "dialect/parse", "dialect/position", "dialect/proof", "dialect/rules", "dialect/stamp", "formdata", "httpserver", "idempotency", "managed", "promptcache", "redaction", "refusal", "seal"},
+	{"backup", "charge", "dialect", "dialect/alike", "dialect/callid", "dialect/clienttool", "dialect/compose", "dialect/explain", "dialect/parse", "dialect/position", "dialect/proof", "dialect/rules", "dialect/stamp", "formdata", "httpserver", "idempotency", "managed", "promptcache", "redaction", "refusal", "seal", "websocket"},
 	{"contentlog", "conversation", "credential", "dialect/native", "dialect/openai", "dialect/anthropic", "dialect/gemini", "dialect/bedrock", "dialect/cohere", "dialect/ollama"},
 	{"dialect/responses"},
 	{"dialect/registry", "pricing", "budget"},
@@ -52,6 +52,7 @@ var soleImporters = map[string][]string{
 	"github.com/jackc/pgx/v5/stdlib": {"weir/internal/store"},
 	"github.com/spf13/cobra":         {"weir/cmd/weir"},
 
+	"github.com/coder/websocket":     {"weir/internal/websocket"},
 	"github.com/valkey-io/valkey-go": {"weir/internal/ratelimit"},
 	"github.com/minio/minio-go/v7":   {"weir/internal/backup"},
 	"github.com/yuin/goldmark":       {"weir/internal/manual"},

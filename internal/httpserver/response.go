@@ -22,8 +22,8 @@ const (
 	sniffed = 512
 )
 
-// response is an http.ResponseWriter for HTTP/1.1. It supports no informational answers and no trailers, because no
-// handler uses them.
+// response is an http.ResponseWriter for HTTP/1.1. It supports no trailers and no informational answers but that to a
+// change of the protocol, because no handler uses them.
 type response struct {
 	client   *client1
 	exchange *exchange
@@ -37,7 +37,9 @@ type response struct {
 	chunked  bool
 	typed    bool // the handler set the content type
 	dated    bool
-	err      error
+	// switching is set after WriteHeader with 101: see Hijack.
+	switching bool
+	err       error
 }
 
 // Header implements http.ResponseWriter.
@@ -49,6 +51,7 @@ func (w *response) WriteHeader(status int) {
 		panic(fmt.Sprintf("invalid status %d", status))
 	}
 	if w.status != 0 || status < 200 {
+		w.switching = status == http.StatusSwitchingProtocols
 		return
 	}
 	w.status, w.out = status, w.client.server.output()

@@ -30,6 +30,7 @@ const (
 type http1 struct {
 	route   *route
 	origin  string // prefix of targets for a proxy that needs absolute URLs; else empty
+	host    string // the Host header
 	head    string // the constant part of each request's head
 	idle    pool
 	buffers sync.Pool // of *[]byte
@@ -47,6 +48,7 @@ func newHTTP1(o *Options) (*http1, error) {
 	field := hostField(u, r.address)
 	w := &http1{
 		route:   r,
+		host:    field,
 		head:    " HTTP/1.1\r\nHost: " + field + "\r\n",
 		buffers: sync.Pool{New: func() any { return new(make([]byte, 0, firstBuffer)) }},
 	}

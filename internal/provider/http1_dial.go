@@ -37,6 +37,7 @@ type route struct {
 	proxy   *url.URL      // nil for none
 	toProxy *tls.Config   // nil for a proxy without TLS
 	all     *Connections  // connections to all providers
+	tunnels bool          // a proxy makes a tunnel also for plain HTTP
 }
 
 func newRoute(u *url.URL, o *Options) (*route, error) {
@@ -114,7 +115,7 @@ func withoutZone(host string) string {
 
 // isRelayed reports whether requests are sent to a proxy with absolute URLs, without a tunnel.
 func (r *route) isRelayed() bool {
-	return r.proxy != nil && r.secure == nil && strings.HasPrefix(r.proxy.Scheme, "http")
+	return !r.tunnels && r.proxy != nil && r.secure == nil && strings.HasPrefix(r.proxy.Scheme, "http")
 }
 
 // authorization returns the header line with the proxy's credentials; empty if its URL has none (RFC 7617).
