@@ -96,7 +96,7 @@ func (w *http1) connectSocket(x *exchange, c *Connecting, target string) (*webso
 	for _, name := range []string{"Content-Type", "Accept", "Accept-Encoding"} {
 		header.Del(name)
 	}
-	address := "http://" + w.host + target // conn has TLS already
+	address := "http://" + w.host + target                                              // conn has TLS already
 	s, res, err := websocket.Dial(ctx, conn, address, header, c.Bounds, c.Protocols...) //nolint:bodyclose // in memory
 	if err != nil {
 		return nil, x.socketFailure(res, err)
