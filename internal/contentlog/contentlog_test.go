@@ -142,7 +142,11 @@ func newID() contentlog.Request {
 	return contentlog.Request{ID: uuid.Must(uuid.NewV7()), Account: "a", Key: "k"}
 }
 
-const token = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+// token ends with a digit, and pushToken with a hyphen.
+const (
+	token     = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+	pushToken = "AIzaSyA1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6-"
+)
 
 // TestSecretSplitOverPiecesIsReplaced cuts an answer with a secret into pieces of a stream at any place, with pieces of
 // other kinds between them. The same text without the secret is the negative control.
@@ -189,9 +193,16 @@ func TestLongContentIsCutWithMark(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(2_000, 9_000).Draw(t, "most")
 		l, of := newLogger(most), newID()
-		fill := strings.Repeat("word ", rapid.IntRange(0, 3_000).Draw(t, "words"))
+		space := rapid.SampledFrom([]string{" ", "\n", "\t", " \\ ", "\""}).Draw(t, "space")
+		token := rapid.SampledFrom([]string{token, token[:39] + "x", pushToken, "4111 1111 1111 1111"}).Draw(t, "token")
+		words, n := strings.Repeat("word ", 3_000), rapid.IntRange(0, 15_000).Draw(t, "bytes")
+		fill, rest := words[:n], words[:n]
+		if rapid.Bool().Draw(t, "cut at the token") {
+			n = 1<<rapid.IntRange(10, 12).Draw(t, "bound") - len(token) + rapid.IntRange(-10, 5).Draw(t, "more")
+			fill, rest = words[:n], words
+		}
 		body, err := json.Marshal(map[string]any{"messages": []any{
-			map[string]any{"role": "user", "content": fill + token + " " + fill},
+			map[string]any{"role": "user", "content": fill + space + token + space + rest},
 			map[string]any{"role": "user", "content": "data:image/png;base64," + strings.Repeat("QUJD", 4_000)},
 			map[string]any{"role": "user", "content": "the last question"},
 		}})
@@ -199,7 +210,7 @@ func TestLongContentIsCutWithMark(t *testing.T) {
 			t.Fatalf("%v", err)
 		}
 		c := l.Begin(of, body, false)
-		c.Event(&llm.Event{Kind: llm.EventText, Text: fill + token})
+		c.Event(&llm.Event{Kind: llm.EventText, Text: fill + space + token + space + "word"})
 		c.End()
 		l.written()
 		got := l.content(t, of.ID)
@@ -213,7 +224,7 @@ func TestLongContentIsCutWithMark(t *testing.T) {
 		if !strings.Contains(request, "the last question") || strings.Contains(request, "QUJDQUJD") {
 			t.Fatalf("want the last question and no data in %s", request)
 		}
-		if cut := len(fill)+len(token) > most; got.AnswerTruncated != cut || len(answer) > most+500 {
+		if cut := len(fill)+len(token)+2*len(space)+4 > most; got.AnswerTruncated != cut || len(answer) > most+500 {
 			t.Fatalf("got the answer truncated %t with %d bytes of %d", got.AnswerTruncated, len(answer), len(fill))
 		}
 	})

@@ -36,7 +36,7 @@ func shortened(text []byte, most int) (short []byte, cut bool) {
 		short = appendShort(short, whole, bound)
 	}
 	if len(short) > most {
-		short = short[:bytes.LastIndexAny(short[:most], " \",:")+1]
+		short = short[:withoutPart(short[:most], separators+`",`)]
 	}
 	return short, true
 }
@@ -108,19 +108,28 @@ func appendShort(dst, whole []byte, bound int) []byte {
 	return append(dst, ` bytes left out]"`...)
 }
 
+// separators end the words of a JSON string: the one before an escape ends at its backslash.
+const separators = " \\"
+
 // escapesEnd returns the end of the words of a JSON string that is cut there. It is not within an escape.
-func escapesEnd(raw []byte) int {
-	end := bytes.LastIndexAny(raw, " \\")
-	for end > 0 && raw[end] == '\\' {
-		end--
-	}
-	return withoutNumber(raw, max(0, end))
-}
+func escapesEnd(raw []byte) int { return withoutPart(raw, separators) }
 
 // wordsEnd returns the end of the last but one word of a text.
-func wordsEnd(text []byte) int {
-	return withoutNumber(text, max(0, bytes.LastIndexAny(text, " \t\r\n")))
+func wordsEnd(text []byte) int { return withoutPart(text, " \t\r\n") }
+
+// withoutPart returns the end of a text without its last word, and without the digits and hyphens before it, which may
+// be a part of a longer number. If these belong to a word, such as a secret, that word is left out as well.
+func withoutPart(text []byte, ends string) int {
+	text = withoutWord(text, ends)
+	rest := bytes.TrimRight(text, "0123456789 -")
+	if len(bytes.TrimRight(text, " ")) > len(rest) {
+		rest = withoutWord(rest, ends)
+	}
+	return len(rest)
 }
 
-// withoutNumber returns the end of a text without the digits at its end, which may be a part of a longer number.
-func withoutNumber(text []byte, end int) int { return len(bytes.TrimRight(text[:end], "0123456789 -")) }
+// withoutWord returns a text without its last word and the separator before it.
+func withoutWord(text []byte, ends string) []byte {
+	text = text[:max(0, bytes.LastIndexAny(text, ends))]
+	return bytes.TrimRight(text, "\\")
+}
