@@ -128,7 +128,8 @@ func New(o Options) (*Client, error) {
 	through.Protocols = new(http.Protocols)
 	through.Protocols.SetHTTP1(true)
 	through.DisableCompression, through.MaxResponseHeaderBytes = true, maxHeaders
-	through.MaxConnsPerHost, through.MaxIdleConnsPerHost, through.IdleConnTimeout = maxConnections, maxConnections, idleFor
+	through.MaxConnsPerHost, through.MaxIdleConnsPerHost = maxConnections, maxConnections
+	through.IdleConnTimeout = idleFor
 	info, err := json.Marshal(map[string]string{"name": "weir", "title": "Weir", "version": o.Version})
 	return &Client{o: o, through: through, info: string(info), slots: map[string]*slot{}}, err
 }
