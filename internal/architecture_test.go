@@ -27,7 +27,7 @@ var layers = [][]string{
 	{"gateway", "manual", "store", "simulator", "imports/litellm", "imports/bifrost"},
 	{"upstream"},
 	{"admin"},
-	{"dashboard", "api"},
+	{"admintool", "dashboard", "api"},
 	{"app"},
 }
 
@@ -52,7 +52,10 @@ var soleImporters = map[string][]string{
 	"github.com/jackc/pgx/v5/stdlib": {"weir/internal/store"},
 	"github.com/spf13/cobra":         {"weir/cmd/weir"},
 
-	"github.com/coder/websocket":     {"weir/internal/websocket"},
+	"github.com/coder/websocket": {"weir/internal/websocket"},
+
+	"github.com/modelcontextprotocol/go-sdk/mcp": {"weir/internal/admintool"},
+
 	"github.com/valkey-io/valkey-go": {"weir/internal/ratelimit"},
 	"github.com/minio/minio-go/v7":   {"weir/internal/backup"},
 	"github.com/yuin/goldmark":       {"weir/internal/manual"},

@@ -42,6 +42,7 @@ type actorView struct {
 	Name      *string    `json:"name"`
 	Address   *string    `json:"address"`
 	RequestID *string    `json:"request_id"`
+	Tool      *string    `json:"tool"` // MCP tool that a model called
 }
 
 type objectView struct {
@@ -55,7 +56,7 @@ func viewEntry(e *audit.Entry) auditView {
 	return auditView{
 		Seq: e.Seq, At: e.At, Action: e.Action, AccountID: orNull(e.Account), Before: e.Before, After: e.After,
 		Hash:   e.Hash.String(),
-		Actor:  actorView{a.Kind, orNull(a.ID), orNull(a.Name), orNull(a.Address), orNull(a.Request)},
+		Actor:  actorView{a.Kind, orNull(a.ID), orNull(a.Name), orNull(a.Address), orNull(a.Request), orNull(a.Tool)},
 		Object: objectView{o.Kind, orNull(o.ID), orNull(o.Name)},
 	}
 }

@@ -34,6 +34,7 @@ type guard struct {
 	session  func(*http.Request) string // returns the secret of the browser's session, or ""
 	keys     bool                       // also accept an operator's API key
 	content  bool                       // operators may read the content of requests
+	tool     string                     // MCP tool that the route is called by; empty for none
 	crossing *http.CrossOriginProtection
 	refuse   refuser
 }
@@ -100,7 +101,9 @@ func awaitBody(r *http.Request) bool {
 func (g *guard) visit(w http.ResponseWriter, r *http.Request) *people.Visit {
 	id := uuid.Must(uuid.NewV7()).String()
 	w.Header().Set("X-Request-Id", id)
-	return &people.Visit{Origin: people.Origin{Address: g.origin.client(r).String(), Agent: r.UserAgent(), Request: id}}
+	return &people.Visit{Origin: people.Origin{
+		Address: g.origin.client(r).String(), Agent: r.UserAgent(), Request: id, Tool: g.tool,
+	}}
 }
 
 // admit determines the visitor and the account, and checks their right.

@@ -34,6 +34,8 @@ var knownRoutes = map[people.Right][]string{
 	},
 	people.SignedIn: {
 		"GET /admin/v1/me",
+		"POST /admin/mcp",
+		"POST /admin/mcp/write",
 		"GET /design",
 		"GET /me",
 		"GET /me/second-factor",

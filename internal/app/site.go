@@ -10,6 +10,7 @@ import (
 	"weir"
 	"weir/internal/account"
 	"weir/internal/admin"
+	"weir/internal/admintool"
 	"weir/internal/api"
 	"weir/internal/dashboard"
 	"weir/internal/dialect"
@@ -22,17 +23,18 @@ import (
 
 // site answers HTTP requests: it has the APIs, the pages, the manual, their guards and the checks before them.
 type site struct {
-	options   *Options
-	admin     *admin.Admin
-	dialects  dialect.Set
-	gateway   *gateway.Server
-	metrics   *telemetry.Metrics
-	api       *api.Server
-	dashboard *dashboard.Server
-	manual    *manual.Server
-	crossing  *http.CrossOriginProtection
-	draining  atomic.Bool
-	cors      atomic.Pointer[corsPolicy] // nil if no other site may use the client APIs
+	options    *Options
+	admin      *admin.Admin
+	dialects   dialect.Set
+	gateway    *gateway.Server
+	metrics    *telemetry.Metrics
+	api        *api.Server
+	adminTools *admintool.Server
+	dashboard  *dashboard.Server
+	manual     *manual.Server
+	crossing   *http.CrossOriginProtection
+	draining   atomic.Bool
+	cors       atomic.Pointer[corsPolicy] // nil if no other site may use the client APIs
 }
 
 // newSite creates the site over the other parts of the gateway.
@@ -55,6 +57,7 @@ func newSite(g *instance) (s *site, err error) {
 		PublicURL: from.base, Session: s.dashboard.Session,
 		Prices: g.upstream.Prices().Age, Shortage: g.store.Shortage, Version: o.Version, Now: o.Now, Log: o.Log,
 	})
+	s.adminTools = s.newAdminTools()
 	s.manual, err = manual.New(manual.Options{
 		Documents: weir.Documents, API: s.api.Document.JSON,
 		StyleSheet: s.dashboard.StyleSheet(), Script: s.dashboard.Script(), Icon: s.dashboard.Icon(),
@@ -112,7 +115,23 @@ func (s *site) userRoutes() []guarded {
 	for _, r := range s.api.Admin.Routes() {
 		all = append(all, guarded{r, admin})
 	}
+	for _, r := range s.adminTools.Routes() {
+		all = append(all, guarded{r, admin})
+	}
 	return all
+}
+
+// newAdminTools creates the server of the administration's tools.
+func (s *site) newAdminTools() *admintool.Server {
+	return admintool.New(admintool.Options{
+		Document: s.api.Document.JSON, Routes: s.api.Admin.Routes(), Refuse: s.api.Admin.Refuse,
+		Guard: func(route people.Route, tool string) http.Handler {
+			guard := s.adminGuard()
+			guard.tool = tool
+			return guard.handler(route)
+		},
+		Version: s.options.Version, Log: s.options.Log,
+	})
 }
 
 // pages returns the routes for people with their guards applied.

@@ -33,11 +33,16 @@ type Actor struct {
 	Name    string `json:"name,omitempty"`    // e-mail address, label of the key, or login name
 	Address string `json:"address,omitempty"` // IP address
 	Request string `json:"request,omitempty"` // id
+	Tool    string `json:"tool,omitempty"`    // MCP tool of the administration that a model called; empty for none
 }
 
-// String returns the actor on one line: the kind, and the name or else the id.
+// String returns the actor on one line: the kind, the name or else the id, and the tool.
 func (a Actor) String() string {
-	return strings.TrimRight(string(a.Kind)+" "+cmp.Or(a.Name, a.ID), " ")
+	who := strings.TrimRight(string(a.Kind)+" "+cmp.Or(a.Name, a.ID), " ")
+	if a.Tool != "" {
+		who += " by the tool " + a.Tool
+	}
+	return who
 }
 
 // ErrNotAllowed is returned if the actor may not perform the action. Their role may have been removed, or their key

@@ -30,7 +30,7 @@ func exportCSV(w io.Writer, each func(func(*Entry) error) error) error {
 	err := out.Write([]string{
 		"seq", "at", "actor_kind", "actor_id", "actor_name", "address", "request",
 		"action", "object_kind", "object_id", "object_name", "account", "before", "after", "hash",
-		"actor_salt", "actor_proof", "object_salt", "object_proof",
+		"actor_salt", "actor_proof", "object_salt", "object_proof", "tool",
 	})
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func exportCSV(w io.Writer, each func(func(*Entry) error) error) error {
 			strconv.FormatInt(e.Seq, 10), e.At.Format(time.RFC3339Nano), string(e.Actor.Kind), e.Actor.ID,
 			PlainCell(e.Actor.Name), e.Actor.Address, e.Actor.Request, string(e.Action), e.Object.Kind, e.Object.ID,
 			PlainCell(e.Object.Name), e.Account, string(e.Before), string(e.After), e.Hash.String(),
-			actor.Salt, actor.Hash, object.Salt, object.Hash,
+			actor.Salt, actor.Hash, object.Salt, object.Hash, e.Actor.Tool,
 		})
 	})
 	out.Flush()

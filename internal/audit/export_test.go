@@ -15,14 +15,14 @@ func TestExportersWriteNoFormula(t *testing.T) {
 	t.Parallel()
 	list := chained(t, 2)
 	list[1].Proofs = &audit.Proofs{Actor: &audit.Proof{Salt: "5a17", Hash: "f00d"}}
-	list[1].Actor.Name = "=HYPERLINK()"
+	list[0].Actor.Tool, list[1].Actor.Name = "make_key", "=HYPERLINK()"
 	each := func(fn func(*audit.Entry) error) error {
 		return errors.Join(fn(&list[0]), fn(&list[1]))
 	}
 	var csv, lines strings.Builder
 	must.Do(t, audit.Exporters()["csv"](&csv, each))
 	const row = `1,2026-11-21T12:00:00.000001Z,user,u,ann@example.com,192.0.2.7,r,key.changed,key,k,<über>,a,"{""rpm"": 1}","{""rpm"":null}",`
-	if got := csv.String(); strings.Count(got, "\n") != 3 || !strings.Contains(got, "\n"+row+list[0].Hash.String()+",,,,\n") || !strings.Contains(got, ",'=HYPERLINK(),") || !strings.HasSuffix(got, ",5a17,f00d,,\n") {
+	if got := csv.String(); strings.Count(got, "\n") != 3 || !strings.Contains(got, "\n"+row+list[0].Hash.String()+",,,,,make_key\n") || !strings.Contains(got, ",'=HYPERLINK(),") || !strings.HasSuffix(got, ",5a17,f00d,,,\n") {
 		t.Errorf("csv: got\n%s", got)
 	}
 	must.Do(t, audit.Exporters()["jsonl"](&lines, each))

@@ -45,6 +45,7 @@ type auditRow struct {
 	Who     string
 	Kind    audit.Kind
 	From    string // address
+	Tool    string // MCP tool that a model called
 	Action  audit.Action
 	Object  string
 	Account *Link // account of the entry; nil for none, and if the account is the object
@@ -215,7 +216,7 @@ func actionChoices(chosen string) []Choice {
 func auditRowOf(e *audit.Entry, accounts map[string]string) auditRow {
 	row := auditRow{
 		Seq: e.Seq, At: e.At, Who: cmp.Or(e.Actor.Name, e.Actor.ID, "nobody"), Kind: e.Actor.Kind,
-		From:   e.Actor.Address,
+		From:   e.Actor.Address, Tool: e.Actor.Tool,
 		Action: e.Action, Object: strings.TrimSpace(e.Object.Kind + " " + cmp.Or(e.Object.Name, e.Object.ID)),
 		Changes: changesOf(e.Before, e.After),
 	}

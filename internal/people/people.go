@@ -82,6 +82,7 @@ type Origin struct {
 	Address string // IP
 	Agent   string // the header User-Agent
 	Request string // id
+	Tool    string // MCP tool of the administration that a model called; empty for none
 }
 
 // LinkKind is the purpose of a one-time link.

@@ -135,7 +135,7 @@ func (v *Visitor) May(right Right, accountID string) error {
 
 // Actor returns the visitor as an actor of the audit log.
 func (v *Visitor) Actor(o Origin) audit.Actor {
-	a := audit.Actor{Kind: audit.Nobody, Address: o.Address, Request: o.Request}
+	a := audit.Actor{Kind: audit.Nobody, Address: o.Address, Request: o.Request, Tool: o.Tool}
 	if u := v.User(); u != nil {
 		a.Kind, a.ID, a.Name = audit.User, u.ID, u.Email
 	} else if k := v.Key(); k != nil {

@@ -37,11 +37,11 @@ func (s *conn) record(ctx context.Context, tx *sql.Tx, e audit.Entry) error {
 	}
 	if err == nil {
 		_, err = tx.ExecContext(ctx, "INSERT INTO audit ("+auditColumns+
-			") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			e.Seq, micros(e.At), string(e.Actor.Kind), e.Actor.ID, e.Actor.Name, e.Actor.Address, e.Actor.Request,
 			string(e.Action),
 			e.Object.Kind, e.Object.ID, e.Object.Name, e.Account, orNull(e.Before), orNull(e.After), e.Hash.String(),
-			proofs[0], proofs[1], proofs[2], proofs[3])
+			proofs[0], proofs[1], proofs[2], proofs[3], e.Actor.Tool)
 	}
 	if err != nil {
 		return fmt.Errorf("write audit log: %w", err)
@@ -50,9 +50,9 @@ func (s *conn) record(ctx context.Context, tx *sql.Tx, e audit.Entry) error {
 }
 
 const auditColumns = "seq, at, actor_kind, actor_id, actor_name, address, request, action, object_kind, object_id, " +
-	"object_name, account, was, became, hash, actor_salt, actor_proof, object_salt, object_proof"
+	"object_name, account, was, became, hash, actor_salt, actor_proof, object_salt, object_proof, tool"
 
-// proofColumns returns the last four of auditColumns.
+// proofColumns returns the four columns of the proofs.
 func proofColumns(p *audit.Proofs) (c [4]string) {
 	if p == nil {
 		return c
@@ -95,7 +95,7 @@ func scanAudit(row scanner) (e audit.Entry, err error) {
 	var proofs [4]string
 	err = row.Scan(&e.Seq, &at, &e.Actor.Kind, &e.Actor.ID, &e.Actor.Name, &e.Actor.Address, &e.Actor.Request,
 		&e.Action, &e.Object.Kind, &e.Object.ID, &e.Object.Name, &e.Account, &was, &became, &hash,
-		&proofs[0], &proofs[1], &proofs[2], &proofs[3])
+		&proofs[0], &proofs[1], &proofs[2], &proofs[3], &e.Actor.Tool)
 	if err != nil {
 		return e, err
 	}

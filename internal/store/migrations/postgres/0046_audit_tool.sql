@@ -1,0 +1,4 @@
+-- +goose Up
+
+-- The MCP tool of the administration that a model called; empty for none.
+ALTER TABLE audit ADD COLUMN tool TEXT COLLATE "C" NOT NULL DEFAULT '';
