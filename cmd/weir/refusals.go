@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -73,8 +74,8 @@ func (f *refusalFlags) query(now time.Time) (q refusal.Query, err error) {
 
 func refusalRow(x *admin.RefusedRequest) []string {
 	return []string{
-		x.ID, x.Arrived.Format(time.RFC3339), orNone(x.AccountName), orNone(x.KeyID), string(x.Reason), orNone(x.Model),
-		x.Message,
+		x.ID, x.Arrived.Format(time.RFC3339), orNone(x.AccountName), orNone(cmp.Or(x.KeyLabel, x.KeyID)),
+		string(x.Reason), orNone(x.Model), x.Message,
 	}
 }
 
@@ -103,7 +104,7 @@ func refusalCells(by []refusal.Group, c *admin.RefusalCount) []string {
 		case refusal.ByAccount:
 			value = *c.AccountName
 		case refusal.ByKey:
-			value = *c.KeyID
+			value = cmp.Or(*c.KeyLabel, *c.KeyID)
 		case refusal.ByReason:
 			value = string(*c.Reason)
 		case refusal.ByModel:

@@ -32,6 +32,7 @@ type RefusalCount struct {
 	AccountID   *string    `json:"account_id"`
 	AccountName *string    `json:"account_name"`
 	KeyID       *string    `json:"key_id"` // empty if the request was not authenticated
+	KeyLabel    *string    `json:"key_label"`
 	Reason      *llm.Code  `json:"reason"`
 	Model       *string    `json:"model"` // as requested; empty if it is not known
 	Count       int64      `json:"count"`
@@ -44,6 +45,7 @@ type RefusedRequest struct {
 	AccountID   string    `json:"account_id"` // empty if the request was not authenticated
 	AccountName string    `json:"account_name"`
 	KeyID       string    `json:"key_id"`
+	KeyLabel    string    `json:"key_label"`
 	Model       string    `json:"model"` // as requested
 	Reason      llm.Code  `json:"reason"`
 	Status      int       `json:"status"` // HTTP status of the answer
@@ -116,7 +118,7 @@ func viewRefusalCount(by []refusal.Group, s *refusal.Sum, names map[string]strin
 		case refusal.ByAccount:
 			v.AccountID, v.AccountName = &s.Account, new(names[s.Account])
 		case refusal.ByKey:
-			v.KeyID = &s.Key
+			v.KeyID, v.KeyLabel = &s.Key, &s.KeyLabel
 		case refusal.ByReason:
 			v.Reason = &s.Reason
 		case refusal.ByModel:
@@ -131,6 +133,6 @@ func viewRefusalCount(by []refusal.Group, s *refusal.Sum, names map[string]strin
 func viewRefusal(x *refusal.Refusal, names map[string]string) RefusedRequest {
 	return RefusedRequest{
 		ID: x.Request.String(), Arrived: x.At, AccountID: x.Account, AccountName: names[x.Account], KeyID: x.Key,
-		Model: x.Model, Reason: x.Reason, Status: x.Status, Message: x.Message,
+		KeyLabel: x.KeyLabel, Model: x.Model, Reason: x.Reason, Status: x.Status, Message: x.Message,
 	}
 }

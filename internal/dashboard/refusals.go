@@ -65,6 +65,8 @@ func reasonText(code llm.Code) string {
 		return "No valid key"
 	case llm.CodeBudgetExceeded:
 		return "Budget exceeded"
+	case refusal.CodeUnpriced:
+		return "No price under a budget"
 	case llm.CodeForbidden:
 		return "Not permitted"
 	case llm.CodeNotFound:

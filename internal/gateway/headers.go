@@ -13,6 +13,7 @@ import (
 	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/provider"
+	"weir/internal/quote"
 	"weir/internal/refusal"
 	"weir/internal/route"
 )
@@ -143,6 +144,9 @@ func (q *request) countRefusal(err error, e *llm.Error) {
 	x := refusal.Refusal{
 		Request: in.id.UUID, At: in.started, Reason: e.Code, Status: in.Dialect.Status(e.Code),
 		Message: e.Message, Param: e.Param,
+	}
+	if errors.Is(err, quote.ErrUnpriced) {
+		x.Reason = refusal.CodeUnpriced
 	}
 	if in.table != nil { // the model's name was checked
 		x.Model = in.Head.Model

@@ -73,7 +73,8 @@ func (q *Query) Check() error {
 // Sum is the number of refusals in a group. Fields that are not part of the group are empty.
 type Sum struct {
 	Bucket
-	N int64
+	KeyLabel string
+	N        int64
 }
 
 // Report holds the answer to a Query.

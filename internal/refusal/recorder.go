@@ -55,14 +55,17 @@ type Recorder struct {
 // waiting holds refusals that are not written yet.
 type waiting struct {
 	counts map[Bucket]*int64
-	latest map[string]*ring // by account
-	stored int              // number of refusals in latest
+	latest map[string]recent // by account
+	stored int               // number of refusals in latest
 }
+
+// recent holds the latest refusals of an account by key.
+type recent map[string]*ring
 
 // named is a model of an account.
 type named struct{ account, model string }
 
-// ring holds the latest refusals of an account.
+// ring holds the latest refusals of a key.
 type ring struct {
 	all  []Refusal
 	next int // index of the oldest one, once it is full
@@ -79,7 +82,7 @@ func NewRecorder(o Options) *Recorder {
 }
 
 func newWaiting() waiting {
-	return waiting{counts: map[Bucket]*int64{}, latest: map[string]*ring{}}
+	return waiting{counts: map[Bucket]*int64{}, latest: map[string]recent{}}
 }
 
 // Add counts a refusal.
@@ -155,18 +158,27 @@ func (w *waiting) add(b Bucket, n int64) {
 	*w.counts[b] += n
 }
 
-// keep adds a refusal to the latest ones of its account.
+// keep adds a refusal to the latest ones of its account. Each of the account's keys has an equal share of MostLatest, so
+// that a flood by one key leaves the refusals of the others.
 func (w *waiting) keep(x *Refusal) {
-	of := w.latest[x.Account]
+	account, key := w.latest[x.Account], x.Key
+	if len(account) >= MostLatest && account[key] == nil {
+		key = "" // the keys beyond the bound share one ring
+	}
+	of := account[key]
 	if of == nil {
 		if w.stored >= mostWaiting {
 			return
 		}
+		if account == nil {
+			account = recent{}
+			w.latest[x.Account] = account
+		}
 		of = &ring{}
-		w.latest[x.Account] = of
+		account[key] = of
 	}
 	switch {
-	case len(of.all) < MostLatest && w.stored < mostWaiting:
+	case len(of.all) < max(1, MostLatest/len(account)) && w.stored < mostWaiting:
 		of.all = append(of.all, *x)
 		w.stored++
 	case len(of.all) > 0:
@@ -180,9 +192,11 @@ func (w *waiting) merge(later *waiting) {
 	for b, n := range later.counts {
 		w.add(b, *n)
 	}
-	for _, of := range later.latest {
-		for i := range of.all {
-			w.keep(&of.all[(of.next+i)%len(of.all)])
+	for _, account := range later.latest {
+		for _, of := range account {
+			for i := range of.all {
+				w.keep(&of.all[(of.next+i)%len(of.all)])
+			}
 		}
 	}
 }
@@ -314,7 +328,9 @@ func (w *waiting) batch() Batch {
 	}
 	slices.SortFunc(batch.Counts, func(a, b Count) int { return a.compare(&b.Bucket) })
 	for _, account := range slices.Sorted(maps.Keys(w.latest)) {
-		batch.Latest = append(batch.Latest, w.latest[account].all...)
+		for _, of := range w.latest[account] {
+			batch.Latest = append(batch.Latest, of.all...)
+		}
 	}
 	return batch
 }

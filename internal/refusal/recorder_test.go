@@ -26,6 +26,7 @@ type table struct {
 	fails   func() bool
 	counts  map[refusal.Bucket]int64
 	latest  int
+	stored  func(*refusal.Refusal) // is called with each of the latest; may be nil
 	metrics int64
 }
 
@@ -42,6 +43,11 @@ func (d *table) write(_ context.Context, b refusal.Batch) error {
 		d.counts[c.Bucket] += c.N
 	}
 	d.latest += len(b.Latest)
+	for i := range b.Latest {
+		if d.stored != nil {
+			d.stored(&b.Latest[i])
+		}
+	}
 	return nil
 }
 
@@ -130,6 +136,31 @@ func TestFloodOfModelsAddsFewRows(t *testing.T) {
 	must.Equal(t, len(d.counts), refusal.MostModels+1, "rows of the minute")
 	must.Equal(t, d.total(), int64(50_000), "refusals")
 	must.Equal(t, d.latest, 51*refusal.MostLatest-99, "refusals that were stored")
+}
+
+// TestFloodOfKeyLeavesRefusalsOfOthers refuses thousands of requests of a key, and then few of two others.
+func TestFloodOfKeyLeavesRefusalsOfOthers(t *testing.T) {
+	t.Parallel()
+	d := &table{}
+	r := d.recorder(quiet())
+	stored := map[string]int{}
+	d.stored = func(x *refusal.Refusal) { stored[x.Key]++ }
+	for _, few := range []string{"before", "after"} {
+		if few == "after" {
+			for range 5000 {
+				r.Add(of("acc", "flood", "", llm.CodeAuthentication))
+			}
+		}
+		for range 20 {
+			r.Add(of("acc", few, "", llm.CodeRateLimited))
+		}
+	}
+	must.Do(t, r.Flush(t.Context()))
+	must.Equal(t, stored["before"], 20, "refusals before the flood")
+	must.Equal(t, stored["after"], 20, "refusals after the flood")
+	if n := stored["flood"]; n < 10 || n > refusal.MostLatest {
+		t.Errorf("got %d refusals of the flood, want some, at most %d", n, refusal.MostLatest)
+	}
 }
 
 // TestFloodOfKeysAddsFewRows counts refusals of very many keys of an account, some of them of slow requests that arrived

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// MostLatest is the number of refusals of an account that are stored individually.
+	// MostLatest is the number of refusals of an account that are stored individually, shared equally by its keys.
 	MostLatest = 100
 	// OtherModels is the name for the models beyond MostModels.
 	OtherModels = "(other)"
@@ -28,13 +28,17 @@ const (
 	MostCounts = 500
 )
 
+// CodeUnpriced is the reason of a request that got CodeForbidden because a budget cannot bound the cost of its model,
+// whose price is unknown. Clients never get it.
+const CodeUnpriced llm.Code = "MODEL_UNPRICED"
+
 // Refusal is a request that got an error without an attempt at a provider.
 type Refusal struct {
 	Request uuid.UUID
 	At      time.Time // UTC
 	// Account and Key are ids. They are empty if the request was not authenticated; then Model is empty, too.
 	Account, Key string
-	// AccountName and KeyLabel are for metrics; they are not stored.
+	// AccountName and KeyLabel are for metrics and reports; they are not stored with the refusal.
 	AccountName, KeyLabel string
 	Reason                llm.Code
 	Status                int    // HTTP status of the answer
@@ -63,11 +67,11 @@ type Batch struct {
 	Latest []Refusal
 }
 
-// Reasons returns the codes that refusals can have.
+// Reasons returns the codes that refusals can have: those of errors, and CodeUnpriced.
 func Reasons() []llm.Code {
 	return []llm.Code{
-		llm.CodeInvalidRequest, llm.CodeAuthentication, llm.CodeBudgetExceeded, llm.CodeForbidden, llm.CodeNotFound,
-		llm.CodeModelNotFound, llm.CodeMethodNotAllowed, llm.CodeIdempotencyConflict, llm.CodeConflict,
+		llm.CodeInvalidRequest, llm.CodeAuthentication, llm.CodeBudgetExceeded, CodeUnpriced, llm.CodeForbidden,
+		llm.CodeNotFound, llm.CodeModelNotFound, llm.CodeMethodNotAllowed, llm.CodeIdempotencyConflict, llm.CodeConflict,
 		llm.CodeRequestTooLarge, llm.CodeUnsupportedMedia, llm.CodeMisdirected, llm.CodeRateLimited,
 		llm.CodeProviderError, llm.CodeProviderUnavailable, llm.CodeProviderTimeout, llm.CodeOverloaded,
 		llm.CodeInternal,

@@ -108,7 +108,7 @@ func (x *exporter) attempts(ctx context.Context, tx *sql.Tx) ([]report.Exported,
 }
 
 // named sets the names of ids by a query of both.
-func named(ctx context.Context, tx *sql.Tx, query string, names map[string]string) error {
+func named(ctx context.Context, tx querier, query string, names map[string]string) error {
 	var ids []any
 	for id := range names {
 		ids = append(ids, id)

@@ -71,9 +71,11 @@ func keepRefusals(ctx context.Context, tx *sql.Tx, latest []refusal.Refusal) err
 		if i > 0 && latest[i-1].Account == account {
 			continue
 		}
-		_, err := tx.ExecContext(ctx, "DELETE FROM refusals_latest WHERE account = ? AND request < (SELECT request"+
-			" FROM refusals_latest WHERE account = ? ORDER BY request DESC LIMIT 1 OFFSET ?)", account, account,
-			refusal.MostLatest-1)
+		// The newest of each key come first, then the second ones, and so on: a key that is refused rarely keeps its own.
+		_, err := tx.ExecContext(ctx, "DELETE FROM refusals_latest WHERE account = ? AND request IN (SELECT request FROM"+
+			" (SELECT request, row_number() OVER (ORDER BY turn, request DESC) AS place FROM (SELECT request,"+
+			" row_number() OVER (PARTITION BY key ORDER BY request DESC) AS turn FROM refusals_latest"+
+			" WHERE account = ?) AS turns) AS places WHERE place > ?)", account, account, refusal.MostLatest)
 		if err != nil {
 			return err
 		}
@@ -149,9 +151,35 @@ func (s *Refusals) Read(ctx context.Context, q refusal.Query) (r refusal.Report,
 			where, args := refusalFilter(&q, "at", time.Microsecond)
 			r.Latest, err = latestRefusals(ctx, tx, where, args)
 		}
+		if err == nil {
+			err = labelRefused(ctx, tx, &r)
+		}
 		return err
 	})
 	return r, err
+}
+
+// labelRefused adds the labels of a report's keys.
+func labelRefused(ctx context.Context, q querier, r *refusal.Report) error {
+	labels := map[string]string{}
+	for i := range r.Sums {
+		labels[r.Sums[i].Key] = ""
+	}
+	for i := range r.Latest {
+		labels[r.Latest[i].Key] = ""
+	}
+	delete(labels, "")
+	if len(labels) == 0 {
+		return nil
+	}
+	err := named(ctx, q, "SELECT id, label FROM keys", labels)
+	for i := range r.Sums {
+		r.Sums[i].KeyLabel = labels[r.Sums[i].Key]
+	}
+	for i := range r.Latest {
+		r.Latest[i].KeyLabel = labels[r.Latest[i].Key]
+	}
+	return err
 }
 
 func refusalSums(ctx context.Context, tx *sql.Tx, q *refusal.Query) ([]refusal.Sum, error) {
@@ -210,14 +238,18 @@ func latestRefusals(ctx context.Context, q querier, where string, args []any) ([
 
 // Find returns the refused request with that id; false if there is none, or it is not among the latest of its account.
 func (s *Refusals) Find(ctx context.Context, id uuid.UUID) (x refusal.Refusal, there bool, err error) {
-	list, err := latestRefusals(ctx, s.read, " WHERE request = ?", []any{id.String()})
+	var r refusal.Report
+	r.Latest, err = latestRefusals(ctx, s.read, " WHERE request = ?", []any{id.String()})
+	if err == nil {
+		err = labelRefused(ctx, s.read, &r)
+	}
 	if err != nil {
 		return x, false, fmt.Errorf("find refused request: %w", err)
 	}
-	if len(list) == 0 {
+	if len(r.Latest) == 0 {
 		return x, false, nil
 	}
-	return list[0], true, nil
+	return r.Latest[0], true, nil
 }
 
 // RetainRefusals deletes what is older than a time, and adds up older minutes to hours.
@@ -252,21 +284,22 @@ func (s *Refusals) RetainRefusals(ctx context.Context, before time.Time) error {
 
 // addUpHour adds the minutes of the oldest hour before a time to its first one; false if there is none.
 func addUpHour(ctx context.Context, tx *sql.Tx, before int64) (more bool, err error) {
-	var hour sql.NullInt64
-	err = tx.QueryRowContext(ctx, "SELECT min(minute - minute % 3600) FROM refusals WHERE minute < ?"+
-		" AND minute % 3600 <> 0", before).Scan(&hour)
-	if err != nil || !hour.Valid {
+	var oldest sql.NullInt64 // by the index refusals_minutes, which has no hours
+	err = tx.QueryRowContext(ctx, "SELECT min(minute) FROM refusals WHERE minute < ? AND minute % 3600 <> 0",
+		before).Scan(&oldest)
+	if err != nil || !oldest.Valid {
 		return false, err
 	}
+	hour := oldest.Int64 - oldest.Int64%3600
 	_, err = tx.ExecContext(ctx, "INSERT INTO refusals (account, minute, key, reason, model, n)"+
 		" SELECT account, cast(? AS BIGINT), key, reason, model, cast(sum(n) AS BIGINT) FROM refusals"+
 		" WHERE minute > ? AND minute < ? GROUP BY account, key, reason, model"+
 		" ON CONFLICT (account, minute, key, reason, model) DO UPDATE SET n = refusals.n + excluded.n",
-		hour.Int64, hour.Int64, hour.Int64+3600)
+		hour, hour, hour+3600)
 	if err != nil {
 		return false, err
 	}
-	_, err = tx.ExecContext(ctx, "DELETE FROM refusals WHERE minute > ? AND minute < ?", hour.Int64, hour.Int64+3600)
+	_, err = tx.ExecContext(ctx, "DELETE FROM refusals WHERE minute > ? AND minute < ?", hour, hour+3600)
 	return true, err
 }
 

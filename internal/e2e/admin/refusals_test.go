@@ -70,6 +70,10 @@ func TestRefusalsAreFoundByTheirID(t *testing.T) {
 		must.Equal(t, at(got, "id"), id, "id of %s", reason)
 		must.Equal(t, at(got, "reason"), reason, "reason of %s", id)
 		must.Equal(t, at(got, "account_name"), "default", "account of %s", reason)
+		if label := map[string]string{"RATE_LIMITED": "limited", "AUTHENTICATION_ERROR": "revoked"}[reason]; label != "" {
+			must.Equal(t, at(got, "key_label"), label, "key of %s", reason)
+			must.Equal(t, at(o.call(200, "GET /refusals?group_by=key&reason="+reason, ""), "counts", "0", "key_label"), label, "key of the count of %s", reason)
+		}
 		if at(got, "message") == "" || at(got, "key_id") == "" {
 			t.Errorf("%s: got %v, want a message and a key", reason, got)
 		}

@@ -143,3 +143,23 @@ func left(h *harness.Gateway, key string) [2]int {
 	tokens, _ := strconv.Atoi(of["remaining-tokens"])
 	return [2]int{requests, tokens}
 }
+
+// TestUnpricedModelIsRefusedForItsOwnReason checks that operators can tell a missing price from a missing right, which
+// clients get as the same error.
+func TestUnpricedModelIsRefusedForItsOwnReason(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	h := harness.Open(t, harness.Setup{YAML: "providers:" + harness.ProviderYAML("house", up.URL) +
+		harness.ProviderYAML("bare", up.URL) + harness.PricesYAML})
+	operator := h.NewKey(account.KeyOptions{Account: "default", Permissions: []account.Permission{account.Admin}})
+	ample := account.Budget{Limit: 1000 * llm.USD, Period: budget.PeriodTotal}
+	key := h.NewKey(account.KeyOptions{Account: "default", Budget: ample, Models: []string{"bare/*"}})
+	for reason, model := range map[string]string{"MODEL_UNPRICED": "bare/echo", "FORBIDDEN": "house/echo"} {
+		r := h.Do(harness.Ask{Path: "/v1/chat", Body: harness.Hello(model), Key: key})
+		harness.WantError(t, r, http.StatusForbidden, "FORBIDDEN")
+		list := h.Do(harness.Ask{Method: http.MethodGet, Path: "/admin/v1/refusals?reason=" + reason, Key: operator}).Body
+		if !strings.HasPrefix(list, `{"total":1,`) || !strings.Contains(list, r.Header.Get("X-Request-Id")) {
+			t.Errorf("%s: got %s, want this refusal alone", reason, list)
+		}
+	}
+}

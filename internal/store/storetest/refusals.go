@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"weir/internal/account"
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/refusal"
@@ -75,6 +76,33 @@ func testRefusals(t *testing.T, f *fixture) {
 	if _, other, err := f.Refusals.Find(t.Context(), uuid.Must(uuid.NewV7())); !there || other || err != nil {
 		t.Errorf("got %t for a stored refusal and %t for another, %v", there, other, err)
 	}
+}
+
+// testRefusalsShared checks that a flood of refusals of one key leaves the latest of the account's other keys, and that
+// reports have the labels of keys.
+func testRefusalsShared(t *testing.T, f *fixture) {
+	create(t, f, "a")
+	must.Do(t, f.Accounts.CreateKey(t.Context(), root, newKey("calm", "acc_a"), account.Hash{9}))
+	r := f.recorder(f.DB)
+	for range 10 {
+		r.Add(refused(noon, "acc_a", "calm", "house/m", llm.CodeRateLimited))
+	}
+	for range 5 {
+		for range 200 {
+			r.Add(refused(noon, "acc_a", "flood", "house/m", llm.CodeAuthentication))
+		}
+		must.Do(t, r.Flush(t.Context()))
+	}
+	query := refusal.Query{Account: "acc_a", By: []refusal.Group{refusal.ByKey}}
+	got := must.Get(f.Refusals.Read(t.Context(), query))(t)
+	must.Equal(t, got.Total, int64(1010), "all refusals")
+	must.Equal(t, len(got.Latest), refusal.MostLatest, "latest refusals")
+	labels := map[string]int{}
+	for i := range got.Latest {
+		labels[got.Latest[i].KeyLabel]++
+	}
+	must.Equal(t, labels, map[string]int{"über label": 10, "": 90}, "latest refusals by label")
+	must.Equal(t, got.Sums[1].KeyLabel, "über label", "label in the counts")
 }
 
 // testRefusalsFiltered checks each filter, and that refusals without an account are separate.

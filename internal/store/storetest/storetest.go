@@ -148,6 +148,7 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"Alerts", testAlerts},
 		{"AlertsClaimed", testAlertsClaimed},
 		{"Refusals", testRefusals},
+		{"RefusalsShared", testRefusalsShared},
 		{"RefusalsFiltered", testRefusalsFiltered},
 		{"RefusalsRetained", testRefusalsRetained},
 		{"RefusalsOfClosed", testRefusalsOfClosed},
