@@ -158,8 +158,8 @@ func (w *waiting) add(b Bucket, n int64) {
 	*w.counts[b] += n
 }
 
-// keep adds a refusal to the latest ones of its account. Each of the account's keys has an equal share of MostLatest, so
-// that a flood by one key leaves the refusals of the others.
+// keep adds a refusal to the latest ones of its account. Each of the account's keys has an equal share of MostLatest,
+// so that a flood by one key leaves the refusals of the others.
 func (w *waiting) keep(x *Refusal) {
 	account, key := w.latest[x.Account], x.Key
 	if len(account) >= MostLatest && account[key] == nil {

@@ -71,8 +71,8 @@ type Batch struct {
 func Reasons() []llm.Code {
 	return []llm.Code{
 		llm.CodeInvalidRequest, llm.CodeAuthentication, llm.CodeBudgetExceeded, CodeUnpriced, llm.CodeForbidden,
-		llm.CodeNotFound, llm.CodeModelNotFound, llm.CodeMethodNotAllowed, llm.CodeIdempotencyConflict, llm.CodeConflict,
-		llm.CodeRequestTooLarge, llm.CodeUnsupportedMedia, llm.CodeMisdirected, llm.CodeRateLimited,
+		llm.CodeNotFound, llm.CodeModelNotFound, llm.CodeMethodNotAllowed, llm.CodeIdempotencyConflict,
+		llm.CodeConflict, llm.CodeRequestTooLarge, llm.CodeUnsupportedMedia, llm.CodeMisdirected, llm.CodeRateLimited,
 		llm.CodeProviderError, llm.CodeProviderUnavailable, llm.CodeProviderTimeout, llm.CodeOverloaded,
 		llm.CodeInternal,
 	}
