@@ -74,9 +74,10 @@ func keepRefusals(ctx context.Context, tx *sql.Tx, latest []refusal.Refusal) err
 		// The newest of each key come first, then the second ones, and so on: a key that is refused rarely keeps its
 		// own.
 		_, err := tx.ExecContext(ctx, "DELETE FROM refusals_latest WHERE account = ? AND request IN"+
-			" (SELECT request FROM (SELECT request, row_number() OVER (ORDER BY turn, request DESC) AS place FROM (SELECT request,"+
-			" row_number() OVER (PARTITION BY key ORDER BY request DESC) AS turn FROM refusals_latest"+
-			" WHERE account = ?) AS turns) AS places WHERE place > ?)", account, account, refusal.MostLatest)
+			" (SELECT request FROM (SELECT request, row_number() OVER (ORDER BY turn, request DESC) AS place"+
+			" FROM (SELECT request, row_number() OVER (PARTITION BY key ORDER BY request DESC) AS turn"+
+			" FROM refusals_latest WHERE account = ?) AS turns) AS places WHERE place > ?)",
+			account, account, refusal.MostLatest)
 		if err != nil {
 			return err
 		}
