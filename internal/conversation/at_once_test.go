@@ -46,7 +46,7 @@ func TestReadAtOnce(t *testing.T) {
 		store := &stuck{let: make(chan struct{})}
 		s := conversation.New(conversation.Options{Store: store, Now: time.Now, TTL: func() time.Duration { return time.Hour }})
 		ask := func(id string) {
-			_, _, _ = s.Expand(context.Background(), owner("a"), []byte(`{"previous_response_id":"`+id+`"}`), unbounded())
+			_, _, _ = s.Expand(context.Background(), owner("a"), []byte(`{"previous_response_id":"`+id+`"}`), nil, unbounded())
 		}
 		for range 10 {
 			go ask("resp_large")
@@ -84,7 +84,7 @@ func TestTurnsCoverLargeExpansions(t *testing.T) {
 	}
 	for what, read := range map[string]func() error{
 		"expand": func() error {
-			_, _, err := s.Expand(t.Context(), owner("a"), []byte(`{"input":[{"id":"msg_1"}]}`), capacity)
+			_, _, err := s.Expand(t.Context(), owner("a"), []byte(`{"input":[{"id":"msg_1"}]}`), nil, capacity)
 			return err
 		},
 		"get": func() error { _, err := s.Get(t.Context(), owner("a"), "resp_1", capacity); return err },

@@ -37,7 +37,7 @@ func TestCapacityBeforeReading(t *testing.T) {
 	} {
 		store.read = 0
 		asked := int64(0)
-		_, _, err := s.Expand(t.Context(), owner("a"), []byte(body), reserving(func(n int64) error { asked += n; return full }))
+		_, _, err := s.Expand(t.Context(), owner("a"), []byte(body), nil, reserving(func(n int64) error { asked += n; return full }))
 		if !errors.Is(err, full) || store.read != 0 || asked < 1<<20 {
 			t.Errorf("%s: %v, %d bytes requested, %d read; want a refusal before any read", body, err, asked, store.read)
 		}

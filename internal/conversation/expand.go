@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -24,6 +25,7 @@ type Turn struct {
 	link     string // stored name of the previous response
 	input    []item
 	keep     bool
+	memory   *Memory // remembers the response, stored or not; nil for none
 }
 
 // Echo returns the fields that the answer repeats from the request: whether it is stored, and the previous response.
@@ -39,10 +41,12 @@ func (t *Turn) Echo() []llm.Field {
 // items that the request refers to. The body must have passed the scan of its wire format. If there is nothing to
 // insert, it is returned unchanged. All other members keep their bytes and their order; instructions of earlier
 // requests are not included. Memory for stored responses is reserved before they are read, and memory for the new
-// body as far as its size is known; a difference is reserved or returned before the body is written. Errors are
-// *llm.Error, or those of the store and of capacity.
-func (s *Service) Expand(ctx context.Context, o Owner, body []byte, capacity Capacity) ([]byte, *Turn, error) {
-	p := &plan{turn: &Turn{}}
+// body as far as its size is known; a difference is reserved or returned before the body is written. Responses in the
+// memory, which may be nil, are not read from the store. Errors are *llm.Error, or those of the store and of capacity.
+func (s *Service) Expand(ctx context.Context, o Owner, body []byte, m *Memory, capacity Capacity) ([]byte, *Turn,
+	error,
+) {
+	p := &plan{turn: &Turn{memory: m}}
 	err := capacity.Turn(int64(len(body)), func() error { return s.plan(ctx, &o, body, p) })
 	if err != nil {
 		return nil, nil, err
@@ -67,10 +71,11 @@ func (s *Service) Expand(ctx context.Context, o Owner, body []byte, capacity Cap
 // plan lists the stored responses that a request needs.
 type plan struct {
 	turn  *Turn
-	chain []Link          // the previous responses, newest first
-	items map[string]Link // the responses that contain items, by the items' ids
-	reads map[string]bool // the stored ids of all responses; nil for none
-	size  int64           // bytes of them
+	chain []Link             // the previous responses, newest first
+	items map[string]Link    // the responses that contain items, by the items' ids
+	reads map[string]bool    // the stored ids of all responses; nil for none
+	known map[string]content // responses of the memory, by their stored ids
+	size  int64              // bytes of them
 	// estimated bytes of the inserted items: of the responses, plus an item's response for each further reference to
 	// it
 	body int64
@@ -104,14 +109,33 @@ func (s *Service) plan(ctx context.Context, o *Owner, body []byte, p *plan) erro
 	defer cancel()
 	p.items, p.reads = map[string]Link{}, map[string]bool{}
 	if r.previous != "" {
-		if p.chain, err = s.links(ctx, o, r.previous); err != nil {
-			return unfound(err, noPrevious(r.previous))
+		if err := s.findChain(ctx, o, p); err != nil {
+			return err
 		}
-		t.link = p.chain[0].ID
-		p.add(p.chain...)
-		p.body = sizeOfAll(p.chain)
 	}
 	return s.find(ctx, o, p)
+}
+
+// findChain finds the previous response and all before it: in the memory, and the others in the store.
+func (s *Service) findChain(ctx context.Context, o *Owner, p *plan) error {
+	next := p.turn.previous
+	p.known = map[string]content{}
+	for _, r := range p.turn.memory.chain(next) {
+		p.known[r.name] = r.content
+		p.chain = append(p.chain, Link{ID: r.name, Size: r.size})
+		next = r.previous
+	}
+	if next != "" {
+		links, err := s.links(ctx, o, next)
+		if err != nil {
+			return unfound(err, noPrevious(next))
+		}
+		p.add(links...)
+		p.chain = append(p.chain, links...)
+	}
+	p.turn.link = p.chain[0].ID
+	p.body = sizeOfAll(p.chain)
+	return nil
 }
 
 // find finds the responses that contain the referenced items.
@@ -167,6 +191,7 @@ func (s *Service) linkOf(ctx context.Context, o *Owner, item string) (Link, erro
 // fill returns the body with the whole conversation as its input.
 func (s *Service) fill(ctx context.Context, o *Owner, body []byte, p *plan, capacity *Capacity) ([]byte, error) {
 	read := s.texts(o)
+	maps.Copy(read.read, p.known)
 	before, err := read.before(ctx, p)
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ func TestNothingToExpand(t *testing.T) {
 		`{"input":[{"role":"user","id":"msg_1","content":"Hi"},{"type":"message","id":"x"}]}`,
 	} {
 		in := []byte(body)
-		out, turn, err := w.Expand(t.Context(), owner("a"), in, reserving(func(int64) error { t.Error("capacity was requested, want none"); return nil }))
+		out, turn, err := w.Expand(t.Context(), owner("a"), in, nil, reserving(func(int64) error { t.Error("capacity was requested, want none"); return nil }))
 		if err != nil || turn == nil || string(out) != body || &out[0] != &in[0] {
 			t.Errorf("%s: got %s, %v; want the same bytes", body, out, err)
 		}
@@ -70,12 +70,12 @@ func TestItemReference(t *testing.T) {
 		`{"input":[{"type":"item_reference","id":"msg_of_nobody"}]}`:    "input",
 		`{"input":[{"id":"msg_1","type":"item_reference","role":"x"}]}`: "input",
 	} {
-		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), unbounded())
+		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), nil, unbounded())
 		if e := llm.AsError(err); err == nil || e.Code != llm.CodeInvalidRequest || e.Param != param {
 			t.Errorf("%s: got %v, want a mistake in %s", body, err, param)
 		}
 	}
-	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{"input":[{"id":"msg_1"}]}`), unbounded())
+	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{"input":[{"id":"msg_1"}]}`), nil, unbounded())
 	wantError(t, err, llm.Invalid("input", "Item with id 'msg_1' not found."))
 }
 
@@ -105,7 +105,7 @@ func TestOwnItems(t *testing.T) {
 		t.Errorf("an id of another response: got %s", got)
 	}
 	for _, item := range []string{"msg_" + a + "_0", "msg_" + b + "_0"} {
-		_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{"input":[{"id":"`+item+`"}]}`), unbounded())
+		_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{"input":[{"id":"`+item+`"}]}`), nil, unbounded())
 		wantError(t, err, llm.Invalid("input", "Item with id '"+item+"' not found."))
 	}
 }
@@ -122,7 +122,7 @@ func TestAmbiguousItemsAreRefused(t *testing.T) {
 		`{"input":[{"id":"msg_1","role":"user","role":null}]}`:                                    "input[0].role",
 		`{"input":[{"role":"user","content":"x","type":"message","t\u0079pe":"item_reference"}]}`: "input[0].type",
 	} {
-		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), unbounded())
+		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), nil, unbounded())
 		if e := llm.AsError(err); err == nil || e.Code != llm.CodeInvalidRequest || e.Param != param {
 			t.Errorf("%s: got %v, want a mistake in %s", body, err, param)
 		}
@@ -146,7 +146,7 @@ func TestItemsAreBounded(t *testing.T) {
 		{reference, 4097, false},
 	} {
 		body := `{"input":[` + strings.Repeat(tt.item+",", tt.n-1) + tt.item + `]}`
-		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), unbounded())
+		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), nil, unbounded())
 		if e := llm.AsError(err); (err == nil) != tt.ok || err != nil && e.Param != "input" {
 			t.Errorf("%d of %s: got %v, want it accepted: %v", tt.n, tt.item, err, tt.ok)
 		}
@@ -169,13 +169,13 @@ func TestMistakesNameTheirField(t *testing.T) {
 		`{"input":{"role":"user"},"previous_response_id":"resp_1"}`:    "input",
 		`{"input":"x","previous_response_id":"resp_of_somebody_else"}`: "previous_response_id",
 	} {
-		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), unbounded())
+		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), nil, unbounded())
 		if e := llm.AsError(err); err == nil || e.Code != llm.CodeInvalidRequest || e.Param != param || e.Message == "" {
 			t.Errorf("%s: got %v, want a mistake in %s", body, err, param)
 		}
 	}
 	long := strings.Repeat("x", 1<<20)
-	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{"previous_response_id":"`+long+`"}`), unbounded())
+	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{"previous_response_id":"`+long+`"}`), nil, unbounded())
 	if e := llm.AsError(err); len(e.Message) > 1<<10 || e.Word != "previous_response_not_found" {
 		t.Errorf("a long id: %d bytes of message, %q", len(e.Message), e.Word)
 	}
@@ -192,7 +192,7 @@ func TestCapacityIsReservedBeforeReading(t *testing.T) {
 	for refused := range 3 {
 		var asked []int64
 		held := int64(0)
-		_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{"previous_response_id":"resp_1"}`), reserving(func(n int64) error {
+		_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{"previous_response_id":"resp_1"}`), nil, reserving(func(n int64) error {
 			if n > 0 {
 				asked = append(asked, n)
 			}
@@ -229,7 +229,7 @@ func TestLimitsOfLongConversations(t *testing.T) {
 		w.turn(`{`+previous(id)+`"input":"`+strings.Repeat("x", 22<<20)+`"}`, answer(next, ""))
 		id = next
 	}
-	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{`+previous(id)+`"input":"More"}`), unbounded())
+	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{`+previous(id)+`"input":"More"}`), nil, unbounded())
 	wantError(t, err, llm.Invalid("previous_response_id", tooLong))
 
 	_, turn := w.expand(`{"input":"` + strings.Repeat("x", 65<<20) + `"}`)
@@ -253,7 +253,7 @@ func TestManyTurns(t *testing.T) {
 	w.turn(`{"input":"One"}`, answer("resp_1", says("msg_1", "First")))
 	w.turn(`{`+previous("resp_1")+`"input":"Two"}`, answer("resp_2", says("msg_2", "Second")))
 	w.turn(`{`+previous("resp_2")+`"input":"Three"}`, answer("resp_1", says("msg_3", "Third")))
-	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{`+previous("resp_1")+`"input":"More"}`), unbounded())
+	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{`+previous("resp_1")+`"input":"More"}`), nil, unbounded())
 	if e := llm.AsError(err); e.Param != "previous_response_id" || !strings.Contains(e.Message, "longer than 1000 responses") {
 		t.Errorf("got %v, want a conversation that is too long", err)
 	}
@@ -267,11 +267,11 @@ func TestStoreFalse(t *testing.T) {
 	if want := `{"input":[` + asks("One") + `,` + says("msg_1", "First") + `,` + asks("Two") + `],"store":false}`; got != want {
 		t.Errorf("a request that is not stored continues a stored one: got %s, want %s", got, want)
 	}
-	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{`+previous("resp_2")+`"input":"x"}`), unbounded())
+	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{`+previous("resp_2")+`"input":"x"}`), nil, unbounded())
 	wantError(t, err, lost("resp_2"))
 	_, err = w.Get(t.Context(), owner("a"), "resp_2", unbounded())
 	wantError(t, err, gone("resp_2"))
-	_, _, err = w.Expand(t.Context(), owner("a"), []byte(`{"input":[{"id":"msg_2"}]}`), unbounded())
+	_, _, err = w.Expand(t.Context(), owner("a"), []byte(`{"input":[{"id":"msg_2"}]}`), nil, unbounded())
 	wantError(t, err, llm.Invalid("input", "Item with id 'msg_2' not found."))
 }
 
@@ -297,6 +297,6 @@ func TestExpiryRemovesResponses(t *testing.T) {
 	if _, err := w.Get(t.Context(), owner("a"), "resp_2", unbounded()); err != nil {
 		t.Errorf("the younger one: %v", err)
 	}
-	_, _, err = w.Expand(t.Context(), owner("a"), []byte(`{`+previous("resp_2")+`"input":"x"}`), unbounded())
+	_, _, err = w.Expand(t.Context(), owner("a"), []byte(`{`+previous("resp_2")+`"input":"x"}`), nil, unbounded())
 	wantError(t, err, lost("resp_1"))
 }

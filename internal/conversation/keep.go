@@ -8,11 +8,16 @@ import (
 	"weir/internal/stored"
 )
 
-// Keep stores a complete response, as the client receives it, with its input. It does nothing without a turn, or if
-// the request must not be stored. If the response must not be stored, the error is a stored.Refusal.
+// Keep stores a complete response, as the client receives it, with its input. It does nothing without a turn, and only
+// remembers the response if the request must not be stored. If the response must not be stored, the error is a
+// stored.Refusal.
 func (s *Service) Keep(ctx context.Context, o Owner, turn *Turn, response []byte) error {
 	id := idOf(response)
-	if turn == nil || !turn.keep || id == "" {
+	if turn == nil || id == "" {
+		return nil
+	}
+	turn.memory.add(&o, id, content{previous: turn.previous, input: turn.input, response: response})
+	if !turn.keep {
 		return nil
 	}
 	own := ownOf(id)

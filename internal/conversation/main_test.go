@@ -69,7 +69,7 @@ func reserving(reserve func(int64) error) conversation.Capacity {
 // expand expands a request.
 func (w *world) expand(body string) (string, *conversation.Turn) {
 	w.t.Helper()
-	got, turn, err := w.Expand(context.Background(), owner("a"), []byte(body), unbounded())
+	got, turn, err := w.Expand(context.Background(), owner("a"), []byte(body), nil, unbounded())
 	if err != nil {
 		w.t.Fatalf("expand %s: %v", body, err)
 	}

@@ -54,7 +54,7 @@ func TestNamesFollowTime(t *testing.T) {
 	store := &named{Store: w.db.Kept}
 	s := conversation.New(conversation.Options{Store: store, Now: w.clock, TTL: func() time.Duration { return ttl }})
 	keep := func(of, id string) {
-		_, turn, err := s.Expand(t.Context(), owner(of), []byte(`{"input":"x"}`), unbounded())
+		_, turn, err := s.Expand(t.Context(), owner(of), []byte(`{"input":"x"}`), nil, unbounded())
 		must.Do(t, err)
 		must.Do(t, s.Keep(t.Context(), owner(of), turn, []byte(answer("resp_"+id, ""))))
 	}

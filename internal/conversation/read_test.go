@@ -35,9 +35,9 @@ func TestGetAndDelete(t *testing.T) {
 		_, err = other.InputItems(ctx, stranger, "resp_2", conversation.Page{Limit: 1}, unbounded())
 		wantError(t, err, gone("resp_2"))
 		wantError(t, other.Cancel(ctx, stranger, "resp_2"), gone("resp_2"))
-		_, _, err = other.Expand(ctx, stranger, []byte(`{"previous_response_id":"resp_2"}`), unbounded())
+		_, _, err = other.Expand(ctx, stranger, []byte(`{"previous_response_id":"resp_2"}`), nil, unbounded())
 		wantError(t, err, lost("resp_2"))
-		_, _, err = other.Expand(ctx, stranger, []byte(`{"input":[{"id":"msg_2"}]}`), unbounded())
+		_, _, err = other.Expand(ctx, stranger, []byte(`{"input":[{"id":"msg_2"}]}`), nil, unbounded())
 		wantError(t, err, llm.Invalid("input", "Item with id 'msg_2' not found."))
 	}
 	if _, err := other.Get(ctx, conversation.Owner{Scope: "key_a", Token: llm.NewSecret("wk_b")}, "resp_2", unbounded()); err == nil {
@@ -53,7 +53,7 @@ func TestGetAndDelete(t *testing.T) {
 	_, err = w.Get(ctx, owner("a"), "resp_2", unbounded())
 	wantError(t, err, gone("resp_2"))
 	for _, id := range []string{"resp_2", "resp_3"} {
-		_, _, err = w.Expand(ctx, owner("a"), []byte(`{`+previous(id)+`"input":"x"}`), unbounded())
+		_, _, err = w.Expand(ctx, owner("a"), []byte(`{`+previous(id)+`"input":"x"}`), nil, unbounded())
 		wantError(t, err, lost("resp_2"))
 	}
 	w.expand(`{` + previous("resp_1") + `"input":"x"}`) // the earlier one is in it

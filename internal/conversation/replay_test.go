@@ -118,17 +118,17 @@ func FuzzExpand(f *testing.F) {
 				return
 			}
 		}
-		worktest.Check(t, []byte(`{"input":`+input+`}`), func(body []byte) { _, _, _ = w.Expand(t.Context(), owner("a"), body, unbounded()) })
+		worktest.Check(t, []byte(`{"input":`+input+`}`), func(body []byte) { _, _, _ = w.Expand(t.Context(), owner("a"), body, nil, unbounded()) })
 		n++
 		id := fmt.Sprint("resp_", n)
-		_, turn, err := w.Expand(t.Context(), owner("a"), []byte(`{"input":`+input+`}`), unbounded())
+		_, turn, err := w.Expand(t.Context(), owner("a"), []byte(`{"input":`+input+`}`), nil, unbounded())
 		if err != nil {
 			return
 		}
 		if err := w.Keep(t.Context(), owner("a"), turn, []byte(`{"id":"`+id+`","output":`+output+`}`)); err != nil {
 			t.Fatalf("keep: %v", err)
 		}
-		body, _, err := w.Expand(t.Context(), owner("a"), []byte(`{`+previous(id)+`"input":`+next+`}`), unbounded())
+		body, _, err := w.Expand(t.Context(), owner("a"), []byte(`{`+previous(id)+`"input":`+next+`}`), nil, unbounded())
 		if err == nil && !json.Valid(body) {
 			t.Errorf("after %s and %s, %s becomes %s", input, output, next, body)
 		}
