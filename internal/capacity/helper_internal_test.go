@@ -12,7 +12,8 @@ import (
 func newNode(t *testing.T, slots, bodies int64) *Node {
 	t.Helper()
 	return New(Options{
-		Slots: slots, Bodies: bodies, Stopping: context.WithoutCancel(t.Context()), Metrics: telemetry.New("", telemetry.Labels{}),
+		Sockets: 16,
+		Slots:   slots, Bodies: bodies, Stopping: context.WithoutCancel(t.Context()), Metrics: telemetry.New("", telemetry.Labels{}),
 		Log: slog.New(slog.DiscardHandler),
 	})
 }

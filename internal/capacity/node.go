@@ -37,6 +37,7 @@ const (
 
 // Options configures a Node. All fields are required.
 type Options struct {
+	Sockets  int64           // WebSockets
 	Slots    int64           // requests in flight
 	Bodies   int64           // bytes of all request bodies in flight
 	Stopping context.Context // ends with ErrStopping when the gateway reads no more answers
@@ -48,13 +49,16 @@ type Options struct {
 type Node struct {
 	options   Options
 	admission *admission
-	slots     *shares       // pipeline slots
-	waiting   *shares       // requests that wait for a slot of their account's share
-	bodies    *shares       // bytes of requests
-	answers   *shares       // bytes of answers
-	overdraft chan struct{} // holds one element while an answer exceeds its share
-	processor *processor    // turns for the work of decoding and encoding
-	garbage   atomic.Int64  // bytes of large bodies that were released
+	slots     *shares // pipeline slots
+	waiting   *shares // requests that wait for a slot of their account's share
+	bodies    *shares // bytes of requests
+	answers   *shares // bytes of answers
+	sockets   *shares // WebSockets
+	// remembered are the bytes of responses that WebSockets remember.
+	remembered *shares
+	overdraft  chan struct{} // holds one element while an answer exceeds its share
+	processor  *processor    // turns for the work of decoding and encoding
+	garbage    atomic.Int64  // bytes of large bodies that were released
 }
 
 // New returns the capacity of a gateway without any request.
@@ -64,7 +68,9 @@ func New(o Options) *Node {
 		options: o, slots: slots, admission: newAdmission(o.Slots, slots.alone(), floor()),
 		waiting: newShares(max(minQueue, o.Slots/keptShare), bodyFactor),
 		bodies:  newShares(o.Bodies, bodyFactor), answers: newShares(o.Bodies/answerShare, bodyFactor),
-		overdraft: make(chan struct{}, 1), processor: newProcessor(runtime.GOMAXPROCS(0)),
+		sockets:    newShares(o.Sockets, socketFactor),
+		remembered: newShares(o.Bodies/rememberedShare, bodyFactor),
+		overdraft:  make(chan struct{}, 1), processor: newProcessor(runtime.GOMAXPROCS(0)),
 	}
 }
 

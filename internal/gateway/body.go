@@ -29,6 +29,10 @@ const (
 //
 // Stage 3: read.
 func (in *intake) readBody() error {
+	if in.message != nil {
+		in.Body, in.read = in.message.Body, in.server.now()
+		return nil
+	}
 	if err := checkContentType(in.r.Header.Get("Content-Type"), in.Op.Multipart); err != nil {
 		return err
 	}

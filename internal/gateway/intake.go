@@ -21,6 +21,7 @@ type intake struct {
 	server     *Server
 	w          http.ResponseWriter
 	r          *http.Request
+	message    *Message // nil for an HTTP request
 	permission account.Permission
 	started    time.Time
 	read       time.Time // the body was received

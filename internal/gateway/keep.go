@@ -33,7 +33,11 @@ func (in *intake) recall() error {
 		Account: in.principal.Account().ID, Scope: in.principal.Key().ID,
 		Token: llm.NewSecret(in.token),
 	}
-	body, turn, err := in.server.kept.Expand(in.r.Context(), owner, in.Body, forReading(&in.held))
+	var memory *conversation.Memory
+	if in.message != nil {
+		memory = in.message.Memory
+	}
+	body, turn, err := in.server.kept.Expand(in.r.Context(), owner, in.Body, memory, forReading(&in.held))
 	if err != nil && in.r.Context().Err() != nil {
 		return capacity.ErrGone
 	}

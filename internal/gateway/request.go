@@ -61,6 +61,10 @@ func (q *request) run() error {
 // of an earlier request. It reports whether it has.
 func (q *request) answerHere() (answered bool, err error) {
 	in := &q.in
+	if in.message != nil && in.message.Prepares {
+		q.prepared()
+		return true, nil
+	}
 	if in.Op.Op == llm.OpCountTokens && !offers(&in.Request, &in.targets[0]) {
 		return true, q.countHere()
 	}

@@ -25,6 +25,7 @@ import (
 	"weir/internal/route"
 	"weir/internal/telemetry"
 	"weir/internal/tracing"
+	"weir/internal/websocket"
 )
 
 // Options configures a Server. Refused, Metrics, the bounds and Timing are optional.
@@ -50,6 +51,7 @@ type Options struct {
 	MaxBody        int64 // bytes of a request body; 0 means 32 MiB
 	MaxBodies      int64 // of all bodies in flight; 0 means 10 times MaxBody, or a third of GOMEMLIMIT if less
 	MaxConcurrency int64 // requests in flight; 0 means 4096
+	MaxSockets     int64 // WebSockets of clients; 0 means twice MaxConcurrency
 	Timing         Timing
 }
 
@@ -61,6 +63,7 @@ type Timing struct {
 	DrainAnswer time.Duration // to read an answer after its client left; default 30 min, at most the provider's total
 	DrainUsage  time.Duration // to read the usage of a whole stream after its client left; default 1 s
 	KeepLate    time.Duration // a late answer waits for a repeat of its request; default keepLate
+	Sockets     websocket.Timing
 }
 
 // keepAlive makes sure that a client that has left is noticed within 10 s, even behind proxies that report it only at
@@ -156,7 +159,8 @@ func New(o Options) *Server {
 	s.bounds = parse.NewLimiter()
 	s.stopping, s.stop = context.WithCancelCause(context.Background())
 	s.capacity = capacity.New(capacity.Options{
-		Slots: slots, Bodies: cmp.Or(o.MaxBodies, maxBodies(s.maxBody, debug.SetMemoryLimit(-1))),
+		Sockets: cmp.Or(o.MaxSockets, 2*slots), Slots: slots,
+		Bodies:   cmp.Or(o.MaxBodies, maxBodies(s.maxBody, debug.SetMemoryLimit(-1))),
 		Stopping: s.stopping, Metrics: s.metrics, Log: s.log,
 	})
 	s.bodies.New = func() any { return new([]byte) }
