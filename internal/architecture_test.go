@@ -25,7 +25,7 @@ var layers = [][]string{
 	{"alert", "capacity", "people", "route", "ratelimit"},
 	{"plan", "quote", "imports", "signin"},
 	{"gateway", "manual", "store", "simulator", "imports/litellm", "imports/bifrost"},
-	{"upstream"},
+	{"socket", "upstream"},
 	{"admin"},
 	{"admintool", "dashboard", "api"},
 	{"app"},

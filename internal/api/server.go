@@ -258,7 +258,7 @@ func (r *request) refuseUpgrade(list string) error {
 	r.reply.Set("Upgrade", "HTTP/1.1")
 	r.reply.Set("Connection", "Upgrade")
 	return &llm.Error{
-		Code: llm.CodeMethodNotAllowed, Message: "This gateway does not support WebSockets. Send plain HTTP " +
-			"requests: this path accepts " + list + ".",
+		Code: llm.CodeMethodNotAllowed, Message: "This path has no WebSocket. Send plain HTTP requests: it " +
+			"accepts " + list + ".",
 	}
 }

@@ -203,7 +203,7 @@ func (g *instance) openPipeline(ctx context.Context) error {
 	g.pipeline = gateway.Options{
 		Accounts: g.admin.Accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Kept: g.kept,
 		Limits: g.limits, Refused: g.noticeRefusal, Refusals: g.pipeline.Refusals, Content: g.content,
-		Now: o.Now, Log: o.Log, Metrics: g.metrics, Tracer: g.tracer,
+		Now: o.Now, Log: o.Log, Metrics: g.metrics, Tracer: g.tracer, MaxSockets: int64(g.files.clients / 2),
 		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(g.files.places), Timing: o.Timing,
 	}
 	g.gateway = gateway.New(g.pipeline)
@@ -345,10 +345,10 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	case <-ctx.Done():
 		g.site.draining.Store(true)
 		g.manager.Stopping(o.Config.DrainDelay + o.Config.DrainTimeout + toldTimeout + 2*closeTimeout)
-		retire(o.Log, server, o.Config.DrainDelay)
+		retire(o.Log, server, g.site.open, o.Config.DrainDelay)
 	case <-g.handover.taken: // and the new gateway answers already
 		g.options.Log.Info("another gateway has taken over")
-		retire(o.Log, server, handoverDelay)
+		retire(o.Log, server, g.site.open, handoverDelay)
 	}
 	return g.drain(server)
 }
@@ -359,6 +359,7 @@ func (g *instance) runParts(background context.Context, running *sync.WaitGroup)
 	running.Go(func() { g.logLines.run(background) })
 	running.Go(func() { g.admin.Accounts.Watch(background, g.ledger.Budgets().Recount, g.ledger.Budgets().Changed) })
 	running.Go(func() { g.limits.Run(background) })
+	running.Go(func() { g.site.open.Run(background) })
 	running.Go(func() { g.reload(background) })
 	running.Go(func() {
 		g.store.RunRetention(background, func() store.Retention { return storeRetention(g) })

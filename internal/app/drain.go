@@ -7,15 +7,17 @@ import (
 
 	"weir/internal/capacity"
 	"weir/internal/httpserver"
+	"weir/internal/websocket"
 )
 
 // retire keeps serving for a while, and makes clients open new connections.
-func retire(log *slog.Logger, server *httpserver.Server, delay time.Duration) {
+func retire(log *slog.Logger, server *httpserver.Server, sockets *websocket.Open, delay time.Duration) {
 	if delay == 0 {
 		return
 	}
 	log.Info("stopping soon", "delay", delay)
 	server.Retire()
+	sockets.Retire()
 	time.Sleep(delay)
 }
 
@@ -23,6 +25,7 @@ func retire(log *slog.Logger, server *httpserver.Server, delay time.Duration) {
 func (g *instance) drain(server *httpserver.Server) error {
 	g.site.draining.Store(true)
 	g.site.dashboard.Stop()
+	g.site.open.Stop()
 	timeout := g.options.Config.DrainTimeout
 	g.options.Log.Info("stopping", "in_flight", g.gateway.Capacity().InFlight(), "timeout",
 		timeout.String())

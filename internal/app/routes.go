@@ -39,6 +39,7 @@ func (s *site) routes() []httpRoute {
 				routeOf(route), d, served, account.Chat), dialect: d})
 		}
 	}
+	all = append(all, s.sockets()...)
 	counting := len(all) // the routes up to here count their requests themselves
 	responses := s.dialects.Keeping()
 	// asked returns a route for keys with the permission chat.

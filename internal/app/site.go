@@ -19,6 +19,7 @@ import (
 	"weir/internal/manual"
 	"weir/internal/people"
 	"weir/internal/telemetry"
+	"weir/internal/websocket"
 )
 
 // site answers HTTP requests: it has the APIs, the pages, the manual, their guards and the checks before them.
@@ -34,6 +35,7 @@ type site struct {
 	manual     *manual.Server
 	crossing   *http.CrossOriginProtection
 	draining   atomic.Bool
+	open       *websocket.Open            // WebSockets of clients
 	cors       atomic.Pointer[corsPolicy] // nil if no other site may use the client APIs
 }
 
@@ -42,6 +44,7 @@ func newSite(g *instance) (s *site, err error) {
 	o := g.options
 	s = &site{
 		options: o, admin: g.admin, dialects: g.upstream.Dialects(), gateway: g.gateway, metrics: g.metrics,
+		open: websocket.NewOpen(o.Timing.Sockets),
 	}
 	if s.crossing, err = newCrossOrigin(o.Config.PublicURL); err != nil {
 		return nil, err

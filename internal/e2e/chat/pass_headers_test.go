@@ -95,17 +95,17 @@ func TestRateLimitHeadersOfTheVendor(t *testing.T) {
 	}
 }
 
-// TestWebSocketIsRefusedAtOnce checks that a client that requests a WebSocket receives 426, and continues with plain
-// HTTP.
+// TestWebSocketIsRefusedAtOnce checks that a client that requests a WebSocket where there is none receives 426, and
+// continues with plain HTTP.
 func TestWebSocketIsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	h, _ := harness.OpenSimulated(t)
-	got := h.Do(harness.Ask{Path: "/v1/responses", Header: []string{"Upgrade", "websocket", "Connection", "Upgrade", "Sec-WebSocket-Version", "13"}})
+	got := h.Do(harness.Ask{Path: "/v1/chat/completions", Header: []string{"Upgrade", "websocket", "Connection", "Upgrade", "Sec-WebSocket-Version", "13"}})
 	if got.Status != http.StatusUpgradeRequired || got.Header.Get("Upgrade") == "" || !strings.EqualFold(got.Header.Get("Connection"), "upgrade") ||
 		!strings.Contains(got.Body, `"invalid_request_error"`) {
 		t.Errorf("got %d, %v, %s", got.Status, got.Header, got.Body)
 	}
-	if plain := h.Do(harness.Ask{Path: "/v1/responses"}); plain.Status != http.StatusMethodNotAllowed {
+	if plain := h.Do(harness.Ask{Path: "/v1/chat/completions"}); plain.Status != http.StatusMethodNotAllowed {
 		t.Errorf("a plain GET: status %d, want 405", plain.Status)
 	}
 }
