@@ -128,7 +128,7 @@ func newKeysCreate(env *environment) *cobra.Command {
 	flags.StringVar(&o.Account, "account", "", "name of the account")
 	flags.StringVar(&o.Label, "label", "", "name of the key, such as its purpose")
 	flags.StringSliceVar(&permissions, "permission", nil,
-		"permission: chat, uses (default both), or admin for the whole installation")
+		"permission: chat, uses (default both), tools, or admin for the whole installation")
 	flags.StringArrayVar(&o.Models, "model", nil, "pattern of the models that the key may use; may be repeated "+
 		"(default all)")
 	durationFlag(cmd, &o.ExpiresIn, "expires", 0, "lifetime, such as 30d or 12h (default unlimited)")

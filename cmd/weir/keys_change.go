@@ -59,7 +59,7 @@ func newKeysChange(env *environment) *cobra.Command {
 	ref.define(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&c.label, "label", "", "name of the key, such as its purpose")
-	flags.StringSliceVar(&c.permissions, "permission", nil, "permission: chat, uses or admin")
+	flags.StringSliceVar(&c.permissions, "permission", nil, "permission: chat, uses, tools or admin")
 	flags.StringArrayVar(&c.models, "model", nil, "pattern of the models that the key may use; may be repeated")
 	flags.BoolVar(&c.allModels, "all-models", false, "the key may use all models")
 	durationFlag(cmd, &c.expires, "expires", 0, "lifetime from now, such as 30d or 12h")

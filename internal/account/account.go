@@ -60,11 +60,12 @@ type Credit struct {
 // Permission is a right of a key.
 type Permission string
 
-// These are the permissions. A key has the first two unless it was created with others. The third must be granted
-// explicitly, and includes no other.
+// These are the permissions. A key has the first two unless it was created with others. The others must be granted
+// explicitly, and include no other.
 const (
 	Chat  Permission = "chat"  // send messages to models
 	Uses  Permission = "uses"  // read the account's usage
+	Tools Permission = "tools" // list and call the tools of MCP servers
 	Admin Permission = "admin" // administer the whole installation through /admin/v1
 )
 

@@ -199,8 +199,9 @@ func checkLabel(label string) error {
 
 func checkPermissions(list []Permission) error {
 	for i, p := range list {
-		if p != Chat && p != Uses && p != Admin {
-			return llm.Invalidf("permissions", "%q is not a permission. Use %q, %q or %q.", p, Chat, Uses, Admin)
+		if p != Chat && p != Uses && p != Tools && p != Admin {
+			return llm.Invalidf("permissions", "%q is not a permission. Use %q, %q, %q or %q.", p, Chat, Uses, Tools,
+				Admin)
 		}
 		if slices.Contains(list[:i], p) {
 			return llm.Invalidf("permissions", "The permission %q is listed twice. List it once.", p)
@@ -304,7 +305,8 @@ func (u *KeyUpdate) check(now time.Time) error {
 	if u.Permissions != nil {
 		errs = append(errs, checkPermissions(*u.Permissions))
 		if len(*u.Permissions) == 0 {
-			errs = append(errs, llm.Invalid("permissions", "A key needs at least one permission: chat, uses or admin."))
+			errs = append(errs, llm.Invalid("permissions", "A key needs at least one permission: "+
+				"chat, uses, tools or admin."))
 		}
 	}
 	if u.Expires != nil && !u.Expires.IsZero() {

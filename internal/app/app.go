@@ -32,6 +32,7 @@ import (
 	"weir/internal/stored"
 	"weir/internal/systemd"
 	"weir/internal/telemetry"
+	"weir/internal/tool"
 	"weir/internal/tracing"
 	"weir/internal/upstream"
 	"weir/internal/webhook"
@@ -133,6 +134,7 @@ type instance struct {
 	router      *route.Router
 	pipeline    gateway.Options
 	gateway     *gateway.Server
+	tools       *tool.Service
 	site        *site
 	base        atomic.Pointer[string]        // address on this machine, once it listens
 	reloaded    atomic.Pointer[config.Config] // nil until the first reload
@@ -207,7 +209,7 @@ func (g *instance) openPipeline(ctx context.Context) error {
 		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(g.files.places), Timing: o.Timing,
 	}
 	g.gateway = gateway.New(g.pipeline)
-	return nil
+	return openTools(g)
 }
 
 func (g *instance) onClose(f func() error) { g.closers = append(g.closers, f) }

@@ -84,7 +84,7 @@ func (s *site) crossOrigin(routes []httpRoute, next http.Handler) http.Handler {
 func clientSegments(routes []httpRoute) map[string]bool {
 	all := map[string]bool{}
 	for _, e := range routes {
-		if e.permission == account.Chat || e.permission == account.Uses {
+		if e.permission == account.Chat || e.permission == account.Uses || e.permission == account.Tools {
 			all[firstSegment(routeOf(e.pattern))] = true
 		}
 	}

@@ -100,7 +100,8 @@ func (h *roleFixture) makeKeys(ctx context.Context, t *testing.T) {
 	t.Helper()
 	for who, o := range map[string]account.KeyOptions{
 		"chat": {Permissions: []account.Permission{account.Chat}}, "uses": {Permissions: []account.Permission{account.Uses}},
-		"both": {}, "admin": {Permissions: []account.Permission{account.Admin}}, "revoked": {Permissions: []account.Permission{account.Chat, account.Uses, account.Admin}},
+		"tools": {Permissions: []account.Permission{account.Tools}},
+		"both":  {}, "admin": {Permissions: []account.Permission{account.Admin}}, "revoked": {Permissions: []account.Permission{account.Chat, account.Uses, account.Admin}},
 		"expiring": {ExpiresIn: 24 * time.Hour}, "expired": {ExpiresIn: time.Millisecond, Permissions: []account.Permission{account.Chat, account.Uses, account.Admin}}, "suspended": {Account: "asleep", Permissions: []account.Permission{account.Chat, account.Uses, account.Admin}},
 	} {
 		if o.Account == "" {
@@ -226,7 +227,7 @@ func TestKeysAtClientAPIs(t *testing.T) {
 	t.Parallel()
 	h := newRoleFixture(t)
 	handler := h.site.handler()
-	good := map[account.Permission][]string{account.Chat: {"chat", "both", "expiring"}, account.Uses: {"uses", "both", "expiring"}}
+	good := map[account.Permission][]string{account.Chat: {"chat", "both", "expiring"}, account.Uses: {"uses", "both", "expiring"}, account.Tools: {"tools"}}
 	for _, e := range h.site.routes() {
 		if e.permission == "" || e.right != "" {
 			continue

@@ -16,7 +16,7 @@ const priceFilesEvery = 2 * time.Second
 const managedEvery = 400 * time.Millisecond
 
 // reload puts a changed configuration in force, as far as it can change while the gateway runs: providers, models,
-// prices, aliases, limits, CORS origins, retention.
+// prices, aliases, MCP servers and bundles, limits, CORS origins, retention.
 func (g *instance) reload(ctx context.Context) {
 	look, lookManaged := time.NewTicker(priceFilesEvery), time.NewTicker(managedEvery)
 	defer look.Stop()
@@ -47,9 +47,8 @@ func (g *instance) reloadLogged(ctx context.Context) (status string) {
 		g.options.Log.Error("the new configuration is invalid; the running one stays in force", "err", err)
 		return "The new configuration is invalid, and the running one stays in force: see the log."
 	}
-	g.options.Log.Info("configuration reloaded: providers, models, prices, aliases, limits, cors and retention " +
-		"are in force; " +
-		"the rest needs a restart")
+	g.options.Log.Info("configuration reloaded: providers, models, prices, aliases, MCP servers and bundles, " +
+		"limits, cors and retention are in force; the rest needs a restart")
 	return ""
 }
 
@@ -68,6 +67,10 @@ func (g *instance) reloadOnce(ctx context.Context) error {
 		table, err = g.upstream.Table(ctx, &cfg)
 	}
 	if g.admin.Configuration.Note(seq, err); err != nil {
+		return err
+	}
+	if err := g.tools.Use(g.upstream.Tools(&cfg)); err != nil {
+		table.Close()
 		return err
 	}
 	old := g.router.Table()

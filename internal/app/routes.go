@@ -58,6 +58,7 @@ func (s *site) routes() []httpRoute {
 		})
 	}
 	all = append(all, s.metricsRoute()...)
+	all = append(all, s.toolRoutes()...)
 	all = append(all,
 		httpRoute{pattern: "GET /v1/uses", permission: account.Uses, handler: s.api.Uses.List(account.Uses)},
 		httpRoute{pattern: "GET /uses", permission: account.Uses, handler: s.api.Uses.List(account.Uses)},

@@ -91,8 +91,9 @@ func TestEveryRouteIsGuarded(t *testing.T) {
 		account.Uses: newKey(t, g, "only-chat", account.Chat),
 	}
 	both := newKey(t, g, "both")
+	lacking[account.Tools] = both
 	lacking[account.Admin] = both
-	having := map[account.Permission]string{account.Chat: both, account.Uses: both, account.Admin: newKey(t, g, "operators", account.Admin)}
+	having := map[account.Permission]string{account.Chat: both, account.Uses: both, account.Tools: newKey(t, g, "agents", account.Tools), account.Admin: newKey(t, g, "operators", account.Admin)}
 	seen := map[string]bool{}
 	for _, e := range g.site.routes() {
 		if seen[e.pattern] {

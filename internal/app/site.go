@@ -19,6 +19,7 @@ import (
 	"weir/internal/manual"
 	"weir/internal/people"
 	"weir/internal/telemetry"
+	"weir/internal/toolserver"
 	"weir/internal/websocket"
 )
 
@@ -28,6 +29,7 @@ type site struct {
 	admin      *admin.Admin
 	dialects   dialect.Set
 	gateway    *gateway.Server
+	tools      *toolserver.Server
 	metrics    *telemetry.Metrics
 	api        *api.Server
 	adminTools *admintool.Server
@@ -61,6 +63,7 @@ func newSite(g *instance) (s *site, err error) {
 		Prices: g.upstream.Prices().Age, Shortage: g.store.Shortage, Version: o.Version, Now: o.Now, Log: o.Log,
 	})
 	s.adminTools = s.newAdminTools()
+	s.tools = newToolServer(g, s)
 	s.manual, err = manual.New(manual.Options{
 		Documents: weir.Documents, API: s.api.Document.JSON,
 		StyleSheet: s.dashboard.StyleSheet(), Script: s.dashboard.Script(), Icon: s.dashboard.Icon(),

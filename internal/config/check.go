@@ -76,6 +76,7 @@ func (ch *checker) check(c *Config) {
 		}
 	}
 	ch.checkAliases(c)
+	checkMCP(ch, c)
 	ch.checkDefaultModel(c)
 	ch.checkPeople(c)
 	ch.checkSecrets(&c.Secrets)

@@ -19,6 +19,10 @@ func (ch *checker) checkProvider(p *Provider) {
 		ch.report(path, "a provider's name must be at most %d lower-case letters, digits, dashes, underscores and "+
 			"dots, not %s%s", maxProviderName, strconv.Quote(clip(p.Name, maxQuote)), lowerHint(p.Name))
 	}
+	if strings.HasPrefix(p.Name, MCPPrefix) {
+		ch.report(path, "a provider's name must not begin with %s, as the names of MCP servers do in reports",
+			ticks(MCPPrefix))
+	}
 	dialects := registry.All().OfProviders()
 	if p.Dialect != "" {
 		ch.checkWord(join(path, "dialect"), p.Dialect, dialects)

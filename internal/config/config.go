@@ -38,6 +38,9 @@ type Config struct {
 	Pricing Pricing `yaml:"pricing"`
 	// Aliases are keyed by name; a name contains no slash.
 	Aliases map[string]Alias `yaml:"aliases"`
+	// MCPServers are servers of tools by name, and MCPBundles selections of their tools.
+	MCPServers map[string]MCPServer `yaml:"mcp_servers,omitempty"`
+	MCPBundles map[string]MCPBundle `yaml:"mcp_bundles,omitempty"`
 	// Limits holds the limits of the whole installation, and the defaults for keys and accounts without limits of their
 	// own.
 	Limits InstallationLimits `yaml:"limits"`
@@ -104,6 +107,7 @@ func (c Config) Reloaded(next *Config) Config {
 		next.PricesFile, next.Pricing, next.Aliases
 	c.DefaultModel, c.DefaultMaxOutput, c.Limits, c.Outbound = next.DefaultModel, next.DefaultMaxOutput, next.Limits,
 		next.Outbound
+	c.MCPServers, c.MCPBundles = next.MCPServers, next.MCPBundles
 	c.CORS, c.Retention, c.Warnings, c.origins = next.CORS, next.Retention, next.Warnings, next.origins
 	return c
 }

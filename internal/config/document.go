@@ -25,7 +25,9 @@ type Document map[string]map[string]any
 
 // managedSections returns the sections of the file that can be managed.
 func managedSections() []string {
-	return []string{"providers", "models", "aliases", "prices", "limits", "cors", "retention"}
+	return []string{
+		"providers", "models", "aliases", "prices", "mcp_servers", "mcp_bundles", "limits", "cors", "retention",
+	}
 }
 
 // isOne reports whether a section is a single object.
@@ -84,8 +86,12 @@ func (d *decoder) object(doc Document, section string, o pair) {
 		d.reportUnread(o.at.file, err)
 		return
 	}
-	if fields, ok := value.(map[string]any); ok && section == "providers" {
-		for key := range secretKeys(reflect.TypeFor[Provider]()) {
+	for _, s := range secretSections() {
+		fields, ok := value.(map[string]any)
+		if !ok || section != s.name {
+			continue
+		}
+		for key := range secretKeys(s.of) {
 			if _, isObject := fields[key].(map[string]any); isObject { // it would be treated as a text to hide
 				d.reportAt(o.at, pathOf(section, o.key), "%s must be a text", ticks(key))
 			}
@@ -218,7 +224,9 @@ func hide(secret string) string {
 
 // Hidden returns the document with secrets replaced by texts that Revealed can replace back.
 func (d Document) Hidden() Document {
-	hidden, _ := d.withSecrets(func(_, text string) (string, error) { return hide(text), nil }) // never fails
+	hidden, _ := d.withSecrets(func(_ *secretSection, _, text string) (string, error) {
+		return hide(text), nil // never fails
+	})
 	return hidden
 }
 

@@ -9,27 +9,41 @@ import (
 	"strings"
 )
 
+// secretSection is a section with objects that have secrets.
+type secretSection struct {
+	name    string
+	of      reflect.Type // of the objects
+	address string       // the member with the address to which the secrets are sent
+}
+
+func secretSections() []secretSection {
+	return []secretSection{
+		{"providers", reflect.TypeFor[Provider](), "base_url"},
+		{"mcp_servers", reflect.TypeFor[MCPServer](), "url"},
+	}
+}
+
 // Revealed replaces the texts that Hidden has written by the secrets of other documents. Such a text is replaced only
-// by a secret of the provider with the same name at the same host, so that nobody can send a key that they have never
-// seen to another host.
+// by a secret of the provider or MCP server with the same name at the same host, so that nobody can send a key that
+// they have never seen to another host.
 func (d Document) Revealed(others ...Document) (Document, error) {
-	type place struct{ provider, text string }
+	type place struct{ section, name, text string }
 	known := map[place]string{}
 	for _, o := range others {
-		_, _ = o.withSecrets(func(name, text string) (string, error) {
-			if sameHost(d.provider(name), o.provider(name)) {
-				known[place{name, hide(text)}] = text
+		_, _ = o.withSecrets(func(s *secretSection, name, text string) (string, error) {
+			if sameHost(d.fields(s.name, name), o.fields(s.name, name), s.address) {
+				known[place{s.name, name, hide(text)}] = text
 			}
 			return text, nil
 		})
 	}
-	return d.withSecrets(func(name, text string) (string, error) {
+	return d.withSecrets(func(s *secretSection, name, text string) (string, error) {
 		if !strings.HasPrefix(text, sealedPrefix) {
 			return text, nil
 		}
-		secret, ok := known[place{name, text}]
+		secret, ok := known[place{s.name, name, text}]
 		if !ok {
-			return "", fmt.Errorf("%s is not the text of a current key of this provider at this host: write the key "+
+			return "", fmt.Errorf("%s is not the text of a current key of this name at this host: write the key "+
 				"itself, or ${NAME}, or ${file:/path}", text)
 		}
 		return secret, nil
@@ -37,15 +51,18 @@ func (d Document) Revealed(others ...Document) (Document, error) {
 }
 
 // provider returns a provider of the document; nil if there is none.
-func (d Document) provider(name string) map[string]any {
-	fields, _ := d["providers"][name].(map[string]any)
+func (d Document) provider(name string) map[string]any { return d.fields("providers", name) }
+
+// fields returns the members of an object; nil if there is none.
+func (d Document) fields(section, name string) map[string]any {
+	fields, _ := d[section][name].(map[string]any)
 	return fields
 }
 
-// sameHost reports whether two providers of the same name have the same scheme, host and port. Without a base_url in
-// either, both use the catalogue's.
-func sameHost(a, b map[string]any) bool {
-	one, other := textOf(a["base_url"]), textOf(b["base_url"])
+// sameHost reports whether two objects of the same name have the same scheme, host and port. Without a base_url in
+// either, both providers use the catalogue's.
+func sameHost(a, b map[string]any, address string) bool {
+	one, other := textOf(a[address]), textOf(b[address])
 	if one == other {
 		return true
 	}
@@ -69,7 +86,7 @@ func textOf(v any) string {
 // Typed returns the secrets of a provider that the document contains literally, not by reference.
 func (d Document) Typed(provider string) (all []string) {
 	one := Document{"providers": {provider: d.provider(provider)}}
-	_, _ = one.withSecrets(func(_, text string) (string, error) {
+	_, _ = one.withSecrets(func(_ *secretSection, _, text string) (string, error) {
 		if !strings.Contains(text, "$") {
 			all = append(all, text)
 		}
@@ -116,37 +133,45 @@ func eachText(v any, do func(string)) {
 // Recordable returns the document in the form that the audit log may store before it is checked: without unknown
 // members and without credentials in addresses, because either may contain a misplaced secret.
 func (d Document) Recordable() Document {
-	next, members := d.Clone(), fieldKeys(reflect.TypeFor[Provider]())
-	for name := range d["providers"] {
-		fields := maps.Clone(d.provider(name))
-		maps.DeleteFunc(fields, func(key string, _ any) bool { return !slices.Contains(members, key) })
-		if address := textOf(fields["base_url"]); strings.ContainsAny(address, "@?#") {
-			fields["base_url"] = hide(address)
+	next := d.Clone()
+	for _, section := range secretSections() {
+		members := fieldKeys(section.of)
+		for name := range d[section.name] {
+			fields := maps.Clone(d.fields(section.name, name))
+			maps.DeleteFunc(fields, func(key string, _ any) bool { return !slices.Contains(members, key) })
+			if address := textOf(fields[section.address]); strings.ContainsAny(address, "@?#") {
+				fields[section.address] = hide(address)
+			}
+			next[section.name][name] = fields
 		}
-		next["providers"][name] = fields
 	}
 	return next
 }
 
 // withSecrets returns the document with every secret replaced by the result of replace.
-func (d Document) withSecrets(replace func(provider, text string) (string, error)) (Document, error) {
-	next := d.Clone()
-	for name, value := range d["providers"] {
-		fields, ok := value.(map[string]any)
-		if !ok {
-			continue
-		}
-		fields = maps.Clone(fields)
-		for key := range secretKeys(reflect.TypeFor[Provider]()) {
-			replaced, err := replaceTexts(fields[key], func(text string) (string, error) { return replace(name, text) })
-			if err != nil {
-				return nil, fmt.Errorf("providers.%s.%s: %w", name, key, err)
+func (d Document) withSecrets(replace func(s *secretSection, name, text string) (string, error)) (Document, error) {
+	next, sections := d.Clone(), secretSections()
+	for i := range sections {
+		section := &sections[i]
+		for name, value := range d[section.name] {
+			fields, ok := value.(map[string]any)
+			if !ok {
+				continue
 			}
-			if replaced != nil {
-				fields[key] = replaced
+			fields = maps.Clone(fields)
+			for key := range secretKeys(section.of) {
+				replaced, err := replaceTexts(fields[key], func(text string) (string, error) {
+					return replace(section, name, text)
+				})
+				if err != nil {
+					return nil, fmt.Errorf("%s.%s.%s: %w", section.name, name, key, err)
+				}
+				if replaced != nil {
+					fields[key] = replaced
+				}
 			}
+			next[section.name][name] = fields
 		}
-		next["providers"][name] = fields
 	}
 	return next, nil
 }

@@ -87,10 +87,10 @@ type Request struct {
 type Failure struct {
 	// Sent reports that the server may have received the request.
 	Sent bool
-	// Late reports that the time ran out.
-	Late   bool
-	Status int // of HTTP; 0 without an answer
-	Err    *llm.Error
+	// Late reports that the time ran out, and Gone that the caller no longer wants the answer.
+	Late, Gone bool
+	Status     int // of HTTP; 0 without an answer
+	Err        *llm.Error
 }
 
 // Error returns the error's text.
@@ -134,6 +134,9 @@ func New(o Options) (*Client, error) {
 	return &Client{o: o, through: through, info: string(info), slots: map[string]*slot{}}, err
 }
 
+// Timeout returns the bound of a request and its answer.
+func (c *Client) Timeout() time.Duration { return c.o.Timeout }
+
 // Close closes idle connections. Requests in flight end by themselves.
 func (c *Client) Close() { c.through.CloseIdleConnections() }
 
@@ -155,8 +158,11 @@ func (c *Client) Do(ctx context.Context, r *Request) (json.RawMessage, error) {
 			return nil, err
 		}
 		result, err := c.send(ctx, s, r)
-		if again || !errors.Is(err, errForgotten) {
+		switch {
+		case !errors.Is(err, errForgotten):
 			return result, err
+		case again:
+			return nil, c.failure(ctx, true, err)
 		}
 		c.forget(r.Session, s)
 	}
@@ -173,7 +179,7 @@ func (c *Client) failure(ctx context.Context, sent bool, err error) *Failure {
 		f.Late, f.Err.Code = true, llm.CodeProviderTimeout
 		f.Err.Message = fmt.Sprintf("The MCP server %q did not answer within %s.", c.o.Name, c.o.Timeout)
 	case cause != nil:
-		f.Err.Message = "The request was cancelled."
+		f.Gone, f.Err.Message = true, "The request was cancelled."
 	case !sent:
 		f.Err.Code = llm.CodeProviderUnavailable
 		f.Err.Message = fmt.Sprintf("The MCP server %q cannot be reached.", c.o.Name)

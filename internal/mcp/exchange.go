@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"strconv"
+	"strings"
 
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -84,10 +85,30 @@ func (c *Client) params(s *session, r *Request) []byte {
 	if r.Trace != "" {
 		set = append(set, [2]string{MetaTrace, strconv.Quote(r.Trace)})
 	}
-	if len(set) == 0 {
-		return r.Params
+	params := r.Params
+	if !s.stateless() {
+		params = withoutStateless(params)
 	}
-	return withMeta(r.Params, set...)
+	if len(set) == 0 {
+		return params
+	}
+	return withMeta(params, set...)
+}
+
+// withoutStateless returns params without the members of _meta that only the revisions without sessions have: servers
+// with sessions refuse a request of another revision.
+func withoutStateless(params []byte) []byte {
+	meta := rawjson.Get(params, "_meta")
+	if !bytes.Contains(meta, []byte(metaOwn)) {
+		return params
+	}
+	meta = rawjson.Rewrite(meta, func(name string) string {
+		if strings.HasPrefix(name, metaOwn) {
+			return ""
+		}
+		return name
+	})
+	return rawjson.Splice(nil, params, rawjson.Set(params, "_meta", meta))
 }
 
 // post sends one message. Sent reports whether the server may have received it.

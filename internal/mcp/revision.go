@@ -37,6 +37,7 @@ const (
 
 // Members of _meta in requests.
 const (
+	metaOwn          = "io.modelcontextprotocol/" // before those of the revisions without sessions
 	MetaRevision     = "io.modelcontextprotocol/protocolVersion"
 	MetaCapabilities = "io.modelcontextprotocol/clientCapabilities"
 	MetaClient       = "io.modelcontextprotocol/clientInfo"

@@ -142,6 +142,8 @@ func digestOf(text []byte) (string, error) {
 type Call struct {
 	Tool      *Tool
 	Arguments json.RawMessage // an object; nil for none
+	// Rest has further members of params, such as inputResponses, and Meta is _meta; objects, or nil for none.
+	Rest, Meta json.RawMessage
 	// Hold is the right to call once: see ledger.Ledger.Open.
 	Hold    *ledger.Hold
 	Session string // see Request
@@ -159,6 +161,12 @@ func (c *Client) CallTool(ctx context.Context, call *Call) (json.RawMessage, err
 	params := rawjson.AppendString(rawjson.AppendName(nil, "name"), call.Tool.Name)
 	if call.Arguments != nil {
 		params = rawjson.AppendMember(params, "arguments", call.Arguments)
+	}
+	if call.Meta != nil {
+		params = rawjson.AppendMember(params, "_meta", call.Meta)
+	}
+	for m := range rawjson.Members(call.Rest) {
+		params = rawjson.AppendMember(params, m.Name(), m.Value)
 	}
 	return c.Do(ctx, &Request{
 		Method: MethodCall, Name: call.Tool.Name, Params: append(params, '}'), Header: header, Hold: call.Hold,

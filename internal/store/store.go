@@ -58,6 +58,7 @@ type DB struct {
 	Deliveries  *Deliveries
 	Events      *Events
 	Kept        *Kept
+	MCPTools    *MCPTools
 	Audit       *AuditLog
 	Managed     *Managed
 	Refusals    *Refusals
@@ -205,6 +206,7 @@ func (o *Options) connect(e *engine) (*DB, error) {
 		conn:        c, Accounts: &Accounts{c}, Corrections: &Corrections{c}, Leases: &Leases{c}, Reports: &Reports{c},
 		Webhooks: &Webhooks{c}, Events: &Events{c}, Kept: &Kept{conn: c, quota: o.Kept}, Audit: &AuditLog{c},
 		Managed: &Managed{c}, Refusals: &Refusals{c}, Alerts: &Alerts{c}, Content: &Content{c, o.Content},
+		MCPTools: &MCPTools{c},
 	}
 	s.Ledger = &Ledger{c, newApplier(c), s.Attribution, s.Corrections}
 	s.Deliveries = &Deliveries{c, s.Webhooks}

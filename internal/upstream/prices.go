@@ -23,6 +23,9 @@ func KnownProviders(cfg *config.Config, catalogue provider.Catalogue) (names []s
 	for i := range cfg.Providers {
 		names = append(names, cfg.Providers[i].Name)
 	}
+	for name := range cfg.MCPServers {
+		names = append(names, config.MCPPrefix+name)
+	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }

@@ -112,6 +112,7 @@ func (b *Builder) build(ctx context.Context, cfg *config.Config, found *config.R
 	cfg = CheckAuthorities(cfg, found)
 	l := b.lineup(ctx, cfg, catalogue, found)
 	providers := b.open(&l, found)
+	b.checkTools(cfg, found)
 	o := overrides(cfg, providers)
 	o.Known = KnownProviders(cfg, catalogue)
 	prices, err := b.prices.Read(o, cfg.PricesFile)
@@ -334,6 +335,9 @@ func overrides(cfg *config.Config, providers []*provider.Provider) pricing.Overr
 	}
 	// These prices are invented, like the answers.
 	o.Prices[DemoName+"/*"] = pricing.PriceOverride{"input": "0.10", "cache_read": "0.01", "output": "0.40"}
+	for name := range cfg.MCPServers { // the protocol has no prices: those that the operator does not set are 0
+		o.Prices[config.MCPPrefix+name+"/*"] = pricing.PriceOverride{"request": "0"}
+	}
 	for name, p := range cfg.Prices {
 		o.Prices[name] = p
 	}

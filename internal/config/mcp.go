@@ -1,0 +1,132 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/internal/llm"
+)
+
+// MCPPrefix is before the name of an MCP server where the names of providers are: in the ledger, in reports, in prices
+// and in the models of a key, as in mcp.github/create_issue.
+const MCPPrefix = "mcp."
+
+// MCPServer is a server of tools that speaks the Model Context Protocol over HTTP.
+type MCPServer struct {
+	// URL is http or https, without credentials, query or fragment.
+	URL string `yaml:"url"`
+	// AllowPrivate permits private and loopback addresses.
+	AllowPrivate bool `yaml:"allow_private,omitempty"`
+	// APIKey is sent in Authorization, after "Bearer ", or as it is in the header KeyHeader.
+	APIKey    llm.Secret `yaml:"api_key,omitempty"`
+	KeyHeader string     `yaml:"key_header,omitempty"`
+	// Tools are patterns of the names of tools that may be called, with "*"; empty for none.
+	Tools []string `yaml:"tools,omitempty"`
+	// Accounts are the names of accounts that may call them; empty for all.
+	Accounts []string `yaml:"accounts,omitempty"`
+	// Timeout bounds a call, up to an hour; 0 for one minute.
+	Timeout time.Duration `yaml:"timeout,omitempty"`
+	// MaxResult bounds the result of a call, 1 KiB to 64 MiB; 0 for 4 MiB.
+	MaxResult Bytes `yaml:"max_result,omitempty"`
+	// CostMember is the member of a result's _meta with the cost of the call in US dollars; empty for none. CostAtMost
+	// is the most that a call can cost then, which budgets reserve.
+	CostMember string `yaml:"cost_member,omitempty"`
+	CostAtMost string `yaml:"cost_at_most,omitempty"`
+}
+
+// MCPBundle is a selection of tools at an address of its own, /mcp/NAME.
+type MCPBundle struct {
+	// Tools are patterns of <server>/<tool>, with "*".
+	Tools []string `yaml:"tools"`
+	// Accounts are the names of accounts that may use it; empty for all.
+	Accounts []string `yaml:"accounts,omitempty"`
+	// Names is "plain" for the servers' own names of tools, or "prefixed" or empty for names such as
+	// github__create_issue.
+	Names string `yaml:"names,omitempty"`
+}
+
+const (
+	maxMCPName    = 32
+	maxMCPTimeout = time.Hour
+	minMCPResult  = 1 << 10
+	maxMCPResult  = 64 << 20
+)
+
+// isMCPName reports whether a name is of lower-case letters, digits and single dashes, so that <name>__<tool> has one
+// meaning.
+func isMCPName(name string) bool {
+	return name != "" && len(name) <= maxMCPName && name[0] != '-' && !strings.ContainsFunc(name, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-'
+	})
+}
+
+// checkMCP checks the MCP servers and bundles.
+func checkMCP(ch *checker, c *Config) {
+	for _, name := range slices.Sorted(maps.Keys(c.MCPServers)) {
+		s := c.MCPServers[name]
+		checkMCPServer(ch, name, &s)
+		c.MCPServers[name] = s
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.MCPBundles)) {
+		path, b := join("mcp_bundles", name), c.MCPBundles[name]
+		checkMCPName(ch, path, name)
+		if len(b.Tools) == 0 {
+			ch.report(path, "the bundle %s needs `tools`, such as [github/*]", ticks(name))
+		}
+		for i, pattern := range b.Tools {
+			server, tool, ok := strings.Cut(pattern, "/")
+			if p := index(join(path, "tools"), i); !ok || server == "" || tool == "" {
+				ch.report(p, "a tool must be <server>/<tool>, such as github/*, not %s", ch.quote(p, pattern))
+			}
+		}
+		if b.Names != "" {
+			ch.checkWord(join(path, "names"), b.Names, []string{"prefixed", "plain"})
+		}
+	}
+}
+
+func checkMCPName(ch *checker, path, name string) {
+	if !isMCPName(name) {
+		ch.report(path, "the name must be at most %d lower-case letters, digits and dashes, not %s", maxMCPName,
+			ticks(clip(name, maxQuote)))
+	}
+}
+
+func checkMCPServer(ch *checker, name string, s *MCPServer) {
+	path := join("mcp_servers", name)
+	checkMCPName(ch, path, name)
+	if s.URL == "" {
+		ch.report(path, "the MCP server %s needs a `url`", ticks(name))
+	} else {
+		ch.checkHTTP(join(path, "url"), s.URL, "set `api_key` instead")
+	}
+	if !s.APIKey.IsZero() {
+		ch.checkKeys(join(path, "api_key"), []llm.Secret{s.APIKey})
+	}
+	if !isHeaderName(s.KeyHeader) {
+		ch.report(join(path, "key_header"), "`key_header` must be the name of a header, such as X-Api-Key")
+	}
+	if s.Timeout < 0 || s.Timeout > maxMCPTimeout {
+		ch.report(join(path, "timeout"), "`timeout` must be at most 1h")
+	}
+	if n := s.MaxResult; n != 0 && (n < minMCPResult || n > maxMCPResult) {
+		ch.report(join(path, "max_result"), "`max_result` must be 1KiB to 64MiB")
+	}
+	if (s.CostMember == "") != (s.CostAtMost == "") {
+		ch.report(path, "set both `cost_member` and `cost_at_most`, or neither")
+	}
+	if s.CostAtMost != "" {
+		if _, err := llm.ParseMoney(s.CostAtMost); err != nil {
+			ch.report(join(path, "cost_at_most"), "`cost_at_most` must be an amount of US dollars, such as 0.50")
+		}
+	}
+}
+
+// isHeaderName reports whether a text is the name of a header, or empty.
+func isHeaderName(name string) bool {
+	return !strings.ContainsFunc(name, func(c rune) bool {
+		return c >= 0x80 || !isWordByte(byte(c)) && c != '-'
+	})
+}

@@ -1,0 +1,163 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"weir/internal/audit"
+	"weir/internal/managed"
+	"weir/internal/mcp"
+	"weir/internal/tool"
+)
+
+// mostDefinitions bounds the stored definitions of a server, so that a server with ever new tools does not fill the
+// database. Tools beyond it are held.
+const mostDefinitions = 2 * mcp.MaxTools
+
+// MCPTools stores the definitions of MCP servers' tools. It implements tool.Definitions.
+type MCPTools struct{ *conn }
+
+// Seen implements tool.Definitions. It writes only if something has changed.
+func (s *MCPTools) Seen(ctx context.Context, server string, tools []mcp.Tool, at time.Time) (
+	states map[string]tool.State, err error,
+) {
+	all, err := definitionsOf(ctx, s.read, server)
+	if err != nil {
+		return nil, err
+	}
+	if states, changes := compare(all, tools); changes == 0 {
+		return states, nil
+	}
+	err = s.write(ctx, s.sure, "store the definitions of tools", func(tx *sql.Tx) error {
+		if all, err = definitionsOf(ctx, tx, server); err != nil {
+			return err
+		}
+		for i := range tools {
+			if err := see(ctx, tx, all, server, &tools[i], at); err != nil {
+				return err
+			}
+		}
+		states, _ = compare(all, tools)
+		return nil
+	})
+	return states, err
+}
+
+// see stores a definition that differs from the stored ones.
+func see(ctx context.Context, tx *sql.Tx, all map[string]tool.Definition, server string, t *mcp.Tool, at time.Time,
+) error {
+	d, known := all[t.Name]
+	text := string(t.Definition)
+	var err error
+	switch {
+	case !known && len(all) >= mostDefinitions:
+		return nil
+	case !known:
+		d = tool.Definition{Server: server, Tool: t.Name, Digest: t.Digest, Text: text, Approved: at}
+		_, err = tx.ExecContext(ctx, "INSERT INTO mcp_tools (server, tool, digest, definition, held_digest,"+
+			" held_definition, approved, changed) VALUES (?, ?, ?, ?, '', '', ?, 0)"+
+			" ON CONFLICT (server, tool) DO NOTHING",
+			server, t.Name, t.Digest, text, micros(at))
+	case t.Digest == d.Digest && d.HeldDigest != "":
+		d.HeldDigest, d.Held = "", ""
+		_, err = tx.ExecContext(ctx, "UPDATE mcp_tools SET held_digest = '', held_definition = '', changed = 0"+
+			" WHERE server = ? AND tool = ?", server, t.Name)
+	case t.Digest != d.Digest && t.Digest != d.HeldDigest:
+		d.HeldDigest, d.Held = t.Digest, text
+		_, err = tx.ExecContext(ctx, "UPDATE mcp_tools SET held_digest = ?, held_definition = ?, changed = ?"+
+			" WHERE server = ? AND tool = ?", t.Digest, text, micros(at), server, t.Name)
+	}
+	all[t.Name] = d
+	return err
+}
+
+// compare returns the states of tools by the stored definitions, and how many tools differ from these.
+func compare(all map[string]tool.Definition, tools []mcp.Tool) (states map[string]tool.State, changes int) {
+	states = make(map[string]tool.State, len(tools))
+	for i := range tools {
+		t := &tools[i]
+		d, known := all[t.Name]
+		states[t.Name] = tool.State{Held: !known || t.Digest != d.Digest}
+		full := !known && len(all) >= mostDefinitions
+		if !full && (!known || t.Digest != d.Digest && t.Digest != d.HeldDigest ||
+			t.Digest == d.Digest && d.HeldDigest != "") {
+			changes++
+		}
+	}
+	return states, changes
+}
+
+func definitionsOf(ctx context.Context, q querier, server string) (map[string]tool.Definition, error) {
+	rows, err := q.QueryContext(ctx, "SELECT server, tool, digest, definition, held_digest, held_definition,"+
+		" approved, changed FROM mcp_tools WHERE server = ?", server)
+	all := map[string]tool.Definition{}
+	err = each(rows, err, scanDefinition, func(d *tool.Definition) error {
+		all[d.Tool] = *d
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the definitions of tools: %w", err)
+	}
+	return all, nil
+}
+
+func scanDefinition(r scanner) (d tool.Definition, err error) {
+	var approved, changed int64
+	err = r.Scan(&d.Server, &d.Tool, &d.Digest, &d.Text, &d.HeldDigest, &d.Held, &approved, &changed)
+	if d.Approved = fromMicros(approved); changed != 0 {
+		d.Changed = new(fromMicros(changed))
+	}
+	return d, err
+}
+
+// List returns the definitions of a server's tools, or of all if server is empty, by server and tool.
+func (s *MCPTools) List(ctx context.Context, server string) ([]tool.Definition, error) {
+	rows, err := s.read.QueryContext(ctx, "SELECT server, tool, digest, definition, held_digest, held_definition,"+
+		" approved, changed FROM mcp_tools WHERE server = ? OR ? = '' ORDER BY server, tool", server, server)
+	return listed("read the definitions of tools", rows, err, scanDefinition)
+}
+
+// errNotHeld means that no such definition is held.
+var errNotHeld = errors.New("no changed definition of this tool is held")
+
+// Approve approves the held definition of a tool, if it is the one with that digest; empty for any. It returns
+// managed.ErrChanged if it is another one by now, and managed.ErrUnknown if none is held.
+func (s *MCPTools) Approve(ctx context.Context, by audit.Actor, server, name, digest string) error {
+	return s.write(ctx, s.sure, "approve a tool", func(tx *sql.Tx) error {
+		all, err := definitionsOf(ctx, tx, server)
+		if err != nil {
+			return err
+		}
+		d := all[name]
+		switch {
+		case d.HeldDigest == "":
+			return fmt.Errorf("%w: %w", errNotHeld, managed.ErrUnknown)
+		case digest != "" && digest != d.HeldDigest:
+			return managed.ErrChanged
+		}
+		_, err = tx.ExecContext(ctx, "UPDATE mcp_tools SET digest = held_digest, definition = held_definition,"+
+			" held_digest = '', held_definition = '', approved = ?, changed = 0 WHERE server = ? AND tool = ?",
+			micros(s.clock.now()), server, name)
+		if err != nil {
+			return err
+		}
+		return (&Managed{s.conn}).noteChange(ctx, tx, by, audit.ConfigChanged, &managed.Change{
+			Section: "mcp_tools", Name: server + "/" + name,
+			Before: map[string]any{"definition": clipped(d.Text)},
+			After:  map[string]any{"definition": clipped(d.Held)},
+		})
+	})
+}
+
+// clipped returns the begin of a definition, for the audit log.
+func clipped(text string) string {
+	const most = 4000
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}

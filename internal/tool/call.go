@@ -1,0 +1,245 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/budget"
+	"weir/internal/contentlog"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/mcp"
+	"weir/internal/ratelimit"
+	"weir/internal/rawjson"
+	"weir/internal/telemetry"
+)
+
+// CodeFailed is the error code in the ledger of a call whose result says that the tool failed. The call itself is
+// complete, and costs as any other.
+const CodeFailed llm.Code = "TOOL_ERROR"
+
+// maxArguments bounds the arguments of a call, in bytes.
+const maxArguments = 4 << 20
+
+// Call is one call of a tool.
+type Call struct {
+	Caller
+	Tool        *Tool           // by List or Find
+	Arguments   json.RawMessage // an object; nil for none
+	Meta        json.RawMessage // _meta of the client's request; nil for none
+	Rest        json.RawMessage // other members of the client's params, as an object; nil for none
+	Attribution llm.Attribution
+	// Request is the id of the client's request, and N the number of its attempt, from 1.
+	Request uuid.UUID
+	N       uint16
+	// Arrived is when the client's request arrived, by the ledger's clock.
+	Arrived time.Time
+	// Admitted reports that the client's request is admitted by the rate limits and counted already: the call is a step
+	// of its answer.
+	Admitted bool
+	Notify   func(text []byte) error // see mcp.Request
+	Trace    string                  // see mcp.Request
+}
+
+// Result is the result of a call.
+type Result struct {
+	JSON    json.RawMessage // as the server wrote it
+	IsError bool            // the tool failed, as the result says
+	Cost    *llm.Money      // nil if it is unknown
+	Charge  *llm.Money      // the account's; nil if it is unknown
+}
+
+// Call calls a tool. The error is a *mcp.RPCError of the server, or has an *llm.Error for the client. Nothing is sent
+// unless the limits and budgets admit the call and the ledger has its record.
+func (s *Service) Call(ctx context.Context, c *Call) (*Result, error) {
+	if len(c.Arguments) > maxArguments {
+		return nil, llm.Errorf(llm.CodeRequestTooLarge, "The arguments have more than %d bytes.", maxArguments)
+	}
+	var limited ratelimit.Reservation
+	if !c.Admitted {
+		caller := ratelimit.CallerOf(c.Principal)
+		caller.Parts = c.Principal.PartLimits(&c.Attribution)
+		if err := s.o.Limits.Reserve(ctx, &limited, caller, 0); err != nil {
+			return nil, s.refused(c, err)
+		}
+	}
+	defer limited.Settle(0)
+	record := s.record(c)
+	if err := s.afford(ctx, c, &record); err != nil {
+		return nil, s.refused(c, err)
+	}
+	hold, err := s.o.Ledger.Open(record)
+	if err != nil {
+		record.Reservation.Release()
+		return nil, err
+	}
+	began := s.o.Now()
+	capture := s.capture(c)
+	text, err := s.send(ctx, c, hold)
+	settlement := s.settlement(c, &record, text, err, s.o.Now().Sub(began))
+	cost, settleErr := hold.Settle(settlement) // an error is logged there, and the client gets its result
+	_ = settleErr
+	s.count(c, hold, &settlement, cost)
+	if err == nil {
+		capture.JSON(text)
+	}
+	capture.End()
+	if err != nil {
+		return nil, err
+	}
+	return &Result{JSON: text, IsError: mcp.IsError(text), Cost: cost, Charge: hold.Charge()}, nil
+}
+
+// refused reports an error of a limit or a budget.
+func (s *Service) refused(c *Call, err error) error {
+	e := llm.AsError(err)
+	if e.Code == llm.CodeRateLimited || e.Code == llm.CodeBudgetExceeded {
+		s.o.Refused(c.Principal, e)
+	}
+	return err
+}
+
+// record returns the ledger's record of the call.
+func (s *Service) record(c *Call) ledger.Attempt {
+	of := c.Tool.source
+	a := ledger.Attempt{
+		ID:      ledger.AttemptID{Request: c.Request, N: c.N},
+		Account: c.Principal.Account().ID, Key: c.Principal.Key().ID,
+		Requested: Prefix + of.Name + "/" + c.Tool.Own(), Provider: Prefix + of.Name, Model: c.Tool.Own(),
+		Opened: s.o.Ledger.Now().UTC().Truncate(time.Microsecond), Arrived: c.Arrived,
+		Attribution: c.Attribution, Parts: c.Principal.Parts(&c.Attribution),
+		BillByProvider: of.CostMember != "",
+	}
+	a.Price = s.o.Price(a.Provider, a.Model, c.Arrived)
+	a.Bound = usage(&a.Price, of.client.Timeout())
+	a.Hold = min(llm.MaxCost, a.Price.Bound(&a.Bound))
+	if of.CostMember != "" {
+		a.Hold = max(a.Hold, of.CostAtMost)
+	}
+	if a.Terms = c.Principal.Terms(a.Provider, a.Model, c.Arrived); a.Terms != nil {
+		a.ChargeHold = a.Terms.Bound(a.Hold, &a.Price, &a.Bound, "")
+	}
+	return a
+}
+
+// usage returns the usage of a call of that duration: one request, and the time if the price charges for it.
+func usage(p *llm.Price, took time.Duration) (u llm.Usage) {
+	u[llm.Requests] = 1
+	if p.Rates[llm.Milliseconds].Known() {
+		u[llm.Milliseconds] = max(1, took.Milliseconds())
+	}
+	return u
+}
+
+// afford reserves the most that the call can cost in the caller's budgets.
+func (s *Service) afford(ctx context.Context, c *Call, a *ledger.Attempt) (err error) {
+	budgets := c.Principal.Budgets(&c.Attribution)
+	if len(budgets) == 0 {
+		return nil
+	}
+	if !a.Price.Known() && !a.Terms.Own() && !a.BillByProvider {
+		return llm.Errorf(llm.CodeForbidden, "The tool %q has no price, and this account or key has a budget.",
+			c.Tool.Name)
+	}
+	most := max(a.MostCharged(), 0)
+	a.Reservation, err = s.o.Ledger.Reserve(ctx, ledger.Need{Need: budget.Need{
+		Account: a.Account, Key: a.Key, Budgets: budgets, At: c.Arrived, Least: most, Most: most,
+	}})
+	return err
+}
+
+// send sends the call.
+func (s *Service) send(ctx context.Context, c *Call, hold *ledger.Hold) (json.RawMessage, error) {
+	return c.Tool.source.client.CallTool(ctx, &mcp.Call{
+		Tool: &c.Tool.entry.tool, Arguments: c.Arguments, Meta: c.Meta, Rest: c.Rest, Hold: hold,
+		Session: c.Principal.Account().ID, Notify: c.Notify, Trace: c.Trace,
+	})
+}
+
+// settlement returns how the call ended.
+func (s *Service) settlement(c *Call, a *ledger.Attempt, text []byte, err error, took time.Duration) ledger.Settlement {
+	e := ledger.Settlement{
+		Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Usage: usage(&a.Price, took), Counts: !c.Admitted,
+		Duration: max(took, time.Microsecond),
+	}
+	var failure *mcp.Failure
+	var protocol *mcp.RPCError
+	switch {
+	case err == nil:
+		e.Finish, e.Status = llm.FinishStop, statusOK
+		e.ProviderCost = reported(text, c.Tool.source.CostMember)
+		if mcp.IsError(text) {
+			e.Code = CodeFailed
+		}
+		return e
+	case errors.As(err, &protocol): // the server refused the call before it began
+		e.Outcome, e.Usage, e.Code, e.Status = ledger.OutcomeRejected, llm.Usage{}, llm.CodeInvalidRequest, statusOK
+		return e
+	case !errors.As(err, &failure): // nothing was sent
+		e.Outcome, e.Usage, e.Code, e.Counts = ledger.OutcomeRefused, llm.Usage{}, llm.CodeInternal, false
+		return e
+	}
+	e.Code, e.Status = failure.Err.Code, failure.Status
+	switch {
+	case !failure.Sent:
+		e.Outcome, e.Usage = ledger.OutcomeRefused, llm.Usage{}
+	case failure.Status != 0 && failure.Status != statusOK: // an HTTP error instead of an answer
+		e.Outcome, e.Usage = ledger.OutcomeRejected, llm.Usage{}
+	case failure.Gone:
+		e.Outcome, e.Provenance, e.AtMost = ledger.OutcomeClientGone, ledger.Estimated, a.Hold
+		e.Code = ledger.CodeClientGone
+	default: // it may have run
+		e.Outcome, e.Provenance, e.AtMost = ledger.OutcomeFailed, ledger.Estimated, a.Hold
+	}
+	return e
+}
+
+// statusOK is the HTTP status of answers.
+const statusOK = 200
+
+// reported returns the cost in US dollars that a result's _meta reports; nil for none.
+func reported(result []byte, member string) *llm.Money {
+	if member == "" {
+		return nil
+	}
+	v := rawjson.Get(result, "_meta", member)
+	text := string(v)
+	if rawjson.KindOf(v) == rawjson.String {
+		text = rawjson.Text(v)
+	}
+	m, err := llm.ParseMoney(text)
+	if err != nil {
+		return nil
+	}
+	return &m
+}
+
+// count counts the call in the metrics.
+func (s *Service) count(c *Call, h *ledger.Hold, e *ledger.Settlement, cost *llm.Money) {
+	if s.o.Metrics == nil {
+		return
+	}
+	of, key := c.Principal.Account(), c.Principal.Key()
+	s.o.Metrics.Attempt(telemetry.Ended{Attempt: h.Attempt(), Caller: telemetry.Caller{
+		Account: of.Name, Key: key.ID, KeyLabel: key.Label,
+	}}, e, cost)
+}
+
+// capture begins to collect the content of a call; nil unless the account and the key have that switched on. The calls
+// in a loop are in the content of the client's request.
+func (s *Service) capture(c *Call) *contentlog.Capture {
+	percent := c.Principal.ContentPercent()
+	if percent == 0 || s.o.Content == nil || c.Admitted || !contentlog.Sampled(c.Request, percent) {
+		return nil
+	}
+	body := rawjson.AppendString(rawjson.AppendName(nil, "tool"), c.Tool.Name)
+	if c.Arguments != nil {
+		body = rawjson.AppendMember(body, "arguments", c.Arguments)
+	}
+	of := contentlog.Request{ID: c.Request, Account: c.Principal.Account().ID, Key: c.Principal.Key().ID}
+	return s.o.Content.Begin(of, append(body, '}'), false)
+}

@@ -1,0 +1,69 @@
+package tool
+
+import (
+	"slices"
+
+	"weir/internal/account"
+	"weir/internal/llm"
+	"weir/internal/mcp"
+)
+
+// Prefix is before the name of a server where the ledger has the name of a provider.
+const Prefix = "mcp."
+
+// separator is between the names of a server and a tool, as clients see them. A server's name has no underscore.
+const separator = "__"
+
+// Server is a configured server.
+type Server struct {
+	Name   string
+	Client mcp.Options
+	// Fingerprint changes if a connection with other values is needed.
+	Fingerprint string
+	Tools       []string // patterns of the tools that may be called
+	Accounts    []string // names; empty for all
+	// CostMember is the member of a result's _meta with the cost in US dollars, empty for none, and CostAtMost the most
+	// that a call can cost then.
+	CostMember string
+	CostAtMost llm.Money
+}
+
+// Bundle is a selection of tools.
+type Bundle struct {
+	Tools    []string // patterns of <server>/<tool>
+	Accounts []string // names; empty for all
+	Plain    bool     // tools have the names that their servers give them
+}
+
+// Configuration holds the servers and bundles in force.
+type Configuration struct {
+	Servers []Server // by name
+	Bundles map[string]Bundle
+}
+
+// Caller is who lists or calls tools.
+type Caller struct {
+	Principal *account.Principal
+	Bundle    string // empty for all tools
+}
+
+// admits reports whether an account is one of those named; empty names all.
+func admits(names []string, p *account.Principal) bool {
+	return len(names) == 0 || p.Account() != nil && slices.Contains(names, p.Account().Name)
+}
+
+func matches(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return llm.Matches(pattern, name) })
+}
+
+// Tool is a tool that a caller may call.
+type Tool struct {
+	Name       string // as the caller knows it
+	Server     string // the server's name
+	Definition []byte // with Name, as JSON
+	entry      *entry
+	source     *source
+}
+
+// Own returns the server's name of the tool.
+func (t *Tool) Own() string { return t.entry.tool.Name }

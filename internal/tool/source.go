@@ -1,0 +1,206 @@
+package tool
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"weir/internal/llm"
+	"weir/internal/mcp"
+	"weir/internal/rawjson"
+)
+
+const (
+	// listFor bounds the first list of a server, for which callers wait. Later lists are read while the last one is
+	// used.
+	listFor = 5 * time.Second
+	// usualTTL is how long a list is used if its server does not say, and leastTTL and mostTTL bound what it says.
+	usualTTL = time.Minute
+	leastTTL = 2 * time.Second
+	mostTTL  = time.Hour
+	// restFor is how long a server is not asked again after a failure, and lookEvery how often approvals are read for a
+	// server with held tools.
+	restFor   = 15 * time.Second
+	lookEvery = time.Second
+)
+
+// State says whether a tool's definition is the approved one.
+type State struct {
+	Held bool // its definition has changed, and nobody has approved it
+}
+
+// Definitions stores the definitions of tools that people have approved.
+type Definitions interface {
+	// Seen records the definitions of a server's tools. A new tool is approved, a changed one is held. It returns the
+	// state of each, by name.
+	Seen(ctx context.Context, server string, tools []mcp.Tool, at time.Time) (map[string]State, error)
+}
+
+// Definition is the stored definition of a tool.
+type Definition struct {
+	Server, Tool string
+	Digest, Text string // of the approved definition, which is JSON
+	// HeldDigest and Held are those of a definition that has changed and is held; empty for none.
+	HeldDigest, Held string
+	Approved         time.Time
+	Changed          *time.Time // when the held one was first seen; nil for none
+}
+
+// entry is a tool of a server.
+type entry struct {
+	tool            mcp.Tool
+	held            bool
+	prefixed, plain Tool
+}
+
+// source is a server with the list of its tools.
+type source struct {
+	Server
+	client *mcp.Client
+	log    func(msg string, err error)
+
+	mu        sync.Mutex
+	entries   []entry // as the server lists them; never changed in place
+	index     map[string]int
+	omitted   map[string]string
+	anyHeld   bool
+	read      bool // the list was read once
+	until     time.Time
+	looked    time.Time
+	refreshes chan struct{} // closed when the running refresh has ended; nil for none
+	problem   string        // of the last refresh; empty if it succeeded
+}
+
+// list returns the tools, which it reads if there is no list yet. A list that is too old is used once more, while it is
+// read again.
+func (s *source) list(ctx context.Context, o *Options) []entry {
+	s.mu.Lock()
+	now := o.Now()
+	due := !now.Before(s.until) || s.anyHeld && now.Sub(s.looked) >= lookEvery
+	if due && s.refreshes == nil {
+		done := make(chan struct{})
+		s.refreshes = done
+		go s.refresh(context.WithoutCancel(ctx), o, done)
+	}
+	if s.read || s.refreshes == nil {
+		defer s.mu.Unlock()
+		return s.entries
+	}
+	running := s.refreshes
+	s.mu.Unlock()
+	select {
+	case <-running:
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.entries
+}
+
+// refresh reads the list of tools from the server, and the approvals.
+func (s *source) refresh(ctx context.Context, o *Options, done chan struct{}) {
+	defer close(done)
+	ctx, cancel := context.WithTimeout(ctx, listFor)
+	defer cancel()
+	listing, err := s.client.ListTools(ctx, "")
+	var states map[string]State
+	if err == nil {
+		states, err = o.Definitions.Seen(ctx, s.Name, listing.Tools, o.Now().UTC())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refreshes, s.looked = nil, o.Now()
+	if err != nil {
+		if s.problem == "" {
+			s.log("the tools of an MCP server cannot be listed", err)
+		}
+		s.problem, s.until = llm.AsError(err).Message, o.Now().Add(restFor)
+		return
+	}
+	ttl := usualTTL
+	if listing.TTL > 0 {
+		ttl = min(max(listing.TTL, leastTTL), mostTTL)
+	}
+	s.problem, s.read, s.until = "", true, o.Now().Add(ttl)
+	s.use(listing, states)
+}
+
+// use puts a list in force.
+func (s *source) use(l *mcp.Listing, states map[string]State) {
+	entries, index := make([]entry, len(l.Tools)), make(map[string]int, len(l.Tools))
+	s.anyHeld = false
+	for i := range l.Tools {
+		e := &entries[i]
+		e.tool, e.held = l.Tools[i], states[l.Tools[i].Name].Held
+		e.plain = s.shown(e, e.tool.Name)
+		e.prefixed = s.shown(e, s.Name+separator+e.tool.Name)
+		s.anyHeld = s.anyHeld || e.held && matches(s.Tools, e.tool.Name)
+		index[e.tool.Name] = i
+	}
+	s.entries, s.index, s.omitted = entries, index, l.Omitted
+}
+
+// shown returns the tool under a name.
+func (s *source) shown(e *entry, name string) Tool {
+	definition := e.tool.Definition
+	quoted := rawjson.AppendString(nil, name)
+	return Tool{
+		Name: name, Server: s.Name, entry: e, source: s,
+		Definition: rawjson.Splice(nil, definition, rawjson.Set(definition, "name", quoted)),
+	}
+}
+
+// find returns a tool by the server's name of it; nil if there is none.
+func (s *source) find(ctx context.Context, o *Options, name string) *entry {
+	s.list(ctx, o)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i, ok := s.index[name]
+	if !ok {
+		return nil
+	}
+	return &s.entries[i]
+}
+
+// Condition describes a server for people.
+type Condition struct {
+	Name, URL string
+	Revision  string // of the protocol; empty if it is not known
+	Tools     int    // listed
+	Allowed   int    // that may be called
+	Held      int    // allowed, but changed and not approved
+	Problem   string // of the last list; empty if it succeeded
+	Omitted   map[string]string
+}
+
+func (s *source) condition() Condition {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := Condition{
+		Name: s.Name, URL: s.Client.URL, Revision: s.client.Revision(), Tools: len(s.entries), Problem: s.problem,
+		Omitted: s.omitted,
+	}
+	for i := range s.entries {
+		e := &s.entries[i]
+		if !matches(s.Tools, e.tool.Name) {
+			continue
+		}
+		c.Allowed++
+		if e.held {
+			c.Held++
+		}
+	}
+	return c
+}
+
+// open connects to a server at its first use.
+func (s *Service) open(o *Server) (*source, error) {
+	client, err := mcp.New(o.Client)
+	if err != nil {
+		return nil, fmt.Errorf("MCP server %s: %w", o.Name, err)
+	}
+	name := o.Name
+	log := func(msg string, err error) { s.o.Log.Warn(msg, "server", name, "err", err) }
+	return &source{Server: *o, client: client, log: log}, nil
+}

@@ -1,0 +1,64 @@
+package upstream
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"weir/internal/config"
+	"weir/internal/llm"
+	"weir/internal/mcp"
+	"weir/internal/tool"
+)
+
+// Tools returns the MCP servers and bundles of a configuration.
+func (b *Builder) Tools(cfg *config.Config) *tool.Configuration {
+	c := &tool.Configuration{Bundles: map[string]tool.Bundle{}}
+	for _, name := range slices.Sorted(maps.Keys(cfg.MCPServers)) {
+		s := cfg.MCPServers[name]
+		c.Servers = append(c.Servers, b.server(cfg, name, &s))
+	}
+	for name, bundle := range cfg.MCPBundles {
+		c.Bundles[name] = tool.Bundle{
+			Tools: bundle.Tools, Accounts: bundle.Accounts, Plain: bundle.Names == "plain",
+		}
+	}
+	return c
+}
+
+func (b *Builder) server(cfg *config.Config, name string, s *config.MCPServer) tool.Server {
+	most, _ := llm.ParseMoney(s.CostAtMost) // it was checked; empty is 0
+	t := tool.Server{
+		Name: name, Tools: s.Tools, Accounts: s.Accounts, CostMember: s.CostMember, CostAtMost: most,
+		Client: mcp.Options{
+			Name: name, URL: s.URL, AllowPrivate: s.AllowPrivate, Timeout: s.Timeout, MaxAnswer: int(s.MaxResult),
+			Proxy: cfg.Outbound.Proxy.Reveal(), CAFile: cfg.Outbound.CAFile, Version: cmp.Or(b.options.Version, "dev"),
+		},
+	}
+	if !s.APIKey.IsZero() {
+		header, value := s.KeyHeader, s.APIKey
+		if header == "" {
+			header, value = "Authorization", llm.NewSecret("Bearer "+value.Reveal())
+		}
+		t.Client.Headers = map[string]llm.Secret{header: value}
+	}
+	text, _ := json.Marshal([]any{s, s.APIKey.Reveal(), cfg.Outbound, cfg.Outbound.Proxy.Reveal()}) // of texts
+	sum := sha256.Sum256(text)
+	t.Fingerprint = hex.EncodeToString(sum[:])
+	return t
+}
+
+// checkTools reports the MCP servers that cannot be opened.
+func (b *Builder) checkTools(cfg *config.Config, found *config.Report) {
+	for _, s := range b.Tools(cfg).Servers {
+		client, err := mcp.New(s.Client)
+		if err != nil {
+			found.Wrong(config.Path("mcp_servers", s.Name), "the MCP server `%s`: %v", s.Name, err)
+			continue
+		}
+		client.Close()
+	}
+}
