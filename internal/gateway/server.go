@@ -20,6 +20,7 @@ import (
 	"weir/internal/idempotency"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/promptcache"
 	"weir/internal/ratelimit"
 	"weir/internal/refusal"
 	"weir/internal/route"
@@ -108,6 +109,7 @@ type Server struct {
 	refused     func(*account.Principal, *llm.Error)
 	refusals    *refusal.Recorder
 	content     *contentlog.Recorder
+	prompts     *promptcache.Memory
 	now         func() time.Time
 	log         *slog.Logger
 
@@ -142,7 +144,7 @@ func New(o Options) *Server {
 		accounts: o.Accounts, ledger: o.Ledger, router: o.Router, idempotency: o.Idempotency, kept: o.Kept,
 		limits: o.Limits, refused: o.Refused, refusals: o.Refusals, content: o.Content,
 		now: o.Now, log: o.Log, maxBody: o.MaxBody,
-		metrics: o.Metrics, tracer: o.Tracer, timing: o.Timing.withDefaults(),
+		prompts: promptcache.NewMemory(), metrics: o.Metrics, tracer: o.Tracer, timing: o.Timing.withDefaults(),
 	}
 	if s.maxBody == 0 {
 		s.maxBody = defaultMaxBody

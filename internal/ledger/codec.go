@@ -120,7 +120,7 @@ func appendSettlement(dst []byte, s *Settlement) []byte {
 	if s.Ask {
 		flags |= flagAsk
 	}
-	flags |= chargeFlags(s) | servedFlags(&s.Served)
+	flags |= chargeFlags(s) | servedFlags(&s.Served) | missedFlag(&s.Missed)
 	dst = binary.AppendUvarint(dst, flags)
 	dst = append(dst, indexOf(outcomes, s.Outcome), indexOf(provenances, s.Provenance))
 	dst = appendUsage(dst, &s.Usage)
@@ -139,7 +139,7 @@ func appendSettlement(dst []byte, s *Settlement) []byte {
 	if s.ReplyID != "" {
 		dst = appendText(dst, s.ReplyID)
 	}
-	return appendServed(appendCharge(dst, s), &s.Served)
+	return appendMissed(appendServed(appendCharge(dst, s), &s.Served), &s.Missed)
 }
 
 func decodeSettle(payload []byte) (id AttemptID, s Settlement, err error) {
@@ -175,6 +175,7 @@ func (d *decoder) settlement(s *Settlement) {
 	}
 	d.charge(s, flags)
 	s.Served = d.served(flags)
+	s.Missed = d.missed(flags)
 }
 
 func appendPrice(dst []byte, p *llm.Price) []byte {

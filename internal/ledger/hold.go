@@ -136,6 +136,7 @@ func (h *Hold) complete(s *Settlement) {
 	s.Served.bound()
 	h.attempt.take(s)
 	h.price(s)
+	h.attempt.priceMiss(s)
 	h.charge = h.chargeOf(s)
 	seen := s.Outcome == OutcomeOK && s.Provenance != Estimated
 	if seen || len(s.ReplyID) > maxReplyID || strings.ContainsFunc(s.ReplyID, func(r rune) bool {

@@ -157,6 +157,7 @@ type Settlement struct {
 	// how the provider served it: its service tier and other modes of a price, separated by commas
 	Tier       string
 	Served     Served        // which model answered
+	Missed     Missed        // input that could have been read from a prompt cache
 	Code       llm.Code      // error code that the client received; empty for none
 	Status     int           // the provider's HTTP status; 0 if there was none
 	FirstToken time.Duration // from opening to the first output; 0 if there was none

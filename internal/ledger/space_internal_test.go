@@ -9,6 +9,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/pricing"
+	"weir/internal/promptcache"
 )
 
 // TestSettlementFitsIntoItsSpace checks that the space of an attempt in flight holds its largest settlement with the
@@ -25,6 +26,7 @@ func TestSettlementFitsIntoItsSpace(t *testing.T) {
 	s := Settlement{
 		Cost: math.MaxInt64, AtMost: math.MaxInt64, Tier: strings.Repeat("t", maxTier), Margin: math.MaxInt64,
 		ReplyID: strings.Repeat("r", maxReplyID), ProviderCost: new(llm.Money(math.MaxInt64)),
+		Missed: Missed{promptcache.Miss{Tokens: math.MaxInt64, Message: math.MinInt64}, math.MaxInt64},
 		Served: Served{Model: strings.Repeat("m", maxServed), Price: &llm.Price{Version: strings.Repeat("v", 128)}},
 	}
 	for class := range s.Usage {

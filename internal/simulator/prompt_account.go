@@ -45,35 +45,38 @@ type pastPrompt struct {
 // conversation begins otherwise, it could have read as much of that one. Less than a step of automatic caches is no
 // miss.
 func (c *promptCache) account(a *asked, read int64) *Miss {
-	var best *pastPrompt
-	changedAt, most := -1, int64(0)
+	var best, changed *pastPrompt // changed: the newest related prompt, if it begins otherwise
+	changedAt, most := 0, int64(0)
 	for _, p := range c.past { // the oldest first
 		if a.at.Sub(p.at) > time.Hour {
 			continue
 		}
 		common := commonSections(a.sections, p.sections)
-		could := min(p.total, a.total) / a.rule.Step * a.rule.Step
 		switch {
 		case common == len(p.sections):
-			if changedAt >= 0 {
-				best, changedAt, most = nil, -1, 0
-			}
-			if could > most || could == most && a.isBetter(p, best) {
+			changed = nil
+			if could := a.could(p); could > most || could == most && a.isBetter(p, best) {
 				best, most = p, could
 			}
 		case reappears(p.sections[common:], a.sections[common:]):
-			best, changedAt, most = p, common, could
+			changed, changedAt = p, common
 		}
+	}
+	if changed != nil {
+		best, most = changed, a.could(changed)
 	}
 	if best == nil || most-read < leastMiss || most < promptcache.Smallest {
 		return nil
 	}
 	miss := &Miss{Tokens: most - read, Cause: c.causeOf(a, best, most, read)}
-	if changedAt >= 0 && miss.Cause != MissTooShort {
+	if changed != nil && miss.Cause != MissTooShort {
 		miss.Cause, miss.Place = MissChanged, a.sections[min(changedAt, len(a.sections)-1)].place
 	}
 	return miss
 }
+
+// could returns the tokens of an earlier prompt that the request could have read.
+func (a *asked) could(p *pastPrompt) int64 { return min(p.total, a.total) / a.rule.Step * a.rule.Step }
 
 // leastMiss is a step of automatic caches.
 const leastMiss = 128
