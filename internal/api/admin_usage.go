@@ -163,6 +163,7 @@ type attemptView struct {
 	ReplyID      *string            `json:"provider_reply_id"` // the provider's id of its reply
 	Provenance   *ledger.Provenance `json:"provenance"`
 	Usage        map[string]int64   `json:"usage"` // including corrections, like cost_usd
+	Missed       *missedView        `json:"missed"`
 	CostUSD      string             `json:"cost_usd"`
 	AtMostUSD    string             `json:"cost_at_most_usd"` // equal to cost_usd if the cost is known
 	purchaseView
@@ -275,7 +276,7 @@ func viewAttempt(a *report.Attempt) attemptView {
 		Outcome: a.Outcome, Status: unlessZero(a.Status), ErrorCode: orNull(a.Code), FinishReason: orNull(a.Finish),
 		ServedModel: orNull(a.Served.Model), Substituted: a.Served.Other,
 		ServiceTier: orNull(a.Settlement.Tier), ReplyID: orNull(a.ReplyID), Provenance: orNull(a.Provenance),
-		Usage: viewUsage(&usage), CostUSD: (cost + margin).String(),
+		Usage: viewUsage(&usage), Missed: viewMissed(&a.Missed), CostUSD: (cost + margin).String(),
 		AtMostUSD: (cost + margin + left + more).String(), ProviderUSD: usd(a.ProviderCost),
 		Unpriced: append([]string{}, ofCharge.Names()...),
 		HoldUSD:  a.MostCharged().String(), PriceVersion: orNull(a.Price.Version), PriceTier: unlessZero(a.Tier),

@@ -29,6 +29,7 @@ type amountsView struct {
 	Attempts   int64            `json:"attempts"`
 	Errors     int64            `json:"errors"` // failed attempts
 	FirstToken *speedView       `json:"first_token,omitempty"`
+	Cache      *promptCacheView `json:"prompt_cache,omitempty"`
 }
 
 // speedView describes times to first token.
@@ -41,7 +42,7 @@ type speedView struct {
 func viewAmounts(q *report.UsesQuery, u *report.Use) amountsView {
 	v := amountsView{
 		Tokens: u.Usage.TotalTokens(), Usage: viewUsage(&u.Usage), Requests: u.Requests, Attempts: u.Attempts,
-		Errors: u.Errors,
+		Errors: u.Errors, Cache: viewPromptCache(u),
 	}
 	if q.Speeds {
 		s := &u.Speed

@@ -61,8 +61,8 @@ func (h *Uses) report(r *request) ([]byte, error) {
 // sizeOf returns an upper bound of a reply's bytes.
 func sizeOf(q *report.UsesQuery, page *report.UsesPage) (bytes int) {
 	const (
-		entry   = 400 // without its texts
-		escaped = 6   // maximum bytes of an escaped byte
+		entry   = 1000 // without its texts
+		escaped = 6    // maximum bytes of an escaped byte
 	)
 	for i := range page.Uses {
 		u := &page.Uses[i]
@@ -113,6 +113,7 @@ type useEntry struct {
 	Requests int64     `json:"requests"`
 	Cost     llm.Money `json:"cost"`
 	uncertainty
+	Cache *promptCache `json:"prompt_cache,omitempty"`
 }
 
 type usesTotal struct {
@@ -156,6 +157,7 @@ func EncodeUses(q report.UsesQuery, page report.UsesPage) ([]byte, error) {
 		e := useEntry{
 			ID: u.ID(q.Account), Date: &u.Date, Model: &u.Model, Tokens: u.Usage.TotalTokens(),
 			Requests: u.Requests, Cost: u.Cost, uncertainty: uncertaintyOf(u.Cost, u.Uncertain, u.Unpriced),
+			Cache: promptCacheOf(u),
 		}
 		if len(q.By) > 0 {
 			e.Group = groupOf(q.By, u.Group)

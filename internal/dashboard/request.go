@@ -251,6 +251,7 @@ func attemptFacts(a *report.Attempt) (facts []Fact) {
 	add("Finish reason", string(a.Finish))
 	add("Service tier", a.Settlement.Tier)
 	add("Answered by", servedBy(a))
+	add("Missed in the prompt cache", missedText(&a.Missed))
 	add("Source of the numbers", numbersOf(a))
 	add("Version of the price", cmp.Or(a.Price.Version, "unknown"))
 	add("Rates", pricedAs(a))

@@ -34,6 +34,7 @@ type usagePage struct {
 	Chart    Chart
 	Used     bool // whether the filters match anything
 	Tiles    []Tile
+	Cached   cachedInput
 	By       string // names of the groups; empty without groups
 	Heads    []tableHead
 	Rows     []usageRow
@@ -280,7 +281,7 @@ func usagePageOf(v *people.Visit, public string, u *usageQuery, found *usageFoun
 		Query: Code{Ident: "uses-call", Label: "The same request to the API", Text: u.call(v, public)},
 	}
 	purchase := v.Operator() && (v.Account == nil || len(v.Account.PriceLists) > 0)
-	p.Tiles = usageTiles(u, found, purchase)
+	p.Tiles, p.Cached = usageTiles(u, found, purchase), cachedInputOf(&found.whole)
 	if v.Operator() {
 		focus := url.Values{"format": {"focus"}, "start_date": {u.when.first()}, "end_date": {u.when.last()}}
 		if v.Account != nil {
@@ -313,6 +314,7 @@ func usageTiles(u *usageQuery, found *usageFound, purchase bool) []Tile {
 		exactly("Requests", compact(x.Requests), number(x.Requests)),
 		exactly("Tokens", compact(tokens), number(tokens)),
 		{Label: "Read from caches", Value: cachedOf(&x.Usage), Note: "of the tokens in"},
+		missedTile(x),
 		failed,
 	}
 }

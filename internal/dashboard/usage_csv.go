@@ -142,7 +142,7 @@ func csvHead(by []report.Dimension) []string {
 	for c := range llm.NumClasses {
 		head = append(head, llm.Class(c).String())
 	}
-	return append(head, "cost_usd", "unpriced", "cost_at_most_usd")
+	return append(head, "cost_usd", "unpriced", "cost_at_most_usd", "missed", "missed_cost_usd")
 }
 
 func (f *usageFile) row(u *report.Use) []string {
@@ -167,5 +167,6 @@ func (f *usageFile) row(u *report.Use) []string {
 	if u.Uncertain > 0 {
 		atMost = u.AtMost().Fixed()
 	}
-	return append(row, u.Cost.Fixed(), strconv.FormatBool(u.Unpriced > 0), atMost)
+	return append(row, u.Cost.Fixed(), strconv.FormatBool(u.Unpriced > 0), atMost,
+		strconv.FormatInt(u.Missed.Tokens, 10), u.Missed.Cost().Fixed())
 }

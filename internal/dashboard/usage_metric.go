@@ -23,6 +23,8 @@ func metricChoices() []Choice {
 		{Value: string(report.MeasureIn), Label: "Tokens in"},
 		{Value: string(report.MeasureOut), Label: "Tokens out"},
 		{Value: string(report.MeasureCached), Label: "Tokens from caches"},
+		{Value: string(report.MeasureMissed), Label: "Tokens missed in caches"},
+		{Value: string(report.MeasureMissCost), Label: "Cost of misses in caches"},
 		{Value: string(report.MeasureErrors), Label: "Failed attempts"},
 		{Value: metricRefused, Label: "Refused requests"},
 		{Value: metricSpeed, Label: "Time to first token"},
@@ -57,10 +59,15 @@ func metricOf(f *form) metric {
 	return metric{metricChoices()[0], report.MeasureCost}
 }
 
+// isMoney reports whether amounts are nano-USD.
+func (m *metric) isMoney() bool {
+	return m.measure == report.MeasureCost || m.measure == report.MeasureMissCost
+}
+
 // short formats an amount for a quick look, and whole with all digits.
 func (m *metric) short(n int64) string {
 	switch {
-	case m.measure == report.MeasureCost:
+	case m.isMoney():
 		return amount(llm.Money(n))
 	case m.Value == metricSpeed:
 		return took(time.Duration(n))
@@ -69,7 +76,7 @@ func (m *metric) short(n int64) string {
 }
 
 func (m *metric) whole(n int64) string {
-	if m.measure == report.MeasureCost {
+	if m.isMoney() {
 		return dollars(llm.Money(n))
 	}
 	return number(n)

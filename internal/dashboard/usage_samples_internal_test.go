@@ -51,6 +51,14 @@ func sampleSum(day, model int) report.Sum {
 	return s
 }
 
+// sampleMissed returns made-up misses of every cause.
+func sampleMissed(day, model int) (m report.Missed) {
+	n := int64((day*31 + model*17) % 13)
+	m.Tokens = n * 1_408
+	m.Costs[n%int64(len(m.Costs))] = llm.Money(n * 4_123_041)
+	return m
+}
+
 func sampleSums(of span, models int) *spentSums {
 	x := &spentSums{span: of, others: models > maxSeries}
 	x.whole.Days = make([]report.DaySum, of.days())
@@ -123,7 +131,7 @@ func usesSamples() []sample {
 			for i, start := range u.when.starts(testTime) {
 				for m, model := range sampleModels(6)[:min(uses.Count, 6)] {
 					sum := sampleSum(i, m)
-					chart.Uses = append(chart.Uses, report.Use{Group: []*string{new(u.when.groupText(start)), new(model)}[:min(len(u.by), 1)+1], Usage: sum.Usage, Cost: sum.Cost, Requests: sum.Requests, Attempts: sum.Attempts, Errors: sum.Errors, Speed: sum.Speed, Uncertain: llm.Money(m%2) * llm.USD / 3})
+					chart.Uses = append(chart.Uses, report.Use{Group: []*string{new(u.when.groupText(start)), new(model)}[:min(len(u.by), 1)+1], Usage: sum.Usage, Cost: sum.Cost, Requests: sum.Requests, Attempts: sum.Attempts, Errors: sum.Errors, Speed: sum.Speed, Uncertain: llm.Money(m%2) * llm.USD / 3, Missed: sampleMissed(i, m)})
 				}
 			}
 			for i := range chart.Uses {
@@ -143,7 +151,7 @@ func usesSamples() []sample {
 	uses := &report.UsesPage{Count: 360, Total: report.Totals{Tokens: 148_211_034, Requests: 86_112, Cost: 1_204_184_311_877}}
 	for i := range usesShown {
 		s := sampleSum(i, i%12)
-		uses.Uses = append(uses.Uses, report.Use{Group: []*string{new(sampleModels(60)[i])}, Attempts: s.Attempts, Errors: s.Errors, Speed: s.Speed, Usage: s.Usage, Requests: s.Requests, Cost: s.Cost, Unpriced: int64(i % 3), Uncertain: llm.Money(i%7/6) * llm.USD / 3})
+		uses.Uses = append(uses.Uses, report.Use{Group: []*string{new(sampleModels(60)[i])}, Attempts: s.Attempts, Errors: s.Errors, Speed: s.Speed, Usage: s.Usage, Requests: s.Requests, Cost: s.Cost, Unpriced: int64(i % 3), Uncertain: llm.Money(i%7/6) * llm.USD / 3, Missed: sampleMissed(i, i%12)})
 	}
 	add("usage", url.Values{}, uses)
 	add("usage-hour", url.Values{"range": {"1h"}, "metric": {"requests"}}, uses)

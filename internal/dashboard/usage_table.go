@@ -104,8 +104,9 @@ func (u *usageQuery) columns() []usageColumn {
 		counted("Tokens out", report.MeasureOut),
 		{"From caches", report.MeasureCached, func(x *report.Use) string { return cachedOf(&x.Usage) }},
 	}
-	if m := u.metric.measure; len(m.Classes()) == 1 {
-		list = append(list, counted(u.metric.Label, m))
+	switch m := u.metric.measure; {
+	case len(m.Classes()) == 1, m == report.MeasureMissed, m == report.MeasureMissCost:
+		list = append(list, usageColumn{u.metric.Label, m, func(x *report.Use) string { return u.metric.whole(m.Of(x)) }})
 	}
 	return list
 }

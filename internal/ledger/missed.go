@@ -10,8 +10,8 @@ import (
 // Missed is input that an attempt could have read from the provider's prompt cache.
 type Missed struct {
 	promptcache.Miss
-	// Cost is the amount by which the attempt would have cost less if it had read these tokens, by its own price; 0 if
-	// that has no rate for them.
+	// Cost is the amount by which the account's charge would have been lower if the attempt had read these tokens, by
+	// its own prices; 0 if they have no rate for them.
 	Cost llm.Money
 }
 
@@ -27,10 +27,20 @@ func (a *Attempt) priceMiss(s *Settlement) {
 		n := min(left, hit[class])
 		hit[class], hit[llm.CacheRead], left = hit[class]-n, hit[llm.CacheRead]+n, left-n
 	}
-	p := &a.Price
-	if s.Missed.Cost = 0; p.Unpriced(&hit, s.Tier) == 0 {
-		s.Missed.Cost = min(max(0, p.Cost(&s.Usage, s.Tier)-p.Cost(&hit, s.Tier)), llm.MaxCost)
+	s.Missed.Cost = 0
+	charged, priced := a.chargeFor(&s.Usage, s.Tier)
+	if lower, both := a.chargeFor(&hit, s.Tier); priced && both {
+		s.Missed.Cost = min(max(0, charged-lower), llm.MaxCost)
 	}
+}
+
+// chargeFor returns the account's charge for usage, by prices alone; false if a class has no rate.
+func (a *Attempt) chargeFor(u *llm.Usage, tier string) (llm.Money, bool) {
+	unpriced, cost := a.Price.Unpriced(u, tier), a.Price.Cost(u, tier)
+	if a.Terms != nil {
+		unpriced, cost = a.Terms.Unpriced(unpriced, &a.Price, u, tier), a.Terms.Charge(cost, &a.Price, u, tier)
+	}
+	return cost, unpriced == 0
 }
 
 // What was missed stands at the end of a settlement and is marked by a flag, as terms are.

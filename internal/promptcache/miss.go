@@ -15,8 +15,11 @@ const (
 	Unknown     Cause = "unknown"      // none of these: the vendor does not say
 )
 
+// NumCauses is the number of causes.
+const NumCauses = 8
+
 // Causes returns all causes. The journal stores a cause as its index.
-func Causes() [8]Cause {
+func Causes() [NumCauses]Cause {
 	return [...]Cause{BelowLeast, Changed, OtherTarget, OtherKey, NoMark, MarkDropped, Expired, Unknown}
 }
 

@@ -20,13 +20,17 @@ const (
 	MeasureCached   Measure = "cached_tokens" // read from a provider's cache
 	MeasureAttempts Measure = "attempts"
 	MeasureErrors   Measure = "errors" // failed attempts
+	// MeasureMissed counts input tokens that could have been read from prompt caches, and MeasureMissCost what reading
+	// them would have saved the account.
+	MeasureMissed   Measure = "missed_tokens"
+	MeasureMissCost Measure = "missed_cost"
 )
 
 // Measures returns all measures except classes.
 func Measures() []Measure {
 	return []Measure{
 		MeasureCost, MeasureRequests, MeasureTokens, MeasureIn, MeasureOut, MeasureCached, MeasureAttempts,
-		MeasureErrors,
+		MeasureErrors, MeasureMissed, MeasureMissCost,
 	}
 }
 
@@ -56,7 +60,7 @@ func (m Measure) Classes() (list []llm.Class) {
 	return list
 }
 
-// Of returns the amount in a group: nano-USD for MeasureCost.
+// Of returns the amount in a group: nano-USD for MeasureCost and MeasureMissCost.
 func (m Measure) Of(u *Use) (n int64) {
 	switch m {
 	case MeasureCost:
@@ -69,6 +73,10 @@ func (m Measure) Of(u *Use) (n int64) {
 		return u.Attempts
 	case MeasureErrors:
 		return u.Errors
+	case MeasureMissed:
+		return u.Missed.Tokens
+	case MeasureMissCost:
+		return int64(u.Missed.Cost())
 	}
 	for _, c := range m.Classes() {
 		n += u.Usage[c]

@@ -66,6 +66,7 @@ type Use struct {
 	// Uncertain is the amount by which the true cost may exceed Cost.
 	Uncertain llm.Money
 	Unseen    int64 // attempts without a reported usage, including resolved ones and those of a dead process
+	Missed    Missed
 	Margin
 }
 
@@ -80,6 +81,7 @@ func (u *Use) Add(o *Use) {
 	u.Unpriced += o.Unpriced
 	u.Uncertain += o.Uncertain
 	u.Unseen += o.Unseen
+	u.Missed.Add(&o.Missed)
 	u.add(o.Margin)
 }
 

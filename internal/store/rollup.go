@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/promptcache"
 	"weir/internal/report"
 )
 
@@ -28,15 +29,20 @@ const (
 	measureMargin          // nano-USD that are charged beyond measureCost
 	measureMarginUncertain // nano-USD that may be charged beyond measureMargin and measureUncertain
 	measureMarginUnpriced  // attempts with an unpriced charge, minus those with an unpriced cost, in measureUnpriced
-	measureUsage
-	numMeasures = measureUsage + llm.NumClasses
+	measureMissed          // input tokens that could have been read from prompt caches
+	measureMissCost        // nano-USD that reading them would have saved, by cause
+	measureUsage           = measureMissCost + promptcache.NumCauses
+	numMeasures            = measureUsage + llm.NumClasses
 )
 
 // measureColumns returns the columns of the measures in a rollup's table.
 func measureColumns() []string {
 	columns := []string{
 		"requests", "cost", "tokens", "attempts", "errors", "unpriced", "estimated", "unknown", "uncertain",
-		"margin", "margin_uncertain", "margin_unpriced",
+		"margin", "margin_uncertain", "margin_unpriced", "missed",
+	}
+	for _, cause := range promptcache.Causes() {
+		columns = append(columns, "missed_"+string(cause))
 	}
 	for c := range llm.NumClasses {
 		columns = append(columns, "use_"+llm.Class(c).String())
@@ -72,6 +78,15 @@ func (s *sums) marginOf() report.Margin {
 		Margin: llm.Money(s[measureMargin]), MarginUncertain: llm.Money(s[measureMarginUncertain]),
 		MarginUnpriced: s[measureMarginUnpriced],
 	}
+}
+
+// missed returns what could have been read from prompt caches.
+func (s *sums) missed() (m report.Missed) {
+	m.Tokens = s[measureMissed]
+	for i := range m.Costs {
+		m.Costs[i] = llm.Money(s[measureMissCost+i])
+	}
+	return m
 }
 
 func (s *sums) usage() *llm.Usage { return (*llm.Usage)(s[measureUsage:]) }
@@ -144,6 +159,10 @@ func (s *sums) set(e *ledger.Entry) {
 		s[measureUnknown] = 1
 	}
 	copy(s[measureUsage:], e.Usage[:])
+	causes := promptcache.Causes()
+	if i := slices.Index(causes[:], e.Missed.Cause); i >= 0 {
+		s[measureMissed], s[measureMissCost+i] = e.Missed.Tokens, int64(e.Missed.Cost)
+	}
 }
 
 // isError reports whether the outcome is an error of the provider. A client that left and a process that died are

@@ -313,7 +313,7 @@ func (s *sums) use() report.Use {
 	return report.Use{
 		Usage: *s.usage(), Requests: s[measureRequests], Attempts: s[measureAttempts], Errors: s[measureErrors],
 		Cost: s.charge(), Unpriced: s.unpriced(),
-		Uncertain: s.uncertain(), Unseen: s[measureEstimated] + s[measureUnknown], Margin: s.marginOf(),
+		Missed: s.missed(), Uncertain: s.uncertain(), Unseen: s[measureEstimated] + s[measureUnknown], Margin: s.marginOf(),
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/llm"
+	"weir/internal/promptcache"
 	"weir/internal/report"
 )
 
@@ -89,6 +90,13 @@ func measuresOf(m report.Measure) (list []int) {
 		return []int{measureAttempts}
 	case report.MeasureErrors:
 		return []int{measureErrors}
+	case report.MeasureMissed:
+		return []int{measureMissed}
+	case report.MeasureMissCost:
+		for i := range promptcache.NumCauses {
+			list = append(list, measureMissCost+i)
+		}
+		return list
 	}
 	for _, c := range m.Classes() {
 		list = append(list, measureUsage+int(c))
