@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -290,18 +289,6 @@ func hostname() string {
 	return name
 }
 
-func (g *instance) listen(ctx context.Context) (net.Listener, error) {
-	if l := g.handover.listener(mainListener); l != nil {
-		return l, nil
-	}
-	var lc net.ListenConfig
-	listener, err := lc.Listen(ctx, "tcp", g.options.Config.Listen)
-	if err != nil {
-		return nil, fmt.Errorf("listen: %w: choose another address with --listen", err)
-	}
-	return listener, nil
-}
-
 // serve answers on the listener until ctx ends.
 func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	o := g.options
@@ -383,19 +370,4 @@ func (g *instance) runParts(background context.Context, running *sync.WaitGroup)
 	if g.shipper != nil {
 		running.Go(func() { g.shipper.Run(background) })
 	}
-}
-
-func listenersOf(first, metrics net.Listener) map[string]net.Listener {
-	all := map[string]net.Listener{mainListener: first}
-	if metrics != nil {
-		all[telemetryListener] = metrics
-	}
-	return all
-}
-
-func serveOn(serve func(net.Listener) error, listener net.Listener) error {
-	if err := serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
 }

@@ -216,7 +216,7 @@ func actionChoices(chosen string) []Choice {
 func auditRowOf(e *audit.Entry, accounts map[string]string) auditRow {
 	row := auditRow{
 		Seq: e.Seq, At: e.At, Who: cmp.Or(e.Actor.Name, e.Actor.ID, "nobody"), Kind: e.Actor.Kind,
-		From:   e.Actor.Address, Tool: e.Actor.Tool,
+		From: e.Actor.Address, Tool: e.Actor.Tool,
 		Action: e.Action, Object: strings.TrimSpace(e.Object.Kind + " " + cmp.Or(e.Object.Name, e.Object.ID)),
 		Changes: changesOf(e.Before, e.After),
 	}

@@ -32,7 +32,8 @@ func cachedInputOf(u *report.Use) (c cachedInput) {
 		label  string
 		tokens int64
 	}{{"Read from caches", read}, {"Stored in caches", written}, {"Missed", missed}} {
-		c.Rows = append(c.Rows, cachedRow{r.label, number(r.tokens), percentText(r.tokens, max(1, u.Usage.InputTokens()))})
+		share := percentText(r.tokens, max(1, u.Usage.InputTokens()))
+		c.Rows = append(c.Rows, cachedRow{r.label, number(r.tokens), share})
 	}
 	for i, cause := range promptcache.Causes() {
 		if cost := u.Missed.Costs[i]; cost != 0 {

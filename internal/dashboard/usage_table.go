@@ -106,7 +106,8 @@ func (u *usageQuery) columns() []usageColumn {
 	}
 	switch m := u.metric.measure; {
 	case len(m.Classes()) == 1, m == report.MeasureMissed, m == report.MeasureMissCost:
-		list = append(list, usageColumn{u.metric.Label, m, func(x *report.Use) string { return u.metric.whole(m.Of(x)) }})
+		own := func(x *report.Use) string { return u.metric.whole(m.Of(x)) }
+		list = append(list, usageColumn{u.metric.Label, m, own})
 	}
 	return list
 }

@@ -312,8 +312,8 @@ func scanUse(row scanner) (u report.Use, err error) {
 func (s *sums) use() report.Use {
 	return report.Use{
 		Usage: *s.usage(), Requests: s[measureRequests], Attempts: s[measureAttempts], Errors: s[measureErrors],
-		Cost: s.charge(), Unpriced: s.unpriced(),
-		Missed: s.missed(), Uncertain: s.uncertain(), Unseen: s[measureEstimated] + s[measureUnknown], Margin: s.marginOf(),
+		Cost: s.charge(), Unpriced: s.unpriced(), Missed: s.missed(), Uncertain: s.uncertain(),
+		Unseen: s[measureEstimated] + s[measureUnknown], Margin: s.marginOf(),
 	}
 }
 
