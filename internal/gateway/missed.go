@@ -8,7 +8,7 @@ import (
 
 // findMissed records the input of a whole answer that could have been read from the provider's prompt cache. Only
 // prompts of some length count, and only where reading is cheaper: others cost nothing here.
-func (a *attempt) findMissed(s *ledger.Settlement) {
+func findMissed(a *attempt, s *ledger.Settlement) {
 	total := s.Usage.InputTokens()
 	if total < promptcache.Smallest || a.Op.Op != llm.OpChat || a.resumes != nil {
 		return

@@ -67,7 +67,7 @@ func (x *exchange) relay(a *attempt) relay {
 func (x *exchange) finishStream(r *relay) {
 	x.choice.plan.Succeeded(x.in.server.now(), r.tally.FirstToken)
 	s := r.attempt.outcome().Succeeded()
-	r.attempt.findMissed(&s)
+	findMissed(r.attempt, &s)
 	x.settle(s)
 	x.idem.streamed()
 	r.finish(x.spent.final(r.tally, x.rescue.usageOfAll(&s.Usage, r.attempt.resumes.onBehind())))

@@ -89,7 +89,7 @@ func (x *exchange) settleWhole(w *wholeReply, resp *provider.Response) {
 	w.ready()
 	x.choice.plan.Succeeded(x.in.server.now(), 0)
 	s := a.outcome().Succeeded()
-	a.findMissed(&s)
+	findMissed(a, &s)
 	x.settle(s)
 	if w.usage = s.Usage; late != nil {
 		late.usage, late.spent.money, late.spent.priced = s.Usage, x.spent.money, x.spent.priced
