@@ -27,11 +27,11 @@ func (in *intake) findConversation() route.Conversation {
 	if in.Op.Op != llm.OpChat && in.Op.Op != llm.OpCompact || !in.table.Chooses(in.targets) {
 		return 0
 	}
-	return in.nameConversation()
+	return nameConversation(in)
 }
 
 // nameConversation returns the conversation of a chat; 0 if it has no name and no beginning.
-func (in *intake) nameConversation() route.Conversation {
+func nameConversation(in *intake) route.Conversation {
 	own := route.Conversation(1).WithText(in.principal.Account().ID)
 	return conversationOf(own, in.Head.Conversation, in.Body, in.r.Header)
 }

@@ -22,7 +22,7 @@ func findMissed(a *attempt, s *ledger.Settlement) {
 	in := a.in
 	conversation := in.conversation
 	if conversation == 0 {
-		conversation = in.nameConversation()
+		conversation = nameConversation(in)
 	}
 	turn := in.held.TurnAnyway(len(in.Body))
 	defer turn.End()
