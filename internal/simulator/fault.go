@@ -46,6 +46,7 @@ var faultList = []fault{
 	{name: "half-close", outcome: Cut, breaks: breaks(hangHalf), inside: true},
 	{name: "eof", outcome: Cut, breaks: func(*player) {}, clean: true},
 	{name: "stall", outcome: Silent, breaks: func(p *player) { p.silent() }},
+	{name: "half-frame", outcome: Cut, breaks: breaks(hangClose), inside: true},
 	{name: "slow-loris", outcome: Served, prepare: slowLoris},
 	{name: "error-event", outcome: Cut, instead: errorUnlessStream, breaks: failStream},
 	{name: "no-end", outcome: Broken, prepare: func(c *call) { c.noEnd = true }},

@@ -221,6 +221,7 @@ type entry struct {
 	output    int64
 	reasoning int64
 	sent      int64
+	talk      *llm.Usage // of a response of a session; nil for others
 }
 
 // ask records the requested model and stream flag.
@@ -304,6 +305,14 @@ func (e *entry) pieces(output, reasoning int64) {
 	e.reasoning += reasoning
 }
 
+// talked records the usage of a response of a session so far, before its next piece is sent.
+func (e *entry) talked(u llm.Usage) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.talk = &u
+	e.sent++
+}
+
 // settle records the end of an answer, before its last bytes are sent.
 func (e *entry) settle(o Outcome, told *llm.Usage, raw string, marker bool, at time.Time) {
 	e.mu.Lock()
@@ -341,6 +350,9 @@ func (e *entry) usage() llm.Usage {
 }
 
 func (e *entry) consumed() (u llm.Usage) {
+	if e.talk != nil {
+		return *e.talk
+	}
 	u[llm.Input], u[llm.CacheRead] = e.input, e.cached
 	u[llm.CacheWrite], u[llm.CacheWrite1h] = e.written[0], e.written[1]
 	u[llm.Output], u[llm.Reasoning], u[llm.Searches] = e.output, e.reasoning, e.searches

@@ -43,6 +43,8 @@ var optionList = []option{
 	{"unicode", "", flag(func(s *spec) *bool { return &s.unicode })},
 	{"files", "N", count(func(s *spec) *int64 { return &s.files })},
 	{"search", "N", count(func(s *spec) *int64 { return &s.searches })},
+	{"sound", "DURATION", duration(func(s *spec) *time.Duration { return &s.sound })},
+	{"unasked", "", flag(func(s *spec) *bool { return &s.unasked })},
 	{"tier", "NAME", oneOf([]string{"flex", "priority"}, func(s *spec) *string { return &s.tier })},
 	{"cost", "USD", setCost},
 	{"after", "KIND", oneOf([]string{afterStop, afterBill}, func(s *spec) *string { return &s.after })},

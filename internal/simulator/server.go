@@ -126,6 +126,7 @@ func (s *Server) route(dialects []*dialect.Dialect) {
 	s.mux.HandleFunc("GET /v1/models", s.serveModels)
 	s.mux.HandleFunc("GET /v1/responses/{id}", s.serveStored)
 	s.mux.HandleFunc("GET /v1/generation", s.serveGeneration)
+	s.mux.HandleFunc("GET /v1/realtime", s.serveTalk)
 	s.organizationRoutes()
 	s.mux.HandleFunc("GET /ledger", s.serveLedger)
 	s.mux.HandleFunc("GET /ledger/totals", s.serveTotals)

@@ -38,6 +38,9 @@ type spec struct {
 	files     int64 // tokens of each image, sound or document; unset: tokensPerMedia
 	searches  int64 // of the web, if the request offers a tool for it
 
+	sound   time.Duration // of a spoken response in a Realtime session
+	unasked bool          // responses begin after each turn, whatever the session says
+
 	usage string
 	tier  string    // service tier in the answer
 	cost  llm.Money // the provider's own figure; unset: none
