@@ -24,7 +24,7 @@ var layers = [][]string{
 	{"config", "provider", "account", "mcp", "reconcile", "report", "telemetry", "tracing", "webhook"},
 	{"alert", "capacity", "people", "route", "ratelimit"},
 	{"plan", "quote", "imports", "signin", "tool"},
-	{"gateway", "manual", "store", "simulator", "imports/litellm", "imports/bifrost", "toolserver"},
+	{"gateway", "manual", "store", "simulator", "imports/litellm", "imports/bifrost", "toolserver", "realtime"},
 	{"socket", "upstream"},
 	{"admin"},
 	{"admintool", "dashboard", "api"},

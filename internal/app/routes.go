@@ -47,6 +47,9 @@ func (s *site) routes() []httpRoute {
 		return httpRoute{pattern: pattern, permission: account.Chat, handler: answer(account.Chat), dialect: d}
 	}
 	all = append(all,
+		httpRoute{
+			pattern: "GET /v1/realtime", permission: account.Chat, handler: s.realtime, dialect: s.dialects.Usual(),
+		},
 		asked("GET "+keptPath, s.api.Responses.Get, responses),
 		asked("DELETE "+keptPath, s.api.Responses.Delete, responses),
 		asked("GET "+keptPath+"/input_items", s.api.Responses.InputItems, responses),

@@ -18,6 +18,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/manual"
 	"weir/internal/people"
+	"weir/internal/realtime"
 	"weir/internal/telemetry"
 	"weir/internal/toolserver"
 	"weir/internal/websocket"
@@ -30,6 +31,7 @@ type site struct {
 	dialects   dialect.Set
 	gateway    *gateway.Server
 	tools      *toolserver.Server
+	realtime   *realtime.Server
 	metrics    *telemetry.Metrics
 	api        *api.Server
 	adminTools *admintool.Server
@@ -48,6 +50,7 @@ func newSite(g *instance) (s *site, err error) {
 		options: o, admin: g.admin, dialects: g.upstream.Dialects(), gateway: g.gateway, metrics: g.metrics,
 		open: websocket.NewOpen(o.Timing.Sockets),
 	}
+	s.realtime = newRealtime(g, s.dialects)
 	if s.crossing, err = newCrossOrigin(o.Config.PublicURL); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,197 @@
+package realtime
+
+import (
+	"errors"
+	"net/url"
+
+	"weir/internal/account"
+	"weir/internal/dialect"
+	"weir/internal/llm"
+	"weir/internal/provider"
+	"weir/internal/ratelimit"
+	"weir/internal/route"
+	"weir/internal/websocket"
+)
+
+// begin authenticates a request for a session, connects to a provider, and then accepts the client's WebSocket. So all
+// mistakes and outages are answered by an HTTP status.
+func (n *newcomer) begin(x *session) (err error) {
+	if err := n.held.Enter(); err != nil {
+		return err
+	}
+	if x.token, err = n.tokenOf(); err != nil {
+		return err
+	}
+	if x.who, err = n.server.authenticate(n.r.Context(), x.token); err != nil {
+		return err
+	}
+	if n.handshake = websocket.Check(n.r); n.handshake != nil {
+		return llm.Errorf(llm.CodeInvalidRequest, "This address needs a WebSocket: %v.", n.handshake)
+	}
+	if err := n.held.TakeShare(x.who.Account().ID); err != nil {
+		return err
+	}
+	if err := n.attribute(x); err != nil {
+		return err
+	}
+	targets, err := n.targets(x)
+	if err != nil {
+		return err
+	}
+	if err := n.connect(x, targets); err != nil {
+		return err
+	}
+	x.client, err = websocket.Accept(n.w, n.r, bounds(), protocol)
+	if err != nil {
+		x.peer.Abort()
+	}
+	return err
+}
+
+// attribute reads the tags of a session's responses.
+func (n *newcomer) attribute(x *session) (err error) {
+	if lines := n.r.Header[llm.TagsHeader]; len(lines) > 0 {
+		if x.about.Tags, err = llm.ParseTags(lines); err != nil {
+			return err
+		}
+	}
+	tags := x.who.Key().Tags
+	for _, t := range tags.Defaults {
+		if _, there := x.about.Tag(t.Name); !there {
+			x.about.Put(t)
+		}
+	}
+	for _, name := range tags.Required {
+		if _, ok := x.about.Tag(name); !ok {
+			return llm.Invalidf(llm.TagsHeader, "This API key requires the tag %q on every session. Send it, for "+
+				"example as %s: %s=value.", name, llm.TagsHeader, name)
+		}
+	}
+	return nil
+}
+
+// transcriber is the model that selects the provider of a session that only transcribes, whose address has no model.
+const transcriber = "gpt-4o-transcribe"
+
+// targets returns the targets of the model in the address.
+func (n *newcomer) targets(x *session) ([]route.Target, error) {
+	query, err := url.ParseQuery(n.r.URL.RawQuery)
+	if err != nil {
+		return nil, llm.Invalid("model", "The query of the address is not valid. Send ?model=NAME.")
+	}
+	for name, values := range query {
+		if len(values) > 1 {
+			return nil, llm.Invalidf(name, "The query has %q twice. Send it once.", name)
+		}
+	}
+	switch {
+	case query.Has("call_id"):
+		return nil, llm.Invalid("call_id", "Sessions over WebRTC and SIP are not served, nor is their side channel: "+
+			"their sound does not pass the gateway, so their cost cannot be bounded. Connect by WebSocket, "+
+			"with ?model=NAME.")
+	case query.Get("intent") == kindTranscription && !query.Has("model"):
+		x.asked = transcriber
+	case query.Has("intent") && query.Get("intent") != kindTranscription:
+		return nil, llm.Invalid("intent", `The only intent is "transcription".`)
+	default:
+		x.asked = query.Get("model")
+	}
+	if x.asked == "" || len(x.asked) > 256 {
+		return nil, llm.Invalid("model", "The address has no model. Send ?model=NAME, in at most 256 bytes.")
+	}
+	table := n.server.o.Router.Table()
+	targets, err := table.Targets(nil, x.asked, n.server.o.Dialect.Vendor)
+	if err != nil {
+		if denied := x.who.MayUse(x.asked); denied != nil {
+			return nil, denied
+		}
+		return nil, err
+	}
+	x.table = table
+	for i := range targets {
+		if err := mayUse(x.who, x.asked, &targets[i]); err != nil {
+			return nil, err
+		}
+	}
+	return targets, nil
+}
+
+// mayUse checks that a key may use a model, by the name that the client sent or by the target's.
+func mayUse(who *account.Principal, asked string, target *route.Target) error {
+	denied := who.MayUse(asked)
+	if denied == nil || who.MayUse(target.FullName()) == nil {
+		return nil
+	}
+	return denied
+}
+
+// connected is the permission to open a WebSocket, which costs nothing: each response.create needs a hold of its own.
+type connected struct{}
+
+// Use implements provider.Permit.
+func (connected) Use() error { return nil }
+
+// connect opens the WebSocket to the first target that can be reached and paid.
+func (n *newcomer) connect(x *session, targets []route.Target) error {
+	plan := x.table.Plan(route.Caller{Account: x.who.Account().ID}, targets, n.server.o.Ledger.Now())
+	defer plan.Release()
+	first := error(nil)
+	for {
+		err := n.connectTo(x, plan.Target())
+		if err == nil {
+			return nil
+		}
+		if first == nil {
+			first = err
+		}
+		if f, ok := errors.AsType[*provider.Failure](err); ok {
+			plan.Failed(f, n.server.o.Ledger.Now())
+		}
+		if n.r.Context().Err() != nil || !plan.Onward(n.server.o.Ledger.Now()) {
+			return first
+		}
+	}
+}
+
+func (n *newcomer) connectTo(x *session, target *route.Target) (err error) {
+	p := target.Provider
+	d := p.Speaking(n.server.o.Dialect, target.Model)
+	if d.Name != n.server.o.Dialect.Name {
+		return llm.Invalidf("model", "The provider %q has no Realtime API in OpenAI's form. Choose a model of another "+
+			"provider.", p.Name())
+	}
+	x.target, x.price = target, x.table.Price(target, x.began)
+	x.terms = x.who.Terms(p.Name(), target.Model, x.began)
+	x.input = newInput(x.table.Context(target))
+	if err := n.checkRoom(x); err != nil {
+		return err
+	}
+	query := "model=" + url.QueryEscape(target.Model)
+	if x.asked == transcriber && n.r.URL.Query().Get("model") == "" {
+		query = "intent=" + kindTranscription
+	}
+	var header []dialect.Header
+	if beta := n.r.Header.Get("OpenAI-Beta"); beta == "realtime=v1" {
+		header = append(header, dialect.Header{Name: "OpenAI-Beta", Value: beta})
+	}
+	x.peer, err = p.Connect(n.r.Context(), &provider.Connecting{
+		Dialect: d, Op: llm.OpChat, Model: target.Model, Target: "/realtime?" + query, AttemptID: x.id.String(),
+		Header: header, Key: target.Key, Bounds: bounds(), Hold: connected{},
+	})
+	return err
+}
+
+// checkRoom returns an error if the limits or budgets have no room for the shortest response.
+func (n *newcomer) checkRoom(x *session) error {
+	if err := n.server.o.Limits.Look(ratelimit.CallerOf(x.who), 1); err != nil {
+		return err
+	}
+	budgets := x.who.Budgets(&x.about)
+	if len(budgets) == 0 || x.asked == transcriber {
+		return nil
+	}
+	demand := x.turn(aroundTurn, leastOutput, leastOutput).Demand()
+	reservation, err := x.reserve(n.r.Context(), &demand, x.target.Model, budgets, x.began)
+	reservation.Release()
+	return err
+}

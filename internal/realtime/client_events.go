@@ -1,0 +1,130 @@
+package realtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+	"weir/internal/websocket"
+)
+
+// keptBuffer is the largest buffer for events, in bytes, that a session holds while it is idle.
+const keptBuffer = 64 << 10
+
+// fromClient relays the client's events until the client leaves.
+func (s *session) fromClient(ctx context.Context) error {
+	late := time.NewTimer(openedWithin)
+	defer late.Stop()
+	select {
+	case <-s.opened: // the provider's session is set before the client's events reach it
+	case <-late.C:
+		return llm.Errorf(llm.CodeProviderTimeout, "The provider has not begun the session. Connect again.")
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	var buf []byte
+	for {
+		if cap(buf) > keptBuffer {
+			buf = nil
+		}
+		kind, frame, err := s.client.Receive(buf[:0])
+		switch buf = frame; {
+		case errors.Is(err, websocket.ErrTooLarge):
+			return llm.Errorf(llm.CodeRequestTooLarge, "The event exceeds %d bytes. Send sound in shorter pieces.",
+				maxEvent)
+		case err != nil:
+			return errLeft
+		case kind != websocket.Text:
+			s.answer(llm.Invalid("", "The message is binary. Send each event as JSON in a text message."), "")
+			continue
+		}
+		e, err := parseEvent(frame)
+		if err == nil {
+			err = s.take(ctx, e)
+		}
+		s.answer(err, e.id)
+		if errors.Is(err, errProvider) {
+			return errProvider
+		}
+	}
+}
+
+// take relays one event of the client, after what it may cost has been reserved.
+func (s *session) take(ctx context.Context, e event) error {
+	s.sends.Lock()
+	defer s.sends.Unlock()
+	switch e.kind {
+	case eventCreate:
+		return s.begin(ctx, e)
+	case eventUpdate:
+		return s.update(e)
+	case eventAppend:
+		sound := rawjson.Get(e.frame, "audio")
+		s.mu.Lock()
+		s.input.sound(sound)
+		audio := s.input.audio
+		s.mu.Unlock()
+		if err := s.hearing.cover(ctx, audio); err != nil {
+			return err
+		}
+	case eventItem:
+		s.mu.Lock()
+		s.input.text(e.frame)
+		s.mu.Unlock()
+	}
+	return s.send(e.frame)
+}
+
+// send sends an event to the provider.
+func (s *session) send(frame []byte) error {
+	if err := s.peer.Send(websocket.Text, frame); err != nil {
+		return fmt.Errorf("%w: %w", errProvider, err)
+	}
+	return nil
+}
+
+// update relays new settings of the session. The provider creates no responses by itself, and the names of models are
+// the provider's.
+func (s *session) update(e event) error {
+	settings, err := s.settings(rawjson.Get(e.frame, "session"))
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.input.text(e.frame)
+	s.input.second = g711Bytes // until the provider reports the format
+	s.mu.Unlock()
+	return s.send(rawjson.Splice(nil, e.frame, rawjson.Set(e.frame, "session", settings)))
+}
+
+// settings returns the settings for the provider, and takes the client's wishes from them.
+func (s *session) settings(session []byte) ([]byte, error) {
+	if rawjson.KindOf(session) != rawjson.Object {
+		return nil, llm.Invalid("session", "The event has no session. Send its settings as an object.")
+	}
+	if rawjson.Present(rawjson.Get(session, "model")) {
+		session = set(session, quoted(s.target.Model), "model")
+	}
+	session, err := s.hearing.with(session)
+	if err != nil {
+		return nil, err
+	}
+	found, path := detection(session)
+	if found == nil {
+		return session, nil
+	}
+	s.mu.Lock()
+	s.turns.take(found)
+	s.turns.creates = s.turns.creates && s.kind != kindTranscription
+	s.mu.Unlock()
+	if rawjson.KindOf(found) != rawjson.Object || s.kind == kindTranscription {
+		return session, nil
+	}
+	return set(session, manual(found), path...), nil
+}
+
+// kindTranscription is the type of a session that only transcribes.
+const kindTranscription = "transcription"

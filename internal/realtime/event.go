@@ -1,0 +1,96 @@
+package realtime
+
+import (
+	"fmt"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// The types of events that the gateway reads. All others are relayed unread.
+const (
+	eventAppend   = "input_audio_buffer.append"
+	eventCommit   = "input_audio_buffer.commit"
+	eventCreate   = "response.create"
+	eventCancel   = "response.cancel"
+	eventItem     = "conversation.item.create"
+	eventUpdate   = "session.update"
+	eventOpened   = "session.created"
+	eventUpdated  = "session.updated"
+	eventStopped  = "input_audio_buffer.speech_stopped"
+	eventBuffered = "input_audio_buffer.committed"
+	eventBegun    = "response.created"
+	eventDone     = "response.done"
+	eventError    = "error"
+	eventHeard    = "conversation.item.input_audio_transcription.completed"
+	eventUnheard  = "conversation.item.input_audio_transcription.failed"
+)
+
+// maxDepth bounds the nesting of an event of a client.
+const maxDepth = 64
+
+// topNames are the members of a client's event that the gateway reads, and createNames those of its member response.
+// Parsers differ in which of two members counts.
+var (
+	topNames    = rawjson.Names{"type", "event_id", "session", "response", "audio", "item"}
+	createNames = rawjson.Names{"max_output_tokens", "max_response_output_tokens", "conversation", "tools"}
+)
+
+// event is an event of a client.
+type event struct {
+	frame []byte
+	kind  string
+	id    string // empty for none
+}
+
+// parseEvent reads an event of a client. It refuses events that two parsers may read differently.
+func parseEvent(frame []byte) (e event, err error) {
+	if err := rawjson.Validate(frame, maxDepth); err != nil {
+		return e, llm.Invalidf("", "The event is not valid JSON: %v. Send one JSON object a message.", err)
+	}
+	if rawjson.KindOf(frame) != rawjson.Object {
+		return e, llm.Invalid("", "The event is not a JSON object. Send one JSON object a message.")
+	}
+	if name, twice := rawjson.Repeated(frame); twice {
+		return e, llm.Invalidf("", "The event has the field %q twice in one object. Send it once.", name)
+	}
+	if err := spelled(frame, topNames); err != nil {
+		return e, err
+	}
+	if err := spelled(rawjson.Get(frame, "response"), createNames); err != nil {
+		return e, err
+	}
+	e.frame, e.kind = frame, rawjson.Text(rawjson.Get(frame, "type"))
+	e.id = rawjson.Text(rawjson.Get(frame, "event_id"))
+	if e.kind == "" {
+		return e, llm.Invalid("type", `The event has no "type". Send its name as a string.`)
+	}
+	return e, nil
+}
+
+// spelled returns an error if a member of the object has one of the names in another spelling.
+func spelled(object []byte, names rawjson.Names) error {
+	var seen rawjson.Seen
+	for m := range rawjson.Members(object) {
+		if _, err := names.Find(m, &seen); err != nil {
+			return llm.Invalid("", fmt.Sprintf("The event has a mistake: %v.", err))
+		}
+	}
+	return nil
+}
+
+// set returns the object with the member at a path of names set to the value. Objects on the way are created.
+func set(object, value []byte, path ...string) []byte {
+	name := path[0]
+	if len(path) > 1 {
+		inner := rawjson.Get(object, name)
+		if rawjson.KindOf(inner) != rawjson.Object {
+			inner = []byte("{}")
+		}
+		value = set(inner, value, path[1:]...)
+	}
+	return rawjson.Splice(nil, object, rawjson.Set(object, name, value))
+}
+
+// quoted returns a JSON string.
+func quoted(s string) []byte { return rawjson.AppendString(nil, s) }

@@ -1,0 +1,127 @@
+package realtime
+
+import (
+	"weir/internal/rawjson"
+	"weir/internal/websocket"
+)
+
+// fromProvider relays the provider's events until it ends the session.
+func (s *session) fromProvider() error {
+	var buf []byte
+	for {
+		if cap(buf) > keptBuffer {
+			buf = nil
+		}
+		kind, frame, err := s.peer.Receive(buf[:0])
+		if buf = frame; err != nil {
+			return errProvider
+		}
+		if kind == websocket.Text {
+			frame = s.observe(frame)
+		}
+		if frame == nil {
+			continue
+		}
+		if err := s.client.Send(kind, frame); err != nil {
+			s.end(errLeft) // the usage of its responses is still read
+		}
+	}
+}
+
+// observe meters an event of the provider, and returns the event for the client; nil for none.
+func (s *session) observe(frame []byte) []byte {
+	switch rawjson.Text(rawjson.Get(frame, "type")) {
+	case eventOpened:
+		s.observeOpened(frame)
+	case eventUpdated:
+		return s.observeUpdated(frame)
+	case eventStopped:
+		s.mu.Lock()
+		s.turns.stopped = rawjson.Text(rawjson.Get(frame, "item_id"))
+		s.mu.Unlock()
+	case eventBuffered:
+		s.observeCommitted(rawjson.Text(rawjson.Get(frame, "item_id")))
+	case eventBegun:
+		s.observeBegun(rawjson.Get(frame, "response"))
+	case eventDone:
+		s.observeDone(rawjson.Get(frame, "response"))
+	case eventError:
+		s.observeError(rawjson.Get(frame, "error"))
+	case eventHeard, eventUnheard:
+		s.hearing.observe(frame)
+	default:
+		s.observePiece(frame)
+	}
+	return frame
+}
+
+// observeOpened sets the provider's new session so that it creates no responses by itself.
+func (s *session) observeOpened(frame []byte) {
+	session := rawjson.Get(frame, "session")
+	s.mu.Lock()
+	select {
+	case <-s.opened: // only the first one counts
+		s.mu.Unlock()
+		return
+	default:
+	}
+	s.kind = rawjson.Text(rawjson.Get(session, "type"))
+	s.input.text(session)
+	s.input.format(session)
+	s.hearing.begin(session)
+	found, path := detection(session)
+	s.turns.take(found)
+	var update []byte
+	if s.kind == kindTranscription {
+		s.turns.creates = false
+	} else if rawjson.KindOf(found) == rawjson.Object {
+		settings := []byte(`{}`)
+		if s.kind != "" {
+			settings = set(settings, quoted(s.kind), "type")
+		}
+		settings = set(settings, manual(found), path...)
+		update = set([]byte(`{"type":"`+eventUpdate+`"}`), settings, "session")
+		s.own++
+	}
+	s.mu.Unlock()
+	if update != nil {
+		_ = s.send(update)
+	}
+	close(s.opened)
+}
+
+// observeUpdated returns the confirmation of settings as the client made them; nil for settings of the gateway's own.
+func (s *session) observeUpdated(frame []byte) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.input.format(rawjson.Get(frame, "session"))
+	if s.own > 0 {
+		s.own--
+		return nil
+	}
+	return s.turns.shown(frame)
+}
+
+// observeCommitted notes that a response is due if the provider has detected the end of a turn.
+func (s *session) observeCommitted(item string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hearing.committed(item, s.input.audio)
+	if !s.turns.committed(item) {
+		return
+	}
+	if s.responses.answers() {
+		s.turns.waits = s.turns.interrupts // the provider creates none beside a response that goes on
+		return
+	}
+	s.wantResponse()
+}
+
+// wantResponse has a response begun outside the provider's turn.
+func (s *session) wantResponse() {
+	s.turns.waits = false
+	select {
+	case s.due <- struct{}{}:
+	default: // one is due already
+	}
+}

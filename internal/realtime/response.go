@@ -1,0 +1,186 @@
+package realtime
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/ratelimit"
+	"weir/internal/rawjson"
+)
+
+// response is one response of a session, from its opening in the ledger to its settlement.
+type response struct {
+	hold    *ledger.Hold
+	limited ratelimit.Reservation
+	event   string        // id of its response.create
+	apart   bool          // it is not part of the conversation
+	added   int64         // value of input.added when it began
+	first   time.Duration // from opening to the first output
+	text    int64         // bytes of text so far
+	sound   int64         // bytes of sound so far, in base64
+	output  int64         // the most output tokens
+}
+
+const (
+	// leastOutput is the shortest useful response, in tokens, under a budget that cannot afford more.
+	leastOutput = 256
+	// mostOutput is OpenAI's largest max_output_tokens of a response (openai-openapi 2.3.0).
+	mostOutput = 4096
+)
+
+// soundClasses are the classes that a response may have in addition to text.
+func soundClasses() llm.Classes {
+	return llm.Classes(0).With(llm.AudioIn).With(llm.AudioOut)
+}
+
+// begin opens the attempt of a response, with its amount reserved in the budgets, and sends the client's event.
+func (s *session) begin(ctx context.Context, e event) error {
+	wanted := rawjson.Get(e.frame, "response")
+	r := &response{event: e.id, apart: rawjson.Text(rawjson.Get(wanted, "conversation")) == "none"}
+	s.mu.Lock()
+	s.input.text(e.frame)
+	r.added = s.input.added
+	reads, open, finishing := s.input.bound(), s.responses.open(), s.finishing
+	beta := s.kind == ""
+	s.mu.Unlock()
+	switch {
+	case finishing:
+		return errBudget()
+	case open >= maxOpen:
+		return llm.Errorf(llm.CodeRateLimited, "%d responses of this session run already. Wait for the end of one.",
+			open)
+	}
+	limit, err := s.afford(ctx, r, reads, capped(wanted, s.mostOutput()))
+	if err != nil {
+		return err
+	}
+	frame := e.frame
+	if r.event == "" {
+		r.event = s.number("weir")
+		frame = set(frame, quoted(r.event), "event_id")
+	}
+	if limit > 0 {
+		name := "max_output_tokens"
+		if beta {
+			name = "max_response_output_tokens"
+		}
+		frame = set(frame, strconv.AppendInt(nil, limit, 10), "response", name)
+	}
+	s.mu.Lock()
+	s.responses.waiting = append(s.responses.waiting, r)
+	s.mu.Unlock()
+	if err := r.hold.Use(); err != nil {
+		return err
+	}
+	return s.send(frame)
+}
+
+// errBudget returns the error for the end of a session whose budget is used up.
+func errBudget() *llm.Error {
+	return llm.Errorf(llm.CodeBudgetExceeded, "The session ends, because a budget is used up.")
+}
+
+// capped returns the client's output cap of a response, and at most the model's.
+func capped(response []byte, most int64) int64 {
+	for _, name := range createNames[:2] {
+		if n, ok := rawjson.AsInt(rawjson.Get(response, name)); ok && n > 0 {
+			most = min(most, n)
+		}
+	}
+	return most
+}
+
+// afford reserves a response in the limits and budgets and opens its attempt. It returns the output cap to set; 0 for
+// none.
+func (s *session) afford(ctx context.Context, r *response, reads, output int64) (limit int64, err error) {
+	if err := s.limit(ctx, &r.limited, ratelimit.Estimate(0, output, 1)); err != nil {
+		return 0, err
+	}
+	r.hold, limit, err = s.open(ctx, s.turn(reads, leastOutput, output))
+	if err != nil {
+		r.limited.Settle(0)
+		return 0, err
+	}
+	if r.output = output; limit > 0 {
+		r.output = limit
+	}
+	return limit, nil
+}
+
+// openLate opens the attempt of a response that the provider began by itself, at its upper bound. If the budgets have
+// no room for it, the session ends.
+func (s *session) openLate() *response {
+	s.mu.Lock()
+	r := &response{added: s.input.added, output: s.mostOutput()}
+	turn := s.turn(s.input.bound(), r.output, r.output)
+	s.mu.Unlock()
+	turn.always = true
+	var err error
+	if r.hold, _, err = s.open(s.ctx, turn); err != nil {
+		s.end(err)
+	}
+	if r.hold == nil {
+		s.server.o.Log.Error("a response that the provider began by itself could not be recorded", "session",
+			s.id.String(), "err", err)
+		return nil
+	}
+	return r
+}
+
+// piece counts a piece of the response, for an estimate if its usage never comes.
+func (r *response) piece(frame []byte, now time.Time) {
+	piece := rawjson.Get(frame, "delta")
+	if piece == nil {
+		return
+	}
+	if r.first == 0 {
+		r.first = max(1, now.Sub(r.hold.Attempt().Opened))
+	}
+	switch rawjson.Text(rawjson.Get(frame, "type")) {
+	case "response.output_audio.delta", "response.audio.delta":
+		r.sound += int64(len(piece))
+	default:
+		r.text += int64(len(piece))
+	}
+}
+
+// ended returns the settlement of a response that has ended.
+func (r *response) ended(done []byte, used counts, reported bool) ledger.Settlement {
+	st := ledger.Settlement{
+		Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Counts: true, Usage: used.usage, FirstToken: r.first,
+		ReplyID: rawjson.Text(rawjson.Get(done, "id")), Finish: llm.FinishStop,
+	}
+	switch rawjson.Text(rawjson.Get(done, "status")) {
+	case "failed":
+		st.Outcome, st.Code, st.Finish = ledger.OutcomeFailed, llm.CodeProviderError, ""
+	case "cancelled":
+		st.Outcome, st.Finish = ledger.OutcomeCut, ""
+	case "incomplete":
+		st.Finish = llm.FinishLength
+		if rawjson.Text(rawjson.Get(done, "status_details", "reason")) == "content_filter" {
+			st.Finish = llm.FinishContentFilter
+		}
+	}
+	if !reported {
+		return r.unseen(st)
+	}
+	price := &r.hold.Attempt().Price
+	if most := price.Cost(&used.most, ""); !used.certain() && most > price.Cost(&used.usage, "") {
+		st.Provenance, st.AtMost = ledger.Estimated, most
+	}
+	st.Usage[llm.Requests] = 1
+	return st
+}
+
+// unseen completes the settlement of a response without reported usage: an estimate, and at most its hold.
+func (r *response) unseen(st ledger.Settlement) ledger.Settlement {
+	a := r.hold.Attempt()
+	st.Provenance, st.AtMost = ledger.Estimated, a.Hold
+	st.Usage = llm.Usage{llm.Input: a.Bound[llm.Input], llm.Requests: 1}
+	st.Usage[llm.Output] = min(r.output, r.text/4)
+	st.Usage[llm.AudioOut] = min(r.output, r.sound*3/4/(pcmBytes/tokensPerSecond))
+	return st
+}

@@ -1,0 +1,198 @@
+package realtime
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/account"
+	"weir/internal/capacity"
+	"weir/internal/dialect"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/ratelimit"
+	"weir/internal/rawjson"
+	"weir/internal/refusal"
+	"weir/internal/route"
+	"weir/internal/telemetry"
+	"weir/internal/websocket"
+)
+
+// Options configures a Server. All fields are required, unless their comment says otherwise.
+type Options struct {
+	Accounts *account.Service
+	Ledger   *ledger.Ledger
+	Router   *route.Router
+	Limits   *ratelimit.Limiter
+	Capacity *capacity.Node
+	Dialect  *dialect.Dialect // Chat Completions, whose forms of errors the API has
+	// Refused is called for each request that a limit or a budget refused; nil for none.
+	Refused  func(*account.Principal, *llm.Error)
+	Refusals *refusal.Recorder // nil for none
+	Metrics  *telemetry.Metrics
+	Stopping context.Context // ends when the gateway stops
+	Log      *slog.Logger
+}
+
+// Server serves Realtime sessions.
+type Server struct {
+	o    Options
+	live live
+}
+
+// New returns a server.
+func New(o Options) *Server {
+	if o.Refused == nil {
+		o.Refused = func(*account.Principal, *llm.Error) {}
+	}
+	return &Server{o: o}
+}
+
+// maxEvent bounds an event in bytes: 15 MiB of sound, the most that OpenAI accepts, in base64 (openai-openapi 2.3.0).
+const maxEvent = 21 << 20
+
+// bounds returns the bounds of a session's WebSockets.
+func bounds() websocket.Bounds {
+	return websocket.Bounds{Message: maxEvent, Read: time.Minute, Write: 30 * time.Second}
+}
+
+// now returns the time of the ledger, in whole microseconds.
+func (s *Server) now() time.Time { return s.o.Ledger.Now().UTC().Truncate(time.Microsecond) }
+
+// authenticate returns the caller with a key that may chat.
+func (s *Server) authenticate(ctx context.Context, token string) (*account.Principal, error) {
+	who, err := s.o.Accounts.Authenticate(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	return who, who.May(account.Chat)
+}
+
+// ServeHTTP serves a session at GET /v1/realtime.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	id := s.o.Ledger.NewID()
+	w.Header().Set("X-Request-Id", id.String())
+	n := &newcomer{server: s, w: w, r: r}
+	n.client.Request = r
+	n.held = s.o.Capacity.Hold(&n.client, "")
+	defer n.leave()
+	x := &session{
+		meter: meter{server: s, id: id, began: s.now()}, due: make(chan struct{}, 1), opened: make(chan struct{}),
+		responses: responses{running: map[string]*response{}},
+	}
+	x.hearing.meter = &x.meter
+	if err := n.begin(x); err != nil {
+		n.fail(x, err)
+		return
+	}
+	x.ctx, x.end = context.WithCancelCause(r.Context())
+	defer x.end(nil)
+	s.live.add(x)
+	defer s.live.remove(x)
+	x.run()
+}
+
+// note counts a refusal inside a session.
+func (s *Server) note(x *session, e *llm.Error) {
+	who := x.principal()
+	if e.Code == llm.CodeRateLimited || e.Code == llm.CodeBudgetExceeded {
+		s.o.Refused(who, e)
+	}
+	s.countRefusal(s.o.Ledger.NewID(), x, who, e)
+}
+
+// countRefusal counts a refused request or response.
+func (s *Server) countRefusal(id uuid.UUID, x *session, who *account.Principal, e *llm.Error) {
+	if s.o.Refusals == nil {
+		return
+	}
+	refused := refusal.Refusal{
+		Request: id, At: s.now(), Reason: e.Code, Status: s.o.Dialect.Status(e.Code), Message: e.Message,
+		Param: e.Param,
+	}
+	if x.table != nil {
+		refused.Model = x.asked
+	}
+	if a, k := who.Account(), who.Key(); a != nil && k != nil {
+		refused.Account, refused.Key, refused.AccountName, refused.KeyLabel = a.ID, k.ID, a.Name, k.Label
+	}
+	s.o.Refusals.Add(refused)
+}
+
+// errorEvent returns an error as the vendor's event: of is the id of the event that caused it; empty for none.
+func (s *Server) errorEvent(e *llm.Error, id, of string) []byte {
+	inner := rawjson.Get(s.o.Dialect.EncodeError(nil, e, ""), "error")
+	cause := []byte("null")
+	if of != "" {
+		cause = quoted(of)
+	}
+	b := append([]byte(`{"type":"error","event_id":`), quoted(id)...)
+	b = append(append(b, `,"error":`...), set(inner, cause, "event_id")...)
+	return append(b, '}')
+}
+
+// newcomer is a request for a session.
+type newcomer struct {
+	server *Server
+	w      http.ResponseWriter
+	r      *http.Request
+	client capacity.Client
+	held   capacity.Held
+
+	handshake error // the request is none for a WebSocket
+}
+
+// leave frees the session's slot.
+func (n *newcomer) leave() {
+	if n.held.IsAdmitted() {
+		n.server.o.Capacity.Leave(n.held.Account(), n.held.Priority())
+	}
+}
+
+// fail answers with an error before the upgrade.
+func (n *newcomer) fail(x *session, err error) {
+	s, e := n.server, llm.AsError(err)
+	if who := x.who; who != nil && (e.Code == llm.CodeRateLimited || e.Code == llm.CodeBudgetExceeded) {
+		s.o.Refused(who, e)
+	}
+	s.countRefusal(x.id, x, x.who, e)
+	if e.Code == llm.CodeInternal {
+		s.o.Log.Error("a session could not begin", "session", x.id.String(), "err", err)
+	}
+	h := n.w.Header()
+	h.Set("Content-Type", "application/json")
+	dialect.ErrorHeaders(h, e)
+	body := s.o.Dialect.EncodeError(nil, e, x.id.String())
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	status := s.o.Dialect.Status(e.Code)
+	if n.handshake != nil {
+		websocket.AskUpgrade(h)
+		status = http.StatusUpgradeRequired
+	}
+	n.w.WriteHeader(status)
+	_, _ = n.w.Write(body)
+}
+
+// Subprotocols of browsers, which cannot send headers (npm openai 7.59.0).
+const (
+	protocol    = "realtime"
+	protocolKey = "openai-insecure-api-key."
+)
+
+// tokenOf returns the key of a request: of its headers, or of its subprotocols.
+func (n *newcomer) tokenOf() (string, error) {
+	header := n.r.Header
+	for _, line := range header["Sec-Websocket-Protocol"] {
+		for name := range strings.SplitSeq(line, ",") {
+			if key, ok := strings.CutPrefix(strings.TrimSpace(name), protocolKey); ok {
+				return key, nil
+			}
+		}
+	}
+	return account.Token(header, n.server.o.Dialect.KeyHeaders...)
+}

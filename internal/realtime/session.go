@@ -1,0 +1,196 @@
+package realtime
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"weir/internal/llm"
+	"weir/internal/websocket"
+)
+
+const (
+	// maxOpen bounds the responses of a session that run at once, and maxTranscripts the attempts for transcripts.
+	maxOpen        = 8
+	maxTranscripts = 16
+	// openedWithin is how long the provider may take to send session.created.
+	openedWithin = 15 * time.Second
+	// checkEvery is the time between two checks of the session's key, and lastSession the longest session: OpenAI ends
+	// one after 60 minutes (https://platform.openai.com/docs/guides/realtime-conversations, undated copy).
+	checkEvery  = 400 * time.Millisecond
+	lastSession = time.Hour
+	// drainUsage is how long the provider is read for the usage of its responses after the session has ended.
+	drainUsage = 2 * time.Second
+)
+
+// The reasons for the end of a session.
+var (
+	errLeft     = errors.New("realtime: the client left")
+	errProvider = errors.New("realtime: the provider ended the session")
+)
+
+// session is one session: a WebSocket of a client and one of a provider.
+type session struct {
+	meter
+	client  *websocket.Conn
+	peer    *websocket.Conn // of the provider
+	hearing hearing
+
+	sends  sync.Mutex    // orders the events to the provider, with the attempts that they need
+	due    chan struct{} // a response is due after a detected turn
+	opened chan struct{} // closed when the provider's session has begun
+	ctx    context.Context
+	end    context.CancelCauseFunc
+
+	mu        sync.Mutex // guards all below
+	kind      string     // "realtime" or "transcription"; empty in the beta
+	own       int        // updates of the gateway's own whose answers are not relayed
+	input     input
+	turns     turns
+	responses responses
+	finishing bool // no response may begin any more
+}
+
+// run relays until one side ends the session, and settles all that is open.
+func (s *session) run() {
+	ctx := s.ctx
+	var tasks sync.WaitGroup
+	tasks.Go(func() { s.end(s.fromClient(ctx)) })
+	tasks.Go(func() { s.keep(ctx) })
+	received := make(chan struct{})
+	tasks.Go(func() {
+		defer close(received)
+		s.end(s.fromProvider())
+	})
+	<-ctx.Done()
+	tasks.Go(func() { s.closeClient(context.Cause(ctx)) })
+	s.finish(context.Cause(ctx), received)
+	tasks.Wait()
+	s.settleRest(context.Cause(ctx))
+}
+
+// finish ends the provider's side, after it has read the usage of the responses that still run.
+func (s *session) finish(cause error, received <-chan struct{}) {
+	s.mu.Lock()
+	s.finishing = true
+	s.mu.Unlock()
+	if !errors.Is(cause, errProvider) {
+		s.cancelRunning()
+		for wait := time.Now().Add(drainUsage); s.isBusy() && time.Now().Before(wait); {
+			select {
+			case <-received:
+				wait = time.Time{}
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+	}
+	s.peer.Abort()
+}
+
+// closeClient closes the client's WebSocket with the vendor's event for an error of the gateway's.
+func (s *session) closeClient(cause error) {
+	defer s.client.Abort()
+	e, ok := errors.AsType[*llm.Error](cause)
+	switch {
+	case ok:
+		s.sendError(e, "")
+		s.client.Close(codeOf(e), string(e.Code))
+	case errors.Is(cause, errProvider):
+		s.client.Close(websocket.Normal, "")
+	case !errors.Is(cause, errLeft):
+		s.client.Close(websocket.GoingAway, "")
+	}
+}
+
+// codeOf returns the code of the close frame for an error. Programs connect again after GoingAway alone.
+func codeOf(e *llm.Error) websocket.Code {
+	switch e.Code {
+	case llm.CodeOverloaded, llm.CodeProviderUnavailable:
+		return websocket.GoingAway
+	case llm.CodeInternal:
+		return websocket.Failed
+	}
+	return websocket.Refused
+}
+
+// isBusy reports whether an attempt is open.
+func (s *session) isBusy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.responses.open() > 0 || s.hearing.isBusy()
+}
+
+// cancelRunning cancels the responses that run, so that they cost no more.
+func (s *session) cancelRunning() {
+	s.mu.Lock()
+	var ids []string
+	for id := range s.responses.running {
+		ids = append(ids, id)
+	}
+	s.mu.Unlock()
+	for _, id := range ids {
+		_ = s.peer.Send(websocket.Text, set([]byte(`{"type":"`+eventCancel+`"}`), quoted(id), "response_id"))
+	}
+}
+
+// keep ends the session when its key ends or its time is over, and begins responses that are due.
+func (s *session) keep(ctx context.Context) {
+	check, last := time.NewTicker(checkEvery), time.NewTimer(lastSession)
+	defer check.Stop()
+	defer last.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.server.o.Stopping.Done():
+			s.end(&llm.Error{Code: llm.CodeOverloaded, Message: "The gateway is stopping. Connect again."})
+		case <-last.C:
+			s.end(&llm.Error{
+				Code: llm.CodeInvalidRequest, Word: "session_expired",
+				Message: "The session has reached its longest duration of 60 minutes. Connect again.",
+			})
+		case <-check.C:
+			if err := s.check(ctx); err != nil {
+				s.end(err)
+			}
+		case <-s.due:
+			s.beginDue(ctx)
+		}
+	}
+}
+
+// beginDue begins a response after a detected turn.
+func (s *session) beginDue(ctx context.Context) {
+	s.sends.Lock()
+	defer s.sends.Unlock()
+	err := s.begin(ctx, event{frame: []byte(`{"type":"` + eventCreate + `"}`), kind: eventCreate})
+	s.answer(err, "")
+}
+
+// answer sends an error to the client; one that ends the session does so when nothing runs any more.
+func (s *session) answer(err error, of string) {
+	if err == nil {
+		return
+	}
+	e := llm.AsError(err)
+	s.server.note(s, e)
+	if e.Code != llm.CodeBudgetExceeded {
+		s.sendError(e, of)
+		return
+	}
+	s.mu.Lock()
+	s.finishing = true
+	busy := s.responses.open() > 0
+	s.mu.Unlock()
+	if busy {
+		s.sendError(e, of)
+		return
+	}
+	s.end(e)
+}
+
+// sendError sends an error in the vendor's form; of is the id of the client's event that caused it.
+func (s *session) sendError(e *llm.Error, of string) {
+	_ = s.client.Send(websocket.Text, s.server.errorEvent(e, s.number("event"), of))
+}
