@@ -73,6 +73,7 @@ func testRest(ctx context.Context, t *testing.T, bin string) {
 		{"Forgetful", testForgetful},
 		{"Boundless", testBoundless},
 		{"Cut", testCut},
+		{"Sessions", testSessions},
 		{"Accounts", testAccounts},
 		{"Period", testPeriod},
 		{"Stopped", testStopped},
