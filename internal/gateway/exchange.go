@@ -106,7 +106,7 @@ func (x *exchange) begin(a *attempt) {
 //
 // Stage 9: open.
 func (x *exchange) open(a *attempt) (err error) {
-	record := a.record(x.spent.attempts() + 1)
+	record := a.record(x.in.earlier + x.spent.attempts() + 1)
 	a.reservation = nil // the ledger has it now
 	hold := &x.hold
 	if x.choice.current != nil {
@@ -128,7 +128,7 @@ func (x *exchange) openNext(next *attempt, s ledger.Settlement) error {
 	if x.choice.current.isDetached() {
 		return x.open(next)
 	}
-	record := next.record(x.spent.attempts() + 1)
+	record := next.record(x.in.earlier + x.spent.attempts() + 1)
 	next.reservation = nil // the ledger has it now
 	hold, cost, err := x.choice.current.hold.Next(s, record)
 	if err != nil {
@@ -198,7 +198,7 @@ func ask(ctx context.Context, x *exchange, a *attempt) (*provider.Response, erro
 	x.measured.asked(in.server.now())
 	return a.Target.Provider.Do(ctx, provider.Call{
 		Dialect: a.Speaks, Op: in.Op.Op, Model: a.Target.Model, Stream: in.Head.Stream, Body: a.body,
-		AttemptID: in.id.text + "." + strconv.Itoa(x.spent.attempts()), ContentType: in.formType(),
+		AttemptID: in.id.text + "." + strconv.Itoa(in.earlier+x.spent.attempts()), ContentType: in.formType(),
 		Header: a.sentHeaders(), Key: a.Target.Key, Hold: a.hold, KeepLate: in.keepsLate(),
 	})
 }
@@ -222,7 +222,8 @@ func (x *exchange) settlementOf(a *attempt, f *provider.Failure) ledger.Settleme
 // Stage 12: settle.
 func (x *exchange) settle(s ledger.Settlement) {
 	mistaken := s.Outcome == ledger.OutcomeRejected && !x.spent.failed
-	s.Counts = x.spent.reached && !mistaken // a request that failed by the client's own mistake does not count as used
+	// A request counts as used once, and not if it failed by the client's own mistake.
+	s.Counts = x.spent.reached && !mistaken && x.in.earlier == 0
 	began := x.in.trace.Now()
 	x.in.server.settle(x.choice.current, &s)
 	x.in.trace.Waited("settle", began)

@@ -43,6 +43,9 @@ type intake struct {
 	conversation route.Conversation
 	targets      []route.Target
 	one          [1]route.Target // buffer for targets, nearly always large enough
+
+	loops   bool // offers tools that the gateway runs
+	earlier int  // attempts of the same request before: it is a step of a loop
 }
 
 // requestID is the id of a request, with its text.
@@ -63,6 +66,9 @@ func (in *intake) build() error {
 		if err := in.authenticate(); err != nil {
 			return err
 		}
+	}
+	if offersTools(in) {
+		return scanTools(in)
 	}
 	if err := in.scan(); err != nil {
 		return err

@@ -51,6 +51,9 @@ func (q *request) run() error {
 	if err := q.in.build(); err != nil {
 		return err
 	}
+	if q.in.loops {
+		return q.runTools()
+	}
 	if answered, err := q.answerHere(); err != nil || answered {
 		return err
 	}

@@ -25,6 +25,7 @@ import (
 	"weir/internal/refusal"
 	"weir/internal/route"
 	"weir/internal/telemetry"
+	"weir/internal/toolloop"
 	"weir/internal/tracing"
 	"weir/internal/websocket"
 )
@@ -40,6 +41,8 @@ type Options struct {
 	// Refused is called for each request that a limit or a budget refused, before the client gets the error. It must
 	// not block. It may be nil.
 	Refused func(*account.Principal, *llm.Error)
+	// Tools runs tools of MCP servers for models; nil for none.
+	Tools *toolloop.Loop
 	// Content logs the content of requests; nil for none.
 	Content *contentlog.Recorder
 	// Refusals counts the requests that end without an attempt at a provider; nil for none.
@@ -110,6 +113,7 @@ type Server struct {
 	refusals    *refusal.Recorder
 	content     *contentlog.Recorder
 	prompts     *promptcache.Memory
+	tools       *toolloop.Loop
 	now         func() time.Time
 	log         *slog.Logger
 
@@ -142,7 +146,7 @@ func maxBodies(maxBody, memory int64) int64 {
 func New(o Options) *Server {
 	s := &Server{
 		accounts: o.Accounts, ledger: o.Ledger, router: o.Router, idempotency: o.Idempotency, kept: o.Kept,
-		limits: o.Limits, refused: o.Refused, refusals: o.Refusals, content: o.Content,
+		limits: o.Limits, refused: o.Refused, refusals: o.Refusals, content: o.Content, tools: o.Tools,
 		now: o.Now, log: o.Log, maxBody: o.MaxBody,
 		prompts: promptcache.NewMemory(), metrics: o.Metrics, tracer: o.Tracer, timing: o.Timing.withDefaults(),
 	}

@@ -1,0 +1,272 @@
+// Package toolloop runs the tools of MCP servers for a model: it offers them to the model as functions, calls those
+// that the model chooses, and asks the model again with their results, until it answers. A request names the servers
+// by the operator's labels (https://developers.openai.com/api/docs/guides/tools-remote-mcp.md). Each request to a
+// model passes through the whole pipeline, with its own limits, budgets and rows, and each call of a tool has its
+// own, so that a loop never exceeds a budget.
+package toolloop
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/account"
+	"weir/internal/idempotency"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+const (
+	// maxRounds bounds the requests to models of one loop. The last one offers no tools.
+	maxRounds = 16
+	// maxCalls bounds the calls of tools of one loop.
+	maxCalls = 64
+	// maxTools bounds the tools of all servers of a request.
+	maxTools = 512
+	// maxTotal bounds the bytes of all answers and results of a loop.
+	maxTotal = 32 << 20
+	// maxTime bounds a loop.
+	maxTime = 10 * time.Minute
+)
+
+// Tool is a tool of a server that the caller may call.
+type Tool struct {
+	Name       string // as the server has it
+	Definition []byte // as in tools/list, with description, inputSchema and annotations
+	// Call calls the tool, as the attempt of that number. The model gets the text of an error, unless it could only
+	// repeat the call.
+	Call func(ctx context.Context, arguments []byte, n int) (*Result, error)
+}
+
+// Result is the result of a call.
+type Result struct {
+	JSON    []byte // as in tools/call
+	IsError bool
+	Charge  *llm.Money // nil if it is unknown
+}
+
+// Caller is the sender of a request.
+type Caller struct {
+	Principal   *account.Principal
+	Token       string // the API key; empty for a request of the dashboard
+	Attribution llm.Attribution
+	Request     uuid.UUID
+	Arrived     time.Time
+}
+
+// Options configures a Loop. All are required.
+type Options struct {
+	// Tools returns the tools of a server that the caller may call. The error is for the client.
+	Tools func(ctx context.Context, c *Caller, server string) ([]Tool, error)
+	// Once records the approvals that were used.
+	Once idempotency.Store
+	Now  func() time.Time
+}
+
+// Loop runs tools for models. Its methods may be called concurrently.
+type Loop struct{ o Options }
+
+// New returns a loop.
+func New(o Options) *Loop { return &Loop{o} }
+
+// Answer is a model's answer in the client's format.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Ask sends a request to a model, and returns the answer whole.
+type Ask func(ctx context.Context, body []byte) (*Answer, error)
+
+// Request is a request that offers tools of servers.
+type Request struct {
+	Caller
+	Dialect string // of the client API
+	Body    []byte
+	Stream  bool
+	Ask     Ask
+	// Next returns the number of the next attempt in the ledger.
+	Next func() int
+}
+
+// function is a tool under the name that the model knows.
+type function struct {
+	Tool
+	label    string
+	name     string
+	approved bool // called without asking
+}
+
+// call is a model's call of a tool.
+type call struct {
+	of        *function
+	id        string // by which the model knows the call
+	item      string // id of the item for the client
+	approval  string // id of the approval by which it is made; empty for none
+	arguments []byte // the text
+	output    string
+	failed    bool
+}
+
+// run is one loop.
+type run struct {
+	loop      *Loop
+	ctx       context.Context //nolint:containedctx // a run is one request
+	request   *Request
+	functions map[string]*function
+	labels    []string
+	made      int // calls
+	most      int // calls that the request permits
+	read      int // bytes of answers and results
+	usage     usage
+	asked     bool // a model has answered
+	stream    stream
+}
+
+// functionName returns the name of a tool as a function. Names of functions have fewer characters than those of tools,
+// and are shorter (https://platform.openai.com/docs/api-reference/chat/create, undated copy).
+func functionName(label, tool string) string {
+	const most = 64
+	name := label + "__" + tool
+	safe := strings.Map(func(c rune) rune {
+		if c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' {
+			return c
+		}
+		return '_'
+	}, name)
+	if safe == name && len(name) <= most {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	digest := hex.EncodeToString(sum[:5])
+	return safe[:min(len(safe), most-1-len(digest))] + "_" + digest
+}
+
+// offer adds the tools of a server, those that its members allow. At is the place of the server in the request.
+func (r *run) offer(at string, server []byte) ([]*function, error) {
+	label, ok := rawjson.AsString(rawjson.Get(server, "server_label"))
+	if !ok || label == "" {
+		return nil, llm.Invalid(at+".server_label", "server_label must be the name of a configured MCP server.")
+	}
+	for _, name := range []string{"authorization", "headers"} {
+		if rawjson.Present(rawjson.Get(server, name)) {
+			return nil, llm.Invalidf(at+"."+name, "The gateway authenticates to the MCP server %q itself, and passes "+
+				"no credentials of clients on. Leave %s out.", label, name)
+		}
+	}
+	tools, err := r.loop.o.Tools(r.ctx, &r.request.Caller, label)
+	if err != nil {
+		if e := llm.AsError(err); e.Param == "" && e.Code.Status() < http.StatusInternalServerError {
+			return nil, e.At(at + ".server_label")
+		}
+		return nil, err
+	}
+	allowed, approval := rawjson.Get(server, "allowed_tools"), rawjson.Get(server, "require_approval")
+	if err := checkApproval(at, approval); err != nil {
+		return nil, err
+	}
+	r.labels = append(r.labels, label)
+	var added []*function
+	for _, t := range tools {
+		if rawjson.Present(allowed) && !selects(allowed, &t) {
+			continue
+		}
+		f := &function{t, label, functionName(label, t.Name), isApproved(approval, &t)}
+		if _, twice := r.functions[f.name]; twice {
+			continue
+		}
+		if len(r.functions) == maxTools {
+			return nil, llm.Invalidf(at, "The servers of a request have more than %d tools. Select some by "+
+				"allowed_tools.", maxTools)
+		}
+		r.functions[f.name] = f
+		added = append(added, f)
+	}
+	return added, nil
+}
+
+// selects reports whether a filter selects a tool: a list of names, or an object with tool_names or read_only.
+func selects(filter []byte, t *Tool) bool {
+	names := filter
+	if rawjson.KindOf(filter) == rawjson.Object {
+		names = rawjson.Get(filter, "tool_names")
+		if wants, ok := rawjson.AsBool(rawjson.Get(filter, "read_only")); ok {
+			reads, _ := rawjson.AsBool(rawjson.Get(t.Definition, "annotations", "readOnlyHint"))
+			if reads != wants {
+				return false
+			}
+			if !rawjson.Present(names) {
+				return true
+			}
+		}
+	}
+	for _, name := range rawjson.Elements(names) {
+		if rawjson.Text(name) == t.Name {
+			return true
+		}
+	}
+	return false
+}
+
+// execute makes a call, and records its result.
+func (r *run) execute(c *call) error {
+	if r.made >= r.most {
+		c.failed, c.output = true, "The call was not made: the request permits no more calls of tools."
+		return nil
+	}
+	r.made++
+	arguments := c.arguments
+	if rawjson.Validate(arguments, maxDepth) != nil || rawjson.KindOf(arguments) != rawjson.Object {
+		c.failed, c.output = true, "The call was not made: the arguments are not a JSON object."
+		return nil
+	}
+	result, err := c.of.Call(r.ctx, arguments, r.request.Next())
+	if err != nil {
+		if r.ctx.Err() != nil {
+			return err
+		}
+		e := llm.AsError(err)
+		if e.Code == llm.CodeBudgetExceeded || e.Code == llm.CodeRateLimited || e.Code == llm.CodeOverloaded {
+			return err // the model could only try again
+		}
+		c.failed, c.output = true, e.Message
+		return nil
+	}
+	r.usage.addCost(result.Charge)
+	c.failed, c.output = result.IsError, textOf(result.JSON)
+	return r.grow(len(c.output))
+}
+
+// grow counts bytes of answers and results.
+func (r *run) grow(n int) error {
+	if r.read += n; r.read > maxTotal {
+		return llm.Errorf(llm.CodeProviderError, "The answers and the results of tools have more than %d bytes.",
+			maxTotal)
+	}
+	return nil
+}
+
+// maxDepth bounds the nesting of arguments.
+const maxDepth = 100
+
+// textOf returns the result of a tool as a text: its texts, and other content as JSON.
+func textOf(result []byte) string {
+	var parts []string
+	for _, part := range rawjson.Elements(rawjson.Get(result, "content")) {
+		if rawjson.Text(rawjson.Get(part, "type")) == "text" {
+			parts = append(parts, rawjson.Text(rawjson.Get(part, "text")))
+		} else {
+			parts = append(parts, string(part))
+		}
+	}
+	if structured := rawjson.Get(result, "structuredContent"); len(parts) == 0 && rawjson.Present(structured) {
+		return string(structured)
+	}
+	return strings.Join(parts, "\n")
+}
