@@ -95,6 +95,16 @@ type RPCError struct {
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
+// Refuses reports whether the server has refused the request without running anything. Other errors, such as an
+// internal one, may come after the tool has run.
+func (e *RPCError) Refuses() bool {
+	switch e.Code {
+	case CodeParse, CodeRequest, CodeMethod, CodeParams, CodeHeaderMismatch, CodeCapability, CodeRevision:
+		return true
+	}
+	return false
+}
+
 // Error returns the code and the message.
 func (e *RPCError) Error() string { return fmt.Sprintf("error %d: %s", e.Code, e.Message) }
 

@@ -51,6 +51,9 @@ func (c *Client) session(ctx context.Context, key string) (*session, error) {
 	}
 	s, about, err := c.begin(ctx, known)
 	if err != nil {
+		if f, ok := errors.AsType[*Failure](err); ok {
+			f.Sent = false // the request that needs the session
+		}
 		return nil, err
 	}
 	c.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"time"
 
 	"github.com/google/uuid"
@@ -176,9 +177,11 @@ func (s *Service) settlement(c *Call, a *ledger.Attempt, text []byte, err error,
 			e.Code = CodeFailed
 		}
 		return e
-	case errors.As(err, &protocol): // the server refused the call before it began
+	case errors.As(err, &protocol) && protocol.Refuses():
 		e.Outcome, e.Usage, e.Code, e.Status = ledger.OutcomeRejected, llm.Usage{}, llm.CodeInvalidRequest, statusOK
 		return e
+	case protocol != nil:
+		failure = &mcp.Failure{Sent: true, Status: statusOK, Err: &llm.Error{Code: llm.CodeProviderError}}
 	case !errors.As(err, &failure): // nothing was sent
 		e.Outcome, e.Usage, e.Code, e.Counts = ledger.OutcomeRefused, llm.Usage{}, llm.CodeInternal, false
 		return e
@@ -187,19 +190,19 @@ func (s *Service) settlement(c *Call, a *ledger.Attempt, text []byte, err error,
 	switch {
 	case !failure.Sent:
 		e.Outcome, e.Usage = ledger.OutcomeRefused, llm.Usage{}
-	case failure.Status != 0 && failure.Status != statusOK: // an HTTP error instead of an answer
+	case failure.Status > statusOK && failure.Status < http.StatusInternalServerError: // the server refused the call
 		e.Outcome, e.Usage = ledger.OutcomeRejected, llm.Usage{}
 	case failure.Gone:
 		e.Outcome, e.Provenance, e.AtMost = ledger.OutcomeClientGone, ledger.Estimated, a.Hold
 		e.Code = ledger.CodeClientGone
-	default: // it may have run
+	default: // it may have run, also where a proxy answers in the server's place
 		e.Outcome, e.Provenance, e.AtMost = ledger.OutcomeFailed, ledger.Estimated, a.Hold
 	}
 	return e
 }
 
 // statusOK is the HTTP status of answers.
-const statusOK = 200
+const statusOK = http.StatusOK
 
 // reported returns the cost in US dollars that a result's _meta reports; nil for none.
 func reported(result []byte, member string) *llm.Money {

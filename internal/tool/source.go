@@ -201,6 +201,8 @@ func (s *Service) open(o *Server) (*source, error) {
 		return nil, fmt.Errorf("MCP server %s: %w", o.Name, err)
 	}
 	name := o.Name
-	log := func(msg string, err error) { s.o.Log.Warn(msg, "server", name, "err", err) }
+	log := func(msg string, err error) {
+		s.o.Log.Warn(msg, "server", name, "err", err) //nolint:sloglint // the callers pass constants
+	}
 	return &source{Server: *o, client: client, log: log}, nil
 }

@@ -188,7 +188,7 @@ func (x *exchange) fail(err error) {
 		return
 	}
 	if p, ok := errors.AsType[*problem](err); ok {
-		x.write(p.status, mcp.AppendResponse(nil, x.message.ID, nil, p.RPCError.JSON()))
+		x.write(p.status, mcp.AppendResponse(nil, x.message.ID, nil, p.JSON()))
 		return
 	}
 	if e, ok := errors.AsType[*mcp.RPCError](err); ok { // as the server of the tool wrote it
