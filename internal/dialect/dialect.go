@@ -103,6 +103,8 @@ type Dialect struct {
 type Habits struct {
 	// NoCallIDs says that the vendor gives tool calls no ids.
 	NoCallIDs bool
+	// CacheMarks says that requests mark the end of prompts to cache.
+	CacheMarks bool
 	// Fallbacks says that the vendor has a field of its own named fallbacks: a string, or a list of objects.
 	Fallbacks bool
 	// Conversation is the field with the conversation if messages of the tree are not its elements one by one, Beside

@@ -56,6 +56,12 @@ type Quirks struct {
 	// formats too: "cache_control" of content, "tools.cache_control", "top_k", "search_domain_filter", and
 	// "file_url", a document's address in place of its data.
 	Takes []string `json:"takes,omitempty"`
+	// CacheBreakpoints says that models from GPT-5.6 on accept prompt_cache_breakpoint on content.
+	CacheBreakpoints bool `json:"cache_breakpoints,omitempty"`
+	// CacheKey says that the provider routes requests by prompt_cache_key to the machine with their prompt cache.
+	CacheKey bool `json:"cache_key,omitempty"`
+	// AddCacheMarks gives chats without marks of a prompt cache the marks, or the key, that the provider needs.
+	AddCacheMarks bool `json:"add_cache_marks,omitempty"`
 	// Prefill is "yes" if the provider continues a last message of the assistant, "no" if it does not, and empty if
 	// it does as the wire format's vendor does.
 	Prefill string `json:"prefill,omitempty"`
@@ -82,6 +88,7 @@ func (q *Quirks) Everywhere() Quirks {
 		BillsFetches: q.BillsFetches, IgnoresCallCaps: q.IgnoresCallCaps, CallCap: q.CallCap,
 		SearchWindow: q.SearchWindow, CapsPrice: q.CapsPrice, NoCap: q.NoCap,
 		SearchBlocks: q.SearchBlocks, SearchOneList: q.SearchOneList, SearchSources: q.SearchSources,
+		CacheBreakpoints: q.CacheBreakpoints, CacheKey: q.CacheKey, AddCacheMarks: q.AddCacheMarks,
 	}
 }
 

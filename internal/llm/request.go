@@ -59,6 +59,10 @@ type Request struct {
 	// Wants holds the vendor's requirements beyond the wire format, for encoders.
 	Wants Wants
 
+	// CacheKey names the conversation for the provider's prompt cache, if the gateway added the name; empty for none. A
+	// client's own is in Extra.
+	CacheKey string
+
 	// Elsewhere holds the forms for wire formats other than ExtraOf; nil for none, and after they were put in place.
 	Elsewhere *Elsewhere
 	// Unrun is the error for a tool that the client does not run, set when Elsewhere was put in place; nil for none.
@@ -166,6 +170,17 @@ type Part struct {
 
 	// Elsewhere is the form of the part in other wire formats; nil for the same form.
 	Elsewhere *PartElsewhere
+}
+
+// TakesMark reports whether a prompt cache may end at the part. Vendors accept no marks on thinking.
+func (p *Part) TakesMark() bool {
+	switch p.Kind {
+	case PartText:
+		return p.Text != ""
+	case PartImage, PartDocument, PartToolResult:
+		return true
+	}
+	return false
 }
 
 // Index returns the index of the content element that a part comes from, counted from 0. i is the part's own index.

@@ -221,6 +221,7 @@ func TestQuirksThatCostMoney(t *testing.T) {
 		Rename: map[string]string{"dimensions": "output_dimension", "seed": "random_seed"}, Drop: []string{
 			"logit_bias", "logprobs", "prompt_cache_retention", "safety_identifier", "store", "top_logprobs", "user", "verbosity",
 		},
+		CacheKey:    true,
 		Documents:   llm.DocumentsByURL,
 		PlainSounds: true,
 		SoundApart:  true,
@@ -232,6 +233,7 @@ func TestQuirksThatCostMoney(t *testing.T) {
 		}
 		if caps := (llm.Quirks{
 			CallCap: "max_tool_calls", SearchWindow: 128_000, SearchBlocks: "blocked_domains", SearchSources: true,
+			CacheBreakpoints: true, CacheKey: true,
 		}); e.Name == "openai" && !cmp.Equal(e.Quirks, caps) {
 			t.Errorf("openai: got the quirks %+v, want %+v alone: it defines the wire format", e.Quirks, caps)
 		}

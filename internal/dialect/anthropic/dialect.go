@@ -45,7 +45,7 @@ func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name: Name,
 		Habits: dialect.Habits{
-			Conversation: "messages", Beside: "system",
+			Conversation: "messages", Beside: "system", CacheMarks: true,
 			Names:     map[string]string{"stop": "stop_sequences", "response_format": "output_config.format"},
 			Fallbacks: true, // https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback
 			// https://platform.claude.com/docs/en/api/rate-limits#response-headers

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -166,10 +167,10 @@ func (e *requestEncoder) marked(p *llm.Part) bool {
 
 // cache returns a cache mark; clients of other formats send this format's marks. It returns nil for an invalid mark.
 func (e *requestEncoder) cache(mark []byte) []byte {
-	if e.Own || rawjson.Text(rawjson.Get(mark, "type")) == "ephemeral" {
+	if e.Own {
 		return mark
 	}
-	return nil
+	return compose.Ephemeral(mark)
 }
 
 // mark writes a cache mark.

@@ -59,6 +59,7 @@ func appendSegment(dst []byte, s string) []byte {
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name:        Name,
+		Habits:      dialect.Habits{CacheMarks: true},
 		UsageAt:     [][]string{{"usage"}, {"inputTextTokenCount"}}, // of chats and embeddings
 		Auth:        "aws",
 		Status:      vocabulary.Status,

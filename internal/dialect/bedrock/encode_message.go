@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -149,11 +150,22 @@ func (e *requestEncoder) blocks(parts []llm.Part, at *place) error {
 			e.Dst = e.Dst[:before]
 			continue
 		}
-		if at.result && p.CacheControl != nil {
-			e.Drop("cache_control")
-			continue
+		if !at.result { // a result has no points within
+			e.Dst = e.cachePoint(e.Dst, markOf(p))
 		}
-		e.Dst = e.cachePoint(e.Dst, p.CacheControl)
+	}
+	return nil
+}
+
+// markOf returns the mark of a part; for a tool's result also that of its content.
+func markOf(p *llm.Part) []byte {
+	if p.CacheControl != nil || p.Result == nil {
+		return p.CacheControl
+	}
+	for i := range p.Result.Parts {
+		if mark := p.Result.Parts[i].CacheControl; mark != nil {
+			return mark
+		}
 	}
 	return nil
 }
@@ -163,7 +175,7 @@ func (e *requestEncoder) cachePoint(dst, control []byte) []byte {
 	if control == nil {
 		return dst
 	}
-	if rawjson.Text(rawjson.Get(control, "type")) != "ephemeral" {
+	if control = compose.Ephemeral(control); control == nil {
 		e.Drop("cache_control")
 		return dst
 	}

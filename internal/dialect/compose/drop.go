@@ -72,7 +72,7 @@ func (w *Writer) DropMarks(p *llm.Part) {
 		return
 	}
 	if p.CacheControl != nil {
-		w.Drop("cache_control")
+		w.Drop(MarkName(p.CacheControl))
 	}
 	if p.Annotations != nil {
 		w.Drop("annotations")

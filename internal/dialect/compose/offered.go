@@ -7,13 +7,13 @@ import (
 )
 
 // Offered returns the request for a wire format that is not its own: with only the functions that its tool choice
-// allows, because the model cannot call others, and with the client's own tools as functions. In its own format it is
-// unchanged.
+// allows, because the model cannot call others, with the client's own tools as functions, and with a mark of the prompt
+// cache for the whole request on its last part. In its own format it is unchanged.
 func Offered(format string, r *llm.Request) *llm.Request {
 	if r.ExtraOf == format {
 		return r
 	}
-	r = elsewhere(r)
+	r = placed(elsewhere(r))
 	if r.ToolChoice == nil || r.ToolChoice.Allowed == nil {
 		return r
 	}

@@ -15,12 +15,14 @@ import (
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
 	r = compose.Uncited(compose.Offered(Name, r), nil)
 	e := requestEncoder{Writer: compose.New(Name, r, q), of: r.ExtraOf, wants: r.Wants}
+	e.breaks = TakesBreakpoints(e.Quirks, r.Model)
 	e.Text("model", r.Model)
 	e.messages(e.Objects(r.Messages))
 	e.tools(r)
 	e.sampling(r)
 	e.options(r)
 	e.Logprobs(r)
+	compose.CarryCache(&e.Writer, r, "responses", e.breaks)
 	e.Extras(r.Extra)
 	return e.Close()
 }
@@ -31,6 +33,7 @@ type requestEncoder struct {
 	wants  llm.Wants // requests of the target beyond the format
 	place  int       // of the message in progress
 	goesOn bool      // the answer continues this message
+	breaks bool      // the model accepts breakpoints of its prompt cache
 }
 
 func (e *requestEncoder) sampling(r *llm.Request) {

@@ -3,6 +3,7 @@ package openai
 import (
 	"slices"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -213,7 +214,7 @@ func decodePart(v []byte) (p llm.Part, ok bool) {
 				return llm.Part{Kind: llm.PartOther, Raw: v}, true
 			}
 		case !rawjson.Present(m.Value):
-		case key == "cache_control":
+		case p.CacheControl == nil && (key == cacheMark || key == compose.Breakpoint && compose.IsBreakpoint(m.Value)):
 			p.CacheControl = m.Value
 		default:
 			p.Extra = append(p.Extra, llm.Field{Name: m.Name(), Value: m.Value})

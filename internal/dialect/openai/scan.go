@@ -3,6 +3,7 @@ package openai
 import (
 	"net/http"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -59,7 +60,7 @@ func scanMember(h *llm.Head, m rawjson.Member) (err error) {
 	case "n":
 		h.Choices, err = parse.Int(m.Value, "n", 1, maxChoices)
 	case "prompt_cache_options":
-		h.LongCache = IsLongCache(m.Value)
+		h.LongCache = compose.IsLongCache(m.Value)
 	case "deferred":
 		err = refuseDeferred(m.Value)
 	case searchOptions, searchPlugins, searchParameters, domainFilter:
@@ -86,13 +87,6 @@ func ScanAttribution(h *llm.Head, m rawjson.Member) {
 			h.UserSpan = parse.SpanOf(m)
 		}
 	}
-}
-
-// IsLongCache reports whether options of the prompt cache request more than 30 minutes, the time that prices of cache
-// writes cover (https://developers.openai.com/api/docs/guides/prompt-caching, undated copy of 2026).
-func IsLongCache(options []byte) bool {
-	ttl := rawjson.Get(options, "ttl")
-	return rawjson.Present(ttl) && rawjson.Text(ttl) != "30m"
 }
 
 // refuseDeferred refuses xAI's deferred option: the provider returns an id and the client fetches the answer later,

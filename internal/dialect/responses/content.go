@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"weir/internal/dialect/compose"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -63,6 +64,8 @@ func decodeWords(v []byte, kind llm.PartKind, name string) (llm.Part, bool) {
 			if rawjson.Present(m.Value) {
 				p.Annotations = m.Value
 			}
+		case m.Is(compose.Breakpoint) && compose.IsBreakpoint(m.Value):
+			p.CacheControl = m.Value
 		default:
 			p.Extra = parse.Extra(p.Extra, m)
 		}
@@ -81,6 +84,8 @@ func decodeMedia(v []byte, kind llm.PartKind) (llm.Part, bool) {
 			var isText bool
 			*place, isText = rawjson.AsString(m.Value)
 			ok = ok && isText
+		} else if m.Is(compose.Breakpoint) && compose.IsBreakpoint(m.Value) {
+			p.CacheControl = m.Value
 		} else {
 			p.Extra = append(p.Extra, llm.Field{Name: m.Name(), Value: m.Value})
 		}

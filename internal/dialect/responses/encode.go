@@ -20,18 +20,21 @@ import (
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
 	r = compose.Uncited(compose.Offered(Name, r), nil)
 	e := requestEncoder{Writer: compose.New(Name, r, q), of: r.ExtraOf}
+	e.breaks = openai.TakesBreakpoints(e.Quirks, r.Model)
 	e.Text("model", r.Model)
 	e.input(e.Objects(r.Messages))
 	e.tools(r)
 	e.sampling(r)
 	e.options(r)
+	compose.CarryCache(&e.Writer, r, openai.Name, e.breaks)
 	e.extra(r.Extra)
 	return e.Close()
 }
 
 type requestEncoder struct {
 	compose.Writer
-	of string // wire format of the extra fields
+	of     string // wire format of the extra fields
+	breaks bool   // the model accepts breakpoints of its prompt cache
 }
 
 func (e *requestEncoder) sampling(r *llm.Request) {

@@ -90,7 +90,7 @@ func (e *requestEncoder) said(role llm.Role, extra []llm.Field, parts []llm.Part
 		e.InnerRaw(m.Name(), m.Value)
 	}
 	e.Name("content")
-	if short && e.isPlain(parts) {
+	if short && e.isPlain(parts, role) {
 		e.plain(parts)
 	} else {
 		e.parts(parts, content{role, param + ".content"})
@@ -180,16 +180,14 @@ func (e *requestEncoder) result(p *llm.Part, param string) {
 	e.Inner("type", itemResult)
 	e.Inner("call_id", r.CallID)
 	e.Name("output")
-	if e.isPlain(r.Parts) {
-		e.plain(r.Parts)
+	parts := marked(e, r.Parts, p.CacheControl)
+	if e.isPlain(parts, llm.RoleTool) {
+		e.plain(parts)
 	} else {
-		e.parts(r.Parts, content{llm.RoleTool, param + ".content"})
+		e.parts(parts, content{llm.RoleTool, param + ".content"})
 	}
 	if r.IsError {
 		e.Drop("tool result is_error")
-	}
-	if p.CacheControl != nil {
-		e.Drop("cache_control")
 	}
 	e.inside(p.Extra, "tool result fields of another API")
 	e.Dst = append(e.Dst, '}')
@@ -201,8 +199,8 @@ type content struct {
 	param string
 }
 
-// isPlain reports whether the content can be a string.
-func (e *requestEncoder) isPlain(parts []llm.Part) bool {
+// isPlain reports whether the content of a role's message can be a string.
+func (e *requestEncoder) isPlain(parts []llm.Part, role llm.Role) bool {
 	if len(parts) == 0 {
 		return true
 	}
@@ -210,7 +208,10 @@ func (e *requestEncoder) isPlain(parts []llm.Part) bool {
 	if len(parts) > 1 || p.Kind != llm.PartText {
 		return false
 	}
-	return !e.Own || p.CacheControl == nil && p.Annotations == nil && unmarked(p.Extra) == 0
+	if !e.Own {
+		return role == llm.RoleAssistant || !breaksIn(e, parts)
+	}
+	return p.CacheControl == nil && p.Annotations == nil && unmarked(p.Extra) == 0
 }
 
 // unmarked returns the number of fields that the part had in its request.
@@ -269,10 +270,7 @@ func (e *requestEncoder) part(p *llm.Part, at content) {
 	if e.Own && p.Annotations != nil {
 		e.InnerRaw("annotations", p.Annotations)
 	}
-	e.DropMarks(p)
-	if e.Own {
-		e.inside(p.Extra, "")
-	}
+	marks(e, p, at.role)
 	e.Dst = append(e.Dst, '}')
 }
 

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/dialect/openai"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
@@ -43,7 +44,7 @@ func scanMember(h *llm.Head, m rawjson.Member) (err error) {
 	case "stream":
 		h.Stream, err = parse.Bool(m.Value, "stream")
 	case "prompt_cache_options":
-		h.LongCache = openai.IsLongCache(m.Value)
+		h.LongCache = compose.IsLongCache(m.Value)
 	case "tools":
 		h.Asked = strings.Trim(containers(m.Value)+","+preview(m.Value), ",")
 	case outputCap:

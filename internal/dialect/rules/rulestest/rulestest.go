@@ -30,7 +30,7 @@ func Example(ask rules.Ask) (r *llm.Request, body []byte) {
 	if a, is := ask.(rules.InBody); is {
 		return r, []byte(a.Wrong)
 	}
-	for _, breaks := range []func(*llm.Request, rules.Ask) bool{breakContent, breakOrder, breakTools, breakOptions} {
+	for _, breaks := range []func(*llm.Request, rules.Ask) bool{breakContent, breakOrder, breakMarks, breakTools, breakOptions} {
 		if breaks(r, ask) {
 			return r, nil
 		}
@@ -109,6 +109,29 @@ func breakOrder(r *llm.Request, ask rules.Ask) bool {
 		call(r, "call_a", "f")
 		r.Messages[1].Parts = append(r.Messages[1].Parts,
 			llm.Part{Kind: llm.PartReasoning, Text: "it is to be called"})
+	default:
+		return false
+	}
+	return true
+}
+
+// breakMarks breaks a rule about marks of a prompt cache.
+func breakMarks(r *llm.Request, ask rules.Ask) bool {
+	const short, long = `{"type":"ephemeral"}`, `{"type":"ephemeral","ttl":"1h"}`
+	switch a := ask.(type) {
+	case rules.MostMarks:
+		r.Messages[0].Parts[0].CacheControl = []byte(short)
+		for range a.Most {
+			add(r, llm.Part{Kind: llm.PartText, Text: "more", CacheControl: []byte(short)})
+		}
+	case rules.ShortMarks:
+		r.Messages[0].Parts[0].CacheControl = []byte(long)
+	case rules.LongMarksFirst:
+		r.Messages[0].Parts[0].CacheControl = []byte(short)
+		add(r, llm.Part{Kind: llm.PartText, Text: "more", CacheControl: []byte(long)})
+	case rules.NoMarks:
+		r.Tools = []llm.Tool{tool("f")}
+		r.Tools[0].CacheControl = []byte(short)
 	default:
 		return false
 	}
