@@ -249,6 +249,13 @@ func (ch *checker) checkAliases(c *Config) {
 		if a.ServedModel != "" {
 			ch.checkWord(join(path, "served_model"), a.ServedModel, []string{"accept", "flag", "refuse"})
 		}
+		ch.checkCacheMarks(path, a.CacheMarks)
+	}
+}
+
+func (ch *checker) checkCacheMarks(path, word string) {
+	if word != "" {
+		ch.checkWord(join(path, "cache_marks"), word, []string{"client", "add"})
 	}
 }
 

@@ -35,6 +35,8 @@ type Provider struct {
 	// Prefill is "yes", "no" or empty: whether the provider continues a conversation that ends with an assistant's
 	// message.
 	Prefill string `yaml:"prefill,omitempty"`
+	// CacheMarks is "client", "add" or empty for client: whether chats without marks of a prompt cache get them.
+	CacheMarks string `yaml:"cache_marks,omitempty"`
 	// Counter is a method of counting the tokens of a chat, "none" or empty.
 	Counter string `yaml:"counter,omitempty"`
 	// BillsAfterDisconnect is "yes", "no" or empty: whether the provider charges for a whole stream after the client
@@ -99,4 +101,7 @@ type Alias struct {
 	// ServedModel is "accept", "flag", "refuse" or empty for flag: the policy for answers of another model than the
 	// requested one.
 	ServedModel string `yaml:"served_model,omitempty"`
+	// CacheMarks is "client", "add" or empty for the setting of the target's provider: whether chats without marks of a
+	// prompt cache get them.
+	CacheMarks string `yaml:"cache_marks,omitempty"`
 }

@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"net/http"
+	"slices"
+	"strconv"
 
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -34,6 +36,23 @@ func (in *intake) findConversation() route.Conversation {
 func nameConversation(in *intake) route.Conversation {
 	own := route.Conversation(1).WithText(in.principal.Account().ID)
 	return conversationOf(own, in.Head.Conversation, in.Body, in.r.Header)
+}
+
+// cacheKey returns a name of the conversation for providers' prompt caches if a target adds one; else empty. It is a
+// hash: the provider learns no name that the client uses.
+func cacheKey(in *intake) string {
+	if in.Op.Op != llm.OpChat ||
+		!slices.ContainsFunc(in.targets, func(t route.Target) bool { return t.AddsCacheMarks() }) {
+		return ""
+	}
+	c := in.conversation
+	if c == 0 {
+		c = in.nameConversation()
+	}
+	if c == 0 {
+		return ""
+	}
+	return "weir-" + strconv.FormatUint(uint64(c), 16)
 }
 
 // conversationOf returns one of an account's conversations: by the client's own name of it, else by its beginning,

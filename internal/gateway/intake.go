@@ -132,6 +132,7 @@ func (in *intake) check() error {
 	defer turn.End()
 	in.narrow()
 	in.conversation = in.findConversation()
+	in.CacheKey = cacheKey(in)
 	if !in.translates() {
 		return nil
 	}

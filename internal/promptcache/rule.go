@@ -2,6 +2,7 @@
 package promptcache
 
 import (
+	"cmp"
 	"strings"
 	"time"
 )
@@ -57,8 +58,8 @@ func RuleOf(dialect, model string) (Rule, bool) {
 	switch {
 	case dialect == "anthropic", dialect == "bedrock", dialect == "openai" && claude:
 		return Rule{
-			Marked: true, Step: 1, Least: leastOf(model, claudeLeast), MostMarks: 4, LookBack: 20, Lifetime: Short,
-			Writes: true,
+			Marked: true, Step: 1, Least: cmp.Or(LeastOfClaude(dialect, model), otherLeast),
+			MostMarks: 4, LookBack: 20, Lifetime: Short, Writes: true,
 		}, true
 	case dialect == "openai", dialect == "responses":
 		r := Rule{Step: 128, Least: 1024, Lifetime: idle}
@@ -78,27 +79,8 @@ type least struct {
 	tokens int64
 }
 
-// claudeLeast is a list from https://docs.litellm.ai/docs/completion/prompt_caching.md (2026-10-07), which agrees with
-// Anthropic's page (https://platform.claude.com/docs/en/build-with-claude/prompt-caching) as quoted on 2026-07-01; 2,048
-// are from there. All other models have 1,024.
-var claudeLeast = []least{
-	{"opus-5", 512},
-	{"fable-5", 512},
-	{"mythos-5", 512},
-	{"opus-4-5", 4096},
-	{"opus-4.5", 4096},
-	{"opus-4-6", 4096},
-	{"opus-4.6", 4096},
-	{"haiku-4-5", 4096},
-	{"haiku-4.5", 4096},
-	{"opus-4-7", 2048},
-	{"opus-4.7", 2048},
-	{"haiku-3", 2048},
-	{"3-haiku", 2048},
-	{"3-5-haiku", 2048},
-	{"3.5-haiku", 2048},
-	{"", 1024},
-}
+// otherLeast is the least prompt of Anthropic's models that no page names.
+const otherLeast = 1024
 
 // geminiLeast is the list of https://ai.google.dev/gemini-api/docs/caching (2026-10-13).
 var geminiLeast = []least{{"gemini-2.5", 2048}, {"", 4096}}

@@ -42,6 +42,9 @@ func (p *Profile) Name() string { return p.opts.Name }
 // SelfHosted reports whether the provider is a server of the operator's.
 func (p *Profile) SelfHosted() bool { return p.opts.SelfHosted }
 
+// AddsCacheMarks reports whether chats without marks of a prompt cache get them.
+func (p *Profile) AddsCacheMarks() bool { return p.opts.Quirks.AddCacheMarks }
+
 // Dialect returns the wire format that is used for the provider by default.
 func (p *Profile) Dialect() *dialect.Dialect { return p.opts.Dialect }
 

@@ -30,7 +30,7 @@ func (q *Quote) Fitted(tree *llm.Request) (*Fitted, error) {
 	offered.Model, offered.Stream = q.Target.Model, q.Head.Stream
 	*f = Fitted{of: tree, offered: &offered, messages: offered.Messages}
 	offered.Messages, f.IDs = callid.History(offered.Messages, q.Target.Provider.Name())
-	f.Request, f.Names, f.err = q.Rules().Fit(&offered, q.Speaks == q.Dialect)
+	f.Request, f.Names, f.err = q.Rules().Fit(marked(q, &offered), q.Speaks == q.Dialect)
 	return f, f.err
 }
 
@@ -57,17 +57,17 @@ func (q *Quote) growth(tree *llm.Request) int64 {
 }
 
 // MayBreakOwn reports whether a request that would be sent unchanged must be decoded, because it may break a rule of
-// the target's vendor.
+// the target's vendor, or marks of its prompt cache may be added.
 func (q *Quote) MayBreakOwn() bool {
-	return q.Op.Op == llm.OpChat && q.Rules().MayBreakOwn(q.Target.Model, q.Body)
+	return q.Op.Op == llm.OpChat && (mayMark(q) || q.Rules().MayBreakOwn(q.Target.Model, q.Body))
 }
 
-// BreaksOwn reports whether a request in the target's wire format breaks a rule of its vendor, so that it cannot be
-// sent unchanged. A request that cannot be decoded is sent unchanged.
+// BreaksOwn reports whether a request in the target's wire format cannot be sent unchanged, because it breaks a rule of
+// the target's vendor or gets marks of its prompt cache. A request that cannot be decoded is sent unchanged.
 func (q *Quote) BreaksOwn() bool {
 	if !q.MayBreakOwn() {
 		return false
 	}
 	tree, err := q.Tree()
-	return err == nil && q.Rules().BreaksOwn(q.Target.Model, tree, q.Body)
+	return err == nil && (q.Rules().BreaksOwn(q.Target.Model, tree, q.Body) || marked(q, tree) != tree)
 }

@@ -27,6 +27,8 @@ type Request struct {
 	// Capacity holds the memory of the tree and the turns for decoding and counting; nil for a request without limits.
 	Capacity *capacity.Held
 	Bounds   *parse.Limiter // measures a body before it is decoded; nil to decode it in any case
+	// CacheKey names the conversation for providers' prompt caches, if it may be added to a chat; else empty.
+	CacheKey string
 
 	tree  tree
 	walks walks

@@ -36,6 +36,25 @@ type Alias struct {
 	NoAffinity bool
 	// ServedModel is the policy for answers of another model; empty means FlagServed.
 	ServedModel ServedModel
+	// CacheMarks says who sets marks of prompt caches; empty means that the target's provider decides.
+	CacheMarks CacheMarks
+}
+
+// CacheMarks says who sets the marks at which prompt caches end.
+type CacheMarks string
+
+// The settings.
+const (
+	ClientMarks CacheMarks = "client" // only clients
+	AddMarks    CacheMarks = "add"    // the gateway, in requests whose client set none
+)
+
+// AddsCacheMarks reports whether requests without marks get them at the target.
+func (t *Target) AddsCacheMarks() bool {
+	if t.alias != nil && t.alias.cacheMarks != "" {
+		return t.alias.cacheMarks == AddMarks
+	}
+	return t.Provider.AddsCacheMarks()
 }
 
 type alias struct {
@@ -46,12 +65,13 @@ type alias struct {
 	noAffinity bool
 
 	servedModel ServedModel
+	cacheMarks  CacheMarks
 }
 
 func (t *Table) resolve(a *Alias) (*alias, error) {
 	out := &alias{
 		on: a.On, strategy: cmp.Or(a.Strategy, StrategyFallback), noRescue: a.NoRescue, noAffinity: a.NoAffinity,
-		servedModel: a.ServedModel,
+		servedModel: a.ServedModel, cacheMarks: a.CacheMarks,
 	}
 	for i, full := range a.Targets {
 		var err error

@@ -255,6 +255,7 @@ func (b *Builder) configured(p *config.Provider, catalogue provider.Catalogue) (
 	}
 	o.Models = p.Models
 	o.Quirks.Prefill = cmp.Or(p.Prefill, o.Quirks.Prefill)
+	o.Quirks.AddCacheMarks = p.CacheMarks == string(route.AddMarks)
 	if p.BillsAfterDisconnect != "" {
 		o.BillsAfterDisconnect = p.BillsAfterDisconnect == "yes"
 	}
@@ -320,6 +321,7 @@ func aliases(cfg *config.Config) map[string]route.Alias {
 		all[name] = route.Alias{
 			Targets: a.Targets, Weights: a.Weights, Strategy: route.Strategy(a.Strategy), NoRescue: a.Rescue == "off",
 			NoAffinity: a.Affinity == "none", ServedModel: route.ServedModel(a.ServedModel), On: a.On,
+			CacheMarks: route.CacheMarks(a.CacheMarks),
 		}
 	}
 	return all
