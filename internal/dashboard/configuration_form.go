@@ -53,6 +53,20 @@ var configSections = []configSection{
 			{key: "weights", list: true, whole: true, field: Field{
 				Label: "Weights", Optional: true,
 			}},
+			{key: "affinity", field: Field{Label: "Conversations", Choices: []Choice{
+				{Label: "conversation: stay with their target and key (default)"},
+				{Value: "none", Label: "none: each request chooses anew"},
+			}}},
+			{key: "served_model", field: Field{Label: "Answers of another model", Choices: []Choice{
+				{Label: "flag: price them by that model, mark and report them (default)"},
+				{Value: "accept", Label: "accept: only price them by that model"},
+				{Value: "refuse", Label: "refuse: try the next target"},
+			}}},
+			{key: "cache_marks", field: Field{Label: "Marks of prompt caches", Choices: []Choice{
+				{Label: "As the provider is configured (default)"},
+				{Value: "client", Label: "client: only those of clients"},
+				{Value: "add", Label: "add: also where the client sets none"},
+			}}},
 		},
 		more: "on: [overloaded, timeout]",
 	},

@@ -27,12 +27,12 @@ type newProviderPage struct {
 // providerFields holds the fields of a provider, except its name and its keys.
 type providerFields struct {
 	Dialect, BaseURL, Models, More Field
-	Private                        Field
+	Private, CacheMarks            Field
 }
 
 // formMembers lists the members with their own fields.
 func formMembers() []string {
-	return []string{"dialect", "base_url", "models", "allow_private", "api_keys"}
+	return []string{"dialect", "base_url", "models", "allow_private", "cache_marks", "api_keys"}
 }
 
 // providerFieldsOf returns the fields with a provider's values.
@@ -68,6 +68,10 @@ func providerFieldsOf(f *form, is map[string]any, dialects []string) (x provider
 			Note: "An address of this machine, or of the gateway’s own network.",
 		}},
 	})
+	x.CacheMarks = f.field(Field{Name: "cache_marks", Label: "Marks of prompt caches", Choices: []Choice{
+		{Label: "client: only those of clients (default)"},
+		{Value: "add", Label: "add: also where the client sets none", Chosen: text("cache_marks") == "add"},
+	}})
 	x.More = f.field(Field{
 		Name: "more", Label: "Other settings", Optional: true, Lines: 4, Value: restOf(is, formMembers()),
 		Hint: "Further members of a provider in weir.yaml, one per line, such as retries: 1",
@@ -104,7 +108,7 @@ func restOf(is map[string]any, without []string) string {
 // readProvider returns the form's provider in YAML. The configuration checks the values.
 func readProvider(f *form, keys []string) []byte {
 	is := map[string]any{}
-	for _, key := range []string{"dialect", "base_url"} {
+	for _, key := range []string{"dialect", "base_url", "cache_marks"} {
 		if text := strings.TrimSpace(f.values.Get(key)); text != "" {
 			is[key] = text
 		}
