@@ -25,7 +25,10 @@ func (s *Refusals) Write(ctx context.Context, b refusal.Batch) error {
 		if err := addRefusals(ctx, tx, b.Counts); err != nil {
 			return err
 		}
-		return keepRefusals(ctx, tx, b.Latest)
+		if err := keepRefusals(ctx, tx, b.Latest); err != nil {
+			return err
+		}
+		return addRefusalSums(ctx, tx, b.Counts)
 	})
 }
 
@@ -131,23 +134,27 @@ func refusalGroup(g refusal.Group) string {
 // Count returns the number of refusals that a query selects.
 func (s *Refusals) Count(ctx context.Context, q refusal.Query) (n int64, err error) {
 	err = s.report(ctx, q.Account, "count refused requests", func(tx *sql.Tx) (err error) {
-		n, err = countRefusals(ctx, tx, &q)
+		n, err = s.countRefusals(ctx, tx, &q)
 		return err
 	})
 	return n, err
 }
 
-func countRefusals(ctx context.Context, from querier, q *refusal.Query) (n int64, err error) {
-	where, args := refusalFilter(q, "minute", time.Second)
-	err = from.QueryRowContext(ctx, "SELECT coalesce(cast(sum(n) AS BIGINT), 0) FROM refusals"+where, args...).Scan(&n)
+func (s *Refusals) countRefusals(ctx context.Context, from querier, q *refusal.Query) (n int64, err error) {
+	total := *q
+	total.By = nil
+	table, args := s.refusalSource(&total)
+	where, more := refusalFilter(q, "minute", time.Second)
+	err = from.QueryRowContext(ctx, "SELECT coalesce(cast(sum(n) AS BIGINT), 0) FROM "+table+where,
+		append(args, more...)...).Scan(&n)
 	return n, err
 }
 
 // Read answers a query.
 func (s *Refusals) Read(ctx context.Context, q refusal.Query) (r refusal.Report, err error) {
 	err = s.report(ctx, q.Account, "read refused requests", func(tx *sql.Tx) (err error) {
-		if r.Total, err = countRefusals(ctx, tx, &q); err == nil {
-			r.Sums, err = refusalSums(ctx, tx, &q)
+		if r.Total, err = s.countRefusals(ctx, tx, &q); err == nil {
+			r.Sums, err = s.refusalSums(ctx, tx, &q)
 		}
 		if err == nil {
 			where, args := refusalFilter(&q, "at", time.Microsecond)
@@ -184,8 +191,9 @@ func labelRefused(ctx context.Context, q querier, r *refusal.Report) error {
 	return err
 }
 
-func refusalSums(ctx context.Context, tx *sql.Tx, q *refusal.Query) ([]refusal.Sum, error) {
-	where, args := refusalFilter(q, "minute", time.Second)
+func (s *Refusals) refusalSums(ctx context.Context, tx *sql.Tx, q *refusal.Query) ([]refusal.Sum, error) {
+	table, args := s.refusalSource(q)
+	where, more := refusalFilter(q, "minute", time.Second)
 	if len(q.By) == 0 {
 		return nil, nil
 	}
@@ -201,8 +209,8 @@ func refusalSums(ctx context.Context, tx *sql.Tx, q *refusal.Query) ([]refusal.S
 		order = append(order, fmt.Sprint(i+1))
 	}
 	groups := strings.Join(columns, ", ")
-	rows, err := tx.QueryContext(ctx, "SELECT "+groups+", cast(sum(n) AS BIGINT) FROM refusals"+where+" GROUP BY "+
-		groups+" ORDER BY "+strings.Join(order, ", ")+" LIMIT ?", append(args, refusal.MostSums)...)
+	rows, err := tx.QueryContext(ctx, "SELECT "+groups+", cast(sum(n) AS BIGINT) FROM "+table+where+" GROUP BY "+
+		groups+" ORDER BY "+strings.Join(order, ", ")+" LIMIT ?", slices.Concat(args, more, []any{refusal.MostSums})...)
 	return collect(rows, err, func(row scanner) (x refusal.Sum, err error) {
 		var dest []any
 		for _, g := range q.By {
@@ -272,6 +280,9 @@ func (s *Refusals) RetainRefusals(ctx context.Context, before time.Time) error {
 			return err
 		}
 	}
+	if err := s.retainRefusalSums(ctx, before); err != nil {
+		return err
+	}
 	for more := true; more; {
 		err := s.writeDeletion(ctx, "add up refused requests by hour", func(tx *sql.Tx) (err error) {
 			more, err = addUpHour(ctx, tx, byHour.Unix())
@@ -308,11 +319,15 @@ func addUpHour(ctx context.Context, tx *sql.Tx, before int64) (more bool, err er
 // forgetRefusals deletes the refused requests of an account.
 func (s *conn) forgetRefusals(ctx context.Context, account string) error {
 	return s.writeDeletion(ctx, "delete refused requests", func(tx *sql.Tx) error {
+		counts, err := refusalsOf(ctx, tx, account)
+		if err != nil {
+			return err
+		}
 		for _, table := range []string{"refusals", "refusals_latest"} {
 			if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE account = ?", account); err != nil {
 				return err
 			}
 		}
-		return nil
+		return subtractRefusals(ctx, tx, counts)
 	})
 }

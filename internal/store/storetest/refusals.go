@@ -133,6 +133,93 @@ func testRefusalsFiltered(t *testing.T, f *fixture) {
 	}
 }
 
+// testRefusalsOfAll compares reports over all accounts, which read sums of hours and days, with the sums of reports of
+// each account, which read all counts, for ranges that cut hours and days, also after retention and closing.
+func testRefusalsOfAll(t *testing.T, f *fixture) {
+	create(t, f, "a", "b", "c")
+	now := f.clock()
+	r, random := f.recorder(f.DB), rand.New(rand.NewPCG(3, 3))
+	reasons := []llm.Code{llm.CodeRateLimited, llm.CodeBudgetExceeded, llm.CodeAuthentication}
+	for i := range 3000 {
+		age := time.Duration(random.Int64N(int64(20*day/time.Second))) * time.Second
+		if i%3 == 0 {
+			age /= 20
+		}
+		account := []string{"acc_a", "acc_b", "acc_c", ""}[random.IntN(4)]
+		r.Add(refused(now.Add(-age), account, account+"_key", "house/m", reasons[random.IntN(3)]))
+		if i%500 == 0 {
+			must.Do(t, r.Flush(t.Context()))
+		}
+	}
+	must.Do(t, r.Flush(t.Context()))
+	compareRefusalsOfAll(t, f, now)
+	must.Do(t, f.Refusals.RetainRefusals(t.Context(), now.Add(-30*day)))
+	compareRefusalsOfAll(t, f, now)
+	before := must.Get(f.Refusals.Read(t.Context(), refusal.Query{All: true}))(t).Total
+	of := must.Get(f.Refusals.Read(t.Context(), refusal.Query{Account: "acc_a"}))(t).Total
+	must.Get(f.Accounts.CloseAccount(t.Context(), root, "acc_a", now))(t)
+	compareRefusalsOfAll(t, f, now)
+	must.Equal(t, must.Get(f.Refusals.Read(t.Context(), refusal.Query{All: true}))(t).Total, before-of,
+		"refusals without those of the closed account")
+}
+
+// compareRefusalsOfAll compares the reports over all accounts with those of each account.
+func compareRefusalsOfAll(t *testing.T, f *fixture, now time.Time) {
+	t.Helper()
+	midnight, hour := now.Truncate(day), now.Truncate(time.Hour)
+	for _, by := range [][]refusal.Group{
+		{}, {refusal.ByReason}, {refusal.ByDay}, {refusal.ByHour}, {refusal.ByDay, refusal.ByReason},
+	} {
+		for _, q := range []refusal.Query{
+			{From: midnight.Add(-9 * day)},
+			{From: midnight.Add(-5 * day), Until: midnight},
+			{From: hour.Add(-23 * time.Hour)},
+			{From: hour.Add(-23 * time.Hour), Reason: llm.CodeRateLimited},
+			{From: midnight.Add(-5 * day), Until: hour},
+			{From: hour.Add(-12 * day), Until: hour.Add(-11 * day)},
+			{},
+		} {
+			want := map[refusal.Bucket]int64{}
+			q.By = by
+			for _, account := range []string{"acc_a", "acc_b", "acc_c", ""} {
+				q.Account = account
+				for _, s := range must.Get(f.Refusals.Read(t.Context(), q))(t).Sums {
+					want[s.Bucket] += s.N
+				}
+			}
+			q.Account, q.All = "", true
+			got := map[refusal.Bucket]int64{}
+			for _, s := range must.Get(f.Refusals.Read(t.Context(), q))(t).Sums {
+				got[s.Bucket] += s.N
+			}
+			must.Equal(t, got, want, "all accounts by %v of %+v", by, q)
+			compareRefusedAccounts(t, f, q)
+		}
+	}
+}
+
+// compareRefusedAccounts compares the total and the sums by account with the reports of each account.
+func compareRefusedAccounts(t *testing.T, f *fixture, q refusal.Query) {
+	t.Helper()
+	q.By = []refusal.Group{refusal.ByAccount}
+	all := must.Get(f.Refusals.Read(t.Context(), q))(t)
+	var total int64
+	for _, account := range []string{"acc_a", "acc_b", "acc_c", ""} {
+		of := q
+		of.All, of.Account, of.By = false, account, nil
+		want := must.Get(f.Refusals.Count(t.Context(), of))(t)
+		total += want
+		var got int64
+		for _, s := range all.Sums {
+			if s.Account == account {
+				got += s.N
+			}
+		}
+		must.Equal(t, got, want, "refusals of %q in %+v", account, q)
+	}
+	must.Equal(t, all.Total, total, "refusals of all in %+v", q)
+}
+
 // testRefusalsRetained checks that minutes become hours after two days, without a change of sums, and that old rows are
 // deleted.
 func testRefusalsRetained(t *testing.T, f *fixture) {

@@ -149,6 +149,7 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"AlertsClaimed", testAlertsClaimed},
 		{"Refusals", testRefusals},
 		{"RefusalsShared", testRefusalsShared},
+		{"RefusalsOfAll", testRefusalsOfAll},
 		{"RefusalsFiltered", testRefusalsFiltered},
 		{"RefusalsRetained", testRefusalsRetained},
 		{"RefusalsOfClosed", testRefusalsOfClosed},

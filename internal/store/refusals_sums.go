@@ -1,0 +1,210 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/internal/refusal"
+)
+
+// Units of the sums over all accounts, in seconds.
+const (
+	refusalsHour = 3600
+	refusalsDay  = 24 * refusalsHour
+)
+
+// refusalsByHour is the age up to which sums of hours are stored and read, in whole days.
+const refusalsByHour = 8 * 24 * time.Hour
+
+// Columns of the sums over all accounts.
+const (
+	sumsByAccount = "account"
+	sumsByReason  = "reason"
+)
+
+// refusalSum identifies a sum of the refusals of an hour or a day over all accounts.
+type refusalSum struct {
+	unit   int64  // in seconds
+	column string // an account's or a reason's
+	period int64  // start of the hour or day, in Unix seconds
+	value  string // of the column
+}
+
+func (s refusalSum) compare(o refusalSum) int {
+	return cmp.Or(cmp.Compare(s.unit, o.unit), strings.Compare(s.column, o.column), cmp.Compare(s.period, o.period),
+		strings.Compare(s.value, o.value))
+}
+
+// refusalSumsOf adds up counts by hour and by day.
+func refusalSumsOf(counts []refusal.Count) map[refusalSum]int64 {
+	all := map[refusalSum]int64{}
+	for i := range counts {
+		c := &counts[i]
+		for _, unit := range []int64{refusalsHour, refusalsDay} {
+			period := c.Minute - c.Minute%unit
+			all[refusalSum{unit, sumsByAccount, period, c.Account}] += c.N
+			all[refusalSum{unit, sumsByReason, period, string(c.Reason)}] += c.N
+		}
+	}
+	return all
+}
+
+// addRefusalSums adds counts to the sums over all accounts. All nodes write to the same rows in the same order, at the
+// end of their transactions.
+func addRefusalSums(ctx context.Context, tx *sql.Tx, counts []refusal.Count) error {
+	in := insertion{
+		head:    "INSERT INTO refusals_sums (unit, grouped, period, value, n) VALUES ",
+		columns: 5,
+		tail:    " ON CONFLICT (unit, grouped, period, value) DO UPDATE SET n = refusals_sums.n + excluded.n",
+	}
+	sums := refusalSumsOf(counts)
+	for some := range slices.Chunk(slices.SortedFunc(maps.Keys(sums), refusalSum.compare), bulkRows) {
+		var args []any
+		for _, s := range some {
+			args = append(args, s.unit, s.column, s.period, s.value, sums[s])
+		}
+		if _, err := tx.ExecContext(ctx, in.sql(len(some)), args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refusalsOf returns the counts of an account, without keys and models.
+func refusalsOf(ctx context.Context, tx *sql.Tx, account string) ([]refusal.Count, error) {
+	rows, err := tx.QueryContext(ctx, "SELECT minute, reason, n FROM refusals WHERE account = ?", account)
+	return collect(rows, err, func(row scanner) (c refusal.Count, err error) {
+		c.Account = account
+		return c, row.Scan(&c.Minute, &c.Reason, &c.N)
+	})
+}
+
+// subtractRefusals removes counts from the sums over all accounts, at the end of the transaction, as addRefusalSums.
+func subtractRefusals(ctx context.Context, tx *sql.Tx, counts []refusal.Count) error {
+	sums := refusalSumsOf(counts)
+	for _, s := range slices.SortedFunc(maps.Keys(sums), refusalSum.compare) {
+		const of = " WHERE unit = ? AND grouped = ? AND period = ? AND value = ?"
+		args := []any{s.unit, s.column, s.period, s.value}
+		_, err := tx.ExecContext(ctx, "UPDATE refusals_sums SET n = n - ?"+of, append([]any{sums[s]}, args...)...)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "DELETE FROM refusals_sums"+of+" AND n <= 0", args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// retainRefusalSums deletes sums that no report reads.
+func (s *Refusals) retainRefusalSums(ctx context.Context, before time.Time) error {
+	hours := before
+	if by := s.clock.now().Add(-refusalsByHour).Truncate(24 * time.Hour); by.After(hours) {
+		hours = by
+	}
+	return s.writeDeletion(ctx, "delete sums of refused requests", func(tx *sql.Tx) error {
+		for unit, first := range map[int64]time.Time{refusalsHour: hours, refusalsDay: before} {
+			_, err := tx.ExecContext(ctx, "DELETE FROM refusals_sums WHERE unit = ? AND period < ?", unit,
+				first.Unix())
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// refusalSource returns the table of a query, an expression of SQL named refusals with its arguments: all counts, or
+// for a report over all accounts their sums by account or reason, and counts only of the hours that the range cuts.
+func (s *Refusals) refusalSource(q *refusal.Query) (table string, args []any) {
+	column, days, ok := sumsFor(q)
+	if !ok {
+		return "refusals", nil
+	}
+	from, until := int64(0), int64(1)<<40
+	if !q.From.IsZero() {
+		from = inUnits(q.From, time.Second)
+	}
+	if !q.Until.IsZero() {
+		until = inUnits(q.Until, time.Second)
+	}
+	r := refusalParts{column: column, hoursFrom: s.clock.now().Add(-refusalsByHour + 24*time.Hour).Unix()}
+	if days {
+		r.addDays(from, until)
+	} else {
+		r.addHours(from, until)
+	}
+	if len(r.parts) == 0 {
+		return "refusals", nil
+	}
+	return "(" + strings.Join(r.parts, " UNION ALL ") + ") AS refusals", r.args
+}
+
+// sumsFor returns the column of the sums that suffice for a query, and whether sums of days do.
+func sumsFor(q *refusal.Query) (column string, days, ok bool) {
+	if !q.All || q.Key != "" || q.Model != "" {
+		return "", false, false
+	}
+	column, days = sumsByReason, true
+	for _, g := range q.By {
+		switch g {
+		case refusal.ByAccount:
+			column = sumsByAccount
+		case refusal.ByHour:
+			days = false
+		case refusal.ByReason, refusal.ByDay:
+		default:
+			return "", false, false
+		}
+	}
+	isReason := q.Reason != "" || slices.Contains(q.By, refusal.ByReason)
+	return column, days, column == sumsByReason || !isReason
+}
+
+// refusalParts are the parts of a range: of sums, and of counts by minute at its ends.
+type refusalParts struct {
+	column    string
+	hoursFrom int64 // there are sums of hours since then
+	parts     []string
+	args      []any
+}
+
+func (r *refusalParts) addDays(from, until int64) {
+	first, last := from+(refusalsDay-from%refusalsDay)%refusalsDay, until-until%refusalsDay
+	if first >= last {
+		r.addHours(from, until)
+		return
+	}
+	r.addHours(from, first)
+	r.addSums(refusalsDay, first, last)
+	r.addHours(last, until)
+}
+
+func (r *refusalParts) addHours(from, until int64) {
+	first, last := from+(refusalsHour-from%refusalsHour)%refusalsHour, until-until%refusalsHour
+	if first >= last || first < r.hoursFrom {
+		r.addCounts(from, until)
+		return
+	}
+	r.addCounts(from, first)
+	r.addSums(refusalsHour, first, last)
+	r.addCounts(last, until)
+}
+
+func (r *refusalParts) addSums(unit, from, until int64) {
+	r.parts = append(r.parts, "SELECT period AS minute, value AS "+r.column+", n FROM refusals_sums WHERE unit = ?"+
+		" AND grouped = ? AND period >= ? AND period < ?")
+	r.args = append(r.args, unit, r.column, from, until)
+}
+
+func (r *refusalParts) addCounts(from, until int64) {
+	if from < until {
+		r.parts = append(r.parts, "SELECT minute, "+r.column+", n FROM refusals WHERE minute >= ? AND minute < ?")
+		r.args = append(r.args, from, until)
+	}
+}
