@@ -204,7 +204,8 @@ func (g *instance) openPipeline(ctx context.Context) error {
 	g.pipeline = gateway.Options{
 		Accounts: g.admin.Accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Kept: g.kept,
 		Limits: g.limits, Refused: g.noticeRefusal, Refusals: g.pipeline.Refusals, Content: g.content,
-		Now: o.Now, Log: o.Log, Metrics: g.metrics, Tracer: g.tracer, MaxSockets: int64(g.files.clients / 2),
+		Now: o.Now, Log: o.Log, Metrics: g.metrics, Tracer: g.tracer, Tools: newToolLoop(g),
+		MaxSockets: int64(g.files.clients / 2),
 		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(g.files.places), Timing: o.Timing,
 	}
 	g.gateway = gateway.New(g.pipeline)
