@@ -13,6 +13,7 @@ import { Ends } from "./lib/ends-cells.mjs";
 import { features } from "./lib/features.mjs";
 import { openHouse, providers } from "./lib/gateway.mjs";
 import { hangUps } from "./lib/hangups.mjs";
+import { realtime } from "./lib/realtime.mjs";
 import { Sources } from "./lib/sources.mjs";
 import { compare, write } from "./lib/table.mjs";
 import { webhooks } from "./lib/webhooks.mjs";
@@ -61,6 +62,8 @@ it("how answers end", { timeout: limit }, (t) => ends.hold(t));
 it("sources of answers", { timeout: limit }, (t) => sources.hold(t, gateway));
 
 it("timeouts of SDKs", { timeout: 3 * patience }, (t) => hangUps(t, gateway));
+
+it("realtime sessions", { timeout: 3 * patience }, (t) => realtime(t, gateway));
 
 it("webhooks", { timeout: patience }, () => webhooks(gateway));
 
