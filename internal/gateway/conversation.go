@@ -47,7 +47,7 @@ func cacheKey(in *intake) string {
 	}
 	c := in.conversation
 	if c == 0 {
-		c = in.nameConversation()
+		c = nameConversation(in)
 	}
 	if c == 0 {
 		return ""
