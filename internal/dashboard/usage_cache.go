@@ -19,7 +19,7 @@ type cachedInput struct {
 type cachedRow struct{ Label, Tokens, Share string }
 
 // missedRow is a cause of misses, with what reading would have saved.
-type missedRow struct{ Cause, Advice, Cost string }
+type missedRow struct{ Cause, Cost string }
 
 // cachedInputOf describes the input of some usage; without rows if no cache did anything.
 func cachedInputOf(u *report.Use) (c cachedInput) {
@@ -31,38 +31,37 @@ func cachedInputOf(u *report.Use) (c cachedInput) {
 	for _, r := range []struct {
 		label  string
 		tokens int64
-	}{{"Read from caches", read}, {"Stored in caches", written}, {"Missed", missed}} {
+	}{{"Read", read}, {"Stored", written}, {"Missed", missed}} {
 		share := percentText(r.tokens, max(1, u.Usage.InputTokens()))
 		c.Rows = append(c.Rows, cachedRow{r.label, number(r.tokens), share})
 	}
 	for i, cause := range promptcache.Causes() {
 		if cost := u.Missed.Costs[i]; cost != 0 {
-			what, advice := causeTexts(cause)
-			c.Causes = append(c.Causes, missedRow{what, advice, dollars(cost)})
+			c.Causes = append(c.Causes, missedRow{causeText(cause), dollars(cost)})
 		}
 	}
 	return c
 }
 
-// causeTexts returns a cause of misses in words, and what to do about it.
-func causeTexts(c promptcache.Cause) (what, advice string) {
+// causeText returns a cause of misses in words.
+func causeText(c promptcache.Cause) string {
 	switch c {
 	case promptcache.BelowLeast:
-		return "Prompt too short for the model’s cache", "Nothing, or another model."
+		return "Prompt too short to be stored"
 	case promptcache.Changed:
-		return "Earlier part of the prompt changed", "Put what changes, such as a date, at the end of the prompt."
+		return "Earlier part of the prompt changed"
 	case promptcache.OtherTarget:
-		return "Other model or provider", "Keep conversations on their target: affinity of the alias."
+		return "Other model or provider"
 	case promptcache.OtherKey:
-		return "Other key of the provider", "Keep conversations on their key: affinity of the alias."
+		return "Other key of the provider"
 	case promptcache.NoMark:
-		return "No cache mark", "Mark the end of the prompt in the client."
+		return "No cache mark"
 	case promptcache.MarkDropped:
-		return "Cache mark dropped", "Use a client API of the provider’s own wire format."
+		return "Cache mark dropped"
 	case promptcache.Expired:
-		return "Cache expired", "Ask for a longer lifetime, such as 1h."
+		return "Cache expired"
 	}
-	return "Not known", "The provider does not say why."
+	return "Not known"
 }
 
 // missedText describes what an attempt missed; empty for nothing.
@@ -70,7 +69,7 @@ func missedText(m *ledger.Missed) string {
 	if m.Tokens == 0 {
 		return ""
 	}
-	what, _ := causeTexts(m.Cause)
+	what := causeText(m.Cause)
 	if m.Cause == promptcache.Changed {
 		what = placeText(m.Message) + " changed since the earlier request"
 	}

@@ -17,6 +17,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/pricing"
+	"weir/internal/promptcache"
 	"weir/internal/refusal"
 	"weir/internal/report"
 	"weir/internal/route"
@@ -221,6 +222,7 @@ func settleSample(a *report.Attempt) {
 		a.Price, a.Usage, a.Provenance = llm.Price{}, llm.Usage{llm.Input: 210, llm.Output: 12}, ledger.Estimated
 		a.Unpriced, a.AtMost = a.Price.Unpriced(&a.Usage, ""), a.Hold
 	default:
+		a.Missed = ledger.Missed{Miss: promptcache.Miss{Tokens: 190_464, Cause: promptcache.Changed, Message: 3}, Cost: 214_272_000}
 		a.Usage = llm.Usage{llm.Input: 211_034, llm.CacheRead: 1204, llm.Output: 733, llm.Searches: 2, llm.Maps: 1, llm.FileSearches: 3, llm.CodeSessions: 1}
 		a.Usage[llm.Requests], a.Usage[llm.Images], a.Usage[llm.Milliseconds], a.Usage[llm.Characters] = 1, 1, 12_345, 210
 		a.Settlement.Tier, a.ProviderCost = "priority,geo:us", new(llm.Money(1_204_000_000))
