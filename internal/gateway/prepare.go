@@ -57,7 +57,7 @@ func (a *attempt) makeBody() error {
 		a.dropped = passedWithout(a.Body, a.Quirks)
 		s := llm.Splice{Model: a.Target.Model, Stream: a.Head.Stream, MaxOutput: a.cap}
 		*a.room = to.Splice((*a.room)[:0], a.Body, &a.Head, s, a.Quirks)
-		a.limit(a.withFallbacks(*a.room))
+		a.limit(a.withFallbacks(quote.WithCacheKey(&a.Quote, *a.room)))
 		return nil
 	case !offers(a.Request, a.Target):
 		return llm.Invalid("model",

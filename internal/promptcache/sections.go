@@ -45,7 +45,8 @@ func sectionsOf(seed maphash.Seed, body []byte) []section {
 
 // hasMark reports whether a body may contain marks of a prompt cache.
 func hasMark(body []byte) bool {
-	return bytes.Contains(body, []byte(`"cache_control"`)) || bytes.Contains(body, []byte(`"cachePoint"`))
+	return bytes.Contains(body, []byte(`"cache_control"`)) || bytes.Contains(body, []byte(`"cachePoint"`)) ||
+		bytes.Contains(body, []byte(`"prompt_cache_breakpoint"`))
 }
 
 // hasher hashes values of a body without marks, because clients move these to the newest messages.
@@ -99,7 +100,7 @@ func (h *hasher) object(v []byte, depth int) {
 	}
 	for m := range rawjson.Members(v) {
 		switch string(m.Key()) {
-		case "cache_control", "cachePoint":
+		case "cache_control", "cachePoint", "prompt_cache_breakpoint":
 		case "content", "parts", "tools":
 			h.list(m.Value, depth+1)
 		default:

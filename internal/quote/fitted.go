@@ -30,7 +30,7 @@ func (q *Quote) Fitted(tree *llm.Request) (*Fitted, error) {
 	offered.Model, offered.Stream = q.Target.Model, q.Head.Stream
 	*f = Fitted{of: tree, offered: &offered, messages: offered.Messages}
 	offered.Messages, f.IDs = callid.History(offered.Messages, q.Target.Provider.Name())
-	f.Request, f.Names, f.err = q.Rules().Fit(marked(q, &offered), q.Speaks == q.Dialect)
+	f.Request, f.Names, f.err = q.Rules().Fit(keyed(q, marked(q, &offered)), q.Speaks == q.Dialect)
 	return f, f.err
 }
 
@@ -59,7 +59,7 @@ func (q *Quote) growth(tree *llm.Request) int64 {
 // MayBreakOwn reports whether a request that would be sent unchanged must be decoded, because it may break a rule of
 // the target's vendor, or marks of its prompt cache may be added.
 func (q *Quote) MayBreakOwn() bool {
-	return q.Op.Op == llm.OpChat && (mayMark(q) || q.Rules().MayBreakOwn(q.Target.Model, q.Body))
+	return q.Op.Op == llm.OpChat && (leastPrompt(q) > 0 || q.Rules().MayBreakOwn(q.Target.Model, q.Body))
 }
 
 // BreaksOwn reports whether a request in the target's wire format cannot be sent unchanged, because it breaks a rule of
