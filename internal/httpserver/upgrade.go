@@ -13,8 +13,8 @@ import (
 
 // The sizes of the buffers of a connection that has changed its protocol, in bytes. An idle one holds both.
 const (
-	upgradedInput  = 1 << 10
-	upgradedOutput = 2 << 10
+	upgradedInput  = 256
+	upgradedOutput = 256
 )
 
 var errNoUpgrade = errors.New("httpserver: the request cannot change its protocol")

@@ -132,7 +132,8 @@ func (c *Conn) Send(kind Kind, p []byte) error {
 	c.sends.Lock()
 	defer c.sends.Unlock()
 	_ = c.wire.SetWriteDeadline(time.Now().Add(c.bounds.Write))
-	err := c.ws.Write(context.Background(), kind, p)
+	c.wire.begin(len(p))
+	err := errors.Join(c.ws.Write(context.Background(), kind, p), c.wire.end())
 	_ = c.wire.SetWriteDeadline(time.Time{})
 	if err != nil {
 		c.Abort()

@@ -21,9 +21,11 @@ const (
 // errOverhead is the error of a peer that sends too many frames for their content.
 var errOverhead = errors.New("websocket: too many control frames, or frames that are too short")
 
-// wire is the connection below a WebSocket. It bounds the bytes that are no content.
+// wire is the connection below a WebSocket. It bounds the bytes that are no content, and sends a message in one write,
+// although the WebSocket has a small buffer.
 type wire struct {
 	net.Conn
+	out outgoing
 
 	mu       sync.Mutex
 	overhead int64     // bytes that are no content, less those that the time has permitted
@@ -50,6 +52,47 @@ func (w *wire) count(n int) (over bool) {
 	w.overhead -= int64(now.Sub(w.at) * overheadRate / time.Second)
 	w.at = now
 	return w.overhead > freeOverhead+readAhead
+}
+
+// outgoing is a message that is being sent.
+type outgoing struct {
+	mu        sync.Mutex
+	collects  bool
+	collected []byte
+}
+
+// mostCollected is the longest message that is collected, in bytes.
+const mostCollected = 16 << 10
+
+// begin collects what is written from now on, until end, if the message of n bytes is not long.
+func (w *wire) begin(n int) {
+	w.out.mu.Lock()
+	defer w.out.mu.Unlock()
+	if n <= mostCollected {
+		w.out.collects, w.out.collected = true, make([]byte, 0, n+16) // with the head of a frame
+	}
+}
+
+// end writes what was collected.
+func (w *wire) end() (err error) {
+	w.out.mu.Lock()
+	defer w.out.mu.Unlock()
+	if len(w.out.collected) > 0 {
+		_, err = w.Conn.Write(w.out.collected)
+	}
+	w.out.collects, w.out.collected = false, nil
+	return err
+}
+
+// Write implements net.Conn. Control frames may be written while a message is.
+func (w *wire) Write(p []byte) (int, error) {
+	w.out.mu.Lock()
+	defer w.out.mu.Unlock()
+	if !w.out.collects {
+		return w.Conn.Write(p)
+	}
+	w.out.collected = append(w.out.collected, p...)
+	return len(p), nil
 }
 
 // Read implements net.Conn.
