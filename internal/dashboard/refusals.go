@@ -65,7 +65,7 @@ func reasonText(code llm.Code) string {
 		return "No valid key"
 	case llm.CodeBudgetExceeded:
 		return "Budget exceeded"
-	case refusal.CodeUnpriced:
+	case refusal.CodePriceUnknown:
 		return "No price under a budget"
 	case llm.CodeForbidden:
 		return "Not permitted"

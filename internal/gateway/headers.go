@@ -146,7 +146,7 @@ func (q *request) countRefusal(err error, e *llm.Error) {
 		Message: e.Message, Param: e.Param,
 	}
 	if errors.Is(err, quote.ErrUnpriced) {
-		x.Reason = refusal.CodeUnpriced
+		x.Reason = refusal.CodePriceUnknown
 	}
 	if in.table != nil { // the model's name was checked
 		x.Model = in.Head.Model

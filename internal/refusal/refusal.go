@@ -28,9 +28,9 @@ const (
 	MostCounts = 500
 )
 
-// CodeUnpriced is the reason of a request that got CodeForbidden because a budget cannot bound the cost of its model,
+// CodePriceUnknown is the reason of a request that got CodeForbidden because a budget cannot bound the cost of its model,
 // whose price is unknown. Clients never get it.
-const CodeUnpriced llm.Code = "MODEL_UNPRICED"
+const CodePriceUnknown llm.Code = "PRICE_UNKNOWN"
 
 // Refusal is a request that got an error without an attempt at a provider.
 type Refusal struct {
@@ -67,10 +67,10 @@ type Batch struct {
 	Latest []Refusal
 }
 
-// Reasons returns the codes that refusals can have: those of errors, and CodeUnpriced.
+// Reasons returns the codes that refusals can have: those of errors, and CodePriceUnknown.
 func Reasons() []llm.Code {
 	return []llm.Code{
-		llm.CodeInvalidRequest, llm.CodeAuthentication, llm.CodeBudgetExceeded, CodeUnpriced, llm.CodeForbidden,
+		llm.CodeInvalidRequest, llm.CodeAuthentication, llm.CodeBudgetExceeded, CodePriceUnknown, llm.CodeForbidden,
 		llm.CodeNotFound, llm.CodeModelNotFound, llm.CodeMethodNotAllowed, llm.CodeIdempotencyConflict,
 		llm.CodeConflict, llm.CodeRequestTooLarge, llm.CodeUnsupportedMedia, llm.CodeMisdirected, llm.CodeRateLimited,
 		llm.CodeProviderError, llm.CodeProviderUnavailable, llm.CodeProviderTimeout, llm.CodeOverloaded,

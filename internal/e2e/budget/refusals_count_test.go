@@ -154,7 +154,7 @@ func TestUnpricedModelIsRefusedForItsOwnReason(t *testing.T) {
 	operator := h.NewKey(account.KeyOptions{Account: "default", Permissions: []account.Permission{account.Admin}})
 	ample := account.Budget{Limit: 1000 * llm.USD, Period: budget.PeriodTotal}
 	key := h.NewKey(account.KeyOptions{Account: "default", Budget: ample, Models: []string{"bare/*"}})
-	for reason, model := range map[string]string{"MODEL_UNPRICED": "bare/echo", "FORBIDDEN": "house/echo"} {
+	for reason, model := range map[string]string{"PRICE_UNKNOWN": "bare/echo", "FORBIDDEN": "house/echo"} {
 		r := h.Do(harness.Ask{Path: "/v1/chat", Body: harness.Hello(model), Key: key})
 		harness.WantError(t, r, http.StatusForbidden, "FORBIDDEN")
 		list := h.Do(harness.Ask{Method: http.MethodGet, Path: "/admin/v1/refusals?reason=" + reason, Key: operator}).Body
