@@ -100,7 +100,7 @@ const mostForecast = 365 * oneDay
 
 // lasts estimates when an allowance without a period is spent, if the spending of the shown days continues.
 func (x *allowance) lasts(of *spentSums, now time.Time) {
-	cost, passed := of.whole.Total.Cost, now.Sub(of.span.from)
+	cost, passed := of.whole.Total.Cost, now.Sub(of.start(0))
 	if cost <= 0 || x.Left <= 0 || passed < oneDay || !of.span.to.Equal(today(now)) {
 		return
 	}

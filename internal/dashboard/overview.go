@@ -91,7 +91,7 @@ func (h *overviewHandlers) show(w http.ResponseWriter, r *http.Request, v *peopl
 		return err
 	}
 	now := h.site.now()
-	chosen, err := chosenSpan(now, r.URL.Query())
+	read, err := h.chosen(now, r.URL.Query())
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (h *overviewHandlers) show(w http.ResponseWriter, r *http.Request, v *peopl
 		return err
 	}
 	h.flush(ctx)
-	sums, err := h.readSums(ctx, v.Account.ID, chosen)
+	sums, err := read(ctx, v.Account.ID)
 	if err != nil {
 		return err
 	}
@@ -146,11 +146,25 @@ func (h *overviewHandlers) everUsed(ctx context.Context, accountID string) (bool
 	return p.Count > 0, err
 }
 
+// chosen returns the function that reads the sums of the requested range: range=24h, or that of chosenSpan.
+func (h *overviewHandlers) chosen(now time.Time, q url.Values) (func(context.Context, string) (*spentSums, error),
+	error,
+) {
+	if name := q.Get("range"); name == hoursRange {
+		return func(ctx context.Context, id string) (*spentSums, error) { return h.readHours(ctx, id, now) }, nil
+	} else if name != "" {
+		return nil, llm.Invalidf("range", "range is %.20q. Use %s, or choose a number of days.", name, hoursRange)
+	}
+	days, err := chosenSpan(now, q)
+	return func(ctx context.Context, id string) (*spentSums, error) { return h.readSums(ctx, id, days) }, err
+}
+
 // spentSums holds the sums of an overview.
 type spentSums struct {
 	span   span
+	since  time.Time // the start of the first hour, if they are by hour; else zero
 	whole  report.Overview
-	before report.Sum        // of the same number of days before
+	before llm.Money         // cost of the same time before
 	series []report.ModelSum // the most expensive models
 	others bool              // there are more models
 	keys   []report.KeySum
@@ -169,14 +183,19 @@ func (h *overviewHandlers) readSums(ctx context.Context, accountID string, of sp
 	if err != nil {
 		return nil, err
 	}
-	x.before = before.Total
+	x.before = before.Total.Cost
+	x.drawApart()
+	x.keys, err = h.admin.Reports.KeySpend(ctx, accountID, q.From, q.To, mostListed)
+	return x, err
+}
+
+// drawApart gives the most expensive models a series of their own.
+func (x *spentSums) drawApart() {
 	n := min(len(x.whole.Models), maxSeries)
 	if x.others = len(x.whole.Models) > maxSeries; x.others { // mostListed is more than maxSeries
 		n--
 	}
 	x.series = x.whole.Models[:n]
-	x.keys, err = h.admin.Reports.KeySpend(ctx, accountID, q.From, q.To, mostListed)
-	return x, err
 }
 
 // names returns the names of the series, with one for all other models.
@@ -206,7 +225,7 @@ func (x *spentSums) day(i int) (values []int64) {
 func overviewPageOf(a *account.Account, keys []account.Key, x *spentSums, now time.Time) overviewPage {
 	base := accountPath(a.Name)
 	p := overviewPage{
-		Suspended: a.Suspended, Range: x.span.String(), Views: spanLinks(now, base, x.span),
+		Suspended: a.Suspended, Range: x.when().text(), Views: x.views(now, base),
 		Used: x.whole.Total.Attempts > 0, Spend: spendChart(x), Health: healthCharts(x), Tiles: overviewTiles(x),
 		Notes: notesOf(&x.whole.Total), Keys: keySpends(base, keys, x), KeysPath: base + "/keys",
 	}
@@ -214,14 +233,15 @@ func overviewPageOf(a *account.Account, keys []account.Key, x *spentSums, now ti
 		p.Models = append(p.Models, modelSpendOf(base, x, &x.whole.Models[i]))
 	}
 	if x.whole.More {
-		p.MoreModels = usagePath(base, x.span, "")
+		p.MoreModels = usagePath(base, x.when(), "")
 	}
 	return p
 }
 
 // usagePath returns the path of the usage of a model, or of all models, in a range.
-func usagePath(base string, of span, model string) string {
-	q := url.Values{"start_date": {of.first()}, "end_date": {of.last()}}
+func usagePath(base string, of *usageRange, model string) string {
+	q := url.Values{}
+	of.set(q)
 	if model != "" {
 		q.Set("model", model)
 	}
@@ -230,7 +250,7 @@ func usagePath(base string, of span, model string) string {
 
 func modelSpendOf(base string, x *spentSums, m *report.ModelSum) modelSpend {
 	return modelSpend{
-		Name: m.Model, Href: usagePath(base, x.span, m.Model),
+		Name: m.Model, Href: usagePath(base, x.when(), m.Model),
 		Level: levelOf(int64(m.Cost), int64(x.whole.Total.Cost), ""),
 		Spent: spendingOf(m.Cost, m.Uncertain, m.Unpriced), Requests: m.Requests, Errors: m.Errors,
 		Tokens: m.Usage.TotalTokens(), FirstToken: speedText(m.Speed.Median()),
@@ -261,7 +281,7 @@ func overviewTiles(x *spentSums) []Tile {
 		speed = "median; 95 % within " + speedText(t.Speed.P95())
 	}
 	spend := spendTile(t.Cost, t.Uncertain)
-	spend.Note = noted(spend.Note, against(t.Cost, x.before.Cost, x.span.length()))
+	spend.Note = noted(spend.Note, against(t.Cost, x.before, x.when().length()))
 	return []Tile{
 		spend,
 		{"Requests", compact(t.Requests), errors},

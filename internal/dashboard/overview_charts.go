@@ -19,25 +19,26 @@ func healthCharts(x *spentSums) (all []Chart) {
 	return all
 }
 
-// spendChart draws the spend by day, stacked by the most expensive models.
+// spendChart draws the spend by day or hour, stacked by the most expensive models.
 func spendChart(x *spentSums) Chart {
-	total := &x.whole.Total
+	total, when := &x.whole.Total, x.when()
+	unit := unitNames[when.unit]
 	c := Chart{
-		Title: "Spend by day", Summary: fmt.Sprintf("%s, total %s", x.span, amount(total.Cost)),
-		Legend: x.names(), Columns: append([]string{"Day", "Spend", "Requests"}, x.names()...),
+		Title: "Spend by " + unit, Summary: fmt.Sprintf("%s, total %s", when.text(), amount(total.Cost)),
+		Legend: x.names(), Columns: append([]string{titled(unit), "Spend", "Requests"}, x.names()...),
 	}
 	b := bars{
-		label: fmt.Sprintf("Spend by day, %s: total %s", x.span, amount(total.Cost)),
+		label: fmt.Sprintf("Spend by %s, %s: total %s", unit, when.text(), amount(total.Cost)),
 		unit:  func(n int64) string { return amount(llm.Money(n)) },
 	}
 	for i := range x.whole.Days {
-		d, date := &x.whole.Days[i], x.span.from.AddDate(0, 0, i)
-		values := x.day(i)
+		d, values := &x.whole.Days[i], x.day(i)
+		short, long := when.labels(x.start(i))
 		b.stack = append(b.stack, stack{
-			name: date.Format("2 Jan"), values: values,
-			title: fmt.Sprintf("%s: %s, %s", date.Format("2 Jan"), amount(d.Cost), many(d.Requests, "request")),
+			name: short, values: values,
+			title: fmt.Sprintf("%s: %s, %s", short, amount(d.Cost), many(d.Requests, "request")),
 		})
-		c.Rows = append(c.Rows, spendRow(day(date), d, values))
+		c.Rows = append(c.Rows, spendRow(long, d, values))
 	}
 	c.Picture = b.picture()
 	return c
@@ -61,19 +62,27 @@ func spendRow(name string, d *report.DaySum, values []int64) []string {
 // mostByDay bounds the days that are drawn separately; longer ranges are drawn by week.
 const mostByDay = 45
 
-// steps returns the days, or weeks from the first day on, and their name.
-func (x *spentSums) steps() (all []report.DaySum, name string) {
-	if len(x.whole.Days) <= mostByDay {
-		return x.whole.Days, "Day"
+// step is the sum of an hour, a day or a week, with its names.
+type step struct {
+	short, long string
+	report.Sum
+}
+
+// steps returns the hours, the days, or weeks from the first day on, and their name.
+func (x *spentSums) steps() (all []step, name string) {
+	when := x.when()
+	name, length := titled(unitNames[when.unit]), 1
+	if len(x.whole.Days) > mostByDay {
+		name, length = "Week from", 7
 	}
 	for i := range x.whole.Days {
-		if d := &x.whole.Days[i]; i%7 == 0 {
-			all = append(all, *d)
-		} else {
-			all[i/7].Add(&d.Sum)
+		if i%length == 0 {
+			short, long := when.labels(x.start(i))
+			all = append(all, step{short: short, long: long})
 		}
+		all[i/length].Add(&x.whole.Days[i].Sum)
 	}
-	return all, "Week from"
+	return all, name
 }
 
 // failureChart draws the share of failed attempts over time.
@@ -82,19 +91,17 @@ func failureChart(x *spentSums) Chart {
 	steps, name := x.steps()
 	c := Chart{
 		Title: "Failed attempts", Columns: []string{name, "Failed", "Attempts", "Share"},
-		Summary: fmt.Sprintf("%s, total %s of %s", x.span, number(total.Errors), number(total.Attempts)),
+		Summary: fmt.Sprintf("%s, total %s of %s", x.when().text(), number(total.Errors), number(total.Attempts)),
 	}
 	b := bars{label: c.Title + ", " + c.Summary, unit: number}
 	for i := range steps {
 		d := &steps[i]
-		date, _ := time.Parse(time.DateOnly, d.Date) // cannot fail: the date is from a report
 		failed := max(d.Errors, 0)
 		b.stack = append(b.stack, stack{
-			name: date.Format("2 Jan"), values: []int64{failed},
-			title: fmt.Sprintf("%s: %s of %s failed",
-				date.Format("2 Jan"), number(failed), many(d.Attempts, "attempt")),
+			name: d.short, values: []int64{failed},
+			title: fmt.Sprintf("%s: %s of %s failed", d.short, number(failed), many(d.Attempts, "attempt")),
 		})
-		row := []string{day(date), none, none, none}
+		row := []string{d.long, none, none, none}
 		if d.Attempts > 0 {
 			row = []string{row[0], number(failed), number(d.Attempts), percentText(failed, d.Attempts)}
 		}
@@ -109,10 +116,9 @@ func speedChart(x *spentSums) Chart {
 	steps, name := x.steps()
 	var points []speedPoint
 	for i := range steps {
-		date, _ := time.Parse(time.DateOnly, steps[i].Date) // cannot fail: the date is from a report
-		points = append(points, speedPoint{date.Format("2 Jan"), day(date), steps[i].Speed})
+		points = append(points, speedPoint{steps[i].short, steps[i].long, steps[i].Speed})
 	}
-	return speedLines(name, x.span.String(), points)
+	return speedLines(name, x.when().text(), points)
 }
 
 // speedPoint holds the times to first token of a step of a chart.

@@ -110,6 +110,13 @@ func overviewSamples() []sample {
 		x.whole.Days[2].Speed = report.Speed{} // a gap
 		all = append(all, sample{name, "/accounts/acme", people.Owner, page{name: "overview", title: "Overview", scripts: []string{"chart.js"}, data: p}})
 	}
+	hours := sampleSums(span{testTime, testTime.AddDate(0, 0, 23)}, 4) // as many as hours
+	when, _ := namedRange(hoursRange, testTime)
+	hours.span, hours.since = when.span, when.since
+	all = append(all, sample{"overview-24h", "/accounts/acme", people.Owner, page{
+		name: "overview", title: "Overview", scripts: []string{"chart.js"},
+		data: overviewPageOf(visitOf(people.Owner).Account, keys, hours, testTime),
+	}})
 	p := overviewPageOf(visitOf(people.Viewer).Account, nil, &spentSums{span: lastDays(testTime, 7)}, testTime)
 	return append(all, sample{"overview-quiet", "/accounts/acme", people.Viewer, page{name: "overview", title: "Overview", data: p}})
 }
