@@ -65,7 +65,7 @@ func (s *keys) createKey(ctx context.Context, by audit.Actor, o *KeyOptions) (Ke
 	token := newToken()
 	k := o.key(a.ID, s.now())
 	k.Last4 = token.Reveal()[tokenLength-4:]
-	err = s.stores.Keys.CreateKey(ctx, by, k, hashOf(token.Reveal()))
+	err = s.stores.Keys.CreateKey(ctx, by, k, HashOf(token.Reveal()))
 	if errors.Is(err, audit.ErrNotAllowed) {
 		return Key{}, llm.Secret{}, notOperator()
 	}

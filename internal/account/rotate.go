@@ -32,7 +32,7 @@ func (s *keys) RotateKey(ctx context.Context, by audit.Actor, id string, overlap
 	}
 	token := newToken()
 	text := token.Reveal()
-	r := &Rotation{Hash: hashOf(text), Last4: text[tokenLength-4:]}
+	r := &Rotation{Hash: HashOf(text), Last4: text[tokenLength-4:]}
 	if overlap > 0 {
 		r.FormerUntil = s.now().Add(overlap)
 	}

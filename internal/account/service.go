@@ -70,11 +70,26 @@ func (s *Authenticator) Authenticate(ctx context.Context, token string) (*Princi
 	if len(token) > MaxToken {
 		return nil, unauthenticated()
 	}
-	hash := hashOf(token)
+	hash := HashOf(token)
 	p := s.cache.get(&hash)
 	if p == nil {
 		var err error
 		if p, err = s.lookUp(ctx, token, &hash); err != nil {
+			return nil, err
+		}
+	}
+	if p.key.State(s.clock()) != KeyActive {
+		return nil, inactive(p.account.ID, p.key.ID)
+	}
+	return p, nil
+}
+
+// AuthenticateHash returns the caller whose token has that hash, as Authenticate does.
+func (s *Authenticator) AuthenticateHash(ctx context.Context, hash Hash) (*Principal, error) {
+	p := s.cache.get(&hash)
+	if p == nil {
+		var err error
+		if p, err = s.lookUp(ctx, "", &hash); err != nil {
 			return nil, err
 		}
 	}
@@ -92,7 +107,10 @@ func (s *Authenticator) lookUp(ctx context.Context, token string, hash *Hash) (*
 	generation := s.cache.generation.Load()
 	ctx, cancel := context.WithTimeout(ctx, lookupLimit)
 	defer cancel()
-	mayBe, err := s.mayBeKey(ctx, token, hash)
+	mayBe, err := true, error(nil)
+	if token != "" { // else only its hash is known
+		mayBe, err = s.mayBeKey(ctx, token, hash)
+	}
 	if err == nil && !mayBe {
 		return nil, unauthenticated()
 	}

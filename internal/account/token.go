@@ -65,9 +65,9 @@ func checksum(body string) string {
 	return llm.Base62(uint64(crc32.ChecksumIEEE([]byte(body))), sumDigits)
 }
 
-// hashOf returns the hash of a token of at most MaxToken bytes. It copies into an array because a conversion to a slice
+// HashOf returns the hash of a token of at most MaxToken bytes. It copies into an array because a conversion to a slice
 // would allocate.
-func hashOf(token string) Hash {
+func HashOf(token string) Hash {
 	b := [MaxToken]byte{}
 	n := copy(b[:], token)
 	return sha256.Sum256(b[:n])

@@ -66,7 +66,7 @@ func (c *Configuration) put(ctx context.Context, by audit.Actor, after int64, do
 	if err != nil {
 		return err
 	}
-	sealed, err := c.keys.sealed(ctx, text, managed.About)
+	sealed, err := c.keys.Sealed(ctx, text, managed.About)
 	if err != nil {
 		return fmt.Errorf("seal the managed configuration: %w", err)
 	}

@@ -26,7 +26,7 @@ type Content struct {
 func newContent(o *Options, ring *KeyRing, accounts *account.Service) *Content {
 	return &Content{
 		store: o.Store, accounts: accounts, await: o.AwaitContent,
-		keys: &contentlog.Keys{Store: o.Store.Content, Seal: ring.sealed, Open: ring.Open},
+		keys: &contentlog.Keys{Store: o.Store.Content, Seal: ring.Sealed, Open: ring.Open},
 		retention: func() time.Duration {
 			if o.InForce != nil {
 				cfg, _ := o.InForce()

@@ -64,8 +64,8 @@ func configuredKeys(s *config.Secrets) (keys []seal.Key, err error) {
 	return keys, nil
 }
 
-// sealed seals a text with the installation's key, and creates the key if there is none.
-func (k *KeyRing) sealed(ctx context.Context, text []byte, about string) (string, error) {
+// Sealed seals a text with the installation's key, and creates the key if there is none.
+func (k *KeyRing) Sealed(ctx context.Context, text []byte, about string) (string, error) {
 	if k.Newest() == "" {
 		if err := k.make(); err != nil {
 			return "", err

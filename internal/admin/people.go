@@ -19,7 +19,7 @@ func (a *Admin) addPeople(from *Options) (err error) {
 	s := signin.Options{
 		Stores: db.SignInStores(), Now: db.Now, Log: from.Log, PublicURL: from.linksTo, Idle: cfg.Sessions.Idle,
 		Absolute: cfg.Sessions.Absolute, Demoted: a.Accounts.ForgetAdmins,
-		Open: a.MasterKeys.Open, Seal: a.MasterKeys.sealed,
+		Open: a.MasterKeys.Open, Seal: a.MasterKeys.Sealed,
 	}
 	if from.People != nil {
 		from.People(&d, &s)

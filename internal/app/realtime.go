@@ -10,6 +10,7 @@ func newRealtime(g *instance, dialects dialect.Set) *realtime.Server {
 	return realtime.New(realtime.Options{
 		Accounts: g.admin.Accounts, Ledger: g.ledger, Router: g.router, Limits: g.limits,
 		Capacity: g.gateway.Capacity(), Dialect: dialects.Usual(), Refused: g.noticeRefusal,
-		Refusals: g.pipeline.Refusals, Metrics: g.metrics, Stopping: g.gateway.Base(), Log: g.options.Log,
+		Refusals: g.pipeline.Refusals, Metrics: g.metrics, Stopping: g.gateway.Base(),
+		Seal: g.admin.MasterKeys.Sealed, Open: g.admin.MasterKeys.Open, Log: g.options.Log,
 	})
 }

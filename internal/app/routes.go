@@ -50,6 +50,14 @@ func (s *site) routes() []httpRoute {
 		httpRoute{
 			pattern: "GET /v1/realtime", permission: account.Chat, handler: s.realtime, dialect: s.dialects.Usual(),
 		},
+		httpRoute{
+			pattern: "POST /v1/realtime/client_secrets", permission: account.Chat, handler: s.realtime.CreateSecret(),
+			dialect: s.dialects.Usual(),
+		},
+		httpRoute{
+			pattern: "POST /v1/realtime/calls", permission: account.Chat, handler: s.realtime.RefuseCalls(),
+			dialect: s.dialects.Usual(),
+		},
 		asked("GET "+keptPath, s.api.Responses.Get, responses),
 		asked("DELETE "+keptPath, s.api.Responses.Delete, responses),
 		asked("GET "+keptPath+"/input_items", s.api.Responses.InputItems, responses),

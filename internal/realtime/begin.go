@@ -9,6 +9,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/provider"
 	"weir/internal/ratelimit"
+	"weir/internal/rawjson"
 	"weir/internal/route"
 	"weir/internal/websocket"
 )
@@ -19,10 +20,7 @@ func (n *newcomer) begin(x *session) (err error) {
 	if err := n.held.Enter(); err != nil {
 		return err
 	}
-	if x.token, err = n.tokenOf(); err != nil {
-		return err
-	}
-	if x.who, err = n.server.authenticate(n.r.Context(), x.token); err != nil {
+	if err := n.identify(n.r.Context(), x); err != nil {
 		return err
 	}
 	if n.handshake = websocket.Check(n.r); n.handshake != nil {
@@ -86,9 +84,7 @@ func (n *newcomer) targets(x *session) ([]route.Target, error) {
 	}
 	switch {
 	case query.Has("call_id"):
-		return nil, llm.Invalid("call_id", "Sessions over WebRTC and SIP are not served, nor is their side channel: "+
-			"their sound does not pass the gateway, so their cost cannot be bounded. Connect by WebSocket, "+
-			"with ?model=NAME.")
+		return nil, n.server.notServed()
 	case query.Get("intent") == kindTranscription && !query.Has("model"):
 		x.asked = transcriber
 	case query.Has("intent") && query.Get("intent") != kindTranscription:
@@ -96,9 +92,20 @@ func (n *newcomer) targets(x *session) ([]route.Target, error) {
 	default:
 		x.asked = query.Get("model")
 	}
+	if tied := rawjson.Text(rawjson.Get(x.preset, "model")); tied != "" {
+		if x.asked != "" && x.asked != tied {
+			return nil, llm.Invalidf("model", "The client secret is for the model %q. Leave the model out.", tied)
+		}
+		x.asked = tied
+	}
 	if x.asked == "" || len(x.asked) > 256 {
 		return nil, llm.Invalid("model", "The address has no model. Send ?model=NAME, in at most 256 bytes.")
 	}
+	return n.resolve(x)
+}
+
+// resolve returns the targets of the session's model, all of which the key may use.
+func (n *newcomer) resolve(x *session) ([]route.Target, error) {
 	table := n.server.o.Router.Table()
 	targets, err := table.Targets(nil, x.asked, n.server.o.Dialect.Vendor)
 	if err != nil {

@@ -11,9 +11,6 @@ import (
 	"weir/internal/websocket"
 )
 
-// keptBuffer is the largest buffer for events, in bytes, that a session holds while it is idle.
-const keptBuffer = 64 << 10
-
 // fromClient relays the client's events until the client leaves.
 func (s *session) fromClient(ctx context.Context) error {
 	late := time.NewTimer(openedWithin)
@@ -25,16 +22,14 @@ func (s *session) fromClient(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	var buf []byte
+	from := s.reader(s.client)
+	defer from.close()
 	for {
-		if cap(buf) > keptBuffer {
-			buf = nil
-		}
-		kind, frame, err := s.client.Receive(buf[:0])
-		switch buf = frame; {
-		case errors.Is(err, websocket.ErrTooLarge):
-			return llm.Errorf(llm.CodeRequestTooLarge, "The event exceeds %d bytes. Send sound in shorter pieces.",
-				maxEvent)
+		kind, frame, err := from.next()
+		refused, _ := errors.AsType[*llm.Error](err)
+		switch {
+		case refused != nil:
+			return refused
 		case err != nil:
 			return errLeft
 		case kind != websocket.Text:

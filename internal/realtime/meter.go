@@ -24,7 +24,7 @@ type meter struct {
 	server *Server
 	id     uuid.UUID
 	began  time.Time
-	token  string // of the client
+	hash   account.Hash // of the client's key
 	about  llm.Attribution
 	table  *route.Table
 	target *route.Target
@@ -50,7 +50,7 @@ func (m *meter) principal() *account.Principal {
 
 // check checks the key again, which may have been revoked, and takes its current limits and budgets.
 func (m *meter) check(ctx context.Context) error {
-	who, err := m.server.authenticate(ctx, m.token)
+	who, err := m.server.authenticateHash(ctx, m.hash)
 	if err == nil {
 		err = mayUse(who, m.asked, m.target)
 	}

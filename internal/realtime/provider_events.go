@@ -1,19 +1,23 @@
 package realtime
 
 import (
+	"errors"
+
+	"weir/internal/llm"
 	"weir/internal/rawjson"
 	"weir/internal/websocket"
 )
 
 // fromProvider relays the provider's events until it ends the session.
 func (s *session) fromProvider() error {
-	var buf []byte
+	from := s.reader(s.peer)
+	defer from.close()
 	for {
-		if cap(buf) > keptBuffer {
-			buf = nil
+		kind, frame, err := from.next()
+		if refused, ok := errors.AsType[*llm.Error](err); ok {
+			return refused
 		}
-		kind, frame, err := s.peer.Receive(buf[:0])
-		if buf = frame; err != nil {
+		if err != nil {
 			return errProvider
 		}
 		if kind == websocket.Text {
@@ -55,39 +59,57 @@ func (s *session) observe(frame []byte) []byte {
 	return frame
 }
 
-// observeOpened sets the provider's new session so that it creates no responses by itself.
+// observeOpened sets the provider's new session so that it creates no responses by itself, with the settings of a client
+// secret.
 func (s *session) observeOpened(frame []byte) {
-	session := rawjson.Get(frame, "session")
-	s.mu.Lock()
 	select {
 	case <-s.opened: // only the first one counts
-		s.mu.Unlock()
 		return
 	default:
 	}
+	session := rawjson.Get(frame, "session")
+	found, path := detection(session)
+	s.mu.Lock()
 	s.kind = rawjson.Text(rawjson.Get(session, "type"))
 	s.input.text(session)
 	s.input.format(session)
-	s.hearing.begin(session)
-	found, path := detection(session)
 	s.turns.take(found)
-	var update []byte
-	if s.kind == kindTranscription {
-		s.turns.creates = false
-	} else if rawjson.KindOf(found) == rawjson.Object {
-		settings := []byte(`{}`)
-		if s.kind != "" {
-			settings = set(settings, quoted(s.kind), "type")
-		}
-		settings = set(settings, manual(found), path...)
-		update = set([]byte(`{"type":"`+eventUpdate+`"}`), settings, "session")
-		s.own++
-	}
+	s.turns.creates = s.turns.creates && s.kind != kindTranscription
 	s.mu.Unlock()
-	if update != nil {
+	s.hearing.begin(session)
+	if update, err := s.first(found, path); err != nil {
+		s.end(err)
+	} else if update != nil {
 		_ = s.send(update)
 	}
 	close(s.opened)
+}
+
+// first returns the gateway's own update of a new session; nil for none. found are the provider's settings of turn
+// detection, at that path.
+func (s *session) first(found []byte, path []string) (update []byte, err error) {
+	settings := []byte(`{}`)
+	if s.preset != nil {
+		if settings, err = s.settings(s.preset); err != nil {
+			return nil, err
+		}
+	}
+	if own, _ := detection(s.preset); own == nil && s.kind != kindTranscription && rawjson.KindOf(found) == rawjson.Object {
+		settings = set(settings, manual(found), path...)
+	}
+	if string(settings) == `{}` {
+		return nil, nil
+	}
+	if s.kind != "" {
+		settings = set(settings, quoted(s.kind), "type")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.input.text(settings)
+	if s.preset == nil {
+		s.own++
+	}
+	return set([]byte(`{"type":"`+eventUpdate+`"}`), settings, "session"), nil
 }
 
 // observeUpdated returns the confirmation of settings as the client made them; nil for settings of the gateway's own.

@@ -35,6 +35,9 @@ type Options struct {
 	Refused  func(*account.Principal, *llm.Error)
 	Refusals *refusal.Recorder // nil for none
 	Metrics  *telemetry.Metrics
+	// Seal encrypts the content of a client secret with the installation's master key, and Open decrypts it.
+	Seal     func(ctx context.Context, text []byte, about string) (string, error)
+	Open     func(sealed, about string) ([]byte, error)
 	Stopping context.Context // ends when the gateway stops
 	Log      *slog.Logger
 }
@@ -82,7 +85,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n.held = s.o.Capacity.Hold(&n.client, "")
 	defer n.leave()
 	x := &session{
-		meter: meter{server: s, id: id, began: s.now()}, due: make(chan struct{}, 1), opened: make(chan struct{}),
+		meter: meter{server: s, id: id, began: s.now()}, request: r, due: make(chan struct{}, 1), opened: make(chan struct{}),
 		responses: responses{running: map[string]*response{}},
 	}
 	x.hearing.meter = &x.meter

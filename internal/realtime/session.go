@@ -3,6 +3,7 @@ package realtime
 import (
 	"context"
 	"errors"
+	"net/http"
 	"sync"
 	"time"
 
@@ -33,9 +34,11 @@ var (
 // session is one session: a WebSocket of a client and one of a provider.
 type session struct {
 	meter
+	request *http.Request
 	client  *websocket.Conn
 	peer    *websocket.Conn // of the provider
 	hearing hearing
+	preset  []byte // settings of a client secret; nil for none
 
 	sends  sync.Mutex    // orders the events to the provider, with the attempts that they need
 	due    chan struct{} // a response is due after a detected turn
