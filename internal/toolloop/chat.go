@@ -129,8 +129,7 @@ func (t *chat) add(calls []*call) {
 
 func (t *chat) whole(u *usage, failed *llm.Error) []byte {
 	if failed != nil {
-		b := []byte(`{"error":{"type":"server_error","param":null,"code":null,"message":`)
-		return append(rawjson.AppendString(b, failed.Message), "}}"...)
+		return nil
 	}
 	b := []byte{'{'}
 	for m := range rawjson.Members(t.final) {
@@ -150,9 +149,6 @@ func (t *chat) events(answer []byte) []byte {
 		return nil
 	}
 	options := rawjson.Get(t.run.request.Body, "stream_options")
-	if rawjson.Get(answer, "error") != nil {
-		return append(append([]byte("data: "), answer...), "\n\ndata: [DONE]\n\n"...)
-	}
 	head := []byte(`{"object":"chat.completion.chunk"`)
 	for m := range rawjson.Members(answer) {
 		if !m.Is("object") && !m.Is("choices") && !m.Is("usage") {

@@ -81,6 +81,11 @@ func (e *events) item(item []byte) {
 
 // begunItem returns an item without what its events add.
 func begunItem(item []byte) []byte {
+	switch rawjson.Text(rawjson.Get(item, "type")) {
+	case "message", "mcp_call", "function_call", "mcp_list_tools":
+	default:
+		return item
+	}
 	b := []byte{'{'}
 	for m := range rawjson.Members(item) {
 		value := m.Value
@@ -93,10 +98,6 @@ func begunItem(item []byte) []byte {
 			value = []byte("null")
 		case "status":
 			value = []byte(`"in_progress"`)
-		}
-		if kind := rawjson.Text(rawjson.Get(item, "type")); kind != "message" && kind != "mcp_call" &&
-			kind != "function_call" && kind != "mcp_list_tools" {
-			value = m.Value
 		}
 		b = rawjson.AppendMember(b, m.Name(), value)
 	}

@@ -28,6 +28,8 @@ const (
 	maxCalls = 64
 	// maxTools bounds the tools of all servers of a request.
 	maxTools = 512
+	// maxServers bounds the servers of a request, and maxServer the bytes that describe one.
+	maxServers, maxServer = 32, 64 << 10
 	// maxTotal bounds the bytes of all answers and results of a loop.
 	maxTotal = 32 << 20
 	// maxTime bounds a loop.
@@ -160,24 +162,46 @@ func (r *run) offer(at string, server []byte) ([]*function, error) {
 				"no credentials of clients on. Leave %s out.", label, name)
 		}
 	}
-	tools, err := r.loop.o.Tools(r.ctx, &r.request.Caller, label)
-	if err != nil {
-		if e := llm.AsError(err); e.Param == "" && e.Code.Status() < http.StatusInternalServerError {
-			return nil, e.At(at + ".server_label")
-		}
+	if err := checkServer(at, server); err != nil {
 		return nil, err
 	}
 	allowed, approval := rawjson.Get(server, "allowed_tools"), rawjson.Get(server, "require_approval")
 	if err := checkApproval(at, approval); err != nil {
 		return nil, err
 	}
-	r.labels = append(r.labels, label)
+	return r.offerTools(at+".server_label", label, func(t *Tool) (bool, bool) {
+		return !rawjson.Present(allowed) || selects(allowed, t), isApproved(approval, t)
+	})
+}
+
+// checkServer bounds the description of a server, which is searched for each of its tools.
+func checkServer(at string, server []byte) error {
+	if len(server) > maxServer {
+		return llm.Invalidf(at, "The tool has more than %d bytes. Shorten its lists of tools.", maxServer)
+	}
+	return nil
+}
+
+// offerTools adds the tools of a server that choose selects, with whether they are called without asking. At is the
+// place of the server's name in the request.
+func (r *run) offerTools(at, label string, choose func(*Tool) (selected, approved bool)) ([]*function, error) {
+	if r.labels = append(r.labels, label); len(r.labels) > maxServers {
+		return nil, llm.Invalidf(at, "A request can offer at most %d MCP servers.", maxServers)
+	}
+	tools, err := r.loop.o.Tools(r.ctx, &r.request.Caller, label)
+	if err != nil {
+		if e := llm.AsError(err); e.Param == "" && e.Code.Status() < http.StatusInternalServerError {
+			return nil, e.At(at)
+		}
+		return nil, err
+	}
 	var added []*function
 	for _, t := range tools {
-		if rawjson.Present(allowed) && !selects(allowed, &t) {
+		selected, approved := choose(&t)
+		if !selected {
 			continue
 		}
-		f := &function{t, label, functionName(label, t.Name), isApproved(approval, &t)}
+		f := &function{t, label, functionName(label, t.Name), approved}
 		if _, twice := r.functions[f.name]; twice {
 			continue
 		}

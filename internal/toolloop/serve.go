@@ -28,11 +28,12 @@ type conversation interface {
 // Offers reports whether the body of a request offers tools of configured servers, in a tool of the type mcp with a
 // label and without an address. A server with an address is left to the provider.
 func Offers(body []byte) bool {
-	if !bytes.Contains(body, []byte(`"server_label"`)) {
+	if !bytes.Contains(body, []byte(`"server_label"`)) && !bytes.Contains(body, []byte(`"mcp_toolset"`)) {
 		return false
 	}
+	servers := serversIn(body)
 	for _, tool := range rawjson.Elements(rawjson.Get(body, "tools")) {
-		if isOurs(tool) {
+		if _, ours := ourToolset(servers, tool); ours || isOurs(tool) {
 			return true
 		}
 	}
@@ -56,9 +57,11 @@ func (l *Loop) Serve(ctx context.Context, w http.ResponseWriter, q *Request) err
 		talk, err = r.newResponses()
 	case "openai":
 		talk, err = r.newChat()
+	case "anthropic":
+		talk, err = r.newMessages()
 	default:
-		err = llm.Invalid("tools", "At this API the gateway runs no tools of MCP servers. Use the Responses API or "+
-			"Chat Completions, or call them at /mcp.")
+		err = llm.Invalid("tools", "At this API the gateway runs no tools of MCP servers. Use the Responses API, "+
+			"Chat Completions or the Messages API, or call them at /mcp.")
 	}
 	if err != nil {
 		return err
@@ -81,11 +84,9 @@ func (r *run) answer(w http.ResponseWriter, talk conversation) error {
 			answer.write(w)
 			return nil
 		case err != nil:
-			r.end(w, nil, talk, llm.AsError(err))
-			return nil
+			return r.end(w, nil, talk, err)
 		case !goes || last:
-			r.end(w, answer, talk, nil)
-			return nil
+			return r.end(w, answer, talk, nil)
 		}
 		r.stream.write(talk.events(nil))
 	}
@@ -151,10 +152,13 @@ func (r *run) turn(answer *Answer, talk conversation) (goes bool, err error) {
 // refused returns the error of an answer, in the words of its client API.
 func refused(a *Answer) error {
 	e := &llm.Error{Code: llm.CodeProviderError, Message: rawjson.Text(rawjson.Get(a.Body, "error", "message"))}
-	switch a.Status {
-	case http.StatusTooManyRequests, http.StatusPaymentRequired:
+	quota := rawjson.Text(rawjson.Get(a.Body, "error", "code")) == "insufficient_quota" // OpenAI's word for a budget
+	switch {
+	case quota, a.Status == http.StatusPaymentRequired:
+		e.Code = llm.CodeBudgetExceeded
+	case a.Status == http.StatusTooManyRequests:
 		e.Code = llm.CodeRateLimited
-	case http.StatusServiceUnavailable:
+	case a.Status == http.StatusServiceUnavailable:
 		e.Code = llm.CodeProviderUnavailable
 	}
 	return e
@@ -170,12 +174,23 @@ func (a *Answer) write(w http.ResponseWriter) {
 	dialect.WriteBody(w, a.Body, writeWithin)
 }
 
-// end writes the answer of the loop, or its end as events.
-func (r *run) end(w http.ResponseWriter, answer *Answer, talk conversation, failed *llm.Error) {
+// end writes the answer of the loop, or its end as events. It returns a failure that the format cannot express beside
+// an answer, if nothing was written.
+func (r *run) end(w http.ResponseWriter, answer *Answer, talk conversation, failure error) error {
+	var failed *llm.Error
+	if failure != nil {
+		failed = llm.AsError(failure)
+	}
 	body := talk.whole(&r.usage, failed)
-	if r.stream.begun {
+	switch {
+	case body == nil && !r.stream.begun:
+		return failure
+	case body == nil:
+		r.stream.write(failedEvent(r.request.Dialect, failed))
+		return nil
+	case r.stream.begun:
 		r.stream.write(talk.events(body))
-		return
+		return nil
 	}
 	h := w.Header()
 	if answer != nil {
@@ -183,16 +198,28 @@ func (r *run) end(w http.ResponseWriter, answer *Answer, talk conversation, fail
 			h[name] = values
 		}
 	}
-	if h.Del("Content-Length"); r.stream.w != nil {
-		delete(h, costHeader) // a stream has it in its usage
+	delete(h, "Content-Length")
+	delete(h, costHeader) // a stream has it in its usage
+	if r.stream.w != nil {
 		r.stream.write(talk.events(body))
-		return
+		return nil
 	}
-	if delete(h, costHeader); !r.usage.unknown {
+	if !r.usage.unknown {
 		h[costHeader] = []string{r.usage.cost.String()}
 	}
 	h["Content-Type"] = []string{"application/json"}
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	w.WriteHeader(http.StatusOK)
 	dialect.WriteBody(w, body, writeWithin)
+	return nil
+}
+
+// failedEvent returns the event of an error in a stream.
+func failedEvent(format string, e *llm.Error) []byte {
+	if format == "anthropic" {
+		b := []byte("event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":")
+		return append(rawjson.AppendString(b, e.Message), "}}\n\n"...)
+	}
+	b := []byte(`data: {"error":{"type":"server_error","param":null,"code":null,"message":`)
+	return append(rawjson.AppendString(b, e.Message), "}}\n\ndata: [DONE]\n\n"...)
 }

@@ -385,15 +385,125 @@ func TestChatRunsTools(t *testing.T) {
 	}
 }
 
+const (
+	toolset        = `"tools":[{"type":"mcp_toolset","mcp_server_name":"files"}]`
+	messageCalling = `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"tool_use","id":"toolu_1","name":"files__read","input":{"a":1}}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":10,"output_tokens":2}}`
+	messageSaying  = `{"id":"msg_2","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Here."}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":20,"output_tokens":3}}`
+)
+
+// TestMessagesRunTools checks the loop at the Messages API: its blocks, the requests to the model, and the forms in which
+// a server is named.
+func TestMessagesRunTools(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, messageCalling, messageSaying)
+	f.dialect = "anthropic"
+	got := f.want(`{"model":"m","messages":[{"role":"user","content":"Hi"}],` + toolset + `}`)
+	content := must.Get(json.Marshal(got["content"]))(t)
+	for _, want := range []string{
+		`{"signature":"s","thinking":"hm","type":"thinking"}`, `"name":"read","server_name":"files","type":"mcp_tool_use"}`,
+		`{"content":[{"text":"found it","type":"text"}],"is_error":false,"tool_use_id":"mcptoolu_`, `{"text":"Here.","type":"text"}]`,
+	} {
+		if !strings.Contains(string(content), want) {
+			t.Errorf("got the content %s, want %s", content, want)
+		}
+	}
+	if usage := string(must.Get(json.Marshal(got["usage"]))(t)); usage != `{"cost":0.005,"input_tokens":30,"output_tokens":5}` || got["stop_reason"] != "end_turn" {
+		t.Errorf("got the usage %s and the end %v", usage, got["stop_reason"])
+	}
+	const turns = `{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"tool_use","id":"toolu_1","name":"files__read","input":{"a":1}}]},` +
+		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","is_error":false,"content":[{"type":"text","text":"found it"}]}]}]`
+	if !strings.Contains(f.sent[1], turns) {
+		t.Errorf("got the second request %s, want %s", f.sent[1], turns)
+	}
+	f.want(`{"model":"m","messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":` + string(content) + `},{"role":"user","content":"Go on"}],` + toolset + `}`)
+	if last := f.sent[2]; strings.Count(last, `"role":"assistant"`) != 2 || !strings.Contains(last, `"type":"tool_use"`) || strings.Contains(last, "mcp_tool") {
+		t.Errorf("got the request %s, want the earlier call as a function", last)
+	}
+	for tools, want := range map[string]bool{
+		`{"type":"mcp","server_label":"files"}`: true,
+		`{"type":"mcp_toolset","mcp_server_name":"files","default_config":{"enabled":false},"configs":{"read":{"enabled":true}}}`: true,
+		`{"type":"mcp_toolset","mcp_server_name":"files","configs":{"read":{"enabled":false}}}`:                                   false,
+		`{"type":"mcp","server_label":"files","allowed_tools":["erase/all"]}`:                                                     false,
+	} {
+		f := newFixture(t, messageSaying)
+		f.dialect = "anthropic"
+		f.want(`{"model":"m","messages":[],"tools":[` + tools + `]}`)
+		if offers := strings.Contains(f.sent[0], `"name":"files__read"`); offers != want {
+			t.Errorf("%s: got %s, want the tool: %t", tools, f.sent[0], want)
+		}
+	}
+	if toolloop.Offers([]byte(`{"mcp_servers":[{"type":"url","url":"https://example.com","name":"files"}],` + toolset + `}`)) {
+		t.Error("a toolset with an address in mcp_servers: got it as ours, want it left to the provider")
+	}
+	if _, err := f.send(`{"messages":[],` + strings.Replace(never, "never", "always", 1) + `}`); err == nil {
+		t.Error("an approval at the Messages API: got none refused")
+	}
+}
+
+// TestStreamOfMessagesHasEvents checks the order of the events.
+func TestStreamOfMessagesHasEvents(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, messageCalling, messageSaying)
+	f.dialect = "anthropic"
+	w := must.Get(f.send(`{"model":"m","stream":true,"messages":[],` + toolset + `}`))(t)
+	var names []string
+	for event := range strings.SplitSeq(strings.TrimSuffix(w.Body.String(), "\n\n"), "\n\n") {
+		name, data, _ := strings.Cut(event, "\ndata: ")
+		var v struct {
+			Type  string
+			Delta struct{ Type string }
+		}
+		must.Do(t, json.Unmarshal([]byte(data), &v))
+		if name != "event: "+v.Type {
+			t.Errorf("got the event %s", event)
+		}
+		names = append(names, strings.TrimPrefix(v.Type, "content_block_")+strings.TrimSuffix(v.Delta.Type, "_delta"))
+	}
+	must.Equal(t, names, strings.Fields(`message_start
+		start deltathinking deltasignature stop start deltainput_json stop start stop start deltatext stop
+		message_delta message_stop`), "events")
+}
+
+// TestFailureOfLoopIsErrorOfItsFormat checks formats whose answers cannot be failed: the error itself is the answer, or
+// the last event of a stream that has begun.
+func TestFailureOfLoopIsErrorOfItsFormat(t *testing.T) {
+	t.Parallel()
+	const refusal = `{"error":{"message":"The budget has no room."}}`
+	f := newFixture(t, messageCalling, refusal)
+	f.dialect = "anthropic"
+	if _, err := f.send(`{"messages":[],` + toolset + `}`); llm.AsError(err).Code != llm.CodeBudgetExceeded {
+		t.Errorf("got %v, want the refusal of the second request", err)
+	}
+	w := must.Get(f.send(`{"stream":true,"messages":[],` + toolset + `}`))(t)
+	if !strings.Contains(w.Body.String(), "event: message_start") || !strings.HasSuffix(w.Body.String(), `{"type":"error","error":{"type":"api_error","message":"The budget has no room."}}`+"\n\n") {
+		t.Errorf("got the stream %s, want its error at the end", w.Body)
+	}
+}
+
+// TestServersAreBounded checks requests with many servers, and with one that is large.
+func TestServersAreBounded(t *testing.T) {
+	t.Parallel()
+	one := `{"type":"mcp","server_label":"files"}`
+	for name, tools := range map[string]string{
+		"many": one + strings.Repeat(","+one, 40), "large": `{"type":"mcp","server_label":"files","allowed_tools":["` + strings.Repeat("a", 70_000) + `"]}`,
+	} {
+		f := newFixture(t, saying)
+		if _, err := f.send(`{"input":"Hi","tools":[` + tools + `]}`); llm.AsError(err).Code != llm.CodeInvalidRequest || len(f.sent) != 0 {
+			t.Errorf("%s: got %v and %d requests, want a refusal and none", name, err, len(f.sent))
+		}
+	}
+}
+
 // FuzzLoop reads requests of clients and answers of models.
 func FuzzLoop(f *testing.F) {
 	f.Add(`{"model":"m","input":"Hi",`+never+`}`, calling)
+	f.Add(`{"messages":[{"role":"assistant","content":[{"type":"mcp_tool_use","server_name":"files"},{"type":"mcp_tool_result"}]}],`+toolset+`}`, messageCalling)
 	f.Add(`{"model":"m","input":[{"type":"mcp_call","server_label":"files"}],`+always+`}`, saying)
 	f.Fuzz(func(t *testing.T, body, answer string) {
 		if !json.Valid([]byte(body)) || !json.Valid([]byte(answer)) || !toolloop.Offers([]byte(body)) || json.Unmarshal([]byte(body), new(struct{ Stream bool })) != nil {
 			return
 		}
-		for _, dialect := range []string{"responses", "openai"} {
+		for _, dialect := range []string{"responses", "openai", "anthropic"} {
 			x := newFixture(t, answer)
 			x.dialect = dialect
 			w, err := x.send(body)

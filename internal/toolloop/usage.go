@@ -46,12 +46,16 @@ func (u *usage) whole() []byte {
 	return rawjson.Splice(nil, u.object, rawjson.Set(u.object, costMember, u.cost.AppendText(nil)))
 }
 
-// maxNesting bounds the nesting of a usage object.
-const maxNesting = 8
+// maxNesting bounds the nesting of a usage object, and maxMembers the members of each of its objects, which are
+// searched for each other. Of larger ones the last counts.
+const maxNesting, maxMembers = 8, 64
 
 // sum adds the numbers of two objects, member by member. Of other members the last one counts.
 func sum(a, b []byte, depth int) []byte {
-	if a == nil || depth > maxNesting {
+	if depth > maxNesting || isLarge(a) || isLarge(b) {
+		return b
+	}
+	if a == nil {
 		a = []byte("{}")
 	}
 	out := []byte{'{'}
@@ -73,6 +77,16 @@ func sum(a, b []byte, depth int) []byte {
 		}
 	}
 	return append(out, '}')
+}
+
+func isLarge(object []byte) bool {
+	n := 0
+	for range rawjson.Members(object) {
+		if n++; n > maxMembers {
+			return true
+		}
+	}
+	return false
 }
 
 func added(a, b []byte, depth int) []byte {

@@ -62,6 +62,7 @@ func TestModelCallsToolsOfServers(t *testing.T) {
 	t.Parallel()
 	for path, body := range map[string]string{
 		"/v1/responses":        `{"model":"house/m","input":"Add 1 and 2.",` + ownServer + `}`,
+		"/v1/messages":         `{"model":"house/m","max_tokens":50,"messages":[{"role":"user","content":"Add 1 and 2."}],"tools":[{"type":"mcp_toolset","mcp_server_name":"peer"}]}`,
 		"/v1/chat/completions": `{"model":"house/m","messages":[{"role":"user","content":"Add 1 and 2."}],` + ownServer + `}`,
 	} {
 		for _, stream := range []bool{false, true} {
@@ -70,7 +71,7 @@ func TestModelCallsToolsOfServers(t *testing.T) {
 			sent := body
 			if stream {
 				sent = strings.Replace(body, "{", `{"stream":true,"stream_options":{"include_usage":true},`, 1)
-				if path == "/v1/responses" {
+				if path != "/v1/chat/completions" {
 					sent = strings.Replace(body, "{", `{"stream":true,`, 1)
 				}
 			}
@@ -167,7 +168,7 @@ func TestToolsOfModelsAreRefused(t *testing.T) {
 		{"no permission", h.NewKey(account.KeyOptions{Account: account.DefaultName, Permissions: []account.Permission{account.Chat}}), "/v1/responses", `{"model":"house/m","input":"Hi",` + ownServer + `}`, 403, "tools"},
 		{"an unknown server", modelKey(h), "/v1/responses", `{"model":"house/m","input":"Hi","tools":[{"type":"mcp","server_label":"none"}]}`, 400, "no MCP server"},
 		{"the client's token", modelKey(h), "/v1/responses", `{"model":"house/m","input":"Hi","tools":[{"type":"mcp","server_label":"peer","authorization":"t0ken"}]}`, 400, "passes no credentials"},
-		{"another API", modelKey(h), "/v1/messages", `{"model":"house/m","max_tokens":9,"messages":[{"role":"user","content":"Hi"}],` + ownServer + `}`, 400, "Responses API"},
+		{"another API", modelKey(h), "/v1/chat", `{"model":"house/m","messages":[{"role":"user","prompt":"Hi"}],` + ownServer + `}`, 400, "Responses API"},
 	} {
 		r := h.Do(harness.Ask{Path: test.path, Key: test.key, Body: test.body})
 		if r.Status != test.status || !strings.Contains(r.Body, test.want) {
