@@ -28,8 +28,8 @@ const (
 	MostCounts = 500
 )
 
-// CodePriceUnknown is the reason of a request that got CodeForbidden because a budget cannot bound the cost of its model,
-// whose price is unknown. Clients never get it.
+// CodePriceUnknown is the reason of a request that got CodeForbidden because a budget cannot bound the cost of its
+// model, whose price is unknown. Clients never get it.
 const CodePriceUnknown llm.Code = "PRICE_UNKNOWN"
 
 // Refusal is a request that got an error without an attempt at a provider.
