@@ -1,6 +1,9 @@
 package app
 
 import (
+	"net/http"
+
+	"weir/internal/account"
 	"weir/internal/dialect"
 	"weir/internal/realtime"
 )
@@ -13,4 +16,17 @@ func newRealtime(g *instance, dialects dialect.Set) *realtime.Server {
 		Refusals: g.pipeline.Refusals, Metrics: g.metrics, Stopping: g.gateway.Base(),
 		Seal: g.admin.MasterKeys.Sealed, Open: g.admin.MasterKeys.Open, Log: g.options.Log,
 	})
+}
+
+// realtimeRoutes returns the routes of the Realtime API.
+func (s *site) realtimeRoutes() []httpRoute {
+	usual := s.dialects.Usual()
+	route := func(pattern string, h http.Handler) httpRoute {
+		return httpRoute{pattern: pattern, permission: account.Chat, handler: h, dialect: usual}
+	}
+	return []httpRoute{
+		route("GET /v1/realtime", s.realtime),
+		route("POST /v1/realtime/client_secrets", s.realtime.CreateSecret()),
+		route("POST /v1/realtime/calls", s.realtime.RefuseCalls()),
+	}
 }

@@ -47,17 +47,6 @@ func (s *site) routes() []httpRoute {
 		return httpRoute{pattern: pattern, permission: account.Chat, handler: answer(account.Chat), dialect: d}
 	}
 	all = append(all,
-		httpRoute{
-			pattern: "GET /v1/realtime", permission: account.Chat, handler: s.realtime, dialect: s.dialects.Usual(),
-		},
-		httpRoute{
-			pattern: "POST /v1/realtime/client_secrets", permission: account.Chat, handler: s.realtime.CreateSecret(),
-			dialect: s.dialects.Usual(),
-		},
-		httpRoute{
-			pattern: "POST /v1/realtime/calls", permission: account.Chat, handler: s.realtime.RefuseCalls(),
-			dialect: s.dialects.Usual(),
-		},
 		asked("GET "+keptPath, s.api.Responses.Get, responses),
 		asked("DELETE "+keptPath, s.api.Responses.Delete, responses),
 		asked("GET "+keptPath+"/input_items", s.api.Responses.InputItems, responses),
@@ -68,6 +57,7 @@ func (s *site) routes() []httpRoute {
 			pattern: r.Pattern, permission: account.Chat, handler: r.Handler, dialect: r.Dialect,
 		})
 	}
+	all = append(all, s.realtimeRoutes()...)
 	all = append(all, s.metricsRoute()...)
 	all = append(all, s.toolRoutes()...)
 	all = append(all,
