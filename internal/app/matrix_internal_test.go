@@ -422,7 +422,7 @@ func TestForeignHostOfEveryRoute(t *testing.T) {
 		r.Host = "evil.example"
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
-		client := e.permission == account.Chat || e.permission == account.Uses
+		client := e.permission == account.Chat || e.permission == account.Uses || e.permission == account.Tools
 		free := client || e.pattern == "GET /livez" || e.pattern == "GET /readyz"
 		if refused := w.Code == http.StatusMisdirectedRequest; refused == free {
 			t.Errorf("%s of evil.example: got %d, want it refused: %t", e.pattern, w.Code, !free)
