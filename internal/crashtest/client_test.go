@@ -25,6 +25,7 @@ type order struct {
 	clientAPI string // the path
 	model     string
 	stream    bool
+	socket    bool // over a WebSocket
 	wantUsage bool // request the usage of a stream at OpenAI's client API
 	maxTokens int
 	choices   int // requested answers at OpenAI's client API; 0 for one
@@ -66,6 +67,9 @@ func (o *order) header() http.Header {
 
 // ask makes the request and records its result.
 func ask(ctx context.Context, client *http.Client, base string, o order) (got receipt) {
+	if o.socket {
+		return askOverSocket(ctx, base, o)
+	}
 	got = receipt{order: o, began: time.Now()}
 	defer func() { got.ended = time.Now() }()
 	ctx, leave := context.WithCancel(ctx)

@@ -167,6 +167,7 @@ func (l *load) order(rng *rand.Rand) order {
 	case n < 26:
 		o.leaveBefore = time.Duration(2+rng.IntN(80)) * time.Millisecond
 	}
+	o.suitSocket(rng)
 	return o
 }
 

@@ -178,6 +178,9 @@ func unprovoked(b *books, v *verdict, n int) (all []string) {
 	if !slices.ContainsFunc(b.receipts, func(c receipt) bool { return c.model == "mended" && c.whole && c.stream && c.attempts > 1 }) {
 		all = append(all, "an answer that was continued elsewhere")
 	}
+	if !slices.ContainsFunc(b.receipts, func(c receipt) bool { return c.socket && c.whole && c.request != "" }) {
+		all = append(all, "an answer over a WebSocket")
+	}
 	if n < 2*len(points) {
 		return all
 	}
