@@ -93,7 +93,7 @@ func newRoot(env *environment) *cobra.Command {
 		newUses(env), newRequests(env), newRefusals(env), newAlerts(env), newModels(env), newAliases(env),
 		newPrices(env), newProviders(env), newLedger(env), newStatements(env), newAudit(env), newNodes(env),
 		newKept(env), newContent(env), newWebhooks(env), newSecrets(env), newSimulate(env), newConfig(env),
-		newMigrate(env),
+		newMCP(env), newMigrate(env),
 		newMove(env),
 		newBackup(env), newRestore(env), newApply(env), newPlan(env), newReconcile(env), newExportConfig(env),
 		newImport(env), newVersion(env), newManual(env), newReady(env),

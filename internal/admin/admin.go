@@ -65,6 +65,7 @@ type Admin struct {
 	Alerts         *Alerts
 	Mail           *people.Mail // nil if no mail is configured
 	Content        *Content
+	MCP            *MCP
 
 	store   *store.DB
 	release func() // releases what SignIn holds
@@ -116,6 +117,7 @@ func New(o *Options) (a *Admin, err error) {
 	a.Refusals = &Refusals{db, a.Accounts, o.AwaitRefusals}
 	a.Content = newContent(o, a.MasterKeys, a.Accounts)
 	a.Configuration = newConfiguration(o, a.MasterKeys, a.Accounts)
+	a.MCP = &MCP{a.Configuration, db.MCPTools, db.Now}
 	a.Plans = newPlans(a.Configuration, a.Accounts, db)
 	a.Imports = &Imports{a.Configuration, a.People, db, cfg.File}
 	a.Webhooks = newWebhooks(o, a.MasterKeys, a.Nodes, a.Mail != nil)

@@ -98,14 +98,6 @@ func (t *table) source(name string) *source {
 	return nil
 }
 
-// Conditions describes the servers, by name.
-func (s *Service) Conditions() (all []Condition) {
-	for _, of := range s.current.Load().sources {
-		all = append(all, of.condition())
-	}
-	return all
-}
-
 // IsConfigured reports whether there is any server.
 func (s *Service) IsConfigured() bool { return len(s.current.Load().sources) > 0 }
 

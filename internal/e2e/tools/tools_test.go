@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -334,5 +335,119 @@ func TestCallOfUnreachableServerIsFree(t *testing.T) {
 	harness.Await(t, "its row", func() bool { return h.EntryOf(t, "mcp.peer/sum").Outcome != "" })
 	if e := h.EntryOf(t, "mcp.peer/sum"); e.Outcome != ledger.OutcomeRefused || e.Cost != 0 || e.AtMost != 0 {
 		t.Errorf("row: got %s for %s, at most %s, want refused and free", e.Outcome, e.Cost, e.AtMost)
+	}
+}
+
+func TestOperatorApprovesChangedTool(t *testing.T) {
+	t.Parallel()
+	p := newPeer(t, true)
+	h := harness.Open(t, harness.Setup{YAML: p.yaml("")})
+	operator := h.NewKey(account.KeyOptions{
+		Account: account.DefaultName, Permissions: []account.Permission{account.Admin},
+	})
+	ask := func(path, body string) harness.Reply {
+		return h.Do(harness.Ask{Path: "/admin/v1/mcp/" + path, Body: body, Key: operator})
+	}
+	if r := ask("tools", ""); r.Status != http.StatusOK || !strings.Contains(r.Body, `"status":"hidden"`) ||
+		strings.Contains(r.Body, `"status":"held"`) {
+		t.Fatalf("tools: got %d %s, want hidden ones and none that is held", r.Status, r.Body)
+	}
+	p.addSum("adds three numbers")
+	if r := ask("servers", ""); r.Status != http.StatusOK || !strings.Contains(r.Body, `"held":1`) {
+		t.Errorf("servers: got %d %s, want one held tool", r.Status, r.Body)
+	}
+	const sum = "tools/peer/sum"
+	var shown struct {
+		Held       struct{ Description string } `json:"held"`
+		Definition struct{ Description string } `json:"definition"`
+		Digest     string                       `json:"held_digest"`
+	}
+	must.Do(t, json.Unmarshal([]byte(ask(sum, "").Body), &shown))
+	if shown.Held.Description != "adds three numbers" || shown.Definition.Description != "adds two numbers" {
+		t.Errorf("definitions: got %+v, want the approved and the changed one", shown)
+	}
+	for _, try := range []struct {
+		body   string
+		status int
+	}{
+		{`{"digest":"another"}`, http.StatusConflict},
+		{`{"digest":"` + shown.Digest + `"}`, http.StatusOK},
+		{`{}`, http.StatusNotFound}, // nothing is held any more
+	} {
+		if r := ask(sum+"/approve", try.body); r.Status != try.status {
+			t.Errorf("approve %s: got %d %s, want %d", try.body, r.Status, r.Body, try.status)
+		}
+	}
+	session := client(t, h, toolKey(h, account.KeyOptions{}), "/mcp", "", nil)
+	_, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "peer__sum", Arguments: map[string]int{
+		"a": 1, "b": 1,
+	}})
+	if err != nil {
+		t.Errorf("an approved tool: got %v, want a result", err)
+	}
+	if r := h.Do(harness.Ask{Path: "/admin/v1/audit?action=config.changed", Key: operator}); r.Status != http.StatusOK ||
+		!strings.Contains(r.Body, "adds three numbers") {
+		t.Errorf("audit log: got %d %s, want the approved definition", r.Status, r.Body)
+	}
+}
+
+// TestHostileServerChangesNothingForOthers checks that a server that never answers, floods or lies about its list
+// neither delays nor changes the tools of another one.
+func TestHostileServerChangesNothingForOthers(t *testing.T) {
+	t.Parallel()
+	p := newPeer(t, true)
+	for name, answer := range map[string]http.HandlerFunc{
+		"endless": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			for r.Context().Err() == nil {
+				if _, err := w.Write([]byte("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n\n")); err != nil {
+					return
+				}
+			}
+		},
+		"long": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"sum","inputSchema":{"x":"%s"}}]}}`,
+				strings.Repeat("x", 10<<20))
+		},
+		"redirecting": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, p.URL, http.StatusTemporaryRedirect)
+		},
+		"asking for a token": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="http://127.0.0.1:1/"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		},
+		"silent": func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body) // only then, the server notices that the client leaves
+			<-r.Context().Done()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			hostile := httptest.NewServer(answer)
+			t.Cleanup(func() {
+				hostile.CloseClientConnections()
+				hostile.Close()
+			})
+			h := harness.Open(t, harness.Setup{YAML: p.yaml("  evil:\n    url: " + hostile.URL +
+				"\n    allow_private: true\n    tools: [\"*\"]\n" + prices)})
+			key := toolKey(h, account.KeyOptions{})
+			session := client(t, h, key, "/mcp", "", nil)
+			result, err := session.CallTool(t.Context(), &sdk.CallToolParams{
+				Name: "peer__sum", Arguments: map[string]int{"a": 2, "b": 3},
+			})
+			if err != nil || result.IsError {
+				t.Errorf("a call at the other server: got %v, want a result", err)
+			}
+			list, err := session.ListTools(t.Context(), nil)
+			must.Do(t, err)
+			if got := names(list.Tools); got != "peer__paid peer__slow peer__sum" {
+				t.Errorf("tools: got %s, want those of the other server", got)
+			}
+			if _, leaked := p.keys.Load("Bearer " + key); leaked {
+				t.Error("a server received the client's key")
+			}
+			h.Verify(t)
+		})
 	}
 }

@@ -1,0 +1,166 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
+	"time"
+
+	"weir/internal/audit"
+	"weir/internal/llm"
+	"weir/internal/managed"
+	"weir/internal/rawjson"
+	"weir/internal/route"
+	"weir/internal/store"
+	"weir/internal/tool"
+	"weir/internal/upstream"
+)
+
+// MCP lists the servers of tools, and approves changed tools.
+type MCP struct {
+	config *Configuration
+	store  *store.MCPTools
+	now    func() time.Time
+}
+
+// MCPServerView is a configured server, as it answers now.
+type MCPServerView struct {
+	Name     string            `json:"name"`
+	URL      string            `json:"url"`
+	Revision string            `json:"revision"` // of the protocol; empty if it does not answer
+	Tools    int               `json:"tools"`    // listed
+	Allowed  int               `json:"allowed"`  // of these, those that may be called
+	Held     int               `json:"held"`     // of those, changed and not approved
+	Problem  string            `json:"problem"`  // empty if it answers
+	Omitted  map[string]string `json:"omitted"`  // tools that are left out, with the reason
+}
+
+// MCPToolView is a tool of a server.
+type MCPToolView struct {
+	Name        string      `json:"name"` // as clients know it
+	Server      string      `json:"server"`
+	Tool        string      `json:"tool"` // as the server knows it
+	Status      tool.Status `json:"status"`
+	Description string      `json:"description"` // the first 1,000 bytes
+}
+
+// MCPDefinitionView is the definition of a tool, and the changed one that is held.
+type MCPDefinitionView struct {
+	Server     string          `json:"server"`
+	Tool       string          `json:"tool"`
+	Digest     string          `json:"digest"`
+	Definition json.RawMessage `json:"definition"`
+	Approved   time.Time       `json:"approved"`
+	HeldDigest string          `json:"held_digest"` // empty for none
+	Held       json.RawMessage `json:"held"`        // null for none
+	Changed    *time.Time      `json:"changed"`     // null for none
+}
+
+// with calls do with the tools of the configuration in force.
+func (m *MCP) with(ctx context.Context, do func(*tool.Service)) error {
+	saved, _, err := m.config.parsed(ctx, 0)
+	if err != nil {
+		return err
+	}
+	return m.config.try(ctx, saved, func(b *upstream.Builder, _ *route.Table) error {
+		s := tool.New(tool.Options{Definitions: m.store, Now: m.now, Log: slog.New(slog.DiscardHandler)})
+		defer s.Close()
+		if err := s.Use(b.Tools(b.Config())); err != nil {
+			return err
+		}
+		do(s)
+		return nil
+	})
+}
+
+// Servers asks all servers for their tools.
+func (m *MCP) Servers(ctx context.Context) (all []MCPServerView, err error) {
+	all = []MCPServerView{}
+	err = m.with(ctx, func(s *tool.Service) {
+		for _, c := range s.Conditions(ctx) {
+			v := MCPServerView(c)
+			if v.Omitted == nil {
+				v.Omitted = map[string]string{}
+			}
+			all = append(all, v)
+		}
+	})
+	return all, err
+}
+
+// Tools returns the tools of a server, or of all if server is empty.
+func (m *MCP) Tools(ctx context.Context, server string) (all []MCPToolView, err error) {
+	const most = 1000
+	all = []MCPToolView{}
+	err = m.with(ctx, func(s *tool.Service) {
+		if server != "" && !s.HasServer(server) {
+			all = nil
+			return
+		}
+		for _, k := range s.Known(ctx, server) {
+			text := rawjson.Text(rawjson.Get(k.Definition, "description"))
+			text = strings.ToValidUTF8(text[:min(len(text), most)], "")
+			all = append(all, MCPToolView{k.Name, k.Server, k.Tool, k.Status, text})
+		}
+	})
+	if err == nil && all == nil {
+		err = llm.Errorf(llm.CodeNotFound, "There is no MCP server %.100q: weir mcp servers lists them.", server)
+	}
+	return all, err
+}
+
+// Definition returns the definition of a tool.
+func (m *MCP) Definition(ctx context.Context, server, name string) (v MCPDefinitionView, err error) {
+	all, err := m.store.List(ctx, server)
+	if err != nil {
+		return v, err
+	}
+	for i := range all {
+		d := &all[i]
+		if d.Tool != name {
+			continue
+		}
+		v = MCPDefinitionView{
+			Server: d.Server, Tool: d.Tool, Digest: d.Digest, Definition: json.RawMessage(d.Text),
+			Approved: d.Approved, HeldDigest: d.HeldDigest, Changed: d.Changed,
+		}
+		if d.Held != "" {
+			v.Held = json.RawMessage(d.Held)
+		}
+		return v, nil
+	}
+	return v, llm.Errorf(llm.CodeNotFound, "The MCP server %.100q has listed no tool %.100q yet.", server, name)
+}
+
+// Approve approves the held definition of a tool; digest is that of the definition that the caller has seen.
+func (m *MCP) Approve(ctx context.Context, by audit.Actor, server, name, digest string) error {
+	err := m.store.Approve(ctx, by, server, name, digest)
+	switch {
+	case errors.Is(err, managed.ErrUnknown):
+		return llm.Errorf(llm.CodeNotFound, "The tool %.100q of the MCP server %.100q has no changed definition.", name,
+			server)
+	case errors.Is(err, managed.ErrChanged):
+		return llm.Errorf(llm.CodeConflict, "The definition has changed again. Read it, then approve it.")
+	}
+	return err
+}
+
+// Test asks one server for its tools. The error says why it does not answer.
+func (m *MCP) Test(ctx context.Context, server string) (v MCPServerView, err error) {
+	all, err := m.Servers(ctx)
+	if err != nil {
+		return v, err
+	}
+	for i := range all {
+		switch {
+		case all[i].Name != server:
+		case all[i].Problem != "":
+			return v, llm.Errorf(llm.CodeProviderUnavailable, "%s", all[i].Problem)
+		default:
+			return all[i], nil
+		}
+	}
+	return v, llm.Errorf(llm.CodeNotFound, "There is no MCP server %.100q: weir mcp servers lists them.", server)
+}
