@@ -181,7 +181,7 @@ func (l *lines) draw(out *strings.Builder, series int, slot float64, top int64) 
 // box draws a rectangle as a path, which is shorter.
 func box(class string, x, y, width, height float64) string {
 	return `<path class="` + class + `" d="M` + tenth(x) + " " + tenth(y) + "h" + tenth(width) + "v" + tenth(height) +
-		"h-" + tenth(width) + `z"/>`
+		"h-" + tenth(width) + `"/>`
 }
 
 // tenth formats a coordinate with one decimal.

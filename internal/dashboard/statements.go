@@ -56,7 +56,9 @@ type statementPage struct {
 type statementTable struct {
 	Ident, Title string
 	Lines        []report.StatementLine
-	Left         int // number of lines that are not shown
+	Count        string
+	Left         int  // number of lines that are not shown
+	Folded       bool // the lines are folded on screens; prints have them
 	Total        report.Totals
 }
 
@@ -65,6 +67,8 @@ const (
 	linesShown = 150
 	// monthsToClose is the number of recent months that the first statement may cover.
 	monthsToClose = 36
+	// linesUnfolded is the most lines of a table that are not folded. More fill several screens of a phone.
+	linesUnfolded = 20
 )
 
 func statementsPath(account string) string { return accountPath(account) + "/statements" }
@@ -250,7 +254,10 @@ func statementPageOf(st *admin.Statement) statementPage {
 
 func statementTableOf(ident, title string, lines []report.StatementLine, total report.Totals) statementTable {
 	shown := min(len(lines), linesShown)
-	return statementTable{Ident: ident, Title: title, Lines: lines[:shown], Left: len(lines) - shown, Total: total}
+	return statementTable{
+		Ident: ident, Title: title, Lines: lines[:shown], Count: many(int64(shown), "line"), Left: len(lines) - shown,
+		Folded: shown > linesUnfolded, Total: total,
+	}
 }
 
 // atMostNote describes the upper bound of the charge; empty if it is exact.
