@@ -133,7 +133,7 @@ func only(want ...string) func(*testing.T, *result) {
 
 func attacks() []attack {
 	return slices.Concat(clientAttacks(), fairnessAttacks(), smugglingAttacks(), filesAttacks(), http2Attacks(), providerAttacks(),
-		contentAttacks(), peopleAttacks(), moneyAttacks())
+		contentAttacks(), peopleAttacks(), moneyAttacks(), socketAttacks())
 }
 
 // atOnce is the number of concurrent attacks if no time is judged: each of them mostly waits.

@@ -67,7 +67,10 @@ func isKey(s string) bool {
 // The connection is closed when the handler returns.
 func Accept(w http.ResponseWriter, r *http.Request, b Bounds, protocols ...string) (*Conn, error) {
 	u := &upgrade{ResponseWriter: w}
-	ws, err := websocket.Accept(u, r, &websocket.AcceptOptions{Subprotocols: protocols, InsecureSkipVerify: true})
+	ws, err := websocket.Accept(u, r, &websocket.AcceptOptions{
+		Subprotocols: protocols, InsecureSkipVerify: true,
+		OnPingReceived: func(ctx context.Context, b []byte) bool { return u.wire.answersPing(ctx, b) },
+	})
 	if err != nil {
 		return nil, err
 	}

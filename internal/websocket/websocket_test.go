@@ -233,6 +233,18 @@ func TestPingNeedsAnswer(t *testing.T) {
 	}
 }
 
+// TestFewPingsAreAnswered checks that a client gets the answers to some pings at once, and not to a flood of them.
+func TestFewPingsAreAnswered(t *testing.T) {
+	t.Parallel()
+	address, _ := echoing(t, usual())
+	client, _ := upgraded(t, address, "")
+	must.Get(client.Write(append(bytes.Repeat(frame(ping, nil), 1000), frame(closed, []byte{3, 0xe8})...)))(t)
+	pongs := bytes.Count(must.Get(io.ReadAll(client.in))(t), []byte{0x8a, 0})
+	if pongs < 16 || pongs > 100 {
+		t.Errorf("got %d answers to 1000 pings, want 16 a second", pongs)
+	}
+}
+
 // TestCloseTellsReason checks that a close frame reaches the peer while the other goroutine receives.
 func TestCloseTellsReason(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package websocket
 
 import (
+	"context"
 	"errors"
 	"net"
 	"sync"
@@ -30,6 +31,24 @@ type wire struct {
 	mu       sync.Mutex
 	overhead int64     // bytes that are no content, less those that the time has permitted
 	at       time.Time // of overhead
+	pongs    int       // pings answered since ponged
+	ponged   time.Time
+}
+
+// A peer gets answers to mostPongs pings in pongTime. Not every ping needs one (RFC 6455, section 5.5.3).
+const (
+	mostPongs = 16
+	pongTime  = time.Second
+)
+
+// answersPing reports whether a ping is answered.
+func (w *wire) answersPing(context.Context, []byte) bool {
+	now := time.Now()
+	if now.Sub(w.ponged) >= pongTime {
+		w.pongs, w.ponged = 0, now
+	}
+	w.pongs++
+	return w.pongs <= mostPongs
 }
 
 func newWire(c net.Conn) *wire { return &wire{Conn: c, at: time.Now()} }
