@@ -257,3 +257,45 @@ func TestMarksAreFitted(t *testing.T) {
 		}
 	}
 }
+
+// TestCacheOptionsCross checks the options of OpenAI's prompt cache between its two wire formats: each model gets those
+// that it accepts, and a provider that is not known to accept them gets none. All others are reported.
+func TestCacheOptionsCross(t *testing.T) {
+	t.Parallel()
+	const key, options, retention = `"prompt_cache_key":"k"`, `"prompt_cache_options":{"ttl":"30m"}`, `"prompt_cache_retention":"24h"`
+	const longer = `"prompt_cache_options":{"ttl":"12h"}`
+	known := llm.Quirks{CacheKey: true, CacheBreakpoints: true}
+	for _, c := range []struct {
+		model   string
+		quirks  llm.Quirks
+		fields  []string
+		carried []string
+	}{
+		{"gpt-5.6-sol", known, []string{key, options, retention}, []string{key, options}},
+		{"gpt-5.5", known, []string{key, options, retention}, []string{key, retention}},
+		{"gpt-5.6-sol", known, []string{key, longer}, []string{key}},
+		{"gpt-5.6-sol", llm.Quirks{CacheKey: true}, []string{key, options, retention}, []string{key, retention}},
+		{"gpt-5.6-sol", llm.Quirks{CacheKey: true, Drop: []string{"prompt_cache_retention"}}, []string{key, retention}, []string{key}},
+		{"gpt-5.6-sol", llm.Quirks{}, []string{key, options, retention}, nil},
+	} {
+		for from, to := range map[string]string{"openai": "responses", "responses": "openai"} {
+			body := strings.TrimSuffix(bodies[from], "}") + "," + strings.Join(c.fields, ",") + "}"
+			r, err := byName(t, from).DecodeRequest([]byte(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Model = c.model
+			out, names, err := byName(t, to).EncodeRequest(r, &c.quirks)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, field := range c.fields {
+				name, _, _ := strings.Cut(strings.Trim(field, `"`), `"`)
+				want := slices.Contains(c.carried, field)
+				if got := strings.Contains(string(out), field); got != want || slices.Contains(names, name) == want {
+					t.Errorf("%s to %s with %+v, %s: carried %t, want %t, dropped %v", from, to, c.quirks, field, got, want, names)
+				}
+			}
+		}
+	}
+}

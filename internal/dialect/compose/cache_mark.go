@@ -71,15 +71,17 @@ func Breaks(w *Writer, mark []byte) bool {
 }
 
 // CarryCache writes the options of the prompt cache of a request in the other one of OpenAI's wire formats, which has
-// the same, and the key that was added to the request. breaks says that OpenAI's model accepts breakpoints: it refuses
-// the older models' retention, and these its options. An option at an unknown price stays behind.
+// the same, if the provider is known to accept them, because strict servers refuse the whole request; and the key that
+// was added to the request. breaks says that OpenAI's model accepts breakpoints: it refuses the older models'
+// retention, and these its options. An option at an unknown price stays behind.
 //
-// https://github.com/openai/codex/issues/39397, https://github.com/anomalyco/opencode/issues/36315 (read 2026-11-29).
+// https://github.com/anomalyco/opencode/issues/49240, https://github.com/openai/codex/issues/39397,
+// https://github.com/anomalyco/opencode/issues/36315 (read 2026-11-29).
 func CarryCache(w *Writer, r *llm.Request, other string, breaks bool) {
 	if r.CacheKey != "" {
 		w.Text(CacheKey, r.CacheKey)
 	}
-	if r.ExtraOf != other {
+	if r.ExtraOf != other || !w.Quirks.CacheKey {
 		return
 	}
 	for _, f := range r.Extra {
@@ -90,7 +92,7 @@ func CarryCache(w *Writer, r *llm.Request, other string, breaks bool) {
 				continue
 			}
 		case "prompt_cache_options":
-			if w.Quirks.CacheBreakpoints && !breaks || IsLongCache(f.Value) {
+			if !breaks || IsLongCache(f.Value) {
 				continue
 			}
 		default:
