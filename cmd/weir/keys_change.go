@@ -24,6 +24,7 @@ type keyChange struct {
 	tags, required     []string
 	noTags, noRequired bool
 	noContent          bool
+	answerCache        time.Duration
 }
 
 func newKeysChange(env *environment) *cobra.Command {
@@ -76,6 +77,8 @@ func newKeysChange(env *environment) *cobra.Command {
 	flags.BoolVar(&c.noRequired, "no-required-tags", false, "require no tags")
 	flags.BoolVar(&c.noContent, "no-content", false,
 		"never log the content of its requests; with =false, log it as the account's setting says")
+	durationFlag(cmd, &c.answerCache, "answer-cache", 0,
+		"greatest age of stored answers to its requests, such as 1h or 7d; 0s for no stored answers")
 	cmd.MarkFlagsMutuallyExclusive("tag", "no-tags")
 	cmd.MarkFlagsMutuallyExclusive("required-tag", "no-required-tags")
 	return cmd
@@ -116,6 +119,9 @@ func (c *keyChange) update(cmd *cobra.Command, k *account.Key, now time.Time) (u
 	}
 	if given("no-content") {
 		u.NoContent = &c.noContent
+	}
+	if given("answer-cache") {
+		u.AnswerCache = &c.answerCache
 	}
 	if given("required-tag") || c.noRequired {
 		u.Required = &c.required

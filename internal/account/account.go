@@ -86,6 +86,8 @@ type Key struct {
 	Creator     string // id of the user who created it; empty for a service key, which belongs to no person
 	Tags        KeyTags
 	NoContent   bool // the content of its requests is not logged, whatever the account's setting
+	// AnswerCache is the greatest age of stored answers to its requests, in whole seconds; 0 for no stored answers.
+	AnswerCache time.Duration
 
 	// FormerLast4 holds the last four characters of the previous token, which is valid until FormerUntil; empty and nil
 	// for none.

@@ -35,8 +35,9 @@ type KeyOptions struct {
 	Creator     string // id of the user who creates it; empty for none
 	Tags        KeyTags
 	// Bounded refuses the key if the account has MaxBounded active keys.
-	Bounded   bool
-	NoContent bool // see Key
+	Bounded     bool
+	NoContent   bool          // see Key
+	AnswerCache time.Duration // see Key
 }
 
 // MaxBounded is the number of active keys of an account above which members cannot create further ones. Operators can.
@@ -104,7 +105,7 @@ func (o *KeyOptions) key(account string, now time.Time) Key {
 	k := Key{
 		ID: NewID(), AccountID: account, Label: o.Label, Permissions: slices.Clone(o.Permissions),
 		Models: slices.Clone(o.Models), Created: now, Limits: o.Limits, Budget: o.Budget, Per: slices.Clone(o.Per),
-		Creator: o.Creator, Tags: o.Tags, NoContent: o.NoContent,
+		Creator: o.Creator, Tags: o.Tags, NoContent: o.NoContent, AnswerCache: o.AnswerCache,
 	}
 	if len(k.Permissions) == 0 {
 		k.Permissions = []Permission{Chat, Uses}
@@ -131,8 +132,20 @@ func (o *KeyOptions) check(now time.Time) error {
 		checkLimits(o.Limits),
 		checkBudget(o.Budget),
 		checkPer(o.Per),
+		checkAnswerCache(o.AnswerCache),
 		CheckTags(&o.Tags),
 	)
+}
+
+// MaxAnswerCache bounds the age of stored answers to the requests of a key.
+const MaxAnswerCache = 366 * 24 * time.Hour
+
+func checkAnswerCache(age time.Duration) error {
+	if age < 0 || age > MaxAnswerCache || age%time.Second != 0 {
+		return llm.Invalidf("answer_cache_seconds", "The age of stored answers is 1 second to %d days, in whole "+
+			"seconds; 0 for no stored answers.", int(MaxAnswerCache/(24*time.Hour)))
+	}
+	return nil
 }
 
 // CheckKey returns an error for a key that this package would not create at that time. The error is a *llm.Error with
@@ -140,7 +153,7 @@ func (o *KeyOptions) check(now time.Time) error {
 func CheckKey(k *Key, now time.Time) error {
 	o := KeyOptions{
 		Label: k.Label, Permissions: k.Permissions, Models: k.Models, Limits: k.Limits, Budget: k.Budget, Per: k.Per,
-		Tags: k.Tags,
+		Tags: k.Tags, AnswerCache: k.AnswerCache,
 	}
 	if k.Expires != nil {
 		o.Expires = *k.Expires

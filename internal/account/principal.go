@@ -3,6 +3,7 @@ package account
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"weir/internal/budget"
 	"weir/internal/llm"
@@ -78,6 +79,14 @@ func (p *Principal) ContentPercent() int64 {
 		return 0
 	}
 	return p.account.ContentPercent
+}
+
+// AnswerCache returns the greatest age of stored answers to the key's requests; 0 for none.
+func (p *Principal) AnswerCache() time.Duration {
+	if p == nil || p.key == nil {
+		return 0
+	}
+	return p.key.AnswerCache
 }
 
 // May returns nil if the caller has the permission, else a *llm.Error with CodeForbidden that names it.

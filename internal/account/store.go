@@ -111,6 +111,7 @@ type KeyUpdate struct {
 	// operator.
 	Permissions *[]Permission
 	NoContent   *bool
+	AnswerCache *time.Duration // see Key
 	Rotate      *Rotation
 }
 

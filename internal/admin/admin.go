@@ -66,6 +66,7 @@ type Admin struct {
 	Mail           *people.Mail // nil if no mail is configured
 	Content        *Content
 	MCP            *MCP
+	Answers        *Answers
 
 	store   *store.DB
 	release func() // releases what SignIn holds
@@ -116,6 +117,7 @@ func New(o *Options) (a *Admin, err error) {
 	a.Kept = &Kept{db, a.Accounts}
 	a.Refusals = &Refusals{db, a.Accounts, o.AwaitRefusals}
 	a.Content = newContent(o, a.MasterKeys, a.Accounts)
+	a.Answers = &Answers{db, a.Accounts, a.MasterKeys}
 	a.Configuration = newConfiguration(o, a.MasterKeys, a.Accounts)
 	a.MCP = &MCP{a.Configuration, db.MCPTools, db.Now}
 	a.Plans = newPlans(a.Configuration, a.Accounts, db)

@@ -30,12 +30,14 @@ type keyView struct {
 	Tags      map[string]string `json:"tags"` // for requests without a tag of that name
 	Required  []string          `json:"required_tags"`
 	NoContent bool              `json:"no_content"` // the content of its requests is not logged
-	CreatedBy *string           `json:"created_by"` // id of the user
-	Service   bool              `json:"service"`    // whether it belongs to no person
-	Created   time.Time         `json:"created"`
-	Expires   *time.Time        `json:"expires"`
-	Revoked   *time.Time        `json:"revoked"`
-	LastUsed  *time.Time        `json:"last_used"`
+	// AnswerCache is the greatest age of stored answers to its requests; 0 for no stored answers.
+	AnswerCache int64      `json:"answer_cache_seconds"`
+	CreatedBy   *string    `json:"created_by"` // id of the user
+	Service     bool       `json:"service"`    // whether it belongs to no person
+	Created     time.Time  `json:"created"`
+	Expires     *time.Time `json:"expires"`
+	Revoked     *time.Time `json:"revoked"`
+	LastUsed    *time.Time `json:"last_used"`
 	// FormerLast4 belongs to the secret before the last rotation, which is valid until FormerUntil.
 	FormerLast4 *string    `json:"former_last4"`
 	FormerUntil *time.Time `json:"former_until"`
@@ -52,8 +54,9 @@ func (h *adminKeys) view(k *account.Key, used map[string]time.Time) keyView {
 		ID: k.ID, AccountID: k.AccountID, Label: k.Label, Last4: k.Last4, State: k.State(h.admin.Now()),
 		Permissions: k.Permissions, Models: append([]string{}, k.Models...), Limits: limitsView(k.Limits),
 		Budget: viewBudget(k.Budget), perViews: viewPer(k.Per), Tags: map[string]string{},
-		Required:  append([]string{}, k.Tags.Required...),
-		NoContent: k.NoContent, CreatedBy: orNull(k.Creator), Service: k.Creator == "",
+		Required:    append([]string{}, k.Tags.Required...),
+		NoContent:   k.NoContent,
+		AnswerCache: int64(k.AnswerCache / time.Second), CreatedBy: orNull(k.Creator), Service: k.Creator == "",
 		Created: k.Created, Expires: k.Expires, Revoked: k.Revoked,
 		FormerLast4: orNull(k.FormerLast4), FormerUntil: k.FormerUntil,
 	}
@@ -112,6 +115,7 @@ func (h *adminKeys) create(r *adminRequest) (answer, error) {
 		field{"tags", tagsField(&o.Tags.Defaults)},
 		field{"required_tags", texts(&o.Tags.Required)},
 		field{"no_content", flag(&noContent)},
+		field{"answer_cache_seconds", seconds(&o.AnswerCache, account.MaxAnswerCache)},
 		field{"service", flag(&service)},
 	)...)
 	o.NoContent = noContent != nil && *noContent
@@ -167,6 +171,7 @@ func keyUpdateOf(body []byte, k *account.Key) (account.KeyUpdate, error) {
 	var models []string
 	var permissions []account.Permission
 	var expires time.Time
+	var answers time.Duration
 	var u account.KeyUpdate
 	err := readFields("", body, append(perFields(&per),
 		field{"label", text(&label)},
@@ -178,6 +183,7 @@ func keyUpdateOf(body []byte, k *account.Key) (account.KeyUpdate, error) {
 		field{"tags", tagsField(&tags.Defaults)},
 		field{"required_tags", texts(&tags.Required)},
 		field{"no_content", flag(&u.NoContent)},
+		field{"answer_cache_seconds", given(&u.AnswerCache, &answers, seconds(&answers, account.MaxAnswerCache))},
 	)...)
 	// Unchanged members are not written, because another request may be changing them.
 	if label != k.Label {
@@ -204,10 +210,10 @@ func keyUpdateOf(body []byte, k *account.Key) (account.KeyUpdate, error) {
 // defaultOverlap is how long a rotated key's former secret stays valid by default.
 const defaultOverlap = 24 * time.Hour
 
-// seconds reads a duration in whole seconds, 0 to account.MaxOverlap.
-func seconds(dst *time.Duration) func(at string, v []byte) error {
+// seconds reads a duration in whole seconds, from 0.
+func seconds(dst *time.Duration, longest time.Duration) func(at string, v []byte) error {
 	return func(at string, v []byte) error {
-		most := int64(account.MaxOverlap / time.Second)
+		most := int64(longest / time.Second)
 		n, ok := rawjson.AsInt(v)
 		if !ok || n < 0 || n > most {
 			return wrongKind(at, fmt.Sprintf("an integer from 0 to %d", most))
@@ -227,7 +233,7 @@ func (h *adminKeys) rotate(r *adminRequest) (answer, error) {
 		return answer{}, err
 	}
 	overlap := defaultOverlap
-	if err := readFields("", r.body, field{"overlap_seconds", seconds(&overlap)}); err != nil {
+	if err := readFields("", r.body, field{"overlap_seconds", seconds(&overlap, account.MaxOverlap)}); err != nil {
 		return answer{}, err
 	}
 	k, token, err := h.admin.Accounts.RotateKey(r.Context(), r.by(), k.ID, overlap)

@@ -160,6 +160,8 @@ type attemptView struct {
 	ServiceTier  *string            `json:"service_tier"`
 	ServedModel  *string            `json:"served_model"`      // if the provider names another than model
 	Substituted  bool               `json:"substituted"`       // that is another model, and not another name
+	Cached       bool               `json:"cached"`            // a stored answer was returned
+	SavedUSD     *string            `json:"saved_usd"`         // that it was charged the first time
 	ReplyID      *string            `json:"provider_reply_id"` // the provider's id of its reply
 	Provenance   *ledger.Provenance `json:"provenance"`
 	Usage        map[string]int64   `json:"usage"` // including corrections, like cost_usd
@@ -282,6 +284,9 @@ func viewAttempt(a *report.Attempt) attemptView {
 		HoldUSD:  a.MostCharged().String(), PriceVersion: orNull(a.Price.Version), PriceTier: unlessZero(a.Tier),
 		Lines: []costLineView{}, Corrections: []correctionView{},
 		FirstTokenMS: milliseconds(a.FirstToken), DurationMS: milliseconds(a.Duration),
+	}
+	if v.Cached = a.Cached.Hit; v.Cached {
+		v.SavedUSD = new(a.Cached.Saved.String())
 	}
 	if a.Terms != nil { // the caller is an operator
 		v.purchaseView = purchaseView{new(cost.String()), new((cost + left).String()), new(ofCost != 0)}

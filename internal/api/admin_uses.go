@@ -28,6 +28,8 @@ type amountsView struct {
 	Requests   int64            `json:"requests"`
 	Attempts   int64            `json:"attempts"`
 	Errors     int64            `json:"errors"` // failed attempts
+	Cached     int64            `json:"cached_requests"`
+	SavedUSD   string           `json:"saved_usd"`
 	FirstToken *speedView       `json:"first_token,omitempty"`
 	Cache      *promptCacheView `json:"prompt_cache,omitempty"`
 }
@@ -42,7 +44,7 @@ type speedView struct {
 func viewAmounts(q *report.UsesQuery, u *report.Use) amountsView {
 	v := amountsView{
 		Tokens: u.Usage.TotalTokens(), Usage: viewUsage(&u.Usage), Requests: u.Requests, Attempts: u.Attempts,
-		Errors: u.Errors, Cache: viewPromptCache(u),
+		Errors: u.Errors, Cached: u.Cached, SavedUSD: u.Saved.String(), Cache: viewPromptCache(u),
 	}
 	if q.Speeds {
 		s := &u.Speed

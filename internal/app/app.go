@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"weir/internal/admin"
+	"weir/internal/answercache"
 	"weir/internal/budget"
 	"weir/internal/config"
 	"weir/internal/contentlog"
@@ -129,6 +130,7 @@ type instance struct {
 	idempotency *idempotencyStore
 	kept        *conversation.Service
 	content     *contentlog.Recorder
+	answers     *answercache.Cache // nil if no answers are stored
 	limits      *ratelimit.Limiter
 	router      *route.Router
 	pipeline    gateway.Options
@@ -205,7 +207,7 @@ func (g *instance) openPipeline(ctx context.Context) error {
 		Accounts: g.admin.Accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Kept: g.kept,
 		Limits: g.limits, Refused: g.noticeRefusal, Refusals: g.pipeline.Refusals, Content: g.content,
 		Now: o.Now, Log: o.Log, Metrics: g.metrics, Tracer: g.tracer, Tools: newToolLoop(g),
-		MaxSockets: int64(g.files.clients / 2),
+		Answers: g.answers, MaxSockets: int64(g.files.clients / 2),
 		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(g.files.places), Timing: o.Timing,
 	}
 	g.gateway = gateway.New(g.pipeline)
@@ -229,7 +231,7 @@ func (g *instance) openData(ctx context.Context) error {
 	o := g.options
 	where := admin.StoreOptions(&o.Config, o.Log)
 	where.Machine = o.Now
-	where.Content = contentQuota(&o.Config)
+	where.Content, where.Answers = contentQuota(&o.Config), answerQuota(&o.Config)
 	where.Kept = stored.Quota{
 		Bytes: int64(o.Config.Kept.BytesPerAccount), Number: o.Config.Kept.RepliesPerAccount,
 		FreeDisk: int64(o.Config.Kept.MinFreeDisk),

@@ -13,13 +13,14 @@ func contentQuota(c *config.Config) store.ContentQuota {
 	return store.ContentQuota{Account: int64(c.Content.BytesPerAccount), All: int64(c.Content.TotalBytes)}
 }
 
-// openContent creates the recorder of the content log.
+// openContent creates the recorder of the content log, and the answer cache.
 func (g *instance) openContent() {
 	o := g.options
 	g.content = contentlog.NewRecorder(contentlog.Options{
 		Keys: g.admin.Content.Keys(), Write: g.store.Content.Write, Dropped: g.metrics.ContentDropped,
 		Most: int(o.Config.Content.MaxBytes), Now: g.store.Now, Log: o.Log,
 	})
+	openAnswers(g)
 }
 
 // storeRetention returns how long data is stored that is deleted by age.

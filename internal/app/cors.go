@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"weir/internal/account"
+	"weir/internal/answercache"
 	"weir/internal/config"
 	"weir/internal/dialect"
 )
@@ -43,7 +44,7 @@ func exposedHeaders(dialects dialect.Set) string {
 	names := []string{
 		"X-Request-Id", "Request-Id", "Retry-After", "X-Should-Retry", "Idempotent-Replayed", "Idempotent-Kept",
 		"X-Weir-Provider", "X-Weir-Model", "X-Weir-Requested-Model", "X-Weir-Attempts", "X-Weir-Cost-USD",
-		"X-Weir-Dropped", "X-Weir-Kept", "X-Weir-Answer-Of",
+		"X-Weir-Dropped", "X-Weir-Kept", "X-Weir-Answer-Of", answercache.Header, answercache.SavedHeader, "Age",
 	}
 	add := func(all []dialect.LimitHeaders) {
 		for i := range all {

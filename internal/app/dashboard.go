@@ -49,7 +49,7 @@ func beginManaged(ctx context.Context, o *Options, c *admin.Configuration) error
 func handlerOver(g *instance, table *route.Table) admin.CallHandler {
 	o := g.pipeline
 	o.Router, o.Log = route.NewRouter(table), slog.New(slog.DiscardHandler)
-	o.Metrics, o.Tracer, o.Refused, o.Refusals, o.Content = nil, nil, nil, nil, nil
+	o.Metrics, o.Tracer, o.Refused, o.Refusals, o.Content, o.Answers = nil, nil, nil, nil, nil, nil
 	d := g.upstream.Dialects().Usual()
 	return gateway.New(o).HandlerAs("POST /admin/v1/config/test", d, d.For(llm.OpChat))
 }

@@ -67,6 +67,7 @@ var knownRoutes = map[people.Right][]string{
 		"GET /accounts/{account}/usage",
 		"GET /accounts/{account}/usage.csv",
 		"GET /admin/v1/accounts/{account}",
+		"GET /admin/v1/accounts/{account}/answers",
 		"GET /admin/v1/accounts/{account}/keys",
 		"GET /admin/v1/accounts/{account}/keys/{key}",
 		"GET /admin/v1/accounts/{account}/members",
@@ -113,6 +114,7 @@ var knownRoutes = map[people.Right][]string{
 		"GET /admin/v1/accounts/{account}/invitations",
 		"POST /admin/v1/accounts/{account}/invitations",
 		"DELETE /admin/v1/accounts/{account}/invitations/{id}",
+		"DELETE /admin/v1/accounts/{account}/answers",
 		"DELETE /admin/v1/accounts/{account}/content",
 		"DELETE /admin/v1/accounts/{account}/members/{user}",
 		"DELETE /admin/v1/accounts/{account}/requests/{id}/content",
@@ -136,6 +138,7 @@ var knownRoutes = map[people.Right][]string{
 	},
 	people.Operate: {
 		"POST /operator/accounts/{account}/content/set",
+		"POST /operator/accounts/{account}/answers/purge",
 		"GET /admin/v1/accounts",
 		"GET /admin/v1/alerts",
 		"POST /admin/v1/alerts/{kind}/test",

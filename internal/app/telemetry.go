@@ -113,6 +113,7 @@ func (g *instance) measureOthers() {
 		"Bytes of requests and answers that wait to be logged, or whose requests run.", g.content.Queued)
 	telemetry.Gauge(m, "weir_content_bytes", "Encrypted bytes of the content log, on all nodes.",
 		func() int64 { return contentInAll(g.store.Content) })
+	measureAnswers(g)
 	m.GaugeBy("weir_provider_circuit_open", "provider",
 		"1 while all called targets of the provider are skipped, else 0.", g.circuits)
 }

@@ -114,6 +114,7 @@ const (
 	ContentRead         Action = "content.read"
 	ContentExported     Action = "content.exported"
 	ContentPurged       Action = "content.purged"
+	AnswersPurged       Action = "answers.purged"
 	ConfigChanged       Action = "config.changed"
 	ConfigTested        Action = "config.tested"
 )

@@ -159,6 +159,7 @@ func (ch *checker) checkNumbers(c *Config) {
 	ch.checkRange("kept.replies_per_account", c.Kept.RepliesPerAccount, 0)
 	ch.checkRange("kept.min_free_disk", int64(c.Kept.MinFreeDisk), 0)
 	ch.checkContent(&c.Content)
+	ch.checkAnswerCache(&c.AnswerCache)
 	if c.DrainTimeout < 0 {
 		ch.report("drain_timeout", "`drain_timeout` must not be negative")
 	}
@@ -249,6 +250,7 @@ func (ch *checker) checkAliases(c *Config) {
 		if a.ServedModel != "" {
 			ch.checkWord(join(path, "served_model"), a.ServedModel, []string{"accept", "flag", "refuse"})
 		}
+		ch.checkAnswerAge(join(path, "answer_cache"), a.AnswerCache)
 		ch.checkCacheMarks(path, a.CacheMarks)
 	}
 }

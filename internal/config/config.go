@@ -76,6 +76,8 @@ type Config struct {
 	Kept Kept `yaml:"kept"`
 	// Content bounds the content log.
 	Content Content `yaml:"content"`
+	// AnswerCache configures stored answers to equal requests.
+	AnswerCache AnswerCache `yaml:"answer_cache"`
 	// Backup configures the backups of the running installation.
 	Backup Backup `yaml:"backup"`
 	// Telemetry configures the address of metrics.
@@ -293,11 +295,12 @@ func Default() Config {
 			Requests: 90 * day, Responses: 30 * day, Explanations: 2557 * day, Attribution: 400 * day,
 			Content: 30 * day,
 		},
-		Content:  Content{MaxBytes: 256 << 10, BytesPerAccount: 1 << 30, TotalBytes: 10 << 30},
-		Kept:     Kept{BytesPerAccount: 1 << 30, RepliesPerAccount: 100_000, MinFreeDisk: 1 << 30},
-		TLS:      TLS{ACME: ACME{Directory: "https://acme-v02.api.letsencrypt.org/directory"}},
-		Backup:   Backup{Every: 10 * time.Second, Full: day, Keep: 7},
-		Sessions: Sessions{Idle: 12 * time.Hour, Absolute: 7 * day, Passwords: "on"},
+		Content:     Content{MaxBytes: 256 << 10, BytesPerAccount: 1 << 30, TotalBytes: 10 << 30},
+		AnswerCache: usualAnswerCache(),
+		Kept:        Kept{BytesPerAccount: 1 << 30, RepliesPerAccount: 100_000, MinFreeDisk: 1 << 30},
+		TLS:         TLS{ACME: ACME{Directory: "https://acme-v02.api.letsencrypt.org/directory"}},
+		Backup:      Backup{Every: 10 * time.Second, Full: day, Keep: 7},
+		Sessions:    Sessions{Idle: 12 * time.Hour, Absolute: 7 * day, Passwords: "on"},
 		OIDC: OIDC{
 			Name: "single sign-on", Scopes: []string{"openid", "profile", "email"}, GroupsClaim: "groups",
 		},

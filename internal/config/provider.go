@@ -104,4 +104,6 @@ type Alias struct {
 	// CacheMarks is "client", "add" or empty for the setting of the target's provider: whether chats without marks of a
 	// prompt cache get them.
 	CacheMarks string `yaml:"cache_marks,omitempty"`
+	// AnswerCache is the greatest age of stored answers to requests for the alias; 0 for no stored answers.
+	AnswerCache time.Duration `yaml:"answer_cache,omitempty"`
 }

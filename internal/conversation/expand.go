@@ -37,6 +37,9 @@ func (t *Turn) Echo() []llm.Field {
 	return echo
 }
 
+// IsStored reports whether the response to the request is stored.
+func (t *Turn) IsStored() bool { return t.keep }
+
 // Expand inserts the earlier conversation into a request's input: the previous response and all before it, and the
 // items that the request refers to. The body must have passed the scan of its wire format. If there is nothing to
 // insert, it is returned unchanged. All other members keep their bytes and their order; instructions of earlier

@@ -27,6 +27,7 @@ var done = map[string]string{
 	"credit-ended":         "The credit was ended. The account now spends without prepayment.",
 	"hangup-set":           "The setting was saved. It applies to answers from now on.",
 	"content-removed":      "The content was deleted.",
+	"answers-purged":       "The stored answers were deleted.",
 	"content-set":          "The content log was set. It takes effect within a second.",
 	"operator-added":       "The user is now an operator.",
 	"operator-removed":     "The user is no longer an operator.",

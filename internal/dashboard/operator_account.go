@@ -33,6 +33,7 @@ type oneAccountPage struct {
 	EndCredit    Confirm
 	OnDisconnect Field
 	Content      Field
+	Answers      answersPart
 	Facts        []Fact
 	Charge       chargePart
 	Per          perPart
@@ -200,6 +201,9 @@ func (h *accountHandlers) show(w http.ResponseWriter, r *http.Request, v *people
 		return err
 	}
 	p.Tiles = spent
+	if p.Answers, err = h.answersPartOf(r.Context(), v.Account); err != nil {
+		return err
+	}
 	status := http.StatusOK
 	for _, one := range f.all() {
 		status = max(status, one.status())

@@ -291,11 +291,3 @@ func termsText(t *charge.Terms) string {
 	}
 	return text
 }
-
-// servedBy names the model that answered, if it is not the attempt's.
-func servedBy(a *report.Attempt) string {
-	if a.Served.Other {
-		return a.Served.Model + ", another model than the requested one"
-	}
-	return a.Served.Model
-}

@@ -169,6 +169,7 @@ func (s *site) operatorRoutes(o *Options, forms *once) []row {
 		{"POST " + one + "/credit/end", people.Operate, accounts.change("credit-ended", accounts.endCredit)},
 		{"POST " + one + "/hangup/set", people.Operate, accounts.change("hangup-set", accounts.setOnDisconnect)},
 		{"POST " + one + "/content/set", people.Operate, accounts.change("content-set", accounts.setContent)},
+		{"POST " + one + "/answers/purge", people.Operate, accounts.change("answers-purged", accounts.purgeAnswers)},
 		{"GET " + usersPath, people.Operate, unsent(users.page)},
 		{"POST " + usersPath + "/invite", people.Operate, users.invite},
 		{"POST " + user + "/reset", people.Operate, users.reset},

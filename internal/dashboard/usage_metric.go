@@ -26,6 +26,7 @@ func metricChoices() []Choice {
 		{Value: string(report.MeasureMissed), Label: "Tokens missed in caches"},
 		{Value: string(report.MeasureMissCost), Label: "Cost of misses in caches"},
 		{Value: string(report.MeasureErrors), Label: "Failed attempts"},
+		{Value: string(report.MeasureSaved), Label: "Saved by stored answers"},
 		{Value: metricRefused, Label: "Refused requests"},
 		{Value: metricSpeed, Label: "Time to first token"},
 	}
@@ -61,7 +62,7 @@ func metricOf(f *form) metric {
 
 // isMoney reports whether amounts are nano-USD.
 func (m *metric) isMoney() bool {
-	return m.measure == report.MeasureCost || m.measure == report.MeasureMissCost
+	return m.measure == report.MeasureCost || m.measure == report.MeasureMissCost || m.measure == report.MeasureSaved
 }
 
 // short formats an amount for a quick look, and whole with all digits.

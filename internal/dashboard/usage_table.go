@@ -105,7 +105,8 @@ func (u *usageQuery) columns() []usageColumn {
 		{"From caches", report.MeasureCached, func(x *report.Use) string { return cachedOf(&x.Usage) }},
 	}
 	switch m := u.metric.measure; {
-	case len(m.Classes()) == 1, m == report.MeasureMissed, m == report.MeasureMissCost:
+	case len(m.Classes()) == 1, m == report.MeasureMissed, m == report.MeasureMissCost,
+		m == report.MeasureHits, m == report.MeasureSaved:
 		own := func(x *report.Use) string { return u.metric.whole(m.Of(x)) }
 		list = append(list, usageColumn{u.metric.Label, m, own})
 	}

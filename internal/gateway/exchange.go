@@ -34,6 +34,7 @@ type exchange struct {
 	out     *clientStream // nil if no stream was begun
 	idem    *idempotent   // nil without an Idempotency-Key
 	content *contentlog.Capture
+	cache   *caching // nil if the answer is not stored
 }
 
 // forward tries the targets in the order of the plan until one has answered. Before the client has received a part of
@@ -317,6 +318,7 @@ func (x *exchange) end() {
 	x.late.read(in.server, x.spent.reached)
 	x.settleLimits()
 	x.idem.release()
+	x.cache.release()
 	x.releaseBody()
 	in.held.EndAnswer()
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/answercache"
 	"weir/internal/capacity"
 	"weir/internal/dialect"
 	"weir/internal/dialect/stamp"
@@ -70,7 +71,9 @@ func droppedHeader(names []string) string {
 func (in *intake) answerHeaders(a *answered, contentType string) {
 	h := in.w.Header()
 	in.commonHeaders(h, a.ID)
-	in.told = [...]string{contentType, a.Provider, a.Model, strconv.Itoa(a.Attempts), a.Requested, a.Cost, a.Dropped}
+	in.told = [...]string{
+		contentType, a.Provider, a.Model, strconv.Itoa(a.Attempts), a.Requested, a.Cost, a.Dropped, in.cacheTold,
+	}
 	values := in.told[:]
 	h["Content-Type"] = values[0:1:1]
 	h["X-Weir-Provider"] = values[1:2:2]
@@ -84,6 +87,9 @@ func (in *intake) answerHeaders(a *answered, contentType string) {
 	}
 	if a.Dropped != "" {
 		h["X-Weir-Dropped"] = values[6:7:7]
+	}
+	if in.cacheTold != "" {
+		h[answercache.Header] = values[7:8:8]
 	}
 	setBack(h, a.back)
 }

@@ -109,6 +109,9 @@ type keeping struct {
 	unkept  unkept
 }
 
+// stores reports whether the answer is stored under an id of its own.
+func (k *keeping) stores() bool { return k != nil && k.turn.IsStored() }
+
 func (k *keeping) echo() []llm.Field {
 	if k == nil {
 		return nil

@@ -69,6 +69,7 @@ func (x *exchange) finishStream(r *relay) {
 	s := r.attempt.outcome().Succeeded()
 	findMissed(r.attempt, &s)
 	x.settle(s)
+	x.cache.judge(x, r.attempt, &s)
 	x.idem.streamed()
 	r.finish(x.spent.final(r.tally, x.rescue.usageOfAll(&s.Usage, r.attempt.resumes.onBehind())))
 }
@@ -271,14 +272,14 @@ func (r *relay) finish(final *llm.Final) {
 	if !r.same {
 		r.out = r.stream.encoder.Finish(r.out, final)
 		r.in.kept.keepEncoded(r.stream.encoder)
-		r.stream.write(r.out)
+		r.stream.end(r.out)
 		return
 	}
 	r.appendHeld(final)
 	if r.end == nil {
 		r.end = []byte(r.in.Op.EndMarker)
 	}
-	r.stream.write(append(r.out, r.end...))
+	r.stream.end(append(r.out, r.end...))
 }
 
 // breakOff sends the buffered part of an interrupted answer. If the client has not received any of it, it returns the

@@ -91,6 +91,7 @@ func (x *exchange) settleWhole(w *wholeReply, resp *provider.Response) {
 	s := a.outcome().Succeeded()
 	findMissed(a, &s)
 	x.settle(s)
+	x.cache.judge(x, a, &s)
 	if w.usage = s.Usage; late != nil {
 		late.usage, late.spent.money, late.spent.priced = s.Usage, x.spent.money, x.spent.priced
 		x.reading.hangUp.give(x.in, late)
@@ -120,6 +121,7 @@ func (x *exchange) sendWhole(w *wholeReply, contentType string) {
 	if !x.idem.keep(headers, *buf) {
 		h["Idempotent-Kept"] = []string{"false"}
 	}
+	x.cache.keepWhole(*buf, contentType)
 	if !in.kept.keep(*buf) {
 		h["X-Weir-Kept"] = []string{"false"}
 	}
@@ -139,7 +141,7 @@ func (x *exchange) sendEvents(w *wholeReply) {
 	x.idem.streamed()
 	out = x.out.encoder.Finish(out, x.spent.final(&w.attempt.tally, &w.usage))
 	x.in.kept.keepEncoded(x.out.encoder)
-	x.out.write(out)
+	x.out.end(out)
 }
 
 // sendOneEvent answers a request for a stream, after comments were sent, with a reply that has no translation: as one

@@ -60,8 +60,8 @@ func (q *request) run() error {
 	return q.x.forward()
 }
 
-// answerHere answers a request that needs no provider: by a local count of tokens, a stored reply, or the late answer
-// of an earlier request. It reports whether it has.
+// answerHere answers a request that needs no provider: by a local count of tokens, a stored reply, the late answer of
+// an earlier request, or a stored answer. It reports whether it has.
 func (q *request) answerHere() (answered bool, err error) {
 	in := &q.in
 	if in.message != nil && in.message.Prepares {
@@ -80,10 +80,13 @@ func (q *request) answerHere() (answered bool, err error) {
 	}
 	q.x.idem = claim
 	late, err := in.server.late.answer(in)
-	if err != nil || late == nil {
+	if err == nil && late != nil {
+		return true, q.x.sendLate(late)
+	}
+	if err != nil || in.server.answers == nil {
 		return false, err
 	}
-	return true, q.x.sendLate(late)
+	return q.fromCache()
 }
 
 // finish releases everything that the request holds, however it ended.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/answercache"
 	"weir/internal/capacity"
 	"weir/internal/contentlog"
 	"weir/internal/conversation"
@@ -43,6 +44,8 @@ type Options struct {
 	Refused func(*account.Principal, *llm.Error)
 	// Tools runs tools of MCP servers for models; nil for none.
 	Tools *toolloop.Loop
+	// Answers stores whole answers; nil for none.
+	Answers *answercache.Cache
 	// Content logs the content of requests; nil for none.
 	Content *contentlog.Recorder
 	// Refusals counts the requests that end without an attempt at a provider; nil for none.
@@ -114,6 +117,7 @@ type Server struct {
 	content     *contentlog.Recorder
 	prompts     *promptcache.Memory
 	tools       *toolloop.Loop
+	answers     *answercache.Cache
 	now         func() time.Time
 	log         *slog.Logger
 
@@ -147,7 +151,7 @@ func New(o Options) *Server {
 	s := &Server{
 		accounts: o.Accounts, ledger: o.Ledger, router: o.Router, idempotency: o.Idempotency, kept: o.Kept,
 		limits: o.Limits, refused: o.Refused, refusals: o.Refusals, content: o.Content, tools: o.Tools,
-		now: o.Now, log: o.Log, maxBody: o.MaxBody,
+		answers: o.Answers, now: o.Now, log: o.Log, maxBody: o.MaxBody,
 		prompts: promptcache.NewMemory(), metrics: o.Metrics, tracer: o.Tracer, timing: o.Timing.withDefaults(),
 	}
 	if s.maxBody == 0 {

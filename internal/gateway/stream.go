@@ -18,6 +18,7 @@ type clientStream struct {
 	upstream *upstreamContext // ends when a write to the client fails
 	encoder  dialect.Encoder
 	control  *http.ResponseController
+	cache    *caching // records the answer; nil if it is not stored
 
 	mu     sync.Mutex
 	told   answered // of the current attempt, copied because keep-alives run concurrently
@@ -35,6 +36,7 @@ func (x *exchange) beginStream(a *attempt) {
 	in, told := x.in, a.answered(&x.spent)
 	if x.out == nil {
 		x.out = newClientStream(in, x.reading.context, told)
+		x.out.cache = x.cache
 	} else {
 		x.out.tell(told)
 	}
@@ -84,6 +86,18 @@ func (s *clientStream) committed() bool {
 
 // write sends a piece of the answer at once.
 func (s *clientStream) write(b []byte) {
+	s.cache.add(b)
+	s.pass(b)
+}
+
+// end sends the last piece of a whole answer, after it is stored.
+func (s *clientStream) end(b []byte) {
+	s.cache.add(b)
+	s.cache.keepStream()
+	s.pass(b)
+}
+
+func (s *clientStream) pass(b []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pieces = true

@@ -120,7 +120,7 @@ func appendSettlement(dst []byte, s *Settlement) []byte {
 	if s.Ask {
 		flags |= flagAsk
 	}
-	flags |= chargeFlags(s) | servedFlags(&s.Served) | missedFlag(&s.Missed)
+	flags |= chargeFlags(s) | servedFlags(&s.Served) | missedFlag(&s.Missed) | cachedFlags(&s.Cached)
 	dst = binary.AppendUvarint(dst, flags)
 	dst = append(dst, indexOf(outcomes, s.Outcome), indexOf(provenances, s.Provenance))
 	dst = appendUsage(dst, &s.Usage)
@@ -139,7 +139,7 @@ func appendSettlement(dst []byte, s *Settlement) []byte {
 	if s.ReplyID != "" {
 		dst = appendText(dst, s.ReplyID)
 	}
-	return appendMissed(appendServed(appendCharge(dst, s), &s.Served), &s.Missed)
+	return appendCached(appendMissed(appendServed(appendCharge(dst, s), &s.Served), &s.Missed), &s.Cached)
 }
 
 func decodeSettle(payload []byte) (id AttemptID, s Settlement, err error) {
@@ -176,6 +176,7 @@ func (d *decoder) settlement(s *Settlement) {
 	d.charge(s, flags)
 	s.Served = d.served(flags)
 	s.Missed = d.missed(flags)
+	s.Cached = d.cached(flags)
 }
 
 func appendPrice(dst []byte, p *llm.Price) []byte {

@@ -254,7 +254,7 @@ func (h *Hold) charged(s *Settlement) llm.Money {
 
 // cost returns the attempt's cost, or nil if part of it is unknown.
 func (h *Hold) cost(s *Settlement) *llm.Money {
-	if s.Unpriced != 0 || !h.attempt.Price.Known() && !s.Billed {
+	if s.Unpriced != 0 || !h.attempt.Price.Known() && !s.Billed && !s.Cached.Hit {
 		return nil
 	}
 	return &s.Cost

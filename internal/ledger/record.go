@@ -158,6 +158,7 @@ type Settlement struct {
 	Tier       string
 	Served     Served        // which model answered
 	Missed     Missed        // input that could have been read from a prompt cache
+	Cached     Cached        // whether a stored answer was returned
 	Code       llm.Code      // error code that the client received; empty for none
 	Status     int           // the provider's HTTP status; 0 if there was none
 	FirstToken time.Duration // from opening to the first output; 0 if there was none

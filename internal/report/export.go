@@ -70,7 +70,7 @@ func csvHeads() []string {
 	}
 	return append(heads, "arrived", "booked_on", "service_tier", "unpriced", "cost_at_most_usd", "provider_cost_usd",
 		"account_name", "key_label", "user", "tags", "charge_usd", "charge_at_most_usd", "provider", "tags_json",
-		"charge_unpriced", "served_model", "substituted")
+		"charge_unpriced", "served_model", "substituted", "cached", "saved_usd")
 }
 
 func csvRow(e *Exported) []string {
@@ -96,13 +96,18 @@ func csvRow(e *Exported) []string {
 	if unpriced != 0 && e.Charged() == e.Charge() {
 		chargedAtMost = "" // there is no upper bound
 	}
+	saved := ""
+	if e.Cached.Hit {
+		saved = e.Cached.Saved.Fixed()
+	}
 	return append(row, e.Arrived.UTC().Format(fixedTime), e.Arrived.UTC().Format(time.DateOnly),
 		audit.PlainCell(e.Tier),
 		strings.Join(e.Unpriced.Names(), " "), atMost, providers, audit.PlainCell(e.AccountName),
 		audit.PlainCell(e.KeyLabel), audit.PlainCell(e.Attribution.User),
 		audit.PlainCell(llm.FormatTags(e.Attribution.Tags)), known(e.Charge(), unpriced), chargedAtMost,
 		audit.PlainCell(e.Provider), tagsObject(e.Attribution.Tags), strings.Join(unpriced.Names(), " "),
-		audit.PlainCell(e.Served.Model), strconv.FormatBool(e.Served.Other))
+		audit.PlainCell(e.Served.Model), strconv.FormatBool(e.Served.Other),
+		strconv.FormatBool(e.Cached.Hit), saved)
 }
 
 // tagsObject returns tags as a JSON object. It escapes semicolons, because a spreadsheet that splits cells at them

@@ -24,13 +24,15 @@ const (
 	// them would have saved the account.
 	MeasureMissed   Measure = "missed_tokens"
 	MeasureMissCost Measure = "missed_cost"
+	MeasureHits     Measure = "cached_requests" // answered from the answer cache
+	MeasureSaved    Measure = "saved"           // what their answers were charged the first time
 )
 
 // Measures returns all measures except classes.
 func Measures() []Measure {
 	return []Measure{
 		MeasureCost, MeasureRequests, MeasureTokens, MeasureIn, MeasureOut, MeasureCached, MeasureAttempts,
-		MeasureErrors, MeasureMissed, MeasureMissCost,
+		MeasureErrors, MeasureMissed, MeasureMissCost, MeasureHits, MeasureSaved,
 	}
 }
 
@@ -60,7 +62,7 @@ func (m Measure) Classes() (list []llm.Class) {
 	return list
 }
 
-// Of returns the amount in a group: nano-USD for MeasureCost and MeasureMissCost.
+// Of returns the amount in a group: nano-USD for MeasureCost, MeasureMissCost and MeasureSaved.
 func (m Measure) Of(u *Use) (n int64) {
 	switch m {
 	case MeasureCost:
@@ -77,6 +79,10 @@ func (m Measure) Of(u *Use) (n int64) {
 		return u.Missed.Tokens
 	case MeasureMissCost:
 		return int64(u.Missed.Cost())
+	case MeasureHits:
+		return u.Cached
+	case MeasureSaved:
+		return int64(u.Saved)
 	}
 	for _, c := range m.Classes() {
 		n += u.Usage[c]

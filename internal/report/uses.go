@@ -67,6 +67,8 @@ type Use struct {
 	Uncertain llm.Money
 	Unseen    int64 // attempts without a reported usage, including resolved ones and those of a dead process
 	Missed    Missed
+	Cached    int64     // requests that were answered from the answer cache, as attempts of their own
+	Saved     llm.Money // what their answers were charged the first time
 	Margin
 }
 
@@ -82,6 +84,8 @@ func (u *Use) Add(o *Use) {
 	u.Uncertain += o.Uncertain
 	u.Unseen += o.Unseen
 	u.Missed.Add(&o.Missed)
+	u.Cached += o.Cached
+	u.Saved += o.Saved
 	u.add(o.Margin)
 }
 

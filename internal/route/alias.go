@@ -38,6 +38,8 @@ type Alias struct {
 	ServedModel ServedModel
 	// CacheMarks says who sets marks of prompt caches; empty means that the target's provider decides.
 	CacheMarks CacheMarks
+	// AnswerCache is the greatest age of stored answers; 0 for no stored answers.
+	AnswerCache time.Duration
 }
 
 // CacheMarks says who sets the marks at which prompt caches end.
@@ -66,12 +68,13 @@ type alias struct {
 
 	servedModel ServedModel
 	cacheMarks  CacheMarks
+	answerCache time.Duration
 }
 
 func (t *Table) resolve(a *Alias) (*alias, error) {
 	out := &alias{
 		on: a.On, strategy: cmp.Or(a.Strategy, StrategyFallback), noRescue: a.NoRescue, noAffinity: a.NoAffinity,
-		servedModel: a.ServedModel, cacheMarks: a.CacheMarks,
+		servedModel: a.ServedModel, cacheMarks: a.CacheMarks, answerCache: a.AnswerCache,
 	}
 	for i, full := range a.Targets {
 		var err error

@@ -25,6 +25,14 @@ func (t *Target) ServedPolicy() ServedModel {
 	return cmp.Or(t.alias.servedModel, FlagServed)
 }
 
+// AnswerCache returns the greatest age of stored answers to requests for the target's alias; 0 for none.
+func (t *Target) AnswerCache() time.Duration {
+	if t.alias == nil {
+		return 0
+	}
+	return t.alias.answerCache
+}
+
 // Served judges a provider's name of the model that answered for the target, by the table's names and the prices of
 // the time. Other reports that it is another model than the target's. The price replaces the target's: nil keeps it,
 // because it is known and of the same model, or because the other model has none. A server of the operator's names its

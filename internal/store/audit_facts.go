@@ -125,6 +125,9 @@ func keyFacts(k *account.Key) facts {
 	if k.NoContent {
 		f["no_content"] = true
 	}
+	if k.AnswerCache > 0 {
+		f["answer_cache_seconds"] = int64(k.AnswerCache / time.Second)
+	}
 	f.limits(k.Limits)
 	f.budget(k.Budget)
 	f.per(k.Per)

@@ -16,7 +16,7 @@ import (
 )
 
 const keyColumns = "id, account, label, last4, permissions, models, created, expires, revoked, rpm, tpm, " +
-	"concurrency, budget, budget_period, creator, former_last4, former_until, tags, per, no_content"
+	"concurrency, budget, budget_period, creator, former_last4, former_until, tags, per, no_content, answer_cache"
 
 // keyRow is a scanned row of keyColumns, with its encoded columns not decoded yet.
 type keyRow struct {
@@ -25,18 +25,20 @@ type keyRow struct {
 	created                        int64
 	expires, revoked               sql.NullInt64
 	former                         sql.NullInt64
+	answerCache                    int64 // seconds
 }
 
 func (r *keyRow) dest() []any {
 	return []any{
 		&r.ID, &r.AccountID, &r.Label, &r.Last4, &r.permissions, &r.models, &r.created, &r.expires, &r.revoked,
 		&r.Limits.RPM, &r.Limits.TPM, &r.Limits.Concurrency, &r.Budget.Limit, &r.Budget.Period, &r.Creator,
-		&r.FormerLast4, &r.former, &r.tags, &r.per, &r.NoContent,
+		&r.FormerLast4, &r.former, &r.tags, &r.per, &r.NoContent, &r.answerCache,
 	}
 }
 
 func (r *keyRow) key() (account.Key, error) {
 	k := r.Key
+	k.AnswerCache = time.Duration(r.answerCache) * time.Second
 	k.Created = fromMicros(r.created)
 	k.Expires, k.Revoked, k.FormerUntil = optionalTime(r.expires), optionalTime(r.revoked), optionalTime(r.former)
 	if err := json.Unmarshal([]byte(r.permissions), &k.Permissions); err != nil {
@@ -149,11 +151,11 @@ func (s *Accounts) insertKey(ctx context.Context, tx *sql.Tx, by audit.Actor, k 
 		}
 	}
 	_, err = tx.ExecContext(ctx, "INSERT INTO keys ("+keyColumns+
-		", hash, imported) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', NULL, ?, ?, ?, ?, ?)",
+		", hash, imported) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', NULL, ?, ?, ?, ?, ?, ?)",
 		k.ID, k.AccountID, k.Label, k.Last4, permissions, models, micros(k.Created), microsOrNil(k.Expires),
 		microsOrNil(k.Revoked),
 		k.Limits.RPM, k.Limits.TPM, k.Limits.Concurrency, int64(k.Budget.Limit), string(k.Budget.Period), k.Creator,
-		encodeKeyTags(&k.Tags), per, number(k.NoContent), hash.String(), imported)
+		encodeKeyTags(&k.Tags), per, number(k.NoContent), int64(k.AnswerCache/time.Second), hash.String(), imported)
 	if err != nil {
 		return err
 	}
@@ -193,8 +195,8 @@ func (s *Accounts) keyInTurn(ctx context.Context, tx *sql.Tx, id string) (accoun
 }
 
 const updateKey = "UPDATE keys SET label = ?, permissions = ?, models = ?, expires = ?, rpm = ?, tpm = ?," +
-	" concurrency = ?, budget = ?, budget_period = ?, per = ?, tags = ?, no_content = ? WHERE id = ? RETURNING " +
-	keyColumns
+	" concurrency = ?, budget = ?, budget_period = ?, per = ?, tags = ?, no_content = ?," +
+	" answer_cache = ? WHERE id = ? RETURNING " + keyColumns
 
 // UpdateKey changes the key with that id and returns the result. The error is account.ErrNotFound,
 // account.ErrRevoked, or the one of account.Loosened.
@@ -247,7 +249,7 @@ func (s *Accounts) UpdateKey(ctx context.Context, by audit.Actor, id string, u a
 		}
 		row := tx.QueryRowContext(ctx, updateKey, to.Label, permissions, models, microsOrNil(to.Expires), to.Limits.RPM,
 			to.Limits.TPM, to.Limits.Concurrency, int64(to.Budget.Limit), string(to.Budget.Period), per,
-			encodeKeyTags(&to.Tags), number(to.NoContent), id)
+			encodeKeyTags(&to.Tags), number(to.NoContent), int64(to.AnswerCache/time.Second), id)
 		if k, err = scanKey(row); err != nil {
 			return err
 		}
@@ -302,6 +304,9 @@ func updated(k account.Key, u *account.KeyUpdate) account.Key {
 	}
 	if u.NoContent != nil {
 		k.NoContent = *u.NoContent
+	}
+	if u.AnswerCache != nil {
+		k.AnswerCache = *u.AnswerCache
 	}
 	return k
 }

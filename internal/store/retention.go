@@ -50,6 +50,7 @@ func (s *DB) runErasing(ctx context.Context, now func() Retention) {
 			return
 		case <-every.C:
 			s.notDeleted(ctx, "content", s.Content.Retain(ctx, s.Now().Add(-now().Content)))
+			s.notDeleted(ctx, "answers", s.Answers.Retain(ctx))
 		}
 	}
 }

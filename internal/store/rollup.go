@@ -29,6 +29,8 @@ const (
 	measureMargin          // nano-USD that are charged beyond measureCost
 	measureMarginUncertain // nano-USD that may be charged beyond measureMargin and measureUncertain
 	measureMarginUnpriced  // attempts with an unpriced charge, minus those with an unpriced cost, in measureUnpriced
+	measureCached          // requests answered from the answer cache
+	measureSaved           // nano-USD that their answers were charged the first time
 	measureMissed          // input tokens that could have been read from prompt caches
 	measureMissCost        // nano-USD that reading them would have saved, by cause
 	measureUsage           = measureMissCost + promptcache.NumCauses
@@ -39,7 +41,7 @@ const (
 func measureColumns() []string {
 	columns := []string{
 		"requests", "cost", "tokens", "attempts", "errors", "unpriced", "estimated", "unknown", "uncertain",
-		"margin", "margin_uncertain", "margin_unpriced", "missed",
+		"margin", "margin_uncertain", "margin_unpriced", "cached", "saved", "missed",
 	}
 	for _, cause := range promptcache.Causes() {
 		columns = append(columns, "missed_"+string(cause))
@@ -151,6 +153,8 @@ func (s *sums) set(e *ledger.Entry) {
 		measureMargin:          int64(e.Margin),
 		measureMarginUncertain: int64(e.MarginUncertain),
 		measureMarginUnpriced:  number(e.UnpricedCharge() != 0) - number(e.Unpriced != 0),
+		measureCached:          number(e.Cached.Hit),
+		measureSaved:           int64(e.Cached.Saved),
 	}
 	switch e.Provenance {
 	case ledger.Estimated:

@@ -32,6 +32,8 @@ type Options struct {
 	Kept stored.Quota // limits the data that is stored for clients
 	// Content limits the content log.
 	Content ContentQuota
+	// Answers limits the answer cache.
+	Answers AnswerQuota
 	// The fields below are for tests. Clock is the clock that all nodes share; if nil, it is the database's, or
 	// Machine if the database has none. Machine is the clock of this machine; if nil, time.Now.
 	Clock, Machine func() time.Time
@@ -64,6 +66,7 @@ type DB struct {
 	Refusals    *Refusals
 	Alerts      *Alerts
 	Content     *Content
+	Answers     *Answers
 }
 
 // conn is shared by the parts of a database: it has connections, transactions, and steps that several parts do within
@@ -207,6 +210,7 @@ func (o *Options) connect(e *engine) (*DB, error) {
 		Webhooks: &Webhooks{c}, Events: &Events{c}, Kept: &Kept{conn: c, quota: o.Kept}, Audit: &AuditLog{c},
 		Managed: &Managed{c}, Refusals: &Refusals{c}, Alerts: &Alerts{c}, Content: &Content{c, o.Content},
 		MCPTools: &MCPTools{c},
+		Answers:  &Answers{c, o.Answers},
 	}
 	s.Ledger = &Ledger{c, newApplier(c), s.Attribution, s.Corrections}
 	s.Deliveries = &Deliveries{c, s.Webhooks}

@@ -314,6 +314,7 @@ func (s *sums) use() report.Use {
 		Usage: *s.usage(), Requests: s[measureRequests], Attempts: s[measureAttempts], Errors: s[measureErrors],
 		Cost: s.charge(), Unpriced: s.unpriced(), Missed: s.missed(), Uncertain: s.uncertain(),
 		Unseen: s[measureEstimated] + s[measureUnknown], Margin: s.marginOf(),
+		Cached: s[measureCached], Saved: llm.Money(s[measureSaved]),
 	}
 }
 

@@ -97,6 +97,10 @@ func measuresOf(m report.Measure) (list []int) {
 			list = append(list, measureMissCost+i)
 		}
 		return list
+	case report.MeasureHits:
+		return []int{measureCached}
+	case report.MeasureSaved:
+		return []int{measureSaved}
 	}
 	for _, c := range m.Classes() {
 		list = append(list, measureUsage+int(c))

@@ -129,6 +129,10 @@ func (a *Attempt) End(s *ledger.Settlement, cost, charge *llm.Money) {
 	if charge != nil && (cost == nil || *charge != *cost) {
 		set = append(set, attribute.Float64("weir.charge_usd", usd(*charge)))
 	}
+	if s.Cached.Hit {
+		set = append(set, attribute.Bool("weir.cached", true),
+			attribute.Float64("weir.saved_usd", usd(s.Cached.Saved)))
+	}
 	if s.Finish != "" {
 		set = append(set, attribute.StringSlice("gen_ai.response.finish_reasons", []string{string(s.Finish)}))
 	}

@@ -321,7 +321,7 @@ func aliases(cfg *config.Config) map[string]route.Alias {
 		all[name] = route.Alias{
 			Targets: a.Targets, Weights: a.Weights, Strategy: route.Strategy(a.Strategy), NoRescue: a.Rescue == "off",
 			NoAffinity: a.Affinity == "none", ServedModel: route.ServedModel(a.ServedModel), On: a.On,
-			CacheMarks: route.CacheMarks(a.CacheMarks),
+			CacheMarks: route.CacheMarks(a.CacheMarks), AnswerCache: a.AnswerCache,
 		}
 	}
 	return all

@@ -150,6 +150,8 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"Refusals", testRefusals},
 		{"RefusalsShared", testRefusalsShared},
 		{"RefusalsOfAll", testRefusalsOfAll},
+		{"Answers", testAnswers},
+		{"AnswersQuota", testAnswersQuota},
 		{"RefusalsFiltered", testRefusalsFiltered},
 		{"RefusalsRetained", testRefusalsRetained},
 		{"RefusalsOfClosed", testRefusalsOfClosed},
