@@ -22,7 +22,7 @@ func (s *session) fromClient(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	from := s.reader(s.client)
+	from := newReader(s, s.client)
 	defer from.close()
 	for {
 		kind, frame, err := from.next()

@@ -168,8 +168,8 @@ func (n *newcomer) identify(ctx context.Context, x *session) error {
 
 // notServed answers a request for a call over WebRTC or SIP.
 func (s *Server) notServed() *llm.Error {
-	return llm.Invalid("call_id", "Sessions over WebRTC and SIP are not served, nor is their side channel: their sound "+
-		"does not pass the gateway, so their cost cannot be bounded. Connect by WebSocket, with ?model=NAME.")
+	return llm.Invalid("call_id", "Sessions over WebRTC and SIP are not served, nor is their side channel: their "+
+		"sound does not pass the gateway, so their cost cannot be bounded. Connect by WebSocket, with ?model=NAME.")
 }
 
 // RefuseCalls serves the paths of calls over WebRTC and SIP, which are refused with the reason.

@@ -10,7 +10,7 @@ import (
 
 // fromProvider relays the provider's events until it ends the session.
 func (s *session) fromProvider() error {
-	from := s.reader(s.peer)
+	from := newReader(s, s.peer)
 	defer from.close()
 	for {
 		kind, frame, err := from.next()
@@ -59,8 +59,8 @@ func (s *session) observe(frame []byte) []byte {
 	return frame
 }
 
-// observeOpened sets the provider's new session so that it creates no responses by itself, with the settings of a client
-// secret.
+// observeOpened sets the provider's new session so that it creates no responses by itself, with the settings of a
+// client secret.
 func (s *session) observeOpened(frame []byte) {
 	select {
 	case <-s.opened: // only the first one counts
@@ -94,7 +94,8 @@ func (s *session) first(found []byte, path []string) (update []byte, err error) 
 			return nil, err
 		}
 	}
-	if own, _ := detection(s.preset); own == nil && s.kind != kindTranscription && rawjson.KindOf(found) == rawjson.Object {
+	detects := s.kind != kindTranscription && rawjson.KindOf(found) == rawjson.Object
+	if own, _ := detection(s.preset); own == nil && detects {
 		settings = set(settings, manual(found), path...)
 	}
 	if string(settings) == `{}` {

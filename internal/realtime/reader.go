@@ -19,7 +19,7 @@ type reader struct {
 	buf  []byte
 }
 
-func (s *session) reader(c *websocket.Conn) *reader {
+func newReader(s *session, c *websocket.Conn) *reader {
 	by := &capacity.Client{Request: s.request}
 	return &reader{conn: c, held: s.server.o.Capacity.Hold(by, s.principal().Account().ID)}
 }
@@ -44,8 +44,8 @@ func (r *reader) next() (websocket.Kind, []byte, error) {
 		case errors.Is(err, io.EOF):
 			return kind, r.buf, nil
 		case errors.Is(err, websocket.ErrTooLarge):
-			return 0, nil, llm.Errorf(llm.CodeRequestTooLarge, "The event exceeds %d bytes. Send sound in shorter pieces.",
-				maxEvent)
+			return 0, nil, llm.Errorf(llm.CodeRequestTooLarge,
+				"The event exceeds %d bytes. Send sound in shorter pieces.", maxEvent)
 		case err != nil:
 			return 0, nil, err
 		}

@@ -85,8 +85,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n.held = s.o.Capacity.Hold(&n.client, "")
 	defer n.leave()
 	x := &session{
-		meter: meter{server: s, id: id, began: s.now()}, request: r, due: make(chan struct{}, 1), opened: make(chan struct{}),
+		meter: meter{server: s, id: id, began: s.now()}, request: r,
 		responses: responses{running: map[string]*response{}},
+		due:       make(chan struct{}, 1), opened: make(chan struct{}),
 	}
 	x.hearing.meter = &x.meter
 	if err := n.begin(x); err != nil {

@@ -57,20 +57,23 @@ type session struct {
 
 // run relays until one side ends the session, and settles all that is open.
 func (s *session) run() {
-	ctx := s.ctx
 	var tasks sync.WaitGroup
-	tasks.Go(func() { s.end(s.fromClient(ctx)) })
-	tasks.Go(func() { s.keep(ctx) })
+	tasks.Go(func() { s.end(s.fromClient(s.ctx)) })
+	tasks.Go(func() { s.keep(s.ctx) })
 	received := make(chan struct{})
 	tasks.Go(func() {
 		defer close(received)
 		s.end(s.fromProvider())
 	})
-	<-ctx.Done()
-	tasks.Go(func() { s.closeClient(context.Cause(ctx)) })
-	s.finish(context.Cause(ctx), received)
+	<-s.ctx.Done()
+	cause := context.Cause(s.ctx)
+	if errors.Is(cause, context.Canceled) { // by the HTTP server, which noticed it first
+		cause = errLeft
+	}
+	tasks.Go(func() { s.closeClient(cause) })
+	s.finish(cause, received)
 	tasks.Wait()
-	s.settleRest(context.Cause(ctx))
+	s.settleRest(cause)
 }
 
 // finish ends the provider's side, after it has read the usage of the responses that still run.
@@ -78,9 +81,14 @@ func (s *session) finish(cause error, received <-chan struct{}) {
 	s.mu.Lock()
 	s.finishing = true
 	s.mu.Unlock()
+	busy := func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.responses.open() > 0 || s.hearing.isBusy()
+	}
 	if !errors.Is(cause, errProvider) {
 		s.cancelRunning()
-		for wait := time.Now().Add(drainUsage); s.isBusy() && time.Now().Before(wait); {
+		for wait := time.Now().Add(drainUsage); busy() && time.Now().Before(wait); {
 			select {
 			case <-received:
 				wait = time.Time{}
@@ -115,13 +123,6 @@ func codeOf(e *llm.Error) websocket.Code {
 		return websocket.Failed
 	}
 	return websocket.Refused
-}
-
-// isBusy reports whether an attempt is open.
-func (s *session) isBusy() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.responses.open() > 0 || s.hearing.isBusy()
 }
 
 // cancelRunning cancels the responses that run, so that they cost no more.
