@@ -24,7 +24,7 @@ type AnswerAmount struct {
 
 // Seal encrypts an answer with the installation's master key, and creates that if there is none.
 func (a *Answers) Seal(ctx context.Context, text []byte, about string) (string, error) {
-	return a.keys.sealed(ctx, text, about)
+	return a.keys.Sealed(ctx, text, about)
 }
 
 // Open decrypts an answer.

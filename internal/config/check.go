@@ -251,11 +251,11 @@ func (ch *checker) checkAliases(c *Config) {
 			ch.checkWord(join(path, "served_model"), a.ServedModel, []string{"accept", "flag", "refuse"})
 		}
 		ch.checkAnswerAge(join(path, "answer_cache"), a.AnswerCache)
-		ch.checkCacheMarks(path, a.CacheMarks)
+		checkCacheMarks(ch, path, a.CacheMarks)
 	}
 }
 
-func (ch *checker) checkCacheMarks(path, word string) {
+func checkCacheMarks(ch *checker, path, word string) {
 	if word != "" {
 		ch.checkWord(join(path, "cache_marks"), word, []string{"client", "add"})
 	}

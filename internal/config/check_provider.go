@@ -37,7 +37,7 @@ func (ch *checker) checkProvider(p *Provider) {
 	if p.Prefill != "" {
 		ch.checkWord(join(path, "prefill"), p.Prefill, []string{"yes", "no"})
 	}
-	ch.checkCacheMarks(path, p.CacheMarks)
+	checkCacheMarks(ch, path, p.CacheMarks)
 	if p.Counter != "" {
 		ch.checkWord(join(path, "counter"), p.Counter, append(registry.All().Counters(), "none"))
 	}
