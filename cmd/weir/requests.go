@@ -184,7 +184,7 @@ func (o *output) printRequest(d *report.RequestDetail) error {
 	if o.asJSON {
 		return printJSON(o.stdout, api.ViewRequestDetail(d))
 	}
-	err := printTable(o.stdout, []string{"REQUEST", d.ID.String()}, [][]string{
+	facts := [][]string{
 		{"time", d.Arrived.Format(time.RFC3339)},
 		{"account", d.Parts[0].Account},
 		{"key", d.Key},
@@ -194,8 +194,13 @@ func (o *output) printRequest(d *report.RequestDetail) error {
 		{"tokens", count(d.Usage.TotalTokens())},
 		{"cost", requestCost(&d.Request)},
 		{"took", tookText(d.Duration)},
-	})
-	if err != nil {
+	}
+	for i := range d.Parts {
+		if m := &d.Parts[i].Missed; m.Tokens > 0 {
+			facts = append(facts, []string{"missed in cache", fmt.Sprintf("%s tokens, $%s, by %s", count(m.Tokens), m.Cost, m.Cause)})
+		}
+	}
+	if err := printTable(o.stdout, []string{"REQUEST", d.ID.String()}, facts); err != nil {
 		return err
 	}
 	heads := []string{"ATTEMPT", "MODEL", "OUTCOME", "CODE", "STATUS", "BEGUN", "TOOK", "REPLY ID"}

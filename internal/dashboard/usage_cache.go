@@ -91,11 +91,10 @@ func placeText(message int) string {
 	return "message " + strconv.Itoa(message)
 }
 
-// missedTile shows the misses of some usage.
-func missedTile(u *report.Use) Tile {
-	t := Tile{Label: "Missed in caches", Value: amount(u.Missed.Cost()), Note: none}
-	if u.Missed.Tokens > 0 {
-		t.Note = number(u.Missed.Tokens) + " tokens"
+// missedNote says what misses cost; empty for nothing.
+func missedNote(u *report.Use) string {
+	if cost := u.Missed.Cost(); cost > 0 {
+		return amount(cost) + " missed"
 	}
-	return t
+	return ""
 }
