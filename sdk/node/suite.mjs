@@ -14,6 +14,7 @@ import { features } from "./lib/features.mjs";
 import { openHouse, providers } from "./lib/gateway.mjs";
 import { hangUps } from "./lib/hangups.mjs";
 import { realtime } from "./lib/realtime.mjs";
+import { sockets } from "./lib/sockets.mjs";
 import { Sources } from "./lib/sources.mjs";
 import { compare, write } from "./lib/table.mjs";
 import { webhooks } from "./lib/webhooks.mjs";
@@ -64,6 +65,8 @@ it("sources of answers", { timeout: limit }, (t) => sources.hold(t, gateway));
 it("timeouts of SDKs", { timeout: 3 * patience }, (t) => hangUps(t, gateway));
 
 it("realtime sessions", { timeout: 3 * patience }, (t) => realtime(t, gateway));
+
+it("WebSockets", { timeout: 3 * patience }, () => sockets(gateway));
 
 it("webhooks", { timeout: patience }, () => webhooks(gateway));
 
