@@ -67,7 +67,7 @@ var soleImporters = map[string][]string{
 	"go.opentelemetry.io/otel":                       {"weir/internal/tracing"},
 
 	"github.com/aws/aws-sdk-go-v2/config":              {"weir/internal/credential"},
-	"golang.org/x/oauth2":                              {"weir/internal/signin", "weir/internal/credential"},
+	"golang.org/x/oauth2":                              {"weir/internal/signin", "weir/internal/credential", "weir/internal/mcp"},
 	"github.com/coreos/go-oidc/v3/oidc":                {"weir/internal/signin"},
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity": {"weir/internal/credential"},
 }

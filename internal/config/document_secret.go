@@ -11,15 +11,15 @@ import (
 
 // secretSection is a section with objects that have secrets.
 type secretSection struct {
-	name    string
-	of      reflect.Type // of the objects
-	address string       // the member with the address to which the secrets are sent
+	name      string
+	of        reflect.Type // of the objects
+	addresses []string     // the members with the addresses to which the secrets are sent
 }
 
 func secretSections() []secretSection {
 	return []secretSection{
-		{"providers", reflect.TypeFor[Provider](), "base_url"},
-		{"mcp_servers", reflect.TypeFor[MCPServer](), "url"},
+		{"providers", reflect.TypeFor[Provider](), []string{"base_url"}},
+		{"mcp_servers", reflect.TypeFor[MCPServer](), []string{"url", "token_url"}},
 	}
 }
 
@@ -31,7 +31,7 @@ func (d Document) Revealed(others ...Document) (Document, error) {
 	known := map[place]string{}
 	for _, o := range others {
 		_, _ = o.withSecrets(func(s *secretSection, name, text string) (string, error) {
-			if sameHost(d.fields(s.name, name), o.fields(s.name, name), s.address) {
+			if sameHosts(d.fields(s.name, name), o.fields(s.name, name), s.addresses) {
 				known[place{s.name, name, hide(text)}] = text
 			}
 			return text, nil
@@ -57,6 +57,11 @@ func (d Document) provider(name string) map[string]any { return d.fields("provid
 func (d Document) fields(section, name string) map[string]any {
 	fields, _ := d[section][name].(map[string]any)
 	return fields
+}
+
+// sameHosts reports whether two objects of the same name send their secrets to the same hosts.
+func sameHosts(a, b map[string]any, addresses []string) bool {
+	return !slices.ContainsFunc(addresses, func(address string) bool { return !sameHost(a, b, address) })
 }
 
 // sameHost reports whether two objects of the same name have the same scheme, host and port. Without a base_url in
@@ -139,8 +144,10 @@ func (d Document) Recordable() Document {
 		for name := range d[section.name] {
 			fields := maps.Clone(d.fields(section.name, name))
 			maps.DeleteFunc(fields, func(key string, _ any) bool { return !slices.Contains(members, key) })
-			if address := textOf(fields[section.address]); strings.ContainsAny(address, "@?#") {
-				fields[section.address] = hide(address)
+			for _, member := range section.addresses {
+				if address := textOf(fields[member]); strings.ContainsAny(address, "@?#") {
+					fields[member] = hide(address)
+				}
 			}
 			next[section.name][name] = fields
 		}

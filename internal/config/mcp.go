@@ -22,6 +22,12 @@ type MCPServer struct {
 	// APIKey is sent in Authorization, after "Bearer ", or as it is in the header KeyHeader.
 	APIKey    llm.Secret `yaml:"api_key,omitempty"`
 	KeyHeader string     `yaml:"key_header,omitempty"`
+	// TokenURL is the address of an OAuth server that gives the installation access tokens for this server, by
+	// ClientID and ClientSecret (RFC 6749, section 4.4), with Scopes.
+	TokenURL     string     `yaml:"token_url,omitempty"`
+	ClientID     string     `yaml:"client_id,omitempty"`
+	ClientSecret llm.Secret `yaml:"client_secret,omitempty"`
+	Scopes       []string   `yaml:"scopes,omitempty"`
 	// Tools are patterns of the names of tools that may be called, with "*"; empty for none.
 	Tools []string `yaml:"tools,omitempty"`
 	// Accounts are the names of accounts that may call them; empty for all.
@@ -105,6 +111,7 @@ func checkMCPServer(ch *checker, name string, s *MCPServer) {
 	if !s.APIKey.IsZero() {
 		ch.checkKeys(join(path, "api_key"), []llm.Secret{s.APIKey})
 	}
+	checkMCPOAuth(ch, path, s)
 	if !isHeaderName(s.KeyHeader) {
 		ch.report(join(path, "key_header"), "`key_header` must be the name of a header, such as X-Api-Key")
 	}
@@ -121,6 +128,22 @@ func checkMCPServer(ch *checker, name string, s *MCPServer) {
 		if _, err := llm.ParseMoney(s.CostAtMost); err != nil {
 			ch.report(join(path, "cost_at_most"), "`cost_at_most` must be an amount of US dollars, such as 0.50")
 		}
+	}
+}
+
+// checkMCPOAuth checks the client credentials of a server.
+func checkMCPOAuth(ch *checker, path string, s *MCPServer) {
+	given, all := s.TokenURL != "", s.TokenURL != "" && s.ClientID != "" && !s.ClientSecret.IsZero()
+	switch {
+	case !given && s.ClientID == "" && s.ClientSecret.IsZero() && len(s.Scopes) == 0:
+		return
+	case !all:
+		ch.report(path, "set `token_url`, `client_id` and `client_secret` together")
+	case !s.APIKey.IsZero():
+		ch.report(join(path, "api_key"), "a server has `api_key` or `token_url`, not both")
+	}
+	if given {
+		ch.checkHTTP(join(path, "token_url"), s.TokenURL, "set `client_secret` instead")
 	}
 }
 

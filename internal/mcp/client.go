@@ -24,6 +24,8 @@ type Options struct {
 	URL  string // http or https
 	// Headers are sent with each request, such as Authorization.
 	Headers map[string]llm.Secret
+	// OAuth describes how access tokens are requested.
+	OAuth OAuth
 	// AllowPrivate permits private and loopback addresses.
 	AllowPrivate bool
 	Proxy        string // see outbound.ParseProxy
@@ -53,7 +55,8 @@ var errLate = errors.New("the server did not answer in time")
 type Client struct {
 	o       Options
 	through *http.Transport
-	info    string // clientInfo, as JSON
+	tokens  *tokens // nil without OAuth
+	info    string  // clientInfo, as JSON
 	nextID  atomic.Int64
 
 	mu       sync.Mutex
@@ -118,6 +121,11 @@ func New(o Options) (*Client, error) {
 	if err := reach.CheckHost(u.Hostname()); err != nil {
 		return nil, fmt.Errorf("url: %w", err)
 	}
+	if t, err := url.Parse(o.OAuth.TokenURL); err != nil {
+		return nil, fmt.Errorf("token_url %q: write http:// or https://, a host and a path", o.OAuth.TokenURL)
+	} else if err := reach.CheckHost(t.Hostname()); o.OAuth.TokenURL != "" && err != nil {
+		return nil, fmt.Errorf("token_url: %w", err)
+	}
 	through, err := outbound.Transport(o.Proxy, o.CAFile, connectFor)
 	if err != nil {
 		return nil, err
@@ -131,7 +139,11 @@ func New(o Options) (*Client, error) {
 	through.MaxConnsPerHost, through.MaxIdleConnsPerHost = maxConnections, maxConnections
 	through.IdleConnTimeout = idleFor
 	info, err := json.Marshal(map[string]string{"name": "weir", "title": "Weir", "version": o.Version})
-	return &Client{o: o, through: through, info: string(info), slots: map[string]*slot{}}, err
+	c := &Client{o: o, through: through, info: string(info), slots: map[string]*slot{}}
+	if o.OAuth.TokenURL != "" {
+		c.tokens = newTokens(&o, through)
+	}
+	return c, err
 }
 
 // Timeout returns the bound of a request and its answer.
@@ -173,6 +185,9 @@ func (c *Client) id() []byte { return strconv.AppendInt(nil, c.nextID.Add(1), 10
 
 // failure returns the failure of a request that the server may have received.
 func (c *Client) failure(ctx context.Context, sent bool, err error) *Failure {
+	if f, ok := errors.AsType[*Failure](err); ok {
+		return f
+	}
 	f := &Failure{Sent: sent, Err: &llm.Error{Code: llm.CodeProviderError, Err: err}}
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errLate) || errors.Is(cause, context.DeadlineExceeded):

@@ -142,8 +142,31 @@ func (c *Client) post(ctx context.Context, s *session, r *Request, body []byte) 
 	for name, value := range c.o.Headers {
 		h.Set(name, value.Reveal())
 	}
-	response, err := c.through.RoundTrip(request) // follows no redirect
+	response, err := c.roundTrip(request, body)
 	return response, sent, err
+}
+
+// roundTrip sends a request, with an access token if the server needs one. It repeats a request whose token the server
+// refused once, with a new token: the server has not executed it.
+func (c *Client) roundTrip(request *http.Request, body []byte) (*http.Response, error) {
+	if c.tokens == nil {
+		return c.through.RoundTrip(request) // follows no redirect
+	}
+	for again := false; ; again = true {
+		token, err := c.tokens.get(request.Context())
+		if err != nil {
+			return nil, err
+		}
+		request.Header.Set("Authorization", "Bearer "+token)
+		response, err := c.through.RoundTrip(request)
+		if err != nil || response.StatusCode != http.StatusUnauthorized || again {
+			return response, err
+		}
+		_ = response.Body.Close() // it is not read
+		c.tokens.drop(token)
+		request = request.Clone(request.Context())
+		request.Body = io.NopCloser(bytes.NewReader(body))
+	}
 }
 
 // notify sends a notification.

@@ -45,7 +45,11 @@ func (b *Builder) server(cfg *config.Config, name string, s *config.MCPServer) t
 		}
 		t.Client.Headers = map[string]llm.Secret{header: value}
 	}
-	text, _ := json.Marshal([]any{s, s.APIKey.Reveal(), cfg.Outbound, cfg.Outbound.Proxy.Reveal()}) // of texts
+	t.Client.OAuth = mcp.OAuth{
+		TokenURL: s.TokenURL, ClientID: s.ClientID, Secret: s.ClientSecret, Scopes: s.Scopes,
+	}
+	secrets := []string{s.APIKey.Reveal(), s.ClientSecret.Reveal(), cfg.Outbound.Proxy.Reveal()}
+	text, _ := json.Marshal([]any{s, secrets, cfg.Outbound}) // of texts
 	sum := sha256.Sum256(text)
 	t.Fingerprint = hex.EncodeToString(sum[:])
 	return t
