@@ -197,7 +197,8 @@ func (o *output) printRequest(d *report.RequestDetail) error {
 	}
 	for i := range d.Parts {
 		if m := &d.Parts[i].Missed; m.Tokens > 0 {
-			facts = append(facts, []string{"missed in cache", fmt.Sprintf("%s tokens, $%s, by %s", count(m.Tokens), m.Cost, m.Cause)})
+			text := fmt.Sprintf("%s tokens, $%s, by %s", count(m.Tokens), m.Cost, m.Cause)
+			facts = append(facts, []string{"missed in cache", text})
 		}
 	}
 	if err := printTable(o.stdout, []string{"REQUEST", d.ID.String()}, facts); err != nil {

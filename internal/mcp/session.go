@@ -52,7 +52,9 @@ func (c *Client) session(ctx context.Context, key string) (*session, error) {
 	s, about, err := c.begin(ctx, known)
 	if err != nil {
 		if f, ok := errors.AsType[*Failure](err); ok {
-			f.Sent = false // the request that needs the session
+			begun := *f // another request may have it, too
+			begun.Sent = false
+			return nil, &begun
 		}
 		return nil, err
 	}
