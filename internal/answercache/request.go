@@ -21,6 +21,9 @@ const Header = "X-Weir-Cache"
 // SavedHeader is the header of a stored answer with the charge that it saved, in US dollars.
 const SavedHeader = "X-Weir-Saved-USD"
 
+// Off is the value of the header of a request that asks for no stored answer.
+const Off = "off"
+
 // The values of the header of an answer.
 const (
 	Hit    = "hit"    // a stored answer, or that of an equal request at the same time
@@ -39,7 +42,7 @@ type Wish struct {
 func ParseWish(text string) (w Wish, err error) {
 	age, more, has := strings.Cut(text, ";")
 	age, more = strings.TrimSpace(age), strings.TrimSpace(more)
-	if !has && age == "off" {
+	if !has && age == Off {
 		return w, nil
 	}
 	w.Tools = more == "tools"

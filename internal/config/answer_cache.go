@@ -41,7 +41,7 @@ func usualAnswerCache() AnswerCache {
 }
 
 func (ch *checker) checkAnswerCache(c *AnswerCache) {
-	ch.checkAnswerAge("answer_cache.longest", c.Longest)
+	checkAnswerAge(ch, "answer_cache.longest", c.Longest)
 	if c.Wait < time.Second {
 		ch.report("answer_cache.wait", "`answer_cache.wait` must be at least 1s")
 	}
@@ -57,7 +57,7 @@ func (ch *checker) checkAnswerCache(c *AnswerCache) {
 }
 
 // checkAnswerAge reports an age of stored answers out of range.
-func (ch *checker) checkAnswerAge(path string, age time.Duration) {
+func checkAnswerAge(ch *checker, path string, age time.Duration) {
 	if age != 0 && (age < time.Second || age > maxAnswerAge) {
 		ch.report(path, "`%s` must be 1s to 366d, or 0s for no stored answers", path)
 	}

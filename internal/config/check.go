@@ -250,7 +250,7 @@ func (ch *checker) checkAliases(c *Config) {
 		if a.ServedModel != "" {
 			ch.checkWord(join(path, "served_model"), a.ServedModel, []string{"accept", "flag", "refuse"})
 		}
-		ch.checkAnswerAge(join(path, "answer_cache"), a.AnswerCache)
+		checkAnswerAge(ch, join(path, "answer_cache"), a.AnswerCache)
 		checkCacheMarks(ch, path, a.CacheMarks)
 	}
 }

@@ -87,11 +87,13 @@ func cacheWishOf(in *intake) (answercache.Wish, error) {
 	return answercache.Wish{MaxAge: in.targets[0].AnswerCache()}, nil
 }
 
-// excludesCache reports whether a request must not have a stored answer: only chats and embeddings may, without tools
-// unless tools is true, and without a response that is stored under an id of its own.
+// excludesCache reports whether a request must not have a stored answer: only chats and embeddings may, without a
+// response that is stored under an id of its own, not as a message of a WebSocket, which continues from responses by
+// their ids, and without tools unless tools is true.
 func excludesCache(in *intake, tools bool) bool {
 	switch {
-	case in.Op.Op != llm.OpChat && in.Op.Op != llm.OpEmbed, in.Op.Multipart, in.kept.stores():
+	case in.Op.Op != llm.OpChat && in.Op.Op != llm.OpEmbed, in.Op.Multipart, in.kept.stores(),
+		in.message != nil:
 		return true
 	case tools:
 		return false

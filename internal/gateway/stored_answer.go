@@ -65,7 +65,7 @@ func (x *exchange) sendStored(a *answercache.Answer) error {
 func recordStored(x *exchange, a *answercache.Answer, provider, model string) error {
 	in := x.in
 	record := ledger.Attempt{
-		ID:      ledger.AttemptID{Request: in.id.UUID, N: 1},
+		ID:      ledger.AttemptID{Request: in.id.UUID, N: uint16(in.earlier + 1)},
 		Account: in.principal.Account().ID, Key: in.principal.Key().ID,
 		Requested: in.Head.Model, Provider: provider, Model: model,
 		Opened: in.server.ledger.Now().UTC().Truncate(time.Microsecond), Arrived: in.started,

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 
+	"weir/internal/answercache"
 	"weir/internal/llm"
 	"weir/internal/toolloop"
 )
@@ -67,6 +68,7 @@ func (q *request) askInLoop(ctx context.Context, body []byte, attempts *int) (*t
 		r.Header.Del(name)
 	}
 	r.Header.Set("Content-Type", "application/json")
+	r.Header[answercache.Header] = []string{answercache.Off} // a stored answer calls no tools
 	w := &loopAnswer{header: http.Header{}}
 	inner := s.newRequest(w, r, in.Dialect, in.Op, in.permission, counter{q.x.measured.route, in.r.URL.Path})
 	inner.in.id, inner.in.earlier = in.id, *attempts
