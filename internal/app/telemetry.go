@@ -48,6 +48,8 @@ func (g *instance) measure() {
 	telemetry.Gauge(m, "weir_requests_in_flight", "Requests in the pipeline.", g.gateway.Capacity().InFlight)
 	telemetry.Gauge(m, "weir_requests_waiting", "Requests that wait to enter the pipeline.",
 		g.gateway.Capacity().Waiting)
+	telemetry.Gauge(m, "weir_websockets_open", "WebSockets of clients that are open.",
+		func() int64 { return int64(g.site.open.Len()) })
 	telemetry.Gauge(m, "weir_holds_open", "Attempts that are open in the ledger.", g.ledger.InFlight)
 	telemetry.Gauge(m, "weir_ledger_lag_bytes", "Bytes of the journal that the database does not have yet.",
 		func() int64 { lag, _ := g.ledger.Lag(); return lag })
