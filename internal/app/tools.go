@@ -30,7 +30,7 @@ func newToolServer(g *instance, s *site) *toolserver.Server {
 	from := originOf(&g.options.Config)
 	return toolserver.New(toolserver.Options{
 		Tools: g.tools, Accounts: g.admin.Accounts, Ledger: g.ledger, Capacity: g.gateway.Capacity(),
-		Refusals: g.pipeline.Refusals, Version: g.options.Version, Log: g.options.Log,
+		Refusals: g.pipeline.Refusals, Tracer: g.tracer, Version: g.options.Version, Log: g.options.Log,
 		Allows: func(r *http.Request) bool {
 			sent, policy := r.Header["Origin"], s.cors.Load()
 			return len(sent) == 0 || slices.Equal(sent, []string{from.base(r)}) ||

@@ -40,6 +40,8 @@ type MCPServer struct {
 	// is the most that a call can cost then, which budgets reserve.
 	CostMember string `yaml:"cost_member,omitempty"`
 	CostAtMost string `yaml:"cost_at_most,omitempty"`
+	// TraceContext sends the server the trace context of calls.
+	TraceContext bool `yaml:"trace_context,omitempty"`
 }
 
 // MCPBundle is a selection of tools at an address of its own, /mcp/NAME.

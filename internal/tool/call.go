@@ -17,6 +17,7 @@ import (
 	"weir/internal/ratelimit"
 	"weir/internal/rawjson"
 	"weir/internal/telemetry"
+	"weir/internal/tracing"
 )
 
 // CodeFailed is the error code in the ledger of a call whose result says that the tool failed. The call itself is
@@ -43,7 +44,7 @@ type Call struct {
 	// of its answer.
 	Admitted bool
 	Notify   func(text []byte) error // see mcp.Request
-	Trace    string                  // see mcp.Request
+	Span     *tracing.Request        // of the client's request; nil without traces
 }
 
 // Result is the result of a call.
@@ -80,11 +81,14 @@ func (s *Service) Call(ctx context.Context, c *Call) (*Result, error) {
 	}
 	began := s.o.Now()
 	capture := s.capture(c)
-	text, err := s.send(ctx, c, hold)
+	of := c.Tool.source
+	span := c.Span.ToolCall(hold.Attempt(), &tracing.ToolCall{Address: of.Client.URL, Revision: of.client.Revision()})
+	text, err := s.send(ctx, c, hold, span)
 	settlement := s.settlement(c, &record, text, err, s.o.Now().Sub(began))
 	cost, settleErr := hold.Settle(settlement) // an error is logged there, and the client gets its result
 	_ = settleErr
-	s.count(c, hold, &settlement, cost)
+	span.End(&settlement, cost, hold.Charge())
+	s.count(c, hold, &settlement, cost, span.ID())
 	if err == nil {
 		capture.JSON(text)
 	}
@@ -154,10 +158,16 @@ func (s *Service) afford(ctx context.Context, c *Call, a *ledger.Attempt) (err e
 }
 
 // send sends the call.
-func (s *Service) send(ctx context.Context, c *Call, hold *ledger.Hold) (json.RawMessage, error) {
+func (s *Service) send(ctx context.Context, c *Call, hold *ledger.Hold, span *tracing.Attempt) (
+	json.RawMessage, error,
+) {
+	trace := ""
+	if c.Tool.source.TraceContext {
+		trace = span.Header().Get("Traceparent")
+	}
 	return c.Tool.source.client.CallTool(ctx, &mcp.Call{
 		Tool: &c.Tool.entry.tool, Arguments: c.Arguments, Meta: c.Meta, Rest: c.Rest, Hold: hold,
-		Session: c.Principal.Account().ID, Notify: c.Notify, Trace: c.Trace,
+		Session: c.Principal.Account().ID, Notify: c.Notify, Trace: trace,
 	})
 }
 
@@ -222,14 +232,14 @@ func reported(result []byte, member string) *llm.Money {
 }
 
 // count counts the call in the metrics.
-func (s *Service) count(c *Call, h *ledger.Hold, e *ledger.Settlement, cost *llm.Money) {
+func (s *Service) count(c *Call, h *ledger.Hold, e *ledger.Settlement, cost *llm.Money, trace string) {
 	if s.o.Metrics == nil {
 		return
 	}
 	of, key := c.Principal.Account(), c.Principal.Key()
 	s.o.Metrics.Attempt(telemetry.Ended{Attempt: h.Attempt(), Caller: telemetry.Caller{
 		Account: of.Name, Key: key.ID, KeyLabel: key.Label,
-	}}, e, cost)
+	}, Trace: trace}, e, cost)
 }
 
 // capture begins to collect the content of a call; nil unless the account and the key have that switched on. The calls

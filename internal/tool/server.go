@@ -26,6 +26,8 @@ type Server struct {
 	// that a call can cost then.
 	CostMember string
 	CostAtMost llm.Money
+	// TraceContext sends the server the trace context of calls.
+	TraceContext bool
 }
 
 // Bundle is a selection of tools.

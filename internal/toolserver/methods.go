@@ -153,7 +153,7 @@ var ownMembers = rawjson.Names{"name", "arguments", "_meta"}
 
 // call calls a tool.
 func (x *exchange) call() (json.RawMessage, error) {
-	c := &tool.Call{Caller: x.caller(), Request: x.id, N: 1, Arrived: x.arrived}
+	c := &tool.Call{Caller: x.caller(), Request: x.id, N: 1, Arrived: x.arrived, Span: x.trace}
 	var seen rawjson.Seen
 	for m := range rawjson.Members(x.message.Params) {
 		i, err := ownMembers.Find(m, &seen)

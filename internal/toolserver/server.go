@@ -18,8 +18,10 @@ import (
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/mcp"
+	"weir/internal/rawjson"
 	"weir/internal/refusal"
 	"weir/internal/tool"
+	"weir/internal/tracing"
 )
 
 // maxBody bounds a request's body, in bytes.
@@ -35,6 +37,7 @@ type Options struct {
 	Ledger   *ledger.Ledger
 	Capacity *capacity.Node
 	Refusals *refusal.Recorder
+	Tracer   *tracing.Tracer // nil for no traces
 	// Challenge returns the value of WWW-Authenticate for a request without a valid key.
 	Challenge func(*http.Request) string
 	// Allows reports whether a browser's program of a request's Origin may use the tools.
@@ -84,11 +87,14 @@ type exchange struct {
 	revision  string // of the client
 	tool      string // that is called; empty for none
 	stream    *stream
+	trace     *tracing.Request // nil without traces, and before the message is read
+	status    int              // of the answer
 }
 
 // leave frees what the request holds.
 func (x *exchange) leave() {
 	x.stream.abandon()
+	x.trace.End(x.status)
 	x.held.ReleaseAll()
 	if x.held.IsAdmitted() {
 		x.server.o.Capacity.Leave(x.held.Account(), x.held.Priority())
@@ -115,8 +121,12 @@ func (x *exchange) run(permission account.Permission) error {
 	if err := x.checkHeaders(); err != nil {
 		return err
 	}
+	x.trace = x.server.o.Tracer.Message(x.r, routeOf(x.r), x.id.String(),
+		textAt(rawjson.Get(x.message.Params, "_meta"), mcp.MetaTrace), x.arrived)
+	x.trace.Known(x.principal.Account().ID, x.principal.Key().ID)
 	if !x.message.IsRequest() { // a notification, or a response to a request that was not made
-		x.w.WriteHeader(http.StatusAccepted)
+		x.status = http.StatusAccepted
+		x.w.WriteHeader(x.status)
 		return nil
 	}
 	result, err := x.answer()
@@ -125,6 +135,14 @@ func (x *exchange) run(permission account.Permission) error {
 	}
 	x.write(http.StatusOK, mcp.AppendResponse(nil, x.message.ID, result, nil))
 	return nil
+}
+
+// routeOf returns the path of the request's route.
+func routeOf(r *http.Request) string {
+	if r.PathValue("bundle") != "" {
+		return "/mcp/{bundle}"
+	}
+	return "/mcp"
 }
 
 // authenticate admits the request of a key with the permission.
@@ -265,7 +283,7 @@ func (x *exchange) count(e *llm.Error) {
 
 // write writes an answer: as the last event, if a stream has begun.
 func (x *exchange) write(code int, text []byte) {
-	if x.stream.end(text) {
+	if x.status = code; x.stream.end(text) {
 		return
 	}
 	h := x.w.Header()

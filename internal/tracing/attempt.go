@@ -37,6 +37,7 @@ type Attempt struct {
 	names   *names
 	span    api.Span
 	streams bool
+	tool    bool // the call of a tool, which uses no tokens
 }
 
 // Attempt begins the span of an attempt, which the ledger has opened.
@@ -121,8 +122,16 @@ func (a *Attempt) End(s *ledger.Settlement, cost, charge *llm.Money) {
 	if a == nil {
 		return
 	}
-	set := append(a.usage(&s.Usage), attribute.String("weir.outcome", string(s.Outcome)),
-		attribute.String("weir.provenance", string(s.Provenance)))
+	set := []attribute.KeyValue{
+		attribute.String("weir.outcome", string(s.Outcome)), attribute.String("weir.provenance", string(s.Provenance)),
+	}
+	switch {
+	case !a.tool:
+		set = append(set, a.usage(&s.Usage)...)
+	case s.Outcome == ledger.OutcomeOK && s.Code != "": // the tool failed, as its result says
+		set = append(set, attribute.String("error.type", "tool_error"))
+		a.span.SetStatus(errorStatus, "")
+	}
 	if cost != nil {
 		set = append(set, attribute.Float64("weir.cost_usd", usd(*cost)))
 	}

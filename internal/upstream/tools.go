@@ -33,6 +33,7 @@ func (b *Builder) server(cfg *config.Config, name string, s *config.MCPServer) t
 	most, _ := llm.ParseMoney(s.CostAtMost) // it was checked; empty is 0
 	t := tool.Server{
 		Name: name, Tools: s.Tools, Accounts: s.Accounts, CostMember: s.CostMember, CostAtMost: most,
+		TraceContext: s.TraceContext,
 		Client: mcp.Options{
 			Name: name, URL: s.URL, AllowPrivate: s.AllowPrivate, Timeout: s.Timeout, MaxAnswer: int(s.MaxResult),
 			Proxy: cfg.Outbound.Proxy.Reveal(), CAFile: cfg.Outbound.CAFile, Version: cmp.Or(b.options.Version, "dev"),

@@ -37,7 +37,7 @@ type peer struct {
 	keys  sync.Map     // the values of Authorization that it received
 }
 
-func newPeer(t *testing.T, stateless bool) *peer {
+func newPeer(t testing.TB, stateless bool) *peer {
 	t.Helper()
 	p := &peer{sdk: sdk.NewServer(&sdk.Implementation{Name: "peer", Version: "1"}, nil)}
 	p.addSum("adds two numbers")
@@ -95,9 +95,14 @@ func (p *peer) yaml(more string) string {
 // client connects the official SDK's client.
 func client(t *testing.T, h *harness.Gateway, key, path, revision string, o *sdk.ClientOptions) *sdk.ClientSession {
 	t.Helper()
+	return clientAt(t, h, key, h.URL+path, revision, o)
+}
+
+func clientAt(t testing.TB, h *harness.Gateway, key, url, revision string, o *sdk.ClientOptions) *sdk.ClientSession {
+	t.Helper()
 	through := &http.Client{Transport: &withKey{key, h.Client.Transport}}
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o).Connect(t.Context(),
-		&sdk.StreamableClientTransport{Endpoint: h.URL + path, HTTPClient: through, MaxRetries: -1},
+		&sdk.StreamableClientTransport{Endpoint: url, HTTPClient: through, MaxRetries: -1},
 		&sdk.ClientSessionOptions{ProtocolVersion: revision})
 	must.Do(t, err)
 	t.Cleanup(func() { _ = session.Close() })
