@@ -225,7 +225,7 @@ func (x *spentSums) day(i int) (values []int64) {
 func overviewPageOf(a *account.Account, keys []account.Key, x *spentSums, now time.Time) overviewPage {
 	base := accountPath(a.Name)
 	p := overviewPage{
-		Suspended: a.Suspended, Range: x.when().text(), Views: x.views(now, base),
+		Suspended: a.Suspended, Range: x.rangeText(), Views: x.views(now, base),
 		Used: x.whole.Total.Attempts > 0, Spend: spendChart(x), Health: healthCharts(x), Tiles: overviewTiles(x),
 		Notes: notesOf(&x.whole.Total), Keys: keySpends(base, keys, x), KeysPath: base + "/keys",
 	}

@@ -19,6 +19,14 @@ func (x *spentSums) when() *usageRange {
 	return &usageRange{hoursRange, x.span, x.since, report.ByHour}
 }
 
+// rangeText describes the time that the sums cover.
+func (x *spentSums) rangeText() string {
+	if x.since.IsZero() {
+		return x.when().text() + ", days in UTC"
+	}
+	return "The last 24 hours, " + x.when().text()
+}
+
 // start returns the start of the i-th day or hour.
 func (x *spentSums) start(i int) time.Time {
 	if x.since.IsZero() {
@@ -154,21 +162,34 @@ func (r *hoursReader) keys(x *spentSums) error {
 	return err
 }
 
-// speeds reads the times to first token of each hour. Accounts with too many requests for a report have none.
+// speeds reads the times to first token of each hour and model. Accounts with too many requests for a report have none.
 func (r *hoursReader) speeds(x *spentSums) error {
-	q := r.by(report.MaxLimit, report.ByHour)
+	q := r.by(report.MaxLimit, report.ByHour, report.ByModel)
 	q.Speeds = true
-	list, err := r.read(q)
-	if err != nil && llm.AsError(err).Code == llm.CodeInvalidRequest {
-		return nil
-	}
-	for i := range list {
-		if at, there := r.hour(&list[i]); there {
-			x.whole.Days[at].Speed.Add(&list[i].Speed)
+	for {
+		list, err := r.read(q)
+		if err != nil && llm.AsError(err).Code == llm.CodeInvalidRequest {
+			return nil
 		}
-		x.whole.Total.Speed.Add(&list[i].Speed)
+		for i := range list {
+			r.addSpeed(x, &list[i])
+		}
+		if q.Offset += len(list); err != nil || len(list) < q.Limit {
+			return err
+		}
 	}
-	return err
+}
+
+func (r *hoursReader) addSpeed(x *spentSums, u *report.Use) {
+	if at, there := r.hour(u); there {
+		x.whole.Days[at].Speed.Add(&u.Speed)
+	}
+	x.whole.Total.Speed.Add(&u.Speed)
+	for m := range x.whole.Models {
+		if name := u.Group[1]; name != nil && x.whole.Models[m].Model == *name {
+			x.whole.Models[m].Speed.Add(&u.Speed)
+		}
+	}
 }
 
 // before reads the cost of the 24 hours before.
