@@ -7,7 +7,7 @@ import (
 
 // chatRequest generates any valid request at /v1/chat/completions.
 func chatRequest(g generator) object {
-	c := chat{generator: g, names: g.toolNames(strings.Repeat("n", 64))}
+	c := chat{generator: g, names: g.toolNames(strings.Repeat("n", 64)), marks: g.marks()}
 	if g.once(3) {
 		c.add(object{"role": one(g, "system", "developer"), "content": one[any](g, g.text(), list{object{"type": "text", "text": g.text()}})})
 	}
@@ -26,6 +26,7 @@ type chat struct {
 	messages list
 	called   []call
 	former   []call
+	marks    int // one of so many parts ends a cached prefix
 }
 
 func (c *chat) add(m object) { c.messages = append(c.messages, m) }
@@ -38,9 +39,10 @@ func (c *chat) user() {
 		c.add(object{"role": "user", "content": one(c.generator, c.text(), c.text(), "")})
 		return
 	}
-	content := list{object{"type": "text", "text": one(c.generator, c.text(), c.text(), "")}}
+	content := list{c.breaks(c.marks, object{"type": "text", "text": one(c.generator, c.text(), c.text(), "")})}
 	for range c.IntN(3) {
-		content = append(content, one(c.generator, c.image, c.image, c.image, c.file, c.file, c.sound)())
+		part := one(c.generator, c.image, c.image, c.image, c.file, c.file, c.sound)()
+		content = append(content, c.breaks(c.marks, part))
 	}
 	c.add(c.named(object{"role": "user", "content": content}))
 }

@@ -6,6 +6,7 @@ import "strings"
 func messagesRequest(g generator) object {
 	m := messages{generator: g, names: g.toolNames(strings.Repeat("n", 128), strings.Repeat("n", 127)+"m")}
 	m.cites = g.once(3) // all documents of a request, or none
+	m.marks = g.marks()
 	g.conversation(m.user, m.results, m.answer)
 	r := object{"model": "m", "max_tokens": g.count(1, 100000)(), "messages": m.all}
 	if len(m.names) > 0 {
@@ -26,6 +27,7 @@ type messages struct {
 	former []call
 	count  int
 	cites  bool
+	marks  int // one of so many blocks has a cache mark
 }
 
 func (m *messages) add(role string, content any) {
@@ -34,7 +36,7 @@ func (m *messages) add(role string, content any) {
 
 // marked sometimes adds a cache mark to a block.
 func (m *messages) marked(block object) object {
-	if m.once(20) {
+	if m.once(m.marks) {
 		block["cache_control"] = one(m.generator, object{"type": "ephemeral"}, object{"type": "ephemeral", "ttl": "1h"})
 	}
 	return block

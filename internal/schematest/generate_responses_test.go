@@ -4,7 +4,7 @@ import "strings"
 
 // responsesRequest generates any valid request at /v1/responses.
 func responsesRequest(g generator) object {
-	s := responses{generator: g, names: g.toolNames(strings.Repeat("n", 64))}
+	s := responses{generator: g, marks: g.marks(), names: g.toolNames(strings.Repeat("n", 64))}
 	if g.once(10) {
 		s.add(object{"type": "additional_tools", "role": "developer", "tools": list{s.namespace("functions")}})
 	}
@@ -30,6 +30,7 @@ type responses struct {
 
 	outputs []object // of the calls of tools that are no functions
 	count   int
+	marks   int // one of so many texts ends a cached prefix
 }
 
 func (s *responses) add(item object) { s.items = append(s.items, item) }
@@ -62,7 +63,9 @@ func (s *responses) user() {
 	s.message("user", content)
 }
 
-func (s *responses) words() object { return object{"type": "input_text", "text": s.text()} }
+func (s *responses) words() object {
+	return s.breaks(s.marks, object{"type": "input_text", "text": s.text()})
+}
 
 func (s *responses) image() object {
 	return object{

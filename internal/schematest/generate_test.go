@@ -55,6 +55,23 @@ func (g generator) count(least, most int64) func() any {
 	return func() any { return one(g, least, most, least+g.Int64N(min(most-least, 1000)+1)) }
 }
 
+// marks returns how rare marks of prompt caches are in a conversation: it is the number of parts for one mark. Some
+// conversations have more marks than vendors accept.
+func (g generator) marks() int {
+	if g.once(10) {
+		return 2
+	}
+	return 20
+}
+
+// breaks sometimes marks a part of content in OpenAI's form, one of so many.
+func (g generator) breaks(marks int, part object) object {
+	if g.once(marks) {
+		part["prompt_cache_breakpoint"] = object{"mode": "explicit"}
+	}
+	return part
+}
+
 // text returns content: never empty.
 func (g generator) text() string {
 	return one(g, "x", "Two words.", "größer, 日本, 😀", " space before and behind ", "line\nline", `"{\`, strings.Repeat("long ", 200))

@@ -88,8 +88,12 @@ func (f *Fitting) setMark(m mark, value json.RawMessage) {
 // dropMarks removes marks and reports them.
 func (f *Fitting) dropMarks(marks []mark) {
 	for _, m := range marks {
+		name := "cache_control"
+		if rawjson.Text(rawjson.Get(m.in(f.Request), "mode")) == "explicit" {
+			name = "prompt_cache_breakpoint"
+		}
 		f.setMark(m, nil)
-		f.Drop("cache_control")
+		f.Drop(name)
 	}
 }
 
@@ -189,12 +193,27 @@ func (ShortMarks) Fit(f *Fitting) error {
 
 func (ShortMarks) String() string { return "Marks of a prompt cache have a lifetime of five minutes" }
 
-// NoMarks forbids marks of a prompt cache: on tools, or anywhere.
-type NoMarks struct{ OnTools bool }
+// NoMarks forbids marks of a prompt cache: on tools, on images, documents and sounds, or anywhere.
+type NoMarks struct{ OnTools, OnMedia bool }
 
 // forbidden returns the marks that the vendor refuses.
 func (a NoMarks) forbidden(r *llm.Request) []mark {
-	return slices.DeleteFunc(marksOf(r), func(m mark) bool { return a.OnTools && m.message != onTools })
+	return slices.DeleteFunc(marksOf(r), func(m mark) bool {
+		return a.OnTools && m.message != onTools || a.OnMedia && !m.isOnMedia(r)
+	})
+}
+
+// isOnMedia reports whether a mark is on content that is neither text nor the use of a tool.
+func (m mark) isOnMedia(r *llm.Request) bool {
+	if m.message == onTools {
+		return false
+	}
+	isMedia := func(p llm.Part) bool {
+		isText := p.Kind != llm.PartImage && p.Kind != llm.PartDocument && p.Kind != llm.PartAudio
+		return p.CacheControl != nil && !isText
+	}
+	p := &r.Messages[m.message].Parts[m.part]
+	return isMedia(*p) || p.Result != nil && slices.ContainsFunc(p.Result.Parts, isMedia)
 }
 
 // Broken returns the number of such marks.
@@ -212,8 +231,11 @@ func (a NoMarks) Fit(f *Fitting) error {
 }
 
 func (a NoMarks) String() string {
-	if a.OnTools {
+	switch {
+	case a.OnTools:
 		return "Tools have no marks of a prompt cache"
+	case a.OnMedia:
+		return "Images, documents and sounds have no marks of a prompt cache"
 	}
 	return "No marks of a prompt cache"
 }

@@ -23,7 +23,7 @@ const seen = "2026-11-28"
 // before those of a wire format.
 func Table() []Rule {
 	return slices.Concat(callIDs(), contents(), orders(), mistral(), mistralSchema(), mistralMessages(), groq(),
-		cerebras(), openRouter(), xAI(), chatVendors(), openAI(), anthropic(), claude(), bedrock(), caches(),
+		cerebras(), openRouter(), xAI(), chatVendors(), openAI(), anthropic(), claude(), bedrock(), caches(), refusedMarks(),
 		gemini(), cohere(), ollama(), logprobs())
 }
 

@@ -46,6 +46,37 @@ func caches() []Rule {
 	}
 }
 
+// refusedMarks returns the rules of vendors of Chat Completions that refuse marks, at all or on content other than text.
+func refusedMarks() []Rule {
+	const day = "2026-11-29"
+	return []Rule{
+		{
+			Name: "mistral-marks", Of: []Of{{Provider: "mistral", Format: chat}}, Own: true, Word: anyMark,
+			Ask:  NoMarks{},
+			Says: "body.messages.content: Extra inputs are not permitted (%s)", Source: mistralSource, Seen: day,
+		},
+		{
+			Name: "groq-marks", Of: []Of{{Provider: "groq", Format: chat}}, Own: true, Word: anyMark,
+			Ask:    NoMarks{},
+			Says:   "'messages.content' : property 'prompt_cache_breakpoint' is unsupported (%s)",
+			Source: groqSource, Seen: day,
+		},
+		{
+			Name: "cerebras-marks", Of: []Of{{Provider: "cerebras", Format: chat}}, Own: true, Word: anyMark,
+			Ask:  NoMarks{},
+			Says: "messages.content: Extra inputs are not permitted (%s)", Source: cerebrasSource, Seen: day,
+		},
+		{
+			Name: "openrouter-marked-media", Of: []Of{{Provider: "openrouter", Format: chat}}, Own: true, Word: anyMark,
+			Ask:  NoMarks{OnMedia: true},
+			Says: "Unrecognized key in a part of content that is no text (%s)", Source: openRouterSource, Seen: day,
+		},
+	}
+}
+
+// anyMark is in the name of each member that marks a prompt cache.
+const anyMark = "cache_"
+
 // uncached are the words in names of Bedrock's models without prompt caching:
 // https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html (copy of 2026). Names of inference profiles
 // do not show the model, so they keep their marks.

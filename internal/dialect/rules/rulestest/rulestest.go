@@ -132,6 +132,10 @@ func breakMarks(r *llm.Request, ask rules.Ask) bool {
 	case rules.NoMarks:
 		r.Tools = []llm.Tool{tool("f")}
 		r.Tools[0].CacheControl = []byte(short)
+		if a.OnMedia {
+			image := &llm.Media{MIME: "image/png", Data: "iVBORw0KGgo="}
+			add(r, llm.Part{Kind: llm.PartImage, Media: image, CacheControl: []byte(short)})
+		}
 	default:
 		return false
 	}
