@@ -30,8 +30,10 @@ type call struct {
 	asked  uint64 // of the request and its path; the key of remembered answers
 	answer *answer
 	asks   *asked // of the prompt cache; nil for none
-	entry  *entry
-	old    *memorized // the earlier answer to the same request, or nil
+	// content is the length in tokens of the stored content that the request names.
+	content int64
+	entry   *entry
+	old     *memorized // the earlier answer to the same request, or nil
 
 	form  form
 	timer *time.Timer

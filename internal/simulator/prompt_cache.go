@@ -17,6 +17,8 @@ type promptCache struct {
 	stored map[uint64]storedPrefix // by the hash of a key, a model and a prefix
 	oldest []uint64                // the order of first storage
 	past   []*pastPrompt           // the newest last
+
+	contents map[string]content // stored by clients, by key and name
 }
 
 // storedPrefix is a prefix that is in the cache until a time.
@@ -142,7 +144,7 @@ func (c *promptCache) clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	clear(c.stored)
-	c.oldest, c.past = nil, nil
+	c.oldest, c.past, c.contents = nil, nil, nil
 }
 
 // checkMarks refuses a request with more marks than the vendor takes, or with a mark for an hour behind a shorter one.
@@ -172,6 +174,10 @@ func (c *call) askCache() error {
 	if c.s.cache == nil || !is || c.o.Op != llm.OpChat || c.spec.prompt != unset || c.spec.cached > 0 {
 		return nil
 	}
+	if one, names, err := c.s.cache.named(c.key, c.req); names || err != nil {
+		c.content = one.tokens
+		return err
+	}
 	perMedia := c.spec.files
 	if perMedia == unset {
 		perMedia = tokensPerMedia
@@ -188,6 +194,10 @@ func (c *call) askCache() error {
 
 // cachePrompt reads the prompt of an answer from the cache, and stores it.
 func (c *call) cachePrompt() {
+	if c.content > 0 {
+		c.answer.prompt += c.content
+		c.answer.cached = c.content
+	}
 	if c.asks == nil {
 		return
 	}

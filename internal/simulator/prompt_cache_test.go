@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/llm"
+	"weir/internal/rawjson"
 	"weir/internal/simulator"
 )
 
@@ -332,5 +333,35 @@ func TestWithoutSettingNothingIsCached(t *testing.T) {
 	}
 	if totals := s.Ledger().Totals(); totals.Usage[llm.CacheRead] != 0 || totals.Missed != nil {
 		t.Errorf("got %+v, want nothing of a cache", totals)
+	}
+}
+
+func TestStoredContentIsReadByItsKey(t *testing.T) {
+	t.Parallel()
+	c := newCacheClient(t)
+	stored := fmt.Sprintf(`{"model":"models/chat","ttl":"600s","contents":[{"role":"user","parts":[{"text":%q}]}]}`,
+		words("a", 5000))
+	post := func(path, key, body string) heard {
+		return c.way.askAt(context.Background(), path, body, "X-Goog-Api-Key", key, "Content-Type", "application/json")
+	}
+	made := post("/v1beta/cachedContents", "k1", stored)
+	name := rawjson.Text(rawjson.Get([]byte(made.body), "name"))
+	if made.status != 200 || name == "" || !strings.Contains(made.body, `"totalTokenCount":5007`) {
+		t.Fatalf("created: %d %s", made.status, made.body)
+	}
+	ask := fmt.Sprintf(`{"cachedContent":%q,"contents":[{"role":"user","parts":[{"text":"Hello"}]}]}`, name)
+	const at = "/v1beta/models/chat:generateContent"
+	if a := post(at, "k1", ask); a.status != 200 || !strings.Contains(a.body, `"cachedContentTokenCount":5007`) {
+		t.Errorf("by its key: %d %s", a.status, a.body)
+	}
+	if a := post(at, "k2", ask); a.status != 403 {
+		t.Errorf("by another key: %d %s, want 403", a.status, a.body)
+	}
+	if a := post("/v1beta/cachedContents", "k1", strings.Replace(stored, words("a", 5000), "a", 1)); a.status != 400 {
+		t.Errorf("a short content: %d %s, want 400", a.status, a.body)
+	}
+	c.now = c.now.Add(10 * time.Minute)
+	if a := post(at, "k1", ask); a.status != 403 {
+		t.Errorf("after its lifetime: %d %s, want 403", a.status, a.body)
 	}
 }

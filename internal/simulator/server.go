@@ -108,6 +108,11 @@ func (s *Server) route(dialects []*dialect.Dialect) {
 		if d.Name == nativeDialect {
 			continue
 		}
+		if d.Name == "gemini" && s.cache != nil {
+			s.mux.HandleFunc("POST /v1beta/cachedContents", func(w http.ResponseWriter, r *http.Request) {
+				s.createContent(d, w, r)
+			})
+		}
 		f := formOf(&d.Framing)
 		served := d.Served()
 		for route, counts := range countingsOf(d) {
