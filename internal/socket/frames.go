@@ -102,13 +102,18 @@ func appendInLane(dst, object []byte, lane string) []byte {
 }
 
 // failure returns the message for an error, which is JSON, of a request or of a message that is none. Retry-After is
-// passed on in headers, where Codex 0.171 reads it.
+// passed on in the error's headers (npm openai 7.59.0), and in the message's, which Codex reads (codex-rs/codex-api,
+// responses_websocket.rs, seen in copies of 2026).
 func failure(status int, err []byte, h http.Header) []byte {
+	headers := []byte(nil)
+	if after := h.Get("Retry-After"); after != "" {
+		headers = append(rawjson.AppendString([]byte(`{"retry-after":`), after), '}')
+		err = rawjson.Splice(nil, err, rawjson.Set(err, "headers", headers))
+	}
 	out := strconv.AppendInt([]byte(`{"type":"error","status":`), int64(status), 10)
 	out = append(append(out, `,"error":`...), err...)
-	if after := h.Get("Retry-After"); after != "" {
-		out = rawjson.AppendString(append(out, `,"headers":{"retry-after":`...), after)
-		out = append(out, '}')
+	if headers != nil {
+		out = append(append(out, `,"headers":`...), headers...)
 	}
 	return append(out, '}')
 }
@@ -120,12 +125,17 @@ func (x *session) fail(lane string, err error) {
 	_ = x.conn.Send(websocket.Text, appendInLane(nil, failure(d.Status(e.Code), rawjson.Get(body, "error"), nil), lane))
 }
 
-// refuseSteering refuses to change a running response: its successor would be an attempt that no message announces.
+// refuseSteering refuses to change a running response: its successor would be an attempt that no message announces. It
+// returns the input, so that the client can send it in the next request.
 func (x *session) refuseSteering(m *message) {
-	out := rawjson.AppendString([]byte(`{"type":"response.steer.failed","response_id":`), m.previous)
-	out = append(out, `,"error":{"type":"invalid_request_error","code":"steering_not_supported","message":`...)
+	out := []byte(`{"type":"response.steer.failed","sequence_number":0,"steer":{"previous_response_id":`)
+	out = rawjson.AppendString(out, m.previous)
+	if m.input != nil {
+		out = append(append(out, `,"input":`...), m.input...)
+	}
+	out = append(out, `},"error":{"type":"invalid_request_error","code":"steering_not_supported","message":`...)
 	out = rawjson.AppendString(out, "A running response cannot be steered here. Wait for its end, and send another "+
 		"response.create with its id as previous_response_id.")
-	m.held.ReleaseAll()
 	_ = x.conn.Send(websocket.Text, append(out, "}}"...))
+	m.held.ReleaseAll()
 }

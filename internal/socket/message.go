@@ -18,6 +18,7 @@ type message struct {
 	lane     string // the stream_id; empty for none
 	prepares bool
 	previous string // of a response.steer
+	input    []byte // of a response.steer
 }
 
 // The client's kinds of messages.
@@ -54,8 +55,11 @@ func (m *message) read() error {
 		i, err := fields.Find(member, &seen)
 		if err == nil && i < 0 {
 			rest = rawjson.AppendMember(rest, member.Name(), member.Value)
-			if member.Is("previous_response_id") {
+			switch {
+			case member.Is("previous_response_id"):
 				m.previous = rawjson.Text(member.Value)
+			case member.Is("input"):
+				m.input = member.Value
 			}
 			continue
 		}
@@ -68,7 +72,9 @@ func (m *message) read() error {
 			first = err
 		}
 	}
-	m.body = append(rest, '}')
+	if m.body = append(rest, '}'); m.kind != kindSteer {
+		m.input = nil // it would keep the message as received
+	}
 	if first == nil && m.kind != kindCreate && m.kind != kindSteer {
 		first = llm.Invalid("type", fmt.Sprintf("The type of a message must be %s, got %.100q.", kindCreate, m.kind))
 	}

@@ -270,10 +270,15 @@ func TestMistakesLeaveWebSocketOpen(t *testing.T) {
 			t.Errorf("%s: got %s, want the status %d and the parameter %q", message, e.text, want.status, want.param)
 		}
 	}
+	c.create(`"model":"house/chat:status=429,retry_after=7","input":"x"`)
+	if e := c.next(); strings.Count(e.text, `"headers":{"retry-after":"7"}`) != 2 {
+		t.Errorf("a limit: got %s, want the time to wait", e.text)
+	}
 	must.Do(t, c.Send(websocket.Binary, []byte(`{}`)))
 	c.refused(400, "")
 	c.send(`{"type":"response.steer","previous_response_id":"resp_1","input":"x"}`)
-	if e := c.next(); e.Type != "response.steer.failed" || e.Error.Code != "steering_not_supported" {
+	if e := c.next(); e.Type != "response.steer.failed" || e.Error.Code != "steering_not_supported" ||
+		!strings.Contains(e.text, `"steer":{"previous_response_id":"resp_1","input":"x"}`) {
 		t.Errorf("steering: got %s", e.text)
 	}
 	c.create(`"model":"house/chat","input":"x"`)
