@@ -41,8 +41,12 @@ func Offers(body []byte) bool {
 }
 
 func isOurs(tool []byte) bool {
-	return rawjson.Text(rawjson.Get(tool, "type")) == "mcp" && !rawjson.Present(rawjson.Get(tool, "server_url")) &&
-		!rawjson.Present(rawjson.Get(tool, "connector_id")) && rawjson.Present(rawjson.Get(tool, "server_label"))
+	for _, address := range []string{"server_url", "connector_id", "tunnel_id"} {
+		if rawjson.Present(rawjson.Get(tool, address)) {
+			return false
+		}
+	}
+	return rawjson.Text(rawjson.Get(tool, "type")) == "mcp" && rawjson.Present(rawjson.Get(tool, "server_label"))
 }
 
 // Serve answers a request that offers tools. The error is for the client, if nothing was written.

@@ -272,6 +272,7 @@ func TestServersOfClients(t *testing.T) {
 		`{` + always + `}`: true,
 		`{"tools":[{"type":"mcp","server_label":"x","server_url":"https://example.com"}]}`:                                                 false,
 		`{"tools":[{"type":"mcp","server_label":"x","connector_id":"connector_gmail"}]}`:                                                   false,
+		`{"tools":[{"type":"mcp","server_label":"x","tunnel_id":"t"}]}`:                                                                    false,
 		`{"tools":[{"type":"function","name":"server_label"}],"input":"\"server_label\""}`:                                                 false,
 		`{"tools":[{"type":"mcp","server_label":"x","server_url":"https://example.com"},{"type":"mcp","server_label":"files"}],"input":1}`: true,
 	} {
