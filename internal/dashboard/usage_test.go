@@ -114,6 +114,29 @@ func TestOverviewShowsUsage(t *testing.T) {
 	}
 }
 
+// TestOverviewShowsLast24Hours shows usage by hour, without that of the hours before and of other accounts.
+func TestOverviewShowsLast24Hours(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.come("ada", people.Viewer)
+	k := s.key(t, s.acme, "ada")
+	first, failed := used(s.acme, ago(0, 0), "openai/gpt"), used(s.acme, ago(0, time.Minute), "openai/mini")
+	first.Key = k.ID
+	failed.Settlement = ledger.Settlement{Outcome: ledger.OutcomeRejected, Provenance: ledger.Exact, Counts: true, Status: 500}
+	s.journal().apply(t, nil, first, used(s.acme, ago(0, -3*time.Hour), "openai/gpt"), failed,
+		used(s.acme, ago(1, -time.Hour), "openai/old"), used(s.other, ago(0, 0), "openai/foreign"))
+	text := s.see(t, "/accounts/acme?range=24h", "Spend by hour", "The last 24 hours, since 2", "$0.00455", "$0.002275",
+		"100 % more than in the 24 hours before", "1 attempt failed (33 %)", "openai/<wbr>mini", k.Label, "300 ms")
+	for _, not := range []string{"openai/old", "foreign"} {
+		if strings.Contains(strings.ReplaceAll(text, "<wbr>", ""), not) {
+			t.Errorf("24 hours: got %q in it", not)
+		}
+	}
+	if got := s.send(t, "GET", "/accounts/acme?range=25h", nil, nil); got.status != http.StatusBadRequest {
+		t.Errorf("25 hours: got %d, want 400", got.status)
+	}
+}
+
 // TestRemainingBudgetIsShown shows a budget and credit with their remainder, to the last digit.
 func TestRemainingBudgetIsShown(t *testing.T) {
 	t.Parallel()
