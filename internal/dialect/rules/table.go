@@ -23,8 +23,8 @@ const seen = "2026-11-28"
 // before those of a wire format.
 func Table() []Rule {
 	return slices.Concat(callIDs(), contents(), orders(), mistral(), mistralSchema(), mistralMessages(), groq(),
-		cerebras(), openRouter(), xAI(), chatVendors(), openAI(), anthropic(), claude(), bedrock(), caches(), refusedMarks(),
-		gemini(), cohere(), ollama(), logprobs())
+		cerebras(), openRouter(), xAI(), chatVendors(), openAI(), anthropic(), claude(), bedrock(), caches(),
+		refusedMarks(), gemini(), cohere(), ollama(), logprobs())
 }
 
 // callIDs returns the rules for ids of tool calls.
