@@ -46,7 +46,7 @@ func caches() []Rule {
 	}
 }
 
-// refusedMarks returns the rules of vendors of Chat Completions that refuse marks, at all or on content other than text.
+// refusedMarks returns the rules of vendors of Chat Completions that refuse marks, or those on content other than text.
 func refusedMarks() []Rule {
 	const day = "2026-11-29"
 	return []Rule{
