@@ -12,6 +12,7 @@ import (
 
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/promptcache"
 	"weir/internal/report"
 )
 
@@ -24,7 +25,7 @@ func (m *machine) checkGroups(rt *rapid.T, account string, all *report.UsesPage)
 			q.All, q.Account = true, rapid.SampledFrom([]string{"", account}).Draw(rt, "account")
 		}
 		q.From, q.To = drawDate(rt, "from", 1, 18), drawDate(rt, "to", 30, 20)
-		q.Sort = rapid.SampledFrom([]report.Measure{"", "", report.MeasureCost, report.MeasureErrors, report.MeasureIn, "output"}).Draw(rt, "sort")
+		q.Sort = rapid.SampledFrom([]report.Measure{"", "", report.MeasureCost, report.MeasureErrors, report.MeasureMissed, report.MeasureMissCost, report.MeasureIn, "output"}).Draw(rt, "sort")
 		q.Failed = rapid.Bool().Draw(rt, "failed")
 		q.Provider = rapid.SampledFrom([]string{"", "", "", "p", "none"}).Draw(rt, "provider")
 		if q.Ranked() >= 0 {
@@ -223,6 +224,11 @@ func (m *machine) addTo(u *report.Use, e *ledger.Entry) {
 	u.MarginUncertain += uncertain - left
 	u.Usage.Add(&e.Usage)
 	u.Usage.Add(&delta.Usage)
+	causes := promptcache.Causes()
+	if i := slices.Index(causes[:], e.Missed.Cause); i >= 0 {
+		u.Missed.Tokens += e.Missed.Tokens
+		u.Missed.Costs[i] += e.Missed.Cost
+	}
 	u.Attempts++
 	switch e.Outcome {
 	case ledger.OutcomeRefused, ledger.OutcomeRejected, ledger.OutcomeFailed, ledger.OutcomeCut:

@@ -88,7 +88,7 @@ func (m *machine) checkExplained(rt *rapid.T, account string, uses *report.UsesP
 	}
 	for i := range uses.Uses {
 		u := uses.Uses[i]
-		u.Attempts, u.Errors = 0, 0 // explanations do not have them
+		u.Attempts, u.Errors, u.Missed = 0, 0, report.Missed{} // explanations do not have them
 		if diff := gocmp.Diff(got[[2]string{u.Date, u.Model}], &u); diff != "" {
 			rt.Fatalf("explained for %s on %s (-got +want):\n%s", account, u.Date, diff)
 		}

@@ -18,6 +18,7 @@ import (
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/must"
+	"weir/internal/promptcache"
 	"weir/internal/report"
 	"weir/internal/store"
 )
@@ -178,6 +179,10 @@ func drawSettlement(rt *rapid.T, a *ledger.Attempt) ledger.Settlement {
 		s.Unpriced = a.Price.Unpriced(&s.Usage, "")
 	}
 	a.SetCharge(&s)
+	if causes := promptcache.Causes(); s.Provenance == ledger.Exact && rapid.Bool().Draw(rt, "missed") {
+		s.Missed.Miss = promptcache.Miss{Tokens: rapid.Int64Range(1, 3).Draw(rt, "missed tokens"), Cause: rapid.SampledFrom(causes[:]).Draw(rt, "cause")}
+		s.Missed.Cost = llm.Money(rapid.Int64Range(0, 5).Draw(rt, "missed cost"))
+	}
 	return s
 }
 
