@@ -45,6 +45,10 @@ func (m *message) read() error {
 		return err
 	}
 	defer turn.End()
+	return m.parse()
+}
+
+func (m *message) parse() error {
 	if err := rawjson.Validate(m.body, parse.MaxDepth); err != nil || rawjson.KindOf(m.body) != rawjson.Object {
 		return llm.Invalid("", "A message must be one JSON object, such as {\"type\": \"response.create\", ...}.")
 	}
