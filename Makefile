@@ -36,12 +36,12 @@ RACED := account budget capacity contentlog credential fairqueue gateway httpser
 AT_ONCE := AbortedGenerations AdministrationOnceAtOnce AttributionDuringSettlements BudgetPerTag BudgetRace \
 	CertificateChanges ChangesFromElsewhere ClientLeaves ClientThatReadsNothing ClientsThatDoNotRead ConcurrencyLimit \
 	CorrectionDuringClosingLeavesNoUser CorrectionsReachRunningBudgets CutAuditLogNeedsHead DisablingHoldsNoEndpoints \
-	DiskFull DrainReadsAnswerToItsEnd DrainsAreBounded EdgesStayWithinBudget FeedIsWhole FilesAtOnce GracefulStop \
-	GreedyStreams HangUpsAtAnyTime IdempotencyConflicts IdempotentReplay IdleBodiesHoldNothing ImportAtOnce KeepAlive \
+	DiskFull DrainReadsAnswerToItsEnd DrainsAreBounded EdgesStayWithinBudget FaultsCostNoLessThanProvider FeedIsWhole FilesAtOnce GracefulStop \
+	GreedyStreams HangUpsAtAnyTime IdempotencyConflicts IdempotentReplay IdleBodiesHoldNothing ImportAtOnce InterruptedResponseCostsItsPart KeepAlive \
 	KeepAliveWhileFallingBack KeyRevokedBeforeTheBody LateAnswer LeavesBeforeUsage LimitsOnValkey \
 	ManagedConfigurationReachesNodes ManyClientsLeave OpenAtOnce OverloadOfBatch OverloadedNodeRefuses OwnCircuit \
 	OwnCounterIsUsedOnce PackingDuringSettlements ProbeThatTakesLong ReloadWhileRunning RepeatsOfALateAnswer \
-	ReplayedResponseIsContinued ReportsLeaveReaders RescueContinuesBrokenStream RetryStorm SlowSenders StreamFailures \
+	ReplayedResponseIsContinued ReportsLeaveReaders RescueContinuesBrokenStream RetryStorm SessionsEndWithinBudget SlowSenders StreamFailures \
 	StreamToTheLetter TogetherBatchesWrites TwoNodes UnreadBodyIsNotAwaited WebhooksOfABudget ZombieConnectionAppliesOnce
 CONFORMANCE := AuditWriters Bootstrap KeptTogether Leases RecoverMany SecondFactor Takers Throttle Writers .*AtOnce
 empty :=
@@ -52,7 +52,7 @@ race: export CGO_ENABLED := 1
 race: ## Run the tests of what happens at once with the race detector
 	$(GO) test $(RACE) $(addprefix ./internal/,$(RACED))
 	$(GO) test $(RACE) -parallel 4 -skip '^Test/^PostgreSQL$$' -run '^Test$(call any,$(AT_ONCE))$$|^TestConformance$$/^SQLite$$/^$(call any,$(CONFORMANCE))$$' \
-		$(addprefix ./internal/,store dashboard $(addprefix e2e/,admin budget chat faults hostile))
+		$(addprefix ./internal/,store dashboard $(addprefix e2e/,admin budget chat faults hostile realtime))
 
 # The linter keeps what it found, apart for packages with and without C. It looks at the format of what is compiled
 # here: these are the files for other systems and tags.
