@@ -27,7 +27,8 @@ type operation struct {
 	ID         string      `json:"operationId"`
 	Summary    string      `json:"summary"`
 	About      string      `json:"description"`
-	Reads      bool        `json:"x-reads"` // changes nothing, although it is no GET
+	Reads      bool        `json:"x-reads"`  // changes nothing, although it is no GET
+	People     bool        `json:"x-people"` // not for models
 	Parameters []parameter `json:"parameters"`
 	Body       *struct {
 		Required bool                  `json:"required"`
@@ -44,8 +45,9 @@ type mediaTypes struct {
 
 const jsonMedia = "application/json"
 
-// newTools builds the tools, one for each route of the administration with an answer in JSON. Content of requests is
-// left out: it is written by others, and may contain instructions for the model that would read it.
+// newTools builds the tools, one for each route of the administration with an answer in JSON. Content of requests and
+// definitions of other servers' tools are left out: they are written by others, and may contain instructions for the
+// model that would read them.
 func newTools(o *Options) ([]tool, error) {
 	text, err := o.Document()
 	if err != nil {
@@ -62,7 +64,7 @@ func newTools(o *Options) ([]tool, error) {
 		if !ok {
 			return nil, fmt.Errorf("%s is not in the OpenAPI document", route.Pattern)
 		}
-		if route.Right == people.ReadContent || !op.answersJSON() {
+		if route.Right == people.ReadContent || op.People || !op.answersJSON() {
 			continue
 		}
 		t, err := d.newTool(&op, route)

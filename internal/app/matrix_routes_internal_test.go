@@ -137,6 +137,10 @@ var knownRoutes = map[people.Right][]string{
 		"GET /admin/v1/accounts/{account}/requests/{id}/content",
 	},
 	people.Operate: {
+		"GET /admin/v1/mcp/servers",
+		"GET /admin/v1/mcp/tools",
+		"GET /admin/v1/mcp/tools/{server}/{tool}",
+		"POST /admin/v1/mcp/tools/{server}/{tool}/approve",
 		"POST /operator/accounts/{account}/content/set",
 		"POST /operator/accounts/{account}/answers/purge",
 		"GET /admin/v1/accounts",
