@@ -29,6 +29,9 @@ func (h *usageHandlers) download(w http.ResponseWriter, r *http.Request, v *peop
 	}
 	defer h.files.leave(v.By.ID)
 	h.flush(r.Context())
+	if u.metric.Value == metricRefused {
+		return h.downloadRefused(w, r, v, u)
+	}
 	q := u.uses(v)
 	q.Sort, q.Limit, q.Offset = "", usesInPiece, 0 // costs change, and with them the order of entries
 	q.Speeds, q.Failed = false, false

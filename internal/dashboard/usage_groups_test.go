@@ -1,7 +1,10 @@
 package dashboard_test
 
 import (
+	"encoding/csv"
+	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -151,4 +154,37 @@ func TestUsageOfRefusedRequests(t *testing.T) {
 	s.see(t, "/accounts/acme/usage?metric=refused&model=none", "No refused requests")
 	s.come("olga", "")
 	s.see(t, "/operator/usage?metric=refused&range=7d", "acme", "total 47", "/admin/v1/refusals?")
+}
+
+// TestRefusedRequestsAreAFile downloads all refused requests, more than a report has groups, and adds them up.
+func TestRefusedRequestsAreAFile(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	k := s.key(t, s.acme, "ada")
+	var counts []refusal.Count
+	for i := range int64(refusal.MostSums + 5) {
+		counts = append(counts, refusal.Count{Bucket: refusal.Bucket{
+			Account: s.acme.ID, Minute: now.Add(-time.Hour).Unix() / 60 * 60, Key: k.ID, Reason: llm.CodeRateLimited,
+			Model: fmt.Sprintf("m%04d", i),
+		}, N: 2})
+	}
+	counts = append(counts, refusal.Count{Bucket: refusal.Bucket{
+		Account: s.other.ID, Minute: now.Unix(), Reason: llm.CodeRateLimited, Model: "=foreign",
+	}, N: 100})
+	must.Do(t, s.store.Refusals.Write(t.Context(), refusal.Batch{Counts: counts}))
+	s.come("ada", people.Viewer)
+	s.see(t, "/accounts/acme/usage?metric=refused", "/accounts/acme/usage.csv?metric=refused&amp;range=30d")
+	for path, want := range map[string]int{"/accounts/acme/usage.csv?metric=refused": 2010, "/accounts/acme/usage.csv?metric=refused&model=m0007": 2} {
+		got := s.send(t, "GET", path, nil, nil)
+		rows := must.Get(csv.NewReader(strings.NewReader(got.text)).ReadAll())(t)
+		total := 0
+		for _, row := range rows[1:] {
+			total += must.Get(strconv.Atoi(row[7]))(t)
+		}
+		must.Equal(t, total, want, "refused requests of %s", path)
+		must.Equal(t, rows[1][2:6], []string{"acme", k.ID, k.Label, "RATE_LIMITED"}, "first row of %s", path)
+	}
+	if got := s.send(t, "GET", "/accounts/acme/usage.csv?metric=refused&user=u", nil, nil); got.status != http.StatusBadRequest {
+		t.Errorf("with an end user: got %d, want 400", got.status)
+	}
 }

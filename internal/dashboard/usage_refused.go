@@ -26,6 +26,14 @@ func (u *usageQuery) refusedBy() refusal.Group {
 	return refusal.ByReason
 }
 
+const noRefusedFilters = "Refused requests have no provider, end user or tags. Remove these filters, or choose " +
+	"another value."
+
+// isUnfitForRefused reports whether there are filters that refused requests do not have.
+func (u *usageQuery) isUnfitForRefused() bool {
+	return u.provider != "" || u.user != "" || len(u.tags) > 0
+}
+
 // refusedQuery returns the query of refused requests.
 func (u *usageQuery) refusedQuery(v *people.Visit) refusal.Query {
 	q := refusal.Query{
@@ -42,9 +50,8 @@ func (u *usageQuery) refusedQuery(v *people.Visit) refusal.Query {
 
 // showRefused shows the refused requests of the range, which are counted apart from usage.
 func (h *usageHandlers) showRefused(w http.ResponseWriter, r *http.Request, v *people.Visit, u *usageQuery) error {
-	if u.provider != "" || u.user != "" || len(u.tags) > 0 {
-		u.form.mistake("metric", "Refused requests have no provider, end user or tags. Remove these filters, or "+
-			"choose another value.")
+	if u.isUnfitForRefused() {
+		u.form.mistake("metric", noRefusedFilters)
 		return h.refused(w, r, v, u)
 	}
 	switch u.form.values.Get("group_by") {
@@ -76,6 +83,7 @@ func (h *usageHandlers) showRefused(w http.ResponseWriter, r *http.Request, v *p
 		Chart: usageChart(&u.metric, &u.when, s), By: u.byText(),
 		Heads: []tableHead{{Label: headOf(u.by[0])}, {Label: "Refused", Number: true, Order: "descending"}},
 		Tiles: []Tile{{Label: "Refused requests", Value: number(groups.Total)}},
+		CSV:   u.refusedFilePath(),
 		Empty: Empty{
 			Icon: "usage", Title: "No refused requests", Text: "No request was refused in this time.",
 			Action: "Usage of the last 30 days", Href: u.base,
