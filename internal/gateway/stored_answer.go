@@ -14,6 +14,7 @@ import (
 	"weir/internal/dialect"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/rawjson"
 	"weir/internal/telemetry"
 	"weir/internal/tracing"
 )
@@ -126,14 +127,16 @@ func streamStored(x *exchange, body []byte, told answered) {
 }
 
 // collectStored adds a stored answer to the content log, in the form of a provider's answer if its wire format can be
-// decoded.
+// decoded: else as the client got it.
 func collectStored(in *intake, to *contentlog.Capture, body []byte) {
 	op := in.Op
 	switch {
 	case op.Op == llm.OpEmbed: // vectors are left out
 	case !in.Head.Stream:
-		to.JSON(body)
-	case op.NewDecoder != nil:
+		collectStoredWhole(op, to, body)
+	case op.NewDecoder == nil:
+		to.JSON(rawjson.AppendString(nil, string(body)))
+	default:
 		decoder := op.NewDecoder(&llm.Quirks{})
 		frames := op.Framing.NewReader(bytes.NewReader(body), maxFrame)
 		for {
@@ -148,6 +151,27 @@ func collectStored(in *intake, to *contentlog.Capture, body []byte) {
 			if err != nil {
 				return
 			}
+		}
+	}
+}
+
+func collectStoredWhole(op *dialect.Operation, to *contentlog.Capture, body []byte) {
+	if op.DecodeReply == nil {
+		to.JSON(body)
+		return
+	}
+	reply, err := op.DecodeReply(body, &llm.Quirks{})
+	if err != nil || len(reply.Choices) == 0 {
+		to.JSON(body)
+		return
+	}
+	for i := range reply.Choices {
+		choice := &reply.Choices[i]
+		events := append(eventsOf(choice), llm.Event{
+			Kind: llm.EventFinish, Choice: choice.Index, Finish: choice.Finish,
+		})
+		for j := range events {
+			to.Event(&events[j])
 		}
 	}
 }

@@ -226,3 +226,28 @@ func TestContentIsReadWithItsRightOnly(t *testing.T) {
 	o.call(404, "GET"+one, "", "default", id)
 	o.call(404, "DELETE"+one, "", "default", id)
 }
+
+// TestContentOfStoredAnswerIsThatOfTheFirst checks that a request with a stored answer is logged like the one that got
+// the answer from its provider, in all client APIs. Weir's own, which no provider speaks, is logged as the client got it.
+func TestContentOfStoredAnswerIsThatOfTheFirst(t *testing.T) {
+	t.Parallel()
+	h, _ := harness.OpenSimulated(t)
+	setContent(h, 100)
+	for _, api := range harness.ChatAPIs() {
+		for _, stream := range []bool{false, true} {
+			ask, _ := api.Ask("", "house/echo", stream)
+			ask.Body, ask.Header = strings.Replace(ask.Body, "{", `{"store":false,`, 1), append(ask.Header, "X-Weir-Cache", "1h")
+			if !strings.HasSuffix(ask.Path, "/responses") {
+				ask.Body = strings.Replace(ask.Body, `"store":false,`, "", 1)
+			}
+			first, hit := h.Do(ask), h.Do(ask)
+			idle(h)
+			want, got := exported(h, first.Header.Get("X-Request-Id")), exported(h, hit.Header.Get("X-Request-Id"))
+			own := strings.HasSuffix(ask.Path, "/chat")
+			equal := len(want) == 1 && len(got) == 1 && (got[0] == want[0] || own && strings.Contains(got[0], "finish_reason"))
+			if hit.Header.Get("X-Weir-Cache") != "hit" || !equal {
+				t.Errorf("%s, stream %t: X-Weir-Cache %q, logged %q, want %q", ask.Path, stream, hit.Header.Get("X-Weir-Cache"), got, want)
+			}
+		}
+	}
+}
