@@ -182,7 +182,8 @@ func at(v any, names ...string) string {
 // checks its effect.
 func TestAdministrationRunsEachOperation(t *testing.T) {
 	t.Parallel()
-	o := openOfficeWith(t, operatorsRead)
+	peer := newToolPeer(t)
+	o := openOfficeWith(t, operatorsRead+peer.yaml())
 	o.runAccounts()
 	o.runKeys()
 	o.runPeople()
@@ -191,6 +192,8 @@ func TestAdministrationRunsEachOperation(t *testing.T) {
 	o.runReports()
 	o.runExport()
 	o.runContent()
+	o.runAnswers()
+	o.runTools(peer)
 	o.runConfig()
 	o.runFailures()
 	for path, item := range o.contract.Tree["paths"].(map[string]any) {
