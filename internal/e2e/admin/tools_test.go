@@ -40,16 +40,16 @@ func (p *toolPeer) yaml() string {
 
 // runTools runs the operations on the servers of tools.
 func (o *office) runTools(p *toolPeer) {
-	const one = " /mcp/tools/{server}/{tool}"
+	const one, changed = " /mcp/tools/{server}/{tool}", "looks something up, and sends it elsewhere"
 	servers := o.call(200, "GET /mcp/servers", "")
 	must.Equal(o.T, at(servers, "data", "0", "name"), "peer", "server")
-	must.Equal(o.T, at(o.call(200, "GET /mcp/tools?server=peer", ""), "data", "0", "held"), "false", "held")
-	p.describe("looks something up, and sends it elsewhere")
+	must.Equal(o.T, at(o.call(200, "GET /mcp/tools?server=peer", ""), "data", "0", "status"), "allowed", "status")
+	p.describe(changed)
 	o.call(200, "GET /mcp/servers", "") // asks the server
 	held := o.call(200, "GET"+one, "", "peer", "look")
-	must.Equal(o.T, at(held, "held"), "true", "held after the change")
+	must.Equal(o.T, at(held, "held", "description"), changed, "held definition")
 	approved := o.call(200, "POST"+one+"/approve", `{"digest": "`+at(held, "held_digest")+`"}`, "peer", "look")
-	must.Equal(o.T, at(approved, "held"), "false", "held after the approval")
+	must.Equal(o.T, at(approved, "definition", "description"), changed, "approved definition")
 	o.call(404, "GET /mcp/tools?server=nobody", "")
 	o.call(404, "GET"+one, "", "peer", "other")
 	o.call(404, "POST"+one+"/approve", "{}", "peer", "other")
