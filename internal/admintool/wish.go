@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"mime"
 	"net/http"
 
 	"weir/internal/llm"
@@ -24,6 +25,11 @@ func (n wish) has(name string) bool { return n.all || n.name == name }
 // readWish reads the message, and puts it back. It refuses lists of messages, which one revision of the protocol has,
 // because their number has no bound.
 func readWish(r *http.Request) (n wish, err error) {
+	media := r.Header.Get("Content-Type")
+	if kind, _, err := mime.ParseMediaType(media); err != nil || kind != "application/json" {
+		return n, llm.Errorf(llm.CodeUnsupportedMedia, "The content type %.100q is not supported. Send "+
+			"application/json.", media)
+	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	switch {
 	case err != nil:

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"weir/internal/account"
 	"weir/internal/capacity"
@@ -46,6 +47,7 @@ func (k *Socket) Admit(w http.ResponseWriter, r *http.Request, check func(*accou
 		return nil
 	}
 	q.x.measured.status = http.StatusSwitchingProtocols
+	w.Header().Set("X-Request-Id", strings.Clone(q.in.id.text))
 	return q.in.principal
 }
 

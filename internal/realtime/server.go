@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -174,7 +175,7 @@ func (n *newcomer) fail(x *session, err error) {
 	body := s.o.Dialect.EncodeError(nil, e, x.id.String())
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	status := s.o.Dialect.Status(e.Code)
-	if n.handshake != nil {
+	if errors.Is(n.handshake, websocket.ErrVersion) {
 		websocket.AskUpgrade(h)
 		status = http.StatusUpgradeRequired
 	}

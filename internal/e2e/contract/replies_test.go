@@ -59,7 +59,7 @@ var unreachable = map[string]string{
 func TestRepliesKeepToDocument(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
-	h := harness.Open(t, harness.Setup{YAML: strings.Replace(everyDialect(up.URL), "providers:", "providers:"+mediaProviderYAML(t), 1) + "max_body: 64KiB\n"})
+	h := harness.Open(t, harness.Setup{YAML: strings.Replace(everyDialect(up.URL), "providers:", "providers:"+mediaProviderYAML(t), 1) + "max_body: 64KiB\nmcp_bundles: {all: {tools: [\"*/*\"]}}\n"})
 	_, c := h.Document()
 	q := &replyCheck{Contract: c, h: h, seen: map[string]bool{}}
 	t.Run("replies", func(t *testing.T) {
@@ -79,6 +79,8 @@ func TestRepliesKeepToDocument(t *testing.T) {
 		})
 		t.Run("own", func(t *testing.T) { t.Parallel(); q.own(t) })
 		t.Run("models", func(t *testing.T) { t.Parallel(); q.models(t) })
+		t.Run("sockets", func(t *testing.T) { t.Parallel(); q.sockets(t) })
+		t.Run("tools", func(t *testing.T) { t.Parallel(); q.tools(t) })
 	})
 	q.missed(t)
 }
@@ -123,7 +125,7 @@ func (q *replyCheck) missed(t *testing.T) {
 		for method := range item.(map[string]any) {
 			responses, _ := q.Walk("paths", path, method, "responses")
 			for status := range responses.(map[string]any) {
-				if _, ok := unreachable[status]; !ok && !q.seen[method+" "+path+" "+status] && !isShut(path, status) {
+				if _, ok := unreachable[status]; !ok && !q.seen[method+" "+path+" "+status] && !isShut(method, path, status) {
 					t.Errorf("%s %s: no reply of status %s was seen", method, path, status)
 				}
 			}
@@ -134,7 +136,10 @@ func (q *replyCheck) missed(t *testing.T) {
 // isShut reports whether other tests cover a status: on paths without a provider, 503 is a database or a journal that
 // is away, and 429 a flood of reports (store.TestReportsLeaveReaders); operations other than chat use the same
 // pipeline, with the same errors; and TestAdministrationRunsEachOperation covers the administration.
-func isShut(path, status string) bool {
+func isShut(method, path, status string) bool {
+	if isSocket(method, path) {
+		return !slices.Contains([]string{"400", "401", "403", "426"}, status)
+	}
 	asksModel := slices.ContainsFunc(harness.ChatAPIs(), func(f harness.ChatAPI) bool { return f.Path == path || f.Streamed == path })
 	tried := []string{"200", "400", "401", "403", "404"}
 	return strings.HasPrefix(path, "/admin/v1/") || strings.HasSuffix(path, "/uses") && status == "429" || !asksModel && (status == "503" || status == "529") || path == "/openapi.json" && status == "304" ||

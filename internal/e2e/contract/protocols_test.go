@@ -1,0 +1,85 @@
+package contract_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"weir/internal/account"
+	"weir/internal/e2e/harness"
+)
+
+// isSocket reports whether a path opens a WebSocket. The packages e2e/socket and e2e/realtime open them; here are the
+// answers without one. Its providers' failures are those of other operations.
+func isSocket(method, path string) bool {
+	return method == "get" && (path == "/v1/responses" || path == "/v1/realtime")
+}
+
+// sockets requests WebSockets that are refused, and client secrets for them.
+func (q *replyCheck) sockets(t *testing.T) {
+	onlyUses := q.h.NewKey(account.KeyOptions{Account: "default", Permissions: []account.Permission{account.Uses}})
+	upgrade := []string{
+		"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13",
+		"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==",
+	}
+	for _, path := range []string{"/v1/responses", "/v1/realtime"} {
+		of := path
+		if path == "/v1/realtime" {
+			of += "?model=openai-house/echo"
+		}
+		q.hold(t, harness.Ask{Method: http.MethodGet, Path: of}, path, http.StatusUpgradeRequired)
+		q.hold(t, harness.Ask{Method: http.MethodGet, Path: of, Header: upgrade[:6]}, path, http.StatusBadRequest)
+		q.hold(t, harness.Ask{Method: http.MethodGet, Path: of, Header: upgrade, Key: harness.NoKey}, path, http.StatusUnauthorized)
+		q.hold(t, harness.Ask{Method: http.MethodGet, Path: of, Header: upgrade, Key: onlyUses}, path, http.StatusForbidden)
+	}
+	q.hold(t, harness.Ask{Method: http.MethodGet, Path: "/v1/realtime?model=nobody/x", Header: upgrade}, "/v1/realtime", http.StatusNotFound)
+	const secrets, calls = "/v1/realtime/client_secrets", "/v1/realtime/calls"
+	q.hold(t, harness.Ask{Path: secrets, Body: "{}"}, secrets, http.StatusOK)
+	q.hold(t, harness.Ask{Path: secrets, Body: `{"session":1}`}, secrets, http.StatusBadRequest)
+	q.hold(t, harness.Ask{Path: secrets, Body: `{"session":{"model":"nobody/x"}}`}, secrets, http.StatusNotFound)
+	q.hold(t, harness.Ask{Path: secrets, Body: strings.Repeat(" ", 65<<10)}, secrets, http.StatusRequestEntityTooLarge)
+	q.hold(t, harness.Ask{Path: calls, Body: "{}"}, calls, http.StatusBadRequest)
+	for _, path := range []string{secrets, calls} {
+		q.hold(t, harness.Ask{Path: path, Body: "{}", Key: "wk_wrong"}, path, http.StatusUnauthorized)
+		q.hold(t, harness.Ask{Path: path, Body: "{}", Key: onlyUses}, path, http.StatusForbidden)
+	}
+}
+
+// tools sends messages of the Model Context Protocol to the tools and to the administration.
+func (q *replyCheck) tools(t *testing.T) {
+	key := func(p account.Permission) string {
+		return q.h.NewKey(account.KeyOptions{Account: "default", Permissions: []account.Permission{p}})
+	}
+	tools, admin, onlyUses := key(account.Tools), key(account.Admin), key(account.Uses)
+	for _, at := range []struct {
+		path, document, key string
+		most                int
+		isAdmin             bool
+	}{
+		{"/mcp", "/mcp", tools, 5 << 20, false},
+		{"/mcp/all", "/mcp/{bundle}", tools, 5 << 20, false},
+		{"/admin/mcp", "/admin/mcp", admin, 1 << 20, true},
+		{"/admin/mcp/write", "/admin/mcp/write", admin, 1 << 20, true},
+	} {
+		send := func(body, key string, want int, header ...string) {
+			t.Helper()
+			header = append([]string{"Accept", "application/json, text/event-stream"}, header...)
+			q.hold(t, harness.Ask{Path: at.path, Body: body, Key: key, Header: header}, at.document, want)
+		}
+		const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+		send(list, at.key, http.StatusOK, "MCP-Protocol-Version", "2025-06-18")
+		send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, at.key, http.StatusAccepted)
+		send(`{"jsonrpc":`, at.key, http.StatusBadRequest)
+		send(list, "wk_wrong", http.StatusUnauthorized)
+		send(list, onlyUses, http.StatusForbidden)
+		send(strings.Repeat(" ", at.most+1), at.key, http.StatusRequestEntityTooLarge)
+		const version = "2026-07-28"
+		send(`{"jsonrpc":"2.0","id":1,"method":"nothing","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"`+version+
+			`","io.modelcontextprotocol/clientCapabilities":{}}}}`, at.key, http.StatusNotFound,
+			"MCP-Protocol-Version", version, "Mcp-Method", "nothing")
+		if at.isAdmin {
+			send(list, at.key, http.StatusUnsupportedMediaType, "Content-Type", "text/plain")
+			send(list, at.key, http.StatusMisdirectedRequest, "Host", "evil.example")
+		}
+	}
+}
