@@ -12,5 +12,11 @@ const adminPath = "/admin/v1/"
 // isAdmin reports whether a path, or the path of a pattern, belongs to the administration, which has its own error
 // format.
 func isAdmin(path string) bool {
-	return strings.HasPrefix(path+"/", adminPath) || strings.HasPrefix(path+"/", admintool.Path+"/")
+	return isBelow(path, strings.TrimSuffix(adminPath, "/")) || isBelow(path, admintool.Path)
+}
+
+// isBelow reports whether a path is a directory or in it.
+func isBelow(path, directory string) bool {
+	rest, ok := strings.CutPrefix(path, directory)
+	return ok && (rest == "" || rest[0] == '/')
 }
