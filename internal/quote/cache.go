@@ -4,15 +4,16 @@ import (
 	"bytes"
 	"strconv"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 )
 
-// boundCache raises the bound of an answer whose request may store content in a cache for an hour and whose provider
-// does not report how much it did.
+// boundCache raises the bound of an answer whose request may store content in a cache for an hour or longer and whose
+// provider does not report how much it did.
 func (a Answer) boundCache(s *ledger.Settlement) {
 	n := s.Usage[llm.CacheWrite]
-	if n == 0 || a.timed || s.ProviderCost != nil || !asksHourCache(a.Body) {
+	if n == 0 || a.timed || s.ProviderCost != nil || !mayStoreLong(a.Quote) {
 		return
 	}
 	most, price := s.Usage, &a.Attempt.Price
@@ -22,15 +23,21 @@ func (a Answer) boundCache(s *ledger.Settlement) {
 	s.Unpriced |= price.Unpriced(&most, s.Tier)
 }
 
-// asked returns the modes of the request's units, with llm.ShortCache if it stores nothing in a cache for an hour.
+// asked returns the modes of the request's units, with llm.ShortCache if it stores nothing in a cache for an hour or
+// longer.
 func (q *Quote) asked() string {
 	switch {
-	case !q.Price.Rates[llm.CacheWrite1h].Known(), asksHourCache(q.Body):
+	case !q.Price.Rates[llm.CacheWrite1h].Known(), mayStoreLong(q):
 		return q.Head.Asked
 	case q.Head.Asked == "":
 		return llm.ShortCache
 	}
 	return q.Head.Asked + "," + llm.ShortCache
+}
+
+// mayStoreLong reports whether a request may store content in a cache for an hour or longer.
+func mayStoreLong(q *Quote) bool {
+	return asksHourCache(q.Body) || q.Speaks == q.Dialect && asksLongBreak(q.Body)
 }
 
 // asksHourCache reports whether a body may request a cache lifetime of an hour, in Anthropic's wire format and those
@@ -42,6 +49,22 @@ func (q *Quote) asked() string {
 func asksHourCache(body []byte) bool {
 	has := func(text string) bool { return bytes.Contains(body, []byte(text)) }
 	return has(`"1h"`) && (has(`"cache_control"`) || has(`"cachePoint"`)) || hasEscapedWord(body)
+}
+
+// asksLongBreak reports whether a body requests a lifetime at a breakpoint of OpenAI's prompt cache that the prices of
+// cache writes do not cover.
+func asksLongBreak(body []byte) bool {
+	for rest := body; ; {
+		_, after, found := bytes.Cut(rest, []byte(`"`+compose.Breakpoint+`"`))
+		if !found {
+			return false
+		}
+		rest = after
+		value, is := bytes.CutPrefix(bytes.TrimLeft(after, " \t\r\n"), []byte(":")) // else it is a text
+		if is && compose.IsLongCache(value) {
+			return true
+		}
+	}
 }
 
 // hasEscapedWord reports whether a letter, a digit or a _ is written as \uXXXX, which no encoder does: a search for a

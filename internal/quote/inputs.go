@@ -322,6 +322,11 @@ func (q *Quote) unpriced() error {
 			fmt.Sprintf("The price of the model %q with this ttl in prompt_cache_options is unknown, "+
 				`so a budget cannot bound its cost. Remove ttl, or use "30m".`, q.Target.FullName()))
 	}
+	if asksLongBreak(q.Body) {
+		return llm.Invalid(compose.Breakpoint,
+			fmt.Sprintf("The price of the model %q with this ttl in prompt_cache_breakpoint is unknown, "+
+				`so a budget cannot bound its cost. Remove ttl, or use "30m".`, q.Target.FullName()))
+	}
 	if q.Op.Multipart {
 		return nil
 	}
