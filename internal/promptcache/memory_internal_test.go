@@ -77,6 +77,32 @@ func TestConversationHasBoundedBranchesAndEnds(t *testing.T) {
 	}
 }
 
+// TestUnrelatedPromptsTakeBoundedWork compares a prompt with a conversation that has as many ends as it may have, none
+// of them related: all accounts wait for that.
+func TestUnrelatedPromptsTakeBoundedWork(t *testing.T) {
+	m, at := NewMemory(), time.Unix(1e9, 0)
+	sent := func(branch, messages int) *Sent {
+		s := sentOf("a", uint64(branch), messages, at)
+		s.Conversation = 1
+		return s
+	}
+	for branch := range mostBranches {
+		for i := range mostEnds {
+			m.Look(sent(1+branch, 100+i))
+		}
+	}
+	other := sent(1+mostBranches, 1000)
+	sections := sectionsOf(m.seed, other.Body)
+	talk := m.talks[talkID{"a", 1}]
+	var miss Miss
+	if n := testing.AllocsPerRun(1, func() { miss = talk.miss(other, sections) }); n > mostBranches*mostEnds/2 {
+		t.Errorf("%v allocations, as if each end were compared anew", n)
+	}
+	if miss != (Miss{}) {
+		t.Errorf("got %+v, want no miss", miss)
+	}
+}
+
 func TestHashesAreKeyed(t *testing.T) {
 	t.Parallel()
 	body := sentOf("a", 1, 1, time.Time{}).Body

@@ -81,26 +81,34 @@ type other struct {
 // none.
 func newestRelated(others []other, after int, now []section) *other {
 	others = slices.DeleteFunc(others, func(o other) bool { return o.end.request <= after })
+	if len(others) == 0 {
+		return nil
+	}
 	slices.SortFunc(others, func(a, b other) int { return cmp.Compare(b.end.request, a.end.request) })
-	for i := range others {
-		if o := &others[i]; reappears(o.behind, now[o.common:]) {
+	last := make(map[uint64]int, len(now)) // where each section appears last
+	for i := range now {
+		last[now[i].hash] = i
+	}
+	for i := range others[:min(len(others), mostOthers)] {
+		if o := &others[i]; o.reappears(last) {
 			return o
 		}
 	}
 	return nil
 }
 
+// mostOthers bounds the ends that a prompt is compared with, the newest ones, because all accounts wait for it.
+const mostOthers = 32
+
 // reappears reports whether at least half of what stood behind the first section, which has changed, is in the new
-// prompt, by bytes. Otherwise it is a new conversation, or another answer to the same question.
-func reappears(old, now []section) bool {
-	there := make(map[uint64]bool, len(now))
-	for i := range now {
-		there[now[i].hash] = true
-	}
+// prompt, by bytes. Otherwise it is a new conversation, or another answer to the same question. last has the last place
+// of each section of the new prompt.
+func (o *other) reappears(last map[uint64]int) bool {
 	all, found := int64(0), int64(0)
-	for i := range old[1:] {
-		s := &old[1+i]
-		if all += int64(s.bytes); there[s.hash] {
+	for i := range o.behind[1:] {
+		s := &o.behind[1+i]
+		all += int64(s.bytes)
+		if at, is := last[s.hash]; is && at >= o.common {
 			found += int64(s.bytes)
 		}
 	}
