@@ -114,7 +114,10 @@ func (c *Cache) find(ctx context.Context, id ID, maxAge time.Duration) (*Answer,
 		return nil, nil //nolint:nilerr // such an answer does not exist for this node, and is replaced
 	}
 	a := &Answer{Created: e.Created}
-	return a, a.decode(text)
+	if err := a.decode(text); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 // encode appends the head, a line break and the body.

@@ -260,3 +260,21 @@ func TestForeignAnswerIsNotOpened(t *testing.T) {
 		t.Error("the answer was not found in its own place")
 	}
 }
+
+// TestAnswerInUnknownFormIsNotReturned checks that an answer that cannot be read, such as that of a later version, goes
+// to the provider, with the error.
+func TestAnswerInUnknownFormIsNotReturned(t *testing.T) {
+	t.Parallel()
+	m := &memory{}
+	c := newCache(m, time.Now)
+	id := answercache.ID{Scope: "a", Key: "k"}
+	for _, text := range []string{"no head", `{"saved":"1"}` + "\nbody"} {
+		sealed := must.Get(c.Seal(t.Context(), []byte(text), "answer a k"))(t)
+		m.rows[id] = answercache.Entry{ID: id, Created: time.Now(), Sealed: sealed}
+		a, claim, err := c.Begin(t.Context(), answercache.Ask{ID: id, MaxAge: time.Hour})
+		if a != nil || claim == nil || err == nil {
+			t.Errorf("%q: got %+v, %v, %v, want a claim and an error", text, a, claim, err)
+		}
+		claim.Release()
+	}
+}
