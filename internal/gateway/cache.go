@@ -193,25 +193,32 @@ func (c *caching) add(b []byte) {
 
 // keepStream stores a whole stream.
 func (c *caching) keepStream() {
-	if c != nil && !c.tooBig {
+	if c != nil && !c.tooBig && c.mayKeep(len(c.tape)) {
 		c.keep(c.tape)
 	}
 }
 
 // keepWhole stores a whole answer of that content type; empty for JSON.
 func (c *caching) keepWhole(body []byte, contentType string) {
-	if c == nil || len(body) > c.most {
+	if c == nil || len(body) > c.most || !c.mayKeep(len(body)) {
 		return
 	}
 	c.head.Type = contentType
 	c.keep(slices.Clone(body))
 }
 
+// keepCopies is how many times an answer is in memory while it is stored: itself, with its head, encrypted, in the text
+// of the envelope and twice in the database's driver.
+const keepCopies = 6
+
+// mayKeep reports whether the answer may be stored, and reserves memory for that. Without free memory it is not stored.
+func (c *caching) mayKeep(size int) bool {
+	n := int64(size)
+	return c.keeps && (n <= capacity.FreeAnswer || c.held.TryAnswer(keepCopies*n))
+}
+
 // keep stores an answer before its client receives the end. The client gets it even if that fails.
 func (c *caching) keep(body []byte) {
-	if !c.keeps {
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), keepWithin)
 	defer cancel()
 	if err := c.claim.Keep(ctx, &answercache.Answer{Head: c.head, Body: body}); err != nil {
