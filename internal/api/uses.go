@@ -157,9 +157,9 @@ func EncodeUses(q report.UsesQuery, page report.UsesPage) ([]byte, error) {
 		e := useEntry{
 			ID: u.ID(q.Account), Date: &u.Date, Model: &u.Model, Tokens: u.Usage.TotalTokens(),
 			Requests: u.Requests, Cost: u.Cost, uncertainty: uncertaintyOf(u.Cost, u.Uncertain, u.Unpriced),
-			Cache: promptCacheOf(u),
 		}
 		if len(q.By) > 0 {
+			e.Cache = promptCacheOf(u)
 			e.Group = groupOf(q.By, u.Group)
 			e.ID = report.GroupID(q.Account, q.By, u.Group)
 			e.Date, e.Model = e.Group[report.ByDay], e.Group[report.ByModel]

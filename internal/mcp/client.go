@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"weir/internal/ledger"
@@ -198,8 +200,16 @@ func (c *Client) failure(ctx context.Context, sent bool, err error) *Failure {
 	case !sent:
 		f.Err.Code = llm.CodeProviderUnavailable
 		f.Err.Message = fmt.Sprintf("The MCP server %q cannot be reached.", c.o.Name)
+	case isLost(err):
+		f.Err.Message = fmt.Sprintf("The MCP server %q closed the connection without an answer.", c.o.Name)
 	default:
 		f.Err.Message = fmt.Sprintf("The MCP server %q sent an invalid answer: %s.", c.o.Name, publicReason(err))
 	}
 	return f
+}
+
+// isLost reports whether an error means that the server, or the network, has ended a connection.
+func isLost(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE)
 }
