@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"weir/internal/ledger"
@@ -108,8 +110,15 @@ func unfit(name string, definition []byte) string {
 	switch {
 	case name == "" || utf8.RuneCountInString(name) > maxToolName:
 		return fmt.Sprintf("its name has not 1 to %d characters", maxToolName)
+	case strings.ContainsFunc(name, isUnseen):
+		return "its name has characters that are not visible"
 	case len(definition) > MaxTool:
 		return fmt.Sprintf("its definition is longer than %d bytes", MaxTool)
+	}
+	d := json.NewDecoder(bytes.NewReader(definition))
+	d.UseNumber()
+	if err := refuseTwins(d); err != nil {
+		return err.Error()
 	}
 	if _, err := paramsOf(definition); err != nil {
 		return err.Error()
@@ -117,12 +126,48 @@ func unfit(name string, definition []byte) string {
 	return ""
 }
 
+var errTwin = errors.New("a member of its definition appears twice")
+
+// refuseTwins reads a JSON value. It returns an error if an object has two members of one name: programs disagree on
+// which of them counts, so that a digest would not cover what a model reads.
+func refuseTwins(d *json.Decoder) error {
+	begin, err := d.Token()
+	if _, nested := begin.(json.Delim); err != nil || !nested {
+		return err
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		if begin == json.Delim('{') {
+			name, err := d.Token()
+			text, _ := name.(string)
+			if err != nil || seen[text] {
+				return errTwin
+			}
+			seen[text] = true
+		}
+		if err := refuseTwins(d); err != nil {
+			return err
+		}
+	}
+	_, err = d.Token()
+	return err
+}
+
+// isUnseen reports whether a character is no sign and no ASCII space, such as U+0000, which PostgreSQL refuses, and those
+// that reverse a text: two names would look alike.
+func isUnseen(c rune) bool { return !unicode.IsPrint(c) }
+
 func shortened(name string) string {
 	const most = 200
 	if len(name) > most {
-		return name[:most] + "…"
+		name = strings.ToValidUTF8(name[:most], "") + "…"
 	}
-	return name
+	return strings.Map(func(c rune) rune {
+		if isUnseen(c) {
+			return unicode.ReplacementChar
+		}
+		return c
+	}, name)
 }
 
 // digestOf returns the hash of a JSON value in canonical form.
