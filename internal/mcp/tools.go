@@ -153,7 +153,7 @@ func refuseTwins(d *json.Decoder) error {
 	return err
 }
 
-// isUnseen reports whether a character is no sign and no ASCII space, such as U+0000, which PostgreSQL refuses, and those
+// isUnseen reports whether a character is no sign and no space, such as U+0000, which PostgreSQL refuses, and those
 // that reverse a text: two names would look alike.
 func isUnseen(c rune) bool { return !unicode.IsPrint(c) }
 
