@@ -14,9 +14,21 @@ import (
 	"weir/internal/tool"
 )
 
-// mostDefinitions bounds the stored definitions of a server, so that a server with ever new tools does not fill the
-// database. Tools beyond it are held.
-const mostDefinitions = 2 * mcp.MaxTools
+// mostDefinitions bounds the stored definitions of a server, and mostStored their bytes, so that a server with ever new
+// tools does not fill the database. Tools beyond them are held.
+const mostDefinitions, mostStored = 2 * mcp.MaxTools, 64 << 20
+
+// shelf has the digests of a server's stored definitions, by tool, and the bytes of all definitions.
+type shelf struct {
+	all  map[string]tool.Definition // without their texts
+	size int
+}
+
+// hasRoom reports whether a definition may be stored.
+func (h *shelf) hasRoom(t *mcp.Tool) bool {
+	_, known := h.all[t.Name]
+	return (known || len(h.all) < mostDefinitions) && h.size+len(t.Definition) <= mostStored
+}
 
 // MCPTools stores the definitions of MCP servers' tools. It implements tool.Definitions.
 type MCPTools struct{ *conn }
@@ -25,84 +37,91 @@ type MCPTools struct{ *conn }
 func (s *MCPTools) Seen(ctx context.Context, server string, tools []mcp.Tool, at time.Time) (
 	states map[string]tool.State, err error,
 ) {
-	all, err := definitionsOf(ctx, s.read, server)
+	h, err := shelfOf(ctx, s.read, server)
 	if err != nil {
 		return nil, err
 	}
-	if states, changes := compare(all, tools); changes == 0 {
+	if states, changes := h.compare(tools); changes == 0 {
 		return states, nil
 	}
 	err = s.write(ctx, s.sure, "store the definitions of tools", func(tx *sql.Tx) error {
-		if all, err = definitionsOf(ctx, tx, server); err != nil {
+		if h, err = shelfOf(ctx, tx, server); err != nil {
 			return err
 		}
 		for i := range tools {
-			if err := see(ctx, tx, all, server, &tools[i], at); err != nil {
+			if err := h.see(ctx, tx, server, &tools[i], at); err != nil {
 				return err
 			}
 		}
-		states, _ = compare(all, tools)
+		states, _ = h.compare(tools)
 		return nil
 	})
 	return states, err
 }
 
 // see stores a definition that differs from the stored ones.
-func see(ctx context.Context, tx *sql.Tx, all map[string]tool.Definition, server string, t *mcp.Tool, at time.Time,
-) error {
-	d, known := all[t.Name]
+func (h *shelf) see(ctx context.Context, tx *sql.Tx, server string, t *mcp.Tool, at time.Time) (err error) {
+	d, known := h.all[t.Name]
 	text := string(t.Definition)
-	var err error
 	switch {
-	case !known && len(all) >= mostDefinitions:
+	case known && t.Digest == d.Digest && d.HeldDigest != "":
+		d.HeldDigest = ""
+		_, err = tx.ExecContext(ctx, "UPDATE mcp_tools SET held_digest = '', held_definition = '', changed = 0"+
+			" WHERE server = ? AND tool = ?", server, t.Name)
+	case known && (t.Digest == d.Digest || t.Digest == d.HeldDigest), !h.hasRoom(t):
 		return nil
 	case !known:
-		d = tool.Definition{Server: server, Tool: t.Name, Digest: t.Digest, Text: text, Approved: at}
+		d = tool.Definition{Digest: t.Digest}
+		h.size += len(text)
 		_, err = tx.ExecContext(ctx, "INSERT INTO mcp_tools (server, tool, digest, definition, held_digest,"+
 			" held_definition, approved, changed) VALUES (?, ?, ?, ?, '', '', ?, 0)"+
 			" ON CONFLICT (server, tool) DO NOTHING",
 			server, t.Name, t.Digest, text, micros(at))
-	case t.Digest == d.Digest && d.HeldDigest != "":
-		d.HeldDigest, d.Held = "", ""
-		_, err = tx.ExecContext(ctx, "UPDATE mcp_tools SET held_digest = '', held_definition = '', changed = 0"+
-			" WHERE server = ? AND tool = ?", server, t.Name)
-	case t.Digest != d.Digest && t.Digest != d.HeldDigest:
-		d.HeldDigest, d.Held = t.Digest, text
+	default:
+		d.HeldDigest = t.Digest
+		h.size += len(text)
 		_, err = tx.ExecContext(ctx, "UPDATE mcp_tools SET held_digest = ?, held_definition = ?, changed = ?"+
 			" WHERE server = ? AND tool = ?", t.Digest, text, micros(at), server, t.Name)
 	}
-	all[t.Name] = d
+	h.all[t.Name] = d
 	return err
 }
 
 // compare returns the states of tools by the stored definitions, and how many tools differ from these.
-func compare(all map[string]tool.Definition, tools []mcp.Tool) (states map[string]tool.State, changes int) {
+func (h *shelf) compare(tools []mcp.Tool) (states map[string]tool.State, changes int) {
 	states = make(map[string]tool.State, len(tools))
 	for i := range tools {
 		t := &tools[i]
-		d, known := all[t.Name]
+		d, known := h.all[t.Name]
 		states[t.Name] = tool.State{Held: !known || t.Digest != d.Digest}
-		full := !known && len(all) >= mostDefinitions
-		if !full && (!known || t.Digest != d.Digest && t.Digest != d.HeldDigest ||
-			t.Digest == d.Digest && d.HeldDigest != "") {
+		returned := known && t.Digest == d.Digest && d.HeldDigest != ""
+		other := !known || t.Digest != d.Digest && t.Digest != d.HeldDigest
+		if returned || other && h.hasRoom(t) {
 			changes++
 		}
 	}
 	return states, changes
 }
 
-func definitionsOf(ctx context.Context, q querier, server string) (map[string]tool.Definition, error) {
-	rows, err := q.QueryContext(ctx, "SELECT server, tool, digest, definition, held_digest, held_definition,"+
-		" approved, changed FROM mcp_tools WHERE server = ?", server)
-	all := map[string]tool.Definition{}
-	err = each(rows, err, scanDefinition, func(d *tool.Definition) error {
-		all[d.Tool] = *d
+// shelfOf reads the digests of a server's definitions, and not the definitions, which may be large.
+func shelfOf(ctx context.Context, q querier, server string) (*shelf, error) {
+	rows, err := q.QueryContext(ctx, "SELECT tool, digest, held_digest, octet_length(definition) +"+
+		" octet_length(held_definition) FROM mcp_tools WHERE server = ?", server)
+	h := &shelf{all: map[string]tool.Definition{}}
+	scan := func(r scanner) (d tool.Definition, err error) {
+		var size int
+		err = r.Scan(&d.Tool, &d.Digest, &d.HeldDigest, &size)
+		h.size += size
+		return d, err
+	}
+	err = each(rows, err, scan, func(d *tool.Definition) error {
+		h.all[d.Tool] = *d
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the definitions of tools: %w", err)
 	}
-	return all, nil
+	return h, nil
 }
 
 func scanDefinition(r scanner) (d tool.Definition, err error) {
@@ -112,6 +131,17 @@ func scanDefinition(r scanner) (d tool.Definition, err error) {
 		d.Changed = new(fromMicros(changed))
 	}
 	return d, err
+}
+
+// definitionOf reads the definition of a tool; the zero value if there is none.
+func definitionOf(ctx context.Context, q querier, server, name string) (found tool.Definition, err error) {
+	rows, err := q.QueryContext(ctx, "SELECT server, tool, digest, definition, held_digest, held_definition,"+
+		" approved, changed FROM mcp_tools WHERE server = ? AND tool = ?", server, name)
+	err = each(rows, err, scanDefinition, func(d *tool.Definition) error {
+		found = *d
+		return nil
+	})
+	return found, err
 }
 
 // List returns the definitions of a server's tools, or of all if server is empty, by server and tool.
@@ -128,11 +158,10 @@ var errNotHeld = errors.New("no changed definition of this tool is held")
 // managed.ErrChanged if it is another one by now, and managed.ErrUnknown if none is held.
 func (s *MCPTools) Approve(ctx context.Context, by audit.Actor, server, name, digest string) error {
 	return s.write(ctx, s.sure, "approve a tool", func(tx *sql.Tx) error {
-		all, err := definitionsOf(ctx, tx, server)
+		d, err := definitionOf(ctx, tx, server, name)
 		if err != nil {
 			return err
 		}
-		d := all[name]
 		switch {
 		case d.HeldDigest == "":
 			return fmt.Errorf("%w: %w", errNotHeld, managed.ErrUnknown)

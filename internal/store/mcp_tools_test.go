@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -95,5 +96,51 @@ func TestServerWithEverNewToolsFillsNoDatabase(t *testing.T) {
 	must.Do(t, err)
 	if len(all) != 2*mcp.MaxTools {
 		t.Errorf("got %d stored definitions, want %d", len(all), 2*mcp.MaxTools)
+	}
+}
+
+// TestStoredDefinitionsOfServerAreBounded lists ever new large tools, as a hostile server does. The first ones are
+// still known, another server has its own room, and a change beyond the bound is held.
+func TestStoredDefinitionsOfServerAreBounded(t *testing.T) {
+	t.Parallel()
+	s := open(t, engines()["SQLite"](t))
+	listed := func(round int) (tools []mcp.Tool) {
+		for i := range 48 {
+			name := fmt.Sprintf("%d-%d", round, i)
+			text := `{"name":"` + name + `","description":"` + strings.Repeat("x", 255<<10) + `"}`
+			tools = append(tools, mcp.Tool{Name: name, Digest: name, Definition: []byte(text)})
+		}
+		return tools
+	}
+	see := func(server string, tools []mcp.Tool) map[string]bool {
+		held := map[string]bool{}
+		for name, state := range must.Get(s.MCPTools.Seen(t.Context(), server, tools, time.Now()))(t) {
+			held[name] = state.Held
+		}
+		return held
+	}
+	for round := range 8 {
+		see("hostile", listed(round))
+	}
+	stored := 0
+	for _, d := range must.Get(s.MCPTools.List(t.Context(), "hostile"))(t) {
+		stored += len(d.Text) + len(d.Held)
+	}
+	if stored < 60<<20 || stored > 64<<20 {
+		t.Errorf("got %d stored bytes, want almost 64 MiB", stored)
+	}
+	changed := listed(0)[0]
+	changed.Digest = "other"
+	for name, test := range map[string]struct {
+		server string
+		tool   mcp.Tool
+		held   bool
+	}{
+		"the first": {"hostile", listed(0)[0], false}, "a change": {"hostile", changed, true},
+		"the last": {"hostile", listed(7)[0], true}, "another server": {"good", listed(7)[0], false},
+	} {
+		if held := see(test.server, []mcp.Tool{test.tool}); held[test.tool.Name] != test.held {
+			t.Errorf("%s: got held %v, want %v", name, held[test.tool.Name], test.held)
+		}
 	}
 }
