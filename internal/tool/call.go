@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -173,8 +175,10 @@ func (s *Service) send(ctx context.Context, c *Call, hold *ledger.Hold, span *tr
 
 // settlement returns how the call ended.
 func (s *Service) settlement(c *Call, a *ledger.Attempt, text []byte, err error, took time.Duration) ledger.Settlement {
+	// A call ends some time after its timeout: later if the client is slow to take notifications. Only what is held counts.
+	used := usage(&a.Price, min(took, c.Tool.source.client.Timeout()))
 	e := ledger.Settlement{
-		Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Usage: usage(&a.Price, took), Counts: !c.Admitted,
+		Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Usage: used, Counts: !c.Admitted,
 		Duration: max(took, time.Microsecond),
 	}
 	var failure *mcp.Failure
@@ -214,21 +218,31 @@ func (s *Service) settlement(c *Call, a *ledger.Attempt, text []byte, err error,
 // statusOK is the HTTP status of answers.
 const statusOK = http.StatusOK
 
-// reported returns the cost in US dollars that a result's _meta reports; nil for none.
+// unbelievable replaces a reported cost that is none: a negative amount, or a text. The true cost is then unknown.
+const unbelievable = llm.MaxCost + 1
+
+// reported returns the cost in US dollars that a result's _meta reports; nil for none. Programs write numbers such as
+// 1e-05 and 0.30000000000000004, which are rounded to the nano-dollar.
 func reported(result []byte, member string) *llm.Money {
 	if member == "" {
 		return nil
 	}
 	v := rawjson.Get(result, "_meta", member)
+	if !rawjson.Present(v) {
+		return nil
+	}
 	text := string(v)
 	if rawjson.KindOf(v) == rawjson.String {
 		text = rawjson.Text(v)
 	}
-	m, err := llm.ParseMoney(text)
-	if err != nil {
-		return nil
+	if m, err := llm.ParseMoney(text); err == nil {
+		return &m
 	}
-	return &m
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(f >= 0 && f <= float64(llm.MaxCost/llm.USD)) { // NaN is neither
+		return new(unbelievable)
+	}
+	return new(llm.Money(math.Round(f * float64(llm.USD))))
 }
 
 // count counts the call in the metrics.

@@ -82,3 +82,37 @@ func idOf(t *testing.T, r *http.Request) string {
 	}
 	return string(message.ID)
 }
+
+// TestReportedCostsAreRead checks the rows of results with a cost, as programs write numbers. One that is no amount
+// leaves the cost unknown, up to what was held, and is not free.
+func TestReportedCostsAreRead(t *testing.T) {
+	t.Parallel()
+	for reported, want := range map[string]string{
+		`"0.25"`: "exact 0.25, at most 0", "0.25": "exact 0.25, at most 0", "0": "exact 0, at most 0", "null": "exact 0, at most 0",
+		"1e-05": "exact 0.00001, at most 0", "0.30000000000000004": "exact 0.3, at most 0", "2.5E1": "exact 25, at most 0",
+		"-5": "assumed 0, at most 2", "-1e-3": "assumed 0, at most 2", "1e300": "assumed 0, at most 2", "99999999": "assumed 0, at most 2",
+		`"NaN"`: "assumed 0, at most 2", `"Inf"`: "assumed 0, at most 2", `"$1"`: "assumed 0, at most 2", `{"usd":1}`: "assumed 0, at most 2",
+	} {
+		p := newPeer(t, true)
+		served := p.Config.Handler
+		p.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Mcp-Method") != "tools/call" {
+				served.ServeHTTP(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","content":[],"_meta":{"cost":%s}}}`, idOf(t, r), reported)
+		})
+		h := harness.Open(t, harness.Setup{YAML: p.yaml("    cost_member: cost\n    cost_at_most: \"2\"\n")})
+		session := client(t, h, toolKey(h, account.KeyOptions{}), "/mcp", "", nil)
+		_, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "peer__paid", Arguments: map[string]int{}})
+		must.Do(t, err)
+		var e ledger.Entry
+		harness.Await(t, "the row", func() bool {
+			e = h.EntryOf(t, "mcp.peer/paid")
+			return e.Outcome != ""
+		})
+		must.Equal(t, fmt.Sprintf("%s %s, at most %s", e.Provenance, e.Cost, e.AtMost), want, "%s", reported)
+		h.Verify(t)
+	}
+}
