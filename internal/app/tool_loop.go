@@ -44,10 +44,10 @@ func toolsForModel(ctx context.Context, s *tool.Service, c *toolloop.Caller, ser
 					Caller: caller, Tool: t, Arguments: arguments, Attribution: c.Attribution, Request: c.Request,
 					N: uint16(n), Arrived: c.Arrived, Admitted: true,
 				})
-				if err != nil {
+				if r == nil {
 					return nil, err
 				}
-				return &toolloop.Result{JSON: r.JSON, IsError: r.IsError, Charge: r.Charge}, nil
+				return &toolloop.Result{JSON: r.JSON, IsError: r.IsError, Charge: r.Charge}, err
 			},
 		})
 	}

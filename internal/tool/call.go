@@ -58,7 +58,8 @@ type Result struct {
 }
 
 // Call calls a tool. The error is a *mcp.RPCError of the server, or has an *llm.Error for the client. Nothing is sent
-// unless the limits and budgets admit the call and the ledger has its record.
+// unless the limits and budgets admit the call and the ledger has its record; then there is a result with the cost, also
+// with an error.
 func (s *Service) Call(ctx context.Context, c *Call) (*Result, error) {
 	if len(c.Arguments) > maxArguments {
 		return nil, llm.Errorf(llm.CodeRequestTooLarge, "The arguments have more than %d bytes.", maxArguments)
@@ -95,10 +96,15 @@ func (s *Service) Call(ctx context.Context, c *Call) (*Result, error) {
 		capture.JSON(text)
 	}
 	capture.End()
-	if err != nil {
-		return nil, err
+	return &Result{JSON: text, IsError: err == nil && mcp.IsError(text), Cost: cost, Charge: charge(hold)}, err
+}
+
+// charge returns the charge of a settled call; nil if it is unknown. A tool without any price is free.
+func charge(h *ledger.Hold) *llm.Money {
+	if a := h.Attempt(); !a.Price.Known() && !a.Terms.Own() && !a.BillByProvider {
+		return new(llm.Money(0))
 	}
-	return &Result{JSON: text, IsError: mcp.IsError(text), Cost: cost, Charge: hold.Charge()}, nil
+	return h.Charge()
 }
 
 // refused reports an error of a limit or a budget.

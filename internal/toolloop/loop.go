@@ -41,7 +41,7 @@ type Tool struct {
 	Name       string // as the server has it
 	Definition []byte // as in tools/list, with description, inputSchema and annotations
 	// Call calls the tool, as the attempt of that number. The model gets the text of an error, unless it could only
-	// repeat the call.
+	// repeat the call. A call that failed after it was sent has a result with its charge.
 	Call func(ctx context.Context, arguments []byte, n int) (*Result, error)
 }
 
@@ -124,10 +124,12 @@ type run struct {
 	functions map[string]*function
 	labels    []string
 	made      int // calls
+	ran       int // of these, those whose result the client has to get
 	most      int // calls that the request permits
 	read      int // bytes of answers and results
 	usage     usage
-	asked     bool // a model has answered
+	asked     bool  // a model has answered
+	broken    error // an approved call could not be made, after others were; nil for none
 	stream    stream
 }
 
@@ -251,6 +253,9 @@ func (r *run) execute(c *call) error {
 		return nil
 	}
 	result, err := c.of.Call(r.ctx, arguments, r.request.Next())
+	if result != nil {
+		r.usage.addCost(result.Charge)
+	}
 	if err != nil {
 		if r.ctx.Err() != nil {
 			return err
@@ -260,9 +265,10 @@ func (r *run) execute(c *call) error {
 			return err // the model could only try again
 		}
 		c.failed, c.output = true, e.Message
+		r.ran++
 		return nil
 	}
-	r.usage.addCost(result.Charge)
+	r.ran++
 	c.failed, c.output = result.IsError, textOf(result.JSON)
 	return r.grow(len(c.output))
 }

@@ -40,7 +40,7 @@ func (t *responses) readInput(input []byte) error {
 		case kind == "mcp_approval_response":
 			id := rawjson.Text(rawjson.Get(item, "approval_request_id"))
 			a := approval{"input[" + strconv.Itoa(i) + "].approval_request_id", asked[id], made[id]}
-			if err := t.decide(item, id, &a); err != nil {
+			if err := t.decideNext(item, id, &a); err != nil {
 				return err
 			}
 		default:
@@ -48,6 +48,20 @@ func (t *responses) readInput(input []byte) error {
 		}
 	}
 	return nil
+}
+
+// decideNext follows a client's answer to a request for an approval, unless an earlier one has failed. An error after
+// calls that were made ends the loop with their results: they cannot be made again.
+func (t *responses) decideNext(item []byte, id string, a *approval) error {
+	if t.run.broken != nil {
+		return nil
+	}
+	err := t.decide(item, id, a)
+	if err != nil && t.run.ran > 0 {
+		t.run.broken = err
+		return nil
+	}
+	return err
 }
 
 // recall adds a call of an earlier answer for the model.

@@ -78,13 +78,16 @@ func (r *run) answer(w http.ResponseWriter, talk conversation) error {
 	if r.request.Stream {
 		r.stream = stream{w: w, silent: keepAlive}
 	}
+	if r.broken != nil {
+		return r.end(w, nil, talk, r.broken)
+	}
 	for round := 1; ; round++ {
 		last := round == maxRounds || r.made >= r.most
 		goes, answer, err := r.round(talk, last)
 		switch {
-		case err != nil && round == 1 && !r.stream.begun:
+		case err != nil && round == 1 && !r.stream.begun && r.ran == 0:
 			return err
-		case answer != nil && answer.Status != http.StatusOK && round == 1 && !r.stream.begun:
+		case answer != nil && answer.Status != http.StatusOK:
 			answer.write(w)
 			return nil
 		case err != nil:
@@ -109,8 +112,8 @@ func costIn(h http.Header) string {
 	return ""
 }
 
-// round asks the model once, and makes the calls of its answer. An error of the first round is for the client, unless
-// its stream has begun; the answer is then the model's refusal.
+// round asks the model once, and makes the calls of its answer. It returns the model's refusal if the client has to get
+// nothing else.
 func (r *run) round(talk conversation, last bool) (goes bool, answer *Answer, err error) {
 	r.stream.await(func() {
 		if last {
@@ -123,7 +126,7 @@ func (r *run) round(talk conversation, last bool) (goes bool, answer *Answer, er
 		}
 	})
 	if err == nil && answer.Status != http.StatusOK {
-		if r.made > 0 || r.stream.begun || r.asked {
+		if r.stream.begun || r.asked || r.ran > 0 {
 			return false, nil, refused(answer)
 		}
 		return false, answer, nil
@@ -140,14 +143,17 @@ func (r *run) turn(answer *Answer, talk conversation) (goes bool, err error) {
 		return false, err
 	}
 	asks := false
+	var made []*call
 	for _, c := range calls {
 		if !c.of.approved {
 			asks = true
 			continue
 		}
 		if err := r.execute(c); err != nil {
+			talk.add(made)
 			return false, err
 		}
+		made = append(made, c)
 	}
 	talk.add(calls)
 	return len(calls) > 0 && !asks && !clients, nil

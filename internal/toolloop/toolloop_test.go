@@ -54,8 +54,13 @@ type fixture struct {
 
 func newFixture(t *testing.T, script ...string) *fixture {
 	f := &fixture{t: t, script: script, token: "wk_1", dialect: "responses"}
-	f.loop = toolloop.New(toolloop.Options{Tools: f.tools, Once: &records{seen: map[string]bool{}}, Now: time.Now})
+	f.use(f.tools)
 	return f
+}
+
+// use lets the loop use tools.
+func (f *fixture) use(tools func(context.Context, *toolloop.Caller, string) ([]toolloop.Tool, error)) {
+	f.loop = toolloop.New(toolloop.Options{Tools: tools, Once: &records{seen: map[string]bool{}}, Now: time.Now})
 }
 
 func (f *fixture) tools(_ context.Context, _ *toolloop.Caller, server string) ([]toolloop.Tool, error) {

@@ -179,3 +179,14 @@ func TestToolsOfModelsAreRefused(t *testing.T) {
 		t.Errorf("got the requests %q to the model and %d calls, want none", c.bodies, p.calls.Load())
 	}
 }
+
+// TestToolWithoutPriceIsFreeInSum checks that an answer has its cost also if a tool has no price.
+func TestToolWithoutPriceIsFreeInSum(t *testing.T) {
+	t.Parallel()
+	p, c := newPeer(t, true), newCaller(t)
+	h := harness.Open(t, harness.Setup{YAML: strings.Replace(c.yaml(p), `mcp.peer/sum: {request: "0.5"}`, `mcp.peer/slow: {request: "0.5"}`, 1)})
+	r := h.Do(harness.Ask{Path: "/v1/responses", Body: `{"model":"house/m","input":"Add 1 and 2.",` + ownServer + `}`, Key: modelKey(h)})
+	if r.Status != http.StatusOK || !strings.Contains(r.Body, `"cost":0.22`) || p.calls.Load() != 1 {
+		t.Errorf("got %d %s after %d calls, want the cost of two requests", r.Status, r.Body, p.calls.Load())
+	}
+}
