@@ -58,8 +58,8 @@ type Result struct {
 }
 
 // Call calls a tool. The error is a *mcp.RPCError of the server, or has an *llm.Error for the client. Nothing is sent
-// unless the limits and budgets admit the call and the ledger has its record; then there is a result with the cost, also
-// with an error.
+// unless the limits and budgets admit the call and the ledger has its record; then there is a result with the cost,
+// also with an error.
 func (s *Service) Call(ctx context.Context, c *Call) (*Result, error) {
 	if len(c.Arguments) > maxArguments {
 		return nil, llm.Errorf(llm.CodeRequestTooLarge, "The arguments have more than %d bytes.", maxArguments)
@@ -181,7 +181,7 @@ func (s *Service) send(ctx context.Context, c *Call, hold *ledger.Hold, span *tr
 
 // settlement returns how the call ended.
 func (s *Service) settlement(c *Call, a *ledger.Attempt, text []byte, err error, took time.Duration) ledger.Settlement {
-	// A call ends some time after its timeout: later if the client is slow to take notifications. Only what is held counts.
+	// A call may end after its timeout: some time later if the client is slow to take notifications.
 	used := usage(&a.Price, min(took, c.Tool.source.client.Timeout()))
 	e := ledger.Settlement{
 		Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Usage: used, Counts: !c.Admitted,
