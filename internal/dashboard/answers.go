@@ -41,6 +41,8 @@ func (h *accountHandlers) purgeAnswers(r *http.Request, v *people.Visit, _ *acco
 // servedBy names the model that answered, if it is not the attempt's, or says that a stored answer was returned.
 func servedBy(a *report.Attempt) string {
 	switch {
+	case a.Cached.Hit && a.Cached.Saved == 0: // the first answer had no price
+		return "a stored answer"
 	case a.Cached.Hit:
 		return "a stored answer, which saved " + dollars(a.Cached.Saved)
 	case a.Served.Other:

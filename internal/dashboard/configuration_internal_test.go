@@ -24,6 +24,8 @@ func TestValuesAreLinesForPeople(t *testing.T) {
 		{"cors", object{"origins": []any{}}, "Origins: none"},
 		{"cors", object{"origins": []any{"https://a.example"}}, "Origins: https://a.example"},
 		{"providers.house", object{"timeouts": object{"total": "1m", "idle": []any{1, 2}}}, "Timeouts: idle (1, 2), total 1m"},
+		{"mcp_bundles.all", object{"accounts": []any{}, "tools": []any{"a/*"}}, "Accounts: all; Tools: a/*"},
+		{"mcp_bundles.own", object{"accounts": []any{"acme"}}, "Accounts: acme"},
 		{"cors", "x", "x"},
 		{"cors", nil, ""},
 	} {

@@ -33,7 +33,11 @@ func valueLines(section string, value any) []string {
 	for _, key := range slices.Sorted(maps.Keys(is)) {
 		if !shown[key] {
 			name := strings.ReplaceAll(key, "_", " ")
-			all = append(all, strings.ToUpper(name[:1])+name[1:]+": "+boundText(section, plainValue(is[key])))
+			text := boundText(section, plainValue(is[key]))
+			if key == "accounts" && text == "none" { // servers of tools, and bundles of them
+				text = "all"
+			}
+			all = append(all, strings.ToUpper(name[:1])+name[1:]+": "+text)
 		}
 	}
 	return all

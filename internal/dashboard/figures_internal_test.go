@@ -252,3 +252,19 @@ func TestFileOfUsageHasEachOnce(t *testing.T) {
 	}
 	must.Equal(t, got, want, "entries")
 }
+
+func TestSpendHasItsDigitsBeforeItsBound(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		cost, uncertain llm.Money
+		want            string
+	}{
+		{12_430_452_800, 960_043_625, "$12.4304528, at most $13.390496425"},
+		{12_430_000_000, 1_000_000_000, "at most $13.43"},
+		{12_430_452_800, 0, "$12.4304528"},
+	} {
+		if got := spendTile(test.cost, test.uncertain).Note; got != test.want {
+			t.Errorf("%d and %d: got %q, want %q", test.cost, test.uncertain, got, test.want)
+		}
+	}
+}

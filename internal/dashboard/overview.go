@@ -76,12 +76,12 @@ func boundOf(cost, uncertain llm.Money) llm.Money {
 	return cost + uncertain
 }
 
-// withBound adds the upper bound of a cost to a note, if there is one.
+// withBound adds the upper bound of a cost to the exact cost, if there is one.
 func withBound(note string, bound llm.Money) string {
 	if bound == 0 {
 		return note
 	}
-	return strings.TrimSuffix("at most "+dollars(bound)+"; "+note, "; ")
+	return strings.TrimPrefix(note+", at most "+dollars(bound), ", ")
 }
 
 func (h *overviewHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit) error {

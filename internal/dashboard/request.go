@@ -155,6 +155,9 @@ func provenanceText(p ledger.Provenance) string {
 
 // numbersOfAll describes the source of a request's numbers: that of its least certain attempt.
 func numbersOfAll(d *report.RequestDetail) string {
+	if d.Cached.Hit {
+		return "a stored answer"
+	}
 	text := provenanceText(d.Provenance)
 	for i := range d.Parts {
 		if a := &d.Parts[i]; a.Provenance == ledger.Unknown {
@@ -252,8 +255,10 @@ func attemptFacts(a *report.Attempt) (facts []Fact) {
 	add("Service tier", a.Settlement.Tier)
 	add("Answered by", servedBy(a))
 	add("Missed in the prompt cache", missedText(&a.Missed))
-	add("Source of the numbers", numbersOf(a))
-	add("Version of the price", cmp.Or(a.Price.Version, "unknown"))
+	if !a.Cached.Hit { // it has no usage, and needs no price
+		add("Source of the numbers", numbersOf(a))
+		add("Version of the price", cmp.Or(a.Price.Version, "unknown"))
+	}
 	add("Rates", pricedAs(a))
 	ofCost, ofCharge := a.LeftUnpriced()
 	add("Classes without a price", strings.Join(ofCharge.Names(), ", "))

@@ -51,6 +51,7 @@ type requestRow struct {
 	Badge     Badge
 	Open      bool // whether it is running; its tokens and cost are known at its end
 	Attempts  int
+	Stored    bool // whether a stored answer was returned
 	In, Out   int64
 	Cost      llm.Money
 	AtMost    llm.Money  // 0 if Cost is exact
@@ -201,8 +202,8 @@ func requestRowOf(base string, x *report.Request, labels map[string]string) requ
 		ID: x.ID.String(), Href: base + "/" + x.ID.String(), Arrived: x.Arrived, Model: x.Model,
 		Key: cmp.Or(labels[x.Key], "an unknown key"), Badge: outcomeBadge(x.Outcome),
 		User: x.User, Tags: tagsText(x.Tags), Open: x.Outcome == ledger.OutcomeOpen, Attempts: x.Attempts,
-		In:  x.Usage.InputTokens(),
-		Out: x.Usage.OutputTokens(), Cost: x.Cost, AtMost: boundOf(x.Cost, x.AtMost-x.Cost), Providers: x.ProviderCost,
+		Stored: x.Cached.Hit, In: x.Usage.InputTokens(), Out: x.Usage.OutputTokens(),
+		Cost: x.Cost, AtMost: boundOf(x.Cost, x.AtMost-x.Cost), Providers: x.ProviderCost,
 		Unpriced: x.Unpriced != 0, Doubt: doubtOf(x.Provenance), First: orNone(x.FirstToken), Took: orNone(x.Duration),
 	}
 	if x.Requested != x.Model {

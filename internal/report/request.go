@@ -99,6 +99,7 @@ type Request struct {
 	Status   int      // the provider's HTTP status; 0 if there was none
 	Code     llm.Code // error code that the client received; empty for none
 	Stream   bool
+	Cached   ledger.Cached
 	Attempts int
 	// These fields are of all attempts, including corrections. The cost is the account's charge.
 	Usage    llm.Usage
@@ -128,7 +129,7 @@ func Summarize(attempts []Attempt) Request {
 	r := Request{
 		ID: last.ID.Request, Arrived: last.Arrived, Key: last.Key, Requested: last.Requested, Model: last.FullModel(),
 		Outcome: last.Outcome, Status: last.Status, Code: last.Code, Stream: last.Stream, Attempts: len(attempts),
-		Attribution: last.Attribution,
+		Attribution: last.Attribution, Cached: last.Cached,
 	}
 	if last.Outcome != ledger.OutcomeOpen {
 		r.Duration = last.Opened.Add(last.Duration).Sub(last.Arrived)

@@ -1,0 +1,35 @@
+package dashboard_test
+
+import (
+	"strings"
+	"testing"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/people"
+)
+
+// TestStoredAnswersAreNamed checks that the list and the page of a request name a stored answer, which has no usage, no
+// price and no provider's report.
+func TestStoredAnswersAreNamed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	hit := used(s.acme, ago(2, 0), "openai/gpt")
+	hit.Usage, hit.Cost, hit.Price, hit.Cached = llm.Usage{}, 0, llm.Price{}, ledger.Cached{Hit: true, Saved: 4_200_000}
+	free := used(s.acme, ago(1, 0), "openai/gpt")
+	free.Usage, free.Cost, free.Price, free.Cached = llm.Usage{}, 0, llm.Price{}, ledger.Cached{Hit: true}
+	s.journal().apply(t, nil, hit, free)
+	s.come("ada", people.Viewer)
+	s.see(t, "/accounts/acme/requests", "<small>stored answer</small>")
+	for _, test := range []struct {
+		of   ledger.Entry
+		want string
+	}{{hit, "a stored answer, which saved $0.0042"}, {free, "<dd>a stored answer</dd>"}} {
+		text := s.see(t, "/accounts/acme/requests/"+test.of.ID.Request.String(), test.want)
+		for _, not := range []string{"reported by the provider", "Version of the price", "saved $0.00<"} {
+			if strings.Contains(text, not) {
+				t.Errorf("a request with a stored answer: got %q", not)
+			}
+		}
+	}
+}
