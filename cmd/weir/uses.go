@@ -74,7 +74,7 @@ func (f *usesFlags) add(cmd *cobra.Command) {
 		{"group-by", "group by a comma-separated list of account, model, provider, key, user, tag:NAME, minute, " +
 			"hour, day, month (default day,model)"},
 		{"sort", "list the groups with most of this first: cost, requests, tokens, input_tokens, output_tokens, " +
-			"cached_tokens, missed_tokens, missed_cost, errors, or a class of usage"},
+			"cached_tokens, missed_tokens, missed_cost, attempts, errors, cached_requests, saved, or a class of usage"},
 		{"top", "number of groups that are listed separately; the others are added up as (other)"},
 		{"limit", "maximum number of entries, 1 to 1000 (default 100)"},
 		{"offset", "number of entries to skip"},

@@ -32,7 +32,7 @@ type MCPServerView struct {
 	Revision string            `json:"revision"` // of the protocol; empty if it does not answer
 	Tools    int               `json:"tools"`    // listed
 	Allowed  int               `json:"allowed"`  // of these, those that may be called
-	Held     int               `json:"held"`     // of those, changed and not approved
+	Held     int               `json:"held"`     // of these, changed and not approved
 	Problem  string            `json:"problem"`  // empty if it answers
 	Omitted  map[string]string `json:"omitted"`  // tools that are left out, with the reason
 }

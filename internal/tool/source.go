@@ -169,7 +169,7 @@ type Condition struct {
 	Revision  string // of the protocol; empty if it is not known
 	Tools     int    // listed
 	Allowed   int    // that may be called
-	Held      int    // allowed, but changed and not approved
+	Held      int    // changed and not approved
 	Problem   string // of the last list; empty if it succeeded
 	Omitted   map[string]string
 }
@@ -183,12 +183,12 @@ func (s *source) condition() Condition {
 	}
 	for i := range s.entries {
 		e := &s.entries[i]
-		if !matches(s.Tools, e.tool.Name) {
-			continue
-		}
-		c.Allowed++
-		if e.held {
+		switch s.known(e).Status {
+		case Allowed:
+			c.Allowed++
+		case Held:
 			c.Held++
+		case Hidden:
 		}
 	}
 	return c

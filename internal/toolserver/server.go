@@ -217,8 +217,9 @@ func (x *exchange) fail(err error) {
 	if e.Code == llm.CodeInternal {
 		x.server.o.Log.Error("a request for tools failed", "request", x.id.String(), "err", err)
 	}
-	x.count(e)
-	x.write(x.statusOf(e), mcp.AppendResponse(nil, x.message.ID, nil, rpcOf(e).JSON()))
+	status := x.statusOf(e)
+	x.count(e, status)
+	x.write(status, mcp.AppendResponse(nil, x.message.ID, nil, rpcOf(e).JSON()))
 }
 
 // statusOf returns the HTTP status of an error. Once the message is known, most errors are answers to it: clients break
@@ -269,12 +270,14 @@ func rpcOf(e *llm.Error) *mcp.RPCError {
 }
 
 // count counts a request that ends without an attempt.
-func (x *exchange) count(e *llm.Error) {
+func (x *exchange) count(e *llm.Error, status int) {
 	if x.server.o.Refusals == nil || e.Code == llm.CodeProviderError || e.Code == llm.CodeProviderTimeout ||
 		e.Code == llm.CodeProviderUnavailable {
 		return
 	}
-	of := refusal.Refusal{Request: x.id, At: x.arrived, Reason: e.Code, Message: e.Message, Param: e.Param}
+	of := refusal.Refusal{
+		Request: x.id, At: x.arrived, Reason: e.Code, Status: status, Message: e.Message, Param: e.Param,
+	}
 	if a, k := x.principal.Account(), x.principal.Key(); a != nil {
 		of.Account, of.Key, of.AccountName, of.KeyLabel, of.Model = a.ID, k.ID, a.Name, k.Label, x.tool
 	}

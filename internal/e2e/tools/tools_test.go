@@ -367,7 +367,7 @@ func TestOperatorApprovesChangedTool(t *testing.T) {
 		t.Fatalf("tools: got %d %s, want hidden ones and none that is held", r.Status, r.Body)
 	}
 	p.addSum("adds three numbers")
-	if r := ask("servers", ""); r.Status != http.StatusOK || !strings.Contains(r.Body, `"held":1`) {
+	if r := ask("servers", ""); r.Status != http.StatusOK || !strings.Contains(r.Body, `"allowed":2,"held":1`) {
 		t.Errorf("servers: got %d %s, want one held tool", r.Status, r.Body)
 	}
 	const sum = "tools/peer/sum"
