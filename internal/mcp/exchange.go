@@ -214,7 +214,7 @@ func (c *Client) refusal(ctx context.Context, s *session, response *http.Respons
 		e = parseError(m.Error)
 	}
 	if s.isForgotten(response.StatusCode, e) {
-		return errForgotten
+		return errors.Join(errForgotten, c.status(response.StatusCode)) // the second is for a session that is new
 	}
 	if e != nil && (response.StatusCode == http.StatusBadRequest || response.StatusCode == http.StatusNotFound) {
 		return e

@@ -27,6 +27,8 @@ func TestCallThatMayHaveRunIsNotFree(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"broken after the payment"}}`, http.StatusOK, false},
 		{`{"jsonrpc":"2.0","id":%s,"error":{"code":-32001,"message":"timeout"}}`, http.StatusOK, false},
 		{"slow down", http.StatusTooManyRequests, true},
+		{"an unknown session, again and again", http.StatusNotFound, true},
+		{"bad request", http.StatusBadRequest, true},
 		{"no", http.StatusForbidden, true},
 		{"the server crashed", http.StatusInternalServerError, false},
 		{"the proxy waited long enough", http.StatusGatewayTimeout, false},
