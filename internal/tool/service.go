@@ -114,10 +114,16 @@ func (s *Service) List(ctx context.Context, c Caller) ([]Tool, error) {
 	}
 	var all []Tool
 	lists := s.lists(ctx, t, &c, bundle)
+	named := map[string]bool{} // plain names may be equal: Find returns the first
 	for i, of := range t.sources {
 		for j := range lists[i] {
-			if e := &lists[i][j]; !e.held && s.may(&c, bundle, of, e) {
-				all = append(all, *e.shown(bundle))
+			e := &lists[i][j]
+			shown := e.shown(bundle)
+			if named[shown.Name] || !s.may(&c, bundle, of, e) {
+				continue
+			}
+			if named[shown.Name] = true; !e.held {
+				all = append(all, *shown)
 			}
 		}
 	}

@@ -205,6 +205,7 @@ func (x *exchange) fail(err error) {
 	if errors.Is(err, capacity.ErrGone) {
 		return
 	}
+	x.stream.abandon() // no comment writes its headers beside those below
 	if p, ok := errors.AsType[*problem](err); ok {
 		x.write(p.status, mcp.AppendResponse(nil, x.message.ID, nil, p.JSON()))
 		return
@@ -343,7 +344,7 @@ func (x *exchange) checkNames() error {
 	}
 	want := textAt(m.Params, member)
 	got, ok := mcp.DecodeHeader(x.r.Header.Get(mcp.HeaderName))
-	if !ok || got != want {
+	if !ok || got != want || len(x.r.Header.Values(mcp.HeaderName)) > 1 {
 		return mismatch(fmt.Sprintf("%s is %q, but params.%s is %q", mcp.HeaderName, got, member, want))
 	}
 	return nil
