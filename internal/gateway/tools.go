@@ -29,6 +29,10 @@ func scanTools(in *intake) error {
 	if err := scanHead(in); err != nil {
 		return err
 	}
+	if in.message != nil && in.message.Prepares {
+		return llm.Invalid("generate", "A request that offers tools of MCP servers cannot be prepared without asking "+
+			"the model. Leave generate out.")
+	}
 	if in.r.Header.Get("Idempotency-Key") != "" {
 		return llm.Invalid("Idempotency-Key", "A request that runs tools of MCP servers cannot be repeated without "+
 			"effect. Leave the Idempotency-Key out.")
