@@ -1,9 +1,11 @@
 package quote
 
 import (
+	"strings"
 	"testing"
 
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/pricing"
 	"weir/internal/quotetest"
 )
@@ -48,6 +50,26 @@ func TestHourCacheHeld(t *testing.T) {
 		u := k.Granted(0, 0)
 		if want := llm.Money((u.InputTokens()*tt.pico + u.OutputTokens()*5_000_000 + 999) / 1000); most > want || most < want-1 {
 			t.Errorf("%s: got holds of $%s for %d and %d tokens, want $%s", tt.name, most, u.InputTokens(), u.OutputTokens(), want)
+		}
+	}
+}
+
+// TestMarksNeedPrice checks that no marks are added where the price of storing input is unknown: a hold would not cover
+// them.
+func TestMarksNeedPrice(t *testing.T) {
+	t.Parallel()
+	body := `{"max_tokens":300,"messages":[{"role":"user","content":"` + strings.Repeat("word ", 5000) + `"}]}`
+	for _, known := range []bool{true, false} {
+		q := newAsked(t, quotetest.Asked{
+			ClientAPI: "anthropic", Model: "claude-sonnet-4-5", Sizes: sized(), Body: body,
+			Quirks: llm.Quirks{AddCacheMarks: true},
+		})
+		if !known {
+			q.Price.Rates[llm.CacheWrite] = llm.Rate(0)
+		}
+		tree := must.Get(q.Tree())(t)
+		if got := marked(q, tree) != tree; got != known {
+			t.Errorf("price of cache writes known: %t, marks added: %t", known, got)
 		}
 	}
 }

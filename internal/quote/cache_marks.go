@@ -25,9 +25,11 @@ func WithCacheKey(q *Quote, body []byte) []byte {
 }
 
 // leastPrompt returns the shortest prompt, in tokens, that the target stores up to a mark that is added; 0 if none is
-// added, the target needs no marks, or the number is unknown. In Chat Completions only some routers accept marks.
+// added, the target needs no marks, or the number is unknown, or the price of storing, which no hold would then cover.
+// In Chat Completions only some routers accept marks.
 func leastPrompt(q *Quote) int64 {
-	if q.Op.Op != llm.OpChat || !q.Target.AddsCacheMarks() ||
+	unpriced := q.Price.Known() && !q.Price.Rates[llm.CacheWrite].Known()
+	if q.Op.Op != llm.OpChat || unpriced || !q.Target.AddsCacheMarks() ||
 		!q.Speaks.CacheMarks && !slices.Contains(q.Quirks.Takes, compose.CacheMark) {
 		return 0
 	}
