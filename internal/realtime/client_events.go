@@ -55,7 +55,7 @@ func (s *session) take(ctx context.Context, e event) error {
 	case eventCreate:
 		return s.begin(ctx, e)
 	case eventUpdate:
-		return s.update(e)
+		return s.update(ctx, e)
 	case eventAppend:
 		sound := rawjson.Get(e.frame, "audio")
 		s.mu.Lock()
@@ -65,6 +65,10 @@ func (s *session) take(ctx context.Context, e event) error {
 		if err := s.hearing.cover(ctx, audio); err != nil {
 			return err
 		}
+	case eventCommit:
+		s.mu.Lock()
+		s.input.sent = s.input.audio
+		s.mu.Unlock()
 	case eventItem:
 		s.mu.Lock()
 		s.input.text(e.frame)
@@ -81,20 +85,6 @@ func (s *session) send(frame []byte) error {
 	return nil
 }
 
-// update relays new settings of the session. The provider creates no responses by itself, and the names of models are
-// the provider's.
-func (s *session) update(e event) error {
-	settings, err := s.settings(rawjson.Get(e.frame, "session"))
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	s.input.text(e.frame)
-	s.input.second = g711Bytes // until the provider reports the format
-	s.mu.Unlock()
-	return s.send(rawjson.Splice(nil, e.frame, rawjson.Set(e.frame, "session", settings)))
-}
-
 // settings returns the settings for the provider, and takes the client's wishes from them.
 func (s *session) settings(session []byte) ([]byte, error) {
 	if rawjson.KindOf(session) != rawjson.Object {
@@ -102,6 +92,9 @@ func (s *session) settings(session []byte) ([]byte, error) {
 	}
 	if rawjson.Present(rawjson.Get(session, "model")) {
 		session = set(session, quoted(s.target.Model), "model")
+	}
+	if err := oneForm(session); err != nil {
+		return nil, err
 	}
 	session, err := s.hearing.with(session)
 	if err != nil {

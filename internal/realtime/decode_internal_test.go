@@ -87,8 +87,12 @@ func TestAmbiguousEventsAreRefused(t *testing.T) {
 		`{"type":"response.create","response":{"a":1,"a":2}}`:                          true,
 		`{"typ\u0065":"response.create"}`:                                              false,
 		`{"event_id":"a"}`:                                                             true,
-		`[]`:                                                                           true,
-		`{"type":`:                                                                     true,
+		`{"type":"transcription_session.update","session":{}}`:                         true,
+		`{"type":"session.update","session":{"Turn_detection":{}}}`:                    true,
+		`{"type":"session.update","session":{"audio":{"input":{"Transcription":1}}}}`:  true,
+		`{"type":"session.update","session":{"audio":{"input":{"transcription":1}}}}`:  false,
+		`[]`:       true,
+		`{"type":`: true,
 		`{"type":"x","a":` + strings.Repeat(`[`, 100) + strings.Repeat(`]`, 100) + `}`: true,
 	} {
 		if _, err := parseEvent([]byte(event)); (err != nil) != refused {
@@ -142,10 +146,29 @@ func TestInputIsBoundedBySoundAndText(t *testing.T) {
 	if got := i.bound(); got != 500+aroundTurn {
 		t.Errorf("after a response of 500 tokens the bound is %d, want %d", got, 500+aroundTurn)
 	}
-	for _, hidden := range []string{`{"type":"input_image"}`, `{"type":"input_\u0069mage"}`, `{"prompt":{}}`} {
+	if i.settings([]byte(`{"truncation":{"type":"retention_ratio"}}`)); i.bound() != 32_000 {
+		t.Errorf("a conversation that is cut is bounded by %d tokens, want the context window", i.bound())
+	}
+	i.hidden = false
+	for _, hidden := range []string{`{"type":"input_image"}`, `{"type":"input_\u0069mage"}`, `{"prompt":{}}`,
+		`{"type":"item_reference"}`} {
 		unknown := i
 		if unknown.text([]byte(hidden)); unknown.bound() != 32_000 {
 			t.Errorf("%s is bounded by %d tokens, want the context window", hidden, unknown.bound())
+		}
+	}
+}
+
+// TestSettingsInBothFormsAreRefused checks settings of which a provider may take either.
+func TestSettingsInBothFormsAreRefused(t *testing.T) {
+	t.Parallel()
+	for session, refused := range map[string]bool{
+		`{"turn_detection":null,"audio":{"input":{"turn_detection":{}}}}`:           true,
+		`{"input_audio_transcription":{},"audio":{"input":{"transcription":null}}}`: true,
+		`{"input_audio_transcription":{},"audio":{"input":{"turn_detection":{}}}}`:  false,
+	} {
+		if err := oneForm([]byte(session)); (err != nil) != refused {
+			t.Errorf("%s: %v, want refused: %v", session, err, refused)
 		}
 	}
 }

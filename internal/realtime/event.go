@@ -29,11 +29,23 @@ const (
 // maxDepth bounds the nesting of an event of a client.
 const maxDepth = 64
 
-// topNames are the members of a client's event that the gateway reads, and createNames those of its member response.
-// Parsers differ in which of two members counts.
+// clientEvents are the events of clients that are relayed. An unknown one might begin something that nobody has paid.
+var clientEvents = rawjson.Names{
+	eventAppend, eventCommit, "input_audio_buffer.clear", "output_audio_buffer.clear", eventItem,
+	"conversation.item.delete", "conversation.item.retrieve", "conversation.item.truncate", eventCreate, eventCancel,
+	eventUpdate,
+}
+
+// topNames are the members of a client's event that the gateway reads, and createNames those of its member response;
+// the others those of its session, at any depth. Parsers differ in which of two members counts.
 var (
 	topNames    = rawjson.Names{"type", "event_id", "session", "response", "audio", "item"}
 	createNames = rawjson.Names{"max_output_tokens", "max_response_output_tokens", "conversation", "tools"}
+	audioNames  = rawjson.Names{"audio", "input", "type", "model", "truncation"}
+	inputNames  = rawjson.Names{
+		"turn_detection", "transcription", "format", "input_audio_transcription", "input_audio_format",
+		"create_response", "interrupt_response", "idle_timeout_ms",
+	}
 )
 
 // event is an event of a client.
@@ -60,12 +72,35 @@ func parseEvent(frame []byte) (e event, err error) {
 	if err := spelled(rawjson.Get(frame, "response"), createNames); err != nil {
 		return e, err
 	}
+	if err := settingsSpelled(rawjson.Get(frame, "session")); err != nil {
+		return e, err
+	}
 	e.frame, e.kind = frame, rawjson.Text(rawjson.Get(frame, "type"))
 	e.id = rawjson.Text(rawjson.Get(frame, "event_id"))
 	if e.kind == "" {
 		return e, llm.Invalid("type", `The event has no "type". Send its name as a string.`)
 	}
+	if !clientEvents.Has(e.kind) {
+		return e, llm.Invalidf("type", "The gateway does not relay events of the type %.100q.", e.kind)
+	}
 	return e, nil
+}
+
+// settingsSpelled returns an error if a setting of a session that the gateway reads has another spelling.
+func settingsSpelled(session []byte) error {
+	input := rawjson.Get(session, "audio", "input")
+	for _, object := range [][]byte{
+		session, rawjson.Get(session, "audio"), input, rawjson.Get(input, "turn_detection"),
+		rawjson.Get(input, "transcription"), rawjson.Get(session, "turn_detection"),
+		rawjson.Get(session, "input_audio_transcription"),
+	} {
+		for _, names := range []rawjson.Names{audioNames, inputNames} {
+			if err := spelled(object, names); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // spelled returns an error if a member of the object has one of the names in another spelling.

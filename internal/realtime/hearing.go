@@ -30,13 +30,15 @@ type hearing struct {
 	meter *meter
 
 	mu      sync.Mutex
-	target  *route.Target // model of the transcripts; nil for none
-	price   llm.Price
-	prompt  int64 // bytes of the settings
+	target  *route.Target // model of the transcripts that the provider may write; nil for none
+	told    *route.Target // that of the provider's last report
+	recent  *route.Target // the last one that was not nil
+	prompt  int64         // bytes of the settings
 	minutes []*minute
-	until   int64           // milliseconds of sound that the attempts cover
-	written int64           // milliseconds of sound up to the last commit
-	items   map[string]bool // committed, without a transcript yet
+	heard   int64              // milliseconds of sound
+	until   int64              // milliseconds of sound that the attempts cover
+	written int64              // milliseconds of sound up to the last commit
+	items   map[string]*minute // committed, without a transcript yet, and the attempt for it
 }
 
 // minute is the attempt for the transcripts of a minute of sound.
@@ -67,13 +69,7 @@ func transcription(session []byte) (settings []byte, path []string) {
 // with takes the model of transcripts from the client's settings, and returns these with the provider's name of it.
 func (h *hearing) with(session []byte) ([]byte, error) {
 	settings, path := transcription(session)
-	if settings == nil {
-		return session, nil
-	}
-	if rawjson.KindOf(settings) != rawjson.Object {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.target = nil
+	if rawjson.KindOf(settings) != rawjson.Object { // the provider may refuse to end them
 		return session, nil
 	}
 	name, provider := rawjson.Text(rawjson.Get(settings, "model")), h.meter.target.Provider
@@ -87,32 +83,54 @@ func (h *hearing) with(session []byte) ([]byte, error) {
 	if err := mayUse(h.meter.principal(), name, t); err != nil {
 		return nil, err
 	}
-	h.set(t, settings)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.target != nil && h.target.Model != t.Model && h.heard > 0 {
+		return nil, llm.Invalidf("session."+strings.Join(path, ".")+".model", "The session's sound is transcribed by "+
+			"%q. Set the transcription to null and wait for session.updated, before you name another model.",
+			h.target.Model)
+	}
+	h.target, h.recent, h.prompt = t, t, max(h.prompt, int64(len(settings)))
 	return set(session, quoted(t.Model), append(path, "model")...), nil
 }
 
-// begin takes the model of transcripts from the provider's new session.
-func (h *hearing) begin(session []byte) {
+// tell notes the model of transcripts in a session that the provider reports.
+func (h *hearing) tell(session []byte) {
 	settings, _ := transcription(session)
-	if model := rawjson.Text(rawjson.Get(settings, "model")); model != "" {
-		h.set(&route.Target{Provider: h.meter.target.Provider, Model: model, Key: h.meter.target.Key}, settings)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	model := rawjson.Text(rawjson.Get(settings, "model"))
+	switch {
+	case h.recent != nil && strings.HasPrefix(model, h.recent.Model+"-20"): // the same with its date
+		h.told = h.recent
+	case model != "":
+		h.told = &route.Target{Provider: h.meter.target.Provider, Model: model, Key: h.meter.target.Key}
+		h.prompt = max(h.prompt, int64(len(settings)))
+	case settings != nil:
+		h.told = nil
 	}
 }
 
-// set sets the model of transcripts.
-func (h *hearing) set(t *route.Target, settings []byte) {
-	price := h.meter.table.Price(t, h.meter.server.now())
+// apply takes the provider's last report as the truth, because no settings are on their way to it.
+func (h *hearing) apply() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.target, h.price, h.prompt = t, price, int64(len(settings))
+	before := h.target
+	if h.target = h.told; h.told != nil {
+		h.recent = h.told
+	}
+	if before == nil || h.told == nil || before.Model != h.told.Model {
+		h.until = 0
+	}
 }
 
 // cover opens an attempt for the transcripts of sound that is about to be sent and that no attempt covers. audio is the
 // sound of the session in milliseconds, with the new one.
 func (h *hearing) cover(ctx context.Context, audio int64) error {
 	h.mu.Lock()
-	t, price, prompt := h.target, h.price, h.prompt
-	from, full := h.until, len(h.minutes) >= maxTranscripts
+	h.heard = audio
+	t, prompt := h.target, h.prompt
+	from, full := max(h.until, h.written), len(h.minutes) >= maxTranscripts
 	h.mu.Unlock()
 	switch {
 	case t == nil || audio <= from:
@@ -126,7 +144,7 @@ func (h *hearing) cover(ctx context.Context, audio int64) error {
 	if err != nil {
 		return err
 	}
-	m.hold, _, err = h.meter.open(ctx, h.meter.minute(t, price, m.until-from+moreMillis, prompt))
+	m.hold, _, err = h.meter.open(ctx, h.meter.minute(t, m.until-from+moreMillis, prompt))
 	if err == nil {
 		err = m.hold.Use()
 	}
@@ -141,7 +159,8 @@ func (h *hearing) cover(ctx context.Context, audio int64) error {
 }
 
 // minute returns the attempt for transcripts of that much sound.
-func (m *meter) minute(t *route.Target, price llm.Price, millis, prompt int64) *opening {
+func (m *meter) minute(t *route.Target, millis, prompt int64) *opening {
+	price := m.table.Price(t, m.server.now())
 	o := &opening{model: t.Model, Turn: quote.Turn{
 		Price: price, Terms: m.principal().Terms(t.Provider.Name(), t.Model, m.server.now()),
 	}}
@@ -156,44 +175,72 @@ func (m *meter) minute(t *route.Target, price llm.Price, millis, prompt int64) *
 	return o
 }
 
-// committed notes a piece of speech whose transcript will follow. audio is the sound of the session so far, in
-// milliseconds.
+// committed notes a piece of speech whose transcript will follow. audio is the sound up to its end, in milliseconds.
 func (h *hearing) committed(item string, audio int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.written = audio
 	if h.target == nil || item == "" || len(h.minutes) == 0 {
 		return
 	}
 	if h.items == nil {
-		h.items = map[string]bool{}
+		h.items = map[string]*minute{}
 	}
-	h.items[item], h.written = true, audio
+	h.items[item] = h.minutes[len(h.minutes)-1]
 }
 
-// observe adds a transcript's usage to the newest attempt for transcripts, and settles the attempts whose sound has all
-// its transcripts.
-func (h *hearing) observe(frame []byte) {
+// observe adds a transcript's usage to the attempt for it, and settles the attempts whose sound has all its
+// transcripts. A transcript that the client did not ask for gets an attempt now; the error is that of budgets without
+// room for it.
+func (h *hearing) observe(ctx context.Context, frame []byte) (err error) {
 	used, reported := transcriptUsage(rawjson.Get(frame, "usage"))
 	item := rawjson.Text(rawjson.Get(frame, "item_id"))
+	if reported {
+		err = h.coverLate(ctx)
+	}
 	for _, m := range h.add(item, &used.usage, reported) {
 		h.settle(m, ledger.OutcomeOK, false)
 	}
+	return err
+}
+
+// coverLate opens an attempt for a transcript that came without one.
+func (h *hearing) coverLate(ctx context.Context) error {
+	h.mu.Lock()
+	t, prompt, covered := h.recent, h.prompt, len(h.minutes) > 0
+	h.mu.Unlock()
+	if covered || t == nil {
+		return nil
+	}
+	o := h.meter.minute(t, minuteMillis+moreMillis, prompt)
+	o.always = true
+	hold, _, err := h.meter.open(ctx, o)
+	if hold == nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.minutes = append(h.minutes, &minute{hold: hold})
+	return err
 }
 
 // add adds the usage of an item's transcript, and returns the attempts whose transcripts are complete.
 func (h *hearing) add(item string, used *llm.Usage, reported bool) (whole []*minute) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.items[item] || len(h.minutes) == 0 {
+	of := h.items[item]
+	if of == nil && reported && len(h.minutes) > 0 { // it was not foreseen
+		of = h.minutes[len(h.minutes)-1]
+	}
+	if of == nil {
 		return nil
 	}
 	delete(h.items, item)
-	last := h.minutes[len(h.minutes)-1]
-	if reported && last.hold.Attempt().Believes(used) {
-		last.used.Add(used)
-		last.used[llm.Requests]++
+	if reported && of.hold.Attempt().Believes(used) {
+		of.used.Add(used)
+		of.used[llm.Requests]++
 	} else {
-		last.unsure = true
+		of.unsure = true
 	}
 	for len(h.items) == 0 && len(h.minutes) > 1 && h.minutes[0].until <= h.written {
 		whole, h.minutes = append(whole, h.minutes[0]), h.minutes[1:]

@@ -24,17 +24,20 @@ type input struct {
 	window int64 // of the model
 	base   int64 // read and written by the last response of the conversation
 	added  int64 // by events since the session began
-	before int64 // value of added when that response began
+	before int64 // value of begun when that response began
 	hidden bool  // the conversation has something of unknown size, such as an image
 	second int64 // bytes of sound in a second
+	told   int64 // value of second by the provider's last report
 	audio  int64 // milliseconds of sound since the session began
+	handed int64 // milliseconds of it that are known to have become a part of the conversation
+	sent   int64 // value of audio at the client's last commit
 }
 
 func newInput(window int64) input {
 	if window == 0 {
 		window = unknownWindow
 	}
-	return input{window: window, second: g711Bytes}
+	return input{window: window, second: g711Bytes, told: g711Bytes}
 }
 
 // bound returns an upper bound of the tokens that a response reads if it begins now. Providers refuse or cut what
@@ -56,19 +59,35 @@ func (i *input) text(event []byte) {
 
 // sound adds a piece of sound in base64.
 func (i *input) sound(base64 []byte) {
-	millis := int64(len(base64)) * 3 / 4 * 1000 / i.second
+	millis := (int64(len(base64))*750 + i.second - 1) / i.second
 	i.audio += millis
 	i.added += millis*tokensPerSecond/1000 + 1
 }
 
-// read sets the tokens that a response of the conversation has read and written. began is the value of added when it
+// settings adds new settings of the session. If the conversation is cut to a part of it, what a response reads says
+// nothing of the whole, which the next settings may restore.
+func (i *input) settings(session []byte) {
+	i.text(session)
+	if rawjson.KindOf(rawjson.Get(session, "truncation")) == rawjson.Object {
+		i.hidden = true
+	}
+}
+
+// begun returns the value of added for a response that begins now: without the sound that may not be committed yet.
+func (i *input) begun() int64 { return i.added - (i.audio-i.handed)*tokensPerSecond/1000 }
+
+// commit notes that the first milliseconds of the session's sound have become a part of the conversation.
+func (i *input) commit(millis int64) { i.handed = max(i.handed, min(millis, i.audio)) }
+
+// read sets the tokens that a response of the conversation has read and written. began is the value of begun when it
 // began.
 func (i *input) read(tokens, began int64) { i.base, i.before = tokens, began }
 
 // hasHidden reports whether an event may have content that its bytes do not bound: images, prompts that the provider
-// stores, and tools of servers whose descriptions the provider fetches. An escaped letter may hide such a word.
+// stores, tools of servers whose descriptions the provider fetches, and items of the conversation that it repeats. An
+// escaped letter may hide such a word.
 func hasHidden(event []byte) bool {
-	for _, word := range []string{"image", `"prompt"`, `"mcp"`, `\u004`, `\u005`, `\u006`, `\u007`} {
+	for _, word := range []string{"image", `"prompt"`, `"mcp"`, "item_reference", `\u004`, `\u005`, `\u006`, `\u007`} {
 		if bytes.Contains(event, []byte(word)) {
 			return true
 		}
@@ -85,4 +104,5 @@ func (i *input) format(session []byte) {
 	if i.second = g711Bytes; kind == "audio/pcm" || kind == "pcm16" {
 		i.second = pcmBytes
 	}
+	i.told = i.second
 }

@@ -3,6 +3,8 @@ package realtime
 import (
 	"errors"
 
+	"github.com/google/uuid"
+
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 	"weir/internal/websocket"
@@ -42,6 +44,7 @@ func (s *session) observe(frame []byte) []byte {
 	case eventStopped:
 		s.mu.Lock()
 		s.turns.stopped = rawjson.Text(rawjson.Get(frame, "item_id"))
+		s.turns.until, _ = rawjson.AsInt(rawjson.Get(frame, "audio_end_ms"))
 		s.mu.Unlock()
 	case eventBuffered:
 		s.observeCommitted(rawjson.Text(rawjson.Get(frame, "item_id")))
@@ -50,9 +53,11 @@ func (s *session) observe(frame []byte) []byte {
 	case eventDone:
 		s.observeDone(rawjson.Get(frame, "response"))
 	case eventError:
-		s.observeError(rawjson.Get(frame, "error"))
+		return s.observeError(frame)
 	case eventHeard, eventUnheard:
-		s.hearing.observe(frame)
+		if err := s.hearing.observe(s.ctx, frame); err != nil {
+			s.end(err)
+		}
 	default:
 		s.observePiece(frame)
 	}
@@ -67,16 +72,17 @@ func (s *session) observeOpened(frame []byte) {
 		return
 	default:
 	}
-	session := rawjson.Get(frame, "session")
+	session := rawjson.AppendWithoutNull(nil, rawjson.Get(frame, "session"), `"prompt"`)
 	found, path := detection(session)
 	s.mu.Lock()
 	s.kind = rawjson.Text(rawjson.Get(session, "type"))
-	s.input.text(session)
+	s.input.settings(session)
 	s.input.format(session)
 	s.turns.take(found)
 	s.turns.creates = s.turns.creates && s.kind != kindTranscription
 	s.mu.Unlock()
-	s.hearing.begin(session)
+	s.hearing.tell(session)
+	s.hearing.apply()
 	if update, err := s.first(found, path); err != nil {
 		s.end(err)
 	} else if update != nil {
@@ -87,7 +93,7 @@ func (s *session) observeOpened(frame []byte) {
 
 // first returns the gateway's own update of a new session; nil for none. found are the provider's settings of turn
 // detection, at that path.
-func (s *session) first(found []byte, path []string) (update []byte, err error) {
+func (s *session) first(found []byte, path []string) (event []byte, err error) {
 	settings := []byte(`{}`)
 	if s.preset != nil {
 		if settings, err = s.settings(s.preset); err != nil {
@@ -106,20 +112,22 @@ func (s *session) first(found []byte, path []string) (update []byte, err error) 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.input.text(settings)
-	if s.preset == nil {
-		s.own++
-	}
-	return set([]byte(`{"type":"`+eventUpdate+`"}`), settings, "session"), nil
+	s.input.settings(settings)
+	sent := update{event: "weir_" + uuid.NewString(), own: true, shown: s.preset != nil}
+	s.updates = append(s.updates, sent)
+	return set(set([]byte(`{"type":"`+eventUpdate+`"}`), settings, "session"), quoted(sent.event), "event_id"), nil
 }
 
 // observeUpdated returns the confirmation of settings as the client made them; nil for settings of the gateway's own.
 func (s *session) observeUpdated(frame []byte) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.input.format(rawjson.Get(frame, "session"))
-	if s.own > 0 {
-		s.own--
+	session := rawjson.Get(frame, "session")
+	s.input.format(session)
+	s.hearing.tell(session)
+	answered := s.updates.answered()
+	s.updates.apply(&s.input, &s.hearing)
+	if !answered.shown {
 		return nil
 	}
 	return s.turns.shown(frame)
@@ -129,7 +137,12 @@ func (s *session) observeUpdated(frame []byte) []byte {
 func (s *session) observeCommitted(item string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hearing.committed(item, s.input.audio)
+	if item == s.turns.stopped {
+		s.input.commit(s.turns.until)
+	} else {
+		s.input.commit(s.input.sent)
+	}
+	s.hearing.committed(item, s.input.handed)
 	if !s.turns.committed(item) {
 		return
 	}

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/google/uuid"
+
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/ratelimit"
@@ -15,9 +17,11 @@ import (
 type response struct {
 	hold    *ledger.Hold
 	limited ratelimit.Reservation
-	event   string        // id of its response.create
+	event   string        // id of its response.create at the provider
+	asked   string        // id that the client gave it; empty for none
 	apart   bool          // it is not part of the conversation
-	added   int64         // value of input.added when it began
+	whole   bool          // it reads the whole conversation, with the settings of the session
+	added   int64         // value of input.begun when it began
 	first   time.Duration // from opening to the first output
 	text    int64         // bytes of text so far
 	sound   int64         // bytes of sound so far, in base64
@@ -39,12 +43,19 @@ func soundClasses() llm.Classes {
 // begin opens the attempt of a response, with its amount reserved in the budgets, and sends the client's event.
 func (s *session) begin(ctx context.Context, e event) error {
 	wanted := rawjson.Get(e.frame, "response")
-	r := &response{event: e.id, apart: rawjson.Text(rawjson.Get(wanted, "conversation")) == "none"}
+	r := &response{
+		event: "weir_" + uuid.NewString(), asked: e.id, whole: readsWhole(wanted),
+		apart: rawjson.Text(rawjson.Get(wanted, "conversation")) == "none",
+	}
 	s.mu.Lock()
+	hidden := s.input.hidden
 	s.input.text(e.frame)
-	r.added = s.input.added
+	r.added = s.input.begun()
 	reads, open, finishing := s.input.bound(), s.responses.open(), s.finishing
 	beta := s.kind == ""
+	if r.apart { // what only it reads stays out of the conversation
+		s.input.hidden = hidden
+	}
 	s.mu.Unlock()
 	switch {
 	case finishing:
@@ -57,18 +68,8 @@ func (s *session) begin(ctx context.Context, e event) error {
 	if err != nil {
 		return err
 	}
-	frame := e.frame
-	if r.event == "" {
-		r.event = s.number("weir")
-		frame = set(frame, quoted(r.event), "event_id")
-	}
-	if limit > 0 {
-		name := "max_output_tokens"
-		if beta {
-			name = "max_response_output_tokens"
-		}
-		frame = set(frame, strconv.AppendInt(nil, limit, 10), "response", name)
-	}
+	// An id that nobody can guess: the error of another event must not settle the response.
+	frame := limited(set(e.frame, quoted(r.event), "event_id"), limit, beta)
 	s.mu.Lock()
 	s.responses.waiting = append(s.responses.waiting, r)
 	s.mu.Unlock()
@@ -76,6 +77,34 @@ func (s *session) begin(ctx context.Context, e event) error {
 		return err
 	}
 	return s.send(frame)
+}
+
+// limited returns a response.create with an output cap, unless it is 0: by the name of the session's form, and by the
+// other one if the client used it.
+func limited(frame []byte, limit int64, beta bool) []byte {
+	if limit == 0 {
+		return frame
+	}
+	for i, name := range createNames[:2] {
+		if beta == (i == 1) || rawjson.Get(frame, "response", name) != nil {
+			frame = set(frame, strconv.AppendInt(nil, limit, 10), "response", name)
+		}
+	}
+	return frame
+}
+
+// readsWhole reports whether a response reads the whole conversation with the settings of the session, so that its
+// usage bounds what the next one reads.
+func readsWhole(response []byte) bool {
+	for m := range rawjson.Members(response) {
+		switch m.Name() {
+		case "conversation", "max_output_tokens", "max_response_output_tokens", "metadata", "output_modalities",
+			"modalities", "audio", "voice", "output_audio_format", "temperature":
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // errBudget returns the error for the end of a session whose budget is used up.
@@ -114,7 +143,7 @@ func (s *session) afford(ctx context.Context, r *response, reads, output int64) 
 // no room for it, the session ends.
 func (s *session) openLate() *response {
 	s.mu.Lock()
-	r := &response{added: s.input.added, output: s.mostOutput()}
+	r := &response{added: s.input.begun(), output: s.mostOutput()}
 	turn := s.turn(s.input.bound(), r.output, r.output)
 	s.mu.Unlock()
 	turn.always = true

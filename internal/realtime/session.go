@@ -48,7 +48,7 @@ type session struct {
 
 	mu        sync.Mutex // guards all below
 	kind      string     // "realtime" or "transcription"; empty in the beta
-	own       int        // updates of the gateway's own whose answers are not relayed
+	updates   updates    // of the settings, on their way to the provider
 	input     input
 	turns     turns
 	responses responses

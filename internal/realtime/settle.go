@@ -46,6 +46,8 @@ func (s *session) observeDone(done []byte) {
 	if r == nil {
 		return
 	}
+	status := rawjson.Text(rawjson.Get(done, "status"))
+	whole := r.whole && (status == "completed" || status == "incomplete") // a cancelled one may have read less
 	used, reported := responseUsage(rawjson.Get(done, "usage"))
 	if reported && !r.hold.Attempt().Believes(&used.usage) {
 		reported = false
@@ -53,10 +55,14 @@ func (s *session) observeDone(done []byte) {
 	s.settleResponse(r, r.ended(done, used, reported))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if reported && !r.apart {
+	switch {
+	case r.apart:
+	case reported && whole:
 		s.input.read(used.tokens(), r.added)
-	} else if !r.apart {
-		s.input.added += r.output // it is in the conversation
+	case reported:
+		s.input.added += used.usage.OutputTokens() // it is in the conversation
+	default:
+		s.input.added += r.output
 	}
 	if s.turns.waits && !s.responses.answers() {
 		s.wantResponse()
@@ -75,18 +81,41 @@ func (s *session) settleResponse(r *response, st ledger.Settlement) {
 	s.settled++
 }
 
-// observeError settles the attempt of a response.create that the provider refused, which costs nothing.
-func (s *session) observeError(e []byte) {
+// observeError follows the error of an event that the provider refused, and returns it with the client's id of the
+// event. A refused response.create costs nothing. Without the gateway's own settings the provider would begin responses
+// by itself: the session ends.
+func (s *session) observeError(frame []byte) []byte {
+	event := rawjson.Text(rawjson.Get(frame, "error", "event_id"))
 	s.mu.Lock()
-	refused := s.responses.refuse(rawjson.Text(rawjson.Get(e, "event_id")))
-	s.mu.Unlock()
-	if refused == nil {
-		return
+	refused := s.responses.refuse(event)
+	u, isUpdate := s.updates.remove(event)
+	if isUpdate {
+		s.updates.apply(&s.input, &s.hearing)
 	}
-	refused.limited.Settle(0)
-	s.settle(refused.hold, ledger.Settlement{
-		Outcome: ledger.OutcomeRejected, Provenance: ledger.Exact, Code: llm.CodeInvalidRequest,
-	})
+	s.mu.Unlock()
+	switch {
+	case refused != nil:
+		refused.limited.Settle(0)
+		s.settle(refused.hold, ledger.Settlement{
+			Outcome: ledger.OutcomeRejected, Provenance: ledger.Exact, Code: llm.CodeInvalidRequest,
+		})
+		return renamed(frame, refused.asked)
+	case u.own:
+		s.end(llm.Errorf(llm.CodeProviderError, "The provider has refused the settings of the session: %.300s",
+			rawjson.Text(rawjson.Get(frame, "error", "message"))))
+	case !isUpdate:
+		return frame
+	}
+	return renamed(frame, u.asked)
+}
+
+// renamed returns an error event with the client's id of the event that caused it; empty for none.
+func renamed(frame []byte, asked string) []byte {
+	cause := []byte("null")
+	if asked != "" {
+		cause = quoted(asked)
+	}
+	return set(frame, cause, "error", "event_id")
 }
 
 // settleRest settles all that is open when the session has ended. The end of these responses was not seen.

@@ -8,6 +8,7 @@ type turns struct {
 	creates    bool   // the client wants a response after each detected turn
 	interrupts bool   // the provider cancels the running response when the person speaks
 	stopped    string // item of the last detected end of speech
+	until      int64  // milliseconds of sound up to it
 	waits      bool   // a response is due when the running one has ended
 }
 

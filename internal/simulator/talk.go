@@ -30,6 +30,7 @@ type talk struct {
 	made     int                           // ids
 	said     llm.Usage                     // the conversation, in classes of input
 	heard    voice                         // the sound that was not committed
+	came     int64                         // milliseconds of sound so far
 	running  map[string]context.CancelFunc // responses by id
 	active   string                        // the response of the conversation; empty for none
 	called   bool                          // the last response called a function
@@ -154,6 +155,10 @@ func (t *talk) take(e map[string]any) {
 	switch kind, _ := e["type"].(string); kind {
 	case "session.update":
 		update, _ := e["session"].(map[string]any)
+		if most, text := update["max_output_tokens"].(string); text && most != "inf" {
+			t.refuse(e, "invalid_value", "The max_output_tokens are not valid.")
+			return
+		}
 		merge(t.settings, update)
 		t.tell("session.updated", map[string]any{"session": t.settings})
 	case "input_audio_buffer.append":

@@ -34,6 +34,7 @@ func (t *talk) listen(sound []byte) {
 	for piece := int(20 * rate); len(sound) > 0; sound = sound[min(piece, len(sound)):] {
 		now := sound[:min(piece, len(sound))]
 		millis := (int64(len(now)) + rate - 1) / rate
+		t.came += millis
 		if t.heard.millis += millis; detection == nil {
 			continue
 		}
@@ -56,7 +57,7 @@ func (t *talk) detect(detection map[string]any, millis int64, silent bool) {
 	switch {
 	case !silent && !v.speaking:
 		v.speaking, v.silent, v.item = true, 0, t.id("item")
-		t.tell("input_audio_buffer.speech_started", map[string]any{"item_id": v.item, "audio_start_ms": v.millis})
+		t.tell("input_audio_buffer.speech_started", map[string]any{"item_id": v.item, "audio_start_ms": t.came})
 		if detection["interrupt_response"] == true && t.active != "" {
 			t.running[t.active]()
 		}
@@ -67,7 +68,7 @@ func (t *talk) detect(detection map[string]any, millis int64, silent bool) {
 			return
 		}
 		item := v.item
-		t.tell("input_audio_buffer.speech_stopped", map[string]any{"item_id": item, "audio_end_ms": v.millis})
+		t.tell("input_audio_buffer.speech_stopped", map[string]any{"item_id": item, "audio_end_ms": t.came})
 		t.commit(item)
 		if (detection["create_response"] == true || t.spec.unasked) && t.active == "" {
 			t.respond(map[string]any{})

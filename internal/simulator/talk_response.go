@@ -42,8 +42,7 @@ func (t *talk) respond(e map[string]any) {
 		r.entry.meet(t.fault.name)
 	}
 	r.tool = t.toolOf()
-	r.used = t.said
-	r.used[llm.Input] += textTokens(map[string]any{"text": t.settings["instructions"]}) + textTokens(wanted["input"])
+	r.used = t.reads(wanted)
 	if cached := min(t.spec.cached, r.used[llm.Input]); cached > 0 {
 		r.used[llm.Input], r.used[llm.CacheRead] = r.used[llm.Input]-cached, cached
 	}
@@ -55,6 +54,21 @@ func (t *talk) respond(e map[string]any) {
 	}
 	t.tell("response.created", map[string]any{"response": r.object("in_progress", "")})
 	t.work.Go(r.run)
+}
+
+// reads returns what a response reads: the conversation, or the input of its own, after the instructions.
+func (t *talk) reads(wanted map[string]any) (used llm.Usage) {
+	instructions := wanted["instructions"]
+	if instructions == nil {
+		instructions = t.settings["instructions"]
+	}
+	if input, own := wanted["input"].([]any); own {
+		used[llm.Input] = textTokens(input)
+	} else {
+		used = t.said
+	}
+	used[llm.Input] += textTokens(map[string]any{"text": instructions})
+	return used
 }
 
 // capOf returns the output cap of a response; unset for none.
@@ -286,11 +300,8 @@ func (r *reply) done(status, reason string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !r.apart {
-		t.said = r.used
-		t.said[llm.Input] += t.said[llm.CacheRead] + t.said[llm.Output]
-		t.said[llm.AudioIn] += t.said[llm.AudioOut]
-		t.said[llm.CacheRead], t.said[llm.Output], t.said[llm.AudioOut] = 0, 0, 0
-		t.said[llm.Input] -= min(t.said[llm.Input], textTokens(map[string]any{"text": t.settings["instructions"]}))
+		t.said[llm.Input] += r.used[llm.Output]
+		t.said[llm.AudioIn] += r.used[llm.AudioOut]
 		t.active = ""
 	}
 	delete(t.running, r.id)
