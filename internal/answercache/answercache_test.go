@@ -121,7 +121,7 @@ func TestWishesAreParsed(t *testing.T) {
 			t.Errorf("%q: got %+v, want %+v", text, got, want)
 		}
 	}
-	for _, text := range []string{"", "1", "0s", "-1h", "soon", "1h; shared", "1h;", "off; tools", "; tools", "1ns", "999999999d", "7dd"} {
+	for _, text := range []string{"", "1", "0s", "-1h", "soon", "1h; shared", "1h;", "off; tools", "; tools", "1ns", "999999999d", "213504d", "7dd"} {
 		if got, err := answercache.ParseWish(text); err == nil {
 			t.Errorf("%q: got %+v, want an error", text, got)
 		}

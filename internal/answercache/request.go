@@ -51,7 +51,8 @@ func ParseWish(text string) (w Wish, err error) {
 		number, scale = days+"h", 24
 	}
 	w.MaxAge, err = time.ParseDuration(number)
-	if w.MaxAge *= scale; err != nil || w.MaxAge < time.Second || w.MaxAge > mostAge || w.Tools != has {
+	isAge := err == nil && w.MaxAge <= mostAge/scale
+	if w.MaxAge *= scale; !isAge || w.MaxAge < time.Second || w.Tools != has {
 		return Wish{}, llm.Invalidf(Header, "The header %s is %.40q. Send the greatest age of a stored answer, such "+
 			"as 15m, 1h or 7d, or off; add \"; tools\" for a request with tools.", Header, text)
 	}

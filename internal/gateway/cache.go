@@ -119,7 +119,7 @@ func answerIDOf(in *intake, shared bool) (id answercache.ID, err error) {
 		strconv.Itoa(len(in.targets)))
 	for i := range in.targets {
 		t := &in.targets[i]
-		h.Text(t.FullName(), t.Provider.BaseURL())
+		h.Text(t.FullName(), t.Provider.BaseURL(), strconv.FormatBool(fallsBack(in, t.Provider.Name())))
 	}
 	for _, passed := range in.PassedHeaders() {
 		h.Text(passed.Name, passed.Value)

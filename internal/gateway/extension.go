@@ -149,16 +149,22 @@ func isVendors(v []byte) bool {
 // that Weir has not checked. They are dropped, and listed in X-Weir-Dropped, if the key may not use the model or a
 // budget applies.
 func (a *attempt) withFallbacks(body []byte) []byte {
-	principal, theirs := a.in.principal, a.in.own.theirs
+	theirs := a.in.own.theirs
 	switch {
 	case theirs == nil:
 		return body
-	case a.Speaks != a.Dialect || len(principal.Budgets(&a.in.own.attribution)) > 0 ||
-		!mayFallBack(principal, a.Target.Provider.Name(), theirs):
+	case a.Speaks != a.Dialect || !fallsBack(a.in, a.Target.Provider.Name()):
 		a.dropped = append(a.dropped, "fallbacks")
 		return body
 	}
 	return rawjson.Splice(nil, body, rawjson.Set(body, "fallbacks", theirs))
+}
+
+// fallsBack reports whether a provider may get the vendor's own fallbacks of the request.
+func fallsBack(in *intake, provider string) bool {
+	theirs := in.own.theirs
+	return theirs != nil && len(in.principal.Budgets(&in.own.attribution)) == 0 &&
+		mayFallBack(in.principal, provider, theirs)
 }
 
 // mayFallBack reports whether the key may use all models of a provider that the vendor's fallbacks name.

@@ -2,7 +2,9 @@ package chat_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -102,5 +104,31 @@ func TestTraceOfStoredAnswerEqualsRow(t *testing.T) {
 		if value != want {
 			t.Errorf("%s is %q, want %q of the row", name, value, want)
 		}
+	}
+}
+
+// TestStoredAnswersKeepToKeysModels sends Anthropic's own fallbacks with a key of all models and with one that may not
+// use the model of the fallback: it does not get that model's answer from the cache.
+func TestStoredAnswersKeepToKeysModels(t *testing.T) {
+	t.Parallel()
+	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		model, body := "x", must.Get(io.ReadAll(r.Body))(t)
+		if strings.Contains(string(body), "fallbacks") {
+			model = "dear"
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"id":"m","type":"message","role":"assistant","model":%q,"content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`, model)
+	}))
+	t.Cleanup(ts.Close)
+	h := harness.Open(t, harness.Setup{YAML: harness.DialectYAML("anthropic", ts.URL+"/v1") + "aliases: {cheap: {targets: [house/x], served_model: accept}}\n"})
+	limited := h.NewKey(account.KeyOptions{Account: account.DefaultName, Models: []string{"cheap"}})
+	ask := caching(harness.Ask{Path: "/v1/messages", Body: `{"model":"cheap","max_tokens":9,"fallbacks":[{"model":"dear"}],"messages":[{"role":"user","content":"Hi"}]}`}, "1h")
+	wantCached(t, h, ask, "miss")
+	if dear := wantCached(t, h, ask, "hit"); !strings.Contains(dear.Body, "dear") { // control
+		t.Errorf("got %s, want the answer of the fallback", dear.Body)
+	}
+	ask.Key = limited
+	if r := wantCached(t, h, ask, "miss"); strings.Contains(r.Body, "dear") {
+		t.Errorf("the limited key got %s", r.Body)
 	}
 }
