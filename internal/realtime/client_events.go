@@ -36,7 +36,11 @@ func (s *session) fromClient(ctx context.Context) error {
 			s.answer(llm.Invalid("", "The message is binary. Send each event as JSON in a text message."), "")
 			continue
 		}
-		e, err := parseEvent(frame)
+		var e event
+		err = from.held.TurnFor(int64(len(frame)), func() (err error) {
+			e, err = parseEvent(frame)
+			return err
+		})
 		if err == nil {
 			err = s.take(ctx, e)
 		}

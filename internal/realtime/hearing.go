@@ -19,6 +19,8 @@ const (
 	moreMillis   = 2_000
 	// writtenPerSecond exceeds the tokens of a transcript of a second of speech: people speak three words a second.
 	writtenPerSecond = 25
+	// heardPerSecond is what a second of sound counts in rate limits, in tokens.
+	heardPerSecond = 10
 	// itemsPerMinute exceeds the pieces of speech in a minute, each with the prompt of the transcripts.
 	itemsPerMinute = 60
 )
@@ -43,11 +45,10 @@ type hearing struct {
 
 // minute is the attempt for the transcripts of a minute of sound.
 type minute struct {
-	hold    *ledger.Hold
-	limited ratelimit.Reservation
-	until   int64
-	used    llm.Usage
-	unsure  bool // a transcript came without its usage
+	hold   *ledger.Hold
+	until  int64
+	used   llm.Usage
+	unsure bool // a transcript came without its usage
 }
 
 // isBusy reports whether a transcript is awaited.
@@ -140,16 +141,19 @@ func (h *hearing) cover(ctx context.Context, audio int64) error {
 			"clear the sound, and wait for its transcripts.", maxTranscripts)
 	}
 	m := &minute{until: max(audio, from+minuteMillis)}
-	err := h.meter.limit(ctx, &m.limited, 1)
+	var limited ratelimit.Reservation
+	tokens := (m.until - from) * heardPerSecond / 1000
+	err := h.meter.limit(ctx, &limited, tokens)
 	if err != nil {
 		return err
 	}
+	defer func() { limited.Settle(tokens) }() // responses need the slot, as long as sound comes
 	m.hold, _, err = h.meter.open(ctx, h.meter.minute(t, m.until-from+moreMillis, prompt))
 	if err == nil {
 		err = m.hold.Use()
 	}
 	if err != nil {
-		m.limited.Settle(0)
+		tokens = 0
 		return err
 	}
 	h.mu.Lock()
@@ -259,7 +263,6 @@ func (h *hearing) settle(m *minute, outcome ledger.Outcome, missing bool) {
 		}
 	}
 	h.meter.settle(m.hold, st)
-	m.limited.Settle(m.used.TotalTokens())
 }
 
 // settleAll settles the attempts for transcripts when the session has ended.

@@ -60,6 +60,7 @@ func (s *session) run() {
 	var tasks sync.WaitGroup
 	tasks.Go(func() { s.end(s.fromClient(s.ctx)) })
 	tasks.Go(func() { s.keep(s.ctx) })
+	tasks.Go(func() { s.answerTurns(s.ctx) }) // by itself: the client or the database may be slow
 	received := make(chan struct{})
 	tasks.Go(func() {
 		defer close(received)
@@ -138,7 +139,7 @@ func (s *session) cancelRunning() {
 	}
 }
 
-// keep ends the session when its key ends or its time is over, and begins responses that are due.
+// keep ends the session when its key ends or its time is over. It must not wait for the client.
 func (s *session) keep(ctx context.Context) {
 	check, last := time.NewTicker(checkEvery), time.NewTimer(lastSession)
 	defer check.Stop()
@@ -158,18 +159,23 @@ func (s *session) keep(ctx context.Context) {
 			if err := s.check(ctx); err != nil {
 				s.end(err)
 			}
-		case <-s.due:
-			s.beginDue(ctx)
 		}
 	}
 }
 
-// beginDue begins a response after a detected turn.
-func (s *session) beginDue(ctx context.Context) {
-	s.sends.Lock()
-	defer s.sends.Unlock()
-	err := s.begin(ctx, event{frame: []byte(`{"type":"` + eventCreate + `"}`), kind: eventCreate})
-	s.answer(err, "")
+// answerTurns begins a response after each detected turn.
+func (s *session) answerTurns(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.due:
+		}
+		s.sends.Lock()
+		err := s.begin(ctx, event{frame: []byte(`{"type":"` + eventCreate + `"}`), kind: eventCreate})
+		s.sends.Unlock()
+		s.answer(err, "")
+	}
 }
 
 // answer sends an error to the client; one that ends the session does so when nothing runs any more.

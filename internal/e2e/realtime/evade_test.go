@@ -2,10 +2,12 @@ package realtime_test
 
 import (
 	"encoding/base64"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
+	"weir/internal/account"
 	"weir/internal/e2e/harness"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -111,6 +113,26 @@ func TestTranscriptsAreAllCharged(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTranscriptsTakeNoPlaceOfResponses checks that a key with one concurrent request gets responses and transcripts.
+func TestTranscriptsTakeNoPlaceOfResponses(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	h := harness.Open(t, harness.Setup{YAML: priced(up)})
+	key := h.NewKey(account.KeyOptions{Account: account.DefaultName, Limits: account.Limits{Concurrency: 1}})
+	s := open(t, h, "?model=house/echo:tokens=3", http.Header{"Authorization": {"Bearer " + key}})
+	s.manually()
+	s.send(`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"transcription":{"model":` +
+		`"gpt-4o-transcribe"}}}}}`)
+	s.send(`{"type":"input_audio_buffer.append","audio":"` + sound(1000) + `"}`)
+	s.send(`{"type":"input_audio_buffer.commit"}`)
+	s.send(`{"type":"response.create"}`)
+	s.await("response.done")
+	s.send(`{"type":"response.create"}`)
+	s.await("response.done")
+	s.conn.Abort()
+	settled(t, h, s.id, 3)
 }
 
 // TestErrorOfAnotherEventSettlesNoResponse checks that a client cannot settle a response by the errors of other events.
