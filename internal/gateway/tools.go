@@ -52,7 +52,7 @@ func (q *request) runTools() error {
 			Principal: in.principal, Token: in.token, Attribution: in.own.attribution, Request: in.id.UUID,
 			Arrived: in.started,
 		},
-		Dialect: in.Dialect.Name, Body: in.Body, Stream: in.Head.Stream,
+		Dialect: in.Dialect.Name, Body: in.Body, Stream: in.Head.Stream, Reserve: in.held.Reserve,
 		Next: func() int {
 			attempts++
 			return attempts

@@ -83,3 +83,19 @@ func TestFailedCallIsInSum(t *testing.T) {
 		t.Errorf("got %d with the cost %v, want 0.009: two requests for 0.002 and a failed call for 0.005", w.Code, cost)
 	}
 }
+
+// TestMemoryOfLoopIsReserved checks that a loop reserves memory for all answers and results, and ends without it.
+func TestMemoryOfLoopIsReserved(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, calling, saying)
+	f.want(`{"model":"m","input":"Hi",` + never + `}`)
+	if want := int64(2 * (len(calling) + len("found it") + len(saying))); f.memory != want {
+		t.Errorf("got %d reserved bytes, want %d", f.memory, want)
+	}
+	f = newFixture(t, calling)
+	f.free = 5000
+	got := f.want(`{"model":"m","input":"Hi",` + never + `}`)
+	if got["status"] != "failed" || itemOf(t, got, "mcp_call")["output"] != "found it" || len(f.sent) > 10 {
+		t.Errorf("without free memory: got %v after %d requests, want a failed answer with the results so far", got, len(f.sent))
+	}
+}

@@ -32,6 +32,8 @@ const (
 	maxServers, maxServer = 32, 64 << 10
 	// maxTotal bounds the bytes of all answers and results of a loop.
 	maxTotal = 32 << 20
+	// copies is how often a loop holds each answer and result: for the model, and for the client.
+	copies = 2
 	// maxTime bounds a loop.
 	maxTime = 10 * time.Minute
 )
@@ -93,6 +95,8 @@ type Request struct {
 	Body    []byte
 	Stream  bool
 	Ask     Ask
+	// Reserve reserves memory for bytes of answers and results until the request ends; nil to reserve none.
+	Reserve func(bytes int64) error
 	// Next returns the number of the next attempt in the ledger.
 	Next func() int
 }
@@ -279,7 +283,10 @@ func (r *run) grow(n int) error {
 		return llm.Errorf(llm.CodeProviderError, "The answers and the results of tools have more than %d bytes.",
 			maxTotal)
 	}
-	return nil
+	if r.request.Reserve == nil {
+		return nil
+	}
+	return r.request.Reserve(int64(n) * copies)
 }
 
 // maxDepth bounds the nesting of arguments.

@@ -48,6 +48,8 @@ type fixture struct {
 	ran     []string // calls of tools
 	next    int
 	failing error // of calls
+	memory  int64 // that is reserved, and
+	free    int64 // how much there is; 0 for no bound
 	token   string
 	dialect string
 }
@@ -80,6 +82,13 @@ func (f *fixture) tools(_ context.Context, _ *toolloop.Caller, server string) ([
 	return all, nil
 }
 
+func (f *fixture) reserve(n int64) error {
+	if f.memory += n; f.free > 0 && f.memory > f.free {
+		return llm.Errorf(llm.CodeOverloaded, "No memory is free.")
+	}
+	return nil
+}
+
 // send sends a request and returns the answer.
 func (f *fixture) send(body string) (*httptest.ResponseRecorder, error) {
 	f.t.Helper()
@@ -91,7 +100,7 @@ func (f *fixture) send(body string) (*httptest.ResponseRecorder, error) {
 		Caller: toolloop.Caller{
 			Principal: account.NewPrincipal(&account.Account{ID: "acc"}, &account.Key{ID: "key"}), Token: f.token, Request: uuid.New(),
 		},
-		Dialect: f.dialect, Body: []byte(body), Stream: parsed.Stream,
+		Dialect: f.dialect, Body: []byte(body), Stream: parsed.Stream, Reserve: f.reserve,
 		Next: func() int { f.next++; return f.next },
 		Ask: func(_ context.Context, body []byte) (*toolloop.Answer, error) {
 			f.sent = append(f.sent, string(body))
