@@ -31,16 +31,15 @@ func checkApproval(at string, v []byte) error {
 	return nil
 }
 
-// isApproved reports whether a tool may be called without asking. As at the vendor, nothing is by default.
-func isApproved(v []byte, t *Tool) bool {
-	if rawjson.KindOf(v) == rawjson.Object {
-		always, never := rawjson.Get(v, "always"), rawjson.Get(v, "never")
-		if rawjson.Present(always) && selects(always, t) {
-			return false
-		}
-		return rawjson.Present(never) && selects(never, t)
+// newApprover reads require_approval. The function reports whether a tool may be called without asking. As at the
+// vendor, nothing is by default.
+func newApprover(v []byte) func(*Tool) bool {
+	if rawjson.KindOf(v) != rawjson.Object {
+		never := rawjson.Text(v) == "never"
+		return func(*Tool) bool { return never }
 	}
-	return rawjson.Text(v) == "never"
+	always, never := newFilter(rawjson.Get(v, "always")), newFilter(rawjson.Get(v, "never"))
+	return func(t *Tool) bool { return !always.selects(t) && never.selects(t) }
 }
 
 // approvalOf returns the id of the request for an approval of a call. It holds for exactly this call, and only with

@@ -175,12 +175,13 @@ func (r *run) offer(at string, server []byte) ([]*function, error) {
 	if err := checkApproval(at, approval); err != nil {
 		return nil, err
 	}
+	allows, approves := newFilter(allowed), newApprover(approval)
 	return r.offerTools(at+".server_label", label, func(t *Tool) (bool, bool) {
-		return !rawjson.Present(allowed) || selects(allowed, t), isApproved(approval, t)
+		return allows == nil || allows.selects(t), approves(t)
 	})
 }
 
-// checkServer bounds the description of a server, which is searched for each of its tools.
+// checkServer bounds the description of a server.
 func checkServer(at string, server []byte) error {
 	if len(server) > maxServer {
 		return llm.Invalidf(at, "The tool has more than %d bytes. Shorten its lists of tools.", maxServer)
@@ -219,29 +220,6 @@ func (r *run) offerTools(at, label string, choose func(*Tool) (selected, approve
 		added = append(added, f)
 	}
 	return added, nil
-}
-
-// selects reports whether a filter selects a tool: a list of names, or an object with tool_names or read_only.
-func selects(filter []byte, t *Tool) bool {
-	names := filter
-	if rawjson.KindOf(filter) == rawjson.Object {
-		names = rawjson.Get(filter, "tool_names")
-		if wants, ok := rawjson.AsBool(rawjson.Get(filter, "read_only")); ok {
-			reads, _ := rawjson.AsBool(rawjson.Get(t.Definition, "annotations", "readOnlyHint"))
-			if reads != wants {
-				return false
-			}
-			if !rawjson.Present(names) {
-				return true
-			}
-		}
-	}
-	for _, name := range rawjson.Elements(names) {
-		if rawjson.Text(name) == t.Name {
-			return true
-		}
-	}
-	return false
 }
 
 // execute makes a call, and records its result.

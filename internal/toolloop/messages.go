@@ -86,8 +86,9 @@ func (t *messages) offer(at string, tool []byte, label string, toolset bool) (er
 		if err := checkServer(at, tool); err != nil {
 			return err
 		}
+		isEnabled := newEnabled(tool)
 		added, err = t.run.offerTools(at+".mcp_server_name", label, func(o *Tool) (bool, bool) {
-			return isEnabled(tool, o.Name), true
+			return isEnabled(o.Name), true
 		})
 	} else {
 		if approval := rawjson.Get(tool, "require_approval"); rawjson.Present(approval) &&
@@ -104,15 +105,22 @@ func (t *messages) offer(at string, tool []byte, label string, toolset bool) (er
 	return err
 }
 
-// isEnabled reports whether a toolset has a tool enabled, by itself or by default.
-func isEnabled(toolset []byte, name string) bool {
-	enabled, given := rawjson.AsBool(rawjson.Get(toolset, "configs", name, "enabled"))
-	if !given {
-		if enabled, given = rawjson.AsBool(rawjson.Get(toolset, "default_config", "enabled")); !given {
-			return true
+// newEnabled reads which tools a toolset has enabled: each by itself, or by default.
+func newEnabled(toolset []byte) func(name string) bool {
+	byDefault, given := rawjson.AsBool(rawjson.Get(toolset, "default_config", "enabled"))
+	byDefault = byDefault || !given
+	own := map[string]bool{}
+	for m := range rawjson.Members(rawjson.Get(toolset, "configs")) {
+		if enabled, given := rawjson.AsBool(rawjson.Get(m.Value, "enabled")); given {
+			own[m.Name()] = enabled
 		}
 	}
-	return enabled
+	return func(name string) bool {
+		if enabled, given := own[name]; given {
+			return enabled
+		}
+		return byDefault
+	}
 }
 
 func messagesTool(f *function) []byte {
