@@ -99,3 +99,14 @@ func TestMemoryOfLoopIsReserved(t *testing.T) {
 		t.Errorf("without free memory: got %v after %d requests, want a failed answer with the results so far", got, len(f.sent))
 	}
 }
+
+// TestToolThatAsksForInputFails checks that a model does not take a request for input for an empty result.
+func TestToolThatAsksForInputFails(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, calling, saying)
+	f.result = `{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create"}},"requestState":"s"}`
+	call := itemOf(t, f.want(`{"model":"m","input":"Hi",`+never+`}`), "mcp_call")
+	if call["status"] != "failed" || !strings.Contains(f.sent[1], "asks for input") {
+		t.Errorf("got %v and the request %s, want a failed call", call, f.sent[1])
+	}
+}

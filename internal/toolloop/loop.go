@@ -252,6 +252,9 @@ func (r *run) execute(c *call) error {
 	}
 	r.ran++
 	c.failed, c.output = result.IsError, textOf(result.JSON)
+	if kind := rawjson.Text(rawjson.Get(result.JSON, "resultType")); kind != "" && kind != "complete" {
+		c.failed, c.output = true, "The tool asks for input of a person, which a model cannot give."
+	}
 	return r.grow(len(c.output))
 }
 

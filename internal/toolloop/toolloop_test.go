@@ -52,10 +52,13 @@ type fixture struct {
 	free    int64 // how much there is; 0 for no bound
 	token   string
 	dialect string
+	result  string // of each call
 }
 
+const found = `{"content":[{"type":"text","text":"found it"}]}`
+
 func newFixture(t *testing.T, script ...string) *fixture {
-	f := &fixture{t: t, script: script, token: "wk_1", dialect: "responses"}
+	f := &fixture{t: t, script: script, token: "wk_1", dialect: "responses", result: found}
 	f.use(f.tools)
 	return f
 }
@@ -75,7 +78,7 @@ func (f *fixture) tools(_ context.Context, _ *toolloop.Caller, server string) ([
 			Name: name, Definition: fmt.Appendf(nil, `{"name":%q,"description":"d","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":%t}}`, name, reads),
 			Call: func(_ context.Context, arguments []byte, n int) (*toolloop.Result, error) {
 				f.ran = append(f.ran, fmt.Sprintf("%d %s %s", n, name, arguments))
-				return &toolloop.Result{JSON: []byte(`{"content":[{"type":"text","text":"found it"}]}`), Charge: new(llm.Money(1_000_000))}, f.failing
+				return &toolloop.Result{JSON: []byte(f.result), Charge: new(llm.Money(1_000_000))}, f.failing
 			},
 		})
 	}
