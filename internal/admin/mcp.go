@@ -58,7 +58,7 @@ type MCPDefinitionView struct {
 	Changed    *time.Time      `json:"changed"`     // null for none
 }
 
-// with calls do with the tools of the configuration in force.
+// with opens the tools of the configuration in force, calls do with them, and closes them.
 func (m *MCP) with(ctx context.Context, do func(*tool.Service)) error {
 	saved, _, err := m.config.parsed(ctx, 0)
 	if err != nil {
@@ -131,7 +131,8 @@ func (m *MCP) Definition(ctx context.Context, server, name string) (v MCPDefinit
 		}
 		return v, nil
 	}
-	return v, llm.Errorf(llm.CodeNotFound, "The MCP server %.100q has listed no tool %.100q yet.", server, name)
+	return v, llm.Errorf(llm.CodeNotFound, "The MCP server %.100q has listed no tool %.100q yet: weir mcp tools "+
+		"lists its tools.", server, name)
 }
 
 // Approve approves the held definition of a tool; digest is that of the definition that the caller has seen.
@@ -142,7 +143,8 @@ func (m *MCP) Approve(ctx context.Context, by audit.Actor, server, name, digest 
 		return llm.Errorf(llm.CodeNotFound, "The tool %.100q of the MCP server %.100q has no changed definition.", name,
 			server)
 	case errors.Is(err, managed.ErrChanged):
-		return llm.Errorf(llm.CodeConflict, "The definition has changed again. Read it, then approve it.")
+		return llm.Errorf(llm.CodeConflict, "The held definition is not the one with this digest. Read it again, "+
+			"then approve it.")
 	}
 	return err
 }

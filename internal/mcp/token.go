@@ -32,7 +32,7 @@ const (
 	maxToken = 16 << 10
 )
 
-var errRedirect = errors.New("the address of tokens redirects, which Weir does not follow")
+var errRedirect = errors.New("token_url redirects, which Weir does not follow")
 
 // tokens holds the access token of a client. A new one is requested when it expires, or when the server refuses it.
 type tokens struct {
@@ -87,9 +87,9 @@ func (t *tokens) get(ctx context.Context) (string, error) {
 
 // failure returns the failure of a request for a token. It does not repeat the answer, which may have secrets.
 func (t *tokens) failure(err error) *Failure {
-	reason := errors.New("the server of tokens cannot be reached, or its answer is invalid")
+	reason := errors.New("token_url cannot be reached, or its answer is invalid")
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response != nil {
-		reason = fmt.Errorf("the server of tokens answered with HTTP status %d", refused.Response.StatusCode)
+		reason = fmt.Errorf("token_url answered with HTTP status %d", refused.Response.StatusCode)
 	} else if errors.Is(err, errRedirect) {
 		reason = errRedirect
 	}

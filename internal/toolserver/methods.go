@@ -199,7 +199,7 @@ func (x *exchange) call() (json.RawMessage, error) {
 	return x.called(result.JSON)
 }
 
-// called returns a result as the client's revision has it.
+// called returns the result of a call in the form of the client's revision.
 func (x *exchange) called(result json.RawMessage) (json.RawMessage, error) {
 	kind := textAt(result, "resultType")
 	switch {

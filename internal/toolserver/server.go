@@ -40,7 +40,7 @@ type Options struct {
 	Tracer   *tracing.Tracer // nil for no traces
 	// Challenge returns the value of WWW-Authenticate for a request without a valid key.
 	Challenge func(*http.Request) string
-	// Allows reports whether a browser's program of a request's Origin may use the tools.
+	// Allows reports whether the site in a request's Origin may use the tools from a browser.
 	Allows  func(*http.Request) bool
 	Version string
 	Log     *slog.Logger
