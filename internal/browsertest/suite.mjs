@@ -494,7 +494,7 @@ async function tour() {
   found.add(await ada.locator("main a[href*='/keys/']:not([href$=new])").first().getAttribute("href"));
   await ada.goto("/operator/people");
   found.add(await ada.locator("main a[href*='/operator/people/']").first().getAttribute("href"));
-  for (const path of ["/me/second-factor", "/accounts/default/usage?group_by=key", "/accounts/default/usage?tag=project&sort=cost"]) found.add(path);
+  for (const path of ["/me/second-factor", "/accounts/default/usage?group_by=key", "/accounts/default/usage?tag=project&sort=cost", "/accounts/default/usage?metric=saved", "/accounts/default?range=24h"]) found.add(path);
   return [...found];
 }
 
@@ -532,6 +532,34 @@ await step("every page: axe finds nothing, in light, dark and on a phone", async
   ]);
   assert.deepEqual(wrong, []);
   console.log(`      ${paths.length} pages, three times each`);
+});
+
+// unreached returns what a pointer can use on a page and the tab key does not reach.
+async function unreached(page) {
+  const count = await page.evaluate(() => {
+    const all = document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]");
+    window.missed = new Set([...all].filter((e) => e.checkVisibility({ visibilityProperty: true }) && !e.disabled && e.getAttribute("tabindex") !== "-1"));
+    addEventListener("focusin", ({ target }) => { // arrow keys choose among radio buttons of one name
+      for (const e of window.missed) if (e === target || (e.type === "radio" && e.name === target.name)) window.missed.delete(e);
+    });
+    document.activeElement.blur();
+    return window.missed.size;
+  });
+  for (let n = 0; n < 8 * count && (await page.evaluate(() => window.missed.size)) > 0; n++) await page.keyboard.press("Tab"); // a date has several stops
+  return page.evaluate(() => [...window.missed].map((e) => `${location.pathname}: ${e.outerHTML.slice(0, 160)}`));
+}
+
+await step("the tab key reaches everything that a pointer can use", async () => {
+  const wrong = [];
+  for (const path of [
+    "/me", "/accounts/default", "/accounts/default/keys/new", "/accounts/default/usage", "/accounts/default/requests",
+    "/accounts/default/playground", "/operator/accounts/default", "/operator/configuration",
+    "/operator/configuration/edit?section=aliases&name=fast", "/operator/providers/new",
+  ]) {
+    await ada.goto(path);
+    wrong.push(...(await unreached(ada)));
+  }
+  assert.deepEqual(wrong, []);
 });
 
 await step("a revoked key is refused within a second", async () => {
