@@ -32,6 +32,7 @@ type keyView struct {
 	Service     bool     `json:"service"`        // whether it belongs to no person
 	Tags        string   `json:"tags,omitempty"` // name=value, separated by commas
 	Required    []string `json:"required_tags,omitempty"`
+	AnswerCache int64    `json:"answer_cache_seconds,omitempty"` // greatest age of stored answers
 	// Per holds the limits and the budget of each end user and each tag value, by "user" and "tag:NAME".
 	Per map[string]perView `json:"per,omitempty"`
 	limitsView
@@ -48,6 +49,7 @@ func viewKey(accountName string, k *account.Key, spent llm.Money, now time.Time)
 		Status: string(k.State(now)), Models: k.Models, Creator: k.Creator, Service: k.Creator == "",
 		limitsView: limitsView(k.Limits),
 		Tags:       llm.FormatTags(k.Tags.Defaults), Required: k.Tags.Required, Per: viewPer(k.Per),
+		AnswerCache: int64(k.AnswerCache / time.Second),
 	}
 	for _, p := range k.Permissions {
 		v.Permissions = append(v.Permissions, string(p))

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"time"
 
 	"weir/internal/account"
@@ -36,6 +37,19 @@ func (h *accountHandlers) answersPartOf(ctx context.Context, a *account.Account)
 func (h *accountHandlers) purgeAnswers(r *http.Request, v *people.Visit, _ *accountForms) (*form, error) {
 	_, err := h.admin.Answers.Purge(r.Context(), v.By, v.Account, time.Time{})
 	return &form{}, err
+}
+
+// ageText formats the greatest age of stored answers as requests and flags have it, such as 90s, 15m or 7d.
+func ageText(d time.Duration) string {
+	for _, unit := range []struct {
+		of   time.Duration
+		name string
+	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "m"}} {
+		if d%unit.of == 0 {
+			return strconv.FormatInt(int64(d/unit.of), 10) + unit.name
+		}
+	}
+	return strconv.FormatInt(int64(d/time.Second), 10) + "s"
 }
 
 // servedBy names the model that answered, if it is not the attempt's, or says that a stored answer was returned.

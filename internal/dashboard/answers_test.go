@@ -3,9 +3,13 @@ package dashboard_test
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/must"
 	"weir/internal/people"
 )
 
@@ -31,5 +35,21 @@ func TestStoredAnswersAreNamed(t *testing.T) {
 				t.Errorf("a request with a stored answer: got %q", not)
 			}
 		}
+	}
+}
+
+func TestKeyShowsAgeOfItsStoredAnswers(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.come("ada", people.Owner)
+	for age, want := range map[time.Duration]string{
+		90 * time.Second: "at most 90s old", 15 * time.Minute: "at most 15m old", time.Hour: "at most 1h old",
+		48 * time.Hour: "at most 2d old",
+	} {
+		k, _, err := s.accounts.CreateKey(t.Context(), audit.Gateway(), account.KeyOptions{
+			Account: s.acme.ID, Label: age.String(), AnswerCache: age,
+		})
+		must.Do(t, err)
+		s.see(t, "/accounts/acme/keys/"+k.ID, want)
 	}
 }

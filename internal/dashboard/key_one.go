@@ -87,6 +87,9 @@ func keyPageOf(v *people.Visit, k *account.Key, f *form, now time.Time) keyPage 
 	if k.NoContent {
 		p.Facts = append(p.Facts, Fact{"Content log", "never: its requests are left out"})
 	}
+	if k.AnswerCache > 0 {
+		p.Facts = append(p.Facts, Fact{"Stored answers", "at most " + ageText(k.AnswerCache) + " old"})
+	}
 	p.Fields = keyFormOf(v, f, k)
 	p.Fields.ModelsOpen, p.Fields.Bound = true, true
 	p.Overlap = f.field(Field{Name: "overlap", Label: "The former key stays valid for", Choices: []Choice{
