@@ -150,8 +150,10 @@ func TestInputIsBoundedBySoundAndText(t *testing.T) {
 		t.Errorf("a conversation that is cut is bounded by %d tokens, want the context window", i.bound())
 	}
 	i.hidden = false
-	for _, hidden := range []string{`{"type":"input_image"}`, `{"type":"input_\u0069mage"}`, `{"prompt":{}}`,
-		`{"type":"item_reference"}`} {
+	for _, hidden := range []string{
+		`{"type":"input_image"}`, `{"type":"input_\u0069mage"}`, `{"prompt":{}}`,
+		`{"type":"item_reference"}`,
+	} {
 		unknown := i
 		if unknown.text([]byte(hidden)); unknown.bound() != 32_000 {
 			t.Errorf("%s is bounded by %d tokens, want the context window", hidden, unknown.bound())

@@ -79,7 +79,8 @@ func TestFailedCallIsInSum(t *testing.T) {
 	f := newFixture(t, calling, saying)
 	f.failAt(1, llm.Errorf(llm.CodeProviderTimeout, "The server did not answer."))
 	w := must.Get(f.send(`{"model":"m","input":"Hi",` + never + `}`))(t)
-	if cost := w.Header()["X-Weir-Cost-USD"]; w.Code != http.StatusOK || len(cost) != 1 || cost[0] != "0.009" {
+	cost := w.Header()["X-Weir-Cost-USD"] //nolint:staticcheck // its capitals are its own
+	if w.Code != http.StatusOK || len(cost) != 1 || cost[0] != "0.009" {
 		t.Errorf("got %d with the cost %v, want 0.009: two requests for 0.002 and a failed call for 0.005", w.Code, cost)
 	}
 }
