@@ -82,12 +82,15 @@ func (n *newcomer) createSecret(x *session) ([]byte, error) {
 	if x.who, err = n.server.authenticate(n.r.Context(), token); err != nil {
 		return nil, err
 	}
+	if err := n.held.TakeShare(x.who.Account().ID); err != nil { // its body may come slowly
+		return nil, err
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(n.w, n.r.Body, maxSecretBody))
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		return nil, llm.Errorf(llm.CodeRequestTooLarge, "The body exceeds %d bytes.", maxSecretBody)
 	}
 	if err != nil {
-		return nil, capacity.ErrGone
+		return nil, llm.Invalid("", "The request body ended early or did not arrive in time. Send the whole body.")
 	}
 	session, life, err := n.readSecret(x, body)
 	if err != nil {

@@ -19,6 +19,15 @@ const ownShare = "more than its share of the requests in flight"
 // and another one is served meanwhile.
 func TestSlowSenders(t *testing.T) {
 	t.Parallel()
+	for _, path := range []string{"/v1/chat", "/v1/realtime/client_secrets"} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			checkSlowSenders(t, path)
+		})
+	}
+}
+
+func checkSlowSenders(t *testing.T, path string) {
 	const places = 40
 	up := harness.NewUpstream(t)
 	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.URL) + fmt.Sprintf("max_concurrency: %d\n", places)})
@@ -27,7 +36,7 @@ func TestSlowSenders(t *testing.T) {
 	for range places {
 		conn := must.Get(net.Dial("tcp", address))(t)
 		defer conn.Close()
-		fmt.Fprintf(conn, "POST /v1/chat HTTP/1.1\r\nHost: weir\r\nAuthorization: Bearer %s\r\nContent-Length: 100\r\n\r\n{", slow)
+		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: weir\r\nAuthorization: Bearer %s\r\nContent-Length: 100\r\n\r\n{", path, slow)
 	}
 	ask := harness.Ask{Path: "/v1/chat", Body: harness.Hello("house/chat"), Key: slow}
 	harness.Await(t, "the account's own refusal", func() bool {
