@@ -5,6 +5,10 @@ import "sync"
 // mostRemembered is how many responses a memory has at most.
 const mostRemembered = 1024
 
+// itemBytes is the size of an item in bytes beyond its text, a string and a slice: an input may have a million empty
+// ones.
+const itemBytes = 40
+
 // Memory holds the responses of one connection, stored or not, so that later requests on it can continue from them
 // (https://developers.openai.com/api/docs/guides/websocket-mode, undated copy). It is lost with the connection. When
 // it is full, it forgets the responses of the conversation that was continued longest ago. A nil one holds nothing.
@@ -22,8 +26,9 @@ type Memory struct {
 type remembered struct {
 	content
 	name string // its stored name
-	size int64
-	used int64 // the number of Memory.uses when a request last continued from it or a later one
+	size int64  // bytes of its text
+	held int64  // bytes of memory
+	used int64  // the number of Memory.uses when a request last continued from it or a later one
 }
 
 // NewMemory returns a memory of up to most bytes. Take reserves bytes and reports whether there was room, and free
@@ -47,18 +52,22 @@ func (m *Memory) add(o *Owner, id string, c content) {
 	}
 	text := c.encode()
 	r := &remembered{content: decodeContent(text), name: o.name(id), size: int64(len(text))}
+	r.held = r.size + int64(cap(r.input))*itemBytes
+	for _, it := range r.input {
+		r.held += int64(len(it.id))
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.drop(id)
-	for len(m.by) > 0 && (len(m.by) >= mostRemembered || m.bytes+r.size > m.most) {
+	for len(m.by) > 0 && (len(m.by) >= mostRemembered || m.bytes+r.held > m.most) {
 		m.dropOldest()
 	}
-	if r.size > m.most || !m.take(r.size) {
+	if r.held > m.most || !m.take(r.held) {
 		return
 	}
 	m.uses++
 	r.used = m.uses
-	m.bytes += r.size
+	m.bytes += r.held
 	m.by[id] = r
 }
 
@@ -75,8 +84,8 @@ func (m *Memory) dropOldest() {
 func (m *Memory) drop(id string) {
 	if r := m.by[id]; r != nil {
 		delete(m.by, id)
-		m.bytes -= r.size
-		m.free(r.size)
+		m.bytes -= r.held
+		m.free(r.held)
 	}
 }
 

@@ -88,3 +88,15 @@ func TestFullMemoryForgetsOldConversations(t *testing.T) {
 		t.Errorf("an emptied memory holds %d bytes", c.taken)
 	}
 }
+
+// TestMemoryCountsItems checks that an input of many small items counts as the memory that it takes.
+func TestMemoryCountsItems(t *testing.T) {
+	t.Parallel()
+	const items, least = 10_000, 40
+	c := newWorld(t).connection(1 << 30)
+	input := strings.Repeat("{},", items-1) + "{}"
+	must.Get(c.turn(`{"store":false,"input":[`+input+`]}`, answer("resp_1", "")))(t)
+	if text := int64(items * len(`{"id":"","item":{}},`)); c.taken < text+items*least {
+		t.Errorf("%d items count as %d bytes, want at least %d", items, c.taken, text+items*least)
+	}
+}
