@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/admin"
-	"weir/internal/config"
 )
 
 func answersRow(c *admin.AnswerAmount) []string {
@@ -46,9 +45,9 @@ func newCachePurge(env *environment) *cobra.Command {
 			}
 			var before time.Time
 			if older != "" {
-				age, ok := config.ParseDuration(older)
-				if !ok || age <= 0 {
-					return usageError{fmt.Errorf("--older is an age such as 7d or 36h; got %q", older)}
+				age, err := parseAge(older)
+				if err != nil {
+					return err
 				}
 				before = d.Now().Add(-age)
 			}

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/admin"
-	"weir/internal/config"
 )
 
 func contentRow(c *admin.ContentAmount) []string {
@@ -109,9 +108,9 @@ func newContentPurge(env *environment) *cobra.Command {
 			}
 			before := d.Now()
 			if older != "" {
-				age, ok := config.ParseDuration(older)
-				if !ok || age <= 0 {
-					return usageError{fmt.Errorf("--older is an age such as 7d or 36h; got %q", older)}
+				age, err := parseAge(older)
+				if err != nil {
+					return err
 				}
 				before = before.Add(-age)
 			}

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/admin"
-	"weir/internal/config"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 )
@@ -85,9 +84,9 @@ func (env *environment) resolveOlder(cmd *cobra.Command, args []string, f *resol
 	if err != nil {
 		return usageError{err}
 	}
-	age, ok := config.ParseDuration(f.older)
-	if !ok || age <= 0 {
-		return usageError{fmt.Errorf("--older is an age such as 7d or 36h; got %q", f.older)}
+	age, err := parseAge(f.older)
+	if err != nil {
+		return err
 	}
 	return env.withData(cmd, func(d *admin.Admin) error {
 		bar := newProgress(env.stderr, "attempts")

@@ -48,9 +48,9 @@ func newKeptPurge(env *environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			age := time.Duration(0)
 			if older != "" {
-				var ok bool
-				if age, ok = config.ParseDuration(older); !ok || age <= 0 {
-					return usageError{fmt.Errorf("--older is an age such as 7d or 36h; got %q", older)}
+				var err error
+				if age, err = parseAge(older); err != nil {
+					return err
 				}
 			}
 			return env.withData(cmd, func(d *admin.Admin) error {
@@ -70,4 +70,13 @@ func newKeptPurge(env *environment) *cobra.Command {
 	cmd.Flags().StringVar(&name, "account", "", "only this account")
 	cmd.Flags().StringVar(&older, "older", "", "only what was stored longer ago than this, such as 7d or 36h")
 	return cmd
+}
+
+// parseAge parses the flag --older.
+func parseAge(text string) (time.Duration, error) {
+	age, ok := config.ParseDuration(text)
+	if !ok || age <= 0 {
+		return 0, usageError{fmt.Errorf("--older is an age such as 7d or 36h; got %q", text)}
+	}
+	return age, nil
 }
