@@ -1,8 +1,6 @@
 package app
 
 import (
-	"context"
-
 	"weir/internal/answercache"
 	"weir/internal/config"
 	"weir/internal/store"
@@ -45,16 +43,7 @@ func measureAnswers(g *instance) {
 		"What the stored answers were charged the first time, in billionths of a US dollar.",
 		func() int64 { return g.answers.Stats().Saved })
 	telemetry.Gauge(m, "weir_answer_cache_bytes", "Encrypted bytes of stored answers, on all nodes.",
-		func() int64 { return answersInAll(g.store.Answers) })
-}
-
-// answersInAll returns the bytes of all stored answers; 0 if the database does not answer in time.
-func answersInAll(s *store.Answers) (sum int64) {
-	ctx, cancel := context.WithTimeout(context.Background(), keptWait)
-	defer cancel()
-	all, _ := s.Usage(ctx) // without an answer there is no sum
-	for i := range all {
-		sum += all[i].Bytes
-	}
-	return sum
+		func() int64 {
+			return bytesInAll(g.store.Answers.Usage, func(u *store.AnswerUsage) int64 { return u.Bytes })
+		})
 }

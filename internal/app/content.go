@@ -32,13 +32,13 @@ func storeRetention(g *instance) store.Retention {
 	}
 }
 
-// contentInAll returns the bytes of the content log; 0 if the database does not answer in time.
-func contentInAll(s *store.Content) (sum int64) {
+// bytesInAll returns the bytes that are stored for all accounts; 0 if the database does not answer in time.
+func bytesInAll[T any](usage func(context.Context) ([]T, error), bytes func(*T) int64) (sum int64) {
 	ctx, cancel := context.WithTimeout(context.Background(), keptWait)
 	defer cancel()
-	all, _ := s.Usage(ctx) // without an answer there is no sum
+	all, _ := usage(ctx) // without an answer there is no sum
 	for i := range all {
-		sum += all[i].Bytes
+		sum += bytes(&all[i])
 	}
 	return sum
 }

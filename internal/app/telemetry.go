@@ -114,7 +114,9 @@ func (g *instance) measureOthers() {
 	telemetry.Gauge(m, "weir_content_waiting_bytes",
 		"Bytes of requests and answers that wait to be logged, or whose requests run.", g.content.Queued)
 	telemetry.Gauge(m, "weir_content_bytes", "Encrypted bytes of the content log, on all nodes.",
-		func() int64 { return contentInAll(g.store.Content) })
+		func() int64 {
+			return bytesInAll(g.store.Content.Usage, func(u *store.ContentUsage) int64 { return u.Bytes })
+		})
 	measureAnswers(g)
 	m.GaugeBy("weir_provider_circuit_open", "provider",
 		"1 while all called targets of the provider are skipped, else 0.", g.circuits)

@@ -65,7 +65,6 @@ type Client struct {
 	era      *session         // of a server without sessions; nil if it has them, or if that is unknown
 	slots    map[string]*slot // by Request.Session
 	sessions bool             // the server has sessions, as far as is known
-	about    json.RawMessage  // the server's answer to the first request
 }
 
 // Request is one request.

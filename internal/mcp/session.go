@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -49,7 +48,7 @@ func (c *Client) session(ctx context.Context, key string) (*session, error) {
 	if at.s != nil {
 		return at.s, nil
 	}
-	s, about, err := c.begin(ctx, known)
+	s, err := c.begin(ctx, known)
 	if err != nil {
 		if f, ok := errors.AsType[*Failure](err); ok {
 			begun := *f // another request may have it, too
@@ -60,7 +59,6 @@ func (c *Client) session(ctx context.Context, key string) (*session, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.about = about
 	if s.stateless() {
 		c.era = s
 	} else {
@@ -93,17 +91,16 @@ func (c *Client) forget(key string, s *session) {
 	c.sessions = false
 }
 
-// begin finds out which revision the server speaks, and begins a session if it has sessions. It returns the server's
-// description of itself.
-func (c *Client) begin(ctx context.Context, legacy bool) (*session, json.RawMessage, error) {
+// begin finds out which revision the server speaks, and begins a session if it has sessions.
+func (c *Client) begin(ctx context.Context, legacy bool) (*session, error) {
 	if !legacy {
 		s := &session{revision: Stateless}
 		about, err := c.send(ctx, s, &Request{Method: MethodDiscover})
 		if err == nil && supports(about, Stateless) {
-			return s, about, nil
+			return s, nil
 		}
 		if err := definite(err); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	return c.initialize(ctx)
@@ -136,32 +133,19 @@ func definite(err error) error {
 }
 
 // initialize begins a session of the revisions before Stateless.
-func (c *Client) initialize(ctx context.Context) (*session, json.RawMessage, error) {
+func (c *Client) initialize(ctx context.Context) (*session, error) {
 	params := `{"protocolVersion":"` + Sessions + `","capabilities":{},"clientInfo":` + c.info + `}`
 	s := new(session)
 	about, err := c.send(ctx, s, &Request{Method: MethodInitialize, Params: []byte(params)})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	s.revision = rawjson.Text(rawjson.Get(about, "protocolVersion"))
 	if !Speaks(s.revision) || s.stateless() {
 		err := errors.New("it chose a revision of the protocol that Weir does not speak")
-		return nil, nil, c.failure(ctx, true, err)
+		return nil, c.failure(ctx, true, err)
 	}
-	return s, about, c.notify(ctx, s, "notifications/initialized")
-}
-
-// About returns the server's description of itself: the result of server/discover or initialize. It connects if it has
-// not yet.
-func (c *Client) About(ctx context.Context) (json.RawMessage, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.o.Timeout, errLate)
-	defer cancel()
-	if _, err := c.session(ctx, ""); err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.about, nil
+	return s, c.notify(ctx, s, "notifications/initialized")
 }
 
 // Revision returns the revision that the server speaks; empty if that is not known yet.

@@ -98,9 +98,6 @@ func (t *table) source(name string) *source {
 	return nil
 }
 
-// IsConfigured reports whether there is any server.
-func (s *Service) IsConfigured() bool { return len(s.current.Load().sources) > 0 }
-
 // HasServer reports whether a server is configured.
 func (s *Service) HasServer(name string) bool { return s.current.Load().source(name) != nil }
 
