@@ -41,9 +41,9 @@ var soleImporters = map[string][]string{
 	"weir/internal/dialect/responses": {"weir/internal/dialect/registry"},
 	"weir/internal/dialect/anthropic": {"weir/internal/dialect/registry"},
 	"weir/internal/dialect/gemini":    {"weir/internal/dialect/registry"},
-	"weir/internal/dialect/bedrock":   {"weir/internal/dialect/registry"},
-	"weir/internal/dialect/cohere":    {"weir/internal/dialect/registry"},
-	"weir/internal/dialect/ollama":    {"weir/internal/dialect/registry"},
+	"weir/internal/dialect/bedrock":   {"weir/internal/dialect/registry", "weir/internal/dialect/registry/registrytest", "weir/internal/dialect/bedrock/bedrocktest"},
+	"weir/internal/dialect/cohere":    {"weir/internal/dialect/registry", "weir/internal/dialect/registry/registrytest", "weir/internal/dialect/cohere/coheretest"},
+	"weir/internal/dialect/ollama":    {"weir/internal/dialect/registry", "weir/internal/dialect/registry/registrytest", "weir/internal/dialect/ollama/ollamatest"},
 
 	"modernc.org/sqlite":             {"weir/internal/store"},
 	"code.dny.dev/ssrf":              {"weir/internal/outbound"},

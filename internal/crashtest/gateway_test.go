@@ -81,7 +81,9 @@ func bareGateway(ctx context.Context, t *testing.T, seed uint64, bin string) *te
 		t: t, ctx: ctx, dir: t.ArtifactDir(), bin: bin, rng: rand.New(rand.NewPCG(seed, 0)),
 		gate: newGate(), client: &http.Client{Transport: &http.Transport{}},
 	}
-	h.simulator = processtest.Start(t, h.command("simulate", "--listen", "127.0.0.1:0"), filepath.Join(h.dir, "simulator.log"), "simulating")
+	provider := exec.CommandContext(ctx, must.Get(os.Executable())(t))
+	provider.Env = append(os.Environ(), simulating+"=1")
+	h.simulator = processtest.Start(t, provider, filepath.Join(h.dir, "simulator.log"), "simulating")
 	h.provider = h.simulator.AwaitAddress(t)
 	return h
 }

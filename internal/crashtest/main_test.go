@@ -4,12 +4,18 @@ package crashtest_test
 
 import (
 	"flag"
+	"fmt"
 	"log"
+	"net"
+	"net/http"
 	"os"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"weir/internal/dialect/registry/registrytest"
+	"weir/internal/simulator"
 )
 
 var (
@@ -23,7 +29,13 @@ var (
 // programDir is the directory in which the first test that needs the program builds it for all.
 var programDir string
 
+// simulating is set in the environment of the simulator's process, which is this program.
+const simulating = "WEIR_CRASHTEST_SIMULATE"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(simulating) != "" {
+		log.Fatal(simulate())
+	}
 	dir, err := os.MkdirTemp("", "weir-crashtest-")
 	if err != nil {
 		log.Fatal(err)
@@ -33,6 +45,16 @@ func TestMain(m *testing.M) {
 		_ = os.RemoveAll(dir) // the rest are temporary files
 		os.Exit(code)
 	}))
+}
+
+// simulate runs a provider that speaks every wire format, until the process ends.
+func simulate() error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "simulating on http://%s\n", listener.Addr())
+	return http.Serve(listener, simulator.New(simulator.Options{Dialects: registrytest.All(), Seed: 1}))
 }
 
 func seed() uint64 {

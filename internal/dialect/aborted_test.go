@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 )
 
@@ -33,7 +33,7 @@ func TestFinishReasonsOfFailures(t *testing.T) {
 		"bedrock": {"malformed_model_output malformed_tool_use", "end_turn tool_use max_tokens stop_sequence guardrail_intervened content_filtered model_context_window_exceeded"},
 		"ollama":  {"error", "stop length load unload"},
 	}
-	for _, d := range registry.All() {
+	for _, d := range registrytest.All() {
 		for _, failure := range []bool{true, false} {
 			list := words[d.Name].others
 			if failure {

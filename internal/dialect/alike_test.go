@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 	"weir/internal/sse"
 )
@@ -86,7 +86,7 @@ func TestPiecesAlikeSayTheSame(t *testing.T) {
 	for name := range shapes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := registry.All().Named(name)
+			d := registrytest.All().Named(name)
 			rapid.Check(t, func(t *rapid.T) {
 				frames := streamFrames(name).Draw(t, "frames")
 				one, other := d.NewDecoder(&llm.Quirks{}), d.NewDecoder(&llm.Quirks{})

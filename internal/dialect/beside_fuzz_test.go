@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"weir/internal/dialect"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 )
 
 // beside returns the operations of a kind other than chat, by the name of their wire format.
 func beside(op llm.Op) map[string]*dialect.Operation {
 	all := map[string]*dialect.Operation{}
-	for _, d := range registry.All() {
+	for _, d := range registrytest.All() {
 		if o := d.For(op); o != nil {
 			all[d.Name] = o
 		}

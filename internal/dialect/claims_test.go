@@ -18,7 +18,7 @@ import (
 
 	"weir/internal/dialect"
 	"weir/internal/dialect/compose"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 	"weir/internal/sse"
 )
@@ -103,7 +103,7 @@ func TestClaimsCrossFormats(t *testing.T) {
 				r := llm.Reply{ID: "id-1", Model: "m", Choices: []llm.Choice{{Message: llm.Message{Role: llm.RoleAssistant, Parts: parts}, Finish: llm.FinishStop}}}
 				var body []byte
 				for _, name := range []string{first, second} {
-					d := registry.All().Named(name)
+					d := registrytest.All().Named(name)
 					body = d.EncodeReply(nil, &r)
 					got, err := d.DecodeReply(body, &llm.Quirks{})
 					if err != nil {
@@ -131,7 +131,7 @@ func TestClaimsCrossStreams(t *testing.T) {
 		parts := citedParts().Draw(t, "parts")
 		text, claims, queries := saidBy(parts)
 		for _, name := range citing {
-			d := registry.All().Named(name)
+			d := registrytest.All().Named(name)
 			stream := citedStream(d, text, claims, queries)
 			gotText, gotClaims, gotQueries := readClaims(t, d, stream)
 			if gotText != text {
@@ -222,7 +222,7 @@ func TestSourcesStayWithTheirVendor(t *testing.T) {
 	}
 	parts[1].Cite(llm.Claim{Start: 0, End: 2, Source: pages[0]}, llm.Claim{Start: 3, End: 8, Source: llm.Source{Title: "a.pdf", Quote: "rain", Document: 1}})
 	for _, name := range citing {
-		client := registry.All().Named(name)
+		client := registrytest.All().Named(name)
 		r := llm.Reply{ID: client.IDPrefix + id, Model: "m", Choices: []llm.Choice{{Message: llm.Message{Role: llm.RoleAssistant, Parts: parts}}}}
 		var reply map[string]any
 		if err := json.Unmarshal(client.EncodeReply(nil, &r), &reply); err != nil {
@@ -275,7 +275,7 @@ func upstream(t *testing.T, client, provider *dialect.Dialect, body []byte) []by
 func TestSourcesOfHostileProvidersAreBounded(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 8<<10)
-	d := registry.All().Named("anthropic")
+	d := registrytest.All().Named("anthropic")
 	dec := d.NewDecoder(&llm.Quirks{})
 	for i := range 4000 {
 		kind, member := "content_block_delta", `"delta":{"type":"citations_delta","citation":{"type":"web_search_result_location","url":"https://a.example","title":"t","cited_text":"`+long+`"}}`
@@ -299,7 +299,7 @@ func TestSourcesOfHostileProvidersAreBounded(t *testing.T) {
 	}
 	for _, name := range citing {
 		r := llm.Reply{ID: "id-1", Model: "m", Choices: []llm.Choice{{Message: llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{p}}}}}
-		if body := registry.All().Named(name).EncodeReply(nil, &r); len(body) > 4*size {
+		if body := registrytest.All().Named(name).EncodeReply(nil, &r); len(body) > 4*size {
 			t.Errorf("%s: %d bytes are written of %d", name, len(body), size)
 		}
 	}
@@ -311,7 +311,7 @@ func TestFoundFilesAreNoPages(t *testing.T) {
 	t.Parallel()
 	found := llm.Search{Queries: []string{"rain"}, Results: []llm.Source{{File: "file-77", Title: "rain.pdf"}, pages[0], {Title: "snow.pdf"}}}
 	for _, name := range citing {
-		d := registry.All().Named(name)
+		d := registrytest.All().Named(name)
 		r := llm.Reply{ID: "id-1", Model: "m", Choices: []llm.Choice{{Message: llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Searched(&found, nil)}}}}}
 		enc := d.NewEncoder(llm.Meta{ID: "id-1", Model: "m"})
 		stream := enc.Finish(enc.Append(nil, &llm.Event{Kind: llm.EventSearch, Search: &found}), &llm.Final{Finish: []llm.FinishReason{llm.FinishStop}})

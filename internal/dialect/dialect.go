@@ -41,7 +41,7 @@ type Dialect struct {
 
 	// The server half.
 
-	// ClientAPI says that clients may speak it to the gateway; otherwise only the simulator uses its server half.
+	// ClientAPI says that clients may speak it to the gateway. Only tests have the server half of another one.
 	ClientAPI bool
 	// Vendor is the provider with this client API: its models may be named without a provider there. Empty for Weir's
 	// own client API.

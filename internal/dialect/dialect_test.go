@@ -11,7 +11,7 @@ import (
 	"weir/internal/dialect"
 	"weir/internal/dialect/dialecttest"
 	"weir/internal/dialect/gemini"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/dialect/toytest"
 	"weir/internal/llm"
 	"weir/internal/must"
@@ -27,7 +27,7 @@ var codes = []llm.Code{
 }
 
 // every returns the wire formats and the exemplar.
-func every() dialect.Set { return append(registry.All(), toytest.Dialect()) }
+func every() dialect.Set { return append(registrytest.All(), toytest.Dialect()) }
 
 // TestWireFormatConformance checks the properties that all wire formats share.
 func TestWireFormatConformance(t *testing.T) {

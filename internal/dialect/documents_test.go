@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"weir/internal/dialect/compose"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 )
 
@@ -184,7 +184,7 @@ func TestDocumentClaimsCrossFormats(t *testing.T) {
 				r := llm.Reply{ID: "id-1", Model: "m", Called: calledOf(all), Choices: []llm.Choice{{Message: llm.Message{Role: llm.RoleAssistant, Parts: parts}, Finish: llm.FinishStop}}}
 				var body []byte
 				for _, name := range []string{first, second} {
-					d := registry.All().Named(name)
+					d := registrytest.All().Named(name)
 					body = d.EncodeReply(nil, &r)
 					got, err := d.DecodeReply(body, &llm.Quirks{})
 					if err != nil {
@@ -218,7 +218,7 @@ func TestDocumentClaimsCrossStreams(t *testing.T) {
 			all := citedDocuments(kinds...).Draw(t, "documents")
 			parts := citingAnswer(t, all, name == "cohere")
 			text, claims, _ := saidBy(parts)
-			d := registry.All().Named(name)
+			d := registrytest.All().Named(name)
 			stream := citedStream(d, text, claims, nil)
 			gotText, gotClaims, _ := readClaims(t, d, stream)
 			ends := func(claims []llm.Claim) string {
@@ -298,7 +298,7 @@ func asksForCitations(all []cited) []byte {
 // checks that the client gets citations of its own documents: the number over all messages, the title and the place.
 func TestDocumentsAreCitedAsTheirClientCountsThem(t *testing.T) {
 	t.Parallel()
-	client := registry.All().Named("anthropic")
+	client := registrytest.All().Named("anthropic")
 	rapid.Check(t, func(t *rapid.T) {
 		for name, cites := range map[string]func(t *rapid.T, sent []byte) (reply string, quotes []string){"bedrock": citesByBedrock, "cohere": citesByCohere} {
 			kinds := []llm.PlaceKind{llm.PlaceCharacters, llm.PlaceChunks, llm.PlaceResult, llm.PlacePages}
@@ -310,7 +310,7 @@ func TestDocumentsAreCitedAsTheirClientCountsThem(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			provider := registry.All().Named(name)
+			provider := registrytest.All().Named(name)
 			tree.Model = models[name]
 			sent, dropped, err := provider.EncodeRequest(compose.Offered(name, tree), nil)
 			if err != nil || slices.Contains(dropped, "citations") {
@@ -485,12 +485,12 @@ func TestImagesOfCitedDocumentsKeepChunksCounted(t *testing.T) {
 		"bedrock": `"source":{"content":[{"text":"first"},{"text":"[An image, which follows this document.]"},{"text":"third"}]}}},{"image":{"format":"png","source":{"bytes":"iVBORw0K"}}},{"text":"And?"}]`,
 		"cohere":  `{"id":"doc:0:2","data":{"text":"third","title":"t"}}`,
 	} {
-		tree, err := registry.All().Named("anthropic").DecodeRequest([]byte(body))
+		tree, err := registrytest.All().Named("anthropic").DecodeRequest([]byte(body))
 		if err != nil {
 			t.Fatal(err)
 		}
 		tree.Model = models[name]
-		sent, dropped, err := registry.All().Named(name).EncodeRequest(tree, nil)
+		sent, dropped, err := registrytest.All().Named(name).EncodeRequest(tree, nil)
 		if err != nil || !strings.Contains(string(sent), want) || !strings.Contains(string(sent), "iVBORw0K") {
 			t.Errorf("%s: %v, without %q: %s, want %s", name, err, dropped, sent, want)
 		}
@@ -510,12 +510,12 @@ func TestBedrockAsksAnthropicForCitations(t *testing.T) {
 		`,"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"schema":"{\"type\":\"object\",\"additionalProperties\":false}","name":"n"}}}}`: `[{"type":"text","text":"of 1999"},{"type":"document","source":{"type":"text","media_type":"text/plain","data":"Rain."},"title":"facts"},` +
 			`{"type":"text","text":"parts"},{"type":"text","text":"a"},{"type":"text","text":"b"},{"type":"text","text":"found\nhttps://a.example"},{"type":"text","text":"c"},{"type":"text","text":"And?"}]`,
 	} {
-		tree, err := registry.All().Named("bedrock").DecodeRequest([]byte(strings.Replace(body, "FORMAT", format, 1)))
+		tree, err := registrytest.All().Named("bedrock").DecodeRequest([]byte(strings.Replace(body, "FORMAT", format, 1)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		tree.Model = models["anthropic"]
-		sent, dropped, err := registry.All().Named("anthropic").EncodeRequest(tree, nil)
+		sent, dropped, err := registrytest.All().Named("anthropic").EncodeRequest(tree, nil)
 		if err != nil || !strings.Contains(string(sent), `"content":`+want) {
 			t.Errorf("%v: %s, want %s", err, sent, want)
 		}

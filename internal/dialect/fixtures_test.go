@@ -11,14 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/dialect"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/fixturetest"
 	"weir/internal/llm"
 )
 
 func byName(t *testing.T, name string) *dialect.Dialect {
 	t.Helper()
-	if d := registry.All().Named(name); d != nil {
+	if d := registrytest.All().Named(name); d != nil {
 		return d
 	}
 	t.Fatalf("no dialect %q", name)

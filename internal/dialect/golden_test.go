@@ -19,7 +19,7 @@ import (
 
 	"weir/internal/dialect"
 	"weir/internal/dialect/compose"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/dialect/rules"
 	"weir/internal/llm"
 )
@@ -118,7 +118,7 @@ func TestGoldenRequests(t *testing.T) {
 		var from *dialect.Dialect
 		var body []byte
 		inputs := []string{"dialect"}
-		for _, d := range registry.All() {
+		for _, d := range registrytest.All() {
 			if in := g.input(d.Name + ".json"); in != nil {
 				from, body, inputs = d, in, append(inputs, d.Name+".json")
 			}
@@ -180,7 +180,7 @@ func TestGoldenSplices(t *testing.T) {
 
 // clientAPIs returns the wire formats of clients.
 func clientAPIs() []*dialect.Dialect {
-	return slices.DeleteFunc(registry.All(), func(d *dialect.Dialect) bool { return !d.ClientAPI })
+	return slices.DeleteFunc(registrytest.All(), func(d *dialect.Dialect) bool { return !d.ClientAPI })
 }
 
 // targets returns the wire formats that a case is translated to: the one named in its file "to", by default those of

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 	"weir/internal/sse"
 )
@@ -28,7 +28,7 @@ func TestListedSourcesAreOfTheirMarkers(t *testing.T) {
 			}
 		}
 	}
-	d := registry.All().Named("openai")
+	d := registrytest.All().Named("openai")
 	reply, err := d.DecodeReply([]byte(`{"id":"a","model":"sonar",`+list+`,"choices":[{"index":0,"message":{"role":"assistant","content":"`+text+`"},"finish_reason":"stop"}]}`), &llm.Quirks{})
 	if err != nil {
 		t.Fatal(err)

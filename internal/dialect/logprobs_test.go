@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"weir/internal/dialect"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -100,7 +100,7 @@ func TestLogprobsCrossFormats(t *testing.T) {
 				}}}
 				var body []byte
 				for _, name := range []string{first, second} {
-					d := registry.All().Named(name)
+					d := registrytest.All().Named(name)
 					body = d.EncodeReply(nil, &r)
 					got, err := d.DecodeReply(body, &llm.Quirks{})
 					if err != nil {
@@ -112,7 +112,7 @@ func TestLogprobsCrossFormats(t *testing.T) {
 					t.Fatalf("%s, %s: %s\ntokens %v, want %v", first, second, body, got, want)
 				}
 			}
-			d := registry.All().Named(first)
+			d := registrytest.All().Named(first)
 			stream := probableStream(t, d, want)
 			if gotText, got := streamedTokens(t, d, stream); gotText != text || !sameTokens(got, want) {
 				t.Fatalf("%s: %s\ntokens %v of %q, want %v of %q", first, stream, got, gotText, want, text)
@@ -126,7 +126,7 @@ func TestStreamedLogprobsAreRepeated(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		want := likelyTokens().Draw(t, "tokens")
-		d := registry.All().Named("responses")
+		d := registrytest.All().Named("responses")
 		stream := probableStream(t, d, want)
 		last := stream[bytes.LastIndex(stream, []byte("data: "))+len("data: "):]
 		r, err := d.DecodeReply(rawjson.Get(last, "response"), &llm.Quirks{})
@@ -184,7 +184,7 @@ func TestLogprobsOfEachPart(t *testing.T) {
 			all, want = append(all, tokens...), append(want, tokens)
 			parts = append(parts, llm.Part{Kind: llm.PartText, Text: textOf(tokens)})
 		}
-		d := registry.All().Named("responses")
+		d := registrytest.All().Named("responses")
 		body := d.EncodeReply(nil, &llm.Reply{ID: "id-1", Model: "m", Choices: []llm.Choice{{
 			Message: llm.Message{Role: llm.RoleAssistant, Parts: parts}, Finish: llm.FinishStop, Tokens: tokenJSON(t, all),
 		}}})
@@ -247,7 +247,7 @@ func TestIncompleteLogprobs(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			r, err := registry.All().Named(c.format).DecodeReply([]byte(c.body), &llm.Quirks{})
+			r, err := registrytest.All().Named(c.format).DecodeReply([]byte(c.body), &llm.Quirks{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -283,13 +283,13 @@ func TestWishesForLogprobsCrossFormats(t *testing.T) {
 	}
 	sent := map[string]string{"openai": "logprobs", "responses": "include", "gemini": "generationConfig", "ollama": "logprobs"}
 	for from, wish := range wishes {
-		for _, to := range registry.All().OfProviders() {
-			d := registry.All().Named(to)
+		for _, to := range registrytest.All().OfProviders() {
+			d := registrytest.All().Named(to)
 			if from == to {
 				continue
 			}
 			for _, top := range []int{0, 3, 20, 21} {
-				r, err := registry.All().Named(from).DecodeRequest([]byte(wish(top)))
+				r, err := registrytest.All().Named(from).DecodeRequest([]byte(wish(top)))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -339,8 +339,8 @@ func sentTop(body []byte) int {
 func TestTokensWithoutText(t *testing.T) {
 	t.Parallel()
 	raw := json.RawMessage(`[{"token":"\\xf0","logprob":-1,"bytes":[240],"top_logprobs":[]}]`)
-	for _, name := range registry.All().OfProviders() {
-		d := registry.All().Named(name)
+	for _, name := range registrytest.All().OfProviders() {
+		d := registrytest.All().Named(name)
 		enc := d.NewEncoder(llm.Meta{ID: "id-1", Model: "m"})
 		got := string(enc.Append(nil, &llm.Event{Kind: llm.EventText, Tokens: raw}))
 		if told := strings.Contains(got, "xf0"); told != slices.Contains(probable, name) {

@@ -13,14 +13,14 @@ import (
 
 	"weir/internal/dialect"
 	"weir/internal/dialect/compose"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/dialect/toytest"
 	"weir/internal/llm"
 )
 
 // providers returns the wire formats that have both halves.
 func providers() []*dialect.Dialect {
-	return slices.DeleteFunc(registry.All(), func(d *dialect.Dialect) bool { return d.EncodeRequest == nil })
+	return slices.DeleteFunc(registrytest.All(), func(d *dialect.Dialect) bool { return d.EncodeRequest == nil })
 }
 
 // TestNothingVanishes checks, for every wire format, that each feature of a request in another one is translated,

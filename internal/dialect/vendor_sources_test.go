@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"weir/internal/dialect"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 	"weir/internal/sse"
 )
@@ -97,7 +97,7 @@ func TestVendorsSourcesAreRead(t *testing.T) {
 	for _, a := range vendorAnswers() {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
-			d := registry.All().Named(a.dialect)
+			d := registrytest.All().Named(a.dialect)
 			reply, err := d.DecodeReply([]byte(a.whole), &llm.Quirks{})
 			if err != nil {
 				t.Fatal(err)
@@ -139,7 +139,7 @@ func (a *vendorAnswer) reaches(t *testing.T, reply *llm.Reply, events []llm.Even
 		want = append(want, source)
 	}
 	for _, name := range slices.Concat(citing, []string{"native"}) {
-		client := registry.All().Named(name)
+		client := registrytest.All().Named(name)
 		if name == a.dialect {
 			continue // it gets the provider's bytes
 		}
@@ -168,7 +168,7 @@ func (a *vendorAnswer) reaches(t *testing.T, reply *llm.Reply, events []llm.Even
 // stream retains, are bounded.
 func TestVendorsSourcesAreBounded(t *testing.T) {
 	t.Parallel()
-	d := registry.All().Named("openai")
+	d := registrytest.All().Named("openai")
 	long := strings.Repeat("x", 10_000)
 	many := func(element string) string { return strings.TrimSuffix(strings.Repeat(element+",", 900), ",") }
 	for name, message := range map[string]string{

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"weir/internal/dialect/compose"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 )
 
@@ -113,7 +113,7 @@ func TestSearchIsRequestedInProvidersFormat(t *testing.T) {
 	} {
 		t.Run(tt.client+" to "+tt.provider+" "+tt.model, func(t *testing.T) {
 			t.Parallel()
-			client, provider := registry.All().Named(tt.client), registry.All().Named(tt.provider)
+			client, provider := registrytest.All().Named(tt.client), registrytest.All().Named(tt.provider)
 			body := []byte(strings.Replace(tt.body, "MODEL", tt.model, 1))
 			if _, err := client.Scan(body, httptest.NewRequest(http.MethodPost, "/", nil)); err != nil {
 				t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/must"
 	"weir/internal/route"
 )
@@ -18,7 +18,7 @@ type turnOf struct {
 
 func (x turnOf) conversation(t *testing.T) route.Conversation {
 	t.Helper()
-	for _, d := range registry.All() {
+	for _, d := range registrytest.All() {
 		if d.Name == x.dialect {
 			r := httptest.NewRequest(http.MethodPost, "/", nil)
 			r.SetPathValue("target", "gemini-3.8-flash:generateContent")
@@ -113,7 +113,7 @@ func TestConversationIsRecognised(t *testing.T) {
 
 func TestConversationIsFoundWithoutAllocating(t *testing.T) {
 	body := []byte(`{"model":"m","max_tokens":9,"system":[{"type":"text","text":"S"}],"messages":[{"role":"user","content":[{"type":"text","text":"A","cache_control":{}}]}]}`)
-	for _, d := range registry.All() {
+	for _, d := range registrytest.All() {
 		if d.Name != "anthropic" {
 			continue
 		}

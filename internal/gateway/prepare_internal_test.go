@@ -16,7 +16,7 @@ import (
 
 	"weir/internal/dialect"
 	"weir/internal/dialect/parse"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/pricing"
@@ -154,7 +154,7 @@ func generated(t *rapid.T, clientAPI *dialect.Dialect) []byte {
 // a provider that writes as much as permitted, at prices of any kind.
 func TestBoundCoversServed(t *testing.T) {
 	t.Parallel()
-	sim := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1, Strict: true})
+	sim := simulator.New(simulator.Options{Dialects: registrytest.All(), Seed: 1, Strict: true})
 	t.Cleanup(sim.Close)
 	clientAPIs := []string{"openai", "responses", "anthropic", "gemini"}
 	models := []string{"chat:tokens=9000", "reason:tokens=2000,reasoning=3000", "tools:calls=9", "reason:tokens=5,reasoning=9000,cached=50"}
@@ -180,7 +180,7 @@ func TestBoundCoversServed(t *testing.T) {
 // TestBoundCoversServedChecked is the negative control: a cap above the reserved one is found, and a second answer.
 func TestBoundCoversServedChecked(t *testing.T) {
 	t.Parallel()
-	sim := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1, Strict: true})
+	sim := simulator.New(simulator.Options{Dialects: registrytest.All(), Seed: 1, Strict: true})
 	t.Cleanup(sim.Close)
 	a := quotetest.Asked{ClientAPI: "openai", Model: "chat:tokens=9000", Body: `{"messages":[{"role":"user","content":"Hi"}]}`, Sizes: pricing.ModelOverride{MaxOutput: 4000}}
 	for name, spoil := range map[string]func(*attempt){

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 	"weir/internal/quote"
 	"weir/internal/sse"
@@ -15,7 +15,7 @@ import (
 // that.
 func TestForwardEnd(t *testing.T) {
 	t.Parallel()
-	d := registry.All().Named("bedrock")
+	d := registrytest.All().Named("bedrock")
 	cost := llm.Money(5)
 	final := &llm.Final{Cost: &cost}
 	usage := []byte(`{"usage":{"inputTokens":1}}`)

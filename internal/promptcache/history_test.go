@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/promptcache"
@@ -48,7 +48,7 @@ func newHistory(seed uint64) *history {
 	}[h.rng.IntN(3)]
 	h.mark = []string{"5m", "1h"}[h.rng.IntN(2)]
 	h.sim = simulator.New(simulator.Options{
-		Dialects: registry.All(), PromptCache: true, Clock: func() time.Time { return h.now },
+		Dialects: registrytest.All(), PromptCache: true, Clock: func() time.Time { return h.now },
 	})
 	h.tools, h.system, h.messages = h.text(300), h.text(3000), []string{h.text(1500)}
 	return h

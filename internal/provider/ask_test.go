@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/provider"
@@ -60,7 +60,7 @@ func TestAskAboutLateReplies(t *testing.T) {
 				_, _ = io.WriteString(w, tc.answer)
 			}))
 			keys := []llm.Secret{llm.NewSecret("sk-first-0123456789"), llm.NewSecret(testKey)}
-			p := way.provider(t, provider.Options{BaseURL: server.URL + "/v1", Ask: registry.All().Inquiry(tc.ask), APIKeys: keys})
+			p := way.provider(t, provider.Options{BaseURL: server.URL + "/v1", Ask: registrytest.All().Inquiry(tc.ask), APIKeys: keys})
 			reply, err := p.Ask(t.Context(), "r/1 ?", 1)
 			if (err == nil) != tc.told {
 				t.Errorf("%s: got %+v, %v", tc.name, reply, err)
@@ -83,7 +83,7 @@ func TestAskAboutLateReplies(t *testing.T) {
 func TestSilentQuestionEnds(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		address := rawServer(t, sayAndHang("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"))
-		p := way.provider(t, provider.Options{BaseURL: address, Ask: registry.All().Inquiry("generation")})
+		p := way.provider(t, provider.Options{BaseURL: address, Ask: registrytest.All().Inquiry("generation")})
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
 		began := time.Now()
@@ -109,7 +109,7 @@ func TestAsksWhereProviderAnswers(t *testing.T) {
 		{"anthropic", "anthropic", false},
 	} {
 		e := catalogue(t).Find(tc.name)
-		o := e.Options(registry.All())
+		o := e.Options(registrytest.All())
 		o.BaseURL = e.FromEnv(examples(e)).BaseURL
 		p, err := provider.New(o)
 		must.Do(t, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/dialect"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/provider"
@@ -23,7 +23,7 @@ func catalogue(t *testing.T) provider.Catalogue {
 	return c
 }
 
-func dialects(name string) *dialect.Dialect { return registry.All().Named(name) }
+func dialects(name string) *dialect.Dialect { return registrytest.All().Named(name) }
 
 // examples returns an environment with an example for every placeholder.
 func examples(e *provider.Entry) func(string) string {
@@ -80,7 +80,7 @@ func TestCatalogueConforms(t *testing.T) {
 		if u, err := url.Parse(e.Docs); err != nil || u.Scheme != "https" {
 			wrongEntry(t, "%s: docs %q is no https address", e.Name, e.Docs)
 		}
-		o := e.Options(registry.All())
+		o := e.Options(registrytest.All())
 		o.BaseURL = e.FromEnv(examples(&e)).BaseURL
 		if u, _ := url.Parse(o.BaseURL); e.Local == (u.Scheme == "https") {
 			wrongEntry(t, "%s: local is %t at %s", e.Name, e.Local, o.BaseURL)
@@ -281,7 +281,7 @@ func TestServesIn(t *testing.T) {
 		{"vertex", "https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google", ""},
 		{"vertex", "https://aiplatform.eu.rep.googleapis.com/v1/projects/p/locations/eu", "eu"},
 	} {
-		o := c.Find(tt.provider).Options(registry.All())
+		o := c.Find(tt.provider).Options(registrytest.All())
 		o.BaseURL, o.APIKeys = tt.base, []llm.Secret{llm.NewSecret("key")}
 		p := must.Get(provider.New(o))(t)
 		if got := p.ServesIn(); got != tt.want {
@@ -305,7 +305,7 @@ func TestRegionIsReadFromHost(t *testing.T) {
 		{"bedrock", "https://vpce-1-a.bedrock-runtime.eu-west-1.vpce.amazonaws.com", "eu-west-1"},
 		{"groq", "https://eu.api.groq.com/openai/v1", ""},
 	} {
-		o := c.Find(tt.provider).Options(registry.All())
+		o := c.Find(tt.provider).Options(registrytest.All())
 		o.BaseURL = tt.base
 		if got := o.Region(); got != tt.want {
 			t.Errorf("%s at %s: got %q, want %q", tt.provider, tt.base, got, tt.want)

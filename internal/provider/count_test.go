@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"weir/internal/dialect"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/provider"
@@ -57,7 +57,7 @@ func TestCountSendsCountedParts(t *testing.T) {
 		},
 	} {
 		overTransportsNamed(t, tc.way, func(t *testing.T, way transport) {
-			all := registry.All()
+			all := registrytest.All()
 			var got *http.Request
 			var body []byte
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -93,7 +93,7 @@ func counter(t *testing.T, now func() time.Time, answer http.HandlerFunc) *provi
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
 	t.Cleanup(server.CloseClientConnections)
-	all := registry.All()
+	all := registrytest.All()
 	return newProvider(t, provider.Options{
 		BaseURL: server.URL + "/v1", Dialect: all.Named("anthropic"), Counter: all.Counter("anthropic"), AllowPrivate: true, Now: now,
 	})
@@ -199,7 +199,7 @@ func TestCountsAtOnce(t *testing.T) {
 func TestSilentCountEnds(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		address := rawServer(t, sayAndHang("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"))
-		all := registry.All()
+		all := registrytest.All()
 		p := way.provider(t, provider.Options{BaseURL: address, Dialect: all.Named("anthropic"), Counter: all.Counter("anthropic")})
 		if f, ok := errors.AsType[*provider.Failure](second(count(t, p, "a"))); !ok || f.Kind != provider.KindTotalTimeout {
 			t.Errorf("got %v, want a timeout", f)
@@ -231,7 +231,7 @@ func TestCountsOfEachProvider(t *testing.T) {
 		{"openai", "responses", false, false},
 		{"openrouter", "openai", false, false},
 	} {
-		e, all := catalogue(t).Find(tc.name), registry.All()
+		e, all := catalogue(t).Find(tc.name), registrytest.All()
 		o := e.Options(all)
 		o.BaseURL = e.FromEnv(examples(e)).BaseURL
 		p, err := provider.New(o)

@@ -9,7 +9,7 @@ import (
 
 	"weir/internal/credential"
 	"weir/internal/dialect"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/must"
 	"weir/internal/provider"
 )
@@ -24,7 +24,7 @@ func TestEscapedPath(t *testing.T) {
 			w.Header().Set("Content-Type", "application/vnd.amazon.eventstream")
 		}))
 		t.Cleanup(server.Close)
-		all := registry.All()
+		all := registrytest.All()
 		bedrock := all[slices.IndexFunc(all, func(d *dialect.Dialect) bool { return d.Name == "bedrock" })]
 		o := provider.Options{Name: "acme", BaseURL: server.URL, AllowPrivate: true, Dialect: bedrock, Auth: credential.None}
 		way.reach(t, &o)

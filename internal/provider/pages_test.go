@@ -15,6 +15,7 @@ import (
 	"text/template"
 	"time"
 
+	"weir/internal/dialect/registry"
 	"weir/internal/dialect/rules"
 	"weir/internal/llm"
 	"weir/internal/must"
@@ -58,6 +59,9 @@ type page struct {
 	Abilities                    []tally
 	Rules                        []asked
 }
+
+// Simulated reports whether the simulator of the program speaks the provider's wire format.
+func (p *page) Simulated() bool { return registry.All().Named(p.Dialect).EncodeReply != nil }
 
 // asked describes a rule of the vendor's.
 type asked struct{ Says, Of, Source, Seen string }

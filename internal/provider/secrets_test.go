@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"weir/internal/dialect"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/provider"
@@ -97,7 +97,7 @@ func leaked(text, key string) string {
 func TestSecretsStayOutOfEveryField(t *testing.T) {
 	worktest.NotRaced(t)
 	t.Parallel()
-	for _, d := range registry.All() {
+	for _, d := range registrytest.All() {
 		if d.DecodeError == nil {
 			continue // no provider has it
 		}

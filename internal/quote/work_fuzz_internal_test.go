@@ -3,7 +3,7 @@ package quote
 import (
 	"testing"
 
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/worktest"
 )
 
@@ -31,7 +31,7 @@ func FuzzUnreportedTools(f *testing.F) {
 	} {
 		f.Add([]byte(body), uint8(0))
 	}
-	all := registry.All()
+	all := registrytest.All()
 	f.Fuzz(func(t *testing.T, body []byte, wire uint8) {
 		in := &all[int(wire)%len(all)].Inputs
 		worktest.Check(t, body, func(body []byte) { new(Inputs).unreportedIn(body, in) })

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"weir/internal/dialect"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/pricing"
@@ -55,7 +55,7 @@ type Fixture struct {
 // Dialect returns the wire format of that name.
 func Dialect(tb Failer, name string) *dialect.Dialect {
 	tb.Helper()
-	if d := registry.All().Named(name); d != nil {
+	if d := registrytest.All().Named(name); d != nil {
 		return d
 	}
 	tb.Fatal("there is no wire format", name)
@@ -65,7 +65,7 @@ func Dialect(tb Failer, name string) *dialect.Dialect {
 // New creates a request and its target.
 func New(tb Failer, a Asked) *Fixture {
 	tb.Helper()
-	all := registry.All() // one list, because wire formats are compared by address
+	all := registrytest.All() // one list, because wire formats are compared by address
 	if a.Target == "" {
 		a.Target = a.ClientAPI
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/pricing"
@@ -32,7 +32,7 @@ func newNode(t *testing.T) *node {
 	var providers []*provider.Provider
 	for _, name := range []string{"a", "b", "c"} {
 		p := must.Get(provider.New(provider.Options{
-			Name: name, Dialect: registry.All()[1], BaseURL: "https://" + name + ".example.com/v1",
+			Name: name, Dialect: registrytest.All()[1], BaseURL: "https://" + name + ".example.com/v1",
 			APIKeys: []llm.Secret{llm.NewSecret("first-" + name), llm.NewSecret("second-" + name)},
 		}))(t)
 		t.Cleanup(p.Close)

@@ -3,7 +3,7 @@ package route_test
 import (
 	"testing"
 
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/pricing"
@@ -18,7 +18,7 @@ func TestAliasDecidesAboutCacheMarks(t *testing.T) {
 	var providers []*provider.Provider
 	for name, adds := range map[string]bool{"adding": true, "usual": false} {
 		p := must.Get(provider.New(provider.Options{
-			Name: name, Dialect: registry.All()[1], BaseURL: "https://api.example.com/v1", Quirks: llm.Quirks{AddCacheMarks: adds},
+			Name: name, Dialect: registrytest.All()[1], BaseURL: "https://api.example.com/v1", Quirks: llm.Quirks{AddCacheMarks: adds},
 		}))(t)
 		t.Cleanup(p.Close)
 		providers = append(providers, p)

@@ -8,7 +8,7 @@ import (
 
 	"weir/internal/credential"
 	"weir/internal/dialect"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/provider"
@@ -87,7 +87,7 @@ func refusal(t *testing.T, in string, status int, body string) *provider.Failure
 	}))
 	defer ts.Close()
 	var speaks *dialect.Dialect
-	for _, d := range registry.All() {
+	for _, d := range registrytest.All() {
 		if d.Name == in || in == "" && d.Name == "openai" {
 			speaks = d
 		}

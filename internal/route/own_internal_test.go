@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/must"
 	"weir/internal/provider"
 )
@@ -15,7 +15,7 @@ import (
 func TestOwnStateIsBounded(t *testing.T) {
 	t.Parallel()
 	h, now := NewHealth(nil), time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	p, err := provider.New(provider.Options{Name: "a", Dialect: registry.All()[1], BaseURL: "https://a.example.com/v1"})
+	p, err := provider.New(provider.Options{Name: "a", Dialect: registrytest.All()[1], BaseURL: "https://a.example.com/v1"})
 	must.Do(t, err)
 	t.Cleanup(p.Close)
 	fail := func(account, model string) {

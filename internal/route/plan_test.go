@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/pricing"
@@ -52,7 +52,7 @@ func newWorld(t *testing.T, aliases map[string]route.Alias, retries int) *world 
 	must.Do(t, err)
 	var providers []*provider.Provider
 	for name, keys := range map[string]int{"a": 1, "b": 1, "c": 1, "many": 3} {
-		o := provider.Options{Name: name, Dialect: registry.All()[1], BaseURL: "https://" + name + ".example.com/v1", Retries: retries}
+		o := provider.Options{Name: name, Dialect: registrytest.All()[1], BaseURL: "https://" + name + ".example.com/v1", Retries: retries}
 		for i := range keys {
 			o.APIKeys = append(o.APIKeys, llm.NewSecret(fmt.Sprintf("key-%s-%d", name, i)))
 		}
@@ -438,7 +438,7 @@ func TestFaultsOfRealAnswers(t *testing.T) {
 			w.WriteHeader(test.status)
 			_, _ = w.Write([]byte(test.body))
 		}))
-		p, err := provider.New(provider.Options{Name: "a", Dialect: registry.All()[1], BaseURL: ts.URL, AllowPrivate: true})
+		p, err := provider.New(provider.Options{Name: "a", Dialect: registrytest.All()[1], BaseURL: ts.URL, AllowPrivate: true})
 		must.Do(t, err)
 		resp, err := p.Do(t.Context(), provider.Call{Op: llm.OpChat, Model: "m", Body: []byte("{}"), AttemptID: "1", Hold: leave{}})
 		if err == nil {

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/pricing"
@@ -29,7 +29,7 @@ func TestDowngradedAnswerHasPriceOfServedModel(t *testing.T) {
 		{"openrouter", "anthropic/claude-sonnet-4.5", "anthropic/claude-4.5-haiku-20251001", "anthropic/claude-4.5-sonnet-20250929"},
 	} {
 		p := must.Get(provider.New(provider.Options{
-			Name: test.vendor, Dialect: registry.All()[1], BaseURL: "https://api.example.com/v1",
+			Name: test.vendor, Dialect: registrytest.All()[1], BaseURL: "https://api.example.com/v1",
 		}))(t)
 		t.Cleanup(p.Close)
 		table := must.Get(route.NewTable(route.Options{Providers: []*provider.Provider{p}, Book: book}))(t)
@@ -77,7 +77,7 @@ func TestSelfHostedServerNamesItsModelItself(t *testing.T) {
 		{"second", false, true, "3"},
 	} {
 		p := must.Get(provider.New(provider.Options{
-			Name: "vllm", Dialect: registry.All()[1], BaseURL: "https://api.example.com/v1", SelfHosted: test.selfHosted,
+			Name: "vllm", Dialect: registrytest.All()[1], BaseURL: "https://api.example.com/v1", SelfHosted: test.selfHosted,
 		}))(t)
 		t.Cleanup(p.Close)
 		table := must.Get(route.NewTable(route.Options{Providers: []*provider.Provider{p}, Book: book}))(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/dialect"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/pricing"
@@ -19,7 +19,7 @@ import (
 
 func newProvider(t *testing.T, name string, keys int, models ...string) *provider.Provider {
 	t.Helper()
-	o := provider.Options{Name: name, Dialect: registry.All()[1], BaseURL: "https://" + name + ".example.com/v1", Models: models}
+	o := provider.Options{Name: name, Dialect: registrytest.All()[1], BaseURL: "https://" + name + ".example.com/v1", Models: models}
 	for i := range keys {
 		o.APIKeys = append(o.APIKeys, llm.NewSecret(strings.Repeat("k", 10+i)))
 	}
@@ -160,7 +160,7 @@ func TestModelsAreListed(t *testing.T) {
 // TestOneNameOfAModel checks that a model with several names is known, and so priced and allowed, under one.
 func TestOneNameOfAModel(t *testing.T) {
 	t.Parallel()
-	all := registry.All()
+	all := registrytest.All()
 	gemini := all[slices.IndexFunc(all, func(d *dialect.Dialect) bool { return d.Name == "gemini" })]
 	p, err := provider.New(provider.Options{Name: "g", Dialect: gemini, BaseURL: "https://g.example.com/v1beta"})
 	must.Do(t, err)

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"weir/internal/dialect"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/dialect/toytest"
 	"weir/internal/llm"
 	"weir/internal/simulator"
@@ -154,7 +154,7 @@ func TestEveryDialect(t *testing.T) {
 // TestExemplarConformance checks the same for the exemplar, which has neither tools nor thinking.
 func TestExemplarConformance(t *testing.T) {
 	t.Parallel()
-	dialects := append(registry.All(), toytest.Dialect())
+	dialects := append(registrytest.All(), toytest.Dialect())
 	c := client{t: t, d: dialects.Named(toytest.Name), sim: newSimulator(t, simulator.Options{Dialects: dialects})}
 	for _, stream := range []bool{false, true} {
 		c.answers(stream)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/must"
 	"weir/internal/rawjson"
 	"weir/internal/simulator"
@@ -17,7 +17,7 @@ import (
 // TestCountsAreTrue checks that each count of a chat's tokens equals the chat's charge, and that counts are free.
 func TestCountsAreTrue(t *testing.T) {
 	t.Parallel()
-	s := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1})
+	s := simulator.New(simulator.Options{Dialects: registrytest.All(), Seed: 1})
 	t.Cleanup(s.Close)
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 	"weir/internal/simulator"
 )
@@ -17,7 +17,7 @@ const greeted = "Hello! This is a demo: the words are made up, and no model was 
 // clients returns one of each wire format with a client half, at the same simulator.
 func clients(t *testing.T, s *simulator.Server) (all []client) {
 	t.Helper()
-	for _, d := range registry.All() {
+	for _, d := range registrytest.All() {
 		if d.DecodeReply != nil {
 			all = append(all, client{t: t, d: d, sim: s})
 		}

@@ -13,7 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/must"
 	"weir/internal/simulator"
 )
@@ -25,7 +25,7 @@ var epoch = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 func newSimulator(t *testing.T, o simulator.Options) *simulator.Server {
 	t.Helper()
 	if o.Dialects == nil {
-		o.Dialects = registry.All()
+		o.Dialects = registrytest.All()
 	}
 	s := simulator.New(o)
 	t.Cleanup(s.Close)

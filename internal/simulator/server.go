@@ -1,4 +1,4 @@
-// Package simulator is a fake provider: the server half of every dialect with a script that the model name selects, so
+// Package simulator is a fake provider: the server half of each dialect with a script that the model name selects, so
 // that any program that can name a model can be tested against slow, broken and lying providers. It returns the same
 // answer to the same request, and records its true usage in a ledger, attempt by attempt, to check a meter against.
 //
@@ -21,8 +21,8 @@ import (
 
 // Options holds the options of a simulator. All except Dialects may be omitted.
 type Options struct {
-	// Dialects are the dialects to serve, each at its own routes. The native one is skipped, because the simulator is a
-	// provider, not a gateway.
+	// Dialects are the dialects to serve, each at its own routes. Those without a server half are skipped, and the
+	// native one, because the simulator is a provider, not a gateway.
 	Dialects []*dialect.Dialect
 	// Seed decides every word of every answer.
 	Seed uint64
@@ -105,7 +105,7 @@ func New(o Options) *Server {
 func (s *Server) route(dialects []*dialect.Dialect) {
 	seen := map[string]bool{} // OpenAI's two wire formats share routes
 	for _, d := range dialects {
-		if d.Name == nativeDialect {
+		if d.Name == nativeDialect || d.EncodeReply == nil {
 			continue
 		}
 		if d.Name == "gemini" && s.cache != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/dialect/rules"
 	"weir/internal/dialect/rules/rulestest"
 	"weir/internal/llm"
@@ -23,7 +23,7 @@ func TestStrictKeepsEveryRule(t *testing.T) {
 	lenient := newSimulator(t, simulator.Options{})
 	for _, rule := range rules.Table() {
 		for _, of := range rule.Of {
-			for _, d := range registry.All() {
+			for _, d := range registrytest.All() {
 				if of.Format != "" && of.Format != d.Name || of.Format == "" && d.Name != "openai" {
 					continue
 				}

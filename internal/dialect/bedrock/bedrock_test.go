@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"weir/internal/dialect/bedrock"
+	"weir/internal/dialect/bedrock/bedrocktest"
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/sse"
@@ -25,7 +26,7 @@ func at(target string) *http.Request {
 func TestScanReadsHead(t *testing.T) {
 	t.Parallel()
 	const body = ` {"messages":[],"inferenceConfig":{"maxTokens":5,"topP":1},"additionalModelRequestFields":{"max_tokens":9,"inferenceConfig":{"max_new_tokens":7}},"x":1}`
-	got := must.Get(bedrock.Scan([]byte(body), at("anthropic.claude-v2:1/converse-stream")))(t)
+	got := must.Get(bedrocktest.Scan([]byte(body), at("anthropic.claude-v2:1/converse-stream")))(t)
 	want := llm.Head{Model: "anthropic.claude-v2:1", Stream: true, IncludeUsage: true, Choices: 1, MaxOutput: 9, Open: 2}
 	must.Equal(t, got, want, "head of %s", body)
 }
@@ -37,7 +38,7 @@ func TestTargetsInPathAreUnescaped(t *testing.T) {
 	var err error
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /model/{target...}", func(_ http.ResponseWriter, r *http.Request) {
-		head, err = bedrock.Scan([]byte(`{}`), r)
+		head, err = bedrocktest.Scan([]byte(`{}`), r)
 	})
 	const arn = "arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 	for _, tt := range []struct {
@@ -102,7 +103,7 @@ func TestReplyRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", body, err)
 		}
-		must.Equal(t, string(bedrock.EncodeReply(nil, r)), body, "the encoded reply")
+		must.Equal(t, string(bedrocktest.EncodeReply(nil, r)), body, "the encoded reply")
 	}
 }
 
@@ -129,8 +130,8 @@ func TestForeignReply(t *testing.T) {
 		`{"reasoningContent":{"reasoningText":{"text":"Hm."}}},{"text":"Hi"},{"text":"No"},{"text":"[The model answered with a file (unknown type): https://example.com/a.png]"},{"text":"Said"},{"audio":{"format":"wav","source":{"bytes":"AAAA"}}},` +
 		`{"toolUse":{"toolUseId":"c1","name":"f","input":"{\"x\":"}},{"toolUse":{"toolUseId":"c2","name":"f","input":{}}}]}},"stopReason":"malformed_model_output",` +
 		`"usage":{"inputTokens":5,"outputTokens":5,"totalTokens":12,"cacheReadInputTokens":0,"cacheWriteInputTokens":2,"cacheDetails":[{"ttl":"5m","inputTokens":2}],"cost":0.00125}}`
-	must.Equal(t, string(bedrock.EncodeReply(nil, r)), want, "the encoded reply")
-	if got := bedrock.EncodeReply(nil, &llm.Reply{}); !json.Valid(got) {
+	must.Equal(t, string(bedrocktest.EncodeReply(nil, r)), want, "the encoded reply")
+	if got := bedrocktest.EncodeReply(nil, &llm.Reply{}); !json.Valid(got) {
 		t.Errorf("a reply without choices: %s", got)
 	}
 }
@@ -153,7 +154,7 @@ func frames(t *testing.T, b []byte) (lines []string) {
 
 func TestEncoderWritesStream(t *testing.T) {
 	t.Parallel()
-	e := bedrock.NewEncoder(llm.Meta{ID: "r"})
+	e := bedrocktest.NewEncoder(llm.Meta{ID: "r"})
 	var out []byte
 	for _, ev := range []llm.Event{
 		{Kind: llm.EventStart},
@@ -209,12 +210,12 @@ func TestEncoderWritesStream(t *testing.T) {
 func TestEndsOfStreams(t *testing.T) {
 	t.Parallel()
 	want := []string{`messageStart {"role":"assistant"}`, `messageStop {"stopReason":"end_turn"}`, `metadata {"metrics":{"latencyMs":0}}`}
-	must.Equal(t, frames(t, bedrock.NewEncoder(llm.Meta{}).Finish(nil, &llm.Final{})), want, "the frames of an empty stream")
+	must.Equal(t, frames(t, bedrocktest.NewEncoder(llm.Meta{}).Finish(nil, &llm.Final{})), want, "the frames of an empty stream")
 	for code, exception := range map[llm.Code]string{
 		llm.CodeInvalidRequest: "validationException", llm.CodeRateLimited: "throttlingException", llm.CodeOverloaded: "serviceUnavailableException",
 		llm.CodeProviderError: "modelStreamErrorException", llm.CodeInternal: "internalServerException", "NO_SUCH": "internalServerException",
 	} {
-		got := frames(t, bedrock.NewEncoder(llm.Meta{}).Fail(nil, &llm.Error{Code: code, Message: "Why."}))
+		got := frames(t, bedrocktest.NewEncoder(llm.Meta{}).Fail(nil, &llm.Error{Code: code, Message: "Why."}))
 		must.Equal(t, got, []string{exception + ` {"message":"Why."}`}, "%s", code)
 	}
 }
@@ -238,8 +239,8 @@ func TestManyCalls(t *testing.T) {
 // TestHotPathAllocations checks the allocation budgets of the hot path.
 func TestHotPathAllocations(t *testing.T) { // not parallel: it counts allocations
 	piece := sse.Event{Name: []byte("contentBlockDelta"), Data: []byte(`{"contentBlockIndex":0,"delta":{"text":" scattered"},"p":"abcdefghijkl"}`)}
-	stream := bytes.Repeat(bedrock.AppendFrame(nil, string(piece.Name), piece.Data), 1000)
-	d, e := bedrock.NewDecoder(nil), bedrock.NewEncoder(llm.Meta{})
+	stream := bytes.Repeat(bedrocktest.AppendFrame(nil, string(piece.Name), piece.Data), 1000)
+	d, e := bedrock.NewDecoder(nil), bedrocktest.NewEncoder(llm.Meta{})
 	var events []llm.Event
 	var out []byte
 	r := bedrock.NewReader(bytes.NewReader(stream), bound)
@@ -254,7 +255,7 @@ func TestHotPathAllocations(t *testing.T) { // not parallel: it counts allocatio
 		{"read a frame", 0, func() { _, _ = r.Next() }},
 		{"decode a piece", 1, func() { events, _ = d.Decode(events[:0], piece) }},
 		{"encode a piece", 0, func() { out = e.Append(out[:0], &llm.Event{Kind: llm.EventText, Text: " scattered"}) }},
-		{"scan", 0, func() { _, _ = bedrock.Scan(body, request) }},
+		{"scan", 0, func() { _, _ = bedrocktest.Scan(body, request) }},
 	} {
 		tt.run()
 		if got := testing.AllocsPerRun(100, tt.run); got > tt.most {

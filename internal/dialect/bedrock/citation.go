@@ -44,7 +44,7 @@ func readSource(v []byte) llm.Source {
 	}
 	s.Quote = quote.String()
 	s.URL, s.File = llm.Address(rawjson.Text(rawjson.Get(v, "source")))
-	name, place, _ := onlyMember(rawjson.Get(v, "location"))
+	name, place, _ := OnlyMember(rawjson.Get(v, "location"))
 	if url := rawjson.Text(rawjson.Get(place, "url")); url != "" {
 		s.URL = url
 	}
@@ -57,8 +57,8 @@ func readSource(v []byte) llm.Source {
 	return s
 }
 
-// appendCitation writes another vendor's citation.
-func appendCitation(dst []byte, s *llm.Source) []byte {
+// AppendCitation writes another vendor's citation.
+func AppendCitation(dst []byte, s *llm.Source) []byte {
 	dst = rawjson.AppendString(append(dst, `{"title":`...), s.Name())
 	if source := cmp.Or(s.URL, s.File); source != "" {
 		dst = rawjson.AppendString(append(dst, `,"source":`...), source)
@@ -110,7 +110,7 @@ func (e *requestEncoder) claims(p *llm.Part) {
 		e.Dst = rawjson.AppendString(append(e.Dst, `{"citationsContent":{"content":[{"text":`...), piece.Text)
 		e.Dst = append(e.Dst, `}],"citations":[`...)
 		for j := range claims {
-			e.Dst = appendCitation(rawjson.AppendComma(e.Dst), &claims[j].Source)
+			e.Dst = AppendCitation(rawjson.AppendComma(e.Dst), &claims[j].Source)
 		}
 		e.Dst = append(e.Dst, "]}}"...)
 	}

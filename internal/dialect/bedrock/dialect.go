@@ -1,4 +1,4 @@
-// Package bedrock implements both halves of Amazon Bedrock's Converse and ConverseStream:
+// Package bedrock implements the client half of Amazon Bedrock's Converse and ConverseStream:
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html and API_runtime_ConverseStream.html
 // next to it. The model and the stream flag are in the path, and a stream consists of binary frames:
 // application/vnd.amazon.eventstream.
@@ -60,10 +60,7 @@ func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name:        Name,
 		Habits:      dialect.Habits{CacheMarks: true},
-		UsageAt:     [][]string{{"usage"}, {"inputTextTokenCount"}}, // of chats and embeddings
 		Auth:        "aws",
-		Status:      vocabulary.Status,
-		EncodeError: EncodeError,
 		DecodeError: DecodeError,
 		SearchTool:  SearchTool,
 		Counters:    []*dialect.Counter{counter()},
@@ -71,30 +68,20 @@ func Dialect() *dialect.Dialect {
 			{Prefix: "systemtool:" + grounding, Class: llm.Searches},
 		}},
 		Operations: []*dialect.Operation{{
-			Op: llm.OpEmbed, Silent: true, Routes: []string{"POST /model/{target...}"}, Suffix: EmbedSuffix,
-			Scan: ScanEmbed, DecodeRequest: DecodeEmbed, EncodeReply: EncodeVectors, Path: EmbedPath,
+			Op: llm.OpEmbed, Silent: true, Path: EmbedPath,
 			EncodeRequest: EncodeEmbed, DecodeReply: DecodeVectors,
 		}},
 		Operation: dialect.Operation{
-			Op:     llm.OpChat,
-			Routes: []string{"POST /model/{target...}"},
+			Op: llm.OpChat,
 			Framing: dialect.Framing{
 				ContentType: ContentType,
 				NewReader:   func(src io.Reader, max int) dialect.Frames { return NewReader(src, max) },
-				Append:      AppendFrame,
 			},
-			Scan:          Scan,
-			DecodeRequest: DecodeRequest,
-			EncodeReply:   EncodeReply,
-			NewEncoder:    func(m llm.Meta) dialect.Encoder { return NewEncoder(m) },
 			Path:          Path,
 			EncodeRequest: EncodeRequest,
-			Splice:        Splice,
 			DecodeReply:   DecodeReply,
 			NewDecoder:    func(q *llm.Quirks) dialect.Decoder { return NewDecoder(q) },
 			Idle:          Idle,
-			Stamp:         Stamp,
-			HasUsage:      HasUsage,
 		},
 	}
 }

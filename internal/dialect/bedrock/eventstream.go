@@ -3,7 +3,6 @@ package bedrock
 import (
 	"encoding/binary"
 	"errors"
-	"hash/crc32"
 	"strings"
 )
 
@@ -123,34 +122,4 @@ const (
 
 func isException[T string | []byte](name T) bool {
 	return strings.HasSuffix(string(name), exceptionSuffix)
-}
-
-// AppendFrame writes one event with a JSON payload. An event with a name that ends in "Exception" becomes an exception.
-func AppendFrame(dst []byte, name string, data []byte) []byte {
-	start := len(dst)
-	dst = append(dst, make([]byte, preludeLen)...)
-	message, typed := "event", ":event-type"
-	if isException(name) {
-		message, typed = "exception", ":exception-type"
-	}
-	dst = appendHeader(dst, typed, name)
-	dst = appendHeader(dst, ":content-type", "application/json")
-	dst = appendHeader(dst, ":message-type", message)
-	headersLen := len(dst) - start - preludeLen
-	dst = append(dst, data...)
-	frame := dst[start:]
-	binary.BigEndian.PutUint32(frame, uint32(len(frame)+sumLen))
-	binary.BigEndian.PutUint32(frame[4:], uint32(headersLen))
-	binary.BigEndian.PutUint32(frame[8:], crc32.ChecksumIEEE(frame[:8]))
-	return binary.BigEndian.AppendUint32(dst, crc32.ChecksumIEEE(frame))
-}
-
-// maxHeaderValue is the longest value of a header.
-const maxHeaderValue = 1<<15 - 1
-
-func appendHeader(dst []byte, name, value string) []byte {
-	value = value[:min(len(value), maxHeaderValue)]
-	dst = append(append(dst, byte(len(name))), name...)
-	dst = binary.BigEndian.AppendUint16(append(dst, headerString), uint16(len(value)))
-	return append(dst, value...)
 }

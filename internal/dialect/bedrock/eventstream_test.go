@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/dialect/bedrock"
+	"weir/internal/dialect/bedrock/bedrocktest"
 	"weir/internal/must"
 
 	"weir/internal/worktest"
@@ -106,7 +107,7 @@ func TestFramesForTheVendor(t *testing.T) {
 		{"throttlingException", eventstreamapi.ExceptionTypeHeader, eventstreamapi.ExceptionMessageType},
 	} {
 		for _, data := range []string{"", `{"a":1}`, strings.Repeat("x", 100_000)} {
-			frame := bedrock.AppendFrame([]byte("before"), tt.name, []byte(data))[len("before"):]
+			frame := bedrocktest.AppendFrame([]byte("before"), tt.name, []byte(data))[len("before"):]
 			got, err := eventstream.NewDecoder().Decode(bytes.NewReader(frame), nil)
 			if err != nil || string(got.Payload) != data {
 				t.Fatalf("%s: %v, %d bytes, want %d", tt.name, err, len(got.Payload), len(data))
@@ -129,7 +130,7 @@ func TestFramesForTheVendor(t *testing.T) {
 // stream builds three frames of growing length.
 func stream() (b []byte, names []string) {
 	for i, name := range []string{"a", "bb", "ccc"} {
-		b = bedrock.AppendFrame(b, name, bytes.Repeat([]byte("x"), i*9000))
+		b = bedrocktest.AppendFrame(b, name, bytes.Repeat([]byte("x"), i*9000))
 		names = append(names, name)
 	}
 	return b, names
@@ -161,7 +162,7 @@ func TestFramesInPieces(t *testing.T) {
 
 func TestBufferedReportsWholeFrames(t *testing.T) {
 	t.Parallel()
-	one := bedrock.AppendFrame(nil, "a", []byte(`{}`))
+	one := bedrocktest.AppendFrame(nil, "a", []byte(`{}`))
 	src := io.MultiReader(bytes.NewReader(append(append(bytes.Clone(one), one...), one[:20]...)), bytes.NewReader(one[20:]))
 	r := bedrock.NewReader(src, bound)
 	for i, want := range []bool{true, false, false} {
@@ -174,7 +175,7 @@ func TestBufferedReportsWholeFrames(t *testing.T) {
 // TestBrokenFrames checks that every flipped bit and every missing byte is found, without a wait for more data.
 func TestBrokenFrames(t *testing.T) {
 	t.Parallel()
-	frame := bedrock.AppendFrame(nil, "contentBlockDelta", []byte(`{"delta":{"text":"Hello"}}`))
+	frame := bedrocktest.AppendFrame(nil, "contentBlockDelta", []byte(`{"delta":{"text":"Hello"}}`))
 	for i := range len(frame) * 8 {
 		b := bytes.Clone(frame)
 		b[i/8] ^= 1 << (i % 8)
@@ -247,7 +248,7 @@ func TestAbsurdFrames(t *testing.T) { // not parallel: it counts allocations
 
 // FuzzFrames checks that no bytes make the reader panic, and that it reads the same as the vendor's decoder.
 func FuzzFrames(f *testing.F) {
-	b := bedrock.AppendFrame(bedrock.AppendFrame(nil, "a", []byte(`{}`)), "bException", nil)
+	b := bedrocktest.AppendFrame(bedrocktest.AppendFrame(nil, "a", []byte(`{}`)), "bException", nil)
 	f.Add(b)
 	f.Add(encode(f, eventstream.Message{Headers: eventstream.Headers{text(":message-type", "error")}}))
 	f.Add(b[:40])

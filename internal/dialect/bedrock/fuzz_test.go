@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"weir/internal/dialect/bedrock"
+	"weir/internal/dialect/bedrock/bedrocktest"
 	"weir/internal/dialect/dialecttest"
 	"weir/internal/llm"
 )
 
 func FuzzRequest(f *testing.F) {
 	(&dialecttest.Requests{
-		Scan: bedrock.Scan, Splice: bedrock.Splice, Decode: bedrock.DecodeRequest, Encode: bedrock.EncodeRequest,
+		Scan: bedrocktest.Scan, Splice: bedrocktest.Splice, Decode: bedrocktest.DecodeRequest, Encode: bedrock.EncodeRequest,
 		Quirks: &llm.Quirks{Drop: []string{"performanceConfig", "toolConfig"}},
 		Spliced: func(before, after *llm.Head, _ bool) bool {
 			return dialecttest.Capped(before, after)
@@ -27,7 +28,7 @@ func FuzzRequest(f *testing.F) {
 
 func FuzzReply(f *testing.F) {
 	(&dialecttest.Replies{
-		Decode: bedrock.DecodeReply, Encode: bedrock.EncodeReply, Stamp: bedrock.Stamp, HasUsage: bedrock.HasUsage, DecodeError: bedrock.DecodeError,
+		Decode: bedrock.DecodeReply, Encode: bedrocktest.EncodeReply, Stamp: bedrocktest.Stamp, HasUsage: bedrocktest.HasUsage, DecodeError: bedrock.DecodeError,
 	}).Fuzz(f,
 		`{"output":{"message":{"content":[{"text":"x"},{"toolUse":{"name":"f","input":{}}},{"toolUse":{"name":"f","type":"x"}},{"image":{"format":"png","source":{"bytes":"AA"}}}]}},"stopReason":"end_turn","usage":{"inputTokens":1},"metrics":{},"serviceTier":{"type":"x"}}`,
 		`{"__type":"a#b:c","message":"m","originalStatusCode":429}`,
@@ -37,7 +38,7 @@ func FuzzReply(f *testing.F) {
 func FuzzStream(f *testing.F) {
 	(&dialecttest.Streams{
 		Decoder: func() dialecttest.Decoder { return bedrock.NewDecoder(nil) },
-		Encoder: func() dialecttest.Encoder { return bedrock.NewEncoder(llm.Meta{}) },
+		Encoder: func() dialecttest.Encoder { return bedrocktest.NewEncoder(llm.Meta{}) },
 		Check:   func(t *testing.T, out []byte) { frames(t, out) },
 	}).Fuzz(f,
 		"contentBlockStart\t"+`{"contentBlockIndex":0,"start":{"toolUse":{"name":"f"}}}`+"\n"+"contentBlockDelta\t"+`{"contentBlockIndex":0,"delta":{"toolUse":{"input":"x"}}}`,
@@ -53,7 +54,7 @@ func FuzzTarget(f *testing.F) {
 		f.Add(target)
 	}
 	f.Fuzz(func(t *testing.T, target string) {
-		head, err := bedrock.Scan([]byte(`{"messages":[]}`), at(target))
+		head, err := bedrocktest.Scan([]byte(`{"messages":[]}`), at(target))
 		if _, ok := errors.AsType[*llm.Error](err); err != nil && !ok || err == nil && head.Model == "" {
 			t.Fatalf("Scan at %q: %+v, %v", target, head, err)
 		}

@@ -110,7 +110,7 @@ func readMedia(v []byte) mediaBlock {
 }
 
 func (b *mediaBlock) source(v []byte) {
-	name, inner, ok := onlyMember(v)
+	name, inner, ok := OnlyMember(v)
 	switch {
 	case !ok:
 		b.exact = false

@@ -9,84 +9,20 @@ import (
 	"weir/internal/rawjson"
 )
 
-// decodeConversation puts the system blocks before the messages, as a message of their own.
-func decodeConversation(r *llm.Request, system, messages []byte) (*llm.Request, error) {
-	if system != nil {
-		parts, err := decodeBlocks(system, true)
-		if err != nil {
-			return nil, parse.Under("system", err)
-		}
-		if len(parts) > 0 {
-			r.Messages = append(r.Messages, llm.Message{Role: llm.RoleSystem, Parts: parts})
-		}
-	}
-	list, err := decodeMessages(messages)
-	if err != nil {
-		return nil, err
-	}
-	r.Messages = append(r.Messages, list...)
-	return r, nil
-}
-
-func decodeMessages(v []byte) ([]llm.Message, error) {
-	messages := make([]llm.Message, 0, 4)
-	for i, e := range rawjson.Elements(v) {
-		param := "messages[" + strconv.Itoa(i) + "]"
-		if rawjson.KindOf(e) != rawjson.Object {
-			return nil, llm.Invalid(param, "A message must be an object with a role and content.")
-		}
-		m, err := decodeMessage(e)
-		if err != nil {
-			return nil, parse.Under(param, err)
-		}
-		messages = append(messages, m)
-	}
-	if len(messages) == 0 {
-		return nil, llm.Invalid("messages",
-			`The messages must be an array of at least one message such as {"role": "user", "content": [{"text": `+
-				`"Hello"}]}.`)
-	}
-	return messages, nil
-}
-
-// decodeMessage reads a message; its errors name the parameter relative to it.
-func decodeMessage(v []byte) (out llm.Message, err error) {
-	var content []byte
-	for m := range rawjson.Members(v) {
-		switch string(m.Key()) {
-		case "role":
-			out.Role = llm.Role(rawjson.Text(m.Value))
-		case "content":
-			content = m.Value
-		default:
-			out.Extra = parse.Extra(out.Extra, m)
-		}
-	}
-	switch out.Role {
-	case llm.RoleUser, llm.RoleAssistant, llm.RoleSystem:
-	default:
-		return out, llm.Invalid(".role", `The role must be "user" or "assistant".`)
-	}
-	if out.Parts, err = decodeBlocks(content, true); err != nil {
-		return out, parse.Under(".content", err)
-	}
-	return out, nil
-}
-
-// decodeBlocks reads the blocks of a message, of the system prompt or of a tool's result. If cached is set, a cache
+// DecodeBlocks reads the blocks of a message, of the system prompt or of a tool's result. If cached is set, a cache
 // point belongs to the block before it.
-func decodeBlocks(v []byte, cached bool) (parts []llm.Part, err error) {
+func DecodeBlocks(v []byte, cached bool) (parts []llm.Part, err error) {
 	if rawjson.KindOf(v) != rawjson.Array {
 		return nil, llm.Invalid("", `The content must be an array of blocks such as {"text": "Hello"}.`)
 	}
 	for i, e := range rawjson.Elements(v) {
-		name, value, ok := onlyMember(e)
+		name, value, ok := OnlyMember(e)
 		if !ok {
 			return nil, llm.Invalid("["+strconv.Itoa(i)+"]",
 				`A block must be an object with one member, such as {"text": "Hello"}.`)
 		}
 		last := len(parts) - 1
-		if mark := cacheControl(value); name == "cachePoint" && cached && mark != nil && last >= 0 &&
+		if mark := CacheMark(value); name == "cachePoint" && cached && mark != nil && last >= 0 &&
 			parts[last].CacheControl == nil {
 			parts[last].CacheControl = mark
 			continue
@@ -135,7 +71,7 @@ func decodeBlock(block []byte, name string, v []byte) (p llm.Part, err error) {
 
 // decodeReasoning reads a block of thinking, plain or encrypted.
 func decodeReasoning(v []byte) (p llm.Part) {
-	name, inner, _ := onlyMember(v)
+	name, inner, _ := OnlyMember(v)
 	switch name {
 	case "redactedContent":
 		if s := rawjson.Text(inner); s != "" {
@@ -217,7 +153,7 @@ func decodeToolResult(block, v []byte) (p llm.Part, err error) {
 		case "toolUseId":
 			r.CallID = rawjson.Text(m.Value)
 		case "content":
-			if r.Parts, err = decodeBlocks(m.Value, false); err != nil {
+			if r.Parts, err = DecodeBlocks(m.Value, false); err != nil {
 				return p, parse.Under(".toolResult.content", err)
 			}
 		case "status":
@@ -249,8 +185,8 @@ const (
 	markFive = `{"type":"ephemeral","ttl":"5m"}`
 )
 
-// cacheControl returns the mark of a cache point; nil for an unknown one.
-func cacheControl(v []byte) []byte {
+// CacheMark returns the mark of a cache point; nil for an unknown one.
+func CacheMark(v []byte) []byte {
 	var kind, ttl string
 	for m := range rawjson.Members(v) {
 		switch string(m.Key()) {
@@ -274,4 +210,16 @@ func cacheControl(v []byte) []byte {
 		return []byte(markFive)
 	}
 	return nil
+}
+
+// OnlyMember returns the only member of an object that is not null: Smithy's form of a union.
+func OnlyMember(v []byte) (name string, value []byte, ok bool) {
+	n := 0
+	for m := range rawjson.Members(v) {
+		if rawjson.Present(m.Value) {
+			name, value = m.Name(), m.Value
+			n++
+		}
+	}
+	return name, value, n == 1
 }

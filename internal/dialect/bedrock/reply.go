@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"weir/internal/dialect/compose"
 	"weir/internal/dialect/explain"
 	"weir/internal/dialect/parse"
-	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -88,7 +86,7 @@ func decodeAnswer(v []byte, made *llm.Usage) (llm.Message, error) {
 		return out, errContent
 	}
 	for _, e := range rawjson.Elements(content) {
-		name, value, ok := onlyMember(e)
+		name, value, ok := OnlyMember(e)
 		if !ok {
 			return out, errContent
 		}
@@ -132,7 +130,7 @@ const guardrailIntervened = "guardrail_intervened"
 func stopReason(m rawjson.Member) (llm.FinishReason, []llm.Field) {
 	word := rawjson.Text(m.Value)
 	f := finishOf(word)
-	if f == "" || stopWord(f) == word {
+	if f == "" || StopWord(f) == word {
 		return f, nil
 	}
 	return f, []llm.Field{{Name: m.Name(), Value: m.Value}}
@@ -156,8 +154,8 @@ func finishOf(word string) llm.FinishReason {
 	return llm.FinishStop
 }
 
-// stopWord returns the reason as written. A missing reason becomes a normal end.
-func stopWord(f llm.FinishReason) string {
+// StopWord returns the reason as written. A missing reason becomes a normal end.
+func StopWord(f llm.FinishReason) string {
 	switch f {
 	case llm.FinishLength:
 		return "max_tokens"
@@ -169,106 +167,4 @@ func stopWord(f llm.FinishReason) string {
 		return "malformed_model_output"
 	}
 	return "end_turn"
-}
-
-// written lists the members that an encoded reply has already.
-var written = rawjson.Names{"output", "stopReason", "usage", "serviceTier", "metrics"}
-
-// EncodeReply appends the body of Converse's response to dst. It has one answer, the first, and no place for an id or a
-// model.
-func EncodeReply(dst []byte, r *llm.Reply) []byte {
-	r = r.For(Name)
-	c := r.First()
-	metrics, stop := []byte(`{"latencyMs":0}`), rawjson.AppendString(nil, stopWord(c.Finish))
-	for _, f := range r.Extra {
-		if f.Name == "metrics" {
-			metrics = f.Value
-		}
-	}
-	for _, f := range c.Extra {
-		if f.Name == "stopReason" {
-			stop = f.Value
-		}
-	}
-	dst = append(append(dst, `{"metrics":`...), metrics...)
-	dst = append(dst, `,"output":{"message":{"role":"assistant","content":[`...)
-	dst = appendAnswer(dst, c.Message.Parts)
-	dst = append(append(dst, `]}},"stopReason":`...), stop...)
-	if r.Reported || !r.Usage.IsZero() {
-		dst = appendUsage(append(dst, `,"usage":`...), &r.Usage, r.Cost)
-	}
-	if tier := llm.ServiceTier(r.Tier); tier != "" {
-		dst = append(rawjson.AppendString(append(dst, `,"serviceTier":{"type":`...), tier), '}')
-	}
-	for _, f := range r.Extra {
-		if !written.Has(f.Name) {
-			dst = rawjson.AppendMember(dst, f.Name, f.Value)
-		}
-	}
-	return append(dst, '}')
-}
-
-// appendAnswer writes the blocks of an answer.
-func appendAnswer(dst []byte, parts []llm.Part) []byte {
-	first := len(dst)
-	for i := range parts {
-		at := len(dst)
-		if at > first {
-			dst = append(dst, ',')
-		}
-		before := len(dst)
-		if dst = appendAnswerBlock(dst, &parts[i]); len(dst) == before {
-			dst = dst[:at]
-		}
-	}
-	return dst
-}
-
-// appendAnswerBlock writes one block; nothing for a part that Converse cannot carry.
-func appendAnswerBlock(dst []byte, p *llm.Part) []byte {
-	e := requestEncoder{Writer: compose.Writer{Dst: dst, Own: true}, cites: true}
-	if raw := e.exact(p); raw != nil {
-		return append(dst, raw...)
-	}
-	switch p.Kind {
-	case llm.PartText, llm.PartRefusal:
-		e.text(p)
-	case llm.PartReasoning:
-		if proof.IsForeign(p.Maker, maker) {
-			p = &llm.Part{Kind: p.Kind, Text: p.Text} // other vendors' signatures have no meaning here
-		}
-		if p.Text != "" || p.Redacted != "" || p.Signature != "" {
-			e.thought(p)
-		}
-	case llm.PartToolCall:
-		return appendCall(dst, p.Call)
-	case llm.PartImage, llm.PartAudio:
-		return appendAnswerMedia(dst, p)
-	case llm.PartOther:
-		return append(dst, p.Raw...)
-	}
-	return e.Dst
-}
-
-// appendAnswerMedia writes an image or a sound, or the transcript of a sound that Converse cannot carry.
-func appendAnswerMedia(dst []byte, p *llm.Part) []byte {
-	e := requestEncoder{Writer: compose.Writer{Dst: dst, Own: true}}
-	var err error
-	switch {
-	case p.Media == nil:
-	case p.Kind == llm.PartImage:
-		err = e.image(p.Media, &place{})
-	default:
-		err = e.sound(p.Media, &place{})
-	}
-	if err != nil || p.Media == nil {
-		e.Dst = dst
-		switch {
-		case p.Text != "":
-			e.text(p)
-		case p.Media != nil:
-			e.text(&llm.Part{Text: p.Media.Unshown()})
-		}
-	}
-	return e.Dst
 }

@@ -111,7 +111,7 @@ func (d *Decoder) begin(dst []llm.Event, _ []byte) ([]llm.Event, error) {
 // start opens an image or a tool call. Blocks of text and thinking have no start.
 func (d *Decoder) start(dst []llm.Event, data []byte) ([]llm.Event, error) {
 	index, inner := blockOf(data, "start")
-	name, v, _ := onlyMember(inner)
+	name, v, _ := OnlyMember(inner)
 	if name == "image" {
 		d.image = &openImage{block: index, format: rawjson.Text(rawjson.Get(v, "format"))}
 	}

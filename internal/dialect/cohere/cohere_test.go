@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/dialect/cohere"
+	"weir/internal/dialect/cohere/coheretest"
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/sse"
@@ -17,7 +18,7 @@ import (
 func TestScanReadsHead(t *testing.T) {
 	t.Parallel()
 	body := `{"stream":true,"model":"command-a","max_tokens":5,"messages":[]}`
-	got := must.Get(cohere.Scan([]byte(body), nil))(t)
+	got := must.Get(coheretest.Scan([]byte(body), nil))(t)
 	if m := body[got.ModelSpan.Start:got.ModelSpan.End]; m != `"command-a"` {
 		t.Errorf("the span covers %s", m)
 	}
@@ -107,9 +108,9 @@ func TestEncodeReply(t *testing.T) {
 	const want = `{"id":"r1","message":{"role":"assistant","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"Hello"},{"type":"text","text":"No"}],` +
 		`"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}}]},"finish_reason":"TOOL_CALL",` +
 		`"usage":{"billed_units":{"input_tokens":10,"output_tokens":5,"search_units":1},"tokens":{"input_tokens":10,"output_tokens":5,"reasoning_tokens":2},"cached_tokens":6,"cost":0.001}}`
-	must.Equal(t, string(cohere.EncodeReply(nil, r)), want, "reply")
+	must.Equal(t, string(coheretest.EncodeReply(nil, r)), want, "reply")
 	const empty = `{"id":"","message":{"role":"assistant"},"finish_reason":"COMPLETE"}`
-	if got := string(cohere.EncodeReply(nil, &llm.Reply{})); got != empty {
+	if got := string(coheretest.EncodeReply(nil, &llm.Reply{})); got != empty {
 		t.Errorf("a reply without a choice: %s, want %s", got, empty)
 	}
 }
@@ -121,14 +122,14 @@ func TestReplyRoundTrip(t *testing.T) {
 		`"tool_plan":"I will.","tool_calls":[{"id":"f_1","type":"function","function":{"name":"f","arguments":"{}"},"x":1}],"citations":[{"start":0}],"mood":1},` +
 		`"finish_reason":"TOOL_CALL","usage":{"billed_units":{"input_tokens":8,"output_tokens":5},"tokens":{"input_tokens":8,"output_tokens":5,"reasoning_tokens":2},"cached_tokens":0},"logprobs":[],"meta":{}}`
 	r := must.Get(cohere.DecodeReply([]byte(reply), nil))(t)
-	must.Equal(t, string(cohere.EncodeReply(nil, r)), reply, "the encoded reply")
+	must.Equal(t, string(coheretest.EncodeReply(nil, r)), reply, "the encoded reply")
 }
 
 // TestEncoderWritesStream writes a stream with each kind of piece.
 func TestEncoderWritesStream(t *testing.T) {
 	t.Parallel()
 	cost := llm.Money(1_000_000)
-	e := cohere.NewEncoder(llm.Meta{ID: "s1"})
+	e := coheretest.NewEncoder(llm.Meta{ID: "s1"})
 	var out []byte
 	for _, ev := range []llm.Event{
 		{Kind: llm.EventStart, ID: "x"},
@@ -178,7 +179,7 @@ func TestEncoderWritesStream(t *testing.T) {
 
 func TestEncoderFails(t *testing.T) {
 	t.Parallel()
-	e := cohere.NewEncoder(llm.Meta{ID: "s1"})
+	e := coheretest.NewEncoder(llm.Meta{ID: "s1"})
 	out := e.Append(nil, &llm.Event{Kind: llm.EventText, Text: "Hel"})
 	failure := e.Fail(nil, &llm.Error{Code: llm.CodeProviderError, Message: "Why.", Param: "p"})
 	want := []string{`{"type":"message-end","delta":{"finish_reason":"ERROR","error":"p: Why."}}`}

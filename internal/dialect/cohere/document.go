@@ -174,9 +174,9 @@ func identify(s *llm.Source) {
 	s.Document = n + 1
 }
 
-// appendCitation writes another vendor's citation, of the content with that index. Text is the cited part; empty in a
+// AppendCitation writes another vendor's citation, of the content with that index. Text is the cited part; empty in a
 // stream, which stores no text.
-func appendCitation(dst []byte, s *llm.Source, start, end int, index int64, text string) []byte {
+func AppendCitation(dst []byte, s *llm.Source, start, end int, index int64, text string) []byte {
 	dst = rawjson.AppendCount(append(dst, '{'), `"start":`, int64(start))
 	dst = rawjson.AppendCount(dst, `,"end":`, int64(end))
 	if text != "" {
@@ -195,8 +195,8 @@ func appendCitation(dst []byte, s *llm.Source, start, end int, index int64, text
 	return append(dst, `,"type":"TEXT_CONTENT"}`...)
 }
 
-// appendClaims appends the citations of a text, the content with that index.
-func appendClaims(dst []byte, p *llm.Part, index int) []byte {
+// AppendClaims appends the citations of a text, the content with that index.
+func AppendClaims(dst []byte, p *llm.Part, index int) []byte {
 	claims := p.Claims()
 	if len(claims) == 0 {
 		return dst
@@ -209,7 +209,7 @@ func appendClaims(dst []byte, p *llm.Part, index int) []byte {
 			dst = append(dst, ',')
 		}
 		start, end := at.ToCharacters(c.Start), at.ToCharacters(c.End)
-		dst = appendCitation(dst, &c.Source, start, end, int64(index), p.Text[c.Start:c.End])
+		dst = AppendCitation(dst, &c.Source, start, end, int64(index), p.Text[c.Start:c.End])
 	}
 	return dst
 }

@@ -11,9 +11,6 @@ import (
 // uses except queries.
 const inputType = "search_document"
 
-// embedding names the fields of embeddings.
-var embedding = parse.Embedding{Format: Name, Texts: "texts", Dimensions: "output_dimension"}
-
 // EncodeEmbed implements EncodeRequest for embeddings.
 func EncodeEmbed(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
 	w := compose.New(Name, r, q)
@@ -35,13 +32,4 @@ func DecodeVectors(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 		r.Usage, r.Most, r.Reported = decodeUsage(rawjson.Get(body, "meta"))
 		return rawjson.Get(body, "embeddings", "float")
 	})
-}
-
-// EncodeVectors implements EncodeReply for embeddings.
-func EncodeVectors(dst []byte, r *llm.Reply) []byte {
-	dst = rawjson.AppendString(append(dst, `{"id":`...), r.ID)
-	dst = compose.Vectors(append(dst, `,"embeddings":{"float":`...), r.Vectors, "", "")
-	dst = rawjson.AppendCount(dst, `},"texts":[],"meta":{"api_version":{"version":"2"},"billed_units":{"input_tokens":`,
-		r.Usage.InputTokens())
-	return append(dst, `}},"response_type":"embeddings_by_type"}`...)
 }

@@ -35,7 +35,7 @@ type requestEncoder struct {
 
 func (e *requestEncoder) sampling(r *llm.Request) {
 	if r.MaxOutput != nil && e.Takes(outputCap) {
-		e.Name(renamed(outputCap, e.Quirks))
+		e.Name(Renamed(outputCap, e.Quirks))
 		e.Dst = strconv.AppendInt(e.Dst, *r.MaxOutput, 10)
 	}
 	e.Number("temperature", r.Temperature)
@@ -131,4 +131,15 @@ func (e *requestEncoder) thinking(o *llm.ReasoningOptions) {
 		e.Dst = strconv.AppendInt(append(e.Dst, `,"token_budget":`...), budget, 10)
 	}
 	e.Dst = append(e.Dst, '}')
+}
+
+// Renamed returns the provider's name of a field.
+func Renamed(name string, q *llm.Quirks) string {
+	if name == outputCap && q.MaxOutputField != "" {
+		return q.MaxOutputField
+	}
+	if other, ok := q.Rename[name]; ok {
+		return other
+	}
+	return name
 }

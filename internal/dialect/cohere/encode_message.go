@@ -95,7 +95,7 @@ func (e *requestEncoder) assistant(parts []llm.Part, param string) bool {
 			if p.Text != "" {
 				e.Drop("reasoning")
 			}
-		case p.Kind == llm.PartReasoning && isPlan(p):
+		case p.Kind == llm.PartReasoning && IsPlan(p):
 			plan.WriteString(p.Text)
 		case p.Kind == llm.PartText && p.Text == "" && !e.Own: // other APIs require it next to calls
 		default:
@@ -105,7 +105,7 @@ func (e *requestEncoder) assistant(parts []llm.Part, param string) bool {
 			citations = p.Annotations
 		}
 		if !e.Own && len(blocks) > 0 && e.carries(p) {
-			citations = appendClaims(citations, p, len(blocks)-1)
+			citations = AppendClaims(citations, p, len(blocks)-1)
 		}
 	}
 	if len(blocks) > 0 || len(calls) == 0 && !e.Own { // it may be absent
@@ -133,14 +133,14 @@ func (e *requestEncoder) calls(calls []*llm.ToolCall) {
 			e.Drop("tool call fields of another API")
 		}
 	}
-	e.Dst = appendCalls(e.Dst, calls, e.Own)
+	e.Dst = AppendCalls(e.Dst, calls, e.Own)
 }
 
 // noArguments is the form of missing arguments.
 const noArguments = "{}"
 
-// appendCalls writes tool calls, with unmodelled fields if they are of this format.
-func appendCalls(dst []byte, calls []*llm.ToolCall, own bool) []byte {
+// AppendCalls writes tool calls, with unmodelled fields if they are of this format.
+func AppendCalls(dst []byte, calls []*llm.ToolCall, own bool) []byte {
 	dst = append(dst, '[')
 	for _, c := range calls {
 		dst = rawjson.AppendComma(dst)
@@ -153,7 +153,7 @@ func appendCalls(dst []byte, calls []*llm.ToolCall, own bool) []byte {
 		dst = rawjson.AppendString(append(dst, `,"arguments":`...), arguments)
 		dst = append(dst, '}')
 		if own {
-			dst = compose.AppendFields(dst, c.Extra, written)
+			dst = compose.AppendFields(dst, c.Extra, rawjson.Names{"id", "type", "function"})
 		}
 		dst = append(dst, '}')
 	}

@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	"weir/internal/dialect/cohere"
+	"weir/internal/dialect/cohere/coheretest"
 	"weir/internal/dialect/dialecttest"
 	"weir/internal/llm"
 )
 
 func FuzzRequest(f *testing.F) {
 	(&dialecttest.Requests{
-		Scan: cohere.Scan, Splice: cohere.Splice, Decode: cohere.DecodeRequest, Encode: cohere.EncodeRequest,
+		Scan: coheretest.Scan, Splice: coheretest.Splice, Decode: coheretest.DecodeRequest, Encode: cohere.EncodeRequest,
 		Quirks: &llm.Quirks{MaxOutputField: "limit", Rename: map[string]string{"seed": "random_seed"}, Drop: []string{"k"}},
 		Spliced: func(before, after *llm.Head, quirks bool) bool {
 			return after.Model == "m" && (quirks || dialecttest.Capped(before, after))
@@ -25,7 +26,7 @@ func FuzzRequest(f *testing.F) {
 
 func FuzzReply(f *testing.F) {
 	(&dialecttest.Replies{
-		Decode: cohere.DecodeReply, Encode: cohere.EncodeReply, Stamp: cohere.Stamp, HasUsage: cohere.HasUsage, DecodeError: cohere.DecodeError,
+		Decode: cohere.DecodeReply, Encode: coheretest.EncodeReply, Stamp: coheretest.Stamp, HasUsage: coheretest.HasUsage, DecodeError: cohere.DecodeError,
 		Skip: func(r *llm.Reply) bool { return r.Choices[0].Finish == "" }, // which an encoder never leaves out
 	}).Fuzz(f,
 		`{"id":"a","message":{"content":[{"type":"text","text":"x"}],"tool_calls":[{}],"tool_plan":"p","citations":1},"usage":{"billed_units":{"input_tokens":1}}}`,
@@ -36,7 +37,7 @@ func FuzzReply(f *testing.F) {
 func FuzzStream(f *testing.F) {
 	(&dialecttest.Streams{
 		Decoder: func() dialecttest.Decoder { return cohere.NewDecoder(nil) },
-		Encoder: func() dialecttest.Encoder { return cohere.NewEncoder(llm.Meta{}) },
+		Encoder: func() dialecttest.Encoder { return coheretest.NewEncoder(llm.Meta{}) },
 		Check:   func(t *testing.T, out []byte) { frames(t, out) },
 	}).Fuzz(f,
 		"content-delta\t"+`{"delta":{"message":{"content":{"text":"x","thinking":"y"}}}}`+"\n"+"content-delta\t"+`[DONE]`,

@@ -49,38 +49,12 @@ func (m *message) place(key []byte) *[]byte {
 	return nil
 }
 
-func decodeMessages(v []byte) ([]llm.Message, error) {
-	return parse.Messages(v, func(v []byte, at string) (llm.Message, error) {
-		return decodeMessage(readMessage(v), at)
-	})
-}
-
-func decodeMessage(m message, param string) (out llm.Message, err error) {
-	out.Extra = m.extra
-	switch rawjson.Text(m.role) {
-	case "system":
-		out.Role = llm.RoleSystem
-	case "user":
-		out.Role = llm.RoleUser
-	case "assistant":
-		out.Role = llm.RoleAssistant
-		return decodeAssistant(out, m, param)
-	case "tool":
-		out.Role = llm.RoleTool
-		return decodeResult(out, m, param)
-	default:
-		return out, llm.Invalid(param+".role", `The role must be "system", "user", "assistant" or "tool".`)
-	}
-	if m.content == nil {
-		return out, llm.Invalid(param+".content", "The content must be a string or an array of content blocks.")
-	}
-	out.Parts, err = decodeContent(m.content, param+".content")
-	return out, err
-}
-
-// decodeAssistant decodes an assistant's message: thinking and text, the plan, calls, in this order.
-func decodeAssistant(out llm.Message, m message, param string) (llm.Message, error) {
-	parts, err := decodeContent(m.content, param+".content")
+// DecodeAssistant decodes an assistant's message: thinking and text, the plan, calls, in this order. Errors name the
+// parameter below param.
+func DecodeAssistant(v []byte, param string) (llm.Message, error) {
+	m := readMessage(v)
+	out := llm.Message{Role: llm.RoleAssistant, Extra: m.extra}
+	parts, err := DecodeContent(m.content, param+".content")
 	if err != nil {
 		return out, err
 	}
@@ -100,22 +74,8 @@ func decodeAssistant(out llm.Message, m message, param string) (llm.Message, err
 	return out, nil
 }
 
-func decodeResult(out llm.Message, m message, param string) (llm.Message, error) {
-	if m.content == nil {
-		return out, llm.Invalid(param+".content",
-			"The content of a tool's result must be a string or an array of content blocks.")
-	}
-	content, err := decodeContent(m.content, param+".content")
-	if err != nil {
-		return out, err
-	}
-	result := &llm.ToolResult{CallID: rawjson.Text(m.callID), Parts: content}
-	out.Parts = []llm.Part{{Kind: llm.PartToolResult, Result: result}}
-	return out, nil
-}
-
-// decodeContent returns the parts of a content, which may be empty.
-func decodeContent(v []byte, param string) ([]llm.Part, error) {
+// DecodeContent returns the parts of a content, which may be empty. Errors name the parameter param.
+func DecodeContent(v []byte, param string) ([]llm.Part, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -173,8 +133,8 @@ func decodeCall(v []byte, position int) *llm.ToolCall {
 	return c
 }
 
-// isPlan distinguishes a tool plan from other thinking.
-func isPlan(p *llm.Part) bool {
+// IsPlan distinguishes a tool plan from other thinking.
+func IsPlan(p *llm.Part) bool {
 	for _, f := range p.Extra {
 		if f.Name == planMark {
 			return true

@@ -1,4 +1,4 @@
-// Package ollama implements both halves of Ollama's own chat API: https://docs.ollama.com/api/chat. Its base URL has
+// Package ollama implements the client half of Ollama's own chat API: https://docs.ollama.com/api/chat. Its base URL has
 // only the host, such as http://127.0.0.1:11434; the same server offers OpenAI's format below /v1.
 //
 // Trees share memory with the bytes that they were decoded from if they hold raw JSON, so they must not outlive those
@@ -32,37 +32,23 @@ func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name:        Name,
 		Habits:      dialect.Habits{NoCallIDs: true},
-		UsageAt:     [][]string{{"prompt_eval_count"}, {"eval_count"}},
-		Vendor:      Name,
-		Status:      llm.Code.Status, // https://docs.ollama.com/api/errors
-		EncodeError: EncodeError,
 		DecodeError: DecodeError,
 		ListPath:    "/api/tags", // https://docs.ollama.com/api/tags, 2026-11-26
 		Operations: []*dialect.Operation{{
-			Op: llm.OpEmbed, Silent: true, Routes: []string{"POST /api/embed"}, Scan: embedding.Scan,
-			DecodeRequest: embedding.Decode, EncodeReply: EncodeVectors, Path: dialect.At("/api/embed"),
+			Op: llm.OpEmbed, Silent: true, Path: dialect.At("/api/embed"),
 			EncodeRequest: EncodeEmbed, DecodeReply: DecodeVectors,
 		}},
 		Operation: dialect.Operation{
-			Op:     llm.OpChat,
-			Routes: []string{"POST /api/chat"},
+			Op: llm.OpChat,
 			Framing: dialect.Framing{
 				ContentType: "application/x-ndjson",
 				NewReader:   func(src io.Reader, max int) dialect.Frames { return NewReader(src, max) },
-				Append:      AppendLine,
 			},
-			Scan:          Scan,
-			DecodeRequest: DecodeRequest,
-			EncodeReply:   EncodeReply,
-			NewEncoder:    func(m llm.Meta) dialect.Encoder { return NewEncoder(m) },
 			Path:          dialect.At("/api/chat"),
 			EncodeRequest: EncodeRequest,
-			Splice:        Splice,
 			DecodeReply:   DecodeReply,
 			NewDecoder:    func(q *llm.Quirks) dialect.Decoder { return NewDecoder(q) },
 			Idle:          Idle,
-			Stamp:         Stamp,
-			HasUsage:      HasUsage,
 		},
 	}
 }

@@ -7,9 +7,6 @@ import (
 	"weir/internal/rawjson"
 )
 
-// embedding names the fields of embeddings.
-var embedding = parse.Embedding{Format: Name, Texts: "input", Dimensions: "dimensions"}
-
 // EncodeEmbed implements EncodeRequest for embeddings.
 func EncodeEmbed(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
 	w := compose.New(Name, r, q)
@@ -31,12 +28,4 @@ func DecodeVectors(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 		r.Usage, r.Most, r.Reported = a.usage.classes()
 		return rawjson.Get(body, "embeddings")
 	})
-}
-
-// EncodeVectors implements EncodeReply for embeddings.
-func EncodeVectors(dst []byte, r *llm.Reply) []byte {
-	dst = rawjson.AppendString(append(dst, `{"model":`...), r.Model)
-	dst = compose.Vectors(append(dst, `,"embeddings":`...), r.Vectors, "", "")
-	dst = rawjson.AppendCount(dst, `,"total_duration":0,"load_duration":0,"prompt_eval_count":`, r.Usage.InputTokens())
-	return append(dst, '}')
 }

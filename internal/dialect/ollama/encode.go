@@ -206,3 +206,12 @@ func (e *requestEncoder) tool(t *llm.Tool, i int) {
 	e.InnerExtras(t.Extra, "tool fields of another API")
 	e.Dst = append(e.Dst, "}}"...)
 }
+
+// The levels of thinking. Thinking that is only switched on counts as the middle level, as models with levels treat it.
+const (
+	effortNone   = "none"
+	effortLow    = "low"
+	effortMedium = "medium"
+	effortHigh   = "high"
+	effortMax    = "max"
+)

@@ -189,7 +189,7 @@ func (e *requestEncoder) calls(list []*llm.ToolCall) {
 		e.names[c.ID] = c.Name
 		sent := *c
 		sent.ID = e.callID(c.ID)
-		e.Dst = appendCall(e.Dst, &sent, i, e.Own)
+		e.Dst = AppendCall(e.Dst, &sent, i, e.Own)
 	}
 	e.Dst = append(e.Dst, ']')
 }
@@ -212,9 +212,9 @@ func isObject(arguments string) bool {
 			rawjson.KindOf([]byte(arguments)) == rawjson.Object
 }
 
-// appendCall writes a tool call. Arguments that are not an object, as models sometimes write, become a string in an
+// AppendCall writes a tool call. Arguments that are not an object, as models sometimes write, become a string in an
 // object, so that they cannot be mistaken for real ones.
-func appendCall(dst []byte, c *llm.ToolCall, index int, own bool) []byte {
+func AppendCall(dst []byte, c *llm.ToolCall, index int, own bool) []byte {
 	dst = append(dst, '{')
 	if c.ID != "" {
 		dst = append(rawjson.AppendString(append(dst, `"id":`...), c.ID), ',')
@@ -233,7 +233,7 @@ func appendCall(dst []byte, c *llm.ToolCall, index int, own bool) []byte {
 	}
 	dst = append(dst, '}')
 	if own {
-		dst = compose.AppendFields(dst, c.Extra, written)
+		dst = compose.AppendFields(dst, c.Extra, rawjson.Names{"id", "type", "function"})
 	}
 	return append(dst, '}')
 }

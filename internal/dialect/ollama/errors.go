@@ -3,14 +3,7 @@ package ollama
 import (
 	"weir/internal/dialect/explain"
 	"weir/internal/llm"
-	"weir/internal/rawjson"
 )
-
-// EncodeError appends the body of an error reply to dst. It only has a message, which names the parameter at fault; the
-// X-Request-Id header has the request id.
-func EncodeError(dst []byte, e *llm.Error, _ string) []byte {
-	return append(rawjson.AppendString(append(dst, `{"error":`...), e.Placed()), '}')
-}
 
 // DecodeError reads the provider's explanation from an error body: text under "error", or a proxy's own form.
 func DecodeError(body []byte) llm.ProviderError { return explain.Body(body) }

@@ -6,12 +6,13 @@ import (
 
 	"weir/internal/dialect/dialecttest"
 	"weir/internal/dialect/ollama"
+	"weir/internal/dialect/ollama/ollamatest"
 	"weir/internal/llm"
 )
 
 func FuzzRequest(f *testing.F) {
 	(&dialecttest.Requests{
-		Scan: ollama.Scan, Splice: ollama.Splice, Decode: ollama.DecodeRequest, Encode: ollama.EncodeRequest,
+		Scan: ollamatest.Scan, Splice: ollamatest.Splice, Decode: ollamatest.DecodeRequest, Encode: ollama.EncodeRequest,
 		Quirks: &llm.Quirks{Rename: map[string]string{"keep_alive": "keep"}, Drop: []string{"think", "options.seed"}},
 		Spliced: func(before, after *llm.Head, _ bool) bool {
 			return after.Model == "m" && dialecttest.Capped(before, after) && after.Stream == before.Stream
@@ -27,7 +28,7 @@ func FuzzRequest(f *testing.F) {
 
 func FuzzReply(f *testing.F) {
 	(&dialecttest.Replies{
-		Decode: ollama.DecodeReply, Encode: ollama.EncodeReply, Stamp: ollama.Stamp, HasUsage: ollama.HasUsage, DecodeError: ollama.DecodeError,
+		Decode: ollama.DecodeReply, Encode: ollamatest.EncodeReply, Stamp: ollamatest.Stamp, HasUsage: ollamatest.HasUsage, DecodeError: ollama.DecodeError,
 		Skip: func(r *llm.Reply) bool { return r.Choices[0].Finish == "" }, // which an encoder never leaves out
 	}).Fuzz(f,
 		`{"model":"a","created_at":"2023-11-14T22:13:20Z","message":{"content":"x","images":["a"],"tool_calls":[{"function":{"arguments":"x"}}]},"done":true,"prompt_eval_count":1,"total_duration":5}`,
@@ -38,7 +39,7 @@ func FuzzReply(f *testing.F) {
 func FuzzStream(f *testing.F) {
 	(&dialecttest.Streams{
 		Decoder: func() dialecttest.Decoder { return ollama.NewDecoder(nil) },
-		Encoder: func() dialecttest.Encoder { return ollama.NewEncoder(llm.Meta{}) },
+		Encoder: func() dialecttest.Encoder { return ollamatest.NewEncoder(llm.Meta{}) },
 		Check:   func(t *testing.T, out []byte) { lines(t, out) },
 	}).Fuzz(f,
 		"\t"+`{"message":{"content":"x","thinking":"y","images":[ "a" ]},"done":false}`+"\n"+"\t"+`{"done":true,"eval_count":1}`,

@@ -133,8 +133,3 @@ func (r *Reader) discard() {
 	r.buf, r.end = sse.MoveToFront(r.buf, r.start, r.end)
 	r.start = 0
 }
-
-// AppendLine writes one event: its data, without line breaks, as a line. Events of this format have no names.
-func AppendLine(dst []byte, _ string, data []byte) []byte {
-	return append(append(dst, data...), '\n')
-}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/dialect/ollama"
+	"weir/internal/dialect/ollama/ollamatest"
 
 	"weir/internal/worktest"
 )
@@ -116,7 +117,7 @@ func TestBufferedReportsWholeLines(t *testing.T) {
 
 func TestAppendLine(t *testing.T) {
 	t.Parallel()
-	if got, want := string(ollama.AppendLine([]byte("a\n"), "name", []byte(`{}`))), "a\n{}\n"; got != want {
+	if got, want := string(ollamatest.AppendLine([]byte("a\n"), "name", []byte(`{}`))), "a\n{}\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"weir/internal/dialect/ollama"
+	"weir/internal/dialect/ollama/ollamatest"
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/sse"
@@ -25,7 +26,7 @@ func TestScanReadsHead(t *testing.T) {
 		{`{"model":"qwen3","options":null}`, llm.Head{Model: "qwen3", Stream: true}},
 	}
 	for _, tt := range tests {
-		got := must.Get(ollama.Scan([]byte(tt.body), nil))(t)
+		got := must.Get(ollamatest.Scan([]byte(tt.body), nil))(t)
 		if m := tt.body[got.ModelSpan.Start:got.ModelSpan.End]; m != `"qwen3"` {
 			t.Errorf("the span covers %s", m)
 		}
@@ -103,9 +104,9 @@ func TestEncodeReply(t *testing.T) {
 		`{"id":"c2","type":"function","function":{"index":1,"name":"g","arguments":"{\"x\":"}},` +
 		`{"type":"function","function":{"index":2,"name":"h","arguments":{}}}]},"done":true,"done_reason":"stop",` +
 		`"prompt_eval_count":10,"prompt_eval_cached_count":6,"eval_count":5,"cost":0.001}`
-	must.Equal(t, string(ollama.EncodeReply(nil, r)), want, "reply")
+	must.Equal(t, string(ollamatest.EncodeReply(nil, r)), want, "reply")
 	const empty = `{"model":"","created_at":"1970-01-01T00:00:00Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop"}`
-	if got := string(ollama.EncodeReply(nil, &llm.Reply{})); got != empty {
+	if got := string(ollamatest.EncodeReply(nil, &llm.Reply{})); got != empty {
 		t.Errorf("a reply without a choice: %s, want %s", got, empty)
 	}
 }
@@ -117,14 +118,14 @@ func TestReplyRoundTrip(t *testing.T) {
 		`"tool_calls":[{"id":"c1","type":"function","function":{"index":0,"name":"f","arguments":{"x":[1, 2]}},"y":1}],"mood":1},"done":true,"done_reason":"length",` +
 		`"prompt_eval_count":10,"prompt_eval_cached_count":6,"eval_count":5,"logprobs":[],"remote_model":"n","total_duration":5,"load_duration":6}`
 	r := must.Get(ollama.DecodeReply([]byte(reply), nil))(t)
-	must.Equal(t, string(ollama.EncodeReply(nil, r)), reply, "the encoded reply")
+	must.Equal(t, string(ollamatest.EncodeReply(nil, r)), reply, "the encoded reply")
 }
 
 // TestEncoderWritesStream writes a stream with each kind of piece.
 func TestEncoderWritesStream(t *testing.T) {
 	t.Parallel()
 	cost := llm.Money(1_000_000)
-	e := ollama.NewEncoder(llm.Meta{ID: "s1", Model: "m", Created: 1700000000})
+	e := ollamatest.NewEncoder(llm.Meta{ID: "s1", Model: "m", Created: 1700000000})
 	var out []byte
 	for _, ev := range []llm.Event{
 		{Kind: llm.EventStart, ID: "x"},
@@ -167,7 +168,7 @@ func TestEncoderWritesStream(t *testing.T) {
 
 func TestEncoderFails(t *testing.T) {
 	t.Parallel()
-	out := ollama.NewEncoder(llm.Meta{}).Fail(nil, &llm.Error{Code: llm.CodeProviderError, Message: "Why.", Param: "p"})
+	out := ollamatest.NewEncoder(llm.Meta{}).Fail(nil, &llm.Error{Code: llm.CodeProviderError, Message: "Why.", Param: "p"})
 	if got, want := string(out), `{"error":"p: Why."}`+"\n"; got != want {
 		t.Errorf("failure %q, want %q", got, want)
 	}
@@ -176,7 +177,7 @@ func TestEncoderFails(t *testing.T) {
 // TestLongArguments checks that arguments beyond the bound do not become an object.
 func TestLongArguments(t *testing.T) {
 	t.Parallel()
-	e := ollama.NewEncoder(llm.Meta{})
+	e := ollamatest.NewEncoder(llm.Meta{})
 	e.Append(nil, &llm.Event{Kind: llm.EventToolCall, Tool: llm.ToolDelta{ID: "c1", Name: "f"}, Text: `{"x":"`})
 	piece := strings.Repeat("x", 1<<20)
 	for range 9 {

@@ -69,12 +69,12 @@ func (d *Decoder) message(dst []llm.Event, v []byte) []llm.Event {
 		if d.calls == maxCalls {
 			break
 		}
-		dst = d.call(dst, readCall(e))
+		dst = d.call(dst, ReadCall(e))
 	}
 	for _, e := range rawjson.Elements(m.images) {
 		data := rawjson.Text(e)
 		dst = append(dst, llm.Event{Kind: llm.EventOther, Raw: e, RawOf: Name, Media: &llm.Media{
-			MIME: imageType(data),
+			MIME: ImageType(data),
 			Data: data,
 		}})
 	}

@@ -2,7 +2,6 @@ package ollama
 
 import (
 	"weir/internal/dialect/parse"
-	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -43,48 +42,4 @@ func (u *usage) classes() (all llm.Usage, most *llm.Usage, ok bool) {
 	}
 	cached := min(u.cached, u.prompt)
 	return llm.Usage{llm.Input: u.prompt - cached, llm.CacheRead: cached, llm.Output: u.output}, nil, true
-}
-
-// appendUsage writes the counts as further members of an answer, and the cost in US dollars if it is known.
-func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
-	dst = rawjson.AppendCount(dst, `,"prompt_eval_count":`, u.InputTokens())
-	if n := u[llm.CacheRead] + u[llm.CacheReadAudio]; n > 0 {
-		dst = rawjson.AppendCount(dst, `,"prompt_eval_cached_count":`, n)
-	}
-	dst = rawjson.AppendCount(dst, `,"eval_count":`, u.OutputTokens())
-	return stamp.Cost(dst, cost)
-}
-
-// HasUsage reports whether data has counts that Stamp can add the cost to.
-func HasUsage(data []byte) bool {
-	var u usage
-	for m := range rawjson.Members(data) {
-		if u.read(m) {
-			return true
-		}
-	}
-	return false
-}
-
-// Stamp appends to dst an answer, or the last object of a stream, with the cost and, after more than one attempt, the
-// list of attempts, after its last member. Without counts the bytes stay unchanged.
-func Stamp(dst, data []byte, f *llm.Final) []byte {
-	var u usage
-	var last int // end of the last member
-	counts := false
-	ownCost := false // the provider has a cost of its own
-	for m := range rawjson.Members(data) {
-		counts = u.read(m) || counts
-		last = m.Start + len(m.Value)
-		ownCost = ownCost || f.Cost != nil && m.Is("cost")
-	}
-	if !counts {
-		return append(dst, data...)
-	}
-	var text []byte
-	if f.Cost != nil && !ownCost {
-		text = f.Cost.AppendText(append(text, `,"cost":`...))
-	}
-	text = stamp.AttemptsAndCost(text, f, ownCost)
-	return rawjson.Splice(dst, data, rawjson.Edit{Start: last, End: last, Text: text})
 }

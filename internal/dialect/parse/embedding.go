@@ -3,7 +3,6 @@ package parse
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"strconv"
 
 	"weir/internal/llm"
@@ -39,23 +38,6 @@ func Texts(v []byte, name string) ([]string, error) {
 	return texts, nil
 }
 
-// Embedding describes the requests for embeddings of a wire format by the names of its members.
-type Embedding struct {
-	Format            string // the name of the wire format
-	Texts, Dimensions string
-}
-
-// Scan validates a body and reads its head.
-func (e *Embedding) Scan(body []byte, _ *http.Request) (llm.Head, error) {
-	names := rawjson.Names{"model", e.Texts, e.Dimensions}
-	return Scan(body, Complaint, "with a model and "+e.Texts, names, func(h *llm.Head, m rawjson.Member) error {
-		if m.Is(e.Texts) {
-			h.Texts = CountTexts(m.Value)
-		}
-		return nil
-	})
-}
-
 // CountTexts returns the number of texts in a string, in a list of tokens, or in an array of these; 0 for any other
 // value.
 func CountTexts(v []byte) (n int64) {
@@ -73,20 +55,6 @@ func CountTexts(v []byte) (n int64) {
 		}
 	}
 	return n
-}
-
-// Decode builds the tree of a body that passed Scan.
-func (e *Embedding) Decode(body []byte) (*llm.Request, error) {
-	r := &llm.Request{ExtraOf: e.Format, Embedding: &llm.Embedding{}}
-	var err error
-	if r.Embedding.Texts, err = Texts(rawjson.Get(body, e.Texts), e.Texts); err != nil {
-		return nil, err
-	}
-	r.Model = rawjson.Text(rawjson.Get(body, "model"))
-	if v := rawjson.Get(body, e.Dimensions); rawjson.Present(v) {
-		r.Embedding.Dimensions, err = Pointer(Int(v, e.Dimensions, 1, MaxCount))
-	}
-	return r, err
 }
 
 var errNoVectors = errors.New("the reply has no vectors")

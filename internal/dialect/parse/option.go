@@ -126,25 +126,6 @@ func CheckChoice(v []byte, name string) error {
 	return llm.Invalid(name, "The "+name+` must be "none", "auto" or "required", or an object that names a tool.`)
 }
 
-// Function reads name, description and parameters of a function, and all other members into its Extra.
-func Function(v []byte) (t llm.Tool) {
-	for m := range rawjson.Members(v) {
-		switch string(m.Key()) {
-		case "name":
-			t.Name = rawjson.Text(m.Value)
-		case "description":
-			t.Description = rawjson.Text(m.Value)
-		case "parameters":
-			if rawjson.Present(m.Value) {
-				t.Parameters = m.Value
-			}
-		default:
-			t.Extra = append(t.Extra, llm.Field{Name: m.Name(), Value: m.Value})
-		}
-	}
-	return t
-}
-
 // IsMore reports whether the text of an unknown field of a form may increase the requested work: a number above 1, a
 // list or an object, an address, a long text; or, if the field's name denotes a file, any text.
 func IsMore(name, text string) bool {

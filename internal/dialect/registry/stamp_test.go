@@ -3,7 +3,7 @@ package registry_test
 import (
 	"testing"
 
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 )
 
@@ -22,7 +22,7 @@ func TestStampAddsCostToUsage(t *testing.T) {
 	t.Parallel()
 	const attempts = `"weir":{"attempts":2,"models":["a/x","b/y"]}`
 	stamps := map[string]func(dst, in []byte, f *llm.Final) []byte{}
-	for _, d := range registry.All() {
+	for _, d := range registrytest.All() {
 		stamps[d.Name] = d.Stamp
 	}
 	for _, tt := range []struct{ dialect, final, in, want string }{
@@ -85,7 +85,7 @@ func TestStampAddsCostToUsage(t *testing.T) {
 func TestPathOfEachWireFormat(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{"openai": "/chat/completions", "responses": "/responses", "anthropic": "/messages", "cohere": "/chat", "ollama": "/api/chat"}
-	for _, d := range registry.All() {
+	for _, d := range registrytest.All() {
 		if path := want[d.Name]; path != "" && d.Path("m", true) != path {
 			t.Errorf("%s: got %q, want %q", d.Name, d.Path("m", true), path)
 		}

@@ -12,7 +12,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/admin"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/e2e/harness"
 	"weir/internal/llm"
 	"weir/internal/must"
@@ -138,7 +138,7 @@ func testDriftIsReportedOnce(t *testing.T, back int) {
 	then := func() time.Time { return day.Add(12*time.Hour + time.Since(began)) }
 	var days atomic.Int64 // that the provider's clock is ahead
 	days.Store(-1)
-	s := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1, Clock: func() time.Time {
+	s := simulator.New(simulator.Options{Dialects: registrytest.All(), Seed: 1, Clock: func() time.Time {
 		return then().AddDate(0, 0, int(days.Load()))
 	}})
 	up := httptest.NewServer(s)

@@ -12,7 +12,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/budget"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/e2e/harness"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -33,7 +33,7 @@ func attempts(h *harness.Gateway, r harness.Reply, n int) (rows []harness.Row) {
 // encrypted starts a provider with TLS, and HTTP/2 if the client offers it, and returns the configuration that trusts
 // it.
 func encrypted(t *testing.T) (up *harness.Upstream, outbound string) {
-	s := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1, Strict: true})
+	s := simulator.New(simulator.Options{Dialects: registrytest.All(), Seed: 1, Strict: true})
 	ts := httptest.NewUnstartedServer(s)
 	ts.EnableHTTP2 = true
 	ts.StartTLS()

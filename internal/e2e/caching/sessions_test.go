@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"weir/internal/budget"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/e2e/harness"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -55,7 +55,7 @@ func configuration(url string) string {
 // openCaching starts a gateway before a simulator that caches prompts.
 func openCaching(t *testing.T) *harness.Gateway {
 	t.Helper()
-	s := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1, Strict: true, PromptCache: true})
+	s := simulator.New(simulator.Options{Dialects: registrytest.All(), Seed: 1, Strict: true, PromptCache: true})
 	ts := httptest.NewServer(s)
 	t.Cleanup(func() {
 		s.Close()

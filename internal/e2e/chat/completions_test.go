@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/e2e/harness"
 	"weir/internal/simulator"
 )
@@ -25,7 +25,7 @@ type recorder struct {
 }
 
 func newRecorder(t testing.TB) *recorder {
-	s := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1, Strict: true})
+	s := simulator.New(simulator.Options{Dialects: registrytest.All(), Seed: 1, Strict: true})
 	r := &recorder{Handler: s}
 	ts := httptest.NewServer(r)
 	t.Cleanup(func() { s.Close(); ts.Close() })

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"weir/internal/dialect/bedrock"
+	"weir/internal/dialect/bedrock/bedrocktest"
 	"weir/internal/e2e/harness"
 	"weir/internal/rawjson"
 )
@@ -49,7 +50,7 @@ func citing(t *testing.T, unplaced bool, seen func(body []byte)) string {
 				{"messageStop", `{"stopReason":"end_turn"}`},
 				{"metadata", `{"usage":{"inputTokens":7,"outputTokens":9,"totalTokens":16}}`},
 			} {
-				_, _ = w.Write(bedrock.AppendFrame(nil, e[0], []byte(e[1])))
+				_, _ = w.Write(bedrocktest.AppendFrame(nil, e[0], []byte(e[1])))
 			}
 		case string(rawjson.Get(body, "stream")) == "true":
 			w.Header().Set("Content-Type", "text/event-stream")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"weir/internal/dialect/bedrock"
+	"weir/internal/dialect/bedrock/bedrocktest"
 	"weir/internal/e2e/harness"
 	"weir/internal/rawjson"
 )
@@ -34,7 +35,7 @@ func TestStopSequenceOfBedrock(t *testing.T) {
 			{"messageStop", `{"additionalModelResponseFields":{"delta":{"stop_sequence":"EN\"D"}},"stopReason":"stop_sequence"}`},
 			{"metadata", `{"usage":{"inputTokens":7,"outputTokens":9,"totalTokens":16}}`},
 		} {
-			_, _ = w.Write(bedrock.AppendFrame(nil, e[0], []byte(e[1])))
+			_, _ = w.Write(bedrocktest.AppendFrame(nil, e[0], []byte(e[1])))
 		}
 	}))
 	t.Cleanup(ts.Close)

@@ -12,7 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"weir/internal/dialect"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 	"weir/internal/must"
 )
@@ -26,7 +26,7 @@ type given struct {
 // seededAnswers generates n answers of each wire format in its own form: thinking, texts, calls with and without ids,
 // images, every end, usage. The same numbers generate the same answers.
 func seededAnswers(n uint64) (all []given) {
-	for _, d := range registry.All() {
+	for _, d := range registrytest.All() {
 		if d.Path == nil {
 			continue
 		}
@@ -117,7 +117,7 @@ func oddAnswers(t *testing.T) (all []given) {
 		g := given{name: name, dialect: vendor}
 		for _, f := range must.Get(txtar.ParseFile(path))(t).Files {
 			if f.Name == "events" { // of Amazon's binary framing: a name and data a line
-				f.Data = framed(registry.All().Named(vendor), f.Data)
+				f.Data = framed(registrytest.All().Named(vendor), f.Data)
 			}
 			g.form[map[string]int{"whole": 0, "stream": 1, "events": 1}[f.Name]] = f.Data
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/e2e/harness"
 	"weir/internal/must"
 )
@@ -48,7 +48,7 @@ func (s *teller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	form, _ := strconv.Atoi(found[2])
 	media := "application/json"
 	if form == 1 {
-		media = registry.All().Named(s.answers[n].dialect).Framing.ContentType
+		media = registrytest.All().Named(s.answers[n].dialect).Framing.ContentType
 	}
 	w.Header().Set("Content-Type", media)
 	_, _ = w.Write(s.answers[n].form[form])

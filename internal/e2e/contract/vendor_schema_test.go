@@ -12,7 +12,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/dialect"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/e2e/harness"
 	"weir/internal/fixturetest"
 	"weir/internal/llm"
@@ -124,7 +124,7 @@ func TestEmbeddingsKeepToVendorsDocument(t *testing.T) {
 	c := openVendorContract(t)
 	up := harness.NewUpstream(t)
 	h := harness.Open(t, harness.Setup{YAML: everyDialect(up.URL)})
-	for _, d := range registry.All() {
+	for _, d := range registrytest.All() {
 		if o := d.For(llm.OpEmbed); o == nil || o.Path == nil {
 			continue
 		}
@@ -205,7 +205,7 @@ func TestRecordedAnswersKeepToVendorsDocument(t *testing.T) {
 
 func wireFormat(t *testing.T, name string) *dialect.Dialect {
 	t.Helper()
-	if d := registry.All().Named(name); d != nil {
+	if d := registrytest.All().Named(name); d != nil {
 		return d
 	}
 	t.Fatalf("no wire format %q", name)

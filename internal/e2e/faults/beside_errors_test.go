@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"weir/internal/dialect/bedrock"
+	"weir/internal/dialect/bedrock/bedrocktest"
 	"weir/internal/e2e/harness"
 )
 
@@ -66,7 +67,7 @@ var besideErrors = []struct {
 }
 
 // frame encodes one frame of Bedrock's streams.
-func frame(name, data string) string { return string(bedrock.AppendFrame(nil, name, []byte(data))) }
+func frame(name, data string) string { return string(bedrocktest.AppendFrame(nil, name, []byte(data))) }
 
 // Events of a stream: an error after another event, and the beginning of a response.
 const (

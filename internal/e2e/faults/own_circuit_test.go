@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/e2e/harness"
 	"weir/internal/simulator"
 )
@@ -17,7 +17,7 @@ import (
 // is skipped only for that account.
 func TestOwnCircuit(t *testing.T) {
 	t.Parallel()
-	sim := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1, Strict: true})
+	sim := simulator.New(simulator.Options{Dialects: registrytest.All(), Seed: 1, Strict: true})
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if bytes.Contains(body, []byte(`"reply_later":true`)) {

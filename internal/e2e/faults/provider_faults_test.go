@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"weir/internal/dialect"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/e2e/harness"
 )
 
@@ -102,7 +102,7 @@ func TestProviderFaults(t *testing.T) {
 	var running sync.WaitGroup
 	places := make(chan struct{}, 24) // most of them wait for a timer
 	for name := range harness.Spoken() {
-		text := registry.All().Named(name).Framing.ContentType == dialect.ServerSent().ContentType
+		text := registrytest.All().Named(name).Framing.ContentType == dialect.ServerSent().ContentType
 		for _, b := range faultCases() {
 			if b.text && !text {
 				continue

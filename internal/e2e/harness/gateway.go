@@ -22,7 +22,7 @@ import (
 	"weir/internal/app"
 	"weir/internal/audit"
 	"weir/internal/config"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/gateway"
 	"weir/internal/ledger"
 	"weir/internal/must"
@@ -258,7 +258,7 @@ type Upstream struct {
 
 // NewUpstream starts a provider.
 func NewUpstream(t testing.TB) *Upstream {
-	s := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1, Strict: true})
+	s := simulator.New(simulator.Options{Dialects: registrytest.All(), Seed: 1, Strict: true})
 	ts := httptest.NewServer(s)
 	t.Cleanup(func() {
 		s.Close()

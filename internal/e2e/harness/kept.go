@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/simulator"
 )
 
@@ -38,7 +38,7 @@ func (k *keptGateway) Last() string {
 func OpenKept(t *testing.T, speaks, more string, now func() time.Time) *keptGateway {
 	t.Helper()
 	k := &keptGateway{}
-	sim := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1, Strict: true})
+	sim := simulator.New(simulator.Options{Dialects: registrytest.All(), Seed: 1, Strict: true})
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		k.mu.Lock()

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 )
 
@@ -70,7 +70,7 @@ func SpokenBy(provider, dialect, url, path string) string {
 // before the path of a request.
 func Spoken() map[string]string {
 	all := map[string]string{}
-	for _, d := range registry.All() {
+	for _, d := range registrytest.All() {
 		if d.Path == nil {
 			continue
 		}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/e2e/harness"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -84,7 +84,7 @@ func (c *talk) body(model string, marked bool) string {
 }
 
 func openCached(t *testing.T) (*harness.Gateway, *simulator.Server) {
-	sim := simulator.New(simulator.Options{Dialects: registry.All(), PromptCache: true})
+	sim := simulator.New(simulator.Options{Dialects: registrytest.All(), PromptCache: true})
 	ts := httptest.NewServer(sim)
 	t.Cleanup(ts.Close)
 	t.Cleanup(sim.Close)

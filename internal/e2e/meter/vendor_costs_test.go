@@ -13,7 +13,7 @@ import (
 
 	"weir/internal/dialect"
 	"weir/internal/dialect/explain"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/pricing"
@@ -212,7 +212,7 @@ func (c *vendorCase) head(t *testing.T, op *dialect.Operation) (h llm.Head) {
 
 func (m *vendorMeter) dialect(t *testing.T, c *vendorCase) *dialect.Dialect {
 	t.Helper()
-	all := registry.All()
+	all := registrytest.All()
 	i := slices.IndexFunc(all, func(d *dialect.Dialect) bool { return d.Name == c.Wire })
 	if i < 0 {
 		t.Fatalf("%s: no wire format %q", c.Name, c.Wire)

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/dialect/bedrock"
+	"weir/internal/dialect/bedrock/bedrocktest"
 	"weir/internal/llm"
 	"weir/internal/must"
 )
@@ -34,10 +35,10 @@ type clientAPI struct {
 func (s *clientAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err == nil {
-		s.head, err = bedrock.Scan(body, r)
+		s.head, err = bedrocktest.Scan(body, r)
 	}
 	if err == nil {
-		s.got, err = bedrock.DecodeRequest(body)
+		s.got, err = bedrocktest.DecodeRequest(body)
 	}
 	if err != nil {
 		s.t.Errorf("the SDK's request: %v: %s", err, body)
@@ -47,17 +48,17 @@ func (s *clientAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case s.err != nil && !s.late:
 		w.WriteHeader(bedrock.Dialect().Status(s.err.Code))
-		_, _ = w.Write(bedrock.EncodeError(nil, s.err, "req-1"))
+		_, _ = w.Write(bedrocktest.EncodeError(nil, s.err, "req-1"))
 	case s.head.Stream:
 		w.Header().Set("Content-Type", bedrock.ContentType)
 		_, _ = w.Write(s.stream())
 	default:
-		_, _ = w.Write(bedrock.EncodeReply(nil, s.reply))
+		_, _ = w.Write(bedrocktest.EncodeReply(nil, s.reply))
 	}
 }
 
 func (s *clientAPI) stream() (out []byte) {
-	enc := bedrock.NewEncoder(llm.Meta{IncludeUsage: s.head.IncludeUsage})
+	enc := bedrocktest.NewEncoder(llm.Meta{IncludeUsage: s.head.IncludeUsage})
 	for i := range s.events {
 		out = enc.Append(out, &s.events[i])
 	}

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/genai"
 
 	"weir/internal/dialect"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 	"weir/internal/must"
 )
@@ -23,7 +23,7 @@ import (
 // geminiServer answers at Gemini's routes with a fixed answer, and records its requests.
 func geminiServer(t *testing.T, answer *llm.Reply, failure *llm.Error) (*genai.Client, *[]*llm.Request) {
 	t.Helper()
-	all, asked := registry.All(), &[]*llm.Request{}
+	all, asked := registrytest.All(), &[]*llm.Request{}
 	d := all[slices.IndexFunc(all, func(d *dialect.Dialect) bool { return d.Name == "gemini" })]
 	mux := http.NewServeMux()
 	for _, route := range d.Routes {

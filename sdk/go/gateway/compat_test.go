@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"weir/internal/account"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/e2e/harness"
 	"weir/internal/simulator"
 )
@@ -124,7 +124,7 @@ type compatGateway struct {
 
 func newCompatGateway(t *testing.T) *compatGateway {
 	c := &compatGateway{bodies: map[string]string{}}
-	s := simulator.New(simulator.Options{Dialects: registry.All(), Seed: 1, Strict: true})
+	s := simulator.New(simulator.Options{Dialects: registrytest.All(), Seed: 1, Strict: true})
 	ts := httptest.NewServer(c.keep(s))
 	t.Cleanup(func() {
 		s.Close()

@@ -9,7 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/simulator"
 )
 
@@ -22,7 +22,7 @@ func eachWay(t *testing.T, key string, check func(t *testing.T, s *simulator.Ser
 	for _, name := range []string{"socket", "memory"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := simulator.Options{Dialects: registry.All()}
+			o := simulator.Options{Dialects: registrytest.All()}
 			if key != "" {
 				o.APIKeys = []string{key}
 			}

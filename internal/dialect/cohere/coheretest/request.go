@@ -1,6 +1,8 @@
-package cohere
+package coheretest
 
 import (
+	"weir/internal/dialect/cohere"
+	"weir/internal/dialect/dialecttest"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -9,7 +11,7 @@ import (
 // DecodeRequest builds the tree of a body that passed Scan. Unmodelled fields, such as documents and citation_options,
 // go to the Extra fields; raw JSON shares memory with body. Errors are *llm.Error.
 func DecodeRequest(body []byte) (*llm.Request, error) {
-	r := &llm.Request{ExtraOf: Name}
+	r := &llm.Request{ExtraOf: cohere.Name}
 	var strict []byte
 	for m := range rawjson.PresentMembers(body) {
 		if m.Is("strict_tools") && rawjson.KindOf(m.Value) == rawjson.Bool {
@@ -130,9 +132,9 @@ func decodeThinking(v []byte) *llm.ReasoningOptions {
 	n, ok := rawjson.AsInt(budget)
 	switch {
 	case kind == "disabled" && !rawjson.Present(budget):
-		return &llm.ReasoningOptions{Effort: effortNone}
+		return &llm.ReasoningOptions{Effort: "none"}
 	case kind == "enabled" && !rawjson.Present(budget):
-		return &llm.ReasoningOptions{Effort: effortHigh}
+		return &llm.ReasoningOptions{Effort: "high"}
 	case (kind == "enabled" || kind == "") && ok && n > 0 && n <= parse.MaxCount:
 		return &llm.ReasoningOptions{Budget: n}
 	}
@@ -143,7 +145,7 @@ func decodeTool(v []byte, at string) (llm.Tool, error) {
 	if rawjson.Text(rawjson.Get(v, "type")) != "function" {
 		return llm.Tool{Raw: v}, nil
 	}
-	return parse.Named(parse.Function(rawjson.Get(v, "function")), at+".function")
+	return parse.Named(dialecttest.Function(rawjson.Get(v, "function")), at+".function")
 }
 
 // decodeToolChoice reads a tool choice. It returns nil for an unknown one.

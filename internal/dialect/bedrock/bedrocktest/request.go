@@ -1,8 +1,10 @@
-package bedrock
+package bedrocktest
 
 import (
+	"slices"
 	"strconv"
 
+	"weir/internal/dialect/bedrock"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -12,7 +14,7 @@ import (
 // body. Unmodelled fields go to the Extra fields, those of a configuration object as a smaller object; raw JSON shares
 // memory with body. Errors are *llm.Error.
 func DecodeRequest(body []byte) (*llm.Request, error) {
-	r := &llm.Request{ExtraOf: Name}
+	r := &llm.Request{ExtraOf: bedrock.Name}
 	var system, messages []byte
 	for m := range rawjson.PresentMembers(body) {
 		var rest []byte
@@ -121,7 +123,7 @@ func decodeThinking(r *llm.Request, v []byte) (known bool) {
 	case kind == "enabled" && budget > 0:
 		r.Thinking().Budget = budget
 	case kind == "disabled" && budget == 0:
-		r.Thinking().Effort = effortNone
+		r.Thinking().Effort = "none"
 	default:
 		return false
 	}
@@ -132,7 +134,7 @@ func decodeOutput(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	switch string(m.Key()) {
 	case "effort":
 		word := rawjson.Text(m.Value)
-		if !isEffort(word) {
+		if !slices.Contains([]string{"low", "medium", "high", "xhigh", "max"}, word) {
 			return false, nil
 		}
 		r.Thinking().Effort = word
@@ -162,7 +164,7 @@ func decodeFormat(v []byte) (*llm.Format, error) {
 			f.Schema = []byte(rawjson.Text(m.Value))
 		}
 	}
-	if rawjson.Validate(f.Schema, maxDepth) != nil || rawjson.KindOf(f.Schema) != rawjson.Object {
+	if rawjson.Validate(f.Schema, parse.MaxDepth) != nil || rawjson.KindOf(f.Schema) != rawjson.Object {
 		return nil, llm.Invalid(param,
 			`The schema must be a string that holds a JSON Schema, such as "{\"type\": \"object\"}".`)
 	}
@@ -188,7 +190,7 @@ func decodeToolList(v []byte) (tools []llm.Tool, err error) {
 	}
 	for i, e := range rawjson.Elements(v) {
 		param := "toolConfig.tools[" + strconv.Itoa(i) + "]"
-		name, inner, ok := onlyMember(e)
+		name, inner, ok := bedrock.OnlyMember(e)
 		if !ok {
 			return nil, llm.Invalid(param, `A tool must be an object with one member, such as {"toolSpec": {...}}.`)
 		}
@@ -201,7 +203,7 @@ func decodeToolList(v []byte) (tools []llm.Tool, err error) {
 			}
 			tools = append(tools, t)
 		case "cachePoint":
-			if mark := cacheControl(inner); mark != nil && last >= 0 && tools[last].CacheControl == nil {
+			if mark := bedrock.CacheMark(inner); mark != nil && last >= 0 && tools[last].CacheControl == nil {
 				tools[last].CacheControl = mark
 				continue
 			}
@@ -236,7 +238,7 @@ func decodeToolSpec(tool, v []byte) (t llm.Tool) {
 
 // decodeToolChoice reads a tool choice. It returns nil for an unknown one.
 func decodeToolChoice(v []byte) *llm.ToolChoice {
-	name, inner, _ := onlyMember(v)
+	name, inner, _ := bedrock.OnlyMember(v)
 	switch name {
 	case "auto":
 		return &llm.ToolChoice{Mode: llm.ToolsAuto}
@@ -248,16 +250,4 @@ func decodeToolChoice(v []byte) *llm.ToolChoice {
 		}
 	}
 	return nil
-}
-
-// onlyMember returns the only member of an object that is not null: Smithy's form of a union.
-func onlyMember(v []byte) (name string, value []byte, ok bool) {
-	n := 0
-	for m := range rawjson.Members(v) {
-		if rawjson.Present(m.Value) {
-			name, value = m.Name(), m.Value
-			n++
-		}
-	}
-	return name, value, n == 1
 }

@@ -1,10 +1,14 @@
-package ollama
+package ollamatest
 
 import (
+	"weir/internal/dialect/ollama"
 	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
+
+// maxCalls bounds the tool calls of a stream.
+const maxCalls = 1024
 
 // maxArguments bounds, in bytes, the arguments of all calls of an answer, which are stored until they are complete.
 // Longer ones are cut, so that they are not an object, and are written as a string.
@@ -90,7 +94,7 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 		for i, c := range e.calls {
 			dst = rawjson.AppendComma(dst)
 			call := llm.ToolCall{ID: c.id, Name: c.name, Arguments: string(c.arguments)}
-			dst = appendCall(dst, &call, i, false)
+			dst = ollama.AppendCall(dst, &call, i, false)
 		}
 		dst = append(dst, "]},\"done\":false}\n"...)
 	}

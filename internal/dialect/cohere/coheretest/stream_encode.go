@@ -1,8 +1,9 @@
-package cohere
+package coheretest
 
 import (
 	"strconv"
 
+	"weir/internal/dialect/cohere"
 	"weir/internal/dialect/position"
 	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
@@ -41,7 +42,7 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	case llm.EventOther:
 		return e.citation(dst, ev)
 	case llm.EventClaim:
-		if ev.RawOf != Name {
+		if ev.RawOf != cohere.Name {
 			return e.claim(dst, ev.Claim)
 		}
 	}
@@ -130,7 +131,7 @@ func (e *Encoder) closeCall(dst []byte) []byte {
 
 // citation writes a citation of this format's decoder; for other data it writes the text.
 func (e *Encoder) citation(dst []byte, ev *llm.Event) []byte {
-	if ev.RawOf != Name {
+	if ev.RawOf != cohere.Name {
 		return e.text(dst, llm.EventText, ev.Words())
 	}
 	if ev.Raw == nil {
@@ -143,7 +144,7 @@ func (e *Encoder) citation(dst []byte, ev *llm.Event) []byte {
 // claim writes another vendor's citation of the text so far. It begins in the last content at the earliest.
 func (e *Encoder) claim(dst []byte, c *llm.Claim) []byte {
 	start, end := max(e.told.ToCharacters(c.Start)-e.begin, 0), max(e.told.ToCharacters(c.End)-e.begin, 0)
-	return e.endCitation(appendCitation(e.openCitation(dst), &c.Source, start, end, e.texts, ""))
+	return e.endCitation(cohere.AppendCitation(e.openCitation(dst), &c.Source, start, end, e.texts, ""))
 }
 
 func (e *Encoder) openCitation(dst []byte) []byte {

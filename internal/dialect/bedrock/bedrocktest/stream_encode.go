@@ -1,6 +1,7 @@
-package bedrock
+package bedrocktest
 
 import (
+	"weir/internal/dialect/bedrock"
 	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -15,6 +16,9 @@ const (
 	thoughtBlock
 	callBlock
 )
+
+// maxCalls bounds the tool calls of a stream.
+const maxCalls = 1024
 
 // Encoder writes one stream of ConverseStream's events.
 type Encoder struct {
@@ -45,9 +49,9 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 			return e.piece(e.open(dst, textBlock), `{"text":`, ev.Text, "}")
 		}
 	case llm.EventClaim:
-		if ev.RawOf != Name {
+		if ev.RawOf != bedrock.Name {
 			dst = e.openDelta(e.open(dst, textBlock))
-			e.data = append(appendCitation(append(e.data, `{"citation":`...), &ev.Claim.Source), '}')
+			e.data = append(bedrock.AppendCitation(append(e.data, `{"citation":`...), &ev.Claim.Source), '}')
 			e.cited = true
 			return e.closeDelta(dst)
 		}
@@ -56,7 +60,7 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	case llm.EventToolCall:
 		return e.call(dst, ev)
 	case llm.EventOther:
-		if ev.RawOf == Name {
+		if ev.RawOf == bedrock.Name {
 			dst = e.openDelta(e.open(dst, textBlock))
 			e.data = append(e.data, ev.Raw...)
 			return e.closeDelta(dst)
@@ -72,7 +76,7 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 func (e *Encoder) open(dst []byte, kind block) []byte {
 	if !e.begun {
 		e.begun = true
-		dst = AppendFrame(dst, messageStart, []byte(`{"role":"assistant"}`))
+		dst = AppendFrame(dst, "messageStart", []byte(`{"role":"assistant"}`))
 	}
 	if e.kind != kind {
 		dst = e.close(dst)
@@ -89,7 +93,7 @@ func (e *Encoder) close(dst []byte) []byte {
 	e.data = append(e.at(e.index), '}')
 	e.kind, e.cited = noBlock, false
 	e.index++
-	return AppendFrame(dst, blockStop, e.data)
+	return AppendFrame(dst, "contentBlockStop", e.data)
 }
 
 // at begins a payload about a block.
@@ -104,7 +108,7 @@ func (e *Encoder) openDelta(dst []byte) []byte {
 
 func (e *Encoder) closeDelta(dst []byte) []byte {
 	e.data = append(e.data, '}')
-	return AppendFrame(dst, blockDelta, e.data)
+	return AppendFrame(dst, "contentBlockDelta", e.data)
 }
 
 // piece writes a delta with one string.
@@ -140,7 +144,7 @@ func (e *Encoder) call(dst []byte, ev *llm.Event) []byte {
 		e.data = rawjson.AppendString(e.data, ev.Tool.ID)
 		e.data = rawjson.AppendString(append(e.data, `,"name":`...), ev.Tool.Name)
 		e.data = append(e.data, "}}}"...)
-		dst = AppendFrame(dst, blockStart, e.data)
+		dst = AppendFrame(dst, "contentBlockStart", e.data)
 	}
 	if ev.Text == "" || ev.Tool.Index < 0 || ev.Tool.Index >= len(e.calls) {
 		return dst
@@ -157,14 +161,14 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 	if len(f.Finish) > 0 {
 		reason = f.Finish[0]
 	}
-	e.data = rawjson.AppendString(append(e.data[:0], `{"stopReason":`...), stopWord(reason))
-	dst = AppendFrame(dst, messageStop, append(e.data, '}'))
+	e.data = rawjson.AppendString(append(e.data[:0], `{"stopReason":`...), bedrock.StopWord(reason))
+	dst = AppendFrame(dst, "messageStop", append(e.data, '}'))
 	e.data = append(e.data[:0], `{"metrics":{"latencyMs":0}`...)
 	if f.Reported || !f.Usage.IsZero() {
 		e.data = appendUsage(append(e.data, `,"usage":`...), &f.Usage, f.Cost)
 	}
 	e.data = stamp.Attempts(e.data, f)
-	return AppendFrame(dst, metadata, append(e.data, '}'))
+	return AppendFrame(dst, "metadata", append(e.data, '}'))
 }
 
 // Fail writes an exception. Nothing follows it.

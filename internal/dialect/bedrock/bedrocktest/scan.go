@@ -1,4 +1,4 @@
-package bedrock
+package bedrocktest
 
 import (
 	"net/http"
@@ -45,14 +45,14 @@ func Scan(body []byte, r *http.Request) (llm.Head, error) {
 // the operation.
 func scanTarget(target string) (model string, stream bool, err error) {
 	at := strings.LastIndexByte(target, '/')
-	if at < 1 || target[at+1:] != whole && target[at+1:] != streamed {
+	if at < 1 || target[at:] != whole && target[at:] != streamed {
 		return "", false, &llm.Error{
 			Code: llm.CodeNotFound,
 			Message: "The path does not exist. Send the request to /model/{modelId}/converse or " +
 				"/model/{modelId}/converse-stream.",
 		}
 	}
-	return target[:at], target[at+1:] == streamed, nil
+	return target[:at], target[at:] == streamed, nil
 }
 
 func scanMember(h *llm.Head, m rawjson.Member) error {

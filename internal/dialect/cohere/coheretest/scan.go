@@ -1,4 +1,4 @@
-package cohere
+package coheretest
 
 import (
 	"net/http"

@@ -1,9 +1,11 @@
-package ollama
+package ollamatest
 
 import (
 	"encoding/json"
 	"strings"
 
+	"weir/internal/dialect/dialecttest"
+	"weir/internal/dialect/ollama"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -12,7 +14,7 @@ import (
 // DecodeRequest builds the tree of a body that passed Scan. Unmodelled fields go to the Extra fields, options with the
 // prefix "options."; raw JSON shares memory with body. Errors are *llm.Error.
 func DecodeRequest(body []byte) (*llm.Request, error) {
-	r := &llm.Request{ExtraOf: Name, Stream: true}
+	r := &llm.Request{ExtraOf: ollama.Name, Stream: true}
 	for m := range rawjson.PresentMembers(body) {
 		known, err := decodeField(r, m)
 		if err != nil {
@@ -136,25 +138,16 @@ func decodeFormat(v []byte) (*llm.Format, error) {
 	return nil, llm.Invalid("format", `The format must be "json" or a JSON Schema.`)
 }
 
-// The levels of thinking. Thinking that is only switched on counts as the middle level, as models with levels treat it.
-const (
-	effortNone   = "none"
-	effortLow    = "low"
-	effortMedium = "medium"
-	effortHigh   = "high"
-	effortMax    = "max"
-)
-
 // decodeThink reads the thinking option. It returns nil for an unknown value.
 func decodeThink(v []byte) *llm.ReasoningOptions {
 	if on, ok := rawjson.AsBool(v); ok {
 		if on {
-			return &llm.ReasoningOptions{Effort: effortMedium}
+			return &llm.ReasoningOptions{Effort: "medium"}
 		}
-		return &llm.ReasoningOptions{Effort: effortNone}
+		return &llm.ReasoningOptions{Effort: "none"}
 	}
 	switch level := rawjson.Text(v); level {
-	case effortLow, effortMedium, effortHigh, effortMax:
+	case "low", "medium", "high", "max":
 		return &llm.ReasoningOptions{Effort: level}
 	}
 	return nil
@@ -165,5 +158,5 @@ func decodeTool(v []byte, at string) (llm.Tool, error) {
 	if rawjson.KindOf(function) != rawjson.Object {
 		return llm.Tool{Raw: v}, nil
 	}
-	return parse.Named(parse.Function(function), at+".function")
+	return parse.Named(dialecttest.Function(function), at+".function")
 }

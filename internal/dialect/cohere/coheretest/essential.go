@@ -1,4 +1,4 @@
-package cohere
+package coheretest
 
 import "weir/internal/dialect/parse"
 

@@ -1,4 +1,4 @@
-package bedrock
+package bedrocktest
 
 import (
 	"net/http"

@@ -1,9 +1,10 @@
-package cohere
+package coheretest
 
 import (
 	"slices"
 	"strconv"
 
+	"weir/internal/dialect/cohere"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -19,25 +20,14 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 			if slices.Contains(q.Drop, name) {
 				return ""
 			}
-			return renamed(name, q)
+			return cohere.Renamed(name, q)
 		})
 	}
-	model := rawjson.Set(body, renamed("model", q), rawjson.AppendString(nil, s.Model))
+	model := rawjson.Set(body, cohere.Renamed("model", q), rawjson.AppendString(nil, s.Model))
 	if s.MaxOutput <= 0 || h.MaxOutput > 0 {
 		return rawjson.Splice(dst, body, model)
 	}
 	body = rawjson.Splice(nil, body, model)
-	limit := rawjson.Set(body, renamed(outputCap, q), strconv.AppendInt(nil, s.MaxOutput, 10))
+	limit := rawjson.Set(body, cohere.Renamed(outputCap, q), strconv.AppendInt(nil, s.MaxOutput, 10))
 	return rawjson.Splice(dst, body, limit)
-}
-
-// renamed returns the provider's name of a field.
-func renamed(name string, q *llm.Quirks) string {
-	if name == outputCap && q.MaxOutputField != "" {
-		return q.MaxOutputField
-	}
-	if other, ok := q.Rename[name]; ok {
-		return other
-	}
-	return name
 }
