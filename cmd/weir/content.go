@@ -65,7 +65,7 @@ func newContentExport(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "export", Short: "Print the content of an account's requests as JSON Lines",
 		Long: "Print the content of an account's requests and answers as JSON Lines, oldest first. The audit log\n" +
-			"records the export.",
+			"records the export. Content that cannot be decrypted has a line with an error; the exit code is then 1.",
 		Example: "  weir content export --account research --since 24h > content.jsonl", Args: noArgs,
 		RunE: env.data(func(ctx context.Context, d *admin.Admin, _ []string) error {
 			from, err := parseTime("since", since, d.Now())

@@ -3,6 +3,8 @@ package admin
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -48,6 +50,7 @@ type LoggedContent struct {
 	Created   time.Time `json:"created"` // when the request was sent to a provider
 	Expires   time.Time `json:"expires"`
 	contentlog.Content
+	Error string `json:"error,omitempty"` // why an export lacks the content; empty if it has it
 }
 
 // ContentAmount is the amount of content that is logged for an account.
@@ -96,8 +99,29 @@ func noContent() error {
 		"logged only for accounts and keys that have that switched on.").At("id")
 }
 
+// Unreadable is the error of an export that has everything except the content of requests that cannot be decrypted.
+type Unreadable struct {
+	Count    int64
+	Requests []string // the ids of the first ones, at most mostUnreadable
+	Err      error    // of the first one
+}
+
+const mostUnreadable = 10
+
+func (u *Unreadable) Error() string {
+	ids := strings.Join(u.Requests, ", ")
+	if int64(len(u.Requests)) < u.Count {
+		ids += ", …"
+	}
+	return fmt.Sprintf("The content of %d requests is missing, because it cannot be decrypted: %s. The reason of the "+
+		"first one: %v. If a master key was lost, restore its file.", u.Count, ids, u.Err)
+}
+
+func (u *Unreadable) Unwrap() error { return u.Err }
+
 // Export calls fn with the content of an account's requests in a period, oldest first, and records that in the audit
-// log. A zero until means now.
+// log. A zero until means now. Content that cannot be decrypted has the reason in Error, and Export returns an
+// *Unreadable at its end.
 func (c *Content) Export(ctx context.Context, by audit.Actor, a *account.Account, from, until time.Time,
 	fn func(*LoggedContent) error,
 ) error {
@@ -109,13 +133,31 @@ func (c *Content) Export(ctx context.Context, by audit.Actor, a *account.Account
 		from = since
 	}
 	q := store.ContentQuery{Account: a.ID, From: from, Until: until}
-	return c.store.Content.Export(ctx, by, objectOf(a), q, func(r *contentlog.Record) error {
+	var lost Unreadable
+	err := c.store.Content.Export(ctx, by, objectOf(a), q, func(r *contentlog.Record) error {
 		v, err := c.view(ctx, r)
+		if errors.Is(err, contentlog.ErrUnreadable) {
+			lost.add(v.RequestID, err)
+			v.Error, err = "The content cannot be decrypted.", nil
+		}
 		if err != nil {
 			return err
 		}
 		return fn(&v)
 	})
+	if err == nil && lost.Count > 0 {
+		err = &lost
+	}
+	return err
+}
+
+func (u *Unreadable) add(request string, err error) {
+	if u.Count++; u.Err == nil {
+		u.Err = err
+	}
+	if len(u.Requests) < mostUnreadable {
+		u.Requests = append(u.Requests, request)
+	}
 }
 
 // Purge deletes the content of an account that was logged before a time; zero for all of it. The amount is that of the

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
 
@@ -85,6 +86,11 @@ func (ad *Admin) contentExport(pattern string, h *adminContent) people.Route {
 				_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeWithin))
 				return json.NewEncoder(w).Encode(line)
 			})
+			if lost, ok := errors.AsType[*admin.Unreadable](err); ok { // a line of each has the error
+				ad.log.ErrorContext(r.Context(), "content cannot be decrypted", "request_id", v.Origin.Request,
+					"count", lost.Count, "requests", lost.Requests, "err", lost.Err)
+				err = nil
+			}
 			switch {
 			case err == nil && !begun:
 				w.Header().Set("Content-Type", "application/jsonl")

@@ -29,6 +29,7 @@ type Request struct {
 // request. Its methods must not be called concurrently.
 type Capture struct {
 	recorder   *Recorder
+	share      *share
 	of         Request
 	at         time.Time
 	room       int64 // bytes of the recorder's memory
@@ -145,7 +146,7 @@ func (c *Capture) add(to []byte, text string) []byte {
 
 // take takes n bytes of the recorder's memory. Without it the answer is truncated.
 func (c *Capture) take(n int) bool {
-	if !c.recorder.take(int64(n)) {
+	if !c.recorder.queue.take(c.share, int64(n)) {
 		c.cut = true
 		return false
 	}
@@ -171,7 +172,7 @@ func (c *Capture) Restart() {
 // End passes the content on to be written. It does not wait.
 func (c *Capture) End() {
 	if c != nil {
-		c.recorder.enqueue(c)
+		c.recorder.queue.put(c)
 	}
 }
 

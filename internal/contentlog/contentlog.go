@@ -25,6 +25,8 @@ var (
 	ErrNotFound = errors.New("contentlog: not found")
 	// ErrOtherKey means that another master key encrypts now.
 	ErrOtherKey = errors.New("contentlog: the master key was replaced")
+	// ErrUnreadable means that content cannot be decrypted: its key is lost, or it was changed.
+	ErrUnreadable = errors.New("contentlog: the content cannot be decrypted")
 )
 
 // Record is the stored form of the content of a request.
@@ -162,22 +164,25 @@ func (k *Keys) opened(sealed, account string, day int64) (cipher.AEAD, error) {
 	return seal.New(string(key), account, "weir content log v1")
 }
 
-// Read decrypts the content of a record, in place.
+// Read decrypts the content of a record, in place. The error is ErrUnreadable if that will fail again.
 func (k *Keys) Read(ctx context.Context, r *Record) (c Content, err error) {
 	sealed, err := k.Store.ContentKey(ctx, r.Account, r.Day(), "")
+	if errors.Is(err, ErrNotFound) {
+		return c, fmt.Errorf("%w: its key was deleted", ErrUnreadable)
+	}
 	if err != nil {
 		return c, fmt.Errorf("read the key of logged content: %w", err)
 	}
 	box, err := k.opened(sealed, r.Account, r.Day())
 	if err != nil {
-		return c, fmt.Errorf("decrypt the key of logged content: %w", err)
+		return c, fmt.Errorf("%w: its key: %w", ErrUnreadable, err)
 	}
 	text, err := box.Open(r.Sealed[:0], nil, r.Sealed, []byte(r.Request.String()))
 	if err == nil {
 		err = json.Unmarshal(text, &c)
 	}
 	if err != nil {
-		return c, fmt.Errorf("decrypt logged content: %w", err)
+		return Content{}, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	return c, nil
 }

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"weir/internal/redaction"
@@ -17,8 +16,6 @@ import (
 const (
 	// mostRoom bounds the memory of all captures, running and waiting, in bytes.
 	mostRoom = 64 << 20
-	// mostWaiting bounds the captures that wait to be written.
-	mostWaiting = 4096
 	// batchMost and batchBytes bound a transaction; gatherTime is how long it waits for others.
 	batchMost  = 64
 	batchBytes = 4 << 20
@@ -64,8 +61,7 @@ type Options struct {
 type Recorder struct {
 	Options
 	most    int
-	room    atomic.Int64
-	queue   chan *Capture
+	queue   *queue
 	readers chan chan struct{}
 
 	mu   sync.Mutex // guards the log lines
@@ -75,9 +71,7 @@ type Recorder struct {
 
 // NewRecorder returns a Recorder.
 func NewRecorder(o Options) *Recorder {
-	return &Recorder{
-		Options: o, most: o.Most, queue: make(chan *Capture, mostWaiting), readers: make(chan chan struct{}),
-	}
+	return &Recorder{Options: o, most: o.Most, queue: newQueue(), readers: make(chan chan struct{})}
 }
 
 // Begin begins to collect the content of a request. The body is copied, up to the bound; form says that it is a form
@@ -86,42 +80,23 @@ func (r *Recorder) Begin(of Request, body []byte, form bool) *Capture {
 	if r == nil {
 		return nil
 	}
-	c := &Capture{recorder: r, of: of, at: r.Now()}
+	c := &Capture{recorder: r, share: r.queue.enter(of.Account), of: of, at: r.Now()}
 	if form {
 		body = []byte(`"a form of ` + strconv.Itoa(len(body)) + ` bytes, which is not logged"`)
 	}
-	n := int64(min(len(body), r.most) + ofCapture)
-	if !r.take(n) {
-		r.dropped(c, NoRoom, nil)
-		return nil
-	}
-	c.room = n
-	c.request, c.requestCut = shortened(body, r.most)
-	return c
-}
-
-// take takes n bytes of memory.
-func (r *Recorder) take(n int64) bool {
-	if r.room.Add(n) > mostRoom {
-		r.room.Add(-n)
-		return false
-	}
-	return true
-}
-
-func (r *Recorder) enqueue(c *Capture) {
-	select {
-	case r.queue <- c:
-	default:
+	if !c.take(min(len(body), r.most) + ofCapture) {
 		r.dropped(c, NoRoom, nil)
 		r.release(c)
+		return nil
 	}
+	c.request, c.requestCut = shortened(body, r.most)
+	return c
 }
 
 // release returns the memory of a capture, and overwrites its content.
 func (r *Recorder) release(c *Capture) {
 	clear(c.request)
-	r.room.Add(-c.room)
+	r.queue.leave(c.share, c.room)
 	*c = Capture{}
 }
 
@@ -144,7 +119,7 @@ func (r *Recorder) dropped(c *Capture, why Reason, err error) {
 }
 
 // Queued returns the bytes of memory that running and waiting captures hold.
-func (r *Recorder) Queued() int64 { return r.room.Load() }
+func (r *Recorder) Queued() int64 { return r.queue.room.Load() }
 
 // Run writes content until ctx ends, and then the rest within a few seconds.
 func (r *Recorder) Run(ctx context.Context) {
@@ -154,11 +129,12 @@ func (r *Recorder) Run(ctx context.Context) {
 		case <-ctx.Done():
 			w.finish(context.WithoutCancel(ctx))
 			return
-		case c := <-r.queue:
-			w.write(ctx, w.gather(ctx, c))
+		case <-r.queue.added:
+			if w.writeSome(ctx) {
+				r.queue.wake() // readers come between two batches
+			}
 		case reader := <-r.readers:
-			for len(r.queue) > 0 && ctx.Err() == nil {
-				w.write(ctx, w.gather(ctx, <-r.queue))
+			for ctx.Err() == nil && w.writeSome(ctx) {
 			}
 			close(reader)
 		}
@@ -167,7 +143,7 @@ func (r *Recorder) Run(ctx context.Context) {
 
 // Await waits until the content of requests that have ended is written, but at most two seconds.
 func (r *Recorder) Await(ctx context.Context) {
-	if r == nil || r.room.Load() == 0 {
+	if r == nil || r.Queued() == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, waitMost)
@@ -190,15 +166,28 @@ type writer struct {
 	redactor *redaction.Redactor // nil until it is needed
 }
 
+// writeSome writes a batch, and reports whether there was one.
+func (w *writer) writeSome(ctx context.Context) bool {
+	first := w.queue.next()
+	if first == nil {
+		return false
+	}
+	w.write(ctx, w.gather(ctx, first))
+	return true
+}
+
 // gather returns captures that are written together.
 func (w *writer) gather(ctx context.Context, first *Capture) []*Capture {
 	list, size := []*Capture{first}, first.room
 	enough := time.NewTimer(gatherTime)
 	defer enough.Stop()
 	for len(list) < batchMost && size < batchBytes {
-		select {
-		case c := <-w.queue:
+		if c := w.queue.next(); c != nil {
 			list, size = append(list, c), size+c.room
+			continue
+		}
+		select {
+		case <-w.queue.added:
 		case <-enough.C:
 			return list
 		case <-ctx.Done():
@@ -309,17 +298,10 @@ func (w *writer) content(c *Capture) *Content {
 func (w *writer) finish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, finishFor)
 	defer cancel()
-	for {
-		select {
-		case c := <-w.queue:
-			if ctx.Err() != nil {
-				w.dropped(c, Stopping, ctx.Err())
-				w.release(c)
-				continue
-			}
-			w.write(ctx, w.gather(ctx, c))
-		default:
-			return
-		}
+	for ctx.Err() == nil && w.writeSome(ctx) {
+	}
+	for c := w.queue.next(); c != nil; c = w.queue.next() {
+		w.dropped(c, Stopping, ctx.Err())
+		w.release(c)
 	}
 }

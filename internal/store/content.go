@@ -136,29 +136,53 @@ func (s *Content) enforce(ctx context.Context) error {
 	}
 	sum := int64(0)
 	for i := range all {
-		if u := &all[i]; s.quota.Account > 0 && u.Bytes > s.quota.Account {
-			_, gone, err := s.remove(ctx, nil, "account = ?", []any{u.Account}, u.Bytes-s.quota.Account)
+		u := &all[i]
+		if s.quota.Account > 0 && u.Bytes > s.quota.Account {
+			if err := s.shrink(ctx, s.quota.Account, "account = ?", u.Account); err != nil {
+				return err
+			}
+		}
+		sum += u.Bytes
+	}
+	if s.quota.All > 0 && sum > s.quota.All {
+		return s.shrink(ctx, s.quota.All, "1 = 1")
+	}
+	return nil
+}
+
+// shrink deletes the oldest selected content beyond a quota. Each transaction reads the amount again, because other
+// nodes delete and write, too.
+func (s *Content) shrink(ctx context.Context, quota int64, where string, args ...any) error {
+	for more := true; more; {
+		err := s.erase(ctx, "delete content", func(tx *sql.Tx) error {
+			var excess int64
+			err := tx.QueryRowContext(ctx, "SELECT COALESCE(sum(bytes), 0) - ? FROM content_sums WHERE "+where,
+				append([]any{quota}, args...)...).Scan(&excess)
+			if more = excess > 0; err != nil || !more {
+				return err
+			}
+			of, _, err := removeSome(ctx, tx, where, args, excess)
 			if err != nil {
 				return err
 			}
-			u.Bytes -= gone
+			more = len(of) > 0
+			return changeContentSums(ctx, tx, of, -1)
+		})
+		if err != nil {
+			return err
 		}
-		sum += all[i].Bytes
 	}
-	if s.quota.All > 0 && sum > s.quota.All {
-		_, _, err = s.remove(ctx, nil, "1 = 1", nil, sum-s.quota.All)
-	}
-	return err
+	return nil
 }
 
 // Retain deletes content that was logged before a time, and keys that encrypt nothing any more. Those of today and
 // yesterday stay, because nodes may still use them.
 func (s *Content) Retain(ctx context.Context, before time.Time) error {
-	if _, _, err := s.remove(ctx, nil, "created < ?", []any{micros(before)}, math.MaxInt64); err != nil {
+	if _, _, err := s.remove(ctx, nil, "created < ?", micros(before)); err != nil {
 		return err
 	}
 	const closed = "account IN (SELECT id FROM accounts WHERE closed IS NOT NULL)" // written while it was closed
-	if _, _, err := s.remove(ctx, nil, closed, nil, math.MaxInt64); err != nil {
+	if _, _, err := s.remove(ctx, nil, closed); err != nil {
 		return err
 	}
 	yesterday := contentlog.DayOf(s.clock.now()) - 1
@@ -192,7 +216,7 @@ func (s *Content) Purge(ctx context.Context, by audit.Actor, account audit.Objec
 		return err
 	}
 	u.Account = account.ID
-	u.Requests, u.Bytes, err = s.remove(ctx, note, where, args, math.MaxInt64)
+	u.Requests, u.Bytes, err = s.remove(ctx, note, where, args...)
 	return u, err
 }
 
@@ -206,10 +230,9 @@ func (s *Content) erase(ctx context.Context, doing string, fn func(tx *sql.Tx) e
 	})
 }
 
-// remove deletes selected content, the oldest first, until least bytes are deleted. note is called in the first
-// transaction that deletes something; it may be nil. Without selected content it writes nothing: it is called every
-// minute, also where no content is logged.
-func (s *Content) remove(ctx context.Context, note func(*sql.Tx) error, where string, args []any, least int64) (
+// remove deletes selected content, the oldest first. note is called in the first transaction that deletes something; it
+// may be nil. Without selected content it writes nothing: it is called every minute, also where no content is logged.
+func (s *Content) remove(ctx context.Context, note func(*sql.Tx) error, where string, args ...any) (
 	requests, bytes int64, err error,
 ) {
 	var more bool
@@ -217,10 +240,10 @@ func (s *Content) remove(ctx context.Context, note func(*sql.Tx) error, where st
 	if err != nil {
 		return 0, 0, fmt.Errorf("find content to delete: %w", err)
 	}
-	for more && bytes < least {
+	for more {
 		var of map[string]*ContentUsage
 		err = s.erase(ctx, "delete content", func(tx *sql.Tx) (err error) {
-			of, more, err = removeSome(ctx, tx, where, args, least-bytes)
+			of, more, err = removeSome(ctx, tx, where, args, math.MaxInt64)
 			if err == nil && note != nil && requests == 0 && len(of) > 0 {
 				err = note(tx)
 			}

@@ -172,6 +172,34 @@ func testContentQuota(t *testing.T, f *fixture) {
 	must.Equal(t, l.read(t, "a", a[9])+l.read(t, "b", b[9]), saidBy("9")+saidBy("9"), "the latest content")
 }
 
+// testContentQuotaOfTwoNodes checks that two nodes that write at the same time hold the quotas together: the amount is
+// exceeded by their last batches at most, and no more is deleted than needed.
+func testContentQuotaOfTwoNodes(t *testing.T, f *fixture) {
+	const quota, size, perBatch, batches, nodes = 3000, 100, 5, 30, 2
+	f.options.Content = store.ContentQuota{Account: quota}
+	f.makeAccounts(t, "a")
+	var all sync.WaitGroup
+	for range nodes {
+		s := f.open(t)
+		all.Go(func() {
+			for range batches {
+				var list []contentlog.Record
+				for range perBatch {
+					list = append(list, contentlog.Record{
+						Account: "a", Key: "k", Request: uuid.Must(uuid.NewV7()), Created: f.clock(), Sealed: make([]byte, size),
+					})
+				}
+				must.Do(t, s.Content.Write(t.Context(), list))
+				if u := must.Get(s.Content.Usage(t.Context()))(t); u[0].Bytes > quota+nodes*perBatch*size {
+					t.Errorf("the account has %d bytes, want at most a batch of each node beyond %d", u[0].Bytes, quota)
+				}
+			}
+		})
+	}
+	all.Wait()
+	wantContent(t, f.DB, "amount at the end", store.ContentUsage{Account: "a", Requests: quota / size, Bytes: 1})
+}
+
 // testContentRetained checks that content and keys are deleted by age, and only then.
 func testContentRetained(t *testing.T, f *fixture) {
 	f.makeAccounts(t, "a")
