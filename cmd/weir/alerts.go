@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -17,22 +18,35 @@ func newAlerts(env *environment) *cobra.Command {
 }
 
 func newAlertsList(env *environment) *cobra.Command {
-	return env.jsonFlag(&cobra.Command{
+	var name string
+	cmd := env.jsonFlag(&cobra.Command{
 		Use: "list", Short: "List the alerts that fired last",
 		Long: "List the alerts that fired last, newest first. A running gateway evaluates them every minute.\n" +
 			"Alerts are stored for 90 days after their end.",
-		Example: "  weir alerts list\n  weir alerts list --json", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return env.withData(cmd, func(d *admin.Admin) error {
-				v, err := d.Alerts.List(cmd.Context())
-				if err != nil {
-					return err
-				}
-				heads := []string{"FIRED", "ENDED", "ALERT", "ACCOUNT", "SUBJECT", "TEXT"}
-				return list(&env.output, v.Alerts, heads, alertRow)
-			})
-		},
+		Example: "  weir alerts list\n  weir alerts list --account default --json", Args: noArgs,
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, _ []string) error {
+			v, err := alertsOf(ctx, d, name)
+			if err != nil {
+				return err
+			}
+			heads := []string{"FIRED", "ENDED", "ALERT", "ACCOUNT", "SUBJECT", "TEXT"}
+			return list(&env.output, v.Alerts, heads, alertRow)
+		}),
 	})
+	cmd.Flags().StringVar(&name, "account", "", "only this account")
+	return cmd
+}
+
+// alertsOf returns the alerts of an account, or of everything without a name.
+func alertsOf(ctx context.Context, d *admin.Admin, name string) (admin.AlertReport, error) {
+	if name == "" {
+		return d.Alerts.List(ctx)
+	}
+	a, err := d.Accounts.Account(ctx, name)
+	if err != nil {
+		return admin.AlertReport{}, err
+	}
+	return d.Alerts.ListOf(ctx, &a)
 }
 
 func alertRow(a *admin.AlertView) []string {

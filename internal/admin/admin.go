@@ -123,7 +123,7 @@ func New(o *Options) (a *Admin, err error) {
 	a.Plans = newPlans(a.Configuration, a.Accounts, db)
 	a.Imports = &Imports{a.Configuration, a.People, db, cfg.File}
 	a.Webhooks = newWebhooks(o, a.MasterKeys, a.Nodes, a.Mail != nil)
-	a.Alerts = &Alerts{db, a.Accounts, a.Webhooks, AlertRules(&cfg.Alerts)}
+	a.Alerts = newAlerts(o, a.Accounts, a.Webhooks)
 	a.Secrets = &Secrets{a.MasterKeys, cfg, db, a.Nodes}
 	a.Reconciliation = newReconciliation(o, a.Configuration)
 	return a, nil

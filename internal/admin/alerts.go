@@ -17,8 +17,22 @@ type Alerts struct {
 	store    *store.DB
 	accounts *account.Service
 	webhooks *Webhooks
-	rules    alert.Rules
+	limits   func() *config.Alerts // in force
 }
+
+func newAlerts(o *Options, accounts *account.Service, webhooks *Webhooks) *Alerts {
+	limits := func() *config.Alerts { return &o.Config.Alerts }
+	if o.InForce != nil {
+		limits = func() *config.Alerts {
+			cfg, _ := o.InForce()
+			return &cfg.Alerts
+		}
+	}
+	return &Alerts{o.Store, accounts, webhooks, limits}
+}
+
+// Rules returns the limits in force.
+func (a *Alerts) Rules() alert.Rules { return AlertRules(a.limits()) }
 
 // AlertRules returns the limits of a configuration.
 func AlertRules(c *config.Alerts) alert.Rules {
@@ -61,18 +75,32 @@ type AlertView struct {
 
 // List returns the kinds and the latest alerts of everything.
 func (a *Alerts) List(ctx context.Context) (v AlertReport, err error) {
-	last, err := a.store.Alerts.LastFired(ctx)
-	if err != nil {
-		return v, err
-	}
-	all, err := a.store.Alerts.Latest(ctx, true, "")
-	if err != nil {
-		return v, err
-	}
 	names, err := namesOf(ctx, a.accounts)
+	if err != nil {
+		return v, err
+	}
+	return a.report(ctx, store.AlertQuery{All: true}, names)
+}
+
+// ListOf returns the kinds and the latest alerts of an account.
+func (a *Alerts) ListOf(ctx context.Context, of *account.Account) (AlertReport, error) {
+	return a.report(ctx, store.AlertQuery{Account: of.ID}, map[string]string{of.ID: of.Name})
+}
+
+// report returns what the query selects. names holds the names of its accounts, by id.
+func (a *Alerts) report(ctx context.Context, q store.AlertQuery, names map[string]string) (v AlertReport, err error) {
+	last, err := a.store.Alerts.LastFired(ctx, q)
+	if err != nil {
+		return v, err
+	}
+	all, err := a.store.Alerts.Latest(ctx, q)
 	v = AlertReport{[]AlertKind{}, []AlertView{}}
+	rules := a.Rules()
 	for _, k := range alert.Kinds() {
-		x := AlertKind{Kind: k, About: k.About(), Limit: a.rules.Limit(k), Unit: k.Unit()}
+		if !q.All && !k.OfAccounts() {
+			continue
+		}
+		x := AlertKind{Kind: k, About: k.About(), Limit: rules.Limit(k), Unit: k.Unit()}
 		if at, ok := last[k]; ok {
 			x.LastFired = &at
 		}
@@ -106,7 +134,8 @@ func (a *Alerts) Test(ctx context.Context, name string) (t AlertTest, err error)
 	if err != nil {
 		return t, err
 	}
-	now, limit := a.store.Now(), a.rules.Limit(t.Kind)
+	rules := a.Rules()
+	now, limit := a.store.Now(), rules.Limit(t.Kind)
 	for i := range endpoints {
 		e := &endpoints[i]
 		if e.Disabled != nil || !e.Wants(webhook.AlertFired) {

@@ -65,6 +65,9 @@ func (k Kind) About() string {
 	return ""
 }
 
+// OfAccounts reports whether alerts of the kind concern a single account.
+func (k Kind) OfAccounts() bool { return k != UnpricedUsage && k != PricesOld }
+
 // Unit returns the unit of values and limits of the kind.
 func (k Kind) Unit() string {
 	switch k {
@@ -83,6 +86,12 @@ type Source struct {
 	Kind    Kind
 	Account string // id; empty for a condition of the installation
 	Subject string // id of a key, or name of a model; empty for the account or the installation itself
+}
+
+// whole returns the source without its subject.
+func (s Source) whole() Source {
+	s.Subject = ""
+	return s
 }
 
 // Condition is the value of a source at a time, in the unit of its kind.
@@ -109,8 +118,10 @@ type Alert struct {
 }
 
 const (
-	// MostActive bounds the active alerts. Further ones do not fire.
-	MostActive = 1000
+	// MostActive bounds the active alerts, and MostOfAccount those of a kind and an account, or of a kind and the
+	// installation. Further ones do not fire.
+	MostActive    = 1000
+	MostOfAccount = 50
 	// MostListed bounds a list of alerts.
 	MostListed = 200
 	// KeepFor is how long alerts are stored after their end.
@@ -125,17 +136,24 @@ func Decide(active []Alert, all []Condition, now time.Time) (fired, ended []Aler
 		current[all[i].Source] = &all[i]
 	}
 	going := make(map[Source]bool, len(active))
+	count, share := 0, map[Source]int{} // shares are counted without subjects
 	for _, a := range active {
 		going[a.Source] = true
 		if c := current[a.Source]; c == nil || !c.holds() {
 			a.Ended = new(now)
 			ended = append(ended, a)
+			continue
 		}
+		count++
+		share[a.whole()]++
 	}
 	for i := range all {
 		c := &all[i]
-		if c.fires() && !going[c.Source] && len(active)+len(fired)-len(ended) < MostActive {
+		of := c.whole()
+		if c.fires() && !going[c.Source] && count < MostActive && share[of] < MostOfAccount {
 			going[c.Source] = true
+			count++
+			share[of]++
 			fired = append(fired, Alert{ID: uuid.Must(uuid.NewV7()).String(), Condition: *c, Fired: now})
 		}
 	}

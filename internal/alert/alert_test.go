@@ -1,6 +1,7 @@
 package alert_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -58,12 +59,41 @@ func TestActiveAlertsAreBounded(t *testing.T) {
 	t.Parallel()
 	var all []alert.Condition
 	for i := range alert.MostActive + 5 {
-		all = append(all, alert.Condition{Source: alert.Source{Kind: alert.KeyRefusals, Subject: time.Duration(i).String()}, Value: 1, Limit: 1})
+		of := alert.Source{Kind: alert.KeyRefusals, Account: fmt.Sprint(i / 10), Subject: fmt.Sprint(i)}
+		all = append(all, alert.Condition{Source: of, Value: 1, Limit: 1})
 	}
 	fired, _ := alert.Decide(nil, all, noon)
 	must.Equal(t, len(fired), alert.MostActive, "alerts")
 	again, _ := alert.Decide(fired, all, noon)
 	must.Equal(t, len(again), 0, "alerts beyond the bound")
+}
+
+// TestAccountsHaveSharesOfAlerts checks that an account with many conditions leaves alerts to others and to other kinds
+// of its own, and that an alert that ends makes room for the next one.
+func TestAccountsHaveSharesOfAlerts(t *testing.T) {
+	t.Parallel()
+	condition := func(kind alert.Kind, account string, n int) alert.Condition {
+		return alert.Condition{Source: alert.Source{Kind: kind, Account: account, Subject: fmt.Sprint(n)}, Value: 1, Limit: 1}
+	}
+	var all []alert.Condition
+	for i := range 2 * alert.MostOfAccount {
+		all = append(all, condition(alert.KeyRefusals, "a", i))
+	}
+	all = append(all, condition(alert.BudgetForecast, "a", 0), condition(alert.KeyRefusals, "b", 0), condition(alert.UnpricedUsage, "", 0))
+	fired, _ := alert.Decide(nil, all, noon)
+	got := map[alert.Source]int{}
+	for _, a := range fired {
+		got[alert.Source{Kind: a.Kind, Account: a.Account}]++
+	}
+	want := map[alert.Source]int{
+		{Kind: alert.KeyRefusals, Account: "a"}: alert.MostOfAccount, {Kind: alert.BudgetForecast, Account: "a"}: 1,
+		{Kind: alert.KeyRefusals, Account: "b"}: 1, {Kind: alert.UnpricedUsage}: 1,
+	}
+	must.Equal(t, got, want, "alerts that fire")
+	next, ended := alert.Decide(fired, all[1:], noon)
+	if len(next) != 1 || len(ended) != 1 || next[0].Account != "a" {
+		t.Errorf("after the end of one: got %v, %v, want the next one of its account", next, ended)
+	}
 }
 
 func usual() alert.Rules {

@@ -27,7 +27,7 @@ const (
 // Options configures an Evaluator. All are required.
 type Options struct {
 	Store  Store
-	Rules  Rules
+	Rules  func() Rules     // in force
 	Prices func() time.Time // day of the newest price data; zero if it is not known
 	Log    *slog.Logger
 }
@@ -62,12 +62,13 @@ func (e *Evaluator) Evaluate(ctx context.Context) error {
 	if err != nil || !mine {
 		return err
 	}
-	facts, err := e.options.Store.Facts(ctx, &e.options.Rules, now)
+	rules := e.options.Rules()
+	facts, err := e.options.Store.Facts(ctx, &rules, now)
 	if err != nil {
 		return err
 	}
 	facts.Prices = e.options.Prices()
-	fired, ended, err := e.options.Store.Write(ctx, e.options.Rules.Conditions(&facts, now), now)
+	fired, ended, err := e.options.Store.Write(ctx, rules.Conditions(&facts, now), now)
 	for i := range fired {
 		e.log("fired", &fired[i])
 	}

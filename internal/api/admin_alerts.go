@@ -14,6 +14,15 @@ func (h *adminAlerts) list(r *adminRequest) (answer, error) {
 	return found(v)
 }
 
+// listOfAccount answers the kinds of alerts of accounts, and those of an account that fired last.
+func (h *adminAlerts) listOfAccount(r *adminRequest) (answer, error) {
+	v, err := h.alerts.ListOf(r.Context(), r.visit.Account)
+	if err != nil {
+		return answer{}, err
+	}
+	return found(v)
+}
+
 // test sends a test of a kind.
 func (h *adminAlerts) test(r *adminRequest) (answer, error) {
 	if err := readFields("", r.body); err != nil {

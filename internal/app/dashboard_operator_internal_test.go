@@ -53,7 +53,7 @@ func TestSettingsInForce(t *testing.T) {
 	next := config.Default()
 	next.Listen, next.Data = "192.0.2.1:1", "/elsewhere"
 	next.Prices = map[string]map[string]string{upstream.DemoName + "/x": {"input": "0.5"}}
-	next.Limits.RPM = 77
+	next.Limits.RPM, next.Alerts.Refusals = 77, 7
 	next.Providers = []config.Provider{{Name: upstream.DemoName, APIKeys: []llm.Secret{llm.NewSecret("canary")}}}
 	g.options.Reload = func([]byte) (config.Config, error) { return next, nil }
 	before := installationOf(g, time.Now()).Settings()
@@ -67,6 +67,9 @@ func TestSettingsInForce(t *testing.T) {
 		if got := value(after, path); got != want || want == "" {
 			t.Errorf("%s: got %q, want %q", path, got, want)
 		}
+	}
+	if got := g.admin.Alerts.Rules().Refusals; got != 7 || got == g.options.Config.Alerts.Refusals {
+		t.Errorf("alerts: got the limit %d of refusals, want 7", got)
 	}
 	if got := i.PriceSources().Overrides[upstream.DemoName+"/x"]["input"]; got != "0.5" {
 		t.Errorf("prices of the configuration: got %q, want 0.5", got)

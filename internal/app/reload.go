@@ -16,7 +16,7 @@ const priceFilesEvery = 2 * time.Second
 const managedEvery = 400 * time.Millisecond
 
 // reload puts a changed configuration in force, as far as it can change while the gateway runs: providers, models,
-// prices, aliases, MCP servers and bundles, limits, CORS origins, retention.
+// prices, aliases, MCP servers and bundles, limits, CORS origins, retention, limits of alerts.
 func (g *instance) reload(ctx context.Context) {
 	look, lookManaged := time.NewTicker(priceFilesEvery), time.NewTicker(managedEvery)
 	defer look.Stop()
@@ -48,7 +48,7 @@ func (g *instance) reloadLogged(ctx context.Context) (status string) {
 		return "The new configuration is invalid, and the running one stays in force: see the log."
 	}
 	g.options.Log.Info("configuration reloaded: providers, models, prices, aliases, MCP servers and bundles, " +
-		"limits, cors and retention are in force; the rest needs a restart")
+		"limits, cors, retention and alerts are in force; the rest needs a restart")
 	return ""
 }
 

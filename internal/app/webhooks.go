@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"weir/internal/account"
-	"weir/internal/admin"
 	"weir/internal/alert"
 	"weir/internal/budget"
 	"weir/internal/llm"
@@ -46,7 +45,7 @@ func (g *instance) openWebhooks() error {
 // evaluatorOf returns the evaluator of alerts.
 func evaluatorOf(g *instance) *alert.Evaluator {
 	return alert.NewEvaluator(alert.Options{
-		Store: g.store.Alerts, Rules: admin.AlertRules(&g.options.Config.Alerts), Log: g.options.Log,
+		Store: g.store.Alerts, Rules: g.admin.Alerts.Rules, Log: g.options.Log,
 		Prices: func() time.Time {
 			newest := 0.0
 			g.upstream.Prices().Days(func(_ string, day float64) { newest = max(newest, day) })

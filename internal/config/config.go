@@ -110,7 +110,8 @@ func (c Config) Reloaded(next *Config) Config {
 	c.DefaultModel, c.DefaultMaxOutput, c.Limits, c.Outbound = next.DefaultModel, next.DefaultMaxOutput, next.Limits,
 		next.Outbound
 	c.MCPServers, c.MCPBundles = next.MCPServers, next.MCPBundles
-	c.CORS, c.Retention, c.Warnings, c.origins = next.CORS, next.Retention, next.Warnings, next.origins
+	c.CORS, c.Retention, c.Alerts = next.CORS, next.Retention, next.Alerts
+	c.Warnings, c.origins = next.Warnings, next.origins
 	return c
 }
 

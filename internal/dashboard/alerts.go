@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -9,16 +10,17 @@ import (
 	"weir/internal/people"
 )
 
-// alertHandlers serves the page of alerts.
+// alertHandlers serves the pages of alerts, of the installation and of an account.
 type alertHandlers struct {
-	site   *site
-	alerts *admin.Alerts
+	site  *site
+	admin *admin.Admin
 }
 
 const alertsPath = "/operator/alerts"
 
 // alertsPage shows the kinds of alerts, and those that fired last.
 type alertsPage struct {
+	Account   bool // of an account, not of the installation
 	Kinds     []alertKindRow
 	Alerts    []alertRow
 	Endpoints string // path of the endpoints
@@ -30,7 +32,7 @@ type alertsPage struct {
 type alertKindRow struct {
 	admin.AlertKind
 	Name, Bound string
-	Test        string // path of the button
+	Test        string // path of the button; empty for none
 }
 
 // alertRow shows an alert.
@@ -39,25 +41,49 @@ type alertRow struct {
 	Name  string
 	Badge Badge
 	Of    string // the account, and the key or model
+	Href  string // page of the key or account; empty for none
 }
 
 func (h *alertHandlers) list(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
-	found, err := h.alerts.List(r.Context())
+	found, err := h.admin.Alerts.List(r.Context())
 	if err != nil {
 		return err
 	}
-	p := alertsPageOf(&found)
+	p := alertsPageOf(&found, webhooksPath, nil)
+	for i := range p.Kinds {
+		p.Kinds[i].Test = alertsPath + "/" + string(p.Kinds[i].Kind) + "/test"
+	}
 	p.Problems = f.problems()
 	return h.site.show(w, r, v, page{name: "alerts", title: "Alerts", status: f.status(), data: p})
 }
 
-func alertsPageOf(found *admin.AlertReport) alertsPage {
-	p := alertsPage{Endpoints: webhooksPath, Empty: Empty{
+// ofAccount shows the alerts of an account.
+func (h *alertHandlers) ofAccount(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	found, err := h.admin.Alerts.ListOf(r.Context(), v.Account)
+	if err != nil {
+		return err
+	}
+	keys, err := h.admin.Accounts.Keys(r.Context(), v.Account.ID)
+	if err != nil {
+		return err
+	}
+	endpoints := ""
+	if v.May(people.Manage, v.Account.ID) == nil {
+		endpoints = hookHomeOf(v).path
+	}
+	p := alertsPageOf(&found, endpoints, labelsOf(keys))
+	p.Account = true
+	return h.site.show(w, r, v, page{name: "alerts", title: "Alerts", data: p})
+}
+
+// alertsPageOf shows alerts. labels holds the labels of keys by id; a key without one is named by its account.
+func alertsPageOf(found *admin.AlertReport, endpoints string, labels map[string]string) alertsPage {
+	p := alertsPage{Endpoints: endpoints, Empty: Empty{
 		Icon: "alerts", Title: "No alerts", Text: "Nothing has needed attention in the last 90 days.",
 	}}
 	for i := range found.Kinds {
 		k := &found.Kinds[i]
-		row := alertKindRow{*k, alertName(k.Kind), "off", alertsPath + "/" + string(k.Kind) + "/test"}
+		row := alertKindRow{AlertKind: *k, Name: alertName(k.Kind), Bound: "off"}
 		if k.Limit > 0 {
 			row.Bound = "from " + number(k.Limit) + " " + k.Unit
 			if k.Limit == 1 {
@@ -68,21 +94,25 @@ func alertsPageOf(found *admin.AlertReport) alertsPage {
 	}
 	for i := range found.Alerts {
 		a := &found.Alerts[i]
-		row := alertRow{*a, alertName(a.Kind), Badge{"bad", "Active"}, "the installation"}
+		row := alertRow{AlertView: *a, Name: alertName(a.Kind), Badge: Badge{"bad", "Active"}}
 		if a.Ended != nil {
 			row.Badge = Badge{"", "Ended"}
 		}
-		switch {
-		case a.AccountName != "" && a.Subject != "":
-			row.Of = "a key of " + a.AccountName
-		case a.AccountName != "":
-			row.Of = a.AccountName
-		case a.Subject != "":
-			row.Of = a.Subject
-		}
+		row.Of, row.Href = alertOf(a, labels)
 		p.Alerts = append(p.Alerts, row)
 	}
 	return p
+}
+
+// alertOf returns what an alert is about, and the path of its page, if there is one.
+func alertOf(a *admin.AlertView, labels map[string]string) (of, href string) {
+	switch {
+	case a.AccountName != "" && a.Subject != "":
+		return cmp.Or(labels[a.Subject], "a key of "+a.AccountName), accountPath(a.AccountName) + "/keys/" + a.Subject
+	case a.AccountName != "":
+		return a.AccountName, accountPath(a.AccountName)
+	}
+	return cmp.Or(a.Subject, "the installation"), ""
 }
 
 // alertName returns the name of a kind for people.
@@ -106,6 +136,6 @@ func alertName(k alert.Kind) string {
 
 // test sends a test of the kind in the path.
 func (h *alertHandlers) test(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	_, err := h.alerts.Test(r.Context(), r.PathValue("kind"))
+	_, err := h.admin.Alerts.Test(r.Context(), r.PathValue("kind"))
 	return (&form{}).followed(w, r, v, alertsPath+"?done=alert-tested", err, h.list)
 }

@@ -5,6 +5,7 @@ import (
 
 	"weir/internal/admin"
 	"weir/internal/alert"
+	"weir/internal/people"
 )
 
 // alertSamples shows the page of alerts: without any, and with active and ended ones.
@@ -33,10 +34,13 @@ func alertSamples() []sample {
 		busy.Alerts = append(busy.Alerts, a)
 	}
 	show := func(found *admin.AlertReport) page {
-		return page{name: "alerts", title: "Alerts", data: alertsPageOf(found)}
+		return page{name: "alerts", title: "Alerts", data: alertsPageOf(found, webhooksPath, nil)}
 	}
+	own := alertsPageOf(&busy, accountPath("acme")+"/webhooks", map[string]string{"house/" + hostile: "ci" + hostile})
+	own.Account = true
 	return []sample{
 		{"alerts", alertsPath, "", show(&busy)},
 		{"alerts-none", alertsPath, "", show(&quiet)},
+		{"alerts-account", accountPath("acme") + "/alerts", people.Owner, page{name: "alerts", title: "Alerts", data: own}},
 	}
 }

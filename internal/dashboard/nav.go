@@ -35,6 +35,7 @@ var accountPlaces = []place{
 	{"Statements", "audit", "/statements", people.Read},
 	{"Playground", "playground", "/playground", people.Use},
 	{"Models", "models", "/models", people.Read},
+	{"Alerts", "alerts", "/alerts", people.Read},
 	{"Webhooks", "webhooks", "/webhooks", people.Manage},
 	{"Account", "members", "/members", people.Read},
 }

@@ -91,6 +91,7 @@ func (s *site) usageRoutes(o *Options, t *tails) []row {
 	usage := &usageHandlers{s, o.Admin, flush, o.PublicURL, fileSlots(maxUsageFiles, maxUsageFilesOf)}
 	requests, statements := &requestHandlers{s, o.Admin, flush, t}, &statementHandlers{s, o.Admin}
 	models := &modelHandlers{s, o.Installation.Models, o.DefaultModel, o.Turn}
+	alerts := &alertHandlers{s, o.Admin}
 	return []row{
 		{"GET /accounts/{account}", people.Read, overview.show},
 		{"GET /accounts/{account}/usage", people.Read, usage.show},
@@ -111,6 +112,7 @@ func (s *site) usageRoutes(o *Options, t *tails) []row {
 		{"GET /accounts/{account}/statements/{number}", people.Read, statements.show},
 		{"GET /accounts/{account}/statements/{number}/csv", people.Read, statements.download},
 		{"GET /accounts/{account}/models", people.Read, models.list},
+		{"GET /accounts/{account}/alerts", people.Read, alerts.ofAccount},
 	}
 }
 
@@ -192,7 +194,7 @@ func (s *site) installationRoutes(o *Options) []row {
 	const provider = providersPath + "/{provider}"
 	providers := &providerHandlers{s, o.Admin, o.Installation, o.DefaultModel}
 	prices, installation := &priceHandlers{s, o.Admin, o.Installation}, &installationHandlers{s, o.Installation}
-	config, alerts := &configurationHandlers{s, o.Admin, o.Installation}, &alertHandlers{s, o.Admin.Alerts}
+	config, alerts := &configurationHandlers{s, o.Admin, o.Installation}, &alertHandlers{s, o.Admin}
 	audit := &auditHandlers{s, o.Admin, fileSlots(maxAuditFiles, maxAuditFiles)}
 	return []row{
 		{"GET " + providersPath, people.Operate, providers.list},

@@ -11,12 +11,25 @@ import (
 	"weir/internal/llm"
 )
 
-// mostFacts bounds the facts of a kind, the highest values first.
-const mostFacts = 2 * alert.MostActive
+// mostFacts bounds the facts of a kind, and factsOfAccount those of an account among them, the highest values first.
+const (
+	mostFacts      = 2 * alert.MostActive
+	factsOfAccount = 2 * alert.MostOfAccount
+)
 
-// Facts reads the facts that can fire under the rules. Values far below a limit are left out: their alerts end.
+// highest returns a query for the rows of another one with the highest values, and its arguments. The other one has the
+// columns account, key and the value.
+func highest(value, query string, args ...any) (string, []any) {
+	order := value + " DESC, account, key"
+	return "SELECT * FROM (SELECT x.*, row_number() OVER (PARTITION BY account ORDER BY " + order + ") AS place" +
+			" FROM (" + query + ") AS x) AS y WHERE place <= ? ORDER BY " + order + " LIMIT ?",
+		append(args, factsOfAccount, mostFacts)
+}
+
+// Facts reads the facts that can fire under the rules. Values far below a limit are left out: their alerts end. It does
+// not wait for reports: the pool has a connection more than reports are read at once.
 func (s *Alerts) Facts(ctx context.Context, r *alert.Rules, now time.Time) (f alert.Facts, err error) {
-	err = s.report(ctx, "", "read facts of alerts", func(tx *sql.Tx) error {
+	err = s.moment(ctx, s.reports, "read facts of alerts", func(tx *sql.Tx) error {
 		ctx := s.engine.within(ctx)
 		for _, read := range []func(context.Context, *sql.Tx, *alert.Rules, time.Time, *alert.Facts) error{
 			readBudgetFacts, readSpendFacts, readErrorFacts, readRefusalFacts, readUnpricedFacts,
@@ -50,14 +63,16 @@ func readBudgetFacts(ctx context.Context, tx *sql.Tx, r *alert.Rules, now time.T
 				" WHERE o.budget > 0 AND o.budget_period = ?" + where +
 				" GROUP BY o.id, o.budget" // columns depend on the id
 		}
-		rows, err := tx.QueryContext(ctx, "SELECT account, key, budget, spent FROM ("+
+		query, args := highest("spent", "SELECT account, key, budget, spent FROM ("+
 			part("o.id AS account, '' AS key, o.budget AS budget", "accounts", "")+" UNION ALL "+
 			part("min(o.account) AS account, o.id AS key, o.budget AS budget", "keys", " AND o.revoked IS NULL")+
-			") AS x WHERE spent >= budget / 1000 * ? ORDER BY spent DESC, account, key LIMIT ?",
-			first, last, string(p), first, last, string(p), int64(leastOfBudget*float64(r.BudgetPercent)), mostFacts)
+			") AS b WHERE spent >= budget / 1000 * ?",
+			first, last, string(p), first, last, string(p), int64(leastOfBudget*float64(r.BudgetPercent)))
+		rows, err := tx.QueryContext(ctx, query, args...)
 		some, err := collect(rows, err, func(row scanner) (b alert.Budget, err error) {
+			var place int64
 			b.Period = p
-			return b, row.Scan(&b.Account, &b.Key, &b.Limit, &b.Spent)
+			return b, row.Scan(&b.Account, &b.Key, &b.Limit, &b.Spent, &place)
 		})
 		if err != nil {
 			return err
@@ -109,8 +124,9 @@ func readErrorFacts(ctx context.Context, tx *sql.Tx, r *alert.Rules, now time.Ti
 	if r.ErrorPercent == 0 {
 		return nil
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT account, sum(attempts), sum(errors) FROM rollup_hour"+
-		" WHERE period IN (?, ?) GROUP BY account HAVING sum(attempts) >= ? AND sum(errors) > 0"+
+	// A request that was answered from the answer cache has a row, but no attempt at a provider.
+	rows, err := tx.QueryContext(ctx, "SELECT account, sum(attempts - cached), sum(errors) FROM rollup_hour"+
+		" WHERE period IN (?, ?) GROUP BY account HAVING sum(attempts - cached) >= ? AND sum(errors) > 0"+
 		" ORDER BY sum(errors) DESC, account LIMIT ?",
 		hourOf(now), hourOf(now.Add(-time.Hour)), max(1, r.ErrorLeast), mostFacts)
 	f.Errors, err = collect(rows, err, func(row scanner) (x alert.Errors, err error) {
@@ -123,11 +139,12 @@ func readRefusalFacts(ctx context.Context, tx *sql.Tx, r *alert.Rules, now time.
 	if r.Refusals == 0 {
 		return nil
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT account, key, sum(n) FROM refusals WHERE minute > ? AND key <> ''"+
-		" GROUP BY account, key HAVING sum(n) >= ? ORDER BY sum(n) DESC, account, key LIMIT ?",
-		now.Add(-time.Hour).Unix(), max(1, r.Refusals/2), mostFacts)
+	query, args := highest("n", "SELECT account, key, sum(n) AS n FROM refusals WHERE minute > ? AND key <> ''"+
+		" GROUP BY account, key HAVING sum(n) >= ?", now.Add(-time.Hour).Unix(), max(1, r.Refusals/2))
+	rows, err := tx.QueryContext(ctx, query, args...)
 	f.Refusals, err = collect(rows, err, func(row scanner) (x alert.Refusals, err error) {
-		return x, row.Scan(&x.Account, &x.Key, &x.Count)
+		var place int64
+		return x, row.Scan(&x.Account, &x.Key, &x.Count, &place)
 	})
 	return err
 }

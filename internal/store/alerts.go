@@ -90,19 +90,31 @@ func (s *Alerts) tellAlert(ctx context.Context, tx *sql.Tx, t webhook.Type, a *a
 	return err
 }
 
-// Latest returns the alerts of an account, or of everything if all is true, those that fired last first, at most
-// alert.MostListed.
-func (s *Alerts) Latest(ctx context.Context, all bool, account string) ([]alert.Alert, error) {
-	if all {
-		return alertsOf(ctx, s.read, "ORDER BY fired DESC, id DESC LIMIT ?", alert.MostListed)
+// AlertQuery selects the alerts of an account, or all.
+type AlertQuery struct {
+	Account string // id; empty for the installation
+	All     bool
+}
+
+// where returns the condition of the query.
+func (q *AlertQuery) where() (string, []any) {
+	if q.All {
+		return "", nil
 	}
-	return alertsOf(ctx, s.read, "WHERE account = ? ORDER BY fired DESC, id DESC LIMIT ?", account, alert.MostListed)
+	return "WHERE account = ? ", []any{q.Account}
+}
+
+// Latest returns alerts, those that fired last first, at most alert.MostListed.
+func (s *Alerts) Latest(ctx context.Context, q AlertQuery) ([]alert.Alert, error) {
+	where, args := q.where()
+	return alertsOf(ctx, s.read, where+"ORDER BY fired DESC, id DESC LIMIT ?", append(args, alert.MostListed)...)
 }
 
 // LastFired returns when the last alert of each kind fired.
-func (s *Alerts) LastFired(ctx context.Context) (map[alert.Kind]time.Time, error) {
+func (s *Alerts) LastFired(ctx context.Context, q AlertQuery) (map[alert.Kind]time.Time, error) {
 	last := map[alert.Kind]time.Time{}
-	rows, err := s.read.QueryContext(ctx, "SELECT kind, max(fired) FROM alerts GROUP BY kind")
+	where, args := q.where()
+	rows, err := s.read.QueryContext(ctx, "SELECT kind, max(fired) FROM alerts "+where+"GROUP BY kind", args...)
 	_, err = collect(rows, err, func(row scanner) (kind alert.Kind, err error) {
 		var at int64
 		err = row.Scan(&kind, &at)

@@ -18,7 +18,7 @@ import (
 // can set fewer.
 var (
 	fewestConns = poolSizes{2, 1, 2, 2}
-	mostConns   = poolSizes{postgresReaders, reportsAtOnce, postgresFast, postgresSure}
+	mostConns   = poolSizes{postgresReaders, reportConns, postgresFast, postgresSure}
 )
 
 // poolSizes holds the most connections of each pool, in the order of pools.

@@ -13,8 +13,10 @@ import (
 
 const (
 	// reportsAtOnce is how many reports are read at once. Each has a connection of its own pool, because the pool read
-	// serves requests.
+	// serves requests. One more connection is for background work, such as alerts: reports and it do not wait for each
+	// other.
 	reportsAtOnce = 2
+	reportConns   = reportsAtOnce + 1
 	// mostWaiting is how many reports of one account may wait, and turnWait is the longest wait.
 	mostWaiting = 16
 	turnWait    = 10 * time.Second

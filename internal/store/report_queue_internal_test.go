@@ -16,6 +16,7 @@ import (
 	"modernc.org/sqlite"
 
 	"weir/internal/account"
+	"weir/internal/alert"
 	"weir/internal/llm"
 	"weir/internal/must"
 	"weir/internal/report"
@@ -84,6 +85,21 @@ func TestReportsLeaveReaders(t *testing.T) {
 	if !s.reportQueue.Idle() {
 		t.Error("a report still runs or waits")
 	}
+}
+
+// TestAlertsDoNotWaitForReports reads the facts of alerts while as many reports run as may run at once.
+func TestAlertsDoNotWaitForReports(t *testing.T) {
+	t.Parallel()
+	s := must.Get(Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "weir.db")}))(t)
+	t.Cleanup(func() { must.Do(t, s.Close()) })
+	for _, account := range []string{"", "acc_a"} {
+		must.Do(t, s.enterReports(t.Context(), account))
+		tx := must.Get(s.reports.BeginTx(t.Context(), nil))(t)
+		defer func() { must.Do(t, tx.Rollback()) }()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), turnWait/2)
+	defer cancel()
+	must.Get(s.Alerts.Facts(ctx, &alert.Rules{ErrorPercent: 1}, time.Now()))(t)
 }
 
 // outsideTurns lists the methods of Reports that do not wait for one account's turn, with the reason.

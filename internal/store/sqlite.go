@@ -60,7 +60,7 @@ func sqlitePools(path string) (p pools, err error) {
 		return db
 	}
 	p.read = open(readers, url.Values{"_query_only": {"1"}})
-	p.reports = open(reportsAtOnce, url.Values{"_query_only": {"1"}})
+	p.reports = open(reportConns, url.Values{"_query_only": {"1"}})
 	p.fast = open(1, url.Values{"_txlock": {"immediate"}, "_synchronous": {"NORMAL"}})
 	p.sure = open(1, url.Values{"_txlock": {"immediate"}, "_synchronous": {"FULL"}})
 	p.erasing = open(1, url.Values{

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/account"
+	"weir/internal/admin"
 	"weir/internal/alert"
 	"weir/internal/e2e/harness"
 	"weir/internal/must"
@@ -54,6 +56,10 @@ func (o *office) runAlerts() {
 	if at(list, "kinds", "0", "kind") != "budget_forecast" || at(list, "kinds", "0", "limit") != "100" || at(list, "alerts") != "[]" {
 		t.Errorf("alerts: got %v, want all kinds, and none that fired: a test is no alert", list)
 	}
+	own := o.call(200, "GET /accounts/{account}/alerts", "", "default")
+	if at(own, "kinds", "3", "kind") != "key_refusals" || at(own, "kinds", "4") != "nothing" || at(own, "alerts") != "[]" {
+		t.Errorf("alerts of an account: got %v, want the kinds of accounts", own)
+	}
 	for _, id := range made {
 		o.call(204, "DELETE /webhooks/{webhook}", "", id)
 	}
@@ -79,6 +85,7 @@ func TestAlertsFireOnceAcrossRestarts(t *testing.T) {
 		}
 		h = harness.Open(t, harness.Setup{YAML: yaml, Dir: h.Data, Key: h.Key, Now: func() time.Time { return time.Now().Add(later) }})
 		harness.Await(t, string(want), func() bool { return len(x.of(want)) > 0 && len(other.of(webhook.AlertFired)) > 0 })
+		wantOwnAlert(t, h, want == webhook.AlertEnded)
 		must.Do(t, h.Stop())
 	}
 	fired, ended := x.of(webhook.AlertFired), x.of(webhook.AlertEnded)
@@ -92,5 +99,16 @@ func TestAlertsFireOnceAcrossRestarts(t *testing.T) {
 	}
 	if ended[0].Data.Alert.ID != a.ID || ended[0].Data.Alert.Ended == nil {
 		t.Errorf("got %+v, want the end of %s", ended[0].Data.Alert, a.ID)
+	}
+}
+
+// wantOwnAlert checks that the account of the key has the one alert.
+func wantOwnAlert(t *testing.T, h *harness.Gateway, ended bool) {
+	t.Helper()
+	var list admin.AlertReport
+	key := h.NewKey(account.KeyOptions{Account: account.DefaultName, Label: "admin", Permissions: []account.Permission{account.Admin}})
+	harness.Decode(t, h.Do(harness.Ask{Method: http.MethodGet, Path: "/admin/v1/accounts/default/alerts", Key: key}).Body, &list)
+	if len(list.Alerts) != 1 || list.Alerts[0].Kind != alert.KeyRefusals || (list.Alerts[0].Ended != nil) != ended {
+		t.Errorf("got %+v, want the alert of the account, ended: %t", list, ended)
 	}
 }

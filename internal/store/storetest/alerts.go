@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -32,14 +33,14 @@ func testAlertFacts(t *testing.T, f *fixture) {
 		e.Opened, e.Arrived = came, came
 		return e
 	}
-	failed, unpriced, low := costing(7, 0), costing(8, 1), costing(9, 9)
-	failed.Outcome = ledger.OutcomeFailed
+	failed, unpriced, low, stored := costing(7, 0), costing(8, 1), costing(9, 9), costing(10, 0)
+	failed.Outcome, stored.Cached.Hit = ledger.OutcomeFailed, true // a stored answer is no attempt at a provider
 	unpriced.Model, unpriced.Price, unpriced.Cost = "new", llm.Price{}, 0
 	unpriced.Unpriced = unpriced.Price.Unpriced(&unpriced.Usage, "")
 	low.Account, low.Key = "acc_b", "key_b"
 	apply(t, f, newTape().costing(costing(1, 60), at(costing(2, 20), noon.AddDate(0, 0, -7)),
 		at(costing(3, 15), noon.AddDate(0, 0, -1)), at(costing(4, 900), noon.AddDate(0, 0, -8)),
-		at(costing(5, 800), noon.Add(-time.Hour)), at(costing(6, 3), noon.Add(2*time.Hour)), failed, unpriced, low))
+		at(costing(5, 800), noon.Add(-time.Hour)), at(costing(6, 3), noon.Add(2*time.Hour)), failed, unpriced, low, stored))
 	r := f.recorder(f.DB)
 	for i := range 5 {
 		r.Add(refused(noon.Add(time.Duration(i)*time.Second), "acc_a", "key_a", "m", llm.CodeRateLimited))
@@ -67,6 +68,25 @@ func testAlertFacts(t *testing.T, f *fixture) {
 	if off := must.Get(f.Alerts.Facts(t.Context(), &alert.Rules{}, now))(t); cmp.Diff(off, alert.Facts{}) != "" {
 		t.Errorf("got %+v, want nothing without limits", off)
 	}
+}
+
+// testAlertFactsShared checks that an account with many refused keys leaves facts to others.
+func testAlertFactsShared(t *testing.T, f *fixture) {
+	r := f.recorder(f.DB)
+	rules := &alert.Rules{Refusals: 1}
+	for i := range 2*alert.MostOfAccount + 5 {
+		for range 2 {
+			r.Add(refused(noon, "acc_a", fmt.Sprint("key_", i), "m", llm.CodeRateLimited))
+		}
+	}
+	r.Add(refused(noon, "acc_b", "key_b", "m", llm.CodeRateLimited))
+	must.Do(t, r.Flush(t.Context()))
+	facts := must.Get(f.Alerts.Facts(t.Context(), rules, noon.Add(time.Minute)))(t)
+	got := map[string]int{}
+	for _, x := range facts.Refusals {
+		got[x.Account]++
+	}
+	must.Equal(t, got, map[string]int{"acc_a": 2 * alert.MostOfAccount, "acc_b": 1}, "facts of accounts")
 }
 
 // testAlerts checks that an alert fires once on several nodes and after a restart, reaches the endpoints concerned, and
@@ -110,17 +130,19 @@ func testAlerts(t *testing.T, f *fixture) {
 	must.Equal(t, typesOf(t, f, "w1"), sent, "events of the account's endpoint")
 	must.Equal(t, typesOf(t, f, "w2"), append([]webhook.Type{webhook.AlertFired}, sent...), "events of the installation's")
 	must.Equal(t, len(typesOf(t, f, "w3")), 0, "events of another account's")
-	latest := must.Get(f.Alerts.Latest(t.Context(), false, "acc_a"))(t)
+	latest := must.Get(f.Alerts.Latest(t.Context(), store.AlertQuery{Account: "acc_a"}))(t)
 	if len(latest) != 2 || latest[0].Ended != nil || latest[1].Ended == nil || latest[0].Text != "Much." {
 		t.Errorf("got %+v, want an active alert and one that has ended", latest)
 	}
-	last := must.Get(f.Alerts.LastFired(t.Context()))(t)
+	last := must.Get(f.Alerts.LastFired(t.Context(), store.AlertQuery{All: true}))(t)
 	if !last[alert.SpendJump].Equal(f.clock()) || last[alert.ErrorRate] != (time.Time{}) {
 		t.Errorf("last fired: got %v", last)
 	}
+	own := must.Get(f.Alerts.LastFired(t.Context(), store.AlertQuery{Account: "acc_b"}))(t)
+	must.Equal(t, len(own), 0, "kinds that fired for another account")
 	f.advance(alert.KeepFor + time.Hour)
 	write(f.DB, of)
-	must.Equal(t, len(must.Get(f.Alerts.Latest(t.Context(), true, ""))(t)), 2, "alerts after the old one was deleted")
+	must.Equal(t, len(must.Get(f.Alerts.Latest(t.Context(), store.AlertQuery{All: true}))(t)), 2, "alerts after the old one was deleted")
 }
 
 // testAlertsClaimed checks that one node evaluates at a time, and another one after the lease.
