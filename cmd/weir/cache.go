@@ -11,7 +11,7 @@ import (
 )
 
 func answersRow(c *admin.AnswerAmount) []string {
-	return []string{orNone(c.Name), count(c.Answers), count(c.Bytes)}
+	return []string{orNone(c.Name), count(c.Items), count(c.Bytes)}
 }
 
 func newCache(env *environment) *cobra.Command {
@@ -58,7 +58,7 @@ func newCachePurge(env *environment) *cobra.Command {
 			if env.asJSON {
 				return printJSON(env.stdout, gone)
 			}
-			_, err = fmt.Fprintf(env.stdout, "deleted %d answers, %d bytes\n", gone.Answers, gone.Bytes)
+			_, err = fmt.Fprintf(env.stdout, "deleted %d answers, %d bytes\n", gone.Items, gone.Bytes)
 			return err
 		}),
 	})

@@ -13,7 +13,7 @@ import (
 )
 
 func contentRow(c *admin.ContentAmount) []string {
-	return []string{orNone(c.Name), count(c.Requests), count(c.Bytes)}
+	return []string{orNone(c.Name), count(c.Items), count(c.Bytes)}
 }
 
 func newContent(env *environment) *cobra.Command {
@@ -121,7 +121,7 @@ func newContentPurge(env *environment) *cobra.Command {
 			if env.asJSON {
 				return printJSON(env.stdout, gone)
 			}
-			_, err = fmt.Fprintf(env.stdout, "deleted the content of %d requests, %d bytes\n", gone.Requests,
+			_, err = fmt.Fprintf(env.stdout, "deleted the content of %d requests, %d bytes\n", gone.Items,
 				gone.Bytes)
 			return err
 		}),

@@ -16,10 +16,17 @@ type Answers struct {
 	keys     *KeyRing
 }
 
-// AnswerAmount is the amount of answers that is stored for an account.
+// AnswerUsage is the amount of answers that is stored for an account.
+type AnswerUsage struct {
+	Account string `json:"account_id"` // id
+	Items   int64  `json:"answers"`
+	Bytes   int64  `json:"bytes"`
+}
+
+// AnswerAmount is that of the account of a name.
 type AnswerAmount struct {
 	Name string `json:"account"`
-	store.AnswerUsage
+	AnswerUsage
 }
 
 // Seal encrypts an answer with the installation's master key, and creates that if there is none.
@@ -39,18 +46,18 @@ func (a *Answers) List(ctx context.Context) ([]AnswerAmount, error) {
 	names, err := namesOf(ctx, a.accounts)
 	list := make([]AnswerAmount, len(all))
 	for i, u := range all {
-		list[i] = AnswerAmount{names[u.Account], u}
+		list[i] = AnswerAmount{names[u.Account], AnswerUsage(u)}
 	}
 	return list, err
 }
 
 // Of returns the amount of an account, whose id is given.
-func (a *Answers) Of(ctx context.Context, id string) (u store.AnswerUsage, err error) {
+func (a *Answers) Of(ctx context.Context, id string) (u AnswerUsage, err error) {
 	all, err := a.store.Answers.Usage(ctx)
 	u.Account = id
 	for i := range all {
 		if all[i].Account == id {
-			u = all[i]
+			u = AnswerUsage(all[i])
 		}
 	}
 	return u, err
@@ -59,10 +66,11 @@ func (a *Answers) Of(ctx context.Context, id string) (u store.AnswerUsage, err e
 // Purge deletes the answers of an account that were stored before a time; zero for all of them. The amount is that of
 // the deleted answers.
 func (a *Answers) Purge(ctx context.Context, by audit.Actor, of *account.Account, before time.Time) (
-	store.AnswerUsage, error,
+	AnswerUsage, error,
 ) {
 	if before.IsZero() {
 		before = a.store.Now().Add(time.Second) // nodes may differ by as much
 	}
-	return a.store.Answers.Purge(ctx, by, objectOf(of), before)
+	gone, err := a.store.Answers.Purge(ctx, by, objectOf(of), before)
+	return AnswerUsage(gone), err
 }

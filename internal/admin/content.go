@@ -53,10 +53,17 @@ type LoggedContent struct {
 	Error string `json:"error,omitempty"` // why an export lacks the content; empty if it has it
 }
 
-// ContentAmount is the amount of content that is logged for an account.
+// ContentUsage is the amount of content that is logged for an account.
+type ContentUsage struct {
+	Account string `json:"account_id"` // id
+	Items   int64  `json:"requests"`
+	Bytes   int64  `json:"bytes"`
+}
+
+// ContentAmount is that of the account of a name.
 type ContentAmount struct {
 	Name string `json:"account"`
-	store.ContentUsage
+	ContentUsage
 }
 
 // List returns the amount of each account with logged content.
@@ -69,7 +76,7 @@ func (c *Content) List(ctx context.Context) ([]ContentAmount, error) {
 	names, err := namesOf(ctx, c.accounts)
 	list := make([]ContentAmount, len(all))
 	for i, u := range all {
-		list[i] = ContentAmount{names[u.Account], u}
+		list[i] = ContentAmount{names[u.Account], ContentUsage(u)}
 	}
 	return list, err
 }
@@ -162,21 +169,22 @@ func (u *Unreadable) add(request string, err error) {
 
 // Purge deletes the content of an account that was logged before a time; zero for all of it. The amount is that of the
 // deleted content.
-func (c *Content) Purge(ctx context.Context, by audit.Actor, a *account.Account, before time.Time) (store.ContentUsage,
+func (c *Content) Purge(ctx context.Context, by audit.Actor, a *account.Account, before time.Time) (ContentUsage,
 	error,
 ) {
 	c.written(ctx)
 	if before.IsZero() {
 		before = c.store.Now()
 	}
-	return c.store.Content.Purge(ctx, by, objectOf(a), before, uuid.Nil)
+	gone, err := c.store.Content.Purge(ctx, by, objectOf(a), before, uuid.Nil)
+	return ContentUsage(gone), err
 }
 
 // Remove deletes the content of a request. The error is a *llm.Error with CodeNotFound if there is none.
 func (c *Content) Remove(ctx context.Context, by audit.Actor, a *account.Account, request uuid.UUID) error {
 	c.written(ctx)
 	gone, err := c.store.Content.Purge(ctx, by, objectOf(a), time.Time{}, request)
-	if err == nil && gone.Requests == 0 {
+	if err == nil && gone.Items == 0 {
 		err = noContent()
 	}
 	return err

@@ -8,8 +8,8 @@ import (
 )
 
 // answerQuota returns the bounds of the answer cache.
-func answerQuota(c *config.Config) store.AnswerQuota {
-	return store.AnswerQuota{Account: int64(c.AnswerCache.BytesPerAccount), All: int64(c.AnswerCache.TotalBytes)}
+func answerQuota(c *config.Config) store.SealedQuota {
+	return store.SealedQuota{Account: int64(c.AnswerCache.BytesPerAccount), All: int64(c.AnswerCache.TotalBytes)}
 }
 
 // openAnswers creates the answer cache, unless the configuration stores no answers.
@@ -44,6 +44,6 @@ func measureAnswers(g *instance) {
 		func() int64 { return g.answers.Stats().Saved })
 	telemetry.Gauge(m, "weir_answer_cache_bytes", "Encrypted bytes of stored answers, on all nodes.",
 		func() int64 {
-			return bytesInAll(g.store.Answers.Usage, func(u *store.AnswerUsage) int64 { return u.Bytes })
+			return bytesInAll(g.store.Answers.Usage, func(u *store.SealedUsage) int64 { return u.Bytes })
 		})
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // contentQuota returns the bounds of the content log.
-func contentQuota(c *config.Config) store.ContentQuota {
-	return store.ContentQuota{Account: int64(c.Content.BytesPerAccount), All: int64(c.Content.TotalBytes)}
+func contentQuota(c *config.Config) store.SealedQuota {
+	return store.SealedQuota{Account: int64(c.Content.BytesPerAccount), All: int64(c.Content.TotalBytes)}
 }
 
 // openContent creates the recorder of the content log, and the answer cache.

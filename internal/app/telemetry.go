@@ -115,7 +115,7 @@ func (g *instance) measureOthers() {
 		"Bytes of requests and answers that wait to be logged, or whose requests run.", g.content.Queued)
 	telemetry.Gauge(m, "weir_content_bytes", "Encrypted bytes of the content log, on all nodes.",
 		func() int64 {
-			return bytesInAll(g.store.Content.Usage, func(u *store.ContentUsage) int64 { return u.Bytes })
+			return bytesInAll(g.store.Content.Usage, func(u *store.SealedUsage) int64 { return u.Bytes })
 		})
 	measureAnswers(g)
 	m.GaugeBy("weir_provider_circuit_open", "provider",

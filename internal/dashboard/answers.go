@@ -20,11 +20,11 @@ type answersPart struct {
 // answersPartOf returns the part for an account; the button is missing if no answers are stored.
 func (h *accountHandlers) answersPartOf(ctx context.Context, a *account.Account) (p answersPart, err error) {
 	u, err := h.admin.Answers.Of(ctx, a.ID)
-	if err != nil || u.Answers == 0 {
+	if err != nil || u.Items == 0 {
 		p.Stored = "No answers are stored."
 		return p, err
 	}
-	p.Stored = "Stored answers: " + number(u.Answers) + ", " + number(u.Bytes) + " bytes."
+	p.Stored = "Stored answers: " + number(u.Items) + ", " + number(u.Bytes) + " bytes."
 	p.Purge = &Confirm{
 		Ident: "purge-answers", Button: "Delete stored answers", Object: "of " + a.Name,
 		Title:  "Delete the stored answers of " + a.Name + "?",

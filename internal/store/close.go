@@ -40,11 +40,11 @@ func (s *Accounts) CloseAccount(ctx context.Context, by audit.Actor, id string, 
 		_, err = (&Kept{conn: s.conn}).Purge(ctx, by, audit.Object{Kind: "account", ID: a.ID, Name: a.Name}, at)
 	}
 	if err == nil {
-		_, err = (&Content{conn: s.conn}).Purge(ctx, by, audit.Object{Kind: "account", ID: a.ID, Name: a.Name},
+		_, err = newContent(s.conn, SealedQuota{}).Purge(ctx, by, audit.Object{Kind: "account", ID: a.ID, Name: a.Name},
 			s.clock.now().Add(time.Hour), uuid.Nil)
 	}
 	if err == nil {
-		_, err = (&Answers{conn: s.conn}).Purge(ctx, by, audit.Object{Kind: "account", ID: a.ID, Name: a.Name},
+		_, err = newAnswers(s.conn, SealedQuota{}).Purge(ctx, by, audit.Object{Kind: "account", ID: a.ID, Name: a.Name},
 			s.clock.now().Add(time.Hour))
 	}
 	return a, err

@@ -31,9 +31,9 @@ type Options struct {
 	Log  *slog.Logger // nil for none
 	Kept stored.Quota // limits the data that is stored for clients
 	// Content limits the content log.
-	Content ContentQuota
+	Content SealedQuota
 	// Answers limits the answer cache.
-	Answers AnswerQuota
+	Answers SealedQuota
 	// The fields below are for tests. Clock is the clock that all nodes share; if nil, it is the database's, or
 	// Machine if the database has none. Machine is the clock of this machine; if nil, time.Now.
 	Clock, Machine func() time.Time
@@ -208,9 +208,9 @@ func (o *Options) connect(e *engine) (*DB, error) {
 		Attribution: &Attribution{conn: c, mostPacked: cmp.Or(o.MostPacked, mostPacked)},
 		conn:        c, Accounts: &Accounts{c}, Corrections: &Corrections{c}, Leases: &Leases{c}, Reports: &Reports{c},
 		Webhooks: &Webhooks{c}, Events: &Events{c}, Kept: &Kept{conn: c, quota: o.Kept}, Audit: &AuditLog{c},
-		Managed: &Managed{c}, Refusals: &Refusals{c}, Alerts: &Alerts{c}, Content: &Content{c, o.Content},
+		Managed: &Managed{c}, Refusals: &Refusals{c}, Alerts: &Alerts{c}, Content: newContent(c, o.Content),
 		MCPTools: &MCPTools{c},
-		Answers:  &Answers{c, o.Answers},
+		Answers:  newAnswers(c, o.Answers),
 	}
 	s.Ledger = &Ledger{c, newApplier(c), s.Attribution, s.Corrections}
 	s.Deliveries = &Deliveries{c, s.Webhooks}

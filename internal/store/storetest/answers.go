@@ -38,7 +38,7 @@ func answers(t *testing.T, s *store.DB, keys ...string) (found string) {
 		bytes, number = bytes+int64(len(e.Sealed)), number+1
 	}
 	for _, u := range must.Get(s.Answers.Usage(t.Context()))(t) {
-		bytes, number = bytes-u.Bytes, number-u.Answers
+		bytes, number = bytes-u.Bytes, number-u.Items
 	}
 	if bytes != 0 || number != 0 {
 		t.Errorf("the sums lack %d answers of %d bytes", number, bytes)
@@ -63,7 +63,7 @@ func testAnswers(t *testing.T, f *fixture) {
 	put(answerOf("", "1", "b", now, 7))
 	put(answerOf("c", "1", "c", now, 7)) // of no account
 	put(answerOf("a", "old", "a", now.Add(-2*time.Hour), 7))
-	if u := must.Get(s.Answers.Usage(t.Context()))(t); len(u) != 2 || u[0].Answers != 3 || u[0].Bytes != 57 {
+	if u := must.Get(s.Answers.Usage(t.Context()))(t); len(u) != 2 || u[0].Items != 3 || u[0].Bytes != 57 {
 		t.Errorf("the sums %+v, want three answers of a with the expired one, and none of c", u)
 	}
 	must.Do(t, s.Answers.Retain(t.Context()))
@@ -72,9 +72,9 @@ func testAnswers(t *testing.T, f *fixture) {
 	must.Equal(t, e, *answerOf("a", "1", "a", now, 30), "the later answer")
 	of := audit.Object{Kind: "account", ID: "b", Name: "account b"}
 	gone := must.Get(s.Answers.Purge(t.Context(), ann(), of, now))(t)
-	must.Equal(t, gone, store.AnswerUsage{Account: "b"}, "purged of earlier ones")
+	must.Equal(t, gone, store.SealedUsage{Account: "b"}, "purged of earlier ones")
 	gone = must.Get(s.Answers.Purge(t.Context(), ann(), of, now.Add(time.Second)))(t)
-	must.Equal(t, gone, store.AnswerUsage{Account: "b", Answers: 2, Bytes: 12}, "purged")
+	must.Equal(t, gone, store.SealedUsage{Account: "b", Items: 2, Bytes: 12}, "purged")
 	must.Equal(t, answers(t, s, all...), "a/1 a/2", "after the purge")
 	log := must.Get(s.Audit.Entries(t.Context(), audit.Query{Limit: 10}))(t)
 	if n := len(log); n == 0 || log[0].Action != audit.AnswersPurged || log[0].Account != "b" {
@@ -88,7 +88,7 @@ func testAnswers(t *testing.T, f *fixture) {
 
 // testAnswersQuota stores more than the quotas on several goroutines: the oldest are deleted.
 func testAnswersQuota(t *testing.T, f *fixture) {
-	f.options.Answers = store.AnswerQuota{Account: 100, All: 150}
+	f.options.Answers = store.SealedQuota{Account: 100, All: 150}
 	s := f.open(t)
 	for _, id := range []string{"a", "b"} {
 		must.Do(t, s.Accounts.CreateAccount(t.Context(), ann(), account.Account{ID: id, Name: "account " + id, Created: f.clock()}))

@@ -109,7 +109,7 @@ func (f *fixture) makeAccounts(t *testing.T, names ...string) {
 	}
 }
 
-func wantContent(t *testing.T, s *store.DB, when string, want ...store.ContentUsage) {
+func wantContent(t *testing.T, s *store.DB, when string, want ...store.SealedUsage) {
 	t.Helper()
 	got := must.Get(s.Content.Usage(t.Context()))(t)
 	for i := range got {
@@ -130,8 +130,8 @@ func testContent(t *testing.T, f *fixture) {
 	must.Equal(t, two.read(t, "a", first), saidBy("first"), "content of another node")
 	must.Equal(t, one.read(t, "a", second), saidBy("second"), "content of another node")
 	must.Equal(t, one.read(t, "a", other), "", "content of another account")
-	wantContent(t, f.DB, "amounts", store.ContentUsage{Account: "a", Requests: 2, Bytes: 1},
-		store.ContentUsage{Account: "b", Requests: 1, Bytes: 1})
+	wantContent(t, f.DB, "amounts", store.SealedUsage{Account: "a", Items: 2, Bytes: 1},
+		store.SealedUsage{Account: "b", Items: 1, Bytes: 1})
 
 	var exported []uuid.UUID
 	err := f.Content.Export(t.Context(), ann(), audit.Object{Kind: "account", ID: "a", Name: "a"},
@@ -144,13 +144,13 @@ func testContent(t *testing.T, f *fixture) {
 		t.Errorf("got %+v, want two looks and an export", log)
 	}
 	gone := must.Get(f.Content.Purge(t.Context(), ann(), audit.Object{Kind: "account", ID: "a", Name: "a"}, time.Time{}, first))(t)
-	must.Equal(t, gone.Requests, int64(1), "purged requests")
+	must.Equal(t, gone.Items, int64(1), "purged requests")
 	must.Equal(t, one.read(t, "a", first)+one.read(t, "a", second), saidBy("second"), "content after the purge of one")
 }
 
 // testContentQuota checks that the oldest content goes first, of an account and of all.
 func testContentQuota(t *testing.T, f *fixture) {
-	f.options.Content = store.ContentQuota{Account: 900, All: 1500}
+	f.options.Content = store.SealedQuota{Account: 900, All: 1500}
 	s := f.open(t)
 	f.makeAccounts(t, "a", "b")
 	l := f.contentLog(t, newVault(t, f.DB), s)
@@ -161,8 +161,8 @@ func testContentQuota(t *testing.T, f *fixture) {
 	}
 	sum := int64(0)
 	for _, u := range must.Get(s.Content.Usage(t.Context()))(t) {
-		if sum += u.Bytes; u.Bytes > 900 || u.Requests == 0 {
-			t.Errorf("account %s has %d bytes of %d requests, want 900 at most and some", u.Account, u.Bytes, u.Requests)
+		if sum += u.Bytes; u.Bytes > 900 || u.Items == 0 {
+			t.Errorf("account %s has %d bytes of %d requests, want 900 at most and some", u.Account, u.Bytes, u.Items)
 		}
 	}
 	if sum > 1500 {
@@ -176,7 +176,7 @@ func testContentQuota(t *testing.T, f *fixture) {
 // exceeded by their last batches at most, and no more is deleted than needed.
 func testContentQuotaOfTwoNodes(t *testing.T, f *fixture) {
 	const quota, size, perBatch, batches, nodes = 3000, 100, 5, 30, 2
-	f.options.Content = store.ContentQuota{Account: quota}
+	f.options.Content = store.SealedQuota{Account: quota}
 	f.makeAccounts(t, "a")
 	var all sync.WaitGroup
 	for range nodes {
@@ -197,7 +197,7 @@ func testContentQuotaOfTwoNodes(t *testing.T, f *fixture) {
 		})
 	}
 	all.Wait()
-	wantContent(t, f.DB, "amount at the end", store.ContentUsage{Account: "a", Requests: quota / size, Bytes: 1})
+	wantContent(t, f.DB, "amount at the end", store.SealedUsage{Account: "a", Items: quota / size, Bytes: 1})
 }
 
 // testContentRetained checks that content and keys are deleted by age, and only then.
@@ -279,7 +279,7 @@ func testContentOfClosed(t *testing.T, f *fixture) {
 	after := l.say(t, "a", "after")
 	must.Equal(t, l.read(t, "a", before)+l.read(t, "a", after), "", "content of the closed account")
 	must.Equal(t, l.read(t, "b", others), saidBy("others"), "content of another account")
-	wantContent(t, f.DB, "amounts", store.ContentUsage{Account: "b", Requests: 1, Bytes: 1})
+	wantContent(t, f.DB, "amounts", store.SealedUsage{Account: "b", Items: 1, Bytes: 1})
 }
 
 // testContentSwitched checks that the settings of accounts and keys are stored and in the audit log, and off at first.
