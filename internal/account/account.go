@@ -84,8 +84,13 @@ type Key struct {
 	Budget      Budget
 	Per         []Per
 	Creator     string // id of the user who created it; empty for a service key, which belongs to no person
-	Tags        KeyTags
-	NoContent   bool // the content of its requests is not logged, whatever the account's setting
+	// Client is the host that identifies the program that acts for the creator by OAuth: its token is an access token,
+	// which the program renews itself. Empty for other keys.
+	Client string
+	// Resource is the only path at which the key is valid; empty for any.
+	Resource  string
+	Tags      KeyTags
+	NoContent bool // the content of its requests is not logged, whatever the account's setting
 	// AnswerCache is the greatest age of stored answers to its requests, in whole seconds; 0 for no stored answers.
 	AnswerCache time.Duration
 

@@ -33,6 +33,8 @@ type KeyOptions struct {
 	Budget      Budget
 	Per         []Per
 	Creator     string // id of the user who creates it; empty for none
+	Client      string // see Key
+	Resource    string // see Key
 	Tags        KeyTags
 	// Bounded refuses the key if the account has MaxBounded active keys.
 	Bounded     bool
@@ -105,7 +107,8 @@ func (o *KeyOptions) key(account string, now time.Time) Key {
 	k := Key{
 		ID: NewID(), AccountID: account, Label: o.Label, Permissions: slices.Clone(o.Permissions),
 		Models: slices.Clone(o.Models), Created: now, Limits: o.Limits, Budget: o.Budget, Per: slices.Clone(o.Per),
-		Creator: o.Creator, Tags: o.Tags, NoContent: o.NoContent, AnswerCache: o.AnswerCache,
+		Creator: o.Creator, Client: o.Client, Resource: o.Resource, Tags: o.Tags, NoContent: o.NoContent,
+		AnswerCache: o.AnswerCache,
 	}
 	if len(k.Permissions) == 0 {
 		k.Permissions = []Permission{Chat, Uses}
@@ -289,7 +292,7 @@ func (s *keys) Key(ctx context.Context, id string) (Key, error) {
 // key, CodeInvalidRequest for a revoked key or an invalid value, CodeForbidden for a change that u.Tighten does not
 // permit.
 func (s *keys) UpdateKey(ctx context.Context, by audit.Actor, id string, u KeyUpdate) (Key, error) {
-	if err := firstOf(u.check(s.now()), s.checkPlayground(ctx, id, &u)); err != nil {
+	if err := firstOf(u.check(s.now()), s.checkPersonal(ctx, id, &u)); err != nil {
 		return Key{}, err
 	}
 	k, err := s.stores.Keys.UpdateKey(ctx, by, id, u)
@@ -359,6 +362,9 @@ func (s *keys) RevokeKey(ctx context.Context, by audit.Actor, id string) (Key, e
 	s.cache.forgetIDs(map[string]bool{k.ID: true})
 	return k, nil
 }
+
+// ForgetKey drops a cached key. Call it after its token was replaced in the store.
+func (s *Authenticator) ForgetKey(id string) { s.cache.forgetIDs(map[string]bool{id: true}) }
 
 // ForgetAdmins drops the cached keys with the permission Admin. Call it after some of them were revoked in the store.
 func (s *Authenticator) ForgetAdmins() {

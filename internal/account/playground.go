@@ -23,15 +23,24 @@ func checkReserved(label string) error {
 	return nil
 }
 
-// checkPlayground refuses changes that would turn a playground key into an ordinary one.
-func (s *keys) checkPlayground(ctx context.Context, id string, u *KeyUpdate) error {
-	if u.Rotate == nil && u.Label == nil && u.Permissions == nil {
+// IsPersonal reports whether a key acts for a person, in the playground or in a program that the person has admitted
+// by OAuth. It ends with the person's role.
+func (k *Key) IsPersonal() bool { return k.IsPlayground() || k.Client != "" }
+
+// checkPersonal refuses changes that would turn a personal key into an ordinary one.
+func (s *keys) checkPersonal(ctx context.Context, id string, u *KeyUpdate) error {
+	if u.Rotate == nil && u.Label == nil && u.Permissions == nil && u.Expires == nil {
 		return nil
 	}
 	k, err := s.Key(ctx, id)
 	switch {
 	case err != nil:
 		return err
+	case k.Client != "":
+		return llm.Invalid("key", "This key belongs to a program of a person: it cannot be rotated, and "+
+			"its label, permissions and expiry cannot be changed. Revoke it to end the program's access.")
+	case u.Rotate == nil && u.Label == nil && u.Permissions == nil:
+		return nil
 	case k.IsPlayground():
 		return llm.Invalid("key", "This is a key of the playground: it cannot be rotated, and its label and "+
 			"permissions cannot be changed. Create another key for a program.")

@@ -101,6 +101,17 @@ func (p *Principal) May(permission Permission) error {
 	return nil
 }
 
+// MayAt returns nil if the key is valid at a path, else a *llm.Error with CodeAuthentication.
+func (p *Principal) MayAt(path string) error {
+	if err := p.active(); err != nil {
+		return err
+	}
+	if at := p.key.Resource; at != "" && at != path {
+		return llm.Errorf(llm.CodeAuthentication, "The access token is for %s only. Ask for one for %s.", at, path)
+	}
+	return nil
+}
+
 // MayUse returns nil if the key may use the model, else a *llm.Error with CodeForbidden that names the model. A pattern
 // of the key is the name of a model or an alias; "*" in it matches any run of characters.
 func (p *Principal) MayUse(model string) error {

@@ -30,12 +30,10 @@ func (s *keys) RotateKey(ctx context.Context, by audit.Actor, id string, overlap
 		return Key{}, llm.Secret{}, llm.Invalidf("key", "The key %q has expired. Change its expiry, or create "+
 			"another one.", id)
 	}
-	token := newToken()
-	text := token.Reveal()
-	r := &Rotation{Hash: HashOf(text), Last4: text[tokenLength-4:]}
+	token, r := NewToken()
 	if overlap > 0 {
 		r.FormerUntil = s.now().Add(overlap)
 	}
-	k, err = s.UpdateKey(ctx, by, id, KeyUpdate{Rotate: r})
+	k, err = s.UpdateKey(ctx, by, id, KeyUpdate{Rotate: &r})
 	return k, token, err
 }

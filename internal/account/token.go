@@ -46,6 +46,13 @@ func ParseHash(text string) (h Hash, err error) {
 	return h, nil
 }
 
+// NewToken returns a new token for a key, and what the store has of it.
+func NewToken() (llm.Secret, Rotation) {
+	token := newToken()
+	text := token.Reveal()
+	return token, Rotation{Hash: HashOf(text), Last4: text[tokenLength-4:]}
+}
+
 // newToken returns a new API key.
 func newToken() llm.Secret {
 	body := tokenPrefix + randomText(randomDigits)

@@ -34,6 +34,8 @@ type keyView struct {
 	AnswerCache int64      `json:"answer_cache_seconds"`
 	CreatedBy   *string    `json:"created_by"` // id of the user
 	Service     bool       `json:"service"`    // whether it belongs to no person
+	Client      *string    `json:"client"`     // see account.Key
+	Resource    *string    `json:"resource"`
 	Created     time.Time  `json:"created"`
 	Expires     *time.Time `json:"expires"`
 	Revoked     *time.Time `json:"revoked"`
@@ -57,6 +59,7 @@ func (h *adminKeys) view(k *account.Key, used map[string]time.Time) keyView {
 		Required:    append([]string{}, k.Tags.Required...),
 		NoContent:   k.NoContent,
 		AnswerCache: int64(k.AnswerCache / time.Second), CreatedBy: orNull(k.Creator), Service: k.Creator == "",
+		Client: orNull(k.Client), Resource: orNull(k.Resource),
 		Created: k.Created, Expires: k.Expires, Revoked: k.Revoked,
 		FormerLast4: orNull(k.FormerLast4), FormerUntil: k.FormerUntil,
 	}

@@ -76,6 +76,9 @@ func keyPageOf(v *people.Visit, k *account.Key, f *form, now time.Time) keyPage 
 				"15:04") + " UTC",
 		})
 	}
+	if k.Client != "" {
+		p.Facts = append(p.Facts, Fact{"Program", k.Client}, Fact{"Valid at", k.Resource})
+	}
 	p.Facts = append(p.Facts, perFacts(k.Per)...)
 	p.CanChange = !p.Past && v.MayChangeKey(k) == nil
 	if len(k.Tags.Defaults) > 0 {

@@ -42,6 +42,7 @@ type keyRow struct {
 	Badge            Badge
 	By               string // creator; empty if unknown
 	Service          bool   // it belongs to no person
+	Client           string // program that acts for the creator by OAuth; empty for none
 	Permissions      string
 	Models           []string
 	Bounds           []string // limits and budget
@@ -163,7 +164,7 @@ func keysPageOf(v *people.Visit, all []account.Key, past bool, now time.Time) ke
 func keyRowOf(v *people.Visit, base string, k *account.Key, now time.Time) keyRow {
 	row := keyRow{
 		ID: k.ID, Path: base + "/" + k.ID, Label: k.Label, Last4: k.Last4, By: k.Creator,
-		Service: k.Creator == "", Models: k.Models, Bounds: boundsOf(k.Limits, k.Budget),
+		Service: k.Creator == "", Client: k.Client, Models: k.Models, Bounds: boundsOf(k.Limits, k.Budget),
 		Created: k.Created, Expires: k.Expires, Permissions: permissionsOf(k.Permissions),
 	}
 	switch k.State(now) {

@@ -47,7 +47,7 @@ func (s *Users) subject(ctx context.Context, tx *sql.Tx, by audit.Actor, userID 
 	return l, err
 }
 
-// shutOut ends a user's sessions and revokes the keys of their playgrounds. It also deletes everything that could
+// shutOut ends a user's sessions and revokes the keys that act for the user. It also deletes everything that could
 // start a session: reset links, and invitations that the user made.
 func (s *Users) shutOut(ctx context.Context, tx *sql.Tx, by audit.Actor, l *people.Login) error {
 	for _, statement := range []string{"DELETE FROM sessions WHERE who = ?", "DELETE FROM resets WHERE who = ?"} {
@@ -55,7 +55,7 @@ func (s *Users) shutOut(ctx context.Context, tx *sql.Tx, by audit.Actor, l *peop
 			return err
 		}
 	}
-	if err := s.accounts.revokeMade(ctx, tx, by, l.ID, (*account.Key).IsPlayground); err != nil {
+	if err := s.accounts.revokeMade(ctx, tx, by, l.ID, (*account.Key).IsPersonal); err != nil {
 		return err
 	}
 	return s.withdraw(ctx, tx, by, l.ID, "")
@@ -82,7 +82,8 @@ func (s *Users) RemoveUser(ctx context.Context, by audit.Actor, userID string) e
 		}
 		for _, statement := range []string{
 			"DELETE FROM identities WHERE who = ?", "DELETE FROM recovery_codes WHERE who = ?",
-			"DELETE FROM passkeys WHERE who = ?",
+			"DELETE FROM passkeys WHERE who = ?", "DELETE FROM oauth_grants WHERE who = ?",
+			"DELETE FROM mcp_connections WHERE who = ?",
 			"DELETE FROM invitations WHERE email = (SELECT email FROM users WHERE id = ?)",
 			"DELETE FROM users WHERE id = ?",
 		} {

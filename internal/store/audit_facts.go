@@ -122,6 +122,9 @@ func keyFacts(k *account.Key) facts {
 	if len(k.Tags.Required) > 0 {
 		f["required_tags"] = k.Tags.Required
 	}
+	if k.Client != "" {
+		f["client"], f["resource"] = k.Client, k.Resource
+	}
 	if k.NoContent {
 		f["no_content"] = true
 	}

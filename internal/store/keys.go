@@ -16,7 +16,8 @@ import (
 )
 
 const keyColumns = "id, account, label, last4, permissions, models, created, expires, revoked, rpm, tpm, " +
-	"concurrency, budget, budget_period, creator, former_last4, former_until, tags, per, no_content, answer_cache"
+	"concurrency, budget, budget_period, creator, former_last4, former_until, tags, per, no_content, " +
+	"answer_cache, client, resource"
 
 // keyRow is a scanned row of keyColumns, with its encoded columns not decoded yet.
 type keyRow struct {
@@ -32,7 +33,8 @@ func (r *keyRow) dest() []any {
 	return []any{
 		&r.ID, &r.AccountID, &r.Label, &r.Last4, &r.permissions, &r.models, &r.created, &r.expires, &r.revoked,
 		&r.Limits.RPM, &r.Limits.TPM, &r.Limits.Concurrency, &r.Budget.Limit, &r.Budget.Period, &r.Creator,
-		&r.FormerLast4, &r.former, &r.tags, &r.per, &r.NoContent, &r.answerCache,
+		&r.FormerLast4, &r.former, &r.tags, &r.per, &r.NoContent, &r.answerCache, &r.Client,
+		&r.Resource,
 	}
 }
 
@@ -151,11 +153,12 @@ func (s *Accounts) insertKey(ctx context.Context, tx *sql.Tx, by audit.Actor, k 
 		}
 	}
 	_, err = tx.ExecContext(ctx, "INSERT INTO keys ("+keyColumns+
-		", hash, imported) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', NULL, ?, ?, ?, ?, ?, ?)",
+		", hash, imported) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', NULL, ?, ?, ?, ?, ?, ?, ?, ?)",
 		k.ID, k.AccountID, k.Label, k.Last4, permissions, models, micros(k.Created), microsOrNil(k.Expires),
 		microsOrNil(k.Revoked),
 		k.Limits.RPM, k.Limits.TPM, k.Limits.Concurrency, int64(k.Budget.Limit), string(k.Budget.Period), k.Creator,
-		encodeKeyTags(&k.Tags), per, number(k.NoContent), int64(k.AnswerCache/time.Second), hash.String(), imported)
+		encodeKeyTags(&k.Tags), per, number(k.NoContent), int64(k.AnswerCache/time.Second),
+		k.Client, k.Resource, hash.String(), imported)
 	if err != nil {
 		return err
 	}

@@ -105,9 +105,9 @@ func (s *Members) setRole(ctx context.Context, tx *sql.Tx, by audit.Actor, m *pe
 	if err == nil && m.Role == people.Owner {
 		err = s.withdraw(ctx, tx, by, m.UserID, m.AccountID)
 	}
-	if err == nil && (r == "" || r == people.Viewer) { // viewers may not use the playground
+	if err == nil && (r == "" || r == people.Viewer) { // viewers may use neither the playground nor tools
 		err = s.accounts.revokeMade(ctx, tx, by, m.UserID, func(k *account.Key) bool {
-			return k.IsPlayground() && k.AccountID == m.AccountID
+			return k.IsPersonal() && k.AccountID == m.AccountID
 		})
 	}
 	if err != nil {

@@ -191,13 +191,17 @@ func (s *Users) prove(ctx context.Context, tx *sql.Tx, by audit.Actor, u *people
 		"UPDATE users SET proven = 1, password = '', totp = '', totp_step = 0 WHERE id = ?",
 		"DELETE FROM recovery_codes WHERE who = ?", "DELETE FROM passkeys WHERE who = ?",
 		"DELETE FROM identities WHERE who = ?", "DELETE FROM sessions WHERE who = ?",
-		"DELETE FROM resets WHERE who = ?",
+		"DELETE FROM resets WHERE who = ?", "DELETE FROM mcp_connections WHERE who = ?",
 	} {
 		if _, err := tx.ExecContext(ctx, statement, u.ID); err != nil {
 			return err
 		}
 	}
 	if err := s.withdraw(ctx, tx, by, u.ID, ""); err != nil {
+		return err
+	}
+	isProgram := func(k *account.Key) bool { return k.Client != "" }
+	if err := s.accounts.revokeMade(ctx, tx, by, u.ID, isProgram); err != nil {
 		return err
 	}
 	if u.SecondFactor {
