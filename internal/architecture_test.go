@@ -23,7 +23,7 @@ var layers = [][]string{
 	{"ledger"},
 	{"config", "provider", "account", "mcp", "reconcile", "report", "telemetry", "tracing", "webhook"},
 	{"alert", "capacity", "people", "route", "ratelimit"},
-	{"plan", "quote", "imports", "signin", "tool", "toolloop"},
+	{"plan", "quote", "imports", "oauth", "signin", "tool", "toolloop"},
 	{"gateway", "manual", "store", "simulator", "imports/litellm", "imports/bifrost", "toolserver", "realtime"},
 	{"socket", "upstream"},
 	{"admin"},

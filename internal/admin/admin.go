@@ -13,6 +13,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/config"
 	"weir/internal/llm"
+	"weir/internal/oauth"
 	"weir/internal/people"
 	"weir/internal/route"
 	"weir/internal/signin"
@@ -31,6 +32,8 @@ type Options struct {
 	BaseURL func() string
 	// People changes the options of people and their sign-in, for tests; it may be nil.
 	People func(*people.Options, *signin.Options)
+	// OAuth replaces the connections to the descriptions of programs, for tests; it may be nil.
+	OAuth http.RoundTripper
 	// The others belong to a gateway; they are nil in commands. AwaitRefusals waits until the refusals of this node are
 	// written, and AwaitContent until the content of its requests is. InForce returns the configuration in force and
 	// its routes. Pipeline returns a handler of requests in the usual wire format through a pipeline with other routes.
@@ -66,6 +69,7 @@ type Admin struct {
 	Mail           *people.Mail // nil if no mail is configured
 	Content        *Content
 	MCP            *MCP
+	OAuth          *oauth.Server
 	Answers        *Answers
 
 	store   *store.DB
@@ -108,6 +112,9 @@ func New(o *Options) (a *Admin, err error) {
 		return nil, err
 	}
 	if err = a.addPeople(o); err != nil {
+		return nil, err
+	}
+	if a.OAuth, err = newOAuth(o, a.MasterKeys, a.Accounts); err != nil {
 		return nil, err
 	}
 	a.Ledger = &Ledger{db, a.Accounts, cfg.Data}

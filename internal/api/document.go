@@ -95,7 +95,7 @@ func documentParts(dialects dialect.Set) (parts []string, err error) {
 			parts, err = append(parts, string(text)), errors.Join(err, e)
 		}
 	}
-	add("base", "chat", "uses", "models", "realtime", "tools")
+	add("base", "chat", "uses", "models", "realtime", "tools", "oauth")
 	for _, d := range dialects {
 		parts = append(parts, d.Documents...)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -64,6 +65,8 @@ type Options struct {
 	Limits func(*ratelimit.Options)
 	// People changes the options of people and their sign-in, for tests; it may be nil.
 	People func(*people.Options, *signin.Options)
+	// OAuth replaces the connections to the descriptions of programs, for tests; it may be nil.
+	OAuth http.RoundTripper
 	// Takeover takes over the listeners of a gateway on the same data directory, and stops that gateway.
 	Takeover bool
 	// Ready receives the address once the gateway answers; it may be nil.

@@ -20,7 +20,7 @@ func (g *instance) openAdmin() (err error) {
 	o := g.options
 	g.admin, err = admin.New(&admin.Options{
 		Config: &o.Config, Store: g.store, Log: o.Log, Files: o.ConfigFrom, Getenv: o.Getenv, BaseURL: g.address,
-		People: o.People, Pipeline: func(t *route.Table) admin.CallHandler { return handlerOver(g, t) },
+		People: o.People, OAuth: o.OAuth, Pipeline: func(t *route.Table) admin.CallHandler { return handlerOver(g, t) },
 		InForce:       func() (*config.Config, *route.Table) { return g.configInForce(), g.router.Table() },
 		AwaitRefusals: g.pipeline.Refusals.Await,
 		AwaitContent:  func(ctx context.Context) { g.content.Await(ctx) },

@@ -33,7 +33,12 @@ const roleAccount = "acme"
 
 func newRoleFixture(t *testing.T) *roleFixture {
 	t.Helper()
-	g := newInstance(t)
+	return newRoles(t, newInstance(t))
+}
+
+// newRoles adds people and keys of every kind to a gateway.
+func newRoles(t *testing.T, g *instance) *roleFixture {
+	t.Helper()
 	h := &roleFixture{instance: g, sessions: map[string]string{}, keys: map[string]string{}}
 	ctx, gate := t.Context(), audit.Gateway()
 	_, _, err := g.admin.Accounts.Bootstrap(ctx, gate)

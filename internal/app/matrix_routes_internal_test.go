@@ -38,6 +38,8 @@ var knownRoutes = map[people.Right][]string{
 		"POST /admin/mcp/write",
 		"GET /design",
 		"GET /me",
+		"GET /oauth/authorize",
+		"POST /oauth/authorize",
 		"GET /me/second-factor",
 		"POST /me/second-factor",
 		"POST /me/second-factor/remove",

@@ -67,6 +67,7 @@ func (s *site) routes() []httpRoute {
 		httpRoute{pattern: "GET /livez", handler: s.api.Health.Live()},
 		httpRoute{pattern: "GET /readyz", handler: s.api.Health.Ready(s.draining.Load)},
 	)
+	all = append(all, s.oauthRoutes()...)
 	all = append(all, s.documents()...)
 	all = append(all, s.pages()...)
 	for i := range all[counting:] {

@@ -31,6 +31,13 @@ var public = []string{
 	"GET /livez", "GET /readyz", "GET /openapi.json", "GET /metrics", "GET /docs", "GET /docs/{page...}",
 }
 
+// unready lists the patterns that need no key and have no answer without a request of their own, or without public_url.
+// TestOAuth… has these.
+var unready = []string{
+	"GET /.well-known/oauth-protected-resource/mcp", "GET /.well-known/oauth-protected-resource/mcp/{bundle}",
+	"GET /.well-known/oauth-authorization-server", "POST /oauth/token", "POST /oauth/revoke", "POST /oauth/register",
+}
+
 // newInstance builds a gateway that does not listen.
 func newInstance(t testing.TB) *instance {
 	t.Helper()
@@ -40,6 +47,12 @@ func newInstance(t testing.TB) *instance {
 // newLogged builds a gateway that does not listen, with a log.
 func newLogged(t testing.TB, log *slog.Logger) *instance {
 	t.Helper()
+	return newChanged(t, log, func(*Options) {})
+}
+
+// newChanged builds a gateway that does not listen, with other options.
+func newChanged(t testing.TB, log *slog.Logger, change func(*Options)) *instance {
+	t.Helper()
 	cfg := config.Default()
 	cfg.Data, cfg.Hosts = t.TempDir(), []string{"gateway.example"}
 	opentest.File(t, filepath.Join(cfg.Data, "weir.db"))
@@ -48,6 +61,7 @@ func newLogged(t testing.TB, log *slog.Logger) *instance {
 		People: func(_ *people.Options, o *signin.Options) { o.Light = true },
 		Stdout: io.Discard, Stderr: io.Discard, Log: log,
 	}
+	change(o)
 	g, err := build(context.Background(), o)
 	must.Do(t, err)
 	t.Cleanup(func() {
@@ -101,6 +115,12 @@ func TestEveryRouteIsGuarded(t *testing.T) {
 		}
 		seen[e.pattern] = true
 		if e.right != "" { // TestWhoMayDoWhat has these
+			continue
+		}
+		if slices.Contains(unready, e.pattern) {
+			if got := knock(g, handler, e.pattern, "").Code; got != http.StatusNotFound {
+				t.Errorf("%s without public_url: got %d, want 404", e.pattern, got)
+			}
 			continue
 		}
 		if isPublic := slices.Contains(public, e.pattern); isPublic != (e.permission == "") {

@@ -31,6 +31,9 @@ func newToolServer(g *instance, s *site) *toolserver.Server {
 	return toolserver.New(toolserver.Options{
 		Tools: g.tools, Accounts: g.admin.Accounts, Ledger: g.ledger, Capacity: g.gateway.Capacity(),
 		Refusals: g.pipeline.Refusals, Tracer: g.tracer, Version: g.options.Version, Log: g.options.Log,
+		Challenge: func(r *http.Request) string {
+			return g.admin.OAuth.Challenge(r.URL.Path, r.Header.Get("Authorization") != "")
+		},
 		Allows: func(r *http.Request) bool {
 			sent, policy := r.Header["Origin"], s.cors.Load()
 			return len(sent) == 0 || slices.Equal(sent, []string{from.base(r)}) ||

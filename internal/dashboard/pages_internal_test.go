@@ -82,6 +82,7 @@ func samples(s *site) []sample {
 	add := func(name, path string, role people.Role, p page) { all = append(all, sample{name, path, role, p}) }
 	all = append(all, waysIn(s)...)
 	all = append(all, keySamples(s)...)
+	all = append(all, consentSamples()...)
 	all = append(all, memberSamples()...)
 	all = append(all, meSamples()...)
 	all = append(all, usageSamples()...)

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"slices"
 
+	"weir/internal/oauth"
 	"weir/internal/people"
 )
 
@@ -28,7 +29,10 @@ func (s *site) routes(o *Options, t *tails) []people.Route {
 func (s *site) personalRoutes(o *Options) []row {
 	in := &signInHandlers{s, o.Admin.People, o.Admin.SignIn, o.PublicURL}
 	me := &profileHandlers{s, o.Admin.People, o.Admin.SignIn, o.PublicURL}
+	consent := &consentHandlers{s, o.Admin.OAuth}
 	return []row{
+		{"GET " + oauth.AuthorizePath, people.SignedIn, consent.show},
+		{"POST " + oauth.AuthorizePath, people.SignedIn, consent.answer},
 		{"GET /{$}", people.Open, in.home},
 		{"GET /sign-in", people.Open, in.page},
 		{"POST /sign-in", people.Open, in.byPassword},

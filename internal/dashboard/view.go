@@ -65,6 +65,7 @@ type page struct {
 	bare    bool     // without navigation
 	status  int      // 0 for 200
 	scripts []string // besides copy.js
+	leads   string   // another site to which the answers of its forms may lead; empty for none
 	data    any
 }
 
@@ -75,6 +76,10 @@ func (s *site) show(w http.ResponseWriter, r *http.Request, v *people.Visit, p p
 		return err
 	}
 	guard(w.Header())
+	if p.leads != "" {
+		w.Header().Set("Content-Security-Policy", strings.Replace(policy, "form-action 'self'", "form-action 'self' "+
+			p.leads, 1))
+	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	if p.status != 0 {
 		w.WriteHeader(p.status)

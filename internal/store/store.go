@@ -61,6 +61,7 @@ type DB struct {
 	Events      *Events
 	Kept        *Kept
 	MCPTools    *MCPTools
+	OAuth       *OAuth
 	Audit       *AuditLog
 	Managed     *Managed
 	Refusals    *Refusals
@@ -215,6 +216,7 @@ func (o *Options) connect(e *engine) (*DB, error) {
 	s.Ledger = &Ledger{c, newApplier(c), s.Attribution, s.Corrections}
 	s.Deliveries = &Deliveries{c, s.Webhooks}
 	s.Members = &Members{c, s.Accounts}
+	s.OAuth = &OAuth{c, s.Accounts}
 	s.Users = &Users{c, s.Accounts, s.Webhooks, s.Members}
 	s.Invitations, s.Sessions = &Invitations{c, s.Accounts}, &Sessions{c}
 	s.Factors = &Factors{c, s.Sessions}

@@ -30,6 +30,8 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"AuditQueries", testAuditQueries},
 		{"AuditWriters", testAuditWriters},
 		{"KeyChanges", testKeyChanges},
+		{"Grants", testGrants},
+		{"GrantsEnd", testGrantsEnd},
 		{"Changes", testChanges},
 		{"ChangesPruned", testChangesPruned},
 		{"Position", testPosition},

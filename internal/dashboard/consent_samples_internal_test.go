@@ -1,0 +1,23 @@
+package dashboard
+
+import (
+	"net/url"
+
+	"weir/internal/oauth"
+	"weir/internal/people"
+)
+
+func consentSamples() []sample {
+	show := func(name string, data consentPage) sample {
+		return sample{name, "/oauth/authorize", "", page{name: "consent", title: "Allow access", bare: true, data: data}}
+	}
+	wrong := &form{values: url.Values{"account": {hostile}}, general: []string{hostile}}
+	local := &oauth.Request{Client: oauth.Client{Name: hostile}, Redirect: "http://localhost:7777/callback", Path: "/mcp", Query: hostile}
+	remote := &oauth.Request{Client: oauth.Client{Name: "Agent", Host: "programs.example"}, Redirect: "https://programs.example/callback", Path: "/mcp/review"}
+	return []sample{
+		show("consent", consentPageOf(visitOf(people.Owner), remote, &form{})),
+		show("consent-local", consentPageOf(visitOf(people.Owner), local, wrong)),
+		show("consent-none", consentPageOf(visitOf(""), remote, &form{})),
+		show("consent-invalid", consentPage{Refusal: hostile, Query: hostile}),
+	}
+}

@@ -1,0 +1,94 @@
+package storetest
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/must"
+	"weir/internal/oauth"
+	"weir/internal/people"
+)
+
+func testGrants(t *testing.T, f *fixture) {
+	create(t, f, "a")
+	ann := admit(t, f, "ann", "acc_a", people.Owner)
+	key := account.Key{ID: "key_agent", AccountID: "acc_a", Label: "Agent", Last4: "abcd", Permissions: []account.Permission{account.Tools}, Created: f.now, Creator: ann.ID, Client: "programs.example", Resource: "/mcp"}
+	must.Do(t, f.Accounts.CreateKey(t.Context(), root, key, hashNamed("unused")))
+	g := oauth.Grant{Key: key.ID, User: ann.ID, Client: "hash", Redirect: "http://localhost/cb", Challenge: "c", Resource: "https://weir.example/mcp", Code: hashNamed("code"), Created: f.now, Until: f.now.Add(time.Minute)}
+	must.Do(t, f.OAuth.AddGrant(t.Context(), &g))
+	next := func(access, refresh string) oauth.Tokens {
+		return oauth.Tokens{Access: account.Rotation{Hash: hashNamed(access), Last4: "wxyz"}, Expires: f.now.Add(time.Hour), Family: hashNamed("family"), Refresh: hashNamed(refresh), RefreshFor: day, GrantFor: 2 * day, Now: f.now}
+	}
+	all := func(*oauth.Grant) error { return nil }
+	refused := errors.New("refused")
+	use := oauth.Use{Code: g.Code, Next: next("access", "r1"), By: root}
+	if _, err := f.OAuth.UseGrant(t.Context(), &use, func(*oauth.Grant) error { return refused }); !errors.Is(err, refused) {
+		t.Errorf("a refused use: got %v", err)
+	}
+	got, err := f.OAuth.UseGrant(t.Context(), &use, all)
+	g.Code = account.Hash{}
+	if err != nil || got != g {
+		t.Fatalf("got %+v, %v, want %+v", got, err, g)
+	}
+	_, k, err := f.Accounts.KeyByHash(t.Context(), hashNamed("access"))
+	if err != nil || k.ID != key.ID || k.Client != key.Client || k.Resource != key.Resource || k.Expires == nil || !k.Expires.Equal(f.now.Add(time.Hour)) {
+		t.Errorf("by the access token: got %+v, %v, want the key for an hour", k, err)
+	}
+	// Of several uses of one refresh token, one succeeds, and the others end the grant.
+	var fine, reused atomic.Int64
+	var running sync.WaitGroup
+	for i := range 4 {
+		running.Go(func() {
+			u := oauth.Use{Family: hashNamed("family"), Refresh: hashNamed("r1"), Next: next("access"+string(rune('a'+i)), "r2"), By: root}
+			switch _, err := f.OAuth.UseGrant(t.Context(), &u, all); {
+			case err == nil:
+				fine.Add(1)
+			case errors.Is(err, oauth.ErrReused):
+				reused.Add(1)
+			case !errors.Is(err, oauth.ErrNotFound):
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	running.Wait()
+	k = must.Get(f.Accounts.Key(t.Context(), key.ID))(t)
+	if fine.Load() != 1 || reused.Load() != 1 || k.Revoked == nil {
+		t.Errorf("of four uses at once %d succeeded and %d were the first repeated one, revoked %v; want one each", fine.Load(), reused.Load(), k.Revoked)
+	}
+}
+
+// testGrantsEnd checks that a grant lasts no longer than its bounds, and that its program ends it.
+func testGrantsEnd(t *testing.T, f *fixture) {
+	create(t, f, "a")
+	ann := admit(t, f, "ann", "acc_a", people.Owner)
+	begun := f.now
+	for _, id := range []string{"one", "two"} {
+		key := account.Key{ID: id, AccountID: "acc_a", Label: "Agent", Last4: "abcd", Permissions: []account.Permission{account.Tools}, Created: f.now, Creator: ann.ID, Client: "programs.example"}
+		must.Do(t, f.Accounts.CreateKey(t.Context(), root, key, hashNamed("unused "+id)))
+		must.Do(t, f.OAuth.AddGrant(t.Context(), &oauth.Grant{Key: id, User: ann.ID, Client: "hash", Code: hashNamed("code " + id), Created: f.now, Until: f.now.Add(time.Minute)}))
+		u := oauth.Use{Code: hashNamed("code " + id), By: root, Next: oauth.Tokens{Access: account.Rotation{Hash: hashNamed("access " + id)}, Expires: f.now.Add(48 * day), Family: hashNamed("family " + id), Refresh: hashNamed("r"), RefreshFor: 30 * day, GrantFor: 20 * day, Now: f.now}}
+		must.Get(f.OAuth.UseGrant(t.Context(), &u, func(*oauth.Grant) error { return nil }))(t)
+	}
+	if k := must.Get(f.Accounts.Key(t.Context(), "one"))(t); k.Expires == nil || !k.Expires.Equal(begun.Add(20*day)) {
+		t.Errorf("the access token is valid until %v, want not beyond the grant", k.Expires)
+	}
+	must.Do(t, f.OAuth.EndGrant(t.Context(), root, hashNamed("family one"), "another"))
+	if k := must.Get(f.Accounts.Key(t.Context(), "one"))(t); k.Revoked != nil {
+		t.Error("another program ended the grant")
+	}
+	must.Do(t, f.OAuth.EndGrant(t.Context(), root, hashNamed("family one"), "hash"))
+	must.Do(t, f.OAuth.EndGrant(t.Context(), root, hashNamed("family one"), "hash"))
+	if k := must.Get(f.Accounts.Key(t.Context(), "one"))(t); k.Revoked == nil {
+		t.Error("the key is valid, want it revoked with its grant")
+	}
+	f.advance(21 * day)
+	must.Do(t, f.OAuth.AddGrant(t.Context(), &oauth.Grant{Key: "three", User: ann.ID, Code: hashNamed("three"), Created: f.now, Until: f.now.Add(time.Minute)}))
+	u := oauth.Use{Family: hashNamed("family two"), Refresh: hashNamed("r"), By: root}
+	if _, err := f.OAuth.UseGrant(t.Context(), &u, func(*oauth.Grant) error { return nil }); !errors.Is(err, oauth.ErrNotFound) {
+		t.Errorf("an expired grant: got %v, want none", err)
+	}
+}
