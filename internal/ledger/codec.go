@@ -83,7 +83,7 @@ func (d *decoder) opening(a *Attempt, known names) {
 	for _, s := range [...]*string{&a.Account, &a.Key, &a.Requested, &a.Provider, &a.Model, &a.Price.Version} {
 		*s = known.text(d.take(d.uvarint()))
 	}
-	a.Bound = d.usage()
+	d.usage(&a.Bound)
 	a.Hold = llm.Money(d.varint())
 	a.Arrived = a.Opened
 	if len(d.b) > 0 {
@@ -142,23 +142,23 @@ func appendSettlement(dst []byte, s *Settlement) []byte {
 	return appendCached(appendMissed(appendServed(appendCharge(dst, s), &s.Served), &s.Missed), &s.Cached)
 }
 
-func decodeSettle(payload []byte) (id AttemptID, s Settlement, err error) {
+func decodeSettle(payload []byte, known names) (id AttemptID, s Settlement, err error) {
 	d := decoder{b: payload}
 	id = d.id()
-	d.settlement(&s)
+	d.settlement(&s, known)
 	return id, s, d.finish("settle")
 }
 
 // settlement reads the output of appendSettlement.
-func (d *decoder) settlement(s *Settlement) {
+func (d *decoder) settlement(s *Settlement, known names) {
 	flags := d.uvarint()
 	s.Counts, s.Billed, s.Ask = flags&flagCounts != 0, flags&flagBilled != 0, flags&flagAsk != 0
 	s.Outcome = pick(d, outcomes)
 	s.Provenance = pick(d, provenances)
-	s.Usage = d.usage()
+	d.usage(&s.Usage)
 	s.Cost = llm.Money(d.varint())
-	s.Finish = llm.FinishReason(d.text())
-	s.Tier = d.text()
+	s.Finish = llm.FinishReason(known.text(d.take(d.uvarint())))
+	s.Tier = known.text(d.take(d.uvarint()))
 	s.Code = llm.Code(d.text())
 	s.Status = int(d.varint())
 	s.FirstToken = time.Duration(d.varint()) * time.Microsecond
@@ -329,13 +329,20 @@ func (d *decoder) id() (id AttemptID) {
 	return id
 }
 
-func (d *decoder) usage() (u llm.Usage) {
-	d.byClass(func(c llm.Class, n int64) { u[c] = n })
-	return u
+func (d *decoder) usage(u *llm.Usage) {
+	for n := d.byte(); n > 0 && d.err == nil; n-- {
+		if c := pick(d, classes); d.err == nil {
+			u[c] = d.varint()
+		}
+	}
 }
 
 func (d *decoder) rates() (r llm.Rates) {
-	d.byClass(func(c llm.Class, n int64) { r[c] = llm.RateOf(n) })
+	for n := d.byte(); n > 0 && d.err == nil; n-- {
+		if c := pick(d, classes); d.err == nil {
+			r[c] = llm.RateOf(d.varint())
+		}
+	}
 	return r
 }
 
@@ -345,14 +352,6 @@ func (d *decoder) tiers() (r llm.Rates, tiers []llm.Tier) {
 		tiers = append(tiers, llm.Tier{Above: d.varint(), Rates: d.rates()})
 	}
 	return r, tiers
-}
-
-func (d *decoder) byClass(set func(llm.Class, int64)) {
-	for n := d.byte(); n > 0 && d.err == nil; n-- {
-		if c := pick(d, classes); d.err == nil {
-			set(c, d.varint())
-		}
-	}
 }
 
 func (d *decoder) classes() (set llm.Classes) {

@@ -362,20 +362,20 @@ func TestCodecRoundTrip(t *testing.T) {
 		ReplyID: "gen-1", Ask: true,
 	}
 	_, payload, _ = readFrame(appendSettle(nil, a.ID, &s))
-	id, gotS, err := decodeSettle(payload)
+	id, gotS, err := decodeSettle(payload, nil)
 	if err != nil || id != a.ID {
 		t.Fatalf("decodeSettle: %v %v", id, err)
 	}
 	must.Equal(t, gotS, s, "settle")
 	s.Served = Served{Model: "small", Other: true, Price: &llm.Price{Version: "operator/house/small#1"}}
 	_, served, _ := readFrame(appendSettle(nil, a.ID, &s))
-	if _, gotS, err = decodeSettle(served); err != nil || !cmp.Equal(gotS, s) {
+	if _, gotS, err = decodeSettle(served, nil); err != nil || !cmp.Equal(gotS, s) {
 		t.Errorf("an answer by another model: %v\n%s", err, cmp.Diff(gotS, s))
 	}
 	s.Served = Served{}
 	s.ReplyID, s.Ask = "", false // as an older weir has written it
 	_, older, _ = readFrame(appendSettle(nil, a.ID, &s))
-	if _, gotS, err = decodeSettle(older); err != nil || len(older) != len(payload)-len("gen-1")-1 || gotS.ReplyID != "" || gotS.Ask {
+	if _, gotS, err = decodeSettle(older, nil); err != nil || len(older) != len(payload)-len("gen-1")-1 || gotS.ReplyID != "" || gotS.Ask {
 		t.Errorf("an older record: got %d bytes of %d, %+v, %v", len(older), len(payload), gotS, err)
 	}
 	_, payload, _ = readFrame(appendPrice(nil, &a.Price))
@@ -391,7 +391,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		worktest.Check(t, b, func(b []byte) {
 			_, _ = decodeOpen(b, nil)
-			_, _, _ = decodeSettle(b)
+			_, _, _ = decodeSettle(b, nil)
 			_, _ = decodePrice(b)
 		})
 		if _, payload, n := readFrame(b); n > 0 {
@@ -403,7 +403,7 @@ func FuzzDecode(f *testing.F) {
 				t.Errorf("open %v does not survive: %v, %v", got, again, err)
 			}
 		}
-		_, _, _ = decodeSettle(b)
+		_, _, _ = decodeSettle(b, nil)
 		_, _ = decodePrice(b)
 	})
 }

@@ -32,7 +32,7 @@ func TestTermsInJournal(t *testing.T) {
 	_, before, _ = readFrame(appendSettle(nil, a.ID, &s))
 	s.Margin, s.MarginUncertain = -3, 4
 	_, payload, _ = readFrame(appendSettle(nil, a.ID, &s))
-	_, back, err := decodeSettle(payload)
+	_, back, err := decodeSettle(payload, nil)
 	if err != nil || !cmp.Equal(back, s) || len(payload) != len(before)+2 {
 		t.Errorf("settle: got %+v, %v; want %+v", back, err, s)
 	}
@@ -166,13 +166,13 @@ func TestMarksInJournal(t *testing.T) {
 	id := AttemptID{Request: uuid.UUID{1}, N: 1}
 	s := Settlement{Outcome: OutcomeOK, Provenance: Exact, Unpriced: llm.Classes(0).With(llm.Input), Margin: 5}
 	_, before, _ := readFrame(appendSettle(nil, id, &s))
-	if _, back, err := decodeSettle(before); err != nil || back.ChargeUnpriced != nil || back.UnpricedCharge() != s.Unpriced {
+	if _, back, err := decodeSettle(before, nil); err != nil || back.ChargeUnpriced != nil || back.UnpricedCharge() != s.Unpriced {
 		t.Errorf("without marks of its own: got %+v, %v; want those of the cost", back, err)
 	}
 	for _, marks := range []llm.Classes{0, llm.Classes(0).With(llm.Maps).With(llm.Output)} {
 		s.ChargeUnpriced = &marks
 		_, payload, _ := readFrame(appendSettle(nil, id, &s))
-		_, back, err := decodeSettle(payload)
+		_, back, err := decodeSettle(payload, nil)
 		if err != nil || !cmp.Equal(back, s) || back.UnpricedCharge() != marks {
 			t.Errorf("%v: got %+v, %v; want %+v", marks.Names(), back, err, s)
 		}

@@ -71,7 +71,7 @@ func Unpack(packed []byte, e *Entry) error {
 			d.opening(&a, nil)
 			opened = true
 		case fieldSettlement:
-			d.settlement(&s)
+			d.settlement(&s, nil)
 			settled = true
 		}
 		return d.err

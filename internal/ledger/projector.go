@@ -37,7 +37,9 @@ type projector struct {
 
 	reader reader
 	loaded bool // reader and open match the database
-	open   map[AttemptID]Attempt
+	open   map[AttemptID]*Attempt
+	opened []AttemptID // in the batch
+	spare  spareAttempts
 	names  names
 	batch  Batch
 
@@ -145,9 +147,9 @@ func (p *projector) load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read open attempts: %w", err)
 	}
-	p.open = make(map[AttemptID]Attempt, len(open))
-	for _, a := range open {
-		p.open[a.ID] = a
+	p.open = make(map[AttemptID]*Attempt, len(open))
+	for i := range open {
+		p.open[open[i].ID] = &open[i]
 	}
 	p.reader.seek(pos)
 	p.mu.Lock()
@@ -165,7 +167,7 @@ func (p *projector) fill() (more bool, err error) {
 		Journal: p.journal.id, From: p.reader.pos, To: p.reader.pos,
 		Prices: b.Prices[:0], Opened: b.Opened[:0], Settled: b.Settled[:0],
 	}
-	opened := map[AttemptID]bool{}
+	p.opened = p.opened[:0]
 	for n := 0; n < batchRecords; n++ {
 		rec, ok, err := p.reader.next(limit)
 		if corrupt, is := errors.AsType[*CorruptError](err); is {
@@ -181,14 +183,16 @@ func (p *projector) fill() (more bool, err error) {
 		if !ok {
 			break
 		}
-		if err := p.take(&rec, opened); err != nil {
+		if err := p.take(&rec); err != nil {
 			return false, err
 		}
 		b.To = rec.end
 		more = n == batchRecords-1
 	}
-	for id := range opened {
-		b.Opened = append(b.Opened, p.open[id])
+	for _, id := range p.opened {
+		if a := p.open[id]; a != nil {
+			b.Opened = append(b.Opened, *a)
+		}
 	}
 	slices.SortFunc(b.Opened, byID)
 	return more, nil
@@ -202,14 +206,13 @@ func byID(a, b Attempt) int {
 }
 
 // take adds one record of the journal to the batch.
-func (p *projector) take(rec *record, opened map[AttemptID]bool) error {
+func (p *projector) take(rec *record) error {
 	if rec.gap > 0 {
 		p.log.Error("the database is older than the oldest journal segment; the records between them are lost", "bytes",
 			int64(rec.gap))
 	}
 	if rec.epoch {
 		p.abandon(rec.started)
-		clear(opened)
 		return nil
 	}
 	switch rec.kind {
@@ -224,31 +227,34 @@ func (p *projector) take(rec *record, opened map[AttemptID]bool) error {
 		if err != nil {
 			return err
 		}
-		p.open[a.ID] = a
-		opened[a.ID] = true
+		if p.open[a.ID] == nil {
+			p.open[a.ID] = p.spare.take()
+			p.opened = append(p.opened, a.ID)
+		}
+		*p.open[a.ID] = a
 	case recordSettle:
-		id, s, err := decodeSettle(rec.payload)
+		id, s, err := decodeSettle(rec.payload, p.names)
 		if err != nil {
 			return err
 		}
-		p.settle(id, s)
-		delete(opened, id)
+		p.settle(id, &s)
 	default:
 		return fmt.Errorf("journal record of unknown type %d: a newer weir wrote it", rec.kind)
 	}
 	return nil
 }
 
-func (p *projector) settle(id AttemptID, s Settlement) {
-	a, ok := p.open[id]
-	if !ok {
+func (p *projector) settle(id AttemptID, s *Settlement) {
+	a := p.open[id]
+	if a == nil {
 		p.log.Error("a settlement has no open attempt", "attempt", id.String())
 		return
 	}
 	delete(p.open, id)
-	a.take(&s)
+	a.take(s)
 	s.Served.Price = nil
-	p.batch.Settled = append(p.batch.Settled, Entry{Attempt: a, Settlement: s})
+	p.batch.Settled = append(p.batch.Settled, Entry{Attempt: *a, Settlement: *s})
+	p.spare.add(a)
 }
 
 // abandon settles the attempts that a dead process left open, at their bounds. Only the last attempt of each request
@@ -256,10 +262,11 @@ func (p *projector) settle(id AttemptID, s Settlement) {
 func (p *projector) abandon(restarted time.Time) {
 	left := make([]Attempt, 0, len(p.open))
 	for _, a := range p.open {
-		left = append(left, a)
+		left = append(left, *a)
 	}
 	slices.SortFunc(left, byID)
-	for i, a := range left {
+	for i := range left {
+		a := &left[i]
 		s := Settlement{
 			Outcome: OutcomeUnknown, Provenance: Unknown, Usage: a.Bound, Cost: a.Hold, AtMost: a.Hold,
 			Counts:   i == len(left)-1 || left[i+1].ID.Request != a.ID.Request,
@@ -269,7 +276,7 @@ func (p *projector) abandon(restarted time.Time) {
 			s.Unpriced = a.Price.Unpriced(&a.Bound, "")
 		}
 		a.SetCharge(&s)
-		p.settle(a.ID, s)
+		p.settle(a.ID, &s)
 	}
 }
 

@@ -145,13 +145,18 @@ type applier struct {
 	learnt  int64
 
 	rows                                                      rowWriter
-	model                                                     lastModel
+	last                                                      lastBucket
 	prices, opened, settled, questions, balances, speed, used *insertion
 	hours, days, uses                                         *rollup
 }
 
-// lastModel is a model with its full name.
-type lastModel struct{ provider, name, full string }
+// lastBucket is the bucket of the last attempt with its sums. Most attempts have the bucket of the one before.
+type lastBucket struct {
+	bucket
+	name string // the provider's name of the model
+	unix int64  // the hour, since 1970
+	sums *sums
+}
 
 func newApplier(c *conn) *applier {
 	return &applier{
@@ -246,6 +251,7 @@ func (a *applier) write(ctx context.Context, tx *sql.Tx, journal int64, b *ledge
 	}
 	a.late = nil
 	a.sums, a.parts, a.speeds = make(buckets, len(a.sums)), balances{}, make(speeds, len(a.speeds))
+	a.last.sums = nil
 	err := a.rows.number(ctx, tx, journal, len(b.Settled), func(i int) (
 		*ledger.Attempt, *ledger.Settlement,
 	) {
@@ -336,26 +342,30 @@ func (a *applier) settleEach(ctx context.Context, journal int64, list []ledger.E
 	return nil
 }
 
-// bucket is bucketOf, and reuses the name of the last model.
-func (a *applier) bucket(of *ledger.Attempt) bucket {
-	if m := &a.model; m.provider != of.Provider || m.name != of.Model {
-		*m = lastModel{of.Provider, of.Model, of.FullModel()}
+// find makes the bucket of an attempt the last one.
+func (a *applier) find(of *ledger.Attempt) *lastBucket {
+	l, unix := &a.last, of.Arrived.Unix()/3600
+	same := l.name == of.Model && l.provider == of.Provider
+	if l.sums != nil && same && l.unix == unix && l.account == of.Account && l.key == of.Key {
+		return l
 	}
-	return bucket{
-		period: hourOf(of.Arrived), account: of.Account, model: a.model.full, key: of.Key, provider: of.Provider,
+	if !same {
+		l.model = of.FullModel()
 	}
+	l.name, l.provider, l.unix, l.account, l.key = of.Model, of.Provider, unix, of.Account, of.Key
+	l.period = hourOf(of.Arrived)
+	l.sums = a.sums.of(l.bucket)
+	return l
 }
 
 // count adds a settled attempt to the sums for the rollups.
 func (a *applier) count(e *ledger.Entry) {
-	b := a.bucket(&e.Attempt)
-	var s sums
-	s.set(e)
-	a.sums.add(b, &s)
-	if day := b.ofDay(); a.summed.has(day.period, e.ID.Request) {
+	b := a.find(&e.Attempt)
+	b.sums.count(e)
+	if a.summed.has(b.period/100, e.ID.Request) {
 		to := attributedOf(&e.Attribution)
-		a.late = append(a.late, lateAttempt{e.ID.Request.String(), day.attributedTo(&to), sumsOf(e)})
+		a.late = append(a.late, lateAttempt{e.ID.Request.String(), b.ofDay().attributedTo(&to), sumsOf(e)})
 	}
 	a.parts.addParts(e)
-	a.speeds.addEntry(&b, e)
+	a.speeds.addEntry(&b.bucket, e)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -134,19 +135,33 @@ func correctionsOfRows(ctx context.Context, q querier, list []storedRow) (map[le
 	return correctionsOf(ctx, q, with, args)
 }
 
+// inBatch yields the attempts of a batch.
+func inBatch(b *ledger.Batch) iter.Seq[*ledger.Attempt] {
+	return func(yield func(*ledger.Attempt) bool) {
+		for i := range b.Opened {
+			if !yield(&b.Opened[i]) {
+				return
+			}
+		}
+		for i := range b.Settled {
+			if !yield(&b.Settled[i].Attempt) {
+				return
+			}
+		}
+	}
+}
+
 // packBatch moves the rows of the old form of a batch's attempts, because the batch settles them, or they are already
 // settled.
 func packBatch(ctx context.Context, tx *sql.Tx, w *rowWriter, b *ledger.Batch) error {
-	byDay := map[int64][]any{}
-	for i := range b.Opened {
-		a := &b.Opened[i]
-		byDay[dayOf(a.Arrived)] = append(byDay[dayOf(a.Arrived)], a.ID.Request.String())
+	days := map[int64]bool{}
+	var last int64
+	for a := range inBatch(b) {
+		if day := dayOf(a.Arrived); day != last {
+			days[day], last = true, day
+		}
 	}
-	for i := range b.Settled {
-		a := &b.Settled[i].Attempt
-		byDay[dayOf(a.Arrived)] = append(byDay[dayOf(a.Arrived)], a.ID.Request.String())
-	}
-	for day, requests := range byDay {
+	for day := range days {
 		// Only the day's part of the index is searched: PostgreSQL would read all that a large move has left of the
 		// table.
 		var there bool
@@ -156,6 +171,12 @@ func packBatch(ctx context.Context, tx *sql.Tx, w *rowWriter, b *ledger.Batch) e
 		}
 		if !there {
 			continue
+		}
+		var requests []any
+		for a := range inBatch(b) {
+			if dayOf(a.Arrived) == day {
+				requests = append(requests, a.ID.Request.String())
+			}
 		}
 		for some := range slices.Chunk(requests, bulkRows) {
 			args := append([]any{day}, some...)

@@ -99,8 +99,11 @@ func (a *applier) tellModels(ctx context.Context, tx *sql.Tx, days buckets, sett
 	}
 	for i := range settled {
 		e := &settled[i]
+		if !e.Served.Other {
+			continue
+		}
 		at := modelDay{webhook.ModelSubstituted, e.FullModel(), dayOf(e.Arrived)}
-		if e.Served.Other && served[at] == nil && !a.unpriced[at] {
+		if served[at] == nil && !a.unpriced[at] {
 			news, served[at] = append(news, at), e
 		}
 	}

@@ -21,22 +21,24 @@ func insertUsed() *insertion {
 // use stores when the keys of a batch were last used.
 func (a *applier) use(ctx context.Context, b *ledger.Batch) error {
 	used := map[string]int64{}
-	for i := range b.Opened {
-		latest(used, &b.Opened[i])
+	var key string
+	var at int64 // when key was last used
+	note := func() {
+		if at > 0 {
+			used[key] = at
+		}
 	}
-	for i := range b.Settled {
-		latest(used, &b.Settled[i].Attempt)
+	for of := range inBatch(b) {
+		if of.Key != key {
+			note()
+			key, at = of.Key, used[of.Key]
+		}
+		at = max(at, micros(of.Opened))
 	}
+	note()
 	keys := slices.Sorted(maps.Keys(used))
 	_, err := a.bulk.insert(ctx, a.used, len(keys), func(dst []any, i int) []any {
 		return append(dst, keys[i], used[keys[i]])
 	})
 	return err
-}
-
-// latest updates the time of the attempt's key if the attempt is newer.
-func latest(used map[string]int64, a *ledger.Attempt) {
-	if at := micros(a.Opened); at > used[a.Key] {
-		used[a.Key] = at
-	}
 }

@@ -96,7 +96,9 @@ func partBudget(ctx context.Context, q querier, owner string, p budget.Part) (bu
 
 // addParts adds the charge of a row to the parts that it counts against, in addition to its account and key.
 func (m balances) addParts(e *ledger.Entry) {
-	m.addScopes(e.PartScopes(), dayOf(e.Arrived), e.Charged())
+	if scopes := e.PartScopes(); len(scopes) > 0 {
+		m.addScopes(scopes, dayOf(e.Arrived), e.Charged())
+	}
 }
 
 func (m balances) addScopes(scopes []string, day int64, charged llm.Money) {

@@ -136,36 +136,37 @@ func bucketOf(a *ledger.Attempt) bucket {
 // sumsOf returns the amounts that a settled attempt adds to its buckets.
 func sumsOf(e *ledger.Entry) *sums {
 	s := &sums{}
-	s.set(e)
+	s.count(e)
 	return s
 }
 
-// set sets all amounts to those of a settled attempt.
-func (s *sums) set(e *ledger.Entry) {
-	*s = sums{
-		measureRequests:        number(e.Counts),
-		measureCost:            int64(e.Cost),
-		measureTokens:          e.Usage.TotalTokens(),
-		measureAttempts:        1,
-		measureErrors:          number(isError(e.Outcome)),
-		measureUnpriced:        number(e.Unpriced != 0),
-		measureUncertain:       int64(e.MostCost() - e.Cost),
-		measureMargin:          int64(e.Margin),
-		measureMarginUncertain: int64(e.MarginUncertain),
-		measureMarginUnpriced:  number(e.UnpricedCharge() != 0) - number(e.Unpriced != 0),
-		measureCached:          number(e.Cached.Hit),
-		measureSaved:           int64(e.Cached.Saved),
-	}
+// count adds the amounts of a settled attempt.
+func (s *sums) count(e *ledger.Entry) {
+	s[measureRequests] += number(e.Counts)
+	s[measureCost] += int64(e.Cost)
+	s[measureTokens] += e.Usage.TotalTokens()
+	s[measureAttempts]++
+	s[measureErrors] += number(isError(e.Outcome))
+	s[measureUnpriced] += number(e.Unpriced != 0)
+	s[measureUncertain] += int64(e.MostCost() - e.Cost)
+	s[measureMargin] += int64(e.Margin)
+	s[measureMarginUncertain] += int64(e.MarginUncertain)
+	s[measureMarginUnpriced] += number(e.UnpricedCharge() != 0) - number(e.Unpriced != 0)
+	s[measureCached] += number(e.Cached.Hit)
+	s[measureSaved] += int64(e.Cached.Saved)
 	switch e.Provenance {
 	case ledger.Estimated:
-		s[measureEstimated] = 1
+		s[measureEstimated]++
 	case ledger.Unknown:
-		s[measureUnknown] = 1
+		s[measureUnknown]++
 	}
-	copy(s[measureUsage:], e.Usage[:])
+	for c, n := range &e.Usage {
+		s[measureUsage+c] += n
+	}
 	causes := promptcache.Causes()
 	if i := slices.Index(causes[:], e.Missed.Cause); i >= 0 {
-		s[measureMissed], s[measureMissCost+i] = e.Missed.Tokens, int64(e.Missed.Cost)
+		s[measureMissed] += e.Missed.Tokens
+		s[measureMissCost+i] += int64(e.Missed.Cost)
 	}
 }
 
@@ -182,12 +183,16 @@ func isError(o ledger.Outcome) bool {
 // buckets holds sums by bucket.
 type buckets map[bucket]*sums
 
-func (m buckets) add(b bucket, s *sums) {
-	if have := m[b]; have != nil {
-		have.add(s)
-		return
+func (m buckets) add(b bucket, s *sums) { m.of(b).add(s) }
+
+// of returns the sums of a bucket.
+func (m buckets) of(b bucket) *sums {
+	s := m[b]
+	if s == nil {
+		s = &sums{}
+		m[b] = s
 	}
-	m[b] = new(*s)
+	return s
 }
 
 // addEntry adds a settled attempt to the bucket of its hour.
