@@ -15,19 +15,22 @@ type expiry Kind
 // Error names the timer.
 func (e expiry) Error() string { return Kind(e).String() }
 
-// watch holds the timers of an exchange and aborts it early. One time.Timer serves all timers, and is not reset for
-// every chunk: it fires at the earliest time at which a timer can have expired, checks, and is set again. Only the time
-// that a read waits for the provider counts: a client that reads slowly does not make its provider idle.
+// watch holds the timers of an exchange and aborts it early. One time.Timer serves all timers of all exchanges that use
+// its memory, and is set neither for every chunk nor for every exchange: it fires at or before the earliest time at
+// which a timer can have expired, checks, and is set again. Only the time that a read waits for the provider counts: a
+// client that reads slowly does not make its provider idle.
 type watch struct {
 	mu      sync.Mutex
 	kill    func() // aborts the current operation at once; nil if there is none
 	cause   error  // why the exchange was aborted; nil if it was not
 	timer   *time.Timer
+	fires   time.Time // when timer fires; zero if it is not set
 	stopped bool
 	onLate  func() bool   // called once if the first byte is late; nil aborts the exchange then
 	late    bool          // the first byte was late, and the exchange continues
 	kind    Kind          // kind of the current wait's expiry
 	limit   time.Duration // longest duration of a wait
+	began   time.Time
 	since   time.Time     // start of the current wait; zero without one
 	end     time.Time     // end of the whole exchange
 }
@@ -38,14 +41,28 @@ func (w *watch) start(t *Timeouts) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.kill, w.cause, w.onLate, w.late, w.stopped = nil, nil, nil, false, false
-	w.since = time.Now()
-	w.end = w.since.Add(t.Total)
+	w.began = time.Now()
+	w.since, w.end = w.began, w.began.Add(t.Total)
 	w.kind, w.limit = KindFirstByteTimeout, t.FirstByte
-	if first := min(t.FirstByte, t.Total); w.timer == nil {
-		w.timer = time.AfterFunc(first, w.look)
-	} else {
-		w.timer.Reset(first)
+	w.lookWithin(w.began, min(t.FirstByte, t.Total))
+}
+
+// longestLook bounds how long the timer is set for, because it keeps the memory of an exchange that has ended.
+const longestLook = 30 * time.Second
+
+// lookWithin makes the timer fire at most d after now, if it does not.
+func (w *watch) lookWithin(now time.Time, d time.Duration) {
+	d = max(0, min(d, longestLook))
+	at := now.Add(d)
+	switch {
+	case w.timer == nil:
+		w.timer = time.AfterFunc(d, w.look)
+	case w.fires.IsZero() || at.Before(w.fires):
+		w.timer.Reset(d)
+	default:
+		return
 	}
+	w.fires = at
 }
 
 // attach sets the function that aborts the operation that begins now. It returns false if the exchange was aborted
@@ -88,6 +105,7 @@ func (w *watch) reason() error {
 func (w *watch) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.fires = time.Time{}
 	if w.stopped {
 		return
 	}
@@ -108,7 +126,7 @@ func (w *watch) look() {
 			next = w.limit
 		}
 	}
-	w.timer.Reset(min(next, w.end.Sub(now)))
+	w.lookWithin(now, min(next, w.end.Sub(now)))
 }
 
 // keepLate sets a function that is called once if the first byte does not arrive in time. If it returns true, the
@@ -147,26 +165,30 @@ func (w *watch) rest() {
 func (w *watch) limitWaits(kind Kind, limit time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.kind, w.limit = kind, limit
-	if !w.stopped {
-		w.timer.Reset(max(0, min(limit, time.Until(w.end))))
+	if w.kind, w.limit = kind, limit; w.stopped {
+		return
 	}
+	if earliest := w.began.Add(limit); !w.fires.IsZero() && !w.fires.After(earliest) && !w.fires.After(w.end) {
+		return // without looking at the clock
+	}
+	now := time.Now()
+	w.lookWithin(now, min(limit, w.end.Sub(now)))
 }
 
 // endWithin sets an earlier end of the whole exchange.
 func (w *watch) endWithin(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if end := time.Now().Add(d); end.Before(w.end) {
+	now := time.Now()
+	if end := now.Add(d); end.Before(w.end) {
 		w.end = end
-		w.timer.Reset(d)
+		w.lookWithin(now, d)
 	}
 }
 
-// stop stops the timer.
+// stop ends all timers.
 func (w *watch) stop() {
 	w.mu.Lock()
 	w.stopped = true
-	w.timer.Stop()
 	w.mu.Unlock()
 }
