@@ -272,6 +272,9 @@ const thousand = 1000
 func (p *Price) ratesFor(input int64, served string) (r Rates, above int64) {
 	rates, tiers, times := p.Rates, p.Tiers, []int64(nil)
 	unknown, search := false, (*Rates)(nil)
+	if p.Modes == nil {
+		served = ""
+	}
 	for name := range strings.SplitSeq(served, ",") {
 		name = ModeName(name)
 		if name == "" || p.Modes == nil || isUnit(name) || name == anySeller {

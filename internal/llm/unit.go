@@ -150,6 +150,9 @@ func (p *Price) unitOf(k unitKind, said string) (u unitPrice) {
 
 // setUnits sets the rates of units by their description: the estimates, or the highest if worst is set.
 func (p *Price) setUnits(r *Rates, said string, worst bool) {
+	if len(p.Modes) == 0 {
+		return
+	}
 	for _, k := range unitKinds() {
 		if !p.goesBy(k) {
 			continue
@@ -223,6 +226,9 @@ func (p *Price) AtMost(u *Usage, served string, took time.Duration) (most Money,
 		return 0, true
 	}
 	r, _ := p.ratesFor(u.InputTokens(), served)
+	if len(p.Modes) == 0 {
+		return p.Dearest(r.cost(u)), true
+	}
 	p.setUnits(&r, served, true)
 	longest := *u
 	if r[CodeSessions].Known() {
