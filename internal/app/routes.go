@@ -107,10 +107,14 @@ func (s *site) vendorNotFounds() map[string]*dialect.Dialect {
 func (s *site) handler() http.Handler {
 	mux := http.NewServeMux()
 	methods, first := map[string][]string{}, map[string]httpRoute{}
+	posts := map[string]http.Handler{} // those of paths without wildcards, which need no search
 	routes := s.routes()
 	for _, e := range routes {
 		mux.Handle(e.pattern, e.handler)
 		method, path, _ := strings.Cut(e.pattern, " ")
+		if method == http.MethodPost && !strings.ContainsAny(path, "{}") {
+			posts[path] = e.handler
+		}
 		methods[path], first[path] = append(methods[path], method), e
 	}
 	crossed := crossings(maps.Keys(methods))
@@ -143,6 +147,10 @@ func (s *site) handler() http.Handler {
 	mux.Handle(strings.TrimSuffix(adminPath, "/"), noAdmin) // without it, the mux would redirect
 	return s.gateway.Bounded(s.crossOrigin(routes,
 		s.hostChecked(routes, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if h := posts[r.URL.Path]; h != nil && r.Method == http.MethodPost && r.URL.RawPath == "" {
+				h.ServeHTTP(w, r)
+				return
+			}
 			// Without this check the mux would redirect, with its own body.
 			if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped {
 				if isAdmin(escaped) {
