@@ -88,13 +88,14 @@ func (in *intake) readBody() error {
 // which the server writes when next has returned.
 func (s *Server) Bounded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		control := http.NewResponseController(w)
-		if r.Body != http.NoBody {
-			body := &timedBody{ReadCloser: r.Body, control: control}
+		here, ok := r.Body.(interface{ IsHere() bool })
+		if arrived := ok && here.IsHere(); r.Body != http.NoBody && !arrived {
+			body := &timedBody{ReadCloser: r.Body, control: http.NewResponseController(w)}
 			body.extend(time.Now().Add(s.timing.BodyRead))
 			r.Body = body
 		}
 		next.ServeHTTP(w, r)
+		control := http.NewResponseController(w)
 		_ = control.SetWriteDeadline(time.Now().Add(s.timing.Write))
 		if r.ProtoMajor == 2 {
 			_ = control.SetReadDeadline(noDeadline)

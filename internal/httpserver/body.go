@@ -31,6 +31,11 @@ func (b *body) Read(p []byte) (int, error) {
 	return b.read(p)
 }
 
+// IsHere reports whether all of an unread body has arrived, so that reading it waits for nothing.
+func (b *body) IsHere() bool {
+	return b.framing.Mode == h1.ByLength && b.framing.Left <= int64(b.client.end-b.client.at)
+}
+
 // Close implements io.Closer.
 func (b *body) Close() error {
 	b.mu.Lock()
