@@ -133,7 +133,7 @@ func (rp *replies) guardClientAPI(d *dialect.Dialect, permission account.Permiss
 		}
 		r.principal = p
 		left := rp.limits.Status(ratelimit.CallerOf(p))
-		d.LimitHeaders(r.reply, rp.now(), &left)
+		d.LimitHeaders(dialect.FieldsIn(r.reply), rp.now(), &left)
 		if err := p.May(permission); err != nil {
 			return nil, err
 		}
@@ -147,7 +147,7 @@ func (rp *replies) handle(d *dialect.Dialect, next endpoint) http.Handler {
 		unique := uuid.Must(uuid.NewV7())
 		id := unique.String()
 		h := w.Header()
-		d.CommonHeaders(h, id, rp.now(), &llm.RateLimitStatus{})
+		d.CommonHeaders(dialect.FieldsIn(h), id, rp.now(), &llm.RateLimitStatus{})
 		h.Set("Content-Type", "application/json")
 		status := http.StatusOK
 		req := &request{Request: r, id: unique, reply: h}

@@ -61,6 +61,10 @@ type sink struct {
 }
 
 func (s *sink) Header() http.Header              { return s.header }
+func (s *sink) BeginFields()                     {}
+func (s *sink) AddField(string, string)          {}
+func (s *sink) AddNumber(string, int64)          {}
+func (s *sink) HasField(string) bool             { return false }
 func (s *sink) WriteHeader(status int)           { s.status = status }
 func (s *sink) Write(b []byte) (int, error)      { s.bytes += len(b); return len(b), nil }
 func (s *sink) Flush()                           {}
@@ -133,13 +137,13 @@ func TestAllocationBudget(t *testing.T) {
 		most                     float64
 		limits                   ratelimit.Policy
 	}{
-		{"native, whole", "/v1/chat", native, "", canned{jsonHeader, wholeReply}, 76, none},
-		{"native, stream of 10", "/v1/chat", native, "text/event-stream", stream(10), 98, none},
-		{"native, stream of 1000", "/v1/chat", native, "text/event-stream", stream(1000), 1102, none},
-		{"vendor, whole", "/v1/chat/completions", vendor + "}", "", canned{jsonHeader, wholeReply}, 73, none},
-		{"vendor, stream of 10", "/v1/chat/completions", vendor + `,"stream":true}`, "", stream(10), 101, none},
-		{"vendor, stream of 1000", "/v1/chat/completions", vendor + `,"stream":true}`, "", stream(1000), 1104, none},
-		{"vendor, whole, limited", "/v1/chat/completions", vendor + "}", "", canned{jsonHeader, wholeReply}, 85, plenty},
+		{"native, whole", "/v1/chat", native, "", canned{jsonHeader, wholeReply}, 69, none},
+		{"native, stream of 10", "/v1/chat", native, "text/event-stream", stream(10), 94, none},
+		{"native, stream of 1000", "/v1/chat", native, "text/event-stream", stream(1000), 1098, none},
+		{"vendor, whole", "/v1/chat/completions", vendor + "}", "", canned{jsonHeader, wholeReply}, 62, none},
+		{"vendor, stream of 10", "/v1/chat/completions", vendor + `,"stream":true}`, "", stream(10), 97, none},
+		{"vendor, stream of 1000", "/v1/chat/completions", vendor + `,"stream":true}`, "", stream(1000), 1100, none},
+		{"vendor, whole, limited", "/v1/chat/completions", vendor + "}", "", canned{jsonHeader, wholeReply}, 64, plenty},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

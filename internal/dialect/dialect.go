@@ -59,7 +59,7 @@ type Dialect struct {
 	// EncodeError appends the body of an error reply to dst.
 	EncodeError func(dst []byte, e *llm.Error, requestID string) []byte
 	// ReplyHeaders sets the vendor's own headers of every reply, including errors; nil for none.
-	ReplyHeaders func(h http.Header, requestID string)
+	ReplyHeaders func(f Fields, requestID string)
 	// Models describes the vendor's own list of models; nil for none.
 	Models *ModelList
 	// Documents describe its client API in OpenAPI, as YAML.

@@ -26,22 +26,21 @@ var usualLimits = []LimitHeaders{
 	{"X-RateLimit-Limit-Tokens", "X-RateLimit-Remaining-Tokens", "X-RateLimit-Reset-Tokens", true},
 }
 
-// CommonHeaders sets the headers of every reply in any wire format and the vendor's own. It writes to the map
-// directly, because the names have their final case. A zero allowance means no limit and sets no headers, because
-// real clients take 0 remaining for a refusal.
-func (d *Dialect) CommonHeaders(h http.Header, requestID string, now time.Time, left *llm.RateLimitStatus) {
-	h["X-Request-Id"] = []string{requestID}
-	d.LimitHeaders(h, now, left)
+// CommonHeaders sets the headers of every reply in any wire format and the vendor's own. A zero allowance means no
+// limit and sets no headers, because real clients take 0 remaining for a refusal.
+func (d *Dialect) CommonHeaders(f Fields, requestID string, now time.Time, left *llm.RateLimitStatus) {
+	f.Set("X-Request-Id", requestID)
+	d.LimitHeaders(f, now, left)
 	if d.ReplyHeaders != nil {
-		d.ReplyHeaders(h, requestID)
+		d.ReplyHeaders(f, requestID)
 	}
 }
 
 // LimitHeaders sets the headers for the client's remaining limits.
-func (d *Dialect) LimitHeaders(h http.Header, now time.Time, left *llm.RateLimitStatus) {
-	setLimits(h, usualLimits, left, d.reset)
+func (d *Dialect) LimitHeaders(f Fields, now time.Time, left *llm.RateLimitStatus) {
+	setLimits(f, usualLimits, left, d.reset)
 	if len(d.Limits) > 0 {
-		setLimits(h, d.Limits, left, func(after time.Duration) string {
+		setLimits(f, d.Limits, left, func(after time.Duration) string {
 			return now.Add(after + time.Second - 1).UTC().Format(d.ResetLayout) // rounded up
 		})
 	}
@@ -58,7 +57,7 @@ func (d *Dialect) Returns(name string) bool {
 }
 
 // setLimits sets the headers of existing limits.
-func setLimits(h http.Header, all []LimitHeaders, left *llm.RateLimitStatus, reset func(after time.Duration) string) {
+func setLimits(f Fields, all []LimitHeaders, left *llm.RateLimitStatus, reset func(after time.Duration) string) {
 	for i := range all {
 		names, a := &all[i], &left.Requests
 		if names.Tokens {
@@ -67,9 +66,9 @@ func setLimits(h http.Header, all []LimitHeaders, left *llm.RateLimitStatus, res
 		if a.Limit == 0 {
 			continue
 		}
-		h[names.Limit] = []string{strconv.FormatInt(a.Limit, 10)}
-		h[names.Remaining] = []string{strconv.FormatInt(a.Remaining, 10)}
-		h[names.Reset] = []string{reset(a.Reset)}
+		f.SetNumber(names.Limit, a.Limit)
+		f.SetNumber(names.Remaining, a.Remaining)
+		f.Set(names.Reset, reset(a.Reset))
 	}
 }
 

@@ -18,7 +18,7 @@ func (q *request) countHere() error {
 	body := in.Op.EncodeReply(nil, &llm.Reply{Counted: in.InputTokens()})
 	h := in.w.Header()
 	q.x.settleLimits()
-	in.commonHeaders(h, in.id.text)
+	in.commonHeaders(dialect.FieldsIn(h), in.id.text)
 	h["Content-Type"] = []string{"application/json"}
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	h["X-Weir-Estimated"] = []string{"true"}

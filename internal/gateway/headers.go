@@ -69,29 +69,27 @@ func droppedHeader(names []string) string {
 
 // answerHeaders sets the headers of an answer by this attempt, or by an earlier one that is replayed.
 func (in *intake) answerHeaders(a *answered, contentType string) {
-	h := in.w.Header()
-	in.commonHeaders(h, a.ID)
-	in.told = [...]string{
-		contentType, a.Provider, a.Model, strconv.Itoa(a.Attempts), a.Requested, a.Cost, a.Dropped, in.cacheTold,
+	f := dialect.NewFields(in.w)
+	in.commonHeaders(f, a.ID)
+	f.Set("Content-Type", contentType)
+	f.Set("X-Weir-Provider", a.Provider)
+	f.Set("X-Weir-Model", a.Model)
+	f.SetNumber("X-Weir-Attempts", int64(a.Attempts))
+	for _, other := range [...]dialect.Header{
+		{Name: "X-Weir-Requested-Model", Value: a.Requested},
+		{Name: "X-Weir-Cost-USD", Value: a.Cost},
+		{Name: "X-Weir-Dropped", Value: a.Dropped},
+		{Name: answercache.Header, Value: in.cacheTold},
+	} {
+		if other.Value != "" {
+			f.Set(other.Name, other.Value)
+		}
 	}
-	values := in.told[:]
-	h["Content-Type"] = values[0:1:1]
-	h["X-Weir-Provider"] = values[1:2:2]
-	h["X-Weir-Model"] = values[2:3:3]
-	h["X-Weir-Attempts"] = values[3:4:4]
-	if a.Requested != "" {
-		h["X-Weir-Requested-Model"] = values[4:5:5]
+	for _, back := range a.back { // except those that the gateway has set, such as its own limits
+		if !f.Has(back.Name) {
+			f.Set(back.Name, back.Value)
+		}
 	}
-	if a.Cost != "" {
-		h["X-Weir-Cost-USD"] = values[5:6:6]
-	}
-	if a.Dropped != "" {
-		h["X-Weir-Dropped"] = values[6:7:7]
-	}
-	if in.cacheTold != "" {
-		h[answercache.Header] = values[7:8:8]
-	}
-	setBack(h, a.back)
 }
 
 // fail answers with an error if nothing was sent. It does not check whether the client is still connected, because a
@@ -125,8 +123,8 @@ func (q *request) fail(err error) {
 // sendError answers with an error.
 func (q *request) sendError(e *llm.Error) {
 	in, x := &q.in, &q.x
+	in.commonHeaders(dialect.NewFields(in.w), in.id.text)
 	h := in.w.Header()
-	in.commonHeaders(h, in.id.text)
 	h["Content-Type"] = []string{"application/json"}
 	if n := x.spent.attempts(); n > 0 {
 		h["X-Weir-Attempts"] = []string{strconv.Itoa(n)}

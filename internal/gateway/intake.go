@@ -37,8 +37,7 @@ type intake struct {
 	kept      *keeping              // nil if nothing is stored
 	limited   ratelimit.Reservation // taken from the rate limits
 
-	told      [8]string // memory for headers of the answer
-	cacheTold string    // X-Weir-Cache of the answer; empty for none
+	cacheTold string // X-Weir-Cache of the answer; empty for none
 
 	table        *route.Table
 	conversation route.Conversation

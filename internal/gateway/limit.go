@@ -2,9 +2,9 @@ package gateway
 
 import (
 	"fmt"
-	"net/http"
 
 	"weir/internal/account"
+	"weir/internal/dialect"
 	"weir/internal/llm"
 	"weir/internal/ratelimit"
 	"weir/internal/route"
@@ -71,9 +71,9 @@ func (s *Server) admitUnavailable(p *account.Principal, plan *route.Plan) error 
 }
 
 // commonHeaders sets the headers of every reply.
-func (in *intake) commonHeaders(h http.Header, id string) {
+func (in *intake) commonHeaders(f dialect.Fields, id string) {
 	left := in.rateLimitStatus()
-	in.Dialect.CommonHeaders(h, id, in.server.now(), &left)
+	in.Dialect.CommonHeaders(f, id, in.server.now(), &left)
 }
 
 // rateLimitStatus returns the caller's remaining limits: as of the request's admission, or the node's current values if

@@ -29,25 +29,6 @@ func (a *attempt) keepBack(resp *provider.Response) {
 	}
 }
 
-// setBack sets the stored headers, except those that the gateway has set, such as its own limits.
-func setBack(h http.Header, back []dialect.Header) {
-	for _, b := range back {
-		if !hasHeader(h, b.Name) {
-			h[b.Name] = []string{b.Value}
-		}
-	}
-}
-
-// hasHeader reports whether a header is set, in any case.
-func hasHeader(h http.Header, name string) bool {
-	for other := range h {
-		if strings.EqualFold(other, name) {
-			return true
-		}
-	}
-	return false
-}
-
 func isPrintable(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }

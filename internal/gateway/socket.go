@@ -118,7 +118,7 @@ func (q *request) prepared() {
 	in.kept.keepEncoded(encoder)
 	q.x.settleLimits()
 	h := in.w.Header()
-	in.commonHeaders(h, in.id.text)
+	in.commonHeaders(dialect.FieldsIn(h), in.id.text)
 	h["Content-Type"] = []string{in.Op.Framing.ContentType}
 	dialect.WriteBody(in.w, out, in.server.timing.Write)
 }

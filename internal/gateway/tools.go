@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"weir/internal/answercache"
+	"weir/internal/dialect"
 	"weir/internal/llm"
 	"weir/internal/toolloop"
 )
@@ -46,7 +47,7 @@ func scanTools(in *intake) error {
 func (q *request) runTools() error {
 	in := &q.in
 	attempts := 0
-	in.commonHeaders(in.w.Header(), in.id.text)
+	in.commonHeaders(dialect.FieldsIn(in.w.Header()), in.id.text)
 	return in.server.tools.Serve(in.r.Context(), in.w, &toolloop.Request{
 		Caller: toolloop.Caller{
 			Principal: in.principal, Token: in.token, Attribution: in.own.attribution, Request: in.id.UUID,

@@ -1,6 +1,7 @@
 package httpserver
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -54,13 +55,14 @@ func (w *response) WriteHeader(status int) {
 		w.switching = status == http.StatusSwitchingProtocols
 		return
 	}
-	w.status, w.out = status, w.client.server.output()
+	if w.status = status; w.out == nil {
+		w.BeginFields()
+	}
 	out := w.out.b
-	if status == http.StatusOK {
-		out = append(out, "HTTP/1.1 200 OK\r\n"...)
-	} else {
-		out = strconv.AppendInt(append(out, "HTTP/1.1 "...), int64(status), 10)
-		out = append(append(append(out, ' '), http.StatusText(status)...), "\r\n"...)
+	if status != http.StatusOK {
+		line := strconv.AppendInt([]byte("HTTP/1.1 "), int64(status), 10)
+		line = append(append(append(line, ' '), http.StatusText(status)...), "\r\n"...)
+		out = slices.Replace(out, 0, len(okLine), line...)
 	}
 	var room [24]string
 	names := room[:0]
@@ -72,6 +74,48 @@ func (w *response) WriteHeader(status int) {
 		out = w.appendLines(out, name, w.header[name])
 	}
 	w.out.b = out
+}
+
+// okLine is the first line of most answers.
+const okLine = "HTTP/1.1 200 OK\r\n"
+
+// BeginFields forgets the fields of AddField. It has no effect after WriteHeader.
+func (w *response) BeginFields() {
+	if w.sent || w.status != 0 && w.out != nil {
+		return
+	}
+	if w.out == nil {
+		w.out = w.client.server.output()
+	}
+	w.out.b = append(w.out.b[:0], okLine...)
+}
+
+// AddField writes a field of the head at once, in addition to those of the map. It has no effect after WriteHeader.
+func (w *response) AddField(name, value string) {
+	if w.status == 0 && w.out != nil {
+		w.out.b = w.appendLines(w.out.b, name, []string{value})
+	}
+}
+
+// AddNumber is AddField for a number.
+func (w *response) AddNumber(name string, n int64) {
+	if w.status == 0 && w.out != nil && name != "Content-Length" {
+		w.out.b = strconv.AppendInt(append(append(w.out.b, name...), ": "...), n, 10)
+		w.out.b = append(w.out.b, "\r\n"...)
+	}
+}
+
+// HasField reports whether a field was written at once, in any case.
+func (w *response) HasField(name string) bool {
+	if w.out == nil {
+		return false
+	}
+	for line := range bytes.SplitSeq(w.out.b, []byte("\r\n")) {
+		if len(line) > len(name) && line[len(name)] == ':' && h1.EqualFold(string(line[:len(name)]), name) {
+			return true
+		}
+	}
+	return false
 }
 
 // appendLines appends the header lines of a name, except those that are decided when the head is sent.

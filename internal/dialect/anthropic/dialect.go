@@ -7,7 +7,6 @@ package anthropic
 
 import (
 	_ "embed"
-	"net/http"
 	"time"
 
 	"weir/internal/dialect"
@@ -62,7 +61,7 @@ func Dialect() *dialect.Dialect {
 		Headers:     []dialect.Header{{Name: VersionHeader, Value: Version}},
 		ListPath:    "/models?limit=1000", // https://docs.anthropic.com/en/api/models-list, 2026-11-26
 		// The SDKs read the request's id from this header: https://platform.claude.com/docs/en/api/errors#request-id.
-		ReplyHeaders: func(h http.Header, id string) { h["Request-Id"] = []string{id} },
+		ReplyHeaders: func(f dialect.Fields, id string) { f.Set("Request-Id", id) },
 		Limits:       limits("Requests", "Tokens", "Input-Tokens", "Output-Tokens"),
 		ResetLayout:  time.RFC3339,
 		Passed:       []string{VersionHeader, "Anthropic-Beta"},
