@@ -217,6 +217,9 @@ type Operation struct {
 	// DecodeReply decodes a whole answer. An *llm.Error is one that the provider reported instead of an answer; usage
 	// may accompany it. Any other error means that the provider violated the protocol.
 	DecodeReply func(body []byte, q *llm.Quirks) (*llm.Reply, error)
+	// MeasureReply reads of a whole answer what decides its cost, in one pass, into m, which must be zero. It reports
+	// false for an answer that DecodeReply has to read. It may be nil.
+	MeasureReply func(body []byte, q *llm.Quirks, m *llm.Measured) bool
 	// NewDecoder returns the decoder of one streamed answer.
 	NewDecoder func(q *llm.Quirks) Decoder
 	// Idle reports whether an event of a stream only starts the answer, waits, or reports an error: an answer that

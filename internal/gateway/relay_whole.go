@@ -27,7 +27,8 @@ func (x *exchange) relayWhole(a *attempt, resp *provider.Response) error {
 	if err != nil {
 		return err
 	}
-	w := wholeReply{attempt: a, body: body}
+	w := wholeReply{attempt: a, body: body, unread: x.content == nil && a.resumes == nil && !in.loops}
+	defer w.release()
 	if err := w.read(in.server.bounds, &in.held, resp); err != nil {
 		return err
 	}
@@ -88,7 +89,7 @@ func (x *exchange) settleWhole(w *wholeReply, resp *provider.Response) {
 	}
 	w.ready()
 	x.choice.plan.Succeeded(x.in.server.now(), 0)
-	s := a.outcome().Succeeded()
+	s := w.outcome().Succeeded()
 	findMissed(a, &s)
 	x.settle(s)
 	x.cache.judge(x, a, &s)

@@ -138,6 +138,7 @@ type Server struct {
 	bodies   sync.Pool      // of *[]byte
 	encoders sync.Pool      // of *[]byte, for replies
 	requests sync.Pool      // of *request
+	measured sync.Pool      // of *llm.Measured
 }
 
 // maxBodies returns how many bytes all request bodies together may have. maxBody is the bound of one body, memory that
@@ -176,6 +177,7 @@ func New(o Options) *Server {
 	s.bodies.New = func() any { return new([]byte) }
 	s.encoders.New = func() any { return new([]byte) }
 	s.requests.New = func() any { return new(request) }
+	s.measured.New = func() any { return new(llm.Measured) }
 	return s
 }
 

@@ -19,7 +19,10 @@ type wholeReply struct {
 	attempt *attempt
 	body    []byte // as the provider sent it
 	reply   *llm.Reply
-	usage   llm.Usage // after the settlement
+	// measured has the reply if its text was not read; nil if it was.
+	measured *llm.Measured
+	unread   bool      // the text need not be read, unless the provider did not count it
+	usage    llm.Usage // after the settlement
 }
 
 // read decodes a whole reply within the server's bounds and the memory and turns of held, and tallies it. Even an
@@ -32,7 +35,10 @@ func (w *wholeReply) read(bounds *parse.Limiter, held *capacity.Held, resp *prov
 	err := w.decode(held)
 	a.tally.Status, a.tally.Text = resp.Status, quote.MostText
 	a.tally.ServedAs(tierOf(a.Speaks, resp))
-	if w.reply != nil {
+	switch {
+	case w.measured != nil:
+		a.tally.AddMeasured(w.measured)
+	case w.reply != nil:
 		a.tally.AddReply(w.reply)
 	}
 	if err != nil {
@@ -44,8 +50,61 @@ func (w *wholeReply) read(bounds *parse.Limiter, held *capacity.Held, resp *prov
 // decode decodes the reply in a turn. An invalid reply may be decoded in part.
 func (w *wholeReply) decode(held *capacity.Held) (err error) {
 	defer held.TurnAnyway(w.work()).End()
+	if w.measure() {
+		return nil
+	}
 	w.reply, err = w.attempt.Spoken.DecodeReply(w.body, w.attempt.Quirks)
 	return err
+}
+
+// measure reads a reply without its text, if it is passed through and nobody reads its text. It reports false for any
+// other.
+func (w *wholeReply) measure() bool {
+	a, in := w.attempt, w.attempt.in
+	read := a.Spoken.MeasureReply
+	if !w.unread || read == nil || !a.passes() || in.Head.Stream {
+		return false
+	}
+	m := in.server.measured.Get().(*llm.Measured)
+	if !read(w.body, a.Quirks, m) {
+		in.server.forget(m)
+		return false
+	}
+	w.measured, w.reply = m, &m.Reply
+	return true
+}
+
+// forget lets another reply use the memory.
+func (s *Server) forget(m *llm.Measured) {
+	*m = llm.Measured{}
+	s.measured.Put(m)
+}
+
+// outcome describes the attempt after its reply. It reads a text that has to be counted, because the provider has not
+// counted it.
+func (w *wholeReply) outcome() quote.Answer {
+	a := w.attempt
+	answer := a.outcome()
+	if w.measured == nil || answer.LastWord() {
+		return answer
+	}
+	reply, err := a.Spoken.DecodeReply(w.body, a.Quirks)
+	if err != nil {
+		return answer
+	}
+	a.tally.Unread()
+	a.tally.AddReply(reply)
+	w.release()
+	w.reply = reply
+	return a.outcome()
+}
+
+// release lets another reply use the memory of a measured one.
+func (w *wholeReply) release() {
+	if w.measured != nil {
+		w.attempt.in.server.forget(w.measured)
+		w.measured, w.reply = nil, nil
+	}
 }
 
 // work returns the work of decoding or translating the reply, in bytes. The numbers of a vector are cheaper than other
@@ -104,6 +163,10 @@ func (w *wholeReply) ready() {
 func (w *wholeReply) encode(dst []byte, spent *spent, called *llm.Called) []byte {
 	a, in, reply := w.attempt, w.attempt.in, w.reply
 	defer in.held.TurnAnyway(w.work()).End()
+	if m := w.measured; m != nil && !in.principal.Charged() {
+		usage := rawjson.Member{Start: m.Place.Start, Value: w.body[m.Place.Start:m.Place.End]}
+		return stamp.At(dst, w.body, usage, m.Last, spent.final(&a.tally, &w.usage))
+	}
 	if a.passes() && w.asAsked() {
 		return in.Op.Stamp(dst, withoutCost(in.principal, w.body), spent.final(&a.tally, &w.usage))
 	}

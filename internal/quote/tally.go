@@ -129,6 +129,15 @@ func (t *Tally) say(to *[]said, choice int, text string) {
 // Kept returns the number of stored bytes of text.
 func (t *Tally) Kept() int { return t.kept }
 
+// AddMeasured adds a whole answer whose text was not read.
+func (t *Tally) AddMeasured(m *llm.Measured) {
+	t.AddReply(&m.Reply)
+	t.Begun, t.Length = true, int64(m.Text)
+}
+
+// Unread removes what AddMeasured has added and AddReply does not replace.
+func (t *Tally) Unread() { t.Finish, t.Length = t.Finish[:0], 0 }
+
 // AddReply adds a whole answer.
 func (t *Tally) AddReply(r *llm.Reply) {
 	t.Usage, t.most, t.timed, t.Reported, t.id, t.charged, t.Done = r.Usage, r.Most, r.Timed, r.Reported, r.ID,

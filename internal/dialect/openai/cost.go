@@ -21,24 +21,43 @@ const unbelievable = llm.MaxCost + 1
 // Perplexity an object (https://docs.perplexity.ai/api-reference/chat-completions-post), xAI ticks
 // (https://docs.x.ai/developers/cost-tracking.md).
 func ProviderCost(usage []byte) *llm.Money {
-	var cost, details, ticks []byte
-	// is_byok reports the customer's own key: the model's vendor then has a bill of its own. A reply without is_byok
-	// counts as one if its cost is below the vendor's bill, because the cost is then only a fee.
-	own, says := false, false
+	var r reportedCost
 	for m := range rawjson.Members(usage) {
-		switch string(m.Key()) {
-		case "cost":
-			cost = m.Value
-		case "cost_details":
-			details = m.Value
-		case "cost_in_usd_ticks":
-			ticks = m.Value
-		case "is_byok":
-			own, says = rawjson.AsBool(m.Value)
-		}
+		r.read(m)
 	}
-	if rawjson.Present(ticks) {
-		return ofTicks(ticks)
+	return r.amount()
+}
+
+// reportedCost holds the members of a usage object that report a cost.
+type reportedCost struct {
+	cost, details, ticks []byte
+	// own is is_byok, which reports the customer's own key: the model's vendor then has a bill of its own. A reply
+	// without is_byok counts as one if its cost is below the vendor's bill, because the cost is then only a fee.
+	own, says bool
+}
+
+// read reads a member of a usage object, and reports whether it is one of these.
+func (r *reportedCost) read(m rawjson.Member) bool {
+	switch string(m.Key()) {
+	case "cost":
+		r.cost = m.Value
+	case "cost_details":
+		r.details = m.Value
+	case "cost_in_usd_ticks":
+		r.ticks = m.Value
+	case "is_byok":
+		r.own, r.says = rawjson.AsBool(m.Value)
+	default:
+		return false
+	}
+	return true
+}
+
+// amount is the result of ProviderCost.
+func (r *reportedCost) amount() *llm.Money {
+	cost := r.cost
+	if rawjson.Present(r.ticks) {
+		return ofTicks(r.ticks)
 	}
 	if rawjson.KindOf(cost) == rawjson.Object {
 		if c := rawjson.Get(cost, "currency"); rawjson.Present(c) && rawjson.Text(c) != "USD" {
@@ -53,8 +72,8 @@ func ProviderCost(usage []byte) *llm.Money {
 	switch {
 	case !ok:
 		n = unbelievable
-	case own, !says && isFee(n, details):
-		all, ok := withUpstream(n, details)
+	case r.own, !r.says && isFee(n, r.details):
+		all, ok := withUpstream(n, r.details)
 		switch {
 		case ok:
 			n = all

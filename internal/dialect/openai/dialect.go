@@ -75,6 +75,7 @@ func Dialect() *dialect.Dialect {
 			NewDecoder:    func(q *llm.Quirks) dialect.Decoder { return NewDecoder(q) },
 			Idle:          Idle,
 			Stamp:         Stamp,
+			MeasureReply:  MeasureReply,
 			HasUsage:      HasUsage,
 			NameCalls:     NameCalls,
 		},

@@ -23,6 +23,14 @@ var (
 // DecodeReply reads a whole answer. It returns an *llm.Error if the provider reported an error, with the usage next to
 // it; any other error means that the reply violates the protocol. Raw JSON in the reply shares memory with body.
 func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
+	if r := decodePlain(body, q); r != nil {
+		return r, nil
+	}
+	return decodeReply(body, q)
+}
+
+// decodeReply is DecodeReply for any reply.
+func decodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	if err := rawjson.Validate(body, maxDepth); err != nil {
 		return nil, fmt.Errorf("openai: the reply is not JSON: %w", err)
 	}
@@ -99,12 +107,13 @@ func decodeChoices(r *llm.Reply, choices []byte) (broken []byte, err error) {
 
 // meter reads the metering data of an answer: usage, the provider's cost and the service tier.
 func meter(r *llm.Reply, usage []byte, q *llm.Quirks) {
-	r.Usage, r.Most, r.Reported = DecodeUsage(usage, q)
-	if cost := ProviderCost(usage); cost != nil { // also if counts are missing
+	var u usageObject
+	r.Usage, r.Most, r.Reported = u.decode(usage, q)
+	if cost := u.cost.amount(); cost != nil { // also if counts are missing
 		r.ProviderCost = cost
 	}
 	if r.Reported {
-		r.Tier = modesOf(r.Tier, usage)
+		r.Tier = u.modes(r.Tier)
 	}
 }
 

@@ -16,8 +16,9 @@ func (d *Decoder) start(dst []llm.Event, c *chunk) []llm.Event {
 
 // meter appends the usage of a chunk.
 func (d *Decoder) meter(dst []llm.Event, c *chunk) []llm.Event {
-	usage, most, ok := DecodeUsage(c.usage, d.q)
-	cost := ProviderCost(c.usage)
+	var u usageObject
+	usage, most, ok := u.decode(c.usage, d.q)
+	cost := u.cost.amount()
 	switch {
 	case ok:
 		if !c.hasChoice {
@@ -25,7 +26,7 @@ func (d *Decoder) meter(dst []llm.Event, c *chunk) []llm.Event {
 		}
 		d.ran.addTo(&usage, d.model)
 		return append(dst, llm.Event{
-			Kind: llm.EventUsage, Tier: modesOf(d.tier, c.usage), Metered: &llm.Metered{
+			Kind: llm.EventUsage, Tier: u.modes(d.tier), Metered: &llm.Metered{
 				Usage: usage, Most: most, ProviderCost: cost, Alone: !c.hasChoice,
 			},
 		})

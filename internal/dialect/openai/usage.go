@@ -30,6 +30,13 @@ type rawUsage struct {
 	searched                             bool // the provider counts searches and cited tokens
 }
 
+// usageObject is a usage object with its counts, the cost and the modes, read in one pass.
+type usageObject struct {
+	rawUsage
+	cost       reportedCost
+	tier, size []byte // the service tier, and the search's context
+}
+
 // DecodeUsage reads a usage object of Chat Completions, or of Responses, into the classes, which add up to the
 // provider's own totals. It reports false if the value is no object, has no counts, or has a count that no request can
 // have. It returns the upper bound if the counts contradict one another or cannot all be read, as in llm.Reply.
@@ -45,12 +52,25 @@ type rawUsage struct {
 // https://docs.litellm.ai/docs/completion/prompt_caching). Mistral has prompt_audio_seconds
 // (https://docs.mistral.ai/api/endpoint/chat, undated copy).
 func DecodeUsage(v []byte, q *llm.Quirks) (u llm.Usage, most *llm.Usage, ok bool) {
+	var r usageObject
+	return r.decode(v, q)
+}
+
+// decode is DecodeUsage. It also reads the cost and the modes.
+func (r *usageObject) decode(v []byte, q *llm.Quirks) (u llm.Usage, most *llm.Usage, ok bool) {
 	if rawjson.KindOf(v) != rawjson.Object {
 		return u, nil, false
 	}
-	var r rawUsage
 	for m := range rawjson.Members(v) {
-		r.read(m, q)
+		switch key := m.Key(); {
+		case r.cost.read(m):
+		case r.tier == nil && string(key) == "service_tier":
+			r.tier = m.Value
+		case r.size == nil && string(key) == "search_context_size":
+			r.size = m.Value
+		default:
+			r.read(m, q)
+		}
 	}
 	if !r.hasPrompt && !r.hasCompletion {
 		prompt, completion := r.prompt, r.completion // for totals that are missing or no counts
@@ -271,14 +291,14 @@ func (r *rawUsage) addsReasoning(q *llm.Quirks) bool {
 		r.reasoning > 0 && r.total == r.prompt+r.completion+r.reasoning
 }
 
-// modesOf returns the modes of an answer: its service tier, or Mistral's in the usage
+// modes returns the modes of an answer: its service tier, or Mistral's in the usage
 // (https://docs.mistral.ai/inference/priority-tier), and the size of Perplexity's search context, which decides its fee
 // for a request (https://docs.perplexity.ai/getting-started/pricing).
-func modesOf(tier string, usage []byte) string {
+func (r *usageObject) modes(tier string) string {
 	if tier == "" {
-		tier = rawjson.Text(rawjson.Get(usage, "service_tier"))
+		tier = rawjson.Text(r.tier)
 	}
-	size := rawjson.Text(rawjson.Get(usage, "search_context_size"))
+	size := rawjson.Text(r.size)
 	switch {
 	case size == "":
 		return tier
