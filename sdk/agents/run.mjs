@@ -139,8 +139,11 @@ const some = process.argv.find((a) => a.startsWith("--vendors="))?.slice("--vend
 const rows = agents.filter((a) => names.length === 0 || names.includes(a.name));
 const columns = vendors.filter((v) => !some || some.includes(v.name));
 const program = join(folder, "weir");
-execFileSync(process.env.GO ?? "go", ["build", "-buildvcs=false", "-o", program, "./cmd/weir"], { cwd: root });
-const simulator = start(program, ["simulate", "--strict", "--listen", "127.0.0.1:0"], { cwd: folder, env: { HOME: folder, PATH: process.env.PATH } });
+const provider = join(folder, "provider");
+for (const [to, source] of [[program, "./cmd/weir"], [provider, "./internal/simulatortest"]]) {
+  execFileSync(process.env.GO ?? "go", ["build", "-buildvcs=false", "-o", to, source], { cwd: root });
+}
+const simulator = start(provider, [], { cwd: folder, env: { HOME: folder, PATH: process.env.PATH } });
 const upstream = await openUpstream(await says(simulator, /^simulating on (http:\/\/[0-9.:]+);/m));
 const told = await all(rows.flatMap((agent) => columns.map((vendor) => [agent, vendor])), ([agent, vendor]) => cell(agent, vendor));
 if (process.argv.includes("--update")) {

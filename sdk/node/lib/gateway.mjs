@@ -51,8 +51,11 @@ class Gateway {
   }
 
   async start() {
-    await run(process.env.GO ?? "go", ["build", "-buildvcs=false", "-o", this.program, "./cmd/weir"], { cwd: root });
-    const simulator = this.#serve(["simulate", "--strict", "--listen", "127.0.0.1:0"]);
+    const provider = join(this.dir, "provider");
+    for (const [program, source] of [[this.program, "./cmd/weir"], [provider, "./internal/simulatortest"]]) {
+      await run(process.env.GO ?? "go", ["build", "-buildvcs=false", "-o", program, source], { cwd: root });
+    }
+    const simulator = this.#serve([], provider);
     this.simulator = await simulator.says(/^simulating on (http:\/\/[0-9.:]+);/m);
     this.scripted = await openScripted();
     this.searched = await openSearched();
@@ -80,8 +83,8 @@ class Gateway {
     return { cwd: this.dir, env: { HOME: this.dir, PATH: process.env.PATH } };
   }
 
-  #serve(args) {
-    const child = new Child(spawn(this.program, args, { ...this.#place(), stdio: ["ignore", "pipe", "pipe"] }), args[0]);
+  #serve(args, program = this.program) {
+    const child = new Child(spawn(program, args, { ...this.#place(), stdio: ["ignore", "pipe", "pipe"] }), [program, ...args].join(" "));
     this.#children.push(child);
     return child;
   }
@@ -139,7 +142,7 @@ class Child {
     for (;;) {
       const found = pattern.exec(this.text);
       if (found) return found[1];
-      if (Date.now() > end || this.process.exitCode !== null) throw new Error(`weir ${this.name} did not say ${pattern}:\n${this.text}`);
+      if (Date.now() > end || this.process.exitCode !== null) throw new Error(`${this.name} did not say ${pattern}:\n${this.text}`);
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
   }
