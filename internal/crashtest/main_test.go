@@ -3,12 +3,16 @@
 package crashtest_test
 
 import (
+	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
+	"syscall"
 	"testing"
 	"time"
 
@@ -34,7 +38,10 @@ const simulating = "WEIR_CRASHTEST_SIMULATE"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(simulating) != "" {
-		log.Fatal(simulate())
+		if err := simulate(); err != nil {
+			log.Fatal(err)
+		}
+		return
 	}
 	dir, err := os.MkdirTemp("", "weir-crashtest-")
 	if err != nil {
@@ -47,14 +54,25 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// simulate runs a provider that speaks every wire format, until the process ends.
+// simulate runs a provider that speaks every wire format, until it is told to stop.
 func simulate() error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
+	sim := simulator.New(simulator.Options{Dialects: registrytest.All(), Seed: 1})
+	server := &http.Server{Handler: sim}
+	context.AfterFunc(ctx, func() {
+		sim.Close()
+		_ = server.Close() // Serve returns the error
+	})
 	fmt.Fprintf(os.Stderr, "simulating on http://%s\n", listener.Addr())
-	return http.Serve(listener, simulator.New(simulator.Options{Dialects: registrytest.All(), Seed: 1}))
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
 }
 
 func seed() uint64 {

@@ -17,6 +17,7 @@ import (
 
 	"weir/internal/dialect/bedrock"
 	"weir/internal/dialect/bedrock/bedrocktest"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 	"weir/internal/must"
 )
@@ -47,7 +48,7 @@ func (s *clientAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	switch {
 	case s.err != nil && !s.late:
-		w.WriteHeader(bedrock.Dialect().Status(s.err.Code))
+		w.WriteHeader(registrytest.All().Named(bedrock.Name).Status(s.err.Code))
 		_, _ = w.Write(bedrocktest.EncodeError(nil, s.err, "req-1"))
 	case s.head.Stream:
 		w.Header().Set("Content-Type", bedrock.ContentType)
