@@ -2,7 +2,9 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -181,6 +183,22 @@ func (l *Ledger) Explain(ctx context.Context, accountName, from, to string, fn f
 // Resolve sets the cost of an attempt with an unknown end.
 func (l *Ledger) Resolve(ctx context.Context, by audit.Actor, id ledger.AttemptID, cost llm.Money, release bool) error {
 	return l.store.Corrections.Resolve(ctx, by, id, cost, release)
+}
+
+// Decide sets the cost of an attempt with an unknown end, and releases it if the cost is 0: its provider did no work.
+// Its errors are for people who sent the cost as cost_usd.
+func (l *Ledger) Decide(ctx context.Context, by audit.Actor, id ledger.AttemptID, cost llm.Money) error {
+	if cost < 0 || cost > llm.MaxCost {
+		return llm.Invalidf("cost_usd", "The cost must be from $0 to $%s.", llm.MaxCost)
+	}
+	err := l.Resolve(ctx, by, id, cost, cost == 0)
+	for _, reason := range []error{ledger.ErrOpen, ledger.ErrResolved, ledger.ErrKnown} {
+		if errors.Is(err, reason) {
+			text := reason.Error()
+			return llm.Invalid("cost_usd", strings.ToUpper(text[:1])+text[1:]+".")
+		}
+	}
+	return err
 }
 
 // Correct adds an amount to the cost of an attempt.

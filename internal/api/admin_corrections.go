@@ -3,11 +3,9 @@ package api
 import (
 	"errors"
 	"net/http"
-	"slices"
 
 	"weir/internal/ledger"
 	"weir/internal/llm"
-	"weir/internal/report"
 )
 
 // correct adds an amount to the cost of an attempt, and answers with the attempt.
@@ -37,11 +35,45 @@ func (h *adminUsage) correct(r *adminRequest) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	i := slices.IndexFunc(d.Parts, func(a report.Attempt) bool { return a.ID == c.ID })
-	if i < 0 {
+	a := d.Attempt(r.PathValue("n"))
+	if a == nil {
 		return answer{}, noRequest("n")
 	}
-	return answered(http.StatusCreated, "", viewAttempt(&d.Parts[i]))
+	return answered(http.StatusCreated, "", viewAttempt(a))
+}
+
+// resolve sets the cost of an attempt with an unknown end.
+func (h *adminUsage) resolve(r *adminRequest) (answer, error) {
+	var cost llm.Money
+	given := false
+	err := readFields("", r.body, field{"cost_usd", func(at string, v []byte) error {
+		given = true
+		return amount(&cost)(at, v)
+	}})
+	if err == nil && !given {
+		err = llm.Invalid("cost_usd", "cost_usd is missing. Give the cost, 0 if the provider did no work.")
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	d, err := h.findRequest(r)
+	if err != nil {
+		return answer{}, err
+	}
+	a := d.Attempt(r.PathValue("n"))
+	if a == nil {
+		return answer{}, noRequest("n")
+	}
+	if err := h.admin.Ledger.Decide(r.Context(), r.by(), a.ID, cost); err != nil {
+		return answer{}, err
+	}
+	if d, err = h.findRequest(r); err != nil {
+		return answer{}, err
+	}
+	if a = d.Attempt(r.PathValue("n")); a == nil {
+		return answer{}, noRequest("n")
+	}
+	return found(viewAttempt(a))
 }
 
 // refusedCorrection converts an error of a correction to the one that clients see.

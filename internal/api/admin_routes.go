@@ -93,6 +93,7 @@ func (ad *Admin) usageRoutes(o *Options) []people.Route {
 			named(append(report.RequestFilters(), report.TagParameter)...)...),
 		ad.route("GET "+requests+"/{id}", people.Read, usage.showRequest),
 		ad.make("POST "+requests+"/{id}/attempts/{n}/corrections", people.Operate, usage.correct),
+		ad.make("POST "+requests+"/{id}/attempts/{n}/resolve", people.Operate, usage.resolve),
 		ad.route("GET /accounts/{account}/refusals", people.Read, refusals.listOfAccount, refusalFilters...),
 		ad.route("GET /refusals", people.Operate, refusals.list, append(refusalFilters, "account")...),
 		ad.route("GET /accounts/{account}/alerts", people.Read, alerts.listOfAccount),

@@ -159,6 +159,8 @@ var knownRoutes = map[people.Right][]string{
 		"POST /admin/v1/accounts/{account}/price-lists",
 		"POST /admin/v1/accounts/{account}/statements",
 		"POST /admin/v1/accounts/{account}/requests/{id}/attempts/{n}/corrections",
+		"POST /admin/v1/accounts/{account}/requests/{id}/attempts/{n}/resolve",
+		"POST /accounts/{account}/requests/{id}/attempts/{n}/resolve",
 		"GET /admin/v1/audit",
 		"GET /admin/v1/config",
 		"POST /admin/v1/config",

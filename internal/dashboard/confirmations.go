@@ -26,6 +26,7 @@ var done = map[string]string{
 	"credit-added":         "The credit was changed.",
 	"credit-ended":         "The credit was ended. The account now spends without prepayment.",
 	"hangup-set":           "The setting was saved. It applies to answers from now on.",
+	"attempt-resolved":     "The cost of the attempt was set.",
 	"content-removed":      "The content was deleted.",
 	"answers-purged":       "The stored answers were deleted.",
 	"content-set":          "The content log was set. It takes effect within a second.",

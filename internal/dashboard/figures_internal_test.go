@@ -268,3 +268,19 @@ func TestSpendHasItsDigitsBeforeItsBound(t *testing.T) {
 		}
 	}
 }
+
+// TestAmountsOfColumnHaveTheSameDecimals checks that decimal points are below each other, and that no value changes.
+func TestAmountsOfColumnHaveTheSameDecimals(t *testing.T) {
+	t.Parallel()
+	amounts := []llm.Money{12 * llm.USD, 5_007_000, 1_952_500, 871_750, 0, -20_000_000}
+	places := placesOf(amounts, func(m *llm.Money) llm.Money { return *m })
+	want := []string{"$12.00000000", "$0.00500700", "$0.00195250", "$0.00087175", "$0.00000000", "-$0.02000000"}
+	for i, m := range amounts {
+		if got := dollarsTo(places, m); got != want[i] {
+			t.Errorf("%v: got %s, want %s", m, got, want[i])
+		}
+	}
+	for _, text := range []string{none, "unpriced"} {
+		must.Equal(t, padded(places, text), text, "a text without an amount")
+	}
+}

@@ -73,3 +73,31 @@ func dollars(m llm.Money) string {
 	}
 	return text
 }
+
+// dollarsTo formats an amount like dollars, with at least that many decimals. The amounts of a table's column get as
+// many as the longest of them needs, so that their decimal points are below each other.
+func dollarsTo(places int, m llm.Money) string {
+	return padded(places, dollars(m))
+}
+
+// padded adds zeros to a formatted amount. A text without decimals stays as it is.
+func padded(places int, text string) string {
+	if n := decimals(text); n > 0 && n < places {
+		return text + strings.Repeat("0", places-n)
+	}
+	return text
+}
+
+// decimals returns the number of decimals of a formatted amount; 0 for another text.
+func decimals(text string) int {
+	_, fraction, _ := strings.Cut(text, ".")
+	return len(fraction)
+}
+
+// placesOf returns the most decimals that an amount of the rows needs.
+func placesOf[T any](rows []T, of func(*T) llm.Money) (most int) {
+	for i := range rows {
+		most = max(most, decimals(dollars(of(&rows[i]))))
+	}
+	return most
+}

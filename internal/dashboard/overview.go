@@ -232,6 +232,10 @@ func overviewPageOf(a *account.Account, keys []account.Key, x *spentSums, now ti
 	for i := range x.whole.Models {
 		p.Models = append(p.Models, modelSpendOf(base, x, &x.whole.Models[i]))
 	}
+	places := placesOf(p.Models, func(s *modelSpend) llm.Money { return s.Spent.Cost })
+	for i := range p.Models {
+		p.Models[i].Spent.Places = places
+	}
 	if x.whole.More {
 		p.MoreModels = usagePath(base, x.when(), "")
 	}
@@ -266,6 +270,10 @@ func keySpends(base string, keys []account.Key, x *spentSums) (all []keySpend) {
 			Level: levelOf(int64(k.Cost), int64(x.whole.Total.Cost), ""),
 			Spent: spendingOf(k.Cost, k.Uncertain, k.Unpriced), Requests: k.Requests,
 		})
+	}
+	places := placesOf(all, func(s *keySpend) llm.Money { return s.Spent.Cost })
+	for i := range all {
+		all[i].Spent.Places = places
 	}
 	return all
 }

@@ -30,12 +30,14 @@ type requestPage struct {
 	Facts    []Fact
 	Path     Chart
 	Attempts []attemptView
+	Problems []Problem
 	Hidden   int // number of attempts that are not shown
 }
 
 // attemptView shows one attempt and the calculation of its cost.
 type attemptView struct {
 	N           int
+	Title       string
 	Model       string
 	Badge       Badge
 	Open        bool
@@ -43,7 +45,8 @@ type attemptView struct {
 	Lines       []costRow
 	Cost        string // sum of the lines
 	Corrections []correctionRow
-	Resolve     Code // command for operators that resolves it; without text if its cost is known
+	Unresolved  bool
+	Resolve     *resolveForm // nil if its cost is known, and for all but operators
 }
 
 // costRow shows a line of the calculation.
@@ -58,7 +61,7 @@ type correctionRow struct {
 // mostAttempts bounds the shown attempts of a request.
 const mostAttempts = 20
 
-func (h *requestHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+func (h *requestHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
 	d, err := h.read(r, v)
 	if err != nil {
 		if there, other := h.showRefused(w, r, v); there || other != nil {
@@ -74,7 +77,11 @@ func (h *requestHandlers) show(w http.ResponseWriter, r *http.Request, v *people
 	if p.Content, err = h.contentPath(r, v, d.ID); err != nil {
 		return err
 	}
-	return h.site.show(w, r, v, page{name: "request", title: "Request", data: p})
+	if v.Operator() {
+		p.offerResolve(d, f)
+	}
+	p.Problems = f.problems()
+	return h.site.show(w, r, v, page{name: "request", title: "Request", status: f.status(), data: p})
 }
 
 // read returns the request in the path, with the latest settled attempts.
@@ -108,7 +115,9 @@ func requestPageOf(base string, d *report.RequestDetail, labels map[string]strin
 	}
 	shown := d.Parts[:min(len(d.Parts), mostAttempts)]
 	p.Hidden = len(d.Parts) - len(shown)
-	p.Path = pathChart(shown)
+	if !d.Cached.Hit {
+		p.Path = pathChart(shown)
+	}
 	for i := range shown {
 		p.Attempts = append(p.Attempts, attemptViewOf(&shown[i]))
 	}
@@ -134,9 +143,26 @@ func requestTiles(d *report.RequestDetail) []Tile {
 		cost,
 		{"Tokens", number(d.Usage.TotalTokens()), number(d.Usage.InputTokens()) + " in, " +
 			number(d.Usage.OutputTokens()) + " out"},
-		{"First token", orNone(d.FirstToken), "after the request arrived"},
-		{"Duration", orNone(d.Duration), many(int64(d.Attempts), "attempt")},
+		{"First token", orNone(d.FirstToken), firstTokenNote(d)},
+		{"Duration", orNone(d.Duration), attemptsNote(d)},
 	}
+}
+
+func firstTokenNote(d *report.RequestDetail) string {
+	switch {
+	case d.FirstToken > 0:
+		return "after the request arrived"
+	case d.Outcome == ledger.OutcomeOK:
+		return "the answer came whole"
+	}
+	return "no token arrived"
+}
+
+func attemptsNote(d *report.RequestDetail) string {
+	if d.Cached.Hit {
+		return "no attempt at a provider"
+	}
+	return many(int64(d.Attempts), "attempt")
 }
 
 func provenanceText(p ledger.Provenance) string {
@@ -196,8 +222,11 @@ func requestFacts(d *report.Request) []Fact {
 
 func attemptViewOf(a *report.Attempt) attemptView {
 	v := attemptView{
-		N: int(a.ID.N), Model: a.FullModel(), Badge: outcomeBadge(a.Outcome),
-		Open: a.Outcome == ledger.OutcomeOpen, Facts: attemptFacts(a),
+		N: int(a.ID.N), Title: "Attempt " + strconv.Itoa(int(a.ID.N)), Model: a.FullModel(),
+		Badge: outcomeBadge(a.Outcome), Open: a.Outcome == ledger.OutcomeOpen, Facts: attemptFacts(a),
+	}
+	if a.Cached.Hit {
+		v.Title = "Stored answer"
 	}
 	if v.Open {
 		return v
@@ -208,12 +237,15 @@ func attemptViewOf(a *report.Attempt) attemptView {
 	_, unpriced := a.LeftUnpriced()
 	v.Cost = costText(cost, unpriced != 0)
 	v.Lines = costRows(a)
-	if a.Unresolved() {
-		v.Resolve = Code{
-			Ident: "resolve-" + strconv.Itoa(v.N), Label: "Resolve the attempt",
-			Text: "weir ledger resolve " + a.ID.String() + " --usd AMOUNT",
-		}
+	places := decimals(v.Cost)
+	for i := range v.Lines {
+		places = max(places, decimals(v.Lines[i].Amount))
 	}
+	for i := range v.Lines {
+		v.Lines[i].Amount = padded(places, v.Lines[i].Amount)
+	}
+	v.Cost = padded(places, v.Cost)
+	v.Unresolved = a.Unresolved()
 	for i := range a.Corrections {
 		c := &a.Corrections[i]
 		text := dollars(c.Cost+c.Margin) + " and " + number(c.Usage.TotalTokens()) + " tokens"
@@ -228,16 +260,24 @@ func attemptViewOf(a *report.Attempt) attemptView {
 	return v
 }
 
+// sentText returns when an attempt was sent; empty for a stored answer, for which nothing was.
+func sentText(a *report.Attempt) string {
+	switch after := a.Opened.Sub(a.Arrived); {
+	case a.Cached.Hit:
+		return ""
+	case after >= time.Millisecond:
+		return took(after) + " after the request arrived"
+	}
+	return "immediately"
+}
+
 func attemptFacts(a *report.Attempt) (facts []Fact) {
 	add := func(name, text string) {
 		if text != "" {
 			facts = append(facts, Fact{name, text})
 		}
 	}
-	add("Sent", "immediately")
-	if after := a.Opened.Sub(a.Arrived); after >= time.Millisecond {
-		facts[0].Value = took(after) + " after the request arrived"
-	}
+	add("Sent", sentText(a))
 	if a.Outcome == ledger.OutcomeOpen {
 		add("Hold", dollars(a.MostCharged())+", the upper bound of its cost")
 		return facts
@@ -245,7 +285,9 @@ func attemptFacts(a *report.Attempt) (facts []Fact) {
 	if a.FirstToken > 0 {
 		add("First token", took(a.FirstToken))
 	}
-	add("Duration", took(a.Duration))
+	if !a.Cached.Hit {
+		add("Duration", took(a.Duration))
+	}
 	if a.Status > 0 {
 		add("Provider’s HTTP status", strconv.Itoa(a.Status))
 	}

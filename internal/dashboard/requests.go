@@ -54,12 +54,13 @@ type requestRow struct {
 	Stored    bool // whether a stored answer was returned
 	In, Out   int64
 	Cost      llm.Money
+	Places    int        // decimals of the costs of the list
 	AtMost    llm.Money  // 0 if Cost is exact
 	Providers *llm.Money // cost reported by the providers; nil if they do not report it
 	Purchase  *spending  // purchase cost; only for operators, of an account with a price list
 	Unpriced  bool
 	Doubt     string // reason why the numbers are not exact; empty for none
-	First     string // time to first token
+	First     string // time to first token; empty for none
 	Took      string
 }
 
@@ -194,6 +195,10 @@ func requestRows(base string, list []report.Request, labels map[string]string) [
 	for i := range list {
 		rows[i] = requestRowOf(base, &list[i], labels)
 	}
+	places := placesOf(rows, func(r *requestRow) llm.Money { return r.Cost })
+	for i := range rows {
+		rows[i].Places = places
+	}
 	return rows
 }
 
@@ -204,7 +209,10 @@ func requestRowOf(base string, x *report.Request, labels map[string]string) requ
 		User: x.User, Tags: tagsText(x.Tags), Open: x.Outcome == ledger.OutcomeOpen, Attempts: x.Attempts,
 		Stored: x.Cached.Hit, In: x.Usage.InputTokens(), Out: x.Usage.OutputTokens(),
 		Cost: x.Cost, AtMost: boundOf(x.Cost, x.AtMost-x.Cost), Providers: x.ProviderCost,
-		Unpriced: x.Unpriced != 0, Doubt: doubtOf(x.Provenance), First: orNone(x.FirstToken), Took: orNone(x.Duration),
+		Unpriced: x.Unpriced != 0, Doubt: doubtOf(x.Provenance), Took: orNone(x.Duration),
+	}
+	if x.FirstToken > 0 {
+		row.First = took(x.FirstToken)
 	}
 	if x.Requested != x.Model {
 		row.Requested = x.Requested

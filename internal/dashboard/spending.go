@@ -9,6 +9,7 @@ type spending struct {
 	Cost     llm.Money
 	AtMost   llm.Money // 0 if Cost is known
 	Unpriced bool      // some usage has no price and adds 0
+	Places   int       // least decimals of the cost
 }
 
 func spendingOf(cost, uncertain llm.Money, unpricedAttempts int64) spending {

@@ -49,6 +49,7 @@ type statementPage struct {
 	Usage  []Link // the usage of the month by other groups
 	// Rounding is the amount to pay minus the sum of the lines.
 	Rounding llm.Money
+	Places   int // decimals of the charges by model
 	Tables   []statementTable
 }
 
@@ -60,6 +61,7 @@ type statementTable struct {
 	Left         int  // number of lines that are not shown
 	Folded       bool // the lines are folded on screens; prints have them
 	Total        report.Totals
+	Places       int // decimals of the charges
 }
 
 const (
@@ -224,6 +226,8 @@ func statementPageOf(st *admin.Statement) statementPage {
 		p.Title = "Draft of " + st.Month
 	}
 	p.Models, p.Rounding = st.ByModel(), p.Payable-p.All.Cost
+	charges := placesOf(p.Models, func(l *report.StatementLine) llm.Money { return l.Charge })
+	p.Places = max(charges, decimals(dollars(p.All.Cost)), decimals(dollars(p.Rounding)))
 	p.Usage = usageOfMonth(st)
 	p.Tiles = []Tile{
 		{
@@ -254,9 +258,10 @@ func statementPageOf(st *admin.Statement) statementPage {
 
 func statementTableOf(ident, title string, lines []report.StatementLine, total report.Totals) statementTable {
 	shown := min(len(lines), linesShown)
+	places := placesOf(lines[:shown], func(l *report.StatementLine) llm.Money { return l.Charge })
 	return statementTable{
 		Ident: ident, Title: title, Lines: lines[:shown], Count: many(int64(shown), "line"), Left: len(lines) - shown,
-		Folded: shown > linesUnfolded, Total: total,
+		Folded: shown > linesUnfolded, Total: total, Places: max(places, decimals(dollars(total.Cost))),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"weir/internal/account"
+	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/report"
 )
@@ -144,21 +145,22 @@ func (u *usageQuery) table(uses []report.Use, names *usageNames, purchase bool) 
 	if costs {
 		head("Cost", string(report.MeasureCost), true)
 	}
+	places := placesOf(uses, func(x *report.Use) llm.Money { return x.Cost })
 	for i := range uses {
 		row := usageRow{Values: u.groupCells(&uses[i], names)}
 		for _, c := range columns {
 			row.Cells = append(row.Cells, usageCell{Head: c.label, Text: c.text(&uses[i])})
 		}
 		if costs {
-			row.Cells = append(row.Cells, costCell(&uses[i], purchase))
+			row.Cells = append(row.Cells, costCell(&uses[i], purchase, places))
 		}
 		rows = append(rows, row)
 	}
 	return heads, rows
 }
 
-func costCell(u *report.Use, purchase bool) usageCell {
-	cell := usageCell{Head: "Cost", Text: dollars(u.Cost), Unpriced: u.Unpriced > 0}
+func costCell(u *report.Use, purchase bool, places int) usageCell {
+	cell := usageCell{Head: "Cost", Text: dollarsTo(places, u.Cost), Unpriced: u.Unpriced > 0}
 	if u.Uncertain != 0 {
 		cell.Notes = append(cell.Notes, "at most "+dollars(u.AtMost()))
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/account"
-	"weir/internal/audit"
 	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -344,14 +343,32 @@ func TestUnseenEndsShowBothCosts(t *testing.T) {
 	if strings.Contains(text, "provider:") {
 		t.Error("filter for unseen ends: got the request with a seen end, too")
 	}
-	s.see(t, "/accounts/acme/requests/"+gone.ID.Request.String(), "at most $0.50", "weir ledger resolve "+gone.ID.String()+" --usd AMOUNT")
-	if text := s.see(t, "/accounts/acme/requests/"+whole.ID.Request.String(), "Cost reported by the provider", "the provider reports $0.0023"); strings.Contains(text, "ledger resolve") {
+	const resolve = "/attempts/1/resolve"
+	unseen := "/accounts/acme/requests/" + gone.ID.Request.String()
+	if text := s.see(t, unseen, "at most $0.50", "until an operator sets its cost"); strings.Contains(text, resolve) {
+		t.Error("a viewer got the form that sets the cost")
+	}
+	if text := s.see(t, "/accounts/acme/requests/"+whole.ID.Request.String(), "Cost reported by the provider", "the provider reports $0.0023"); strings.Contains(text, "until an operator") {
 		t.Error("a request with a seen end: got how to resolve it")
 	}
 	s.come("ada", "")
-	s.see(t, "/accounts/"+s.other.Name+"/requests/"+unpriced.ID.Request.String(), "weir ledger resolve "+unpriced.ID.String()+" --usd AMOUNT")
+	s.see(t, "/accounts/"+s.other.Name+"/requests/"+unpriced.ID.Request.String(), unpriced.ID.Request.String()+resolve)
+	s.see(t, unseen, unseen+resolve)
 	s.see(t, "/operator/accounts", "1 attempt has an unknown end", "in the last 180 days", "$0.497725 higher", `href="/accounts/acme/requests?ended=unseen&amp;start_date=2026-11-11"`, "weir ledger resolve --older 7d --at-most")
-	must.Do(t, s.store.Corrections.Resolve(t.Context(), audit.Gateway(), gone.ID, 5, false))
+	for _, cost := range []string{"much", "-1", "1e9"} {
+		if got := s.send(t, "POST", unseen+resolve, url.Values{"cost_usd": {cost}}, nil); got.status != http.StatusUnprocessableEntity {
+			t.Errorf("cost %q: got status %d, want 422", cost, got.status)
+		}
+	}
+	elsewhere := "/accounts/" + s.other.Name + "/requests/" + gone.ID.Request.String() + resolve
+	for path, want := range map[string]int{elsewhere: 404, unseen + "/attempts/2/resolve": 404, unseen + resolve: 303} {
+		if got := s.send(t, "POST", path, url.Values{"cost_usd": {"0.000000005"}}, nil); got.status != want {
+			t.Errorf("%s: got status %d, want %d", path, got.status, want)
+		}
+	}
+	if text := s.see(t, unseen, "$0.000000005"); strings.Contains(text, "at most") {
+		t.Error("the resolved request: got a bound, want the cost alone")
+	}
 	if text := s.see(t, "/operator/accounts"); strings.Contains(text, "an unknown end") {
 		t.Error("resolved: got the line about it, want none")
 	}

@@ -157,6 +157,7 @@ func (s *site) functions() template.FuncMap {
 		"ago":   func(t time.Time) string { return between(s.now(), t) },
 		"empty": func(icon, title, text string) Empty { return Empty{Icon: icon, Title: title, Text: text} },
 		"badge": func(kind, text string) Badge { return Badge{kind, text} }, "day": day, "number": number,
-		"dollars": dollars, "modelName": modelName, "clock": clock, "inc": func(i int) int { return i + 1 },
+		"dollars": dollars, "dollarsTo": dollarsTo,
+		"modelName": modelName, "clock": clock, "inc": func(i int) int { return i + 1 },
 	}
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -195,6 +196,16 @@ func doubt(p ledger.Provenance) int {
 type RequestDetail struct {
 	Request
 	Parts []Attempt
+}
+
+// Attempt returns the attempt with a number; nil if the request has none.
+func (d *RequestDetail) Attempt(n string) *Attempt {
+	for i := range d.Parts {
+		if strconv.Itoa(int(d.Parts[i].ID.N)) == n {
+			return &d.Parts[i]
+		}
+	}
+	return nil
 }
 
 // Attempt is an attempt of a request.

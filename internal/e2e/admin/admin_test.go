@@ -536,6 +536,16 @@ func (o *office) runReports() {
 	o.call(404, corrections, `{"amount_usd":"1","reason":"x"}`, "research", id, "1")
 	o.call(404, corrections, `{"amount_usd":"1","reason":"x"}`, "default", id, "2")
 	o.call(404, corrections, `{"amount_usd":"1","reason":"x"}`, "default", "x", "1")
+	const resolve = "POST /accounts/{account}/requests/{id}/attempts/{n}/resolve"
+	cut := o.Chat("house/echo:fault=cut").Header.Get("X-Request-Id")
+	o.call(400, resolve, `{"cost_usd":"0.5"}`, "default", id, "1") // its cost is known
+	o.call(400, resolve, `{}`, "default", cut, "1")
+	o.call(404, resolve, `{"cost_usd":"0.5"}`, "research", cut, "1")
+	o.call(404, resolve, `{"cost_usd":"0.5"}`, "default", cut, "9")
+	if got := o.call(200, resolve, `{"cost_usd":"0.5"}`, "default", cut, "1"); at(got, "cost_usd") != "0.5" || at(got, "corrections", "0", "kind") != "resolved" {
+		t.Errorf("the resolved attempt: got %v, want it to cost $0.5", got)
+	}
+	o.call(400, resolve, `{"cost_usd":"0"}`, "default", cut, "1") // once
 	o.call(404, "GET /accounts/{account}/requests/{id}", "", "research", id)
 	o.call(404, "GET /accounts/{account}/requests/{id}", "", "default", "x")
 	if got := at(o.call(200, "GET /providers", ""), "data", "0", "targets", "0", "state"); got != "ok" {
