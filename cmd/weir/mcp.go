@@ -13,7 +13,7 @@ import (
 
 func newMCP(env *environment) *cobra.Command {
 	return group("mcp", "List MCP servers and their tools, and approve changed tools", newMCPServers(env),
-		newMCPTools(env), newMCPTest(env), newMCPShow(env), newMCPApprove(env))
+		newMCPTools(env), newMCPTest(env), newMCPShow(env), newMCPApprove(env), newMCPForget(env))
 }
 
 func newMCPServers(env *environment) *cobra.Command {
@@ -122,7 +122,12 @@ func newMCPShow(env *environment) *cobra.Command {
 				if env.asJSON {
 					return printJSON(env.stdout, v)
 				}
-				_, err = fmt.Fprintf(env.stdout, "approved at %s:\n%s\n", timeText(&v.Approved), indented(v.Definition))
+				if v.Approved == nil {
+					_, err = fmt.Fprintln(env.stdout, "not approved yet")
+				} else {
+					_, err = fmt.Fprintf(env.stdout, "approved at %s:\n%s\n", timeText(v.Approved),
+						indented(v.Definition))
+				}
 				if err == nil && v.Held != nil {
 					_, err = fmt.Fprintf(env.stdout, "\nheld since %s, digest %s:\n%s\n", timeText(v.Changed),
 						v.HeldDigest, indented(v.Held))
@@ -144,9 +149,10 @@ func indented(text json.RawMessage) string {
 func newMCPApprove(env *environment) *cobra.Command {
 	var digest string
 	cmd := &cobra.Command{
-		Use: "approve SERVER TOOL", Short: "Approve the changed definition of a tool, so that it may be called again",
-		Long: "Approve the changed definition of a tool, so that it may be called again. Read it with weir mcp show\n" +
-			"before. With --digest, only the definition that you have read is approved.",
+		Use:   "approve SERVER TOOL",
+		Short: "Approve the new or changed definition of a tool, so that it may be called",
+		Long: "Approve the new or changed definition of a tool, so that it may be called. Read it before with\n" +
+			"weir mcp show. With --digest, only the definition that you have read is approved.",
 		Example: "  weir mcp approve github search_code", Args: serverAndTool,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return env.withData(cmd, func(d *admin.Admin) error {
@@ -156,4 +162,26 @@ func newMCPApprove(env *environment) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&digest, "digest", "", "the digest that weir mcp show printed")
 	return cmd
+}
+
+func newMCPForget(env *environment) *cobra.Command {
+	return env.jsonFlag(&cobra.Command{
+		Use: "forget SERVER", Short: "Remove the stored definitions of tools that a server no longer lists",
+		Long: "Remove the stored definitions of tools that an MCP server no longer lists; of a server that is not\n" +
+			"configured any more, all of them. If such a tool returns, its definition is a new one.",
+		Example: "  weir mcp forget github", Args: oneArg("the name of an MCP server"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return env.withData(cmd, func(d *admin.Admin) error {
+				v, err := d.MCP.Forget(cmd.Context(), actor(), args[0])
+				if err != nil {
+					return err
+				}
+				if env.asJSON {
+					return printJSON(env.stdout, v)
+				}
+				_, err = fmt.Fprintf(env.stdout, "removed %d definitions of %s\n", v.Definitions, v.Server)
+				return err
+			})
+		},
+	})
 }

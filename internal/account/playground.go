@@ -53,14 +53,17 @@ func (s *keys) checkPersonal(ctx context.Context, id string, u *KeyUpdate) error
 // Playground returns the caller for a person's requests in the dashboard's playground: the account's key for that
 // person, which is created if there is none. Its secret is never shown. User is the person's id. The error is a
 // *llm.Error with CodeForbidden if the key has expired, because a new key would lack the limits that were set on it.
-func (s *keys) Playground(ctx context.Context, by audit.Actor, a *Account, user string) (*Principal, error) {
+// The key has only that permission: a person has one key for each.
+func (s *keys) Playground(ctx context.Context, by audit.Actor, a *Account, user string, of Permission) (
+	*Principal, error,
+) {
 	keys, err := s.Keys(ctx, a.ID)
 	if err != nil {
 		return nil, err
 	}
 	for i := range keys {
 		if k := &keys[i]; k.Label == PlaygroundLabel && k.Creator == user && k.Revoked == nil &&
-			len(k.Permissions) == 1 && k.Permissions[0] == Chat {
+			len(k.Permissions) == 1 && k.Permissions[0] == of {
 			if k.State(s.clock()) == KeyExpired {
 				return nil, forbidden("Your API key for the playground has expired. Ask an owner of the " +
 					"account to change its expiry.")
@@ -69,7 +72,7 @@ func (s *keys) Playground(ctx context.Context, by audit.Actor, a *Account, user 
 		}
 	}
 	k, _, err := s.createKey(ctx, by, &KeyOptions{
-		Account: a.ID, Label: PlaygroundLabel, Permissions: []Permission{Chat}, Creator: user,
+		Account: a.ID, Label: PlaygroundLabel, Permissions: []Permission{of}, Creator: user,
 	})
 	if err != nil {
 		return nil, err

@@ -27,14 +27,17 @@ type MCP struct {
 
 // MCPServerView is a configured server, as it answers now.
 type MCPServerView struct {
-	Name     string            `json:"name"`
-	URL      string            `json:"url"`
-	Revision string            `json:"revision"` // of the protocol; empty if it does not answer
-	Tools    int               `json:"tools"`    // listed
-	Allowed  int               `json:"allowed"`  // of these, those that may be called
-	Held     int               `json:"held"`     // of these, changed and not approved
-	Problem  string            `json:"problem"`  // empty if it answers
-	Omitted  map[string]string `json:"omitted"`  // tools that are left out, with the reason
+	Name     string `json:"name"`
+	URL      string `json:"url"`
+	Revision string `json:"revision"` // of the protocol; empty if it does not answer
+	Tools    int    `json:"tools"`    // listed
+	Allowed  int    `json:"allowed"`  // of these, those that may be called
+	Held     int    `json:"held"`     // of these, new or changed and not approved
+	// Prompts and Resources are listed, if the configuration permits any. Templates of URIs count as resources.
+	Prompts   int               `json:"prompts"`
+	Resources int               `json:"resources"`
+	Problem   string            `json:"problem"` // empty if it answers
+	Omitted   map[string]string `json:"omitted"` // tools that are left out, with the reason
 }
 
 // MCPToolView is a tool of a server.
@@ -50,9 +53,9 @@ type MCPToolView struct {
 type MCPDefinitionView struct {
 	Server     string          `json:"server"`
 	Tool       string          `json:"tool"`
-	Digest     string          `json:"digest"`
-	Definition json.RawMessage `json:"definition"`
-	Approved   time.Time       `json:"approved"`
+	Digest     string          `json:"digest"`      // empty if none is approved
+	Definition json.RawMessage `json:"definition"`  // null if none is approved
+	Approved   *time.Time      `json:"approved"`    // null if none is approved
 	HeldDigest string          `json:"held_digest"` // empty for none
 	Held       json.RawMessage `json:"held"`        // null for none
 	Changed    *time.Time      `json:"changed"`     // null for none
@@ -80,11 +83,7 @@ func (m *MCP) Servers(ctx context.Context) (all []MCPServerView, err error) {
 	all = []MCPServerView{}
 	err = m.with(ctx, func(s *tool.Service) {
 		for _, c := range s.Conditions(ctx) {
-			v := MCPServerView(c)
-			if v.Omitted == nil {
-				v.Omitted = map[string]string{}
-			}
-			all = append(all, v)
+			all = append(all, serverView(c))
 		}
 	})
 	return all, err
@@ -123,16 +122,60 @@ func (m *MCP) Definition(ctx context.Context, server, name string) (v MCPDefinit
 			continue
 		}
 		v = MCPDefinitionView{
-			Server: d.Server, Tool: d.Tool, Digest: d.Digest, Definition: json.RawMessage(d.Text),
-			Approved: d.Approved, HeldDigest: d.HeldDigest, Changed: d.Changed,
-		}
-		if d.Held != "" {
-			v.Held = json.RawMessage(d.Held)
+			Server: d.Server, Tool: d.Tool, Digest: d.Digest, Definition: jsonOf(d.Text),
+			Approved: d.Approved, HeldDigest: d.HeldDigest, Held: jsonOf(d.Held), Changed: d.Changed,
 		}
 		return v, nil
 	}
 	return v, llm.Errorf(llm.CodeNotFound, "The MCP server %.100q has listed no tool %.100q yet: weir mcp tools "+
 		"lists its tools.", server, name)
+}
+
+// jsonOf returns a JSON text; nil if it is empty.
+func jsonOf(text string) json.RawMessage {
+	if text == "" {
+		return nil
+	}
+	return json.RawMessage(text)
+}
+
+// MCPForgottenView says how many definitions were removed.
+type MCPForgottenView struct {
+	Server      string `json:"server"`
+	Definitions int    `json:"definitions"`
+}
+
+// Forget removes the stored definitions of tools that a server no longer lists; of a server that is not configured any
+// more, all of them. A server that does not answer keeps its definitions.
+func (m *MCP) Forget(ctx context.Context, by audit.Actor, server string) (v MCPForgottenView, err error) {
+	kept := map[string]bool{}
+	var problem string
+	err = m.with(ctx, func(s *tool.Service) {
+		if !s.HasServer(server) {
+			return
+		}
+		c := s.Condition(ctx, server)
+		problem = c.Problem
+		for name := range c.Omitted {
+			kept[name] = true
+		}
+		for _, k := range s.Known(ctx, server) {
+			kept[k.Tool] = true
+		}
+	})
+	if err == nil && problem != "" {
+		err = llm.Errorf(llm.CodeProviderUnavailable, "The definitions of a server that does not answer are kept, "+
+			"because its tools are not known. Remove the server from the configuration, or try again later: %s",
+			problem)
+	}
+	if err != nil {
+		return v, err
+	}
+	n, err := m.store.Forget(ctx, by, server, kept)
+	if err == nil && n == 0 && len(kept) == 0 {
+		err = llm.Errorf(llm.CodeNotFound, "There is no MCP server %.100q: weir mcp servers lists them.", server)
+	}
+	return MCPForgottenView{server, n}, err
 }
 
 // Approve approves the held definition of a tool; digest is that of the definition that the caller has seen.
@@ -151,18 +194,30 @@ func (m *MCP) Approve(ctx context.Context, by audit.Actor, server, name, digest 
 
 // Test asks one server for its tools. The error says why it does not answer.
 func (m *MCP) Test(ctx context.Context, server string) (v MCPServerView, err error) {
-	all, err := m.Servers(ctx)
-	if err != nil {
-		return v, err
-	}
-	for i := range all {
-		switch {
-		case all[i].Name != server:
-		case all[i].Problem != "":
-			return v, llm.Errorf(llm.CodeProviderUnavailable, "%s", all[i].Problem)
-		default:
-			return all[i], nil
+	known := false
+	err = m.with(ctx, func(s *tool.Service) {
+		if known = s.HasServer(server); known {
+			v = serverView(s.Condition(ctx, server))
 		}
+	})
+	switch {
+	case err != nil:
+		return v, err
+	case !known:
+		return v, llm.Errorf(llm.CodeNotFound, "There is no MCP server %.100q: weir mcp servers lists them.", server)
+	case v.Problem != "":
+		return v, llm.Errorf(llm.CodeProviderUnavailable, "%s", v.Problem)
 	}
-	return v, llm.Errorf(llm.CodeNotFound, "There is no MCP server %.100q: weir mcp servers lists them.", server)
+	return v, nil
+}
+
+func serverView(c tool.Condition) MCPServerView {
+	v := MCPServerView{
+		Name: c.Name, URL: c.URL, Revision: c.Revision, Tools: c.Tools, Allowed: c.Allowed, Held: c.Held,
+		Prompts: c.Prompts, Resources: c.Resources, Problem: c.Problem, Omitted: c.Omitted,
+	}
+	if v.Omitted == nil {
+		v.Omitted = map[string]string{}
+	}
+	return v
 }

@@ -67,7 +67,7 @@ func (c *Configuration) trialCaller(ctx context.Context, by audit.Actor) (*accou
 	if err != nil {
 		return nil, err
 	}
-	return c.accounts.Playground(ctx, by, &a, "")
+	return c.accounts.Playground(ctx, by, &a, "", account.Chat)
 }
 
 // trialBody returns a request of OpenAI's Chat Completions.

@@ -17,6 +17,7 @@ func (ad *Admin) mcpRoutes(o *Options) []people.Route {
 		ad.route("GET /mcp/tools", people.Operate, h.tools, named("server")...),
 		ad.route("GET "+one, people.Operate, h.show),
 		ad.make("POST "+one+"/approve", people.Operate, h.approve),
+		ad.make("POST /mcp/servers/{server}/forget", people.Operate, h.forget),
 	}
 }
 
@@ -49,4 +50,15 @@ func (h *adminMCP) approve(r *adminRequest) (answer, error) {
 		return answer{}, err
 	}
 	return h.show(r)
+}
+
+func (h *adminMCP) forget(r *adminRequest) (answer, error) {
+	if err := readFields("", r.body); err != nil {
+		return answer{}, err
+	}
+	v, err := h.mcp.Forget(r.Context(), r.by(), r.PathValue("server"))
+	if err != nil {
+		return answer{}, err
+	}
+	return found(v)
 }

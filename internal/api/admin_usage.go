@@ -176,8 +176,15 @@ type attemptView struct {
 	PriceTier    *int64           `json:"price_tier_above"` // input tokens
 	Lines        []costLineView   `json:"cost_lines"`
 	Corrections  []correctionView `json:"corrections"`
-	FirstTokenMS *int64           `json:"first_token_ms"`
-	DurationMS   *int64           `json:"duration_ms"`
+	sizesView
+	FirstTokenMS *int64 `json:"first_token_ms"`
+	DurationMS   *int64 `json:"duration_ms"`
+}
+
+// sizesView holds the bytes of a call of a tool; null for other attempts.
+type sizesView struct {
+	Arguments *int64 `json:"argument_bytes"`
+	Result    *int64 `json:"result_bytes"`
 }
 
 // costLineView holds a line of the calculation of a cost: count times rate, for usage.
@@ -287,6 +294,9 @@ func viewAttempt(a *report.Attempt) attemptView {
 	}
 	if v.Cached = a.Cached.Hit; v.Cached {
 		v.SavedUSD = new(a.Cached.Saved.String())
+	}
+	if a.Sizes != (ledger.Sizes{}) {
+		v.sizesView = sizesView{new(a.Sizes.Arguments), new(a.Sizes.Result)}
 	}
 	if a.Terms != nil { // the caller is an operator
 		v.purchaseView = purchaseView{new(cost.String()), new((cost + left).String()), new(ofCost != 0)}

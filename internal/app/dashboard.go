@@ -68,6 +68,7 @@ func newDashboard(g *instance) (*dashboard.Server, error) {
 		Turn: turnsOf(g.gateway), Flush: g.ledger.Flush,
 		Chat: g.gateway.HandlerAs("POST /accounts/{account}/playground", playground,
 			playground.For(llm.OpChat)),
+		Tools:        toolsOfPages(g),
 		Installation: installationOf(g, g.admin.Now()), Version: g.options.Version, Now: g.admin.Now,
 		Log: g.options.Log,
 	})

@@ -1,12 +1,18 @@
 package app
 
 import (
+	"context"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
 	"weir/internal/account"
+	"weir/internal/dashboard"
 	"weir/internal/llm"
+	"weir/internal/telemetry"
 	"weir/internal/tool"
 	"weir/internal/toolserver"
 )
@@ -22,6 +28,9 @@ func openTools(g *instance) error {
 		Content: g.content, Metrics: g.metrics, Now: o.Now, Log: o.Log,
 	})
 	g.onClose(func() error { g.tools.Close(); return nil })
+	if g.metrics != nil {
+		gaugeTools(g.metrics, g.tools)
+	}
 	return g.tools.Use(g.upstream.Tools(&o.Config))
 }
 
@@ -50,4 +59,54 @@ func (s *site) toolRoutes() (all []httpRoute) {
 		})
 	}
 	return all
+}
+
+// gaugeTools adds gauges of the servers, as of their last lists.
+func gaugeTools(m *telemetry.Metrics, s *tool.Service) {
+	m.GaugeBy("weir_mcp_server_up", "server", "1 if the MCP server answered the last request for its tools.",
+		func(tell func(string, float64)) {
+			for _, c := range s.Latest() {
+				switch {
+				case c.Problem != "":
+					tell(c.Name, 0)
+				case c.Read:
+					tell(c.Name, 1)
+				}
+			}
+		})
+	m.GaugeBy("weir_mcp_tools_held", "server", "Allowed tools of the MCP server whose definition is not approved.",
+		func(tell func(string, float64)) {
+			for _, c := range s.Latest() {
+				tell(c.Name, float64(c.Held))
+			}
+		})
+}
+
+// tryFor bounds a call of a tool by a page.
+const tryFor = 2 * time.Minute
+
+// toolsOfPages returns the tools for pages on which people try them.
+func toolsOfPages(g *instance) dashboard.Tools {
+	return dashboard.Tools{
+		List: func(ctx context.Context, p *account.Principal) ([]tool.Tool, error) {
+			return g.tools.List(ctx, tool.Caller{Principal: p})
+		},
+		Call: func(ctx context.Context, p *account.Principal, name string, arguments json.RawMessage) (
+			id uuid.UUID, result *tool.Result, err error,
+		) {
+			ctx, cancel := context.WithTimeout(ctx, tryFor)
+			defer cancel()
+			c := &tool.Call{
+				Caller: tool.Caller{Principal: p}, Arguments: arguments, Request: g.ledger.NewID(), N: 1,
+				Arrived: g.ledger.Now().UTC().Truncate(time.Microsecond),
+			}
+			if c.Tool, err = g.tools.Find(ctx, c.Caller, name); err != nil {
+				return id, nil, err
+			}
+			if result, err = g.tools.Call(ctx, c); result != nil {
+				id = c.Request
+			}
+			return id, result, err
+		},
+	}
 }

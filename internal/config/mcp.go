@@ -30,6 +30,9 @@ type MCPServer struct {
 	Scopes       []string   `yaml:"scopes,omitempty"`
 	// Tools are patterns of the names of tools that may be called, with "*"; empty for none.
 	Tools []string `yaml:"tools,omitempty"`
+	// Prompts are patterns of the names of prompts that may be used, and Resources of the URIs that may be read.
+	Prompts   []string `yaml:"prompts,omitempty"`
+	Resources []string `yaml:"resources,omitempty"`
 	// Accounts are the names of accounts that may call them; empty for all.
 	Accounts []string `yaml:"accounts,omitempty"`
 	// Timeout bounds a call, up to an hour; 0 for one minute.
@@ -40,14 +43,19 @@ type MCPServer struct {
 	// is the most that a call can cost then, which budgets reserve.
 	CostMember string `yaml:"cost_member,omitempty"`
 	CostAtMost string `yaml:"cost_at_most,omitempty"`
+	// Approve says which definitions an operator has to approve: "changed" or empty for those that have changed, "new"
+	// for all.
+	Approve string `yaml:"approve,omitempty"`
 	// TraceContext sends the server the trace context of calls.
 	TraceContext bool `yaml:"trace_context,omitempty"`
 }
 
 // MCPBundle is a selection of tools at an address of its own, /mcp/NAME.
 type MCPBundle struct {
-	// Tools are patterns of <server>/<tool>, with "*".
-	Tools []string `yaml:"tools"`
+	// Tools are patterns of <server>/<tool>, with "*"; Prompts and Resources of <server>/<prompt> and <server>/<URI>.
+	Tools     []string `yaml:"tools,omitempty"`
+	Prompts   []string `yaml:"prompts,omitempty"`
+	Resources []string `yaml:"resources,omitempty"`
 	// Accounts are the names of accounts that may use it; empty for all.
 	Accounts []string `yaml:"accounts,omitempty"`
 	// Names is "plain" for the servers' own names of tools, or "prefixed" or empty for names such as
@@ -80,17 +88,24 @@ func checkMCP(ch *checker, c *Config) {
 	for _, name := range slices.Sorted(maps.Keys(c.MCPBundles)) {
 		path, b := join("mcp_bundles", name), c.MCPBundles[name]
 		checkMCPName(ch, path, name)
-		if len(b.Tools) == 0 {
+		if len(b.Tools)+len(b.Prompts)+len(b.Resources) == 0 {
 			ch.report(path, "the bundle %s needs `tools`, such as [github/*]", ticks(name))
 		}
-		for i, pattern := range b.Tools {
-			server, tool, ok := strings.Cut(pattern, "/")
-			if p := index(join(path, "tools"), i); !ok || server == "" || tool == "" {
-				ch.report(p, "a tool must be <server>/<tool>, such as github/*, not %s", ch.quote(p, pattern))
-			}
-		}
+		checkMCPPatterns(ch, join(path, "tools"), b.Tools)
+		checkMCPPatterns(ch, join(path, "prompts"), b.Prompts)
+		checkMCPPatterns(ch, join(path, "resources"), b.Resources)
 		if b.Names != "" {
 			ch.checkWord(join(path, "names"), b.Names, []string{"prefixed", "plain"})
+		}
+	}
+}
+
+// checkMCPPatterns checks the patterns of a bundle.
+func checkMCPPatterns(ch *checker, path string, patterns []string) {
+	for i, pattern := range patterns {
+		server, name, ok := strings.Cut(pattern, "/")
+		if p := index(path, i); !ok || server == "" || name == "" {
+			ch.report(p, "a pattern must be <server>/<name>, such as github/*, not %s", ch.quote(p, pattern))
 		}
 	}
 }
@@ -122,6 +137,9 @@ func checkMCPServer(ch *checker, name string, s *MCPServer) {
 	}
 	if n := s.MaxResult; n != 0 && (n < minMCPResult || n > maxMCPResult) {
 		ch.report(join(path, "max_result"), "`max_result` must be 1KiB to 64MiB")
+	}
+	if s.Approve != "" {
+		ch.checkWord(join(path, "approve"), s.Approve, []string{"changed", "new"})
 	}
 	if (s.CostMember == "") != (s.CostAtMost == "") {
 		ch.report(path, "set both `cost_member` and `cost_at_most`, or neither")

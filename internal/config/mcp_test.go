@@ -49,7 +49,7 @@ func TestMistakesOfMCPServersAreNamed(t *testing.T) {
 		"mcp_servers: {github: {url: \"https://example.com\", timeout: 2h}}":            "at most 1h",
 		"mcp_servers: {github: {url: \"https://example.com\", key_header: \"a b\"}}":    "name of a header",
 		"mcp_bundles: {review: {}}":                                                     "needs `tools`",
-		"mcp_bundles: {review: {tools: [github]}}":                                      "<server>/<tool>",
+		"mcp_bundles: {review: {tools: [github]}}":                                      "<server>/<name>",
 		"providers: {mcp.github: {dialect: openai, base_url: \"https://example.com\"}}": "must not begin with",
 	} {
 		_, err := config.Load(config.Options{

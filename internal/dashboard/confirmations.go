@@ -32,6 +32,8 @@ var done = map[string]string{
 	"content-set":          "The content log was set. It takes effect within a second.",
 	"operator-added":       "The user is now an operator.",
 	"operator-removed":     "The user is no longer an operator.",
+	"tool-approved":        "The definition was approved. The tool may be called within some seconds.",
+	"tools-forgotten":      "The stored definitions of tools that the server no longer lists were removed.",
 	"passkey-added":        "The passkey was added.",
 	"passkey-removed":      "The passkey was removed.",
 	"factor-removed":       "The second factor was removed. Your other sessions are signed out.",

@@ -26,6 +26,8 @@ type Options struct {
 	ExampleModel func() string
 	// Chat sends a request in the format of POST /v1/chat/completions through the pipeline for that caller.
 	Chat func(http.ResponseWriter, *http.Request, *account.Principal)
+	// Tools lists and calls tools of MCP servers.
+	Tools Tools
 	// Flush returns when the reports include all attempts that are settled so far.
 	Flush func(ctx context.Context) error
 	// Turn runs work when it is the account's turn, if the work is as much as reading a body of that size.

@@ -21,6 +21,7 @@ var icons = map[string]string{
 		`5M14.500 12.500c2 .7 3 2.300 3 4.500"/>`,
 	"accounts":  `<path d="M3 17V8l7-5 7 5v9zM8 17v-5h4v5"/>`,
 	"providers": `<path d="M4 4h12v4H4zM4 12h12v4H4zM7 6h.5M7 14h.5"/>`,
+	"tools":     `<path d="M12 3a5 5 0 0 0-4 7l-5 5 2 2 5-5a5 5 0 0 0 7-4l-3 1-2-2z"/>`,
 	"prices":    `<path d="M10 3H4v6l7.500 7.500 6-6zM7 6.500h.1"/>`,
 	"alerts":    `<path d="M5 14V9a5 5 0 0 1 10 0v5l1.500 2h-13zM8.500 18.500h3"/>`,
 	"audit":     `<path d="M5 3h10v14H5zM8 7h4M8 10h4M8 13h2"/>`,

@@ -93,5 +93,5 @@ type Setting struct{ Path, Value, From string }
 // most bounds the rows of an operators' page. People are fewer per page, because each has a form and a dialog.
 const (
 	most       = 100
-	mostPeople = 50
+	mostPeople = 48
 )

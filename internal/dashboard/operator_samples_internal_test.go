@@ -79,6 +79,7 @@ func operatorSamples(s *site) []sample {
 	all = append(all, userSamples()...)
 	all = append(all, auditSamples()...)
 	all = append(all, alertSamples()...)
+	all = append(all, toolSamples()...)
 	return append(all, systemSamples(s)...)
 }
 

@@ -55,7 +55,7 @@ func (h *playgroundHandlers) play(w http.ResponseWriter, r *http.Request, v *peo
 			"Programs use the API with an API key."))
 		return
 	}
-	p, err := h.accounts.Playground(r.Context(), v.By, v.Account, user.ID)
+	p, err := h.accounts.Playground(r.Context(), v.By, v.Account, user.ID, account.Chat)
 	if err != nil {
 		h.site.refuse(w, r, v, err)
 		return

@@ -294,6 +294,7 @@ func attemptFacts(a *report.Attempt) (facts []Fact) {
 	add("Provider’s reply id", a.ReplyID)
 	add("Error", errorText(a.Code, a.Outcome, a.Status))
 	add("Finish reason", string(a.Finish))
+	add("Arguments and result", sizesText(a.Sizes))
 	add("Service tier", a.Settlement.Tier)
 	add("Answered by", servedBy(a))
 	add("Missed in the prompt cache", missedText(&a.Missed))
@@ -328,6 +329,14 @@ func attemptFacts(a *report.Attempt) (facts []Fact) {
 		add("Price tier", "requests with more than "+number(a.Tier)+" input tokens")
 	}
 	return facts
+}
+
+// sizesText describes the sizes of a call of a tool; empty for other attempts.
+func sizesText(s ledger.Sizes) string {
+	if s == (ledger.Sizes{}) {
+		return ""
+	}
+	return number(s.Arguments) + " and " + number(s.Result) + " bytes"
 }
 
 // termsText describes the terms of an account's charge.

@@ -19,7 +19,7 @@ func (s *site) routes(o *Options, t *tails) []people.Route {
 	forms := &once{}
 	all := []people.Route{{Pattern: "GET /assets/{hash}/{name}", Right: people.Open, Serve: s.assets.serve}}
 	for _, r := range slices.Concat(s.personalRoutes(o), s.accountRoutes(o, forms), s.usageRoutes(o, t),
-		s.webhookRoutes(o, forms), s.operatorRoutes(o, forms), s.installationRoutes(o)) {
+		s.webhookRoutes(o, forms), s.operatorRoutes(o, forms), s.installationRoutes(o), s.toolRoutes(o)) {
 		all = append(all, s.route(r.pattern, r.right, r.answer))
 	}
 	return append(all, s.playgroundRoutes(o)...)
@@ -227,5 +227,21 @@ func (s *site) installationRoutes(o *Options) []row {
 		{"POST " + auditPath + "/verify", people.Operate, audit.verify},
 		{"GET /operator/system", people.Operate, installation.system},
 		{"GET /operator/settings", people.Operate, installation.settings},
+	}
+}
+
+// toolRoutes returns the pages of tools: those of an account, and the operators' of their servers.
+func (s *site) toolRoutes(o *Options) []row {
+	const server, one = toolServersPath + "/{server}", toolServersPath + "/{server}/{tool}"
+	tools, servers := &toolHandlers{s, o.Admin.Accounts, o.Tools}, &toolServerHandlers{s, o.Admin}
+	return []row{
+		{"GET /accounts/{account}/tools", people.Use, tools.list},
+		{"GET /accounts/{account}/tools/{tool}", people.Use, unsent(tools.show)},
+		{"POST /accounts/{account}/tools/{tool}", people.Use, tools.call},
+		{"GET " + toolServersPath, people.Operate, servers.list},
+		{"GET " + server, people.Operate, unsent(servers.show)},
+		{"POST " + server + "/forget", people.Operate, servers.forget},
+		{"GET " + one, people.Operate, unsent(servers.showTool)},
+		{"POST " + one + "/approve", people.Operate, servers.approve},
 	}
 }

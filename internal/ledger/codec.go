@@ -120,7 +120,8 @@ func appendSettlement(dst []byte, s *Settlement) []byte {
 	if s.Ask {
 		flags |= flagAsk
 	}
-	flags |= chargeFlags(s) | servedFlags(&s.Served) | missedFlag(&s.Missed) | cachedFlags(&s.Cached)
+	flags |= chargeFlags(s) | servedFlags(&s.Served) | missedFlag(&s.Missed) | cachedFlags(&s.Cached) |
+		sizesFlag(s.Sizes)
 	dst = binary.AppendUvarint(dst, flags)
 	dst = append(dst, indexOf(outcomes, s.Outcome), indexOf(provenances, s.Provenance))
 	dst = appendUsage(dst, &s.Usage)
@@ -139,7 +140,8 @@ func appendSettlement(dst []byte, s *Settlement) []byte {
 	if s.ReplyID != "" {
 		dst = appendText(dst, s.ReplyID)
 	}
-	return appendCached(appendMissed(appendServed(appendCharge(dst, s), &s.Served), &s.Missed), &s.Cached)
+	dst = appendCached(appendMissed(appendServed(appendCharge(dst, s), &s.Served), &s.Missed), &s.Cached)
+	return appendSizes(dst, s.Sizes)
 }
 
 func decodeSettle(payload []byte, known names) (id AttemptID, s Settlement, err error) {
@@ -177,6 +179,7 @@ func (d *decoder) settlement(s *Settlement, known names) {
 	s.Served = d.served(flags)
 	s.Missed = d.missed(flags)
 	s.Cached = d.cached(flags)
+	s.Sizes = d.sizes(flags)
 }
 
 func appendPrice(dst []byte, p *llm.Price) []byte {

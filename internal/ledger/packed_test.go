@@ -43,7 +43,7 @@ func packedEntry(id uuid.UUID) Entry {
 		Margin: -3, MarginUncertain: 9, ChargeUnpriced: new(llm.Classes(0).With(llm.Input)),
 		Unpriced: llm.Classes(0).With(llm.ImageOut), ProviderCost: new(llm.Money(7)), Billed: true, ReplyID: "gen-1", Served: Served{Model: "small", Other: true},
 		Missed: Missed{promptcache.Miss{Tokens: 1408, Cause: promptcache.Changed, Message: -1}, 77},
-		Cached: Cached{Hit: true, Saved: 4200},
+		Cached: Cached{Hit: true, Saved: 4200}, Sizes: Sizes{Arguments: 12, Result: 1 << 20},
 	}}
 	e.Price = llm.Price{Version: e.Price.Version}
 	e.Parts = budget.Parts(0).User(budget.KeyPart).Tag(budget.AccountPart, 1)

@@ -159,6 +159,7 @@ type Settlement struct {
 	Served     Served        // which model answered
 	Missed     Missed        // input that could have been read from a prompt cache
 	Cached     Cached        // whether a stored answer was returned
+	Sizes      Sizes         // of a call of a tool
 	Code       llm.Code      // error code that the client received; empty for none
 	Status     int           // the provider's HTTP status; 0 if there was none
 	FirstToken time.Duration // from opening to the first output; 0 if there was none

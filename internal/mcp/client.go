@@ -75,7 +75,7 @@ type Request struct {
 	Params json.RawMessage // an object; nil for none
 	// Header has further headers (Mcp-Param-…); nil for none.
 	Header http.Header
-	// Hold is the right to call a tool once. A tools/call without it is not sent.
+	// Hold is the right to call once. A request for which IsCall holds is not sent without it.
 	Hold *ledger.Hold
 	// Session separates the callers that may not share a session of a server.
 	Session string
@@ -155,9 +155,9 @@ func (c *Client) Close() { c.through.CloseIdleConnections() }
 
 // Do sends a request and returns its result. The error is an *RPCError of the server, a *Failure, or of the hold.
 func (c *Client) Do(ctx context.Context, r *Request) (json.RawMessage, error) {
-	if r.Method == MethodCall {
+	if IsCall(r.Method) {
 		if r.Hold == nil {
-			return nil, errors.New("mcp: a tool call needs a hold of the ledger")
+			return nil, errors.New("mcp: a call needs a hold of the ledger")
 		}
 		if err := r.Hold.Use(); err != nil {
 			return nil, err

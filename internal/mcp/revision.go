@@ -52,6 +52,7 @@ const (
 	CodeMethod         = -32601
 	CodeParams         = -32602
 	CodeInternal       = -32603
+	CodeNoResource     = -32002 // before the revision Stateless
 	CodeHeaderMismatch = -32020
 	CodeCapability     = -32021
 	CodeRevision       = -32022
@@ -60,9 +61,9 @@ const (
 // NamedBy returns the member of a method's params that the header Mcp-Name repeats; empty for none.
 func NamedBy(method string) string {
 	switch method {
-	case MethodCall, "prompts/get":
+	case MethodCall, MethodPrompt:
 		return "name"
-	case "resources/read":
+	case MethodResource:
 		return "uri"
 	}
 	return ""

@@ -48,33 +48,17 @@ type Listing struct {
 	Private bool
 }
 
-// ListTools reads all pages of the server's list of tools.
+// ListTools reads all pages of the server's list of tools. A server without the method has none.
 func (c *Client) ListTools(ctx context.Context, session string) (*Listing, error) {
-	list := &Listing{Omitted: map[string]string{}, TTL: maxTTL}
-	seen, size, cursor := map[string]bool{}, 0, []byte(nil)
-	for range maxPages {
-		r := &Request{Method: MethodTools, Session: session}
-		if cursor != nil {
-			r.Params = rawjson.AppendMember(nil, "cursor", cursor)
-			r.Params = append(r.Params, '}')
-		}
-		page, err := c.Do(ctx, r)
-		if err != nil {
-			return nil, err
-		}
-		if size += len(page); size > maxListed {
-			return nil, c.failure(ctx, true, errLong)
-		}
-		if err := list.add(page, seen); err != nil {
-			return nil, c.failure(ctx, true, err)
-		}
-		next := rawjson.Get(page, "nextCursor")
-		if rawjson.KindOf(next) != rawjson.String || bytes.Equal(next, cursor) {
-			return list, nil
-		}
-		cursor = next
+	list, seen := &Listing{Omitted: map[string]string{}, TTL: maxTTL}, map[string]bool{}
+	err := c.pages(ctx, MethodTools, session, func(page []byte) error { return list.add(page, seen) })
+	switch {
+	case isUnknownMethod(err):
+		return &Listing{}, nil
+	case err != nil:
+		return nil, err
 	}
-	return nil, c.failure(ctx, true, errLong)
+	return list, nil
 }
 
 // add adds a page. The least time to live counts, and private if one page is.

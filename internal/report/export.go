@@ -70,7 +70,8 @@ func csvHeads() []string {
 	}
 	return append(heads, "arrived", "booked_on", "service_tier", "unpriced", "cost_at_most_usd", "provider_cost_usd",
 		"account_name", "key_label", "user", "tags", "charge_usd", "charge_at_most_usd", "provider", "tags_json",
-		"charge_unpriced", "served_model", "substituted", "cached", "saved_usd")
+		"charge_unpriced", "served_model", "substituted", "cached", "saved_usd",
+		"argument_bytes", "result_bytes")
 }
 
 func csvRow(e *Exported) []string {
@@ -107,7 +108,7 @@ func csvRow(e *Exported) []string {
 		audit.PlainCell(llm.FormatTags(e.Attribution.Tags)), known(e.Charge(), unpriced), chargedAtMost,
 		audit.PlainCell(e.Provider), tagsObject(e.Attribution.Tags), strings.Join(unpriced.Names(), " "),
 		audit.PlainCell(e.Served.Model), strconv.FormatBool(e.Served.Other),
-		strconv.FormatBool(e.Cached.Hit), saved)
+		strconv.FormatBool(e.Cached.Hit), saved, count(e.Sizes.Arguments), count(e.Sizes.Result))
 }
 
 // tagsObject returns tags as a JSON object. It escapes semicolons, because a spreadsheet that splits cells at them

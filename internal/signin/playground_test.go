@@ -21,7 +21,7 @@ func TestPlaygroundTokenIsSecret(t *testing.T) {
 	boss := h.setUp("ada@example.com")
 	member := h.join(boss.Actor(home), "bob@example.com", people.Member)
 	by, id := member.Actor(home), member.User().ID
-	p := must.Get(keys.Playground(h.ctx, by, &h.account, id))(t)
+	p := must.Get(keys.Playground(h.ctx, by, &h.account, id, account.Chat))(t)
 	k := p.Key()
 	wantCode(t, "its member changes it", member.MayChangeKey(k), llm.CodeForbidden)
 	must.Do(t, boss.MayChangeKey(k))
@@ -36,7 +36,7 @@ func TestPlaygroundTokenIsSecret(t *testing.T) {
 	wantCode(t, "other permissions", err, llm.CodeInvalidRequest)
 	limits := account.Limits{RPM: 5}
 	must.Get(keys.UpdateKey(h.ctx, boss.Actor(home), k.ID, account.KeyUpdate{Limits: &limits}))(t)
-	if again := must.Get(keys.Playground(h.ctx, by, &h.account, id))(t); again.Key().ID != k.ID {
+	if again := must.Get(keys.Playground(h.ctx, by, &h.account, id, account.Chat))(t); again.Key().ID != k.ID {
 		t.Error("the playground made another key, want the one with the owner's limits")
 	}
 	for _, label := range []string{"Playground", " playground ", "PLAYGROUND"} {
@@ -79,7 +79,7 @@ func TestPlaygroundsKeyEndsWithTheMembership(t *testing.T) {
 		keys := account.NewService(h.store.Accounts.Stores(), h.clock, slog.New(slog.DiscardHandler))
 		boss := h.setUp("ada@example.com")
 		member := h.join(boss.Actor(home), "bob@example.com", people.Member)
-		p := must.Get(keys.Playground(h.ctx, member.Actor(home), &h.account, member.User().ID))(t)
+		p := must.Get(keys.Playground(h.ctx, member.Actor(home), &h.account, member.User().ID, account.Chat))(t)
 		own, _, err := keys.CreateKey(h.ctx, member.Actor(home), account.KeyOptions{
 			Account: h.account.ID, Label: "own", Creator: member.User().ID,
 		})

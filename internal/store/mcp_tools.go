@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"weir/internal/audit"
 	"weir/internal/managed"
@@ -20,8 +19,9 @@ const mostDefinitions, mostStored = 2 * mcp.MaxTools, 64 << 20
 
 // shelf has the digests of a server's stored definitions, by tool, and the bytes of all definitions.
 type shelf struct {
-	all  map[string]tool.Definition // without their texts
-	size int
+	all     map[string]tool.Definition // without their texts
+	size    int
+	version int64 // grows with every change
 }
 
 // hasRoom reports whether a definition may be stored.
@@ -34,33 +34,58 @@ func (h *shelf) hasRoom(t *mcp.Tool) bool {
 type MCPTools struct{ *conn }
 
 // Seen implements tool.Definitions. It writes only if something has changed.
-func (s *MCPTools) Seen(ctx context.Context, server string, tools []mcp.Tool, at time.Time) (
-	states map[string]tool.State, err error,
-) {
-	h, err := shelfOf(ctx, s.read, server)
+func (s *MCPTools) Seen(ctx context.Context, seen *tool.Seen) (found tool.Shelf, err error) {
+	h, err := shelfOf(ctx, s.read, seen.Server)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
-	if states, changes := h.compare(tools); changes == 0 {
-		return states, nil
+	if states, changes := h.compare(seen.Tools); changes == 0 {
+		return tool.Shelf{States: states, Version: h.version}, nil
 	}
 	err = s.write(ctx, s.sure, "store the definitions of tools", func(tx *sql.Tx) error {
-		if h, err = shelfOf(ctx, tx, server); err != nil {
+		if h, err = shelfOf(ctx, tx, seen.Server); err != nil {
 			return err
 		}
-		for i := range tools {
-			if err := h.see(ctx, tx, server, &tools[i], at); err != nil {
+		for i := range seen.Tools {
+			if err := h.see(ctx, tx, seen, &seen.Tools[i]); err != nil {
 				return err
 			}
 		}
-		states, _ = h.compare(tools)
+		found.States, _ = h.compare(seen.Tools)
+		found.Version, err = renew(ctx, tx, seen.Server)
+		return err
+	})
+	return found, err
+}
+
+// renew gives the definitions of a server a new version.
+func renew(ctx context.Context, tx *sql.Tx, server string) (version int64, err error) {
+	err = tx.QueryRowContext(ctx, "INSERT INTO mcp_shelves (server, version) VALUES (?, 1) ON CONFLICT (server)"+
+		" DO UPDATE SET version = mcp_shelves.version + 1 RETURNING version", server).Scan(&version)
+	return version, err
+}
+
+// Version implements tool.Definitions.
+func (s *MCPTools) Version(ctx context.Context, server string) (int64, error) {
+	return versionOf(ctx, s.read, server)
+}
+
+func versionOf(ctx context.Context, q querier, server string) (version int64, err error) {
+	rows, err := q.QueryContext(ctx, "SELECT version FROM mcp_shelves WHERE server = ?", server)
+	scan := func(r scanner) (v int64, err error) { return v, r.Scan(&v) }
+	err = each(rows, err, scan, func(v *int64) error {
+		version = *v
 		return nil
 	})
-	return states, err
+	if err != nil {
+		return 0, fmt.Errorf("read the version of the definitions of tools: %w", err)
+	}
+	return version, nil
 }
 
 // see stores a definition that differs from the stored ones.
-func (h *shelf) see(ctx context.Context, tx *sql.Tx, server string, t *mcp.Tool, at time.Time) (err error) {
+func (h *shelf) see(ctx context.Context, tx *sql.Tx, seen *tool.Seen, t *mcp.Tool) (err error) {
+	server, at := seen.Server, seen.At
 	d, known := h.all[t.Name]
 	text := string(t.Definition)
 	switch {
@@ -70,6 +95,13 @@ func (h *shelf) see(ctx context.Context, tx *sql.Tx, server string, t *mcp.Tool,
 			" WHERE server = ? AND tool = ?", server, t.Name)
 	case known && (t.Digest == d.Digest || t.Digest == d.HeldDigest), !h.hasRoom(t):
 		return nil
+	case !known && seen.HoldNew:
+		d = tool.Definition{HeldDigest: t.Digest}
+		h.size += len(text)
+		_, err = tx.ExecContext(ctx, "INSERT INTO mcp_tools (server, tool, digest, definition, held_digest,"+
+			" held_definition, approved, changed) VALUES (?, ?, '', '', ?, ?, 0, ?)"+
+			" ON CONFLICT (server, tool) DO NOTHING",
+			server, t.Name, t.Digest, text, micros(at))
 	case !known:
 		d = tool.Definition{Digest: t.Digest}
 		h.size += len(text)
@@ -105,9 +137,13 @@ func (h *shelf) compare(tools []mcp.Tool) (states map[string]tool.State, changes
 
 // shelfOf reads the digests of a server's definitions, and not the definitions, which may be large.
 func shelfOf(ctx context.Context, q querier, server string) (*shelf, error) {
+	version, err := versionOf(ctx, q, server) // first: a change in between is seen by the next look
+	if err != nil {
+		return nil, err
+	}
 	rows, err := q.QueryContext(ctx, "SELECT tool, digest, held_digest, octet_length(definition) +"+
 		" octet_length(held_definition) FROM mcp_tools WHERE server = ?", server)
-	h := &shelf{all: map[string]tool.Definition{}}
+	h := &shelf{all: map[string]tool.Definition{}, version: version}
 	scan := func(r scanner) (d tool.Definition, err error) {
 		var size int
 		err = r.Scan(&d.Tool, &d.Digest, &d.HeldDigest, &size)
@@ -127,7 +163,10 @@ func shelfOf(ctx context.Context, q querier, server string) (*shelf, error) {
 func scanDefinition(r scanner) (d tool.Definition, err error) {
 	var approved, changed int64
 	err = r.Scan(&d.Server, &d.Tool, &d.Digest, &d.Text, &d.HeldDigest, &d.Held, &approved, &changed)
-	if d.Approved = fromMicros(approved); changed != 0 {
+	if approved != 0 {
+		d.Approved = new(fromMicros(approved))
+	}
+	if changed != 0 {
 		d.Changed = new(fromMicros(changed))
 	}
 	return d, err
@@ -171,6 +210,9 @@ func (s *MCPTools) Approve(ctx context.Context, by audit.Actor, server, name, di
 		_, err = tx.ExecContext(ctx, "UPDATE mcp_tools SET digest = held_digest, definition = held_definition,"+
 			" held_digest = '', held_definition = '', approved = ?, changed = 0 WHERE server = ? AND tool = ?",
 			micros(s.clock.now()), server, name)
+		if err == nil {
+			_, err = renew(ctx, tx, server)
+		}
 		if err != nil {
 			return err
 		}
@@ -180,6 +222,39 @@ func (s *MCPTools) Approve(ctx context.Context, by audit.Actor, server, name, di
 			After:  map[string]any{"definition": clipped(d.Held)},
 		})
 	})
+}
+
+// Forget removes the definitions of a server's tools, except for those of the kept names, and returns how many it has
+// removed.
+func (s *MCPTools) Forget(ctx context.Context, by audit.Actor, server string, kept map[string]bool) (n int, err error) {
+	err = s.write(ctx, s.sure, "forget definitions of tools", func(tx *sql.Tx) error {
+		n = 0 // the transaction may be repeated
+		h, err := shelfOf(ctx, tx, server)
+		if err != nil {
+			return err
+		}
+		for name := range h.all {
+			if kept[name] {
+				continue
+			}
+			n++
+			_, err := tx.ExecContext(ctx, "DELETE FROM mcp_tools WHERE server = ? AND tool = ?", server, name)
+			if err != nil {
+				return err
+			}
+		}
+		if n == 0 {
+			return nil
+		}
+		if _, err := renew(ctx, tx, server); err != nil {
+			return err
+		}
+		return (&Managed{s.conn}).noteChange(ctx, tx, by, audit.ConfigChanged, &managed.Change{
+			Section: "mcp_tools", Name: server,
+			Before: map[string]any{"definitions": len(h.all)}, After: map[string]any{"definitions": len(h.all) - n},
+		})
+	})
+	return n, err
 }
 
 // clipped returns the begin of a definition, for the audit log.

@@ -11,6 +11,7 @@ import (
 	"weir/internal/managed"
 	"weir/internal/mcp"
 	"weir/internal/must"
+	"weir/internal/tool"
 )
 
 func listedTool(name, digest string) mcp.Tool {
@@ -28,12 +29,15 @@ func TestChangedDefinitionIsHeldUntilApproved(t *testing.T) {
 			see := func(server, digest string) bool {
 				t.Helper()
 				tools := []mcp.Tool{listedTool("x", digest), listedTool("same", "1")}
-				states, err := s.MCPTools.Seen(t.Context(), server, tools, time.Now())
+				shelf, err := s.MCPTools.Seen(t.Context(), &tool.Seen{Server: server, Tools: tools, At: time.Now()})
 				must.Do(t, err)
-				if states["same"].Held {
+				if shelf.States["same"].Held {
 					t.Error("an unchanged tool: got held")
 				}
-				return states["x"].Held
+				if got := must.Get(s.MCPTools.Version(t.Context(), server))(t); got != shelf.Version || got == 0 {
+					t.Errorf("got the version %d, want that of the states, %d", got, shelf.Version)
+				}
+				return shelf.States["x"].Held
 			}
 			for i, step := range []struct {
 				server, digest string
@@ -78,9 +82,9 @@ func TestServerWithEverNewToolsFillsNoDatabase(t *testing.T) {
 		for i := range tools {
 			tools[i] = listedTool(fmt.Sprintf("tool-%d-%d", round, i), "1")
 		}
-		states, err := s.MCPTools.Seen(t.Context(), "flood", tools, time.Now())
+		shelf, err := s.MCPTools.Seen(t.Context(), &tool.Seen{Server: "flood", Tools: tools, At: time.Now()})
 		must.Do(t, err)
-		for _, state := range states {
+		for _, state := range shelf.States {
 			if state.Held {
 				held++
 			}
@@ -114,7 +118,8 @@ func TestStoredDefinitionsOfServerAreBounded(t *testing.T) {
 	}
 	see := func(server string, tools []mcp.Tool) map[string]bool {
 		held := map[string]bool{}
-		for name, state := range must.Get(s.MCPTools.Seen(t.Context(), server, tools, time.Now()))(t) {
+		seen := &tool.Seen{Server: server, Tools: tools, At: time.Now()}
+		for name, state := range must.Get(s.MCPTools.Seen(t.Context(), seen))(t).States {
 			held[name] = state.Held
 		}
 		return held
@@ -142,5 +147,50 @@ func TestStoredDefinitionsOfServerAreBounded(t *testing.T) {
 		if held := see(test.server, []mcp.Tool{test.tool}); held[test.tool.Name] != test.held {
 			t.Errorf("%s: got held %v, want %v", name, held[test.tool.Name], test.held)
 		}
+	}
+}
+
+// TestNewToolIsHeldWhereEachHasToBeApproved follows a new tool through a change, its approval and its removal, on both
+// engines. A server whose new tools are approved is the control.
+func TestNewToolIsHeldWhereEachHasToBeApproved(t *testing.T) {
+	t.Parallel()
+	for name, backend := range engines() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, backend(t))
+			see := func(server, digest string) bool {
+				t.Helper()
+				shelf := must.Get(s.MCPTools.Seen(t.Context(), &tool.Seen{
+					Server: server, Tools: []mcp.Tool{listedTool("x", digest)}, HoldNew: server == "strict", At: time.Now(),
+				}))(t)
+				return shelf.States["x"].Held
+			}
+			if !see("strict", "1") || !see("strict", "2") || see("usual", "1") {
+				t.Error("got a new tool that is not held, or one that is held without need")
+			}
+			d := must.Get(s.MCPTools.List(t.Context(), "strict"))(t)[0]
+			if d.Approved != nil || d.Text != "" || d.HeldDigest != "2" {
+				t.Errorf("got %+v, want the second definition held, and none approved", d)
+			}
+			must.Do(t, s.MCPTools.Approve(t.Context(), audit.Gateway(), "strict", "x", "2"))
+			if see("strict", "2") || !see("strict", "1") {
+				t.Error("after the approval: got the approved definition held, or the other one not held")
+			}
+			for _, step := range []struct {
+				kept map[string]bool
+				want int
+			}{{map[string]bool{"x": true}, 0}, {nil, 1}, {nil, 0}} {
+				before := must.Get(s.MCPTools.Version(t.Context(), "strict"))(t)
+				n := must.Get(s.MCPTools.Forget(t.Context(), audit.Gateway(), "strict", step.kept))(t)
+				must.Equal(t, n, step.want, "forgotten definitions with kept ones %v", step.kept)
+				if after := must.Get(s.MCPTools.Version(t.Context(), "strict"))(t); (after != before) != (n > 0) {
+					t.Errorf("%d forgotten: got the versions %d and %d", n, before, after)
+				}
+			}
+			if !see("strict", "2") {
+				t.Error("a forgotten tool: got approved, want held as a new one")
+			}
+			must.Equal(t, len(must.Get(s.MCPTools.List(t.Context(), "usual"))(t)), 1, "definitions of the other server")
+		})
 	}
 }

@@ -39,6 +39,7 @@ type Metrics struct {
 	notKept  *prometheus.CounterVec
 	unlogged map[contentlog.Reason]prometheus.Counter
 	counted  *prometheus.CounterVec
+	tools    toolCalls
 	refused  *refused
 	leftOut  atomic.Int64 // tags and end users
 	shed     [Reasons][Priorities]atomic.Uint64
@@ -98,6 +99,7 @@ func New(version string, labels Labels) *Metrics {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	Counter(m, "weir_attribution_left_out_total", "Tags and end users in request bodies that exceed the bounds: "+
 		"they are sent to the provider, but missing in reports.", m.leftOut.Load)
+	m.tools = newToolCalls(m.registry)
 	m.registerCounts()
 	m.registerUnlogged()
 	m.registerShed()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"strconv"
@@ -32,10 +33,13 @@ const maxArguments = 4 << 20
 // Call is one call of a tool.
 type Call struct {
 	Caller
-	Tool        *Tool           // by List or Find
-	Arguments   json.RawMessage // an object; nil for none
-	Meta        json.RawMessage // _meta of the client's request; nil for none
-	Rest        json.RawMessage // other members of the client's params, as an object; nil for none
+	Tool      *Tool           // by List or Find; by FindPrompt or FindResource with Method
+	Arguments json.RawMessage // an object; nil for none
+	Meta      json.RawMessage // _meta of the client's request; nil for none
+	Rest      json.RawMessage // other members of the client's params, as an object; nil for none
+	// Method is empty for a call of a tool. Otherwise it is another method, with the client's Params.
+	Method      string
+	Params      json.RawMessage
 	Attribution llm.Attribution
 	// Request is the id of the client's request, and N the number of its attempt, from 1.
 	Request uuid.UUID
@@ -61,7 +65,7 @@ type Result struct {
 // unless the limits and budgets admit the call and the ledger has its record; then there is a result with the cost,
 // also with an error.
 func (s *Service) Call(ctx context.Context, c *Call) (*Result, error) {
-	if len(c.Arguments) > maxArguments {
+	if len(c.Arguments) > maxArguments || len(c.Params) > maxArguments {
 		return nil, llm.Errorf(llm.CodeRequestTooLarge, "The arguments have more than %d bytes.", maxArguments)
 	}
 	var limited ratelimit.Reservation
@@ -88,6 +92,7 @@ func (s *Service) Call(ctx context.Context, c *Call) (*Result, error) {
 	span := c.Span.ToolCall(hold.Attempt(), &tracing.ToolCall{Address: of.Client.URL, Revision: of.client.Revision()})
 	text, err := s.send(ctx, c, hold, span)
 	settlement := s.settlement(c, &record, text, err, s.o.Now().Sub(began))
+	settlement.Sizes = ledger.Sizes{Arguments: int64(len(c.Arguments) + len(c.Params)), Result: int64(len(text))}
 	cost, settleErr := hold.Settle(settlement) // an error is logged there, and the client gets its result
 	_ = settleErr
 	span.End(&settlement, cost, hold.Charge())
@@ -122,7 +127,7 @@ func (s *Service) record(c *Call) ledger.Attempt {
 	a := ledger.Attempt{
 		ID:      ledger.AttemptID{Request: c.Request, N: c.N},
 		Account: c.Principal.Account().ID, Key: c.Principal.Key().ID,
-		Requested: Prefix + of.Name + "/" + c.Tool.Own(), Provider: Prefix + of.Name, Model: c.Tool.Own(),
+		Requested: Prefix + of.Name + "/" + c.model(), Provider: Prefix + of.Name, Model: c.model(),
 		Opened: s.o.Ledger.Now().UTC().Truncate(time.Microsecond), Arrived: c.Arrived,
 		Attribution: c.Attribution, Parts: c.Principal.Parts(&c.Attribution),
 		BillByProvider: of.CostMember != "",
@@ -154,7 +159,7 @@ func (s *Service) afford(ctx context.Context, c *Call, a *ledger.Attempt) (err e
 	if len(budgets) == 0 {
 		return nil
 	}
-	if !a.Price.Known() && !a.Terms.Own() && !a.BillByProvider {
+	if c.isTool() && !a.Price.Known() && !a.Terms.Own() && !a.BillByProvider {
 		return llm.Errorf(llm.CodeForbidden, "The tool %q has no price, and this account or key has a budget.",
 			c.Tool.Name)
 	}
@@ -172,6 +177,11 @@ func (s *Service) send(ctx context.Context, c *Call, hold *ledger.Hold, span *tr
 	trace := ""
 	if c.Tool.source.TraceContext {
 		trace = span.Header().Get("Traceparent")
+	}
+	if !c.isTool() {
+		r := c.request()
+		r.Hold, r.Trace = hold, trace
+		return c.Tool.source.client.Do(ctx, r)
 	}
 	return c.Tool.source.client.CallTool(ctx, &mcp.Call{
 		Tool: &c.Tool.entry.tool, Arguments: c.Arguments, Meta: c.Meta, Rest: c.Rest, Hold: hold,
@@ -192,7 +202,7 @@ func (s *Service) settlement(c *Call, a *ledger.Attempt, text []byte, err error,
 	switch {
 	case err == nil:
 		e.Finish, e.Status = llm.FinishStop, statusOK
-		e.ProviderCost = reported(text, c.Tool.source.CostMember)
+		e.ProviderCost = c.Tool.source.reported(text)
 		if mcp.IsError(text) {
 			e.Code = CodeFailed
 		}
@@ -227,28 +237,41 @@ const statusOK = http.StatusOK
 // unbelievable replaces a reported cost that is none: a negative amount, or a text. The true cost is then unknown.
 const unbelievable = llm.MaxCost + 1
 
-// reported returns the cost in US dollars that a result's _meta reports; nil for none. Programs write numbers such as
-// 1e-05 and 0.30000000000000004, which are rounded to the nano-dollar.
-func reported(result []byte, member string) *llm.Money {
-	if member == "" {
+// reported returns the cost in US dollars that a result's _meta reports; nil for none. A cost above CostAtMost is
+// unbelievable, because budgets have not reserved it: the log has it.
+func (s *source) reported(result []byte) *llm.Money {
+	if s.CostMember == "" {
 		return nil
 	}
-	v := rawjson.Get(result, "_meta", member)
+	v := rawjson.Get(result, "_meta", s.CostMember)
 	if !rawjson.Present(v) {
 		return nil
 	}
+	told := amount(v)
+	if told > s.CostAtMost {
+		const most = 100 // bytes of the value in the log
+		s.log("an MCP server reports no cost up to cost_at_most, so the cost is unknown",
+			fmt.Errorf("it reports %.*s, and cost_at_most is %s", most, v, s.CostAtMost))
+		return new(unbelievable)
+	}
+	return &told
+}
+
+// amount returns an amount of US dollars; unbelievable for another value. Programs write numbers such as 1e-05 and
+// 0.30000000000000004, which are rounded to the nano-dollar.
+func amount(v []byte) llm.Money {
 	text := string(v)
 	if rawjson.KindOf(v) == rawjson.String {
 		text = rawjson.Text(v)
 	}
-	if m, err := llm.ParseMoney(text); err == nil {
-		return &m
+	if m, err := llm.ParseMoney(text); err == nil && m >= 0 {
+		return m
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(f >= 0 && f <= float64(llm.MaxCost/llm.USD)) { // NaN is neither
-		return new(unbelievable)
+		return unbelievable
 	}
-	return new(llm.Money(math.Round(f * float64(llm.USD))))
+	return llm.Money(math.Round(f * float64(llm.USD)))
 }
 
 // count counts the call in the metrics.
@@ -260,6 +283,26 @@ func (s *Service) count(c *Call, h *ledger.Hold, e *ledger.Settlement, cost *llm
 	s.o.Metrics.Attempt(telemetry.Ended{Attempt: h.Attempt(), Caller: telemetry.Caller{
 		Account: of.Name, Key: key.ID, KeyLabel: key.Label,
 	}, Trace: trace}, e, cost)
+	s.o.Metrics.ToolCall(c.Tool.Server, outcomeOf(e), e.Duration, e.Sizes.Arguments, e.Sizes.Result, trace)
+}
+
+// outcomeOf returns the outcome of a call for the metrics.
+func outcomeOf(e *ledger.Settlement) telemetry.ToolOutcome {
+	switch {
+	case e.Code == CodeFailed:
+		return telemetry.ToolError
+	case e.Outcome == ledger.OutcomeOK:
+		return telemetry.ToolOK
+	case e.Code == llm.CodeProviderTimeout:
+		return telemetry.ToolTimeout
+	case e.Outcome == ledger.OutcomeRejected:
+		return telemetry.ToolProtocol
+	case e.Outcome == ledger.OutcomeRefused:
+		return telemetry.ToolUnreachable
+	case e.Outcome == ledger.OutcomeClientGone:
+		return telemetry.ToolGone
+	}
+	return telemetry.ToolFailed
 }
 
 // capture begins to collect the content of a call; nil unless the account and the key have that switched on. The calls

@@ -26,12 +26,9 @@ type Known struct {
 // Known returns the tools of a server, or of all if its name is empty, also those that nobody may call. Servers that
 // cannot be reached have none.
 func (s *Service) Known(ctx context.Context, server string) (all []Known) {
-	for i, entries := range s.readAll(ctx) {
-		of := s.current.Load().sources[i]
-		if server != "" && of.Name != server {
-			continue
-		}
+	for _, entries := range s.readAll(ctx, server) {
 		for j := range entries {
+			of := entries[j].prefixed.source
 			all = append(all, of.known(&entries[j]))
 		}
 	}
@@ -51,13 +48,16 @@ func (s *source) known(e *entry) Known {
 	return k
 }
 
-// readAll returns the tools of all servers, which it reads at the same time if it does not have them.
-func (s *Service) readAll(ctx context.Context) [][]entry {
+// readAll returns the tools of a server, or of all if its name is empty. It reads those that it does not have, at the
+// same time.
+func (s *Service) readAll(ctx context.Context, server string) [][]entry {
 	sources := s.current.Load().sources
 	all := make([][]entry, len(sources))
 	var waiting sync.WaitGroup
 	for i, of := range sources {
-		waiting.Go(func() { all[i] = of.list(ctx, &s.o) })
+		if server == "" || of.Name == server {
+			waiting.Go(func() { all[i] = of.list(ctx, &s.o) })
+		}
 	}
 	waiting.Wait()
 	return all
@@ -65,7 +65,24 @@ func (s *Service) readAll(ctx context.Context) [][]entry {
 
 // Conditions describes the servers, by name, after it has read their tools.
 func (s *Service) Conditions(ctx context.Context) (all []Condition) {
-	s.readAll(ctx)
+	s.readAll(ctx, "")
+	for _, of := range s.current.Load().sources {
+		all = append(all, of.condition())
+	}
+	return all
+}
+
+// Condition describes a server after it has read its tools; the zero value if there is no such server.
+func (s *Service) Condition(ctx context.Context, server string) Condition {
+	s.readAll(ctx, server)
+	if of := s.current.Load().source(server); of != nil {
+		return of.condition()
+	}
+	return Condition{}
+}
+
+// Latest describes the servers as of their last lists. It asks nobody.
+func (s *Service) Latest() (all []Condition) {
 	for _, of := range s.current.Load().sources {
 		all = append(all, of.condition())
 	}

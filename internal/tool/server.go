@@ -21,20 +21,26 @@ type Server struct {
 	// Fingerprint changes if a connection with other values is needed.
 	Fingerprint string
 	Tools       []string // patterns of the tools that may be called
+	Prompts     []string // patterns of the prompts that may be used; empty for none
+	Resources   []string // patterns of the URIs that may be read; empty for none
 	Accounts    []string // names; empty for all
 	// CostMember is the member of a result's _meta with the cost in US dollars, empty for none, and CostAtMost the most
 	// that a call can cost then.
 	CostMember string
 	CostAtMost llm.Money
+	// ApproveNew holds also new tools until somebody has approved them.
+	ApproveNew bool
 	// TraceContext sends the server the trace context of calls.
 	TraceContext bool
 }
 
 // Bundle is a selection of tools.
 type Bundle struct {
-	Tools    []string // patterns of <server>/<tool>
-	Accounts []string // names; empty for all
-	Plain    bool     // tools have the names that their servers give them
+	Tools []string // patterns of <server>/<tool>
+	// Prompts and Resources are patterns of <server>/<prompt> and <server>/<URI>; empty for none.
+	Prompts, Resources []string
+	Accounts           []string // names; empty for all
+	Plain              bool     // tools have the names that their servers give them
 }
 
 // Configuration holds the servers and bundles in force.

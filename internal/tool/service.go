@@ -132,7 +132,7 @@ func (s *Service) lists(ctx context.Context, t *table, c *Caller, b *Bundle) [][
 	lists := make([][]entry, len(t.sources))
 	var waiting sync.WaitGroup
 	for i, of := range t.sources {
-		if !admits(of.Accounts, c.Principal) || b != nil && !b.concerns(of.Name) {
+		if !admits(of.Accounts, c.Principal) || b != nil && !concerns(b.Tools, of.Name) {
 			continue
 		}
 		waiting.Go(func() { lists[i] = of.list(ctx, &s.o) })
@@ -141,9 +141,9 @@ func (s *Service) lists(ctx context.Context, t *table, c *Caller, b *Bundle) [][
 	return lists
 }
 
-// concerns reports whether a bundle may have tools of a server.
-func (b *Bundle) concerns(server string) bool {
-	for _, pattern := range b.Tools {
+// concerns reports whether patterns of a bundle may name something of a server.
+func concerns(patterns []string, server string) bool {
+	for _, pattern := range patterns {
 		of, _, _ := strings.Cut(pattern, "/")
 		if llm.Matches(of, server) {
 			return true
@@ -189,6 +189,9 @@ func (s *Service) Find(ctx context.Context, c Caller, name string) (*Tool, error
 	if err != nil {
 		return nil, err
 	}
+	if bundle != nil && bundle.Plain {
+		s.lists(ctx, t, &c, bundle) // of all servers at the same time
+	}
 	for _, of := range t.sources {
 		own := name
 		if bundle == nil || !bundle.Plain {
@@ -206,8 +209,8 @@ func (s *Service) Find(ctx context.Context, c Caller, name string) (*Tool, error
 		case e == nil || !s.may(&c, bundle, of, e):
 			continue
 		case e.held:
-			return nil, llm.Errorf(llm.CodeForbidden, "The definition of the tool %q has changed. An operator has to "+
-				"approve it: weir mcp approve %s %s.", name, of.Name, own)
+			return nil, llm.Errorf(llm.CodeForbidden, "The definition of the tool %q is new or has changed. An "+
+				"operator has to approve it: weir mcp approve %s %s.", name, of.Name, own)
 		}
 		return e.shown(bundle), nil
 	}

@@ -19,8 +19,8 @@ const (
 	usualTTL = time.Minute
 	leastTTL = 2 * time.Second
 	mostTTL  = time.Hour
-	// restFor is how long a server is not asked again after a failure, and lookEvery how often approvals are read for a
-	// server with held tools.
+	// restFor is how long a server is not asked again after a failure, and lookEvery how often the version of the
+	// stored definitions is read, which other nodes and approvals change.
 	restFor   = 15 * time.Second
 	lookEvery = time.Second
 )
@@ -32,18 +32,33 @@ type State struct {
 
 // Definitions stores the definitions of tools that people have approved.
 type Definitions interface {
-	// Seen records the definitions of a server's tools. A new tool is approved, a changed one is held. It returns the
-	// state of each, by name.
-	Seen(ctx context.Context, server string, tools []mcp.Tool, at time.Time) (map[string]State, error)
+	// Seen records the definitions of a server's tools. A changed one is held.
+	Seen(ctx context.Context, seen *Seen) (Shelf, error)
+	// Version returns the version of the stored definitions of a server.
+	Version(ctx context.Context, server string) (int64, error)
+}
+
+// Seen holds the definitions of a server's tools.
+type Seen struct {
+	Server  string
+	Tools   []mcp.Tool
+	HoldNew bool // a new tool is held; otherwise it is approved
+	At      time.Time
+}
+
+// Shelf describes the stored definitions of a server.
+type Shelf struct {
+	States  map[string]State // of the tools that were seen, by name
+	Version int64            // grows with every change
 }
 
 // Definition is the stored definition of a tool.
 type Definition struct {
 	Server, Tool string
-	Digest, Text string // of the approved definition, which is JSON
+	Digest, Text string // of the approved definition, which is JSON; empty for none
 	// HeldDigest and Held are those of a definition that has changed and is held; empty for none.
 	HeldDigest, Held string
-	Approved         time.Time
+	Approved         *time.Time // nil if it was never approved
 	Changed          *time.Time // when the held one was first seen; nil for none
 }
 
@@ -64,26 +79,27 @@ type source struct {
 	entries   []entry // as the server lists them; never changed in place
 	index     map[string]int
 	omitted   map[string]string
-	anyHeld   bool
-	read      bool // the list was read once
+	offers    offers
+	version   int64 // of the stored definitions, as of the list
+	read      bool  // the list was read once
 	until     time.Time
 	looked    time.Time
 	refreshes chan struct{} // closed when the running refresh has ended; nil for none
 	problem   string        // of the last refresh; empty if it succeeded
 }
 
-// list returns the tools, which it reads if there is no list yet. A list that is too old is used once more, while it is
-// read again.
+// list returns the tools, which it reads if there is no list yet. A list that is too old is used once more, while it
+// is read again. Nobody waits for a server that did not answer the last time.
 func (s *source) list(ctx context.Context, o *Options) []entry {
 	s.mu.Lock()
 	now := o.Now()
-	due := !now.Before(s.until) || s.anyHeld && now.Sub(s.looked) >= lookEvery
-	if due && s.refreshes == nil {
+	old := !now.Before(s.until)
+	if (old || now.Sub(s.looked) >= lookEvery) && s.refreshes == nil {
 		done := make(chan struct{})
 		s.refreshes = done
-		go s.refresh(context.WithoutCancel(ctx), o, done)
+		go s.refresh(context.WithoutCancel(ctx), o, done, old)
 	}
-	if s.read || s.refreshes == nil {
+	if s.read || s.problem != "" || s.refreshes == nil {
 		defer s.mu.Unlock()
 		return s.entries
 	}
@@ -98,15 +114,26 @@ func (s *source) list(ctx context.Context, o *Options) []entry {
 	return s.entries
 }
 
-// refresh reads the list of tools from the server, and the approvals.
-func (s *source) refresh(ctx context.Context, o *Options, done chan struct{}) {
+// refresh reads the list of tools from the server, and the approvals: if the list is old, or the stored definitions
+// have changed.
+func (s *source) refresh(ctx context.Context, o *Options, done chan struct{}, old bool) {
 	defer close(done)
 	ctx, cancel := context.WithTimeout(ctx, listFor)
 	defer cancel()
+	if !old && s.isCurrent(ctx, o) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.refreshes, s.looked = nil, o.Now()
+		return
+	}
 	listing, err := s.client.ListTools(ctx, "")
-	var states map[string]State
+	var shelf Shelf
+	var offered offers
 	if err == nil {
-		states, err = o.Definitions.Seen(ctx, s.Name, listing.Tools, o.Now().UTC())
+		offered, err = s.readOffers(ctx, listing)
+	}
+	if err == nil {
+		shelf, err = o.Definitions.Seen(ctx, &Seen{s.Name, listing.Tools, s.ApproveNew, o.Now().UTC()})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,20 +149,27 @@ func (s *source) refresh(ctx context.Context, o *Options, done chan struct{}) {
 	if listing.TTL > 0 {
 		ttl = min(max(listing.TTL, leastTTL), mostTTL)
 	}
-	s.problem, s.read, s.until = "", true, o.Now().Add(ttl)
-	s.use(listing, states)
+	s.problem, s.read, s.until, s.version = "", true, o.Now().Add(ttl), shelf.Version
+	s.offers = offered
+	s.use(listing, shelf.States)
+}
+
+// isCurrent reports whether the stored definitions are those of the list. They are while they cannot be read.
+func (s *source) isCurrent(ctx context.Context, o *Options) bool {
+	version, err := o.Definitions.Version(ctx, s.Name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return err != nil || version == s.version || !s.read
 }
 
 // use puts a list in force.
 func (s *source) use(l *mcp.Listing, states map[string]State) {
 	entries, index := make([]entry, len(l.Tools)), make(map[string]int, len(l.Tools))
-	s.anyHeld = false
 	for i := range l.Tools {
 		e := &entries[i]
 		e.tool, e.held = l.Tools[i], states[l.Tools[i].Name].Held
 		e.plain = s.shown(e, e.tool.Name)
 		e.prefixed = s.shown(e, s.Name+separator+e.tool.Name)
-		s.anyHeld = s.anyHeld || e.held && matches(s.Tools, e.tool.Name)
 		index[e.tool.Name] = i
 	}
 	s.entries, s.index, s.omitted = entries, index, l.Omitted
@@ -172,6 +206,9 @@ type Condition struct {
 	Held      int    // changed and not approved
 	Problem   string // of the last list; empty if it succeeded
 	Omitted   map[string]string
+	Read      bool // the lists were read at least once
+	// Prompts and Resources are listed; templates of URIs count as resources.
+	Prompts, Resources int
 }
 
 func (s *source) condition() Condition {
@@ -179,7 +216,8 @@ func (s *source) condition() Condition {
 	defer s.mu.Unlock()
 	c := Condition{
 		Name: s.Name, URL: s.Client.URL, Revision: s.client.Revision(), Tools: len(s.entries), Problem: s.problem,
-		Omitted: s.omitted,
+		Omitted: s.omitted, Read: s.read, Prompts: len(s.offers[mcp.Prompts]),
+		Resources: len(s.offers[mcp.Resources]) + len(s.offers[mcp.Templates]),
 	}
 	for i := range s.entries {
 		e := &s.entries[i]

@@ -48,12 +48,19 @@ func (x *exchange) answer() (json.RawMessage, error) {
 		return x.list()
 	case method == mcp.MethodCall:
 		return x.call()
+	case method == mcp.MethodPrompt || method == mcp.MethodResource || method == mcp.MethodComplete:
+		return x.use()
 	case x.stateless() && method == mcp.MethodDiscover:
 		return x.complete(x.about("supportedVersions", mcp.Revisions()), time.Hour), nil
 	case !x.stateless() && method == mcp.MethodInitialize:
 		return x.initialize()
 	case !x.stateless() && (method == "ping" || method == "logging/setLevel"):
 		return json.RawMessage("{}"), nil
+	}
+	for _, kind := range []mcp.Kind{mcp.Prompts, mcp.Resources, mcp.Templates} {
+		if x.message.Method == kind.Method() {
+			return x.offers(kind)
+		}
 	}
 	return nil, x.unknown()
 }
@@ -71,7 +78,10 @@ func (x *exchange) unknown() error {
 func (x *exchange) about(versions string, of any) json.RawMessage {
 	info := map[string]string{"name": "weir", "title": "Weir", "version": x.server.o.Version}
 	about := map[string]any{
-		versions: of, "capabilities": map[string]any{"tools": struct{}{}},
+		versions: of, "capabilities": map[string]any{
+			"tools": struct{}{}, "prompts": struct{}{}, "resources": struct{}{}, "completions": struct{}{},
+			"logging": struct{}{},
+		},
 		"instructions": "Tools of several servers. The name of a tool begins with the name of its server.",
 	}
 	if x.stateless() {
@@ -98,8 +108,13 @@ func (x *exchange) complete(result json.RawMessage, ttl time.Duration) json.RawM
 	if !x.stateless() {
 		return result
 	}
+	return x.withCaching(result, ttl.Milliseconds())
+}
+
+// withCaching adds the members about caching, in which ttl is in milliseconds.
+func (x *exchange) withCaching(result json.RawMessage, ttl int64) json.RawMessage {
 	edits := []struct{ name, value string }{
-		{"cacheScope", `"private"`}, {"ttlMs", strconv.FormatInt(ttl.Milliseconds(), 10)}, {"resultType", `"complete"`},
+		{"cacheScope", `"private"`}, {"ttlMs", strconv.FormatInt(ttl, 10)}, {"resultType", `"complete"`},
 	}
 	for _, e := range edits {
 		result = rawjson.Splice(nil, result, rawjson.Set(result, e.name, []byte(e.value)))
@@ -108,7 +123,7 @@ func (x *exchange) complete(result json.RawMessage, ttl time.Duration) json.RawM
 }
 
 const (
-	// pageSize is the number of tools in an answer.
+	// pageSize is the number of definitions in an answer.
 	pageSize = 1000
 	// listTTL is how long a client may use a list: as long as it takes for a change of the servers to be seen.
 	listTTL = time.Minute
@@ -125,7 +140,16 @@ func (x *exchange) list() (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	from := 0
+	definitions := make([][]byte, len(all))
+	for i := range all {
+		definitions[i] = all[i].Definition
+	}
+	return x.page("tools", definitions)
+}
+
+// page returns a page of a list.
+func (x *exchange) page(name string, all [][]byte) (json.RawMessage, error) {
+	from, err := 0, error(nil)
 	if cursor := rawjson.Get(x.message.Params, "cursor"); rawjson.Present(cursor) {
 		from, err = strconv.Atoi(rawjson.Text(cursor))
 		if err != nil || from < 0 || from > len(all) {
@@ -134,12 +158,12 @@ func (x *exchange) list() (json.RawMessage, error) {
 	}
 	page := all[from:min(len(all), from+pageSize)]
 	size := 0
-	for i := range page {
-		size += len(page[i].Definition) + 1
+	for _, definition := range page {
+		size += len(definition) + 1
 	}
-	text := append(make([]byte, 0, size+128), `{"tools":[`...)
-	for i := range page {
-		text = append(rawjson.AppendComma(text), page[i].Definition...)
+	text := append(rawjson.AppendName(make([]byte, 0, size+128), name), '[')
+	for _, definition := range page {
+		text = append(rawjson.AppendComma(text), definition...)
 	}
 	text = append(text, ']')
 	if next := from + len(page); next < len(all) {

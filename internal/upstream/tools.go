@@ -23,7 +23,8 @@ func (b *Builder) Tools(cfg *config.Config) *tool.Configuration {
 	}
 	for name, bundle := range cfg.MCPBundles {
 		c.Bundles[name] = tool.Bundle{
-			Tools: bundle.Tools, Accounts: bundle.Accounts, Plain: bundle.Names == "plain",
+			Tools: bundle.Tools, Prompts: bundle.Prompts, Resources: bundle.Resources, Accounts: bundle.Accounts,
+			Plain: bundle.Names == "plain",
 		}
 	}
 	return c
@@ -32,8 +33,9 @@ func (b *Builder) Tools(cfg *config.Config) *tool.Configuration {
 func (b *Builder) server(cfg *config.Config, name string, s *config.MCPServer) tool.Server {
 	most, _ := llm.ParseMoney(s.CostAtMost) // it was checked; empty is 0
 	t := tool.Server{
-		Name: name, Tools: s.Tools, Accounts: s.Accounts, CostMember: s.CostMember, CostAtMost: most,
-		TraceContext: s.TraceContext,
+		Name: name, Tools: s.Tools, Prompts: s.Prompts, Resources: s.Resources, Accounts: s.Accounts,
+		CostMember: s.CostMember, CostAtMost: most,
+		TraceContext: s.TraceContext, ApproveNew: s.Approve == "new",
 		Client: mcp.Options{
 			Name: name, URL: s.URL, AllowPrivate: s.AllowPrivate, Timeout: s.Timeout, MaxAnswer: int(s.MaxResult),
 			Proxy: cfg.Outbound.Proxy.Reveal(), CAFile: cfg.Outbound.CAFile, Version: cmp.Or(b.options.Version, "dev"),

@@ -50,6 +50,9 @@ func (o *office) runTools(p *toolPeer) {
 	must.Equal(o.T, at(held, "held", "description"), changed, "held definition")
 	approved := o.call(200, "POST"+one+"/approve", `{"digest": "`+at(held, "held_digest")+`"}`, "peer", "look")
 	must.Equal(o.T, at(approved, "definition", "description"), changed, "approved definition")
+	must.Equal(o.T, at(o.call(200, "POST /mcp/servers/{server}/forget", "{}", "peer"), "definitions"), "0",
+		"forgotten definitions of listed tools")
+	o.call(404, "POST /mcp/servers/{server}/forget", "{}", "nobody")
 	o.call(404, "GET /mcp/tools?server=nobody", "")
 	o.call(404, "GET"+one, "", "peer", "other")
 	o.call(404, "POST"+one+"/approve", "{}", "peer", "other")

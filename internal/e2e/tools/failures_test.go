@@ -91,9 +91,10 @@ func TestReportedCostsAreRead(t *testing.T) {
 	t.Parallel()
 	for reported, want := range map[string]string{
 		`"0.25"`: "exact 0.25, at most 0", "0.25": "exact 0.25, at most 0", "0": "exact 0, at most 0", "null": "exact 0, at most 0",
+		"30": "exact 30, at most 0", "30.000000001": "assumed 0, at most 30", `"31"`: "assumed 0, at most 30",
 		"1e-05": "exact 0.00001, at most 0", "0.30000000000000004": "exact 0.3, at most 0", "2.5E1": "exact 25, at most 0",
-		"-5": "assumed 0, at most 2", "-1e-3": "assumed 0, at most 2", "1e300": "assumed 0, at most 2", "99999999": "assumed 0, at most 2",
-		`"NaN"`: "assumed 0, at most 2", `"Inf"`: "assumed 0, at most 2", `"$1"`: "assumed 0, at most 2", `{"usd":1}`: "assumed 0, at most 2",
+		"-5": "assumed 0, at most 30", "-1e-3": "assumed 0, at most 30", "1e300": "assumed 0, at most 30", "99999999": "assumed 0, at most 30",
+		`"NaN"`: "assumed 0, at most 30", `"Inf"`: "assumed 0, at most 30", `"$1"`: "assumed 0, at most 30", `{"usd":1}`: "assumed 0, at most 30",
 	} {
 		p := newPeer(t, true)
 		served := p.Config.Handler
@@ -105,7 +106,7 @@ func TestReportedCostsAreRead(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","content":[],"_meta":{"cost":%s}}}`, idOf(t, r), reported)
 		})
-		h := harness.Open(t, harness.Setup{YAML: p.yaml("    cost_member: cost\n    cost_at_most: \"2\"\n")})
+		h := harness.Open(t, harness.Setup{YAML: p.yaml("    cost_member: cost\n    cost_at_most: \"30\"\n")})
 		session := client(t, h, toolKey(h, account.KeyOptions{}), "/mcp", "", nil)
 		_, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "peer__paid", Arguments: map[string]int{}})
 		must.Do(t, err)

@@ -39,7 +39,18 @@ type peer struct {
 
 func newPeer(t testing.TB, stateless bool) *peer {
 	t.Helper()
-	p := &peer{sdk: sdk.NewServer(&sdk.Implementation{Name: "peer", Version: "1"}, nil)}
+	return openPeer(t, stateless, nil)
+}
+
+// newPeerWith returns a server without sessions that has further options.
+func newPeerWith(t testing.TB, o *sdk.ServerOptions) *peer {
+	t.Helper()
+	return openPeer(t, true, o)
+}
+
+func openPeer(t testing.TB, stateless bool, o *sdk.ServerOptions) *peer {
+	t.Helper()
+	p := &peer{sdk: sdk.NewServer(&sdk.Implementation{Name: "peer", Version: "1"}, o)}
 	p.addSum("adds two numbers")
 	sdk.AddTool(p.sdk, &sdk.Tool{Name: "secret", Description: "is not allowed"},
 		func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
@@ -316,7 +327,7 @@ func TestChangedToolIsHeld(t *testing.T) {
 	h.Reloads <- struct{}{}
 	harness.Await(t, "the changed tool to be held", func() bool {
 		err := call()
-		return err != nil && strings.Contains(err.Error(), "has changed")
+		return err != nil && strings.Contains(err.Error(), "has to approve")
 	})
 	list, err := session.ListTools(t.Context(), nil)
 	must.Do(t, err)

@@ -1,0 +1,97 @@
+package toolserver
+
+import (
+	"encoding/json"
+	"errors"
+
+	"weir/internal/llm"
+	"weir/internal/mcp"
+	"weir/internal/rawjson"
+	"weir/internal/tool"
+)
+
+// offers returns a page of the list of prompts, resources or templates.
+func (x *exchange) offers(kind mcp.Kind) (json.RawMessage, error) {
+	all, err := x.server.o.Tools.Offers(x.r.Context(), x.caller(), kind)
+	if err != nil {
+		return nil, err
+	}
+	definitions := make([][]byte, len(all))
+	for i := range all {
+		definitions[i] = all[i].Definition
+	}
+	return x.page(string(kind), definitions)
+}
+
+// use gets a prompt, reads a resource, or completes an argument of one of them.
+func (x *exchange) use() (json.RawMessage, error) {
+	c := &tool.Call{
+		Caller: x.caller(), Request: x.id, N: 1, Arrived: x.arrived, Span: x.trace, Method: x.message.Method,
+		Params: x.message.Params,
+	}
+	var err error
+	if c.Tool, err = x.used(c); err != nil {
+		return nil, err
+	}
+	if c.Attribution, err = x.attribution(); err != nil {
+		return nil, err
+	}
+	x.stream = newStream(x.w)
+	c.Notify = x.stream.notify
+	result, err := x.server.o.Tools.Call(x.r.Context(), c)
+	if err != nil {
+		return nil, err
+	}
+	if c.Method == mcp.MethodResource && x.stateless() { // it may differ by key: no cache may share it
+		ttl, _ := rawjson.AsInt(rawjson.Get(result.JSON, "ttlMs")) // 0 if absent
+		return x.read(result.JSON, ttl)
+	}
+	return x.called(result.JSON)
+}
+
+// read returns the result of reading a resource.
+func (x *exchange) read(result json.RawMessage, ttl int64) (json.RawMessage, error) {
+	if kind := textAt(result, "resultType"); kind != "" && kind != "complete" {
+		return x.called(result)
+	}
+	const hour = 3_600_000 // ms
+	return x.withCaching(result, min(max(ttl, 0), hour)), nil
+}
+
+// used returns the prompt or resource that the params name.
+func (x *exchange) used(c *tool.Call) (*tool.Tool, error) {
+	params, s := x.message.Params, x.server.o.Tools
+	kind := c.Method
+	if kind == mcp.MethodComplete {
+		params = rawjson.Get(params, "ref")
+		kind = map[string]string{
+			"ref/prompt": mcp.MethodPrompt, "ref/resource": mcp.MethodResource,
+		}[textAt(params, "type")]
+	}
+	member := mcp.NamedBy(kind)
+	name := textAt(params, member)
+	if name == "" {
+		return nil, &mcp.RPCError{
+			Code: mcp.CodeParams, Message: "params needs the name of a prompt or the uri of a resource",
+		}
+	}
+	x.tool = name
+	if kind == mcp.MethodPrompt {
+		return s.FindPrompt(x.r.Context(), c.Caller, name)
+	}
+	found, err := s.FindResource(x.r.Context(), c.Caller, name)
+	if e, ok := errors.AsType[*llm.Error](err); ok && e.Code == llm.CodeNotFound {
+		return nil, x.noResource(name, e)
+	}
+	return found, err
+}
+
+// noResource returns the error for a URI without a resource: the revisions before the stateless one have a code for it.
+func (x *exchange) noResource(uri string, e *llm.Error) error {
+	code := int64(mcp.CodeParams)
+	if !x.stateless() {
+		code = mcp.CodeNoResource
+	}
+	data, _ := json.Marshal(map[string]string{"uri": uri}) // of a text
+	return &mcp.RPCError{Code: code, Message: e.Message, Data: data}
+}
