@@ -56,7 +56,7 @@ func New(o Options) (*Server, error) {
 	s := &site{
 		assets: all, cookies: cookies{o.Insecure}, version: o.Version, now: o.Now, log: o.Log,
 	}
-	if s.templates, err = s.parse(); err != nil {
+	if s.templates, err = s.pages(); err != nil {
 		return nil, fmt.Errorf("dashboard: pages: %w", err)
 	}
 	t := newTails()

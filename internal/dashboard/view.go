@@ -127,13 +127,12 @@ func (s *site) frame(r *http.Request, v *people.Visit, p page) Frame {
 	return f
 }
 
-// parse reads the templates of parts/. Those of pages/ are parsed together with parts/ when they are first shown,
-// because parsing all of them takes longer than the rest of the start.
-func (s *site) parse() (map[string]func() (*template.Template, error), error) {
-	parts, err := template.New("").Funcs(s.functions()).ParseFS(files, "parts/*.html")
-	if err != nil {
-		return nil, err
-	}
+// pages returns the pages, each of which is parsed together with parts/ when it is first shown, because parsing takes
+// longer than the rest of the start.
+func (s *site) pages() (map[string]func() (*template.Template, error), error) {
+	parts := sync.OnceValues(func() (*template.Template, error) {
+		return template.New("").Funcs(s.functions()).ParseFS(files, "parts/*.html")
+	})
 	names, err := fs.Glob(files, "pages/*.html")
 	if err != nil {
 		return nil, err
@@ -141,7 +140,10 @@ func (s *site) parse() (map[string]func() (*template.Template, error), error) {
 	all := map[string]func() (*template.Template, error){}
 	for _, name := range names {
 		all[strings.TrimSuffix(path.Base(name), ".html")] = sync.OnceValues(func() (*template.Template, error) {
-			t, err := parts.Clone()
+			t, err := parts()
+			if err == nil {
+				t, err = t.Clone()
+			}
 			if err != nil {
 				return nil, err
 			}
