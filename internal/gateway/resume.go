@@ -29,7 +29,7 @@ type words struct {
 // rescue continues an interrupted answer at another target.
 type rescue struct {
 	words  words             // text of a stream that the client has received
-	before llm.Usage         // usage of the attempts that the current one continues
+	before *llm.Usage        // usage of the attempts that the current one continues; nil before the second attempt
 	broke  *provider.Failure // the failure of the first of them
 }
 
@@ -195,7 +195,7 @@ func (r *rescue) usageOfAll(u *llm.Usage, wentOn bool) *llm.Usage {
 	if !wentOn {
 		return u
 	}
-	all := r.before
+	all := *r.before
 	addOutput(&all, u)
 	return &all
 }
@@ -212,10 +212,11 @@ func addOutput(to, u *llm.Usage) {
 // keepUsage stores an attempt's usage. If the attempt continued another's text, it adds only the output.
 func (r *rescue) keepUsage(u *llm.Usage, wentOn bool) {
 	if wentOn {
-		addOutput(&r.before, u)
+		addOutput(r.before, u)
 		return
 	}
-	r.before = *u
+	first := *u
+	r.before = &first
 }
 
 // rescues reports whether an interrupted answer may be continued at another target.
