@@ -21,7 +21,7 @@ func (e *Encoder) Follow(frame sse.Event) {
 			n, _ = rawjson.AsInt(v)
 		}
 		if n >= 0 && n < maxChoices {
-			e.begun[n] = true
+			e.begun.add(int(n))
 		}
 	}
 }

@@ -21,8 +21,8 @@ var errNotObject = errors.New("openai: a frame of the stream is not an object")
 type Decoder struct {
 	q       *llm.Quirks
 	started bool
-	plain   [maxChoices]bool // its thinking is a plain string
-	said    [maxChoices]bool // it has content
+	plain   choices // whose thinking is a plain string
+	said    choices // that have content
 	calls   []openCall
 	kept    int // their bytes
 	ran     ran
@@ -130,7 +130,9 @@ func (d *Decoder) choice(dst []llm.Event, v []byte) (_ []llm.Event, broken bool)
 	before := len(dst)
 	dst = d.delta(dst, index, delta)
 	dst = parse.AddTokens(dst, before, index, parse.ReadTokens(rawjson.Get(logprobs, "content")))
-	d.said[index] = d.said[index] || len(dst) > before
+	if len(dst) > before {
+		d.said.add(index)
+	}
 	if reason := finishOf(rawjson.Text(finish)); reason != "" {
 		dst = d.end(dst, index, reason)
 	}
@@ -140,7 +142,7 @@ func (d *Decoder) choice(dst []llm.Event, v []byte) (_ []llm.Event, broken bool)
 // end appends the end of a choice.
 func (d *Decoder) end(dst []llm.Event, index int, reason llm.FinishReason) []llm.Event {
 	dst = d.beginAll(dst, index)
-	if index == 0 && !d.cited && !d.usages.ended[0] {
+	if index == 0 && !d.cited && !d.usages.ended.has(0) {
 		for _, c := range d.listed.citations() {
 			dst = append(dst, llm.Event{Kind: llm.EventClaim, Claim: &c})
 		}
@@ -159,8 +161,8 @@ func (d *Decoder) end(dst []llm.Event, index int, reason llm.FinishReason) []llm
 // endAll appends the missing ends of choices at the end marker: some servers send no finish reasons, and the marker
 // shows that the answer is complete.
 func (d *Decoder) endAll(dst []llm.Event) []llm.Event {
-	for index := range d.said {
-		if (d.said[index] || d.last(index) != nil) && !d.usages.ended[index] {
+	for index := range maxChoices {
+		if (d.said.has(index) || d.last(index) != nil) && !d.usages.ended.has(index) {
 			dst = d.end(dst, index, llm.FinishStop)
 		}
 	}
@@ -224,8 +226,10 @@ func (d *Decoder) acts(dst []llm.Event, choice int, m *message) []llm.Event {
 // reasoning appends the thinking of a delta and its signatures. A text sent as a string is repeated in the details.
 func (d *Decoder) reasoning(dst []llm.Event, choice int, m *message) []llm.Event {
 	text := plainReasoning(m)
-	d.plain[choice] = d.plain[choice] || text != ""
-	if !d.plain[choice] {
+	if text != "" {
+		d.plain.add(choice)
+	}
+	if !d.plain.has(choice) {
 		text = reasoningText(m)
 	}
 	if text != "" {

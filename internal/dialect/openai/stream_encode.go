@@ -17,7 +17,7 @@ type Encoder struct {
 	id      string
 	created int64
 	usage   bool // the client asked for usage
-	begun   [maxChoices]bool
+	begun   choices
 	thought map[int]*openThought // by choice
 	kept    int                  // bytes of all thinking
 	notes   map[int][]byte       // annotations, by choice
@@ -202,8 +202,8 @@ func appendCallDelta(dst []byte, ev *llm.Event) []byte {
 
 // open begins a chunk with one delta; before the first delta of a choice it writes the role.
 func (e *Encoder) open(dst []byte, choice int) []byte {
-	if !e.begun[choice] {
-		e.begun[choice] = true
+	if !e.begun.has(choice) {
+		e.begun.add(choice)
 		dst = append(e.openDelta(dst, choice), `"role":"assistant","content":"","refusal":null`...)
 		dst = e.closeDelta(dst)
 	}

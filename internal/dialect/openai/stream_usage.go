@@ -6,7 +6,7 @@ import "weir/internal/llm"
 // in a chunk after the choice's end (https://github.com/ggml-org/llama.cpp/blob/master/tools/server/server-task.cpp).
 // Others report all choices: OpenAI and vLLM once after the last end, and some all so far, next to the choices.
 type usages struct {
-	ended [maxChoices]bool
+	ended choices
 	ends  int       // choices that have ended
 	told  int       // ended choices before the last usage in a chunk of its own
 	sum   llm.Usage // of usages in chunks of their own, each after the end of another choice
@@ -14,8 +14,8 @@ type usages struct {
 
 // end records the end of a choice.
 func (s *usages) end(choice int) {
-	if !s.ended[choice] {
-		s.ended[choice] = true
+	if !s.ended.has(choice) {
+		s.ended.add(choice)
 		s.ends++
 	}
 }

@@ -132,10 +132,7 @@ func (t *tools) readInvocations(v []byte) {
 }
 
 // ran holds the calls in messages, each once, because a stream may report one in several pieces.
-type ran struct {
-	made llm.Usage
-	seen map[ranCall]bool
-}
+type ran struct{ seen map[ranCall]llm.Class }
 
 type ranCall struct {
 	choice, index int
@@ -173,14 +170,16 @@ func indexOf(call []byte, position int) int {
 
 func (r *ran) add(call ranCall, name string) {
 	class, charged := ToolClass(name)
-	if name == "" || !charged || r.seen[call] {
+	if name == "" || !charged {
+		return
+	}
+	if _, ok := r.seen[call]; ok {
 		return
 	}
 	if r.seen == nil {
-		r.seen = map[ranCall]bool{}
+		r.seen = map[ranCall]llm.Class{}
 	}
-	r.seen[call] = true
-	r.made[class]++
+	r.seen[call] = class
 }
 
 // message counts the tools that a whole message reports.
@@ -205,7 +204,9 @@ func alwaysSearches(model string) bool {
 
 // addTo adds the calls that the messages of an answer report to its usage.
 func (r *ran) addTo(u *llm.Usage, model string) {
-	u.Add(&r.made)
+	for _, class := range r.seen {
+		u[class]++
+	}
 	if u[llm.Searches] == 0 && alwaysSearches(model) {
 		u[llm.Searches] = 1
 	}
