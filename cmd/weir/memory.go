@@ -65,14 +65,16 @@ func leastLimit(root fs.FS, dir, group, file string) int64 {
 	}
 }
 
-// Bounds of the heap's growth before a collection: gcPercent above the live heap, but at most mostSpare bytes as long
-// as that is at least leastPercent. A healthy gateway has a small live heap, and collecting it often costs more than
-// the memory. A gateway that handles large bodies has a large live heap, which would otherwise become five times as
-// large.
+// Bounds of the heap's growth before a collection. A small live heap may grow by gcPercent up to littleSpare bytes: a
+// request allocates little, so that collections are rare even so. A larger one doubles, so that a gateway with many
+// streams collects no more often. The large one of a gateway that handles large bodies grows by at most mostSpare
+// bytes, as long as that is at least leastPercent.
 const (
 	gcPercent    = 400
+	usualPercent = 100
 	leastPercent = 25
-	mostSpare    = 128 << 20 // bytes
+	littleSpare  = 32 << 20 // bytes
+	mostSpare    = 128 << 20
 	lookEvery    = 100 * time.Millisecond
 )
 
@@ -80,7 +82,8 @@ const (
 // changes.
 func percentFor(live uint64) int {
 	percent := gcPercent
-	for percent > leastPercent && live > 100*mostSpare/uint64(percent) {
+	for percent > usualPercent && live > 100*littleSpare/uint64(percent) ||
+		percent > leastPercent && live > 100*mostSpare/uint64(percent) {
 		percent /= 2
 	}
 	return percent

@@ -40,12 +40,17 @@ func TestContainerMemory(t *testing.T) {
 	}
 }
 
-// TestPercentFor checks that a heap with many live objects grows by mostSpare at most.
+// TestPercentFor checks that a heap grows by more than littleSpare only if it doubles, and by more than mostSpare only
+// by leastPercent.
 func TestPercentFor(t *testing.T) {
 	t.Parallel()
-	for live, want := range map[uint64]int{0: gcPercent, 32 << 20: gcPercent, 33 << 20: 200, 100 << 20: 100, 256 << 20: 50, 400 << 20: 25, 1 << 40: 25} {
+	const mb = 1 << 20
+	for live, want := range map[uint64]int{
+		0: gcPercent, 8 * mb: gcPercent, 9 * mb: 200, 17 * mb: 100, 128 * mb: 100, 129 * mb: 50, 400 * mb: 25, 1 << 40: 25,
+	} {
 		got := percentFor(live)
-		if spare := live * uint64(got) / 100; got != want || spare > mostSpare && got > leastPercent {
+		spare := live * uint64(got) / 100
+		if got != want || spare > littleSpare && got > usualPercent || spare > mostSpare && got > leastPercent {
 			t.Errorf("%d MB live: got %d %%, want %d", live>>20, got, want)
 		}
 	}
