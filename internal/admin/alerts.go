@@ -87,6 +87,16 @@ func (a *Alerts) ListOf(ctx context.Context, of *account.Account) (AlertReport, 
 	return a.report(ctx, store.AlertQuery{Account: of.ID}, map[string]string{of.ID: of.Name})
 }
 
+// Active returns the active alerts of an account, those that fired last first.
+func (a *Alerts) Active(ctx context.Context, of *account.Account) ([]AlertView, error) {
+	all, err := a.store.Alerts.Latest(ctx, store.AlertQuery{Account: of.ID, Active: true})
+	list := make([]AlertView, len(all))
+	for i := range all {
+		list[i] = viewAlert(&all[i], map[string]string{of.ID: of.Name})
+	}
+	return list, err
+}
+
 // report returns what the query selects. names holds the names of its accounts, by id.
 func (a *Alerts) report(ctx context.Context, q store.AlertQuery, names map[string]string) (v AlertReport, err error) {
 	last, err := a.store.Alerts.LastFired(ctx, q)

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"strings"
 
@@ -138,4 +139,20 @@ func alertName(k alert.Kind) string {
 func (h *alertHandlers) test(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	_, err := h.admin.Alerts.Test(r.Context(), r.PathValue("kind"))
 	return (&form{}).followed(w, r, v, alertsPath+"?done=alert-tested", err, h.list)
+}
+
+// alertNotice reports the active alerts of an account on other pages.
+type alertNotice struct {
+	Count int
+	Text  string // of the latest one
+	Href  string // empty without alerts
+}
+
+func alertNoticeOf(ctx context.Context, a *admin.Admin, v *people.Visit) (n alertNotice, err error) {
+	active, err := a.Alerts.Active(ctx, v.Account)
+	if err != nil || len(active) == 0 {
+		return n, err
+	}
+	text := alertName(active[0].Kind) + ": " + active[0].Text
+	return alertNotice{len(active), text, accountPath(v.Account.Name) + "/alerts"}, nil
 }

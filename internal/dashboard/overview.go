@@ -31,6 +31,7 @@ type overviewPage struct {
 	Suspended  bool
 	Hooks      []hookNotice
 	Refused    refusalNotice
+	Alerts     alertNotice
 	Range      string
 	Views      []Link
 	Used       bool // whether there is usage in the range
@@ -119,6 +120,9 @@ func (h *overviewHandlers) show(w http.ResponseWriter, r *http.Request, v *peopl
 	}
 	p := overviewPageOf(v.Account, keys, sums, now)
 	p.Hooks, p.Refused = hooks, refused
+	if p.Alerts, err = alertNoticeOf(ctx, h.admin, v); err != nil {
+		return err
+	}
 	if p.Allowances, err = h.allowances(ctx, v.Account, sums, now); err != nil {
 		return err
 	}

@@ -94,12 +94,16 @@ func (s *Alerts) tellAlert(ctx context.Context, tx *sql.Tx, t webhook.Type, a *a
 type AlertQuery struct {
 	Account string // id; empty for the installation
 	All     bool
+	Active  bool // only active ones of the account
 }
 
 // where returns the condition of the query.
 func (q *AlertQuery) where() (string, []any) {
 	if q.All {
 		return "", nil
+	}
+	if q.Active {
+		return "WHERE account = ? AND ended IS NULL ", []any{q.Account}
 	}
 	return "WHERE account = ? ", []any{q.Account}
 }
