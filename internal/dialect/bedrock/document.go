@@ -8,18 +8,6 @@ import (
 	"weir/internal/rawjson"
 )
 
-// decodeResult reads a result of the client's own search
-// (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_SearchResultBlock.html, undated copy).
-func decodeResult(block, v []byte) llm.Part {
-	d := llm.Document{Source: rawjson.Text(rawjson.Get(v, "source")), Chunks: chunks(rawjson.Get(v, "content"))}
-	d.Cited, _ = rawjson.AsBool(rawjson.Get(rawjson.Get(v, "citations"), "enabled"))
-	return llm.Part{Kind: llm.PartOther, Raw: block, Elsewhere: &llm.PartElsewhere{Parts: []llm.Part{{
-		Kind: llm.PartDocument, Media: &llm.Media{
-			MIME: "text/plain", Name: rawjson.Text(rawjson.Get(v, "title")), Document: &d,
-		},
-	}}}}
-}
-
 // cites reports whether the model can cite documents: only Claude can
 // (https://platform.claude.com/docs/en/build-with-claude/citations, undated copy), except in an answer with a schema
 // (https://platform.claude.com/docs/en/build-with-claude/structured-outputs, undated copy).

@@ -170,6 +170,9 @@ func markOf(p *llm.Part) []byte {
 	return nil
 }
 
+// hourTTL is the longer lifetime of a prompt cache.
+const hourTTL = "1h"
+
 // cachePoint writes the end of a prompt cache, after a block or a tool.
 func (e *requestEncoder) cachePoint(dst, control []byte) []byte {
 	if control == nil {

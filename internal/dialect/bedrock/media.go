@@ -1,7 +1,6 @@
 package bedrock
 
 import (
-	"encoding/base64"
 	"path"
 	"strings"
 
@@ -74,104 +73,42 @@ func wordOf(list []format, mime string) string {
 	return ""
 }
 
-// mediaBlock holds the members of an image, a sound or a document.
-type mediaBlock struct {
-	format, name string
-	data         string // base64
-	uri          string
-	plain        bool // the source is text
-	exact        bool // it has no other members
-	document     llm.Document
-	described    bool // document has a description, and all other members are modelled
-}
+// DocumentType returns the media type of a document by Converse's name; empty for an unknown one.
+func DocumentType(word string) string { return mimeOf(documentFormats, word) }
 
-func readMedia(v []byte) mediaBlock {
-	b := mediaBlock{exact: true}
-	more := false
+// decodeMedia reads an image or a sound; it returns no part for one without content. If the tree does not model all of
+// it, the original stays next to it.
+func decodeMedia(name string, v []byte) (p llm.Part) {
+	var format string
+	media, exact := &llm.Media{}, true
 	for m := range rawjson.Members(v) {
 		switch string(m.Key()) {
 		case "format":
-			b.format = rawjson.Text(m.Value)
-		case "name":
-			b.name = rawjson.Text(m.Value)
+			format = rawjson.Text(m.Value)
 		case "source":
-			b.source(m.Value)
-		case "context":
-			b.document.Context = rawjson.Text(m.Value)
-		case "citations":
-			b.document.Cited, _ = rawjson.AsBool(rawjson.Get(m.Value, "enabled"))
+			kind, source, _ := OnlyMember(m.Value)
+			switch kind {
+			case "bytes":
+				media.Data = rawjson.Text(source)
+			case "s3Location":
+				media.FileID = rawjson.Text(rawjson.Get(source, "uri"))
+				exact = exact && !rawjson.Present(rawjson.Get(source, "bucketOwner"))
+			}
 		default:
-			more = more || rawjson.Present(m.Value)
+			exact = exact && !rawjson.Present(m.Value)
 		}
 	}
-	b.described = !more && (b.document.Cited || b.document.Context != "" || b.document.Chunks != nil)
-	b.exact = b.exact && !more && !b.described
-	return b
-}
-
-func (b *mediaBlock) source(v []byte) {
-	name, inner, ok := OnlyMember(v)
-	switch {
-	case !ok:
-		b.exact = false
-	case name == "bytes":
-		b.data = rawjson.Text(inner)
-	case name == "s3Location":
-		b.uri = rawjson.Text(rawjson.Get(inner, "uri"))
-		b.exact = b.exact && !rawjson.Present(rawjson.Get(inner, "bucketOwner"))
-	case name == "text":
-		b.text(rawjson.Text(inner))
-	case name == "content":
-		b.document.Chunks = chunks(inner)
-		b.text("")
-	default:
-		b.exact = false
-	}
-}
-
-func (b *mediaBlock) text(s string) {
-	b.data = base64.StdEncoding.EncodeToString([]byte(s))
-	b.plain, b.exact = true, false
-}
-
-// decodeMedia reads an image, a sound or a document; it returns no part for one without content. If the tree does not
-// model all of it, the original stays next to it, for a provider of this format.
-func decodeMedia(name string, v []byte) (p llm.Part) {
-	b := readMedia(v)
-	if b.data == "" && b.uri == "" && b.document.Chunks == nil {
+	if media.Data == "" && media.FileID == "" {
 		return p
 	}
-	p.Media = &llm.Media{Data: b.data, FileID: b.uri, Name: b.name}
-	switch name {
-	case "image":
-		p.Kind, p.Media.MIME = llm.PartImage, mimeOf(imageFormats, b.format)
-	case "audio":
-		p.Kind, p.Media.MIME, p.Media.Format = llm.PartAudio, mimeOf(audioFormats, b.format), b.format
-	case "document":
-		p.Kind, p.Media.MIME = llm.PartDocument, mimeOf(documentFormats, b.format)
-		if b.plain && p.Media.MIME == "" {
-			p.Media.MIME = "text/plain"
-		}
+	p.Kind, p.Media, media.MIME = llm.PartImage, media, mimeOf(imageFormats, format)
+	if name == "audio" {
+		p.Kind, media.MIME, media.Format = llm.PartAudio, mimeOf(audioFormats, format), format
 	}
-	if !b.exact || p.Media.MIME == "" || b.uri != "" && !strings.HasPrefix(b.uri, s3Scheme) {
+	if !exact || media.MIME == "" || media.FileID != "" && !strings.HasPrefix(media.FileID, s3Scheme) {
 		p.Extra = []llm.Field{{Name: name, Value: v}}
 	}
-	if b.described && p.Kind == llm.PartDocument {
-		document, media := p, *p.Media
-		media.Document = &b.document
-		document.Media, document.Extra = &media, nil
-		p.Elsewhere = &llm.PartElsewhere{Parts: []llm.Part{document}}
-	}
 	return p
-}
-
-// chunks returns the texts of a list of blocks.
-func chunks(list []byte) []string {
-	texts := []string{}
-	for _, e := range rawjson.Elements(list) {
-		texts = append(texts, rawjson.Text(rawjson.Get(e, "text")))
-	}
-	return texts
 }
 
 const s3Scheme = "s3://"

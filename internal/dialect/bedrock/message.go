@@ -1,7 +1,6 @@
 package bedrock
 
 import (
-	"strconv"
 	"strings"
 
 	"weir/internal/dialect/parse"
@@ -9,35 +8,9 @@ import (
 	"weir/internal/rawjson"
 )
 
-// DecodeBlocks reads the blocks of a message, of the system prompt or of a tool's result. If cached is set, a cache
-// point belongs to the block before it.
-func DecodeBlocks(v []byte, cached bool) (parts []llm.Part, err error) {
-	if rawjson.KindOf(v) != rawjson.Array {
-		return nil, llm.Invalid("", `The content must be an array of blocks such as {"text": "Hello"}.`)
-	}
-	for i, e := range rawjson.Elements(v) {
-		name, value, ok := OnlyMember(e)
-		if !ok {
-			return nil, llm.Invalid("["+strconv.Itoa(i)+"]",
-				`A block must be an object with one member, such as {"text": "Hello"}.`)
-		}
-		last := len(parts) - 1
-		if mark := CacheMark(value); name == "cachePoint" && cached && mark != nil && last >= 0 &&
-			parts[last].CacheControl == nil {
-			parts[last].CacheControl = mark
-			continue
-		}
-		p, err := decodeBlock(e, name, value)
-		if err != nil {
-			return nil, parse.Under("["+strconv.Itoa(i)+"]", err)
-		}
-		parts = append(parts, p)
-	}
-	return parts, nil
-}
-
-// decodeBlock reads one block. A block that the tree does not fully model is stored unchanged.
-func decodeBlock(block []byte, name string, v []byte) (p llm.Part, err error) {
+// DecodeBlock reads one block of a message: a text, an image, a sound, thinking or citations. Any other block, and one
+// that the tree does not fully model, is stored unchanged. The error is an *llm.Error for a text that is no string.
+func DecodeBlock(block []byte, name string, v []byte) (p llm.Part, err error) {
 	switch name {
 	case "text":
 		text, ok := rawjson.AsString(v)
@@ -45,23 +18,12 @@ func decodeBlock(block []byte, name string, v []byte) (p llm.Part, err error) {
 			return p, llm.Invalid(".text", "The text must be a string.")
 		}
 		return llm.Part{Kind: llm.PartText, Text: text}, nil
-	case "image", "audio", "document":
+	case "image", "audio":
 		p = decodeMedia(name, v)
-	case "json":
-		return llm.Part{Kind: llm.PartText, Text: string(v), Raw: block}, nil
 	case "reasoningContent":
 		p = decodeReasoning(v)
-	case "searchResult":
-		return decodeResult(block, v), nil
 	case "citationsContent":
 		p = decodeCitations(v)
-	case "toolUse":
-		p = decodeToolUse(v)
-		if p.Call != nil && p.Call.Extra != nil {
-			p = llm.Part{} // the provider's own tool, which it called and answered
-		}
-	case "toolResult":
-		return decodeToolResult(block, v)
 	}
 	if p.Kind == 0 {
 		p = llm.Part{Kind: llm.PartOther, Raw: block}
@@ -121,9 +83,9 @@ func decodeCitations(v []byte) llm.Part {
 	return p
 }
 
-// decodeToolUse reads a tool call; it returns no part for one without a name. Other members, such as a mark of the
+// DecodeToolUse reads a tool call; it returns no part for one without a name. Other members, such as a mark of the
 // provider's own tools, are the call's extras.
-func decodeToolUse(v []byte) llm.Part {
+func DecodeToolUse(v []byte) llm.Part {
 	c := &llm.ToolCall{}
 	for m := range rawjson.Members(v) {
 		switch string(m.Key()) {
@@ -141,75 +103,6 @@ func decodeToolUse(v []byte) llm.Part {
 		return llm.Part{}
 	}
 	return llm.Part{Kind: llm.PartToolCall, Call: c}
-}
-
-// decodeToolResult reads the result of a tool. The result of the provider's own tool has a type and is stored
-// unchanged.
-func decodeToolResult(block, v []byte) (p llm.Part, err error) {
-	r := &llm.ToolResult{}
-	p = llm.Part{Kind: llm.PartToolResult, Result: r}
-	for m := range rawjson.Members(v) {
-		switch string(m.Key()) {
-		case "toolUseId":
-			r.CallID = rawjson.Text(m.Value)
-		case "content":
-			if r.Parts, err = DecodeBlocks(m.Value, false); err != nil {
-				return p, parse.Under(".toolResult.content", err)
-			}
-		case "status":
-			if r.IsError = rawjson.Text(m.Value) == statusError; !r.IsError {
-				p.Extra = parse.Extra(p.Extra, m)
-			}
-		default:
-			if rawjson.Present(m.Value) {
-				return llm.Part{Kind: llm.PartOther, Raw: block}, nil
-			}
-		}
-	}
-	if r.CallID == "" {
-		return p, llm.Invalid(".toolResult.toolUseId",
-			"The tool result has no toolUseId. Set it to the id of the call that it answers.")
-	}
-	return p, nil
-}
-
-const (
-	statusError = "error"
-	hourTTL     = "1h"
-)
-
-// The marks of a cache point, in the form of other formats.
-const (
-	mark     = `{"type":"ephemeral"}`
-	markHour = `{"type":"ephemeral","ttl":"1h"}`
-	markFive = `{"type":"ephemeral","ttl":"5m"}`
-)
-
-// CacheMark returns the mark of a cache point; nil for an unknown one.
-func CacheMark(v []byte) []byte {
-	var kind, ttl string
-	for m := range rawjson.Members(v) {
-		switch string(m.Key()) {
-		case "type":
-			kind = rawjson.Text(m.Value)
-		case "ttl":
-			ttl = rawjson.Text(m.Value)
-		default:
-			return nil
-		}
-	}
-	if kind != "default" {
-		return nil
-	}
-	switch ttl {
-	case "":
-		return []byte(mark)
-	case hourTTL:
-		return []byte(markHour)
-	case "5m":
-		return []byte(markFive)
-	}
-	return nil
 }
 
 // OnlyMember returns the only member of an object that is not null: Smithy's form of a union.

@@ -95,7 +95,7 @@ func decodeAnswer(v []byte, made *llm.Usage) (llm.Message, error) {
 		case name == "toolUse" && isServerTool(value):
 			p = serverBlock(e, value, made)
 		case name == "toolUse":
-			if call := decodeToolUse(value); call.Kind != 0 {
+			if call := DecodeToolUse(value); call.Kind != 0 {
 				p = call
 			}
 			if p.Call != nil && p.Call.ID == "" {
@@ -104,7 +104,7 @@ func decodeAnswer(v []byte, made *llm.Usage) (llm.Message, error) {
 		case name == "toolResult": // of the provider's own tool
 		default:
 			var err error
-			if p, err = decodeBlock(e, name, value); err != nil {
+			if p, err = DecodeBlock(e, name, value); err != nil {
 				return out, errContent // it is not the client's error
 			}
 			citeBlock(out.Parts, &p)

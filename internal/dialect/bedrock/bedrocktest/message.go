@@ -3,7 +3,6 @@ package bedrocktest
 import (
 	"strconv"
 
-	"weir/internal/dialect/bedrock"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -12,7 +11,7 @@ import (
 // decodeConversation puts the system blocks before the messages, as a message of their own.
 func decodeConversation(r *llm.Request, system, messages []byte) (*llm.Request, error) {
 	if system != nil {
-		parts, err := bedrock.DecodeBlocks(system, true)
+		parts, err := decodeBlocks(system, true)
 		if err != nil {
 			return nil, parse.Under("system", err)
 		}
@@ -67,7 +66,7 @@ func decodeMessage(v []byte) (out llm.Message, err error) {
 	default:
 		return out, llm.Invalid(".role", `The role must be "user" or "assistant".`)
 	}
-	if out.Parts, err = bedrock.DecodeBlocks(content, true); err != nil {
+	if out.Parts, err = decodeBlocks(content, true); err != nil {
 		return out, parse.Under(".content", err)
 	}
 	return out, nil

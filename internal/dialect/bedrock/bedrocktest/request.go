@@ -203,7 +203,7 @@ func decodeToolList(v []byte) (tools []llm.Tool, err error) {
 			}
 			tools = append(tools, t)
 		case "cachePoint":
-			if mark := bedrock.CacheMark(inner); mark != nil && last >= 0 && tools[last].CacheControl == nil {
+			if mark := cacheMark(inner); mark != nil && last >= 0 && tools[last].CacheControl == nil {
 				tools[last].CacheControl = mark
 				continue
 			}
