@@ -11,7 +11,7 @@ import (
 	"weir/internal/dialect"
 	"weir/internal/dialect/callid"
 	"weir/internal/dialect/compose"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/dialect/rules"
 	"weir/internal/llm"
 	"weir/internal/must"
@@ -91,7 +91,7 @@ type route struct {
 }
 
 var (
-	dialects  = sync.OnceValue(registry.All)
+	dialects  = sync.OnceValue(registrytest.All)
 	catalogue = sync.OnceValues(provider.LoadCatalogue)
 )
 
