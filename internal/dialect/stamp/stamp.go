@@ -4,6 +4,8 @@
 package stamp
 
 import (
+	"bytes"
+
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -45,6 +47,12 @@ func find(data []byte, name string) (usage rawjson.Member, last int) {
 func At(dst, data []byte, usage rawjson.Member, last int, f *llm.Final) []byte {
 	if usage.Value == nil {
 		return append(dst, data...)
+	}
+	if v := usage.Value; f.Cost != nil && f.Attempts <= 1 && bytes.HasPrefix(v, []byte(`{"`)) &&
+		!bytes.Contains(v, []byte(`"cost"`)) && bytes.IndexByte(v, '\\') < 0 { // nearly always
+		at := usage.Start + 1
+		dst = f.Cost.AppendText(append(append(dst, data[:at]...), `"cost":`...))
+		return append(append(dst, ','), data[at:]...)
 	}
 	var (
 		room  [2]rawjson.Edit

@@ -43,6 +43,9 @@ func TestReplyIsStamped(t *testing.T) {
 		{`{"usageMetadata":{}}`, "usageMetadata", twice, `{"usageMetadata":{}` + tried + `}`},
 		{`{"usageMetadata":{}}`, "usage", twice, `{"usageMetadata":{}}`},
 		{`{"usage":null}`, "usage", twice, `{"usage":null}`},
+		{`{"usage":{"d":{"cost":5}}}`, "usage", &llm.Final{Cost: &cost}, `{"usage":{"cost":0,"d":{"cost":5}}}`},
+		{`{"usage":{"c\u006fst":null}}`, "usage", &llm.Final{Cost: &cost}, `{"usage":{"c\u006fst":0}}`},
+		{`{"usage":{ "n":1}}`, "usage", &llm.Final{Cost: &cost}, `{"usage":{"cost":0, "n":1}}`},
 		{`no JSON`, "usage", twice, `no JSON`},
 	} {
 		if got := string(stamp.Reply([]byte("data: "), []byte(c.data), c.name, c.f)); got != "data: "+c.want {
