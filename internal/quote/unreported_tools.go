@@ -62,6 +62,10 @@ func (r *Inputs) ranBy(object []byte, in *dialect.Inputs, lists int) {
 
 // mayRun reports whether a field of that name may make a provider run tools. It does not allocate for a short name.
 func mayRun(key []byte) bool {
+	switch string(key) {
+	case "role", "content", "type", "text", "model", "messages", "stream", "max_tokens": // nearly all
+		return false
+	}
 	var short [32]byte
 	name := appendPlain(short[:0], key)
 	_, works := working[string(name)]
