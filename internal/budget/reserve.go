@@ -61,7 +61,7 @@ func (l *Service) Reserve(ctx context.Context, n Need) (*Reservation, error) {
 	n.Most = min(max(n.Most, n.Least), llm.MaxCost)
 	var asked map[*lease]bool
 	began := l.now()
-	for tries := 0; tries < leaseTries && l.now().Sub(began) < leaseWait; tries++ {
+	for tries := 0; tries < leaseTries && (tries == 0 || l.now().Sub(began) < leaseWait); tries++ {
 		reservation, lacking, err := l.take(p, &n, asked)
 		if lacking == nil || err != nil {
 			return reservation, err

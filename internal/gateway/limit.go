@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"time"
 
 	"weir/internal/account"
 	"weir/internal/dialect"
@@ -73,7 +74,11 @@ func (s *Server) admitUnavailable(p *account.Principal, plan *route.Plan) error 
 // commonHeaders sets the headers of every reply.
 func (in *intake) commonHeaders(f dialect.Fields, id string) {
 	left := in.rateLimitStatus()
-	in.Dialect.CommonHeaders(f, id, in.server.now(), &left)
+	var now time.Time
+	if len(in.Dialect.Limits) > 0 {
+		now = in.server.now()
+	}
+	in.Dialect.CommonHeaders(f, id, now, &left)
 }
 
 // rateLimitStatus returns the caller's remaining limits: as of the request's admission, or the node's current values if

@@ -88,7 +88,7 @@ func (x *exchange) settleWhole(w *wholeReply, resp *provider.Response) {
 		late.read(a, resp, w.body)
 	}
 	w.ready()
-	x.choice.plan.Succeeded(x.in.server.now(), 0)
+	x.choice.plan.Succeeded(x.measured.got, 0)
 	s := w.outcome().Succeeded()
 	findMissed(a, &s)
 	x.settle(s)

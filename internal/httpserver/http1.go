@@ -115,12 +115,6 @@ func (c *client1) releaseHead() {
 func (c *client1) next() (*exchange, error) {
 	var scan headScan
 	for begun, emptyLine := false, false; ; {
-		if !begun && c.at < c.end {
-			if begun = true; !c.below.setWaiting(forHead) {
-				return nil, net.ErrClosed
-			}
-			c.below.read.setIn(c.server.o.HeadTime)
-		}
 		end, err := scan.end(c.unused())
 		switch {
 		case err != nil:
@@ -144,8 +138,14 @@ func (c *client1) next() (*exchange, error) {
 			c.below.read.set(0)
 			return c.open(&h)
 		}
-		if !begun {
+		switch {
+		case c.at == c.end:
 			runtime.Gosched() // the next request may arrive meanwhile: a read without data costs a system call
+		case !begun: // only a part of the head has arrived
+			if begun = true; !c.below.setWaiting(forHead) {
+				return nil, net.ErrClosed
+			}
+			c.below.read.setIn(c.server.o.HeadTime)
 		}
 		if err := c.fill(); err != nil {
 			return nil, err
