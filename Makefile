@@ -189,6 +189,10 @@ sizes: ## Print how large the program is with and without symbols, and the large
 node: ## Run the SDKs for Node against the gateway; UPDATE=--update writes docs/compatibility.md
 	cd sdk/node && npm ci --no-progress --loglevel=error && npm test -- $(UPDATE)
 
+.PHONY: conformance
+conformance: ## Run the official conformance suite of MCP through the gateway; UPDATE=1 writes docs/mcp-conformance.md
+	node sdk/mcp/start.cjs $(if $(UPDATE),--update)
+
 .PHONY: agents
 agents: ## Run agents before strict simulators of vendors; AGENTS='"Claude Code" Codex' and VENDORS=gemini are some, UPDATE=1 writes docs/compatibility.md
 	$(if $(PACKAGES),PACKAGES=$(abspath $(PACKAGES))) node sdk/agents/start.cjs $(if $(UPDATE),--update) $(if $(VENDORS),--vendors=$(VENDORS)) $(AGENTS)

@@ -45,7 +45,8 @@ func newToolServer(g *instance, s *site) *toolserver.Server {
 		},
 		Allows: func(r *http.Request) bool {
 			sent, policy := r.Header["Origin"], s.cors.Load()
-			return len(sent) == 0 || slices.Equal(sent, []string{from.base(r)}) ||
+			// A page's own host name that points at the gateway is not the gateway's origin (DNS rebinding).
+			return len(sent) == 0 || slices.Equal(sent, []string{from.base(r)}) && from.checkHost(r) == nil ||
 				policy != nil && policy.allow(http.Header{}, sent)
 		},
 	})

@@ -144,3 +144,12 @@ func withMeta(params []byte, set ...[2]string) []byte {
 	}
 	return rawjson.Splice(nil, params, rawjson.Set(params, "_meta", meta))
 }
+
+// WithLogs returns _meta with a request for log messages from the level info on, which a client of the revisions with
+// sessions gets without asking. Servers with sessions do not get the member.
+func WithLogs(meta json.RawMessage) json.RawMessage {
+	if rawjson.KindOf(meta) != rawjson.Object {
+		meta = json.RawMessage("{}")
+	}
+	return rawjson.Splice(nil, meta, rawjson.Set(meta, metaLogs, []byte(`"info"`)))
+}

@@ -43,6 +43,7 @@ const (
 	MetaClient       = "io.modelcontextprotocol/clientInfo"
 	MetaServer       = "io.modelcontextprotocol/serverInfo"
 	MetaTrace        = "traceparent"
+	metaLogs         = metaOwn + "logLevel"
 )
 
 // Codes of errors.

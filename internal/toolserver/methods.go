@@ -214,6 +214,9 @@ func (x *exchange) call() (json.RawMessage, error) {
 	if c.Attribution, err = x.attribution(); err != nil {
 		return nil, err
 	}
+	if !x.stateless() {
+		c.Meta = mcp.WithLogs(c.Meta)
+	}
 	x.stream = newStream(x.w)
 	c.Notify = x.stream.notify
 	result, err := x.server.o.Tools.Call(x.r.Context(), c)

@@ -212,7 +212,7 @@ func (x *exchange) fail(err error) {
 		return
 	}
 	if e, ok := errors.AsType[*mcp.RPCError](err); ok { // as the server of the tool wrote it
-		x.write(http.StatusOK, mcp.AppendResponse(nil, x.message.ID, nil, e.JSON()))
+		x.write(x.statusOfRPC(e), mcp.AppendResponse(nil, x.message.ID, nil, e.JSON()))
 		return
 	}
 	e := llm.AsError(err)
@@ -222,6 +222,17 @@ func (x *exchange) fail(err error) {
 	status := x.statusOf(e)
 	x.count(e, status)
 	x.write(status, mcp.AppendResponse(nil, x.message.ID, nil, rpcOf(e).JSON()))
+}
+
+// statusOfRPC returns the HTTP status of an error of a server: the latest revision has one for some codes.
+func (x *exchange) statusOfRPC(e *mcp.RPCError) int {
+	switch e.Code {
+	case mcp.CodeCapability, mcp.CodeHeaderMismatch, mcp.CodeRevision:
+		if x.stateless() {
+			return http.StatusBadRequest
+		}
+	}
+	return http.StatusOK
 }
 
 // statusOf returns the HTTP status of an error. Once the message is known, most errors are answers to it: clients break

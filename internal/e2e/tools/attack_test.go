@@ -76,3 +76,60 @@ func TestEqualPlainNamesAreListedOnce(t *testing.T) {
 		t.Errorf("got %d calls of the first server and %d of the second, want 1 and none", p.calls.Load(), second.calls.Load())
 	}
 }
+
+// TestPageWithHostNameOfItsOwnIsRefused sends requests as a browser does for a page that points its own host name at
+// the gateway (DNS rebinding). An origin with the gateway's address is the control.
+func TestPageWithHostNameOfItsOwnIsRefused(t *testing.T) {
+	t.Parallel()
+	p := newPeer(t, true)
+	h := harness.Open(t, harness.Setup{YAML: p.yaml("")})
+	key := toolKey(h, account.KeyOptions{})
+	for host, want := range map[string]int{strings.TrimPrefix(h.URL, "http://"): http.StatusOK, "evil.example.com": http.StatusForbidden} {
+		r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, h.URL+"/mcp",
+			strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)))(t)
+		r.Host, r.Header = host, http.Header{
+			"Content-Type": {"application/json"}, "Authorization": {"Bearer " + key}, "Origin": {"http://" + host},
+		}
+		response := must.Get(h.Client.Do(r))(t)
+		must.Do(t, response.Body.Close())
+		must.Equal(t, response.StatusCode, want, "the origin http://%s", host)
+	}
+}
+
+// TestErrorOfCapabilityHasStatusOfLatestRevision passes a server's error for a client without an ability: in the latest
+// revision with the status 400, before that as an answer.
+func TestErrorOfCapabilityHasStatusOfLatestRevision(t *testing.T) {
+	t.Parallel()
+	p := newPeer(t, true)
+	served := p.Config.Handler
+	p.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Method") != "tools/call" {
+			served.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32021,"message":"sampling is needed"}}`, idOf(t, r))
+	})
+	h := harness.Open(t, harness.Setup{YAML: p.yaml("")})
+	key := toolKey(h, account.KeyOptions{})
+	const meta = `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+	for revision, want := range map[string]int{"2026-07-28": http.StatusBadRequest, "2025-11-25": http.StatusOK} {
+		of := ""
+		if revision == "2026-07-28" {
+			of = meta
+		}
+		r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, h.URL+"/mcp",
+			strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"peer__sum","arguments":{}`+of+`}}`)))(t)
+		r.Header = http.Header{
+			"Content-Type": {"application/json"}, "Authorization": {"Bearer " + key}, "Mcp-Protocol-Version": {revision},
+			"Mcp-Method": {"tools/call"}, "Mcp-Name": {"peer__sum"},
+		}
+		response := must.Get(h.Client.Do(r))(t)
+		body := string(must.Get(io.ReadAll(response.Body))(t))
+		must.Do(t, response.Body.Close())
+		if response.StatusCode != want || !strings.Contains(body, "-32021") {
+			t.Errorf("%s: got %d %s, want %d with the server's code", revision, response.StatusCode, body, want)
+		}
+	}
+}

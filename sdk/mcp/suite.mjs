@@ -1,0 +1,143 @@
+// Runs the official conformance suite of the Model Context Protocol against the official everything-server, alone and
+// through a gateway, and compares the scenarios. --update writes the table of docs/mcp-conformance.md.
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, request } from "node:http";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+import { endAll, says, start } from "../agents/process.mjs";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const root = join(here, "..", "..");
+const page = join(root, "docs", "mcp-conformance.md");
+const home = mkdtempSync(join(tmpdir(), "weir-mcp-"));
+const legs = [
+  { name: "2026-07-28", args: ["--requirements", "2026-07-28"] },
+  { name: "2025-11-25", args: ["--requirements", "2025-11-25"] },
+];
+
+// Scenarios that the gateway leaves out: it has no stream on which it could tell of a resource, and does not pretend to.
+const leftOut = ["resources-subscribe", "resources-unsubscribe"];
+
+function run(command, args, options) {
+  const done = spawnSync(command, args, { stdio: ["ignore", "inherit", "inherit"], ...options });
+  if (done.error) throw done.error;
+  if (done.status !== 0) throw new Error(`${command} ${args.join(" ")}: exit code ${done.status}`);
+}
+
+/** Builds a program of the module, or of one that it requires. */
+function build(name, of) {
+  const program = join(home, name);
+  run("go", ["build", "-o", program, of], { cwd: root });
+  return program;
+}
+
+/** Returns a port that is free. */
+async function freePort() {
+  const server = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.on("listening", resolve));
+  const { port } = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+async function everything() {
+  const port = await freePort();
+  const child = start(build("everything", "github.com/modelcontextprotocol/go-sdk/conformance/everything-server"), ["-http", `127.0.0.1:${port}`], { cwd: home });
+  await says(child, /(listening)/);
+  return `http://127.0.0.1:${port}`;
+}
+
+/** Starts a gateway before the server, and returns the address of a proxy that adds an API key. */
+async function gateway(behind) {
+  const all = '["*"]';
+  writeFileSync(join(home, "weir.yaml"), `mcp_servers:
+  everything: {url: "${behind}", allow_private: true, tools: ${all}, prompts: ${all}, resources: ${all}}
+mcp_bundles:
+  plain: {tools: ["*/*"], prompts: ["*/*"], resources: ["*/*"], names: plain}
+`);
+  const options = { cwd: home, env: { HOME: home, PATH: process.env.PATH } };
+  const program = build("weir", "./cmd/weir");
+  const child = start(program, ["serve", "--listen", "127.0.0.1:0"], options);
+  const url = await says(child, /^listening on (http:\/\/[0-9.:]+)$/m);
+  const made = start(program, ["keys", "create", "--account", "default", "--label", "suite", "--permission", "tools"], options);
+  await made.gone;
+  const key = /wk_[0-9A-Za-z]{46}/.exec(made.text)[0];
+  return proxy(new URL(url), key);
+}
+
+/** The suite sends no keys: a proxy adds one, and keeps the suite's Host, which a scenario falsifies. */
+async function proxy(to, key) {
+  const server = createServer((incoming, outgoing) => {
+    const headers = { ...incoming.headers, authorization: `Bearer ${key}` };
+    const onward = request({ host: to.hostname, port: to.port, method: incoming.method, path: "/mcp/plain", headers, setHost: false }, (answer) => {
+      outgoing.writeHead(answer.statusCode, answer.headers);
+      answer.pipe(outgoing);
+    });
+    onward.on("error", () => outgoing.destroy());
+    outgoing.on("close", () => onward.destroy());
+    incoming.pipe(onward);
+  }).listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.on("listening", resolve));
+  return `http://127.0.0.1:${server.address().port}/`;
+}
+
+/** Runs the scenarios of a leg, and returns by scenario how many checks passed and failed. */
+async function scenarios(url, leg) {
+  const out = mkdtempSync(join(home, "results-"));
+  const suite = join(here, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js");
+  const child = start(process.execPath, [suite, "server", "--url", url, "--output-dir", out, ...leg.args], { cwd: home, env: process.env });
+  await child.gone;
+  const found = new Map();
+  for (const file of readdirSync(out, { recursive: true })) {
+    if (!file.endsWith("checks.json")) continue;
+    const checks = JSON.parse(readFileSync(join(out, file), "utf8"));
+    const name = dirname(file).replace(/^server-/, "").replace(/-\d{4}-\d\d-\d\dT.*$/, "");
+    const of = (status) => checks.filter((c) => c.status === status);
+    found.set(name, { passed: of("SUCCESS").length, failed: of("FAILURE").map((c) => c.id) });
+  }
+  if (found.size === 0) throw new Error(`no results:\n${child.text}`);
+  return found;
+}
+
+const text = (r) => (!r ? "not run" : r.failed.length === 0 ? `passes (${r.passed})` : `${r.failed.length} of ${r.passed + r.failed.length} fail`);
+
+async function main() {
+  if (!existsSync(join(here, "node_modules"))) run("npm", ["ci", "--no-progress", "--loglevel=error"], { cwd: here });
+  const server = await everything();
+  const through = await gateway(server);
+  const lines = [];
+  let worse = 0;
+  for (const leg of legs) {
+    const alone = await scenarios(server, leg);
+    const both = await scenarios(through, leg);
+    for (const [name, a] of [...alone].sort()) {
+      const b = both.get(name);
+      const lost = b ? b.failed.filter((id) => !a.failed.includes(id)) : ["everything"];
+      if (lost.length > 0 && !leftOut.includes(name)) {
+        worse++;
+        console.log(`${leg.name} ${name}: fails only through the gateway: ${lost.join(", ")}`);
+      }
+      lines.push(`| ${leg.name} | \`${name}\` | ${text(a)} | ${text(b)} |`);
+    }
+  }
+  if (process.argv.includes("--update")) {
+    const [head] = readFileSync(page, "utf8").split(/^\| revision/m);
+    writeFileSync(page, `${head}| revision | scenario | the server alone | through the gateway |\n|---|---|---|---|\n${lines.join("\n")}\n`);
+  }
+  console.log(`${lines.length} scenarios, ${worse} worse through the gateway`);
+  return worse === 0 ? 0 : 1;
+}
+
+let code = 1;
+try {
+  code = await main();
+} catch (error) {
+  console.error(error);
+} finally {
+  endAll();
+  rmSync(home, { recursive: true, force: true });
+}
+process.exit(code);
