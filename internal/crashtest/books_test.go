@@ -120,6 +120,7 @@ type row struct {
 	duration                              time.Duration // cut to milliseconds
 	cost, atMost                          llm.Money
 	usage                                 llm.Usage
+	tags                                  string
 }
 
 // readRows reads the output of "weir ledger export --format csv".
@@ -165,6 +166,8 @@ func (r *row) set(name, text string) (err error) {
 		r.requested = text
 	case "model":
 		r.model = text
+	case "tags":
+		r.tags = text
 	case "price":
 		r.price = text
 	case "outcome":

@@ -72,6 +72,7 @@ func testRest(ctx context.Context, t *testing.T, bin string) {
 		{"Race", testRaces},
 		{"Forgetful", testForgetful},
 		{"Boundless", testBoundless},
+		{"Tools", testTools},
 		{"Cut", testCut},
 		{"Sessions", testSessions},
 		{"Accounts", testAccounts},
