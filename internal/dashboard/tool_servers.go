@@ -214,6 +214,9 @@ func toolBadge(s tool.Status) Badge {
 func (h *toolServerHandlers) forget(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	server := r.PathValue("server")
 	_, err := h.admin.MCP.Forget(r.Context(), v.By, server)
+	if e := llm.AsError(err); err != nil && e.Code == llm.CodeProviderUnavailable {
+		return h.show(w, r, v, &form{general: []string{e.Message}})
+	}
 	return (&form{}).followed(w, r, v, toolServerPath(server)+"?done=tools-forgotten", err, h.show)
 }
 
