@@ -161,7 +161,13 @@ func (x *exchange) page(name string, all [][]byte) (json.RawMessage, error) {
 	for _, definition := range page {
 		size += len(definition) + 1
 	}
-	text := append(rawjson.AppendName(make([]byte, 0, size+128), name), '[')
+	text := make([]byte, 0, size+256)
+	if x.stateless() {
+		text = rawjson.AppendString(rawjson.AppendName(text, "cacheScope"), "private")
+		text = strconv.AppendInt(rawjson.AppendName(text, "ttlMs"), listTTL.Milliseconds(), 10)
+		text = rawjson.AppendString(rawjson.AppendName(text, "resultType"), "complete")
+	}
+	text = append(rawjson.AppendName(text, name), '[')
 	for _, definition := range page {
 		text = append(rawjson.AppendComma(text), definition...)
 	}
@@ -169,7 +175,7 @@ func (x *exchange) page(name string, all [][]byte) (json.RawMessage, error) {
 	if next := from + len(page); next < len(all) {
 		text = rawjson.AppendString(rawjson.AppendName(text, "nextCursor"), strconv.Itoa(next))
 	}
-	return x.complete(append(text, '}'), listTTL), nil
+	return append(text, '}'), nil
 }
 
 // ownMembers are the members of a call's params that Weir reads. The others pass.
