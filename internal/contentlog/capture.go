@@ -17,6 +17,9 @@ const (
 	ofPart    = 128
 	// mostParts bounds the choices and calls of an answer: one answer must not take the memory of all captures.
 	mostParts = 1 << 10
+	// mostFailures bounds the failures of a request, and mostReason the bytes of each of their texts.
+	mostFailures = 20
+	mostReason   = 1 << 10
 )
 
 // Request identifies a request whose content is logged, and its caller.
@@ -35,6 +38,8 @@ type Capture struct {
 	room       int64 // bytes of the recorder's memory
 	request    []byte
 	requestCut bool
+
+	failures []Failure
 
 	choices map[int]*choice
 	whole   []byte // an answer other than of a chat, as JSON
@@ -160,6 +165,29 @@ func (c *Capture) JSON(answer []byte) {
 		return
 	}
 	c.whole, c.cut = shortened(answer, c.recorder.most)
+}
+
+// Failed adds a failed attempt. Without room it is left out.
+func (c *Capture) Failed(f Failure) {
+	if c == nil || len(c.failures) == mostFailures {
+		return
+	}
+	f.Message, f.Provider = c.reason(f.Message), c.reason(f.Provider)
+	f.Target = string([]byte(f.Target))
+	c.failures = append(c.failures, f)
+}
+
+// reason returns a copy of a text, without what is beyond its bound.
+func (c *Capture) reason(text string) string {
+	cut := []byte(text[:min(len(text), mostReason)])
+	if len(cut) < len(text) {
+		cut = cut[:wordsEnd(cut)]
+	}
+	if cutBefore := c.cut; !c.take(len(cut)) {
+		c.cut = cutBefore // the answer is complete
+		return ""
+	}
+	return string(cut)
 }
 
 // Restart drops the answer, because another attempt answers from the start.

@@ -53,7 +53,18 @@ type Content struct {
 	// RequestTruncated and AnswerTruncated report that a part is left out because of its size.
 	RequestTruncated bool `json:"request_truncated"`
 	AnswerTruncated  bool `json:"answer_truncated"`
-	Redacted         int  `json:"redacted"` // number of marks in place of secrets and personal data
+	// Failures are the attempts that failed, in order, at most mostFailures.
+	Failures []Failure `json:"failures,omitempty"`
+	Redacted int       `json:"redacted"` // number of marks in place of secrets and personal data
+}
+
+// Failure is a failed attempt, with the provider's own words.
+type Failure struct {
+	Attempt int    `json:"attempt"` // from 1
+	Target  string `json:"target"`  // provider/model
+	Message string `json:"message"`
+	// Provider is the provider's explanation; empty without one.
+	Provider string `json:"provider_message"`
 }
 
 // Answer is the answer of a chat, in the same form for all wire formats.

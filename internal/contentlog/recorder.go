@@ -288,10 +288,24 @@ func (w *writer) content(c *Capture) *Content {
 		out.Answer, n = w.redactor.JSON(answer)
 		out.Redacted += n
 	}
+	out.Redacted += w.failures(c, &out)
 	if out.Answer != nil && !json.Valid(out.Answer) { // it was cut off
 		out.Answer, _ = json.Marshal(string(out.Answer))
 	}
 	return &out
+}
+
+// failures adds the redacted failures of a capture to its content, and returns the number of marks in them.
+func (w *writer) failures(c *Capture, to *Content) (marks int) {
+	text, err := json.Marshal(c.failures)
+	if err != nil || len(c.failures) == 0 {
+		return 0
+	}
+	text, marks = w.redactor.JSON(text)
+	if json.Unmarshal(text, &to.Failures) != nil { // the redactor cut it off
+		to.Failures = nil
+	}
+	return marks
 }
 
 // finish writes what waits, within a few seconds.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,14 +18,15 @@ import (
 
 // contentPage shows the content of a request.
 type contentPage struct {
-	ID      string
-	Back    string // path of the request
-	Created time.Time
-	Facts   []Fact
-	Request Code
-	Answers []answerView
-	Other   Code     // an answer other than of a chat; without text if there is none
-	Remove  *Confirm // nil if the visitor may not delete it
+	ID       string
+	Back     string // path of the request
+	Created  time.Time
+	Facts    []Fact
+	Request  Code
+	Failures []Code // the providers' words
+	Answers  []answerView
+	Other    Code     // an answer other than of a chat; without text if there is none
+	Remove   *Confirm // nil if the visitor may not delete it
 }
 
 // answerView shows one choice of an answer.
@@ -105,6 +107,9 @@ func contentPageOf(back string, c *admin.LoggedContent) contentPage {
 	if c.AnswerTruncated {
 		p.Facts = append(p.Facts, Fact{"Answer", "too large: a part is left out"})
 	}
+	for i := range c.Failures {
+		p.Failures = append(p.Failures, failureCode(&c.Failures[i]))
+	}
 	var answer contentlog.Answer
 	if json.Unmarshal(c.Answer, &answer) != nil || answer.Choices == nil {
 		if !bytes.Equal(c.Answer, []byte("null")) && len(c.Answer) > 0 {
@@ -116,6 +121,15 @@ func contentPageOf(back string, c *admin.LoggedContent) contentPage {
 		p.Answers = append(p.Answers, answerViewOf(&answer.Choices[i], len(answer.Choices)))
 	}
 	return p
+}
+
+// failureCode shows a failed attempt: the message and, if that does not have them, the provider's own words.
+func failureCode(f *contentlog.Failure) Code {
+	n, text := number(int64(f.Attempt)), f.Message
+	if !strings.Contains(text, f.Provider) {
+		text += "\n" + f.Provider
+	}
+	return Code{Ident: "content-failure-" + n, Label: "Attempt " + n + ": " + f.Target, Text: text}
 }
 
 // answerViewOf returns the view of one of n choices.

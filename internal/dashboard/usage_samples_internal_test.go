@@ -290,6 +290,12 @@ func contentSamples(base string) (all []sample) {
 				Redacted: 2, RequestTruncated: name == "content", AnswerTruncated: name == "content",
 			},
 		}
+		if name == "content-failed" {
+			c.Failures = []contentlog.Failure{
+				{Attempt: 1, Target: "house/m", Message: "The provider house answered with status 500.", Provider: hostile},
+				{Attempt: 2, Target: "house/n", Message: "The connection to the provider house broke."},
+			}
+		}
 		p := contentPageOf(base+"/0199a0b0-0000-7000-8000-00000000000a", &c)
 		p.Remove = removeContent(p.Back)
 		all = append(all, sample{name, base + "/x", people.Owner, page{name: "request-content", title: "Content of a request", data: p}})

@@ -82,6 +82,10 @@ func goOn(x *exchange, a *attempt, upstream *upstreamContext, err error, unsent 
 	failure := a.Target.Provider.Judge(err)
 	settlement := x.settlementOf(a, failure)
 	x.choice.failed = &settlement
+	x.content.Failed(contentlog.Failure{
+		Attempt: x.spent.attempts(), Target: a.Target.Provider.Name() + "/" + a.Target.Model,
+		Message: failure.Err.Message, Provider: failure.Upstream.Message,
+	})
 	if failure.Late != nil && x.detachLate(a, failure.Late, settlement, upstream) {
 		upstream = x.reading.begin()
 	}

@@ -68,6 +68,23 @@ func TestExportGoesOnAfterUnreadableContent(t *testing.T) {
 	})
 }
 
+// TestContentHasTheProvidersWords checks that the content of a failed request has the provider's explanation, redacted,
+// and that of an answered one has none.
+func TestContentHasTheProvidersWords(t *testing.T) {
+	t.Parallel()
+	o := openOfficeWith(t, operatorsRead)
+	o.call(200, "PATCH /accounts/{account}", `{"content_percent": 100}`, "default")
+	setContent(o.Gateway, 100)
+	const one = "GET /accounts/{account}/requests/{id}/content"
+	failed := o.call(200, one, "", "default", o.Chat("house/chat:status=500").Header.Get("X-Request-Id"))
+	if got := at(failed, "failures", "0", "provider_message"); !strings.Contains(got, "simul") || at(failed, "failures", "0", "attempt") != "1" {
+		t.Errorf("got %v, want the simulator's words", failed)
+	}
+	if got := at(o.call(200, one, "", "default", o.MustAnswer(o.Chat("house/echo")).ID), "failures"); got != "<nil>" {
+		t.Errorf("an answered request: got the failures %s", got)
+	}
+}
+
 // accountID returns the id of the account default.
 func accountID(h *harness.Gateway) (id string) {
 	h.Administer(func(ctx context.Context, s *account.Service) error {
