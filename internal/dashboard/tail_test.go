@@ -63,7 +63,7 @@ func TestTailStreamsRequests(t *testing.T) {
 		word string
 	}{{open, "Running"}, {whole, "Answered"}} {
 		name, data := next(t, events)
-		if name != "request" || !strings.HasPrefix(data, `<tr class="leads" id="r-`+want.e.ID.Request.String()) || !strings.Contains(data, want.word) {
+		if name != "request" || !strings.HasPrefix(data, `<tr class="leads dense" id="r-`+want.e.ID.Request.String()) || !strings.Contains(data, want.word) {
 			t.Errorf("got %s %q, want a row of %s with %q", name, data, want.e.ID.Request, want.word)
 		}
 	}

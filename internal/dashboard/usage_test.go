@@ -228,7 +228,7 @@ func TestRequestsAreListedAndFiltered(t *testing.T) {
 		seen := map[string]bool{}
 		for path := "/accounts/acme/requests?" + query; path != ""; {
 			text := s.see(t, path)
-			for _, row := range strings.Split(text, `<tr class="leads" id="r-`)[1:] {
+			for _, row := range strings.Split(text, `<tr class="leads dense" id="r-`)[1:] {
 				id, _, _ := strings.Cut(row, `"`)
 				if seen[id] {
 					t.Errorf("%s: got %s twice", query, id)
