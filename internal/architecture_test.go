@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"dialect/registry", "pricing", "budget"},
 	{"ledger"},
 	{"config", "provider", "account", "mcp", "reconcile", "report", "telemetry", "tracing", "webhook"},
-	{"alert", "capacity", "people", "route", "ratelimit"},
+	{"alert", "capacity", "connection", "people", "route", "ratelimit"},
 	{"plan", "quote", "imports", "oauth", "signin", "tool", "toolloop"},
 	{"gateway", "manual", "store", "simulator", "imports/litellm", "imports/bifrost", "toolserver", "realtime"},
 	{"socket", "upstream"},
@@ -54,7 +54,9 @@ var soleImporters = map[string][]string{
 
 	"github.com/coder/websocket": {"weir/internal/websocket"},
 
-	"github.com/modelcontextprotocol/go-sdk/mcp": {"weir/internal/admintool"},
+	"github.com/modelcontextprotocol/go-sdk/mcp":     {"weir/internal/admintool"},
+	"github.com/modelcontextprotocol/go-sdk/auth":    {"weir/internal/connection"},
+	"github.com/modelcontextprotocol/go-sdk/oauthex": {"weir/internal/connection"},
 
 	"github.com/valkey-io/valkey-go": {"weir/internal/ratelimit"},
 	"github.com/minio/minio-go/v7":   {"weir/internal/backup"},
@@ -67,7 +69,7 @@ var soleImporters = map[string][]string{
 	"go.opentelemetry.io/otel":                       {"weir/internal/tracing"},
 
 	"github.com/aws/aws-sdk-go-v2/config":              {"weir/internal/credential"},
-	"golang.org/x/oauth2":                              {"weir/internal/signin", "weir/internal/credential", "weir/internal/mcp"},
+	"golang.org/x/oauth2":                              {"weir/internal/signin", "weir/internal/connection", "weir/internal/credential", "weir/internal/mcp"},
 	"github.com/coreos/go-oidc/v3/oidc":                {"weir/internal/signin"},
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity": {"weir/internal/credential"},
 }

@@ -13,7 +13,8 @@ import (
 
 func newMCP(env *environment) *cobra.Command {
 	return group("mcp", "List MCP servers and their tools, and approve changed tools", newMCPServers(env),
-		newMCPTools(env), newMCPTest(env), newMCPShow(env), newMCPApprove(env), newMCPForget(env))
+		newMCPTools(env), newMCPTest(env), newMCPShow(env), newMCPApprove(env), newMCPForget(env),
+		newMCPConnect(env))
 }
 
 func newMCPServers(env *environment) *cobra.Command {
@@ -107,6 +108,24 @@ func newMCPTest(env *environment) *cobra.Command {
 			})
 		},
 	})
+}
+
+func newMCPConnect(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use: "connect SERVER", Short: "Print the address at which people connect to an MCP server by OAuth",
+		Long: "Print the address at which people connect to an MCP server by OAuth. An operator connects the\n" +
+			"installation there and, if the server's entry has oauth: person, each person connects themselves.",
+		Example: "  weir mcp connect tracker", Args: oneArg("the name of an MCP server"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return env.withData(cmd, func(d *admin.Admin) error {
+				address, err := d.Connections.Address(cmd.Context(), args[0])
+				if err == nil {
+					_, err = fmt.Fprintln(env.stdout, address)
+				}
+				return err
+			})
+		},
+	}
 }
 
 func newMCPShow(env *environment) *cobra.Command {

@@ -70,6 +70,7 @@ type Admin struct {
 	Content        *Content
 	MCP            *MCP
 	OAuth          *oauth.Server
+	Connections    *Connections
 	Answers        *Answers
 
 	store   *store.DB
@@ -126,7 +127,8 @@ func New(o *Options) (a *Admin, err error) {
 	a.Content = newContent(o, a.MasterKeys, a.Accounts)
 	a.Answers = &Answers{db, a.Accounts, a.MasterKeys}
 	a.Configuration = newConfiguration(o, a.MasterKeys, a.Accounts)
-	a.MCP = &MCP{a.Configuration, db.MCPTools, db.Now}
+	a.Connections = newConnections(o, a.Configuration, a.MasterKeys)
+	a.MCP = &MCP{a.Configuration, db.MCPTools, db.Now, a.Connections.Service}
 	a.Plans = newPlans(a.Configuration, a.Accounts, db)
 	a.Imports = &Imports{a.Configuration, a.People, db, cfg.File}
 	a.Webhooks = newWebhooks(o, a.MasterKeys, a.Nodes, a.Mail != nil)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weir/internal/audit"
+	"weir/internal/connection"
 	"weir/internal/llm"
 	"weir/internal/managed"
 	"weir/internal/rawjson"
@@ -23,6 +24,7 @@ type MCP struct {
 	config *Configuration
 	store  *store.MCPTools
 	now    func() time.Time
+	access *connection.Service
 }
 
 // MCPServerView is a configured server, as it answers now.
@@ -68,7 +70,9 @@ func (m *MCP) with(ctx context.Context, do func(*tool.Service)) error {
 		return err
 	}
 	return m.config.try(ctx, saved, func(b *upstream.Builder, _ *route.Table) error {
-		s := tool.New(tool.Options{Definitions: m.store, Now: m.now, Log: slog.New(slog.DiscardHandler)})
+		s := tool.New(tool.Options{
+			Connections: m.access, Definitions: m.store, Now: m.now, Log: slog.New(slog.DiscardHandler),
+		})
 		defer s.Close()
 		if err := s.Use(b.Tools(b.Config())); err != nil {
 			return err

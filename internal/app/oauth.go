@@ -1,9 +1,11 @@
 package app
 
 import (
+	"encoding/json"
 	"net/http"
 
 	"weir/internal/audit"
+	"weir/internal/connection"
 	"weir/internal/llm"
 )
 
@@ -20,8 +22,22 @@ func (s *site) oauthRoutes() (all []httpRoute) {
 		by.Address, by.Request = v.Origin.Address, v.Origin.Request
 		return by, nil
 	}
+	all = append(all, httpRoute{pattern: "GET " + connection.ClientPath, handler: s.connectionDocument()})
 	for _, e := range s.admin.OAuth.Endpoints() {
 		all = append(all, httpRoute{pattern: e.Pattern, handler: s.admin.OAuth.Handler(e, who)})
 	}
 	return all
+}
+
+// connectionDocument describes this installation as a client of other authorization servers.
+func (s *site) connectionDocument() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		text, err := json.Marshal(s.admin.Connections.Service.Document())
+		if err != nil || !s.admin.Connections.Service.IsOn() {
+			w.WriteHeader(http.StatusNotFound)
+			text = []byte(`{"error":"not_found","error_description":"this gateway has no public_url"}`)
+		}
+		_, _ = w.Write(text) // the client is gone
+	})
 }

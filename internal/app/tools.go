@@ -22,6 +22,7 @@ func openTools(g *instance) error {
 	o := g.options
 	g.tools = tool.New(tool.Options{
 		Ledger: g.ledger, Limits: g.limits, Definitions: g.store.MCPTools, Refused: g.noticeRefusal,
+		Connections: g.admin.Connections.Service,
 		Price: func(provider, model string, at time.Time) llm.Price {
 			return g.upstream.Prices().Now().Book.Price(provider, model, at)
 		},

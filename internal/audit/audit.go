@@ -92,6 +92,8 @@ const (
 	FactorRemoved       Action = "second_factor.removed"
 	PasskeyAdded        Action = "passkey.added"
 	PasskeyRemoved      Action = "passkey.removed"
+	ConnectionMade      Action = "connection.created"
+	ConnectionEnded     Action = "connection.removed"
 	MemberInvited       Action = "member.invited"
 	InvitationCancelled Action = "invitation.cancelled"
 	MemberAdded         Action = "member.added"

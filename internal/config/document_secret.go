@@ -19,7 +19,7 @@ type secretSection struct {
 func secretSections() []secretSection {
 	return []secretSection{
 		{"providers", reflect.TypeFor[Provider](), []string{"base_url"}},
-		{"mcp_servers", reflect.TypeFor[MCPServer](), []string{"url", "token_url"}},
+		{"mcp_servers", reflect.TypeFor[MCPServer](), []string{"url", "token_url", "issuer"}},
 	}
 }
 

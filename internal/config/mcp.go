@@ -28,6 +28,10 @@ type MCPServer struct {
 	ClientID     string     `yaml:"client_id,omitempty"`
 	ClientSecret llm.Secret `yaml:"client_secret,omitempty"`
 	Scopes       []string   `yaml:"scopes,omitempty"`
+	// OAuth is "installation" or "person" for a server to which an operator, or each person, connects by OAuth with
+	// Scopes; empty for others. ClientID and ClientSecret are of a registration at Issuer, if there is one.
+	OAuth  string `yaml:"oauth,omitempty"`
+	Issuer string `yaml:"issuer,omitempty"`
 	// Tools are patterns of the names of tools that may be called, with "*"; empty for none.
 	Tools []string `yaml:"tools,omitempty"`
 	// Prompts are patterns of the names of prompts that may be used, and Resources of the URIs that may be read.
@@ -151,8 +155,15 @@ func checkMCPServer(ch *checker, name string, s *MCPServer) {
 	}
 }
 
-// checkMCPOAuth checks the client credentials of a server.
+// checkMCPOAuth checks how a server gives access tokens.
 func checkMCPOAuth(ch *checker, path string, s *MCPServer) {
+	if s.OAuth != "" {
+		checkMCPConnection(ch, path, s)
+		return
+	}
+	if s.Issuer != "" {
+		ch.report(join(path, "issuer"), "`issuer` needs `oauth`")
+	}
 	given, all := s.TokenURL != "", s.TokenURL != "" && s.ClientID != "" && !s.ClientSecret.IsZero()
 	switch {
 	case !given && s.ClientID == "" && s.ClientSecret.IsZero() && len(s.Scopes) == 0:
@@ -164,6 +175,21 @@ func checkMCPOAuth(ch *checker, path string, s *MCPServer) {
 	}
 	if given {
 		ch.checkHTTP(join(path, "token_url"), s.TokenURL, "set `client_secret` instead")
+	}
+}
+
+// checkMCPConnection checks a server to which people connect.
+func checkMCPConnection(ch *checker, path string, s *MCPServer) {
+	ch.checkWord(join(path, "oauth"), s.OAuth, []string{"installation", "person"})
+	if !s.APIKey.IsZero() || s.TokenURL != "" {
+		ch.report(join(path, "oauth"), "a server has `oauth`, `api_key` or `token_url`, not several of them")
+	}
+	if s.ClientID != "" && s.Issuer == "" || s.ClientID == "" && !s.ClientSecret.IsZero() {
+		ch.report(path, "set `issuer` with `client_id`, and `client_id` with `client_secret`: a secret is for "+
+			"one issuer")
+	}
+	if s.Issuer != "" {
+		ch.checkHTTP(join(path, "issuer"), s.Issuer, "set `client_secret` instead")
 	}
 }
 

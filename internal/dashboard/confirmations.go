@@ -35,6 +35,8 @@ var done = map[string]string{
 	"tool-approved":        "The definition was approved. The tool may be called within some seconds.",
 	"tools-forgotten":      "The stored definitions of tools that the server no longer lists were removed.",
 	"passkey-added":        "The passkey was added.",
+	"connected":            "Connected. Calls of its tools have your access now.",
+	"disconnected":         "Disconnected. The tokens are deleted.",
 	"passkey-removed":      "The passkey was removed.",
 	"factor-removed":       "The second factor was removed. Your other sessions are signed out.",
 	"user-disabled":        "The user is disabled, and their sessions have ended.",

@@ -30,6 +30,7 @@ const (
 	sessionCookie = ""
 	themeCookie   = "-theme"
 	oidcCookie    = "-oidc"
+	connectCookie = "-connect"
 )
 
 // session returns the secret of the request's session, or "".

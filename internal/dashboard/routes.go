@@ -3,6 +3,7 @@ package dashboard
 import (
 	"slices"
 
+	"weir/internal/connection"
 	"weir/internal/oauth"
 	"weir/internal/people"
 )
@@ -29,8 +30,12 @@ func (s *site) routes(o *Options, t *tails) []people.Route {
 func (s *site) personalRoutes(o *Options) []row {
 	in := &signInHandlers{s, o.Admin.People, o.Admin.SignIn, o.PublicURL}
 	me := &profileHandlers{s, o.Admin.People, o.Admin.SignIn, o.PublicURL}
-	consent := &consentHandlers{s, o.Admin.OAuth}
+	consent, connections := &consentHandlers{s, o.Admin.OAuth}, &connectionHandlers{s, o.Admin.Connections}
 	return []row{
+		{"GET " + connection.Path, people.SignedIn, connections.list},
+		{"GET " + connection.CallbackPath, people.SignedIn, connections.finish},
+		{"GET " + connection.Path + "/{server}/start", people.SignedIn, connections.start},
+		{"POST " + connection.Path + "/{server}/remove", people.SignedIn, connections.remove},
 		{"GET " + oauth.AuthorizePath, people.SignedIn, consent.show},
 		{"POST " + oauth.AuthorizePath, people.SignedIn, consent.answer},
 		{"GET /{$}", people.Open, in.home},

@@ -28,6 +28,8 @@ type Options struct {
 	Headers map[string]llm.Secret
 	// OAuth describes how access tokens are requested.
 	OAuth OAuth
+	// Tokens gives the access tokens of requests, in place of OAuth; nil for none.
+	Tokens TokenSource
 	// AllowPrivate permits private and loopback addresses.
 	AllowPrivate bool
 	Proxy        string // see outbound.ParseProxy
@@ -57,8 +59,8 @@ var errLate = errors.New("the server did not answer in time")
 type Client struct {
 	o       Options
 	through *http.Transport
-	tokens  *tokens // nil without OAuth
-	info    string  // clientInfo, as JSON
+	tokens  TokenSource // nil without OAuth
+	info    string      // clientInfo, as JSON
 	nextID  atomic.Int64
 
 	mu       sync.Mutex
@@ -79,6 +81,9 @@ type Request struct {
 	Hold *ledger.Hold
 	// Session separates the callers that may not share a session of a server.
 	Session string
+	// Person says whose access the request needs: the ids of a user and of the account in which the user asks, with a
+	// blank between; empty for the access of the installation.
+	Person string
 	// Notify receives each notification that comes before the result; nil to drop them. The text is valid during the
 	// call.
 	Notify func(text []byte) error
@@ -140,7 +145,7 @@ func New(o Options) (*Client, error) {
 	through.MaxConnsPerHost, through.MaxIdleConnsPerHost = maxConnections, maxConnections
 	through.IdleConnTimeout = idleFor
 	info, err := json.Marshal(map[string]string{"name": "weir", "title": "Weir", "version": o.Version})
-	c := &Client{o: o, through: through, info: string(info), slots: map[string]*slot{}}
+	c := &Client{o: o, through: through, tokens: o.Tokens, info: string(info), slots: map[string]*slot{}}
 	if o.OAuth.TokenURL != "" {
 		c.tokens = newTokens(&o, through)
 	}
@@ -166,7 +171,7 @@ func (c *Client) Do(ctx context.Context, r *Request) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.o.Timeout, errLate)
 	defer cancel()
 	for again := false; ; again = true {
-		s, err := c.session(ctx, r.Session)
+		s, err := c.session(ctx, r.Session, r.Person)
 		if err != nil {
 			return nil, err
 		}

@@ -142,18 +142,18 @@ func (c *Client) post(ctx context.Context, s *session, r *Request, body []byte) 
 	for name, value := range c.o.Headers {
 		h.Set(name, value.Reveal())
 	}
-	response, err := c.roundTrip(request, body)
+	response, err := c.roundTrip(request, r.Person, body)
 	return response, sent, err
 }
 
 // roundTrip sends a request, with an access token if the server needs one. It repeats a request whose token the server
 // refused once, with a new token: the server has not executed it.
-func (c *Client) roundTrip(request *http.Request, body []byte) (*http.Response, error) {
+func (c *Client) roundTrip(request *http.Request, person string, body []byte) (*http.Response, error) {
 	if c.tokens == nil {
 		return c.through.RoundTrip(request) // follows no redirect
 	}
 	for again := false; ; again = true {
-		token, err := c.tokens.get(request.Context())
+		token, err := c.tokens.Token(request.Context(), person)
 		if err != nil {
 			return nil, err
 		}
@@ -163,20 +163,20 @@ func (c *Client) roundTrip(request *http.Request, body []byte) (*http.Response, 
 			return response, err
 		}
 		_ = response.Body.Close() // it is not read
-		c.tokens.drop(token)
+		c.tokens.Drop(person, token)
 		request = request.Clone(request.Context())
 		request.Body = io.NopCloser(bytes.NewReader(body))
 	}
 }
 
 // notify sends a notification.
-func (c *Client) notify(ctx context.Context, s *session, method string) error {
-	return c.deliver(ctx, s, method, AppendMessage(nil, nil, method, nil))
+func (c *Client) notify(ctx context.Context, s *session, person, method string) error {
+	return c.deliver(ctx, s, &Request{Method: method, Person: person}, AppendMessage(nil, nil, method, nil))
 }
 
 // deliver sends a message without a response.
-func (c *Client) deliver(ctx context.Context, s *session, method string, text []byte) error {
-	response, sent, err := c.post(ctx, s, &Request{Method: method}, text)
+func (c *Client) deliver(ctx context.Context, s *session, r *Request, text []byte) error {
+	response, sent, err := c.post(ctx, s, r, text)
 	if err != nil {
 		return c.failure(ctx, sent, err)
 	}
@@ -302,7 +302,7 @@ func (c *Client) readStream(ctx context.Context, s *session, r *Request, id []by
 		case err != nil:
 			return nil, err
 		case m.IsRequest():
-			err = c.decline(ctx, s, &m)
+			err = c.decline(ctx, s, r.Person, &m)
 		case m.Method == "":
 			result, err := resultOf(&m, id)
 			return bytes.Clone(result), err
@@ -316,11 +316,11 @@ func (c *Client) readStream(ctx context.Context, s *session, r *Request, id []by
 }
 
 // decline answers a request of the server. Weir answers a ping, and has no other abilities.
-func (c *Client) decline(ctx context.Context, s *session, m *Message) error {
+func (c *Client) decline(ctx context.Context, s *session, person string, m *Message) error {
 	text := AppendResponse(nil, m.ID, []byte("{}"), nil)
 	if m.Method != "ping" {
 		e := RPCError{Code: CodeMethod, Message: "the gateway does not answer " + m.Method}
 		text = AppendResponse(nil, m.ID, nil, e.JSON())
 	}
-	return c.deliver(ctx, s, m.Method, text)
+	return c.deliver(ctx, s, &Request{Method: m.Method, Person: person}, text)
 }

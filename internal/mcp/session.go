@@ -24,8 +24,8 @@ type slot struct {
 	s    *session
 }
 
-// session returns the session of a key, which it begins if there is none.
-func (c *Client) session(ctx context.Context, key string) (*session, error) {
+// session returns the session of a key, which it begins with the access of a person if there is none.
+func (c *Client) session(ctx context.Context, key, person string) (*session, error) {
 	c.mu.Lock()
 	if c.era != nil {
 		defer c.mu.Unlock()
@@ -48,7 +48,7 @@ func (c *Client) session(ctx context.Context, key string) (*session, error) {
 	if at.s != nil {
 		return at.s, nil
 	}
-	s, err := c.begin(ctx, known)
+	s, err := c.begin(ctx, person, known)
 	if err != nil {
 		if f, ok := errors.AsType[*Failure](err); ok {
 			begun := *f // another request may have it, too
@@ -92,10 +92,10 @@ func (c *Client) forget(key string, s *session) {
 }
 
 // begin finds out which revision the server speaks, and begins a session if it has sessions.
-func (c *Client) begin(ctx context.Context, legacy bool) (*session, error) {
+func (c *Client) begin(ctx context.Context, person string, legacy bool) (*session, error) {
 	if !legacy {
 		s := &session{revision: Stateless}
-		about, err := c.send(ctx, s, &Request{Method: MethodDiscover})
+		about, err := c.send(ctx, s, &Request{Method: MethodDiscover, Person: person})
 		if err == nil && supports(about, Stateless) {
 			return s, nil
 		}
@@ -103,7 +103,7 @@ func (c *Client) begin(ctx context.Context, legacy bool) (*session, error) {
 			return nil, err
 		}
 	}
-	return c.initialize(ctx)
+	return c.initialize(ctx, person)
 }
 
 // supports reports whether a description lists a revision.
@@ -133,10 +133,10 @@ func definite(err error) error {
 }
 
 // initialize begins a session of the revisions before Stateless.
-func (c *Client) initialize(ctx context.Context) (*session, error) {
+func (c *Client) initialize(ctx context.Context, person string) (*session, error) {
 	params := `{"protocolVersion":"` + Sessions + `","capabilities":{},"clientInfo":` + c.info + `}`
 	s := new(session)
-	about, err := c.send(ctx, s, &Request{Method: MethodInitialize, Params: []byte(params)})
+	about, err := c.send(ctx, s, &Request{Method: MethodInitialize, Params: []byte(params), Person: person})
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (c *Client) initialize(ctx context.Context) (*session, error) {
 		err := errors.New("it chose a revision of the protocol that Weir does not speak")
 		return nil, c.failure(ctx, true, err)
 	}
-	return s, c.notify(ctx, s, "notifications/initialized")
+	return s, c.notify(ctx, s, person, "notifications/initialized")
 }
 
 // Revision returns the revision that the server speaks; empty if that is not known yet.

@@ -25,6 +25,15 @@ type OAuth struct {
 	Scopes   []string
 }
 
+// TokenSource gives access tokens for a server.
+type TokenSource interface {
+	// Token returns a valid token of a person: see Request. The error is a *Failure or, if a person has to do something
+	// first, an *RPCError.
+	Token(ctx context.Context, person string) (string, error)
+	// Drop forgets a token that the server refused.
+	Drop(person, token string)
+}
+
 const (
 	// tokenFor bounds a request for a token, and tokenRest is how long none follows after a failure.
 	tokenFor, tokenRest = 10 * time.Second, 5 * time.Second
@@ -61,8 +70,8 @@ func newTokens(o *Options, through http.RoundTripper) *tokens {
 	}
 }
 
-// get returns a valid token. The error is a *Failure.
-func (t *tokens) get(ctx context.Context) (string, error) {
+// Token implements TokenSource.
+func (t *tokens) Token(ctx context.Context, _ string) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.now.Valid() {
@@ -99,8 +108,8 @@ func (t *tokens) failure(err error) *Failure {
 	}}
 }
 
-// drop forgets a token that the server refused.
-func (t *tokens) drop(token string) {
+// Drop implements TokenSource.
+func (t *tokens) Drop(_, token string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.now != nil && t.now.AccessToken == token {

@@ -176,6 +176,7 @@ type Call struct {
 	// Hold is the right to call once: see ledger.Ledger.Open.
 	Hold    *ledger.Hold
 	Session string // see Request
+	Person  string // see Request
 	Notify  func(text []byte) error
 	Trace   string
 }
@@ -199,7 +200,7 @@ func (c *Client) CallTool(ctx context.Context, call *Call) (json.RawMessage, err
 	}
 	return c.Do(ctx, &Request{
 		Method: MethodCall, Name: call.Tool.Name, Params: append(params, '}'), Header: header, Hold: call.Hold,
-		Session: call.Session, Notify: call.Notify, Trace: call.Trace,
+		Session: call.Session, Person: call.Person, Notify: call.Notify, Trace: call.Trace,
 	})
 }
 

@@ -38,7 +38,11 @@ func (s *Webhooks) Reseal(ctx context.Context, by audit.Actor, ring *seal.Ring) 
 		if err != nil {
 			return err
 		}
-		n += versions + factors + content
+		connections, err := resealConnections(ctx, tx, ring)
+		if err != nil {
+			return err
+		}
+		n += versions + factors + content + connections
 		_, err = tx.ExecContext(
 			ctx, "INSERT INTO master_key (id, name) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET name = excluded.name",
 			newest)
@@ -103,6 +107,7 @@ func (s *Webhooks) SealedWith(ctx context.Context) (map[string]int, error) {
 	rows, err := s.read.QueryContext(
 		ctx, "SELECT secret FROM webhooks UNION ALL SELECT former FROM webhooks WHERE former <> ''"+
 			" UNION ALL SELECT document FROM managed_versions UNION ALL SELECT totp FROM users WHERE totp <> ''"+
+			" UNION ALL SELECT sealed FROM mcp_connections UNION ALL SELECT sealed FROM mcp_clients"+
 			" UNION ALL SELECT sealed FROM content_keys WHERE "+encrypts)
 	all, err := collect(rows, err, func(row scanner) (text string, err error) { return text, row.Scan(&text) })
 	if err != nil {

@@ -62,6 +62,7 @@ type DB struct {
 	Kept        *Kept
 	MCPTools    *MCPTools
 	OAuth       *OAuth
+	Connections *Connections
 	Audit       *AuditLog
 	Managed     *Managed
 	Refusals    *Refusals
@@ -210,8 +211,8 @@ func (o *Options) connect(e *engine) (*DB, error) {
 		conn:        c, Accounts: &Accounts{c}, Corrections: &Corrections{c}, Leases: &Leases{c}, Reports: &Reports{c},
 		Webhooks: &Webhooks{c}, Events: &Events{c}, Kept: &Kept{conn: c, quota: o.Kept}, Audit: &AuditLog{c},
 		Managed: &Managed{c}, Refusals: &Refusals{c}, Alerts: &Alerts{c}, Content: newContent(c, o.Content),
-		MCPTools: &MCPTools{c},
-		Answers:  newAnswers(c, o.Answers),
+		MCPTools: &MCPTools{c}, Connections: &Connections{c},
+		Answers: newAnswers(c, o.Answers),
 	}
 	s.Ledger = &Ledger{c, newApplier(c), s.Attribution, s.Corrections}
 	s.Deliveries = &Deliveries{c, s.Webhooks}

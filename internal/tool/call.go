@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -77,6 +78,9 @@ func (s *Service) Call(ctx context.Context, c *Call) (*Result, error) {
 		}
 	}
 	defer limited.Settle(0)
+	if err := s.connected(ctx, c); err != nil {
+		return nil, err
+	}
 	record := s.record(c)
 	if err := s.afford(ctx, c, &record); err != nil {
 		return nil, s.refused(c, err)
@@ -103,6 +107,32 @@ func (s *Service) Call(ctx context.Context, c *Call) (*Result, error) {
 	capture.End()
 	return &Result{JSON: text, IsError: err == nil && mcp.IsError(text), Cost: cost, Charge: charge(hold)}, err
 }
+
+// connected returns an error unless the caller has the access that the server of the tool needs.
+func (s *Service) connected(ctx context.Context, c *Call) error {
+	of := c.Tool.source
+	if of.Connection == nil || s.o.Connections == nil {
+		return nil
+	}
+	if of.PerPerson && c.person() == "" {
+		return llm.Errorf(llm.CodeForbidden, "The MCP server %q needs the access of a person, and this API key "+
+			"belongs to none. Use a key that a person has created.", of.Name)
+	}
+	_, err := of.Client.Tokens.Token(ctx, c.person())
+	return err
+}
+
+// person returns whose access the call needs: see mcp.Request. A key acts for its creator only in its own account.
+func (c *Call) person() string {
+	creator := c.Principal.Key().Creator
+	if !c.Tool.source.PerPerson || creator == "" {
+		return ""
+	}
+	return creator + " " + c.Principal.Account().ID
+}
+
+// session names the callers that share a session of the server.
+func (c *Call) session() string { return cmp.Or(c.person(), c.Principal.Account().ID) }
 
 // charge returns the charge of a settled call; nil if it is unknown. A tool without any price is free.
 func charge(h *ledger.Hold) *llm.Money {
@@ -185,7 +215,7 @@ func (s *Service) send(ctx context.Context, c *Call, hold *ledger.Hold, span *tr
 	}
 	return c.Tool.source.client.CallTool(ctx, &mcp.Call{
 		Tool: &c.Tool.entry.tool, Arguments: c.Arguments, Meta: c.Meta, Rest: c.Rest, Hold: hold,
-		Session: c.Principal.Account().ID, Notify: c.Notify, Trace: trace,
+		Session: c.session(), Person: c.person(), Notify: c.Notify, Trace: trace,
 	})
 }
 

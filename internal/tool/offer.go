@@ -211,7 +211,9 @@ func (c *Call) isTool() bool { return c.Method == "" }
 
 // request returns the request for another method than tools/call.
 func (c *Call) request() *mcp.Request {
-	r := &mcp.Request{Method: c.Method, Params: c.Params, Session: c.Principal.Account().ID, Notify: c.Notify}
+	r := &mcp.Request{
+		Method: c.Method, Params: c.Params, Session: c.session(), Person: c.person(), Notify: c.Notify,
+	}
 	own := rawjson.AppendString(nil, c.Tool.Own())
 	switch c.Method {
 	case mcp.MethodPrompt:

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"weir/internal/account"
+	"weir/internal/connection"
 	"weir/internal/llm"
 	"weir/internal/mcp"
 )
@@ -30,6 +31,10 @@ type Server struct {
 	CostAtMost llm.Money
 	// ApproveNew holds also new tools until somebody has approved them.
 	ApproveNew bool
+	// PerPerson sends calls with the access of the person of the caller's key. Connection describes how people connect
+	// to the server; nil if they do not.
+	PerPerson  bool
+	Connection *connection.Server
 	// TraceContext sends the server the trace context of calls.
 	TraceContext bool
 }

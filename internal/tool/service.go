@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/connection"
 	"weir/internal/contentlog"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -24,10 +25,12 @@ type Options struct {
 	// Price returns the price of a tool, by the names that the ledger has.
 	Price   func(provider, model string, at time.Time) llm.Price
 	Refused func(*account.Principal, *llm.Error)
-	Content *contentlog.Recorder
-	Metrics *telemetry.Metrics
-	Now     func() time.Time // of this machine
-	Log     *slog.Logger
+	// Connections gives access to servers to which people connect; nil for none.
+	Connections *connection.Service
+	Content     *contentlog.Recorder
+	Metrics     *telemetry.Metrics
+	Now         func() time.Time // of this machine
+	Log         *slog.Logger
 }
 
 // Service lists and calls tools. Its methods may be called concurrently.

@@ -234,6 +234,9 @@ func (s *source) condition() Condition {
 
 // open connects to a server at its first use.
 func (s *Service) open(o *Server) (*source, error) {
+	if o.Connection != nil && s.o.Connections != nil {
+		o.Client.Tokens = s.o.Connections.Tokens(o.Connection)
+	}
 	client, err := mcp.New(o.Client)
 	if err != nil {
 		return nil, fmt.Errorf("MCP server %s: %w", o.Name, err)

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"weir/internal/config"
+	"weir/internal/connection"
 	"weir/internal/llm"
 	"weir/internal/mcp"
 	"weir/internal/tool"
@@ -35,7 +36,7 @@ func (b *Builder) server(cfg *config.Config, name string, s *config.MCPServer) t
 	t := tool.Server{
 		Name: name, Tools: s.Tools, Prompts: s.Prompts, Resources: s.Resources, Accounts: s.Accounts,
 		CostMember: s.CostMember, CostAtMost: most,
-		TraceContext: s.TraceContext, ApproveNew: s.Approve == "new",
+		TraceContext: s.TraceContext, ApproveNew: s.Approve == "new", PerPerson: s.OAuth == "person",
 		Client: mcp.Options{
 			Name: name, URL: s.URL, AllowPrivate: s.AllowPrivate, Timeout: s.Timeout, MaxAnswer: int(s.MaxResult),
 			Proxy: cfg.Outbound.Proxy.Reveal(), CAFile: cfg.Outbound.CAFile, Version: cmp.Or(b.options.Version, "dev"),
@@ -48,6 +49,9 @@ func (b *Builder) server(cfg *config.Config, name string, s *config.MCPServer) t
 		}
 		t.Client.Headers = map[string]llm.Secret{header: value}
 	}
+	if s.OAuth != "" {
+		t.Connection = Connection(name, s)
+	}
 	t.Client.OAuth = mcp.OAuth{
 		TokenURL: s.TokenURL, ClientID: s.ClientID, Secret: s.ClientSecret, Scopes: s.Scopes,
 	}
@@ -56,6 +60,14 @@ func (b *Builder) server(cfg *config.Config, name string, s *config.MCPServer) t
 	sum := sha256.Sum256(text)
 	t.Fingerprint = hex.EncodeToString(sum[:])
 	return t
+}
+
+// Connection describes how people connect to a server.
+func Connection(name string, s *config.MCPServer) *connection.Server {
+	return &connection.Server{
+		Name: name, URL: s.URL, AllowPrivate: s.AllowPrivate, PerPerson: s.OAuth == "person", Issuer: s.Issuer,
+		ClientID: s.ClientID, Secret: s.ClientSecret, Scopes: s.Scopes,
+	}
 }
 
 // checkTools reports the MCP servers that cannot be opened.

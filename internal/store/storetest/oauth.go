@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/audit"
+	"weir/internal/connection"
 	"weir/internal/must"
 	"weir/internal/oauth"
 	"weir/internal/people"
@@ -90,5 +92,58 @@ func testGrantsEnd(t *testing.T, f *fixture) {
 	u := oauth.Use{Family: hashNamed("family two"), Refresh: hashNamed("r"), By: root}
 	if _, err := f.OAuth.UseGrant(t.Context(), &u, func(*oauth.Grant) error { return nil }); !errors.Is(err, oauth.ErrNotFound) {
 		t.Errorf("an expired grant: got %v, want none", err)
+	}
+}
+
+// testConnections checks that one node at a time renews the tokens of a connection, and who may change it.
+func testConnections(t *testing.T, f *fixture) {
+	create(t, f, "a")
+	ann, bob := admit(t, f, "ann", "acc_a", people.Owner), admit(t, f, "bob", "acc_a", people.Viewer)
+	by := func(u *people.User) audit.Actor { return audit.Actor{Kind: audit.User, ID: u.ID, Name: u.Email} }
+	row := connection.Row{Server: "peer", Who: ann.ID, Resource: "https://mcp.example/mcp", Issuer: "https://id.example", Sealed: "one", Created: f.now}
+	for name, actor := range map[string]audit.Actor{"another": by(&bob), "nobody": {Kind: audit.Nobody}} {
+		if err := f.Connections.Connect(t.Context(), actor, &row); !errors.Is(err, audit.ErrNotAllowed) {
+			t.Errorf("%s connects Ann: got %v, want a refusal", name, err)
+		}
+	}
+	all := connection.Row{Server: "peer", Sealed: "all", Created: f.now}
+	if err := f.Connections.Connect(t.Context(), by(&ann), &all); !errors.Is(err, audit.ErrNotAllowed) {
+		t.Errorf("Ann connects the installation: got %v, want a refusal", err)
+	}
+	must.Do(t, f.Connections.Connect(t.Context(), by(&ann), &row))
+	must.Do(t, f.Connections.Connect(t.Context(), root, &all))
+	if got, err := f.Connections.Connection(t.Context(), "peer", ann.ID, "acc_a"); err != nil || got != row {
+		t.Errorf("got %+v, %v, want %+v", got, err, row)
+	}
+	if got, err := f.Connections.Connection(t.Context(), "peer", ann.ID, "acc_b"); !errors.Is(err, connection.ErrNotFound) {
+		t.Errorf("in an account of others: got %+v, %v, want none", got, err)
+	}
+	var claims atomic.Int64
+	var running sync.WaitGroup
+	for range 4 {
+		running.Go(func() {
+			if must.Get(f.Connections.Claim(t.Context(), &row, f.now.Add(time.Minute)))(t) {
+				claims.Add(1)
+			}
+		})
+	}
+	running.Wait()
+	if claims.Load() != 1 {
+		t.Errorf("got %d claims at once, want one", claims.Load())
+	}
+	f.advance(2 * time.Minute)
+	if !must.Get(f.Connections.Claim(t.Context(), &row, f.clock().Add(time.Minute)))(t) {
+		t.Error("the claim of a node that has died lasts, want that it ends")
+	}
+	must.Do(t, f.Connections.Renewed(t.Context(), &row, "two"))
+	if must.Get(f.Connections.Claim(t.Context(), &row, f.clock().Add(time.Minute)))(t) {
+		t.Error("tokens that were replaced are claimed, want that they are read anew")
+	}
+	must.Do(t, f.Users.RemoveUser(t.Context(), root, bob.ID))
+	if there, err := f.Connections.Disconnect(t.Context(), by(&ann), "peer", ann.ID); err != nil || !there {
+		t.Errorf("disconnect: got %t, %v", there, err)
+	}
+	if list := must.Get(f.Connections.List(t.Context(), ""))(t); len(list) != 1 || list[0].Sealed != "all" {
+		t.Errorf("got the connections %+v, want that of the installation", list)
 	}
 }

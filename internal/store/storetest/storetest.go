@@ -32,6 +32,7 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"KeyChanges", testKeyChanges},
 		{"Grants", testGrants},
 		{"GrantsEnd", testGrantsEnd},
+		{"Connections", testConnections},
 		{"Changes", testChanges},
 		{"ChangesPruned", testChangesPruned},
 		{"Position", testPosition},
