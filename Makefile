@@ -193,6 +193,10 @@ node: ## Run the SDKs for Node against the gateway; UPDATE=--update writes docs/
 conformance: ## Run the official conformance suite of MCP through the gateway; UPDATE=1 writes docs/mcp-conformance.md
 	node sdk/mcp/start.cjs $(if $(UPDATE),--update)
 
+.PHONY: mcp-clients
+mcp-clients: ## Run the MCP Inspector through the gateway, with public servers from npm behind it
+	node sdk/mcp/start.cjs clients
+
 .PHONY: agents
 agents: ## Run agents before strict simulators of vendors; AGENTS='"Claude Code" Codex' and VENDORS=gemini are some, UPDATE=1 writes docs/compatibility.md
 	$(if $(PACKAGES),PACKAGES=$(abspath $(PACKAGES))) node sdk/agents/start.cjs $(if $(UPDATE),--update) $(if $(VENDORS),--vendors=$(VENDORS)) $(AGENTS)

@@ -1,16 +1,13 @@
 // Runs the official conformance suite of the Model Context Protocol against the official everything-server, alone and
 // through a gateway, and compares the scenarios. --update writes the table of docs/mcp-conformance.md.
-import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, request } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 
 import { endAll, says, start } from "../agents/process.mjs";
+import { build, freePort, here, root, run } from "./programs.mjs";
 
-const here = dirname(fileURLToPath(import.meta.url));
-const root = join(here, "..", "..");
 const page = join(root, "docs", "mcp-conformance.md");
 const home = mkdtempSync(join(tmpdir(), "weir-mcp-"));
 const legs = [
@@ -21,31 +18,9 @@ const legs = [
 // Scenarios that the gateway leaves out: it has no stream on which it could tell of a resource, and does not pretend to.
 const leftOut = ["resources-subscribe", "resources-unsubscribe"];
 
-function run(command, args, options) {
-  const done = spawnSync(command, args, { stdio: ["ignore", "inherit", "inherit"], ...options });
-  if (done.error) throw done.error;
-  if (done.status !== 0) throw new Error(`${command} ${args.join(" ")}: exit code ${done.status}`);
-}
-
-/** Builds a program of the module, or of one that it requires. */
-function build(name, of) {
-  const program = join(home, name);
-  run("go", ["build", "-o", program, of], { cwd: root });
-  return program;
-}
-
-/** Returns a port that is free. */
-async function freePort() {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.on("listening", resolve));
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 async function everything() {
   const port = await freePort();
-  const child = start(build("everything", "github.com/modelcontextprotocol/go-sdk/conformance/everything-server"), ["-http", `127.0.0.1:${port}`], { cwd: home });
+  const child = start(build(home, "everything", "github.com/modelcontextprotocol/go-sdk/conformance/everything-server"), ["-http", `127.0.0.1:${port}`], { cwd: home });
   await says(child, /(listening)/);
   return `http://127.0.0.1:${port}`;
 }
@@ -59,7 +34,7 @@ mcp_bundles:
   plain: {tools: ["*/*"], prompts: ["*/*"], resources: ["*/*"], names: plain}
 `);
   const options = { cwd: home, env: { HOME: home, PATH: process.env.PATH } };
-  const program = build("weir", "./cmd/weir");
+  const program = build(home, "weir", "./cmd/weir");
   const child = start(program, ["serve", "--listen", "127.0.0.1:0"], options);
   const url = await says(child, /^listening on (http:\/\/[0-9.:]+)$/m);
   const made = start(program, ["keys", "create", "--account", "default", "--label", "suite", "--permission", "tools"], options);
