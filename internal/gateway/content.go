@@ -12,7 +12,15 @@ func captureOf(in *intake) *contentlog.Capture {
 		return nil
 	}
 	of := contentlog.Request{ID: in.id.UUID, Account: in.principal.Account().ID, Key: in.principal.Key().ID}
-	return in.server.content.Begin(of, *in.pooled, in.Op.Multipart) // as received
+	return in.server.content.Begin(of, received(in), in.Op.Multipart)
+}
+
+// received returns the body as it was received: in a buffer of the pool, or as a message of a WebSocket.
+func received(in *intake) []byte {
+	if in.message != nil {
+		return in.message.Body
+	}
+	return *in.pooled
 }
 
 // collect adds a whole answer. Vectors and recordings are left out.
