@@ -26,6 +26,8 @@ type response struct {
 	text    int64         // bytes of text so far
 	sound   int64         // bytes of sound so far, in base64
 	output  int64         // the most output tokens
+
+	unseenBegin bool // the provider did not report its beginning
 }
 
 const (
@@ -140,9 +142,11 @@ func (s *session) afford(ctx context.Context, r *response, reads, output int64) 
 }
 
 // openLate opens the attempt of a response that the provider began by itself, at its upper bound. If the budgets have
-// no room for it, the session ends.
+// no room for it, or the provider has begun too many, the session ends.
 func (s *session) openLate() *response {
 	s.mu.Lock()
+	s.responses.unasked++
+	many := s.responses.unasked >= mostUnasked
 	r := &response{added: s.input.begun(), output: s.mostOutput()}
 	turn := s.turn(s.input.bound(), r.output, r.output)
 	s.mu.Unlock()
@@ -150,6 +154,11 @@ func (s *session) openLate() *response {
 	var err error
 	if r.hold, _, err = s.open(s.ctx, turn); err != nil {
 		s.end(err)
+	}
+	if many {
+		s.end(llm.Errorf(llm.CodeProviderError, "The session ends, because the provider begins responses that nobody "+
+			"asked for."))
+		s.peer.Abort() // it may begin more
 	}
 	if r.hold == nil {
 		s.server.o.Log.Error("a response that the provider began by itself could not be recorded", "session",
@@ -197,7 +206,9 @@ func (r *response) ended(done []byte, used counts, reported bool) ledger.Settlem
 		return r.unseen(st)
 	}
 	price := &r.hold.Attempt().Price
-	if most := price.Cost(&used.most, ""); !used.certain() && most > price.Cost(&used.usage, "") {
+	if r.unseenBegin {
+		st.Provenance, st.AtMost = ledger.Estimated, max(r.hold.Attempt().Hold, price.Cost(&used.most, ""))
+	} else if most := price.Cost(&used.most, ""); !used.certain() && most > price.Cost(&used.usage, "") {
 		st.Provenance, st.AtMost = ledger.Estimated, most
 	}
 	st.Usage[llm.Requests] = 1

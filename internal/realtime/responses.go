@@ -6,7 +6,16 @@ import "slices"
 type responses struct {
 	waiting []*response          // sent and not begun, in order
 	running map[string]*response // by the provider's id
+	unasked int                  // responses so far that the provider began by itself
+	done    []string             // ids of the last ones that have ended, at most mostDone
 }
+
+const (
+	// mostUnasked bounds the responses of a session that the provider begins by itself: each is a row.
+	mostUnasked = 16
+	// mostDone is how many ended responses are remembered, so that a second end of one is not taken for another one.
+	mostDone = 64
+)
 
 // open returns the number of open responses.
 func (o *responses) open() int { return len(o.waiting) + len(o.running) }
@@ -42,11 +51,23 @@ func (o *responses) run(id string, r *response) {
 	o.running[id] = r
 }
 
-// end removes a response that has ended; nil if it is not known.
-func (o *responses) end(id string) *response {
-	r := o.running[id]
+// end removes a response that has ended. If its beginning was not seen, it is the one that was sent first; nil if none
+// waits. Again reports that it has ended before.
+func (o *responses) end(id string) (r *response, again bool) {
+	r = o.running[id]
 	delete(o.running, id)
-	return r
+	if r == nil && slices.Contains(o.done, id) {
+		return nil, true
+	}
+	if o.done = append(o.done, id); len(o.done) > mostDone {
+		o.done = slices.Delete(o.done, 0, 1)
+	}
+	if r == nil {
+		if r = o.next(); r != nil {
+			r.unseenBegin = true
+		}
+	}
+	return r, false
 }
 
 // refuse removes the response of an event that the provider has refused; nil if there is none.

@@ -41,8 +41,13 @@ func (s *session) observePiece(frame []byte) {
 // observeDone settles a response by the usage that the provider reports.
 func (s *session) observeDone(done []byte) {
 	s.mu.Lock()
-	r := s.responses.end(rawjson.Text(rawjson.Get(done, "id")))
+	r, again := s.responses.end(rawjson.Text(rawjson.Get(done, "id")))
 	s.mu.Unlock()
+	if r == nil && !again {
+		if r = s.openLate(); r != nil {
+			r.unseenBegin = true
+		}
+	}
 	if r == nil {
 		return
 	}

@@ -38,8 +38,8 @@ type spec struct {
 	files     int64 // tokens of each image, sound or document; unset: tokensPerMedia
 	searches  int64 // of the web, if the request offers a tool for it
 
-	sound   time.Duration // of a spoken response in a Realtime session
-	unasked bool          // responses begin after each turn, whatever the session says
+	sound  time.Duration // of a spoken response in a Realtime session
+	begins beginnings    // of responses of a Realtime session
 
 	usage string
 	tier  string    // service tier in the answer
@@ -229,4 +229,10 @@ func (c *specCache) get(name string) (*spec, error) {
 	}
 	c.specs[name] = s
 	return s, nil
+}
+
+// beginnings says how responses of a Realtime session begin.
+type beginnings struct {
+	unasked bool // after each turn, whatever the session says
+	unseen  bool // without response.created
 }

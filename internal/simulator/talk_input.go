@@ -70,7 +70,7 @@ func (t *talk) detect(detection map[string]any, millis int64, silent bool) {
 		item := v.item
 		t.tell("input_audio_buffer.speech_stopped", map[string]any{"item_id": item, "audio_end_ms": t.came})
 		t.commit(item)
-		if (detection["create_response"] == true || t.spec.unasked) && t.active == "" {
+		if (detection["create_response"] == true || t.spec.begins.unasked) && t.active == "" {
 			t.respond(map[string]any{})
 		}
 	default: // silence before speech is not kept

@@ -52,7 +52,9 @@ func (t *talk) respond(e map[string]any) {
 	if t.running[r.id] = cancel; !r.apart {
 		t.active = r.id
 	}
-	t.tell("response.created", map[string]any{"response": r.object("in_progress", "")})
+	if !t.spec.begins.unseen {
+		t.tell("response.created", map[string]any{"response": r.object("in_progress", "")})
+	}
 	t.work.Go(r.run)
 }
 

@@ -89,6 +89,56 @@ func TestResponseThatProviderBeginsIsRecorded(t *testing.T) {
 	}
 }
 
+// TestProviderThatBeginsManyResponsesEndsSession checks that a provider which answers turns against the session's
+// settings gets a bounded number of rows.
+func TestProviderThatBeginsManyResponsesEndsSession(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	h := harness.Open(t, harness.Setup{YAML: priced(up)})
+	s := open(t, h, "?model=house/echo:unasked,tokens=1", nil)
+	s.await("session.created")
+	s.send(`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"turn_detection":{"type":` +
+		`"server_vad","create_response":false}}}}}`)
+	s.await("session.updated")
+	turns := 0
+	for ; turns < 40; turns++ {
+		s.speak(100, 600)
+		if _, err := s.next("response.done"); err != nil {
+			break
+		}
+	}
+	rows, truth := settled(t, h, s.id, 16), served(up, s.id)
+	if turns > 16 || len(truth) > len(rows) {
+		t.Errorf("the session ended after %d turns with %d rows, the provider counts %d", turns, len(rows), len(truth))
+	}
+}
+
+// TestResponseWithoutBeginningIsRecorded checks that a response has a row although the provider did not report its
+// beginning, also one that nobody asked for, and that the row is never exact.
+func TestResponseWithoutBeginningIsRecorded(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	h := harness.Open(t, harness.Setup{YAML: priced(up)})
+	for options, settings := range map[string]string{
+		"unbegun": "", "unbegun,unasked": `,"create_response":false`,
+	} {
+		s := open(t, h, "?model=house/echo:tokens=3,"+options, nil)
+		s.await("session.created")
+		s.send(`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"turn_detection":{"type":` +
+			`"server_vad"` + settings + `}}}}}`)
+		s.await("session.updated")
+		s.speak(1000, 600)
+		s.await("response.done")
+		s.conn.Abort()
+		row, truth := settled(t, h, s.id, 1)[0], served(up, s.id)
+		cost := costOf(&truth[0].Usage)
+		if row.Provenance != ledger.Estimated || row.MostCost() < cost || row.Usage.TotalTokens() != truth[0].Usage.TotalTokens() {
+			t.Errorf("%s: %s, %v, at most %v; want an estimate of %v, not below %v", options, row.Provenance, row.Usage,
+				row.MostCost(), truth[0].Usage, cost)
+		}
+	}
+}
+
 // TestInterruptedResponseCostsItsPart checks that speech cancels a response, whose part is charged exactly, and that
 // the next response begins after it.
 func TestInterruptedResponseCostsItsPart(t *testing.T) {
