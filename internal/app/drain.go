@@ -26,7 +26,6 @@ func (g *instance) drain(server *httpserver.Server) error {
 	g.site.draining.Store(true)
 	g.site.dashboard.Stop()
 	g.site.open.Stop()
-	g.site.realtime.Stop()
 	timeout := g.options.Config.DrainTimeout
 	g.options.Log.Info("stopping", "in_flight", g.gateway.Capacity().InFlight(), "timeout",
 		timeout.String())

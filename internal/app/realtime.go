@@ -4,16 +4,15 @@ import (
 	"net/http"
 
 	"weir/internal/account"
-	"weir/internal/dialect"
 	"weir/internal/realtime"
 )
 
 // newRealtime returns the server of Realtime sessions, over the parts that requests use.
-func newRealtime(g *instance, dialects dialect.Set) *realtime.Server {
+func newRealtime(g *instance, s *site) *realtime.Server {
 	return realtime.New(realtime.Options{
 		Accounts: g.admin.Accounts, Ledger: g.ledger, Router: g.router, Limits: g.limits,
-		Capacity: g.gateway.Capacity(), Dialect: dialects.Usual(), Refused: g.noticeRefusal,
-		Refusals: g.pipeline.Refusals, Metrics: g.metrics, Stopping: g.gateway.Base(),
+		Capacity: g.gateway.Capacity(), Dialect: s.dialects.Usual(), Refused: g.noticeRefusal,
+		Refusals: g.pipeline.Refusals, Metrics: g.metrics, Sockets: s.open, Refuse: s.refuseOrigin,
 		Seal: g.admin.MasterKeys.Sealed, Open: g.admin.MasterKeys.Open, Log: g.options.Log,
 	})
 }

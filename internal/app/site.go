@@ -50,7 +50,7 @@ func newSite(g *instance) (s *site, err error) {
 		options: o, admin: g.admin, dialects: g.upstream.Dialects(), gateway: g.gateway, metrics: g.metrics,
 		open: websocket.NewOpen(o.Timing.Sockets),
 	}
-	s.realtime = newRealtime(g, s.dialects)
+	s.realtime = newRealtime(g, s)
 	if s.crossing, err = newCrossOrigin(o.Config.PublicURL); err != nil {
 		return nil, err
 	}

@@ -318,6 +318,7 @@ func (x *exchange) end() {
 	defer x.content.End() // the client has its answer
 	x.choice.prepared.drop()
 	x.abandonHold()
+	in.tally.add(&x.spent)
 	in.server.late.forget(x.late.answers)
 	x.late.read(in.server, x.spent.reached)
 	x.settleLimits()

@@ -22,6 +22,7 @@ type intake struct {
 	w          http.ResponseWriter
 	r          *http.Request
 	message    *Message // nil for an HTTP request
+	tally      *Tally   // nil for an HTTP request
 	permission account.Permission
 	started    time.Time
 	read       time.Time // the body was received

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
+
 	"weir/internal/account"
 	"weir/internal/answercache"
 	"weir/internal/capacity"
@@ -191,7 +193,7 @@ func (s *Server) Handler(pattern string, d *dialect.Dialect, served []*dialect.O
 	counted := counter{s.metrics.Route(pattern), pathOf(pattern)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		op := dialect.Asked(served, r.URL.Path)
-		s.serve(s.newRequest(w, r, d, op, permission, counted))
+		s.serve(s.newRequest(s.ledger.NewID(), w, r, d, op, permission, counted))
 	})
 }
 
@@ -202,7 +204,7 @@ func (s *Server) HandlerAs(pattern string, d *dialect.Dialect, op *dialect.Opera
 	counted := counter{s.metrics.Route(pattern), pathOf(pattern)}
 	return func(w http.ResponseWriter, r *http.Request, p *account.Principal) {
 		r.Header.Del("Idempotency-Key")
-		q := s.newRequest(w, r, d, op, account.Chat, counted)
+		q := s.newRequest(s.ledger.NewID(), w, r, d, op, account.Chat, counted)
 		q.in.principal = p
 		s.serve(q)
 	}
@@ -226,8 +228,8 @@ type counter struct {
 // pathOf returns the path of a pattern, such as /v1/chat.
 func pathOf(pattern string) string { return pattern[strings.IndexByte(pattern, ' ')+1:] }
 
-func (s *Server) newRequest(w http.ResponseWriter, r *http.Request, d *dialect.Dialect, op *dialect.Operation,
-	permission account.Permission, counted counter,
+func (s *Server) newRequest(id uuid.UUID, w http.ResponseWriter, r *http.Request, d *dialect.Dialect,
+	op *dialect.Operation, permission account.Permission, counted counter,
 ) *request {
 	q := s.requests.Get().(*request)
 	in := &q.in
@@ -237,7 +239,6 @@ func (s *Server) newRequest(w http.ResponseWriter, r *http.Request, d *dialect.D
 	in.client.Request = r
 	in.held = s.capacity.Hold(&in.client, "")
 	in.Capacity = &in.held
-	id := s.ledger.NewID()
 	in.id = requestID{id, id.String()}
 	in.trace = s.tracer.Request(r, counted.path, in.id.text, in.started)
 	q.x.in, q.x.measured.route, q.x.reading.in = in, counted.route, in

@@ -4,6 +4,9 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
+
+	"github.com/google/uuid"
 
 	"weir/internal/account"
 	"weir/internal/capacity"
@@ -30,10 +33,12 @@ func (s *Server) Socket(pattern string, d *dialect.Dialect, op *dialect.Operatio
 }
 
 // Admit authenticates a request for a WebSocket, takes a place for it and calls check. If one of them fails, it answers
-// with the error and returns nil. Else the caller must call Leave when the WebSocket has ended.
-func (k *Socket) Admit(w http.ResponseWriter, r *http.Request, check func(*account.Principal) error,
-) *account.Principal {
-	q := k.server.newRequest(w, r, k.dialect, k.op, k.permission, k.counted)
+// with the error and returns nil. Else it returns the caller and the id of the WebSocket, and the caller must call
+// Leave when the WebSocket has ended.
+func (k *Socket) Admit(w http.ResponseWriter, r *http.Request, check func(*account.Principal) error) (
+	*account.Principal, uuid.UUID,
+) {
+	q := k.server.newRequest(k.server.ledger.NewID(), w, r, k.dialect, k.op, k.permission, k.counted)
 	defer q.finish()
 	err := q.in.authenticate()
 	if err == nil {
@@ -44,11 +49,11 @@ func (k *Socket) Admit(w http.ResponseWriter, r *http.Request, check func(*accou
 	}
 	if err != nil {
 		q.fail(err)
-		return nil
+		return nil, uuid.Nil
 	}
 	q.x.measured.status = http.StatusSwitchingProtocols
 	w.Header().Set("X-Request-Id", strings.Clone(q.in.id.text))
-	return q.in.principal
+	return q.in.principal, q.in.id.UUID
 }
 
 // Leave frees the place of a WebSocket of the caller.
@@ -79,6 +84,14 @@ func (k *Socket) Hold(r *http.Request, p *account.Principal) capacity.Held {
 	return k.server.capacity.Hold(&capacity.Client{Request: r}, p.Account().ID)
 }
 
+// NewID returns the id of the nth request of a WebSocket.
+func (k *Socket) NewID(socket uuid.UUID, n int64) uuid.UUID {
+	return k.server.ledger.NewIDOf(socket, n)
+}
+
+// Now returns the time of the ledger.
+func (k *Socket) Now() time.Time { return k.server.ledger.Now().UTC().Truncate(time.Microsecond) }
+
 // Dialect returns the wire format.
 func (k *Socket) Dialect() *dialect.Dialect { return k.dialect }
 
@@ -96,13 +109,31 @@ type Message struct {
 	Memory *conversation.Memory
 	// Prepares is set if no answer is wanted, only an id from which a later request continues. No provider is called.
 	Prepares bool
+	// ID is the id of the request: see ledger.NewIDOf.
+	ID uuid.UUID
+	// Tally has what the request was charged, after Serve has returned. The charge of a late answer is missing.
+	Tally Tally
+}
+
+// Tally is what a request was charged for all its attempts.
+type Tally struct {
+	Charge    llm.Money
+	Uncertain bool // the charge may be higher
+}
+
+// add adds the attempts of an exchange. A nil tally is that of an HTTP request.
+func (t *Tally) add(s *spent) {
+	if t != nil {
+		t.Charge += s.money
+		t.Uncertain = t.Uncertain || s.unsure
+	}
 }
 
 // Serve runs a message through the pipeline. R has the headers and the context of the connection, and w receives the
 // answer as that of an HTTP request.
 func (k *Socket) Serve(w http.ResponseWriter, r *http.Request, m *Message) {
-	q := k.server.newRequest(w, r, k.dialect, k.op, k.permission, k.counted)
-	q.in.message = m
+	q := k.server.newRequest(m.ID, w, r, k.dialect, k.op, k.permission, k.counted)
+	q.in.message, q.in.tally = m, &m.Tally
 	k.server.serve(q)
 }
 

@@ -15,11 +15,13 @@ type spent struct {
 	reached bool     // an attempt reached its provider
 	failed  bool     // an attempt was charged, or failed for another reason than the client's own mistake
 	costs   bool     // an attempt may cost something
+	unsure  bool     // the cost of an attempt is not exact
 	last    llm.Final
 }
 
 // add adds a settled attempt and its charge; a nil cost means that it has no price.
 func (s *spent) add(settled *ledger.Settlement, cost *llm.Money) {
+	s.unsure = s.unsure || cost == nil || settled.Provenance != ledger.Exact
 	s.tokens += settled.Usage.TotalTokens()
 	if s.priced = s.priced && cost != nil; cost != nil {
 		s.money += *cost

@@ -75,8 +75,9 @@ func (q *request) askInLoop(ctx context.Context, body []byte, attempts *int) (*t
 	r.Header.Set("Content-Type", "application/json")
 	r.Header[answercache.Header] = []string{answercache.Off} // a stored answer calls no tools
 	w := &loopAnswer{header: http.Header{}}
-	inner := s.newRequest(w, r, in.Dialect, in.Op, in.permission, counter{q.x.measured.route, in.r.URL.Path})
-	inner.in.id, inner.in.earlier = in.id, *attempts
+	counted := counter{q.x.measured.route, in.r.URL.Path}
+	inner := s.newRequest(in.id.UUID, w, r, in.Dialect, in.Op, in.permission, counted)
+	inner.in.earlier, inner.in.tally = *attempts, in.tally
 	if in.token == "" {
 		inner.in.principal = in.principal
 	}

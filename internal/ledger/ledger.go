@@ -90,6 +90,15 @@ func (l *Ledger) NewID() (id uuid.UUID) {
 	return id
 }
 
+// NewIDOf returns the id of the nth request of a WebSocket. It ends like the WebSocket's id, so that the requests of a
+// WebSocket are found by it.
+func (l *Ledger) NewIDOf(socket uuid.UUID, n int64) uuid.UUID {
+	id := l.NewID()
+	copy(id[8:], socket[8:])
+	id[6], id[7] = id[6]&0xf0|byte(n>>8)&0x0f, byte(n)
+	return id
+}
+
 // settleSpace is the number of bytes that the journal reserves for each attempt in flight. It exceeds the size of a
 // settlement with the open record of a following attempt. As much again is reserved for the new price of a model that
 // answered in place of another, which only the first of its settlements has.

@@ -23,6 +23,9 @@ func (n *newcomer) begin(x *session) (err error) {
 	if err := n.identify(n.r.Context(), x); err != nil {
 		return err
 	}
+	if err := n.server.o.Refuse(n.r); err != nil {
+		return err
+	}
 	if n.handshake = websocket.Check(n.r); n.handshake != nil {
 		return llm.Errorf(llm.CodeInvalidRequest, "This address needs a WebSocket: %v.", n.handshake)
 	}

@@ -37,6 +37,7 @@ type meter struct {
 	attempts  int64     // opened so far
 	numbered  int64     // ids of events so far
 	settled   int64     // responses
+	active    time.Time // of the last opening or settlement
 	spent     llm.Money // charged so far
 	uncertain bool      // a part of spent is not known
 }
@@ -74,17 +75,13 @@ func (m *meter) number(prefix string) string {
 	return fmt.Sprintf("%s_%s_%d", prefix, m.id.String()[24:], m.numbered)
 }
 
-// nextID returns the id of the session's next attempt. It ends like the session's, so that the rows of a session are
-// found by it.
+// nextID returns the id of the session's next attempt.
 func (m *meter) nextID() uuid.UUID {
-	id := m.server.o.Ledger.NewID()
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.attempts++
-	n := m.attempts
-	m.mu.Unlock()
-	copy(id[8:], m.id[8:])
-	id[6], id[7] = id[6]&0xf0|byte(n>>8)&0x0f, byte(n)
-	return id
+	m.active = m.server.now()
+	return m.server.o.Ledger.NewIDOf(m.id, m.attempts)
 }
 
 // limit reserves one request in the limits of the caller.
@@ -159,6 +156,7 @@ func (m *meter) settle(h *ledger.Hold, st ledger.Settlement) {
 	if charge := h.Charge(); charge != nil {
 		m.spent += *charge
 	}
+	m.active = m.server.now()
 	m.uncertain = m.uncertain || h.Charge() == nil || st.Provenance != ledger.Exact
 }
 

@@ -37,17 +37,16 @@ type Options struct {
 	Refusals *refusal.Recorder // nil for none
 	Metrics  *telemetry.Metrics
 	// Seal encrypts the content of a client secret with the installation's master key, and Open decrypts it.
-	Seal     func(ctx context.Context, text []byte, about string) (string, error)
-	Open     func(sealed, about string) ([]byte, error)
-	Stopping context.Context // ends when the gateway stops
-	Log      *slog.Logger
+	Seal    func(ctx context.Context, text []byte, about string) (string, error)
+	Open    func(sealed, about string) ([]byte, error)
+	Sockets *websocket.Open
+	// Refuse returns why a program of that origin may not use the API; nil if it may, or if the request has no origin.
+	Refuse func(*http.Request) error
+	Log    *slog.Logger
 }
 
 // Server serves Realtime sessions.
-type Server struct {
-	o    Options
-	live live
-}
+type Server struct{ o Options }
 
 // New returns a server.
 func New(o Options) *Server {
@@ -97,8 +96,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	x.ctx, x.end = context.WithCancelCause(r.Context())
 	defer x.end(nil)
-	s.live.add(x)
-	defer s.live.remove(x)
+	watched := websocket.Watched{ID: id, Conn: x.client, State: x.describe, Valid: x.check, End: x.endFor}
+	s.o.Sockets.Add(&watched)
+	defer s.o.Sockets.Remove(&watched)
 	x.run()
 }
 

@@ -17,10 +17,6 @@ const (
 	maxTranscripts = 16
 	// openedWithin is how long the provider may take to send session.created.
 	openedWithin = 15 * time.Second
-	// checkEvery is the time between two checks of the session's key, and lastSession the longest session: OpenAI ends
-	// one after 60 minutes (https://platform.openai.com/docs/guides/realtime-conversations, undated copy).
-	checkEvery  = 400 * time.Millisecond
-	lastSession = time.Hour
 	// drainUsage is how long the provider is read for the usage of its responses after the session has ended.
 	drainUsage = 2 * time.Second
 )
@@ -59,7 +55,6 @@ type session struct {
 func (s *session) run() {
 	var tasks sync.WaitGroup
 	tasks.Go(func() { s.end(s.fromClient(s.ctx)) })
-	tasks.Go(func() { s.keep(s.ctx) })
 	tasks.Go(func() { s.answerTurns(s.ctx) }) // by itself: the client or the database may be slow
 	received := make(chan struct{})
 	tasks.Go(func() {
@@ -139,27 +134,30 @@ func (s *session) cancelRunning() {
 	}
 }
 
-// keep ends the session when its key ends or its time is over. It must not wait for the client.
-func (s *session) keep(ctx context.Context) {
-	check, last := time.NewTicker(checkEvery), time.NewTimer(lastSession)
-	defer check.Stop()
-	defer last.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.server.o.Stopping.Done():
-			s.end(&llm.Error{Code: llm.CodeOverloaded, Message: "The gateway is stopping. Connect again."})
-		case <-last.C:
-			s.end(&llm.Error{
-				Code: llm.CodeInvalidRequest, Word: "session_expired",
-				Message: "The session has reached its longest duration of 60 minutes. Connect again.",
-			})
-		case <-check.C:
-			if err := s.check(ctx); err != nil {
-				s.end(err)
-			}
+// endFor is the End of websocket.Watched.
+func (s *session) endFor(why websocket.Reason, err error) {
+	switch why {
+	case websocket.Expired:
+		err = &llm.Error{
+			Code: llm.CodeInvalidRequest, Word: "session_expired",
+			Message: "The session has reached its longest duration of 60 minutes. Connect again.",
 		}
+	case websocket.Stopping:
+		err = &llm.Error{Code: llm.CodeOverloaded, Message: "The gateway is stopping. Connect again."}
+	}
+	s.end(err)
+}
+
+// describe is the State of websocket.Watched.
+func (s *session) describe() websocket.State {
+	s.mu.Lock()
+	running := int64(s.responses.open())
+	s.mu.Unlock()
+	s.meter.mu.Lock()
+	defer s.meter.mu.Unlock()
+	return websocket.State{
+		API: "realtime", Account: s.who.Account().ID, Key: s.who.Key().ID, Model: s.asked, Began: s.began,
+		Active: s.active, Requests: s.settled, Running: running, Charge: s.spent, Uncertain: s.uncertain,
 	}
 }
 

@@ -16,6 +16,7 @@ type message struct {
 	body     []byte        // the request, without the fields of the protocol
 	kind     string
 	lane     string // the stream_id; empty for none
+	model    string // as the client wrote it
 	prepares bool
 	previous string // of a response.steer
 	input    []byte // of a response.steer
@@ -60,6 +61,8 @@ func (m *message) parse() error {
 		if err == nil && i < 0 {
 			rest = rawjson.AppendMember(rest, member.Name(), member.Value)
 			switch {
+			case member.Is("model"):
+				m.model = rawjson.Text(member.Value)
 			case member.Is("previous_response_id"):
 				m.previous = rawjson.Text(member.Value)
 			case member.Is("input"):

@@ -45,7 +45,7 @@ func New(o Options) *Server {
 
 // ServeHTTP implements http.Handler: it answers a request for a WebSocket and serves it until it ends.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	principal := s.requests.Admit(w, r, func(*account.Principal) error { return s.refuse(r) })
+	principal, id := s.requests.Admit(w, r, func(*account.Principal) error { return s.refuse(r) })
 	if principal == nil {
 		return
 	}
@@ -62,7 +62,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the client has left
 	}
-	s.newSession(conn, r, principal, llm.NewSecret(token)).run()
+	s.newSession(id, conn, r, principal, llm.NewSecret(token)).run()
 }
 
 // refuseUpgrade answers a request that is no handshake. Programs such as Codex use plain HTTP after 426.

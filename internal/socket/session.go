@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/google/uuid"
+
 	"weir/internal/account"
 	"weir/internal/conversation"
 	"weir/internal/gateway"
@@ -37,6 +39,7 @@ type session struct {
 	lanes   map[string]*lane // with requests in flight; nil for none
 	waiting int
 	ending  *ending // nil while the session takes requests
+	state   websocket.State
 }
 
 // lane is a sequence of requests that are served in order.
@@ -49,14 +52,20 @@ type ending struct {
 }
 
 // newSession returns the session of a WebSocket.
-func (s *Server) newSession(c *websocket.Conn, r *http.Request, p *account.Principal, token llm.Secret) *session {
+func (s *Server) newSession(id uuid.UUID, c *websocket.Conn, r *http.Request, p *account.Principal, token llm.Secret,
+) *session {
 	ctx, cancel := context.WithCancel(r.Context())
 	x := &session{
 		server: s, conn: c, principal: p, request: requestOf(r).WithContext(ctx), cancel: cancel,
 		memory: s.requests.Memory(p, mostMemory),
 	}
+	now := s.requests.Now()
+	x.state = websocket.State{
+		API: "responses", Account: p.Account().ID, Key: p.Key().ID, Began: now, Active: now,
+	}
 	x.watched = websocket.Watched{
-		Conn: c, End: x.end, Valid: func(ctx context.Context) error { return s.requests.Check(ctx, token) },
+		ID: id, Conn: c, State: x.describe, End: x.end,
+		Valid: func(ctx context.Context) error { return s.requests.Check(ctx, token) },
 	}
 	return x
 }
@@ -184,20 +193,57 @@ func (x *session) answer(m *message) {
 		}
 		w.finish()
 	}()
-	x.server.requests.Serve(w, x.request, &gateway.Message{Body: m.body, Memory: x.memory, Prepares: m.prepares})
+	asked := &gateway.Message{Body: m.body, Memory: x.memory, Prepares: m.prepares, ID: x.begin(m)}
+	defer x.count(&asked.Tally)
+	x.server.requests.Serve(w, x.request, asked)
+}
+
+// maxModel bounds the name of a model that is shown, in bytes.
+const maxModel = 256
+
+// begin counts a request that begins, and returns its id.
+func (x *session) begin(m *message) uuid.UUID {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	s := &x.state
+	s.Running++
+	s.Active = x.server.requests.Now()
+	if m.model != "" && len(m.model) <= maxModel {
+		s.Model = m.model
+	}
+	return x.server.requests.NewID(x.watched.ID, s.Requests+s.Running)
+}
+
+// count counts a request that has ended.
+func (x *session) count(t *gateway.Tally) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	s := &x.state
+	s.Running--
+	s.Requests++
+	s.Active = x.server.requests.Now()
+	s.Charge += t.Charge
+	s.Uncertain = s.Uncertain || t.Uncertain
+}
+
+// describe is the State of websocket.Watched.
+func (x *session) describe() websocket.State {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.state
 }
 
 // end is the End of websocket.Watched.
 func (x *session) end(why websocket.Reason, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if why == websocket.Invalid {
+	if why == websocket.Invalid || why == websocket.Ended {
 		refusal := llm.AsError(err)
 		x.ending = &ending{refusal, websocket.Refused}
 		x.cancel() // of all requests
 		x.running.Go(func() {
 			x.fail("", refusal)
-			x.conn.Close(websocket.Refused, "The API key or its account is not active any more.")
+			x.conn.Close(websocket.Refused, refusal.Message)
 		})
 		return
 	}

@@ -1,9 +1,15 @@
 package websocket
 
 import (
+	"bytes"
 	"context"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/llm"
 )
 
 // Reason is why the gateway ends a WebSocket.
@@ -13,6 +19,7 @@ type Reason int
 const (
 	Expired  Reason = iota // it has reached Timing.Life
 	Invalid                // its key was revoked, or its account is suspended
+	Ended                  // a person has ended it
 	Stopping               // the gateway is stopping
 )
 
@@ -35,15 +42,37 @@ type Open struct {
 
 // Watched is an open WebSocket. All fields are required.
 type Watched struct {
+	ID   uuid.UUID
 	Conn *Conn
+	// State describes the WebSocket so far. It must be quick.
+	State func() State
 	// Valid returns why the WebSocket may not continue. It must be quick.
 	Valid func(context.Context) error
-	// End begins the end of the WebSocket. It is called once for each reason, with Valid's error for Invalid, and must
-	// not block.
+	// End begins the end of the WebSocket. It is called once for each reason, with an error for Invalid and Ended, and
+	// must not block.
 	End func(why Reason, err error)
 
 	began, pinged time.Time
 	ended         [Stopping + 1]bool
+}
+
+// State describes a WebSocket so far. Times are those of the ledger.
+type State struct {
+	API          string // "responses" or "realtime"
+	Account, Key string // ids
+	Model        string // of the last request, as the client wrote it; empty before the first one
+	Began        time.Time
+	Active       time.Time // of the last change of Requests or Running; Began before the first one
+	Requests     int64     // that have ended; responses of a Realtime session
+	Running      int64
+	Charge       llm.Money // of those that have ended
+	Uncertain    bool      // Charge may be higher
+}
+
+// Described is an open WebSocket with its state.
+type Described struct {
+	ID uuid.UUID
+	State
 }
 
 // NewOpen returns a list without any WebSocket.
@@ -83,6 +112,30 @@ func (o *Open) Len() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.all)
+}
+
+// Describe returns all WebSockets with their states, the oldest first.
+func (o *Open) Describe() []Described {
+	all := o.list()
+	described := make([]Described, len(all))
+	for i, w := range all {
+		described[i] = Described{w.ID, w.State()}
+	}
+	slices.SortFunc(described, func(a, b Described) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	return described
+}
+
+// End begins the end of a WebSocket, with the error for its client, and reports whether it is open.
+func (o *Open) End(id uuid.UUID, err error) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for w := range o.all {
+		if w.ID == id {
+			w.end(Ended, err)
+			return true
+		}
+	}
+	return false
 }
 
 // Retire begins the end of all WebSockets, so that their clients open new ones, possibly to another gateway.
