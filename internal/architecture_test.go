@@ -17,7 +17,7 @@ import (
 var layers = [][]string{
 	{"audit", "disk", "fairqueue", "h1", "lifetime", "llm", "outbound", "pdf", "picture", "rawjson", "recording", "sse", "stored", "systemd"},
 	{"backup", "charge", "dialect", "dialect/alike", "dialect/callid", "dialect/clienttool", "dialect/compose", "dialect/explain", "dialect/parse", "dialect/position", "dialect/proof", "dialect/rules", "dialect/stamp", "formdata", "httpserver", "idempotency", "managed", "redaction", "refusal", "seal", "websocket"},
-	{"answercache", "contentlog", "conversation", "credential", "promptcache", "dialect/native", "dialect/openai", "dialect/anthropic", "dialect/gemini", "dialect/bedrock", "dialect/cohere", "dialect/ollama"},
+	{"answercache", "contentlog", "conversation", "credential", "opensocket", "promptcache", "dialect/native", "dialect/openai", "dialect/anthropic", "dialect/gemini", "dialect/bedrock", "dialect/cohere", "dialect/ollama"},
 	{"dialect/responses"},
 	{"dialect/registry", "pricing", "budget"},
 	{"ledger"},

@@ -26,6 +26,7 @@ type requestFilter struct{ name, about string }
 func requestFilters() []requestFilter {
 	return []requestFilter{
 		{"id", "only the request, attempt or provider's reply with this id"},
+		{"socket", "only the requests of the WebSocket with this id"},
 		{"key", "only the API key with this id"},
 		{"model", "only this model, tried or requested"},
 		{"requested_model", "only this model as the client wrote it"},

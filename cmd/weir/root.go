@@ -92,9 +92,8 @@ func newRoot(env *environment) *cobra.Command {
 		newServe(env), newAccounts(env), newKeys(env), newMembers(env), newOperators(env), newUsers(env),
 		newUses(env), newRequests(env), newRefusals(env), newAlerts(env), newModels(env), newAliases(env),
 		newPrices(env), newProviders(env), newLedger(env), newStatements(env), newAudit(env), newNodes(env),
-		newKept(env), newContent(env), newCache(env), newWebhooks(env), newSecrets(env), newSimulate(env),
-		newConfig(env), newMCP(env), newMigrate(env),
-		newMove(env),
+		newKept(env), newContent(env), newCache(env), newSockets(env), newWebhooks(env), newSecrets(env),
+		newSimulate(env), newConfig(env), newMCP(env), newMigrate(env), newMove(env),
 		newBackup(env), newRestore(env), newApply(env), newPlan(env), newReconcile(env), newExportConfig(env),
 		newImport(env), newVersion(env), newManual(env), newReady(env),
 	)

@@ -72,6 +72,7 @@ type Admin struct {
 	OAuth          *oauth.Server
 	Connections    *Connections
 	Answers        *Answers
+	Sockets        *Sockets
 
 	store   *store.DB
 	release func() // releases what SignIn holds
@@ -125,6 +126,7 @@ func New(o *Options) (a *Admin, err error) {
 	a.Kept = &Kept{db, a.Accounts}
 	a.Refusals = &Refusals{db, a.Accounts, o.AwaitRefusals}
 	a.Content = newContent(o, a.MasterKeys, a.Accounts)
+	a.Sockets = &Sockets{db, a.Accounts}
 	a.Answers = &Answers{db, a.Accounts, a.MasterKeys}
 	a.Configuration = newConfiguration(o, a.MasterKeys, a.Accounts)
 	a.Connections = newConnections(o, a.Configuration, a.MasterKeys)

@@ -25,7 +25,7 @@ func (ad *Admin) Routes() []people.Route { return ad.routes }
 func newAdmin(o *Options) *Admin {
 	ad := &Admin{records: o.Records, session: o.Session, log: o.Log}
 	ad.routes = slices.Concat(ad.accountRoutes(o), ad.usageRoutes(o), ad.peopleRoutes(o), ad.configRoutes(o),
-		ad.contentRoutes(o), ad.answerRoutes(o), ad.mcpRoutes(o),
+		ad.contentRoutes(o), ad.answerRoutes(o), ad.mcpRoutes(o), ad.socketRoutes(o),
 		ad.webhookRoutes(o, "/accounts/{account}/webhooks", people.Manage),
 		ad.webhookRoutes(o, "/webhooks", people.Operate))
 	return ad

@@ -355,6 +355,7 @@ func (g *instance) runParts(background context.Context, running *sync.WaitGroup)
 	running.Go(func() { g.admin.Accounts.Watch(background, g.ledger.Budgets().Recount, g.ledger.Budgets().Changed) })
 	running.Go(func() { g.limits.Run(background) })
 	running.Go(func() { g.site.open.Run(background) })
+	running.Go(func() { socketReporter(g).Run(background) })
 	running.Go(func() { g.reload(background) })
 	running.Go(func() {
 		g.store.RunRetention(background, func() store.Retention { return storeRetention(g) })

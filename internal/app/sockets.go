@@ -7,6 +7,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/llm"
+	"weir/internal/opensocket"
 	"weir/internal/socket"
 )
 
@@ -20,6 +21,14 @@ func (s *site) sockets() []httpRoute {
 			Requests: s.gateway.Socket(path, d, op, account.Chat), Open: s.open, Refuse: s.refuseOrigin,
 		}),
 	}}
+}
+
+// socketReporter returns the reporter of the node's open WebSockets.
+func socketReporter(g *instance) *opensocket.Reporter {
+	return opensocket.NewReporter(opensocket.Options{
+		Open: g.site.open, Store: g.store.Sockets, Node: g.ledger.Journal(), Every: opensocket.Every,
+		Log: g.options.Log,
+	})
 }
 
 // refuseOrigin refuses a WebSocket to a browser's program from a site that may not use the client APIs. Browsers do not

@@ -117,6 +117,7 @@ const (
 	ContentExported     Action = "content.exported"
 	ContentPurged       Action = "content.purged"
 	AnswersPurged       Action = "answers.purged"
+	SocketEnded         Action = "websocket.ended"
 	ConfigChanged       Action = "config.changed"
 	ConfigTested        Action = "config.tested"
 )

@@ -30,6 +30,7 @@ var done = map[string]string{
 	"content-removed":      "The content was deleted.",
 	"answers-purged":       "The stored answers were deleted.",
 	"content-set":          "The content log was set. It takes effect within a second.",
+	"socket-ended":         "The WebSocket ends within seconds.",
 	"operator-added":       "The user is now an operator.",
 	"operator-removed":     "The user is no longer an operator.",
 	"tool-approved":        "The definition was approved. The tool may be called within some seconds.",

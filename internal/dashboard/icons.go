@@ -13,6 +13,7 @@ var icons = map[string]string{
 	"keys":       `<circle cx="7" cy="13" r="3.500"/><path d="M9.500 10.500 16.500 3.500M13.500 6.500l2.500 2.500"/>`,
 	"usage":      `<path d="M3 17h14M5 17v-5M10 17V4M15 17V8"/>`,
 	"requests":   `<path d="M7 5h10M7 10h10M7 15h10M3 5h.5M3 10h.5M3 15h.5"/>`,
+	"sockets":    `<path d="M4 7h11M12 4l3 3-3 3M16 13H5M8 10l-3 3 3 3"/>`,
 	"playground": `<path d="M3 4h14v10H9l-4 3v-3H3z"/><path d="M7 8h6M7 11h3"/>`,
 	"models":     `<path d="m10 3 7 4-7 4-7-4zM3 11l7 4 7-4"/>`,
 	"webhooks": `<circle cx="10" cy="5" r="2"/><circle cx="5" cy="15" r="2"/><circle cx="15" cy="15" ` +

@@ -32,6 +32,7 @@ var accountPlaces = []place{
 	{"API Keys", "keys", "/keys", people.Read},
 	{"Usage", "usage", "/usage", people.Read},
 	{"Requests", "requests", "/requests", people.Read},
+	{"WebSockets", "sockets", "/sockets", people.Read},
 	{"Statements", "audit", "/statements", people.Read},
 	{"Playground", "playground", "/playground", people.Use},
 	{"Tools", "tools", "/tools", people.Use},
@@ -45,6 +46,7 @@ var accountPlaces = []place{
 var operatorPlaces = []place{
 	{"Accounts", "accounts", "/operator/accounts", people.Operate},
 	{"Usage", "usage", allUsagePath, people.Operate},
+	{"WebSockets", "sockets", allSocketsPath, people.Operate},
 	{"Providers", "providers", "/operator/providers", people.Operate},
 	{"Tools", "tools", toolServersPath, people.Operate},
 	{"Webhooks", "webhooks", webhooksPath, people.Operate},

@@ -80,6 +80,7 @@ func operatorSamples(s *site) []sample {
 	all = append(all, auditSamples()...)
 	all = append(all, alertSamples()...)
 	all = append(all, toolSamples()...)
+	all = append(all, socketSamples()...)
 	return append(all, systemSamples(s)...)
 }
 

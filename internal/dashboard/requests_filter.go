@@ -17,8 +17,8 @@ const requestsShown = 50
 // moreRequestFilters returns the names of the filters that are folded away until one is set.
 func moreRequestFilters() []string {
 	return []string{
-		"requested_model", "user", "tag", "status", "error_code", "min_cost_usd", "max_cost_usd", "start_time",
-		"end_time",
+		"requested_model", "user", "tag", "socket", "status", "error_code", "min_cost_usd", "max_cost_usd",
+		"start_time", "end_time",
 	}
 }
 
@@ -146,6 +146,7 @@ func moreRequestFields(f *form) []Field {
 		f.field(Field{Name: "requested_model", Label: "Requested model", Example: "fast", Max: maxModelName}),
 		f.field(Field{Name: "user", Label: "End user", Max: 512}),
 		f.field(Field{Name: "tag", Label: "Tags", Example: "team=search", Max: 512}),
+		f.field(Field{Name: "socket", Label: "WebSocket", Example: "id", Max: 64}),
 		f.field(Field{Name: "error_code", Label: "Error code", Choices: codes}),
 		f.field(Field{Name: "status", Label: "Status of the provider", Example: "429", Mode: "numeric", Max: 3}),
 		f.field(Field{Name: "min_cost_usd", Label: "Cost from, $", Example: "0.05", Mode: "decimal", Max: 20}),

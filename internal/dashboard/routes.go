@@ -99,6 +99,7 @@ func (s *site) usageRoutes(o *Options, t *tails) []row {
 	overview := &overviewHandlers{s, o.Admin, flush, o.PublicURL, firstModel(o)}
 	usage := &usageHandlers{s, o.Admin, flush, o.PublicURL, fileSlots(maxUsageFiles, maxUsageFilesOf)}
 	requests, statements := &requestHandlers{s, o.Admin, flush, t}, &statementHandlers{s, o.Admin}
+	sockets := &socketHandlers{s, o.Admin}
 	models := &modelHandlers{s, o.Installation.Models, o.DefaultModel, o.Turn}
 	alerts := &alertHandlers{s, o.Admin}
 	return []row{
@@ -114,6 +115,10 @@ func (s *site) usageRoutes(o *Options, t *tails) []row {
 		{"GET /accounts/{account}/requests/{id}/cost", people.Read, requests.cost},
 		{"GET /accounts/{account}/requests/{id}/content", people.ReadContent, requests.content},
 		{"POST /accounts/{account}/requests/{id}/content/remove", people.Manage, requests.removeContent},
+		{"GET /accounts/{account}/sockets", people.Read, sockets.list},
+		{"GET /accounts/{account}/sockets/{socket}", people.Read, sockets.show},
+		{"POST /accounts/{account}/sockets/{socket}/end", people.Use, sockets.end},
+		{"GET " + allSocketsPath, people.Operate, sockets.list},
 		{"GET /accounts/{account}/statements", people.Read, unsent(statements.list)},
 		{"POST /accounts/{account}/statements/close", people.Operate, statements.close},
 		{"GET /accounts/{account}/statements/draft", people.Read, statements.showDraft},

@@ -24,6 +24,7 @@ type RequestsQuery struct {
 
 	Since, Until time.Time // of the arrival, the latter exclusive; zero for no bound
 	ID           uuid.UUID // the one request with this id; zero for all
+	Socket       uuid.UUID // the WebSocket of the requests; zero for all
 	ReplyID      string    // the provider's id of an attempt's reply, as far as it is stored
 	Requested    string    // the model as the client requested it
 	User         string    // the end user
@@ -38,10 +39,16 @@ type RequestsQuery struct {
 func (q *RequestsQuery) Has(r *Request) bool {
 	return (q.Key == "" || r.Key == q.Key) && (q.Model == "" || r.Model == q.Model || r.Requested == q.Model) &&
 		(q.Requested == "" || r.Requested == q.Requested) && (q.ID == uuid.Nil || r.ID == q.ID) &&
+		(q.Socket == uuid.Nil || IsOfSocket(r.ID, q.Socket)) &&
 		(q.ReplyID == "" || r.ReplyID == q.ReplyID) && (q.Status == 0 || r.Status == q.Status) &&
 		(q.Code == "" || r.Code == q.Code) && (q.Since.IsZero() || !r.Arrived.Before(q.Since)) &&
 		(q.Until.IsZero() || r.Arrived.Before(q.Until)) && q.HasAttribution(&r.Attribution) && q.Costs.Has(r.Cost) &&
 		q.Ended.Has(r.Outcome, r.Unseen)
+}
+
+// IsOfSocket reports whether a request came by a WebSocket: see ledger.NewIDOf.
+func IsOfSocket(request, socket uuid.UUID) bool {
+	return request != socket && [8]byte(request[8:]) == [8]byte(socket[8:])
 }
 
 // HasAttribution reports whether the end user and the tags match.
@@ -68,7 +75,7 @@ func (r MoneyRange) Has(m llm.Money) bool {
 // RequestFilters returns the names of the parameters of ParseRequests. It also reads filters by tags: see ParseTags.
 func RequestFilters() []string {
 	return []string{
-		"id", "key", "model", "requested_model", "ended", "status", "error_code", "user", "min_cost_usd",
+		"id", "socket", "key", "model", "requested_model", "ended", "status", "error_code", "user", "min_cost_usd",
 		"max_cost_usd", "start_date", "end_date", "from", "to",
 	}
 }
@@ -104,6 +111,9 @@ func ParseRequests(accountID string, params map[string]string) (q RequestsQuery,
 		}
 	}
 	q.parseID(params["id"])
+	if err := q.parseSocket(params["socket"]); err != nil {
+		return q, err
+	}
 	return q, q.Costs.parse(params["min_cost_usd"], params["max_cost_usd"])
 }
 
@@ -136,6 +146,24 @@ func parseInstant(name, value string) (time.Time, error) {
 		}
 	}
 	return time.Time{}, llm.Invalid(name, name+` must be a UTC date such as "2027-01-31" or an RFC 3339 time.`)
+}
+
+// parseSocket reads the id of a WebSocket. It takes requests for an hour, and clocks may be corrected meanwhile.
+func (q *RequestsQuery) parseSocket(text string) (err error) {
+	if text == "" {
+		return nil
+	}
+	if q.Socket, err = uuid.Parse(text); err != nil || q.Socket.Version() != 7 {
+		return llm.Invalid("socket", "socket is not the id of a WebSocket. Use the X-Request-Id of its handshake.")
+	}
+	began := time.Unix(q.Socket.Time().UnixTime()).UTC()
+	if from := began.Add(-time.Minute); from.After(q.Since) {
+		q.Since = from
+	}
+	if to := began.Add(2 * time.Hour); q.Until.IsZero() || to.Before(q.Until) {
+		q.Until = to
+	}
+	return nil
 }
 
 // parseID reads the id of a request, of an attempt, or of a provider's reply.

@@ -3,6 +3,8 @@ package store
 import (
 	"slices"
 
+	"github.com/google/uuid"
+
 	"weir/internal/llm"
 	"weir/internal/report"
 )
@@ -16,9 +18,10 @@ func sift(q *report.RequestsQuery, list []storedRow) bool {
 	for i := range list {
 		charge += list[i].Charge()
 	}
-	return (q.Model == "" || has(func(r *storedRow) bool {
-		return r.FullModel() == q.Model || r.Requested == q.Model
-	})) &&
+	return (q.Socket == uuid.Nil || report.IsOfSocket(list[0].ID.Request, q.Socket)) &&
+		(q.Model == "" || has(func(r *storedRow) bool {
+			return r.FullModel() == q.Model || r.Requested == q.Model
+		})) &&
 		(q.Requested == "" || has(func(r *storedRow) bool { return r.Requested == q.Requested })) &&
 		(q.ReplyID == "" || has(func(r *storedRow) bool { return r.ReplyID == q.ReplyID })) &&
 		(q.Status == 0 || has(func(r *storedRow) bool { return r.Status == q.Status })) &&

@@ -69,6 +69,7 @@ type DB struct {
 	Alerts      *Alerts
 	Content     *Content
 	Answers     *Answers
+	Sockets     *Sockets
 }
 
 // conn is shared by the parts of a database: it has connections, transactions, and steps that several parts do within
@@ -211,7 +212,7 @@ func (o *Options) connect(e *engine) (*DB, error) {
 		conn:        c, Accounts: &Accounts{c}, Corrections: &Corrections{c}, Leases: &Leases{c}, Reports: &Reports{c},
 		Webhooks: &Webhooks{c}, Events: &Events{c}, Kept: &Kept{conn: c, quota: o.Kept}, Audit: &AuditLog{c},
 		Managed: &Managed{c}, Refusals: &Refusals{c}, Alerts: &Alerts{c}, Content: newContent(c, o.Content),
-		MCPTools: &MCPTools{c}, Connections: &Connections{c},
+		MCPTools: &MCPTools{c}, Connections: &Connections{c}, Sockets: &Sockets{c},
 		Answers: newAnswers(c, o.Answers),
 	}
 	s.Ledger = &Ledger{c, newApplier(c), s.Attribution, s.Corrections}

@@ -193,6 +193,7 @@ func TestAdministrationRunsEachOperation(t *testing.T) {
 	o.runExport()
 	o.runContent()
 	o.runAnswers()
+	o.runSockets()
 	o.runTools(peer)
 	o.runConfig()
 	o.runFailures()

@@ -126,9 +126,12 @@ func TestRefusedHandshakes(t *testing.T) {
 		header http.Header
 		status int
 	}{
-		"?model=house/echo":             {http.Header{"Authorization": {"Bearer wrong"}}, 401},
-		"?call_id=rtc_1":                {bearer, 400},
-		"":                              {bearer, 400},
+		"?model=house/echo": {http.Header{"Authorization": {"Bearer wrong"}}, 401},
+		"?call_id=rtc_1":    {bearer, 400},
+		"":                  {bearer, 400},
+		"?model=house/echo:tokens=1": {
+			http.Header{"Authorization": bearer["Authorization"], "Origin": {"https://stranger.example"}}, 403,
+		},
 		"?model=nobody/echo":            {bearer, 404},
 		"?model=house/echo:status=503":  {bearer, 503},
 		"?model=house/echo&model=other": {bearer, 400},

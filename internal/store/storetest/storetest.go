@@ -154,6 +154,7 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"Refusals", testRefusals},
 		{"RefusalsShared", testRefusalsShared},
 		{"RefusalsOfAll", testRefusalsOfAll},
+		{"Sockets", testSockets},
 		{"Answers", testAnswers},
 		{"AnswersQuota", testAnswersQuota},
 		{"RefusalsFiltered", testRefusalsFiltered},
