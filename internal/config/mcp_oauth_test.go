@@ -36,3 +36,21 @@ func TestClientSecretGoesToItsHostOnly(t *testing.T) {
 		}
 	}
 }
+
+// TestSecretOfRegistrationGoesToItsIssuerOnly checks the same for the secret of a registration at an issuer.
+func TestSecretOfRegistrationGoesToItsIssuerOnly(t *testing.T) {
+	t.Parallel()
+	server := func(issuer, secret string) config.Document {
+		return config.Document{"mcp_servers": {"peer": map[string]any{
+			"url": "https://mcp.example.com/mcp", "oauth": "person", "issuer": issuer, "client_id": "weir", "client_secret": secret,
+		}}}
+	}
+	saved := server("https://id.example.com", "s3cret")
+	hidden := saved.Hidden()["mcp_servers"]["peer"].(map[string]any)["client_secret"].(string)
+	for issuer, want := range map[string]bool{"https://id.example.com": true, "https://evil.example": false} {
+		d, err := server(issuer, hidden).Revealed(saved)
+		if got := err == nil && d["mcp_servers"]["peer"].(map[string]any)["client_secret"] == "s3cret"; got != want {
+			t.Errorf("%s: got the secret: %t (%v), want %t", issuer, got, err, want)
+		}
+	}
+}
