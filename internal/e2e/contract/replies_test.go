@@ -81,6 +81,7 @@ func TestRepliesKeepToDocument(t *testing.T) {
 		t.Run("models", func(t *testing.T) { t.Parallel(); q.models(t) })
 		t.Run("sockets", func(t *testing.T) { t.Parallel(); q.sockets(t) })
 		t.Run("tools", func(t *testing.T) { t.Parallel(); q.tools(t) })
+		t.Run("oauth", func(t *testing.T) { t.Parallel(); q.oauth(t) })
 	})
 	q.missed(t)
 }
