@@ -145,7 +145,8 @@ func csvHead(by []report.Dimension) []string {
 	for c := range llm.NumClasses {
 		head = append(head, llm.Class(c).String())
 	}
-	return append(head, "cost_usd", "unpriced", "cost_at_most_usd", "missed", "missed_cost_usd")
+	return append(head, "cost_usd", "unpriced", "cost_at_most_usd", "missed", "missed_cost_usd", "cached_requests",
+		"saved_usd")
 }
 
 func (f *usageFile) row(u *report.Use) []string {
@@ -171,5 +172,6 @@ func (f *usageFile) row(u *report.Use) []string {
 		atMost = u.AtMost().Fixed()
 	}
 	return append(row, u.Cost.Fixed(), strconv.FormatBool(u.Unpriced > 0), atMost,
-		strconv.FormatInt(u.Missed.Tokens, 10), u.Missed.Cost().Fixed())
+		strconv.FormatInt(u.Missed.Tokens, 10), u.Missed.Cost().Fixed(), strconv.FormatInt(u.Cached, 10),
+		u.Saved.Fixed())
 }

@@ -198,10 +198,10 @@ func TestUsageCSV(t *testing.T) {
 		"request,image,character,millisecond,search,maps,x_search,file_search,code_interpreter,tool_image,other_tool,"
 	counts := ",1000,200,0,0,0,0,0,0,100,0,0,0,0,0,0,0,0,0,0,0,0,0,0,"
 	want := [][]string{
-		strings.Split("date,model,requests,tokens"+classes+"cost_usd,unpriced,cost_at_most_usd,missed,missed_cost_usd", ","),
-		append([]string{"2026-11-21", `'=HYPERLINK("x","y")/gpt`}, strings.Split("1,1300"+counts+"0.000000000,true,0.080000000,0,0.000000000", ",")...),
-		strings.Split("2026-11-21,openai/gpt,1,1300"+counts+"0.002275000,false,,0,0.000000000", ","),
-		strings.Split("2026-11-20,openai/gpt,1,1300"+counts+"0.002275000,false,,0,0.000000000", ","),
+		strings.Split("date,model,requests,tokens"+classes+"cost_usd,unpriced,cost_at_most_usd,missed,missed_cost_usd,cached_requests,saved_usd", ","),
+		append([]string{"2026-11-21", `'=HYPERLINK("x","y")/gpt`}, strings.Split("1,1300"+counts+"0.000000000,true,0.080000000,0,0.000000000,0,0.000000000", ",")...),
+		strings.Split("2026-11-21,openai/gpt,1,1300"+counts+"0.002275000,false,,0,0.000000000,0,0.000000000", ","),
+		strings.Split("2026-11-20,openai/gpt,1,1300"+counts+"0.002275000,false,,0,0.000000000,0,0.000000000", ","),
 	}
 	must.Equal(t, rows, want, "rows")
 	if got := s.send(t, "GET", "/accounts/acme/usage.csv?start_date=soon", nil, nil); got.status != http.StatusBadRequest {
