@@ -11,7 +11,7 @@
 //	go run ./bench turns --base PATH
 //
 // The command also fills a database like a busy year, and measures its reports: go run ./bench seed, go run ./bench
-// reports.
+// reports, and for the pages of a gateway with that database go run ./bench pages.
 package main
 
 import (
@@ -31,8 +31,9 @@ const usage = `bench measures the gateway next to nginx on loopback.
   bench turns --base PATH [--gateway PATH] [--rounds N] [--only WORDS] [--rival COMMAND] [--json] [--dir DIR]
   bench charts FILE
   bench mock --listen 127.0.0.1:PORT
-  bench seed --database postgres://… | --data DIR [--requests N] [--rows N] [--days N] [--accounts N]
+  bench seed --database postgres://… | --data DIR [--requests N] [--rows N] [--days N] [--accounts N] [--refusals N]
   bench reports --database postgres://… | --data DIR [--rounds N]
+  bench pages --url URL [--cookie NAME=VALUE] [--key KEY] [--pid N] [--rounds N] [--only WORDS]
   bench load --target 127.0.0.1:PORT [--api chat|completions] [--conns N] [--duration D]
              [--rate N [--open [--batch SHARE]]] [--stream --model s50d10ms]
 
@@ -62,7 +63,7 @@ func command() int {
 
 func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) == 0 {
-		return fmt.Errorf("%w: name a command: run, turns, charts, mock, load, seed or reports", errUsage)
+		return fmt.Errorf("%w: name a command: run, turns, charts, mock, load, seed, reports or pages", errUsage)
 	}
 	switch args[0] {
 	case "-h", "--help", "help":
@@ -71,10 +72,10 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	}
 	command := map[string]func(context.Context, []string, io.Writer, io.Writer) error{
 		"run": runCommand, "turns": turnsCommand, "charts": chartsCommand, "mock": mockCommand, "load": loadCommand,
-		"seed": seedCommand, "reports": reportsCommand,
+		"seed": seedCommand, "reports": reportsCommand, "pages": pagesCommand,
 	}[args[0]]
 	if command == nil {
-		return fmt.Errorf("%w: unknown command %q: use run, turns, charts, mock, load, seed or reports",
+		return fmt.Errorf("%w: unknown command %q: use run, turns, charts, mock, load, seed, reports or pages",
 			errUsage, args[0])
 	}
 	return command(ctx, args[1:], stdout, stderr)

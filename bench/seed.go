@@ -53,6 +53,7 @@ func seedCommand(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	fs.Int64Var(&s.Rows, "rows", 5_000_000, "`rows` of the last requests; the others have only sums")
 	fs.IntVar(&s.Days, "days", 365, "`days` of the requests")
 	fs.IntVar(&s.Accounts, "accounts", 2000, "`accounts`: a hundredth of them large, a tenth middling")
+	fs.Int64Var(&s.Refusals, "refusals", 0, "counts of refused requests, a minute each, of the last 30 days")
 	end := fs.String("end", "2026-11-21", "`date` behind the last day")
 	if err := parse(fs, args, stderr); err != nil {
 		return err
@@ -115,7 +116,7 @@ func (s *seeding) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.writer.db.Close()) }()
 	s.users = s.year.users()
-	steps := []func(context.Context) error{s.claim, s.people, s.past, s.recent, s.attribute, s.writer.tidy}
+	steps := []func(context.Context) error{s.claim, s.people, s.past, s.recent, s.refuse, s.attribute, s.writer.tidy}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return err
@@ -246,7 +247,7 @@ func (s *seeding) attribute(ctx context.Context) error {
 	if err := s.store.Attribution.Attribute(ctx, s.End.AddDate(0, 0, -s.rowDays()), nil); err != nil {
 		return err
 	}
-	return s.store.Attribution.PackRollups(ctx)
+	return errors.Join(s.store.Attribution.PackRollups(ctx), s.store.Attribution.PackHours(ctx, false))
 }
 
 func (s *seeding) summary() string {

@@ -16,6 +16,7 @@ import (
 // the data of the first.
 type year struct {
 	Requests, Rows int64 // in all; the last Rows of them have a row of their own
+	Refusals       int64 // counts of refused requests
 	Days           int
 	Accounts       int
 	End            time.Time // midnight behind the last day, UTC

@@ -81,8 +81,8 @@ func (l *lines) write(ctx context.Context, now time.Time) {
 	}
 }
 
-// compare orders buckets.
-func (b *Bucket) compare(o *Bucket) int {
+// Compare orders buckets.
+func (b *Bucket) Compare(o *Bucket) int {
 	return cmp.Or(cmp.Compare(b.Account, o.Account), cmp.Compare(b.Minute, o.Minute), cmp.Compare(b.Key, o.Key),
 		cmp.Compare(b.Reason, o.Reason), cmp.Compare(b.Model, o.Model))
 }

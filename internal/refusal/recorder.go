@@ -326,7 +326,7 @@ func (w *waiting) batch() Batch {
 	for b, n := range w.counts {
 		batch.Counts = append(batch.Counts, Count{b, *n})
 	}
-	slices.SortFunc(batch.Counts, func(a, b Count) int { return a.compare(&b.Bucket) })
+	slices.SortFunc(batch.Counts, func(a, b Count) int { return a.Compare(&b.Bucket) })
 	for _, account := range slices.Sorted(maps.Keys(w.latest)) {
 		for _, of := range w.latest[account] {
 			batch.Latest = append(batch.Latest, of.all...)
