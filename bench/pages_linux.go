@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -21,22 +22,24 @@ func pagesCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	fs.StringVar(&v.key, "key", "", "an operator's API `key`, for the reports of /admin/v1")
 	fs.IntVar(&v.pid, "pid", 0, "`number` of the gateway's process, on this machine")
 	rounds := fs.Int("rounds", 20, "how often each page is read, after a first time")
+	now := fs.String("now", time.Now().UTC().Format(time.RFC3339), "`time` of the gateway's clock")
 	only := fs.String("only", "", "only read pages with these `words` in their paths")
 	if err := parse(fs, args, stderr); err != nil {
 		return err
 	}
-	if *rounds < 1 {
-		return fmt.Errorf("%w: --rounds must be at least 1", errUsage)
+	at, err := time.Parse(time.RFC3339, *now)
+	if err != nil || *rounds < 1 {
+		return fmt.Errorf("%w: --now must be an RFC 3339 time, and --rounds at least 1", errUsage)
 	}
 	t := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "%d times each\tp50 ms\tp95 ms\tmost ms\tprocessor ms\n", *rounds)
-	for _, path := range seededPages(time.Now()) {
+	for _, path := range seededPages(at) {
 		if !strings.Contains(path, *only) || v.cookie == "" && !isReport(path) || v.key == "" && isReport(path) {
 			continue
 		}
 		s, err := v.measure(ctx, path, *rounds)
 		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+			return errors.Join(fmt.Errorf("%s: %w", path, err), t.Flush())
 		}
 		fmt.Fprintf(t, "%s\t%.0f\t%.0f\t%.0f\t%.0f\n", path, s.P50/1e3, s.p95/1e3, s.Max/1e3, s.cpu.Seconds()*1e3)
 	}
@@ -48,6 +51,7 @@ func isReport(path string) bool { return strings.HasPrefix(path, "/admin/v1/") }
 // seededPages lists the pages and reports that read many sums or rows.
 func seededPages(now time.Time) (list []string) {
 	const account = "/accounts/account-000000"
+	at := func(age time.Duration) string { return now.Add(-age).Truncate(time.Hour).UTC().Format(time.RFC3339) }
 	for _, usage := range []string{"/operator/usage", account + "/usage"} {
 		for _, span := range []string{"1h", "24h", "7d", "30d", "90d", "12m"} {
 			list = append(list, usage+"?range="+span, usage+"?range="+span+"&metric=first_token",
@@ -59,11 +63,11 @@ func seededPages(now time.Time) (list []string) {
 		}
 	}
 	list = append(list, "/operator/usage?range=24h&metric=first_token&group_by=model",
-		account, account+"?range=24h", account+"?range=90d", account+"/requests", account+"/requests?ended=refused",
+		account, account+"?range=24h",
+		account+"?start_date="+at(90 * 24 * time.Hour)[:10]+"&end_date="+at(0)[:10], account+"/requests", account+"/requests?ended=refused",
 		account+"/requests?model=openai/model-00-2026-05", account+"/requests?user=nobody",
 		account+"/requests?status=418", account+"/keys", account+"/statements",
 		"/operator/accounts", "/operator/statements", "/operator/alerts")
-	at := func(age time.Duration) string { return now.Add(-age).UTC().Format("2006-01-02T15:04:05Z") }
 	for _, query := range []string{
 		"usage?group_by=account&from=" + at(24*time.Hour), "usage?group_by=hour,model&from=" + at(24*time.Hour),
 		"usage?group_by=hour,account&top=5&from=" + at(24*time.Hour),
@@ -125,7 +129,7 @@ func (v *visit) get(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	defer a.Body.Close()
+	defer func() { _ = a.Body.Close() }()
 	text, err := io.ReadAll(a.Body)
 	if err == nil && a.StatusCode != http.StatusOK {
 		err = fmt.Errorf("the answer is %s: %.300s", a.Status, text)

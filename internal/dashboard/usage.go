@@ -208,13 +208,17 @@ func (h *usageHandlers) find(ctx context.Context, v *people.Visit, u *usageQuery
 	if f.names, err = h.namesOf(ctx, v, u, f.page.Uses); err != nil {
 		return nil, err
 	}
-	chart, err := h.admin.Reports.Uses(ctx, u.charted(q))
+	charted := u.charted(q)
+	if len(u.by) == 1 && q.Offset == 0 && q.Sort == charted.Sort && charted.Top > 0 {
+		charted.Apart = groupValues(f.page.Uses[:min(len(f.page.Uses), charted.Top)])
+	}
+	chart, err := h.admin.Reports.Uses(ctx, charted)
 	if err != nil {
 		return nil, err
 	}
 	if q.Speeds {
 		f.chart = speedsChart(&u.when, now, &chart)
-		sums := u.charted(q)
+		sums := charted
 		sums.Speeds = false
 		if chart, err = h.admin.Reports.Uses(ctx, sums); err != nil {
 			return nil, err

@@ -282,3 +282,12 @@ func exactly(label, short, whole string) Tile {
 	}
 	return Tile{label, short, whole}
 }
+
+// groupValues returns the values of the only dimension of groups.
+func groupValues(groups []report.Use) []*string {
+	values := make([]*string, len(groups))
+	for i := range groups {
+		values[i] = groups[i].Group[0]
+	}
+	return values
+}

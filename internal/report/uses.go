@@ -33,7 +33,9 @@ type UsesQuery struct {
 	Sort Measure
 	// Top, from 1, is the number of values of the last dimension that have groups of their own: those with most of
 	// Sort. The others are summed up as Other. It is 0 for all values.
-	Top    int
+	Top int
+	// Apart are the values of that dimension with most of Sort, if they are known; nil if not.
+	Apart  []*string
 	Failed bool // also groups with nothing but failed attempts
 	// Speeds counts times to first token, and nothing else. They are stored by day, account and model; other groups and
 	// filters are only possible within a day and a night, see MostSpeeds.

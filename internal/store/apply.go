@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -126,7 +127,7 @@ type applier struct {
 	// does late: its attempts that those sums may already cover.
 	summed summedUpto
 	sums   buckets
-	late   []lateAttempt
+	late   lateOnes
 	parts  balances // of parts of accounts and keys
 	speeds speeds
 	// told is the highest threshold of each budget that has an event in the database; telling are the thresholds that
@@ -147,7 +148,7 @@ type applier struct {
 	rows                                                      rowWriter
 	last                                                      lastBucket
 	prices, opened, settled, questions, balances, speed, used *insertion
-	hours, days, uses                                         *rollup
+	byHour, byDay, uses                                       *rollup
 }
 
 // lastBucket is the bucket of the last attempt with its sums. Most attempts have the bucket of the one before.
@@ -162,7 +163,7 @@ func newApplier(c *conn) *applier {
 	return &applier{
 		engine: c.engine, bulk: &c.bulk, clock: c.clock, log: c.log, outbox: c.outbox, prices: insertPrices(),
 		opened: insertOpened(), settled: insertSettled(), questions: insertQuestions(), balances: insertBalances(),
-		speed: insertSpeeds(), used: insertUsed(), hours: newRollup(tableHours), days: newRollup(tableDays),
+		speed: insertSpeeds(), used: insertUsed(), byHour: newRollup(tableHours), byDay: newRollup(tableDays),
 		uses: newRollup(tableUses),
 	}
 }
@@ -220,15 +221,16 @@ func (a *applier) remember(b *ledger.Batch) {
 // and not committed. So if two connections apply one batch, as when the first was given up but lives on, only one
 // succeeds.
 func move(ctx context.Context, tx *sql.Tx, b *ledger.Batch) (number int64, summed summedUpto, err error) {
-	const returning = " RETURNING number, (SELECT coalesce(max(day), 0) FROM attributed_days)," +
+	const returning = " RETURNING number, (SELECT coalesce(max(period), 0) FROM " + tablePackedHours + ")," +
+		" (SELECT coalesce(max(day), 0) FROM attributed_days)," +
 		" coalesce((SELECT upto FROM attributed_days ORDER BY day DESC LIMIT 1), '')"
 	err = tx.QueryRowContext(
 		ctx, "UPDATE journals SET position = ? WHERE journal = ? AND position = ?"+returning,
-		int64(b.To), b.Journal.String(), int64(b.From)).Scan(&number, &summed.day, &summed.upto)
+		int64(b.To), b.Journal.String(), int64(b.From)).Scan(&number, &summed.hour, &summed.day, &summed.upto)
 	if errors.Is(err, sql.ErrNoRows) && b.From == 0 {
 		err = tx.QueryRowContext(ctx, "INSERT INTO journals (journal, position) VALUES (?, ?)"+
 			" ON CONFLICT (journal) DO NOTHING"+returning, b.Journal.String(), int64(b.To)).Scan(&number,
-			&summed.day, &summed.upto)
+			&summed.hour, &summed.day, &summed.upto)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, summed, fmt.Errorf("%w: it is not at %d, where the batch starts", ledger.ErrMoved, b.From)
@@ -249,7 +251,7 @@ func (a *applier) write(ctx context.Context, tx *sql.Tx, journal int64, b *ledge
 	if err := a.open(ctx, tx, journal, b.Opened); err != nil {
 		return fmt.Errorf("opened attempts: %w", err)
 	}
-	a.late = nil
+	a.late = lateOnes{}
 	a.sums, a.parts, a.speeds = make(buckets, len(a.sums)), balances{}, make(speeds, len(a.speeds))
 	a.last.sums = nil
 	err := a.rows.number(ctx, tx, journal, len(b.Settled), func(i int) (
@@ -266,17 +268,20 @@ func (a *applier) write(ctx context.Context, tx *sql.Tx, journal int64, b *ledge
 	if err := a.question(ctx, b.Settled, a.clock.now()); err != nil {
 		return fmt.Errorf("questions: %w", err)
 	}
-	if err := a.hours.add(ctx, a.bulk, a.sums); err != nil {
+	if err := a.byHour.add(ctx, a.bulk, a.sums); err != nil {
 		return fmt.Errorf("rollups of hours: %w", err)
 	}
 	days := a.sums.days()
-	if err := a.days.add(ctx, a.bulk, days); err != nil {
+	if err := a.byDay.add(ctx, a.bulk, days); err != nil {
 		return fmt.Errorf("rollups of days: %w", err)
 	}
 	if err := a.uses.add(ctx, a.bulk, days.uses()); err != nil {
 		return fmt.Errorf("rollups of uses: %w", err)
 	}
-	if err := addLate(ctx, tx, a.late); err != nil {
+	if err := dropPacked(ctx, tx, a.late.hours); err != nil {
+		return err
+	}
+	if err := addLate(ctx, tx, a.late.attempts); err != nil {
 		return fmt.Errorf("sums of end users and tags: %w", err)
 	}
 	if err := a.addSpeeds(ctx); err != nil {
@@ -362,9 +367,13 @@ func (a *applier) find(of *ledger.Attempt) *lastBucket {
 func (a *applier) count(e *ledger.Entry) {
 	b := a.find(&e.Attempt)
 	b.sums.count(e)
+	if b.period < a.summed.ended && !slices.Contains(a.late.hours, b.period) {
+		a.late.hours = append(a.late.hours, b.period)
+	}
 	if a.summed.has(b.period/100, e.ID.Request) {
 		to := attributedOf(&e.Attribution)
-		a.late = append(a.late, lateAttempt{e.ID.Request.String(), b.ofDay().attributedTo(&to), sumsOf(e)})
+		a.late.attempts = append(a.late.attempts,
+			lateAttempt{e.ID.Request.String(), b.ofDay().attributedTo(&to), sumsOf(e)})
 	}
 	a.parts.addParts(e)
 	a.speeds.addEntry(&b.bucket, e)

@@ -45,9 +45,9 @@ const (
 type Attribution struct {
 	*conn
 	others atomic.Int64 // attempts: see OtherAttempts
-	// checks and packs count how often days were checked and packed again: see turn.
-	checks, packs turn
-	mostPacked    int // limits the sums in a packed row
+	// checks, packs and hours count how often days were checked, and days and hours packed again: see turn.
+	checks, packs, hours turn
+	mostPacked           int // limits the sums in a packed row
 }
 
 // Attribute adds up, by end user and tags, each day since from that is not added up yet, and the requests so far of
@@ -282,7 +282,7 @@ func (a accountDay) with(all buckets) (accountDay, error) {
 	for _, s := range all {
 		a.attempts += s[measureAttempts]
 	}
-	a.sums, err = packSums(all)
+	a.sums, err = packSums(all, measureColumns())
 	return a, err
 }
 

@@ -119,7 +119,7 @@ func (a *accountDay) isNamed() bool {
 	if a.sums == nil {
 		return true
 	}
-	u, err := unpackSums(a.sums)
+	u, err := unpackSums(a.sums, measureColumns())
 	return err != nil || slices.ContainsFunc(u.attributions, func(of attributed) bool { return of.text() != "" })
 }
 

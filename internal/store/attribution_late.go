@@ -14,6 +14,7 @@ import (
 
 // summedUpto describes which attempts may have been added up.
 type summedUpto struct {
+	hour int64  // the last hour that a node has packed, or that got late attempts
 	day  int64  // the last day with requests that a node adds up,
 	upto string // up to this request
 	// Another node may start meanwhile, so attempts of days before today and of requests before old may be added up
@@ -21,9 +22,11 @@ type summedUpto struct {
 	today  int64
 	old    uuid.UUID
 	uptoID uuid.UUID // of upto
+	ended  int64     // hours before it may be packed
 }
 
 func (s *summedUpto) setNow(now time.Time) {
+	s.ended = max(hourOf(now.Add(-lateAfter)), s.hour+1)
 	s.today, s.old, s.uptoID = dayOf(now.UTC()), firstRequest(now.Add(-lateAfter)), uuid.UUID{}
 	if id, err := uuid.Parse(s.upto); err == nil {
 		s.uptoID = id
@@ -36,6 +39,12 @@ func (s *summedUpto) setNow(now time.Time) {
 func (s *summedUpto) has(day int64, request uuid.UUID) bool {
 	return day < max(s.day, s.today) || day == s.day && bytes.Compare(request[:], s.uptoID[:]) < 0 ||
 		bytes.Compare(request[:], s.old[:]) < 0
+}
+
+// lateOnes are the attempts of a batch that may have been added up, and the hours that may be packed.
+type lateOnes struct {
+	attempts []lateAttempt
+	hours    []int64
 }
 
 // lateAttempt is an attempt that is settled when it may have been added up.
@@ -161,7 +170,7 @@ func addLateOf(ctx context.Context, tx *sql.Tx, on accountOn, state int, late []
 	added buckets, err error,
 ) {
 	if state == isAttributed { // the account may have no sums
-		none, err := packSums(buckets{})
+		none, err := packSums(buckets{}, measureColumns())
 		if err != nil {
 			return nil, err
 		}

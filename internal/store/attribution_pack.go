@@ -24,8 +24,8 @@ const (
 	packFormatAccounts = 2
 )
 
-// packSums encodes sums without their periods. Equal sums have equal bytes.
-func packSums(all buckets) ([]byte, error) {
+// packSums encodes sums without their periods. names are the names of the measures. Equal sums have equal bytes.
+func packSums(all buckets, names []string) ([]byte, error) {
 	p := packer{texts: map[string]uint64{}}
 	sorted := all.sorted()
 	used := sums{}
@@ -40,7 +40,7 @@ func packSums(all buckets) ([]byte, error) {
 	}
 	var measures []int
 	var heads, of, list []byte
-	for m, name := range measureColumns() {
+	for m, name := range names {
 		if used[m] != 0 {
 			measures, heads = append(measures, m), p.text(heads, name)
 		}
@@ -149,8 +149,8 @@ func (u *packedSums) bucketOn(on accountOn) *bucket {
 	}
 }
 
-// unpackSums reads everything before the sums; next reads each of them.
-func unpackSums(packed []byte) (*packedSums, error) {
+// unpackSums reads everything before the sums; next reads each of them. names are the names of the measures.
+func unpackSums(packed []byte, names []string) (*packedSums, error) {
 	if len(packed) == 0 || packed[0] != packFormat && packed[0] != packFormatAccounts {
 		return nil, errPacked
 	}
@@ -162,7 +162,6 @@ func unpackSums(packed []byte) (*packedSums, error) {
 		u.texts[i] = whole[u.at : u.at+n]
 		u.at += n
 	}
-	names := measureColumns()
 	u.measures = make([]int, u.index(len(names)+1))
 	for i := range u.measures {
 		if u.measures[i] = slices.Index(names, u.text()); u.measures[i] < 0 {
@@ -231,7 +230,7 @@ func (u *packedSums) next() bool {
 
 // unpackBuckets reads all sums. They have no period, and an account only in the second format.
 func unpackBuckets(packed []byte) (buckets, error) {
-	u, err := unpackSums(packed)
+	u, err := unpackSums(packed, measureColumns())
 	if err != nil {
 		return nil, err
 	}

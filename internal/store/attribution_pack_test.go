@@ -63,7 +63,7 @@ func TestPackedSums(t *testing.T) {
 		if diff := cmp.Diff(got, day, cmp.AllowUnexported(bucket{})); diff != "" || err != nil {
 			rt.Fatalf("read: %v (-got +want):\n%s", err, diff)
 		}
-		again, err := packSums(maps.Clone(day))
+		again, err := packSums(maps.Clone(day), measureColumns())
 		if err != nil || !bytes.Equal(again, a.sums) {
 			rt.Fatalf("written again: %v, %x, want %x", err, again, a.sums)
 		}
@@ -78,14 +78,14 @@ func TestPackedSums(t *testing.T) {
 // the rest would be wrong.
 func TestPackedSumsOfLaterVersions(t *testing.T) {
 	t.Parallel()
-	packed, err := packSums(buckets{bucket{model: "m"}: {measureRequests: 1}})
+	packed, err := packSums(buckets{bucket{model: "m"}: {measureRequests: 1}}, measureColumns())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, x := range [][]byte{
 		bytes.Replace(packed, []byte("requests"), []byte("requestz"), 1), append([]byte{packFormatAccounts + 1}, packed[1:]...), nil,
 	} {
-		if _, err := unpackSums(x); !errors.Is(err, errPacked) {
+		if _, err := unpackSums(x, measureColumns()); !errors.Is(err, errPacked) {
 			t.Errorf("%q: got %v, want %v", x, err, errPacked)
 		}
 	}
@@ -93,7 +93,7 @@ func TestPackedSumsOfLaterVersions(t *testing.T) {
 
 func FuzzPackedSums(f *testing.F) {
 	of := attributed{User: "ada", Tags: []llm.Tag{{Name: "team", Value: "x"}}, Known: []string{"team"}}
-	packed, err := packSums(buckets{bucket{model: "m", key: "k"}.attributedTo(&of): {measureRequests: 1, measureCost: -5}})
+	packed, err := packSums(buckets{bucket{model: "m", key: "k"}.attributedTo(&of): {measureRequests: 1, measureCost: -5}}, measureColumns())
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func BenchmarkUsesOfDays(b *testing.B) {
 		name := bucket{model: fmt.Sprintf("openai/model-%02d-2026-05", n%30), key: fmt.Sprintf("00000000-0000-7000-9000-%012d", n%4), provider: "openai"}
 		day.add(name.attributedTo(&of), &sums{measureRequests: 3, measureCost: 12345, measureTokens: 9999, measureAttempts: 3, measureUsage: 900, measureUsage + 8: 200})
 	}
-	packed, err := packSums(day)
+	packed, err := packSums(day, measureColumns())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func BenchmarkUsesOfDays(b *testing.B) {
 	for range b.N {
 		u := newUsesRows(newUsesGroups(&usesFilter{account: "a"}, usesByUser(), nil), usesByUser())
 		for d := range 30 {
-			sums, err := unpackSums(packed)
+			sums, err := unpackSums(packed, measureColumns())
 			if err == nil {
 				err = u.addDay(accountOn{"a", int64(20261101 + d)}, everyRequest, sums)
 			}

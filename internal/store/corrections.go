@@ -220,8 +220,11 @@ func addCorrected(ctx context.Context, tx *sql.Tx, hours buckets, parts balances
 			return err
 		}
 	}
-	corrected := make([]int64, 0, len(days))
+	corrected := make([]int64, 0, len(days)+len(hours))
 	for b := range days {
+		corrected = append(corrected, b.period)
+	}
+	for b := range hours {
 		corrected = append(corrected, b.period)
 	}
 	if err := dropPacked(ctx, tx, corrected); err != nil {

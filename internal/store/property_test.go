@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -107,6 +108,7 @@ type machine struct {
 		batches []*ledger.Batch
 	}
 	drawn     int  // attempts so far
+	retained  bool // rows may be deleted
 	saved     bool // there is a copy of the database
 	savedRows map[ledger.AttemptID]ledger.Settlement
 	savedMade map[ledger.AttemptID][]ledger.Correction
@@ -149,6 +151,7 @@ func (m *machine) drawAttempt(rt *rapid.T) ledger.Attempt {
 			a.Attribution.Tags = append(a.Attribution.Tags, llm.Tag{Name: name, Value: value})
 		}
 	}
+	binary.BigEndian.PutUint64(a.ID.Request[:], uint64(a.Arrived.UnixMilli())<<16|0x7000) // as ledger.NewID does
 	a.Parts = drawParts(rt, &a)
 	a.Opened = a.Arrived.Add(time.Duration(rapid.IntRange(0, 90_000).Draw(rt, "waited")) * time.Millisecond)
 	if rapid.Bool().Draw(rt, "priced") {
@@ -388,6 +391,7 @@ func (m *machine) retain(rt *rapid.T) {
 	m.now.Store(time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC).UnixMicro()) // when all days are over, like the deleted ones
 	before := time.Date(2026, 11, rapid.IntRange(19, 22).Draw(rt, "day"), 12, 0, 0, 0, time.UTC)
 	last := before.AddDate(0, 0, -rapid.IntRange(0, 2).Draw(rt, "days that unresolved rows are kept for longer"))
+	m.retained = true
 	if _, err := m.store.Ledger.Retain(rt.Context(), before, last, nil); err != nil {
 		rt.Fatalf("retain: %v", err)
 	}
@@ -403,7 +407,11 @@ func (m *machine) attribute(rt *rapid.T) {
 	if m.store.Now().Month() == time.December {
 		m.inDecember()
 	}
-	if err := m.store.Attribution.PackRollups(rt.Context()); err != nil {
+	err := m.store.Attribution.PackRollups(rt.Context())
+	if err == nil {
+		err = m.store.Attribution.PackHours(rt.Context(), rapid.Bool().Draw(rt, "check"))
+	}
+	if err != nil {
 		rt.Fatalf("pack: %v", err)
 	}
 }
@@ -474,6 +482,7 @@ func (m *machine) check(rt *rapid.T) {
 		}
 		m.checkKeys(rt, account)
 		m.checkGroups(rt, account, &got)
+		m.checkSpeeds(rt, account)
 		m.checkOverview(rt, account, &all)
 		m.checkExplained(rt, account, &all)
 		listed += m.checkRequests(rt, account)

@@ -17,7 +17,10 @@ import (
 const refusalsByMinute = 48 * time.Hour
 
 // Refusals stores counts of refused requests, and the latest of each account.
-type Refusals struct{ *conn }
+type Refusals struct {
+	*conn
+	checks turn // of sums
+}
 
 // Write adds a batch. Its counts must be sorted by the same order on all nodes.
 func (s *Refusals) Write(ctx context.Context, b refusal.Batch) error {
@@ -262,14 +265,16 @@ func (s *Refusals) Find(ctx context.Context, id uuid.UUID) (x refusal.Refusal, t
 	return r.Latest[0], true, nil
 }
 
-// RetainRefusals deletes what is older than a time, and adds up older minutes to hours.
+// RetainRefusals deletes the counts of whole UTC days before a time, and single refusals before it, adds up older
+// minutes to hours, and repairs sums.
 func (s *Refusals) RetainRefusals(ctx context.Context, before time.Time) error {
+	first := before.UTC().Truncate(24 * time.Hour)
 	byHour := s.clock.now().Add(-refusalsByMinute).Truncate(time.Hour)
 	for _, deletion := range []struct {
 		statement string
 		arg       int64
 	}{
-		{"DELETE FROM refusals WHERE minute < ?", before.Unix()},
+		{"DELETE FROM refusals WHERE minute < ?", first.Unix()},
 		{"DELETE FROM refusals_latest WHERE at < ?", micros(before)},
 	} {
 		err := s.writeDeletion(ctx, "delete refused requests", func(tx *sql.Tx) error {
@@ -280,7 +285,10 @@ func (s *Refusals) RetainRefusals(ctx context.Context, before time.Time) error {
 			return err
 		}
 	}
-	if err := s.retainRefusalSums(ctx, before); err != nil {
+	if err := s.retainRefusalSums(ctx, first); err != nil {
+		return err
+	}
+	if err := s.repairSums(ctx, first); err != nil {
 		return err
 	}
 	for more := true; more; {

@@ -18,19 +18,19 @@ const (
 	refusalsDay  = 24 * refusalsHour
 )
 
-// refusalsByHour is the age up to which sums of hours are stored and read, in whole days.
-const refusalsByHour = 8 * 24 * time.Hour
-
-// Columns of the sums over all accounts.
+// Columns of the sums over all accounts. sumsByPair, before a reason, is the column of accounts for that reason.
 const (
 	sumsByAccount = "account"
+	sumsByKey     = "key"
+	sumsByModel   = "model"
 	sumsByReason  = "reason"
+	sumsByPair    = "/"
 )
 
 // refusalSum identifies a sum of the refusals of an hour or a day over all accounts.
 type refusalSum struct {
-	unit   int64  // in seconds
-	column string // an account's or a reason's
+	unit   int64 // in seconds
+	column string
 	period int64  // start of the hour or day, in Unix seconds
 	value  string // of the column
 }
@@ -47,8 +47,12 @@ func refusalSumsOf(counts []refusal.Count) map[refusalSum]int64 {
 		c := &counts[i]
 		for _, unit := range []int64{refusalsHour, refusalsDay} {
 			period := c.Minute - c.Minute%unit
-			all[refusalSum{unit, sumsByAccount, period, c.Account}] += c.N
-			all[refusalSum{unit, sumsByReason, period, string(c.Reason)}] += c.N
+			for column, value := range map[string]string{
+				sumsByAccount: c.Account, sumsByKey: c.Key, sumsByModel: c.Model, sumsByReason: string(c.Reason),
+				sumsByPair + string(c.Reason): c.Account,
+			} {
+				all[refusalSum{unit, column, period, value}] += c.N
+			}
 		}
 	}
 	return all
@@ -75,12 +79,12 @@ func addRefusalSums(ctx context.Context, tx *sql.Tx, counts []refusal.Count) err
 	return nil
 }
 
-// refusalsOf returns the counts of an account, without keys and models.
+// refusalsOf returns the counts of an account.
 func refusalsOf(ctx context.Context, tx *sql.Tx, account string) ([]refusal.Count, error) {
-	rows, err := tx.QueryContext(ctx, "SELECT minute, reason, n FROM refusals WHERE account = ?", account)
+	rows, err := tx.QueryContext(ctx, "SELECT minute, key, reason, model, n FROM refusals WHERE account = ?", account)
 	return collect(rows, err, func(row scanner) (c refusal.Count, err error) {
 		c.Account = account
-		return c, row.Scan(&c.Minute, &c.Reason, &c.N)
+		return c, row.Scan(&c.Minute, &c.Key, &c.Reason, &c.Model, &c.N)
 	})
 }
 
@@ -104,7 +108,7 @@ func subtractRefusals(ctx context.Context, tx *sql.Tx, counts []refusal.Count) e
 // retainRefusalSums deletes sums that no report reads.
 func (s *Refusals) retainRefusalSums(ctx context.Context, before time.Time) error {
 	hours := before
-	if by := s.clock.now().Add(-refusalsByHour).Truncate(24 * time.Hour); by.After(hours) {
+	if by := s.clock.now().Add(-hoursFor).Truncate(24 * time.Hour); by.After(hours) {
 		hours = by
 	}
 	return s.writeDeletion(ctx, "delete sums of refused requests", func(tx *sql.Tx) error {
@@ -120,7 +124,8 @@ func (s *Refusals) retainRefusalSums(ctx context.Context, before time.Time) erro
 }
 
 // refusalSource returns the table of a query, an expression of SQL named refusals with its arguments: all counts, or
-// for a report over all accounts their sums by account or reason, and counts only of the hours that the range cuts.
+// for a report over all accounts their sums by one column or by account and reason, and counts only of the hours that
+// the range cuts.
 func (s *Refusals) refusalSource(q *refusal.Query) (table string, args []any) {
 	column, days, ok := sumsFor(q)
 	if !ok {
@@ -133,7 +138,7 @@ func (s *Refusals) refusalSource(q *refusal.Query) (table string, args []any) {
 	if !q.Until.IsZero() {
 		until = inUnits(q.Until, time.Second)
 	}
-	r := refusalParts{column: column, hoursFrom: s.clock.now().Add(-refusalsByHour + 24*time.Hour).Unix()}
+	r := refusalParts{column: column, hoursFrom: s.clock.now().Add(-hoursFor + 24*time.Hour).Unix()}
 	if days {
 		r.addDays(from, until)
 	} else {
@@ -147,23 +152,37 @@ func (s *Refusals) refusalSource(q *refusal.Query) (table string, args []any) {
 
 // sumsFor returns the column of the sums that suffice for a query, and whether sums of days do.
 func sumsFor(q *refusal.Query) (column string, days, ok bool) {
-	if !q.All || q.Key != "" || q.Model != "" {
+	if !q.All {
 		return "", false, false
 	}
-	column, days = sumsByReason, true
+	needs, days := map[string]bool{}, true
 	for _, g := range q.By {
 		switch g {
-		case refusal.ByAccount:
-			column = sumsByAccount
 		case refusal.ByHour:
 			days = false
-		case refusal.ByReason, refusal.ByDay:
-		default:
+		case refusal.ByDay:
+		case refusal.ByMinute:
 			return "", false, false
+		default:
+			needs[string(g)] = true // the columns have the names of the groups
 		}
 	}
-	isReason := q.Reason != "" || slices.Contains(q.By, refusal.ByReason)
-	return column, days, column == sumsByReason || !isReason
+	for column, value := range map[string]string{
+		sumsByKey: q.Key, sumsByModel: q.Model, sumsByReason: string(q.Reason),
+	} {
+		needs[column] = needs[column] || value != ""
+	}
+	maps.DeleteFunc(needs, func(_ string, isNeeded bool) bool { return !isNeeded })
+	columns := slices.Sorted(maps.Keys(needs))
+	switch {
+	case len(columns) == 0:
+		return sumsByReason, days, true
+	case len(columns) == 1:
+		return columns[0], days, true
+	case slices.Equal(columns, []string{sumsByAccount, sumsByReason}):
+		return sumsByPair, days, true
+	}
+	return "", false, false
 }
 
 // refusalParts are the parts of a range: of sums, and of counts by minute at its ends.
@@ -197,14 +216,28 @@ func (r *refusalParts) addHours(from, until int64) {
 }
 
 func (r *refusalParts) addSums(unit, from, until int64) {
-	r.parts = append(r.parts, "SELECT period AS minute, value AS "+r.column+", n FROM refusals_sums WHERE unit = ?"+
-		" AND grouped = ? AND period >= ? AND period < ?")
-	r.args = append(r.args, unit, r.column, from, until)
+	value, grouped, args := "value AS "+r.column, "grouped = ?", []any{unit, r.column}
+	if r.column == sumsByPair {
+		reasons := refusal.Reasons()
+		value, grouped = "value AS account, substr(grouped, 2) AS reason", among("grouped", len(reasons))
+		args = []any{unit}
+		for _, reason := range reasons {
+			args = append(args, sumsByPair+string(reason))
+		}
+	}
+	r.parts = append(r.parts, "SELECT period AS minute, "+value+", n FROM refusals_sums WHERE unit = ? AND "+grouped+
+		" AND period >= ? AND period < ?")
+	r.args = append(append(r.args, args...), from, until)
 }
 
 func (r *refusalParts) addCounts(from, until int64) {
-	if from < until {
-		r.parts = append(r.parts, "SELECT minute, "+r.column+", n FROM refusals WHERE minute >= ? AND minute < ?")
-		r.args = append(r.args, from, until)
+	if from >= until {
+		return
 	}
+	columns := r.column
+	if columns == sumsByPair {
+		columns = "account, reason"
+	}
+	r.parts = append(r.parts, "SELECT minute, "+columns+", n FROM refusals WHERE minute >= ? AND minute < ?")
+	r.args = append(r.args, from, until)
 }

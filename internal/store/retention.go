@@ -26,6 +26,7 @@ func (s *DB) RunRetention(ctx context.Context, now func() Retention) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() { s.runPacking(ctx) })
+	running.Go(func() { s.runPackingHours(ctx) })
 	running.Go(func() { s.runErasing(ctx, now) })
 	every := time.NewTicker(retainEvery)
 	defer every.Stop()
@@ -82,6 +83,9 @@ func (s *DB) retain(ctx context.Context, r *Retention) {
 	if err := s.Attribution.PackRollups(ctx); err != nil && ctx.Err() == nil {
 		s.log.Error("usage of all accounts could not be packed; reports read the sums of each account meanwhile",
 			"err", err)
+	}
+	if err := s.Attribution.PackHours(ctx, true); err != nil && ctx.Err() == nil {
+		s.log.Error("hours could not be packed again", "err", err)
 	}
 	s.notDeleted(ctx, "end users and tags of closed accounts", s.forgetClosed(ctx))
 	s.notDeleted(ctx, "sums by end user and tag", s.Attribution.RetainAttribution(ctx, s.Now().Add(-r.Attribution)))

@@ -11,8 +11,22 @@ import (
 	"weir/internal/budget"
 )
 
-// tablePacked stores the sums of rollup_day over all accounts, in one row for each past day and month.
-const tablePacked = "rollup_packed"
+// tablePacked stores the sums of rollup_day over all accounts, in one row for each past day and month, and
+// tablePackedHours those of rollup_hour for each past hour of the last days.
+const (
+	tablePacked      = "rollup_packed"
+	tablePackedHours = "packed_hours"
+	// tablePackedSpeeds stores the times to first token of the same periods.
+	tablePackedSpeeds = "packed_speeds"
+)
+
+// packedTable returns the table of a period's row.
+func packedTable(period int64) string {
+	if period > lastDay {
+		return tablePackedHours
+	}
+	return tablePacked
+}
 
 // mostPacked bounds the sums of a row. Reports over a period with more sums read the rollups.
 const mostPacked = 100_000
@@ -73,29 +87,36 @@ func (s *Attribution) lastAttributed(ctx context.Context) (int64, error) {
 	return day, err
 }
 
-// packedPeriod describes the packed row of a day or a month.
+// packedPeriod describes the packed row of an hour, a day or a month.
 type packedPeriod struct {
-	version, packed int64 // as in the table, but a month's version is the sum of its days' versions
-	hasSums         bool
+	// As in the table, but a month's version is the sum of its days' versions. A node of an earlier version does not
+	// pack speeds, so they have a version of their own.
+	version, packed, speedsPacked int64
+	hasSums, hasSpeeds            bool
 }
 
-func (p packedPeriod) isUpToDate() bool { return p.packed == p.version }
+func (p packedPeriod) isUpToDate() bool { return p.packed == p.version && p.speedsPacked == p.version }
 
-// isReadable reports whether reports may read the row.
-func (p packedPeriod) isReadable() bool { return p.isUpToDate() && p.hasSums }
+// isReadable and areSpeedsReadable report whether reports may read the row's sums and its times to first token.
+func (p packedPeriod) isReadable() bool        { return p.packed == p.version && p.hasSums }
+func (p packedPeriod) areSpeedsReadable() bool { return p.speedsPacked == p.version && p.hasSpeeds }
 
 func packedPeriods(ctx context.Context, q querier) (map[int64]packedPeriod, error) {
-	rows, err := q.QueryContext(ctx, "SELECT period, version, packed, by_both IS NOT NULL FROM "+tablePacked+
-		" ORDER BY period") // months first
+	const columns = "SELECT p.period, p.version, p.packed, coalesce(s.packed, -1), p.by_both IS NOT NULL," +
+		" s.speeds IS NOT NULL FROM "
+	const speeds = " p LEFT JOIN " + tablePackedSpeeds + " s ON s.period = p.period"
+	rows, err := q.QueryContext(ctx, columns+tablePacked+speeds+" UNION ALL "+columns+tablePackedHours+speeds+
+		" ORDER BY 1") // months first
 	there := map[int64]packedPeriod{}
 	err = eachRow(rows, err, func(row scanner) error {
 		var period int64
 		var p packedPeriod
-		if err := row.Scan(&period, &p.version, &p.packed, &p.hasSums); err != nil {
+		err := row.Scan(&period, &p.version, &p.packed, &p.speedsPacked, &p.hasSums, &p.hasSpeeds)
+		if err != nil {
 			return err
 		}
 		there[period] = p
-		if month, ok := there[period/100]; ok {
+		if month, ok := there[period/100]; ok && period <= lastDay {
 			month.version += p.version
 			there[period/100] = month
 		}
@@ -104,27 +125,30 @@ func packedPeriods(ctx context.Context, q querier) (map[int64]packedPeriod, erro
 	return there, err
 }
 
-// packedRow is a row of rollup_packed.
+// packedRow is a row of packed sums.
 type packedRow struct {
-	version, packed        int64
-	byModel, byKey, byBoth []byte
+	version, packed, speedsPacked  int64
+	byModel, byKey, byBoth, speeds []byte
 }
 
 func (p *packedRow) equals(o *packedRow) bool {
-	return bytes.Equal(p.byModel, o.byModel) && bytes.Equal(p.byKey, o.byKey) && bytes.Equal(p.byBoth, o.byBoth)
+	return p.packed == o.packed && p.speedsPacked == o.speedsPacked && bytes.Equal(p.byModel, o.byModel) &&
+		bytes.Equal(p.byKey, o.byKey) && bytes.Equal(p.byBoth, o.byBoth) && bytes.Equal(p.speeds, o.speeds)
 }
 
 func readPacked(ctx context.Context, q querier, period int64) (p packedRow, err error) {
-	err = q.QueryRowContext(ctx, "SELECT version, packed, by_model, by_key, by_both FROM "+tablePacked+
-		" WHERE period = ?", period).
-		Scan(&p.version, &p.packed, &p.byModel, &p.byKey, &p.byBoth)
+	err = q.QueryRowContext(ctx, "SELECT p.version, p.packed, coalesce(s.packed, -1), p.by_model, p.by_key, p.by_both,"+
+		" s.speeds FROM "+packedTable(period)+" p LEFT JOIN "+tablePackedSpeeds+" s ON s.period = p.period"+
+		" WHERE p.period = ?", period).
+		Scan(&p.version, &p.packed, &p.speedsPacked, &p.byModel, &p.byKey, &p.byBoth, &p.speeds)
 	return p, err
 }
 
 // pack writes the row of a period, unless it is up to date and unchanged.
 func (s *Attribution) pack(ctx context.Context, period int64) error {
+	table := packedTable(period)
 	err := s.write(ctx, s.sure, "pack sums", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO "+tablePacked+" (period, version, packed) VALUES (?, 0, -1)"+
+		_, err := tx.ExecContext(ctx, "INSERT INTO "+table+" (period, version, packed) VALUES (?, 0, -1)"+
 			" ON CONFLICT (period) DO NOTHING", period)
 		return err
 	})
@@ -136,47 +160,63 @@ func (s *Attribution) pack(ctx context.Context, period int64) error {
 		if have, err = readPacked(ctx, tx, period); err != nil {
 			return err
 		}
-		all, err := readPeriod(ctx, tx, period, s.mostPacked)
-		if err != nil {
+		if want, err = s.addUp(ctx, tx, period); err != nil {
 			return err
 		}
-		if all != nil {
-			if want, err = packedRowOf(all); err != nil {
-				return err
-			}
-		}
 		there, err := packedPeriods(ctx, tx)
-		want.version, want.packed = have.version, there[period].version
+		want.version, want.packed, want.speedsPacked = have.version, there[period].version, there[period].version
 		return err
 	})
-	if err != nil {
+	if err != nil || have.equals(&want) {
 		return err
-	}
-	if have.packed == want.packed && have.equals(&want) {
-		return nil
 	}
 	if period > lastMonth { // a node may have added to the day without a new version: its month may lack that too
 		want.version++
 		want.packed++
+		want.speedsPacked++
 	}
 	return s.write(ctx, s.sure, "pack sums", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "UPDATE "+tablePacked+
-			" SET version = ?, packed = ?, by_model = ?, by_key = ?, by_both = ?"+
-			" WHERE period = ? AND version = ? AND packed = ?", // otherwise another node was faster
-			want.version, want.packed, want.byModel, want.byKey, want.byBoth, period, have.version, have.packed)
+		n, err := affected(tx.ExecContext(ctx, "UPDATE "+table+" SET version = ?, packed = ?, by_model = ?, by_key = ?,"+
+			" by_both = ? WHERE period = ? AND version = ? AND packed = ?", // else another node was faster
+			want.version, want.packed, want.byModel, want.byKey, want.byBoth, period, have.version, have.packed))
+		if err != nil || n == 0 {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "INSERT INTO "+tablePackedSpeeds+" (period, packed, speeds) VALUES (?, ?, ?)"+
+			" ON CONFLICT (period) DO UPDATE SET packed = excluded.packed, speeds = excluded.speeds",
+			period, want.speedsPacked, want.speeds)
 		return err
 	})
+}
+
+// addUp returns the sums of a period. Those of too many groups are nil.
+func (s *Attribution) addUp(ctx context.Context, tx *sql.Tx, period int64) (p packedRow, err error) {
+	all, err := readPeriod(ctx, tx, period, s.mostPacked)
+	if err != nil {
+		return p, err
+	}
+	if all != nil {
+		if p, err = packedRowOf(all); err != nil {
+			return p, err
+		}
+	}
+	speeds, err := readSpeedsOf(ctx, tx, period, s.mostPacked)
+	if err == nil && speeds != nil {
+		p.speeds, err = packSums(speeds, speedColumns())
+	}
+	return p, err
 }
 
 // lastMonth is the highest stored month; days are greater numbers.
 const lastMonth = lastDay / 100
 
 func packedRowOf(all buckets) (p packedRow, err error) {
-	if p.byModel, err = packSums(all.folded(bucket.ofModel)); err != nil {
+	names := measureColumns()
+	if p.byModel, err = packSums(all.folded(bucket.ofModel), names); err != nil {
 		return p, err
 	}
-	if p.byKey, err = packSums(all.folded(bucket.ofKey)); err == nil {
-		p.byBoth, err = packSums(all)
+	if p.byKey, err = packSums(all.folded(bucket.ofKey), names); err == nil {
+		p.byBoth, err = packSums(all, names)
 	}
 	return p, err
 }
@@ -185,14 +225,17 @@ func packedRowOf(all buckets) (p packedRow, err error) {
 func (b bucket) ofModel() bucket { return bucket{model: b.model, provider: b.provider} }
 func (b bucket) ofKey() bucket   { return bucket{account: b.account, key: b.key} }
 
-// readPeriod adds up a day or a month of rollup_day; nil if it has too many sums.
+// readPeriod adds up an hour of rollup_hour, or a day or a month of rollup_day; nil if it has too many sums.
 func readPeriod(ctx context.Context, tx *sql.Tx, period int64, most int) (buckets, error) {
-	first, last := period, period
-	if period <= lastMonth {
+	first, last, table := period, period, tableDays
+	switch {
+	case period <= lastMonth:
 		first, last = budget.DaysOf(period)
+	case period > lastDay:
+		table = tableHours
 	}
 	rows, err := tx.QueryContext(ctx, "SELECT 0, account, model, key, provider, "+columnsBy("sum", measureColumns())+
-		" FROM "+tableDays+
+		" FROM "+table+
 		" WHERE period BETWEEN ? AND ? GROUP BY account, model, key, provider LIMIT ?", first, last, most+1)
 	all := buckets{}
 	err = each(rows, err, scanRolled, func(r *rolled) error {
@@ -205,16 +248,16 @@ func readPeriod(ctx context.Context, tx *sql.Tx, period int64, most int) (bucket
 	return all, err
 }
 
-// dropPacked empties the rows of days that get additions, and increases their versions, which outdates the rows of
-// their months. A concurrent write of one of these rows has no effect.
-func dropPacked(ctx context.Context, tx *sql.Tx, days []int64) error {
-	slices.Sort(days)
-	for _, day := range slices.Compact(days) {
-		_, err := tx.ExecContext(ctx, "INSERT INTO "+tablePacked+" AS p (period, version, packed) VALUES (?, 1, -1)"+
-			" ON CONFLICT (period) DO UPDATE"+
-			" SET version = p.version + 1, by_model = NULL, by_key = NULL, by_both = NULL", day)
+// dropPacked empties the rows of days, or of hours, that get additions, and increases their versions, which outdates
+// the rows of their months. A concurrent write of one of these rows has no effect.
+func dropPacked(ctx context.Context, tx *sql.Tx, periods []int64) error {
+	slices.Sort(periods)
+	for _, period := range slices.Compact(periods) {
+		_, err := tx.ExecContext(ctx, "INSERT INTO "+packedTable(period)+" AS p (period, version, packed)"+
+			" VALUES (?, 1, -1) ON CONFLICT (period) DO UPDATE SET version = p.version + 1,"+
+			" by_model = NULL, by_key = NULL, by_both = NULL", period)
 		if err != nil {
-			return fmt.Errorf("packed sums of %s: %w", dateText(day), err)
+			return fmt.Errorf("packed sums of %s: %w", periodText(period), err)
 		}
 	}
 	return nil

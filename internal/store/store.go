@@ -211,7 +211,7 @@ func (o *Options) connect(e *engine) (*DB, error) {
 		Attribution: &Attribution{conn: c, mostPacked: cmp.Or(o.MostPacked, mostPacked)},
 		conn:        c, Accounts: &Accounts{c}, Corrections: &Corrections{c}, Leases: &Leases{c}, Reports: &Reports{c},
 		Webhooks: &Webhooks{c}, Events: &Events{c}, Kept: &Kept{conn: c, quota: o.Kept}, Audit: &AuditLog{c},
-		Managed: &Managed{c}, Refusals: &Refusals{c}, Alerts: &Alerts{c}, Content: newContent(c, o.Content),
+		Managed: &Managed{c}, Refusals: &Refusals{conn: c}, Alerts: &Alerts{c}, Content: newContent(c, o.Content),
 		MCPTools: &MCPTools{c}, Connections: &Connections{c}, Sockets: &Sockets{c},
 		Answers: newAnswers(c, o.Answers),
 	}

@@ -29,6 +29,9 @@ func (s *Reports) Uses(ctx context.Context, q report.UsesQuery) (page report.Use
 		return page, err
 	}
 	at, top := q.Ranked(), q
+	if q.Apart != nil {
+		return s.usesOf(ctx, q, &separate{at, q.Apart})
+	}
 	top.By, top.Sort, top.Top, top.Limit, top.Offset = q.By[at:at+1], cmp.Or(q.Sort, report.MeasureCost), 0, q.Top, 0
 	if page, err = s.usesOf(ctx, top, nil); err != nil {
 		return page, err
@@ -58,10 +61,10 @@ func (s *Reports) usesOf(ctx context.Context, q report.UsesQuery, apart *separat
 	err = s.report(ctx, q.Account, "read uses", func(tx *sql.Tx) (err error) {
 		switch {
 		case q.Speeds:
-			page, err = usesSpeeds{newUsesRows(groups, q)}.page(ctx, tx, q.Limit, q.Offset)
+			page, err = s.pageOfSpeeds(ctx, tx, newUsesRows(groups, q), q.Limit, q.Offset)
 		case q.ByAttribution() || f.byMinute(q.By):
 			page, err = newUsesRows(groups, q).page(ctx, tx, q.Limit, q.Offset)
-		case f.all && groups.table != tableHours:
+		case f.all:
 			page, err = s.pageOfAll(ctx, tx, newUsesRows(groups, q), q.Limit, q.Offset)
 		case len(q.By) > 0 || q.Sort != "" || q.Failed || groups.table != tableUses:
 			page, err = groups.page(ctx, tx, q.Limit, q.Offset)

@@ -18,24 +18,26 @@ type usesGroups struct {
 	rank    []int     // measures of which the groups with most come first; nil for none
 	failed  bool      // also groups with nothing but failed attempts
 	apart   *separate // nil if all values have groups of their own
-	table   string
-	scale   int64  // how many of its period numbers a day covers
-	on      string // the condition on the periods
+	daily   string    // the smallest rollup of days that has the dimensions
+	table   string    // that, or the rollup of hours
+	scale   int64     // how many of its period numbers a day covers
+	on      string    // the condition on the periods
 }
 
 func newUsesGroups(f *usesFilter, q report.UsesQuery, apart *separate) *usesGroups {
 	g := &usesGroups{
 		usesFilter: f, by: q.By, grouped: len(q.By) > 0, rank: measuresOf(q.Sort), failed: q.Failed, apart: apart,
-		table: tableUses, scale: 1,
+		daily: tableUses, scale: 1,
 	}
 	if !g.grouped {
 		g.by = []report.Dimension{report.ByDay, report.ByModel}
 	}
-	switch {
-	case slices.Contains(g.by, report.ByHour) || f.isPart():
+	if f.key != "" || f.provider != "" || slices.Contains(g.by, report.ByKey) ||
+		slices.Contains(g.by, report.ByProvider) {
+		g.daily = tableDays
+	}
+	if g.table = g.daily; slices.Contains(g.by, report.ByHour) || f.isPart() {
 		g.table, g.scale = tableHours, 100
-	case f.key != "", f.provider != "", slices.Contains(g.by, report.ByKey), slices.Contains(g.by, report.ByProvider):
-		g.table = tableDays
 	}
 	return g
 }

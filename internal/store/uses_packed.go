@@ -5,12 +5,14 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"weir/internal/report"
 )
 
-// pageOfAll returns usage over all accounts: it reads packed months and days from their rows, and others from the
-// rollup.
+// pageOfAll returns usage over all accounts: it reads packed months, days and hours from their rows, and others from
+// the rollups.
 func (s *Reports) pageOfAll(ctx context.Context, tx *sql.Tx, u *usesRows, limit, offset int) (
 	page report.UsesPage, err error,
 ) {
@@ -24,74 +26,180 @@ func (s *Reports) pageOfAll(ctx context.Context, tx *sql.Tx, u *usesRows, limit,
 }
 
 func (s *Reports) readOfAll(ctx context.Context, tx *sql.Tx, u *usesRows) error {
-	days, err := daysOf(ctx, tx, u.table, "period", u.from, u.to)
-	if err != nil {
-		return err
-	}
+	return s.readPeriods(ctx, tx, u, packedPeriod.isReadable, u.readRollups)
+}
+
+// readPeriods reads packed periods from their rows if they are readable, and calls rest for the others.
+func (s *Reports) readPeriods(ctx context.Context, tx *sql.Tx, u *usesRows, isReadable func(packedPeriod) bool,
+	rest func(context.Context, *sql.Tx, *usesPlan) error,
+) error {
 	there, err := packedPeriods(ctx, tx)
 	if err != nil {
 		return err
 	}
-	err = u.readDays(ctx, tx, days, there)
+	read := func(isReadable func(int64) bool) error {
+		p, err := usesPlanner{u, isReadable}.plan(ctx, tx)
+		if err == nil {
+			err = u.addPeriods(ctx, tx, p.packed)
+		}
+		if err == nil {
+			err = rest(ctx, tx, p)
+		}
+		return err
+	}
+	err = read(func(period int64) bool {
+		p, ok := there[period]
+		return ok && isReadable(p)
+	})
 	if errors.Is(err, errPacked) {
-		s.log.Warn("a report over all accounts takes longer, because it adds up the sums of each account;"+
-			" they are packed "+
-			"again within a day", "err", err)
+		s.log.Warn("a report takes longer, because it adds up the sums of each account; they are packed again within "+
+			"a day", "err", err)
 		clear(u.groups)
 		u.text = 0
-		err = u.readDays(ctx, tx, days, nil)
+		err = read(func(int64) bool { return false })
 	}
 	return err
 }
 
-// readDays reads days: packed ones from their own rows or their month's, others from the rollup.
-func (u *usesRows) readDays(ctx context.Context, tx *sql.Tx, days []int64, there map[int64]packedPeriod) error {
-	var packed, others []int64
+// usesPlan says where a report reads each period.
+type usesPlan struct {
+	packed      []int64 // months, days and hours from their packed rows
+	days, hours []int64 // from rollups, or from rows
+}
+
+// usesPlanner plans a report. isReadable reports whether a period has a packed row.
+type usesPlanner struct {
+	*usesRows
+	isReadable func(period int64) bool
+}
+
+// plan divides the requested time into whole months and days, and into hours if the report needs them or its bounds
+// cut a day.
+func (u usesPlanner) plan(ctx context.Context, tx *sql.Tx) (*usesPlan, error) {
+	p := &usesPlan{}
+	first, last := u.periods(100)
+	if u.isByHours() {
+		return p, p.addHours(ctx, tx, first, last, u.isReadable)
+	}
+	days, err := daysOf(ctx, tx, tableUses, "period", u.from, u.to)
 	for _, day := range days {
-		period := day
-		if month := day / 100; !u.has(report.ByDay) && there[month].isReadable() && u.isWhole(month) {
-			period = month
-		}
-		switch {
-		case len(packed) > 0 && packed[len(packed)-1] == period: // a month that also contains the day after
-		case there[period].isReadable():
-			packed = append(packed, period)
+		switch period := u.wholePeriod(day); {
+		case err != nil:
+			return nil, err
+		case u.cuts(day):
+			err = p.addHours(ctx, tx, max(first, day*100), min(last, day*100+99), u.isReadable)
+		case slices.Contains(p.packed, period): // a month that also contains another day
+		case u.isReadable(period):
+			p.packed = append(p.packed, period)
 		default:
-			others = append(others, day)
+			p.days = append(p.days, day)
 		}
 	}
-	if err := u.addPeriods(ctx, tx, packed); err != nil || len(others) == 0 {
-		return err
+	return p, err
+}
+
+// addHours adds the hours with usage between two.
+func (p *usesPlan) addHours(ctx context.Context, tx *sql.Tx, first, last int64, isReadable func(int64) bool) error {
+	hours, err := daysOf(ctx, tx, tableHours, "period", first, last)
+	for _, hour := range hours {
+		if isReadable(hour) {
+			p.packed = append(p.packed, hour)
+		} else {
+			p.hours = append(p.hours, hour)
+		}
 	}
-	u.on = isOn("r.period", others...)
-	text, args := u.query(measureColumns())
+	return err
+}
+
+// wholePeriod returns the day's month if it can be read as a whole, else the day.
+func (u usesPlanner) wholePeriod(day int64) int64 {
+	month := day / 100
+	if !u.has(report.ByDay) && u.isReadable(month) && u.isWhole(month) {
+		return month
+	}
+	return day
+}
+
+// isByHours reports whether the report needs hours of all days.
+func (u *usesRows) isByHours() bool {
+	return u.has(report.ByHour) || u.speeds && (u.key != "" || u.has(report.ByKey))
+}
+
+// cuts reports whether only a part of a day is requested.
+func (f *usesFilter) cuts(day int64) bool {
+	isIn := func(at time.Time) bool { return !at.IsZero() && isPartOfDay(at) && dayOf(at) == day }
+	return isIn(f.since) || isIn(f.until)
+}
+
+// isWhole reports whether all days of a month are requested.
+func (f *usesFilter) isWhole(month int64) bool {
+	first := month*100 + 1
+	last := dayOf(timeOfDay(first).AddDate(0, 1, -1))
+	return f.from <= first && last <= f.to && !f.cuts(first) && !f.cuts(last)
+}
+
+// readRollups adds the days and hours that are not packed.
+func (u *usesRows) readRollups(ctx context.Context, tx *sql.Tx, p *usesPlan) error {
+	if len(p.days)+len(p.hours) > mostNamed {
+		return errManyGroups
+	}
+	err := u.readRollup(ctx, tx, u.daily, 1, p.days)
+	if err == nil {
+		err = u.readRollup(ctx, tx, tableHours, 100, p.hours)
+	}
+	return err
+}
+
+func (u *usesRows) readRollup(ctx context.Context, tx *sql.Tx, table string, scale int64, periods []int64) error {
+	if len(periods) == 0 {
+		return nil
+	}
+	g := *u.usesGroups
+	g.table, g.scale, g.on = table, scale, isOn("r.period", periods...)
+	text, args := g.query(measureColumns())
 	rows, err := tx.QueryContext(ctx, text, args...)
-	return each(rows, err, u.scanGroup, func(g *rowGroup) error {
-		have, err := u.groupOf(g.values)
+	return each(rows, err, g.scanGroup, func(read *rowGroup) error {
+		have, err := u.groupOf(read.values)
 		if err == nil {
-			have.add(&g.sums)
+			have.add(&read.sums)
 		}
 		return err
 	})
 }
 
-// isWhole reports whether all days of a month are requested.
-func (u *usesRows) isWhole(month int64) bool {
-	first := month*100 + 1
-	return u.from <= first && dayOf(timeOfDay(first).AddDate(0, 1, -1)) <= u.to
-}
-
 // addPeriods adds the packed sums of periods.
 func (u *usesRows) addPeriods(ctx context.Context, tx *sql.Tx, periods []int64) error {
-	column := "by_model"
-	if u.key != "" || u.has(report.ByKey) || u.has(report.ByAccount) {
-		column = "by_key"
-		if u.byModel() {
-			column = "by_both"
-		}
+	isHour := func(period int64) bool { return period > lastDay }
+	err := u.addPackedRows(ctx, tx, tablePacked, slices.DeleteFunc(slices.Clone(periods), isHour))
+	if err == nil {
+		err = u.addPackedRows(ctx, tx, tablePackedHours,
+			slices.DeleteFunc(periods, func(period int64) bool { return !isHour(period) }))
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT period, "+column+" FROM "+tablePacked+" WHERE "+
-		isOn("period", periods...))
+	return err
+}
+
+// packedColumn returns the column with the smallest sums that suffice, and the names of its measures.
+func (u *usesRows) packedColumn() (column string, names []string) {
+	switch names = measureColumns(); {
+	case u.speeds:
+		return "speeds", speedColumns()
+	case u.key == "" && !u.has(report.ByKey) && !u.has(report.ByAccount):
+		return "by_model", names
+	case u.byModel():
+		return "by_both", names
+	}
+	return "by_key", names
+}
+
+func (u *usesRows) addPackedRows(ctx context.Context, tx *sql.Tx, table string, periods []int64) error {
+	if len(periods) == 0 {
+		return nil
+	}
+	column, names := u.packedColumn()
+	if u.speeds {
+		table = tablePackedSpeeds
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT period, "+column+" FROM "+table+" WHERE "+isOn("period", periods...))
 	return eachRow(rows, err, func(row scanner) error {
 		var on accountOn
 		var packed sql.RawBytes
@@ -102,7 +210,7 @@ func (u *usesRows) addPeriods(ctx context.Context, tx *sql.Tx, periods []int64) 
 		if on.day = period; period <= lastMonth {
 			on.day = period*100 + 1
 		}
-		sums, err := unpackSums(packed)
+		sums, err := unpackSums(packed, names)
 		if err == nil {
 			err = u.addPacked(on, sums)
 		}

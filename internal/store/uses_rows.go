@@ -26,13 +26,16 @@ const (
 // yet, it reads rows and the sums of deleted rows, which have neither a user nor tags. It adds corrections to both.
 type usesRows struct {
 	*usesGroups
-	tags   []llm.Tag // an attempt must have all of them
-	user   string    // the end user; empty for all
-	groups map[string]*rowGroup
-	most   int                      // groups
-	text   int                      // bytes of the texts that name the groups
-	name   []byte                   // of the current group
-	ofDay  map[packedName]*rowGroup // the groups of the current day
+	speeds   bool      // times to first token are counted, and nothing else
+	byMinute bool      // the report needs minutes
+	tags     []llm.Tag // an attempt must have all of them
+	user     string    // the end user; empty for all
+	groups   map[string]*rowGroup
+	most     int                      // groups
+	text     int                      // bytes of the texts that name the groups
+	name     []byte                   // of the current group
+	ofDay    map[packedName]*rowGroup // the groups of the current day
+	times    map[timeOf]timeValue
 	// summed are the days that are read only from their sums, and byRow the other days with usage.
 	summed, byRow []int64
 	// upto is where the sums of days of byRow end; earlier requests are in them, but some accounts may have fewer.
@@ -53,15 +56,18 @@ type accountOn struct {
 // rowGroup is a group with its values, which determine its order.
 type rowGroup struct {
 	values []*string
-	sums
-	speed *report.Speed // nil unless times to first token are counted
+	sums   // times to first token as measures of speedColumns
 }
+
+// speed returns the measures of speedColumns.
+func (s *sums) speed() report.Speed { return report.Speed(s[:report.NumSpeeds]) }
 
 func newUsesRows(g *usesGroups, q report.UsesQuery) *usesRows {
 	return &usesRows{
-		usesGroups: g, tags: q.Tags, user: q.User, groups: map[string]*rowGroup{}, most: maxUsesGroups,
-		ofDay: map[packedName]*rowGroup{},
-		upto:  map[int64]string{}, corrected: map[accountOn][]*correction{},
+		usesGroups: g, byMinute: g.byMinute(q.By), tags: q.Tags, user: q.User, groups: map[string]*rowGroup{},
+		most:  maxUsesGroups,
+		ofDay: map[packedName]*rowGroup{}, times: map[timeOf]timeValue{},
+		upto: map[int64]string{}, corrected: map[accountOn][]*correction{},
 		byAttempt: map[ledger.AttemptID]*correction{},
 	}
 }
@@ -76,10 +82,13 @@ func (u *usesRows) page(ctx context.Context, tx *sql.Tx, limit, offset int) (pag
 // sorted returns a page of the groups.
 func (u *usesRows) sorted(limit, offset int) (page report.UsesPage) {
 	maps.DeleteFunc(u.groups, func(_ string, g *rowGroup) bool {
-		return g.isNothing() && g.speed == nil && (!u.failed || g.sums[measureErrors] == 0)
+		return !u.speeds && g.isNothing() && (!u.failed || g.sums[measureErrors] == 0)
 	})
 	sorted := slices.SortedFunc(maps.Values(u.groups), u.compare)
 	for _, g := range sorted {
+		if u.speeds {
+			break
+		}
 		page.Total.Add(&report.Totals{
 			Tokens: g.sums[measureTokens], Requests: g.sums[measureRequests], Cost: g.charge(),
 			Uncertain: g.uncertain(),
@@ -89,8 +98,8 @@ func (u *usesRows) sorted(limit, offset int) (page report.UsesPage) {
 	page.Count = len(sorted)
 	for _, g := range sorted[min(offset, len(sorted)):min(offset+limit, len(sorted))] {
 		use := g.use()
-		if g.speed != nil {
-			use.Speed = *g.speed
+		if u.speeds {
+			use = report.Use{Speed: g.speed()}
 		}
 		if use.Group = g.values; !u.grouped {
 			use.Group, use.Date, use.Model = nil, *g.values[0], *g.values[1]
@@ -104,8 +113,9 @@ func (u *usesRows) sorted(limit, offset int) (page report.UsesPage) {
 // order; groups without a value come last.
 func (u *usesRows) compare(a, b *rowGroup) int {
 	first, times, others := 0, 0, 0
-	if first = cmp.Compare(b.of(u.rank), a.of(u.rank)); a.speed != nil && len(u.rank) > 0 {
-		first = cmp.Compare(b.speed.Answers(), a.speed.Answers())
+	if first = cmp.Compare(b.of(u.rank), a.of(u.rank)); u.speeds && len(u.rank) > 0 {
+		x, y := a.speed(), b.speed()
+		first = cmp.Compare(y.Answers(), x.Answers())
 	}
 	for i, d := range u.by {
 		if x, y := a.values[i], b.values[i]; d.IsTime() {
@@ -275,8 +285,9 @@ func (u *usesRows) add(b *bucket, a *attributed, s *sums) error {
 
 // group returns the group of a bucket; nil if a filter excludes it.
 func (u *usesRows) group(b *bucket, a *attributed) (*rowGroup, error) {
-	if u.model != "" && b.model != u.model || u.key != "" && b.key != u.key ||
-		u.provider != "" && b.provider != u.provider || u.user != "" && a.User != u.user {
+	if u.account != "" && b.account != u.account || u.model != "" && b.model != u.model ||
+		u.key != "" && b.key != u.key || u.provider != "" && b.provider != u.provider ||
+		u.user != "" && a.User != u.user {
 		return nil, nil
 	}
 	for _, t := range u.tags {
@@ -286,7 +297,7 @@ func (u *usesRows) group(b *bucket, a *attributed) (*rowGroup, error) {
 	}
 	u.name = u.name[:0]
 	for i, d := range u.by {
-		value, ok := valueOf(d, b, a)
+		value, ok := u.valueOf(d, b, a)
 		u.addName(u.apart.value(i, value, ok))
 	}
 	if g := u.groups[string(u.name)]; g != nil {
@@ -294,7 +305,7 @@ func (u *usesRows) group(b *bucket, a *attributed) (*rowGroup, error) {
 	}
 	values := make([]*string, len(u.by))
 	for i, d := range u.by {
-		value, ok := valueOf(d, b, a)
+		value, ok := u.valueOf(d, b, a)
 		if value, ok = u.apart.value(i, value, ok); ok {
 			value = strings.Clone(value) // it may be a substring of a much longer text
 			values[i] = &value
@@ -334,37 +345,4 @@ func (u *usesRows) groupOf(values []*string) (*rowGroup, error) {
 		return g, nil
 	}
 	return u.newGroup(values)
-}
-
-// valueOf returns the value of a dimension, and whether there is one.
-func valueOf(d report.Dimension, b *bucket, a *attributed) (string, bool) {
-	hour, isMinute := b.period, b.period > lastHour
-	if isMinute {
-		hour /= 100
-	}
-	day, isHour := hour, hour > lastDay
-	if isHour {
-		day /= 100
-	}
-	switch d {
-	case report.ByAccount:
-		return b.account, true
-	case report.ByModel:
-		return b.model, true
-	case report.ByProvider:
-		return b.provider, true
-	case report.ByKey:
-		return b.key, true
-	case report.ByDay:
-		return periodText(day), true
-	case report.ByMonth:
-		return periodText(day / 100), true
-	case report.ByHour:
-		return periodText(hour), isHour
-	case report.ByMinute:
-		return periodText(b.period), isMinute
-	case report.ByUser:
-		return a.User, a.User != ""
-	}
-	return a.tag(d.Tag())
 }

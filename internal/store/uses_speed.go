@@ -5,93 +5,148 @@ import (
 	"database/sql"
 	"slices"
 	"strings"
+	"time"
 
 	"weir/internal/llm"
 	"weir/internal/report"
 )
 
-// mostSpeedDays bounds the days of a report of times to first token that reads rows.
-const mostSpeedDays = 2
+const (
+	// mostSpeedDays bounds the days of a report of times to first token that reads rows, and mostHourDays those of one
+	// that reads hours.
+	mostSpeedDays = 2
+	mostHourDays  = int(hoursFor / (24 * time.Hour))
+	// fewAttempts is how many attempts of an account are read more quickly from its rows than from the packed hours of
+	// all accounts.
+	fewAttempts = 2000
+)
 
-// usesSpeeds counts times to first token by dimensions.
+// usesSpeeds counts times to first token by dimensions. The sums of its groups are measures of speedColumns.
 type usesSpeeds struct{ *usesRows }
 
-// page counts times to first token by the groups: from their rollup, or from rows if it does not have the groups.
-func (u usesSpeeds) page(ctx context.Context, tx *sql.Tx, limit, offset int) (page report.UsesPage, err error) {
-	if u.needsRows() {
-		err = u.readSpeedRows(ctx, tx)
-	} else {
-		err = u.readSpeeds(ctx, tx)
+// pageOfSpeeds counts times to first token by the groups: from their rollup, by hour from packed hours, or from rows if
+// these do not have the groups.
+func (s *Reports) pageOfSpeeds(ctx context.Context, tx *sql.Tx, rows *usesRows, limit, offset int) (
+	page report.UsesPage, err error,
+) {
+	u := usesSpeeds{rows}
+	u.speeds = true
+	isReadable, byHours := packedPeriod.areSpeedsReadable, u.isByHours() || u.isPart()
+	switch days := u.daysFor(byHours); {
+	case days > 0:
+		err = u.checkDays(ctx, tx, days)
+	case !u.all:
+		isReadable = func(packedPeriod) bool { return false }
+	}
+	if err == nil && byHours && !u.all {
+		var few bool
+		if few, err = u.areFew(ctx, tx); few {
+			isReadable = func(packedPeriod) bool { return false }
+		}
+	}
+	if err == nil && u.needsRows() {
+		err = u.readByRow(ctx, tx)
+	} else if err == nil {
+		err = s.readPeriods(ctx, tx, rows, isReadable, u.readRest)
 	}
 	return u.sorted(limit, offset), err
 }
 
-// needsRows reports whether the rollup of times to first token lacks what the report needs.
+// needsRows reports whether only rows have what the report needs.
 func (u usesSpeeds) needsRows() bool {
-	return u.byHour() || u.key != "" || u.user != "" || len(u.tags) > 0 ||
-		slices.ContainsFunc(u.by, func(d report.Dimension) bool {
-			return d == report.ByKey || d == report.ByUser || d.Tag() != ""
-		})
+	return u.byMinute || u.user != "" || len(u.tags) > 0 ||
+		slices.ContainsFunc(u.by, func(d report.Dimension) bool { return d == report.ByUser || d.Tag() != "" })
 }
 
-func (u usesSpeeds) readSpeedRows(ctx context.Context, tx *sql.Tx) error {
+// daysFor returns the most days of the report; 0 for no bound.
+func (u usesSpeeds) daysFor(byHours bool) int {
+	switch {
+	case u.needsRows():
+		return mostSpeedDays
+	case byHours:
+		return mostHourDays
+	}
+	return 0
+}
+
+// checkDays returns an error if the report has more days.
+func (u usesSpeeds) checkDays(ctx context.Context, tx *sql.Tx, most int) error {
 	days, err := daysOf(ctx, tx, tableSpeed, "period", u.from, u.to)
-	if err != nil {
-		return err
-	}
-	if len(days) > mostSpeedDays {
-		return llm.Invalidf("start_date", "Times to first token of keys, end users, tags and hours are reported for "+
-			"at most %d days. Request fewer days, or group by account, provider, model or day.", mostSpeedDays)
-	}
-	for _, day := range days {
-		query := rowsQuery{account: u.account, least: stateKnown, limit: exportPiece}
-		query.from, query.to = u.places(day, "")
-		if err := walk(ctx, tx, query, u.addSpeed); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// addSpeed counts the time to first token of an attempt, if it is a complete answer with one.
-func (u usesSpeeds) addSpeed(r *storedRow) error {
-	if !u.timeRange.has(r.Arrived) {
-		return nil
-	}
-	if u.rows++; u.rows > maxUsesRows {
-		return errUsesRows(maxUsesRows, "attempts")
-	}
-	if !hasSpeed(&r.Entry) {
-		return nil
-	}
-	b, a := u.bucketOf(&r.Attempt), attributedOf(&r.Attribution)
-	speed, err := u.speedOf(&b, &a)
-	if speed != nil {
-		speed.Count(r.FirstToken)
+	if err == nil && len(days) > most {
+		err = llm.Invalidf("start_date", "Times to first token of end users, tags and minutes are reported for at "+
+			"most %d days, those of keys and hours for at most %d. Request fewer days, or group by account, provider, "+
+			"model or day.", mostSpeedDays, mostHourDays)
 	}
 	return err
 }
 
-// speedOf returns the times of a bucket's group; nil if a filter excludes it.
-func (u usesSpeeds) speedOf(b *bucket, a *attributed) (*report.Speed, error) {
-	g, err := u.group(b, a)
-	if g == nil {
-		return nil, err
+// areFew reports whether the account has few attempts on the requested days.
+func (u usesSpeeds) areFew(ctx context.Context, tx *sql.Tx) (few bool, err error) {
+	on, err := periodsOf(ctx, tx, tableUses, u.from, u.to)
+	if err == nil {
+		err = tx.QueryRowContext(ctx, "SELECT coalesce(sum(attempts), 0) <= ? FROM rollup_uses r WHERE account = ?"+
+			" AND "+on, fewAttempts, u.account).Scan(&few)
 	}
-	if g.speed == nil {
-		g.speed = &report.Speed{}
-	}
-	return g.speed, nil
+	return few, err
 }
 
-// readSpeeds reads the rollup by the columns of the groups.
-func (u usesSpeeds) readSpeeds(ctx context.Context, tx *sql.Tx) error {
-	on, err := periodsOf(ctx, tx, tableSpeed, u.from, u.to)
-	if err != nil {
-		return err
+// readRest counts the days that are not packed from their rollup, and the hours from rows.
+func (u usesSpeeds) readRest(ctx context.Context, tx *sql.Tx, p *usesPlan) error {
+	err := u.readSpeeds(ctx, tx, p.days)
+	for rest := p.hours; len(rest) > 0 && err == nil; {
+		day := rest[0] / 100
+		n := len(rest)
+		if i := slices.IndexFunc(rest, func(hour int64) bool { return hour/100 != day }); i >= 0 {
+			n = i
+		}
+		hours := rest[:n]
+		rest = rest[n:]
+		_, to := hourPlaces(slices.Max(hours))
+		from, _ := hourPlaces(slices.Min(hours))
+		err = u.readSpeedRows(ctx, tx, from, to, func(at time.Time) bool { return slices.Contains(hours, hourOf(at)) })
+	}
+	return err
+}
+
+// readByRow counts the times of the requested rows.
+func (u usesSpeeds) readByRow(ctx context.Context, tx *sql.Tx) error {
+	days, err := daysOf(ctx, tx, tableSpeed, "period", u.from, u.to)
+	for _, day := range days {
+		if err == nil {
+			from, to := u.places(day, "")
+			err = u.readSpeedRows(ctx, tx, from, to, u.timeRange.has)
+		}
+	}
+	return err
+}
+
+// readSpeedRows counts the times of the rows between two places that arrived at a requested time.
+func (u usesSpeeds) readSpeedRows(ctx context.Context, tx *sql.Tx, from, to rowPlace,
+	isRequested func(time.Time) bool,
+) error {
+	query := rowsQuery{account: u.account, from: from, to: to, least: stateKnown, limit: exportPiece}
+	return walk(ctx, tx, query, func(r *storedRow) error {
+		if !isRequested(r.Arrived) {
+			return nil
+		}
+		if u.rows++; u.rows > maxUsesRows {
+			return errUsesRows(maxUsesRows, "attempts")
+		}
+		if !hasSpeed(&r.Entry) {
+			return nil
+		}
+		b, a := u.bucketOf(&r.Attempt), attributedOf(&r.Attribution)
+		return u.add(&b, &a, speedSums(r.FirstToken))
+	})
+}
+
+// readSpeeds reads days of the rollup by the columns of the groups.
+func (u usesSpeeds) readSpeeds(ctx context.Context, tx *sql.Tx, days []int64) error {
+	if len(days) == 0 {
+		return nil
 	}
 	names, needed := []string{"0", "''", "''"}, []bool{
-		u.has(report.ByDay) || u.has(report.ByMonth), u.has(report.ByAccount), u.byModel(),
+		u.has(report.ByDay) || u.has(report.ByMonth), u.has(report.ByAccount) || u.account != "", u.byModel(),
 	}
 	groups := []string{"r.period / 1000000"} // GROUP BY needs a column
 	for i, column := range []string{"r.period", "r.account", "r.model"} {
@@ -103,22 +158,16 @@ func (u usesSpeeds) readSpeeds(ctx context.Context, tx *sql.Tx) error {
 	f.provider = "" // group filters by it
 	where, args := f.among()
 	rows, err := tx.QueryContext(ctx, "SELECT "+strings.Join(names, ", ")+", "+columnsBy("sum", speedColumns())+
-		" FROM "+tableSpeed+" r WHERE "+on+" AND "+where+" GROUP BY "+strings.Join(groups, ", "), args...)
+		" FROM "+tableSpeed+" r WHERE "+isOn("r.period", days...)+" AND "+where+" GROUP BY "+
+		strings.Join(groups, ", "), args...)
 	return eachRow(rows, err, func(row scanner) error {
 		var b bucket
-		var read report.Speed
-		dest := []any{&b.period, &b.account, &b.model}
-		for i := range read {
-			dest = append(dest, &read[i])
-		}
+		var s sums
+		dest := append([]any{&b.period, &b.account, &b.model}, s.dest()[:report.NumSpeeds]...)
 		if err := row.Scan(dest...); err != nil {
 			return err
 		}
 		b.provider, _, _ = strings.Cut(b.model, "/")
-		speed, err := u.speedOf(&b, &attributed{})
-		if speed != nil {
-			speed.Add(&read)
-		}
-		return err
+		return u.add(&b, &attributed{}, &s)
 	})
 }

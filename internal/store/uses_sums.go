@@ -42,7 +42,7 @@ func (u *usesRows) readSums(ctx context.Context, tx *sql.Tx) error {
 		if err := row.Scan(&on.account, &on.day, &upto, &packed); err != nil {
 			return err
 		}
-		sums, err := unpackSums(packed)
+		sums, err := unpackSums(packed, measureColumns())
 		if err != nil {
 			return fmt.Errorf("account %s on %s: %w", on.account, dateText(on.day), err)
 		}
@@ -115,26 +115,22 @@ func (u *usesRows) addDay(on accountOn, upto string, sums *packedSums) error {
 
 // addPacked adds packed sums. Sums that name no accounts are those of the account and day in on.
 func (u *usesRows) addPacked(on accountOn, sums *packedSums) error {
-	byModel, byKey := u.byModel(), u.key != "" || u.has(report.ByKey)
-	byAccount := u.has(report.ByAccount)
-	byName := byModel || byKey || byAccount
+	needs := u.names(sums.withAccounts)
 	clear(u.ofDay)
-	// The groups of the day, if only the attribution distinguishes them.
-	ofAttribution := make([]*rowGroup, len(sums.attributions))
+	// The groups of the period, if only one text or the attribution distinguishes them.
+	ofText := make([]*rowGroup, max(len(sums.texts), len(sums.attributions)))
+	isText := needs.single() && (len(sums.attributions) == 1 || needs == packedName{})
 	leftOut := &rowGroup{}
 	for sums.next() {
-		name := sums.packedName
-		if !byModel {
-			name.model, name.provider = 0, 0
+		name := sums.only(&needs)
+		index := name.account + name.model + name.key
+		if needs == (packedName{}) {
+			index = name.attribution
 		}
-		if !byKey {
-			name.key = 0
-		}
-		if !byAccount {
-			name.account = 0
-		}
-		g := ofAttribution[name.attribution]
-		if byName {
+		var g *rowGroup
+		if isText {
+			g = ofText[index]
+		} else {
 			g = u.ofDay[name]
 		}
 		if g == nil {
@@ -145,15 +141,33 @@ func (u *usesRows) addPacked(on accountOn, sums *packedSums) error {
 			if g == nil {
 				g = leftOut
 			}
-			if byName {
-				u.ofDay[name] = g
+			if isText {
+				ofText[index] = g
 			} else {
-				ofAttribution[name.attribution] = g
+				u.ofDay[name] = g
 			}
 		}
 		g.add(&sums.sums)
 	}
 	return sums.failed()
+}
+
+// names returns 1 for each text of packed sums that distinguishes groups. A model also determines the provider.
+func (u *usesRows) names(withAccounts bool) (n packedName) {
+	return packedName{
+		account: int(number(u.has(report.ByAccount) || withAccounts && u.account != "")),
+		model:   int(number(u.byModel())), key: int(number(u.key != "" || u.has(report.ByKey))),
+	}
+}
+
+// single reports whether at most one text is set.
+func (n *packedName) single() bool { return n.account+n.model+n.key <= 1 }
+
+// only returns the attribution and the texts that are set in of.
+func (n packedName) only(of *packedName) packedName {
+	return packedName{
+		account: n.account * of.account, model: n.model * of.model, key: n.key * of.key, attribution: n.attribution,
+	}
 }
 
 // addCorrected adds corrections to the group of the attribution that fits best.

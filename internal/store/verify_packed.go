@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// packed compares packed days and months with the rollup of days.
+// packed compares packed days and months with the rollup of days, and packed hours with that of hours.
 func (v *verifier) packed(ctx context.Context) error {
 	there, err := packedPeriods(ctx, v.tx)
 	if err != nil {

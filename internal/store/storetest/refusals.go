@@ -155,6 +155,8 @@ func testRefusalsOfAll(t *testing.T, f *fixture) {
 	compareRefusalsOfAll(t, f, now)
 	must.Do(t, f.Refusals.RetainRefusals(t.Context(), now.Add(-30*day)))
 	compareRefusalsOfAll(t, f, now)
+	must.Do(t, f.Refusals.RetainRefusals(t.Context(), now.Truncate(day).Add(-9*day).Add(10*time.Hour)))
+	compareRefusalsOfAll(t, f, now)
 	before := must.Get(f.Refusals.Read(t.Context(), refusal.Query{All: true}))(t).Total
 	of := must.Get(f.Refusals.Read(t.Context(), refusal.Query{Account: "acc_a"}))(t).Total
 	must.Get(f.Accounts.CloseAccount(t.Context(), root, "acc_a", now))(t)
@@ -168,13 +170,23 @@ func compareRefusalsOfAll(t *testing.T, f *fixture, now time.Time) {
 	t.Helper()
 	midnight, hour := now.Truncate(day), now.Truncate(time.Hour)
 	for _, by := range [][]refusal.Group{
-		{}, {refusal.ByReason}, {refusal.ByDay}, {refusal.ByHour}, {refusal.ByDay, refusal.ByReason},
+		{},
+		{refusal.ByReason},
+		{refusal.ByDay},
+		{refusal.ByHour},
+		{refusal.ByDay, refusal.ByReason},
+		{refusal.ByKey},
+		{refusal.ByModel, refusal.ByDay},
+		{refusal.ByAccount, refusal.ByReason},
+		{refusal.ByAccount, refusal.ByReason, refusal.ByDay},
 	} {
 		for _, q := range []refusal.Query{
 			{From: midnight.Add(-9 * day)},
 			{From: midnight.Add(-5 * day), Until: midnight},
 			{From: hour.Add(-23 * time.Hour)},
 			{From: hour.Add(-23 * time.Hour), Reason: llm.CodeRateLimited},
+			{From: midnight.Add(-9 * day), Key: "acc_b_key"},
+			{From: midnight.Add(-9 * day), Model: "house/m"},
 			{From: midnight.Add(-5 * day), Until: hour},
 			{From: hour.Add(-12 * day), Until: hour.Add(-11 * day)},
 			{},

@@ -1,0 +1,33 @@
+-- +goose Up
+
+-- The usage of all accounts in an hour of the last days, like that of days and months in rollup_packed.
+CREATE TABLE packed_hours (
+    period   BIGINT NOT NULL PRIMARY KEY, -- yyyymmddhh
+    version  BIGINT NOT NULL, -- changes with additions to the hour after its end
+    packed   BIGINT NOT NULL, -- version at the last packing; the row is outdated if it differs
+    by_model BYTEA, -- see packSums; NULL if there are too many sums
+    by_key   BYTEA, -- by account and key
+    by_both  BYTEA  -- by account, key and model
+);
+
+-- Times to first token of all accounts in a past hour, day or month. A table of its own, because SQLite reads all large
+-- values before a column.
+CREATE TABLE packed_speeds (
+    period BIGINT NOT NULL PRIMARY KEY, -- yyyymm, yyyymmdd or yyyymmddhh
+    packed BIGINT NOT NULL, -- version in rollup_packed or packed_hours at the last packing
+    speeds BYTEA -- by account and model, of hours also by key; NULL if there are too many or rows are deleted
+);
+
+-- The numbers of refused requests by key, by model, and by account for each reason.
+INSERT INTO refusals_sums SELECT 3600, 'key', minute - minute % 3600, key, cast(sum(n) AS BIGINT) FROM refusals
+    GROUP BY minute - minute % 3600, key;
+INSERT INTO refusals_sums SELECT 3600, 'model', minute - minute % 3600, model, cast(sum(n) AS BIGINT) FROM refusals
+    GROUP BY minute - minute % 3600, model;
+INSERT INTO refusals_sums SELECT 3600, '/' || reason, minute - minute % 3600, account, cast(sum(n) AS BIGINT) FROM refusals
+    GROUP BY minute - minute % 3600, account, reason;
+INSERT INTO refusals_sums SELECT 86400, 'key', minute - minute % 86400, key, cast(sum(n) AS BIGINT) FROM refusals
+    GROUP BY minute - minute % 86400, key;
+INSERT INTO refusals_sums SELECT 86400, 'model', minute - minute % 86400, model, cast(sum(n) AS BIGINT) FROM refusals
+    GROUP BY minute - minute % 86400, model;
+INSERT INTO refusals_sums SELECT 86400, '/' || reason, minute - minute % 86400, account, cast(sum(n) AS BIGINT) FROM refusals
+    GROUP BY minute - minute % 86400, account, reason;
