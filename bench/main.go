@@ -36,6 +36,7 @@ const usage = `bench measures the gateway next to nginx on loopback.
   bench pages --url URL [--cookie NAME=VALUE] [--key KEY] [--pid N] [--rounds N] [--only WORDS]
   bench load --target 127.0.0.1:PORT [--api chat|completions] [--conns N] [--duration D]
              [--rate N [--open [--batch SHARE]]] [--stream --model s50d10ms]
+  bench flood --target 127.0.0.1:PORT --pid N [--rate N] [--conns N] [--duration D] [--turns N]
 
 All except charts, which draws the output of "bench run --json" as SVG, accept --help.
 `
@@ -63,7 +64,7 @@ func command() int {
 
 func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) == 0 {
-		return fmt.Errorf("%w: name a command: run, turns, charts, mock, load, seed, reports or pages", errUsage)
+		return fmt.Errorf("%w: name a command: run, turns, charts, mock, load, flood, seed, reports or pages", errUsage)
 	}
 	switch args[0] {
 	case "-h", "--help", "help":
@@ -73,9 +74,10 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	command := map[string]func(context.Context, []string, io.Writer, io.Writer) error{
 		"run": runCommand, "turns": turnsCommand, "charts": chartsCommand, "mock": mockCommand, "load": loadCommand,
 		"seed": seedCommand, "reports": reportsCommand, "pages": pagesCommand,
+		"flood": floodCommand,
 	}[args[0]]
 	if command == nil {
-		return fmt.Errorf("%w: unknown command %q: use run, turns, charts, mock, load, seed, reports or pages",
+		return fmt.Errorf("%w: unknown command %q: use run, turns, charts, mock, load, flood, seed, reports or pages",
 			errUsage, args[0])
 	}
 	return command(ctx, args[1:], stdout, stderr)

@@ -13,6 +13,8 @@ var errLinux = errors.New(
 
 func runCommand(context.Context, []string, io.Writer, io.Writer) error { return errLinux }
 
+func floodCommand(context.Context, []string, io.Writer, io.Writer) error { return errLinux }
+
 func pagesCommand(context.Context, []string, io.Writer, io.Writer) error { return errLinux }
 
 func turnsCommand(context.Context, []string, io.Writer, io.Writer) error { return errLinux }
