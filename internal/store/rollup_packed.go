@@ -176,8 +176,8 @@ func (s *Attribution) pack(ctx context.Context, period int64) error {
 		want.speedsPacked++
 	}
 	return s.write(ctx, s.sure, "pack sums", func(tx *sql.Tx) error {
-		n, err := affected(tx.ExecContext(ctx, "UPDATE "+table+" SET version = ?, packed = ?, by_model = ?, by_key = ?,"+
-			" by_both = ? WHERE period = ? AND version = ? AND packed = ?", // else another node was faster
+		n, err := affected(tx.ExecContext(ctx, "UPDATE "+table+" SET version = ?, packed = ?, by_model = ?,"+
+			" by_key = ?, by_both = ? WHERE period = ? AND version = ? AND packed = ?", // else another node was faster
 			want.version, want.packed, want.byModel, want.byKey, want.byBoth, period, have.version, have.packed))
 		if err != nil || n == 0 {
 			return err

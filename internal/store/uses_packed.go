@@ -143,14 +143,14 @@ func (u *usesRows) readRollups(ctx context.Context, tx *sql.Tx, p *usesPlan) err
 	if len(p.days)+len(p.hours) > mostNamed {
 		return errManyGroups
 	}
-	err := u.readRollup(ctx, tx, u.daily, 1, p.days)
+	err := readRollup(ctx, tx, u, u.daily, 1, p.days)
 	if err == nil {
-		err = u.readRollup(ctx, tx, tableHours, 100, p.hours)
+		err = readRollup(ctx, tx, u, tableHours, 100, p.hours)
 	}
 	return err
 }
 
-func (u *usesRows) readRollup(ctx context.Context, tx *sql.Tx, table string, scale int64, periods []int64) error {
+func readRollup(ctx context.Context, tx *sql.Tx, u *usesRows, table string, scale int64, periods []int64) error {
 	if len(periods) == 0 {
 		return nil
 	}

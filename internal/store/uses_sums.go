@@ -115,7 +115,7 @@ func (u *usesRows) addDay(on accountOn, upto string, sums *packedSums) error {
 
 // addPacked adds packed sums. Sums that name no accounts are those of the account and day in on.
 func (u *usesRows) addPacked(on accountOn, sums *packedSums) error {
-	needs := u.names(sums.withAccounts)
+	needs := neededNames(u, sums.withAccounts)
 	clear(u.ofDay)
 	// The groups of the period, if only one text or the attribution distinguishes them.
 	ofText := make([]*rowGroup, max(len(sums.texts), len(sums.attributions)))
@@ -152,8 +152,8 @@ func (u *usesRows) addPacked(on accountOn, sums *packedSums) error {
 	return sums.failed()
 }
 
-// names returns 1 for each text of packed sums that distinguishes groups. A model also determines the provider.
-func (u *usesRows) names(withAccounts bool) (n packedName) {
+// neededNames returns 1 for each text of packed sums that distinguishes groups. A model also determines the provider.
+func neededNames(u *usesRows, withAccounts bool) (n packedName) {
 	return packedName{
 		account: int(number(u.has(report.ByAccount) || withAccounts && u.account != "")),
 		model:   int(number(u.byModel())), key: int(number(u.key != "" || u.has(report.ByKey))),
