@@ -31,8 +31,8 @@ type watch struct {
 	kind    Kind          // kind of the current wait's expiry
 	limit   time.Duration // longest duration of a wait
 	began   time.Time
-	since   time.Time     // start of the current wait; zero without one
-	end     time.Time     // end of the whole exchange
+	since   time.Time // start of the current wait; zero without one
+	end     time.Time // end of the whole exchange
 }
 
 // start starts an exchange with the wait for its first byte. A look for an earlier exchange of the same memory may

@@ -38,10 +38,10 @@ func (q *replyCheck) oauth(t *testing.T) {
 		if at.path != "/oauth/client.json" { // public
 			with(on, at.body, http.StatusForbidden, "X-Forwarded-Proto", "http", "X-Forwarded-For", "192.0.2.1")
 		}
-		switch {
-		case at.path == "/oauth/register":
+		switch at.path {
+		case "/oauth/register":
 			with(on, at.body, http.StatusCreated)
-		case at.path == "/oauth/token":
+		case "/oauth/token":
 			with(on, at.body, http.StatusUnauthorized)
 		default:
 			with(on, at.body, http.StatusOK)
