@@ -29,10 +29,13 @@ func (x *exchange) relayWhole(a *attempt, resp *provider.Response) error {
 	}
 	w := wholeReply{attempt: a, body: body, unread: x.content == nil && a.resumes == nil && !in.loops}
 	defer w.release()
-	if err := w.read(in.server.bounds, &in.held, resp); err != nil {
-		return err
+	if err = w.read(in.server.bounds, &in.held, resp); err == nil {
+		err = a.refuseServed()
 	}
-	if err := a.refuseServed(); err != nil {
+	if err != nil {
+		if w.measured != nil {
+			w.outcome() // the provider may charge a text that it has not counted
+		}
 		return err
 	}
 	if in.Op.ObjectCalls && a.Spoken != in.Op {

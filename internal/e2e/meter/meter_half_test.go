@@ -80,6 +80,22 @@ func TestOneSidedUsageIsCompleted(t *testing.T) {
 	}
 }
 
+// TestAbortedAnswerWithOneSidedUsageIsCounted checks that the text of a whole answer that the model broke off is counted
+// if the provider has not counted it, also where the answer's text is not read otherwise.
+func TestAbortedAnswerWithOneSidedUsageIsCounted(t *testing.T) {
+	t.Parallel()
+	const reply = `{"id":"a","choices":[{"index":0,"message":{"role":"assistant","content":"one two three four five six seven eight nine ten"},"finish_reason":"error"}],"usage":{"prompt_tokens":9%s}}`
+	for _, more := range []string{"", `,"completion_tokens":0`} {
+		h := openCanned(t, "openai", "application/json", fmt.Sprintf(reply, more))
+		for _, path := range meterAPIs {
+			got := h.Row(h.Do(meterAsk(path, "house/m", "", false)).Header.Get("X-Request-Id"))
+			if got.Outcome != "cut" || got.Provenance != "estimated" || got.In != 9 || got.Out != 10 {
+				t.Errorf("%q at %s: %+v, want a cut answer of 9 and 10 tokens, estimated", more, path, got)
+			}
+		}
+	}
+}
+
 // openCanned opens a gateway with a priced provider that always sends the same answer.
 func openCanned(t *testing.T, dialect, contentType, body string) *harness.Gateway {
 	t.Helper()
