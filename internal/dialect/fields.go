@@ -37,9 +37,10 @@ func NewFields(w http.ResponseWriter) Fields {
 // FieldsIn returns fields that are set in a map.
 func FieldsIn(h http.Header) Fields { return Fields{header: h} }
 
-// Set sets a field, once for each name.
+// Set sets a field, once for each name, in place of one in the map.
 func (f Fields) Set(name, value string) {
 	if f.direct != nil {
+		delete(f.header, name)
 		f.direct.AddField(name, value)
 		return
 	}
@@ -49,6 +50,7 @@ func (f Fields) Set(name, value string) {
 // SetNumber sets a field to a number.
 func (f Fields) SetNumber(name string, n int64) {
 	if f.direct != nil {
+		delete(f.header, name)
 		f.direct.AddNumber(name, n)
 		return
 	}

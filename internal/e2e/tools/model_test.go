@@ -174,6 +174,9 @@ func TestToolsOfModelsAreRefused(t *testing.T) {
 		if r.Status != test.status || !strings.Contains(r.Body, test.want) {
 			t.Errorf("%s: got %d %s, want %d %s", test.name, r.Status, r.Body, test.status, test.want)
 		}
+		if ids := r.Header.Values("X-Request-Id"); len(ids) != 1 {
+			t.Errorf("%s: got the ids %q, want one", test.name, ids)
+		}
 	}
 	if len(c.bodies) != 0 || p.calls.Load() != 0 {
 		t.Errorf("got the requests %q to the model and %d calls, want none", c.bodies, p.calls.Load())
