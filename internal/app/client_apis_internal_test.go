@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"weir/internal/dialect"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/llm"
 	"weir/internal/must"
 )
@@ -58,7 +58,7 @@ type crossing struct {
 
 func newCrossing(t testing.TB, clientAPI, from string, pieces int) *crossing {
 	t.Helper()
-	d := registry.All().Named(from)
+	d := registrytest.All().Named(from)
 	g, key := pipelineOf(t, told(d, pieces), from)
 	a := clientAsks[clientAPI]
 	u := must.Get(url.Parse(a.path))(t)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"weir/internal/dialect"
-	"weir/internal/dialect/registry"
+	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/must"
 	"weir/internal/worktest"
 )
@@ -90,7 +90,7 @@ func heldPairs() (pairs []heldPair) {
 func heldStream(t *testing.T, clientAPI, from string) (stack, heap int64) {
 	t.Helper()
 	const first, streams = 10, 80
-	provider := newHolding(t, registry.All().Named(from))
+	provider := newHolding(t, registrytest.All().Named(from))
 	at, key := relaying(t, from, provider.listener.Addr().String())
 	defer provider.closeAll(runtime.NumGoroutine())
 	request, buf := posted(clientAsks[clientAPI].path, key, clientAsks[clientAPI].body), make([]byte, 16<<10)
