@@ -52,6 +52,16 @@ type usageObject struct {
 // https://docs.litellm.ai/docs/completion/prompt_caching). Mistral has prompt_audio_seconds
 // (https://docs.mistral.ai/api/endpoint/chat, undated copy).
 func DecodeUsage(v []byte, q *llm.Quirks) (u llm.Usage, most *llm.Usage, ok bool) {
+	if rawjson.KindOf(v) != rawjson.Object {
+		return u, nil, false
+	}
+	return decodeUsage(v, q)
+}
+
+// decodeUsage is not inlined, so that streams without usage yet need no stack for it (TestHeldStreamNeedsLittleMemory).
+//
+//go:noinline
+func decodeUsage(v []byte, q *llm.Quirks) (llm.Usage, *llm.Usage, bool) {
 	var r usageObject
 	return r.decode(v, q)
 }
