@@ -74,7 +74,7 @@ type bounds struct {
 // question sends a query that is not charged, and returns the body of its answer.
 func (p *Provider) question(ctx context.Context, c *Call, method, target string, most bounds) ([]byte, *Failure) {
 	x := p.newExchange(ctx, false)
-	defer x.finish()
+	defer x.abandon()
 	x.endWithin(most.within)
 	if f := p.sign(x, c, target); f != nil {
 		return nil, f

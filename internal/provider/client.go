@@ -108,7 +108,7 @@ func (p *Provider) Do(ctx context.Context, c Call) (*Response, error) {
 // response returns the result of an exchange.
 func (x *exchange) response(a answer, f *Failure) (*Response, error) {
 	if f != nil && f.Late == nil {
-		x.finish()
+		x.abandon()
 	}
 	if f != nil {
 		return nil, f
@@ -121,6 +121,7 @@ func (x *exchange) response(a answer, f *Failure) (*Response, error) {
 	}
 	if f := r.judge(c.Stream, c.Dialect.For(c.Op)); f != nil {
 		_ = r.Body.Close()
+		x.unset()
 		return nil, f
 	}
 	return r, nil

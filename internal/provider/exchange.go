@@ -50,6 +50,7 @@ func (r *Response) Release() {
 	_ = r.Body.Close()
 	x := r.exchange
 	if !x.apart || x.http1.written != nil {
+		x.unset()
 		return
 	}
 	p := x.provider
@@ -71,6 +72,12 @@ func (x *exchange) finish() {
 	x.apart = x.link.Cut() || x.apart
 	x.stop()
 	x.abort(errGivenUp)
+}
+
+// abandon is finish for an exchange without Release.
+func (x *exchange) abandon() {
+	x.finish()
+	x.unset()
 }
 
 // failure classifies an error of the connection, or of the body if inBody is set.

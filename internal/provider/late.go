@@ -19,11 +19,12 @@ func (l *Late) ReadAll() (*Response, []byte, error) {
 		return nil, nil, err
 	}
 	text, err := r.readAll(true)
+	x.unset()
 	return r, text, err
 }
 
 // Close aborts the exchange.
-func (l *Late) Close() { l.exchange.finish() }
+func (l *Late) Close() { l.exchange.abandon() }
 
 // errLate means that an answer did not begin in time and can be awaited further.
 var errLate = errors.New("no first byte in time")

@@ -52,7 +52,7 @@ func (p *Provider) Connect(ctx context.Context, c *Connecting) (*websocket.Conn,
 		return nil, p.internal(err)
 	}
 	x := p.newExchange(ctx, true)
-	defer x.finish()
+	defer x.abandon()
 	x.follow()
 	x.call = call
 	if f := p.sign(x, &x.call, target); f != nil {

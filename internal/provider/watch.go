@@ -192,3 +192,11 @@ func (w *watch) stop() {
 	w.stopped = true
 	w.mu.Unlock()
 }
+
+// unset stops the timer, too: it would keep the memory of an exchange that no other one uses.
+func (w *watch) unset() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stopped, w.fires = true, time.Time{}
+	w.timer.Stop()
+}
