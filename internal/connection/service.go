@@ -60,7 +60,8 @@ var ErrNotFound = errors.New("connection: not found")
 type Store interface {
 	// Connection returns a connection, or ErrNotFound, also if the user may not use the account.
 	Connection(ctx context.Context, server, who, account string) (Row, error)
-	// Claim reports whether the caller may renew the tokens of a connection: nobody else does until a time.
+	// Claim reports whether the caller may renew the tokens of a connection: nobody else does until a time. It sets
+	// Claimed.
 	Claim(ctx context.Context, r *Row, until time.Time) (bool, error)
 	// Renewed replaces the tokens of a connection that the caller has claimed, and ends the claim.
 	Renewed(ctx context.Context, r *Row, sealed string) error
@@ -76,6 +77,7 @@ type Row struct {
 	Resource, Issuer string
 	Sealed           string // tokens
 	Created          time.Time
+	Claimed          time.Time // until when it was last claimed: see Store
 }
 
 // Service connects to servers, and gives access tokens. Its methods may be called concurrently.

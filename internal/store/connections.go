@@ -52,19 +52,28 @@ func (s *Connections) Claim(ctx context.Context, r *connection.Row, until time.T
 		claimed = n > 0
 		return err
 	})
+	if claimed {
+		r.Claimed = until
+	}
 	return claimed, err
 }
 
-// Renewed implements connection.Store. An empty text deletes the connection.
+// Renewed implements connection.Store. An empty text deletes the connection. Its tokens may be encrypted with another
+// key than when it was claimed; it is then known by the claim.
 func (s *Connections) Renewed(ctx context.Context, r *connection.Row, sealed string) error {
+	const which = " WHERE server = ? AND who = ? AND (sealed = ? OR renewing = ?)"
+	args := []any{r.Server, r.Who, r.Sealed, micros(r.Claimed)}
+	statement := "UPDATE mcp_connections SET renewing = 0, sealed = ?" + which
+	switch sealed {
+	case "":
+		statement = "DELETE FROM mcp_connections" + which
+	case r.Sealed:
+		statement = "UPDATE mcp_connections SET renewing = 0" + which
+	default:
+		args = append([]any{sealed}, args...)
+	}
 	return s.write(ctx, s.sure, "renew connection", func(tx *sql.Tx) error {
-		if sealed == "" {
-			_, err := tx.ExecContext(ctx, "DELETE FROM mcp_connections WHERE server = ? AND who = ? AND sealed = ?",
-				r.Server, r.Who, r.Sealed)
-			return err
-		}
-		_, err := tx.ExecContext(ctx, "UPDATE mcp_connections SET sealed = ?, renewing = 0"+
-			" WHERE server = ? AND who = ? AND sealed = ?", sealed, r.Server, r.Who, r.Sealed)
+		_, err := tx.ExecContext(ctx, statement, args...)
 		return err
 	})
 }
@@ -142,7 +151,8 @@ func (s *Connections) mayConnect(ctx context.Context, tx *sql.Tx, by audit.Actor
 	return err
 }
 
-// resealConnections encrypts the tokens of connections, and the registrations.
+// resealConnections encrypts the tokens of connections, and the registrations. Those that another node replaces
+// meanwhile have the newest key already.
 func resealConnections(ctx context.Context, tx *sql.Tx, ring *seal.Ring) (n int, err error) {
 	for _, of := range []struct {
 		table, key string
@@ -162,8 +172,8 @@ func resealConnections(ctx context.Context, tx *sql.Tx, ring *seal.Ring) (n int,
 			if err != nil {
 				return 0, fmt.Errorf("connection to the MCP server %s: %w", x.server, err)
 			}
-			if _, err := tx.ExecContext(ctx, "UPDATE "+of.table+" SET sealed = ? WHERE server = ? AND "+of.key+" = ?",
-				sealed, x.server, x.key); err != nil {
+			if _, err := tx.ExecContext(ctx, "UPDATE "+of.table+" SET sealed = ? WHERE server = ? AND "+of.key+" = ?"+
+				" AND sealed = ?", sealed, x.server, x.key, x.sealed); err != nil {
 				return 0, err
 			}
 		}

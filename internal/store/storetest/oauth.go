@@ -13,6 +13,7 @@ import (
 	"weir/internal/must"
 	"weir/internal/oauth"
 	"weir/internal/people"
+	"weir/internal/seal"
 )
 
 func testGrants(t *testing.T, f *fixture) {
@@ -146,4 +147,37 @@ func testConnections(t *testing.T, f *fixture) {
 	if list := must.Get(f.Connections.List(t.Context(), ""))(t); len(list) != 1 || list[0].Sealed != "all" {
 		t.Errorf("got the connections %+v, want that of the installation", list)
 	}
+}
+
+// testConnectionResealed checks that tokens that are renewed while the master key is rotated are stored, and that a
+// renewal that failed does not restore tokens under the old key.
+func testConnectionResealed(t *testing.T, f *fixture) {
+	old, next := seal.NewKey(), seal.NewKey()
+	ring := must.Get(seal.NewRing(func() ([]seal.Key, error) { return []seal.Key{old}, nil }))(t)
+	both := must.Get(seal.NewRing(func() ([]seal.Key, error) { return []seal.Key{next, old}, nil }))(t)
+	about := connection.AboutTokens("peer", "")
+	row := connection.Row{Server: "peer", Created: f.now, Sealed: must.Get(ring.Seal(old.Name(), []byte("one"), about))(t)}
+	must.Do(t, f.Connections.Connect(t.Context(), root, &row))
+	stored := func() (list []connection.Row) { return must.Get(f.Connections.List(t.Context(), ""))(t) }
+	for _, renewed := range []string{"", "two"} {
+		claimed := stored()[0]
+		if !must.Get(f.Connections.Claim(t.Context(), &claimed, f.clock().Add(time.Minute)))(t) {
+			t.Fatal("the connection is not claimed, want that it is free")
+		}
+		must.Get(f.Webhooks.Reseal(t.Context(), root, both))(t)
+		now, sealed := stored()[0].Sealed, claimed.Sealed
+		if renewed != "" {
+			sealed = must.Get(both.Seal(next.Name(), []byte(renewed), about))(t)
+			now = sealed
+		}
+		must.Do(t, f.Connections.Renewed(t.Context(), &claimed, sealed))
+		if got := stored()[0].Sealed; got != now || seal.NameOf(got) != next.Name() {
+			t.Errorf("renewed with %q: got tokens under the key %s, want the newest under %s", renewed, seal.NameOf(got), next.Name())
+		}
+	}
+	claimed := stored()[0]
+	must.Get(f.Connections.Claim(t.Context(), &claimed, f.clock().Add(time.Minute)))(t)
+	must.Get(f.Webhooks.Reseal(t.Context(), root, both))(t)
+	must.Do(t, f.Connections.Renewed(t.Context(), &claimed, ""))
+	must.Equal(t, len(stored()), 0, "connections after a refused renewal")
 }

@@ -33,6 +33,7 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"Grants", testGrants},
 		{"GrantsEnd", testGrantsEnd},
 		{"Connections", testConnections},
+		{"ConnectionResealed", testConnectionResealed},
 		{"Changes", testChanges},
 		{"ChangesPruned", testChangesPruned},
 		{"Position", testPosition},
