@@ -270,6 +270,9 @@ func (s *conn) acquire(ctx context.Context) (release func(), err error) {
 // write runs fn in a transaction on one of the writing pools, and again if a concurrent transaction aborted it. doing
 // names the operation in errors.
 func (s *conn) write(ctx context.Context, db *sql.DB, doing string, fn func(tx *sql.Tx) error) error {
+	if db == s.fast && !s.engine.manyWriters { // whose only connection bulk holds: a new one would never be free
+		return s.writeFast(ctx, doing, fn)
+	}
 	begin := func(ctx context.Context) (*sql.Tx, error) { return db.BeginTx(ctx, nil) }
 	if s.engine.manyWriters {
 		return s.repeat(ctx, func() error { return transact(ctx, begin, doing, fn) })
