@@ -20,7 +20,11 @@ func TestRefusedCallIsListedWithItsStatus(t *testing.T) {
 	admin := h.NewKey(account.KeyOptions{
 		Account: account.DefaultName, Label: "admin", Permissions: []account.Permission{account.Admin},
 	})
-	list := h.Do(harness.Ask{Method: http.MethodGet, Path: "/admin/v1/accounts/default/refusals", Key: admin})
+	var list harness.Reply
+	harness.Await(t, "the refusal", func() bool { // its server adds it when the client has the answer
+		list = h.Do(harness.Ask{Method: http.MethodGet, Path: "/admin/v1/accounts/default/refusals", Key: admin})
+		return strings.Contains(list.Body, `"reason"`)
+	})
 	if r.Status != http.StatusOK || !strings.Contains(list.Body, `"reason":"NOT_FOUND"`) ||
 		!strings.Contains(list.Body, `"status":200`) {
 		t.Errorf("a call with status %d: got %s, want the reason NOT_FOUND with the status 200", r.Status, list.Body)
