@@ -44,7 +44,8 @@ const challengeLength = 43
 // certain that the program may receive answers at its address, and a *Refusal for the program after that.
 func (s *Server) Read(ctx context.Context, query string) (*Request, error) {
 	if !s.IsOn() {
-		return nil, llm.Errorf(llm.CodeNotFound, "This gateway has no OAuth: set public_url in its configuration.")
+		return nil, llm.Errorf(llm.CodeNotFound, "This gateway has no OAuth. Set its public_url to an "+
+			"address with https.")
 	}
 	q, err := parse(query)
 	if err != nil {

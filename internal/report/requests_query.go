@@ -31,7 +31,7 @@ type RequestsQuery struct {
 	Tags         []llm.Tag // all of them
 	Status       int       // HTTP status of an attempt's reply; 0 for every status
 	Code         llm.Code  // error code of an attempt
-	// Costs bounds the sum of the attempts' costs, without corrections: the account's charge.
+	// Costs bounds what the account is charged for a request: the sum of its attempts, without corrections.
 	Costs MoneyRange
 }
 

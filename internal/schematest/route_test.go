@@ -243,9 +243,9 @@ func isInUntyped(v schematest.Violation) bool {
 	return v.Rule == "unknown" && (strings.Contains(v.Path, "/parameters/") || strings.Contains(v.Path, "/arguments/"))
 }
 
-// isGivenBack reports whether a member of a message is in answers and not in requests, and clients send it back
-// unchanged, or is the name of a result's function, as OpenAI's own guides once had it. OpenAI, Azure and OpenRouter
-// are not known to refuse these, nor Anthropic the members of its own citations; rules name the vendors that do.
+// isGivenBack reports whether a member of a message comes from an answer, and clients send it back although the schema
+// of requests lacks it. The name of a function's result counts, too: OpenAI's guides once had it. OpenAI, Azure and
+// OpenRouter are not known to refuse these members, nor Anthropic those of its own citations. Rules name other vendors.
 func isGivenBack(v schematest.Violation) bool {
 	return v.Rule == "unknown" && (v.Path == "/messages/*/reasoning_content" || v.Path == "/messages/*/annotations" || v.Path == "/messages/*/name" ||
 		v.Path == "/messages/*/content/*/citations/*/file_id")

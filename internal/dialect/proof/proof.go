@@ -129,7 +129,8 @@ func Read(p *llm.Part, format string) (of Proof, loose bool) {
 	return sealed, sealed.Of != ""
 }
 
-// Loose is a signature that was separate from its part, after that many parts of the message.
+// Loose is a signature that a client sent apart from the part that it signs, behind the first Behind parts of the
+// message.
 type Loose struct {
 	Proof
 	Behind int
