@@ -58,12 +58,36 @@ func (x *exchange) read(result json.RawMessage, ttl int64) (json.RawMessage, err
 	return x.withCaching(result, min(max(ttl, 0), hour)), nil
 }
 
+// offerMembers are the members of params that name what is used, or are passed to it. refMembers are those of a ref.
+var (
+	offerMembers = rawjson.Names{"name", "uri", "arguments", "ref", "argument", "context", "_meta"}
+	refMembers   = rawjson.Names{"type", "name", "uri"}
+)
+
+// checkNames refuses an object that has one of the names twice or in another case: the server, which gets the object,
+// could read another member than the one whose right is checked here.
+func checkNames(object []byte, names rawjson.Names) error {
+	var seen rawjson.Seen
+	for m := range rawjson.Members(object) {
+		if _, err := names.Find(m, &seen); err != nil {
+			return &mcp.RPCError{Code: mcp.CodeParams, Message: err.Error()}
+		}
+	}
+	return nil
+}
+
 // used returns the prompt or resource that the params name.
 func (x *exchange) used(c *tool.Call) (*tool.Tool, error) {
 	params, s := x.message.Params, x.server.o.Tools
 	kind := c.Method
+	if err := checkNames(params, offerMembers); err != nil {
+		return nil, err
+	}
 	if kind == mcp.MethodComplete {
 		params = rawjson.Get(params, "ref")
+		if err := checkNames(params, refMembers); err != nil {
+			return nil, err
+		}
 		kind = map[string]string{
 			"ref/prompt": mcp.MethodPrompt, "ref/resource": mcp.MethodResource,
 		}[textAt(params, "type")]
