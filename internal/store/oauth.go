@@ -48,8 +48,8 @@ func scanGrant(row scanner) (g grantRow, err error) {
 }
 
 // grantBy returns the grant with that hash in a column.
-func grantBy(ctx context.Context, tx *sql.Tx, column string, hash account.Hash) (grantRow, error) {
-	g, err := scanGrant(tx.QueryRowContext(ctx, "SELECT key, who, client, redirect, challenge, resource, family,"+
+func grantBy(ctx context.Context, q querier, column string, hash account.Hash) (grantRow, error) {
+	g, err := scanGrant(q.QueryRowContext(ctx, "SELECT key, who, client, redirect, challenge, resource, family,"+
 		" refresh, created, until FROM oauth_grants WHERE "+column+" = ?", hash.String()))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = oauth.ErrNotFound
@@ -60,6 +60,10 @@ func grantBy(ctx context.Context, tx *sql.Tx, column string, hash account.Hash) 
 // UseGrant implements oauth.Store.
 func (s *OAuth) UseGrant(ctx context.Context, u *oauth.Use, check func(*oauth.Grant) error) (g oauth.Grant, err error) {
 	reused := false
+	// Anybody can send any token: only one that is known takes the turn of writers.
+	if _, err := usedBy(ctx, s.read, u); err != nil {
+		return g, fmt.Errorf("use grant: %w", err)
+	}
 	err = s.writeInTurn(ctx, "use grant", func(tx *sql.Tx) error {
 		reused = false
 		row, err := usedBy(ctx, tx, u)
@@ -82,11 +86,11 @@ func (s *OAuth) UseGrant(ctx context.Context, u *oauth.Use, check func(*oauth.Gr
 	return g, err
 }
 
-func usedBy(ctx context.Context, tx *sql.Tx, u *oauth.Use) (grantRow, error) {
+func usedBy(ctx context.Context, q querier, u *oauth.Use) (grantRow, error) {
 	if u.Code != (account.Hash{}) {
-		return grantBy(ctx, tx, "code", u.Code)
+		return grantBy(ctx, q, "code", u.Code)
 	}
-	return grantBy(ctx, tx, "family", u.Family)
+	return grantBy(ctx, q, "family", u.Family)
 }
 
 // end deletes a grant and revokes its key.
@@ -113,8 +117,12 @@ func (s *OAuth) renew(ctx context.Context, tx *sql.Tx, g *oauth.Grant, next *oau
 	}
 	_, err = tx.ExecContext(ctx, "UPDATE oauth_grants SET family = ?, refresh = ?, until = ? WHERE key = ?",
 		next.Family.String(), next.Refresh.String(), micros(until), g.Key)
+	access := next.Access
+	if k.Expires != nil && !next.Now.Before(*k.Expires) {
+		access.FormerUntil = time.Time{} // the former token has expired: the new one's time must not revive it
+	}
 	if err == nil {
-		err = rotate(ctx, tx, &k, &next.Access)
+		err = rotate(ctx, tx, &k, &access)
 	}
 	if err == nil {
 		_, err = tx.ExecContext(ctx, "UPDATE keys SET expires = ? WHERE id = ?", micros(earlier(next.Expires, until)),
@@ -155,6 +163,12 @@ func (s *OAuth) stillGranted(ctx context.Context, tx *sql.Tx, g *oauth.Grant) (a
 
 // EndGrant implements oauth.Store.
 func (s *OAuth) EndGrant(ctx context.Context, by audit.Actor, family account.Hash, client string) error {
+	if _, err := grantBy(ctx, s.read, "family", family); err != nil {
+		if errors.Is(err, oauth.ErrNotFound) {
+			err = nil
+		}
+		return err
+	}
 	return s.writeInTurn(ctx, "end grant", func(tx *sql.Tx) error {
 		g, err := grantBy(ctx, tx, "family", family)
 		switch {

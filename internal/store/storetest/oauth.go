@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -32,7 +33,18 @@ func testGrants(t *testing.T, f *fixture) {
 	if _, err := f.OAuth.UseGrant(t.Context(), &use, func(*oauth.Grant) error { return refused }); !errors.Is(err, refused) {
 		t.Errorf("a refused use: got %v", err)
 	}
-	got, err := f.OAuth.UseGrant(t.Context(), &use, all)
+	// Unknown tokens, which anybody can send, do not wait for writers.
+	got, err := f.OAuth.UseGrant(t.Context(), &use, func(*oauth.Grant) error {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if _, err := f.OAuth.UseGrant(ctx, &oauth.Use{Code: hashNamed("guessed")}, all); !errors.Is(err, oauth.ErrNotFound) {
+			t.Errorf("an unknown code beside a writer: got %v, want ErrNotFound", err)
+		}
+		if err := f.OAuth.EndGrant(ctx, root, hashNamed("guessed"), "hash"); err != nil {
+			t.Errorf("the end of an unknown grant beside a writer: got %v", err)
+		}
+		return nil
+	})
 	g.Code = account.Hash{}
 	if err != nil || got != g {
 		t.Fatalf("got %+v, %v, want %+v", got, err, g)
@@ -78,6 +90,15 @@ func testGrantsEnd(t *testing.T, f *fixture) {
 	}
 	if k := must.Get(f.Accounts.Key(t.Context(), "one"))(t); k.Expires == nil || !k.Expires.Equal(begun.Add(20*day)) {
 		t.Errorf("the access token is valid until %v, want not beyond the grant", k.Expires)
+	}
+	// An access token that has expired is not valid again after a renewal.
+	expired := oauth.Use{Family: hashNamed("family two"), Refresh: hashNamed("r"), By: root, Next: oauth.Tokens{
+		Access: account.Rotation{Hash: hashNamed("later"), FormerUntil: f.now.Add(19*day + time.Minute)}, Expires: f.now.Add(20 * day),
+		Family: hashNamed("family two"), Refresh: hashNamed("r"), RefreshFor: 30 * day, GrantFor: 20 * day, Now: f.now.Add(20 * day),
+	}}
+	must.Get(f.OAuth.UseGrant(t.Context(), &expired, func(*oauth.Grant) error { return nil }))(t)
+	if _, _, err := f.Accounts.KeyByHash(t.Context(), hashNamed("access two")); !errors.Is(err, account.ErrNotFound) {
+		t.Errorf("the former token that had expired: got %v, want none", err)
 	}
 	must.Do(t, f.OAuth.EndGrant(t.Context(), root, hashNamed("family one"), "another"))
 	if k := must.Get(f.Accounts.Key(t.Context(), "one"))(t); k.Revoked != nil {
