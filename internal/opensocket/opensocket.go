@@ -3,8 +3,11 @@
 package opensocket
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -40,7 +43,8 @@ type Store interface {
 const (
 	// Every is the time between two reports of a node with open WebSockets.
 	Every = 2 * time.Second
-	// mostChanges bounds the changes in one report. The others wait for the next one.
+	// mostChanges bounds the new or changed WebSockets in one report, and those that are gone. The others wait for the
+	// next one.
 	mostChanges = 500
 	// lastReport bounds the report of a node that stops.
 	lastReport = 2 * time.Second
@@ -60,6 +64,7 @@ type Reporter struct {
 	o      Options
 	known  map[uuid.UUID]websocket.State // as the database has them
 	all    bool                          // the next report has all, because the database may have others
+	last   uuid.UUID                     // the last one in the last report that had no room for all
 	failed bool
 }
 
@@ -109,8 +114,10 @@ func (r *Reporter) report(ctx context.Context, open []websocket.Described) {
 		r.known[d.ID] = d.State
 	}
 	for _, id := range ending {
-		r.o.Open.End(id, &llm.Error{Code: llm.CodeForbidden, Message: "This WebSocket was ended by an operator or a " +
-			"member of the account."})
+		if !r.o.Open.End(id, &llm.Error{Code: llm.CodeForbidden, Message: "This WebSocket was ended by an operator " +
+			"or a member of the account."}) {
+			r.known[id] = websocket.State{} // the next report has that it is gone
+		}
 	}
 }
 
@@ -126,13 +133,26 @@ func (r *Reporter) changes(open []websocket.Described) *Changes {
 			c.Gone = append(c.Gone, id)
 		}
 	}
-	for i := range open {
-		if len(c.Gone)+len(c.Open) >= mostChanges {
+	c.Open = r.changed(open)
+	return c
+}
+
+// changed returns the new and changed WebSockets, which are in the order of their ids. It begins after those of the
+// last report, so that some that change all the time do not hide the others.
+func (r *Reporter) changed(open []websocket.Described) (changed []websocket.Described) {
+	start, _ := slices.BinarySearchFunc(open, r.last, func(d websocket.Described, id uuid.UUID) int {
+		return cmp.Or(bytes.Compare(d.ID[:], id[:]), -1) // the one after it
+	})
+	r.last = uuid.Nil
+	for _, d := range slices.Concat(open[start:], open[:start]) {
+		if state, ok := r.known[d.ID]; ok && state == d.State {
+			continue
+		}
+		if len(changed) == mostChanges {
+			r.last = changed[len(changed)-1].ID
 			break
 		}
-		if state, ok := r.known[open[i].ID]; !ok || state != open[i].State {
-			c.Open = append(c.Open, open[i])
-		}
+		changed = append(changed, d)
 	}
-	return c
+	return changed
 }

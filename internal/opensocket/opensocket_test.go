@@ -88,3 +88,39 @@ func TestReportsFollowOpenWebSockets(t *testing.T) {
 		must.Equal(t, len(store.rows), 0, "rows after the node has stopped")
 	})
 }
+
+// TestBusyWebSocketsHideNoOthers checks that WebSockets are reported although many older ones change between any two
+// reports, and that an end of one that is gone is reported as such.
+func TestBusyWebSocketsHideNoOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		open, store := websocket.NewOpen(websocket.Timing{}), &shelf{rows: map[uuid.UUID]websocket.State{}}
+		r := opensocket.NewReporter(opensocket.Options{
+			Open: open, Store: store, Every: opensocket.Every, Log: slog.New(slog.DiscardHandler),
+		})
+		go r.Run(t.Context())
+		var last *websocket.Watched
+		for i := range 1100 {
+			state := websocket.State{Account: "busy"}
+			last = &websocket.Watched{ID: must.Get(uuid.NewV7())(t), State: func() websocket.State {
+				if i < 1099 {
+					state.Requests++
+				}
+				return state
+			}, End: func(websocket.Reason, error) {}}
+			open.Add(last)
+		}
+		time.Sleep(4 * opensocket.Every)
+		synctest.Wait()
+		if _, ok := store.rows[last.ID]; !ok {
+			t.Errorf("the youngest of 1,100 is not among the %d that are reported", len(store.rows))
+		}
+		gone := must.Get(uuid.NewV7())(t)
+		store.rows[gone], store.ending = websocket.State{}, []uuid.UUID{gone}
+		time.Sleep(2 * opensocket.Every)
+		synctest.Wait()
+		if _, ok := store.rows[gone]; ok {
+			t.Error("an ended WebSocket that is gone is still in the store")
+		}
+	})
+}
