@@ -60,14 +60,15 @@ func (s *Sockets) changeSockets(ctx context.Context, tx *sql.Tx, c *opensocket.C
 	return err
 }
 
-// forgetSockets deletes the WebSockets of a node, which reports all of them now, and those of nodes that are silent.
+// forgetSockets deletes the WebSockets of a node, which reports all of them now, and those of nodes that are silent. It
+// keeps those that a person has ended: the node has not heard of that yet, and reports them as gone if they are.
 func (s *Sockets) forgetSockets(ctx context.Context, tx *sql.Tx, node string, now int64) error {
 	if err := s.lock(ctx, tx, "sockets"); err != nil {
 		return err
 	}
 	before := now - silentNode.Microseconds()
-	_, err := tx.ExecContext(ctx, "DELETE FROM sockets WHERE node = ? OR node IN (SELECT node FROM socket_nodes"+
-		" WHERE seen < ?)", node, before)
+	_, err := tx.ExecContext(ctx, "DELETE FROM sockets WHERE node = ? AND ending = 0 OR node IN (SELECT node"+
+		" FROM socket_nodes WHERE seen < ?)", node, before)
 	if err == nil {
 		_, err = tx.ExecContext(ctx, "DELETE FROM socket_nodes WHERE seen < ?", before)
 	}

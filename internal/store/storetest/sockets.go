@@ -70,6 +70,8 @@ func testSockets(t *testing.T, f *fixture) {
 	}
 	report("[]", opensocket.Changes{Node: one})
 	report("["+ids[2].String()+"]", opensocket.Changes{Node: other, Open: []websocket.Described{state(2, "a", 9)}})
+	// A node that has missed a report reports all again: it has not heard of the end.
+	report("["+ids[2].String()+"]", opensocket.Changes{Node: other, All: true, Open: []websocket.Described{state(2, "a", 9), state(3, "a", 4)}})
 	report("[]", opensocket.Changes{Node: other, Gone: []uuid.UUID{ids[2], ids[0]}}) // ids[0] is not its own
 	must.Equal(t, list(store.SocketsQuery{Limit: 9}), "0a1 1b2 3a4", "after an end")
 
