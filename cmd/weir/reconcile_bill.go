@@ -58,6 +58,10 @@ func (env *environment) reconcileBill(cmd *cobra.Command, o admin.ReconcileOptio
 	if len(b.Services) == 0 {
 		return errors.New("the files of --file have no rows")
 	}
+	if len(bill.services) == 0 && env.asJSON {
+		return usageError{fmt.Errorf("name the services of %s with --service; the files contain %s",
+			o.Provider, quotedList(b.Services))}
+	}
 	if len(bill.services) == 0 {
 		lines := []string{"Name the services of " + o.Provider + " with --service. The files contain:"}
 		for _, name := range b.Services {
@@ -66,7 +70,7 @@ func (env *environment) reconcileBill(cmd *cobra.Command, o admin.ReconcileOptio
 		if err := env.printLines(lines); err != nil {
 			return err
 		}
-		return usageError{errors.New("no service is named: name the provider's services with --service")}
+		return usageError{errors.New("no service is named with --service")}
 	}
 	first, last := b.Days()
 	if first == "" {
