@@ -217,5 +217,6 @@ func (s *Service) Find(ctx context.Context, c Caller, name string) (*Tool, error
 		}
 		return e.shown(bundle), nil
 	}
-	return nil, llm.Errorf(llm.CodeNotFound, "There is no tool %q for this API key. List the tools to see all.", name)
+	return nil, llm.Errorf(llm.CodeNotFound, "There is no tool %.200q for this API key. List the tools to see all.",
+		name)
 }

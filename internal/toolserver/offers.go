@@ -3,6 +3,9 @@ package toolserver
 import (
 	"encoding/json"
 	"errors"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"weir/internal/llm"
 	"weir/internal/mcp"
@@ -108,6 +111,23 @@ func (x *exchange) used(c *tool.Call) (*tool.Tool, error) {
 		return nil, x.noResource(name, e)
 	}
 	return found, err
+}
+
+// maxAsked bounds the name of a tool in the list of refusals, in bytes, as names of models are bounded.
+const maxAsked = 256
+
+// asked returns the name by which a refusal is counted: as in the ledger the method, where no tool is called, because
+// URIs would be names without number. It is empty for a name that no list should show.
+func (x *exchange) asked() string {
+	odd := func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }
+	switch {
+	case x.tool == "" || x.message.Method == mcp.MethodCall && (len(x.tool) > maxAsked ||
+		strings.ContainsFunc(x.tool, odd)):
+		return ""
+	case x.message.Method != mcp.MethodCall:
+		return x.message.Method
+	}
+	return x.tool
 }
 
 // noResource returns the error for a URI without a resource: the revisions before the stateless one have a code for it.

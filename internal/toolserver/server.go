@@ -292,7 +292,7 @@ func (x *exchange) count(e *llm.Error, status int) {
 		Request: x.id, At: x.arrived, Reason: e.Code, Status: status, Message: e.Message, Param: e.Param,
 	}
 	if a, k := x.principal.Account(), x.principal.Key(); a != nil {
-		of.Account, of.Key, of.AccountName, of.KeyLabel, of.Model = a.ID, k.ID, a.Name, k.Label, x.tool
+		of.Account, of.Key, of.AccountName, of.KeyLabel, of.Model = a.ID, k.ID, a.Name, k.Label, x.asked()
 	}
 	x.server.o.Refusals.Add(of)
 }
