@@ -88,7 +88,10 @@ type Key struct {
 	// which the program renews itself. Empty for other keys.
 	Client string
 	// Resource is the only path at which the key is valid; empty for any.
-	Resource  string
+	Resource string
+	// Person is the id of the user whose connections to MCP servers the key uses: the creator, until somebody else
+	// rotates the key and has its token. Empty for nobody.
+	Person    string
 	Tags      KeyTags
 	NoContent bool // the content of its requests is not logged, whatever the account's setting
 	// AnswerCache is the greatest age of stored answers to its requests, in whole seconds; 0 for no stored answers.

@@ -107,8 +107,8 @@ func (o *KeyOptions) key(account string, now time.Time) Key {
 	k := Key{
 		ID: NewID(), AccountID: account, Label: o.Label, Permissions: slices.Clone(o.Permissions),
 		Models: slices.Clone(o.Models), Created: now, Limits: o.Limits, Budget: o.Budget, Per: slices.Clone(o.Per),
-		Creator: o.Creator, Client: o.Client, Resource: o.Resource, Tags: o.Tags, NoContent: o.NoContent,
-		AnswerCache: o.AnswerCache,
+		Creator: o.Creator, Person: o.Creator, Client: o.Client, Resource: o.Resource, Tags: o.Tags,
+		NoContent: o.NoContent, AnswerCache: o.AnswerCache,
 	}
 	if len(k.Permissions) == 0 {
 		k.Permissions = []Permission{Chat, Uses}

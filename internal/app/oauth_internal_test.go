@@ -272,7 +272,7 @@ func TestOAuthAsksThePerson(t *testing.T) {
 		t.Errorf("without a session: got %d to %q, want the page to sign in", response.StatusCode, response.Header.Get("Location"))
 	}
 	for _, who := range []string{"viewer", "removed"} {
-		if _, page := f.send(t, who, http.MethodGet, f.asked(), nil); strings.Contains(page, `value="allow"`) || !strings.Contains(page, "member of no account") {
+		if _, page := f.send(t, who, http.MethodGet, f.asked(), nil); strings.Contains(page, `value="allow"`) || !strings.Contains(page, "not only a viewer") {
 			t.Errorf("%s: got %s, want no way to allow", who, page)
 		}
 	}

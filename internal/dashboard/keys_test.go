@@ -41,7 +41,8 @@ func TestKeyIsMadeAndShownOnce(t *testing.T) {
 	}
 	k := all[0]
 	want := account.Key{
-		ID: k.ID, AccountID: s.acme.ID, Label: "nightly", Last4: k.Last4, Creator: "ada", Created: now,
+		ID: k.ID, AccountID: s.acme.ID, Label: "nightly", Last4: k.Last4, Creator: "ada", Person: "ada",
+		Created:     now,
 		Permissions: []account.Permission{account.Chat}, Models: []string{"openai/*", "house/small", "house/large"},
 		Expires: new(time.Date(2026, 12, 2, 0, 0, 0, 0, time.UTC)),
 		Limits:  account.Limits{RPM: 1200, TPM: 200_000, Concurrency: 4},

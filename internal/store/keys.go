@@ -17,7 +17,7 @@ import (
 
 const keyColumns = "id, account, label, last4, permissions, models, created, expires, revoked, rpm, tpm, " +
 	"concurrency, budget, budget_period, creator, former_last4, former_until, tags, per, no_content, " +
-	"answer_cache, client, resource"
+	"answer_cache, client, resource, person"
 
 // keyRow is a scanned row of keyColumns, with its encoded columns not decoded yet.
 type keyRow struct {
@@ -34,7 +34,7 @@ func (r *keyRow) dest() []any {
 		&r.ID, &r.AccountID, &r.Label, &r.Last4, &r.permissions, &r.models, &r.created, &r.expires, &r.revoked,
 		&r.Limits.RPM, &r.Limits.TPM, &r.Limits.Concurrency, &r.Budget.Limit, &r.Budget.Period, &r.Creator,
 		&r.FormerLast4, &r.former, &r.tags, &r.per, &r.NoContent, &r.answerCache, &r.Client,
-		&r.Resource,
+		&r.Resource, &r.Person,
 	}
 }
 
@@ -153,12 +153,12 @@ func (s *Accounts) insertKey(ctx context.Context, tx *sql.Tx, by audit.Actor, k 
 		}
 	}
 	_, err = tx.ExecContext(ctx, "INSERT INTO keys ("+keyColumns+
-		", hash, imported) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', NULL, ?, ?, ?, ?, ?, ?, ?, ?)",
+		", hash, imported) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		k.ID, k.AccountID, k.Label, k.Last4, permissions, models, micros(k.Created), microsOrNil(k.Expires),
 		microsOrNil(k.Revoked),
 		k.Limits.RPM, k.Limits.TPM, k.Limits.Concurrency, int64(k.Budget.Limit), string(k.Budget.Period), k.Creator,
 		encodeKeyTags(&k.Tags), per, number(k.NoContent), int64(k.AnswerCache/time.Second),
-		k.Client, k.Resource, hash.String(), imported)
+		k.Client, k.Resource, k.Person, hash.String(), imported)
 	if err != nil {
 		return err
 	}
@@ -249,6 +249,9 @@ func (s *Accounts) UpdateKey(ctx context.Context, by audit.Actor, id string, u a
 			if err := rotate(ctx, tx, &before, u.Rotate); err != nil {
 				return err
 			}
+			if err := forgetPerson(ctx, tx, &before, by); err != nil {
+				return err
+			}
 		}
 		row := tx.QueryRowContext(ctx, updateKey, to.Label, permissions, models, microsOrNil(to.Expires), to.Limits.RPM,
 			to.Limits.TPM, to.Limits.Concurrency, int64(to.Budget.Limit), string(to.Budget.Period), per,
@@ -259,18 +262,6 @@ func (s *Accounts) UpdateKey(ctx context.Context, by audit.Actor, id string, u a
 		return s.noteKey(ctx, tx, by, action, &before, &k)
 	})
 	return k, err
-}
-
-// rotate replaces the token of a key. The former token remains valid for the requested time.
-func rotate(ctx context.Context, tx *sql.Tx, before *account.Key, r *account.Rotation) error {
-	former, until := "''", any(nil)
-	last4 := ""
-	if !r.FormerUntil.IsZero() {
-		former, last4, until = "hash", before.Last4, micros(r.FormerUntil)
-	}
-	_, err := tx.ExecContext(ctx, "UPDATE keys SET former = "+former+", former_last4 = ?, former_until = ?, hash = ?,"+
-		" last4 = ? WHERE id = ?", last4, until, r.Hash.String(), r.Last4, before.ID)
-	return err
 }
 
 // updated returns a key with an update applied.

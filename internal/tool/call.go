@@ -116,19 +116,19 @@ func (s *Service) connected(ctx context.Context, c *Call) error {
 	}
 	if of.PerPerson && c.person() == "" {
 		return llm.Errorf(llm.CodeForbidden, "The MCP server %q needs the access of a person, and this API key "+
-			"belongs to none. Use a key that a person has created.", of.Name)
+			"belongs to none. Use a key that a person has created and nobody else has rotated.", of.Name)
 	}
 	_, err := of.Client.Tokens.Token(ctx, c.person())
 	return err
 }
 
-// person returns whose access the call needs: see mcp.Request. A key acts for its creator only in its own account.
+// person returns whose access the call needs: see mcp.Request. A key acts for a person only in its own account.
 func (c *Call) person() string {
-	creator := c.Principal.Key().Creator
-	if !c.Tool.source.PerPerson || creator == "" {
+	person := c.Principal.Key().Person
+	if !c.Tool.source.PerPerson || person == "" {
 		return ""
 	}
-	return creator + " " + c.Principal.Account().ID
+	return person + " " + c.Principal.Account().ID
 }
 
 // session names the callers that share a session of the server.

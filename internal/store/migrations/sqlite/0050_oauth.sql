@@ -4,6 +4,8 @@
 -- path at which the key is valid, '' for any.
 ALTER TABLE keys ADD COLUMN client TEXT NOT NULL DEFAULT '';
 ALTER TABLE keys ADD COLUMN resource TEXT NOT NULL DEFAULT '';
+-- The user whose connections to MCP servers the key uses: its creator, until somebody else rotates it.
+ALTER TABLE keys ADD COLUMN person TEXT NOT NULL DEFAULT '';
 
 -- What people have granted programs by OAuth. The access token of a grant is the token of its key.
 CREATE TABLE oauth_grants (
