@@ -6,6 +6,7 @@ import (
 
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/report"
 )
 
 // correct adds an amount to the cost of an attempt, and answers with the attempt.
@@ -31,13 +32,9 @@ func (h *adminUsage) correct(r *adminRequest) (answer, error) {
 	if err := h.admin.Ledger.Correct(r.Context(), r.by(), c); err != nil {
 		return answer{}, refusedCorrection(err)
 	}
-	d, err := h.findRequest(r)
+	a, err := h.findAttempt(r)
 	if err != nil {
 		return answer{}, err
-	}
-	a := d.Attempt(r.PathValue("n"))
-	if a == nil {
-		return answer{}, noRequest("n")
 	}
 	return answered(http.StatusCreated, "", viewAttempt(a))
 }
@@ -56,24 +53,29 @@ func (h *adminUsage) resolve(r *adminRequest) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	d, err := h.findRequest(r)
+	a, err := h.findAttempt(r)
 	if err != nil {
 		return answer{}, err
-	}
-	a := d.Attempt(r.PathValue("n"))
-	if a == nil {
-		return answer{}, noRequest("n")
 	}
 	if err := h.admin.Ledger.Decide(r.Context(), r.by(), a.ID, cost); err != nil {
 		return answer{}, err
 	}
-	if d, err = h.findRequest(r); err != nil {
+	if a, err = h.findAttempt(r); err != nil {
 		return answer{}, err
 	}
-	if a = d.Attempt(r.PathValue("n")); a == nil {
-		return answer{}, noRequest("n")
-	}
 	return found(viewAttempt(a))
+}
+
+// findAttempt finds the attempt in the path.
+func (h *adminUsage) findAttempt(r *adminRequest) (*report.Attempt, error) {
+	d, err := h.findRequest(r)
+	if err != nil {
+		return nil, err
+	}
+	if a := d.Attempt(r.PathValue("n")); a != nil {
+		return a, nil
+	}
+	return nil, noRequest("n")
 }
 
 // refusedCorrection converts an error of a correction to the one that clients see.

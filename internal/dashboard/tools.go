@@ -72,11 +72,7 @@ func (h *toolHandlers) caller(r *http.Request, v *people.Visit) (*account.Princi
 }
 
 func (h *toolHandlers) list(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	p, err := h.caller(r, v)
-	if err != nil {
-		return err
-	}
-	all, err := h.tools.List(r.Context(), p)
+	_, all, err := h.all(r, v)
 	if err != nil {
 		return err
 	}
@@ -105,11 +101,7 @@ func aboutTool(t *tool.Tool) string {
 }
 
 func (h *toolHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
-	p, err := h.caller(r, v)
-	if err != nil {
-		return err
-	}
-	t, err := h.find(r, p)
+	_, t, err := h.find(r, v)
 	if err != nil {
 		return err
 	}
@@ -120,18 +112,29 @@ func (h *toolHandlers) showTry(w http.ResponseWriter, r *http.Request, v *people
 	return h.site.show(w, r, v, page{name: "tool-try", title: p.Name, status: f.status(), data: p})
 }
 
-// find returns the tool in the path.
-func (h *toolHandlers) find(r *http.Request, p *account.Principal) (*tool.Tool, error) {
-	all, err := h.tools.List(r.Context(), p)
+// all returns the caller for the visitor's calls and the tools that it may call.
+func (h *toolHandlers) all(r *http.Request, v *people.Visit) (*account.Principal, []tool.Tool, error) {
+	p, err := h.caller(r, v)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	all, err := h.tools.List(r.Context(), p)
+	return p, all, err
+}
+
+// find returns the caller for the visitor's calls and the tool in the path.
+func (h *toolHandlers) find(r *http.Request, v *people.Visit) (*account.Principal, *tool.Tool, error) {
+	p, all, err := h.all(r, v)
+	if err != nil {
+		return nil, nil, err
 	}
 	name := r.PathValue("tool")
 	i := slices.IndexFunc(all, func(t tool.Tool) bool { return t.Name == name })
 	if i < 0 {
-		return nil, llm.Errorf(llm.CodeNotFound, "There is no such tool for this account. The page Tools lists all.")
+		return nil, nil, llm.Errorf(llm.CodeNotFound,
+			"There is no such tool for this account. The page Tools lists all.")
 	}
-	return &all[i], nil
+	return p, &all[i], nil
 }
 
 func tryPageOf(base string, t *tool.Tool, f *form) tryPage {
@@ -145,11 +148,7 @@ func tryPageOf(base string, t *tool.Tool, f *form) tryPage {
 
 // call calls the tool with the arguments of the form.
 func (h *toolHandlers) call(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	p, err := h.caller(r, v)
-	if err != nil {
-		return err
-	}
-	t, err := h.find(r, p)
+	p, t, err := h.find(r, v)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -115,7 +116,8 @@ func body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return text, nil
 }
 
-func (s *Server) serveToken(w http.ResponseWriter, r *http.Request, by audit.Actor) (any, error) {
+// form reads the parameters in a body.
+func form(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	text, err := body(w, r)
 	if err != nil {
 		return nil, err
@@ -123,18 +125,22 @@ func (s *Server) serveToken(w http.ResponseWriter, r *http.Request, by audit.Act
 	q, err := parse(string(text))
 	if err != nil {
 		return nil, &failure{codeInvalid, err.Error()}
+	}
+	return q, nil
+}
+
+func (s *Server) serveToken(w http.ResponseWriter, r *http.Request, by audit.Actor) (any, error) {
+	q, err := form(w, r)
+	if err != nil {
+		return nil, err
 	}
 	return s.issue(r.Context(), q, by)
 }
 
 func (s *Server) serveRevoke(w http.ResponseWriter, r *http.Request, by audit.Actor) (any, error) {
-	text, err := body(w, r)
+	q, err := form(w, r)
 	if err != nil {
 		return nil, err
-	}
-	q, err := parse(string(text))
-	if err != nil {
-		return nil, &failure{codeInvalid, err.Error()}
 	}
 	return struct{}{}, s.revoke(r.Context(), q, by)
 }
