@@ -148,8 +148,8 @@ func (p *projector) load(ctx context.Context) error {
 		return fmt.Errorf("read open attempts: %w", err)
 	}
 	p.open = make(map[AttemptID]*Attempt, len(open))
-	for i := range open {
-		p.open[open[i].ID] = &open[i]
+	for _, a := range open { // each a copy: those that are used again would keep all
+		p.open[a.ID] = &a
 	}
 	p.reader.seek(pos)
 	p.mu.Lock()
