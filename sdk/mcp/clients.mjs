@@ -1,11 +1,11 @@
 // Runs the Inspector of the Model Context Protocol, as a command, against a gateway with three public servers behind it:
 // the official everything-server for Node and that for Go, and Context7. Needs npm and its registry.
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { end, endAll, says, start } from "../agents/process.mjs";
-import { build, freePort } from "./programs.mjs";
+import { end, says, start } from "../agents/process.mjs";
+import { build, everything, finish, freePort } from "./programs.mjs";
 
 const packages = {
   inspector: "@modelcontextprotocol/inspector@0.17.2",
@@ -24,7 +24,7 @@ async function main() {
   const servers = [
     [exec("everything", ["mcp-server-everything", "streamableHttp"], { PORT: String(a) }), /(listening on port)/i],
     [exec("context7", ["context7-mcp", "--transport", "http", "--port", String(c)]), /(running on|listening)/i],
-    [start(build(home, "everything", "github.com/modelcontextprotocol/go-sdk/conformance/everything-server"), ["-http", `127.0.0.1:${b}`], { cwd: home }), /(listening)/],
+    [everything(home, b), /(listening)/],
   ];
   for (const [child, pattern] of servers) await says(child, pattern);
   const all = `allow_private: true, tools: ["*"], prompts: ["*"], resources: ["*"]`;
@@ -58,13 +58,4 @@ async function main() {
   return wrong === 0 ? 0 : 1;
 }
 
-let code = 1;
-try {
-  code = await main();
-} catch (error) {
-  console.error(error);
-} finally {
-  endAll();
-  rmSync(home, { recursive: true, force: true });
-}
-process.exit(code);
+await finish(home, main);

@@ -1,8 +1,11 @@
 // Programs and ports that the suites of this folder use.
 import { spawnSync } from "node:child_process";
+import { rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+
+import { endAll, start } from "../agents/process.mjs";
 
 export const here = dirname(fileURLToPath(import.meta.url));
 export const root = join(here, "..", "..");
@@ -27,4 +30,22 @@ export async function freePort() {
   const { port } = server.address();
   await new Promise((resolve) => server.close(resolve));
   return port;
+}
+
+/** Starts the official everything-server for Go. */
+export const everything = (home, port) =>
+  start(build(home, "everything", "github.com/modelcontextprotocol/go-sdk/conformance/everything-server"), ["-http", `127.0.0.1:${port}`], { cwd: home });
+
+/** Ends this process with the exit code of a suite, without its programs and its folder. */
+export async function finish(home, suite) {
+  let code = 1;
+  try {
+    code = await suite();
+  } catch (error) {
+    console.error(error);
+  } finally {
+    endAll();
+    rmSync(home, { recursive: true, force: true });
+  }
+  process.exit(code);
 }

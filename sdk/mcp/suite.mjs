@@ -1,12 +1,12 @@
 // Runs the official conformance suite of the Model Context Protocol against the official everything-server, alone and
 // through a gateway, and compares the scenarios. --update writes the table of docs/mcp-conformance.md.
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { createServer, request } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
-import { endAll, says, start } from "../agents/process.mjs";
-import { build, freePort, here, root, run } from "./programs.mjs";
+import { says, start } from "../agents/process.mjs";
+import { build, everything, finish, freePort, here, root, run } from "./programs.mjs";
 
 const page = join(root, "docs", "mcp-conformance.md");
 const home = mkdtempSync(join(tmpdir(), "weir-mcp-"));
@@ -18,10 +18,9 @@ const legs = [
 // Scenarios that the gateway leaves out: it has no stream on which it could tell of a resource, and does not pretend to.
 const leftOut = ["resources-subscribe", "resources-unsubscribe"];
 
-async function everything() {
+async function alone() {
   const port = await freePort();
-  const child = start(build(home, "everything", "github.com/modelcontextprotocol/go-sdk/conformance/everything-server"), ["-http", `127.0.0.1:${port}`], { cwd: home });
-  await says(child, /(listening)/);
+  await says(everything(home, port), /(listening)/);
   return `http://127.0.0.1:${port}`;
 }
 
@@ -81,7 +80,7 @@ const text = (r) => (!r ? "not run" : r.failed.length === 0 ? `passes (${r.passe
 
 async function main() {
   if (!existsSync(join(here, "node_modules"))) run("npm", ["ci", "--no-progress", "--loglevel=error"], { cwd: here });
-  const server = await everything();
+  const server = await alone();
   const through = await gateway(server);
   const lines = [];
   let worse = 0;
@@ -106,13 +105,4 @@ async function main() {
   return worse === 0 ? 0 : 1;
 }
 
-let code = 1;
-try {
-  code = await main();
-} catch (error) {
-  console.error(error);
-} finally {
-  endAll();
-  rmSync(home, { recursive: true, force: true });
-}
-process.exit(code);
+await finish(home, main);
