@@ -11,12 +11,13 @@ import (
 
 // boundCache raises the bound of an answer whose request may store content in a cache for an hour or longer and whose
 // provider does not report how much it did.
-func (a Answer) boundCache(s *ledger.Settlement) {
+func (b openBound) boundCache() {
+	s := b.settlement
 	n := s.Usage[llm.CacheWrite]
-	if n == 0 || a.timed || s.ProviderCost != nil || !mayStoreLong(a.Quote) {
+	if n == 0 || b.timed || s.ProviderCost != nil || !mayStoreLong(b.Quote) {
 		return
 	}
-	most, price := s.Usage, &a.Attempt.Price
+	most, price := s.Usage, &b.Attempt.Price
 	most[llm.CacheWrite], most[llm.CacheWrite1h] = 0, most[llm.CacheWrite1h]+n
 	s.Provenance, s.AtMost = ledger.Estimated, max(s.AtMost, price.CostAtMost(&most, s.Tier),
 		price.CostAtMost(&s.Usage, s.Tier))

@@ -20,12 +20,13 @@ func (t *Tally) ServedAs(tier string) {
 
 // boundModes raises the bound of an answer whose request selects a service tier, a region or a speed, and whose
 // provider does not report which one served it.
-func (a Answer) boundModes(s *ledger.Settlement) {
-	price := &a.Attempt.Price
+func (b openBound) boundModes() {
+	s := b.settlement
+	price := &b.Attempt.Price
 	if len(price.Modes) == 0 || s.ProviderCost != nil {
 		return
 	}
-	unreported := unreportedModes(a.Body, a.tier)
+	unreported := unreportedModes(b.Body, b.tier)
 	if unreported == "" {
 		return
 	}

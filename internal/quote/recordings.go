@@ -72,8 +72,8 @@ func (r *recordings) add(m *llm.Media) (measured bool) {
 
 // boundRecordings raises the bound of an answer whose provider charges for sound by the second and does not report the
 // length.
-func (a Answer) boundRecordings(most *llm.Usage) {
-	if a.chargesBySecond() && most[llm.Milliseconds] == 0 && a.mayHave(llm.AudioIn) {
-		most[llm.Milliseconds] = a.mostUsed()[llm.Milliseconds]
+func (b openBound) boundRecordings(most *llm.Usage) {
+	if b.chargesBySecond() && most[llm.Milliseconds] == 0 && b.mayHave(llm.AudioIn) {
+		most[llm.Milliseconds] = b.mostUsed()[llm.Milliseconds]
 	}
 }

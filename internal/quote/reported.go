@@ -60,12 +60,13 @@ func sumsOf(u *llm.Usage) llm.Usage {
 
 // boundMost makes an answer an estimate if its counts contradict one another, decreased, or are partly invalid: the
 // bound then covers all of them.
-func (a Answer) boundMost(s *ledger.Settlement) {
-	if a.most == nil {
+func (b openBound) boundMost() {
+	s := b.settlement
+	if b.most == nil {
 		return
 	}
-	most, price := *a.most, &a.Attempt.Price
-	a.bill(&most)
+	most, price := *b.most, &b.Attempt.Price
+	b.bill(&most)
 	for class, n := range s.Usage { // tools count by the answer itself
 		if !llm.Class(class).IsInput() {
 			most[class] = max(most[class], n)
@@ -83,8 +84,9 @@ func (a Answer) boundMost(s *ledger.Settlement) {
 }
 
 // boundReported includes the reported counts in the bound of an answer with incomplete usage.
-func (a Answer) boundReported(s *ledger.Settlement) {
-	if s.Provenance == ledger.Estimated && a.most != nil && a.Attempt.Believes(a.most) {
-		a.boundMost(s)
+func (b openBound) boundReported() {
+	s := b.settlement
+	if s.Provenance == ledger.Estimated && b.most != nil && b.Attempt.Believes(b.most) {
+		b.boundMost()
 	}
 }

@@ -43,16 +43,17 @@ func sizesOf(price *llm.Price) (sizes []string) {
 
 // boundSearchFee raises the bound of an answer whose fee depends on how much of the web it read, if its provider does
 // not report that.
-func (a Answer) boundSearchFee(s *ledger.Settlement) {
-	price := &a.Attempt.Price
-	if strings.Contains(a.tier, searchContext) || s.ProviderCost != nil || s.Usage[llm.Requests] == 0 {
+func (b openBound) boundSearchFee() {
+	s := b.settlement
+	price := &b.Attempt.Price
+	if strings.Contains(b.tier, searchContext) || s.ProviderCost != nil || s.Usage[llm.Requests] == 0 {
 		return
 	}
 	sizes := sizesOf(price)
 	if len(sizes) == 0 {
 		return
 	}
-	asked := searchContext + rawjson.Text(rawjson.Get(rawjson.Get(a.Body, "web_search_options"), "search_context_size"))
+	asked := searchContext + rawjson.Text(rawjson.Get(rawjson.Get(b.Body, "web_search_options"), "search_context_size"))
 	if slices.Contains(sizes, asked) {
 		sizes = []string{asked}
 	}

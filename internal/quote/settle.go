@@ -58,7 +58,7 @@ func (a Answer) failed(f *provider.Failure) ledger.Settlement {
 		s.Provenance = ledger.Estimated
 		s.Usage = a.InputUsage()
 		s.AtMost, s.Unpriced = a.atMost()
-		a.boundReported(&s)
+		openBound{&a, &s}.boundReported()
 		if a.Gone {
 			s.Outcome = ledger.OutcomeClientGone
 		}
@@ -88,37 +88,45 @@ func (a Answer) cut(f *provider.Failure) ledger.Settlement {
 		s.Provenance = ledger.Estimated
 		s.Usage, s.ProviderCost = a.estimate(), nil
 		s.AtMost, s.Unpriced = a.atMost()
-		a.boundReported(&s)
+		openBound{&a, &s}.boundReported()
 	}
 	a.bill(&s.Usage)
-	a.boundUnreported(&s)
+	openBound{&a, &s}.boundUnreported()
 	return s
+}
+
+// openBound raises the upper bound of a settlement by each property of its answer that decides the cost and that the
+// provider did not report.
+type openBound struct {
+	*Answer
+	settlement *ledger.Settlement
 }
 
 // boundUnreported raises the bound of an otherwise fully reported answer if its cost depends on properties that the
 // provider did not report: of its units, such as the size of an image, the lifetime of containers, or which of its
 // tokens are of an image or a sound, or if its counts contradict one another. A provider's charge that is the cost
 // leaves nothing open.
-func (a Answer) boundUnreported(s *ledger.Settlement) {
-	if s.Provenance != ledger.Exact || a.billed() {
+func (b openBound) boundUnreported() {
+	s := b.settlement
+	if s.Provenance != ledger.Exact || b.billed() {
 		return
 	}
-	price := &a.Attempt.Price
-	if most, certain := price.AtMost(&s.Usage, s.Tier, a.Ended.Sub(a.Attempt.Opened)); !certain {
+	price := &b.Attempt.Price
+	if most, certain := price.AtMost(&s.Usage, s.Tier, b.Ended.Sub(b.Attempt.Opened)); !certain {
 		s.Provenance, s.AtMost = ledger.Estimated, most
 	}
-	if made := s.Usage[llm.AudioOut] + s.Usage[llm.ImageOut] + s.Usage[llm.Images]; a.media && made == 0 &&
+	if made := s.Usage[llm.AudioOut] + s.Usage[llm.ImageOut] + s.Usage[llm.Images]; b.media && made == 0 &&
 		s.ProviderCost == nil {
 		if most := price.MadeAtMost(&s.Usage, s.Tier); most > price.Cost(&s.Usage, s.Tier) {
 			s.Provenance, s.AtMost = ledger.Estimated, max(s.AtMost, price.Dearest(most))
 		}
 	}
-	a.boundMedia(s)
-	a.boundModes(s)
-	a.boundSearchFee(s)
-	a.boundCache(s)
-	a.boundTools(s)
-	a.boundMost(s)
+	b.boundMedia()
+	b.boundModes()
+	b.boundSearchFee()
+	b.boundCache()
+	b.boundTools()
+	b.boundMost()
 }
 
 // billed reports whether the attempt's cost is the charge that its provider reported.
@@ -126,13 +134,14 @@ func (a Answer) billed() bool { return a.Attempt.Bills(a.reportedCost()) }
 
 // boundTools adds to the bound the highest possible cost of the provider's own tools that the answer does not report,
 // and records those without a rate. A provider's reported charge includes all tools.
-func (a Answer) boundTools(s *ledger.Settlement) {
+func (b openBound) boundTools() {
+	s := b.settlement
 	if s.ProviderCost != nil {
 		return
 	}
 	most := s.Usage
-	for class, n := range a.UnreportedTools() {
-		if held := a.Attempt.Bound[class]; a.Attempt.Reservation != nil && held > 0 && !a.table.UsualTools() {
+	for class, n := range b.UnreportedTools() {
+		if held := b.Attempt.Bound[class]; b.Attempt.Reservation != nil && held > 0 && !b.table.UsualTools() {
 			n = min(n, held) // the request may have a cap on them
 		}
 		if s.Usage[class] == 0 {
@@ -142,7 +151,7 @@ func (a Answer) boundTools(s *ledger.Settlement) {
 	if most == s.Usage {
 		return
 	}
-	price := &a.Attempt.Price
+	price := &b.Attempt.Price
 	s.Provenance, s.AtMost = ledger.Estimated, max(s.AtMost, price.CostAtMost(&most, s.Tier))
 	s.Unpriced |= price.Unpriced(&most, s.Tier)
 }
@@ -207,12 +216,12 @@ func (a Answer) Succeeded() ledger.Settlement {
 		if s.Usage[llm.Characters] == 0 { // the number of characters is exact
 			s.Provenance = ledger.Estimated
 			s.AtMost, s.Unpriced = a.atMost()
-			a.boundReported(&s)
+			openBound{&a, &s}.boundReported()
 		}
 	}
 	a.bill(&s.Usage)
 	a.identify(&s) // it must precede boundUnreported: a fully reported answer needs no later report
-	a.boundUnreported(&s)
+	openBound{&a, &s}.boundUnreported()
 	recordServed(&a, &s)
 	return s
 }
