@@ -33,7 +33,7 @@ func citesDocuments(r *llm.Request) bool {
 }
 
 // document writes a document, or a result of the client's own search, up to its marks.
-func (e *requestEncoder) document(p *llm.Part) {
+func (e *messageEncoder) document(p *llm.Part) {
 	d := p.Media.Document
 	switch {
 	case d == nil || d.Chunks == nil:
@@ -60,7 +60,7 @@ func (e *requestEncoder) document(p *llm.Part) {
 	}
 }
 
-func (e *requestEncoder) chunks(list []string) {
+func (e *messageEncoder) chunks(list []string) {
 	e.Dst = append(e.Dst, `,"content":[`...)
 	for _, text := range list {
 		e.Dst = rawjson.AppendComma(e.Dst)

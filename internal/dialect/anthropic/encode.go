@@ -17,13 +17,14 @@ import (
 // a field if dropping it would change the meaning of the answer.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
 	r = cited(compose.InWords(Name, compose.Offered(Name, r)))
-	e := requestEncoder{version: rules.VersionOf(r.Model, "claude"), cites: citesDocuments(r)}
 	if r.ExtraOf != Name {
-		if err := e.refuse(r); err != nil {
+		if err := refuse(r); err != nil {
 			return nil, nil, err
 		}
 	}
-	e.Writer = compose.New(Name, r, q)
+	e := requestEncoder{messageEncoder{
+		Writer: compose.New(Name, r, q), version: rules.VersionOf(r.Model, "claude"), cites: citesDocuments(r),
+	}}
 	how := e.plan(r)
 	e.Text("model", r.Model)
 	e.Integer("max_tokens", outputCap(r, &how))
@@ -45,11 +46,8 @@ func outputCap(r *llm.Request, how *thought) *int64 {
 	return &n
 }
 
-type requestEncoder struct {
-	compose.Writer
-	version rules.Version // of a Claude model; 0 for other models
-	cites   bool          // the answer must cite documents of another format's request
-}
+// requestEncoder writes the settings and tools of a request next to its conversation.
+type requestEncoder struct{ messageEncoder }
 
 // sampling writes the sampling parameters.
 func (e *requestEncoder) sampling(r *llm.Request, how *thought) {

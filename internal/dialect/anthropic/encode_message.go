@@ -7,9 +7,17 @@ import (
 
 	"weir/internal/dialect/compose"
 	"weir/internal/dialect/proof"
+	"weir/internal/dialect/rules"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
+
+// messageEncoder writes the conversation of a request, and the blocks of an answer.
+type messageEncoder struct {
+	compose.Writer
+	version rules.Version // of a Claude model; 0 for other models
+	cites   bool          // the answer must cite documents of another format's request
+}
 
 // turn holds consecutive messages of one role.
 type turn struct {
@@ -19,7 +27,7 @@ type turn struct {
 }
 
 // messages writes the system prompt and the conversation.
-func (e *requestEncoder) messages(list []llm.Message) {
+func (e *messageEncoder) messages(list []llm.Message) {
 	prompted := e.Own && len(list) > 0 && list[0].Role == llm.RoleSystem && len(list[0].Extra) == 0
 	var system []llm.Part
 	var turns []turn
@@ -50,7 +58,7 @@ func (e *requestEncoder) messages(list []llm.Message) {
 }
 
 // ownTurns returns the messages of a client of this format unchanged. A system message after the first keeps its place.
-func (e *requestEncoder) ownTurns(list []llm.Message) (turns []turn) {
+func (e *messageEncoder) ownTurns(list []llm.Message) (turns []turn) {
 	for i := range list {
 		m := &list[i]
 		role := m.Role
@@ -63,7 +71,7 @@ func (e *requestEncoder) ownTurns(list []llm.Message) (turns []turn) {
 }
 
 // proved returns the parts of a client of this format without thinking of another vendor's model.
-func (e *requestEncoder) proved(parts []llm.Part) []llm.Part {
+func (e *messageEncoder) proved(parts []llm.Part) []llm.Part {
 	foreign := false
 	for i := range parts {
 		if p := &parts[i]; p.Kind != llm.PartReasoning {
@@ -83,7 +91,7 @@ func (e *requestEncoder) proved(parts []llm.Part) []llm.Part {
 
 // turns moves all system messages into the prompt, and joins consecutive messages of one role: results of parallel
 // calls must be in one message.
-func (e *requestEncoder) turns(list []llm.Message) (system []llm.Part, turns []turn) {
+func (e *messageEncoder) turns(list []llm.Message) (system []llm.Part, turns []turn) {
 	for i := range list {
 		m := &list[i]
 		if m.Name != "" {
@@ -114,7 +122,7 @@ func (e *requestEncoder) turns(list []llm.Message) (system []llm.Part, turns []t
 }
 
 // carried returns the parts that the vendor accepts: no thinking without the vendor's own signature.
-func (e *requestEncoder) carried(parts []llm.Part) []llm.Part {
+func (e *messageEncoder) carried(parts []llm.Part) []llm.Part {
 	kept := make([]llm.Part, 0, len(parts))
 	for _, p := range parts {
 		switch {
@@ -132,7 +140,7 @@ func (e *requestEncoder) carried(parts []llm.Part) []llm.Part {
 
 // recalls reports whether the model accepts thinking of an earlier answer: it must be of this vendor and signed. No
 // rule drops other thinking: a body does not show its maker, and the rest of the turn depends on what is left.
-func (e *requestEncoder) recalls(p llm.Part) bool {
+func (e *messageEncoder) recalls(p llm.Part) bool {
 	return p.Kind == llm.PartReasoning && p.Maker == Name && (p.Signature != "" || p.Redacted != "") &&
 		(e.version >= firstThinking || e.version == foreign)
 }
@@ -140,7 +148,7 @@ func (e *requestEncoder) recalls(p llm.Part) bool {
 func isResult(p llm.Part) bool { return p.Kind == llm.PartToolResult }
 
 // content writes a content: a string for plain text, otherwise an array of blocks.
-func (e *requestEncoder) content(parts []llm.Part) {
+func (e *messageEncoder) content(parts []llm.Part) {
 	if len(parts) == 0 {
 		e.Dst = append(e.Dst, `""`...)
 		return
@@ -161,12 +169,12 @@ func (e *requestEncoder) content(parts []llm.Part) {
 func isWords(p *llm.Part) bool { return p.Kind == llm.PartText || p.Kind == llm.PartRefusal }
 
 // marked reports whether a text has other members to write.
-func (e *requestEncoder) marked(p *llm.Part) bool {
+func (e *messageEncoder) marked(p *llm.Part) bool {
 	return e.cache(p.CacheControl) != nil || e.Own && (p.Annotations != nil || len(p.Extra) > 0)
 }
 
 // cache returns a cache mark; clients of other formats send this format's marks. It returns nil for an invalid mark.
-func (e *requestEncoder) cache(mark []byte) []byte {
+func (e *messageEncoder) cache(mark []byte) []byte {
 	if e.Own {
 		return mark
 	}
@@ -174,7 +182,7 @@ func (e *requestEncoder) cache(mark []byte) []byte {
 }
 
 // mark writes a cache mark.
-func (e *requestEncoder) mark(mark []byte) {
+func (e *messageEncoder) mark(mark []byte) {
 	if c := e.cache(mark); c != nil {
 		e.InnerRaw("cache_control", c)
 	} else if mark != nil {
@@ -183,7 +191,7 @@ func (e *requestEncoder) mark(mark []byte) {
 }
 
 // marks writes the cache mark, extra fields and annotations of a block.
-func (e *requestEncoder) marks(p *llm.Part) {
+func (e *messageEncoder) marks(p *llm.Part) {
 	e.mark(p.CacheControl)
 	e.InnerExtras(p.Extra, "content fields of another API")
 	if p.Annotations == nil {
@@ -197,7 +205,7 @@ func (e *requestEncoder) marks(p *llm.Part) {
 }
 
 // block writes one content block.
-func (e *requestEncoder) block(p *llm.Part) {
+func (e *messageEncoder) block(p *llm.Part) {
 	switch p.Kind {
 	case llm.PartText, llm.PartRefusal:
 		e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"text","text":`...), p.Text)
@@ -230,7 +238,7 @@ func appendThinking(dst []byte, p *llm.Part) []byte {
 }
 
 // source writes the source of an image or a document.
-func (e *requestEncoder) source(p *llm.Part) {
+func (e *messageEncoder) source(p *llm.Part) {
 	m := p.Media
 	e.Dst = append(e.Dst, `,"source":{"type":`...)
 	kind := "image/png"
@@ -285,7 +293,7 @@ func plain(data string) string {
 	return string(b)
 }
 
-func (e *requestEncoder) call(c *llm.ToolCall) {
+func (e *messageEncoder) call(c *llm.ToolCall) {
 	e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"tool_use","id":`...), c.ID)
 	e.Inner("name", c.Name)
 	e.Dst = appendInput(append(e.Dst, `,"input":`...), c.Arguments)
@@ -303,7 +311,7 @@ func appendInput(dst []byte, arguments string) []byte {
 	return append(dst, arguments...)
 }
 
-func (e *requestEncoder) result(p *llm.Part) {
+func (e *messageEncoder) result(p *llm.Part) {
 	r := p.Result
 	e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"tool_result","tool_use_id":`...), r.CallID)
 	parts := r.Parts

@@ -187,7 +187,7 @@ func forced(c *llm.ToolChoice) bool {
 
 // amidTurn reports whether the answer continues the assistant's last message, or calls that it made without signed
 // thinking.
-func (e *requestEncoder) amidTurn(list []llm.Message) bool {
+func (e *messageEncoder) amidTurn(list []llm.Message) bool {
 	acted := false
 	for i := len(list) - 1; i >= 0; i-- {
 		m := &list[i]

@@ -11,7 +11,7 @@ import (
 
 // refuse returns an error if a request of another format asks for something that this format cannot carry and that
 // would change the meaning of the answer.
-func (e *requestEncoder) refuse(r *llm.Request) error {
+func refuse(r *llm.Request) error {
 	if r.Choices != nil && *r.Choices > 1 {
 		return llm.Invalid("n", "Anthropic returns one answer per request. Set n to 1 or send several requests.")
 	}

@@ -17,7 +17,7 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	c := r.First()
 	dst = appendOpening(dst, r.ID, r.Model)
 	dst = append(dst, '[')
-	e := requestEncoder{Writer: compose.Writer{Own: true, Dst: dst}}
+	e := messageEncoder{Writer: compose.Writer{Unsent: compose.Unsent{Own: true}, Dst: dst}}
 	refused := false
 	for _, p := range withSources(c.Message.Parts, r) {
 		p = replyPart(&p)
@@ -64,7 +64,7 @@ func hasSources(p *llm.Part) bool {
 
 // answer writes a part of an answer. Another vendor's signature of a text or a call becomes a redacted thinking block
 // next to it.
-func (e *requestEncoder) answer(p *llm.Part) {
+func (e *messageEncoder) answer(p *llm.Part) {
 	signed := llm.Part{Kind: llm.PartReasoning, Redacted: proof.SealLoose(p)}
 	if p.Kind == llm.PartToolCall && signed.Redacted != "" {
 		e.Element()

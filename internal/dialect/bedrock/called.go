@@ -12,7 +12,7 @@ import (
 const notNow = "Call no tool now: answer in words."
 
 // said returns the conversation for Converse.
-func (e *requestEncoder) said(r *llm.Request) []llm.Message {
+func (e *messageEncoder) said(r *llm.Request) []llm.Message {
 	if e.Own {
 		return r.Messages
 	}

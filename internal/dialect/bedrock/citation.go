@@ -90,7 +90,7 @@ func AppendCitation(dst []byte, s *llm.Source) []byte {
 
 // carries reports whether the citations of a text can be written: all pieces of it must have words, because Converse
 // refuses blank ones.
-func (e *requestEncoder) carries(p *llm.Part) bool {
+func (e *messageEncoder) carries(p *llm.Part) bool {
 	if !e.cites || p.Kind != llm.PartText || len(p.Claims()) == 0 {
 		return false
 	}
@@ -99,7 +99,7 @@ func (e *requestEncoder) carries(p *llm.Part) bool {
 }
 
 // claims writes a text with its citations, each of a whole block.
-func (e *requestEncoder) claims(p *llm.Part) {
+func (e *messageEncoder) claims(p *llm.Part) {
 	for _, piece := range p.Cut() {
 		e.Dst = rawjson.AppendComma(e.Dst)
 		claims := piece.Claims()

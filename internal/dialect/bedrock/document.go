@@ -21,7 +21,7 @@ func hasCited(m llm.Message) bool {
 }
 
 // searchResult writes a result of the client's own search.
-func (e *requestEncoder) searchResult(m *llm.Media) {
+func (e *messageEncoder) searchResult(m *llm.Media) {
 	d := m.Document
 	e.Dst = rawjson.AppendString(append(e.Dst, `{"searchResult":{"source":`...), d.Source)
 	e.Inner("title", cmp.Or(m.Name, d.Source))
@@ -42,7 +42,7 @@ func appendChunks(dst []byte, list []string) []byte {
 }
 
 // describe writes the client's description of a document.
-func (e *requestEncoder) describe(d *llm.Document) {
+func (e *messageEncoder) describe(d *llm.Document) {
 	if d == nil {
 		return
 	}

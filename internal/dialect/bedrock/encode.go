@@ -22,7 +22,9 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 	if err := refuse(r, q); err != nil {
 		return nil, nil, err
 	}
-	e := requestEncoder{Writer: compose.New(Name, r, q), model: r.Model, extra: r.Extra}
+	e := requestEncoder{
+		messageEncoder: messageEncoder{Writer: compose.New(Name, r, q), model: r.Model}, extra: r.Extra,
+	}
 	e.cites = e.Own || cites && slices.ContainsFunc(r.Messages, hasCited)
 	if err := e.conversation(e.said(r)); err != nil {
 		return nil, nil, err
@@ -46,14 +48,10 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 	return e.Close()
 }
 
+// requestEncoder writes the settings and tools of a request next to its conversation.
 type requestEncoder struct {
-	compose.Writer
-	model string
-	extra []llm.Field    // not written yet
-	names map[string]int // how often each document name was used
-	spoke string         // role of the last turn; empty before the first
-	bare  bool           // the turn has a document and no text, which must precede it
-	cites bool           // the model can cite documents
+	messageEncoder
+	extra []llm.Field // not written yet
 }
 
 // key writes a top-level member's name, and reports whether the provider accepts it. Converse has the same names for

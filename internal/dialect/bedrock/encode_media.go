@@ -29,7 +29,7 @@ func inline(m *llm.Media, what string, at *place) error {
 }
 
 // source writes the place of the media's bytes, and closes its block.
-func (e *requestEncoder) source(m *llm.Media) {
+func (e *messageEncoder) source(m *llm.Media) {
 	if m.Data != "" {
 		e.Dst = rawjson.AppendString(append(e.Dst, `,"source":{"bytes":`...), m.Data)
 		e.Dst = append(e.Dst, "}}}"...)
@@ -39,7 +39,7 @@ func (e *requestEncoder) source(m *llm.Media) {
 	e.Dst = append(e.Dst, "}}}}"...)
 }
 
-func (e *requestEncoder) image(m *llm.Media, at *place) error {
+func (e *messageEncoder) image(m *llm.Media, at *place) error {
 	if err := inline(m, "image", at); err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (e *requestEncoder) image(m *llm.Media, at *place) error {
 	return nil
 }
 
-func (e *requestEncoder) sound(m *llm.Media, at *place) error {
+func (e *messageEncoder) sound(m *llm.Media, at *place) error {
 	if at.result && !e.Own {
 		return llm.Invalid(at.String(), "Amazon Bedrock accepts no audio in a tool's result. Leave it out or send a "+
 			"transcript.")
@@ -76,7 +76,7 @@ func (e *requestEncoder) sound(m *llm.Media, at *place) error {
 	return nil
 }
 
-func (e *requestEncoder) document(m *llm.Media, at *place) error {
+func (e *messageEncoder) document(m *llm.Media, at *place) error {
 	d := m.Document
 	if d != nil && d.Source != "" {
 		e.searchResult(m)
@@ -115,7 +115,7 @@ func (e *requestEncoder) document(m *llm.Media, at *place) error {
 
 // unique returns the name, followed by a number if the request has another document of that name, which Converse
 // refuses.
-func (e *requestEncoder) unique(name string) string {
+func (e *messageEncoder) unique(name string) string {
 	if e.names == nil {
 		e.names = map[string]int{}
 	}

@@ -10,9 +10,19 @@ import (
 	"weir/internal/rawjson"
 )
 
+// messageEncoder writes the conversation of a request.
+type messageEncoder struct {
+	compose.Writer
+	model string
+	names map[string]int // how often each document name was used
+	spoke string         // role of the last turn; empty before the first
+	bare  bool           // the turn has a document and no text, which must precede it
+	cites bool           // the model can cite documents
+}
+
 // conversation writes the system prompt and the messages. All system messages of another format go first; consecutive
 // messages of one role become one, because roles must alternate, and tool results belong to the user.
-func (e *requestEncoder) conversation(list []llm.Message) error {
+func (e *messageEncoder) conversation(list []llm.Message) error {
 	first := len(list)
 	for i := range list {
 		if list[i].Role != llm.RoleSystem {
@@ -52,7 +62,7 @@ func roleOf(m *llm.Message) string {
 }
 
 // system writes the system prompt: for this format's own messages, those before all others.
-func (e *requestEncoder) system(list []llm.Message, first int) error {
+func (e *messageEncoder) system(list []llm.Message, first int) error {
 	before := len(e.Dst)
 	e.Name("system")
 	e.Dst = append(e.Dst, '[')
@@ -76,7 +86,7 @@ func (e *requestEncoder) system(list []llm.Message, first int) error {
 
 // turn writes the messages from first to last, all of one role, as one. It omits an empty one, because Converse refuses
 // it.
-func (e *requestEncoder) turn(role string, list []llm.Message, first, last int) error {
+func (e *messageEncoder) turn(role string, list []llm.Message, first, last int) error {
 	before, end := len(e.Dst), ""
 	if !e.Own && e.spoke == role { // the turn between was empty
 		end = "]}"
@@ -113,7 +123,7 @@ func (e *requestEncoder) turn(role string, list []llm.Message, first, last int) 
 }
 
 // speaker drops a message's fields other than its role and parts.
-func (e *requestEncoder) speaker(m *llm.Message) {
+func (e *messageEncoder) speaker(m *llm.Message) {
 	if m.Name != "" {
 		e.Drop("name")
 	}
@@ -134,7 +144,7 @@ func (p *place) String() string {
 }
 
 // blocks writes parts, each followed by its cache point.
-func (e *requestEncoder) blocks(parts []llm.Part, at *place) error {
+func (e *messageEncoder) blocks(parts []llm.Part, at *place) error {
 	for i := range parts {
 		p := &parts[i]
 		if !at.result {
@@ -174,7 +184,7 @@ func markOf(p *llm.Part) []byte {
 const hourTTL = "1h"
 
 // cachePoint writes the end of a prompt cache, after a block or a tool.
-func (e *requestEncoder) cachePoint(dst, control []byte) []byte {
+func (e *messageEncoder) cachePoint(dst, control []byte) []byte {
 	if control == nil {
 		return dst
 	}
@@ -190,7 +200,7 @@ func (e *requestEncoder) cachePoint(dst, control []byte) []byte {
 }
 
 // block writes one part; it writes nothing for a part that can be dropped.
-func (e *requestEncoder) block(p *llm.Part, at *place) error {
+func (e *messageEncoder) block(p *llm.Part, at *place) error {
 	if raw := e.exact(p); raw != nil {
 		e.Dst = append(e.Dst, raw...)
 		return nil
@@ -230,7 +240,7 @@ func (e *requestEncoder) block(p *llm.Part, at *place) error {
 }
 
 // exact returns the original of a block of this format if the tree does not model all of it.
-func (e *requestEncoder) exact(p *llm.Part) []byte {
+func (e *messageEncoder) exact(p *llm.Part) []byte {
 	if !e.Own || p.Kind == llm.PartOther {
 		return nil
 	}
@@ -245,7 +255,7 @@ func (e *requestEncoder) exact(p *llm.Part) []byte {
 }
 
 // text writes a text, with its citations if they are this format's own.
-func (e *requestEncoder) text(p *llm.Part) {
+func (e *messageEncoder) text(p *llm.Part) {
 	switch {
 	case e.Own && p.Annotations != nil:
 		e.Dst = rawjson.AppendString(append(e.Dst, `{"citationsContent":{"content":[{"text":`...), p.Text)
@@ -263,7 +273,7 @@ const maker = "anthropic"
 
 // thought writes a block of thinking. Models only accept their own signed thinking, and of other formats' clients only
 // Claude's.
-func (e *requestEncoder) thought(p *llm.Part) {
+func (e *messageEncoder) thought(p *llm.Part) {
 	if proof.IsForeign(p.Maker, maker) || !e.Own && !e.recalls(p) {
 		e.Drop("reasoning")
 		return
@@ -278,7 +288,7 @@ func (e *requestEncoder) thought(p *llm.Part) {
 
 // recalls reports whether the model accepts thinking of an earlier answer. No rule drops other thinking: a body does
 // not show its maker.
-func (e *requestEncoder) recalls(p *llm.Part) bool { return isProved(p) && isClaude(e.model) }
+func (e *messageEncoder) recalls(p *llm.Part) bool { return isProved(p) && isClaude(e.model) }
 
 // isProved reports whether thinking has a signature of Claude.
 func isProved(p *llm.Part) bool {
@@ -294,7 +304,7 @@ func appendThought(dst []byte, p *llm.Part) []byte {
 }
 
 // call writes a tool call.
-func (e *requestEncoder) call(c *llm.ToolCall) {
+func (e *messageEncoder) call(c *llm.ToolCall) {
 	if e.Own {
 		e.Dst = appendCall(e.Dst, c)
 		return
@@ -333,7 +343,7 @@ func appendCall(dst []byte, c *llm.ToolCall) []byte {
 }
 
 // result writes the result of a tool.
-func (e *requestEncoder) result(p *llm.Part, at *place) error {
+func (e *messageEncoder) result(p *llm.Part, at *place) error {
 	r := p.Result
 	e.Dst = rawjson.AppendString(append(e.Dst, `{"toolResult":{"toolUseId":`...), r.CallID)
 	e.Dst = append(e.Dst, `,"content":[`...)

@@ -14,8 +14,8 @@ const mostArgumentDepth = 90
 // Objects returns messages for a wire format whose tool calls have only objects as arguments. It wraps invalid
 // arguments, which a model cut off or wrote in another form, in an object, so that the conversation can continue, and
 // reports that.
-func (w *Writer) Objects(messages []llm.Message) []llm.Message {
-	if w.Own {
+func (u *Unsent) Objects(messages []llm.Message) []llm.Message {
+	if u.Own {
 		return messages
 	}
 	changed := false
@@ -30,7 +30,7 @@ func (w *Writer) Objects(messages []llm.Message) []llm.Message {
 		for j := range messages[i].Parts {
 			if p := &messages[i].Parts[j]; isOdd(*p) {
 				call := *p.Call
-				call.Arguments = w.object(call.Arguments)
+				call.Arguments = u.object(call.Arguments)
 				p.Call = &call
 			}
 		}
@@ -46,11 +46,11 @@ func isObject(arguments string) bool {
 		rawjson.Validate([]byte(arguments), mostArgumentDepth) == nil
 }
 
-func (w *Writer) object(arguments string) string {
+func (u *Unsent) object(arguments string) string {
 	switch strings.TrimSpace(arguments) {
 	case "", "null", "[]":
 		return "{}"
 	}
-	w.Drop("broken tool call arguments")
+	u.Drop("broken tool call arguments")
 	return string(append(rawjson.AppendString([]byte(`{"_raw":`), arguments), '}'))
 }

@@ -16,12 +16,9 @@ import (
 // fields that the wire format cannot express. A Writer with only Dst and Own also writes parts of messages for
 // replies; Takes and the methods that call it need New.
 type Writer struct {
-	Dst     []byte      // the body so far
-	Own     bool        // the request's extra fields are in this wire format
-	Quirks  *llm.Quirks // set by New, then never nil
-	Err     error       // the first field that can be neither sent nor dropped
-	dropped []string
-	carried []string // extra fields of another API that the body expresses in another form
+	Unsent
+	Dst    []byte      // the body so far
+	Quirks *llm.Quirks // set by New, then never nil
 }
 
 // New returns a writer for the request r in a wire format, with the body's opening brace written. Nil quirks are
@@ -30,7 +27,9 @@ func New(format string, r *llm.Request, q *llm.Quirks) Writer {
 	if q == nil {
 		q = &llm.Quirks{}
 	}
-	w := Writer{Dst: append(make([]byte, 0, sizeOf(r)), '{'), Own: r.ExtraOf == format, Quirks: q}
+	w := Writer{
+		Unsent: Unsent{Own: r.ExtraOf == format}, Dst: append(make([]byte, 0, sizeOf(r)), '{'), Quirks: q,
+	}
 	if d := r.Essential; d != nil && !w.Own {
 		w.Refuse(d.Param, fmt.Sprintf("The field %s cannot be sent to the provider of this model, "+
 			"which does not speak %q, and the answer would change without it. "+
@@ -65,14 +64,6 @@ func (w *Writer) Close() (body []byte, dropped []string, err error) {
 		return nil, nil, w.Err
 	}
 	return append(w.Dst, '}'), w.dropped, nil
-}
-
-// Refuse records a field that cannot be sent and without which the answer would change. The first refusal becomes the
-// *llm.Error about that parameter.
-func (w *Writer) Refuse(param, message string) {
-	if w.Err == nil {
-		w.Err = llm.Invalid(param, message)
-	}
 }
 
 // Takes reports whether the provider accepts the named field; it drops the field if the quirks exclude it.
@@ -143,13 +134,6 @@ func (w *Writer) Extras(fields []llm.Field) {
 		} else {
 			w.DropExtra(f.Name)
 		}
-	}
-}
-
-// DropExtra drops an extra field of another API, unless the body expresses it in another form.
-func (w *Writer) DropExtra(name string) {
-	if !slices.Contains(w.carried, name) {
-		w.Drop(name)
 	}
 }
 

@@ -17,14 +17,30 @@ const (
 	maxDroppedName = 64  // bytes
 )
 
+// Unsent records the fields of a request that its body does not have: dropped fields, and the first refused one.
+type Unsent struct {
+	Own     bool  // the request's extra fields are in this wire format
+	Err     error // the first field that can be neither sent nor dropped
+	dropped []string
+	carried []string // extra fields of another API that the body expresses in another form
+}
+
+// Refuse records a field that cannot be sent and without which the answer would change. The first refusal becomes the
+// *llm.Error about that parameter.
+func (u *Unsent) Refuse(param, message string) {
+	if u.Err == nil {
+		u.Err = llm.Invalid(param, message)
+	}
+}
+
 // Drop records, once, the name of a dropped field: the first hundred names, each cut to 64 bytes of printable ASCII
 // without commas, because a header lists them.
-func (w *Writer) Drop(what string) {
-	if len(w.dropped) >= maxDropped {
+func (u *Unsent) Drop(what string) {
+	if len(u.dropped) >= maxDropped {
 		return
 	}
-	if what = printable(what); !slices.Contains(w.dropped, what) {
-		w.dropped = append(w.dropped, what)
+	if what = printable(what); !slices.Contains(u.dropped, what) {
+		u.dropped = append(u.dropped, what)
 	}
 }
 
@@ -60,33 +76,40 @@ func ForeignToolAt(raw []byte, at string) error {
 }
 
 // RefuseTool refuses a tool of another API that is not a function.
-func (w *Writer) RefuseTool(raw []byte, place int) {
-	if w.Err == nil {
-		w.Err = ForeignTool(raw, place)
+func (u *Unsent) RefuseTool(raw []byte, place int) {
+	if u.Err == nil {
+		u.Err = ForeignTool(raw, place)
+	}
+}
+
+// DropExtra drops an extra field of another API, unless the body expresses it in another form.
+func (u *Unsent) DropExtra(name string) {
+	if !slices.Contains(u.carried, name) {
+		u.Drop(name)
 	}
 }
 
 // DropMarks records the dropped members of a part other than its content, unless it is in this wire format.
-func (w *Writer) DropMarks(p *llm.Part) {
-	if w.Own {
+func (u *Unsent) DropMarks(p *llm.Part) {
+	if u.Own {
 		return
 	}
 	if p.CacheControl != nil {
-		w.Drop(MarkName(p.CacheControl))
+		u.Drop(MarkName(p.CacheControl))
 	}
 	if p.Annotations != nil {
-		w.Drop("annotations")
+		u.Drop("annotations")
 	}
 	if len(p.Extra) > 0 {
-		w.Drop("content fields of another API")
+		u.Drop("content fields of another API")
 	}
 }
 
 // DropThinking records a dropped request for thinking with neither an effort nor a budget, which this wire format
 // cannot express.
-func (w *Writer) DropThinking(o *llm.ReasoningOptions) {
-	if IsOpenThinking(o) && !w.Own {
-		w.Drop("thinking")
+func (u *Unsent) DropThinking(o *llm.ReasoningOptions) {
+	if IsOpenThinking(o) && !u.Own {
+		u.Drop("thinking")
 	}
 }
 
@@ -96,12 +119,12 @@ func IsOpenThinking(o *llm.ReasoningOptions) bool {
 }
 
 // DropProof records the dropped signature of another vendor, which any part may have.
-func (w *Writer) DropProof(p *llm.Part) {
+func (u *Unsent) DropProof(p *llm.Part) {
 	if p.Signature != "" {
-		w.Drop("reasoning signature")
+		u.Drop("reasoning signature")
 	}
 	if p.Redacted != "" {
-		w.Drop("redacted reasoning")
+		u.Drop("redacted reasoning")
 	}
 }
 

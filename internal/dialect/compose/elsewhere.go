@@ -135,11 +135,11 @@ func (t *turns) append(parts []llm.Part, p *llm.Part) []llm.Part {
 
 // elsewhere records the fields that were removed from the request, by rules of vendors too, and refuses a tool of
 // another wire format that the client does not run.
-func (w *Writer) elsewhere(r *llm.Request) {
+func (u *Unsent) elsewhere(r *llm.Request) {
 	for _, name := range r.LeftOut {
-		w.Drop(name)
+		u.Drop(name)
 	}
-	if !w.Own && r.Unrun != nil && w.Err == nil {
-		w.Err = r.Unrun
+	if !u.Own && r.Unrun != nil && u.Err == nil {
+		u.Err = r.Unrun
 	}
 }

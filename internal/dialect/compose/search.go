@@ -9,32 +9,32 @@ import (
 )
 
 // RefuseSearch refuses a request for a web search if the provider has none.
-func (w *Writer) RefuseSearch(s *llm.WebSearch) {
-	w.Refuse(s.At, fmt.Sprintf("The provider of this model cannot search the web, which %s requests. "+
+func (u *Unsent) RefuseSearch(s *llm.WebSearch) {
+	u.Refuse(s.At, fmt.Sprintf("The provider of this model cannot search the web, which %s requests. "+
 		"Remove the field, or choose a model that can search.", s.At))
 }
 
 // NoDomains refuses a search restricted by allowed or blocked domains if the provider does not accept such a list.
-func (w *Writer) NoDomains(s *llm.WebSearch, domains []string, what string) {
+func (u *Unsent) NoDomains(s *llm.WebSearch, domains []string, what string) {
 	if len(domains) > 0 {
-		w.Refuse(s.At, fmt.Sprintf("The provider of this model does not accept %s domains for a search. "+
+		u.Refuse(s.At, fmt.Sprintf("The provider of this model does not accept %s domains for a search. "+
 			"Remove them from %s, or choose a model whose provider accepts them.", what, s.At))
 	}
 }
 
 // NoOptions refuses a search with domains, and drops its other options, for a search that accepts none.
-func (w *Writer) NoOptions(s *llm.WebSearch) {
-	w.NoDomains(s, s.Allowed, "allowed")
-	w.NoDomains(s, s.Blocked, "blocked")
-	w.DropIf(s.MaxUses > 0, "max_uses")
-	w.DropIf(s.HasPlace(), "user_location")
-	w.DropIf(s.Context != "", "search_context_size")
+func (u *Unsent) NoOptions(s *llm.WebSearch) {
+	u.NoDomains(s, s.Allowed, "allowed")
+	u.NoDomains(s, s.Blocked, "blocked")
+	u.DropIf(s.MaxUses > 0, "max_uses")
+	u.DropIf(s.HasPlace(), "user_location")
+	u.DropIf(s.Context != "", "search_context_size")
 }
 
 // DropIf drops an option that is set.
-func (w *Writer) DropIf(is bool, what string) {
+func (u *Unsent) DropIf(is bool, what string) {
 	if is {
-		w.Drop(what)
+		u.Drop(what)
 	}
 }
 

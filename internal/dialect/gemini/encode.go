@@ -16,8 +16,10 @@ import (
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
 	r = compose.Uncited(compose.Offered(Name, r), nil)
 	e := requestEncoder{
-		Writer: compose.New(Name, r, q), model: r.Model, modern: isModern(r.Model),
-		called: map[string]called{},
+		messageEncoder: messageEncoder{
+			Writer: compose.New(Name, r, q), modern: isModern(r.Model), called: map[string]called{},
+		},
+		model: r.Model,
 	}
 	e.contents(e.Objects(r.Messages))
 	e.system(r.Messages)
@@ -27,12 +29,10 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 	return e.Close()
 }
 
+// requestEncoder writes the settings and tools of a request next to its conversation.
 type requestEncoder struct {
-	compose.Writer
-	model  string            // the provider's name
-	modern bool              // the model is of the third generation or later
-	called map[string]called // the calls so far, by their ids
-	calls  int
+	messageEncoder
+	model string // the provider's name
 }
 
 // integer writes an option that quirks name by OpenAI's name.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"weir/internal/dialect/callid"
+	"weir/internal/dialect/compose"
 	"weir/internal/dialect/parse"
 	"weir/internal/dialect/proof"
 	"weir/internal/llm"
@@ -19,6 +20,14 @@ import (
 // https://ai.google.dev/gemini-api/docs/thought-signatures#faqs.
 const noSignature = "skip_thought_signature_validator"
 
+// messageEncoder writes the conversation of a request.
+type messageEncoder struct {
+	compose.Writer
+	modern bool              // the model is of the third generation or later
+	called map[string]called // the calls so far, by their ids
+	calls  int
+}
+
 // called is a function call of the conversation.
 type called struct {
 	name     string
@@ -27,7 +36,7 @@ type called struct {
 
 // contents writes the conversation without system messages. The results of all calls of a turn are in one content, as
 // Google requires.
-func (e *requestEncoder) contents(messages []llm.Message) {
+func (e *messageEncoder) contents(messages []llm.Message) {
 	e.Name("contents")
 	e.Dst = append(e.Dst, '[')
 	for i := 0; i < len(messages); i++ {
@@ -63,7 +72,7 @@ func together(messages []llm.Message) (m *llm.Message, more int) {
 }
 
 // content writes one message.
-func (e *requestEncoder) content(m *llm.Message, param string) {
+func (e *messageEncoder) content(m *llm.Message, param string) {
 	before := len(e.Dst)
 	e.Element()
 	e.Dst = rawjson.AppendString(append(e.Dst, `{"role":`...), e.roleWord(m.Role))
@@ -89,7 +98,7 @@ func (e *requestEncoder) content(m *llm.Message, param string) {
 
 // inOrder returns the parts of a message with the results of calls first, in the order of the calls: without ids the
 // order assigns the results.
-func (e *requestEncoder) inOrder(parts []llm.Part) []llm.Part {
+func (e *messageEncoder) inOrder(parts []llm.Part) []llm.Part {
 	if e.Own || !slices.ContainsFunc(parts, isResult) {
 		return parts
 	}
@@ -106,7 +115,7 @@ func (e *requestEncoder) inOrder(parts []llm.Part) []llm.Part {
 
 func isResult(p llm.Part) bool { return p.Kind == llm.PartToolResult && p.Result != nil }
 
-func (e *requestEncoder) roleWord(r llm.Role) string {
+func (e *messageEncoder) roleWord(r llm.Role) string {
 	switch {
 	case r == llm.RoleAssistant:
 		return "model"
@@ -117,7 +126,7 @@ func (e *requestEncoder) roleWord(r llm.Role) string {
 }
 
 // system writes all system messages as one instruction.
-func (e *requestEncoder) system(messages []llm.Message) {
+func (e *messageEncoder) system(messages []llm.Message) {
 	before := len(e.Dst)
 	e.Name("systemInstruction")
 	e.Dst = append(e.Dst, `{"parts":[`...)
@@ -150,7 +159,7 @@ func (e *requestEncoder) system(messages []llm.Message) {
 }
 
 // part writes one part. First is set if the turn has called no function before it.
-func (e *requestEncoder) part(p *llm.Part, param string, first bool) {
+func (e *messageEncoder) part(p *llm.Part, param string, first bool) {
 	at := len(e.Dst)
 	e.Element()
 	signature := p.Signature
@@ -194,7 +203,7 @@ func (e *requestEncoder) part(p *llm.Part, param string, first bool) {
 	e.Dst = append(e.Dst, '}')
 }
 
-func (e *requestEncoder) marks(p *llm.Part) {
+func (e *messageEncoder) marks(p *llm.Part) {
 	if p.CacheControl != nil {
 		e.Drop("cache_control")
 	}
@@ -206,7 +215,7 @@ func (e *requestEncoder) marks(p *llm.Part) {
 
 // dropReasoning drops thinking of another model, or without its signature. No rule does it: a body does not show the
 // maker.
-func (e *requestEncoder) dropReasoning(p *llm.Part) {
+func (e *messageEncoder) dropReasoning(p *llm.Part) {
 	if p.Text != "" {
 		e.Drop("reasoning")
 	}
@@ -214,7 +223,7 @@ func (e *requestEncoder) dropReasoning(p *llm.Part) {
 }
 
 // call writes a function call. Its arguments are an object in this format, not text.
-func (e *requestEncoder) call(c *llm.ToolCall) {
+func (e *messageEncoder) call(c *llm.ToolCall) {
 	e.called[c.ID] = called{c.Name, e.calls}
 	e.calls++
 	e.Dst = append(e.Dst, `{"functionCall":{`...)
@@ -227,14 +236,14 @@ func (e *requestEncoder) call(c *llm.ToolCall) {
 }
 
 // id writes the id of a call or a result if the provider requires it.
-func (e *requestEncoder) id(id string) {
+func (e *messageEncoder) id(id string) {
 	if id != "" && !callid.IsMadeUp(id) && !e.Quirks.NoCallIDs && (e.Own || e.modern) {
 		e.Inner("id", id)
 	}
 }
 
 // result writes the result of a function.
-func (e *requestEncoder) result(r *llm.ToolResult, param string) {
+func (e *messageEncoder) result(r *llm.ToolResult, param string) {
 	name := cmp.Or(r.Name, e.called[r.CallID].name)
 	if name == "" {
 		e.Refuse(param+".tool_call_id",
@@ -252,7 +261,7 @@ func (e *requestEncoder) result(r *llm.ToolResult, param string) {
 
 // output writes the response object: the original if there is one, otherwise the text under a name that reports success
 // or failure.
-func (e *requestEncoder) output(r *llm.ToolResult) {
+func (e *messageEncoder) output(r *llm.ToolResult) {
 	var text []string
 	for i := range r.Parts {
 		p := &r.Parts[i]

@@ -10,7 +10,7 @@ import (
 
 // media writes the member of an image, a sound or a document: inline, or by a URL, which may be any on the web
 // (https://ai.google.dev/gemini-api/docs/file-input-methods).
-func (e *requestEncoder) media(p *llm.Part, param string) {
+func (e *messageEncoder) media(p *llm.Part, param string) {
 	m := p.Media
 	if m == nil {
 		m = &llm.Media{}
@@ -63,7 +63,7 @@ func mimeOf(p *llm.Part) string {
 }
 
 // mediaInside writes the media of a function's result within it, as models since the third generation support.
-func (e *requestEncoder) mediaInside(r *llm.ToolResult, param string) {
+func (e *messageEncoder) mediaInside(r *llm.ToolResult, param string) {
 	if !e.Own && !e.modern {
 		return
 	}
@@ -86,7 +86,7 @@ func (e *requestEncoder) mediaInside(r *llm.ToolResult, param string) {
 }
 
 // mediaBeside writes the media of functions' results as parts of the message, after the others, for older models.
-func (e *requestEncoder) mediaBeside(parts []llm.Part, param string) {
+func (e *messageEncoder) mediaBeside(parts []llm.Part, param string) {
 	if e.Own || e.modern {
 		return
 	}
@@ -102,7 +102,7 @@ func (e *requestEncoder) mediaBeside(parts []llm.Part, param string) {
 	}
 }
 
-func (e *requestEncoder) resultPart(p *llm.Part, param string) {
+func (e *messageEncoder) resultPart(p *llm.Part, param string) {
 	e.Element()
 	switch {
 	case p.Media != nil:

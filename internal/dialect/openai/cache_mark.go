@@ -23,11 +23,11 @@ func TakesBreakpoints(q *llm.Quirks, model string) bool {
 }
 
 // takesMarks reports whether the provider accepts marks on texts, in either form.
-func takesMarks(e *requestEncoder) bool { return e.breaks || e.Extends(cacheMark) }
+func takesMarks(e *messageEncoder) bool { return e.breaks || e.Extends(cacheMark) }
 
 // marked returns the content of a result of another wire format, with the result's cache mark on the last part if that
 // has none. Providers that accept marks accept them in content.
-func (e *requestEncoder) marked(parts []llm.Part, mark []byte) []llm.Part {
+func (e *messageEncoder) marked(parts []llm.Part, mark []byte) []llm.Part {
 	switch {
 	case mark == nil || e.Own:
 		return parts
@@ -43,7 +43,7 @@ func (e *requestEncoder) marked(parts []llm.Part, mark []byte) []llm.Part {
 }
 
 // isPlain reports whether a part can be a plain string. If so, it notes the fields of the part that are dropped.
-func (e *requestEncoder) isPlain(p *llm.Part) bool {
+func (e *messageEncoder) isPlain(p *llm.Part) bool {
 	if p.Kind != llm.PartText {
 		return false
 	}
@@ -58,7 +58,7 @@ func (e *requestEncoder) isPlain(p *llm.Part) bool {
 }
 
 // marks writes the cache mark of a part.
-func (e *requestEncoder) marks(p *llm.Part) {
+func (e *messageEncoder) marks(p *llm.Part) {
 	rest := *p
 	if mark(e, p) {
 		rest.CacheControl = nil
@@ -71,7 +71,7 @@ func (e *requestEncoder) marks(p *llm.Part) {
 
 // mark writes the cache mark of a part if the provider accepts it there. Routers accept marks only on texts, OpenAI on
 // all content.
-func mark(e *requestEncoder, p *llm.Part) bool {
+func mark(e *messageEncoder, p *llm.Part) bool {
 	switch {
 	case p.CacheControl == nil:
 		return false

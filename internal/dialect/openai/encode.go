@@ -14,7 +14,7 @@ import (
 // usage. Dropped names the fields that the format cannot carry, and fields of other wire formats.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
 	r = compose.Uncited(compose.Offered(Name, r), nil)
-	e := requestEncoder{Writer: compose.New(Name, r, q), of: r.ExtraOf, wants: r.Wants}
+	e := requestEncoder{messageEncoder{Writer: compose.New(Name, r, q), of: r.ExtraOf, wants: r.Wants}}
 	e.breaks = TakesBreakpoints(e.Quirks, r.Model)
 	e.Text("model", r.Model)
 	e.messages(e.Objects(r.Messages))
@@ -27,14 +27,8 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 	return e.Close()
 }
 
-type requestEncoder struct {
-	compose.Writer
-	of     string    // wire format of the extra fields
-	wants  llm.Wants // requests of the target beyond the format
-	place  int       // of the message in progress
-	goesOn bool      // the answer continues this message
-	breaks bool      // the model accepts breakpoints of its prompt cache
-}
+// requestEncoder writes the settings and tools of a request next to its conversation.
+type requestEncoder struct{ messageEncoder }
 
 func (e *requestEncoder) sampling(r *llm.Request) {
 	e.Integer(cmp.Or(e.Quirks.MaxOutputField, outputCap), r.MaxOutput)

@@ -7,7 +7,7 @@ import (
 	"weir/internal/rawjson"
 )
 
-func (e *requestEncoder) image(m *llm.Media) bool {
+func (e *messageEncoder) image(m *llm.Media) bool {
 	address := m.URL
 	if m.Data != "" {
 		address = DataURL(m.MIME, "image/png", m.Data)
@@ -24,7 +24,7 @@ func (e *requestEncoder) image(m *llm.Media) bool {
 	return true
 }
 
-func (e *requestEncoder) sound(m *llm.Media) bool {
+func (e *messageEncoder) sound(m *llm.Media) bool {
 	if m.Data == "" && !e.Own {
 		e.refuse("The model's API accepts only inline audio. Send the data in base64.")
 		return false
@@ -55,7 +55,7 @@ func soundFormat(mime string) string {
 	return "wav"
 }
 
-func (e *requestEncoder) document(m *llm.Media) bool {
+func (e *messageEncoder) document(m *llm.Media) bool {
 	switch {
 	case e.Quirks.Documents == llm.DocumentsByURL && m.FileID == "":
 		e.documentURL(m)
@@ -86,7 +86,7 @@ func (e *requestEncoder) document(m *llm.Media) bool {
 }
 
 // documentURL writes a document by its URL, or by a data URL, in Mistral's form.
-func (e *requestEncoder) documentURL(m *llm.Media) {
+func (e *messageEncoder) documentURL(m *llm.Media) {
 	address := m.URL
 	if m.Data != "" {
 		address = DataURL(m.MIME, "application/pdf", m.Data)
@@ -98,7 +98,7 @@ func (e *requestEncoder) documentURL(m *llm.Media) {
 }
 
 // file writes a document by its URL instead of its data.
-func (e *requestEncoder) file(name, address string) {
+func (e *messageEncoder) file(name, address string) {
 	e.Dst = append(e.Dst, `{"type":"file","file":{`...)
 	if name == "" {
 		name = "document.pdf" // OpenRouter requires one

@@ -5,11 +5,22 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
 
-func (e *requestEncoder) messages(list []llm.Message) {
+// messageEncoder writes the conversation of a request.
+type messageEncoder struct {
+	compose.Writer
+	of     string    // wire format of the extra fields
+	wants  llm.Wants // requests of the target beyond the format
+	place  int       // of the message in progress
+	goesOn bool      // the answer continues this message
+	breaks bool      // the model accepts breakpoints of its prompt cache
+}
+
+func (e *messageEncoder) messages(list []llm.Message) {
 	e.Key("messages")
 	e.Dst = append(e.Dst, '[')
 	for i := range list {
@@ -22,7 +33,7 @@ func (e *requestEncoder) messages(list []llm.Message) {
 
 // message writes one message of the tree. Each tool result becomes a message of its own, ahead of the message's other
 // parts.
-func (e *requestEncoder) message(m *llm.Message) {
+func (e *messageEncoder) message(m *llm.Message) {
 	parts := m.Parts
 	if slices.ContainsFunc(parts, isResult) {
 		for i := range parts {
@@ -55,7 +66,7 @@ func (e *requestEncoder) message(m *llm.Message) {
 }
 
 // outOfPlace notes the parts next to results, where the format allows no others.
-func (e *requestEncoder) outOfPlace(parts []llm.Part) {
+func (e *messageEncoder) outOfPlace(parts []llm.Part) {
 	for range parts {
 		e.Drop("content parts out of place")
 	}
@@ -63,13 +74,13 @@ func (e *requestEncoder) outOfPlace(parts []llm.Part) {
 
 func isResult(p llm.Part) bool { return p.Kind == llm.PartToolResult && p.Result != nil }
 
-func (e *requestEncoder) open(role llm.Role) {
+func (e *messageEncoder) open(role llm.Role) {
 	e.Element()
 	e.Dst = append(e.Dst, `{"role":`...)
 	e.Dst = rawjson.AppendString(e.Dst, string(role))
 }
 
-func (e *requestEncoder) close(m *llm.Message) {
+func (e *messageEncoder) close(m *llm.Message) {
 	if e.goesOn {
 		e.InnerRaw("prefix", []byte("true"))
 	}
@@ -77,7 +88,7 @@ func (e *requestEncoder) close(m *llm.Message) {
 	e.Dst = append(e.Dst, '}')
 }
 
-func (e *requestEncoder) result(p *llm.Part, m *llm.Message) {
+func (e *messageEncoder) result(p *llm.Part, m *llm.Message) {
 	r := p.Result
 	e.open(llm.RoleTool)
 	e.Dst = rawjson.AppendString(append(e.Dst, `,"tool_call_id":`...), r.CallID)
@@ -107,7 +118,7 @@ type turn struct {
 	refusal                        strings.Builder
 }
 
-func (e *requestEncoder) readTurn(parts []llm.Part) *turn {
+func (e *messageEncoder) readTurn(parts []llm.Part) *turn {
 	t := &turn{}
 	for i := range parts {
 		switch p := &parts[i]; p.Kind {
@@ -130,7 +141,7 @@ func (e *requestEncoder) readTurn(parts []llm.Part) *turn {
 }
 
 // assistant writes the members of an assistant's message. It reports false if all parts were dropped.
-func (e *requestEncoder) assistant(parts []llm.Part) bool {
+func (e *messageEncoder) assistant(parts []llm.Part) bool {
 	t := e.readTurn(parts)
 	words := make([]llm.Part, 0, len(t.words))
 	for _, p := range t.words {
@@ -158,7 +169,7 @@ func (e *requestEncoder) assistant(parts []llm.Part) bool {
 // thoughts writes the thinking. Providers that do not know the fields refuse them, so they are written only for clients
 // of this format, and, in a single field, for targets that want the thinking of messages with calls back. No rule drops
 // foreign thinking: a body does not show its maker.
-func (e *requestEncoder) thoughts(t *turn) {
+func (e *messageEncoder) thoughts(t *turn) {
 	kept, back := t.thoughts[:0], ""
 	if len(t.calls) > 0 {
 		back = e.wants.Thinking
@@ -190,7 +201,7 @@ func (e *requestEncoder) thoughts(t *turn) {
 }
 
 // imagesOf writes the images that an assistant made.
-func (e *requestEncoder) imagesOf(t *turn) {
+func (e *messageEncoder) imagesOf(t *turn) {
 	switch {
 	case len(t.images) == 0:
 	case e.Own:
@@ -203,7 +214,7 @@ func (e *requestEncoder) imagesOf(t *turn) {
 
 // dropOfCall notes a call's fields of another API and Google's signature, which no provider of a rewritten request can
 // have made.
-func (e *requestEncoder) dropOfCall(p *llm.Part) {
+func (e *messageEncoder) dropOfCall(p *llm.Part) {
 	e.DropProof(p)
 	if e.Own {
 		return
@@ -259,7 +270,7 @@ func isCustom(c *llm.ToolCall) bool { return typeOf(c) == typeCustom }
 
 // content writes the content of a message: a string for plain text, which every provider accepts, otherwise an array of
 // parts.
-func (e *requestEncoder) content(parts []llm.Part) {
+func (e *messageEncoder) content(parts []llm.Part) {
 	if e.Quirks.Documents != "" {
 		parts = llm.Texts(parts)
 	}
@@ -290,12 +301,12 @@ func (e *requestEncoder) content(parts []llm.Part) {
 	e.Dst = append(e.Dst, ']')
 }
 
-func (e *requestEncoder) refuse(message string) {
+func (e *messageEncoder) refuse(message string) {
 	e.Refuse("messages["+strconv.Itoa(e.place)+"].content", message)
 }
 
 // part writes one content part and reports whether the format can express it.
-func (e *requestEncoder) part(p *llm.Part) bool {
+func (e *messageEncoder) part(p *llm.Part) bool {
 	ok := true
 	switch p.Kind {
 	case llm.PartText:

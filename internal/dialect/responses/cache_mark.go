@@ -9,7 +9,7 @@ import (
 
 // marked returns the content of a tool's result of another wire format, with the result's mark of a prompt cache on its
 // last part.
-func marked(e *requestEncoder, parts []llm.Part, mark []byte) []llm.Part {
+func marked(e *messageEncoder, parts []llm.Part, mark []byte) []llm.Part {
 	switch {
 	case mark == nil:
 		return parts
@@ -25,7 +25,7 @@ func marked(e *requestEncoder, parts []llm.Part, mark []byte) []llm.Part {
 }
 
 // breaksIn reports whether a part has a mark that the model accepts.
-func breaksIn(e *requestEncoder, parts []llm.Part) bool {
+func breaksIn(e *messageEncoder, parts []llm.Part) bool {
 	return e.breaks && slices.ContainsFunc(parts, func(p llm.Part) bool {
 		return compose.Ephemeral(p.CacheControl) != nil
 	})
@@ -33,7 +33,7 @@ func breaksIn(e *requestEncoder, parts []llm.Part) bool {
 
 // marks writes the mark and the extra fields of a part, and drops those of other wire formats. Parts of an answer have
 // no marks in this format.
-func marks(e *requestEncoder, p *llm.Part, role llm.Role) {
+func marks(e *messageEncoder, p *llm.Part, role llm.Role) {
 	if e.Own {
 		if p.CacheControl != nil {
 			e.InnerRaw(compose.Breakpoint, p.CacheControl)

@@ -19,7 +19,7 @@ import (
 // field if dropping it would change the meaning.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
 	r = compose.Uncited(compose.Offered(Name, r), nil)
-	e := requestEncoder{Writer: compose.New(Name, r, q), of: r.ExtraOf}
+	e := requestEncoder{messageEncoder{Writer: compose.New(Name, r, q), of: r.ExtraOf}}
 	e.breaks = openai.TakesBreakpoints(e.Quirks, r.Model)
 	e.Text("model", r.Model)
 	e.input(e.Objects(r.Messages))
@@ -31,11 +31,8 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 	return e.Close()
 }
 
-type requestEncoder struct {
-	compose.Writer
-	of     string // wire format of the extra fields
-	breaks bool   // the model accepts breakpoints of its prompt cache
-}
+// requestEncoder writes the settings and tools of a request next to its conversation.
+type requestEncoder struct{ messageEncoder }
 
 func (e *requestEncoder) sampling(r *llm.Request) {
 	e.Integer(cmp.Or(e.Quirks.MaxOutputField, outputCap), r.MaxOutput)
@@ -221,20 +218,6 @@ func (e *requestEncoder) toolChoice(c *llm.ToolChoice) {
 // appendFunction writes a choice of one function.
 func appendFunction(dst []byte, name string) []byte {
 	return append(rawjson.AppendString(append(dst, `{"type":"function","name":`...), name), '}')
-}
-
-// inside writes extra members of an object within the body, and drops those of another wire format.
-func (e *requestEncoder) inside(fields []llm.Field, what string) {
-	if len(fields) > 0 && !e.Own {
-		e.Drop(what)
-		return
-	}
-	for _, f := range fields {
-		if f.Name == markItem || f.Name == markContent {
-			continue
-		}
-		e.InnerRaw(f.Name, f.Value)
-	}
 }
 
 // extra writes the unmodelled fields, and drops those of another wire format.

@@ -3,14 +3,36 @@ package responses
 import (
 	"strconv"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/dialect/openai"
 	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
 
+// messageEncoder writes the conversation of a request.
+type messageEncoder struct {
+	compose.Writer
+	of     string // wire format of the extra fields
+	breaks bool   // the model accepts breakpoints of its prompt cache
+}
+
+// inside writes extra members of an object within the body, and drops those of another wire format.
+func (e *messageEncoder) inside(fields []llm.Field, what string) {
+	if len(fields) > 0 && !e.Own {
+		e.Drop(what)
+		return
+	}
+	for _, f := range fields {
+		if f.Name == markItem || f.Name == markContent {
+			continue
+		}
+		e.InnerRaw(f.Name, f.Value)
+	}
+}
+
 // input writes the conversation: a separate system message as the instructions, all other messages as items.
-func (e *requestEncoder) input(list []llm.Message) {
+func (e *messageEncoder) input(list []llm.Message) {
 	if len(list) > 0 && list[0].Apart {
 		e.Text("instructions", list[0].Text())
 		list = list[1:]
@@ -26,7 +48,7 @@ func (e *requestEncoder) input(list []llm.Message) {
 }
 
 // message writes one message as its items.
-func (e *requestEncoder) message(m *llm.Message, param string) {
+func (e *messageEncoder) message(m *llm.Message, param string) {
 	if m.Name != "" {
 		e.Drop("name")
 	}
@@ -67,14 +89,14 @@ func run(parts []llm.Part) int {
 }
 
 // open begins an item.
-func (e *requestEncoder) open() {
+func (e *messageEncoder) open() {
 	e.Element()
 	e.Dst = append(e.Dst, '{')
 }
 
 // said writes a message with its own fields, which are on the first part of an assistant's message. With such fields
 // the message needs the long form with its type.
-func (e *requestEncoder) said(role llm.Role, extra []llm.Field, parts []llm.Part, param string) {
+func (e *messageEncoder) said(role llm.Role, extra []llm.Field, parts []llm.Part, param string) {
 	var own []byte
 	if e.Own && len(parts) > 0 {
 		own = field(parts[0].Extra, markItem)
@@ -99,7 +121,7 @@ func (e *requestEncoder) said(role llm.Role, extra []llm.Field, parts []llm.Part
 }
 
 // item writes a part that is an item of its own.
-func (e *requestEncoder) item(p *llm.Part, param string) {
+func (e *messageEncoder) item(p *llm.Part, param string) {
 	switch p.Kind {
 	case llm.PartReasoning:
 		e.reasoning(p)
@@ -113,7 +135,7 @@ func (e *requestEncoder) item(p *llm.Part, param string) {
 }
 
 // other writes an unmodelled item.
-func (e *requestEncoder) other(p *llm.Part, param string) {
+func (e *messageEncoder) other(p *llm.Part, param string) {
 	if !e.Own {
 		e.foreign(param)
 		return
@@ -123,7 +145,7 @@ func (e *requestEncoder) other(p *llm.Part, param string) {
 }
 
 // foreign refuses a part of another wire format.
-func (e *requestEncoder) foreign(param string) {
+func (e *messageEncoder) foreign(param string) {
 	e.Refuse(param+".content",
 		"The model's API cannot express this content. Leave it out, or choose a model that accepts it.")
 }
@@ -133,7 +155,7 @@ func isOurs(p *llm.Part) bool { return p.Maker == Name && p.Redacted != "" }
 
 // reasoning writes thinking, and drops thinking that no provider of this format made, because the provider would refuse
 // it. No rule does it: a body does not show the maker.
-func (e *requestEncoder) reasoning(p *llm.Part) {
+func (e *messageEncoder) reasoning(p *llm.Part) {
 	if proof.IsForeign(p.Maker, Name) || !e.Own && !isOurs(p) {
 		e.Drop("reasoning")
 		return
@@ -164,7 +186,7 @@ func appendSummary(dst []byte, text string) []byte {
 	return append(dst, "}]"...)
 }
 
-func (e *requestEncoder) call(c *llm.ToolCall) {
+func (e *messageEncoder) call(c *llm.ToolCall) {
 	e.open()
 	e.Inner("type", itemCall)
 	e.Inner("call_id", c.ID)
@@ -174,7 +196,7 @@ func (e *requestEncoder) call(c *llm.ToolCall) {
 	e.Dst = append(e.Dst, '}')
 }
 
-func (e *requestEncoder) result(p *llm.Part, param string) {
+func (e *messageEncoder) result(p *llm.Part, param string) {
 	r := p.Result
 	e.open()
 	e.Inner("type", itemResult)
@@ -200,7 +222,7 @@ type content struct {
 }
 
 // isPlain reports whether the content of a role's message can be a string.
-func (e *requestEncoder) isPlain(parts []llm.Part, role llm.Role) bool {
+func (e *messageEncoder) isPlain(parts []llm.Part, role llm.Role) bool {
 	if len(parts) == 0 {
 		return true
 	}
@@ -222,7 +244,7 @@ func unmarked(extra []llm.Field) int {
 	return len(extra)
 }
 
-func (e *requestEncoder) plain(parts []llm.Part) {
+func (e *messageEncoder) plain(parts []llm.Part) {
 	var s string
 	for i := range parts {
 		e.DropMarks(&parts[i])
@@ -231,7 +253,7 @@ func (e *requestEncoder) plain(parts []llm.Part) {
 	e.Dst = rawjson.AppendString(e.Dst, s)
 }
 
-func (e *requestEncoder) parts(list []llm.Part, at content) {
+func (e *messageEncoder) parts(list []llm.Part, at content) {
 	e.Dst = append(e.Dst, '[')
 	for i := range list {
 		e.Dst = rawjson.AppendComma(e.Dst)
@@ -241,7 +263,7 @@ func (e *requestEncoder) parts(list []llm.Part, at content) {
 }
 
 // part writes one content part, or refuses it.
-func (e *requestEncoder) part(p *llm.Part, at content) {
+func (e *messageEncoder) part(p *llm.Part, at content) {
 	if p.Kind == llm.PartOther {
 		if !e.Own {
 			e.foreign(at.param)
@@ -274,7 +296,7 @@ func (e *requestEncoder) part(p *llm.Part, at content) {
 	e.Dst = append(e.Dst, '}')
 }
 
-func (e *requestEncoder) image(m *llm.Media, at content) {
+func (e *messageEncoder) image(m *llm.Media, at content) {
 	e.Inner("type", "input_image")
 	switch {
 	case e.Own:
@@ -297,7 +319,7 @@ func (e *requestEncoder) image(m *llm.Media, at content) {
 	}
 }
 
-func (e *requestEncoder) document(m *llm.Media, at content) {
+func (e *messageEncoder) document(m *llm.Media, at content) {
 	e.Inner("type", "input_file")
 	switch {
 	case e.Own:
@@ -328,7 +350,7 @@ func (e *requestEncoder) document(m *llm.Media, at content) {
 }
 
 // fileName returns the document's name, or a default for an inline document, which requires one.
-func (e *requestEncoder) fileName(m *llm.Media) string {
+func (e *messageEncoder) fileName(m *llm.Media) string {
 	if m.Name != "" || m.Data == "" || e.Own {
 		return m.Name
 	}
