@@ -106,11 +106,16 @@ func pipelineOf(t testing.TB, c canned, wire string) (g *instance, key string) {
 	table, err := route.NewTable(route.Options{Providers: []*provider.Provider{p}, Book: book, DefaultMaxOutput: 8192})
 	must.Do(t, err)
 	g.router.Use(table)
+	g.meterWith(meter)
+	return g, key
+}
+
+// meterWith has all attempts recorded in another ledger.
+func (g *instance) meterWith(meter *ledger.Ledger) {
 	g.gateway = gateway.New(gateway.Options{
 		Accounts: g.admin.Accounts, Ledger: meter, Router: g.router, Idempotency: g.idempotency, Limits: g.limits, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	g.site.gateway = g.gateway
-	return g, key
 }
 
 const (

@@ -19,7 +19,6 @@ import (
 	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/budget"
-	"weir/internal/gateway"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/must"
@@ -30,6 +29,7 @@ import (
 type lender struct {
 	deafStore
 	refuses *atomic.Bool
+	leases  *atomic.Int64 // requests for a lease
 }
 
 func (l lender) Apply(ctx context.Context, b *ledger.Batch) error {
@@ -39,7 +39,8 @@ func (l lender) Apply(ctx context.Context, b *ledger.Batch) error {
 	return nil
 }
 
-func (lender) Lease(context.Context, budget.LeaseRequest) (budget.Lease, error) {
+func (l lender) Lease(context.Context, budget.LeaseRequest) (budget.Lease, error) {
+	l.leases.Add(1)
 	return budget.Lease{Limit: 1 << 60, Granted: 1 << 60}, nil
 }
 func (lender) Reconcile(context.Context, uuid.UUID) error { return nil }
@@ -51,6 +52,7 @@ func (lender) Leave(context.Context, uuid.UUID) error { return nil }
 // held is a gateway with limits for its client.
 type held struct {
 	name    string
+	lender  lender
 	handler http.Handler
 	out     *sink
 	request *http.Request
@@ -58,10 +60,10 @@ type held struct {
 	text    string
 }
 
-func newHeld(b *testing.B, name, body string, limits ratelimit.Policy, budget account.Budget) *held {
+func newHeld(b testing.TB, name, body string, limits ratelimit.Policy, budget account.Budget) *held {
 	b.Helper()
 	g, _ := pipeline(b, canned{http.Header{"Content-Type": {"application/json"}}, wholeReply})
-	lend := lender{deafStore{make(chan struct{})}, new(atomic.Bool)}
+	lend := lender{deafStore{make(chan struct{})}, new(atomic.Bool), new(atomic.Int64)}
 	meter, err := ledger.New(b.Context(), ledger.Options{
 		Dir: filepath.Join(b.TempDir(), "journal"), Store: lend, Leases: lend, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
@@ -72,16 +74,14 @@ func newHeld(b *testing.B, name, body string, limits ratelimit.Policy, budget ac
 			b.Error(err)
 		}
 	})
-	g.gateway = gateway.New(gateway.Options{
-		Accounts: g.admin.Accounts, Ledger: meter, Router: g.router, Idempotency: g.idempotency, Limits: g.limits, Now: time.Now, Log: slog.New(slog.DiscardHandler),
-	})
+	g.meterWith(meter)
 	g.limits.Use(limits)
 	ctx := b.Context()
 	must.Get(g.admin.Accounts.CreateAccount(ctx, audit.Gateway(), "guarded"))(b)
 	must.Get(g.admin.Accounts.SetBudget(ctx, audit.Gateway(), "guarded", budget))(b)
 	_, token, err := g.admin.Accounts.CreateKey(ctx, audit.Gateway(), account.KeyOptions{Account: "guarded", Label: "test", Budget: budget})
 	must.Do(b, err)
-	w := (&held{handler: g.site.handler(), request: &http.Request{
+	w := (&held{lender: lend, handler: g.site.handler(), request: &http.Request{
 		Method: http.MethodPost, URL: &url.URL{Path: "/v1/chat/completions"}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header:     http.Header{"Authorization": {"Bearer " + token.Reveal()}, "Content-Type": {"application/json"}},
 		RequestURI: "/v1/chat/completions",
@@ -94,7 +94,7 @@ func newHeld(b *testing.B, name, body string, limits ratelimit.Policy, budget ac
 
 // with returns the same gateway and client, with another body.
 func (w *held) with(name, body string) *held {
-	next := &held{name: name, handler: w.handler, out: &sink{header: http.Header{}}, body: strings.NewReader(body), text: body}
+	next := &held{name: name, lender: w.lender, handler: w.handler, out: &sink{header: http.Header{}}, body: strings.NewReader(body), text: body}
 	next.request = w.request.Clone(context.Background())
 	next.request.ContentLength = int64(len(body))
 	return next
@@ -105,6 +105,23 @@ func (w *held) ask() {
 	w.body.Reset(w.text)
 	w.request.Body = io.NopCloser(w.body) // which the handler wraps
 	w.handler.ServeHTTP(w.out, w.request)
+}
+
+// TestBenchmarkedBudgetsAreLeased checks that the requests of BenchmarkHolds are answered, and that those with budgets,
+// and no others, reserve their cost of one.
+func TestBenchmarkedBudgetsAreLeased(t *testing.T) {
+	const body = `{"model":"house/m","messages":[{"role":"user","content":"Hello!"}]}`
+	for _, test := range []struct {
+		budget account.Budget
+		want   bool
+	}{{account.Budget{}, false}, {account.Budget{Limit: llm.USD, Period: budget.PeriodMonth}, true}} {
+		w := newHeld(t, "held", body, ratelimit.Policy{}, test.budget)
+		w.ask()
+		w.out.isWhole(t, w.name)
+		if got := w.lender.leases.Load() > 0; got != test.want {
+			t.Errorf("budget %+v: leased %t, want %t", test.budget, got, test.want)
+		}
+	}
 }
 
 // BenchmarkHolds measures the CPU time that limits and budgets add to a request, from the router to the last write
