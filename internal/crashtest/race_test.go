@@ -153,13 +153,16 @@ func testRaces(ctx context.Context, t *testing.T, bin string) {
 	f.sound()
 }
 
+// forgetting has the database forget what it grants to nodes.
+const forgetting = `CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.granted := 0; RETURN NEW; END $$;
+	CREATE TRIGGER forget BEFORE INSERT OR UPDATE ON slices FOR EACH ROW EXECUTE FUNCTION forget()`
+
 // testForgetful deletes the granted slices from the database. The race must find that out.
 func testForgetful(ctx context.Context, t *testing.T, bin string) {
 	f := newFleet(ctx, t, &founding{bin: bin, seed: seed(), nodes: 3, server: newServer(t), yaml: raceYAML})
 	defer f.close()
 	f.watch()
-	f.query(`CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.granted := 0; RETURN NEW; END $$;
-		CREATE TRIGGER forget BEFORE INSERT OR UPDATE ON slices FOR EACH ROW EXECUTE FUNCTION forget()`)
+	f.query(forgetting)
 	r := races()[0]
 	m := f.wealthy("forgotten", r.limit)
 	got := f.hold(&r, &m)

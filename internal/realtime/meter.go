@@ -117,7 +117,7 @@ func (m *meter) open(ctx context.Context, o *opening) (h *ledger.Hold, limit int
 	a := ledger.Attempt{
 		ID: ledger.AttemptID{Request: m.nextID(), N: 1}, Account: who.Account().ID, Key: who.Key().ID,
 		Requested: m.asked, Provider: m.target.Provider.Name(), Model: o.model, Region: m.target.Provider.ServesIn(),
-		Opened: now, Arrived: now, Stream: true, Attribution: m.about, Parts: who.Parts(&m.about),
+		Opened: m.server.now(), Arrived: now, Stream: true, Attribution: m.about, Parts: who.Parts(&m.about),
 		Price: demand.Price, Terms: o.Terms, Reservation: reservation, Bound: demand.Granted(output, 0),
 	}
 	a.Hold = min(llm.MaxCost, a.Price.BoundAsked(&a.Bound, ""))
