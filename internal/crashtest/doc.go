@@ -17,7 +17,7 @@
 //	go test ./internal/crashtest -run TestSoak -v -timeout 1h -soak.time=30m
 //
 // The rest tests several gateways over one PostgreSQL and one Valkey: races for a budget that covers few requests, with
-// kills and with a database that loses rows; PostgreSQL stopped, failed over and cut off in the middle of commits under
+// kills and with a database that loses rows, also over WebSockets (-sockets.races=80); PostgreSQL stopped, failed over and cut off in the middle of commits under
 // load; a limit that all share, Valkey killed, frozen and emptied; and changes that each node has to know within a
 // second.
 //
