@@ -278,7 +278,7 @@ func (a *applier) write(ctx context.Context, tx *sql.Tx, journal int64, b *ledge
 	if err := a.uses.add(ctx, a.bulk, days.uses()); err != nil {
 		return fmt.Errorf("rollups of uses: %w", err)
 	}
-	if err := dropPacked(ctx, tx, a.late.hours); err != nil {
+	if err := dropPacked(ctx, tx, a.late.periods()); err != nil {
 		return err
 	}
 	if err := addLate(ctx, tx, a.late.attempts); err != nil {

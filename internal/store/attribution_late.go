@@ -47,6 +47,15 @@ type lateOnes struct {
 	hours    []int64
 }
 
+// periods returns the days and hours that may be packed.
+func (l *lateOnes) periods() []int64 {
+	list := slices.Clone(l.hours)
+	for i := range l.attempts {
+		list = append(list, l.attempts[i].period)
+	}
+	return list
+}
+
 // lateAttempt is an attempt that is settled when it may have been added up.
 type lateAttempt struct {
 	request string
@@ -54,7 +63,7 @@ type lateAttempt struct {
 	*sums
 }
 
-// addLate adds attempts to the sums that exist, and deletes the packed sums of their days.
+// addLate adds attempts to the sums that exist.
 func addLate(ctx context.Context, tx *sql.Tx, late []lateAttempt) error {
 	byDay := map[int64]map[string][]lateAttempt{}
 	for _, l := range late {
@@ -63,11 +72,7 @@ func addLate(ctx context.Context, tx *sql.Tx, late []lateAttempt) error {
 		}
 		byDay[l.period][l.account] = append(byDay[l.period][l.account], l)
 	}
-	days := slices.Sorted(maps.Keys(byDay))
-	if err := dropPacked(ctx, tx, days); err != nil {
-		return err
-	}
-	for _, day := range days {
+	for _, day := range slices.Sorted(maps.Keys(byDay)) {
 		// This makes nodes that start or finish adding up the day wait until this is committed.
 		var state int
 		var upto string

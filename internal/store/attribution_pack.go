@@ -229,8 +229,11 @@ func (u *packedSums) next() bool {
 }
 
 // unpackBuckets reads all sums. They have no period, and an account only in the second format.
-func unpackBuckets(packed []byte) (buckets, error) {
-	u, err := unpackSums(packed, measureColumns())
+func unpackBuckets(packed []byte) (buckets, error) { return unpackNamed(packed, measureColumns()) }
+
+// unpackNamed is unpackBuckets with the names of the measures.
+func unpackNamed(packed []byte, names []string) (buckets, error) {
+	u, err := unpackSums(packed, names)
 	if err != nil {
 		return nil, err
 	}

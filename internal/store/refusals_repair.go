@@ -82,10 +82,16 @@ func (s *Refusals) areRight(ctx context.Context, unit, from int64) (right bool, 
 	return right, err
 }
 
-// sumAgain replaces the sums of a day. A write of the same sums at the same time may be lost until the next check.
+// sumAgain replaces the sums of a day. Transactions that add to sums meanwhile wait.
 func (s *Refusals) sumAgain(ctx context.Context, unit, from int64) error {
 	until, period := from+refusalsDay, "minute - minute % "+count(unit)
 	return s.write(ctx, s.sure, "add up refused requests", func(tx *sql.Tx) error {
+		if s.engine.manyWriters { // reads remain possible
+			_, err := tx.ExecContext(ctx, "LOCK TABLE refusals_sums IN SHARE ROW EXCLUSIVE MODE")
+			if err != nil {
+				return err
+			}
+		}
 		where, args := sumsOfPeriods(unit, from, until)
 		if _, err := tx.ExecContext(ctx, "DELETE FROM refusals_sums WHERE "+where, args...); err != nil {
 			return err

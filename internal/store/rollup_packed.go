@@ -249,7 +249,8 @@ func readPeriod(ctx context.Context, tx *sql.Tx, period int64, most int) (bucket
 }
 
 // dropPacked empties the rows of days, or of hours, that get additions, and increases their versions, which outdates
-// the rows of their months. A concurrent write of one of these rows has no effect.
+// the rows of their months. A concurrent write of one of these rows has no effect. A transaction calls it once, so that
+// all transactions lock the rows in one order.
 func dropPacked(ctx context.Context, tx *sql.Tx, periods []int64) error {
 	slices.Sort(periods)
 	for _, period := range slices.Compact(periods) {

@@ -288,7 +288,11 @@ func (v *verifier) explanations(ctx context.Context, day int64, checkpoint bucke
 
 // compare lists the differences between a rollup and the sums of the rows.
 func (v *verifier) compare(rollup string, rows, rolled buckets) {
-	names := measureColumns()
+	v.compareNamed(rollup, rows, rolled, measureColumns())
+}
+
+// compareNamed is compare with the names of the measures.
+func (v *verifier) compareNamed(rollup string, rows, rolled buckets, names []string) {
 	all := maps.Clone(rows)
 	maps.Copy(all, rolled)
 	none := &sums{}
