@@ -54,7 +54,7 @@ func seedCommand(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	fs.IntVar(&s.Days, "days", 365, "`days` of the requests")
 	fs.IntVar(&s.Accounts, "accounts", 2000, "`accounts`: a hundredth of them large, a tenth middling")
 	fs.Int64Var(&s.Refusals, "refusals", 0, "counts of refused requests, a minute each, of the last 30 days")
-	end := fs.String("end", "2026-11-21", "`date` behind the last day")
+	end := fs.String("end", "2026-11-21", "`date` behind the last day, or RFC 3339 time if each request has a row")
 	if err := parse(fs, args, stderr); err != nil {
 		return err
 	}
@@ -62,7 +62,10 @@ func seedCommand(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	if err != nil {
 		return err
 	}
-	if s.End, err = time.Parse(time.DateOnly, *end); err != nil {
+	if s.End, err = time.Parse(time.DateOnly, *end); err != nil && s.history() == 0 {
+		s.End, err = time.Parse(time.RFC3339, *end)
+	}
+	if err != nil {
 		return fmt.Errorf("%w: --end must be a date such as 2026-11-21", errUsage)
 	}
 	if err := s.check(); err != nil {
