@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"net/url"
 	"slices"
 	"time"
 
@@ -145,14 +144,15 @@ func (c *Connections) Begin(ctx context.Context, v *people.Visitor, name string,
 }
 
 // Finish stores the connection to which an authorization server has led back, and returns the name of its server.
-func (c *Connections) Finish(ctx context.Context, by audit.Actor, v *people.Visitor, kept string, answer url.Values) (
+func (c *Connections) Finish(ctx context.Context, by audit.Actor, v *people.Visitor, answer *connection.Answer) (
 	string, error,
 ) {
+	answer.Session = v.Session().ID
 	find := func(name string) (*connection.Server, error) {
 		s, err := c.find(ctx, name)
 		return upstream.Connection(name, &s), err
 	}
-	row, err := c.Service.Finish(ctx, find, kept, answer, v.Session().ID)
+	row, err := c.Service.Finish(ctx, find, answer)
 	if err != nil {
 		return "", err
 	}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -38,6 +39,8 @@ type issuer struct {
 	renewals int
 	expires  int    // seconds
 	wrong    string // an issuer to name in answers in place of its own
+	asks     string // the address that asks people in place of its own
+	back     any    // addresses for answers of the registered client
 	serial   int
 }
 
@@ -47,14 +50,14 @@ func newIssuer(t *testing.T) *issuer {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
 		answerJSON(w, map[string]any{
-			"issuer": i.url, "authorization_endpoint": i.url + "/authorize", "token_endpoint": i.url + "/token", "registration_endpoint": i.url + "/register",
+			"issuer": i.url, "authorization_endpoint": cmp.Or(i.asks, i.url+"/authorize"), "token_endpoint": i.url + "/token", "registration_endpoint": i.url + "/register",
 			"response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"}, "authorization_response_iss_parameter_supported": true,
 		})
 	})
 	mux.HandleFunc("POST /register", func(w http.ResponseWriter, r *http.Request) {
 		var m map[string]any
 		_ = json.NewDecoder(r.Body).Decode(&m)
-		m["client_id"] = "client-1"
+		m["client_id"], i.back = "client-1", m["redirect_uris"]
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusCreated)
 		_ = json.NewEncoder(w).Encode(m)
@@ -76,6 +79,10 @@ func (i *issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	q, code := r.URL.Query(), rand.Text()
+	if back, ok := i.back.([]any); !ok || len(back) != 1 || back[0] != q.Get("redirect_uri") {
+		http.Error(w, "the redirect_uri is not registered", http.StatusBadRequest)
+		return
+	}
 	i.codes[code] = q
 	iss := i.url
 	if i.wrong != "" {
@@ -148,31 +155,31 @@ func newProtected(t *testing.T, i *issuer) string {
 func newConnected(t *testing.T, mode string) (*oauthFixture, *issuer) {
 	t.Helper()
 	i := newIssuer(t)
-	resource := newProtected(t, i)
+	peer := config.MCPServer{URL: newProtected(t, i), AllowPrivate: true, OAuth: mode, Tools: []string{"*"}}
+	return newOAuthGateway(t, map[string]config.MCPServer{"peer": peer}), i
+}
+
+// newOAuthGateway returns a gateway with a public address before the servers.
+func newOAuthGateway(t *testing.T, servers map[string]config.MCPServer) *oauthFixture {
+	t.Helper()
 	var handler http.Handler
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
 	t.Cleanup(server.Close)
 	g := newChanged(t, slog.New(slog.DiscardHandler), func(o *Options) {
-		o.Config.PublicURL = server.URL
-		o.Config.MCPServers = map[string]config.MCPServer{"peer": {URL: resource, AllowPrivate: true, OAuth: mode, Tools: []string{"*"}}}
+		o.Config.PublicURL, o.Config.MCPServers = server.URL, servers
 	})
 	handler = g.site.handler()
-	return &oauthFixture{newRoles(t, g), server.URL}, i
+	return &oauthFixture{newRoles(t, g), server.URL}
 }
 
 // begin begins a connection as a person does in a browser, and returns the address of the answer and the cookies.
 func (f *oauthFixture) begin(t *testing.T, who, of string) (answer string, cookies []*http.Cookie) {
 	t.Helper()
-	r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, f.url+"/connections/peer/start?for="+of, http.NoBody))(t)
-	f.signIn(r, f.sessions[who])
-	response := must.Get(http.DefaultTransport.RoundTrip(r))(t)
-	must.Do(t, response.Body.Close())
+	response, _ := f.send(t, who, http.MethodGet, f.url+"/connections/peer/start?for="+of, nil)
 	if response.StatusCode != http.StatusSeeOther {
 		t.Fatalf("begin as %s for %s: got %d", who, of, response.StatusCode)
 	}
-	at := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, response.Header.Get("Location"), http.NoBody))(t)
-	consented := must.Get(http.DefaultTransport.RoundTrip(at))(t)
-	must.Do(t, consented.Body.Close())
+	consented, _ := f.send(t, "", http.MethodGet, response.Header.Get("Location"), nil)
 	return consented.Header.Get("Location"), response.Cookies()
 }
 
@@ -319,8 +326,9 @@ func TestConnectionAnswersAreForged(t *testing.T) {
 		"another person":  {"owner", answer, cookies},
 		"without a begin": {"member", answer, nil},
 		"another's code":  {"member", other, cookies},
-		"no issuer":       {"member", f.url + "/connections/callback?" + noIss.Encode(), cookies},
-		"an error":        {"member", f.url + "/connections/callback?error=access_denied&iss=" + url.QueryEscape(i.url) + "&state=" + u.Query().Get("state"), cookies},
+		"another server":  {"member", strings.Replace(answer, "/connections/peer/", "/connections/other/", 1), cookies},
+		"no issuer":       {"member", f.url + "/connections/peer/callback?" + noIss.Encode(), cookies},
+		"an error":        {"member", f.url + "/connections/peer/callback?error=access_denied&iss=" + url.QueryEscape(i.url) + "&state=" + u.Query().Get("state"), cookies},
 	} {
 		if status, to := f.finish(t, test.who, test.answer, test.cookies); status < 400 {
 			t.Errorf("%s: got %d to %q, want a refusal", name, status, to)
@@ -335,5 +343,38 @@ func TestConnectionAnswersAreForged(t *testing.T) {
 	i.wrong = ""
 	if rows := must.Get(f.store.Connections.List(t.Context(), must.Get(f.admin.People.User(t.Context(), person("member").Email))(t).ID))(t); len(rows) > 0 {
 		t.Errorf("got the connections %v, want none", rows)
+	}
+}
+
+// TestConnectionOfHostileServer checks that a server whose metadata leads people to the authorization server of another
+// gets no code of it: neither with endpoints at two sites, nor from an issuer that an operator has configured.
+func TestConnectionOfHostileServer(t *testing.T) {
+	t.Parallel()
+	honest, hostile := newIssuer(t), newIssuer(t)
+	peer := config.MCPServer{URL: newProtected(t, honest), AllowPrivate: true, OAuth: "person", Tools: []string{"*"}}
+	evil := peer
+	evil.URL, hostile.asks = newProtected(t, hostile), honest.url+"/authorize"
+	trusted := evil
+	trusted.Issuer = hostile.url
+	f := newOAuthGateway(t, map[string]config.MCPServer{"peer": peer, "evil": evil, "trusted": trusted})
+	f.connect(t, "member", "me") // the honest server knows the gateway
+	begun := func(server string) *http.Response {
+		response, page := f.send(t, "member", http.MethodGet, f.url+"/connections/"+server+"/start?for=me", nil)
+		if to := response.Header.Get("Location"); to == "" && !strings.Contains(page, "set issuer") {
+			t.Errorf("%s: got %d: %s; want a way to permit it", server, response.StatusCode, page)
+		}
+		return response
+	}
+	if response := begun("evil"); response.StatusCode < 400 {
+		t.Errorf("endpoints at two sites: got %d to %q, want a refusal", response.StatusCode, response.Header.Get("Location"))
+	}
+	response := begun("trusted")
+	if response.StatusCode != http.StatusSeeOther {
+		t.Fatalf("with the issuer in the configuration: got %d, want the way to it", response.StatusCode)
+	}
+	consented, _ := f.send(t, "", http.MethodGet, response.Header.Get("Location"), nil)
+	if consented.StatusCode != http.StatusBadRequest || len(honest.codes) > 0 {
+		t.Errorf("at the other's authorization server: got %d to %q, want that it does not know the address",
+			consented.StatusCode, consented.Header.Get("Location"))
 	}
 }

@@ -39,7 +39,7 @@ var knownRoutes = map[people.Right][]string{
 		"GET /design",
 		"GET /me",
 		"GET /connections",
-		"GET /connections/callback",
+		"GET /connections/{server}/callback",
 		"GET /connections/{server}/start",
 		"POST /connections/{server}/remove",
 		"GET /oauth/authorize",

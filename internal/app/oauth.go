@@ -22,21 +22,23 @@ func (s *site) oauthRoutes() (all []httpRoute) {
 		by.Address, by.Request = v.Origin.Address, v.Origin.Request
 		return by, nil
 	}
-	all = append(all, httpRoute{pattern: "GET " + connection.ClientPath, handler: s.connectionDocument()})
+	all = append(all, httpRoute{pattern: "GET " + connection.ClientsPath + "{server}", handler: s.connectionDocument()})
 	for _, e := range s.admin.OAuth.Endpoints() {
 		all = append(all, httpRoute{pattern: e.Pattern, handler: s.admin.OAuth.Handler(e, who)})
 	}
 	return all
 }
 
-// connectionDocument describes this installation as a client of other authorization servers.
+// connectionDocument describes this installation as a client of authorization servers of MCP servers.
 func (s *site) connectionDocument() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		text, err := json.Marshal(s.admin.Connections.Service.Document())
-		if err != nil || !s.admin.Connections.Service.IsOn() {
+		document := s.admin.Connections.Service.Document(r.PathValue("server"))
+		text, err := json.Marshal(document)
+		if document == nil || err != nil {
 			w.WriteHeader(http.StatusNotFound)
-			text = []byte(`{"error":"not_found","error_description":"this gateway has no public_url"}`)
+			text = []byte(`{"error":"not_found","error_description":"this gateway has no public_url, or no server ` +
+				`has such a name"}`)
 		}
 		_, _ = w.Write(text) // the client is gone
 	})

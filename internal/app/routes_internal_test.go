@@ -35,7 +35,7 @@ var public = []string{
 // TestOAuth… has these.
 var unready = []string{
 	"GET /.well-known/oauth-protected-resource/mcp", "GET /.well-known/oauth-protected-resource/mcp/{bundle}",
-	"GET /.well-known/oauth-authorization-server", "POST /oauth/token", "POST /oauth/revoke", "POST /oauth/register", "GET /oauth/client.json",
+	"GET /.well-known/oauth-authorization-server", "POST /oauth/token", "POST /oauth/revoke", "POST /oauth/register", "GET /oauth/clients/{server}",
 }
 
 // newInstance builds a gateway that does not listen.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"golang.org/x/net/publicsuffix"
 	"golang.org/x/oauth2"
 
 	"weir/internal/llm"
@@ -81,15 +83,18 @@ func (s *Service) Begin(ctx context.Context, of *Server, who, session string) (a
 		return "", keep, err
 	}
 	sealed, err := s.o.Seal(ctx, text, pendingAbout)
-	config := p.config(s.o.PublicURL)
+	config := p.config(s.callback(of.Name))
 	config.Endpoint.AuthURL = found.AuthorizationEndpoint
 	return config.AuthCodeURL(p.State, oauth2.S256ChallengeOption(p.Verifier), oauth2.SetAuthURLParam("resource",
 		p.Resource)), llm.NewSecret(sealed), err
 }
 
-func (a *access) config(public string) *oauth2.Config {
+// callback returns the address for answers about a server.
+func (s *Service) callback(server string) string { return s.o.PublicURL + CallbackPath(server) }
+
+func (a *access) config(redirect string) *oauth2.Config {
 	return &oauth2.Config{
-		ClientID: a.ClientID, ClientSecret: a.Secret, RedirectURL: public + CallbackPath, Scopes: a.Scopes,
+		ClientID: a.ClientID, ClientSecret: a.Secret, RedirectURL: redirect, Scopes: a.Scopes,
 		Endpoint: oauth2.Endpoint{TokenURL: a.TokenURL, AuthStyle: a.Style},
 	}
 }
@@ -144,6 +149,10 @@ func (s *Service) discover(ctx context.Context, c *http.Client, of *Server) (
 	}
 	if found == nil || !slices.Contains(found.CodeChallengeMethodsSupported, "S256") {
 		return nil, nil, reason("its authorization server has no metadata (RFC 8414), or no PKCE with S256")
+	}
+	if of.Issuer == "" && !isOfOneSite(found.Issuer, found.AuthorizationEndpoint, found.TokenEndpoint) {
+		return nil, nil, reason("its authorization server has addresses at other sites than its own: if you trust " +
+			"these, set issuer")
 	}
 	switch {
 	case len(of.Scopes) > 0:
@@ -204,7 +213,7 @@ func (s *Service) register(ctx context.Context, c *http.Client, of *Server, foun
 		return nil
 	}
 	if found.ClientIDMetadataDocumentSupported && strings.HasPrefix(s.o.PublicURL, "https://") {
-		a.ClientID, a.Style = s.o.PublicURL+ClientPath, oauth2.AuthStyleInParams
+		a.ClientID, a.Style = s.o.PublicURL+ClientsPath+of.Name, oauth2.AuthStyleInParams
 		return nil
 	}
 	about := AboutClient(of.Name, found.Issuer)
@@ -212,26 +221,27 @@ func (s *Service) register(ctx context.Context, c *http.Client, of *Server, foun
 	if err == nil {
 		var text []byte
 		if text, err = s.o.Open(sealed, about); err == nil {
-			var known access
-			if err = json.Unmarshal(text, &known); err == nil {
+			var known registration
+			if err = json.Unmarshal(text, &known); err == nil && known.Redirect == s.callback(of.Name) {
 				a.ClientID, a.Secret, a.Style = known.ClientID, known.Secret, known.Style
 				return nil
 			}
 		}
-		s.o.Log.Warn("a registration as a client cannot be read; another one is made", "server", of.Name, "err", err)
+		s.o.Log.Warn("a registration as a client cannot be read, or is for another public_url; another one is made",
+			"server", of.Name, "err", err)
 	} else if !errors.Is(err, ErrNotFound) {
 		return err
 	}
 	if found.RegistrationEndpoint == "" {
 		return reason("its authorization server registers no clients: set client_id and issuer")
 	}
-	made, err := oauthex.RegisterClient(ctx, found.RegistrationEndpoint, s.description(), c)
+	made, err := oauthex.RegisterClient(ctx, found.RegistrationEndpoint, s.description(of.Name), c)
 	if err != nil {
 		return err
 	}
 	a.ClientID, a.Secret = made.ClientID, made.ClientSecret
 	a.Style = styleOf([]string{made.TokenEndpointAuthMethod}, a.Secret)
-	text, err := json.Marshal(access{ClientID: a.ClientID, Secret: a.Secret, Style: a.Style})
+	text, err := json.Marshal(registration{a.ClientID, a.Secret, a.Style, s.callback(of.Name)})
 	if err != nil {
 		return err
 	}
@@ -241,22 +251,55 @@ func (s *Service) register(ctx context.Context, c *http.Client, of *Server, foun
 	return s.o.Store.Register(ctx, of.Name, found.Issuer, sealed)
 }
 
-// description describes this installation as a client.
-func (s *Service) description() *oauthex.ClientRegistrationMetadata {
+// registration is a stored registration at an issuer.
+type registration struct {
+	ClientID string           `json:"client_id"`
+	Secret   string           `json:"client_secret,omitempty"`
+	Style    oauth2.AuthStyle `json:"style"`
+	Redirect string           `json:"redirect_uri"`
+}
+
+// description describes this installation as a client for a server. People read the name where they consent.
+func (s *Service) description(server string) *oauthex.ClientRegistrationMetadata {
 	return &oauthex.ClientRegistrationMetadata{
-		RedirectURIs: []string{s.o.PublicURL + CallbackPath}, TokenEndpointAuthMethod: "none", ClientName: "Weir",
+		RedirectURIs: []string{s.callback(server)}, TokenEndpointAuthMethod: "none", ClientName: "Weir: " + server,
 		ClientURI: s.o.PublicURL, GrantTypes: []string{"authorization_code", "refresh_token"},
 		ResponseTypes: []string{"code"},
 	}
 }
 
-// Document returns the description of this installation, which is at ClientPath.
-func (s *Service) Document() any {
-	return map[string]any{
-		"client_id": s.o.PublicURL + ClientPath, "client_name": "Weir", "client_uri": s.o.PublicURL,
-		"redirect_uris": []string{s.o.PublicURL + CallbackPath}, "token_endpoint_auth_method": "none",
-		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"},
+// Document returns the description of this installation as a client for a server, which is at ClientsPath; nil if no
+// server can have the name, or without a public address. It does not show which servers there are.
+func (s *Service) Document(server string) any {
+	const letters, most = "abcdefghijklmnopqrstuvwxyz0123456789-", 32
+	if !s.IsOn() || len(server) > most || strings.Trim(server, letters) != "" {
+		return nil
 	}
+	return struct {
+		ClientID string `json:"client_id"`
+		*oauthex.ClientRegistrationMetadata
+	}{s.o.PublicURL + ClientsPath + server, s.description(server)}
+}
+
+// isOfOneSite reports whether addresses are of one registrable domain, or of one host if they have none. Otherwise a
+// server could lead people to the authorization server of another, and get the code at an address of its own.
+func isOfOneSite(addresses ...string) bool {
+	first := siteOf(addresses[0])
+	return first != "" && !slices.ContainsFunc(addresses, func(other string) bool { return siteOf(other) != first })
+}
+
+// siteOf returns the registrable domain of an address; otherwise its host with the port.
+func siteOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	if _, err := netip.ParseAddr(u.Hostname()); err != nil {
+		if domain, err := publicsuffix.EffectiveTLDPlusOne(strings.ToLower(u.Hostname())); err == nil {
+			return domain
+		}
+	}
+	return strings.ToLower(u.Host)
 }
 
 // styleOf returns how a client sends its secret, by the methods that the token endpoint supports.

@@ -27,17 +27,24 @@ func AboutTokens(server, who string) string { return "mcp connection " + server 
 // AboutClient names the owner of a sealed registration.
 func AboutClient(server, issuer string) string { return "mcp client " + server + " " + issuer }
 
-// Finish exchanges the code of an authorization server's answer for tokens. Kept is the text of Begin, and session the
-// id of the person's session. The error is a *llm.Error.
-func (s *Service) Finish(ctx context.Context, find func(name string) (*Server, error), kept string, answer url.Values,
-	session string,
-) (*Row, error) {
-	text, err := s.o.Open(kept, pendingAbout)
+// Answer is the answer of an authorization server that led a person back.
+type Answer struct {
+	Server  string // in the path at which it arrived
+	Values  url.Values
+	Kept    llm.Secret // text of Begin
+	Session string     // id of the person's session
+}
+
+// Finish exchanges the code of an authorization server's answer for tokens. The error is a *llm.Error.
+func (s *Service) Finish(ctx context.Context, find func(name string) (*Server, error), a *Answer) (*Row, error) {
+	answer := a.Values
+	text, err := s.o.Open(a.Kept.Reveal(), pendingAbout)
 	var p pending
 	if err == nil {
 		err = json.Unmarshal(text, &p)
 	}
-	if err != nil || p.Session != session || p.State != answer.Get("state") || !s.o.Now().Before(p.Until) {
+	if err != nil || p.Session != a.Session || p.Server != a.Server || p.State != answer.Get("state") ||
+		!s.o.Now().Before(p.Until) {
 		return nil, &llm.Error{Code: llm.CodeInvalidRequest, Err: err, Message: "This answer belongs to no " +
 			"connection that was begun in this browser, or it took too long. Begin anew."}
 	}
@@ -61,7 +68,7 @@ func (s *Service) Finish(ctx context.Context, find func(name string) (*Server, e
 		return nil, err
 	}
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, c)
-	token, err := p.config(s.o.PublicURL).Exchange(ctx, answer.Get("code"), oauth2.VerifierOption(p.Verifier),
+	token, err := p.config(s.callback(p.Server)).Exchange(ctx, answer.Get("code"), oauth2.VerifierOption(p.Verifier),
 		oauth2.SetAuthURLParam("resource", p.Resource))
 	if err == nil {
 		err = checkToken(token)
@@ -108,7 +115,7 @@ func (s *Service) sealed(ctx context.Context, server, who string, t *tokens) (st
 // renew asks for new tokens with the refresh token.
 func (s *Service) renew(ctx context.Context, c *http.Client, t *tokens) (*tokens, error) {
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, c)
-	next, err := t.config(s.o.PublicURL).Exchange(ctx, "", oauth2.SetAuthURLParam("grant_type", "refresh_token"),
+	next, err := t.config("").Exchange(ctx, "", oauth2.SetAuthURLParam("grant_type", "refresh_token"),
 		oauth2.SetAuthURLParam("refresh_token", t.Refresh), oauth2.SetAuthURLParam("resource", t.Resource))
 	if err == nil {
 		err = checkToken(next)

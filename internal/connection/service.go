@@ -19,10 +19,14 @@ import (
 
 // These paths are below the public address.
 const (
-	Path         = "/connections"
-	CallbackPath = Path + "/callback"
-	ClientPath   = "/oauth/client.json"
+	Path = "/connections"
+	// ClientsPath and the name of a server are the path of a description of this installation.
+	ClientsPath = "/oauth/clients/"
 )
+
+// CallbackPath returns the path for answers about a server. Each server has one of its own, so that no authorization
+// server accepts that of another (RFC 9700, section 4.4.2.2).
+func CallbackPath(server string) string { return Path + "/" + server + "/callback" }
 
 const (
 	askFor    = 10 * time.Second // of a request for metadata or tokens

@@ -112,7 +112,9 @@ func (h *connectionHandlers) start(w http.ResponseWriter, r *http.Request, v *pe
 func (h *connectionHandlers) finish(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	kept := h.site.cookies.get(r, connectCookie)
 	h.site.cookies.drop(w, connectCookie)
-	_, err := h.connections.Finish(r.Context(), v.By, v.Visitor, kept, r.URL.Query())
+	_, err := h.connections.Finish(r.Context(), v.By, v.Visitor, &connection.Answer{
+		Server: r.PathValue("server"), Values: r.URL.Query(), Kept: llm.NewSecret(kept),
+	})
 	return goAfter(w, r, connection.Path+"?done=connected", err)
 }
 

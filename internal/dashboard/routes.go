@@ -33,7 +33,7 @@ func (s *site) personalRoutes(o *Options) []row {
 	consent, connections := &consentHandlers{s, o.Admin.OAuth}, &connectionHandlers{s, o.Admin.Connections}
 	return []row{
 		{"GET " + connection.Path, people.SignedIn, connections.list},
-		{"GET " + connection.CallbackPath, people.SignedIn, connections.finish},
+		{"GET " + connection.CallbackPath("{server}"), people.SignedIn, connections.finish},
 		{"GET " + connection.Path + "/{server}/start", people.SignedIn, connections.start},
 		{"POST " + connection.Path + "/{server}/remove", people.SignedIn, connections.remove},
 		{"GET " + oauth.AuthorizePath, people.SignedIn, consent.show},

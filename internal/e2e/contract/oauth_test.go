@@ -18,13 +18,13 @@ func (q *replyCheck) oauth(t *testing.T) {
 		{"/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-protected-resource/mcp", "", ""},
 		{"/.well-known/oauth-protected-resource/mcp/all", "/.well-known/oauth-protected-resource/mcp/{bundle}", "", ""},
 		{"/.well-known/oauth-authorization-server", "/.well-known/oauth-authorization-server", "", ""},
-		{"/oauth/client.json", "/oauth/client.json", "", ""},
+		{"/oauth/clients/peer", "/oauth/clients/{server}", "", ""},
 		{"/oauth/token", "/oauth/token", "", "client_id=a&grant_type=none"},
 		{"/oauth/revoke", "/oauth/revoke", "token=a&client_id=b", "token=a&token=b"},
 		{"/oauth/register", "/oauth/register", `{"redirect_uris":["http://127.0.0.1/back"]}`, "{}"},
 	} {
 		ask := harness.Ask{Path: at.path, Body: at.body, Key: harness.NoKey}
-		if strings.HasPrefix(at.path, "/oauth/") && at.document != "/oauth/client.json" {
+		if strings.HasPrefix(at.path, "/oauth/") && at.document != "/oauth/clients/{server}" {
 			ask.Method, ask.Header = http.MethodPost, form
 		}
 		with := func(h *replyCheck, body string, want int, header ...string) {
@@ -35,7 +35,7 @@ func (q *replyCheck) oauth(t *testing.T) {
 		}
 		with(q, at.body, http.StatusNotFound)
 		with(on, at.body, http.StatusMisdirectedRequest, "Host", "evil.example")
-		if at.path != "/oauth/client.json" { // public
+		if at.path != "/oauth/clients/peer" { // public
 			with(on, at.body, http.StatusForbidden, "X-Forwarded-Proto", "http", "X-Forwarded-For", "192.0.2.1")
 		}
 		switch at.path {
