@@ -340,10 +340,10 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	case <-ctx.Done():
 		g.site.draining.Store(true)
 		g.manager.Stopping(o.Config.DrainDelay + o.Config.DrainTimeout + toldTimeout + 2*closeTimeout)
-		retire(o.Log, server, g.site.open, o.Config.DrainDelay)
+		retire(o.Log, o.Config.DrainDelay, server, g.site.open, g.site.tools)
 	case <-g.handover.taken: // and the new gateway answers already
 		g.options.Log.Info("another gateway has taken over")
-		retire(o.Log, server, g.site.open, handoverDelay)
+		retire(o.Log, handoverDelay, server, g.site.open, g.site.tools)
 	}
 	return g.drain(server)
 }

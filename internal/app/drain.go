@@ -7,17 +7,20 @@ import (
 
 	"weir/internal/capacity"
 	"weir/internal/httpserver"
-	"weir/internal/websocket"
 )
 
+// retirer has connections whose clients are to open new ones.
+type retirer interface{ Retire() }
+
 // retire keeps serving for a while, and makes clients open new connections.
-func retire(log *slog.Logger, server *httpserver.Server, sockets *websocket.Open, delay time.Duration) {
+func retire(log *slog.Logger, delay time.Duration, all ...retirer) {
 	if delay == 0 {
 		return
 	}
 	log.Info("stopping soon", "delay", delay)
-	server.Retire()
-	sockets.Retire()
+	for _, r := range all {
+		r.Retire()
+	}
 	time.Sleep(delay)
 }
 
@@ -26,6 +29,7 @@ func (g *instance) drain(server *httpserver.Server) error {
 	g.site.draining.Store(true)
 	g.site.dashboard.Stop()
 	g.site.open.Stop()
+	g.site.tools.Stop()
 	timeout := g.options.Config.DrainTimeout
 	g.options.Log.Info("stopping", "in_flight", g.gateway.Capacity().InFlight(), "timeout",
 		timeout.String())

@@ -99,6 +99,7 @@ func knock(g *instance, handler http.Handler, pattern, key string) *httptest.Res
 func TestEveryRouteIsGuarded(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
+	g.site.tools.Stop() // its streams end at once
 	handler := g.site.handler()
 	lacking := map[account.Permission]string{
 		account.Chat: newKey(t, g, "only-uses", account.Uses),

@@ -55,7 +55,7 @@ func newToolServer(g *instance, s *site) *toolserver.Server {
 
 // toolRoutes returns the routes of the tools.
 func (s *site) toolRoutes() (all []httpRoute) {
-	for _, pattern := range []string{"POST /mcp", "POST /mcp/{bundle}"} {
+	for _, pattern := range []string{"GET /mcp", "POST /mcp", "GET /mcp/{bundle}", "POST /mcp/{bundle}"} {
 		all = append(all, httpRoute{
 			pattern: pattern, permission: account.Tools, handler: s.tools.Handler(account.Tools),
 		})

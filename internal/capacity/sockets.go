@@ -19,6 +19,17 @@ func (h *Held) TakeSocket() error {
 	return nil
 }
 
+// SwapForSocket takes a place for a stream that waits for events, as for a WebSocket, and frees the slot.
+func (h *Held) SwapForSocket() error {
+	if err := h.TakeSocket(); err != nil {
+		return err
+	}
+	h.ReleaseAll()
+	h.admitted = false
+	h.node.Leave(h.account, h.Priority())
+	return nil
+}
+
 // LeaveSocket frees a place for a WebSocket.
 func (n *Node) LeaveSocket(account string) { n.sockets.giveBack(account, 1) }
 

@@ -59,6 +59,8 @@ var errLate = errors.New("the server did not answer in time")
 type Client struct {
 	o       Options
 	through *http.Transport
+	long    *http.Transport // for streams of notifications, which occupy their connections
+	streams streams
 	tokens  TokenSource // nil without OAuth
 	info    string      // clientInfo, as JSON
 	nextID  atomic.Int64
@@ -89,6 +91,8 @@ type Request struct {
 	Notify func(text []byte) error
 	// Trace is the traceparent of the span; empty to keep that of Params.
 	Trace string
+
+	long bool // the answer is a stream of notifications
 }
 
 // Failure is an answer that is no answer of the protocol: no connection, an HTTP error, a timeout, or an answer that
@@ -145,7 +149,9 @@ func New(o Options) (*Client, error) {
 	through.MaxConnsPerHost, through.MaxIdleConnsPerHost = maxConnections, maxConnections
 	through.IdleConnTimeout = idleFor
 	info, err := json.Marshal(map[string]string{"name": "weir", "title": "Weir", "version": o.Version})
-	c := &Client{o: o, through: through, tokens: o.Tokens, info: string(info), slots: map[string]*slot{}}
+	c := &Client{
+		o: o, through: through, long: through.Clone(), tokens: o.Tokens, info: string(info), slots: map[string]*slot{},
+	}
 	if o.OAuth.TokenURL != "" {
 		c.tokens = newTokens(&o, through)
 	}
@@ -156,7 +162,10 @@ func New(o Options) (*Client, error) {
 func (c *Client) Timeout() time.Duration { return c.o.Timeout }
 
 // Close closes idle connections. Requests in flight end by themselves.
-func (c *Client) Close() { c.through.CloseIdleConnections() }
+func (c *Client) Close() {
+	c.through.CloseIdleConnections()
+	c.long.CloseIdleConnections()
+}
 
 // Do sends a request and returns its result. The error is an *RPCError of the server, a *Failure, or of the hold.
 func (c *Client) Do(ctx context.Context, r *Request) (json.RawMessage, error) {

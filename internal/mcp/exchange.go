@@ -115,8 +115,15 @@ func withoutStateless(params []byte) []byte {
 func (c *Client) post(ctx context.Context, s *session, r *Request, body []byte) (
 	_ *http.Response, sent bool, err error,
 ) {
+	return c.open(ctx, s, r, http.MethodPost, body)
+}
+
+// open sends an HTTP request. Sent reports whether the server may have received it.
+func (c *Client) open(ctx context.Context, s *session, r *Request, method string, body []byte) (
+	_ *http.Response, sent bool, err error,
+) {
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent = true }})
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.o.URL, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, method, c.o.URL, bytes.NewReader(body))
 	if err != nil {
 		return nil, false, err
 	}
@@ -124,7 +131,9 @@ func (c *Client) post(ctx context.Context, s *session, r *Request, body []byte) 
 	for name, values := range r.Header {
 		h[name] = values
 	}
-	h.Set("Content-Type", typeJSON)
+	if body != nil {
+		h.Set("Content-Type", typeJSON)
+	}
 	h.Set("Accept", typeJSON+", "+typeStream)
 	h.Set("User-Agent", "Weir/"+c.o.Version)
 	if s.revision != "" {
@@ -142,15 +151,19 @@ func (c *Client) post(ctx context.Context, s *session, r *Request, body []byte) 
 	for name, value := range c.o.Headers {
 		h.Set(name, value.Reveal())
 	}
-	response, err := c.roundTrip(request, r.Person, body)
+	response, err := c.roundTrip(request, r, body)
 	return response, sent, err
 }
 
 // roundTrip sends a request, with an access token if the server needs one. It repeats a request whose token the server
 // refused once, with a new token: the server has not executed it.
-func (c *Client) roundTrip(request *http.Request, person string, body []byte) (*http.Response, error) {
+func (c *Client) roundTrip(request *http.Request, r *Request, body []byte) (*http.Response, error) {
+	through, person := c.through, r.Person
+	if r.long {
+		through = c.long
+	}
 	if c.tokens == nil {
-		return c.through.RoundTrip(request) // follows no redirect
+		return through.RoundTrip(request) // follows no redirect
 	}
 	for again := false; ; again = true {
 		token, err := c.tokens.Token(request.Context(), person)
@@ -158,7 +171,7 @@ func (c *Client) roundTrip(request *http.Request, person string, body []byte) (*
 			return nil, err
 		}
 		request.Header.Set("Authorization", "Bearer "+token)
-		response, err := c.through.RoundTrip(request)
+		response, err := through.RoundTrip(request)
 		if err != nil || response.StatusCode != http.StatusUnauthorized || again {
 			return response, err
 		}

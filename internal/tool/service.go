@@ -13,6 +13,7 @@ import (
 	"weir/internal/contentlog"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/mcp"
 	"weir/internal/ratelimit"
 	"weir/internal/telemetry"
 )
@@ -38,6 +39,8 @@ type Service struct {
 	o       Options
 	using   sync.Mutex
 	current atomic.Pointer[table]
+
+	watchers watchers
 }
 
 // table is a configuration in force.
@@ -53,6 +56,7 @@ func New(o Options) *Service {
 		s.o.Refused = func(*account.Principal, *llm.Error) {}
 	}
 	s.current.Store(&table{})
+	s.watchers.all, s.watchers.running = map[*Subscription]struct{}{}, map[*source]*watcher{}
 	return s
 }
 
@@ -79,14 +83,22 @@ func (s *Service) Use(c *Configuration) error {
 	s.current.Store(next)
 	for _, of := range old.sources {
 		if !kept[of] {
+			close(of.gone)
 			of.client.Close()
 		}
 	}
+	s.watch()
+	s.tell(nil, mcp.NoteTools, mcp.NotePrompts, mcp.NoteResources)
 	return nil
 }
 
 // Close closes the connections.
 func (s *Service) Close() {
+	s.watchers.mu.Lock()
+	s.watchers.closed = true
+	s.watchers.mu.Unlock()
+	s.watch()
+	s.watchers.ended.Wait()
 	for _, of := range s.current.Load().sources {
 		of.client.Close()
 	}

@@ -74,6 +74,8 @@ type source struct {
 	Server
 	client *mcp.Client
 	log    func(msg string, err error)
+	gone   chan struct{}           // closed when the configuration has another server in its place
+	tell   func(methods ...string) // tells listeners of changed lists
 
 	mu        sync.Mutex
 	entries   []entry // as the server lists them; never changed in place
@@ -135,6 +137,12 @@ func (s *source) refresh(ctx context.Context, o *Options, done chan struct{}, ol
 	if err == nil {
 		shelf, err = o.Definitions.Seen(ctx, &Seen{s.Name, listing.Tools, s.ApproveNew, o.Now().UTC()})
 	}
+	s.tell(s.settle(o, listing, offered, shelf, err)...)
+}
+
+// settle puts the lists in force, or records why they could not be read. It returns the methods of the notifications
+// about those that have changed.
+func (s *source) settle(o *Options, listing *mcp.Listing, offered offers, shelf Shelf, err error) (changed []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refreshes, s.looked = nil, o.Now()
@@ -143,15 +151,17 @@ func (s *source) refresh(ctx context.Context, o *Options, done chan struct{}, ol
 			s.log("the tools of an MCP server cannot be listed", err)
 		}
 		s.problem, s.until = llm.AsError(err).Message, o.Now().Add(restFor)
-		return
+		return nil
 	}
 	ttl := usualTTL
 	if listing.TTL > 0 {
 		ttl = min(max(listing.TTL, leastTTL), mostTTL)
 	}
 	s.problem, s.read, s.until, s.version = "", true, o.Now().Add(ttl), shelf.Version
-	s.offers = offered
-	s.use(listing, shelf.States)
+	entries, index := s.entriesOf(listing, shelf.States)
+	changed = s.differences(entries, offered)
+	s.entries, s.index, s.omitted, s.offers = entries, index, listing.Omitted, offered
+	return changed
 }
 
 // isCurrent reports whether the stored definitions are those of the list. They are while they cannot be read.
@@ -162,9 +172,9 @@ func (s *source) isCurrent(ctx context.Context, o *Options) bool {
 	return err != nil || version == s.version || !s.read
 }
 
-// use puts a list in force.
-func (s *source) use(l *mcp.Listing, states map[string]State) {
-	entries, index := make([]entry, len(l.Tools)), make(map[string]int, len(l.Tools))
+// entriesOf returns the tools of a list, and their places by name.
+func (s *source) entriesOf(l *mcp.Listing, states map[string]State) (entries []entry, index map[string]int) {
+	entries, index = make([]entry, len(l.Tools)), make(map[string]int, len(l.Tools))
 	for i := range l.Tools {
 		e := &entries[i]
 		e.tool, e.held = l.Tools[i], states[l.Tools[i].Name].Held
@@ -172,7 +182,7 @@ func (s *source) use(l *mcp.Listing, states map[string]State) {
 		e.prefixed = s.shown(e, s.Name+separator+e.tool.Name)
 		index[e.tool.Name] = i
 	}
-	s.entries, s.index, s.omitted = entries, index, l.Omitted
+	return entries, index
 }
 
 // shown returns the tool under a name.
@@ -245,5 +255,7 @@ func (s *Service) open(o *Server) (*source, error) {
 	log := func(msg string, err error) {
 		s.o.Log.Warn(msg, "server", name, "err", err) //nolint:sloglint // the callers pass constants
 	}
-	return &source{Server: *o, client: client, log: log}, nil
+	of := &source{Server: *o, client: client, log: log, gone: make(chan struct{})}
+	of.tell = func(methods ...string) { s.tell(of, methods...) }
+	return of, nil
 }

@@ -50,6 +50,10 @@ func (x *exchange) answer() (json.RawMessage, error) {
 		return x.call()
 	case method == mcp.MethodPrompt || method == mcp.MethodResource || method == mcp.MethodComplete:
 		return x.use()
+	case x.stateless() && method == mcp.MethodListen:
+		return listen(x)
+	case !x.stateless() && (method == mcp.MethodSubscribe || method == mcp.MethodUnsubscribe):
+		return subscribe(x)
 	case x.stateless() && method == mcp.MethodDiscover:
 		return x.complete(x.about("supportedVersions", mcp.Revisions()), time.Hour), nil
 	case !x.stateless() && method == mcp.MethodInitialize:
@@ -77,10 +81,11 @@ func (x *exchange) unknown() error {
 // about describes the gateway.
 func (x *exchange) about(versions string, of any) json.RawMessage {
 	info := map[string]string{"name": "weir", "title": "Weir", "version": x.server.o.Version}
+	type able map[string]bool
 	about := map[string]any{
 		versions: of, "capabilities": map[string]any{
-			"tools": struct{}{}, "prompts": struct{}{}, "resources": struct{}{}, "completions": struct{}{},
-			"logging": struct{}{},
+			"tools": able{"listChanged": true}, "prompts": able{"listChanged": true},
+			"resources": able{"listChanged": true, "subscribe": true}, "completions": able{}, "logging": able{},
 		},
 		"instructions": "Tools of several servers. The name of a tool begins with the name of its server.",
 	}
@@ -99,6 +104,7 @@ func (x *exchange) initialize() (json.RawMessage, error) {
 	if !mcp.Speaks(want) || want >= mcp.Stateless {
 		want = mcp.Sessions
 	}
+	x.w.Header().Set(mcp.HeaderSession, x.server.o.Ledger.NewID().String())
 	return x.about("protocolVersion", want), nil
 }
 

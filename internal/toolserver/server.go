@@ -48,14 +48,21 @@ type Options struct {
 }
 
 // Server answers requests for tools.
-type Server struct{ o Options }
+type Server struct {
+	o        Options
+	streams  streams
+	sessions sessions
+}
 
 // New returns a server.
 func New(o Options) *Server {
 	if o.Challenge == nil {
 		o.Challenge = func(*http.Request) string { return "Bearer" }
 	}
-	return &Server{o}
+	s := &Server{o: o}
+	s.streams.retired = make(chan struct{})
+	s.sessions.all, s.sessions.streams = map[sessionKey]*session{}, map[sessionKey]*tool.Subscription{}
+	return s
 }
 
 // Handler serves the tools for keys with a permission, at a path whose value "bundle" is the name of a bundle.
@@ -76,20 +83,21 @@ func (s *Server) Handler(permission account.Permission) http.Handler {
 
 // exchange is one request of a client.
 type exchange struct {
-	server    *Server
-	w         http.ResponseWriter
-	r         *http.Request
-	id        uuid.UUID
-	arrived   time.Time
-	client    capacity.Client
-	held      capacity.Held
-	principal *account.Principal
-	message   mcp.Message
-	revision  string // of the client
-	tool      string // that is called; empty for none
-	stream    *stream
-	trace     *tracing.Request // nil without traces, and before the message is read
-	status    int              // of the answer
+	server     *Server
+	w          http.ResponseWriter
+	r          *http.Request
+	id         uuid.UUID
+	arrived    time.Time
+	client     capacity.Client
+	held       capacity.Held
+	principal  *account.Principal
+	permission account.Permission
+	message    mcp.Message
+	revision   string // of the client
+	tool       string // that is called; empty for none
+	stream     *stream
+	trace      *tracing.Request // nil without traces, and before the message is read
+	status     int              // of the answer
 }
 
 // leave frees what the request holds.
@@ -112,6 +120,10 @@ func (x *exchange) run(permission account.Permission) error {
 	if err := x.authenticate(permission); err != nil {
 		return err
 	}
+	x.permission = permission
+	if x.r.Method == http.MethodGet {
+		return listenInSession(x)
+	}
 	text, err := x.readBody()
 	if err != nil {
 		return err
@@ -133,6 +145,9 @@ func (x *exchange) run(permission account.Permission) error {
 	result, err := x.answer()
 	if err != nil {
 		return err
+	}
+	if result == nil { // the client has left
+		return nil
 	}
 	x.write(http.StatusOK, mcp.AppendResponse(nil, x.message.ID, result, nil))
 	return nil

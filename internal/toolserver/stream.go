@@ -33,6 +33,13 @@ func newStream(w http.ResponseWriter) *stream {
 	return s
 }
 
+// open begins the stream at once.
+func (s *stream) open() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.put(sse.AppendComment(nil, "open"))
+}
+
 // comment writes a comment.
 func (s *stream) comment() {
 	s.mu.Lock()
