@@ -52,7 +52,7 @@ func (in *intake) scanBody() error {
 		return err
 	}
 	defer turn.End()
-	if err := scanHead(in); err != nil || in.Op.Multipart || !mayExtend(in.Body) {
+	if err := scanHead(in); err != nil || in.Op.Multipart || in.Head.Usual || !mayExtend(in.Body) {
 		return err
 	}
 	in.own.vendors = in.Dialect != nil && in.Dialect.Fallbacks

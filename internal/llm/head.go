@@ -33,6 +33,7 @@ type Head struct {
 	Searches     bool   // a field of a chat requests a web search
 	Base64       bool   // the client wants vectors in base64
 	Empty        bool   // the body is an object without fields
+	Usual        bool   // the body has only members that parse.Body knows as harmless, at any depth
 	// LongCache says that the prompt must be cached for longer than the default of the wire format's vendor.
 	LongCache bool
 	Tier      string // the requested service tier, if the answer may not report it

@@ -11,9 +11,10 @@ import (
 // UnreportedTools returns, by class, the most runs of the provider's own tools that its reply may not report. It reads
 // the bytes of a request in the target's wire format; only such a request has these tools.
 func (q *Quote) UnreportedTools() *llm.Usage {
-	if !q.unreportedRead && q.Op.Op == llm.OpChat && q.Speaks == q.Dialect {
+	in := &q.Dialect.Inputs
+	if !q.unreportedRead && q.Op.Op == llm.OpChat && q.Speaks == q.Dialect && (!q.Head.Usual || in.Upload != "") {
 		r := Inputs{searchInFee: q.hasSearchInFee()}
-		q.unreported = r.unreportedIn(q.Body, &q.Dialect.Inputs)
+		q.unreported = r.unreportedIn(q.Body, in)
 	}
 	q.unreportedRead = true
 	return &q.unreported

@@ -1,6 +1,7 @@
 package rawjson_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -345,18 +346,36 @@ func TestMaxMembers(t *testing.T) {
 }
 
 func FuzzValidate(f *testing.F) {
-	for _, s := range []string{`{"a":[1,2.5e-3,"\u00e9",null]}`, `"\ud800"`, "\"12345678\x1f\"", `[[[]]]`, ` 1 `, "\xff"} {
+	for _, s := range []string{`{"a":[1,2.5e-3,"\u00e9",null]}`, `"\ud800"`, "\"12345678\x1f\"", `[[[]]]`, ` 1 `, "\xff", `[{"a":{"b" :1}}]`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		worktest.Check(t, in, func(in []byte) { _ = rawjson.Validate(in, 100) })
 		got := rawjson.Validate(in, 1000) == nil
+		var names int
+		usual, err := rawjson.ValidateNames(in, 1000, func(name []byte) bool {
+			names++
+			return json.Valid([]byte(`"`+string(name)+`"`)) && string(name) != "b"
+		})
+		if (err == nil) != got || got && names > bytes.Count(in, []byte{':'}) {
+			t.Fatalf("ValidateNames(%q): usual %t, %v, after %d names; valid %t", in, usual, err, names, got)
+		}
+		if want := !bytes.Contains(spaceless(in), []byte(`"b":`)); got && usual != want && !bytes.ContainsRune(in, '\\') {
+			t.Fatalf("ValidateNames(%q): usual %t, want %t", in, usual, want)
+		}
 		// encoding/json accepts bytes that are not UTF-8.
 		want := json.Valid(in) && strings.ToValidUTF8(string(in), "") == string(in)
 		if got != want && strings.Count(string(in), "[")+strings.Count(string(in), "{") < 1000 {
 			t.Fatalf("Validate(%q): %v, want %v", in, got, want)
 		}
 	})
+}
+
+// spaceless returns valid JSON without white space.
+func spaceless(in []byte) []byte {
+	var out bytes.Buffer
+	_ = json.Compact(&out, in)
+	return out.Bytes()
 }
 
 // FuzzReaders checks that no reader panics on any bytes, and that on valid JSON they agree with encoding/json.

@@ -29,12 +29,24 @@ const MaxMembers = 1 << 16
 // deep and at most MaxMembers members per object. The error is a *SyntaxError.
 func Validate(b []byte, maxDepth int) error {
 	v := validator{b: b, maxDepth: maxDepth}
+	return v.whole()
+}
+
+// ValidateNames is Validate, and reports whether isUsual accepts the names of all members, at any depth and as written.
+func ValidateNames(b []byte, maxDepth int, isUsual func(name []byte) bool) (usual bool, err error) {
+	v := validator{b: b, maxDepth: maxDepth, isUsual: isUsual}
+	err = v.whole()
+	return v.isUsual != nil, err
+}
+
+// whole checks that the text is one value.
+func (v *validator) whole() error {
 	v.space()
 	if !v.value(0) {
 		return v.failure()
 	}
 	v.space()
-	if v.i < len(b) {
+	if v.i < len(v.b) {
 		v.fail("data behind the end of the JSON value")
 		return v.failure()
 	}
@@ -45,6 +57,7 @@ type validator struct {
 	b        []byte
 	i        int
 	maxDepth int
+	isUsual  func(name []byte) bool // nil if no name is to be checked any more
 	reason   string
 }
 
@@ -108,8 +121,12 @@ func (v *validator) object(depth int) bool {
 		if n == MaxMembers {
 			return v.fail(fmt.Sprintf("an object with more than %d members", MaxMembers))
 		}
+		from := v.i + 1
 		if v.peek() != '"' || !v.str() {
 			return false
+		}
+		if v.isUsual != nil && !v.isUsual(v.b[from:v.i-1]) {
+			v.isUsual = nil
 		}
 		v.space()
 		if v.peek() != ':' {

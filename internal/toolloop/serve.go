@@ -28,7 +28,8 @@ type conversation interface {
 // Offers reports whether the body of a request offers tools of configured servers, in a tool of the type mcp with a
 // label and without an address. A server with an address is left to the provider.
 func Offers(body []byte) bool {
-	if !bytes.Contains(body, []byte(`"server_label"`)) && !bytes.Contains(body, []byte(`"mcp_toolset"`)) {
+	// Texts have few underscores, and so the search compares little.
+	if !bytes.Contains(body, []byte(`_label"`)) && !bytes.Contains(body, []byte(`_toolset"`)) {
 		return false
 	}
 	servers := serversIn(body)

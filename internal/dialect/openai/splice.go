@@ -20,11 +20,8 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 		q = &llm.Quirks{}
 	}
 	given, none := h.MaxOutput > 0, h.NoCap != ""
-	if stripped := proof.Strip(body, "messages", withoutForeign); len(stripped) != len(body) {
-		other := *h
-		other.ModelSpan, other.StreamOptionsSpan = compose.Find(stripped, "model"),
-			compose.Find(stripped, "stream_options")
-		body, h = stripped, &other
+	if !h.Usual {
+		body, h = withoutSignatures(body, h)
 	}
 	if quirky(body, q) {
 		body = requirk(body, q)
@@ -62,6 +59,18 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	}
 	slices.SortFunc(edits, func(a, b rawjson.Edit) int { return a.Start - b.Start })
 	return rawjson.Splice(dst, body, edits...)
+}
+
+// withoutSignatures returns a body without signatures of other vendors, and its head.
+func withoutSignatures(body []byte, h *llm.Head) ([]byte, *llm.Head) {
+	stripped := proof.Strip(body, "messages", withoutForeign)
+	if len(stripped) == len(body) {
+		return body, h
+	}
+	other := *h
+	other.ModelSpan, other.StreamOptionsSpan = compose.Find(stripped, "model"),
+		compose.Find(stripped, "stream_options")
+	return stripped, &other
 }
 
 // withoutForeign returns a message without other vendors' signatures, and without their list if it is then empty.

@@ -20,7 +20,7 @@ func TestBodyMustBeObject(t *testing.T) {
 		err  string
 	}{
 		{`{"a":1}`, llm.Head{Choices: 1, Open: 1}, ""},
-		{"\n { } ", llm.Head{Choices: 1, Open: 3, Empty: true}, ""},
+		{"\n { } ", llm.Head{Choices: 1, Open: 3, Empty: true, Usual: true}, ""},
 		{`[]`, llm.Head{}, "The body must be a JSON object with a name."},
 		{`{`, llm.Head{}, "No JSON: "},
 		{strings.Repeat("[", parse.MaxDepth+1) + strings.Repeat("]", parse.MaxDepth+1), llm.Head{}, "No JSON: "},

@@ -21,18 +21,31 @@ const (
 // for invalid JSON begins with complaint; both errors end with holding, the expected content, such as "with a model
 // and messages".
 func Body(body []byte, complaint, holding string) (h llm.Head, err error) {
-	if err := rawjson.Validate(body, MaxDepth); err != nil {
+	usual, err := rawjson.ValidateNames(body, MaxDepth, isUsual)
+	if err != nil {
 		return h, llm.Invalid("", complaint+": "+err.Error()+". Send one JSON object "+holding+".")
 	}
 	if rawjson.KindOf(body) != rawjson.Object {
 		return h, llm.Invalid("", "The body must be a JSON object "+holding+".")
 	}
-	h.Choices, h.Open, h.Empty = 1, bytes.IndexByte(body, '{')+1, true
+	h.Choices, h.Open, h.Empty, h.Usual = 1, bytes.IndexByte(body, '{')+1, true, usual
 	for range rawjson.Members(body) {
 		h.Empty = false
 		break
 	}
 	return h, nil
+}
+
+// isUsual reports whether a member with that name, anywhere in a request of any wire format, is text of the
+// conversation or a parameter of sampling: nothing that the gateway itself acts on, that runs tools, or that holds a
+// signature.
+func isUsual(name []byte) bool {
+	switch string(name) {
+	case "model", "messages", "role", "content", "type", "text", "system", "input", "stream", "max_tokens",
+		"max_completion_tokens", "max_output_tokens", "temperature", "top_p", "stop", "seed":
+		return true
+	}
+	return false
 }
 
 // Complaint is the text of most vendors for a body that is not JSON.
