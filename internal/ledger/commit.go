@@ -21,13 +21,11 @@ func (j *Journal) Append(records []byte, keep int64) (Position, error) {
 		j.lead(g)
 		return g.at + behind, g.err
 	}
-	if g.done == nil {
-		g.done, g.lead = make(chan struct{}), make(chan struct{}, 1)
+	if g.turn == nil {
+		g.turn = make(chan struct{}, 1)
 	}
 	j.mu.Unlock()
-	select {
-	case <-g.done:
-	case <-g.lead:
+	if _, leads := <-g.turn; leads {
 		j.lead(g)
 	}
 	return g.at + behind, g.err
@@ -84,13 +82,13 @@ func (j *Journal) lead(g *group) {
 		j.buffers = append(j.buffers, g.buf)
 	}
 	if next := j.pending; next != nil {
-		next.lead <- struct{}{}
+		next.turn <- struct{}{}
 	} else {
 		j.leading = false
 	}
 	j.mu.Unlock()
-	if g.done != nil {
-		close(g.done)
+	if g.turn != nil {
+		close(g.turn)
 	}
 }
 

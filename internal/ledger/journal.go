@@ -84,8 +84,7 @@ type Journal struct {
 // group collects the records of one write.
 type group struct {
 	buf  []byte
-	done chan struct{} // closed when written; nil while only the leader waits
-	lead chan struct{} // receives the right to write this group when its turn comes
+	turn chan struct{} // gives one of those who wait the right to write, and is closed then; nil for a lone leader
 	at   Position      // position at which it was written
 	err  error
 }
