@@ -83,6 +83,7 @@ type entry struct {
 	// unprices makes assumed prices unknown.
 	unprices bool
 	current  atomic.Pointer[quote]
+	served   atomic.Pointer[servedName] // see IsModel
 }
 
 // quote is a price and the range of Unix seconds in which it applies; until is exclusive.

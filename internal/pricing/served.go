@@ -15,8 +15,25 @@ func (b *Book) IsModel(provider, asked, served string) bool {
 	if asked == served {
 		return true
 	}
-	list := b.list(provider)
-	asked, served = fold(asked), fold(served)
+	e := b.entry(provider, asked)
+	if last := e.served.Load(); last != nil && last.name == served {
+		return last.isAsked
+	}
+	is := b.isModel(b.list(provider), fold(asked), fold(served))
+	if len(served) <= maxNameSize { // the name is a slice of a reply, which must not be retained
+		e.served.Store(&servedName{strings.Clone(served), is})
+	}
+	return is
+}
+
+// servedName is the last name under which a provider has answered for a model, and whether it is that model.
+type servedName struct {
+	name    string
+	isAsked bool
+}
+
+// isModel is IsModel for different folded names in a vendor's list.
+func (b *Book) isModel(list, asked, served string) bool {
 	switch {
 	case isRouter(list, asked):
 		return true

@@ -63,6 +63,19 @@ func TestNamesOfServedModels(t *testing.T) {
 	}
 }
 
+// TestNamesOfServedModelsInTurn checks that a verdict is not taken for another name's.
+func TestNamesOfServedModelsInTurn(t *testing.T) {
+	t.Parallel()
+	book := must.Get(pricing.NewBook(pricing.Overrides{}))(t)
+	for range 3 {
+		for served, want := range map[string]bool{"gpt-4o-2024-08-06": true, "gpt-4o-mini": false, "": false} {
+			if got := book.IsModel("openai", "gpt-4o", served); got != want {
+				t.Errorf("gpt-4o is answered by %q: the same model %t, want %t", served, got, want)
+			}
+		}
+	}
+}
+
 // TestLongNameOfServedModelTakesLittleWork checks that a provider cannot occupy a processor by the name in its answer.
 func TestLongNameOfServedModelTakesLittleWork(t *testing.T) {
 	t.Parallel()

@@ -39,17 +39,19 @@ func (t *Target) AnswerCache() time.Duration {
 // model as it was configured: vLLM by the first of its names, whichever was requested
 // (https://docs.vllm.ai/en/latest/cli/serve.html, --served-model-name, undated copy of 2026).
 func (t *Target) Served(table *Table, model string, at time.Time) (other bool, price *llm.Price) {
-	own := table.Price(t, at)
+	var own llm.Price
 	other = !t.Provider.SelfHosted() && !table.book.IsModel(t.Provider.Name(), t.Model, model)
-	if !other && own.Known() && own.Basis == llm.BasisModel {
-		return false, nil
+	if !other {
+		if own = table.Price(t, at); own.Known() && own.Basis == llm.BasisModel {
+			return false, nil
+		}
 	}
 	served := *t
 	served.Model = model
 	p := table.Price(&served, at)
 	isBetter := !own.Known() || p.Basis <= own.Basis && p.Version != own.Version
 	if p.Known() && (other || isBetter) {
-		return other, &p
+		return other, new(p)
 	}
 	return other, nil
 }
