@@ -25,11 +25,11 @@ type choice struct {
 }
 
 // begin orders the targets of a request.
-func (c *choice) begin(in *intake) {
+func (c *choice) begin(in *intake, now time.Time) {
 	c.in, c.mayCount = in, true
 	c.plan = in.table.Plan(route.Caller{
 		Account: in.principal.Account().ID, Conversation: in.conversation,
-	}, in.targets, in.server.now())
+	}, in.targets, now)
 }
 
 // newAttempt returns an attempt at the current target. The attempt before it that was only prepared is not made.

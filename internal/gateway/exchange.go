@@ -44,9 +44,10 @@ func (x *exchange) forward() error {
 	upstream := x.reading.begin()
 	defer func() { upstream.end() }()
 	defer func() { x.out.close() }()
-	x.choice.begin(in)
+	now := in.server.now()
+	x.choice.begin(in, now)
 	defer x.choice.plan.Release()
-	if err := in.server.admitUnavailable(in.principal, &x.choice.plan); err != nil {
+	if err := in.server.admitUnavailable(in.principal, &x.choice.plan, now); err != nil {
 		return err
 	}
 	x.rescue.words.on = in.rescues()

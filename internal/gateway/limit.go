@@ -57,8 +57,8 @@ func (x *exchange) settleLimits() {
 
 // admitUnavailable refuses a request if its target is down, no other target is left, and its caller has sent such
 // requests too often, because each leaves a row in the ledger.
-func (s *Server) admitUnavailable(p *account.Principal, plan *route.Plan) error {
-	if !plan.Rests(s.now()) {
+func (s *Server) admitUnavailable(p *account.Principal, plan *route.Plan, now time.Time) error {
+	if !plan.Rests(now) {
 		return nil
 	}
 	err := s.limits.AdmitUnavailable(ratelimit.CallerOf(p))

@@ -148,11 +148,24 @@ func (p *Provider) target(c *Call) (string, error) {
 		return "", fmt.Errorf("operation %q: %w", c.Op, errNoPath)
 	}
 	path := o.Path(c.Model, c.Stream)
+	if last := p.last.Load(); last != nil && last.path == path {
+		return last.escaped, nil
+	}
 	if !strings.HasPrefix(path, "/") { // otherwise it could name another host
 		return "", fmt.Errorf("operation %q: the path %q does not begin with \"/\"", c.Op, path)
 	}
-	return p.escape(p.prefix + path)
+	escaped, err := p.escape(p.prefix + path)
+	if err == nil && len(path) <= longestPath {
+		p.last.Store(&target{path, escaped})
+	}
+	return escaped, err
 }
+
+// target is a path of a wire format, and the path and query of the request for it. Most providers have few paths.
+type target struct{ path, escaped string }
+
+// longestPath is the longest path that is stored, in bytes.
+const longestPath = 256
 
 // check checks that the call can be sent.
 func (p *Provider) check(c *Call) error {

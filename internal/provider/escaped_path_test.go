@@ -3,6 +3,7 @@ package provider_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -45,4 +46,25 @@ func TestEscapedPath(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestPathsInTurn checks that each request goes to its own path, whatever the one before it asked for.
+func TestPathsInTurn(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Value
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked.Store(r.RequestURI) }))
+	t.Cleanup(server.Close)
+	gemini := registrytest.All()[slices.IndexFunc(registrytest.All(), func(d *dialect.Dialect) bool { return d.Name == "gemini" })]
+	p := newProvider(t, provider.Options{BaseURL: server.URL + "/v9", Dialect: gemini})
+	for i := range 6 {
+		c := chat(i%2 == 0)
+		c.Model = []string{"one", "two two", "one"}[i%3]
+		if res, err := p.Do(t.Context(), c); err == nil {
+			_ = res.Body.Close()
+		}
+		want := must.Get(url.Parse(server.URL + "/v9" + gemini.Path(c.Model, c.Stream)))(t).RequestURI()
+		if got := asked.Load(); got != want {
+			t.Errorf("%d: requested %v, want %s", i, got, want)
+		}
+	}
 }

@@ -116,9 +116,10 @@ type Provider struct {
 	counts    counts
 	exchanges sync.Pool // of *exchange
 
-	header      string               // name of the scheme's header for a key
-	credentials []llm.Secret         // header values, one for each key; empty if no key is sent
-	identity    *credential.Identity // authenticates the gateway if no key is configured; else nil
+	header      string                 // name of the scheme's header for a key
+	credentials []llm.Secret           // header values, one for each key; empty if no key is sent
+	identity    *credential.Identity   // authenticates the gateway if no key is configured; else nil
+	last        atomic.Pointer[target] // of the last request
 	// secrets are the credentials that must not appear in any text; those of the identity as last seen.
 	secrets atomic.Pointer[secretParts]
 }

@@ -210,6 +210,7 @@ func (a Answer) Succeeded() ledger.Settlement {
 	s := ledger.Settlement{
 		Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Usage: a.Usage, Tier: a.served(),
 		ProviderCost: a.reportedCost(), Finish: a.finishReason(), Status: a.Status, FirstToken: a.FirstToken,
+		Duration: max(0, a.Ended.Sub(a.Attempt.Opened)),
 	}
 	if !a.LastWord() {
 		s.Usage = a.estimate()
