@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,6 +29,7 @@ type loadOptions struct {
 	clientAPI string // one of clientAPIs
 	path      string // empty means the client API's path
 	model     string
+	asked     string // the model as requests name it; empty for house/MODEL
 	key       string
 	stream    bool
 	pieces    int // in a whole stream
@@ -184,7 +186,8 @@ func (o *loadOptions) ask() (path string, header http.Header, body []byte) {
 	if o.path != "" {
 		path = o.path
 	}
-	return path, header, fmt.Appendf(nil, `{"model":"house/%s",`+shape+`%s}`, o.model, askSystem, askUser, extra)
+	body = fmt.Appendf(nil, `{"model":%q,`+shape+`%s}`, cmp.Or(o.asked, "house/"+o.model), askSystem, askUser, extra)
+	return path, header, body
 }
 
 // request returns the same as bytes, head and body.

@@ -28,7 +28,8 @@ import (
 const usage = `bench measures the gateway next to nginx on loopback.
 
   bench run  [--gateway PATH] [--short] [--only PART] [--rival COMMAND] [--json] [--dir DIR]
-  bench turns --base PATH [--gateway PATH] [--rounds N] [--only WORDS] [--rival COMMAND] [--json] [--dir DIR]
+  bench turns --base PATH [--gateway PATH] [--rounds N] [--only WORDS] [--rival COMMAND [--rival-messages PATH]]
+              [--conns N] [--shared] [--json] [--dir DIR]
   bench charts FILE
   bench mock --listen 127.0.0.1:PORT
   bench seed --database postgres://… | --data DIR [--requests N] [--rows N] [--days N] [--accounts N] [--refusals N]

@@ -63,9 +63,12 @@ func loopback(s string) (netip.AddrPort, error) {
 	return at, nil
 }
 
-// mock is a provider with OpenAI's Chat Completions that costs almost nothing: one goroutine per connection, prepared
-// answers, one write each.
-type mock struct {
+// mock is a provider with OpenAI's Chat Completions and Anthropic's Messages that costs almost nothing: one goroutine
+// per connection, prepared answers, one write each.
+type mock struct{ completions, messages answers }
+
+// answers are the prepared answers of one wire format.
+type answers struct {
 	whole, begin, end    []byte // a whole answer; the beginning and the end of a stream
 	pieceFront, pieceEnd []byte // the parts of a piece around its sending time
 }
@@ -74,24 +77,55 @@ func newMock() *mock {
 	choice := func(delta, finish string) string {
 		return chunkFront + `[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + "}]}\n\n"
 	}
-	piece, stamp := chunk(choice(`{"content":"t=@ "}`, "null"), stampDigits-1), []byte("@")
-	m := &mock{
-		begin: append([]byte("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"+
-			"Cache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n"),
-			chunk(choice(`{"role":"assistant","content":""}`, "null"), 0)...),
-		end: bytes.Join([][]byte{
-			chunk(choice(`{}`, `"stop"`), 0), chunk(chunkFront+`[],"usage":`+mockUsage+"}\n\n", 0),
-			chunk("data: [DONE]\n\n", 0), []byte("0\r\n\r\n"),
-		}, nil),
+	event := func(name, rest string) string {
+		return "event: " + name + "\ndata: {\"type\":\"" + name + "\"" + rest + "}\n\n"
 	}
-	m.pieceFront, m.pieceEnd, _ = bytes.Cut(piece, stamp)
-	const front = `{"id":"chatcmpl-bench0123456789","object":"chat.completion","created":1760000000,"model":"bench",` +
-		`"choices":[{"index":0,"message":{"role":"assistant","content":"`
-	const back = `"},"finish_reason":"stop"}],"usage":` + mockUsage + "}"
+	const (
+		message = `{"id":"msg_bench0123456789","type":"message","role":"assistant","model":"bench","content":[`
+		begun   = `],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":110,"output_tokens":1}}`
+		ended   = `"stop_reason":"end_turn","stop_sequence":null`
+	)
+	return &mock{
+		completions: newAnswers(
+			`{"id":"chatcmpl-bench0123456789","object":"chat.completion","created":1760000000,"model":"bench",`+
+				`"choices":[{"index":0,"message":{"role":"assistant","content":"`,
+			`"},"finish_reason":"stop"}],"usage":`+mockUsage+"}",
+			[]string{choice(`{"role":"assistant","content":""}`, "null")}, choice(`{"content":"t=@ "}`, "null"),
+			[]string{choice(`{}`, `"stop"`), chunkFront + `[],"usage":` + mockUsage + "}\n\n", "data: [DONE]\n\n"},
+		),
+		messages: newAnswers(
+			message+`{"type":"text","text":"`,
+			`"}],`+ended+`,"usage":{"input_tokens":110,"output_tokens":50}}`,
+			[]string{
+				event("message_start", `,"message":`+message+begun),
+				event("content_block_start", `,"index":0,"content_block":{"type":"text","text":""}`),
+			},
+			event("content_block_delta", `,"index":0,"delta":{"type":"text_delta","text":"t=@ "}`),
+			[]string{
+				event("content_block_stop", `,"index":0`),
+				event("message_delta", `,"delta":{`+ended+`},"usage":{"output_tokens":50}`), event("message_stop", ""),
+			},
+		),
+	}
+}
+
+// newAnswers prepares answers: a whole one of the parts around its text, and a stream of the events before, of and
+// after its pieces. A piece has @ in place of its time.
+func newAnswers(front, back string, begin []string, piece string, end []string) (a answers) {
 	text := strings.Repeat("A weir measures a river without stopping it. ", replyBytes/40)
-	m.whole = fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s%s%s",
+	a.whole = fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s%s%s",
 		replyBytes, front, text[:replyBytes-len(front)-len(back)], back)
-	return m
+	a.begin = []byte("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n" +
+		"Cache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n")
+	for _, event := range begin {
+		a.begin = append(a.begin, chunk(event, 0)...)
+	}
+	for _, event := range end {
+		a.end = append(a.end, chunk(event, 0)...)
+	}
+	a.end = append(a.end, "0\r\n\r\n"...)
+	a.pieceFront, a.pieceEnd, _ = bytes.Cut(chunk(piece, stampDigits-1), []byte("@"))
+	return a
 }
 
 // chunk returns data as an HTTP chunk, for more bytes than data has by more.
@@ -132,21 +166,20 @@ func (m *mock) serve(conn net.Conn) error {
 		if err != nil {
 			return err
 		}
-		if h.chunked || h.length < 0 || h.length > maxRequest {
-			return fmt.Errorf("send a Content-Length of at most %d", maxRequest)
+		if buf, err = h.bounded(in, buf[:0]); err != nil {
+			return err
 		}
-		if buf = append(buf[:0], make([]byte, h.length)...); len(buf) > 0 {
-			if _, err := io.ReadFull(in, buf); err != nil {
-				return err
-			}
+		to := &m.completions
+		if strings.Contains(h.first, "/messages") {
+			to = &m.messages
 		}
-		if err := m.answer(conn, buf); err != nil {
+		if err := to.send(conn, buf); err != nil {
 			return err
 		}
 	}
 }
 
-func (m *mock) answer(conn net.Conn, body []byte) error {
+func (a *answers) send(conn net.Conn, body []byte) error {
 	_, rest, _ := bytes.Cut(body, []byte(`"model":"`))
 	name, _, _ := bytes.Cut(rest, []byte(`"`))
 	model := string(name)
@@ -155,26 +188,48 @@ func (m *mock) answer(conn net.Conn, body []byte) error {
 		if err != nil {
 			return err
 		}
-		return m.stream(conn, pieces, delay)
+		return a.stream(conn, pieces, delay)
 	}
 	if text, ok := strings.CutPrefix(model, "w"); ok { // w100ms answers after 100 ms
 		if d, err := time.ParseDuration(text); err == nil {
 			time.Sleep(min(d, maxWait))
 		}
 	}
-	_, err := conn.Write(m.whole)
+	_, err := conn.Write(a.whole)
 	return err
 }
 
+var errTooLong = fmt.Errorf("send a body of at most %d bytes", maxRequest)
+
+// bounded appends the body of a request to buf.
+func (h *head) bounded(in *bufio.Reader, buf []byte) ([]byte, error) {
+	if h.chunked {
+		body := bytes.NewBuffer(buf)
+		err := h.readBody(in, func(r io.Reader) error {
+			if n, err := io.Copy(body, io.LimitReader(r, maxRequest+1)); err != nil || n <= maxRequest {
+				return err
+			}
+			return errTooLong
+		})
+		return body.Bytes(), err
+	}
+	if h.length < 0 || h.length > maxRequest {
+		return nil, errTooLong
+	}
+	buf = append(buf, make([]byte, h.length)...)
+	_, err := io.ReadFull(in, buf)
+	return buf, err
+}
+
 // stream sends the pieces, each in a write of its own, at times that do not drift.
-func (m *mock) stream(conn net.Conn, pieces int, delay time.Duration) error {
-	if _, err := conn.Write(m.begin); err != nil {
+func (a *answers) stream(conn net.Conn, pieces int, delay time.Duration) error {
+	if _, err := conn.Write(a.begin); err != nil {
 		return err
 	}
 	piece, due := []byte(nil), time.Now()
 	for range pieces {
-		piece = strconv.AppendInt(append(piece[:0], m.pieceFront...), time.Now().UnixNano(), 10)
-		piece = append(piece, m.pieceEnd...)
+		piece = strconv.AppendInt(append(piece[:0], a.pieceFront...), time.Now().UnixNano(), 10)
+		piece = append(piece, a.pieceEnd...)
 		if _, err := conn.Write(piece); err != nil {
 			return err
 		}
@@ -183,7 +238,7 @@ func (m *mock) stream(conn net.Conn, pieces int, delay time.Duration) error {
 			time.Sleep(time.Until(due))
 		}
 	}
-	_, err := conn.Write(m.end)
+	_, err := conn.Write(a.end)
 	return err
 }
 

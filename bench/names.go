@@ -21,6 +21,7 @@ const (
 	figCPU       = "cpu_us_per_request"
 	figRate      = "requests_per_second"
 	figRatio     = "ratio_to_nginx"
+	figOfBase    = "of_base"
 	figP50       = "p50_us"
 	figP99       = "p99_us"
 	figOverP50   = "p50_over_nginx_us"

@@ -59,6 +59,8 @@ type bench struct {
 	gatewayCore, loadCore int
 	children              []*child
 	rivalCommand          string   // starts another gateway; empty for none
+	rivalMessages         string   // its path that passes /v1/messages to the provider; empty for none
+	shared                bool     // all programs use all cores
 	direct, nginx, rival  *subject // nginx and rival are nil if they are not available
 	secureMock            *subject // the mock over TLS
 	cert, key             string   // files for TLS
@@ -167,6 +169,9 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	b.gatewayCore, b.loadCore = cores[0], cores[min(1, len(cores)-1)]
+	if b.shared {
+		b.gatewayCore, b.loadCore = allCores, allCores
+	}
 	if len(cores) == 1 {
 		b.note("there is only one core: the gateway shares it with the load, so only CPU times are meaningful")
 	}

@@ -32,10 +32,13 @@ type subject struct {
 	clientAPI  string
 	target     netip.AddrPort
 	streamPath string // path of streams, if it differs
-	key        string
-	ca         string // file of certificates, if it uses TLS
-	http2      bool
-	child      *child // nil for the mock itself, which is not measured
+	// messagesPath is where a gateway passes /v1/messages to a provider and reads the model as the provider's own;
+	// empty where /v1/messages and vendor/MODEL do that.
+	messagesPath string
+	key          string
+	ca           string // file of certificates, if it uses TLS
+	http2        bool
+	child        *child // nil for the mock itself, which is not measured
 }
 
 func (s *subject) pid() int {
@@ -202,24 +205,34 @@ func (b *bench) startRival(ctx context.Context) error {
 	}
 	b.rival = &subject{
 		name: onRival, clientAPI: "completions", target: addr, key: os.Getenv(rivalKeyVariable), child: c,
+		messagesPath: b.rivalMessages,
 	}
 	return c.ready(ctx, b.rival.call)
 }
 
-// gatewayConfig is a typical configuration: one provider with prices, and all defaults.
-const gatewayConfig = `listen: %s
-data: %s
+// gatewayConfig is a typical configuration: providers of two wire formats with prices, and all defaults.
+const gatewayConfig = `listen: %[1]s
+data: %[2]s
 max_concurrency: 40000
-%sproviders:
+%[3]sproviders:
   house:
     dialect: openai
-    base_url: %s/v1
+    base_url: %[4]s/v1
     allow_private: true
     api_keys: [bench]
     models: [small, s50d0, s50d10ms, s600d1s]
+  vendor:
+    dialect: anthropic
+    base_url: %[4]s/v1
+    allow_private: true
+    api_keys: [bench]
+    models: [small, s50d0]
 models:
   house/small: {context: 32768, max_output: 4096}
+  vendor/small: {context: 32768, max_output: 4096}
 prices:
+  vendor/small: {input: "0.15", output: "0.60"}
+  vendor/s50d0: {input: "0.15", output: "0.60"}
   house/small: {input: "0.15", output: "0.60"}
   house/s50d0: {input: "0.15", output: "0.60"}
   house/s50d10ms: {input: "0.15", output: "0.60"}

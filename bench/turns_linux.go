@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,44 +28,6 @@ const (
 // restAfter is how long after the last start the memory is measured: gateways return what the start needed.
 const restAfter = 10 * time.Second
 
-// kind is one measurement that is taken in turns.
-type kind struct {
-	name, title string
-	clientAPI   string
-	model       string
-	conns       int
-	slice       int // requests of one turn
-	slices      int // turns in a round
-	gateways    bool
-}
-
-// kinds returns all kinds. A stream has 50 pieces.
-func kinds() []kind {
-	const conns = 64
-	whole := func(name, title, clientAPI string, gateways bool) kind {
-		return kind{
-			name: name, title: title, clientAPI: clientAPI, model: wholeModel, conns: conns, slice: 1000, slices: 8,
-			gateways: gateways,
-		}
-	}
-	return []kind{
-		whole("completions", "Whole completions, passed through", "completions", false),
-		whole("chat", "Whole replies of /v1/chat, translated", "chat", true),
-		whole("messages", "Whole replies of /v1/messages, translated", "messages", true),
-		whole("responses", "Whole replies of /v1/responses, translated, store: false", "responses-unkept", true),
-		whole("kept", "Whole replies of /v1/responses, translated and kept", "responses", true),
-		{
-			"fast-streams", "Streams of 50 pieces without pause, ten connections; CPU a piece",
-			"completions", fastModel, 10, 40, 20, false,
-		},
-		{"translated-streams", "The same at /v1/messages, translated", "messages", fastModel, 10, 40, 20, true},
-		{
-			"slow-streams", "500 streams of 50 pieces, 10 ms apart; CPU a piece",
-			"completions", slowModel, 500, 500, 2, false,
-		},
-	}
-}
-
 func turnsCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs := flag.NewFlagSet("bench turns", flag.ContinueOnError)
 	base := fs.String("base", "", "`path` of the build to compare with: a program, or its source")
@@ -71,17 +35,24 @@ func turnsCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	rounds := fs.Int("rounds", 7, "`number` of rounds of each kind")
 	only := fs.String("only", "", "only measure kinds with these `words` in their names")
 	rival := fs.String("rival", "", "`command` of another gateway to measure, as in bench run")
+	rivalMessages := fs.String("rival-messages", "", "`path` at which it passes /v1/messages to $BENCH_PROVIDER")
+	conns := fs.Int("conns", 0, "`number` of connections of whole replies (default 64)")
+	shared := fs.Bool("shared", false, "all programs use all cores: for rates as clients see them")
 	asJSON := fs.Bool("json", false, "print JSON")
 	dir := fs.String("dir", "", "`directory` for temporary data (default the system's)")
 	if err := parse(fs, args, stderr); err != nil {
 		return err
 	}
-	if *base == "" || *rounds < 1 {
-		return fmt.Errorf("%w: --base must name a build to compare with, and --rounds must be at least 1", errUsage)
+	if *base == "" || *rounds < 1 || *conns < 0 || *conns > mostConns {
+		return fmt.Errorf("%w: --base must name a build to compare with, --rounds must be at least 1, and --conns at "+
+			"most %d", errUsage, mostConns)
 	}
-	b := &bench{plan: newPlan(false), gateway: *gateway, rivalCommand: *rival, progress: stderr}
+	b := &bench{
+		plan: newPlan(false), gateway: *gateway, rivalCommand: *rival, rivalMessages: *rivalMessages, shared: *shared,
+		progress: stderr,
+	}
 	b.plan.limit = time.Hour
-	t := &turns{bench: b, base: *base, rounds: *rounds, only: *only}
+	t := &turns{bench: b, base: *base, rounds: *rounds, only: *only, conns: *conns}
 	err := b.all(ctx, *dir, []step{
 		{"starting the mock provider", b.startMock},
 		{"starting nginx", b.startNginx},
@@ -98,6 +69,7 @@ type turns struct {
 	base     string // path
 	rounds   int
 	only     string
+	conns    int        // of whole replies; 0 for the usual number
 	gateways []*subject // the base first
 	atRest   []float64  // MB of each
 }
@@ -160,11 +132,15 @@ func (t *turns) all(ctx context.Context) error {
 		if !strings.Contains(k.name, t.only) {
 			continue
 		}
-		subjects := t.gateways
-		for _, s := range []*subject{t.nginx, t.rival} {
-			if s != nil && !k.gateways {
-				subjects = append(slices.Clip(subjects), s)
-			}
+		if k.model == wholeModel && k.rate == 0 {
+			k.conns = cmp.Or(t.conns, k.conns)
+		}
+		subjects := slices.Clip(t.gateways)
+		if t.nginx != nil && k.nginx {
+			subjects = append(subjects, t.nginx)
+		}
+		if t.rival != nil && k.rival && (!k.vendor || t.rivalMessages != "") {
+			subjects = append(subjects, t.rival)
 		}
 		fmt.Fprintf(t.progress, "bench: %s\n", k.title)
 		if err := t.kind(ctx, &k, subjects); err != nil {
@@ -191,6 +167,7 @@ func (t *turns) kind(ctx context.Context, k *kind, subjects []*subject) error {
 			return err
 		}
 		defer c.close()
+		c.paced.pids = []int{os.Getpid(), s.pid(), t.direct.pid()}
 		all = append(all, c)
 	}
 	for round := range t.rounds {
@@ -212,7 +189,7 @@ func (k *kind) round(ctx context.Context, round int, all []*contender) error {
 	}
 	for slice := range k.slices {
 		for i := range all {
-			if err := all[(i+slice+round)%len(all)].load(ctx, k.slice); err != nil {
+			if err := all[(i+slice+round)%len(all)].load(ctx, k.slice, k.rate); err != nil {
 				return err
 			}
 		}
@@ -233,20 +210,27 @@ func (t *turns) tell(k *kind, all []*contender) {
 		unit, digits = "µs CPU a piece", 2
 	}
 	s := t.findings.section(k.name, k.title,
-		column{figCPU, unit, digits}, column{"of_base", "of base", 3}, column{figRate, "requests/s", 0})
+		column{figCPU, unit, digits}, column{figOfBase, "of base", 3}, column{figRate, "requests/s", 0})
 	for _, c := range all {
 		row := s.row(c.subject.name).put(figCPU, c.cpu...).put(figRate, c.rate...)
 		if c != all[0] {
-			var quotients []float64
-			for i := range c.cpu {
-				quotients = append(quotients, c.cpu[i]/all[0].cpu[i])
-			}
-			row.put("of_base", quotients...)
+			row.put(figOfBase, quotients(c.cpu, all[0].cpu)...)
 		}
 		if n := c.loop.failed; n > 0 {
-			t.note("%s: %s had %d failures, the last: %s", k.name, c.subject.name, n, c.loop.count.failure)
+			t.note("%s: %s had %d failures, and the rounds with them do not count; the last: %s", k.name, c.subject.name,
+				n, c.loop.count.failure)
 		}
 	}
+	if k.rate > 0 {
+		tellLatency(s, all)
+	}
+}
+
+func quotients(own, base []float64) (all []float64) {
+	for i := range own {
+		all = append(all, own[i]/base[i])
+	}
+	return all
 }
 
 // contender is a subject that is loaded in turns, on connections that stay open.
@@ -258,7 +242,10 @@ type contender struct {
 	stop    context.CancelFunc
 	took    time.Duration // of its turns in this round
 
-	cpu, rate []float64 // by round: µs a request or a piece, and requests a second
+	// By round: µs a request or a piece, requests a second, and µs. A round with failures has no number: what broke off
+	// cost processor time without an answer.
+	cpu, rate, p50, p99 []float64
+	paced               paced
 }
 
 func (k *kind) contender(ctx context.Context, s *subject) (*contender, error) {
@@ -266,8 +253,15 @@ func (k *kind) contender(ctx context.Context, s *subject) (*contender, error) {
 		target: s.target, clientAPI: k.clientAPI, model: k.model, key: s.key, conns: k.conns,
 		stream: k.model != wholeModel,
 	}
-	if o.stream {
+	switch {
+	case k.vendor && s.messagesPath != "":
+		o.path, o.asked = s.messagesPath, k.model
+	case k.vendor:
+		o.asked = "vendor/" + k.model
+	case o.stream:
 		o.path = s.streamPath
+	}
+	if o.stream {
 		var err error
 		if o.pieces, _, err = parseShape(k.model); err != nil {
 			return nil, err
@@ -286,16 +280,15 @@ func (k *kind) contender(ctx context.Context, s *subject) (*contender, error) {
 		one := *first
 		c.clients = append(c.clients, &one)
 	}
-	err = c.load(ctx, max(k.slice, k.conns)) // to open the connections
+	err = c.load(ctx, max(k.slice, k.conns), k.rate) // to open the connections
 	c.loop.count, c.took = counts{}, 0
 	return c, err
 }
 
-// load sends requests until so many are answered.
-func (c *contender) load(ctx context.Context, requests int) error {
+// flood sends requests until so many are answered.
+func (c *contender) flood(requests int) {
 	var left atomic.Int64
 	left.Store(int64(requests))
-	began := time.Now()
 	for _, client := range c.clients {
 		c.loop.clients.Go(func() {
 			for c.loop.closing.Err() == nil && left.Add(-1) >= 0 {
@@ -304,22 +297,22 @@ func (c *contender) load(ctx context.Context, requests int) error {
 		})
 	}
 	c.loop.clients.Wait()
-	c.took += time.Since(began)
-	if err := context.Cause(c.loop.closing); err != nil {
-		return err
-	}
-	return ctx.Err()
 }
 
 // end records the results of a round.
 func (c *contender) end() {
 	count := &c.loop.count
-	answers := float64(count.requests)
-	if c.loop.o.stream {
+	answers, took := float64(count.requests), c.took.Seconds()
+	if count.failures > 0 {
+		answers, took = math.NaN(), math.NaN()
+	} else if c.loop.o.stream {
 		answers = float64(count.pieces)
 	}
+	latency := count.latency.spread()
 	c.cpu = append(c.cpu, micros(c.watch.cpu)/answers)
-	c.rate = append(c.rate, float64(count.requests)/c.took.Seconds())
+	c.rate = append(c.rate, float64(count.requests)/took)
+	c.p50, c.p99 = append(c.p50, latency.P50), append(c.p99, latency.P99)
+	c.paced.end(latency.Count)
 	*count, c.took = counts{failure: count.failure}, 0
 }
 
