@@ -26,8 +26,11 @@ func firstSegment(path string) string {
 
 // isPlainHealth reports whether the answer only says if the gateway is healthy.
 func isPlainHealth(r *http.Request) bool {
-	return r.URL.Path == "/livez" || r.URL.Path == "/readyz" && !r.URL.Query().Has("verbose")
+	return isHealth(r.URL.Path) && (r.URL.Path == "/livez" || !r.URL.Query().Has("verbose"))
 }
+
+// isHealth reports whether a path is that of a probe of health checks.
+func isHealth(path string) bool { return path == "/livez" || path == "/readyz" }
 
 // misdirected refuses a request for a host that is not the gateway's.
 func (s *site) misdirected() http.Handler {

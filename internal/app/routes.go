@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"weir/internal/account"
 	"weir/internal/dialect"
@@ -103,18 +104,52 @@ func (s *site) vendorNotFounds() map[string]*dialect.Dialect {
 	return all
 }
 
-// handler returns the router of the service. A known path with another method gets a 405 that lists the allowed ones.
+// handler returns the router of the service. Most requests have a fixed path and need no table of routes, which is
+// large: it is made for the first request that needs it.
 func (s *site) handler() http.Handler {
+	routes := s.routes()
+	quick := quickRoutes(routes)
+	table := sync.OnceValue(func() *table { return s.table(routes) })
+	return s.gateway.Bounded(s.crossOrigin(routes,
+		s.hostChecked(routes, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if h := quick[r.Method][r.URL.Path]; h != nil && r.URL.RawPath == "" {
+				h.ServeHTTP(w, r)
+				return
+			}
+			table().ServeHTTP(w, r)
+		}))))
+}
+
+// quickRoutes returns the handlers by method and path of what is asked most often: POSTs to paths without wildcards,
+// and the probes of a health check.
+func quickRoutes(routes []httpRoute) map[string]map[string]http.Handler {
+	posts, gets := map[string]http.Handler{}, map[string]http.Handler{}
+	for _, e := range routes {
+		method, path, _ := strings.Cut(e.pattern, " ")
+		switch {
+		case method == http.MethodPost && !strings.ContainsAny(path, "{}"):
+			posts[path] = e.handler
+		case method == http.MethodGet && isHealth(path):
+			gets[path] = e.handler
+		}
+	}
+	return map[string]map[string]http.Handler{http.MethodPost: posts, http.MethodGet: gets}
+}
+
+// table answers requests by all routes.
+type table struct {
+	mux              *http.ServeMux
+	dialects         dialect.Set
+	nothing, noAdmin http.Handler // for unknown paths
+}
+
+// table returns the table of routes. A known path with another method gets a 405 that lists the allowed ones.
+func (s *site) table(routes []httpRoute) *table {
 	mux := http.NewServeMux()
 	methods, first := map[string][]string{}, map[string]httpRoute{}
-	posts := map[string]http.Handler{} // those of paths without wildcards, which need no search
-	routes := s.routes()
 	for _, e := range routes {
 		mux.Handle(e.pattern, e.handler)
 		method, path, _ := strings.Cut(e.pattern, " ")
-		if method == http.MethodPost && !strings.ContainsAny(path, "{}") {
-			posts[path] = e.handler
-		}
 		methods[path], first[path] = append(methods[path], method), e
 	}
 	crossed := crossings(maps.Keys(methods))
@@ -145,23 +180,21 @@ func (s *site) handler() http.Handler {
 	mux.Handle("/", nothing)
 	mux.Handle(adminPath, noAdmin)
 	mux.Handle(strings.TrimSuffix(adminPath, "/"), noAdmin) // without it, the mux would redirect
-	return s.gateway.Bounded(s.crossOrigin(routes,
-		s.hostChecked(routes, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if h := posts[r.URL.Path]; h != nil && r.Method == http.MethodPost && r.URL.RawPath == "" {
-				h.ServeHTTP(w, r)
-				return
-			}
-			// Without this check the mux would redirect, with its own body.
-			if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped {
-				if isAdmin(escaped) {
-					noAdmin.ServeHTTP(w, r)
-				} else {
-					nothing.ServeHTTP(w, r)
-				}
-				return
-			}
-			mux.ServeHTTP(w, withCollection(r, s.dialects))
-		}))))
+	return &table{mux: mux, dialects: s.dialects, nothing: nothing, noAdmin: noAdmin}
+}
+
+// ServeHTTP implements http.Handler.
+func (t *table) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// Without this check the mux would redirect, with its own body.
+	if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped {
+		if isAdmin(escaped) {
+			t.noAdmin.ServeHTTP(w, r)
+		} else {
+			t.nothing.ServeHTTP(w, r)
+		}
+		return
+	}
+	t.mux.ServeHTTP(w, withCollection(r, t.dialects))
 }
 
 // withCollection inserts the collection of models into the path of a request that leaves it out: a POST to a name

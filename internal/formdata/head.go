@@ -3,6 +3,7 @@ package formdata
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"weir/internal/llm"
 )
@@ -10,15 +11,20 @@ import (
 // maxHead bounds the head of a part, in bytes.
 const maxHead = 8 << 10
 
+// Expressions are compiled for the first form, because a gateway without forms starts sooner without them.
 var (
 	// headField matches a line of a head (RFC 9112, section 5) that is not folded.
-	headField = regexp.MustCompile(`^([A-Za-z0-9-]+):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*)$`)
+	headField = expression(`^([A-Za-z0-9-]+):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*)$`)
 	// parameter matches a parameter of Content-Disposition (RFC 7578, section 4.2), with or without quotes. Escapes are
 	// not allowed, because parsers interpret them differently.
-	parameter = regexp.MustCompile(`^[ \t]*;[ \t]*(name|filename|filename\*)=(?:"([^"\\]*)"|([^"\\;,\s]+))[ \t]*`)
+	parameter = expression(`^[ \t]*;[ \t]*(name|filename|filename\*)=(?:"([^"\\]*)"|([^"\\;,\s]+))[ \t]*`)
 	// fieldName matches the name of a field.
-	fieldName = regexp.MustCompile(`^[A-Za-z0-9._-]+(\[[A-Za-z0-9._-]*\])*$`)
+	fieldName = expression(`^[A-Za-z0-9._-]+(\[[A-Za-z0-9._-]*\])*$`)
 )
+
+func expression(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
 
 // partHead reads the head of a part. It accepts only heads that every parser reads in the same way. Errors are
 // *llm.Error.
@@ -28,7 +34,7 @@ func partHead(head string) (p Part, err error) {
 	}
 	disposed := false
 	for line := range strings.SplitSeq(head, "\r\n") {
-		field := headField.FindStringSubmatch(line)
+		field := headField().FindStringSubmatch(line)
 		if field == nil {
 			return p, errHead()
 		}
@@ -68,7 +74,7 @@ func disposition(value string) (p Part, err error) {
 	}
 	seen := map[string]bool{}
 	for rest := value[len(kind):]; rest != ""; {
-		m := parameter.FindStringSubmatch(rest)
+		m := parameter().FindStringSubmatch(rest)
 		if m == nil || seen[m[1]] {
 			return p, errHead()
 		}
@@ -79,7 +85,7 @@ func disposition(value string) (p Part, err error) {
 		rest = rest[len(m[0]):]
 	}
 	p.IsFile = seen["filename"] || seen["filename*"]
-	if !fieldName.MatchString(p.Name) {
+	if !fieldName().MatchString(p.Name) {
 		return p, errHead()
 	}
 	return p, nil
