@@ -158,8 +158,8 @@ func (l *loop) await(due time.Time) time.Time {
 	return time.Now()
 }
 
-// ask sends one request and counts its result.
-func (l *loop) ask(ctx context.Context, c *client, from time.Time) {
+// ask sends one request and counts its result. It reports whether the request was answered.
+func (l *loop) ask(ctx context.Context, c *client, from time.Time) bool {
 	pieces, read := 0, discard
 	if l.o.stream {
 		read = func(body io.Reader) error {
@@ -179,16 +179,17 @@ func (l *loop) ask(ctx context.Context, c *client, from time.Time) {
 	if err == nil {
 		l.count.requests++
 		l.count.latency = append(l.count.latency, took)
-		return
+		return true
 	}
 	if ctx.Err() != nil || l.o.stream && l.closing.Err() != nil {
-		return // cut off by the load
+		return false // cut off by the load
 	}
 	l.count.failures++
 	l.count.failure = err.Error()
 	if l.failed++; l.failed > maxFailures {
 		l.fail(fmt.Errorf("over %d failures, the last: %w", maxFailures, err))
 	}
+	return false
 }
 
 // piece counts a piece of a stream; before is the number of earlier pieces.

@@ -285,14 +285,19 @@ func (k *kind) contender(ctx context.Context, s *subject) (*contender, error) {
 	return c, err
 }
 
-// flood sends requests until so many are answered.
+// afterFailure is how long a client waits after a failure: a gateway that has too little of a processor refuses quickly.
+const afterFailure = 200 * time.Millisecond
+
+// flood sends so many requests.
 func (c *contender) flood(requests int) {
 	var left atomic.Int64
 	left.Store(int64(requests))
 	for _, client := range c.clients {
 		c.loop.clients.Go(func() {
 			for c.loop.closing.Err() == nil && left.Add(-1) >= 0 {
-				c.loop.ask(c.loop.closing, client, time.Now())
+				if !c.loop.ask(c.loop.closing, client, time.Now()) {
+					_ = pause(c.loop.closing, afterFailure)
+				}
 			}
 		})
 	}
