@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,8 +14,8 @@ import (
 )
 
 func newAlerts(env *environment) *cobra.Command {
-	return group("alerts", "List alerts and test their delivery", newAlertsList(env), newAlertsKinds(env),
-		newAlertsTest(env))
+	return group("alerts", "List alerts, set limits of an account, and test their delivery", newAlertsList(env),
+		newAlertsKinds(env), newAlertsSet(env), newAlertsTest(env))
 }
 
 func newAlertsList(env *environment) *cobra.Command {
@@ -57,19 +58,83 @@ func alertRow(a *admin.AlertView) []string {
 }
 
 func newAlertsKinds(env *environment) *cobra.Command {
-	return env.jsonFlag(&cobra.Command{
+	var name string
+	cmd := env.jsonFlag(&cobra.Command{
 		Use: "kinds", Short: "List the kinds of alerts with their limits, and when each last fired",
-		Example: "  weir alerts kinds", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return env.withData(cmd, func(d *admin.Admin) error {
-				v, err := d.Alerts.List(cmd.Context())
-				if err != nil {
-					return err
-				}
-				return list(&env.output, v.Kinds, []string{"ALERT", "LIMIT", "LAST FIRED", "FIRES WHEN"}, alertKindRow)
-			})
-		},
+		Example: "  weir alerts kinds\n  weir alerts kinds --account research", Args: noArgs,
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, _ []string) error {
+			v, err := alertsOf(ctx, d, name)
+			if err != nil {
+				return err
+			}
+			return listAlertKinds(env, &v)
+		}),
 	})
+	cmd.Flags().StringVar(&name, "account", "", "the limits in force for this account")
+	return cmd
+}
+
+func listAlertKinds(env *environment, v *admin.AlertReport) error {
+	return list(&env.output, v.Kinds, []string{"ALERT", "LIMIT", "LAST FIRED", "FIRES WHEN"}, alertKindRow)
+}
+
+func newAlertsSet(env *environment) *cobra.Command {
+	var name string
+	cmd := env.jsonFlag(&cobra.Command{
+		Use: "set KIND LIMIT", Short: "Set the limit of a kind of alert for an account",
+		Long: "Set the limit at which an account gets alerts of a kind, in the unit that weir alerts kinds shows.\n" +
+			"off switches the kind off, default returns to the limit of the installation. The alerts of the\n" +
+			"installation keep its own limits, from weir.yaml.",
+		Example: "  weir alerts set error_rate 10 --account research\n" +
+			"  weir alerts set key_refusals off --account research\n" +
+			"  weir alerts set error_rate default --account research",
+		Args: kindAndLimit, ValidArgs: alertKindNames(),
+		RunE: env.data(func(ctx context.Context, d *admin.Admin, args []string) error {
+			c, err := alertChange(args[0], args[1])
+			if err != nil {
+				return err
+			}
+			a, err := d.Accounts.Account(ctx, name)
+			if err != nil {
+				return err
+			}
+			v, err := d.Alerts.SetLimits(ctx, actor(), &a, c)
+			if err != nil {
+				return err
+			}
+			return listAlertKinds(env, &v)
+		}),
+	})
+	cmd.Flags().StringVar(&name, "account", "", "name of the account")
+	_ = cmd.MarkFlagRequired("account") // the flag is defined one line above
+	return cmd
+}
+
+func kindAndLimit(cmd *cobra.Command, args []string) error {
+	if len(args) != 2 {
+		return usageError{fmt.Errorf("%s needs a kind of alert and a limit", cmd.CommandPath())}
+	}
+	return nil
+}
+
+// alertChange parses a kind and its limit: a whole number, off or default.
+func alertChange(name, limit string) (alert.Changes, error) {
+	k, err := alert.ParseKind(name)
+	if err != nil {
+		return nil, err
+	}
+	switch limit {
+	case "default":
+		return alert.Changes{k: nil}, nil
+	case "off":
+		return alert.Changes{k: new(int64)}, nil
+	}
+	n, err := strconv.ParseInt(strings.TrimSuffix(limit, "%"), 10, 64)
+	if err != nil || n <= 0 {
+		return nil, fmt.Errorf("the limit %q is not a whole number above 0: write one such as 20, or off, or default",
+			limit)
+	}
+	return alert.Changes{k: &n}, nil
 }
 
 func alertKindRow(k *admin.AlertKind) []string {
@@ -77,14 +142,22 @@ func alertKindRow(k *admin.AlertKind) []string {
 	if k.Limit > 0 {
 		limit = count(k.Limit) + " " + k.Unit
 	}
+	if k.Own {
+		limit += ", set by the account"
+	}
 	return []string{string(k.Kind), limit, orNone(timeText(k.LastFired)), k.About}
 }
 
-func newAlertsTest(env *environment) *cobra.Command {
-	var names []string
+// alertKindNames returns the names of all kinds.
+func alertKindNames() (names []string) {
 	for _, k := range alert.Kinds() {
 		names = append(names, string(k))
 	}
+	return names
+}
+
+func newAlertsTest(env *environment) *cobra.Command {
+	names := alertKindNames()
 	return env.jsonFlag(&cobra.Command{
 		Use: "test KIND", Short: "Send a test of an alert to the endpoints of the installation that receive alerts",
 		Long: "Send a test of an alert to the endpoints of the installation that receive the event alert.fired.\n" +

@@ -6,6 +6,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/alert"
+	"weir/internal/audit"
 	"weir/internal/config"
 	"weir/internal/llm"
 	"weir/internal/store"
@@ -53,7 +54,9 @@ type AlertReport struct {
 type AlertKind struct {
 	Kind      alert.Kind `json:"kind"`
 	About     string     `json:"about"`
-	Limit     int64      `json:"limit"` // 0 if it is switched off
+	Limit     int64      `json:"limit"`   // in force; 0 if it is switched off
+	Default   int64      `json:"default"` // the installation's limit
+	Own       bool       `json:"own"`     // whether the account has set the limit itself
 	Unit      string     `json:"unit"`
 	LastFired *time.Time `json:"last_fired"` // null if not in the last 90 days
 }
@@ -79,12 +82,35 @@ func (a *Alerts) List(ctx context.Context) (v AlertReport, err error) {
 	if err != nil {
 		return v, err
 	}
-	return a.report(ctx, store.AlertQuery{All: true}, names)
+	return a.report(ctx, store.AlertQuery{}, nil, names)
 }
 
 // ListOf returns the kinds and the latest alerts of an account.
 func (a *Alerts) ListOf(ctx context.Context, of *account.Account) (AlertReport, error) {
-	return a.report(ctx, store.AlertQuery{Account: of.ID}, map[string]string{of.ID: of.Name})
+	own, err := a.store.Alerts.Limits(ctx, of.ID)
+	if err != nil {
+		return AlertReport{}, err
+	}
+	return a.report(ctx, store.AlertQuery{Account: of.ID}, own, map[string]string{of.ID: of.Name})
+}
+
+// SetLimits changes limits of an account, all of them or nothing, and returns its alerts afterwards. The error is a
+// *llm.Error whose Param is the wrong kind.
+func (a *Alerts) SetLimits(ctx context.Context, by audit.Actor, of *account.Account, c alert.Changes) (AlertReport,
+	error,
+) {
+	for k, limit := range c {
+		if limit == nil {
+			limit = new(int64)
+		}
+		if err := alert.CheckLimit(k, *limit); err != nil {
+			return AlertReport{}, err
+		}
+	}
+	if _, err := a.store.Alerts.SetLimits(ctx, by, of.ID, c); err != nil {
+		return AlertReport{}, err
+	}
+	return a.ListOf(ctx, of)
 }
 
 // Active returns the active alerts of an account, those that fired last first.
@@ -97,8 +123,11 @@ func (a *Alerts) Active(ctx context.Context, of *account.Account) ([]AlertView, 
 	return list, err
 }
 
-// report returns what the query selects. names holds the names of its accounts, by id.
-func (a *Alerts) report(ctx context.Context, q store.AlertQuery, names map[string]string) (v AlertReport, err error) {
+// report returns the alerts that the query selects. own holds the limits that its account has set itself, and names the
+// names of its accounts, by id.
+func (a *Alerts) report(ctx context.Context, q store.AlertQuery, own alert.Limits, names map[string]string) (
+	v AlertReport, err error,
+) {
 	last, err := a.store.Alerts.LastFired(ctx, q)
 	if err != nil {
 		return v, err
@@ -107,10 +136,12 @@ func (a *Alerts) report(ctx context.Context, q store.AlertQuery, names map[strin
 	v = AlertReport{[]AlertKind{}, []AlertView{}}
 	rules := a.Rules()
 	for _, k := range alert.Kinds() {
-		if !q.All && !k.OfAccounts() {
+		if q.Account != "" && !k.OfAccounts() {
 			continue
 		}
-		x := AlertKind{Kind: k, About: k.About(), Limit: rules.Limit(k), Unit: k.Unit()}
+		x := AlertKind{Kind: k, About: k.About(), Default: rules.Limit(k), Unit: k.Unit()}
+		x.Limit = own.Limit(k, &rules)
+		_, x.Own = own[k]
 		if at, ok := last[k]; ok {
 			x.LastFired = &at
 		}

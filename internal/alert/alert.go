@@ -86,6 +86,9 @@ type Source struct {
 	Kind    Kind
 	Account string // id; empty for a condition of the installation
 	Subject string // id of a key, or name of a model; empty for the account or the installation itself
+	// Own selects the condition by the limits in force for the account, of which only the account is notified. The
+	// other one has the limits of the installation.
+	Own bool
 }
 
 // whole returns the source without its subject.
@@ -118,8 +121,8 @@ type Alert struct {
 }
 
 const (
-	// MostActive bounds the active alerts, and MostOfAccount those of a kind and an account, or of a kind and the
-	// installation. Further ones do not fire.
+	// MostActive bounds the active alerts of the installation, and those of all accounts by their own limits.
+	// MostOfAccount bounds those of a kind and an account, or of a kind and the installation. Further ones do not fire.
 	MostActive    = 1000
 	MostOfAccount = 50
 	// MostListed bounds a list of alerts.
@@ -136,7 +139,7 @@ func Decide(active []Alert, all []Condition, now time.Time) (fired, ended []Aler
 		current[all[i].Source] = &all[i]
 	}
 	going := make(map[Source]bool, len(active))
-	count, share := 0, map[Source]int{} // shares are counted without subjects
+	count, share := map[bool]int{}, map[Source]int{} // counted by Own; shares are counted without subjects
 	for _, a := range active {
 		going[a.Source] = true
 		if c := current[a.Source]; c == nil || !c.holds() {
@@ -144,15 +147,15 @@ func Decide(active []Alert, all []Condition, now time.Time) (fired, ended []Aler
 			ended = append(ended, a)
 			continue
 		}
-		count++
+		count[a.Own]++
 		share[a.whole()]++
 	}
 	for i := range all {
 		c := &all[i]
 		of := c.whole()
-		if c.fires() && !going[c.Source] && count < MostActive && share[of] < MostOfAccount {
+		if c.fires() && !going[c.Source] && count[c.Own] < MostActive && share[of] < MostOfAccount {
 			going[c.Source] = true
-			count++
+			count[c.Own]++
 			share[of]++
 			fired = append(fired, Alert{ID: uuid.Must(uuid.NewV7()).String(), Condition: *c, Fired: now})
 		}

@@ -11,7 +11,7 @@ type Store interface {
 	// Claim makes this node the one that evaluates until the lease ends. It returns the time that all nodes share;
 	// false if another node evaluates.
 	Claim(ctx context.Context, lease time.Duration) (now time.Time, mine bool, err error)
-	// Facts reads the facts that can fire under the rules, except the age of the prices.
+	// Facts reads the facts that can fire under the rules and under limits of accounts, except the age of the prices.
 	Facts(ctx context.Context, r *Rules, now time.Time) (Facts, error)
 	// Write writes the alerts that fire and those that end, with their events, in one transaction.
 	Write(ctx context.Context, conditions []Condition, now time.Time) (fired, ended []Alert, err error)
@@ -68,7 +68,7 @@ func (e *Evaluator) Evaluate(ctx context.Context) error {
 		return err
 	}
 	facts.Prices = e.options.Prices()
-	fired, ended, err := e.options.Store.Write(ctx, rules.Conditions(&facts, now), now)
+	fired, ended, err := e.options.Store.Write(ctx, rules.AllConditions(&facts, now), now)
 	for i := range fired {
 		e.log("fired", &fired[i])
 	}
@@ -78,7 +78,11 @@ func (e *Evaluator) Evaluate(ctx context.Context) error {
 	return err
 }
 
+// log logs an alert of the installation.
 func (e *Evaluator) log(state string, a *Alert) {
+	if a.Own {
+		return
+	}
 	e.options.Log.Info("alert", "state", state, "kind", string(a.Kind), "account", a.Account, "subject", a.Subject,
 		"value", a.Value, "limit", a.Limit, "text", a.Text)
 }

@@ -47,6 +47,7 @@ type Facts struct {
 	Refusals []Refusals
 	Unpriced []Unpriced
 	Prices   time.Time // day of the newest price data; zero if it is not known
+	Own      Own
 }
 
 // Budget is a budget of a day or a month, and what is spent of it in the current period.
@@ -88,10 +89,16 @@ const (
 )
 
 // Conditions returns the values of all kinds that are switched on.
-func (r *Rules) Conditions(f *Facts, now time.Time) (all []Condition) {
+func (r *Rules) Conditions(f *Facts, now time.Time) []Condition {
+	return r.conditions(f, now, func(k Kind, _ string) int64 { return r.Limit(k) })
+}
+
+// conditions returns the values of all kinds that have a limit in the account concerned.
+func (r *Rules) conditions(f *Facts, now time.Time, limitOf func(k Kind, account string) int64) (all []Condition) {
 	add := func(k Kind, account, subject string, value int64, format string, args ...any) {
-		if limit := r.Limit(k); limit > 0 {
-			all = append(all, Condition{Source{k, account, subject}, value, limit, fmt.Sprintf(format, args...)})
+		if limit := limitOf(k, account); limit > 0 {
+			source := Source{Kind: k, Account: account, Subject: subject}
+			all = append(all, Condition{source, value, limit, fmt.Sprintf(format, args...)})
 		}
 	}
 	for i := range f.Budgets {

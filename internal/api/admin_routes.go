@@ -97,6 +97,7 @@ func (ad *Admin) usageRoutes(o *Options) []people.Route {
 		ad.route("GET /accounts/{account}/refusals", people.Read, refusals.listOfAccount, refusalFilters...),
 		ad.route("GET /refusals", people.Operate, refusals.list, append(refusalFilters, "account")...),
 		ad.route("GET /accounts/{account}/alerts", people.Read, alerts.listOfAccount),
+		ad.route("PATCH /accounts/{account}/alerts", people.Manage, alerts.setLimits),
 		ad.route("GET /alerts", people.Operate, alerts.list),
 		ad.make("POST /alerts/{kind}/test", people.Operate, alerts.test),
 		ad.route("GET /accounts/{account}/statements", people.Read, statements.list, listing...),

@@ -110,6 +110,7 @@ var knownRoutes = map[people.Right][]string{
 		"POST /admin/v1/accounts/{account}/keys/{key}/rotate",
 	},
 	people.Manage: {
+		"POST /accounts/{account}/alerts/set",
 		"POST /accounts/{account}/invitations/{id}/cancel",
 		"POST /accounts/{account}/members/invite",
 		"POST /accounts/{account}/members/{user}/remove",
@@ -135,6 +136,7 @@ var knownRoutes = map[people.Right][]string{
 		"DELETE /admin/v1/accounts/{account}/content",
 		"DELETE /admin/v1/accounts/{account}/members/{user}",
 		"DELETE /admin/v1/accounts/{account}/requests/{id}/content",
+		"PATCH /admin/v1/accounts/{account}/alerts",
 		"PATCH /admin/v1/accounts/{account}/members/{user}",
 		"GET /admin/v1/accounts/{account}/webhooks",
 		"POST /admin/v1/accounts/{account}/webhooks",

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"weir/internal/admin"
@@ -23,6 +24,8 @@ const alertsPath = "/operator/alerts"
 type alertsPage struct {
 	Account   bool // of an account, not of the installation
 	Kinds     []alertKindRow
+	Limits    []Field // that the visitor may set; empty for none
+	Set       string  // path of the form
 	Alerts    []alertRow
 	Endpoints string // path of the endpoints
 	Empty     Empty
@@ -59,7 +62,7 @@ func (h *alertHandlers) list(w http.ResponseWriter, r *http.Request, v *people.V
 }
 
 // ofAccount shows the alerts of an account.
-func (h *alertHandlers) ofAccount(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+func (h *alertHandlers) ofAccount(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
 	found, err := h.admin.Alerts.ListOf(r.Context(), v.Account)
 	if err != nil {
 		return err
@@ -68,13 +71,74 @@ func (h *alertHandlers) ofAccount(w http.ResponseWriter, r *http.Request, v *peo
 	if err != nil {
 		return err
 	}
-	endpoints := ""
-	if v.May(people.Manage, v.Account.ID) == nil {
-		endpoints = hookHomeOf(v).path
-	}
-	p := alertsPageOf(&found, endpoints, labelsOf(keys))
+	p := alertsPageOf(&found, "", labelsOf(keys))
 	p.Account = true
-	return h.site.show(w, r, v, page{name: "alerts", title: "Alerts", data: p})
+	if v.May(people.Manage, v.Account.ID) == nil {
+		p.Endpoints, p.Set = hookHomeOf(v).path, accountPath(v.Account.Name)+"/alerts/set"
+		p.Limits = alertFields(f, found.Kinds)
+	}
+	p.Problems = f.problems()
+	return h.site.show(w, r, v, page{name: "alerts", title: "Alerts", status: f.status(), data: p})
+}
+
+// alertFields returns a field for the limit of each kind.
+func alertFields(f *form, kinds []admin.AlertKind) (fields []Field) {
+	for i := range kinds {
+		k := &kinds[i]
+		x := Field{
+			Name: string(k.Kind), Label: alertName(k.Kind), Hint: alertUnit(k.Kind), Mode: "numeric", Short: true,
+			Max: 7, Example: "off",
+		}
+		if k.Default > 0 {
+			x.Example = strconv.FormatInt(k.Default, 10)
+		}
+		if k.Own {
+			x.Value = strconv.FormatInt(k.Limit, 10)
+		}
+		fields = append(fields, f.field(x))
+	}
+	return fields
+}
+
+// alertUnit describes the limit that an account may set for a kind.
+func alertUnit(k alert.Kind) string {
+	switch k {
+	case alert.BudgetForecast:
+		return "Percent of the budget that will be spent"
+	case alert.SpendJump:
+		return "Percent of the usual spending, from 100"
+	case alert.ErrorRate:
+		return "Percent of the attempts"
+	case alert.KeyRefusals:
+		return "Refused requests in an hour"
+	}
+	return ""
+}
+
+// setLimits sets the limits of an account. An empty field returns to the limit of the installation.
+func (h *alertHandlers) setLimits(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	f, changes := sent(r), alert.Changes{}
+	for _, k := range alert.Kinds() {
+		if !k.OfAccounts() {
+			continue
+		}
+		changes[k] = nil
+		text := strings.TrimSpace(r.PostFormValue(string(k)))
+		if text == "" {
+			continue
+		}
+		limit, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			f.mistake(string(k), "The limit of the alert "+alertName(k)+" is not a whole number. Enter one such as "+
+				"20, or 0 to switch it off.")
+		}
+		changes[k] = &limit
+	}
+	if f.bad() {
+		return h.ofAccount(w, r, v, f)
+	}
+	_, err := h.admin.Alerts.SetLimits(r.Context(), v.By, v.Account, changes)
+	return f.followed(w, r, v, accountPath(v.Account.Name)+"/alerts?done=alerts-set", err, h.ofAccount)
 }
 
 // alertsPageOf shows alerts. labels holds the labels of keys by id; a key without one is named by its account.
@@ -84,14 +148,7 @@ func alertsPageOf(found *admin.AlertReport, endpoints string, labels map[string]
 	}}
 	for i := range found.Kinds {
 		k := &found.Kinds[i]
-		row := alertKindRow{AlertKind: *k, Name: alertName(k.Kind), Bound: "off"}
-		if k.Limit > 0 {
-			row.Bound = "from " + number(k.Limit) + " " + k.Unit
-			if k.Limit == 1 {
-				row.Bound = strings.TrimSuffix(row.Bound, "s")
-			}
-		}
-		p.Kinds = append(p.Kinds, row)
+		p.Kinds = append(p.Kinds, alertKindRow{AlertKind: *k, Name: alertName(k.Kind), Bound: alertBound(k)})
 	}
 	for i := range found.Alerts {
 		a := &found.Alerts[i]
@@ -103,6 +160,22 @@ func alertsPageOf(found *admin.AlertReport, endpoints string, labels map[string]
 		p.Alerts = append(p.Alerts, row)
 	}
 	return p
+}
+
+// alertBound returns the limit of a kind in words.
+func alertBound(k *admin.AlertKind) string {
+	of := map[alert.Kind]string{
+		alert.BudgetForecast: "of the budget", alert.SpendJump: "of the usual", alert.ErrorRate: "of attempts",
+		alert.KeyRefusals: "an hour",
+	}[k.Kind]
+	if k.Limit == 0 {
+		return "Off"
+	}
+	unit := k.Unit
+	if k.Limit == 1 {
+		unit = strings.TrimSuffix(unit, "s")
+	}
+	return strings.TrimSpace("from " + number(k.Limit) + " " + unit + " " + of)
 }
 
 // alertOf returns what an alert is about, and the path of its page, if there is one.

@@ -17,7 +17,7 @@ func alertSamples() []sample {
 	busy := admin.AlertReport{}
 	for i, k := range alert.Kinds() {
 		fired := testTime.Add(-time.Duration(i) * time.Hour)
-		busy.Kinds = append(busy.Kinds, admin.AlertKind{Kind: k, About: k.About(), Unit: k.Unit(), Limit: 100, LastFired: &fired})
+		busy.Kinds = append(busy.Kinds, admin.AlertKind{Kind: k, About: k.About(), Unit: k.Unit(), Limit: 100, Default: 100, Own: i%2 == 0, LastFired: &fired})
 		a := admin.AlertView{
 			ID: "019aa39e-51f1-7b3c-9d40-6a2f0c1e8b78", Kind: k, Value: 412, Limit: 300, Unit: k.Unit(), Fired: fired,
 			Text: "$41.20 was spent in the last full hour, and at most $10 in the same hour of the seven days before." + hostile,
@@ -37,7 +37,8 @@ func alertSamples() []sample {
 		return page{name: "alerts", title: "Alerts", data: alertsPageOf(found, webhooksPath, nil)}
 	}
 	own := alertsPageOf(&busy, accountPath("acme")+"/webhooks", map[string]string{"house/" + hostile: "ci" + hostile})
-	own.Account = true
+	own.Account, own.Set = true, accountPath("acme")+"/alerts/set"
+	own.Limits = alertFields(&form{wrong: map[string]string{"error_rate": "The limit is wrong." + hostile}}, busy.Kinds[:4])
 	return []sample{
 		{"alerts", alertsPath, "", show(&busy)},
 		{"alerts-none", alertsPath, "", show(&quiet)},

@@ -1,6 +1,8 @@
 package dashboard_test
 
 import (
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -17,7 +19,8 @@ func TestAccountSeesItsOwnAlerts(t *testing.T) {
 	k := s.key(t, s.acme, "ci")
 	s.journal().apply(t, nil, used(s.acme, ago(1, 0), "openai/gpt"))
 	condition := func(kind alert.Kind, account, subject, text string) alert.Condition {
-		return alert.Condition{Source: alert.Source{Kind: kind, Account: account, Subject: subject}, Value: 9, Limit: 5, Text: text}
+		of := alert.Source{Kind: kind, Account: account, Subject: subject, Own: account != ""}
+		return alert.Condition{Source: of, Value: 9, Limit: 5, Text: text}
 	}
 	all := []alert.Condition{
 		condition(alert.KeyRefusals, s.acme.ID, k.ID, "Nine were refused."), condition(alert.ErrorRate, s.other.ID, "", "Theirs failed."),
@@ -38,4 +41,34 @@ func TestAccountSeesItsOwnAlerts(t *testing.T) {
 	if text := s.see(t, "/accounts/acme"); strings.Contains(text, "Nine were refused") {
 		t.Error("overview: got an alert that has ended")
 	}
+}
+
+// TestOwnersSetLimitsOfAlerts checks that an owner sets limits and removes them, that the page shows the limits in force,
+// and that others cannot set them.
+func TestOwnersSetLimitsOfAlerts(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.come("ada", people.Owner)
+	const path = "/accounts/acme/alerts"
+	s.see(t, path, "Limits of this account", "from 25 % of attempts")
+	send := func(errors, refusals string) answer {
+		return s.send(t, http.MethodPost, path+"/set", url.Values{"error_rate": {errors}, "key_refusals": {refusals}}, nil)
+	}
+	must.Equal(t, send(" 10 ", "0").status, http.StatusSeeOther, "status")
+	s.see(t, path, "from 10 % of attempts", "set by the account", `value="10"`, "Off")
+	own := must.Get(s.store.Alerts.Limits(t.Context(), s.acme.ID))(t)
+	must.Equal(t, own, alert.Limits{alert.ErrorRate: 10, alert.KeyRefusals: 0}, "limits")
+	for _, wrong := range []string{"much", "-1", "1.5", "99999999"} {
+		must.Equal(t, send(wrong, "").status, http.StatusUnprocessableEntity, "status of %q", wrong)
+	}
+	must.Equal(t, must.Get(s.store.Alerts.Limits(t.Context(), s.acme.ID))(t), own, "limits after mistakes")
+	send("", "")
+	if text := s.see(t, path, "from 25 % of attempts"); strings.Contains(text, "set by the account") {
+		t.Error("got limits of the account, want those of the installation")
+	}
+	s.come("bob", people.Viewer)
+	if text := s.see(t, path); strings.Contains(text, "Limits of this account") {
+		t.Error("a viewer has the form")
+	}
+	must.Equal(t, send("1", "1").status, http.StatusForbidden, "status for a viewer")
 }

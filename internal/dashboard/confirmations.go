@@ -47,6 +47,7 @@ var done = map[string]string{
 	"webhook-made": "This form was already sent. Its endpoint is in the list. A secret is shown only " +
 		"once: if you did not copy it, rotate it.",
 	"webhook-changed": "The endpoint was changed.",
+	"alerts-set":      "The limits were set. They are in force within a minute.",
 	"alert-tested":    "A test was queued for each endpoint of the installation that receives alerts.",
 	"webhook-tested":  "A test event was queued. Its delivery is listed below. Reload the page to see the result.",
 	"webhook-rotated": "This form was already sent, and the secret was rotated. A secret is shown only once: if " +

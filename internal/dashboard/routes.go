@@ -127,7 +127,8 @@ func (s *site) usageRoutes(o *Options, t *tails) []row {
 		{"GET /accounts/{account}/statements/{number}", people.Read, statements.show},
 		{"GET /accounts/{account}/statements/{number}/csv", people.Read, statements.download},
 		{"GET /accounts/{account}/models", people.Read, models.list},
-		{"GET /accounts/{account}/alerts", people.Read, alerts.ofAccount},
+		{"GET /accounts/{account}/alerts", people.Read, unsent(alerts.ofAccount)},
+		{"POST /accounts/{account}/alerts/set", people.Manage, alerts.setLimits},
 	}
 }
 

@@ -59,9 +59,9 @@ func (s *Alerts) Write(ctx context.Context, conditions []alert.Condition, now ti
 }
 
 func (s *Alerts) fire(ctx context.Context, tx *sql.Tx, a *alert.Alert) error {
-	_, err := tx.ExecContext(ctx, "INSERT INTO alerts (id, kind, account, subject, value, bound, text, fired)"+
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?)", a.ID, string(a.Kind), a.Account, a.Subject, a.Value, a.Limit, a.Text,
-		micros(a.Fired))
+	_, err := tx.ExecContext(ctx, "INSERT INTO alerts (id, kind, account, subject, value, bound, text, fired,"+
+		" own) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", a.ID, string(a.Kind), a.Account, a.Subject, a.Value, a.Limit,
+		a.Text, micros(a.Fired), number(a.Own))
 	if err != nil {
 		return err
 	}
@@ -75,11 +75,19 @@ func (s *Alerts) end(ctx context.Context, tx *sql.Tx, a *alert.Alert) error {
 	return s.tellAlert(ctx, tx, webhook.AlertEnded, a, *a.Ended)
 }
 
+// tellAlert writes an event, for the endpoints of the account or for those of the installation. Only the former is an
+// event of the account.
 func (s *Alerts) tellAlert(ctx context.Context, tx *sql.Tx, t webhook.Type, a *alert.Alert, at time.Time) error {
-	e := webhook.NewEvent(t, a.Account, at, webhook.Data{Alert: &webhook.Alert{
+	e := webhook.NewEvent(t, "", at, webhook.Data{Alert: &webhook.Alert{
 		ID: a.ID, Kind: string(a.Kind), Text: a.Text, Value: a.Value, Limit: a.Limit, Unit: a.Kind.Unit(),
 		Fired: a.Fired, Ended: a.Ended,
 	}})
+	if a.Account != "" {
+		e.Data.Account = &webhook.Account{ID: a.Account}
+	}
+	if a.Own {
+		e.Account, e.Own = a.Account, true
+	}
 	switch {
 	case a.Kind == alert.UnpricedUsage:
 		e.Data.Model = a.Subject
@@ -90,22 +98,22 @@ func (s *Alerts) tellAlert(ctx context.Context, tx *sql.Tx, t webhook.Type, a *a
 	return err
 }
 
-// AlertQuery selects the alerts of an account, or all.
+// AlertQuery selects the alerts of the installation, or those of an account by the limits in force for it.
 type AlertQuery struct {
 	Account string // id; empty for the installation
-	All     bool
-	Active  bool // only active ones of the account
+	Active  bool   // only active ones
 }
 
 // where returns the condition of the query.
 func (q *AlertQuery) where() (string, []any) {
-	if q.All {
-		return "", nil
+	where, args := "WHERE own = 0 ", []any(nil)
+	if q.Account != "" {
+		where, args = "WHERE account = ? AND own = 1 ", []any{q.Account}
 	}
 	if q.Active {
-		return "WHERE account = ? AND ended IS NULL ", []any{q.Account}
+		where += "AND ended IS NULL "
 	}
-	return "WHERE account = ? ", []any{q.Account}
+	return where, args
 }
 
 // Latest returns alerts, those that fired last first, at most alert.MostListed.
@@ -129,12 +137,12 @@ func (s *Alerts) LastFired(ctx context.Context, q AlertQuery) (map[alert.Kind]ti
 }
 
 func alertsOf(ctx context.Context, q querier, which string, args ...any) ([]alert.Alert, error) {
-	rows, err := q.QueryContext(ctx, "SELECT id, kind, account, subject, value, bound, text, fired, ended FROM alerts "+
-		which, args...)
+	rows, err := q.QueryContext(ctx, "SELECT id, kind, account, subject, value, bound, text, fired, ended, own"+
+		" FROM alerts "+which, args...)
 	all, err := collect(rows, err, func(row scanner) (a alert.Alert, err error) {
 		var fired int64
 		var ended sql.NullInt64
-		err = row.Scan(&a.ID, &a.Kind, &a.Account, &a.Subject, &a.Value, &a.Limit, &a.Text, &fired, &ended)
+		err = row.Scan(&a.ID, &a.Kind, &a.Account, &a.Subject, &a.Value, &a.Limit, &a.Text, &fired, &ended, &a.Own)
 		a.Fired, a.Ended = fromMicros(fired), optionalTime(ended)
 		return a, err
 	})

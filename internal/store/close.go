@@ -62,6 +62,7 @@ func (s *Accounts) closeAccount(ctx context.Context, tx *sql.Tx, by audit.Actor,
 		{"members", "DELETE FROM members WHERE account = ?", []any{before.ID}},
 		{"invitations", "DELETE FROM invitations WHERE account = ?", []any{before.ID}},
 		{"webhooks", "DELETE FROM webhooks WHERE account = ?", []any{before.ID}},
+		{"", "DELETE FROM alert_limits WHERE account = ?", []any{before.ID}},
 		{"", "UPDATE keys SET label = ?, tags = '{}' WHERE account = ?", []any{account.ClosedName, before.ID}},
 		{
 			"", forgetObject + forgetFacts + ofAccount + "(object_kind = 'key' OR action = 'account.created')",

@@ -99,12 +99,13 @@ func (o *outbox) write(ctx context.Context, tx *sql.Tx, e *webhook.Event) (bool,
 // fillNames reads the names of an event's account and key if only their ids are known.
 func fillNames(ctx context.Context, tx *sql.Tx, e *webhook.Event) error {
 	if e.Account != "" && e.Data.Account == nil {
-		a := webhook.Account{ID: e.Account}
+		e.Data.Account = &webhook.Account{ID: e.Account}
+	}
+	if a := e.Data.Account; a != nil && a.Name == "" {
 		if err := tx.QueryRowContext(ctx, "SELECT name FROM accounts WHERE id = ?", a.ID).Scan(&a.Name); err != nil &&
 			!isNone(err) {
 			return err
 		}
-		e.Data.Account = &a
 	}
 	if k := e.Data.Key; k != nil && k.Last4 == "" {
 		full, err := keyOf(ctx, tx, k.ID)
@@ -122,6 +123,8 @@ func (o *outbox) audience(ctx context.Context, tx *sql.Tx, e *webhook.Event) ([]
 	where, args := "account = ''", []any(nil)
 	switch {
 	case e.Internal:
+	case e.Own:
+		where, args = "account = ?", []any{e.Account}
 	case kind.To == webhook.ToEverybody:
 		where = "1 = 1"
 	case kind.To == webhook.ToAccount:

@@ -148,6 +148,9 @@ func (s *Deliveries) missed(ctx context.Context, e *webhook.Endpoint, from int64
 	where, args := "at >= ? AND (at <> ? OR id > ?)", []any{max(from, behind.at), behind.at, behind.id}
 	if e.Account != "" {
 		where, args = where+" AND account = ?", append(args, e.Account)
+	} else { // accounts' own alerts are not for the installation
+		where += " AND NOT (account <> '' AND type IN (?, ?))"
+		args = append(args, string(webhook.AlertFired), string(webhook.AlertEnded))
 	}
 	var types []any
 	for _, k := range webhook.Kinds() {

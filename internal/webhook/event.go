@@ -54,6 +54,8 @@ type Event struct {
 	Until time.Time
 	// Internal hides an event from the endpoints of accounts, whatever its type.
 	Internal bool
+	// Own hides an event of an account from the endpoints of the installation.
+	Own bool
 }
 
 // NewEvent returns an event with a new id.

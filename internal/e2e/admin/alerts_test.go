@@ -60,6 +60,20 @@ func (o *office) runAlerts() {
 	if at(own, "kinds", "3", "kind") != "key_refusals" || at(own, "kinds", "4") != "nothing" || at(own, "alerts") != "[]" {
 		t.Errorf("alerts of an account: got %v, want the kinds of accounts", own)
 	}
+	const limits = "PATCH /accounts/{account}/alerts"
+	own = o.call(200, limits, `{"error_rate":10,"key_refusals":0,"spend_jump":null}`, "default")
+	if at(own, "kinds", "2", "limit") != "10" || at(own, "kinds", "2", "default") != "25" || at(own, "kinds", "2", "own") != "true" ||
+		at(own, "kinds", "3", "limit") != "0" || at(own, "kinds", "1", "own") != "false" {
+		t.Errorf("limits of an account: got %v", own)
+	}
+	for _, wrong := range []string{`{"error_rate":-1}`, `{"error_rate":"10"}`, `{"spend_jump":50}`, `{"prices_old":5}`, `{"error_rate":1000001}`} {
+		o.call(400, limits, wrong, "default")
+	}
+	list = o.call(200, "GET /alerts", "")
+	if at(list, "kinds", "2", "limit") != "25" || at(list, "kinds", "3", "limit") != "100" {
+		t.Errorf("got %v, want the limits of the installation", list)
+	}
+	o.call(200, limits, `{"error_rate":null,"key_refusals":null}`, "default")
 	for _, id := range made {
 		o.call(204, "DELETE /webhooks/{webhook}", "", id)
 	}

@@ -90,25 +90,27 @@ func testAlertFactsShared(t *testing.T, f *fixture) {
 }
 
 // testAlerts checks that an alert fires once on several nodes and after a restart, reaches the endpoints concerned, and
-// fires again after it has ended.
+// fires again after it has ended. Account and installation have an alert each.
 func testAlerts(t *testing.T, f *fixture) {
 	create(t, f, "a", "b")
 	endpoint(t, f, "w1", "acc_a")
 	endpoint(t, f, "w2", "")
 	endpoint(t, f, "w3", "acc_b")
 	of := alert.Condition{Source: alert.Source{Kind: alert.SpendJump, Account: "acc_a"}, Value: 400, Limit: 300, Text: "Much."}
+	own := of
+	own.Own = true
 	old := alert.Condition{Source: alert.Source{Kind: alert.PricesOld}, Value: 90, Limit: 90, Text: "Old."}
 	var fires atomic.Int64
 	var nodes sync.WaitGroup
 	for range 4 {
 		nodes.Go(func() {
-			fired, _, err := f.open(t).Alerts.Write(t.Context(), []alert.Condition{of, old}, f.clock())
+			fired, _, err := f.open(t).Alerts.Write(t.Context(), []alert.Condition{of, own, old}, f.clock())
 			must.Do(t, err)
 			fires.Add(int64(len(fired)))
 		})
 	}
 	nodes.Wait()
-	must.Equal(t, fires.Load(), int64(2), "alerts that fire on four nodes")
+	must.Equal(t, fires.Load(), int64(3), "alerts that fire on four nodes")
 	f.advance(time.Minute)
 	write := func(s *store.DB, all ...alert.Condition) (int, int) {
 		fired, ended, err := s.Alerts.Write(t.Context(), all, f.clock())
@@ -120,12 +122,12 @@ func testAlerts(t *testing.T, f *fixture) {
 			t.Errorf("%s: %d fire and %d end, want %d and %d", what, fired, ended, wantFired, wantEnded)
 		}
 	}
-	fired, ended := write(f.open(t), of, old)
+	fired, ended := write(f.open(t), of, own, old)
 	step("after a restart", fired, ended, 0, 0)
 	fired, ended = write(f.DB, old)
-	step("without its condition", fired, ended, 0, 1)
-	fired, ended = write(f.DB, of, old)
-	step("again", fired, ended, 1, 0)
+	step("without its condition", fired, ended, 0, 2)
+	fired, ended = write(f.DB, of, own, old)
+	step("again", fired, ended, 2, 0)
 	sent := []webhook.Type{webhook.AlertFired, webhook.AlertEnded, webhook.AlertFired}
 	must.Equal(t, typesOf(t, f, "w1"), sent, "events of the account's endpoint")
 	must.Equal(t, typesOf(t, f, "w2"), append([]webhook.Type{webhook.AlertFired}, sent...), "events of the installation's")
@@ -134,15 +136,15 @@ func testAlerts(t *testing.T, f *fixture) {
 	if len(latest) != 2 || latest[0].Ended != nil || latest[1].Ended == nil || latest[0].Text != "Much." {
 		t.Errorf("got %+v, want an active alert and one that has ended", latest)
 	}
-	last := must.Get(f.Alerts.LastFired(t.Context(), store.AlertQuery{All: true}))(t)
+	last := must.Get(f.Alerts.LastFired(t.Context(), store.AlertQuery{}))(t)
 	if !last[alert.SpendJump].Equal(f.clock()) || last[alert.ErrorRate] != (time.Time{}) {
 		t.Errorf("last fired: got %v", last)
 	}
-	own := must.Get(f.Alerts.LastFired(t.Context(), store.AlertQuery{Account: "acc_b"}))(t)
-	must.Equal(t, len(own), 0, "kinds that fired for another account")
+	another := must.Get(f.Alerts.LastFired(t.Context(), store.AlertQuery{Account: "acc_b"}))(t)
+	must.Equal(t, len(another), 0, "kinds that fired for another account")
 	f.advance(alert.KeepFor + time.Hour)
 	write(f.DB, of)
-	must.Equal(t, len(must.Get(f.Alerts.Latest(t.Context(), store.AlertQuery{All: true}))(t)), 2, "alerts after the old one was deleted")
+	must.Equal(t, len(must.Get(f.Alerts.Latest(t.Context(), store.AlertQuery{}))(t)), 2, "alerts after the old one was deleted")
 }
 
 // testAlertsClaimed checks that one node evaluates at a time, and another one after the lease.

@@ -151,6 +151,8 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"AlertFacts", testAlertFacts},
 		{"AlertFactsShared", testAlertFactsShared},
 		{"Alerts", testAlerts},
+		{"AlertLimits", testAlertLimits},
+		{"AlertsRecovered", testAlertsRecovered},
 		{"AlertsClaimed", testAlertsClaimed},
 		{"Refusals", testRefusals},
 		{"RefusalsShared", testRefusalsShared},
