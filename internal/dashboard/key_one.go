@@ -136,6 +136,7 @@ func (h *keyHandlers) change(w http.ResponseWriter, r *http.Request, v *people.V
 	f := sent(r)
 	o := keyOptionsOf(f, permissionChoices(v), h.site.now())
 	o.Tags, o.NoContent = tagsOf(f, k.Tags), noContentOf(f, k.NoContent)
+	o.AnswerCache = answersOf(f, k.AnswerCache)
 	if f.bad() {
 		return h.showOne(w, r, v, f)
 	}
@@ -166,6 +167,9 @@ func updateOf(k *account.Key, o *account.KeyOptions, expires string, now time.Ti
 	}
 	if o.NoContent != k.NoContent {
 		u.NoContent = &o.NoContent
+	}
+	if o.AnswerCache != k.AnswerCache {
+		u.AnswerCache = &o.AnswerCache
 	}
 	if o.Limits != k.Limits {
 		u.Limits = &o.Limits

@@ -3,11 +3,13 @@ package dashboard_test
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/budget"
 	"weir/internal/llm"
 	"weir/internal/must"
@@ -91,4 +93,28 @@ func TestKeyIsRotatedOnPage(t *testing.T) {
 	}
 	s.do(t, page+"/rotate", form, page+"?done=key-rotated")
 	s.see(t, page, "Former key", "…"+first[len(first)-4:]+", valid until "+now.Add(7*24*time.Hour).Format("2 Jan 2006, 15:04"))
+}
+
+// TestKeyFormKeepsWhatIsUnchanged checks that the form of a key shows the permission for tools and the age of stored
+// answers, also an unusual one, and that sending it as it is changes neither.
+func TestKeyFormKeepsWhatIsUnchanged(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.come("ada", people.Owner)
+	k := s.key(t, s.acme, "ada")
+	permissions, age := []account.Permission{account.Chat, account.Tools}, 3*time.Hour
+	must.Get(s.accounts.UpdateKey(t.Context(), audit.Gateway(), k.ID, account.KeyUpdate{Permissions: &permissions, AnswerCache: &age}))(t)
+	page := "/accounts/acme/keys/" + k.ID
+	s.see(t, page, `value="tools" checked`, `value="3h0m0s" selected`)
+	form := url.Values{"label": {"ci"}, "permissions": {"chat", "tools"}, "expires": {"never"}, "answer_cache": {"3h0m0s"}}
+	s.do(t, page+"/change", form, page+"?done=key-changed")
+	got := s.keys(t, s.acme)[0]
+	if got.Label != "ci" || !slices.Equal(got.Permissions, permissions) || got.AnswerCache != age {
+		t.Errorf("got %+v, want the permissions %v and answers of %s", got, permissions, age)
+	}
+	form.Set("answer_cache", "1h0m0s")
+	s.do(t, page+"/change", form, page+"?done=key-changed")
+	must.Equal(t, s.keys(t, s.acme)[0].AnswerCache, time.Hour, "age")
+	form.Set("answer_cache", "ages")
+	s.refused(t, page+"/change", form, "answer_cache")
 }

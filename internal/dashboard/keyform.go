@@ -31,7 +31,7 @@ type keyForm struct {
 	Expiry, Date      Field
 	Models            Field
 	Tags              []Field
-	Content           Field
+	Content, Answers  Field
 	Limits            []Field
 	Budget            []Field
 	ModelsOpen, Bound bool // whether to open the sections of rarely used fields, because they have values or mistakes
@@ -90,6 +90,7 @@ func keyFormOf(v *people.Visit, f *form, k *account.Key) keyForm {
 			{Value: contentNever, Label: "Never log the content of its requests", Chosen: k.NoContent},
 		},
 	})
+	p.Answers = answersField(f, k)
 	p.Limits = limitFields(f, "", &k.Limits)
 	p.Budget = budgetFields(f, "", k.Budget)
 	p.ModelsOpen = p.Models.Value != "" || p.Models.Error != ""
@@ -199,6 +200,7 @@ func permissionChoices(v *people.Visit) []Choice {
 	all := []Choice{
 		{Value: string(account.Chat), Label: "Chat", Note: "Send messages to models", Chosen: true},
 		{Value: string(account.Uses), Label: "Uses", Note: "Read the usage of the account", Chosen: true},
+		{Value: string(account.Tools), Label: "Tools", Note: "List and call the tools of MCP servers"},
 	}
 	if v.Operator() {
 		all = append(all, Choice{
@@ -233,6 +235,7 @@ func (h *keyHandlers) create(w http.ResponseWriter, r *http.Request, v *people.V
 	f := sent(r)
 	o := keyOptionsOf(f, permissionChoices(v), h.site.now())
 	o.Tags, o.NoContent = tagsOf(f, account.KeyTags{}), noContentOf(f, false)
+	o.AnswerCache = answersOf(f, 0)
 	o.Account, o.Creator = v.Account.ID, v.User().ID
 	o.Bounded = !v.Operator()
 	if f.values.Get("service") != "" {
