@@ -392,24 +392,27 @@ func TestOAuthRefreshTokensRotate(t *testing.T) {
 // revoked the key or signed the program out.
 func TestOAuthEndsWithThePerson(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(*testing.T, *oauthFixture, *account.Key, string){
-		"disabled": func(t *testing.T, f *oauthFixture, k *account.Key, _ string) {
+	for name, end := range map[string]func(*testing.T, *oauthFixture, *account.Key, map[string]any){
+		"disabled": func(t *testing.T, f *oauthFixture, k *account.Key, _ map[string]any) {
 			must.Do(t, f.admin.People.SetDisabled(t.Context(), audit.Gateway(), k.Creator, true))
 		},
-		"viewer": func(t *testing.T, f *oauthFixture, k *account.Key, _ string) {
+		"viewer": func(t *testing.T, f *oauthFixture, k *account.Key, _ map[string]any) {
 			must.Do(t, f.admin.People.SetRole(t.Context(), audit.Gateway(), k.AccountID, k.Creator, people.Viewer))
 		},
-		"removed": func(t *testing.T, f *oauthFixture, k *account.Key, _ string) {
+		"removed": func(t *testing.T, f *oauthFixture, k *account.Key, _ map[string]any) {
 			must.Do(t, f.admin.People.RemoveUser(t.Context(), audit.Gateway(), k.Creator))
 		},
-		"revoked key": func(t *testing.T, f *oauthFixture, k *account.Key, _ string) {
+		"revoked key": func(t *testing.T, f *oauthFixture, k *account.Key, _ map[string]any) {
 			must.Get(f.admin.Accounts.RevokeKey(t.Context(), audit.Gateway(), k.ID))(t)
 		},
-		"closed account": func(t *testing.T, f *oauthFixture, k *account.Key, _ string) {
+		"closed account": func(t *testing.T, f *oauthFixture, k *account.Key, _ map[string]any) {
 			must.Get(f.admin.Accounts.Close(t.Context(), audit.Gateway(), k.AccountID))(t)
 		},
-		"signed out": func(t *testing.T, f *oauthFixture, _ *account.Key, refresh string) {
-			f.send(t, "", http.MethodPost, f.url+oauth.RevokePath, url.Values{"client_id": {agentID}, "token": {refresh}})
+		"signed out": func(t *testing.T, f *oauthFixture, _ *account.Key, first map[string]any) {
+			f.send(t, "", http.MethodPost, f.url+oauth.RevokePath, url.Values{"client_id": {agentID}, "token": {first["refresh_token"].(string)}})
+		},
+		"signed out by access token": func(t *testing.T, f *oauthFixture, _ *account.Key, first map[string]any) {
+			f.send(t, "", http.MethodPost, f.url+oauth.RevokePath, url.Values{"client_id": {agentID}, "token": {first["access_token"].(string)}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -417,17 +420,25 @@ func TestOAuthEndsWithThePerson(t *testing.T) {
 			f := newOAuthFixture(t)
 			_, first := f.exchange(t, f.code(t, "member"))
 			refresh := first["refresh_token"].(string)
-			f.send(t, "", http.MethodPost, f.url+oauth.RevokePath, url.Values{"client_id": {"https://programs.example/other.json"}, "token": {refresh}})
+			for _, token := range []string{refresh, first["access_token"].(string), "wk_", strings.Repeat("x", 10_000), "", "."} {
+				other := url.Values{"client_id": {"https://programs.example/other.json"}, "token": {token}}
+				if response, text := f.send(t, "", http.MethodPost, f.url+oauth.RevokePath, other); response.StatusCode != http.StatusOK {
+					t.Errorf("another program revokes %.20q: got %d: %s, want 200 without effect", token, response.StatusCode, text)
+				}
+			}
 			if got := f.reach(t, "/mcp", first["access_token"].(string)); got != http.StatusOK {
 				t.Fatalf("before: got %d, want 200", got)
 			}
 			k := f.programKey(t)
-			end(t, f, k, refresh)
+			end(t, f, k, first)
 			if k := must.Get(f.admin.Accounts.Key(t.Context(), k.ID))(t); k.Revoked == nil {
 				t.Error("the key is valid, want it revoked")
 			}
 			if status, got := f.tokens(t, "grant_type", "refresh_token", "refresh_token", refresh); status != http.StatusBadRequest || got["error"] != "invalid_grant" {
 				t.Errorf("got %d %v, want no tokens", status, got)
+			}
+			if strings.HasPrefix(name, "signed out") {
+				must.Equal(t, f.reach(t, "/mcp", first["access_token"].(string)), http.StatusUnauthorized, "status with the access token")
 			}
 		})
 	}

@@ -61,13 +61,14 @@ var (
 
 // Store stores grants.
 type Store interface {
-	// AddGrant adds a grant, and deletes expired ones.
+	// AddGrant adds a grant.
 	AddGrant(ctx context.Context, g *Grant) error
 	// UseGrant gives the grant's key a new token, if check accepts the grant. It returns ErrNotFound if there is no
 	// such grant or its key is revoked, ErrReused, and the error of check.
 	UseGrant(ctx context.Context, u *Use, check func(*Grant) error) (Grant, error)
-	// EndGrant revokes the key of a grant by the shared part of its refresh tokens, if the program is the grant's.
-	EndGrant(ctx context.Context, by audit.Actor, family account.Hash, client string) error
+	// EndGrant revokes the key of a grant by one of its tokens, if the program is the grant's. It returns the id of the
+	// key; empty if it revoked none.
+	EndGrant(ctx context.Context, by audit.Actor, t Revoked, client string) (key string, err error)
 }
 
 // Grant is a program's access for a person.
@@ -81,6 +82,12 @@ type Grant struct {
 	Code      account.Hash
 	Created   time.Time
 	Until     time.Time // when the code, or the newest refresh token, expires
+}
+
+// Revoked is the token by which a program ends its access: one of the two.
+type Revoked struct {
+	Family account.Hash // shared part of a refresh token
+	Access account.Hash // access token, the current one or the one before
 }
 
 // Use replaces a code or a refresh token by new tokens.

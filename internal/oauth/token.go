@@ -134,11 +134,16 @@ func check(g *Grant, q url.Values, now time.Time) error {
 	return nil
 }
 
-// revoke ends the grant of a refresh token (RFC 7009). It also succeeds without one.
+// revoke ends the grant of a token (RFC 7009). All its tokens end with either. It succeeds for an unknown token, too.
 func (s *Server) revoke(ctx context.Context, q url.Values, by audit.Actor) error {
 	shared, _, ok := strings.Cut(q.Get("token"), ".")
+	t := Revoked{Family: people.HashOf(shared)}
 	if !ok {
-		return nil
+		t = Revoked{Access: account.HashOf(shared)}
 	}
-	return s.o.Store.EndGrant(ctx, by, people.HashOf(shared), seal.Digest(q.Get("client_id")))
+	key, err := s.o.Store.EndGrant(ctx, by, t, seal.Digest(q.Get("client_id")))
+	if err == nil && key != "" {
+		s.o.Accounts.ForgetKey(key)
+	}
+	return err
 }

@@ -23,9 +23,6 @@ type OAuth struct {
 // AddGrant implements oauth.Store.
 func (s *OAuth) AddGrant(ctx context.Context, g *oauth.Grant) error {
 	return s.writeInTurn(ctx, "add grant", func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM oauth_grants WHERE until <= ?", micros(g.Created)); err != nil {
-			return err
-		}
 		_, err := tx.ExecContext(ctx, "INSERT INTO oauth_grants (key, who, client, redirect, challenge, resource,"+
 			" code, family, refresh, created, until) VALUES (?, ?, ?, ?, ?, ?, ?, '', '', ?, ?)", g.Key, g.User,
 			g.Client, g.Redirect, g.Challenge, g.Resource, g.Code.String(), micros(g.Created), micros(g.Until))
@@ -47,10 +44,20 @@ func scanGrant(row scanner) (g grantRow, err error) {
 	return g, err
 }
 
-// grantBy returns the grant with that hash in a column.
-func grantBy(ctx context.Context, q querier, column string, hash account.Hash) (grantRow, error) {
-	g, err := scanGrant(q.QueryRowContext(ctx, "SELECT key, who, client, redirect, challenge, resource, family,"+
-		" refresh, created, until FROM oauth_grants WHERE "+column+" = ?", hash.String()))
+const grantColumns = "key, who, client, redirect, challenge, resource, family, refresh, created, until"
+
+// These conditions find a grant by a hash.
+const (
+	byCode   = "code = ?"
+	byFamily = "family = ?"
+	byAccess = "key = (SELECT id FROM keys WHERE hash = ?)"
+	byFormer = "key = (SELECT id FROM keys WHERE former <> '' AND former = ?)"
+)
+
+// grantBy returns the grant that a condition finds by a hash.
+func grantBy(ctx context.Context, q querier, condition string, hash account.Hash) (grantRow, error) {
+	g, err := scanGrant(q.QueryRowContext(ctx, "SELECT "+grantColumns+" FROM oauth_grants WHERE "+condition,
+		hash.String()))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = oauth.ErrNotFound
 	}
@@ -88,9 +95,9 @@ func (s *OAuth) UseGrant(ctx context.Context, u *oauth.Use, check func(*oauth.Gr
 
 func usedBy(ctx context.Context, q querier, u *oauth.Use) (grantRow, error) {
 	if u.Code != (account.Hash{}) {
-		return grantBy(ctx, q, "code", u.Code)
+		return grantBy(ctx, q, byCode, u.Code)
 	}
-	return grantBy(ctx, q, "family", u.Family)
+	return grantBy(ctx, q, byFamily, u.Family)
 }
 
 // end deletes a grant and revokes its key.
@@ -102,6 +109,50 @@ func (s *OAuth) end(ctx context.Context, tx *sql.Tx, by audit.Actor, key string)
 	if err == nil && k.Revoked == nil {
 		_, err = s.accounts.revokeKey(ctx, tx, by, &k, s.clock.now())
 	}
+	return err
+}
+
+// mostExpired bounds the expired grants that one transaction deletes.
+const mostExpired = 100
+
+// RetainGrants deletes expired grants, and the keys of codes that nobody used: these never had a token.
+func (s *OAuth) RetainGrants(ctx context.Context) error {
+	for {
+		expired, err := s.expired(ctx, s.read)
+		if err != nil || len(expired) == 0 {
+			return err
+		}
+		err = s.writeInTurn(ctx, "delete expired grants", func(tx *sql.Tx) error {
+			expired, err := s.expired(ctx, tx)
+			for i := range expired {
+				if err == nil {
+					err = s.forget(ctx, tx, &expired[i])
+				}
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (s *OAuth) expired(ctx context.Context, q querier) ([]grantRow, error) {
+	rows, err := q.QueryContext(ctx, "SELECT "+grantColumns+
+		" FROM oauth_grants WHERE until <= ? ORDER BY until LIMIT ?", micros(s.clock.now()), mostExpired)
+	return listed("read expired grants", rows, err, scanGrant)
+}
+
+// forget deletes an expired grant.
+func (s *OAuth) forget(ctx context.Context, tx *sql.Tx, g *grantRow) error {
+	if g.family != "" {
+		_, err := tx.ExecContext(ctx, "DELETE FROM oauth_grants WHERE key = ?", g.Key)
+		return err
+	}
+	if err := s.end(ctx, tx, audit.Gateway(), g.Key); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, "DELETE FROM keys WHERE id = ?", g.Key)
 	return err
 }
 
@@ -162,21 +213,30 @@ func (s *OAuth) stillGranted(ctx context.Context, tx *sql.Tx, g *oauth.Grant) (a
 }
 
 // EndGrant implements oauth.Store.
-func (s *OAuth) EndGrant(ctx context.Context, by audit.Actor, family account.Hash, client string) error {
-	if _, err := grantBy(ctx, s.read, "family", family); err != nil {
+func (s *OAuth) EndGrant(ctx context.Context, by audit.Actor, t oauth.Revoked, client string) (key string, err error) {
+	find := func(q querier) (grantRow, error) {
+		if t.Access == (account.Hash{}) {
+			return grantBy(ctx, q, byFamily, t.Family)
+		}
+		g, err := grantBy(ctx, q, byAccess, t.Access)
 		if errors.Is(err, oauth.ErrNotFound) {
-			err = nil
+			g, err = grantBy(ctx, q, byFormer, t.Access)
 		}
-		return err
+		return g, err
 	}
-	return s.writeInTurn(ctx, "end grant", func(tx *sql.Tx) error {
-		g, err := grantBy(ctx, tx, "family", family)
-		switch {
-		case errors.Is(err, oauth.ErrNotFound), err == nil && g.Client != client:
-			return nil
-		case err != nil:
-			return err
-		}
-		return s.end(ctx, tx, by, g.Key)
-	})
+	if _, err = find(s.read); err == nil {
+		err = s.writeInTurn(ctx, "end grant", func(tx *sql.Tx) error {
+			key = ""
+			g, err := find(tx)
+			if err != nil || g.Client != client {
+				return err
+			}
+			key = g.Key
+			return s.end(ctx, tx, by, key)
+		})
+	}
+	if errors.Is(err, oauth.ErrNotFound) {
+		err = nil
+	}
+	return key, err
 }

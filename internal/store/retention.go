@@ -52,6 +52,7 @@ func (s *DB) runErasing(ctx context.Context, now func() Retention) {
 		case <-every.C:
 			s.notDeleted(ctx, "content", s.Content.Retain(ctx, s.Now().Add(-now().Content)))
 			s.notDeleted(ctx, "answers", s.Answers.Retain(ctx))
+			s.notDeleted(ctx, "grants of programs", s.OAuth.RetainGrants(ctx))
 		}
 	}
 }

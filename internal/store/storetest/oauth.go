@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -40,8 +41,10 @@ func testGrants(t *testing.T, f *fixture) {
 		if _, err := f.OAuth.UseGrant(ctx, &oauth.Use{Code: hashNamed("guessed")}, all); !errors.Is(err, oauth.ErrNotFound) {
 			t.Errorf("an unknown code beside a writer: got %v, want ErrNotFound", err)
 		}
-		if err := f.OAuth.EndGrant(ctx, root, hashNamed("guessed"), "hash"); err != nil {
-			t.Errorf("the end of an unknown grant beside a writer: got %v", err)
+		for name, token := range map[string]oauth.Revoked{"refresh": {Family: hashNamed("guessed")}, "access": {Access: hashNamed("guessed")}} {
+			if ended, err := f.OAuth.EndGrant(ctx, root, token, "hash"); err != nil || ended != "" {
+				t.Errorf("the end by an unknown %s token beside a writer: got %q, %v", name, ended, err)
+			}
 		}
 		return nil
 	})
@@ -100,20 +103,85 @@ func testGrantsEnd(t *testing.T, f *fixture) {
 	if _, _, err := f.Accounts.KeyByHash(t.Context(), hashNamed("access two")); !errors.Is(err, account.ErrNotFound) {
 		t.Errorf("the former token that had expired: got %v, want none", err)
 	}
-	must.Do(t, f.OAuth.EndGrant(t.Context(), root, hashNamed("family one"), "another"))
+	for _, token := range []oauth.Revoked{{Family: hashNamed("family one")}, {Access: hashNamed("access one")}} {
+		if ended, err := f.OAuth.EndGrant(t.Context(), root, token, "another"); err != nil || ended != "" {
+			t.Errorf("another program: got the end of %q, %v, want none", ended, err)
+		}
+	}
 	if k := must.Get(f.Accounts.Key(t.Context(), "one"))(t); k.Revoked != nil {
 		t.Error("another program ended the grant")
 	}
-	must.Do(t, f.OAuth.EndGrant(t.Context(), root, hashNamed("family one"), "hash"))
-	must.Do(t, f.OAuth.EndGrant(t.Context(), root, hashNamed("family one"), "hash"))
+	for _, want := range []string{"one", ""} {
+		must.Equal(t, must.Get(f.OAuth.EndGrant(t.Context(), root, oauth.Revoked{Family: hashNamed("family one")}, "hash"))(t), want, "ended key")
+	}
 	if k := must.Get(f.Accounts.Key(t.Context(), "one"))(t); k.Revoked == nil {
 		t.Error("the key is valid, want it revoked with its grant")
 	}
-	f.advance(21 * day)
-	must.Do(t, f.OAuth.AddGrant(t.Context(), &oauth.Grant{Key: "three", User: ann.ID, Code: hashNamed("three"), Created: f.now, Until: f.now.Add(time.Minute)}))
-	u := oauth.Use{Family: hashNamed("family two"), Refresh: hashNamed("r"), By: root}
-	if _, err := f.OAuth.UseGrant(t.Context(), &u, func(*oauth.Grant) error { return nil }); !errors.Is(err, oauth.ErrNotFound) {
-		t.Errorf("an expired grant: got %v, want none", err)
+}
+
+// testGrantsEndByAccessToken checks that a program ends its grant by an access token, also by the one before, which is
+// valid for a while.
+func testGrantsEndByAccessToken(t *testing.T, f *fixture) {
+	create(t, f, "a")
+	ann := admit(t, f, "ann", "acc_a", people.Owner)
+	for _, id := range []string{"one", "two"} {
+		grant(t, f, id, ann.ID)
+		next := oauth.Tokens{Family: hashNamed("family " + id), Refresh: hashNamed("r"), RefreshFor: day, GrantFor: day, Now: f.now, Expires: f.now.Add(time.Hour)}
+		next.Access = account.Rotation{Hash: hashNamed("first " + id)}
+		must.Get(f.OAuth.UseGrant(t.Context(), &oauth.Use{Code: hashNamed("code " + id), By: root, Next: next}, func(*oauth.Grant) error { return nil }))(t)
+		next.Access = account.Rotation{Hash: hashNamed("second " + id), FormerUntil: f.now.Add(time.Minute)}
+		must.Get(f.OAuth.UseGrant(t.Context(), &oauth.Use{Family: next.Family, Refresh: next.Refresh, By: root, Next: next}, func(*oauth.Grant) error { return nil }))(t)
+	}
+	for id, token := range map[string]string{"one": "first one", "two": "second two"} {
+		must.Equal(t, must.Get(f.OAuth.EndGrant(t.Context(), root, oauth.Revoked{Access: hashNamed(token)}, "hash"))(t), id, "ended key")
+		if k := must.Get(f.Accounts.Key(t.Context(), id))(t); k.Revoked == nil {
+			t.Errorf("%s: the key is valid, want it revoked", id)
+		}
+	}
+}
+
+// grant adds a key and its grant, with a code that is valid for a minute.
+func grant(t *testing.T, f *fixture, id, user string) {
+	t.Helper()
+	now := f.clock()
+	key := account.Key{ID: id, AccountID: "acc_a", Label: "Agent", Last4: "abcd", Permissions: []account.Permission{account.Tools}, Created: now, Creator: user, Client: "programs.example"}
+	must.Do(t, f.Accounts.CreateKey(t.Context(), root, key, hashNamed("unused "+id)))
+	must.Do(t, f.OAuth.AddGrant(t.Context(), &oauth.Grant{Key: id, User: user, Client: "hash", Code: hashNamed("code " + id), Created: now, Until: now.Add(time.Minute)}))
+}
+
+// testGrantsExpire checks that no expired grant is left, and no key of a code that nobody used.
+func testGrantsExpire(t *testing.T, f *fixture) {
+	create(t, f, "a")
+	ann := admit(t, f, "ann", "acc_a", people.Owner)
+	grant(t, f, "used", ann.ID)
+	next := oauth.Tokens{Access: account.Rotation{Hash: hashNamed("access")}, Expires: f.now.Add(time.Hour), Family: hashNamed("family"), Refresh: hashNamed("r"), RefreshFor: time.Hour, GrantFor: day, Now: f.now}
+	must.Get(f.OAuth.UseGrant(t.Context(), &oauth.Use{Code: hashNamed("code used"), By: root, Next: next}, func(*oauth.Grant) error { return nil }))(t)
+	for i := range 120 {
+		grant(t, f, "unused "+strconv.Itoa(i), ann.ID)
+	}
+	f.advance(30 * time.Second)
+	grant(t, f, "waiting", ann.ID)
+	f.advance(45 * time.Second)
+	left := func() (ids []string) {
+		must.Do(t, f.OAuth.RetainGrants(t.Context()))
+		for _, k := range must.Get(f.Accounts.Keys(t.Context(), "acc_a"))(t) {
+			ids = append(ids, k.ID)
+		}
+		return ids
+	}
+	must.Equal(t, left(), []string{"used", "waiting"}, "keys while a code waits")
+	f.advance(2 * time.Hour)
+	must.Equal(t, left(), []string{"used"}, "keys after all codes have expired")
+	if k := must.Get(f.Accounts.Key(t.Context(), "used"))(t); k.Revoked != nil {
+		t.Error("the key of an expired grant is revoked, want it expired, with its usage")
+	}
+	for name, u := range map[string]oauth.Use{"refresh token": {Family: hashNamed("family"), Refresh: hashNamed("r")}, "code": {Code: hashNamed("code waiting")}} {
+		if _, err := f.OAuth.UseGrant(t.Context(), &u, func(*oauth.Grant) error { return nil }); !errors.Is(err, oauth.ErrNotFound) {
+			t.Errorf("an expired %s: got %v, want none", name, err)
+		}
+	}
+	if all := must.Get(f.Audit.Entries(t.Context(), audit.Query{Action: audit.KeyRevoked, Limit: 200}))(t); len(all) != 121 {
+		t.Errorf("got %d entries about ended keys, want 121", len(all))
 	}
 }
 

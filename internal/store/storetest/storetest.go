@@ -32,6 +32,8 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"KeyChanges", testKeyChanges},
 		{"Grants", testGrants},
 		{"GrantsEnd", testGrantsEnd},
+		{"GrantsEndByAccessToken", testGrantsEndByAccessToken},
+		{"GrantsExpire", testGrantsExpire},
 		{"Connections", testConnections},
 		{"ConnectionResealed", testConnectionResealed},
 		{"Changes", testChanges},
