@@ -80,11 +80,11 @@ func scanKey(row scanner) (account.Key, error) {
 // KeyByHash returns the key with that hash of its token, even if it is revoked or expired, and its account; or
 // account.ErrNotFound. If it is found by its former token, its expiry is at most that of the former token.
 func (s *Accounts) KeyByHash(ctx context.Context, hash account.Hash) (a account.Account, k account.Key, err error) {
-	a, k, err = s.keyBy(ctx, "k.hash", hash)
+	a, k, err = s.keyBy(ctx, byHash, hash)
 	if !errors.Is(err, account.ErrNotFound) {
 		return a, k, err
 	}
-	if a, k, err = s.keyBy(ctx, "k.former", hash); err != nil {
+	if a, k, err = s.keyBy(ctx, byFormerHash, hash); err != nil {
 		return a, k, err
 	}
 	if k.Expires == nil || k.FormerUntil.Before(*k.Expires) {
@@ -93,7 +93,14 @@ func (s *Accounts) KeyByHash(ctx context.Context, hash account.Hash) (a account.
 	return a, k, nil
 }
 
-func (s *Accounts) keyBy(ctx context.Context, column string, hash account.Hash) (a account.Account, k account.Key,
+// These find a key by a hash. The second repeats the condition of its index: SQLite does not derive it from a
+// parameter, and would read all keys for each unknown token.
+const (
+	byHash       = "k.hash = ?"
+	byFormerHash = "k.former <> '' AND k.former = ?"
+)
+
+func (s *Accounts) keyBy(ctx context.Context, condition string, hash account.Hash) (a account.Account, k account.Key,
 	err error,
 ) {
 	var (
@@ -102,7 +109,7 @@ func (s *Accounts) keyBy(ctx context.Context, column string, hash account.Hash) 
 	)
 	err = s.read.QueryRowContext(
 		ctx, "SELECT "+of("a", accountColumns)+", "+of("k", keyColumns)+
-			" FROM keys k JOIN accounts a ON a.id = k.account WHERE "+column+" = ?", hash.String()).
+			" FROM keys k JOIN accounts a ON a.id = k.account WHERE "+condition, hash.String()).
 		Scan(append(row.dest(), r.dest()...)...)
 	if err != nil {
 		return a, k, fmt.Errorf("read key: %w", orNotFound(err))

@@ -50,8 +50,8 @@ const grantColumns = "key, who, client, redirect, challenge, resource, family, r
 const (
 	byCode   = "code = ?"
 	byFamily = "family = ?"
-	byAccess = "key = (SELECT id FROM keys WHERE hash = ?)"
-	byFormer = "key = (SELECT id FROM keys WHERE former <> '' AND former = ?)"
+	byAccess = "key = (SELECT id FROM keys k WHERE " + byHash + ")"
+	byFormer = "key = (SELECT id FROM keys k WHERE " + byFormerHash + ")"
 )
 
 // grantBy returns the grant that a condition finds by a hash.
