@@ -18,15 +18,15 @@ func (j *Journal) Append(records []byte, keep int64) (Position, error) {
 		j.leading = true
 		j.mu.Unlock()
 		runtime.Gosched() // let other ready goroutines join the group
-		j.lead(g)
-		return g.at + behind, g.err
+		at, err := j.lead(g)
+		return at + behind, err
 	}
 	if g.turn == nil {
 		g.turn = make(chan struct{}, 1)
 	}
 	j.mu.Unlock()
 	if _, leads := <-g.turn; leads {
-		j.lead(g)
+		_, _ = j.lead(g)
 	}
 	return g.at + behind, g.err
 }
@@ -57,7 +57,9 @@ func (j *Journal) reserveSpace(keep int64) error {
 // join adds records to the group that is written next, and returns the offset in the group at which they end.
 func (j *Journal) join(records []byte) (g *group, behind Position) {
 	if j.pending == nil {
-		j.pending = &group{}
+		if j.pending, j.spent = j.spent, nil; j.pending == nil {
+			j.pending = &group{}
+		}
 		if n := len(j.buffers); n > 0 {
 			j.pending.buf, j.buffers = j.buffers[n-1][:0], j.buffers[:n-1]
 		}
@@ -67,16 +69,18 @@ func (j *Journal) join(records []byte) (g *group, behind Position) {
 	return j.pending, Position(len(j.pending.buf))
 }
 
-// lead writes group g and then passes the lead to the group that formed in the meantime. It first closes g to new
-// records.
-func (j *Journal) lead(g *group) {
+// lead writes group g, returns its position, and passes the lead to the group that formed in the meantime. It first
+// closes g to new records. The group of a lone leader is used again, so that only lead may read it.
+func (j *Journal) lead(g *group) (at Position, err error) {
 	j.mu.Lock()
 	j.pending = nil
 	j.mu.Unlock()
 
-	g.at, g.err = j.write(g.buf)
+	at, err = j.write(g.buf)
+	g.at, g.err = at, err
 
 	j.mu.Lock()
+	defer j.mu.Unlock()
 	j.queued -= int64(len(g.buf))
 	if cap(g.buf) <= keepBuffer && len(j.buffers) < 2 {
 		j.buffers = append(j.buffers, g.buf)
@@ -86,10 +90,13 @@ func (j *Journal) lead(g *group) {
 	} else {
 		j.leading = false
 	}
-	j.mu.Unlock()
 	if g.turn != nil {
 		close(g.turn)
+	} else {
+		*g = group{}
+		j.spent = g
 	}
+	return at, err
 }
 
 // write writes one group into the current segment, or into the next one if it does not fit, and returns the position at

@@ -65,6 +65,7 @@ type Journal struct {
 	spare   File      // reserved file for the next segment; nil if there is none
 	retired []File    // full segments that are not synced yet
 	pending *group    // callers that wait for the next write
+	spent   *group    // one that was written and nobody refers to; nil if there is none
 	buffers [][]byte  // of written groups, to be reused
 	leading bool      // a leader is active
 	queued  int64     // bytes in groups that are not written yet
