@@ -105,7 +105,7 @@ func BenchmarkCompletion(b *testing.B) {
 // their bytes. It is not parallel, because it counts for the whole process.
 func TestCompletionAllocationsFromSocketToSocket(t *testing.T) {
 	worktest.NotRaced(t) // the race detector empties pools
-	const most, mostBytes, runs = 28, 1800, 500
+	const most, mostBytes, runs = 21, 1500, 500
 	once := completion(t)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

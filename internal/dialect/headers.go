@@ -107,7 +107,10 @@ const writeStep = 64 << 10
 // WriteBody writes a whole reply. It closes the connection of a client that reads nothing for the given time. The
 // deadline remains set, for data that net/http still holds; the next request on the connection sets its own.
 func WriteBody(w http.ResponseWriter, body []byte, within time.Duration) {
-	control := http.NewResponseController(w)
+	control, ok := w.(interface{ SetWriteDeadline(at time.Time) error })
+	if !ok {
+		control = http.NewResponseController(w)
+	}
 	for len(body) > 0 {
 		n := min(len(body), writeStep)
 		_ = control.SetWriteDeadline(time.Now().Add(within)) // not every writer supports it

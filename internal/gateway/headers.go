@@ -67,8 +67,8 @@ func droppedHeader(names []string) string {
 	return out.String()
 }
 
-// answerHeaders sets the headers of an answer by this attempt, or by an earlier one that is replayed.
-func (in *intake) answerHeaders(a *answered, contentType string) {
+// answerHeaders sets the headers of an answer by this attempt, or by an earlier one that is replayed, and returns them.
+func (in *intake) answerHeaders(a *answered, contentType string) dialect.Fields {
 	f := dialect.NewFields(in.w)
 	in.commonHeaders(f, a.ID)
 	f.Set("Content-Type", contentType)
@@ -90,6 +90,7 @@ func (in *intake) answerHeaders(a *answered, contentType string) {
 			f.Set(back.Name, back.Value)
 		}
 	}
+	return f
 }
 
 // fail answers with an error if nothing was sent. It does not check whether the client is still connected, because a

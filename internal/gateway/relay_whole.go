@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
-	"strconv"
 
 	"weir/internal/dialect"
 	"weir/internal/llm"
@@ -119,9 +118,9 @@ func (x *exchange) sendWhole(w *wholeReply, contentType string) {
 		headers.Cost = cost.String()
 	}
 	headers.Type = contentType
-	in.answerHeaders(headers, cmp.Or(contentType, "application/json"))
+	fields := in.answerHeaders(headers, cmp.Or(contentType, "application/json"))
+	fields.SetNumber("Content-Length", int64(len(*buf)))
 	h := in.w.Header()
-	h["Content-Length"] = []string{strconv.Itoa(len(*buf))}
 	if !x.idem.keep(headers, *buf) {
 		h["Idempotent-Kept"] = []string{"false"}
 	}

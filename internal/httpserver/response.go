@@ -87,7 +87,7 @@ func (w *response) BeginFields() {
 	if w.out == nil {
 		w.out = w.client.server.output()
 	}
-	w.out.b = append(w.out.b[:0], okLine...)
+	w.out.b, w.length = append(w.out.b[:0], okLine...), -1
 }
 
 // AddField writes a field of the head at once, in addition to those of the map. It has no effect after WriteHeader.
@@ -99,7 +99,11 @@ func (w *response) AddField(name, value string) {
 
 // AddNumber is AddField for a number.
 func (w *response) AddNumber(name string, n int64) {
-	if w.status == 0 && w.out != nil && name != "Content-Length" {
+	switch {
+	case w.status != 0 || w.out == nil:
+	case name == "Content-Length":
+		w.length = n
+	default:
 		w.out.b = strconv.AppendInt(append(append(w.out.b, name...), ": "...), n, 10)
 		w.out.b = append(w.out.b, "\r\n"...)
 	}
