@@ -9,6 +9,7 @@ import (
 	"weir/internal/answercache"
 	"weir/internal/config"
 	"weir/internal/dialect"
+	"weir/internal/oauth"
 )
 
 const (
@@ -45,6 +46,7 @@ func exposedHeaders(dialects dialect.Set) string {
 		"X-Request-Id", "Request-Id", "Retry-After", "X-Should-Retry", "Idempotent-Replayed", "Idempotent-Kept",
 		"X-Weir-Provider", "X-Weir-Model", "X-Weir-Requested-Model", "X-Weir-Attempts", "X-Weir-Cost-USD",
 		"X-Weir-Dropped", "X-Weir-Kept", "X-Weir-Answer-Of", answercache.Header, answercache.SavedHeader, "Age",
+		"WWW-Authenticate", // of tools, where a program finds out how to sign in
 	}
 	add := func(all []dialect.LimitHeaders) {
 		for i := range all {
@@ -68,7 +70,8 @@ func (s *site) crossOrigin(routes []httpRoute, next http.Handler) http.Handler {
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		policy := s.cors.Load()
-		if policy == nil || !clients[firstSegment(r.URL.EscapedPath())] {
+		path := r.URL.EscapedPath()
+		if policy == nil || !clients[firstSegment(path)] && !oauth.IsForPrograms(path) {
 			next.ServeHTTP(w, r)
 			return
 		}

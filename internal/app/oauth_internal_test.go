@@ -21,6 +21,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
+	"weir/internal/config"
 	"weir/internal/must"
 	"weir/internal/oauth"
 	"weir/internal/people"
@@ -441,5 +442,55 @@ func TestOAuthEndsWithThePerson(t *testing.T) {
 				must.Equal(t, f.reach(t, "/mcp", first["access_token"].(string)), http.StatusUnauthorized, "status with the access token")
 			}
 		})
+	}
+}
+
+// TestOAuthOfBrowserPrograms checks that programs of permitted sites find and use the authorization server in a browser,
+// and that no other site reads its answers, and none the page for consent.
+func TestOAuthOfBrowserPrograms(t *testing.T) {
+	t.Parallel()
+	f := newOAuthFixture(t)
+	const ours, theirs = "https://inspector.example", "https://evil.example"
+	var cfg config.Config
+	cfg.CORS.Origins = []string{ours}
+	f.site.cors.Store(newCORS(&cfg, f.site.dialects))
+	ask := func(method, path, origin, wanted string) http.Header {
+		r := must.Get(http.NewRequestWithContext(t.Context(), method, f.url+path, http.NoBody))(t)
+		r.Header.Set("Origin", origin)
+		if method == http.MethodOptions {
+			r.Header.Set("Access-Control-Request-Method", wanted)
+			r.Header.Set("Access-Control-Request-Headers", "mcp-protocol-version")
+		}
+		f.signIn(r, f.sessions["member"])
+		response := must.Get(http.DefaultTransport.RoundTrip(r))(t)
+		must.Do(t, response.Body.Close())
+		return response.Header
+	}
+	for path, method := range map[string]string{
+		oauth.ServerPath: "GET", oauth.ResourcePath + "/mcp": "GET", oauth.ResourcePath + "/mcp/review": "GET",
+		oauth.TokenPath: "POST", oauth.RevokePath: "POST", oauth.RegisterPath: "POST", "/mcp": "POST",
+	} {
+		for _, m := range []string{http.MethodOptions, method} {
+			h := ask(m, path, ours, method)
+			if got := h.Get("Access-Control-Allow-Origin"); got != ours {
+				t.Errorf("%s %s from a permitted site: got %q, want %q", m, path, got, ours)
+			}
+			if got := h.Get("Access-Control-Allow-Headers"); m == http.MethodOptions && got != "mcp-protocol-version" {
+				t.Errorf("%s %s: got the headers %q", m, path, got)
+			}
+			if got := ask(m, path, theirs, method).Get("Access-Control-Allow-Origin"); got != "" {
+				t.Errorf("%s %s from another site: got %q, want nothing", m, path, got)
+			}
+		}
+	}
+	if h := ask(http.MethodPost, "/mcp", ours, ""); !strings.Contains(h.Get("Access-Control-Expose-Headers"), "WWW-Authenticate") {
+		t.Errorf("a refused request for tools exposes %q, want the way to sign in", h.Get("Access-Control-Expose-Headers"))
+	}
+	for _, path := range []string{strings.TrimPrefix(f.asked(), f.url), oauth.AuthorizePath, oauth.TokenPath + "/", "/oauth/clients/peer", "/connections", "/sign-in", oauth.ResourcePath + "/mcp/../../oauth/authorize"} {
+		for _, m := range []string{http.MethodOptions, http.MethodGet, http.MethodPost} {
+			if got := ask(m, path, ours, "POST").Get("Access-Control-Allow-Origin"); got != "" {
+				t.Errorf("%s %.40s from a permitted site: got %q, want nothing", m, path, got)
+			}
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 
+	"weir/internal/llm"
 	"weir/internal/oauth"
 	"weir/internal/people"
 )
@@ -33,9 +34,17 @@ func (h *consentHandlers) show(w http.ResponseWriter, r *http.Request, v *people
 	return h.ask(w, r, v, r.URL.RawQuery, &form{})
 }
 
+// read reads the request in a query.
+func (h *consentHandlers) read(r *http.Request, v *people.Visit, query string) (*oauth.Request, error) {
+	if v.User() == nil {
+		return nil, llm.Errorf(llm.CodeForbidden, "Only people can grant a program access. Sign in.")
+	}
+	return h.oauth.Read(r.Context(), v.User().ID, query)
+}
+
 // ask shows the request in a query.
 func (h *consentHandlers) ask(w http.ResponseWriter, r *http.Request, v *people.Visit, query string, f *form) error {
-	asked, err := h.oauth.Read(r.Context(), query)
+	asked, err := h.read(r, v, query)
 	if refusal, ok := errors.AsType[*oauth.Refusal](err); ok {
 		return h.site.show(w, r, v, page{
 			name: "consent", title: "Invalid request", bare: true, leads: refusal.FormTarget(),
@@ -71,7 +80,7 @@ func consentPageOf(v *people.Visit, asked *oauth.Request, f *form) consentPage {
 // answer sends the person's answer to the program.
 func (h *consentHandlers) answer(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	query := r.PostForm.Get("query")
-	asked, err := h.oauth.Read(r.Context(), query)
+	asked, err := h.read(r, v, query)
 	refusal, refused := errors.AsType[*oauth.Refusal](err)
 	switch {
 	case refused && r.PostForm.Get("answer") == "back":

@@ -18,6 +18,7 @@ import (
 	"time"
 	"unicode"
 
+	"weir/internal/fairqueue"
 	"weir/internal/llm"
 	"weir/internal/outbound"
 )
@@ -36,7 +37,9 @@ const (
 	documentFor  = 5 * time.Second
 	cachedFor    = 5 * time.Minute
 	maxDocuments = 256 // cached
-	maxFetches   = 8   // at a time
+	maxFetches   = 8   // at a time, of different people
+	maxWaiting   = 2   // of one person
+	waitFor      = 10 * time.Second
 	maxRedirects = 20  // of a program
 	maxRedirect  = 512 // bytes of an address
 	maxName      = 60  // characters
@@ -55,7 +58,7 @@ type metadata struct {
 type documents struct {
 	client http.Client
 	now    func() time.Time
-	places chan struct{}
+	places *fairqueue.Queue // of people
 
 	mu    sync.Mutex
 	known map[string]document
@@ -87,12 +90,14 @@ func newDocuments(o *Options) (*documents, error) {
 			Transport: through, Timeout: documentFor,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return errRedirects },
 		},
-		now: o.Now, places: make(chan struct{}, maxFetches), known: map[string]document{},
+		now: o.Now, known: map[string]document{}, places: fairqueue.New(fairqueue.Options{
+			AtOnce: maxFetches, PerAccount: 1, MostWaiting: maxWaiting, Wait: waitFor,
+		}),
 	}, nil
 }
 
-// get returns the program whose id is an address.
-func (d *documents) get(ctx context.Context, id string) (Client, error) {
+// get returns the program whose id is an address, for a person.
+func (d *documents) get(ctx context.Context, person, id string) (Client, error) {
 	u, err := checkClientID(id)
 	if err != nil {
 		return Client{}, err
@@ -100,15 +105,13 @@ func (d *documents) get(ctx context.Context, id string) (Client, error) {
 	if c, ok := d.cached(id); ok {
 		return c, nil
 	}
-	select {
-	case d.places <- struct{}{}:
-		defer func() { <-d.places }()
-	default:
+	if err := d.places.Enter(ctx, person, false); err != nil {
 		return Client{}, &llm.Error{
-			Code: llm.CodeOverloaded, RetryAfter: time.Second,
+			Code: llm.CodeOverloaded, RetryAfter: time.Second, Err: err,
 			Message: "Too many descriptions of programs are being read. Try again in a second.",
 		}
 	}
+	defer d.places.Leave(person)
 	m, err := d.fetch(ctx, id)
 	if err == nil && m.ClientID != id {
 		err = fmt.Errorf("its client_id is %.100q", m.ClientID)
@@ -228,11 +231,19 @@ func (m *metadata) check() error {
 // checkRedirect refuses an address for answers that others could read, or that is not one.
 func checkRedirect(address string) error {
 	u, err := url.Parse(address)
-	if err != nil || len(address) > maxRedirect || !isPlainHost(u.Host) || u.User != nil ||
-		strings.ContainsAny(address, "#\\") || !isProtected(u) {
-		return reason("a redirect_uri must be https, or http with localhost, 127.0.0.1 or [::1], without a fragment")
+	if err != nil || len(address) > maxRedirect || u.User != nil || strings.ContainsAny(address, "#\\") ||
+		(!isPlainHost(u.Host) || !isProtected(u)) && !isPrivateUse(u) {
+		return reason("a redirect_uri must be https, http with localhost, 127.0.0.1 or [::1], or of a scheme with a " +
+			"domain, such as com.example.app:/callback, without a fragment")
 	}
 	return nil
+}
+
+// isPrivateUse reports whether the system passes an address to a program on the person's machine: by a scheme that is
+// the reversed domain of the program's maker (RFC 8252, section 7.1).
+func isPrivateUse(u *url.URL) bool {
+	labels := strings.Split(u.Scheme, ".")
+	return len(labels) > 1 && !slices.Contains(labels, "") && u.OmitHost && strings.HasPrefix(u.Path, "/")
 }
 
 // isPlainHost reports whether a host, with or without a port, has only the characters of names and addresses.

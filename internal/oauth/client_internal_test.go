@@ -6,8 +6,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"weir/internal/llm"
@@ -63,7 +65,7 @@ func TestDocumentsAreRead(t *testing.T) {
 	} {
 		d, n := answering(t, test.status, test.kind, test.text)
 		for range 2 {
-			c, err := d.get(t.Context(), program)
+			c, err := d.get(t.Context(), "ann", program)
 			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(llm.AsError(err).Message, test.want) || err == nil && (c.Name != "Agent" || c.Host != "programs.example") {
 				t.Errorf("%s: got %+v, %v; want an error with %q", name, c, err, test.want)
 			}
@@ -85,7 +87,7 @@ func TestDocumentsStayOutside(t *testing.T) {
 		t.Errorf("got %v, want the refusal of the address", err)
 	}
 	for _, id := range []string{"https://localhost/a", "https://[::1]/a", "https://10.0.0.1/a", "https://169.254.169.254/a", "https://user@programs.example/a", "https://programs.example/a#b", "https://programs.example/../a"} {
-		if _, err := d.get(t.Context(), id); llm.AsError(err).Code != llm.CodeInvalidRequest {
+		if _, err := d.get(t.Context(), "ann", id); llm.AsError(err).Code != llm.CodeInvalidRequest {
 			t.Errorf("%s: got %v, want a refusal", id, err)
 		}
 	}
@@ -95,15 +97,75 @@ func TestDocumentsStayOutside(t *testing.T) {
 	})}))(t)
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := hanging.get(gone, program); err == nil {
+	if _, err := hanging.get(gone, "ann", program); err == nil {
 		t.Error("got no error without an answer")
 	}
-	for range maxFetches {
-		hanging.places <- struct{}{}
+}
+
+// TestDocumentsOfOnePersonLeavePlaces checks that a person whose programs do not answer holds one place, waits with few
+// more, and keeps nobody else waiting.
+func TestDocumentsOfOnePersonLeavePlaces(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		answer := describe("https://programs.example/callback")
+		reads := 0
+		d := must.Get(newDocuments(&Options{Now: time.Now, Through: roundTrip(func(r *http.Request) (*http.Response, error) {
+			if strings.Contains(r.URL.Path, "slow") {
+				reads++
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Request: r, Body: io.NopCloser(strings.NewReader(answer))}, nil
+		})}))(t)
+		refused := make(chan error, 20)
+		for i := range cap(refused) {
+			go func() {
+				_, err := d.get(t.Context(), "mallory", "https://programs.example/slow"+strconv.Itoa(i))
+				refused <- err
+			}()
+		}
+		synctest.Wait()
+		begun := time.Now()
+		if _, err := d.get(t.Context(), "ann", program); err != nil || time.Since(begun) > 0 || reads != 1 {
+			t.Errorf("another person: got %v after %v, beside %d reads, want the program at once beside one", err, time.Since(begun), reads)
+		}
+		for range cap(refused) - 1 - maxWaiting {
+			if err := <-refused; llm.AsError(err).Code != llm.CodeOverloaded || time.Since(begun) > 0 {
+				t.Errorf("one too many: got %v after %v, want that it is refused at once", err, time.Since(begun))
+			}
+		}
+		for range 1 + maxWaiting {
+			<-refused
+		}
+		if took := time.Since(begun); took > waitFor+documentFor || !d.places.Idle() {
+			t.Errorf("the rest took %v, idle %t", took, d.places.Idle())
+		}
+	})
+}
+
+// TestRedirectsOfNativePrograms checks which addresses of a program's own scheme are accepted, and that no other one
+// gets its answers.
+func TestRedirectsOfNativePrograms(t *testing.T) {
+	t.Parallel()
+	const own = "com.example.app:/oauth/callback"
+	c := Client{Redirects: []string{own}}
+	for _, address := range []string{"com.example.app:/oauth/callback2", "com.example.app:/oauth/callback/", "COM.example.app:/oauth/callback", "com.example.apps:/oauth/callback", "com.example.app://oauth/callback", own + "?a=b"} {
+		if c.permits(address) {
+			t.Errorf("%s gets the answers of %s", address, own)
+		}
 	}
-	if _, err := hanging.get(t.Context(), program); llm.AsError(err).Code != llm.CodeOverloaded {
-		t.Errorf("one too many: got %v, want that it is refused at once", err)
+	for _, address := range []string{"app:/cb", "javascript:/cb", "com.example.app:cb", "com.example.app:", "com.example.app://cb", "com.example.app:///cb", "com.example.app://user@host/cb", "com..app:/cb", "com.example.:/cb", "com.example.app:/cb#f", "com.example.app:/c\\b", ".app:/cb"} {
+		if checkRedirect(address) == nil {
+			t.Errorf("%s is accepted, want a refusal", address)
+		}
 	}
+	s := &Server{issuer: "https://weir.example"}
+	r := &Request{Client: c, Redirect: own, state: "s"}
+	host, local := r.RedirectHost()
+	if !c.permits(own) || host != "com.example.app" || !local || r.FormTarget() != "com.example.app:" || c.identity(own) != host {
+		t.Errorf("got %t, %q, %t, %q", c.permits(own), host, local, r.FormTarget())
+	}
+	must.Equal(t, s.answer(r, "code", "c"), own+"?code=c&iss=https%3A%2F%2Fweir.example&state=s", "address with the answer")
 }
 
 // TestRegistrationIsItsID checks that the id of a registered program has all of its registration, and that no other id
@@ -125,7 +187,7 @@ func TestRegistrationIsItsID(t *testing.T) {
 		},
 	}))(t)
 	c := must.Get(s.register(t.Context(), &metadata{Name: "A\u202egent\n", Redirects: []string{"http://localhost:1/cb"}, Method: "client_secret_basic"}))(t)
-	got, err := s.client(t.Context(), c.ID)
+	got, err := s.client(t.Context(), "ann", c.ID)
 	if err != nil || got.Name != "Agent" || !got.permits("http://localhost:2/cb") || got.permits("http://localhost:2/cb2") || got.Host != "" {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -139,7 +201,7 @@ func TestRegistrationIsItsID(t *testing.T) {
 	}
 	now = now.Add(registeredFor)
 	for name, id := range map[string]string{"expired": c.ID, "of another": "v1.x", "too long": strings.Repeat("a", maxClientID+1)} {
-		if _, err := s.client(t.Context(), id); llm.AsError(err).Code != llm.CodeInvalidRequest {
+		if _, err := s.client(t.Context(), "ann", id); llm.AsError(err).Code != llm.CodeInvalidRequest {
 			t.Errorf("%s: got %v, want a refusal", name, err)
 		}
 	}
@@ -162,6 +224,7 @@ func TestServerNeedsAnAddressThatProtects(t *testing.T) {
 func FuzzMetadata(f *testing.F) {
 	f.Add([]byte(describe("https://programs.example/callback")))
 	f.Add([]byte(`{"redirect_uris": ["http://[::1]:80/", "http://localhost"], "client_name": "\u202e"}`))
+	f.Add([]byte(describe("com.example.app:/callback")))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		worktest.Check(t, text, func(text []byte) {
 			m, err := parseMetadata(text)

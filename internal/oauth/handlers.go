@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"weir/internal/audit"
@@ -47,6 +48,16 @@ func (s *Server) Endpoints() []Endpoint {
 			}
 		}},
 	}
+}
+
+// IsForPrograms reports whether programs send requests to a path themselves: with no cookie, so that programs in
+// browsers may, too. The page of a person's consent is none of these.
+func IsForPrograms(path string) bool {
+	switch path {
+	case ServerPath, TokenPath, RevokePath, RegisterPath, ResourcePath + ToolsPath:
+		return true
+	}
+	return isBundle(strings.TrimPrefix(path, ResourcePath))
 }
 
 // Handler answers requests to an endpoint. Who returns the actor of a request for the audit log, or an error for one

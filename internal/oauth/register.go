@@ -43,13 +43,13 @@ func (s *Server) register(ctx context.Context, m *metadata) (Client, error) {
 	return Client{ID: id, Name: m.Name, Redirects: m.Redirects}, err
 }
 
-// client returns the program with that id. The error is a *llm.Error.
-func (s *Server) client(ctx context.Context, id string) (Client, error) {
+// client returns the program with that id, for a person. The error is a *llm.Error.
+func (s *Server) client(ctx context.Context, person, id string) (Client, error) {
 	if len(id) > maxClientID {
 		return Client{}, llm.Invalidf("client_id", "The client_id has more than %d bytes.", maxClientID)
 	}
 	if !strings.HasPrefix(id, sealedPrefix) {
-		return s.clients.get(ctx, id)
+		return s.clients.get(ctx, person, id)
 	}
 	text, err := s.o.Open(id, sealedAbout)
 	var r registered

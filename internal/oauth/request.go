@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -40,9 +41,10 @@ func (r *Refusal) Error() string { return r.Text }
 // challengeLength is that of a SHA-256 in base64url without padding.
 const challengeLength = 43
 
-// Read reads a request from the query of its address. The error is a *llm.Error for the person as long as it is not
-// certain that the program may receive answers at its address, and a *Refusal for the program after that.
-func (s *Server) Read(ctx context.Context, query string) (*Request, error) {
+// Read reads a request from the query of its address, for the user with that id. The error is a *llm.Error for the
+// person as long as it is not certain that the program may receive answers at its address, and a *Refusal for the
+// program after that.
+func (s *Server) Read(ctx context.Context, person, query string) (*Request, error) {
 	if !s.IsOn() {
 		return nil, llm.Errorf(llm.CodeNotFound, "This gateway has no OAuth. Set its public_url to an "+
 			"address with https.")
@@ -54,7 +56,7 @@ func (s *Server) Read(ctx context.Context, query string) (*Request, error) {
 	r := &Request{
 		Redirect: q.Get("redirect_uri"), Query: query, state: q.Get("state"), challenge: q.Get("code_challenge"),
 	}
-	if r.Client, err = s.client(ctx, q.Get("client_id")); err != nil {
+	if r.Client, err = s.client(ctx, person, q.Get("client_id")); err != nil {
 		return nil, err
 	}
 	if r.Redirect == "" && len(r.Client.Redirects) == 1 {
@@ -179,13 +181,14 @@ func (c *Client) identity(redirect string) string {
 		return c.Host
 	}
 	u, _ := url.Parse(redirect) // checked
-	return u.Hostname()
+	return cmp.Or(u.Hostname(), u.Scheme)
 }
 
-// RedirectHost returns the host that receives the answer, and reports whether it is the person's own machine.
+// RedirectHost returns the host, or the scheme of a program, that receives the answer, and reports whether that is on
+// the person's own machine.
 func (r *Request) RedirectHost() (host string, local bool) {
 	u, _ := url.Parse(r.Redirect) // checked
-	return u.Hostname(), isLoopback(u.Hostname())
+	return cmp.Or(u.Hostname(), u.Scheme), isPrivateUse(u) || isLoopback(u.Hostname())
 }
 
 // FormTarget returns the source of a Content-Security-Policy that permits the answer to a form to lead to the program.
@@ -195,8 +198,8 @@ func (r *Request) FormTarget() string { return formTarget(r.Redirect) }
 func (r *Refusal) FormTarget() string { return formTarget(r.To) }
 
 func formTarget(address string) string {
-	u, _ := url.Parse(address)          // checked
-	if strings.HasPrefix(u.Host, "[") { // the grammar has no IPv6 addresses
+	u, _ := url.Parse(address)                          // checked
+	if u.Host == "" || strings.HasPrefix(u.Host, "[") { // the grammar has no IPv6 addresses
 		return u.Scheme + ":"
 	}
 	return u.Scheme + "://" + u.Host
