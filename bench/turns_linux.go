@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -36,7 +35,7 @@ func turnsCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	only := fs.String("only", "", "only measure kinds with these `words` in their names")
 	rival := fs.String("rival", "", "`command` of another gateway to measure, as in bench run")
 	rivalMessages := fs.String("rival-messages", "", "`path` at which it passes /v1/messages to $BENCH_PROVIDER")
-	conns := fs.Int("conns", 0, "`number` of connections of whole replies (default 64)")
+	conns := fs.Int("conns", 0, "`number` of connections of whole replies (default 64) and of slow streams (500)")
 	shared := fs.Bool("shared", false, "all programs use all cores: for rates as clients see them")
 	asJSON := fs.Bool("json", false, "print JSON")
 	dir := fs.String("dir", "", "`directory` for temporary data (default the system's)")
@@ -69,7 +68,7 @@ type turns struct {
 	base     string // path
 	rounds   int
 	only     string
-	conns    int        // of whole replies; 0 for the usual number
+	conns    int        // of whole replies and slow streams; 0 for the usual number
 	gateways []*subject // the base first
 	atRest   []float64  // MB of each
 }
@@ -132,8 +131,12 @@ func (t *turns) all(ctx context.Context) error {
 		if !strings.Contains(k.name, t.only) {
 			continue
 		}
-		if k.model == wholeModel && k.rate == 0 {
-			k.conns = cmp.Or(t.conns, k.conns)
+		switch {
+		case t.conns == 0 || k.rate > 0:
+		case k.model == wholeModel:
+			k.conns = t.conns
+		case k.model == slowModel:
+			k.slice, k.conns = k.slice*t.conns/k.conns, t.conns
 		}
 		subjects := slices.Clip(t.gateways)
 		if t.nginx != nil && k.nginx {
