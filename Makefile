@@ -190,7 +190,7 @@ node: ## Run the SDKs for Node against the gateway; UPDATE=--update writes docs/
 	cd sdk/node && npm ci --no-progress --loglevel=error && npm test -- $(UPDATE)
 
 .PHONY: conformance
-conformance: ## Run the official conformance suite of MCP through the gateway; UPDATE=1 writes docs/mcp-conformance.md
+conformance: ## Run the official conformance suite of MCP, servers and clients, through the gateway; UPDATE=1 writes docs/mcp-conformance.md
 	node sdk/mcp/start.cjs $(if $(UPDATE),--update)
 
 .PHONY: mcp-clients

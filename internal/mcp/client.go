@@ -89,6 +89,9 @@ type Request struct {
 	// Notify receives each notification that comes before the result; nil to drop them. The text is valid during the
 	// call.
 	Notify func(text []byte) error
+	// Ask answers requests of a server with sessions for which the caller has Abilities; nil to decline them.
+	Ask       Ask
+	Abilities string // see Abilities
 	// Trace is the traceparent of the span; empty to keep that of Params.
 	Trace string
 
@@ -180,18 +183,18 @@ func (c *Client) Do(ctx context.Context, r *Request) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.o.Timeout, errLate)
 	defer cancel()
 	for again := false; ; again = true {
-		s, err := c.session(ctx, r.Session, r.Person)
+		s, err := c.session(ctx, r)
 		if err != nil {
 			return nil, err
 		}
-		result, err := c.send(ctx, s, r)
+		result, err := c.call(ctx, s, r)
 		switch {
 		case !errors.Is(err, errForgotten):
 			return result, err
 		case again:
 			return nil, c.failure(ctx, true, err)
 		}
-		c.forget(r.Session, s)
+		c.forget(r, s)
 	}
 }
 

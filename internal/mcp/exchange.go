@@ -227,7 +227,11 @@ func (c *Client) refusal(ctx context.Context, s *session, response *http.Respons
 		e = parseError(m.Error)
 	}
 	if s.isForgotten(response.StatusCode, e) {
-		return errors.Join(errForgotten, c.status(response.StatusCode)) // the second is for a session that is new
+		forgotten := errors.Join(errForgotten, c.status(response.StatusCode)) // the second is for a session that is new
+		if e != nil {
+			return errors.Join(forgotten, e)
+		}
+		return forgotten
 	}
 	if e != nil && (response.StatusCode == http.StatusBadRequest || response.StatusCode == http.StatusNotFound) {
 		return e
@@ -295,18 +299,25 @@ func (c *Client) readStream(ctx context.Context, s *session, r *Request, id []by
 	json.RawMessage, error,
 ) {
 	bounded := &io.LimitedReader{R: body, N: streamed*int64(c.o.MaxAnswer) + 1}
-	events := sse.NewReader(bounded, c.o.MaxAnswer)
+	events, at := sse.NewReader(bounded, c.o.MaxAnswer), &place{retry: usualRetry}
 	for {
 		event, err := events.Next()
 		if err != nil {
 			switch {
 			case bounded.N == 0:
 				return nil, errLong
-			case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-				return nil, errNone
+			case !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+				return nil, err
 			}
-			return nil, err
+			more, err := resume(ctx, c, s, r, at)
+			if err != nil {
+				return nil, err
+			}
+			defer func() { _ = more.Close() }() // what is left of it is not wanted
+			bounded.R, events = more, sse.NewReader(bounded, c.o.MaxAnswer)
+			continue
 		}
+		at.note(event.Raw)
 		if len(event.Data) == 0 {
 			continue
 		}
@@ -315,7 +326,7 @@ func (c *Client) readStream(ctx context.Context, s *session, r *Request, id []by
 		case err != nil:
 			return nil, err
 		case m.IsRequest():
-			err = c.decline(ctx, s, r.Person, &m)
+			err = c.answer(ctx, s, r, &m)
 		case m.Method == "":
 			result, err := resultOf(&m, id)
 			return bytes.Clone(result), err

@@ -104,7 +104,7 @@ func (c *Client) Listen(ctx context.Context, l *Listening) error {
 	defer c.streams.leave(l.Session)
 	first, cancel := context.WithTimeoutCause(ctx, c.o.Timeout, errLate)
 	defer cancel()
-	s, err := c.session(first, l.Session, l.Person)
+	s, err := c.session(first, &Request{Session: l.Session, Person: l.Person})
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (c *Client) Listen(ctx context.Context, l *Listening) error {
 		return (&notes{of: l, client: c, s: s, id: c.id()}).listen(ctx)
 	}
 	// Of all streams of a session, only one gets a notification: this one has a session of its own.
-	if s, err = c.initialize(first, l.Person); err != nil {
+	if s, err = c.initialize(first, l.Person, ""); err != nil {
 		return err
 	}
 	n := &notes{of: l, client: c, s: s}

@@ -24,8 +24,12 @@ type slot struct {
 	s    *session
 }
 
-// session returns the session of a key, which it begins with the access of a person if there is none.
-func (c *Client) session(ctx context.Context, key, person string) (*session, error) {
+// key names the session of a request: that of its callers with the same abilities.
+func (r *Request) key() string { return r.Session + " " + r.Abilities }
+
+// session returns the session of a request, which it begins if there is none.
+func (c *Client) session(ctx context.Context, r *Request) (*session, error) {
+	key := r.key()
 	c.mu.Lock()
 	if c.era != nil {
 		defer c.mu.Unlock()
@@ -48,7 +52,7 @@ func (c *Client) session(ctx context.Context, key, person string) (*session, err
 	if at.s != nil {
 		return at.s, nil
 	}
-	s, err := c.begin(ctx, person, known)
+	s, err := c.begin(ctx, r, known)
 	if err != nil {
 		if f, ok := errors.AsType[*Failure](err); ok {
 			begun := *f // another request may have it, too
@@ -79,7 +83,8 @@ func (c *Client) makeRoom() {
 }
 
 // forget removes a session that the server no longer knows.
-func (c *Client) forget(key string, s *session) {
+func (c *Client) forget(r *Request, s *session) {
+	key := r.key()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.era == s {
@@ -92,10 +97,14 @@ func (c *Client) forget(key string, s *session) {
 }
 
 // begin finds out which revision the server speaks, and begins a session if it has sessions.
-func (c *Client) begin(ctx context.Context, person string, legacy bool) (*session, error) {
+func (c *Client) begin(ctx context.Context, r *Request, legacy bool) (*session, error) {
 	if !legacy {
 		s := &session{revision: Stateless}
-		about, err := c.send(ctx, s, &Request{Method: MethodDiscover, Person: person})
+		discover := &Request{Method: MethodDiscover, Person: r.Person}
+		about, err := c.send(ctx, s, discover)
+		if offers(err, Stateless) {
+			about, err = c.send(ctx, s, discover)
+		}
 		if err == nil && supports(about, Stateless) {
 			return s, nil
 		}
@@ -103,12 +112,26 @@ func (c *Client) begin(ctx context.Context, person string, legacy bool) (*sessio
 			return nil, err
 		}
 	}
-	return c.initialize(ctx, person)
+	return c.initialize(ctx, r.Person, r.Abilities)
 }
 
 // supports reports whether a description lists a revision.
 func supports(about []byte, revision string) bool {
 	for _, v := range rawjson.Elements(rawjson.Get(about, "supportedVersions")) {
+		if rawjson.Text(v) == revision {
+			return true
+		}
+	}
+	return false
+}
+
+// offers reports whether an error is the refusal of a revision that names another one.
+func offers(err error, revision string) bool {
+	e, ok := errors.AsType[*RPCError](err)
+	if !ok || e.Code != CodeRevision {
+		return false
+	}
+	for _, v := range rawjson.Elements(rawjson.Get(e.Data, "supported")) {
 		if rawjson.Text(v) == revision {
 			return true
 		}
@@ -133,8 +156,9 @@ func definite(err error) error {
 }
 
 // initialize begins a session of the revisions before Stateless.
-func (c *Client) initialize(ctx context.Context, person string) (*session, error) {
-	params := `{"protocolVersion":"` + Sessions + `","capabilities":{},"clientInfo":` + c.info + `}`
+func (c *Client) initialize(ctx context.Context, person, abilities string) (*session, error) {
+	params := `{"protocolVersion":"` + Sessions + `","capabilities":` + string(capabilitiesOf(abilities)) +
+		`,"clientInfo":` + c.info + `}`
 	s := new(session)
 	about, err := c.send(ctx, s, &Request{Method: MethodInitialize, Params: []byte(params), Person: person})
 	if err != nil {

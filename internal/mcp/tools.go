@@ -179,6 +179,9 @@ type Call struct {
 	Person  string // see Request
 	Notify  func(text []byte) error
 	Trace   string
+	// Ask and Abilities are as of Request.
+	Ask       Ask
+	Abilities string
 }
 
 // CallTool calls a tool. The result is as the server wrote it; IsError reads whether the tool failed. The errors are as
@@ -201,6 +204,7 @@ func (c *Client) CallTool(ctx context.Context, call *Call) (json.RawMessage, err
 	return c.Do(ctx, &Request{
 		Method: MethodCall, Name: call.Tool.Name, Params: append(params, '}'), Header: header, Hold: call.Hold,
 		Session: call.Session, Person: call.Person, Notify: call.Notify, Trace: call.Trace,
+		Ask: call.Ask, Abilities: call.Abilities,
 	})
 }
 

@@ -51,7 +51,11 @@ type Call struct {
 	// of its answer.
 	Admitted bool
 	Notify   func(text []byte) error // see mcp.Request
-	Span     *tracing.Request        // of the client's request; nil without traces
+	// Ask and Abilities are for requests of the server: see mcp.Request.
+	Ask       mcp.Ask
+	Abilities string
+	Client    string           // id of the client's session, which has the abilities
+	Span      *tracing.Request // of the client's request; nil without traces
 }
 
 // Result is the result of a call.
@@ -131,8 +135,14 @@ func (c *Call) person() string {
 	return person + " " + c.Principal.Account().ID
 }
 
-// session names the callers that share a session of the server.
-func (c *Call) session() string { return cmp.Or(c.person(), c.Principal.Account().ID) }
+// session names the callers that share a session of the server. A client that the server may ask has one of its own.
+func (c *Call) session() string {
+	session := cmp.Or(c.person(), c.Principal.Account().ID)
+	if c.Abilities != "" {
+		session += " " + c.Principal.Key().ID + " " + c.Client
+	}
+	return session
+}
 
 // charge returns the charge of a settled call; nil if it is unknown. A tool without any price is free.
 func charge(h *ledger.Hold) *llm.Money {
@@ -216,6 +226,7 @@ func (s *Service) send(ctx context.Context, c *Call, hold *ledger.Hold, span *tr
 	return c.Tool.source.client.CallTool(ctx, &mcp.Call{
 		Tool: &c.Tool.entry.tool, Arguments: c.Arguments, Meta: c.Meta, Rest: c.Rest, Hold: hold,
 		Session: c.session(), Person: c.person(), Notify: c.Notify, Trace: trace,
+		Ask: c.Ask, Abilities: c.Abilities,
 	})
 }
 

@@ -213,6 +213,7 @@ func (c *Call) isTool() bool { return c.Method == "" }
 func (c *Call) request() *mcp.Request {
 	r := &mcp.Request{
 		Method: c.Method, Params: c.Params, Session: c.session(), Person: c.person(), Notify: c.Notify,
+		Ask: c.Ask, Abilities: c.Abilities,
 	}
 	own := rawjson.AppendString(nil, c.Tool.Own())
 	switch c.Method {

@@ -104,7 +104,11 @@ func (x *exchange) initialize() (json.RawMessage, error) {
 	if !mcp.Speaks(want) || want >= mcp.Stateless {
 		want = mcp.Sessions
 	}
-	x.w.Header().Set(mcp.HeaderSession, x.server.o.Ledger.NewID().String())
+	session := x.server.o.Ledger.NewID().String()
+	if able := mcp.Abilities(rawjson.Get(x.message.Params, "capabilities")); able != "" {
+		session += abilityMark + able
+	}
+	x.w.Header().Set(mcp.HeaderSession, session)
 	return x.about("protocolVersion", want), nil
 }
 
@@ -229,8 +233,7 @@ func (x *exchange) call() (json.RawMessage, error) {
 	if !x.stateless() {
 		c.Meta = mcp.WithLogs(c.Meta)
 	}
-	x.stream = newStream(x.w)
-	c.Notify = x.stream.notify
+	converse(x, c)
 	result, err := x.server.o.Tools.Call(x.r.Context(), c)
 	if err != nil {
 		return nil, err

@@ -39,8 +39,7 @@ func (x *exchange) use() (json.RawMessage, error) {
 	if c.Attribution, err = x.attribution(); err != nil {
 		return nil, err
 	}
-	x.stream = newStream(x.w)
-	c.Notify = x.stream.notify
+	converse(x, c)
 	result, err := x.server.o.Tools.Call(x.r.Context(), c)
 	if err != nil {
 		return nil, err

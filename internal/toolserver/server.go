@@ -52,6 +52,7 @@ type Server struct {
 	o        Options
 	streams  streams
 	sessions sessions
+	asked    asked
 }
 
 // New returns a server.
@@ -137,7 +138,8 @@ func (x *exchange) run(permission account.Permission) error {
 	x.trace = x.server.o.Tracer.Message(x.r, routeOf(x.r), x.id.String(),
 		textAt(rawjson.Get(x.message.Params, "_meta"), mcp.MetaTrace), x.arrived)
 	x.trace.Known(x.principal.Account().ID, x.principal.Key().ID)
-	if !x.message.IsRequest() { // a notification, or a response to a request that was not made
+	if !x.message.IsRequest() { // a notification, or a response to a request of a server
+		x.server.asked.answer(sessionOf(x), &x.message)
 		x.status = http.StatusAccepted
 		x.w.WriteHeader(x.status)
 		return nil

@@ -1,11 +1,11 @@
 // Programs and ports that the suites of this folder use.
 import { spawnSync } from "node:child_process";
-import { rmSync } from "node:fs";
-import { createServer } from "node:http";
+import { rmSync, writeFileSync } from "node:fs";
+import { createServer, request } from "node:http";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { endAll, start } from "../agents/process.mjs";
+import { endAll, says, start } from "../agents/process.mjs";
 
 export const here = dirname(fileURLToPath(import.meta.url));
 export const root = join(here, "..", "..");
@@ -35,6 +35,50 @@ export async function freePort() {
 /** Starts the official everything-server for Go. */
 export const everything = (home, port) =>
   start(build(home, "everything", "github.com/modelcontextprotocol/go-sdk/conformance/everything-server"), ["-http", `127.0.0.1:${port}`], { cwd: home });
+
+/** Starts a gateway with a configuration, and returns its address and an API key for tools. */
+export async function gateway(program, home, yaml) {
+  writeFileSync(join(home, "weir.yaml"), yaml);
+  const options = { cwd: home, env: { HOME: home, PATH: process.env.PATH } };
+  const url = await says(start(program, ["serve", "--listen", "127.0.0.1:0"], options), /^listening on (http:\/\/[0-9.:]+)$/m);
+  const made = start(program, ["keys", "create", "--account", "default", "--label", "suite", "--permission", "tools", "--permission", "chat"], options);
+  await made.gone;
+  return { url, key: /wk_[0-9A-Za-z]{46}/.exec(made.text)[0] };
+}
+
+const all = '["*"]';
+
+/** The configuration of a gateway with one server, whose tools have their own names in a bundle. */
+export const plain = (url) => `mcp_servers:
+  everything: {url: "${url}", allow_private: true, tools: ${all}, prompts: ${all}, resources: ${all}}
+mcp_bundles:
+  plain: {tools: ["*/*"], prompts: ["*/*"], resources: ["*/*"], names: plain}
+`;
+
+/**
+ * Starts a proxy to that bundle, because the suite sends no keys. It keeps the suite's Host, which a scenario falsifies. An
+ * older one refuses the revisions without sessions.
+ */
+export async function proxy({ url, key }, older) {
+  const to = new URL(url);
+  const server = createServer((incoming, outgoing) => {
+    if (older && incoming.headers["mcp-protocol-version"] >= "2026-07-28") {
+      outgoing.writeHead(400).end();
+      return;
+    }
+    const headers = { ...incoming.headers, authorization: `Bearer ${key}` };
+    const onward = request({ host: to.hostname, port: to.port, method: incoming.method, path: "/mcp/plain", headers, setHost: false }, (answer) => {
+      outgoing.writeHead(answer.statusCode, answer.headers);
+      outgoing.flushHeaders();
+      answer.pipe(outgoing);
+    });
+    onward.on("error", () => outgoing.destroy());
+    outgoing.on("close", () => onward.destroy());
+    incoming.pipe(onward);
+  }).listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.on("listening", resolve));
+  return `http://127.0.0.1:${server.address().port}/`;
+}
 
 /** Ends this process with the exit code of a suite, without its programs and its folder. */
 export async function finish(home, suite) {

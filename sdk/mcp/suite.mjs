@@ -1,12 +1,12 @@
 // Runs the official conformance suite of the Model Context Protocol against the official everything-server, alone and
-// through a gateway, and compares the scenarios. --update writes the table of docs/mcp-conformance.md.
+// through a gateway, and against the official client, alone and through a gateway. It compares the scenarios. --update
+// writes the tables of docs/mcp-conformance.md.
 import { existsSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
-import { createServer, request } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
 import { says, start } from "../agents/process.mjs";
-import { build, everything, finish, freePort, here, root, run } from "./programs.mjs";
+import { build, everything, finish, freePort, gateway, here, plain, proxy, root, run } from "./programs.mjs";
 
 const page = join(root, "docs", "mcp-conformance.md");
 const home = mkdtempSync(join(tmpdir(), "weir-mcp-"));
@@ -15,8 +15,17 @@ const legs = [
   { name: "2025-11-25", args: ["--requirements", "2025-11-25"] },
 ];
 
-// Checks that the suite makes only of answers in events. The gateway answers in JSON if there are no notifications.
-const ofEvents = ["server-sse-streams-functional", "server-sse-retry-field"];
+
+// The client scenarios by revision. Those of authorization need a person who signs in to the gateway and consents.
+const clientLegs = {
+  "2026-07-28": ["request-metadata", "tools_call", "sep-2322-client-request-state", "http-standard-headers",
+    "http-custom-headers", "http-invalid-tool-headers", "json-schema-ref-no-deref", "json-schema-2020-12-preservation"],
+  "2025-11-25": ["initialize", "tools_call", "elicitation-sep1034-client-defaults", "sse-retry", "json-schema-2020-12-preservation"],
+};
+
+// Checks that the suite makes only of answers in events, where the gateway answers in JSON if there are no notifications,
+// and only of clients that declare roots, as the official client does without a need.
+const unneeded = ["server-sse-streams-functional", "server-sse-retry-field", "sep-2575-client-declares-roots-capability"];
 
 async function alone() {
   const port = await freePort();
@@ -24,45 +33,11 @@ async function alone() {
   return `http://127.0.0.1:${port}`;
 }
 
-/** Starts a gateway before the server, and returns the address of a proxy that adds an API key. */
-async function gateway(behind) {
-  const all = '["*"]';
-  writeFileSync(join(home, "weir.yaml"), `mcp_servers:
-  everything: {url: "${behind}", allow_private: true, tools: ${all}, prompts: ${all}, resources: ${all}}
-mcp_bundles:
-  plain: {tools: ["*/*"], prompts: ["*/*"], resources: ["*/*"], names: plain}
-`);
-  const options = { cwd: home, env: { HOME: home, PATH: process.env.PATH } };
-  const program = build(home, "weir", "./cmd/weir");
-  const child = start(program, ["serve", "--listen", "127.0.0.1:0"], options);
-  const url = await says(child, /^listening on (http:\/\/[0-9.:]+)$/m);
-  const made = start(program, ["keys", "create", "--account", "default", "--label", "suite", "--permission", "tools"], options);
-  await made.gone;
-  const key = /wk_[0-9A-Za-z]{46}/.exec(made.text)[0];
-  return proxy(new URL(url), key);
-}
-
-/** The suite sends no keys: a proxy adds one, and keeps the suite's Host, which a scenario falsifies. */
-async function proxy(to, key) {
-  const server = createServer((incoming, outgoing) => {
-    const headers = { ...incoming.headers, authorization: `Bearer ${key}` };
-    const onward = request({ host: to.hostname, port: to.port, method: incoming.method, path: "/mcp/plain", headers, setHost: false }, (answer) => {
-      outgoing.writeHead(answer.statusCode, answer.headers);
-      answer.pipe(outgoing);
-    });
-    onward.on("error", () => outgoing.destroy());
-    outgoing.on("close", () => onward.destroy());
-    incoming.pipe(onward);
-  }).listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.on("listening", resolve));
-  return `http://127.0.0.1:${server.address().port}/`;
-}
-
-/** Runs the scenarios of a leg, and returns by scenario how many checks passed and failed. */
-async function scenarios(url, leg) {
+/** Runs the suite, and returns by scenario which checks passed and failed. */
+async function scenarios(mode, args) {
   const out = mkdtempSync(join(home, "results-"));
   const suite = join(here, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js");
-  const child = start(process.execPath, [suite, "server", "--url", url, "--output-dir", out, ...leg.args], { cwd: home, env: process.env });
+  const child = start(process.execPath, [suite, mode, "--output-dir", out, ...args], { cwd: home, env: process.env });
   await child.gone;
   const found = new Map();
   for (const file of readdirSync(out, { recursive: true })) {
@@ -84,32 +59,57 @@ function without(a, b) {
   return a.filter((id) => !rest.includes(id) || !rest.splice(rest.indexOf(id), 1));
 }
 
-async function main() {
-  if (!existsSync(join(here, "node_modules"))) run("npm", ["ci", "--no-progress", "--loglevel=error"], { cwd: here });
+const tally = { scenarios: 0, worse: 0, fewer: 0 };
+
+/** Compares scenarios, and returns the lines of a table. */
+function compare(leg, alone, both) {
+  return [...alone].sort().map(([name, a]) => {
+    const b = both.get(name);
+    const lost = b ? without(b.failed, a.failed) : ["everything"];
+    const missing = without(a.passed, b ? [...b.passed, ...lost, ...unneeded] : []);
+    if (lost.length > 0) console.log(`${leg} ${name}: fails only through the gateway: ${lost.join(", ")}`);
+    if (missing.length > 0) console.log(`${leg} ${name}: not checked through the gateway: ${missing.join(", ")}`);
+    tally.scenarios++;
+    tally.worse += lost.length > 0 ? 1 : 0;
+    tally.fewer += missing.length > 0 ? 1 : 0;
+    return `| ${leg} | \`${name}\` | ${text(a)} | ${text(b)} |`;
+  });
+}
+
+async function servers() {
   const server = await alone();
-  const through = await gateway(server);
+  const through = await proxy(await gateway(build(home, "weir", "./cmd/weir"), home, plain(server)));
   const lines = [];
-  let worse = 0, fewer = 0;
   for (const leg of legs) {
-    const alone = await scenarios(server, leg);
-    const both = await scenarios(through, leg);
-    for (const [name, a] of [...alone].sort()) {
-      const b = both.get(name);
-      const lost = b ? without(b.failed, a.failed) : ["everything"];
-      const missing = without(a.passed, b ? [...b.passed, ...lost, ...ofEvents] : []);
-      if (lost.length > 0) console.log(`${leg.name} ${name}: fails only through the gateway: ${lost.join(", ")}`);
-      if (missing.length > 0) console.log(`${leg.name} ${name}: not checked through the gateway: ${missing.join(", ")}`);
-      worse += lost.length > 0 ? 1 : 0;
-      fewer += missing.length > 0 ? 1 : 0;
-      lines.push(`| ${leg.name} | \`${name}\` | ${text(a)} | ${text(b)} |`);
+    lines.push(...compare(leg.name, await scenarios("server", ["--url", server, ...leg.args]), await scenarios("server", ["--url", through, ...leg.args])));
+  }
+  return lines;
+}
+
+async function clients() {
+  const client = build(home, "everything-client", "github.com/modelcontextprotocol/go-sdk/conformance/everything-client");
+  const through = (leg) => [process.execPath, join(here, "client.mjs"), home, leg].join(" ");
+  const lines = [];
+  for (const [leg, names] of Object.entries(clientLegs)) {
+    for (const name of names) {
+      const args = (command) => ["--scenario", name, "--spec-version", leg, "--command", command];
+      lines.push(...compare(leg, await scenarios("client", args(client)), await scenarios("client", args(through(leg)))));
     }
   }
+  return lines;
+}
+
+async function main() {
+  if (!existsSync(join(here, "node_modules"))) run("npm", ["ci", "--no-progress", "--loglevel=error"], { cwd: here });
+  const table = (who, lines) => `| revision | scenario | ${who} alone | through the gateway |\n|---|---|---|---|\n${lines.join("\n")}\n`;
+  const first = table("the server", await servers());
+  const second = table("the client", await clients());
   if (process.argv.includes("--update")) {
-    const [head] = readFileSync(page, "utf8").split(/^\| revision/m);
-    writeFileSync(page, `${head}| revision | scenario | the server alone | through the gateway |\n|---|---|---|---|\n${lines.join("\n")}\n`);
+    const [head, , between] = readFileSync(page, "utf8").split(/^((?:\|.*\n)+)/m);
+    writeFileSync(page, head + first + between + second);
   }
-  console.log(`${lines.length} scenarios, ${worse} worse and ${fewer} with fewer checks through the gateway`);
-  return worse + fewer === 0 ? 0 : 1;
+  console.log(`${tally.scenarios} scenarios, ${tally.worse} worse and ${tally.fewer} with fewer checks through the gateway`);
+  return tally.worse + tally.fewer === 0 ? 0 : 1;
 }
 
 await finish(home, main);

@@ -88,19 +88,24 @@ const listening = `{"jsonrpc":"2.0","id":"l1","method":"subscriptions/listen","p
 // listen begins a stream, and reads the agreement.
 func listen(t *testing.T, h *harness.Gateway, key string) *stream {
 	t.Helper()
-	r := h.Request(harness.Ask{
+	s := openStream(t, h, harness.Ask{
 		Path: "/mcp", Body: listening, Key: key, Header: []string{
 			"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "subscriptions/listen",
 		},
 	})
-	response := must.Get(h.Client.Do(r))(t)
-	t.Cleanup(func() { _ = response.Body.Close() })
-	must.Equal(t, response.StatusCode, http.StatusOK, "status")
-	s := &stream{response, bufio.NewScanner(response.Body)}
 	must.Equal(t, s.next(), `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":`+
 		`{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["doc://readme"]},`+
 		`"_meta":{"io.modelcontextprotocol/subscriptionId":"l1"}}}`, "the first event")
 	return s
+}
+
+// openStream sends a request whose answer is a stream.
+func openStream(t *testing.T, h *harness.Gateway, ask harness.Ask) *stream {
+	t.Helper()
+	response := must.Get(h.Client.Do(h.Request(ask)))(t)
+	t.Cleanup(func() { _ = response.Body.Close() })
+	must.Equal(t, response.StatusCode, http.StatusOK, "status")
+	return &stream{response, bufio.NewScanner(response.Body)}
 }
 
 // next returns the data of the next event; empty at the end.
