@@ -2,59 +2,11 @@
 // the one before left.
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { createServer } from "node:http";
-import { createRequire } from "node:module";
 import { join } from "node:path";
-import { chromium } from "playwright-core";
 
-const told = JSON.parse(process.argv[2]);
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"],
-});
-process.once("SIGTERM", () => browser.close().finally(() => process.exit(1)));
-
-const faults = []; // what no page may do
-const home = new URL(told.base).origin;
-const named = home.replace("127.0.0.1", "localhost"); // passkeys need the name of a host
-const issuer = new URL(told.issuer).origin;
-
-// person is a browser of somebody's own.
-async function person(options = {}) {
-  const context = await browser.newContext({ baseURL: told.base, ...options });
-  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-  const page = await context.newPage();
-  page.on("console", (m) => {
-    if (m.type() === "error" && page.url().startsWith(home) && !page.expecting?.test(m.text())) faults.push(`${page.url()}: console: ${m.text()}`);
-  });
-  page.on("pageerror", (e) => faults.push(`${page.url()}: ${e}`));
-  page.on("request", (r) => {
-    const { origin, protocol } = new URL(r.url());
-    const theirs = origin === issuer && (r.isNavigationRequest() || page.url().startsWith(issuer)); // somebody went there
-    if (protocol !== "data:" && origin !== home && origin !== named && !theirs) faults.push(`${page.url()}: request to ${origin}`);
-  });
-  return page;
-}
-
-async function step(name, run) {
-  const began = Date.now();
-  try {
-    await run();
-    console.log(`ok    ${name} (${Date.now() - began} ms)`);
-  } catch (error) {
-    console.log(`FAIL  ${name}: ${error.stack}`);
-    for (const page of browser.contexts().flatMap((c) => c.pages())) {
-      console.log(`${page.url()}: ${(await page.locator("body").innerText()).slice(0, 1000)}`);
-    }
-    await browser.close();
-    process.exit(1);
-  }
-}
-
-const shown = (page, text) => page.getByText(text).first().waitFor();
-const heading = (page, text) => page.getByRole("heading", { level: 1, name: text }).waitFor();
+import { axe, browser, faults, heading, named, person, shown, step, told, within } from "./browser.mjs";
 
 async function chat(key, model) {
   return fetch(`${told.base}/v1/chat`, {
@@ -62,16 +14,6 @@ async function chat(key, model) {
     headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
     body: JSON.stringify({ ...(model && { model }), messages: [{ role: "user", prompt: "Hello!" }] }),
   });
-}
-
-// within waits until ask gives what is wanted.
-async function within(ms, what, ask) {
-  const end = Date.now() + ms;
-  for (;;) {
-    if (await ask()) return;
-    assert.ok(Date.now() < end, `${what}: not within ${ms} ms`);
-    await new Promise((next) => setTimeout(next, 25));
-  }
 }
 
 const ada = await person();
