@@ -87,6 +87,37 @@ func (r *Refusals) Read(ctx context.Context, q refusal.Query) (v RefusalReport, 
 	return v, nil
 }
 
+// RefusalSeries holds the refusals of a query by one group, and by time.
+type RefusalSeries struct {
+	Total  int64
+	Groups []RefusalCount // the largest first, at most refusal.MostSums
+	Times  []RefusalCount // of all groups
+	Apart  []RefusalCount // by time, of the largest groups
+}
+
+// Series answers a query by one group, and by a unit of time for all groups together and for each of the largest ones,
+// at most that many.
+func (r *Refusals) Series(ctx context.Context, q refusal.Query, unit refusal.Group, apart int) (
+	v RefusalSeries, err error,
+) {
+	r.written(ctx)
+	found, err := r.store.Refusals.Series(ctx, q, unit, apart)
+	if err != nil {
+		return v, err
+	}
+	names, err := namesOf(ctx, r.accounts)
+	view := func(by []refusal.Group, sums []refusal.Sum) (list []RefusalCount) {
+		for i := range sums {
+			list = append(list, viewRefusalCount(by, &sums[i], names))
+		}
+		return list
+	}
+	return RefusalSeries{
+		found.Total, view(q.By, found.Groups), view([]refusal.Group{unit}, found.Times),
+		view([]refusal.Group{unit, q.By[0]}, found.Apart),
+	}, err
+}
+
 // Count returns the number of refusals that a query selects, including those of this node until now.
 func (r *Refusals) Count(ctx context.Context, q refusal.Query) (int64, error) {
 	r.written(ctx)

@@ -48,22 +48,25 @@ func (x *spentSums) views(now time.Time, base string) []Link {
 // readHours reads the usage of an account in the last 24 hours, the present one included.
 func (h *overviewHandlers) readHours(ctx context.Context, accountID string, now time.Time) (*spentSums, error) {
 	when, _ := namedRange(hoursRange, now)
-	read := func(q report.UsesQuery) ([]report.Use, error) {
-		page, err := h.admin.Reports.Uses(ctx, q)
-		return page.Uses, err
-	}
-	r := hoursReader{read: read, account: accountID, when: when, at: map[string]int{}}
+	r := hoursReader{account: accountID, when: when, at: map[string]int{}}
 	for i, start := range when.starts(now) {
 		r.at[when.groupText(start)] = i
 	}
 	x := &spentSums{span: when.span, since: when.since}
 	x.whole.Days = make([]report.DaySum, len(r.at))
-	for _, part := range []func(*spentSums) error{r.hours, r.models, r.costs, r.keys, r.speeds, r.before} {
-		if err := part(x); err != nil {
-			return nil, err
+	err := h.admin.Reports.UsesTogether(ctx, accountID, func(uses usesReader) error {
+		r.read = func(q report.UsesQuery) ([]report.Use, error) {
+			page, err := uses(q)
+			return page.Uses, err
 		}
-	}
-	return x, nil
+		for _, part := range []func(*spentSums) error{r.hours, r.models, r.costs, r.keys, r.speeds, r.before} {
+			if err := part(x); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return x, err
 }
 
 // hoursReader reads the parts of an overview by hour.

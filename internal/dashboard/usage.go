@@ -197,45 +197,63 @@ func (h *usageHandlers) refused(w http.ResponseWriter, r *http.Request, v *peopl
 }
 
 func (h *usageHandlers) find(ctx context.Context, v *people.Visit, u *usageQuery) (*usageFound, error) {
-	f, now := &usageFound{}, h.site.now()
 	q := u.uses(v)
-	var err error
-	if len(u.by) > 0 {
-		if f.page, err = h.admin.Reports.Uses(ctx, q); err != nil {
-			return nil, err
-		}
-	}
-	if f.names, err = h.namesOf(ctx, v, u, f.page.Uses); err != nil {
-		return nil, err
-	}
-	charted := u.charted(q)
-	if len(u.by) == 1 && q.Offset == 0 && q.Sort == charted.Sort && charted.Top > 0 {
-		charted.Apart = groupValues(f.page.Uses[:min(len(f.page.Uses), charted.Top)])
-	}
-	chart, err := h.admin.Reports.Uses(ctx, charted)
+	var read usageRead
+	err := h.admin.Reports.UsesTogether(ctx, q.Account, func(uses usesReader) error { return read.all(u, q, uses) })
 	if err != nil {
 		return nil, err
 	}
-	if q.Speeds {
-		f.chart = speedsChart(&u.when, now, &chart)
-		sums := charted
-		sums.Speeds = false
-		if chart, err = h.admin.Reports.Uses(ctx, sums); err != nil {
-			return nil, err
-		}
-	} else {
-		f.chart = f.draw(u, &chart, now)
+	f := &usageFound{page: read.groups, before: read.before}
+	if f.names, err = h.namesOf(ctx, v, u, f.page.Uses); err != nil {
+		return nil, err
 	}
-	for i := range chart.Uses {
-		f.whole.Add(&chart.Uses[i])
+	if q.Speeds {
+		f.chart = speedsChart(&u.when, h.site.now(), &read.speeds)
+	} else {
+		f.chart = f.draw(u, &read.chart, h.site.now())
+	}
+	for i := range read.chart.Uses {
+		f.whole.Add(&read.chart.Uses[i])
+	}
+	return f, nil
+}
+
+// usageRead holds the reports of a page, which are of one moment.
+type usageRead struct {
+	groups, chart, speeds report.UsesPage
+	before                report.Totals
+}
+
+// usesReader reads a report.
+type usesReader = func(report.UsesQuery) (report.UsesPage, error)
+
+// all reads the groups, the chart, and the same time before.
+func (x *usageRead) all(u *usageQuery, q report.UsesQuery, uses usesReader) (err error) {
+	if len(u.by) > 0 {
+		if x.groups, err = uses(q); err != nil {
+			return err
+		}
+	}
+	charted := u.charted(q)
+	if len(u.by) == 1 && q.Offset == 0 && q.Sort == charted.Sort && charted.Top > 0 {
+		charted.Apart = groupValues(x.groups.Uses[:min(len(x.groups.Uses), charted.Top)])
+	}
+	if q.Speeds {
+		if x.speeds, err = uses(charted); err != nil {
+			return err
+		}
+		charted.Speeds = false
+	}
+	if x.chart, err = uses(charted); err != nil {
+		return err
 	}
 	before := q
 	before.By, before.Top, before.Limit, before.Offset = []report.Dimension{report.ByMonth}, 0, 1, 0
 	before.Speeds, before.Failed = false, false
 	u.when.restrictBefore(&before)
-	past, err := h.admin.Reports.Uses(ctx, before)
-	f.before = past.Total
-	return f, err
+	past, err := uses(before)
+	x.before = past.Total
+	return err
 }
 
 // charted returns the query of the chart for that of the groups: the largest groups by the unit.

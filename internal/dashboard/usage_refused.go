@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -66,7 +65,11 @@ func (h *usageHandlers) showRefused(w http.ResponseWriter, r *http.Request, v *p
 	u.by = []report.Dimension{report.Dimension(by)}
 	q := u.refusedQuery(v)
 	q.By = []refusal.Group{by}
-	groups, err := h.admin.Refusals.Read(r.Context(), q)
+	unit := refusal.Group(u.when.unit)
+	if u.when.unit == report.ByMonth {
+		unit = refusal.ByDay
+	}
+	found, err := h.admin.Refusals.Series(r.Context(), q, unit, apartInChart)
 	if err != nil {
 		return err
 	}
@@ -74,15 +77,11 @@ func (h *usageHandlers) showRefused(w http.ResponseWriter, r *http.Request, v *p
 	if err != nil {
 		return err
 	}
-	s, err := h.refusedSeries(r.Context(), v, u, &groups, &names)
-	if err != nil {
-		return err
-	}
 	p := usagePage{
-		All: v.Account == nil, Ranges: u.ranges(), Filters: u.filters(&names), Used: groups.Total > 0,
-		Chart: usageChart(&u.metric, &u.when, s), By: u.byText(),
+		All: v.Account == nil, Ranges: u.ranges(), Filters: u.filters(&names), Used: found.Total > 0,
+		Chart: usageChart(&u.metric, &u.when, h.refusedSeries(u, &found, &names)), By: u.byText(),
 		Heads: []tableHead{{Label: headOf(u.by[0])}, {Label: "Refused", Number: true, Order: "descending"}},
-		Tiles: []Tile{{Label: "Refused requests", Value: number(groups.Total)}},
+		Tiles: []Tile{{Label: "Refused requests", Value: number(found.Total)}},
 		CSV:   u.refusedFilePath(),
 		Empty: Empty{
 			Icon: "usage", Title: "No refused requests", Text: "No request was refused in this time.",
@@ -92,67 +91,37 @@ func (h *usageHandlers) showRefused(w http.ResponseWriter, r *http.Request, v *p
 			Ident: "uses-call", Label: "The same request to the API", Text: u.refusedCall(v, h.publicURL(r), by),
 		},
 	}
-	for i := range groups.Counts[:min(len(groups.Counts), usesShown)] {
-		c := &groups.Counts[i]
+	for i := range found.Groups[:min(len(found.Groups), usesShown)] {
+		c := &found.Groups[i]
 		p.Rows = append(p.Rows, usageRow{
 			Values: []groupCell{{Head: p.Heads[0].Label, Text: refusedGroup(by, c, &names)}},
 			Cells:  []usageCell{{Head: "Refused", Text: number(c.Count)}},
 		})
 	}
-	p.Pager.Shown = shownOf(int64(len(groups.Counts)), usesShown, "groups, most refused first.")
+	p.Pager.Shown = shownOf(int64(len(found.Groups)), usesShown, "groups, most refused first.")
 	return h.site.show(w, r, v, page{name: "usage", title: "Usage", scripts: []string{"chart.js"}, data: p})
 }
 
-// refusedSeries counts the refusals by the unit: those of the largest groups, and the others together.
-func (h *usageHandlers) refusedSeries(ctx context.Context, v *people.Visit, u *usageQuery, groups *admin.RefusalReport,
-	names *usageNames,
-) (*usageSeries, error) {
+// refusedSeries draws the refusals by the unit: those of the largest groups, and the others together.
+func (h *usageHandlers) refusedSeries(u *usageQuery, found *admin.RefusalSeries, names *usageNames) *usageSeries {
 	s := newUsageSeries(&u.when, h.site.now())
 	rest := make([]int64, len(s.starts))
-	count := func(q refusal.Query, add func(at int, n int64)) error {
-		q.By = []refusal.Group{refusal.Group(u.when.unit)}
-		if u.when.unit == report.ByMonth {
-			q.By = []refusal.Group{refusal.ByDay}
-		}
-		found, err := h.admin.Refusals.Read(ctx, q)
-		for i := range found.Counts {
-			start := found.Counts[i].Start.UTC()
-			if at, there := s.at[u.when.groupText(start)]; there {
-				add(at, found.Counts[i].Count)
+	each := func(counts []admin.RefusalCount, add func(at int, c *admin.RefusalCount)) {
+		for i := range counts {
+			if at, there := s.at[u.when.groupText(counts[i].Start.UTC())]; there {
+				add(at, &counts[i])
 			}
 		}
-		return err
 	}
-	if err := count(u.refusedQuery(v), func(at int, n int64) { rest[at] += n }); err != nil {
-		return nil, err
-	}
-	for i := range groups.Counts[:min(len(groups.Counts), apartInChart)] {
-		c, q := &groups.Counts[i], u.refusedQuery(v)
-		switch u.refusedBy() {
-		case refusal.ByAccount:
-			q.Account, q.All = *c.AccountID, false
-		case refusal.ByKey:
-			q.Key = *c.KeyID
-		case refusal.ByModel:
-			q.Model = *c.Model
-		default:
-			q.Reason = *c.Reason
-		}
-		if q.Key == "" && c.KeyID != nil || q.Model == "" && c.Model != nil {
-			continue // requests without a key or model are among the others
-		}
-		err := count(q, func(at int, n int64) {
-			s.add(u.when.groupText(s.starts[at]), refusedGroup(u.refusedBy(), c, names), n)
-			rest[at] -= n
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
+	each(found.Times, func(at int, c *admin.RefusalCount) { rest[at] += c.Count })
+	each(found.Apart, func(at int, c *admin.RefusalCount) {
+		s.add(u.when.groupText(s.starts[at]), refusedGroup(u.refusedBy(), c, names), c.Count)
+		rest[at] -= c.Count
+	})
 	for at, n := range rest {
 		s.add(u.when.groupText(s.starts[at]), report.Other, n)
 	}
-	return s, nil
+	return s
 }
 
 // refusedGroup returns the text of a group of refused requests.

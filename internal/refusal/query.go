@@ -70,6 +70,27 @@ func (q *Query) Check() error {
 		"or MODEL_NOT_FOUND.")
 }
 
+// Value returns the value of a group that is not a time.
+func (b *Bucket) Value(g Group) string {
+	switch g {
+	case ByAccount:
+		return b.Account
+	case ByKey:
+		return b.Key
+	case ByModel:
+		return b.Model
+	}
+	return string(b.Reason)
+}
+
+// Series holds the refusals of a query by one group, and by time.
+type Series struct {
+	Total  int64
+	Groups []Sum // the largest first, up to MostSums
+	Times  []Sum // of all groups
+	Apart  []Sum // by time, of the largest groups that have a value
+}
+
 // Sum is the number of refusals in a group. Fields that are not part of the group are empty.
 type Sum struct {
 	Bucket

@@ -156,6 +156,21 @@ func readRows(ctx context.Context, q querier, query *rowsQuery) ([]storedRow, er
 
 // sql returns the query. The inner one has the limit, so that no plan of the join reads more rows.
 func (q *rowsQuery) sql() (text string, args []any) {
+	inner, args := q.inner("day, id, account, kind, state, data")
+	return "SELECT " + rowColumns + " FROM (" + inner + ") r JOIN attempt_accounts a ON a.number = r.account" +
+		" JOIN attempt_kinds k ON k.number = r.kind" + q.order("r."), args
+}
+
+// order returns the ORDER BY clause.
+func (q *rowsQuery) order(row string) string {
+	if q.down {
+		return " ORDER BY " + row + "day DESC, " + row + "id DESC"
+	}
+	return " ORDER BY " + row + "day, " + row + "id"
+}
+
+// inner returns the query of columns of attempt_rows.
+func (q *rowsQuery) inner(columns string) (text string, args []any) {
 	where, args := "(day, id) >= (?, ?) AND (day, id) < (?, ?)", []any{
 		q.from.day, []byte(q.from.id), q.to.day, []byte(q.to.id),
 	}
@@ -172,14 +187,8 @@ func (q *rowsQuery) sql() (text string, args []any) {
 	if q.most > stateOpen {
 		where, args = where+" AND state <= ?", append(args, q.most)
 	}
-	order := " ORDER BY r.day, r.id"
-	if q.down {
-		order = " ORDER BY r.day DESC, r.id DESC"
-	}
-	inner := "SELECT day, id, account, kind, state, data FROM attempt_rows WHERE " + where +
-		strings.ReplaceAll(order, "r.", "") + " LIMIT ?"
-	return "SELECT " + rowColumns + " FROM (" + inner + ") r JOIN attempt_accounts a ON a.number = r.account" +
-		" JOIN attempt_kinds k ON k.number = r.kind" + order, append(args, int64(q.limit))
+	return "SELECT " + columns + " FROM attempt_rows WHERE " + where + q.order("") + " LIMIT ?",
+		append(args, int64(q.limit))
 }
 
 func scanRow(row scanner) (r storedRow, err error) {

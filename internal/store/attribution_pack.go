@@ -130,6 +130,7 @@ type packedSums struct {
 	free         []llm.Tag // spare ones for attributions
 	left         int       // sums not read yet
 	withAccounts bool      // each of the sums has an account
+	isPeriod     bool      // the sums are those of a period over all accounts, without attribution
 	// packedName and sums are the result of next.
 	packedName
 	sums

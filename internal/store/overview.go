@@ -217,11 +217,11 @@ func (s *Reports) AccountsOverview(ctx context.Context, month int64) (list []rep
 	q := report.UsesQuery{By: []report.Dimension{report.ByAccount}}
 	u := newUsesRows(newUsesGroups(&f, q, nil), q)
 	u.most = math.MaxInt // at most the number of accounts
-	err = s.report(ctx, "", "read overview of accounts", func(tx *sql.Tx) error {
-		if err := s.readOfAll(ctx, tx, u); err != nil {
+	err = s.at(ctx, "", "read overview of accounts", func(m *moment) error {
+		if err := m.readOfAll(ctx, u); err != nil {
 			return err
 		}
-		rows, err := tx.QueryContext(ctx, "SELECT a.id, (SELECT coalesce(max(w.at), 0) FROM keys k JOIN key_used w"+
+		rows, err := m.tx.QueryContext(ctx, "SELECT a.id, (SELECT coalesce(max(w.at), 0) FROM keys k JOIN key_used w"+
 			" ON w.key = k.id WHERE k.account = a.id)"+
 			" FROM accounts a")
 		list, err = collect(rows, err, u.scanAccountSum)

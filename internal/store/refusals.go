@@ -146,7 +146,7 @@ func (s *Refusals) Count(ctx context.Context, q refusal.Query) (n int64, err err
 func (s *Refusals) countRefusals(ctx context.Context, from querier, q *refusal.Query) (n int64, err error) {
 	total := *q
 	total.By = nil
-	table, args := s.refusalSource(&total)
+	table, args := s.refusalSource(&refusalSelection{Query: &total})
 	where, more := refusalFilter(q, "minute", time.Second)
 	err = from.QueryRowContext(ctx, "SELECT coalesce(cast(sum(n) AS BIGINT), 0) FROM "+table+where,
 		append(args, more...)...).Scan(&n)
@@ -157,46 +157,101 @@ func (s *Refusals) countRefusals(ctx context.Context, from querier, q *refusal.Q
 func (s *Refusals) Read(ctx context.Context, q refusal.Query) (r refusal.Report, err error) {
 	err = s.report(ctx, q.Account, "read refused requests", func(tx *sql.Tx) (err error) {
 		if r.Total, err = s.countRefusals(ctx, tx, &q); err == nil {
-			r.Sums, err = s.refusalSums(ctx, tx, &q)
+			r.Sums, err = s.refusalSums(ctx, tx, &refusalSelection{Query: &q}, refusal.MostSums)
 		}
 		if err == nil {
 			where, args := refusalFilter(&q, "at", time.Microsecond)
 			r.Latest, err = latestRefusals(ctx, tx, where, args)
 		}
 		if err == nil {
-			err = labelRefused(ctx, tx, &r)
+			err = labelRefused(ctx, tx, r.Sums, r.Latest)
 		}
 		return err
 	})
 	return r, err
 }
 
-// labelRefused adds the labels of a report's keys.
-func labelRefused(ctx context.Context, q querier, r *refusal.Report) error {
-	labels := map[string]string{}
-	for i := range r.Sums {
-		labels[r.Sums[i].Key] = ""
+// Series answers a query by one group, and by a unit of time for all groups together and for each of the largest ones,
+// at most that many.
+func (s *Refusals) Series(ctx context.Context, q refusal.Query, unit refusal.Group, apart int) (
+	r refusal.Series, err error,
+) {
+	q.By = q.By[:1]
+	byTime, byBoth := q, refusalSelection{Query: new(q), of: q.By[0]}
+	byTime.By, byBoth.By = []refusal.Group{unit}, []refusal.Group{unit, q.By[0]}
+	err = s.report(ctx, q.Account, "read refused requests", func(tx *sql.Tx) (err error) {
+		r.Groups, err = s.refusalSums(ctx, tx, &refusalSelection{Query: &q}, refusal.MostSums)
+		if err == nil {
+			r.Times, err = s.refusalSums(ctx, tx, &refusalSelection{Query: &byTime}, mostPeriods)
+		}
+		for i := range r.Groups[:min(apart, len(r.Groups))] {
+			if value := r.Groups[i].Value(q.By[0]); value != "" {
+				byBoth.values = append(byBoth.values, value)
+			}
+		}
+		if err == nil && len(byBoth.values) > 0 {
+			r.Apart, err = s.refusalSums(ctx, tx, &byBoth, apart*mostPeriods)
+		}
+		if err == nil {
+			err = labelRefused(ctx, tx, r.Groups, nil)
+		}
+		return err
+	})
+	for i := range r.Times {
+		r.Total += r.Times[i].N
 	}
-	for i := range r.Latest {
-		labels[r.Latest[i].Key] = ""
+	return r, err
+}
+
+// mostPeriods is how many units of time a series has at most.
+const mostPeriods = 10_000
+
+// labelRefused adds the labels of keys.
+func labelRefused(ctx context.Context, q querier, sums []refusal.Sum, latest []refusal.Refusal) error {
+	labels := map[string]string{}
+	for i := range sums {
+		labels[sums[i].Key] = ""
+	}
+	for i := range latest {
+		labels[latest[i].Key] = ""
 	}
 	delete(labels, "")
 	if len(labels) == 0 {
 		return nil
 	}
 	err := named(ctx, q, "SELECT id, label FROM keys", labels)
-	for i := range r.Sums {
-		r.Sums[i].KeyLabel = labels[r.Sums[i].Key]
+	for i := range sums {
+		sums[i].KeyLabel = labels[sums[i].Key]
 	}
-	for i := range r.Latest {
-		r.Latest[i].KeyLabel = labels[r.Latest[i].Key]
+	for i := range latest {
+		latest[i].KeyLabel = labels[latest[i].Key]
 	}
 	return err
 }
 
-func (s *Refusals) refusalSums(ctx context.Context, tx *sql.Tx, q *refusal.Query) ([]refusal.Sum, error) {
+// refusalSelection is a query that may be restricted to some values of a group.
+type refusalSelection struct {
+	*refusal.Query
+	of     refusal.Group
+	values []string // nil for all
+}
+
+// where returns the condition that a column has one of the values.
+func (q *refusalSelection) where(column string) (text string, args []any) {
+	if q.values == nil {
+		return "", nil
+	}
+	for _, v := range q.values {
+		args = append(args, v)
+	}
+	return " AND " + among(column, len(args)), args
+}
+
+func (s *Refusals) refusalSums(ctx context.Context, tx *sql.Tx, q *refusalSelection, most int) ([]refusal.Sum, error) {
 	table, args := s.refusalSource(q)
-	where, more := refusalFilter(q, "minute", time.Second)
+	where, more := refusalFilter(q.Query, "minute", time.Second)
+	of, values := q.where(string(q.of))
+	where, more = where+of, append(more, values...)
 	if len(q.By) == 0 {
 		return nil, nil
 	}
@@ -213,7 +268,7 @@ func (s *Refusals) refusalSums(ctx context.Context, tx *sql.Tx, q *refusal.Query
 	}
 	groups := strings.Join(columns, ", ")
 	rows, err := tx.QueryContext(ctx, "SELECT "+groups+", cast(sum(n) AS BIGINT) FROM "+table+where+" GROUP BY "+
-		groups+" ORDER BY "+strings.Join(order, ", ")+" LIMIT ?", slices.Concat(args, more, []any{refusal.MostSums})...)
+		groups+" ORDER BY "+strings.Join(order, ", ")+" LIMIT ?", slices.Concat(args, more, []any{most})...)
 	return collect(rows, err, func(row scanner) (x refusal.Sum, err error) {
 		var dest []any
 		for _, g := range q.By {
@@ -254,7 +309,7 @@ func (s *Refusals) Find(ctx context.Context, id uuid.UUID) (x refusal.Refusal, t
 	var r refusal.Report
 	r.Latest, err = latestRefusals(ctx, s.read, " WHERE request = ?", []any{id.String()})
 	if err == nil {
-		err = labelRefused(ctx, s.read, &r)
+		err = labelRefused(ctx, s.read, nil, r.Latest)
 	}
 	if err != nil {
 		return x, false, fmt.Errorf("find refused request: %w", err)

@@ -126,8 +126,8 @@ func (s *Refusals) retainRefusalSums(ctx context.Context, before time.Time) erro
 // refusalSource returns the table of a query, an expression of SQL named refusals with its arguments: all counts, or
 // for a report over all accounts their sums by one column or by account and reason, and counts only of the hours that
 // the range cuts.
-func (s *Refusals) refusalSource(q *refusal.Query) (table string, args []any) {
-	column, days, ok := sumsFor(q)
+func (s *Refusals) refusalSource(q *refusalSelection) (table string, args []any) {
+	column, days, ok := sumsFor(q.Query)
 	if !ok {
 		return "refusals", nil
 	}
@@ -138,7 +138,7 @@ func (s *Refusals) refusalSource(q *refusal.Query) (table string, args []any) {
 	if !q.Until.IsZero() {
 		until = inUnits(q.Until, time.Second)
 	}
-	r := refusalParts{column: column, hoursFrom: s.clock.now().Add(-hoursFor + 24*time.Hour).Unix()}
+	r := refusalParts{refusalSelection: q, column: column, hoursFrom: s.clock.now().Add(-hoursFor + 24*time.Hour).Unix()}
 	if days {
 		r.addDays(from, until)
 	} else {
@@ -187,6 +187,7 @@ func sumsFor(q *refusal.Query) (column string, days, ok bool) {
 
 // refusalParts are the parts of a range: of sums, and of counts by minute at its ends.
 type refusalParts struct {
+	*refusalSelection
 	column    string
 	hoursFrom int64 // there are sums of hours since then
 	parts     []string
@@ -225,9 +226,21 @@ func (r *refusalParts) addSums(unit, from, until int64) {
 			args = append(args, sumsByPair+string(reason))
 		}
 	}
+	periods, of := " AND period >= ? AND period < ?", ""
+	args = append(args, from, until)
+	if n := (until - from) / unit; r.column != sumsByPair && r.values != nil && n <= mostPeriods {
+		var list []int64 // so that the database looks up each value
+		for at := from; at < until; at += unit {
+			list = append(list, at)
+		}
+		periods, args = " AND "+isOn("period", list...), args[:2]
+		var values []any
+		of, values = r.where("value")
+		args = append(args, values...)
+	}
 	r.parts = append(r.parts, "SELECT period AS minute, "+value+", n FROM refusals_sums WHERE unit = ? AND "+grouped+
-		" AND period >= ? AND period < ?")
-	r.args = append(append(r.args, args...), from, until)
+		periods+of)
+	r.args = append(r.args, args...)
 }
 
 func (r *refusalParts) addCounts(from, until int64) {

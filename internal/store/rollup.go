@@ -233,14 +233,22 @@ type rollup struct {
 	narrow, wide *insertion
 }
 
-// newRollup prepares additions to a table. Most measures of most rows are 0, and each value costs time, so rows that
-// only add to the usual measures have a narrower insertion.
-func newRollup(table string) *rollup {
-	r := &rollup{table: table, names: []string{"key", "provider"}, usual: []int{
+const numUsual = 8
+
+// usualMeasures returns the measures that are the only ones of most sums.
+func usualMeasures() [numUsual]int {
+	return [numUsual]int{
 		measureRequests, measureCost, measureTokens, measureAttempts,
 		measureUsage + int(llm.Input), measureUsage + int(llm.CacheRead), measureUsage + int(llm.Output), measureUsage +
 			int(llm.Requests),
-	}}
+	}
+}
+
+// newRollup prepares additions to a table. Most measures of most rows are 0, and each value costs time, so rows that
+// only add to the usual measures have a narrower insertion.
+func newRollup(table string) *rollup {
+	usual := usualMeasures()
+	r := &rollup{table: table, names: []string{"key", "provider"}, usual: usual[:]}
 	switch table {
 	case tableUses:
 		r.names = nil

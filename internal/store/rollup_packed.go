@@ -102,8 +102,9 @@ func (p packedPeriod) isReadable() bool        { return p.packed == p.version &&
 func (p packedPeriod) areSpeedsReadable() bool { return p.speedsPacked == p.version && p.hasSpeeds }
 
 func packedPeriods(ctx context.Context, q querier) (map[int64]packedPeriod, error) {
-	const columns = "SELECT p.period, p.version, p.packed, coalesce(s.packed, -1), p.by_both IS NOT NULL," +
-		" s.speeds IS NOT NULL FROM "
+	// SQLite reads all of a value to compare it with NULL, but not for its length.
+	const columns = "SELECT p.period, p.version, p.packed, coalesce(s.packed, -1), length(p.by_both) IS NOT NULL," +
+		" length(s.speeds) IS NOT NULL FROM "
 	const speeds = " p LEFT JOIN " + tablePackedSpeeds + " s ON s.period = p.period"
 	rows, err := q.QueryContext(ctx, columns+tablePacked+speeds+" UNION ALL "+columns+tablePackedHours+speeds+
 		" ORDER BY 1") // months first

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -22,25 +21,44 @@ const (
 // accounts the packed one. By end users and tags it reads their sums, and the rows of attempts that are not in them. By
 // minute it reads rows.
 func (s *Reports) Uses(ctx context.Context, q report.UsesQuery) (page report.UsesPage, err error) {
+	err = s.at(ctx, q.Account, "read uses", func(m *moment) (err error) {
+		page, err = m.uses(ctx, q)
+		return err
+	})
+	return page, err
+}
+
+// UsesTogether calls fn to read several reports of an account, or of all accounts if it is empty: uses is like Uses. They
+// are of one moment of the database, and what they share is read once.
+func (s *Reports) UsesTogether(ctx context.Context, account string,
+	fn func(uses func(report.UsesQuery) (report.UsesPage, error)) error,
+) error {
+	return s.at(ctx, account, "read uses", func(m *moment) error {
+		return fn(func(q report.UsesQuery) (report.UsesPage, error) { return m.uses(ctx, q) })
+	})
+}
+
+// uses is Reports.Uses as of this moment. The account must be that of the moment.
+func (m *moment) uses(ctx context.Context, q report.UsesQuery) (page report.UsesPage, err error) {
 	if q.Top == 0 {
-		return s.usesOf(ctx, q, nil)
+		return m.usesOf(ctx, q, nil)
 	}
 	if err := q.CheckTop(); err != nil {
 		return page, err
 	}
 	at, top := q.Ranked(), q
 	if q.Apart != nil {
-		return s.usesOf(ctx, q, &separate{at, q.Apart})
+		return m.usesOf(ctx, q, &separate{at, q.Apart})
 	}
 	top.By, top.Sort, top.Top, top.Limit, top.Offset = q.By[at:at+1], cmp.Or(q.Sort, report.MeasureCost), 0, q.Top, 0
-	if page, err = s.usesOf(ctx, top, nil); err != nil {
+	if page, err = m.usesOf(ctx, top, nil); err != nil {
 		return page, err
 	}
 	apart := &separate{at: at}
 	for i := range page.Uses {
 		apart.values = append(apart.values, page.Uses[i].Group[0])
 	}
-	return s.usesOf(ctx, q, apart)
+	return m.usesOf(ctx, q, apart)
 }
 
 // separate names the values of a dimension that are not summed up as report.Other.
@@ -49,31 +67,26 @@ type separate struct {
 	values []*string
 }
 
-func (s *Reports) usesOf(ctx context.Context, q report.UsesQuery, apart *separate) (page report.UsesPage, err error) {
+func (m *moment) usesOf(ctx context.Context, q report.UsesQuery, apart *separate) (page report.UsesPage, err error) {
 	f, err := newUsesFilter(q)
 	if err != nil {
-		return page, fmt.Errorf("read uses: %w", err)
+		return page, err
 	}
-	if err := f.checkMinutes(q.By, s.clock.now()); err != nil {
+	if err := f.checkMinutes(q.By, m.reports.clock.now()); err != nil {
 		return page, err
 	}
 	groups := newUsesGroups(&f, q, apart)
-	err = s.report(ctx, q.Account, "read uses", func(tx *sql.Tx) (err error) {
-		switch {
-		case q.Speeds:
-			page, err = s.pageOfSpeeds(ctx, tx, newUsesRows(groups, q), q.Limit, q.Offset)
-		case q.ByAttribution() || f.byMinute(q.By):
-			page, err = newUsesRows(groups, q).page(ctx, tx, q.Limit, q.Offset)
-		case f.all:
-			page, err = s.pageOfAll(ctx, tx, newUsesRows(groups, q), q.Limit, q.Offset)
-		case len(q.By) > 0 || q.Sort != "" || q.Failed || groups.table != tableUses:
-			page, err = groups.page(ctx, tx, q.Limit, q.Offset)
-		default:
-			page, err = f.page(ctx, tx, s.engine, q.Limit, q.Offset)
-		}
-		return err
-	})
-	return page, err
+	switch {
+	case q.Speeds:
+		return m.pageOfSpeeds(ctx, newUsesRows(groups, q), q.Limit, q.Offset)
+	case q.ByAttribution() || f.byMinute(q.By):
+		return newUsesRows(groups, q).page(ctx, m, q.Limit, q.Offset)
+	case f.all:
+		return m.pageOfAll(ctx, newUsesRows(groups, q), q.Limit, q.Offset)
+	case len(q.By) > 0 || q.Sort != "" || q.Failed || groups.table != tableUses:
+		return groups.page(ctx, m.tx, q.Limit, q.Offset)
+	}
+	return f.page(ctx, m.tx, m.reports.engine, q.Limit, q.Offset)
 }
 
 // usesFilter holds the filters of a query.

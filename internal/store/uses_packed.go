@@ -13,37 +13,35 @@ import (
 
 // pageOfAll returns usage over all accounts: it reads packed months, days and hours from their rows, and others from
 // the rollups.
-func (s *Reports) pageOfAll(ctx context.Context, tx *sql.Tx, u *usesRows, limit, offset int) (
-	page report.UsesPage, err error,
-) {
-	switch err := s.readOfAll(ctx, tx, u); {
+func (m *moment) pageOfAll(ctx context.Context, u *usesRows, limit, offset int) (page report.UsesPage, err error) {
+	switch err := m.readOfAll(ctx, u); {
 	case errors.Is(err, errManyGroups), errors.Is(err, errLongGroups):
-		return u.usesGroups.page(ctx, tx, limit, offset)
+		return u.usesGroups.page(ctx, m.tx, limit, offset)
 	case err != nil:
 		return page, err
 	}
 	return u.sorted(limit, offset), nil
 }
 
-func (s *Reports) readOfAll(ctx context.Context, tx *sql.Tx, u *usesRows) error {
-	return s.readPeriods(ctx, tx, u, packedPeriod.isReadable, u.readRollups)
+func (m *moment) readOfAll(ctx context.Context, u *usesRows) error {
+	return m.readPeriods(ctx, u, packedPeriod.isReadable, func(p *usesPlan) error { return m.readRollups(ctx, u, p) })
 }
 
 // readPeriods reads packed periods from their rows if they are readable, and calls rest for the others.
-func (s *Reports) readPeriods(ctx context.Context, tx *sql.Tx, u *usesRows, isReadable func(packedPeriod) bool,
-	rest func(context.Context, *sql.Tx, *usesPlan) error,
+func (m *moment) readPeriods(ctx context.Context, u *usesRows, isReadable func(packedPeriod) bool,
+	rest func(*usesPlan) error,
 ) error {
-	there, err := packedPeriods(ctx, tx)
+	there, err := m.periods(ctx)
 	if err != nil {
 		return err
 	}
 	read := func(isReadable func(int64) bool) error {
-		p, err := usesPlanner{u, isReadable}.plan(ctx, tx)
+		p, err := usesPlanner{u, isReadable}.plan(ctx, m.tx)
 		if err == nil {
-			err = u.addPeriods(ctx, tx, p.packed)
+			err = u.addPeriods(ctx, m.tx, p.packed)
 		}
 		if err == nil {
-			err = rest(ctx, tx, p)
+			err = rest(p)
 		}
 		return err
 	}
@@ -52,9 +50,10 @@ func (s *Reports) readPeriods(ctx context.Context, tx *sql.Tx, u *usesRows, isRe
 		return ok && isReadable(p)
 	})
 	if errors.Is(err, errPacked) {
-		s.log.Warn("a report takes longer, because it adds up the sums of each account; they are packed again within "+
-			"a day", "err", err)
+		m.reports.log.Warn("a report takes longer, because it adds up the sums of each account; they are packed again "+
+			"within a day", "err", err)
 		clear(u.groups)
+		clear(u.byText)
 		u.text = 0
 		err = read(func(int64) bool { return false })
 	}
@@ -138,14 +137,35 @@ func (f *usesFilter) isWhole(month int64) bool {
 	return f.from <= first && last <= f.to && !f.cuts(first) && !f.cuts(last)
 }
 
-// readRollups adds the days and hours that are not packed.
-func (u *usesRows) readRollups(ctx context.Context, tx *sql.Tx, p *usesPlan) error {
-	if len(p.days)+len(p.hours) > mostNamed {
+// readRollups adds the days and hours that are not packed. A few are read by account, key and model, for all reports of
+// the moment; the database adds up others.
+func (m *moment) readRollups(ctx context.Context, u *usesRows, p *usesPlan) error {
+	rest := *p
+	switch n := len(p.days) + len(p.hours); {
+	case n > mostNamed:
 		return errManyGroups
+	case n <= mostRunningPeriods:
+		rest = usesPlan{}
+		for _, period := range slices.Concat(p.days, p.hours) {
+			list, err := m.readRunning(ctx, period)
+			if err == nil {
+				err = u.addRunning(list)
+			}
+			if err != nil {
+				return err
+			}
+			switch {
+			case list != nil:
+			case period > lastDay:
+				rest.hours = append(rest.hours, period)
+			default:
+				rest.days = append(rest.days, period)
+			}
+		}
 	}
-	err := readRollup(ctx, tx, u, u.daily, 1, p.days)
+	err := readRollup(ctx, m.tx, u, u.daily, 1, rest.days)
 	if err == nil {
-		err = readRollup(ctx, tx, u, tableHours, 100, p.hours)
+		err = readRollup(ctx, m.tx, u, tableHours, 100, rest.hours)
 	}
 	return err
 }
@@ -212,6 +232,7 @@ func (u *usesRows) addPackedRows(ctx context.Context, tx *sql.Tx, table string, 
 		}
 		sums, err := unpackSums(packed, names)
 		if err == nil {
+			sums.isPeriod = true
 			err = u.addPacked(on, sums)
 		}
 		if errors.Is(err, errPacked) {

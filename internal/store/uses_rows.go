@@ -35,6 +35,7 @@ type usesRows struct {
 	text     int                      // bytes of the texts that name the groups
 	name     []byte                   // of the current group
 	ofDay    map[packedName]*rowGroup // the groups of the current day
+	byText   map[string]*rowGroup     // see named; nil for a text that a filter excludes
 	times    map[timeOf]timeValue
 	// summed are the days that are read only from their sums, and byRow the other days with usage.
 	summed, byRow []int64
@@ -66,14 +67,14 @@ func newUsesRows(g *usesGroups, q report.UsesQuery) *usesRows {
 	return &usesRows{
 		usesGroups: g, byMinute: g.byMinute(q.By), tags: q.Tags, user: q.User, groups: map[string]*rowGroup{},
 		most:  maxUsesGroups,
-		ofDay: map[packedName]*rowGroup{}, times: map[timeOf]timeValue{},
+		ofDay: map[packedName]*rowGroup{}, byText: map[string]*rowGroup{}, times: map[timeOf]timeValue{},
 		upto: map[int64]string{}, corrected: map[accountOn][]*correction{},
 		byAttempt: map[ledger.AttemptID]*correction{},
 	}
 }
 
-func (u *usesRows) page(ctx context.Context, tx *sql.Tx, limit, offset int) (page report.UsesPage, err error) {
-	if err := u.read(ctx, tx); err != nil {
+func (u *usesRows) page(ctx context.Context, m *moment, limit, offset int) (page report.UsesPage, err error) {
+	if err := u.read(ctx, m); err != nil {
 		return page, err
 	}
 	return u.sorted(limit, offset), nil
@@ -138,7 +139,8 @@ func compareValues(a, b *string, downward bool) int {
 	return strings.Compare(*a, *b)
 }
 
-func (u *usesRows) read(ctx context.Context, tx *sql.Tx) error {
+func (u *usesRows) read(ctx context.Context, m *moment) error {
+	tx := m.tx
 	if err := u.days(ctx, tx); err != nil {
 		return err
 	}
@@ -155,7 +157,7 @@ func (u *usesRows) read(ctx context.Context, tx *sql.Tx) error {
 		return err
 	}
 	for _, day := range u.byRow {
-		if err := u.readAttempts(ctx, tx, day); err != nil {
+		if err := u.readAttempts(ctx, m, day); err != nil {
 			return err
 		}
 	}
@@ -192,17 +194,17 @@ func (u *usesRows) days(ctx context.Context, tx *sql.Tx) (err error) {
 }
 
 // readAttempts adds up the rows of a day that are not in its sums.
-func (u *usesRows) readAttempts(ctx context.Context, tx *sql.Tx, day int64) error {
+func (u *usesRows) readAttempts(ctx context.Context, m *moment, day int64) error {
 	upto := u.upto[day]
 	query := rowsQuery{account: u.account, least: stateKnown, limit: exportPiece}
 	query.from, query.to = u.places(day, upto)
-	if err := walk(ctx, tx, query, u.addRow); err != nil || !u.all || upto == "" {
+	if err := m.settled.walk(ctx, query, u.addRow); err != nil || !u.all || upto == "" {
 		return err
 	}
-	fewer, err := accountsBefore(ctx, tx, day, upto)
+	fewer, err := accountsBefore(ctx, m.tx, day, upto)
 	for i := 0; i < len(fewer) && err == nil; i++ {
 		query.account, query.from, query.to = fewer[i].account, placeAt(day, fewer[i].upto), placeAt(day, upto)
-		err = walk(ctx, tx, query, u.addRow)
+		err = m.settled.walk(ctx, query, u.addRow)
 	}
 	return err
 }
@@ -218,20 +220,25 @@ func accountsBefore(ctx context.Context, tx *sql.Tx, day int64, upto string) ([]
 }
 
 // addRow adds an attempt with its corrections, which it removes from byAttempt.
-func (u *usesRows) addRow(r *storedRow) error {
-	if u.model != "" && r.FullModel() != u.model || u.key != "" && r.Key != u.key || !u.timeRange.has(r.Arrived) {
+func (u *usesRows) addRow(r *settledRow) error {
+	if u.model != "" && r.model != u.model || u.key != "" && r.key != u.key || !u.timeRange.has(r.arrived) {
 		return nil
 	}
 	if u.rows++; u.rows > maxUsesRows {
 		return errUsesRows(maxUsesRows, "attempts")
 	}
-	b, s := u.bucketOf(&r.Attempt), sumsOf(&r.Entry)
-	if c := u.byAttempt[r.ID]; c != nil {
-		s.add(c.sums())
-		delete(u.byAttempt, r.ID)
+	b := u.bucketOf(r)
+	g, err := u.group(&b, &r.attribution)
+	if g != nil {
+		r.addTo(&g.sums)
 	}
-	a := attributedOf(&r.Attribution)
-	return u.add(&b, &a, s)
+	if c := u.byAttempt[r.id]; c != nil {
+		if g != nil {
+			g.add(c.sums())
+		}
+		delete(u.byAttempt, r.id)
+	}
+	return err
 }
 
 // deleted returns the sums of rows that retention has deleted, by day.
@@ -264,10 +271,10 @@ func (u *usesRows) byModel() bool {
 }
 
 // bucketOf returns the bucket of an attempt's hour or, by minute, of its minute.
-func (u *usesRows) bucketOf(a *ledger.Attempt) bucket {
-	b := bucketOf(a)
+func (u *usesRows) bucketOf(r *settledRow) bucket {
+	b := r.bucket
 	if u.has(report.ByMinute) {
-		b.period = b.period*100 + int64(a.Arrived.UTC().Minute())
+		b.period = b.period*100 + int64(r.arrived.UTC().Minute())
 	}
 	return b
 }

@@ -26,7 +26,7 @@ type usesSpeeds struct{ *usesRows }
 
 // pageOfSpeeds counts times to first token by the groups: from their rollup, by hour from packed hours, or from rows if
 // these do not have the groups.
-func (s *Reports) pageOfSpeeds(ctx context.Context, tx *sql.Tx, rows *usesRows, limit, offset int) (
+func (m *moment) pageOfSpeeds(ctx context.Context, rows *usesRows, limit, offset int) (
 	page report.UsesPage, err error,
 ) {
 	u := usesSpeeds{rows}
@@ -34,20 +34,22 @@ func (s *Reports) pageOfSpeeds(ctx context.Context, tx *sql.Tx, rows *usesRows, 
 	isReadable, byHours := packedPeriod.areSpeedsReadable, u.isByHours() || u.isPart()
 	switch days := u.daysFor(byHours); {
 	case days > 0:
-		err = u.checkDays(ctx, tx, days)
+		err = u.checkDays(ctx, m.tx, days)
 	case !u.all:
 		isReadable = func(packedPeriod) bool { return false }
 	}
 	if err == nil && byHours && !u.all {
 		var few bool
-		if few, err = u.areFew(ctx, tx); few {
+		if few, err = u.areFew(ctx, m.tx); few {
 			isReadable = func(packedPeriod) bool { return false }
 		}
 	}
 	if err == nil && u.needsRows() {
-		err = u.readByRow(ctx, tx)
+		err = u.readByRow(ctx, m)
 	} else if err == nil {
-		err = s.readPeriods(ctx, tx, rows, isReadable, u.readRest)
+		err = m.readPeriods(ctx, rows, isReadable, func(p *usesPlan) error {
+			return u.readRest(ctx, m, p)
+		})
 	}
 	return u.sorted(limit, offset), err
 }
@@ -91,8 +93,8 @@ func (u usesSpeeds) areFew(ctx context.Context, tx *sql.Tx) (few bool, err error
 }
 
 // readRest counts the days that are not packed from their rollup, and the hours from rows.
-func (u usesSpeeds) readRest(ctx context.Context, tx *sql.Tx, p *usesPlan) error {
-	err := u.readSpeeds(ctx, tx, p.days)
+func (u usesSpeeds) readRest(ctx context.Context, m *moment, p *usesPlan) error {
+	err := u.readSpeeds(ctx, m.tx, p.days)
 	for rest := p.hours; len(rest) > 0 && err == nil; {
 		day := rest[0] / 100
 		n := len(rest)
@@ -103,40 +105,40 @@ func (u usesSpeeds) readRest(ctx context.Context, tx *sql.Tx, p *usesPlan) error
 		rest = rest[n:]
 		_, to := hourPlaces(slices.Max(hours))
 		from, _ := hourPlaces(slices.Min(hours))
-		err = u.readSpeedRows(ctx, tx, from, to, func(at time.Time) bool { return slices.Contains(hours, hourOf(at)) })
+		err = u.readSpeedRows(ctx, m, from, to, func(at time.Time) bool { return slices.Contains(hours, hourOf(at)) })
 	}
 	return err
 }
 
 // readByRow counts the times of the requested rows.
-func (u usesSpeeds) readByRow(ctx context.Context, tx *sql.Tx) error {
-	days, err := daysOf(ctx, tx, tableSpeed, "period", u.from, u.to)
+func (u usesSpeeds) readByRow(ctx context.Context, m *moment) error {
+	days, err := daysOf(ctx, m.tx, tableSpeed, "period", u.from, u.to)
 	for _, day := range days {
 		if err == nil {
 			from, to := u.places(day, "")
-			err = u.readSpeedRows(ctx, tx, from, to, u.timeRange.has)
+			err = u.readSpeedRows(ctx, m, from, to, u.timeRange.has)
 		}
 	}
 	return err
 }
 
 // readSpeedRows counts the times of the rows between two places that arrived at a requested time.
-func (u usesSpeeds) readSpeedRows(ctx context.Context, tx *sql.Tx, from, to rowPlace,
+func (u usesSpeeds) readSpeedRows(ctx context.Context, m *moment, from, to rowPlace,
 	isRequested func(time.Time) bool,
 ) error {
 	query := rowsQuery{account: u.account, from: from, to: to, least: stateKnown, limit: exportPiece}
-	return walk(ctx, tx, query, func(r *storedRow) error {
-		if !isRequested(r.Arrived) {
+	return m.settled.walk(ctx, query, func(r *settledRow) error {
+		if !isRequested(r.arrived) {
 			return nil
 		}
 		if u.rows++; u.rows > maxUsesRows {
 			return errUsesRows(maxUsesRows, "attempts")
 		}
-		if !hasSpeed(&r.Entry) {
+		if !r.hasSpeed {
 			return nil
 		}
-		b, a := u.bucketOf(&r.Attempt), attributedOf(&r.Attribution)
-		return u.add(&b, &a, speedSums(r.FirstToken))
+		b := u.bucketOf(r)
+		return u.add(&b, &r.attribution, speedSums(r.first))
 	})
 }
 

@@ -117,6 +117,9 @@ func (u *usesRows) addDay(on accountOn, upto string, sums *packedSums) error {
 func (u *usesRows) addPacked(on accountOn, sums *packedSums) error {
 	needs := neededNames(u, sums.withAccounts)
 	clear(u.ofDay)
+	if slices.ContainsFunc(u.by, report.Dimension.IsTime) {
+		clear(u.byText)
+	}
 	// The groups of the period, if only one text or the attribution distinguishes them.
 	ofText := make([]*rowGroup, max(len(sums.texts), len(sums.attributions)))
 	isText := needs.single() && (len(sums.attributions) == 1 || needs == packedName{})
@@ -135,7 +138,15 @@ func (u *usesRows) addPacked(on accountOn, sums *packedSums) error {
 		}
 		if g == nil {
 			var err error
-			if g, err = u.group(sums.bucketOn(on), &sums.attributions[name.attribution]); err != nil {
+			group := func() (*rowGroup, error) {
+				return u.group(sums.bucketOn(on), &sums.attributions[name.attribution])
+			}
+			if isText && sums.isPeriod && needs != (packedName{}) {
+				g, err = u.named(&needs, sums.texts[index], group)
+			} else {
+				g, err = group()
+			}
+			if err != nil {
 				return err
 			}
 			if g == nil {
@@ -150,6 +161,37 @@ func (u *usesRows) addPacked(on accountOn, sums *packedSums) error {
 		g.add(&sums.sums)
 	}
 	return sums.failed()
+}
+
+// named returns the group of the only text that distinguishes groups within a period. Periods share it if the report is
+// not by time.
+func (u *usesRows) named(needs *packedName, text string, group func() (*rowGroup, error)) (*rowGroup, error) {
+	if at := u.dimensionOf(needs); at >= 0 {
+		text, _ = u.apart.value(at, text, true)
+	}
+	g, there := u.byText[text]
+	if there {
+		return g, nil
+	}
+	g, err := group()
+	if err == nil {
+		u.byText[text] = g
+	}
+	return g, err
+}
+
+// dimensionOf returns the index of the dimension of the needed text; -1 for none, and for the provider, which is a part
+// of it.
+func (u *usesRows) dimensionOf(needs *packedName) int {
+	switch {
+	case needs.account > 0:
+		return slices.Index(u.by, report.ByAccount)
+	case needs.key > 0:
+		return slices.Index(u.by, report.ByKey)
+	case u.has(report.ByProvider):
+		return -1
+	}
+	return slices.Index(u.by, report.ByModel)
 }
 
 // neededNames returns 1 for each text of packed sums that distinguishes groups. A model also determines the provider.

@@ -206,6 +206,7 @@ func compareRefusalsOfAll(t *testing.T, f *fixture, now time.Time) {
 			}
 			must.Equal(t, got, want, "all accounts by %v of %+v", by, q)
 			compareRefusedAccounts(t, f, q)
+			compareRefusedSeries(t, f, q)
 		}
 	}
 }
@@ -230,6 +231,36 @@ func compareRefusedAccounts(t *testing.T, f *fixture, q refusal.Query) {
 		must.Equal(t, got, want, "refusals of %q in %+v", account, q)
 	}
 	must.Equal(t, all.Total, total, "refusals of all in %+v", q)
+}
+
+// compareRefusedSeries compares the series of the two largest groups of all accounts, and of one, with reports of each.
+func compareRefusedSeries(t *testing.T, f *fixture, q refusal.Query) {
+	t.Helper()
+	for _, g := range []refusal.Group{refusal.ByAccount, refusal.ByKey, refusal.ByReason, refusal.ByModel} {
+		for _, account := range []string{"", "acc_b"} {
+			q.All, q.Account, q.By = account == "", account, []refusal.Group{g}
+			got := must.Get(f.Refusals.Series(t.Context(), q, refusal.ByDay, 2))(t)
+			want := must.Get(f.Refusals.Read(t.Context(), q))(t)
+			must.Equal(t, got.Total, want.Total, "total by %s of %+v", g, q)
+			must.Equal(t, got.Groups, want.Sums, "groups by %s of %+v", g, q)
+			q.By = []refusal.Group{refusal.ByDay}
+			must.Equal(t, got.Times, must.Get(f.Refusals.Read(t.Context(), q))(t).Sums, "days of %+v", q)
+			apart := map[refusal.Bucket]int64{}
+			for i := range want.Sums[:min(2, len(want.Sums))] {
+				q.By = []refusal.Group{refusal.ByDay, g}
+				for _, s := range must.Get(f.Refusals.Read(t.Context(), q))(t).Sums {
+					if v := want.Sums[i].Value(g); v != "" && s.Value(g) == v {
+						apart[s.Bucket] = s.N
+					}
+				}
+			}
+			days := map[refusal.Bucket]int64{}
+			for _, s := range got.Apart {
+				days[s.Bucket] += s.N
+			}
+			must.Equal(t, days, apart, "days by %s of %+v", g, q)
+		}
+	}
 }
 
 // testRefusalsRetained checks that minutes become hours after two days, without a change of sums, and that old rows are
