@@ -218,44 +218,6 @@ func (h *usageHandlers) find(ctx context.Context, v *people.Visit, u *usageQuery
 	return f, nil
 }
 
-// usageRead holds the reports of a page, which are of one moment.
-type usageRead struct {
-	groups, chart, speeds report.UsesPage
-	before                report.Totals
-}
-
-// usesReader reads a report.
-type usesReader = func(report.UsesQuery) (report.UsesPage, error)
-
-// all reads the groups, the chart, and the same time before.
-func (x *usageRead) all(u *usageQuery, q report.UsesQuery, uses usesReader) (err error) {
-	if len(u.by) > 0 {
-		if x.groups, err = uses(q); err != nil {
-			return err
-		}
-	}
-	charted := u.charted(q)
-	if len(u.by) == 1 && q.Offset == 0 && q.Sort == charted.Sort && charted.Top > 0 {
-		charted.Apart = groupValues(x.groups.Uses[:min(len(x.groups.Uses), charted.Top)])
-	}
-	if q.Speeds {
-		if x.speeds, err = uses(charted); err != nil {
-			return err
-		}
-		charted.Speeds = false
-	}
-	if x.chart, err = uses(charted); err != nil {
-		return err
-	}
-	before := q
-	before.By, before.Top, before.Limit, before.Offset = []report.Dimension{report.ByMonth}, 0, 1, 0
-	before.Speeds, before.Failed = false, false
-	u.when.restrictBefore(&before)
-	past, err := uses(before)
-	x.before = past.Total
-	return err
-}
-
 // charted returns the query of the chart for that of the groups: the largest groups by the unit.
 func (u *usageQuery) charted(q report.UsesQuery) report.UsesQuery {
 	at := q.Ranked()

@@ -87,8 +87,8 @@ func readRunning(ctx context.Context, tx *sql.Tx, period int64, most int) (list 
 	const buckets = "SELECT account, model, key, provider, "
 	hasOthers := "(" + strings.Join(others, " OR ") + ")"
 	from := " FROM " + table + " WHERE period = ?"
-	rows, err := tx.QueryContext(ctx, buckets+strings.Join(usual[:], ", ")+", CASE WHEN "+hasOthers+" THEN 1 ELSE 0 END"+
-		from+" LIMIT ?", period, most+1)
+	rows, err := tx.QueryContext(ctx, buckets+strings.Join(usual[:], ", ")+", CASE WHEN "+hasOthers+
+		" THEN 1 ELSE 0 END"+from+" LIMIT ?", period, most+1)
 	var r running
 	var isOther bool
 	dest := []any{&r.account, &r.model, &r.key, &r.provider}
@@ -127,7 +127,7 @@ func readRunning(ctx context.Context, tx *sql.Tx, period int64, most int) (list 
 }
 
 // addRunning adds sums to the groups.
-func (u *usesRows) addRunning(list []running) error {
+func addRunning(u *usesRows, list []running) error {
 	for i := range list {
 		r := &list[i]
 		g, err := u.group(&r.bucket, &attributed{})

@@ -138,7 +138,8 @@ func (s *Refusals) refusalSource(q *refusalSelection) (table string, args []any)
 	if !q.Until.IsZero() {
 		until = inUnits(q.Until, time.Second)
 	}
-	r := refusalParts{refusalSelection: q, column: column, hoursFrom: s.clock.now().Add(-hoursFor + 24*time.Hour).Unix()}
+	r := refusalParts{refusalSelection: q, column: column}
+	r.hoursFrom = s.clock.now().Add(-hoursFor + 24*time.Hour).Unix()
 	if days {
 		r.addDays(from, until)
 	} else {

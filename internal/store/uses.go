@@ -28,8 +28,8 @@ func (s *Reports) Uses(ctx context.Context, q report.UsesQuery) (page report.Use
 	return page, err
 }
 
-// UsesTogether calls fn to read several reports of an account, or of all accounts if it is empty: uses is like Uses. They
-// are of one moment of the database, and what they share is read once.
+// UsesTogether calls fn to read several reports of an account, or of all accounts if it is empty: uses is like Uses.
+// They are of one moment of the database, and what they share is read once.
 func (s *Reports) UsesTogether(ctx context.Context, account string,
 	fn func(uses func(report.UsesQuery) (report.UsesPage, error)) error,
 ) error {

@@ -149,7 +149,7 @@ func (m *moment) readRollups(ctx context.Context, u *usesRows, p *usesPlan) erro
 		for _, period := range slices.Concat(p.days, p.hours) {
 			list, err := m.readRunning(ctx, period)
 			if err == nil {
-				err = u.addRunning(list)
+				err = addRunning(u, list)
 			}
 			if err != nil {
 				return err

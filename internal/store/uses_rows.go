@@ -35,7 +35,7 @@ type usesRows struct {
 	text     int                      // bytes of the texts that name the groups
 	name     []byte                   // of the current group
 	ofDay    map[packedName]*rowGroup // the groups of the current day
-	byText   map[string]*rowGroup     // see named; nil for a text that a filter excludes
+	byText   namedGroups
 	times    map[timeOf]timeValue
 	// summed are the days that are read only from their sums, and byRow the other days with usage.
 	summed, byRow []int64
@@ -67,7 +67,7 @@ func newUsesRows(g *usesGroups, q report.UsesQuery) *usesRows {
 	return &usesRows{
 		usesGroups: g, byMinute: g.byMinute(q.By), tags: q.Tags, user: q.User, groups: map[string]*rowGroup{},
 		most:  maxUsesGroups,
-		ofDay: map[packedName]*rowGroup{}, byText: map[string]*rowGroup{}, times: map[timeOf]timeValue{},
+		ofDay: map[packedName]*rowGroup{}, byText: namedGroups{}, times: map[timeOf]timeValue{},
 		upto: map[int64]string{}, corrected: map[accountOn][]*correction{},
 		byAttempt: map[ledger.AttemptID]*correction{},
 	}

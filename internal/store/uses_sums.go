@@ -133,28 +133,21 @@ func (u *usesRows) addPacked(on accountOn, sums *packedSums) error {
 		var g *rowGroup
 		if isText {
 			g = ofText[index]
-		} else {
+		} else if !sums.isPeriod {
 			g = u.ofDay[name]
 		}
 		if g == nil {
 			var err error
-			group := func() (*rowGroup, error) {
-				return u.group(sums.bucketOn(on), &sums.attributions[name.attribution])
-			}
-			if isText && sums.isPeriod && needs != (packedName{}) {
-				g, err = u.named(&needs, sums.texts[index], group)
-			} else {
-				g, err = group()
-			}
-			if err != nil {
+			if g, err = u.packedGroup(on, &needs, sums); err != nil {
 				return err
 			}
 			if g == nil {
 				g = leftOut
 			}
-			if isText {
+			switch {
+			case isText:
 				ofText[index] = g
-			} else {
+			case !sums.isPeriod:
 				u.ofDay[name] = g
 			}
 		}
@@ -163,35 +156,52 @@ func (u *usesRows) addPacked(on accountOn, sums *packedSums) error {
 	return sums.failed()
 }
 
-// named returns the group of the only text that distinguishes groups within a period. Periods share it if the report is
-// not by time.
-func (u *usesRows) named(needs *packedName, text string, group func() (*rowGroup, error)) (*rowGroup, error) {
-	if at := u.dimensionOf(needs); at >= 0 {
-		text, _ = u.apart.value(at, text, true)
+// packedGroup returns the group of the current sums; nil if a filter excludes it.
+func (u *usesRows) packedGroup(on accountOn, needs *packedName, sums *packedSums) (*rowGroup, error) {
+	group := func() (*rowGroup, error) {
+		return u.group(sums.bucketOn(on), &sums.attributions[sums.attribution])
 	}
-	g, there := u.byText[text]
+	if sums.isPeriod {
+		return u.byText.find(u, needs, sums, group)
+	}
+	return group()
+}
+
+// namedGroups are the groups of the texts of packed periods: account, model and key; empty if they distinguish none. A
+// group is nil if a filter excludes it.
+type namedGroups map[[3]string]*rowGroup
+
+// find returns the group of the current sums of a period, and calls group for one that is not known. Periods share
+// groups if the report is not by time.
+func (n namedGroups) find(u *usesRows, needs *packedName, sums *packedSums, group func() (*rowGroup, error)) (
+	*rowGroup, error,
+) {
+	var texts [3]string
+	for i, part := range []struct {
+		needed, text int
+		of           report.Dimension
+	}{
+		{needs.account, sums.account, report.ByAccount},
+		{needs.model, sums.model, report.ByModel},
+		{needs.key, sums.key, report.ByKey},
+	} {
+		if part.needed == 0 {
+			continue
+		}
+		texts[i] = sums.texts[part.text]
+		if u.apart != nil && u.by[u.apart.at] == part.of {
+			texts[i], _ = u.apart.value(u.apart.at, texts[i], true)
+		}
+	}
+	g, there := n[texts]
 	if there {
 		return g, nil
 	}
 	g, err := group()
 	if err == nil {
-		u.byText[text] = g
+		n[texts] = g
 	}
 	return g, err
-}
-
-// dimensionOf returns the index of the dimension of the needed text; -1 for none, and for the provider, which is a part
-// of it.
-func (u *usesRows) dimensionOf(needs *packedName) int {
-	switch {
-	case needs.account > 0:
-		return slices.Index(u.by, report.ByAccount)
-	case needs.key > 0:
-		return slices.Index(u.by, report.ByKey)
-	case u.has(report.ByProvider):
-		return -1
-	}
-	return slices.Index(u.by, report.ByModel)
 }
 
 // neededNames returns 1 for each text of packed sums that distinguishes groups. A model also determines the provider.
