@@ -52,9 +52,9 @@ func (r *settledRow) set(e *ledger.Entry) {
 // settledRows reads the rows of settled attempts for the reports of a moment.
 type settledRows struct {
 	tx       querier
-	hasOld   *bool // whether there are rows of the old form; nil if that is not known
+	hasOld   *bool                        // whether there are rows of the old form; nil if that is not known
 	read     map[rowsQuery][][]settledRow // in pieces
-	left     int // how many more rows may be kept in read
+	left     int                          // how many more rows may be kept in read
 	kinds    map[int64]kindTexts
 	accounts map[int64]string
 	entry    ledger.Entry // the last decoded one
