@@ -29,7 +29,7 @@ func statementRow(v *admin.StatementView) []string {
 		charge += ", at most $" + v.AtMostUSD
 	}
 	return []string{
-		v.AccountName, count(v.Number), v.Month, v.Closed.Format(time.RFC3339Nano), "$" + cents(v.PayableUSD), charge,
+		v.AccountName, count(v.Number), v.Month, orNone(timeText(v.Closed)), "$" + cents(v.PayableUSD), charge,
 		"$" + v.Corrections,
 		count(v.Unpriced), v.Hash,
 	}

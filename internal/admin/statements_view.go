@@ -13,7 +13,7 @@ type StatementView struct {
 	Draft       bool                `json:"draft"`        // it is not closed: it has no number and no hash
 	Number      int64               `json:"number"`
 	Month       string              `json:"month"`
-	Closed      time.Time           `json:"closed"`
+	Closed      *time.Time          `json:"closed"` // null for a draft
 	Currency    string              `json:"currency"`
 	PayableUSD  string              `json:"amount_payable_usd"` // the charge, rounded to cents: see report.Payable
 	RoundingUSD string              `json:"rounding_usd"`       // amount_payable_usd minus charge_usd
@@ -52,9 +52,13 @@ type StatementLineView struct {
 func ViewStatement(st *Statement) StatementView {
 	all, corrections := st.Totals()
 	payable, rounding := st.Payable()
+	var closed *time.Time
+	if !st.Draft() {
+		closed = &st.Closed
+	}
 	return StatementView{
 		Account: st.Account, AccountName: st.AccountName, Draft: st.Draft(), Number: st.Number, Month: st.Month,
-		Closed: st.Closed, Currency: report.Currency, PayableUSD: payable.String(), RoundingUSD: rounding.String(),
+		Closed: closed, Currency: report.Currency, PayableUSD: payable.String(), RoundingUSD: rounding.String(),
 		ChargeUSD: all.Cost.String(),
 		AtMostUSD: all.AtMost().String(), Unpriced: all.Unpriced, Corrections: corrections.Cost.String(), Hash: st.Hash,
 	}
