@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"maps"
@@ -250,18 +249,19 @@ func definitionCode(ident, label string, definition json.RawMessage) *Code {
 	return &Code{Ident: ident, Label: label, Text: indentedJSON(definition)}
 }
 
-// indentedJSON returns a JSON value with a member a line, and at most 64 KiB of it.
+// mostJSON bounds a text of JSON on a page, in bytes.
+const mostJSON = 64 << 10
+
+// indentedJSON returns the beginning of a JSON value, with a member a line if the value is short.
 func indentedJSON(text []byte) string {
-	const most = 64 << 10
-	var out bytes.Buffer
-	if err := json.Indent(&out, text, "", "  "); err != nil {
-		out.Reset()
-		out.Write(text)
+	shown := string(text[:min(len(text), mostJSON+1)])
+	if len(text) <= mostJSON {
+		shown = indented(text)
 	}
-	if out.Len() > most {
-		return strings.ToValidUTF8(string(out.Bytes()[:most]), "") + "\n…"
+	if len(shown) > mostJSON {
+		return strings.ToValidUTF8(shown[:mostJSON], "") + "\n…"
 	}
-	return out.String()
+	return shown
 }
 
 // definitionChanges returns the members that differ between two definitions.
