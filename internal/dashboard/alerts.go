@@ -104,13 +104,13 @@ func alertFields(f *form, kinds []admin.AlertKind) (fields []Field) {
 func alertUnit(k alert.Kind) string {
 	switch k {
 	case alert.BudgetForecast:
-		return "Percent of the budget that will be spent"
+		return "% of the budget, forecast"
 	case alert.SpendJump:
-		return "Percent of the usual spending, from 100"
+		return "% of the usual, from 100"
 	case alert.ErrorRate:
-		return "Percent of the attempts"
+		return "% of the attempts"
 	case alert.KeyRefusals:
-		return "Refused requests in an hour"
+		return "refused in an hour"
 	}
 	return ""
 }

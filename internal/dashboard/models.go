@@ -199,7 +199,9 @@ func modelRowOf(ident string, m *route.Model) modelRow {
 	}
 	row.Deprecated, row.Unpriced = m.Deprecated, !m.Price.Known()
 	row.Context, row.MaxOutput = sizeText(m.Context), sizeText(m.MaxOutput)
-	row.Source = pricing.SourceName(m.Source)
+	if row.Source = pricing.SourceName(m.Source); row.Source == "operator" {
+		row.Source = "price set by the operator"
+	}
 	if m.Checked != "" {
 		row.Source += ", " + m.Checked
 	}
@@ -219,10 +221,14 @@ func targetFigures(all []route.Model, name string) string {
 		return ""
 	}
 	row := modelRowOf("", &all[i])
+	text := row.In + " in, " + row.Out + " out"
 	if row.Unpriced {
-		return row.Context + " context, unpriced"
+		text = "unpriced"
 	}
-	return row.Context + " context, " + row.In + " in, " + row.Out + " out"
+	if row.Context == "?" {
+		return text
+	}
+	return row.Context + " context, " + text
 }
 
 // sizeText formats a number of tokens, or "?" if unknown.

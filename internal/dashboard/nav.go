@@ -46,6 +46,7 @@ var accountPlaces = []place{
 var operatorPlaces = []place{
 	{"Accounts", "accounts", "/operator/accounts", people.Operate},
 	{"Usage", "usage", allUsagePath, people.Operate},
+	{"Statements", "audit", allStatementsPath, people.Operate},
 	{"WebSockets", "sockets", allSocketsPath, people.Operate},
 	{"Providers", "providers", "/operator/providers", people.Operate},
 	{"Tools", "tools", toolServersPath, people.Operate},

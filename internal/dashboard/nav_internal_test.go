@@ -69,7 +69,7 @@ func TestFormIsFollowedOnce(t *testing.T) {
 // TestNavigationShowsPermittedPages shows each person the permitted pages, and the current one.
 func TestNavigationShowsPermittedPages(t *testing.T) {
 	t.Parallel()
-	for role, want := range map[people.Role][2]int{people.Viewer: {9, 0}, people.Member: {11, 0}, people.Owner: {12, 0}, "": {12, 13}} {
+	for role, want := range map[people.Role][2]int{people.Viewer: {9, 0}, people.Member: {11, 0}, people.Owner: {12, 0}, "": {12, 14}} {
 		_, groups := navigation("/accounts/acme/requests/0199", visitOf(role))
 		if len(groups[0].Links) != want[0] || (len(groups) > 1) != (want[1] > 0) || len(groups) > 1 && len(groups[1].Links) != want[1] {
 			t.Errorf("%q: got %v, want %v links", role, groups, want)

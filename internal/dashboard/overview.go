@@ -290,7 +290,7 @@ func overviewTiles(x *spentSums) []Tile {
 	}
 	speed := "no stream yet"
 	if t.Speed.Answers() > 0 {
-		speed = "median; 95 % within " + speedText(t.Speed.P95())
+		speed = "median; 95 % within " + withinText(t.Speed.P95())
 	}
 	spend := spendTile(t.Cost, t.Uncertain)
 	spend.Note = noted(spend.Note, against(t.Cost, x.before, x.when().length()))

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"weir/internal/llm"
@@ -135,7 +136,7 @@ func speedLines(step, of string, points []speedPoint) Chart {
 	c := Chart{
 		Title: "Time to first token", Legend: []string{"Median", "95 % within"},
 		Columns: []string{step, "Median", "95 % within", "Answers"},
-		Summary: fmt.Sprintf("%s, median %s, 95 %% within %s", of, speedText(total.Median()), speedText(total.P95())),
+		Summary: fmt.Sprintf("%s, median %s, 95 %% within %s", of, speedText(total.Median()), withinText(total.P95())),
 	}
 	l := lines{
 		label: c.Title + ", " + c.Summary, series: len(c.Legend),
@@ -156,6 +157,9 @@ func speedLines(step, of string, points []speedPoint) Chart {
 	c.Picture = l.picture()
 	return c
 }
+
+// withinText formats a time for words such as "95 % within".
+func withinText(d time.Duration) string { return strings.TrimPrefix(speedText(d), "< ") }
 
 // speedText formats a time of report.Speed. Times below its first bound are not known exactly.
 func speedText(d time.Duration) string {

@@ -108,6 +108,17 @@ func pricesPageOf(from PriceSources, all []route.Model, sought string) pricesPag
 	return p
 }
 
+// ratesInOrder returns the classes of a price: input, output, then the others by name.
+func ratesInOrder(price map[string]string) []string {
+	all := []string{"input", "output"}
+	for _, class := range slices.Sorted(maps.Keys(price)) {
+		if !slices.Contains(all, class) {
+			all = append(all, class)
+		}
+	}
+	return slices.DeleteFunc(all, func(class string) bool { return price[class] == "" })
+}
+
 // overrideRowsOf returns at most that many prices, by the names of their models.
 func overrideRowsOf[P ~map[string]string](prices map[string]P, most int) (rows []overrideRow) {
 	for _, name := range slices.Sorted(maps.Keys(prices)) {
@@ -115,8 +126,8 @@ func overrideRowsOf[P ~map[string]string](prices map[string]P, most int) (rows [
 			break
 		}
 		row := overrideRow{Name: name}
-		for _, class := range slices.Sorted(maps.Keys(prices[name])) {
-			row.Rates = append(row.Rates, class+" $"+prices[name][class])
+		for _, class := range ratesInOrder(prices[name]) {
+			row.Rates = append(row.Rates, strings.ReplaceAll(class, "_", " ")+" $"+prices[name][class])
 		}
 		rows = append(rows, row)
 	}

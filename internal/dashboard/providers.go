@@ -114,7 +114,7 @@ func providerRowOf(c *route.ProviderCondition, o *managed.Object) providerRow {
 		row.Errors = fmt.Sprintf("%.1f %%", 100*float64(c.Hour.Failed)/float64(c.Hour.Attempts))
 	}
 	if c.Hour.FirstToken > 0 {
-		row.FirstToken = number(c.Hour.FirstToken.Milliseconds()) + " ms"
+		row.FirstToken = took(c.Hour.FirstToken)
 	}
 	return row
 }

@@ -185,6 +185,9 @@ func numbersOfAll(d *report.RequestDetail) string {
 		return "a stored answer"
 	}
 	text := provenanceText(d.Provenance)
+	if len(d.Parts) > 0 && d.Provenance == ledger.Exact && d.Cost == 0 {
+		text = numbersOf(&d.Parts[len(d.Parts)-1])
+	}
 	for i := range d.Parts {
 		if a := &d.Parts[i]; a.Provenance == ledger.Unknown {
 			if text = numbersOf(a); !a.Resolved() {
@@ -199,6 +202,9 @@ func numbersOfAll(d *report.RequestDetail) string {
 func numbersOf(a *report.Attempt) string {
 	if a.Provenance == ledger.Unknown && a.Resolved() {
 		return "resolved later: the gateway did not see the end"
+	}
+	if a.Provenance == ledger.Exact && a.Usage == (llm.Usage{}) && a.Cost == 0 {
+		return "no usage"
 	}
 	return provenanceText(a.Provenance)
 }

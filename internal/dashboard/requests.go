@@ -36,7 +36,9 @@ type requestsPage struct {
 	Pager    Pager
 	Filtered bool
 	Refused  *refusedView // nil unless the page lists refused requests
-	Empty    Empty
+	// RefusedPath is the path of the refused requests; empty if the page lists them.
+	RefusedPath string
+	Empty       Empty
 }
 
 // requestRow shows a request in the list.
@@ -73,6 +75,9 @@ func (h *requestHandlers) list(w http.ResponseWriter, r *http.Request, v *people
 	f := &form{values: r.URL.Query()}
 	q := requestQuery(f, v.Account.ID)
 	p := requestsPage{Filters: requestForm(f, shownKeys(keys, q.Key), base), Problems: f.problems()}
+	if f.values.Get("ended") != endedRefused {
+		p.RefusedPath = base + "?ended=" + endedRefused
+	}
 	if f.bad() {
 		return h.site.show(w, r, v, page{name: "requests", title: "Requests", status: f.status(), data: p})
 	}

@@ -223,7 +223,7 @@ func (h *statementHandlers) show(w http.ResponseWriter, r *http.Request, v *peop
 func statementPageOf(st *admin.Statement) statementPage {
 	p := statementPage{statementRow: statementRowOf(st), Title: "Statement " + strconv.FormatInt(st.Number, 10)}
 	if st.Draft() {
-		p.Title = "Draft of " + st.Month
+		p.Title = "Draft of " + monthText(st.Month)
 	}
 	p.Models, p.Rounding = st.ByModel(), p.Payable-p.All.Cost
 	charges := placesOf(p.Models, func(l *report.StatementLine) llm.Money { return l.Charge })
@@ -254,6 +254,18 @@ func statementPageOf(st *admin.Statement) statementPage {
 		statementTableOf("corrections", "Corrections of earlier months", st.Lines[:at], p.Corrections),
 	}
 	return p
+}
+
+// MonthText returns the month of the statement in words.
+func (p statementPage) MonthText() string { return monthText(p.Month) }
+
+// monthText writes a month such as 2026-11 in words.
+func monthText(month string) string {
+	at, err := time.Parse(monthLayout, month)
+	if err != nil {
+		return month
+	}
+	return at.Format("January 2006")
 }
 
 func statementTableOf(ident, title string, lines []report.StatementLine, total report.Totals) statementTable {

@@ -47,7 +47,7 @@ func (h *statementHandlers) downloadDraft(w http.ResponseWriter, r *http.Request
 
 // monthStatementsPage lists the statements of all accounts for a month, and the accounts without one.
 type monthStatementsPage struct {
-	Month   string
+	Month   string // in words
 	Months  Filters
 	Tiles   []Tile
 	Rows    []monthStatementRow
@@ -91,11 +91,11 @@ func (h *statementHandlers) ofMonth(w http.ResponseWriter, r *http.Request, v *p
 func monthStatementsPageOf(month string, months []Choice, closed []admin.Statement, accounts []account.Account,
 	sums []report.AccountSum,
 ) monthStatementsPage {
-	p := monthStatementsPage{Month: month, Months: monthFilter(allStatementsPath, month, months)}
+	p := monthStatementsPage{Month: monthText(month), Months: monthFilter(allStatementsPath, month, months)}
 	p.Command = Code{
 		Ident: "close-all", Label: "Close all statements", Text: "weir statements close --all --month " + month,
 	}
-	var payable llm.Money
+	var payable, due llm.Money
 	names, done := namesOf(accounts), map[string]bool{}
 	for i := range closed {
 		st := statementRowOf(&closed[i])
@@ -108,6 +108,7 @@ func monthStatementsPageOf(month string, months []Choice, closed []admin.Stateme
 		x := &sums[i]
 		if name := names[x.Account]; name != "" && !done[x.Account] {
 			open++
+			due += report.Payable(x.Cost)
 			p.Rows = append(p.Rows, monthStatementRow{
 				Account: name, Path: statementsPath(name) + "/draft?month=" + month,
 				Charge: spendingOf(x.Cost, x.Uncertain, x.Unpriced), Payable: report.Payable(x.Cost),
@@ -120,10 +121,17 @@ func monthStatementsPageOf(month string, months []Choice, closed []admin.Stateme
 	p.Tiles = []Tile{
 		{Label: "Payable", Value: dollars(payable), Note: "of closed statements"},
 		{Label: "Closed", Value: number(int64(len(closed))), Note: "statements"},
-		{Label: "Open", Value: number(int64(open)), Note: "accounts without a statement"},
+		{
+			Label: "Open", Value: dollars(due),
+			Note: "so far, of " + many(int64(open), "account") + " without a statement",
+		},
 	}
 	p.Shown = shownOf(int64(len(p.Rows)), most, "accounts, highest amount first.")
 	p.Rows = p.Rows[:min(len(p.Rows), most)]
+	places := placesOf(p.Rows, func(r *monthStatementRow) llm.Money { return r.Charge.Cost })
+	for i := range p.Rows {
+		p.Rows[i].Charge.Places = places
+	}
 	return p
 }
 

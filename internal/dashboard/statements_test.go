@@ -53,7 +53,7 @@ func TestStatementsAreClosedAndRead(t *testing.T) {
 	s.come("ada", people.Viewer)
 	s.see(t, list, "Statement 1", "2026-10", "$0.01465")
 	s.see(t, list+"/1", "Amount payable", "-$0.00465", "half a cent away from zero", "USD")
-	draft := s.see(t, list+"/draft", "Draft of 2026-11", "This is a draft", "november", "$0.002275", `"/accounts/acme/statements/draft/csv?month=2026-11"`)
+	draft := s.see(t, list+"/draft", "Draft of November 2026", "This is a draft", "november", "$0.002275", `"/accounts/acme/statements/draft/csv?month=2026-11"`)
 	if strings.Contains(draft, "SHA-256") {
 		t.Error("the draft: got a hash")
 	}

@@ -297,7 +297,7 @@ func usageTiles(u *usageQuery, found *usageFound, purchase bool) []Tile {
 		spend,
 		exactly("Requests", compact(x.Requests), number(x.Requests)),
 		exactly("Tokens", compact(tokens), number(tokens)),
-		{Label: "Read from caches", Value: cachedOf(&x.Usage), Note: noted("of the tokens in", missedNote(x))},
+		cacheTile(x),
 		failed,
 	}
 }

@@ -72,7 +72,8 @@ func hookFieldsOf(home hookHome, operator bool, f *form, e *webhook.Endpoint) (x
 	}
 	for _, k := range home.kinds() {
 		events.Choices = append(events.Choices, Choice{
-			Value: string(k.Type), Label: string(k.Type), Note: k.About, Chosen: slices.Contains(e.Types, k.Type),
+			Value: string(k.Type), Label: string(k.Type), Note: strings.ReplaceAll(k.About, "`", ""),
+			Chosen: slices.Contains(e.Types, k.Type),
 		})
 	}
 	x.Events = f.field(events)
