@@ -17,8 +17,9 @@ type head struct {
 	first   string // first line
 	length  int64  // of the body; -1 if unknown
 	chunked bool
-	retry   bool // has a Retry-After
-	last    bool // the connection ends after the message
+	retry   bool   // has a Retry-After
+	last    bool   // the connection ends after the message
+	key     string // of the handshake of a WebSocket
 }
 
 // readHead reads a head. No line may be longer than the reader's buffer.
@@ -57,6 +58,8 @@ func (h *head) field(name []byte, value string) (err error) {
 		h.last = strings.EqualFold(value, "close")
 	case is("Retry-After"):
 		h.retry = true
+	case is("Sec-WebSocket-Key"):
+		h.key = value
 	}
 	return err
 }

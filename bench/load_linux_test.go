@@ -132,7 +132,7 @@ func TestLoadCountsFailures(t *testing.T) {
 func TestCommandRefuses(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ line, want string }{
-		{"", "name a command: run, turns, charts, mock, load, flood, seed, reports or pages"},
+		{"", "name a command: run, turns, frames, charts, mock, load, flood, seed, reports or pages"},
 		{"walk", `unknown command "walk"`},
 		{"load", "must be 127.0.0.1:PORT"},
 		{"load --target 192.0.2.1:80", "must be 127.0.0.1:PORT"},

@@ -30,6 +30,7 @@ const usage = `bench measures the gateway next to nginx on loopback.
   bench run  [--gateway PATH] [--short] [--only PART] [--rival COMMAND] [--json] [--dir DIR]
   bench turns --base PATH [--gateway PATH] [--rounds N] [--only WORDS] [--rival COMMAND [--rival-messages PATH]]
               [--conns N] [--shared] [--json] [--dir DIR]
+  bench frames [--gateway PATH] [--base PATH] [--rounds N] [--json] [--dir DIR]
   bench charts FILE
   bench mock --listen 127.0.0.1:PORT
   bench seed --database postgres://… | --data DIR [--requests N] [--rows N] [--days N] [--accounts N] [--refusals N]
@@ -65,7 +66,7 @@ func command() int {
 
 func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) == 0 {
-		return fmt.Errorf("%w: name a command: run, turns, charts, mock, load, flood, seed, reports or pages", errUsage)
+		return fmt.Errorf("%w: name a command: run, turns, frames, charts, mock, load, flood, seed, reports or pages", errUsage)
 	}
 	switch args[0] {
 	case "-h", "--help", "help":
@@ -75,10 +76,10 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	command := map[string]func(context.Context, []string, io.Writer, io.Writer) error{
 		"run": runCommand, "turns": turnsCommand, "charts": chartsCommand, "mock": mockCommand, "load": loadCommand,
 		"seed": seedCommand, "reports": reportsCommand, "pages": pagesCommand,
-		"flood": floodCommand,
+		"flood": floodCommand, "frames": framesCommand,
 	}[args[0]]
 	if command == nil {
-		return fmt.Errorf("%w: unknown command %q: use run, turns, charts, mock, load, flood, seed, reports or pages",
+		return fmt.Errorf("%w: unknown command %q: use run, turns, frames, charts, mock, load, flood, seed, reports or pages",
 			errUsage, args[0])
 	}
 	return command(ctx, args[1:], stdout, stderr)

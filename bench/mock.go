@@ -166,6 +166,9 @@ func (m *mock) serve(conn net.Conn) error {
 		if err != nil {
 			return err
 		}
+		if h.opens() {
+			return m.talk(conn, in, h.key)
+		}
 		if buf, err = h.bounded(in, buf[:0]); err != nil {
 			return err
 		}

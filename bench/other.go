@@ -20,3 +20,5 @@ func pagesCommand(context.Context, []string, io.Writer, io.Writer) error { retur
 func turnsCommand(context.Context, []string, io.Writer, io.Writer) error { return errLinux }
 
 func loadCommand(context.Context, []string, io.Writer, io.Writer) error { return errLinux }
+
+func framesCommand(context.Context, []string, io.Writer, io.Writer) error { return errLinux }

@@ -155,6 +155,7 @@ http {
   server {
     listen %[3]s backlog=4096;
     location / { proxy_pass http://mock; }
+    location /v1/realtime { proxy_pass http://mock; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection "Upgrade"; }
     location /stream/ { proxy_pass http://mock/; proxy_buffering off; }
   }
 }
