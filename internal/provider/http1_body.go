@@ -174,7 +174,7 @@ func (b *http1Body) readEnd() {
 		} else {
 			n, err = b.conn.readNow(p)
 		}
-		if errors.Is(err, errNothingNow) {
+		if errors.Is(err, h1.ErrNothingNow) {
 			return
 		}
 		b.take(p[:n], err)

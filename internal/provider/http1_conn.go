@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"weir/internal/h1"
 )
 
 const (
@@ -55,7 +57,7 @@ func (c *conn) write(head *[]byte, body []byte) (int64, error) {
 }
 
 // readNow reads the data that has arrived, without waiting. It returns io.EOF if the peer has closed the connection,
-// and errNothingNow if no data has arrived.
+// and h1.ErrNothingNow if no data has arrived.
 func (c *conn) readNow(p []byte) (int, error) {
 	c.socket.noWait = true
 	n, err := c.Read(p)
@@ -66,7 +68,7 @@ func (c *conn) readNow(p []byte) (int, error) {
 // isQuiet reports whether the peer has neither closed the connection nor sent a byte.
 func (c *conn) isQuiet() bool {
 	_, err := c.readNow(c.one[:])
-	return errors.Is(err, errNothingNow)
+	return errors.Is(err, h1.ErrNothingNow)
 }
 
 // pool holds idle connections. The connection used last is reused first, so that surplus ones age, and one timer closes

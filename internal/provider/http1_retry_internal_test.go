@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"testing"
 
+	"weir/internal/h1"
 	"weir/internal/llm"
 	"weir/internal/must"
 )
@@ -37,7 +38,7 @@ func TestRetryOnFreshConnectionSendsBodyOnce(t *testing.T) {
 		_ = c.Close()
 	}()
 	p := newInternal(t, Options{BaseURL: "http://" + l.Addr().String(), AllowPrivate: true})
-	p.wire.(*http1).idle.put(over(&socket{Conn: &broken{reading{cut: 100}, 0}, raw: quiet{}, err: errNothingNow}))
+	p.wire.(*http1).idle.put(over(&socket{Conn: &broken{reading{cut: 100}, 0}, raw: quiet{}, err: h1.ErrNothingNow}))
 	const body = `{"model":"m"}`
 	if text, f := readAll(p.Do(t.Context(), Call{Op: llm.OpChat, Hold: leave{}, Body: []byte(body)})); f != nil || string(text) != "{}" {
 		t.Errorf("got %q, %v, want the answer", text, f)

@@ -7,17 +7,9 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"weir/internal/h1"
 )
-
-// nothingNow is the error of a read when no data has arrived. It is a temporary net.Error, after which TLS can
-// continue.
-type nothingNow struct{}
-
-var errNothingNow net.Error = nothingNow{}
-
-func (nothingNow) Error() string   { return "nothing to read now" }
-func (nothingNow) Timeout() bool   { return true }
-func (nothingNow) Temporary() bool { return true }
 
 // moment is how long a socket is read if the system cannot report what has arrived.
 const moment = time.Millisecond
@@ -25,7 +17,7 @@ const moment = time.Millisecond
 // socket is a connection below TLS that can be read without waiting.
 type socket struct {
 	net.Conn
-	noWait bool         // Read returns errNothingNow if no data has arrived
+	noWait bool         // Read returns h1.ErrNothingNow if no data has arrived
 	all    *Connections // count the socket until it is closed
 	closed atomic.Bool
 
@@ -37,9 +29,9 @@ type socket struct {
 }
 
 func newSocket(c net.Conn, all *Connections) *socket {
-	s := &socket{Conn: c, raw: rawOf(c), all: all}
+	s := &socket{Conn: c, raw: h1.RawOf(c), all: all}
 	s.readRaw = func(fd uintptr) bool {
-		s.n, s.err = readNow(fd, s.now)
+		s.n, s.err = h1.ReadNow(fd, s.now)
 		return true
 	}
 	return s
@@ -77,7 +69,7 @@ func (s *socket) readBriefly(p []byte) (int, error) {
 	}
 	n, err := s.Conn.Read(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = errNothingNow
+		err = h1.ErrNothingNow
 	}
 	return n, errors.Join(err, s.SetReadDeadline(time.Time{}))
 }
