@@ -52,8 +52,6 @@ var soleImporters = map[string][]string{
 	"github.com/jackc/pgx/v5/stdlib": {"weir/internal/store"},
 	"github.com/spf13/cobra":         {"weir/cmd/weir"},
 
-	"github.com/coder/websocket": {"weir/internal/websocket"},
-
 	"github.com/modelcontextprotocol/go-sdk/mcp":     {"weir/internal/admintool"},
 	"github.com/modelcontextprotocol/go-sdk/auth":    {"weir/internal/connection"},
 	"github.com/modelcontextprotocol/go-sdk/oauthex": {"weir/internal/connection"},

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"weir/internal/h1"
 )
 
 // connection is a client's connection.
@@ -19,6 +21,7 @@ type connection struct {
 	bodyRead      atomic.Int64 // age of the server when a body was last read, for HTTP/2
 	read, written deadline
 	watched       watched
+	readNow       uintptr // the socket during a read that does not wait; else 0
 }
 
 // closedWaiting is the value of since after a connection was closed during a wait, so that no request begins on it.
@@ -207,6 +210,14 @@ func (c *connection) Close() error {
 	delete(c.of.open, c)
 	c.of.mu.Unlock()
 	return c.Conn.Close()
+}
+
+// Read implements net.Conn. It may be one that does not wait.
+func (c *connection) Read(p []byte) (int, error) {
+	if c.readNow != 0 {
+		return h1.ReadNow(c.readNow, p)
+	}
+	return c.Conn.Read(p)
 }
 
 // Write implements net.Conn. For HTTP/2 it yields the processor, because such a connection may always have more to

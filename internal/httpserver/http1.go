@@ -39,9 +39,10 @@ type client1 struct {
 	end    int
 	heads  int64 // bytes counted for the head
 	memory memory
-	last   bool // no request follows
-	unread bool // data that the client sent may not have been read when the answer was sent
-	lost   bool // an answer could not be written
+	later  func(context.Context) // serves the connection after the handlers; nil for none
+	last   bool                  // no request follows
+	unread bool                  // data that the client sent may not have been read when the answer was sent
+	lost   bool                  // an answer could not be written
 }
 
 func (s *Server) newClient1(wire net.Conn, below *connection) *client1 {
@@ -53,21 +54,45 @@ func (s *Server) newClient1(wire net.Conn, below *connection) *client1 {
 	return c
 }
 
-// serve answers requests until the connection ends.
+// serve answers requests until the connection ends, or changes its protocol.
 func (c *client1) serve() {
-	defer c.close()
+	ctx, leave := context.WithCancel(c.server.o.Base)
+	stop := context.AfterFunc(c.server.closed, leave)
+	c.ctx = ctx
+	c.server.watch.add(c.below, leave)
+	end := func() {
+		c.server.watch.remove(c.below)
+		stop()
+		leave()
+		c.close()
+	}
+	c.guarded(c.answerAll)
+	later := c.later
+	if later == nil {
+		end()
+		return
+	}
+	c.later, c.memory, c.tls = nil, memory{}, nil
+	go func() {
+		defer end()
+		c.guarded(func() { later(ctx) })
+	}()
+}
+
+// guarded logs a panic of f.
+func (c *client1) guarded(f func()) {
 	defer func() {
 		if p := recover(); p != nil {
+			c.later = nil
 			c.logPanic(p, "")
 		}
 	}()
-	ctx, leave := context.WithCancel(c.server.o.Base)
-	defer leave()
-	defer context.AfterFunc(c.server.closed, leave)()
-	c.ctx = ctx
-	defer context.AfterFunc(ctx, c.left)()
-	c.server.watch.add(c.below, leave)
-	defer c.server.watch.remove(c.below)
+	f()
+}
+
+// answerAll answers requests until no further one can follow.
+func (c *client1) answerAll() {
+	defer context.AfterFunc(c.ctx, c.left)()
 	c.below.read.setIn(c.server.o.HeadTime)
 	for !c.last && (!c.server.stopping.Load() || c.server.retiring.Load()) {
 		x, err := c.next()

@@ -70,6 +70,7 @@ type Server struct {
 	short     shortage
 
 	inputs, outputs sync.Pool // of *buffer, for reading and writing
+	changed         sync.Pool // of *buffer, for reading after a change of the protocol
 	date            atomic.Pointer[date]
 
 	began    time.Time
@@ -101,6 +102,7 @@ func New(o Options) *Server {
 		began: time.Now(), closed: closed, end: end, agreed: make(chan net.Conn), open: map[*connection]struct{}{},
 	}
 	s.inputs.New = func() any { return &buffer{make([]byte, usualHead)} }
+	s.changed.New = func() any { return &buffer{make([]byte, upgradedInput)} }
 	s.outputs.New = func() any { return &buffer{make([]byte, 0, usualHead)} }
 	if o.Secure != nil {
 		s.o.Secure = o.Secure.Clone()

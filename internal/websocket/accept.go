@@ -1,18 +1,14 @@
 package websocket
 
 import (
-	"bufio"
 	"bytes"
-	"context"
+	"crypto/sha1" //nolint:gosec // the protocol's
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"strings"
 
-	"github.com/coder/websocket"
 	"golang.org/x/net/http/httpguts"
 )
 
@@ -64,79 +60,35 @@ func isKey(s string) bool {
 
 // Accept answers a request that Check has accepted with status 101 and the headers set on w, and returns the WebSocket.
 // protocols lists the subprotocols that the gateway has, the most preferred first. The caller has checked the Origin.
-// The connection is closed when the handler returns.
+// The connection is closed when the handler returns, or the function of Serve.
 func Accept(w http.ResponseWriter, r *http.Request, b Bounds, protocols ...string) (*Conn, error) {
-	u := &upgrade{ResponseWriter: w}
-	ws, err := websocket.Accept(u, r, &websocket.AcceptOptions{
-		Subprotocols: protocols, InsecureSkipVerify: true,
-		OnPingReceived: func(ctx context.Context, b []byte) bool { return u.wire.answersPing(ctx, b) },
-	})
-	if err != nil {
+	if err := Check(r); err != nil {
 		return nil, err
 	}
-	return newConn(ws, u.wire, b), nil
-}
-
-// upgrade lets a wire lie between the connection and the WebSocket.
-type upgrade struct {
-	http.ResponseWriter
-	wire *wire
-}
-
-// Hijack implements http.Hijacker.
-func (u *upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	c, buffers, err := http.NewResponseController(u.ResponseWriter).Hijack()
+	h, protocol := w.Header(), ""
+	h["Upgrade"], h["Connection"] = []string{"websocket"}, []string{"Upgrade"}
+	h["Sec-Websocket-Accept"] = []string{acceptOf(strings.TrimSpace(r.Header["Sec-Websocket-Key"][0]))}
+	for _, p := range protocols {
+		if httpguts.HeaderValuesContainsToken(r.Header["Sec-Websocket-Protocol"], p) {
+			protocol = p
+			h["Sec-Websocket-Protocol"] = []string{p}
+			break
+		}
+	}
+	w.WriteHeader(http.StatusSwitchingProtocols)
+	conn, buffers, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		return nil, nil, err
+		return nil, fmt.Errorf("websocket: %w", err)
 	}
-	rest, _ := buffers.Peek(buffers.Reader.Buffered())
-	if len(rest) > 0 {
-		c = &begun{c, io.MultiReader(bytes.NewReader(bytes.Clone(rest)), c)}
+	if own, ok := conn.(wire); ok {
+		return newConn(own, false, b, protocol, nil), nil
 	}
-	u.wire = newWire(c)
-	buffers.Reader.Reset(u.wire)
-	buffers.Writer.Reset(u.wire)
-	return u.wire, buffers, nil
+	early, _ := buffers.Peek(buffers.Reader.Buffered())
+	return newConn(&buffered{Conn: conn}, false, b, protocol, bytes.Clone(early)), nil
 }
 
-// begun is a connection of which some bytes were read already.
-type begun struct {
-	net.Conn
-	from io.Reader
+// acceptOf returns the server's answer to a key (RFC 6455, section 4.2.2).
+func acceptOf(key string) string {
+	sum := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // the protocol's; no secret
+	return base64.StdEncoding.EncodeToString(sum[:])
 }
-
-// Read implements net.Conn.
-func (b *begun) Read(p []byte) (int, error) { return b.from.Read(p) }
-
-// Dial opens a WebSocket over a connection to a server, with the path and query of target, a URL of the scheme http. If
-// the server refuses, the response has its status, headers and the first bytes of its body, and the error is not nil.
-// Ctx bounds the handshake.
-func Dial(ctx context.Context, c net.Conn, target string, h http.Header, b Bounds, protocols ...string) (
-	*Conn, *http.Response, error,
-) {
-	w := newWire(c)
-	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
-	defer stop()
-	transport := &http.Transport{
-		DialContext:            func(context.Context, string, string) (net.Conn, error) { return w, nil },
-		MaxResponseHeaderBytes: maxHead, DisableCompression: true, ReadBufferSize: upstreamBuffer,
-		WriteBufferSize: upstreamBuffer,
-	}
-	ws, res, err := websocket.Dial(context.WithoutCancel(ctx), target, &websocket.DialOptions{
-		HTTPClient: &http.Client{Transport: transport, CheckRedirect: noRedirect}, HTTPHeader: h,
-		Subprotocols: protocols,
-	})
-	if err != nil {
-		_ = c.Close()
-		return nil, res, err
-	}
-	return newConn(ws, w, b), res, nil
-}
-
-const (
-	maxHead        = 64 << 10 // bytes of an answer's head
-	upstreamBuffer = 4 << 10
-)
-
-// noRedirect returns a redirect as the answer.
-func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -4,7 +4,7 @@ package websocket
 func (c *Conn) Break(part []byte) {
 	c.sends.Lock()
 	defer c.sends.Unlock()
-	head := []byte{0x81, 126, 0x7f, 0xff} // final, text, 32767 bytes, not masked: from a server
-	_, _ = c.wire.Write(append(head, part...))
+	head := []byte{final | byte(Text), length16, 0x7f, 0xff} // 32767 bytes, not masked: from a server
+	_ = c.wire.Send(head, part, [4]byte{})
 	c.Abort()
 }
