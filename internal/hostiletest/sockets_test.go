@@ -47,7 +47,7 @@ func socketAttacks() []attack {
 		{name: "WebSockets: messages that do not end", held: "a message has 60 s, and counts by account as it comes", hostile: unendingMessages, lasts: strict(6*time.Second, 3*time.Second)},
 		{name: "WebSockets: slow readers of answers", held: "an answer that is not taken waits, and others go on", hostile: deafSockets, lasts: strict(6*time.Second, 3*time.Second)},
 		{name: "WebSockets: all lanes full", held: "32 requests a WebSocket; the account's share for all", hostile: fullLanes, lasts: strict(6*time.Second, 3*time.Second)},
-		{name: "WebSockets: idle ones", held: "18 KB each, by account at most 80 % of the places", hostile: idleSockets, lasts: strict(6*time.Second, 3*time.Second)},
+		{name: "WebSockets: idle ones", held: "11 KB each, 18 over TLS, by account at most 80 % of the places", hostile: idleSockets, lasts: strict(6*time.Second, 3*time.Second)},
 	}
 }
 

@@ -4,6 +4,7 @@
 package socket
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -49,20 +50,32 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if principal == nil {
 		return
 	}
-	defer s.requests.Leave(principal)
+	if conn, token := s.accept(w, r); conn != nil {
+		common := requestOf(r)
+		conn.Serve(r.Context(), func(ctx context.Context) {
+			defer s.requests.Leave(principal)
+			s.newSession(id, conn, common.WithContext(ctx), principal, token).run()
+		})
+		return
+	}
+	s.requests.Leave(principal)
+}
+
+// accept answers the handshake. It returns nil if it has refused it, or the client has left.
+func (s *Server) accept(w http.ResponseWriter, r *http.Request) (*websocket.Conn, llm.Secret) {
 	if err := websocket.Check(r); err != nil {
 		s.refuseUpgrade(w, err)
-		return
+		return nil, llm.Secret{}
 	}
 	token, err := account.Token(r.Header, s.requests.Dialect().KeyHeaders...)
 	if err != nil {
-		return // it was valid a moment ago
+		return nil, llm.Secret{} // it was valid a moment ago
 	}
 	conn, err := websocket.Accept(w, r, s.bounds)
 	if err != nil {
-		return // the client has left
+		return nil, llm.Secret{}
 	}
-	s.newSession(id, conn, r, principal, llm.NewSecret(token)).run()
+	return conn, llm.NewSecret(token)
 }
 
 // refuseUpgrade answers a request that is no handshake. Programs such as Codex use plain HTTP after 426.

@@ -51,12 +51,12 @@ type ending struct {
 	code    websocket.Code
 }
 
-// newSession returns the session of a WebSocket.
+// newSession returns the session of a WebSocket. The request is what those of its messages have in common.
 func (s *Server) newSession(id uuid.UUID, c *websocket.Conn, r *http.Request, p *account.Principal, token llm.Secret,
 ) *session {
 	ctx, cancel := context.WithCancel(r.Context())
 	x := &session{
-		server: s, conn: c, principal: p, request: requestOf(r).WithContext(ctx), cancel: cancel,
+		server: s, conn: c, principal: p, request: r.WithContext(ctx), cancel: cancel,
 		memory: s.requests.Memory(p, mostMemory),
 	}
 	now := s.requests.Now()
@@ -78,29 +78,34 @@ func (x *session) run() {
 	defer x.server.open.Remove(&x.watched) // before Wait, because end adds to running
 	defer x.cancel()
 	defer x.conn.Abort()
-	for {
-		m, err := x.receive()
-		if _, told := errors.AsType[*llm.Error](err); err != nil && !told {
+	for { // a WebSocket waits here: with a small stack
+		kind, from, err := x.conn.Next()
+		if err != nil || !x.serveNext(kind, from) {
 			return
-		}
-		if err == nil {
-			err = x.take(m)
-		}
-		if err != nil {
-			x.fail(m.lane, err)
-			m.held.ReleaseAll()
 		}
 	}
 }
 
-// receive waits for a message and reads it within the account's share of memory. An *llm.Error is for the client;
-// after any other error the connection is lost.
-func (x *session) receive() (*message, error) {
-	kind, from, err := x.conn.Next()
-	if err != nil {
-		return nil, err
+// serveNext receives a message and begins its request. It returns false if the connection is lost.
+func (x *session) serveNext(kind websocket.Kind, from io.Reader) bool {
+	m, err := x.receive(kind, from)
+	if _, told := errors.AsType[*llm.Error](err); err != nil && !told {
+		return false
 	}
-	m := &message{held: x.server.requests.Hold(x.request, x.principal)}
+	if err == nil {
+		err = x.take(m)
+	}
+	if err != nil {
+		x.fail(m.lane, err)
+		m.held.ReleaseAll()
+	}
+	return true
+}
+
+// receive reads a message within the account's share of memory. An *llm.Error is for the client; after any other error
+// the connection is lost.
+func (x *session) receive(kind websocket.Kind, from io.Reader) (m *message, err error) {
+	m = &message{held: x.server.requests.Hold(x.request, x.principal)}
 	for err == nil {
 		if len(m.body) == cap(m.body) {
 			// A large message exists twice, as received and without the protocol's fields.

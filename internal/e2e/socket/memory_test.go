@@ -19,24 +19,28 @@ import (
 )
 
 // TestIdleWebSocketsNeedLittleMemory checks the bytes of heap and stack of an idle WebSocket that has had a request. It
-// is not parallel, because it counts for the whole process, which has the clients' sockets as well. With TLS it has the
-// stack that the handshake has grown to.
+// is not parallel, because it counts for the whole process, which has the clients' sockets as well. TLS keeps a buffer as
+// long as its longest record, which has at most 16 KiB.
 func TestIdleWebSocketsNeedLittleMemory(t *testing.T) {
 	up := harness.NewUpstream(t)
 	cert, key := certtest.Write(t, t.TempDir(), 1)
+	tlsYAML := "\ntls: {cert: \"" + cert + "\", key: \"" + key + "\"}\n"
+	secure := &tls.Config{RootCAs: certtest.Pool(t, cert), ServerName: "localhost"}
 	for name, tc := range map[string]struct {
 		yaml   string
 		secure *tls.Config
+		input  int // characters of the request's input
 		most   int64
 	}{
-		"plain": {"", nil, 20 << 10},
-		"TLS":   {"\ntls: {cert: \"" + cert + "\", key: \"" + key + "\"}\n", &tls.Config{RootCAs: certtest.Pool(t, cert), ServerName: "localhost"}, 36 << 10},
+		"plain":                    {"", nil, 1, 13 << 10},
+		"TLS":                      {tlsYAML, secure, 1, 20 << 10},
+		"TLS, after a long record": {tlsYAML, secure, 1 << 14, 70 << 10},
 	} {
 		h := harness.Open(t, harness.Setup{
 			YAML:   harness.ProvidersYAML(up.URL) + tc.yaml,
 			Timing: gateway.Timing{Sockets: websocket.Timing{Ping: time.Hour}}, // a client that is not read answers none
 		})
-		open := func() { idle(t, h, tc.secure) }
+		open := func() { idle(t, h, tc.secure, tc.input) }
 		for range 20 { // pools and caches
 			open()
 		}
@@ -65,7 +69,7 @@ func inUse() (heap, stack int64) {
 }
 
 // idle opens a WebSocket, waits for the answer to a request and keeps only its socket, until the test ends.
-func idle(t *testing.T, h *harness.Gateway, secure *tls.Config) {
+func idle(t *testing.T, h *harness.Gateway, secure *tls.Config, input int) {
 	t.Helper()
 	held := must.Get(net.Dial("tcp", strings.TrimPrefix(h.URL, "http://")))(t)
 	t.Cleanup(func() { _ = held.Close() })
@@ -79,8 +83,9 @@ func idle(t *testing.T, h *harness.Gateway, secure *tls.Config) {
 	if res := must.Get(http.ReadResponse(in, nil))(t); res.StatusCode != http.StatusSwitchingProtocols {
 		t.Fatalf("got %s", res.Status)
 	}
-	text := `{"type":"response.create","model":"house/chat","store":false,"generate":false,"input":"x"}`
-	must.Get(c.Write(append([]byte{0x81, 0x80 | byte(len(text)), 0, 0, 0, 0}, text...)))(t)
+	text := `{"type":"response.create","model":"house/chat","store":false,"generate":false,"input":"` + strings.Repeat("x", input) + `"}`
+	head := []byte{0x81, 0x80 | 126, byte(len(text) >> 8), byte(len(text)), 0, 0, 0, 0}
+	must.Get(c.Write(append(head, text...)))(t)
 	var got strings.Builder
 	for !strings.Contains(got.String(), `"type":"response.completed"`) {
 		got.WriteByte(must.Get(in.ReadByte())(t))
