@@ -181,7 +181,7 @@ func (t *talker) begin(s *subject) error {
 	if h.status() != http.StatusSwitchingProtocols {
 		return errors.New(h.first)
 	}
-	_, err = skipFrame(t.in)
+	_, _, err = skipFrame(t.in)
 	return err
 }
 
@@ -223,12 +223,23 @@ func (t *talker) ask(length int) error {
 	if _, err := t.conn.Write(t.frame); err != nil {
 		return err
 	}
-	got, err := skipFrame(t.in)
+	first, got, err := skipFrame(t.in)
+	for err == nil && first == pingFrame {
+		pong := append([]byte{pongFrame, maskedBit | byte(got), 0, 0, 0, 0}, make([]byte, got)...) // the mask is 0
+		if _, err = io.ReadFull(t.in, pong[len(pong)-got:]); err == nil {
+			_, err = t.conn.Write(pong)
+		}
+		if err == nil {
+			first, got, err = skipFrame(t.in)
+		}
+	}
 	if err == nil && got != length {
 		err = fmt.Errorf("a frame of %d bytes came back as one of %d", length, got)
 	}
 	return err
 }
+
+const maskedBit = 0x80 // of a frame's second byte
 
 func (t *talkers) close() {
 	for _, c := range t.conns {

@@ -61,11 +61,17 @@ func appendFrame(dst, content, mask []byte) []byte {
 	return dst
 }
 
-// skipFrame reads a frame and returns the length of its content.
-func skipFrame(in *bufio.Reader) (length int, err error) {
+// The first byte of a ping, and that of its answer.
+const (
+	pingFrame = 0x89
+	pongFrame = 0x8a
+)
+
+// skipFrame reads a frame, and returns its first byte and the length of its content. It leaves the content of a ping.
+func skipFrame(in *bufio.Reader) (first byte, length int, err error) {
 	var head [14]byte
 	if _, err = io.ReadFull(in, head[:2]); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	more, mask := 0, 0
 	switch length = int(head[1] & 0x7f); length {
@@ -78,7 +84,7 @@ func skipFrame(in *bufio.Reader) (length int, err error) {
 		mask = 4
 	}
 	if _, err = io.ReadFull(in, head[2:2+more+mask]); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	if more > 0 {
 		length = 0
@@ -87,10 +93,12 @@ func skipFrame(in *bufio.Reader) (length int, err error) {
 		}
 	}
 	if length < 0 || length > mostFrame {
-		return 0, fmt.Errorf("a frame of %d bytes", length)
+		return 0, 0, fmt.Errorf("a frame of %d bytes", length)
 	}
-	_, err = in.Discard(length)
-	return length, err
+	if head[0] != pingFrame {
+		_, err = in.Discard(length)
+	}
+	return head[0], length, err
 }
 
 // acceptOf returns the answer to the key of a handshake.
@@ -109,7 +117,7 @@ func (m *mock) talk(conn net.Conn, in *bufio.Reader, key string) error {
 		if _, err := conn.Write(out); err != nil {
 			return errors.Join(err, io.EOF)
 		}
-		n, err := skipFrame(in)
+		_, n, err := skipFrame(in)
 		if err != nil {
 			return errors.Join(err, io.EOF)
 		}
