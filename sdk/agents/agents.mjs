@@ -1,7 +1,8 @@
 // The agents: which packages and versions, and how each is started without asking anybody. x has the gateway's address
 // (url), a key, the model, the task (prompt), the folder with the files (work), the package's (home of its modules,
 // at) and a home folder of its own (home). full is how many tokens a full context is said to have, reads what its tool
-// for files reads beside texts, and lacks why of picture, PDF and compaction something cannot be had of it. again is how
+// for files reads beside texts, and lacks why of picture, PDF and compaction something cannot be had of it. tls is that it
+// gets an address over TLS (cert is the certificate's file), sockets that it opens a WebSocket and sends nothing else. again is how
 // one goes on that compacts between two prompts alone, not while a vendor is asked.
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -43,6 +44,19 @@ export const agents = [
       ].join("\n")),
     command: (x) => [bin(x, "codex"), ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", x.prompt, "-i", x.picture]],
     env: (x) => ({ WEIR_KEY: x.key, CODEX_HOME: join(x.home, ".codex") }),
+  },
+  {
+    name: "Codex, WebSocket", version: "0.171.0", api: "Responses", packages: ["@openai/codex@0.171.0"], tls: true, sockets: true,
+    lacks: {
+      PDF: "It takes pictures alone (`-i`), and has no tool that reads a PDF.",
+      compaction: "With `openai_base_url` it has OpenAI shorten the conversation, which the gateway refuses for providers without the Responses API.",
+    },
+    prepare: (x) =>
+      put(join(x.home, ".codex", "config.toml"), [
+        `model = "${x.model}"`, `openai_base_url = "${x.url}/v1"`, 'web_search = "disabled"', "", "[agents]", "enabled = false", "",
+      ].join("\n")),
+    command: (x) => [bin(x, "codex"), ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", x.prompt, "-i", x.picture]],
+    env: (x) => ({ CODEX_API_KEY: x.key, CODEX_HOME: join(x.home, ".codex"), SSL_CERT_FILE: x.cert, CODEX_CA_CERTIFICATE: x.cert }),
   },
   {
     name: "Gemini CLI", version: "0.61.0", api: "Gemini", packages: ["@google/gemini-cli@0.61.0"], alias: "gemini-*", full: 900_000, reads: ["picture", "PDF"],

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
+import { openTLS } from "../node/lib/tls.mjs";
 import { agents } from "./agents.mjs";
 import { Gateway } from "./gateway.mjs";
 import { end, endAll, says, start } from "./process.mjs";
@@ -29,12 +30,13 @@ process.on("exit", () => {
 for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
 
 const installed = new Map();
-const idOf = (agent) => agent.name.toLowerCase().replaceAll(" ", "-");
+const idOf = (agent) => agent.name.toLowerCase().replaceAll(/[ ,]+/g, "-");
 
 // Installs an agent's packages, once for a version; the result is the folder.
 function install(agent) {
-  if (!installed.has(agent)) installed.set(agent, installAt(agent, join(packages, `${idOf(agent)}-${agent.version}`)));
-  return installed.get(agent);
+  const key = agent.packages.join(" ");
+  if (!installed.has(key)) installed.set(key, installAt(agent, join(packages, `${idOf(agent)}-${agent.version}`)));
+  return installed.get(key);
 }
 
 async function installAt(agent, at) {
@@ -63,8 +65,9 @@ async function one(agent, vendor) {
     full: agent.full, again: agent.again, token, first: vendor, second: after(vendor),
     change: (away) => gateway.turnTo(away ? after(vendor) : vendor),
   });
+  const secure = agent.tls && (await openTLS(gateway, gateway.home));
   const x = {
-    url: gateway.url, key: gateway.key, model, at, home, work, picture: join(work, "picture.png"), document: join(work, "document.pdf"),
+    url: secure?.url ?? gateway.url, cert: secure?.cert, key: gateway.key, model, at, home, work, picture: join(work, "picture.png"), document: join(work, "document.pdf"),
     prompt: "Read the files that you are asked for, and then tell what you were told.",
   };
   await agent.prepare?.(x);
@@ -77,6 +80,8 @@ async function one(agent, vendor) {
   let { code, text } = await toItsEnd(command, args, { cwd: work, env });
   if (run.paused && code === 0) ({ code, text } = await toItsEnd(...agent.again.command(x), { cwd: work, env }));
   gateway.close();
+  secure?.server.close();
+  if (agent.sockets && (secure.sockets === 0 || secure.sockets < secure.connections)) run.problem(`of ${secure.connections} connections ${secure.sockets} were WebSockets`);
   return { faults: judge({ ...vendor.lacks, ...agent.lacks }, run, code, text, token), run, text };
 }
 
