@@ -23,7 +23,7 @@ func TestScanReadsHead(t *testing.T) {
 		t.Errorf("the span covers %s", m)
 	}
 	got.ModelSpan = llm.Span{}
-	want := llm.Head{Model: "command-a", Stream: true, IncludeUsage: true, Choices: 1, MaxOutput: 5, Open: 1}
+	want := llm.Head{Model: "command-a", Stream: true, IncludeUsage: true, Choices: 1, MaxOutput: 5, Open: 1, Usual: true}
 	must.Equal(t, got, want, "head of %s", body)
 }
 

@@ -18,9 +18,9 @@ func TestScanReadsHead(t *testing.T) {
 		body string
 		want llm.Head
 	}{
-		{`{"model":"qwen3","messages":[]}`, llm.Head{Model: "qwen3", Stream: true}},
-		{`{"model":"qwen3","stream":null}`, llm.Head{Model: "qwen3", Stream: true}},
-		{`{"model":"qwen3","stream":true}`, llm.Head{Model: "qwen3", Stream: true}},
+		{`{"model":"qwen3","messages":[]}`, llm.Head{Model: "qwen3", Stream: true, Usual: true}},
+		{`{"model":"qwen3","stream":null}`, llm.Head{Model: "qwen3", Stream: true, Usual: true}},
+		{`{"model":"qwen3","stream":true}`, llm.Head{Model: "qwen3", Stream: true, Usual: true}},
 		{`{"model":"qwen3","stream":false,"options":{"num_predict":5}}`, llm.Head{Model: "qwen3", MaxOutput: 5}},
 		{`{"stream":false,"options":{"num_predict":-1},"model":"qwen3"}`, llm.Head{Model: "qwen3"}},
 		{`{"model":"qwen3","options":null}`, llm.Head{Model: "qwen3", Stream: true}},

@@ -23,7 +23,7 @@ func TestScanReadsHead(t *testing.T) {
 		t.Errorf("the span of the input covers %s", body[m.Start:m.End])
 	}
 	got.ModelSpan, got.Conversation = llm.Span{}, llm.ConversationSpans{}
-	want := llm.Head{Model: "gpt", Stream: true, IncludeUsage: true, Choices: 1, MaxOutput: 9, Open: 1}
+	want := llm.Head{Model: "gpt", Stream: true, IncludeUsage: true, Choices: 1, MaxOutput: 9, Open: 1, Usual: true}
 	must.Equal(t, got, want, "head of %s", body)
 }
 
