@@ -67,7 +67,7 @@ func (r *Reply) First() (c Choice) {
 
 // For returns the reply for the encoder of a wire format: without raw JSON of another wire format.
 func (r *Reply) For(dialect string) *Reply {
-	if r.ExtraOf == dialect || r.ExtraOf == "" {
+	if r.ExtraOf == dialect || r.ExtraOf == "" || !r.hasRaw() {
 		return r
 	}
 	plain := *r
@@ -91,6 +91,24 @@ func (r *Reply) For(dialect string) *Reply {
 		}
 	}
 	return &plain
+}
+
+// hasRaw reports whether the reply has raw JSON of its wire format, or parts that only this has.
+func (r *Reply) hasRaw() bool {
+	for i := range r.Choices {
+		c := &r.Choices[i]
+		if c.Extra != nil || c.Logprobs != nil || c.Message.Extra != nil {
+			return true
+		}
+		for j := range c.Message.Parts {
+			p := &c.Message.Parts[j]
+			if p.Kind == PartOther || p.Extra != nil || p.Annotations != nil || p.CacheControl != nil || p.Raw != nil ||
+				p.Call != nil && p.Call.Extra != nil {
+				return true
+			}
+		}
+	}
+	return r.Extra != nil
 }
 
 // ServiceTier returns the service tier of a Tier; empty if it names none.
