@@ -15,7 +15,7 @@ const (
 	// batchDelay and batchBytes bound how long and how many bytes of the journal the projector collects before it
 	// writes. batchRecords bounds the number of records in one write.
 	batchDelay   = 500 * time.Millisecond
-	batchBytes   = 192 << 10
+	batchBytes   = 512 << 10
 	batchRecords = 2000
 	// outagePause is the pause after a database error.
 	outagePause = 500 * time.Millisecond
