@@ -357,6 +357,10 @@ func (s *Service) capture(c *Call) *contentlog.Capture {
 	if c.Arguments != nil {
 		body = rawjson.AppendMember(body, "arguments", c.Arguments)
 	}
+	if !c.isTool() {
+		body = rawjson.AppendString(rawjson.AppendName(body, "method"), c.Method)
+		body = rawjson.AppendMember(body, "params", c.Params)
+	}
 	of := contentlog.Request{ID: c.Request, Account: c.Principal.Account().ID, Key: c.Principal.Key().ID}
 	return s.o.Content.Begin(of, append(body, '}'), false)
 }
