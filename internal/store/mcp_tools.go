@@ -95,20 +95,20 @@ func (h *shelf) see(ctx context.Context, tx *sql.Tx, seen *tool.Seen, t *mcp.Too
 			" WHERE server = ? AND tool = ?", server, t.Name)
 	case known && (t.Digest == d.Digest || t.Digest == d.HeldDigest), !h.hasRoom(t):
 		return nil
-	case !known && seen.HoldNew:
-		d = tool.Definition{HeldDigest: t.Digest}
-		h.size += len(text)
-		_, err = tx.ExecContext(ctx, "INSERT INTO mcp_tools (server, tool, digest, definition, held_digest,"+
-			" held_definition, approved, changed) VALUES (?, ?, '', '', ?, ?, 0, ?)"+
-			" ON CONFLICT (server, tool) DO NOTHING",
-			server, t.Name, t.Digest, text, micros(at))
 	case !known:
-		d = tool.Definition{Digest: t.Digest}
+		d = tool.Definition{Digest: t.Digest, Text: text}
+		approved := micros(at)
+		var changed int64
+		if seen.HoldNew {
+			d = tool.Definition{HeldDigest: t.Digest, Held: text}
+			approved, changed = 0, approved
+		}
 		h.size += len(text)
 		_, err = tx.ExecContext(ctx, "INSERT INTO mcp_tools (server, tool, digest, definition, held_digest,"+
-			" held_definition, approved, changed) VALUES (?, ?, ?, ?, '', '', ?, 0)"+
+			" held_definition, approved, changed) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"+
 			" ON CONFLICT (server, tool) DO NOTHING",
-			server, t.Name, t.Digest, text, micros(at))
+			server, t.Name, d.Digest, d.Text, d.HeldDigest, d.Held, approved, changed)
+		d.Text, d.Held = "", "" // a shelf has no texts
 	default:
 		d.HeldDigest = t.Digest
 		h.size += len(text)
