@@ -194,7 +194,7 @@ conformance: ## Run the official conformance suite of MCP, servers and clients, 
 	node sdk/mcp/start.cjs $(if $(UPDATE),--update)
 
 .PHONY: mcp-clients
-mcp-clients: ## Run the MCP Inspector through the gateway, with public servers from npm behind it
+mcp-clients: ## Run the MCP Inspector and agents through the gateway, with public servers from npm behind it; ONLY=name for one agent
 	node sdk/mcp/start.cjs clients
 
 .PHONY: agents
