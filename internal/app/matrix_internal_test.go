@@ -226,6 +226,17 @@ func (h *roleFixture) signIn(r *http.Request, session string) {
 	}
 }
 
+// leaver is a client that leaves once it has the head of an answer: some streams of notifications have no other end.
+type leaver struct {
+	*httptest.ResponseRecorder
+	leave func()
+}
+
+func (l leaver) WriteHeader(status int) {
+	l.ResponseRecorder.WriteHeader(status)
+	l.leave()
+}
+
 // TestKeysAtClientAPIs sends a request to every client API of programs as everybody: with each key in each place, and
 // with sessions, which count nowhere there.
 func TestKeysAtClientAPIs(t *testing.T) {
@@ -239,8 +250,10 @@ func TestKeysAtClientAPIs(t *testing.T) {
 		}
 		ask := func(who string, r *http.Request, want bool) {
 			t.Helper()
-			w := httptest.NewRecorder()
-			handler.ServeHTTP(w, r)
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			w := leaver{httptest.NewRecorder(), leave}
+			handler.ServeHTTP(w, r.WithContext(ctx))
 			if got := w.Code != http.StatusUnauthorized && w.Code != http.StatusForbidden; got != want {
 				t.Errorf("%s by %s: got admitted %t (%d), want %t", e.pattern, who, got, w.Code, want)
 			}
