@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -160,6 +161,9 @@ func testPackingChangesNothing(t *testing.T, o store.Options) {
 		t.Helper()
 		got := viewOf(t, s)
 		got.Verification.Rollups = want.Verification.Rollups
+		if reflect.DeepEqual(got, want) { // a difference of thousands of rows takes seconds
+			return
+		}
 		if diff := gocmp.Diff(got, want); diff != "" {
 			t.Fatalf("%s (-got +want):\n%.3000s", when, diff)
 		}
