@@ -185,6 +185,7 @@ func (s *site) table(routes []httpRoute) *table {
 
 // ServeHTTP implements http.Handler.
 func (t *table) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r = withOneSlash(r)
 	// Without this check the mux would redirect, with its own body.
 	if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped {
 		if isAdmin(escaped) {
@@ -195,6 +196,17 @@ func (t *table) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	t.mux.ServeHTTP(w, withCollection(r, t.dialects))
+}
+
+// withOneSlash removes the second slash from "//ws/", the address of live sessions in npm @google/genai 3.3.0.
+func withOneSlash(r *http.Request) *http.Request {
+	if !strings.HasPrefix(r.URL.EscapedPath(), "//ws/") {
+		return r
+	}
+	other, address := *r, *r.URL
+	address.Path, address.RawPath = address.Path[1:], ""
+	other.URL = &address
+	return &other
 }
 
 // withCollection inserts the collection of models into the path of a request that leaves it out: a POST to a name

@@ -121,6 +121,8 @@ func socketName(api string) string {
 		return "Responses"
 	case "realtime":
 		return "Realtime"
+	case "live":
+		return "Live"
 	}
 	return api
 }

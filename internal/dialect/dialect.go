@@ -168,6 +168,8 @@ type Operation struct {
 	Suffix string
 	// Multipart says that a request is multipart/form-data instead of JSON.
 	Multipart bool
+	// Live describes sessions of the operation by WebSocket; nil for none.
+	Live *Live
 	// Silent says that the answer has no tokens.
 	Silent bool
 	// Free says that providers do not charge for it.

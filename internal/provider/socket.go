@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"weir/internal/dialect"
 	"weir/internal/llm"
@@ -18,7 +19,8 @@ type Connecting struct {
 	Dialect *dialect.Dialect
 	Op      llm.Op
 	Model   string // for explanations of a refusal
-	// Target is the path and query below BaseURL, such as "/realtime?model=gpt-realtime".
+	// Target is the path and query below BaseURL, such as "/realtime?model=gpt-realtime". With {version} in it, it
+	// replaces the end of BaseURL, which is the version.
 	Target    string
 	AttemptID string           // as in Call
 	Header    []dialect.Header // as in Call
@@ -29,7 +31,10 @@ type Connecting struct {
 	Hold Permit
 }
 
-var errNoSockets = errors.New("a provider inside this process has no WebSocket")
+var (
+	errNoSockets = errors.New("a provider inside this process has no WebSocket")
+	errVersion   = errors.New("the base URL does not end with a version, as in /v1beta")
+)
 
 // Connect opens a WebSocket to the provider: through the configured proxy, with the certificates, addresses, timeouts
 // and credentials of its requests. A proxy for plain HTTP makes a tunnel for it. Every error is a *Failure. When ctx is
@@ -74,7 +79,21 @@ func (p *Provider) socketTarget(c *Call, target string) (string, error) {
 	if err := p.check(c); err != nil {
 		return "", err
 	}
-	return p.escape(p.prefix + target)
+	return p.versioned(target)
+}
+
+// versioned returns a target with the version of the base URL in place of {version}, and else below it.
+func (p *Provider) versioned(target string) (string, error) {
+	before, after, ok := strings.Cut(target, "{version}")
+	if !ok {
+		return p.escape(p.prefix + target)
+	}
+	at := strings.LastIndexByte(p.prefix, '/')
+	version := p.prefix[at+1:]
+	if len(version) < 2 || version[0] != 'v' || version[1] < '0' || version[1] > '9' {
+		return "", errVersion
+	}
+	return p.escape(p.prefix[:max(0, at)] + before + version + after)
 }
 
 // connectSocket dials and makes the handshake.

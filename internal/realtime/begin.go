@@ -17,29 +17,15 @@ import (
 // begin authenticates a request for a session, connects to a provider, and then accepts the client's WebSocket. So all
 // mistakes and outages are answered by an HTTP status.
 func (n *newcomer) begin(x *session) (err error) {
-	if err := n.held.Enter(); err != nil {
-		return err
-	}
-	if err := n.identify(n.r.Context(), x); err != nil {
-		return err
-	}
-	if err := n.server.o.Refuse(n.r); err != nil {
-		return err
-	}
-	if n.handshake = websocket.Check(n.r); n.handshake != nil {
-		return llm.Errorf(llm.CodeInvalidRequest, "This address needs a WebSocket: %v.", n.handshake)
-	}
-	if err := n.held.TakeShare(x.who.Account().ID); err != nil {
-		return err
-	}
-	if err := n.attribute(x); err != nil {
+	if x.preset, err = n.enter(&x.meter); err != nil {
 		return err
 	}
 	targets, err := n.targets(x)
 	if err != nil {
 		return err
 	}
-	if err := n.connect(x, targets); err != nil {
+	err = n.connect(&x.meter, targets, func(t *route.Target) error { return n.connectTo(x, t) })
+	if err != nil {
 		return err
 	}
 	x.client, err = websocket.Accept(n.w, n.r, bounds(), protocol)
@@ -49,8 +35,29 @@ func (n *newcomer) begin(x *session) (err error) {
 	return err
 }
 
+// enter authenticates a request for a session and takes a place for it. It returns the settings of its client secret;
+// nil for none.
+func (n *newcomer) enter(x *meter) (preset []byte, err error) {
+	if err := n.held.Enter(); err != nil {
+		return nil, err
+	}
+	if preset, err = n.identify(n.r.Context(), x); err != nil {
+		return nil, err
+	}
+	if err := n.server.o.Refuse(n.r); err != nil {
+		return nil, err
+	}
+	if n.handshake = websocket.Check(n.r); n.handshake != nil {
+		return nil, llm.Errorf(llm.CodeInvalidRequest, "This address needs a WebSocket: %v.", n.handshake)
+	}
+	if err := n.held.TakeShare(x.who.Account().ID); err != nil {
+		return nil, err
+	}
+	return preset, n.attribute(x)
+}
+
 // attribute reads the tags of a session's responses.
-func (n *newcomer) attribute(x *session) (err error) {
+func (n *newcomer) attribute(x *meter) (err error) {
 	if lines := n.r.Header[llm.TagsHeader]; len(lines) > 0 {
 		if x.about.Tags, err = llm.ParseTags(lines); err != nil {
 			return err
@@ -104,13 +111,13 @@ func (n *newcomer) targets(x *session) ([]route.Target, error) {
 	if x.asked == "" || len(x.asked) > 256 {
 		return nil, llm.Invalid("model", "The address has no model. Send ?model=NAME, in at most 256 bytes.")
 	}
-	return n.resolve(x)
+	return n.resolve(&x.meter)
 }
 
 // resolve returns the targets of the session's model, all of which the key may use.
-func (n *newcomer) resolve(x *session) ([]route.Target, error) {
+func (n *newcomer) resolve(x *meter) ([]route.Target, error) {
 	table := n.server.o.Router.Table()
-	targets, err := table.Targets(nil, x.asked, n.server.o.Dialect.Vendor)
+	targets, err := table.Targets(nil, x.asked, n.dialect.Vendor)
 	if err != nil {
 		if denied := x.who.MayUse(x.asked); denied != nil {
 			return nil, denied
@@ -141,13 +148,13 @@ type connected struct{}
 // Use implements provider.Permit.
 func (connected) Use() error { return nil }
 
-// connect opens the WebSocket to the first target that can be reached and paid.
-func (n *newcomer) connect(x *session, targets []route.Target) error {
+// connect opens the WebSocket to the first target that can be reached and paid, by to.
+func (n *newcomer) connect(x *meter, targets []route.Target, to func(*route.Target) error) error {
 	plan := x.table.Plan(route.Caller{Account: x.who.Account().ID}, targets, n.server.o.Ledger.Now())
 	defer plan.Release()
 	first := error(nil)
 	for {
-		err := n.connectTo(x, plan.Target())
+		err := to(plan.Target())
 		if err == nil {
 			return nil
 		}
@@ -170,8 +177,7 @@ func (n *newcomer) connectTo(x *session, target *route.Target) (err error) {
 		return llm.Invalidf("model", "The provider %q has no Realtime API in OpenAI's form. Choose a model of another "+
 			"provider.", p.Name())
 	}
-	x.target, x.price = target, x.table.Price(target, x.began)
-	x.terms = x.who.Terms(p.Name(), target.Model, x.began)
+	x.aim(target)
 	x.input = newInput(x.table.Context(target))
 	if err := n.checkRoom(x); err != nil {
 		return err
@@ -189,6 +195,12 @@ func (n *newcomer) connectTo(x *session, target *route.Target) (err error) {
 		Header: header, Key: target.Key, Bounds: bounds(), Hold: connected{},
 	})
 	return err
+}
+
+// aim sets the target of a session.
+func (m *meter) aim(target *route.Target) {
+	m.target, m.price = target, m.table.Price(target, m.began)
+	m.terms = m.who.Terms(target.Provider.Name(), target.Model, m.began)
 }
 
 // checkRoom returns an error if the limits or budgets have no room for the shortest response.

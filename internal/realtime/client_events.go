@@ -22,7 +22,7 @@ func (s *session) fromClient(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	from := newReader(s, s.client)
+	from := newReader(&s.meter, s.request, s.client)
 	defer from.close()
 	for {
 		kind, frame, err := from.next()

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"weir/internal/account"
-	"weir/internal/capacity"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -54,10 +53,9 @@ func (s *Server) openSecret(token string) (hash account.Hash, session []byte, er
 // key for a while.
 func (s *Server) CreateSecret() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		n := &newcomer{server: s, w: w, r: r, client: capacity.Client{Request: r}}
-		x := &session{meter: meter{server: s, id: s.o.Ledger.NewID(), began: s.now()}}
+		n := s.newcomer(s.o.Dialect, w, r)
+		x := &meter{server: s, id: s.o.Ledger.NewID(), began: s.now()}
 		w.Header().Set("X-Request-Id", x.id.String())
-		n.held = s.o.Capacity.Hold(&n.client, "")
 		defer n.leave()
 		body, err := n.createSecret(x)
 		if err != nil {
@@ -71,11 +69,11 @@ func (s *Server) CreateSecret() http.Handler {
 }
 
 // createSecret returns the answer to a request for a client secret.
-func (n *newcomer) createSecret(x *session) ([]byte, error) {
+func (n *newcomer) createSecret(x *meter) ([]byte, error) {
 	if err := n.held.Enter(); err != nil {
 		return nil, err
 	}
-	token, err := account.Token(n.r.Header, n.server.o.Dialect.KeyHeaders...)
+	token, err := account.Token(n.r.Header, n.dialect.KeyHeaders...)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +98,7 @@ func (n *newcomer) createSecret(x *session) ([]byte, error) {
 }
 
 // readSecret reads the settings and the life of a client secret.
-func (n *newcomer) readSecret(x *session, body []byte) (session []byte, life int64, err error) {
+func (n *newcomer) readSecret(x *meter, body []byte) (session []byte, life int64, err error) {
 	if len(body) == 0 {
 		body = []byte("{}")
 	}
@@ -133,7 +131,7 @@ func (n *newcomer) readSecret(x *session, body []byte) (session []byte, life int
 }
 
 // seal returns the answer with a client secret for the caller's key.
-func (n *newcomer) seal(x *session, token string, session []byte, life int64) ([]byte, error) {
+func (n *newcomer) seal(x *meter, token string, session []byte, life int64) ([]byte, error) {
 	until := n.server.now().Add(time.Duration(life) * time.Second).Unix()
 	text, err := json.Marshal(clientSecret{account.HashOf(token).String(), until, session})
 	if err != nil {
@@ -152,21 +150,21 @@ func (n *newcomer) seal(x *session, token string, session []byte, life int64) ([
 	return append(append(append(b, `,"session":`...), shown...), '}'), nil
 }
 
-// identify authenticates a request for a session by a key or a client secret.
-func (n *newcomer) identify(ctx context.Context, x *session) error {
+// identify authenticates a request for a session by a key, or by a client secret, whose settings it returns.
+func (n *newcomer) identify(ctx context.Context, x *meter) (preset []byte, err error) {
 	token, err := n.tokenOf()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if strings.HasPrefix(token, secretPrefix) {
-		if x.hash, x.preset, err = n.server.openSecret(token); err == nil {
+		if x.hash, preset, err = n.server.openSecret(token); err == nil {
 			x.who, err = n.server.authenticateHash(ctx, x.hash)
 		}
-		return err
+		return preset, err
 	}
 	x.hash = account.HashOf(token)
 	x.who, err = n.server.authenticate(ctx, token)
-	return err
+	return nil, err
 }
 
 // notServed answers a request for a call over WebRTC or SIP.
@@ -178,8 +176,8 @@ func (s *Server) notServed() *llm.Error {
 // RefuseCalls serves the paths of calls over WebRTC and SIP, which are refused with the reason.
 func (s *Server) RefuseCalls() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		n := &newcomer{server: s, w: w, r: r, client: capacity.Client{Request: r}}
-		x := &session{meter: meter{server: s, id: s.o.Ledger.NewID()}}
+		n := &newcomer{server: s, dialect: s.o.Dialect, w: w, r: r}
+		x := &meter{server: s, id: s.o.Ledger.NewID()}
 		w.Header().Set("X-Request-Id", x.id.String())
 		token, err := account.Token(r.Header, s.o.Dialect.KeyHeaders...)
 		if err == nil {

@@ -17,6 +17,7 @@ import (
 	"weir/internal/ratelimit"
 	"weir/internal/route"
 	"weir/internal/telemetry"
+	"weir/internal/websocket"
 )
 
 // meter reserves, opens and settles the attempts of a session.
@@ -158,6 +159,16 @@ func (m *meter) settle(h *ledger.Hold, st ledger.Settlement) {
 	}
 	m.active = m.server.now()
 	m.uncertain = m.uncertain || h.Charge() == nil || st.Provenance != ledger.Exact
+}
+
+// state describes the session with that many running responses.
+func (m *meter) state(api string, running int64) websocket.State {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return websocket.State{
+		API: api, Account: m.who.Account().ID, Key: m.who.Key().ID, Model: m.asked, Began: m.began,
+		Active: m.active, Requests: m.settled, Running: running, Charge: m.spent, Uncertain: m.uncertain,
+	}
 }
 
 // turn returns a response of the session that reads and writes at most that many tokens.

@@ -12,7 +12,7 @@ import (
 
 // fromProvider relays the provider's events until it ends the session.
 func (s *session) fromProvider() error {
-	from := newReader(s, s.peer)
+	from := newReader(&s.meter, s.request, s.peer)
 	defer from.close()
 	for {
 		kind, frame, err := from.next()

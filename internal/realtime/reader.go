@@ -3,6 +3,7 @@ package realtime
 import (
 	"errors"
 	"io"
+	"net/http"
 
 	"weir/internal/capacity"
 	"weir/internal/llm"
@@ -19,8 +20,8 @@ type reader struct {
 	buf  []byte
 }
 
-func newReader(s *session, c *websocket.Conn) *reader {
-	by := &capacity.Client{Request: s.request}
+func newReader(s *meter, r *http.Request, c *websocket.Conn) *reader {
+	by := &capacity.Client{Request: r}
 	return &reader{conn: c, held: s.server.o.Capacity.Hold(by, s.principal().Account().ID)}
 }
 

@@ -32,6 +32,7 @@ type Options struct {
 	Limits   *ratelimit.Limiter
 	Capacity *capacity.Node
 	Dialect  *dialect.Dialect // Chat Completions, whose forms of errors the API has
+	Live     *dialect.Dialect // Google's, whose forms of errors the Live API has
 	// Refused is called for each request that a limit or a budget refused; nil for none.
 	Refused  func(*account.Principal, *llm.Error)
 	Refusals *refusal.Recorder // nil for none
@@ -80,9 +81,7 @@ func (s *Server) authenticate(ctx context.Context, token string) (*account.Princ
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := s.o.Ledger.NewID()
 	w.Header().Set("X-Request-Id", id.String())
-	n := &newcomer{server: s, w: w, r: r}
-	n.client.Request = r
-	n.held = s.o.Capacity.Hold(&n.client, "")
+	n := s.newcomer(s.o.Dialect, w, r)
 	defer n.leave()
 	x := &session{
 		meter: meter{server: s, id: id, began: s.now()}, request: r,
@@ -91,7 +90,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	x.hearing.meter = &x.meter
 	if err := n.begin(x); err != nil {
-		n.fail(x, err)
+		n.fail(&x.meter, err)
 		return
 	}
 	x.ctx, x.end = context.WithCancelCause(r.Context())
@@ -103,7 +102,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // note counts a refusal inside a session.
-func (s *Server) note(x *session, e *llm.Error) {
+func (s *Server) note(x *meter, e *llm.Error) {
 	who := x.principal()
 	if e.Code == llm.CodeRateLimited || e.Code == llm.CodeBudgetExceeded {
 		s.o.Refused(who, e)
@@ -112,7 +111,7 @@ func (s *Server) note(x *session, e *llm.Error) {
 }
 
 // countRefusal counts a refused request or response.
-func (s *Server) countRefusal(id uuid.UUID, x *session, who *account.Principal, e *llm.Error) {
+func (s *Server) countRefusal(id uuid.UUID, x *meter, who *account.Principal, e *llm.Error) {
 	if s.o.Refusals == nil {
 		return
 	}
@@ -143,13 +142,21 @@ func (s *Server) errorEvent(e *llm.Error, id, of string) []byte {
 
 // newcomer is a request for a session.
 type newcomer struct {
-	server *Server
-	w      http.ResponseWriter
-	r      *http.Request
-	client capacity.Client
-	held   capacity.Held
+	server  *Server
+	dialect *dialect.Dialect // of its errors and models
+	w       http.ResponseWriter
+	r       *http.Request
+	client  capacity.Client
+	held    capacity.Held
 
 	handshake error // the request is none for a WebSocket
+}
+
+// newcomer returns a request that has no slot yet.
+func (s *Server) newcomer(d *dialect.Dialect, w http.ResponseWriter, r *http.Request) *newcomer {
+	n := &newcomer{server: s, dialect: d, w: w, r: r, client: capacity.Client{Request: r}}
+	n.held = s.o.Capacity.Hold(&n.client, "")
+	return n
 }
 
 // leave frees the session's slot.
@@ -160,7 +167,7 @@ func (n *newcomer) leave() {
 }
 
 // fail answers with an error before the upgrade.
-func (n *newcomer) fail(x *session, err error) {
+func (n *newcomer) fail(x *meter, err error) {
 	s, e := n.server, llm.AsError(err)
 	if who := x.who; who != nil && (e.Code == llm.CodeRateLimited || e.Code == llm.CodeBudgetExceeded) {
 		s.o.Refused(who, e)
@@ -172,9 +179,9 @@ func (n *newcomer) fail(x *session, err error) {
 	h := n.w.Header()
 	h.Set("Content-Type", "application/json")
 	dialect.ErrorHeaders(h, e)
-	body := s.o.Dialect.EncodeError(nil, e, x.id.String())
+	body := n.dialect.EncodeError(nil, e, x.id.String())
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	status := s.o.Dialect.Status(e.Code)
+	status := n.dialect.Status(e.Code)
 	if errors.Is(n.handshake, websocket.ErrVersion) {
 		websocket.AskUpgrade(h)
 		status = http.StatusUpgradeRequired
@@ -199,5 +206,5 @@ func (n *newcomer) tokenOf() (string, error) {
 			}
 		}
 	}
-	return account.Token(header, n.server.o.Dialect.KeyHeaders...)
+	return account.Token(header, n.dialect.KeyHeaders...)
 }

@@ -135,17 +135,20 @@ func (s *session) cancelRunning() {
 }
 
 // endFor is the End of websocket.Watched.
-func (s *session) endFor(why websocket.Reason, err error) {
+func (s *session) endFor(why websocket.Reason, err error) { s.end(causeOf(why, err)) }
+
+// causeOf returns the error of a session that the gateway ends for that reason.
+func causeOf(why websocket.Reason, err error) error {
 	switch why {
 	case websocket.Expired:
-		err = &llm.Error{
+		return &llm.Error{
 			Code: llm.CodeInvalidRequest, Word: "session_expired",
 			Message: "The session has reached its longest duration of 60 minutes. Connect again.",
 		}
 	case websocket.Stopping:
-		err = &llm.Error{Code: llm.CodeOverloaded, Message: "The gateway is stopping. Connect again."}
+		return &llm.Error{Code: llm.CodeOverloaded, Message: "The gateway is stopping. Connect again."}
 	}
-	s.end(err)
+	return err
 }
 
 // describe is the State of websocket.Watched.
@@ -153,12 +156,7 @@ func (s *session) describe() websocket.State {
 	s.mu.Lock()
 	running := int64(s.responses.open())
 	s.mu.Unlock()
-	s.meter.mu.Lock()
-	defer s.meter.mu.Unlock()
-	return websocket.State{
-		API: "realtime", Account: s.who.Account().ID, Key: s.who.Key().ID, Model: s.asked, Began: s.began,
-		Active: s.active, Requests: s.settled, Running: running, Charge: s.spent, Uncertain: s.uncertain,
-	}
+	return s.state("realtime", running)
 }
 
 // answerTurns begins a response after each detected turn.
@@ -182,7 +180,7 @@ func (s *session) answer(err error, of string) {
 		return
 	}
 	e := llm.AsError(err)
-	s.server.note(s, e)
+	s.server.note(&s.meter, e)
 	if e.Code != llm.CodeBudgetExceeded {
 		s.sendError(e, of)
 		return

@@ -132,6 +132,7 @@ func (s *Server) route(dialects []*dialect.Dialect) {
 	s.mux.HandleFunc("GET /v1/responses/{id}", s.serveStored)
 	s.mux.HandleFunc("GET /v1/generation", s.serveGeneration)
 	s.mux.HandleFunc("GET /v1/realtime", s.serveTalk)
+	s.mux.HandleFunc("GET /ws/{service}", s.serveLive)
 	s.organizationRoutes()
 	s.mux.HandleFunc("GET /ledger", s.serveLedger)
 	s.mux.HandleFunc("GET /ledger/totals", s.serveTotals)

@@ -33,13 +33,14 @@ type Code int
 // The codes that the gateway sends. OpenAI's SDK for Node connects again after GoingAway, Restart and TryLater, and
 // never after the others (npm openai 7.59.0, seen on 2026-11-28).
 const (
-	Normal    Code = 1000
-	GoingAway Code = 1001
-	Refused   Code = 1008
-	TooLarge  Code = 1009
-	Failed    Code = 1011
-	Restart   Code = 1012
-	TryLater  Code = 1013
+	Normal     Code = 1000
+	GoingAway  Code = 1001
+	BadContent Code = 1007
+	Refused    Code = 1008
+	TooLarge   Code = 1009
+	Failed     Code = 1011
+	Restart    Code = 1012
+	TryLater   Code = 1013
 
 	protocolError Code = 1002
 	noCode        Code = 1005 // of a close frame without one
@@ -51,11 +52,14 @@ func (c Code) valid() bool {
 }
 
 // closeError is the error of a connection that the peer has closed.
-type closeError struct{ code Code }
+type closeError struct {
+	code   Code
+	reason string
+}
 
 // Error implements error.
 func (e *closeError) Error() string {
-	return fmt.Sprintf("websocket: the peer has closed with code %d", e.code)
+	return fmt.Sprintf("websocket: the peer has closed with code %d: %q", e.code, e.reason)
 }
 
 // ErrTooLarge means that a message exceeds Bounds.Message. The peer has been sent TooLarge.
@@ -376,6 +380,14 @@ const maxReason = 123 // bytes (RFC 6455, section 5.5)
 
 // Abort closes the connection at once. It may be called while others receive and send.
 func (c *Conn) Abort() { _ = c.wire.Close() }
+
+// ReasonOf returns the reason with which the peer has closed the connection; empty for none.
+func ReasonOf(err error) string {
+	if e, ok := errors.AsType[*closeError](err); ok {
+		return e.reason
+	}
+	return ""
+}
 
 // CodeOf returns the code with which the peer has closed the connection; -1 if it has sent none.
 func CodeOf(err error) Code {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 )
 
@@ -217,7 +218,7 @@ func (c *Conn) closed(p []byte) error {
 	e := &closeError{code: noCode}
 	if len(p) > 0 {
 		if len(p) >= 2 {
-			e.code = Code(binary.BigEndian.Uint16(p))
+			e.code, e.reason = Code(binary.BigEndian.Uint16(p)), strings.ToValidUTF8(string(p[2:]), "")
 		}
 		if !e.code.valid() {
 			return c.broken("the code of a close frame is invalid")

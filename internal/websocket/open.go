@@ -58,7 +58,7 @@ type Watched struct {
 
 // State describes a WebSocket so far. Times are those of the ledger.
 type State struct {
-	API          string // "responses" or "realtime"
+	API          string // "responses", "realtime" or "live"
 	Account, Key string // ids
 	Model        string // of the last request, as the client wrote it; empty before the first one
 	Began        time.Time

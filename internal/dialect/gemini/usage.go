@@ -12,7 +12,7 @@ type rawUsage struct {
 	parse.Counter
 	prompt, toolUse, cached          int64
 	candidates, thoughts, total      int64
-	audioIn, imageIn                 int64
+	audioIn, imageIn, videoIn        int64
 	audioOut, imageOut               int64
 	cachedAudio, cachedImage         int64
 	hasPrompt, hasCandidates, hasAny bool
@@ -98,7 +98,7 @@ func (r *rawUsage) read(m rawjson.Member) {
 	switch string(spelled(m.Key())) {
 	case "promptTokenCount":
 		r.hasPrompt = r.count(&r.prompt, m.Value)
-	case "candidatesTokenCount":
+	case "candidatesTokenCount", "responseTokenCount": // the Live API's
 		r.hasCandidates = r.count(&r.candidates, m.Value)
 	case "totalTokenCount":
 		r.count(&r.total, m.Value)
@@ -109,12 +109,12 @@ func (r *rawUsage) read(m rawjson.Member) {
 	case "toolUsePromptTokenCount":
 		r.count(&r.toolUse, m.Value)
 	case "promptTokensDetails":
-		r.promptTold, _ = r.modalities(m.Value, &r.audioIn, &r.imageIn)
+		r.promptTold, r.videoIn = r.modalities(m.Value, &r.audioIn, &r.imageIn)
 	case "toolUsePromptTokensDetails":
 		r.modalities(m.Value, &r.audioIn, &r.imageIn)
 	case "cacheTokensDetails":
 		r.cachedTold, _ = r.modalities(m.Value, &r.cachedAudio, &r.cachedImage)
-	case "candidatesTokensDetails":
+	case "candidatesTokensDetails", "responseTokensDetails":
 		var video int64
 		r.candidatesTold, video = r.modalities(m.Value, &r.audioOut, &r.imageOut)
 		r.imageOut = min(r.imageOut+video, parse.MaxCount)
