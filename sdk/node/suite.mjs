@@ -13,7 +13,7 @@ import { Ends } from "./lib/ends-cells.mjs";
 import { features } from "./lib/features.mjs";
 import { openHouse, providers } from "./lib/gateway.mjs";
 import { hangUps } from "./lib/hangups.mjs";
-import { realtime } from "./lib/realtime.mjs";
+import { live, realtime } from "./lib/realtime.mjs";
 import { sockets } from "./lib/sockets.mjs";
 import { Sources } from "./lib/sources.mjs";
 import { compare, write } from "./lib/table.mjs";
@@ -65,6 +65,8 @@ it("sources of answers", { timeout: limit }, (t) => sources.hold(t, gateway));
 it("timeouts of SDKs", { timeout: 3 * patience }, (t) => hangUps(t, gateway));
 
 it("realtime sessions", { timeout: 3 * patience }, (t) => realtime(t, gateway));
+
+it("live sessions", { timeout: 3 * patience }, (t) => live(t, gateway));
 
 it("WebSockets", { timeout: 3 * patience }, () => sockets(gateway));
 
