@@ -283,11 +283,11 @@ func exactly(label, short, whole string) Tile {
 	return Tile{label, short, whole}
 }
 
-// groupValues returns the values of the only dimension of groups.
-func groupValues(groups []report.Use) []*string {
+// groupValues returns the values of a dimension of groups.
+func groupValues(groups []report.Use, at int) []*string {
 	values := make([]*string, len(groups))
 	for i := range groups {
-		values[i] = groups[i].Group[0]
+		values[i] = groups[i].Group[at]
 	}
 	return values
 }

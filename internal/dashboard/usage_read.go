@@ -1,6 +1,10 @@
 package dashboard
 
-import "weir/internal/report"
+import (
+	"slices"
+
+	"weir/internal/report"
+)
 
 // usageRead holds the reports of a page, which are of one moment.
 type usageRead struct {
@@ -19,8 +23,10 @@ func (x *usageRead) all(u *usageQuery, q report.UsesQuery, uses usesReader) (err
 		}
 	}
 	charted := u.charted(q)
-	if len(u.by) == 1 && q.Offset == 0 && q.Sort == charted.Sort && charted.Top > 0 {
-		charted.Apart = groupValues(x.groups.Uses[:min(len(x.groups.Uses), charted.Top)])
+	// A key has one account, so groups by both are those by key.
+	isOne := len(u.by) == 1 || slices.Equal(u.by, []report.Dimension{report.ByAccount, report.ByKey})
+	if isOne && q.Offset == 0 && q.Sort == charted.Sort && charted.Top > 0 {
+		charted.Apart = groupValues(x.groups.Uses[:min(len(x.groups.Uses), charted.Top)], u.ranked())
 	}
 	if q.Speeds {
 		if x.speeds, err = uses(charted); err != nil {
