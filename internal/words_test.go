@@ -25,7 +25,7 @@ const (
 	mostStatesOfCode     = 12
 	mostStatesOfTests    = 6
 	mostShortNames       = 2
-	mostWideLines        = 75 // lines of Markdown over mostOfMarkdown characters
+	mostWideLines        = 0 // lines of Markdown over mostOfMarkdown characters
 	mostOfMarkdown       = 300
 )
 

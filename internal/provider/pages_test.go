@@ -352,12 +352,25 @@ func (p *page) Address() string {
 		s += fmt.Sprintf(" (a whole URL) or `%s` (a host, or host and port)", p.HostEnv)
 	}
 	s += " or `base_url`"
+	var sources []string // each once, with all its placeholders
+	names := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(p.Placeholders)) {
 		h := p.Placeholders[name]
-		s += fmt.Sprintf("; `{%s}` is from %s", name, either(h.Env))
+		source := either(h.Env)
 		if h.Default != "" {
-			s += fmt.Sprintf(", else `%s`", h.Default)
+			source += fmt.Sprintf(", else `%s`", h.Default)
 		}
+		if names[source] == nil {
+			sources = append(sources, source)
+		}
+		names[source] = append(names[source], "`{"+name+"}`")
+	}
+	for _, source := range sources {
+		verb := " is from "
+		if len(names[source]) > 1 {
+			verb = " are from "
+		}
+		s += "; " + strings.Join(names[source], " and ") + verb + source
 	}
 	return s
 }

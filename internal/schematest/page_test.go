@@ -31,15 +31,15 @@ provider does not speak the client's wire format. A field without a counterpart 
 the answer would mean something else without it, the request is refused with 400 before anything is sent.
 [Client APIs](client-apis.md#what-cannot-be-translated) lists the fields that are carried.
 
-- A row is a provider in one of its wire formats. It also has the fields that only some of the provider's models refuse.
+- An entry is a provider in one of its wire formats. It also has the fields that only some of the provider's models refuse.
 - A field that several APIs have goes by one name, as in ` + "`X-Weir-Dropped`" + `. An error names the client's own field
   (` + "`stop_sequences`, `contents[0].parts[1]`" + `).
-- The row *all* has the fields that are left out in every row of a wire format that is not the client's. They are not repeated there.
+- The entry *all* has the fields that are left out in every entry of a wire format that is not the client's. They are not repeated there.
 - A provider that speaks the client's wire format gets the request unchanged, except for the fields that its [rules](providers.md)
   remove.
-- Providers that have no row and speak Chat Completions get the same as ` + "`vllm`" + `.
+- Providers that have no entry and speak Chat Completions get the same as ` + "`vllm`" + `.
 
-` + "`make docs`" + ` writes the tables from the conversations in ` + "`internal/schematest/testdata/page`" + `, and adds to these any generated
+` + "`make docs`" + ` writes the lists from the conversations in ` + "`internal/schematest/testdata/page`" + `, and adds to these any generated
 conversation that shows a field or a refusal that is missing.
 `
 
@@ -64,14 +64,32 @@ func writeSection(b *strings.Builder, c client, rows []row) {
 	everywhere := leftEverywhere(rows)
 	path, _, _ := strings.Cut(c.path, "/models/")
 	fmt.Fprintf(b, "\n## From %s (`%s`)\n\n", title(c.name), path)
-	b.WriteString("| provider | wire format | left out | refused |\n|---|---|---|---|\n")
 	if len(everywhere) > 0 {
-		fmt.Fprintf(b, "| all | others than the client's | %s | |\n", strings.Join(everywhere, ", "))
+		b.WriteString("- **all**, in wire formats other than the client's\n")
+		writeItem(b, "left out", strings.Join(everywhere, ", "))
 	}
 	for _, r := range rows {
 		left := slices.DeleteFunc(slices.Sorted(maps.Keys(r.left)), func(name string) bool { return slices.Contains(everywhere, name) })
-		fmt.Fprintf(b, "| %s | `%s` | %s | %s |\n", r.provider, r.format, strings.Join(left, ", "), strings.Join(slices.Sorted(maps.Keys(r.refused)), "; "))
+		fmt.Fprintf(b, "- **%s**, `%s`\n", r.provider, r.format)
+		writeItem(b, "left out", strings.Join(left, ", "))
+		writeItem(b, "refused", strings.Join(slices.Sorted(maps.Keys(r.refused)), "; "))
 	}
+}
+
+// writeItem writes an item of a list, in lines of about 150 bytes; nothing for an empty text.
+func writeItem(b *strings.Builder, label, text string) {
+	if text == "" {
+		return
+	}
+	line := "  - " + label + ":"
+	for word := range strings.SplitSeq(text, " ") {
+		if len(line)+len(word) >= 150 {
+			b.WriteString(line + "\n")
+			line = "   "
+		}
+		line += " " + word
+	}
+	b.WriteString(line + "\n")
 }
 
 func title(name string) string {

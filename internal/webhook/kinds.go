@@ -86,8 +86,8 @@ func modelKinds() []Kind {
 		{
 			Type: ProviderUnavailable, To: ToEverybody,
 			About: "A model failed five times in a row at its provider, as seen by one node. Failures of only one " +
-				"account do not count. For a model that is not listed, because only requests have named it, the " +
-				"event goes only to endpoints of the installation.", Example: example(ProviderUnavailable,
+				"account do not count. For a model that only requests have named, the event goes only to endpoints " +
+				"of the installation.", Example: example(ProviderUnavailable,
 				Data{Target: &Target{Provider: "openai", Model: "gpt-5-mini", Node: "weir-1", Reason: "status 503"}}),
 		},
 		{
