@@ -9,6 +9,7 @@ import (
 	"weir/internal/admin"
 	"weir/internal/api"
 	"weir/internal/config"
+	"weir/internal/managed"
 	"weir/internal/plan"
 )
 
@@ -67,6 +68,7 @@ func parsePlan(file string, text []byte) (a plan.Ask, err error) {
 	if err != nil {
 		return a, err
 	}
+	a.Change.Text, a.Change.File = text, file // unchanged if possible, so that mistakes have their places
 	for what, to := range map[string]*map[string]plan.Change{"accounts": &a.Scopes.Accounts, "keys": &a.Scopes.Keys} {
 		part, there := tree[what]
 		if !there {
@@ -80,12 +82,15 @@ func parsePlan(file string, text []byte) (a plan.Ask, err error) {
 			return a, err
 		}
 		delete(tree, what)
+		if a.Change.Text, err = json.Marshal(tree); err != nil {
+			return a, err
+		}
+		a.Change.File = ""
 	}
-	if len(tree) > 0 {
-		a.Change.File = file
-		a.Change.Text, err = json.Marshal(tree)
+	if len(tree) == 0 {
+		a.Change = managed.Edit{}
 	}
-	return a, err
+	return a, nil
 }
 
 func (o *output) printPlan(r *plan.Result, changed []api.PlanDecision) error {
