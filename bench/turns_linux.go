@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -182,8 +183,8 @@ func (t *turns) kind(ctx context.Context, k *kind, subjects []*subject) error {
 	return nil
 }
 
-// round loads all contenders in turns, starting each turn with another one, and measures the CPU time of each when it
-// is quiet.
+// round loads all contenders in turns, and measures the CPU time of each when it is quiet. The order is another one each
+// time: a contender still projects while the next one is loaded, and what follows always the same one pays for it.
 func (k *kind) round(ctx context.Context, round int, all []*contender) error {
 	for _, c := range all {
 		if err := c.watch.mark(); err != nil {
@@ -191,8 +192,8 @@ func (k *kind) round(ctx context.Context, round int, all []*contender) error {
 		}
 	}
 	for slice := range k.slices {
-		for i := range all {
-			if err := all[(i+slice+round)%len(all)].load(ctx, k.slice, k.rate); err != nil {
+		for _, i := range rand.New(rand.NewPCG(uint64(round), uint64(slice))).Perm(len(all)) {
+			if err := all[i].load(ctx, k.slice, k.rate); err != nil {
 				return err
 			}
 		}
