@@ -31,10 +31,15 @@ func usual() websocket.Bounds {
 // handled starts the HTTP server of the gateway, and returns its address.
 func handled(t *testing.T, h http.HandlerFunc) string {
 	t.Helper()
+	return served(t, httpserver.Options{Handler: h})
+}
+
+// served starts the HTTP server of the gateway with a handler and perhaps TLS, and returns its address.
+func served(t *testing.T, o httpserver.Options) string {
+	t.Helper()
 	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	s := httpserver.New(httpserver.Options{
-		Handler: h, Most: 100, MaxHead: 32 << 10, HeadTime: patience, IdleTime: patience,
-	})
+	o.Most, o.MaxHead, o.HeadTime, o.IdleTime = 100, 32<<10, patience, patience
+	s := httpserver.New(o)
 	var running sync.WaitGroup
 	running.Go(func() { _ = s.Serve(l) })
 	t.Cleanup(func() {
@@ -54,16 +59,21 @@ func echoing(t *testing.T, b websocket.Bounds) (address string, ends chan error)
 			http.Error(w, err.Error(), http.StatusUpgradeRequired)
 			return
 		}
-		c, err := websocket.Accept(w, r, b, "echo")
-		for err == nil {
-			var kind websocket.Kind
-			var text []byte
-			if kind, text, err = c.Receive(nil); err == nil {
-				err = c.Send(kind, text)
-			}
-		}
-		ends <- err
+		ends <- echo(w, r, b)
 	}), ends
+}
+
+// echo accepts a WebSocket, sends every message back, and returns its end.
+func echo(w http.ResponseWriter, r *http.Request, b websocket.Bounds) error {
+	c, err := websocket.Accept(w, r, b, "echo")
+	for err == nil {
+		var kind websocket.Kind
+		var text []byte
+		if kind, text, err = c.Receive(nil); err == nil {
+			err = c.Send(kind, text)
+		}
+	}
+	return err
 }
 
 // dialled opens a WebSocket as a provider's.

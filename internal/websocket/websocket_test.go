@@ -289,3 +289,31 @@ func TestHandshakeEndsWithContext(t *testing.T) {
 		t.Error("got no error, want one")
 	}
 }
+
+// TestServeOutlivesHandler checks that a WebSocket is served when its handler has returned, and that its context ends
+// when the client leaves.
+func TestServeOutlivesHandler(t *testing.T) {
+	t.Parallel()
+	returned, left := make(chan struct{}), make(chan struct{})
+	address := handled(t, func(w http.ResponseWriter, r *http.Request) {
+		c, err := websocket.Accept(w, r, usual())
+		if err != nil {
+			return
+		}
+		defer close(returned)
+		c.Serve(r.Context(), func(ctx context.Context) {
+			<-returned
+			kind, text, err := c.Receive(nil)
+			if err == nil {
+				err = c.Send(kind, text)
+			}
+			if <-ctx.Done(); err == nil {
+				close(left)
+			}
+		})
+	})
+	c := dialled(t, address)
+	echoes(t, c, "after the handler")
+	c.Abort()
+	<-left
+}
