@@ -9,6 +9,7 @@ import (
 	"weir/internal/answercache"
 	"weir/internal/config"
 	"weir/internal/dialect"
+	"weir/internal/mcp"
 	"weir/internal/oauth"
 )
 
@@ -46,7 +47,7 @@ func exposedHeaders(dialects dialect.Set) string {
 		"X-Request-Id", "Request-Id", "Retry-After", "X-Should-Retry", "Idempotent-Replayed", "Idempotent-Kept",
 		"X-Weir-Provider", "X-Weir-Model", "X-Weir-Requested-Model", "X-Weir-Attempts", "X-Weir-Cost-USD",
 		"X-Weir-Dropped", "X-Weir-Kept", "X-Weir-Answer-Of", answercache.Header, answercache.SavedHeader, "Age",
-		"WWW-Authenticate", // of tools, where a program finds out how to sign in
+		"WWW-Authenticate", mcp.HeaderSession, // of tools: how to sign in, and the session
 	}
 	add := func(all []dialect.LimitHeaders) {
 		for i := range all {
