@@ -54,19 +54,31 @@ func (s *Server) newClient1(wire net.Conn, below *connection) *client1 {
 	return c
 }
 
-// serve answers requests until the connection ends, or changes its protocol.
+// serve answers requests until the connection ends, or changes its protocol. Its frame is small, because streams wait
+// above it.
 func (c *client1) serve() {
+	end := c.begin()
+	c.answerAll()
+	c.serveLater(end)
+}
+
+// begin adds the connection to those that the server watches. The result removes and closes it.
+func (c *client1) begin() (end func()) {
 	ctx, leave := context.WithCancel(c.server.o.Base)
 	stop := context.AfterFunc(c.server.closed, leave)
 	c.ctx = ctx
 	c.server.watch.add(c.below, leave)
-	end := func() {
+	return func() {
 		c.server.watch.remove(c.below)
 		stop()
 		leave()
 		c.close()
 	}
-	c.guarded(c.answerAll)
+}
+
+// serveLater serves a changed protocol by a goroutine of its own, and ends the connection then; at once if there is
+// none.
+func (c *client1) serveLater(end func()) {
 	later := c.later
 	if later == nil {
 		end()
@@ -75,23 +87,22 @@ func (c *client1) serve() {
 	c.later, c.memory, c.tls = nil, memory{}, nil
 	go func() {
 		defer end()
-		c.guarded(func() { later(ctx) })
+		defer c.recovered()
+		later(c.ctx)
 	}()
 }
 
-// guarded logs a panic of f.
-func (c *client1) guarded(f func()) {
-	defer func() {
-		if p := recover(); p != nil {
-			c.later = nil
-			c.logPanic(p, "")
-		}
-	}()
-	f()
+// recovered logs a panic of the function that defers it.
+func (c *client1) recovered() {
+	if p := recover(); p != nil {
+		c.later = nil
+		c.logPanic(p, "")
+	}
 }
 
 // answerAll answers requests until no further one can follow.
 func (c *client1) answerAll() {
+	defer c.recovered()
 	defer context.AfterFunc(c.ctx, c.left)()
 	c.below.read.setIn(c.server.o.HeadTime)
 	for !c.last && (!c.server.stopping.Load() || c.server.retiring.Load()) {
