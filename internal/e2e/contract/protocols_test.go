@@ -9,10 +9,15 @@ import (
 	"weir/internal/e2e/harness"
 )
 
-// isSocket reports whether a path opens a WebSocket. The packages e2e/socket and e2e/realtime open them; here are the
-// answers without one. Its providers' failures are those of other operations.
+// livePath begins the paths of sessions of Google's Live API.
+const livePath = "/ws/google.ai.generativelanguage."
+
+// isSocket reports whether a path opens a WebSocket, or a stream of notifications. The packages e2e/socket,
+// e2e/realtime, e2e/live and e2e/tools open them; here are the answers without one. Its providers' failures are those of
+// other operations.
 func isSocket(method, path string) bool {
-	return method == "get" && (path == "/v1/responses" || path == "/v1/realtime")
+	return method == "get" && (path == "/v1/responses" || path == "/v1/realtime" || strings.HasPrefix(path, livePath) ||
+		strings.HasPrefix(path, "/mcp"))
 }
 
 // sockets requests WebSockets that are refused, and client secrets for them.
@@ -22,7 +27,11 @@ func (q *replyCheck) sockets(t *testing.T) {
 		"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13",
 		"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==",
 	}
-	for _, path := range []string{"/v1/responses", "/v1/realtime"} {
+	paths := []string{"/v1/responses", "/v1/realtime"}
+	for _, version := range []string{"v1", "v1beta", "v1alpha"} {
+		paths = append(paths, livePath+version+".GenerativeService.BidiGenerateContent")
+	}
+	for _, path := range paths {
 		of := path
 		if path == "/v1/realtime" {
 			of += "?model=openai-house/echo"
@@ -77,9 +86,13 @@ func (q *replyCheck) tools(t *testing.T) {
 		send(`{"jsonrpc":"2.0","id":1,"method":"nothing","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"`+version+
 			`","io.modelcontextprotocol/clientCapabilities":{}}}}`, at.key, http.StatusNotFound,
 			"MCP-Protocol-Version", version, "Mcp-Method", "nothing")
-		if at.isAdmin {
-			send(list, at.key, http.StatusUnsupportedMediaType, "Content-Type", "text/plain")
-			send(list, at.key, http.StatusMisdirectedRequest, "Host", "evil.example")
+		if !at.isAdmin {
+			for key, want := range map[string]int{at.key: http.StatusMethodNotAllowed, "wk_wrong": http.StatusUnauthorized, onlyUses: http.StatusForbidden} {
+				q.hold(t, harness.Ask{Method: http.MethodGet, Path: at.path, Key: key, Header: []string{"MCP-Protocol-Version", version}}, at.document, want)
+			}
+			continue
 		}
+		send(list, at.key, http.StatusUnsupportedMediaType, "Content-Type", "text/plain")
+		send(list, at.key, http.StatusMisdirectedRequest, "Host", "evil.example")
 	}
 }
