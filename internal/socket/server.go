@@ -103,10 +103,11 @@ var hopHeaders = []string{
 // betaOfSockets is the value of OpenAI-Beta by which Codex asks for the protocol, with a date.
 const betaOfSockets = "responses_websockets="
 
-// requestOf returns the request that the messages of a WebSocket have in common. It copies the headers, because the
-// server uses their memory again.
+// requestOf returns the request that the messages of a WebSocket have in common. It copies the headers and the address,
+// because the server uses their memory again.
 func requestOf(r *http.Request) *http.Request {
-	common := *r
+	common, address := *r, *r.URL
+	common.URL = &address
 	common.Method, common.Body, common.ContentLength = http.MethodPost, http.NoBody, 0
 	common.Header = r.Header.Clone()
 	for _, name := range hopHeaders {

@@ -286,3 +286,15 @@ func TestMistakesLeaveWebSocketOpen(t *testing.T) {
 	c.completed()
 	h.Verify(t)
 }
+
+// TestLogNamesPathOfMessages checks that a message's line has the path of its WebSocket, whose handler has returned.
+func TestLogNamesPathOfMessages(t *testing.T) {
+	t.Parallel()
+	h := harness.OpenKept(t, "openai", "", nil).Gateway
+	c := dial(t, h)
+	c.create(`"model":"nowhere/chat","input":"x"`)
+	c.refused(404, "model_not_found")
+	if log := h.Log.String(); !strings.Contains(log, "path=/v1/responses code=MODEL_NOT_FOUND") {
+		t.Errorf("the line of the message has another path than /v1/responses:\n%s", log)
+	}
+}
