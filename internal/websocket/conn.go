@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"time"
 )
@@ -373,7 +374,7 @@ func (c *Conn) goodbye(code Code, reason string) error {
 	}
 	c.state.Unlock()
 	p := binary.BigEndian.AppendUint16(nil, uint16(code))
-	return c.write(closing, append(p, reason[:min(len(reason), maxReason)]...))
+	return c.write(closing, append(p, strings.ToValidUTF8(reason[:min(len(reason), maxReason)], "")...))
 }
 
 const maxReason = 123 // bytes (RFC 6455, section 5.5)

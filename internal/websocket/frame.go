@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"time"
 )
@@ -205,7 +206,10 @@ func (c *Conn) control() error {
 		if !c.answersPing() {
 			return nil
 		}
-		return c.write(ponging, p)
+		if err := c.write(ponging, p); !errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		return nil // after a close frame, whose answer is still to come
 	case ponging:
 		c.ponged(p)
 		return nil

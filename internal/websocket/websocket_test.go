@@ -9,8 +9,11 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	peer "github.com/coder/websocket"
 
 	"weir/internal/must"
 	"weir/internal/websocket"
@@ -253,12 +256,41 @@ func TestCloseTellsReason(t *testing.T) {
 		if err != nil {
 			return
 		}
-		go c.Close(websocket.Restart, strings.Repeat("come again ", 100))
+		go c.Close(websocket.Restart, strings.Repeat("ä", 100)) // longer than a frame permits, by a part of a letter
 		_, _, _ = c.Receive(nil)
 	})
-	_, _, err := dialled(t, address).Receive(nil)
-	if got := websocket.CodeOf(err); got != websocket.Restart {
-		t.Errorf("got %v, want the code 1012", err)
+	c, _, err := peer.Dial(t.Context(), "ws://"+address+"/", nil)
+	must.Do(t, err)
+	_, _, err = c.Read(t.Context())
+	e, _ := errors.AsType[peer.CloseError](err)
+	if e.Code != peer.StatusServiceRestart || e.Reason != strings.Repeat("ä", 61) {
+		t.Errorf("got %v, want the code 1012 and 61 letters", err)
+	}
+}
+
+// TestPingDoesNotEndClosing checks that the answer to a close frame is awaited although a ping comes before it: a
+// connection that is closed at once may lose what was sent.
+func TestPingDoesNotEndClosing(t *testing.T) {
+	t.Parallel()
+	ends := make(chan error, 1)
+	address := handled(t, func(w http.ResponseWriter, r *http.Request) {
+		c, err := websocket.Accept(w, r, usual())
+		if err != nil {
+			return
+		}
+		var closing sync.WaitGroup
+		closing.Go(func() { c.Close(websocket.Restart, "") })
+		_, _, err = c.Receive(nil)
+		closing.Wait()
+		ends <- err
+	})
+	c, _ := upgraded(t, address, "")
+	if got := c.code(); got != int(websocket.Restart) {
+		t.Errorf("got the code %d, want 1012", got)
+	}
+	must.Get(c.Write(append(frame(ping, []byte("late")), frame(closed, []byte{3, 232})...)))(t)
+	if err := <-ends; websocket.CodeOf(err) != websocket.Normal {
+		t.Errorf("got %v, want the client's code 1000", err)
 	}
 }
 
