@@ -29,6 +29,7 @@ type LiveMessage struct {
 	Asks      bool       // the model answers it at once, without detection of a turn
 	Listens   bool       // it has sound or pictures, in which the provider may detect turns
 	Millis    int64      // of sound
+	Words     int64      // bytes of text beside the sound
 	Unbounded bool       // it has content whose tokens its bytes do not bound
 }
 

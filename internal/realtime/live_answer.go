@@ -150,7 +150,7 @@ func (s *live) note(m *dialect.LiveMessage) {
 	s.input.hidden = s.input.hidden || m.Unbounded
 	if m.Listens {
 		s.listens = true
-		s.input.added += m.Millis*s.form.Tokens/1000 + 1
+		s.input.added += m.Millis*s.form.Tokens/1000 + 1 + m.Words
 		return
 	}
 	s.input.added += int64(len(m.Body))

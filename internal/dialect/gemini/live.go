@@ -92,7 +92,7 @@ func readLive(frame []byte) (m dialect.LiveMessage, err error) {
 	case kindSetup:
 		return m, readSetup(&m)
 	case kindContent:
-		m.Asks, _ = rawjson.AsBool(rawjson.Get(m.Body, "turnComplete"))
+		m.Asks = !isOff(rawjson.Get(m.Body, "turnComplete"))
 	case kindResults:
 		m.Asks = true
 	default:
@@ -102,12 +102,18 @@ func readLive(frame []byte) (m dialect.LiveMessage, err error) {
 	return m, nil
 }
 
+// isOff reports whether a field is absent or false. Google also reads a text such as "true".
+func isOff(v []byte) bool {
+	on, ok := rawjson.AsBool(v)
+	return !rawjson.Present(v) || ok && !on
+}
+
 // listen reads a message with sound, pictures or text as they arise.
 func listen(m *dialect.LiveMessage) {
 	m.Asks = rawjson.Present(rawjson.Get(m.Body, "text")) || rawjson.Present(rawjson.Get(m.Body, "activityEnd"))
 	m.Unbounded = rawjson.Present(rawjson.Get(m.Body, "video"))
 	blobs := [][]byte{rawjson.Get(m.Body, "audio")}
-	for _, v := range rawjson.Elements(rawjson.Get(m.Body, "mediaChunks")) {
+	for _, v := range list(rawjson.Get(m.Body, "mediaChunks")) {
 		blobs = append(blobs, v)
 	}
 	for _, blob := range blobs {
@@ -119,6 +125,7 @@ func listen(m *dialect.LiveMessage) {
 		m.Millis += (int64(len(get(blob, "data")))*750 + second - 1) / second
 	}
 	m.Listens = m.Unbounded || m.Millis > 0
+	m.Words = int64(len(rawjson.Get(m.Body, "text")))
 }
 
 // liveObject returns an object with names in camelCase, all of which have to be known.
@@ -149,7 +156,8 @@ func readSetup(m *dialect.LiveMessage) error {
 			return err
 		}
 	}
-	if n, ok := rawjson.AsInt(rawjson.Get(config, "candidateCount")); ok && n > 1 {
+	count := rawjson.Get(config, "candidateCount")
+	if n, ok := rawjson.AsInt(count); rawjson.Present(count) && (!ok || n > 1) {
 		return llm.Invalid("setup.generationConfig.candidateCount", "The Live API has one answer. Leave it out.")
 	}
 	m.Body = rawjson.Splice(nil, m.Body, rawjson.Set(m.Body, "generationConfig", config))
@@ -161,13 +169,8 @@ func readSetup(m *dialect.LiveMessage) error {
 			return llm.Invalid("setup", "The setup has a field in two spellings. Send it once.")
 		}
 	}
-	for _, tool := range rawjson.Elements(rawjson.Get(m.Body, "tools")) {
-		for member := range rawjson.Members(tool) {
-			if string(spelled(member.Key())) != "functionDeclarations" {
-				return llm.Invalidf("setup.tools", "The tool %.100q runs at the provider, so that its cost has no "+
-					"bound. Send functions.", member.Name())
-			}
-		}
+	if err := checkLiveTools(rawjson.Get(m.Body, "tools")); err != nil {
+		return err
 	}
 	disabled, ok := rawjson.AsBool(get(get(input, "automaticActivityDetection"), "disabled"))
 	m.Setup = &dialect.LiveSetup{
@@ -178,6 +181,25 @@ func readSetup(m *dialect.LiveMessage) error {
 		m.Setup.Cap = max(0, n)
 	}
 	m.Unbounded = hasMedia(m.Body)
+	return nil
+}
+
+// checkLiveTools refuses tools that are no functions.
+func checkLiveTools(tools []byte) error {
+	if rawjson.Present(tools) && !isList(tools) {
+		return llm.Invalid("setup.tools", "The member tools is no array. Send an array of objects.")
+	}
+	for _, tool := range list(tools) {
+		if rawjson.KindOf(tool) != rawjson.Object {
+			return llm.Invalid("setup.tools", "A tool is no object. Send objects with functionDeclarations.")
+		}
+		for member := range rawjson.Members(tool) {
+			if string(spelled(member.Key())) != "functionDeclarations" {
+				return llm.Invalidf("setup.tools", "The tool %.100q runs at the provider, so that its cost has no "+
+					"bound. Send functions.", member.Name())
+			}
+		}
+	}
 	return nil
 }
 
@@ -208,14 +230,15 @@ func liveSetup(m *dialect.LiveMessage, model string, limit int64) []byte {
 	return append(append([]byte(`{"setup":`), body...), '}')
 }
 
-// pcmSecond returns the bytes of a second of PCM in 16 bits, by default 16 kHz. It reports false for another type.
+// pcmSecond returns the bytes of a second of PCM in 16 bits, by default 16 kHz. It reports false for another type, and
+// for other options than one rate.
 func pcmSecond(mime string) (n int64, ok bool) {
-	kind, options, _ := strings.Cut(mime, ";")
+	kind, option, found := strings.Cut(mime, ";")
 	rate := int64(16_000)
-	if _, text, found := strings.Cut(options, "rate="); found {
-		text, _, _ = strings.Cut(text, ";")
-		asked, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
-		if err != nil || asked < 1000 || asked > 192_000 {
+	if found {
+		text, named := strings.CutPrefix(strings.TrimSpace(option), "rate=")
+		asked, err := strconv.ParseInt(text, 10, 64)
+		if !named || err != nil || asked < 1000 || asked > 192_000 {
 			return 2 * rate, false
 		}
 		rate = asked

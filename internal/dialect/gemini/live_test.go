@@ -21,7 +21,7 @@ func TestLiveMessagesAreRead(t *testing.T) {
 		`{"clientContent":{"turnComplete":false}}`:                                   {},
 		`{"clientContent":{"turns":[{"parts":[{"inline_data":{}}]}]}}`:               {Unbounded: true},
 		`{"toolResponse":{"functionResponses":[]}}`:                                  {Asks: true},
-		`{"realtimeInput":{"text":"a"}}`:                                             {Asks: true},
+		`{"realtimeInput":{"text":"a"}}`:                                             {Asks: true, Words: 3},
 		`{"realtime_input":{"activity_end":{}}}`:                                     {Asks: true},
 		`{"realtimeInput":{"activityStart":{}}}`:                                     {},
 		`{"realtimeInput":{"audio":{"mimeType":"audio/pcm","data":"AAAAAAAA"}}}`:     {Listens: true, Millis: 1},
@@ -32,6 +32,14 @@ func TestLiveMessagesAreRead(t *testing.T) {
 		`{"realtimeInput":{"audio":{"mimeType":"audio/pcm","mime_type":"audio/pcm;rate=192000","data":"AAAA"}}}`: {
 			Listens: true, Millis: 1, Unbounded: true,
 		},
+		`{"realtimeInput":{"audio":{"mimeType":"audio/pcm;rate=192000;rate=16000","data":"AAAA"}}}`: {
+			Listens: true, Millis: 1, Unbounded: true,
+		},
+		`{"realtimeInput":{"media_chunks":{"mime_type":"audio/pcm","data":"AAAAAAAA"}}}`: {Listens: true, Millis: 1},
+		`{"realtimeInput":{"audio":{"mimeType":"audio/pcm","data":"AAAAAAAA"},"text":"four"}}`: {
+			Asks: true, Listens: true, Millis: 1, Words: 6,
+		},
+		`{"clientContent":{"turnComplete":"true"}}`:                           {Asks: true},
 		`{"realtimeInput":{"video":{"mimeType":"image/jpeg","data":"AAAA"}}}`: {Listens: true, Unbounded: true},
 	} {
 		got, err := read([]byte(text))
@@ -40,6 +48,26 @@ func TestLiveMessagesAreRead(t *testing.T) {
 		}
 		if got.Body = nil; !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+}
+
+// TestLiveToolsOfProviderAreRefused checks that no spelling of a setup lets a tool run whose cost has no bound: Google reads
+// an object as an array of one.
+func TestLiveToolsOfProviderAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, more := range []string{
+		`"tools":[{"googleSearch":{}}]`, `"tools":{"google_search":{}}`, `"tools":[[{"googleSearch":{}}]]`, `"tools":"x"`,
+		`"generationConfig":{"candidateCount":"8"}`,
+	} {
+		m, err := gemini.Dialect().Live.Read([]byte(`{"setup":{"model":"m",` + more + `}}`))
+		if llm.AsError(err).Code != llm.CodeInvalidRequest {
+			t.Errorf("%s: %+v, %v, want a refusal", more, m.Setup, err)
+		}
+	}
+	for _, more := range []string{`"tools":null`, `"tools":[]`, `"tools":{"functionDeclarations":[]}`} {
+		if _, err := gemini.Dialect().Live.Read([]byte(`{"setup":{"model":"m",` + more + `}}`)); err != nil {
+			t.Errorf("%s: %v", more, err)
 		}
 	}
 }

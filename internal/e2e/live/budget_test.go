@@ -131,6 +131,22 @@ func TestSoundEnlargesHold(t *testing.T) {
 	}
 }
 
+// TestTextBesideSoundEnlargesHold checks that the bound of an answer has the text of a message that has sound, too.
+func TestTextBesideSoundEnlargesHold(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	h := harness.Open(t, harness.Setup{YAML: priced(up)})
+	s := begun(t, h, "house/echo:tokens=3", "")
+	text := `{"text":"` + strings.Repeat("word ", 16000) + `",`
+	s.send(strings.Replace(speech(100, 0), `{"audio"`, text+`"audio"`, 1))
+	s.await("end", isComplete)
+	s.conn.Abort()
+	row, truth := settled(t, h, s.id, 1)[0], served(up, s.id)
+	if want := truth[0].Usage.InputTokens(); row.Bound.InputTokens() < want {
+		t.Errorf("the bound is %v, want at least the %d tokens that the answer has read", row.Bound, want)
+	}
+}
+
 // TestRevokedKeyEndsSession checks that a session ends with its key.
 func TestRevokedKeyEndsSession(t *testing.T) {
 	t.Parallel()
