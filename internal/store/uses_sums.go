@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+	"strings"
 
 	"weir/internal/llm"
 	"weir/internal/report"
@@ -167,12 +168,11 @@ func (u *usesRows) packedGroup(on accountOn, needs *packedName, sums *packedSums
 	return group()
 }
 
-// namedGroups are the groups of the texts of packed periods: account, model and key; empty if they distinguish none. A
-// group is nil if a filter excludes it.
+// namedGroups are the groups of the texts of packed periods: account, model and key; empty if they distinguish none.
 type namedGroups map[[3]string]*rowGroup
 
 // find returns the group of the current sums of a period, and calls group for one that is not known. Periods share
-// groups if the report is not by time.
+// groups if the report is not by time. A group is nil if a filter excludes it.
 func (n namedGroups) find(u *usesRows, needs *packedName, sums *packedSums, group func() (*rowGroup, error)) (
 	*rowGroup, error,
 ) {
@@ -180,16 +180,17 @@ func (n namedGroups) find(u *usesRows, needs *packedName, sums *packedSums, grou
 	for i, part := range []struct {
 		needed, text int
 		of           report.Dimension
+		alone        bool // nothing else of the report depends on the text
 	}{
-		{needs.account, sums.account, report.ByAccount},
-		{needs.model, sums.model, report.ByModel},
-		{needs.key, sums.key, report.ByKey},
+		{needs.account, sums.account, report.ByAccount, u.account == ""},
+		{needs.model, sums.model, report.ByModel, u.model == "" && u.provider == "" && !u.has(report.ByProvider)},
+		{needs.key, sums.key, report.ByKey, u.key == ""},
 	} {
 		if part.needed == 0 {
 			continue
 		}
 		texts[i] = sums.texts[part.text]
-		if u.apart != nil && u.by[u.apart.at] == part.of {
+		if part.alone && u.apart != nil && u.by[u.apart.at] == part.of {
 			texts[i], _ = u.apart.value(u.apart.at, texts[i], true)
 		}
 	}
@@ -198,7 +199,10 @@ func (n namedGroups) find(u *usesRows, needs *packedName, sums *packedSums, grou
 		return g, nil
 	}
 	g, err := group()
-	if err == nil {
+	if g != nil {
+		for i := range texts {
+			texts[i] = strings.Clone(texts[i]) // it is a substring of all sums of the period
+		}
 		n[texts] = g
 	}
 	return g, err
