@@ -80,8 +80,6 @@ const (
 	leastRate = 32 << 10
 	// closeTime is how long the peer may take to answer a close frame.
 	closeTime = 5 * time.Second
-	// A write's deadline is set again when 1/writeSteps of it is used.
-	writeSteps = 8
 )
 
 // Conn is a WebSocket. One goroutine may receive from it, and any number may send.
@@ -107,8 +105,7 @@ type Conn struct {
 
 	sends   sync.Mutex // guards all below
 	headOut [maxHeadOut]byte
-	writeBy time.Time // the deadline of writes
-	said    bool      // a close frame was sent
+	said    bool // a close frame was sent
 
 	state   sync.Mutex // guards all below
 	readBy  time.Time  // the deadline of reads; zero for none
@@ -292,12 +289,10 @@ func (c *Conn) write(kind byte, p []byte) error {
 		return net.ErrClosed
 	}
 	c.said = kind == closing
-	if now := time.Now(); c.writeBy.Sub(now) < c.bounds.Write-c.bounds.Write/writeSteps {
-		c.writeBy = now.Add(c.bounds.Write)
-		_ = c.wire.SetWriteDeadline(c.writeBy)
-	}
+	_ = c.wire.SetWriteDeadline(time.Now().Add(c.bounds.Write))
 	head, mask := c.appendHead(c.headOut[:0], kind, len(p))
 	err := c.wire.Send(head, p, mask)
+	_ = c.wire.SetWriteDeadline(time.Time{}) // TLS writes by itself when it reads a new key
 	if err != nil {
 		c.Abort()
 	}

@@ -16,6 +16,7 @@ type script struct {
 	in   []byte
 	most int // bytes of a piece
 	out  bytes.Buffer
+	by   time.Time // the deadline of writes
 }
 
 func (s *script) Receive() ([]byte, error) {
@@ -43,9 +44,13 @@ func (s *script) Send(head, content []byte, _ [4]byte) error {
 	return nil
 }
 
-func (s *script) Close() error                     { return nil }
-func (s *script) SetReadDeadline(time.Time) error  { return nil }
-func (s *script) SetWriteDeadline(time.Time) error { return nil }
+func (s *script) Close() error                    { return nil }
+func (s *script) SetReadDeadline(time.Time) error { return nil }
+
+func (s *script) SetWriteDeadline(t time.Time) error {
+	s.by = t
+	return nil
+}
 
 // received returns the messages that a server reads from those bytes, and the error that ends them.
 func received(in []byte, most int) (all [][]byte, err error) {
@@ -86,6 +91,19 @@ func FuzzFrames(f *testing.F) {
 		}
 		worktest.Check(t, in, func(in []byte) { _, _ = received(in, 1<<10) })
 	})
+}
+
+// TestIdleConnectionHasNoDeadline checks that no deadline of a message remains: TLS itself writes when it reads a peer's
+// new key, and a write that is too late breaks it.
+func TestIdleConnectionHasNoDeadline(t *testing.T) {
+	t.Parallel()
+	w := &script{}
+	c := newConn(w, false, Bounds{Message: 1 << 10, Read: time.Hour, Write: time.Hour}, "", nil)
+	for range 2 {
+		if err := c.Send(Text, []byte("x")); err != nil || !w.by.IsZero() {
+			t.Errorf("after a message: got the deadline %v and %v, want none", w.by, err)
+		}
+	}
 }
 
 // TestMaskIsSameInPieces compares the mask of long pieces with that of single bytes.
