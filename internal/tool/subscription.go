@@ -28,8 +28,26 @@ type Subscription struct {
 	end     func() // closes over
 	running sync.WaitGroup
 
+	ctx  context.Context // of all streams about resources
+	stop context.CancelFunc
+
 	mu       sync.Mutex
-	followed map[string]context.CancelFunc // by URI
+	followed map[string]*stream // by URI
+}
+
+// stream is the stream of a server about resources of a subscription. It ends with the last of them.
+type stream struct {
+	end  context.CancelFunc
+	uris []string // that are followed; guarded by Subscription.mu
+}
+
+func newSubscription(s *Service, of Interest) *Subscription {
+	x := &Subscription{
+		service: s, of: of, mail: newMailbox(), over: make(chan struct{}), followed: map[string]*stream{},
+	}
+	x.ctx, x.stop = context.WithCancel(context.Background())
+	x.end = sync.OnceFunc(func() { close(x.over) })
+	return x
 }
 
 // Subscribe returns a subscription, after the servers have been asked to notify. The caller must call Close.
@@ -40,10 +58,7 @@ func (s *Service) Subscribe(ctx context.Context, of Interest) (*Subscription, er
 		return nil, err
 	}
 	s.lists(ctx, t, &of.Caller, bundle) // what is listed for the first time has not changed
-	x := &Subscription{
-		service: s, of: of, mail: newMailbox(), over: make(chan struct{}), followed: map[string]context.CancelFunc{},
-	}
-	x.end = sync.OnceFunc(func() { close(x.over) })
+	x := newSubscription(s, of)
 	s.watchers.add(x)
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
@@ -59,11 +74,9 @@ func (s *Service) Subscribe(ctx context.Context, of Interest) (*Subscription, er
 // Close ends the subscription.
 func (x *Subscription) Close() {
 	x.mu.Lock()
-	for _, cancel := range x.followed {
-		cancel()
-	}
 	x.followed = nil
 	x.mu.Unlock()
+	x.stop()
 	x.running.Wait()
 	x.service.watchers.remove(x)
 	x.service.watch()
@@ -135,9 +148,11 @@ func (x *Subscription) follow(ctx context.Context, of *source, uris []string, an
 	if x.followed == nil {
 		return false
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(x.ctx)
+	to := &stream{end: cancel, uris: slices.Clone(uris)}
 	for _, uri := range uris {
-		x.followed[uri] = cancel
+		x.leave(uri)
+		x.followed[uri] = to
 	}
 	x.running.Go(func() {
 		defer cancel()
@@ -148,22 +163,22 @@ func (x *Subscription) follow(ctx context.Context, of *source, uris []string, an
 		}
 	})
 	l := &mcp.Listening{URIs: uris, Session: c.session(), Person: c.person(), Notify: func(method, uri string) {
-		if method == mcp.NoteUpdated && covers(uris, uri) && matches(of.Resources, uri) {
+		if method == mcp.NoteUpdated && matches(of.Resources, uri) && covers(x.urisOf(to), uri) {
 			x.mail.put(Note{method, uri})
 		}
 	}}
-	x.running.Go(func() { x.listen(ctx, of, l, answer, cancel) })
+	x.running.Go(func() { x.listen(ctx, of, to, l, answer) })
 	return true
 }
 
 // listen receives the notifications of a server about resources until ctx ends, or the server does not agree.
-func (x *Subscription) listen(ctx context.Context, of *source, l *mcp.Listening, answer func([]string), end func()) {
+func (x *Subscription) listen(ctx context.Context, of *source, s *stream, l *mcp.Listening, answer func([]string)) {
 	agreed := false
 	again(ctx, func(began func()) error {
 		l.Agreed = func(to []string) {
 			began()
 			if agreed { // resources may have changed while there was no stream
-				for _, uri := range l.URIs {
+				for _, uri := range x.urisOf(s) {
 					x.mail.put(Note{mcp.NoteUpdated, uri})
 				}
 				return
@@ -177,7 +192,7 @@ func (x *Subscription) listen(ctx context.Context, of *source, l *mcp.Listening,
 	}, func() {
 		if !agreed {
 			answer(nil)
-			end()
+			s.end()
 		}
 	})
 }
@@ -193,8 +208,24 @@ func covers(followed []string, uri string) bool {
 func (x *Subscription) Unfollow(uri string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if cancel := x.followed[uri]; cancel != nil {
-		cancel()
-		delete(x.followed, uri)
+	x.leave(uri)
+}
+
+// leave removes a resource from its stream, and ends a stream without any. The caller holds mu.
+func (x *Subscription) leave(uri string) {
+	s := x.followed[uri]
+	if s == nil {
+		return
 	}
+	delete(x.followed, uri)
+	if s.uris = slices.DeleteFunc(s.uris, func(u string) bool { return u == uri }); len(s.uris) == 0 {
+		s.end()
+	}
+}
+
+// urisOf returns the resources that a stream still is about.
+func (x *Subscription) urisOf(s *stream) []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.Clone(s.uris)
 }
