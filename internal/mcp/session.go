@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 
 	"weir/internal/rawjson"
 )
@@ -71,15 +72,21 @@ func (c *Client) session(ctx context.Context, r *Request) (*session, error) {
 	return s, nil
 }
 
-// makeRoom removes one session if there are too many. The server ends it by itself.
+// makeRoom removes one session of the owner with the most sessions if there are too many: clients choose the ids of
+// theirs. The server ends it by itself.
 func (c *Client) makeRoom() {
 	if len(c.slots) < maxSessions {
 		return
 	}
+	owned, count, most := map[string]string{}, map[string]int{}, ""
 	for key := range c.slots {
-		delete(c.slots, key)
-		return
+		owner, _, _ := strings.Cut(key, " ")
+		owned[owner] = key
+		if count[owner]++; count[owner] > count[most] {
+			most = owner
+		}
 	}
+	delete(c.slots, owned[most])
 }
 
 // forget removes a session that the server no longer knows.
