@@ -15,6 +15,9 @@ import (
 	"weir/internal/websocket"
 )
 
+// finishWithin bounds the wait for the answers of a session that is to end after them.
+const finishWithin = 5 * time.Minute
+
 // live is one session of Google's Live API: a WebSocket of a client and one of a provider. The provider begins an
 // answer by itself, after a message or a turn that it detects. So an attempt is open before anything is sent that the
 // model may answer.
@@ -259,5 +262,7 @@ func (s *live) refuse(err error) {
 	s.mu.Unlock()
 	if !awaited || e.Code == llm.CodeInvalidRequest {
 		s.end(e)
+		return
 	}
+	time.AfterFunc(finishWithin, func() { s.end(e) }) // the answer may never come
 }

@@ -100,12 +100,13 @@ func (a *answers) begin() (ended *answer) {
 // there is none.
 func (a *answers) follow(e *dialect.LiveEvent) (done *answer) {
 	switch r := a.running; {
-	case r == nil && e.Interrupted && a.ended == nil && len(a.waiting) > 0: // nothing came of the answer
-		a.waiting[0].cut = true
+	case r == nil && a.ended == nil && len(a.waiting) > 0:
+		a.interrupt(e)
 	case r == nil:
 	case e.Interrupted && r.text+r.sound == 0:
 		r.cut = true
 		a.waiting, a.running = slices.Insert(a.waiting, 0, r), nil
+		a.interrupt(e)
 	case e.Complete || e.Interrupted || e.Calls:
 		a.ended, a.running = r, nil
 	}
@@ -118,6 +119,15 @@ func (a *answers) follow(e *dialect.LiveEvent) (done *answer) {
 	}
 	a.ended = nil
 	return r
+}
+
+// interrupt follows the end of an answer of which nothing came. Its attempt waits for the next answer, unless that has
+// one of its own.
+func (a *answers) interrupt(e *dialect.LiveEvent) {
+	first := a.waiting[0]
+	if first.cut = first.cut || e.Interrupted; first.cut && e.Complete && len(a.waiting) > 1 {
+		a.ended, a.waiting = first, a.waiting[1:]
+	}
 }
 
 // usageOf returns the attempt that a report of usage belongs to; nil if it has none.

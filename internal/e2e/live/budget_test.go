@@ -147,6 +147,36 @@ func TestTextBesideSoundEnlargesHold(t *testing.T) {
 	}
 }
 
+// TestInterruptedQuestionsLeaveNothingOpen checks that each question has its own row if the next one interrupts its answer
+// before anything came of it, so that the session does not come to its bound of open answers.
+func TestInterruptedQuestionsLeaveNothingOpen(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	h := harness.Open(t, harness.Setup{YAML: priced(up)})
+	s := begun(t, h, "house/echo:tokens=3,ttft=100ms", "")
+	const pairs = 10
+	for range pairs {
+		s.say("one")
+		s.say("two")
+		s.await("interruption", func(m *message) bool { return m.ServerContent.Interrupted })
+		s.await("content", hasContent)
+		s.await("end", isComplete)
+	}
+	s.conn.Abort()
+	var cost, want llm.Money
+	for _, row := range settled(t, h, s.id, 2*pairs) {
+		if cost += row.Cost; row.Provenance != ledger.Exact {
+			t.Errorf("a row is %s", row.Provenance)
+		}
+	}
+	for _, r := range served(up, s.id) {
+		want += costOf(&r.Usage)
+	}
+	if cost != want {
+		t.Errorf("the rows cost %v, want %v", cost, want)
+	}
+}
+
 // TestRevokedKeyEndsSession checks that a session ends with its key.
 func TestRevokedKeyEndsSession(t *testing.T) {
 	t.Parallel()
