@@ -200,6 +200,9 @@ func (n namedGroups) find(u *usesRows, needs *packedName, sums *packedSums, grou
 	}
 	g, err := group()
 	if g != nil {
+		if len(n) >= maxUsesGroups { // many texts may have one group
+			clear(n)
+		}
 		for i := range texts {
 			texts[i] = strings.Clone(texts[i]) // it is a substring of all sums of the period
 		}
