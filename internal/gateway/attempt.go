@@ -83,7 +83,7 @@ func (a *attempt) record(n int) ledger.Attempt {
 		Account: in.principal.Account().ID, Key: in.principal.Key().ID,
 		Requested: a.Head.Model, Provider: a.Target.Provider.Name(), Model: a.Target.Model,
 		Region: a.Target.Provider.ServesIn(),
-		Opened: in.server.ledger.Now().UTC().Truncate(time.Microsecond), Arrived: in.started,
+		Opened: in.server.ledger.Now().UTC().Truncate(time.Microsecond), Arrived: in.arrived,
 		Stream: a.Head.Stream, Attribution: in.own.attribution, Parts: in.principal.Parts(&in.own.attribution),
 		Price: a.Price, BillByProvider: a.Target.Provider.BillsItself(), Reservation: a.reservation,
 	}

@@ -45,8 +45,9 @@ type intake struct {
 	targets      []route.Target
 	one          [1]route.Target // buffer for targets, nearly always large enough
 
-	loops   bool // offers tools that the gateway runs
-	earlier int  // attempts of the same request before: it is a step of a loop
+	loops   bool      // offers tools that the gateway runs
+	earlier int       // attempts of the same request before: it is a step of a loop
+	arrived time.Time // when the client's request arrived; a step of a loop starts later
 }
 
 // requestID is the id of a request, with its text.

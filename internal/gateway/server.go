@@ -236,6 +236,7 @@ func (s *Server) newRequest(id uuid.UUID, w http.ResponseWriter, r *http.Request
 	in.Dialect, in.Op, in.Header, in.Bounds = d, op, r.Header, s.bounds
 	in.server, in.w, in.r, in.permission = s, w, r, permission
 	in.started = s.ledger.Now().UTC().Truncate(time.Microsecond)
+	in.arrived = in.started
 	in.client.Request = r
 	in.held = s.capacity.Hold(&in.client, "")
 	in.Capacity = &in.held

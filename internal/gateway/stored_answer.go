@@ -69,7 +69,7 @@ func recordStored(x *exchange, a *answercache.Answer, provider, model string) er
 		ID:      ledger.AttemptID{Request: in.id.UUID, N: uint16(in.earlier + 1)},
 		Account: in.principal.Account().ID, Key: in.principal.Key().ID,
 		Requested: in.Head.Model, Provider: provider, Model: model,
-		Opened: in.server.ledger.Now().UTC().Truncate(time.Microsecond), Arrived: in.started,
+		Opened: in.server.ledger.Now().UTC().Truncate(time.Microsecond), Arrived: in.arrived,
 		Stream: in.Head.Stream, Attribution: in.own.attribution, Parts: in.principal.Parts(&in.own.attribution),
 	}
 	s := ledger.Settlement{

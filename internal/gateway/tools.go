@@ -77,7 +77,7 @@ func (q *request) askInLoop(ctx context.Context, body []byte, attempts *int) (*t
 	w := &loopAnswer{header: http.Header{}}
 	counted := counter{q.x.measured.route, in.r.URL.Path}
 	inner := s.newRequest(in.id.UUID, w, r, in.Dialect, in.Op, in.permission, counted)
-	inner.in.earlier, inner.in.tally = *attempts, in.tally
+	inner.in.earlier, inner.in.arrived, inner.in.tally = *attempts, in.arrived, in.tally
 	if in.token == "" {
 		inner.in.principal = in.principal
 	}

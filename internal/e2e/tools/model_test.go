@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"weir/internal/account"
 	"weir/internal/budget"
@@ -83,15 +84,18 @@ func TestModelCallsToolsOfServers(t *testing.T) {
 				t.Errorf("%s, stream %t: got %s, want the call", path, stream, r.Body)
 			}
 			var rows []string
+			var arrived []time.Time
 			harness.Await(t, "three rows", func() bool {
-				rows = nil
+				rows, arrived = nil, nil
 				h.EachEntry(func(e *report.Exported) {
+					arrived = append(arrived, e.Arrived)
 					rows = append(rows, fmt.Sprintf("%d %s %s", e.ID.N, e.FullModel(), e.Cost))
 				})
 				return len(rows) == 3
 			})
 			slices.Sort(rows)
 			must.Equal(t, rows, []string{"1 house/m 0.11", "2 mcp.peer/sum 0.5", "3 house/m 0.11"}, "rows of one request")
+			must.Equal(t, arrived, slices.Repeat(arrived[:1], 3), "arrivals of the rows")
 			if uses := h.Uses(""); uses.Total.Requests != "1" || uses.Total.Cost != "0.72" {
 				t.Errorf("%s: got %s requests for %s, want 1 for 0.72", path, uses.Total.Requests, uses.Total.Cost)
 			}
