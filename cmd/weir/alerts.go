@@ -141,6 +141,9 @@ func alertKindRow(k *admin.AlertKind) []string {
 	limit := "off"
 	if k.Limit > 0 {
 		limit = count(k.Limit) + " " + k.Unit
+		if k.Limit == 1 {
+			limit = strings.TrimSuffix(limit, "s")
+		}
 	}
 	if k.Own {
 		limit += ", set by the account"

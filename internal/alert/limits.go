@@ -25,6 +25,8 @@ func CheckLimit(k Kind, limit int64) error {
 			"limit.", k)
 	case k == SpendJump && limit > 0 && limit < percent:
 		return llm.Invalidf(string(k), "The limit of the alert %s must be at least 100 percent; 0 switches it off.", k)
+	case k == ErrorRate && limit > percent:
+		return llm.Invalidf(string(k), "The limit of the alert %s must be at most 100 percent; 0 switches it off.", k)
 	case limit < 0 || limit > MostLimit:
 		return llm.Invalidf(string(k), "The limit of the alert %s must be a whole number from 0 to %d, where 0 "+
 			"switches it off.", k, MostLimit)

@@ -66,6 +66,8 @@ func TestLimitsOfAccountsAreChecked(t *testing.T) {
 		{alert.KeyRefusals, -1, false},
 		{alert.SpendJump, 99, false},
 		{alert.SpendJump, 100, true},
+		{alert.ErrorRate, 100, true},
+		{alert.ErrorRate, 101, false}, // never reached
 		{alert.PricesOld, 1, false},
 		{alert.Kind("sun"), 1, false},
 	} {

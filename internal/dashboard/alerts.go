@@ -127,6 +127,9 @@ func (h *alertHandlers) setLimits(w http.ResponseWriter, r *http.Request, v *peo
 		if text == "" {
 			continue
 		}
+		if text == "off" { // as the field shows it
+			text = "0"
+		}
 		limit, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
 			f.mistake(string(k), "The limit of the alert "+alertName(k)+" is not a whole number. Enter one such as "+

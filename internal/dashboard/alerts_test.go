@@ -35,7 +35,7 @@ func TestAccountSeesItsOwnAlerts(t *testing.T) {
 			t.Errorf("%s: got alerts of others", path)
 		}
 	}
-	s.see(t, "/accounts/acme/alerts", "/accounts/acme/keys/"+k.ID, "The operator sets the limits")
+	s.see(t, "/accounts/acme/alerts", "/accounts/acme/keys/"+k.ID, "The limits are the operator")
 	_, _, err = s.store.Alerts.Write(t.Context(), nil, s.store.Now())
 	must.Do(t, err)
 	if text := s.see(t, "/accounts/acme"); strings.Contains(text, "Nine were refused") {
@@ -54,11 +54,11 @@ func TestOwnersSetLimitsOfAlerts(t *testing.T) {
 	send := func(errors, refusals string) answer {
 		return s.send(t, http.MethodPost, path+"/set", url.Values{"error_rate": {errors}, "key_refusals": {refusals}}, nil)
 	}
-	must.Equal(t, send(" 10 ", "0").status, http.StatusSeeOther, "status")
+	must.Equal(t, send(" 10 ", "off").status, http.StatusSeeOther, "status")
 	s.see(t, path, "from 10 % of attempts", "set by the account", `value="10"`, "Off")
 	own := must.Get(s.store.Alerts.Limits(t.Context(), s.acme.ID))(t)
 	must.Equal(t, own, alert.Limits{alert.ErrorRate: 10, alert.KeyRefusals: 0}, "limits")
-	for _, wrong := range []string{"much", "-1", "1.5", "99999999"} {
+	for _, wrong := range []string{"much", "-1", "1.5", "101"} {
 		must.Equal(t, send(wrong, "").status, http.StatusUnprocessableEntity, "status of %q", wrong)
 	}
 	must.Equal(t, must.Get(s.store.Alerts.Limits(t.Context(), s.acme.ID))(t), own, "limits after mistakes")

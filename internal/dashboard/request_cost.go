@@ -78,8 +78,14 @@ func costRowOf(l report.CostLine) costRow {
 	return row
 }
 
-// className returns the name of a class for tables, where prices show which classes are tokens.
-func className(c llm.Class) string { return strings.Replace(c.What(), " tokens", "", 1) }
+// className returns the name of a class for tables, where prices show which classes are tokens. Calls of tools have
+// seconds, too, not only audio.
+func className(c llm.Class) string {
+	if c == llm.Milliseconds {
+		return "Time"
+	}
+	return strings.Replace(c.What(), " tokens", "", 1)
+}
 
 // countText formats the count of a class.
 func countText(c llm.Class, n int64) string {

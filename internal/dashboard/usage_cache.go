@@ -99,11 +99,11 @@ func missedNote(u *report.Use) string {
 	return ""
 }
 
-// cacheTile returns the part of the tokens that was read from prompt caches.
+// cacheTile returns the part of the input tokens that was read from prompt caches.
 func cacheTile(x *report.Use) Tile {
 	t := Tile{Label: "Read from caches", Value: cachedOf(&x.Usage), Note: noted("of the tokens in", missedNote(x))}
 	if t.Value == none {
-		t.Note = noted("no tokens", missedNote(x))
+		t.Note = noted("nothing of the input", missedNote(x))
 	}
 	return t
 }

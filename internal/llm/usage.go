@@ -24,7 +24,7 @@ const (
 	Requests     // requests, for providers with a fee per request
 	Images       // generated images
 	Characters   // characters of speech synthesis
-	Milliseconds // milliseconds of audio
+	Milliseconds // milliseconds of audio, or of the call of a tool
 
 	// Usage of tools that a provider runs itself, by tool.
 	Searches     // web searches
