@@ -134,8 +134,8 @@ const (
 	leastSecret = 6
 )
 
-// window returns the part of a text around a keyword that may match, and the end of the part that then has been
-// searched; 0 if no part can match.
+// window returns the part of a text that may match, around a keyword of n bytes, and where the search for the next
+// keyword goes on. All are 0 if no part can match.
 func (r *rule) window(s string, at, n int) (from, to, done int) {
 	switch r.reach {
 	case anywhere:

@@ -137,13 +137,13 @@ func usedUp() string {
 	return "(" + strings.Join(columns, " <> 0 OR ") + " <> 0)"
 }
 
-// where returns the condition on the rows r of the rollup, except for the period.
+// where returns the condition without its period, for rows r of the rollup.
 func (f *usesFilter) where() (text string, args []any) {
 	text, args = f.among()
 	return text + " AND " + used("", "r."), args
 }
 
-// among returns the condition on rows r of attempts or sums, except for the day.
+// among returns the condition without its days, for rows r of attempts or of sums.
 func (f *usesFilter) among() (text string, args []any) {
 	if text, args = "r.account = ?", []any{f.account}; f.all {
 		text, args = "1 = 1", nil

@@ -66,9 +66,9 @@ type Result struct {
 	Charge  *llm.Money      // the account's; nil if it is unknown
 }
 
-// Call calls a tool. The error is a *mcp.RPCError of the server, or has an *llm.Error for the client. Nothing is sent
-// unless the limits and budgets admit the call and the ledger has its record; then there is a result with the cost,
-// also with an error.
+// Call calls a tool. Nothing is sent before the limits and budgets admit the call and the ledger has its record. After
+// that there is a result with the cost, even if there is an error. The error is a *mcp.RPCError of the server, or has
+// an *llm.Error for the client.
 func (s *Service) Call(ctx context.Context, c *Call) (*Result, error) {
 	if len(c.Arguments) > maxArguments || len(c.Params) > maxArguments {
 		return nil, llm.Errorf(llm.CodeRequestTooLarge, "The arguments have more than %d bytes.", maxArguments)

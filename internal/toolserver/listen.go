@@ -154,8 +154,8 @@ func (l *listener) leave() {
 	l.server.o.Capacity.LeaveSocket(l.principal.Account().ID)
 }
 
-// forward writes notifications until the gateway ends the stream, and goes is set, or the client has left. The error
-// says why the key is no longer valid.
+// forward writes notifications until the stream ends: goes reports that the gateway ends it, and not the client. The
+// error says why the key is no longer valid.
 func (l *listener) forward(id string) (goes bool, err error) {
 	retired := l.server.streams.current()
 	check := time.NewTicker(checkEvery)

@@ -138,8 +138,8 @@ func (c *Conn) Serve(ctx context.Context, f func(context.Context)) {
 	f(ctx)
 }
 
-// Next waits for a message, however long that takes, and returns its kind and its content. The content must be read
-// before the next call, to an error: io.EOF at the end, ErrTooLarge, or that of a lost connection.
+// Next waits for a message, however long that takes, and returns its kind and its content. Read the content until it
+// returns an error before you call Next again: io.EOF at its end, ErrTooLarge, or the error of a lost connection.
 func (c *Conn) Next() (Kind, io.Reader, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()

@@ -32,7 +32,6 @@ type Proxy struct {
 
 	mu     sync.Mutex
 	closed bool
-	refuse bool
 	plan   Cut
 	left   int // connections still to be cut
 	cuts   int
@@ -63,13 +62,6 @@ func (p *Proxy) URL(database string) string {
 	return u.String()
 }
 
-// Target sends new connections to another server.
-func (p *Proxy) Target(addr string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.target = addr
-}
-
 // CutCommits cuts the next n connections that commit.
 func (p *Proxy) CutCommits(plan Cut, n int) {
 	p.mu.Lock()
@@ -84,28 +76,13 @@ func (p *Proxy) Cuts() int {
 	return p.cuts
 }
 
-// Refuse closes all connections, and new ones until it is called with false.
-func (p *Proxy) Refuse(refuse bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.refuse = refuse
-	if refuse {
-		p.drop()
-	}
-}
-
-// drop closes all connections. The lock must be held.
-func (p *Proxy) drop() {
-	for l := range p.links {
-		l.close()
-	}
-}
-
 func (p *Proxy) close() {
 	p.mu.Lock()
 	p.closed = true
 	_ = p.listener.Close() // it ends accept
-	p.drop()
+	for l := range p.links {
+		l.close()
+	}
 	p.mu.Unlock()
 	p.running.Wait()
 }
@@ -123,19 +100,19 @@ func (p *Proxy) accept() {
 func (p *Proxy) serve(client net.Conn) {
 	defer func() { _ = client.Close() }() // it may be closed already
 	p.mu.Lock()
-	target, refuse := p.target, p.refuse || p.closed
+	closed := p.closed
 	p.mu.Unlock()
-	if refuse {
+	if closed {
 		return
 	}
-	server, err := net.Dial("tcp", target)
+	server, err := net.Dial("tcp", p.target)
 	if err != nil {
 		return
 	}
 	l := &link{client, server}
 	defer l.close()
 	p.mu.Lock()
-	if p.refuse || p.closed {
+	if p.closed {
 		p.mu.Unlock()
 		return
 	}
