@@ -131,6 +131,9 @@ func TestListsTakeTurns(t *testing.T) {
 		"Statements":     func() error { _, err := s.Reports.Statements(ctx, "acc_a"); return err },
 		"Uses":           func() error { _, err := s.Reports.Uses(ctx, report.UsesQuery{Account: "acc_a", Limit: 1}); return err },
 		"DraftStatement": func() error { _, err := s.Reports.DraftStatement(ctx, "acc_a", 202611); return err },
+		"UsesTogether": func() error {
+			return s.Reports.UsesTogether(ctx, "acc_a", func(func(report.UsesQuery) (report.UsesPage, error)) error { return nil })
+		},
 		"RequestsSince": func() error {
 			_, err := s.Reports.RequestsSince(ctx, "acc_a", report.Cursor{}, 1)
 			return err
