@@ -16,8 +16,9 @@ const (
 	// mostInSession bounds the resources of a session, and mostSessions the number of sessions with resources.
 	mostInSession = 16
 	mostSessions  = 4096
-	// mostOfKey bounds the sessions of a key that have resources.
-	mostOfKey = 64
+	// mostOfKey bounds the sessions of a key that have resources, and mostOfAccount those of an account.
+	mostOfKey     = 64
+	mostOfAccount = 512
 	// maxID bounds the id of a session, in bytes. Weir's own have 36.
 	maxID = 128
 	// sessionFor is how long a session without a stream keeps its resources.
@@ -33,7 +34,7 @@ type sessions struct {
 }
 
 // sessionKey identifies a session: nobody can name one of another key.
-type sessionKey struct{ key, bundle, id string }
+type sessionKey struct{ account, key, bundle, id string }
 
 // session has the resources of one session.
 type session struct {
@@ -42,7 +43,8 @@ type session struct {
 }
 
 func sessionOf(x *exchange) sessionKey {
-	return sessionKey{x.principal.Key().ID, x.caller().Bundle, x.r.Header.Get(mcp.HeaderSession)}
+	p := x.principal
+	return sessionKey{p.Account().ID, p.Key().ID, x.caller().Bundle, x.r.Header.Get(mcp.HeaderSession)}
 }
 
 // subscribe answers resources/subscribe and resources/unsubscribe.
@@ -82,7 +84,7 @@ func (s *sessions) add(key sessionKey, uri string, now time.Time) (*tool.Subscri
 	defer s.mu.Unlock()
 	of := s.all[key]
 	if of == nil {
-		if !s.makeRoom(key.key, now) {
+		if !s.makeRoom(key, now) {
 			return nil, &llm.Error{Code: llm.CodeOverloaded, Message: "Too many sessions have subscriptions."}
 		}
 		of = &session{}
@@ -100,17 +102,21 @@ func (s *sessions) add(key sessionKey, uri string, now time.Time) (*tool.Subscri
 }
 
 // makeRoom removes sessions that have ended, and reports whether there is room for another one of a key.
-func (s *sessions) makeRoom(key string, now time.Time) bool {
-	owned := 0
+func (s *sessions) makeRoom(by sessionKey, now time.Time) bool {
+	ofKey, ofAccount := 0, 0
 	for k, of := range s.all {
-		switch {
-		case s.streams[k] == nil && now.Sub(of.used) > sessionFor:
+		if s.streams[k] == nil && now.Sub(of.used) > sessionFor {
 			delete(s.all, k)
-		case k.key == key:
-			owned++
+			continue
+		}
+		if k.key == by.key {
+			ofKey++
+		}
+		if k.account == by.account {
+			ofAccount++
 		}
 	}
-	return owned < mostOfKey && len(s.all) < mostSessions
+	return ofKey < mostOfKey && ofAccount < mostOfAccount && len(s.all) < mostSessions
 }
 
 // remove removes a resource from a session.
