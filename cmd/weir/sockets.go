@@ -30,7 +30,7 @@ func newSocketsList(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			heads := []string{"ID", "API", "ACCOUNT", "MODEL", "NODE", "BEGUN", "ENDED", "RUNNING", "CHARGE"}
+			heads := []string{"ID", "API", "ACCOUNT", "MODEL", "NODE", "OPENED", "DONE", "RUNNING", "CHARGE"}
 			return list(&env.output, all, heads, socketRow)
 		}),
 	})
