@@ -35,6 +35,7 @@ type answer struct {
 	last    counts // the last report of usage
 	before  counts // the reports of the answers before that one
 	reports int    // of different answers
+	closed  bool   // the answer of the last report has ended, and the attempt covers the next one
 	wrong   bool   // a report was not valid
 	late    bool   // the provider began it by itself
 	over    bool   // it has ended, and only its usage is awaited
@@ -125,8 +126,13 @@ func (a *answers) follow(e *dialect.LiveEvent) (done *answer) {
 // one of its own.
 func (a *answers) interrupt(e *dialect.LiveEvent) {
 	first := a.waiting[0]
-	if first.cut = first.cut || e.Interrupted; first.cut && e.Complete && len(a.waiting) > 1 {
+	first.cut = first.cut || e.Interrupted
+	switch {
+	case !first.cut || !e.Complete:
+	case len(a.waiting) > 1:
 		a.ended, a.waiting = first, a.waiting[1:]
+	default:
+		first.closed = true
 	}
 }
 
@@ -259,15 +265,15 @@ func (s *live) openLate() *answer {
 	return r
 }
 
-// report adds a report of usage. A report with the same prompt as the last one is a newer state of the same answer;
-// with another prompt it is that of a further answer.
+// report adds a report of usage. A report with the same prompt as the last one is a newer state of the same answer,
+// unless that has ended; with another prompt it is that of a further answer.
 func (r *answer) report(used, most llm.Usage, ok bool) {
 	if !ok || !r.hold.Attempt().Believes(&used) {
 		r.wrong = true
 		return
 	}
-	if r.reports == 0 || used.InputTokens() != r.last.usage.InputTokens() {
-		r.reports++
+	if r.reports == 0 || r.closed || used.InputTokens() != r.last.usage.InputTokens() {
+		r.reports, r.closed = r.reports+1, false
 		r.before.usage.Add(&r.last.usage)
 		r.before.most.Add(&r.last.most)
 	}

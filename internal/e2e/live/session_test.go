@@ -92,22 +92,26 @@ func TestSilentInterruptionsCostNoLess(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
 	h := harness.Open(t, harness.Setup{YAML: priced(up)})
-	s := begun(t, h, "house/echo:sound=1s,ttft=200ms", "")
-	s.send(speech(300, 600))
-	s.send(speech(300, 600))
-	s.await("content", hasContent)
-	s.await("end", isComplete)
-	s.conn.Abort()
-	var most, cost llm.Money
-	rows := settled(t, h, s.id, 1)
-	for i := range rows {
-		most += rows[i].MostCost()
-	}
-	for _, r := range served(up, s.id) {
-		cost += costOf(&r.Usage)
-	}
-	if n := len(served(up, s.id)); n != 2 || most < cost {
-		t.Errorf("%d answers for %v, the rows have at most %v", n, cost, most)
+	for name, next := range map[string]string{
+		"speech": speech(300, 600), "the same prompt": `{"clientContent":{"turnComplete":true}}`,
+	} {
+		s := begun(t, h, "house/echo:sound=1s,reasoning=3,ttft=200ms", "")
+		s.send(speech(300, 600))
+		s.send(next)
+		s.await("content", hasContent)
+		s.await("end", isComplete)
+		s.conn.Abort()
+		var most, cost llm.Money
+		rows := settled(t, h, s.id, 1)
+		for i := range rows {
+			most += rows[i].MostCost()
+		}
+		for _, r := range served(up, s.id) {
+			cost += costOf(&r.Usage)
+		}
+		if n := len(served(up, s.id)); n != 2 || most < cost {
+			t.Errorf("%s: %d answers for %v, the rows have at most %v", name, n, cost, most)
+		}
 	}
 }
 
