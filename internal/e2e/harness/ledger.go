@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -252,4 +253,30 @@ func SumOfCosts(t testing.TB, rows []Row) string {
 		sum += cost
 	}
 	return sum.String()
+}
+
+// SessionRows returns the rows of a session of the Realtime or Live API, whose ids end like its own, except for those
+// that larger ones have replaced.
+func (h *Gateway) SessionRows(session string) (rows []ledger.Entry) {
+	h.EachEntry(func(e *report.Exported) {
+		if e.ID.Request.String()[18:] == session[18:] && e.Outcome != ledger.OutcomeRefused {
+			rows = append(rows, e.Entry)
+		}
+	})
+	return rows
+}
+
+// SettledSession returns the rows of a session when there are that many and none is open.
+func (h *Gateway) SettledSession(session string, n int) (rows []ledger.Entry) {
+	h.T.Helper()
+	Await(h.T, fmt.Sprintf("the %d rows of session %s", n, session), func() bool {
+		rows = h.SessionRows(session)
+		return len(rows) >= n && !slices.ContainsFunc(rows, func(e ledger.Entry) bool {
+			return e.Outcome == ledger.OutcomeOpen
+		})
+	})
+	if len(rows) != n {
+		h.T.Errorf("%d rows, want %d", len(rows), n)
+	}
+	return rows
 }

@@ -114,7 +114,7 @@ func TestSoundEnlargesHold(t *testing.T) {
 	s.send(speech(100, 600))
 	s.await("end", isComplete)
 	s.conn.Abort()
-	row, truth := settled(t, h, s.id, 1)[0], served(up, s.id)
+	row, truth := h.SettledSession(s.id, 1)[0], served(up, s.id)
 	if row.Provenance != ledger.Exact || row.Cost != costOf(&truth[0].Usage) || row.Bound.InputTokens() < truth[0].Usage.InputTokens() {
 		t.Errorf("%s, %v of at most %v, want %v", row.Provenance, row.Usage, row.Bound, truth[0].Usage)
 	}
@@ -141,7 +141,7 @@ func TestTextBesideSoundEnlargesHold(t *testing.T) {
 	s.send(strings.Replace(speech(100, 0), `{"audio"`, text+`"audio"`, 1))
 	s.await("end", isComplete)
 	s.conn.Abort()
-	row, truth := settled(t, h, s.id, 1)[0], served(up, s.id)
+	row, truth := h.SettledSession(s.id, 1)[0], served(up, s.id)
 	if want := truth[0].Usage.InputTokens(); row.Bound.InputTokens() < want {
 		t.Errorf("the bound is %v, want at least the %d tokens that the answer has read", row.Bound, want)
 	}
@@ -164,7 +164,7 @@ func TestInterruptedQuestionsLeaveNothingOpen(t *testing.T) {
 	}
 	s.conn.Abort()
 	var cost, want llm.Money
-	for _, row := range settled(t, h, s.id, 2*pairs) {
+	for _, row := range h.SettledSession(s.id, 2*pairs) {
 		if cost += row.Cost; row.Provenance != ledger.Exact {
 			t.Errorf("a row is %s", row.Provenance)
 		}

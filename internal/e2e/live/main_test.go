@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -13,10 +12,8 @@ import (
 	"time"
 
 	"weir/internal/e2e/harness"
-	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/must"
-	"weir/internal/report"
 	"weir/internal/simulator"
 	"weir/internal/websocket"
 )
@@ -153,34 +150,6 @@ func speech(spoken, silent int) string {
 	}
 	return `{"realtimeInput":{"audio":{"mimeType":"audio/pcm;rate=16000","data":"` +
 		base64.StdEncoding.EncodeToString(sound) + `"}}}`
-}
-
-// rowsOf returns the rows of a session, whose ids end like its own, except for those that larger ones have replaced.
-func rowsOf(h *harness.Gateway, session string) (rows []ledger.Entry) {
-	h.EachEntry(func(e *report.Exported) {
-		if e.ID.Request.String()[18:] == session[18:] && e.Outcome != ledger.OutcomeRefused {
-			rows = append(rows, e.Entry)
-		}
-	})
-	return rows
-}
-
-// settled returns the rows of a session when there are that many and none is open.
-func settled(t testing.TB, h *harness.Gateway, session string, n int) (rows []ledger.Entry) {
-	t.Helper()
-	harness.Await(t, fmt.Sprintf("the %d rows of session %s", n, session), func() bool {
-		rows = rowsOf(h, session)
-		for i := range rows {
-			if rows[i].Outcome == ledger.OutcomeOpen {
-				return false
-			}
-		}
-		return len(rows) >= n
-	})
-	if len(rows) != n {
-		t.Errorf("%d rows, want %d", len(rows), n)
-	}
-	return rows
 }
 
 // served returns the simulator's records of a session.

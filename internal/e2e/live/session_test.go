@@ -29,7 +29,7 @@ func TestEachAnswerIsRowByClass(t *testing.T) {
 		t.Errorf("the client got the usage %+v, want 25 tokens", got)
 	}
 	s.conn.Abort()
-	rows, truth := settled(t, h, s.id, 4), served(up, s.id)
+	rows, truth := h.SettledSession(s.id, 4), served(up, s.id)
 	if len(truth) != 4 {
 		t.Fatalf("the provider served %d answers, want 4", len(truth))
 	}
@@ -58,7 +58,7 @@ func TestTwentyToolCallsAreRows(t *testing.T) {
 		s.await("end", isComplete)
 	}
 	s.conn.Abort()
-	rows, truth := settled(t, h, s.id, 40), served(up, s.id)
+	rows, truth := h.SettledSession(s.id, 40), served(up, s.id)
 	for i := range truth {
 		if got, want := rows[i], costOf(&truth[i].Usage); got.Cost != want || got.Provenance != ledger.Exact {
 			t.Errorf("row %d costs %v as %s, want %v", i, got.Cost, got.Provenance, want)
@@ -78,7 +78,7 @@ func TestInterruptedAnswerCostsItsPart(t *testing.T) {
 	s.await("interruption", func(m *message) bool { return m.ServerContent.Interrupted })
 	s.await("content", hasContent)
 	s.conn.Abort()
-	rows, truth := settled(t, h, s.id, 2), served(up, s.id)
+	rows, truth := h.SettledSession(s.id, 2), served(up, s.id)
 	for i := range truth {
 		if got, want := rows[i].MostCost(), costOf(&truth[i].Usage); got < want || i == 0 && got != want {
 			t.Errorf("answer %d costs %v, the provider's account has %v", i, got, want)
@@ -102,7 +102,7 @@ func TestSilentInterruptionsCostNoLess(t *testing.T) {
 		s.await("end", isComplete)
 		s.conn.Abort()
 		var most, cost llm.Money
-		rows := settled(t, h, s.id, 1)
+		rows := h.SettledSession(s.id, 1)
 		for i := range rows {
 			most += rows[i].MostCost()
 		}
@@ -147,7 +147,7 @@ func TestFaultsCostNoLessThanProvider(t *testing.T) {
 				}
 			}
 			s.conn.Abort()
-			row := settled(t, h, s.id, 1)[0]
+			row := h.SettledSession(s.id, 1)[0]
 			cost := costOf(&served(up, s.id)[0].Usage)
 			if row.Outcome != want.outcome || row.Provenance != want.provenance || row.MostCost() < cost {
 				t.Errorf("%s %s, at most %v; want %s %s, not below %v", row.Outcome, row.Provenance, row.MostCost(),
@@ -235,7 +235,7 @@ func TestAddressOfNodeSDKIsServed(t *testing.T) {
 	s.say("Hello")
 	s.await("end", isComplete)
 	s.conn.Abort()
-	settled(t, h, s.id, 1)
+	h.SettledSession(s.id, 1)
 	if strings.Contains(h.Log.String(), h.Key[3:30]) {
 		t.Error("the log has the key")
 	}

@@ -175,7 +175,7 @@ func TestProviderSeesNoAutomaticResponses(t *testing.T) {
 	s.send(`{"type":"response.create","event_id":"two"}`)
 	s.await("response.done")
 	s.conn.Abort()
-	settled(t, h, s.id, 2)
+	h.SettledSession(s.id, 2)
 	if n := len(served(up, s.id)); n != 2 {
 		t.Errorf("the provider served %d responses, want 2", n)
 	}

@@ -12,10 +12,8 @@ import (
 	"time"
 
 	"weir/internal/e2e/harness"
-	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/must"
-	"weir/internal/report"
 	"weir/internal/simulator"
 	"weir/internal/websocket"
 )
@@ -153,34 +151,6 @@ func (s *talk) say(text string) {
 	s.send(`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":` +
 		`"input_text","text":"` + text + `"}]}}`)
 	s.send(`{"type":"response.create"}`)
-}
-
-// rowsOf returns the rows of a session, whose ids end like its own.
-func rowsOf(h *harness.Gateway, session string) (rows []ledger.Entry) {
-	h.EachEntry(func(e *report.Exported) {
-		if e.ID.Request.String()[18:] == session[18:] {
-			rows = append(rows, e.Entry)
-		}
-	})
-	return rows
-}
-
-// settled returns the rows of a session when there are that many and none is open.
-func settled(t testing.TB, h *harness.Gateway, session string, n int) (rows []ledger.Entry) {
-	t.Helper()
-	harness.Await(t, fmt.Sprintf("the %d rows of session %s", n, session), func() bool {
-		rows = rowsOf(h, session)
-		for i := range rows {
-			if rows[i].Outcome == ledger.OutcomeOpen {
-				return false
-			}
-		}
-		return len(rows) >= n
-	})
-	if len(rows) != n {
-		t.Errorf("%d rows, want %d", len(rows), n)
-	}
-	return rows
 }
 
 // served returns the simulator's records of a session.

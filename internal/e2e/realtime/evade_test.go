@@ -60,7 +60,7 @@ func TestHoldCoversWholeConversation(t *testing.T) {
 				}
 			}
 			s.conn.Abort()
-			for _, row := range settled(t, h, s.id, 2) {
+			for _, row := range h.SettledSession(s.id, 2) {
 				if read, bound := row.Usage.InputTokens(), row.Bound.InputTokens(); read > bound {
 					t.Errorf("a response read %d tokens, of which %d were held", read, bound)
 				}
@@ -102,7 +102,7 @@ func TestTranscriptsAreAllCharged(t *testing.T) {
 			}
 			s.await("conversation.item.input_audio_transcription.completed")
 			s.conn.Abort()
-			rows := settled(t, h, s.id, 1)
+			rows := h.SettledSession(s.id, 1)
 			var want llm.Usage
 			for _, r := range served(up, s.id) {
 				want.Add(&r.Usage)
@@ -132,7 +132,7 @@ func TestTranscriptsTakeNoPlaceOfResponses(t *testing.T) {
 	s.send(`{"type":"response.create"}`)
 	s.await("response.done")
 	s.conn.Abort()
-	settled(t, h, s.id, 3)
+	h.SettledSession(s.id, 3)
 }
 
 // TestErrorOfAnotherEventSettlesNoResponse checks that a client cannot settle a response by the errors of other events.
@@ -148,7 +148,7 @@ func TestErrorOfAnotherEventSettlesNoResponse(t *testing.T) {
 	s.send(`{"type":"response.create","event_id":"same"}`)
 	s.await("response.done")
 	s.conn.Abort()
-	if row := settled(t, h, s.id, 1)[0]; row.Outcome != ledger.OutcomeOK {
+	if row := h.SettledSession(s.id, 1)[0]; row.Outcome != ledger.OutcomeOK {
 		t.Errorf("the response is %s, want ok", row.Outcome)
 	}
 }
@@ -171,5 +171,5 @@ func TestErrorNamesEventOfClient(t *testing.T) {
 		t.Errorf("the error names the event %v, want none", got)
 	}
 	s.conn.Abort()
-	settled(t, h, s.id, 3)
+	h.SettledSession(s.id, 3)
 }

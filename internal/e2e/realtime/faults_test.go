@@ -47,7 +47,7 @@ func TestFaultsCostNoLessThanProvider(t *testing.T) {
 					t.Fatal("a response that was cut off is done")
 				}
 			}
-			row, truth := settled(t, h, s.id, 1)[0], served(up, s.id)
+			row, truth := h.SettledSession(s.id, 1)[0], served(up, s.id)
 			cost := costOf(&truth[0].Usage)
 			if row.Outcome != want.outcome || row.Provenance != want.provenance || row.MostCost() < cost {
 				t.Errorf("%s %s, at most %v; want %s %s, not below %v", row.Outcome, row.Provenance, row.MostCost(),
@@ -74,7 +74,7 @@ func TestResponseThatProviderBeginsIsRecorded(t *testing.T) {
 	var cost, most llm.Money
 	harness.Await(t, "the rows", func() bool {
 		cost, most = 0, 0
-		rows, truth := rowsOf(h, s.id), served(up, s.id)
+		rows, truth := h.SessionRows(s.id), served(up, s.id)
 		for i := range truth {
 			cost += costOf(&truth[i].Usage)
 		}
@@ -107,7 +107,7 @@ func TestProviderThatBeginsManyResponsesEndsSession(t *testing.T) {
 			break
 		}
 	}
-	rows, truth := settled(t, h, s.id, 16), served(up, s.id)
+	rows, truth := h.SettledSession(s.id, 16), served(up, s.id)
 	if turns > 16 || len(truth) > len(rows) {
 		t.Errorf("the session ended after %d turns with %d rows, the provider counts %d", turns, len(rows), len(truth))
 	}
@@ -130,7 +130,7 @@ func TestResponseWithoutBeginningIsRecorded(t *testing.T) {
 		s.speak(1000, 600)
 		s.await("response.done")
 		s.conn.Abort()
-		row, truth := settled(t, h, s.id, 1)[0], served(up, s.id)
+		row, truth := h.SettledSession(s.id, 1)[0], served(up, s.id)
 		cost := costOf(&truth[0].Usage)
 		if row.Provenance != ledger.Estimated || row.MostCost() < cost || row.Usage.TotalTokens() != truth[0].Usage.TotalTokens() {
 			t.Errorf("%s: %s, %v, at most %v; want an estimate of %v, not below %v", options, row.Provenance, row.Usage,
@@ -155,7 +155,7 @@ func TestInterruptedResponseCostsItsPart(t *testing.T) {
 	}
 	s.await("response.created")
 	s.conn.Abort()
-	rows, truth := settled(t, h, s.id, 2), served(up, s.id)
+	rows, truth := h.SettledSession(s.id, 2), served(up, s.id)
 	for i := range truth {
 		if got, want := rows[i].MostCost(), costOf(&truth[i].Usage); got < want || i == 0 && got != want {
 			t.Errorf("response %d costs %v, the provider's account has %v", i, got, want)
@@ -177,7 +177,7 @@ func TestKeyInSubprotocolIsNotLogged(t *testing.T) {
 	s.say("Hello")
 	s.await("response.done")
 	s.conn.Abort()
-	settled(t, h, s.id, 1)
+	h.SettledSession(s.id, 1)
 	if strings.Contains(h.Log.String(), h.Key[3:30]) {
 		t.Error("the log has the key")
 	}
@@ -203,7 +203,7 @@ func TestTranscriptsAreChargedSeparately(t *testing.T) {
 		}
 		s.conn.Abort()
 		var got, want llm.Usage
-		rows := settled(t, h, s.id, 3)
+		rows := h.SettledSession(s.id, 3)
 		for i := range rows {
 			if rows[i].Model == model {
 				got.Add(&rows[i].Usage)

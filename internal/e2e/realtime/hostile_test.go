@@ -38,7 +38,7 @@ func TestWrongEventsAreNotSent(t *testing.T) {
 	s.say("Hello") // the control
 	s.await("response.done")
 	s.conn.Abort()
-	settled(t, h, s.id, 1)
+	h.SettledSession(s.id, 1)
 }
 
 // TestGiantEventEndsOneSession checks that an event beyond the bound ends its session alone.
@@ -57,7 +57,7 @@ func TestGiantEventEndsOneSession(t *testing.T) {
 	other.say("Hello")
 	other.await("response.done")
 	other.conn.Abort()
-	settled(t, h, other.id, 1)
+	h.SettledSession(other.id, 1)
 }
 
 // TestStoppedGatewayTellsClientsToComeAgain checks the close code of sessions when their gateway stops.

@@ -58,7 +58,7 @@ func TestClientSecretOpensSessionOfItsKey(t *testing.T) {
 	if got := s.await("response.done")["response"].(map[string]any)["status"]; got != "incomplete" {
 		t.Errorf("a response beyond the secret's cap is %v, want incomplete", got)
 	}
-	settled(t, h, s.id, 1)
+	h.SettledSession(s.id, 1)
 	h.Administer(func(ctx context.Context, a *account.Service) error {
 		_, err := a.Suspend(ctx, audit.Gateway(), account.DefaultName)
 		return err
@@ -125,7 +125,7 @@ func TestTranscriptionSessionHasNoResponses(t *testing.T) {
 	s.speak(2000, 600)
 	s.await("conversation.item.input_audio_transcription.completed")
 	s.conn.Abort()
-	rows := settled(t, h, s.id, 1)
+	rows := h.SettledSession(s.id, 1)
 	if rows[0].Model != "gpt-4o-transcribe" || rows[0].Usage.IsZero() {
 		t.Errorf("the row is of %s with %v", rows[0].Model, rows[0].Usage)
 	}

@@ -23,7 +23,7 @@ func TestEachResponseIsRowByClass(t *testing.T) {
 	s.speak(2500, 600)
 	s.await("response.done")
 	s.conn.Abort()
-	rows, truth := settled(t, h, s.id, 3), served(up, s.id)
+	rows, truth := h.SettledSession(s.id, 3), served(up, s.id)
 	if len(truth) != 3 {
 		t.Fatalf("the provider served %d responses, want 3: %s", len(truth), s.types())
 	}
