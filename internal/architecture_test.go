@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"dialect/registry", "pricing", "budget"},
 	{"ledger"},
 	{"config", "provider", "account", "mcp", "reconcile", "report", "telemetry", "tracing", "webhook"},
-	{"alert", "capacity", "connection", "people", "route", "ratelimit"},
+	{"alert", "capacity", "connection", "mcp/stdio", "people", "route", "ratelimit"},
 	{"plan", "quote", "imports", "oauth", "signin", "tool", "toolloop"},
 	{"gateway", "manual", "store", "simulator", "imports/litellm", "imports/bifrost", "toolserver", "realtime"},
 	{"socket", "upstream"},

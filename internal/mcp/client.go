@@ -23,7 +23,9 @@ import (
 // Options describes a server.
 type Options struct {
 	Name string // for messages
-	URL  string // http or https
+	URL  string // http or https, except for Through
+	// Through carries the requests in place of HTTP; nil for HTTP.
+	Through Carrier
 	// Headers are sent with each request, such as Authorization.
 	Headers map[string]llm.Secret
 	// OAuth describes how access tokens are requested.
@@ -54,15 +56,22 @@ const (
 
 var errLate = errors.New("the server did not answer in time")
 
+// Carrier carries requests to a server that is not reached by HTTP.
+type Carrier interface {
+	http.RoundTripper
+	Close()
+}
+
 // Client sends requests to one server. It finds out which revision the server speaks, and begins sessions anew that
 // the server forgot.
 type Client struct {
 	o       Options
-	through *http.Transport
-	long    *http.Transport // for streams of notifications, which occupy their connections
+	through http.RoundTripper
+	long    http.RoundTripper // for streams of notifications, which occupy their connections
 	streams streams
 	tokens  TokenSource // nil without OAuth
-	info    string      // clientInfo, as JSON
+	close   func()
+	info    string // clientInfo, as JSON
 	nextID  atomic.Int64
 
 	mu       sync.Mutex
@@ -123,25 +132,37 @@ func New(o Options) (*Client, error) {
 	if o.MaxAnswer == 0 {
 		o.MaxAnswer = defaultAnswer
 	}
+	info, err := json.Marshal(map[string]string{"name": "weir", "title": "Weir", "version": o.Version})
+	c := &Client{o: o, info: string(info), slots: map[string]*slot{}}
+	if o.Through != nil {
+		c.through, c.long, c.close = o.Through, o.Through, o.Through.Close
+		return c, err
+	}
+	return c, errors.Join(err, connect(c))
+}
+
+// connect prepares the connections by HTTP.
+func connect(c *Client) error {
+	o := &c.o
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
-		return nil, fmt.Errorf("url %q: write http:// or https://, a host and a path, without a password", o.URL)
+		return fmt.Errorf("url %q: write http:// or https://, a host and a path, without a password", o.URL)
 	}
 	reach := outbound.Public
 	if o.AllowPrivate {
 		reach = outbound.Anywhere
 	}
 	if err := reach.CheckHost(u.Hostname()); err != nil {
-		return nil, fmt.Errorf("url: %w", err)
+		return fmt.Errorf("url: %w", err)
 	}
 	if t, err := url.Parse(o.OAuth.TokenURL); err != nil {
-		return nil, fmt.Errorf("token_url %q: write http:// or https://, a host and a path", o.OAuth.TokenURL)
+		return fmt.Errorf("token_url %q: write http:// or https://, a host and a path", o.OAuth.TokenURL)
 	} else if err := reach.CheckHost(t.Hostname()); o.OAuth.TokenURL != "" && err != nil {
-		return nil, fmt.Errorf("token_url: %w", err)
+		return fmt.Errorf("token_url: %w", err)
 	}
 	through, err := outbound.Transport(o.Proxy, o.CAFile, connectFor)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if o.Proxy == "" {
 		through.DialContext = (&net.Dialer{Timeout: connectFor, Control: reach.Control}).DialContext
@@ -151,24 +172,20 @@ func New(o Options) (*Client, error) {
 	through.DisableCompression, through.MaxResponseHeaderBytes = true, maxHeaders
 	through.MaxConnsPerHost, through.MaxIdleConnsPerHost = maxConnections, maxConnections
 	through.IdleConnTimeout = idleFor
-	info, err := json.Marshal(map[string]string{"name": "weir", "title": "Weir", "version": o.Version})
-	c := &Client{
-		o: o, through: through, long: through.Clone(), tokens: o.Tokens, info: string(info), slots: map[string]*slot{},
-	}
+	long := through.Clone()
+	c.through, c.long, c.tokens = through, long, o.Tokens
+	c.close = func() { through.CloseIdleConnections(); long.CloseIdleConnections() }
 	if o.OAuth.TokenURL != "" {
-		c.tokens = newTokens(&o, through)
+		c.tokens = newTokens(o, through)
 	}
-	return c, err
+	return nil
 }
 
 // Timeout returns the bound of a request and its answer.
 func (c *Client) Timeout() time.Duration { return c.o.Timeout }
 
-// Close closes idle connections. Requests in flight end by themselves.
-func (c *Client) Close() {
-	c.through.CloseIdleConnections()
-	c.long.CloseIdleConnections()
-}
+// Close closes idle connections, or Through. Requests by HTTP that are in flight end by themselves.
+func (c *Client) Close() { c.close() }
 
 // Do sends a request and returns its result. The error is an *RPCError of the server, a *Failure, or of the hold.
 func (c *Client) Do(ctx context.Context, r *Request) (json.RawMessage, error) {

@@ -21,14 +21,14 @@ import (
 // errForgotten means that the server does not know the session, or speaks another revision than before. It ran nothing.
 var errForgotten = errors.New("the server does not know the session")
 
-var (
-	errLong = errors.New("it is longer than the bound")
-	errNone = errors.New("the stream ended without a result")
-)
+// ErrLong means that an answer is longer than the bound.
+var ErrLong = errors.New("it is longer than the bound")
+
+var errNone = errors.New("the stream ended without a result")
 
 // publicReason returns the part of an error that clients may read: none of the server's own words.
 func publicReason(err error) string {
-	for _, known := range []error{errLong, errNone, sse.ErrTooLong} {
+	for _, known := range []error{ErrLong, errNone, sse.ErrTooLong} {
 		if errors.Is(err, known) {
 			return known.Error()
 		}
@@ -268,7 +268,7 @@ func (c *Client) read(ctx context.Context, s *session, r *Request, id []byte, re
 			return nil, err
 		}
 		if len(text) > c.o.MaxAnswer {
-			return nil, errLong
+			return nil, ErrLong
 		}
 		m, err := ParseMessage(text)
 		if err != nil {
@@ -305,7 +305,7 @@ func (c *Client) readStream(ctx context.Context, s *session, r *Request, id []by
 		if err != nil {
 			switch {
 			case bounded.N == 0:
-				return nil, errLong
+				return nil, ErrLong
 			case !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 				return nil, err
 			}

@@ -85,7 +85,7 @@ func (c *Client) ListOffers(ctx context.Context, kind Kind) (*Offers, error) {
 				continue
 			}
 			if seen[name] = true; len(all.List) == MaxTools {
-				return errLong
+				return ErrLong
 			}
 			all.List = append(all.List, Offer{name, bytes.Clone(text)})
 		}
@@ -116,7 +116,7 @@ func (c *Client) pages(ctx context.Context, method, session string, add func(pag
 			return err
 		}
 		if size += len(page); size > maxListed {
-			return c.failure(ctx, true, errLong)
+			return c.failure(ctx, true, ErrLong)
 		}
 		if err := add(page); err != nil {
 			return c.failure(ctx, true, err)
@@ -127,5 +127,5 @@ func (c *Client) pages(ctx context.Context, method, session string, add func(pag
 		}
 		cursor = next
 	}
-	return c.failure(ctx, true, errLong)
+	return c.failure(ctx, true, ErrLong)
 }

@@ -78,7 +78,7 @@ func (l *Listing) add(page []byte, seen map[string]bool) error {
 			continue
 		}
 		if seen[name] = true; len(l.Tools) == MaxTools {
-			return errLong
+			return ErrLong
 		}
 		digest, err := digestOf(text)
 		if err != nil {
