@@ -71,6 +71,10 @@ func (d *decoder) structure(v reflect.Value, path string, n ast.Node) {
 			continue
 		}
 		p := join(path, pair.key)
+		if d.file == managedFile && isOfFile(v.Type(), pair.key) {
+			d.reportAt(pair.at, p, "%s cannot be managed, as it runs a program: set it in the file", ticks(p))
+			continue
+		}
 		if shapeOf(field.Type()) != scalarShape {
 			d.mark(p, pair.at)
 		}

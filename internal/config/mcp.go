@@ -2,6 +2,8 @@ package config
 
 import (
 	"maps"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -13,10 +15,14 @@ import (
 // and in the models of a key, as in mcp.github/create_issue.
 const MCPPrefix = "mcp."
 
-// MCPServer is a server of tools that speaks the Model Context Protocol over HTTP.
+// MCPServer is a server of tools that speaks the Model Context Protocol over HTTP, or as a process of this machine.
 type MCPServer struct {
 	// URL is http or https, without credentials, query or fragment.
-	URL string `yaml:"url"`
+	URL string `yaml:"url,omitempty"`
+	// Command is the absolute path of a program, and its arguments, in place of URL. Env is its whole environment, as
+	// NAME=value. Only the file has them, never the managed configuration.
+	Command []string     `yaml:"command,omitempty"`
+	Env     []llm.Secret `yaml:"env,omitempty"`
 	// AllowPrivate permits private and loopback addresses.
 	AllowPrivate bool `yaml:"allow_private,omitempty"`
 	// APIKey is sent in Authorization, after "Bearer ", or as it is in the header KeyHeader.
@@ -65,6 +71,11 @@ type MCPBundle struct {
 	// Names is "plain" for the servers' own names of tools, or "prefixed" or empty for names such as
 	// github__create_issue.
 	Names string `yaml:"names,omitempty"`
+}
+
+// isOfFile reports whether only the file may set a key of an object: it makes the gateway run a program.
+func isOfFile(of reflect.Type, key string) bool {
+	return of == reflect.TypeFor[MCPServer]() && (key == "command" || key == "env")
 }
 
 const (
@@ -124,9 +135,12 @@ func checkMCPName(ch *checker, path, name string) {
 func checkMCPServer(ch *checker, name string, s *MCPServer) {
 	path := join("mcp_servers", name)
 	checkMCPName(ch, path, name)
-	if s.URL == "" {
-		ch.report(path, "the MCP server %s needs a `url`", ticks(name))
-	} else {
+	switch {
+	case len(s.Command) > 0 || len(s.Env) > 0:
+		checkMCPCommand(ch, path, s)
+	case s.URL == "":
+		ch.report(path, "the MCP server %s needs a `url`, or in the configuration file a `command`", ticks(name))
+	default:
 		ch.checkHTTP(join(path, "url"), s.URL, "set `api_key` instead")
 	}
 	if !s.APIKey.IsZero() {
@@ -154,6 +168,32 @@ func checkMCPServer(ch *checker, name string, s *MCPServer) {
 		}
 	}
 }
+
+// checkMCPCommand checks a server that is a process.
+func checkMCPCommand(ch *checker, path string, s *MCPServer) {
+	if len(s.Command) == 0 {
+		ch.report(join(path, "env"), "`env` needs `command`")
+		return
+	}
+	if p := join(path, "command"); !filepath.IsAbs(s.Command[0]) {
+		ch.report(p, "`command` must begin with the absolute path of a program, such as /usr/local/bin/server, not %s",
+			ch.quote(p, s.Command[0]))
+	}
+	if slices.ContainsFunc(s.Command, hasZero) {
+		ch.report(join(path, "command"), "`command` must have no zero bytes: no program can receive them")
+	}
+	for i, e := range s.Env {
+		if name, _, ok := strings.Cut(e.Reveal(), "="); !ok || name == "" || hasZero(e.Reveal()) {
+			ch.report(index(join(path, "env"), i), "`env` must have texts such as NAME=value, without zero bytes")
+		}
+	}
+	if s.URL != "" || s.AllowPrivate || !s.APIKey.IsZero() || s.KeyHeader != "" || s.TokenURL != "" || s.OAuth != "" {
+		ch.report(path, "a server with `command` has no `url`, `allow_private`, `api_key`, `key_header`, `token_url` "+
+			"or `oauth`: give it credentials by `env`")
+	}
+}
+
+func hasZero(text string) bool { return strings.Contains(text, "\x00") }
 
 // checkMCPOAuth checks how a server gives access tokens.
 func checkMCPOAuth(ch *checker, path string, s *MCPServer) {

@@ -48,6 +48,10 @@ func TestMistakesOfMCPServersAreNamed(t *testing.T) {
 		"mcp_servers: {github: {url: \"https://example.com\", max_result: 1GiB}}":       "64MiB",
 		"mcp_servers: {github: {url: \"https://example.com\", timeout: 2h}}":            "at most 1h",
 		"mcp_servers: {github: {url: \"https://example.com\", key_header: \"a b\"}}":    "name of a header",
+		"mcp_servers: {files: {command: [server]}}":                                     "absolute path",
+		"mcp_servers: {files: {command: [/bin/server], url: \"https://example.com\"}}":  "has no `url`",
+		"mcp_servers: {files: {command: [/bin/server], env: [TOKEN]}}":                  "NAME=value",
+		"mcp_servers: {files: {env: [A=b]}}":                                            "needs `command`",
 		"mcp_bundles: {review: {}}":                                                     "needs `tools`",
 		"mcp_bundles: {review: {tools: [github]}}":                                      "<server>/<name>",
 		"providers: {mcp.github: {dialect: openai, base_url: \"https://example.com\"}}": "must not begin with",
@@ -60,5 +64,45 @@ func TestMistakesOfMCPServersAreNamed(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want a mistake with %q", text, err, want)
 		}
+	}
+}
+
+// TestOnlyFileNamesCommands checks that no document of the managed configuration can name a command or its environment,
+// also next to the file's.
+func TestOnlyFileNamesCommands(t *testing.T) {
+	t.Parallel()
+	const file = "mcp_servers: {files: {command: [/bin/server, --all], env: [\"TOKEN=canary-0123\"], tools: [\"*\"]}}"
+	load := func(change string) (config.Config, error) {
+		return config.Load(config.Options{
+			File: "weir.yaml", Environ: func() []string { return nil },
+			Getenv:   func(string) (string, bool) { return "", false },
+			ReadFile: func(string) ([]byte, error) { return []byte(file), nil },
+			Managed:  []byte(change),
+		})
+	}
+	c := must.Get(load(""))(t)
+	if s := c.MCPServers["files"]; len(s.Command) != 2 || len(s.Env) != 1 || s.Env[0].Reveal() != "TOKEN=canary-0123" {
+		t.Errorf("got %v of the file", s)
+	}
+	if shown := string(c.Redacted()); strings.Contains(shown, "canary") || !strings.Contains(shown, "/bin/server") {
+		t.Errorf("the variables are not redacted, or the command is: %s", shown)
+	}
+	for _, change := range []string{
+		`{"mcp_servers": {"other": {"command": ["/bin/sh", "-c", "id"]}}}`,
+		`{"mcp_servers": {"other": {"url": "https://example.com", "command": ["/bin/sh"]}}}`,
+		`{"mcp_servers": {"other": {"url": "https://example.com", "env": ["LD_PRELOAD=/tmp/x"]}}}`,
+		`{"mcp_servers": {"other": {"url": "https://example.com", "command": null}}}`,
+	} {
+		if _, err := load(change); err == nil || !strings.Contains(err.Error(), "cannot be managed") {
+			t.Errorf("%s: got %v, want a refusal", change, err)
+		}
+	}
+	c, err := load(`{"mcp_servers": {"files": {"command": ["/bin/sh"]}}}`)
+	if err != nil || c.MCPServers["files"].Command[0] != "/bin/server" {
+		t.Errorf("a managed server of the file's name: got %v, %v; want the file's", c, err)
+	}
+	hidden := string(must.Get(document(t, file).Hidden().JSON())(t))
+	if strings.Contains(hidden, "canary") {
+		t.Errorf("a hidden document shows the variables: %s", hidden)
 	}
 }

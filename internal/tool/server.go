@@ -7,6 +7,7 @@ import (
 	"weir/internal/connection"
 	"weir/internal/llm"
 	"weir/internal/mcp"
+	"weir/internal/mcp/stdio"
 )
 
 // Prefix is before the name of a server where the ledger has the name of a provider.
@@ -19,6 +20,8 @@ const separator = "__"
 type Server struct {
 	Name   string
 	Client mcp.Options
+	// Command runs the server as a process; nil for a server over HTTP.
+	Command *stdio.Options
 	// Fingerprint changes if a connection with other values is needed.
 	Fingerprint string
 	Tools       []string // patterns of the tools that may be called

@@ -8,6 +8,7 @@ import (
 
 	"weir/internal/llm"
 	"weir/internal/mcp"
+	"weir/internal/mcp/stdio"
 	"weir/internal/rawjson"
 )
 
@@ -247,11 +248,16 @@ func (s *Service) open(o *Server) (*source, error) {
 	if o.Connection != nil && s.o.Connections != nil {
 		o.Client.Tokens = s.o.Connections.Tokens(o.Connection)
 	}
-	client, err := mcp.New(o.Client)
-	if err != nil {
-		return nil, fmt.Errorf("MCP server %s: %w", o.Name, err)
+	name, options := o.Name, o.Client
+	if o.Command != nil {
+		command := *o.Command
+		command.Log = s.o.Log.With("server", name)
+		options.Through = stdio.New(command)
 	}
-	name := o.Name
+	client, err := mcp.New(options)
+	if err != nil {
+		return nil, fmt.Errorf("MCP server %s: %w", name, err)
+	}
 	log := func(msg string, err error) {
 		s.o.Log.Warn(msg, "server", name, "err", err) //nolint:sloglint // the callers pass constants
 	}

@@ -12,6 +12,7 @@ import (
 	"weir/internal/connection"
 	"weir/internal/llm"
 	"weir/internal/mcp"
+	"weir/internal/mcp/stdio"
 	"weir/internal/tool"
 )
 
@@ -42,6 +43,10 @@ func (b *Builder) server(cfg *config.Config, name string, s *config.MCPServer) t
 			Proxy: cfg.Outbound.Proxy.Reveal(), CAFile: cfg.Outbound.CAFile, Version: cmp.Or(b.options.Version, "dev"),
 		},
 	}
+	if len(s.Command) > 0 {
+		t.Client.URL = "stdio:" + s.Command[0] // for people; arguments may be secret
+		t.Command = &stdio.Options{Command: s.Command, Env: s.Env, MaxLine: int(s.MaxResult)}
+	}
 	if !s.APIKey.IsZero() {
 		header, value := s.KeyHeader, s.APIKey
 		if header == "" {
@@ -56,6 +61,9 @@ func (b *Builder) server(cfg *config.Config, name string, s *config.MCPServer) t
 		TokenURL: s.TokenURL, ClientID: s.ClientID, Secret: s.ClientSecret, Scopes: s.Scopes,
 	}
 	secrets := []string{s.APIKey.Reveal(), s.ClientSecret.Reveal(), cfg.Outbound.Proxy.Reveal()}
+	for _, e := range s.Env {
+		secrets = append(secrets, e.Reveal())
+	}
 	text, _ := json.Marshal([]any{s, secrets, cfg.Outbound}) // of texts
 	sum := sha256.Sum256(text)
 	t.Fingerprint = hex.EncodeToString(sum[:])
@@ -73,6 +81,9 @@ func Connection(name string, s *config.MCPServer) *connection.Server {
 // checkTools reports the MCP servers that cannot be opened.
 func (b *Builder) checkTools(cfg *config.Config, found *config.Report) {
 	for _, s := range b.Tools(cfg).Servers {
+		if s.Command != nil {
+			continue // it is started at the first request
+		}
 		client, err := mcp.New(s.Client)
 		if err != nil {
 			found.Wrong(config.Path("mcp_servers", s.Name), "the MCP server `%s`: %v", s.Name, err)

@@ -1,10 +1,16 @@
-// Package tools_test lists and calls tools of MCP servers through the gateway.
 package tools_test
 
 import (
+	"os"
 	"testing"
 
 	"weir/internal/e2e/harness"
 )
 
-func TestMain(m *testing.M) { harness.Main(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(asServer) != "" {
+		serveByStdio()
+		return
+	}
+	harness.Main(m)
+}
