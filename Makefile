@@ -29,7 +29,7 @@ test: ## Run the tests, as a newcomer does
 
 # The packages whose state many requests share are raced with all their tests, but for those that worktest.NotRaced leaves
 # to "go test ./...".
-RACED := account answercache budget capacity contentlog credential fairqueue gateway httpserver ledger lifetime mcp provider ratelimit \
+RACED := account answercache budget capacity contentlog credential fairqueue gateway httpserver ledger lifetime mcp mcp/stdio provider ratelimit \
 	realtime refusal route simulator socket telemetry toolloop webhook websocket
 # Of the store and from end to end: the tests with many clients or nodes at once, with a client, a provider or a machine that
 # leaves, is slow or fails in the middle, and with changes beside requests. The others ask one thing after the other, by the
