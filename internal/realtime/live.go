@@ -162,11 +162,7 @@ func (s *live) run() {
 		defer close(received)
 		s.end(s.fromProvider())
 	})
-	<-s.ctx.Done()
-	cause := context.Cause(s.ctx)
-	if errors.Is(cause, context.Canceled) { // by the HTTP server, which noticed it first
-		cause = errLeft
-	}
+	cause := endOf(s.ctx)
 	tasks.Go(func() { s.closeClient(cause) })
 	s.finish(cause, received)
 	tasks.Wait()
@@ -181,13 +177,7 @@ func (s *live) finish(cause error, received <-chan struct{}) {
 	}
 	s.mu.Unlock()
 	if !errors.Is(cause, errProvider) {
-		for wait := time.Now().Add(drainUsage); s.isBusy() && time.Now().Before(wait); {
-			select {
-			case <-received:
-				wait = time.Time{}
-			case <-time.After(10 * time.Millisecond):
-			}
-		}
+		awaitUsage(received, s.isBusy)
 	}
 	s.peer.Abort()
 }

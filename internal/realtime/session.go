@@ -61,11 +61,7 @@ func (s *session) run() {
 		defer close(received)
 		s.end(s.fromProvider())
 	})
-	<-s.ctx.Done()
-	cause := context.Cause(s.ctx)
-	if errors.Is(cause, context.Canceled) { // by the HTTP server, which noticed it first
-		cause = errLeft
-	}
+	cause := endOf(s.ctx)
 	tasks.Go(func() { s.closeClient(cause) })
 	s.finish(cause, received)
 	tasks.Wait()
@@ -77,22 +73,36 @@ func (s *session) finish(cause error, received <-chan struct{}) {
 	s.mu.Lock()
 	s.finishing = true
 	s.mu.Unlock()
-	busy := func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.responses.open() > 0 || s.hearing.isBusy()
-	}
 	if !errors.Is(cause, errProvider) {
 		s.cancelRunning()
-		for wait := time.Now().Add(drainUsage); busy() && time.Now().Before(wait); {
-			select {
-			case <-received:
-				wait = time.Time{}
-			case <-time.After(10 * time.Millisecond):
-			}
-		}
+		awaitUsage(received, func() bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.responses.open() > 0 || s.hearing.isBusy()
+		})
 	}
 	s.peer.Abort()
+}
+
+// endOf waits until a session ends, and returns the cause.
+func endOf(ctx context.Context) error {
+	<-ctx.Done()
+	cause := context.Cause(ctx)
+	if errors.Is(cause, context.Canceled) { // by the HTTP server, which noticed it first
+		return errLeft
+	}
+	return cause
+}
+
+// awaitUsage waits for the usage of what still runs, at most drainUsage, and not after the provider has ended.
+func awaitUsage(received <-chan struct{}, busy func() bool) {
+	for end := time.Now().Add(drainUsage); busy() && time.Now().Before(end); {
+		select {
+		case <-received:
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }
 
 // closeClient closes the client's WebSocket with the vendor's event for an error of the gateway's.
