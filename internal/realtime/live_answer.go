@@ -26,7 +26,7 @@ type answer struct {
 	hold    *ledger.Hold
 	limited ratelimit.Reservation
 	reads   int64         // the most tokens of input
-	added   int64         // value of input.added when it was opened
+	added   int64         // value of input.added when it was opened, or the first that it replaces
 	asked   bool          // a message was sent that the model answers without detection of a turn
 	first   time.Duration // from opening to the first output
 	text    int64         // bytes of text so far
@@ -206,7 +206,8 @@ func (s *live) cover(ctx context.Context, m *dialect.LiveMessage) error {
 	s.mu.Lock()
 	old := last
 	if small && (!asks || !last.asked) {
-		r.asked = asks || last.asked
+		// The answer may have read no more than was sent when the first attempt was opened.
+		r.asked, r.added = asks || last.asked, last.added
 		if s.answers.replace(last, r) {
 			s.mu.Unlock()
 			s.drop(old)
