@@ -23,16 +23,12 @@ const finishWithin = 5 * time.Minute
 // model may answer.
 type live struct {
 	meter
-	request *http.Request
-	client  *websocket.Conn
-	peer    *websocket.Conn // of the provider
+	sides
 	form    *dialect.Live
 	most    int64 // tokens of an answer, which the setup has
 	detects bool  // the provider detects turns
 
 	sends sync.Mutex // orders the messages to the provider, with the attempts that they need
-	ctx   context.Context
-	end   context.CancelCauseFunc
 
 	mu        sync.Mutex // guards all below
 	input     input
@@ -48,7 +44,7 @@ func (s *Server) ServeLive(w http.ResponseWriter, r *http.Request) {
 	defer n.leave()
 	id := s.o.Ledger.NewID()
 	w.Header().Set("X-Request-Id", id.String())
-	x := &live{meter: meter{server: s, id: id, began: s.now()}, request: r, form: s.o.Live.Live}
+	x := &live{meter: meter{server: s, id: id, began: s.now()}, sides: sides{request: r}, form: s.o.Live.Live}
 	var err error
 	// npm @google/genai 3.3.0 has the key in the query alone.
 	if key := r.URL.Query().Get("key"); key != "" && r.Header.Get("X-Goog-Api-Key") == "" {
@@ -162,7 +158,7 @@ func (s *live) run() {
 		defer close(received)
 		s.end(s.fromProvider())
 	})
-	cause := endOf(s.ctx)
+	cause := s.awaitEnd()
 	tasks.Go(func() { s.closeClient(cause) })
 	s.finish(cause, received)
 	tasks.Wait()

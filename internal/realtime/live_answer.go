@@ -239,28 +239,14 @@ func (s *live) drop(r *answer) {
 	s.settle(r.hold, ledger.Settlement{Outcome: ledger.OutcomeRefused, Provenance: ledger.Exact})
 }
 
-// openLate opens the attempt of an answer that the provider began by itself, at its upper bound. If the budgets have no
-// room for it, or the provider has begun too many, the session ends.
+// openLate opens the attempt of an answer that the provider began by itself; nil if it could not be recorded.
 func (s *live) openLate() *answer {
 	s.mu.Lock()
 	s.answers.unasked++
 	many := s.answers.unasked >= mostUnasked
 	r := &answer{reads: s.input.bound(), added: s.input.added, late: true}
 	s.mu.Unlock()
-	turn := s.answer(r.reads)
-	turn.always = true
-	var err error
-	if r.hold, _, err = s.open(s.ctx, turn); err != nil {
-		s.end(err)
-	}
-	if many {
-		s.end(llm.Errorf(llm.CodeProviderError, "The session ends, because the provider begins answers that nobody "+
-			"asked for."))
-		s.peer.Abort() // it may begin more
-	}
-	if r.hold == nil {
-		s.server.o.Log.Error("an answer that the provider began by itself could not be recorded", "session",
-			s.id.String(), "err", err)
+	if r.hold = s.sides.openLate(&s.meter, s.answer(r.reads), many, "answers"); r.hold == nil {
 		return nil
 	}
 	return r

@@ -141,8 +141,7 @@ func (s *session) afford(ctx context.Context, r *response, reads, output int64) 
 	return limit, nil
 }
 
-// openLate opens the attempt of a response that the provider began by itself, at its upper bound. If the budgets have
-// no room for it, or the provider has begun too many, the session ends.
+// openLate opens the attempt of a response that the provider began by itself; nil if it could not be recorded.
 func (s *session) openLate() *response {
 	s.mu.Lock()
 	s.responses.unasked++
@@ -150,19 +149,7 @@ func (s *session) openLate() *response {
 	r := &response{added: s.input.begun(), output: s.mostOutput()}
 	turn := s.turn(s.input.bound(), r.output, r.output)
 	s.mu.Unlock()
-	turn.always = true
-	var err error
-	if r.hold, _, err = s.open(s.ctx, turn); err != nil {
-		s.end(err)
-	}
-	if many {
-		s.end(llm.Errorf(llm.CodeProviderError, "The session ends, because the provider begins responses that nobody "+
-			"asked for."))
-		s.peer.Abort() // it may begin more
-	}
-	if r.hold == nil {
-		s.server.o.Log.Error("a response that the provider began by itself could not be recorded", "session",
-			s.id.String(), "err", err)
+	if r.hold = s.sides.openLate(&s.meter, turn, many, "responses"); r.hold == nil {
 		return nil
 	}
 	return r

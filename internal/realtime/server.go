@@ -84,7 +84,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n := s.newcomer(s.o.Dialect, w, r)
 	defer n.leave()
 	x := &session{
-		meter: meter{server: s, id: id, began: s.now()}, request: r,
+		meter: meter{server: s, id: id, began: s.now()}, sides: sides{request: r},
 		responses: responses{running: map[string]*response{}},
 		due:       make(chan struct{}, 1), opened: make(chan struct{}),
 	}

@@ -3,7 +3,6 @@ package realtime
 import (
 	"context"
 	"errors"
-	"net/http"
 	"sync"
 	"time"
 
@@ -30,17 +29,13 @@ var (
 // session is one session: a WebSocket of a client and one of a provider.
 type session struct {
 	meter
-	request *http.Request
-	client  *websocket.Conn
-	peer    *websocket.Conn // of the provider
+	sides
 	hearing hearing
 	preset  []byte // settings of a client secret; nil for none
 
 	sends  sync.Mutex    // orders the events to the provider, with the attempts that they need
 	due    chan struct{} // a response is due after a detected turn
 	opened chan struct{} // closed when the provider's session has begun
-	ctx    context.Context
-	end    context.CancelCauseFunc
 
 	mu        sync.Mutex // guards all below
 	kind      string     // "realtime" or "transcription"; empty in the beta
@@ -61,7 +56,7 @@ func (s *session) run() {
 		defer close(received)
 		s.end(s.fromProvider())
 	})
-	cause := endOf(s.ctx)
+	cause := s.awaitEnd()
 	tasks.Go(func() { s.closeClient(cause) })
 	s.finish(cause, received)
 	tasks.Wait()
@@ -82,27 +77,6 @@ func (s *session) finish(cause error, received <-chan struct{}) {
 		})
 	}
 	s.peer.Abort()
-}
-
-// endOf waits until a session ends, and returns the cause.
-func endOf(ctx context.Context) error {
-	<-ctx.Done()
-	cause := context.Cause(ctx)
-	if errors.Is(cause, context.Canceled) { // by the HTTP server, which noticed it first
-		return errLeft
-	}
-	return cause
-}
-
-// awaitUsage waits for the usage of what still runs, at most drainUsage, and not after the provider has ended.
-func awaitUsage(received <-chan struct{}, busy func() bool) {
-	for end := time.Now().Add(drainUsage); busy() && time.Now().Before(end); {
-		select {
-		case <-received:
-			return
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
 }
 
 // closeClient closes the client's WebSocket with the vendor's event for an error of the gateway's.
