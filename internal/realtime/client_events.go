@@ -61,9 +61,8 @@ func (s *session) take(ctx context.Context, e event) error {
 	case eventUpdate:
 		return s.update(ctx, e)
 	case eventAppend:
-		sound := rawjson.Get(e.frame, "audio")
 		s.mu.Lock()
-		s.input.sound(sound)
+		s.input.sound(e.audio)
 		audio := s.input.audio
 		s.mu.Unlock()
 		if err := s.hearing.cover(ctx, audio); err != nil {

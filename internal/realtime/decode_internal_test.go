@@ -85,6 +85,10 @@ func TestAmbiguousEventsAreRefused(t *testing.T) {
 		`{"Type":"response.create","type":"input_audio_buffer.clear"}`:                 true,
 		`{"type":"response.create","response":{"Max_output_tokens":5}}`:                true,
 		`{"type":"response.create","response":{"a":1,"a":2}}`:                          true,
+		`{"type":"response.create","x":[{"a":1},{"a":1}]}`:                             false,
+		`{"type":"response.create","x":[{"a":1,"a":2}]}`:                               true,
+		`{"type":"response.create","x":1,"\u0078":2}`:                                  true,
+		`{"type":"response.create"} {}`:                                                true,
 		`{"typ\u0065":"response.create"}`:                                              false,
 		`{"event_id":"a"}`:                                                             true,
 		`{"type":"transcription_session.update","session":{}}`:                         true,
@@ -98,6 +102,15 @@ func TestAmbiguousEventsAreRefused(t *testing.T) {
 		if _, err := parseEvent([]byte(event)); (err != nil) != refused {
 			t.Errorf("%.80s: %v, want refused: %v", event, err, refused)
 		}
+	}
+}
+
+// TestEventIsReadInOnePass checks the members that are kept of an event.
+func TestEventIsReadInOnePass(t *testing.T) {
+	t.Parallel()
+	e, err := parseEvent([]byte(` {"audio":"c291bmQ=","event_id":"a\u0062","x":{"audio":1},"type":"` + eventAppend + `"}`))
+	if err != nil || e.kind != eventAppend || e.id != "ab" || string(e.audio) != `"c291bmQ="` {
+		t.Errorf("type %q, id %q, sound %s, %v", e.kind, e.id, e.audio, err)
 	}
 }
 

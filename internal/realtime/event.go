@@ -36,10 +36,24 @@ var clientEvents = rawjson.Names{
 	eventUpdate,
 }
 
+// The members of a client's event that the gateway reads, by their index in topNames.
+const (
+	topType = iota
+	topID
+	topSession
+	topResponse
+	topAudio
+	topItem
+	tops
+)
+
 // topNames are the members of a client's event that the gateway reads, and createNames those of its member response;
 // the others those of its session, at any depth. Parsers differ in which of two members counts.
 var (
-	topNames    = rawjson.Names{"type", "event_id", "session", "response", "audio", "item"}
+	topNames = rawjson.Names{
+		topType: "type", topID: "event_id", topSession: "session", topResponse: "response", topAudio: "audio",
+		topItem: "item",
+	}
 	createNames = rawjson.Names{"max_output_tokens", "max_response_output_tokens", "conversation", "tools"}
 	audioNames  = rawjson.Names{"audio", "input", "type", "model", "truncation"}
 	inputNames  = rawjson.Names{
@@ -53,30 +67,25 @@ type event struct {
 	frame []byte
 	kind  string
 	id    string // empty for none
+	audio []byte // its member; nil for none
 }
 
 // parseEvent reads an event of a client. It refuses events that two parsers may read differently.
 func parseEvent(frame []byte) (e event, err error) {
-	if err := rawjson.Validate(frame, maxDepth); err != nil {
-		return e, llm.Invalidf("", "The event is not valid JSON: %v. Send one JSON object a message.", err)
-	}
-	if rawjson.KindOf(frame) != rawjson.Object {
-		return e, llm.Invalid("", "The event is not a JSON object. Send one JSON object a message.")
-	}
-	if name, twice := rawjson.Repeated(frame); twice {
-		return e, llm.Invalidf("", "The event has the field %q twice in one object. Send it once.", name)
-	}
-	if err := spelled(frame, topNames); err != nil {
+	top, err := parseTop(frame)
+	if err != nil {
 		return e, err
 	}
-	if err := spelled(rawjson.Get(frame, "response"), createNames); err != nil {
+	if err := spelled(top[topResponse], createNames); err != nil {
 		return e, err
 	}
-	if err := settingsSpelled(rawjson.Get(frame, "session")); err != nil {
-		return e, err
+	if top[topSession] != nil {
+		if err := settingsSpelled(top[topSession]); err != nil {
+			return e, err
+		}
 	}
-	e.frame, e.kind = frame, rawjson.Text(rawjson.Get(frame, "type"))
-	e.id = rawjson.Text(rawjson.Get(frame, "event_id"))
+	e.frame, e.kind, e.audio = frame, rawjson.Text(top[topType]), top[topAudio]
+	e.id = rawjson.Text(top[topID])
 	if e.kind == "" {
 		return e, llm.Invalid("type", `The event has no "type". Send its name as a string.`)
 	}
@@ -84,6 +93,39 @@ func parseEvent(frame []byte) (e event, err error) {
 		return e, llm.Invalidf("type", "The gateway does not relay events of the type %.100q.", e.kind)
 	}
 	return e, nil
+}
+
+// parseTop returns the values of topNames in an event of a client. It reads the event once, apart from names of nested
+// objects, because most events are sound.
+func parseTop(frame []byte) (top [tops][]byte, err error) {
+	var names rawjson.Keys
+	var seen rawjson.Seen
+	s := rawjson.Scan(frame, maxDepth)
+	for m := range s.Members() {
+		value := s.Value()
+		name, twice := rawjson.Repeated(value)
+		if !twice && !names.Add(m.Key()) {
+			name, twice = m.Name(), true
+		}
+		if twice && err == nil {
+			err = llm.Invalidf("", "The event has the field %q twice in one object. Send it once.", name)
+		}
+		i, misspelled := topNames.Find(m, &seen)
+		if i >= 0 {
+			top[i] = value
+		}
+		if misspelled != nil && err == nil {
+			err = llm.Invalid("", fmt.Sprintf("The event has a mistake: %v.", misspelled))
+		}
+	}
+	switch {
+	case s.Ended():
+		return top, err
+	case rawjson.KindOf(frame) != rawjson.Object && rawjson.Validate(frame, maxDepth) == nil:
+		return top, llm.Invalid("", "The event is not a JSON object. Send one JSON object a message.")
+	}
+	return top, llm.Invalidf("", "The event is not valid JSON: %v. Send one JSON object a message.",
+		rawjson.Validate(frame, maxDepth))
 }
 
 // settingsSpelled returns an error if a setting of a session that the gateway reads has another spelling.
