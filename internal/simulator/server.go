@@ -131,6 +131,7 @@ func (s *Server) route(dialects []*dialect.Dialect) {
 	s.mux.HandleFunc("GET /v1/models", s.serveModels)
 	s.mux.HandleFunc("GET /v1/responses/{id}", s.serveStored)
 	s.mux.HandleFunc("GET /v1/generation", s.serveGeneration)
+	s.mux.HandleFunc("GET /v1/responses", func(w http.ResponseWriter, r *http.Request) { serveMessages(s, w, r) })
 	s.mux.HandleFunc("GET /v1/realtime", s.serveTalk)
 	s.mux.HandleFunc("GET /ws/{service}", s.serveLive)
 	s.organizationRoutes()
