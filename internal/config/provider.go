@@ -50,6 +50,8 @@ type Provider struct {
 	Resells bool `yaml:"resells,omitempty"`
 	// TraceContext sends the provider the trace context of attempts, or the client's if the gateway does not trace.
 	TraceContext bool `yaml:"trace_context,omitempty"`
+	// WebSocket asks the provider for streams of the wire format responses over WebSockets.
+	WebSocket bool `yaml:"websocket,omitempty"`
 }
 
 // Timeouts bounds one attempt at a provider; 0 if the configuration does not set it.

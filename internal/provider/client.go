@@ -131,6 +131,11 @@ func (p *Provider) send(x *exchange, c *Call, target string) (answer, *Failure) 
 	if f := p.sign(x, c, target); f != nil {
 		return answer{}, f
 	}
+	if p.sockets != nil && c.Stream {
+		if a, asked, err := p.sockets.send(x, c, target); asked {
+			return a, x.sendFailure(err)
+		}
+	}
 	a, err := p.wire.send(x, c, http.MethodPost, target)
 	return a, x.sendFailure(err)
 }

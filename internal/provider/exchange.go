@@ -38,7 +38,7 @@ func (p *Provider) newExchange(parent context.Context, stream bool) *exchange {
 	x.provider, x.parent = p, parent
 	limits := p.opts.Timeouts
 	if !stream {
-		limits.FirstByte = p.opts.wholeFirstByte
+		limits.FirstByte = p.wholeFirstByte
 	}
 	x.start(&limits)
 	return x

@@ -1,5 +1,7 @@
 package provider
 
+import "time"
+
 // ParseEntry reads a file of the catalogue.
 func ParseEntry(text []byte) (Entry, error) { return parseEntry(text) }
 
@@ -14,4 +16,28 @@ func (p *Provider) Quiet() (n int) {
 		}
 	}
 	return n
+}
+
+// BoundSockets sets the maximum of requests in flight over WebSockets.
+func (p *Provider) BoundSockets(most int64) { p.sockets.most = most }
+
+// InFlight returns the number of requests in flight over WebSockets.
+func (p *Provider) InFlight() int64 { return p.sockets.busy.Load() }
+
+// AwaitEnds waits until every idle WebSocket to a provider has received something, or one second.
+func (p *Provider) AwaitEnds() {
+	for range 1000 {
+		quiet := 0
+		p.sockets.idle.mu.Lock()
+		for _, c := range p.sockets.idle.idle {
+			if c.isQuiet() {
+				quiet++
+			}
+		}
+		p.sockets.idle.mu.Unlock()
+		if quiet == 0 {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }

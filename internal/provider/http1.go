@@ -196,7 +196,7 @@ func (w *http1) appendHead(dst []byte, x *exchange, c *Call, method, target stri
 
 // connect returns a connection to write to, attached to the exchange.
 func (w *http1) connect(x *exchange) (*conn, error) {
-	c := w.idle.take()
+	c := w.idle.take(nil)
 	if c == nil {
 		var err error
 		if c, err = w.dial(x); err != nil {

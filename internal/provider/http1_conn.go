@@ -27,6 +27,7 @@ type conn struct {
 	socket   *socket
 	kill     func() // Close as a function value, created once
 	used     bool   // by an earlier exchange
+	kept     *kept  // the WebSocket that it is; nil for HTTP
 	opened   time.Time
 	since    time.Time // when it became idle
 
@@ -67,6 +68,9 @@ func (c *conn) readNow(p []byte) (int, error) {
 
 // isQuiet reports whether the peer has neither closed the connection nor sent a byte.
 func (c *conn) isQuiet() bool {
+	if c.kept != nil {
+		return len(c.kept.came) == 0
+	}
 	_, err := c.readNow(c.one[:])
 	return errors.Is(err, h1.ErrNothingNow)
 }
@@ -81,10 +85,10 @@ type pool struct {
 	closed  bool
 }
 
-// take returns a usable connection, or nil.
-func (p *pool) take() *conn {
+// take returns a usable connection that suits, or nil. A nil function means that all do.
+func (p *pool) take(suits func(*conn) bool) *conn {
 	for {
-		c := p.pop()
+		c := p.pop(suits)
 		if c == nil || c.isQuiet() {
 			return c
 		}
@@ -92,16 +96,18 @@ func (p *pool) take() *conn {
 	}
 }
 
-func (p *pool) pop() *conn {
+func (p *pool) pop(suits func(*conn) bool) *conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	last := len(p.idle) - 1
+	for last >= 0 && suits != nil && !suits(p.idle[last]) {
+		last--
+	}
 	if last < 0 {
 		return nil
 	}
 	c := p.idle[last]
-	p.idle[last] = nil
-	p.idle = p.idle[:last]
+	p.idle = slices.Delete(p.idle, last, last+1)
 	return c
 }
 

@@ -73,7 +73,7 @@ func readAnswer(data []byte, cut, size int) (got result) {
 	if errors.Is(got.err, io.EOF) {
 		got.err = nil
 	}
-	got.kept, got.rest = w.idle.pop() != nil, r.data
+	got.kept, got.rest = w.idle.pop(nil) != nil, r.data
 	return got
 }
 
@@ -215,14 +215,14 @@ func TestIdleConnectionsAreBounded(t *testing.T) {
 		}
 	}
 	want(10)
-	if p.pop() != last {
+	if p.pop(nil) != last {
 		t.Error("got another connection than the one that was put there last")
 	}
 	p.close()
 	want(idleConnsPerHost + 9)
 	p.put(last)
 	want(idleConnsPerHost + 10)
-	if p.pop() != nil {
+	if p.pop(nil) != nil {
 		t.Error("got a connection from a closed pool")
 	}
 }
@@ -362,7 +362,7 @@ func TestBrokenWrite(t *testing.T) {
 			if tc.kind != 0 && (f == nil || f.Kind != tc.kind || !f.Sent()) {
 				t.Errorf("got %v, want %v of a request that was sent", f, tc.kind)
 			}
-			if kept := idle.pop(); kept != nil && kept.socket.Conn == net.Conn(c) {
+			if kept := idle.pop(nil); kept != nil && kept.socket.Conn == net.Conn(c) {
 				t.Error("the broken connection was reused")
 			} else if kept != nil {
 				_ = kept.Close()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,6 +55,10 @@ func (o *Options) check() error {
 	}
 	note("base_url", checkBaseURL(o.BaseURL, o.AllowPrivate))
 	note("auth", o.Auth.Check())
+	if o.Sockets && !o.hasSockets() {
+		note("websocket", errors.New("the provider has no wire format with WebSockets: set dialect, or add to also, "+
+			"responses; the demo has none"))
+	}
 	for i, key := range o.APIKeys {
 		note(fmt.Sprintf("api_keys[%d]", i), o.Auth.CheckKey(key.Reveal()))
 	}
@@ -62,6 +67,12 @@ func (o *Options) check() error {
 		return m
 	}
 	return nil
+}
+
+// hasSockets reports whether a wire format of the provider has streams over WebSockets.
+func (o *Options) hasSockets() bool {
+	has := func(d *dialect.Dialect) bool { return d != nil && d.Framing.Socket != nil }
+	return o.Local == nil && (has(o.Dialect) || slices.ContainsFunc(o.Also, has))
 }
 
 func checkDialect(d *dialect.Dialect) error {

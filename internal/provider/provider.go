@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -65,8 +66,9 @@ type Options struct {
 	FreesFailures bool
 	// BillsItself makes the cost of an attempt the charge that the provider reports, if it reports one, instead of the
 	// cost of its usage.
-	BillsItself    bool
-	wholeFirstByte time.Duration // for whole answers
+	BillsItself bool
+	// Sockets asks for streams over WebSockets if the wire format has them, and over HTTP if the provider refuses them.
+	Sockets bool
 	// Retries bounds the retries of a failed attempt at this provider; 0 means none.
 	Retries int
 	Quirks  llm.Quirks
@@ -113,8 +115,11 @@ type Provider struct {
 	Profile
 
 	wire      wire
+	sockets   *sockets // nil without Options.Sockets
 	counts    counts
 	exchanges sync.Pool // of *exchange
+
+	wholeFirstByte time.Duration // Timeouts.FirstByte for whole answers
 
 	header      string                 // name of the scheme's header for a key
 	credentials []llm.Secret           // header values, one for each key; empty if no key is sent
@@ -127,7 +132,7 @@ type Provider struct {
 // New returns a provider. An error names the invalid configuration keys, such as "providers.groq.base_url"; it is of
 // type *Mistakes if the options of the provider are wrong.
 func New(o Options) (*Provider, error) {
-	o.fillDefaults()
+	whole := o.fillDefaults()
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -136,7 +141,10 @@ func New(o Options) (*Provider, error) {
 		return nil, err
 	}
 	way, _ := o.Auth.Way()
-	p := &Provider{wire: w, header: way.Header, credentials: way.Values(o.APIKeys)}
+	p := &Provider{wire: w, wholeFirstByte: whole, header: way.Header, credentials: way.Values(o.APIKeys)}
+	if h, ok := w.(*http1); ok && o.Sockets {
+		p.sockets = newSockets(h, &o)
+	}
 	if len(o.APIKeys) == 0 && way.Identify != nil {
 		if p.identity, err = newIdentity(&o, way); err != nil {
 			return nil, err
@@ -163,13 +171,11 @@ func splitBaseURL(s string) (origin, prefix string) {
 	return s, ""
 }
 
-func (o *Options) fillDefaults() {
+// fillDefaults sets defaults, and returns Timeouts.FirstByte for whole answers.
+func (o *Options) fillDefaults() (wholeFirstByte time.Duration) {
 	orDefault(&o.Timeouts.Connect, defaultConnect)
-	if o.Timeouts.FirstByte == 0 {
-		o.wholeFirstByte = defaultWholeFirstByte
-	}
+	wholeFirstByte = cmp.Or(o.Timeouts.FirstByte, defaultWholeFirstByte)
 	orDefault(&o.Timeouts.FirstByte, defaultFirstByte)
-	orDefault(&o.wholeFirstByte, o.Timeouts.FirstByte)
 	orDefault(&o.Timeouts.Idle, defaultIdle)
 	orDefault(&o.Timeouts.Total, defaultTotal)
 	orDefault(&o.MaxReply, defaultMaxReply)
@@ -181,6 +187,7 @@ func (o *Options) fillDefaults() {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	return wholeFirstByte
 }
 
 func orDefault[T comparable](v *T, value T) {
@@ -193,6 +200,9 @@ func orDefault[T comparable](v *T, value T) {
 // Close closes idle connections. Running exchanges continue.
 func (p *Provider) Close() {
 	p.wire.close()
+	if p.sockets != nil {
+		p.sockets.close()
+	}
 	if p.identity != nil {
 		p.identity.Close()
 	}

@@ -50,10 +50,7 @@ func serveMessages(s *Server, w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return
 		}
-		if !m.busy.TryLock() {
-			m.fail(http.StatusBadRequest, []byte(`{"message":"Another request is in flight."}`), nil)
-			continue
-		}
+		m.busy.Lock() // further requests wait for the answer
 		work.Go(func() {
 			defer m.busy.Unlock()
 			m.serve(ctx, text)

@@ -67,6 +67,28 @@ var codexHeaders = []string{
 // https://docs.x.ai/developers/model-capabilities/text/generate-text (undated copy), which store answers for 30 days.
 func replyPath(id string) string { return "/responses/" + url.PathEscape(id) }
 
+// framing returns the framing of streams, with that over a WebSocket (npm openai 7.59.0 and
+// https://developers.openai.com/docs/guides/websocket-mode, looked up 2026-11-30). OpenAI closes a WebSocket after 60
+// minutes. Messages beside an answer are about the key's limits and the server's times
+// (https://github.com/openai/codex, codex-rs/codex-api/src/endpoint/responses_websocket.rs and
+// codex-rs/otel/src, looked up 2026-11-30).
+func framing() dialect.Framing {
+	f := dialect.ServerSent()
+	f.Socket = &dialect.Socket{
+		Create: "response.create", Without: []string{"stream"}, Over: []string{"background"}, Single: turnHeaders,
+		First: "response.created", Last: []string{"response.completed", "response.incomplete", "response.failed"},
+		ID: []string{"response", "id"}, Error: "error", Ended: []string{"websocket_connection_limit_reached"},
+		Beside: []string{"codex.", "responsesapi."},
+	}
+	return f
+}
+
+// turnHeaders are the headers of Codex that change with each turn. Its own WebSockets have them in the handshake, for
+// the first one.
+var turnHeaders = []string{
+	"X-Codex-Turn-State", "X-Codex-Turn-Metadata", "X-Codex-Window-Id", "X-Codex-Parent-Thread-Id", "X-Openai-Subagent",
+}
+
 // Dialect returns the wire format. It shares all operations except chat with Chat Completions, first.
 func Dialect(first *dialect.Dialect) *dialect.Dialect {
 	d := *first
@@ -106,7 +128,7 @@ func Dialect(first *dialect.Dialect) *dialect.Dialect {
 		Op:            llm.OpChat,
 		Routes:        []string{"POST /v1/responses"},
 		KeepAlive:     dialect.KeepAlive,
-		Framing:       dialect.ServerSent(),
+		Framing:       framing(),
 		Scan:          Scan,
 		DecodeRequest: DecodeRequest,
 		EncodeReply:   EncodeReply,
