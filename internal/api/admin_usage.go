@@ -321,7 +321,7 @@ func viewLine(l *report.CostLine) costLineView {
 	if l.What == report.LineUsage {
 		v.Class, v.Count = new(l.Class.String()), &l.Count
 		if l.Rate.Known() {
-			v.RateUSD = new(llm.FormatUnitRate(l.Rate.Pico()))
+			v.RateUSD = new(llm.FormatOne(l.Class, l.Rate))
 		}
 	}
 	return v

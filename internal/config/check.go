@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -21,7 +20,6 @@ const (
 	maxProviderName  = 64
 	defaultMargin    = 50 // percent
 	maxMargin        = 900
-	milliPerSecond   = 1000
 )
 
 // checker checks a configuration.
@@ -213,10 +211,7 @@ func checkPrice(class, text string) error {
 		_, err := llm.ParseRate(text)
 		return err
 	}
-	pico, err := llm.ParseUnitRate(text)
-	if err == nil && class == "second" && pico%milliPerSecond != 0 {
-		return fmt.Errorf("price %q has more than 9 decimals", text)
-	}
+	_, err := llm.ParseUnitRate(text)
 	return err
 }
 

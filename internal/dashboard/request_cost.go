@@ -103,7 +103,7 @@ func rateText(c llm.Class, rate llm.Rate) string {
 	case int(c) < llm.NumTokens:
 		return perMillion(rate) + " per million"
 	case c == llm.Milliseconds:
-		return "$" + cmp.Or(llm.FormatUnitRate(rate.Pico()*1000), "0") + " per second"
+		return "$" + llm.FormatUnitRate(rate.Pico()) + " per second"
 	}
 	return "$" + llm.FormatUnitRate(rate.Pico()) + " each"
 }

@@ -187,7 +187,7 @@ func usesSamples() []sample {
 func sampleRequest(outcomes ...ledger.Outcome) report.RequestDetail {
 	price := llm.Price{Version: "openai/gpt-5@2026-11-01", Rates: llm.Rates{llm.Input: 1_250_000, llm.CacheRead: 125_000, llm.Output: 10_000_000, llm.Searches: 10_000_000_000}}
 	price.Rates[llm.Maps], price.Rates[llm.FileSearches], price.Rates[llm.CodeSessions], price.Rates[llm.Images] = 14_000_000_000, 2_500_000_000, 30_000_000_000, 40_000_000_000
-	price.Rates[llm.Requests], price.Rates[llm.Milliseconds], price.Rates[llm.Characters] = 5_000_000_000, 100_000_000, 15_000_000
+	price.Rates[llm.Requests], price.Rates[llm.Milliseconds], price.Rates[llm.Characters] = 5_000_000_000, 100_000_000_000, 15_000_000
 	price.Modes = []llm.Mode{{Name: "priority", Times: 1750}, {Name: "geo:us", Times: 1100}}
 	price.Tiers = []llm.Tier{{Above: 200_000, Rates: price.Rates}}
 	price.Tiers[0].Rates[llm.Input], price.Tiers[0].Rates[llm.CacheRead], price.Tiers[0].Rates[llm.Output] = 2_500_000, 250_000, 15_000_000

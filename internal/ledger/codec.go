@@ -198,29 +198,6 @@ func appendPrice(dst []byte, p *llm.Price) []byte {
 	return endFrame(dst, start)
 }
 
-func appendTiers(dst []byte, r *llm.Rates, tiers []llm.Tier) []byte {
-	dst = appendRates(dst, r)
-	dst = binary.AppendUvarint(dst, uint64(len(tiers)))
-	for i := range tiers {
-		dst = binary.AppendVarint(dst, tiers[i].Above)
-		dst = appendRates(dst, &tiers[i].Rates)
-	}
-	return dst
-}
-
-// appendRates writes the known rates.
-func appendRates(dst []byte, r *llm.Rates) []byte {
-	at := len(dst)
-	dst = append(dst, 0)
-	for code, c := range classes {
-		if r[c].Known() {
-			dst[at]++
-			dst = binary.AppendVarint(append(dst, byte(code)), r[c].Pico())
-		}
-	}
-	return dst
-}
-
 func decodePrice(payload []byte) (p PriceRecord, err error) {
 	d := decoder{b: payload}
 	p.Version = d.text()
@@ -338,23 +315,6 @@ func (d *decoder) usage(u *llm.Usage) {
 			u[c] = d.varint()
 		}
 	}
-}
-
-func (d *decoder) rates() (r llm.Rates) {
-	for n := d.byte(); n > 0 && d.err == nil; n-- {
-		if c := pick(d, classes); d.err == nil {
-			r[c] = llm.RateOf(d.varint())
-		}
-	}
-	return r
-}
-
-func (d *decoder) tiers() (r llm.Rates, tiers []llm.Tier) {
-	r = d.rates()
-	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
-		tiers = append(tiers, llm.Tier{Above: d.varint(), Rates: d.rates()})
-	}
-	return r, tiers
 }
 
 func (d *decoder) classes() (set llm.Classes) {

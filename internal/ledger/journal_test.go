@@ -383,6 +383,21 @@ func TestCodecRoundTrip(t *testing.T) {
 	must.Equal(t, gotP, PriceRecord{a.Price.Version, a.Price.Rates, a.Price.Tiers, a.Price.Modes}, "price")
 }
 
+// TestRatesOfTimeKeepFractions checks that the rate of a second is read as it was written, and that one in whole
+// pico-dollars for a millisecond has the form that earlier versions read.
+func TestRatesOfTimeKeepFractions(t *testing.T) {
+	t.Parallel()
+	for pico, coded := range map[llm.Rate][]byte{1_333_333_333: {codeSecond}, 100_000_000: {13}} {
+		p := llm.Price{Version: "v", Rates: llm.Rates{llm.Milliseconds: pico}}
+		_, payload, _ := readFrame(appendPrice(nil, &p))
+		got := must.Get(decodePrice(payload))(t)
+		must.Equal(t, got.Rates, p.Rates, "rates")
+		if written := appendRates(nil, &p.Rates)[1:2]; !bytes.Equal(written, coded) {
+			t.Errorf("%d: got the code %d, want %d", pico, written, coded)
+		}
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	a := testAttempt(uuid.UUID{1}, 1)
 	f.Add(appendOpen(nil, &a))

@@ -6,7 +6,8 @@ import (
 )
 
 // Rate is the price of one token, or of one unit of another class, in pico-dollars (10^-12 USD): one dollar per
-// million tokens is 1,000,000. The zero value is an unknown rate.
+// million tokens is 1,000,000. That of Milliseconds is the price of a second, so that a minute costs what a vendor's
+// page says. The zero value is an unknown rate.
 type Rate int64
 
 // Free is the rate of a class that the provider does not charge for.

@@ -27,11 +27,15 @@ func exact(p *llm.Price, u *llm.Usage) llm.Money {
 			rates = tier.Rates
 		}
 	}
-	sum := big.NewInt(500)
+	sum := big.NewInt(500_000) // in thousandths of a pico-dollar, because a rate by time is that of a second
 	for c, n := range u {
-		sum.Add(sum, new(big.Int).Mul(big.NewInt(n), big.NewInt(max(0, int64(rates[c])))))
+		part := new(big.Int).Mul(big.NewInt(n), big.NewInt(max(0, int64(rates[c]))))
+		if llm.Class(c) != llm.Milliseconds {
+			part.Mul(part, big.NewInt(1000))
+		}
+		sum.Add(sum, part)
 	}
-	sum.Quo(sum, big.NewInt(1000))
+	sum.Quo(sum, big.NewInt(1_000_000))
 	if !sum.IsInt64() {
 		return math.MaxInt64
 	}
@@ -300,7 +304,7 @@ func TestParseRate(t *testing.T) {
 
 func TestDecimalsParseBack(t *testing.T) {
 	t.Parallel()
-	r := llm.Rates{llm.Input: 150_000, llm.CacheRead: 1, llm.Output: 600_000, llm.Reasoning: llm.Free, llm.Requests: 5_000_000_000, llm.Characters: 1, llm.Milliseconds: 100_000, llm.Images: 2_000_000_000_000}
+	r := llm.Rates{llm.Input: 150_000, llm.CacheRead: 1, llm.Output: 600_000, llm.Reasoning: llm.Free, llm.Requests: 5_000_000_000, llm.Characters: 1, llm.Milliseconds: 100_000_000, llm.Images: 2_000_000_000_000}
 	want := map[string]string{
 		// Free classes cost 0; unknown ones are left out.
 		"input": "0.15", "cache_read": "0.000001", "output": "0.6", "reasoning": "0",
@@ -394,8 +398,8 @@ func TestUnpricedClassesAreFound(t *testing.T) {
 	t.Parallel()
 	p := llm.Price{Version: "v", Rates: llm.Rates{llm.Input: 1_000_000, llm.Output: llm.Free}}
 	silent := llm.Price{Version: "v", Rates: llm.Rates{llm.Searches: 1000}}
-	hourly := llm.Price{Version: "v", Rates: llm.Rates{llm.Milliseconds: 1000}}
-	both := llm.Price{Version: "v", Rates: llm.Rates{llm.Milliseconds: 1000, llm.Input: 1000}}
+	hourly := llm.Price{Version: "v", Rates: llm.Rates{llm.Milliseconds: 1_000_000}}
+	both := llm.Price{Version: "v", Rates: llm.Rates{llm.Milliseconds: 1_000_000, llm.Input: 1000}}
 	none := llm.Classes(0)
 	tests := []struct {
 		name  string

@@ -55,6 +55,11 @@ func (r *Rates) cost(u *Usage) Money {
 			continue
 		}
 		h, l := bits.Mul64(uint64(n), uint64(r[c]))
+		if Class(c) == Milliseconds { // a fraction of a pico-dollar cannot change a sum that is rounded half up
+			rest := h % thousand
+			h /= thousand
+			l, _ = bits.Div64(rest, l, thousand)
+		}
 		var carry uint64
 		lo, carry = bits.Add64(lo, l, 0)
 		hi, carry = bits.Add64(hi, h, carry)
@@ -138,10 +143,21 @@ func FormatRate(pico int64) string {
 }
 
 // FormatUnitRate formats pico-dollars per unit as US dollars per unit: the reverse of ParseUnitRate.
-func FormatUnitRate(pico int64) string {
-	const dollar = 1_000_000_000_000
-	s := fmt.Sprintf("%d.%012d", pico/dollar, pico%dollar)
-	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
+func FormatUnitRate(pico int64) string { return trimmed(pico, 12) }
+
+// FormatOne formats the rate of a class as US dollars for one unit.
+func FormatOne(c Class, rate Rate) string {
+	if c == Milliseconds {
+		return trimmed(rate.Pico(), 15)
+	}
+	return FormatUnitRate(rate.Pico())
+}
+
+// trimmed formats n divided by that power of ten, without zeros at the end.
+func trimmed(n int64, places int) string {
+	digits := fmt.Sprintf("%0*d", places+1, n)
+	point := len(digits) - places
+	return strings.TrimRight(strings.TrimRight(digits[:point]+"."+digits[point:], "0"), ".")
 }
 
 // Decimals returns the known rates under the names and in the units of the configuration: US dollars per million
@@ -155,7 +171,7 @@ func (r *Rates) Decimals() map[string]string {
 		case c < NumTokens:
 			m[Class(c).String()] = FormatRate(pico)
 		case Class(c) == Milliseconds:
-			m["second"] = FormatUnitRate(pico * 1000)
+			m["second"] = FormatUnitRate(pico)
 		default:
 			m[Class(c).String()] = FormatUnitRate(pico)
 		}

@@ -125,7 +125,7 @@ func (c *converter) litellmUnit(o *offer, m map[string]any, field, number string
 	kind, _ := m["mode"].(string)
 	switch {
 	case kind == "audio_transcription" && field == "input_cost_per_second":
-		o.set("", "audio_hours", 0, usd(number, hourMillis/thousand))
+		o.set("", "audio_hours", 0, usd(number, hourSeconds))
 	case kind == "audio_transcription" && field == "output_cost_per_second" && m[field] == m["input_cost_per_second"]:
 		// the same second, already counted
 	case kind == "image_generation" && field == "output_cost_per_image" && m["input_cost_per_token"] == nil &&

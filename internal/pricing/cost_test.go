@@ -197,6 +197,8 @@ func TestCostByHand(t *testing.T) {
 		{"perplexity", "sonar", now, llm.Usage{llm.Input: 1, llm.Output: 1, llm.Requests: 1}, "0.005002"},
 		// 0.36 an hour of sound
 		{"openai", "whisper-1", now, llm.Usage{llm.Milliseconds: 60_000}, "0.006"},
+		{"x-ai", "grok-voice-latest", now, llm.Usage{llm.Milliseconds: 60_000}, "0.08"},
+		{"x-ai", "grok-voice-latest", now, llm.Usage{llm.Requests: 3}, "0.012"},
 		// o3 fell from 10 and 40 to 2 and 8 on 10 June 2025
 		{"openai", "o3", "2025-06-09T23:59:59Z", llm.Usage{llm.Input: 100, llm.Output: 100}, "0.005"},
 		{"openai", "o3", "2025-06-10T00:00:00Z", llm.Usage{llm.Input: 100, llm.Output: 100}, "0.001"},

@@ -286,7 +286,7 @@ var payers = map[llm.Class]struct {
 	llm.Reasoning:      {[]string{"output_reasoning_mtok"}, 1e6}, // else as output
 	llm.AudioOut:       {[]string{"output_audio_mtok"}, 1e6},
 	llm.ImageOut:       {[]string{"output_image_mtok", "output_video_mtok"}, 1e6}, // video counts as images
-	llm.Requests:       {[]string{"requests_kcount"}, 1000},
+	llm.Requests:       {[]string{"requests_kcount", "input_text_messages_kcount"}, 1000},
 	llm.Searches:       {[]string{"web_searches_kcount"}, 1000},
 	llm.Maps:           {[]string{"maps_kcount"}, 1000},
 	llm.XSearches:      {[]string{"x_searches_kcount"}, 1000},
@@ -299,7 +299,8 @@ var payers = map[llm.Class]struct {
 }
 
 // exactRates returns the US dollars for one unit of each class in a request with that number of input tokens; nil for a
-// class without a price. By contract, prices finer than a pico-dollar a unit are rounded there, half up; there are few.
+// class without a price. By contract, prices finer than a pico-dollar a unit are rounded there, half up; there are few. Of
+// time that unit is the second.
 func exactRates(t testing.TB, rates map[string]any, input int64) (r [llm.NumClasses]*big.Rat) {
 	t.Helper()
 	for c := range r {
@@ -309,7 +310,11 @@ func exactRates(t testing.TB, rates map[string]any, input int64) (r [llm.NumClas
 			if !ok || v == nil { // nil: known to be unknown
 				continue
 			}
-			x := roundTo(new(big.Rat).Quo(decimal(t, priceFor(v, input)), big.NewRat(p.per, 1)), 1e12)
+			scale := int64(1e12)
+			if llm.Class(c) == llm.Milliseconds { // the rate is that of a second
+				scale = 1e15
+			}
+			x := roundTo(new(big.Rat).Quo(decimal(t, priceFor(v, input)), big.NewRat(p.per, 1)), scale)
 			if r[c] == nil || x.Cmp(r[c]) > 0 {
 				r[c] = x
 			}

@@ -176,12 +176,11 @@ func (o PriceOverride) price(name string) (llm.Price, error) {
 }
 
 func overrideRate(key, dollars string) (llm.Class, int64, error) {
-	if key == "second" {
-		v, err := rateOfSecond(dollars)
-		return llm.Milliseconds, v, err
-	}
 	c, ok := llm.ParseClass(key)
-	if !ok || c == llm.Milliseconds {
+	switch {
+	case key == "second":
+		c = llm.Milliseconds
+	case !ok || c == llm.Milliseconds:
 		return c, 0, fmt.Errorf("%q is not a class of prices; use one of %s", key, priceKeys)
 	}
 	parse := llm.ParseUnitRate
@@ -193,18 +192,6 @@ func overrideRate(key, dollars string) (llm.Class, int64, error) {
 		return c, 0, fmt.Errorf("%s: %w", key, err)
 	}
 	return c, v, nil
-}
-
-// rateOfSecond converts a price per second to pico-dollars per millisecond.
-func rateOfSecond(dollars string) (int64, error) {
-	v, err := llm.ParseUnitRate(dollars)
-	if err != nil {
-		return 0, fmt.Errorf("second: %w", err)
-	}
-	if v%1000 != 0 {
-		return 0, fmt.Errorf("second: price %q has more than 9 decimals", dollars)
-	}
-	return v / 1000, nil
 }
 
 // ListPrice returns the override as an account's own price for "<provider>/<model>" or "<provider>/*". It applies to

@@ -125,7 +125,7 @@ func TestOverrideErrors(t *testing.T) {
 		{"negative", price("house/x", "input", "-1"), []string{`"-1"`, "negative"}},
 		{"empty", price("house/x", "input", ""), []string{`""`, "plain decimal"}},
 		{"too fine", price("house/x", "input", "0.0000001"), []string{"6 decimals"}},
-		{"too fine a second", price("house/x", "second", "0.0000000001"), []string{"second", "9 decimals"}},
+		{"too fine a second", price("house/x", "second", "0.0000000000001"), []string{"second", "12 decimals"}},
 		{"second is no number", price("house/x", "second", "x"), []string{"second", `"x"`}},
 		{"too large", price("house/x", "input", "99999999999999999999"), []string{"too large"}},
 		{"cache alone", price("house/x", "cache_read", "1"), []string{"house/x", "input or output"}},

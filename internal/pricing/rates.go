@@ -24,10 +24,10 @@ type unit struct {
 }
 
 const (
-	million    = 1_000_000
-	thousand   = 1_000
-	hourMillis = 3_600_000
-	picoPerUSD = 1_000_000_000_000
+	million     = 1_000_000
+	thousand    = 1_000
+	hourSeconds = 3_600
+	picoPerUSD  = 1_000_000_000_000
 )
 
 // units maps the price keys of the data. Cached images count as cache reads, video input as input, and video output as
@@ -46,12 +46,15 @@ var units = map[string]unit{
 	"output_video_mtok":     {class: llm.ImageOut, per: million, extra: true},
 	"requests_kcount":       {class: llm.Requests, per: thousand},
 	"web_searches_kcount":   {class: llm.Searches, per: thousand},
-	"audio_hours":           {class: llm.Milliseconds, per: hourMillis},
-	"input_audio_hours":     {class: llm.Milliseconds, per: hourMillis, extra: true},
+	"audio_hours":           {class: llm.Milliseconds, per: hourSeconds},
+	"input_audio_hours":     {class: llm.Milliseconds, per: hourSeconds, extra: true},
 
 	"cache_audio_read_mtok":   {class: llm.CacheReadAudio, per: million},
 	"output_citation_mtok":    {class: llm.Citation, per: million},
 	"storage_searches_kcount": {class: llm.FileSearches, per: thousand},
+
+	// texts that a client adds to the conversation of a session
+	"input_text_messages_kcount": {class: llm.Requests, per: thousand, extra: true},
 
 	// These keys appear only in the supplement.
 	"maps_kcount":               {class: llm.Maps, per: thousand},
@@ -65,7 +68,6 @@ var units = map[string]unit{
 	"input_video_mtok":                {uncounted: true},
 	"input_document_kpages":           {uncounted: true},
 	"input_annotated_document_kpages": {uncounted: true},
-	"input_text_messages_kcount":      {uncounted: true},
 }
 
 // amount is a price as a decimal of US dollars. A tier's price applies to the whole request if its input tokens,

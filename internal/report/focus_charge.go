@@ -137,19 +137,20 @@ func (c *focusCharge) listUnitPrice() string {
 		return ""
 	case c.perMillion():
 		return decimal(c.rate, 6)
-	case c.seconds():
-		return decimal(c.rate, 9)
 	}
 	return decimal(c.rate, 12)
 }
 
-// listCost returns exactly quantity times unit price, to the pico-dollar. The billed cost is rounded to the nano-dollar
+// listCost returns exactly quantity times unit price. The billed cost is rounded to the nano-dollar
 // so that the rows of an attempt add up.
 func (c *focusCharge) listCost() string {
 	if !c.isUsage() {
 		return c.billed()
 	}
 	pico := new(big.Int).Mul(big.NewInt(c.number), big.NewInt(c.rate))
+	if c.seconds() { // the number is in milliseconds, the rate that of a second
+		return new(big.Rat).SetFrac(pico, big.NewInt(1e15)).FloatString(15)
+	}
 	return new(big.Rat).SetFrac(pico, big.NewInt(1e12)).FloatString(12)
 }
 

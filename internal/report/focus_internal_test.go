@@ -31,7 +31,7 @@ func priced(u llm.Usage) *Exported {
 	e.Arrived = time.Date(2026, 12, 31, 23, 59, 59, 999_000_000, time.UTC)
 	e.Opened, e.Duration = e.Arrived.Add(time.Millisecond), 2*time.Second
 	e.Price = llm.Price{Version: "v1", Rates: llm.Rates{
-		llm.Input: 150, llm.CacheRead: 15, llm.Output: 601, llm.Reasoning: llm.Free, llm.Requests: 5_000_000_001, llm.Milliseconds: 100_000_007, llm.Searches: 10_000_000_000,
+		llm.Input: 150, llm.CacheRead: 15, llm.Output: 601, llm.Reasoning: llm.Free, llm.Requests: 5_000_000_001, llm.Milliseconds: 100_000_007_000, llm.Searches: 10_000_000_000,
 	}}
 	e.Price.Tiers = []llm.Tier{{Above: 200_000, Rates: e.Price.Rates}}
 	e.Price.Modes = []llm.Mode{{Name: "priority", Times: 1750}}
@@ -172,7 +172,7 @@ func TestFOCUSPrices(t *testing.T) {
 		`333.0 Tokens 0.000333 1000000 Tokens 0.000262 0.000000087246 0.000000087 {"x_ModelId":"gpt-5","x_TokenDirection":"Input","x_TokenCacheAction":"Uncached` + of,
 		`2000000.0 Tokens 2.000000 1000000 Tokens 0.000026 0.000052000000 0.000052000 {"x_ModelId":"gpt-5","x_TokenDirection":"Input","x_TokenCacheAction":"Read` + of,
 		`15.0 Tokens 0.000015 1000000 Tokens 0.001051 0.000000015765 0.000000016 {"x_ModelId":"gpt-5","x_TokenDirection":"Output` + of,
-		`12.345 Seconds 12.345 Seconds 0.100000007 1.234500086415 1.234500086 {"x_ModelId":"gpt-5` + of,
+		`12.345 Seconds 12.345 Seconds 0.100000007000 1.234500086415000 1.234500086 {"x_ModelId":"gpt-5` + of,
 		`3.0 Searches 3.0 Searches 0.010000000000 0.030000000000 0.030000000 {"x_ModelId":"gpt-5` + of,
 	}
 	must.Equal(t, got, want, "quantities, prices, costs and details")

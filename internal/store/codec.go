@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -111,12 +112,18 @@ var errCounts = errors.New("not a JSON object of counts by class as weir writes 
 
 // decodeCounts decodes the output of encodeCounts.
 func decodeCounts(text string) (counts [llm.NumClasses]int64, err error) {
-	err = eachCount(text, func(c llm.Class, n int64) { counts[c] = n })
+	err = eachCount(text, func(name string, n int64) bool {
+		c, ok := llm.ParseClass(name)
+		if ok {
+			counts[c] = n
+		}
+		return ok
+	})
 	return counts, err
 }
 
-// eachCount calls set with each member of a JSON object of numbers by class.
-func eachCount(text string, set func(llm.Class, int64)) error {
+// eachCount calls set with each member of a JSON object of numbers; set reports whether it knows the name.
+func eachCount(text string, set func(name string, n int64) bool) error {
 	body, ok := strings.CutPrefix(text, "{")
 	body, closed := strings.CutSuffix(body, "}")
 	if !ok || !closed {
@@ -126,12 +133,10 @@ func eachCount(text string, set func(llm.Class, int64)) error {
 		var pair string
 		pair, body, _ = strings.Cut(body, ",")
 		name, digits, _ := strings.Cut(pair, ":")
-		class, ok := llm.ParseClass(strings.Trim(name, `"`))
 		n, err := strconv.ParseInt(digits, 10, 64)
-		if !ok || err != nil {
+		if err != nil || !set(strings.Trim(name, `"`), n) {
 			return fmt.Errorf("counts %q: %w", text, errCounts)
 		}
-		set(class, n)
 	}
 	return nil
 }
@@ -160,15 +165,42 @@ func encodeRates(r *llm.Rates) json.RawMessage {
 		if len(dst) > 1 {
 			dst = append(dst, ',')
 		}
-		dst = append(append(append(dst, '"'), llm.Class(c).String()...), `":`...)
-		dst = strconv.AppendInt(dst, rate.Pico(), 10)
+		name, pico := llm.Class(c).String(), rate.Pico()
+		if llm.Class(c) == llm.Milliseconds {
+			if name = secondName; pico%millisPerSecond == 0 { // as earlier versions, which read nothing else
+				name, pico = llm.Milliseconds.String(), pico/millisPerSecond
+			}
+		}
+		dst = append(append(append(dst, '"'), name...), `":`...)
+		dst = strconv.AppendInt(dst, pico, 10)
 	}
 	return append(dst, '}')
 }
 
+// secondName is the name of the rate of a second that is no whole number of pico-dollars for a millisecond.
+const (
+	secondName      = "second"
+	millisPerSecond = 1000
+)
+
 // decodeRates decodes the output of encodeRates.
 func decodeRates(text []byte) (r llm.Rates, err error) {
-	err = eachCount(string(text), func(c llm.Class, n int64) { r[c] = llm.RateOf(n) })
+	err = eachCount(string(text), func(name string, n int64) bool {
+		c, ok := llm.ParseClass(name)
+		switch {
+		case name == secondName:
+			c, ok = llm.Milliseconds, true
+		case c == llm.Milliseconds:
+			if n > math.MaxInt64/millisPerSecond {
+				return false
+			}
+			n *= millisPerSecond
+		}
+		if ok {
+			r[c] = llm.RateOf(n)
+		}
+		return ok
+	})
 	return r, err
 }
 

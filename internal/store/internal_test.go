@@ -72,8 +72,8 @@ func TestPeriodsAreInUTC(t *testing.T) {
 func TestPricesDecodeAsEncoded(t *testing.T) {
 	t.Parallel()
 	want := ledger.PriceRecord{
-		Version: "v", Rates: llm.Rates{llm.Input: 1, llm.Milliseconds: 1 << 62},
-		Tiers: []llm.Tier{{Above: 100, Rates: llm.Rates{llm.Output: 3}}, {Above: 200}},
+		Version: "v", Rates: llm.Rates{llm.Input: 1, llm.Milliseconds: 1<<62 + 1},
+		Tiers: []llm.Tier{{Above: 100, Rates: llm.Rates{llm.Output: 3, llm.Milliseconds: 2000}}, {Above: 200}},
 		Modes: []llm.Mode{{Name: "flex", Times: 500}, {Name: "priority", Rates: llm.Rates{llm.Input: 2, llm.Output: llm.Free}, Tiers: []llm.Tier{{Above: 5}}}},
 	}
 	stored := must.Get(encodePrice(&want))(t)

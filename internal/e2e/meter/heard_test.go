@@ -14,8 +14,7 @@ import (
 
 // TestSoundBySecond checks the cost of a chat whose provider charges for sound by the second in addition to tokens
 // (https://docs.mistral.ai/models/voxtral-small-25-07, 2026-08-21: 0.004 a minute, 0.1 / 0.4): the usage in the reply,
-// or without it at most the sound of the request. A budget holds as much. A rate is in whole pico-dollars a
-// millisecond.
+// or without it at most the sound of the request. A budget holds as much.
 func TestSoundBySecond(t *testing.T) {
 	t.Parallel()
 	const words = `"messages":[{"role":"user","content":"Hi"}]`
@@ -29,10 +28,10 @@ func TestSoundBySecond(t *testing.T) {
 		cost             string
 		least, most      string // of the bound; empty for none
 	}{
-		{"told", sound, `,"prompt_audio_seconds":60`, false, ledger.Exact, "0.00408002", "", ""},
-		{"told under a budget", sound, `,"prompt_audio_seconds":60`, true, ledger.Exact, "0.00408002", "", ""},
-		{"told with a fraction", sound, `,"prompt_audio_seconds":60.5`, false, ledger.Exact, "0.004113354", "", ""},
-		{"told of no sound in sight", words, `,"prompt_audio_seconds":60`, false, ledger.Exact, "0.00408002", "", ""},
+		{"told", sound, `,"prompt_audio_seconds":60`, false, ledger.Exact, "0.00408", "", ""},
+		{"told under a budget", sound, `,"prompt_audio_seconds":60`, true, ledger.Exact, "0.00408", "", ""},
+		{"told with a fraction", sound, `,"prompt_audio_seconds":60.5`, false, ledger.Exact, "0.004113333", "", ""},
+		{"told of no sound in sight", words, `,"prompt_audio_seconds":60`, false, ledger.Exact, "0.00408", "", ""},
 		{"none, by a number", words, `,"prompt_audio_seconds":0`, false, ledger.Exact, "0.00008", "", ""},
 		{"none, by null", words, `,"prompt_audio_seconds":null`, false, ledger.Exact, "0.00008", "", ""},
 		{"none, by an empty object", words, `,"prompt_audio_seconds":{}`, false, ledger.Exact, "0.00008", "", ""},

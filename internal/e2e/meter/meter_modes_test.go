@@ -87,8 +87,7 @@ func TestFeeOfRefusal(t *testing.T) {
 }
 
 // TestShortRecording checks that Groq charges for at least ten seconds of a recording
-// (https://console.groq.com/docs/speech-to-text), reported or not, and that as much is held. A rate is in whole
-// pico-dollars a millisecond.
+// (https://console.groq.com/docs/speech-to-text), reported or not, and that as much is held.
 func TestShortRecording(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -96,9 +95,9 @@ func TestShortRecording(t *testing.T) {
 		seconds        int
 		want           string
 	}{
-		{"groq", `{"text":"Hi","duration":2.5}`, 3, "0.00030833"},
-		{"groq", `{"text":"Hi"}`, 3, "0.00030833"},
-		{"groq", `{"text":"Hi","duration":12}`, 12, "0.000369996"},
+		{"groq", `{"text":"Hi","duration":2.5}`, 3, "0.000308333"},
+		{"groq", `{"text":"Hi"}`, 3, "0.000308333"},
+		{"groq", `{"text":"Hi","duration":12}`, 12, "0.00037"},
 		{"openai", `{"text":"Hi","duration":2.5}`, 3, "0.00025"},
 	} {
 		h := openVendor(t, tt.provider, "openai", "application/json", http.StatusOK, tt.body)
