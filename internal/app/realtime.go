@@ -15,6 +15,7 @@ func newRealtime(g *instance, s *site) *realtime.Server {
 		Capacity: g.gateway.Capacity(), Dialect: s.dialects.Usual(), Live: s.liveDialect(), Refused: g.noticeRefusal,
 		Refusals: g.pipeline.Refusals, Metrics: g.metrics, Sockets: s.open, Refuse: s.refuseOrigin,
 		Seal: g.admin.MasterKeys.Sealed, Open: g.admin.MasterKeys.Open, Log: g.options.Log,
+		Clock: g.options.Now,
 	})
 }
 

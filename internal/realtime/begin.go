@@ -6,6 +6,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/dialect"
+	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/provider"
 	"weir/internal/ratelimit"
@@ -31,6 +32,7 @@ func (n *newcomer) begin(x *session) (err error) {
 	x.client, err = websocket.Accept(n.w, n.r, bounds(), protocol)
 	if err != nil {
 		x.peer.Abort()
+		x.clock.stop(ledger.OutcomeClientGone)
 	}
 	return err
 }
@@ -178,6 +180,7 @@ func (n *newcomer) connectTo(x *session, target *route.Target) (err error) {
 			"provider.", p.Name())
 	}
 	x.aim(target)
+	x.price = x.clock.aim(x.price)
 	x.input = newInput(x.table.Context(target))
 	if err := n.checkRoom(x); err != nil {
 		return err
@@ -189,6 +192,16 @@ func (n *newcomer) connectTo(x *session, target *route.Target) (err error) {
 	var header []dialect.Header
 	if beta := n.r.Header.Get("OpenAI-Beta"); beta == "realtime=v1" {
 		header = append(header, dialect.Header{Name: "OpenAI-Beta", Value: beta})
+	}
+	if x.clock.on {
+		if err := x.clock.start(n.r.Context()); err != nil {
+			return err
+		}
+		defer func() {
+			if err != nil {
+				x.clock.refused(err)
+			}
+		}()
 	}
 	x.peer, err = p.Connect(n.r.Context(), &provider.Connecting{
 		Dialect: d, Op: llm.OpChat, Model: target.Model, Target: "/realtime?" + query, AttemptID: x.id.String(),
@@ -209,7 +222,7 @@ func (n *newcomer) checkRoom(x *session) error {
 		return err
 	}
 	budgets := x.who.Budgets(&x.about)
-	if len(budgets) == 0 || x.asked == transcriber {
+	if len(budgets) == 0 || x.asked == transcriber || x.clock.on { // its first minute is reserved
 		return nil
 	}
 	demand := x.turn(aroundTurn, leastOutput, leastOutput).Demand()

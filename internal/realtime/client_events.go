@@ -76,6 +76,7 @@ func (s *session) take(ctx context.Context, e event) error {
 		s.mu.Lock()
 		s.input.text(e.frame)
 		s.mu.Unlock()
+		return s.clock.message(ctx, e.frame, s.send)
 	}
 	return s.send(e.frame)
 }
@@ -99,12 +100,15 @@ func (s *session) settings(session []byte) ([]byte, error) {
 	if err := oneForm(session); err != nil {
 		return nil, err
 	}
+	if err := s.clock.permits(session); err != nil {
+		return nil, err
+	}
 	session, err := s.hearing.with(session)
 	if err != nil {
 		return nil, err
 	}
 	found, path := detection(session)
-	if found == nil {
+	if found == nil || s.clock.on {
 		return session, nil
 	}
 	s.mu.Lock()

@@ -55,7 +55,7 @@ var (
 		topItem: "item",
 	}
 	createNames = rawjson.Names{"max_output_tokens", "max_response_output_tokens", "conversation", "tools"}
-	audioNames  = rawjson.Names{"audio", "input", "type", "model", "truncation"}
+	audioNames  = rawjson.Names{"audio", "input", "type", "model", "truncation", "tools"}
 	inputNames  = rawjson.Names{
 		"turn_detection", "transcription", "format", "input_audio_transcription", "input_audio_format",
 		"create_response", "interrupt_response", "idle_timeout_ms",

@@ -98,6 +98,7 @@ type opening struct {
 	quote.Turn
 	model  string // the provider's name
 	always bool   // open it even if the budgets have no room
+	free   bool   // it is a part of what the session's minutes cost
 }
 
 // open reserves the turn in the caller's budgets and opens its attempt in the ledger. It returns the output cap to set,
@@ -107,7 +108,8 @@ func (m *meter) open(ctx context.Context, o *opening) (h *ledger.Hold, limit int
 	demand := o.Demand()
 	output := o.Most
 	var reservation *budget.Reservation
-	if budgets := who.Budgets(&m.about); len(budgets) > 0 {
+	_, most := demand.Amounts()
+	if budgets := who.Budgets(&m.about); len(budgets) > 0 && (most > 1 || !o.free) {
 		if reservation, err = m.reserve(ctx, &demand, o.model, budgets, now); err == nil {
 			limit, _ = demand.CapFor(reservation.Amount())
 			output = limit

@@ -79,7 +79,7 @@ func (s *session) observeOpened(frame []byte) {
 	s.input.settings(session)
 	s.input.format(session)
 	s.turns.take(found)
-	s.turns.creates = s.turns.creates && s.kind != kindTranscription
+	s.turns.creates = s.turns.creates && s.kind != kindTranscription && !s.clock.on
 	s.mu.Unlock()
 	s.hearing.tell(session)
 	s.hearing.apply()
@@ -101,7 +101,13 @@ func (s *session) first(found []byte, path []string) (event []byte, err error) {
 		}
 	}
 	detects := s.kind != kindTranscription && rawjson.KindOf(found) == rawjson.Object
-	if own, _ := detection(s.preset); own == nil && detects {
+	own, _ := detection(s.preset)
+	switch {
+	case s.clock.on && own != nil:
+		settings = set(settings, own, path...)
+	case s.clock.on:
+		settings = set(settings, []byte(`{"type":"`+byDuration+`"}`), path...)
+	case own == nil && detects:
 		settings = set(settings, manual(found), path...)
 	}
 	if string(settings) == `{}` {
@@ -125,6 +131,9 @@ func (s *session) observeUpdated(frame []byte) []byte {
 	session := rawjson.Get(frame, "session")
 	s.input.format(session)
 	s.hearing.tell(session)
+	if err := s.clock.permits(session); err != nil {
+		s.end(llm.Errorf(llm.CodeProviderError, "The provider has other settings than the session needs: %v", err))
+	}
 	answered := s.updates.answered()
 	s.updates.apply(&s.input, &s.hearing)
 	if !answered.shown {

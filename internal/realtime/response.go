@@ -45,6 +45,9 @@ func soundClasses() llm.Classes {
 // begin opens the attempt of a response, with its amount reserved in the budgets, and sends the client's event.
 func (s *session) begin(ctx context.Context, e event) error {
 	wanted := rawjson.Get(e.frame, "response")
+	if err := s.clock.permits(wanted); err != nil {
+		return err
+	}
 	r := &response{
 		event: "weir_" + uuid.NewString(), asked: e.id, whole: readsWhole(wanted),
 		apart: rawjson.Text(rawjson.Get(wanted, "conversation")) == "none",
@@ -130,7 +133,7 @@ func (s *session) afford(ctx context.Context, r *response, reads, output int64) 
 	if err := s.limit(ctx, &r.limited, ratelimit.Estimate(0, output, 1)); err != nil {
 		return 0, err
 	}
-	r.hold, limit, err = s.open(ctx, s.turn(reads, leastOutput, output))
+	r.hold, limit, err = s.open(ctx, s.clock.part(s.turn(reads, leastOutput, output)))
 	if err != nil {
 		r.limited.Settle(0)
 		return 0, err
@@ -145,9 +148,9 @@ func (s *session) afford(ctx context.Context, r *response, reads, output int64) 
 func (s *session) openLate() *response {
 	s.mu.Lock()
 	s.responses.unasked++
-	many := s.responses.unasked >= mostUnasked
+	many := s.responses.unasked >= mostUnasked && !s.clock.on // by the clock they cost nothing
 	r := &response{added: s.input.begun(), output: s.mostOutput()}
-	turn := s.turn(s.input.bound(), r.output, r.output)
+	turn := s.clock.part(s.turn(s.input.bound(), r.output, r.output))
 	s.mu.Unlock()
 	if r.hold = s.sides.openLate(&s.meter, turn, many, "responses"); r.hold == nil {
 		return nil
@@ -198,7 +201,7 @@ func (r *response) ended(done []byte, used counts, reported bool) ledger.Settlem
 	} else if most := price.Cost(&used.most, ""); !used.certain() && most > price.Cost(&used.usage, "") {
 		st.Provenance, st.AtMost = ledger.Estimated, most
 	}
-	st.Usage[llm.Requests] = 1
+	st.Usage[llm.Requests] = r.hold.Attempt().Bound[llm.Requests]
 	return st
 }
 
@@ -206,7 +209,7 @@ func (r *response) ended(done []byte, used counts, reported bool) ledger.Settlem
 func (r *response) unseen(st ledger.Settlement) ledger.Settlement {
 	a := r.hold.Attempt()
 	st.Provenance, st.AtMost = ledger.Estimated, a.Hold
-	st.Usage = llm.Usage{llm.Input: a.Bound[llm.Input], llm.Requests: 1}
+	st.Usage = llm.Usage{llm.Input: a.Bound[llm.Input], llm.Requests: a.Bound[llm.Requests]}
 	st.Usage[llm.Output] = min(r.output, r.text/4)
 	st.Usage[llm.AudioOut] = min(r.output, r.sound*3/4/(pcmBytes/tokensPerSecond))
 	return st

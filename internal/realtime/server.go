@@ -41,6 +41,7 @@ type Options struct {
 	Seal    func(ctx context.Context, text []byte, about string) (string, error)
 	Open    func(sealed, about string) ([]byte, error)
 	Sockets *websocket.Open
+	Clock   func() time.Time // of this machine, for durations; nil for time.Now
 	// Refuse returns why a program of that origin may not use the API; nil if it may, or if the request has no origin.
 	Refuse func(*http.Request) error
 	Log    *slog.Logger
@@ -53,6 +54,9 @@ type Server struct{ o Options }
 func New(o Options) *Server {
 	if o.Refused == nil {
 		o.Refused = func(*account.Principal, *llm.Error) {}
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
 	}
 	return &Server{o: o}
 }
@@ -88,7 +92,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		responses: responses{running: map[string]*response{}},
 		due:       make(chan struct{}, 1), opened: make(chan struct{}),
 	}
-	x.hearing.meter = &x.meter
+	x.hearing.meter, x.clock.meter = &x.meter, &x.meter
 	if err := n.begin(x); err != nil {
 		n.fail(&x.meter, err)
 		return

@@ -31,6 +31,7 @@ type session struct {
 	meter
 	sides
 	hearing hearing
+	clock   clock
 	preset  []byte // settings of a client secret; nil for none
 
 	sends  sync.Mutex    // orders the events to the provider, with the attempts that they need
@@ -51,6 +52,14 @@ func (s *session) run() {
 	var tasks sync.WaitGroup
 	tasks.Go(func() { s.end(s.fromClient(s.ctx)) })
 	tasks.Go(func() { s.answerTurns(s.ctx) }) // by itself: the client or the database may be slow
+	if s.clock.on {
+		tasks.Go(func() {
+			if err := s.clock.run(s.ctx); s.ctx.Err() == nil {
+				s.server.note(&s.meter, llm.AsError(err))
+				s.end(err)
+			}
+		})
+	}
 	received := make(chan struct{})
 	tasks.Go(func() {
 		defer close(received)
@@ -68,7 +77,7 @@ func (s *session) finish(cause error, received <-chan struct{}) {
 	s.mu.Lock()
 	s.finishing = true
 	s.mu.Unlock()
-	if !errors.Is(cause, errProvider) {
+	if !errors.Is(cause, errProvider) && !s.clock.on {
 		s.cancelRunning()
 		awaitUsage(received, func() bool {
 			s.mu.Lock()

@@ -136,4 +136,5 @@ func (s *session) settleRest(cause error) {
 		s.settleResponse(r, r.unseen(ledger.Settlement{Outcome: outcome, Counts: true, FirstToken: r.first}))
 	}
 	s.hearing.settleAll(outcome)
+	s.clock.stop(outcome)
 }

@@ -45,6 +45,7 @@ var optionList = []option{
 	{"search", "N", count(func(s *spec) *int64 { return &s.searches })},
 	{"sound", "DURATION", duration(func(s *spec) *time.Duration { return &s.sound })},
 	{"unasked", "", flag(func(s *spec) *bool { return &s.begins.unasked })},
+	{"minutes", "", flag(func(s *spec) *bool { return &s.begins.timed })},
 	{"unbegun", "", flag(func(s *spec) *bool { return &s.begins.unseen })},
 	{"tier", "NAME", oneOf([]string{"flex", "priority"}, func(s *spec) *string { return &s.tier })},
 	{"cost", "USD", setCost},

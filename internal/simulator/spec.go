@@ -235,4 +235,5 @@ func (c *specCache) get(name string) (*spec, error) {
 type beginnings struct {
 	unasked bool // after each turn, whatever the session says
 	unseen  bool // without response.created
+	timed   bool // as at xAI, which charges the session by its duration
 }

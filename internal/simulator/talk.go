@@ -69,6 +69,10 @@ func (s *Server) serveTalk(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	t.ctx = ctx
 	t.settings = firstSettings(spec.name, r)
+	if spec.begins.timed {
+		t.settings = timedSettings(spec.name)
+		defer t.time()()
+	}
 	t.run()
 	cancel()
 	t.work.Wait()

@@ -31,6 +31,9 @@ func (t *talk) listen(sound []byte) {
 		rate = g711PerMilli
 	}
 	detection, _ := t.at("turn_detection", "audio", "input", "turn_detection").(map[string]any)
+	if detection["type"] == nil {
+		detection = nil
+	}
 	for piece := int(20 * rate); len(sound) > 0; sound = sound[min(piece, len(sound)):] {
 		now := sound[:min(piece, len(sound))]
 		millis := (int64(len(now)) + rate - 1) / rate
@@ -70,7 +73,7 @@ func (t *talk) detect(detection map[string]any, millis int64, silent bool) {
 		item := v.item
 		t.tell("input_audio_buffer.speech_stopped", map[string]any{"item_id": item, "audio_end_ms": t.came})
 		t.commit(item)
-		if (detection["create_response"] == true || t.spec.begins.unasked) && t.active == "" {
+		if (detection["create_response"] == true || t.spec.begins.unasked || t.spec.begins.timed) && t.active == "" {
 			t.respond(map[string]any{})
 		}
 	default: // silence before speech is not kept
@@ -108,6 +111,9 @@ func (t *talk) say(item map[string]any) {
 		item["id"] = t.id("item")
 	}
 	t.said[llm.Input] += textTokens(item)
+	if t.spec.begins.timed {
+		t.message(item)
+	}
 	t.added(item)
 }
 

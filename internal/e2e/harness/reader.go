@@ -66,6 +66,13 @@ func (h *Gateway) EachEntry(fn func(*report.Exported)) {
 	}))
 }
 
+// InFlight returns the number of attempts that are open in the gateway's ledger. EachEntry has settled ones alone.
+func (h *Gateway) InFlight() int64 {
+	h.reader.mu.Lock()
+	defer h.reader.mu.Unlock()
+	return h.reader.ledger.InFlight()
+}
+
 func (r *reader) flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, flushed)
 	defer cancel()
