@@ -30,9 +30,10 @@ func newLedgerVerify(env *environment) *cobra.Command {
 	var projected bool
 	cmd := env.jsonFlag(&cobra.Command{
 		Use: "verify", Short: "Recompute every sum from the rows and print the differences; there should be none",
-		Long: "Recompute every sum from the rows and print the differences. There should be none. A gateway that\n" +
-			"runs on the data directory has 10 seconds to project its journal. The command fails if records are\n" +
-			"not projected by then; with --projected it verifies only the projected ones.",
+		Long: "Recompute every sum from the rows and print the differences, and the records of journals that could\n" +
+			"not be stored and are set aside. There should be none. A gateway that runs on the data directory has\n" +
+			"10 seconds to project its journal. The command fails if records are not projected by then; with\n" +
+			"--projected it verifies only the projected ones.",
 		Example: "  weir ledger verify", Args: noArgs,
 		RunE: env.data(func(ctx context.Context, d *admin.Admin, _ []string) error {
 			bar := newProgress(env.stderr, "rows")
@@ -51,7 +52,7 @@ func newLedgerVerify(env *environment) *cobra.Command {
 			if err := env.printVerification(&v, left); err != nil {
 				return err
 			}
-			if len(v.Differences) > 0 || left.Lost > 0 || left.Records > 0 && !projected {
+			if len(v.Differences) > 0 || len(v.SetAside) > 0 || left.Lost > 0 || left.Records > 0 && !projected {
 				return errQuiet
 			}
 			return nil
@@ -67,11 +68,16 @@ func (o *output) printVerification(v *report.Verification, left ledger.Backlog) 
 		return printJSON(o.stdout, map[string]any{
 			"rows": v.Rows, "open": v.Open, "unknown": v.Unknown, "sums": v.Rollups,
 			"differences": append([]report.Difference{}, v.Differences...), "journal_gap_bytes": left.Lost,
-			"unprojected_records": left.Records,
+			"unprojected_records": left.Records, "set_aside": append([]report.SetAside{}, v.SetAside...),
 		})
 	}
 	for i := range v.Differences {
 		fmt.Fprintln(o.stdout, differenceLine(&v.Differences[i]))
+	}
+	for i := range v.SetAside {
+		r := &v.SetAside[i]
+		fmt.Fprintf(o.stdout, "set aside: %s (journal %s at %d): %s. The sums lack it: add its "+
+			"cost to another attempt by weir ledger correct if it is due\n", r.Record, r.Journal, r.Position, r.Reason)
 	}
 	if left.Lost > 0 {
 		fmt.Fprintf(o.stdout,

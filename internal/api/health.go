@@ -73,6 +73,9 @@ func (h *Health) checks(draining bool) []check {
 	if h.ledger.Lost() > 0 {
 		checks[1].problem, checks[1].tolerable = "some records could not be read back; see the log", true
 	}
+	if h.ledger.SetAside() > 0 {
+		checks[1].problem, checks[1].tolerable = "some records are set aside; see weir ledger verify", true
+	}
 	if _, err := h.ledger.Lag(); err != nil {
 		checks[2].problem = "unavailable; the journal stores the usage"
 	}

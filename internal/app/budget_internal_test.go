@@ -47,6 +47,7 @@ func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
 type deafStore struct{ closed chan struct{} }
 
 func (s deafStore) Position(context.Context, uuid.UUID) (ledger.Position, error) { return 0, nil }
+func (s deafStore) SetAside(context.Context, uuid.UUID) (int64, error)           { return 0, nil }
 func (s deafStore) OpenAttempts(context.Context, uuid.UUID) ([]ledger.Attempt, error) {
 	return nil, nil
 }

@@ -80,7 +80,7 @@ func systemOf(ctx context.Context, g *instance, started time.Time) (s dashboard.
 }
 
 func journalState(l *ledger.Ledger) dashboard.JournalState {
-	j := dashboard.JournalState{Lost: l.Lost(), Open: l.InFlight(), Unknown: l.Unknown()}
+	j := dashboard.JournalState{Lost: l.Lost(), SetAside: l.SetAside(), Open: l.InFlight(), Unknown: l.Unknown()}
 	if err := l.Problem(); err != nil {
 		j.Problem = err.Error()
 	}

@@ -62,6 +62,8 @@ func (g *instance) measure() {
 		"a tag, because their day has too many.", g.store.Attribution.OtherAttempts)
 	telemetry.Gauge(m, "weir_journal_lost_bytes",
 		"Bytes of the journal that could not be read back since the start.", g.ledger.Lost)
+	telemetry.Gauge(m, "weir_ledger_set_aside",
+		"Records of this node's journal that could not be stored, so that the sums lack them.", g.ledger.SetAside)
 	telemetry.Gauge(m, "weir_nodes_alive", "Nodes that share the database, including this one.",
 		g.ledger.Budgets().Alive)
 	telemetry.Gauge(m, "weir_clock_offset_seconds",

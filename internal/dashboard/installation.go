@@ -57,6 +57,7 @@ type JournalState struct {
 	Problem  string // why it cannot be written; empty if it can
 	Behind   int64  // bytes that the database does not have yet
 	Lost     int64  // bytes that could not be read back since the start
+	SetAside int64  // records that could not be stored
 	Open     int64  // running attempts
 	Unknown  int64  // attempts of a dead process that were settled as unknown since the start
 	Database string // why the database does not accept the journal; empty if it does

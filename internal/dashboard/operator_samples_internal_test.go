@@ -287,7 +287,7 @@ func systemSamples(s *site) []sample {
 		Versions: []Fact{{"Go", "go1.26"}, {"Prices", "data 1.2.3 of 2026-11-01"}},
 	}
 	ill := System{
-		Started: testTime, Journal: JournalState{Problem: "the disk is full", Behind: 30 << 20, Lost: 12 << 10, Open: 3, Unknown: 1, Database: hostile},
+		Started: testTime, Journal: JournalState{Problem: "the disk is full", Behind: 30 << 20, Lost: 12 << 10, SetAside: 2, Open: 3, Unknown: 1, Database: hostile},
 		Database: DatabaseState{Engine: "SQLite 3.50.4", Schema: 21, Current: 21}, Valkey: ValkeyState{Used: true, Problem: "connection refused"},
 	}
 	settings := settingsPageOf(Settings{File: "/etc/weir/weir.yaml", Warnings: []string{hostile}, Values: []Setting{

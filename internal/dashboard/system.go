@@ -92,6 +92,11 @@ func journalPart(j *JournalState) systemPart {
 		p.Badge = cmp.Or(failing(p.Badge), Badge{"warn", "Damaged"})
 		p.Facts = append(p.Facts, bytesText(j.Lost)+" could not be read back. See the log for the place")
 	}
+	if j.SetAside > 0 {
+		p.Badge = cmp.Or(failing(p.Badge), Badge{"warn", "Incomplete"})
+		p.Facts = append(p.Facts, many(j.SetAside, "record")+" could not be stored, and the sums lack them. "+
+			"weir ledger verify lists them")
+	}
 	if j.Unknown > 0 {
 		p.Facts = append(p.Facts, many(j.Unknown, "attempt")+" settled as unknown since the start")
 	}

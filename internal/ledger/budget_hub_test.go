@@ -177,6 +177,8 @@ func (c *hubConn) Position(_ context.Context, journal uuid.UUID) (pos Position, 
 	return pos, err
 }
 
+func (c *hubConn) SetAside(context.Context, uuid.UUID) (int64, error) { return 0, nil }
+
 func (c *hubConn) OpenAttempts(_ context.Context, journal uuid.UUID) (list []Attempt, err error) {
 	err = c.use(func(s *hubState) error {
 		for id, a := range s.open {

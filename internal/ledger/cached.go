@@ -40,12 +40,17 @@ func (d *decoder) cached(flags uint64) (c Cached) {
 }
 
 // Record writes an attempt that calls no provider together with its settlement, in one write, and returns its settled
-// hold. An error is a *llm.Error: the journal has no space.
+// hold. An error is a *llm.Error if the journal has no space.
 func (l *Ledger) Record(a Attempt, s Settlement) (*Hold, error) {
 	h := new(Hold)
-	l.begin(h, a)
-	h.complete(&s)
-	at, err := l.append(&h.attempt, &s, a.ID)
+	if err := l.begin(h, a); err != nil {
+		return nil, err
+	}
+	var at Position
+	err := h.complete(&s)
+	if err == nil {
+		at, err = l.append(&h.attempt, &s, a.ID)
+	}
 	if err != nil {
 		l.budgets.Drop(&h.counted)
 		return nil, err

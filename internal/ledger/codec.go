@@ -250,10 +250,18 @@ func indexOf[T ~string](words []T, w T) byte {
 			return byte(i)
 		}
 	}
-	return math.MaxUint8 // decodes as an error: a missing value is a defect of this package
+	return noWord
 }
 
-var errShort = errors.New("ends too early")
+// noWord is the index of a missing value, which check rejects before it is written.
+const noWord = math.MaxUint8
+
+var (
+	errShort  = errors.New("ends too early")
+	errNoWord = errors.New("has an unknown word")
+	// errNewer means that a newer weir wrote a record, and can read it.
+	errNewer = errors.New("a newer weir wrote it: run that version")
+)
 
 // decoder reads a payload. After the first error all reads return zero values.
 type decoder struct {
@@ -320,7 +328,7 @@ func (d *decoder) usage(u *llm.Usage) {
 func (d *decoder) classes() (set llm.Classes) {
 	bits := d.uvarint()
 	if bits>>len(classes) != 0 {
-		d.fail(fmt.Errorf("set of classes %b", bits))
+		d.fail(fmt.Errorf("set of classes %b: %w", bits, errNewer))
 	}
 	for code, c := range classes {
 		if bits&(1<<code) != 0 {
@@ -332,8 +340,12 @@ func (d *decoder) classes() (set llm.Classes) {
 
 func pick[T any](d *decoder, words []T) (w T) {
 	i := d.byte()
-	if int(i) >= len(words) {
-		d.fail(fmt.Errorf("word %d of %d", i, len(words)))
+	switch {
+	case i == noWord:
+		d.fail(errNoWord)
+		return w
+	case int(i) >= len(words):
+		d.fail(fmt.Errorf("word %d of %d: %w", i, len(words), errNewer))
 		return w
 	}
 	return words[i]

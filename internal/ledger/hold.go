@@ -56,14 +56,20 @@ func (h *Hold) Attempt() *Attempt { return &h.attempt }
 func (h *Hold) Settled() bool { return h.settled.Load() }
 
 // Settle records how the attempt ended. It fills in the duration if it is 0, and the cost by the price that was
-// resolved at opening. It returns the cost, or nil for an attempt without a price. Only the first call has an effect.
+// resolved at opening. It returns the cost, or nil for an attempt without a price. Only the first call has an effect. A
+// settlement without an outcome is an error and has none: the attempt stays open.
 func (h *Hold) Settle(settlement Settlement) (*llm.Money, error) {
-	if !h.settled.CompareAndSwap(false, true) {
+	if h.settled.Load() {
 		return nil, errSettled
 	}
 	h.settlement = settlement
 	s := &h.settlement
-	h.complete(s)
+	if err := h.complete(s); err != nil {
+		return nil, err
+	}
+	if !h.settled.CompareAndSwap(false, true) {
+		return nil, errSettled
+	}
 	var (
 		at  Position
 		err error
@@ -96,10 +102,15 @@ func (h *Hold) Next(s Settlement, next Attempt) (*Hold, *llm.Money, error) {
 	if err := next.checkReservation(); err != nil {
 		return nil, nil, err
 	}
-	h.complete(&s)
+	if err := h.complete(&s); err != nil {
+		next.Reservation.Release()
+		return nil, nil, err
+	}
 	s.Counts = false
 	after := new(Hold)
-	h.ledger.begin(after, next)
+	if err := h.ledger.begin(after, next); err != nil {
+		return nil, nil, err
+	}
 	at, err := h.ledger.append(&after.attempt, &s, h.attempt.ID)
 	if err != nil {
 		h.ledger.budgets.Drop(&after.counted)
@@ -110,14 +121,21 @@ func (h *Hold) Next(s Settlement, next Attempt) (*Hold, *llm.Money, error) {
 	return after, h.cost(&s), nil
 }
 
-// begin sets the hold of an attempt and starts to count the attempt against budgets.
-func (l *Ledger) begin(h *Hold, a Attempt) {
+// begin sets the hold of an attempt and starts to count the attempt against budgets. It fails if no database could
+// store the attempt.
+func (l *Ledger) begin(h *Hold, a Attempt) error {
+	a.Bound.Clamp()
+	if err := a.check(); err != nil {
+		a.Reservation.Release()
+		return fmt.Errorf("open attempt %s: %w", a.ID, err)
+	}
 	h.ledger, h.attempt = l, a
 	h.counted = budget.Attempt{
 		Account: a.Account, Key: a.Key, Parts: a.PartScopes(), Arrived: a.Arrived, Most: a.MostCharged(),
 		Reservation: a.Reservation,
 	}
 	l.budgets.Begin(&h.counted)
+	return nil
 }
 
 // IsFree reports whether the ledger does not refer to the hold, so that its memory may be used again: it was not
@@ -130,10 +148,13 @@ const (
 	maxReplyID = 256
 )
 
-// complete fills in the fields that follow from the attempt, and bounds the fields that come from the provider.
-func (h *Hold) complete(s *Settlement) {
-	s.Tier = strings.ToValidUTF8(s.Tier[:min(len(s.Tier), maxTier)], "")
-	s.Served.bound()
+// complete fills in the fields that follow from the attempt, and bounds the fields that come from the provider. It
+// fails if the result is no settlement.
+func (h *Hold) complete(s *Settlement) error {
+	s.Usage.Clamp()
+	s.Tier = printable(s.Tier, maxTier)
+	s.Served.Model = printable(s.Served.Model, maxServed)
+	s.Missed.Tokens = min(s.Missed.Tokens, llm.MaxCount)
 	h.attempt.take(s)
 	h.price(s)
 	h.attempt.priceMiss(s)
@@ -148,6 +169,12 @@ func (h *Hold) complete(s *Settlement) {
 	if s.Duration == 0 {
 		s.Duration = max(0, h.ledger.Now().Sub(h.attempt.Opened))
 	}
+	if err := s.check(); err != nil {
+		h.ledger.log.Error("an attempt cannot be settled; after a restart it will be settled as unknown", "attempt",
+			h.attempt.ID.String(), "err", err)
+		return fmt.Errorf("settle attempt %s: %w", h.attempt.ID, err)
+	}
+	return nil
 }
 
 // price fills in the cost of the usage and the account's charge.

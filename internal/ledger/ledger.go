@@ -2,11 +2,9 @@ package ledger
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,8 +25,10 @@ type Store interface {
 	Position(ctx context.Context, journal uuid.UUID) (Position, error)
 	// OpenAttempts returns the attempts of this journal that are open in the database.
 	OpenAttempts(ctx context.Context, journal uuid.UUID) ([]Attempt, error)
+	// SetAside returns the number of records of this journal that are set aside.
+	SetAside(ctx context.Context, journal uuid.UUID) (int64, error)
 	// Apply writes a batch and the position after it in one transaction. It returns ErrMoved if the database is not at
-	// the position where the batch begins.
+	// the position where the batch begins, and ErrRejected if it does not take a value of the batch.
 	Apply(ctx context.Context, b *Batch) error
 	// Durable makes everything applied survive a power failure.
 	Durable(ctx context.Context) error
@@ -79,25 +79,6 @@ func (l *Ledger) Budgets() *budget.Service { return l.budgets }
 
 // Now returns the time by the clock that all nodes share, which dates attempts.
 func (l *Ledger) Now() time.Time { return l.sharedNow() }
-
-// NewID returns the id of a request: a UUID of version 7 (RFC 9562, 5.7). Its time is that of Now, because requests are
-// looked up by date and id. The random part comes from the runtime's ChaCha8: an id is no secret.
-func (l *Ledger) NewID() (id uuid.UUID) {
-	now := l.Now()
-	fraction := uint64(now.Nanosecond()%1e6) << 12 / 1e6 // of the millisecond: ids are in the order of time
-	binary.BigEndian.PutUint64(id[:], uint64(now.UnixMilli())<<16|7<<12|fraction)
-	binary.BigEndian.PutUint64(id[8:], rand.Uint64()>>2|1<<63)
-	return id
-}
-
-// NewIDOf returns the id of the nth request of a WebSocket. It ends like the WebSocket's id, so that the requests of a
-// WebSocket are found by it.
-func (l *Ledger) NewIDOf(socket uuid.UUID, n int64) uuid.UUID {
-	id := l.NewID()
-	copy(id[8:], socket[8:])
-	id[6], id[7] = id[6]&0xf0|byte(n>>8)&0x0f, byte(n)
-	return id
-}
 
 // settleSpace is the number of bytes that the journal reserves for each attempt in flight. It exceeds the size of a
 // settlement with the open record of a following attempt. As much again is reserved for the new price of a model that
@@ -304,7 +285,7 @@ func (l *Ledger) Lost() int64 { return l.journal.lost.Load() }
 func (l *Ledger) Unknown() int64 { return l.proj.unknown.Load() }
 
 // Open writes the open record of an attempt. The returned hold is the right to call the provider once. An error is a
-// *llm.Error: the journal has no space.
+// *llm.Error if the journal has no space.
 func (l *Ledger) Open(a Attempt) (*Hold, error) {
 	h := new(Hold)
 	if err := l.OpenIn(h, a); err != nil {
@@ -318,7 +299,9 @@ func (l *Ledger) OpenIn(h *Hold, a Attempt) error {
 	if err := a.checkReservation(); err != nil {
 		return err
 	}
-	l.begin(h, a)
+	if err := l.begin(h, a); err != nil {
+		return err
+	}
 	if _, err := l.append(&h.attempt, nil, AttemptID{}); err != nil {
 		l.budgets.Drop(&h.counted)
 		*h = Hold{}

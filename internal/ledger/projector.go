@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +44,9 @@ type projector struct {
 	names  names
 	batch  Batch
 
-	unknown atomic.Int64 // attempts stored as unknown since the start
+	doubt    doubt
+	unknown  atomic.Int64 // attempts stored as unknown since the start
+	setAside atomic.Int64 // records of this journal that are set aside in the database
 
 	kick  chan struct{} // a caller waits for a flush
 	stale atomic.Bool   // the database has gone back
@@ -109,7 +112,7 @@ func (p *projector) collect(ctx context.Context) {
 	}
 }
 
-// step projects one batch. More reports that another batch is ready.
+// step projects one batch. More reports that another batch is ready, which may be a smaller part of a rejected one.
 func (p *projector) step(ctx context.Context) (more bool, err error) {
 	if err := p.load(ctx); err != nil {
 		return false, err
@@ -122,11 +125,13 @@ func (p *projector) step(ctx context.Context) (more bool, err error) {
 	if p.batch.To == p.batch.From {
 		return false, nil
 	}
-	if err := p.apply(ctx); err != nil {
+	err = p.apply(ctx)
+	p.doubt.applied(&p.batch, err)
+	if err != nil {
 		p.loaded = false
-		return false, err
+		return p.doubt.records > 1, err
 	}
-	return more, nil
+	return more || p.doubt.records > 0, nil
 }
 
 // load reads the position and the open attempts from the database, at the start and after every failure.
@@ -147,6 +152,11 @@ func (p *projector) load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read open attempts: %w", err)
 	}
+	aside, err := p.store.SetAside(ctx, p.journal.id)
+	if err != nil {
+		return fmt.Errorf("count the records that are set aside: %w", err)
+	}
+	p.setAside.Store(aside)
 	p.open = make(map[AttemptID]*Attempt, len(open))
 	for _, a := range open { // each a copy: those that are used again would keep all
 		p.open[a.ID] = &a
@@ -165,10 +175,11 @@ func (p *projector) fill() (more bool, err error) {
 	b := &p.batch
 	*b = Batch{
 		Journal: p.journal.id, From: p.reader.pos, To: p.reader.pos,
-		Prices: b.Prices[:0], Opened: b.Opened[:0], Settled: b.Settled[:0],
+		Prices: b.Prices[:0], Opened: b.Opened[:0], Settled: b.Settled[:0], Aside: b.Aside[:0],
 	}
 	p.opened = p.opened[:0]
-	for n := 0; n < batchRecords; n++ {
+	most := p.doubt.most()
+	for n := 0; n < most; n++ {
 		rec, ok, err := p.reader.next(limit)
 		if corrupt, is := errors.AsType[*CorruptError](err); is {
 			p.log.Error("part of the journal is lost and skipped", "err", err)
@@ -183,11 +194,11 @@ func (p *projector) fill() (more bool, err error) {
 		if !ok {
 			break
 		}
-		if err := p.take(&rec); err != nil {
+		if err := p.takeOrSetAside(&rec); err != nil {
 			return false, err
 		}
-		b.To = rec.end
-		more = n == batchRecords-1
+		b.To, b.records = rec.end, n+1
+		more = n == most-1
 	}
 	for _, id := range p.opened {
 		if a := p.open[id]; a != nil {
@@ -224,7 +235,8 @@ func (p *projector) take(rec *record) error {
 		p.batch.Prices = append(p.batch.Prices, price)
 	case recordOpen:
 		a, err := decodeOpen(rec.payload, p.names)
-		if err != nil {
+		a.Bound.Clamp()
+		if err = cmp.Or(err, a.check()); err != nil {
 			return err
 		}
 		if p.open[a.ID] == nil {
@@ -234,22 +246,23 @@ func (p *projector) take(rec *record) error {
 		*p.open[a.ID] = a
 	case recordSettle:
 		id, s, err := decodeSettle(rec.payload, p.names)
-		if err != nil {
+		s.Usage.Clamp()
+		if err = cmp.Or(err, s.check()); err != nil {
 			return err
+		}
+		if p.open[id] == nil {
+			return errNotOpen
 		}
 		p.settle(id, &s)
 	default:
-		return fmt.Errorf("journal record of unknown type %d: a newer weir wrote it", rec.kind)
+		return fmt.Errorf("journal record of unknown type %d: %w", rec.kind, errNewer)
 	}
 	return nil
 }
 
+// settle settles an open attempt.
 func (p *projector) settle(id AttemptID, s *Settlement) {
 	a := p.open[id]
-	if a == nil {
-		p.log.Error("a settlement has no open attempt", "attempt", id.String())
-		return
-	}
 	delete(p.open, id)
 	a.take(s)
 	s.Served.Price = nil
@@ -288,6 +301,7 @@ func (p *projector) apply(ctx context.Context) error {
 		return fmt.Errorf("project the journal: %w", err)
 	}
 	p.point("project.after_commit")
+	p.report(p.batch.Aside)
 	for i := range p.batch.Settled {
 		if p.batch.Settled[i].Outcome == OutcomeUnknown {
 			p.unknown.Add(1)

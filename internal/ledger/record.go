@@ -212,6 +212,9 @@ type Batch struct {
 	Prices   []PriceRecord // versions first used in this range
 	Opened   []Attempt     // opened in this range and not settled in it
 	Settled  []Entry       // settled in this range, each with its attempt
+	Aside    []Aside       // set aside in this range
+
+	records int // read in this range
 }
 
 // ErrMoved is returned if the database's position is not the start of the batch: the database was restored, or another

@@ -1,10 +1,6 @@
 package ledger
 
-import (
-	"strings"
-
-	"weir/internal/llm"
-)
+import "weir/internal/llm"
 
 // Served says which model answered an attempt.
 type Served struct {
@@ -18,13 +14,8 @@ type Served struct {
 	Price *llm.Price
 }
 
-// maxServed bounds the served model's name, in bytes.
+// maxServed bounds the served model's name, which comes from the provider, in bytes.
 const maxServed = 128
-
-// bound bounds the name, which comes from the provider.
-func (s *Served) bound() {
-	s.Model = strings.ToValidUTF8(s.Model[:min(len(s.Model), maxServed)], "")
-}
 
 // take sets the attempt's price to that of the model that answered.
 func (a *Attempt) take(s *Settlement) {

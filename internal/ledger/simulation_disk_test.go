@@ -143,13 +143,19 @@ type simDB struct {
 	fail           int // 1: the next commit fails, 2: it succeeds and reports a failure
 	forgetPosition int // negative control: every nth commit leaves the position
 	commits        int
+	aside          map[Position]Aside
+	rejects        func(*Batch) bool // nil for none
 }
 
 func newSimDB(rng *rand.Rand) *simDB {
 	return &simDB{
 		rng: rng, rows: map[AttemptID]Entry{}, open: map[AttemptID]Attempt{},
-		prices: map[string]PriceRecord{}, spent: map[string]llm.Money{},
+		prices: map[string]PriceRecord{}, spent: map[string]llm.Money{}, aside: map[Position]Aside{},
 	}
+}
+
+func (db *simDB) SetAside(context.Context, uuid.UUID) (int64, error) {
+	return int64(len(db.aside)), nil
 }
 
 func (db *simDB) Position(context.Context, uuid.UUID) (Position, error) { return db.position, nil }
@@ -171,6 +177,12 @@ func (db *simDB) Apply(_ context.Context, b *Batch) error {
 	}
 	if b.From != db.position {
 		return ErrMoved
+	}
+	if db.rejects != nil && db.rejects(b) {
+		return fmt.Errorf("simulated: %w", ErrRejected)
+	}
+	for _, a := range b.Aside {
+		db.aside[a.At] = a
 	}
 	for _, p := range b.Prices {
 		db.prices[p.Version] = p
@@ -196,7 +208,7 @@ func (db *simDB) Apply(_ context.Context, b *Batch) error {
 func (db *simDB) clone() *simDB {
 	c := *db
 	c.rows, c.open = maps.Clone(db.rows), maps.Clone(db.open)
-	c.prices, c.spent = maps.Clone(db.prices), maps.Clone(db.spent)
+	c.prices, c.spent, c.aside = maps.Clone(db.prices), maps.Clone(db.spent), maps.Clone(db.aside)
 	c.saved = nil
 	return &c
 }

@@ -39,7 +39,7 @@ const (
 	firstTool    = Searches
 	NumTokens    = int(ImageOut) + 1 // the number of token classes, which come first
 	firstOutput  = Output            // the first output class; the token classes before it are input
-	maxCount     = int64(1) << 40    // larger counts of a provider are rejected
+	MaxCount     = int64(1) << 40    // larger counts of a provider are rejected
 	unknownClass = Class(NumClasses) // ParseClass returns it for an unknown name
 )
 
@@ -154,11 +154,19 @@ func (u *Usage) Raise(v *Usage) {
 // rejected.
 func (u *Usage) Plausible() bool {
 	for _, v := range u {
-		if v < 0 || v > maxCount {
+		if v < 0 || v > MaxCount {
 			return false
 		}
 	}
 	return true
+}
+
+// Clamp sets negative counts to 0 and counts above MaxCount to MaxCount, so that sums of millions of attempts have
+// room.
+func (u *Usage) Clamp() {
+	for c, v := range u {
+		u[c] = min(max(v, 0), MaxCount)
+	}
 }
 
 // Classes is a set of classes. The zero value is empty.

@@ -28,6 +28,8 @@ type noStore struct{ at ledger.Position }
 
 func (s *noStore) Position(context.Context, uuid.UUID) (ledger.Position, error) { return s.at, nil }
 
+func (s *noStore) SetAside(context.Context, uuid.UUID) (int64, error) { return 0, nil }
+
 func (s *noStore) OpenAttempts(context.Context, uuid.UUID) ([]ledger.Attempt, error) { return nil, nil }
 
 func (s *noStore) Apply(_ context.Context, b *ledger.Batch) error {

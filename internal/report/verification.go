@@ -59,4 +59,14 @@ type Verification struct {
 	Unknown     int64 // of these, settled as unknown
 	Rollups     int64 // rollup rows compared
 	Differences []Difference
+	SetAside    []SetAside // the oldest ones
+}
+
+// SetAside is a record of a journal that could not be stored as what it is, so that the sums lack it.
+type SetAside struct {
+	Journal  string    `json:"journal"`  // id
+	Position int64     `json:"position"` // in the journal, after the record
+	Record   string    `json:"record"`   // what it is, as far as it can be read
+	Reason   string    `json:"reason"`
+	At       time.Time `json:"at"` // when it was set aside
 }

@@ -77,7 +77,8 @@ func (s *Ledger) Durable(ctx context.Context) error {
 }
 
 // Apply writes a batch, its sums in the rollups, and the position after it, in one transaction. It returns
-// ledger.ErrMoved if the database is not at the position where the batch starts. A settlement of an attempt that is
+// ledger.ErrMoved if the database is not at the position where the batch starts, and ledger.ErrRejected if a value of
+// the batch is the reason why it cannot be stored. A settlement of an attempt that is
 // already settled in the database changes nothing; it is a defect, and logged.
 func (s *Ledger) Apply(ctx context.Context, b *ledger.Batch) error {
 	release, err := s.acquire(ctx)
@@ -97,6 +98,9 @@ func (s *Ledger) Apply(ctx context.Context, b *ledger.Batch) error {
 	}
 	if !errors.Is(err, ledger.ErrMoved) {
 		err = errors.Join(err, s.bulk.close())
+	}
+	if s.engine.rejects(err) {
+		err = fmt.Errorf("%w: %w", ledger.ErrRejected, err)
 	}
 	return fmt.Errorf("apply batch: %w", err)
 }
@@ -242,6 +246,9 @@ func move(ctx context.Context, tx *sql.Tx, b *ledger.Batch) (number int64, summe
 }
 
 func (a *applier) write(ctx context.Context, tx *sql.Tx, journal int64, b *ledger.Batch, settle settler) error {
+	if err := a.putAside(ctx, tx, b); err != nil {
+		return fmt.Errorf("records that are set aside: %w", err)
+	}
 	if err := a.price(ctx, b.Prices); err != nil {
 		return fmt.Errorf("prices: %w", err)
 	}

@@ -96,6 +96,7 @@ func postgresEngine(target llm.Secret) (*engine, error) {
 		prepare:  func(ctx context.Context) (*sql.DB, func() error, error) { return postgresPrepare(ctx, config) },
 		check:    postgresCheck,
 		noTable:  func(err error) bool { return postgresCode(err) == pgNoTable },
+		rejects:  postgresRejects,
 		again: func(err error) bool {
 			return slices.Contains([]string{pgSerialization, pgDeadlock, pgUniqueViolated}, postgresCode(err))
 		},
@@ -173,6 +174,13 @@ func postgresNow(ctx context.Context, q querier) (us int64, err error) {
 func postgresIncarnation(ctx context.Context, q querier) (timeline string, err error) {
 	err = q.QueryRowContext(ctx, "SELECT left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)").Scan(&timeline)
 	return timeline, err
+}
+
+// postgresRejects reports whether an error is of the classes 22 (data exception), 23 (integrity constraint violation)
+// or 54 (program limit exceeded) of https://www.postgresql.org/docs/current/errcodes-appendix.html (2026-11-30).
+func postgresRejects(err error) bool {
+	code := postgresCode(err)
+	return len(code) == 5 && slices.Contains([]string{"22", "23", "54"}, code[:2])
 }
 
 // postgresCode returns the code of an error of PostgreSQL; empty for other errors.

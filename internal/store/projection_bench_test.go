@@ -24,7 +24,9 @@ type away struct{}
 
 var errAway = errors.New("away")
 
-func (away) Position(context.Context, uuid.UUID) (ledger.Position, error)      { return 0, nil }
+func (away) Position(context.Context, uuid.UUID) (ledger.Position, error) { return 0, nil }
+func (away) SetAside(context.Context, uuid.UUID) (int64, error)           { return 0, nil }
+
 func (away) OpenAttempts(context.Context, uuid.UUID) ([]ledger.Attempt, error) { return nil, nil }
 func (away) Apply(context.Context, *ledger.Batch) error                        { return errAway }
 func (away) Durable(context.Context) error                                     { return errAway }

@@ -14,9 +14,9 @@ import (
 const retainRows = 500
 
 // Retain deletes the settled attempts of whole UTC days before a time. Unresolved attempts, which may still be
-// resolved, are deleted only before an earlier time: see ledger.Row.Unresolved. The same transactions add the deleted
-// rows to checkpoints, as the base for Verify, and to explanations, by the version of their price. A day is first
-// added up by end user and tags: see Attribute.
+// resolved, and records that are set aside are deleted only before an earlier time: see ledger.Row.Unresolved. The same
+// transactions add the deleted rows to checkpoints, as the base for Verify, and to explanations, by the version of
+// their price. A day is first added up by end user and tags: see Attribute.
 func (s *Ledger) Retain(ctx context.Context, before, unresolved time.Time, tags []string) (
 	all report.Retained, err error,
 ) {
@@ -25,7 +25,7 @@ func (s *Ledger) Retain(ctx context.Context, before, unresolved time.Time, tags 
 		all.Unresolved, err = s.retainRows(ctx, unresolved, tags, stateUnseen) // only unresolved ones are left
 	}
 	all.Rows += all.Unresolved
-	return all, errors.Join(err, s.retainKinds(ctx))
+	return all, errors.Join(err, s.retainAside(ctx, unresolved), s.retainKinds(ctx))
 }
 
 // retainRows deletes the settled attempts before a time that have at most a state.

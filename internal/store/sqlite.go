@@ -13,6 +13,7 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/pressly/goose/v3"
 	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"weir/internal/disk"
 )
@@ -46,7 +47,21 @@ func sqliteEngine(path string) (*engine, error) {
 		rowID:   "unhex(replace(c.request, '-', '') || CASE WHEN c.n = 1 THEN '' ELSE printf('%04x', c.n) END)",
 		free:    func() (int64, error) { return disk.Free(filepath.Dir(path)) },
 		noTable: func(err error) bool { return strings.Contains(err.Error(), "no such table") },
+		rejects: sqliteRejects,
 	}, nil
+}
+
+// sqliteRejects reports whether an error means that a value violates a constraint, is too long or has another type.
+func sqliteRejects(err error) bool {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		return false
+	}
+	switch e.Code() & 0xff { // the rest is an extended code
+	case sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE:
+		return true
+	}
+	return false
 }
 
 func sqlitePools(path string) (p pools, err error) {

@@ -133,6 +133,8 @@ type engine struct {
 	free func() (int64, error)
 	// noTable reports whether err means that a table does not exist.
 	noTable func(err error) bool
+	// rejects reports whether err means that a value cannot be stored, whenever it is tried.
+	rejects func(err error) bool
 
 	// rowID is the SQL expression of the id in attempt_rows of a correction c: see rowID.
 	rowID string

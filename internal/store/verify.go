@@ -71,6 +71,9 @@ func (v *verifier) run(ctx context.Context) error {
 	if err := v.packed(ctx); err != nil {
 		return err
 	}
+	if v.result.SetAside, err = readAside(ctx, v.tx); err != nil {
+		return fmt.Errorf("read records that are set aside: %w", err)
+	}
 	v.progress(v.result.Rows, max(v.total, v.result.Rows))
 	return nil
 }

@@ -36,7 +36,7 @@ func TestMetricsCountRequests(t *testing.T) {
 		`weir_provider_circuit_open{provider="house"} 0`,
 		`weir_build_info{goversion="go`,
 		"weir_holds_open 0\n", "weir_requests_in_flight 0\n", "weir_requests_waiting 0\n",
-		"weir_ledger_database_up 1\n", "weir_ledger_unknown_total 0\n", "weir_journal_lost_bytes 0\n",
+		"weir_ledger_database_up 1\n", "weir_ledger_unknown_total 0\n", "weir_journal_lost_bytes 0\n", "weir_ledger_set_aside 0\n",
 		"weir_ledger_lag_bytes ", `weir_tokens_total{class="output",model="echo",provider="house"} `, `weir_cost_nanousd_total{model="echo",provider="house"} `, "go_goroutines ", "process_cpu_seconds_total ",
 	} {
 		if !strings.Contains(r.Body, want) {

@@ -41,6 +41,8 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"Position", testPosition},
 		{"OpenAttempts", testOpenAttempts},
 		{"SettledOnce", testSettledOnce},
+		{"SetAside", testSetAside},
+		{"Rejected", testRejected},
 		{"Entries", testEntries},
 		{"Texts", testTexts},
 		{"Midnight", testMidnight},
