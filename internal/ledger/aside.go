@@ -15,8 +15,13 @@ type Aside struct {
 	Reason string   // at most reasonBytes
 }
 
-// reasonBytes bounds the reason of an Aside.
-const reasonBytes = 1024
+const (
+	// reasonBytes bounds the reason of an Aside.
+	reasonBytes = 1024
+	// mostAside bounds the records that a process sets aside. More of them have a cause in the database, such as a
+	// restored copy whose counters are behind. Then the journal keeps them until it is mended.
+	mostAside = 100
+)
 
 // String says what the record is, as far as it can be read.
 func (a *Aside) String() string {
@@ -54,6 +59,7 @@ type doubt struct {
 	records int      // one of the next so many records may be rejected; 0 for no doubt
 	at      Position // after the record that was rejected alone; 0 for none
 	reason  error
+	aside   int // records that were set aside since the start
 }
 
 // most returns the most records of the next batch.
@@ -68,23 +74,27 @@ func (d *doubt) most() int {
 func (d *doubt) applied(b *Batch, err error) {
 	switch {
 	case err == nil:
-		*d = doubt{records: max(0, d.records-b.records)}
+		*d = doubt{records: max(0, d.records-b.records), aside: d.aside + len(b.Aside)}
 	case !errors.Is(err, ErrRejected):
 	case b.records > 1:
-		*d = doubt{records: b.records}
+		*d = doubt{records: b.records, aside: d.aside}
 	default:
-		*d = doubt{records: 1, at: b.To, reason: err}
+		*d = doubt{records: 1, at: b.To, reason: err, aside: d.aside}
 	}
 }
 
 // takeOrSetAside adds one record of the journal to the batch as what it is or, if it cannot be stored, set aside.
 func (p *projector) takeOrSetAside(rec *record) error {
+	full := p.doubt.aside+len(p.batch.Aside) >= mostAside
 	err := p.doubt.reason
-	if p.doubt.at == 0 || p.doubt.at != rec.end {
-		err = p.take(rec)
+	if full || p.doubt.at == 0 || p.doubt.at != rec.end {
+		err = p.take(rec) // if it was rejected, it is tried again
 	}
-	if err == nil || errors.Is(err, errNewer) {
+	switch {
+	case err == nil || errors.Is(err, errNewer):
 		return err
+	case full:
+		return fmt.Errorf("%d records are set aside, and the journal keeps the next one: %w", p.doubt.aside, err)
 	}
 	p.batch.Aside = append(p.batch.Aside, Aside{
 		At: rec.end, Record: slices.Concat([]byte{byte(rec.kind)}, rec.payload),

@@ -187,6 +187,25 @@ func TestRejectedRecordsAreFound(t *testing.T) {
 	}
 }
 
+// TestManyRejectedRecordsStopTheProjection checks that a damaged database does not move the whole journal aside: the
+// next record is tried again as what it is, and one that cannot be read is an error.
+func TestManyRejectedRecordsStopTheProjection(t *testing.T) {
+	t.Parallel()
+	a := testAttempt(uuid.New(), 1)
+	for name, aside := range map[string]int{"last that may be": mostAside - 1, "one too many": mostAside} {
+		p := newProjector(nil, newLockedDB(), quiet(), nil, time.Now)
+		p.open, p.doubt = map[AttemptID]*Attempt{}, doubt{records: 1, at: 7, reason: ErrRejected, aside: aside}
+		kind, payload, _ := readFrame(appendOpen(nil, &a))
+		rejected := p.takeOrSetAside(&record{kind: kind, payload: payload, end: 7})
+		set := len(p.batch.Aside)
+		p.batch.Aside = p.batch.Aside[:0]
+		short := p.takeOrSetAside(&record{kind: recordSettle, end: 8})
+		if stops := aside == mostAside; rejected != nil || stops != (set == 0 && p.open[a.ID] != nil) || stops != (short != nil) {
+			t.Errorf("%s: got %v, %d set aside, opened %v; then %v", name, rejected, set, p.open[a.ID] != nil, short)
+		}
+	}
+}
+
 // TestNewerRecordIsNotSetAside checks that the projection waits for the weir that can read the record.
 func TestNewerRecordIsNotSetAside(t *testing.T) {
 	t.Parallel()

@@ -177,10 +177,11 @@ func postgresIncarnation(ctx context.Context, q querier) (timeline string, err e
 }
 
 // postgresRejects reports whether an error is of the classes 22 (data exception), 23 (integrity constraint violation)
-// or 54 (program limit exceeded) of https://www.postgresql.org/docs/current/errcodes-appendix.html (2026-11-30).
+// or 54 (program limit exceeded) of https://www.postgresql.org/docs/current/errcodes-appendix.html (2026-11-30). A
+// unique value may be another node's.
 func postgresRejects(err error) bool {
 	code := postgresCode(err)
-	return len(code) == 5 && slices.Contains([]string{"22", "23", "54"}, code[:2])
+	return len(code) == 5 && code != pgUniqueViolated && slices.Contains([]string{"22", "23", "54"}, code[:2])
 }
 
 // postgresCode returns the code of an error of PostgreSQL; empty for other errors.
