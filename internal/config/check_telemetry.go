@@ -80,9 +80,12 @@ func (ch *checker) checkAlerts(a *Alerts) {
 		"error_percent": a.ErrorPercent, "error_least": a.ErrorLeast, "refusals": a.Refusals, "unpriced": a.Unpriced,
 		"prices_days": a.PricesDays,
 	} {
-		if limit < 0 || limit > mostAlertLimit {
-			ch.report(join("alerts", name), "`alerts.%s` must be from 0 to %d; 0 switches the alert off", name,
-				mostAlertLimit)
+		most := int64(mostAlertLimit)
+		if name == "error_percent" {
+			most = 100
+		}
+		if limit < 0 || limit > most {
+			ch.report(join("alerts", name), "`alerts.%s` must be from 0 to %d; 0 switches the alert off", name, most)
 		}
 	}
 }

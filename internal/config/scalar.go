@@ -61,20 +61,21 @@ func setScalar(v reflect.Value, text string) (want string) {
 		yes := text == "true"
 		return assign(p, &yes, yes || text == "false", wantBool)
 	case *int:
-		n, err := strconv.Atoi(text)
-		return assign(p, n, err == nil, wantWhole)
+		n, err := strconv.ParseInt(text, 10, strconv.IntSize)
+		return assignUpTo(p, int(n), mostNumber, err == nil, wantWhole)
 	case **int:
-		n, err := strconv.Atoi(text)
-		return assign(p, &n, err == nil, wantWhole)
+		*p = new(int)
+		n, err := strconv.ParseInt(text, 10, strconv.IntSize)
+		return assignUpTo(*p, int(n), mostNumber, err == nil, wantWhole)
 	case *int64:
 		n, err := strconv.ParseInt(text, 10, 64)
-		return assign(p, n, err == nil, wantWhole)
+		return assignUpTo(p, n, mostNumber, err == nil, wantWhole)
 	case *time.Duration:
 		d, ok := ParseDuration(text)
-		return assign(p, d, ok, wantDuration)
+		return assignUpTo(p, d, mostDuration, ok, wantDuration)
 	case *Bytes:
 		n, ok := parseSize(text)
-		return assign(p, n, ok, wantSize)
+		return assignUpTo(p, n, mostBytes, ok, wantSize)
 	case *netip.Prefix:
 		n, ok := parsePrefix(text)
 		return assign(p, n, ok, wantPrefix)
@@ -88,6 +89,21 @@ func assign[T any](p *T, value T, ok bool, want string) string {
 	}
 	*p = value
 	return ""
+}
+
+// These values bound numbers, durations and sizes, so that sums, dates and JSON have room for them.
+const (
+	mostNumber   = 1 << 53
+	mostDuration = 200 * 365 * day
+	mostBytes    = 1 << 60
+)
+
+// assignUpTo is assign for a value that must be at most most.
+func assignUpTo[T ~int | ~int64](p *T, value, most T, ok bool, want string) string {
+	if ok && value > most {
+		return fmt.Sprintf("%s, at most %v", want, any(most))
+	}
+	return assign(p, value, ok, want)
 }
 
 // takesEmpty reports whether the empty text is a valid value of the type. For other types an empty environment variable
