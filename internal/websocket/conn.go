@@ -116,8 +116,8 @@ type Conn struct {
 
 // sentPing is a ping that waits for its answer.
 type sentPing struct {
-	id     uint64
-	answer chan struct{}
+	id    uint64
+	ended chan error // gets nil with the answer
 }
 
 func newConn(w wire, masks bool, b Bounds, protocol string, data []byte) *Conn {
@@ -300,19 +300,19 @@ func (c *Conn) write(kind byte, p []byte) error {
 }
 
 // Ping sends a ping and waits for its answer, for which another goroutine must receive. If ctx ends first, the
-// connection is lost. Only one ping may wait.
+// connection is lost. If the connection is lost, it returns net.ErrClosed. Only one ping may wait.
 func (c *Conn) Ping(ctx context.Context) error {
 	c.state.Lock()
 	c.pinged++
-	sent := &sentPing{c.pinged, make(chan struct{})}
+	sent := &sentPing{c.pinged, make(chan error, 1)}
 	c.ping = sent
 	c.state.Unlock()
 	if err := c.write(pinging, binary.BigEndian.AppendUint64(nil, sent.id)); err != nil {
 		return err
 	}
 	select {
-	case <-sent.answer:
-		return nil
+	case err := <-sent.ended:
+		return err
 	case <-ctx.Done():
 		c.Abort()
 		return ctx.Err()
@@ -324,7 +324,7 @@ func (c *Conn) ponged(p []byte) {
 	c.state.Lock()
 	defer c.state.Unlock()
 	if c.ping != nil && len(p) == 8 && binary.BigEndian.Uint64(p) == c.ping.id {
-		close(c.ping.answer)
+		c.ping.ended <- nil
 		c.ping = nil
 	}
 }
@@ -375,7 +375,15 @@ func (c *Conn) goodbye(code Code, reason string) error {
 const maxReason = 123 // bytes (RFC 6455, section 5.5)
 
 // Abort closes the connection at once. It may be called while others receive and send.
-func (c *Conn) Abort() { _ = c.wire.Close() }
+func (c *Conn) Abort() {
+	_ = c.wire.Close()
+	c.state.Lock()
+	defer c.state.Unlock()
+	if c.ping != nil {
+		c.ping.ended <- net.ErrClosed
+		c.ping = nil
+	}
+}
 
 // ReasonOf returns the reason with which the peer has closed the connection; empty for none.
 func ReasonOf(err error) string {

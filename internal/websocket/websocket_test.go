@@ -236,6 +236,42 @@ func TestPingNeedsAnswer(t *testing.T) {
 	}
 }
 
+// TestPingEndsWithLostConnection checks that a ping does not wait for the answer of a peer that is gone, or of a
+// connection that this side has given up.
+func TestPingEndsWithLostConnection(t *testing.T) {
+	t.Parallel()
+	for _, by := range []string{"peer", "us"} {
+		pinged := make(chan error, 1)
+		address := handled(t, func(w http.ResponseWriter, r *http.Request) {
+			c, err := websocket.Accept(w, r, usual())
+			if err != nil {
+				return
+			}
+			ended := make(chan error, 1)
+			go func() { ended <- c.Ping(t.Context()) }()
+			if by == "us" {
+				c.Abort()
+			} else {
+				_, _, _ = c.Receive(nil)
+			}
+			pinged <- <-ended
+		})
+		client, _ := upgraded(t, address, "")
+		if by == "peer" {
+			must.Get(client.in.ReadByte())(t) // the ping
+			must.Do(t, client.Close())
+		}
+		select {
+		case err := <-pinged:
+			if err == nil {
+				t.Errorf("lost by %s: got no error", by)
+			}
+		case <-time.After(patience):
+			t.Fatalf("lost by %s: the ping still waits", by)
+		}
+	}
+}
+
 // TestFewPingsAreAnswered checks that a client gets the answers to some pings at once, and not to a flood of them.
 func TestFewPingsAreAnswered(t *testing.T) {
 	t.Parallel()
