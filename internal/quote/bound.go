@@ -122,7 +122,7 @@ func (b upperBound) rest() llm.Usage {
 // each call the model reads the whole conversation again. Providers refuse input that exceeds the context window.
 func (b upperBound) reads(calls int64) int64 {
 	n, window, r := b.visible(b.how), b.window(), b.in
-	if b.table.Context(b.Target) == 0 {
+	if b.mayExceed() {
 		window = max(n, window)
 	}
 	first, later := window, window // tools and their results may be part of the input from the first read on
@@ -214,6 +214,13 @@ func (b upperBound) normalized() int64 {
 		return 0
 	}
 	return b.lengthened()
+}
+
+// mayExceed reports whether the input may exceed window: the context window is unknown, or only an input beyond it
+// reaches a tier of the price, so that the seller takes more than the data about the model says.
+func (q *Quote) mayExceed() bool {
+	n := q.table.Context(q.Target)
+	return n == 0 || slices.ContainsFunc(q.Price.Tiers, func(t llm.Tier) bool { return t.Above >= n })
 }
 
 // window returns the target's context window in tokens.
