@@ -34,6 +34,7 @@ const usage = `bench measures the gateway next to nginx on loopback.
   bench charts FILE
   bench mock --listen 127.0.0.1:PORT
   bench seed --database postgres://… | --data DIR [--requests N] [--rows N] [--days N] [--accounts N] [--refusals N]
+             [--end TIME [--until TIME]]
   bench reports --database postgres://… | --data DIR [--rounds N]
   bench pages --url URL [--cookie NAME=VALUE] [--key KEY] [--pid N] [--rounds N] [--only WORDS]
   bench load --target 127.0.0.1:PORT [--api chat|completions] [--conns N] [--duration D]

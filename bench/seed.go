@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -37,9 +38,12 @@ func (p *place) options() (o store.Options, err error) {
 		o.URL = llm.NewSecret(p.database)
 		return o, nil
 	}
-	o.Path = filepath.Join(p.data, "weir.db")
-	return o, nil
+	o.Path, err = filepath.Abs(filepath.Join(p.data, "weir.db"))
+	return o, err
 }
+
+// mostLater is how far --until may be behind --end.
+const mostLater = 48 * time.Hour
 
 // seedBatch is how many attempts are written at once, which is as many as the projector writes under load.
 const seedBatch = 1000
@@ -55,6 +59,7 @@ func seedCommand(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	fs.IntVar(&s.Accounts, "accounts", 2000, "`accounts`: a hundredth of them large, a tenth middling")
 	fs.Int64Var(&s.Refusals, "refusals", 0, "counts of refused requests, a minute each, of the last 30 days")
 	end := fs.String("end", "2026-11-21", "`date` behind the last day, or RFC 3339 time if each request has a row")
+	until := fs.String("until", "", "RFC 3339 `time` up to which rows and refused requests continue behind --end")
 	if err := parse(fs, args, stderr); err != nil {
 		return err
 	}
@@ -67,6 +72,9 @@ func seedCommand(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	}
 	if err != nil {
 		return fmt.Errorf("%w: --end must be a date such as 2026-11-21", errUsage)
+	}
+	if s.Until, err = time.Parse(time.RFC3339, cmp.Or(*until, s.End.Format(time.RFC3339))); err != nil {
+		return fmt.Errorf("%w: --until must be a time such as 2026-11-21T08:00:00Z", errUsage)
 	}
 	if err := s.check(); err != nil {
 		return err
@@ -90,6 +98,8 @@ func (s *year) check() error {
 		return fmt.Errorf("%w: --days must be 1 to 3650", errUsage)
 	case s.Accounts < 1 || s.Accounts > 1_000_000:
 		return fmt.Errorf("%w: --accounts must be 1 to 1000000", errUsage)
+	case s.Until.Sub(s.End) > mostLater || s.Until.After(s.End) && s.Rows == 0:
+		return fmt.Errorf("%w: --until must be at most %v after --end, and needs --rows", errUsage, mostLater)
 	case s.history() == 0 && s.Rows < s.Requests:
 		return fmt.Errorf("%w: no day is left for the requests without rows: set more --days or fewer --rows", errUsage)
 	}
@@ -228,11 +238,11 @@ func (s *seeding) recent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	bar, who, began := progress(s.progress, "rows"), newPicker(s.users), time.Now()
-	for n := int64(done); n < s.Rows; {
+	bar, who, began, most := progress(s.progress, "rows"), newPicker(s.users), time.Now(), s.rowsUntil()
+	for n := int64(done); n < most; {
 		b := &ledger.Batch{Journal: journal, From: ledger.Position(n)}
 		r := rand.New(rand.NewPCG(1, uint64(n)))
-		for ; n < min(s.Rows, int64(b.From)+seedBatch); n++ {
+		for ; n < min(most, int64(b.From)+seedBatch); n++ {
 			b.Settled = append(b.Settled, s.entry(r, who, n))
 		}
 		b.To = ledger.Position(n)
@@ -240,7 +250,7 @@ func (s *seeding) recent(ctx context.Context) error {
 			return err
 		}
 		s.rowsDone, s.rowsTook = n-int64(done), time.Since(began)
-		bar(n, s.Rows)
+		bar(n, most)
 	}
 	return nil
 }

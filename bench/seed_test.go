@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/must"
+	"weir/internal/refusal"
 	"weir/internal/store"
 )
 
@@ -17,7 +21,7 @@ import (
 // complete, and every sum agrees with the rows.
 func TestSeedContinuesAfterInterruption(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := relativeDir(t)
 	args := []string{"--data", dir, "--requests", "20000", "--rows", "5000", "--days", "8", "--accounts", "20", "--end", "2026-12-01"}
 	ctx, cancel := context.WithCancel(t.Context())
 	broken := breaker{cancel, new(int)}
@@ -37,6 +41,41 @@ func TestSeedContinuesAfterInterruption(t *testing.T) {
 	}
 	if err := reportsCommand(t.Context(), []string{"--data", dir, "--rounds", "1", "--end", "2026-12-01"}, io.Discard, io.Discard); err != nil {
 		t.Errorf("reports: %v", err)
+	}
+}
+
+// relativeDir returns an empty directory by a path without a leading slash.
+func relativeDir(t *testing.T) string {
+	t.Helper()
+	here := must.Get(os.Getwd())(t)
+	return must.Get(filepath.Rel(here, t.TempDir()))(t)
+}
+
+// TestSeedContinuesBehindItsEnd seeds a database twice, the second time up to a later time: rows and refused requests
+// continue at the same rate, and a third run adds nothing.
+func TestSeedContinuesBehindItsEnd(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	end := time.Now().UTC().Add(-4 * time.Hour).Truncate(time.Hour)
+	args := []string{
+		"--data", dir, "--requests", "4800", "--rows", "4800", "--days", "2", "--accounts", "20", "--refusals", "720",
+		"--end", end.Format(time.RFC3339),
+	}
+	later := append(slices.Clone(args), "--until", end.Add(2*time.Hour).Format(time.RFC3339))
+	for _, args := range [][]string{args, later, later} {
+		must.Do(t, seedCommand(t.Context(), args, io.Discard, io.Discard))
+	}
+	s := openSeeded(t, dir)
+	v := must.Get(s.Ledger.Verify(t.Context(), nil))(t)
+	must.Equal(t, v.Rows, int64(5000), "rows")
+	for _, c := range []struct {
+		from time.Time
+		want int
+	}{{end.Add(-time.Hour), 1 + 2}, {end, 2}, {end.Add(2 * time.Hour), 0}} {
+		r := must.Get(s.Refusals.Read(t.Context(), refusal.Query{
+			All: true, From: c.from, By: []refusal.Group{refusal.ByMinute, refusal.ByKey, refusal.ByModel},
+		}))(t)
+		must.Equal(t, len(r.Sums), c.want, "counts from %v", c.from)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"sort"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,6 +21,7 @@ type year struct {
 	Days           int
 	Accounts       int
 	End            time.Time // midnight behind the last day, UTC
+	Until          time.Time // requests with rows, and refused ones, continue up to then at the same rate
 }
 
 // One in a hundred accounts is large, one in ten medium, the rest small. Each of an account's busy keys uses each of
@@ -196,8 +198,7 @@ func (p *picker) pick(r *rand.Rand) *user {
 // entry returns the n-th settled attempt among those with rows.
 func (s *year) entry(r *rand.Rand, p *picker, n int64) ledger.Entry {
 	u := p.pick(r)
-	span := time.Duration(s.rowDays()) * 24 * time.Hour
-	at := s.End.Add(-span + time.Duration(float64(span)*float64(n)/float64(s.Rows))).Truncate(time.Microsecond)
+	at := s.arrival(n)
 	usage := llm.Usage{llm.Input: 200 + r.Int64N(1500), llm.CacheRead: r.Int64N(1000), llm.Output: 50 + r.Int64N(500)}
 	bound := llm.Usage{llm.Input: 2000, llm.Output: 4096}
 	return ledger.Entry{
@@ -216,6 +217,20 @@ func (s *year) entry(r *rand.Rand, p *picker, n int64) ledger.Entry {
 			Duration:   time.Duration(1+r.IntN(20)) * time.Second,
 		},
 	}
+}
+
+// arrival returns when the n-th request with a row arrives.
+func (s *year) arrival(n int64) time.Time {
+	span := time.Duration(s.rowDays()) * 24 * time.Hour
+	return s.End.Add(-span + time.Duration(float64(span)*float64(n)/float64(s.Rows))).Truncate(time.Microsecond)
+}
+
+// rowsUntil returns how many requests have rows, those behind the last day included.
+func (s *year) rowsUntil() int64 {
+	more := sort.Search(int(mostLater/time.Microsecond), func(i int) bool {
+		return !s.arrival(s.Rows + int64(i)).Before(s.Until)
+	})
+	return s.Rows + int64(more)
 }
 
 // attributionOf returns the attribution of a request to one of 300 end users and one of 10 teams.
