@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"weir/internal/account"
@@ -141,19 +142,17 @@ func (s *seeding) run(ctx context.Context) (err error) {
 var errOther = errors.New("the database contains other data, or was filled with other flags: use an empty one, " +
 	"or the same flags")
 
-// claim refuses a database with data that this command did not write.
+// claim refuses a database that this command did not fill. A gateway may have run with it since then.
 func (s *seeding) claim(ctx context.Context) error {
 	journals, err := s.writer.journals(ctx)
 	if err != nil {
 		return err
 	}
-	for _, j := range journals {
-		if j != s.journal("history").String() && j != s.journal("rows").String() {
-			return errOther
-		}
-	}
-	if len(journals) > 0 {
+	switch {
+	case slices.Contains(journals, s.journal("history").String()):
 		return nil
+	case len(journals) > 0:
+		return errOther
 	}
 	accounts, err := s.store.Accounts.List(ctx, "")
 	if err != nil {

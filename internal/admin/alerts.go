@@ -78,7 +78,7 @@ type AlertView struct {
 
 // List returns the kinds and the latest alerts of everything.
 func (a *Alerts) List(ctx context.Context) (v AlertReport, err error) {
-	names, err := namesOf(ctx, a.accounts)
+	names, err := namesOf(ctx, a.store)
 	if err != nil {
 		return v, err
 	}

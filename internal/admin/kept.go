@@ -28,7 +28,7 @@ func (k *Kept) List(ctx context.Context) ([]KeptAccount, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := namesOf(ctx, k.accounts)
+	names, err := namesOf(ctx, k.store)
 	if err != nil {
 		return nil, err
 	}

@@ -204,7 +204,12 @@ func (h *usageHandlers) find(ctx context.Context, v *people.Visit, u *usageQuery
 		return nil, err
 	}
 	f := &usageFound{page: read.groups, before: read.before}
-	if f.names, err = h.namesOf(ctx, v, u, f.page.Uses); err != nil {
+	shown := usageValues{}
+	shown.add(u.by, f.page.Uses, 0)
+	if at := u.ranked(); at >= 0 && !q.Speeds {
+		shown.add(u.by[at:at+1], read.chart.Uses, 1)
+	}
+	if f.names, err = h.namesOf(ctx, v, u, shown); err != nil {
 		return nil, err
 	}
 	if q.Speeds {

@@ -43,6 +43,10 @@ func TestUsageGroups(t *testing.T) {
 	s.see(t, page+"?tag=project", ">By project<", "tag.project=alpha", "tag.project=beta", "group_by=tag%3Aproject")
 	s.see(t, page+"?tag.project=alpha", "1 to 1 of 1", ">By model<", `name="tag.project"`)
 	s.see(t, page+"?key="+k.ID, "1 to 1 of 1", k.Label, "All keys")
+	theirs := s.key(t, s.other, "label of theirs")
+	if text := s.see(t, page+"?key="+theirs.ID, "All keys"); strings.Contains(text, theirs.Label) {
+		t.Error("the key of another account: got its label")
+	}
 	s.see(t, page+"?group_by=user&tag.project=beta", "u-beta", "1 to 1 of 1")
 	for _, query := range []string{"group_by=colour", "sort=luck", "group_by=model,model", "key=" + strings.Repeat("k", 65)} {
 		if got := s.send(t, "GET", page+"?"+query, nil, nil); got.status != http.StatusUnprocessableEntity {

@@ -79,7 +79,7 @@ func (h *usageHandlers) showRefused(w http.ResponseWriter, r *http.Request, v *p
 	}
 	p := usagePage{
 		All: v.Account == nil, Ranges: u.ranges(), Filters: u.filters(&names), Used: found.Total > 0,
-		Chart: usageChart(&u.metric, &u.when, h.refusedSeries(u, &found, &names)), By: u.byText(),
+		Chart: usageChart(&u.metric, &u.when, h.refusedSeries(u, &found)), By: u.byText(),
 		Heads: []tableHead{{Label: headOf(u.by[0])}, {Label: "Refused", Number: true, Order: "descending"}},
 		Tiles: []Tile{{Label: "Refused requests", Value: number(found.Total)}},
 		CSV:   u.refusedFilePath(),
@@ -94,7 +94,7 @@ func (h *usageHandlers) showRefused(w http.ResponseWriter, r *http.Request, v *p
 	for i := range found.Groups[:min(len(found.Groups), usesShown)] {
 		c := &found.Groups[i]
 		p.Rows = append(p.Rows, usageRow{
-			Values: []groupCell{{Head: p.Heads[0].Label, Text: refusedGroup(by, c, &names)}},
+			Values: []groupCell{{Head: p.Heads[0].Label, Text: refusedGroup(by, c)}},
 			Cells:  []usageCell{{Head: "Refused", Text: number(c.Count)}},
 		})
 	}
@@ -103,7 +103,7 @@ func (h *usageHandlers) showRefused(w http.ResponseWriter, r *http.Request, v *p
 }
 
 // refusedSeries draws the refusals by the unit: those of the largest groups, and the others together.
-func (h *usageHandlers) refusedSeries(u *usageQuery, found *admin.RefusalSeries, names *usageNames) *usageSeries {
+func (h *usageHandlers) refusedSeries(u *usageQuery, found *admin.RefusalSeries) *usageSeries {
 	s := newUsageSeries(&u.when, h.site.now())
 	rest := make([]int64, len(s.starts))
 	each := func(counts []admin.RefusalCount, add func(at int, c *admin.RefusalCount)) {
@@ -115,7 +115,7 @@ func (h *usageHandlers) refusedSeries(u *usageQuery, found *admin.RefusalSeries,
 	}
 	each(found.Times, func(at int, c *admin.RefusalCount) { rest[at] += c.Count })
 	each(found.Apart, func(at int, c *admin.RefusalCount) {
-		s.add(u.when.groupText(s.starts[at]), refusedGroup(u.refusedBy(), c, names), c.Count)
+		s.add(u.when.groupText(s.starts[at]), refusedGroup(u.refusedBy(), c), c.Count)
 		rest[at] -= c.Count
 	})
 	for at, n := range rest {
@@ -125,12 +125,12 @@ func (h *usageHandlers) refusedSeries(u *usageQuery, found *admin.RefusalSeries,
 }
 
 // refusedGroup returns the text of a group of refused requests.
-func refusedGroup(by refusal.Group, c *admin.RefusalCount, names *usageNames) string {
+func refusedGroup(by refusal.Group, c *admin.RefusalCount) string {
 	switch by {
 	case refusal.ByAccount:
 		return cmp.Or(*c.AccountName, "no account")
 	case refusal.ByKey:
-		return cmp.Or(names.keys[*c.KeyID], *c.KeyID, "an unknown key")
+		return cmp.Or(*c.KeyLabel, *c.KeyID, "an unknown key")
 	case refusal.ByModel:
 		return cmp.Or(*c.Model, "no model")
 	}

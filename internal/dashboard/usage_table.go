@@ -3,10 +3,9 @@ package dashboard
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/url"
-	"slices"
 
-	"weir/internal/account"
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/report"
@@ -29,38 +28,41 @@ func (n *usageNames) text(d report.Dimension, value *string) string {
 	return *value
 }
 
-// namesOf returns the names of all accounts for operators' pages, and the labels of the keys of the accounts that are
-// shown.
-func (h *usageHandlers) namesOf(ctx context.Context, v *people.Visit, u *usageQuery, uses []report.Use) (
-	n usageNames, err error,
+// namesOf returns the names of the accounts and keys that a page shows as groups of usage or as a filter. A page of one
+// account names only its own keys.
+func (h *usageHandlers) namesOf(ctx context.Context, v *people.Visit, u *usageQuery, groups usageValues) (
+	usageNames, error,
 ) {
-	var shown []string
+	n := usageNames{groups[report.ByAccount], groups[report.ByKey]}
+	if u.key != "" {
+		n.keys = map[string]string{u.key: ""}
+		maps.Copy(n.keys, groups[report.ByKey])
+	}
+	of := ""
 	if v.Account != nil {
-		shown = append(shown, v.Account.ID)
-	} else if n.accounts, err = h.admin.AccountNames(ctx); err != nil {
-		return n, err
+		of = v.Account.ID
 	}
-	if u.key == "" && !slices.Contains(u.by, report.ByKey) {
-		return n, nil
-	}
-	if i := slices.Index(u.by, report.ByAccount); i >= 0 {
+	return n, h.admin.Reports.SetNames(ctx, of, n.accounts, n.keys)
+}
+
+// usageValues holds the values of groups, by dimension, as keys of maps.
+type usageValues map[report.Dimension]map[string]string
+
+// add adds the values of groups. from is the index of the first dimension in each group.
+func (u usageValues) add(by []report.Dimension, uses []report.Use, from int) {
+	for i, d := range by {
+		if d != report.ByAccount && d != report.ByKey {
+			continue
+		}
+		if u[d] == nil {
+			u[d] = map[string]string{}
+		}
 		for k := range uses {
-			if id := uses[k].Group[i]; id != nil && !slices.Contains(shown, *id) {
-				shown = append(shown, *id)
+			if value := uses[k].Group[from+i]; value != nil {
+				u[d][*value] = ""
 			}
 		}
 	}
-	n.keys = map[string]string{}
-	for _, id := range shown {
-		var keys []account.Key
-		if keys, err = h.admin.Accounts.Keys(ctx, id); err != nil {
-			return n, err
-		}
-		for i := range keys {
-			n.keys[keys[i].ID] = keys[i].Label
-		}
-	}
-	return n, nil
 }
 
 // usageRow is a row of the table of groups.
