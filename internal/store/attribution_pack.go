@@ -252,7 +252,7 @@ func unpackNamed(packed []byte, names []string) (buckets, error) {
 }
 
 // failed returns errPacked if damaged data was read.
-func (u *packedSums) failed() error {
+func (u *unpacker) failed() error {
 	if u.damaged {
 		return errPacked
 	}

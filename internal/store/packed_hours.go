@@ -22,7 +22,7 @@ const (
 	mostHourRows = 1_000_000
 )
 
-// runPackingHours packs hours until ctx ends.
+// runPackingHours packs hours, and the refused requests of days, until ctx ends.
 func (s *DB) runPackingHours(ctx context.Context) {
 	every := time.NewTicker(packHoursEvery)
 	defer every.Stop()
@@ -30,6 +30,10 @@ func (s *DB) runPackingHours(ctx context.Context) {
 		if err := s.Attribution.PackHours(ctx, false); err != nil && ctx.Err() == nil {
 			s.log.Error("usage of all accounts by hour could not be packed; reports read the sums of each account "+
 				"meanwhile", "err", err)
+		}
+		if err := s.Refusals.PackRefusals(ctx); err != nil && ctx.Err() == nil {
+			s.log.Error("refused requests of past days could not be packed; reports read each count meanwhile",
+				"err", err)
 		}
 		select {
 		case <-ctx.Done():

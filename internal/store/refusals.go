@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,7 +32,10 @@ func (s *Refusals) Write(ctx context.Context, b refusal.Batch) error {
 		if err := keepRefusals(ctx, tx, b.Latest); err != nil {
 			return err
 		}
-		return addRefusalSums(ctx, tx, b.Counts)
+		if err := addRefusalSums(ctx, tx, b.Counts); err != nil {
+			return err
+		}
+		return dropRefusedDays(ctx, tx, b.Counts, s.clock.now())
 	})
 }
 
@@ -146,18 +150,28 @@ func (s *Refusals) Count(ctx context.Context, q refusal.Query) (n int64, err err
 func (s *Refusals) countRefusals(ctx context.Context, from querier, q *refusal.Query) (n int64, err error) {
 	total := *q
 	total.By = nil
-	table, args := s.refusalSource(&refusalSelection{Query: &total})
-	where, more := refusalFilter(q, "minute", time.Second)
-	err = from.QueryRowContext(ctx, "SELECT coalesce(cast(sum(n) AS BIGINT), 0) FROM "+table+where,
-		append(args, more...)...).Scan(&n)
-	return n, err
+	r, err := s.planRefusals(ctx, from, &refusalSelection{Query: &total})
+	if err != nil {
+		return 0, err
+	}
+	g := newRefusedGroups(&total)
+	if err = r.readDays(ctx, from, g); errors.Is(err, errPacked) {
+		r, g, err = s.refusalSource(&refusalSelection{Query: &total}, nil), newRefusedGroups(&total), nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	where, args := refusalFilter(q, "minute", time.Second)
+	err = from.QueryRowContext(ctx, "SELECT coalesce(cast(sum(n) AS BIGINT), 0) FROM "+r.table+where,
+		append(r.args, args...)...).Scan(&n)
+	return n + g.total(), err
 }
 
 // Read answers a query.
 func (s *Refusals) Read(ctx context.Context, q refusal.Query) (r refusal.Report, err error) {
 	err = s.report(ctx, q.Account, "read refused requests", func(tx *sql.Tx) (err error) {
 		if r.Total, err = s.countRefusals(ctx, tx, &q); err == nil {
-			r.Sums, err = s.refusalSums(ctx, tx, &refusalSelection{Query: &q}, refusal.MostSums)
+			r.Sums, err = s.newestSums(ctx, tx, &q, refusal.MostSums)
 		}
 		if err == nil {
 			where, args := refusalFilter(&q, "at", time.Microsecond)
@@ -194,6 +208,9 @@ func (s *Refusals) Series(ctx context.Context, q refusal.Query, unit refusal.Gro
 		}
 		if err == nil {
 			err = labelRefused(ctx, tx, r.Groups, nil)
+		}
+		if err == nil {
+			err = labelRefused(ctx, tx, r.Apart, nil)
 		}
 		return err
 	})
@@ -247,14 +264,39 @@ func (q *refusalSelection) where(column string) (text string, args []any) {
 	return " AND " + among(column, len(args)), args
 }
 
+// refusalSums returns the sums by the groups of a query, at most that many.
 func (s *Refusals) refusalSums(ctx context.Context, tx *sql.Tx, q *refusalSelection, most int) ([]refusal.Sum, error) {
-	table, args := s.refusalSource(q)
-	where, more := refusalFilter(q.Query, "minute", time.Second)
-	of, values := q.where(string(q.of))
-	where, more = where+of, append(more, values...)
 	if len(q.By) == 0 {
 		return nil, nil
 	}
+	r, err := s.planRefusals(ctx, tx, q)
+	if err != nil {
+		return nil, err
+	}
+	if len(r.days) == 0 {
+		return r.read(ctx, tx, most)
+	}
+	rest, err := r.read(ctx, tx, mostRefusedGroups)
+	if err != nil {
+		return nil, err
+	}
+	g := newRefusedGroups(q.Query)
+	for i := range rest {
+		g.addSum(&rest[i])
+	}
+	err = r.readDays(ctx, tx, g)
+	if errors.Is(err, errEnough) || errors.Is(err, errPacked) {
+		return s.refusalSource(q, nil).read(ctx, tx, most)
+	}
+	return g.largest(most), err
+}
+
+// read reads the sums that are in SQL.
+func (r *refusalParts) read(ctx context.Context, tx *sql.Tx, most int) ([]refusal.Sum, error) {
+	q := r.refusalSelection
+	where, more := refusalFilter(q.Query, "minute", time.Second)
+	of, values := q.where(string(q.of))
+	where, more = where+of, append(more, values...)
 	var columns, order []string
 	for i, g := range q.By {
 		columns = append(columns, refusalGroup(g))
@@ -267,8 +309,8 @@ func (s *Refusals) refusalSums(ctx context.Context, tx *sql.Tx, q *refusalSelect
 		order = append(order, fmt.Sprint(i+1))
 	}
 	groups := strings.Join(columns, ", ")
-	rows, err := tx.QueryContext(ctx, "SELECT "+groups+", cast(sum(n) AS BIGINT) FROM "+table+where+" GROUP BY "+
-		groups+" ORDER BY "+strings.Join(order, ", ")+" LIMIT ?", slices.Concat(args, more, []any{most})...)
+	rows, err := tx.QueryContext(ctx, "SELECT "+groups+", cast(sum(n) AS BIGINT) FROM "+r.table+where+" GROUP BY "+
+		groups+" ORDER BY "+strings.Join(order, ", ")+" LIMIT ?", slices.Concat(r.args, more, []any{most})...)
 	return collect(rows, err, func(row scanner) (x refusal.Sum, err error) {
 		var dest []any
 		for _, g := range q.By {
@@ -318,79 +360,4 @@ func (s *Refusals) Find(ctx context.Context, id uuid.UUID) (x refusal.Refusal, t
 		return x, false, nil
 	}
 	return r.Latest[0], true, nil
-}
-
-// RetainRefusals deletes the counts of whole UTC days before a time, and single refusals before it, adds up older
-// minutes to hours, and repairs sums.
-func (s *Refusals) RetainRefusals(ctx context.Context, before time.Time) error {
-	first := before.UTC().Truncate(24 * time.Hour)
-	byHour := s.clock.now().Add(-refusalsByMinute).Truncate(time.Hour)
-	for _, deletion := range []struct {
-		statement string
-		arg       int64
-	}{
-		{"DELETE FROM refusals WHERE minute < ?", first.Unix()},
-		{"DELETE FROM refusals_latest WHERE at < ?", micros(before)},
-	} {
-		err := s.writeDeletion(ctx, "delete refused requests", func(tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, deletion.statement, deletion.arg)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if err := s.retainRefusalSums(ctx, first); err != nil {
-		return err
-	}
-	if err := s.repairSums(ctx, first); err != nil {
-		return err
-	}
-	for more := true; more; {
-		err := s.writeDeletion(ctx, "add up refused requests by hour", func(tx *sql.Tx) (err error) {
-			more, err = addUpHour(ctx, tx, byHour.Unix())
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// addUpHour adds the minutes of the oldest hour before a time to its first one; false if there is none.
-func addUpHour(ctx context.Context, tx *sql.Tx, before int64) (more bool, err error) {
-	var oldest sql.NullInt64 // by the index refusals_minutes, which has no hours
-	err = tx.QueryRowContext(ctx, "SELECT min(minute) FROM refusals WHERE minute < ? AND minute % 3600 <> 0",
-		before).Scan(&oldest)
-	if err != nil || !oldest.Valid {
-		return false, err
-	}
-	hour := oldest.Int64 - oldest.Int64%3600
-	_, err = tx.ExecContext(ctx, "INSERT INTO refusals (account, minute, key, reason, model, n)"+
-		" SELECT account, cast(? AS BIGINT), key, reason, model, cast(sum(n) AS BIGINT) FROM refusals"+
-		" WHERE minute > ? AND minute < ? GROUP BY account, key, reason, model"+
-		" ON CONFLICT (account, minute, key, reason, model) DO UPDATE SET n = refusals.n + excluded.n",
-		hour, hour, hour+3600)
-	if err != nil {
-		return false, err
-	}
-	_, err = tx.ExecContext(ctx, "DELETE FROM refusals WHERE minute > ? AND minute < ?", hour, hour+3600)
-	return true, err
-}
-
-// forgetRefusals deletes the refused requests of an account.
-func (s *conn) forgetRefusals(ctx context.Context, account string) error {
-	return s.writeDeletion(ctx, "delete refused requests", func(tx *sql.Tx) error {
-		counts, err := refusalsOf(ctx, tx, account)
-		if err != nil {
-			return err
-		}
-		for _, table := range []string{"refusals", "refusals_latest"} {
-			if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE account = ?", account); err != nil {
-				return err
-			}
-		}
-		return subtractRefusals(ctx, tx, counts)
-	})
 }

@@ -26,9 +26,12 @@ func (s *Refusals) repairSums(ctx context.Context, first time.Time) error {
 			if unit == refusalsHour && at.Before(now.Add(-hoursFor+24*time.Hour)) {
 				continue // they are deleted or about to be
 			}
-			isRight, err := s.areRight(ctx, unit, from)
+			isRight, all, err := s.areRight(ctx, unit, from)
 			if err == nil && !isRight {
 				err = s.sumAgain(ctx, unit, from)
+			}
+			if err == nil && unit == refusalsDay {
+				err = s.checkRefusedDay(ctx, from, all)
 			}
 			if err != nil {
 				return fmt.Errorf("check sums of refused requests on %s: %w", at.Format(time.DateOnly), err)
@@ -51,11 +54,10 @@ func sumsOfPeriods(unit, from, until int64) (where string, args []any) {
 	return where, append(args, from, until)
 }
 
-// areRight reports whether all sums of a day are complete.
-func (s *Refusals) areRight(ctx context.Context, unit, from int64) (right bool, err error) {
+// areRight reports whether all sums of a day are complete, and returns the number of all its refusals.
+func (s *Refusals) areRight(ctx context.Context, unit, from int64) (right bool, all int64, err error) {
 	until := from + refusalsDay
 	err = s.moment(ctx, s.reports, "check sums of refused requests", func(tx *sql.Tx) error {
-		var all int64
 		err := tx.QueryRowContext(ctx, "SELECT coalesce(cast(sum(n) AS BIGINT), 0) FROM refusals"+
 			" WHERE minute >= ? AND minute < ?", from, until).Scan(&all)
 		if err != nil {
@@ -79,7 +81,7 @@ func (s *Refusals) areRight(ctx context.Context, unit, from int64) (right bool, 
 		right = len(sums) == 0
 		return err
 	})
-	return right, err
+	return right, all, err
 }
 
 // sumAgain replaces the sums of a day. Transactions that add to sums meanwhile wait.

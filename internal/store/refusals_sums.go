@@ -125,12 +125,14 @@ func (s *Refusals) retainRefusalSums(ctx context.Context, before time.Time) erro
 
 // refusalSource returns the table of a query, an expression of SQL named refusals with its arguments: all counts, or
 // for a report over all accounts their sums by one column or by account and reason, and counts only of the hours that
-// the range cuts.
-func (s *Refusals) refusalSource(q *refusalSelection) (table string, args []any) {
+// the range cuts. Days are left to their packed rows if sums are not enough.
+func (s *Refusals) refusalSource(q *refusalSelection, packed []int64) *refusalParts {
+	r := &refusalParts{refusalSelection: q, table: "refusals"}
 	column, days, ok := sumsFor(q.Query)
-	if !ok {
-		return "refusals", nil
+	if !ok || column == "" && len(packed) == 0 {
+		return r
 	}
+	r.column, r.packed = column, packed
 	from, until := int64(0), int64(1)<<40
 	if !q.From.IsZero() {
 		from = inUnits(q.From, time.Second)
@@ -138,33 +140,40 @@ func (s *Refusals) refusalSource(q *refusalSelection) (table string, args []any)
 	if !q.Until.IsZero() {
 		until = inUnits(q.Until, time.Second)
 	}
-	r := refusalParts{refusalSelection: q, column: column}
 	r.hoursFrom = s.clock.now().Add(-hoursFor + 24*time.Hour).Unix()
 	if days {
 		r.addDays(from, until)
 	} else {
 		r.addHours(from, until)
 	}
-	if len(r.parts) == 0 {
-		return "refusals", nil
+	switch {
+	case len(r.parts) > 0:
+		r.table = "(" + strings.Join(r.parts, " UNION ALL ") + ") AS refusals"
+	case len(r.days) > 0:
+		r.table = "(SELECT * FROM refusals WHERE 1 = 0) AS refusals"
 	}
-	return "(" + strings.Join(r.parts, " UNION ALL ") + ") AS refusals", r.args
+	return r
 }
 
-// sumsFor returns the column of the sums that suffice for a query, and whether sums of days do.
+// hasTime reports whether the groups have a time.
+func hasTime(by []refusal.Group) bool {
+	return slices.ContainsFunc(by, func(g refusal.Group) bool { return !isColumn(g) })
+}
+
+func isColumn(g refusal.Group) bool {
+	_, ok := refusedColumn(g)
+	return ok
+}
+
+// sumsFor returns the column of the sums that suffice for a query, empty if none does, and whether sums of days do; not
+// ok if only counts do.
 func sumsFor(q *refusal.Query) (column string, days, ok bool) {
-	if !q.All {
+	if !q.All || slices.Contains(q.By, refusal.ByMinute) {
 		return "", false, false
 	}
-	needs, days := map[string]bool{}, true
+	needs := map[string]bool{}
 	for _, g := range q.By {
-		switch g {
-		case refusal.ByHour:
-			days = false
-		case refusal.ByDay:
-		case refusal.ByMinute:
-			return "", false, false
-		default:
+		if isColumn(g) {
 			needs[string(g)] = true // the columns have the names of the groups
 		}
 	}
@@ -174,7 +183,7 @@ func sumsFor(q *refusal.Query) (column string, days, ok bool) {
 		needs[column] = needs[column] || value != ""
 	}
 	maps.DeleteFunc(needs, func(_ string, isNeeded bool) bool { return !isNeeded })
-	columns := slices.Sorted(maps.Keys(needs))
+	columns, days := slices.Sorted(maps.Keys(needs)), !slices.Contains(q.By, refusal.ByHour)
 	switch {
 	case len(columns) == 0:
 		return sumsByReason, days, true
@@ -183,16 +192,25 @@ func sumsFor(q *refusal.Query) (column string, days, ok bool) {
 	case slices.Equal(columns, []string{sumsByAccount, sumsByReason}):
 		return sumsByPair, days, true
 	}
-	return "", false, false
+	return "", days, true
 }
 
-// refusalParts are the parts of a range: of sums, and of counts by minute at its ends.
+// refusalParts are the parts of a range: of sums, of counts by minute at its ends, and packed days.
 type refusalParts struct {
 	*refusalSelection
 	column    string
 	hoursFrom int64 // there are sums of hours since then
+	packed    []int64
+	days      []refusedHours
+	table     string
 	parts     []string
 	args      []any
+}
+
+// refusedHours are hours of a packed day, the last one exclusively.
+type refusedHours struct {
+	day         int64
+	from, until int
 }
 
 func (r *refusalParts) addDays(from, until int64) {
@@ -202,19 +220,50 @@ func (r *refusalParts) addDays(from, until int64) {
 		return
 	}
 	r.addHours(from, first)
-	r.addSums(refusalsDay, first, last)
+	if r.column != "" && r.column != sumsByPair {
+		r.addSums(refusalsDay, first, last)
+	} else {
+		r.addPacked(first, last, func(from, until int64) {
+			if r.column == "" {
+				r.addCounts(from, until)
+			} else {
+				r.addSums(refusalsDay, from, until)
+			}
+		})
+	}
 	r.addHours(last, until)
 }
 
-func (r *refusalParts) addHours(from, until int64) {
-	first, last := from+(refusalsHour-from%refusalsHour)%refusalsHour, until-until%refusalsHour
-	if first >= last || first < r.hoursFrom {
-		r.addCounts(from, until)
-		return
+// addPacked adds the hours of packed days in a range, and calls rest for other times.
+func (r *refusalParts) addPacked(from, until int64, rest func(from, until int64)) {
+	for _, day := range r.packed {
+		begin, end := max(from, day), min(until, day+refusalsDay)
+		first, last := (begin-day+refusalsHour-1)/refusalsHour, (end-day)/refusalsHour
+		if first >= last {
+			continue
+		}
+		r.days = append(r.days, refusedHours{day, int(first), int(last)})
+		if until := day + first*refusalsHour; from < until {
+			rest(from, until)
+		}
+		from = day + last*refusalsHour
 	}
-	r.addCounts(from, first)
-	r.addSums(refusalsHour, first, last)
-	r.addCounts(last, until)
+	if from < until {
+		rest(from, until)
+	}
+}
+
+func (r *refusalParts) addHours(from, until int64) {
+	r.addPacked(from, until, func(from, until int64) {
+		first, last := from+(refusalsHour-from%refusalsHour)%refusalsHour, until-until%refusalsHour
+		if first >= last || first < r.hoursFrom || r.column == "" {
+			r.addCounts(from, until)
+			return
+		}
+		r.addCounts(from, first)
+		r.addSums(refusalsHour, first, last)
+		r.addCounts(last, until)
+	})
 }
 
 func (r *refusalParts) addSums(unit, from, until int64) {
@@ -249,7 +298,10 @@ func (r *refusalParts) addCounts(from, until int64) {
 		return
 	}
 	columns := r.column
-	if columns == sumsByPair {
+	switch columns {
+	case "":
+		columns = "account, key, reason, model"
+	case sumsByPair:
 		columns = "account, reason"
 	}
 	r.parts = append(r.parts, "SELECT minute, "+columns+", n FROM refusals WHERE minute >= ? AND minute < ?")

@@ -169,44 +169,52 @@ func testRefusalsOfAll(t *testing.T, f *fixture) {
 func compareRefusalsOfAll(t *testing.T, f *fixture, now time.Time) {
 	t.Helper()
 	midnight, hour := now.Truncate(day), now.Truncate(time.Hour)
-	for _, by := range [][]refusal.Group{
+	for _, q := range []refusal.Query{
+		{From: midnight.Add(-9 * day)},
+		{From: midnight.Add(-5 * day), Until: midnight},
+		{From: hour.Add(-23 * time.Hour)},
+		{From: hour.Add(-23 * time.Hour), Reason: llm.CodeRateLimited},
+		{From: midnight.Add(-9 * day), Key: "acc_b_key"},
+		{From: midnight.Add(-9 * day), Model: "house/m"},
+		{From: midnight.Add(-5 * day), Until: hour},
+		{From: hour.Add(-12 * day), Until: hour.Add(-11 * day)},
+		{From: hour.Add(-12*day + 7*time.Minute), Until: hour.Add(-30*time.Hour - 11*time.Minute)},
+		{From: hour.Add(-16 * day), Reason: llm.CodeAuthentication, Key: "acc_c_key"},
 		{},
-		{refusal.ByReason},
-		{refusal.ByDay},
-		{refusal.ByHour},
-		{refusal.ByDay, refusal.ByReason},
-		{refusal.ByKey},
-		{refusal.ByModel, refusal.ByDay},
-		{refusal.ByAccount, refusal.ByReason},
-		{refusal.ByAccount, refusal.ByReason, refusal.ByDay},
 	} {
-		for _, q := range []refusal.Query{
-			{From: midnight.Add(-9 * day)},
-			{From: midnight.Add(-5 * day), Until: midnight},
-			{From: hour.Add(-23 * time.Hour)},
-			{From: hour.Add(-23 * time.Hour), Reason: llm.CodeRateLimited},
-			{From: midnight.Add(-9 * day), Key: "acc_b_key"},
-			{From: midnight.Add(-9 * day), Model: "house/m"},
-			{From: midnight.Add(-5 * day), Until: hour},
-			{From: hour.Add(-12 * day), Until: hour.Add(-11 * day)},
+		q.All = true
+		compareRefusedAccounts(t, f, q)
+		compareRefusedSeries(t, f, q)
+		for _, by := range [][]refusal.Group{
 			{},
+			{refusal.ByReason},
+			{refusal.ByDay},
+			{refusal.ByHour},
+			{refusal.ByDay, refusal.ByReason},
+			{refusal.ByKey},
+			{refusal.ByModel, refusal.ByDay},
+			{refusal.ByAccount, refusal.ByReason},
+			{refusal.ByAccount, refusal.ByReason, refusal.ByDay},
+			{refusal.ByAccount, refusal.ByModel},
+			{refusal.ByReason, refusal.ByKey},
+			{refusal.ByKey, refusal.ByDay, refusal.ByReason},
+			{refusal.ByModel, refusal.ByReason, refusal.ByKey, refusal.ByAccount},
 		} {
+			of := q
+			of.All, of.By = false, by
 			want := map[refusal.Bucket]int64{}
-			q.By = by
 			for _, account := range []string{"acc_a", "acc_b", "acc_c", ""} {
-				q.Account = account
-				for _, s := range must.Get(f.Refusals.Read(t.Context(), q))(t).Sums {
+				of.Account = account
+				for _, s := range must.Get(f.Refusals.Read(t.Context(), of))(t).Sums {
 					want[s.Bucket] += s.N
 				}
 			}
-			q.Account, q.All = "", true
+			q.By = by
 			got := map[refusal.Bucket]int64{}
 			for _, s := range must.Get(f.Refusals.Read(t.Context(), q))(t).Sums {
 				got[s.Bucket] += s.N
 			}
 			must.Equal(t, got, want, "all accounts by %v of %+v", by, q)
-			compareRefusedAccounts(t, f, q)
-			compareRefusedSeries(t, f, q)
 		}
 	}
 }
