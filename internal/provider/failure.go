@@ -161,6 +161,12 @@ func Aborted() *Failure {
 		"aborted its answer: the finish reason reports a failure. Send the request again.")}
 }
 
+// SessionEnded returns the failure of a session that its provider ended before an answer was complete.
+func SessionEnded() *Failure {
+	return &Failure{Kind: KindAborted, sent: true, Err: llm.Errorf(llm.CodeProviderError, "The provider ended the "+
+		"session before its answer was complete. Connect again.")}
+}
+
 // MalformedCall returns the failure of an answer that calls a tool with arguments other than a JSON object, for clients
 // that accept only objects.
 func MalformedCall(tool string) *Failure {

@@ -336,6 +336,7 @@ func (s *live) settleRest(cause error) {
 	if errors.Is(cause, errLeft) {
 		outcome = ledger.OutcomeClientGone
 	}
+	s.lost = errors.Is(cause, errProvider)
 	for _, r := range rest {
 		st := r.unseen(outcome)
 		if r.over {

@@ -13,6 +13,7 @@ import (
 	"weir/internal/charge"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/provider"
 	"weir/internal/quote"
 	"weir/internal/ratelimit"
 	"weir/internal/route"
@@ -32,6 +33,7 @@ type meter struct {
 	asked  string // the model's name as the client wrote it
 	price  llm.Price
 	terms  *charge.Terms
+	lost   bool // the provider has ended the session; known when the rest is settled
 
 	mu        sync.Mutex
 	who       *account.Principal
@@ -154,6 +156,7 @@ func (m *meter) settle(h *ledger.Hold, st ledger.Settlement) {
 	who := m.principal()
 	caller := telemetry.Caller{Account: who.Account().Name, Key: who.Key().ID, KeyLabel: who.Key().Label}
 	m.server.o.Metrics.Attempt(telemetry.Ended{Attempt: h.Attempt(), Caller: caller}, &st, cost)
+	m.judge(h.Attempt(), &st)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if charge := h.Charge(); charge != nil {
@@ -161,6 +164,22 @@ func (m *meter) settle(h *ledger.Hold, st ledger.Settlement) {
 	}
 	m.active = m.server.now()
 	m.uncertain = m.uncertain || h.Charge() == nil || st.Provenance != ledger.Exact
+}
+
+// judge records the end of an attempt in the health of its target. An event of the client may have caused a failure, so
+// it counts for the account alone until another has the same one.
+func (m *meter) judge(a *ledger.Attempt, st *ledger.Settlement) {
+	target, now := *m.target, m.server.o.Ledger.Now()
+	target.Model = a.Model // transcripts have a model of their own
+	plan := m.table.Follow(a.Account, &target, now)
+	switch {
+	case st.Outcome == ledger.OutcomeOK:
+		plan.Succeeded(now, st.FirstToken)
+	case st.Outcome == ledger.OutcomeFailed:
+		plan.Failed(provider.Aborted(), now)
+	case st.Outcome == ledger.OutcomeCut && m.lost:
+		plan.Failed(provider.SessionEnded(), now)
+	}
 }
 
 // state describes the session with that many running responses.

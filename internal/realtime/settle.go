@@ -132,6 +132,7 @@ func (s *session) settleRest(cause error) {
 	if errors.Is(cause, errLeft) {
 		outcome = ledger.OutcomeClientGone
 	}
+	s.lost = errors.Is(cause, errProvider)
 	for _, r := range rest {
 		s.settleResponse(r, r.unseen(ledger.Settlement{Outcome: outcome, Counts: true, FirstToken: r.first}))
 	}

@@ -77,8 +77,12 @@ func TestOwnCircuit(t *testing.T) {
 }
 
 func (w *world) condition(provider string) route.Condition {
-	all := w.table.Providers(w.now)
-	return all[slices.IndexFunc(all, func(c route.ProviderCondition) bool { return c.Name == provider })].Targets[0]
+	return w.table.Providers(w.now)[index(w, provider)].Targets[0]
+}
+
+// index returns the place of a provider among those of the table.
+func index(w *world, provider string) int {
+	return slices.IndexFunc(w.table.Providers(w.now), func(c route.ProviderCondition) bool { return c.Name == provider })
 }
 
 // TestOwnFailuresStayOwn checks the events after which an account's failures do not count for all: another kind of

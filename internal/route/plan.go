@@ -48,6 +48,16 @@ func (t *Table) Plan(caller Caller, targets []Target, now time.Time) Plan {
 	return p
 }
 
+// Follow returns a plan that records the answers and failures of a session with its target. The session keeps its
+// connection, so the plan chooses nothing.
+func (t *Table) Follow(accountID string, target *Target, now time.Time) Plan {
+	return Plan{
+		table: t, caller: Caller{Account: accountID}, targets: []Target{*target},
+		target: t.circuitOf(target, now), own: t.health.own(accountID, target),
+		key: t.entryOf(target).keys[target.Key],
+	}
+}
+
 // Target returns the current target.
 func (p *Plan) Target() *Target { return &p.targets[p.current] }
 
