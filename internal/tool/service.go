@@ -1,7 +1,9 @@
 package tool
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -196,8 +198,8 @@ func (e *entry) shown(b *Bundle) *Tool {
 	return &e.prefixed
 }
 
-// Find returns a tool by the name that the caller knows. The error says why there is none: it is unknown, or its
-// definition has changed and waits for approval.
+// Find returns a tool by the name that the caller knows. The error says why there is none: it is unknown, its server
+// has not answered yet, or its definition has changed and waits for approval.
 func (s *Service) Find(ctx context.Context, c Caller, name string) (*Tool, error) {
 	t := s.current.Load()
 	bundle, err := t.bundle(&c)
@@ -207,6 +209,7 @@ func (s *Service) Find(ctx context.Context, c Caller, name string) (*Tool, error
 	if bundle != nil && bundle.Plain {
 		s.lists(ctx, t, &c, bundle) // of all servers at the same time
 	}
+	var silent error
 	for _, of := range t.sources {
 		own := name
 		if bundle == nil || !bundle.Plain {
@@ -221,7 +224,10 @@ func (s *Service) Find(ctx context.Context, c Caller, name string) (*Tool, error
 		}
 		e := of.find(ctx, &s.o, own)
 		switch {
-		case e == nil || !s.may(&c, bundle, of, e):
+		case e == nil:
+			silent = cmp.Or(silent, of.silence(&c, own))
+			continue
+		case !s.may(&c, bundle, of, e):
 			continue
 		case e.held:
 			return nil, llm.Errorf(llm.CodeForbidden, "The definition of the tool %q is new or has changed. An "+
@@ -229,6 +235,24 @@ func (s *Service) Find(ctx context.Context, c Caller, name string) (*Tool, error
 		}
 		return e.shown(bundle), nil
 	}
+	if silent != nil {
+		return nil, silent
+	}
 	return nil, llm.Errorf(llm.CodeNotFound, "There is no tool %.200q for this API key. List the tools to see all.",
 		name)
+}
+
+// silence returns the error for a tool that the caller may use, and whose server has not listed its tools yet, because
+// it does not answer; nil if it has.
+func (s *source) silence(c *Caller, tool string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.read || s.problem == "" || !matches(s.Tools, tool) || !c.Principal.Uses(Prefix+s.Name+"/"+tool) {
+		return nil
+	}
+	return &llm.Error{
+		Code: llm.CodeProviderUnavailable, RetryAfter: restFor,
+		Message: fmt.Sprintf("The MCP server %q does not answer, so its tools are not known. It is asked again after "+
+			"%s: call the tool again then, or tell the operator of this gateway.", s.Name, restFor),
+	}
 }

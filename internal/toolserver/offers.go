@@ -41,6 +41,7 @@ func (x *exchange) use() (json.RawMessage, error) {
 	}
 	converse(x, c)
 	result, err := x.server.o.Tools.Call(x.r.Context(), c)
+	x.attempted = result != nil
 	if err != nil {
 		return nil, err
 	}

@@ -98,6 +98,7 @@ type exchange struct {
 	tool       string // that is called; empty for none
 	stream     *stream
 	trace      *tracing.Request // nil without traces, and before the message is read
+	attempted  bool             // the ledger has a row of it
 	status     int              // of the answer
 }
 
@@ -301,8 +302,7 @@ func rpcOf(e *llm.Error) *mcp.RPCError {
 
 // count counts a request that ends without an attempt.
 func (x *exchange) count(e *llm.Error, status int) {
-	if x.server.o.Refusals == nil || e.Code == llm.CodeProviderError || e.Code == llm.CodeProviderTimeout ||
-		e.Code == llm.CodeProviderUnavailable {
+	if x.server.o.Refusals == nil || x.attempted {
 		return
 	}
 	of := refusal.Refusal{
