@@ -21,6 +21,8 @@ import (
 // Tools lists and calls tools of MCP servers for a caller.
 type Tools struct {
 	List func(context.Context, *account.Principal) ([]tool.Tool, error)
+	// Silent returns the servers of the caller that do not answer, so that List lacks their tools.
+	Silent func(*account.Principal) []string
 	// Call calls a tool by its name, with arguments that are a JSON object. It returns the id of the request also with
 	// an error, unless nothing was sent.
 	Call func(ctx context.Context, p *account.Principal, name string, arguments json.RawMessage) (
@@ -38,6 +40,7 @@ type toolHandlers struct {
 type toolsPage struct {
 	Tools  []callableTool
 	Hidden int
+	Silent string // names of the servers that do not answer
 }
 
 // callableTool is a tool that the account may call.
@@ -72,11 +75,12 @@ func (h *toolHandlers) caller(r *http.Request, v *people.Visit) (*account.Princi
 }
 
 func (h *toolHandlers) list(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	_, all, err := h.all(r, v)
+	who, all, err := h.all(r, v)
 	if err != nil {
 		return err
 	}
 	data := toolsPageOf(accountPath(v.Account.Name), all)
+	data.Silent = strings.Join(h.tools.Silent(who), ", ")
 	return h.site.show(w, r, v, page{name: "tools", title: "Tools", data: data})
 }
 

@@ -67,7 +67,7 @@ func tryToolSamples() []sample {
 	good.Result.Request = base + "/requests/019aa39e-51f1-7b3c-9d40-6a2f0c1e8b78"
 	failed.Result = tryResultOf(&tool.Result{JSON: []byte(`{"content":[{"type":"text","text":"no such file"}],"isError":true}`), IsError: true}, nil)
 	none.Result = tryResultOf(nil, llm.Errorf(llm.CodeBudgetExceeded, "The budget is used up."))
-	list := toolsPage{Tools: []callableTool{{"github__search", base + "/tools/github__search", hostile, base + "/requests?model=x"}}, Hidden: 3}
+	list := toolsPage{Tools: []callableTool{{"github__search", base + "/tools/github__search", hostile, base + "/requests?model=x"}}, Hidden: 3, Silent: "tracker, " + hostile}
 	return []sample{
 		{"tools", base + "/tools", people.Owner, page{name: "tools", title: "Tools", data: list}},
 		{"tools-none", base + "/tools", people.Owner, page{name: "tools", title: "Tools", data: toolsPage{}}},

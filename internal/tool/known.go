@@ -3,6 +3,8 @@ package tool
 import (
 	"context"
 	"sync"
+
+	"weir/internal/account"
 )
 
 // Status says whether a tool may be called.
@@ -61,6 +63,16 @@ func (s *Service) readAll(ctx context.Context, server string) [][]entry {
 	}
 	waiting.Wait()
 	return all
+}
+
+// Silent returns the names of the caller's servers that have not listed their tools yet, because they do not answer.
+func (s *Service) Silent(who *account.Principal) (names []string) {
+	for _, of := range s.current.Load().sources {
+		if c := of.condition(); c.Problem != "" && !c.Read && admits(of.Accounts, who) {
+			names = append(names, of.Name)
+		}
+	}
+	return names
 }
 
 // Conditions describes the servers, by name, after it has read their tools.
