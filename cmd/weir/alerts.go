@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -53,7 +54,7 @@ func alertsOf(ctx context.Context, d *admin.Admin, name string) (admin.AlertRepo
 func alertRow(a *admin.AlertView) []string {
 	return []string{
 		a.Fired.Format(time.RFC3339), orNone(timeText(a.Ended)), string(a.Kind), orNone(a.AccountName),
-		orNone(a.Subject), a.Text,
+		orNone(cmp.Or(a.KeyLabel, a.Subject)), a.Text,
 	}
 }
 

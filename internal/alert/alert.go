@@ -116,6 +116,7 @@ func (c *Condition) holds() bool { return c.Limit > 0 && c.Value > c.Limit-max(1
 type Alert struct {
 	ID string // UUIDv7
 	Condition
+	Label string // of the key that it is about; empty for none
 	Fired time.Time
 	Ended *time.Time // nil while it is active
 }

@@ -124,8 +124,8 @@ func (r *Rules) conditions(f *Facts, now time.Time, limitOf func(k Kind, account
 		add(KeyRefusals, x.Account, x.Key, x.Count, "%d requests of the key were refused in the last hour.", x.Count)
 	}
 	for _, u := range f.Unpriced {
-		add(UnpricedUsage, "", u.Model, u.Count, "%d attempts of %s have no price: their cost is unknown.", u.Count,
-			u.Model)
+		add(UnpricedUsage, "", u.Model, u.Count, "Attempts of %s without a price: %d. Their cost is unknown.",
+			u.Model, u.Count)
 	}
 	if !f.Prices.IsZero() {
 		days := int64(now.Sub(f.Prices) / oneDay)

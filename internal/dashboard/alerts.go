@@ -53,7 +53,7 @@ func (h *alertHandlers) list(w http.ResponseWriter, r *http.Request, v *people.V
 	if err != nil {
 		return err
 	}
-	p := alertsPageOf(&found, webhooksPath, nil)
+	p := alertsPageOf(&found, webhooksPath, false)
 	for i := range p.Kinds {
 		p.Kinds[i].Test = alertsPath + "/" + string(p.Kinds[i].Kind) + "/test"
 	}
@@ -67,12 +67,7 @@ func (h *alertHandlers) ofAccount(w http.ResponseWriter, r *http.Request, v *peo
 	if err != nil {
 		return err
 	}
-	keys, err := h.admin.Accounts.Keys(r.Context(), v.Account.ID)
-	if err != nil {
-		return err
-	}
-	p := alertsPageOf(&found, "", labelsOf(keys))
-	p.Account = true
+	p := alertsPageOf(&found, "", true)
 	if v.May(people.Manage, v.Account.ID) == nil {
 		p.Endpoints, p.Set = hookHomeOf(v).path, accountPath(v.Account.Name)+"/alerts/set"
 		p.Limits = alertFields(f, found.Kinds)
@@ -144,9 +139,9 @@ func (h *alertHandlers) setLimits(w http.ResponseWriter, r *http.Request, v *peo
 	return f.followed(w, r, v, accountPath(v.Account.Name)+"/alerts?done=alerts-set", err, h.ofAccount)
 }
 
-// alertsPageOf shows alerts. labels holds the labels of keys by id; a key without one is named by its account.
-func alertsPageOf(found *admin.AlertReport, endpoints string, labels map[string]string) alertsPage {
-	p := alertsPage{Endpoints: endpoints, Empty: Empty{
+// alertsPageOf shows alerts, of an account or of the installation.
+func alertsPageOf(found *admin.AlertReport, endpoints string, ofAccount bool) alertsPage {
+	p := alertsPage{Account: ofAccount, Endpoints: endpoints, Empty: Empty{
 		Icon: "alerts", Title: "No alerts", Text: "Nothing has needed attention in the last 90 days.",
 	}}
 	for i := range found.Kinds {
@@ -159,7 +154,7 @@ func alertsPageOf(found *admin.AlertReport, endpoints string, labels map[string]
 		if a.Ended != nil {
 			row.Badge = Badge{"", "Ended"}
 		}
-		row.Of, row.Href = alertOf(a, labels)
+		row.Of, row.Href = alertOf(a, ofAccount)
 		p.Alerts = append(p.Alerts, row)
 	}
 	return p
@@ -182,10 +177,13 @@ func alertBound(k *admin.AlertKind) string {
 }
 
 // alertOf returns what an alert is about, and the path of its page, if there is one.
-func alertOf(a *admin.AlertView, labels map[string]string) (of, href string) {
+func alertOf(a *admin.AlertView, ofAccount bool) (of, href string) {
 	switch {
 	case a.AccountName != "" && a.Subject != "":
-		return cmp.Or(labels[a.Subject], "a key of "+a.AccountName), accountPath(a.AccountName) + "/keys/" + a.Subject
+		if of = cmp.Or(a.KeyLabel, "a key"); !ofAccount {
+			of += " of " + a.AccountName
+		}
+		return of, accountPath(a.AccountName) + "/keys/" + a.Subject
 	case a.AccountName != "":
 		return a.AccountName, accountPath(a.AccountName)
 	}
@@ -230,5 +228,8 @@ func alertNoticeOf(ctx context.Context, a *admin.Admin, v *people.Visit) (n aler
 		return n, err
 	}
 	text := alertName(active[0].Kind) + ": " + active[0].Text
+	if label := active[0].KeyLabel; label != "" {
+		text = label + ". " + text
+	}
 	return alertNotice{len(active), text, accountPath(v.Account.Name) + "/alerts"}, nil
 }

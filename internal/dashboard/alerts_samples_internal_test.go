@@ -29,15 +29,15 @@ func alertSamples() []sample {
 			a.AccountName = "acme"
 		}
 		if k == alert.KeyRefusals || k == alert.UnpricedUsage {
-			a.Subject = "house/" + hostile
+			a.Subject, a.KeyLabel = "house/"+hostile, "ci"+hostile
 		}
 		busy.Alerts = append(busy.Alerts, a)
 	}
 	show := func(found *admin.AlertReport) page {
-		return page{name: "alerts", title: "Alerts", data: alertsPageOf(found, webhooksPath, nil)}
+		return page{name: "alerts", title: "Alerts", data: alertsPageOf(found, webhooksPath, false)}
 	}
-	own := alertsPageOf(&busy, accountPath("acme")+"/webhooks", map[string]string{"house/" + hostile: "ci" + hostile})
-	own.Account, own.Set = true, accountPath("acme")+"/alerts/set"
+	own := alertsPageOf(&busy, accountPath("acme")+"/webhooks", true)
+	own.Set = accountPath("acme")+"/alerts/set"
 	own.Limits = alertFields(&form{wrong: map[string]string{"error_rate": "The limit is wrong." + hostile}}, busy.Kinds[:4])
 	return []sample{
 		{"alerts", alertsPath, "", show(&busy)},

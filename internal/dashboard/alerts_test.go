@@ -26,16 +26,22 @@ func TestAccountSeesItsOwnAlerts(t *testing.T) {
 		condition(alert.KeyRefusals, s.acme.ID, k.ID, "Nine were refused."), condition(alert.ErrorRate, s.other.ID, "", "Theirs failed."),
 		condition(alert.UnpricedUsage, "", "house/new", "It has no price."),
 	}
+	ofOperators := condition(alert.KeyRefusals, s.acme.ID, k.ID, "Nine for operators.")
+	ofOperators.Own = false
+	all = append(all, ofOperators)
 	_, _, err := s.store.Alerts.Write(t.Context(), all, s.store.Now())
 	must.Do(t, err)
 	s.come("ada", people.Viewer)
 	for _, path := range []string{"/accounts/acme/alerts", "/accounts/acme"} {
-		text := s.see(t, path, "Nine were refused.")
-		if strings.Contains(text, "Theirs failed") || strings.Contains(text, "no price") {
+		text := s.see(t, path, "Nine were refused.", "ci")
+		if strings.Contains(text, "Theirs failed") || strings.Contains(text, "for operators") || strings.Contains(text, "no price") {
 			t.Errorf("%s: got alerts of others", path)
 		}
 	}
-	s.see(t, "/accounts/acme/alerts", "/accounts/acme/keys/"+k.ID, "The limits are the operator")
+	s.see(t, "/accounts/acme/alerts", "/accounts/acme/keys/"+k.ID, "ci", "The limits are the operator")
+	s.come("grace", "")
+	s.see(t, "/operator/alerts", "Nine for operators.", "/accounts/acme/keys/"+k.ID, "ci of acme")
+	s.come("ada", people.Viewer)
 	_, _, err = s.store.Alerts.Write(t.Context(), nil, s.store.Now())
 	must.Do(t, err)
 	if text := s.see(t, "/accounts/acme"); strings.Contains(text, "Nine were refused") {

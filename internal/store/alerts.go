@@ -137,12 +137,13 @@ func (s *Alerts) LastFired(ctx context.Context, q AlertQuery) (map[alert.Kind]ti
 }
 
 func alertsOf(ctx context.Context, q querier, which string, args ...any) ([]alert.Alert, error) {
-	rows, err := q.QueryContext(ctx, "SELECT id, kind, account, subject, value, bound, text, fired, ended, own"+
-		" FROM alerts "+which, args...)
+	rows, err := q.QueryContext(ctx, "SELECT id, kind, account, subject, value, bound, text, fired, ended, own,"+
+		" COALESCE((SELECT label FROM keys WHERE keys.id = alerts.subject), '') FROM alerts "+which, args...)
 	all, err := collect(rows, err, func(row scanner) (a alert.Alert, err error) {
 		var fired int64
 		var ended sql.NullInt64
-		err = row.Scan(&a.ID, &a.Kind, &a.Account, &a.Subject, &a.Value, &a.Limit, &a.Text, &fired, &ended, &a.Own)
+		err = row.Scan(&a.ID, &a.Kind, &a.Account, &a.Subject, &a.Value, &a.Limit, &a.Text, &fired, &ended, &a.Own,
+			&a.Label)
 		a.Fired, a.Ended = fromMicros(fired), optionalTime(ended)
 		return a, err
 	})
