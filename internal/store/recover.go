@@ -149,7 +149,7 @@ func (s *Deliveries) missed(ctx context.Context, e *webhook.Endpoint, from int64
 	if e.Account != "" {
 		where, args = where+" AND account = ?", append(args, e.Account)
 	} else { // accounts' own alerts are not for the installation
-		where += " AND NOT (account <> '' AND type IN (?, ?))"
+		where += " AND NOT (account <> '' AND type IN (?, ?) AND shared = 0)"
 		args = append(args, string(webhook.AlertFired), string(webhook.AlertEnded))
 	}
 	var types []any
