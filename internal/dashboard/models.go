@@ -246,7 +246,7 @@ func (row *modelRow) price(p *llm.Price) {
 	for i, rate := range r {
 		c := llm.Class(i)
 		if rate.Known() && rate != usualRate(r, c) {
-			row.Prices = append(row.Prices, Fact{className(c), rateText(c, rate)})
+			row.Prices = append(row.Prices, Fact{className(c, ""), rateText(c, rate)})
 		}
 	}
 	for i := range p.Tiers {

@@ -8,6 +8,7 @@ import (
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/report"
+	"weir/internal/tool"
 )
 
 // pricedAs describes the modes of the price that apply to an attempt.
@@ -41,7 +42,7 @@ func costRows(a *report.Attempt) (rows []costRow) {
 		if l.Class == llm.Requests && l.Rate == llm.Free {
 			continue // no fee
 		}
-		rows = append(rows, costRowOf(l))
+		rows = append(rows, costRowOf(l, a.Provider))
 		priced[l.Class] = priced[l.Class] || l.What == report.LineUsage
 	}
 	if a.Price.Known() && a.Provenance != ledger.Unknown && !a.Billed {
@@ -50,17 +51,17 @@ func costRows(a *report.Attempt) (rows []costRow) {
 	var used []costRow
 	for c, n := range a.Usage {
 		if n > 0 && !priced[llm.Class(c)] {
-			used = append(used, costRow{className(llm.Class(c)), countText(llm.Class(c), n), none, none})
+			used = append(used, costRow{className(llm.Class(c), a.Provider), countText(llm.Class(c), n), none, none})
 		}
 	}
 	return append(used, rows...)
 }
 
-func costRowOf(l report.CostLine) costRow {
+func costRowOf(l report.CostLine, provider string) costRow {
 	row := costRow{Count: none, Rate: none, Amount: dollars(l.Amount)}
 	switch l.What {
 	case report.LineUsage:
-		row.What, row.Count, row.Rate = className(l.Class), countText(l.Class, l.Count), rateText(l.Class, l.Rate)
+		row.What, row.Count, row.Rate = className(l.Class, provider), countText(l.Class, l.Count), rateText(l.Class, l.Rate)
 		if !l.Rate.Known() {
 			row.Amount = none // unknown, which is not 0
 		}
@@ -78,11 +79,11 @@ func costRowOf(l report.CostLine) costRow {
 	return row
 }
 
-// className returns the name of a class for tables, where prices show which classes are tokens. Calls of tools have
-// seconds, too, not only audio.
-func className(c llm.Class) string {
-	if c == llm.Milliseconds {
-		return "Time"
+// className returns the name of a class for tables, where prices show which classes are tokens. The seconds of a tool
+// are those of its call, not of sound.
+func className(c llm.Class, provider string) string {
+	if c == llm.Milliseconds && strings.HasPrefix(provider, tool.Prefix) {
+		return "Time of the call"
 	}
 	return strings.Replace(c.What(), " tokens", "", 1)
 }

@@ -392,9 +392,6 @@ func TestArithmeticShowsEachFee(t *testing.T) {
 	text := s.see(t, "/accounts/acme/requests/"+e.ID.Request.String(), "priority, tokens at 1.75 times the standard rates", "more than 500 input tokens", "16 s", "per second", "at least $")
 	for c := range llm.Class(llm.NumClasses) {
 		name := strings.Replace(c.What(), " tokens", "", 1)
-		if c == llm.Milliseconds { // of sound, or of a tool
-			name = "Time"
-		}
 		if !strings.Contains(text, `<th scope="row">`+name+"</th>") {
 			t.Errorf("%s: got no row of it", c)
 		}
