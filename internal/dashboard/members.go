@@ -148,6 +148,10 @@ func factsOf(a *account.Account) []Fact {
 	if bounds := boundsOf(a.Limits, account.Budget{}); len(bounds) > 0 {
 		facts[1].Value = strings.Join(bounds, ", ")
 	}
+	if n := a.ContentPercent; n > 0 {
+		text := number(n) + " % of requests: owners can read what they and their answers say"
+		facts = append(facts, Fact{"Content log", text})
+	}
 	if a.Credit != nil {
 		facts = append(facts, Fact{"Prepaid credit", dollars(a.Credit.Paid)})
 	}

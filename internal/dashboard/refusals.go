@@ -5,6 +5,8 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -48,6 +50,7 @@ type refusedRow struct {
 	Message      string
 	KeyPath      string // refusals of the key
 	ListPath     string // all refusals
+	Remedy       string // place in the documentation
 }
 
 // refusalNotice tells on a page how many requests were refused.
@@ -91,6 +94,14 @@ func reasonText(code llm.Code) string {
 		return "Internal error"
 	}
 	return string(code)
+}
+
+// remedyOf returns the place in the documentation with the remedy for an error code.
+func remedyOf(code llm.Code) string {
+	if code == refusal.CodePriceUnknown {
+		code = llm.CodeForbidden // as clients get it
+	}
+	return "/docs/troubleshooting#" + strconv.Itoa(code.Status()) + "-" + strings.ToLower(string(code))
 }
 
 // refusedNotice returns the number of an account's refusals of the last 24 hours, of all keys if key is empty.
@@ -150,7 +161,7 @@ func refusedRowOf(base string, x *admin.RefusedRequest, labels map[string]string
 	return refusedRow{
 		ID: x.ID, Href: base + "/" + x.ID, Arrived: x.Arrived, Reason: reasonText(x.Reason), Code: string(x.Reason),
 		Status: x.Status, Model: x.Model, Key: cmp.Or(labels[x.KeyID], "an unknown key"), Message: x.Message,
-		KeyPath: list + "&key=" + x.KeyID, ListPath: list,
+		KeyPath: list + "&key=" + x.KeyID, ListPath: list, Remedy: remedyOf(x.Reason),
 	}
 }
 

@@ -96,7 +96,7 @@ func contentPageOf(back string, c *admin.LoggedContent) contentPage {
 	p := contentPage{
 		ID: c.RequestID, Back: back, Created: c.Created,
 		Facts: []Fact{
-			{"Deleted at", c.Expires.UTC().Format("2 Jan 2006 15:04 UTC")},
+			{"Kept until", moment(c.Expires)},
 			{"Secrets and personal data replaced", number(int64(c.Redacted))},
 		},
 		Request: Code{Ident: "content-request", Label: "Request", Text: indented(c.Request)},

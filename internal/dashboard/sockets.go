@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"weir/internal/admin"
 	"weir/internal/llm"
@@ -177,8 +176,8 @@ func (p *socketPage) describe(row *socketRow) {
 		{"Key", row.Key},
 		{"Model", row.Model},
 		{"Node", node},
-		{"Opened", row.Began.Format(time.DateTime) + " UTC"},
-		{"Last request", row.Active.Format(time.DateTime) + " UTC"},
+		{"Opened", moment(row.Began)},
+		{"Last request", moment(row.Active)},
 	}
 }
 

@@ -103,7 +103,7 @@ func missedNote(u *report.Use) string {
 func cacheTile(x *report.Use) Tile {
 	t := Tile{Label: "Read from caches", Value: cachedOf(&x.Usage), Note: noted("of the tokens in", missedNote(x))}
 	if t.Value == none {
-		t.Note = noted("nothing of the input", missedNote(x))
+		t.Note = noted("none of the tokens in", missedNote(x))
 	}
 	return t
 }

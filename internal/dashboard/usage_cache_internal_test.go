@@ -13,7 +13,7 @@ func TestCacheTileWithoutReads(t *testing.T) {
 	t.Parallel()
 	var x report.Use
 	x.Usage[llm.Input] = 414
-	must.Equal(t, cacheTile(&x), Tile{Label: "Read from caches", Value: none, Note: "nothing of the input"}, "without reads")
+	must.Equal(t, cacheTile(&x), Tile{Label: "Read from caches", Value: none, Note: "none of the tokens in"}, "without reads")
 	x.Usage[llm.CacheRead] = 46
 	must.Equal(t, cacheTile(&x), Tile{Label: "Read from caches", Value: "10 %", Note: "of the tokens in"}, "with reads")
 }

@@ -58,13 +58,13 @@ func (a *Attempt) HideCost() {
 	a.ProviderCost, a.Billed, a.Terms, a.ChargeHold = nil, false, nil, 0
 	a.Price = t.Price
 	if !t.Own() {
-		a.Price = llm.Price{Version: priceList}
+		a.Price = llm.Price{Version: PriceList}
 	}
 	a.explainCharge(t.Own())
 }
 
-// priceList replaces the version of a price that the account may not see.
-const priceList = "list"
+// PriceList replaces the version of a price that the account may not see.
+const PriceList = "list"
 
 // explainCharge fills in the lines of a charge.
 func (a *Attempt) explainCharge(own bool) {
