@@ -67,9 +67,9 @@ type AlertView struct {
 	Kind        alert.Kind `json:"kind"`
 	AccountID   string     `json:"account_id"` // empty for an alert of the installation, like the name
 	AccountName string     `json:"account_name"`
-	Subject     string     `json:"subject"` // id of a key, or name of a model; empty for neither
+	Subject     string     `json:"subject"`   // id of a key, or name of a model; empty for neither
 	KeyLabel    string     `json:"key_label"` // empty for none
-	Value       int64      `json:"value"`   // when it fired, in the unit of the kind
+	Value       int64      `json:"value"`     // when it fired, in the unit of the kind
 	Limit       int64      `json:"limit"`
 	Unit        string     `json:"unit"`
 	Text        string     `json:"text"`
@@ -157,7 +157,8 @@ func (a *Alerts) report(ctx context.Context, q store.AlertQuery, own alert.Limit
 func viewAlert(a *alert.Alert, names map[string]string) AlertView {
 	return AlertView{
 		ID: a.ID, Kind: a.Kind, AccountID: a.Account, AccountName: names[a.Account], Subject: a.Subject,
-		KeyLabel: a.Label, Value: a.Value, Limit: a.Limit, Unit: a.Kind.Unit(), Text: a.Text, Fired: a.Fired, Ended: a.Ended,
+		KeyLabel: a.Label, Value: a.Value, Limit: a.Limit, Unit: a.Kind.Unit(), Text: a.Text, Fired: a.Fired,
+		Ended: a.Ended,
 	}
 }
 

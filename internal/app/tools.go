@@ -93,7 +93,7 @@ func toolsOfPages(g *instance) dashboard.Tools {
 		List: func(ctx context.Context, p *account.Principal) ([]tool.Tool, error) {
 			return g.tools.List(ctx, tool.Caller{Principal: p})
 		},
-		Silent: g.tools.Silent,
+		Silent: func(p *account.Principal) []string { return tool.Silent(g.tools, p) },
 		Call: func(ctx context.Context, p *account.Principal, name string, arguments json.RawMessage) (
 			id uuid.UUID, result *tool.Result, err error,
 		) {

@@ -37,7 +37,7 @@ func alertSamples() []sample {
 		return page{name: "alerts", title: "Alerts", data: alertsPageOf(found, webhooksPath, false)}
 	}
 	own := alertsPageOf(&busy, accountPath("acme")+"/webhooks", true)
-	own.Set = accountPath("acme")+"/alerts/set"
+	own.Set = accountPath("acme") + "/alerts/set"
 	own.Limits = alertFields(&form{wrong: map[string]string{"error_rate": "The limit is wrong." + hostile}}, busy.Kinds[:4])
 	return []sample{
 		{"alerts", alertsPath, "", show(&busy)},

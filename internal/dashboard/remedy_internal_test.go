@@ -10,7 +10,7 @@ import (
 	"weir/internal/refusal"
 )
 
-// TestRemedyIsInDocumentation checks that the documentation has the section to which the page of a refused request leads.
+// TestRemedyIsInDocumentation checks that each error code of a refused request has a section of the documentation.
 func TestRemedyIsInDocumentation(t *testing.T) {
 	t.Parallel()
 	page := string(must.Get(os.ReadFile("../../docs/troubleshooting.md"))(t))

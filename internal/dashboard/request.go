@@ -306,9 +306,7 @@ func attemptFacts(a *report.Attempt) (facts []Fact) {
 	add("Missed in the prompt cache", missedText(&a.Missed))
 	if !a.Cached.Hit { // it has no usage, and needs no price
 		add("Source of the numbers", numbersOf(a))
-		if a.Price.Version != report.PriceList { // which a line of the cost names
-			add("Version of the price", cmp.Or(a.Price.Version, "unknown"))
-		}
+		add("Version of the price", priceVersion(a))
 	}
 	add("Rates", pricedAs(a))
 	ofCost, ofCharge := a.LeftUnpriced()

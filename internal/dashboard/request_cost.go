@@ -35,6 +35,14 @@ func pricedAs(a *report.Attempt) string {
 	return cmp.Or(strings.Join(texts, "; "), "standard")
 }
 
+// priceVersion returns the version of an attempt's price; empty if a line of the cost names the price list.
+func priceVersion(a *report.Attempt) string {
+	if a.Price.Version == report.PriceList {
+		return ""
+	}
+	return cmp.Or(a.Price.Version, "unknown")
+}
+
 // costRows returns lines whose amounts add up to the attempt's cost. Without a price they show the usage.
 func costRows(a *report.Attempt) (rows []costRow) {
 	priced := map[llm.Class]bool{}
@@ -61,7 +69,8 @@ func costRowOf(l report.CostLine, provider string) costRow {
 	row := costRow{Count: none, Rate: none, Amount: dollars(l.Amount)}
 	switch l.What {
 	case report.LineUsage:
-		row.What, row.Count, row.Rate = className(l.Class, provider), countText(l.Class, l.Count), rateText(l.Class, l.Rate)
+		row.What, row.Count = className(l.Class, provider), countText(l.Class, l.Count)
+		row.Rate = rateText(l.Class, l.Rate)
 		if !l.Rate.Known() {
 			row.Amount = none // unknown, which is not 0
 		}

@@ -232,8 +232,8 @@ func (c *Client) failure(ctx context.Context, sent bool, err error) *Failure {
 		f.Gone, f.Err.Message = true, "The request was cancelled."
 	case !sent:
 		f.Err.Code = llm.CodeProviderUnavailable
-		f.Err.Message = fmt.Sprintf("The MCP server %q cannot be reached. Try again later, or ask the operator to check it "+
-			"with: weir mcp test %s.", c.o.Name, c.o.Name)
+		f.Err.Message = fmt.Sprintf("The MCP server %q cannot be reached. Try again later, or ask the operator "+
+			"to check it with: weir mcp test %s.", c.o.Name, c.o.Name)
 	case isLost(err):
 		f.Err.Message = fmt.Sprintf("The MCP server %q closed the connection without an answer.", c.o.Name)
 	default:

@@ -171,7 +171,7 @@ func (m *meter) settle(h *ledger.Hold, st ledger.Settlement) {
 func (m *meter) judge(a *ledger.Attempt, st *ledger.Settlement) {
 	target, now := *m.target, m.server.o.Ledger.Now()
 	target.Model = a.Model // transcripts have a model of their own
-	plan := m.table.Follow(a.Account, &target, now)
+	plan := route.Follow(m.table, a.Account, &target, now)
 	switch {
 	case st.Outcome == ledger.OutcomeOK:
 		plan.Succeeded(now, st.FirstToken)

@@ -18,7 +18,7 @@ func TestSessionsOfOneAccountEndForItAlone(t *testing.T) {
 	target := p.Target()
 	p.Release()
 	follow := func(account string) *route.Plan {
-		f := w.table.Follow(account, target, w.now)
+		f := route.Follow(w.table, account, target, w.now)
 		return &f
 	}
 	hour := func() route.Traffic { return w.table.Providers(w.now)[index(w, "a")].Hour }

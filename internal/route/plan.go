@@ -50,7 +50,7 @@ func (t *Table) Plan(caller Caller, targets []Target, now time.Time) Plan {
 
 // Follow returns a plan that records the answers and failures of a session with its target. The session keeps its
 // connection, so the plan chooses nothing.
-func (t *Table) Follow(accountID string, target *Target, now time.Time) Plan {
+func Follow(t *Table, accountID string, target *Target, now time.Time) Plan {
 	return Plan{
 		table: t, caller: Caller{Account: accountID}, targets: []Target{*target},
 		target: t.circuitOf(target, now), own: t.health.own(accountID, target),

@@ -66,7 +66,7 @@ func (s *Service) readAll(ctx context.Context, server string) [][]entry {
 }
 
 // Silent returns the names of the caller's servers that have not listed their tools yet, because they do not answer.
-func (s *Service) Silent(who *account.Principal) (names []string) {
+func Silent(s *Service, who *account.Principal) (names []string) {
 	for _, of := range s.current.Load().sources {
 		if c := of.condition(); c.Problem != "" && !c.Read && admits(of.Accounts, who) {
 			names = append(names, of.Name)

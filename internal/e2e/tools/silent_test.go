@@ -12,8 +12,8 @@ import (
 	"weir/internal/must"
 )
 
-// TestSilentServerIsNamedToItsCallersAlone checks that a call of a tool whose server has never answered says so, and is
-// in the list of refusals; that a server which answers, and one that the key may not use, are no reason.
+// TestSilentServerIsNamedToItsCallersAlone checks that a call of a tool of a silent server says so, and is in the list
+// of refusals; and that other servers, and those that the key may not use, are no reason.
 func TestSilentServerIsNamedToItsCallersAlone(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t, true)
