@@ -319,6 +319,40 @@ func TestWebSocketsAreBoundedAndHaveOneRequestEach(t *testing.T) {
 	}
 }
 
+// TestClosedProviderKeepsNoWebSocket checks that closing a provider closes its idle WebSocket, and lets an answer in
+// flight end before its WebSocket is closed.
+func TestClosedProviderKeepsNoWebSocket(t *testing.T) {
+	t.Parallel()
+	read, ended := make(chan struct{}), make(chan int64, 2)
+	s := newTeller(t, func(number int64, c *websocket.Conn) {
+		_, _, _ = c.Receive(nil)
+		_ = c.Send(websocket.Text, []byte(`{"type":"begin"}`))
+		if number == 2 {
+			<-read
+		}
+		_ = c.Send(websocket.Text, []byte(`{"type":"end"}`))
+		_, _, _ = c.Receive(nil)
+		ended <- number
+	})
+	p := s.provider(t, transports[0])
+	first, err := p.Do(t.Context(), chat(true))
+	must.Do(t, err)
+	second, err := p.Do(t.Context(), chat(true))
+	must.Do(t, err)
+	text := must.Get(io.ReadAll(first.Body))(t)
+	first.Release()
+	p.Close()
+	if number := <-ended; number != 1 {
+		t.Errorf("the WebSocket %d was closed first, want the idle one", number)
+	}
+	close(read)
+	if rest := must.Get(io.ReadAll(second.Body))(t); string(rest) != string(text) {
+		t.Errorf("got %q of the answer in flight, want %q", rest, text)
+	}
+	second.Release()
+	<-ended
+}
+
 // TestWebSocketsNeedFormatThatHasThem checks that a provider without such a wire format is a mistake.
 func TestWebSocketsNeedFormatThatHasThem(t *testing.T) {
 	t.Parallel()
