@@ -140,7 +140,15 @@ func (c *Connections) Begin(ctx context.Context, v *people.Visitor, name string,
 	if err != nil {
 		return "", keep, err
 	}
-	return c.Service.Begin(ctx, upstream.Connection(name, &s), who, v.Session().ID)
+	rows, err := c.store.List(ctx, who)
+	if err != nil {
+		return "", keep, err
+	}
+	var last *connection.Row
+	if i := slices.IndexFunc(rows, func(r connection.Row) bool { return r.Server == name }); i >= 0 {
+		last = &rows[i]
+	}
+	return c.Service.Begin(ctx, upstream.Connection(name, &s), who, v.Session().ID, last)
 }
 
 // Finish stores the connection to which an authorization server has led back, and returns the name of its server.

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -42,31 +43,38 @@ type issuer struct {
 	asks     string // the address that asks people in place of its own
 	back     any    // addresses for answers of the registered client
 	serial   int
+	scopes   map[string]string // by access token
+	wants    string            // scope that calls of tools need; empty for none
+	kind     any               // application_type of the registered client
 }
 
 func newIssuer(t *testing.T) *issuer {
 	t.Helper()
-	i := &issuer{codes: map[string]url.Values{}, tokens: map[string]string{}, refresh: map[string]string{}, expires: 3600}
 	mux := http.NewServeMux()
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return serveIssuer(mux, server.URL)
+}
+
+// serveIssuer serves an authorization server at an address.
+func serveIssuer(mux *http.ServeMux, address string) *issuer {
+	i := &issuer{url: address, codes: map[string]url.Values{}, tokens: map[string]string{}, refresh: map[string]string{}, expires: 3600, scopes: map[string]string{}}
 	mux.HandleFunc("GET /.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
 		answerJSON(w, map[string]any{
 			"issuer": i.url, "authorization_endpoint": cmp.Or(i.asks, i.url+"/authorize"), "token_endpoint": i.url + "/token", "registration_endpoint": i.url + "/register",
-			"response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"}, "authorization_response_iss_parameter_supported": true,
+			"scopes_supported": []string{"all", "write", "offline_access"}, "response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"}, "authorization_response_iss_parameter_supported": true,
 		})
 	})
 	mux.HandleFunc("POST /register", func(w http.ResponseWriter, r *http.Request) {
 		var m map[string]any
 		_ = json.NewDecoder(r.Body).Decode(&m)
-		m["client_id"], i.back = "client-1", m["redirect_uris"]
+		m["client_id"], i.back, i.kind = "client-1", m["redirect_uris"], m["application_type"]
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusCreated)
 		_ = json.NewEncoder(w).Encode(m)
 	})
 	mux.HandleFunc("GET /authorize", i.authorize)
 	mux.HandleFunc("POST /token", i.token)
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
-	i.url = server.URL
 	return i
 }
 
@@ -95,7 +103,7 @@ func (i *issuer) authorize(w http.ResponseWriter, r *http.Request) {
 func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	mark := ""
+	mark, scope := "", ""
 	switch r.PostFormValue("grant_type") {
 	case "authorization_code":
 		asked := i.codes[r.PostFormValue("code")]
@@ -105,6 +113,7 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 			break
 		}
 		i.serial++
+		scope = asked.Get("scope")
 		mark = fmt.Sprintf("person-%d", i.serial)
 	case "refresh_token":
 		old := r.PostFormValue("refresh_token")
@@ -119,22 +128,37 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	access, refresh := rand.Text(), rand.Text()
-	i.tokens[access], i.refresh[refresh] = mark, mark
+	i.tokens[access], i.refresh[refresh], i.scopes[access] = mark, mark, scope
 	answerJSON(w, map[string]any{"access_token": access, "token_type": "Bearer", "expires_in": i.expires, "refresh_token": refresh})
 }
 
 // newProtected returns the address of the SDK's server, which accepts the issuer's tokens only and has the tool whoami.
 func newProtected(t *testing.T, i *issuer) string {
 	t.Helper()
+	mux := http.NewServeMux()
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	i.resource = server.URL + "/mcp"
+	description := server.URL + "/.well-known/oauth-protected-resource/mcp"
+	serveProtected(mux, i, description)
+	mux.Handle("/.well-known/oauth-protected-resource/mcp", i.description())
+	return i.resource
+}
+
+// description describes the server of the issuer's resource.
+func (i *issuer) description() http.Handler {
+	return auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
+		Resource: i.resource, AuthorizationServers: []string{i.url}, ScopesSupported: []string{"all"},
+	})
+}
+
+// serveProtected serves the tool whoami at /mcp for the issuer's tokens. Refusals name the address of a description.
+func serveProtected(mux *http.ServeMux, i *issuer, description string) {
 	s := mcp.NewServer(&mcp.Implementation{Name: "peer", Version: "1"}, nil)
 	mcp.AddTool(s, &mcp.Tool{Name: "whoami", Description: "Says who asks."}, func(_ context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: r.Extra.TokenInfo.UserID}}}, nil, nil
 	})
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: true})
-	mux := http.NewServeMux()
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
-	i.resource = server.URL + "/mcp"
 	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 		i.mu.Lock()
 		defer i.mu.Unlock()
@@ -142,13 +166,18 @@ func newProtected(t *testing.T, i *issuer) string {
 		if !ok {
 			return nil, auth.ErrInvalidToken
 		}
-		return &auth.TokenInfo{UserID: mark, Expiration: time.Now().Add(time.Hour)}, nil
+		return &auth.TokenInfo{UserID: mark, Expiration: time.Now().Add(time.Hour), Scopes: strings.Fields(i.scopes[token])}, nil
 	}
-	mux.Handle("/mcp", auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{ResourceMetadataURL: server.URL + "/.well-known/oauth-protected-resource/mcp"})(handler))
-	mux.Handle("/.well-known/oauth-protected-resource/mcp", auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
-		Resource: i.resource, AuthorizationServers: []string{i.url}, ScopesSupported: []string{"all"},
-	}))
-	return i.resource
+	mux.Handle("/mcp", auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{ResourceMetadataURL: description})(
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			granted := auth.TokenInfoFromContext(r.Context()).Scopes
+			if r.Header.Get("Mcp-Method") == "tools/call" && i.wants != "" && !slices.Contains(granted, i.wants) {
+				w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+i.wants+`", resource_metadata="`+description+`"`)
+				w.WriteHeader(http.StatusForbidden)
+				return
+			}
+			handler.ServeHTTP(w, r)
+		})))
 }
 
 // newConnected returns a gateway before the SDK's server, which needs tokens of the issuer for each person.

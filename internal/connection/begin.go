@@ -1,21 +1,18 @@
 package connection
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
-	"golang.org/x/net/publicsuffix"
 	"golang.org/x/oauth2"
 
 	"weir/internal/llm"
@@ -27,6 +24,7 @@ const PendingFor = 10 * time.Minute
 // pending is what the browser keeps, encrypted, while its person consents elsewhere.
 type pending struct {
 	Server   string    `json:"server"`
+	URL      string    `json:"url"` // of the server
 	Who      string    `json:"who"`
 	Session  string    `json:"session"` // id of the person's session here
 	State    string    `json:"state"`
@@ -38,22 +36,24 @@ type pending struct {
 
 // access is what is needed to get tokens.
 type access struct {
-	Resource string           `json:"resource"`
+	Resource string           `json:"resource"` // identifier of what the tokens are for
 	Issuer   string           `json:"issuer"`
 	TokenURL string           `json:"token_url"`
 	ClientID string           `json:"client_id"`
 	Secret   string           `json:"client_secret,omitempty"`
 	Style    oauth2.AuthStyle `json:"style"`
 	Scopes   []string         `json:"scopes,omitempty"`
+	// Wanted are further scopes that the server has asked for since.
+	Wanted []string `json:"wanted,omitempty"`
 }
 
 const pendingAbout = "mcp connection begun"
 
 // Begin returns the address at which a person consents that this installation uses a server for them, or for all if who
-// is empty, and a text for the browser to keep until Finish. Session is the id of the person's session here. The error
-// is a *llm.Error.
-func (s *Service) Begin(ctx context.Context, of *Server, who, session string) (address string, keep llm.Secret,
-	err error,
+// is empty, and a text for the browser to keep until Finish. Session is the id of the person's session here, and last
+// the connection that another one replaces, whose access the new one has, too; nil for none. The error is a *llm.Error.
+func (s *Service) Begin(ctx context.Context, of *Server, who, session string, last *Row) (
+	address string, keep llm.Secret, err error,
 ) {
 	if !s.IsOn() {
 		return "", keep, llm.Errorf(llm.CodeInvalidRequest, "Set public_url: the authorization server has to lead "+
@@ -66,16 +66,19 @@ func (s *Service) Begin(ctx context.Context, of *Server, who, session string) (a
 		return "", keep, err
 	}
 	p := pending{
-		Server: of.Name, Who: who, Session: session, State: rand.Text(), Verifier: oauth2.GenerateVerifier(),
-		Until: s.o.Now().Add(PendingFor),
+		Server: of.Name, URL: of.URL, Who: who, Session: session, State: rand.Text(),
+		Verifier: oauth2.GenerateVerifier(), Until: s.o.Now().Add(PendingFor),
 	}
-	found, scopes, err := s.discover(ctx, c, of)
+	found, err := discover(ctx, c, of)
 	if err != nil {
 		return "", keep, s.failed(of, err)
 	}
-	p.NamesIss = found.AuthorizationResponseIssParameterSupported
-	p.access = access{Resource: of.URL, Issuer: found.Issuer, TokenURL: found.TokenEndpoint, Scopes: scopes}
-	if err := s.register(ctx, c, of, found, &p.access); err != nil {
+	p.NamesIss = found.issuer.AuthorizationResponseIssParameterSupported
+	p.access = access{
+		Resource: found.resource, Issuer: found.issuer.Issuer, TokenURL: found.issuer.TokenEndpoint,
+		Scopes: found.scopesFor(of, s.lastAccess(of, last)),
+	}
+	if err := s.register(ctx, c, of, found.issuer, &p.access); err != nil {
 		return "", keep, s.failed(of, err)
 	}
 	text, err := json.Marshal(p)
@@ -84,7 +87,7 @@ func (s *Service) Begin(ctx context.Context, of *Server, who, session string) (a
 	}
 	sealed, err := s.o.Seal(ctx, text, pendingAbout)
 	config := p.config(s.callback(of.Name))
-	config.Endpoint.AuthURL = found.AuthorizationEndpoint
+	config.Endpoint.AuthURL = found.issuer.AuthorizationEndpoint
 	return config.AuthCodeURL(p.State, oauth2.S256ChallengeOption(p.Verifier), oauth2.SetAuthURLParam("resource",
 		p.Resource)), llm.NewSecret(sealed), err
 }
@@ -116,87 +119,6 @@ func (s *Service) failed(of *Server, err error) error {
 		Code: llm.CodeProviderError, Err: err,
 		Message: fmt.Sprintf("The MCP server %q cannot be connected: %s.", of.Name, text),
 	}
-}
-
-// discover finds the authorization server, and the scopes to ask for.
-func (s *Service) discover(ctx context.Context, c *http.Client, of *Server) (
-	found *oauthex.AuthServerMeta, scopes []string, err error,
-) {
-	at, scopes, err := challenge(ctx, c, of)
-	if err != nil {
-		return nil, nil, err
-	}
-	var described *oauthex.ProtectedResourceMetadata
-	for _, address := range at {
-		if described, err = oauthex.GetProtectedResourceMetadata(ctx, address, of.URL, c); err == nil {
-			break
-		}
-	}
-	switch {
-	case err != nil:
-		return nil, nil, errors.Join(reason("it has no description of its protection (RFC 9728) for its url"), err)
-	case len(described.AuthorizationServers) == 0:
-		return nil, nil, reason("it names no authorization server")
-	case of.Issuer != "" && !slices.Contains(described.AuthorizationServers, of.Issuer):
-		return nil, nil, reason("it names another authorization server than issuer")
-	}
-	issuer := described.AuthorizationServers[0]
-	if of.Issuer != "" {
-		issuer = of.Issuer
-	}
-	if found, err = auth.GetAuthServerMetadata(ctx, issuer, c); err != nil {
-		return nil, nil, err
-	}
-	if found == nil || !slices.Contains(found.CodeChallengeMethodsSupported, "S256") {
-		return nil, nil, reason("its authorization server has no metadata (RFC 8414), or no PKCE with S256")
-	}
-	if of.Issuer == "" && !isOfOneSite(found.Issuer, found.AuthorizationEndpoint, found.TokenEndpoint) {
-		return nil, nil, reason("its authorization server has addresses at other sites than its own: if you trust " +
-			"these, set issuer")
-	}
-	switch {
-	case len(of.Scopes) > 0:
-		scopes = of.Scopes
-	case len(scopes) == 0:
-		scopes = described.ScopesSupported
-	}
-	return found, scopes, nil
-}
-
-// challenge asks the server without a token. It returns the addresses at which its description may be, and the scopes
-// that it wants.
-func challenge(ctx context.Context, c *http.Client, of *Server) (at, scopes []string, err error) {
-	const ask = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, of.URL, strings.NewReader(ask))
-	if err != nil {
-		return nil, nil, err
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "application/json, text/event-stream")
-	response, err := c.Do(r)
-	if err != nil {
-		return nil, nil, errors.Join(reason("it cannot be reached"), err)
-	}
-	_ = response.Body.Close() // it is not read
-	all, err := oauthex.ParseWWWAuthenticate(response.Header.Values("WWW-Authenticate"))
-	if err != nil {
-		all = nil // the description may be at its usual address
-	}
-	for _, one := range all {
-		if address := one.Params["resource_metadata"]; one.Scheme == "bearer" && address != "" {
-			at, scopes = append(at, address), strings.Fields(one.Params["scope"])
-		}
-	}
-	if len(at) > 0 {
-		return at[:1], scopes, nil
-	}
-	u, err := url.Parse(of.URL)
-	if err != nil {
-		return nil, nil, err
-	}
-	const usual = "/.well-known/oauth-protected-resource"
-	root := u.Scheme + "://" + u.Host + usual
-	return []string{root + strings.TrimSuffix(u.Path, "/"), root}, nil, nil
 }
 
 // register sets the id, and the secret, by which the issuer knows this installation: the configured one, the address of
@@ -235,12 +157,14 @@ func (s *Service) register(ctx context.Context, c *http.Client, of *Server, foun
 	if found.RegistrationEndpoint == "" {
 		return reason("its authorization server registers no clients: set client_id and issuer")
 	}
-	made, err := oauthex.RegisterClient(ctx, found.RegistrationEndpoint, s.description(of.Name), c)
+	asked := s.description(of.Name)
+	asked.TokenEndpointAuthMethod = methodOf(found.TokenEndpointAuthMethodsSupported)
+	made, err := oauthex.RegisterClient(ctx, found.RegistrationEndpoint, asked, c)
 	if err != nil {
 		return err
 	}
 	a.ClientID, a.Secret = made.ClientID, made.ClientSecret
-	a.Style = styleOf([]string{made.TokenEndpointAuthMethod}, a.Secret)
+	a.Style = styleOf([]string{cmp.Or(made.TokenEndpointAuthMethod, asked.TokenEndpointAuthMethod)}, a.Secret)
 	text, err := json.Marshal(registration{a.ClientID, a.Secret, a.Style, s.callback(of.Name)})
 	if err != nil {
 		return err
@@ -261,10 +185,14 @@ type registration struct {
 
 // description describes this installation as a client for a server. People read the name where they consent.
 func (s *Service) description(server string) *oauthex.ClientRegistrationMetadata {
+	kind := "web"
+	if !strings.HasPrefix(s.o.PublicURL, "https://") { // OpenID Connect Registration 1.0, section 2
+		kind = "native"
+	}
 	return &oauthex.ClientRegistrationMetadata{
-		RedirectURIs: []string{s.callback(server)}, TokenEndpointAuthMethod: "none", ClientName: "Weir: " + server,
+		RedirectURIs: []string{s.callback(server)}, TokenEndpointAuthMethod: noSecret, ClientName: "Weir: " + server,
 		ClientURI: s.o.PublicURL, GrantTypes: []string{"authorization_code", "refresh_token"},
-		ResponseTypes: []string{"code"},
+		ResponseTypes: []string{"code"}, ApplicationType: kind,
 	}
 }
 
@@ -281,25 +209,17 @@ func (s *Service) Document(server string) any {
 	}{s.o.PublicURL + ClientsPath + server, s.description(server)}
 }
 
-// isOfOneSite reports whether addresses are of one registrable domain, or of one host if they have none. Otherwise a
-// server could lead people to the authorization server of another, and get the code at an address of its own.
-func isOfOneSite(addresses ...string) bool {
-	first := siteOf(addresses[0])
-	return first != "" && !slices.ContainsFunc(addresses, func(other string) bool { return siteOf(other) != first })
-}
+// noSecret is the method of a client that authenticates itself by PKCE only.
+const noSecret = "none"
 
-// siteOf returns the registrable domain of an address; otherwise its host with the port.
-func siteOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	if _, err := netip.ParseAddr(u.Hostname()); err != nil {
-		if domain, err := publicsuffix.EffectiveTLDPlusOne(strings.ToLower(u.Hostname())); err == nil {
-			return domain
+// methodOf returns the method to register with, by those that the token endpoint supports.
+func methodOf(supported []string) string {
+	for _, method := range []string{noSecret, "client_secret_basic", "client_secret_post"} {
+		if slices.Contains(supported, method) {
+			return method
 		}
 	}
-	return strings.ToLower(u.Host)
+	return noSecret
 }
 
 // styleOf returns how a client sends its secret, by the methods that the token endpoint supports.

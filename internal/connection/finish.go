@@ -52,7 +52,7 @@ func (s *Service) Finish(ctx context.Context, find func(name string) (*Server, e
 	if err != nil {
 		return nil, err
 	}
-	if of.URL != p.Resource {
+	if of.URL != p.URL {
 		return nil, llm.Errorf(llm.CodeInvalidRequest, "The MCP server %q has another address by now. Begin anew.",
 			of.Name)
 	}
@@ -81,7 +81,7 @@ func (s *Service) Finish(ctx context.Context, find func(name string) (*Server, e
 		return nil, err
 	}
 	return &Row{
-		Server: p.Server, Who: p.Who, Resource: p.Resource, Issuer: p.Issuer, Sealed: sealed, Created: s.o.Now(),
+		Server: p.Server, Who: p.Who, Resource: p.URL, Issuer: p.Issuer, Sealed: sealed, Created: s.o.Now(),
 	}, nil
 }
 

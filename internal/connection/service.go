@@ -78,7 +78,7 @@ type Store interface {
 // Row is a stored connection.
 type Row struct {
 	Server, Who      string
-	Resource, Issuer string
+	Resource, Issuer string // the server's address, and who gave the tokens
 	Sealed           string // tokens
 	Created          time.Time
 	Claimed          time.Time // until when it was last claimed: see Store

@@ -138,15 +138,6 @@ func (s *source) current(ctx context.Context, h *held, person string) (*tokens, 
 	}
 }
 
-func (s *source) open(row *Row) (*tokens, error) {
-	text, err := s.o.Open(row.Sealed, AboutTokens(row.Server, row.Who))
-	t := new(tokens)
-	if err == nil {
-		err = json.Unmarshal(text, t)
-	}
-	return t, err
-}
-
 // renewed renews the tokens of a claimed connection. A refused refresh token ends the connection.
 func (s *source) renewed(ctx context.Context, row *Row, t *tokens) (*tokens, error) {
 	c, err := s.client(s.of)
@@ -177,22 +168,23 @@ func (s *source) renewed(ctx context.Context, row *Row, t *tokens) (*tokens, err
 	return next, nil
 }
 
-// codeElicitation is the error of a request that needs a person at an address first (revision 2025-11-25).
-const codeElicitation = -32042
-
 // missing returns the error of a caller that has to connect first.
 func (s *source) missing() error {
 	if !s.of.PerPerson {
 		return &mcp.Failure{Err: llm.Errorf(llm.CodeForbidden, "Nobody has connected this gateway to the MCP server "+
 			"%q. Ask an operator to do so: weir mcp connect %s.", s.of.Name, s.of.Name)}
 	}
+	return s.elicit(fmt.Sprintf("You are not connected to the MCP server %q.", s.of.Name))
+}
+
+// elicit returns the error of a person who has to connect, for a reason.
+func (s *source) elicit(why string) error {
 	address := s.o.PublicURL + Path + "#" + s.of.Name
-	text := fmt.Sprintf("You are not connected to the MCP server %q. Connect at %s, then try again.", s.of.Name,
-		address)
+	text := fmt.Sprintf("%s Connect at %s, then try again.", why, address)
 	data, _ := json.Marshal(map[string]any{"elicitations": []any{map[string]any{ // of texts
 		"mode": "url", "elicitationId": s.of.Name, "url": address, "message": text,
 	}}})
-	return &mcp.RPCError{Code: codeElicitation, Message: text, Data: data}
+	return &mcp.RPCError{Code: mcp.CodeElicitation, Message: text, Data: data}
 }
 
 // unreached returns the error of a token that cannot be had now.

@@ -50,6 +50,9 @@ const (
 func (c *Client) send(ctx context.Context, s *session, r *Request) (json.RawMessage, error) {
 	id := c.id()
 	response, sent, err := c.post(ctx, s, r, AppendMessage(nil, id, r.Method, c.params(s, r)))
+	if rpc, ok := errors.AsType[*RPCError](err); ok { // a person has to do something first
+		return nil, rpc
+	}
 	if err != nil {
 		return nil, c.failure(ctx, sent, err)
 	}
@@ -148,6 +151,9 @@ func (c *Client) open(ctx context.Context, s *session, r *Request, method string
 	if s.id != "" {
 		h.Set(HeaderSession, s.id)
 	}
+	if c.o.Through != nil {
+		h.Set(HeaderCaller, r.Session)
+	}
 	for name, value := range c.o.Headers {
 		h.Set(name, value.Reveal())
 	}
@@ -172,6 +178,12 @@ func (c *Client) roundTrip(request *http.Request, r *Request, body []byte) (*htt
 		}
 		request.Header.Set("Authorization", "Bearer "+token)
 		response, err := through.RoundTrip(request)
+		if err == nil && response.StatusCode == http.StatusForbidden {
+			challenges := response.Header.Values("WWW-Authenticate")
+			if err := c.tokens.Widen(request.Context(), person, challenges); err != nil {
+				return nil, errors.Join(err, response.Body.Close())
+			}
+		}
 		if err != nil || response.StatusCode != http.StatusUnauthorized || again {
 			return response, err
 		}

@@ -99,7 +99,8 @@ type RPCError struct {
 // internal one, may come after the tool has run.
 func (e *RPCError) Refuses() bool {
 	switch e.Code {
-	case CodeParse, CodeRequest, CodeMethod, CodeParams, CodeHeaderMismatch, CodeCapability, CodeRevision:
+	case CodeParse, CodeRequest, CodeMethod, CodeParams, CodeHeaderMismatch, CodeCapability, CodeRevision,
+		CodeElicitation:
 		return true
 	}
 	return false

@@ -32,7 +32,8 @@ const (
 	HeaderMethod   = "Mcp-Method"
 	HeaderName     = "Mcp-Name"
 	HeaderSession  = "Mcp-Session-Id"
-	HeaderParam    = "Mcp-Param-" // before the name that a tool's schema gives
+	HeaderParam    = "Mcp-Param-"  // before the name that a tool's schema gives
+	HeaderCaller   = "Weir-Caller" // Request.Session, for a Carrier only
 )
 
 // Members of _meta in requests.
@@ -57,6 +58,7 @@ const (
 	CodeHeaderMismatch = -32020
 	CodeCapability     = -32021
 	CodeRevision       = -32022
+	CodeElicitation    = -32042 // a person has to visit an address first (revision 2025-11-25)
 )
 
 // NamedBy returns the member of a method's params that the header Mcp-Name repeats; empty for none.

@@ -32,6 +32,9 @@ type TokenSource interface {
 	Token(ctx context.Context, person string) (string, error)
 	// Drop forgets a token that the server refused.
 	Drop(person, token string)
+	// Widen reads from the challenges of a refusal (WWW-Authenticate) which further scopes the server wants. It returns
+	// the error that says what a person has to do; nil if nobody can do anything.
+	Widen(ctx context.Context, person string, challenges []string) error
 }
 
 const (
@@ -116,3 +119,6 @@ func (t *tokens) Drop(_, token string) {
 		t.now = nil
 	}
 }
+
+// Widen implements TokenSource: only the operator sets the scopes.
+func (t *tokens) Widen(context.Context, string, []string) error { return nil }
