@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"weir/internal/mcp"
-	"weir/internal/rawjson"
 )
 
 const (
@@ -54,9 +53,10 @@ func (p *process) read(out io.Reader) {
 	}
 }
 
-// take passes a response to its request, and declines requests of the server. It reports whether somebody has waited.
-func (p *process) take(line []byte) bool {
-	m, err := mcp.ParseMessage(line)
+// take passes a response to its request, and a notification to those whom it concerns, and declines requests of the
+// server. It reports whether it was a response for which somebody has waited.
+func (p *process) take(text []byte) bool {
+	m, err := mcp.ParseMessage(text)
 	switch {
 	case err != nil:
 		return false // such as a text that is no message
@@ -64,16 +64,10 @@ func (p *process) take(line []byte) bool {
 		p.reply(declined(&m))
 		return false
 	case m.Method != "":
-		return false // a notification names no caller, and all share the process
+		p.note(&m, text)
+		return false
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	waiting, ok := p.calls[string(m.ID)]
-	if ok {
-		delete(p.calls, string(m.ID))
-		waiting <- line
-	}
-	return ok
+	return p.answered(&m, text)
 }
 
 // failOnly fails the request in flight if there is only one: the line that was too long is its response.
@@ -83,9 +77,9 @@ func (p *process) failOnly() {
 	if len(p.calls) != 1 {
 		return
 	}
-	for id, waiting := range p.calls {
+	for id, w := range p.calls {
 		delete(p.calls, id)
-		waiting <- nil
+		w.put(nil, true)
 	}
 }
 
@@ -192,19 +186,4 @@ func oneLine(text []byte) ([]byte, error) {
 	var out bytes.Buffer
 	err := json.Compact(&out, text)
 	return out.Bytes(), err
-}
-
-// private returns params without the token by which a server reports progress: callers may have chosen the same one.
-func private(params []byte) []byte {
-	meta := rawjson.Get(params, "_meta")
-	if !rawjson.Present(rawjson.Get(meta, "progressToken")) {
-		return params
-	}
-	meta = rawjson.Rewrite(meta, func(name string) string {
-		if name == "progressToken" {
-			return ""
-		}
-		return name
-	})
-	return rawjson.Splice(nil, params, rawjson.Set(params, "_meta", meta))
 }

@@ -64,6 +64,9 @@ type peer struct {
 	out          *bufio.Writer
 	begun, ready int // initialize and its notification
 	declined     []string
+	muted        int      // requests that are never answered
+	cancelled    int      // of them
+	held         *message // request that is answered later
 }
 
 type message struct {
@@ -105,6 +108,8 @@ func (p *peer) take(m *message) {
 		p.answer(m, `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"peer","version":"1"}}`)
 	case "notifications/initialized":
 		p.ready++
+	case "notifications/cancelled":
+		p.cancelled++
 	default:
 		p.misbehave(m)
 	}
@@ -113,8 +118,8 @@ func (p *peer) take(m *message) {
 func (p *peer) misbehave(m *message) {
 	switch m.Method {
 	case "test/state":
-		p.answer(m, fmt.Sprintf(`{"pid":%d,"begun":%d,"ready":%d,"declined":%q,"environment":%q}`, os.Getpid(), p.begun, p.ready,
-			strings.Join(p.declined, ","), strings.Join(os.Environ(), ",")))
+		p.answer(m, fmt.Sprintf(`{"pid":%d,"begun":%d,"ready":%d,"declined":%q,"muted":%d,"cancelled":%d,"environment":%q}`, os.Getpid(), p.begun, p.ready,
+			strings.Join(p.declined, ","), p.muted, p.cancelled, strings.Join(os.Environ(), ",")))
 	case "test/params":
 		p.answer(m, string(m.Params))
 	case "test/exit":
@@ -141,10 +146,45 @@ func (p *peer) misbehave(m *message) {
 			p.write(`{"jsonrpc":"2.0","method":"notifications/message","params":{}}`)
 		}
 		p.answer(m, `{}`)
+	case "test/notify": // to a caller, about a line that is too long, and to nobody
+		var of struct {
+			Meta struct {
+				ProgressToken json.RawMessage `json:"progressToken"`
+			} `json:"_meta"`
+		}
+		_ = json.Unmarshal(m.Params, &of)
+		p.write(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}`, of.Meta.ProgressToken)
+		p.write(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%s"}}`, strings.Repeat("x", 40<<10))
+		p.write(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"nobody","progress":2}}`)
+		p.write(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"one"}}`)
+		p.answer(m, `{}`)
+	case "test/flood":
+		for i := range 500 {
+			p.write(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":%d}}`, i)
+		}
+		p.answer(m, `{}`)
+	case "test/changed":
+		p.write(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		p.write(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"doc://readme"}}`)
+		p.answer(m, `{}`)
+	case "test/half": // a message, and no result
+		p.muted++
+		p.write(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"half"}}`)
+	case "test/hold":
+		p.held = m
+	case "test/release":
+		if p.held != nil {
+			p.write(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"held"}}`)
+			p.answer(p.held, `{}`)
+		}
+		p.answer(m, `{}`)
+	case "resources/subscribe":
+		p.answer(m, `{}`)
 	case "test/ask":
 		p.write(`{"jsonrpc":"2.0","id":"a","method":"sampling/createMessage","params":{}}`)
 		p.answer(m, `{}`)
 	case "test/mute":
+		p.muted++
 	case "test/stderr":
 		for range 5000 {
 			_, _ = fmt.Fprintf(os.Stderr, "the token is %s\n", os.Getenv("TOKEN"))

@@ -46,8 +46,12 @@ type process struct {
 	first []byte        // the response to it; nil before
 	once  atomic.Bool   // methodInitialized was sent
 
-	mu    sync.Mutex
-	calls map[string]chan []byte // by id; nil when the process has ended. A nil line was too long
+	mu        sync.Mutex
+	calls     map[string]*waiting // requests in flight by id; nil when the process has ended
+	listeners map[string]*waiting // for notifications outside of calls
+	streams   int                 // that were opened
+	owner     string              // of all calls so far; empty for none
+	shared    bool                // there were calls of several owners
 }
 
 // start starts a process.
@@ -55,7 +59,7 @@ func start(o *Options, life int) (*process, error) {
 	p := &process{
 		o: o, life: life, began: time.Now(), out: make(chan []byte), replies: make(chan []byte, maxReplies),
 		over: make(chan struct{}), ending: make(chan struct{}), turn: make(chan struct{}, 1),
-		calls: map[string]chan []byte{},
+		calls: map[string]*waiting{}, listeners: map[string]*waiting{},
 	}
 	p.end = sync.OnceFunc(func() { close(p.ending) })
 	started := make(chan error)
@@ -105,10 +109,12 @@ func (p *process) finish(state *os.ProcessState, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	close(p.over) // first: who then hears of the end gets a new process
-	for _, waiting := range p.calls {
-		close(waiting)
+	for _, all := range []map[string]*waiting{p.calls, p.listeners} {
+		for _, w := range all {
+			close(w.lines)
+		}
 	}
-	p.calls = nil
+	p.calls, p.listeners = nil, nil
 	p.o.Log.Info("the process of an MCP server ended", "state", fmt.Sprint(state), "err", err)
 }
 
@@ -209,64 +215,26 @@ func (p *process) send(ctx context.Context, line []byte) error {
 	}
 }
 
-// request sends a request and returns the line of its response.
+// request sends a request of the gateway and returns the line of its response.
 func (p *process) request(ctx context.Context, m *mcp.Message) ([]byte, error) {
-	id := string(m.ID)
-	answer, err := p.expect(id)
+	w, err := p.begin(ctx, m, "")
 	if err != nil {
 		return nil, err
 	}
-	defer p.forget(id)
-	line, err := oneLine(mcp.AppendMessage(nil, m.ID, m.Method, private(m.Params)))
-	if err != nil {
-		return nil, err
-	}
-	if err := p.send(ctx, line); err != nil {
-		return nil, err
-	}
-	sent(ctx)
-	select {
-	case got, ok := <-answer:
-		if !ok {
-			return nil, fmt.Errorf("the process has ended: %w", io.ErrUnexpectedEOF)
+	defer p.forget(w)
+	for {
+		if line, last, err := p.next(ctx, w); last || err != nil {
+			return line, err
 		}
-		if got == nil {
-			return nil, mcp.ErrLong
-		}
-		return got, nil
-	case <-ctx.Done():
-		p.cancel(m)
-		return nil, ctx.Err()
 	}
-}
-
-// expect makes room for a response.
-func (p *process) expect(id string) (<-chan []byte, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case p.calls == nil:
-		return nil, errUnsent
-	case len(p.calls) >= maxCalls:
-		return nil, errFull
-	}
-	answer := make(chan []byte, 1)
-	p.calls[id] = answer
-	return answer, nil
-}
-
-func (p *process) forget(id string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.calls, id)
 }
 
 // cancel tells the server that nobody waits for a response.
-func (p *process) cancel(m *mcp.Message) {
-	if m.Method == mcp.MethodInitialize {
-		return // the protocol forbids it
+func (p *process) cancel(w *waiting) {
+	if w.method == mcp.MethodInitialize || w.method == "" {
+		return // the protocol forbids it, or it is no request
 	}
-	params := append(rawjson.AppendMember(nil, "requestId", m.ID), '}')
+	params := append(rawjson.AppendMember(nil, "requestId", []byte(w.id)), '}')
 	p.reply(mcp.AppendMessage(nil, nil, methodCancelled, params))
 }
 

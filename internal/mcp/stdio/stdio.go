@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -91,9 +92,33 @@ func (s *Server) Close() {
 // RoundTrip sends one message and returns the response to it as an HTTP response. Each life of the process is a
 // session.
 func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method != http.MethodPost {
-		return respond(r, http.StatusMethodNotAllowed, nil, 0), nil
+	switch r.Method {
+	case http.MethodGet:
+		return s.listen(r)
+	case http.MethodPost:
+		return s.post(r)
 	}
+	return respond(r, http.StatusMethodNotAllowed, nil, 0), nil
+}
+
+// listen returns the stream of notifications of a session.
+func (s *Server) listen(r *http.Request) (*http.Response, error) {
+	p, err := s.process(r.Header.Get(mcp.HeaderSession))
+	if err != nil {
+		return nil, err
+	}
+	if p == nil {
+		return respond(r, http.StatusNotFound, nil, 0), nil
+	}
+	w, err := p.stream()
+	if err != nil {
+		return respond(r, http.StatusNotFound, nil, 0), nil //nolint:nilerr // the process has ended
+	}
+	return streamed(r, p.events(r, w), p.life), nil
+}
+
+// post sends one message.
+func (s *Server) post(r *http.Request) (*http.Response, error) {
 	text, err := io.ReadAll(r.Body)
 	if err = errors.Join(err, r.Body.Close()); err != nil {
 		return nil, err
@@ -102,7 +127,7 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.Method == methodListen || m.Method == mcp.MethodDiscover && s.isLegacy() {
+	if m.Method == mcp.MethodDiscover && s.isLegacy() {
 		return respond(r, http.StatusNotFound, unknown(&m), 0), nil
 	}
 	p, err := s.process(r.Header.Get(mcp.HeaderSession))
@@ -127,7 +152,10 @@ func (s *Server) pass(p *process, r *http.Request, m *mcp.Message) (*http.Respon
 			return respond(r, http.StatusNotFound, unknown(m), 0), nil
 		}
 	case m.IsRequest():
-		line, err = p.request(r.Context(), m)
+		var w *waiting
+		if w, err = p.begin(r.Context(), m, owner(r)); err == nil {
+			return p.answer(r, w)
+		}
 	case m.Method == methodInitialized:
 		err = p.initialized(r.Context())
 	}
@@ -140,6 +168,12 @@ func (s *Server) pass(p *process, r *http.Request, m *mcp.Message) (*http.Respon
 		return respond(r, http.StatusAccepted, nil, p.life), nil
 	}
 	return respond(r, http.StatusOK, line, p.life), nil
+}
+
+// owner returns whose call a request is: an account.
+func owner(r *http.Request) string {
+	first, _, _ := strings.Cut(r.Header.Get(mcp.HeaderCaller), " ")
+	return first
 }
 
 // discover asks a server for its revisions. It returns nil if the server is older than the method: it does not answer,
