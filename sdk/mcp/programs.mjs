@@ -36,21 +36,23 @@ export async function freePort() {
 export const everything = (home, port) =>
   start(build(home, "everything", "github.com/modelcontextprotocol/go-sdk/conformance/everything-server"), ["-http", `127.0.0.1:${port}`], { cwd: home });
 
-/** Starts a gateway with a configuration, and returns its address and an API key for tools. */
-export async function gateway(program, home, yaml) {
+/** Starts a gateway with a configuration, and returns its address, an API key for tools, and the address of its set-up. */
+export async function gateway(program, home, yaml, port = 0) {
   writeFileSync(join(home, "weir.yaml"), yaml);
   const options = { cwd: home, env: { HOME: home, PATH: process.env.PATH } };
-  const url = await says(start(program, ["serve", "--listen", "127.0.0.1:0"], options), /^listening on (http:\/\/[0-9.:]+)$/m);
+  const child = start(program, ["serve", "--listen", `127.0.0.1:${port}`], options);
+  const url = await says(child, /^listening on (http:\/\/[0-9.:]+)$/m);
+  const setup = await says(child, /^ +(http:\S+\/setup\/\S+)$/m);
   const made = start(program, ["keys", "create", "--account", "default", "--label", "suite", "--permission", "tools", "--permission", "chat"], options);
   await made.gone;
-  return { url, key: /wk_[0-9A-Za-z]{46}/.exec(made.text)[0] };
+  return { url, key: /wk_[0-9A-Za-z]{46}/.exec(made.text)[0], setup };
 }
 
 const all = '["*"]';
 
-/** The configuration of a gateway with one server, whose tools have their own names in a bundle. */
-export const plain = (url) => `mcp_servers:
-  everything: {url: "${url}", allow_private: true, tools: ${all}, prompts: ${all}, resources: ${all}}
+/** The configuration of a gateway with one server, with further settings, whose tools have their own names in a bundle. */
+export const plain = (url, more = "timeout: 60s") => `mcp_servers:
+  everything: {url: "${url}", ${more}, allow_private: true, tools: ${all}, prompts: ${all}, resources: ${all}}
 mcp_bundles:
   plain: {tools: ["*/*"], prompts: ["*/*"], resources: ["*/*"], names: plain}
 `;
