@@ -50,7 +50,7 @@ func TestPersonGivesAccessThatServerWantsLater(t *testing.T) {
 	}
 }
 
-// TestServerWantsScopeThatPersonHasGiven checks that a server which refuses all the same leads nobody in a circle.
+// TestServerWantsScopeThatPersonHasGiven checks that nobody is asked to connect again for a scope of the connection.
 func TestServerWantsScopeThatPersonHasGiven(t *testing.T) {
 	t.Parallel()
 	f, i := newConnected(t, "installation")
@@ -85,8 +85,8 @@ func TestOperatorLimitsScopes(t *testing.T) {
 	}
 }
 
-// TestServerOfOriginConnects checks servers whose description is for the whole origin, or that have none, as those of
-// the revision 2025-03-26.
+// TestServerOfOriginConnects connects to a server with a description for the whole origin, and to one without any, as in
+// revision 2025-03-26.
 func TestServerOfOriginConnects(t *testing.T) {
 	t.Parallel()
 	for name, describe := range map[string]func(mux *http.ServeMux, i *issuer){

@@ -40,7 +40,8 @@ func newToolServer(g *instance, s *site) *toolserver.Server {
 	from := originOf(&g.options.Config)
 	return toolserver.New(toolserver.Options{
 		Tools: g.tools, Accounts: g.admin.Accounts, Ledger: g.ledger, Capacity: g.gateway.Capacity(),
-		Refusals: g.pipeline.Refusals, Tracer: g.tracer, Version: g.options.Version, Log: g.options.Log,
+		Refusals: g.pipeline.Refusals, Tracer: g.tracer, Version: g.options.Version, Now: g.options.Now,
+		Log: g.options.Log,
 		Challenge: func(r *http.Request) string {
 			return g.admin.OAuth.Challenge(r.URL.Path, r.Header.Get("Authorization") != "")
 		},

@@ -42,6 +42,8 @@ type Options struct {
 	MaxAnswer int
 	// Version is Weir's.
 	Version string
+	// Now is the clock of this machine; nil for time.Now.
+	Now func() time.Time
 }
 
 const (
@@ -131,6 +133,9 @@ func New(o Options) (*Client, error) {
 	}
 	if o.MaxAnswer == 0 {
 		o.MaxAnswer = defaultAnswer
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	info, err := json.Marshal(map[string]string{"name": "weir", "title": "Weir", "version": o.Version})
 	c := &Client{o: o, info: string(info), slots: map[string]*slot{}}

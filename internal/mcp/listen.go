@@ -282,7 +282,7 @@ func (n *notes) read(ctx context.Context, response *http.Response) error {
 
 // pause waits if a server sends more notifications than anybody needs.
 func (n *notes) pause(ctx context.Context) error {
-	now := time.Now()
+	now := n.client.o.Now()
 	if now.Sub(n.began) >= noteInterval {
 		n.began, n.count = now, 0
 	}

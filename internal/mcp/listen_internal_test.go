@@ -12,7 +12,7 @@ import (
 func TestNotificationsBeyondBoundWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		n, begun, read := new(notes), time.Now(), 0
+		n, begun, read := &notes{client: &Client{o: Options{Now: time.Now}}}, time.Now(), 0
 		for time.Since(begun) < 10*time.Second {
 			must.Do(t, n.pause(t.Context()))
 			read++

@@ -55,12 +55,13 @@ type tokens struct {
 	now    *oauth2.Token
 	failed *Failure // the last failure
 	until  time.Time
+	clock  func() time.Time
 }
 
 // newTokens returns the tokens of a server, which are valid for its address only (RFC 8707).
 func newTokens(o *Options, through http.RoundTripper) *tokens {
 	return &tokens{
-		server: o.Name,
+		server: o.Name, clock: o.Now,
 		config: clientcredentials.Config{
 			TokenURL: o.OAuth.TokenURL, ClientID: o.OAuth.ClientID, ClientSecret: o.OAuth.Secret.Reveal(),
 			Scopes: o.OAuth.Scopes, AuthStyle: oauth2.AuthStyleInHeader,
@@ -80,7 +81,7 @@ func (t *tokens) Token(ctx context.Context, _ string) (string, error) {
 	if t.now.Valid() {
 		return t.now.AccessToken, nil
 	}
-	if t.failed != nil && time.Now().Before(t.until) {
+	if t.failed != nil && t.clock().Before(t.until) {
 		return "", t.failed
 	}
 	// The token is for all callers, also if this one leaves. The client bounds the time.
@@ -90,7 +91,7 @@ func (t *tokens) Token(ctx context.Context, _ string) (string, error) {
 		err = errors.New("it is no bearer token, or too long")
 	}
 	if err != nil {
-		t.failed, t.until = t.failure(err), time.Now().Add(tokenRest)
+		t.failed, t.until = t.failure(err), t.clock().Add(tokenRest)
 		return "", t.failed
 	}
 	t.now, t.failed = token, nil

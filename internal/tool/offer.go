@@ -132,8 +132,10 @@ func (s *Service) FindPrompt(ctx context.Context, c Caller, name string) (*Tool,
 			}
 		}
 	}
-	return nil, llm.Errorf(llm.CodeNotFound, "There is no prompt %.200q for this API key. List the prompts to see "+
-		"all.", name)
+	return nil, t.unlisted(&c, llm.Errorf(llm.CodeNotFound, "There is no prompt %.200q for this API key. List the "+
+		"prompts to see all.", name), func(of *source) bool {
+		return len(of.Prompts) > 0 && (bundle == nil || concerns(bundle.Prompts, of.Name))
+	}, s.o.Now())
 }
 
 // FindResource returns the resource of a URI, or of a template of URIs, as a tool whose calls read it. The first server
@@ -168,8 +170,10 @@ func (s *Service) FindResource(ctx context.Context, c Caller, uri string) (*Tool
 	case possible == 1:
 		return only.offered(uri, uri), nil
 	}
-	return nil, llm.Errorf(llm.CodeNotFound, "There is no resource %.200q for this API key. List the resources to "+
-		"see all.", uri)
+	return nil, t.unlisted(&c, llm.Errorf(llm.CodeNotFound, "There is no resource %.200q for this API key. List the "+
+		"resources to see all.", uri), func(of *source) bool {
+		return of.mayUse(&c, bundle, mcp.Resources, uri)
+	}, s.o.Now())
 }
 
 func hasOffer(list []mcp.Offer, name string) bool {

@@ -1,9 +1,7 @@
 package tool
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -209,7 +207,6 @@ func (s *Service) Find(ctx context.Context, c Caller, name string) (*Tool, error
 	if bundle != nil && bundle.Plain {
 		s.lists(ctx, t, &c, bundle) // of all servers at the same time
 	}
-	var silent error
 	for _, of := range t.sources {
 		own := name
 		if bundle == nil || !bundle.Plain {
@@ -225,7 +222,6 @@ func (s *Service) Find(ctx context.Context, c Caller, name string) (*Tool, error
 		e := of.find(ctx, &s.o, own)
 		switch {
 		case e == nil:
-			silent = cmp.Or(silent, of.silence(&c, own))
 			continue
 		case !s.may(&c, bundle, of, e):
 			continue
@@ -235,24 +231,12 @@ func (s *Service) Find(ctx context.Context, c Caller, name string) (*Tool, error
 		}
 		return e.shown(bundle), nil
 	}
-	if silent != nil {
-		return nil, silent
-	}
-	return nil, llm.Errorf(llm.CodeNotFound, "There is no tool %.200q for this API key. List the tools to see all.",
-		name)
-}
-
-// silence returns the error for a tool that the caller may use, and whose server has not listed its tools yet, because
-// it does not answer; nil if it has.
-func (s *source) silence(c *Caller, tool string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.read || s.problem == "" || !matches(s.Tools, tool) || !c.Principal.Uses(Prefix+s.Name+"/"+tool) {
-		return nil
-	}
-	return &llm.Error{
-		Code: llm.CodeProviderUnavailable, RetryAfter: restFor,
-		Message: fmt.Sprintf("The MCP server %q does not answer, so its tools are not known. It is asked again after "+
-			"%s: call the tool again then, or tell the operator of this gateway.", s.Name, restFor),
-	}
+	return nil, t.unlisted(&c, llm.Errorf(llm.CodeNotFound, "There is no tool %.200q for this API key. List the "+
+		"tools to see all.", name), func(of *source) bool {
+		if bundle != nil && bundle.Plain {
+			return concerns(bundle.Tools, of.Name)
+		}
+		own, is := strings.CutPrefix(name, of.Name+separator)
+		return is && c.Principal.Uses(Prefix+of.Name+"/"+own) && (bundle == nil || concerns(bundle.Tools, of.Name))
+	}, s.o.Now())
 }

@@ -249,9 +249,10 @@ func (s *Service) open(o *Server) (*source, error) {
 		o.Client.Tokens = s.o.Connections.Tokens(o.Connection)
 	}
 	name, options := o.Name, o.Client
+	options.Now = s.o.Now
 	if o.Command != nil {
 		command := *o.Command
-		command.Log = s.o.Log.With("server", name)
+		command.Log, command.Now = s.o.Log.With("server", name), s.o.Now
 		options.Through = stdio.New(command)
 	}
 	client, err := mcp.New(options)

@@ -174,7 +174,7 @@ func (x *Subscription) follow(ctx context.Context, of *source, uris []string, an
 // listen receives the notifications of a server about resources until ctx ends, or the server does not agree.
 func (x *Subscription) listen(ctx context.Context, of *source, s *stream, l *mcp.Listening, answer func([]string)) {
 	agreed := false
-	again(ctx, func(began func()) error {
+	again(ctx, x.service.o.Now, func(began func()) error {
 		l.Agreed = func(to []string) {
 			began()
 			if agreed { // resources may have changed while there was no stream

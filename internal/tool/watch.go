@@ -104,7 +104,7 @@ func (s *Service) watchOne(ctx context.Context, of *source, ready func()) {
 	defer listening.Wait()
 	listening.Go(func() {
 		defer ready()
-		again(ctx, func(began func()) error {
+		again(ctx, s.o.Now, func(began func()) error {
 			return of.client.Listen(ctx, &mcp.Listening{
 				Lists: true, Notify: func(method, _ string) { heard.put(Note{Method: method}) },
 				Agreed: func([]string) { began(); ready() },
@@ -138,16 +138,16 @@ func (s *Service) watchOne(ctx context.Context, of *source, ready func()) {
 
 // again repeats what receives notifications until ctx ends, with a pause after each end. It calls failed if the stream
 // does not begin.
-func again(ctx context.Context, listen func(began func()) error, failed func()) {
+func again(ctx context.Context, now func() time.Time, listen func(began func()) error, failed func()) {
 	for pause := leastPause; ctx.Err() == nil; {
 		begun := time.Time{}
-		err := listen(func() { begun = time.Now() })
+		err := listen(func() { begun = now() })
 		failed()
 		wait := pause
 		switch {
 		case errors.Is(err, mcp.ErrNoStream):
 			wait = noStreamPause
-		case !begun.IsZero() && time.Since(begun) > mostPause:
+		case !begun.IsZero() && now().Sub(begun) > mostPause:
 			pause = leastPause
 		default:
 			pause = min(2*pause, mostPause)

@@ -44,6 +44,7 @@ type Options struct {
 	// Allows reports whether the site in a request's Origin may use the tools from a browser.
 	Allows  func(*http.Request) bool
 	Version string
+	Now     func() time.Time // of this machine; nil for time.Now
 	Log     *slog.Logger
 }
 
@@ -60,8 +61,12 @@ func New(o Options) *Server {
 	if o.Challenge == nil {
 		o.Challenge = func(*http.Request) string { return "Bearer" }
 	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	s := &Server{o: o}
 	s.streams.retired = make(chan struct{})
+	s.sessions.now = o.Now
 	s.sessions.all, s.sessions.streams = map[sessionKey]*session{}, map[sessionKey]*tool.Subscription{}
 	return s
 }

@@ -28,6 +28,7 @@ const (
 // sessions has the resources to which clients have subscribed, in the revisions in which a stream of its own has the
 // notifications. They are in the memory of this gateway.
 type sessions struct {
+	now     func() time.Time
 	mu      sync.Mutex
 	all     map[sessionKey]*session
 	streams map[sessionKey]*tool.Subscription
@@ -66,7 +67,7 @@ func subscribe(x *exchange) (json.RawMessage, error) {
 	if _, err := x.server.o.Tools.FindResource(x.r.Context(), x.caller(), uri); err != nil {
 		return nil, err
 	}
-	stream, err := x.server.sessions.add(key, uri, time.Now())
+	stream, err := x.server.sessions.add(key, uri, x.server.o.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +155,7 @@ func (s *sessions) attach(key sessionKey, stream *tool.Subscription) (uris []str
 			delete(s.streams, key)
 		}
 		if of := s.all[key]; of != nil {
-			of.used = time.Now()
+			of.used = s.now()
 		}
 	}
 }

@@ -20,7 +20,7 @@ func TestSilentServerIsNamedToItsCallersAlone(t *testing.T) {
 	h := harness.Open(t, harness.Setup{YAML: p.yaml("  gone:\n    url: http://127.0.0.1:9\n    allow_private: true\n" +
 		"    tools: [\"*\"]\n  other:\n    url: http://127.0.0.1:9\n    allow_private: true\n    tools: [\"*\"]\n    accounts: [another]\n")})
 	for name, want := range map[string]string{
-		"gone__sum":  `The MCP server "gone" does not answer`,
+		"gone__sum":  `The MCP server "gone" cannot be reached`,
 		"peer__sums": `There is no tool "peer__sums"`,
 		"other__sum": `There is no tool "other__sum"`,
 	} {

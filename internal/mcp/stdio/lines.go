@@ -49,7 +49,7 @@ func (p *process) read(out io.Reader) {
 		case p.take(line):
 			continue
 		}
-		time.Sleep(strays.next(time.Now()))
+		time.Sleep(strays.next(p.o.Now()))
 	}
 }
 
@@ -130,7 +130,7 @@ func (p *process) log(from io.Reader) {
 		if begun = long; rest { // only the beginning of a line is logged: a secret may be cut later
 			continue
 		}
-		if logged.next(time.Now()) > 0 {
+		if logged.next(p.o.Now()) > 0 {
 			dropped++
 			continue
 		}

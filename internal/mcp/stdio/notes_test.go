@@ -68,8 +68,8 @@ func TestCallerWithoutTokenHearsNoProgress(t *testing.T) {
 	}
 }
 
-// TestLogMessagesReachNoOtherAccount checks that log messages, which name no call, reach the only caller of a process,
-// and nobody once an account has called that the process has other messages of.
+// TestLogMessagesReachNoOtherAccount checks that log messages, which name no call, reach the only account of a process,
+// and nobody after the call of a second account.
 func TestLogMessagesReachNoOtherAccount(t *testing.T) {
 	t.Parallel()
 	c, _ := open(t, "refuses")
@@ -152,7 +152,7 @@ func TestCancelledCallReachesProcess(t *testing.T) {
 	}
 }
 
-// until waits until the peer says what is wanted; else the test runs into its time.
+// until asks the peer for its state until a condition holds; else the test runs into its time.
 func until(t *testing.T, c *mcp.Client, is func(*state) bool) {
 	t.Helper()
 	for {

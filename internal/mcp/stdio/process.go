@@ -57,7 +57,7 @@ type process struct {
 // start starts a process.
 func start(o *Options, life int) (*process, error) {
 	p := &process{
-		o: o, life: life, began: time.Now(), out: make(chan []byte), replies: make(chan []byte, maxReplies),
+		o: o, life: life, began: o.Now(), out: make(chan []byte), replies: make(chan []byte, maxReplies),
 		over: make(chan struct{}), ending: make(chan struct{}), turn: make(chan struct{}, 1),
 		calls: map[string]*waiting{}, listeners: map[string]*waiting{},
 	}

@@ -31,6 +31,8 @@ type Options struct {
 	MaxLine int
 	// Log receives what the process writes to its standard error, without the values of Env.
 	Log *slog.Logger
+	// Now is the clock of this machine; nil for time.Now.
+	Now func() time.Time
 }
 
 const (
@@ -73,6 +75,9 @@ type Server struct {
 func New(o Options) *Server {
 	if o.MaxLine == 0 {
 		o.MaxLine = usualLine
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	return &Server{o: o}
 }
@@ -217,7 +222,7 @@ func (s *Server) process(session string) (*process, error) {
 	if p != nil && p.counted.CompareAndSwap(false, true) {
 		s.note(p)
 	}
-	if time.Now().Before(s.rest) {
+	if s.o.Now().Before(s.rest) {
 		return nil, errResting
 	}
 	s.lives++
@@ -234,7 +239,7 @@ func (s *Server) process(session string) (*process, error) {
 
 // note counts a process that has ended, before the next one.
 func (s *Server) note(p *process) {
-	if time.Since(p.began) >= steady {
+	if s.o.Now().Sub(p.began) >= steady {
 		s.failures = 0
 	}
 	s.failures++
@@ -247,7 +252,7 @@ func (s *Server) pause() {
 		return
 	}
 	const doublings = 6 // of a second, above maxRest
-	s.rest = time.Now().Add(min(time.Second<<min(s.failures-2, doublings), maxRest))
+	s.rest = s.o.Now().Add(min(time.Second<<min(s.failures-2, doublings), maxRest))
 }
 
 // respond returns a response with a message, which may be nil.
