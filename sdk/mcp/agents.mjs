@@ -13,6 +13,7 @@ const model = "script"; // an alias
 const vendor = vendors.find((v) => v.name === "anthropic");
 const format = formats.find((f) => f.path.test("/messages"));
 const patience = 180_000; // ms for one agent
+const servers = ["node", "process"]; // by HTTP, and one that the gateway runs
 
 /** The provider and the aliases of a gateway whose models are scripted. */
 export const scripted = (url) => `providers:
@@ -20,6 +21,7 @@ export const scripted = (url) => `providers:
 aliases:
   ${model}: {targets: [anthropic/${vendor.model}]}
   "claude-*": {targets: [anthropic/${vendor.model}]}
+  "gemini-*": {targets: [anthropic/${vendor.model}]}
 `;
 
 /** Starts the provider. Words has the agents' words that a tool has repeated. */
@@ -27,9 +29,12 @@ export async function script() {
   const words = new Set();
   const answer = ({ all, tools }) => {
     const word = /agent-[a-z-]+-word/.exec(all)?.[0];
-    const tool = tools.find((t) => /node__echo$/.test(t.name));
-    if (!word || !tool) return { text: `There is no tool to call among ${tools.map((t) => t.name).join(", ")}` };
-    if (!all.includes(`Echo: ${word}`)) return { calls: [{ name: tool.name, args: { message: word } }] };
+    for (const server of servers) {
+      const tool = tools.find((t) => t.name.endsWith(`${server}__echo`));
+      if (!word || !tool) return { text: `There is no tool to call among ${tools.map((t) => t.name).join(", ")}` };
+      const message = `${word} ${server}`;
+      if (!all.includes(`Echo: ${message}`)) return { calls: [{ name: tool.name, args: { message } }] };
+    }
     words.add(word);
     return { text: `DONE with ${word}` };
   };
@@ -57,7 +62,7 @@ const bin = (x, name) => join(x.at, "node_modules", ".bin", name);
 const ways = {
   "Claude Code": (x) => {
     put(join(x.work, "mcp.json"), { mcpServers: { gateway: { type: "http", url: `${x.url}/mcp`, headers: headers(x) } } });
-    return [bin(x, "claude"), ["-p", x.prompt, "--mcp-config", join(x.work, "mcp.json"), "--strict-mcp-config", "--allowedTools", "mcp__gateway__node__echo"]];
+    return [bin(x, "claude"), ["-p", x.prompt, "--mcp-config", join(x.work, "mcp.json"), "--strict-mcp-config", "--allowedTools", ...servers.map((s) => `mcp__gateway__${s}__echo`)]];
   },
   Codex: (x) => {
     put(join(x.home, ".codex", "config.toml"), [
@@ -74,6 +79,25 @@ const ways = {
       mcp: { gateway: { type: "remote", url: `${x.url}/mcp`, headers: headers(x), oauth: false } },
     });
     return [bin(x, "opencode"), ["run", x.prompt]];
+  },
+  "Gemini CLI": (x) => {
+    put(join(x.home, ".gemini", "settings.json"), {
+      security: { auth: { selectedType: "gemini-api-key" } }, privacy: { usageStatisticsEnabled: false },
+      mcpServers: { gateway: { httpUrl: `${x.url}/mcp`, headers: headers(x), trust: true } },
+    });
+    return [bin(x, "gemini"), ["-m", x.model, "--approval-mode", "yolo", "-p", x.prompt]];
+  },
+  "Qwen Code": (x) => {
+    put(join(x.home, ".qwen", "settings.json"), {
+      security: { auth: { selectedType: "openai" } }, privacy: { usageStatisticsEnabled: false },
+      tools: { toolSearch: { enabled: false } }, // else it offers a search in place of the tools
+      mcpServers: { gateway: { httpUrl: `${x.url}/mcp`, headers: headers(x), trust: true } },
+    });
+    return [bin(x, "qwen"), ["--approval-mode", "yolo", "-p", x.prompt]];
+  },
+  "GitHub Copilot CLI": (x) => {
+    put(join(x.home, ".copilot", "mcp-config.json"), { mcpServers: { gateway: { type: "http", url: `${x.url}/mcp`, headers: headers(x), tools: ["*"] } } });
+    return [bin(x, "copilot"), ["-p", x.prompt, "--allow-all-tools", "--allow-all-paths"]];
   },
 };
 
