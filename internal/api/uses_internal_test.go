@@ -18,7 +18,7 @@ import (
 )
 
 // TestLargeUsesAreHeld checks that a large page of usage counts in its account's memory until it is sent, and that a
-// small one does not, and is served whatever memory is free.
+// small one does not, and is served with little memory free.
 func TestLargeUsesAreHeld(t *testing.T) {
 	t.Parallel()
 	var held int64

@@ -98,14 +98,14 @@ func newLogger(most int) *logger {
 	})}
 }
 
-// written writes what has ended, as far as a stop waits for it.
+// written writes the ended requests, as far as a stop waits for it.
 func (l *logger) written() {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
 	l.Run(ctx)
 }
 
-// allWritten writes what has ended, however long it takes.
+// allWritten writes all ended requests, however long it takes.
 func (l *logger) allWritten() {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})

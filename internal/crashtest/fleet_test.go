@@ -183,7 +183,7 @@ func figure(t *testing.T, metrics, name string) float64 {
 	return 0
 }
 
-// read returns the node's answer to a GET request, whatever its status.
+// read returns the node's answer to a GET request, with any status.
 func (n *node) read(path string) (string, error) { return n.fleet.readFrom(n.base(), path) }
 
 func (h *testGateway) readFrom(base, path string) (string, error) {

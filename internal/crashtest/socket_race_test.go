@@ -80,7 +80,7 @@ type socketRace struct {
 }
 
 // testSockets has Realtime sessions and WebSockets of the Responses API at three nodes spend one budget, of which every
-// second time a node is killed: what the provider has served never exceeds it.
+// second time a node is killed: the provider's account never exceeds it.
 func testSockets(ctx context.Context, t *testing.T, bin string) {
 	first := seed()
 	f := newFleet(ctx, t, &founding{bin: bin, seed: first, nodes: 3, server: newServer(t), yaml: socketRaceYAML})

@@ -48,7 +48,7 @@ type attack struct {
 	lasts   time.Duration                   // with -hostile.long; 0 for attackTime
 	alone   func(t *testing.T, a *attacker) // run by one client before all others; nil for none
 	hostile func(a *attacker)
-	meets   string                        // what hostile clients have to meet with -hostile.long; empty for anything, if there is a check
+	meets   string                        // outcome that hostile clients have to meet with -hostile.long; empty for anything, if there is a check
 	check   func(t *testing.T, r *result) // checks more than those of all attacks; nil for none
 }
 
@@ -222,7 +222,7 @@ func (a *attack) run(t *testing.T, g *testbed) *result {
 	return r
 }
 
-// met reports whether hostile clients met what they have to.
+// met reports whether hostile clients met the outcome that they have to.
 func (a *attack) met(r *result) bool {
 	switch {
 	case *longFlag && a.meets != "":

@@ -188,7 +188,7 @@ func TestRejectedRecordsAreFound(t *testing.T) {
 }
 
 // TestManyRejectedRecordsStopTheProjection checks that a damaged database does not move the whole journal aside: the
-// next record is tried again as what it is, and one that cannot be read is an error.
+// next record is tried again unchanged, and one that cannot be read is an error.
 func TestManyRejectedRecordsStopTheProjection(t *testing.T) {
 	t.Parallel()
 	a := testAttempt(uuid.New(), 1)

@@ -167,7 +167,7 @@ func (h *history) ask(t *testing.T, body string) (record simulator.Record) {
 	return record
 }
 
-// missed holds what a request missed, by both accounts.
+// missed holds the tokens that a request missed, by both accounts.
 type missed struct{ got, want promptcache.Miss }
 
 // play plays a history of ten requests. blind does not tell the memory which key and model a request had.

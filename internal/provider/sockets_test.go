@@ -211,8 +211,7 @@ func TestSilentWebSocketsRunIntoTimeouts(t *testing.T) {
 	}
 }
 
-// TestRefusedWebSocketsFallBackToHTTP checks that a refused handshake gives the answer over HTTP, whatever that is, and
-// that further requests make no handshake for a while.
+// TestRefusedWebSocketsFallBackToHTTP checks that a refused handshake gives the answer over HTTP, with any status, and that further requests make no handshake for a while.
 func TestRefusedWebSocketsFallBackToHTTP(t *testing.T) {
 	t.Parallel()
 	for name, refusal := range map[string]int{"no WebSockets": http.StatusNotFound, "a revoked key": http.StatusUnauthorized} {

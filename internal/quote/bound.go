@@ -218,9 +218,9 @@ func (b upperBound) normalized() int64 {
 
 // mayExceed reports whether the input may exceed window: the context window is unknown, or only an input beyond it
 // reaches a tier of the price, so that the seller takes more than the data about the model says.
-func (q *Quote) mayExceed() bool {
-	n := q.table.Context(q.Target)
-	return n == 0 || slices.ContainsFunc(q.Price.Tiers, func(t llm.Tier) bool { return t.Above >= n })
+func (b upperBound) mayExceed() bool {
+	n := b.table.Context(b.Target)
+	return n == 0 || slices.ContainsFunc(b.Price.Tiers, func(t llm.Tier) bool { return t.Above >= n })
 }
 
 // window returns the target's context window in tokens.

@@ -34,7 +34,7 @@ func words(name string, tokens int) string {
 	return strings.Repeat(fmt.Sprintf("%-4.4s", name), tokens)
 }
 
-// ask sends a body with a key, and returns the input by class and what was missed.
+// ask sends a body with a key, and returns the input by class and the missed tokens.
 func (c *cacheClient) ask(path, key, body string) (usage [4]int64, missed *simulator.Miss) {
 	c.t.Helper()
 	a := c.way.askAt(context.Background(), path, body, "Authorization", "Bearer "+key, "Content-Type", "application/json")

@@ -90,7 +90,7 @@ func fillMixed(t *testing.T, s *store.DB, n int) {
 	}
 }
 
-// ledgerView holds what the store reports of its rows.
+// ledgerView holds the reports of the rows.
 type ledgerView struct {
 	Exported     []report.Exported
 	Explained    []report.Explanation

@@ -383,7 +383,7 @@ func TestAttributionRepaired(t *testing.T) {
 }
 
 // TestAttributionSoFar checks that in a day that is not over, the requests of finished half hours are read from sums
-// and the others from rows, for one account and for all, whatever is settled later.
+// and the others from rows, for one account and for all, also after later settlements.
 func TestAttributionSoFar(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o store.Options) {

@@ -196,7 +196,7 @@ func TestHostileAddressesWithoutGuard(t *testing.T) {
 	}
 }
 
-// TestPlainHTTPStaysHome checks that http reaches only private addresses, whatever a name resolves to.
+// TestPlainHTTPStaysHome checks that http reaches only private addresses, for every name.
 func TestPlainHTTPStaysHome(t *testing.T) {
 	t.Parallel()
 	var seen dialled

@@ -305,7 +305,7 @@ func TestCloseTellsReason(t *testing.T) {
 }
 
 // TestPingDoesNotEndClosing checks that the answer to a close frame is awaited although a ping comes before it: a
-// connection that is closed at once may lose what was sent.
+// connection that is closed at once may lose sent bytes.
 func TestPingDoesNotEndClosing(t *testing.T) {
 	t.Parallel()
 	ends := make(chan error, 1)

@@ -95,7 +95,7 @@ func run(t *testing.T, h *harness.Gateway, a *agent, s *session) (sum read) {
 }
 
 // TestSessionsReadTheirCaches sends sessions of 20 turns of three agents to four providers that really cache: with
-// affinity and added marks at least 90 percent of what could be read is read, and the session costs less. The control
+// affinity and added marks at least 90 percent of the readable prefix is read, and the session costs less. The control
 // is the gateway without both. It writes the table of docs/prompt-caching.md.
 func TestSessionsReadTheirCaches(t *testing.T) {
 	t.Parallel()

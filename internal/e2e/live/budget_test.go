@@ -19,7 +19,7 @@ import (
 )
 
 // TestSessionsEndWithinBudget has sessions spend a budget at once, by text and by detected turns that interrupt answers:
-// what the provider has served never exceeds it, and each session ends with the reason. The control has no budget and
+// the provider's account never exceeds it, and each session ends with the reason. The control has no budget and
 // exceeds the amount.
 func TestSessionsEndWithinBudget(t *testing.T) {
 	t.Parallel()

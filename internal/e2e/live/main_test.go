@@ -49,7 +49,7 @@ type talk struct {
 	id   string
 }
 
-// message holds what the tests read of a message of the server.
+// message holds the members of a message of the server.
 type message struct {
 	SetupComplete *struct{}
 	ToolCall      *struct{}

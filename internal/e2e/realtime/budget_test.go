@@ -17,7 +17,7 @@ import (
 	"weir/internal/websocket"
 )
 
-// total returns what all rows count in budgets, and what the simulator's account costs.
+// total returns the sum of all rows in budgets, and the sum of the simulator's account costs.
 func total(h *harness.Gateway, up *harness.Upstream) (counted, cost llm.Money) {
 	h.EachEntry(func(e *report.Exported) { counted += e.Charged() })
 	for r := range up.Ledger().Records(0) {
@@ -26,7 +26,7 @@ func total(h *harness.Gateway, up *harness.Upstream) (counted, cost llm.Money) {
 	return counted, cost
 }
 
-// TestSessionsEndWithinBudget has sessions spend a budget at once: what the provider has served never exceeds it, and
+// TestSessionsEndWithinBudget has sessions spend a budget at once: the provider's account never exceeds it, and
 // each session ends with the vendor's error. The control has no budget and exceeds the amount.
 func TestSessionsEndWithinBudget(t *testing.T) {
 	t.Parallel()

@@ -48,7 +48,7 @@ func byMinutes(t *testing.T) (*harness.Gateway, *harness.Upstream, *hands) {
 	return harness.Open(t, harness.Setup{YAML: yaml, Now: c.now}), &harness.Upstream{Server: s, URL: ts.URL}, c
 }
 
-// timedCost returns what the provider's account of all sessions costs by the seconds, and by begun minutes.
+// timedCost returns the cost of the provider's account of all sessions by the seconds, and by begun minutes.
 func timedCost(up *harness.Upstream) (seconds, minutes llm.Money) {
 	for r := range up.Ledger().Records(0) {
 		texts := llm.Money(r.Usage[llm.Requests]) * textPrice
@@ -169,7 +169,7 @@ func (f *follower) settled(h *harness.Gateway) (n int, all bool) {
 	return n, all
 }
 
-// TestMinutesStayWithinBudget has several sessions spend a budget by the minute: what the provider has served never
+// TestMinutesStayWithinBudget has several sessions spend a budget by the minute: the provider's account never
 // exceeds it, even if each begun minute counts whole, and sessions end before minutes that the budget does not cover.
 // The control has no budget, goes on, and exceeds the amount.
 func TestMinutesStayWithinBudget(t *testing.T) {

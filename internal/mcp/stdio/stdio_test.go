@@ -57,7 +57,7 @@ func open(t *testing.T, as string, env ...string) (*mcp.Client, *logged) {
 	return c, log
 }
 
-// state is what a peer says about itself.
+// state describes a peer in its own words.
 type state struct {
 	PID, Begun, Ready     int
 	Muted, Cancelled      int
