@@ -106,7 +106,7 @@ func TestAlertsDoNotWaitForReports(t *testing.T) {
 var outsideTurns = map[string]string{
 	"AccountOf": "reads one row", "Attempt": "reads one row", "FirstDay": "reads one row", "Time": "reads no table",
 	"AccountsOverview": "for all accounts", "Explain": "for operators", "Export": "for operators",
-	"Unpriced": "for operators", "StatementsOf": "for operators", "Unseen": "for operators", "UnseenAttempts": "for operators", "VerifyStatements": "for operators",
+	"AccountNames": "for operators", "SetNames": "reads the names of one page", "Unpriced": "for operators", "StatementsOf": "for operators", "Unseen": "for operators", "UnseenAttempts": "for operators", "VerifyStatements": "for operators",
 }
 
 // TestListsTakeTurns checks that every list of an account's objects, and every report, waits for the account's turn.
