@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"database/sql"
 	"fmt"
 	"strings"
 	"testing"
@@ -37,10 +38,6 @@ func TestReportsOverAllAccountsReadAnIndex(t *testing.T) {
 		db := behind(t, o)
 		defer db.Close()
 		must.Get(db.ExecContext(t.Context(), "ANALYZE"))(t)
-		explain := "EXPLAIN QUERY PLAN "
-		if !o.URL.IsZero() {
-			explain = "EXPLAIN "
-		}
 		const unseen = "SELECT account FROM rollup_uses r WHERE ((r.uncertain > 0 OR r.margin_uncertain > 0) OR r.unknown > 0)"
 		for query, wanted := range map[string]string{
 			unseen + " AND r.period BETWEEN 20261101 AND 20261130":       "rollup_uses_unseen",
@@ -48,23 +45,29 @@ func TestReportsOverAllAccountsReadAnIndex(t *testing.T) {
 			"SELECT account FROM rollup_uses r WHERE r.errors > 0":       "scan",
 			"SELECT sum(n) FROM refusals WHERE reason = 'forbidden'":     "scan",
 		} {
-			rows := must.Get(db.QueryContext(t.Context(), explain+query))(t)
-			var plan string
-			for rows.Next() {
-				var id, parent, unused int
-				var line string
-				if o.URL.IsZero() {
-					must.Do(t, rows.Scan(&id, &parent, &unused, &line))
-				} else {
-					must.Do(t, rows.Scan(&line))
-				}
-				plan += line + "\n"
-			}
-			must.Do(t, rows.Err())
-			must.Do(t, rows.Close())
+			plan := planOf(t, db, query, o.URL.IsZero())
 			if !strings.Contains(strings.ToLower(plan), wanted) {
 				t.Errorf("%s: got the plan\n%swant %s", query, plan, wanted)
 			}
 		}
 	})
+}
+
+// planOf returns how the engine reads a query.
+func planOf(t *testing.T, db *sql.DB, query string, sqlite bool) (plan string) {
+	t.Helper()
+	var id, parent, unused int
+	var line string
+	explain, dest := "EXPLAIN ", []any{&line}
+	if sqlite {
+		explain, dest = "EXPLAIN QUERY PLAN ", []any{&id, &parent, &unused, &line}
+	}
+	rows := must.Get(db.QueryContext(t.Context(), explain+query))(t)
+	defer rows.Close()
+	for rows.Next() {
+		must.Do(t, rows.Scan(dest...))
+		plan += line + "\n"
+	}
+	must.Do(t, rows.Err())
+	return plan
 }
