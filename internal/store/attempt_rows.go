@@ -191,6 +191,11 @@ func (q *rowsQuery) inner(columns string) (text string, args []any) {
 		append(args, int64(q.limit))
 }
 
+// isOfDay reports whether all rows are of the day of the first place.
+func (q *rowsQuery) isOfDay() bool {
+	return q.to.day == q.from.day || q.to == rowPlace{day: q.from.day + 1}
+}
+
 func scanRow(row scanner) (r storedRow, err error) {
 	var id []byte
 	var model, ownPrice, more string

@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/binary"
 	"errors"
+	"math/bits"
 	"slices"
 
 	"weir/internal/llm"
@@ -103,13 +104,13 @@ func (p *packer) attributed(dst []byte, a *attributed) []byte {
 }
 
 func appendMeasures(dst []byte, s *sums, measures []int) []byte {
-	var bits uint64
+	var set uint64
 	for i, m := range measures {
 		if s[m] != 0 {
-			bits |= 1 << i
+			set |= 1 << i
 		}
 	}
-	dst = binary.AppendUvarint(dst, bits)
+	dst = binary.AppendUvarint(dst, set)
 	for _, m := range measures {
 		if s[m] != 0 {
 			dst = binary.AppendVarint(dst, s[m])
@@ -208,6 +209,16 @@ const freeTags = 1024
 
 // next reads the next sums. It returns false after the last.
 func (u *packedSums) next() bool {
+	if !u.nextName() {
+		return false
+	}
+	u.sums = sums{}
+	u.addTo(&u.sums)
+	return !u.damaged
+}
+
+// nextName reads the name of the next sums, which addTo must read then. It returns false after the last.
+func (u *packedSums) nextName() bool {
 	if u.left == 0 || u.damaged {
 		u.damaged = u.damaged || u.at < len(u.data)
 		return false
@@ -219,14 +230,18 @@ func (u *packedSums) next() bool {
 		u.account = u.index(n)
 	}
 	u.model, u.key, u.provider, u.attribution = u.index(n), u.index(n), u.index(n), u.index(len(u.attributions))
-	u.sums = sums{}
-	bits := u.uvarint()
-	for i, m := range u.measures {
-		if bits>>i&1 != 0 {
-			u.sums[m] = u.varint()
-		}
-	}
 	return !u.damaged
+}
+
+// addTo adds the sums to others.
+func (u *packedSums) addTo(s *sums) {
+	for of := u.uvarint(); of != 0 && !u.damaged; of &= of - 1 {
+		i := bits.TrailingZeros64(of)
+		if i >= len(u.measures) {
+			return
+		}
+		s[u.measures[i]] += u.varint()
+	}
 }
 
 // unpackBuckets reads all sums. They have no period, and an account only in the second format.

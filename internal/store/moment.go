@@ -35,8 +35,12 @@ type running struct {
 // at calls fn to read reports of an account, or of all accounts if it is empty, in its turn. They are of one moment.
 func (s *Reports) at(ctx context.Context, account, doing string, fn func(*moment) error) error {
 	return s.report(ctx, account, doing, func(tx *sql.Tx) error {
+		kinds := s.kinds.take()
+		if !s.engine.manyWriters {
+			defer s.kinds.Store(&kinds)
+		}
 		return fn(&moment{
-			reports: s, tx: tx, running: map[int64][]running{}, mayRun: mostRunning, settled: newSettledRows(tx),
+			reports: s, tx: tx, running: map[int64][]running{}, mayRun: mostRunning, settled: newSettledRows(tx, kinds),
 		})
 	})
 }

@@ -2,9 +2,11 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"weir/internal/charge"
@@ -66,11 +68,24 @@ type kindTexts struct {
 	provider, name       string // parts of the model
 }
 
-func newSettledRows(tx querier) settledRows {
+func newSettledRows(tx querier, kinds map[int64]kindTexts) settledRows {
 	return settledRows{
-		tx: tx, read: map[rowsQuery][][]settledRow{}, left: mostSettled, kinds: map[int64]kindTexts{},
-		accounts: map[int64]string{},
+		tx: tx, read: map[rowsQuery][][]settledRow{}, left: mostSettled, kinds: kinds, accounts: map[int64]string{},
 	}
+}
+
+// knownKinds has the texts of kinds that an earlier report has read. A kind never changes, and SQLite gives no number
+// twice. A PostgreSQL database that has gone back in time may do so.
+type knownKinds struct {
+	atomic.Pointer[map[int64]kindTexts]
+}
+
+// take returns what is known, for one report at a time.
+func (k *knownKinds) take() map[int64]kindTexts {
+	if known := k.Swap(nil); known != nil {
+		return *known
+	}
+	return map[int64]kindTexts{}
 }
 
 // walk calls fn with each selected row, the first ones first, like the function walk.
@@ -149,15 +164,27 @@ type numberedRow struct {
 
 // piece reads rows, and the texts of their accounts and kinds. A join would read these texts for each row.
 func (s *settledRows) piece(ctx context.Context, query *rowsQuery) ([]numberedRow, error) {
-	text, args := query.inner("day, account, kind, id, data")
+	columns := "account, kind, id, data" // each costs as much as the step to the next row
+	if !query.isOfDay() {
+		columns += ", day"
+	}
+	text, args := query.inner(columns)
 	rows, err := s.tx.QueryContext(ctx, text, args...)
 	list := make([]numberedRow, 0, query.limit)
-	var id []byte
+	r := numberedRow{day: query.from.day}
+	var id, data sql.RawBytes
+	dest := []any{&r.account, &r.kind, &id, &data, &r.day}
+	if query.isOfDay() {
+		dest = dest[:4]
+	}
+	var all []byte
 	err = eachRow(rows, err, func(row scanner) error {
-		var r numberedRow
-		if err := row.Scan(&r.day, &r.account, &r.kind, &id, &r.data); err != nil {
+		if err := row.Scan(dest...); err != nil {
 			return err
 		}
+		from := len(all)
+		all = append(all, data...)
+		r.data = all[from:len(all):len(all)]
 		var ok bool
 		if r.id, ok = idOfRow(id); !ok {
 			return fmt.Errorf("attempt %x: %w", id, errRowID)

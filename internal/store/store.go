@@ -86,6 +86,7 @@ type conn struct {
 	writing chan struct{}
 	bulk    bulk // on the pool fast
 	outbox  outbox
+	kinds   knownKinds // of reports
 }
 
 // pools are the connection pools of a database, by purpose.

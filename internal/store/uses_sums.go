@@ -125,7 +125,7 @@ func (u *usesRows) addPacked(on accountOn, sums *packedSums) error {
 	ofText := make([]*rowGroup, max(len(sums.texts), len(sums.attributions)))
 	isText := needs.single() && (len(sums.attributions) == 1 || needs == packedName{})
 	leftOut := &rowGroup{}
-	for sums.next() {
+	for sums.nextName() {
 		name := sums.only(&needs)
 		index := name.account + name.model + name.key
 		if needs == (packedName{}) {
@@ -152,7 +152,7 @@ func (u *usesRows) addPacked(on accountOn, sums *packedSums) error {
 				u.ofDay[name] = g
 			}
 		}
-		g.add(&sums.sums)
+		sums.addTo(&g.sums)
 	}
 	return sums.failed()
 }
