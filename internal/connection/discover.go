@@ -59,7 +59,7 @@ func discover(ctx context.Context, c *http.Client, of *Server) (*found, error) {
 	}
 	if of.Issuer == "" && !isOfOneSite(about.Issuer, about.AuthorizationEndpoint, about.TokenEndpoint) {
 		return nil, reason("its authorization server has addresses at other sites than its own: if you trust these, " +
-			"set issuer")
+			"set issuer in the server's entry, to the address that its operator publishes")
 	}
 	return &found{about, described.Resource, refused.scopes, described.ScopesSupported}, nil
 }
