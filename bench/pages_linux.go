@@ -68,13 +68,26 @@ func seededPages(now time.Time) (list []string) {
 		account+"/requests?model=openai/model-00-2026-05", account+"/requests?user=nobody",
 		account+"/requests?status=418", account+"/keys", account+"/statements",
 		"/operator/accounts", "/operator/statements", "/operator/alerts")
+	return append(list, seededReports(at)...)
+}
+
+// seededReports lists the reports of the administration API. at returns an hour before now.
+func seededReports(at func(age time.Duration) string) (list []string) {
+	const day = 24 * time.Hour
+	month := at(30 * day)
 	for _, query := range []string{
-		"usage?group_by=account&from=" + at(24*time.Hour), "usage?group_by=hour,model&from=" + at(24*time.Hour),
-		"usage?group_by=hour,account&top=5&from=" + at(24*time.Hour),
-		"usage?group_by=hour,account&first_token=true&top=5&from=" + at(24*time.Hour),
-		"usage?group_by=account&start_date=" + at(30 * 24 * time.Hour)[:10], "refusals",
-		"refusals?from=" + at(30*24*time.Hour), "refusals?group_by=key&from=" + at(30*24*time.Hour),
-		"refusals?group_by=day,account,reason&from=" + at(30*24*time.Hour),
+		"usage?group_by=account&from=" + at(day), "usage?group_by=hour,model&from=" + at(day),
+		"usage?group_by=hour,account&top=5&from=" + at(day),
+		"usage?group_by=hour,account&first_token=true&top=5&from=" + at(day),
+		"usage?group_by=account&start_date=" + month[:10], "usage?group_by=key&start_date=" + month[:10],
+		"usage?group_by=day,model&start_date=" + month[:10], "refusals", "refusals?from=" + month,
+		"refusals?group_by=key&from=" + month, "refusals?group_by=day,account,reason&from=" + month,
+		"refusals?group_by=account,model&from=" + month, "refusals?group_by=key,reason&from=" + month,
+		"refusals?group_by=account,reason&from=" + at(3*day), "accounts", "accounts/account-000000",
+		"accounts/account-000000/keys", "accounts/account-000000/uses", "accounts/account-000000/refusals",
+		"accounts/account-000000/refusals?from=" + month, "accounts/account-000000/statements",
+		"accounts/account-000000/statements/draft", "accounts/account-000000/alerts", "statements", "alerts", "audit",
+		"models/unpriced", "reconciliation?provider=openai", "providers", "nodes", "sockets",
 	} {
 		list = append(list, "/admin/v1/"+query)
 	}
