@@ -15,7 +15,7 @@ import (
 
 // layers lists the packages, each of which may import only those below it.
 var layers = [][]string{
-	{"audit", "disk", "fairqueue", "h1", "lifetime", "llm", "outbound", "pdf", "picture", "rawjson", "recording", "sse", "stored", "systemd"},
+	{"audit", "disk", "fairqueue", "h1", "lifetime", "llm", "outbound", "pdf", "picture", "rawio", "rawjson", "recording", "sse", "stored", "systemd"},
 	{"backup", "charge", "dialect", "dialect/alike", "dialect/callid", "dialect/clienttool", "dialect/compose", "dialect/explain", "dialect/parse", "dialect/position", "dialect/proof", "dialect/rules", "dialect/stamp", "formdata", "httpserver", "idempotency", "managed", "redaction", "refusal", "seal", "websocket"},
 	{"answercache", "contentlog", "conversation", "credential", "opensocket", "promptcache", "dialect/native", "dialect/openai", "dialect/anthropic", "dialect/gemini", "dialect/bedrock", "dialect/cohere", "dialect/ollama"},
 	{"dialect/responses"},

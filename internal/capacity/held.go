@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"weir/internal/fairqueue"
+	"weir/internal/rawio"
 	"weir/internal/telemetry"
 )
 
@@ -180,6 +181,7 @@ func (h *Held) awaitTurn(q *fairqueue.Queue) (Turn, error) {
 func (h *Held) takeTurn(ctx context.Context, q *fairqueue.Queue) bool {
 	took := q.Enter(ctx, h.account, h.begun) == nil
 	h.begun = h.begun || took
+	rawio.WakeMonitor() // the step may take long
 	return took
 }
 

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"weir/internal/h1"
+	"weir/internal/rawio"
 )
 
 // connection is a client's connection.
@@ -68,7 +68,7 @@ func (s *Server) accept(l net.Listener) (*connection, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &connection{Conn: conn, of: s}
+		c := &connection{Conn: rawio.Socket(conn), of: s}
 		c.tell(conn)
 		c.setWaiting(forRequest)
 		added := s.add(c)
@@ -215,7 +215,7 @@ func (c *connection) Close() error {
 // Read implements net.Conn. It may be one that does not wait.
 func (c *connection) Read(p []byte) (int, error) {
 	if c.readNow != 0 {
-		return h1.ReadNow(c.readNow, p)
+		return rawio.Read(c.readNow, p)
 	}
 	return c.Conn.Read(p)
 }

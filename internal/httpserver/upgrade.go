@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"weir/internal/h1"
+	"weir/internal/rawio"
 )
 
 // upgradedInput is how many bytes are read at once after a change of the protocol: a TLS record.
@@ -29,7 +29,7 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if !w.switching || w.err != nil || !w.exchange.body.drain() || w.exchange.request.ProtoMinor == 0 {
 		return nil, nil, errNoUpgrade
 	}
-	u := &upgraded{Conn: c.wire, client: c, rest: bytes.Clone(c.unused()), raw: h1.RawOf(c.below.Conn)}
+	u := &upgraded{Conn: c.wire, client: c, rest: bytes.Clone(c.unused()), raw: rawio.Of(c.below.Conn)}
 	u.read = u.tryRead
 	c.at = c.end
 	c.dropInput()
@@ -94,7 +94,7 @@ func (u *upgraded) tryRead(fd uintptr) bool {
 	u.client.below.readNow = fd
 	u.n, u.err = u.Conn.Read(u.in.b)
 	u.client.below.readNow = 0
-	if u.n == 0 && errors.Is(u.err, h1.ErrNothingNow) {
+	if u.n == 0 && errors.Is(u.err, rawio.ErrNothingNow) {
 		u.giveInput()
 		return false
 	}

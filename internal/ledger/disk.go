@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"weir/internal/disk"
+	"weir/internal/rawio"
 )
 
 // Disk is the directory that stores a journal. The simulation test has a second implementation, which loses writes that
@@ -71,7 +72,7 @@ func (d Directory) Create(name string, size, keep int64) (File, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("reserve %d bytes for %s: %w", size, path, err), f.Close(), os.Remove(path))
 	}
-	return osFile{f}, nil
+	return rawio.NewFile(f), nil
 }
 
 // Open opens a file for reading.
@@ -80,7 +81,7 @@ func (d Directory) Open(name string) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return osFile{f}, nil
+	return rawio.NewFile(f), nil
 }
 
 // Truncate cuts a file down to size.
@@ -117,11 +118,6 @@ func (d Directory) sync() error {
 	}
 	return errors.Join(dir.Sync(), dir.Close())
 }
-
-type osFile struct{ *os.File }
-
-// Sync writes the data and the metadata that is needed to read it back.
-func (f osFile) Sync() error { return syncData(f.File) }
 
 // fillZeros reserves space on file systems that cannot do it in one call.
 func fillZeros(f *os.File, size int64) error {

@@ -13,13 +13,3 @@ func reserve(f *os.File, size int64) error {
 	}
 	return err
 }
-
-// syncData calls fdatasync(2). The file's size never changes, so its other metadata need not be synced.
-func syncData(f *os.File) error {
-	for {
-		err := syscall.Fdatasync(int(f.Fd()))
-		if !errors.Is(err, syscall.EINTR) {
-			return err
-		}
-	}
-}

@@ -5,5 +5,3 @@ package ledger
 import "os"
 
 func reserve(f *os.File, size int64) error { return fillZeros(f, size) }
-
-func syncData(f *os.File) error { return f.Sync() }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weir/internal/h1"
+	"weir/internal/rawio"
 )
 
 // http1Body is one exchange on a connection, and the body of its answer after the head was read. Read reads directly
@@ -174,7 +175,7 @@ func (b *http1Body) readEnd() {
 		} else {
 			n, err = b.conn.readNow(p)
 		}
-		if errors.Is(err, h1.ErrNothingNow) {
+		if errors.Is(err, rawio.ErrNothingNow) {
 			return
 		}
 		b.take(p[:n], err)

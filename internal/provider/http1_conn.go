@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"weir/internal/h1"
+	"weir/internal/rawio"
 )
 
 const (
@@ -58,7 +58,7 @@ func (c *conn) write(head *[]byte, body []byte) (int64, error) {
 }
 
 // readNow reads the data that has arrived, without waiting. It returns io.EOF if the peer has closed the connection,
-// and h1.ErrNothingNow if no data has arrived.
+// and rawio.ErrNothingNow if no data has arrived.
 func (c *conn) readNow(p []byte) (int, error) {
 	c.socket.noWait = true
 	n, err := c.Read(p)
@@ -72,7 +72,7 @@ func (c *conn) isQuiet() bool {
 		return len(c.kept.came) == 0
 	}
 	_, err := c.readNow(c.one[:])
-	return errors.Is(err, h1.ErrNothingNow)
+	return errors.Is(err, rawio.ErrNothingNow)
 }
 
 // pool holds idle connections. The connection used last is reused first, so that surplus ones age, and one timer closes

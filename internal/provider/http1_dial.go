@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/proxy"
 
 	"weir/internal/outbound"
+	"weir/internal/rawio"
 )
 
 const (
@@ -173,7 +174,7 @@ func (r *route) open(ctx context.Context, address string) (*socket, error) {
 		r.all.giveBack()
 		return nil, err
 	}
-	return newSocket(tcp, r.all), nil
+	return newSocket(rawio.Socket(tcp), r.all), nil
 }
 
 // layers adds the layers above the socket: TLS to the proxy, the tunnel, TLS to the provider.

@@ -19,9 +19,9 @@ import (
 	"time"
 
 	"weir/internal/dialect"
-	"weir/internal/h1"
 	"weir/internal/llm"
 	"weir/internal/must"
+	"weir/internal/rawio"
 
 	"weir/internal/worktest"
 )
@@ -354,7 +354,7 @@ func TestBrokenWrite(t *testing.T) {
 			p := newInternal(t, Options{BaseURL: server.URL, AllowPrivate: true})
 			idle := &p.wire.(*http1).idle
 			c := &broken{reading{data: []byte(tc.gives), cut: 100}, tc.takes}
-			idle.put(over(&socket{Conn: c, raw: quiet{}, err: h1.ErrNothingNow}))
+			idle.put(over(&socket{Conn: c, raw: quiet{}, err: rawio.ErrNothingNow}))
 			got, f := readAll(p.Do(t.Context(), Call{Op: llm.OpChat, Hold: leave{}, Body: make([]byte, tc.body)}))
 			if string(got) != tc.answer || requests.Load() != tc.requests {
 				t.Errorf("got %q, %v, %d requests; want %q, %d", got, f, requests.Load(), tc.answer, tc.requests)

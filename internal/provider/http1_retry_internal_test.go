@@ -7,9 +7,9 @@ import (
 	"net/http"
 	"testing"
 
-	"weir/internal/h1"
 	"weir/internal/llm"
 	"weir/internal/must"
+	"weir/internal/rawio"
 )
 
 // TestRetryOnFreshConnectionSendsBodyOnce writes to a reused connection that takes no byte: the request on the fresh one
@@ -38,7 +38,7 @@ func TestRetryOnFreshConnectionSendsBodyOnce(t *testing.T) {
 		_ = c.Close()
 	}()
 	p := newInternal(t, Options{BaseURL: "http://" + l.Addr().String(), AllowPrivate: true})
-	p.wire.(*http1).idle.put(over(&socket{Conn: &broken{reading{cut: 100}, 0}, raw: quiet{}, err: h1.ErrNothingNow}))
+	p.wire.(*http1).idle.put(over(&socket{Conn: &broken{reading{cut: 100}, 0}, raw: quiet{}, err: rawio.ErrNothingNow}))
 	const body = `{"model":"m"}`
 	if text, f := readAll(p.Do(t.Context(), Call{Op: llm.OpChat, Hold: leave{}, Body: []byte(body)})); f != nil || string(text) != "{}" {
 		t.Errorf("got %q, %v, want the answer", text, f)

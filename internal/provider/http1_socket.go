@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"weir/internal/h1"
+	"weir/internal/rawio"
 )
 
 // moment is how long a socket is read if the system cannot report what has arrived.
@@ -17,7 +17,7 @@ const moment = time.Millisecond
 // socket is a connection below TLS that can be read without waiting.
 type socket struct {
 	net.Conn
-	noWait bool         // Read returns h1.ErrNothingNow if no data has arrived
+	noWait bool         // Read returns rawio.ErrNothingNow if no data has arrived
 	all    *Connections // count the socket until it is closed
 	closed atomic.Bool
 
@@ -29,9 +29,9 @@ type socket struct {
 }
 
 func newSocket(c net.Conn, all *Connections) *socket {
-	s := &socket{Conn: c, raw: h1.RawOf(c), all: all}
+	s := &socket{Conn: c, raw: rawio.Of(c), all: all}
 	s.readRaw = func(fd uintptr) bool {
-		s.n, s.err = h1.ReadNow(fd, s.now)
+		s.n, s.err = rawio.Read(fd, s.now)
 		return true
 	}
 	return s
@@ -69,7 +69,7 @@ func (s *socket) readBriefly(p []byte) (int, error) {
 	}
 	n, err := s.Conn.Read(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = h1.ErrNothingNow
+		err = rawio.ErrNothingNow
 	}
 	return n, errors.Join(err, s.SetReadDeadline(time.Time{}))
 }

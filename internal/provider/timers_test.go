@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"weir/internal/h1"
 	"weir/internal/llm"
 	"weir/internal/must"
+	"weir/internal/rawio"
 )
 
 // tick answers one request with one byte after each pause.
@@ -65,7 +65,7 @@ func TestTimersExpireExactly(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newInternal(t, Options{BaseURL: "http://acme.example"})
 				ours, theirs := net.Pipe()
-				p.wire.(*http1).idle.put(over(&socket{Conn: ours, raw: quiet{}, err: h1.ErrNothingNow}))
+				p.wire.(*http1).idle.put(over(&socket{Conn: ours, raw: quiet{}, err: rawio.ErrNothingNow}))
 				var server sync.WaitGroup
 				defer server.Wait()
 				server.Go(func() { tick(theirs, tc.pauses) })
