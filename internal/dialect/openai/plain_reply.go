@@ -112,8 +112,7 @@ func (p *plainReply) member(m rawjson.Member) bool {
 		r.Tier = rawjson.Text(p.Value())
 		return p.once(hadTier)
 	case "object":
-		p.Value()
-		return true
+		return !isErrorObject(p.Value())
 	case "error", "citations", searchResults:
 		return isNull(p.Value())
 	}

@@ -36,6 +36,7 @@ func decodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	}
 	r := &llm.Reply{ExtraOf: Name}
 	var choices, usage, failure []byte
+	bare := false
 	for m := range rawjson.Members(body) {
 		switch string(m.Key()) {
 		case "id":
@@ -53,6 +54,7 @@ func decodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 		case "error":
 			failure = m.Value
 		case "object":
+			bare = isErrorObject(m.Value)
 		default:
 			r.Extra = parse.Extra(r.Extra, m)
 		}
@@ -63,7 +65,7 @@ func decodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 		}
 	}
 	var failed *llm.Error
-	if rawjson.Present(failure) {
+	if rawjson.Present(failure) || bare && !rawjson.HasElement(choices) {
 		failed = explain.Reported(body)
 	}
 	broken, err := decodeChoices(r, choices)

@@ -46,7 +46,7 @@ type chunk struct {
 }
 
 func readChunk(data []byte) (c chunk) {
-	var groq []byte
+	var groq, bare []byte
 	for m := range rawjson.Members(data) {
 		switch string(m.Key()) {
 		case "id":
@@ -63,6 +63,10 @@ func readChunk(data []byte) (c chunk) {
 			c.usage = m.Value
 		case "error":
 			c.failure = m.Value
+		case "object":
+			if isErrorObject(m.Value) {
+				bare = data
+			}
 		case searchResults:
 			c.results = m.Value
 		case "citations":
@@ -77,5 +81,12 @@ func readChunk(data []byte) (c chunk) {
 		c.usage = rawjson.Get(groq, "usage")
 	}
 	c.hasChoice = rawjson.HasElement(c.choices)
+	if bare != nil && !c.hasChoice && !rawjson.Present(c.failure) {
+		c.failure = bare
+	}
 	return c
 }
+
+// isErrorObject reports whether the member object says that its object is an error and not a part of one, as in
+// vLLM's and Mistral's {"object": "error", "message": …}.
+func isErrorObject(value []byte) bool { return string(value) == `"error"` }
