@@ -112,7 +112,7 @@ func (p *plainReply) member(m rawjson.Member) bool {
 		r.Tier = rawjson.Text(p.Value())
 		return p.once(hadTier)
 	case "object":
-		return !isErrorObject(p.Value())
+		return !IsErrorObject(p.Value())
 	case "error", "citations", searchResults:
 		return isNull(p.Value())
 	}

@@ -54,7 +54,7 @@ func decodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 		case "error":
 			failure = m.Value
 		case "object":
-			bare = isErrorObject(m.Value)
+			bare = IsErrorObject(m.Value)
 		default:
 			r.Extra = parse.Extra(r.Extra, m)
 		}

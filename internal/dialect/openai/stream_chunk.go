@@ -64,7 +64,7 @@ func readChunk(data []byte) (c chunk) {
 		case "error":
 			c.failure = m.Value
 		case "object":
-			if isErrorObject(m.Value) {
+			if IsErrorObject(m.Value) {
 				bare = data
 			}
 		case searchResults:
@@ -87,6 +87,6 @@ func readChunk(data []byte) (c chunk) {
 	return c
 }
 
-// isErrorObject reports whether the member object says that its object is an error and not a part of one, as in
+// IsErrorObject reports whether the member object says that its object is an error and not a part of one, as in
 // vLLM's and Mistral's {"object": "error", "message": …}.
-func isErrorObject(value []byte) bool { return string(value) == `"error"` }
+func IsErrorObject(value []byte) bool { return string(value) == `"error"` }

@@ -106,7 +106,11 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 		}
 		return r, failure
 	}
-	if rawjson.KindOf(v.output) != rawjson.Array {
+	switch {
+	case rawjson.KindOf(v.output) == rawjson.Array:
+	case openai.IsErrorObject(rawjson.Get(body, "object")):
+		return r, explain.Reported(body)
+	default:
 		return nil, errNoOutput
 	}
 	parts, err := decodeOutput(v.output)

@@ -72,7 +72,7 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 		e.kind = frame.Name
 	}
 	switch {
-	case string(e.kind) == "error", rawjson.Present(e.failure):
+	case string(e.kind) == "error", rawjson.Present(e.failure), e.isError:
 		return dst, explain.Reported(data)
 	case len(e.kind) == 0:
 		return dst, errNoType
@@ -98,6 +98,7 @@ func (d *Decoder) again(dst []llm.Event, text []byte) []llm.Event {
 // event holds the members of a frame's object.
 type event struct {
 	kind                            []byte // unquoted
+	isError                         bool   // it is an error and no event
 	delta, text, refusal, arguments []byte
 	itemID, name                    []byte
 	item, part, response, failure   []byte
@@ -112,6 +113,8 @@ func readEvent(data []byte) (e event) {
 			*place = m.Value
 		} else if m.Is("type") {
 			e.kind = word(m.Value)
+		} else if m.Is("object") {
+			e.isError = openai.IsErrorObject(m.Value)
 		}
 	}
 	return e
