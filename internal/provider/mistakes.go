@@ -55,7 +55,7 @@ func (o *Options) check() error {
 	}
 	note("base_url", checkBaseURL(o.BaseURL, o.AllowPrivate))
 	note("auth", o.Auth.Check())
-	if o.Sockets && !o.hasSockets() {
+	if o.Sockets != nil && !o.hasSockets() {
 		note("websocket", errors.New("the provider has no wire format with WebSockets: set dialect, or add to also, "+
 			"responses; the demo has none"))
 	}

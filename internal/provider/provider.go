@@ -67,8 +67,9 @@ type Options struct {
 	// BillsItself makes the cost of an attempt the charge that the provider reports, if it reports one, instead of the
 	// cost of its usage.
 	BillsItself bool
-	// Sockets asks for streams over WebSockets if the wire format has them, and over HTTP if the provider refuses them.
-	Sockets bool
+	// Sockets, if not nil, asks for streams over WebSockets if the wire format has them. It is called with the reason
+	// when the provider refuses one, at most once a minute; requests are then sent over HTTP.
+	Sockets func(refused error)
 	// Retries bounds the retries of a failed attempt at this provider; 0 means none.
 	Retries int
 	Quirks  llm.Quirks
@@ -142,7 +143,7 @@ func New(o Options) (*Provider, error) {
 	}
 	way, _ := o.Auth.Way()
 	p := &Provider{wire: w, wholeFirstByte: whole, header: way.Header, credentials: way.Values(o.APIKeys)}
-	if h, ok := w.(*http1); ok && o.Sockets {
+	if h, ok := w.(*http1); ok && o.Sockets != nil {
 		p.sockets = newSockets(h, &o)
 	}
 	if len(o.APIKeys) == 0 && way.Identify != nil {

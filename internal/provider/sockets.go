@@ -38,11 +38,13 @@ type sockets struct {
 	busy   atomic.Int64 // requests in flight
 	most   int64        // of them
 	paused atomic.Int64 // until when no handshake is made, in Unix nanoseconds
+	tell   func(refused error)
 }
 
 func newSockets(w *http1, o *Options) *sockets {
 	s := &sockets{
-		http1: w, route: *w.route, shake: o.Timeouts.Connect, most: mostSockets, bounds: websocket.Bounds{
+		http1: w, route: *w.route, shake: o.Timeouts.Connect, most: mostSockets, tell: o.Sockets,
+		bounds: websocket.Bounds{
 			// The exchange has the timers of reads.
 			Message: o.MaxReply, Read: o.Timeouts.Total, Write: o.Timeouts.FirstByte,
 		},
@@ -148,7 +150,10 @@ func (s *sockets) open(x *exchange, target string, header http.Header) (*kept, e
 	case ctx.Err() != nil:
 		return nil, errGivenUp
 	}
-	s.paused.Store(time.Now().Add(socketPause).UnixNano())
+	now, before := time.Now(), s.paused.Load()
+	if before < now.UnixNano() && s.paused.CompareAndSwap(before, now.Add(socketPause).UnixNano()) {
+		s.tell(err)
+	}
 	return nil, nil
 }
 

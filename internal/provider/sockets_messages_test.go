@@ -1,9 +1,14 @@
 package provider_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha1" //nolint:gosec // the protocol's
+	"encoding/base64"
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -145,6 +150,36 @@ func TestHostileMessagesAreFailures(t *testing.T) {
 		}
 		if p.InFlight() != 0 {
 			t.Errorf("%s: %d requests are counted in flight", name, p.InFlight())
+		}
+	}
+}
+
+// TestEndlessFramesEndAnswer checks that a message which never ends, and one of frames without content, is a failure
+// within the bounds of a reply.
+func TestEndlessFramesEndAnswer(t *testing.T) {
+	t.Parallel()
+	begin := append([]byte{0x01, 20}, `{"type":"part","a":"`...) // with further frames
+	for name, frame := range map[string][]byte{
+		"content": append([]byte{0x00, 126, 0x10, 0x00}, make([]byte, 0x1000)...), "no content": {0x00, 0x00},
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			sum := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // the protocol's
+			c, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				return
+			}
+			defer func() { _ = c.Close() }()
+			_, err = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
+				"Sec-WebSocket-Accept: "+base64.StdEncoding.EncodeToString(sum[:])+"\r\n\r\n"+string(begin))
+			for all := bytes.Repeat(frame, 64); err == nil; {
+				_, err = c.Write(all)
+			}
+		}))
+		t.Cleanup(s.Close)
+		p := newProvider(t, provider.Options{BaseURL: s.URL, Dialect: withSockets(), Sockets: noRefusal, MaxReply: 1 << 20})
+		text, f := exchange(t.Context(), p, chat(true))
+		if f == nil || f.Kind != provider.KindProtocol || len(text) > 2<<20 {
+			t.Errorf("%s: got %d bytes and %v, want %v", name, len(text), f, provider.KindProtocol)
 		}
 	}
 }

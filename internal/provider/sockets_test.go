@@ -29,6 +29,9 @@ func withSockets() *dialect.Dialect {
 	return d
 }
 
+// noRefusal expects that no provider refuses a WebSocket.
+func noRefusal(err error) { panic(err) }
+
 // teller is a provider with WebSockets that runs a script on each, and answers any request over HTTP.
 type teller struct {
 	base           string
@@ -70,7 +73,7 @@ func newTeller(t *testing.T, play func(number int64, c *websocket.Conn)) *teller
 
 // provider returns a client of the teller.
 func (p *teller) provider(t *testing.T, way transport) *provider.Provider {
-	return way.provider(t, provider.Options{BaseURL: p.base, Dialect: withSockets(), Sockets: true})
+	return way.provider(t, provider.Options{BaseURL: p.base, Dialect: withSockets(), Sockets: noRefusal})
 }
 
 // saying answers each message with these.
@@ -200,7 +203,7 @@ func TestSilentWebSocketsRunIntoTimeouts(t *testing.T) {
 		provider.KindFirstByteTimeout: nil, provider.KindIdleTimeout: {`{"type":"part"}`},
 	} {
 		s := newTeller(t, saying(messages...))
-		o := provider.Options{BaseURL: s.base, Dialect: withSockets(), Sockets: true}
+		o := provider.Options{BaseURL: s.base, Dialect: withSockets(), Sockets: noRefusal}
 		if o.Timeouts.Idle = time.Millisecond; messages == nil {
 			o.Timeouts = provider.Timeouts{FirstByte: 100 * time.Millisecond}
 		}
@@ -231,7 +234,10 @@ func TestRefusedWebSocketsFallBackToHTTP(t *testing.T) {
 			}
 		}))
 		t.Cleanup(s.Close)
-		p := newProvider(t, provider.Options{BaseURL: s.URL, Dialect: withSockets(), Sockets: true})
+		var told atomic.Int64
+		p := newProvider(t, provider.Options{
+			BaseURL: s.URL, Dialect: withSockets(), Sockets: func(error) { told.Add(1) },
+		})
 		for range 3 {
 			c := chat(true)
 			text, f := exchange(t.Context(), p, c)
@@ -240,8 +246,9 @@ func TestRefusedWebSocketsFallBackToHTTP(t *testing.T) {
 				t.Errorf("%s: got %q, %v", name, text, f)
 			}
 		}
-		if shakes.Load() != 1 || posts.Load() != 3 {
-			t.Errorf("%s: got %d handshakes and %d requests, want 1 and 3", name, shakes.Load(), posts.Load())
+		if shakes.Load() != 1 || posts.Load() != 3 || told.Load() != 1 {
+			t.Errorf("%s: got %d handshakes, %d requests and %d refusals, want 1, 3 and 1", name, shakes.Load(), posts.Load(),
+				told.Load())
 		}
 	}
 }
@@ -355,14 +362,14 @@ func TestClosedProviderKeepsNoWebSocket(t *testing.T) {
 // TestWebSocketsNeedFormatThatHasThem checks that a provider without such a wire format is a mistake.
 func TestWebSocketsNeedFormatThatHasThem(t *testing.T) {
 	t.Parallel()
-	_, err := provider.New(provider.Options{Name: "acme", Dialect: openaiLike(), BaseURL: "https://acme.example/v1", Sockets: true})
+	_, err := provider.New(provider.Options{Name: "acme", Dialect: openaiLike(), BaseURL: "https://acme.example/v1", Sockets: noRefusal})
 	wrong, ok := errors.AsType[*provider.Mistakes](err)
 	if !ok || len(wrong.All) != 1 || wrong.All[0].Key != "websocket" {
 		t.Errorf("got %v, want a mistake in websocket", err)
 	}
 	p, err := provider.New(provider.Options{
 		Name: "acme", Dialect: openaiLike(), Also: []*dialect.Dialect{withSockets()}, BaseURL: "https://acme.example/v1",
-		Sockets: true, APIKeys: []llm.Secret{llm.NewSecret(testKey)},
+		Sockets: noRefusal, APIKeys: []llm.Secret{llm.NewSecret(testKey)},
 	})
 	must.Do(t, err)
 	p.Close()

@@ -260,7 +260,10 @@ func (b *Builder) configured(p *config.Provider, catalogue provider.Catalogue) (
 		o.BillsAfterDisconnect = p.BillsAfterDisconnect == "yes"
 	}
 	o.BillsItself = p.BillBy != "computed"
-	o.Traces.Taken, o.Sockets = p.TraceContext, p.WebSocket
+	o.Traces.Taken = p.TraceContext
+	if p.WebSocket {
+		o.Sockets = b.refusedSockets(p.Name)
+	}
 	o.Timeouts = provider.Timeouts(p.Timeouts)
 	if p.Retries != nil {
 		o.Retries = *p.Retries
