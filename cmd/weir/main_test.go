@@ -62,6 +62,7 @@ func runScripts(t *testing.T, dir string, databases map[string]string) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
+			env.Setenv("GOGC", "400")
 			env.Setenv("GORACE", "atexit_sleep_ms=0")                            // otherwise each command takes a second longer
 			opentest.File(t, filepath.Join(env.WorkDir, "weir-data", "weir.db")) // most commands need the newest schema
 			env.Setenv("DATABASE", databases[strings.TrimPrefix(filepath.Base(env.WorkDir), "script-")])

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -42,6 +43,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, applyForever(context.Background(), o, journal))
 		os.Exit(1)
 	}
+	debug.SetGCPercent(400) // saves a tenth of the processor time
 	goleak.VerifyTestMain(tests{m})
 }
 
