@@ -138,11 +138,11 @@ func Run(t *testing.T, cmd *exec.Cmd) []byte {
 }
 
 // Build builds the program of a package into the directory, with the flags for go build, and without the race detector,
-// which only works within a process.
+// which only works within a process. go run links a program only if the cache has no such program, unlike go build.
 func Build(t *testing.T, dir, what string, flags ...string) (path string) {
 	t.Helper()
 	path = filepath.Join(dir, filepath.Base(what)+".program")
-	args := slices.Concat([]string{"build", "-race=false", "-buildvcs=false", "-o", path}, flags, []string{what})
+	args := slices.Concat([]string{"run", "-race=false", "-buildvcs=false", "-ldflags=-s -w", "-exec=cp"}, flags, []string{what, path})
 	Run(t, exec.CommandContext(t.Context(), "go", args...))
 	return path
 }
