@@ -40,6 +40,7 @@ func (r *remembered) add(text, body, cache, id string) {
 // client has received an answer, every later one to an equal request is the same, on all later lives, and each answer
 // has a row. Answers to requests that ask for no stored one are the negative control: they differ.
 func TestStoredAnswersSurviveKills(t *testing.T) {
+	t.Parallel()
 	const kills, workers = 5, 8
 	ctx, cancel := deadline(t)
 	defer cancel()
@@ -64,7 +65,7 @@ func TestStoredAnswersSurviveKills(t *testing.T) {
 				}
 			})
 		}
-		process.EndsWithin(between(h.rng, 300*time.Millisecond, 900*time.Millisecond))
+		process.EndsWithin(between(h.rng, 200*time.Millisecond, 500*time.Millisecond))
 		if life < kills {
 			process.Kill()
 		}

@@ -92,6 +92,7 @@ const (
 // TestMachineLost kills a gateway that backs up to a directory, and restores from that directory. Only the records
 // since the last copy of the journal may be lost.
 func TestMachineLost(t *testing.T) {
+	t.Parallel()
 	seed := seed()
 	ctx, cancel := deadline(t)
 	defer cancel()
@@ -102,6 +103,7 @@ func TestMachineLost(t *testing.T) {
 	working, rest := context.WithCancel(ctx)
 	defer rest()
 	load := newLoad(h.members, h.gate)
+	load.rest = 100 * time.Millisecond // the loss is one of time
 	load.begin(working, seed)
 	var all []backedUp
 	for i := range 2 { // the second life continues the first one

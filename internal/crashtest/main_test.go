@@ -20,6 +20,7 @@ import (
 
 	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/simulator"
+	"weir/internal/worktest"
 )
 
 var (
@@ -48,6 +49,7 @@ func TestMain(m *testing.M) {
 		log.Fatal(err)
 	}
 	programDir = dir
+	worktest.Begin(3)
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		_ = os.RemoveAll(dir) // the rest are temporary files
 		os.Exit(code)

@@ -39,7 +39,7 @@ func theForm() form {
 		}
 	}
 	return form{
-		races: 1, racers: 400, outage: 8 * time.Second, gap: time.Second, cuts: 20, asking: 64 * time.Second,
+		races: 1, racers: 200, outage: 8 * time.Second, gap: time.Second, cuts: 20, asking: 64 * time.Second,
 		before: 4 * time.Second, broken: 4 * time.Second, pause: 30 * time.Millisecond, added: patience, told: patience,
 	}
 }

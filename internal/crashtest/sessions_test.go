@@ -147,6 +147,7 @@ func (h *testGateway) talked() (cost llm.Money, n int) {
 // TestSessionsSurviveKills kills the gateway in the middle of Realtime sessions: each response is in the ledger once,
 // and the ledger's bound is not below the provider's account.
 func TestSessionsSurviveKills(t *testing.T) {
+	t.Parallel()
 	for name, fault := range map[string]string{"Whole": "", "FindsLoss": "journal.skip_write:3"} {
 		t.Run(name, func(t *testing.T) { killSessions(t, fault) })
 	}

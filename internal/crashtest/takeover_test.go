@@ -28,6 +28,7 @@ const (
 // TestTakeover replaces a gateway by another process again and again, under load. No request fails, no stream is cut,
 // and the ledger is the provider's.
 func TestTakeover(t *testing.T) {
+	t.Parallel()
 	seed := seed()
 	ctx, cancel := deadline(t)
 	defer cancel()

@@ -102,6 +102,7 @@ func (h *testGateway) toolKey(account string) string {
 // TestPaidCallsSurviveKills kills the gateway while clients call a paid tool: each call that ran is in the ledger once,
 // and no call runs twice. A journal that loses records is the negative control.
 func TestPaidCallsSurviveKills(t *testing.T) {
+	t.Parallel()
 	for name, fault := range map[string]string{"Whole": "", "FindsLoss": "journal.skip_write:3"} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := deadline(t)
@@ -150,7 +151,7 @@ func (h *testGateway) callUnderKills(s *toolServer, token string) (lost int) {
 				}
 			})
 		}
-		process.EndsWithin(between(h.rng, 300*time.Millisecond, 900*time.Millisecond))
+		process.EndsWithin(between(h.rng, 200*time.Millisecond, 500*time.Millisecond))
 		if life < kills {
 			process.Kill()
 		}

@@ -14,7 +14,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"sync"
 	"syscall"
 	"testing"
@@ -27,10 +26,11 @@ import (
 	"weir/internal/must"
 	"weir/internal/provider"
 	"weir/internal/rawjson"
+	"weir/internal/worktest"
 )
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400) // saves a tenth of the processor time
+	worktest.Begin(8)
 	goleak.VerifyTestMain(m)
 }
 

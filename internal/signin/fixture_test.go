@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -23,10 +22,11 @@ import (
 	"weir/internal/signin"
 	"weir/internal/store"
 	"weir/internal/store/opentest"
+	"weir/internal/worktest"
 )
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400) // saves a tenth of the processor time
+	worktest.Begin(8)
 	goleak.VerifyTestMain(m)
 }
 

@@ -16,9 +16,13 @@ import (
 	"weir/internal/dialect/registry/registrytest"
 	"weir/internal/must"
 	"weir/internal/simulator"
+	"weir/internal/worktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	worktest.Begin(8)
+	goleak.VerifyTestMain(m)
+}
 
 var epoch = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 

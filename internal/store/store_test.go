@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -15,6 +14,7 @@ import (
 	"weir/internal/store/opentest"
 	"weir/internal/store/pgtest"
 	"weir/internal/store/storetest"
+	"weir/internal/worktest"
 )
 
 // postgres is the server of the tests in this package.
@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, applyForever(context.Background(), o, journal))
 		os.Exit(1)
 	}
-	debug.SetGCPercent(400) // saves a tenth of the processor time
+	worktest.Begin(4)
 	goleak.VerifyTestMain(tests{m})
 }
 

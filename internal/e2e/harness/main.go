@@ -3,22 +3,18 @@
 package harness
 
 import (
-	"flag"
-	"runtime/debug"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"weir/internal/worktest"
 )
 
-// atOnce is the default number of parallel tests: they wait more than they work.
-const atOnce = "8"
+// atOnce is the default number of parallel tests.
+const atOnce = 8
 
 // Main runs the tests of a package and checks that none leaks a goroutine, but for those that the options ignore.
 func Main(m *testing.M, ignored ...goleak.Option) {
-	debug.SetGCPercent(400) // saves a seventh of the processor time
-	flag.Parse()
-	if f := flag.Lookup("test.parallel"); f != nil && f.Value.String() == f.DefValue {
-		_ = f.Value.Set(atOnce) // cannot fail with a number
-	}
+	worktest.Begin(atOnce)
 	goleak.VerifyTestMain(m, ignored...)
 }
