@@ -179,7 +179,8 @@ func hostilities() []hostility {
 func TestHostileProviders(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
-	yaml := "providers:" + harness.ProviderYAML("house", up.URL)
+	// When the test ends, answers without end are still read on.
+	yaml := "drain_timeout: 2s\nproviders:" + harness.ProviderYAML("house", up.URL)
 	all := hostilities()
 	for i := range all {
 		wait, total := "1m", "5m"
