@@ -2,8 +2,9 @@
 // block.
 //
 // In a process that was idle, the first call that the scheduler is told of wakes up the runtime's monitor thread, which
-// then looks fifty times at 70 µs distance whether the call blocks. On one processor it looks in place of the request.
-// Without the monitor, nothing interrupts a goroutine that computes for long: WakeMonitor wakes it up before.
+// then looks each 20 µs by its clock, 70 µs by the kernel's, whether a call blocks, as long as the process works. On
+// one processor it looks in place of the request. Without the monitor, nothing interrupts a goroutine that computes for
+// long: WakeMonitor wakes it up before.
 package rawio
 
 import (
