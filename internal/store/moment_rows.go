@@ -17,6 +17,8 @@ import (
 const (
 	// mostSettled bounds the settled attempts that the reports of a moment read once and use together.
 	mostSettled = 40_000
+	// settledPiece is how many of them a query reads.
+	settledPiece = 2000
 	// mostKindsBetween is how many kinds between the numbers of two needed ones are read, and mostKinds how many are
 	// remembered.
 	mostKindsBetween = 20_000
@@ -170,7 +172,7 @@ func (s *settledRows) piece(ctx context.Context, query *rowsQuery) ([]numberedRo
 	}
 	text, args := query.inner(columns)
 	rows, err := s.tx.QueryContext(ctx, text, args...)
-	list := make([]numberedRow, 0, query.limit)
+	list := make([]numberedRow, 0, min(query.limit, exportPiece))
 	r := numberedRow{day: query.from.day}
 	var id, data sql.RawBytes
 	dest := []any{&r.account, &r.kind, &id, &data, &r.day}

@@ -196,7 +196,7 @@ func (u *usesRows) days(ctx context.Context, tx *sql.Tx) (err error) {
 // readAttempts adds up the rows of a day that are not in its sums.
 func (u *usesRows) readAttempts(ctx context.Context, m *moment, day int64) error {
 	upto := u.upto[day]
-	query := rowsQuery{account: u.account, least: stateKnown, limit: exportPiece}
+	query := rowsQuery{account: u.account, least: stateKnown, limit: settledPiece}
 	query.from, query.to = u.places(day, upto)
 	if err := m.settled.walk(ctx, query, u.addRow); err != nil || !u.all || upto == "" {
 		return err

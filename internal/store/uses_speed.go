@@ -126,7 +126,7 @@ func (u usesSpeeds) readByRow(ctx context.Context, m *moment) error {
 func (u usesSpeeds) readSpeedRows(ctx context.Context, m *moment, from, to rowPlace,
 	isRequested func(time.Time) bool,
 ) error {
-	query := rowsQuery{account: u.account, from: from, to: to, least: stateKnown, limit: exportPiece}
+	query := rowsQuery{account: u.account, from: from, to: to, least: stateKnown, limit: settledPiece}
 	return m.settled.walk(ctx, query, func(r *settledRow) error {
 		if !isRequested(r.arrived) {
 			return nil
