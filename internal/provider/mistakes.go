@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/credential"
 	"weir/internal/dialect"
 )
 
@@ -55,10 +56,7 @@ func (o *Options) check() error {
 	}
 	note("base_url", checkBaseURL(o.BaseURL, o.AllowPrivate))
 	note("auth", o.Auth.Check())
-	if o.Sockets != nil && !o.hasSockets() {
-		note("websocket", errors.New("the provider has no wire format with WebSockets: set dialect, or add to also, "+
-			"responses; the demo has none"))
-	}
+	note("websocket", o.checkSockets())
 	for i, key := range o.APIKeys {
 		note(fmt.Sprintf("api_keys[%d]", i), o.Auth.CheckKey(key.Reveal()))
 	}
@@ -69,10 +67,20 @@ func (o *Options) check() error {
 	return nil
 }
 
-// hasSockets reports whether a wire format of the provider has streams over WebSockets.
-func (o *Options) hasSockets() bool {
+// checkSockets checks that the provider can be asked over WebSockets, if that is wanted.
+func (o *Options) checkSockets() error {
 	has := func(d *dialect.Dialect) bool { return d != nil && d.Framing.Socket != nil }
-	return o.Local == nil && (has(o.Dialect) || slices.ContainsFunc(o.Also, has))
+	switch {
+	case o.Sockets == nil:
+		return nil
+	case o.Local != nil, !has(o.Dialect) && !slices.ContainsFunc(o.Also, has):
+		return errors.New("the provider has no wire format with WebSockets: set dialect, or add to also, responses; " +
+			"the demo has none")
+	case o.Auth == credential.AWS && len(o.APIKeys) == 0:
+		return errors.New("a signature of AWS is for one request, and a WebSocket serves several: set api_keys, or " +
+			"remove websocket")
+	}
+	return nil
 }
 
 func checkDialect(d *dialect.Dialect) error {

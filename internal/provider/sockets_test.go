@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/credential"
 	"weir/internal/dialect"
 	"weir/internal/llm"
 	"weir/internal/must"
@@ -359,18 +360,29 @@ func TestClosedProviderKeepsNoWebSocket(t *testing.T) {
 	<-ended
 }
 
-// TestWebSocketsNeedFormatThatHasThem checks that a provider without such a wire format is a mistake.
-func TestWebSocketsNeedFormatThatHasThem(t *testing.T) {
+// TestWebSocketsNeedFormatAndKeyForThem checks that a provider without such a wire format is a mistake, and one whose
+// requests are signed.
+func TestWebSocketsNeedFormatAndKeyForThem(t *testing.T) {
 	t.Parallel()
-	_, err := provider.New(provider.Options{Name: "acme", Dialect: openaiLike(), BaseURL: "https://acme.example/v1", Sockets: noRefusal})
-	wrong, ok := errors.AsType[*provider.Mistakes](err)
-	if !ok || len(wrong.All) != 1 || wrong.All[0].Key != "websocket" {
-		t.Errorf("got %v, want a mistake in websocket", err)
+	key := []llm.Secret{llm.NewSecret(testKey)}
+	also := []*dialect.Dialect{withSockets()}
+	for name, tc := range map[string]struct {
+		change func(o *provider.Options)
+		wrong  bool
+	}{
+		"another wire format": {func(o *provider.Options) { o.APIKeys = key }, true},
+		"also this one":       {func(o *provider.Options) { o.APIKeys, o.Also = key, also }, false},
+		"a signature":         {func(o *provider.Options) { o.Also, o.Auth = also, credential.AWS }, true},
+		"a key of AWS":        {func(o *provider.Options) { o.APIKeys, o.Also, o.Auth = key, also, credential.AWS }, false},
+	} {
+		o := provider.Options{Name: "acme", Dialect: openaiLike(), BaseURL: "https://acme.example/v1", Sockets: noRefusal}
+		tc.change(&o)
+		p, err := provider.New(o)
+		if wrong, ok := errors.AsType[*provider.Mistakes](err); ok != tc.wrong || ok && wrong.All[0].Key != "websocket" {
+			t.Errorf("%s: got %v, want a mistake in websocket: %v", name, err, tc.wrong)
+		}
+		if err == nil {
+			p.Close()
+		}
 	}
-	p, err := provider.New(provider.Options{
-		Name: "acme", Dialect: openaiLike(), Also: []*dialect.Dialect{withSockets()}, BaseURL: "https://acme.example/v1",
-		Sockets: noRefusal, APIKeys: []llm.Secret{llm.NewSecret(testKey)},
-	})
-	must.Do(t, err)
-	p.Close()
 }
