@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"weir/internal/audit"
 	"weir/internal/managed"
 	"weir/internal/mcp"
 	"weir/internal/tool"
+	"weir/internal/webhook"
 )
 
 // mostDefinitions bounds the stored definitions of a server, and mostStored their bytes, so that a server with ever new
@@ -21,7 +23,8 @@ const mostDefinitions, mostStored = 2 * mcp.MaxTools, 64 << 20
 type shelf struct {
 	all     map[string]tool.Definition // without their texts
 	size    int
-	version int64 // grows with every change
+	version int64    // grows with every change
+	held    []string // tools that are held since the last look
 }
 
 // hasRoom reports whether a definition may be stored.
@@ -52,10 +55,29 @@ func (s *MCPTools) Seen(ctx context.Context, seen *tool.Seen) (found tool.Shelf,
 			}
 		}
 		found.States, _ = h.compare(seen.Tools)
+		if err := s.tellHeld(ctx, tx, seen, h); err != nil {
+			return err
+		}
 		found.Version, err = renew(ctx, tx, seen.Server)
 		return err
 	})
 	return found, err
+}
+
+// tellHeld reports the tools that wait for an approval since now, at most once an hour: a server may change them again
+// and again.
+func (s *MCPTools) tellHeld(ctx context.Context, tx *sql.Tx, seen *tool.Seen, h *shelf) error {
+	const shown = 20
+	if len(h.held) == 0 {
+		return nil
+	}
+	held := &webhook.Held{Server: seen.Server, Count: int64(len(h.held)), Tools: h.held[:min(len(h.held), shown)]}
+	now := s.clock.now()
+	e := webhook.Event{Type: webhook.ToolsHeld, At: now, Data: webhook.Data{Held: held}}
+	hour := now.Truncate(time.Hour)
+	e.TellOnce(hour.Add(time.Hour), seen.Server, hour.Format(time.RFC3339))
+	_, err := s.outbox.tell(ctx, tx, &e)
+	return err
 }
 
 // renew gives the definitions of a server a new version.
@@ -102,6 +124,7 @@ func (h *shelf) see(ctx context.Context, tx *sql.Tx, seen *tool.Seen, t *mcp.Too
 		if seen.HoldNew {
 			d = tool.Definition{HeldDigest: t.Digest, Held: text}
 			approved, changed = 0, approved
+			h.held = append(h.held, t.Name)
 		}
 		h.size += len(text)
 		_, err = tx.ExecContext(ctx, "INSERT INTO mcp_tools (server, tool, digest, definition, held_digest,"+
@@ -111,6 +134,7 @@ func (h *shelf) see(ctx context.Context, tx *sql.Tx, seen *tool.Seen, t *mcp.Too
 		d.Text, d.Held = "", "" // a shelf has no texts
 	default:
 		d.HeldDigest = t.Digest
+		h.held = append(h.held, t.Name)
 		h.size += len(text)
 		_, err = tx.ExecContext(ctx, "UPDATE mcp_tools SET held_digest = ?, held_definition = ?, changed = ?"+
 			" WHERE server = ? AND tool = ?", t.Digest, text, micros(at), server, t.Name)

@@ -25,7 +25,8 @@ func TestChangedDefinitionIsHeldUntilApproved(t *testing.T) {
 	for name, backend := range engines() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := open(t, backend(t))
+			o := backend(t)
+			s := open(t, o)
 			see := func(server, digest string) bool {
 				t.Helper()
 				tools := []mcp.Tool{listedTool("x", digest), listedTool("same", "1")}
@@ -53,6 +54,13 @@ func TestChangedDefinitionIsHeldUntilApproved(t *testing.T) {
 				if got := see(step.server, step.digest); got != step.held {
 					t.Errorf("step %d, %s of %s: got held %v, want %v", i, step.digest, step.server, got, step.held)
 				}
+			}
+			db := behind(t, o)
+			defer func() { _ = db.Close() }()
+			n := must.Get(scalar[int](t, db, "SELECT count(*) FROM events WHERE type = 'tools.held'"))(t)
+			body := must.Get(scalar[string](t, db, "SELECT min(body) FROM events WHERE type = 'tools.held'"))(t)
+			if n < 1 || n > 2 || !strings.Contains(body, `"server":"one","count":1,"tools":["x"]`) { // two if an hour has begun
+				t.Errorf("got %d events, one of them %s; want one an hour, of the server that has changed", n, body)
 			}
 			approve := func(digest string) error {
 				return s.MCPTools.Approve(t.Context(), audit.Gateway(), "one", "x", digest)

@@ -32,6 +32,7 @@ const (
 	ModelUnpriced       Type = "model.unpriced"
 	ModelSubstituted    Type = "model.substituted"
 	UsageDrift          Type = "usage.drift"
+	ToolsHeld           Type = "tools.held"
 	AlertFired          Type = "alert.fired"
 	AlertEnded          Type = "alert.ended"
 	Test                Type = "webhook.test"
@@ -84,6 +85,7 @@ type Data struct {
 	Served    string     `json:"served_model,omitempty"` // the model that answered, in the same form
 	Usage     *Usage     `json:"usage,omitempty"`
 	Drift     *Drift     `json:"drift,omitempty"`
+	Held      *Held      `json:"held,omitempty"`
 	Alert     *Alert     `json:"alert,omitempty"`
 	WebhookID string     `json:"webhook_id,omitempty"`
 }
@@ -111,6 +113,13 @@ func (a *Alert) title() string {
 		return "Weir: ended: " + name
 	}
 	return "Weir: alert: " + name
+}
+
+// Held names the tools of an MCP server that wait for an approval.
+type Held struct {
+	Server string   `json:"server"`
+	Count  int64    `json:"count"`
+	Tools  []string `json:"tools"` // the first 20 of them
 }
 
 // Drift is a difference between a provider's report of a UTC day and the ledger.

@@ -155,6 +155,8 @@ func (d *Data) amounts() string {
 	case d.Usage != nil:
 		return fmt.Sprintf("%s: %d requests, %d tokens, $%s.", d.Usage.Date, d.Usage.Requests, d.Usage.Tokens,
 			d.Usage.CostUSD)
+	case d.Held != nil:
+		return fmt.Sprintf("%s: %s.", d.Held.Server, strings.Join(d.Held.Tools, ", "))
 	case d.Served != "":
 		return d.Served + " answered for " + d.Model + "."
 	case d.Model != "":

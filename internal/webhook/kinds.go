@@ -118,6 +118,12 @@ func modelKinds() []Kind {
 				Models: []DriftedOf{{Model: "gpt-5-mini", Finding: "more", OursUSD: "12.40", TheirsUSD: new("13.07")}},
 			}}),
 		},
+		{
+			Type: ToolsHeld, To: ToOperators,
+			About: "An MCP server has changed the definitions of tools, or has new ones that need an approval. They " +
+				"cannot be called until an operator approves them. Sent at most once per hour and server.",
+			Example: example(ToolsHeld, Data{Held: &Held{Server: "github", Count: 1, Tools: []string{"get_issue"}}}),
+		},
 	}
 }
 

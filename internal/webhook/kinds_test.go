@@ -84,8 +84,8 @@ func TestPayloadsFitStandard(t *testing.T) {
 			t.Errorf("KindOf(%s): got %+v, %t", k.Type, got, ok)
 		}
 	}
-	if len(seen) != 16 {
-		t.Errorf("%d events, want 16", len(seen))
+	if len(seen) != 17 {
+		t.Errorf("%d events, want 17", len(seen))
 	}
 	if _, ok := webhook.KindOf(webhook.Test); ok {
 		t.Error("the test event can be subscribed to")
