@@ -39,6 +39,9 @@ type LiveSetup struct {
 	Cap     int64 // output tokens of an answer; 0 for none
 	Detects bool  // the provider detects turns
 	Resumes bool  // it continues an earlier session, whose conversation is not known
+	Silence int64 // milliseconds at the end of a detected turn; 0 if it is not set
+	// Parallel reports whether the model may go on while a function runs that it has called.
+	Parallel bool
 }
 
 // LiveEvent is the content of a provider's message in a live session.

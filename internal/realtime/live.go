@@ -24,15 +24,17 @@ const finishWithin = 5 * time.Minute
 type live struct {
 	meter
 	sides
-	form    *dialect.Live
-	most    int64 // tokens of an answer, which the setup has
-	detects bool  // the provider detects turns
+	form     *dialect.Live
+	most     int64 // tokens of an answer, which the setup has
+	detects  bool  // the provider detects turns
+	shortest int64 // milliseconds of a turn that it may detect
 
 	sends sync.Mutex // orders the messages to the provider, with the attempts that they need
 
 	mu        sync.Mutex // guards all below
 	input     input
 	listens   bool // the client has sent sound
+	pace      pace
 	answers   answers
 	finishing *llm.Error // why no answer may begin any more
 }
@@ -107,7 +109,11 @@ func (s *live) connectTo(n *newcomer, target *route.Target, setup *dialect.LiveM
 	}
 	s.aim(target)
 	s.input = newInput(s.table.Context(target))
-	s.detects = setup.Setup.Detects
+	s.detects, s.answers.parallel = setup.Setup.Detects, setup.Setup.Parallel
+	s.shortest = shortestTurn
+	if silence := setup.Setup.Silence; silence > 0 {
+		s.shortest = min(s.shortest, silence)
+	}
 	s.note(setup)
 	s.input.hidden = s.input.hidden || setup.Setup.Resumes
 	limit, err := s.afford(n.r.Context(), setup.Setup.Cap)
@@ -134,7 +140,8 @@ func (s *live) afford(ctx context.Context, wanted int64) (limit int64, err error
 	if len(budgets) == 0 {
 		return 0, nil
 	}
-	o := s.answer(s.input.bound() + aroundTurn) // and its question
+	reads := s.input.bound() + aroundTurn // and its question
+	o := s.answer(reads, reads, s.begins())
 	o.Least = min(o.Least, leastOutput*s.begins())
 	demand := o.Demand()
 	reservation, err := s.reserve(ctx, &demand, s.target.Model, budgets, s.began)

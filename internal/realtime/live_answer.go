@@ -1,10 +1,8 @@
 package realtime
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"weir/internal/dialect"
@@ -19,13 +17,19 @@ const (
 	// detectedAnswers is how many answers may begin by detected turns before the gateway sees the first of them: one
 	// that the person interrupts, and the next one.
 	detectedAnswers = 2
+	// shortestTurn is the shortest turn of a person in milliseconds that the gateway expects the provider to detect,
+	// unless the setup has a shorter silence at its end.
+	shortestTurn = 500
 )
 
 // answer is one attempt of a Live session: for the next answer of the model, or the one that it writes.
 type answer struct {
 	hold    *ledger.Hold
 	limited ratelimit.Reservation
-	reads   int64         // the most tokens of input
+	reads   int64         // the most tokens of input of an answer
+	now     int64         // the most tokens that the conversation had when it was opened
+	covers  int64         // answers
+	begun   int64         // answers that have begun, as far as something came of them
 	added   int64         // value of input.added when it was opened, or the first that it replaces
 	asked   bool          // a message was sent that the model answers without detection of a turn
 	first   time.Duration // from opening to the first output
@@ -34,131 +38,43 @@ type answer struct {
 
 	last    counts // the last report of usage
 	before  counts // the reports of the answers before that one
-	reports int    // of different answers
+	reports int64  // of different answers
 	closed  bool   // the answer of the last report has ended, and the attempt covers the next one
 	wrong   bool   // a report was not valid
 	late    bool   // the provider began it by itself
 	over    bool   // it has ended, and only its usage is awaited
-	cut     bool   // its first answer was interrupted before anything came of it: it waits for the next one
+	cut     bool   // an answer of it was interrupted: it waits for the next one
+	broken  bool   // the answer that has ended was interrupted
+	called  bool   // the answer that has ended has called a function
+	final   bool   // its usage was reported after its interruption
 }
 
-// answers holds the open attempts of a session.
-type answers struct {
-	waiting []*answer // not begun, in order
-	running *answer   // begun
-	ended   *answer   // ended, but its usage may follow
-	unasked int       // answers so far that the provider began without an attempt
-}
-
-// open returns the number of open attempts.
-func (a *answers) open() (n int64) {
-	n = int64(len(a.waiting))
-	for _, one := range []*answer{a.running, a.ended} {
-		if one != nil {
-			n++
-		}
-	}
-	return n
-}
-
-// busy reports whether an answer or its usage is awaited.
-func (a *answers) busy() bool { return a.ended != nil || a.awaited() }
-
-// awaited reports whether an answer is awaited. Attempts for turns that may never be detected do not count.
-func (a *answers) awaited() bool {
-	return a.running != nil || slices.ContainsFunc(a.waiting, func(one *answer) bool { return one.asked })
-}
-
-// last returns the newest attempt that has not begun; nil for none.
-func (a *answers) last() *answer {
-	if len(a.waiting) == 0 {
-		return nil
-	}
-	return a.waiting[len(a.waiting)-1]
-}
-
-// replace puts an attempt in the place of another one, and reports false if that has begun.
-func (a *answers) replace(old, with *answer) bool {
-	i := slices.Index(a.waiting, old)
-	if i < 0 {
-		return false
-	}
-	a.waiting[i] = with
-	return true
-}
-
-// begin makes the oldest attempt the running one, nil if there is none, and returns an ended one, whose usage does not
-// come any more.
-func (a *answers) begin() (ended *answer) {
-	ended, a.ended = a.ended, nil
-	if len(a.waiting) > 0 {
-		a.running, a.waiting = a.waiting[0], a.waiting[1:]
-	}
-	return ended
-}
-
-// follow moves the running attempt by a message of the provider. It returns one whose end and usage have come; nil if
-// there is none.
-func (a *answers) follow(e *dialect.LiveEvent) (done *answer) {
-	switch r := a.running; {
-	case r == nil && a.ended == nil && len(a.waiting) > 0:
-		a.interrupt(e)
-	case r == nil:
-	case e.Interrupted && r.text+r.sound == 0:
-		r.cut = true
-		a.waiting, a.running = slices.Insert(a.waiting, 0, r), nil
-		a.interrupt(e)
-	case e.Complete || e.Interrupted || e.Calls:
-		a.ended, a.running = r, nil
-	}
-	r := a.ended
-	if r == nil {
-		return nil
-	}
-	if r.over = r.over || e.Complete || e.Calls; !r.over || r.reports == 0 {
-		return nil // an interrupted answer is followed by its end, and an end perhaps by the usage
-	}
-	a.ended = nil
-	return r
-}
-
-// interrupt follows the end of an answer of which nothing came. Its attempt waits for the next answer, unless that has
-// one of its own.
-func (a *answers) interrupt(e *dialect.LiveEvent) {
-	first := a.waiting[0]
-	first.cut = first.cut || e.Interrupted
-	switch {
-	case !first.cut || !e.Complete:
-	case len(a.waiting) > 1:
-		a.ended, a.waiting = first, a.waiting[1:]
-	default:
-		first.closed = true
-	}
-}
-
-// usageOf returns the attempt that a report of usage belongs to; nil if it has none.
-func (a *answers) usageOf(e *dialect.LiveEvent) *answer {
-	if of := cmp.Or(a.running, a.ended); of != nil {
-		return of
-	}
-	if len(a.waiting) == 0 || !a.waiting[0].cut && !e.Interrupted {
-		return nil
-	}
-	return a.waiting[0]
-}
-
-// begins returns how many answers an attempt covers.
+// begins returns how many answers an attempt covers: with turn detection those to all turns that the sound may have
+// which is ahead of the time that it lasts.
 func (s *live) begins() int64 {
-	if s.detects {
-		return detectedAnswers
+	if !s.detects {
+		return 1
 	}
-	return 1
+	return detectedAnswers + s.pace.ahead/s.shortest
 }
 
-// answer returns an attempt that reads at most that many tokens.
-func (s *live) answer(reads int64) *opening {
-	n := s.begins()
-	return s.turn(n*reads, n*s.most, n*s.most)
+// pace follows how far the client's sound is ahead of the time that it lasts.
+type pace struct {
+	ahead int64 // milliseconds
+	at    time.Time
+}
+
+// sound adds that much sound, in milliseconds, which is sent now.
+func (p *pace) sound(millis int64, now time.Time) {
+	p.ahead = max(0, p.ahead-now.Sub(p.at).Milliseconds()) + millis
+	p.at = now
+}
+
+// answer returns an attempt for n answers that read at most that many tokens each. Those beyond detectedAnswers begin
+// at once, so that they read what the conversation has now.
+func (s *live) answer(reads, now, n int64) *opening {
+	more := max(0, n-detectedAnswers)
+	return s.turn((n-more)*reads+more*min(reads, now), n*s.most, n*s.most)
 }
 
 // note adds a client's message to the input.
@@ -166,6 +82,7 @@ func (s *live) note(m *dialect.LiveMessage) {
 	s.input.hidden = s.input.hidden || m.Unbounded
 	if m.Listens {
 		s.listens = true
+		s.pace.sound(m.Millis, s.server.o.Clock())
 		s.input.added += m.Millis*s.form.Tokens/1000 + 1 + m.Words
 		return
 	}
@@ -180,15 +97,16 @@ func (s *live) cover(ctx context.Context, m *dialect.LiveMessage) error {
 	added := s.input.added
 	s.note(m)
 	last, reads, finishing := s.answers.last(), s.input.bound(), s.finishing
-	small := last != nil && reads > last.reads
-	if !asks && !s.listens || last != nil && !small && (!asks || !last.asked) {
+	covers := s.begins()
+	small := last != nil && (reads > last.reads || covers > last.covers)
+	if !asks && !s.listens || last != nil && !small && last.isFresh() && (!asks || !last.asked) {
 		if last != nil {
 			last.asked = last.asked || asks
 		}
 		s.mu.Unlock()
 		return nil
 	}
-	open, listens := len(s.answers.waiting), s.listens
+	open, listens, now := len(s.answers.waiting), s.listens, reads
 	s.mu.Unlock()
 	switch {
 	case finishing != nil:
@@ -198,14 +116,17 @@ func (s *live) cover(ctx context.Context, m *dialect.LiveMessage) error {
 	}
 	if listens {
 		reads = min(s.input.window, 2*reads+leastListening*s.form.Tokens)
+		if small { // more may follow
+			covers += covers - min(covers, detectedAnswers)
+		}
 	}
-	r := &answer{reads: reads, added: added, asked: asks}
+	r := &answer{reads: reads, now: now, covers: covers, added: added, asked: asks}
 	if err := s.openAnswer(ctx, r); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	old := last
-	if small && (!asks || !last.asked) {
+	if small && last.isFresh() && (!asks || !last.asked) {
 		// The answer may have read no more than was sent when the first attempt was opened.
 		r.asked, r.added = asks || last.asked, last.added
 		if s.answers.replace(last, r) {
@@ -224,7 +145,7 @@ func (s *live) openAnswer(ctx context.Context, r *answer) (err error) {
 	if err := s.limit(ctx, &r.limited, ratelimit.Estimate(0, s.most, 1)); err != nil {
 		return err
 	}
-	if r.hold, _, err = s.open(ctx, s.answer(r.reads)); err == nil {
+	if r.hold, _, err = s.open(ctx, s.answer(r.reads, r.now, r.covers)); err == nil {
 		err = r.hold.Use()
 	}
 	if err != nil {
@@ -244,9 +165,9 @@ func (s *live) openLate() *answer {
 	s.mu.Lock()
 	s.answers.unasked++
 	many := s.answers.unasked >= mostUnasked
-	r := &answer{reads: s.input.bound(), added: s.input.added, late: true}
+	r := &answer{reads: s.input.bound(), covers: s.begins(), begun: 1, added: s.input.added, late: true}
 	s.mu.Unlock()
-	if r.hold = s.sides.openLate(&s.meter, s.answer(r.reads), many, "answers"); r.hold == nil {
+	if r.hold = s.sides.openLate(&s.meter, s.answer(r.reads, r.reads, r.covers), many, "answers"); r.hold == nil {
 		return nil
 	}
 	return r
@@ -338,10 +259,21 @@ func (s *live) settleRest(cause error) {
 	}
 	s.lost = errors.Is(cause, errProvider)
 	for _, r := range rest {
-		st := r.unseen(outcome)
-		if r.over {
-			st = r.settled()
-		}
-		s.settleAnswer(r, st)
+		s.settleAnswer(r, s.rest(r, outcome))
 	}
+}
+
+// rest returns the settlement of an attempt that is open when the session has ended.
+func (s *live) rest(r *answer, outcome ledger.Outcome) ledger.Settlement {
+	if r.over || r.final || r.called && r.reports > 0 {
+		return r.settled()
+	}
+	st := r.unseen(outcome)
+	if r.begun == 0 && r.reports == 0 { // its answer can have read only what was sent
+		a := r.hold.Attempt()
+		most := a.Bound
+		most[llm.Input] = min(most[llm.Input], r.covers*(s.input.bound()+s.most))
+		st.AtMost = min(a.Hold, a.Price.BoundAsked(&most, ""))
+	}
+	return st
 }

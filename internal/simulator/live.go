@@ -39,6 +39,7 @@ type liveTalk struct {
 	detects bool
 	tool    string    // the function to call; empty for none
 	called  bool      // the last answer called it
+	goesOn  bool      // it runs beside the answer that calls it
 	said    llm.Usage // the conversation, in classes of input
 	heard   voice
 	current *liveReply // the answer that runs; nil for none
@@ -145,6 +146,7 @@ func (t *liveTalk) begin(setup map[string]any) (problem string) {
 		declared, _ := field(tool, "functionDeclarations", "function_declarations").([]any)
 		for _, d := range declared {
 			t.tool, _ = field(d, "name", "name").(string)
+			t.goesOn = field(d, "behavior", "behavior") == "NON_BLOCKING"
 		}
 	}
 	t.said[llm.Input] += textTokens(field(setup, "systemInstruction", "system_instruction"))

@@ -101,10 +101,14 @@ func (t *liveTalk) calls(r *liveReply) bool {
 	t.called = true
 	r.used[llm.Output] += 2
 	r.entry.talked(r.used)
-	r.settle()
 	m := map[string]any{"toolCall": map[string]any{"functionCalls": []any{
 		map[string]any{"id": "call_1", "name": t.tool, "args": map[string]any{}},
 	}}}
+	if t.goesOn {
+		t.tell(m)
+		return false
+	}
+	r.settle()
 	t.tell(t.reported(m, r))
 	return true
 }

@@ -172,10 +172,16 @@ func readSetup(m *dialect.LiveMessage) error {
 	if err := checkLiveTools(rawjson.Get(m.Body, "tools")); err != nil {
 		return err
 	}
-	disabled, ok := rawjson.AsBool(get(get(input, "automaticActivityDetection"), "disabled"))
+	detection := get(input, "automaticActivityDetection")
+	disabled, ok := rawjson.AsBool(get(detection, "disabled"))
 	m.Setup = &dialect.LiveSetup{
 		Model: Canonical(rawjson.Text(rawjson.Get(m.Body, "model"))), Detects: !ok || !disabled,
-		Resumes: rawjson.Present(get(rawjson.Get(m.Body, "sessionResumption"), "handle")),
+		Resumes:  rawjson.Present(get(rawjson.Get(m.Body, "sessionResumption"), "handle")),
+		Parallel: goesOn(rawjson.Get(m.Body, "tools")),
+	}
+	if v := get(detection, "silenceDurationMs"); rawjson.Present(v) {
+		n, _ := rawjson.AsInt(v) // a text or a fraction, too, is a number for Google: the shortest counts
+		m.Setup.Silence = max(1, n)
 	}
 	if n, ok := rawjson.AsInt(rawjson.Get(config, "maxOutputTokens")); ok {
 		m.Setup.Cap = max(0, n)
@@ -201,6 +207,12 @@ func checkLiveTools(tools []byte) error {
 		}
 	}
 	return nil
+}
+
+// goesOn reports whether the model may go on while a function runs: "NON_BLOCKING" of its declaration
+// (https://ai.google.dev/gemini-api/docs/live-tools, copy of 2026-11-30). An escaped letter may hide the word.
+func goesOn(tools []byte) bool {
+	return bytes.Contains(tools, []byte("NON_BLOCKING")) || bytes.Contains(tools, []byte(`\u00`))
 }
 
 // isDistinct reports whether no two members of an object have the same name in any spelling.

@@ -53,7 +53,7 @@ func TestSessionsEndWithinBudget(t *testing.T) {
 				return !open && counted >= cost
 			})
 			t.Logf("the provider served %v, and budgets count %v, of %v", cost, counted, limit)
-			if held && (cost > limit || counted > limit || cost < limit/8) {
+			if held && (cost > limit || counted > limit || cost < limit/16) {
 				t.Errorf("the provider served %v, and budgets count %v, of %v", cost, counted, limit)
 			}
 			if !held && cost <= limit {

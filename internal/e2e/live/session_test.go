@@ -243,3 +243,32 @@ func TestAddressOfNodeSDKIsServed(t *testing.T) {
 		t.Errorf("a wrong key: %v %+v, want 401", err, res)
 	}
 }
+
+// TestFunctionBesideAnswerHasRowsOfItsOwn checks a function that runs beside the answer that calls it: the answer that
+// goes on has the attempt that it began with, and the one to the function's result another one, so that none begins
+// without an amount in the budgets.
+func TestFunctionBesideAnswerHasRowsOfItsOwn(t *testing.T) {
+	t.Parallel()
+	up := harness.NewUpstream(t)
+	h := harness.Open(t, harness.Setup{YAML: priced(up)})
+	s := begun(t, h, "house/tools:tokens=4,pace=5ms",
+		`,"tools":[{"functionDeclarations":[{"name":"look","behavior":"NON_BLOCKING"}]}]`)
+	s.say("Hello")
+	s.await("call", func(m *message) bool { return m.ToolCall != nil })
+	s.await("the answer that goes on", hasContent)
+	s.await("its end", isComplete)
+	s.send(`{"toolResponse":{"functionResponses":[{"id":"call_1","name":"look","response":{}}]}}`)
+	s.await("the next answer", isComplete)
+	s.conn.Abort()
+	truth := served(up, s.id)
+	var cost, want llm.Money
+	for i, row := range h.SettledSession(s.id, 2) {
+		cost, want = cost+row.Cost, want+costOf(&truth[i].Usage)
+		if row.Provenance != ledger.Exact {
+			t.Errorf("a row is %s", row.Provenance)
+		}
+	}
+	if cost != want {
+		t.Errorf("the rows cost %v, want %v", cost, want)
+	}
+}
