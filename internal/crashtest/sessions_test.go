@@ -5,20 +5,16 @@ package crashtest_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net"
-	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
+	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/must"
-	"weir/internal/websocket"
 )
 
 // sessionPrices are the rates of sessionYAML in nano-dollars.
@@ -30,131 +26,77 @@ func sessionPrices() *llm.Price {
 	return &p
 }
 
-// sessionYAML returns a configuration for Realtime sessions.
+// sessionYAML returns a configuration for sessions of both APIs.
 func sessionYAML(provider string) string {
-	return fmt.Sprintf("drain_timeout: 2s\nproviders:\n  house: {base_url: \"http://%s/v1\", allow_private: true, "+
-		"api_keys: [one]}\nprices:\n  house/*: {input: \"3\", output: \"11\", audio_in: \"37\", audio_out: \"83\"}\n"+
-		"models:\n  house/*: {context: 2000, max_output: 400}\n", provider)
+	var b strings.Builder
+	b.WriteString("drain_timeout: 2s\nproviders:\n")
+	const entry = "  %s: {dialect: %s, base_url: \"http://%s/%s\", allow_private: true, api_keys: [one]}\n"
+	fmt.Fprintf(&b, entry, "house", "openai", provider, "v1")
+	fmt.Fprintf(&b, entry, liveProvider, "gemini", provider, "v1beta")
+	b.WriteString("prices:\n")
+	for _, name := range []string{"house", liveProvider} {
+		fmt.Fprintf(&b, "  %s/*: {input: \"3\", output: \"11\", audio_in: \"37\", audio_out: \"83\"}\n", name)
+	}
+	b.WriteString("models:\n  house/*: {context: 2000, max_output: 400}\n  sky/*: {context: 2000, max_output: 400}\n")
+	return b.String()
 }
 
-// session is a client's Realtime session.
-type session struct{ conn *websocket.Conn }
-
-// openSession opens a session; it fails if the gateway does not answer, or refuses.
-func openSession(ctx context.Context, base, token, model string) (*session, error) {
-	c, err := new(net.Dialer).DialContext(ctx, "tcp", base)
-	if err != nil {
-		return nil, err
-	}
-	conn, res, err := websocket.Dial(ctx, c, "http://"+base+"/v1/realtime?model="+model,
-		http.Header{"Authorization": {"Bearer " + token}},
-		websocket.Bounds{Message: 1 << 20, Read: patience, Write: patience})
-	if err != nil {
-		status := 0
-		if res != nil {
-			status = res.StatusCode
-		}
-		return nil, fmt.Errorf("%d: %w", status, err)
-	}
-	return &session{conn}, nil
-}
-
-// ask wants a response and waits for its end. It returns the code of the error that the gateway sent, if any.
-func (s *session) ask(event string) (code string, err error) {
-	if err := s.conn.Send(websocket.Text, []byte(event)); err != nil {
-		return code, err
-	}
-	for {
-		timer := time.AfterFunc(patience, s.conn.Abort)
-		_, frame, err := s.conn.Receive(nil)
-		timer.Stop()
-		if err != nil {
-			return code, err
-		}
-		var e struct {
-			Type  string
-			Error struct{ Code string }
-		}
-		if err := json.Unmarshal(frame, &e); err != nil {
-			return code, err
-		}
-		switch e.Type {
-		case "response.done":
-			return code, nil
-		case "error":
-			code = e.Error.Code
-		}
-	}
-}
-
-// spoken is speech and silence that end a turn, in an event.
-func spoken() string {
-	sound := append(bytes.Repeat([]byte{7}, 48*300), make([]byte, 48*600)...)
-	b, _ := json.Marshal(map[string]any{"type": "input_audio_buffer.append", "audio": sound})
-	return string(b)
-}
-
-// talkers open sessions one after the other and want responses, by events and by turns.
-func talkers(ctx context.Context, n int, gates []*gate, token, model string, rng *rand.Rand, quota *atomic.Int64,
-) *sync.WaitGroup {
+// talkers open sessions one after the other and want answers.
+func talkers(ctx context.Context, n int, g *gate, token, model string, rng *rand.Rand) *sync.WaitGroup {
 	var all sync.WaitGroup
-	speech := spoken()
 	for i := range n {
 		seed := rng.Uint64()
 		all.Go(func() {
 			rng := rand.New(rand.NewPCG(seed, uint64(i)))
 			for ctx.Err() == nil {
-				s, err := openSession(ctx, gates[rng.IntN(len(gates))].pass(ctx), token, model)
+				v, _, err := openVoice(ctx, g.pass(ctx), token, model)
 				if err != nil {
-					if strings.HasPrefix(err.Error(), "429") {
-						quota.Add(1)
-					}
 					time.Sleep(breath)
 					continue
 				}
 				for turns := 1 + rng.IntN(6); turns > 0 && err == nil && ctx.Err() == nil; turns-- {
-					event := `{"type":"response.create"}`
-					if rng.IntN(2) == 0 {
-						event = speech
-					}
-					var code string
-					if code, err = s.ask(event); code == "insufficient_quota" {
-						quota.Add(1)
-					}
+					_, err = v.turn(rng)
 				}
-				s.conn.Abort() // some responses still run
+				v.leave()
 			}
 		})
 	}
 	return &all
 }
 
-// talked returns the cost of the simulator's records of responses, and their number.
-func (h *testGateway) talked() (cost llm.Money, n int) {
+// talked returns the cost of the simulator's records of answers by session, and their number.
+func (h *testGateway) talked(dialect string) (cost map[string]llm.Money, n int) {
 	h.t.Helper()
 	var records []served
 	must.Do(h.t, h.get("http://"+h.provider+"/ledger", nil, &records))
-	price := sessionPrices()
+	price, cost := sessionPrices(), map[string]llm.Money{}
 	for i := range records {
-		if u := llm.Usage(records[i].Usage); records[i].Dialect == "realtime" {
-			cost += price.Cost(&u, "")
+		if u := llm.Usage(records[i].Usage); records[i].Dialect == dialect {
+			cost[sessionOf(records[i].Attempt)] += price.Cost(&u, "")
 			n++
 		}
 	}
 	return cost, n
 }
 
-// TestSessionsSurviveKills kills the gateway in the middle of Realtime sessions: each response is in the ledger once,
-// and the ledger's bound is not below the provider's account.
+// sessionOf returns the part of an id that a session shares with its rows.
+func sessionOf(id string) string { return id[18:36] }
+
+// TestSessionsSurviveKills kills the gateway in the middle of sessions of the Realtime and the Live API: each answer is
+// in the ledger once, and no session's bound is below the provider's account of it.
 func TestSessionsSurviveKills(t *testing.T) {
 	t.Parallel()
-	for name, fault := range map[string]string{"Whole": "", "FindsLoss": "journal.skip_write:3"} {
-		t.Run(name, func(t *testing.T) { killSessions(t, fault) })
+	for api, model := range map[string]string{
+		"realtime": "house/echo:sound=1s,pace=5ms", "live": liveProvider + "/echo:sound=1s,pace=5ms",
+	} {
+		for name, fault := range map[string]string{"Whole": "", "FindsLoss": "journal.skip_write:3"} {
+			t.Run(api+name, func(t *testing.T) { killSessions(t, api, model, fault) })
+		}
 	}
 }
 
 // killSessions kills the gateway, which may have a fault that loses records: the control, which has to find that.
-func killSessions(t *testing.T, fault string) {
+func killSessions(t *testing.T, api, model, fault string) {
 	seed := seed()
 	ctx, cancel := deadline(t)
 	defer cancel()
@@ -165,8 +107,7 @@ func killSessions(t *testing.T, fault string) {
 	h.constant = fault
 	working, rest := context.WithCancel(ctx)
 	defer rest()
-	var quota atomic.Int64
-	clients := talkers(working, 8, []*gate{h.gate}, h.members[0].token, "house/echo:sound=1s,pace=5ms", h.rng, &quota)
+	clients := talkers(working, 8, h.gate, h.members[0].token, model, h.rng)
 	for range *killsFlag + 1 {
 		h.live(plan{kind: atMoment, after: between(h.rng, 400*time.Millisecond, 1200*time.Millisecond)})
 	}
@@ -180,32 +121,68 @@ func killSessions(t *testing.T, fault string) {
 	h.gate.shut()
 	must.Do(t, process.Stop())
 	rows := must.Get(readRows(bytes.NewReader(h.run("ledger", "export", "--format", "csv"))))(t)
-	cost, n := h.talked()
-	var counted llm.Money
-	unknown := 0
-	seen := map[string]bool{}
-	for i := range rows {
-		counted += max(rows[i].cost, rows[i].atMost)
-		if id := rows[i].id.String(); seen[id] {
-			t.Errorf("attempt %s is in the ledger twice", id)
-		} else {
-			seen[id] = true
-		}
-		if rows[i].outcome == "unknown" {
-			unknown++
-		}
-	}
-	t.Logf("seed %d: %d responses for %v, %d rows for at most %v, %d unknown", seed, n, cost, len(rows), counted, unknown)
+	cost, n := h.talked(api)
+	b := accountOf(t, rows)
+	t.Logf("seed %d: %d answers in %d sessions, %d rows, %d unknown", seed, n, len(cost), len(rows), b.unknown)
+	short := b.short(cost)
 	if fault != "" {
-		if len(rows) >= n {
-			t.Errorf("%d rows of %d responses although records were lost", len(rows), n)
+		if len(short) == 0 {
+			t.Errorf("%d rows of %d answers have all, although records were lost", len(rows), n)
 		}
 		return
 	}
-	if n == 0 || unknown == 0 {
-		t.Errorf("%d responses and %d rows of unknown outcome: the load did not have its effect", n, unknown)
+	if n == 0 || b.unknown == 0 || b.whole == 0 {
+		t.Errorf("%d answers, %d rows of unknown outcome: the load did not have its effect", n, b.unknown)
 	}
-	if len(rows) < n || counted < cost {
-		t.Errorf("%d rows for at most %v, below the provider's %d responses for %v", len(rows), counted, n, cost)
+	for _, problem := range short {
+		t.Error(problem)
 	}
+}
+
+// sessionBooks is the gateway's account of sessions, by the part of an id that their rows share.
+type sessionBooks struct {
+	cost, most map[string]llm.Money
+	unsure     map[string]bool // a row is not exact
+	unknown    int             // rows
+	whole      int             // rows of answers with an exact cost
+}
+
+// accountOf adds up the rows by session.
+func accountOf(t *testing.T, rows []row) *sessionBooks {
+	t.Helper()
+	b := &sessionBooks{cost: map[string]llm.Money{}, most: map[string]llm.Money{}, unsure: map[string]bool{}}
+	seen := map[string]bool{}
+	for i := range rows {
+		r := &rows[i]
+		id := r.id.String()
+		if seen[id] {
+			t.Errorf("attempt %s is in the ledger twice", id)
+		}
+		of := sessionOf(id)
+		seen[id], b.cost[of], b.most[of] = true, b.cost[of]+r.cost, b.most[of]+max(r.cost, r.atMost)
+		switch {
+		case r.provenance != ledger.Exact:
+			b.unsure[of] = true
+		case r.cost > 0:
+			b.whole++
+		}
+		if r.outcome == ledger.OutcomeUnknown {
+			b.unknown++
+		}
+	}
+	return b
+}
+
+// short returns the sessions whose bound is below the provider's account, and those with another cost although it is
+// exact.
+func (b *sessionBooks) short(truth map[string]llm.Money) (problems []string) {
+	for of, cost := range truth {
+		switch {
+		case b.most[of] < cost:
+			problems = append(problems, fmt.Sprintf("session %s costs at most %v, below the provider's %v", of, b.most[of], cost))
+		case !b.unsure[of] && b.cost[of] != cost:
+			problems = append(problems, fmt.Sprintf("session %s costs %v, and the provider's account is %v", of, b.cost[of], cost))
+		}
+	}
+	return problems
 }

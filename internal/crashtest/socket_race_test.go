@@ -35,19 +35,32 @@ func soundPrices() priceList {
 
 func wordPrices() priceList { return priceList{"input": "10", "output": "1000"} }
 
-// socketRaceYAML returns the configuration of the races over WebSockets: a provider of Realtime sessions, and three of
-// answers in words, with a wire format each.
+// racedMinute and racedText are what the provider of sessions by their duration charges for a minute and a text.
+const (
+	racedMinute = 12 * llm.USD / 10
+	racedText   = llm.USD / 10
+)
+
+// socketRaceYAML returns the configuration of the races over WebSockets: providers of Realtime sessions, by tokens and by
+// their duration, and of Live sessions, and three of answers in words, with a wire format each.
 func socketRaceYAML(provider string) string {
 	var b strings.Builder
 	b.WriteString("drain_timeout: 2s\ndefault_model: words/chat\nproviders:\n")
-	for _, p := range [][2]string{{"house", "openai"}, {"words", "openai"}, {"replies", "responses"}, {"human", "anthropic"}} {
-		fmt.Fprintf(&b, "  %s: {dialect: %s, base_url: \"http://%s/v1\", allow_private: true, api_keys: [one]}\n", p[0], p[1], provider)
+	for _, p := range [][3]string{
+		{"house", "openai", "v1"}, {liveProvider, "gemini", "v1beta"}, {minuteProvider, "openai", "v1"},
+		{"words", "openai", "v1"}, {"replies", "responses", "v1"}, {"human", "anthropic", "v1"},
+	} {
+		fmt.Fprintf(&b, "  %s: {dialect: %s, base_url: \"http://%s/%s\", allow_private: true, api_keys: [one]}\n", p[0], p[1],
+			provider, p[2])
 	}
-	b.WriteString("prices:\n  house/*: {input: \"30\", output: \"110\", audio_in: \"370\", audio_out: \"830\"}\n")
+	fmt.Fprintf(&b, "prices:\n  %s/*: {second: \"0.02\", request: \"0.1\"}\n", minuteProvider)
+	for _, name := range []string{"house", liveProvider} {
+		fmt.Fprintf(&b, "  %s/*: {input: \"30\", output: \"110\", audio_in: \"370\", audio_out: \"830\"}\n", name)
+	}
 	for _, name := range []string{"words", "replies", "human"} {
 		fmt.Fprintf(&b, "  %s/*: {input: \"10\", output: \"1000\"}\n", name)
 	}
-	b.WriteString("models:\n  house/*: {context: 2000, max_output: 400}\n")
+	b.WriteString("models:\n  house/*: {context: 2000, max_output: 400}\n  sky/*: {context: 2000, max_output: 400}\n")
 	return b.String()
 }
 
@@ -60,11 +73,13 @@ func socketModels() []string {
 	}
 }
 
-// voiceModels are the models of the Realtime sessions.
+// voiceModels are the models of the sessions with sound.
 func voiceModels() []string {
 	return []string{
 		"house/echo:sound=1s,pace=2ms", "house/echo:sound=30s", "house/echo:tokens=3", "house/echo:sound=1s,usage=none",
 		"house/echo:sound=2s,pace=1ms,fault=cut,at=9", "house/echo:unbegun,sound=1s",
+		"sky/echo:sound=1s,pace=2ms", "sky/echo:sound=15s", "sky/echo:tokens=3,ttft=20ms", "sky/echo:sound=1s,usage=none",
+		"sky/echo:sound=2s,pace=1ms,fault=cut,at=9", "sky/tools:tokens=4", "clock/echo:minutes", "clock/echo:minutes,sound=9s",
 	}
 }
 
@@ -188,7 +203,12 @@ func (f *fleet) charged(since int64) (sum llm.Money) {
 	sound, words := must.Get(soundPrices().price())(f.t), must.Get(wordPrices().price())(f.t)
 	for i := range all {
 		price := &words
-		if all[i].Dialect == "realtime" {
+		switch u := &all[i].Usage; {
+		case strings.Contains(all[i].Model, "minutes"): // each begun one counts whole; tokens cost nothing
+			minutes := (u[llm.Milliseconds] + 59_999) / 60_000
+			sum += llm.Money(minutes)*racedMinute + llm.Money(u[llm.Requests])*racedText
+			continue
+		case all[i].Dialect == "realtime", all[i].Dialect == "live":
 			price = &sound
 		}
 		sum += all[i].truth(price)
@@ -196,27 +216,22 @@ func (f *fleet) charged(since int64) (sum llm.Money) {
 	return sum
 }
 
-// talk opens a Realtime session and wants responses, by events and by turns. It reports whether the budget refused one.
+// talk opens a session with sound and wants answers. It reports whether the budget refused one.
 func (r *socketRace) talk(n *node, rng *rand.Rand) (refused bool) {
-	model := r.voices[rng.IntN(len(r.voices))]
-	s, err := openSession(r.f.ctx, n.base(), r.m.token, model)
+	v, refused, err := openVoice(r.f.ctx, n.base(), r.m.token, r.voices[rng.IntN(len(r.voices))])
 	if err != nil {
-		if strings.HasPrefix(err.Error(), "429") {
+		if refused {
 			r.told.Add(1)
-			return true
+		} else {
+			time.Sleep(breath)
 		}
-		time.Sleep(breath)
-		return false
+		return refused
 	}
-	defer s.conn.Abort() // some responses still run
+	defer v.leave() // some answers still run
 	for turns := 1 + rng.IntN(6); turns > 0; turns-- {
-		event := `{"type":"response.create"}`
-		if rng.IntN(2) == 0 {
-			event = spoken()
-		}
-		code, err := s.ask(event)
+		refused, err := v.turn(rng)
 		switch {
-		case code == "insufficient_quota":
+		case refused:
 			r.told.Add(1)
 			return true
 		case err != nil:
