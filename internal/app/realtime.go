@@ -27,6 +27,8 @@ func (s *site) realtimeRoutes() []httpRoute {
 	}
 	all := []httpRoute{
 		route("GET /v1/realtime", s.realtime),
+		route("GET /openai/v1/realtime", s.realtime), // Azure's
+		route("GET /openai/realtime", s.realtime),    // and that of its dated versions
 		route("POST /v1/realtime/client_secrets", s.realtime.CreateSecret()),
 		route("POST /v1/realtime/calls", s.realtime.RefuseCalls()),
 	}

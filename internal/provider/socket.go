@@ -21,7 +21,11 @@ type Connecting struct {
 	Model   string // for explanations of a refusal
 	// Target is the path and query below BaseURL, such as "/realtime?model=gpt-realtime". With {version} in it, it
 	// replaces the end of BaseURL, which is the version.
-	Target    string
+	Target string
+	// Dated is the path and query of a session of the beta that takes the place of Target if the base URL ends with
+	// /openai/v1, as Azure's: beside that version
+	// (https://learn.microsoft.com/azure/foundry/openai/how-to/realtime-audio-websockets, copy of 2026-11-30).
+	Dated     string
 	AttemptID string           // as in Call
 	Header    []dialect.Header // as in Call
 	Key       int              // as in Call
@@ -49,7 +53,7 @@ func (p *Provider) Connect(ctx context.Context, c *Connecting) (*websocket.Conn,
 	call := Call{
 		Dialect: d, Op: c.Op, Model: c.Model, AttemptID: c.AttemptID, Header: c.Header, Key: c.Key, Hold: c.Hold,
 	}
-	target, err := p.socketTarget(&call, c.Target)
+	target, err := p.socketTarget(&call, c.at(p.prefix))
 	if err == nil {
 		err = c.Hold.Use()
 	}
@@ -82,16 +86,31 @@ func (p *Provider) socketTarget(c *Call, target string) (string, error) {
 	return p.versioned(target)
 }
 
-// versioned returns a target with the version of the base URL in place of {version}, and else below it.
+// unversioned begins a target beside the version of the base URL.
+const unversioned = "/{unversioned}"
+
+// at returns the target below a base URL with that path.
+func (c *Connecting) at(prefix string) string {
+	if c.Dated != "" && strings.HasSuffix(prefix, "/openai/v1") {
+		return unversioned + c.Dated
+	}
+	return c.Target
+}
+
+// versioned returns a target with the version of the base URL in place of {version}, or without it, and else below it.
 func (p *Provider) versioned(target string) (string, error) {
 	before, after, ok := strings.Cut(target, "{version}")
-	if !ok {
+	beside, isBeside := strings.CutPrefix(target, unversioned)
+	if !ok && !isBeside {
 		return p.escape(p.prefix + target)
 	}
 	at := strings.LastIndexByte(p.prefix, '/')
 	version := p.prefix[at+1:]
 	if len(version) < 2 || version[0] != 'v' || version[1] < '0' || version[1] > '9' {
 		return "", errVersion
+	}
+	if isBeside {
+		return p.escape(p.prefix[:max(0, at)] + beside)
 	}
 	return p.escape(p.prefix[:max(0, at)] + before + version + after)
 }

@@ -29,7 +29,7 @@ func (n *newcomer) begin(x *session) (err error) {
 	if err != nil {
 		return err
 	}
-	x.client, err = websocket.Accept(n.w, n.r, bounds(), protocol)
+	x.client, err = websocket.Accept(n.w, n.r, bounds(), protocol, n.keyProtocol)
 	if err != nil {
 		x.peer.Abort()
 		x.clock.stop(ledger.OutcomeClientGone)
@@ -101,8 +101,13 @@ func (n *newcomer) targets(x *session) ([]route.Target, error) {
 		x.asked = transcriber
 	case query.Has("intent") && query.Get("intent") != kindTranscription:
 		return nil, llm.Invalid("intent", `The only intent is "transcription".`)
+	case query.Has("deployment"): // Azure's word
+		x.asked = query.Get("deployment")
 	default:
 		x.asked = query.Get("model")
+	}
+	if x.version = query.Get("api-version"); len(x.version) > maxVersion {
+		return nil, llm.Invalidf("api-version", "The api-version exceeds %d bytes.", maxVersion)
 	}
 	if tied := rawjson.Text(rawjson.Get(x.preset, "model")); tied != "" {
 		if x.asked != "" && x.asked != tied {
@@ -185,14 +190,7 @@ func (n *newcomer) connectTo(x *session, target *route.Target) (err error) {
 	if err := n.checkRoom(x); err != nil {
 		return err
 	}
-	query := "model=" + url.QueryEscape(target.Model)
-	if x.asked == transcriber && n.r.URL.Query().Get("model") == "" {
-		query = "intent=" + kindTranscription
-	}
-	var header []dialect.Header
-	if beta := n.r.Header.Get("OpenAI-Beta"); beta == "realtime=v1" {
-		header = append(header, dialect.Header{Name: "OpenAI-Beta", Value: beta})
-	}
+	address, dated, header := n.address(x, target)
 	if x.clock.on {
 		if err := x.clock.start(n.r.Context()); err != nil {
 			return err
@@ -204,10 +202,30 @@ func (n *newcomer) connectTo(x *session, target *route.Target) (err error) {
 		}()
 	}
 	x.peer, err = p.Connect(n.r.Context(), &provider.Connecting{
-		Dialect: d, Op: llm.OpChat, Model: target.Model, Target: "/realtime?" + query, AttemptID: x.id.String(),
+		Dialect: d, Op: llm.OpChat, Model: target.Model, Target: address, Dated: dated, AttemptID: x.id.String(),
 		Header: header, Key: target.Key, Bounds: bounds(), Hold: connected{},
 	})
 	return err
+}
+
+// maxVersion bounds an api-version in bytes.
+const maxVersion = 64
+
+// address returns the path and query of a session at its provider; dated is that of Azure for the API's beta, which an
+// api-version selects. Others have the beta by a header.
+func (n *newcomer) address(x *session, target *route.Target) (path, dated string, header []dialect.Header) {
+	const beta, isBeta = "OpenAI-Beta", "realtime=v1"
+	name := url.QueryEscape(target.Model)
+	if x.version != "" {
+		dated = "/realtime?api-version=" + url.QueryEscape(x.version) + "&deployment=" + name
+	}
+	if x.version != "" || n.r.Header.Get(beta) == isBeta {
+		header = append(header, dialect.Header{Name: beta, Value: isBeta})
+	}
+	if x.asked == transcriber && n.r.URL.Query().Get("model") == "" {
+		return "/realtime?intent=" + kindTranscription, dated, header
+	}
+	return "/realtime?model=" + name, dated, header
 }
 
 // aim sets the target of a session.

@@ -153,7 +153,8 @@ type newcomer struct {
 	client  capacity.Client
 	held    capacity.Held
 
-	handshake error // the request is none for a WebSocket
+	handshake   error  // the request is none for a WebSocket
+	keyProtocol string // the subprotocol that has the key in xAI's form; empty for none
 }
 
 // newcomer returns a request that has no slot yet.
@@ -194,21 +195,35 @@ func (n *newcomer) fail(x *meter, err error) {
 	_, _ = n.w.Write(body)
 }
 
-// Subprotocols of browsers, which cannot send headers (npm openai 7.59.0).
+// Subprotocols of browsers, which cannot send headers (npm openai 7.59.0), and xAI's
+// (https://docs.x.ai/developers/rest-api-reference/inference/voice, copy of 2026-11-30), which is the only one of its
+// clients: a browser needs it in the answer.
 const (
-	protocol    = "realtime"
-	protocolKey = "openai-insecure-api-key."
+	protocol       = "realtime"
+	protocolKey    = "openai-insecure-api-key."
+	protocolSecret = "xai-client-secret."
 )
+
+// azurePaths begins the paths of Azure OpenAI, where browsers send the key in the query, as api-key.
+const azurePaths = "/openai/"
 
 // tokenOf returns the key of a request: of its headers, or of its subprotocols.
 func (n *newcomer) tokenOf() (string, error) {
 	header := n.r.Header
 	for _, line := range header["Sec-Websocket-Protocol"] {
 		for name := range strings.SplitSeq(line, ",") {
-			if key, ok := strings.CutPrefix(strings.TrimSpace(name), protocolKey); ok {
+			name = strings.TrimSpace(name)
+			if key, ok := strings.CutPrefix(name, protocolKey); ok {
+				return key, nil
+			}
+			if key, ok := strings.CutPrefix(name, protocolSecret); ok {
+				n.keyProtocol = name
 				return key, nil
 			}
 		}
+	}
+	if key := n.r.URL.Query().Get("api-key"); key != "" && strings.HasPrefix(n.r.URL.Path, azurePaths) {
+		return key, nil
 	}
 	return account.Token(header, n.dialect.KeyHeaders...)
 }

@@ -33,6 +33,7 @@ type session struct {
 	hearing hearing
 	clock   clock
 	preset  []byte // settings of a client secret; nil for none
+	version string // the api-version of Azure's beta; empty for none
 
 	sends  sync.Mutex    // orders the events to the provider, with the attempts that they need
 	due    chan struct{} // a response is due after a detected turn

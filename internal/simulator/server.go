@@ -132,7 +132,9 @@ func (s *Server) route(dialects []*dialect.Dialect) {
 	s.mux.HandleFunc("GET /v1/responses/{id}", s.serveStored)
 	s.mux.HandleFunc("GET /v1/generation", s.serveGeneration)
 	s.mux.HandleFunc("GET /v1/responses", func(w http.ResponseWriter, r *http.Request) { serveMessages(s, w, r) })
-	s.mux.HandleFunc("GET /v1/realtime", s.serveTalk)
+	for _, path := range []string{"/v1/realtime", "/openai/v1/realtime", "/openai/realtime"} { // OpenAI's and Azure's
+		s.mux.HandleFunc("GET "+path, s.serveTalk)
+	}
 	s.mux.HandleFunc("GET /ws/{service}", s.serveLive)
 	s.organizationRoutes()
 	s.mux.HandleFunc("GET /ledger", s.serveLedger)

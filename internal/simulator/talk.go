@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -95,7 +96,7 @@ func (s *Server) talkSpec(r *http.Request) (*spec, error) {
 	if q.Get("intent") == "transcription" {
 		return s.specs.get(baseEcho)
 	}
-	return s.specs.get(q.Get("model"))
+	return s.specs.get(cmp.Or(q.Get("model"), q.Get("deployment")))
 }
 
 // firstSettings returns the settings of a new session: the provider answers each detected turn.
@@ -105,7 +106,7 @@ func firstSettings(model string, r *http.Request) map[string]any {
 		"create_response": true, "interrupt_response": true, "idle_timeout_ms": nil,
 	}
 	format := map[string]any{"type": "audio/pcm", "rate": 24000}
-	if r.Header.Get("OpenAI-Beta") == "realtime=v1" {
+	if r.Header.Get("OpenAI-Beta") == "realtime=v1" || r.URL.Query().Has("api-version") {
 		return map[string]any{
 			"object": "realtime.session", "model": model, "instructions": "Answer.", "turn_detection": detection,
 			"input_audio_format": "pcm16", "modalities": []any{"audio", "text"}, "tools": []any{},

@@ -45,7 +45,7 @@ type talk struct {
 	got  []map[string]any
 }
 
-// open begins a session; header are more headers of the handshake.
+// open begins a session at the path and query, or at the query of the usual path; header are those of the handshake.
 func open(t testing.TB, h *harness.Gateway, query string, header http.Header, protocols ...string) *talk {
 	t.Helper()
 	s, res, err := dial(t, h, query, header, protocols...)
@@ -66,7 +66,10 @@ func dial(t testing.TB, h *harness.Gateway, query string, header http.Header, pr
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
 	defer cancel()
-	conn, res, err := websocket.Dial(ctx, c, h.URL+"/v1/realtime"+query, header, websocket.Bounds{
+	if !strings.HasPrefix(query, "/") {
+		query = "/v1/realtime" + query
+	}
+	conn, res, err := websocket.Dial(ctx, c, h.URL+query, header, websocket.Bounds{
 		Message: 32 << 20, Read: harness.Patience, Write: harness.Patience,
 	}, protocols...)
 	if err != nil {
