@@ -3,6 +3,7 @@ package ledger
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -202,6 +203,35 @@ func TestManyRejectedRecordsStopTheProjection(t *testing.T) {
 		short := p.takeOrSetAside(&record{kind: recordSettle, end: 8})
 		if stops := aside == mostAside; rejected != nil || stops != (set == 0 && p.open[a.ID] != nil) || stops != (short != nil) {
 			t.Errorf("%s: got %v, %d set aside, opened %v; then %v", name, rejected, set, p.open[a.ID] != nil, short)
+		}
+	}
+}
+
+// TestRejectedAttemptLeavesNoOtherOpen checks that of the attempts that a dead process left open only the one that the
+// database rejects stays open.
+func TestRejectedAttemptLeavesNoOtherOpen(t *testing.T) {
+	t.Parallel()
+	db, dir := newLockedDB(), t.TempDir()
+	var bad AttemptID
+	db.rejects = func(b *Batch) bool {
+		return slices.ContainsFunc(b.Settled, func(e Entry) bool { return e.ID == bad })
+	}
+	l := openTest(t, dir, db, nil)
+	for i := range 5 {
+		a := testAttempt(uuid.New(), 1)
+		must.Get(l.Open(a))(t)
+		if i == 2 {
+			bad = a.ID
+		}
+	}
+	closeTest(t, l)
+	for start := range 2 {
+		l = openTest(t, dir, db, nil)
+		meterOne(t, l)
+		closeTest(t, l)
+		if _, open := db.open[bad]; !open || len(db.open) != 1 || len(db.rows) != 4+2*(start+1) || db.verify() != nil {
+			t.Errorf("start %d: got %d open, %d rows, %v; want the rejected attempt open and %d rows", start, len(db.open),
+				len(db.rows), db.verify(), 4+2*(start+1))
 		}
 	}
 }

@@ -127,6 +127,9 @@ func (p *projector) step(ctx context.Context) (more bool, err error) {
 	}
 	err = p.apply(ctx)
 	p.doubt.applied(&p.batch, err)
+	if p.doubt.at != 0 && len(p.batch.Settled) > 1 {
+		err = errors.Join(err, p.settleEach(ctx))
+	}
 	if err != nil {
 		p.loaded = false
 		return p.doubt.records > 1, err
@@ -268,29 +271,6 @@ func (p *projector) settle(id AttemptID, s *Settlement) {
 	s.Served.Price = nil
 	p.batch.Settled = append(p.batch.Settled, Entry{Attempt: *a, Settlement: *s})
 	p.spare.add(a)
-}
-
-// abandon settles the attempts that a dead process left open, at their bounds. Only the last attempt of each request
-// counts for it. The order is fixed, so that reading the journal again yields the same rows.
-func (p *projector) abandon(restarted time.Time) {
-	left := make([]Attempt, 0, len(p.open))
-	for _, a := range p.open {
-		left = append(left, *a)
-	}
-	slices.SortFunc(left, byID)
-	for i := range left {
-		a := &left[i]
-		s := Settlement{
-			Outcome: OutcomeUnknown, Provenance: Unknown, Usage: a.Bound, Cost: a.Hold, AtMost: a.Hold,
-			Counts:   i == len(left)-1 || left[i+1].ID.Request != a.ID.Request,
-			Duration: max(0, restarted.Sub(a.Opened)),
-		}
-		if !a.Price.Known() {
-			s.Unpriced = a.Price.Unpriced(&a.Bound, "")
-		}
-		a.SetCharge(&s)
-		p.settle(a.ID, &s)
-	}
 }
 
 func (p *projector) apply(ctx context.Context) error {
