@@ -140,15 +140,20 @@ func (c *Connections) Begin(ctx context.Context, v *people.Visitor, name string,
 	if err != nil {
 		return "", keep, err
 	}
-	rows, err := c.store.List(ctx, who)
+	last, err := c.last(ctx, name, who)
 	if err != nil {
 		return "", keep, err
 	}
-	var last *connection.Row
-	if i := slices.IndexFunc(rows, func(r connection.Row) bool { return r.Server == name }); i >= 0 {
-		last = &rows[i]
-	}
 	return c.Service.Begin(ctx, upstream.Connection(name, &s), who, v.Session().ID, last)
+}
+
+// last returns the connection of a user, or of the installation, to a server; nil if there is none.
+func (c *Connections) last(ctx context.Context, name, who string) (*connection.Row, error) {
+	rows, err := c.store.List(ctx, who)
+	if i := slices.IndexFunc(rows, func(r connection.Row) bool { return r.Server == name }); i >= 0 {
+		return &rows[i], err
+	}
+	return nil, err
 }
 
 // Finish stores the connection to which an authorization server has led back, and returns the name of its server.
@@ -186,8 +191,15 @@ func (c *Connections) Remove(ctx context.Context, by audit.Actor, v *people.Visi
 	} else if who = v.User().ID; who == "" {
 		return llm.Errorf(llm.CodeForbidden, "Only people have connections.")
 	}
+	last, err := c.last(ctx, name, who)
+	if err != nil {
+		return err
+	}
 	there, err := c.store.Disconnect(ctx, by, name, who)
 	c.Service.Forget(name, who)
+	if s, unknown := c.find(ctx, name); err == nil && unknown == nil && last != nil {
+		c.Service.Revoke(ctx, upstream.Connection(name, &s), last)
+	}
 	if err == nil && !there {
 		err = llm.Errorf(llm.CodeNotFound, "There is no connection to the MCP server %.100q.", name)
 	}

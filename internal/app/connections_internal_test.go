@@ -61,7 +61,7 @@ func serveIssuer(mux *http.ServeMux, address string) *issuer {
 	i := &issuer{url: address, codes: map[string]url.Values{}, tokens: map[string]string{}, refresh: map[string]string{}, expires: 3600, scopes: map[string]string{}}
 	mux.HandleFunc("GET /.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
 		answerJSON(w, map[string]any{
-			"issuer": i.url, "authorization_endpoint": cmp.Or(i.asks, i.url+"/authorize"), "token_endpoint": i.url + "/token", "registration_endpoint": i.url + "/register",
+			"issuer": i.url, "authorization_endpoint": cmp.Or(i.asks, i.url+"/authorize"), "token_endpoint": i.url + "/token", "registration_endpoint": i.url + "/register", "revocation_endpoint": i.url + "/revoke",
 			"scopes_supported": []string{"all", "write", "offline_access"}, "response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"}, "authorization_response_iss_parameter_supported": true,
 		})
 	})
@@ -75,6 +75,15 @@ func serveIssuer(mux *http.ServeMux, address string) *issuer {
 	})
 	mux.HandleFunc("GET /authorize", i.authorize)
 	mux.HandleFunc("POST /token", i.token)
+	mux.HandleFunc("POST /revoke", func(w http.ResponseWriter, r *http.Request) {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		if r.PostFormValue("client_id") != "client-1" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		delete(i.refresh, r.PostFormValue("token"))
+	})
 	return i
 }
 
@@ -308,7 +317,7 @@ func TestConnectionsOfPersons(t *testing.T) {
 // TestConnectionOfInstallation checks that only operators connect the installation, and that all keys use it then.
 func TestConnectionOfInstallation(t *testing.T) {
 	t.Parallel()
-	f, _ := newConnected(t, "installation")
+	f, i := newConnected(t, "installation")
 	for _, who := range []string{"member", "owner", "viewer"} {
 		for _, of := range []string{"all", "me"} {
 			if response, _ := f.send(t, who, http.MethodGet, f.url+"/connections/peer/start?for="+of, nil); response.StatusCode != http.StatusForbidden {
@@ -328,6 +337,9 @@ func TestConnectionOfInstallation(t *testing.T) {
 	}
 	if response, _ := f.send(t, "operator", http.MethodPost, f.url+"/connections/peer/remove?for=all", nil); response.StatusCode != http.StatusSeeOther {
 		t.Errorf("the operator disconnects: got %d", response.StatusCode)
+	}
+	if len(i.refresh) > 0 {
+		t.Errorf("after that: got the refresh tokens %v, want none: they are revoked", i.refresh)
 	}
 	if got := f.whoami(t, f.keyOf(t, "")); !strings.Contains(got, "Nobody has connected") {
 		t.Errorf("after that: got %q, want no access", got)

@@ -36,13 +36,15 @@ type pending struct {
 
 // access is what is needed to get tokens.
 type access struct {
-	Resource string           `json:"resource"` // identifier of what the tokens are for
-	Issuer   string           `json:"issuer"`
-	TokenURL string           `json:"token_url"`
-	ClientID string           `json:"client_id"`
-	Secret   string           `json:"client_secret,omitempty"`
-	Style    oauth2.AuthStyle `json:"style"`
-	Scopes   []string         `json:"scopes,omitempty"`
+	Resource string `json:"resource"` // identifier of what the tokens are for
+	Issuer   string `json:"issuer"`
+	TokenURL string `json:"token_url"`
+	// RevokeURL is where tokens are revoked (RFC 7009); empty for nowhere.
+	RevokeURL string           `json:"revocation_url,omitempty"`
+	ClientID  string           `json:"client_id"`
+	Secret    string           `json:"client_secret,omitempty"`
+	Style     oauth2.AuthStyle `json:"style"`
+	Scopes    []string         `json:"scopes,omitempty"`
 	// Wanted are further scopes that the server has asked for since.
 	Wanted []string `json:"wanted,omitempty"`
 }
@@ -76,7 +78,7 @@ func (s *Service) Begin(ctx context.Context, of *Server, who, session string, la
 	p.NamesIss = found.issuer.AuthorizationResponseIssParameterSupported
 	p.access = access{
 		Resource: found.resource, Issuer: found.issuer.Issuer, TokenURL: found.issuer.TokenEndpoint,
-		Scopes: found.scopesFor(of, s.lastAccess(of, last)),
+		Scopes: found.scopesFor(of, s.lastAccess(of, last)), RevokeURL: found.revocation(),
 	}
 	if err := s.register(ctx, c, of, found.issuer, &p.access); err != nil {
 		return "", keep, s.failed(of, err)

@@ -164,6 +164,14 @@ func originOf(address string) string {
 	return u.Scheme + "://" + u.Host
 }
 
+// revocation returns where the issuer revokes tokens; empty if that is nowhere, or at a site that gets no other tokens.
+func (f *found) revocation() string {
+	if at := f.issuer.RevocationEndpoint; at != "" && isOfOneSite(f.issuer.TokenEndpoint, at) {
+		return at
+	}
+	return ""
+}
+
 // scopesFor returns the scopes to ask for: those that the operator has set, or those that the server wants, together
 // with those of the access that is replaced.
 func (f *found) scopesFor(of *Server, last access) []string {
