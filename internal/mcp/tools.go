@@ -44,8 +44,6 @@ type Listing struct {
 	Omitted map[string]string
 	// TTL is how long the list may be cached; 0 if the server does not say.
 	TTL time.Duration
-	// Private reports that the list is only for this caller.
-	Private bool
 }
 
 // ListTools reads all pages of the server's list of tools. A server without the method has none.
@@ -61,11 +59,10 @@ func (c *Client) ListTools(ctx context.Context, session string) (*Listing, error
 	return list, nil
 }
 
-// add adds a page. The least time to live counts, and private if one page is.
+// add adds a page. The least time to live counts.
 func (l *Listing) add(page []byte, seen map[string]bool) error {
 	ttl, _ := rawjson.AsInt(rawjson.Get(page, "ttlMs")) // 0 if absent
 	l.TTL = min(l.TTL, time.Duration(min(max(0, ttl), maxTTL.Milliseconds()))*time.Millisecond)
-	l.Private = l.Private || rawjson.Text(rawjson.Get(page, "cacheScope")) == "private"
 	for _, text := range rawjson.Elements(rawjson.Get(page, "tools")) {
 		name := rawjson.Text(rawjson.Get(text, "name"))
 		if reason := unfit(name, text); reason != "" {
