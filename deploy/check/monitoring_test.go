@@ -101,7 +101,7 @@ var metricForm = regexp.MustCompile(`\b(weir|process|go)_[a-z_]+\b`)
 func holdMetrics(t *testing.T, text, expression string) {
 	t.Helper()
 	// Grafana inserts these before it sends the query.
-	expression = strings.NewReplacer("$__rate_interval", "5m", "$instance", ".*").Replace(expression)
+	expression = strings.NewReplacer("$__rate_interval", "5m", "$instance", ".*", "$group", "account").Replace(expression)
 	if _, err := parser.NewParser(parser.Options{}).ParseExpr(expression); err != nil {
 		t.Errorf("%s: %v", expression, err)
 	}

@@ -89,10 +89,10 @@ func (p *prometheus) query(expression string) int {
 func TestMonitoringFilesHaveData(t *testing.T) {
 	t.Parallel()
 	up := harness.NewUpstream(t)
-	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.URL) + "telemetry: {labels: [account]}\n"})
+	h := harness.Open(t, harness.Setup{YAML: harness.ProvidersYAML(up.URL) + "telemetry: {labels: [account, \"tag:team\"]}\n"})
 	p := startPrometheus(t, h.URL)
 	traffic := func() {
-		h.Chat("house/chat")
+		h.Chat("house/chat", "X-Weir-Tags", "team=ml")
 		h.Stream("house/chat")
 		h.Chat("house/chat:status=500")
 		h.Chat("nobody/has-this")
@@ -115,7 +115,7 @@ func TestMonitoringFilesHaveData(t *testing.T) {
 	for _, panel := range board.Panels {
 		for _, target := range panel.Targets {
 			queries++
-			expr := strings.NewReplacer("$__rate_interval", "1m", "$instance", ".*").Replace(target.Expr)
+			expr := strings.NewReplacer("$__rate_interval", "1m", "$instance", ".*", "$group", "tag_team").Replace(target.Expr)
 			// A scrape that is late on a busy machine leaves a gap.
 			harness.Await(t, fmt.Sprintf("data of the panel %q: %s", panel.Title, expr), func() bool {
 				return p.query(expr) > 0
@@ -124,6 +124,9 @@ func TestMonitoringFilesHaveData(t *testing.T) {
 	}
 	if queries < 30 {
 		t.Errorf("got %d queries of the dashboard, want about thirty", queries)
+	}
+	if p.query(`sum by (tag_team) (weir_cost_nanousd_total{tag_team="ml"})`) != 1 {
+		t.Error("got no cost of the team")
 	}
 	if p.query("weir_no_such_metric") != 0 || p.query(`sum by (account) (weir_cost_nanousd_total{account="default"})`) != 1 {
 		t.Error("got data of a metric that is not there, or no cost of the account")
