@@ -28,13 +28,32 @@ func main() {
 	os.Exit(run())
 }
 
-// sentenceOf returns the text of an error without the code, which is for programs.
+// sentenceOf returns the text of an error without the code, which is for programs. Of a missing object it names the
+// command that lists those that exist.
 func sentenceOf(err error) string {
 	text := err.Error()
-	if e, ok := errors.AsType[*llm.Error](err); ok {
-		text = strings.Replace(text, string(e.Code)+": ", "", 1)
+	e, ok := errors.AsType[*llm.Error](err)
+	if !ok {
+		return text
+	}
+	text = strings.Replace(text, string(e.Code)+": ", "", 1)
+	if list := listOf(e.Param); e.Code == llm.CodeNotFound && list != "" && !strings.Contains(text, "weir ") {
+		text = strings.TrimSuffix(text, ".") + ": " + list + " shows those that exist."
 	}
 	return text
+}
+
+// listOf returns the command that lists the objects of a parameter; empty for none.
+func listOf(param string) string {
+	switch param {
+	case "account":
+		return "weir accounts list"
+	case "key":
+		return "weir keys list --account NAME"
+	case "webhook":
+		return "weir webhooks list"
+	}
+	return ""
 }
 
 // run runs the command line. The first signal stops it gracefully, the second one kills the process.

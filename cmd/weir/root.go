@@ -170,7 +170,10 @@ func completeCobra(root *cobra.Command) {
 	}
 }
 
-// noArgs refuses arguments, and suggests the command that is nearest to the first one.
+// mostNamed is the most commands that an error lists.
+const mostNamed = 12
+
+// noArgs refuses arguments, and suggests the command that is nearest to the first one, or all if they are few.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -182,9 +185,11 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	if len(names) == 0 {
 		return usageError{fmt.Errorf("%s takes no arguments; got %q", cmd.CommandPath(), args[0])}
 	}
-	hint := ""
+	hint := "; choose one of " + strings.Join(names, ", ")
 	if near, ok := config.Nearest(args[0], names); ok {
 		hint = fmt.Sprintf("; did you mean %q?", near)
+	} else if len(names) > mostNamed {
+		hint = ""
 	}
 	return usageError{fmt.Errorf("%q is not a command of %s%s", args[0], cmd.CommandPath(), hint)}
 }
