@@ -5,6 +5,7 @@ import (
 
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/tool"
 )
 
 // errorText returns the code of an attempt's error and its meaning; empty for no error.
@@ -25,6 +26,8 @@ func errorText(code llm.Code, outcome ledger.Outcome, status int) string {
 		meaning = "the provider rejected the request"
 	case llm.CodeModelNotFound:
 		meaning = "the provider does not know the model"
+	case tool.CodeFailed:
+		meaning = "the result says that the tool failed"
 	case "CLIENT_GONE":
 		meaning = "the client disconnected before the end of its answer"
 	default:
