@@ -1,4 +1,5 @@
-// Package meter_test compares the ledger's usage and cost of an answer with those that its provider served.
+// Package meter_test compares the ledger's usage and cost of an answer with those that its provider served, and measures
+// how much of agents' sessions providers read from their prompt caches.
 package meter_test
 
 import (

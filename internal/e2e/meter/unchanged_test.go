@@ -1,4 +1,4 @@
-package caching_test
+package meter_test
 
 import (
 	"encoding/json"

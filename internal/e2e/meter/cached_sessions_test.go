@@ -1,4 +1,4 @@
-package caching_test
+package meter_test
 
 import (
 	"fmt"
@@ -134,7 +134,7 @@ func dollars(m llm.Money) string {
 // inDocument compares the table with that of the page, or writes it.
 func inDocument(t *testing.T, want string) {
 	t.Helper()
-	const path, begin, end = "../../../docs/prompt-caching.md", "<!-- sessions: written by go test ./internal/e2e/caching -update -->\n", "<!-- end of sessions -->"
+	const path, begin, end = "../../../docs/prompt-caching.md", "<!-- sessions: written by go test ./internal/e2e/meter -run TestSessionsReadTheirCaches -update -->\n", "<!-- end of sessions -->"
 	page := string(must.Get(os.ReadFile(path))(t))
 	before, rest, ok := strings.Cut(page, begin)
 	old, after, ended := strings.Cut(rest, end)
