@@ -16,8 +16,19 @@ const livePath = "/ws/google.ai.generativelanguage."
 // e2e/realtime, e2e/live and e2e/tools open them; here are the answers without one. Its providers' failures are those of
 // other operations.
 func isSocket(method, path string) bool {
-	return method == "get" && (path == "/v1/responses" || path == "/v1/realtime" || strings.HasPrefix(path, livePath) ||
-		strings.HasPrefix(path, "/mcp"))
+	return method == "get" && (path == "/v1/responses" || realtimeQuery(path) != "" ||
+		strings.HasPrefix(path, livePath) || strings.HasPrefix(path, "/mcp"))
+}
+
+// realtimeQuery returns the name of the model in the query of a Realtime path; empty for other paths.
+func realtimeQuery(path string) string {
+	switch path {
+	case "/v1/realtime", "/openai/v1/realtime":
+		return "model"
+	case "/openai/realtime":
+		return "deployment"
+	}
+	return ""
 }
 
 // sockets requests WebSockets that are refused, and client secrets for them.
@@ -27,21 +38,21 @@ func (q *replyCheck) sockets(t *testing.T) {
 		"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13",
 		"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==",
 	}
-	paths := []string{"/v1/responses", "/v1/realtime"}
+	paths := []string{"/v1/responses", "/v1/realtime", "/openai/v1/realtime", "/openai/realtime"}
 	for _, version := range []string{"v1", "v1beta", "v1alpha"} {
 		paths = append(paths, livePath+version+".GenerativeService.BidiGenerateContent")
 	}
 	for _, path := range paths {
 		of := path
-		if path == "/v1/realtime" {
-			of += "?model=openai-house/echo"
+		if name := realtimeQuery(path); name != "" {
+			q.hold(t, harness.Ask{Method: http.MethodGet, Path: of + "?" + name + "=nobody/x", Header: upgrade}, path, http.StatusNotFound)
+			of += "?" + name + "=openai-house/echo"
 		}
 		q.hold(t, harness.Ask{Method: http.MethodGet, Path: of}, path, http.StatusUpgradeRequired)
 		q.hold(t, harness.Ask{Method: http.MethodGet, Path: of, Header: upgrade[:6]}, path, http.StatusBadRequest)
 		q.hold(t, harness.Ask{Method: http.MethodGet, Path: of, Header: upgrade, Key: harness.NoKey}, path, http.StatusUnauthorized)
 		q.hold(t, harness.Ask{Method: http.MethodGet, Path: of, Header: upgrade, Key: onlyUses}, path, http.StatusForbidden)
 	}
-	q.hold(t, harness.Ask{Method: http.MethodGet, Path: "/v1/realtime?model=nobody/x", Header: upgrade}, "/v1/realtime", http.StatusNotFound)
 	const secrets, calls = "/v1/realtime/client_secrets", "/v1/realtime/calls"
 	q.hold(t, harness.Ask{Path: secrets, Body: "{}"}, secrets, http.StatusOK)
 	q.hold(t, harness.Ask{Path: secrets, Body: `{"session":1}`}, secrets, http.StatusBadRequest)
