@@ -3,6 +3,7 @@ package realtime
 import (
 	"errors"
 	"net/url"
+	"strings"
 
 	"weir/internal/account"
 	"weir/internal/dialect"
@@ -50,7 +51,8 @@ func (n *newcomer) enter(x *meter) (preset []byte, err error) {
 		return nil, err
 	}
 	if n.handshake = websocket.Check(n.r); n.handshake != nil {
-		return nil, llm.Errorf(llm.CodeInvalidRequest, "This address needs a WebSocket: %v.", n.handshake)
+		_, reason, _ := strings.Cut(strings.TrimPrefix(n.handshake.Error(), "websocket: "), ": ")
+		return nil, llm.Errorf(llm.CodeInvalidRequest, "This address needs a WebSocket: %s.", reason)
 	}
 	if err := n.held.TakeShare(x.who.Account().ID); err != nil {
 		return nil, err

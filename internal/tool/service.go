@@ -177,7 +177,8 @@ func (t *table) bundle(c *Caller) (*Bundle, error) {
 	}
 	b, ok := t.bundles[c.Bundle]
 	if !ok || !admits(b.Accounts, c.Principal) {
-		return nil, llm.Errorf(llm.CodeNotFound, "There is no MCP bundle %q for this account.", c.Bundle)
+		return nil, llm.Errorf(llm.CodeNotFound, "There is no MCP bundle %q for this account. /mcp has all its "+
+			"tools; the operator names bundles under mcp_bundles.", c.Bundle)
 	}
 	return &b, nil
 }
