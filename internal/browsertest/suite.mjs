@@ -437,6 +437,7 @@ async function tour() {
   await ada.goto("/operator/people");
   found.add(await ada.locator("main a[href*='/operator/people/']").first().getAttribute("href"));
   for (const path of ["/me/second-factor", "/accounts/default/usage?group_by=key", "/accounts/default/usage?tag=project&sort=cost", "/accounts/default/usage?metric=saved", "/accounts/default?range=24h"]) found.add(path);
+  for (const path of ["/connections", "/accounts/default/statements/draft", "/accounts/default/requests?ended=refused", "/operator/usage?range=24h"]) found.add(path);
   return [...found];
 }
 
@@ -496,7 +497,9 @@ await step("the tab key reaches everything that a pointer can use", async () => 
   for (const path of [
     "/me", "/accounts/default", "/accounts/default/keys/new", "/accounts/default/usage", "/accounts/default/requests",
     "/accounts/default/playground", "/operator/accounts/default", "/operator/configuration",
-    "/operator/configuration/edit?section=aliases&name=fast", "/operator/providers/new",
+    "/operator/configuration/edit?section=aliases&name=fast", "/operator/providers/new", "/accounts/default/alerts",
+    "/accounts/default/tools", "/accounts/default/sockets", "/accounts/default/statements/draft", "/operator/alerts",
+    "/operator/usage", "/operator/tools", "/operator/webhooks/new", "/connections",
   ]) {
     await ada.goto(path);
     wrong.push(...(await unreached(ada)));
