@@ -93,6 +93,7 @@ func (u *classes) UnmarshalJSON(b []byte) error {
 type verification struct {
 	Rows, Open, Unknown int64
 	Differences         []any
+	SetAside            []any `json:"set_aside"` // records that could not be stored
 	Gap                 int64 `json:"journal_gap_bytes"`
 	Unprojected         int64 `json:"unprojected_records"`
 }

@@ -22,7 +22,7 @@ import (
 
 // keptYAML returns a configuration with a provider that is asked over kept WebSockets.
 func keptYAML(provider string) string {
-	return strings.Replace(sessionYAML(provider), "{base_url", "{dialect: responses, websocket: true, base_url", 1)
+	return strings.Replace(sessionYAML(provider), "{dialect: openai", "{dialect: responses, websocket: true", 1)
 }
 
 // streamers want streams of the Responses API, each of another model, by which the two ledgers are joined: a request on
