@@ -19,7 +19,9 @@ const (
 	// reasonBytes bounds the reason of an Aside.
 	reasonBytes = 1024
 	// mostAside bounds the records that a process sets aside. More of them have a cause in the database, such as a
-	// restored copy whose counters are behind. Then the journal keeps them until it is mended.
+	// restored copy whose counters are behind. Then the journal keeps them until it is mended. Settlements of attempts
+	// that are not open do not count: no database mends them, and a lost part of the journal leaves one for each
+	// attempt that was in flight.
 	mostAside = 100
 )
 
@@ -59,7 +61,7 @@ type doubt struct {
 	records int      // one of the next so many records may be rejected; 0 for no doubt
 	at      Position // after the record that was rejected alone; 0 for none
 	reason  error
-	aside   int // records that were set aside since the start
+	aside   int // records that were set aside since the start, except settlements of attempts that are not open
 }
 
 // most returns the most records of the next batch.
@@ -74,7 +76,7 @@ func (d *doubt) most() int {
 func (d *doubt) applied(b *Batch, err error) {
 	switch {
 	case err == nil:
-		*d = doubt{records: max(0, d.records-b.records), aside: d.aside + len(b.Aside)}
+		*d = doubt{records: max(0, d.records-b.records), aside: d.aside + len(b.Aside) - b.orphaned}
 	case !errors.Is(err, ErrRejected):
 	case b.records > 1:
 		*d = doubt{records: b.records, aside: d.aside}
@@ -85,7 +87,7 @@ func (d *doubt) applied(b *Batch, err error) {
 
 // takeOrSetAside adds one record of the journal to the batch as what it is or, if it cannot be stored, set aside.
 func (p *projector) takeOrSetAside(rec *record) error {
-	full := p.doubt.aside+len(p.batch.Aside) >= mostAside
+	full := p.doubt.aside+len(p.batch.Aside)-p.batch.orphaned >= mostAside
 	err := p.doubt.reason
 	if full || p.doubt.at == 0 || p.doubt.at != rec.end {
 		err = p.take(rec) // if it was rejected, it is tried again
@@ -93,6 +95,8 @@ func (p *projector) takeOrSetAside(rec *record) error {
 	switch {
 	case err == nil || errors.Is(err, errNewer):
 		return err
+	case errors.Is(err, errNotOpen):
+		p.batch.orphaned++
 	case full:
 		return fmt.Errorf("%d records are set aside, and the journal keeps the next one: %w", p.doubt.aside, err)
 	}

@@ -225,11 +225,11 @@ func (p *projector) take(rec *record) error {
 		p.log.Error("the database is older than the oldest journal segment; the records between them are lost", "bytes",
 			int64(rec.gap))
 	}
-	if rec.epoch {
-		p.abandon(rec.started)
-		return nil
-	}
 	switch rec.kind {
+	case 0: // the start of a segment
+		if rec.epoch {
+			p.abandon(rec.started)
+		}
 	case recordPrice:
 		price, err := decodePrice(rec.payload)
 		if err != nil {

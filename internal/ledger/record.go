@@ -214,7 +214,8 @@ type Batch struct {
 	Settled  []Entry       // settled in this range, each with its attempt
 	Aside    []Aside       // set aside in this range
 
-	records int // read in this range
+	records  int // read in this range
+	orphaned int // of Aside: settlements of attempts that are not open
 }
 
 // ErrMoved is returned if the database's position is not the start of the batch: the database was restored, or another
