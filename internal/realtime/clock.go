@@ -42,6 +42,7 @@ type clock struct {
 	minute *ledger.Hold
 	next   *ledger.Hold // opened, and not begun; nil for none
 	until  time.Time    // end of minute
+	ended  time.Time    // when the provider's side was closed; zero before
 }
 
 // aim has the clock meter the session if its price has a rate by time and none for tokens. It returns the price of the
@@ -181,12 +182,16 @@ func (c *clock) settle(h *ledger.Hold, millis int64, outcome ledger.Outcome) {
 	c.meter.settle(h, st)
 }
 
-// stop settles the clock after the provider's side has ended.
+// stop settles the clock after the provider's side has ended. What the session has waited since then, such as for a
+// client that does not read, costs nothing.
 func (c *clock) stop(outcome ledger.Outcome) {
 	if !c.on {
 		return
 	}
-	now := c.meter.server.o.Clock()
+	now := c.ended
+	if now.IsZero() {
+		now = c.meter.server.o.Clock()
+	}
 	c.catchUp(now)
 	if c.next != nil {
 		c.settle(c.next, 0, ledger.OutcomeOK)

@@ -87,6 +87,7 @@ func (s *session) finish(cause error, received <-chan struct{}) {
 		})
 	}
 	s.peer.Abort()
+	s.clock.ended = s.server.o.Clock()
 }
 
 // closeClient closes the client's WebSocket with the vendor's event for an error of the gateway's.

@@ -281,3 +281,21 @@ func TestMinutesRefuseOtherCharges(t *testing.T) {
 	s.send(`{"type":"response.create"}`)
 	s.await("response.done")
 }
+
+// TestClientThatDoesNotReadDoesNotLengthenSession checks that a session, which ends because the budget has no room for
+// another minute, costs nothing for the time that its client takes to answer the close frame.
+func TestClientThatDoesNotReadDoesNotLengthenSession(t *testing.T) {
+	t.Parallel()
+	h, up, clock := byMinutes(t)
+	h.SetBudget(minutePrice+minutePrice/2, budget.PeriodTotal)
+	s := open(t, h, "?model=house/echo:minutes", nil)
+	s.await("session.created")
+	clock.move(56 * time.Second)
+	awaitAccount(t, up)
+	clock.move(5 * time.Second) // the client has not answered the close frame yet
+	rows := h.SettledSession(s.id, 1)
+	harness.Await(t, "the end of all attempts", func() bool { return h.InFlight() == 0 })
+	if got, want := strings.Join(outcomes(h, s.id), " "), "56000:estimated:$0.074666667"; got != want || len(rows) != 1 {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
