@@ -68,6 +68,25 @@ func TestCallerWithoutTokenHearsNoProgress(t *testing.T) {
 	}
 }
 
+// TestProcessSeesNoOtherToken has clients that hide the id of another call behind a token of their own: parsers of JSON
+// differ in which of two members counts.
+func TestProcessSeesNoOtherToken(t *testing.T) {
+	t.Parallel()
+	c, _ := open(t, "refuses")
+	long := strings.Repeat("x", 2000)
+	for _, meta := range []string{
+		`{"progressToken":"mine","progressToken":4711}`, `{"progressToken":null,"progressToken":4711}`,
+		`{"progressToken":"mine","progress\u0054oken":4711}`, `{"ProgressToken":4711}`,
+		`{"progressToken":"4711` + long + `"}`,
+	} {
+		params := json.RawMessage(`{"_meta":` + meta + `}`)
+		result, err := c.Do(t.Context(), &mcp.Request{Method: "test/params", Session: "ann", Params: params})
+		if err != nil || strings.Contains(string(result), "4711") {
+			t.Errorf("%.100s: the process got %.200s, %v; want no token of the client's", meta, result, err)
+		}
+	}
+}
+
 // TestLogMessagesReachNoOtherAccount checks that log messages, which name no call, reach the only account of a process,
 // and nobody after the call of a second account.
 func TestLogMessagesReachNoOtherAccount(t *testing.T) {

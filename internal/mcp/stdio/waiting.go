@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"weir/internal/mcp"
 	"weir/internal/rawjson"
@@ -20,6 +21,8 @@ const (
 
 	methodProgress = "notifications/progress"
 	progressToken  = "progressToken"
+	// maxToken bounds the token of a client for its progress in bytes: each notification repeats it.
+	maxToken = 1 << 10
 )
 
 // waiting is what waits for lines of the process: a request for its notifications and its response, or a stream for
@@ -44,7 +47,7 @@ func (p *process) begin(ctx context.Context, m *mcp.Message, owner string) (*wai
 		id: string(m.ID), method: m.Method, owner: owner, lines: make(chan line, maxNotes+1),
 		token: rawjson.Get(m.Params, "_meta", progressToken),
 	}
-	if !rawjson.Present(w.token) {
+	if !rawjson.Present(w.token) || len(w.token) > maxToken {
 		w.token = nil
 	}
 	if err := p.expect(w); err != nil {
@@ -62,13 +65,22 @@ func (p *process) begin(ctx context.Context, m *mcp.Message, owner string) (*wai
 	return w, nil
 }
 
-// own returns params in which the id of the request is the token for its progress: clients may have chosen the same.
+// own returns params in which the id of the request is the only token for its progress: clients may have chosen the
+// same, or the id of another request in a second member, or in one of another case.
 func (w *waiting) own(params []byte) []byte {
-	if w.token == nil {
+	meta := rawjson.Get(params, "_meta")
+	if rawjson.KindOf(meta) != rawjson.Object {
 		return params
 	}
-	meta := rawjson.Get(params, "_meta")
-	meta = rawjson.Splice(nil, meta, rawjson.Set(meta, progressToken, []byte(w.id)))
+	meta = rawjson.Rewrite(meta, func(name string) string {
+		if strings.EqualFold(name, progressToken) {
+			return ""
+		}
+		return name
+	})
+	if w.token != nil {
+		meta = rawjson.Splice(nil, meta, rawjson.Set(meta, progressToken, []byte(w.id)))
+	}
 	return rawjson.Splice(nil, params, rawjson.Set(params, "_meta", meta))
 }
 
