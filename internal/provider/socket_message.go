@@ -30,6 +30,7 @@ var (
 	errBinary = errors.New("a message of the WebSocket is binary")
 	errHead   = errors.New("a message of the WebSocket has no type in its first 256 KiB, or is a longer error")
 	errOther  = errors.New("an answer over a WebSocket began with another id")
+	errTwice  = errors.New("an answer over a WebSocket has the id of the one before")
 	// errEnded means that the provider has not served a request because of the WebSocket's age.
 	errEnded = errors.New("the provider takes no more requests on this WebSocket")
 )
@@ -189,7 +190,7 @@ func typeOf(head []byte, whole bool) string {
 	return ""
 }
 
-// checkID refuses an answer that begins with one id and ends with another.
+// checkID refuses an answer that begins with one id and ends with another, and the answer before, sent again.
 func (t *told) checkID(name string, head []byte) error {
 	if name != t.form.First && !slices.Contains(t.form.Last, name) {
 		return nil
@@ -199,8 +200,11 @@ func (t *told) checkID(name string, head []byte) error {
 		return nil
 	}
 	id := rawjson.Text(v)
-	if t.id != "" && t.id != id {
+	switch {
+	case t.id != "" && t.id != id:
 		return errOther
+	case id != "" && id == t.kept.served:
+		return errTwice
 	}
 	t.id = id
 	return nil
@@ -226,7 +230,7 @@ func (t *told) end(failed bool) {
 		return
 	}
 	t.err = io.EOF
-	if !failed && t.exchange.detach() {
+	if t.kept.served = t.id; !failed && t.exchange.detach() {
 		t.kept.park(&t.pool.idle)
 	} else {
 		_ = t.kept.Close()
@@ -337,6 +341,7 @@ type kept struct {
 	*conn
 	socket *websocket.Conn
 	wanted [32]byte      // a digest of the headers with which it was opened
+	served string        // id of the last answer; empty for none
 	came   chan received // what came while it was idle; nil before
 }
 

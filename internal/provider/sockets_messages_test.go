@@ -234,3 +234,27 @@ func TestCancelledRequestLeavesNothingForTheNext(t *testing.T) {
 		t.Errorf("got %q, %v, want %q", text, f, want)
 	}
 }
+
+// TestAnswerThatComesTwiceIsNotTheNextOne checks that the repeated end of an answer, which comes when the WebSocket
+// serves another request already, is not the answer to that one, which may be another account's.
+func TestAnswerThatComesTwiceIsNotTheNextOne(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t, func(_ int64, c *websocket.Conn) {
+		for range 2 {
+			_, _, _ = c.Receive(nil)
+			_ = c.Send(websocket.Text, []byte(`{"type":"end","answer":{"id":"answer-1","text":"secret"}}`))
+		}
+		_, _, _ = c.Receive(nil)
+	})
+	p := s.provider(t, transports[0])
+	if _, f := exchange(t.Context(), p, chat(true)); f != nil {
+		t.Errorf("first: %v", f)
+	}
+	text, f := exchange(t.Context(), p, chat(true))
+	if f == nil || f.Kind != provider.KindProtocol || !f.Sent() || strings.Contains(string(text), "secret") {
+		t.Errorf("got %q, %v; want no text and %v", text, f, provider.KindProtocol)
+	}
+	if s.opened.Load() != 1 || s.posted.Load() != 0 {
+		t.Errorf("got %d WebSockets and %d requests over HTTP, want 1 and 0", s.opened.Load(), s.posted.Load())
+	}
+}
