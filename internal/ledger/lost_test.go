@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -30,9 +31,17 @@ func TestLostSegmentsStopNoProjection(t *testing.T) {
 		must.Do(t, os.Remove(f))
 	}
 	db := newLockedDB()
+	db.away.Store(true)
 	l = openTest(t, dir, db, change)
 	meterOne(t, l)
+	for err := error(nil); err == nil; _, err = l.Lag() { // a first try fails
+		time.Sleep(time.Millisecond)
+	}
+	db.away.Store(false)
 	closeTest(t, l)
+	if got, want := l.Lost(), int64(l.journal.segs[0].prevEnd); got != want || want == 0 {
+		t.Errorf("got %d lost bytes, want the %d before the oldest segment", got, want)
+	}
 	if len(db.rows) < 500 || len(db.aside) > 1 {
 		t.Errorf("got %d rows, %d set aside; want the rows of the rest, and at most the settlement at its start",
 			len(db.rows), len(db.aside))

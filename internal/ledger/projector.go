@@ -186,7 +186,7 @@ func (p *projector) fill() (more bool, err error) {
 		rec, ok, err := p.reader.next(limit)
 		if corrupt, is := errors.AsType[*CorruptError](err); is {
 			p.log.Error("part of the journal is lost and skipped", "err", err)
-			p.journal.lost.Add(int64(corrupt.To - corrupt.From))
+			b.lost += corrupt.To - corrupt.From
 			p.reader.seek(corrupt.To)
 			b.To = corrupt.To
 			continue
@@ -212,18 +212,12 @@ func (p *projector) fill() (more bool, err error) {
 	return more, nil
 }
 
-func byID(a, b Attempt) int {
-	if c := slices.Compare(a.ID.Request[:], b.ID.Request[:]); c != 0 {
-		return c
-	}
-	return int(a.ID.N) - int(b.ID.N)
-}
-
 // take adds one record of the journal to the batch.
 func (p *projector) take(rec *record) error {
 	if rec.gap > 0 {
 		p.log.Error("the database is older than the oldest journal segment; the records between them are lost", "bytes",
 			int64(rec.gap))
+		p.batch.lost += rec.gap
 	}
 	switch rec.kind {
 	case 0: // the start of a segment
@@ -282,6 +276,7 @@ func (p *projector) apply(ctx context.Context) error {
 	}
 	p.point("project.after_commit")
 	p.report(p.batch.Aside)
+	p.journal.lost.Add(int64(p.batch.lost)) // once, however often it was tried
 	for i := range p.batch.Settled {
 		if p.batch.Settled[i].Outcome == OutcomeUnknown {
 			p.unknown.Add(1)

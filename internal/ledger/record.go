@@ -3,6 +3,7 @@ package ledger
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -214,10 +215,18 @@ type Batch struct {
 	Settled  []Entry       // settled in this range, each with its attempt
 	Aside    []Aside       // set aside in this range
 
-	records  int // read in this range
-	orphaned int // of Aside: settlements of attempts that are not open
+	records  int      // read in this range
+	orphaned int      // of Aside: settlements of attempts that are not open
+	lost     Position // number of bytes in this range that cannot be read
 }
 
 // ErrMoved is returned if the database's position is not the start of the batch: the database was restored, or another
 // process writes this journal.
 var ErrMoved = errors.New("ledger: the database is at another position of the journal than this process")
+
+func byID(a, b Attempt) int {
+	if c := slices.Compare(a.ID.Request[:], b.ID.Request[:]); c != 0 {
+		return c
+	}
+	return int(a.ID.N) - int(b.ID.N)
+}
