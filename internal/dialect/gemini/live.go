@@ -210,9 +210,20 @@ func checkLiveTools(tools []byte) error {
 }
 
 // goesOn reports whether the model may go on while a function runs: "NON_BLOCKING" of its declaration
-// (https://ai.google.dev/gemini-api/docs/live-tools, copy of 2026-11-30). An escaped letter may hide the word.
+// (https://ai.google.dev/gemini-api/docs/live-tools, copy of 2026-11-30). All but the known words and numbers of the
+// others count as that.
 func goesOn(tools []byte) bool {
-	return bytes.Contains(tools, []byte("NON_BLOCKING")) || bytes.Contains(tools, []byte(`\u00`))
+	for _, tool := range list(tools) {
+		for _, function := range list(get(tool, "functionDeclarations")) {
+			v := get(function, "behavior")
+			switch {
+			case !rawjson.Present(v), string(v) == "0", string(v) == "1":
+			case rawjson.Text(v) != "UNSPECIFIED" && rawjson.Text(v) != "BLOCKING":
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // isDistinct reports whether no two members of an object have the same name in any spelling.

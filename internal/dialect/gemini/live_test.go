@@ -102,6 +102,26 @@ func TestLiveSetupGetsModelAndCap(t *testing.T) {
 	}
 }
 
+// TestFunctionsBesideAnswersAreFound checks that no spelling hides that an answer goes on beside a function: Google reads
+// the number of a word, too.
+func TestFunctionsBesideAnswersAreFound(t *testing.T) {
+	t.Parallel()
+	for behavior, want := range map[string]bool{
+		`"NON_BLOCKING"`: true, `"NON\u005fBLOCKING"`: true, `2`: true, `"2"`: true, `"non_blocking"`: true, `2.0`: true,
+		`"BLOCKING"`: false, `1`: false, `"UNSPECIFIED"`: false, `0`: false, `null`: false,
+	} {
+		for _, tools := range []string{
+			`[{"functionDeclarations":[{"name":"a"},{"name":"b","behavior":` + behavior + `}]}]`,
+			`{"function_declarations":{"name":"NON_BLOCKING","beh\u0061vior":` + behavior + `}}`,
+		} {
+			m, err := gemini.Dialect().Live.Read([]byte(`{"setup":{"model":"m","tools":` + tools + `}}`))
+			if err != nil || m.Setup.Parallel != want {
+				t.Errorf("%s: %+v, %v, want %t", tools, m.Setup, err, want)
+			}
+		}
+	}
+}
+
 // TestLiveUsageIsReadByClass checks reports of usage: thoughts are in addition to the total, and tokens without a modality
 // may be sound.
 func TestLiveUsageIsReadByClass(t *testing.T) {
