@@ -270,16 +270,16 @@ type Framing struct {
 // Socket describes a WebSocket at the path of an operation, on which each message is the data of an event, with its
 // name as type.
 type Socket struct {
-	Create  string   // the type of the message that asks for a stream; it has the fields of a request
-	Without []string // the fields of a request that have no meaning in a message
-	Over    []string // the fields of requests that are only possible over HTTP, unless they are false
-	Single  []string // the headers that concern one request, and not all of a WebSocket
-	First   string   // the type of the message that begins an answer
-	Last    []string // the types of messages that end a stream
-	ID      []string // the path of the answer's id in First and Last
-	Error   string   // the type of a message that ends it with an error; with a status, it is that of HTTP
-	Ended   []string // the codes of errors of a WebSocket that is too old for a request, which was not served
-	Beside  []string // the beginnings of the types of messages that are no part of an answer
+	Create     string   // the type of the message that asks for a stream; it has the fields of a request
+	Without    []string // the fields of a request that have no meaning in a message
+	HTTPOnly   []string // the fields of requests that are only possible over HTTP, unless they are false
+	PerRequest []string // the headers that concern one request, and not all of a WebSocket
+	First      string   // the type of the message that begins an answer
+	Last       []string // the types of messages that end a stream
+	ID         []string // the path of the answer's id in First and Last
+	Error      string   // the type of a message that ends it with an error; with a status, it is that of HTTP
+	TooOld     []string // the codes of errors of a WebSocket that is too old for a request, which was not served
+	Ignored    []string // the beginnings of the types of messages that are no part of an answer
 }
 
 // Frames reads the events of a stream from its body.

@@ -23,13 +23,13 @@ const maxRecord = 16 << 10
 
 // conn is one connection to a provider.
 type conn struct {
-	net.Conn // the socket, or TLS over it
-	socket   *socket
-	kill     func() // Close as a function value, created once
-	used     bool   // by an earlier exchange
-	kept     *kept  // the WebSocket that it is; nil for HTTP
-	opened   time.Time
-	since    time.Time // when it became idle
+	net.Conn  // the socket, or TLS over it
+	socket    *socket
+	kill      func()      // Close as a function value, created once
+	used      bool        // by an earlier exchange
+	webSocket *keptSocket // nil for HTTP
+	opened    time.Time
+	since     time.Time // when it became idle
 
 	one [1]byte
 }
@@ -68,8 +68,8 @@ func (c *conn) readNow(p []byte) (int, error) {
 
 // isQuiet reports whether the peer has neither closed the connection nor sent a byte.
 func (c *conn) isQuiet() bool {
-	if c.kept != nil {
-		return len(c.kept.came) == 0
+	if c.webSocket != nil {
+		return len(c.webSocket.arrived) == 0
 	}
 	_, err := c.readNow(c.one[:])
 	return errors.Is(err, rawio.ErrNothingNow)

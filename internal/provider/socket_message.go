@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// mostAsked is the longest request that is sent as a message, in bytes, because it exists twice then.
-	mostAsked = 1 << 20
+	// mostMessage is the longest request that is sent as a message, in bytes, because it exists twice then.
+	mostMessage = 1 << 20
 	// headRoom is the memory before a message for the first lines of its event, whose name has at most mostName bytes.
 	headRoom, mostName = 96, 64
 	// mostHead is the longest beginning of a message without its type, and the longest error, in bytes. OpenAI's
@@ -27,18 +27,18 @@ const (
 )
 
 var (
-	errBinary = errors.New("a message of the WebSocket is binary")
-	errHead   = errors.New("a message of the WebSocket has no type in its first 256 KiB, or is a longer error")
-	errOther  = errors.New("an answer over a WebSocket began with another id")
-	errTwice  = errors.New("an answer over a WebSocket has the id of the one before")
-	// errEnded means that the provider has not served a request because of the WebSocket's age.
-	errEnded = errors.New("the provider takes no more requests on this WebSocket")
+	errBinary  = errors.New("a message of the WebSocket is binary")
+	errHead    = errors.New("a message of the WebSocket has no type in its first 256 KiB, or is a longer error")
+	errOtherID = errors.New("an answer over a WebSocket began with another id")
+	errTwice   = errors.New("an answer over a WebSocket has the id of the one before")
+	// errTooOld means that the provider has not served a request because of the WebSocket's age.
+	errTooOld = errors.New("the provider takes no more requests on this WebSocket")
 )
 
 // asMessage returns a request as the message that asks for its stream. It returns false for one that must be sent over
 // HTTP.
 func asMessage(body []byte, s *dialect.Socket) ([]byte, bool) {
-	if len(body) > mostAsked || rawjson.KindOf(body) != rawjson.Object {
+	if len(body) > mostMessage || rawjson.KindOf(body) != rawjson.Object {
 		return nil, false
 	}
 	message := append(make([]byte, 0, len(body)+len(s.Create)+len(`{"type":"",`)), `{"type":"`...)
@@ -48,7 +48,7 @@ func asMessage(body []byte, s *dialect.Socket) ([]byte, bool) {
 		case m.Is("type"):
 			return nil, false
 		case slices.Contains(s.Without, m.Name()):
-		case slices.Contains(s.Over, m.Name()) && rawjson.Present(m.Value) && string(m.Value) != "false":
+		case slices.Contains(s.HTTPOnly, m.Name()) && rawjson.Present(m.Value) && string(m.Value) != "false":
 			return nil, false
 		default:
 			message = rawjson.AppendMember(message, m.Name(), m.Value)
@@ -57,13 +57,13 @@ func asMessage(body []byte, s *dialect.Socket) ([]byte, bool) {
 	return append(message, '}'), true
 }
 
-// told is the answer to one request over a WebSocket, and its body: the messages as the events of a stream over HTTP.
-// The beginning of a message is read into a buffer, until its type is known, and the rest by the caller of Read.
-type told struct {
+// socketAnswer is the answer to one request over a WebSocket, and its body: the messages as the events of a stream over
+// HTTP. The beginning of a message is read into a buffer, until its type is known, and the rest by the caller of Read.
+type socketAnswer struct {
 	pool     *sockets
 	exchange *exchange
 	form     *dialect.Socket
-	kept     *kept
+	socket   *keptSocket
 
 	mu      sync.Mutex // held during Read
 	content io.Reader  // the rest of a message; nil between messages
@@ -76,29 +76,29 @@ type told struct {
 }
 
 // answer waits for the first message. An error in it becomes the answer with its status.
-func (t *told) answer() (answer, error) {
-	name, message, err := t.begin()
+func (s *socketAnswer) answer() (answer, error) {
+	name, message, err := s.begin()
 	if err != nil {
-		t.close()
+		s.close()
 		return answer{}, err
 	}
-	if name == t.form.Error {
+	if name == s.form.Error {
 		status, ok := rawjson.AsInt(rawjson.Get(message, "status"))
 		if !ok {
 			status, _ = rawjson.AsInt(rawjson.Get(message, "status_code")) // Codex reads both
 		}
 		switch {
-		case slices.Contains(t.form.Ended, rawjson.Text(rawjson.Get(message, "error", "code"))):
-			t.close()
-			return answer{}, errEnded
+		case slices.Contains(s.form.TooOld, rawjson.Text(rawjson.Get(message, "error", "code"))):
+			s.close()
+			return answer{}, errTooOld
 		case status >= 400 && status < 600:
-			defer t.close()
+			defer s.close()
 			return refused(int(status), message), nil
 		}
 	}
 	return answer{status: http.StatusOK, header: localFields{http.Header{
-		"Content-Type": {t.exchange.call.Dialect.For(t.exchange.call.Op).Framing.ContentType},
-	}}, length: -1, body: t}, nil
+		"Content-Type": {s.exchange.call.Dialect.For(s.exchange.call.Op).Framing.ContentType},
+	}}, length: -1, body: s}, nil
 }
 
 // refused returns the answer over HTTP that an error says.
@@ -119,45 +119,45 @@ func refused(status int, message []byte) answer {
 
 // begin waits for the next message of the answer, and sets text to the beginning of its event. It returns the message's
 // type, and its beginning; the whole message if it is an error.
-func (t *told) begin() (name string, head []byte, err error) {
-	if t.buf == nil {
-		t.buf = t.pool.http1.buffer()
+func (s *socketAnswer) begin() (name string, head []byte, err error) {
+	if s.buf == nil {
+		s.buf = s.pool.http1.buffer()
 	}
 	for {
-		content, err := t.kept.next()
+		content, err := s.socket.next()
 		if err != nil {
 			return "", nil, err
 		}
-		name, whole, err := t.readHead(content)
+		name, whole, err := s.readHead(content)
 		if err != nil {
 			return "", nil, err
 		}
-		head = (*t.buf)[headRoom:]
-		if slices.ContainsFunc(t.form.Beside, func(kind string) bool { return strings.HasPrefix(name, kind) }) {
+		head = (*s.buf)[headRoom:]
+		if slices.ContainsFunc(s.form.Ignored, func(kind string) bool { return strings.HasPrefix(name, kind) }) {
 			if err := skip(content, head[:cap(head)]); err != nil {
 				return "", nil, err
 			}
 			continue
 		}
-		if err := t.checkID(name, head); err != nil {
+		if err := s.checkID(name, head); err != nil {
 			return "", nil, err
 		}
-		t.last = name == t.form.Error || slices.Contains(t.form.Last, name)
+		s.last = name == s.form.Error || slices.Contains(s.form.Last, name)
 		blankLines(head)
-		if t.content = content; whole {
-			*t.buf = append(*t.buf, endOfEvent...)
-			t.end(name == t.form.Error)
+		if s.content = content; whole {
+			*s.buf = append(*s.buf, endOfEvent...)
+			s.end(name == s.form.Error)
 		}
-		t.text = eventOf(*t.buf, name)
-		return name, (*t.buf)[headRoom:][:len(head)], nil
+		s.text = eventOf(*s.buf, name)
+		return name, (*s.buf)[headRoom:][:len(head)], nil
 	}
 }
 
 // readHead reads the beginning of a message, until its type is known; an error is read whole. It looks for the type
 // only when the text has doubled.
-func (t *told) readHead(content io.Reader) (name string, whole bool, err error) {
-	buf := (*t.buf)[:headRoom]
-	defer func() { *t.buf = buf }()
+func (s *socketAnswer) readHead(content io.Reader) (name string, whole bool, err error) {
+	buf := (*s.buf)[:headRoom]
+	defer func() { *s.buf = buf }()
 	for due := 0; ; {
 		switch {
 		case len(buf) > mostHead:
@@ -174,7 +174,7 @@ func (t *told) readHead(content io.Reader) (name string, whole bool, err error) 
 			continue
 		}
 		due = 2 * len(buf)
-		if name = typeOf(buf[headRoom:], whole); whole || name != "" && name != t.form.Error {
+		if name = typeOf(buf[headRoom:], whole); whole || name != "" && name != s.form.Error {
 			return name, whole, nil
 		}
 	}
@@ -191,22 +191,22 @@ func typeOf(head []byte, whole bool) string {
 }
 
 // checkID refuses an answer that begins with one id and ends with another, and the answer before, sent again.
-func (t *told) checkID(name string, head []byte) error {
-	if name != t.form.First && !slices.Contains(t.form.Last, name) {
+func (s *socketAnswer) checkID(name string, head []byte) error {
+	if name != s.form.First && !slices.Contains(s.form.Last, name) {
 		return nil
 	}
-	v := rawjson.Get(head, t.form.ID...)
+	v := rawjson.Get(head, s.form.ID...)
 	if len(v) > mostID || !bytes.HasSuffix(v, []byte(`"`)) { // the head may end inside of it
 		return nil
 	}
 	id := rawjson.Text(v)
 	switch {
-	case t.id != "" && t.id != id:
-		return errOther
-	case id != "" && id == t.kept.served:
+	case s.id != "" && s.id != id:
+		return errOtherID
+	case id != "" && id == s.socket.served:
 		return errTwice
 	}
-	t.id = id
+	s.id = id
 	return nil
 }
 
@@ -224,18 +224,18 @@ func skip(content io.Reader, p []byte) error {
 }
 
 // end ends a message. After the last one of an answer, the WebSocket is kept for another request.
-func (t *told) end(failed bool) {
-	t.content = nil
-	if !t.last {
+func (s *socketAnswer) end(failed bool) {
+	s.content = nil
+	if !s.last {
 		return
 	}
-	t.err = io.EOF
-	if t.kept.served = t.id; !failed && t.exchange.detach() {
-		t.kept.park(&t.pool.idle)
+	s.err = io.EOF
+	if s.socket.served = s.id; !failed && s.exchange.detach() {
+		s.socket.park(&s.pool.idle)
 	} else {
-		_ = t.kept.Close()
+		_ = s.socket.Close()
 	}
-	t.count()
+	s.count()
 }
 
 const endOfEvent = "\n\n"
@@ -261,71 +261,71 @@ func blankLines(message []byte) {
 }
 
 // Read implements io.Reader.
-func (t *told) Read(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for len(t.text) == 0 && t.err == nil && len(p) > 0 {
-		if t.content == nil {
-			if _, _, err := t.begin(); err != nil {
-				t.err = err
+func (s *socketAnswer) Read(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.text) == 0 && s.err == nil && len(p) > 0 {
+		if s.content == nil {
+			if _, _, err := s.begin(); err != nil {
+				s.err = err
 			}
 			continue
 		}
-		n, err := t.content.Read(p)
+		n, err := s.content.Read(p)
 		switch blankLines(p[:n]); {
 		case errors.Is(err, io.EOF):
-			t.text = []byte(endOfEvent)
-			t.end(false)
+			s.text = []byte(endOfEvent)
+			s.end(false)
 		case err != nil:
-			t.err = lostSocket(err)
+			s.err = lostSocket(err)
 		}
 		if n > 0 {
 			return n, nil
 		}
 	}
-	n := copy(p, t.text)
-	if t.text = t.text[n:]; len(t.text) > 0 {
+	n := copy(p, s.text)
+	if s.text = s.text[n:]; len(s.text) > 0 {
 		return n, nil
 	}
-	if t.drop(); n > 0 {
+	if s.drop(); n > 0 {
 		return n, nil
 	}
-	return 0, t.err
+	return 0, s.err
 }
 
 // drop returns the buffer to the pool, so that an answer that waits for its next message has none.
-func (t *told) drop() {
-	if t.buf != nil {
-		t.pool.http1.release(t.buf)
+func (s *socketAnswer) drop() {
+	if s.buf != nil {
+		s.pool.http1.release(s.buf)
 	}
-	t.buf, t.text = nil, nil
+	s.buf, s.text = nil, nil
 }
 
 // Close aborts the unfinished answer: its WebSocket is closed. It may be called while Read waits.
-func (t *told) Close() error {
-	t.exchange.abort(errGivenUp)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.err == nil {
-		t.err = errGivenUp
+func (s *socketAnswer) Close() error {
+	s.exchange.abort(errGivenUp)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = errGivenUp
 	}
-	t.drop()
-	t.count()
+	s.drop()
+	s.count()
 	return nil
 }
 
 // close closes the WebSocket of an answer without a body.
-func (t *told) close() {
-	t.drop()
-	t.count()
-	_ = t.kept.Close()
+func (s *socketAnswer) close() {
+	s.drop()
+	s.count()
+	_ = s.socket.Close()
 }
 
 // count ends the request's count among those in flight.
-func (t *told) count() {
-	if !t.over {
-		t.over = true
-		t.pool.busy.Add(-1)
+func (s *socketAnswer) count() {
+	if !s.over {
+		s.over = true
+		s.pool.busy.Add(-1)
 	}
 }
 
@@ -336,34 +336,34 @@ type received struct {
 	err     error
 }
 
-// kept is a WebSocket that serves one request after another.
-type kept struct {
+// keptSocket is a WebSocket that serves one request after another.
+type keptSocket struct {
 	*conn
-	socket *websocket.Conn
-	wanted [32]byte      // a digest of the headers with which it was opened
-	served string        // id of the last answer; empty for none
-	came   chan received // what came while it was idle; nil before
+	ws      *websocket.Conn
+	digest  [32]byte      // of the path and headers of its handshake
+	served  string        // id of the last answer; empty for none
+	arrived chan received // the message, or the end, that comes while it is idle; nil before
 }
 
 // park puts the WebSocket into the pool. A goroutine receives meanwhile, to answer the provider's pings.
-func (k *kept) park(idle *pool) {
-	came := make(chan received, 1)
-	k.came = came
+func (k *keptSocket) park(idle *pool) {
+	arrived := make(chan received, 1)
+	k.arrived = arrived
 	go func() {
-		kind, content, err := k.socket.Next()
-		came <- received{kind, content, err}
+		kind, content, err := k.ws.Next()
+		arrived <- received{kind, content, err}
 	}()
 	idle.put(k.conn)
 }
 
 // next waits for the next message and returns its content.
-func (k *kept) next() (io.Reader, error) {
+func (k *keptSocket) next() (io.Reader, error) {
 	var r received
-	if k.came != nil {
-		r = <-k.came
-		k.came = nil
+	if k.arrived != nil {
+		r = <-k.arrived
+		k.arrived = nil
 	} else {
-		r.kind, r.content, r.err = k.socket.Next()
+		r.kind, r.content, r.err = k.ws.Next()
 	}
 	if r.err == nil && r.kind != websocket.Text {
 		r.err = errBinary

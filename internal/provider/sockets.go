@@ -30,20 +30,20 @@ var ofRequests = []string{
 // bounds of HTTP connections, so that none reaches the 60 minutes after which OpenAI closes it
 // (https://developers.openai.com/api/docs/guides/websocket-mode, looked up 2026-11-28).
 type sockets struct {
-	http1  *http1
-	route  route
-	bounds websocket.Bounds
-	shake  time.Duration // for a handshake
-	idle   pool
-	busy   atomic.Int64 // requests in flight
-	most   int64        // of them
-	paused atomic.Int64 // until when no handshake is made, in Unix nanoseconds
-	tell   func(refused error)
+	http1     *http1
+	route     route
+	bounds    websocket.Bounds
+	handshake time.Duration // the longest duration of a handshake
+	idle      pool
+	busy      atomic.Int64    // requests in flight
+	most      int64           // of them
+	paused    atomic.Int64    // until when no handshake is made, in Unix nanoseconds
+	onRefused func(err error) // is called with the error of a refused handshake
 }
 
 func newSockets(w *http1, o *Options) *sockets {
 	s := &sockets{
-		http1: w, route: *w.route, shake: o.Timeouts.Connect, most: mostSockets, tell: o.Sockets,
+		http1: w, route: *w.route, handshake: o.Timeouts.Connect, most: mostSockets, onRefused: o.Sockets,
 		bounds: websocket.Bounds{
 			// The exchange has the timers of reads.
 			Message: o.MaxReply, Read: o.Timeouts.Total, Write: o.Timeouts.FirstByte,
@@ -81,12 +81,12 @@ func (s *sockets) send(x *exchange, c *Call, target string) (a answer, asked boo
 	}
 	x.follow()
 	x.sent.Store(true)
-	t := &told{pool: s, exchange: x, form: form, kept: k}
-	if k.socket.Send(websocket.Text, message) != nil { // the provider does not serve a part of a message
-		t.close()
+	reply := &socketAnswer{pool: s, exchange: x, form: form, socket: k}
+	if k.ws.Send(websocket.Text, message) != nil { // the provider does not serve a part of a message
+		reply.close()
 		return answer{}, !x.unsend(), errGivenUp
 	}
-	if a, err = t.answer(); errors.Is(err, errEnded) {
+	if a, err = reply.answer(); errors.Is(err, errTooOld) {
 		return answer{}, !x.unsend(), errGivenUp
 	}
 	return a, true, err
@@ -100,17 +100,17 @@ func (x *exchange) unsend() bool {
 
 // connect returns a WebSocket for a request, attached to its exchange. It returns nil without an error if the provider
 // refuses WebSockets.
-func (s *sockets) connect(x *exchange, c *Call, target string, form *dialect.Socket) (*kept, error) {
+func (s *sockets) connect(x *exchange, c *Call, target string, form *dialect.Socket) (*keptSocket, error) {
 	header := http.Header{}
 	x.headers(c, header.Set)
-	for _, name := range slices.Concat(ofRequests, form.Single) {
+	for _, name := range slices.Concat(ofRequests, form.PerRequest) {
 		header.Del(name)
 	}
 	wanted := digest(target, header)
-	found := s.idle.take(func(c *conn) bool { return c.kept.wanted == wanted })
+	found := s.idle.take(func(c *conn) bool { return c.webSocket.digest == wanted })
 	switch {
 	case found != nil && x.attach(found.kill):
-		return found.kept, nil
+		return found.webSocket, nil
 	case found != nil:
 		_ = found.Close()
 		return nil, errGivenUp
@@ -123,13 +123,13 @@ func (s *sockets) connect(x *exchange, c *Call, target string, form *dialect.Soc
 		return nil, errGivenUp
 	}
 	if k != nil {
-		k.wanted = wanted
+		k.digest = wanted
 	}
 	return k, err
 }
 
 // open dials and makes the handshake. It returns nil without an error if only the handshake fails.
-func (s *sockets) open(x *exchange, target string, header http.Header) (*kept, error) {
+func (s *sockets) open(x *exchange, target string, header http.Header) (*keptSocket, error) {
 	ctx, cancel := context.WithCancel(x.parent)
 	defer cancel()
 	if !x.attach(cancel) {
@@ -139,20 +139,20 @@ func (s *sockets) open(x *exchange, target string, header http.Header) (*kept, e
 	if err != nil {
 		return nil, err
 	}
-	within, end := context.WithTimeout(ctx, s.shake)
+	within, end := context.WithTimeout(ctx, s.handshake)
 	defer end()
 	address := "http://" + s.http1.host + target                           // c has TLS already
 	socket, _, err := websocket.Dial(within, c, address, header, s.bounds) //nolint:bodyclose // in memory
 	switch {
 	case err == nil:
-		c.kept = &kept{conn: c, socket: socket}
-		return c.kept, nil
+		c.webSocket = &keptSocket{conn: c, ws: socket}
+		return c.webSocket, nil
 	case ctx.Err() != nil:
 		return nil, errGivenUp
 	}
 	now, before := time.Now(), s.paused.Load()
 	if before < now.UnixNano() && s.paused.CompareAndSwap(before, now.Add(socketPause).UnixNano()) {
-		s.tell(err)
+		s.onRefused(err)
 	}
 	return nil, nil
 }

@@ -23,9 +23,9 @@ import (
 func withSockets() *dialect.Dialect {
 	d := openaiLike()
 	d.Framing.Socket = &dialect.Socket{
-		Create: "create", Without: []string{"stream"}, Over: []string{"background"}, Single: []string{"X-Turn"},
-		First: "begin", Last: []string{"end"}, ID: []string{"answer", "id"}, Error: "error", Ended: []string{"too_old"},
-		Beside: []string{"limits."},
+		Create: "create", Without: []string{"stream"}, HTTPOnly: []string{"background"}, PerRequest: []string{"X-Turn"},
+		First: "begin", Last: []string{"end"}, ID: []string{"answer", "id"}, Error: "error", TooOld: []string{"too_old"},
+		Ignored: []string{"limits."},
 	}
 	return d
 }

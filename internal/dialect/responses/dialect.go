@@ -75,10 +75,11 @@ func replyPath(id string) string { return "/responses/" + url.PathEscape(id) }
 func framing() dialect.Framing {
 	f := dialect.ServerSent()
 	f.Socket = &dialect.Socket{
-		Create: "response.create", Without: []string{"stream"}, Over: []string{"background"}, Single: turnHeaders,
+		Create: "response.create", Without: []string{"stream"}, HTTPOnly: []string{"background"},
+		PerRequest: turnHeaders,
 		First: "response.created", Last: []string{"response.completed", "response.incomplete", "response.failed"},
-		ID: []string{"response", "id"}, Error: "error", Ended: []string{"websocket_connection_limit_reached"},
-		Beside: []string{"codex.", "responsesapi."},
+		ID: []string{"response", "id"}, Error: "error", TooOld: []string{"websocket_connection_limit_reached"},
+		Ignored: []string{"codex.", "responsesapi."},
 	}
 	return f
 }
